@@ -1,0 +1,53 @@
+/*
+ * NVIDIA MPS, which lets several processes' kernels run at the same time: finds, starts and questions its
+ * control daemon. Part of the command only; the shim never comes here.
+ *
+ * Facts (FACTS 8; the paper, section 5): a client takes CUDA_DEVICE_MAX_CONNECTIONS hardware channels
+ * (MPS's default is 2, CUDA's without MPS 8); a server has room for a bounded number, 15 clients of 8. One
+ * client too many fails when it makes its context, with an error that does not say why: so we count first.
+ * The binaries are not always on PATH.
+ */
+#ifndef NVTASKSET_MPS_H
+#define NVTASKSET_MPS_H
+
+#include "error.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum mps_mode {
+	MPS_AUTO, /* use the control daemon that runs, or start one; fail where neither can be done */
+	MPS_ON,   /* use the control daemon that runs; fail where none does */
+	MPS_OFF   /* no MPS: the program gets time slices of the GPU */
+};
+
+#define MPS_CONNECTIONS_DEFAULT 8 /* what a program has without MPS */
+#define MPS_CONNECTIONS_MAX 32    /* CUDA's own limit */
+
+struct mps_request {
+	enum mps_mode mode;
+	unsigned int connections; /* channels of this client, 1 … MPS_CONNECTIONS_MAX */
+};
+
+struct mps_status {
+	bool running;          /* a control daemon answers */
+	bool started;          /* and this call started it */
+	pid_t server;          /* the server that serves this user, 0 where none has been needed yet */
+	unsigned int clients;  /* of that server */
+	unsigned int capacity; /* how many clients fit at the connections asked for */
+	char pipe_directory[256];
+};
+
+/* Makes MPS ready for one more client, as `request` says, and puts what the client needs into this
+ * process's environment (CUDA_DEVICE_MAX_CONNECTIONS, and CUDA_MPS_PIPE_DIRECTORY for MPS_OFF): call it
+ * just before the exec. -1 with the reason: not found, not permitted, no answer, full. Never hangs: every
+ * question to the daemon is bounded in time. */
+int mps_prepare(const struct mps_request *request, struct mps_status *status, struct error *error);
+
+/* Looks and changes nothing. Not running is not a failure. */
+int mps_query(unsigned int connections, struct mps_status *status, struct error *error);
+
+/* How many clients a server has room for when each takes `connections` channels. */
+unsigned int mps_capacity(unsigned int connections);
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * The shared-memory segment: the partition of one process, and its counters.
+ *
+ * The process owns it (the shim makes it); an editor, the command or another program, finds it through
+ * /proc and changes it while the process runs. The kernel's own rules say who may: the process's user,
+ * and root. It is a memfd, sealed against changes of its size: nothing is left behind when the process
+ * ends, and nobody can make the other side fault by truncating it.
+ *
+ * The partition is one revision: the sets of all GPUs. Revisions stand in a ring; one atomic number says
+ * which is in force. An editor fills the next place of the ring and then raises the number, so
+ *   - a reader that copies the revision in force and finds the number less than a ring further
+ *     afterwards has a whole one;
+ *   - an editor that dies anywhere before the raise leaves the old revision in force.
+ * Editors exclude each other by a lock on the file, which the kernel drops with its holder.
+ *
+ * Neither side believes the other: a reader checks what it copied, an editor checks seals, size, magic
+ * and version before it maps anything.
+ */
+#ifndef NVTASKSET_SEGMENT_H
+#define NVTASKSET_SEGMENT_H
+
+#include "error.h"
+#include "topology/topology.h"
+#include "tpcset.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SEGMENT_GPUS TOPOLOGY_GPUS_MAX
+
+/* Why a launch was not simply run inside the partition. X(identifier, text for users). */
+#define SEGMENT_REASONS(X)                                                          \
+	X(NO_TOPOLOGY, "the GPU's topology is unknown")                             \
+	X(UNKNOWN_QMD, "the launch descriptor has an unknown version")              \
+	X(NO_SUCH_TPC, "the partition has no TPC that this GPU has")                \
+	X(OTHER_DEVICE, "the GPU has no place in the segment")                      \
+	X(GREEN_CONTEXT, "a green context lies outside the partition, which won")
+
+enum segment_reason {
+#define SEGMENT_REASON_ENUM(identifier, text) SEGMENT_##identifier,
+	SEGMENT_REASONS(SEGMENT_REASON_ENUM)
+#undef SEGMENT_REASON_ENUM
+	SEGMENT_REASON_COUNT
+};
+
+const char *segment_reason_text(enum segment_reason reason);
+
+/* The partition of a process on one GPU. */
+struct segment_partition {
+	struct pci_address pci;
+	struct tpcset set; /* logical TPCs that it may use */
+};
+
+/* A whole partition: at most one entry for a GPU. A GPU without an entry is not restricted. */
+struct segment_revision {
+	uint32_t count; /* 0 … SEGMENT_GPUS */
+	struct segment_partition partitions[SEGMENT_GPUS];
+};
+
+struct segment; /* the mapped memory; its layout is segment.c's, and documented there */
+
+struct segment_counters {
+	uint64_t launches;   /* kernels that passed the callback */
+	uint64_t restricted; /* of these, kernels whose descriptor we narrowed */
+	uint64_t reasons[SEGMENT_REASON_COUNT];
+};
+
+/* --- the owner's side: safe in other people's processes, no allocation ------------------------- */
+
+/* Makes the segment of this process, with `revision` in force. The memory stays mapped and the descriptor
+ * open (close-on-exec) until the process ends. NULL with the reason where the kernel refuses. */
+struct segment *segment_create(const struct segment_revision *revision, struct error *error);
+
+/* The number of the revision in force: raised by every edit, never 0. One atomic load. */
+uint64_t segment_revision_number(const struct segment *segment);
+
+/* Copies the revision in force and says its number. Bounded work. False where editors overtook the copy
+ * again and again, or where what stands there is not a revision: `revision` is then undefined. */
+bool segment_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number);
+
+/* Counters: relaxed atomic additions, from any thread. */
+void segment_count_launch(struct segment *segment, bool restricted);
+void segment_count_reason(struct segment *segment, enum segment_reason reason);
+
+/* --- the editor's side -------------------------------------------------------------------------- */
+
+enum segment_state {
+	SEGMENT_FOUND,
+	SEGMENT_NO_PROCESS,    /* no such process */
+	SEGMENT_NOT_PERMITTED, /* another user's */
+	SEGMENT_NO_CUDA,       /* has not loaded a CUDA driver library */
+	SEGMENT_NOT_OURS,      /* uses CUDA, but was started without nvtaskset */
+	SEGMENT_FAILED         /* anything else */
+};
+
+/* Opens the segment of process `pid` and maps it. SEGMENT_FOUND, and the caller closes it; otherwise the
+ * state, the reason, and *segment is NULL. */
+enum segment_state segment_open(struct segment **segment, pid_t pid, struct error *error);
+void segment_close(struct segment *segment); /* NULL is fine */
+
+/* Replaces the partition of one GPU, and leaves the others: the next launch obeys. Waits while another
+ * editor writes. -1 with the reason where there is no place for one more GPU or the lock fails. */
+int segment_edit(struct segment *segment, const struct segment_partition *partition, struct error *error);
+
+void segment_counters(const struct segment *segment, struct segment_counters *counters);
+
+/* --- the environment ------------------------------------------------------------------------------
+ * NVTASKSET_PARTITION carries a revision from the command to the shim: "0000:3b:00.0=0-7,9;…".
+ */
+#define SEGMENT_ENVIRONMENT "NVTASKSET_PARTITION"
+#define SEGMENT_ENVIRONMENT_MAX (SEGMENT_GPUS * (PCI_ADDRESS_TEXT + TPCSET_TEXT))
+
+int segment_revision_parse(struct segment_revision *revision, const char *text, struct error *error);
+const char *segment_revision_format(const struct segment_revision *revision,
+                                    char text[SEGMENT_ENVIRONMENT_MAX]);
+
+#endif

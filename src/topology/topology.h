@@ -1,0 +1,97 @@
+/*
+ * Which GPU has which TPC, SM and GPC, and which bit of a launch descriptor stands for a TPC.
+ *
+ * This directory alone knows mask bits. Everybody else speaks of logical TPC numbers (tpcset.h).
+ *
+ * Two notions of GPC (FACTS 5): `gpc` is where the TPC lies on the chip: it shares that GPC's caches and
+ * its path to memory. `virtual_gpc` is the group in which the block scheduler can place one cluster.
+ * A TPC in no group is a singleton: its virtual_gpc is the topology's gpc_limit or above, and unique.
+ */
+#ifndef NVTASKSET_TOPOLOGY_H
+#define NVTASKSET_TOPOLOGY_H
+
+#include "error.h"
+#include "tpcset.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define TOPOLOGY_GPUS_MAX 16
+#define TOPOLOGY_GPCS_MAX 32
+#define TOPOLOGY_NAME_MAX 64
+#define TOPOLOGY_UUID_MAX 48      /* "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx" */
+#define TOPOLOGY_MASK_BITS 256    /* no QMD version has a wider mask */
+#define TOPOLOGY_UNKNOWN UINT16_MAX
+
+struct pci_address {
+	uint32_t domain;
+	uint8_t bus;
+	uint8_t device;
+};
+
+struct topology_tpc {
+	uint16_t gpc;         /* on the chip; TOPOLOGY_UNKNOWN where nobody could say */
+	uint16_t virtual_gpc; /* TOPOLOGY_UNKNOWN likewise, and before Hopper */
+	uint16_t mask_bit;    /* 0 … TOPOLOGY_MASK_BITS - 1, no two alike */
+};
+
+struct topology {
+	struct pci_address pci;
+	char name[TOPOLOGY_NAME_MAX]; /* as the driver calls the product; "" where unknown */
+	char uuid[TOPOLOGY_UUID_MAX]; /* "" where unknown */
+	uint16_t compute_major;       /* compute capability, 9.0 on an H200 */
+	uint16_t compute_minor;
+	uint16_t sms_per_tpc;         /* 1 or 2 */
+	uint16_t gpc_limit;           /* GPCs that the chip has room for: P of FACTS 4 */
+	uint16_t tpc_limit;           /* TPCs that a GPC has room for: S of FACTS 4 */
+	uint16_t tpc_count;           /* present TPCs; they are numbered 0 … tpc_count - 1 */
+	struct topology_tpc tpcs[TPCSET_MAX];
+};
+
+/* All the GPUs of this machine, ordered by PCI address as with CUDA_DEVICE_ORDER=PCI_BUS_ID. */
+struct topology_list {
+	unsigned int count;
+	struct topology gpus[TOPOLOGY_GPUS_MAX];
+};
+
+/* The mask bit of a TPC from the driver's answer: the rule of FACTS 4. Before Hopper it is the TPC's
+ * logical number, and the other arguments do not matter. */
+unsigned int topology_mask_bit(const struct topology *gpu, unsigned int tpc, unsigned int virtual_gpc,
+                               unsigned int migratable_tpc);
+
+/* Whether every promise above holds; the reason names the first that does not. Whatever made a
+ * topology (a driver, a file, a measurement) is checked by this before anybody uses it. */
+int topology_validate(const struct topology *gpu, struct error *error);
+
+/* All TPCs of the GPU; those of one GPC (empty where it has none). */
+struct tpcset topology_all(const struct topology *gpu);
+struct tpcset topology_gpc(const struct topology *gpu, unsigned int gpc);
+struct tpcset topology_virtual_gpc(const struct topology *gpu, unsigned int virtual_gpc);
+
+/* The words of a launch descriptor's disable mask that leave just `set` enabled: a set bit disables.
+ * Bits that stand for no present TPC are set too. `words` holds TOPOLOGY_MASK_BITS bits. */
+void topology_disable_mask(const struct topology *gpu, const struct tpcset *set,
+                           uint32_t words[TOPOLOGY_MASK_BITS / 32]);
+
+const struct topology *topology_find(const struct topology_list *list, struct pci_address pci);
+bool pci_address_equal(struct pci_address a, struct pci_address b);
+
+/* "00000000:3b:00.0", "0000:3b:00.0" or "3b:00.0", in any case; function 0 only. */
+#define PCI_ADDRESS_TEXT 20
+int pci_address_parse(struct pci_address *pci, const char *text, struct error *error);
+const char *pci_address_format(struct pci_address pci, char text[PCI_ADDRESS_TEXT]); /* "0000:3b:00.0" */
+
+/* The text format of share/topologies, described in docs/topology-format.md. Reading takes a whole file
+ * or nothing; the reason starts with NAME:LINE. What was written reads back equal. */
+int topology_read(struct topology_list *list, FILE *file, const char *name, struct error *error);
+int topology_write(const struct topology_list *list, FILE *file);
+
+/* The GPUs of this machine: from the file that NVTASKSET_TOPOLOGY names, where it is set and not empty;
+ * else from the kernel driver. No GPU at all is a failure with its reason. */
+int topology_load(struct topology_list *list, struct error *error);
+
+/* Asks the kernel driver, without root, CUDA or a module of ours (FACTS 5). In rm.c. */
+int topology_load_rm(struct topology_list *list, struct error *error);
+
+#endif
