@@ -1,0 +1,280 @@
+#include "tpcset.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* How much of the user's text a reason repeats. */
+#define QUOTE "%.40s%s"
+#define QUOTED(text) (text), strlen(text) > 40 ? "…" : ""
+
+void tpcset_add(struct tpcset *set, unsigned int tpc)
+{
+	if (tpc < TPCSET_MAX)
+		set->words[tpc / 64] |= UINT64_C(1) << (tpc % 64);
+}
+
+void tpcset_add_range(struct tpcset *set, unsigned int first, unsigned int last)
+{
+	for (unsigned int tpc = first; tpc <= last && tpc < TPCSET_MAX; tpc++)
+		tpcset_add(set, tpc);
+}
+
+void tpcset_remove(struct tpcset *set, unsigned int tpc)
+{
+	if (tpc < TPCSET_MAX)
+		set->words[tpc / 64] &= ~(UINT64_C(1) << (tpc % 64));
+}
+
+bool tpcset_has(const struct tpcset *set, unsigned int tpc)
+{
+	return tpc < TPCSET_MAX && (set->words[tpc / 64] >> (tpc % 64) & 1);
+}
+
+bool tpcset_is_empty(const struct tpcset *set)
+{
+	return tpcset_count(set) == 0;
+}
+
+bool tpcset_equal(const struct tpcset *a, const struct tpcset *b)
+{
+	return memcmp(a->words, b->words, sizeof a->words) == 0;
+}
+
+bool tpcset_is_subset(const struct tpcset *inner, const struct tpcset *outer)
+{
+	struct tpcset outside = tpcset_without(inner, outer);
+
+	return tpcset_is_empty(&outside);
+}
+
+unsigned int tpcset_count(const struct tpcset *set)
+{
+	unsigned int count = 0;
+
+	for (unsigned int word = 0; word < TPCSET_WORDS; word++)
+		count += (unsigned int)__builtin_popcountll(set->words[word]);
+	return count;
+}
+
+struct tpcset tpcset_and(const struct tpcset *a, const struct tpcset *b)
+{
+	struct tpcset result;
+
+	for (unsigned int word = 0; word < TPCSET_WORDS; word++)
+		result.words[word] = a->words[word] & b->words[word];
+	return result;
+}
+
+struct tpcset tpcset_or(const struct tpcset *a, const struct tpcset *b)
+{
+	struct tpcset result;
+
+	for (unsigned int word = 0; word < TPCSET_WORDS; word++)
+		result.words[word] = a->words[word] | b->words[word];
+	return result;
+}
+
+struct tpcset tpcset_without(const struct tpcset *a, const struct tpcset *b)
+{
+	struct tpcset result;
+
+	for (unsigned int word = 0; word < TPCSET_WORDS; word++)
+		result.words[word] = a->words[word] & ~b->words[word];
+	return result;
+}
+
+unsigned int tpcset_next(const struct tpcset *set, unsigned int from)
+{
+	unsigned int tpc = from;
+
+	while (tpc < TPCSET_MAX && !tpcset_has(set, tpc))
+		tpc++;
+	return tpc < TPCSET_MAX ? tpc : TPCSET_MAX;
+}
+
+/* --- the list notation ------------------------------------------------------------------------- */
+
+/* Reads decimal digits at *text and steps over them; false where there are none. A number too large to
+ * matter stays at `limit`, whatever its length: ten to the billion is just as absent as TPC 256. */
+static bool read_number(const char **text, unsigned int limit, unsigned int *number)
+{
+	const char *at = *text;
+	unsigned int value = 0;
+
+	for (; *at >= '0' && *at <= '9'; at++) {
+		value = value * 10 + (unsigned int)(*at - '0');
+		if (value > limit)
+			value = limit;
+	}
+	*number = value;
+	bool any = at != *text;
+
+	*text = at;
+	return any;
+}
+
+static int out_of_range(const char *number, unsigned int limit, const char *noun, struct error *error)
+{
+	int digits = (int)strspn(number, "0123456789");
+
+	return error_set(error, "%s %.*s%s: this GPU has %ss 0-%u", noun, digits > 20 ? 20 : digits, number,
+	                 digits > 20 ? "…" : "", noun, limit - 1);
+}
+
+/* One item of a list: N, N-M or N-M:STRIDE. */
+static int parse_item(struct tpcset *set, const char **text, unsigned int limit, const char *noun,
+                      struct error *error)
+{
+	const char *first_text = *text, *last_text = *text;
+	unsigned int first, last, stride = 1;
+
+	if (!read_number(text, limit, &first))
+		return error_set(error, "'" QUOTE "': a number was expected", QUOTED(first_text));
+	last = first;
+	if (**text == '-') {
+		last_text = ++*text;
+		if (!read_number(text, limit, &last))
+			return error_set(error, "'" QUOTE "': the range has no end", QUOTED(first_text));
+		if (**text == ':') {
+			++*text;
+			if (!read_number(text, TPCSET_MAX, &stride) || stride == 0)
+				return error_set(error, "'" QUOTE "': the stride must be 1 or more",
+				                 QUOTED(first_text));
+		}
+	}
+	if (first >= limit)
+		return out_of_range(first_text, limit, noun, error);
+	if (last >= limit)
+		return out_of_range(last_text, limit, noun, error);
+	if (last < first)
+		return error_set(error, "%u-%u: the range runs backwards", first, last);
+	for (unsigned int tpc = first; tpc <= last; tpc += stride)
+		tpcset_add(set, tpc);
+	return 0;
+}
+
+int tpcset_parse_list(struct tpcset *set, const char *text, unsigned int limit, const char *noun,
+                      struct error *error)
+{
+	struct tpcset parsed = {{0}};
+	const char *at = text;
+
+	if (*at == '\0')
+		return error_set(error, "an empty list: name at least one %s", noun);
+	while (parse_item(&parsed, &at, limit, noun, error) == 0) {
+		if (*at == '\0') {
+			*set = parsed;
+			return 0;
+		}
+		if (*at != ',')
+			return error_set(error, "'" QUOTE "': not understood", QUOTED(at));
+		at++;
+	}
+	return -1;
+}
+
+/* --- the mask notation ------------------------------------------------------------------------- */
+
+static int hex_digit(char character)
+{
+	int digit = -1;
+
+	if (character >= '0' && character <= '9')
+		digit = character - '0';
+	else if (character >= 'a' && character <= 'f')
+		digit = character - 'a' + 10;
+	else if (character >= 'A' && character <= 'F')
+		digit = character - 'A' + 10;
+	return digit;
+}
+
+/* Commas group the digits by eight from the right, as in /proc; every group but the first is full. */
+static bool commas_fit(const char *digits, size_t length)
+{
+	bool grouped = memchr(digits, ',', length) != NULL;
+	bool fit = true;
+
+	for (size_t from_right = 0; grouped && from_right < length; from_right++) {
+		bool comma = digits[length - 1 - from_right] == ',';
+
+		if (comma != (from_right % 9 == 8))
+			fit = false;
+	}
+	return fit && (!grouped || digits[0] != ',');
+}
+
+/* Adds the members that one digit stands for; false where one of them is at `limit` or above. */
+static bool add_digit(struct tpcset *set, int digit, size_t position, unsigned int limit)
+{
+	bool fit = true;
+
+	for (unsigned int bit = 0; bit < 4; bit++) {
+		if (digit >> bit & 1) {
+			fit = fit && position * 4 + bit < limit;
+			tpcset_add(set, fit ? (unsigned int)position * 4 + bit : TPCSET_MAX);
+		}
+	}
+	return fit;
+}
+
+int tpcset_parse_mask(struct tpcset *set, const char *text, unsigned int limit, const char *noun,
+                      struct error *error)
+{
+	const char *digits = text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? text + 2 : text;
+	size_t length = strspn(digits, "0123456789abcdefABCDEF,");
+	struct tpcset parsed = {{0}};
+	size_t position = 0; /* of the digit, from the right */
+	bool fit = true;
+
+	if (digits[length] != '\0')
+		return error_set(error, "'" QUOTE "': not a hexadecimal mask", QUOTED(text));
+	if (length == 0)
+		return error_set(error, "'" QUOTE "': a mask without digits", QUOTED(text));
+	if (!commas_fit(digits, length))
+		return error_set(error, "'" QUOTE "': commas must part a mask in groups of eight digits",
+		                 QUOTED(text));
+	for (size_t at = length; at-- > 0;) {
+		if (digits[at] != ',')
+			fit = add_digit(&parsed, hex_digit(digits[at]), position++, limit) && fit;
+	}
+	if (!fit)
+		return error_set(error, "mask " QUOTE ": wider than the GPU, which has %ss 0-%u", QUOTED(text), noun,
+		                 limit - 1);
+	*set = parsed;
+	return 0;
+}
+
+/* --- writing ------------------------------------------------------------------------------------- */
+
+/* The longest list of 256 members, every second one, takes 128 numbers: well under TPCSET_TEXT. */
+const char *tpcset_format_list(const struct tpcset *set, char text[TPCSET_TEXT])
+{
+	size_t length = 0;
+	unsigned int first = tpcset_next(set, 0);
+
+	text[0] = '\0';
+	while (first < TPCSET_MAX) {
+		unsigned int last = first;
+
+		while (tpcset_has(set, last + 1))
+			last++;
+		length += (size_t)snprintf(text + length, TPCSET_TEXT - length, last == first ? "%s%u" : "%s%u-%u",
+		                           length ? "," : "", first, last);
+		first = tpcset_next(set, last + 1);
+	}
+	return text;
+}
+
+const char *tpcset_format_mask(const struct tpcset *set, char text[TPCSET_TEXT])
+{
+	unsigned int word = TPCSET_WORDS - 1;
+	size_t length;
+
+	while (word > 0 && set->words[word] == 0)
+		word--;
+	length = (size_t)snprintf(text, TPCSET_TEXT, "%llx", (unsigned long long)set->words[word]);
+	while (word-- > 0)
+		length += (size_t)snprintf(text + length, TPCSET_TEXT - length, "%016llx",
+		                           (unsigned long long)set->words[word]);
+	return text;
+}
