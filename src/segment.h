@@ -58,7 +58,13 @@ struct segment_revision {
 	struct segment_partition partitions[SEGMENT_GPUS];
 };
 
-struct segment; /* the mapped memory; its layout is segment.c's, and documented there */
+struct segment_memory; /* what is mapped; its layout is segment.c's, and documented there */
+
+/* One side's hold on a segment. */
+struct segment {
+	struct segment_memory *memory; /* NULL where there is none */
+	int file;                      /* -1 likewise */
+};
 
 struct segment_counters {
 	uint64_t launches;   /* kernels that passed the callback */
@@ -68,9 +74,10 @@ struct segment_counters {
 
 /* --- the owner's side: safe in other people's processes, no allocation ------------------------- */
 
-/* Makes the segment of this process, with `revision` in force. The memory stays mapped and the descriptor
- * open (close-on-exec) until the process ends. NULL with the reason where the kernel refuses. */
-struct segment *segment_create(const struct segment_revision *revision, struct error *error);
+/* Makes a segment for this process, with `revision` in force: revision number 1. The descriptor is
+ * close-on-exec, and none that a program may expect to be free. -1 with the reason where the kernel
+ * refuses. */
+int segment_create(struct segment *segment, const struct segment_revision *revision, struct error *error);
 
 /* The number of the revision in force: raised by every edit, never 0. One atomic load. */
 uint64_t segment_revision_number(const struct segment *segment);
@@ -80,8 +87,8 @@ uint64_t segment_revision_number(const struct segment *segment);
 bool segment_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number);
 
 /* Counters: relaxed atomic additions, from any thread. */
-void segment_count_launch(struct segment *segment, bool restricted);
-void segment_count_reason(struct segment *segment, enum segment_reason reason);
+void segment_count_launch(const struct segment *segment, bool restricted);
+void segment_count_reason(const struct segment *segment, enum segment_reason reason);
 
 /* --- the editor's side -------------------------------------------------------------------------- */
 
@@ -95,15 +102,21 @@ enum segment_state {
 };
 
 /* Opens the segment of process `pid` and maps it. SEGMENT_FOUND, and the caller closes it; otherwise the
- * state, the reason, and *segment is NULL. */
-enum segment_state segment_open(struct segment **segment, pid_t pid, struct error *error);
-void segment_close(struct segment *segment); /* NULL is fine */
+ * state, and the reason: all of it behind "nvtaskset: ". */
+enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error);
 
-/* Replaces the partition of one GPU, and leaves the others: the next launch obeys. Waits while another
- * editor writes. -1 with the reason where there is no place for one more GPU or the lock fails. */
+/* Unmaps and closes; a closed one may be closed again. The owner does so only to let go of a parent's. */
+void segment_close(struct segment *segment);
+
+/* Replaces the partition of one GPU, and leaves the others: the next launch obeys. Waits a bounded time
+ * while another editor writes. -1 with the reason where there is no place for one more GPU, where the lock
+ * is not to be had, or where what stands in the segment is damaged; nothing has changed then. */
 int segment_edit(struct segment *segment, const struct segment_partition *partition, struct error *error);
 
-void segment_counters(const struct segment *segment, struct segment_counters *counters);
+void segment_read_counters(const struct segment *segment, struct segment_counters *counters);
+
+/* The partition on one GPU, or NULL where the revision does not restrict it. */
+const struct segment_partition *segment_find(const struct segment_revision *revision, struct pci_address pci);
 
 /* --- the environment ------------------------------------------------------------------------------
  * NVTASKSET_PARTITION carries a revision from the command to the shim: "0000:3b:00.0=0-7,9;…".

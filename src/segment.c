@@ -1,0 +1,460 @@
+#include "segment.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
+#endif
+
+#define MEMFD_NAME "nvtaskset"
+#define MEMFD_LINK "/memfd:" MEMFD_NAME " (deleted)" /* as /proc/PID/fd shows it */
+
+#define MAGIC UINT64_C(0x6b73617464766e01) /* no text, so that no text file is taken for a segment */
+#define VERSION 1
+#define RING 8
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+/* How often a reader tries before it says that editors overtook it. */
+#define READ_ATTEMPTS 4
+
+/* How long an editor waits for another's lock. One edit takes microseconds: only a stopped one holds it. */
+#define LOCK_WAIT_MS 2000
+
+#define REVISION_WORDS (sizeof(struct segment_revision) / sizeof(uint64_t))
+
+/*
+ * The memory, 8-byte words in the machine's byte order:
+ *
+ *   0    magic, version, size    written once, magic last
+ *   64   the revision in force   raised by editors
+ *   128  counters                added to by the owner; apart from what launches only read
+ *   256  the ring of revisions   revision n stands at place n % RING
+ *
+ * Revisions are copied word by word with atomic accesses: they are read while they are written, and the
+ * number tells afterwards whether what was read counts.
+ */
+struct segment_memory {
+	_Atomic uint64_t magic;
+	uint32_t version;
+	uint32_t size;
+	_Alignas(64) _Atomic uint64_t number;
+	_Alignas(64) _Atomic uint64_t launches;
+	_Atomic uint64_t restricted;
+	_Atomic uint64_t reasons[14];
+	_Alignas(64) _Atomic uint64_t ring[RING][REVISION_WORDS];
+};
+
+_Static_assert(sizeof(struct pci_address) == 8, "shared layout");
+_Static_assert(sizeof(struct segment_partition) == 40, "shared layout");
+_Static_assert(sizeof(struct segment_revision) == 8 + SEGMENT_GPUS * 40, "shared layout");
+_Static_assert(offsetof(struct segment_memory, number) == 64, "shared layout");
+_Static_assert(offsetof(struct segment_memory, launches) == 128, "shared layout");
+_Static_assert(offsetof(struct segment_memory, ring) == 256, "shared layout");
+_Static_assert(SEGMENT_REASON_COUNT <= 14, "shared layout");
+
+const char *segment_reason_text(enum segment_reason reason)
+{
+	static const char *const texts[] = {
+#define REASON_TEXT(identifier, text) text,
+		SEGMENT_REASONS(REASON_TEXT)
+#undef REASON_TEXT
+	};
+
+	return texts[reason];
+}
+
+/* --- revisions in the ring ------------------------------------------------------------------------ */
+
+static void store_revision(struct segment_memory *memory, uint64_t number,
+                           const struct segment_revision *revision)
+{
+	_Atomic uint64_t *place = memory->ring[number % RING];
+	uint64_t words[REVISION_WORDS];
+
+	memcpy(words, revision, sizeof words);
+	/* A reader that sees one of these words must also see that the number has come this far. */
+	atomic_thread_fence(memory_order_release);
+	for (size_t word = 0; word < REVISION_WORDS; word++)
+		atomic_store_explicit(&place[word], words[word], memory_order_relaxed);
+}
+
+/* False where editors came round the ring while we copied. */
+static bool load_revision(const struct segment_memory *memory, uint64_t number,
+                          struct segment_revision *revision)
+{
+	const _Atomic uint64_t *place = memory->ring[number % RING];
+	uint64_t words[REVISION_WORDS];
+
+	for (size_t word = 0; word < REVISION_WORDS; word++)
+		words[word] = atomic_load_explicit(&place[word], memory_order_relaxed);
+	atomic_thread_fence(memory_order_acquire);
+	memcpy(revision, words, sizeof *revision);
+	return atomic_load_explicit(&memory->number, memory_order_relaxed) - number < RING - 1;
+}
+
+uint64_t segment_revision_number(const struct segment *segment)
+{
+	return atomic_load_explicit(&segment->memory->number, memory_order_acquire);
+}
+
+bool segment_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number)
+{
+	bool whole = false;
+
+	for (int attempt = 0; !whole && attempt < READ_ATTEMPTS; attempt++) {
+		*number = segment_revision_number(segment);
+		whole = load_revision(segment->memory, *number, revision);
+	}
+	return whole && revision->count <= SEGMENT_GPUS;
+}
+
+const struct segment_partition *segment_find(const struct segment_revision *revision, struct pci_address pci)
+{
+	const struct segment_partition *found = NULL;
+
+	for (uint32_t i = 0; i < revision->count && !found; i++) {
+		if (pci_address_equal(revision->partitions[i].pci, pci))
+			found = &revision->partitions[i];
+	}
+	return found;
+}
+
+/* --- the owner's side ------------------------------------------------------------------------------ */
+
+/* A new descriptor, out of the way of programs that count on the low numbers being free (or closed: 0 to 2
+ * may be), close-on-exec. */
+static int move_up(int file)
+{
+	int moved = fcntl(file, F_DUPFD_CLOEXEC, 200);
+
+	if (moved < 0)
+		moved = fcntl(file, F_DUPFD_CLOEXEC, 3);
+	close(file);
+	return moved;
+}
+
+static int make_file(struct error *error)
+{
+	int file = memfd_create(MEMFD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+
+	if (file < 0 && errno == EINVAL)
+		file = memfd_create(MEMFD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (file >= 0)
+		file = move_up(file);
+	if (file < 0)
+		return error_set_errno(error, "the segment: no shared memory");
+	if (fchmod(file, 0600) < 0 || ftruncate(file, sizeof(struct segment_memory)) < 0 ||
+	    fcntl(file, F_ADD_SEALS, SEALS) < 0) {
+		error_set_errno(error, "the segment: cannot be set up");
+		close(file);
+		file = -1;
+	}
+	return file;
+}
+
+static struct segment_memory *map_file(int file)
+{
+	void *memory =
+		mmap(NULL, sizeof(struct segment_memory), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+int segment_create(struct segment *segment, const struct segment_revision *revision, struct error *error)
+{
+	*segment = (struct segment){.memory = NULL, .file = make_file(error)};
+	if (segment->file < 0)
+		return -1;
+	segment->memory = map_file(segment->file);
+	if (!segment->memory) {
+		error_set_errno(error, "the segment: cannot be mapped");
+		segment_close(segment);
+		return -1;
+	}
+	segment->memory->version = VERSION;
+	segment->memory->size = sizeof *segment->memory;
+	store_revision(segment->memory, 1, revision);
+	atomic_store_explicit(&segment->memory->number, 1, memory_order_release);
+	atomic_store_explicit(&segment->memory->magic, MAGIC, memory_order_release);
+	return 0;
+}
+
+void segment_count_launch(const struct segment *segment, bool restricted)
+{
+	atomic_fetch_add_explicit(&segment->memory->launches, 1, memory_order_relaxed);
+	if (restricted)
+		atomic_fetch_add_explicit(&segment->memory->restricted, 1, memory_order_relaxed);
+}
+
+void segment_count_reason(const struct segment *segment, enum segment_reason reason)
+{
+	atomic_fetch_add_explicit(&segment->memory->reasons[reason], 1, memory_order_relaxed);
+}
+
+/* --- the editor's side: finding ------------------------------------------------------------------- */
+
+/* Whether a file that calls itself a segment is one: its process may be hostile. */
+static bool is_segment(int file)
+{
+	struct stat status;
+	int seals = fcntl(file, F_GET_SEALS);
+
+	return seals >= 0 && (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) == (F_SEAL_SHRINK | F_SEAL_GROW) &&
+	       fstat(file, &status) == 0 && status.st_size == (off_t)sizeof(struct segment_memory);
+}
+
+/* Takes over `file`: it is the segment's or closed. */
+static enum segment_state map_segment(struct segment *segment, int file, struct error *error)
+{
+	enum segment_state state = SEGMENT_FAILED;
+
+	*segment = (struct segment){.memory = is_segment(file) ? map_file(file) : NULL, .file = file};
+	if (!segment->memory)
+		error_set(error, "its segment is not one that this version knows");
+	else if (atomic_load_explicit(&segment->memory->magic, memory_order_acquire) != MAGIC ||
+	         segment->memory->version != VERSION || segment->memory->size != sizeof *segment->memory)
+		error_set(error, "its segment has another version: use the nvtaskset that started it");
+	else
+		state = SEGMENT_FOUND;
+	if (state != SEGMENT_FOUND)
+		segment_close(segment);
+	return state;
+}
+
+/* Opens the segment among the descriptors in /proc/PID/fd, or returns -1. */
+static int open_descriptor(DIR *descriptors)
+{
+	int file = -1;
+	struct dirent *entry;
+
+	while (file < 0 && (entry = readdir(descriptors))) {
+		char link[sizeof MEMFD_LINK + 1];
+		ssize_t length = readlinkat(dirfd(descriptors), entry->d_name, link, sizeof link);
+
+		if (length == sizeof MEMFD_LINK - 1 && memcmp(link, MEMFD_LINK, (size_t)length) == 0)
+			file = openat(dirfd(descriptors), entry->d_name, O_RDWR | O_CLOEXEC);
+	}
+	return file;
+}
+
+/* Whether the process has mapped a CUDA driver library. */
+static bool uses_cuda(pid_t pid)
+{
+	char path[64], line[512];
+	bool found = false;
+
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	FILE *maps = fopen(path, "re");
+
+	while (maps && !found && fgets(line, sizeof line, maps))
+		found = strstr(line, "/libcuda.so.") != NULL;
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+static enum segment_state explain_absence(pid_t pid, struct error *error)
+{
+	enum segment_state state;
+
+	if (uses_cuda(pid)) {
+		state = SEGMENT_NOT_OURS;
+		error_set(error, "pid %d: was started without nvtaskset", (int)pid);
+	} else {
+		state = SEGMENT_NO_CUDA;
+		error_set(error, "pid %d: has not loaded CUDA", (int)pid);
+	}
+	return state;
+}
+
+static enum segment_state explain_closed(pid_t pid, struct error *error)
+{
+	enum segment_state state = SEGMENT_FAILED;
+
+	if (errno == EACCES || errno == EPERM) {
+		state = SEGMENT_NOT_PERMITTED;
+		error_set(error, "pid %d: belongs to another user, or does not let itself be inspected",
+		          (int)pid);
+	} else if (errno == ENOENT || errno == ESRCH) {
+		state = SEGMENT_NO_PROCESS;
+		error_set(error, "pid %d: no such process", (int)pid);
+	} else {
+		error_set_errno(error, "pid %d: its descriptors cannot be read", (int)pid);
+	}
+	return state;
+}
+
+enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error)
+{
+	char path[64];
+	enum segment_state state;
+
+	*segment = (struct segment){.memory = NULL, .file = -1};
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	DIR *descriptors = opendir(path);
+
+	if (!descriptors)
+		return explain_closed(pid, error);
+	errno = 0;
+	int file = open_descriptor(descriptors);
+
+	if (file >= 0) {
+		state = map_segment(segment, file, error);
+		if (state != SEGMENT_FOUND) {
+			struct error why = *error;
+
+			error_set(error, "pid %d: %.200s", (int)pid, why.reason);
+		}
+	} else if (errno == EACCES || errno == EPERM) {
+		state = explain_closed(pid, error);
+	} else {
+		state = explain_absence(pid, error);
+	}
+	closedir(descriptors);
+	return state;
+}
+
+void segment_close(struct segment *segment)
+{
+	if (segment->memory)
+		munmap(segment->memory, sizeof *segment->memory);
+	if (segment->file >= 0)
+		close(segment->file);
+	*segment = (struct segment){.memory = NULL, .file = -1};
+}
+
+/* --- the editor's side: changing ------------------------------------------------------------------ */
+
+static int lock(int file, struct error *error)
+{
+	const struct timespec millisecond = {.tv_nsec = 1000000};
+	int locked = flock(file, LOCK_EX | LOCK_NB);
+
+	for (int waited = 0; locked < 0 && errno == EWOULDBLOCK && waited < LOCK_WAIT_MS; waited++) {
+		nanosleep(&millisecond, NULL);
+		locked = flock(file, LOCK_EX | LOCK_NB);
+	}
+	if (locked < 0 && errno == EWOULDBLOCK)
+		return error_set(error, "the partition is being changed by another process, which is stopped");
+	if (locked < 0)
+		return error_set_errno(error, "the partition cannot be locked");
+	return 0;
+}
+
+/* Puts a partition into a revision: in place of the one on the same GPU, else behind the others. */
+static int put_partition(struct segment_revision *revision, const struct segment_partition *partition,
+                         struct error *error)
+{
+	uint32_t place = 0;
+
+	while (place < revision->count && !pci_address_equal(revision->partitions[place].pci, partition->pci))
+		place++;
+	if (place == SEGMENT_GPUS)
+		return error_set(error, "the partition already names %u GPUs, and no more fit", SEGMENT_GPUS);
+	revision->partitions[place] = *partition;
+	if (place == revision->count)
+		revision->count++;
+	return 0;
+}
+
+static int edit_locked(struct segment *segment, const struct segment_partition *partition,
+                       struct error *error)
+{
+	struct segment_revision revision;
+	uint64_t number;
+
+	if (!segment_read(segment, &revision, &number))
+		return error_set(error, "the segment is damaged");
+	if (put_partition(&revision, partition, error) < 0)
+		return -1;
+	store_revision(segment->memory, number + 1, &revision);
+	atomic_store_explicit(&segment->memory->number, number + 1, memory_order_release);
+	return 0;
+}
+
+int segment_edit(struct segment *segment, const struct segment_partition *partition, struct error *error)
+{
+	int result = lock(segment->file, error);
+
+	if (result == 0) {
+		result = edit_locked(segment, partition, error);
+		flock(segment->file, LOCK_UN);
+	}
+	return result;
+}
+
+void segment_read_counters(const struct segment *segment, struct segment_counters *counters)
+{
+	const struct segment_memory *memory = segment->memory;
+
+	counters->launches = atomic_load_explicit(&memory->launches, memory_order_relaxed);
+	counters->restricted = atomic_load_explicit(&memory->restricted, memory_order_relaxed);
+	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++)
+		counters->reasons[reason] =
+			atomic_load_explicit(&memory->reasons[reason], memory_order_relaxed);
+}
+
+/* --- the environment ------------------------------------------------------------------------------- */
+
+/* One "PCI=LIST" of `length` characters. */
+static int parse_partition(struct segment_revision *revision, const char *text, size_t length,
+                           struct error *error)
+{
+	char copy[PCI_ADDRESS_TEXT + TPCSET_TEXT];
+	struct segment_partition partition;
+
+	if (length >= sizeof copy)
+		return error_set(error, "%s: an entry is too long", SEGMENT_ENVIRONMENT);
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	char *list = strchr(copy, '=');
+
+	if (!list)
+		return error_set(error, "%s: '%.40s' is not GPU=TPCs", SEGMENT_ENVIRONMENT, copy);
+	*list++ = '\0';
+	memset(&partition, 0, sizeof partition);
+	if (pci_address_parse(&partition.pci, copy, error) < 0 ||
+	    tpcset_parse_list(&partition.set, list, TPCSET_MAX, "TPC", error) < 0)
+		return -1;
+	return put_partition(revision, &partition, error);
+}
+
+int segment_revision_parse(struct segment_revision *revision, const char *text, struct error *error)
+{
+	const char *at = text;
+	int result = 0;
+
+	memset(revision, 0, sizeof *revision);
+	while (result == 0 && *at) {
+		size_t length = strcspn(at, ";");
+
+		result = parse_partition(revision, at, length, error);
+		at += length + (at[length] == ';');
+	}
+	return result;
+}
+
+const char *segment_revision_format(const struct segment_revision *revision,
+                                    char text[SEGMENT_ENVIRONMENT_MAX])
+{
+	char pci[PCI_ADDRESS_TEXT], list[TPCSET_TEXT];
+	size_t length = 0;
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < revision->count; i++)
+		length += (size_t)snprintf(text + length, SEGMENT_ENVIRONMENT_MAX - length, "%s%s=%s",
+		                           i ? ";" : "", pci_address_format(revision->partitions[i].pci, pci),
+		                           tpcset_format_list(&revision->partitions[i].set, list));
+	return text;
+}
