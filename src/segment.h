@@ -34,7 +34,7 @@
 	X(NO_TOPOLOGY, "the GPU's topology is unknown")                             \
 	X(UNKNOWN_QMD, "the launch descriptor has an unknown version")              \
 	X(NO_SUCH_TPC, "the partition has no TPC that this GPU has")                \
-	X(OTHER_DEVICE, "the GPU has no place in the segment")                      \
+	X(DAMAGED, "the partition in shared memory is damaged")                     \
 	X(GREEN_CONTEXT, "a green context lies outside the partition, which won")
 
 enum segment_reason {

@@ -1,0 +1,29 @@
+/*
+ * The real driver library, as the shim calls it.
+ *
+ * The dynamic linker has loaded it before us, as our dependency under the name of a link beside us
+ * (FACTS 10). We look functions up in it alone, so that neither a preloaded library nor we ourselves can
+ * be mistaken for it.
+ */
+#ifndef NVTASKSET_SHIM_DRIVER_H
+#define NVTASKSET_SHIM_DRIVER_H
+
+#include "cuda.h"
+#include "error.h"
+
+struct driver {
+	CUresult (*get_export_table)(const void **table, const CUuuid *id);
+	CUresult (*context_get_current)(CUcontext *context);
+	CUresult (*context_push)(CUcontext context);
+	CUresult (*context_pop)(CUcontext *context);
+	CUresult (*context_get_device)(CUdevice *device);
+	CUresult (*device_get_pci_bus_id)(char *text, int length, CUdevice device);
+};
+
+/* Filled by driver_resolve; constant afterwards. */
+extern struct driver driver;
+
+/* -1 with the reason where the library is not there, is we ourselves, or lacks a function. */
+int driver_resolve(struct error *error);
+
+#endif

@@ -1,0 +1,210 @@
+#include "enforce.h"
+
+#include "contexts.h"
+#include "gpus.h"
+#include "log.h"
+
+#include <string.h>
+
+static struct segment segment = {.memory = NULL, .file = -1};
+
+void enforce_use(const struct segment *wanted)
+{
+	segment = *wanted;
+	gpus_after_fork();
+}
+
+/* --- the masks of a GPU -------------------------------------------------------------------------- */
+
+_Static_assert(sizeof(struct mask) == GPU_MASK_WORDS * sizeof(uint64_t), "copied by words");
+_Static_assert(QMD_MASK_WORDS * 32 == TOPOLOGY_MASK_BITS, "topology_disable_mask fills struct mask");
+
+/* Copies the mask in force; it is MASK_NONE where compilers came round the ring meanwhile. */
+static void load_mask(const struct gpu *gpu, struct mask *mask)
+{
+	uint64_t current = atomic_load_explicit(&gpu->current, memory_order_acquire);
+	uint64_t words[GPU_MASK_WORDS];
+
+	for (unsigned int word = 0; word < GPU_MASK_WORDS; word++)
+		words[word] = atomic_load_explicit(&gpu->masks[current % GPU_MASKS][word],
+		                                   memory_order_relaxed);
+	atomic_thread_fence(memory_order_acquire);
+	memcpy(mask, words, sizeof *mask);
+	if (atomic_load_explicit(&gpu->current, memory_order_relaxed) - current >= GPU_MASKS - 1)
+		memset(mask, 0, sizeof *mask);
+}
+
+/* Puts a newer mask in force. Where another thread is doing the same, it may have its way: this launch has
+ * its mask, and the next one looks again. */
+static void publish_mask(struct gpu *gpu, const struct mask *mask)
+{
+	uint64_t words[GPU_MASK_WORDS];
+
+	if (atomic_exchange_explicit(&gpu->compiling, true, memory_order_acquire))
+		return;
+	uint64_t next = atomic_load_explicit(&gpu->current, memory_order_relaxed) + 1;
+
+	memcpy(words, mask, sizeof words);
+	atomic_thread_fence(memory_order_release);
+	for (unsigned int word = 0; word < GPU_MASK_WORDS; word++)
+		atomic_store_explicit(&gpu->masks[next % GPU_MASKS][word], words[word], memory_order_relaxed);
+	atomic_store_explicit(&gpu->current, next, memory_order_release);
+	atomic_store_explicit(&gpu->compiling, false, memory_order_release);
+}
+
+/* --- compiling ----------------------------------------------------------------------------------- */
+
+/* Whether every TPC of the GPU has its bit in every version of its descriptors. */
+static bool family_reaches(const struct gpu *gpu)
+{
+	bool reaches = true;
+
+	for (unsigned int tpc = 0; tpc < gpu->topology->tpc_count; tpc++)
+		reaches = reaches && gpu->topology->tpcs[tpc].mask_bit < qmd_mask_bits(gpu->family);
+	return reaches;
+}
+
+static void let_through(struct mask *mask, enum segment_reason reason)
+{
+	mask->state = MASK_LET_THROUGH;
+	mask->reason = reason;
+}
+
+/* Fills everything but the number. A partition that has no TPC of this GPU is not believed: the mask in force
+ * before stays in force (FACTS 6: nothing would ever run). */
+static void compile(const struct gpu *gpu, const struct tpcset *set, const struct mask *before,
+                    struct mask *mask)
+{
+	struct tpcset all = topology_all(gpu->topology);
+	struct tpcset usable = tpcset_and(set, &all);
+
+	if (tpcset_is_empty(&usable) && before->state != MASK_NONE) {
+		*mask = *before;
+		segment_count_reason(&segment, SEGMENT_NO_SUCH_TPC);
+	} else if (tpcset_is_empty(&usable)) {
+		let_through(mask, SEGMENT_NO_SUCH_TPC);
+	} else if (tpcset_equal(&usable, &all)) {
+		mask->state = MASK_WHOLE_GPU;
+	} else {
+		mask->state = MASK_RESTRICTED;
+		topology_disable_mask(gpu->topology, &usable, mask->disable);
+	}
+}
+
+/* The mask of a GPU whose topology is unknown depends on nothing but whether anything was asked for: its
+ * address is unknown too, so any partition at all may be meant for it. */
+static void compile_unknown(const struct segment_revision *revision, struct mask *mask)
+{
+	if (revision->count > 0)
+		let_through(mask, SEGMENT_NO_TOPOLOGY);
+	else
+		mask->state = MASK_WHOLE_GPU;
+}
+
+/* Turns the mask in force into the one that the segment asks for now. Where the segment cannot be read, the
+ * one in force stays. */
+static void refresh(struct gpu *gpu, struct mask *mask)
+{
+	struct segment_revision revision;
+	struct mask before = *mask;
+	uint64_t number;
+
+	if (!segment_read(&segment, &revision, &number)) {
+		if (before.state == MASK_NONE)
+			let_through(mask, SEGMENT_DAMAGED);
+		return;
+	}
+	memset(mask, 0, sizeof *mask);
+	const struct segment_partition *partition = segment_find(&revision, gpu->pci);
+
+	if (!gpu->topology)
+		compile_unknown(&revision, mask);
+	else if (!partition)
+		mask->state = MASK_WHOLE_GPU;
+	else if (!gpu->family || !family_reaches(gpu))
+		let_through(mask, SEGMENT_UNKNOWN_QMD);
+	else
+		compile(gpu, &partition->set, &before, mask);
+	mask->number = number;
+	publish_mask(gpu, mask);
+}
+
+/* --- the launch path ------------------------------------------------------------------------------ */
+
+static struct gpu *gpu_of(CUcontext context)
+{
+	struct gpu *gpu = contexts_find(context);
+
+	if (__builtin_expect(!gpu, 0)) {
+		gpu = gpus_of_context(context);
+		if (gpu)
+			contexts_remember(context, gpu);
+	}
+	return gpu;
+}
+
+static void warn_once(enum segment_reason reason)
+{
+	static _Atomic bool warned[SEGMENT_REASON_COUNT];
+
+	if (!atomic_exchange_explicit(&warned[reason], true, memory_order_relaxed))
+		log_warning("%s; launches run unrestricted", segment_reason_text(reason));
+}
+
+/* Counts a launch that runs outside its partition, and says so the first time. */
+static void count_escape(enum segment_reason reason)
+{
+	segment_count_reason(&segment, reason);
+	warn_once(reason);
+	segment_count_launch(&segment, false);
+}
+
+static void narrow(const struct gpu *gpu, const struct mask *mask, void *qmd)
+{
+	switch (qmd_disable(gpu->family, qmd, mask->disable)) {
+	case QMD_UNKNOWN_VERSION:
+		count_escape(SEGMENT_UNKNOWN_QMD);
+		break;
+	case QMD_OVERRULED:
+		segment_count_reason(&segment, SEGMENT_GREEN_CONTEXT);
+		segment_count_launch(&segment, true);
+		break;
+	case QMD_NARROWED:
+		segment_count_launch(&segment, true);
+		break;
+	}
+}
+
+void enforce_launch(CUcontext context, void *qmd)
+{
+	struct gpu *gpu = gpu_of(context);
+	struct mask mask;
+
+	if (__builtin_expect(!gpu, 0)) {
+		count_escape(SEGMENT_NO_TOPOLOGY);
+		return;
+	}
+	load_mask(gpu, &mask);
+	if (__builtin_expect(mask.number != segment_revision_number(&segment), 0))
+		refresh(gpu, &mask);
+	if (mask.state == MASK_RESTRICTED)
+		narrow(gpu, &mask, qmd);
+	else if (mask.state == MASK_LET_THROUGH)
+		count_escape(mask.reason);
+	else
+		segment_count_launch(&segment, false);
+}
+
+/* --- contexts ------------------------------------------------------------------------------------- */
+
+/* A good moment to ask the kernel driver: outside the launch path, and the GPU is awake. */
+void enforce_context_created(CUcontext context)
+{
+	contexts_forget(context);
+	gpus_prepare();
+}
+
+void enforce_context_destroyed(CUcontext context)
+{
+	contexts_forget(context);
+}

@@ -1,0 +1,22 @@
+/*
+ * Partition and launch descriptor in, descriptor out.
+ *
+ * enforce_launch is the launch path: no lock, no allocation, no system call, nothing but a look at one
+ * number while the partition stays the same. The first launch of a process, the first in a context, and the
+ * first after a change do more.
+ */
+#ifndef NVTASKSET_SHIM_ENFORCE_H
+#define NVTASKSET_SHIM_ENFORCE_H
+
+#include "cuda.h"
+#include "segment.h"
+
+/* From here on, launches obey this segment. Not while launches are going on: at the start, and in the child
+ * of a fork, which gets a segment of its own. */
+void enforce_use(const struct segment *segment);
+
+void enforce_launch(CUcontext context, void *qmd);
+void enforce_context_created(CUcontext context);
+void enforce_context_destroyed(CUcontext context);
+
+#endif

@@ -1,0 +1,77 @@
+#include "gpus.h"
+
+#include "driver.h"
+#include "log.h"
+
+#include <pthread.h>
+#include <string.h>
+
+static struct topology_list topologies;
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+
+/* One for each GPU of the machine, in the order of `topologies`, and one for all that have no topology. */
+static struct gpu gpus[TOPOLOGY_GPUS_MAX + 1];
+static struct gpu *const unknown_gpu = &gpus[TOPOLOGY_GPUS_MAX];
+
+static void load(void)
+{
+	struct error error;
+
+	if (topology_load(&topologies, &error) < 0) {
+		log_warning("%s; this program runs unrestricted", error.reason);
+		topologies.count = 0;
+	}
+	for (unsigned int i = 0; i < topologies.count; i++) {
+		gpus[i].topology = &topologies.gpus[i];
+		gpus[i].pci = topologies.gpus[i].pci;
+		gpus[i].family = qmd_family_for(topologies.gpus[i].compute_major,
+		                                topologies.gpus[i].compute_minor);
+	}
+}
+
+void gpus_prepare(void)
+{
+	pthread_once(&prepared, load);
+}
+
+static CUresult device_of(CUcontext context, CUdevice *device)
+{
+	CUcontext current = NULL;
+	CUresult result = driver.context_get_current(&current);
+
+	if (result == CUDA_SUCCESS && current == context) {
+		result = driver.context_get_device(device);
+	} else if (driver.context_push(context) == CUDA_SUCCESS) {
+		result = driver.context_get_device(device);
+		driver.context_pop(&current);
+	}
+	return result;
+}
+
+struct gpu *gpus_of_context(CUcontext context)
+{
+	struct gpu *found = unknown_gpu;
+	struct pci_address pci;
+	char text[PCI_ADDRESS_TEXT];
+	CUdevice device;
+
+	gpus_prepare();
+	if (device_of(context, &device) != CUDA_SUCCESS ||
+	    driver.device_get_pci_bus_id(text, sizeof text, device) != CUDA_SUCCESS ||
+	    pci_address_parse(&pci, text, NULL) < 0)
+		return NULL;
+	for (unsigned int i = 0; i < topologies.count; i++) {
+		if (pci_address_equal(gpus[i].pci, pci))
+			found = &gpus[i];
+	}
+	return found;
+}
+
+void gpus_after_fork(void)
+{
+	for (unsigned int i = 0; i <= TOPOLOGY_GPUS_MAX; i++) {
+		atomic_store(&gpus[i].compiling, false);
+		atomic_store(&gpus[i].current, 0);
+		memset(gpus[i].masks, 0, sizeof gpus[i].masks);
+	}
+}

@@ -1,0 +1,51 @@
+/*
+ * The GPUs that this process launches on, as the launch path needs them: topology and descriptor family.
+ */
+#ifndef NVTASKSET_SHIM_GPUS_H
+#define NVTASKSET_SHIM_GPUS_H
+
+#include "cuda.h"
+#include "qmd.h"
+#include "topology/topology.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum mask_state {
+	MASK_NONE,        /* nothing compiled yet */
+	MASK_WHOLE_GPU,   /* the partition leaves the GPU whole: descriptors stay as they are */
+	MASK_RESTRICTED,  /* `disable` goes into every descriptor */
+	MASK_LET_THROUGH, /* a partition that cannot be enforced, for `reason` */
+};
+
+/* A partition, compiled for one GPU. */
+struct mask {
+	uint64_t number; /* of the segment's revision that it was compiled from */
+	uint32_t state;  /* enum mask_state */
+	uint32_t reason; /* enum segment_reason, with MASK_LET_THROUGH */
+	uint32_t disable[QMD_MASK_WORDS];
+};
+
+#define GPU_MASK_WORDS (sizeof(struct mask) / sizeof(uint64_t))
+#define GPU_MASKS 4
+
+struct gpu {
+	const struct topology *topology;  /* NULL where unknown */
+	const struct qmd_family *family;  /* NULL where unknown */
+	struct pci_address pci;
+	_Atomic bool compiling;           /* somebody is filling the next place of the ring */
+	_Atomic uint64_t current;         /* the mask in force stands at masks[current % GPU_MASKS] */
+	_Atomic uint64_t masks[GPU_MASKS][GPU_MASK_WORDS];
+};
+
+/* Learns the topology of this machine, once a process, and says what is wrong on standard error. */
+void gpus_prepare(void);
+
+/* The GPU of a context; NULL where the driver does not say. Not cheap: ask contexts_find first. */
+struct gpu *gpus_of_context(CUcontext context);
+
+/* In the child of a fork: what other threads were doing, they do no more. */
+void gpus_after_fork(void);
+
+#endif

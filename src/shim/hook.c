@@ -1,0 +1,115 @@
+#include "hook.h"
+
+#include "driver.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Places in the table; the rest is CUPTI's business. */
+enum {
+	TABLE_SUBSCRIBE = 3,
+	TABLE_UNSUBSCRIBE = 4,
+	TABLE_ENABLE = 6,
+	TABLE_DECLARE_FEATURE = 9,
+	TABLE_ENTRIES = 12 /* the size in bytes, then entries 1 to 11 */
+};
+
+enum {
+	DOMAIN_RESOURCE = 0x2,
+	RESOURCE_CONTEXT_CREATED = 1,
+	RESOURCE_CONTEXT_DESTROYED = 2, /* before the handle is given up */
+	DOMAIN_LAUNCH = 0xb,
+	LAUNCH_BEFORE_UPLOAD = 1
+};
+
+/* Words of the parameters; the first four bytes are their size in bytes. */
+enum {
+	RESOURCE_CONTEXT = 1,
+	LAUNCH_CONTEXT = 1,
+	LAUNCH_QMD = 4
+};
+
+/* A subscription without features makes the driver refuse APIs (FACTS 1). It accepts 0 to 10 today; what it
+ * does not know it refuses without harm. */
+#define FEATURES 32
+
+static const CUuuid table_id = {
+	{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b}};
+
+typedef void callback(void *user, int domain, int id, const void *parameters);
+typedef CUresult subscribe(uint32_t *handle, callback *function, void *user);
+typedef CUresult unsubscribe(uint32_t handle);
+typedef CUresult enable(uint32_t on, uint32_t handle, int domain, int id);
+typedef CUresult declare_feature(uint32_t on, uint32_t handle, int feature);
+
+static struct hook_events events;
+
+static bool has_word(const void *parameters, unsigned int word)
+{
+	uint32_t size;
+
+	memcpy(&size, parameters, sizeof size);
+	return size >= (word + 1) * sizeof(uint64_t);
+}
+
+static void *word_of(const void *parameters, unsigned int word)
+{
+	return ((void *const *)parameters)[word];
+}
+
+static void on_event(void *user, int domain, int id, const void *parameters)
+{
+	(void)user;
+	if (domain == DOMAIN_LAUNCH && id == LAUNCH_BEFORE_UPLOAD) {
+		if (has_word(parameters, LAUNCH_QMD) && word_of(parameters, LAUNCH_QMD))
+			events.launch(word_of(parameters, LAUNCH_CONTEXT), word_of(parameters, LAUNCH_QMD));
+	} else if (domain == DOMAIN_RESOURCE && has_word(parameters, RESOURCE_CONTEXT)) {
+		if (id == RESOURCE_CONTEXT_CREATED)
+			events.context_created(word_of(parameters, RESOURCE_CONTEXT));
+		else if (id == RESOURCE_CONTEXT_DESTROYED)
+			events.context_destroyed(word_of(parameters, RESOURCE_CONTEXT));
+	}
+}
+
+static int find_table(void *const **table, struct error *error)
+{
+	const void *found = NULL;
+	CUresult result = driver.get_export_table(&found, &table_id);
+
+	if (result != CUDA_SUCCESS || !found)
+		return error_set(error, "the driver has no callback table (error %d)", result);
+	if (*(const uint64_t *)found < TABLE_ENTRIES * sizeof(void *))
+		return error_set(error, "the driver's callback table is shorter than any that we know");
+	*table = found;
+	return 0;
+}
+
+int hook_subscribe(const struct hook_events *wanted, struct error *error)
+{
+	void *const *table = NULL;
+	uint32_t handle = 0;
+
+	if (find_table(&table, error) < 0)
+		return -1;
+	events = *wanted;
+	CUresult result = ((subscribe *)table[TABLE_SUBSCRIBE])(&handle, on_event, NULL);
+
+	if (result == CUDA_ERROR_ALREADY_ACQUIRED)
+		return error_set(error, "another tool (a profiler or debugger) holds the driver's callback slot");
+	if (result != CUDA_SUCCESS)
+		return error_set(error, "the driver refuses a subscription (error %d)", result);
+	for (int feature = 0; feature < FEATURES; feature++)
+		((declare_feature *)table[TABLE_DECLARE_FEATURE])(1, handle, feature);
+	enable *enable_event = (enable *)table[TABLE_ENABLE];
+
+	result = enable_event(1, handle, DOMAIN_LAUNCH, LAUNCH_BEFORE_UPLOAD);
+	if (result != CUDA_SUCCESS) {
+		((unsubscribe *)table[TABLE_UNSUBSCRIBE])(handle);
+		return error_set(error, "the driver does not announce launches (error %d)", result);
+	}
+	/* Without these two a reused context handle could be taken for its predecessor; see enforce.c. */
+	enable_event(1, handle, DOMAIN_RESOURCE, RESOURCE_CONTEXT_CREATED);
+	enable_event(1, handle, DOMAIN_RESOURCE, RESOURCE_CONTEXT_DESTROYED);
+	return 0;
+}

@@ -1,0 +1,15 @@
+/*
+ * What the shim has to say to the user of somebody else's program: little, on standard error, a line in
+ * one write. NVTASKSET_LOG=off silences it.
+ */
+#ifndef NVTASKSET_SHIM_LOG_H
+#define NVTASKSET_SHIM_LOG_H
+
+/* Reads the environment: before any other thread can change it. */
+void log_open(void);
+
+/* "nvtaskset: MESSAGE". Never from the launch path, but for the first launch that goes wrong. Preserves
+ * errno. */
+void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * libcuda.so.1: stands in front of the real driver library, and keeps the kernels of this process inside its
+ * partition. What happens when, once the dynamic linker has loaded us and, before us, the driver.
+ *
+ * We live in somebody else's process: whatever goes wrong here, the program runs on without us, and a line
+ * on standard error says so.
+ */
+#include "driver.h"
+#include "enforce.h"
+#include "hook.h"
+#include "log.h"
+#include "segment.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+static struct segment segment = {.memory = NULL, .file = -1};
+
+/* A child of fork has its parent's memory, but a partition of its own, which starts as the parent's. */
+static void after_fork(void)
+{
+	struct segment parents = segment;
+	struct segment_revision revision;
+	uint64_t number;
+	int saved = errno;
+
+	if (!segment_read(&parents, &revision, &number))
+		revision.count = 0;
+	if (segment_create(&segment, &revision, NULL) == 0) {
+		enforce_use(&segment);
+		segment_close(&parents);
+	} else {
+		/* Sharing the parent's partition is better than having none. */
+		segment = parents;
+	}
+	errno = saved;
+}
+
+static int read_partition(struct segment_revision *revision, struct error *error)
+{
+	const char *text = getenv(SEGMENT_ENVIRONMENT);
+
+	return segment_revision_parse(revision, text ? text : "", error);
+}
+
+static int set_up(struct error *error)
+{
+	static const struct hook_events events = {
+		.launch = enforce_launch,
+		.context_created = enforce_context_created,
+		.context_destroyed = enforce_context_destroyed,
+	};
+	struct segment_revision revision;
+
+	if (driver_resolve(error) < 0 || read_partition(&revision, error) < 0 ||
+	    segment_create(&segment, &revision, error) < 0)
+		return -1;
+	enforce_use(&segment);
+	if (hook_subscribe(&events, error) < 0) {
+		/* Without it nobody would obey: better no segment than one that lies. */
+		segment_close(&segment);
+		return -1;
+	}
+	pthread_atfork(NULL, NULL, after_fork);
+	return 0;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	struct error error;
+	int saved = errno;
+
+	log_open();
+	if (set_up(&error) < 0)
+		log_warning("%s; this program runs unrestricted", error.reason);
+	errno = saved;
+}
