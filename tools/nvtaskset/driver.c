@@ -1,0 +1,284 @@
+#include "driver.h"
+
+#include "loader_cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LIBRARY "libcuda.so.1"
+#define LINK "libnvtaskset-driver.so.1" /* what our library is linked against */
+
+/* Where packages and containers put the driver when nothing points there: NVIDIA's container images, Debian,
+ * Red Hat, WSL, NixOS, Jetson, and last the toolkit's compatibility package. */
+static const char *const usual_directories[] = {
+	"/usr/local/nvidia/lib64",
+	"/usr/local/nvidia/lib",
+	"/usr/lib/x86_64-linux-gnu",
+	"/usr/lib/aarch64-linux-gnu",
+	"/usr/lib64",
+	"/usr/lib",
+	"/usr/lib/wsl/lib",
+	"/run/opengl-driver/lib",
+	"/usr/lib/aarch64-linux-gnu/nvidia",
+	"/usr/lib/aarch64-linux-gnu/tegra",
+	"/usr/local/cuda/compat",
+};
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* Says whether the whole path fitted. */
+static bool join(char path[PATH_MAX], const char *directory, size_t length, const char *name)
+{
+	int written = snprintf(path, PATH_MAX, "%.*s/%s", (int)length, directory, name);
+
+	return length < PATH_MAX && written > 0 && written < PATH_MAX;
+}
+
+/* --- our own library ------------------------------------------------------------------------------ */
+
+/* Ours needs the driver under our link's name, and says so in a dynamic section that no driver has. It is a
+ * hundred kilobytes; whatever is much larger is not ours. */
+static bool is_ours(const char *path)
+{
+	static char content[1 << 20];
+	bool ours = false;
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = file >= 0 ? read(file, content, sizeof content) : 0;
+
+	if (size > 0 && size < (ssize_t)sizeof content)
+		ours = memmem(content, (size_t)size, LINK, sizeof LINK) != NULL;
+	if (file >= 0)
+		close(file);
+	return ours;
+}
+
+/* A toolkit's stub has the driver's name and functions that do nothing. */
+static bool is_stub(const char *path)
+{
+	return strstr(path, "/stubs/") != NULL;
+}
+
+static bool is_driver(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, R_OK) == 0 &&
+	       !is_stub(path) && !is_ours(path);
+}
+
+/* Our library: in a build tree beside the command, installed in PREFIX/lib of the command's PREFIX/bin. */
+static int own_directory(char directory[PATH_MAX], struct error *error)
+{
+	char self[PATH_MAX], library[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+	bool found = false;
+
+	if (length > 0) {
+		self[length] = '\0';
+		dirname(self);
+		found = join(directory, self, strlen(self), "lib") &&
+		        join(library, directory, strlen(directory), LIBRARY) && is_ours(library);
+		if (!found) {
+			dirname(self);
+			found = join(directory, self, strlen(self), "lib/nvtaskset") &&
+			        join(library, directory, strlen(directory), LIBRARY) && is_ours(library);
+		}
+	}
+	return found ? 0
+	             : error_set(error, "our library " LIBRARY " is neither beside the command nor in "
+	                                "../lib/nvtaskset: install nvtaskset again");
+}
+
+/* --- finding the driver --------------------------------------------------------------------------- */
+
+static bool find_in_library_path(char path[PATH_MAX])
+{
+	const char *directories = getenv("LD_LIBRARY_PATH");
+	bool found = false;
+
+	while (directories && *directories && !found) {
+		size_t length = strcspn(directories, ":;");
+
+		found = length > 0 && join(path, directories, length, LIBRARY) && is_driver(path);
+		directories += length + (directories[length] != '\0');
+	}
+	return found;
+}
+
+static bool find_in_usual_directories(char path[PATH_MAX])
+{
+	bool found = false;
+
+	for (size_t i = 0; i < COUNT(usual_directories) && !found; i++)
+		found = join(path, usual_directories[i], strlen(usual_directories[i]), LIBRARY) &&
+		        is_driver(path);
+	return found;
+}
+
+static int use_named(const char *named, char path[PATH_MAX], struct error *error)
+{
+	if (access(named, R_OK) < 0)
+		return error_set_errno(error, "NVTASKSET_DRIVER=%.200s", named);
+	if (!is_driver(named))
+		return error_set(error, "NVTASKSET_DRIVER=%.200s: not a driver library", named);
+	if (!realpath(named, path))
+		return error_set_errno(error, "NVTASKSET_DRIVER=%.200s", named);
+	return 0;
+}
+
+/* The same file by a path that does not depend on where we stand. */
+static int make_absolute(char path[PATH_MAX], struct error *error)
+{
+	char relative[PATH_MAX];
+
+	if (path[0] == '/')
+		return 0;
+	strcpy(relative, path);
+	if (!realpath(relative, path))
+		return error_set_errno(error, "%.200s", relative);
+	return 0;
+}
+
+int driver_find(char path[PATH_MAX], struct error *error)
+{
+	const char *named = getenv("NVTASKSET_DRIVER");
+
+	if (named && *named)
+		return use_named(named, path, error);
+	if (!find_in_library_path(path) &&
+	    !loader_cache_find("/etc/ld.so.cache", LIBRARY, is_driver, path) &&
+	    !find_in_usual_directories(path))
+		return error_set(error, "no NVIDIA driver library (" LIBRARY ") on this machine: install the "
+		                        "driver, or name the file with NVTASKSET_DRIVER");
+	return make_absolute(path, error);
+}
+
+/* --- the directory in front of it ------------------------------------------------------------------ */
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat first, second;
+
+	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+	       first.st_ino == second.st_ino;
+}
+
+/* A directory that nobody but this user can have put anything into. */
+static int make_private(const char *directory, struct error *error)
+{
+	struct stat status;
+
+	if (mkdir(directory, 0700) < 0 && errno != EEXIST)
+		return error_set_errno(error, "%.200s", directory);
+	if (lstat(directory, &status) < 0)
+		return error_set_errno(error, "%.200s", directory);
+	if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077) != 0)
+		return error_set(error, "%.200s: must be a directory that only you can use; remove it", directory);
+	return 0;
+}
+
+/* The base of this user's directories: gone after a reboot, as the links in it may be. */
+static int make_base(char base[PATH_MAX], struct error *error)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+	if (runtime && runtime[0] == '/' && access(runtime, W_OK) == 0 && strlen(runtime) < PATH_MAX / 2)
+		snprintf(base, PATH_MAX, "%s/nvtaskset", runtime);
+	else
+		snprintf(base, PATH_MAX, "/tmp/nvtaskset-%u", (unsigned int)geteuid());
+	return make_private(base, error);
+}
+
+/* FNV-1a: one directory for each pair of library and driver. */
+static uint64_t hash(uint64_t value, const char *text)
+{
+	for (; *text; text++)
+		value = (value ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return value;
+}
+
+/* Makes the link, atomically, whatever another process that makes the same one does. */
+static int make_link(const char *target, const char *directory, const char *name, struct error *error)
+{
+	char path[PATH_MAX], temporary[PATH_MAX], suffix[64];
+
+	snprintf(suffix, sizeof suffix, ".%s.%d", name, (int)getpid());
+	if (!join(path, directory, strlen(directory), name) ||
+	    !join(temporary, directory, strlen(directory), suffix))
+		return error_set(error, "%.200s: the path is too long", directory);
+	if (same_file(path, target))
+		return 0;
+	unlink(temporary);
+	if (symlink(target, temporary) < 0 || rename(temporary, path) < 0)
+		return error_set_errno(error, "%.200s: no link to %.100s", path, target);
+	return 0;
+}
+
+static int make_directory(const char *own, const char *driver, char directory[PATH_MAX], struct error *error)
+{
+	char base[PATH_MAX], library[PATH_MAX], name[32];
+	uint64_t key = hash(hash(UINT64_C(0xcbf29ce484222325), own), driver);
+
+	snprintf(name, sizeof name, "%016llx", (unsigned long long)key);
+	if (make_base(base, error) < 0)
+		return -1;
+	if (!join(directory, base, strlen(base), name) || !join(library, own, strlen(own), LIBRARY))
+		return error_set(error, "%.200s: the path is too long", base);
+	if (make_private(directory, error) < 0 || make_link(driver, directory, LINK, error) < 0 ||
+	    make_link(library, directory, LIBRARY, error) < 0)
+		return -1;
+	return 0;
+}
+
+int driver_library_directory(const char *driver, char directory[PATH_MAX], struct error *error)
+{
+	char own[PATH_MAX], link[PATH_MAX];
+	int result = own_directory(own, error);
+
+	if (result == 0 && join(link, own, strlen(own), LINK) && same_file(link, driver))
+		strcpy(directory, own);
+	else if (result == 0)
+		result = make_directory(own, driver, directory, error);
+	return result;
+}
+
+/* --- the search path ------------------------------------------------------------------------------- */
+
+/* Whether a directory is one of ours: a program under nvtaskset may start nvtaskset. */
+static bool holds_ours(const char *directory, size_t length)
+{
+	char path[PATH_MAX];
+
+	return length > 0 && join(path, directory, length, LIBRARY) && is_ours(path);
+}
+
+char *driver_library_path(const char *directory)
+{
+	const char *rest = getenv("LD_LIBRARY_PATH");
+	char *path = malloc(strlen(directory) + (rest ? strlen(rest) : 0) + 2);
+
+	if (!path)
+		return NULL;
+	char *end = stpcpy(path, directory);
+
+	while (rest && *rest) {
+		size_t length = strcspn(rest, ":;");
+
+		/* An empty entry means the current directory: it stays. */
+		if (!holds_ours(rest, length)) {
+			*end++ = ':';
+			end = mempcpy(end, rest, length);
+		}
+		rest += length + (rest[length] != '\0');
+	}
+	*end = '\0';
+	return path;
+}

@@ -1,0 +1,25 @@
+/*
+ * The real driver library, and the directory that puts our library in front of it.
+ */
+#ifndef NVTASKSET_DRIVER_H
+#define NVTASKSET_DRIVER_H
+
+#include "error.h"
+
+#include <limits.h>
+
+/* Finds the libcuda.so.1 that a program started here would load if it were not for us: NVTASKSET_DRIVER;
+ * LD_LIBRARY_PATH; the dynamic linker's cache; the directories where NVIDIA's packages and containers put it.
+ * Never our own library, never a toolkit's stub. `path` is absolute, and leads through the name
+ * libcuda.so.1 where it can, so that it goes on leading to the driver after an upgrade. */
+int driver_find(char path[PATH_MAX], struct error *error);
+
+/* A directory that holds our library as libcuda.so.1, and beside it a link to `driver` under the name by
+ * which our library asks for it: where we are installed, if the link there leads to this driver, else a
+ * directory of this user's, made now. */
+int driver_library_directory(const char *driver, char directory[PATH_MAX], struct error *error);
+
+/* LD_LIBRARY_PATH with `directory` first and without other directories of ours. Allocated. */
+char *driver_library_path(const char *directory);
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * nvtaskset: taskset for GPUs. Parses the command line and hands over to one action; the one place that
+ * prints reasons and decides the exit status.
+ */
+#include "actions.h"
+#include "options.h"
+#include "version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Output that nobody could read is a failure: a full disk, a closed pipe. */
+static int close_output(struct error *error)
+{
+	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : error_set_errno(error, "standard output");
+}
+
+static int act(const struct options *options, struct error *error)
+{
+	int status = EXIT_SUCCESS;
+
+	switch (options->action) {
+	case ACTION_RUN:
+		status = action_run(options, error);
+		break;
+	case ACTION_SHOW:
+	case ACTION_CHANGE:
+		status = action_partition(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+		break;
+	case ACTION_HELP:
+		action_help();
+		break;
+	case ACTION_VERSION:
+		puts("nvtaskset " NVTASKSET_VERSION);
+		break;
+	}
+	return status;
+}
+
+int main(int count, char **arguments)
+{
+	struct options options;
+	struct error error = {.reason = ""};
+	int status = EXIT_FAILURE;
+
+	if (options_parse(&options, count, arguments, &error) == 0)
+		status = act(&options, &error);
+	if (status == EXIT_SUCCESS && close_output(&error) < 0)
+		status = EXIT_FAILURE;
+	if (status != EXIT_SUCCESS)
+		fprintf(stderr, "nvtaskset: %s\n", error.reason);
+	return status;
+}

@@ -1,0 +1,41 @@
+/* What the command line says, before anybody acts on it. */
+#ifndef NVTASKSET_OPTIONS_H
+#define NVTASKSET_OPTIONS_H
+
+#include "error.h"
+#include "mps.h"
+#include "topology/topology.h"
+
+#include <stdbool.h>
+
+enum action {
+	ACTION_RUN,    /* SET COMMAND [ARG…] */
+	ACTION_SHOW,   /* -p PID */
+	ACTION_CHANGE, /* -p SET PID */
+	ACTION_HELP,
+	ACTION_VERSION
+};
+
+enum notation {
+	NOTATION_MASK,
+	NOTATION_TPC_LIST,
+	NOTATION_GPC_LIST
+};
+
+struct options {
+	enum action action;
+	enum notation notation;
+	struct mps_request mps;
+	bool verbose;
+	unsigned int gpu_count; /* 0: the default GPU */
+	const char *gpus[TOPOLOGY_GPUS_MAX]; /* the arguments of -G: GPU or GPU:SET */
+	const char *set;        /* NULL where every -G has its own, and with ACTION_SHOW */
+	const char *pid;        /* with ACTION_SHOW and ACTION_CHANGE */
+	char **command;         /* with ACTION_RUN, ended by NULL */
+};
+
+/* All options first, the positional arguments after them (taskset's -p trips over its own order).
+ * -1 with the reason. */
+int options_parse(struct options *options, int count, char **arguments, struct error *error);
+
+#endif

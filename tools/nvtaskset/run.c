@@ -1,0 +1,101 @@
+#include "actions.h"
+
+#include "driver.h"
+#include "gpus.h"
+#include "segment.h"
+#include "set.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Turns the command line's GPUs and SETs into a partition. */
+static int make_revision(struct segment_revision *revision, const struct options *options,
+                         const struct topology_list *list, struct error *error)
+{
+	struct gpu_choices chosen;
+	int result = gpus_choose(&chosen, list, options->gpus, options->gpu_count, error);
+
+	memset(revision, 0, sizeof *revision);
+	for (unsigned int i = 0; result == 0 && i < chosen.count; i++) {
+		const char *text = chosen.choices[i].set ? chosen.choices[i].set : options->set;
+		struct segment_partition *partition = &revision->partitions[revision->count++];
+
+		partition->pci = chosen.choices[i].gpu->pci;
+		result = set_parse(&partition->set, text, options->notation, chosen.choices[i].gpu, error);
+	}
+	return result;
+}
+
+static void tell_partition(const struct segment_revision *revision, const struct topology_list *list)
+{
+	char pci[PCI_ADDRESS_TEXT], text[TPCSET_TEXT];
+
+	for (uint32_t i = 0; i < revision->count; i++) {
+		const struct segment_partition *partition = &revision->partitions[i];
+		const struct topology *gpu = topology_find(list, partition->pci);
+
+		fprintf(stderr, "nvtaskset: GPU %s (%s): %u of %u TPCs: %s\n",
+		        pci_address_format(partition->pci, pci), gpu->name, tpcset_count(&partition->set),
+		        gpu->tpc_count, tpcset_format_list(&partition->set, text));
+	}
+}
+
+static void tell_mps(const struct options *options, const struct mps_status *status)
+{
+	if (status->started)
+		fprintf(stderr, "nvtaskset: MPS: started a control daemon in %s\n", status->pipe_directory);
+	else if (options->verbose && status->running)
+		fprintf(stderr, "nvtaskset: MPS: using the control daemon in %s; %u of %u clients\n",
+		        status->pipe_directory, status->clients, status->capacity);
+	else if (options->verbose)
+		fprintf(stderr, "nvtaskset: MPS: off; programs take turns on the GPU\n");
+}
+
+/* The environment of COMMAND; its children get it too. */
+static int set_environment(const struct segment_revision *revision, const char *directory,
+                           struct error *error)
+{
+	char text[SEGMENT_ENVIRONMENT_MAX];
+	char *path = driver_library_path(directory);
+	int failed = !path || setenv("LD_LIBRARY_PATH", path, 1) < 0 ||
+	             setenv(SEGMENT_ENVIRONMENT, segment_revision_format(revision, text), 1) < 0;
+
+	free(path);
+	return failed ? error_set(error, "the environment: no memory") : 0;
+}
+
+static int prepare(const struct options *options, struct error *error)
+{
+	/* Large, and this is a process of its own. */
+	static struct topology_list list;
+	struct segment_revision revision;
+	struct mps_status status = {.running = false};
+	char driver[PATH_MAX], directory[PATH_MAX];
+
+	if (topology_load(&list, error) < 0 || make_revision(&revision, options, &list, error) < 0 ||
+	    driver_find(driver, error) < 0 || driver_library_directory(driver, directory, error) < 0 ||
+	    mps_prepare(&options->mps, &status, error) < 0 ||
+	    set_environment(&revision, directory, error) < 0)
+		return -1;
+	if (options->verbose) {
+		tell_partition(&revision, &list);
+		fprintf(stderr, "nvtaskset: driver: %s, through %s\n", driver, directory);
+	}
+	tell_mps(options, &status);
+	return 0;
+}
+
+int action_run(const struct options *options, struct error *error)
+{
+	int status = EXIT_FAILURE;
+
+	if (prepare(options, error) == 0) {
+		execvp(options->command[0], options->command);
+		status = errno == ENOENT || errno == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
+		error_set_errno(error, "%.200s", options->command[0]);
+	}
+	return status;
+}

@@ -1,0 +1,65 @@
+#include "set.h"
+
+static unsigned int gpc_limit(const struct topology *gpu)
+{
+	unsigned int limit = 0;
+
+	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
+		if (gpu->tpcs[tpc].gpc != TOPOLOGY_UNKNOWN && gpu->tpcs[tpc].gpc >= limit)
+			limit = gpu->tpcs[tpc].gpc + 1u;
+	}
+	return limit;
+}
+
+/* A list of GPCs has the notation of a list of TPCs. */
+static int parse_gpcs(struct tpcset *set, const char *text, const struct topology *gpu, struct error *error)
+{
+	struct tpcset gpcs;
+	struct tpcset chosen = {{0}};
+	unsigned int limit = gpc_limit(gpu);
+
+	if (limit == 0)
+		return error_set(error, "GPCs: this GPU's are unknown; name TPCs instead (-t)");
+	if (tpcset_parse_list(&gpcs, text, limit, "GPC", error) < 0)
+		return -1;
+	for (unsigned int gpc = tpcset_next(&gpcs, 0); gpc < TPCSET_MAX; gpc = tpcset_next(&gpcs, gpc + 1)) {
+		struct tpcset members = topology_gpc(gpu, gpc);
+
+		if (tpcset_is_empty(&members))
+			return error_set(error, "GPC %u: this GPU lacks it", gpc);
+		chosen = tpcset_or(&chosen, &members);
+	}
+	*set = chosen;
+	return 0;
+}
+
+int set_parse(struct tpcset *set, const char *text, enum notation notation, const struct topology *gpu,
+              struct error *error)
+{
+	int result = -1;
+
+	switch (notation) {
+	case NOTATION_MASK:
+		result = tpcset_parse_mask(set, text, gpu->tpc_count, "TPC", error);
+		break;
+	case NOTATION_TPC_LIST:
+		result = tpcset_parse_list(set, text, gpu->tpc_count, "TPC", error);
+		break;
+	case NOTATION_GPC_LIST:
+		result = parse_gpcs(set, text, gpu, error);
+		break;
+	}
+	if (result == 0 && tpcset_is_empty(set))
+		result = error_set(error, "an empty set: a program without TPCs would never run");
+	return result;
+}
+
+const char *set_noun(enum notation notation)
+{
+	return notation == NOTATION_MASK ? "TPC mask" : "TPC list";
+}
+
+const char *set_format(const struct tpcset *set, enum notation notation, char text[TPCSET_TEXT])
+{
+	return notation == NOTATION_MASK ? tpcset_format_mask(set, text) : tpcset_format_list(set, text);
+}
