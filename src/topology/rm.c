@@ -1,0 +1,441 @@
+/*
+ * Asks NVIDIA's kernel driver which GPU has which TPC, by the calls of FACTS 5. Structures and numbers are
+ * published in open-gpu-kernel-modules; each names its header there (under src/common/sdk/nvidia/inc).
+ *
+ * It runs in other people's processes too: no allocation; the descriptors are closed before it returns, and
+ * with them the kernel frees everything that was made through them.
+ */
+#include "topology/rm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define DEVICES_MAX 64 /* /dev/nvidia0 and up */
+
+/* --- the kernel driver's structures ------------------------------------------------------------------ */
+
+struct rm_alloc { /* nvos.h, NVOS64_PARAMETERS */
+	uint32_t client;
+	uint32_t parent;
+	uint32_t object;
+	uint32_t class;
+	uint64_t parameters;
+	uint64_t rights;
+	uint32_t size;
+	uint32_t flags;
+	uint32_t status;
+};
+
+struct rm_control { /* nvos.h, NVOS54_PARAMETERS */
+	uint32_t client;
+	uint32_t object;
+	uint32_t command;
+	uint32_t flags;
+	uint64_t parameters;
+	uint32_t size;
+	uint32_t status;
+};
+
+_Static_assert(sizeof(struct rm_alloc) == 48, "the 48-byte form");
+_Static_assert(sizeof(struct rm_control) == 32, "layout");
+
+#define IOCTL_CONTROL _IOWR('F', 0x2a, struct rm_control) /* nv_escape.h */
+#define IOCTL_ALLOC _IOWR('F', 0x2b, struct rm_alloc)
+
+enum {
+	CLASS_CLIENT = 0x41,
+	CLASS_DEVICE = 0x80,     /* class/cl0080.h */
+	CLASS_SUBDEVICE = 0x2080 /* class/cl2080.h */
+};
+
+/* Handles are ours to choose; each GPU has a client of its own, so these can be the same for all. */
+enum {
+	HANDLE_DEVICE = 0x6e760001,
+	HANDLE_SUBDEVICE = 0x6e760002
+};
+
+struct device_parameters { /* class/cl0080.h */
+	uint32_t device_instance;
+	uint32_t unused[5];
+	uint64_t unused_sizes[3];
+	uint32_t unused_mode;
+};
+
+struct subdevice_parameters { /* class/cl2080.h */
+	uint32_t subdevice_instance;
+};
+
+#define ATTACHED_IDS 0x201
+#define ATTACHED_MAX 32
+#define INVALID_ID UINT32_MAX
+struct attached_ids { /* ctrl/ctrl0000/ctrl0000gpu.h */
+	uint32_t ids[ATTACHED_MAX];
+};
+
+#define ID_INFO 0x205
+struct id_info { /* the same */
+	uint32_t id;
+	uint32_t flags;
+	uint32_t device_instance;
+	uint32_t subdevice_instance;
+	uint32_t unused[4];
+};
+
+#define PCI_INFO 0x21b
+struct pci_info { /* the same */
+	uint32_t id;
+	uint32_t domain;
+	uint16_t bus;
+	uint16_t slot;
+};
+
+#define NAME_STRING 0x20800110
+struct name_string { /* ctrl/ctrl2080/ctrl2080gpu.h */
+	uint32_t flags; /* 0: ASCII */
+	char text[0x40];
+};
+
+#define GID_INFO 0x2080014a
+struct gid_info { /* the same */
+	uint32_t index;
+	uint32_t flags; /* 0: ASCII, SHA-1, of the GPU */
+	uint32_t length;
+	char text[0x100];
+};
+
+struct route { /* ctrl/ctrl0080/ctrl0080gr.h */
+	uint32_t flags;
+	uint64_t route;
+};
+
+#define ENGINE_INFO 0x20801201
+struct engine_info { /* ctrl/ctrl2080/ctrl2080gr.h */
+	uint32_t count;
+	uint64_t list;
+	struct route route;
+};
+
+struct engine_info_entry {
+	uint32_t index;
+	uint32_t value;
+};
+
+enum { /* ctrl/ctrl0080/ctrl0080gr.h */
+	INFO_SM_VERSION = 0x0c,
+	INFO_GPC_LIMIT = 0x14,
+	INFO_TPC_LIMIT = 0x17,
+	INFO_SMS_PER_TPC = 0x20
+};
+
+/* The table of SMs: 512 rows of 16-bit fields, two counts, a route. Rows grew with the driver; the call
+ * fails where the size is not exactly the driver's. */
+#define SM_ORDER 0x2080121b
+#define SM_ROWS 512
+#define SM_FIELDS_MAX 9
+
+static const unsigned int sm_field_counts[] = {
+	9, /* from driver 580 on */
+	7, /* 575 */
+	6, /* up to 570 */
+};
+
+enum sm_field {
+	SM_GPC = 0,
+	SM_TPC = 3,
+	SM_VIRTUAL_GPC = 4,
+	SM_MIGRATABLE_TPC = 5
+};
+
+struct sm_order {
+	union {
+		uint16_t words[SM_ROWS * SM_FIELDS_MAX + 2 + sizeof(struct route) / 2 + 4];
+		uint64_t alignment;
+	};
+};
+
+_Static_assert(sizeof(struct device_parameters) == 56, "layout");
+_Static_assert(sizeof(struct id_info) == 32, "layout");
+_Static_assert(sizeof(struct pci_info) == 12, "layout");
+_Static_assert(sizeof(struct gid_info) == 268, "layout");
+_Static_assert(sizeof(struct engine_info) == 32, "layout");
+
+/* --- calls --------------------------------------------------------------------------------------------- */
+
+/* A connection to the kernel driver: one client, on /dev/nvidiactl. */
+struct rm {
+	const struct rm_system *system;
+	int file;
+	uint32_t client;
+};
+
+/* Both return 0, or -1 where the kernel or the driver refuses. */
+static int rm_alloc(struct rm *rm, uint32_t parent, uint32_t object, uint32_t class, void *parameters,
+                    uint32_t size)
+{
+	struct rm_alloc call = {
+		.client = rm->client,
+		.parent = parent,
+		.object = object,
+		.class = class,
+		.parameters = (uintptr_t)parameters,
+		.size = size,
+	};
+
+	if (rm->system->ioctl(rm->file, IOCTL_ALLOC, &call) < 0 || call.status != 0)
+		return -1;
+	if (class == CLASS_CLIENT)
+		rm->client = call.object;
+	return 0;
+}
+
+static int rm_control(const struct rm *rm, uint32_t object, uint32_t command, void *parameters, uint32_t size)
+{
+	struct rm_control call = {
+		.client = rm->client,
+		.object = object,
+		.command = command,
+		.parameters = (uintptr_t)parameters,
+		.size = size,
+	};
+
+	return rm->system->ioctl(rm->file, IOCTL_CONTROL, &call) < 0 || call.status != 0 ? -1 : 0;
+}
+
+static int connect_client(struct rm *rm, const struct rm_system *system, struct error *error)
+{
+	*rm = (struct rm){.system = system, .file = system->open("/dev/nvidiactl")};
+	if (rm->file < 0 && (errno == ENOENT || errno == ENXIO || errno == ENODEV))
+		return error_set(error, "no NVIDIA GPU: /dev/nvidiactl is not there; is the driver loaded?");
+	if (rm->file < 0)
+		return error_set_errno(error, "/dev/nvidiactl");
+	if (rm_alloc(rm, 0, 0, CLASS_CLIENT, NULL, 0) < 0) {
+		system->close(rm->file);
+		return error_set(error, "the NVIDIA kernel driver does not answer");
+	}
+	return 0;
+}
+
+/* --- one GPU -------------------------------------------------------------------------------------------- */
+
+/* Neither is needed for anything but showing it. */
+static void read_identity(const struct rm *rm, struct topology *gpu)
+{
+	struct name_string name = {.flags = 0};
+	struct gid_info gid = {.flags = 0};
+
+	if (rm_control(rm, HANDLE_SUBDEVICE, NAME_STRING, &name, sizeof name) == 0)
+		memcpy(gpu->name, name.text, strnlen(name.text, sizeof gpu->name - 1));
+	if (rm_control(rm, HANDLE_SUBDEVICE, GID_INFO, &gid, sizeof gid) == 0)
+		memcpy(gpu->uuid, gid.text, strnlen(gid.text, sizeof gpu->uuid - 1));
+}
+
+static int read_limits(const struct rm *rm, struct topology *gpu)
+{
+	struct engine_info_entry entries[] = {
+		{.index = INFO_SM_VERSION},
+		{.index = INFO_GPC_LIMIT},
+		{.index = INFO_TPC_LIMIT},
+		{.index = INFO_SMS_PER_TPC},
+	};
+	struct engine_info info = {.count = 4, .list = (uintptr_t)entries};
+
+	if (rm_control(rm, HANDLE_SUBDEVICE, ENGINE_INFO, &info, sizeof info) < 0)
+		return -1;
+	/* 0x905 would be 9.5; before 5.0 the minor version stood a digit further left. */
+	gpu->compute_major = (uint16_t)(entries[0].value >> 8);
+	gpu->compute_minor = (uint16_t)(entries[0].value & 0xff);
+	if (gpu->compute_major < 5)
+		gpu->compute_minor >>= 4;
+	gpu->gpc_limit = (uint16_t)entries[1].value;
+	gpu->tpc_limit = (uint16_t)entries[2].value;
+	gpu->sms_per_tpc = (uint16_t)entries[3].value;
+	return 0;
+}
+
+/* The table, and how many fields its rows have; 0 where no known size is the driver's. */
+static unsigned int read_sm_order(const struct rm *rm, struct sm_order *order)
+{
+	unsigned int fields = 0;
+
+	for (size_t i = 0; !fields && i < sizeof sm_field_counts / sizeof sm_field_counts[0]; i++) {
+		/* The counts end on a multiple of 4; the route wants one of 8. */
+		size_t route = (SM_ROWS * sm_field_counts[i] * 2 + 4 + 7) / 8 * 8;
+
+		memset(order, 0, sizeof *order);
+		if (rm_control(rm, HANDLE_SUBDEVICE, SM_ORDER, order,
+		               (uint32_t)(route + sizeof(struct route))) == 0)
+			fields = sm_field_counts[i];
+	}
+	return fields;
+}
+
+static int read_tpcs(const struct rm *rm, struct topology *gpu, struct error *error)
+{
+	struct sm_order order;
+	unsigned int fields = read_sm_order(rm, &order);
+
+	if (!fields)
+		return error_set(error, "the NVIDIA kernel driver does not say which SM is where");
+	unsigned int sm_count = order.words[SM_ROWS * fields], tpc_count = order.words[SM_ROWS * fields + 1];
+
+	if (sm_count > SM_ROWS || tpc_count > TPCSET_MAX)
+		return error_set(error, "the NVIDIA kernel driver speaks of %u SMs and %u TPCs", sm_count,
+		                 tpc_count);
+	gpu->tpc_count = (uint16_t)tpc_count;
+	for (unsigned int sm = 0; sm < sm_count; sm++) {
+		const uint16_t *row = &order.words[sm * fields];
+		unsigned int tpc = row[SM_TPC];
+
+		if (tpc >= tpc_count)
+			return error_set(error, "the NVIDIA kernel driver puts SM %u into TPC %u of %u", sm, tpc,
+			                 tpc_count);
+		gpu->tpcs[tpc] = (struct topology_tpc){
+			.gpc = row[SM_GPC],
+			.virtual_gpc = gpu->compute_major < 9 ? TOPOLOGY_UNKNOWN : row[SM_VIRTUAL_GPC],
+			.mask_bit = (uint16_t)topology_mask_bit(gpu, tpc, row[SM_VIRTUAL_GPC],
+			                                        row[SM_MIGRATABLE_TPC]),
+		};
+	}
+	return 0;
+}
+
+/* Through a client of its own, so that all handles go with it. */
+static int read_gpu(const struct rm_system *system, const struct id_info *id, struct topology *gpu,
+                    struct error *error)
+{
+	struct device_parameters device = {.device_instance = id->device_instance};
+	struct subdevice_parameters subdevice = {.subdevice_instance = id->subdevice_instance};
+	struct rm rm;
+	int result = connect_client(&rm, system, error);
+
+	if (result < 0)
+		return -1;
+	if (rm_alloc(&rm, rm.client, HANDLE_DEVICE, CLASS_DEVICE, &device, sizeof device) < 0 ||
+	    rm_alloc(&rm, HANDLE_DEVICE, HANDLE_SUBDEVICE, CLASS_SUBDEVICE, &subdevice, sizeof subdevice) < 0)
+		result = error_set(error, "the NVIDIA kernel driver does not let this process use the GPU");
+	else if (read_limits(&rm, gpu) < 0)
+		result = error_set(error, "the NVIDIA kernel driver does not describe the GPU");
+	else if (read_tpcs(&rm, gpu, error) < 0 || topology_validate(gpu, error) < 0)
+		result = -1;
+	else
+		read_identity(&rm, gpu);
+	system->close(rm.file);
+	return result;
+}
+
+/* --- all GPUs --------------------------------------------------------------------------------------------- */
+
+/* A GPU is attached, and answers, only while somebody has its device file open. */
+static unsigned int open_devices(const struct rm_system *system, int files[DEVICES_MAX])
+{
+	unsigned int opened = 0;
+
+	for (int i = 0; i < DEVICES_MAX; i++) {
+		char path[] = "/dev/nvidia00";
+
+		path[11] = (char)(i < 10 ? '0' + i : '0' + i / 10);
+		path[12] = (char)(i < 10 ? '\0' : '0' + i % 10);
+		files[i] = system->open(path);
+		opened += files[i] >= 0;
+	}
+	return opened;
+}
+
+static void close_devices(const struct rm_system *system, const int files[DEVICES_MAX])
+{
+	for (int i = 0; i < DEVICES_MAX; i++) {
+		if (files[i] >= 0)
+			system->close(files[i]);
+	}
+}
+
+static uint64_t order_of(const struct topology *gpu)
+{
+	return (uint64_t)gpu->pci.domain << 16 | (uint64_t)gpu->pci.bus << 8 | gpu->pci.device;
+}
+
+/* By insertion: there are few, and the library's sort may allocate. */
+static void sort(struct topology_list *list)
+{
+	for (unsigned int end = 1; end < list->count; end++) {
+		for (unsigned int i = end; i > 0 && order_of(&list->gpus[i]) < order_of(&list->gpus[i - 1]); i--) {
+			struct topology gpu = list->gpus[i];
+
+			list->gpus[i] = list->gpus[i - 1];
+			list->gpus[i - 1] = gpu;
+		}
+	}
+}
+
+/* A GPU that does not answer (another container's, say) is not ours to complain about while others do. */
+static int read_attached(const struct rm *rm, struct topology_list *list, struct error *error)
+{
+	struct attached_ids attached;
+
+	memset(&attached, 0xff, sizeof attached);
+	if (rm_control(rm, rm->client, ATTACHED_IDS, &attached, sizeof attached) < 0)
+		return error_set(error, "the NVIDIA kernel driver does not list its GPUs");
+	error_set(error, "no NVIDIA GPU that this process may use");
+	for (unsigned int i = 0; i < ATTACHED_MAX && attached.ids[i] != INVALID_ID; i++) {
+		struct id_info id = {.id = attached.ids[i]};
+		struct pci_info pci = {.id = attached.ids[i]};
+		struct topology *gpu = &list->gpus[list->count];
+
+		if (list->count == TOPOLOGY_GPUS_MAX)
+			break;
+		memset(gpu, 0, sizeof *gpu);
+		if (rm_control(rm, rm->client, ID_INFO, &id, sizeof id) < 0 ||
+		    rm_control(rm, rm->client, PCI_INFO, &pci, sizeof pci) < 0)
+			continue;
+		gpu->pci = (struct pci_address){
+			.domain = pci.domain, .bus = (uint8_t)pci.bus, .device = (uint8_t)pci.slot};
+		if (read_gpu(rm->system, &id, gpu, error) == 0)
+			list->count++;
+	}
+	return list->count > 0 ? 0 : -1;
+}
+
+int rm_load(const struct rm_system *system, struct topology_list *list, struct error *error)
+{
+	struct error why = {.reason = ""};
+	int files[DEVICES_MAX];
+	struct rm rm;
+
+	memset(list, 0, sizeof *list);
+	int result = connect_client(&rm, system, &why);
+
+	if (result == 0) {
+		unsigned int opened = open_devices(system, files);
+
+		result = opened > 0 ? read_attached(&rm, list, &why)
+		                    : error_set(&why, "no NVIDIA GPU that this process may open");
+		close_devices(system, files);
+		system->close(rm.file);
+		sort(list);
+	}
+	if (result < 0)
+		error_set(error, "%s", why.reason);
+	return result;
+}
+
+/* --- this system ------------------------------------------------------------------------------------------- */
+
+static int open_device(const char *path)
+{
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+static int call_device(int file, unsigned long request, void *argument)
+{
+	return ioctl(file, request, argument);
+}
+
+int topology_load_rm(struct topology_list *list, struct error *error)
+{
+	static const struct rm_system here = {open_device, call_device, close};
+
+	return rm_load(&here, list, error);
+}

@@ -1,0 +1,177 @@
+/* Launch descriptors of every version: what is narrowed, what is kept, what is left alone. */
+#include "qmd.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <string.h>
+
+#define QMD_BYTES 512
+
+union descriptor {
+	uint8_t bytes[QMD_BYTES];
+	uint32_t words[QMD_BYTES / 4];
+};
+
+/* A descriptor of each generation, as the published headers lay it out. */
+struct generation {
+	unsigned int major, minor;
+	unsigned int version_byte, version;
+	unsigned int mask_byte, mask_words;
+	unsigned int valid_byte; /* of the dword whose bit 31 makes the mask count; 0xffff: none */
+};
+
+static const struct generation generations[] = {
+	{3, 5, 72, 0x17, 84, 2, 0xffff}, {5, 2, 72, 0x17, 84, 2, 0xffff}, {6, 0, 72, 0x20, 84, 2, 0xffff},
+	{7, 0, 72, 0x22, 84, 2, 0xffff}, {7, 5, 72, 0x23, 84, 2, 0xffff}, {8, 0, 72, 0x30, 84, 2, 0xffff},
+	{8, 9, 72, 0x30, 84, 2, 0xffff}, {9, 0, 72, 0x40, 304, 4, 0},     {10, 0, 58, 0x50, 280, 4, 16},
+	{12, 0, 58, 0x50, 280, 4, 16},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static union descriptor make(const struct generation *generation)
+{
+	union descriptor descriptor;
+
+	memset(&descriptor, 0, sizeof descriptor);
+	descriptor.bytes[generation->version_byte] = (uint8_t)generation->version;
+	return descriptor;
+}
+
+static void set_mask(union descriptor *descriptor, const struct generation *generation, uint32_t word)
+{
+	for (unsigned int i = 0; i < generation->mask_words; i++)
+		descriptor->words[generation->mask_byte / 4 + i] = word;
+	if (generation->valid_byte != 0xffff)
+		descriptor->words[generation->valid_byte / 4] |= UINT32_C(1) << 31;
+}
+
+static void fill(uint32_t disable[QMD_MASK_WORDS], uint32_t word)
+{
+	for (unsigned int i = 0; i < QMD_MASK_WORDS; i++)
+		disable[i] = word;
+}
+
+static void test_mask_lands_where_the_version_has_it(void **state)
+{
+	(void)state;
+	for (size_t g = 0; g < COUNT(generations); g++) {
+		const struct generation *generation = &generations[g];
+		const struct qmd_family *family = qmd_family_for(generation->major, generation->minor);
+		union descriptor descriptor = make(generation), expected = descriptor;
+		uint32_t disable[QMD_MASK_WORDS];
+
+		fill(disable, 0xfffffff0);
+		assert_non_null(family);
+		assert_int_equal(qmd_mask_bits(family), generation->mask_words * 32);
+		assert_int_equal(qmd_disable(family, &descriptor, disable), QMD_NARROWED);
+		set_mask(&expected, generation, 0xfffffff0);
+		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
+	}
+}
+
+static void test_drivers_mask_is_kept(void **state)
+{
+	(void)state;
+	for (size_t g = 0; g < COUNT(generations); g++) {
+		const struct generation *generation = &generations[g];
+		union descriptor descriptor = make(generation), expected = descriptor;
+		uint32_t disable[QMD_MASK_WORDS];
+
+		set_mask(&descriptor, generation, 0x0000ff00);
+		fill(disable, 0x000000f0);
+		assert_int_equal(qmd_disable(qmd_family_for(generation->major, generation->minor), &descriptor,
+		                             disable),
+		                 QMD_NARROWED);
+		set_mask(&expected, generation, 0x0000fff0);
+		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
+	}
+}
+
+static void test_mask_without_valid_bit_does_not_count(void **state)
+{
+	(void)state;
+	for (size_t g = 0; g < COUNT(generations); g++) {
+		const struct generation *generation = &generations[g];
+		union descriptor descriptor = make(generation), expected = descriptor;
+		uint32_t disable[QMD_MASK_WORDS];
+
+		if (generation->valid_byte == 0xffff)
+			continue;
+		descriptor.words[generation->mask_byte / 4] = 0xdeadbeef;
+		fill(disable, 0x000000f0);
+		assert_int_equal(qmd_disable(qmd_family_for(generation->major, generation->minor), &descriptor,
+		                             disable),
+		                 QMD_NARROWED);
+		set_mask(&expected, generation, 0x000000f0);
+		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
+	}
+}
+
+/* Both masks together would leave nothing, and the kernel would hang. */
+static void test_nothing_in_common(void **state)
+{
+	(void)state;
+	for (size_t g = 0; g < COUNT(generations); g++) {
+		const struct generation *generation = &generations[g];
+		union descriptor descriptor = make(generation), expected = descriptor;
+		uint32_t disable[QMD_MASK_WORDS];
+
+		set_mask(&descriptor, generation, 0xffff0000);
+		fill(disable, 0x0000ffff);
+		assert_int_equal(qmd_disable(qmd_family_for(generation->major, generation->minor), &descriptor,
+		                             disable),
+		                 QMD_OVERRULED);
+		set_mask(&expected, generation, 0x0000ffff);
+		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
+	}
+}
+
+static void test_unknown_versions_are_not_touched(void **state)
+{
+	static const struct {
+		unsigned int major, minor, byte, version;
+	} unknown[] = {{7, 5, 72, 0x06}, {8, 9, 72, 0x40}, {8, 9, 72, 0x00}, {9, 0, 72, 0x30},
+	               {9, 0, 72, 0x50}, {9, 0, 58, 0x40}, {10, 0, 58, 0x40}, {10, 0, 58, 0x51},
+	               {12, 0, 72, 0x50}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(unknown); i++) {
+		union descriptor descriptor, before;
+		uint32_t disable[QMD_MASK_WORDS];
+
+		memset(&descriptor, 0, sizeof descriptor);
+		descriptor.bytes[unknown[i].byte] = (uint8_t)unknown[i].version;
+		before = descriptor;
+		fill(disable, UINT32_MAX - 1);
+		assert_int_equal(
+			qmd_disable(qmd_family_for(unknown[i].major, unknown[i].minor), &descriptor, disable),
+			QMD_UNKNOWN_VERSION);
+		assert_memory_equal(&descriptor, &before, sizeof descriptor);
+	}
+}
+
+static void test_gpus_without_a_family(void **state)
+{
+	(void)state;
+	assert_null(qmd_family_for(2, 1));
+	assert_null(qmd_family_for(3, 0));
+	assert_null(qmd_family_for(13, 0));
+	assert_null(qmd_family_for(0, 0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_mask_lands_where_the_version_has_it),
+		cmocka_unit_test(test_drivers_mask_is_kept),
+		cmocka_unit_test(test_mask_without_valid_bit_does_not_count),
+		cmocka_unit_test(test_nothing_in_common),
+		cmocka_unit_test(test_unknown_versions_are_not_touched),
+		cmocka_unit_test(test_gpus_without_a_family),
+	};
+
+	return cmocka_run_group_tests_name("qmd", tests, NULL, NULL);
+}

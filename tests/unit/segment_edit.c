@@ -1,0 +1,466 @@
+/* What editors may do to a segment, and what they are told. */
+#include "segment.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const struct pci_address first = {.bus = 0x3b}, second = {.bus = 0x5e};
+
+static struct segment_partition partition_of(struct pci_address pci, unsigned int from, unsigned int to)
+{
+	struct segment_partition partition;
+
+	memset(&partition, 0, sizeof partition);
+	partition.pci = pci;
+	tpcset_add_range(&partition.set, from, to);
+	return partition;
+}
+
+static struct segment_revision revision_of(const struct segment_partition *partition)
+{
+	struct segment_revision revision;
+
+	memset(&revision, 0, sizeof revision);
+	revision.count = 1;
+	revision.partitions[0] = *partition;
+	return revision;
+}
+
+static struct segment make_segment(void)
+{
+	struct segment_partition partition = partition_of(first, 0, 7);
+	struct segment_revision revision = revision_of(&partition);
+	struct segment segment;
+
+	assert_int_equal(segment_create(&segment, &revision, NULL), 0);
+	return segment;
+}
+
+static void assert_set(const struct segment *segment, struct pci_address pci, const char *list)
+{
+	struct segment_revision revision;
+	uint64_t number;
+	char text[TPCSET_TEXT];
+
+	assert_true(segment_read(segment, &revision, &number));
+	const struct segment_partition *partition = segment_find(&revision, pci);
+
+	assert_non_null(partition);
+	assert_string_equal(tpcset_format_list(&partition->set, text), list);
+}
+
+static void test_edit_is_seen_by_the_owner(void **state)
+{
+	struct segment owner = make_segment(), editor;
+	struct segment_partition wanted = partition_of(first, 8, 15);
+	uint64_t before = segment_revision_number(&owner);
+
+	(void)state;
+	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	assert_set(&editor, first, "0-7");
+	assert_int_equal(segment_edit(&editor, &wanted, NULL), 0);
+	assert_set(&owner, first, "8-15");
+	assert_true(segment_revision_number(&owner) > before);
+	segment_close(&editor);
+	segment_close(&owner);
+}
+
+static void test_other_gpus_keep_their_sets(void **state)
+{
+	struct segment owner = make_segment();
+	struct segment_partition wanted = partition_of(second, 3, 3);
+
+	(void)state;
+	assert_int_equal(segment_edit(&owner, &wanted, NULL), 0);
+	assert_set(&owner, first, "0-7");
+	assert_set(&owner, second, "3");
+	segment_close(&owner);
+}
+
+static void test_one_gpu_too_many(void **state)
+{
+	struct segment owner = make_segment();
+	struct error error;
+
+	(void)state;
+	for (unsigned int i = 1; i < SEGMENT_GPUS; i++) {
+		struct segment_partition more = partition_of((struct pci_address){.domain = i}, 0, 0);
+
+		assert_int_equal(segment_edit(&owner, &more, &error), 0);
+	}
+	struct segment_partition last = partition_of((struct pci_address){.domain = SEGMENT_GPUS}, 0, 0);
+
+	assert_int_equal(segment_edit(&owner, &last, &error), -1);
+	assert_non_null(strstr(error.reason, "no more fit"));
+	assert_set(&owner, first, "0-7");
+	segment_close(&owner);
+}
+
+/* --- several editors -------------------------------------------------------------------------------- */
+
+#define EDITORS 4
+#define EDITS 2000
+
+static void *edit_own_gpu(void *argument)
+{
+	unsigned int own = (unsigned int)(uintptr_t)argument;
+	struct segment editor;
+
+	if (segment_open(&editor, getpid(), NULL) != SEGMENT_FOUND)
+		return "no segment";
+	for (unsigned int i = 0; i < EDITS; i++) {
+		struct segment_partition wanted =
+			partition_of((struct pci_address){.domain = own}, 0, i % TPCSET_MAX);
+
+		if (segment_edit(&editor, &wanted, NULL) < 0)
+			return "no edit";
+	}
+	segment_close(&editor);
+	return NULL;
+}
+
+/* An edit copies the others' sets: without the lock, one of two would be lost now and then. */
+static void test_no_edit_is_lost(void **state)
+{
+	struct segment owner = make_segment();
+	pthread_t editors[EDITORS];
+
+	(void)state;
+	for (uintptr_t i = 0; i < EDITORS; i++)
+		assert_int_equal(pthread_create(&editors[i], NULL, edit_own_gpu, (void *)(i + 1)), 0);
+	for (unsigned int i = 0; i < EDITORS; i++) {
+		void *failure;
+
+		pthread_join(editors[i], &failure);
+		assert_null(failure);
+	}
+	assert_int_equal(segment_revision_number(&owner), 1 + EDITORS * EDITS);
+	for (unsigned int i = 1; i <= EDITORS; i++)
+		assert_set(&owner, (struct pci_address){.domain = i}, "0-207");
+	segment_close(&owner);
+}
+
+static void test_stopped_editor_is_reported(void **state)
+{
+	struct segment owner = make_segment(), editor;
+	struct segment_partition wanted = partition_of(first, 1, 1);
+	struct error error;
+
+	(void)state;
+	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	assert_int_equal(flock(owner.file, LOCK_EX), 0);
+	assert_int_equal(segment_edit(&editor, &wanted, &error), -1);
+	assert_non_null(strstr(error.reason, "another process"));
+	assert_set(&owner, first, "0-7");
+	segment_close(&editor);
+	segment_close(&owner);
+}
+
+/* --- finding ------------------------------------------------------------------------------------------ */
+
+/* Runs `work` in a child until the parent has looked at it. */
+static pid_t start_child(void (*work)(void), int *release)
+{
+	int ready[2], go[2];
+	char byte = 0;
+
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(go), 0);
+	pid_t child = fork();
+
+	if (child == 0) {
+		close(go[1]);
+		work();
+		if (write(ready[1], &byte, 1) != 1 || read(go[0], &byte, 1) < 0)
+			_exit(1);
+		_exit(0);
+	}
+	assert_true(child > 0);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	close(go[0]);
+	*release = go[1];
+	return child;
+}
+
+static void end_child(pid_t child, int release)
+{
+	close(release);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void assert_state(void (*work)(void), enum segment_state expected, const char *reason)
+{
+	struct segment segment;
+	struct error error = {.reason = ""};
+	int release;
+	pid_t child = start_child(work, &release);
+
+	assert_int_equal(segment_open(&segment, child, &error), expected);
+	assert_null(segment.memory);
+	assert_non_null(strstr(error.reason, reason));
+	end_child(child, release);
+}
+
+static void do_nothing(void)
+{
+}
+
+static void test_process_without_cuda(void **state)
+{
+	(void)state;
+	assert_state(do_nothing, SEGMENT_NO_CUDA, "has not loaded CUDA");
+}
+
+static void map_a_driver(void)
+{
+	char directory[] = "/tmp/nvtaskset-test-XXXXXX", path[64];
+
+	if (!mkdtemp(directory))
+		_exit(1);
+	snprintf(path, sizeof path, "%s/libcuda.so.1", directory);
+	int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (ftruncate(file, 4096) < 0 || mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0) == MAP_FAILED)
+		_exit(1);
+	unlink(path);
+	rmdir(directory);
+}
+
+static void test_process_without_us(void **state)
+{
+	(void)state;
+	assert_state(map_a_driver, SEGMENT_NOT_OURS, "was started without nvtaskset");
+}
+
+static void test_process_that_is_gone(void **state)
+{
+	struct segment segment;
+	struct error error;
+	int release;
+	pid_t child = start_child(do_nothing, &release);
+
+	(void)state;
+	end_child(child, release);
+	assert_int_equal(segment_open(&segment, child, &error), SEGMENT_NO_PROCESS);
+	assert_non_null(strstr(error.reason, "no such process"));
+}
+
+static void become_nobody(void)
+{
+	if (setuid(65534) < 0)
+		_exit(1);
+}
+
+static void test_process_of_another_user(void **state)
+{
+	struct segment segment;
+	struct error error;
+	int release, status;
+
+	(void)state;
+	if (getuid() != 0)
+		skip();
+	pid_t child = start_child(do_nothing, &release);
+	pid_t looker = fork();
+
+	if (looker == 0) {
+		become_nobody();
+		_exit(segment_open(&segment, child, &error) == SEGMENT_NOT_PERMITTED ? 0 : 1);
+	}
+	assert_int_equal(waitpid(looker, &status, 0), looker);
+	assert_int_equal(status, 0);
+	end_child(child, release);
+}
+
+/* --- hostile segments --------------------------------------------------------------------------------- */
+
+static void add_file(int seals, size_t size, char fill)
+{
+	int file = memfd_create("nvtaskset", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (file < 0 || ftruncate(file, (off_t)size) < 0)
+		_exit(1);
+	for (size_t i = 0; fill && i < size; i++) {
+		if (pwrite(file, &fill, 1, (off_t)i) != 1)
+			_exit(1);
+	}
+	if (fcntl(file, F_ADD_SEALS, seals) < 0)
+		_exit(1);
+}
+
+static size_t true_size(void)
+{
+	struct segment segment = make_segment();
+	off_t size = lseek(segment.file, 0, SEEK_END);
+
+	segment_close(&segment);
+	return (size_t)size;
+}
+
+static void add_empty(void)
+{
+	add_file(F_SEAL_SHRINK | F_SEAL_GROW, 0, 0);
+}
+
+static void add_truncated(void)
+{
+	add_file(F_SEAL_SHRINK | F_SEAL_GROW, true_size() - 1, 0);
+}
+
+/* Could be truncated under an editor's feet. */
+static void add_unsealed(void)
+{
+	add_file(0, true_size(), 0);
+}
+
+static void add_zeros(void)
+{
+	add_file(F_SEAL_SHRINK | F_SEAL_GROW, true_size(), 0);
+}
+
+static void add_garbage(void)
+{
+	add_file(F_SEAL_SHRINK | F_SEAL_GROW, true_size(), '\x7f');
+}
+
+static void test_hostile_files_are_refused(void **state)
+{
+	(void)state;
+	assert_state(add_empty, SEGMENT_FAILED, "not one that this version knows");
+	assert_state(add_truncated, SEGMENT_FAILED, "not one that this version knows");
+	assert_state(add_unsealed, SEGMENT_FAILED, "not one that this version knows");
+	assert_state(add_zeros, SEGMENT_FAILED, "another version");
+	assert_state(add_garbage, SEGMENT_FAILED, "another version");
+}
+
+/* Whatever an editor writes, the owner reads a revision or none. */
+static void test_garbage_inside_is_no_revision(void **state)
+{
+	struct segment owner = make_segment();
+	struct segment_partition wanted = partition_of(first, 1, 1);
+	size_t size = true_size();
+	struct segment_revision revision;
+	struct error error;
+	uint64_t number;
+
+	(void)state;
+	for (size_t at = 64; at < size; at++)
+		((volatile unsigned char *)owner.memory)[at] = 0xee;
+	assert_false(segment_read(&owner, &revision, &number));
+	assert_int_equal(segment_edit(&owner, &wanted, &error), -1);
+	assert_string_equal(error.reason, "the segment is damaged");
+	segment_close(&owner);
+}
+
+static void test_segment_cannot_be_truncated(void **state)
+{
+	struct segment owner = make_segment();
+
+	(void)state;
+	assert_int_equal(ftruncate(owner.file, 0), -1);
+	assert_int_equal(ftruncate(owner.file, 1 << 20), -1);
+	segment_close(&owner);
+}
+
+static void test_low_descriptors_stay_free(void **state)
+{
+	struct segment owner = make_segment();
+
+	(void)state;
+	assert_true(owner.file >= 200);
+	assert_true(fcntl(owner.file, F_GETFD) & FD_CLOEXEC);
+	segment_close(&owner);
+}
+
+/* --- counters and the environment ------------------------------------------------------------------------ */
+
+static void test_counters(void **state)
+{
+	struct segment owner = make_segment();
+	struct segment_counters counters;
+
+	(void)state;
+	segment_count_launch(&owner, true);
+	segment_count_launch(&owner, true);
+	segment_count_launch(&owner, false);
+	segment_count_reason(&owner, SEGMENT_GREEN_CONTEXT);
+	segment_read_counters(&owner, &counters);
+	assert_int_equal(counters.launches, 3);
+	assert_int_equal(counters.restricted, 2);
+	assert_int_equal(counters.reasons[SEGMENT_GREEN_CONTEXT], 1);
+	assert_int_equal(counters.reasons[SEGMENT_NO_TOPOLOGY], 0);
+	segment_close(&owner);
+}
+
+static void test_environment_round_trip(void **state)
+{
+	static const char text[] = "0000:3b:00.0=0-7,9;0001:5e:00.0=255";
+	struct segment_revision revision;
+	struct error error;
+	char again[SEGMENT_ENVIRONMENT_MAX];
+
+	(void)state;
+	assert_int_equal(segment_revision_parse(&revision, text, &error), 0);
+	assert_int_equal(revision.count, 2);
+	assert_string_equal(segment_revision_format(&revision, again), text);
+	assert_int_equal(segment_revision_parse(&revision, "", &error), 0);
+	assert_int_equal(revision.count, 0);
+}
+
+static void test_garbage_in_the_environment(void **state)
+{
+	static const char *const garbage[] = {"x",
+	                                      "=",
+	                                      "0000:3b:00.0",
+	                                      "0000:3b:00.0=",
+	                                      "0000:3b:00.0=3-1",
+	                                      "0000:3b:00.0=256",
+	                                      "0000:3b:00.0=0;;",
+	                                      "zz:3b:00.0=0",
+	                                      "0000:3b:00.0=0\n"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof garbage / sizeof garbage[0]; i++) {
+		struct segment_revision revision;
+		struct error error = {.reason = ""};
+
+		assert_int_equal(segment_revision_parse(&revision, garbage[i], &error), -1);
+		assert_true(strlen(error.reason) > 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_edit_is_seen_by_the_owner),
+		cmocka_unit_test(test_other_gpus_keep_their_sets),
+		cmocka_unit_test(test_one_gpu_too_many),
+		cmocka_unit_test(test_no_edit_is_lost),
+		cmocka_unit_test(test_stopped_editor_is_reported),
+		cmocka_unit_test(test_process_without_cuda),
+		cmocka_unit_test(test_process_without_us),
+		cmocka_unit_test(test_process_that_is_gone),
+		cmocka_unit_test(test_process_of_another_user),
+		cmocka_unit_test(test_hostile_files_are_refused),
+		cmocka_unit_test(test_garbage_inside_is_no_revision),
+		cmocka_unit_test(test_segment_cannot_be_truncated),
+		cmocka_unit_test(test_low_descriptors_stay_free),
+		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_environment_round_trip),
+		cmocka_unit_test(test_garbage_in_the_environment),
+	};
+
+	return cmocka_run_group_tests_name("segment_edit", tests, NULL, NULL);
+}

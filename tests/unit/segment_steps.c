@@ -1,0 +1,277 @@
+/*
+ * The two promises of the segment that no luck may hide: no torn read, and an editor that dies anywhere
+ * leaves the old set or the new one.
+ *
+ * A child does the work one machine instruction at a time (ptrace); at every single place between two of its
+ * instructions the parent either overruns it with edits or kills it. Each case also runs against a naive
+ * implementation, which writes the set in place: there the same harness must find the damage, or it proves
+ * nothing.
+ */
+#include "segment.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Sanitizers multiply the instructions; every place is too many then. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STRIDE 97
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define STRIDE 97
+#endif
+#endif
+#ifndef STRIDE
+#define STRIDE 1
+#endif
+
+#define OLD UINT64_C(0x1111111111111111)
+#define NEW UINT64_C(0x2222222222222222)
+
+static const struct pci_address pci = {.bus = 0x3b};
+
+/* What parent and child share: the real segment by inheritance, the naive one and the reader's answer here. */
+static struct shared {
+	struct tpcset naive;
+	struct tpcset answer;
+	bool answered;
+} *shared;
+
+/* The owner's hold, and the child's: by a descriptor of its own, since a lock on an inherited one would be the
+ * parent's too. */
+static struct segment segment, editor;
+
+static struct tpcset pattern(uint64_t word)
+{
+	return (struct tpcset){{word, word, word, word}};
+}
+
+static bool is_whole(const struct tpcset *set)
+{
+	struct tpcset of_first_word = pattern(set->words[0]);
+
+	return tpcset_equal(set, &of_first_word);
+}
+
+/* --- the two implementations ---------------------------------------------------------------------- */
+
+struct implementation {
+	bool (*read)(struct tpcset *set); /* false: no answer, the caller keeps what it had */
+	void (*write)(uint64_t word);
+};
+
+static bool read_segment(struct tpcset *set)
+{
+	struct segment_revision revision;
+	uint64_t number;
+	bool whole = segment_read(&segment, &revision, &number);
+
+	if (whole)
+		*set = revision.partitions[0].set;
+	return whole;
+}
+
+static void write_segment(uint64_t word)
+{
+	struct segment_partition partition = {.pci = pci, .set = pattern(word)};
+
+	segment_edit(&editor, &partition, NULL);
+}
+
+static bool read_naive(struct tpcset *set)
+{
+	for (int i = 0; i < TPCSET_WORDS; i++)
+		set->words[i] = ((volatile struct tpcset *)&shared->naive)->words[i];
+	return true;
+}
+
+static void write_naive(uint64_t word)
+{
+	for (int i = 0; i < TPCSET_WORDS; i++)
+		((volatile struct tpcset *)&shared->naive)->words[i] = word;
+}
+
+static const struct implementation real = {read_segment, write_segment}, naive = {read_naive, write_naive};
+
+/* --- stepping ---------------------------------------------------------------------------------------- */
+
+static void read_in_child(const struct implementation *implementation)
+{
+	shared->answered = implementation->read(&shared->answer);
+}
+
+static void write_in_child(const struct implementation *implementation)
+{
+	implementation->write(NEW);
+}
+
+static pid_t start_child(const struct implementation *implementation,
+                         void (*work)(const struct implementation *))
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		if (segment_open(&editor, getppid(), NULL) != SEGMENT_FOUND)
+			_exit(1);
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		raise(SIGSTOP);
+		work(implementation);
+		_exit(0);
+	}
+	assert_true(child > 0);
+	int status;
+
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSTOPPED(status));
+	return child;
+}
+
+/* Steps the child `count` instructions; false where it ended before. */
+static bool step(pid_t child, unsigned long count)
+{
+	int status = 0;
+
+	for (unsigned long i = 0; i < count; i++) {
+		assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		if (WIFEXITED(status))
+			return false;
+		assert_true(WIFSTOPPED(status));
+	}
+	return true;
+}
+
+static void finish(pid_t child)
+{
+	int status;
+
+	assert_int_equal(ptrace(PTRACE_DETACH, child, NULL, NULL), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void end(pid_t child)
+{
+	int status;
+
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, &status, 0), child);
+}
+
+/* --- torn reads ---------------------------------------------------------------------------------------- */
+
+static void parent_writes(const struct implementation *implementation, uint64_t word)
+{
+	struct segment_partition partition = {.pci = pci, .set = pattern(word)};
+
+	if (implementation == &real)
+		assert_int_equal(segment_edit(&segment, &partition, NULL), 0);
+	else
+		implementation->write(word);
+}
+
+/* How many of the places between two instructions of a read, overrun by `edits` edits, gave a torn set. */
+static unsigned int count_torn_reads(const struct implementation *implementation, unsigned int edits)
+{
+	unsigned int torn = 0;
+	bool running = true;
+
+	for (unsigned long place = 0; running; place += STRIDE) {
+		parent_writes(implementation, OLD);
+		shared->answered = false;
+		pid_t child = start_child(implementation, read_in_child);
+
+		running = step(child, place);
+		if (running) {
+			for (unsigned int i = 0; i < edits; i++)
+				parent_writes(implementation, NEW + i);
+			finish(child);
+			torn += shared->answered && !is_whole(&shared->answer);
+		}
+	}
+	return torn;
+}
+
+static void test_read_is_whole(void **state)
+{
+	(void)state;
+	/* Once, nearly round the ring of eight, once round, and a little more. */
+	static const unsigned int edits[] = {1, 7, 8, 9};
+
+	for (size_t i = 0; i < sizeof edits / sizeof edits[0]; i++)
+		assert_int_equal(count_torn_reads(&real, edits[i]), 0);
+}
+
+static void test_harness_finds_torn_reads(void **state)
+{
+	(void)state;
+	if (STRIDE > 1)
+		skip();
+	assert_true(count_torn_reads(&naive, 1) > 0);
+}
+
+/* --- killed editors ------------------------------------------------------------------------------------ */
+
+/* How many of the places at which an editor died left something else than the old set or the new one. */
+static unsigned int count_damage(const struct implementation *implementation)
+{
+	unsigned int damaged = 0;
+	bool running = true;
+
+	for (unsigned long place = 0; running; place += STRIDE) {
+		struct tpcset set = pattern(0);
+
+		parent_writes(implementation, OLD);
+		pid_t child = start_child(implementation, write_in_child);
+
+		running = step(child, place);
+		if (running)
+			end(child);
+		damaged += !implementation->read(&set) || !is_whole(&set) ||
+		           (set.words[0] != OLD && set.words[0] != NEW);
+	}
+	return damaged;
+}
+
+/* parent_writes also shows that the lock of the dead is free: it would fail otherwise. */
+static void test_dead_editor_leaves_old_or_new(void **state)
+{
+	(void)state;
+	assert_int_equal(count_damage(&real), 0);
+}
+
+static void test_harness_finds_damage(void **state)
+{
+	(void)state;
+	if (STRIDE > 1)
+		skip();
+	assert_true(count_damage(&naive) > 0);
+}
+
+static int set_up(void **state)
+{
+	struct segment_revision revision = {.count = 1};
+
+	(void)state;
+	revision.partitions[0] = (struct segment_partition){.pci = pci, .set = pattern(OLD)};
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return shared == MAP_FAILED ? -1 : segment_create(&segment, &revision, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_read_is_whole),
+		cmocka_unit_test(test_harness_finds_torn_reads),
+		cmocka_unit_test(test_dead_editor_leaves_old_or_new),
+		cmocka_unit_test(test_harness_finds_damage),
+	};
+
+	return cmocka_run_group_tests_name("segment_steps", tests, set_up, NULL);
+}
