@@ -32,6 +32,7 @@ command_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/nvtaskset/*.c))
 sim_objects     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/sim/*.c))
 gpu_support     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/gpu/support/*.c))
 unit_tests      = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c))
+bench_programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 gpu_tests       = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
 
 library = $(BUILD)/libnvtaskset.a
@@ -40,6 +41,8 @@ command = $(BUILD)/nvtaskset
 sim     = $(BUILD)/sim/libcuda.so.1
 
 all: $(command) $(shim)
+
+$(BUILD)/bench/%.o: override CPPFLAGS += -Itests/gpu/support
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -74,6 +77,9 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
 
 $(BUILD)/tests/gpu/%: $(BUILD)/tests/gpu/%.o $(gpu_support) $(library)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl -o $@
+
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(gpu_support) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl -o $@
 
 clean:

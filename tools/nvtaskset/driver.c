@@ -252,7 +252,6 @@ int driver_library_directory(const char *driver, char directory[PATH_MAX], struc
 
 /* --- the search path ------------------------------------------------------------------------------- */
 
-/* Whether a directory is one of ours: a program under nvtaskset may start nvtaskset. */
 static bool holds_ours(const char *directory, size_t length)
 {
 	char path[PATH_MAX];
@@ -260,25 +259,49 @@ static bool holds_ours(const char *directory, size_t length)
 	return length > 0 && join(path, directory, length, LIBRARY) && is_ours(path);
 }
 
-char *driver_library_path(const char *directory)
+/* Copies what is not ours; an empty entry means the current directory, and stays. */
+static void copy_others(char *path, const char *directories)
+{
+	const char *separator = "";
+
+	while (*directories) {
+		size_t length = strcspn(directories, ":;");
+
+		if (!holds_ours(directories, length)) {
+			path = stpcpy(path, separator);
+			path = mempcpy(path, directories, length);
+			separator = ":";
+		}
+		directories += length + (directories[length] != '\0');
+	}
+	*path = '\0';
+}
+
+int driver_clean_environment(struct error *error)
+{
+	const char *directories = getenv("LD_LIBRARY_PATH");
+	char *path = directories ? malloc(strlen(directories) + 1) : NULL;
+	int failed = directories && !path;
+
+	if (path) {
+		copy_others(path, directories);
+		failed = setenv("LD_LIBRARY_PATH", path, 1);
+	}
+	free(path);
+	return failed ? error_set(error, "the environment: no memory") : 0;
+}
+
+int driver_set_environment(const char *directory, struct error *error)
 {
 	const char *rest = getenv("LD_LIBRARY_PATH");
-	char *path = malloc(strlen(directory) + (rest ? strlen(rest) : 0) + 2);
+	size_t size = strlen(directory) + (rest ? strlen(rest) : 0) + 2;
+	char *path = malloc(size);
+	int failed = !path;
 
-	if (!path)
-		return NULL;
-	char *end = stpcpy(path, directory);
-
-	while (rest && *rest) {
-		size_t length = strcspn(rest, ":;");
-
-		/* An empty entry means the current directory: it stays. */
-		if (!holds_ours(rest, length)) {
-			*end++ = ':';
-			end = mempcpy(end, rest, length);
-		}
-		rest += length + (rest[length] != '\0');
+	if (path) {
+		snprintf(path, size, "%s%s%s", directory, rest && *rest ? ":" : "", rest ? rest : "");
+		failed = setenv("LD_LIBRARY_PATH", path, 1);
 	}
-	*end = '\0';
-	return path;
+	free(path);
+	return failed ? error_set(error, "the environment: no memory") : 0;
 }

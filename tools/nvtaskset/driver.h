@@ -19,7 +19,10 @@ int driver_find(char path[PATH_MAX], struct error *error);
  * directory of this user's, made now. */
 int driver_library_directory(const char *driver, char directory[PATH_MAX], struct error *error);
 
-/* LD_LIBRARY_PATH with `directory` first and without other directories of ours. Allocated. */
-char *driver_library_path(const char *directory);
+/* Takes directories of ours out of LD_LIBRARY_PATH: a program under nvtaskset may start nvtaskset. */
+int driver_clean_environment(struct error *error);
+
+/* Puts `directory` first into LD_LIBRARY_PATH. */
+int driver_set_environment(const char *directory, struct error *error);
 
 #endif

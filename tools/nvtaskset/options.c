@@ -168,7 +168,7 @@ int options_parse(struct options *options, int count, char **arguments, struct e
 
 	*options = (struct options){
 		.action = ACTION_RUN,
-		.mps = {.mode = MPS_AUTO, .connections = MPS_CONNECTIONS_DEFAULT},
+		.mps = {.mode = MPS_AUTO},
 	};
 	opterr = 0;
 	while (result == 0 &&

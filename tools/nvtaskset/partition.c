@@ -115,7 +115,7 @@ static int work(struct segment *segment, const struct options *options, pid_t pi
 int action_partition(const struct options *options, struct error *error)
 {
 	struct segment segment;
-	pid_t pid;
+	pid_t pid = 0;
 	int result = -1;
 
 	if (parse_pid(&pid, options->pid, error) == 0 && segment_open(&segment, pid, error) == SEGMENT_FOUND) {

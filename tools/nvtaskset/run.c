@@ -59,12 +59,10 @@ static int set_environment(const struct segment_revision *revision, const char *
                            struct error *error)
 {
 	char text[SEGMENT_ENVIRONMENT_MAX];
-	char *path = driver_library_path(directory);
-	int failed = !path || setenv("LD_LIBRARY_PATH", path, 1) < 0 ||
-	             setenv(SEGMENT_ENVIRONMENT, segment_revision_format(revision, text), 1) < 0;
 
-	free(path);
-	return failed ? error_set(error, "the environment: no memory") : 0;
+	if (setenv(SEGMENT_ENVIRONMENT, segment_revision_format(revision, text), 1) < 0)
+		return error_set(error, "the environment: no memory");
+	return driver_set_environment(directory, error);
 }
 
 static int prepare(const struct options *options, struct error *error)
@@ -76,7 +74,8 @@ static int prepare(const struct options *options, struct error *error)
 	char driver[PATH_MAX], directory[PATH_MAX];
 
 	if (topology_load(&list, error) < 0 || make_revision(&revision, options, &list, error) < 0 ||
-	    driver_find(driver, error) < 0 || driver_library_directory(driver, directory, error) < 0 ||
+	    driver_clean_environment(error) < 0 || driver_find(driver, error) < 0 ||
+	    driver_library_directory(driver, directory, error) < 0 ||
 	    mps_prepare(&options->mps, &status, error) < 0 ||
 	    set_environment(&revision, directory, error) < 0)
 		return -1;

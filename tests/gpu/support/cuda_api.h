@@ -1,0 +1,220 @@
+/*
+ * The driver functions that the tests call and the simulator offers, said once: the tests' loader and the
+ * simulator's declarations are made from this list. Names, types and numbers are the driver API's own; see
+ * NVIDIA's documentation of it.
+ */
+#ifndef TESTS_CUDA_API_H
+#define TESTS_CUDA_API_H
+
+#include "cuda.h"
+
+#include <stdbool.h>
+
+typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
+
+enum {
+	CUDA_ERROR_DEVICE_UNAVAILABLE = 46,
+	CUDA_ERROR_INVALID_IMAGE = 200,
+	CUDA_ERROR_ILLEGAL_ADDRESS = 700,
+	CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
+	CUDA_ERROR_ILLEGAL_STATE = 401,
+	CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910
+};
+
+enum {
+	CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
+	CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
+	CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+	CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14
+};
+
+enum {
+	CU_STREAM_NON_BLOCKING = 1,
+	CU_STREAM_CAPTURE_MODE_RELAXED = 2,
+	CU_GREEN_CTX_DEFAULT_STREAM = 1,
+	CU_DEV_RESOURCE_TYPE_SM = 1,
+	CU_GRAPH_NODE_TYPE_KERNEL = 0,
+	CU_GRAPH_NODE_TYPE_GRAPH = 4,
+	CU_GRAPH_NODE_TYPE_EMPTY = 5,
+	CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM = 2
+};
+
+/* Stream handles with a meaning of their own. */
+#define CU_STREAM_LEGACY ((CUstream)1)
+#define CU_STREAM_PER_THREAD ((CUstream)2)
+
+enum {
+	CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
+	CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4
+};
+
+typedef struct {
+	int id;
+	char pad[4];
+	union {
+		char pad[64];
+		int cooperative;
+		struct {
+			unsigned int x, y, z;
+		} clusterDim;
+	} value;
+} CUlaunchAttribute;
+
+typedef struct {
+	unsigned int gridDimX, gridDimY, gridDimZ;
+	unsigned int blockDimX, blockDimY, blockDimZ;
+	unsigned int sharedMemBytes;
+	CUstream hStream;
+	CUlaunchAttribute *attrs;
+	unsigned int numAttrs;
+} CUlaunchConfig;
+
+/* The second version, which the driver's _v2 functions take. */
+typedef struct {
+	CUfunction func;
+	unsigned int gridDimX, gridDimY, gridDimZ;
+	unsigned int blockDimX, blockDimY, blockDimZ;
+	unsigned int sharedMemBytes;
+	void **kernelParams;
+	void **extra;
+	void *kern;
+	CUcontext ctx;
+} CUDA_KERNEL_NODE_PARAMS;
+
+typedef struct {
+	int result;
+	CUgraphNode errorNode;
+	CUgraphNode errorFromNode;
+} CUgraphExecUpdateResultInfo;
+
+typedef struct {
+	unsigned int smCount;
+	unsigned int minSmPartitionSize;
+	unsigned int smCoscheduledAlignment;
+} CUdevSmResource;
+
+typedef struct {
+	int type;
+	unsigned char internal[92]; /* the driver's own business */
+	union {
+		CUdevSmResource sm;
+		unsigned char oversize[48];
+	};
+} CUdevResource;
+
+/* X(exported name, number of its callbacks in domain 6, parameters). */
+#define CUDA_API(X)                                                                                           \
+	X(cuInit, 1, (unsigned int flags))                                                                    \
+	X(cuDriverGetVersion, 2, (int *version))                                                              \
+	X(cuGetErrorName, 373, (CUresult error, const char **text))                                           \
+	X(cuGetErrorString, 372, (CUresult error, const char **text))                                         \
+	X(cuGetExportTable, 135, (const void **table, const CUuuid *id))                                      \
+	X(cuGetProcAddress_v2, 677,                                                                           \
+	  (const char *symbol, void **address, int version, uint64_t flags, int *status))                     \
+                                                                                                              \
+	X(cuDeviceGet, 3, (CUdevice *device, int ordinal))                                                    \
+	X(cuDeviceGetCount, 4, (int *count))                                                                  \
+	X(cuDeviceGetName, 5, (char *name, int length, CUdevice device))                                      \
+	X(cuDeviceGetAttribute, 9, (int *value, int attribute, CUdevice device))                              \
+	X(cuDeviceGetUuid_v2, 647, (CUuuid *uuid, CUdevice device))                                           \
+	X(cuDeviceGetPCIBusId, 332, (char *text, int length, CUdevice device))                                \
+	X(cuDeviceTotalMem_v2, 259, (size_t *bytes, CUdevice device))                                         \
+                                                                                                              \
+	X(cuDevicePrimaryCtxRetain, 386, (CUcontext *context, CUdevice device))                               \
+	X(cuDevicePrimaryCtxRelease_v2, 544, (CUdevice device))                                               \
+	X(cuCtxCreate_v2, 235, (CUcontext *context, unsigned int flags, CUdevice device))                     \
+	X(cuCtxDestroy_v2, 322, (CUcontext context))                                                          \
+	X(cuCtxPushCurrent_v2, 323, (CUcontext context))                                                      \
+	X(cuCtxPopCurrent_v2, 324, (CUcontext *context))                                                      \
+	X(cuCtxSetCurrent, 303, (CUcontext context))                                                          \
+	X(cuCtxGetCurrent, 304, (CUcontext *context))                                                         \
+	X(cuCtxGetDevice, 16, (CUdevice *device))                                                             \
+	X(cuCtxSynchronize, 17, (void))                                                                       \
+                                                                                                              \
+	X(cuModuleLoadData, 19, (CUmodule *module, const void *image))                                        \
+	X(cuModuleUnload, 22, (CUmodule module))                                                              \
+	X(cuModuleGetFunction, 23, (CUfunction *function, CUmodule module, const char *name))                 \
+	X(cuFuncGetAttribute, 85, (int *value, int attribute, CUfunction function))                           \
+	X(cuFuncSetAttribute, 481, (CUfunction function, int attribute, int value))                           \
+                                                                                                              \
+	X(cuMemAlloc_v2, 243, (CUdeviceptr *address, size_t bytes))                                           \
+	X(cuMemFree_v2, 245, (CUdeviceptr address))                                                           \
+	X(cuMemcpyHtoD_v2, 276, (CUdeviceptr to, const void *from, size_t bytes))                             \
+	X(cuMemcpyDtoH_v2, 278, (void *to, CUdeviceptr from, size_t bytes))                                   \
+	X(cuMemcpyHtoDAsync_v2, 277, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))       \
+	X(cuMemcpyDtoHAsync_v2, 279, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))             \
+	X(cuMemsetD8_v2, 249, (CUdeviceptr address, unsigned char value, size_t count))                       \
+	X(cuMemsetD32_v2, 251, (CUdeviceptr address, unsigned int value, size_t count))                       \
+                                                                                                              \
+	X(cuStreamCreate, 124, (CUstream *stream, unsigned int flags))                                        \
+	X(cuStreamDestroy_v2, 326, (CUstream stream))                                                         \
+	X(cuStreamSynchronize, 126, (CUstream stream))                                                        \
+	X(cuStreamBeginCapture_v2, 539, (CUstream stream, int mode))                                          \
+	X(cuStreamEndCapture, 497, (CUstream stream, CUgraph *graph))                                         \
+	X(cuStreamIsCapturing, 499, (CUstream stream, int *status))                                           \
+	X(cuEventCreate, 118, (CUevent *event, unsigned int flags))                                           \
+	X(cuEventDestroy_v2, 325, (CUevent event))                                                            \
+	X(cuEventRecord, 119, (CUevent event, CUstream stream))                                               \
+	X(cuEventQuery, 120, (CUevent event))                                                                 \
+	X(cuEventSynchronize, 121, (CUevent event))                                                           \
+	X(cuEventElapsedTime, 123, (float *milliseconds, CUevent start, CUevent end))                         \
+                                                                                                              \
+	X(cuLaunchKernel, 307,                                                                                \
+	  (CUfunction function, unsigned int gridX, unsigned int gridY, unsigned int gridZ,                   \
+	   unsigned int blockX, unsigned int blockY, unsigned int blockZ, unsigned int sharedBytes,           \
+	   CUstream stream, void **parameters, void **extra))                                                 \
+	X(cuLaunchKernel_ptsz, 442,                                                                           \
+	  (CUfunction function, unsigned int gridX, unsigned int gridY, unsigned int gridZ,                   \
+	   unsigned int blockX, unsigned int blockY, unsigned int blockZ, unsigned int sharedBytes,           \
+	   CUstream stream, void **parameters, void **extra))                                                 \
+	X(cuLaunchCooperativeKernel, 477,                                                                     \
+	  (CUfunction function, unsigned int gridX, unsigned int gridY, unsigned int gridZ,                   \
+	   unsigned int blockX, unsigned int blockY, unsigned int blockZ, unsigned int sharedBytes,           \
+	   CUstream stream, void **parameters))                                                               \
+	X(cuLaunchKernelEx, 652,                                                                              \
+	  (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra))               \
+	X(cuLaunchKernelEx_ptsz, 653,                                                                         \
+	  (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra))               \
+	X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 374,                                                   \
+	  (int *blocks, CUfunction function, int threads, size_t sharedBytes))                                \
+	X(cuOccupancyMaxActiveClusters, 676,                                                                  \
+	  (int *clusters, CUfunction function, const CUlaunchConfig *config))                                 \
+                                                                                                              \
+	X(cuGraphCreate, 501, (CUgraph *graph, unsigned int flags))                                           \
+	X(cuGraphDestroy, 517, (CUgraph graph))                                                               \
+	X(cuGraphClone, 523, (CUgraph *clone, CUgraph original))                                              \
+	X(cuGraphGetNodes, 534, (CUgraph graph, CUgraphNode *nodes, size_t *count))                           \
+	X(cuGraphNodeGetType, 509, (CUgraphNode node, int *type))                                             \
+	X(cuGraphNodeFindInClone, 524, (CUgraphNode *node, CUgraphNode original, CUgraph clone))              \
+	X(cuGraphAddKernelNode_v2, 689,                                                                       \
+	  (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,                   \
+	   const CUDA_KERNEL_NODE_PARAMS *parameters))                                                        \
+	X(cuGraphAddEmptyNode, 526,                                                                           \
+	  (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count))                  \
+	X(cuGraphAddChildGraphNode, 525,                                                                      \
+	  (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUgraph child))   \
+	X(cuGraphChildGraphNodeGetGraph, 529, (CUgraphNode node, CUgraph *graph))                             \
+	X(cuGraphInstantiateWithFlags, 643, (CUgraphExec *exec, CUgraph graph, unsigned long long flags))     \
+	X(cuGraphExecDestroy, 516, (CUgraphExec exec))                                                        \
+	X(cuGraphUpload, 580, (CUgraphExec exec, CUstream stream))                                            \
+	X(cuGraphLaunch, 514, (CUgraphExec exec, CUstream stream))                                            \
+	X(cuGraphLaunch_ptsz, 515, (CUgraphExec exec, CUstream stream))                                       \
+	X(cuGraphExecUpdate_v2, 696, (CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info))    \
+	X(cuGraphExecKernelNodeSetParams_v2, 692,                                                             \
+	  (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *parameters))                    \
+	X(cuGraphNodeSetEnabled, 650, (CUgraphExec exec, CUgraphNode node, unsigned int enabled))             \
+	X(cuGraphNodeGetEnabled, 651, (CUgraphExec exec, CUgraphNode node, unsigned int *enabled))            \
+                                                                                                              \
+	X(cuDeviceGetDevResource, 745, (CUdevice device, CUdevResource *resource, int type))                  \
+	X(cuDevSmResourceSplitByCount, 751,                                                                   \
+	  (CUdevResource *groups, unsigned int *count, const CUdevResource *input, CUdevResource *remaining,  \
+	   unsigned int flags, unsigned int smallest))                                                        \
+	X(cuDevResourceGenerateDesc, 748,                                                                     \
+	  (CUdevResourceDesc *description, CUdevResource *resources, unsigned int count))                     \
+	X(cuGreenCtxCreate, 743,                                                                              \
+	  (CUgreenCtx *green, CUdevResourceDesc description, CUdevice device, unsigned int flags))            \
+	X(cuGreenCtxDestroy, 744, (CUgreenCtx green))                                                         \
+	X(cuCtxFromGreenCtx, 753, (CUcontext *context, CUgreenCtx green))                                     \
+	X(cuGreenCtxStreamCreate, 758, (CUstream *stream, CUgreenCtx green, unsigned int flags, int priority))
+
+#endif

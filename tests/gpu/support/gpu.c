@@ -1,0 +1,263 @@
+#include "gpu.h"
+
+#include "segment.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CUDA_DEFINE(name, arguments) CUresult(*name) arguments;
+CUDA_API(CUDA_DEFINE)
+
+/* Blocks of the largest size there is everywhere; two fit an SM on most GPUs, so this many for each SM of the
+ * whole GPU reach every SM. */
+#define THREADS 1024
+#define BLOCKS_PER_SM 4
+#define BUSY_CYCLES 20000
+#define BLOCKS_MAX (TPCSET_MAX * 2 * BLOCKS_PER_SM)
+
+static const char kernels[] =
+	".version 6.0\n"
+	".target sm_50\n"
+	".address_size 64\n"
+	".visible .entry where(.param .u64 output, .param .u64 cycles)\n"
+	"{\n"
+	"	.reg .pred %p<3>;\n"
+	"	.reg .b32 %r<4>;\n"
+	"	.reg .b64 %d<9>;\n"
+	"	ld.param.u64 %d1, [output];\n"
+	"	ld.param.u64 %d2, [cycles];\n"
+	"	mov.u64 %d3, %clock64;\n"
+	"BUSY:\n"
+	"	mov.u64 %d4, %clock64;\n"
+	"	sub.u64 %d5, %d4, %d3;\n"
+	"	setp.lt.u64 %p1, %d5, %d2;\n"
+	"	@%p1 bra BUSY;\n"
+	"	mov.u32 %r1, %tid.x;\n"
+	"	setp.ne.u32 %p2, %r1, 0;\n"
+	"	@%p2 bra DONE;\n"
+	"	mov.u32 %r2, %smid;\n"
+	"	mov.u32 %r3, %ctaid.x;\n"
+	"	cvta.to.global.u64 %d6, %d1;\n"
+	"	mul.wide.u32 %d7, %r3, 4;\n"
+	"	add.s64 %d8, %d6, %d7;\n"
+	"	st.global.u32 [%d8], %r2;\n"
+	"DONE:\n"
+	"	ret;\n"
+	"}\n";
+
+void gpu_check_result(CUresult result, const char *call, const char *file, int line)
+{
+	if (result != CUDA_SUCCESS) {
+		print_error("%s: error %d\n", call, result);
+		_fail(file, line);
+	}
+}
+
+void gpu_load_driver(void)
+{
+	static const struct {
+		const char *name;
+		void **function;
+	} functions[] = {
+#define CUDA_LOOK_UP(name, arguments) {#name, (void **)&name},
+		CUDA_API(CUDA_LOOK_UP)
+#undef CUDA_LOOK_UP
+	};
+	void *library = dlopen("libcuda.so.1", RTLD_NOW);
+
+	if (!library)
+		fail_msg("%s", dlerror());
+	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+		*functions[i].function = dlsym(library, functions[i].name);
+		if (!*functions[i].function)
+			fail_msg("the driver has no %s", functions[i].name);
+	}
+}
+
+int gpu_initialise(void)
+{
+	int count = 0;
+
+	gpu_load_driver();
+	gpu_check(cuInit(0));
+	gpu_check(cuDeviceGetCount(&count));
+	return count;
+}
+
+/* --- a GPU ------------------------------------------------------------------------------------------------ */
+
+static const struct topology *find_topology(CUdevice device)
+{
+	static struct topology_list list;
+	struct pci_address pci;
+	struct error error = {.reason = ""};
+	char text[PCI_ADDRESS_TEXT];
+
+	gpu_check(cuDeviceGetPCIBusId(text, sizeof text, device));
+	if (list.count == 0 && topology_load(&list, &error) < 0)
+		fail_msg("%s", error.reason);
+	assert_int_equal(pci_address_parse(&pci, text, &error), 0);
+	const struct topology *topology = topology_find(&list, pci);
+
+	assert_non_null(topology);
+	return topology;
+}
+
+void gpu_open(struct gpu_under_test *gpu, int number)
+{
+	int sms;
+
+	gpu_check(cuDeviceGet(&gpu->device, number));
+	gpu->topology = find_topology(gpu->device);
+	gpu_check(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu->device));
+	gpu->sm_count = (unsigned int)sms;
+	assert_int_equal(gpu->sm_count, gpu->topology->tpc_count * gpu->topology->sms_per_tpc);
+	gpu_check(cuCtxCreate_v2(&gpu->context, 0, gpu->device));
+	gpu_check(cuModuleLoadData(&gpu->module, kernels));
+	gpu_check(cuModuleGetFunction(&gpu->where, gpu->module, "where"));
+	gpu->output = gpu_new_output(gpu);
+}
+
+void gpu_close(struct gpu_under_test *gpu)
+{
+	gpu_check(cuMemFree_v2(gpu->output));
+	gpu_check(cuModuleUnload(gpu->module));
+	gpu_check(cuCtxDestroy_v2(gpu->context));
+}
+
+/* --- launches ---------------------------------------------------------------------------------------------- */
+
+CUdeviceptr gpu_new_output(const struct gpu_under_test *gpu)
+{
+	CUdeviceptr output;
+
+	(void)gpu;
+	gpu_check(cuMemAlloc_v2(&output, BLOCKS_MAX * sizeof(uint32_t)));
+	return output;
+}
+
+static CUresult start(const struct gpu_under_test *gpu, struct cuda_launch_config *config, CUdeviceptr output)
+{
+	uint64_t cycles = BUSY_CYCLES;
+	void *parameters[] = {&output, &cycles};
+
+	return cuLaunchKernelEx(config, gpu->where, parameters, NULL);
+}
+
+/* What the launch leaves unwritten must not look like an SM. */
+static CUresult launch(const struct gpu_under_test *gpu, struct cuda_launch_config *config, CUdeviceptr output)
+{
+	gpu_check(cuMemsetD8_v2(output, 0xff, BLOCKS_MAX * sizeof(uint32_t)));
+	return start(gpu, config, output);
+}
+
+static struct cuda_launch_config shape(unsigned int blocks, CUstream stream)
+{
+	return (struct cuda_launch_config){
+		.grid = {blocks, 1, 1}, .block = {THREADS, 1, 1}, .stream = stream};
+}
+
+struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output)
+{
+	unsigned int blocks = gpu->sm_count * BLOCKS_PER_SM, sms_per_tpc = gpu->topology->sms_per_tpc;
+	struct cuda_launch_config config = shape(blocks, stream);
+	uint32_t *sms = malloc(blocks * sizeof *sms);
+	bool used[TPCSET_MAX * 2] = {false};
+	struct tpcset set = {{0}};
+
+	assert_non_null(sms);
+	gpu_check(launch(gpu, &config, output));
+	gpu_check(cuStreamSynchronize(stream));
+	gpu_check(cuMemcpyDtoH_v2(sms, output, blocks * sizeof *sms));
+	for (unsigned int block = 0; block < blocks; block++) {
+		assert_true(sms[block] < gpu->sm_count);
+		used[sms[block]] = true;
+		tpcset_add(&set, sms[block] / sms_per_tpc);
+	}
+	free(sms);
+	for (unsigned int sm = 0; sm < gpu->sm_count; sm++)
+		assert_int_equal(used[sm], tpcset_has(&set, sm / sms_per_tpc));
+	return set;
+}
+
+void gpu_run(const struct gpu_under_test *gpu)
+{
+	struct cuda_launch_config config = shape(gpu->sm_count * BLOCKS_PER_SM, NULL);
+
+	gpu_check(start(gpu, &config, gpu->output));
+	gpu_check(cuCtxSynchronize());
+}
+
+struct tpcset gpu_where(const struct gpu_under_test *gpu, CUstream stream)
+{
+	return gpu_where_into(gpu, stream, gpu->output);
+}
+
+void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, unsigned int blocks,
+                        uint32_t *sms)
+{
+	struct cuda_launch_attribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+	                                          .cluster = {cluster, 1, 1}};
+	struct cuda_launch_config config = shape(blocks, NULL);
+
+	config.attributes = &attribute;
+	config.attribute_count = cluster > 0;
+	if (cluster > 8)
+		gpu_check(cuFuncSetAttribute(gpu->where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+		                             1));
+	gpu_check(launch(gpu, &config, gpu->output));
+	gpu_check(cuCtxSynchronize());
+	gpu_check(cuMemcpyDtoH_v2(sms, gpu->output, blocks * sizeof *sms));
+}
+
+CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int blocks)
+{
+	struct cuda_launch_attribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .cooperative = 1};
+	struct cuda_launch_config config = shape(blocks, NULL);
+
+	config.attributes = &attribute;
+	config.attribute_count = 1;
+	return launch(gpu, &config, gpu->output);
+}
+
+/* --- partitions ---------------------------------------------------------------------------------------------- */
+
+void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *set)
+{
+	struct segment_partition partition = {.pci = gpu->topology->pci, .set = *set};
+	struct segment segment;
+	struct error error = {.reason = ""};
+
+	if (segment_open(&segment, getpid(), &error) != SEGMENT_FOUND ||
+	    segment_edit(&segment, &partition, &error) < 0)
+		fail_msg("%s", error.reason);
+	segment_close(&segment);
+}
+
+struct tpcset gpu_all(const struct gpu_under_test *gpu)
+{
+	return topology_all(gpu->topology);
+}
+
+struct tpcset gpu_range(unsigned int first, unsigned int last)
+{
+	struct tpcset set = {{0}};
+
+	tpcset_add_range(&set, first, last);
+	return set;
+}
+
+void gpu_assert_equal(const struct tpcset *actual, const struct tpcset *expected)
+{
+	char ran[TPCSET_TEXT], wanted[TPCSET_TEXT];
+
+	if (!tpcset_equal(actual, expected))
+		fail_msg("ran on TPCs %s instead of %s", tpcset_format_list(actual, ran),
+		         tpcset_format_list(expected, wanted));
+}

@@ -1,0 +1,65 @@
+/*
+ * What the tests do on a GPU, real or simulated: open it, find out where kernels ran, change the partition of
+ * this very process.
+ *
+ * Everything here fails the running cmocka test where it fails.
+ */
+#ifndef TESTS_GPU_H
+#define TESTS_GPU_H
+
+#include "cuda_api.h"
+#include "topology/topology.h"
+#include "tpcset.h"
+
+#include <stdbool.h>
+
+CUDA_API(CUDA_DECLARE)
+
+/* Looks the driver up as a program does, by its name. */
+void gpu_load_driver(void);
+
+/* cuInit and all; how many GPUs there are. */
+int gpu_initialise(void);
+
+struct gpu_under_test {
+	CUdevice device;
+	CUcontext context;
+	CUmodule module;
+	CUfunction where;         /* writes each block's SM id, and is busy for a while */
+	CUdeviceptr output;
+	const struct topology *topology;
+	unsigned int sm_count;
+};
+
+/* Makes a context on GPU `number`, current to this thread. */
+void gpu_open(struct gpu_under_test *gpu, int number);
+void gpu_close(struct gpu_under_test *gpu);
+
+/* Launches enough blocks to reach every SM, on any thread with the context current, and says which TPCs they
+ * ran on. Fails where a TPC's SMs were not all used. */
+struct tpcset gpu_where(const struct gpu_under_test *gpu, CUstream stream);
+
+/* The same launch on the null stream, waited for and not looked at. */
+void gpu_run(const struct gpu_under_test *gpu);
+
+/* Which SM each block of a launch of `blocks` with these clusters (0: none) ran on. */
+void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, unsigned int blocks,
+                        uint32_t *sms);
+CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int blocks);
+
+/* Room for the SM ids of one more launch, where several go on at once. */
+CUdeviceptr gpu_new_output(const struct gpu_under_test *gpu);
+struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output);
+
+/* The partition of this process on the GPU, from now on. */
+void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *set);
+
+struct tpcset gpu_all(const struct gpu_under_test *gpu);
+struct tpcset gpu_range(unsigned int first, unsigned int last);
+
+void gpu_assert_equal(const struct tpcset *actual, const struct tpcset *expected);
+
+#define gpu_check(call) gpu_check_result(call, #call, __FILE__, __LINE__)
+void gpu_check_result(CUresult result, const char *call, const char *file, int line);
+
+#endif

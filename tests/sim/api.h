@@ -1,0 +1,27 @@
+/*
+ * What the simulated driver library exports: the functions of tests/gpu/support/cuda_api.h and a mark by
+ * which a test knows that it has the simulator before it.
+ */
+#ifndef SIM_API_H
+#define SIM_API_H
+
+#include "../gpu/support/cuda_api.h"
+
+#pragma GCC visibility push(default)
+
+#define API_DECLARE(name, id, parameters) CUresult name parameters;
+CUDA_API(API_DECLARE)
+#undef API_DECLARE
+
+extern const char simulated_gpu[];
+
+#pragma GCC visibility pop
+
+/* The numbers of the callbacks in domain 6. */
+enum api_id {
+#define API_ID(name, id, parameters) API_ID_##name = (id),
+	CUDA_API(API_ID)
+#undef API_ID
+};
+
+#endif

@@ -1,0 +1,185 @@
+#include "context.h"
+
+#include "device.h"
+#include "faults.h"
+#include "hook.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STACK 64
+
+/* --- the stack of current contexts ------------------------------------------------------------------ */
+
+static _Thread_local struct {
+	CUcontext contexts[STACK];
+	unsigned int depth;
+} stack;
+
+CUcontext context_current(void)
+{
+	return stack.depth > 0 ? stack.contexts[stack.depth - 1] : NULL;
+}
+
+static CUresult push(CUcontext context)
+{
+	if (stack.depth == STACK)
+		fatal("more than %d contexts pushed", STACK);
+	stack.contexts[stack.depth++] = context;
+	return CUDA_SUCCESS;
+}
+
+void context_forget(CUcontext context)
+{
+	if (context_current() == context)
+		stack.depth--;
+}
+
+CUresult cuCtxPushCurrent_v2(CUcontext context)
+{
+	return context ? push(context) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuCtxPopCurrent_v2(CUcontext *context)
+{
+	if (stack.depth == 0)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	stack.depth--;
+	if (context)
+		*context = stack.contexts[stack.depth];
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetCurrent(CUcontext context)
+{
+	if (stack.depth > 0)
+		stack.depth--;
+	return context ? push(context) : CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetCurrent(CUcontext *context)
+{
+	*context = context_current();
+	return device_ready();
+}
+
+CUresult cuCtxGetDevice(CUdevice *device)
+{
+	CUcontext current = context_current();
+
+	if (!current)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*device = current->device;
+	return CUDA_SUCCESS;
+}
+
+/* Kernels run before their launch returns, so nothing is ever left to wait for. */
+CUresult cuCtxSynchronize(void)
+{
+	return context_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+/* --- making and destroying ---------------------------------------------------------------------------- */
+
+void context_prepare(CUcontext context, CUdevice device)
+{
+	const struct topology *gpu = device_topology(device);
+
+	*context = (struct CUctx_st){
+		.device = device,
+		.gpu = gpu,
+		.family = context,
+		.tpcs = topology_all(gpu),
+		.hides_green_contexts = hook_hides_green_contexts(),
+	};
+}
+
+/* Whether a context can be made on this device. */
+static CUresult check(CUdevice device)
+{
+	CUresult result = device_ready();
+
+	if (result == CUDA_SUCCESS && !device_topology(device))
+		result = CUDA_ERROR_INVALID_DEVICE;
+	if (result == CUDA_SUCCESS && fault(FAULT_NO_CONTEXT))
+		result = CUDA_ERROR_DEVICE_UNAVAILABLE;
+	return result;
+}
+
+CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
+{
+	CUresult result = check(device);
+
+	(void)flags;
+	if (result != CUDA_SUCCESS)
+		return result;
+	CUcontext new = malloc(sizeof *new);
+
+	if (!new)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	context_prepare(new, device);
+	push(new);
+	hook_context_created(new);
+	*context = new;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxDestroy_v2(CUcontext context)
+{
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	hook_context_destroy_starting(context);
+	context_forget(context);
+	free(context);
+	return CUDA_SUCCESS;
+}
+
+/* --- primary contexts ----------------------------------------------------------------------------------- */
+
+/* A device's primary context has one handle for good, as the driver's has. */
+static struct {
+	struct CUctx_st context;
+	unsigned int retained;
+} primaries[TOPOLOGY_GPUS_MAX];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
+	CUresult result = check(device);
+	bool is_new = false;
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	CUcontext primary = &primaries[device].context;
+
+	pthread_mutex_lock(&lock);
+	if (primaries[device].retained++ == 0) {
+		context_prepare(primary, device);
+		is_new = true;
+	}
+	pthread_mutex_unlock(&lock);
+	if (is_new)
+		hook_context_created(primary);
+	*context = primary;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
+{
+	CUresult result = CUDA_SUCCESS;
+	bool is_last = false;
+
+	if (!device_topology(device))
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&lock);
+	if (primaries[device].retained == 0)
+		result = CUDA_ERROR_INVALID_CONTEXT;
+	else
+		is_last = --primaries[device].retained == 0;
+	pthread_mutex_unlock(&lock);
+	if (is_last)
+		hook_context_destroy_starting(&primaries[device].context);
+	return result;
+}

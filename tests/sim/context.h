@@ -1,0 +1,27 @@
+/* Contexts, primary and explicit, and the stack of current ones that each thread has. */
+#ifndef SIM_CONTEXT_H
+#define SIM_CONTEXT_H
+
+#include "api.h"
+#include "topology/topology.h"
+
+struct CUctx_st {
+	CUdevice device;
+	const struct topology *gpu;
+	CUcontext family;          /* whose modules it runs: its own, or a green context's primary one's */
+	struct tpcset tpcs;        /* where its kernels may run */
+	bool is_green;             /* `tpcs` may be less than the GPU, and goes into each descriptor */
+	bool hides_green_contexts; /* decided when it was made (FACTS 1) */
+	char object[8];            /* what word [2] of launch events points to (FACTS 2) */
+};
+
+/* Fills a context that covers the whole device. */
+void context_prepare(CUcontext context, CUdevice device);
+
+/* The thread's current context, or NULL. */
+CUcontext context_current(void);
+
+/* Out of this thread's stack: it is about to be destroyed. */
+void context_forget(CUcontext context);
+
+#endif

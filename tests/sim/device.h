@@ -1,0 +1,16 @@
+/* The simulated GPUs: those of a topology file. */
+#ifndef SIM_DEVICE_H
+#define SIM_DEVICE_H
+
+#include "api.h"
+#include "topology/topology.h"
+
+/* CUDA_SUCCESS once this process has called cuInit; a child of fork has not, whatever its parent did. */
+CUresult device_ready(void);
+
+/* NULL where there is no such device. */
+const struct topology *device_topology(CUdevice device);
+
+unsigned int device_sms(const struct topology *gpu);
+
+#endif

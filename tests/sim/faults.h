@@ -1,0 +1,26 @@
+/*
+ * How the simulator misbehaves when it is told to, and how it ends a test that did what it must not.
+ *
+ * The environment's SIM_FAULTS is a list, with commas, of the names below.
+ */
+#ifndef SIM_FAULTS_H
+#define SIM_FAULTS_H
+
+#include <stdbool.h>
+
+#define FAULT_NO_TABLE "no-table"                 /* cuGetExportTable knows no callback table */
+#define FAULT_SHORT_TABLE "short-table"           /* the callback table has too few entries */
+#define FAULT_SLOT_TAKEN "slot-taken"             /* a debugger holds the one subscriber slot */
+#define FAULT_NO_FEATURES "no-features"           /* no feature can be declared */
+#define FAULT_NO_LAUNCH_EVENTS "no-launch-events" /* callbacks of domain 0xb cannot be enabled */
+#define FAULT_BAD_QMD "bad-qmd"                   /* launch descriptors of a version that nobody knows */
+#define FAULT_NO_DEVICE "no-device"               /* cuInit finds no GPU */
+#define FAULT_NO_CONTEXT "no-context"             /* contexts cannot be made, as with a full MPS server */
+
+/* Whether the environment asks for this one. */
+bool fault(const char *name);
+
+/* "simulated GPU: MESSAGE", one line on standard error, and SIGABRT. */
+_Noreturn void fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

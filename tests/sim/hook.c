@@ -1,0 +1,292 @@
+#include "hook.h"
+
+#include "context.h"
+#include "faults.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DOMAINS 0x20
+#define IDS 1024
+#define FEATURES 11 /* 0 to 10 */
+#define FEATURE_GREEN_CONTEXTS 7
+
+enum {
+	DOMAIN_RESOURCE = 0x2,
+	RESOURCE_CONTEXT_CREATED = 1,
+	RESOURCE_CONTEXT_DESTROY_STARTING = 2,
+	DOMAIN_API = 0x6,
+	DOMAIN_LAUNCH = 0xb,
+	LAUNCH_BEFORE_UPLOAD = 1,
+	LAUNCH_GRAPH_NODE = 3
+};
+
+typedef void callback(void *user, int domain, int id, const void *parameters);
+
+/* --- the one slot --------------------------------------------------------------------------------------- */
+
+struct subscription {
+	uint32_t handle;
+	callback *function;
+	void *user;
+	_Atomic uint32_t features; /* one bit each */
+	struct subscription *previous;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(struct subscription *) slot; /* NULL where free */
+static _Atomic uint64_t enabled[DOMAINS][IDS / 64];
+
+/* A callback may still run in a subscription that has ended, so none is ever freed. */
+static struct subscription *all_subscriptions;
+
+static bool is_slot_taken(void)
+{
+	return atomic_load(&slot) || fault(FAULT_SLOT_TAKEN);
+}
+
+static CUresult subscribe(uint32_t *handle, callback *function, void *user)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&lock);
+	if (is_slot_taken()) {
+		result = CUDA_ERROR_ALREADY_ACQUIRED;
+	} else {
+		struct subscription *new = calloc(1, sizeof *new);
+
+		if (!new)
+			fatal("out of memory");
+		new->handle = all_subscriptions ? all_subscriptions->handle + 1 : 1;
+		new->function = function;
+		new->user = user;
+		new->previous = all_subscriptions;
+		all_subscriptions = new;
+		*handle = new->handle;
+		atomic_store(&slot, new);
+	}
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+static CUresult subscribe_with_name(uint32_t *handle, callback *function, void *user, const char *name)
+{
+	return name ? subscribe(handle, function, user) : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* The subscription in the slot where `handle` is its, otherwise NULL. */
+static struct subscription *find(uint32_t handle)
+{
+	struct subscription *current = atomic_load(&slot);
+
+	return current && current->handle == handle ? current : NULL;
+}
+
+static CUresult unsubscribe(uint32_t handle)
+{
+	CUresult result = CUDA_ERROR_INVALID_VALUE;
+
+	pthread_mutex_lock(&lock);
+	if (find(handle)) {
+		atomic_store(&slot, NULL);
+		for (unsigned int domain = 0; domain < DOMAINS; domain++)
+			for (unsigned int word = 0; word < IDS / 64; word++)
+				atomic_store(&enabled[domain][word], 0);
+		result = CUDA_SUCCESS;
+	}
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+/* --- what is enabled -------------------------------------------------------------------------------------- */
+
+static bool is_known(int domain, int id)
+{
+	return domain >= 0 && domain < DOMAINS && id >= 0 && id < IDS;
+}
+
+static void set_enabled(_Atomic uint64_t *word, uint64_t bits, bool on)
+{
+	if (on)
+		atomic_fetch_or(word, bits);
+	else
+		atomic_fetch_and(word, ~bits);
+}
+
+static CUresult get_state(uint32_t *on, uint32_t handle, int domain, int id)
+{
+	if (!find(handle) || !is_known(domain, id))
+		return CUDA_ERROR_INVALID_VALUE;
+	*on = atomic_load(&enabled[domain][id / 64]) >> (id % 64) & 1;
+	return CUDA_SUCCESS;
+}
+
+static CUresult enable(uint32_t on, uint32_t handle, int domain, int id)
+{
+	if (!find(handle) || !is_known(domain, id))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (domain == DOMAIN_LAUNCH && fault(FAULT_NO_LAUNCH_EVENTS))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	set_enabled(&enabled[domain][id / 64], UINT64_C(1) << (id % 64), on);
+	return CUDA_SUCCESS;
+}
+
+static CUresult enable_domain(uint32_t on, uint32_t handle, int domain)
+{
+	if (!find(handle) || !is_known(domain, 0))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int word = 0; word < IDS / 64; word++)
+		set_enabled(&enabled[domain][word], UINT64_MAX, on);
+	return CUDA_SUCCESS;
+}
+
+static CUresult enable_all(uint32_t on, uint32_t handle)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	for (int domain = 0; domain < DOMAINS && result == CUDA_SUCCESS; domain++)
+		result = enable_domain(on, handle, domain);
+	return result;
+}
+
+static CUresult declare_feature(uint32_t on, uint32_t handle, int feature)
+{
+	struct subscription *subscription = find(handle);
+
+	if (!subscription || feature < 0 || feature >= FEATURES || fault(FAULT_NO_FEATURES))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (on)
+		atomic_fetch_or(&subscription->features, 1u << feature);
+	else
+		atomic_fetch_and(&subscription->features, ~(1u << feature));
+	return CUDA_SUCCESS;
+}
+
+/* The order of the arguments is a guess, by the likeness with entry 5; nobody has called it yet. */
+static CUresult query_feature(uint32_t *on, uint32_t handle, int feature)
+{
+	struct subscription *subscription = find(handle);
+
+	if (!subscription || feature < 0 || feature >= FEATURES)
+		return CUDA_ERROR_INVALID_VALUE;
+	*on = atomic_load(&subscription->features) >> feature & 1;
+	return CUDA_SUCCESS;
+}
+
+bool hook_hides_green_contexts(void)
+{
+	struct subscription *current = atomic_load(&slot);
+
+	return current && !(atomic_load(&current->features) >> FEATURE_GREEN_CONTEXTS & 1);
+}
+
+/* --- the table -------------------------------------------------------------------------------------------- */
+
+/* Entries 1 and 2 enumerate, in CUPTI's order of things; how they are called is not known. */
+static CUresult enumerate(void)
+{
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+#define ENTRY(function) ((void *)(function))
+
+/* Read-only, as the driver's: who wants to replace an entry has to make the page writable (FACTS 1). */
+static void *const table[] = {
+	(void *)sizeof table,       ENTRY(enumerate),       ENTRY(enumerate),     ENTRY(subscribe),
+	ENTRY(unsubscribe),         ENTRY(get_state),       ENTRY(enable),        ENTRY(enable_domain),
+	ENTRY(enable_all),          ENTRY(declare_feature), ENTRY(query_feature),
+	ENTRY(subscribe_with_name),
+};
+
+_Static_assert(sizeof table == 96, "the size that was measured");
+
+static void *const short_table[] = {(void *)sizeof short_table, ENTRY(enumerate), ENTRY(enumerate)};
+
+CUresult cuGetExportTable(const void **found, const CUuuid *id)
+{
+	static const CUuuid tools = {{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71,
+	                              0x9f, 0xe5, 0xf7, 0x4b}};
+
+	if (memcmp(id, &tools, sizeof tools) != 0 || fault(FAULT_NO_TABLE))
+		return CUDA_ERROR_NOT_FOUND;
+	*found = fault(FAULT_SHORT_TABLE) ? short_table : table;
+	return CUDA_SUCCESS;
+}
+
+/* --- announcing ------------------------------------------------------------------------------------------- */
+
+static void announce(int domain, int id, const uint64_t *parameters)
+{
+	struct subscription *current = atomic_load(&slot);
+
+	if (current && atomic_load(&enabled[domain][id / 64]) >> (id % 64) & 1)
+		current->function(current->user, domain, id, parameters);
+}
+
+static uint64_t word(const volatile void *pointer)
+{
+	return (uint64_t)(uintptr_t)pointer;
+}
+
+/* The layout of resource events, but for the size in front, is still to be measured. */
+static void announce_context(int id, CUcontext context)
+{
+	const uint64_t parameters[] = {sizeof parameters, word(context)};
+
+	announce(DOMAIN_RESOURCE, id, parameters);
+}
+
+void hook_context_created(CUcontext context)
+{
+	announce_context(RESOURCE_CONTEXT_CREATED, context);
+}
+
+void hook_context_destroy_starting(CUcontext context)
+{
+	announce_context(RESOURCE_CONTEXT_DESTROY_STARTING, context);
+}
+
+void hook_before_upload(CUcontext context, CUfunction function, void *qmd)
+{
+	const uint64_t parameters[88 / 8] = {sizeof parameters, word(context), word(context->object),
+	                                     word(function), word(qmd)};
+
+	announce(DOMAIN_LAUNCH, LAUNCH_BEFORE_UPLOAD, parameters);
+}
+
+/* Addresses of the GPU's that the CPU cannot follow. */
+#define UPLOADED_QMD UINT64_C(0x7f0000000000)
+
+void hook_graph_node_launch(CUcontext context, CUfunction function, void *qmd)
+{
+	const uint64_t parameters[168 / 8] = {sizeof parameters, word(context), word(context->object),
+	                                      word(function), word(qmd), UPLOADED_QMD};
+
+	announce(DOMAIN_LAUNCH, LAUNCH_GRAPH_NODE, parameters);
+}
+
+/* The layout of API events, but for the size in front, is still to be measured. */
+static void announce_call(struct hook_call *call, bool at_exit)
+{
+	const uint64_t parameters[] = {sizeof parameters, word(context_current()), at_exit,
+	                               word(call->arguments), word(&call->result)};
+
+	announce(DOMAIN_API, call->id, parameters);
+}
+
+void hook_enter(struct hook_call *call, enum api_id id, const uint64_t *arguments)
+{
+	call->id = id;
+	call->arguments = arguments;
+	call->result = CUDA_SUCCESS;
+	announce_call(call, false);
+}
+
+CUresult hook_leave(struct hook_call *call, CUresult result)
+{
+	call->result = result;
+	announce_call(call, true);
+	return result;
+}

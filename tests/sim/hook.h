@@ -1,0 +1,33 @@
+/*
+ * The driver's callback table (FACTS 1) and what is announced through it (FACTS 2).
+ *
+ * No lock is held while a callback runs: it may call any function of the driver.
+ */
+#ifndef SIM_HOOK_H
+#define SIM_HOOK_H
+
+#include "api.h"
+
+/* A subscription that has not declared the feature makes the driver refuse green contexts (FACTS 1). */
+bool hook_hides_green_contexts(void);
+
+void hook_context_created(CUcontext context);
+void hook_context_destroy_starting(CUcontext context);
+
+/* 0xb/1: `qmd` is the descriptor in host memory, about to be uploaded. */
+void hook_before_upload(CUcontext context, CUfunction function, void *qmd);
+
+/* 0xb/3: a kernel node, in every launch of its graph. */
+void hook_graph_node_launch(CUcontext context, CUfunction function, void *qmd);
+
+/* Domain 6: entry and exit of a function of the driver. `arguments` are its arguments in order. */
+struct hook_call {
+	enum api_id id;
+	const uint64_t *arguments;
+	CUresult result;
+};
+
+void hook_enter(struct hook_call *call, enum api_id id, const uint64_t *arguments);
+CUresult hook_leave(struct hook_call *call, CUresult result);
+
+#endif
