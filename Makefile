@@ -82,10 +82,94 @@ $(BUILD)/tests/gpu/%: $(BUILD)/tests/gpu/%.o $(gpu_support) $(library)
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(gpu_support) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl -o $@
 
+# Each test program of tests/gpu runs on the simulated GPUs of these files (share/topologies), inside nvtaskset
+# with a partition of the whole GPU, which it then changes itself. What follows --bare runs without nvtaskset.
+sim_gpus       = h200 ada blackwell hopper-synthetic
+sim_gpu_pairs  = h200-x2
+pair_tests     = two_gpus
+bare_tests     = driver_behaviour hangs
+sim_runs = $(foreach test,$(notdir $(gpu_tests)),$(addprefix $(BUILD)/tests/gpu/$(test)@,\
+	$(if $(filter $(test),$(pair_tests)),$(sim_gpu_pairs),$(sim_gpus))))
+
+test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)"
+
+check: deps-check $(command) $(shim) $(sim) $(unit_tests) $(gpu_tests)
+	$(Q)$(test_environment) prove --timer --exec tests/run $(PROVE_FLAGS) \
+		$(unit_tests) $(sim_runs) $(wildcard tests/cli/*.bats)
+
+check-gpu: deps-check $(command) $(shim) $(gpu_tests)
+	$(Q)$(test_environment) prove --timer --exec tests/run $(PROVE_FLAGS) $(gpu_tests)
+
+# The same tests in a program that watches itself.
+check-asan:
+	$(Q)$(MAKE) BUILD=$(BUILD)/asan SANITIZE=address,undefined check
+check-tsan:
+	$(Q)$(MAKE) BUILD=$(BUILD)/tsan SANITIZE=thread check
+check-sanitizers: check-asan check-tsan
+
+lint:
+	clang-tidy --quiet $(filter-out %.h,$(sources)) -- $(CPPFLAGS) -std=gnu11 -Itests/gpu/support
+	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+		-D_GNU_SOURCE -D__x86_64__ -Isrc src tools
+
+sources = $(wildcard src/*.c src/*/*.c tools/nvtaskset/*.c tests/sim/*.c tests/gpu/*.c tests/gpu/support/*.c \
+	tests/unit/*.c bench/*.c)
+
+# A fuzz target for each file of tests/fuzz; FUZZ_SECONDS each. Needs clang.
+FUZZ_SECONDS ?= 600
+fuzz: $(patsubst tests/fuzz/%.c,fuzz-%,$(wildcard tests/fuzz/*.c))
+fuzz-%: tests/fuzz/%.c
+	@mkdir -p $(BUILD)/fuzz/corpus-$*
+	$(Q)clang $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+		$< $(wildcard src/*.c src/topology/*.c) -o $(BUILD)/fuzz/$*
+	$(Q)$(BUILD)/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -print_final_stats=0 -verbosity=0 \
+		-artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz/corpus-$*
+
+# --- benchmarks ------------------------------------------------------------------------------------
+
+bench: $(command) $(shim) $(sim) $(bench_programs)
+	$(Q)BUILD=$(abspath $(BUILD)) bench/run
+
+demo: deps-check $(command) $(shim) $(sim) $(bench_programs)
+	$(Q)BUILD=$(abspath $(BUILD)) tools/demo
+
+# --- what the tests need ---------------------------------------------------------------------------
+
+deps deps-check:
+	$(Q)tools/deps $(if $(filter deps,$@),--install,--if-missing)
+
+# --- installing ------------------------------------------------------------------------------------
+
+# The link beside the library leads to this machine's driver, by the name that a driver upgrade keeps. A package
+# (DESTDIR) has none: nvtaskset makes one for each user at run time.
+install: $(command) $(shim)
+	install -D -m 755 $(command) $(DESTDIR)$(BINDIR)/nvtaskset
+	install -D -m 755 $(shim) $(DESTDIR)$(LIBDIR)/libcuda.so.1
+	install -D -m 644 tools/man/nvtaskset.1 $(DESTDIR)$(DATADIR)/man/man1/nvtaskset.1
+	$(if $(DESTDIR),,driver=$$(/sbin/ldconfig -p | sed -n 's/.*libcuda\.so\.1 (libc6,[xA].*=> //p' | head -n 1); \
+		test -z "$$driver" || ln -sf "$$driver" $(LIBDIR)/libnvtaskset-driver.so.1)
+
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/nvtaskset $(DESTDIR)$(LIBDIR)/libcuda.so.1 \
+		$(DESTDIR)$(LIBDIR)/libnvtaskset-driver.so.1 $(DESTDIR)$(DATADIR)/man/man1/nvtaskset.1
+	-rmdir -p --ignore-fail-on-non-empty $(DESTDIR)$(LIBDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)/man/man1
+
 clean:
 	rm -rf $(BUILD)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all clean
+help:
+	@echo 'make                 build the command and the library'
+	@echo 'make demo            show the main job, on the GPU or on a simulated one'
+	@echo 'make check           run the tests (no GPU needed); check-asan, check-tsan: under sanitizers'
+	@echo 'make check-gpu       run the tests of tests/gpu on the GPU'
+	@echo 'make bench           measure'
+	@echo 'make lint, fuzz      clang-tidy and cppcheck; libFuzzer, FUZZ_SECONDS each'
+	@echo 'make deps            install what the tests need (Debian, Ubuntu)'
+	@echo 'make install         DESTDIR= PREFIX=/usr/local; also: uninstall'
+	@echo 'V=1 shows commands; CC, CFLAGS, LDFLAGS, BUILD as usual'
+
+.PHONY: all clean check check-gpu check-asan check-tsan check-sanitizers lint fuzz bench demo deps deps-check \
+	install uninstall help
 .SECONDARY:

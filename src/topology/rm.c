@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -95,7 +96,10 @@ struct pci_info { /* the same */
 #define NAME_STRING 0x20800110
 struct name_string { /* ctrl/ctrl2080/ctrl2080gpu.h */
 	uint32_t flags; /* 0: ASCII */
-	char text[0x40];
+	union {
+		char text[0x40];
+		uint16_t unicode[0x40]; /* gone from driver 595 on, and with it half of the size */
+	};
 };
 
 #define GID_INFO 0x2080014a
@@ -225,8 +229,10 @@ static void read_identity(const struct rm *rm, struct topology *gpu)
 {
 	struct name_string name = {.flags = 0};
 	struct gid_info gid = {.flags = 0};
+	uint32_t short_size = offsetof(struct name_string, text) + sizeof name.text;
 
-	if (rm_control(rm, HANDLE_SUBDEVICE, NAME_STRING, &name, sizeof name) == 0)
+	if (rm_control(rm, HANDLE_SUBDEVICE, NAME_STRING, &name, sizeof name) == 0 ||
+	    rm_control(rm, HANDLE_SUBDEVICE, NAME_STRING, &name, short_size) == 0)
 		memcpy(gpu->name, name.text, strnlen(name.text, sizeof gpu->name - 1));
 	if (rm_control(rm, HANDLE_SUBDEVICE, GID_INFO, &gid, sizeof gid) == 0)
 		memcpy(gpu->uuid, gid.text, strnlen(gid.text, sizeof gpu->uuid - 1));

@@ -9,7 +9,7 @@ static const char help[] =
 	"       nvtaskset [options] -p SET PID              change it, live\n"
 	"\n"
 	"Keep the kernels of unmodified CUDA programs on the TPCs (pairs of SMs) that you\n"
-	"name. SET is a hexadecimal mask of TPCs, unless an option says otherwise.\n"
+	"name. SET is a hexadecimal mask of TPCs, unless an option says otherwise, or 'all'.\n"
 	"\n"
 	"Options:\n"
 	" -t, --tpc-list         SET is a list of TPCs, such as 0-9,12,20-30:2\n"

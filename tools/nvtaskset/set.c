@@ -1,5 +1,7 @@
 #include "set.h"
 
+#include <string.h>
+
 static unsigned int gpc_limit(const struct topology *gpu)
 {
 	unsigned int limit = 0;
@@ -38,6 +40,10 @@ int set_parse(struct tpcset *set, const char *text, enum notation notation, cons
 {
 	int result = -1;
 
+	if (strcmp(text, "all") == 0) {
+		*set = topology_all(gpu);
+		return 0;
+	}
 	switch (notation) {
 	case NOTATION_MASK:
 		result = tpcset_parse_mask(set, text, gpu->tpc_count, "TPC", error);

@@ -7,7 +7,7 @@
 #include "topology/topology.h"
 #include "tpcset.h"
 
-/* The TPCs of `gpu` that `text` means; never none. */
+/* The TPCs of `gpu` that `text` means, "all" in every notation; never none. */
 int set_parse(struct tpcset *set, const char *text, enum notation notation, const struct topology *gpu,
               struct error *error);
 

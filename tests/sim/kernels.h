@@ -1,0 +1,22 @@
+/*
+ * What the simulated GPU executes: a function in C for each kernel that it knows by name. The kernels
+ * themselves, in PTX, stand in tests/gpu/support/kernels.c.
+ */
+#ifndef SIM_KERNELS_H
+#define SIM_KERNELS_H
+
+#include "api.h"
+
+#include <stdatomic.h>
+
+#define LAUNCH_ARGUMENTS_MAX 64
+
+struct launch;
+struct schedule;
+
+typedef CUresult kernel_model(const struct launch *launch, const struct schedule *schedule);
+
+/* NULL where the simulator knows no kernel of that name: it then does nothing. */
+kernel_model *kernel_model_of(const char *name);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * How many blocks of a kernel fit on an SM, and how many clusters on a GPU: the driver's answers, which know
+ * nothing of partitions (FACTS 6), and the block scheduler's.
+ */
+#ifndef SIM_OCCUPANCY_H
+#define SIM_OCCUPANCY_H
+
+#include "topology/topology.h"
+
+#include <stddef.h>
+
+#define OCCUPANCY_THREADS_PER_BLOCK 1024
+#define OCCUPANCY_REGISTERS_PER_THREAD 32 /* of every kernel: none is compiled here */
+
+/* Blocks that one SM holds at a time; 0 where not even one fits. */
+unsigned int occupancy_blocks(const struct topology *gpu, unsigned int threads, size_t shared_bytes);
+
+unsigned int occupancy_shared_per_block(const struct topology *gpu);
+
+#endif

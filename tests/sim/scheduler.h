@@ -1,0 +1,44 @@
+/*
+ * A model of the block scheduler: on which SM each block of a launch runs, and whether it ever can.
+ *
+ * A cluster runs inside one group of TPCs, a virtual GPC or a singleton TPC by itself, and no two of its
+ * blocks share an SM (FACTS 6: a cluster of 4 never ran on singletons, which have 2 SMs, and one of 16 never
+ * on 8 SMs). All blocks of a cooperative launch run at once.
+ */
+#ifndef SIM_SCHEDULER_H
+#define SIM_SCHEDULER_H
+
+#include "topology/topology.h"
+
+#include <stddef.h>
+
+#define SCHEDULER_SMS_MAX (2 * TPCSET_MAX)
+
+struct launch;
+
+struct schedule {
+	const struct launch *launch;
+	unsigned int blocks_per_sm;
+	unsigned int sm_count;
+	uint16_t sms[SCHEDULER_SMS_MAX]; /* the enabled ones; for clusters, group by group */
+	unsigned int group_count;        /* of those in which a cluster has room */
+	struct {
+		uint16_t first; /* in `sms` */
+		uint16_t count;
+	} groups[TPCSET_MAX];
+	unsigned int clusters_at_once;
+};
+
+struct place {
+	uint32_t sm;
+	uint32_t cluster;
+};
+
+void schedule_prepare(struct schedule *schedule, const struct launch *launch, const struct tpcset *enabled);
+
+/* NULL, or why this launch would never finish. */
+const char *schedule_verdict(const struct schedule *schedule);
+
+struct place schedule_place(const struct schedule *schedule, size_t block);
+
+#endif
