@@ -42,7 +42,7 @@ sim     = $(BUILD)/sim/libcuda.so.1
 
 all: $(command) $(shim)
 
-$(BUILD)/bench/%.o: override CPPFLAGS += -Itests/gpu/support
+$(BUILD)/bench/%.o $(BUILD)/demo/%.o: override CPPFLAGS += -Itests/gpu/support
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -76,11 +76,14 @@ $(sim): $(sim_objects) $(library)
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
 
-$(BUILD)/tests/gpu/%: $(BUILD)/tests/gpu/%.o $(gpu_support) $(library)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl -o $@
+link_gpu_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl -o $@
 
+$(BUILD)/tests/gpu/%: $(BUILD)/tests/gpu/%.o $(gpu_support) $(library)
+	$(link_gpu_program)
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(gpu_support) $(library)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl -o $@
+	$(link_gpu_program)
+$(BUILD)/demo/%: $(BUILD)/demo/%.o $(gpu_support) $(library)
+	$(link_gpu_program)
 
 # Each test program of tests/gpu runs on the simulated GPUs of these files (share/topologies), inside nvtaskset
 # with a partition of the whole GPU, which it then changes itself. What follows --bare runs without nvtaskset.
@@ -130,8 +133,8 @@ fuzz-%: tests/fuzz/%.c
 bench: $(command) $(shim) $(sim) $(bench_programs)
 	$(Q)BUILD=$(abspath $(BUILD)) bench/run
 
-demo: deps-check $(command) $(shim) $(sim) $(bench_programs)
-	$(Q)BUILD=$(abspath $(BUILD)) tools/demo
+demo: deps-check $(command) $(shim) $(sim) $(BUILD)/demo/where
+	$(Q)BUILD=$(abspath $(BUILD)) demo/run
 
 # --- what the tests need ---------------------------------------------------------------------------
 

@@ -275,7 +275,7 @@ static int check_room(const struct mps_status *status, struct error *error)
 {
 	if (status->clients < status->capacity)
 		return 0;
-	return error_set(error, "MPS: the server (pid %d) is full: %u clients, and %u of %u connections each fit; "
+	return error_set(error, "MPS: the server (pid %d) is full: %u clients, and %u fit at %u connections each; "
 	                        "end one%s",
 	                 (int)status->server, status->clients, status->capacity, status->connections,
 	                 status->connections > 2 ? ", or use --connections 2" : "");

@@ -119,8 +119,8 @@ CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
 	if (!new)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	context_prepare(new, device);
-	push(new);
 	hook_context_created(new);
+	push(new);
 	*context = new;
 	return CUDA_SUCCESS;
 }
@@ -131,6 +131,7 @@ CUresult cuCtxDestroy_v2(CUcontext context)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	hook_context_destroy_starting(context);
 	context_forget(context);
+	hook_context_destroyed(context);
 	free(context);
 	return CUDA_SUCCESS;
 }
@@ -179,7 +180,9 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 	else
 		is_last = --primaries[device].retained == 0;
 	pthread_mutex_unlock(&lock);
-	if (is_last)
+	if (is_last) {
 		hook_context_destroy_starting(&primaries[device].context);
+		hook_context_destroyed(&primaries[device].context);
+	}
 	return result;
 }

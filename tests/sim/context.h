@@ -13,6 +13,7 @@ struct CUctx_st {
 	bool is_green;             /* `tpcs` may be less than the GPU, and goes into each descriptor */
 	bool hides_green_contexts; /* decided when it was made (FACTS 1) */
 	char object[8];            /* what word [2] of launch events points to (FACTS 2) */
+	_Atomic uint64_t launches; /* word [5] */
 };
 
 /* Fills a context that covers the whole device. */

@@ -17,6 +17,7 @@ enum {
 	DOMAIN_RESOURCE = 0x2,
 	RESOURCE_CONTEXT_CREATED = 1,
 	RESOURCE_CONTEXT_DESTROY_STARTING = 2,
+	RESOURCE_CONTEXT_DESTROYED = 3,
 	DOMAIN_API = 0x6,
 	DOMAIN_LAUNCH = 0xb,
 	LAUNCH_BEFORE_UPLOAD = 1,
@@ -225,33 +226,42 @@ static void announce(int domain, int id, const uint64_t *parameters)
 		current->function(current->user, domain, id, parameters);
 }
 
-static uint64_t word(const volatile void *pointer)
+static uint64_t word(const void *pointer)
 {
 	return (uint64_t)(uintptr_t)pointer;
 }
 
-/* The layout of resource events, but for the size in front, is still to be measured. */
-static void announce_context(int id, CUcontext context)
+void hook_context_created(CUcontext context)
 {
-	const uint64_t parameters[] = {sizeof parameters, word(context)};
+	const uint64_t parameters[40 / 8] = {sizeof parameters, word(context)};
+
+	announce(DOMAIN_RESOURCE, RESOURCE_CONTEXT_CREATED, parameters);
+}
+
+static void announce_end(int id, CUcontext context)
+{
+	const uint64_t parameters[24 / 8] = {sizeof parameters, word(context)};
 
 	announce(DOMAIN_RESOURCE, id, parameters);
 }
 
-void hook_context_created(CUcontext context)
-{
-	announce_context(RESOURCE_CONTEXT_CREATED, context);
-}
-
 void hook_context_destroy_starting(CUcontext context)
 {
-	announce_context(RESOURCE_CONTEXT_DESTROY_STARTING, context);
+	announce_end(RESOURCE_CONTEXT_DESTROY_STARTING, context);
+}
+
+void hook_context_destroyed(CUcontext context)
+{
+	announce_end(RESOURCE_CONTEXT_DESTROYED, context);
 }
 
 void hook_before_upload(CUcontext context, CUfunction function, void *qmd)
 {
-	const uint64_t parameters[88 / 8] = {sizeof parameters, word(context), word(context->object),
-	                                     word(function), word(qmd)};
+	uint64_t launches = atomic_fetch_add(&context->launches, 1) + 1;
+	const uint64_t parameters[88 / 8] = {
+		sizeof parameters, word(context), word(context->object), word(function), word(qmd), launches,
+		[9] = word(context),
+	};
 
 	announce(DOMAIN_LAUNCH, LAUNCH_BEFORE_UPLOAD, parameters);
 }
@@ -261,26 +271,33 @@ void hook_before_upload(CUcontext context, CUfunction function, void *qmd)
 
 void hook_graph_node_launch(CUcontext context, CUfunction function, void *qmd)
 {
-	const uint64_t parameters[168 / 8] = {sizeof parameters, word(context), word(context->object),
-	                                      word(function), word(qmd), UPLOADED_QMD};
+	const uint64_t parameters[168 / 8] = {
+		sizeof parameters, word(context), word(context->object), word(function), word(qmd), UPLOADED_QMD,
+	};
 
 	announce(DOMAIN_LAUNCH, LAUNCH_GRAPH_NODE, parameters);
 }
 
-/* The layout of API events, but for the size in front, is still to be measured. */
-static void announce_call(struct hook_call *call, bool at_exit)
-{
-	const uint64_t parameters[] = {sizeof parameters, word(context_current()), at_exit,
-	                               word(call->arguments), word(&call->result)};
+/* What stands where the result will be, before there is one. */
+#define NO_RESULT_YET 999
 
-	announce(DOMAIN_API, call->id, parameters);
+static void announce_call(struct hook_call *call, bool is_exit)
+{
+	const uint64_t parameters[104 / 8] = {
+		[0] = sizeof parameters,
+		[5] = word(&call->result),
+		[6] = word(call->name),
+		[7] = word(call->arguments),
+		[8] = word(context_current()),
+		[10] = (uint64_t)is_exit << 32 | call->id,
+	};
+
+	announce(DOMAIN_API, (int)call->id, parameters);
 }
 
-void hook_enter(struct hook_call *call, enum api_id id, const uint64_t *arguments)
+void hook_enter(struct hook_call *call, enum api_id id, const char *name, void *arguments)
 {
-	call->id = id;
-	call->arguments = arguments;
-	call->result = CUDA_SUCCESS;
+	*call = (struct hook_call){.id = id, .name = name, .arguments = arguments, .result = NO_RESULT_YET};
 	announce_call(call, false);
 }
 

@@ -1,5 +1,5 @@
 /*
- * The driver's callback table (FACTS 1) and what is announced through it (FACTS 2).
+ * The driver's callback table (FACTS 1) and what is announced through it (FACTS 2 and docs/hardware.md).
  *
  * No lock is held while a callback runs: it may call any function of the driver.
  */
@@ -13,6 +13,7 @@ bool hook_hides_green_contexts(void);
 
 void hook_context_created(CUcontext context);
 void hook_context_destroy_starting(CUcontext context);
+void hook_context_destroyed(CUcontext context); /* which is but a number now */
 
 /* 0xb/1: `qmd` is the descriptor in host memory, about to be uploaded. */
 void hook_before_upload(CUcontext context, CUfunction function, void *qmd);
@@ -20,14 +21,20 @@ void hook_before_upload(CUcontext context, CUfunction function, void *qmd);
 /* 0xb/3: a kernel node, in every launch of its graph. */
 void hook_graph_node_launch(CUcontext context, CUfunction function, void *qmd);
 
-/* Domain 6: entry and exit of a function of the driver. `arguments` are its arguments in order. */
+/*
+ * Domain 6: entry and exit of a function of the driver. `arguments` are its arguments in order, as a struct; a
+ * callback may replace them at entry, so the function has to use what stands there afterwards.
+ */
 struct hook_call {
 	enum api_id id;
-	const uint64_t *arguments;
+	const char *name;
+	void *arguments;
 	CUresult result;
 };
 
-void hook_enter(struct hook_call *call, enum api_id id, const uint64_t *arguments);
+void hook_enter(struct hook_call *call, enum api_id id, const char *name, void *arguments);
 CUresult hook_leave(struct hook_call *call, CUresult result);
+
+#define HOOK_ENTER(call, function, arguments) hook_enter(call, API_ID_##function, #function, arguments)
 
 #endif

@@ -1,0 +1,51 @@
+/*
+ * Usage: where SECONDS
+ *
+ * An ordinary CUDA program that knows nothing of nvtaskset. It launches kernels all the time, asks each block on
+ * which SM it runs, and prints the answer whenever it changes.
+ */
+#include "gpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static time_t now(void)
+{
+	return time(NULL);
+}
+
+static void print_set(const struct tpcset *tpcs, unsigned int sms_per_tpc)
+{
+	char text[TPCSET_TEXT];
+
+	printf("    my kernels run on TPCs %s (%u SMs)\n", tpcset_format_list(tpcs, text),
+	       tpcset_count(tpcs) * sms_per_tpc);
+	fflush(stdout);
+}
+
+int main(int count, char **arguments)
+{
+	const struct timespec pause = {.tv_nsec = 20000000};
+	struct tpcset last = {{0}};
+	struct gpu_under_test gpu;
+
+	if (count != 2 || atoi(arguments[1]) <= 0) {
+		fputs("Usage: where SECONDS\n", stderr);
+		return EXIT_FAILURE;
+	}
+	time_t end = now() + atoi(arguments[1]);
+
+	gpu_initialise();
+	gpu_open(&gpu, 0);
+	while (now() < end) {
+		struct tpcset ran = gpu_where(&gpu, NULL);
+
+		if (!tpcset_equal(&ran, &last))
+			print_set(&ran, gpu.topology->sms_per_tpc);
+		last = ran;
+		nanosleep(&pause, NULL);
+	}
+	gpu_close(&gpu);
+	return EXIT_SUCCESS;
+}

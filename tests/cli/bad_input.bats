@@ -1,0 +1,144 @@
+#!/usr/bin/env bats
+# What is wrong gets its own reason, in one line, and exit status 1; and nothing changes.
+
+load helpers
+
+@test "sets that are empty" {
+	refuses "an empty list: name at least one TPC" nv -t "" true
+	refuses "an empty set: a program without TPCs would never run" nv 0 true
+	refuses "an empty set: a program without TPCs would never run" nv 0x000 true
+	refuses "'': a mask without digits" nv "" true
+	refuses "'0x': a mask without digits" nv 0x true
+}
+
+@test "TPCs and GPCs that the GPU lacks" {
+	refuses "TPC 66: this GPU has TPCs 0-65" nv -t 66 true
+	refuses "TPC 70: this GPU has TPCs 0-65" nv -t 0-70 true
+	refuses "GPC 9: this GPU has GPCs 0-7" nv -g 9 true
+	refuses "TPC 4294967297: this GPU has TPCs 0-65" nv -t 4294967297 true
+}
+
+@test "masks wider than the GPU" {
+	refuses "mask 40000000000000000: wider than the GPU, which has TPCs 0-65" nv 40000000000000000 true
+	run nv 3ffffffffffffffff true
+	[ "$status" -eq 0 ]
+	run nv 0000000000000000000000000000000000000000000000000000000000000000000000001 true
+	[ "$status" -eq 0 ]
+}
+
+@test "garbage lists" {
+	refuses "3-1: the range runs backwards" nv -t 3-1 true
+	refuses "',2': a number was expected" nv -t 1,,2 true || refuses "'': a number was expected" nv -t 1,,2 true
+	refuses "'x': a number was expected" nv -t x true
+	refuses "'1-': the range has no end" nv -t 1- true
+	refuses "'1-4:0': the stride must be 1 or more" nv -t 1-4:0 true
+	refuses "' 1': a number was expected" nv -t " 1" true
+	refuses "'-1': a number was expected" nv -t -- -1 true
+	refuses "'': a number was expected" nv -t 1, true
+}
+
+@test "garbage masks" {
+	refuses "'xyz': not a hexadecimal mask" nv xyz true
+	refuses "',': commas must part a mask in groups of eight digits" nv , true
+	refuses "'1,2': commas must part a mask in groups of eight digits" nv 1,2 true
+	refuses "'0-7': not a hexadecimal mask" nv 0-7 true
+}
+
+@test "a number of a hundred thousand digits" {
+	digits=$(printf '9%.0s' $(seq 100000))
+	run nv -t "$digits" true
+	[ "$status" -eq 1 ]
+	[ "$output" = "nvtaskset: TPC 99999999999999999999…: this GPU has TPCs 0-65" ]
+	run nv "$digits" true
+	[ "$status" -eq 1 ]
+	[ "${#output}" -lt 200 ]
+}
+
+@test "too little on the command line" {
+	refuses "no SET and no COMMAND; try 'nvtaskset --help'" nvtaskset
+	refuses "no COMMAND; try 'nvtaskset --help'" nvtaskset -t 0
+	refuses "-p: no PID; try 'nvtaskset --help'" nvtaskset -p
+	refuses "'3': one argument too many; try 'nvtaskset --help'" nvtaskset -p 1 2 3
+	refuses "-G: needs a value; try 'nvtaskset --help'" nvtaskset -G
+}
+
+@test "options that do not exist, or not with that value" {
+	refuses "-Z: unknown option; try 'nvtaskset --help'" nvtaskset -Z
+	refuses "--nonsense: unknown option; try 'nvtaskset --help'" nvtaskset --nonsense
+	refuses "--mps maybe: must be auto, on or off" nvtaskset --mps maybe -t 0 true
+	refuses "--connections 0: must be 1-32" nvtaskset --connections 0 -t 0 true
+	refuses "--connections 33: must be 1-32" nvtaskset --connections 33 -t 0 true
+	refuses "--connections x: must be 1-32" nvtaskset --connections x -t 0 true
+	refuses "-t and -g: SET is a list of TPCs or of GPCs, not both" nvtaskset -t -g 0 true
+}
+
+@test "GPUs that are not there" {
+	refuses "GPU 7: CUDA sees one GPU here, number 0" nv -G 7 -t 0 true
+	refuses "0000:99:00.0: no GPU here has this bus id" nv -G 0000:99:00.0 -t 0 true
+	refuses "GPU-12345678: no GPU here has this UUID" nv -G GPU-12345678 -t 0 true
+	refuses "-G nonsense: not a GPU's number, bus id or UUID, nor 'all'" nv -G nonsense -t 0 true
+	refuses "-G 0: this GPU is named twice" nv -G 0 -G 0 -t 0 true
+	CUDA_VISIBLE_DEVICES=-1 \
+		refuses "CUDA_VISIBLE_DEVICES=-1: shows none of this machine's 1 GPUs" nv -t 0 true
+}
+
+@test "process ids" {
+	refuses "pid 'x': not a process id" nvtaskset -p x
+	refuses "pid '-1': not a process id" nvtaskset -p -- -1
+	refuses "pid '99999999999': not a process id" nvtaskset -p 99999999999
+	sleep 0 &
+	gone=$!
+	wait $gone
+	refuses "pid $gone: no such process" nvtaskset -p $gone
+	refuses "pid $$: has not loaded CUDA" nvtaskset -tp 0 $$
+}
+
+@test "a process that was started without us" {
+	LD_LIBRARY_PATH=$BUILD/sim "$BUILD/demo/where" 60 >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	while [ ! -s "$WORK/output" ]; do sleep 0.05; done
+	refuses "pid $PROGRAM: was started without nvtaskset" nvtaskset -tp 0 $PROGRAM
+}
+
+@test "somebody else's process" {
+	[ "$(id -u)" = 0 ] || skip "only root can be two users"
+	start_program -t 0-7
+	run su nobody -s /bin/sh -c "NVTASKSET_TOPOLOGY=$NVTASKSET_TOPOLOGY $BUILD/nvtaskset -tp 3 $PROGRAM"
+	[ "$status" -ne 0 ]
+	sleep 0.1
+	runs_on 0-7
+}
+
+@test "a bad set changes nothing in a running process" {
+	start_program -t 0-7
+	refuses_after_line "TPC 66: this GPU has TPCs 0-65" nvtaskset -tp 8,66 "$PROGRAM"
+	run nvtaskset -tp "$PROGRAM"
+	[ "$output" = "pid $PROGRAM's current TPC list: 0-7" ]
+}
+
+# As refuses, for a command that has printed the current state by then.
+refuses_after_line() {
+	local reason=$1
+	shift
+	run "$@"
+	[ "$status" -eq 1 ]
+	[ "${lines[1]}" = "nvtaskset: $reason" ] || [ "${lines[0]}" = "nvtaskset: $reason" ]
+}
+
+@test "a machine without GPU, and a topology that cannot be read" {
+	export NVTASKSET_TOPOLOGY=/nonexistent
+	refuses "NVTASKSET_TOPOLOGY=/nonexistent: No such file or directory" nv -t 0 true
+	echo nonsense >"$WORK/topology"
+	export NVTASKSET_TOPOLOGY=$WORK/topology
+	refuses "$WORK/topology:1: the first line must be 'nvtaskset-topology 1'" nv -t 0 true
+	unset NVTASKSET_TOPOLOGY
+	[ -e /dev/nvidiactl ] ||
+		refuses "no NVIDIA GPU: /dev/nvidiactl is not there; is the driver loaded?" nv -t 0 true
+}
+
+@test "drivers that cannot be used" {
+	export NVTASKSET_DRIVER=/nonexistent
+	refuses "NVTASKSET_DRIVER=/nonexistent: No such file or directory" nv -t 0 true
+	export NVTASKSET_DRIVER=$BUILD/lib/libcuda.so.1
+	refuses "NVTASKSET_DRIVER=$BUILD/lib/libcuda.so.1: not a driver library" nv -t 0 true
+}

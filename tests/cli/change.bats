@@ -1,0 +1,59 @@
+#!/usr/bin/env bats
+# nvtaskset -p: what a partition is, and its change while the program runs
+
+load helpers
+
+@test "show, in each notation" {
+	start_program -t 0-7
+	run nvtaskset -tp "$PROGRAM"
+	[ "$output" = "pid $PROGRAM's current TPC list: 0-7" ]
+	run nvtaskset -p "$PROGRAM"
+	[ "$output" = "pid $PROGRAM's current TPC mask: ff" ]
+}
+
+@test "change, and the next kernel obeys" {
+	start_program -t 0-7
+	run nvtaskset -tp 8-15 "$PROGRAM"
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "pid $PROGRAM's current TPC list: 0-7" ]
+	[ "${lines[1]}" = "pid $PROGRAM's new TPC list: 8-15" ]
+	runs_on 8-15
+	nvtaskset -gp 2 "$PROGRAM"
+	runs_on 1,9,17,25,32,39,46,53
+	nvtaskset -p 3 "$PROGRAM"
+	runs_on 0-1
+	nvtaskset -p all "$PROGRAM"
+	runs_on 0-65
+}
+
+@test "a program started on one GPU is changed there, whatever this environment sees" {
+	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
+	second=$(sed -n 's/^gpu //p' "$NVTASKSET_TOPOLOGY" | tail -n 1)
+	start_program -G 1 -t 0-7
+	run nvtaskset -tp 3 "$PROGRAM"
+	[ "$status" -eq 0 ]
+	run nvtaskset -G 1 -tp "$PROGRAM"
+	[ "$output" = "pid $PROGRAM's current TPC list: 3" ]
+	run nvtaskset -G "$second" -tp "$PROGRAM"
+	[ "$output" = "pid $PROGRAM's current TPC list: 3" ]
+	run nvtaskset -G 0 -tp "$PROGRAM"
+	[ "$output" = "pid $PROGRAM's current TPC list: 0-65" ]
+}
+
+@test "a program on two GPUs: which one to change must be said" {
+	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
+	start_program -t -G 0:0-3 -G 1:4-7
+	refuses "the partition spans 2 GPUs: say which one to change (-G)" nvtaskset -tp 9 "$PROGRAM"
+	run nvtaskset -tp "$PROGRAM"
+	[ "${#lines[@]}" -eq 2 ]
+	[[ "${lines[0]}" == "pid $PROGRAM's current TPC list on GPU "*": 0-3" ]]
+	nvtaskset -G 0 -tp 9 "$PROGRAM"
+	runs_on 9
+}
+
+@test "a process whose descriptor table another reads has no descriptor of ours below 200" {
+	start_program -t 0-7
+	run bash -c "ls -l /proc/$PROGRAM/fd | grep nvtaskset"
+	[ "$status" -eq 0 ]
+	[[ "$output" =~ \ 2[0-9][0-9]\ -\>\ /memfd:nvtaskset ]]
+}

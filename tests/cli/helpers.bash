@@ -1,0 +1,60 @@
+# What the tests of the command share. They run on a simulated H200, with a control daemon for MPS that is a fake.
+
+setup() {
+	BUILD=${BUILD:-$BATS_TEST_DIRNAME/../../build}
+	ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+	PATH=$BUILD:$BATS_TEST_DIRNAME:$PATH
+	WORK=$(mktemp -d)
+	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200.txt
+	export NVTASKSET_DRIVER=$BUILD/sim/libcuda.so.1
+	export XDG_RUNTIME_DIR=$WORK CUDA_MPS_PIPE_DIRECTORY=$WORK/mps
+	unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER CUDA_DEVICE_MAX_CONNECTIONS LD_LIBRARY_PATH
+	PROGRAM=
+}
+
+teardown() {
+	stop_program
+	rm -rf "$WORK"
+}
+
+# The command without MPS, which most tests are not about.
+nv() {
+	nvtaskset --mps off "$@"
+}
+
+# Starts a CUDA program inside a partition and waits until it has launched; PROGRAM is its pid.
+start_program() {
+	nv "$@" "$BUILD/demo/where" 60 >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	for _ in $(seq 200); do
+		[ -s "$WORK/output" ] && return
+		sleep 0.05
+	done
+	return 1
+}
+
+stop_program() {
+	[ -z "$PROGRAM" ] || { kill "$PROGRAM" && wait "$PROGRAM"; } 2>/dev/null || true
+	PROGRAM=
+}
+
+# Waits until the program says that its kernels run there.
+runs_on() {
+	for _ in $(seq 200); do
+		[[ "$(tail -n 1 "$WORK/output")" == *"on TPCs $1 ("* ]] && return
+		sleep 0.05
+	done
+	echo "last: $(tail -n 1 "$WORK/output")"
+	return 1
+}
+
+# Runs the command, which must refuse with this reason, in one line on standard error, and exit 1.
+refuses() {
+	local reason=$1 status=0
+	shift
+	"$@" >"$WORK/stdout" 2>"$WORK/stderr" || status=$?
+	echo "status $status; stderr: $(cat "$WORK/stderr")"
+	[ "$status" -eq 1 ]
+	[ ! -s "$WORK/stdout" ]
+	[ "$(cat "$WORK/stderr")" = "nvtaskset: $reason" ]
+}

@@ -1,0 +1,120 @@
+#!/usr/bin/env bats
+# MPS: used where it runs, started where it does not, and refused with the real reason
+
+load helpers
+
+fake() {
+	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH "$@"
+}
+
+@test "a control daemon is started, and that is said" {
+	run fake nvtaskset -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS'
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "nvtaskset: MPS: started a control daemon in $WORK/mps" ]
+	[ "${lines[1]}" = 8 ]
+	[ -e "$WORK/mps/running" ]
+}
+
+@test "one that runs is used, silently" {
+	fake nvidia-cuda-mps-control -d 3>&-
+	run fake nvtaskset -t 0 echo ran
+	[ "$status" -eq 0 ]
+	[ "$output" = ran ]
+}
+
+@test "two at once both succeed" {
+	fake nvtaskset -t 0 true 2>"$WORK/first" 3>&- &
+	fake nvtaskset -t 0 true 2>"$WORK/second" 3>&-
+	wait $!
+}
+
+@test "the daemon does not inherit what is the program's alone" {
+	CUDA_VISIBLE_DEVICES=0 CUDA_DEVICE_MAX_CONNECTIONS=2 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=10 \
+		fake nvtaskset -t 0 true 3>&-
+	run grep -E "CUDA_VISIBLE_DEVICES|CONNECTIONS|PERCENTAGE|NVTASKSET_PARTITION" "$WORK/mps/running"
+	[ "$status" -eq 1 ]
+}
+
+@test "the daemon does not hold our output: a pipe ends when the program ends" {
+	run timeout 1 bash -c "PATH=$BATS_TEST_DIRNAME/../fake-mps:\$PATH nvtaskset -t 0 echo ran | cat"
+	[ "$status" -eq 0 ]
+}
+
+@test "connections: the option, then what the user set, then 8" {
+	run fake nvtaskset --connections 4 -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS'
+	[ "${lines[1]}" = 4 ]
+	CUDA_DEVICE_MAX_CONNECTIONS=1 run fake nvtaskset -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS'
+	[ "${lines[0]}" = 1 ]
+	CUDA_DEVICE_MAX_CONNECTIONS=1 run fake nvtaskset --connections 2 -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS'
+	[ "${lines[0]}" = 2 ]
+	CUDA_DEVICE_MAX_CONNECTIONS=junk run fake nvtaskset -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS'
+	[ "${lines[0]}" = 8 ]
+}
+
+@test "a full server" {
+	fake nvidia-cuda-mps-control -d 3>&-
+	FAKE_MPS_CLIENTS=14 run fake nvtaskset -t 0 echo ran
+	[ "$output" = ran ]
+	FAKE_MPS_CLIENTS=15 run fake nvtaskset -t 0 echo ran
+	[ "$status" -eq 1 ]
+	[[ "$output" =~ ^"nvtaskset: MPS: the server (pid "[0-9]+") is full: 15 clients, and 15 fit at 8 connections each; end one, or use --connections 2"$ ]]
+	FAKE_MPS_CLIENTS=47 run fake nvtaskset --connections 2 -t 0 echo ran
+	[ "$output" = ran ]
+	FAKE_MPS_CLIENTS=48 run fake nvtaskset --connections 2 -t 0 echo ran
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"48 fit at 2 connections each; end one" ]]
+}
+
+@test "--mps on wants one that runs" {
+	refuses "MPS: no control daemon runs in $WORK/mps; start it with 'nvidia-cuda-mps-control -d', or use --mps auto" \
+		fake nvtaskset --mps on -t 0 true
+	fake nvidia-cuda-mps-control -d 3>&-
+	run fake nvtaskset --mps on -t 0 echo ran
+	[ "$output" = ran ]
+}
+
+@test "--mps off keeps the program away from a daemon that runs" {
+	run nvtaskset --mps off -t 0 sh -c 'echo $CUDA_MPS_PIPE_DIRECTORY'
+	[ "$output" = /dev/null ]
+}
+
+@test "MPS is not installed" {
+	[ ! -x /usr/bin/nvidia-cuda-mps-control ] && [ ! -x /usr/local/nvidia/bin/nvidia-cuda-mps-control ] ||
+		skip "it is, here"
+	refuses "MPS: nvidia-cuda-mps-control is neither on PATH nor where NVIDIA installs it; put it on PATH, or use --mps off" \
+		nvtaskset -t 0 true
+}
+
+@test "the daemon does not start" {
+	FAKE_MPS=no-start refuses \
+		"MPS: the control daemon does not start: Failed to create the log directory; --mps off runs without it" \
+		fake nvtaskset -t 0 true
+}
+
+@test "the daemon cannot be asked" {
+	FAKE_MPS=forbidden refuses \
+		"MPS: the control daemon in $WORK/mps cannot be asked: Failed to connect: Permission denied" \
+		fake nvtaskset -t 0 true
+}
+
+@test "the daemon does not answer, or dies" {
+	start=$SECONDS
+	FAKE_MPS=hang run fake nvtaskset -t 0 true
+	[ "$status" -eq 1 ]
+	[[ "$output" == "nvtaskset: MPS: the control daemon in $WORK/mps does not answer: "* ]]
+	[ $((SECONDS - start)) -lt 30 ]
+	FAKE_MPS=crash run fake nvtaskset -t 0 true
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"does not answer"* ]]
+}
+
+@test "garbage from the daemon is survived" {
+	fake nvidia-cuda-mps-control -d 3>&-
+	FAKE_MPS=garbage run fake nvtaskset -t 0 true
+	[ "$status" -lt 126 ]
+}
+
+@test "nothing of MPS is touched when the set is wrong" {
+	refuses "TPC 66: this GPU has TPCs 0-65" fake nvtaskset -t 66 true
+	[ ! -e "$WORK/mps/running" ]
+}

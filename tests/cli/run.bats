@@ -1,0 +1,121 @@
+#!/usr/bin/env bats
+# nvtaskset SET COMMAND
+
+load helpers
+
+@test "a program runs on the TPCs of a mask" {
+	start_program 0xff
+	runs_on 0-7
+}
+
+@test "a program runs on the TPCs of a list" {
+	start_program -t 0-9,12,20-30:2
+	runs_on 0-9,12,20,22,24,26,28,30
+}
+
+@test "a program runs on the TPCs of a chip GPC, singletons included" {
+	start_program -g 1
+	runs_on 0,8,16,24,62-65
+}
+
+@test "a program runs on the whole GPU" {
+	start_program all
+	runs_on 0-65
+}
+
+@test "standard streams, arguments and the exit status are the program's" {
+	run bash -c 'echo in | nvtaskset --mps off -t 0 sh -c "cat; echo \$0 \$1 >&2; exit 7" a "b c" 2>&1'
+	[ "$status" -eq 7 ]
+	[ "${lines[0]}" = in ]
+	[ "${lines[1]}" = "a b c" ]
+}
+
+@test "the program is the process that was started: we exec" {
+	run bash -c 'echo $$; exec nvtaskset --mps off -t 0 sh -c "echo \$\$"'
+	[ "${lines[0]}" = "${lines[1]}" ]
+}
+
+@test "options after the command are the command's" {
+	run nv -t 0 echo -p -t --help
+	[ "$output" = "-p -t --help" ]
+}
+
+@test "a command that is not there: 127; one that cannot be run: 126" {
+	run nv -t 0 /nonexistent/program
+	[ "$status" -eq 127 ]
+	[ "$output" = "nvtaskset: /nonexistent/program: No such file or directory" ]
+	run nv -t 0 /etc/passwd
+	[ "$status" -eq 126 ]
+}
+
+@test "children get the partition of their parent" {
+	run nv -t 3-5 sh -c "where 1"
+	[ "$status" -eq 0 ] || PATH=$BUILD/demo:$PATH run nv -t 3-5 sh -c "where 1"
+	[[ "$output" == *"on TPCs 3-5 ("* ]]
+}
+
+@test "nvtaskset under nvtaskset: the inner partition holds" {
+	PATH=$BUILD/demo:$PATH run nv -t 3-5 nvtaskset --mps off -t 7 where 1
+	[[ "$output" == *"on TPCs 7 ("* ]]
+	[[ "$output" != *"3-5"* ]]
+}
+
+@test "an LD_LIBRARY_PATH that names the driver's directory comes second" {
+	mkdir "$WORK/driver"
+	cp "$BUILD/sim/libcuda.so.1" "$WORK/driver/"
+	unset NVTASKSET_DRIVER
+	LD_LIBRARY_PATH=/nonexistent:$WORK/driver PATH=$BUILD/demo:$PATH run nv -v -t 7 where 1
+	[[ "$output" == *"driver: $WORK/driver/libcuda.so.1"* ]]
+	[[ "$output" == *"on TPCs 7 ("* ]]
+}
+
+@test "a toolkit's stub, our own library and a text file are not taken for the driver" {
+	mkdir -p "$WORK/stubs" "$WORK/ours" "$WORK/driver"
+	cp "$BUILD/sim/libcuda.so.1" "$WORK/stubs/"
+	cp "$BUILD/lib/libcuda.so.1" "$WORK/ours/"
+	cp "$BUILD/sim/libcuda.so.1" "$WORK/driver/"
+	unset NVTASKSET_DRIVER
+	LD_LIBRARY_PATH=$WORK/stubs:$WORK/ours:$WORK/driver run nv -v -t 7 true
+	[[ "$output" == *"driver: $WORK/driver/libcuda.so.1"* ]]
+}
+
+@test "the library directory is private, and made once" {
+	nv -t 0 true
+	nv -t 0 true
+	[ "$(stat -c %a "$WORK/nvtaskset")" = 700 ]
+	[ "$(find "$WORK/nvtaskset" -name libcuda.so.1 | wc -l)" -eq 1 ]
+}
+
+@test "a library directory that others can write to is refused" {
+	mkdir -m 777 "$WORK/nvtaskset"
+	refuses "$WORK/nvtaskset: must be a directory that only you can use; remove it" nv -t 0 true
+}
+
+@test "programs without CUDA run as ever" {
+	run nv -t 0 echo fine
+	[ "$status" -eq 0 ]
+	[ "$output" = fine ]
+}
+
+@test "two GPUs, each with its own set, in one command" {
+	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
+	run nv -v -t -G 0:0-3 -G 1:8-9 true
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"4 of 66 TPCs: 0-3"* ]]
+	[[ "$output" == *"TPCs: 8-9"* ]]
+}
+
+@test "help and version go to standard output" {
+	run bash -c 'nvtaskset --help 2>/dev/null'
+	[ "$status" -eq 0 ]
+	[[ "${lines[0]}" == "Usage: nvtaskset"* ]]
+	run bash -c 'nvtaskset -V 2>/dev/null'
+	[ "$status" -eq 0 ]
+	[[ "$output" == "nvtaskset "[0-9]* ]]
+}
+
+@test "a closed standard output is noticed" {
+	run bash -c 'nvtaskset --help >/dev/full'
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"standard output"* ]]
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env bats
+# The library inside the program: whatever goes wrong, the program runs, unrestricted, and one line says why.
+
+load helpers
+
+where_unrestricted() { # the reason, and NAME=VALUE… for the program's environment
+	local reason=$1
+	shift
+	run nv -t 0-3 env "$@" "$BUILD/demo/where" 1
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "nvtaskset: $reason" ]
+	[[ "${lines[1]}" == *"on TPCs 0-65 ("* ]]
+	[ "${#lines[@]}" -eq 2 ]
+}
+
+@test "a driver without the callback table" {
+	where_unrestricted "the driver has no callback table (error 500); this program runs unrestricted" SIM_FAULTS=no-table
+}
+
+@test "a driver with a shorter table" {
+	where_unrestricted "the driver's callback table is shorter than any that we know; this program runs unrestricted" \
+		SIM_FAULTS=short-table
+}
+
+@test "a profiler that holds the slot" {
+	where_unrestricted "another tool (a profiler or debugger) holds the driver's callback slot; this program runs unrestricted" \
+		SIM_FAULTS=slot-taken
+}
+
+@test "a launch descriptor of an unknown version" {
+	run nv -t 0-3 env SIM_FAULTS=bad-qmd "$BUILD/demo/where" 1
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"nvtaskset: the launch descriptor has an unknown version; launches run unrestricted"* ]]
+	[ "$(grep -c "unknown version" <<<"$output")" -eq 1 ]
+	[[ "$output" == *"on TPCs 0-65 ("* ]]
+}
+
+@test "garbage in the environment" {
+	where_unrestricted "NVTASKSET_PARTITION: 'nonsense' is not GPU=TPCs; this program runs unrestricted" \
+		NVTASKSET_PARTITION=nonsense
+}
+
+@test "no topology inside the program" {
+	run nv -t 0-3 env SIM_TOPOLOGY="$NVTASKSET_TOPOLOGY" NVTASKSET_TOPOLOGY=/nonexistent "$BUILD/demo/where" 1
+	[ "$status" -eq 0 ]
+	[[ "${lines[0]}" == "nvtaskset: NVTASKSET_TOPOLOGY=/nonexistent: No such file or directory; "* ]] ||
+		[[ "$output" == *"/nonexistent"* ]]
+}
+
+@test "a partition without a TPC of this GPU is ignored" {
+	pci=$(sed -n 's/^gpu //p' "$NVTASKSET_TOPOLOGY")
+	run nv -t 0-3 env NVTASKSET_PARTITION="$pci=200" "$BUILD/demo/where" 1
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"the partition has no TPC that this GPU has; launches run unrestricted"* ]]
+	[[ "$output" == *"on TPCs 0-65 ("* ]]
+}
+
+@test "NVTASKSET_LOG=off silences it" {
+	run nv -t 0-3 env NVTASKSET_LOG=off SIM_FAULTS=no-table "$BUILD/demo/where" 1
+	[ "$status" -eq 0 ]
+	[ "${#lines[@]}" -eq 1 ]
+}
+
+@test "without a partition the program has the whole GPU" {
+	run nv -t 0-3 env -u NVTASKSET_PARTITION "$BUILD/demo/where" 1
+	[[ "$output" == *"on TPCs 0-65 ("* ]]
+	[ "${#lines[@]}" -eq 1 ]
+}
+
+@test "it exports nothing" {
+	run nm -D --defined-only "$BUILD/lib/libcuda.so.1"
+	[ "$status" -eq 0 ]
+	[ -z "$output" ]
+}
+
+@test "it needs nothing but libc and the driver" {
+	run bash -c "readelf -d $BUILD/lib/libcuda.so.1 | sed -n 's/.*Shared library: \[\(.*\)\]/\1/p' | grep -v san"
+	[ "${lines[*]}" = "libnvtaskset-driver.so.1 libc.so.6" ]
+}

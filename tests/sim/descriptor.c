@@ -1,0 +1,287 @@
+#include "descriptor.h"
+
+#include "context.h"
+#include "faults.h"
+#include "launch.h"
+#include "occupancy.h"
+
+#include <string.h>
+
+/* --- where things stand ----------------------------------------------------------------------------- */
+
+/* A field of some bits; `bits` is 0 where a version has no such field. */
+struct field {
+	uint16_t low;
+	uint16_t bits;
+};
+
+/* As the headers write them: highest bit, lowest bit. */
+#define FIELD(high, low) {(low), (high) - (low) + 1}
+
+struct format {
+	unsigned int compute; /* ten times major, plus minor: this one and those up to the next row */
+	uint8_t version_value;
+	struct field version;
+	struct field grid[3];
+	struct field block[3];
+	struct field registers;
+	struct field shared;
+	unsigned int shared_unit; /* bytes */
+	struct field cluster[3];
+	struct field cooperative[3];
+	struct field mask_valid;
+	struct field mask;
+};
+
+/* The version that a compute capability has is published for some, and for others the newest one in the
+ * header of its generation. */
+static const struct format formats[] = {
+	{
+		.compute = 30,
+		.version_value = 0x17,
+		.version = FIELD(583, 576),
+		.grid = {FIELD(415, 384), FIELD(431, 416), FIELD(447, 432)},
+		.block = {FIELD(607, 592), FIELD(623, 608), FIELD(639, 624)},
+		.registers = FIELD(1503, 1496),
+		.shared = FIELD(561, 544),
+		.shared_unit = 1,
+		.mask = FIELD(735, 672),
+	},
+	{
+		.compute = 60,
+		.version_value = 0x21,
+		.version = FIELD(583, 576),
+		.grid = {FIELD(415, 384), FIELD(431, 416), FIELD(463, 448)},
+		.block = {FIELD(607, 592), FIELD(623, 608), FIELD(639, 624)},
+		.registers = FIELD(991, 984),
+		.shared = FIELD(561, 544),
+		.shared_unit = 1,
+		.mask = FIELD(735, 672),
+	},
+	{
+		.compute = 70,
+		.version_value = 0x22,
+		.version = FIELD(583, 576),
+		.grid = {FIELD(415, 384), FIELD(431, 416), FIELD(463, 448)},
+		.block = {FIELD(607, 592), FIELD(623, 608), FIELD(639, 624)},
+		.registers = FIELD(656, 648),
+		.shared = FIELD(561, 544),
+		.shared_unit = 1,
+		.mask = FIELD(735, 672),
+	},
+	{
+		.compute = 75,
+		.version_value = 0x23,
+		.version = FIELD(583, 576),
+		.grid = {FIELD(415, 384), FIELD(431, 416), FIELD(463, 448)},
+		.block = {FIELD(607, 592), FIELD(623, 608), FIELD(639, 624)},
+		.registers = FIELD(656, 648),
+		.shared = FIELD(561, 544),
+		.shared_unit = 1,
+		.mask = FIELD(735, 672),
+	},
+	{
+		.compute = 80,
+		.version_value = 0x30,
+		.version = FIELD(583, 576),
+		.grid = {FIELD(415, 384), FIELD(431, 416), FIELD(463, 448)},
+		.block = {FIELD(607, 592), FIELD(623, 608), FIELD(639, 624)},
+		.registers = FIELD(656, 648),
+		.shared = FIELD(561, 544),
+		.shared_unit = 1,
+		.mask = FIELD(735, 672),
+	},
+	{
+		.compute = 90,
+		.version_value = 0x40,
+		.version = FIELD(583, 576),
+		.grid = {FIELD(1055, 1024), FIELD(1071, 1056), FIELD(1103, 1088)},
+		.block = {FIELD(1167, 1152), FIELD(1183, 1168), FIELD(1199, 1184)},
+		.registers = FIELD(1208, 1200),
+		.shared = FIELD(601, 584),
+		.shared_unit = 1,
+		.cluster = {FIELD(2149, 2144), FIELD(2157, 2152), FIELD(2165, 2160)},
+		.cooperative = {FIELD(2223, 2208), FIELD(2239, 2224), FIELD(2255, 2240)},
+		.mask_valid = FIELD(31, 31),
+		.mask = FIELD(2559, 2432),
+	},
+	{
+		.compute = 100,
+		.version_value = 0x50,
+		.version = FIELD(471, 464),
+		.grid = {FIELD(1279, 1248), FIELD(1295, 1280), FIELD(1327, 1312)},
+		.block = {FIELD(1103, 1088), FIELD(1119, 1104), FIELD(1127, 1120)},
+		.registers = FIELD(1136, 1128),
+		.shared = FIELD(1162, 1152),
+		.shared_unit = 128,
+		.cluster = {FIELD(2053, 2048), FIELD(2061, 2056), FIELD(2069, 2064)},
+		.cooperative = {FIELD(2127, 2112), FIELD(2143, 2128), FIELD(2159, 2144)},
+		.mask_valid = FIELD(159, 159),
+		.mask = FIELD(2367, 2240),
+	},
+};
+
+#define BAD_VERSION 0x77
+
+static const struct format *format_of(const struct topology *gpu)
+{
+	const struct format *found = &formats[0];
+
+	for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+		if (formats[i].compute <= gpu->compute_major * 10u + gpu->compute_minor)
+			found = &formats[i];
+	}
+	return found;
+}
+
+/* --- bits ------------------------------------------------------------------------------------------- */
+
+static bool get_bit(const struct descriptor *descriptor, unsigned int bit)
+{
+	return descriptor->words[bit / 32] >> (bit % 32) & 1;
+}
+
+static void set_bit(struct descriptor *descriptor, unsigned int bit, bool on)
+{
+	if (on)
+		descriptor->words[bit / 32] |= UINT32_C(1) << (bit % 32);
+	else
+		descriptor->words[bit / 32] &= ~(UINT32_C(1) << (bit % 32));
+}
+
+static void set_field(struct descriptor *descriptor, struct field field, uint32_t value)
+{
+	for (unsigned int bit = 0; bit < field.bits; bit++)
+		set_bit(descriptor, field.low + bit, bit < 32 && value >> bit & 1);
+}
+
+static void set_dimensions(struct descriptor *descriptor, const struct field fields[3],
+                           struct dimensions dimensions)
+{
+	set_field(descriptor, fields[0], dimensions.x);
+	set_field(descriptor, fields[1], dimensions.y);
+	set_field(descriptor, fields[2], dimensions.z);
+}
+
+/* --- the driver's side ------------------------------------------------------------------------------ */
+
+/* A field of no version that we know at that place: what stands there must not be taken for a version
+ * (FACTS 3). A 4.0 descriptor was seen to hold 3, 4 and 0 at byte 58; a 5.0 may hold anything at byte 72. */
+static void write_misleading_bytes(struct descriptor *descriptor, const struct format *format)
+{
+	static const struct field byte_58 = FIELD(471, 464), byte_72 = FIELD(583, 576);
+	static const uint8_t seen[] = {3, 4, 0};
+	static _Atomic unsigned int turn;
+
+	if (format->version_value == 0x40)
+		set_field(descriptor, byte_58, seen[turn++ % sizeof seen]);
+	else if (format->version_value == 0x50)
+		set_field(descriptor, byte_72, 0x40);
+}
+
+/* The words of the mask up to the last that has a TPC's bit; behind it a green context leaves 0 (FACTS 3). */
+static unsigned int green_mask_bits(const struct format *format, const struct topology *gpu)
+{
+	unsigned int bits = 0;
+
+	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
+		if (gpu->tpcs[tpc].mask_bit >= bits)
+			bits = (gpu->tpcs[tpc].mask_bit / 32 + 1) * 32;
+	}
+	return bits < format->mask.bits ? bits : format->mask.bits;
+}
+
+static void disable(struct descriptor *descriptor, const struct format *format, unsigned int from,
+                    unsigned int to)
+{
+	for (unsigned int bit = from; bit < to; bit++)
+		set_bit(descriptor, format->mask.low + bit, true);
+	set_field(descriptor, format->mask_valid, 1);
+}
+
+static void write_green_mask(struct descriptor *descriptor, const struct format *format,
+                             const struct topology *gpu, const struct tpcset *tpcs)
+{
+	disable(descriptor, format, 0, green_mask_bits(format, gpu));
+	for (unsigned int tpc = tpcset_next(tpcs, 0); tpc < TPCSET_MAX; tpc = tpcset_next(tpcs, tpc + 1)) {
+		if (gpu->tpcs[tpc].mask_bit < format->mask.bits)
+			set_bit(descriptor, format->mask.low + gpu->tpcs[tpc].mask_bit, false);
+	}
+}
+
+/* Singletons have no room for a cluster of more blocks than a TPC has SMs, and the driver keeps it away from
+ * them (FACTS 3, measured with 4). Their bits come behind all GPCs' (FACTS 4). */
+static void write_cluster_mask(struct descriptor *descriptor, const struct format *format,
+                               const struct launch *launch)
+{
+	const struct topology *gpu = launch->context->gpu;
+
+	if (launch_cluster_size(launch) > gpu->sms_per_tpc)
+		disable(descriptor, format, (unsigned int)gpu->gpc_limit * gpu->tpc_limit,
+		        format->mask.bits);
+}
+
+/* The grid of a cooperative launch stands in a field of its own, and the usual one is 1 (FACTS 3). */
+static void write_grid(struct descriptor *descriptor, const struct format *format,
+                       const struct launch *launch)
+{
+	static const struct dimensions one = {1, 1, 1};
+	bool apart = launch->cooperative && format->cooperative[0].bits > 0;
+
+	set_dimensions(descriptor, format->grid, apart ? one : launch->grid);
+	if (apart)
+		set_dimensions(descriptor, format->cooperative, launch->grid);
+	set_dimensions(descriptor, format->cluster, launch->cluster);
+}
+
+void descriptor_write(struct descriptor *descriptor, const struct launch *launch)
+{
+	const struct topology *gpu = launch->context->gpu;
+	const struct format *format = format_of(gpu);
+
+	memset(descriptor, 0, sizeof *descriptor);
+	write_misleading_bytes(descriptor, format);
+	set_field(descriptor, format->version, fault(FAULT_BAD_QMD) ? BAD_VERSION : format->version_value);
+	write_grid(descriptor, format, launch);
+	set_dimensions(descriptor, format->block, launch->block);
+	set_field(descriptor, format->registers, OCCUPANCY_REGISTERS_PER_THREAD);
+	set_field(descriptor, format->shared,
+	          (launch->shared_bytes + format->shared_unit - 1) / format->shared_unit);
+	if (launch->context->is_green)
+		write_green_mask(descriptor, format, gpu, &launch->context->tpcs);
+	if (launch_cluster_size(launch) > 0)
+		write_cluster_mask(descriptor, format, launch);
+}
+
+/* --- the hardware's side ---------------------------------------------------------------------------- */
+
+static void check_rest(const struct descriptor *descriptor, const struct descriptor *written,
+                       const struct format *format)
+{
+	struct descriptor now = *descriptor, before = *written;
+	const struct field ours[] = {format->mask, format->mask_valid};
+
+	for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
+		set_field(&now, ours[i], 0);
+		set_field(&before, ours[i], 0);
+	}
+	if (memcmp(&now, &before, sizeof now) != 0)
+		fatal("a callback changed a launch descriptor outside its mask");
+}
+
+struct tpcset descriptor_enabled(const struct descriptor *descriptor, const struct descriptor *written,
+                                 const struct topology *gpu)
+{
+	const struct format *format = format_of(gpu);
+	struct tpcset enabled = topology_all(gpu);
+	bool counts = format->mask_valid.bits == 0 || get_bit(descriptor, format->mask_valid.low);
+
+	check_rest(descriptor, written, format);
+	for (unsigned int tpc = 0; tpc < gpu->tpc_count && counts; tpc++) {
+		unsigned int bit = gpu->tpcs[tpc].mask_bit;
+
+		if (bit < format->mask.bits && get_bit(descriptor, format->mask.low + bit))
+			tpcset_remove(&enabled, tpc);
+	}
+	return enabled;
+}

@@ -1,0 +1,30 @@
+/*
+ * The launch descriptor (QMD) that the simulated driver writes and the simulated hardware reads.
+ *
+ * The .c has field positions of its own, taken from NVIDIA's published headers and not from src/qmd.c, so
+ * that each checks the other.
+ */
+#ifndef SIM_DESCRIPTOR_H
+#define SIM_DESCRIPTOR_H
+
+#include "topology/topology.h"
+
+#define DESCRIPTOR_WORDS 96
+
+struct launch;
+
+/* 4-byte aligned and no more, as the driver's are in graphs (FACTS 2). */
+struct descriptor {
+	uint32_t odd; /* keeps `words` from being 8-byte aligned by accident */
+	uint32_t words[DESCRIPTOR_WORDS];
+} __attribute__((aligned(8)));
+
+/* Writes what the driver writes before it calls back, its own mask with it (FACTS 3). */
+void descriptor_write(struct descriptor *descriptor, const struct launch *launch);
+
+/* The TPCs on which the hardware would run it. Ends the test where the callback changed anything but the
+ * mask: `written` is how it was before. */
+struct tpcset descriptor_enabled(const struct descriptor *descriptor, const struct descriptor *written,
+                                 const struct topology *gpu);
+
+#endif

@@ -1,0 +1,238 @@
+#include "graph.h"
+
+#include "faults.h"
+#include "hook.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Guards the list of graphs and their nodes, so that a handle can be looked up; never held during a callback. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static CUgraph live_graphs;
+static uint64_t last_serial;
+
+/* --- nodes ------------------------------------------------------------------------------------------------ */
+
+static CUresult add_node(CUgraph graph, const struct CUgraphNode_st *content, CUgraphNode *node)
+{
+	CUgraphNode new = malloc(sizeof *new);
+
+	if (!new)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*new = *content;
+	new->next = NULL;
+	pthread_mutex_lock(&lock);
+	new->serial = ++last_serial;
+	if (new->origin == 0)
+		new->origin = new->serial;
+	*graph->end = new;
+	graph->end = &new->next;
+	pthread_mutex_unlock(&lock);
+	if (node)
+		*node = new;
+	return CUDA_SUCCESS;
+}
+
+CUresult graph_add_kernel(CUgraph graph, const struct launch *launch, CUgraphNode *node)
+{
+	const struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_KERNEL, .launch = *launch};
+
+	return add_node(graph, &content, node);
+}
+
+static bool contains(CUgraph graph, CUgraphNode node)
+{
+	bool found = false;
+
+	for (CUgraphNode other = graph->first; other && !found; other = other->next)
+		found = other == node;
+	return found;
+}
+
+uint64_t graph_serial(CUgraphNode node)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&lock);
+	for (CUgraph graph = live_graphs; graph && !found; graph = graph->next_live)
+		found = contains(graph, node);
+	uint64_t serial = found ? node->serial : 0;
+
+	pthread_mutex_unlock(&lock);
+	return serial;
+}
+
+void graph_visit_kernels(CUgraph graph, void (*visit)(CUgraphNode node, void *data), void *data)
+{
+	for (CUgraphNode node = graph->first; node; node = node->next) {
+		if (node->type == CU_GRAPH_NODE_TYPE_KERNEL)
+			visit(node, data);
+		else if (node->type == CU_GRAPH_NODE_TYPE_GRAPH)
+			graph_visit_kernels(node->child, visit, data);
+	}
+}
+
+CUresult graph_read_parameters(struct launch *launch, const CUDA_KERNEL_NODE_PARAMS *parameters)
+{
+	const CUlaunchConfig config = {
+		.gridDimX = parameters->gridDimX,
+		.gridDimY = parameters->gridDimY,
+		.gridDimZ = parameters->gridDimZ,
+		.blockDimX = parameters->blockDimX,
+		.blockDimY = parameters->blockDimY,
+		.blockDimZ = parameters->blockDimZ,
+		.sharedMemBytes = parameters->sharedMemBytes,
+	};
+	CUresult result = launch_configure(launch, &config, parameters->func);
+
+	if (result == CUDA_SUCCESS)
+		result = launch_copy_arguments(launch, parameters->kernelParams);
+	return result;
+}
+
+CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                                 size_t count, const CUDA_KERNEL_NODE_PARAMS *parameters)
+{
+	struct launch launch;
+	CUresult result = graph_read_parameters(&launch, parameters);
+
+	(void)dependencies;
+	(void)count;
+	return result == CUDA_SUCCESS ? graph_add_kernel(graph, &launch, node) : result;
+}
+
+CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count)
+{
+	const struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_EMPTY};
+
+	(void)dependencies;
+	(void)count;
+	return add_node(graph, &content, node);
+}
+
+CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                                  size_t count, CUgraph child)
+{
+	struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
+	CUresult result = cuGraphClone(&content.child, child);
+
+	(void)dependencies;
+	(void)count;
+	return result == CUDA_SUCCESS ? add_node(graph, &content, node) : result;
+}
+
+CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
+{
+	if (node->type != CU_GRAPH_NODE_TYPE_GRAPH)
+		return CUDA_ERROR_INVALID_VALUE;
+	*graph = node->child;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphNodeGetType(CUgraphNode node, int *type)
+{
+	*type = node->type;
+	return CUDA_SUCCESS;
+}
+
+/* --- graphs ------------------------------------------------------------------------------------------------ */
+
+CUresult cuGraphCreate(CUgraph *graph, unsigned int flags)
+{
+	if (flags != 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	CUgraph new = calloc(1, sizeof *new);
+
+	if (!new)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	new->end = &new->first;
+	pthread_mutex_lock(&lock);
+	new->next_live = live_graphs;
+	live_graphs = new;
+	pthread_mutex_unlock(&lock);
+	*graph = new;
+	return CUDA_SUCCESS;
+}
+
+/* Whether it was among the graphs that exist. */
+static bool remove_from_list(CUgraph graph)
+{
+	pthread_mutex_lock(&lock);
+	CUgraph *link = &live_graphs;
+
+	while (*link && *link != graph)
+		link = &(*link)->next_live;
+	bool found = *link != NULL;
+
+	if (found)
+		*link = graph->next_live;
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static CUresult destroy(CUgraph graph)
+{
+	if (!remove_from_list(graph))
+		return CUDA_ERROR_INVALID_VALUE;
+	while (graph->first) {
+		CUgraphNode node = graph->first;
+
+		graph->first = node->next;
+		if (node->type == CU_GRAPH_NODE_TYPE_GRAPH)
+			destroy(node->child);
+		free(node);
+	}
+	free(graph);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphDestroy(CUgraph graph)
+{
+	struct {
+		CUgraph graph;
+	} arguments = {graph};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuGraphDestroy, &arguments);
+	return hook_leave(&call, destroy(arguments.graph));
+}
+
+CUresult cuGraphClone(CUgraph *clone, CUgraph original)
+{
+	CUresult result = cuGraphCreate(clone, 0);
+
+	for (CUgraphNode node = original->first; node && result == CUDA_SUCCESS; node = node->next) {
+		struct CUgraphNode_st content = *node;
+
+		content.origin = node->serial;
+		if (node->type == CU_GRAPH_NODE_TYPE_GRAPH)
+			result = cuGraphClone(&content.child, node->child);
+		if (result == CUDA_SUCCESS)
+			result = add_node(*clone, &content, NULL);
+	}
+	return result;
+}
+
+CUresult cuGraphNodeFindInClone(CUgraphNode *node, CUgraphNode original, CUgraph clone)
+{
+	CUgraphNode found = clone->first;
+
+	while (found && found->origin != original->serial)
+		found = found->next;
+	*node = found;
+	return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* With nodes == NULL the number alone is asked for. */
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
+{
+	size_t present = 0;
+
+	for (CUgraphNode node = graph->first; node; node = node->next, present++) {
+		if (nodes && present < *count)
+			nodes[present] = node;
+	}
+	if (!nodes || present < *count)
+		*count = present;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,271 @@
+/*
+ * Instantiated graphs, and when their kernel nodes are uploaded (FACTS 7): at the first launch or cuGraphUpload,
+ * and after the node was disabled and enabled again or given other parameters. Only then does the launch
+ * callback come, and only then does the mask in force reach the node.
+ */
+#include "context.h"
+#include "graph.h"
+#include "hook.h"
+#include "stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct exec_node {
+	uint64_t serial; /* of the graph's node */
+	struct launch launch;
+	bool enabled;
+	bool uploaded;
+	struct descriptor host;   /* the copy that callbacks see: changing it after the upload has no effect */
+	struct descriptor device; /* the copy that runs */
+};
+
+struct CUgraphExec_st {
+	size_t count;
+	struct exec_node *nodes;
+};
+
+/* --- making --------------------------------------------------------------------------------------------- */
+
+static void count_node(CUgraphNode node, void *data)
+{
+	(void)node;
+	++*(size_t *)data;
+}
+
+static void append_node(CUgraphNode node, void *data)
+{
+	CUgraphExec exec = data;
+	struct exec_node *new = &exec->nodes[exec->count++];
+
+	new->serial = node->serial;
+	new->launch = node->launch;
+	new->enabled = true;
+}
+
+static CUgraphExec flatten(CUgraph graph)
+{
+	CUgraphExec exec = calloc(1, sizeof *exec);
+	size_t count = 0;
+
+	if (!exec)
+		return NULL;
+	graph_visit_kernels(graph, count_node, &count);
+	exec->nodes = calloc(count + 1, sizeof *exec->nodes); /* none is a number of nodes, too */
+	if (exec->nodes) {
+		graph_visit_kernels(graph, append_node, exec);
+	} else {
+		free(exec);
+		exec = NULL;
+	}
+	return exec;
+}
+
+static CUresult instantiate(CUgraphExec *exec, CUgraph graph)
+{
+	*exec = flatten(graph);
+	return *exec ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+{
+	struct {
+		CUgraphExec *exec;
+		CUgraph graph;
+		unsigned long long flags;
+	} arguments = {exec, graph, flags};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuGraphInstantiateWithFlags, &arguments);
+	return hook_leave(&call, instantiate(arguments.exec, arguments.graph));
+}
+
+static CUresult destroy(CUgraphExec exec)
+{
+	free(exec->nodes);
+	free(exec);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphExecDestroy(CUgraphExec exec)
+{
+	struct {
+		CUgraphExec exec;
+	} arguments = {exec};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuGraphExecDestroy, &arguments);
+	return hook_leave(&call, destroy(arguments.exec));
+}
+
+/* --- uploading and launching ------------------------------------------------------------------------------ */
+
+static void upload(struct exec_node *node)
+{
+	if (node->enabled && !node->uploaded) {
+		descriptor_write(&node->host, &node->launch);
+		hook_before_upload(node->launch.context, node->launch.function, node->host.words);
+		node->device = node->host;
+		node->uploaded = true;
+	}
+}
+
+static CUresult upload_all(CUgraphExec exec, CUstream stream)
+{
+	if (!stream_context(stream))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	for (size_t i = 0; i < exec->count; i++)
+		upload(&exec->nodes[i]);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphUpload(CUgraphExec exec, CUstream stream)
+{
+	struct {
+		CUgraphExec exec;
+		CUstream stream;
+	} arguments = {exec, stream};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuGraphUpload, &arguments);
+	return hook_leave(&call, upload_all(arguments.exec, arguments.stream));
+}
+
+static CUresult launch(CUgraphExec exec, CUstream stream)
+{
+	CUresult result = stream_capture(stream) ? CUDA_ERROR_NOT_SUPPORTED : upload_all(exec, stream);
+
+	for (size_t i = 0; i < exec->count && result == CUDA_SUCCESS; i++) {
+		struct exec_node *node = &exec->nodes[i];
+
+		if (node->enabled) {
+			hook_graph_node_launch(node->launch.context, node->launch.function,
+			                       node->host.words);
+			result = launch_run(&node->launch, &node->device);
+		}
+	}
+	return result;
+}
+
+struct graph_launch_arguments {
+	CUgraphExec exec;
+	CUstream stream;
+};
+
+CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
+{
+	struct graph_launch_arguments arguments = {exec, stream};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuGraphLaunch, &arguments);
+	return hook_leave(&call, launch(arguments.exec, arguments.stream));
+}
+
+CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
+{
+	struct graph_launch_arguments arguments = {exec, stream};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuGraphLaunch_ptsz, &arguments);
+	return hook_leave(&call, launch(arguments.exec, arguments.stream));
+}
+
+/* --- changing --------------------------------------------------------------------------------------------- */
+
+/* The kernel node that was made from this one; NULL for a node of another graph, or of one that is gone. */
+static struct exec_node *find(CUgraphExec exec, CUgraphNode node)
+{
+	uint64_t serial = graph_serial(node);
+	struct exec_node *found = NULL;
+
+	for (size_t i = 0; i < exec->count && serial != 0 && !found; i++) {
+		if (exec->nodes[i].serial == serial)
+			found = &exec->nodes[i];
+	}
+	return found;
+}
+
+static CUresult set_enabled(CUgraphExec exec, CUgraphNode handle, bool enabled)
+{
+	struct exec_node *node = find(exec, handle);
+
+	if (!node)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (node->enabled != enabled)
+		node->uploaded = false;
+	node->enabled = enabled;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int enabled)
+{
+	struct {
+		CUgraphExec exec;
+		CUgraphNode node;
+		unsigned int enabled;
+	} arguments = {exec, node, enabled};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuGraphNodeSetEnabled, &arguments);
+	return hook_leave(&call, set_enabled(arguments.exec, arguments.node, arguments.enabled != 0));
+}
+
+CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode handle, unsigned int *enabled)
+{
+	const struct exec_node *node = find(exec, handle);
+
+	if (!node)
+		return CUDA_ERROR_INVALID_VALUE;
+	*enabled = node->enabled;
+	return CUDA_SUCCESS;
+}
+
+static bool is_same_size(const struct dimensions *a, const struct dimensions *b)
+{
+	return a->x == b->x && a->y == b->y && a->z == b->z;
+}
+
+static bool is_same_launch(const struct launch *a, const struct launch *b)
+{
+	return a->function == b->function && is_same_size(&a->grid, &b->grid) &&
+	       is_same_size(&a->block, &b->block) && is_same_size(&a->cluster, &b->cluster) &&
+	       a->cooperative == b->cooperative && a->shared_bytes == b->shared_bytes &&
+	       memcmp(a->arguments, b->arguments, sizeof a->arguments) == 0;
+}
+
+/* The same parameters cause no upload (FACTS 7). That others do is not measured, but must be so. */
+static void set_launch(struct exec_node *node, const struct launch *launch)
+{
+	if (!is_same_launch(&node->launch, launch)) {
+		node->launch = *launch;
+		node->uploaded = false;
+	}
+}
+
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode handle,
+                                           const CUDA_KERNEL_NODE_PARAMS *parameters)
+{
+	struct exec_node *node = find(exec, handle);
+	struct launch launch;
+	CUresult result = node ? graph_read_parameters(&launch, parameters) : CUDA_ERROR_INVALID_VALUE;
+
+	if (result == CUDA_SUCCESS)
+		set_launch(node, &launch);
+	return result;
+}
+
+CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
+{
+	struct CUgraphExec_st *other = flatten(graph);
+	CUresult result = CUDA_SUCCESS;
+
+	if (!other)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (other->count != exec->count)
+		result = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+	for (size_t i = 0; i < exec->count && result == CUDA_SUCCESS; i++)
+		set_launch(&exec->nodes[i], &other->nodes[i].launch);
+	*info = (CUgraphExecUpdateResultInfo){.result = result != CUDA_SUCCESS};
+	destroy(other);
+	return result;
+}

@@ -1,0 +1,282 @@
+#include "launch.h"
+
+#include "context.h"
+#include "faults.h"
+#include "graph.h"
+#include "hook.h"
+#include "module.h"
+#include "occupancy.h"
+#include "scheduler.h"
+#include "stream.h"
+
+#include <string.h>
+
+#define PORTABLE_CLUSTER 8 /* blocks; more only where the function allows it */
+#define LARGEST_CLUSTER 16
+
+/* --- shapes ----------------------------------------------------------------------------------------- */
+
+static size_t volume(const struct dimensions *dimensions)
+{
+	return (size_t)dimensions->x * dimensions->y * dimensions->z;
+}
+
+size_t launch_blocks(const struct launch *launch)
+{
+	return volume(&launch->grid);
+}
+
+unsigned int launch_threads(const struct launch *launch)
+{
+	return (unsigned int)volume(&launch->block);
+}
+
+unsigned int launch_cluster_size(const struct launch *launch)
+{
+	return (unsigned int)volume(&launch->cluster);
+}
+
+/* --- checks: what the driver refuses ------------------------------------------------------------------- */
+
+static CUresult check_block(const struct launch *launch)
+{
+	size_t threads = volume(&launch->block);
+	CUresult result = CUDA_SUCCESS;
+
+	if (launch_blocks(launch) == 0 || threads == 0 || threads > OCCUPANCY_THREADS_PER_BLOCK ||
+	    launch->shared_bytes > (unsigned int)launch->function->dynamic_shared_limit)
+		result = CUDA_ERROR_INVALID_VALUE;
+	else if (launch->function->module->family != launch->context->family)
+		result = CUDA_ERROR_INVALID_HANDLE;
+	else if (occupancy_blocks(launch->context->gpu, launch_threads(launch), launch->shared_bytes) == 0)
+		result = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+	return result;
+}
+
+static CUresult check_cluster(const struct launch *launch)
+{
+	const struct dimensions *grid = &launch->grid, *cluster = &launch->cluster;
+	unsigned int size = launch_cluster_size(launch);
+	unsigned int limit = launch->function->allows_large_clusters ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
+	CUresult result = CUDA_SUCCESS;
+
+	if (size == 0)
+		return CUDA_SUCCESS;
+	if (launch->context->gpu->compute_major < 9 || grid->x % cluster->x || grid->y % cluster->y ||
+	    grid->z % cluster->z)
+		result = CUDA_ERROR_INVALID_VALUE;
+	else if (size > limit)
+		result = CUDA_ERROR_INVALID_CLUSTER_SIZE;
+	return result;
+}
+
+/* Whether the launch fits where the driver thinks that it runs: on the whole GPU, or in the green context. */
+static CUresult check_room(const struct launch *launch)
+{
+	struct schedule schedule;
+	CUresult result = CUDA_SUCCESS;
+
+	schedule_prepare(&schedule, launch, &launch->context->tpcs);
+	if (schedule_verdict(&schedule))
+		result = launch->cooperative ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+		                             : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+	return result;
+}
+
+static CUresult check(const struct launch *launch)
+{
+	CUresult result = check_block(launch);
+
+	if (result == CUDA_SUCCESS)
+		result = check_cluster(launch);
+	if (result == CUDA_SUCCESS)
+		result = check_room(launch);
+	return result;
+}
+
+/* --- from the call's arguments -------------------------------------------------------------------------- */
+
+static void read_attribute(struct launch *launch, const CUlaunchAttribute *attribute)
+{
+	if (attribute->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+		launch->cooperative = attribute->value.cooperative != 0;
+	} else if (attribute->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+		launch->cluster.x = attribute->value.clusterDim.x;
+		launch->cluster.y = attribute->value.clusterDim.y;
+		launch->cluster.z = attribute->value.clusterDim.z;
+	}
+}
+
+CUresult launch_configure(struct launch *launch, const CUlaunchConfig *config, CUfunction function)
+{
+	CUcontext context = stream_context(config->hStream);
+
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!function)
+		return CUDA_ERROR_INVALID_HANDLE;
+	*launch = (struct launch){
+		.context = context,
+		.function = function,
+		.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+		.block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+		.shared_bytes = config->sharedMemBytes,
+	};
+	for (unsigned int i = 0; i < config->numAttrs; i++)
+		read_attribute(launch, &config->attrs[i]);
+	return check(launch);
+}
+
+CUresult launch_copy_arguments(struct launch *launch, void **parameters)
+{
+	CUfunction function = launch->function;
+
+	if (!parameters && function->parameter_count > 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < function->parameter_count; i++)
+		memcpy(launch->arguments + function->parameters[i].offset, parameters[i],
+		       function->parameters[i].bytes);
+	return CUDA_SUCCESS;
+}
+
+/* --- running ---------------------------------------------------------------------------------------------- */
+
+CUresult launch_run(const struct launch *launch, const struct descriptor *descriptor)
+{
+	struct descriptor written;
+	struct schedule schedule;
+
+	descriptor_write(&written, launch);
+	struct tpcset enabled = descriptor_enabled(descriptor, &written, launch->context->gpu);
+
+	schedule_prepare(&schedule, launch, &enabled);
+	const char *verdict = schedule_verdict(&schedule);
+
+	if (verdict)
+		fatal("this launch would never finish: %s", verdict);
+	return launch->function->model ? launch->function->model(launch, &schedule) : CUDA_SUCCESS;
+}
+
+static CUresult run_now(const struct launch *launch)
+{
+	struct descriptor descriptor;
+
+	descriptor_write(&descriptor, launch);
+	hook_before_upload(launch->context, launch->function, descriptor.words);
+	return launch_run(launch, &descriptor);
+}
+
+static CUresult launch_kernel(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                              void **extra)
+{
+	struct launch launch;
+	CUgraph capturing = stream_capture(config->hStream);
+	CUresult result = extra ? CUDA_ERROR_NOT_SUPPORTED : launch_configure(&launch, config, function);
+
+	if (result == CUDA_SUCCESS)
+		result = launch_copy_arguments(&launch, parameters);
+	if (result == CUDA_SUCCESS)
+		result = capturing ? graph_add_kernel(capturing, &launch, NULL) : run_now(&launch);
+	return result;
+}
+
+/* --- the driver's functions ---------------------------------------------------------------------------- */
+
+/* The arguments as callbacks of domain 6 see them. */
+struct list_arguments {
+	CUfunction function;
+	unsigned int grid[3];
+	unsigned int block[3];
+	unsigned int shared_bytes;
+	CUstream stream;
+	void **parameters;
+	void **extra;
+};
+
+struct config_arguments {
+	const CUlaunchConfig *config;
+	CUfunction function;
+	void **parameters;
+	void **extra;
+};
+
+static CUresult launch_by_list(const struct list_arguments *list, bool cooperative)
+{
+	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+	const CUlaunchConfig config = {
+		.gridDimX = list->grid[0],
+		.gridDimY = list->grid[1],
+		.gridDimZ = list->grid[2],
+		.blockDimX = list->block[0],
+		.blockDimY = list->block[1],
+		.blockDimZ = list->block[2],
+		.sharedMemBytes = list->shared_bytes,
+		.hStream = list->stream,
+		.attrs = &attribute,
+		.numAttrs = cooperative,
+	};
+
+	return launch_kernel(&config, list->function, list->parameters, list->extra);
+}
+
+static CUresult launch_by_config(const struct config_arguments *arguments)
+{
+	return launch_kernel(arguments->config, arguments->function, arguments->parameters, arguments->extra);
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                        unsigned int block_x, unsigned int block_y, unsigned int block_z,
+                        unsigned int shared_bytes, CUstream stream, void **parameters, void **extra)
+{
+	struct list_arguments list = {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
+	                              shared_bytes, stream, parameters, extra};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuLaunchKernel, &list);
+	return hook_leave(&call, launch_by_list(&list, false));
+}
+
+CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                             unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                             unsigned int block_z, unsigned int shared_bytes, CUstream stream,
+                             void **parameters, void **extra)
+{
+	struct list_arguments list = {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
+	                              shared_bytes, stream, parameters, extra};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuLaunchKernel_ptsz, &list);
+	return hook_leave(&call, launch_by_list(&list, false));
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                   unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                   unsigned int block_z, unsigned int shared_bytes, CUstream stream,
+                                   void **parameters)
+{
+	struct list_arguments list = {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
+	                              shared_bytes, stream, parameters, NULL};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuLaunchCooperativeKernel, &list);
+	return hook_leave(&call, launch_by_list(&list, true));
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
+{
+	struct config_arguments arguments = {config, function, parameters, extra};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuLaunchKernelEx, &arguments);
+	return hook_leave(&call, launch_by_config(&arguments));
+}
+
+CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction function, void **parameters,
+                               void **extra)
+{
+	struct config_arguments arguments = {config, function, parameters, extra};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuLaunchKernelEx_ptsz, &arguments);
+	return hook_leave(&call, launch_by_config(&arguments));
+}

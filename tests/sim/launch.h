@@ -1,0 +1,38 @@
+/* One kernel launch: from the driver call's arguments to the blocks' results. */
+#ifndef SIM_LAUNCH_H
+#define SIM_LAUNCH_H
+
+#include "api.h"
+#include "descriptor.h"
+#include "kernels.h"
+
+struct dimensions {
+	unsigned int x, y, z;
+};
+
+struct launch {
+	CUcontext context;
+	CUfunction function;
+	struct dimensions grid;
+	struct dimensions block;
+	struct dimensions cluster; /* all 0 where none was asked for */
+	bool cooperative;
+	unsigned int shared_bytes;
+	unsigned char arguments[LAUNCH_ARGUMENTS_MAX]; /* as the kernel finds them */
+};
+
+size_t launch_blocks(const struct launch *launch);
+unsigned int launch_threads(const struct launch *launch);      /* of one block */
+unsigned int launch_cluster_size(const struct launch *launch); /* in blocks; 0 where there are no clusters */
+
+/* Fills a launch, but for its arguments, or says as the driver would what is wrong with it. The driver knows
+ * nothing of partitions: it looks at the whole GPU, or the green context. */
+CUresult launch_configure(struct launch *launch, const CUlaunchConfig *config, CUfunction function);
+
+/* Copies the arguments of the call. */
+CUresult launch_copy_arguments(struct launch *launch, void **parameters);
+
+/* Runs all blocks where this descriptor lets them run. Ends the test where they would never finish. */
+CUresult launch_run(const struct launch *launch, const struct descriptor *descriptor);
+
+#endif

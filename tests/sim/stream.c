@@ -1,0 +1,141 @@
+#include "stream.h"
+
+#include "context.h"
+#include "graph.h"
+#include "hook.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+/* --- streams: their work is done when it has been submitted -------------------------------------------- */
+
+static bool is_real(CUstream stream)
+{
+	return stream && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
+}
+
+CUcontext stream_context(CUstream stream)
+{
+	return is_real(stream) ? stream->context : context_current();
+}
+
+CUgraph stream_capture(CUstream stream)
+{
+	return is_real(stream) ? stream->capture : NULL;
+}
+
+CUresult stream_create(CUstream *stream, CUcontext context)
+{
+	CUstream new = calloc(1, sizeof *new);
+
+	if (!new)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	new->context = context;
+	*stream = new;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+	CUcontext context = context_current();
+
+	if (flags > CU_STREAM_NON_BLOCKING)
+		return CUDA_ERROR_INVALID_VALUE;
+	return context ? stream_create(stream, context) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuStreamDestroy_v2(CUstream stream)
+{
+	if (!is_real(stream))
+		return CUDA_ERROR_INVALID_HANDLE;
+	free(stream);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamSynchronize(CUstream stream)
+{
+	return stream_context(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+/* --- capture ---------------------------------------------------------------------------------------------- */
+
+CUresult cuStreamBeginCapture_v2(CUstream stream, int mode)
+{
+	if (!is_real(stream) || mode < 0 || mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+		return CUDA_ERROR_INVALID_VALUE;
+	return stream->capture ? CUDA_ERROR_ILLEGAL_STATE : cuGraphCreate(&stream->capture, 0);
+}
+
+static CUresult end_capture(CUstream stream, CUgraph *graph)
+{
+	if (!stream_capture(stream))
+		return CUDA_ERROR_ILLEGAL_STATE;
+	*graph = stream->capture;
+	stream->capture = NULL;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
+{
+	struct {
+		CUstream stream;
+		CUgraph *graph;
+	} arguments = {stream, graph};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuStreamEndCapture, &arguments);
+	return hook_leave(&call, end_capture(arguments.stream, arguments.graph));
+}
+
+CUresult cuStreamIsCapturing(CUstream stream, int *status)
+{
+	*status = stream_capture(stream) != NULL;
+	return CUDA_SUCCESS;
+}
+
+/* --- events ------------------------------------------------------------------------------------------------ */
+
+struct CUevent_st {
+	struct timespec recorded;
+};
+
+CUresult cuEventCreate(CUevent *event, unsigned int flags)
+{
+	(void)flags;
+	if (!context_current())
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*event = calloc(1, sizeof **event);
+	return *event ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuEventDestroy_v2(CUevent event)
+{
+	free(event);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream)
+{
+	if (!stream_context(stream))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	clock_gettime(CLOCK_MONOTONIC, &event->recorded);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuEventQuery(CUevent event)
+{
+	return event ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult cuEventSynchronize(CUevent event)
+{
+	return event ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
+{
+	double seconds = (double)(end->recorded.tv_sec - start->recorded.tv_sec);
+
+	*milliseconds = (float)(seconds * 1e3 + (double)(end->recorded.tv_nsec - start->recorded.tv_nsec) / 1e6);
+	return CUDA_SUCCESS;
+}
