@@ -255,28 +255,27 @@ void descriptor_write(struct descriptor *descriptor, const struct launch *launch
 
 /* --- the hardware's side ---------------------------------------------------------------------------- */
 
-static void check_rest(const struct descriptor *descriptor, const struct descriptor *written,
-                       const struct format *format)
+void descriptor_check_change(const struct descriptor *before, const struct descriptor *after,
+                             const struct topology *gpu)
 {
-	struct descriptor now = *descriptor, before = *written;
-	const struct field ours[] = {format->mask, format->mask_valid};
+	const struct format *format = format_of(gpu);
+	const struct field may_change[] = {format->mask, format->mask_valid};
+	struct descriptor a = *before, b = *after;
 
-	for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
-		set_field(&now, ours[i], 0);
-		set_field(&before, ours[i], 0);
+	for (size_t i = 0; i < sizeof may_change / sizeof may_change[0]; i++) {
+		set_field(&a, may_change[i], 0);
+		set_field(&b, may_change[i], 0);
 	}
-	if (memcmp(&now, &before, sizeof now) != 0)
+	if (memcmp(&a, &b, sizeof a) != 0)
 		fatal("a callback changed a launch descriptor outside its mask");
 }
 
-struct tpcset descriptor_enabled(const struct descriptor *descriptor, const struct descriptor *written,
-                                 const struct topology *gpu)
+struct tpcset descriptor_enabled(const struct descriptor *descriptor, const struct topology *gpu)
 {
 	const struct format *format = format_of(gpu);
 	struct tpcset enabled = topology_all(gpu);
 	bool counts = format->mask_valid.bits == 0 || get_bit(descriptor, format->mask_valid.low);
 
-	check_rest(descriptor, written, format);
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count && counts; tpc++) {
 		unsigned int bit = gpu->tpcs[tpc].mask_bit;
 

@@ -22,9 +22,11 @@ struct descriptor {
 /* Writes what the driver writes before it calls back, its own mask with it (FACTS 3). */
 void descriptor_write(struct descriptor *descriptor, const struct launch *launch);
 
-/* The TPCs on which the hardware would run it. Ends the test where the callback changed anything but the
- * mask: `written` is how it was before. */
-struct tpcset descriptor_enabled(const struct descriptor *descriptor, const struct descriptor *written,
-                                 const struct topology *gpu);
+/* Ends the test where a callback changed anything but the mask. */
+void descriptor_check_change(const struct descriptor *before, const struct descriptor *after,
+                             const struct topology *gpu);
+
+/* The TPCs on which the hardware runs it. */
+struct tpcset descriptor_enabled(const struct descriptor *descriptor, const struct topology *gpu);
 
 #endif

@@ -103,8 +103,7 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
 static void upload(struct exec_node *node)
 {
 	if (node->enabled && !node->uploaded) {
-		descriptor_write(&node->host, &node->launch);
-		hook_before_upload(node->launch.context, node->launch.function, node->host.words);
+		launch_upload(&node->launch, &node->host);
 		node->device = node->host;
 		node->uploaded = true;
 	}

@@ -193,17 +193,32 @@ static CUresult enumerate(void)
 
 #define ENTRY(function) ((void *)(function))
 
+#define TABLE_ENTRIES 12
+#define SHORT_TABLE_ENTRIES 3
+
 /* Read-only, as the driver's: who wants to replace an entry has to make the page writable (FACTS 1). */
-static void *const table[] = {
-	(void *)sizeof table,       ENTRY(enumerate),       ENTRY(enumerate),     ENTRY(subscribe),
-	ENTRY(unsubscribe),         ENTRY(get_state),       ENTRY(enable),        ENTRY(enable_domain),
-	ENTRY(enable_all),          ENTRY(declare_feature), ENTRY(query_feature),
+static void *const table[TABLE_ENTRIES] = {
+	(void *)sizeof table,
+	ENTRY(enumerate),
+	ENTRY(enumerate),
+	ENTRY(subscribe),
+	ENTRY(unsubscribe),
+	ENTRY(get_state),
+	ENTRY(enable),
+	ENTRY(enable_domain),
+	ENTRY(enable_all),
+	ENTRY(declare_feature),
+	ENTRY(query_feature),
 	ENTRY(subscribe_with_name),
 };
 
 _Static_assert(sizeof table == 96, "the size that was measured");
 
-static void *const short_table[] = {(void *)sizeof short_table, ENTRY(enumerate), ENTRY(enumerate)};
+static void *const short_table[SHORT_TABLE_ENTRIES] = {
+	(void *)sizeof short_table,
+	ENTRY(enumerate),
+	ENTRY(enumerate),
+};
 
 CUresult cuGetExportTable(const void **found, const CUuuid *id)
 {

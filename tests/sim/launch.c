@@ -141,13 +141,19 @@ CUresult launch_copy_arguments(struct launch *launch, void **parameters)
 
 /* --- running ---------------------------------------------------------------------------------------------- */
 
+void launch_upload(const struct launch *launch, struct descriptor *descriptor)
+{
+	descriptor_write(descriptor, launch);
+	const struct descriptor written = *descriptor;
+
+	hook_before_upload(launch->context, launch->function, descriptor->words);
+	descriptor_check_change(&written, descriptor, launch->context->gpu);
+}
+
 CUresult launch_run(const struct launch *launch, const struct descriptor *descriptor)
 {
-	struct descriptor written;
+	struct tpcset enabled = descriptor_enabled(descriptor, launch->context->gpu);
 	struct schedule schedule;
-
-	descriptor_write(&written, launch);
-	struct tpcset enabled = descriptor_enabled(descriptor, &written, launch->context->gpu);
 
 	schedule_prepare(&schedule, launch, &enabled);
 	const char *verdict = schedule_verdict(&schedule);
@@ -161,8 +167,7 @@ static CUresult run_now(const struct launch *launch)
 {
 	struct descriptor descriptor;
 
-	descriptor_write(&descriptor, launch);
-	hook_before_upload(launch->context, launch->function, descriptor.words);
+	launch_upload(launch, &descriptor);
 	return launch_run(launch, &descriptor);
 }
 

@@ -32,6 +32,9 @@ CUresult launch_configure(struct launch *launch, const CUlaunchConfig *config, C
 /* Copies the arguments of the call. */
 CUresult launch_copy_arguments(struct launch *launch, void **parameters);
 
+/* Writes the descriptor and lets the subscriber change its mask. */
+void launch_upload(const struct launch *launch, struct descriptor *descriptor);
+
 /* Runs all blocks where this descriptor lets them run. Ends the test where they would never finish. */
 CUresult launch_run(const struct launch *launch, const struct descriptor *descriptor);
 

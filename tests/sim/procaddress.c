@@ -1,0 +1,99 @@
+/* cuGetProcAddress, and the names of errors. */
+#include "api.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	STATUS_FOUND,
+	STATUS_NOT_FOUND
+};
+
+static const struct {
+	const char *name;
+	void *address;
+} functions[] = {
+#define FUNCTION(name, id, parameters) {#name, (void *)name},
+	CUDA_API(FUNCTION)
+#undef FUNCTION
+};
+
+static void *find(const char *symbol, const char *suffix)
+{
+	char name[128];
+	void *found = NULL;
+
+	snprintf(name, sizeof name, "%s%s", symbol, suffix);
+	for (size_t i = 0; i < sizeof functions / sizeof functions[0] && !found; i++) {
+		if (strcmp(functions[i].name, name) == 0)
+			found = functions[i].address;
+	}
+	return found;
+}
+
+/* Programs ask for "cuMemAlloc" and mean cuMemAlloc_v2. The simulator has one version of each function, so the
+ * driver version that they ask for does not matter. */
+static void *find_any_version(const char *symbol, bool per_thread)
+{
+	static const char *const suffixes[] = {"_ptsz", "", "_v2"};
+	void *found = NULL;
+
+	for (size_t i = per_thread ? 0 : 1; i < sizeof suffixes / sizeof suffixes[0] && !found; i++)
+		found = find(symbol, suffixes[i]);
+	return found;
+}
+
+CUresult cuGetProcAddress_v2(const char *symbol, void **address, int version, uint64_t flags, int *status)
+{
+	*address = find_any_version(symbol, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+	(void)version;
+	if (status)
+		*status = *address ? STATUS_FOUND : STATUS_NOT_FOUND;
+	return *address || status ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+/* --- errors ------------------------------------------------------------------------------------------------ */
+
+static const struct {
+	CUresult error;
+	const char *name;
+	const char *text;
+} errors[] = {
+	{CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
+	{CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+	{CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+	{CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+	{CUDA_ERROR_DEVICE_UNAVAILABLE, "CUDA_ERROR_DEVICE_UNAVAILABLE", "CUDA-capable device(s) is/are busy or unavailable"},
+	{CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+	{CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+	{CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+};
+
+static CUresult look_up(CUresult error, const char **name, const char **text)
+{
+	CUresult result = CUDA_ERROR_INVALID_VALUE;
+
+	*name = *text = NULL;
+	for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+		if (errors[i].error == error) {
+			*name = errors[i].name;
+			*text = errors[i].text;
+			result = CUDA_SUCCESS;
+		}
+	}
+	return result;
+}
+
+CUresult cuGetErrorName(CUresult error, const char **name)
+{
+	const char *text;
+
+	return look_up(error, name, &text);
+}
+
+CUresult cuGetErrorString(CUresult error, const char **text)
+{
+	const char *name;
+
+	return look_up(error, &name, text);
+}
