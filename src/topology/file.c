@@ -173,19 +173,31 @@ static int read_words(struct reader *reader, char *line)
 	return fail(reader, "'%.40s': not understood", words[0]);
 }
 
+/* The rest of a line; it is shown on terminals, which obey control characters. */
+static int read_name(struct reader *reader, const char *text)
+{
+	if (strlen(text) >= sizeof reader->gpu->name)
+		return fail(reader, "name: longer than %zu characters", sizeof reader->gpu->name - 1);
+	for (const char *at = text; *at; at++) {
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			return fail(reader, "name: a control character");
+	}
+	strcpy(reader->gpu->name, text);
+	return 0;
+}
+
 static int read_line(struct reader *reader, char *line)
 {
 	char *start = line + strspn(line, " \t");
+	int result;
 
 	if (*start == '#')
-		return 0;
-	if (strncmp(start, "name ", 5) == 0 && reader->gpu) {
-		if (strlen(start + 5) >= sizeof reader->gpu->name)
-			return fail(reader, "name: longer than %zu characters", sizeof reader->gpu->name - 1);
-		strcpy(reader->gpu->name, start + 5);
-		return 0;
-	}
-	return read_words(reader, start);
+		result = 0;
+	else if (strncmp(start, "name ", 5) == 0 && reader->gpu)
+		result = read_name(reader, start + 5);
+	else
+		result = read_words(reader, start);
+	return result;
 }
 
 /* Reads a line without its newline. 1, 0 at the end of the file, or -1 with the reason. */

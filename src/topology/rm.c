@@ -397,7 +397,7 @@ static int read_attached(const struct rm *rm, struct topology_list *list, struct
 		    rm_control(rm, rm->client, PCI_INFO, &pci, sizeof pci) < 0)
 			continue;
 		gpu->pci = (struct pci_address){
-			.domain = pci.domain, .bus = (uint8_t)pci.bus, .device = (uint8_t)pci.slot};
+			.domain = pci.domain, .bus = pci.bus, .device = pci.slot};
 		if (read_gpu(rm->system, &id, gpu, error) == 0)
 			list->count++;
 	}

@@ -152,12 +152,12 @@ int pci_address_parse(struct pci_address *pci, const char *text, struct error *e
 	at = at ? read_hex(at, 1, '\0', &function) : NULL;
 	if (!at || function != 0 || device > 31)
 		return error_set(error, "'%.40s': not a bus id such as 0000:3b:00.0", text);
-	*pci = (struct pci_address){.domain = domain, .bus = (uint8_t)bus, .device = (uint8_t)device};
+	*pci = (struct pci_address){.domain = domain, .bus = (uint16_t)bus, .device = (uint16_t)device};
 	return 0;
 }
 
 const char *pci_address_format(struct pci_address pci, char text[PCI_ADDRESS_TEXT])
 {
-	snprintf(text, PCI_ADDRESS_TEXT, "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device & 0x1fu);
+	snprintf(text, PCI_ADDRESS_TEXT, "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
 	return text;
 }

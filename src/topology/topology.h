@@ -26,8 +26,8 @@
 
 struct pci_address {
 	uint32_t domain;
-	uint8_t bus;
-	uint8_t device;
+	uint16_t bus; /* 0 … 255, and device 0 … 31; no padding: it is shared, and compared */
+	uint16_t device;
 };
 
 struct topology_tpc {
@@ -78,7 +78,7 @@ const struct topology *topology_find(const struct topology_list *list, struct pc
 bool pci_address_equal(struct pci_address a, struct pci_address b);
 
 /* "00000000:3b:00.0", "0000:3b:00.0" or "3b:00.0", in any case; function 0 only. */
-#define PCI_ADDRESS_TEXT 20
+#define PCI_ADDRESS_TEXT 24
 int pci_address_parse(struct pci_address *pci, const char *text, struct error *error);
 const char *pci_address_format(struct pci_address pci, char text[PCI_ADDRESS_TEXT]); /* "0000:3b:00.0" */
 
