@@ -11,15 +11,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CUDA_DEFINE(name, arguments) CUresult(*name) arguments;
+#define CUDA_DEFINE(name, number, arguments) CUresult(*name) arguments;
 CUDA_API(CUDA_DEFINE)
+#undef CUDA_DEFINE
 
 /* Blocks of the largest size there is everywhere; two fit an SM on most GPUs, so this many for each SM of the
  * whole GPU reach every SM. */
 #define THREADS 1024
 #define BLOCKS_PER_SM 4
 #define BUSY_CYCLES 20000
-#define BLOCKS_MAX (TPCSET_MAX * 2 * BLOCKS_PER_SM)
+#define SMS_MAX (TPCSET_MAX * 2)
+#define BLOCKS_MAX (SMS_MAX * BLOCKS_PER_SM)
 
 static const char kernels[] =
 	".version 6.0\n"
@@ -65,7 +67,7 @@ void gpu_load_driver(void)
 		const char *name;
 		void **function;
 	} functions[] = {
-#define CUDA_LOOK_UP(name, arguments) {#name, (void **)&name},
+#define CUDA_LOOK_UP(name, number, arguments) {#name, (void **)&name},
 		CUDA_API(CUDA_LOOK_UP)
 #undef CUDA_LOOK_UP
 	};
@@ -142,34 +144,55 @@ CUdeviceptr gpu_new_output(const struct gpu_under_test *gpu)
 	return output;
 }
 
-static CUresult start(const struct gpu_under_test *gpu, struct cuda_launch_config *config, CUdeviceptr output)
+static CUresult start(const struct gpu_under_test *gpu, const CUlaunchConfig *config, CUdeviceptr output,
+                      uint64_t cycles)
 {
-	uint64_t cycles = BUSY_CYCLES;
 	void *parameters[] = {&output, &cycles};
 
 	return cuLaunchKernelEx(config, gpu->where, parameters, NULL);
 }
 
 /* What the launch leaves unwritten must not look like an SM. */
-static CUresult launch(const struct gpu_under_test *gpu, struct cuda_launch_config *config, CUdeviceptr output)
+static CUresult launch(const struct gpu_under_test *gpu, const CUlaunchConfig *config, CUdeviceptr output)
 {
 	gpu_check(cuMemsetD8_v2(output, 0xff, BLOCKS_MAX * sizeof(uint32_t)));
-	return start(gpu, config, output);
+	return start(gpu, config, output, BUSY_CYCLES);
 }
 
-static struct cuda_launch_config shape(unsigned int blocks, CUstream stream)
+static CUlaunchConfig shape(unsigned int blocks, unsigned int threads, CUstream stream)
 {
-	return (struct cuda_launch_config){
-		.grid = {blocks, 1, 1}, .block = {THREADS, 1, 1}, .stream = stream};
+	return (CUlaunchConfig){
+		.gridDimX = blocks,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = threads,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.hStream = stream,
+	};
 }
 
-struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output)
+void gpu_run(const struct gpu_under_test *gpu)
 {
-	unsigned int blocks = gpu->sm_count * BLOCKS_PER_SM, sms_per_tpc = gpu->topology->sms_per_tpc;
-	struct cuda_launch_config config = shape(blocks, stream);
+	CUlaunchConfig config = shape(gpu->sm_count * BLOCKS_PER_SM, THREADS, NULL);
+
+	gpu_check(start(gpu, &config, gpu->output, BUSY_CYCLES));
+	gpu_check(cuCtxSynchronize());
+}
+
+void gpu_launch_empty(const struct gpu_under_test *gpu)
+{
+	CUlaunchConfig config = shape(1, 1, NULL);
+
+	gpu_check(start(gpu, &config, gpu->output, 0));
+}
+
+/* Which SMs a launch that reaches all of them ran on. */
+static void find_sms(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output, bool *used)
+{
+	unsigned int blocks = gpu->sm_count * BLOCKS_PER_SM;
+	CUlaunchConfig config = shape(blocks, THREADS, stream);
 	uint32_t *sms = malloc(blocks * sizeof *sms);
-	bool used[TPCSET_MAX * 2] = {false};
-	struct tpcset set = {{0}};
 
 	assert_non_null(sms);
 	gpu_check(launch(gpu, &config, output));
@@ -178,36 +201,49 @@ struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, 
 	for (unsigned int block = 0; block < blocks; block++) {
 		assert_true(sms[block] < gpu->sm_count);
 		used[sms[block]] = true;
-		tpcset_add(&set, sms[block] / sms_per_tpc);
 	}
 	free(sms);
+}
+
+static struct tpcset tpcs_of(const struct gpu_under_test *gpu, const bool *used)
+{
+	struct tpcset set = {{0}};
+
 	for (unsigned int sm = 0; sm < gpu->sm_count; sm++)
-		assert_int_equal(used[sm], tpcset_has(&set, sm / sms_per_tpc));
+		tpcset_add(&set, used[sm] ? sm / gpu->topology->sms_per_tpc : TPCSET_MAX);
 	return set;
 }
 
-void gpu_run(const struct gpu_under_test *gpu)
+struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output)
 {
-	struct cuda_launch_config config = shape(gpu->sm_count * BLOCKS_PER_SM, NULL);
+	bool used[SMS_MAX] = {false};
 
-	gpu_check(start(gpu, &config, gpu->output));
-	gpu_check(cuCtxSynchronize());
+	find_sms(gpu, stream, output, used);
+	return tpcs_of(gpu, used);
 }
 
 struct tpcset gpu_where(const struct gpu_under_test *gpu, CUstream stream)
 {
-	return gpu_where_into(gpu, stream, gpu->output);
+	bool used[SMS_MAX] = {false};
+
+	find_sms(gpu, stream, gpu->output, used);
+	struct tpcset set = tpcs_of(gpu, used);
+
+	for (unsigned int sm = 0; sm < gpu->sm_count; sm++)
+		assert_int_equal(used[sm], tpcset_has(&set, sm / gpu->topology->sms_per_tpc));
+	return set;
 }
 
 void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, unsigned int blocks,
                         uint32_t *sms)
 {
-	struct cuda_launch_attribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-	                                          .cluster = {cluster, 1, 1}};
-	struct cuda_launch_config config = shape(blocks, NULL);
+	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+	CUlaunchConfig config = shape(blocks, THREADS, NULL);
 
-	config.attributes = &attribute;
-	config.attribute_count = cluster > 0;
+	attribute.value.clusterDim.x = cluster;
+	attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
+	config.attrs = &attribute;
+	config.numAttrs = cluster > 0;
 	if (cluster > 8)
 		gpu_check(cuFuncSetAttribute(gpu->where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
 		                             1));
@@ -218,11 +254,11 @@ void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, 
 
 CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int blocks)
 {
-	struct cuda_launch_attribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .cooperative = 1};
-	struct cuda_launch_config config = shape(blocks, NULL);
+	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value = {.cooperative = 1}};
+	CUlaunchConfig config = shape(blocks, THREADS, NULL);
 
-	config.attributes = &attribute;
-	config.attribute_count = 1;
+	config.attrs = &attribute;
+	config.numAttrs = 1;
 	return launch(gpu, &config, gpu->output);
 }
 

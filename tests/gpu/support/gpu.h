@@ -13,7 +13,9 @@
 
 #include <stdbool.h>
 
+#define CUDA_DECLARE(name, number, arguments) extern CUresult(*name) arguments;
 CUDA_API(CUDA_DECLARE)
+#undef CUDA_DECLARE
 
 /* Looks the driver up as a program does, by its name. */
 void gpu_load_driver(void);
@@ -35,19 +37,23 @@ struct gpu_under_test {
 void gpu_open(struct gpu_under_test *gpu, int number);
 void gpu_close(struct gpu_under_test *gpu);
 
-/* Launches enough blocks to reach every SM, on any thread with the context current, and says which TPCs they
- * ran on. Fails where a TPC's SMs were not all used. */
+/* Launches enough blocks to reach every SM, waits, and says which TPCs they ran on. Fails where they ran on a
+ * TPC, but not on all its SMs. */
 struct tpcset gpu_where(const struct gpu_under_test *gpu, CUstream stream);
 
 /* The same launch on the null stream, waited for and not looked at. */
 void gpu_run(const struct gpu_under_test *gpu);
+
+/* A launch of one block of one thread that does nothing worth mentioning; not waited for. */
+void gpu_launch_empty(const struct gpu_under_test *gpu);
 
 /* Which SM each block of a launch of `blocks` with these clusters (0: none) ran on. */
 void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, unsigned int blocks,
                         uint32_t *sms);
 CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int blocks);
 
-/* Room for the SM ids of one more launch, where several go on at once. */
+/* The same from several threads at once, each with an output of its own and the context current; without the
+ * check of SMs, which others may keep busy. */
 CUdeviceptr gpu_new_output(const struct gpu_under_test *gpu);
 struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output);
 
