@@ -119,6 +119,12 @@ CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count)
 	return CUDA_SUCCESS;
 }
 
+CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t count, CUstream stream)
+{
+	(void)stream;
+	return cuMemsetD8_v2(address, value, count);
+}
+
 CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned int value, size_t count)
 {
 	uint32_t *memory = memory_at(address, count * sizeof *memory);

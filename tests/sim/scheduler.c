@@ -83,7 +83,7 @@ const char *schedule_verdict(const struct schedule *schedule)
 /* --- placing ---------------------------------------------------------------------------------------- */
 
 /* Clusters go round the groups, and in each group round its SMs. */
-static struct place place_in_cluster(const struct schedule *schedule, size_t block)
+static unsigned int sm_in_cluster(const struct schedule *schedule, size_t block)
 {
 	const struct dimensions *grid = &schedule->launch->grid;
 	const struct dimensions *cluster = &schedule->launch->cluster;
@@ -95,18 +95,11 @@ static struct place place_in_cluster(const struct schedule *schedule, size_t blo
 	size_t start = number / schedule->group_count * launch_cluster_size(schedule->launch);
 	size_t position = (start + rank) % schedule->groups[group].count;
 
-	return (struct place){
-		.sm = schedule->sms[schedule->groups[group].first + position],
-		.cluster = (uint32_t)number,
-	};
+	return schedule->sms[schedule->groups[group].first + position];
 }
 
-struct place schedule_place(const struct schedule *schedule, size_t block)
+unsigned int schedule_sm(const struct schedule *schedule, size_t block)
 {
-	if (launch_cluster_size(schedule->launch) > 0)
-		return place_in_cluster(schedule, block);
-	return (struct place){
-		.sm = schedule->sms[block % schedule->sm_count],
-		.cluster = (uint32_t)block,
-	};
+	return launch_cluster_size(schedule->launch) > 0 ? sm_in_cluster(schedule, block)
+	                                                 : schedule->sms[block % schedule->sm_count];
 }

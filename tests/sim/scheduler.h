@@ -29,16 +29,12 @@ struct schedule {
 	unsigned int clusters_at_once;
 };
 
-struct place {
-	uint32_t sm;
-	uint32_t cluster;
-};
-
 void schedule_prepare(struct schedule *schedule, const struct launch *launch, const struct tpcset *enabled);
 
 /* NULL, or why this launch would never finish. */
 const char *schedule_verdict(const struct schedule *schedule);
 
-struct place schedule_place(const struct schedule *schedule, size_t block);
+/* Blocks are numbered as in memory: x runs fastest. */
+unsigned int schedule_sm(const struct schedule *schedule, size_t block);
 
 #endif

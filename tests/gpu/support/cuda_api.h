@@ -144,6 +144,7 @@ typedef struct {
 	X(cuMemcpyHtoDAsync_v2, 277, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))       \
 	X(cuMemcpyDtoHAsync_v2, 279, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))             \
 	X(cuMemsetD8_v2, 249, (CUdeviceptr address, unsigned char value, size_t count))                       \
+	X(cuMemsetD8Async, 216, (CUdeviceptr address, unsigned char value, size_t count, CUstream stream))    \
 	X(cuMemsetD32_v2, 251, (CUdeviceptr address, unsigned int value, size_t count))                       \
                                                                                                               \
 	X(cuStreamCreate, 124, (CUstream *stream, unsigned int flags))                                        \

@@ -1,5 +1,6 @@
 #include "gpu.h"
 
+#include "kernels.h"
 #include "segment.h"
 
 #include <setjmp.h>
@@ -21,37 +22,12 @@ CUDA_API(CUDA_DEFINE)
 #define BLOCKS_PER_SM 4
 #define BUSY_CYCLES 20000
 #define SMS_MAX (TPCSET_MAX * 2)
-#define BLOCKS_MAX (SMS_MAX * BLOCKS_PER_SM)
+#define BLOCKS_MAX (SMS_MAX * 8)
 
-static const char kernels[] =
-	".version 6.0\n"
-	".target sm_50\n"
-	".address_size 64\n"
-	".visible .entry where(.param .u64 output, .param .u64 cycles)\n"
-	"{\n"
-	"	.reg .pred %p<3>;\n"
-	"	.reg .b32 %r<4>;\n"
-	"	.reg .b64 %d<9>;\n"
-	"	ld.param.u64 %d1, [output];\n"
-	"	ld.param.u64 %d2, [cycles];\n"
-	"	mov.u64 %d3, %clock64;\n"
-	"BUSY:\n"
-	"	mov.u64 %d4, %clock64;\n"
-	"	sub.u64 %d5, %d4, %d3;\n"
-	"	setp.lt.u64 %p1, %d5, %d2;\n"
-	"	@%p1 bra BUSY;\n"
-	"	mov.u32 %r1, %tid.x;\n"
-	"	setp.ne.u32 %p2, %r1, 0;\n"
-	"	@%p2 bra DONE;\n"
-	"	mov.u32 %r2, %smid;\n"
-	"	mov.u32 %r3, %ctaid.x;\n"
-	"	cvta.to.global.u64 %d6, %d1;\n"
-	"	mul.wide.u32 %d7, %r3, 4;\n"
-	"	add.s64 %d8, %d6, %d7;\n"
-	"	st.global.u32 [%d8], %r2;\n"
-	"DONE:\n"
-	"	ret;\n"
-	"}\n";
+/* Eight of these blocks fit an SM of an H200: FACTS 6 has cooperative launches of that many. */
+#define COOPERATIVE_THREADS 256
+
+static void *library;
 
 void gpu_check_result(CUresult result, const char *call, const char *file, int line)
 {
@@ -71,15 +47,17 @@ void gpu_load_driver(void)
 		CUDA_API(CUDA_LOOK_UP)
 #undef CUDA_LOOK_UP
 	};
-	void *library = dlopen("libcuda.so.1", RTLD_NOW);
 
+	library = dlopen("libcuda.so.1", RTLD_NOW);
 	if (!library)
 		fail_msg("%s", dlerror());
-	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
 		*functions[i].function = dlsym(library, functions[i].name);
-		if (!*functions[i].function)
-			fail_msg("the driver has no %s", functions[i].name);
-	}
+}
+
+bool gpu_is_simulated(void)
+{
+	return dlsym(library, "simulated_gpu") != NULL;
 }
 
 int gpu_initialise(void)
@@ -121,8 +99,9 @@ void gpu_open(struct gpu_under_test *gpu, int number)
 	gpu->sm_count = (unsigned int)sms;
 	assert_int_equal(gpu->sm_count, gpu->topology->tpc_count * gpu->topology->sms_per_tpc);
 	gpu_check(cuCtxCreate_v2(&gpu->context, 0, gpu->device));
-	gpu_check(cuModuleLoadData(&gpu->module, kernels));
+	gpu_check(cuModuleLoadData(&gpu->module, kernels_ptx));
 	gpu_check(cuModuleGetFunction(&gpu->where, gpu->module, "where"));
+	gpu_check(cuModuleGetFunction(&gpu->nothing, gpu->module, "nothing"));
 	gpu->output = gpu_new_output(gpu);
 }
 
@@ -144,9 +123,9 @@ CUdeviceptr gpu_new_output(const struct gpu_under_test *gpu)
 	return output;
 }
 
-static CUresult start(const struct gpu_under_test *gpu, const CUlaunchConfig *config, CUdeviceptr output,
-                      uint64_t cycles)
+static CUresult start(const struct gpu_under_test *gpu, const CUlaunchConfig *config, CUdeviceptr output)
 {
+	uint64_t cycles = BUSY_CYCLES;
 	void *parameters[] = {&output, &cycles};
 
 	return cuLaunchKernelEx(config, gpu->where, parameters, NULL);
@@ -155,8 +134,8 @@ static CUresult start(const struct gpu_under_test *gpu, const CUlaunchConfig *co
 /* What the launch leaves unwritten must not look like an SM. */
 static CUresult launch(const struct gpu_under_test *gpu, const CUlaunchConfig *config, CUdeviceptr output)
 {
-	gpu_check(cuMemsetD8_v2(output, 0xff, BLOCKS_MAX * sizeof(uint32_t)));
-	return start(gpu, config, output, BUSY_CYCLES);
+	gpu_check(cuMemsetD8Async(output, 0xff, BLOCKS_MAX * sizeof(uint32_t), config->hStream));
+	return start(gpu, config, output);
 }
 
 static CUlaunchConfig shape(unsigned int blocks, unsigned int threads, CUstream stream)
@@ -176,7 +155,7 @@ void gpu_run(const struct gpu_under_test *gpu)
 {
 	CUlaunchConfig config = shape(gpu->sm_count * BLOCKS_PER_SM, THREADS, NULL);
 
-	gpu_check(start(gpu, &config, gpu->output, BUSY_CYCLES));
+	gpu_check(start(gpu, &config, gpu->output));
 	gpu_check(cuCtxSynchronize());
 }
 
@@ -184,7 +163,7 @@ void gpu_launch_empty(const struct gpu_under_test *gpu)
 {
 	CUlaunchConfig config = shape(1, 1, NULL);
 
-	gpu_check(start(gpu, &config, gpu->output, 0));
+	gpu_check(cuLaunchKernelEx(&config, gpu->nothing, NULL, NULL));
 }
 
 /* Which SMs a launch that reaches all of them ran on. */
@@ -255,7 +234,7 @@ void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, 
 CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int blocks)
 {
 	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value = {.cooperative = 1}};
-	CUlaunchConfig config = shape(blocks, THREADS, NULL);
+	CUlaunchConfig config = shape(blocks, COOPERATIVE_THREADS, NULL);
 
 	config.attrs = &attribute;
 	config.numAttrs = 1;
@@ -286,6 +265,19 @@ struct tpcset gpu_range(unsigned int first, unsigned int last)
 	struct tpcset set = {{0}};
 
 	tpcset_add_range(&set, first, last);
+	return set;
+}
+
+struct tpcset gpu_singletons(const struct gpu_under_test *gpu)
+{
+	struct tpcset set = {{0}};
+
+	for (unsigned int tpc = 0; tpc < gpu->topology->tpc_count; tpc++) {
+		unsigned int group = gpu->topology->tpcs[tpc].virtual_gpc;
+
+		if (group != TOPOLOGY_UNKNOWN && group >= gpu->topology->gpc_limit)
+			tpcset_add(&set, tpc);
+	}
 	return set;
 }
 

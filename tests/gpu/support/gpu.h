@@ -13,12 +13,14 @@
 
 #include <stdbool.h>
 
+/* A function that this driver does not have is NULL. */
 #define CUDA_DECLARE(name, number, arguments) extern CUresult(*name) arguments;
 CUDA_API(CUDA_DECLARE)
 #undef CUDA_DECLARE
 
 /* Looks the driver up as a program does, by its name. */
 void gpu_load_driver(void);
+bool gpu_is_simulated(void);
 
 /* cuInit and all; how many GPUs there are. */
 int gpu_initialise(void);
@@ -27,7 +29,8 @@ struct gpu_under_test {
 	CUdevice device;
 	CUcontext context;
 	CUmodule module;
-	CUfunction where;         /* writes each block's SM id, and is busy for a while */
+	CUfunction where; /* writes each block's SM id, and is busy for a while */
+	CUfunction nothing;
 	CUdeviceptr output;
 	const struct topology *topology;
 	unsigned int sm_count;
@@ -44,12 +47,14 @@ struct tpcset gpu_where(const struct gpu_under_test *gpu, CUstream stream);
 /* The same launch on the null stream, waited for and not looked at. */
 void gpu_run(const struct gpu_under_test *gpu);
 
-/* A launch of one block of one thread that does nothing worth mentioning; not waited for. */
+/* A launch of one block of a kernel that does nothing; not waited for. */
 void gpu_launch_empty(const struct gpu_under_test *gpu);
 
 /* Which SM each block of a launch of `blocks` with these clusters (0: none) ran on. */
 void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, unsigned int blocks,
                         uint32_t *sms);
+
+/* Just launches; the answer is the driver's. */
 CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int blocks);
 
 /* The same from several threads at once, each with an output of its own and the context current; without the
@@ -62,6 +67,7 @@ void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *se
 
 struct tpcset gpu_all(const struct gpu_under_test *gpu);
 struct tpcset gpu_range(unsigned int first, unsigned int last);
+struct tpcset gpu_singletons(const struct gpu_under_test *gpu); /* each alone in its virtual GPC */
 
 void gpu_assert_equal(const struct tpcset *actual, const struct tpcset *expected);
 
