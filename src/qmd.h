@@ -9,8 +9,13 @@
 
 #include <stdint.h>
 
-/* Room for the widest mask, in 32-bit words: as many as topology_disable_mask writes. */
-#define QMD_MASK_WORDS 8
+/* No version that we know has a wider mask. */
+#define QMD_MASK_BITS 128
+
+/* A disable mask: TPC bit n is bit n % 64 of words[n / 64]. */
+struct qmd_mask {
+	uint64_t words[QMD_MASK_BITS / 64];
+};
 
 /* The descriptor versions of one generation of GPUs. */
 struct qmd_family;
@@ -31,7 +36,6 @@ unsigned int qmd_mask_bits(const struct qmd_family *family);
  * a green context or a cluster launch comes with a mask of its own. Bits of absent TPCs must be set in
  * `disable`. Never leaves a descriptor with nothing enabled: such a kernel would hang (FACTS 6).
  * `qmd` is 4-byte aligned. */
-enum qmd_outcome qmd_disable(const struct qmd_family *family, void *qmd,
-                             const uint32_t disable[QMD_MASK_WORDS]);
+enum qmd_outcome qmd_disable(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable);
 
 #endif

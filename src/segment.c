@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,8 +48,7 @@ struct segment_memory {
 	uint32_t version;
 	uint32_t size;
 	_Alignas(64) _Atomic uint64_t number;
-	_Alignas(64) _Atomic uint64_t launches;
-	_Atomic uint64_t restricted;
+	_Alignas(64) _Atomic uint64_t launches[2]; /* unrestricted, restricted */
 	_Atomic uint64_t reasons[14];
 	_Alignas(64) _Atomic uint64_t ring[RING][REVISION_WORDS];
 };
@@ -101,11 +99,6 @@ static bool load_revision(const struct segment_memory *memory, uint64_t number,
 	atomic_thread_fence(memory_order_acquire);
 	memcpy(revision, words, sizeof *revision);
 	return atomic_load_explicit(&memory->number, memory_order_relaxed) - number < RING - 1;
-}
-
-uint64_t segment_revision_number(const struct segment *segment)
-{
-	return atomic_load_explicit(&segment->memory->number, memory_order_acquire);
 }
 
 bool segment_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number)
@@ -163,38 +156,37 @@ static int make_file(struct error *error)
 	return file;
 }
 
-static struct segment_memory *map_file(int file)
-{
-	void *memory =
-		mmap(NULL, sizeof(struct segment_memory), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+static const struct segment closed = {.memory = NULL, .file = -1};
 
-	return memory == MAP_FAILED ? NULL : memory;
+/* Maps the file, which is of the right size, and takes it over; `closed`, with errno, where that fails. */
+static struct segment map_file(int file)
+{
+	struct segment_memory *memory =
+		mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	if (memory == MAP_FAILED) {
+		close(file);
+		return closed;
+	}
+	return (struct segment){
+		.memory = memory, .file = file, .number = &memory->number, .launches = memory->launches};
 }
 
 int segment_create(struct segment *segment, const struct segment_revision *revision, struct error *error)
 {
-	*segment = (struct segment){.memory = NULL, .file = make_file(error)};
-	if (segment->file < 0)
-		return -1;
-	segment->memory = map_file(segment->file);
-	if (!segment->memory) {
+	int file = make_file(error);
+
+	*segment = file >= 0 ? map_file(file) : closed;
+	if (file >= 0 && !segment->memory)
 		error_set_errno(error, "the segment: cannot be mapped");
-		segment_close(segment);
+	if (!segment->memory)
 		return -1;
-	}
 	segment->memory->version = VERSION;
 	segment->memory->size = sizeof *segment->memory;
 	store_revision(segment->memory, 1, revision);
 	atomic_store_explicit(&segment->memory->number, 1, memory_order_release);
 	atomic_store_explicit(&segment->memory->magic, MAGIC, memory_order_release);
 	return 0;
-}
-
-void segment_count_launch(const struct segment *segment, bool restricted)
-{
-	atomic_fetch_add_explicit(&segment->memory->launches, 1, memory_order_relaxed);
-	if (restricted)
-		atomic_fetch_add_explicit(&segment->memory->restricted, 1, memory_order_relaxed);
 }
 
 void segment_count_reason(const struct segment *segment, enum segment_reason reason)
@@ -219,9 +211,14 @@ static enum segment_state map_segment(struct segment *segment, int file, struct 
 {
 	enum segment_state state = SEGMENT_FAILED;
 
-	*segment = (struct segment){.memory = is_segment(file) ? map_file(file) : NULL, .file = file};
-	if (!segment->memory)
+	if (!is_segment(file)) {
 		error_set(error, "its segment is not one that this version knows");
+		close(file);
+		return SEGMENT_FAILED;
+	}
+	*segment = map_file(file);
+	if (!segment->memory)
+		error_set_errno(error, "its segment cannot be mapped");
 	else if (atomic_load_explicit(&segment->memory->magic, memory_order_acquire) != MAGIC ||
 	         segment->memory->version != VERSION || segment->memory->size != sizeof *segment->memory)
 		error_set(error, "its segment has another version: use the nvtaskset that started it");
@@ -300,7 +297,7 @@ enum segment_state segment_open(struct segment *segment, pid_t pid, struct error
 	char path[64];
 	enum segment_state state;
 
-	*segment = (struct segment){.memory = NULL, .file = -1};
+	*segment = closed;
 	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
 	DIR *descriptors = opendir(path);
 
@@ -331,7 +328,7 @@ void segment_close(struct segment *segment)
 		munmap(segment->memory, sizeof *segment->memory);
 	if (segment->file >= 0)
 		close(segment->file);
-	*segment = (struct segment){.memory = NULL, .file = -1};
+	*segment = closed;
 }
 
 /* --- the editor's side: changing ------------------------------------------------------------------ */
@@ -398,8 +395,8 @@ void segment_read_counters(const struct segment *segment, struct segment_counter
 {
 	const struct segment_memory *memory = segment->memory;
 
-	counters->launches = atomic_load_explicit(&memory->launches, memory_order_relaxed);
-	counters->restricted = atomic_load_explicit(&memory->restricted, memory_order_relaxed);
+	counters->restricted = atomic_load_explicit(&memory->launches[true], memory_order_relaxed);
+	counters->unrestricted = atomic_load_explicit(&memory->launches[false], memory_order_relaxed);
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++)
 		counters->reasons[reason] =
 			atomic_load_explicit(&memory->reasons[reason], memory_order_relaxed);

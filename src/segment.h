@@ -23,6 +23,7 @@
 #include "topology/topology.h"
 #include "tpcset.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -64,11 +65,14 @@ struct segment_memory; /* what is mapped; its layout is segment.c's, and documen
 struct segment {
 	struct segment_memory *memory; /* NULL where there is none */
 	int file;                      /* -1 likewise */
+	/* Into the memory, for what every launch does. */
+	_Atomic uint64_t *number;      /* of the revision in force */
+	_Atomic uint64_t *launches;    /* unrestricted, restricted */
 };
 
 struct segment_counters {
-	uint64_t launches;   /* kernels that passed the callback */
-	uint64_t restricted; /* of these, kernels whose descriptor we narrowed */
+	uint64_t restricted;   /* kernels whose descriptor we narrowed */
+	uint64_t unrestricted; /* kernels that ran with the descriptor as it came */
 	uint64_t reasons[SEGMENT_REASON_COUNT];
 };
 
@@ -79,15 +83,22 @@ struct segment_counters {
  * refuses. */
 int segment_create(struct segment *segment, const struct segment_revision *revision, struct error *error);
 
-/* The number of the revision in force: raised by every edit, never 0. One atomic load. */
-uint64_t segment_revision_number(const struct segment *segment);
+/* The number of the revision in force: raised by every edit, never 0. */
+static inline uint64_t segment_revision_number(const struct segment *segment)
+{
+	return atomic_load_explicit(segment->number, memory_order_acquire);
+}
 
 /* Copies the revision in force and says its number. Bounded work. False where editors overtook the copy
  * again and again, or where what stands there is not a revision: `revision` is then undefined. */
 bool segment_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number);
 
 /* Counters: relaxed atomic additions, from any thread. */
-void segment_count_launch(const struct segment *segment, bool restricted);
+static inline void segment_count_launch(const struct segment *segment, bool restricted)
+{
+	atomic_fetch_add_explicit(&segment->launches[restricted], 1, memory_order_relaxed);
+}
+
 void segment_count_reason(const struct segment *segment, enum segment_reason reason);
 
 /* --- the editor's side -------------------------------------------------------------------------- */

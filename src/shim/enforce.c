@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static struct segment segment = {.memory = NULL, .file = -1};
+static struct segment segment;
 
 void enforce_use(const struct segment *wanted)
 {
@@ -16,22 +16,24 @@ void enforce_use(const struct segment *wanted)
 
 /* --- the masks of a GPU -------------------------------------------------------------------------- */
 
-_Static_assert(sizeof(struct mask) == GPU_MASK_WORDS * sizeof(uint64_t), "copied by words");
-_Static_assert(QMD_MASK_WORDS * 32 == TOPOLOGY_MASK_BITS, "topology_disable_mask fills struct mask");
+_Static_assert(GPU_MASK_WORDS == 4 && sizeof(struct mask) == 4 * sizeof(uint64_t), "copied by words");
 
-/* Copies the mask in force; it is MASK_NONE where compilers came round the ring meanwhile. */
-static void load_mask(const struct gpu *gpu, struct mask *mask)
+/* Copies the mask in force; it is MASK_NONE, and of no revision, where another came meanwhile. */
+static inline void load_mask(const struct gpu *gpu, struct mask *mask)
 {
 	uint64_t current = atomic_load_explicit(&gpu->current, memory_order_acquire);
-	uint64_t words[GPU_MASK_WORDS];
+	const _Atomic uint64_t *place = gpu->masks[current % GPU_MASKS];
+	uint64_t words[GPU_MASK_WORDS] = {
+		atomic_load_explicit(&place[0], memory_order_relaxed),
+		atomic_load_explicit(&place[1], memory_order_relaxed),
+		atomic_load_explicit(&place[2], memory_order_relaxed),
+		atomic_load_explicit(&place[3], memory_order_relaxed),
+	};
 
-	for (unsigned int word = 0; word < GPU_MASK_WORDS; word++)
-		words[word] = atomic_load_explicit(&gpu->masks[current % GPU_MASKS][word],
-		                                   memory_order_relaxed);
 	atomic_thread_fence(memory_order_acquire);
 	memcpy(mask, words, sizeof *mask);
-	if (atomic_load_explicit(&gpu->current, memory_order_relaxed) - current >= GPU_MASKS - 1)
-		memset(mask, 0, sizeof *mask);
+	if (__builtin_expect(atomic_load_explicit(&gpu->current, memory_order_relaxed) != current, 0))
+		*mask = (struct mask){.state = MASK_NONE};
 }
 
 /* Puts a newer mask in force. Where another thread is doing the same, it may have its way: this launch has
@@ -87,7 +89,7 @@ static void compile(const struct gpu *gpu, const struct tpcset *set, const struc
 		mask->state = MASK_WHOLE_GPU;
 	} else {
 		mask->state = MASK_RESTRICTED;
-		topology_disable_mask(gpu->topology, &usable, mask->disable);
+		topology_disable_mask(gpu->topology, &usable, mask->disable.words, QMD_MASK_BITS);
 	}
 }
 
@@ -103,7 +105,7 @@ static void compile_unknown(const struct segment_revision *revision, struct mask
 
 /* Turns the mask in force into the one that the segment asks for now. Where the segment cannot be read, the
  * one in force stays. */
-static void refresh(struct gpu *gpu, struct mask *mask)
+static __attribute__((noinline)) void refresh(struct gpu *gpu, struct mask *mask)
 {
 	struct segment_revision revision;
 	struct mask before = *mask;
@@ -131,15 +133,12 @@ static void refresh(struct gpu *gpu, struct mask *mask)
 
 /* --- the launch path ------------------------------------------------------------------------------ */
 
-static struct gpu *gpu_of(CUcontext context)
+static __attribute__((noinline)) struct gpu *ask_for_gpu(CUcontext context)
 {
-	struct gpu *gpu = contexts_find(context);
+	struct gpu *gpu = gpus_of_context(context);
 
-	if (__builtin_expect(!gpu, 0)) {
-		gpu = gpus_of_context(context);
-		if (gpu)
-			contexts_remember(context, gpu);
-	}
+	if (gpu)
+		contexts_remember(context, gpu);
 	return gpu;
 }
 
@@ -152,7 +151,7 @@ static void warn_once(enum segment_reason reason)
 }
 
 /* Counts a launch that runs outside its partition, and says so the first time. */
-static void count_escape(enum segment_reason reason)
+static __attribute__((noinline)) void count_escape(enum segment_reason reason)
 {
 	segment_count_reason(&segment, reason);
 	warn_once(reason);
@@ -161,7 +160,7 @@ static void count_escape(enum segment_reason reason)
 
 static void narrow(const struct gpu *gpu, const struct mask *mask, void *qmd)
 {
-	switch (qmd_disable(gpu->family, qmd, mask->disable)) {
+	switch (qmd_disable(gpu->family, qmd, &mask->disable)) {
 	case QMD_UNKNOWN_VERSION:
 		count_escape(SEGMENT_UNKNOWN_QMD);
 		break;
@@ -177,9 +176,11 @@ static void narrow(const struct gpu *gpu, const struct mask *mask, void *qmd)
 
 void enforce_launch(CUcontext context, void *qmd)
 {
-	struct gpu *gpu = gpu_of(context);
+	struct gpu *gpu = contexts_find(context);
 	struct mask mask;
 
+	if (__builtin_expect(!gpu, 0))
+		gpu = ask_for_gpu(context);
 	if (__builtin_expect(!gpu, 0)) {
 		count_escape(SEGMENT_NO_TOPOLOGY);
 		return;

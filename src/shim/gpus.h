@@ -24,7 +24,7 @@ struct mask {
 	uint64_t number; /* of the segment's revision that it was compiled from */
 	uint32_t state;  /* enum mask_state */
 	uint32_t reason; /* enum segment_reason, with MASK_LET_THROUGH */
-	uint32_t disable[QMD_MASK_WORDS];
+	struct qmd_mask disable;
 };
 
 #define GPU_MASK_WORDS (sizeof(struct mask) / sizeof(uint64_t))

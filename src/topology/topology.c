@@ -20,15 +20,15 @@ unsigned int topology_mask_bit(const struct topology *gpu, unsigned int tpc, uns
 	return bit;
 }
 
-void topology_disable_mask(const struct topology *gpu, const struct tpcset *set,
-                           uint32_t words[TOPOLOGY_MASK_BITS / 32])
+void topology_disable_mask(const struct topology *gpu, const struct tpcset *set, uint64_t *words,
+                           unsigned int bits)
 {
-	memset(words, 0xff, TOPOLOGY_MASK_BITS / 8);
+	memset(words, 0xff, bits / 8);
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
 		unsigned int bit = gpu->tpcs[tpc].mask_bit;
 
-		if (tpcset_has(set, tpc))
-			words[bit / 32] &= ~(UINT32_C(1) << (bit % 32));
+		if (bit < bits && tpcset_has(set, tpc))
+			words[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
 	}
 }
 

@@ -69,10 +69,10 @@ struct tpcset topology_all(const struct topology *gpu);
 struct tpcset topology_gpc(const struct topology *gpu, unsigned int gpc);
 struct tpcset topology_virtual_gpc(const struct topology *gpu, unsigned int virtual_gpc);
 
-/* The words of a launch descriptor's disable mask that leave just `set` enabled: a set bit disables.
- * Bits that stand for no present TPC are set too. `words` holds TOPOLOGY_MASK_BITS bits. */
-void topology_disable_mask(const struct topology *gpu, const struct tpcset *set,
-                           uint32_t words[TOPOLOGY_MASK_BITS / 32]);
+/* The disable mask that leaves just `set` enabled: a set bit disables, and bits that stand for no present TPC are
+ * set too. TPC bit n is bit n % 64 of words[n / 64]; bits from `bits` on (a multiple of 64) are left out. */
+void topology_disable_mask(const struct topology *gpu, const struct tpcset *set, uint64_t *words,
+                           unsigned int bits);
 
 const struct topology *topology_find(const struct topology_list *list, struct pci_address pci);
 bool pci_address_equal(struct pci_address a, struct pci_address b);

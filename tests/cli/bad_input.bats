@@ -28,7 +28,7 @@ load helpers
 
 @test "garbage lists" {
 	refuses "3-1: the range runs backwards" nv -t 3-1 true
-	refuses "',2': a number was expected" nv -t 1,,2 true || refuses "'': a number was expected" nv -t 1,,2 true
+	refuses "',2': a number was expected" nv -t 1,,2 true
 	refuses "'x': a number was expected" nv -t x true
 	refuses "'1-': the range has no end" nv -t 1- true
 	refuses "'1-4:0': the stride must be 1 or more" nv -t 1-4:0 true
@@ -94,7 +94,7 @@ load helpers
 }
 
 @test "a process that was started without us" {
-	LD_LIBRARY_PATH=$BUILD/sim "$BUILD/demo/where" 60 >"$WORK/output" 3>&- &
+	LD_LIBRARY_PATH=$BUILD/sim where 60 >"$WORK/output" 3>&- &
 	PROGRAM=$!
 	while [ ! -s "$WORK/output" ]; do sleep 0.05; done
 	refuses "pid $PROGRAM: was started without nvtaskset" nvtaskset -tp 0 $PROGRAM
@@ -111,18 +111,9 @@ load helpers
 
 @test "a bad set changes nothing in a running process" {
 	start_program -t 0-7
-	refuses_after_line "TPC 66: this GPU has TPCs 0-65" nvtaskset -tp 8,66 "$PROGRAM"
+	refuses "TPC 66: this GPU has TPCs 0-65" nvtaskset -tp 8,66 "$PROGRAM"
 	run nvtaskset -tp "$PROGRAM"
 	[ "$output" = "pid $PROGRAM's current TPC list: 0-7" ]
-}
-
-# As refuses, for a command that has printed the current state by then.
-refuses_after_line() {
-	local reason=$1
-	shift
-	run "$@"
-	[ "$status" -eq 1 ]
-	[ "${lines[1]}" = "nvtaskset: $reason" ] || [ "${lines[0]}" = "nvtaskset: $reason" ]
 }
 
 @test "a machine without GPU, and a topology that cannot be read" {

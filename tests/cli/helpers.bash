@@ -3,7 +3,7 @@
 setup() {
 	BUILD=${BUILD:-$BATS_TEST_DIRNAME/../../build}
 	ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
-	PATH=$BUILD:$BATS_TEST_DIRNAME:$PATH
+	PATH=$BUILD:$BUILD/demo:$PATH
 	WORK=$(mktemp -d)
 	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200.txt
 	export NVTASKSET_DRIVER=$BUILD/sim/libcuda.so.1
@@ -24,7 +24,8 @@ nv() {
 
 # Starts a CUDA program inside a partition and waits until it has launched; PROGRAM is its pid.
 start_program() {
-	nv "$@" "$BUILD/demo/where" 60 >"$WORK/output" 3>&- &
+	# Not by nv: the process in the background would be a shell around it.
+	nvtaskset --mps off "$@" "$BUILD/demo/where" 60 >"$WORK/output" 3>&- &
 	PROGRAM=$!
 	for _ in $(seq 200); do
 		[ -s "$WORK/output" ] && return

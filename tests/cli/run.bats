@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # nvtaskset SET COMMAND
 
+bats_require_minimum_version 1.5.0
 load helpers
 
 @test "a program runs on the TPCs of a mask" {
@@ -41,21 +42,19 @@ load helpers
 }
 
 @test "a command that is not there: 127; one that cannot be run: 126" {
-	run nv -t 0 /nonexistent/program
-	[ "$status" -eq 127 ]
+	run -127 nv -t 0 /nonexistent/program
 	[ "$output" = "nvtaskset: /nonexistent/program: No such file or directory" ]
-	run nv -t 0 /etc/passwd
-	[ "$status" -eq 126 ]
+	run -126 nv -t 0 /etc/passwd
 }
 
 @test "children get the partition of their parent" {
 	run nv -t 3-5 sh -c "where 1"
-	[ "$status" -eq 0 ] || PATH=$BUILD/demo:$PATH run nv -t 3-5 sh -c "where 1"
+	[ "$status" -eq 0 ]
 	[[ "$output" == *"on TPCs 3-5 ("* ]]
 }
 
 @test "nvtaskset under nvtaskset: the inner partition holds" {
-	PATH=$BUILD/demo:$PATH run nv -t 3-5 nvtaskset --mps off -t 7 where 1
+	run nv -t 3-5 nvtaskset --mps off -t 7 where 1
 	[[ "$output" == *"on TPCs 7 ("* ]]
 	[[ "$output" != *"3-5"* ]]
 }
@@ -64,7 +63,7 @@ load helpers
 	mkdir "$WORK/driver"
 	cp "$BUILD/sim/libcuda.so.1" "$WORK/driver/"
 	unset NVTASKSET_DRIVER
-	LD_LIBRARY_PATH=/nonexistent:$WORK/driver PATH=$BUILD/demo:$PATH run nv -v -t 7 where 1
+	LD_LIBRARY_PATH=/nonexistent:$WORK/driver run nv -v -t 7 where 1
 	[[ "$output" == *"driver: $WORK/driver/libcuda.so.1"* ]]
 	[[ "$output" == *"on TPCs 7 ("* ]]
 }

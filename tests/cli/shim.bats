@@ -42,10 +42,11 @@ where_unrestricted() { # the reason, and NAME=VALUE… for the program's environ
 }
 
 @test "no topology inside the program" {
-	run nv -t 0-3 env SIM_TOPOLOGY="$NVTASKSET_TOPOLOGY" NVTASKSET_TOPOLOGY=/nonexistent "$BUILD/demo/where" 1
+	run nv -t 0-3 env SIM_TOPOLOGY="$NVTASKSET_TOPOLOGY" NVTASKSET_TOPOLOGY=/nonexistent "$BUILD/bench/launches" 3
 	[ "$status" -eq 0 ]
-	[[ "${lines[0]}" == "nvtaskset: NVTASKSET_TOPOLOGY=/nonexistent: No such file or directory; "* ]] ||
-		[[ "$output" == *"/nonexistent"* ]]
+	[ "${lines[0]}" = "nvtaskset: NVTASKSET_TOPOLOGY=/nonexistent: No such file or directory; this program runs unrestricted" ]
+	[ "${lines[1]}" = "nvtaskset: the GPU's topology is unknown; launches run unrestricted" ]
+	[ "${#lines[@]}" -eq 2 ]
 }
 
 @test "a partition without a TPC of this GPU is ignored" {

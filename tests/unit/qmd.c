@@ -48,10 +48,11 @@ static void set_mask(union descriptor *descriptor, const struct generation *gene
 		descriptor->words[generation->valid_byte / 4] |= UINT32_C(1) << 31;
 }
 
-static void fill(uint32_t disable[QMD_MASK_WORDS], uint32_t word)
+static struct qmd_mask all_words(uint32_t word)
 {
-	for (unsigned int i = 0; i < QMD_MASK_WORDS; i++)
-		disable[i] = word;
+	uint64_t both = (uint64_t)word << 32 | word;
+
+	return (struct qmd_mask){{both, both}};
 }
 
 static void test_mask_lands_where_the_version_has_it(void **state)
@@ -61,12 +62,11 @@ static void test_mask_lands_where_the_version_has_it(void **state)
 		const struct generation *generation = &generations[g];
 		const struct qmd_family *family = qmd_family_for(generation->major, generation->minor);
 		union descriptor descriptor = make(generation), expected = descriptor;
-		uint32_t disable[QMD_MASK_WORDS];
 
-		fill(disable, 0xfffffff0);
+		struct qmd_mask disable = all_words(0xfffffff0);
 		assert_non_null(family);
 		assert_int_equal(qmd_mask_bits(family), generation->mask_words * 32);
-		assert_int_equal(qmd_disable(family, &descriptor, disable), QMD_NARROWED);
+		assert_int_equal(qmd_disable(family, &descriptor, &disable), QMD_NARROWED);
 		set_mask(&expected, generation, 0xfffffff0);
 		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
 	}
@@ -78,12 +78,11 @@ static void test_drivers_mask_is_kept(void **state)
 	for (size_t g = 0; g < COUNT(generations); g++) {
 		const struct generation *generation = &generations[g];
 		union descriptor descriptor = make(generation), expected = descriptor;
-		uint32_t disable[QMD_MASK_WORDS];
 
 		set_mask(&descriptor, generation, 0x0000ff00);
-		fill(disable, 0x000000f0);
+		struct qmd_mask disable = all_words(0x000000f0);
 		assert_int_equal(qmd_disable(qmd_family_for(generation->major, generation->minor), &descriptor,
-		                             disable),
+		                             &disable),
 		                 QMD_NARROWED);
 		set_mask(&expected, generation, 0x0000fff0);
 		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
@@ -96,14 +95,13 @@ static void test_mask_without_valid_bit_does_not_count(void **state)
 	for (size_t g = 0; g < COUNT(generations); g++) {
 		const struct generation *generation = &generations[g];
 		union descriptor descriptor = make(generation), expected = descriptor;
-		uint32_t disable[QMD_MASK_WORDS];
 
 		if (generation->valid_byte == 0xffff)
 			continue;
 		descriptor.words[generation->mask_byte / 4] = 0xdeadbeef;
-		fill(disable, 0x000000f0);
+		struct qmd_mask disable = all_words(0x000000f0);
 		assert_int_equal(qmd_disable(qmd_family_for(generation->major, generation->minor), &descriptor,
-		                             disable),
+		                             &disable),
 		                 QMD_NARROWED);
 		set_mask(&expected, generation, 0x000000f0);
 		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
@@ -117,12 +115,11 @@ static void test_nothing_in_common(void **state)
 	for (size_t g = 0; g < COUNT(generations); g++) {
 		const struct generation *generation = &generations[g];
 		union descriptor descriptor = make(generation), expected = descriptor;
-		uint32_t disable[QMD_MASK_WORDS];
 
 		set_mask(&descriptor, generation, 0xffff0000);
-		fill(disable, 0x0000ffff);
+		struct qmd_mask disable = all_words(0x0000ffff);
 		assert_int_equal(qmd_disable(qmd_family_for(generation->major, generation->minor), &descriptor,
-		                             disable),
+		                             &disable),
 		                 QMD_OVERRULED);
 		set_mask(&expected, generation, 0x0000ffff);
 		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
@@ -140,14 +137,13 @@ static void test_unknown_versions_are_not_touched(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(unknown); i++) {
 		union descriptor descriptor, before;
-		uint32_t disable[QMD_MASK_WORDS];
 
 		memset(&descriptor, 0, sizeof descriptor);
 		descriptor.bytes[unknown[i].byte] = (uint8_t)unknown[i].version;
 		before = descriptor;
-		fill(disable, UINT32_MAX - 1);
+		struct qmd_mask disable = all_words(UINT32_MAX - 1);
 		assert_int_equal(
-			qmd_disable(qmd_family_for(unknown[i].major, unknown[i].minor), &descriptor, disable),
+			qmd_disable(qmd_family_for(unknown[i].major, unknown[i].minor), &descriptor, &disable),
 			QMD_UNKNOWN_VERSION);
 		assert_memory_equal(&descriptor, &before, sizeof descriptor);
 	}

@@ -67,22 +67,12 @@ static void show(const struct options *options, pid_t pid, const struct gpu_choi
 
 /* --- changing ----------------------------------------------------------------------------------------- */
 
-/* All SETs are read before the first is written: a mistake in one changes nothing. */
-static int change(struct segment *segment, const struct options *options, const struct gpu_choices *chosen,
-                  struct error *error)
+static int change(struct segment *segment, const struct segment_revision *wanted, struct error *error)
 {
-	struct segment_partition partitions[TOPOLOGY_GPUS_MAX];
 	int result = 0;
 
-	memset(partitions, 0, sizeof partitions);
-	for (unsigned int i = 0; result == 0 && i < chosen->count; i++) {
-		const char *text = chosen->choices[i].set ? chosen->choices[i].set : options->set;
-
-		partitions[i].pci = chosen->choices[i].gpu->pci;
-		result = set_parse(&partitions[i].set, text, options->notation, chosen->choices[i].gpu, error);
-	}
-	for (unsigned int i = 0; result == 0 && i < chosen->count; i++)
-		result = segment_edit(segment, &partitions[i], error);
+	for (uint32_t i = 0; result == 0 && i < wanted->count; i++)
+		result = segment_edit(segment, &wanted->partitions[i], error);
 	return result;
 }
 
@@ -97,15 +87,18 @@ static int read_revision(const struct segment *segment, struct segment_revision 
 static int work(struct segment *segment, const struct options *options, pid_t pid, struct error *error)
 {
 	static struct topology_list list;
-	struct segment_revision revision;
+	struct segment_revision revision, wanted;
 	struct gpu_choices chosen;
+	bool changes = options->action == ACTION_CHANGE;
 
 	if (topology_load(&list, error) < 0 || read_revision(segment, &revision, error) < 0 ||
-	    choose_gpus(&chosen, options, &list, &revision, error) < 0)
+	    choose_gpus(&chosen, options, &list, &revision, error) < 0 ||
+	    /* All SETs before the first is written: a mistake in one changes nothing. */
+	    (changes && set_parse_all(&wanted, options, &chosen, error) < 0))
 		return -1;
 	show(options, pid, &chosen, &revision, "current");
-	if (options->action == ACTION_CHANGE) {
-		if (change(segment, options, &chosen, error) < 0 || read_revision(segment, &revision, error) < 0)
+	if (changes) {
+		if (change(segment, &wanted, error) < 0 || read_revision(segment, &revision, error) < 0)
 			return -1;
 		show(options, pid, &chosen, &revision, "new");
 	}

@@ -8,26 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-/* Turns the command line's GPUs and SETs into a partition. */
-static int make_revision(struct segment_revision *revision, const struct options *options,
-                         const struct topology_list *list, struct error *error)
-{
-	struct gpu_choices chosen;
-	int result = gpus_choose(&chosen, list, options->gpus, options->gpu_count, error);
-
-	memset(revision, 0, sizeof *revision);
-	for (unsigned int i = 0; result == 0 && i < chosen.count; i++) {
-		const char *text = chosen.choices[i].set ? chosen.choices[i].set : options->set;
-		struct segment_partition *partition = &revision->partitions[revision->count++];
-
-		partition->pci = chosen.choices[i].gpu->pci;
-		result = set_parse(&partition->set, text, options->notation, chosen.choices[i].gpu, error);
-	}
-	return result;
-}
 
 static void tell_partition(const struct segment_revision *revision, const struct topology_list *list)
 {
@@ -70,10 +51,13 @@ static int prepare(const struct options *options, struct error *error)
 	/* Large, and this is a process of its own. */
 	static struct topology_list list;
 	struct segment_revision revision;
+	struct gpu_choices chosen;
 	struct mps_status status = {.running = false};
 	char driver[PATH_MAX], directory[PATH_MAX];
 
-	if (topology_load(&list, error) < 0 || make_revision(&revision, options, &list, error) < 0 ||
+	if (topology_load(&list, error) < 0 ||
+	    gpus_choose(&chosen, &list, options->gpus, options->gpu_count, error) < 0 ||
+	    set_parse_all(&revision, options, &chosen, error) < 0 ||
 	    driver_clean_environment(error) < 0 || driver_find(driver, error) < 0 ||
 	    driver_library_directory(driver, directory, error) < 0 ||
 	    mps_prepare(&options->mps, &status, error) < 0 ||

@@ -60,6 +60,22 @@ int set_parse(struct tpcset *set, const char *text, enum notation notation, cons
 	return result;
 }
 
+int set_parse_all(struct segment_revision *revision, const struct options *options,
+                  const struct gpu_choices *chosen, struct error *error)
+{
+	int result = 0;
+
+	memset(revision, 0, sizeof *revision);
+	for (unsigned int i = 0; result == 0 && i < chosen->count; i++) {
+		const char *text = chosen->choices[i].set ? chosen->choices[i].set : options->set;
+		struct segment_partition *partition = &revision->partitions[revision->count++];
+
+		partition->pci = chosen->choices[i].gpu->pci;
+		result = set_parse(&partition->set, text, options->notation, chosen->choices[i].gpu, error);
+	}
+	return result;
+}
+
 const char *set_noun(enum notation notation)
 {
 	return notation == NOTATION_MASK ? "TPC mask" : "TPC list";

@@ -32,7 +32,7 @@ struct gpu_under_test {
 	CUfunction where; /* writes each block's SM id, and is busy for a while */
 	CUfunction nothing;
 	CUdeviceptr output;
-	const struct topology *topology;
+	const struct topology *topology; /* NULL where unknown; what speaks of TPCs needs it */
 	unsigned int sm_count;
 };
 
