@@ -86,15 +86,13 @@ $(BUILD)/demo/%: $(BUILD)/demo/%.o $(gpu_support) $(library)
 	$(link_gpu_program)
 
 # Each test program of tests/gpu runs on the simulated GPUs of these files (share/topologies), inside nvtaskset
-# with a partition of the whole GPU, which it then changes itself. What follows --bare runs without nvtaskset.
-sim_gpus       = h200 ada blackwell hopper-synthetic
-sim_gpu_pairs  = h200-x2
-pair_tests     = two_gpus
-bare_tests     = driver_behaviour hangs
-sim_runs = $(foreach test,$(notdir $(gpu_tests)),$(addprefix $(BUILD)/tests/gpu/$(test)@,\
-	$(if $(filter $(test),$(pair_tests)),$(sim_gpu_pairs),$(sim_gpus))))
-
-test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)"
+# with a partition of the whole GPU, which it then changes itself; the bare ones without nvtaskset.
+sim_gpus           = h200 ada blackwell hopper-synthetic
+sim_gpus_two_gpus  = h200-x2
+sim_gpus_hangs     = h200 blackwell hopper-synthetic
+bare_tests         = driver_behaviour hangs
+sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
+	$(addprefix $(BUILD)/tests/gpu/$(test)@,$(or $(sim_gpus_$(test)),$(sim_gpus))))
 
 check: deps-check $(command) $(shim) $(sim) $(unit_tests) $(gpu_tests) $(bench_programs) $(BUILD)/demo/where
 	$(Q)$(test_environment) prove --timer --exec tests/run $(PROVE_FLAGS) \
@@ -102,6 +100,10 @@ check: deps-check $(command) $(shim) $(sim) $(unit_tests) $(gpu_tests) $(bench_p
 
 check-gpu: deps-check $(command) $(shim) $(gpu_tests)
 	$(Q)$(test_environment) prove --timer --exec tests/run $(PROVE_FLAGS) $(gpu_tests)
+
+# Every place at which a reader or an editor of the segment can be interrupted.
+check-steps: $(BUILD)/tests/unit/segment_steps
+	SEGMENT_STRIDE=1 $<
 
 # The same tests in a program that watches itself.
 check-asan:
@@ -173,6 +175,6 @@ help:
 	@echo 'make install         DESTDIR= PREFIX=/usr/local; also: uninstall'
 	@echo 'V=1 shows commands; CC, CFLAGS, LDFLAGS, BUILD as usual'
 
-.PHONY: all clean check check-gpu check-asan check-tsan check-sanitizers lint fuzz bench demo deps deps-check \
+.PHONY: all clean check check-gpu check-steps check-asan check-tsan check-sanitizers lint fuzz bench demo deps deps-check \
 	install uninstall help
 .SECONDARY:
