@@ -37,6 +37,13 @@ void gpu_check_result(CUresult result, const char *call, const char *file, int l
 	}
 }
 
+void gpu_skip(const char *reason)
+{
+	print_message("# skipped: %s\n", reason);
+	skip();
+	abort(); /* skip() does not return, but does not say so */
+}
+
 void gpu_load_driver(void)
 {
 	static const struct {
@@ -87,27 +94,42 @@ static const struct topology *find_topology(CUdevice device)
 	return topology_find(&list, pci);
 }
 
-void gpu_open(struct gpu_under_test *gpu, int number)
+void gpu_open_current(struct gpu_under_test *gpu, int number)
 {
 	int sms;
 
 	gpu_check(cuDeviceGet(&gpu->device, number));
+	gpu_check(cuCtxGetCurrent(&gpu->context));
 	gpu->topology = find_topology(gpu->device);
 	gpu_check(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu->device));
 	gpu->sm_count = (unsigned int)sms;
 	if (gpu->topology)
 		assert_int_equal(gpu->sm_count, gpu->topology->tpc_count * gpu->topology->sms_per_tpc);
-	gpu_check(cuCtxCreate_v2(&gpu->context, 0, gpu->device));
 	gpu_check(cuModuleLoadData(&gpu->module, kernels_ptx));
 	gpu_check(cuModuleGetFunction(&gpu->where, gpu->module, "where"));
 	gpu_check(cuModuleGetFunction(&gpu->nothing, gpu->module, "nothing"));
 	gpu->output = gpu_new_output(gpu);
 }
 
-void gpu_close(struct gpu_under_test *gpu)
+void gpu_close_current(struct gpu_under_test *gpu)
 {
 	gpu_check(cuMemFree_v2(gpu->output));
 	gpu_check(cuModuleUnload(gpu->module));
+}
+
+void gpu_open(struct gpu_under_test *gpu, int number)
+{
+	CUcontext context;
+	CUdevice device;
+
+	gpu_check(cuDeviceGet(&device, number));
+	gpu_check(cuCtxCreate_v2(&context, 0, device));
+	gpu_open_current(gpu, number);
+}
+
+void gpu_close(struct gpu_under_test *gpu)
+{
+	gpu_close_current(gpu);
 	gpu_check(cuCtxDestroy_v2(gpu->context));
 }
 

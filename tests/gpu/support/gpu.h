@@ -40,6 +40,10 @@ struct gpu_under_test {
 void gpu_open(struct gpu_under_test *gpu, int number);
 void gpu_close(struct gpu_under_test *gpu);
 
+/* The same in the context that is current, on GPU `number`, which remains when this is closed. */
+void gpu_open_current(struct gpu_under_test *gpu, int number);
+void gpu_close_current(struct gpu_under_test *gpu);
+
 /* Launches enough blocks to reach every SM, waits, and says which TPCs they ran on. Fails where they ran on a
  * TPC, but not on all its SMs. */
 struct tpcset gpu_where(const struct gpu_under_test *gpu, CUstream stream);
@@ -73,5 +77,8 @@ void gpu_assert_equal(const struct tpcset *actual, const struct tpcset *expected
 
 #define gpu_check(call) gpu_check_result(call, #call, __FILE__, __LINE__)
 void gpu_check_result(CUresult result, const char *call, const char *file, int line);
+
+/* Ends the running test as skipped, and says why. Not from a test's setup, where cmocka takes it for a failure. */
+_Noreturn void gpu_skip(const char *reason);
 
 #endif

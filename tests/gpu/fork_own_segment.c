@@ -1,0 +1,185 @@
+/* A child of fork has a partition of its own, which starts as its parent's: changing one leaves the other. */
+#include "segment.h"
+#include "support/child.h"
+#include "support/gpu.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <unistd.h>
+
+/* CUDA does not survive a fork: until the last test, only children call cuInit. */
+static struct topology_list gpus;
+static struct gpu_under_test gpu;
+
+/* The partition of this process on every GPU; which of them is CUDA's first we can't tell yet. */
+static void set_partition(const struct tpcset *set)
+{
+	for (unsigned int i = 0; i < gpus.count; i++) {
+		gpu.topology = &gpus.gpus[i];
+		gpu_set_partition(&gpu, set);
+	}
+}
+
+static void check_partition(const struct tpcset *expected)
+{
+	struct segment_revision revision;
+	struct segment segment;
+	struct error error;
+	uint64_t number;
+
+	assert_int_equal(segment_open(&segment, getpid(), &error), SEGMENT_FOUND);
+	assert_true(segment_read(&segment, &revision, &number));
+	assert_int_equal(revision.count, gpus.count);
+	for (unsigned int i = 0; i < revision.count; i++)
+		gpu_assert_equal(&revision.partitions[i].set, expected);
+	segment_close(&segment);
+}
+
+/* Opens the GPU and launches. */
+static void check_launch(const struct tpcset *expected)
+{
+	gpu_initialise();
+	gpu_open(&gpu, 0);
+	struct tpcset ran = gpu_where(&gpu, NULL);
+
+	gpu_assert_equal(&ran, expected);
+	gpu_close(&gpu);
+}
+
+static void be_as_the_parent(void)
+{
+	struct tpcset parents = gpu_range(2, 3);
+
+	check_partition(&parents);
+	check_launch(&parents);
+}
+
+static void test_starts_as_the_parents(void **state)
+{
+	struct tpcset set = gpu_range(2, 3);
+
+	(void)state;
+	set_partition(&set);
+	struct child_end end = child_run(be_as_the_parent);
+
+	child_assert_passed(&end);
+}
+
+static void change_own(void)
+{
+	struct tpcset own = gpu_range(1, 1);
+
+	set_partition(&own);
+	check_launch(&own);
+}
+
+static void test_child_changes_its_own(void **state)
+{
+	struct tpcset set = gpu_range(4, 6);
+
+	(void)state;
+	set_partition(&set);
+	struct child_end end = child_run(change_own);
+
+	child_assert_passed(&end);
+	check_partition(&set);
+}
+
+/* Pipes. */
+static int child_is_ready[2];
+static int parent_has_changed[2];
+
+static void say(const int pipe[2])
+{
+	assert_int_equal(write(pipe[1], "", 1), 1);
+}
+
+static void hear(const int pipe[2])
+{
+	char byte;
+
+	assert_int_equal(read(pipe[0], &byte, 1), 1);
+}
+
+static void outlast_the_parents_change(void)
+{
+	struct tpcset before = gpu_range(2, 3);
+
+	say(child_is_ready);
+	hear(parent_has_changed);
+	check_partition(&before);
+	check_launch(&before);
+}
+
+static void test_parent_changes_its_own(void **state)
+{
+	struct tpcset before = gpu_range(2, 3), after = gpu_range(7, 7);
+
+	(void)state;
+	assert_int_equal(pipe(child_is_ready), 0);
+	assert_int_equal(pipe(parent_has_changed), 0);
+	set_partition(&before);
+	struct child child = child_start(outlast_the_parents_change);
+
+	hear(child_is_ready);
+	set_partition(&after);
+	say(parent_has_changed);
+	struct child_end end = child_wait(&child);
+
+	child_assert_passed(&end);
+	check_partition(&after);
+}
+
+static void change_own_in_a_grandchild(void)
+{
+	struct tpcset before = gpu_range(2, 3);
+	struct child_end end = child_run(change_own);
+
+	child_assert_passed(&end);
+	check_partition(&before);
+}
+
+static void test_grandchild_has_its_own(void **state)
+{
+	struct tpcset set = gpu_range(2, 3);
+
+	(void)state;
+	set_partition(&set);
+	struct child_end end = child_run(change_own_in_a_grandchild);
+
+	child_assert_passed(&end);
+	check_partition(&set);
+}
+
+static void test_parent_goes_on(void **state)
+{
+	struct tpcset set = gpu_range(0, 4);
+
+	(void)state;
+	set_partition(&set);
+	check_launch(&set);
+}
+
+/* The library is loaded, and so the segment there, before the first fork. */
+static int set_up(void **state)
+{
+	struct error error;
+
+	(void)state;
+	gpu_load_driver();
+	if (topology_load(&gpus, &error) < 0)
+		fail_msg("%s", error.reason);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_starts_as_the_parents),  cmocka_unit_test(test_child_changes_its_own),
+		cmocka_unit_test(test_parent_changes_its_own), cmocka_unit_test(test_grandchild_has_its_own),
+		cmocka_unit_test(test_parent_goes_on),
+	};
+
+	return cmocka_run_group_tests_name("fork_own_segment", tests, set_up, NULL);
+}

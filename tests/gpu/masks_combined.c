@@ -1,0 +1,236 @@
+/*
+ * The driver has masks of its own, for green contexts and clusters (FACTS 3): a kernel runs where both it and the
+ * partition let it.
+ */
+#include "support/gpu.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+static struct gpu_under_test gpu;
+
+/* --- green contexts ---------------------------------------------------------------------------------------- */
+
+#define GREEN_SMS 16
+
+static CUgreenCtx green;
+static struct gpu_under_test inside; /* the same GPU, in the green context */
+static struct tpcset green_tpcs;
+
+static CUgreenCtx make_green(void)
+{
+	CUdevResource all, part, rest;
+	CUdevResourceDesc description;
+	unsigned int count = 1;
+	CUgreenCtx made;
+
+	gpu_check(cuDeviceGetDevResource(gpu.device, &all, CU_DEV_RESOURCE_TYPE_SM));
+	gpu_check(cuDevSmResourceSplitByCount(&part, &count, &all, &rest, 0, GREEN_SMS));
+	assert_int_equal(count, 1);
+	assert_int_equal(part.sm.smCount, GREEN_SMS);
+	gpu_check(cuDevResourceGenerateDesc(&description, &part, 1));
+	gpu_check(cuGreenCtxCreate(&made, description, gpu.device, CU_GREEN_CTX_DEFAULT_STREAM));
+	return made;
+}
+
+/* Enters a green context, and finds out where it lies. */
+static void enter_green(void)
+{
+	struct tpcset all = gpu_all(&gpu);
+	CUcontext context;
+
+	if (!cuGreenCtxCreate)
+		gpu_skip("this driver has no green contexts");
+	green = make_green();
+	gpu_check(cuCtxFromGreenCtx(&context, green));
+	gpu_check(cuCtxPushCurrent_v2(context));
+	gpu_open_current(&inside, 0);
+	gpu_set_partition(&gpu, &all);
+	green_tpcs = gpu_where(&inside, NULL);
+}
+
+static int leave_green(void **state)
+{
+	(void)state;
+	if (green) {
+		gpu_close_current(&inside);
+		gpu_check(cuCtxPopCurrent_v2(NULL));
+		gpu_check(cuGreenCtxDestroy(green));
+		green = NULL;
+	}
+	return 0;
+}
+
+static void test_green_alone(void **state)
+{
+	(void)state;
+	enter_green();
+	assert_int_equal(tpcset_count(&green_tpcs) * gpu.topology->sms_per_tpc, GREEN_SMS);
+}
+
+/* Every other member of a set. */
+static struct tpcset half_of(const struct tpcset *set)
+{
+	struct tpcset half = {{0}};
+	bool wanted = true;
+
+	for (unsigned int tpc = tpcset_next(set, 0); tpc < TPCSET_MAX; tpc = tpcset_next(set, tpc + 1)) {
+		if (wanted)
+			tpcset_add(&half, tpc);
+		wanted = !wanted;
+	}
+	return half;
+}
+
+static void test_green_and_partition(void **state)
+{
+	struct tpcset all = gpu_all(&gpu), partition = half_of(&all);
+
+	(void)state;
+	enter_green();
+	struct tpcset both = tpcset_and(&green_tpcs, &partition);
+
+	assert_false(tpcset_is_empty(&both));
+	gpu_set_partition(&gpu, &partition);
+	struct tpcset ran = gpu_where(&inside, NULL);
+
+	gpu_assert_equal(&ran, &both);
+}
+
+static void test_stream_of_green_context(void **state)
+{
+	struct tpcset all = gpu_all(&gpu), partition = half_of(&all);
+	CUstream stream;
+
+	(void)state;
+	enter_green();
+	struct tpcset both = tpcset_and(&green_tpcs, &partition);
+
+	gpu_set_partition(&gpu, &partition);
+	gpu_check(cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0));
+	struct tpcset ran = gpu_where(&inside, stream);
+
+	gpu_check(cuStreamDestroy_v2(stream));
+	gpu_assert_equal(&ran, &both);
+}
+
+/* Nothing escapes, and nothing hangs: the partition wins. */
+static void test_green_outside_partition(void **state)
+{
+	struct tpcset all = gpu_all(&gpu);
+
+	(void)state;
+	enter_green();
+	struct tpcset outside = tpcset_without(&all, &green_tpcs);
+	struct tpcset partition = half_of(&outside);
+
+	gpu_set_partition(&gpu, &partition);
+	struct tpcset ran = gpu_where(&inside, NULL);
+
+	gpu_assert_equal(&ran, &partition);
+}
+
+static void test_outside_green_again(void **state)
+{
+	struct tpcset partition = gpu_range(0, 2);
+
+	(void)state;
+	gpu_set_partition(&gpu, &partition);
+	struct tpcset ran = gpu_where(&gpu, NULL);
+
+	gpu_assert_equal(&ran, &partition);
+}
+
+/* --- clusters ------------------------------------------------------------------------------------------------ */
+
+static void need_clusters(void)
+{
+	if (gpu.topology->compute_major < 9)
+		gpu_skip("this GPU has no clusters");
+}
+
+static unsigned int group_of(uint32_t sm)
+{
+	return gpu.topology->tpcs[sm / gpu.topology->sms_per_tpc].virtual_gpc;
+}
+
+/* Launches clusters of this size: each must lie in one group, on SMs of its own, and all in the partition. */
+static struct tpcset run_clusters(unsigned int size, const struct tpcset *partition)
+{
+	enum { CLUSTERS = 24, LARGEST = 16 };
+	uint32_t sms[CLUSTERS * LARGEST];
+	struct tpcset ran = {{0}};
+
+	gpu_set_partition(&gpu, partition);
+	gpu_where_clusters(&gpu, size, CLUSTERS * size, sms);
+	for (unsigned int block = 0; block < CLUSTERS * size; block++) {
+		assert_int_equal(group_of(sms[block]), group_of(sms[block / size * size]));
+		tpcset_add(&ran, sms[block] / gpu.topology->sms_per_tpc);
+	}
+	assert_true(tpcset_is_subset(&ran, partition));
+	return ran;
+}
+
+static void test_clusters_keep_off_singletons(void **state)
+{
+	struct tpcset gpc = topology_virtual_gpc(gpu.topology, 0), alone = gpu_singletons(&gpu);
+	struct tpcset partition = tpcset_or(&gpc, &alone);
+
+	(void)state;
+	need_clusters();
+	struct tpcset ran = run_clusters(4, &partition);
+
+	assert_true(tpcset_is_subset(&ran, &gpc));
+}
+
+static void test_clusters_in_every_gpc(void **state)
+{
+	struct tpcset all = gpu_all(&gpu), partition = half_of(&all);
+
+	(void)state;
+	need_clusters();
+	run_clusters(2, &all);
+	run_clusters(4, &all);
+	run_clusters(8, &all);
+	run_clusters(2, &partition);
+}
+
+static void test_pairs_on_singletons(void **state)
+{
+	struct tpcset alone = gpu_singletons(&gpu);
+
+	(void)state;
+	need_clusters();
+	if (tpcset_is_empty(&alone))
+		gpu_skip("this GPU has no singleton TPCs");
+	run_clusters(gpu.topology->sms_per_tpc, &alone);
+}
+
+/* ------------------------------------------------------------------------------------------------------------- */
+
+static int set_up(void **state)
+{
+	(void)state;
+	gpu_initialise();
+	gpu_open(&gpu, 0);
+	return 0;
+}
+
+#define IN_GREEN(test) cmocka_unit_test_teardown(test, leave_green)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_GREEN(test_green_alone),
+		IN_GREEN(test_green_and_partition),
+		IN_GREEN(test_stream_of_green_context),
+		IN_GREEN(test_green_outside_partition),
+		cmocka_unit_test(test_outside_green_again),
+		cmocka_unit_test(test_clusters_keep_off_singletons),
+		cmocka_unit_test(test_clusters_in_every_gpc),
+		cmocka_unit_test(test_pairs_on_singletons),
+	};
+
+	return cmocka_run_group_tests_name("masks_combined", tests, set_up, NULL);
+}

@@ -1,0 +1,61 @@
+#include "child.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static _Noreturn void be_the_child(void (*body)(void), int errors)
+{
+	dup2(errors, STDERR_FILENO);
+	/* Otherwise cmocka would go on to the next test, here too. */
+	setenv("CMOCKA_TEST_ABORT", "1", 1);
+	body();
+	_exit(0);
+}
+
+struct child child_start(void (*body)(void))
+{
+	struct child child;
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	child.pid = fork();
+	assert_true(child.pid >= 0);
+	if (child.pid == 0)
+		be_the_child(body, ends[1]);
+	close(ends[1]);
+	child.errors = ends[0];
+	return child;
+}
+
+struct child_end child_wait(struct child *child)
+{
+	struct child_end end = {.status = 0};
+	size_t length = 0;
+	ssize_t got;
+
+	while ((got = read(child->errors, end.errors + length, sizeof end.errors - 1 - length)) > 0)
+		length += (size_t)got;
+	close(child->errors);
+	end.errors[length] = '\0';
+	assert_int_equal(waitpid(child->pid, &end.status, 0), child->pid);
+	return end;
+}
+
+struct child_end child_run(void (*body)(void))
+{
+	struct child child = child_start(body);
+
+	return child_wait(&child);
+}
+
+void child_assert_passed(const struct child_end *end)
+{
+	if (!WIFEXITED(end->status) || WEXITSTATUS(end->status) != 0)
+		fail_msg("the child ended with status %#x: %s", (unsigned int)end->status, end->errors);
+}

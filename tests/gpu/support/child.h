@@ -1,0 +1,27 @@
+/* A part of a test in a process of its own: because it is expected to die, or because it must start CUDA anew. */
+#ifndef TESTS_CHILD_H
+#define TESTS_CHILD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct child {
+	pid_t pid;
+	int errors; /* its standard error */
+};
+
+struct child_end {
+	int status; /* as waitpid says it */
+	char errors[1024];
+};
+
+/* Runs `body` in a fork of this process, where a failed check of cmocka's ends the process. */
+struct child child_start(void (*body)(void));
+struct child_end child_wait(struct child *child);
+
+struct child_end child_run(void (*body)(void));
+
+/* Fails the test where the child's body did not return, and shows what the child had to say. */
+void child_assert_passed(const struct child_end *end);
+
+#endif

@@ -1,0 +1,122 @@
+#include "subscriber.h"
+
+#include "qmd.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <string.h>
+
+#define EVENTS_MAX 128
+
+static struct {
+	uint32_t handle;
+	subscriber_action *act;
+	struct event events[EVENTS_MAX];
+	unsigned int count;
+} subscriber;
+
+void *const *subscriber_table(void)
+{
+	static const CUuuid tools = {{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71,
+	                              0x9f, 0xe5, 0xf7, 0x4b}};
+	const void *table = NULL;
+
+	gpu_check(cuGetExportTable(&table, &tools));
+	return table;
+}
+
+static void remember(int domain, int id, const uint64_t *words)
+{
+	struct event *event = &subscriber.events[subscriber.count];
+	uint32_t size = (uint32_t)words[0];
+
+	assert_true(subscriber.count < EVENTS_MAX);
+	memset(event, 0, sizeof *event);
+	event->domain = domain;
+	event->id = id;
+	memcpy(event->words, words, size < sizeof event->words ? size : sizeof event->words);
+	if (domain == LAUNCHES)
+		memcpy(event->qmd, (const void *)(uintptr_t)words[4], sizeof event->qmd);
+	subscriber.count++;
+}
+
+static void on_event(void *user, int domain, int id, const void *parameters)
+{
+	assert_ptr_equal(user, &subscriber);
+	remember(domain, id, parameters);
+	if (subscriber.act)
+		subscriber.act(domain, id, parameters);
+}
+
+void subscriber_open(subscriber_action *act)
+{
+	subscriber.act = act;
+	subscriber.count = 0;
+	gpu_check(((table_subscribe *)subscriber_table()[TABLE_SUBSCRIBE])(&subscriber.handle, on_event,
+	                                                                  &subscriber));
+	subscriber_enable(LAUNCHES, BEFORE_UPLOAD);
+	subscriber_enable(LAUNCHES, GRAPH_NODE_LAUNCH);
+}
+
+void subscriber_close(void)
+{
+	gpu_check(((table_unsubscribe *)subscriber_table()[TABLE_UNSUBSCRIBE])(subscriber.handle));
+}
+
+void subscriber_enable(int domain, int id)
+{
+	gpu_check(((table_enable *)subscriber_table()[TABLE_ENABLE])(1, subscriber.handle, domain, id));
+}
+
+CUresult subscriber_declare(int feature)
+{
+	table_declare_feature *declare = (table_declare_feature *)subscriber_table()[TABLE_DECLARE_FEATURE];
+
+	return declare(1, subscriber.handle, feature);
+}
+
+unsigned int subscriber_count(int domain, int id)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < subscriber.count; i++)
+		count += subscriber.events[i].domain == domain && subscriber.events[i].id == id;
+	return count;
+}
+
+const struct event *subscriber_last(int domain, int id)
+{
+	const struct event *last = NULL;
+
+	for (unsigned int i = 0; i < subscriber.count; i++) {
+		if (subscriber.events[i].domain == domain && subscriber.events[i].id == id)
+			last = &subscriber.events[i];
+	}
+	assert_non_null(last);
+	return last;
+}
+
+void subscriber_forget(void)
+{
+	subscriber.count = 0;
+}
+
+/* --- narrowing -------------------------------------------------------------------------------------------- */
+
+static const struct qmd_family *family;
+static struct qmd_mask disable;
+
+void subscriber_narrow_to(const struct gpu_under_test *gpu, const struct tpcset *set)
+{
+	family = qmd_family_for(gpu->topology->compute_major, gpu->topology->compute_minor);
+	assert_non_null(family);
+	topology_disable_mask(gpu->topology, set, disable.words, QMD_MASK_BITS);
+}
+
+void subscriber_narrow(int domain, int id, const uint64_t *words)
+{
+	if (domain == LAUNCHES && id == BEFORE_UPLOAD)
+		assert_int_not_equal(qmd_disable(family, (void *)(uintptr_t)words[4], &disable),
+		                     QMD_UNKNOWN_VERSION);
+}

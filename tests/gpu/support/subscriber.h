@@ -1,0 +1,69 @@
+/*
+ * A subscription of the test's own to the driver's callbacks (FACTS 1 and 2), which remembers what it was told.
+ * There is one slot: only a program that runs without nvtaskset gets it.
+ */
+#ifndef TESTS_SUBSCRIBER_H
+#define TESTS_SUBSCRIBER_H
+
+#include "gpu.h"
+
+enum {
+	TABLE_SUBSCRIBE = 3,
+	TABLE_UNSUBSCRIBE = 4,
+	TABLE_ENABLE = 6,
+	TABLE_DECLARE_FEATURE = 9,
+	TABLE_SUBSCRIBE_WITH_NAME = 11,
+	TABLE_ENTRIES = 12
+};
+
+enum {
+	RESOURCES = 2,
+	CONTEXT_CREATED = 1,
+	CONTEXT_DESTROY_STARTING = 2,
+	CONTEXT_DESTROYED = 3,
+	API = 6,
+	LAUNCHES = 0xb,
+	BEFORE_UPLOAD = 1,
+	GRAPH_NODE_LAUNCH = 3
+};
+
+#define EVENT_WORDS 21 /* of the longest that is known */
+#define QMD_WORDS 96
+
+struct event {
+	int domain;
+	int id;
+	uint64_t words[EVENT_WORDS];
+	uint32_t qmd[QMD_WORDS]; /* before `act` changed it, for events of launches */
+};
+
+/* Called from the callback, before the driver goes on. */
+typedef void subscriber_action(int domain, int id, const uint64_t *words);
+
+typedef void subscriber_callback(void *user, int domain, int id, const void *parameters);
+typedef CUresult table_subscribe(uint32_t *handle, subscriber_callback *callback, void *user);
+typedef CUresult table_subscribe_with_name(uint32_t *handle, subscriber_callback *callback, void *user,
+                                           const char *name);
+typedef CUresult table_unsubscribe(uint32_t handle);
+typedef CUresult table_enable(uint32_t on, uint32_t handle, int domain, int id);
+typedef CUresult table_declare_feature(uint32_t on, uint32_t handle, int feature);
+
+/* The driver's table. No cuInit is needed. */
+void *const *subscriber_table(void);
+
+/* Subscribes and enables launches. `act` may be NULL. */
+void subscriber_open(subscriber_action *act);
+void subscriber_close(void);
+void subscriber_enable(int domain, int id);
+CUresult subscriber_declare(int feature);
+
+/* What was announced since subscriber_open or the last subscriber_forget. Not for several threads. */
+unsigned int subscriber_count(int domain, int id);
+const struct event *subscriber_last(int domain, int id); /* there must be one */
+void subscriber_forget(void);
+
+/* An action: leaves each launch just these TPCs, whatever they are; none, too. */
+void subscriber_narrow_to(const struct gpu_under_test *gpu, const struct tpcset *set);
+subscriber_action subscriber_narrow;
+
+#endif

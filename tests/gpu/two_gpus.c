@@ -1,0 +1,113 @@
+/* Each GPU of a process has a partition of its own: a launch obeys that of its context's GPU. */
+#include "support/gpu.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <pthread.h>
+
+#define LAUNCHES 20
+
+static struct gpu_under_test gpus[2];
+static int count;
+
+static void need_two(void)
+{
+	if (count < 2)
+		gpu_skip("there is one GPU only");
+}
+
+static struct tpcset where(const struct gpu_under_test *gpu)
+{
+	gpu_check(cuCtxSetCurrent(gpu->context));
+	return gpu_where(gpu, NULL);
+}
+
+static void check(const struct gpu_under_test *gpu, const struct tpcset *set)
+{
+	struct tpcset ran = where(gpu);
+
+	gpu_assert_equal(&ran, set);
+}
+
+static void test_each_has_its_own(void **state)
+{
+	struct tpcset first = gpu_range(0, 3), second = gpu_range(8, 11);
+
+	(void)state;
+	need_two();
+	gpu_set_partition(&gpus[0], &first);
+	gpu_set_partition(&gpus[1], &second);
+	check(&gpus[0], &first);
+	check(&gpus[1], &second);
+	check(&gpus[0], &first);
+}
+
+static void test_changing_one_leaves_the_other(void **state)
+{
+	struct tpcset one = gpu_range(5, 5);
+
+	(void)state;
+	need_two();
+	struct tpcset all = gpu_all(&gpus[1]);
+
+	gpu_set_partition(&gpus[1], &all);
+	gpu_set_partition(&gpus[0], &one);
+	check(&gpus[0], &one);
+	check(&gpus[1], &all);
+}
+
+static void *launch_many(void *data)
+{
+	const struct gpu_under_test *gpu = data;
+	struct tpcset own = gpu == &gpus[0] ? gpu_range(0, 1) : gpu_range(4, 7);
+
+	for (unsigned int i = 0; i < LAUNCHES; i++)
+		check(gpu, &own);
+	return NULL;
+}
+
+static void test_both_at_once(void **state)
+{
+	struct tpcset first = gpu_range(0, 1), second = gpu_range(4, 7);
+	pthread_t threads[2];
+
+	(void)state;
+	need_two();
+	gpu_set_partition(&gpus[0], &first);
+	gpu_set_partition(&gpus[1], &second);
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, launch_many, &gpus[i]), 0);
+	for (unsigned int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static int open_gpus(void **state)
+{
+	(void)state;
+	count = gpu_initialise();
+	for (int i = 0; i < 2 && i < count; i++)
+		gpu_open(&gpus[i], i);
+	return 0;
+}
+
+static int close_gpus(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2 && i < count; i++) {
+		gpu_check(cuCtxSetCurrent(gpus[i].context));
+		gpu_close(&gpus[i]);
+	}
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_has_its_own),
+		cmocka_unit_test(test_changing_one_leaves_the_other),
+		cmocka_unit_test(test_both_at_once),
+	};
+
+	return cmocka_run_group_tests_name("two_gpus", tests, open_gpus, close_gpus);
+}
