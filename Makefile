@@ -113,6 +113,7 @@ check-tsan:
 check-sanitizers: check-asan check-tsan
 
 lint:
+	mandoc -T lint -W warning tools/man/nvtaskset.1
 	clang-tidy --quiet $(filter-out %.h,$(sources)) -- $(CPPFLAGS) -std=gnu11 -Itests/gpu/support
 	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		-D_GNU_SOURCE -D__x86_64__ -Isrc src tools
@@ -151,8 +152,12 @@ install: $(command) $(shim)
 	install -D -m 755 $(command) $(DESTDIR)$(BINDIR)/nvtaskset
 	install -D -m 755 $(shim) $(DESTDIR)$(LIBDIR)/libcuda.so.1
 	install -D -m 644 tools/man/nvtaskset.1 $(DESTDIR)$(DATADIR)/man/man1/nvtaskset.1
-	$(if $(DESTDIR),,driver=$$(/sbin/ldconfig -p | sed -n 's/.*libcuda\.so\.1 (libc6,[xA].*=> //p' | head -n 1); \
-		test -z "$$driver" || ln -sf "$$driver" $(LIBDIR)/libnvtaskset-driver.so.1)
+	$(Q)$(if $(DESTDIR),,$(link_driver))
+
+define link_driver
+driver=$$(/sbin/ldconfig -p | sed -n 's/^.*libcuda\.so\.1 (libc6,[^ ]*64) => //p' | head -n 1); \
+	test -z "$$driver" || ln -sf "$$driver" $(LIBDIR)/libnvtaskset-driver.so.1
+endef
 
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/nvtaskset $(DESTDIR)$(LIBDIR)/libcuda.so.1 \
