@@ -250,11 +250,12 @@ static int start(const char *control, struct mps_status *status, struct error *e
 {
 	static char answer[ANSWER_MAX];
 	char *arguments[] = {CONTROL, "-d", NULL};
-	char log_directory[PATH_MAX + sizeof LOG_DIRECTORY];
+	char log_directory[sizeof LOG_DIRECTORY + sizeof status->pipe_directory + 32];
 	bool needs_log = geteuid() != 0 && !getenv(LOG_DIRECTORY);
 
-	/* Its default, under /var/log, is root's. */
-	snprintf(log_directory, sizeof log_directory, LOG_DIRECTORY "=%s", status->pipe_directory);
+	/* Its default, under /var/log, is root's. Not where the pipes are: it becomes the user's alone. */
+	snprintf(log_directory, sizeof log_directory, LOG_DIRECTORY "=%s-log-%u", status->pipe_directory,
+	         (unsigned int)geteuid());
 	char **environment = make_environment(needs_log ? log_directory : NULL);
 
 	if (!environment)

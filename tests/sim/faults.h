@@ -21,6 +21,6 @@
 bool fault(const char *name);
 
 /* "simulated GPU: MESSAGE", one line on standard error, and SIGABRT. */
-_Noreturn void fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void fatal(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 #endif

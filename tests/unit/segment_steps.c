@@ -30,9 +30,11 @@
 #define SANITIZED
 #endif
 #ifdef SANITIZED
-#define STRIDE_DEFAULT 211
+#define STRIDE_DEFAULT 2003
+#define STRIDE_NAIVE 31
 #else
 #define STRIDE_DEFAULT 29
+#define STRIDE_NAIVE 1
 #endif
 
 static unsigned long stride;
@@ -217,7 +219,7 @@ static void test_read_is_whole(void **state)
 static void test_harness_finds_torn_reads(void **state)
 {
 	(void)state;
-	stride = 1; /* it is short */
+	stride = STRIDE_NAIVE;
 	assert_true(count_torn_reads(&naive, 1) > 0);
 }
 
@@ -254,7 +256,7 @@ static void test_dead_editor_leaves_old_or_new(void **state)
 static void test_harness_finds_damage(void **state)
 {
 	(void)state;
-	stride = 1; /* it is short */
+	stride = STRIDE_NAIVE;
 	assert_true(count_damage(&naive) > 0);
 }
 
