@@ -164,7 +164,7 @@ static struct tpcset run_clusters(unsigned int size, const struct tpcset *partit
 
 	gpu_set_partition(&gpu, partition);
 	gpu_where_clusters(&gpu, size, CLUSTERS * size, sms);
-	for (unsigned int block = 0; block < CLUSTERS * size; block++) {
+	for (size_t block = 0; block < CLUSTERS * size; block++) {
 		assert_int_equal(group_of(sms[block]), group_of(sms[block / size * size]));
 		tpcset_add(&ran, sms[block] / gpu.topology->sms_per_tpc);
 	}

@@ -16,7 +16,7 @@ struct field {
 };
 
 /* As the headers write them: highest bit, lowest bit. */
-#define FIELD(high, low) {(low), (high) - (low) + 1}
+#define FIELD(high, low) ((struct field){(low), (high) - (low) + 1})
 
 struct format {
 	unsigned int compute; /* ten times major, plus minor: this one and those up to the next row */
@@ -33,64 +33,28 @@ struct format {
 	struct field mask;
 };
 
-/* The version that a compute capability has is published for some, and for others the newest one in the
- * header of its generation. */
+/* Versions 1.7 to 3.0 differ in the depth of the grid and in the registers alone. */
+#define FORMAT_BEFORE_HOPPER(first_compute, number, depth, register_count)                                    \
+	{                                                                                                     \
+		.compute = (first_compute),                                                                   \
+		.version_value = (number),                                                                    \
+		.version = FIELD(583, 576),                                                                   \
+		.grid = {FIELD(415, 384), FIELD(431, 416), depth},                                            \
+		.block = {FIELD(607, 592), FIELD(623, 608), FIELD(639, 624)},                                 \
+		.registers = register_count,                                                                  \
+		.shared = FIELD(561, 544),                                                                    \
+		.shared_unit = 1,                                                                             \
+		.mask = FIELD(735, 672),                                                                      \
+	}
+
+/* Which version a compute capability has is measured for 9.0; for the others it is the newest one in the header of
+ * its generation. */
 static const struct format formats[] = {
-	{
-		.compute = 30,
-		.version_value = 0x17,
-		.version = FIELD(583, 576),
-		.grid = {FIELD(415, 384), FIELD(431, 416), FIELD(447, 432)},
-		.block = {FIELD(607, 592), FIELD(623, 608), FIELD(639, 624)},
-		.registers = FIELD(1503, 1496),
-		.shared = FIELD(561, 544),
-		.shared_unit = 1,
-		.mask = FIELD(735, 672),
-	},
-	{
-		.compute = 60,
-		.version_value = 0x21,
-		.version = FIELD(583, 576),
-		.grid = {FIELD(415, 384), FIELD(431, 416), FIELD(463, 448)},
-		.block = {FIELD(607, 592), FIELD(623, 608), FIELD(639, 624)},
-		.registers = FIELD(991, 984),
-		.shared = FIELD(561, 544),
-		.shared_unit = 1,
-		.mask = FIELD(735, 672),
-	},
-	{
-		.compute = 70,
-		.version_value = 0x22,
-		.version = FIELD(583, 576),
-		.grid = {FIELD(415, 384), FIELD(431, 416), FIELD(463, 448)},
-		.block = {FIELD(607, 592), FIELD(623, 608), FIELD(639, 624)},
-		.registers = FIELD(656, 648),
-		.shared = FIELD(561, 544),
-		.shared_unit = 1,
-		.mask = FIELD(735, 672),
-	},
-	{
-		.compute = 75,
-		.version_value = 0x23,
-		.version = FIELD(583, 576),
-		.grid = {FIELD(415, 384), FIELD(431, 416), FIELD(463, 448)},
-		.block = {FIELD(607, 592), FIELD(623, 608), FIELD(639, 624)},
-		.registers = FIELD(656, 648),
-		.shared = FIELD(561, 544),
-		.shared_unit = 1,
-		.mask = FIELD(735, 672),
-	},
-	{
-		.compute = 80,
-		.version_value = 0x30,
-		.version = FIELD(583, 576),
-		.grid = {FIELD(415, 384), FIELD(431, 416), FIELD(463, 448)},
-		.block = {FIELD(607, 592), FIELD(623, 608), FIELD(639, 624)},
-		.registers = FIELD(656, 648),
-		.shared = FIELD(561, 544),
-		.shared_unit = 1,
-		.mask = FIELD(735, 672),
-	},
+	FORMAT_BEFORE_HOPPER(30, 0x17, FIELD(447, 432), FIELD(1503, 1496)),
+	FORMAT_BEFORE_HOPPER(60, 0x21, FIELD(463, 448), FIELD(991, 984)),
+	FORMAT_BEFORE_HOPPER(70, 0x22, FIELD(463, 448), FIELD(656, 648)),
+	FORMAT_BEFORE_HOPPER(75, 0x23, FIELD(463, 448), FIELD(656, 648)),
+	FORMAT_BEFORE_HOPPER(80, 0x30, FIELD(463, 448), FIELD(656, 648)),
 	{
 		.compute = 90,
 		.version_value = 0x40,
@@ -169,14 +133,13 @@ static void set_dimensions(struct descriptor *descriptor, const struct field fie
  * (FACTS 3). A 4.0 descriptor was seen to hold 3, 4 and 0 at byte 58; a 5.0 may hold anything at byte 72. */
 static void write_misleading_bytes(struct descriptor *descriptor, const struct format *format)
 {
-	static const struct field byte_58 = FIELD(471, 464), byte_72 = FIELD(583, 576);
 	static const uint8_t seen[] = {3, 4, 0};
 	static _Atomic unsigned int turn;
 
 	if (format->version_value == 0x40)
-		set_field(descriptor, byte_58, seen[turn++ % sizeof seen]);
+		set_field(descriptor, FIELD(471, 464), seen[turn++ % sizeof seen]);
 	else if (format->version_value == 0x50)
-		set_field(descriptor, byte_72, 0x40);
+		set_field(descriptor, FIELD(583, 576), 0x40);
 }
 
 /* The words of the mask up to the last that has a TPC's bit; behind it a green context leaves 0 (FACTS 3). */
@@ -266,7 +229,7 @@ void descriptor_check_change(const struct descriptor *before, const struct descr
 		set_field(&a, may_change[i], 0);
 		set_field(&b, may_change[i], 0);
 	}
-	if (memcmp(&a, &b, sizeof a) != 0)
+	if (memcmp(a.words, b.words, sizeof a.words) != 0)
 		fatal("a callback changed a launch descriptor outside its mask");
 }
 

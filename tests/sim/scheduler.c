@@ -12,10 +12,10 @@ static void add_sms(struct schedule *schedule, const struct topology *gpu, unsig
 		schedule->sms[schedule->sm_count++] = (uint16_t)(tpc * gpu->sms_per_tpc + sm);
 }
 
-static void add_group(struct schedule *schedule, const struct tpcset *group, const struct tpcset *enabled)
+static void add_group(struct schedule *schedule, const struct tpcset *group, const struct tpcset *enabled,
+                      unsigned int size)
 {
 	const struct topology *gpu = schedule->launch->context->gpu;
-	unsigned int size = launch_cluster_size(schedule->launch);
 	struct tpcset usable = tpcset_and(group, enabled);
 	unsigned int first = schedule->sm_count;
 
@@ -31,8 +31,9 @@ static void add_group(struct schedule *schedule, const struct tpcset *group, con
 	}
 }
 
-/* A singleton's number is a group that no other TPC is in, so numbers are all that is needed. */
-static void add_groups(struct schedule *schedule, const struct tpcset *enabled)
+/* Groups in which clusters of `size` blocks fit. A singleton is alone in its virtual GPC, so that this is all there
+ * is to it. */
+static void add_groups(struct schedule *schedule, const struct tpcset *enabled, unsigned int size)
 {
 	const struct topology *gpu = schedule->launch->context->gpu;
 	struct tpcset left = *enabled;
@@ -40,7 +41,7 @@ static void add_groups(struct schedule *schedule, const struct tpcset *enabled)
 	for (unsigned int tpc = tpcset_next(&left, 0); tpc < TPCSET_MAX; tpc = tpcset_next(&left, 0)) {
 		struct tpcset group = topology_virtual_gpc(gpu, gpu->tpcs[tpc].virtual_gpc);
 
-		add_group(schedule, &group, enabled);
+		add_group(schedule, &group, enabled, size);
 		tpcset_remove(&left, tpc);
 		left = tpcset_without(&left, &group);
 	}
@@ -49,13 +50,14 @@ static void add_groups(struct schedule *schedule, const struct tpcset *enabled)
 void schedule_prepare(struct schedule *schedule, const struct launch *launch, const struct tpcset *enabled)
 {
 	const struct topology *gpu = launch->context->gpu;
+	unsigned int size = launch_cluster_size(launch);
 
 	*schedule = (struct schedule){
 		.launch = launch,
 		.blocks_per_sm = occupancy_blocks(gpu, launch_threads(launch), launch->shared_bytes),
 	};
-	if (launch_cluster_size(launch) > 0) {
-		add_groups(schedule, enabled);
+	if (size > 0) {
+		add_groups(schedule, enabled, size);
 	} else {
 		for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++)
 			if (tpcset_has(enabled, tpc))
