@@ -94,6 +94,8 @@ bare_tests         = driver_behaviour hangs
 sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 	$(addprefix $(BUILD)/tests/gpu/$(test)@,$(or $(sim_gpus_$(test)),$(sim_gpus))))
 
+test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)"
+
 check: deps-check $(command) $(shim) $(sim) $(unit_tests) $(gpu_tests) $(bench_programs) $(BUILD)/demo/where
 	$(Q)$(test_environment) prove --timer --exec tests/run $(PROVE_FLAGS) \
 		$(unit_tests) $(sim_runs) $(wildcard tests/cli/*.bats)
