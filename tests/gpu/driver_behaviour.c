@@ -415,17 +415,17 @@ static CUgraph graph;
 static CUgraphNode nodes[NODES];
 static CUgraphExec exec;
 
-static uint64_t cycles = 1000;
+static uint64_t cycles = GPU_CYCLES;
 static void *where_arguments[] = {&gpu.output, &cycles};
 
 static CUDA_KERNEL_NODE_PARAMS node_parameters(void)
 {
 	return (CUDA_KERNEL_NODE_PARAMS){
 		.func = gpu.where,
-		.gridDimX = gpu.sm_count * 4,
+		.gridDimX = GPU_BLOCKS(&gpu),
 		.gridDimY = 1,
 		.gridDimZ = 1,
-		.blockDimX = 1024,
+		.blockDimX = GPU_THREADS,
 		.blockDimY = 1,
 		.blockDimZ = 1,
 		.kernelParams = where_arguments,
@@ -575,15 +575,7 @@ static void test_handles_of_a_destroyed_graph(void **state)
 
 static struct tpcset tpcs_of_output(void)
 {
-	uint32_t sms[2048];
-	unsigned int blocks = gpu.sm_count * 4;
-	struct tpcset set = {{0}};
-
-	assert_true(blocks <= sizeof sms / sizeof sms[0]);
-	gpu_check(cuMemcpyDtoH_v2(sms, gpu.output, blocks * sizeof *sms));
-	for (unsigned int block = 0; block < blocks; block++)
-		tpcset_add(&set, sms[block] / gpu.topology->sms_per_tpc);
-	return set;
+	return gpu_read_tpcs(&gpu, gpu.output, GPU_BLOCKS(&gpu));
 }
 
 static void narrow_host_copy(int domain, int id, const uint64_t *words)

@@ -41,6 +41,35 @@ static void test_all_streams_obey(void **state)
 	}
 }
 
+/* A launch that has been made keeps the partition that it was made in. */
+static void test_launches_in_flight_keep_theirs(void **state)
+{
+	enum { COUNT = 8 };
+	CUdeviceptr outputs[COUNT];
+	CUstream streams[COUNT];
+
+	(void)state;
+	for (unsigned int i = 0; i < COUNT; i++) {
+		gpu_check(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+		outputs[i] = gpu_new_output(&gpu);
+	}
+	for (unsigned int i = 0; i < COUNT; i++) {
+		struct tpcset set = gpu_range(2 * i, 2 * i + 1);
+
+		gpu_set_partition(&gpu, &set);
+		gpu_launch_where(&gpu, streams[i], outputs[i]);
+	}
+	gpu_check(cuCtxSynchronize());
+	for (unsigned int i = 0; i < COUNT; i++) {
+		struct tpcset set = gpu_range(2 * i, 2 * i + 1);
+		struct tpcset ran = gpu_read_tpcs(&gpu, outputs[i], GPU_BLOCKS(&gpu));
+
+		gpu_assert_equal(&ran, &set);
+		gpu_check(cuMemFree_v2(outputs[i]));
+		gpu_check(cuStreamDestroy_v2(streams[i]));
+	}
+}
+
 /* --- many threads --------------------------------------------------------------------------------------- */
 
 #define THREADS 8
@@ -115,6 +144,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_next_launch_obeys),
 		cmocka_unit_test(test_all_streams_obey),
+		cmocka_unit_test(test_launches_in_flight_keep_theirs),
 		cmocka_unit_test(test_threads_see_one_set_or_the_other),
 	};
 

@@ -16,11 +16,6 @@
 CUDA_API(CUDA_DEFINE)
 #undef CUDA_DEFINE
 
-/* Blocks of the largest size there is everywhere; two fit an SM on most GPUs, so this many for each SM of the
- * whole GPU reach every SM. */
-#define THREADS 1024
-#define BLOCKS_PER_SM 4
-#define BUSY_CYCLES 20000
 #define SMS_MAX (TPCSET_MAX * 2)
 #define BLOCKS_MAX (SMS_MAX * 8)
 
@@ -146,7 +141,7 @@ CUdeviceptr gpu_new_output(const struct gpu_under_test *gpu)
 
 static CUresult start(const struct gpu_under_test *gpu, const CUlaunchConfig *config, CUdeviceptr output)
 {
-	uint64_t cycles = BUSY_CYCLES;
+	uint64_t cycles = GPU_CYCLES;
 	void *parameters[] = {&output, &cycles};
 
 	return cuLaunchKernelEx(config, gpu->where, parameters, NULL);
@@ -174,7 +169,7 @@ static CUlaunchConfig shape(unsigned int blocks, unsigned int threads, CUstream 
 
 void gpu_run(const struct gpu_under_test *gpu)
 {
-	CUlaunchConfig config = shape(gpu->sm_count * BLOCKS_PER_SM, THREADS, NULL);
+	CUlaunchConfig config = shape(GPU_BLOCKS(gpu), GPU_THREADS, NULL);
 
 	gpu_check(start(gpu, &config, gpu->output));
 	gpu_check(cuCtxSynchronize());
@@ -187,16 +182,12 @@ void gpu_launch_empty(const struct gpu_under_test *gpu)
 	gpu_check(cuLaunchKernelEx(&config, gpu->nothing, NULL, NULL));
 }
 
-/* Which SMs a launch that reaches all of them ran on. */
-static void find_sms(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output, bool *used)
+/* Which SMs the blocks of a launch ran on. */
+static void read_sms(const struct gpu_under_test *gpu, CUdeviceptr output, unsigned int blocks, bool *used)
 {
-	unsigned int blocks = gpu->sm_count * BLOCKS_PER_SM;
-	CUlaunchConfig config = shape(blocks, THREADS, stream);
 	uint32_t *sms = malloc(blocks * sizeof *sms);
 
 	assert_non_null(sms);
-	gpu_check(launch(gpu, &config, output));
-	gpu_check(cuStreamSynchronize(stream));
 	gpu_check(cuMemcpyDtoH_v2(sms, output, blocks * sizeof *sms));
 	for (unsigned int block = 0; block < blocks; block++) {
 		assert_true(sms[block] < gpu->sm_count);
@@ -214,19 +205,35 @@ static struct tpcset tpcs_of(const struct gpu_under_test *gpu, const bool *used)
 	return set;
 }
 
-struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output)
+struct tpcset gpu_read_tpcs(const struct gpu_under_test *gpu, CUdeviceptr output, unsigned int blocks)
 {
 	bool used[SMS_MAX] = {false};
 
-	find_sms(gpu, stream, output, used);
+	read_sms(gpu, output, blocks, used);
 	return tpcs_of(gpu, used);
+}
+
+void gpu_launch_where(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output)
+{
+	CUlaunchConfig config = shape(GPU_BLOCKS(gpu), GPU_THREADS, stream);
+
+	gpu_check(launch(gpu, &config, output));
+}
+
+struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output)
+{
+	gpu_launch_where(gpu, stream, output);
+	gpu_check(cuStreamSynchronize(stream));
+	return gpu_read_tpcs(gpu, output, GPU_BLOCKS(gpu));
 }
 
 struct tpcset gpu_where(const struct gpu_under_test *gpu, CUstream stream)
 {
 	bool used[SMS_MAX] = {false};
 
-	find_sms(gpu, stream, gpu->output, used);
+	gpu_launch_where(gpu, stream, gpu->output);
+	gpu_check(cuStreamSynchronize(stream));
+	read_sms(gpu, gpu->output, GPU_BLOCKS(gpu), used);
 	struct tpcset set = tpcs_of(gpu, used);
 
 	for (unsigned int sm = 0; sm < gpu->sm_count; sm++)
@@ -238,7 +245,7 @@ void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, 
                         uint32_t *sms)
 {
 	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
-	CUlaunchConfig config = shape(blocks, THREADS, NULL);
+	CUlaunchConfig config = shape(blocks, GPU_THREADS, NULL);
 
 	attribute.value.clusterDim.x = cluster;
 	attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;

@@ -44,7 +44,13 @@ void gpu_close(struct gpu_under_test *gpu);
 void gpu_open_current(struct gpu_under_test *gpu, int number);
 void gpu_close_current(struct gpu_under_test *gpu);
 
-/* Launches enough blocks to reach every SM, waits, and says which TPCs they ran on. Fails where they ran on a
+/* The launches of `where` that reach every SM: blocks of the largest size there is everywhere, of which two fit an
+ * SM on most GPUs, busy for so many cycles. */
+#define GPU_BLOCKS(gpu) ((gpu)->sm_count * 4)
+#define GPU_THREADS 1024
+#define GPU_CYCLES 20000
+
+/* Launches so many blocks, waits, and says which TPCs they ran on. Fails where they ran on a
  * TPC, but not on all its SMs. */
 struct tpcset gpu_where(const struct gpu_under_test *gpu, CUstream stream);
 
@@ -65,6 +71,10 @@ CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int b
  * check of SMs, which others may keep busy. */
 CUdeviceptr gpu_new_output(const struct gpu_under_test *gpu);
 struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output);
+
+/* That launch alone, and, after it has run, the TPCs on which its blocks ran. */
+void gpu_launch_where(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output);
+struct tpcset gpu_read_tpcs(const struct gpu_under_test *gpu, CUdeviceptr output, unsigned int blocks);
 
 /* The partition of this process on the GPU, from now on. */
 void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *set);
