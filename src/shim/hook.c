@@ -1,19 +1,12 @@
 #include "hook.h"
 
 #include "driver.h"
+#include "log.h"
+#include "slot.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-
-/* Places in the table; the rest is CUPTI's business. */
-enum {
-	TABLE_SUBSCRIBE = 3,
-	TABLE_UNSUBSCRIBE = 4,
-	TABLE_ENABLE = 6,
-	TABLE_DECLARE_FEATURE = 9,
-	TABLE_ENTRIES = 12 /* the size in bytes, then entries 1 to 11 */
-};
 
 enum {
 	DOMAIN_RESOURCE = 0x2,
@@ -36,12 +29,6 @@ enum {
 
 static const CUuuid table_id = {
 	{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b}};
-
-typedef void callback(void *user, int domain, int id, const void *parameters);
-typedef CUresult subscribe(uint32_t *handle, callback *function, void *user);
-typedef CUresult unsubscribe(uint32_t handle);
-typedef CUresult enable(uint32_t on, uint32_t handle, int domain, int id);
-typedef CUresult declare_feature(uint32_t on, uint32_t handle, int feature);
 
 static struct hook_events events;
 
@@ -70,46 +57,74 @@ static void on_event(void *user, int domain, int id, const void *parameters)
 		else if (id == RESOURCE_CONTEXT_DESTROYED)
 			events.context_destroyed(word_of(parameters, RESOURCE_CONTEXT));
 	}
+	/* Last, so that a profiler sees what the GPU will. */
+	slot_hand_on(domain, id, parameters);
 }
 
-static int find_table(void *const **table, struct error *error)
+static bool is_ours(int domain, int id)
+{
+	return (domain == DOMAIN_LAUNCH && id == LAUNCH_BEFORE_UPLOAD) ||
+	       (domain == DOMAIN_RESOURCE &&
+	        (id == RESOURCE_CONTEXT_CREATED || id == RESOURCE_CONTEXT_DESTROYED));
+}
+
+static int find_table(void ***table, struct error *error)
 {
 	const void *found = NULL;
 	CUresult result = driver.get_export_table(&found, &table_id);
 
 	if (result != CUDA_SUCCESS || !found)
 		return error_set(error, "the driver has no callback table (error %d)", result);
-	if (*(const uint64_t *)found < TABLE_ENTRIES * sizeof(void *))
+	if (*(const uint64_t *)found < SLOT_ENTRIES * sizeof(void *))
 		return error_set(error, "the driver's callback table is shorter than any that we know");
-	*table = found;
+	*table = (void **)found;
+	return 0;
+}
+
+/* All features that the driver knows: a subscription without them makes it refuse APIs. */
+static void declare_features(void *const *table, uint32_t handle)
+{
+	slot_declare_feature *declare = (slot_declare_feature *)table[SLOT_DECLARE_FEATURE];
+
+	for (int feature = 0; feature < FEATURES; feature++)
+		declare(true, handle, feature);
+}
+
+static int enable_events(void *const *table, uint32_t handle, struct error *error)
+{
+	slot_enable *enable = (slot_enable *)table[SLOT_ENABLE];
+	CUresult result = enable(true, handle, DOMAIN_LAUNCH, LAUNCH_BEFORE_UPLOAD);
+
+	if (result != CUDA_SUCCESS) {
+		((slot_unsubscribe *)table[SLOT_UNSUBSCRIBE])(handle);
+		return error_set(error, "the driver does not announce launches (error %d)", result);
+	}
+	/* Without these two a reused context handle could be taken for its predecessor; see contexts.h. */
+	enable(true, handle, DOMAIN_RESOURCE, RESOURCE_CONTEXT_CREATED);
+	enable(true, handle, DOMAIN_RESOURCE, RESOURCE_CONTEXT_DESTROYED);
 	return 0;
 }
 
 int hook_subscribe(const struct hook_events *wanted, struct error *error)
 {
-	void *const *table = NULL;
+	void **table = NULL;
 	uint32_t handle = 0;
+	struct error why;
 
 	if (find_table(&table, error) < 0)
 		return -1;
 	events = *wanted;
-	CUresult result = ((subscribe *)table[TABLE_SUBSCRIBE])(&handle, on_event, NULL);
+	CUresult result = ((slot_subscribe *)table[SLOT_SUBSCRIBE])(&handle, on_event, NULL);
 
 	if (result == CUDA_ERROR_ALREADY_ACQUIRED)
 		return error_set(error, "another tool (a profiler or debugger) holds the driver's callback slot");
 	if (result != CUDA_SUCCESS)
 		return error_set(error, "the driver refuses a subscription (error %d)", result);
-	for (int feature = 0; feature < FEATURES; feature++)
-		((declare_feature *)table[TABLE_DECLARE_FEATURE])(1, handle, feature);
-	enable *enable_event = (enable *)table[TABLE_ENABLE];
-
-	result = enable_event(1, handle, DOMAIN_LAUNCH, LAUNCH_BEFORE_UPLOAD);
-	if (result != CUDA_SUCCESS) {
-		((unsubscribe *)table[TABLE_UNSUBSCRIBE])(handle);
-		return error_set(error, "the driver does not announce launches (error %d)", result);
-	}
-	/* Without these two a reused context handle could be taken for its predecessor; see enforce.c. */
-	enable_event(1, handle, DOMAIN_RESOURCE, RESOURCE_CONTEXT_CREATED);
-	enable_event(1, handle, DOMAIN_RESOURCE, RESOURCE_CONTEXT_DESTROYED);
+	declare_features(table, handle);
+	if (enable_events(table, handle, error) < 0)
+		return -1;
+	/* Enforcement does not need it. */
+	if (slot_share(table, handle, is_ours, &why) < 0)
+		log_warning("%s; they will not work in this program", why.reason);
 	return 0;
 }

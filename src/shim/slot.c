@@ -1,0 +1,203 @@
+#include "slot.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define DOMAINS 32
+#define IDS 1024 /* the driver's API, the largest domain, has some 800 */
+
+/* The driver's own functions, and what we need ourselves. Constant once others can come. */
+static struct {
+	uint32_t handle;
+	bool (*is_ours)(int domain, int id);
+	slot_enable *enable;
+	slot_enable_domain *enable_domain;
+} real;
+
+/* The other subscriber. Whoever finds the callback finds its user too. */
+static struct {
+	atomic_bool taken;
+	_Atomic(slot_callback *) callback; /* NULL: nobody is to be told */
+	void *_Atomic user;
+	_Atomic uint64_t wanted[DOMAINS][IDS / 64];
+} other;
+
+/* --- what it wants ----------------------------------------------------------------------------------------- */
+
+static bool is_known(int domain, int id)
+{
+	return domain >= 0 && domain < DOMAINS && id >= 0 && id < IDS;
+}
+
+static void want(int domain, int id, bool on)
+{
+	uint64_t bit = UINT64_C(1) << (id % 64);
+
+	if (on)
+		atomic_fetch_or(&other.wanted[domain][id / 64], bit);
+	else
+		atomic_fetch_and(&other.wanted[domain][id / 64], ~bit);
+}
+
+static bool is_wanted(int domain, int id)
+{
+	return is_known(domain, id) &&
+	       (atomic_load_explicit(&other.wanted[domain][id / 64], memory_order_relaxed) >> (id % 64) & 1);
+}
+
+void slot_hand_on(int domain, int id, const void *parameters)
+{
+	slot_callback *callback = atomic_load_explicit(&other.callback, memory_order_acquire);
+
+	if (__builtin_expect(callback && is_wanted(domain, id), 0))
+		callback(atomic_load_explicit(&other.user, memory_order_relaxed), domain, id, parameters);
+}
+
+/* --- the table's functions, for others ------------------------------------------------------------------ */
+
+static CUresult subscribe(uint32_t *handle, slot_callback *callback, void *user)
+{
+	if (!handle || !callback)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (atomic_exchange(&other.taken, true))
+		return CUDA_ERROR_ALREADY_ACQUIRED;
+	atomic_store(&other.user, user);
+	atomic_store(&other.callback, callback);
+	*handle = real.handle;
+	return CUDA_SUCCESS;
+}
+
+static CUresult subscribe_with_name(uint32_t *handle, slot_callback *callback, void *user, const char *name)
+{
+	(void)name;
+	return subscribe(handle, callback, user);
+}
+
+static bool is_others(uint32_t handle)
+{
+	return handle == real.handle && atomic_load(&other.callback);
+}
+
+static CUresult enable(uint32_t on, uint32_t handle, int domain, int id)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	if (!is_others(handle) || !is_known(domain, id))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (on || !real.is_ours(domain, id))
+		result = real.enable(on, handle, domain, id);
+	if (result == CUDA_SUCCESS)
+		want(domain, id, on);
+	return result;
+}
+
+static bool has_ours(int domain)
+{
+	bool found = false;
+
+	for (int id = 0; id < IDS && !found; id++)
+		found = real.is_ours(domain, id);
+	return found;
+}
+
+/* All but ours, one by one: between disabling all and enabling ours again a kernel could get away. */
+static void disable_others(int domain)
+{
+	for (int id = 0; id < IDS; id++) {
+		if (is_wanted(domain, id) && !real.is_ours(domain, id))
+			real.enable(false, real.handle, domain, id);
+	}
+}
+
+static CUresult enable_domain(uint32_t on, uint32_t handle, int domain)
+{
+	CUresult result = CUDA_SUCCESS;
+
+	if (!is_others(handle) || !is_known(domain, 0))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (on || !has_ours(domain))
+		result = real.enable_domain(on, handle, domain);
+	else
+		disable_others(domain);
+	for (int word = 0; word < IDS / 64 && result == CUDA_SUCCESS; word++)
+		atomic_store(&other.wanted[domain][word], on ? UINT64_MAX : 0);
+	return result;
+}
+
+/* The driver's answer to the last domain that it knows; it does not know all numbers. */
+static CUresult enable_all(uint32_t on, uint32_t handle)
+{
+	if (!is_others(handle))
+		return CUDA_ERROR_INVALID_VALUE;
+	for (int domain = 0; domain < DOMAINS; domain++)
+		enable_domain(on, handle, domain);
+	return CUDA_SUCCESS;
+}
+
+static CUresult unsubscribe(uint32_t handle)
+{
+	if (!is_others(handle))
+		return CUDA_ERROR_INVALID_VALUE;
+	enable_all(false, handle);
+	atomic_store(&other.callback, NULL);
+	atomic_store(&other.taken, false);
+	return CUDA_SUCCESS;
+}
+
+/* --- putting them in place ---------------------------------------------------------------------------------- */
+
+/* The protection of the page at `address`, as mprotect takes it; PROT_READ where it cannot be found out. */
+static int protection_of(const void *address)
+{
+	unsigned long start, end;
+	char line[512], rights[5];
+	int protection = PROT_READ;
+	FILE *maps = fopen("/proc/self/maps", "re");
+
+	while (maps && fgets(line, sizeof line, maps)) {
+		if (sscanf(line, "%lx-%lx %4s", &start, &end, rights) == 3 && (uintptr_t)address >= start &&
+		    (uintptr_t)address < end)
+			protection = (rights[0] == 'r' ? PROT_READ : 0) | (rights[1] == 'w' ? PROT_WRITE : 0) |
+			             (rights[2] == 'x' ? PROT_EXEC : 0);
+	}
+	if (maps)
+		fclose(maps);
+	return protection;
+}
+
+/* A function's address as the table holds it. */
+#define ENTRY(function) ((void *)(function))
+
+static void replace_entries(void **table)
+{
+	table[SLOT_UNSUBSCRIBE] = ENTRY(unsubscribe);
+	table[SLOT_ENABLE] = ENTRY(enable);
+	table[SLOT_ENABLE_DOMAIN] = ENTRY(enable_domain);
+	table[SLOT_ENABLE_ALL] = ENTRY(enable_all);
+	/* Last: whoever subscribes finds the others in place. */
+	atomic_thread_fence(memory_order_release);
+	table[SLOT_SUBSCRIBE] = ENTRY(subscribe);
+	table[SLOT_SUBSCRIBE_WITH_NAME] = ENTRY(subscribe_with_name);
+}
+
+int slot_share(void **table, uint32_t handle, bool (*is_ours)(int domain, int id), struct error *error)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	char *start = (char *)((uintptr_t)table / page * page);
+	size_t length = (size_t)((char *)(table + SLOT_ENTRIES) - start);
+	int protection = protection_of(table);
+
+	real.handle = handle;
+	real.is_ours = is_ours;
+	real.enable = (slot_enable *)table[SLOT_ENABLE];
+	real.enable_domain = (slot_enable_domain *)table[SLOT_ENABLE_DOMAIN];
+	if (mprotect(start, length, protection | PROT_WRITE) < 0)
+		return error_set_errno(error, "the driver's callback table cannot be shared with profilers");
+	replace_entries(table);
+	mprotect(start, length, protection);
+	return 0;
+}

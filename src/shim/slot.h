@@ -1,0 +1,47 @@
+/*
+ * Shares the driver's one subscriber slot, so that CUPTI, and all that is built on it, goes on working beside us
+ * (FACTS 1).
+ *
+ * We stay the driver's subscriber. The table's entries for subscribing and enabling are replaced by ours: another
+ * subscriber gets our handle, and we hand on what it enabled. What it disables stays enabled where we need it.
+ * One other subscriber at a time, as in a driver without us; a second one is told that the slot is taken.
+ */
+#ifndef NVTASKSET_SHIM_SLOT_H
+#define NVTASKSET_SHIM_SLOT_H
+
+#include "cuda.h"
+#include "error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Entries of the table; how they are called was measured (FACTS 1, docs/hardware.md). */
+enum {
+	SLOT_SUBSCRIBE = 3,
+	SLOT_UNSUBSCRIBE = 4,
+	SLOT_ENABLE = 6,
+	SLOT_ENABLE_DOMAIN = 7,
+	SLOT_ENABLE_ALL = 8,
+	SLOT_DECLARE_FEATURE = 9,
+	SLOT_SUBSCRIBE_WITH_NAME = 11,
+	SLOT_ENTRIES = 12 /* the size in bytes, then entries 1 to 11 */
+};
+
+typedef void slot_callback(void *user, int domain, int id, const void *parameters);
+typedef CUresult slot_subscribe(uint32_t *handle, slot_callback *function, void *user);
+typedef CUresult slot_subscribe_with_name(uint32_t *handle, slot_callback *function, void *user,
+                                          const char *name);
+typedef CUresult slot_unsubscribe(uint32_t handle);
+typedef CUresult slot_enable(uint32_t on, uint32_t handle, int domain, int id);
+typedef CUresult slot_enable_domain(uint32_t on, uint32_t handle, int domain);
+typedef CUresult slot_enable_all(uint32_t on, uint32_t handle);
+typedef CUresult slot_declare_feature(uint32_t on, uint32_t handle, int feature);
+
+/* From here on others may subscribe beside us. `handle` is our subscription; `is_ours` says which events we need.
+ * -1 with the reason where the table cannot be changed: others are refused then, as without us. */
+int slot_share(void **table, uint32_t handle, bool (*is_ours)(int domain, int id), struct error *error);
+
+/* Hands an event on to the other subscriber, where there is one and it wants it. */
+void slot_hand_on(int domain, int id, const void *parameters);
+
+#endif
