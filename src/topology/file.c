@@ -1,22 +1,26 @@
 /* The text format of a topology; docs/topology-format.md describes it. */
 #include "topology/topology.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define HEADER "nvtaskset-topology 1"
 #define LINE_MAX_BYTES 256
-#define WORDS_MAX 5
+#define BLANKS " \t"
 
 /* --- reading ------------------------------------------------------------------------------------------ */
 
 struct reader {
 	struct topology_list *list;
-	struct topology *gpu; /* of the section that we are in, or NULL */
-	const char *name;     /* of the file */
+	const char *name; /* of the file */
 	unsigned int line;
 	struct error *error;
+	/* The section that we are in: */
+	struct topology *gpu; /* NULL before the first */
+	unsigned int gpu_line;
+	unsigned int seen; /* a bit for each of `keywords` */
 };
 
 static int __attribute__((format(printf, 2, 3))) fail(const struct reader *reader, const char *format, ...)
@@ -28,6 +32,20 @@ static int __attribute__((format(printf, 2, 3))) fail(const struct reader *reade
 	vsnprintf(why, sizeof why, format, arguments);
 	va_end(arguments);
 	return error_set(reader->error, "%.100s:%u: %s", reader->name, reader->line, why);
+}
+
+/* Splits into `wanted` words; false where there are more or less. */
+static bool split(char *text, char **words, unsigned int wanted)
+{
+	unsigned int count = 0;
+	char *rest = NULL;
+
+	for (char *word = strtok_r(text, BLANKS, &rest); word; word = strtok_r(NULL, BLANKS, &rest)) {
+		if (count < wanted)
+			words[count] = word;
+		count++;
+	}
+	return count == wanted;
 }
 
 /* A decimal number and nothing else. */
@@ -51,152 +69,181 @@ static int read_number_or_unknown(const struct reader *reader, const char *text,
 	return read_number(reader, text, TOPOLOGY_UNKNOWN - 1, number);
 }
 
-static int finish_gpu(struct reader *reader)
-{
-	struct error why;
+/* --- the lines of a section; each function takes what stands behind the keyword ----------------------- */
 
-	if (reader->gpu && topology_validate(reader->gpu, &why) < 0)
-		return fail(reader, "the GPU that ends here has %s", why.reason);
-	reader->gpu = NULL;
+static int read_name(struct reader *reader, char *text)
+{
+	text += strspn(text, BLANKS);
+	if (*text == '\0' || strlen(text) >= sizeof reader->gpu->name)
+		return fail(reader, "name: 1 to %zu characters were expected", sizeof reader->gpu->name - 1);
+	strcpy(reader->gpu->name, text);
 	return 0;
 }
 
-static int read_gpu(struct reader *reader, char **words, unsigned int count)
+static int read_uuid(struct reader *reader, char *text)
 {
-	struct pci_address pci;
-	struct error why;
+	char *word;
 
-	if (finish_gpu(reader) < 0)
-		return -1;
-	if (count != 2 || pci_address_parse(&pci, words[1], &why) < 0)
-		return fail(reader, "gpu: a bus id such as 0000:3b:00.0 was expected");
-	if (topology_find(reader->list, pci))
-		return fail(reader, "gpu %s: stands here twice", words[1]);
-	if (reader->list->count == TOPOLOGY_GPUS_MAX)
-		return fail(reader, "more than %d GPUs", TOPOLOGY_GPUS_MAX);
-	reader->gpu = &reader->list->gpus[reader->list->count++];
-	reader->gpu->pci = pci;
+	if (!split(text, &word, 1) || strlen(word) >= sizeof reader->gpu->uuid)
+		return fail(reader, "uuid: one word of less than %zu characters was expected",
+		            sizeof reader->gpu->uuid);
+	strcpy(reader->gpu->uuid, word);
 	return 0;
 }
 
-static int read_compute(struct reader *reader, char **words, unsigned int count)
+static int read_compute(struct reader *reader, char *text)
 {
-	char *minor = count == 2 ? strchr(words[1], '.') : NULL;
+	char *word;
+	char *minor = split(text, &word, 1) ? strchr(word, '.') : NULL;
 
 	if (!minor)
 		return fail(reader, "compute: a compute capability such as 9.0 was expected");
 	*minor++ = '\0';
-	if (read_number(reader, words[1], 99, &reader->gpu->compute_major) < 0)
+	if (read_number(reader, word, 99, &reader->gpu->compute_major) < 0)
 		return -1;
 	return read_number(reader, minor, 9, &reader->gpu->compute_minor);
 }
 
-static int read_limits(struct reader *reader, char **words, unsigned int count)
+static int read_sms(struct reader *reader, char *text)
 {
-	if (count != 3)
-		return fail(reader, "limits: two numbers were expected, of GPCs and of TPCs in each");
-	if (read_number(reader, words[1], TOPOLOGY_GPCS_MAX, &reader->gpu->gpc_limit) < 0)
-		return -1;
-	return read_number(reader, words[2], TPCSET_MAX, &reader->gpu->tpc_limit);
-}
+	char *word;
 
-static int read_sms(struct reader *reader, char **words, unsigned int count)
-{
-	if (count != 2)
+	if (!split(text, &word, 1))
 		return fail(reader, "sms-per-tpc: a number was expected");
-	return read_number(reader, words[1], 2, &reader->gpu->sms_per_tpc);
+	return read_number(reader, word, 2, &reader->gpu->sms_per_tpc);
 }
 
-static int read_uuid(struct reader *reader, char **words, unsigned int count)
+static int read_limits(struct reader *reader, char *text)
 {
-	if (count != 2 || strlen(words[1]) >= sizeof reader->gpu->uuid)
-		return fail(reader, "uuid: one word of less than %zu characters was expected",
-		            sizeof reader->gpu->uuid);
-	strcpy(reader->gpu->uuid, words[1]);
-	return 0;
+	char *words[2];
+
+	if (!split(text, words, 2))
+		return fail(reader, "limits: two numbers were expected, of GPCs and of TPCs in each");
+	if (read_number(reader, words[0], TOPOLOGY_GPCS_MAX, &reader->gpu->gpc_limit) < 0)
+		return -1;
+	return read_number(reader, words[1], TPCSET_MAX, &reader->gpu->tpc_limit);
 }
 
-static int read_tpc(struct reader *reader, char **words, unsigned int count)
+static int read_tpc(struct reader *reader, char *text)
 {
 	struct topology *gpu = reader->gpu;
+	char *words[4];
 	uint16_t number;
 
-	if (count != 5)
+	if (!split(text, words, 4))
 		return fail(reader, "tpc: its number, GPC, virtual GPC and mask bit were expected");
-	if (read_number(reader, words[1], TPCSET_MAX - 1, &number) < 0)
+	if (read_number(reader, words[0], TPCSET_MAX - 1, &number) < 0)
 		return -1;
 	if (number != gpu->tpc_count)
 		return fail(reader, "tpc %u: TPC %u was expected", number, gpu->tpc_count);
 	struct topology_tpc *tpc = &gpu->tpcs[gpu->tpc_count++];
 
-	if (read_number_or_unknown(reader, words[2], &tpc->gpc) < 0 ||
-	    read_number_or_unknown(reader, words[3], &tpc->virtual_gpc) < 0)
+	if (read_number_or_unknown(reader, words[1], &tpc->gpc) < 0 ||
+	    read_number_or_unknown(reader, words[2], &tpc->virtual_gpc) < 0)
 		return -1;
-	return read_number(reader, words[4], TOPOLOGY_MASK_BITS - 1, &tpc->mask_bit);
+	return read_number(reader, words[3], TOPOLOGY_MASK_BITS - 1, &tpc->mask_bit);
 }
 
-/* The lines of a section. A name may have spaces, so it is not among them. */
-static const struct {
-	const char *keyword;
-	int (*read)(struct reader *reader, char **words, unsigned int count);
+static const struct keyword {
+	const char *word;
+	int (*read)(struct reader *reader, char *text);
+	enum { OPTIONAL, REQUIRED, REPEATED } occurs;
 } keywords[] = {
-	{"compute", read_compute}, {"limits", read_limits}, {"sms-per-tpc", read_sms},
-	{"uuid", read_uuid},       {"tpc", read_tpc},
+	{"name", read_name, OPTIONAL},        {"uuid", read_uuid, OPTIONAL},     {"compute", read_compute, REQUIRED},
+	{"sms-per-tpc", read_sms, REQUIRED}, {"limits", read_limits, REQUIRED}, {"tpc", read_tpc, REPEATED},
 };
 
-static unsigned int split(char *line, char *words[WORDS_MAX + 1])
+#define KEYWORD_COUNT (sizeof keywords / sizeof keywords[0])
+
+static int read_keyword(struct reader *reader, const char *word, char *text)
 {
-	unsigned int count = 0;
-	char *rest = NULL;
+	unsigned int i = 0;
 
-	for (char *word = strtok_r(line, " \t", &rest); word && count <= WORDS_MAX;
-	     word = strtok_r(NULL, " \t", &rest))
-		words[count++] = word;
-	return count;
-}
-
-static int read_words(struct reader *reader, char *line)
-{
-	char *words[WORDS_MAX + 1];
-	unsigned int count = split(line, words);
-
-	if (count == 0)
-		return 0;
-	if (strcmp(words[0], "gpu") == 0)
-		return read_gpu(reader, words, count);
+	while (i < KEYWORD_COUNT && strcmp(word, keywords[i].word) != 0)
+		i++;
+	if (i == KEYWORD_COUNT)
+		return fail(reader, "'%.40s': not understood", word);
 	if (!reader->gpu)
-		return fail(reader, "'%.40s': no gpu line stands before it", words[0]);
-	for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {
-		if (strcmp(words[0], keywords[i].keyword) == 0)
-			return keywords[i].read(reader, words, count);
-	}
-	return fail(reader, "'%.40s': not understood", words[0]);
+		return fail(reader, "%s: no gpu line stands before it", word);
+	if (reader->seen & 1u << i && keywords[i].occurs != REPEATED)
+		return fail(reader, "%s: stands here twice for one GPU", word);
+	reader->seen |= 1u << i;
+	return keywords[i].read(reader, text);
 }
 
-/* The rest of a line; it is shown on terminals, which obey control characters. */
-static int read_name(struct reader *reader, const char *text)
+/* --- sections ----------------------------------------------------------------------------------------- */
+
+static int finish_gpu(struct reader *reader)
 {
-	if (strlen(text) >= sizeof reader->gpu->name)
-		return fail(reader, "name: longer than %zu characters", sizeof reader->gpu->name - 1);
-	for (const char *at = text; *at; at++) {
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			return fail(reader, "name: a control character");
+	struct error why;
+
+	if (!reader->gpu)
+		return 0;
+	reader->line = reader->gpu_line;
+	for (unsigned int i = 0; i < KEYWORD_COUNT; i++) {
+		if (keywords[i].occurs == REQUIRED && !(reader->seen & 1u << i))
+			return fail(reader, "this GPU has no %s line", keywords[i].word);
 	}
-	strcpy(reader->gpu->name, text);
+	if (topology_validate(reader->gpu, &why) < 0)
+		return fail(reader, "this GPU: %s", why.reason);
 	return 0;
 }
 
+static int start_gpu(struct reader *reader, char *text)
+{
+	unsigned int line = reader->line;
+	struct pci_address pci;
+	char *word;
+
+	if (finish_gpu(reader) < 0)
+		return -1;
+	reader->line = line;
+	if (!split(text, &word, 1) || pci_address_parse(&pci, word, NULL) < 0)
+		return fail(reader, "gpu: a bus id such as 0000:3b:00.0 was expected");
+	if (reader->gpu && pci_address_compare(pci, reader->gpu->pci) <= 0)
+		return fail(reader, "gpu %s: the bus ids must rise", word);
+	if (reader->list->count == TOPOLOGY_GPUS_MAX)
+		return fail(reader, "more than %d GPUs", TOPOLOGY_GPUS_MAX);
+	reader->gpu = &reader->list->gpus[reader->list->count++];
+	reader->gpu->pci = pci;
+	reader->gpu_line = line;
+	reader->seen = 0;
+	return 0;
+}
+
+/* --- lines -------------------------------------------------------------------------------------------- */
+
 static int read_line(struct reader *reader, char *line)
 {
-	char *start = line + strspn(line, " \t");
+	char *word = line + strspn(line, BLANKS);
+	char *rest = word + strcspn(word, BLANKS);
 	int result;
 
-	if (*start == '#')
+	if (*rest)
+		*rest++ = '\0';
+	if (*word == '\0' || *word == '#')
 		result = 0;
-	else if (strncmp(start, "name ", 5) == 0 && reader->gpu)
-		result = read_name(reader, start + 5);
+	else if (strcmp(word, "gpu") == 0)
+		result = start_gpu(reader, rest);
 	else
-		result = read_words(reader, start);
+		result = read_keyword(reader, word, rest);
+	return result;
+}
+
+/* Control characters would reach the terminal in a reason. */
+static bool is_text(int character)
+{
+	return character == '\t' || (character >= ' ' && character != 0x7f);
+}
+
+static int end_of_file(const struct reader *reader, FILE *file, size_t length)
+{
+	int result = 0;
+
+	if (ferror(file))
+		result = fail(reader, "cannot be read: %s", strerror(errno));
+	else if (length > 0)
+		result = fail(reader, "the line has no end: is the file cut off?");
 	return result;
 }
 
@@ -204,18 +251,18 @@ static int read_line(struct reader *reader, char *line)
 static int next_line(struct reader *reader, FILE *file, char line[LINE_MAX_BYTES])
 {
 	size_t length = 0;
-	int character = fgetc(file);
+	int character;
 
-	if (character == EOF)
-		return ferror(file) ? fail(reader, "the file cannot be read") : 0;
 	reader->line++;
-	for (; character != EOF && character != '\n'; character = fgetc(file)) {
-		if (character == '\0' || length == LINE_MAX_BYTES - 1)
-			return fail(reader, character ? "the line is too long" : "a NUL byte");
+	while ((character = fgetc(file)) != EOF && character != '\n') {
+		if (!is_text(character))
+			return fail(reader, character ? "a control character" : "a NUL byte");
+		if (length == LINE_MAX_BYTES - 1)
+			return fail(reader, "the line is too long");
 		line[length++] = (char)character;
 	}
 	line[length] = '\0';
-	return 1;
+	return character == '\n' ? 1 : end_of_file(reader, file, length);
 }
 
 static int read_all(struct reader *reader, FILE *file)
@@ -223,13 +270,9 @@ static int read_all(struct reader *reader, FILE *file)
 	char line[LINE_MAX_BYTES];
 	int more = next_line(reader, file, line);
 
-	if (more < 0)
-		return -1;
-	if (more == 0 || strcmp(line, HEADER) != 0) {
-		reader->line = 1;
+	if (more == 0 || (more > 0 && strcmp(line, HEADER) != 0))
 		return fail(reader, "the first line must be '%s'", HEADER);
-	}
-	while ((more = next_line(reader, file, line)) > 0) {
+	while (more > 0 && (more = next_line(reader, file, line)) > 0) {
 		if (read_line(reader, line) < 0)
 			return -1;
 	}

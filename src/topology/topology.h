@@ -31,20 +31,20 @@ struct pci_address {
 };
 
 struct topology_tpc {
-	uint16_t gpc;         /* on the chip; TOPOLOGY_UNKNOWN where nobody could say */
-	uint16_t virtual_gpc; /* TOPOLOGY_UNKNOWN likewise, and before Hopper */
+	uint16_t gpc;         /* on the chip, below TOPOLOGY_GPCS_MAX; TOPOLOGY_UNKNOWN where nobody could say */
+	uint16_t virtual_gpc; /* below gpc_limit + TPCSET_MAX; TOPOLOGY_UNKNOWN likewise, and before Hopper */
 	uint16_t mask_bit;    /* 0 … TOPOLOGY_MASK_BITS - 1, no two alike */
 };
 
 struct topology {
 	struct pci_address pci;
-	char name[TOPOLOGY_NAME_MAX]; /* as the driver calls the product; "" where unknown */
-	char uuid[TOPOLOGY_UUID_MAX]; /* "" where unknown */
+	char name[TOPOLOGY_NAME_MAX]; /* the product's, without control characters; "" where unknown */
+	char uuid[TOPOLOGY_UUID_MAX]; /* one word; "" where unknown */
 	uint16_t compute_major;       /* compute capability, 9.0 on an H200 */
 	uint16_t compute_minor;
 	uint16_t sms_per_tpc;         /* 1 or 2 */
-	uint16_t gpc_limit;           /* GPCs that the chip has room for: P of FACTS 4 */
-	uint16_t tpc_limit;           /* TPCs that a GPC has room for: S of FACTS 4 */
+	uint16_t gpc_limit;           /* GPCs that the chip has room for, 1 or more: P of FACTS 4 */
+	uint16_t tpc_limit;           /* TPCs that a GPC has room for, 1 or more: S of FACTS 4 */
 	uint16_t tpc_count;           /* present TPCs; they are numbered 0 … tpc_count - 1 */
 	struct topology_tpc tpcs[TPCSET_MAX];
 };
@@ -75,6 +75,7 @@ void topology_disable_mask(const struct topology *gpu, const struct tpcset *set,
                            unsigned int bits);
 
 const struct topology *topology_find(const struct topology_list *list, struct pci_address pci);
+int pci_address_compare(struct pci_address a, struct pci_address b); /* <0, 0, >0, as strcmp */
 bool pci_address_equal(struct pci_address a, struct pci_address b);
 
 /* "00000000:3b:00.0", "0000:3b:00.0" or "3b:00.0", in any case; function 0 only. */

@@ -14,6 +14,8 @@ static int read_text(const char *text, size_t length, struct error *error)
 {
 	FILE *file = fmemopen((void *)text, length, "r");
 
+	memset(&list, 0xa5, sizeof list);
+
 	assert_non_null(file);
 	int result = topology_read(&list, file, "test", error);
 
@@ -42,32 +44,88 @@ static const struct {
 	const char *text;
 	const char *reason;
 } refused[] = {
-	{"x", "test:1: the first line must be 'nvtaskset-topology 1'"},
+	{"\n", "test:1: the first line must be 'nvtaskset-topology 1'"},
+	{"x\n", "test:1: the first line must be 'nvtaskset-topology 1'"},
+	{" nvtaskset-topology 1\n", "test:1: the first line must be 'nvtaskset-topology 1'"},
 	{"nvtaskset-topology 2\n", "test:1: the first line must be 'nvtaskset-topology 1'"},
-	{"nvtaskset-topology 1\n", "test:1: no GPU stands here"},
-	{"nvtaskset-topology 1\ncompute 9.0\n", "test:2: 'compute': no gpu line stands before it"},
+	{"nvtaskset-topology 1", "test:1: the line has no end: is the file cut off?"},
+	{"nvtaskset-topology 1\n", "test:2: no GPU stands here"},
+	{"nvtaskset-topology 1\n# gpu 0000:3b:00.0\n", "test:3: no GPU stands here"},
+	{"nvtaskset-topology 1\ncompute 9.0\n", "test:2: compute: no gpu line stands before it"},
+	{"nvtaskset-topology 1\nname X\n", "test:2: name: no gpu line stands before it"},
 	{"nvtaskset-topology 1\ngpu here\n", "test:2: gpu: a bus id such as 0000:3b:00.0 was expected"},
-	{GPU_HEAD, "test:2: the GPU that ends here has 0 TPCs: must be 1-256"},
+	{"nvtaskset-topology 1\ngpu\n", "test:2: gpu: a bus id such as 0000:3b:00.0 was expected"},
+	{"nvtaskset-topology 1\ngpu 3b:00.0 x\n", "test:2: gpu: a bus id such as 0000:3b:00.0 was expected"},
+
+	/* Lines that lack */
+	{GPU_HEAD, "test:2: this GPU has no compute line"},
+	{GPU_HEAD "compute 9.0\nlimits 8 9\ntpc 0 1 0 0\n", "test:2: this GPU has no sms-per-tpc line"},
+	{GPU_HEAD "compute 9.0\nsms-per-tpc 2\ntpc 0 1 0 0\n", "test:2: this GPU has no limits line"},
+	{GPU_HEAD "compute 9.0\nsms-per-tpc 2\nlimits 8 9\n", "test:2: this GPU: TPCs: 0, must be 1-256"},
+
+	/* and that stand twice */
+	{GPU_HEAD GPU_REST "compute 9.0\n", "test:7: compute: stands here twice for one GPU"},
+	{GPU_HEAD GPU_REST "limits 8 9\n", "test:7: limits: stands here twice for one GPU"},
+	{GPU_HEAD "name X\nname X\n", "test:4: name: stands here twice for one GPU"},
+	{GPU_HEAD "uuid X\nuuid X\n", "test:4: uuid: stands here twice for one GPU"},
 	{GPU_HEAD GPU_REST "tpc 0 1 0 1\n", "test:7: tpc 0: TPC 1 was expected"},
+	{GPU_HEAD GPU_REST "gpu 0000:3b:00.0\n", "test:7: gpu 0000:3b:00.0: the bus ids must rise"},
+	{GPU_HEAD GPU_REST "gpu 0000:3a:1f.0\n", "test:7: gpu 0000:3a:1f.0: the bus ids must rise"},
+	{GPU_HEAD GPU_REST "gpu 3c:00.0\n", "test:7: this GPU has no compute line"},
+
+	/* TPCs */
 	{GPU_HEAD GPU_REST "tpc 2 1 0 1\n", "test:7: tpc 2: TPC 1 was expected"},
 	{GPU_HEAD GPU_REST "tpc 1 1 0 0\n",
-         "test:7: the GPU that ends here has TPC 1: mask bit 0 stands for another TPC already"},
+         "test:2: this GPU: TPC 1: mask bit 0 stands for another TPC already"},
 	{GPU_HEAD GPU_REST "tpc 1 1 0 256\n", "test:7: '256': a number of at most 255 was expected"},
-	{GPU_HEAD GPU_REST "tpc 1 40 0 1\n",
-         "test:7: the GPU that ends here has TPC 1: GPC 40 is beyond 31"},
+	{GPU_HEAD GPU_REST "tpc 256 1 0 1\n", "test:7: '256': a number of at most 255 was expected"},
+	{GPU_HEAD GPU_REST "tpc 1 32 0 1\n", "test:2: this GPU: TPC 1: GPC 32 is beyond 31"},
+	{GPU_HEAD GPU_REST "tpc 1 1 264 1\n", "test:2: this GPU: TPC 1: virtual GPC 264 is beyond 263"},
+	{GPU_HEAD GPU_REST "tpc 1 1 9 73\ntpc 2 1 9 74\n",
+         "test:2: this GPU: TPC 2: virtual GPC 9 is a singleton's, and has another TPC already"},
 	{GPU_HEAD GPU_REST "tpc 1 1 0\n", "test:7: tpc: its number, GPC, virtual GPC and mask bit were expected"},
 	{GPU_HEAD GPU_REST "tpc 1 1 0 1 7\n",
          "test:7: tpc: its number, GPC, virtual GPC and mask bit were expected"},
+
+	/* Numbers */
 	{GPU_HEAD GPU_REST "tpc 1 -1 0 1\n", "test:7: '-1': a number of at most 65534 was expected"},
+	{GPU_HEAD GPU_REST "tpc 1 1 0 -\n", "test:7: '-': a number of at most 255 was expected"},
 	{GPU_HEAD GPU_REST "tpc 1 1 0 1x\n", "test:7: '1x': a number of at most 255 was expected"},
-	{GPU_HEAD GPU_REST "nonsense\n", "test:7: 'nonsense': not understood"},
-	{GPU_HEAD GPU_REST "gpu 0000:3b:00.0\n", "test:7: gpu 0000:3b:00.0: stands here twice"},
+	{GPU_HEAD GPU_REST "tpc 1 1 0 +1\n", "test:7: '+1': a number of at most 255 was expected"},
+	{GPU_HEAD GPU_REST "tpc 1 1 0 0x1\n", "test:7: '0x1': a number of at most 255 was expected"},
+	{GPU_HEAD GPU_REST "tpc 1 1 0 18446744073709551617\n",
+         "test:7: '18446744073709551617': a number of at most 255 was expected"},
 	{GPU_HEAD "compute nine\n", "test:3: compute: a compute capability such as 9.0 was expected"},
+	{GPU_HEAD "compute 9\n", "test:3: compute: a compute capability such as 9.0 was expected"},
+	{GPU_HEAD "compute 9.\n", "test:3: '': a number of at most 9 was expected"},
+	{GPU_HEAD "compute 9.0.1\n", "test:3: '0.1': a number of at most 9 was expected"},
+	{GPU_HEAD "compute 100.0\n", "test:3: '100': a number of at most 99 was expected"},
+	{GPU_HEAD "compute 0.9\nsms-per-tpc 2\nlimits 8 9\ntpc 0 0 0 0\n",
+         "test:2: this GPU: compute capability, before the point: 0, must be 1-99"},
 	{GPU_HEAD "sms-per-tpc 3\n", "test:3: '3': a number of at most 2 was expected"},
+	{GPU_HEAD "compute 9.0\nsms-per-tpc 0\nlimits 8 9\ntpc 0 0 0 0\n",
+         "test:2: this GPU: SMs in a TPC: 0, must be 1-2"},
 	{GPU_HEAD "limits 8\n", "test:3: limits: two numbers were expected, of GPCs and of TPCs in each"},
-	{GPU_HEAD "limits 99 9\n", "test:3: '99': a number of at most 32 was expected"},
+	{GPU_HEAD "limits 33 9\n", "test:3: '33': a number of at most 32 was expected"},
+	{GPU_HEAD "limits 8 257\n", "test:3: '257': a number of at most 256 was expected"},
+	{GPU_HEAD "compute 9.0\nsms-per-tpc 2\nlimits 0 9\ntpc 0 0 0 0\n",
+         "test:2: this GPU: room for GPCs: 0, must be 1-32"},
+
+	/* Words */
+	{GPU_HEAD GPU_REST "nonsense\n", "test:7: 'nonsense': not understood"},
+	{GPU_HEAD GPU_REST "TPC 1 1 0 1\n", "test:7: 'TPC': not understood"},
 	{GPU_HEAD "uuid a b\n", "test:3: uuid: one word of less than 48 characters was expected"},
-	{GPU_HEAD "name \x1b[2Jx\n", "test:3: name: a control character"},
+	{GPU_HEAD "uuid 0123456789abcdef0123456789abcdef0123456789abcdef\n",
+         "test:3: uuid: one word of less than 48 characters was expected"},
+	{GPU_HEAD "name\n", "test:3: name: 1 to 63 characters were expected"},
+	{GPU_HEAD "name  \t \n", "test:3: name: 1 to 63 characters were expected"},
+	{GPU_HEAD "name 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n",
+         "test:3: name: 1 to 63 characters were expected"},
+	{GPU_HEAD "name A\tB\n" GPU_REST, "test:2: this GPU: name: a control character"},
+	{GPU_HEAD "name \x1b[2Jx\n", "test:3: a control character"},
+	{GPU_HEAD "\x1b[2Jx\n", "test:3: a control character"},
+	{"nvtaskset-topology 1\r\n", "test:1: a control character"},
+	{GPU_HEAD GPU_REST "tpc 1 1 0 1", "test:7: the line has no end: is the file cut off?"},
 };
 
 static void test_refused_with_a_reason(void **state)
@@ -86,19 +144,101 @@ static void test_nul_bytes_and_long_lines(void **state)
 {
 	static const char with_nul[] = "nvtaskset-topology 1\ngpu\0 0000:3b:00.0\n";
 	struct error error = {.reason = ""};
-	char *line = malloc(5000);
+	char line[5000];
 
 	(void)state;
 	assert_int_equal(read_text(with_nul, sizeof with_nul - 1, &error), -1);
 	assert_string_equal(error.reason, "test:2: a NUL byte");
-	assert_non_null(line);
-	memset(line, 'x', 5000);
-	assert_int_equal(read_text(line, 5000, &error), -1);
+	memset(line, 'x', sizeof line);
+	assert_int_equal(read_text(line, sizeof line, &error), -1);
 	assert_string_equal(error.reason, "test:1: the line is too long");
-	free(line);
 }
 
-/* Cut anywhere, a file is refused or is a file of its own; never read half. */
+/* The longest line is one of 255 characters. */
+static void test_longest_line(void **state)
+{
+	struct error error = {.reason = ""};
+	char text[sizeof GPU_HEAD GPU_REST + 256];
+
+	(void)state;
+	for (unsigned int length = 255; length <= 256; length++) {
+		snprintf(text, sizeof text, "%s%s#%*s", GPU_HEAD, GPU_REST, (int)length, "\n");
+		assert_int_equal(read_text(text, strlen(text), &error), length == 255 ? 0 : -1);
+	}
+	assert_string_equal(error.reason, "test:7: the line is too long");
+}
+
+static void test_blanks_and_comments(void **state)
+{
+	static const char text[] = "nvtaskset-topology 1\n#\n\n \t\n  # tpc 7\n\tgpu\t 3B:00.0\t\n\tname \t X  Y\n"
+	                           "limits\t8\t9\t\n  tpc  0\t- -   0\ncompute 9.0\nsms-per-tpc 1\n"
+	                           "uuid \tGPU-\xc3\xa9\n";
+	struct error error = {.reason = ""};
+
+	(void)state;
+	if (read_text(text, sizeof text - 1, &error) < 0)
+		fail_msg("%s", error.reason);
+	assert_string_equal(list.gpus[0].name, "X  Y");
+	assert_string_equal(list.gpus[0].uuid, "GPU-\xc3\xa9");
+	assert_int_equal(list.gpus[0].tpcs[0].gpc, TOPOLOGY_UNKNOWN);
+	assert_int_equal(list.gpus[0].tpcs[0].virtual_gpc, TOPOLOGY_UNKNOWN);
+}
+
+/* As many GPUs and TPCs as there can be. All TPCs are singletons. */
+static int read_large(unsigned int gpus, unsigned int tpcs, struct error *error)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *file = open_memstream(&text, &size);
+
+	assert_non_null(file);
+	fprintf(file, "nvtaskset-topology 1\n");
+	for (unsigned int gpu = 0; gpu < gpus; gpu++) {
+		fprintf(file, "gpu ffffffff:%02x:1f.0\ncompute 99.9\nsms-per-tpc 2\nlimits 32 256\n", gpu);
+		for (unsigned int tpc = 0; tpc < tpcs; tpc++)
+			fprintf(file, "tpc %u 31 %u %u\n", tpc, 32 + tpc, 255 - tpc);
+	}
+	fclose(file);
+	int result = read_text(text, size, error);
+
+	free(text);
+	return result;
+}
+
+static void test_largest_file(void **state)
+{
+	struct error error = {.reason = ""};
+
+	(void)state;
+	assert_int_equal(read_large(TOPOLOGY_GPUS_MAX, TPCSET_MAX, &error), 0);
+	assert_int_equal(list.count, TOPOLOGY_GPUS_MAX);
+	assert_int_equal(list.gpus[15].tpc_count, TPCSET_MAX);
+	assert_int_equal(read_large(TOPOLOGY_GPUS_MAX + 1, 1, &error), -1);
+	assert_string_equal(error.reason, "test:82: more than 16 GPUs");
+	assert_int_equal(read_large(1, TPCSET_MAX + 1, &error), -1);
+	assert_string_equal(error.reason, "test:262: '256': a number of at most 255 was expected");
+}
+
+static void test_file_that_cannot_be_read(void **state)
+{
+	struct error error = {.reason = ""};
+	FILE *directory = fopen("/", "r");
+
+	(void)state;
+	assert_non_null(directory);
+	assert_int_equal(topology_read(&list, directory, "/", &error), -1);
+	assert_string_equal(error.reason, "/:1: cannot be read: Is a directory");
+	fclose(directory);
+}
+
+static void test_reason_is_not_needed(void **state)
+{
+	(void)state;
+	assert_int_equal(read_text("x\n", 2, NULL), -1);
+	assert_int_equal(read_text(GPU_HEAD, sizeof GPU_HEAD - 1, NULL), -1);
+}
+
+/* Cut within a line, a file is refused; behind one, it is refused or a file of its own. */
 static void test_truncated_anywhere(void **state)
 {
 	static const char text[] = GPU_HEAD GPU_REST "tpc 1 1 0 1\n";
@@ -106,10 +246,10 @@ static void test_truncated_anywhere(void **state)
 
 	(void)state;
 	for (size_t length = 1; length < sizeof text - 1; length++) {
-		if (read_text(text, length, &error) == 0)
-			assert_int_equal(topology_validate(&list.gpus[0], &error), 0);
-		else
-			assert_int_equal(list.count, 0);
+		bool whole = length == sizeof GPU_HEAD GPU_REST - 1;
+
+		assert_int_equal(read_text(text, length, &error), whole ? 0 : -1);
+		assert_int_equal(list.count, whole);
 	}
 }
 
@@ -160,8 +300,15 @@ static void test_shipped_files_round_trip(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_smallest_file),       cmocka_unit_test(test_refused_with_a_reason),
-		cmocka_unit_test(test_nul_bytes_and_long_lines), cmocka_unit_test(test_truncated_anywhere),
+		cmocka_unit_test(test_smallest_file),
+		cmocka_unit_test(test_refused_with_a_reason),
+		cmocka_unit_test(test_nul_bytes_and_long_lines),
+		cmocka_unit_test(test_longest_line),
+		cmocka_unit_test(test_blanks_and_comments),
+		cmocka_unit_test(test_largest_file),
+		cmocka_unit_test(test_file_that_cannot_be_read),
+		cmocka_unit_test(test_reason_is_not_needed),
+		cmocka_unit_test(test_truncated_anywhere),
 		cmocka_unit_test(test_shipped_files_round_trip),
 	};
 

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <cmocka.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static struct topology_list list;
 
@@ -87,6 +89,79 @@ static void test_virtual_gpcs_are_unknown_before_hopper(void **state)
 	}
 }
 
+/* What a driver could tell; a file's reader refuses most of it by itself. */
+static void test_validate(void **state)
+{
+	const struct topology *good = read_gpu("share/topologies/h200.txt");
+	struct topology gpu = *good;
+	struct error error = {.reason = ""};
+
+	(void)state;
+	assert_int_equal(topology_validate(&gpu, NULL), 0);
+#define assert_refused(change, expected)                                 \
+	do {                                                             \
+		gpu = *good;                                             \
+		change;                                                  \
+		assert_int_equal(topology_validate(&gpu, &error), -1);   \
+		assert_string_equal(error.reason, expected);             \
+	} while (0)
+	assert_refused(gpu.pci.bus = 256, "PCI bus: 256, must be 0-255");
+	assert_refused(gpu.pci.device = 32, "PCI device: 32, must be 0-31");
+	assert_refused(gpu.compute_minor = 10, "compute capability, behind the point: 10, must be 0-9");
+	assert_refused(gpu.tpc_count = TPCSET_MAX + 1, "TPCs: 257, must be 1-256");
+	assert_refused(gpu.tpc_limit = TPCSET_MAX + 1, "room for TPCs in a GPC: 257, must be 1-256");
+	assert_refused(gpu.tpcs[7].mask_bit = 256, "TPC 7: mask bit 256 is beyond 255");
+	assert_refused(memset(gpu.name, 'x', sizeof gpu.name), "name: longer than 63 characters");
+	assert_refused(memset(gpu.uuid, 'x', sizeof gpu.uuid), "UUID: longer than 47 characters");
+	assert_refused(strcpy(gpu.name, " x"), "name: a space in front");
+	assert_refused(strcpy(gpu.name, "x\ny"), "name: a control character");
+	assert_refused(strcpy(gpu.uuid, "GPU 1"), "UUID: a space in it");
+#undef assert_refused
+}
+
+/* At the end of a page behind which nothing may be read. */
+static char *guarded(const char *text)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = strlen(text) + 1;
+	char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(pages != MAP_FAILED);
+	assert_int_equal(mprotect(pages + page, page, PROT_NONE), 0);
+	return memcpy(pages + page - size, text, size);
+}
+
+static void test_bus_ids_cut_anywhere(void **state)
+{
+	static const char whole[] = "00000000:3b:00.0";
+	struct pci_address pci;
+
+	(void)state;
+	for (size_t length = 0; length < sizeof whole; length++) {
+		char text[sizeof whole] = "";
+
+		memcpy(text, whole, length);
+		assert_int_equal(pci_address_parse(&pci, guarded(text), NULL),
+		                 length == sizeof whole - 1 ? 0 : -1);
+	}
+}
+
+static void test_bus_ids_in_order(void **state)
+{
+	static const char *const rising[] = {"00:00.0", "00:1f.0", "01:00.0", "ff:00.0", "1:00:00.0",
+	                                     "ffffffff:ff:1f.0"};
+	const size_t count = sizeof rising / sizeof rising[0];
+
+	(void)state;
+	for (size_t i = 0; i < count * count; i++) {
+		struct pci_address a, b;
+
+		assert_int_equal(pci_address_parse(&a, rising[i / count], NULL), 0);
+		assert_int_equal(pci_address_parse(&b, rising[i % count], NULL), 0);
+		assert_int_equal(pci_address_compare(a, b), (i / count > i % count) - (i / count < i % count));
+		assert_int_equal(pci_address_equal(a, b), i / count == i % count);
+	}
+}
+
 static void test_bus_ids(void **state)
 {
 	static const char *const good[] = {"0000:3b:00.0", "3b:00.0", "00000000:3B:00.0"};
@@ -116,7 +191,10 @@ int main(void)
 		cmocka_unit_test(test_gpcs_of_the_h200),
 		cmocka_unit_test(test_disable_mask_of_the_h200),
 		cmocka_unit_test(test_virtual_gpcs_are_unknown_before_hopper),
+		cmocka_unit_test(test_validate),
 		cmocka_unit_test(test_bus_ids),
+		cmocka_unit_test(test_bus_ids_cut_anywhere),
+		cmocka_unit_test(test_bus_ids_in_order),
 	};
 
 	return cmocka_run_group_tests_name("topology_model", tests, NULL, NULL);
