@@ -17,17 +17,25 @@
 
 static struct segment segment = {.memory = NULL, .file = -1};
 
-/* A child of fork has its parent's memory, but a partition of its own, which starts as the parent's. */
-static void after_fork(void)
+/* A child of fork has its parent's memory, but a partition of its own, which starts as the parent's was at the
+ * fork: read before it, since the parent's can change as soon as there are two. Nothing else forks meanwhile: fork
+ * serialises its handlers. */
+static struct segment_revision forked;
+
+static void before_fork(void)
+{
+	uint64_t number;
+
+	if (!segment_read(&segment, &forked, &number))
+		forked.count = 0;
+}
+
+static void in_child(void)
 {
 	struct segment parents = segment;
-	struct segment_revision revision;
-	uint64_t number;
 	int saved = errno;
 
-	if (!segment_read(&parents, &revision, &number))
-		revision.count = 0;
-	if (segment_create(&segment, &revision, NULL) == 0) {
+	if (segment_create(&segment, &forked, NULL) == 0) {
 		enforce_use(&segment);
 		segment_close(&parents);
 	} else {
@@ -62,7 +70,7 @@ static int set_up(struct error *error)
 		segment_close(&segment);
 		return -1;
 	}
-	pthread_atfork(NULL, NULL, after_fork);
+	pthread_atfork(before_fork, NULL, in_child);
 	return 0;
 }
 

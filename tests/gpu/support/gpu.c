@@ -147,10 +147,13 @@ static CUresult start(const struct gpu_under_test *gpu, const CUlaunchConfig *co
 	return cuLaunchKernelEx(config, gpu->where, parameters, NULL);
 }
 
-/* What the launch leaves unwritten must not look like an SM. */
+/* What the launch leaves unwritten must not look like an SM. A copy, because a memset can be a kernel, which tests
+ * that count launches would count too. */
 static CUresult launch(const struct gpu_under_test *gpu, const CUlaunchConfig *config, CUdeviceptr output)
 {
-	gpu_check(cuMemsetD8Async(output, 0xff, BLOCKS_MAX * sizeof(uint32_t), config->hStream));
+	static const uint32_t no_sms[BLOCKS_MAX] = {[0 ... BLOCKS_MAX - 1] = UINT32_MAX};
+
+	gpu_check(cuMemcpyHtoDAsync_v2(output, no_sms, sizeof no_sms, config->hStream));
 	return start(gpu, config, output);
 }
 
