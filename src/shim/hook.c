@@ -45,9 +45,8 @@ static void *word_of(const void *parameters, unsigned int word)
 	return ((void *const *)parameters)[word];
 }
 
-static void on_event(void *user, int domain, int id, const void *parameters)
+static inline void tell(int domain, int id, const void *parameters)
 {
-	(void)user;
 	if (domain == DOMAIN_LAUNCH && id == LAUNCH_BEFORE_UPLOAD) {
 		if (has_word(parameters, LAUNCH_QMD) && word_of(parameters, LAUNCH_QMD))
 			events.launch(word_of(parameters, LAUNCH_CONTEXT), word_of(parameters, LAUNCH_QMD));
@@ -57,8 +56,22 @@ static void on_event(void *user, int domain, int id, const void *parameters)
 		else if (id == RESOURCE_CONTEXT_DESTROYED)
 			events.context_destroyed(word_of(parameters, RESOURCE_CONTEXT));
 	}
-	/* Last, so that a profiler sees what the GPU will. */
+}
+
+/* The other subscriber comes last: it sees what the GPU will. */
+static __attribute__((noinline)) void tell_both(int domain, int id, const void *parameters)
+{
+	tell(domain, id, parameters);
 	slot_hand_on(domain, id, parameters);
+}
+
+static void on_event(void *user, int domain, int id, const void *parameters)
+{
+	(void)user;
+	if (__builtin_expect(slot_is_shared(), 0))
+		tell_both(domain, id, parameters);
+	else
+		tell(domain, id, parameters);
 }
 
 static bool is_ours(int domain, int id)

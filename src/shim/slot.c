@@ -1,6 +1,5 @@
 #include "slot.h"
 
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,10 +20,11 @@ static struct {
 /* The other subscriber. Whoever finds the callback finds its user too. */
 static struct {
 	atomic_bool taken;
-	_Atomic(slot_callback *) callback; /* NULL: nobody is to be told */
 	void *_Atomic user;
 	_Atomic uint64_t wanted[DOMAINS][IDS / 64];
 } other;
+
+_Atomic(slot_callback *) slot_other;
 
 /* --- what it wants ----------------------------------------------------------------------------------------- */
 
@@ -51,9 +51,9 @@ static bool is_wanted(int domain, int id)
 
 void slot_hand_on(int domain, int id, const void *parameters)
 {
-	slot_callback *callback = atomic_load_explicit(&other.callback, memory_order_acquire);
+	slot_callback *callback = atomic_load_explicit(&slot_other, memory_order_acquire);
 
-	if (__builtin_expect(callback && is_wanted(domain, id), 0))
+	if (callback && is_wanted(domain, id))
 		callback(atomic_load_explicit(&other.user, memory_order_relaxed), domain, id, parameters);
 }
 
@@ -66,7 +66,7 @@ static CUresult subscribe(uint32_t *handle, slot_callback *callback, void *user)
 	if (atomic_exchange(&other.taken, true))
 		return CUDA_ERROR_ALREADY_ACQUIRED;
 	atomic_store(&other.user, user);
-	atomic_store(&other.callback, callback);
+	atomic_store(&slot_other, callback);
 	*handle = real.handle;
 	return CUDA_SUCCESS;
 }
@@ -79,7 +79,7 @@ static CUresult subscribe_with_name(uint32_t *handle, slot_callback *callback, v
 
 static bool is_others(uint32_t handle)
 {
-	return handle == real.handle && atomic_load(&other.callback);
+	return handle == real.handle && atomic_load(&slot_other);
 }
 
 static CUresult enable(uint32_t on, uint32_t handle, int domain, int id)
@@ -143,7 +143,7 @@ static CUresult unsubscribe(uint32_t handle)
 	if (!is_others(handle))
 		return CUDA_ERROR_INVALID_VALUE;
 	enable_all(false, handle);
-	atomic_store(&other.callback, NULL);
+	atomic_store(&slot_other, NULL);
 	atomic_store(&other.taken, false);
 	return CUDA_SUCCESS;
 }

@@ -12,6 +12,7 @@
 #include "cuda.h"
 #include "error.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -40,6 +41,14 @@ typedef CUresult slot_declare_feature(uint32_t on, uint32_t handle, int feature)
 /* From here on others may subscribe beside us. `handle` is our subscription; `is_ours` says which events we need.
  * -1 with the reason where the table cannot be changed: others are refused then, as without us. */
 int slot_share(void **table, uint32_t handle, bool (*is_ours)(int domain, int id), struct error *error);
+
+/* NULL where nobody else is subscribed. Written by slot.c alone. */
+extern _Atomic(slot_callback *) slot_other;
+
+static inline bool slot_is_shared(void)
+{
+	return atomic_load_explicit(&slot_other, memory_order_acquire);
+}
 
 /* Hands an event on to the other subscriber, where there is one and it wants it. */
 void slot_hand_on(int domain, int id, const void *parameters);

@@ -85,6 +85,16 @@ unsigned int subscriber_count(int domain, int id)
 	return count;
 }
 
+unsigned int subscriber_count_function(int domain, int id, CUfunction function)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < subscriber.count; i++)
+		count += subscriber.events[i].domain == domain && subscriber.events[i].id == id &&
+		         subscriber.events[i].words[3] == (uintptr_t)function;
+	return count;
+}
+
 const struct event *subscriber_last(int domain, int id)
 {
 	const struct event *last = NULL;
