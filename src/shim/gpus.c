@@ -53,7 +53,7 @@ struct gpu *gpus_of_context(CUcontext context)
 	struct gpu *found = unknown_gpu;
 	struct pci_address pci;
 	char text[PCI_ADDRESS_TEXT];
-	CUdevice device;
+	CUdevice device = 0;
 
 	gpus_prepare();
 	if (device_of(context, &device) != CUDA_SUCCESS ||

@@ -81,17 +81,20 @@ static bool is_ours(int domain, int id)
 	        (id == RESOURCE_CONTEXT_CREATED || id == RESOURCE_CONTEXT_DESTROYED));
 }
 
-static int find_table(void ***table, struct error *error)
+/* NULL with the reason. */
+static void **find_table(struct error *error)
 {
 	const void *found = NULL;
 	CUresult result = driver.get_export_table(&found, &table_id);
 
-	if (result != CUDA_SUCCESS || !found)
-		return error_set(error, "the driver has no callback table (error %d)", result);
-	if (*(const uint64_t *)found < SLOT_ENTRIES * sizeof(void *))
-		return error_set(error, "the driver's callback table is shorter than any that we know");
-	*table = (void **)found;
-	return 0;
+	if (result != CUDA_SUCCESS || !found) {
+		error_set(error, "the driver has no callback table (error %d)", result);
+		found = NULL;
+	} else if (*(const uint64_t *)found < SLOT_ENTRIES * sizeof(void *)) {
+		error_set(error, "the driver's callback table is shorter than any that we know");
+		found = NULL;
+	}
+	return (void **)found;
 }
 
 /* All features that the driver knows: a subscription without them makes it refuse APIs. */
@@ -120,11 +123,11 @@ static int enable_events(void *const *table, uint32_t handle, struct error *erro
 
 int hook_subscribe(const struct hook_events *wanted, struct error *error)
 {
-	void **table = NULL;
+	void **table = find_table(error);
 	uint32_t handle = 0;
 	struct error why;
 
-	if (find_table(&table, error) < 0)
+	if (!table)
 		return -1;
 	events = *wanted;
 	CUresult result = ((slot_subscribe *)table[SLOT_SUBSCRIBE])(&handle, on_event, NULL);
