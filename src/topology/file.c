@@ -128,7 +128,7 @@ static int read_tpc(struct reader *reader, char *text)
 {
 	struct topology *gpu = reader->gpu;
 	char *words[4];
-	uint16_t number;
+	uint16_t number = 0;
 
 	if (!split(text, words, 4))
 		return fail(reader, "tpc: its number, GPC, virtual GPC and mask bit were expected");
@@ -149,8 +149,12 @@ static const struct keyword {
 	int (*read)(struct reader *reader, char *text);
 	enum { OPTIONAL, REQUIRED, REPEATED } occurs;
 } keywords[] = {
-	{"name", read_name, OPTIONAL},        {"uuid", read_uuid, OPTIONAL},     {"compute", read_compute, REQUIRED},
-	{"sms-per-tpc", read_sms, REQUIRED}, {"limits", read_limits, REQUIRED}, {"tpc", read_tpc, REPEATED},
+	{"name", read_name, OPTIONAL},
+	{"uuid", read_uuid, OPTIONAL},
+	{"compute", read_compute, REQUIRED},
+	{"sms-per-tpc", read_sms, REQUIRED},
+	{"limits", read_limits, REQUIRED},
+	{"tpc", read_tpc, REPEATED},
 };
 
 #define KEYWORD_COUNT (sizeof keywords / sizeof keywords[0])

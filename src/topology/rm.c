@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -50,6 +51,12 @@ enum {
 	CLASS_CLIENT = 0x41,
 	CLASS_DEVICE = 0x80,     /* class/cl0080.h */
 	CLASS_SUBDEVICE = 0x2080 /* class/cl2080.h */
+};
+
+enum { /* nvstatuscodes.h */
+	STATUS_OK = 0,
+	STATUS_NOT_PERMITTED = 0x1b,
+	STATUS_WRONG_SIZE = 0x3a /* of the parameters */
 };
 
 /* Handles are ours to choose; each GPU has a client of its own, so these can be the same for all. */
@@ -102,6 +109,17 @@ struct name_string { /* ctrl/ctrl2080/ctrl2080gpu.h */
 	};
 };
 
+#define GPU_INFO 0x20800101
+struct gpu_info { /* the same */
+	uint32_t count;
+	uint64_t list;
+};
+
+enum { /* the same */
+	INFO_MIG = 0x2a,
+	MIG_ON = 1
+};
+
 #define GID_INFO 0x2080014a
 struct gid_info { /* the same */
 	uint32_t index;
@@ -122,7 +140,7 @@ struct engine_info { /* ctrl/ctrl2080/ctrl2080gr.h */
 	struct route route;
 };
 
-struct engine_info_entry {
+struct info_entry { /* of either list */
 	uint32_t index;
 	uint32_t value;
 };
@@ -133,6 +151,12 @@ enum { /* ctrl/ctrl0080/ctrl0080gr.h */
 	INFO_TPC_LIMIT = 0x17,
 	INFO_SMS_PER_TPC = 0x20
 };
+
+/* The SM version is the compute capability, 0x905 would be 9.5; before 5.0 the minor number stood a digit
+ * further left, and 12.0 was 10.4 before it got its name (ctrl2080gr.h, SM_VERSION_10_04). */
+#define SM_VERSION_OF_5_0 0x500
+#define SM_VERSION_10_04 0xa04
+#define SM_VERSION_12_00 0xc00
 
 /* The table of SMs: 512 rows of 16-bit fields, two counts, a route. Rows grew with the driver; the call
  * fails where the size is not exactly the driver's. */
@@ -163,6 +187,8 @@ struct sm_order {
 _Static_assert(sizeof(struct device_parameters) == 56, "layout");
 _Static_assert(sizeof(struct id_info) == 32, "layout");
 _Static_assert(sizeof(struct pci_info) == 12, "layout");
+_Static_assert(sizeof(struct name_string) == 132, "layout");
+_Static_assert(sizeof(struct gpu_info) == 16, "layout");
 _Static_assert(sizeof(struct gid_info) == 268, "layout");
 _Static_assert(sizeof(struct engine_info) == 32, "layout");
 
@@ -175,7 +201,7 @@ struct rm {
 	uint32_t client;
 };
 
-/* Both return 0, or -1 where the kernel or the driver refuses. */
+/* 0, or -1 where the kernel or the driver refuses. */
 static int rm_alloc(struct rm *rm, uint32_t parent, uint32_t object, uint32_t class, void *parameters,
                     uint32_t size)
 {
@@ -188,14 +214,16 @@ static int rm_alloc(struct rm *rm, uint32_t parent, uint32_t object, uint32_t cl
 		.size = size,
 	};
 
-	if (rm->system->ioctl(rm->file, IOCTL_ALLOC, &call) < 0 || call.status != 0)
+	if (rm->system->ioctl(rm->file, IOCTL_ALLOC, &call) < 0 || call.status != STATUS_OK)
 		return -1;
 	if (class == CLASS_CLIENT)
 		rm->client = call.object;
 	return 0;
 }
 
-static int rm_control(const struct rm *rm, uint32_t object, uint32_t command, void *parameters, uint32_t size)
+/* The driver's status, STATUS_OK where it did as asked; not permitted, where the kernel refuses to ask it. */
+static uint32_t rm_control(const struct rm *rm, uint32_t object, uint32_t command, void *parameters,
+                           uint32_t size)
 {
 	struct rm_control call = {
 		.client = rm->client,
@@ -205,7 +233,7 @@ static int rm_control(const struct rm *rm, uint32_t object, uint32_t command, vo
 		.size = size,
 	};
 
-	return rm->system->ioctl(rm->file, IOCTL_CONTROL, &call) < 0 || call.status != 0 ? -1 : 0;
+	return rm->system->ioctl(rm->file, IOCTL_CONTROL, &call) < 0 ? STATUS_NOT_PERMITTED : call.status;
 }
 
 static int connect_client(struct rm *rm, const struct rm_system *system, struct error *error)
@@ -224,6 +252,35 @@ static int connect_client(struct rm *rm, const struct rm_system *system, struct 
 
 /* --- one GPU -------------------------------------------------------------------------------------------- */
 
+/* While MIG is on, the driver describes a GPU's instances, and only to those who use one. */
+static bool is_mig_on(const struct rm *rm)
+{
+	struct info_entry entry = {.index = INFO_MIG};
+	struct gpu_info info = {.count = 1, .list = (uintptr_t)&entry};
+
+	return rm_control(rm, HANDLE_SUBDEVICE, GPU_INFO, &info, sizeof info) == STATUS_OK &&
+	       entry.value == MIG_ON;
+}
+
+static int explain(const struct rm *rm, uint32_t status, const char *what, struct error *error)
+{
+	if (is_mig_on(rm))
+		error_set(error, "MIG is on: only whole GPUs can be partitioned");
+	else if (status == STATUS_NOT_PERMITTED)
+		error_set(error, "the NVIDIA kernel driver does not permit to ask %s", what);
+	else
+		error_set(error, "the NVIDIA kernel driver does not say %s (status 0x%x); nvtaskset knows "
+		                 "versions 515 to 595", what, status);
+	return -1;
+}
+
+/* Up to the first character that is below `first` or not of ASCII. `to` was all zeros. */
+static void copy_text(char *to, const char *from, size_t size, char first)
+{
+	for (size_t i = 0; i + 1 < size && from[i] >= first && from[i] <= '~'; i++)
+		to[i] = from[i];
+}
+
 /* Neither is needed for anything but showing it. */
 static void read_identity(const struct rm *rm, struct topology *gpu)
 {
@@ -231,81 +288,127 @@ static void read_identity(const struct rm *rm, struct topology *gpu)
 	struct gid_info gid = {.flags = 0};
 	uint32_t short_size = offsetof(struct name_string, text) + sizeof name.text;
 
-	if (rm_control(rm, HANDLE_SUBDEVICE, NAME_STRING, &name, sizeof name) == 0 ||
-	    rm_control(rm, HANDLE_SUBDEVICE, NAME_STRING, &name, short_size) == 0)
-		memcpy(gpu->name, name.text, strnlen(name.text, sizeof gpu->name - 1));
-	if (rm_control(rm, HANDLE_SUBDEVICE, GID_INFO, &gid, sizeof gid) == 0)
-		memcpy(gpu->uuid, gid.text, strnlen(gid.text, sizeof gpu->uuid - 1));
+	_Static_assert(sizeof name.text >= sizeof gpu->name && sizeof gid.text >= sizeof gpu->uuid, "copied");
+	if (rm_control(rm, HANDLE_SUBDEVICE, NAME_STRING, &name, sizeof name) == STATUS_OK ||
+	    rm_control(rm, HANDLE_SUBDEVICE, NAME_STRING, &name, short_size) == STATUS_OK)
+		copy_text(gpu->name, name.text, sizeof gpu->name, ' ');
+	if (rm_control(rm, HANDLE_SUBDEVICE, GID_INFO, &gid, sizeof gid) == STATUS_OK)
+		copy_text(gpu->uuid, gid.text, sizeof gpu->uuid, '!');
 }
 
-static int read_limits(const struct rm *rm, struct topology *gpu)
+static void set_compute(struct topology *gpu, uint32_t sm_version)
 {
-	struct engine_info_entry entries[] = {
+	if (sm_version == SM_VERSION_10_04)
+		sm_version = SM_VERSION_12_00;
+	gpu->compute_major = (uint16_t)(sm_version >> 8);
+	gpu->compute_minor = sm_version < SM_VERSION_OF_5_0 ? sm_version >> 4 & 0xf : sm_version & 0xff;
+}
+
+static int read_limits(const struct rm *rm, struct topology *gpu, struct error *error)
+{
+	struct info_entry entries[] = {
 		{.index = INFO_SM_VERSION},
 		{.index = INFO_GPC_LIMIT},
 		{.index = INFO_TPC_LIMIT},
 		{.index = INFO_SMS_PER_TPC},
 	};
 	struct engine_info info = {.count = 4, .list = (uintptr_t)entries};
+	uint32_t status = rm_control(rm, HANDLE_SUBDEVICE, ENGINE_INFO, &info, sizeof info);
 
-	if (rm_control(rm, HANDLE_SUBDEVICE, ENGINE_INFO, &info, sizeof info) < 0)
-		return -1;
-	/* 0x905 would be 9.5; before 5.0 the minor version stood a digit further left. */
-	gpu->compute_major = (uint16_t)(entries[0].value >> 8);
-	gpu->compute_minor = (uint16_t)(entries[0].value & 0xff);
-	if (gpu->compute_major < 5)
-		gpu->compute_minor >>= 4;
+	if (status != STATUS_OK)
+		return explain(rm, status, "what the GPU is", error);
+	for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+		if (entries[i].value > UINT16_MAX)
+			return error_set(error, "the NVIDIA kernel driver gives 0x%x as the GPU's limit 0x%x",
+			                 entries[i].value, entries[i].index);
+	}
+	set_compute(gpu, entries[0].value);
 	gpu->gpc_limit = (uint16_t)entries[1].value;
 	gpu->tpc_limit = (uint16_t)entries[2].value;
 	gpu->sms_per_tpc = (uint16_t)entries[3].value;
 	return 0;
 }
 
-/* The table, and how many fields its rows have; 0 where no known size is the driver's. */
-static unsigned int read_sm_order(const struct rm *rm, struct sm_order *order)
+/* The table, and how many fields its rows have; the status where no known size is the driver's. */
+static uint32_t read_sm_order(const struct rm *rm, struct sm_order *order, unsigned int *fields)
 {
-	unsigned int fields = 0;
+	const size_t count = sizeof sm_field_counts / sizeof sm_field_counts[0];
+	uint32_t status = STATUS_WRONG_SIZE;
 
-	for (size_t i = 0; !fields && i < sizeof sm_field_counts / sizeof sm_field_counts[0]; i++) {
+	for (size_t i = 0; i < count && status == STATUS_WRONG_SIZE; i++) {
 		/* The counts end on a multiple of 4; the route wants one of 8. */
-		size_t route = (SM_ROWS * sm_field_counts[i] * 2 + 4 + 7) / 8 * 8;
+		size_t route = ((size_t)SM_ROWS * sm_field_counts[i] * 2 + 4 + 7) / 8 * 8;
 
+		*fields = sm_field_counts[i];
 		memset(order, 0, sizeof *order);
-		if (rm_control(rm, HANDLE_SUBDEVICE, SM_ORDER, order,
-		               (uint32_t)(route + sizeof(struct route))) == 0)
-			fields = sm_field_counts[i];
+		status = rm_control(rm, HANDLE_SUBDEVICE, SM_ORDER, order,
+		                    (uint32_t)(route + sizeof(struct route)));
 	}
-	return fields;
+	return status;
+}
+
+/* What a row says of its TPC. A migratable number beyond the limit would make another group's bit. */
+static int read_row(const struct topology *gpu, const uint16_t *row, struct topology_tpc *tpc,
+                    struct error *error)
+{
+	unsigned int virtual_gpc = row[SM_VIRTUAL_GPC], migratable = row[SM_MIGRATABLE_TPC];
+	unsigned int bit = topology_mask_bit(gpu, row[SM_TPC], virtual_gpc, migratable);
+	bool grouped = gpu->compute_major >= 9;
+
+	if (bit >= TOPOLOGY_MASK_BITS ||
+	    (grouped && virtual_gpc < gpu->gpc_limit && migratable >= gpu->tpc_limit))
+		return error_set(error, "the NVIDIA kernel driver makes TPC %u number %u of virtual GPC %u",
+		                 row[SM_TPC], migratable, virtual_gpc);
+	*tpc = (struct topology_tpc){
+		.gpc = row[SM_GPC],
+		.virtual_gpc = grouped ? (uint16_t)virtual_gpc : TOPOLOGY_UNKNOWN,
+		.mask_bit = (uint16_t)bit,
+	};
+	return 0;
+}
+
+/* All SMs of a TPC must say the same of it, and each TPC must have one. */
+static int read_rows(const uint16_t *rows, unsigned int fields, unsigned int sm_count, struct topology *gpu,
+                     struct error *error)
+{
+	struct tpcset seen = {{0}};
+
+	for (unsigned int sm = 0; sm < sm_count; sm++) {
+		const uint16_t *row = &rows[(size_t)sm * fields];
+		unsigned int number = row[SM_TPC];
+		struct topology_tpc tpc;
+
+		if (number >= gpu->tpc_count)
+			return error_set(error, "the NVIDIA kernel driver puts SM %u into TPC %u of %u", sm,
+			                 number, gpu->tpc_count);
+		if (read_row(gpu, row, &tpc, error) < 0)
+			return -1;
+		if (tpcset_has(&seen, number) && memcmp(&tpc, &gpu->tpcs[number], sizeof tpc) != 0)
+			return error_set(error, "the NVIDIA kernel driver says two things of TPC %u", number);
+		gpu->tpcs[number] = tpc;
+		tpcset_add(&seen, number);
+	}
+	if (tpcset_count(&seen) != gpu->tpc_count)
+		return error_set(error, "the NVIDIA kernel driver tells of %u TPCs of %u",
+		                 tpcset_count(&seen), gpu->tpc_count);
+	return 0;
 }
 
 static int read_tpcs(const struct rm *rm, struct topology *gpu, struct error *error)
 {
 	struct sm_order order;
-	unsigned int fields = read_sm_order(rm, &order);
+	unsigned int fields;
+	uint32_t status = read_sm_order(rm, &order, &fields);
 
-	if (!fields)
-		return error_set(error, "the NVIDIA kernel driver does not say which SM is where");
+	if (status != STATUS_OK)
+		return explain(rm, status, "which SM is where", error);
 	unsigned int sm_count = order.words[SM_ROWS * fields], tpc_count = order.words[SM_ROWS * fields + 1];
 
 	if (sm_count > SM_ROWS || tpc_count > TPCSET_MAX)
 		return error_set(error, "the NVIDIA kernel driver speaks of %u SMs and %u TPCs", sm_count,
 		                 tpc_count);
 	gpu->tpc_count = (uint16_t)tpc_count;
-	for (unsigned int sm = 0; sm < sm_count; sm++) {
-		const uint16_t *row = &order.words[sm * fields];
-		unsigned int tpc = row[SM_TPC];
-
-		if (tpc >= tpc_count)
-			return error_set(error, "the NVIDIA kernel driver puts SM %u into TPC %u of %u", sm, tpc,
-			                 tpc_count);
-		gpu->tpcs[tpc] = (struct topology_tpc){
-			.gpc = row[SM_GPC],
-			.virtual_gpc = gpu->compute_major < 9 ? TOPOLOGY_UNKNOWN : row[SM_VIRTUAL_GPC],
-			.mask_bit = (uint16_t)topology_mask_bit(gpu, tpc, row[SM_VIRTUAL_GPC],
-			                                        row[SM_MIGRATABLE_TPC]),
-		};
-	}
-	return 0;
+	return read_rows(order.words, fields, sm_count, gpu, error);
 }
 
 /* Through a client of its own, so that all handles go with it. */
@@ -321,33 +424,35 @@ static int read_gpu(const struct rm_system *system, const struct id_info *id, st
 		return -1;
 	if (rm_alloc(&rm, rm.client, HANDLE_DEVICE, CLASS_DEVICE, &device, sizeof device) < 0 ||
 	    rm_alloc(&rm, HANDLE_DEVICE, HANDLE_SUBDEVICE, CLASS_SUBDEVICE, &subdevice, sizeof subdevice) < 0)
-		result = error_set(error, "the NVIDIA kernel driver does not let this process use the GPU");
-	else if (read_limits(&rm, gpu) < 0)
-		result = error_set(error, "the NVIDIA kernel driver does not describe the GPU");
-	else if (read_tpcs(&rm, gpu, error) < 0 || topology_validate(gpu, error) < 0)
+		result = error_set(error, "the NVIDIA kernel driver does not let this process use it");
+	else if (read_limits(&rm, gpu, error) < 0 || read_tpcs(&rm, gpu, error) < 0)
 		result = -1;
-	else
+	if (result == 0) {
 		read_identity(&rm, gpu);
+		result = topology_validate(gpu, error);
+	}
 	system->close(rm.file);
 	return result;
 }
 
-/* --- all GPUs --------------------------------------------------------------------------------------------- */
+/* --- all GPUs ----------------------------------------------------------------------------------------- */
 
-/* A GPU is attached, and answers, only while somebody has its device file open. */
-static unsigned int open_devices(const struct rm_system *system, int files[DEVICES_MAX])
+/* A GPU is attached, and answers, only while somebody has its device file open. -1 where none opens. */
+static int open_devices(const struct rm_system *system, int files[DEVICES_MAX], struct error *error)
 {
-	unsigned int opened = 0;
+	int result = error_set(error, "no NVIDIA GPU: there is no /dev/nvidia0");
 
 	for (int i = 0; i < DEVICES_MAX; i++) {
-		char path[] = "/dev/nvidia00";
+		char path[24];
 
-		path[11] = (char)(i < 10 ? '0' + i : '0' + i / 10);
-		path[12] = (char)(i < 10 ? '\0' : '0' + i % 10);
+		snprintf(path, sizeof path, "/dev/nvidia%d", i);
 		files[i] = system->open(path);
-		opened += files[i] >= 0;
+		if (files[i] >= 0)
+			result = 0;
+		else if (errno != ENOENT)
+			error_set_errno(error, "%s", path);
 	}
-	return opened;
+	return result;
 }
 
 static void close_devices(const struct rm_system *system, const int files[DEVICES_MAX])
@@ -358,22 +463,47 @@ static void close_devices(const struct rm_system *system, const int files[DEVICE
 	}
 }
 
-static uint64_t order_of(const struct topology *gpu)
-{
-	return (uint64_t)gpu->pci.domain << 16 | (uint64_t)gpu->pci.bus << 8 | gpu->pci.device;
-}
-
 /* By insertion: there are few, and the library's sort may allocate. */
 static void sort(struct topology_list *list)
 {
 	for (unsigned int end = 1; end < list->count; end++) {
-		for (unsigned int i = end; i > 0 && order_of(&list->gpus[i]) < order_of(&list->gpus[i - 1]); i--) {
-			struct topology gpu = list->gpus[i];
+		struct topology *gpus = list->gpus;
 
-			list->gpus[i] = list->gpus[i - 1];
-			list->gpus[i - 1] = gpu;
+		for (unsigned int i = end; i > 0; i--) {
+			struct topology gpu = gpus[i];
+
+			if (pci_address_compare(gpus[i - 1].pci, gpu.pci) < 0)
+				break;
+			gpus[i] = gpus[i - 1];
+			gpus[i - 1] = gpu;
 		}
 	}
+}
+
+/* Appends the GPU, or says why not. */
+static int read_attached_gpu(const struct rm *rm, uint32_t id, struct topology_list *list,
+                             struct error *error)
+{
+	struct id_info instance = {.id = id};
+	struct pci_info pci = {.id = id};
+	struct topology *gpu = &list->gpus[list->count];
+	struct error why;
+	char text[PCI_ADDRESS_TEXT];
+
+	if (rm_control(rm, rm->client, ID_INFO, &instance, sizeof instance) != STATUS_OK ||
+	    rm_control(rm, rm->client, PCI_INFO, &pci, sizeof pci) != STATUS_OK)
+		return error_set(error, "the NVIDIA kernel driver does not say where its GPU 0x%x is", id);
+	struct pci_address address = {.domain = pci.domain, .bus = pci.bus, .device = pci.slot};
+
+	pci_address_format(address, text);
+	if (topology_find(list, address))
+		return error_set(error, "GPU %s: the NVIDIA kernel driver lists it twice", text);
+	memset(gpu, 0, sizeof *gpu);
+	gpu->pci = address;
+	if (read_gpu(rm->system, &instance, gpu, &why) < 0)
+		return error_set(error, "GPU %s: %s", text, why.reason);
+	list->count++;
+	return 0;
 }
 
 /* A GPU that does not answer (another container's, say) is not ours to complain about while others do. */
@@ -382,24 +512,12 @@ static int read_attached(const struct rm *rm, struct topology_list *list, struct
 	struct attached_ids attached;
 
 	memset(&attached, 0xff, sizeof attached);
-	if (rm_control(rm, rm->client, ATTACHED_IDS, &attached, sizeof attached) < 0)
+	if (rm_control(rm, rm->client, ATTACHED_IDS, &attached, sizeof attached) != STATUS_OK)
 		return error_set(error, "the NVIDIA kernel driver does not list its GPUs");
 	error_set(error, "no NVIDIA GPU that this process may use");
-	for (unsigned int i = 0; i < ATTACHED_MAX && attached.ids[i] != INVALID_ID; i++) {
-		struct id_info id = {.id = attached.ids[i]};
-		struct pci_info pci = {.id = attached.ids[i]};
-		struct topology *gpu = &list->gpus[list->count];
-
-		if (list->count == TOPOLOGY_GPUS_MAX)
-			break;
-		memset(gpu, 0, sizeof *gpu);
-		if (rm_control(rm, rm->client, ID_INFO, &id, sizeof id) < 0 ||
-		    rm_control(rm, rm->client, PCI_INFO, &pci, sizeof pci) < 0)
-			continue;
-		gpu->pci = (struct pci_address){
-			.domain = pci.domain, .bus = pci.bus, .device = pci.slot};
-		if (read_gpu(rm->system, &id, gpu, error) == 0)
-			list->count++;
+	for (unsigned int i = 0; i < ATTACHED_MAX && list->count < TOPOLOGY_GPUS_MAX; i++) {
+		if (attached.ids[i] != INVALID_ID)
+			read_attached_gpu(rm, attached.ids[i], list, error);
 	}
 	return list->count > 0 ? 0 : -1;
 }
@@ -414,10 +532,9 @@ int rm_load(const struct rm_system *system, struct topology_list *list, struct e
 	int result = connect_client(&rm, system, &why);
 
 	if (result == 0) {
-		unsigned int opened = open_devices(system, files);
-
-		result = opened > 0 ? read_attached(&rm, list, &why)
-		                    : error_set(&why, "no NVIDIA GPU that this process may open");
+		result = open_devices(system, files, &why);
+		if (result == 0)
+			result = read_attached(&rm, list, &why);
 		close_devices(system, files);
 		system->close(rm.file);
 		sort(list);
@@ -427,16 +544,17 @@ int rm_load(const struct rm_system *system, struct topology_list *list, struct e
 	return result;
 }
 
-/* --- this system ------------------------------------------------------------------------------------------- */
+/* --- this system -------------------------------------------------------------------------------------- */
 
+/* The driver waits interruptibly, and the program whose process this is may live on signals. */
 static int open_device(const char *path)
 {
-	return open(path, O_RDWR | O_CLOEXEC);
+	return (int)TEMP_FAILURE_RETRY(open(path, O_RDWR | O_CLOEXEC));
 }
 
 static int call_device(int file, unsigned long request, void *argument)
 {
-	return ioctl(file, request, argument);
+	return (int)TEMP_FAILURE_RETRY(ioctl(file, request, argument));
 }
 
 int topology_load_rm(struct topology_list *list, struct error *error)

@@ -109,8 +109,8 @@ static int check_gpcs(const struct topology *gpu, unsigned int tpc, struct taken
 		return error_set(error, "TPC %u: virtual GPC %u is beyond %u", tpc, virtual_gpc,
 		                 gpu->gpc_limit + TPCSET_MAX - 1u);
 	if (taken->singletons[singleton])
-		return error_set(error, "TPC %u: virtual GPC %u is a singleton's, and has another TPC already", tpc,
-		                 virtual_gpc);
+		return error_set(error, "TPC %u: virtual GPC %u is a singleton's, and has another TPC already",
+		                 tpc, virtual_gpc);
 	taken->singletons[singleton] = true;
 	return 0;
 }
@@ -130,7 +130,13 @@ static int check_tpcs(const struct topology *gpu, struct error *error)
 
 int topology_validate(const struct topology *gpu, struct error *error)
 {
-	return check_numbers(gpu, error) < 0 || check_texts(gpu, error) < 0 || check_tpcs(gpu, error) < 0 ? -1 : 0;
+	int result = check_numbers(gpu, error);
+
+	if (result == 0)
+		result = check_texts(gpu, error);
+	if (result == 0)
+		result = check_tpcs(gpu, error);
+	return result;
 }
 
 /* --- sets -------------------------------------------------------------------------------------------- */
@@ -199,9 +205,9 @@ static const char *read_hex(const char *text, unsigned int digits, char end, uin
 
 	*value = 0;
 	for (; count < digits && isxdigit((unsigned char)*text); count++, text++) {
-		int digit = isdigit((unsigned char)*text) ? *text - '0' : tolower((unsigned char)*text) - 'a' + 10;
+		unsigned char c = (unsigned char)*text;
 
-		*value = *value << 4 | (uint32_t)digit;
+		*value = *value << 4 | (uint32_t)(isdigit(c) ? c - '0' : tolower(c) - 'a' + 10);
 	}
 	return count > 0 && *text == end ? text + 1 : NULL;
 }

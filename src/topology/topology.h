@@ -31,7 +31,7 @@ struct pci_address {
 };
 
 struct topology_tpc {
-	uint16_t gpc;         /* on the chip, below TOPOLOGY_GPCS_MAX; TOPOLOGY_UNKNOWN where nobody could say */
+	uint16_t gpc;         /* on the chip, below TOPOLOGY_GPCS_MAX; TOPOLOGY_UNKNOWN where untold */
 	uint16_t virtual_gpc; /* below gpc_limit + TPCSET_MAX; TOPOLOGY_UNKNOWN likewise, and before Hopper */
 	uint16_t mask_bit;    /* 0 … TOPOLOGY_MASK_BITS - 1, no two alike */
 };
@@ -69,8 +69,8 @@ struct tpcset topology_all(const struct topology *gpu);
 struct tpcset topology_gpc(const struct topology *gpu, unsigned int gpc);
 struct tpcset topology_virtual_gpc(const struct topology *gpu, unsigned int virtual_gpc);
 
-/* The disable mask that leaves just `set` enabled: a set bit disables, and bits that stand for no present TPC are
- * set too. TPC bit n is bit n % 64 of words[n / 64]; bits from `bits` on (a multiple of 64) are left out. */
+/* The disable mask that leaves just `set` enabled: a set bit disables, and bits that stand for no present TPC
+ * are set too. TPC bit n is bit n % 64 of words[n / 64]; bits from `bits` on (a multiple of 64) are left out. */
 void topology_disable_mask(const struct topology *gpu, const struct tpcset *set, uint64_t *words,
                            unsigned int bits);
 

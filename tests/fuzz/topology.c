@@ -1,4 +1,4 @@
-/* Whatever the bytes: refused with a reason, or a topology that holds its promises and survives a round trip. */
+/* Any bytes: refused with a reason, or a topology that holds its promises and survives a round trip. */
 #include "topology/topology.h"
 
 #include <stdlib.h>

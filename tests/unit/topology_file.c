@@ -170,9 +170,10 @@ static void test_longest_line(void **state)
 
 static void test_blanks_and_comments(void **state)
 {
-	static const char text[] = "nvtaskset-topology 1\n#\n\n \t\n  # tpc 7\n\tgpu\t 3B:00.0\t\n\tname \t X  Y\n"
-	                           "limits\t8\t9\t\n  tpc  0\t- -   0\ncompute 9.0\nsms-per-tpc 1\n"
-	                           "uuid \tGPU-\xc3\xa9\n";
+	static const char text[] =
+	    "nvtaskset-topology 1\n#\n\n \t\n  # tpc 7\n\tgpu\t 3B:00.0\t\n\tname \t X  Y\n"
+	    "limits\t8\t9\t\n  tpc  0\t- -   0\ncompute 9.0\nsms-per-tpc 1\n"
+	    "uuid \tGPU-\xc3\xa9\n";
 	struct error error = {.reason = ""};
 
 	(void)state;
@@ -231,6 +232,21 @@ static void test_file_that_cannot_be_read(void **state)
 	fclose(directory);
 }
 
+static void test_file_named_by_the_environment(void **state)
+{
+	struct error error = {.reason = ""};
+
+	(void)state;
+	setenv("NVTASKSET_TOPOLOGY", "share/topologies/ada.txt", 1);
+	assert_int_equal(topology_load(&list, &error), 0);
+	assert_string_equal(list.gpus[0].name, "Synthetic Ada");
+	setenv("NVTASKSET_TOPOLOGY", "share/topologies/none.txt", 1);
+	assert_int_equal(topology_load(&list, &error), -1);
+	assert_string_equal(error.reason,
+	                    "NVTASKSET_TOPOLOGY=share/topologies/none.txt: No such file or directory");
+	unsetenv("NVTASKSET_TOPOLOGY");
+}
+
 static void test_reason_is_not_needed(void **state)
 {
 	(void)state;
@@ -282,8 +298,10 @@ static void test_shipped_files_round_trip(void **state)
 	unsigned int count = 0;
 
 	(void)state;
-	if (!directory)
+	if (!directory) {
 		fail_msg("run this from the top of the source");
+		return;
+	}
 	while ((entry = readdir(directory))) {
 		char path[512];
 
@@ -307,6 +325,7 @@ int main(void)
 		cmocka_unit_test(test_blanks_and_comments),
 		cmocka_unit_test(test_largest_file),
 		cmocka_unit_test(test_file_that_cannot_be_read),
+		cmocka_unit_test(test_file_named_by_the_environment),
 		cmocka_unit_test(test_reason_is_not_needed),
 		cmocka_unit_test(test_truncated_anywhere),
 		cmocka_unit_test(test_shipped_files_round_trip),

@@ -157,7 +157,8 @@ static void test_bus_ids_in_order(void **state)
 
 		assert_int_equal(pci_address_parse(&a, rising[i / count], NULL), 0);
 		assert_int_equal(pci_address_parse(&b, rising[i % count], NULL), 0);
-		assert_int_equal(pci_address_compare(a, b), (i / count > i % count) - (i / count < i % count));
+		assert_int_equal(pci_address_compare(a, b),
+		                 (i / count > i % count) - (i / count < i % count));
 		assert_int_equal(pci_address_equal(a, b), i / count == i % count);
 	}
 }
@@ -165,9 +166,9 @@ static void test_bus_ids_in_order(void **state)
 static void test_bus_ids(void **state)
 {
 	static const char *const good[] = {"0000:3b:00.0", "3b:00.0", "00000000:3B:00.0"};
-	static const char *const bad[] = {"",           "3b",        "3b:00",          "3b:00.1", "3b:20.0",
-	                                  "x:3b:00.0",  "3b:00.0 ",  "123456789:3b:00.0", ":3b:00.0", "3b::00.0",
-	                                  "0000:3b:00", "000:3bb:0.0"};
+	static const char *const bad[] = {"",         "3b",        "3b:00",      "3b:00.1",
+	                                  "3b:20.0",  "x:3b:00.0", "3b:00.0 ",   "123456789:3b:00.0",
+	                                  ":3b:00.0", "3b::00.0",  "0000:3b:00", "000:3bb:0.0"};
 	struct pci_address pci;
 	char text[PCI_ADDRESS_TEXT];
 

@@ -1,0 +1,800 @@
+/*
+ * What the kernel driver's answers become, with a driver played here.
+ *
+ * It knows the calls by number, size and offset, from NVIDIA's headers and not from rm.c, so that the two
+ * check each other. Its GPUs are those of share/topologies: what comes out must be what the file says.
+ */
+#include "topology/rm.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- a kernel driver ------------------------------------------------------------------------------------ */
+
+#define REQUEST_ALLOC 0xc030462bul   /* read and write 48 bytes, 'F', 0x2b */
+#define REQUEST_CONTROL 0xc020462aul /* 32 bytes, 0x2a */
+
+#define NOT_PERMITTED 0x1bu
+#define INVALID_OBJECT 0x33u
+#define INVALID_SIZE 0x3au
+#define NOT_SUPPORTED 0x56u
+
+#define ATTACHED_IDS 0x201u
+#define ID_INFO 0x205u
+#define PCI_INFO 0x21bu
+#define GPU_INFO 0x20800101u
+#define NAME 0x20800110u
+#define GID 0x2080014au
+#define GR_INFO 0x20801201u
+#define SM_ORDER 0x2080121bu
+
+#define CLASS_CLIENT 0x41u
+#define CLASS_DEVICE 0x80u
+#define CLASS_SUBDEVICE 0x2080u
+
+#define ID_OF(gpu) (0x600u + (gpu))      /* three ways to name a GPU, which must not be mixed up */
+#define INSTANCE_OF(gpu) (40u - (gpu))
+#define FIRST_CLIENT 0xc1d00000u
+#define FILES_MAX 256
+
+enum file_kind { CLOSED, CONTROL, DEVICE };
+
+/* What a test may change. */
+static struct fake {
+	int control_errno; /* of opening /dev/nvidiactl; 0: it opens */
+	struct topology_list gpus;
+	int device_errno[TOPOLOGY_GPUS_MAX + 1];
+	unsigned int count; /* of GPUs; above the list's, copies of its first */
+	unsigned int fields;
+	uint32_t name_size;
+	const char *name; /* instead of the GPU's, 0x40 characters */
+	uint32_t mig;
+	uint32_t sm_version; /* instead of the GPU's */
+	unsigned int refused; /* a command or class, */
+	uint32_t status;      /* and the answer to it; 0: the kernel's EPERM */
+	void (*spoil)(unsigned char *rows, unsigned int fields); /* the table of SMs */
+	void (*spoil_limits)(uint32_t value[4]);
+	bool all_have_id_0;
+	bool others_use_all; /* GPUs that this process has not opened are attached all the same */
+} fake;
+
+/* What it has been asked for. */
+static enum file_kind files[FILES_MAX];
+static unsigned int file_gpu[FILES_MAX];
+static unsigned int client_gpu[FILES_MAX]; /* by the number of the file */
+static bool client_has_device[FILES_MAX], client_has_subdevice[FILES_MAX];
+
+static void put16(unsigned char *at, unsigned int value)
+{
+	uint16_t word = (uint16_t)value;
+
+	memcpy(at, &word, sizeof word);
+}
+
+static void put32(unsigned char *at, uint32_t value)
+{
+	memcpy(at, &value, sizeof value);
+}
+
+static uint32_t get32(const unsigned char *at)
+{
+	uint32_t value;
+
+	memcpy(&value, at, sizeof value);
+	return value;
+}
+
+static unsigned char *get_pointer(const unsigned char *at)
+{
+	uint64_t value;
+
+	memcpy(&value, at, sizeof value);
+	return (unsigned char *)(uintptr_t)value;
+}
+
+static const struct topology *gpu_at(unsigned int gpu)
+{
+	return &fake.gpus.gpus[gpu < fake.gpus.count ? gpu : 0];
+}
+
+static int new_file(enum file_kind kind, unsigned int gpu)
+{
+	int file = 3;
+
+	while (files[file] != CLOSED)
+		assert_in_range(++file, 0, FILES_MAX - 1);
+	files[file] = kind;
+	file_gpu[file] = gpu;
+	client_has_device[file] = client_has_subdevice[file] = false;
+	return file;
+}
+
+static int fake_open(const char *path)
+{
+	unsigned int gpu = 0;
+	int result = -1;
+
+	if (strcmp(path, "/dev/nvidiactl") == 0) {
+		errno = fake.control_errno;
+		result = errno ? -1 : new_file(CONTROL, 0);
+	} else {
+		assert_int_equal(sscanf(path, "/dev/nvidia%u", &gpu), 1);
+		errno = gpu < fake.count ? fake.device_errno[gpu] : ENOENT;
+		result = errno ? -1 : new_file(DEVICE, gpu);
+	}
+	return result;
+}
+
+static int fake_close(int file)
+{
+	assert_in_range(file, 3, FILES_MAX - 1);
+	assert_int_not_equal(files[file], CLOSED);
+	files[file] = CLOSED;
+	return 0;
+}
+
+static bool is_attached(unsigned int gpu)
+{
+	bool attached = false;
+
+	for (int file = 0; file < FILES_MAX; file++)
+		attached = attached || (files[file] == DEVICE && file_gpu[file] == gpu);
+	return attached;
+}
+
+static unsigned int gpu_of_instance(uint32_t instance)
+{
+	assert_in_range(instance, INSTANCE_OF(fake.count - 1), INSTANCE_OF(0));
+	return 40 - instance;
+}
+
+static uint32_t fake_alloc(int file, unsigned char *call)
+{
+	uint32_t client = get32(call), parent = get32(call + 4), size = get32(call + 32);
+	const unsigned char *parameters = get_pointer(call + 16);
+
+	if (get32(call + 12) == fake.refused)
+		return fake.status;
+	switch (get32(call + 12)) {
+	case CLASS_CLIENT:
+		assert_int_equal(files[file], CONTROL);
+		put32(call + 8, FIRST_CLIENT + (uint32_t)file);
+		return 0;
+	case CLASS_DEVICE:
+		assert_int_equal(client, FIRST_CLIENT + (uint32_t)file);
+		assert_int_equal(parent, client);
+		assert_int_equal(size, 56);
+		client_gpu[file] = gpu_of_instance(get32(parameters));
+		client_has_device[file] = true;
+		return is_attached(client_gpu[file]) ? 0 : INVALID_OBJECT;
+	case CLASS_SUBDEVICE:
+		assert_true(client_has_device[file]);
+		assert_int_equal(size, 4);
+		assert_int_equal(get32(parameters), 0);
+		client_has_subdevice[file] = true;
+		return 0;
+	default:
+		return NOT_SUPPORTED;
+	}
+}
+
+static uint32_t list_attached(unsigned char *answer)
+{
+	unsigned int count = 0;
+
+	memset(answer, 0xff, 128);
+	for (unsigned int gpu = 0; gpu < fake.count; gpu++) {
+		if (is_attached(gpu) || fake.others_use_all)
+			put32(answer + 4 * count++, fake.all_have_id_0 ? ID_OF(0) : ID_OF(gpu));
+	}
+	return 0;
+}
+
+static void write_identity_of(uint32_t id, uint32_t command, unsigned char *answer)
+{
+	unsigned int gpu = id - ID_OF(0);
+	struct pci_address pci = gpu_at(gpu)->pci;
+
+	assert_in_range(gpu, 0, fake.count - 1);
+	if (command == ID_INFO) {
+		put32(answer + 8, INSTANCE_OF(gpu));
+		put32(answer + 12, 0);
+	} else {
+		put32(answer + 4, pci.domain + (gpu < fake.gpus.count ? 0 : gpu));
+		put16(answer + 8, pci.bus);
+		put16(answer + 10, pci.device);
+	}
+}
+
+static uint32_t write_limits(const struct topology *gpu, const unsigned char *question)
+{
+	unsigned char *list = get_pointer(question + 8);
+	unsigned int major = gpu->compute_major, minor = gpu->compute_minor;
+	uint32_t value[4] = {major << 8 | minor, gpu->gpc_limit, gpu->tpc_limit, gpu->sms_per_tpc};
+
+	if (fake.sm_version)
+		value[0] = fake.sm_version;
+	if (fake.spoil_limits)
+		fake.spoil_limits(value);
+	for (uint32_t i = 0; i < get32(question); i++) {
+		uint32_t index = get32(list + 8 * i);
+
+		assert_true(index == 0x0c || index == 0x14 || index == 0x17 || index == 0x20);
+		put32(list + 8 * i + 4, value[index == 0x0c ? 0 : index == 0x14 ? 1 : index == 0x17 ? 2 : 3]);
+	}
+	return 0;
+}
+
+/* The inverse of FACTS 4's rule. Before Hopper the driver fills these fields too, and nobody may look. */
+static int migratable(const struct topology *gpu, const struct topology_tpc *tpc)
+{
+	return tpc->virtual_gpc < gpu->gpc_limit ? tpc->mask_bit - tpc->virtual_gpc * gpu->tpc_limit : 0;
+}
+
+static uint32_t write_sm_order(const struct topology *gpu, unsigned char *rows)
+{
+	const unsigned int width = 2 * fake.fields;
+	unsigned int sm_count = gpu->tpc_count * gpu->sms_per_tpc;
+
+	memset(rows, 0xee, 512 * width);
+	for (unsigned int sm = 0; sm < sm_count; sm++) {
+		const struct topology_tpc *tpc = &gpu->tpcs[sm / gpu->sms_per_tpc];
+		unsigned char *row = rows + sm * width;
+
+		put16(row, tpc->gpc);
+		put16(row + 4, sm % gpu->sms_per_tpc);
+		put16(row + 6, sm / gpu->sms_per_tpc);
+		put16(row + 8, tpc->virtual_gpc == TOPOLOGY_UNKNOWN ? sm % 3 : tpc->virtual_gpc);
+		put16(row + 10, (unsigned int)migratable(gpu, tpc));
+	}
+	put16(rows + 512 * width, sm_count);
+	put16(rows + 512 * width + 2, gpu->tpc_count);
+	if (fake.spoil)
+		fake.spoil(rows, fake.fields);
+	return 0;
+}
+
+static void write_text(unsigned char *answer, const char *text, size_t size)
+{
+	memset(answer, 0, size);
+	memcpy(answer, text, strnlen(text, size));
+}
+
+static uint32_t answer_of_gpu(const struct topology *gpu, uint32_t command, unsigned char *answer)
+{
+	switch (command) {
+	case GPU_INFO:
+		assert_int_equal(get32(answer), 1);
+		assert_int_equal(get32(get_pointer(answer + 8)), 0x2a);
+		put32(get_pointer(answer + 8) + 4, fake.mig);
+		break;
+	case NAME:
+		write_text(answer + 4, fake.name ? fake.name : gpu->name, 0x40);
+		break;
+	case GID:
+		write_text(answer + 12, gpu->uuid, 0x100);
+		break;
+	case GR_INFO:
+		return write_limits(gpu, answer);
+	default:
+		return write_sm_order(gpu, answer);
+	}
+	return 0;
+}
+
+/* The size of a command's parameters, which the driver compares with its own. 0: no such command. */
+static uint32_t size_of(uint32_t command)
+{
+	const struct {
+		uint32_t command, size;
+	} sizes[] = {
+		{ATTACHED_IDS, 128}, {ID_INFO, 32}, {PCI_INFO, 12}, {GPU_INFO, 16},
+		{NAME, fake.name_size}, {GID, 268}, {GR_INFO, 32},
+		{SM_ORDER, fake.fields == 6 ? 6168 : fake.fields == 7 ? 7192 : fake.fields == 9 ? 9240 : 1},
+	};
+	uint32_t size = 0;
+
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		if (sizes[i].command == command)
+			size = sizes[i].size;
+	}
+	return size;
+}
+
+static uint32_t fake_control(int file, const unsigned char *call)
+{
+	uint32_t client = get32(call), object = get32(call + 4), command = get32(call + 8);
+	unsigned char *answer = get_pointer(call + 16);
+
+	assert_int_equal(client, FIRST_CLIENT + (uint32_t)file);
+	assert_int_equal(get32(call + 12), 0);
+	if (get32(call + 24) != size_of(command))
+		return size_of(command) ? INVALID_SIZE : NOT_SUPPORTED;
+	if (command == fake.refused)
+		return fake.status;
+	if (command == ATTACHED_IDS)
+		return list_attached(answer);
+	if (command == ID_INFO || command == PCI_INFO) {
+		assert_int_equal(object, client);
+		write_identity_of(get32(answer), command, answer);
+		return 0;
+	}
+	assert_int_not_equal(object, client);
+	assert_true(client_has_subdevice[file]);
+	return answer_of_gpu(gpu_at(client_gpu[file]), command, answer);
+}
+
+static int fake_ioctl(int file, unsigned long request, void *argument)
+{
+	unsigned char *call = argument;
+	bool is_control = request == REQUEST_CONTROL;
+
+	assert_true(is_control || request == REQUEST_ALLOC);
+	if (fake.refused && !fake.status && get32(call + (is_control ? 8 : 12)) == fake.refused) {
+		errno = EPERM;
+		return -1;
+	}
+	put32(call + (is_control ? 28 : 40), is_control ? fake_control(file, call) : fake_alloc(file, call));
+	return 0;
+}
+
+/* --- the tests' hold on it ------------------------------------------------------------------------------- */
+
+static struct topology_list list;
+
+static void prepare(const char *path)
+{
+	struct error error = {.reason = ""};
+	FILE *file = fopen(path, "r");
+
+	memset(&fake, 0, sizeof fake);
+	if (!file || topology_read(&fake.gpus, file, path, &error) < 0)
+		fail_msg("%s: %s", path, error.reason);
+	fclose(file);
+	fake.count = fake.gpus.count;
+	fake.fields = 9;
+	fake.name_size = 132;
+}
+
+/* Whatever comes out, nothing stays open, and a failure leaves no GPU. */
+static int load(struct error *error)
+{
+	static const struct rm_system system = {fake_open, fake_ioctl, fake_close};
+
+	memset(&list, 0xa5, sizeof list);
+	int result = rm_load(&system, &list, error);
+
+	for (int file = 0; file < FILES_MAX; file++)
+		assert_int_equal(files[file], CLOSED);
+	assert_int_equal(result, list.count > 0 ? 0 : -1);
+	return result;
+}
+
+static void assert_loads(void)
+{
+	struct error error = {.reason = ""};
+
+	if (load(&error) < 0)
+		fail_msg("%s", error.reason);
+	assert_string_equal(error.reason, "");
+}
+
+static void assert_fails(const char *reason)
+{
+	struct error error = {.reason = ""};
+
+	assert_int_equal(load(&error), -1);
+	assert_string_equal(error.reason, reason);
+	assert_int_equal(load(NULL), -1);
+}
+
+static void assert_same_gpus(void)
+{
+	assert_int_equal(list.count, fake.gpus.count);
+	for (unsigned int i = 0; i < list.count; i++)
+		assert_memory_equal(&list.gpus[i], &fake.gpus.gpus[i], sizeof list.gpus[i]);
+}
+
+#define H200 "share/topologies/h200.txt"
+
+/* --- tests ------------------------------------------------------------------------------------------------
+ */
+
+static void test_each_size_of_record(void **state)
+{
+	static const char *const paths[] = {
+		H200,
+		"share/topologies/hopper-synthetic.txt",
+		"share/topologies/blackwell.txt",
+		"share/topologies/ada.txt",
+		"share/topologies/h200-x2.txt",
+	};
+	static const unsigned int fields[] = {6, 7, 9};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof paths / sizeof paths[0] * 3; i++) {
+		prepare(paths[i / 3]);
+		fake.fields = fields[i % 3];
+		assert_loads();
+		assert_same_gpus();
+	}
+}
+
+static void test_unknown_size_of_record(void **state)
+{
+	(void)state;
+	prepare(H200);
+	fake.fields = 10;
+	assert_fails(
+	    "GPU 0000:00:06.0: the NVIDIA kernel driver does not say which SM is where (status 0x3a); "
+	    "nvtaskset knows versions 515 to 595");
+}
+
+static void test_one_sm_in_a_tpc(void **state)
+{
+	(void)state;
+	prepare("share/topologies/ada.txt");
+	fake.gpus.gpus[0].sms_per_tpc = 1;
+	fake.gpus.gpus[0].compute_major = 6;
+	fake.gpus.gpus[0].compute_minor = 1;
+	assert_loads();
+	assert_same_gpus();
+}
+
+/* The table's 512 SMs. */
+static void test_largest_gpu(void **state)
+{
+	struct topology *gpu = &fake.gpus.gpus[0];
+
+	(void)state;
+	prepare("share/topologies/ada.txt");
+	gpu->tpc_count = TPCSET_MAX;
+	for (uint16_t tpc = 0; tpc < TPCSET_MAX; tpc++)
+		gpu->tpcs[tpc] = (struct topology_tpc){tpc % 12, TOPOLOGY_UNKNOWN, tpc};
+	assert_loads();
+	assert_same_gpus();
+}
+
+/* Device files are numbered as the driver finds the GPUs; the list is ordered by bus id. */
+static void test_order(void **state)
+{
+	struct topology first;
+
+	(void)state;
+	prepare("share/topologies/h200-x2.txt");
+	first = fake.gpus.gpus[0];
+	fake.gpus.gpus[0] = fake.gpus.gpus[1];
+	fake.gpus.gpus[1] = first;
+	assert_loads();
+	assert_memory_equal(&list.gpus[0], &fake.gpus.gpus[1], sizeof list.gpus[0]);
+	assert_memory_equal(&list.gpus[1], &fake.gpus.gpus[0], sizeof list.gpus[0]);
+}
+
+static void test_more_gpus_than_the_maximum(void **state)
+{
+	(void)state;
+	prepare(H200);
+	fake.count = TOPOLOGY_GPUS_MAX + 1;
+	assert_loads();
+	assert_int_equal(list.count, TOPOLOGY_GPUS_MAX);
+	assert_int_equal(list.gpus[15].pci.domain, 15);
+}
+
+static void test_no_driver(void **state)
+{
+	static const int absent[] = {ENOENT, ENXIO, ENODEV};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof absent / sizeof absent[0]; i++) {
+		prepare(H200);
+		fake.control_errno = absent[i];
+		assert_fails("no NVIDIA GPU: /dev/nvidiactl is not there; is the driver loaded?");
+	}
+	prepare(H200);
+	fake.control_errno = EACCES;
+	assert_fails("/dev/nvidiactl: Permission denied");
+}
+
+static void test_no_gpu(void **state)
+{
+	(void)state;
+	prepare(H200);
+	fake.count = 0;
+	assert_fails("no NVIDIA GPU: there is no /dev/nvidia0");
+}
+
+static void test_gpus_that_may_not_be_opened(void **state)
+{
+	(void)state;
+	prepare("share/topologies/h200-x2.txt");
+	fake.device_errno[0] = EACCES;
+	assert_loads();
+	assert_int_equal(list.count, 1);
+	assert_memory_equal(&list.gpus[0], &fake.gpus.gpus[1], sizeof list.gpus[0]);
+	fake.others_use_all = true;
+	assert_loads();
+	assert_int_equal(list.count, 1);
+	fake.device_errno[1] = EACCES;
+	assert_fails("/dev/nvidia1: Permission denied");
+	fake.device_errno[1] = ENOENT;
+	assert_fails("/dev/nvidia0: Permission denied");
+	fake.device_errno[0] = EIO;
+	assert_fails("/dev/nvidia0: Input/output error");
+}
+
+#define GPU "GPU 0000:00:06.0: "
+#define DRIVER "the NVIDIA kernel driver "
+
+/* Each call, refused by the driver with a status or, for 0, by the kernel. */
+static void test_refusals(void **state)
+{
+	static const struct {
+		unsigned int refused;
+		uint32_t status;
+		const char *reason;
+	} cases[] = {
+		{CLASS_CLIENT, NOT_PERMITTED, DRIVER "does not answer"},
+		{CLASS_CLIENT, 0, DRIVER "does not answer"},
+		{ATTACHED_IDS, NOT_SUPPORTED, DRIVER "does not list its GPUs"},
+		{ATTACHED_IDS, 0, DRIVER "does not list its GPUs"},
+		{ID_INFO, NOT_SUPPORTED, DRIVER "does not say where its GPU 0x600 is"},
+		{PCI_INFO, NOT_SUPPORTED, DRIVER "does not say where its GPU 0x600 is"},
+		{CLASS_DEVICE, NOT_PERMITTED, GPU DRIVER "does not let this process use it"},
+		{CLASS_SUBDEVICE, NOT_PERMITTED, GPU DRIVER "does not let this process use it"},
+		{GR_INFO, NOT_PERMITTED, GPU DRIVER "does not permit to ask what the GPU is"},
+		{GR_INFO, 0, GPU DRIVER "does not permit to ask what the GPU is"},
+		{GR_INFO, NOT_SUPPORTED, GPU DRIVER "does not say what the GPU is (status 0x56); "
+		                             "nvtaskset knows versions 515 to 595"},
+		{SM_ORDER, NOT_PERMITTED, GPU DRIVER "does not permit to ask which SM is where"},
+		{SM_ORDER, NOT_SUPPORTED, GPU DRIVER "does not say which SM is where (status 0x56); "
+		                              "nvtaskset knows versions 515 to 595"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		prepare(H200);
+		fake.refused = cases[i].refused;
+		fake.status = cases[i].status;
+		assert_fails(cases[i].reason);
+	}
+}
+
+static void test_mig(void **state)
+{
+	(void)state;
+	prepare(H200);
+	fake.mig = 1;
+	assert_loads(); /* as long as the driver answers for the whole GPU */
+	fake.refused = GR_INFO;
+	fake.status = 0x1f;
+	assert_fails(GPU "MIG is on: only whole GPUs can be partitioned");
+	fake.mig = 2;
+	assert_fails(GPU DRIVER "does not say what the GPU is (status 0x1f); "
+	                        "nvtaskset knows versions 515 to 595");
+}
+
+/* --- contradictory answers --- */
+
+static unsigned char *row_of(unsigned char *rows, unsigned int fields, unsigned int sm)
+{
+	return rows + (size_t)sm * fields * 2;
+}
+
+static void too_many_sms(unsigned char *rows, unsigned int fields)
+{
+	put16(row_of(rows, fields, 512), 513);
+}
+
+static void too_many_tpcs(unsigned char *rows, unsigned int fields)
+{
+	put16(row_of(rows, fields, 512) + 2, 257);
+}
+
+static void fewer_tpcs(unsigned char *rows, unsigned int fields)
+{
+	put16(row_of(rows, fields, 512) + 2, 65);
+}
+
+static void more_tpcs(unsigned char *rows, unsigned int fields)
+{
+	put16(row_of(rows, fields, 512) + 2, 67);
+}
+
+static void fewer_sms(unsigned char *rows, unsigned int fields)
+{
+	put16(row_of(rows, fields, 512), 130);
+}
+
+static void nothing(unsigned char *rows, unsigned int fields)
+{
+	memset(row_of(rows, fields, 512), 0, 4);
+}
+
+static void two_gpcs(unsigned char *rows, unsigned int fields)
+{
+	put16(row_of(rows, fields, 11), 7);
+}
+
+static void far_gpc(unsigned char *rows, unsigned int fields)
+{
+	put16(row_of(rows, fields, 10), 32);
+	put16(row_of(rows, fields, 11), 32);
+}
+
+static void disabled_sm(unsigned char *rows, unsigned int fields)
+{
+	put16(row_of(rows, fields, 10) + 8, 0xff);
+}
+
+static void beyond_the_group(unsigned char *rows, unsigned int fields)
+{
+	put16(row_of(rows, fields, 0) + 10, 9);
+}
+
+static void same_bit(unsigned char *rows, unsigned int fields)
+{
+	memcpy(row_of(rows, fields, 2) + 8, row_of(rows, fields, 0) + 8, 4);
+	memcpy(row_of(rows, fields, 3) + 8, row_of(rows, fields, 0) + 8, 4);
+}
+
+static void test_contradictory_tables(void **state)
+{
+	static const struct {
+		void (*spoil)(unsigned char *rows, unsigned int fields);
+		const char *reason;
+	} cases[] = {
+		{too_many_sms, GPU DRIVER "speaks of 513 SMs and 66 TPCs"},
+		{too_many_tpcs, GPU DRIVER "speaks of 132 SMs and 257 TPCs"},
+		{fewer_tpcs, GPU DRIVER "puts SM 130 into TPC 65 of 65"},
+		{more_tpcs, GPU DRIVER "tells of 66 TPCs of 67"},
+		{fewer_sms, GPU DRIVER "tells of 65 TPCs of 66"},
+		{nothing, GPU "TPCs: 0, must be 1-256"},
+		{two_gpcs, GPU DRIVER "says two things of TPC 5"},
+		{far_gpc, GPU "TPC 5: GPC 32 is beyond 31"},
+		{disabled_sm, GPU DRIVER "makes TPC 5 number 0 of virtual GPC 255"},
+		{beyond_the_group, GPU DRIVER "makes TPC 0 number 9 of virtual GPC 0"},
+		{same_bit, GPU "TPC 1: mask bit 0 stands for another TPC already"},
+	};
+	static const unsigned int fields[] = {6, 7, 9};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0] * 3; i++) {
+		prepare(H200);
+		fake.fields = fields[i % 3];
+		fake.spoil = cases[i / 3].spoil;
+		assert_fails(cases[i / 3].reason);
+	}
+}
+
+static void huge_gpc_limit(uint32_t value[4])
+{
+	value[1] += 0x10000;
+}
+
+static void no_gpcs(uint32_t value[4])
+{
+	value[1] = 0;
+}
+
+static void three_sms(uint32_t value[4])
+{
+	value[3] = 3;
+}
+
+static void no_version(uint32_t value[4])
+{
+	value[0] = 0;
+}
+
+static void wide_gpcs(uint32_t value[4])
+{
+	value[2] = 257;
+}
+
+static void test_contradictory_limits(void **state)
+{
+	static const struct {
+		void (*spoil)(uint32_t value[4]);
+		const char *reason;
+	} cases[] = {
+		{huge_gpc_limit, GPU DRIVER "gives 0x10008 as the GPU's limit 0x14"},
+		{no_gpcs, GPU "room for GPCs: 0, must be 1-32"},
+		{three_sms, GPU "SMs in a TPC: 3, must be 1-2"},
+		{no_version, GPU "compute capability, before the point: 0, must be 1-99"},
+		{wide_gpcs, GPU DRIVER "makes TPC 1 number 0 of virtual GPC 1"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		prepare(H200);
+		fake.spoil_limits = cases[i].spoil;
+		assert_fails(cases[i].reason);
+	}
+}
+
+static void test_gpu_listed_twice(void **state)
+{
+	(void)state;
+	prepare("share/topologies/h200-x2.txt");
+	fake.all_have_id_0 = true;
+	assert_loads();
+	assert_int_equal(list.count, 1);
+}
+
+/* --- what the answers mean --- */
+
+static void test_compute_capability(void **state)
+{
+	static const struct {
+		uint32_t sm_version;
+		unsigned int major, minor;
+	} cases[] = {
+		{0x350, 3, 5}, {0x500, 5, 0}, {0x502, 5, 2}, {0x601, 6, 1}, {0x705, 7, 5},
+		{0x809, 8, 9}, {0xa00, 10, 0}, {0xa03, 10, 3}, {0xa04, 12, 0}, {0xc01, 12, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		prepare("share/topologies/hopper-synthetic.txt");
+		fake.sm_version = cases[i].sm_version;
+		assert_loads();
+		assert_int_equal(list.gpus[0].compute_major, cases[i].major);
+		assert_int_equal(list.gpus[0].compute_minor, cases[i].minor);
+	}
+}
+
+static void test_names(void **state)
+{
+	static const char endless[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+	static const uint32_t sizes[] = {132, 68};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		prepare(H200);
+		fake.name_size = sizes[i];
+		strcpy(fake.gpus.gpus[0].uuid, "GPU-6d4fc787-c00f-df1c-8107-50a21ec528df");
+		assert_loads();
+		assert_same_gpus();
+		fake.name = endless;
+		assert_loads();
+		assert_int_equal(strlen(list.gpus[0].name), TOPOLOGY_NAME_MAX - 1);
+		fake.name = "NVIDIA \x1b[2J";
+		assert_loads();
+		assert_string_equal(list.gpus[0].name, "NVIDIA ");
+	}
+	fake.refused = NAME;
+	fake.status = NOT_SUPPORTED;
+	assert_loads();
+	assert_string_equal(list.gpus[0].name, "");
+	fake.refused = GID;
+	assert_loads();
+	assert_string_equal(list.gpus[0].uuid, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_size_of_record),
+		cmocka_unit_test(test_unknown_size_of_record),
+		cmocka_unit_test(test_one_sm_in_a_tpc),
+		cmocka_unit_test(test_largest_gpu),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_more_gpus_than_the_maximum),
+		cmocka_unit_test(test_no_driver),
+		cmocka_unit_test(test_no_gpu),
+		cmocka_unit_test(test_gpus_that_may_not_be_opened),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_mig),
+		cmocka_unit_test(test_contradictory_tables),
+		cmocka_unit_test(test_contradictory_limits),
+		cmocka_unit_test(test_gpu_listed_twice),
+		cmocka_unit_test(test_compute_capability),
+		cmocka_unit_test(test_names),
+	};
+
+	return cmocka_run_group_tests_name("topology_rm", tests, NULL, NULL);
+}
