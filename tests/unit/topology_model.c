@@ -78,6 +78,19 @@ static void test_disable_mask_of_the_h200(void **state)
 	assert_true(words[2] == UINT64_MAX && words[3] == UINT64_MAX);
 }
 
+/* TPC 65 has bit 83, for which such a mask has no place. */
+static void test_disable_mask_narrower_than_the_gpu(void **state)
+{
+	const struct topology *gpu = read_gpu("share/topologies/h200.txt");
+	struct tpcset all = topology_all(gpu);
+	uint64_t words[2] = {0, 42};
+
+	(void)state;
+	topology_disable_mask(gpu, &all, words, 64);
+	assert_true(words[0] == UINT64_C(0x201008040201f0));
+	assert_true(words[1] == 42);
+}
+
 static void test_virtual_gpcs_are_unknown_before_hopper(void **state)
 {
 	const struct topology *gpu = read_gpu("share/topologies/ada.txt");
@@ -191,6 +204,7 @@ int main(void)
 		cmocka_unit_test(test_rule_of_mask_bits),
 		cmocka_unit_test(test_gpcs_of_the_h200),
 		cmocka_unit_test(test_disable_mask_of_the_h200),
+		cmocka_unit_test(test_disable_mask_narrower_than_the_gpu),
 		cmocka_unit_test(test_virtual_gpcs_are_unknown_before_hopper),
 		cmocka_unit_test(test_validate),
 		cmocka_unit_test(test_bus_ids),

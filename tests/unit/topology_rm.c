@@ -411,6 +411,7 @@ static void test_each_size_of_record(void **state)
 		"share/topologies/hopper-synthetic.txt",
 		"share/topologies/blackwell.txt",
 		"share/topologies/ada.txt",
+		"share/topologies/turing.txt",
 		"share/topologies/h200-x2.txt",
 	};
 	static const unsigned int fields[] = {6, 7, 9};
