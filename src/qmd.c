@@ -5,27 +5,72 @@
 #include <string.h>
 
 /* Positions are in 32-bit words from the start of the descriptor, unless called a byte. */
-struct layout {
+struct qmd_layout {
 	uint8_t version_byte;  /* where the version stands: major in the high half, minor in the low */
 	uint8_t first_version; /* the versions whose mask is where we say */
 	uint8_t last_version;
 	uint8_t mask_word;
 	uint8_t mask_words; /* 2 or 4 */
-	uint8_t valid_word; /* whose bit 31 says that the mask counts; NO_VALID_BIT where it always does */
+	uint8_t valid_word; /* whose bit 31 says that the mask counts; NONE where it always does */
+	uint8_t cluster_word;     /* GPC_CGA_WIDTH, _HEIGHT and _DEPTH in its bytes; NONE before clusters */
+	uint8_t cooperative_word; /* GPU_CGA_WIDTH and _HEIGHT, _DEPTH in the next; NONE likewise */
+	uint8_t threads_word;     /* CTA_THREAD_DIMENSION0 and 1, 2 in the next */
+	uint8_t shared_word;      /* where SHARED_MEMORY_SIZE stands, */
+	uint8_t shared_low;       /* from this bit on, */
+	uint8_t shared_bits;      /* so many, */
+	uint8_t shared_shift;     /* in units of 1 << shared_shift bytes */
 };
 
-#define NO_VALID_BIT 0xff
+#define NONE 0xff
+#define CLUSTER_BITS UINT32_C(0x003f3f3f)
 #define VALID_BIT (UINT32_C(1) << 31)
 
 /* Kepler to Ada: versions 1.6 to 3.0, SM_DISABLE_MASK_LOWER and _UPPER. */
-static const struct layout kepler_to_ada = {72, 0x16, 0x30, 84 / 4, 2, NO_VALID_BIT};
+static const struct qmd_layout kepler_to_ada = {
+	.version_byte = 72,
+	.first_version = 0x16,
+	.last_version = 0x30,
+	.mask_word = 84 / 4,
+	.mask_words = 2,
+	.valid_word = NONE,
+	.cluster_word = NONE,
+	.cooperative_word = NONE,
+};
 
 /* Hopper: version 4.0, TPC_DISABLE_MASK; measured on an H200. Version 4.1 keeps these four words where they are and
  * has more elsewhere, for TPCs beyond bit 127. */
-static const struct layout hopper = {72, 0x40, 0x41, 304 / 4, 4, 0};
+static const struct qmd_layout hopper = {
+	.version_byte = 72,
+	.first_version = 0x40,
+	.last_version = 0x41,
+	.mask_word = 304 / 4,
+	.mask_words = 4,
+	.valid_word = 0,
+	.cluster_word = 268 / 4,
+	.cooperative_word = 276 / 4,
+	.threads_word = 144 / 4,
+	.shared_word = 72 / 4,
+	.shared_low = 8,
+	.shared_bits = 18,
+	.shared_shift = 0,
+};
 
 /* Blackwell: version 5.0. Version 5.1 is published without the place of its mask. */
-static const struct layout blackwell = {58, 0x50, 0x50, 280 / 4, 4, 16 / 4};
+static const struct qmd_layout blackwell = {
+	.version_byte = 58,
+	.first_version = 0x50,
+	.last_version = 0x50,
+	.mask_word = 280 / 4,
+	.mask_words = 4,
+	.valid_word = 16 / 4,
+	.cluster_word = 256 / 4,
+	.cooperative_word = 264 / 4,
+	.threads_word = 136 / 4,
+	.shared_word = 144 / 4,
+	.shared_low = 0,
+	.shared_bits = 11,
+	.shared_shift = 7,
+};
 
 /* --- narrowing ------------------------------------------------------------------------------------ */
 
@@ -43,29 +88,40 @@ static void store64(uint32_t *words, uint64_t value)
 	memcpy(words, &value, sizeof value);
 }
 
-static bool has_known_version(const struct layout *layout, const void *qmd)
+static bool has_known_version(const struct qmd_layout *layout, const void *qmd)
 {
 	uint8_t version = ((const uint8_t *)qmd)[layout->version_byte];
 
 	return version >= layout->first_version && version <= layout->last_version;
 }
 
+/* What stands in a mask that does not count is no mask. */
+static bool mask_counts(const struct qmd_layout *layout, const uint32_t *words)
+{
+	return layout->valid_word == NONE || words[layout->valid_word] & VALID_BIT;
+}
+
+static bool must_fit(const struct qmd_layout *layout, const uint32_t *words)
+{
+	return layout->cluster_word != NONE &&
+	       ((words[layout->cluster_word] & CLUSTER_BITS) | words[layout->cooperative_word]) != 0;
+}
+
 /* Part of every launch: made once for each layout, with all that depends on it known to the compiler. */
 static inline __attribute__((always_inline)) enum qmd_outcome
-disable_in(const struct layout *layout, void *qmd, const struct qmd_mask *disable)
+disable_in(const struct qmd_layout *layout, void *qmd, const struct qmd_mask *disable, bool fits)
 {
 	uint32_t *words = qmd, *mask = words + layout->mask_word;
 	bool is_wide = layout->mask_words == 4;
-	bool has_valid_bit = layout->valid_word != NO_VALID_BIT;
 	enum qmd_outcome outcome = QMD_NARROWED;
 
 	if (!has_known_version(layout, qmd))
 		return QMD_UNKNOWN_VERSION;
-	/* What stands in a mask that does not count is no mask. */
-	bool theirs_counts = !has_valid_bit || words[layout->valid_word] & VALID_BIT;
+	if (!fits && must_fit(layout, words))
+		return QMD_MUST_FIT;
 	uint64_t low = disable->words[0], high = disable->words[1];
 
-	if (theirs_counts) {
+	if (mask_counts(layout, words)) {
 		low |= load64(mask);
 		high |= is_wide ? load64(mask + 2) : 0;
 		if ((is_wide ? low & high : low) == UINT64_MAX) {
@@ -77,34 +133,27 @@ disable_in(const struct layout *layout, void *qmd, const struct qmd_mask *disabl
 	store64(mask, low);
 	if (is_wide)
 		store64(mask + 2, high);
-	if (has_valid_bit)
+	if (layout->valid_word != NONE)
 		words[layout->valid_word] |= VALID_BIT;
 	return outcome;
 }
 
 static enum qmd_outcome disable_in_kepler_to_ada(void *qmd, const struct qmd_mask *disable)
 {
-	return disable_in(&kepler_to_ada, qmd, disable);
+	return disable_in(&kepler_to_ada, qmd, disable, false);
 }
 
 static enum qmd_outcome disable_in_hopper(void *qmd, const struct qmd_mask *disable)
 {
-	return disable_in(&hopper, qmd, disable);
+	return disable_in(&hopper, qmd, disable, false);
 }
 
 static enum qmd_outcome disable_in_blackwell(void *qmd, const struct qmd_mask *disable)
 {
-	return disable_in(&blackwell, qmd, disable);
+	return disable_in(&blackwell, qmd, disable, false);
 }
 
 /* --- families ------------------------------------------------------------------------------------- */
-
-struct qmd_family {
-	uint8_t first_compute_major;
-	uint8_t last_compute_major;
-	const struct layout *layout;
-	enum qmd_outcome (*disable)(void *qmd, const struct qmd_mask *disable);
-};
 
 static const struct qmd_family families[] = {
 	{3, 8, &kepler_to_ada, disable_in_kepler_to_ada},
@@ -132,7 +181,53 @@ unsigned int qmd_mask_bits(const struct qmd_family *family)
 	return family->layout->mask_words * 32u;
 }
 
-enum qmd_outcome qmd_disable(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable)
+enum qmd_outcome qmd_disable_fitting(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable)
 {
-	return family->disable(qmd, disable);
+	return disable_in(family->layout, qmd, disable, true);
+}
+
+struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd)
+{
+	const struct qmd_layout *layout = family->layout;
+	const uint32_t *words = qmd;
+	struct qmd_mask mask = {{0}};
+
+	if (mask_counts(layout, words)) {
+		mask.words[0] = load64(words + layout->mask_word);
+		mask.words[1] = layout->mask_words == 4 ? load64(words + layout->mask_word + 2) : 0;
+	}
+	return mask;
+}
+
+/* --- shapes ------------------------------------------------------------------------------------------ */
+
+static unsigned int cluster_of(const struct qmd_layout *layout, const uint32_t *words)
+{
+	uint32_t sizes = layout->cluster_word != NONE ? words[layout->cluster_word] & CLUSTER_BITS : 0;
+	unsigned int blocks = (sizes & 0xff) * (sizes >> 8 & 0xff) * (sizes >> 16 & 0xff);
+
+	return blocks > 0 ? blocks : 1;
+}
+
+/* The product of two 16-bit sizes in one word and one in the next. */
+static unsigned int product_at(const uint32_t *words)
+{
+	return (words[0] & 0xffff) * (words[0] >> 16) * (words[1] & 0xffff);
+}
+
+struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd)
+{
+	const struct qmd_layout *layout = family->layout;
+	const uint32_t *words = qmd;
+	struct qmd_shape shape = {.cluster = cluster_of(layout, words)};
+
+	if (layout->cooperative_word != NONE) {
+		uint32_t shared = words[layout->shared_word] >> layout->shared_low;
+
+		shape.cooperative = product_at(words + layout->cooperative_word);
+		shape.threads = (words[layout->threads_word] & 0xffff) * (words[layout->threads_word] >> 16) *
+		                (words[layout->threads_word + 1] & 0xff);
+		shape.shared_bytes = (shared & ((UINT32_C(1) << layout->shared_bits) - 1)) << layout->shared_shift;
+	}
+	return shape;
 }

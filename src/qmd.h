@@ -7,6 +7,7 @@
 #ifndef NVTASKSET_QMD_H
 #define NVTASKSET_QMD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* No version that we know has a wider mask. */
@@ -17,13 +18,28 @@ struct qmd_mask {
 	uint64_t words[QMD_MASK_BITS / 64];
 };
 
-/* The descriptor versions of one generation of GPUs. */
-struct qmd_family;
-
 enum qmd_outcome {
 	QMD_NARROWED,        /* just what both the driver and we leave enabled is enabled now */
 	QMD_OVERRULED,       /* the driver's own mask and ours leave nothing together: ours alone is in force */
 	QMD_UNKNOWN_VERSION, /* not a version of this family: nothing was touched */
+	QMD_MUST_FIT,        /* some of its blocks must run at once: nothing was touched; see qmd_disable_fitting */
+};
+
+/* What decides whether a launch whose blocks must run at once fits into a set of TPCs. Not known before Hopper, whose
+ * descriptors do not say that a launch is cooperative. */
+struct qmd_shape {
+	unsigned int cluster;      /* blocks of a cluster, which run in one virtual GPC; 1 without clusters */
+	unsigned int cooperative;  /* blocks of a cooperative grid, which all run at once; 0 for other launches */
+	unsigned int threads;      /* of a block */
+	unsigned int shared_bytes; /* shared memory of a block */
+};
+
+/* The descriptor versions of one generation of GPUs. */
+struct qmd_family {
+	unsigned int first_compute_major;
+	unsigned int last_compute_major;
+	const struct qmd_layout *layout; /* qmd.c's own */
+	enum qmd_outcome (*disable)(void *qmd, const struct qmd_mask *disable);
 };
 
 /* The family of a GPU with this compute capability; NULL where it is older or newer than what we know. */
@@ -36,6 +52,17 @@ unsigned int qmd_mask_bits(const struct qmd_family *family);
  * a green context or a cluster launch comes with a mask of its own. Bits of absent TPCs must be set in
  * `disable`. Never leaves a descriptor with nothing enabled: such a kernel would hang (FACTS 6).
  * `qmd` is 4-byte aligned. */
-enum qmd_outcome qmd_disable(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable);
+static inline enum qmd_outcome qmd_disable(const struct qmd_family *family, void *qmd,
+                                           const struct qmd_mask *disable)
+{
+	return family->disable(qmd, disable);
+}
+
+/* The same for a launch that must fit, once the caller has seen to it that it does. */
+enum qmd_outcome qmd_disable_fitting(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable);
+
+/* Of a descriptor whose version is known. */
+struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd);
+struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd); /* what the driver disabled */
 
 #endif

@@ -36,6 +36,7 @@
 	X(UNKNOWN_QMD, "the launch descriptor has an unknown version")              \
 	X(NO_SUCH_TPC, "the partition has no TPC that this GPU has")                \
 	X(DAMAGED, "the partition in shared memory is damaged")                     \
+	X(WIDENED, "its blocks must run at once and the partition cannot hold them: it was widened") \
 	X(GREEN_CONTEXT, "a green context lies outside the partition, which won")
 
 enum segment_reason {

@@ -20,6 +20,8 @@ static const struct {
 	{"cuCtxPopCurrent_v2", offsetof(struct driver, context_pop)},
 	{"cuCtxGetDevice", offsetof(struct driver, context_get_device)},
 	{"cuDeviceGetPCIBusId", offsetof(struct driver, device_get_pci_bus_id)},
+	{"cuFuncGetAttribute", offsetof(struct driver, function_get_attribute)},
+	{"cuOccupancyMaxActiveBlocksPerMultiprocessor", offsetof(struct driver, occupancy_blocks)},
 };
 
 static bool is_ours(const void *address)

@@ -1,6 +1,7 @@
 #include "enforce.h"
 
 #include "contexts.h"
+#include "fit.h"
 #include "gpus.h"
 #include "log.h"
 
@@ -158,23 +159,37 @@ static __attribute__((noinline)) void count_escape(enum segment_reason reason)
 	segment_count_launch(&segment, false);
 }
 
-static void narrow(const struct gpu *gpu, const struct mask *mask, void *qmd)
+static void count_outcome(enum qmd_outcome outcome)
 {
-	switch (qmd_disable(gpu->family, qmd, &mask->disable)) {
-	case QMD_UNKNOWN_VERSION:
-		count_escape(SEGMENT_UNKNOWN_QMD);
-		break;
-	case QMD_OVERRULED:
+	if (outcome == QMD_OVERRULED)
 		segment_count_reason(&segment, SEGMENT_GREEN_CONTEXT);
-		segment_count_launch(&segment, true);
-		break;
-	case QMD_NARROWED:
-		segment_count_launch(&segment, true);
-		break;
-	}
+	segment_count_launch(&segment, true);
 }
 
-void enforce_launch(CUcontext context, void *qmd)
+/* Blocks that must run at once: the launch gets the room that it needs. */
+static __attribute__((noinline)) void narrow_fitting(const struct gpu *gpu, CUfunction function, struct mask *mask,
+                                                     void *qmd)
+{
+	if (fit_widen(gpu, function, qmd, &mask->disable))
+		segment_count_reason(&segment, SEGMENT_WIDENED);
+	count_outcome(qmd_disable_fitting(gpu->family, qmd, &mask->disable));
+}
+
+static inline void narrow(const struct gpu *gpu, CUfunction function, struct mask *mask, void *qmd)
+{
+	enum qmd_outcome outcome = qmd_disable(gpu->family, qmd, &mask->disable);
+
+	if (__builtin_expect(outcome == QMD_NARROWED, 1))
+		segment_count_launch(&segment, true);
+	else if (outcome == QMD_MUST_FIT)
+		narrow_fitting(gpu, function, mask, qmd);
+	else if (outcome == QMD_UNKNOWN_VERSION)
+		count_escape(SEGMENT_UNKNOWN_QMD);
+	else
+		count_outcome(outcome);
+}
+
+void enforce_launch(CUcontext context, CUfunction function, void *qmd)
 {
 	struct gpu *gpu = contexts_find(context);
 	struct mask mask;
@@ -189,7 +204,7 @@ void enforce_launch(CUcontext context, void *qmd)
 	if (__builtin_expect(mask.number != segment_revision_number(&segment), 0))
 		refresh(gpu, &mask);
 	if (mask.state == MASK_RESTRICTED)
-		narrow(gpu, &mask, qmd);
+		narrow(gpu, function, &mask, qmd);
 	else if (mask.state == MASK_LET_THROUGH)
 		count_escape(mask.reason);
 	else

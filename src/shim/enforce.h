@@ -2,8 +2,8 @@
  * Partition and launch descriptor in, descriptor out.
  *
  * enforce_launch is the launch path: no lock, no allocation, no system call, nothing but a look at one
- * number while the partition stays the same. The first launch of a process, the first in a context, and the
- * first after a change do more.
+ * number while the partition stays the same. The first launch of a process, the first in a context, the first
+ * after a change, and launches whose blocks must run at once do more.
  */
 #ifndef NVTASKSET_SHIM_ENFORCE_H
 #define NVTASKSET_SHIM_ENFORCE_H
@@ -15,7 +15,7 @@
  * of a fork, which gets a segment of its own. */
 void enforce_use(const struct segment *segment);
 
-void enforce_launch(CUcontext context, void *qmd);
+void enforce_launch(CUcontext context, CUfunction function, void *qmd);
 void enforce_context_created(CUcontext context);
 void enforce_context_destroyed(CUcontext context);
 

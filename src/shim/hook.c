@@ -20,6 +20,7 @@ enum {
 enum {
 	RESOURCE_CONTEXT = 1,
 	LAUNCH_CONTEXT = 1,
+	LAUNCH_FUNCTION = 3,
 	LAUNCH_QMD = 4
 };
 
@@ -49,7 +50,8 @@ static inline void tell(int domain, int id, const void *parameters)
 {
 	if (domain == DOMAIN_LAUNCH && id == LAUNCH_BEFORE_UPLOAD) {
 		if (has_word(parameters, LAUNCH_QMD) && word_of(parameters, LAUNCH_QMD))
-			events.launch(word_of(parameters, LAUNCH_CONTEXT), word_of(parameters, LAUNCH_QMD));
+			events.launch(word_of(parameters, LAUNCH_CONTEXT), word_of(parameters, LAUNCH_FUNCTION),
+			              word_of(parameters, LAUNCH_QMD));
 	} else if (domain == DOMAIN_RESOURCE && has_word(parameters, RESOURCE_CONTEXT)) {
 		if (id == RESOURCE_CONTEXT_CREATED)
 			events.context_created(word_of(parameters, RESOURCE_CONTEXT));

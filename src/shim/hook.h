@@ -9,7 +9,7 @@
 
 struct hook_events {
 	/* A kernel is about to be uploaded, on the launching thread; its descriptor may be changed. */
-	void (*launch)(CUcontext context, void *qmd);
+	void (*launch)(CUcontext context, CUfunction function, void *qmd);
 	/* A context has been made, or is about to be destroyed: its handle may be used again. */
 	void (*context_created)(CUcontext context);
 	void (*context_destroyed)(CUcontext context);

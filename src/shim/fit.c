@@ -1,0 +1,113 @@
+#include "fit.h"
+
+#include "driver.h"
+
+/* What a launch needs, and where it can have it. */
+struct fit {
+	const struct topology *topology;
+	struct qmd_shape shape;
+	unsigned int blocks_per_sm;
+	struct tpcset possible; /* TPCs that the driver's own mask leaves enabled */
+};
+
+static struct tpcset enabled_in(const struct topology *topology, const struct qmd_mask *disable)
+{
+	struct tpcset set = {{0}};
+
+	for (unsigned int tpc = 0; tpc < topology->tpc_count; tpc++) {
+		unsigned int bit = topology->tpcs[tpc].mask_bit;
+
+		if (!(disable->words[bit / 64] >> (bit % 64) & 1))
+			tpcset_add(&set, tpc);
+	}
+	return set;
+}
+
+/* How many blocks of the kernel an SM holds; the driver knows. Its answer to too much shared memory is 0, and ours to
+ * no answer is 1: whoever needs room gets too much of it rather than too little. */
+static unsigned int blocks_per_sm(CUfunction function, const struct qmd_shape *shape)
+{
+	int fixed = 0, blocks = 0;
+
+	if (driver.function_get_attribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function) != CUDA_SUCCESS)
+		fixed = 0;
+	size_t dynamic = shape->shared_bytes > (unsigned int)fixed ? shape->shared_bytes - (unsigned int)fixed : 0;
+
+	if (driver.occupancy_blocks(&blocks, function, (int)shape->threads, dynamic) != CUDA_SUCCESS)
+		blocks = 0;
+	return blocks > 0 ? (unsigned int)blocks : 1;
+}
+
+/* The members of `set` in the group of TPCs around `tpc`: its virtual GPC, or the singleton alone. */
+static struct tpcset group_of(const struct topology *topology, const struct tpcset *set, unsigned int tpc)
+{
+	struct tpcset group = topology_virtual_gpc(topology, topology->tpcs[tpc].virtual_gpc);
+
+	return tpcset_and(&group, set);
+}
+
+static bool holds_cluster(const struct fit *fit, const struct tpcset *group)
+{
+	return tpcset_count(group) * fit->topology->sms_per_tpc >= fit->shape.cluster;
+}
+
+/* Clusters run in groups that can hold one; whatever lies elsewhere does not count. */
+static bool fits(const struct fit *fit, const struct tpcset *set)
+{
+	struct tpcset usable = tpcset_and(set, &fit->possible), seen = {{0}};
+	unsigned int blocks = 0;
+	bool any = false;
+
+	for (unsigned int tpc = tpcset_next(&usable, 0); tpc < TPCSET_MAX; tpc = tpcset_next(&usable, tpc + 1)) {
+		struct tpcset group = group_of(fit->topology, &usable, tpc);
+
+		if (!tpcset_has(&seen, tpc) && (fit->shape.cluster <= 1 || holds_cluster(fit, &group))) {
+			unsigned int sms = tpcset_count(&group) * fit->topology->sms_per_tpc;
+
+			blocks += sms / fit->shape.cluster * fit->shape.cluster * fit->blocks_per_sm;
+			any = true;
+		}
+		seen = tpcset_or(&seen, &group);
+	}
+	return any && blocks >= fit->shape.cooperative;
+}
+
+/* The group that helps most for the fewest TPCs: one that can hold a cluster when whole, of which the set has most
+ * already. False where there is none left. */
+static bool add_group(const struct fit *fit, struct tpcset *set)
+{
+	struct tpcset best = {{0}};
+	unsigned int best_missing = TPCSET_MAX;
+
+	for (unsigned int tpc = tpcset_next(&fit->possible, 0); tpc < TPCSET_MAX;
+	     tpc = tpcset_next(&fit->possible, tpc + 1)) {
+		struct tpcset group = group_of(fit->topology, &fit->possible, tpc);
+		struct tpcset missing = tpcset_without(&group, set);
+		unsigned int count = tpcset_count(&missing);
+
+		if (count > 0 && count < best_missing && holds_cluster(fit, &group)) {
+			best = missing;
+			best_missing = count;
+		}
+	}
+	*set = tpcset_or(set, &best);
+	return best_missing < TPCSET_MAX;
+}
+
+bool fit_widen(const struct gpu *gpu, CUfunction function, const void *qmd, struct qmd_mask *disable)
+{
+	struct qmd_mask own = qmd_own_mask(gpu->family, qmd);
+	struct fit fit = {
+		.topology = gpu->topology,
+		.shape = qmd_shape_of(gpu->family, qmd),
+		.possible = enabled_in(gpu->topology, &own),
+	};
+	struct tpcset partition = enabled_in(gpu->topology, disable), set = partition;
+	bool more = true;
+
+	fit.blocks_per_sm = blocks_per_sm(function, &fit.shape);
+	while (more && !fits(&fit, &set))
+		more = add_group(&fit, &set);
+	topology_disable_mask(gpu->topology, &set, disable->words, QMD_MASK_BITS);
+	return !tpcset_equal(&set, &partition);
+}

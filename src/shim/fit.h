@@ -1,0 +1,17 @@
+/*
+ * Launches whose blocks must run at once, clusters and cooperative grids, hang where the partition cannot hold them
+ * (FACTS 6). Such a launch gets the smallest superset of its partition that can, whole virtual GPCs at a time.
+ */
+#ifndef NVTASKSET_SHIM_FIT_H
+#define NVTASKSET_SHIM_FIT_H
+
+#include "cuda.h"
+#include "gpus.h"
+
+#include <stdbool.h>
+
+/* Takes TPCs out of `disable` until the launch fits; true where it took any. The driver let the launch pass, so it
+ * fits into the whole GPU less what the driver's own mask disables. */
+bool fit_widen(const struct gpu *gpu, CUfunction function, const void *qmd, struct qmd_mask *disable);
+
+#endif

@@ -1,0 +1,209 @@
+/*
+ * Launches whose blocks must run at once finish in every partition, those of FACTS 6 among them; what fits stays inside,
+ * and what does not is given whole virtual GPCs until it does, and is counted.
+ */
+#include "support/gpu.h"
+
+#include "segment.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <unistd.h>
+
+static struct gpu_under_test gpu;
+
+static uint64_t widened(void)
+{
+	struct segment_counters counters;
+	struct segment segment;
+	struct error error;
+
+	assert_int_equal(segment_open(&segment, getpid(), &error), SEGMENT_FOUND);
+	segment_read_counters(&segment, &counters);
+	segment_close(&segment);
+	return counters.reasons[SEGMENT_WIDENED];
+}
+
+/* --- partitions -------------------------------------------------------------------------------------------- */
+
+static struct tpcset part_of_virtual_gpc(unsigned int virtual_gpc, unsigned int count)
+{
+	struct tpcset all = topology_virtual_gpc(gpu.topology, virtual_gpc), part = {{0}};
+
+	for (unsigned int tpc = tpcset_next(&all, 0); tpc < TPCSET_MAX && count > 0; tpc = tpcset_next(&all, tpc + 1)) {
+		tpcset_add(&part, tpc);
+		count--;
+	}
+	assert_int_equal(count, 0);
+	return part;
+}
+
+static unsigned int virtual_gpc_of(unsigned int least)
+{
+	struct tpcset members = topology_virtual_gpc(gpu.topology, 0);
+	unsigned int found = 0;
+
+	while (found < gpu.topology->gpc_limit && tpcset_count(&members) < least)
+		members = topology_virtual_gpc(gpu.topology, ++found);
+	return found;
+}
+
+static struct tpcset singletons(void)
+{
+	struct tpcset set = {{0}};
+
+	for (unsigned int tpc = 0; tpc < gpu.topology->tpc_count; tpc++) {
+		if (gpu.topology->tpcs[tpc].virtual_gpc >= gpu.topology->gpc_limit)
+			tpcset_add(&set, tpc);
+	}
+	assert_false(tpcset_is_empty(&set));
+	return set;
+}
+
+/* --- launches ---------------------------------------------------------------------------------------------- */
+
+static struct tpcset run_clusters(unsigned int size)
+{
+	uint32_t sms[64];
+	struct tpcset ran = {{0}};
+
+	gpu_where_clusters(&gpu, size, 64, sms);
+	for (unsigned int block = 0; block < 64; block++)
+		tpcset_add(&ran, sms[block] / gpu.topology->sms_per_tpc);
+	return ran;
+}
+
+static void assert_stays(unsigned int cluster, struct tpcset set)
+{
+	uint64_t before = widened();
+
+	gpu_set_partition(&gpu, &set);
+	struct tpcset ran = run_clusters(cluster);
+
+	assert_true(tpcset_is_subset(&ran, &set));
+	assert_int_equal(widened(), before);
+}
+
+/* It finishes, it is counted, and the partition holds for the next kernel. */
+static void assert_widened(unsigned int cluster, struct tpcset set)
+{
+	uint64_t before = widened();
+
+	gpu_set_partition(&gpu, &set);
+	run_clusters(cluster);
+	assert_int_equal(widened(), before + 1);
+	struct tpcset ran = gpu_where(&gpu, NULL);
+
+	gpu_assert_equal(&ran, &set);
+}
+
+static void need_clusters(void)
+{
+	if (gpu.topology->compute_major < 9)
+		gpu_skip("this GPU has no clusters");
+}
+
+static void test_cluster_of_16_on_8_sms(void **state)
+{
+	(void)state;
+	need_clusters();
+	assert_widened(16, part_of_virtual_gpc(virtual_gpc_of(4), 4));
+}
+
+static void test_cluster_of_8_across_two_gpcs(void **state)
+{
+	struct tpcset one, other;
+
+	(void)state;
+	need_clusters();
+	one = part_of_virtual_gpc(0, 2);
+	other = part_of_virtual_gpc(1, 2);
+	assert_widened(8, tpcset_or(&one, &other));
+}
+
+static void test_cluster_of_4_on_singletons(void **state)
+{
+	(void)state;
+	need_clusters();
+	assert_widened(4, singletons());
+}
+
+/* The libraries' products on 1, 2 and 3 TPCs (FACTS 11). */
+static void test_clusters_of_2_and_4_on_few_tpcs(void **state)
+{
+	(void)state;
+	need_clusters();
+	for (unsigned int tpcs = 1; tpcs <= 3; tpcs++) {
+		struct tpcset few = gpu_range(0, tpcs - 1); /* each in another virtual GPC */
+
+		assert_stays(2, few);
+		assert_widened(4, few);
+	}
+}
+
+static void test_what_fits_stays(void **state)
+{
+	(void)state;
+	need_clusters();
+	assert_stays(8, part_of_virtual_gpc(virtual_gpc_of(4), 4));
+	assert_stays(16, part_of_virtual_gpc(virtual_gpc_of(8), 8));
+	assert_stays(2, singletons());
+	assert_stays(1, gpu_range(0, 0));
+}
+
+static void run_cooperative(unsigned int blocks)
+{
+	gpu_check(gpu_launch_cooperative(&gpu, blocks));
+	gpu_check(cuCtxSynchronize());
+}
+
+static void test_cooperative_grids(void **state)
+{
+	struct tpcset set = gpu_range(0, 3);
+	uint64_t before = widened();
+
+	(void)state;
+	need_clusters(); /* whose descriptors say that a launch is cooperative */
+	gpu_set_partition(&gpu, &set);
+	run_cooperative(8);
+	assert_int_equal(widened(), before);
+	run_cooperative(gpu.sm_count);
+	assert_int_equal(widened(), before + 1);
+	run_cooperative(2 * gpu.sm_count);
+	assert_int_equal(widened(), before + 2);
+	struct tpcset ran = gpu_where(&gpu, NULL);
+
+	gpu_assert_equal(&ran, &set);
+}
+
+static void test_refusals_stay_the_drivers(void **state)
+{
+	(void)state;
+	need_clusters();
+	assert_int_equal(gpu_launch_cooperative(&gpu, 64 * gpu.sm_count),
+	                 CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	gpu_initialise();
+	gpu_open(&gpu, 0);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cluster_of_16_on_8_sms),
+		cmocka_unit_test(test_cluster_of_8_across_two_gpcs),
+		cmocka_unit_test(test_cluster_of_4_on_singletons),
+		cmocka_unit_test(test_clusters_of_2_and_4_on_few_tpcs),
+		cmocka_unit_test(test_what_fits_stays),
+		cmocka_unit_test(test_cooperative_grids),
+		cmocka_unit_test(test_refusals_stay_the_drivers),
+	};
+
+	return cmocka_run_group_tests_name("misfits", tests, set_up, NULL);
+}
