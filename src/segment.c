@@ -92,7 +92,7 @@ static bool load_revision(const struct segment_memory *memory, uint64_t number,
                           struct segment_revision *revision)
 {
 	const _Atomic uint64_t *place = memory->ring[number % RING];
-	uint64_t words[REVISION_WORDS];
+	uint64_t words[REVISION_WORDS] = {0};
 
 	for (size_t word = 0; word < REVISION_WORDS; word++)
 		words[word] = atomic_load_explicit(&place[word], memory_order_relaxed);
