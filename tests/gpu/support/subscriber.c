@@ -127,6 +127,6 @@ void subscriber_narrow_to(const struct gpu_under_test *gpu, const struct tpcset 
 void subscriber_narrow(int domain, int id, const uint64_t *words)
 {
 	if (domain == LAUNCHES && id == BEFORE_UPLOAD)
-		assert_int_not_equal(qmd_disable(family, (void *)(uintptr_t)words[4], &disable),
+		assert_int_not_equal(qmd_disable_fitting(family, (void *)(uintptr_t)words[4], &disable),
 		                     QMD_UNKNOWN_VERSION);
 }
