@@ -89,9 +89,10 @@ $(BUILD)/demo/%: $(BUILD)/demo/%.o $(gpu_support) $(library)
 
 # Each test program of tests/gpu runs on the simulated GPUs of these files (share/topologies), inside nvtaskset
 # with a partition of the whole GPU, which it then changes itself; the bare ones without nvtaskset.
-sim_gpus           = h200 ada blackwell hopper-synthetic
+sim_gpus           = h200 turing ada blackwell hopper-synthetic
 sim_gpus_two_gpus  = h200-x2
 sim_gpus_hangs     = h200 blackwell hopper-synthetic
+sim_gpus_misfits   = h200 blackwell hopper-synthetic
 bare_tests         = driver_behaviour hangs
 sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 	$(addprefix $(BUILD)/tests/gpu/$(test)@,$(or $(sim_gpus_$(test)),$(sim_gpus))))

@@ -199,6 +199,29 @@ struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd)
 	return mask;
 }
 
+struct qmd_saved qmd_save(const struct qmd_family *family, const void *qmd)
+{
+	const struct qmd_layout *layout = family->layout;
+	const uint32_t *words = qmd;
+	struct qmd_saved saved = {.valid = mask_counts(layout, words)};
+
+	saved.mask.words[0] = load64(words + layout->mask_word);
+	saved.mask.words[1] = layout->mask_words == 4 ? load64(words + layout->mask_word + 2) : 0;
+	return saved;
+}
+
+void qmd_restore(const struct qmd_family *family, void *qmd, const struct qmd_saved *saved)
+{
+	const struct qmd_layout *layout = family->layout;
+	uint32_t *words = qmd;
+
+	store64(words + layout->mask_word, saved->mask.words[0]);
+	if (layout->mask_words == 4)
+		store64(words + layout->mask_word + 2, saved->mask.words[1]);
+	if (layout->valid_word != NONE && !saved->valid)
+		words[layout->valid_word] &= ~VALID_BIT;
+}
+
 /* --- shapes ------------------------------------------------------------------------------------------ */
 
 static unsigned int cluster_of(const struct qmd_layout *layout, const uint32_t *words)

@@ -61,7 +61,15 @@ static inline enum qmd_outcome qmd_disable(const struct qmd_family *family, void
 /* The same for a launch that must fit, once the caller has seen to it that it does. */
 enum qmd_outcome qmd_disable_fitting(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable);
 
+/* What qmd_disable changes, as it was: a graph's descriptors are used again, and must not gather masks. */
+struct qmd_saved {
+	struct qmd_mask mask;
+	bool valid;
+};
+
 /* Of a descriptor whose version is known. */
+struct qmd_saved qmd_save(const struct qmd_family *family, const void *qmd);
+void qmd_restore(const struct qmd_family *family, void *qmd, const struct qmd_saved *saved);
 struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd);
 struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd); /* what the driver disabled */
 

@@ -49,7 +49,8 @@ struct segment_memory {
 	uint32_t size;
 	_Alignas(64) _Atomic uint64_t number;
 	_Alignas(64) _Atomic uint64_t launches[2]; /* unrestricted, restricted */
-	_Atomic uint64_t reasons[14];
+	_Atomic uint64_t refreshed;
+	_Atomic uint64_t reasons[13];
 	_Alignas(64) _Atomic uint64_t ring[RING][REVISION_WORDS];
 };
 
@@ -59,7 +60,7 @@ _Static_assert(sizeof(struct segment_revision) == 8 + SEGMENT_GPUS * 40, "shared
 _Static_assert(offsetof(struct segment_memory, number) == 64, "shared layout");
 _Static_assert(offsetof(struct segment_memory, launches) == 128, "shared layout");
 _Static_assert(offsetof(struct segment_memory, ring) == 256, "shared layout");
-_Static_assert(SEGMENT_REASON_COUNT <= 14, "shared layout");
+_Static_assert(SEGMENT_REASON_COUNT <= 13, "shared layout");
 
 const char *segment_reason_text(enum segment_reason reason)
 {
@@ -192,6 +193,11 @@ int segment_create(struct segment *segment, const struct segment_revision *revis
 void segment_count_reason(const struct segment *segment, enum segment_reason reason)
 {
 	atomic_fetch_add_explicit(&segment->memory->reasons[reason], 1, memory_order_relaxed);
+}
+
+void segment_count_refresh(const struct segment *segment)
+{
+	atomic_fetch_add_explicit(&segment->memory->refreshed, 1, memory_order_relaxed);
 }
 
 /* --- the editor's side: finding ------------------------------------------------------------------- */
@@ -397,6 +403,7 @@ void segment_read_counters(const struct segment *segment, struct segment_counter
 
 	counters->restricted = atomic_load_explicit(&memory->launches[true], memory_order_relaxed);
 	counters->unrestricted = atomic_load_explicit(&memory->launches[false], memory_order_relaxed);
+	counters->refreshed = atomic_load_explicit(&memory->refreshed, memory_order_relaxed);
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++)
 		counters->reasons[reason] =
 			atomic_load_explicit(&memory->reasons[reason], memory_order_relaxed);

@@ -37,6 +37,7 @@
 	X(NO_SUCH_TPC, "the partition has no TPC that this GPU has")                \
 	X(DAMAGED, "the partition in shared memory is damaged")                     \
 	X(WIDENED, "its blocks must run at once and the partition cannot hold them: it was widened") \
+	X(STALE_GRAPH, "a node of a CUDA graph keeps the partition that it was uploaded with")     \
 	X(GREEN_CONTEXT, "a green context lies outside the partition, which won")
 
 enum segment_reason {
@@ -74,6 +75,7 @@ struct segment {
 struct segment_counters {
 	uint64_t restricted;   /* kernels whose descriptor we narrowed */
 	uint64_t unrestricted; /* kernels that ran with the descriptor as it came */
+	uint64_t refreshed;    /* nodes of CUDA graphs that were uploaded again after a change */
 	uint64_t reasons[SEGMENT_REASON_COUNT];
 };
 
@@ -101,6 +103,7 @@ static inline void segment_count_launch(const struct segment *segment, bool rest
 }
 
 void segment_count_reason(const struct segment *segment, enum segment_reason reason);
+void segment_count_refresh(const struct segment *segment);
 
 /* --- the editor's side -------------------------------------------------------------------------- */
 

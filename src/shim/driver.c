@@ -10,10 +10,12 @@
 struct driver driver;
 
 /* Where in `struct driver` each function goes. */
-static const struct {
+struct function {
 	const char *name;
 	size_t offset;
-} functions[] = {
+};
+
+static const struct function needed[] = {
 	{"cuGetExportTable", offsetof(struct driver, get_export_table)},
 	{"cuCtxGetCurrent", offsetof(struct driver, context_get_current)},
 	{"cuCtxPushCurrent_v2", offsetof(struct driver, context_push)},
@@ -24,6 +26,18 @@ static const struct {
 	{"cuOccupancyMaxActiveBlocksPerMultiprocessor", offsetof(struct driver, occupancy_blocks)},
 };
 
+static const struct function for_graphs[] = {
+	{"cuGraphCreate", offsetof(struct driver, graph_create)},
+	{"cuGraphDestroy", offsetof(struct driver, graph_destroy)},
+	{"cuGraphGetNodes", offsetof(struct driver, graph_get_nodes)},
+	{"cuGraphNodeGetType", offsetof(struct driver, graph_node_get_type)},
+	{"cuGraphChildGraphNodeGetGraph", offsetof(struct driver, graph_child)},
+	{"cuGraphNodeGetEnabled", offsetof(struct driver, graph_node_get_enabled)},
+	{"cuGraphNodeSetEnabled", offsetof(struct driver, graph_node_set_enabled)},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
 static bool is_ours(const void *address)
 {
 	Dl_info theirs, ours;
@@ -31,18 +45,33 @@ static bool is_ours(const void *address)
 	return dladdr(address, &theirs) && dladdr(&driver, &ours) && theirs.dli_fbase == ours.dli_fbase;
 }
 
+static int resolve(void *library, const struct function *function, struct error *error)
+{
+	void *address = dlsym(library, function->name);
+
+	if (!address || is_ours(address))
+		return error_set(error, "the driver library: it has no %s", function->name);
+	memcpy((char *)&driver + function->offset, &address, sizeof address);
+	return 0;
+}
+
 int driver_resolve(struct error *error)
 {
 	void *library = dlopen(DRIVER_NAME, RTLD_LAZY | RTLD_NOLOAD);
+	int result = 0;
 
 	if (!library)
 		return error_set(error, "the driver library: " DRIVER_NAME " is not loaded");
-	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-		void *address = dlsym(library, functions[i].name);
+	for (size_t i = 0; i < COUNT(needed) && result == 0; i++)
+		result = resolve(library, &needed[i], error);
+	for (size_t i = 0; i < COUNT(for_graphs) && result == 0; i++)
+		resolve(library, &for_graphs[i], NULL);
+	return result;
+}
 
-		if (!address || is_ours(address))
-			return error_set(error, "the driver library: it has no %s", functions[i].name);
-		memcpy((char *)&driver + functions[i].offset, &address, sizeof address);
-	}
-	return 0;
+bool driver_has_graphs(void)
+{
+	return driver.graph_create && driver.graph_destroy && driver.graph_get_nodes &&
+	       driver.graph_node_get_type && driver.graph_child && driver.graph_node_get_enabled &&
+	       driver.graph_node_set_enabled;
 }

@@ -11,6 +11,8 @@
 #include "cuda.h"
 #include "error.h"
 
+#include <stdbool.h>
+
 struct driver {
 	CUresult (*get_export_table)(const void **table, const CUuuid *id);
 	CUresult (*context_get_current)(CUcontext *context);
@@ -20,12 +22,23 @@ struct driver {
 	CUresult (*device_get_pci_bus_id)(char *text, int length, CUdevice device);
 	CUresult (*function_get_attribute)(int *value, int attribute, CUfunction function);
 	CUresult (*occupancy_blocks)(int *blocks, CUfunction function, int threads, size_t dynamic_bytes);
+	/* NULL where the driver lacks it; see driver_has_graphs. */
+	CUresult (*graph_create)(CUgraph *graph, unsigned int flags);
+	CUresult (*graph_destroy)(CUgraph graph);
+	CUresult (*graph_get_nodes)(CUgraph graph, CUgraphNode *nodes, size_t *count);
+	CUresult (*graph_node_get_type)(CUgraphNode node, int *type);
+	CUresult (*graph_child)(CUgraphNode node, CUgraph *graph);
+	CUresult (*graph_node_get_enabled)(CUgraphExec exec, CUgraphNode node, unsigned int *enabled);
+	CUresult (*graph_node_set_enabled)(CUgraphExec exec, CUgraphNode node, unsigned int enabled);
 };
 
 /* Filled by driver_resolve; constant afterwards. */
 extern struct driver driver;
 
-/* -1 with the reason where the library is not there, is we ourselves, or lacks a function. */
+/* -1 with the reason where the library is not there, is we ourselves, or lacks a function that we cannot do without. */
 int driver_resolve(struct error *error);
+
+/* Whether graphs can be refreshed (cuGraphNodeSetEnabled came with CUDA 11.6). */
+bool driver_has_graphs(void);
 
 #endif

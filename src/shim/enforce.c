@@ -3,6 +3,7 @@
 #include "contexts.h"
 #include "fit.h"
 #include "gpus.h"
+#include "graphs.h"
 #include "log.h"
 
 #include <string.h>
@@ -167,35 +168,37 @@ static void count_outcome(enum qmd_outcome outcome)
 }
 
 /* Blocks that must run at once: the launch gets the room that it needs. */
-static __attribute__((noinline)) void narrow_fitting(const struct gpu *gpu, CUfunction function, struct mask *mask,
-                                                     void *qmd)
+static __attribute__((noinline)) void narrow_fitting(const struct gpu *gpu, const struct hook_launch *launch,
+                                                     struct mask *mask)
 {
-	if (fit_widen(gpu, function, qmd, &mask->disable))
+	if (fit_widen(gpu, launch->function, launch->qmd, &mask->disable))
 		segment_count_reason(&segment, SEGMENT_WIDENED);
-	count_outcome(qmd_disable_fitting(gpu->family, qmd, &mask->disable));
+	count_outcome(qmd_disable_fitting(gpu->family, launch->qmd, &mask->disable));
 }
 
-static inline void narrow(const struct gpu *gpu, CUfunction function, struct mask *mask, void *qmd)
+static inline void narrow(const struct gpu *gpu, const struct hook_launch *launch, struct mask *mask)
 {
-	enum qmd_outcome outcome = qmd_disable(gpu->family, qmd, &mask->disable);
+	if (__builtin_expect(graphs_uploading, 0))
+		graphs_remember(gpu->family, launch->qmd);
+	enum qmd_outcome outcome = qmd_disable(gpu->family, launch->qmd, &mask->disable);
 
 	if (__builtin_expect(outcome == QMD_NARROWED, 1))
 		segment_count_launch(&segment, true);
 	else if (outcome == QMD_MUST_FIT)
-		narrow_fitting(gpu, function, mask, qmd);
+		narrow_fitting(gpu, launch, mask);
 	else if (outcome == QMD_UNKNOWN_VERSION)
 		count_escape(SEGMENT_UNKNOWN_QMD);
 	else
 		count_outcome(outcome);
 }
 
-void enforce_launch(CUcontext context, CUfunction function, void *qmd)
+void enforce_launch(const struct hook_launch *launch)
 {
-	struct gpu *gpu = contexts_find(context);
+	struct gpu *gpu = contexts_find(launch->context);
 	struct mask mask;
 
 	if (__builtin_expect(!gpu, 0))
-		gpu = ask_for_gpu(context);
+		gpu = ask_for_gpu(launch->context);
 	if (__builtin_expect(!gpu, 0)) {
 		count_escape(SEGMENT_NO_TOPOLOGY);
 		return;
@@ -203,8 +206,8 @@ void enforce_launch(CUcontext context, CUfunction function, void *qmd)
 	load_mask(gpu, &mask);
 	if (__builtin_expect(mask.number != segment_revision_number(&segment), 0))
 		refresh(gpu, &mask);
-	if (mask.state == MASK_RESTRICTED)
-		narrow(gpu, function, &mask, qmd);
+	if (__builtin_expect(mask.state == MASK_RESTRICTED, 1))
+		narrow(gpu, launch, &mask);
 	else if (mask.state == MASK_LET_THROUGH)
 		count_escape(mask.reason);
 	else

@@ -9,13 +9,14 @@
 #define NVTASKSET_SHIM_ENFORCE_H
 
 #include "cuda.h"
+#include "hook.h"
 #include "segment.h"
 
 /* From here on, launches obey this segment. Not while launches are going on: at the start, and in the child
  * of a fork, which gets a segment of its own. */
 void enforce_use(const struct segment *segment);
 
-void enforce_launch(CUcontext context, CUfunction function, void *qmd);
+void enforce_launch(const struct hook_launch *launch);
 void enforce_context_created(CUcontext context);
 void enforce_context_destroyed(CUcontext context);
 

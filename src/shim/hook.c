@@ -5,6 +5,7 @@
 #include "slot.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -12,6 +13,8 @@ enum {
 	DOMAIN_RESOURCE = 0x2,
 	RESOURCE_CONTEXT_CREATED = 1,
 	RESOURCE_CONTEXT_DESTROYED = 2, /* before the handle is given up */
+	DOMAIN_CALL = 0x6,
+	CALLS_MAX = 1024,
 	DOMAIN_LAUNCH = 0xb,
 	LAUNCH_BEFORE_UPLOAD = 1
 };
@@ -19,9 +22,10 @@ enum {
 /* Words of the parameters; the first four bytes are their size in bytes. */
 enum {
 	RESOURCE_CONTEXT = 1,
-	LAUNCH_CONTEXT = 1,
-	LAUNCH_FUNCTION = 3,
-	LAUNCH_QMD = 4
+	LAUNCH_QMD = 4, /* and what struct hook_launch has before it */
+	CALL_RESULT = 5,    /* points to it */
+	CALL_ARGUMENTS = 7, /* points to them */
+	CALL_PHASE = 10     /* in its high half: 0 at the begin, 1 at the end */
 };
 
 /* A subscription without features makes the driver refuse APIs (FACTS 1). It accepts 0 to 10 today; what it
@@ -30,6 +34,8 @@ enum {
 
 static const CUuuid table_id = {
 	{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b}};
+
+_Static_assert(offsetof(struct hook_launch, qmd) == LAUNCH_QMD * sizeof(uint64_t), "the driver's layout");
 
 static struct hook_events events;
 
@@ -46,17 +52,33 @@ static void *word_of(const void *parameters, unsigned int word)
 	return ((void *const *)parameters)[word];
 }
 
+static void tell_call(int call, const void *parameters)
+{
+	if (!has_word(parameters, CALL_PHASE))
+		return;
+	void **arguments = word_of(parameters, CALL_ARGUMENTS);
+	const CUresult *result = word_of(parameters, CALL_RESULT);
+
+	if ((uintptr_t)word_of(parameters, CALL_PHASE) >> 32 == 0)
+		events.call_begins(call, arguments);
+	else
+		events.call_ended(call, arguments, *result);
+}
+
 static inline void tell(int domain, int id, const void *parameters)
 {
 	if (domain == DOMAIN_LAUNCH && id == LAUNCH_BEFORE_UPLOAD) {
-		if (has_word(parameters, LAUNCH_QMD) && word_of(parameters, LAUNCH_QMD))
-			events.launch(word_of(parameters, LAUNCH_CONTEXT), word_of(parameters, LAUNCH_FUNCTION),
-			              word_of(parameters, LAUNCH_QMD));
+		const struct hook_launch *launch = parameters;
+
+		if (has_word(parameters, LAUNCH_QMD) && launch->qmd)
+			events.launch(launch);
 	} else if (domain == DOMAIN_RESOURCE && has_word(parameters, RESOURCE_CONTEXT)) {
 		if (id == RESOURCE_CONTEXT_CREATED)
 			events.context_created(word_of(parameters, RESOURCE_CONTEXT));
 		else if (id == RESOURCE_CONTEXT_DESTROYED)
 			events.context_destroyed(word_of(parameters, RESOURCE_CONTEXT));
+	} else if (domain == DOMAIN_CALL && events.wants_call(id)) {
+		tell_call(id, parameters);
 	}
 }
 
@@ -80,7 +102,8 @@ static bool is_ours(int domain, int id)
 {
 	return (domain == DOMAIN_LAUNCH && id == LAUNCH_BEFORE_UPLOAD) ||
 	       (domain == DOMAIN_RESOURCE &&
-	        (id == RESOURCE_CONTEXT_CREATED || id == RESOURCE_CONTEXT_DESTROYED));
+	        (id == RESOURCE_CONTEXT_CREATED || id == RESOURCE_CONTEXT_DESTROYED)) ||
+	       (domain == DOMAIN_CALL && events.wants_call(id));
 }
 
 /* NULL with the reason. */
@@ -120,6 +143,10 @@ static int enable_events(void *const *table, uint32_t handle, struct error *erro
 	/* Without these two a reused context handle could be taken for its predecessor; see contexts.h. */
 	enable(true, handle, DOMAIN_RESOURCE, RESOURCE_CONTEXT_CREATED);
 	enable(true, handle, DOMAIN_RESOURCE, RESOURCE_CONTEXT_DESTROYED);
+	for (int call = 0; call < CALLS_MAX; call++) {
+		if (events.wants_call(call))
+			enable(true, handle, DOMAIN_CALL, call);
+	}
 	return 0;
 }
 

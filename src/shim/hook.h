@@ -7,12 +7,28 @@
 #include "cuda.h"
 #include "error.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The driver's own words about a launch (FACTS 2). */
+struct hook_launch {
+	uint64_t size;
+	CUcontext context;
+	void *object;
+	CUfunction function;
+	void *qmd; /* the launch descriptor, which may be changed */
+};
+
 struct hook_events {
-	/* A kernel is about to be uploaded, on the launching thread; its descriptor may be changed. */
-	void (*launch)(CUcontext context, CUfunction function, void *qmd);
+	/* A kernel is about to be uploaded, on the launching thread. */
+	void (*launch)(const struct hook_launch *launch);
 	/* A context has been made, or is about to be destroyed: its handle may be used again. */
 	void (*context_created)(CUcontext context);
 	void (*context_destroyed)(CUcontext context);
+	/* A call of the driver begins, or has ended, of those for which `wants_call` says yes. */
+	bool (*wants_call)(int call);
+	void (*call_begins)(int call, void **arguments);
+	void (*call_ended)(int call, void *const *arguments, CUresult result);
 };
 
 /* Subscribes; no context and no cuInit is needed. From here on the events come, until the process ends.

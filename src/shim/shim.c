@@ -7,6 +7,7 @@
  */
 #include "driver.h"
 #include "enforce.h"
+#include "graphs.h"
 #include "hook.h"
 #include "log.h"
 #include "segment.h"
@@ -37,6 +38,7 @@ static void in_child(void)
 
 	if (segment_create(&segment, &forked, NULL) == 0) {
 		enforce_use(&segment);
+		graphs_use(&segment);
 		segment_close(&parents);
 	} else {
 		/* Sharing the parent's partition is better than having none. */
@@ -52,12 +54,31 @@ static int read_partition(struct segment_revision *revision, struct error *error
 	return segment_revision_parse(revision, text ? text : "", error);
 }
 
+static bool wants_call(int call)
+{
+	bool wanted = false;
+
+	switch (call) {
+#define GRAPHS_CASE(number) case number:
+		GRAPHS_CALLS(GRAPHS_CASE)
+#undef GRAPHS_CASE
+		wanted = driver_has_graphs();
+		break;
+	default:
+		break;
+	}
+	return wanted;
+}
+
 static int set_up(struct error *error)
 {
 	static const struct hook_events events = {
 		.launch = enforce_launch,
 		.context_created = enforce_context_created,
 		.context_destroyed = enforce_context_destroyed,
+		.wants_call = wants_call,
+		.call_begins = graphs_call_begins,
+		.call_ended = graphs_call_ended,
 	};
 	struct segment_revision revision;
 
@@ -65,6 +86,7 @@ static int set_up(struct error *error)
 	    segment_create(&segment, &revision, error) < 0)
 		return -1;
 	enforce_use(&segment);
+	graphs_use(&segment);
 	if (hook_subscribe(&events, error) < 0) {
 		/* Without it nobody would obey: better no segment than one that lies. */
 		segment_close(&segment);

@@ -15,6 +15,7 @@ struct exec_node {
 	uint64_t serial; /* of the graph's node */
 	struct launch launch;
 	bool enabled;
+	bool written;  /* `host` is there, and used for every upload: what a callback left in it stays */
 	bool uploaded;
 	struct descriptor host;   /* the copy that callbacks see: changing it after the upload has no effect */
 	struct descriptor device; /* the copy that runs */
@@ -103,6 +104,9 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
 static void upload(struct exec_node *node)
 {
 	if (node->enabled && !node->uploaded) {
+		if (!node->written)
+			descriptor_write(&node->host, &node->launch);
+		node->written = true;
 		launch_upload(&node->launch, &node->host);
 		node->device = node->host;
 		node->uploaded = true;
@@ -237,7 +241,7 @@ static void set_launch(struct exec_node *node, const struct launch *launch)
 {
 	if (!is_same_launch(&node->launch, launch)) {
 		node->launch = *launch;
-		node->uploaded = false;
+		node->uploaded = node->written = false;
 	}
 }
 

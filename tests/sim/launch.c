@@ -143,7 +143,6 @@ CUresult launch_copy_arguments(struct launch *launch, void **parameters)
 
 void launch_upload(const struct launch *launch, struct descriptor *descriptor)
 {
-	descriptor_write(descriptor, launch);
 	const struct descriptor written = *descriptor;
 
 	hook_before_upload(launch->context, launch->function, descriptor->words);
@@ -167,6 +166,7 @@ static CUresult run_now(const struct launch *launch)
 {
 	struct descriptor descriptor;
 
+	descriptor_write(&descriptor, launch);
 	launch_upload(launch, &descriptor);
 	return launch_run(launch, &descriptor);
 }

@@ -32,7 +32,7 @@ CUresult launch_configure(struct launch *launch, const CUlaunchConfig *config, C
 /* Copies the arguments of the call. */
 CUresult launch_copy_arguments(struct launch *launch, void **parameters);
 
-/* Writes the descriptor and lets the subscriber change its mask. */
+/* Lets the subscriber change the mask of a descriptor that has been written. */
 void launch_upload(const struct launch *launch, struct descriptor *descriptor);
 
 /* Runs all blocks where this descriptor lets them run. Ends the test where they would never finish. */

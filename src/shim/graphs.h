@@ -1,0 +1,53 @@
+/*
+ * CUDA graphs that follow a changed partition.
+ *
+ * A node of an instantiated graph is uploaded once, and keeps the mask of that moment (FACTS 7). After a change we have
+ * its kernel nodes uploaded again at the graph's next launch, by disabling and enabling them. That takes the nodes of
+ * the graph that was instantiated, so such a graph must live as long as what was made of it: when the application
+ * destroys it earlier, the driver is given an empty graph to destroy instead (docs/hardware.md), and the real one goes
+ * with the last instance.
+ *
+ * The driver keeps a node's launch descriptor and uploads the same one again: what we disabled there is taken back as
+ * soon as it has been uploaded, or the masks of all partitions that ever were would gather in it.
+ *
+ * While the partition stays the same, a launch of a graph costs one comparison.
+ */
+#ifndef NVTASKSET_SHIM_GRAPHS_H
+#define NVTASKSET_SHIM_GRAPHS_H
+
+#include "cuda.h"
+#include "qmd.h"
+#include "segment.h"
+
+#include <stdbool.h>
+
+/* Calls of the driver that we must hear of, by their published CUPTI_DRIVER_TRACE_CBID_* numbers. */
+#define GRAPHS_CALLS(X)                  \
+	X(513) /* cuGraphInstantiate */  \
+	X(514) /* cuGraphLaunch */       \
+	X(515) /* cuGraphLaunch_ptsz */  \
+	X(516) /* cuGraphExecDestroy */  \
+	X(517) /* cuGraphDestroy */      \
+	X(578) /* cuGraphInstantiate_v2 */ \
+	X(580) /* cuGraphUpload */       \
+	X(581) /* cuGraphUpload_ptsz */  \
+	X(643) /* cuGraphInstantiateWithFlags */ \
+	X(656) /* cuGraphInstantiateWithParams */ \
+	X(657) /* cuGraphInstantiateWithParams_ptsz */
+
+/* Whether this thread is in a call that uploads nodes of a graph. In the static block of thread-local storage: the
+ * launch path must not be the one to allocate it. */
+extern __thread bool graphs_uploading __attribute__((tls_model("initial-exec")));
+
+/* A descriptor of a graph's node is about to be narrowed: it is restored at the end of the call. */
+void graphs_remember(const struct qmd_family *family, void *qmd);
+
+/* Before any call comes. */
+void graphs_use(const struct segment *segment);
+
+/* A call begins, or has ended with this result. `arguments` are its own, one behind the other; what is written there
+ * at its begin is what it works with. */
+void graphs_call_begins(int call, void **arguments);
+void graphs_call_ended(int call, void *const *arguments, CUresult result);
+
+#endif

@@ -1,0 +1,161 @@
+/* Sets and their notations; the text to parse ends at a page that cannot be read. */
+#include "tpcset.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#define LIMIT 66
+
+/* A copy whose terminating NUL is the last byte before unreadable memory. */
+static const char *guarded(const char *text)
+{
+	static char *pages;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), length = strlen(text) + 1;
+
+	if (!pages) {
+		pages = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_true(pages != MAP_FAILED);
+		assert_int_equal(mprotect(pages + 2 * page, page, PROT_NONE), 0);
+	}
+	assert_true(length <= 2 * page);
+	return memcpy(pages + 2 * page - length, text, length);
+}
+
+static int parse(struct tpcset *set, const char *text, bool is_mask, struct error *error)
+{
+	return is_mask ? tpcset_parse_mask(set, guarded(text), LIMIT, "TPC", error)
+	               : tpcset_parse_list(set, guarded(text), LIMIT, "TPC", error);
+}
+
+static void check_good(const char *text, bool is_mask, const char *list)
+{
+	struct tpcset set, again;
+	struct error error = {.reason = ""};
+	char formatted[TPCSET_TEXT];
+
+	if (parse(&set, text, is_mask, &error) < 0)
+		fail_msg("'%s': %s", text, error.reason);
+	assert_string_equal(tpcset_format_list(&set, formatted), list);
+	if (!tpcset_is_empty(&set)) {
+		assert_int_equal(tpcset_parse_list(&again, formatted, LIMIT, "TPC", &error), 0);
+		assert_true(tpcset_equal(&set, &again));
+	}
+	tpcset_format_mask(&set, formatted);
+	assert_int_equal(tpcset_parse_mask(&again, formatted, LIMIT, "TPC", &error), 0);
+	assert_true(tpcset_equal(&set, &again));
+}
+
+static void test_lists(void **state)
+{
+	static const char *const lists[][2] = {
+		{"0", "0"},       {"0-9,12,20-30:2", "0-9,12,20,22,24,26,28,30"},
+		{"65", "65"},     {"0-65", "0-65"},
+		{"5,4,3", "3-5"}, {"1-3,2-6", "1-6"},
+		{"7-7", "7"},     {"0-10:100", "0"},
+		{"007", "7"},     {"0-65:64", "0,64"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(lists); i++)
+		check_good(lists[i][0], false, lists[i][1]);
+}
+
+static void test_masks(void **state)
+{
+	static const char *const masks[][2] = {
+		{"ff", "0-7"},          {"0xFF", "0-7"},           {"0Xf0", "4-7"},
+		{"0", ""},              {"3ffffffffffffffff", "0-65"}, {"3,ffffffff,ffffffff", "0-65"},
+		{"0000000000000000000000000000000000000000000000000000000000000000000000001", "0"},
+		{"2,00000000,00000000", "65"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(masks); i++)
+		check_good(masks[i][0], true, masks[i][1]);
+}
+
+/* Nothing is written where anything is wrong. */
+static void check_bad(const char *text, bool is_mask)
+{
+	struct tpcset set = {{1, 2, 3, 4}}, before = set;
+	struct error error = {.reason = ""};
+
+	assert_int_equal(parse(&set, text, is_mask, &error), -1);
+	assert_true(strlen(error.reason) > 0);
+	assert_null(strchr(error.reason, '\n'));
+	assert_true(tpcset_equal(&set, &before));
+}
+
+static void test_bad_lists(void **state)
+{
+	static const char *const lists[] = {"",    ",",     "1,",    ",1",    "1,,2",  "-",    "-1",         "1-",
+	                                    "3-1", "1-2-3", "1:2",   "1-4:0", "1-4:",  "x",    "1x",         " 1",
+	                                    "1 ",  "+1",    "0x1",   "66",    "0-66",  "4294967297", "1;2", "1-4:2:2"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(lists); i++)
+		check_bad(lists[i], false);
+}
+
+static void test_bad_masks(void **state)
+{
+	static const char *const masks[] = {"",  "0x", "0X", "x",   ",",        ",1",       "1,",         "1,2",
+	                                    "g", "-1", " 1", "1 ",  "40000000000000000", "0x0x1", "1,000000000",
+	                                    "1,,00000000"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(masks); i++)
+		check_bad(masks[i], true);
+}
+
+static void test_long_text(void **state)
+{
+	static char digits[5000];
+
+	(void)state;
+	memset(digits, '9', sizeof digits - 1);
+	check_bad(digits, false);
+	check_bad(digits, true);
+	memset(digits, '0', sizeof digits - 1);
+	check_good(digits, false, "0");
+	check_good(digits, true, "");
+}
+
+static void test_operations(void **state)
+{
+	struct tpcset low = {{0}}, high = {{0}}, result;
+
+	(void)state;
+	tpcset_add_range(&low, 0, 100);
+	tpcset_add_range(&high, 90, TPCSET_MAX + 10);
+	assert_int_equal(tpcset_count(&low), 101);
+	assert_int_equal(tpcset_count(&high), TPCSET_MAX - 90);
+	result = tpcset_and(&low, &high);
+	assert_int_equal(tpcset_count(&result), 11);
+	assert_true(tpcset_is_subset(&result, &low));
+	assert_false(tpcset_is_subset(&low, &result));
+	result = tpcset_or(&low, &high);
+	assert_int_equal(tpcset_count(&result), TPCSET_MAX);
+	result = tpcset_without(&low, &high);
+	assert_int_equal(tpcset_next(&result, 0), 0);
+	assert_int_equal(tpcset_next(&result, 90), TPCSET_MAX);
+	tpcset_remove(&low, 64);
+	assert_false(tpcset_has(&low, 64));
+	tpcset_add(&low, TPCSET_MAX);
+	assert_false(tpcset_has(&low, TPCSET_MAX));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lists),     cmocka_unit_test(test_masks),     cmocka_unit_test(test_bad_lists),
+		cmocka_unit_test(test_bad_masks), cmocka_unit_test(test_long_text), cmocka_unit_test(test_operations),
+	};
+
+	return cmocka_run_group_tests_name("tpcset", tests, NULL, NULL);
+}
