@@ -199,6 +199,11 @@ struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd)
 	return mask;
 }
 
+bool qmd_is_known(const struct qmd_family *family, const void *qmd)
+{
+	return has_known_version(family->layout, qmd);
+}
+
 struct qmd_saved qmd_save(const struct qmd_family *family, const void *qmd)
 {
 	const struct qmd_layout *layout = family->layout;

@@ -301,6 +301,8 @@ static __thread struct {
 
 void graphs_remember(const struct qmd_family *family, void *qmd)
 {
+	if (!qmd_is_known(family, qmd))
+		return;
 	if (narrowed.count == narrowed.room) {
 		size_t room = narrowed.room ? 2 * narrowed.room : 64;
 		struct narrowed *list = realloc(narrowed.list, room * sizeof *list);

@@ -39,7 +39,8 @@
  * launch path must not be the one to allocate it. */
 extern __thread bool graphs_uploading __attribute__((tls_model("initial-exec")));
 
-/* A descriptor of a graph's node is about to be narrowed: it is restored at the end of the call. */
+/* A descriptor of a graph's node is about to be narrowed: it is restored at the end of the call. One of an unknown
+ * version will not be touched, and is left alone. */
 void graphs_remember(const struct qmd_family *family, void *qmd);
 
 /* Before any call comes. */

@@ -149,6 +149,67 @@ static void test_unknown_versions_are_not_touched(void **state)
 	}
 }
 
+/* A graph's descriptor is uploaded again: it must be as the driver wrote it. */
+static void test_restored_as_it_was(void **state)
+{
+	(void)state;
+	for (size_t g = 0; g < COUNT(generations); g++) {
+		for (unsigned int own = 0; own < 2; own++) {
+			const struct generation *generation = &generations[g];
+			const struct qmd_family *family = qmd_family_for(generation->major, generation->minor);
+			union descriptor descriptor = make(generation), before;
+			struct qmd_mask disable = all_words(0x000000f0);
+
+			if (own)
+				set_mask(&descriptor, generation, 0x0000ff00);
+			before = descriptor;
+			struct qmd_saved saved = qmd_save(family, &descriptor);
+
+			assert_true(qmd_is_known(family, &descriptor));
+			assert_int_equal(qmd_disable(family, &descriptor, &disable), QMD_NARROWED);
+			qmd_restore(family, &descriptor, &saved);
+			assert_memory_equal(&descriptor, &before, sizeof descriptor);
+		}
+	}
+}
+
+/* Where clusters and cooperative grids stand, by the published headers. */
+static void test_launches_that_must_fit(void **state)
+{
+	static const struct {
+		unsigned int major, version_byte, version, cluster_byte, cooperative_byte, threads_byte;
+	} layouts[] = {{9, 72, 0x40, 268, 276, 144}, {10, 58, 0x50, 256, 264, 136}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(layouts); i++) {
+		const struct qmd_family *family = qmd_family_for(layouts[i].major, 0);
+		struct qmd_mask disable = all_words(0x000000f0);
+		union descriptor cluster, cooperative, before;
+
+		memset(&cluster, 0, sizeof cluster);
+		cluster.bytes[layouts[i].version_byte] = (uint8_t)layouts[i].version;
+		cooperative = cluster;
+		cluster.bytes[layouts[i].cluster_byte] = 4;
+		cluster.bytes[layouts[i].cluster_byte + 1] = 2;
+		cluster.bytes[layouts[i].cluster_byte + 2] = 1;
+		before = cluster;
+		assert_int_equal(qmd_disable(family, &cluster, &disable), QMD_MUST_FIT);
+		assert_memory_equal(&cluster, &before, sizeof cluster);
+		assert_int_equal(qmd_shape_of(family, &cluster).cluster, 8);
+		assert_int_equal(qmd_shape_of(family, &cluster).cooperative, 0);
+		assert_int_equal(qmd_disable_fitting(family, &cluster, &disable), QMD_NARROWED);
+
+		cooperative.words[layouts[i].cooperative_byte / 4] = 3 << 16 | 5;
+		cooperative.words[layouts[i].cooperative_byte / 4 + 1] = 2;
+		cooperative.words[layouts[i].threads_byte / 4] = 4 << 16 | 32;
+		cooperative.words[layouts[i].threads_byte / 4 + 1] = 1;
+		assert_int_equal(qmd_disable(family, &cooperative, &disable), QMD_MUST_FIT);
+		assert_int_equal(qmd_shape_of(family, &cooperative).cooperative, 30);
+		assert_int_equal(qmd_shape_of(family, &cooperative).threads, 128);
+		assert_int_equal(qmd_shape_of(family, &cooperative).cluster, 1);
+	}
+}
+
 static void test_gpus_without_a_family(void **state)
 {
 	(void)state;
@@ -166,6 +227,8 @@ int main(void)
 		cmocka_unit_test(test_mask_without_valid_bit_does_not_count),
 		cmocka_unit_test(test_nothing_in_common),
 		cmocka_unit_test(test_unknown_versions_are_not_touched),
+		cmocka_unit_test(test_restored_as_it_was),
+		cmocka_unit_test(test_launches_that_must_fit),
 		cmocka_unit_test(test_gpus_without_a_family),
 	};
 
