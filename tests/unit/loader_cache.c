@@ -1,0 +1,122 @@
+/* The dynamic linker's cache: this machine's, and ones that are cut off or lie. */
+#include "../../tools/nvtaskset/loader_cache.c"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdlib.h>
+
+static bool any(const char *path)
+{
+	return path[0] == '/';
+}
+
+static bool none(const char *path)
+{
+	(void)path;
+	return false;
+}
+
+static void test_this_machines(void **state)
+{
+	char path[PATH_MAX];
+
+	(void)state;
+	if (access("/etc/ld.so.cache", R_OK) < 0)
+		skip();
+	assert_true(loader_cache_find("/etc/ld.so.cache", "libc.so.6", any, path));
+	assert_int_equal(access(path, R_OK), 0);
+	assert_false(loader_cache_find("/etc/ld.so.cache", "libc.so.6", none, path));
+	assert_false(loader_cache_find("/etc/ld.so.cache", "libnothing.so.0", any, path));
+	assert_false(loader_cache_find("/nonexistent", "libc.so.6", any, path));
+}
+
+/* --- made caches ---------------------------------------------------------------------------------------- */
+
+static struct {
+	struct head head;
+	struct entry entries[2];
+	char text[64];
+} cache;
+
+static char file[] = "/tmp/nvtaskset-cache-XXXXXX";
+
+static int make_cache(void **state)
+{
+	static const char text[] = "libcuda.so.1\0/wrong/libcuda.so.1\0/right/libcuda.so.1";
+	uint32_t base = offsetof(__typeof__(cache), text);
+	int made = mkstemp(file);
+
+	(void)state;
+	memset(&cache, 0, sizeof cache);
+	memcpy(cache.head.magic, MAGIC, sizeof cache.head.magic);
+	cache.head.entry_count = 2;
+	memcpy(cache.text, text, sizeof text);
+	cache.entries[0] = (struct entry){.flags = 0x0003, .name = base, .path = base + 13};
+	cache.entries[1] = (struct entry){.flags = LIBRARY_FLAGS, .name = base, .path = base + 33};
+	return made < 0 ? -1 : close(made);
+}
+
+static int remove_cache(void **state)
+{
+	(void)state;
+	unlink(file);
+	strcpy(file + sizeof file - 7, "XXXXXX");
+	return 0;
+}
+
+static bool find_in(size_t size, char path[PATH_MAX])
+{
+	int written = open(file, O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+	assert_true(written >= 0);
+	assert_int_equal(write(written, &cache, size), (ssize_t)size);
+	close(written);
+	return loader_cache_find(file, "libcuda.so.1", any, path);
+}
+
+static void test_library_of_this_machines_kind(void **state)
+{
+	char path[PATH_MAX];
+
+	(void)state;
+	assert_true(find_in(sizeof cache, path));
+	assert_string_equal(path, "/right/libcuda.so.1");
+}
+
+static void test_cut_off_anywhere(void **state)
+{
+	char path[PATH_MAX];
+	size_t whole = offsetof(__typeof__(cache), text) + 33 + sizeof "/right/libcuda.so.1";
+
+	(void)state;
+	for (size_t size = 0; size < sizeof cache; size++)
+		assert_int_equal(find_in(size, path), size >= whole);
+}
+
+static void test_hostile_numbers(void **state)
+{
+	char path[PATH_MAX];
+
+	(void)state;
+	cache.head.entry_count = UINT32_MAX;
+	assert_false(find_in(sizeof cache, path));
+	cache.head.entry_count = 2;
+	cache.entries[1].path = UINT32_MAX;
+	assert_false(find_in(sizeof cache, path));
+	cache.head.magic[0] = 'x';
+	assert_false(find_in(sizeof cache, path));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_this_machines),
+		cmocka_unit_test_setup_teardown(test_library_of_this_machines_kind, make_cache, remove_cache),
+		cmocka_unit_test_setup_teardown(test_cut_off_anywhere, make_cache, remove_cache),
+		cmocka_unit_test_setup_teardown(test_hostile_numbers, make_cache, remove_cache),
+	};
+
+	return cmocka_run_group_tests_name("loader_cache", tests, NULL, NULL);
+}
