@@ -271,7 +271,9 @@ static enum segment_state explain_absence(pid_t pid, struct error *error)
 {
 	enum segment_state state;
 
-	if (uses_cuda(pid)) {
+	if (!error) {
+		state = SEGMENT_NOT_OURS;
+	} else if (uses_cuda(pid)) {
 		state = SEGMENT_NOT_OURS;
 		error_set(error, "pid %d: was started without nvtaskset", (int)pid);
 	} else {
@@ -314,7 +316,7 @@ enum segment_state segment_open(struct segment *segment, pid_t pid, struct error
 
 	if (file >= 0) {
 		state = map_segment(segment, file, error);
-		if (state != SEGMENT_FOUND) {
+		if (state != SEGMENT_FOUND && error) {
 			struct error why = *error;
 
 			error_set(error, "pid %d: %.200s", (int)pid, why.reason);

@@ -14,6 +14,9 @@ int action_run(const struct options *options, struct error *error);
 /* -p: shows a process's partition, after changing it where a SET was given. 0, or -1 with the reason. */
 int action_partition(const struct options *options, struct error *error);
 
+/* -l: every process with a partition that this user may look at. 0, or -1 with the reason. */
+int action_list(struct error *error);
+
 void action_help(void);
 
 #endif

@@ -27,6 +27,9 @@ static int act(const struct options *options, struct error *error)
 	case ACTION_CHANGE:
 		status = action_partition(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 		break;
+	case ACTION_LIST:
+		status = action_list(error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+		break;
 	case ACTION_HELP:
 		action_help();
 		break;

@@ -13,6 +13,7 @@ static const struct option long_options[] = {
 	{"tpc-list", no_argument, NULL, 't'},
 	{"gpc-list", no_argument, NULL, 'g'},
 	{"pid", no_argument, NULL, 'p'},
+	{"list", no_argument, NULL, 'l'},
 	{"gpu", required_argument, NULL, 'G'},
 	{"mps", required_argument, NULL, OPTION_MPS},
 	{"connections", required_argument, NULL, OPTION_CONNECTIONS},
@@ -23,7 +24,7 @@ static const struct option long_options[] = {
 };
 
 /* '+': the first word that is no option ends ours; what follows are COMMAND's. ':': we report errors. */
-#define SHORT_OPTIONS "+:tgpG:vhV"
+#define SHORT_OPTIONS "+:tgplG:vhV"
 
 static int parse_mps(enum mps_mode *mode, const char *text, struct error *error)
 {
@@ -95,6 +96,9 @@ static int take_option(struct options *options, int option, const char *word, st
 	case 'p':
 		options->action = ACTION_SHOW;
 		break;
+	case 'l':
+		options->action = ACTION_LIST;
+		break;
 	case 'G':
 		result = add_gpu(options, optarg, error);
 		break;
@@ -161,6 +165,11 @@ static int take_pid(struct options *options, char **arguments, int count, bool o
 	return result;
 }
 
+static int take_nothing(char **arguments, int count, struct error *error)
+{
+	return count == 0 ? 0 : error_set(error, "'%.40s': one argument too many; try 'nvtaskset --help'", arguments[0]);
+}
+
 int options_parse(struct options *options, int count, char **arguments, struct error *error)
 {
 	int option, result = 0;
@@ -184,7 +193,9 @@ int options_parse(struct options *options, int count, char **arguments, struct e
 	if (result == 0) {
 		bool own_sets = gpus_have_sets(options);
 
-		if (options->action == ACTION_RUN)
+		if (options->action == ACTION_LIST)
+			result = take_nothing(arguments + optind, count - optind, error);
+		else if (options->action == ACTION_RUN)
 			result = take_command(options, arguments + optind, own_sets, error);
 		else
 			result = take_pid(options, arguments + optind, count - optind, own_sets, error);

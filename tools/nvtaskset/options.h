@@ -12,6 +12,7 @@ enum action {
 	ACTION_RUN,    /* SET COMMAND [ARG…] */
 	ACTION_SHOW,   /* -p PID */
 	ACTION_CHANGE, /* -p SET PID */
+	ACTION_LIST,   /* -l */
 	ACTION_HELP,
 	ACTION_VERSION
 };
