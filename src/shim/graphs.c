@@ -227,12 +227,11 @@ static void refresh_node(CUgraphExec exec, CUgraphNode node)
 	CUgraph child;
 	int type;
 
-	if (driver.graph_node_get_type(node, &type) != CUDA_SUCCESS)
+	/* The bodies of conditional nodes are out of our reach. */
+	if (driver.graph_node_get_type(node, &type) != CUDA_SUCCESS || type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
 		segment_count_reason(&segment, SEGMENT_STALE_GRAPH);
 	else if (type == CU_GRAPH_NODE_TYPE_KERNEL)
 		refresh_kernel(exec, node);
-	else if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
-		segment_count_reason(&segment, SEGMENT_STALE_GRAPH);
 	else if (type == CU_GRAPH_NODE_TYPE_GRAPH && driver.graph_child(node, &child) == CUDA_SUCCESS)
 		refresh_graph(exec, child);
 }
