@@ -36,7 +36,7 @@ fake() {
 }
 
 @test "the daemon does not hold our output: a pipe ends when the program ends" {
-	run timeout 1 bash -c "PATH=$BATS_TEST_DIRNAME/../fake-mps:\$PATH nvtaskset -t 0 echo ran | cat"
+	FAKE_MPS_LINGER=12 run timeout 8 bash -c "exec 3>&-; PATH=$BATS_TEST_DIRNAME/../fake-mps:\$PATH nvtaskset -t 0 echo ran | cat"
 	[ "$status" -eq 0 ]
 }
 

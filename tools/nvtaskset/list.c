@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,9 +125,9 @@ static void show_row(const struct row *row)
 	const struct segment_counters *counters = &row->counters;
 	char user[16], command[COMMAND_MAX], pci[PCI_ADDRESS_TEXT], list[TPCSET_TEXT];
 
-	printf("%7d %-8s %12llu %12llu  %s\n", (int)row->pid, user_of(row->pid, user),
-	       (unsigned long long)(counters->restricted + counters->unrestricted),
-	       (unsigned long long)counters->restricted, command_of(row->pid, command));
+	printf("%7d %-8s %12" PRIu64 " %12" PRIu64 "  %s\n", (int)row->pid, user_of(row->pid, user),
+	       counters->restricted + counters->unrestricted, counters->restricted,
+	       command_of(row->pid, command));
 	for (uint32_t i = 0; i < row->revision.count; i++)
 		printf("        GPU %s: TPCs %s\n", pci_address_format(row->revision.partitions[i].pci, pci),
 		       tpcset_format_list(&row->revision.partitions[i].set, list));
@@ -134,7 +135,7 @@ static void show_row(const struct row *row)
 		printf("        not restricted\n");
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
 		if (counters->reasons[reason] > 0)
-			printf("        %llu times: %s\n", (unsigned long long)counters->reasons[reason],
+			printf("        %" PRIu64 " times: %s\n", counters->reasons[reason],
 			       segment_reason_text((enum segment_reason)reason));
 	}
 }
