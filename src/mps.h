@@ -29,13 +29,16 @@ struct mps_request {
 	/* Channels of this client, 1 … MPS_CONNECTIONS_MAX. 0: what CUDA_DEVICE_MAX_CONNECTIONS says where
 	 * the user has set it (some programs need 1), else MPS_CONNECTIONS_DEFAULT. */
 	unsigned int connections;
+	/* UUIDs of the GPUs that it will use; none: whichever. A server has channels on each. */
+	const char *const *gpus;
+	unsigned int gpu_count;
 };
 
 struct mps_status {
 	bool running;          /* a control daemon answers */
 	bool started;          /* and this call started it */
 	pid_t server;          /* the server that serves this user, 0 where none has been needed yet */
-	unsigned int clients;  /* of that server */
+	unsigned int clients;  /* of that server, on the GPU of the client's that has most */
 	unsigned int connections; /* that a client is to have */
 	unsigned int capacity;    /* how many such clients fit */
 	char pipe_directory[256];
@@ -47,7 +50,7 @@ struct mps_status {
  * question to the daemon is bounded in time. */
 int mps_prepare(const struct mps_request *request, struct mps_status *status, struct error *error);
 
-/* How many clients a server has room for when each takes `connections` channels: as measured on an H200,
+/* How many clients a server has room for on one GPU when each takes `connections` channels: as measured on an H200,
  * driver 580.159, for 1, 2, 3, 4, 8, 12, 16 and 32. */
 unsigned int mps_capacity(unsigned int connections);
 

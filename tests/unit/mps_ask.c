@@ -1,0 +1,220 @@
+/* Asking MPS's control daemon: room for one more client, and daemons that answer badly or not at all. */
+#include "../fake-mps/fake.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <time.h>
+
+static int running_setup(void **state)
+{
+	struct mps_status status;
+	struct error error;
+
+	return fake_setup(state) == 0 && fake_prepare(MPS_AUTO, &status, &error) == 0 ? 0 : -1;
+}
+
+static void set_number(const char *name, unsigned int number)
+{
+	char text[16];
+
+	snprintf(text, sizeof text, "%u", number);
+	setenv(name, text, 1);
+}
+
+/* Whether one more client finds room beside so many, and how many were counted. */
+static bool has_room(unsigned int clients, const struct mps_request *request, unsigned int counted)
+{
+	struct mps_status status;
+	struct error error = {.reason = ""};
+
+	set_number("FAKE_MPS_CLIENTS", clients);
+	int result = mps_prepare(request, &status, &error);
+
+	assert_int_equal(status.clients, counted);
+	assert_true(result == 0 || strstr(error.reason, " is full: "));
+	return result == 0;
+}
+
+/* docs/hardware.md */
+static void test_capacity(void **state)
+{
+	static const unsigned int measured[][2] = {{1, 48}, {2, 48}, {3, 42},  {4, 31},
+	                                           {8, 15}, {12, 10}, {16, 7}, {32, 3}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof measured / sizeof measured[0]; i++) {
+		struct mps_request request = {.mode = MPS_ON, .connections = measured[i][0]};
+		unsigned int capacity = measured[i][1];
+
+		assert_int_equal(mps_capacity(request.connections), capacity);
+		assert_true(has_room(capacity - 1, &request, capacity - 1));
+		assert_false(has_room(capacity, &request, capacity));
+	}
+}
+
+static void test_environment(void **state)
+{
+	struct mps_request request = {.mode = MPS_ON, .connections = 4};
+
+	(void)state;
+	assert_true(has_room(0, &request, 0));
+	assert_string_equal(getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "4");
+	assert_string_equal(getenv("CUDA_MPS_PIPE_DIRECTORY"), fake_path("mps"));
+	request.connections = 0;
+	assert_true(has_room(0, &request, 0));
+	assert_string_equal(getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "4");
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "33", 1);
+	assert_true(has_room(0, &request, 0));
+	assert_string_equal(getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "8");
+}
+
+/* A server has room on each GPU. 20 clients on three GPUs: 7, 7 and 6. */
+static void test_several_gpus(void **state)
+{
+	static const char *const gpus[] = {"GPU-6d4fc782-c00f-df1c-1111-222222222222",
+	                                   "GPU-6d4fc789-c00f-df1c-1111-222222222222"};
+	struct mps_request request = {.mode = MPS_ON};
+
+	(void)state;
+	setenv("FAKE_MPS_GPUS", "3", 1);
+	assert_true(has_room(20, &request, 7));
+	assert_true(has_room(42, &request, 14));
+	assert_false(has_room(43, &request, 15));
+	request.gpus = gpus;
+	request.gpu_count = 2;
+	assert_true(has_room(20, &request, 6));
+	assert_true(has_room(43, &request, 14));
+	assert_false(has_room(45, &request, 15));
+	request.gpus = gpus + 1;
+	request.gpu_count = 1;
+	assert_true(has_room(45, &request, 0));
+}
+
+/* The daemon starts another one for us. */
+static void test_other_users_server(void **state)
+{
+	const struct mps_request request = {.mode = MPS_ON};
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	pid_t server = fork();
+
+	if (server == 0)
+		_exit(setuid(65534) == 0 && raise(SIGSTOP) == 0 ? 0 : 1);
+	assert_int_equal(waitpid(server, NULL, WUNTRACED), server);
+	set_number("FAKE_MPS_SERVER", (unsigned int)server);
+	bool room = has_room(20, &request, 0);
+
+	kill(server, SIGKILL);
+	assert_int_equal(waitpid(server, NULL, 0), server);
+	assert_true(room);
+}
+
+static void test_own_server(void **state)
+{
+	const struct mps_request request = {.mode = MPS_ON};
+
+	(void)state;
+	set_number("FAKE_MPS_SERVER", (unsigned int)getpid());
+	assert_true(has_room(3, &request, 3));
+	assert_false(has_room(20, &request, 20));
+}
+
+static void test_partial_answer(void **state)
+{
+	const struct mps_request request = {.mode = MPS_ON};
+
+	(void)state;
+	setenv("FAKE_MPS", "partial", 1);
+	assert_true(has_room(20, &request, 0));
+}
+
+static void test_garbage(void **state)
+{
+	struct mps_status status;
+	struct error error;
+
+	(void)state;
+	setenv("FAKE_MPS", "garbage", 1);
+	for (int i = 0; i < 20; i++)
+		(void)fake_prepare(MPS_ON, &status, &error);
+}
+
+static void test_dies(void **state)
+{
+	(void)state;
+	setenv("FAKE_MPS", "dies", 1);
+	setenv("FAKE_MPS_CLIENTS", "1", 1);
+	fake_refuses(MPS_ON, "does not answer: nvidia-cuda-mps-control died when it was asked");
+	setenv("FAKE_MPS", "crash", 1);
+	fake_refuses(MPS_ON, "does not answer: nvidia-cuda-mps-control died when it was asked");
+}
+
+static void test_not_permitted(void **state)
+{
+	(void)state;
+	setenv("FAKE_MPS", "forbidden", 1);
+	fake_refuses(MPS_AUTO, "/mps cannot be asked: Failed to connect: Permission denied");
+}
+
+/* First on PATH, with these lines, instead of the fake. */
+static void replace_control(const char *content)
+{
+	static char path[PATH_MAX];
+	const char *control = fake_path("nvidia-cuda-mps-control");
+	int file = open(control, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+
+	assert_int_equal(write(file, content, strlen(content)), (ssize_t)strlen(content));
+	close(file);
+	snprintf(path, sizeof path, "%s:/usr/bin:/bin", fake_work);
+	setenv("PATH", path, 1);
+}
+
+static int remove_control(void **state)
+{
+	unlink(fake_path("nvidia-cuda-mps-control"));
+	return fake_teardown(state);
+}
+
+static void test_cannot_be_run(void **state)
+{
+	(void)state;
+	replace_control("#!/no/such/interpreter\n");
+	fake_refuses(MPS_ON, "/nvidia-cuda-mps-control: No such file or directory");
+}
+
+/* Nothing reaches the user's terminal that it would obey. */
+static void test_escape_sequences(void **state)
+{
+	(void)state;
+	replace_control("#!/bin/sh\nprintf 'a\\033[2Jb\\nc'\nexit 1\n");
+	fake_refuses(MPS_ON, "/mps cannot be asked: a?[2Jb");
+}
+
+static void test_overdue(void **state)
+{
+	time_t start = time(NULL);
+
+	(void)state;
+	setenv("FAKE_MPS", "hang", 1);
+	fake_refuses(MPS_AUTO, "/mps does not answer: end it");
+	assert_true(time(NULL) - start < 15);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, running_setup, fake_teardown)
+#define TEST_REPLACED(test) cmocka_unit_test_setup_teardown(test, fake_setup, remove_control)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_capacity),           TEST(test_environment),
+		TEST(test_several_gpus),       TEST(test_other_users_server),
+		TEST(test_own_server),         TEST(test_partial_answer),
+		TEST(test_garbage),            TEST(test_dies),
+		TEST(test_not_permitted),      TEST(test_overdue),
+		TEST_REPLACED(test_cannot_be_run), TEST_REPLACED(test_escape_sequences),
+	};
+
+	return cmocka_run_group_tests_name("mps_ask", tests, NULL, NULL);
+}
