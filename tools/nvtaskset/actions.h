@@ -15,7 +15,17 @@ int action_run(const struct options *options, struct error *error);
 int action_partition(const struct options *options, struct error *error);
 
 /* -l: every process with a partition that this user may look at. 0, or -1 with the reason. */
-int action_list(struct error *error);
+int action_list(const struct options *options, struct error *error);
+
+/* -T: each GPU as a picture, and who sits where. 0, or -1 with the reason. */
+int action_topology(const struct options *options, struct error *error);
+
+/* --measure: finds the topology out by launching kernels, and keeps it. 0, or -1 with the reason. */
+int action_measure(const struct options *options, struct error *error);
+
+/* --mps-status: whether MPS runs, whose it is, and who uses it. --mps-stop: ends it. 0, or -1 with the reason. */
+int action_mps_status(const struct options *options, struct error *error);
+int action_mps_stop(const struct options *options, struct error *error);
 
 void action_help(void);
 

@@ -156,8 +156,9 @@ static void show_overlap(const struct row *a, const struct row *b)
 	}
 }
 
-int action_list(struct error *error)
+int action_list(const struct options *options, struct error *error)
 {
+	(void)options;
 	struct rows rows = {.count = 0};
 	int result = collect(&rows, error);
 

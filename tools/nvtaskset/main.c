@@ -28,7 +28,19 @@ static int act(const struct options *options, struct error *error)
 		status = action_partition(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 		break;
 	case ACTION_LIST:
-		status = action_list(error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+		status = action_list(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+		break;
+	case ACTION_TOPOLOGY:
+		status = action_topology(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+		break;
+	case ACTION_MEASURE:
+		status = action_measure(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+		break;
+	case ACTION_MPS_STATUS:
+		status = action_mps_status(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+		break;
+	case ACTION_MPS_STOP:
+		status = action_mps_stop(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 		break;
 	case ACTION_HELP:
 		action_help();

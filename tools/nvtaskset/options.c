@@ -5,42 +5,121 @@
 #include <string.h>
 
 enum {
-	OPTION_MPS = 256,
-	OPTION_CONNECTIONS
+	OPTION_CONNECTIONS = 256,
+	OPTION_DRY_RUN,
+	OPTION_FORCE,
+	OPTION_JSON,
+	OPTION_MEASURE,
+	OPTION_MPS,
+	OPTION_MPS_STATUS,
+	OPTION_MPS_STOP,
+	OPTION_STRATEGY,
+	OPTION_WATCH
 };
+
+/* '+': the first word that is no option ends ours; what follows are COMMAND's. ':': we report errors. */
+#define SHORT_OPTIONS "+:tgnpalTG:vhV"
+
+#define WATCH_SECONDS 1.0
+#define WATCH_SECONDS_MIN 0.1
+#define WATCH_SECONDS_MAX 86400.0
+
+/* --- where an option makes sense --------------------------------------------------------------------- */
+
+#define RUN (1u << ACTION_RUN)
+#define SHOW (1u << ACTION_SHOW)
+#define CHANGE (1u << ACTION_CHANGE)
+#define VIEWS (1u << ACTION_LIST | 1u << ACTION_TOPOLOGY)
+#define STOP (1u << ACTION_MPS_STOP)
 
 static const struct option long_options[] = {
 	{"tpc-list", no_argument, NULL, 't'},
 	{"gpc-list", no_argument, NULL, 'g'},
+	{"count", no_argument, NULL, 'n'},
 	{"pid", no_argument, NULL, 'p'},
+	{"all-tasks", no_argument, NULL, 'a'},
 	{"list", no_argument, NULL, 'l'},
+	{"topology", no_argument, NULL, 'T'},
 	{"gpu", required_argument, NULL, 'G'},
+	{"dry-run", no_argument, NULL, OPTION_DRY_RUN},
+	{"json", no_argument, NULL, OPTION_JSON},
+	{"measure", no_argument, NULL, OPTION_MEASURE},
 	{"mps", required_argument, NULL, OPTION_MPS},
 	{"connections", required_argument, NULL, OPTION_CONNECTIONS},
+	{"mps-status", no_argument, NULL, OPTION_MPS_STATUS},
+	{"mps-stop", no_argument, NULL, OPTION_MPS_STOP},
+	{"force", no_argument, NULL, OPTION_FORCE},
+	{"strategy", required_argument, NULL, OPTION_STRATEGY},
+	{"watch", optional_argument, NULL, OPTION_WATCH},
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
 	{NULL, 0, NULL, 0},
 };
 
-/* '+': the first word that is no option ends ours; what follows are COMMAND's. ':': we report errors. */
-#define SHORT_OPTIONS "+:tgplG:vhV"
+/* Options that are not for every action: an option that would be ignored is refused. */
+static const struct rule {
+	int option;
+	const char *name;
+	unsigned int actions;
+	const char *where;
+} rules[] = {
+	{'t', "-t", RUN | SHOW | CHANGE, "with a SET and with -p"},
+	{'g', "-g", RUN | SHOW | CHANGE, "with a SET and with -p"},
+	{'n', "-n", RUN | CHANGE, "with a SET"},
+	{'a', "-a", SHOW | CHANGE, "with -p"},
+	{'G', "-G", RUN | SHOW | CHANGE | 1u << ACTION_TOPOLOGY | 1u << ACTION_MEASURE, "with a SET, -p, -T and --measure"},
+	{OPTION_DRY_RUN, "--dry-run", RUN | CHANGE, "with a SET"},
+	{OPTION_JSON, "--json", SHOW | CHANGE | VIEWS, "with -p, -l and -T"},
+	{OPTION_MPS, "--mps", RUN, "where a COMMAND is started"},
+	{OPTION_CONNECTIONS, "--connections", RUN | 1u << ACTION_MPS_STATUS, "where a COMMAND is started, and with --mps-status"},
+	{OPTION_FORCE, "--force", STOP, "with --mps-stop"},
+	{OPTION_STRATEGY, "--strategy", RUN | CHANGE, "with -n"},
+	{OPTION_WATCH, "--watch", VIEWS, "with -l and -T"},
+};
+
+#define RULES (sizeof rules / sizeof rules[0])
+
+/* --- values ------------------------------------------------------------------------------------------ */
+
+struct word {
+	const char *name;
+	int value;
+};
+
+static int parse_word(const struct word *words, size_t count, int *value, const char *text)
+{
+	int result = -1;
+
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(text, words[i].name) == 0) {
+			*value = words[i].value;
+			result = 0;
+		}
+	}
+	return result;
+}
 
 static int parse_mps(enum mps_mode *mode, const char *text, struct error *error)
 {
-	static const struct {
-		const char *name;
-		enum mps_mode mode;
-	} modes[] = {{"auto", MPS_AUTO}, {"on", MPS_ON}, {"off", MPS_OFF}};
-	bool found = false;
+	static const struct word words[] = {{"auto", MPS_AUTO}, {"on", MPS_ON}, {"off", MPS_OFF}};
+	int value = MPS_AUTO;
 
-	for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-		if (strcmp(text, modes[i].name) == 0) {
-			*mode = modes[i].mode;
-			found = true;
-		}
-	}
-	return found ? 0 : error_set(error, "--mps %.40s: must be auto, on or off", text);
+	if (parse_word(words, 3, &value, text) < 0)
+		return error_set(error, "--mps %.40s: must be auto, on or off", text);
+	*mode = (enum mps_mode)value;
+	return 0;
+}
+
+static int parse_strategy(enum strategy *strategy, const char *text, struct error *error)
+{
+	static const struct word words[] = {{"packed", STRATEGY_PACKED}, {"distributed", STRATEGY_DISTRIBUTED}};
+	int value = STRATEGY_PACKED;
+
+	if (parse_word(words, 2, &value, text) < 0)
+		return error_set(error, "--strategy %.40s: must be packed or distributed", text);
+	*strategy = (enum strategy)value;
+	return 0;
 }
 
 static int parse_connections(unsigned int *connections, const char *text, struct error *error)
@@ -54,11 +133,32 @@ static int parse_connections(unsigned int *connections, const char *text, struct
 	return 0;
 }
 
+static int parse_watch(double *seconds, const char *text, struct error *error)
+{
+	char *end;
+
+	*seconds = WATCH_SECONDS;
+	if (text) {
+		*seconds = strtod(text, &end);
+		if (end == text || *end != '\0' || !(*seconds >= WATCH_SECONDS_MIN && *seconds <= WATCH_SECONDS_MAX))
+			return error_set(error, "--watch=%.40s: must be 0.1-86400 seconds", text);
+	}
+	return 0;
+}
+
 static int set_notation(struct options *options, enum notation notation, struct error *error)
 {
 	if (options->notation != NOTATION_MASK && options->notation != notation)
-		return error_set(error, "-t and -g: SET is a list of TPCs or of GPCs, not both");
+		return error_set(error, "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one");
 	options->notation = notation;
+	return 0;
+}
+
+static int set_action(struct options *options, enum action action, struct error *error)
+{
+	if (options->action != ACTION_RUN && options->action != action)
+		return error_set(error, "-p, -l, -T, --measure, --mps-status and --mps-stop: choose one");
+	options->action = action;
 	return 0;
 }
 
@@ -73,7 +173,7 @@ static int add_gpu(struct options *options, const char *text, struct error *erro
 /* `word` is the argument that getopt is at. */
 static int unknown_option(int option, const char *word, struct error *error)
 {
-	if (option == ':' && optopt >= OPTION_MPS)
+	if (option == ':' && optopt >= OPTION_CONNECTIONS)
 		return error_set(error, "%.40s: needs a value; try 'nvtaskset --help'", word);
 	if (option == ':')
 		return error_set(error, "-%c: needs a value; try 'nvtaskset --help'", optopt);
@@ -93,17 +193,50 @@ static int take_option(struct options *options, int option, const char *word, st
 	case 'g':
 		result = set_notation(options, NOTATION_GPC_LIST, error);
 		break;
+	case 'n':
+		result = set_notation(options, NOTATION_COUNT, error);
+		break;
 	case 'p':
-		options->action = ACTION_SHOW;
+		result = set_action(options, ACTION_SHOW, error);
 		break;
 	case 'l':
-		options->action = ACTION_LIST;
+		result = set_action(options, ACTION_LIST, error);
+		break;
+	case 'T':
+		result = set_action(options, ACTION_TOPOLOGY, error);
+		break;
+	case OPTION_MEASURE:
+		result = set_action(options, ACTION_MEASURE, error);
+		break;
+	case OPTION_MPS_STATUS:
+		result = set_action(options, ACTION_MPS_STATUS, error);
+		break;
+	case OPTION_MPS_STOP:
+		result = set_action(options, ACTION_MPS_STOP, error);
+		break;
+	case 'a':
+		options->all_tasks = true;
 		break;
 	case 'G':
 		result = add_gpu(options, optarg, error);
 		break;
 	case 'v':
 		options->verbose = true;
+		break;
+	case OPTION_DRY_RUN:
+		options->dry_run = true;
+		break;
+	case OPTION_FORCE:
+		options->force = true;
+		break;
+	case OPTION_JSON:
+		options->json = true;
+		break;
+	case OPTION_WATCH:
+		result = parse_watch(&options->watch_seconds, optarg, error);
+		break;
+	case OPTION_STRATEGY:
+		result = parse_strategy(&options->strategy, optarg, error);
 		break;
 	case OPTION_MPS:
 		result = parse_mps(&options->mps.mode, optarg, error);
@@ -115,6 +248,31 @@ static int take_option(struct options *options, int option, const char *word, st
 		result = unknown_option(option, word, error);
 	}
 	return result;
+}
+
+/* `given` holds a bit for each rule whose option was seen. */
+static int check_rules(const struct options *options, unsigned int given, struct error *error)
+{
+	int result = 0;
+
+	for (size_t i = 0; result == 0 && i < RULES; i++) {
+		if ((given & 1u << i) && !(rules[i].actions & 1u << options->action))
+			result = error_set(error, "%s: only %s", rules[i].name, rules[i].where);
+		else if ((given & 1u << i) && rules[i].option == OPTION_STRATEGY && options->notation != NOTATION_COUNT)
+			result = error_set(error, "--strategy: only with -n, where nvtaskset chooses the TPCs");
+	}
+	return result;
+}
+
+static unsigned int rule_of(int option)
+{
+	unsigned int bit = 0;
+
+	for (size_t i = 0; i < RULES; i++) {
+		if (rules[i].option == option)
+			bit = 1u << i;
+	}
+	return bit;
 }
 
 /* --- positional arguments --------------------------------------------------------------------------- */
@@ -133,6 +291,7 @@ static bool gpus_have_sets(const struct options *options)
 	return any;
 }
 
+/* A COMMAND is not needed where nothing is started. */
 static int take_command(struct options *options, char **arguments, bool own_sets, struct error *error)
 {
 	if (!own_sets) {
@@ -142,7 +301,7 @@ static int take_command(struct options *options, char **arguments, bool own_sets
 		arguments++;
 	}
 	options->command = arguments;
-	if (!arguments[0])
+	if (!arguments[0] && !options->dry_run)
 		return error_set(error, "no COMMAND; try 'nvtaskset --help'");
 	return 0;
 }
@@ -170,10 +329,25 @@ static int take_nothing(char **arguments, int count, struct error *error)
 	return count == 0 ? 0 : error_set(error, "'%.40s': one argument too many; try 'nvtaskset --help'", arguments[0]);
 }
 
+static int take_arguments(struct options *options, char **arguments, int count, struct error *error)
+{
+	bool own_sets = gpus_have_sets(options);
+	int result = 0;
+
+	if (options->action == ACTION_RUN)
+		result = take_command(options, arguments, own_sets, error);
+	else if (options->action == ACTION_SHOW)
+		result = take_pid(options, arguments, count, own_sets, error);
+	else
+		result = take_nothing(arguments, count, error);
+	return result;
+}
+
 int options_parse(struct options *options, int count, char **arguments, struct error *error)
 {
 	int option, result = 0;
 	int word = 1;
+	unsigned int given = 0;
 
 	*options = (struct options){
 		.action = ACTION_RUN,
@@ -188,17 +362,12 @@ int options_parse(struct options *options, int count, char **arguments, struct e
 			return 0;
 		}
 		result = take_option(options, option, arguments[word], error);
+		given |= rule_of(option);
 		word = optind;
 	}
-	if (result == 0) {
-		bool own_sets = gpus_have_sets(options);
-
-		if (options->action == ACTION_LIST)
-			result = take_nothing(arguments + optind, count - optind, error);
-		else if (options->action == ACTION_RUN)
-			result = take_command(options, arguments + optind, own_sets, error);
-		else
-			result = take_pid(options, arguments + optind, count - optind, own_sets, error);
-	}
+	if (result == 0)
+		result = take_arguments(options, arguments + optind, count - optind, error);
+	if (result == 0)
+		result = check_rules(options, given, error);
 	return result;
 }

@@ -13,6 +13,10 @@ enum action {
 	ACTION_SHOW,   /* -p PID */
 	ACTION_CHANGE, /* -p SET PID */
 	ACTION_LIST,   /* -l */
+	ACTION_TOPOLOGY, /* -T */
+	ACTION_MEASURE, /* --measure */
+	ACTION_MPS_STATUS, /* --mps-status */
+	ACTION_MPS_STOP, /* --mps-stop */
 	ACTION_HELP,
 	ACTION_VERSION
 };
@@ -20,14 +24,27 @@ enum action {
 enum notation {
 	NOTATION_MASK,
 	NOTATION_TPC_LIST,
-	NOTATION_GPC_LIST
+	NOTATION_GPC_LIST,
+	NOTATION_COUNT /* not which TPCs, but how many: 20, 57% */
+};
+
+/* Which TPCs a count gets. */
+enum strategy {
+	STRATEGY_PACKED,     /* whole GPCs first */
+	STRATEGY_DISTRIBUTED /* evenly over the GPCs */
 };
 
 struct options {
 	enum action action;
 	enum notation notation;
+	enum strategy strategy;
 	struct mps_request mps;
+	bool all_tasks; /* -a: descendants too */
+	bool dry_run;   /* say what would be done */
+	bool force;     /* MPS: stop it whoever started it */
+	bool json;
 	bool verbose;
+	double watch_seconds; /* between two looks; 0: look once */
 	unsigned int gpu_count; /* 0: the default GPU */
 	const char *gpus[TOPOLOGY_GPUS_MAX]; /* the arguments of -G: GPU or GPU:SET */
 	const char *set;        /* NULL where every -G has its own, and with ACTION_SHOW */

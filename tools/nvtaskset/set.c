@@ -54,6 +54,9 @@ int set_parse(struct tpcset *set, const char *text, enum notation notation, cons
 	case NOTATION_GPC_LIST:
 		result = parse_gpcs(set, text, gpu, error);
 		break;
+	case NOTATION_COUNT:
+		result = error_set(error, "not yet");
+		break;
 	}
 	if (result == 0 && tpcset_is_empty(set))
 		result = error_set(error, "an empty set: a program without TPCs would never run");

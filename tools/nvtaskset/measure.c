@@ -1,0 +1,7 @@
+#include "actions.h"
+
+int action_measure(const struct options *options, struct error *error)
+{
+	(void)options;
+	return error_set(error, "not yet");
+}
