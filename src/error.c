@@ -5,6 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A reason can quote what others said; nothing in it may move a cursor, and it is one line. */
+static void make_printable(char *text)
+{
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ' || *text == '\x7f')
+			*text = '?';
+	}
+}
+
 int error_set(struct error *error, const char *format, ...)
 {
 	int saved = errno;
@@ -15,6 +24,7 @@ int error_set(struct error *error, const char *format, ...)
 		va_start(arguments, format);
 		vsnprintf(error->reason, sizeof error->reason, format, arguments);
 		va_end(arguments);
+		make_printable(error->reason);
 	}
 	errno = saved;
 	return -1;
@@ -33,6 +43,7 @@ int error_set_errno(struct error *error, const char *format, ...)
 		va_end(arguments);
 		length = strlen(error->reason);
 		snprintf(error->reason + length, sizeof error->reason - length, ": %s", strerror(saved));
+		make_printable(error->reason);
 	}
 	errno = saved;
 	return -1;

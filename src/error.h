@@ -14,7 +14,7 @@ struct error {
 	char reason[ERROR_MAX]; /* NUL-terminated, cut where too long; "" where nothing failed */
 };
 
-/* Leaves the formatted reason in `error`, which may be NULL. Always returns -1, for `return error_set(…)`.
+/* Leaves the formatted reason in `error`, which may be NULL; control characters become '?'. Always returns -1, for `return error_set(…)`.
  * Preserves errno. */
 int error_set(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

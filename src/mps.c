@@ -1,22 +1,18 @@
 #include "mps.h"
 
-#include <dirent.h>
+#include "mps_control.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define CONTROL "nvidia-cuda-mps-control"
 #define PIPE_DIRECTORY "CUDA_MPS_PIPE_DIRECTORY"
 #define LOG_DIRECTORY "CUDA_MPS_LOG_DIRECTORY"
 #define CONNECTIONS "CUDA_DEVICE_MAX_CONNECTIONS"
@@ -27,12 +23,15 @@
 
 /* A healthy daemon answers in 2 ms and starts in 40 ms. */
 #define ANSWER_MS 5000
-#define KILLED_MS 1000
-#define POLL_US 200
 #define RETRY_US 10000
 
-/* Room for the list of clients that a server can have, several times over. */
-#define ANSWER_MAX 65536
+/* The daemon that we start says so in its environment: no file of ours is left behind. */
+#define STARTED "NVTASKSET_MPS=started"
+#define ENVIRONMENT_MAX 131072
+
+/* Where the daemon says which process it is. */
+#define PID_FILE "/nvidia-cuda-mps-control.pid"
+#define DAEMON_NAME "nvidia-cuda-mps" /* as much of it as a process's name holds */
 
 #define CHANNELS 127
 #define CLIENTS_MAX 48
@@ -41,104 +40,12 @@
 #define DEVICES_MAX 64
 #define UUID_LENGTH 40
 
-extern char **environ;
-
-/* Where NVIDIA's packages and container images put the control program when PATH does not name it. */
-static const char *const usual_directories[] = {
-	"/usr/bin", "/usr/local/nvidia/bin", "/usr/local/cuda/bin", "/run/opengl-driver/bin", "/opt/bin",
-};
-
 unsigned int mps_capacity(unsigned int connections)
 {
 	unsigned int capacity = CHANNELS / connections;
 
 	return capacity < CLIENTS_MAX ? capacity : CLIENTS_MAX;
 }
-
-/* --- the control program ---------------------------------------------------------------------------------- */
-
-static bool join(char path[PATH_MAX], const char *directory, size_t length)
-{
-	int written = snprintf(path, PATH_MAX, "%.*s/" CONTROL, (int)length, directory);
-
-	return written > 0 && written < PATH_MAX && access(path, X_OK) == 0;
-}
-
-static int find_control(char path[PATH_MAX], struct error *error)
-{
-	const char *directories = getenv("PATH");
-	bool found = false;
-
-	while (directories && *directories && !found) {
-		size_t length = strcspn(directories, ":");
-
-		found = length > 0 && length < PATH_MAX && join(path, directories, length);
-		directories += length + (directories[length] == ':');
-	}
-	for (size_t i = 0; !found && i < sizeof usual_directories / sizeof usual_directories[0]; i++)
-		found = join(path, usual_directories[i], strlen(usual_directories[i]));
-	return found ? 0
-	             : error_set(error, "MPS: " CONTROL " is neither on PATH nor where NVIDIA installs it; "
-	                                "put it on PATH, or use --mps off");
-}
-
-/* What the control daemon must not inherit from whoever happens to start it: it would rule for all clients. */
-static bool is_private(const char *variable)
-{
-	static const char *const private[] = {
-		"CUDA_VISIBLE_DEVICES=",
-		"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=",
-		"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=",
-		"CUDA_MPS_CLIENT_PRIORITY=",
-		"CUDA_DEVICE_MAX_CONNECTIONS=",
-		"LD_PRELOAD=",
-		"NVTASKSET_",
-	};
-	bool found = false;
-
-	for (size_t i = 0; i < sizeof private / sizeof private[0]; i++)
-		found = found || strncmp(variable, private[i], strlen(private[i])) == 0;
-	return found;
-}
-
-/* The daemon's environment: ours less what is private, and a place for its log that it can write to. Allocated
- * as one block; NULL where there is no memory. */
-static char **make_environment(const char *log_directory)
-{
-	size_t count = 0, kept = 0;
-
-	while (environ[count])
-		count++;
-	char **variables = malloc((count + 2) * sizeof *variables);
-
-	for (size_t i = 0; variables && i < count; i++) {
-		if (!is_private(environ[i]))
-			variables[kept++] = environ[i];
-	}
-	if (variables && log_directory)
-		variables[kept++] = (char *)log_directory;
-	if (variables)
-		variables[kept] = NULL;
-	return variables;
-}
-
-/* --- calling it ---------------------------------------------------------------------------------------------- */
-
-struct call {
-	const char *control;
-	char *const *arguments;
-	char *const *environment;
-	const char *input;
-	bool lasting;   /* what it starts outlives us: it gets nothing of ours to hold */
-	bool from_root; /* not our working directory either */
-};
-
-/* How a call ended: with an exit status, or with one of these. */
-enum {
-	CALL_IMPOSSIBLE = -1, /* no memory, no process */
-	CALL_OVERDUE = -2,    /* its time was over, and it was killed */
-	CALL_DIED = -3        /* of a signal */
-};
 
 static long milliseconds(void)
 {
@@ -155,143 +62,10 @@ static void pause_for(long microseconds)
 	nanosleep(&pause, NULL);
 }
 
-/* Like waitpid, which returns 0 for a child that still runs, but for a limited time. */
-static pid_t wait_for(pid_t child, int *status, long limit)
-{
-	long end = milliseconds() + limit;
-	pid_t ended = waitpid(child, status, WNOHANG);
-
-	while (ended == 0 && milliseconds() < end) {
-		pause_for(POLL_US);
-		ended = waitpid(child, status, WNOHANG);
-	}
-	return ended;
-}
-
-/* Waits for a child, and ends it when its time is over. */
-static int await(pid_t child, bool leads_session)
-{
-	int status = 0;
-	pid_t ended = wait_for(child, &status, ANSWER_MS);
-	int result = CALL_DIED;
-
-	if (ended == 0) {
-		kill(leads_session ? -child : child, SIGKILL);
-		wait_for(child, &status, KILLED_MS);
-		result = CALL_OVERDUE;
-	} else if (ended == child && WIFEXITED(status)) {
-		result = WEXITSTATUS(status);
-	}
-	return result;
-}
-
-/* Files in memory, not pipes: the daemon keeps what its starter gave it. Never one of the standard descriptors, which
- * may be free, and are yet to be replaced. */
-static int memory_file(const char *content)
-{
-	ssize_t length = (ssize_t)strlen(content);
-	int file = memfd_create("nvtaskset-mps", MFD_CLOEXEC);
-	int moved = file >= 0 ? fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
-
-	if (file >= 0)
-		close(file);
-	if (moved >= 0 && (write(moved, content, (size_t)length) != length || lseek(moved, 0, SEEK_SET) != 0)) {
-		close(moved);
-		moved = -1;
-	}
-	return moved;
-}
-
-/* A lock or a pipe of our caller's must not stay open for as long as the daemon runs. */
-static void close_inherited(void)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	struct dirent *entry;
-
-	while (directory && (entry = readdir(directory))) {
-		int file = atoi(entry->d_name);
-
-		if (file > STDERR_FILENO && file != dirfd(directory))
-			close(file);
-	}
-	if (directory)
-		closedir(directory);
-}
-
-static void reset_signals(void)
-{
-	sigset_t none;
-
-	for (int number = 1; number < NSIG; number++)
-		signal(number, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* In the child. What goes wrong is said where the control program would say it. */
-static __attribute__((noreturn)) void become(const struct call *call, int input, int output)
-{
-	bool ready = dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
-	             dup2(output, STDERR_FILENO) >= 0;
-
-	if (call->lasting) {
-		setsid();
-		reset_signals();
-		close_inherited();
-	}
-	if (call->from_root && chdir("/") < 0)
-		ready = false;
-	if (ready)
-		execve(call->control, call->arguments, call->environment);
-	dprintf(STDERR_FILENO, "%s: %s\n", call->control, strerror(errno));
-	_exit(127);
-}
-
-/* Whoever started us may have had SIGCHLD ignored, and then no child leaves a status. */
-static int run_child(const struct call *call, int input, int output)
-{
-	const struct sigaction ordinary = {.sa_handler = SIG_DFL};
-	struct sigaction inherited;
-	int result = CALL_IMPOSSIBLE;
-
-	sigaction(SIGCHLD, &ordinary, &inherited);
-	pid_t child = fork();
-
-	if (child == 0)
-		become(call, input, output);
-	if (child > 0)
-		result = await(child, call->lasting);
-	sigaction(SIGCHLD, &inherited, NULL);
-	return result;
-}
-
-/* Runs the control program: its exit status, or why there is none, and what it said. */
-static int run(const struct call *call, char answer[ANSWER_MAX])
-{
-	int input = memory_file(call->input), output = memory_file("");
-	int result = CALL_IMPOSSIBLE;
-	ssize_t length = 0;
-
-	if (input >= 0 && output >= 0) {
-		result = run_child(call, input, output);
-		length = pread(output, answer, ANSWER_MAX - 1, 0);
-	}
-	answer[length > 0 ? length : 0] = '\0';
-	if (input >= 0)
-		close(input);
-	if (output >= 0)
-		close(output);
-	return result;
-}
-
-/* The first line of an answer, for a reason: nothing that a terminal would obey. */
+/* The first line of an answer, for a reason. */
 static const char *first_line(char *answer)
 {
 	answer[strcspn(answer, "\r\n")] = '\0';
-	for (char *at = answer; *at; at++) {
-		if ((unsigned char)*at < ' ' || *at == '\x7f')
-			*at = '?';
-	}
 	return answer[0] ? answer : "it said nothing";
 }
 
@@ -348,6 +122,7 @@ static void read_line(struct mps_status *status, struct census *census, const st
 	char id[32], uuid[UUID_LENGTH + 1];
 	int words = sscanf(line, "%7ld %31s %7ld %40s", &first, id, &server, uuid);
 
+	status->all_clients += words == 4;
 	if (words == 1 && is_mine(first)) {
 		status->server = (pid_t)first;
 	} else if (words == 4 && status->server && server == status->server && will_use(request, uuid)) {
@@ -366,33 +141,48 @@ static void read_answer(struct mps_status *status, const struct mps_request *req
 		read_line(status, &census, request, line);
 }
 
+/* Why the control program has no answer, as far as that is always a failure. */
+static int explain(int result, const char *control, const struct mps_status *status, struct error *error)
+{
+	if (result == MPS_CONTROL_IMPOSSIBLE)
+		return error_set_errno(error, "MPS: %.200s cannot be run", control);
+	if (result == MPS_CONTROL_OVERDUE)
+		return error_set(error, "MPS: the control daemon in %.100s does not answer: end it with 'echo "
+		                        "quit | " MPS_CONTROL "' or kill it, or use --mps off",
+		                 status->pipe_directory);
+	if (result == MPS_CONTROL_DIED)
+		return error_set(error, "MPS: the control daemon in %.100s does not answer: " MPS_CONTROL " died when it was "
+		                        "asked; --mps off runs without it",
+		                 status->pipe_directory);
+	return 0;
+}
+
+/* The daemon takes one question at a time, and the control program does not wait for its turn (docs/hardware.md). */
+static int ask_in_turn(const char *control, const char *question, char answer[MPS_CONTROL_ANSWER])
+{
+	long end = milliseconds() + ANSWER_MS;
+	int result = mps_control_ask(control, question, ANSWER_MS, answer);
+
+	while (result > 0 && strstr(answer, "Cannot send command") && milliseconds() < end) {
+		pause_for(RETRY_US);
+		result = mps_control_ask(control, question, ANSWER_MS, answer);
+	}
+	return result;
+}
+
 /* Asks the control daemon for its servers and their clients. No daemon is not a failure. */
 static int ask(const char *control, const struct mps_request *request, struct mps_status *status,
                struct error *error)
 {
-	static char answer[ANSWER_MAX];
-	char *arguments[] = {CONTROL, NULL};
-	const struct call call = {
-		.control = control,
-		.arguments = arguments,
-		.environment = environ,
-		.input = "get_server_list\nps\n",
-	};
-	int result = run(&call, answer);
+	static char answer[MPS_CONTROL_ANSWER];
+	int result = ask_in_turn(control, "get_server_list\nps\n", answer);
 
 	status->server = 0;
 	status->clients = 0;
+	status->all_clients = 0;
 	status->running = result == 0;
-	if (result == CALL_IMPOSSIBLE)
-		return error_set_errno(error, "MPS: %.200s cannot be run", control);
-	if (result == CALL_OVERDUE)
-		return error_set(error, "MPS: the control daemon in %.100s does not answer: end it with 'echo "
-		                        "quit | " CONTROL "' or kill it, or use --mps off",
-		                 status->pipe_directory);
-	if (result == CALL_DIED)
-		return error_set(error, "MPS: the control daemon in %.100s does not answer: " CONTROL " died when it was "
-		                        "asked; --mps off runs without it",
-		                 status->pipe_directory);
+	if (explain(result, control, status, error) < 0)
+		return -1;
 	if (!status->running && !strstr(answer, "Cannot find MPS control daemon"))
 		return error_set(error, "MPS: the control daemon in %.100s cannot be asked: %.120s",
 		                 status->pipe_directory, first_line(answer));
@@ -426,40 +216,29 @@ static bool is_absolute(const char *path)
 	return !path || !*path || *path == '/';
 }
 
-static int call_daemon(const char *control, const struct mps_status *status, char answer[ANSWER_MAX])
+static int call_daemon(const char *control, const struct mps_status *status, char answer[MPS_CONTROL_ANSWER])
 {
-	char *arguments[] = {CONTROL, "-d", NULL};
 	char log_directory[sizeof LOG_DIRECTORY + sizeof status->pipe_directory + 32];
 	bool needs_log = geteuid() != 0 && !getenv(LOG_DIRECTORY);
+	const char *const added[] = {STARTED, needs_log ? log_directory : NULL, NULL};
+	bool from_root = is_absolute(control) && is_absolute(status->pipe_directory) &&
+	                 is_absolute(getenv(LOG_DIRECTORY));
 
 	/* Its default, under /var/log, is root's. Not where the pipes are: it becomes the user's alone. */
 	snprintf(log_directory, sizeof log_directory, LOG_DIRECTORY "=%s-log-%u", status->pipe_directory,
 	         (unsigned int)geteuid());
-	char **environment = make_environment(needs_log ? log_directory : NULL);
-	const struct call call = {
-		.control = control,
-		.arguments = arguments,
-		.environment = environment,
-		.input = "",
-		.lasting = true,
-		.from_root = is_absolute(control) && is_absolute(status->pipe_directory) &&
-		             is_absolute(getenv(LOG_DIRECTORY)),
-	};
-	int result = environment ? run(&call, answer) : CALL_IMPOSSIBLE;
-
-	free(environment);
-	return result;
+	return mps_control_start(control, added, from_root, ANSWER_MS, answer);
 }
 
 static int start(const char *control, const struct mps_request *request, struct mps_status *status,
                  struct error *error)
 {
-	static char answer[ANSWER_MAX];
+	static char answer[MPS_CONTROL_ANSWER];
 	int result = call_daemon(control, status, answer);
 
-	if (result == CALL_IMPOSSIBLE)
+	if (result == MPS_CONTROL_IMPOSSIBLE)
 		return error_set_errno(error, "MPS: %.200s cannot be run", control);
-	if (result == CALL_OVERDUE)
+	if (result == MPS_CONTROL_OVERDUE)
 		return error_set(error, "MPS: the control daemon does not start: not done after %d s; --mps off runs "
 		                        "without it",
 		                 ANSWER_MS / 1000);
@@ -535,24 +314,9 @@ static int stay_away(struct error *error)
 	return set_variable(PIPE_DIRECTORY, "/dev/null", error);
 }
 
-static int join_server(const struct mps_request *request, struct mps_status *status, struct error *error)
-{
-	char control[PATH_MAX], number[16];
-
-	if (check_directory(status->pipe_directory, error) < 0 || find_control(control, error) < 0 ||
-	    ask(control, request, status, error) < 0)
-		return -1;
-	if (!status->running && request->mode == MPS_ON)
-		return error_set(error, "MPS: no control daemon runs in %.100s; start it with '" CONTROL
-		                        " -d', or use --mps auto",
-		                 status->pipe_directory);
-	if (!status->running && start(control, request, status, error) < 0)
-		return -1;
-	snprintf(number, sizeof number, "%u", status->connections);
-	return check_room(status, error) < 0 ? -1 : set_variable(CONNECTIONS, number, error);
-}
-
-int mps_prepare(const struct mps_request *request, struct mps_status *status, struct error *error)
+/* Finds the daemon, where there is one, and who uses it. */
+static int look(const struct mps_request *request, struct mps_status *status, char control[PATH_MAX],
+                struct error *error)
 {
 	const char *directory = getenv(PIPE_DIRECTORY);
 
@@ -561,5 +325,153 @@ int mps_prepare(const struct mps_request *request, struct mps_status *status, st
 	         directory && *directory ? directory : PIPE_DIRECTORY_DEFAULT);
 	status->connections = connections_of(request);
 	status->capacity = mps_capacity(status->connections);
-	return request->mode == MPS_OFF ? stay_away(error) : join_server(request, status, error);
+	if (request->mode == MPS_OFF)
+		return 0;
+	return check_directory(status->pipe_directory, error) < 0 || mps_control_find(control, error) < 0
+	               ? -1
+	               : ask(control, request, status, error);
 }
+
+static int none_runs(const struct mps_status *status, struct error *error)
+{
+	return error_set(error, "MPS: no control daemon runs in %.100s; start it with '" MPS_CONTROL
+	                        " -d', or use --mps auto",
+	                 status->pipe_directory);
+}
+
+static int join_server(const char *control, const struct mps_request *request, struct mps_status *status,
+                       struct error *error)
+{
+	char number[16];
+
+	if (!status->running && request->mode == MPS_ON)
+		return none_runs(status, error);
+	if (!status->running && start(control, request, status, error) < 0)
+		return -1;
+	snprintf(number, sizeof number, "%u", status->connections);
+	return check_room(status, error) < 0 ? -1 : set_variable(CONNECTIONS, number, error);
+}
+
+int mps_prepare(const struct mps_request *request, struct mps_status *status, struct error *error)
+{
+	char control[PATH_MAX];
+
+	if (look(request, status, control, error) < 0)
+		return -1;
+	return request->mode == MPS_OFF ? stay_away(error) : join_server(control, request, status, error);
+}
+
+/* --- whose it is ------------------------------------------------------------------------------------------------- */
+
+/* A whole small file; its length, 0 where it cannot be read. */
+static size_t read_file(const char *path, char *content, size_t size)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length = file >= 0 ? read(file, content, size - 1) : 0;
+
+	if (file >= 0)
+		close(file);
+	content[length > 0 ? length : 0] = '\0';
+	return length > 0 ? (size_t)length : 0;
+}
+
+/* The daemon's process, 0 where that cannot be known: it may be in another PID namespace, and the file be an old one. */
+static pid_t find_daemon(const struct mps_status *status)
+{
+	char path[sizeof status->pipe_directory + sizeof PID_FILE], text[64];
+
+	snprintf(path, sizeof path, "%s" PID_FILE, status->pipe_directory);
+	long pid = read_file(path, text, sizeof text) > 0 ? strtol(text, NULL, 10) : 0;
+
+	snprintf(path, sizeof path, "/proc/%ld/comm", pid);
+	if (pid <= 0 || read_file(path, text, sizeof text) == 0 ||
+	    strncmp(text, DAEMON_NAME, strlen(DAEMON_NAME)) != 0)
+		pid = 0;
+	return (pid_t)pid;
+}
+
+static enum mps_starter find_starter(pid_t daemon)
+{
+	static char content[ENVIRONMENT_MAX];
+	char path[64];
+	enum mps_starter starter = MPS_STARTER_UNKNOWN;
+
+	snprintf(path, sizeof path, "/proc/%d/environ", (int)daemon);
+	size_t length = daemon > 0 ? read_file(path, content, sizeof content) : 0;
+
+	if (length > 0)
+		starter = memmem(content, length, STARTED, sizeof STARTED) ? MPS_STARTED_BY_US : MPS_STARTED_BY_OTHERS;
+	return starter;
+}
+
+static void identify(struct mps_status *status)
+{
+	char path[64];
+	struct stat owner;
+
+	status->daemon = find_daemon(status);
+	status->starter = find_starter(status->daemon);
+	snprintf(path, sizeof path, "/proc/%d", (int)status->daemon);
+	if (status->daemon > 0 && stat(path, &owner) == 0)
+		status->owner = owner.st_uid;
+}
+
+int mps_inspect(const struct mps_request *request, struct mps_status *status, struct error *error)
+{
+	char control[PATH_MAX];
+
+	if (look(request, status, control, error) < 0)
+		return -1;
+	if (!status->running)
+		return error_set(error, "MPS: no control daemon runs in %.100s", status->pipe_directory);
+	identify(status);
+	return 0;
+}
+
+/* --- ending it ---------------------------------------------------------------------------------------------------- */
+
+static int may_stop(const struct mps_status *status, bool force, struct error *error)
+{
+	if (!force && status->starter == MPS_STARTED_BY_OTHERS)
+		return error_set(error, "MPS: nvtaskset did not start the control daemon in %.100s (pid %d); --force stops it",
+		                 status->pipe_directory, (int)status->daemon);
+	if (!force && status->starter == MPS_STARTER_UNKNOWN)
+		return error_set(error, "MPS: who started the control daemon in %.100s cannot be seen; --force stops it",
+		                 status->pipe_directory);
+	if (!force && status->all_clients > 0)
+		return error_set(error, "MPS: %u programs use it; end them first, or stop it and them with --force",
+		                 status->all_clients);
+	return 0;
+}
+
+/* The daemon's word to a client is an error of its next call; without a time it would wait for all to end. */
+static int quit(const char *control, const struct mps_status *status, struct error *error)
+{
+	static char answer[MPS_CONTROL_ANSWER];
+	int result = ask_in_turn(control, status->all_clients > 0 ? "quit -t 1\n" : "quit\n", answer);
+
+	if (explain(result, control, status, error) < 0)
+		return -1;
+	/* It refuses with status 0. */
+	if (strstr(answer, "Not enough privilege"))
+		return error_set(error, "MPS: the control daemon in %.100s belongs to another user: ask that user, or root",
+		                 status->pipe_directory);
+	if (result != 0)
+		return error_set(error, "MPS: the control daemon in %.100s does not stop: %.120s", status->pipe_directory,
+		                 first_line(answer));
+	return 0;
+}
+
+int mps_stop(bool force, struct mps_status *status, struct error *error)
+{
+	const struct mps_request request = {.mode = MPS_ON};
+	char control[PATH_MAX];
+
+	if (look(&request, status, control, error) < 0)
+		return -1;
+	if (!status->running)
+		return error_set(error, "MPS: no control daemon runs in %.100s", status->pipe_directory);
+	identify(status);
+	return may_stop(status, force, error) < 0 ? -1 : quit(control, status, error);
+}
+

@@ -55,6 +55,9 @@ static int fake_teardown(void **state)
 
 	(void)state;
 	unlink(fake_path("mps/running"));
+	unlink(fake_path("mps/busy"));
+	unlink(fake_path("mps/nvidia-cuda-mps-control"));
+	unlink(fake_path("mps/nvidia-cuda-mps-control.pid"));
 	rmdir(fake_path("mps/lock"));
 	rmdir(fake_path("mps"));
 	return rmdir(fake_work) == 0 && childless ? 0 : -1;

@@ -46,6 +46,23 @@ static int set_environment(const struct segment_revision *revision, const char *
 	return driver_set_environment(directory, error);
 }
 
+/* MPS counts by GPU. Where one has no UUID, clients on any count. */
+static int prepare_mps(const struct options *options, const struct gpu_choices *chosen, struct mps_status *status,
+                       struct error *error)
+{
+	struct mps_request request = options->mps;
+	const char *uuids[TOPOLOGY_GPUS_MAX];
+	bool known = true;
+
+	for (unsigned int i = 0; i < chosen->count; i++) {
+		uuids[i] = chosen->choices[i].gpu->uuid;
+		known = known && uuids[i][0] != '\0';
+	}
+	request.gpus = uuids;
+	request.gpu_count = known ? chosen->count : 0;
+	return mps_prepare(&request, status, error);
+}
+
 static int prepare(const struct options *options, struct error *error)
 {
 	/* Large, and this is a process of its own. */
@@ -60,7 +77,7 @@ static int prepare(const struct options *options, struct error *error)
 	    set_parse_all(&revision, options, &chosen, error) < 0 ||
 	    driver_clean_environment(error) < 0 || driver_find(driver, error) < 0 ||
 	    driver_library_directory(driver, directory, error) < 0 ||
-	    mps_prepare(&options->mps, &status, error) < 0 ||
+	    prepare_mps(options, &chosen, &status, error) < 0 ||
 	    set_environment(&revision, directory, error) < 0)
 		return -1;
 	if (options->verbose) {
