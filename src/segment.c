@@ -235,7 +235,8 @@ static enum segment_state map_segment(struct segment *segment, int file, struct 
 	return state;
 }
 
-/* Opens the segment among the descriptors in /proc/PID/fd, or returns -1. */
+/* Opens the segment among the descriptors in /proc/PID/fd, or returns -1. Whatever a hostile process has under that name,
+ * a file with a lease on it, say, must not make us wait. */
 static int open_descriptor(DIR *descriptors)
 {
 	int file = -1;
@@ -246,7 +247,7 @@ static int open_descriptor(DIR *descriptors)
 		ssize_t length = readlinkat(dirfd(descriptors), entry->d_name, link, sizeof link);
 
 		if (length == sizeof MEMFD_LINK - 1 && memcmp(link, MEMFD_LINK, (size_t)length) == 0)
-			file = openat(dirfd(descriptors), entry->d_name, O_RDWR | O_CLOEXEC);
+			file = openat(dirfd(descriptors), entry->d_name, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	}
 	return file;
 }
@@ -321,7 +322,7 @@ enum segment_state segment_open(struct segment *segment, pid_t pid, struct error
 
 			error_set(error, "pid %d: %.200s", (int)pid, why.reason);
 		}
-	} else if (errno == EACCES || errno == EPERM) {
+	} else if (errno == EACCES || errno == EPERM || errno == EWOULDBLOCK) {
 		state = explain_closed(pid, error);
 	} else {
 		state = explain_absence(pid, error);

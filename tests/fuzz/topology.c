@@ -1,14 +1,9 @@
 /* Any bytes: refused with a reason, or a topology that holds its promises and survives a round trip. */
+#include "fuzz.h"
+
 #include "topology/topology.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#define must(condition)          \
-	do {                     \
-		if (!(condition)) \
-			abort(); \
-	} while (0)
 
 static struct topology_list list, again;
 
@@ -44,8 +39,6 @@ static void check_round_trip(void)
 	must(memcmp(&list, &again, sizeof list) == 0);
 	free(text);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,14 +1,9 @@
 /* Any text in either notation: refused with a reason and nothing written, or a set that survives a round trip. */
+#include "fuzz.h"
+
 #include "tpcset.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#define must(condition)          \
-	do {                     \
-		if (!(condition)) \
-			abort(); \
-	} while (0)
 
 typedef int parse_function(struct tpcset *, const char *, unsigned int, const char *, struct error *);
 typedef const char *format_function(const struct tpcset *, char *);
@@ -52,8 +47,6 @@ static void check_text(const char *text, unsigned int limit, parse_function *par
 		must(error.reason[0] && memchr(error.reason, '\0', sizeof error.reason));
 	}
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The first byte says how many TPCs there are. The text is in a block of its very size, so that reading on is seen. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

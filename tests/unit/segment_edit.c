@@ -345,6 +345,26 @@ static void test_hostile_files_are_refused(void **state)
 	assert_state(add_garbage, SEGMENT_FAILED, "another version");
 }
 
+/* Opening it to write would make an editor wait for 45 s, or whatever /proc/sys/fs/lease-break-time says. */
+static void add_leased(void)
+{
+	int file = memfd_create("nvtaskset", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+	int again = open(path, O_RDONLY | O_CLOEXEC);
+
+	close(file);
+	if (fcntl(again, F_SETLEASE, F_RDLCK) < 0)
+		_exit(1);
+}
+
+static void test_leased_file_is_not_waited_for(void **state)
+{
+	(void)state;
+	assert_state(add_leased, SEGMENT_FAILED, "its descriptors cannot be read");
+}
+
 /* Whatever an editor writes, the owner reads a revision or none. */
 static void test_garbage_inside_is_no_revision(void **state)
 {
@@ -454,6 +474,7 @@ int main(void)
 		cmocka_unit_test(test_process_that_is_gone),
 		cmocka_unit_test(test_process_of_another_user),
 		cmocka_unit_test(test_hostile_files_are_refused),
+		cmocka_unit_test(test_leased_file_is_not_waited_for),
 		cmocka_unit_test(test_garbage_inside_is_no_revision),
 		cmocka_unit_test(test_segment_cannot_be_truncated),
 		cmocka_unit_test(test_low_descriptors_stay_free),

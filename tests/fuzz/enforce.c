@@ -1,0 +1,191 @@
+/*
+ * Launches of a process whose segment anybody may have scribbled on. Whatever stands there: a descriptor keeps a TPC that
+ * the GPU has, and loses none but by its mask; a launch whose blocks must run at once has room for them.
+ *
+ * The driver is played by this file: one context on the GPU of share/topologies/h200.txt (from the root of the tree).
+ */
+#include "fuzz.h"
+
+#include "shim/driver.h"
+#include "shim/enforce.h"
+#include "shim/log.h"
+#include "topology/topology.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define QMD_WORDS 96
+#define VERSION_BYTE 72
+#define MASK_WORD (304 / 4)
+#define CLUSTER_BYTE 268
+#define CLUSTER_MAX 16
+
+/* Any address will do. */
+static char context_object;
+#define CONTEXT ((CUcontext)&context_object)
+
+static struct topology_list machine;
+static const struct topology *gpu;
+static struct segment segment;
+static uint8_t *memory; /* the segment's, once more */
+static uint8_t *pristine;
+static size_t memory_size;
+
+/* --- the driver ----------------------------------------------------------------------------------------------- */
+
+static CUresult get_current(CUcontext *current)
+{
+	*current = CONTEXT;
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_device(CUdevice *device)
+{
+	*device = 0;
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_pci_bus_id(char *text, int length, CUdevice device)
+{
+	char address[PCI_ADDRESS_TEXT];
+
+	(void)device;
+	snprintf(text, (size_t)length, "%s", pci_address_format(gpu->pci, address));
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_attribute(int *value, int attribute, CUfunction function)
+{
+	(void)attribute;
+	(void)function;
+	*value = 0;
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_occupancy(int *blocks, CUfunction function, int threads, size_t dynamic_bytes)
+{
+	(void)function;
+	(void)threads;
+	(void)dynamic_bytes;
+	*blocks = 2;
+	return CUDA_SUCCESS;
+}
+
+static void set_up(void)
+{
+	static const struct segment_revision nothing;
+	struct stat status;
+
+	setenv("NVTASKSET_TOPOLOGY", "share/topologies/h200.txt", 1);
+	setenv("NVTASKSET_LOG", "off", 1);
+	log_open();
+	must(topology_load(&machine, NULL) == 0);
+	gpu = &machine.gpus[0];
+	driver.context_get_current = get_current;
+	driver.context_get_device = get_device;
+	driver.device_get_pci_bus_id = get_pci_bus_id;
+	driver.function_get_attribute = get_attribute;
+	driver.occupancy_blocks = get_occupancy;
+	must(segment_create(&segment, &nothing, NULL) == 0);
+	must(fstat(segment.file, &status) == 0);
+	memory_size = (size_t)status.st_size;
+	memory = mmap(NULL, memory_size, PROT_READ | PROT_WRITE, MAP_SHARED, segment.file, 0);
+	pristine = malloc(memory_size);
+	must(memory != MAP_FAILED && pristine);
+	memcpy(pristine, memory, memory_size);
+}
+
+/* --- launches ------------------------------------------------------------------------------------------------- */
+
+static struct tpcset enabled_in(const uint32_t *qmd)
+{
+	struct tpcset set = {{0}};
+
+	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
+		unsigned int bit = gpu->tpcs[tpc].mask_bit;
+
+		if (!(qmd[0] >> 31 && qmd[MASK_WORD + bit / 32] >> (bit % 32) & 1))
+			tpcset_add(&set, tpc);
+	}
+	return set;
+}
+
+static bool has_room(const struct tpcset *enabled, unsigned int cluster)
+{
+	bool found = false;
+
+	for (unsigned int tpc = tpcset_next(enabled, 0); tpc < TPCSET_MAX; tpc = tpcset_next(enabled, tpc + 1)) {
+		struct tpcset group = topology_virtual_gpc(gpu, gpu->tpcs[tpc].virtual_gpc);
+		struct tpcset usable = tpcset_and(&group, enabled);
+
+		found = found || tpcset_count(&usable) * gpu->sms_per_tpc >= cluster;
+	}
+	return found;
+}
+
+static void check_launch(uint8_t cluster)
+{
+	uint32_t qmd[QMD_WORDS] = {0}, before[QMD_WORDS];
+	const struct hook_launch launch = {.size = sizeof launch, .context = CONTEXT, .qmd = qmd};
+
+	((uint8_t *)qmd)[VERSION_BYTE] = 0x40;
+	if (cluster > 1) {
+		const uint8_t sizes[] = {cluster, 1, 1};
+
+		memcpy((uint8_t *)qmd + CLUSTER_BYTE, sizes, sizeof sizes);
+	}
+	memcpy(before, qmd, sizeof before);
+	enforce_launch(&launch);
+	struct tpcset enabled = enabled_in(qmd);
+
+	must(!tpcset_is_empty(&enabled) && (cluster == 1 || has_room(&enabled, cluster)));
+	qmd[0] &= INT32_MAX;
+	memset(&qmd[MASK_WORD], 0, 16);
+	must(memcmp(qmd, before, sizeof before) == 0);
+}
+
+/* --- from bytes ------------------------------------------------------------------------------------------------ */
+
+struct input {
+	uint8_t cluster; /* blocks */
+	uint8_t edited;  /* whether an editor writes a set before anybody scribbles */
+	uint16_t at;     /* where the scribbling starts */
+	struct tpcset set;
+};
+
+static void edit(const struct tpcset *set)
+{
+	const struct segment_partition partition = {.pci = gpu->pci, .set = *set};
+
+	must(segment_edit(&segment, &partition, NULL) == 0);
+}
+
+static void scribble(size_t at, const uint8_t *data, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		memory[(at + i) % memory_size] = data[i];
+}
+
+/* Each input meets the segment as it was made, and a process that has not launched yet. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input input;
+
+	if (!memory)
+		set_up();
+	if (size < sizeof input)
+		return 0;
+	memcpy(&input, data, sizeof input);
+	memcpy(memory, pristine, memory_size);
+	enforce_use(&segment);
+	check_launch(1);
+	if (input.edited)
+		edit(&input.set);
+	check_launch(1);
+	scribble(input.at, data + sizeof input, size - sizeof input);
+	check_launch(1 + input.cluster % CLUSTER_MAX);
+	check_launch(1);
+	return 0;
+}

@@ -1,0 +1,159 @@
+/*
+ * Any content in a segment. The owner, whose editors may be hostile, reads a revision or says that there is none; an
+ * editor, whose owner may be hostile, refuses with a reason, or edits and finds what it wrote.
+ */
+#include "fuzz.h"
+
+#include "segment.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME "nvtaskset"
+#define HEADER 16 /* magic number, version and size */
+
+/* Bits of the input's first byte. */
+enum {
+	OWNER_IS_HOSTILE = 1,
+	KEEP_HEADER = 2,
+	SEAL_SHRINK = 4,
+	SEAL_GROW = 8,
+	SEAL_WRITE = 16,
+	OTHER_SIZE = 32
+};
+
+static struct segment owner;
+static uint8_t *memory; /* the owner's, once more */
+static uint8_t header[HEADER];
+static size_t segment_size;
+
+static void set_up(void)
+{
+	static const struct segment_revision nothing;
+	struct stat status;
+
+	must(segment_create(&owner, &nothing, NULL) == 0);
+	must(fstat(owner.file, &status) == 0);
+	segment_size = (size_t)status.st_size;
+	memory = mmap(NULL, segment_size, PROT_READ | PROT_WRITE, MAP_SHARED, owner.file, 0);
+	must(memory != MAP_FAILED);
+	memcpy(header, memory, sizeof header);
+}
+
+/* The input again and again, so that a short one reaches all places of the ring. */
+static void fill(uint8_t *place, size_t room, const uint8_t *data, size_t size)
+{
+	for (size_t at = 0; at < room; at++)
+		place[at] = size > 0 ? data[at % size] : 0;
+}
+
+/* --- a hostile editor ----------------------------------------------------------------------------------------- */
+
+static void check_revision(const struct segment_revision *revision)
+{
+	char text[SEGMENT_ENVIRONMENT_MAX], set[TPCSET_TEXT];
+
+	must(revision->count <= SEGMENT_GPUS);
+	for (uint32_t i = 0; i < revision->count; i++) {
+		struct pci_address pci = revision->partitions[i].pci;
+		const struct segment_partition *found = segment_find(revision, pci);
+
+		must(found && found <= &revision->partitions[i] && pci_address_equal(found->pci, pci));
+		must(strlen(tpcset_format_list(&found->set, set)) < sizeof set);
+		must(strlen(tpcset_format_mask(&found->set, set)) < sizeof set);
+	}
+	must(strlen(segment_revision_format(revision, text)) < sizeof text);
+}
+
+static void check_owner(uint8_t choices, const uint8_t *data, size_t size)
+{
+	struct segment_revision revision;
+	uint64_t number;
+
+	fill(memory, segment_size, data, size);
+	if (choices & KEEP_HEADER)
+		memcpy(memory, header, sizeof header);
+	if (segment_read(&owner, &revision, &number)) {
+		must(number == segment_revision_number(&owner));
+		check_revision(&revision);
+	}
+}
+
+/* --- a hostile owner ------------------------------------------------------------------------------------------ */
+
+static unsigned int seals_of(uint8_t choices)
+{
+	return (choices & SEAL_SHRINK ? F_SEAL_SHRINK : 0) | (choices & SEAL_GROW ? F_SEAL_GROW : 0) |
+	       (choices & SEAL_WRITE ? F_SEAL_WRITE : 0);
+}
+
+/* Its number is below the owner's, and so it is found first. */
+static int make_hostile(uint8_t choices, const uint8_t *data, size_t size)
+{
+	int file = memfd_create(NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	size_t room = choices & OTHER_SIZE ? size : segment_size;
+	uint8_t *content = malloc(room + HEADER);
+
+	must(file >= 0 && file < owner.file && content);
+	fill(content, room, data, size);
+	if (choices & KEEP_HEADER)
+		memcpy(content, header, sizeof header);
+	must(write(file, content, room) == (ssize_t)room);
+	must(fcntl(file, F_ADD_SEALS, seals_of(choices)) == 0);
+	free(content);
+	return file;
+}
+
+static void check_edit(struct segment *segment, const uint8_t *data, size_t size)
+{
+	struct error error = {.reason = ""};
+	struct segment_revision revision;
+	struct segment_partition wanted;
+	uint64_t number, before = segment_revision_number(segment);
+
+	fill((uint8_t *)&wanted, sizeof wanted, data, size);
+	if (segment_edit(segment, &wanted, &error) < 0) {
+		must(error.reason[0] && segment_revision_number(segment) == before);
+		return;
+	}
+	must(segment_read(segment, &revision, &number) && number == before + 1);
+	check_revision(&revision);
+	const struct segment_partition *found = segment_find(&revision, wanted.pci);
+
+	must(found && tpcset_equal(&found->set, &wanted.set));
+}
+
+static void check_editor(uint8_t choices, const uint8_t *data, size_t size)
+{
+	struct error error = {.reason = ""};
+	struct segment_counters counters;
+	struct segment segment;
+	int file = make_hostile(choices, data, size);
+	uint8_t good = SEAL_SHRINK | SEAL_GROW;
+
+	if (segment_open(&segment, getpid(), &error) == SEGMENT_FOUND) {
+		must((choices & (good | SEAL_WRITE)) == good);
+		must(!(choices & OTHER_SIZE) || size == segment_size);
+		segment_read_counters(&segment, &counters);
+		check_edit(&segment, data, size);
+	} else {
+		must(error.reason[0] && !segment.memory);
+		must((choices & (good | KEEP_HEADER | SEAL_WRITE | OTHER_SIZE)) != (good | KEEP_HEADER));
+	}
+	segment_close(&segment);
+	close(file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!memory)
+		set_up();
+	if (size > 0 && data[0] & OWNER_IS_HOSTILE)
+		check_editor(data[0], data + 1, size - 1);
+	else if (size > 0)
+		check_owner(data[0], data + 1, size - 1);
+	return 0;
+}
