@@ -21,6 +21,7 @@ struct reader {
 	struct topology *gpu; /* NULL before the first */
 	unsigned int gpu_line;
 	unsigned int seen; /* a bit for each of `keywords` */
+	uint16_t tpcs;     /* how many there must be; TOPOLOGY_UNKNOWN where the file does not say */
 };
 
 static int __attribute__((format(printf, 2, 3))) fail(const struct reader *reader, const char *format, ...)
@@ -124,6 +125,15 @@ static int read_limits(struct reader *reader, char *text)
 	return read_number(reader, words[1], TPCSET_MAX, &reader->gpu->tpc_limit);
 }
 
+static int read_tpcs(struct reader *reader, char *text)
+{
+	char *word;
+
+	if (!split(text, &word, 1))
+		return fail(reader, "tpcs: a number was expected");
+	return read_number(reader, word, TPCSET_MAX, &reader->tpcs);
+}
+
 static int read_tpc(struct reader *reader, char *text)
 {
 	struct topology *gpu = reader->gpu;
@@ -154,6 +164,7 @@ static const struct keyword {
 	{"compute", read_compute, REQUIRED},
 	{"sms-per-tpc", read_sms, REQUIRED},
 	{"limits", read_limits, REQUIRED},
+	{"tpcs", read_tpcs, OPTIONAL},
 	{"tpc", read_tpc, REPEATED},
 };
 
@@ -188,6 +199,9 @@ static int finish_gpu(struct reader *reader)
 		if (keywords[i].occurs == REQUIRED && !(reader->seen & 1u << i))
 			return fail(reader, "this GPU has no %s line", keywords[i].word);
 	}
+	if (reader->tpcs != TOPOLOGY_UNKNOWN && reader->tpcs != reader->gpu->tpc_count)
+		return fail(reader, "this GPU has %u TPCs, and %u stand here: is the file cut off?", reader->tpcs,
+		            reader->gpu->tpc_count);
 	if (topology_validate(reader->gpu, &why) < 0)
 		return fail(reader, "this GPU: %s", why.reason);
 	return 0;
@@ -212,6 +226,7 @@ static int start_gpu(struct reader *reader, char *text)
 	reader->gpu->pci = pci;
 	reader->gpu_line = line;
 	reader->seen = 0;
+	reader->tpcs = TOPOLOGY_UNKNOWN;
 	return 0;
 }
 
@@ -322,6 +337,7 @@ static void write_gpu(const struct topology *gpu, FILE *file)
 	fprintf(file, "  compute %u.%u\n", gpu->compute_major, gpu->compute_minor);
 	fprintf(file, "  sms-per-tpc %u\n", gpu->sms_per_tpc);
 	fprintf(file, "  limits %u %u\n", gpu->gpc_limit, gpu->tpc_limit);
+	fprintf(file, "  tpcs %u\n", gpu->tpc_count);
 	fprintf(file, "  # tpc  gpc  virtual-gpc  bit\n");
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
 		char gpc[8], virtual_gpc[8];

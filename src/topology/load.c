@@ -1,6 +1,13 @@
-#include "topology/topology.h"
+#include "topology/load.h"
+
+#include "topology/cache.h"
+#include "topology/installed.h"
+#include "topology/nvdebug.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* --- told --------------------------------------------------------------------------------------------------- */
 
 static int load_file(struct topology_list *list, const char *path, struct error *error)
 {
@@ -14,9 +21,99 @@ static int load_file(struct topology_list *list, const char *path, struct error 
 	return result;
 }
 
-int topology_load(struct topology_list *list, struct error *error)
+static const char *named_file(void)
 {
 	const char *path = getenv("NVTASKSET_TOPOLOGY");
 
-	return path && *path ? load_file(list, path, error) : topology_load_rm(list, error);
+	return path && *path ? path : NULL;
+}
+
+int topology_load_told(struct topology_list *list, struct error *error)
+{
+	const char *path = named_file();
+
+	return path ? load_file(list, path, error) : topology_load_rm(list, error);
+}
+
+/* --- not told ------------------------------------------------------------------------------------------------ */
+
+void load_gpcs(const char *root, struct topology_list *list)
+{
+	struct nvdebug nvdebug;
+
+	if (list->count == 1 && list->gpus[0].tpcs[0].gpc == TOPOLOGY_UNKNOWN &&
+	    nvdebug_read(root, &nvdebug, NULL) == 0)
+		nvdebug_add_gpcs(&nvdebug, &list->gpus[0], NULL);
+}
+
+/* A GPU that the kernel module lists: as it was measured, wherever it was plugged in then; else as nvdebug says. */
+static int load_installed(const char *root, const struct installed_gpu *installed, bool alone,
+                          struct topology *gpu, struct error *error)
+{
+	struct nvdebug nvdebug;
+	int result = cache_find(root, installed->uuid, gpu, error);
+
+	if (result == 0)
+		gpu->pci = installed->pci;
+	else if (alone && error->reason[0] == '\0' && nvdebug_read(root, &nvdebug, error) == 0)
+		result = nvdebug_describe(&nvdebug, installed, gpu, error);
+	return result;
+}
+
+/* All or none: CUDA numbers what is there, and one that is missing would give its number to another. */
+static int load_all_installed(const char *root, const struct installed_gpu *installed, unsigned int count,
+                              struct topology_list *list, struct error *error)
+{
+	struct error why = {.reason = ""};
+	char pci[PCI_ADDRESS_TEXT];
+	int result = 0;
+
+	for (unsigned int i = 0; i < count && result == 0; i++) {
+		result = load_installed(root, &installed[i], count == 1, &list->gpus[i], &why);
+		if (result < 0 && why.reason[0])
+			error_set(error, "GPU %s: %s", pci_address_format(installed[i].pci, pci), why.reason);
+		else if (result < 0 && i > 0)
+			error_set(error, "GPU %s: was not measured, as others were",
+			          pci_address_format(installed[i].pci, pci));
+	}
+	list->count = result == 0 ? count : 0;
+	topology_sort(list);
+	return result;
+}
+
+int load_untold(const char *root, struct topology_list *list, struct error *error)
+{
+	struct installed_gpu installed[TOPOLOGY_GPUS_MAX];
+	unsigned int count = installed_read(root, installed);
+	int result;
+
+	memset(list, 0, sizeof *list);
+	error_set(error, "%s", "");
+	if (count > 0)
+		result = load_all_installed(root, installed, count, list, error);
+	else
+		result = cache_find_all(root, list, error);
+	if (result == 0)
+		load_gpcs(root, list);
+	return result;
+}
+
+/* What the kernel driver refuses for a reason (MIG) is not to be had behind its back: what was measured before does
+ * not hold then. */
+int topology_load(struct topology_list *list, struct error *error)
+{
+	struct error told = {.reason = ""}, untold = {.reason = ""};
+	int result = topology_load_told(list, &told);
+
+	if (result < 0 && result != TOPOLOGY_REFUSED && !named_file()) {
+		result = load_untold("", list, &untold);
+		if (result < 0 && untold.reason[0])
+			error_set(error, "%.200s; try 'nvtaskset --measure'", untold.reason);
+		else if (result < 0)
+			error_set(error, "%.200s (nvtaskset --measure may find it out)", told.reason);
+	} else if (result < 0) {
+		error_set(error, "%s", told.reason);
+		result = -1;
+	}
+	return result;
 }

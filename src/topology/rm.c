@@ -264,14 +264,16 @@ static bool is_mig_on(const struct rm *rm)
 
 static int explain(const struct rm *rm, uint32_t status, const char *what, struct error *error)
 {
-	if (is_mig_on(rm))
+	bool mig = is_mig_on(rm);
+
+	if (mig)
 		error_set(error, "MIG is on: only whole GPUs can be partitioned");
 	else if (status == STATUS_NOT_PERMITTED)
 		error_set(error, "the NVIDIA kernel driver does not permit to ask %s", what);
 	else
 		error_set(error, "the NVIDIA kernel driver does not say %s (status 0x%x); nvtaskset knows "
 		                 "versions 515 to 595", what, status);
-	return -1;
+	return mig ? TOPOLOGY_REFUSED : -1;
 }
 
 /* Up to the first character that is below `first` or not of ASCII. `to` was all zeros. */
@@ -425,8 +427,10 @@ static int read_gpu(const struct rm_system *system, const struct id_info *id, st
 	if (rm_alloc(&rm, rm.client, HANDLE_DEVICE, CLASS_DEVICE, &device, sizeof device) < 0 ||
 	    rm_alloc(&rm, HANDLE_DEVICE, HANDLE_SUBDEVICE, CLASS_SUBDEVICE, &subdevice, sizeof subdevice) < 0)
 		result = error_set(error, "the NVIDIA kernel driver does not let this process use it");
-	else if (read_limits(&rm, gpu, error) < 0 || read_tpcs(&rm, gpu, error) < 0)
-		result = -1;
+	else
+		result = read_limits(&rm, gpu, error);
+	if (result == 0)
+		result = read_tpcs(&rm, gpu, error);
 	if (result == 0) {
 		read_identity(&rm, gpu);
 		result = topology_validate(gpu, error);
@@ -463,23 +467,6 @@ static void close_devices(const struct rm_system *system, const int files[DEVICE
 	}
 }
 
-/* By insertion: there are few, and the library's sort may allocate. */
-static void sort(struct topology_list *list)
-{
-	for (unsigned int end = 1; end < list->count; end++) {
-		struct topology *gpus = list->gpus;
-
-		for (unsigned int i = end; i > 0; i--) {
-			struct topology gpu = gpus[i];
-
-			if (pci_address_compare(gpus[i - 1].pci, gpu.pci) < 0)
-				break;
-			gpus[i] = gpus[i - 1];
-			gpus[i - 1] = gpu;
-		}
-	}
-}
-
 /* Appends the GPU, or says why not. */
 static int read_attached_gpu(const struct rm *rm, uint32_t id, struct topology_list *list,
                              struct error *error)
@@ -500,16 +487,20 @@ static int read_attached_gpu(const struct rm *rm, uint32_t id, struct topology_l
 		return error_set(error, "GPU %s: the NVIDIA kernel driver lists it twice", text);
 	memset(gpu, 0, sizeof *gpu);
 	gpu->pci = address;
-	if (read_gpu(rm->system, &instance, gpu, &why) < 0)
-		return error_set(error, "GPU %s: %s", text, why.reason);
-	list->count++;
-	return 0;
+	int result = read_gpu(rm->system, &instance, gpu, &why);
+
+	if (result == 0)
+		list->count++;
+	else
+		error_set(error, "GPU %s: %s", text, why.reason);
+	return result;
 }
 
 /* A GPU that does not answer (another container's, say) is not ours to complain about while others do. */
 static int read_attached(const struct rm *rm, struct topology_list *list, struct error *error)
 {
 	struct attached_ids attached;
+	int result = -1;
 
 	memset(&attached, 0xff, sizeof attached);
 	if (rm_control(rm, rm->client, ATTACHED_IDS, &attached, sizeof attached) != STATUS_OK)
@@ -517,9 +508,9 @@ static int read_attached(const struct rm *rm, struct topology_list *list, struct
 	error_set(error, "no NVIDIA GPU that this process may use");
 	for (unsigned int i = 0; i < ATTACHED_MAX && list->count < TOPOLOGY_GPUS_MAX; i++) {
 		if (attached.ids[i] != INVALID_ID)
-			read_attached_gpu(rm, attached.ids[i], list, error);
+			result = read_attached_gpu(rm, attached.ids[i], list, error);
 	}
-	return list->count > 0 ? 0 : -1;
+	return list->count > 0 ? 0 : result;
 }
 
 int rm_load(const struct rm_system *system, struct topology_list *list, struct error *error)
@@ -537,7 +528,7 @@ int rm_load(const struct rm_system *system, struct topology_list *list, struct e
 			result = read_attached(&rm, list, &why);
 		close_devices(system, files);
 		system->close(rm.file);
-		sort(list);
+		topology_sort(list);
 	}
 	if (result < 0)
 		error_set(error, "%s", why.reason);

@@ -20,6 +20,22 @@ unsigned int topology_mask_bit(const struct topology *gpu, unsigned int tpc, uns
 	return bit;
 }
 
+unsigned int topology_sms_per_tpc(unsigned int compute_major, unsigned int compute_minor)
+{
+	return compute_major < 6 || (compute_major == 6 && (compute_minor == 1 || compute_minor == 2)) ? 1 : 2;
+}
+
+unsigned int topology_mask_bits(const struct topology *gpu)
+{
+	unsigned int bits = 0;
+
+	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
+		if (gpu->tpcs[tpc].mask_bit >= bits)
+			bits = gpu->tpcs[tpc].mask_bit + 1U;
+	}
+	return bits;
+}
+
 void topology_disable_mask(const struct topology *gpu, const struct tpcset *set, uint64_t *words,
                            unsigned int bits)
 {
@@ -196,6 +212,21 @@ const struct topology *topology_find(const struct topology_list *list, struct pc
 			found = &list->gpus[i];
 	}
 	return found;
+}
+
+/* By insertion: there are few, and the library's sort may allocate. */
+void topology_sort(struct topology_list *list)
+{
+	struct topology *gpus = list->gpus;
+
+	for (unsigned int end = 1; end < list->count; end++) {
+		for (unsigned int i = end; i > 0 && pci_address_compare(gpus[i - 1].pci, gpus[i].pci) > 0; i--) {
+			struct topology gpu = gpus[i];
+
+			gpus[i] = gpus[i - 1];
+			gpus[i - 1] = gpu;
+		}
+	}
 }
 
 /* Reads up to `digits` hexadecimal digits and the character behind them; the position after it, or NULL. */

@@ -60,6 +60,9 @@ struct topology_list {
 unsigned int topology_mask_bit(const struct topology *gpu, unsigned int tpc, unsigned int virtual_gpc,
                                unsigned int migratable_tpc);
 
+/* SMs of a TPC, by compute capability: 1 below 6.0, in 6.1 and in 6.2, else 2 (FACTS 4). */
+unsigned int topology_sms_per_tpc(unsigned int compute_major, unsigned int compute_minor);
+
 /* Whether every promise above holds; the reason names the first that does not. Whatever made a
  * topology (a driver, a file, a measurement) is checked by this before anybody uses it. */
 int topology_validate(const struct topology *gpu, struct error *error);
@@ -69,12 +72,16 @@ struct tpcset topology_all(const struct topology *gpu);
 struct tpcset topology_gpc(const struct topology *gpu, unsigned int gpc);
 struct tpcset topology_virtual_gpc(const struct topology *gpu, unsigned int virtual_gpc);
 
+/* One more than the highest mask bit that stands for a present TPC. */
+unsigned int topology_mask_bits(const struct topology *gpu);
+
 /* The disable mask that leaves just `set` enabled: a set bit disables, and bits that stand for no present TPC
  * are set too. TPC bit n is bit n % 64 of words[n / 64]; bits from `bits` on (a multiple of 64) are left out. */
 void topology_disable_mask(const struct topology *gpu, const struct tpcset *set, uint64_t *words,
                            unsigned int bits);
 
 const struct topology *topology_find(const struct topology_list *list, struct pci_address pci);
+void topology_sort(struct topology_list *list); /* by PCI address */
 int pci_address_compare(struct pci_address a, struct pci_address b); /* <0, 0, >0, as strcmp */
 bool pci_address_equal(struct pci_address a, struct pci_address b);
 
@@ -88,11 +95,17 @@ const char *pci_address_format(struct pci_address pci, char text[PCI_ADDRESS_TEX
 int topology_read(struct topology_list *list, FILE *file, const char *name, struct error *error);
 int topology_write(const struct topology_list *list, FILE *file);
 
-/* The GPUs of this machine: from the file that NVTASKSET_TOPOLOGY names, where it is set and not empty;
- * else from the kernel driver. No GPU at all is a failure with its reason. */
+/* The GPUs of this machine, from whoever knows them, in this order: the file that NVTASKSET_TOPOLOGY names, where it
+ * is set and not empty; the kernel driver; what `nvtaskset --measure` left in the cache (cache.h), with the GPCs
+ * that nvdebug tells, where it is loaded (nvdebug.h); nvdebug alone. No GPU at all is a failure with its reason. */
 int topology_load(struct topology_list *list, struct error *error);
 
-/* Asks the kernel driver, without root, CUDA or a module of ours (FACTS 5). In rm.c. */
+/* The first two only: what a measurement can be compared with. */
+int topology_load_told(struct topology_list *list, struct error *error);
+
+/* Asks the kernel driver, without root, CUDA or a module of ours (FACTS 5). In rm.c. -1 with the reason;
+ * TOPOLOGY_REFUSED, which is below 0 too, where it was asked and says that its GPUs are of no use to us (MIG). */
+#define TOPOLOGY_REFUSED (-2)
 int topology_load_rm(struct topology_list *list, struct error *error);
 
 #endif

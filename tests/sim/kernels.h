@@ -1,6 +1,6 @@
 /*
  * What the simulated GPU executes: a function in C for each kernel that it knows by name. The kernels
- * themselves, in PTX, stand in tests/gpu/support/kernels.h.
+ * themselves, in PTX, stand in src/kernels.h.
  */
 #ifndef SIM_KERNELS_H
 #define SIM_KERNELS_H

@@ -370,7 +370,7 @@ static int load(struct error *error)
 
 	for (int file = 0; file < FILES_MAX; file++)
 		assert_int_equal(files[file], CLOSED);
-	assert_int_equal(result, list.count > 0 ? 0 : -1);
+	assert_int_equal(result == 0, list.count > 0);
 	return result;
 }
 
@@ -573,7 +573,9 @@ static void test_mig(void **state)
 	fake.refused = GR_INFO;
 	fake.status = 0x1f;
 	assert_fails(GPU "MIG is on: only whole GPUs can be partitioned");
+	assert_int_equal(load(NULL), TOPOLOGY_REFUSED);
 	fake.mig = 2;
+	assert_int_equal(load(NULL), -1);
 	assert_fails(GPU DRIVER "does not say what the GPU is (status 0x1f); "
 	                        "nvtaskset knows versions 515 to 595");
 }

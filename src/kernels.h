@@ -1,9 +1,9 @@
 /*
- * The kernels of the tests, as PTX text: the driver compiles it, so that no CUDA toolkit is needed. The simulator
- * knows them by their names.
+ * The kernels that we launch ourselves, to measure and to test, as PTX text: the driver compiles it, so that no CUDA
+ * toolkit is needed. The simulator knows them by their names.
  */
-#ifndef TESTS_KERNELS_H
-#define TESTS_KERNELS_H
+#ifndef NVTASKSET_KERNELS_H
+#define NVTASKSET_KERNELS_H
 
 /*
  * where(uint32_t *output, uint64_t cycles): each block writes the SM that it runs on to output[block], and stays
