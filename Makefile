@@ -93,6 +93,7 @@ sim_gpus           = h200 turing ada blackwell hopper-synthetic
 sim_gpus_two_gpus  = h200-x2
 sim_gpus_hangs     = h200 blackwell hopper-synthetic
 sim_gpus_misfits   = h200 blackwell hopper-synthetic
+sim_gpus_soak      = h200-x2 turing blackwell
 bare_tests         = driver_behaviour hangs
 sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 	$(addprefix $(BUILD)/tests/gpu/$(test)@,$(or $(sim_gpus_$(test)),$(sim_gpus))))
@@ -105,6 +106,12 @@ check: deps-check $(command) $(shim) $(sim) $(unit_tests) $(gpu_tests) $(bench_p
 
 check-gpu: deps-check $(command) $(shim) $(gpu_tests)
 	$(Q)$(test_environment) prove --timer --exec tests/run $(PROVE_FLAGS) $(gpu_tests)
+
+# A mixed load under changing partitions, on the GPUs that are there, or on simulated ones.
+SOAK_SECONDS ?= 600
+soak: deps-check $(command) $(shim) $(sim) $(BUILD)/tests/gpu/soak
+	$(Q)$(test_environment) SOAK_SECONDS=$(SOAK_SECONDS) TEST_SECONDS=$$(($(SOAK_SECONDS) + 120)) \
+		tests/run $(BUILD)/tests/gpu/soak$(if $(wildcard /dev/nvidiactl),,@h200-x2)
 
 # Every place at which a reader or an editor of the segment can be interrupted.
 check-steps: $(BUILD)/tests/unit/segment_steps
@@ -132,7 +139,7 @@ fuzz: $(patsubst tests/fuzz/%.c,fuzz-%,$(wildcard tests/fuzz/*.c))
 fuzz-%: tests/fuzz/%.c
 	@mkdir -p $(BUILD)/fuzz/corpus-$*
 	$(Q)clang $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		$< $(wildcard src/*.c src/topology/*.c) -o $(BUILD)/fuzz/$*
+		$< $(wildcard src/*.c src/topology/*.c) $(filter-out src/shim/shim.c,$(wildcard src/shim/*.c)) -o $(BUILD)/fuzz/$*
 	$(Q)$(BUILD)/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -print_final_stats=0 -verbosity=0 \
 		-artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz/corpus-$*
 
@@ -179,12 +186,13 @@ help:
 	@echo 'make demo            show the main job, on the GPU or on a simulated one'
 	@echo 'make check           run the tests (no GPU needed); check-asan, check-tsan: under sanitizers'
 	@echo 'make check-gpu       run the tests of tests/gpu on the GPU'
+	@echo 'make soak            ten minutes of a mixed load under changing partitions; SOAK_SECONDS'
 	@echo 'make bench           measure'
 	@echo 'make lint, fuzz      clang-tidy and cppcheck; libFuzzer, FUZZ_SECONDS each'
 	@echo 'make deps            install what the tests need (Debian, Ubuntu)'
 	@echo 'make install         DESTDIR= PREFIX=/usr/local; also: uninstall'
 	@echo 'V=1 shows commands; CC, CFLAGS, LDFLAGS, BUILD as usual'
 
-.PHONY: all clean check check-gpu check-steps check-asan check-tsan check-sanitizers lint fuzz bench demo deps deps-check \
+.PHONY: all clean check check-gpu check-steps check-asan check-tsan check-sanitizers lint fuzz soak bench demo deps deps-check \
 	install uninstall help
 .SECONDARY:

@@ -13,6 +13,7 @@
 #define FAULT_SLOT_TAKEN "slot-taken"             /* a debugger holds the one subscriber slot */
 #define FAULT_NO_FEATURES "no-features"           /* no feature can be declared */
 #define FAULT_NO_LAUNCH_EVENTS "no-launch-events" /* callbacks of domain 0xb cannot be enabled */
+#define FAULT_LOST_LAUNCHES "lost-launches"       /* one launch in a thousand is not announced */
 #define FAULT_BAD_QMD "bad-qmd"                   /* launch descriptors of a version that nobody knows */
 #define FAULT_NO_DEVICE "no-device"               /* cuInit finds no GPU */
 #define FAULT_NO_CONTEXT "no-context"             /* contexts cannot be made, as with a full MPS server */

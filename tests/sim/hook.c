@@ -270,6 +270,13 @@ void hook_context_destroyed(CUcontext context)
 	announce_end(RESOURCE_CONTEXT_DESTROYED, context);
 }
 
+static bool is_lost(void)
+{
+	static _Atomic unsigned int launches;
+
+	return fault(FAULT_LOST_LAUNCHES) && atomic_fetch_add(&launches, 1) % 1000 == 999;
+}
+
 void hook_before_upload(CUcontext context, CUfunction function, void *qmd)
 {
 	uint64_t launches = atomic_fetch_add(&context->launches, 1) + 1;
@@ -278,7 +285,8 @@ void hook_before_upload(CUcontext context, CUfunction function, void *qmd)
 		[9] = word(context),
 	};
 
-	announce(DOMAIN_LAUNCH, LAUNCH_BEFORE_UPLOAD, parameters);
+	if (!is_lost())
+		announce(DOMAIN_LAUNCH, LAUNCH_BEFORE_UPLOAD, parameters);
 }
 
 /* Addresses of the GPU's that the CPU cannot follow. */

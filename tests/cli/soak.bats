@@ -1,0 +1,10 @@
+# The soak test, which must be able to fail.
+
+load helpers
+
+@test "a launch in a thousand that escapes is noticed" {
+	SIM_FAULTS=lost-launches SOAK_SECONDS=2 run nv all "$BUILD/tests/gpu/soak"
+	echo "$output"
+	[ "$status" -ne 0 ]
+	[[ $output == *"outside what the revisions"* ]]
+}

@@ -1,0 +1,685 @@
+/*
+ * A mixed load for SOAK_SECONDS: plain launches, clusters, cooperative grids and graphs, from several threads on one or two
+ * GPUs, while their partitions change some thousand times a second and editors are killed in the middle of an edit.
+ *
+ * Nothing hangs, nothing fails, and every kernel runs inside a partition that was in force during its launch: between two
+ * looks at the segment's number; see support/plan.h. Where blocks must run at once and have no room, that partition is
+ * widened as src/shim/fit.h says, and said again here.
+ *
+ * Four kinds of processes: the test itself, which watches; the load, with the one that changes partitions among its
+ * threads; the killer; and the editors that it kills.
+ */
+#include "support/child.h"
+#include "support/gpu.h"
+#include "support/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WORKERS_PER_GPU 4
+#define WORKERS_MAX (PLAN_GPUS * WORKERS_PER_GPU)
+#define NODES 4        /* of a graph */
+#define BLOCKS_MAX 1200
+#define PATIENCE 60    /* seconds without a kernel done, until a worker counts as hung */
+#define CHANGE_PAUSE_US 1000
+#define EDITS_MAX 50   /* of an editor, until it waits to be killed */
+#define EDITOR_LIFE_US 200
+#define KILL_PAUSE_US 3000
+
+static unsigned int soak_seconds(void)
+{
+	const char *text = getenv("SOAK_SECONDS");
+
+	return text ? (unsigned int)atoi(text) : 2;
+}
+
+/* --- what the processes share --------------------------------------------------------------------------------- */
+
+enum state {
+	STARTING,
+	RUNNING, /* the plan stands, and may be followed */
+	OVER
+};
+
+static struct shared {
+	_Atomic int state;
+	struct plan plan;
+	unsigned int worker_count;
+	_Atomic uint64_t kernels[WORKERS_MAX]; /* of each worker, done and checked */
+	_Atomic uint64_t graphs;               /* instantiated, or updated */
+	_Atomic uint64_t changes;              /* by the load's own thread */
+	_Atomic uint64_t edits;                /* by editors */
+	_Atomic uint64_t killed;
+	_Atomic uint64_t failed_editors;
+	struct segment_counters counters; /* at the end */
+} *shared;
+
+static uint64_t kernels_done(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < shared->worker_count; i++)
+		sum += shared->kernels[i];
+	return sum;
+}
+
+static void pause_us(uint64_t us)
+{
+	const struct timespec time = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000 * 1000)};
+
+	nanosleep(&time, NULL);
+}
+
+/* --- where a kernel may run ------------------------------------------------------------------------------------- */
+
+struct shape {
+	unsigned int blocks;
+	unsigned int threads;     /* of a block */
+	unsigned int cluster;     /* blocks of a cluster; 0: none */
+	bool is_cooperative;
+	unsigned int blocks_per_sm;
+};
+
+static struct tpcset members_of(const struct topology *gpu, unsigned int tpc)
+{
+	return topology_virtual_gpc(gpu, gpu->tpcs[tpc].virtual_gpc);
+}
+
+static bool holds_cluster(const struct topology *gpu, const struct shape *shape, const struct tpcset *group)
+{
+	return tpcset_count(group) * gpu->sms_per_tpc >= shape->cluster;
+}
+
+/* Clusters go where a virtual GPC has room for one. No shape here is both cooperative and in clusters. */
+static bool has_room(const struct topology *gpu, const struct shape *shape, const struct tpcset *set)
+{
+	bool room = !shape->cluster;
+
+	if (shape->is_cooperative)
+		room = tpcset_count(set) * gpu->sms_per_tpc * shape->blocks_per_sm >= shape->blocks;
+	for (unsigned int tpc = tpcset_next(set, 0); tpc < TPCSET_MAX && !room && shape->cluster;
+	     tpc = tpcset_next(set, tpc + 1)) {
+		struct tpcset group = members_of(gpu, tpc);
+		struct tpcset usable = tpcset_and(&group, set);
+
+		room = holds_cluster(gpu, shape, &usable);
+	}
+	return room;
+}
+
+/* The virtual GPC of which the fewest TPCs are missing, of those that help. */
+static struct tpcset widened_by_one(const struct topology *gpu, const struct shape *shape, const struct tpcset *set)
+{
+	struct tpcset best = {{0}};
+	unsigned int fewest = TPCSET_MAX;
+
+	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
+		struct tpcset group = members_of(gpu, tpc);
+		struct tpcset missing = tpcset_without(&group, set);
+		unsigned int count = tpcset_count(&missing);
+
+		if (count > 0 && count < fewest && holds_cluster(gpu, shape, &group)) {
+			best = missing;
+			fewest = count;
+		}
+	}
+	return tpcset_or(set, &best);
+}
+
+/* The driver let the launch pass: the whole GPU has room for it. */
+static struct tpcset allowed(const struct topology *gpu, const struct shape *shape, struct tpcset set)
+{
+	while (!has_room(gpu, shape, &set))
+		set = widened_by_one(gpu, shape, &set);
+	return set;
+}
+
+/* --- a worker ---------------------------------------------------------------------------------------------------- */
+
+struct graph {
+	CUgraphExec exec; /* NULL where there is none yet */
+	CUgraph made_of;  /* NULL where it was destroyed at once */
+	struct shape shapes[NODES];
+	unsigned int disabled; /* how many nodes do not run */
+};
+
+struct worker {
+	unsigned int number;
+	unsigned int gpu_number;
+	const struct gpu_under_test *gpu;
+	const struct segment *segment;
+	CUstream stream;
+	CUdeviceptr outputs[NODES];
+	struct graph graph;
+	uint64_t random;
+};
+
+static unsigned int random_below(struct worker *worker, unsigned int limit)
+{
+	return (unsigned int)(plan_random(&worker->random) % limit);
+}
+
+static unsigned int random_blocks(struct worker *worker)
+{
+	unsigned int most = 4 * worker->gpu->sm_count;
+
+	return 1 + random_below(worker, most < BLOCKS_MAX ? most : BLOCKS_MAX);
+}
+
+/* The largest virtual GPC holds a cluster of 16 on every Hopper and Blackwell that is known. */
+static void make_cluster(struct worker *worker, struct shape *shape)
+{
+	shape->cluster = 2u << random_below(worker, 4);
+	shape->blocks = shape->cluster * (1 + shape->blocks / 2 / shape->cluster);
+}
+
+static void make_cooperative(struct worker *worker, struct shape *shape)
+{
+	int blocks_per_sm;
+
+	shape->is_cooperative = true;
+	shape->threads = 256;
+	gpu_check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_sm, worker->gpu->where, 256, 0));
+	shape->blocks_per_sm = (unsigned int)blocks_per_sm;
+}
+
+/* Before Hopper there are no clusters, and nobody can see that a launch is cooperative. */
+static struct shape random_shape(struct worker *worker)
+{
+	struct shape shape = {.blocks = random_blocks(worker), .threads = GPU_THREADS};
+	unsigned int kind = worker->gpu->topology->compute_major < 9 ? 0 : random_below(worker, 4);
+
+	if (kind == 1)
+		make_cluster(worker, &shape);
+	else if (kind == 2)
+		make_cooperative(worker, &shape);
+	return shape;
+}
+
+static void clear(const struct worker *worker, unsigned int output)
+{
+	static const uint32_t no_sms[BLOCKS_MAX] = {[0 ... BLOCKS_MAX - 1] = UINT32_MAX};
+
+	gpu_check(cuMemcpyHtoDAsync_v2(worker->outputs[output], no_sms, sizeof no_sms, worker->stream));
+}
+
+/* While the stream is captured, this adds a node. */
+static void launch(struct worker *worker, const struct shape *shape, unsigned int output)
+{
+	uint64_t cycles = GPU_CYCLES / 4;
+	void *parameters[] = {&worker->outputs[output], &cycles};
+	CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+	                             .value.clusterDim = {shape->cluster, 1, 1}};
+	CUlaunchAttribute cooperative = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+	const CUlaunchConfig config = {
+		.gridDimX = shape->blocks,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = shape->threads,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.hStream = worker->stream,
+		.attrs = shape->cluster ? &cluster : &cooperative,
+		.numAttrs = shape->cluster || shape->is_cooperative,
+	};
+
+	gpu_check(cuLaunchKernelEx(&config, worker->gpu->where, parameters, NULL));
+}
+
+/* --- checking ------------------------------------------------------------------------------------------------------ */
+
+/* The revisions that may have been in force. */
+struct span {
+	uint64_t first;
+	uint64_t last;
+};
+
+static _Noreturn void report(const struct worker *worker, const struct shape *shape, const struct tpcset *ran,
+                             struct span span)
+{
+	struct tpcset last = plan_set(&shared->plan, worker->gpu_number, span.last);
+	char ran_text[TPCSET_TEXT], last_text[TPCSET_TEXT];
+
+	fail_msg("GPU %u: a kernel of %u blocks (clusters of %u%s) ran on TPCs %s, outside what the revisions %llu to "
+	         "%llu allow; the last is %s",
+	         worker->gpu_number, shape->blocks, shape->cluster, shape->is_cooperative ? ", cooperative" : "",
+	         tpcset_format_list(ran, ran_text), (unsigned long long)span.first, (unsigned long long)span.last,
+	         tpcset_format_list(&last, last_text));
+	abort();
+}
+
+static void check_place(const struct worker *worker, const struct shape *shape, const struct tpcset *ran,
+                        struct span span)
+{
+	const struct topology *gpu = worker->gpu->topology;
+	bool inside = false;
+
+	for (uint64_t number = span.first; number <= span.last && !inside; number++) {
+		struct tpcset set = allowed(gpu, shape, plan_set(&shared->plan, worker->gpu_number, number));
+
+		inside = tpcset_is_subset(ran, &set);
+	}
+	if (!inside)
+		report(worker, shape, ran, span);
+}
+
+/* Whether the kernel ran: all of it then, and where it may. */
+static bool check_output(const struct worker *worker, const struct shape *shape, unsigned int output, struct span span)
+{
+	uint32_t sms[BLOCKS_MAX];
+	struct tpcset ran = {{0}};
+	unsigned int missing = 0;
+
+	gpu_check(cuMemcpyDtoHAsync_v2(sms, worker->outputs[output], shape->blocks * sizeof *sms, worker->stream));
+	gpu_check(cuStreamSynchronize(worker->stream));
+	for (unsigned int block = 0; block < shape->blocks; block++) {
+		missing += sms[block] == UINT32_MAX;
+		tpcset_add(&ran, sms[block] / worker->gpu->topology->sms_per_tpc);
+	}
+	if (missing == shape->blocks)
+		return false;
+	assert_int_equal(missing, 0);
+	check_place(worker, shape, &ran, span);
+	shared->kernels[worker->number]++;
+	return true;
+}
+
+static void launch_once(struct worker *worker)
+{
+	struct shape shape = random_shape(worker);
+	struct span span;
+
+	clear(worker, 0);
+	span.first = segment_revision_number(worker->segment);
+	launch(worker, &shape, 0);
+	span.last = segment_revision_number(worker->segment);
+	assert_true(check_output(worker, &shape, 0, span));
+}
+
+/* --- graphs ------------------------------------------------------------------------------------------------------- */
+
+static CUgraph capture(struct worker *worker, const struct shape *shapes)
+{
+	CUgraph graph;
+
+	gpu_check(cuStreamBeginCapture_v2(worker->stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	for (unsigned int node = 0; node < NODES; node++)
+		launch(worker, &shapes[node], node);
+	gpu_check(cuStreamEndCapture(worker->stream, &graph));
+	return graph;
+}
+
+/* The same as the only node of another graph. */
+static CUgraph wrap(CUgraph child)
+{
+	CUgraphNode node;
+	CUgraph graph;
+
+	gpu_check(cuGraphCreate(&graph, 0));
+	gpu_check(cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+	gpu_check(cuGraphDestroy(child));
+	return graph;
+}
+
+static void destroy_graph(struct worker *worker)
+{
+	struct graph *graph = &worker->graph;
+
+	if (graph->exec)
+		gpu_check(cuGraphExecDestroy(graph->exec));
+	if (graph->made_of)
+		gpu_check(cuGraphDestroy(graph->made_of));
+	memset(graph, 0, sizeof *graph);
+}
+
+static void make_graph(struct worker *worker)
+{
+	struct graph *graph = &worker->graph;
+
+	destroy_graph(worker);
+	for (unsigned int node = 0; node < NODES; node++)
+		graph->shapes[node] = random_shape(worker);
+	graph->made_of = capture(worker, graph->shapes);
+	if (random_below(worker, 2))
+		graph->made_of = wrap(graph->made_of);
+	gpu_check(cuGraphInstantiateWithFlags(&graph->exec, graph->made_of, 0));
+	if (random_below(worker, 2)) {
+		gpu_check(cuGraphDestroy(graph->made_of));
+		graph->made_of = NULL;
+	}
+	shared->graphs++;
+}
+
+/* Other numbers of blocks, by way of another graph. One whose nodes lie in a child graph has another shape than that. */
+static void update_graph(struct worker *worker)
+{
+	struct graph *graph = &worker->graph;
+	CUgraphExecUpdateResultInfo info;
+	struct shape shapes[NODES];
+	CUgraph other;
+
+	for (unsigned int node = 0; node < NODES; node++) {
+		unsigned int step = graph->shapes[node].cluster ? graph->shapes[node].cluster : 1;
+
+		shapes[node] = graph->shapes[node];
+		shapes[node].blocks = step * (1 + random_blocks(worker) / 2 / step);
+	}
+	other = capture(worker, shapes);
+	if (cuGraphExecUpdate_v2(graph->exec, other, &info) == CUDA_SUCCESS)
+		memcpy(graph->shapes, shapes, sizeof shapes);
+	gpu_check(cuGraphDestroy(other));
+	shared->graphs++;
+}
+
+/* Where the graph that it was made of still exists: one of its kernel nodes, or none any more. */
+static void disable_node(struct worker *worker)
+{
+	struct graph *graph = &worker->graph;
+	CUgraphNode nodes[NODES];
+	size_t count = NODES;
+	int type;
+
+	if (!graph->made_of)
+		return;
+	gpu_check(cuGraphGetNodes(graph->made_of, nodes, &count));
+	gpu_check(cuGraphNodeGetType(nodes[0], &type));
+	if (type == CU_GRAPH_NODE_TYPE_KERNEL) {
+		gpu_check(cuGraphNodeSetEnabled(graph->exec, nodes[0], graph->disabled));
+		graph->disabled = !graph->disabled;
+	}
+}
+
+static void launch_graph(struct worker *worker)
+{
+	struct graph *graph = &worker->graph;
+	unsigned int ran = 0;
+	struct span span;
+
+	for (unsigned int node = 0; node < NODES; node++)
+		clear(worker, node);
+	span.first = segment_revision_number(worker->segment);
+	gpu_check(cuGraphLaunch(graph->exec, worker->stream));
+	span.last = segment_revision_number(worker->segment);
+	for (unsigned int node = 0; node < NODES; node++)
+		ran += check_output(worker, &graph->shapes[node], node, span);
+	assert_int_equal(ran, NODES - graph->disabled);
+}
+
+/* --- the load ----------------------------------------------------------------------------------------------------- */
+
+static void do_something(struct worker *worker)
+{
+	unsigned int choice = random_below(worker, 100);
+
+	if (choice < 50)
+		launch_once(worker);
+	else if (choice < 92)
+		launch_graph(worker);
+	else if (choice < 95)
+		disable_node(worker);
+	else if (choice < 97)
+		update_graph(worker);
+	else
+		make_graph(worker);
+}
+
+static void *work(void *data)
+{
+	struct worker *worker = data;
+
+	gpu_check(cuCtxSetCurrent(worker->gpu->context));
+	gpu_check(cuStreamCreate(&worker->stream, CU_STREAM_NON_BLOCKING));
+	for (unsigned int i = 0; i < NODES; i++)
+		gpu_check(cuMemAlloc_v2(&worker->outputs[i], BLOCKS_MAX * sizeof(uint32_t)));
+	make_graph(worker);
+	while (shared->state == RUNNING)
+		do_something(worker);
+	destroy_graph(worker);
+	for (unsigned int i = 0; i < NODES; i++)
+		gpu_check(cuMemFree_v2(worker->outputs[i]));
+	gpu_check(cuStreamDestroy_v2(worker->stream));
+	return NULL;
+}
+
+/* An editor that nobody kills. */
+static void *change_all_the_time(void *data)
+{
+	struct segment *segment = data;
+	struct error error;
+
+	while (shared->state == RUNNING) {
+		if (plan_edit(&shared->plan, segment, &error) < 0)
+			fail_msg("%s", error.reason);
+		assert_true(plan_is_kept(&shared->plan, segment));
+		shared->changes++;
+		pause_us(CHANGE_PAUSE_US);
+	}
+	return NULL;
+}
+
+static void open_segment(struct segment *segment, pid_t pid)
+{
+	struct error error = {.reason = ""};
+
+	if (segment_open(segment, pid, &error) != SEGMENT_FOUND)
+		fail_msg("%s", error.reason);
+}
+
+static void make_plan(const struct gpu_under_test *gpus, unsigned int count, struct segment *segment)
+{
+	shared->plan.gpu_count = count;
+	for (unsigned int i = 0; i < count; i++) {
+		struct tpcset all = gpu_all(&gpus[i]);
+
+		shared->plan.gpus[i] = *gpus[i].topology;
+		gpu_set_partition(&gpus[i], &all);
+	}
+	shared->plan.start = segment_revision_number(segment);
+	shared->worker_count = count * WORKERS_PER_GPU;
+}
+
+static unsigned int open_gpus(struct gpu_under_test *gpus)
+{
+	int present = gpu_initialise();
+	unsigned int count = present > PLAN_GPUS ? PLAN_GPUS : (unsigned int)present;
+
+	for (unsigned int i = 0; i < count; i++) {
+		gpu_open(&gpus[i], (int)i);
+		if (gpus[i].topology->compute_major >= 9)
+			gpu_check(cuFuncSetAttribute(gpus[i].where,
+			                             CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+	}
+	return count;
+}
+
+static void run_threads(const struct gpu_under_test *gpus, struct segment *segment)
+{
+	struct worker workers[WORKERS_MAX] = {{0}};
+	pthread_t threads[WORKERS_MAX], changer;
+
+	shared->state = RUNNING;
+	assert_int_equal(pthread_create(&changer, NULL, change_all_the_time, segment), 0);
+	for (unsigned int i = 0; i < shared->worker_count; i++) {
+		unsigned int gpu = i % shared->plan.gpu_count;
+
+		workers[i] = (struct worker){
+			.number = i, .gpu_number = gpu, .gpu = &gpus[gpu], .segment = segment, .random = i};
+		assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+	}
+	pause_us(soak_seconds() * UINT64_C(1000000));
+	shared->state = OVER;
+	for (unsigned int i = 0; i < shared->worker_count; i++)
+		pthread_join(threads[i], NULL);
+	pthread_join(changer, NULL);
+}
+
+static void load(void)
+{
+	static struct gpu_under_test gpus[PLAN_GPUS];
+	struct segment segment;
+	unsigned int count = open_gpus(gpus);
+
+	open_segment(&segment, getpid());
+	make_plan(gpus, count, &segment);
+	run_threads(gpus, &segment);
+	segment_read_counters(&segment, &shared->counters);
+	segment_close(&segment);
+	for (unsigned int i = 0; i < count; i++) {
+		gpu_check(cuCtxSetCurrent(gpus[i].context));
+		gpu_close(&gpus[i]);
+	}
+}
+
+/* --- editors and their killer --------------------------------------------------------------------------------------- */
+
+static _Noreturn void edit_until_killed(pid_t pid)
+{
+	struct segment segment;
+	struct error error;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (segment_open(&segment, pid, NULL) != SEGMENT_FOUND)
+		_exit(1);
+	for (unsigned int i = 0; i < EDITS_MAX; i++) {
+		if (plan_edit(&shared->plan, &segment, &error) < 0)
+			_exit(1);
+		shared->edits++;
+	}
+	pause();
+	_exit(1);
+}
+
+/* Most of the time in the middle of an edit. */
+static void kill_one_editor(pid_t pid, uint64_t *random)
+{
+	uint64_t edits = shared->edits;
+	pid_t editor = fork();
+	int status = 0;
+
+	if (editor == 0)
+		edit_until_killed(pid);
+	while (shared->edits == edits && waitpid(editor, &status, WNOHANG) == 0)
+		pause_us(20);
+	pause_us(plan_random(random) % EDITOR_LIFE_US);
+	kill(editor, SIGKILL);
+	waitpid(editor, &status, 0);
+	/* With the load gone, it finds no segment. */
+	if (WIFSIGNALED(status))
+		shared->killed++;
+	else if (shared->state == RUNNING)
+		shared->failed_editors++;
+}
+
+static _Noreturn void kill_editors(pid_t pid)
+{
+	uint64_t random = 0;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (shared->state == STARTING)
+		pause_us(1000);
+	while (shared->state == RUNNING) {
+		kill_one_editor(pid, &random);
+		pause_us(KILL_PAUSE_US);
+	}
+	_exit(0);
+}
+
+static pid_t start_killer(pid_t pid)
+{
+	pid_t killer = fork();
+
+	if (killer == 0)
+		kill_editors(pid);
+	return killer;
+}
+
+/* --- watching ------------------------------------------------------------------------------------------------------- */
+
+static bool has_ended(pid_t pid)
+{
+	siginfo_t info = {.si_pid = 0};
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == pid;
+}
+
+/* Waits for the end of the load, and kills it where one of its workers hangs. The number of that worker, or -1. */
+static int watch(pid_t pid)
+{
+	uint64_t last[WORKERS_MAX] = {0};
+	time_t moved[WORKERS_MAX];
+	int hung = -1;
+
+	for (unsigned int i = 0; i < WORKERS_MAX; i++)
+		moved[i] = time(NULL);
+	while (!has_ended(pid) && hung < 0) {
+		pause_us(50000);
+		for (unsigned int i = 0; i < WORKERS_MAX; i++) {
+			if (shared->kernels[i] != last[i] || i >= shared->worker_count)
+				moved[i] = time(NULL);
+			last[i] = shared->kernels[i];
+			hung = time(NULL) - moved[i] > PATIENCE ? (int)i : hung;
+		}
+	}
+	if (hung >= 0)
+		kill(pid, SIGKILL);
+	return hung;
+}
+
+static void print_summary(void)
+{
+	print_message("# soak: %u s on %u GPUs: %llu kernels checked, %llu widened; %llu graphs made or updated, %llu nodes "
+	              "refreshed; %llu changes, %llu edits by editors of which %llu were killed\n",
+	              soak_seconds(), shared->plan.gpu_count, (unsigned long long)kernels_done(),
+	              (unsigned long long)shared->counters.reasons[SEGMENT_WIDENED],
+	              (unsigned long long)shared->graphs, (unsigned long long)shared->counters.refreshed,
+	              (unsigned long long)shared->changes, (unsigned long long)shared->edits,
+	              (unsigned long long)shared->killed);
+}
+
+static void test_soak(void **state)
+{
+	struct child child;
+	pid_t killer;
+	int hung;
+
+	(void)state;
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(shared, MAP_FAILED);
+	child = child_start(load);
+	killer = start_killer(child.pid);
+	hung = watch(child.pid);
+	shared->state = OVER;
+	waitpid(killer, NULL, 0);
+	struct child_end end = child_wait(&child);
+
+	if (hung >= 0)
+		fail_msg("worker %d did nothing for %d s", hung, PATIENCE);
+	child_assert_passed(&end);
+	print_summary();
+	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
+		if (reason != SEGMENT_WIDENED)
+			assert_int_equal(shared->counters.reasons[reason], 0);
+	}
+	assert_int_equal(shared->failed_editors, 0);
+	assert_true(shared->killed > 0 && shared->changes > 0 && shared->counters.restricted > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_soak),
+	};
+
+	return cmocka_run_group_tests_name("soak", tests, NULL, NULL);
+}

@@ -1,0 +1,65 @@
+#include "plan.h"
+
+#include <sys/file.h>
+
+/* splitmix64 */
+uint64_t plan_random(uint64_t *state)
+{
+	uint64_t bits = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	bits = (bits ^ bits >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	bits = (bits ^ bits >> 27) * UINT64_C(0x94d049bb133111eb);
+	return bits ^ bits >> 31;
+}
+
+/* All TPCs, or half of them, a quarter, and so on: single ones too. */
+static struct tpcset random_set(const struct topology *gpu, uint64_t number)
+{
+	struct tpcset all = topology_all(gpu), set = all;
+	uint64_t state = number;
+	unsigned int halvings = (unsigned int)(plan_random(&state) % 7);
+
+	for (unsigned int i = 0; i < halvings; i++) {
+		for (unsigned int word = 0; word < TPCSET_WORDS; word++)
+			set.words[word] &= plan_random(&state);
+	}
+	return tpcset_is_empty(&set) ? all : set;
+}
+
+/* Revision n is one that changes GPU n % gpu_count. */
+struct tpcset plan_set(const struct plan *plan, unsigned int gpu, uint64_t number)
+{
+	while (number > plan->start && number % plan->gpu_count != gpu)
+		number--;
+	return number > plan->start ? random_set(&plan->gpus[gpu], number) : topology_all(&plan->gpus[gpu]);
+}
+
+bool plan_is_kept(const struct plan *plan, const struct segment *segment)
+{
+	struct segment_revision revision;
+	uint64_t number;
+	bool kept = segment_read(segment, &revision, &number);
+
+	for (unsigned int gpu = 0; gpu < plan->gpu_count && kept; gpu++) {
+		struct tpcset planned = plan_set(plan, gpu, number), all = topology_all(&plan->gpus[gpu]);
+		const struct segment_partition *found = segment_find(&revision, plan->gpus[gpu].pci);
+
+		kept = tpcset_equal(&planned, found ? &found->set : &all);
+	}
+	return kept;
+}
+
+/* The number must stay as it is until the edit: so we hold the lock that segment_edit takes, and finds taken by itself. */
+int plan_edit(const struct plan *plan, struct segment *segment, struct error *error)
+{
+	if (flock(segment->file, LOCK_EX) < 0)
+		return error_set_errno(error, "the segment cannot be locked");
+	uint64_t next = segment_revision_number(segment) + 1;
+	unsigned int gpu = (unsigned int)(next % plan->gpu_count);
+	const struct segment_partition partition = {
+		.pci = plan->gpus[gpu].pci,
+		.set = plan_set(plan, gpu, next),
+	};
+
+	return segment_edit(segment, &partition, error);
+}
