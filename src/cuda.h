@@ -51,8 +51,35 @@ enum {
 };
 
 enum {
-	CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1
+	CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
+	CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14
 };
+
+enum {
+	CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
+	CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4
+};
+
+typedef struct {
+	int id;
+	char pad[4];
+	union {
+		char pad[64];
+		int cooperative;
+		struct {
+			unsigned int x, y, z;
+		} clusterDim;
+	} value;
+} CUlaunchAttribute;
+
+typedef struct {
+	unsigned int gridDimX, gridDimY, gridDimZ;
+	unsigned int blockDimX, blockDimY, blockDimZ;
+	unsigned int sharedMemBytes;
+	CUstream hStream;
+	CUlaunchAttribute *attrs;
+	unsigned int numAttrs;
+} CUlaunchConfig;
 
 enum {
 	CU_GRAPH_NODE_TYPE_KERNEL = 0,

@@ -181,12 +181,21 @@ static void parse_uuid(const char *text, CUuuid *uuid)
 	}
 }
 
+/* For files that give none: every GPU has one of its own. */
+static const char *invent_uuid(const struct topology *gpu, char text[TOPOLOGY_UUID_MAX])
+{
+	snprintf(text, TOPOLOGY_UUID_MAX, "GPU-00000000-0000-0000-0001-%08x%02x%02x", gpu->pci.domain, gpu->pci.bus,
+	         gpu->pci.device);
+	return text;
+}
+
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device)
 {
 	const struct topology *gpu = device_topology(device);
+	char invented[TOPOLOGY_UUID_MAX];
 
 	if (!gpu)
 		return no_such_device();
-	parse_uuid(gpu->uuid, uuid);
+	parse_uuid(gpu->uuid[0] ? gpu->uuid : invent_uuid(gpu, invented), uuid);
 	return CUDA_SUCCESS;
 }

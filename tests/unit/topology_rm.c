@@ -387,9 +387,9 @@ static void assert_fails(const char *reason)
 {
 	struct error error = {.reason = ""};
 
-	assert_int_equal(load(&error), -1);
+	assert_true(load(&error) < 0);
 	assert_string_equal(error.reason, reason);
-	assert_int_equal(load(NULL), -1);
+	assert_true(load(NULL) < 0);
 }
 
 static void assert_same_gpus(void)

@@ -24,8 +24,7 @@ enum {
 enum {
 	CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
 	CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
-	CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
-	CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14
+	CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
 };
 
 enum {
@@ -40,32 +39,6 @@ enum {
 /* Stream handles with a meaning of their own. */
 #define CU_STREAM_LEGACY ((CUstream)1)
 #define CU_STREAM_PER_THREAD ((CUstream)2)
-
-enum {
-	CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
-	CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4
-};
-
-typedef struct {
-	int id;
-	char pad[4];
-	union {
-		char pad[64];
-		int cooperative;
-		struct {
-			unsigned int x, y, z;
-		} clusterDim;
-	} value;
-} CUlaunchAttribute;
-
-typedef struct {
-	unsigned int gridDimX, gridDimY, gridDimZ;
-	unsigned int blockDimX, blockDimY, blockDimZ;
-	unsigned int sharedMemBytes;
-	CUstream hStream;
-	CUlaunchAttribute *attrs;
-	unsigned int numAttrs;
-} CUlaunchConfig;
 
 /* The second version, which the driver's _v2 functions take. */
 typedef struct {
