@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@
 
 #define MEMFD_NAME "nvtaskset"
 #define MEMFD_LINK "/memfd:" MEMFD_NAME " (deleted)" /* as /proc/PID/fd shows it */
+
+#define FILE_MIN 200 /* the owner's descriptor, if it may have as many */
 
 #define MAGIC UINT64_C(0x6b73617464766e01) /* no text, so that no text file is taken for a segment */
 #define VERSION 1
@@ -130,7 +133,7 @@ const struct segment_partition *segment_find(const struct segment_revision *revi
  * may be), close-on-exec. */
 static int move_up(int file)
 {
-	int moved = fcntl(file, F_DUPFD_CLOEXEC, 200);
+	int moved = fcntl(file, F_DUPFD_CLOEXEC, FILE_MIN);
 
 	if (moved < 0)
 		moved = fcntl(file, F_DUPFD_CLOEXEC, 3);
@@ -235,13 +238,24 @@ static enum segment_state map_segment(struct segment *segment, int file, struct 
 	return state;
 }
 
-/* Opens the segment among the descriptors in /proc/PID/fd, or returns -1. Whatever a hostile process has under that name,
- * a file with a lease on it, say, must not make us wait. */
-static int open_descriptor(DIR *descriptors)
+/* Whether the owner's descriptor is FILE_MIN or above: see move_up. */
+static bool has_room_above(pid_t pid)
+{
+	struct rlimit limit;
+
+	return prlimit(pid, RLIMIT_NOFILE, NULL, &limit) == 0 && limit.rlim_cur > FILE_MIN;
+}
+
+/* Opens the segment among the descriptors in /proc/PID/fd, those below `first` left out, or returns -1. Whatever a hostile
+ * process has under that name, a file with a lease on it, say, must not make us wait. */
+static int open_descriptor(DIR *descriptors, int first)
 {
 	int file = -1;
 	struct dirent *entry;
 
+	/* The kernel's: positions 0 and 1 are "." and "..", and descriptor n is at n + 2 (fs/proc/fd.c). */
+	if (first > 0)
+		seekdir(descriptors, first + 2);
 	while (file < 0 && (entry = readdir(descriptors))) {
 		char link[sizeof MEMFD_LINK + 1];
 		ssize_t length = readlinkat(dirfd(descriptors), entry->d_name, link, sizeof link);
@@ -313,7 +327,7 @@ enum segment_state segment_open(struct segment *segment, pid_t pid, struct error
 	if (!descriptors)
 		return explain_closed(pid, error);
 	errno = 0;
-	int file = open_descriptor(descriptors);
+	int file = open_descriptor(descriptors, !error && has_room_above(pid) ? FILE_MIN : 0);
 
 	if (file >= 0) {
 		state = map_segment(segment, file, error);

@@ -118,7 +118,8 @@ enum segment_state {
 
 /* Opens the segment of process `pid` and maps it. SEGMENT_FOUND, and the caller closes it; otherwise the
  * state, and the reason: all of it behind "nvtaskset: ". Without `error` it is not found out why there is none, which
- * takes long: SEGMENT_NOT_OURS then, for whatever has none. */
+ * takes long: SEGMENT_NOT_OURS then, for whatever has none; and a process that could open 200 files at most when it
+ * made its segment, and now may open more, counts as one that has none. */
 enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error);
 
 /* Unmaps and closes; a closed one may be closed again. The owner does so only to let go of a parent's. */
