@@ -17,6 +17,15 @@ teardown() {
 	rm -rf "$WORK"
 }
 
+# GPUs of this test's own: what other tests run at the same moment is not on them. GPU is the first one's bus id.
+own_gpus() {
+	local domain
+	domain=$(printf '%08x' $((BASHPID * 65536 + RANDOM)))
+	sed "s/^gpu 0000:/gpu $domain:/" "$NVTASKSET_TOPOLOGY" >"$WORK/gpus.txt"
+	export NVTASKSET_TOPOLOGY=$WORK/gpus.txt
+	GPU=$(sed -n 's/^gpu //p' "$WORK/gpus.txt" | head -n 1)
+}
+
 # The command without MPS, which most tests are not about.
 nv() {
 	nvtaskset --mps off "$@"

@@ -3,39 +3,138 @@
 
 load helpers
 
+# The lines of a process, columns parted by one space.
+lines_of() {
+	nvtaskset -l | awk -v pid="$1" '$1 == pid {$1 = $1; print}'
+}
+
 @test "a program with its partition, its launches and its command" {
 	start_program -t 0-7
 	run nvtaskset -l
 	[ "$status" -eq 0 ]
-	[[ "${lines[0]}" == *"PID USER"*"LAUNCHES"*"INSIDE"*"COMMAND" ]]
-	[[ "$output" =~ $PROGRAM\ +[^\ ]+\ +[0-9]+\ +[0-9]+\ +$BUILD/demo/where\ 60 ]]
-	[[ "$output" == *"GPU 0000:00:06.0: TPCs 0-7"* ]]
+	[ "$(echo "${lines[0]}" | xargs)" = "PID USER GPU TPCS GPCS LAUNCHES RESTRICTED LET-THROUGH COMMAND" ]
+	[[ "$(lines_of "$PROGRAM")" =~ ^$PROGRAM\ $(id -un)\ 0\ 0-7\ 0-7~\ ([0-9]+)\ ([0-9]+)\ 0\ $BUILD/demo/where\ 60$ ]]
+	[ "${BASH_REMATCH[1]}" -gt 0 ]
+	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
 }
 
-@test "what was let through is named" {
+@test "GPCs of the chip, whole and in part" {
+	start_program -t 0-65
+	[[ "$(lines_of "$PROGRAM")" == *" 0-65 0-7 "* ]]
+	nvtaskset -gp 1,3 "$PROGRAM"
+	[[ "$(lines_of "$PROGRAM")" == *" 0,2,8,10,16,18,24,26,33,40,47,54,62-65 1,3 "* ]]
+	nvtaskset -tp 0,8,16,24,62-65,1,5,6 "$PROGRAM"
+	[[ "$(lines_of "$PROGRAM")" == *" 0-1,5-6,8,16,24,62-65 0~,1,2~,6~ "* ]]
+}
+
+@test "what was let through is counted and named" {
 	SIM_FAULTS=bad-qmd start_program -t 0-7
 	run nvtaskset --list
-	[[ "$output" =~ [0-9]+\ times:\ the\ launch\ descriptor\ has\ an\ unknown\ version ]]
+	[[ "$output" =~ \ +[0-9]+\ times:\ the\ launch\ descriptor\ has\ an\ unknown\ version ]]
+	[[ "$(lines_of "$PROGRAM")" =~ \ 0-7~\ ([0-9]+)\ 0\ ([0-9]+)\  ]]
+	[ "${BASH_REMATCH[2]}" -gt 0 ]
+	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
 }
 
-@test "overlaps are pointed out" {
+@test "overlaps are pointed out, of as many as there are" {
+	own_gpus
 	start_program -t 0-7
 	first=$PROGRAM
 	start_program -t 4-11
+	second=$PROGRAM
+	pids=$(printf '%s\n' "$first" "$second" | sort -n | xargs)
 	run nvtaskset -l
-	kill "$first"
-	[[ "$output" == *"$first and $PROGRAM share TPCs 4-7 of GPU 0000:00:06.0"* ]] ||
-		[[ "$output" == *"$PROGRAM and $first share TPCs 4-7 of GPU 0000:00:06.0"* ]]
+	[[ "$output" == *"${pids% *} and ${pids#* } share TPCs 4-7 of GPU 0"* ]]
+	start_program -t 6,20
+	pids=$(printf '%s\n' "$first" "$second" "$PROGRAM" | sort -n | xargs)
+	run nvtaskset -l
+	kill "$first" "$second"
+	[[ "$output" == *" share TPCs 4-5,7 of GPU 0"* ]]
+	[[ "$output" == *"$(awk '{print $1 ", " $2 " and " $3}' <<<"$pids") share TPCs 6 of GPU 0"* ]]
+}
+
+@test "a program on two GPUs has a line for each, and its counters once" {
+	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
+	start_program -t -G 0:0-3 -G 1:4-7
+	mapfile -t lines < <(lines_of "$PROGRAM")
+	[ "${#lines[@]}" -eq 2 ]
+	[[ "${lines[0]}" =~ ^$PROGRAM\ [^\ ]+\ 0\ 0-3\ [^\ ]+\ [0-9]+\ [0-9]+\ 0\  ]]
+	[[ "${lines[1]}" =~ ^$PROGRAM\ [^\ ]+\ 1\ 4-7\ [^\ ]+\ -\ -\ -\ .*where\ 60$ ]]
+	# A GPU that CUDA hides here has no number.
+	export CUDA_VISIBLE_DEVICES=1
+	mapfile -t lines < <(lines_of "$PROGRAM")
+	[[ "${lines[0]}" =~ ^$PROGRAM\ [^\ ]+\ 0000:00:06.0\ 0-3\  ]]
+	[[ "${lines[1]}" =~ ^$PROGRAM\ [^\ ]+\ 0\ 4-7\  ]]
+}
+
+@test "nobody has a partition: just the heading" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root, to be alone"
+	run unshare --pid --fork --mount-proc "$BUILD/nvtaskset" -l
+	[ "$status" -eq 0 ]
+	[ "$output" = "PID USER GPU TPCS GPCS LAUNCHES RESTRICTED LET-THROUGH COMMAND" ]
+}
+
+@test "without a topology, partitions are listed all the same" {
+	start_program -t 0-7
+	export NVTASKSET_TOPOLOGY=$WORK/none
+	[[ "$(lines_of "$PROGRAM" 2>"$WORK/stderr")" =~ ^$PROGRAM\ [^\ ]+\ 0000:00:06.0\ 0-7\ -\  ]]
+	[[ "$(cat "$WORK/stderr")" == "nvtaskset: "*"none"*"; GPCs are not shown" ]]
 }
 
 @test "it takes no arguments" {
 	refuses "'1': one argument too many; try 'nvtaskset --help'" nvtaskset -l 1
 }
 
-@test "a command line that would move the cursor does not" {
-	nvtaskset --mps off -t 0-3 "$BUILD/demo/where" $'60\e[2J' >"$WORK/output" 3>&- &
+# Starts a program with this second argument, which must come out harmless.
+start_named() {
+	nvtaskset --mps off -t 0-3 "$BUILD/demo/where" "$1" >"$WORK/output" 3>&- &
 	PROGRAM=$!
 	while [ ! -s "$WORK/output" ]; do sleep 0.05; done
+}
+
+@test "a command line that would move the cursor does not" {
+	start_named $'60\e[2J\x9b\nnew'
+	LC_ALL=C run nvtaskset -l
+	[[ "$output" == *"where 60?[2J??new"* ]]
+	LC_ALL=C.UTF-8 run nvtaskset -l
+	[[ "$output" == *$'where 60\ufffd[2J\ufffd\ufffdnew'* ]]
+}
+
+@test "UTF-8 comes through where the locale has it" {
+	start_named $'60 \u00e9t\u00e9 \u6f22 \u202egpj \xc3\x28'
+	LC_ALL=C.UTF-8 run nvtaskset -l
+	[[ "$output" == *$'where 60 \u00e9t\u00e9 \u6f22 \ufffdgpj \ufffd('* ]]
+	LC_ALL=C run nvtaskset -l
+	[[ "$output" == *"where 60 ?t? ? ?gpj ?("* ]]
+}
+
+@test "a long command is whole in a file" {
+	start_named "60 $(printf 'x%.0s' {1..500})"
 	run nvtaskset -l
-	[[ "$output" == *"where 60?[2J"* ]]
+	[[ "$output" == *"$(printf 'x%.0s' {1..500})"* ]]
+}
+
+@test "a closed pipe ends it without a word; a full disk with a reason" {
+	bash -c 'nvtaskset -l 2>"$1" | true; sleep 0.2' - "$WORK/stderr"
+	[ ! -s "$WORK/stderr" ]
+	# Where the caller ignores the signal, as some do, it is a failure like others.
+	run bash -c 'trap "" PIPE; { sleep 0.3; nvtaskset -l; echo "status $?" >&2; } | true'
+	[ "$output" = $'nvtaskset: standard output: Broken pipe\nstatus 1' ]
+	for view in -l -T "-l --json" "-T --json" "-l --watch=0.1" "-T --json --watch=0.1"; do
+		# Word splitting is wanted: options.
+		# shellcheck disable=SC2086
+		run timeout 10 bash -c "nvtaskset $view >/dev/full"
+		[ "$status" -eq 1 ]
+		[ "$output" = "nvtaskset: standard output: No space left on device" ]
+	done
+}
+
+@test "another user's processes are left out" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root, to become somebody else"
+	start_program -t 0-7
+	chmod 755 "$WORK"
+	run setpriv --reuid 65534 --regid 65534 --clear-groups "$BUILD/nvtaskset" -l
+	[ "$status" -eq 0 ]
+	[[ "$output" != *"$PROGRAM"* ]]
+	[[ "${lines[0]}" == *"PID USER"* ]]
 }

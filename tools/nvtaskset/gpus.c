@@ -96,6 +96,17 @@ int gpus_number(const struct topology *gpu, const struct topology_list *list)
 	return number;
 }
 
+const char *gpus_label(struct pci_address gpu, const struct topology_list *list, char text[PCI_ADDRESS_TEXT])
+{
+	const struct topology *known = topology_find(list, gpu);
+	int number = known ? gpus_number(known, list) : -1;
+
+	if (number < 0)
+		return pci_address_format(gpu, text);
+	snprintf(text, PCI_ADDRESS_TEXT, "%d", number);
+	return text;
+}
+
 /* --- -G ------------------------------------------------------------------------------------------ */
 
 /* The GPU that the first `length` characters name. NULL with a reason where they are a name but no GPU has it;

@@ -33,4 +33,7 @@ int gpus_choose(struct gpu_choices *chosen, const struct topology_list *list, co
 /* The number that CUDA gives the GPU here, or -1 where it is hidden. */
 int gpus_number(const struct topology *gpu, const struct topology_list *list);
 
+/* What to call a GPU, so that -G understands it: the number that CUDA gives it here, or its bus id. */
+const char *gpus_label(struct pci_address gpu, const struct topology_list *list, char text[PCI_ADDRESS_TEXT]);
+
 #endif

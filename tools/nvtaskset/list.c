@@ -1,177 +1,269 @@
 #include "actions.h"
 
-#include "segment.h"
+#include "gpcs.h"
+#include "gpus.h"
+#include "json.h"
+#include "processes.h"
+#include "text.h"
+#include "watch.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <inttypes.h>
-#include <pwd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#define COMMAND_MAX 80
+/* --- the table --------------------------------------------------------------------------------------------------- */
 
-/* A process with a partition, as it was when we looked. */
+/* X(identifier, heading, whether it is a number) */
+#define COLUMNS(X)                         \
+	X(PID, "PID", true)                \
+	X(USER, "USER", false)             \
+	X(GPU, "GPU", false)               \
+	X(TPCS, "TPCS", false)             \
+	X(GPCS, "GPCS", false)             \
+	X(LAUNCHES, "LAUNCHES", true)      \
+	X(RESTRICTED, "RESTRICTED", true)  \
+	X(LET_THROUGH, "LET-THROUGH", true)
+
+enum column {
+#define COLUMN_ENUM(identifier, heading, number) COLUMN_##identifier,
+	COLUMNS(COLUMN_ENUM)
+#undef COLUMN_ENUM
+	COLUMN_COUNT /* COMMAND comes behind these, and ends the line */
+};
+
+static const struct {
+	const char *heading;
+	bool is_number;
+} columns[] = {
+#define COLUMN_ENTRY(identifier, heading, number) {heading, number},
+	COLUMNS(COLUMN_ENTRY)
+#undef COLUMN_ENTRY
+};
+
+#define CELL_MAX TPCSET_TEXT
+#define COMMAND_ROOM_MIN 8 /* less would say nothing: such a line wraps */
+
+struct table {
+	const struct topology_list *gpus;
+	const struct processes *processes;
+	const struct terminal *terminal;
+	size_t widths[COLUMN_COUNT];
+};
+
+/* A process on one GPU of its partition; a process with none has one row. */
 struct row {
-	pid_t pid;
-	struct segment_revision revision;
-	struct segment_counters counters;
+	const struct process *process;
+	uint32_t place;
 };
 
-struct rows {
-	size_t count;
-	struct row *rows;
-};
-
-/* --- collecting -------------------------------------------------------------------------------------------- */
-
-static bool look(struct row *row, pid_t pid)
+static uint32_t row_count(const struct process *process)
 {
-	struct segment segment;
-	uint64_t number;
-	bool whole = false;
-
-	if (segment_open(&segment, pid, NULL) == SEGMENT_FOUND) {
-		row->pid = pid;
-		whole = segment_read(&segment, &row->revision, &number);
-		segment_read_counters(&segment, &row->counters);
-		segment_close(&segment);
-	}
-	return whole;
+	return process->revision.count > 0 ? process->revision.count : 1;
 }
 
-static int add(struct rows *rows, const struct row *row, struct error *error)
+/* Counters are the process's, whichever GPU: they stand in its first row. */
+static const char *format_counter(char text[CELL_MAX], const struct row *row, uint64_t counter)
 {
-	struct row *more = realloc(rows->rows, (rows->count + 1) * sizeof *more);
-
-	if (!more)
-		return error_set(error, "no memory");
-	rows->rows = more;
-	rows->rows[rows->count++] = *row;
-	return 0;
-}
-
-static int collect(struct rows *rows, struct error *error)
-{
-	DIR *processes = opendir("/proc");
-	struct dirent *entry;
-	int result = 0;
-
-	if (!processes)
-		return error_set_errno(error, "/proc");
-	while (result == 0 && (entry = readdir(processes))) {
-		struct row row;
-		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
-
-		if (pid > 0 && look(&row, pid))
-			result = add(rows, &row, error);
-	}
-	closedir(processes);
-	return result;
-}
-
-static int compare_pids(const void *left, const void *right)
-{
-	const struct row *a = left, *b = right;
-
-	return (a->pid > b->pid) - (a->pid < b->pid);
-}
-
-/* --- showing ------------------------------------------------------------------------------------------------ */
-
-static const char *user_of(pid_t pid, char text[16])
-{
-	char path[64];
-	struct stat status;
-	struct passwd *user = NULL;
-
-	snprintf(path, sizeof path, "/proc/%d", (int)pid);
-	if (stat(path, &status) == 0)
-		user = getpwuid(status.st_uid);
-	if (user)
-		snprintf(text, 16, "%.15s", user->pw_name);
-	else
-		snprintf(text, 16, "?");
+	if (row->place > 0)
+		return "-";
+	snprintf(text, CELL_MAX, "%" PRIu64, counter);
 	return text;
 }
 
-/* The command line on one line, without what would move the cursor; "?" where it is gone. */
-static const char *command_of(pid_t pid, char text[COMMAND_MAX])
+static const char *format_place(char text[CELL_MAX], const struct table *table, const struct row *row,
+                                enum column column)
 {
-	char path[64];
+	const struct segment_partition *partition = &row->process->revision.partitions[row->place];
+	const struct topology *gpu = topology_find(table->gpus, partition->pci);
 
-	snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-	FILE *file = fopen(path, "re");
-	size_t length = file ? fread(text, 1, COMMAND_MAX - 1, file) : 0;
+	if (column == COLUMN_GPU)
+		return gpus_label(partition->pci, table->gpus, text);
+	if (column == COLUMN_TPCS)
+		return tpcset_format_list(&partition->set, text);
+	struct gpcs gpcs = gpu ? gpcs_of(gpu, &partition->set) : (struct gpcs){.whole = {{0}}};
 
-	if (file)
-		fclose(file);
-	while (length > 0 && text[length - 1] == '\0')
-		length--;
-	for (size_t i = 0; i < length; i++) {
-		if (text[i] == '\0')
-			text[i] = ' ';
-		else if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
-			text[i] = '?';
-	}
-	text[length] = '\0';
-	return length > 0 ? text : strcpy(text, "?");
+	return gpcs_format(&gpcs, text);
 }
 
-static void show_row(const struct row *row)
+/* Returns `text`, or a constant. */
+static const char *format_cell(char text[CELL_MAX], const struct table *table, const struct row *row,
+                               enum column column)
 {
-	const struct segment_counters *counters = &row->counters;
-	char user[16], command[COMMAND_MAX], pci[PCI_ADDRESS_TEXT], list[TPCSET_TEXT];
+	const struct process *process = row->process;
+	const char *cell = text;
 
-	printf("%7d %-8s %12" PRIu64 " %12" PRIu64 "  %s\n", (int)row->pid, user_of(row->pid, user),
-	       counters->restricted + counters->unrestricted, counters->restricted,
-	       command_of(row->pid, command));
-	for (uint32_t i = 0; i < row->revision.count; i++)
-		printf("        GPU %s: TPCs %s\n", pci_address_format(row->revision.partitions[i].pci, pci),
-		       tpcset_format_list(&row->revision.partitions[i].set, list));
-	if (row->revision.count == 0)
-		printf("        not restricted\n");
+	switch (column) {
+	case COLUMN_PID:
+		snprintf(text, CELL_MAX, "%d", (int)process->pid);
+		break;
+	case COLUMN_USER:
+		cell = process->user;
+		break;
+	case COLUMN_GPU:
+	case COLUMN_TPCS:
+	case COLUMN_GPCS:
+		if (process->revision.count > 0)
+			cell = format_place(text, table, row, column);
+		else
+			cell = column == COLUMN_TPCS ? "all" : "";
+		break;
+	case COLUMN_LAUNCHES:
+		cell = format_counter(text, row, process_launches(process));
+		break;
+	case COLUMN_RESTRICTED:
+		cell = format_counter(text, row, process->counters.restricted);
+		break;
+	case COLUMN_LET_THROUGH:
+		cell = format_counter(text, row, process_let_through(process));
+		break;
+	case COLUMN_COUNT:
+		break;
+	}
+	return cell[0] != '\0' ? cell : "-";
+}
+
+/* --- printing ------------------------------------------------------------------------------------------------------ */
+
+static void measure(struct table *table)
+{
+	bool utf8 = table->terminal->utf8;
+	char text[CELL_MAX];
+
+	for (enum column column = 0; column < COLUMN_COUNT; column++)
+		table->widths[column] = strlen(columns[column].heading);
+	for (size_t i = 0; i < table->processes->count; i++) {
+		struct row row = {.process = &table->processes->list[i]};
+
+		for (; row.place < row_count(row.process); row.place++) {
+			for (enum column column = 0; column < COLUMN_COUNT; column++) {
+				size_t width = text_width(format_cell(text, table, &row, column), utf8);
+
+				if (width > table->widths[column])
+					table->widths[column] = width;
+			}
+		}
+	}
+}
+
+static void print_cell(const struct table *table, FILE *page, const char *text, enum column column)
+{
+	int padding = (int)(table->widths[column] - text_width(text, table->terminal->utf8));
+
+	if (columns[column].is_number)
+		fprintf(page, "%*s", padding, "");
+	text_print(page, text, TEXT_WHOLE, table->terminal->utf8);
+	fprintf(page, "%*s", columns[column].is_number ? 1 : padding + 1, "");
+}
+
+static size_t command_room(const struct table *table)
+{
+	size_t used = 0;
+
+	for (enum column column = 0; column < COLUMN_COUNT; column++)
+		used += table->widths[column] + 1;
+	return table->terminal->columns >= used + COMMAND_ROOM_MIN ? table->terminal->columns - used : COMMAND_ROOM_MIN;
+}
+
+static void print_header(const struct table *table, FILE *page)
+{
+	for (enum column column = 0; column < COLUMN_COUNT; column++)
+		print_cell(table, page, columns[column].heading, column);
+	fputs("COMMAND\n", page);
+}
+
+static void print_reasons(const struct process *process, FILE *page)
+{
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
-		if (counters->reasons[reason] > 0)
-			printf("        %" PRIu64 " times: %s\n", counters->reasons[reason],
-			       segment_reason_text((enum segment_reason)reason));
+		if (process->counters.reasons[reason] > 0)
+			fprintf(page, "        %" PRIu64 " times: %s\n", process->counters.reasons[reason],
+			        segment_reason_text((enum segment_reason)reason));
 	}
 }
 
-/* What two processes have in common on a GPU: a mistake more often than not. */
-static void show_overlap(const struct row *a, const struct row *b)
+static void print_process(const struct table *table, FILE *page, const struct process *process)
 {
-	char pci[PCI_ADDRESS_TEXT], list[TPCSET_TEXT];
+	struct row row = {.process = process};
+	char text[CELL_MAX];
 
-	for (uint32_t i = 0; i < a->revision.count; i++) {
-		const struct segment_partition *mine = &a->revision.partitions[i];
-		const struct segment_partition *theirs = segment_find(&b->revision, mine->pci);
-		struct tpcset both = theirs ? tpcset_and(&mine->set, &theirs->set) : (struct tpcset){{0}};
-
-		if (!tpcset_is_empty(&both))
-			printf("%d and %d share TPCs %s of GPU %s\n", (int)a->pid, (int)b->pid,
-			       tpcset_format_list(&both, list), pci_address_format(mine->pci, pci));
+	for (; row.place < row_count(process); row.place++) {
+		for (enum column column = 0; column < COLUMN_COUNT; column++)
+			print_cell(table, page, format_cell(text, table, &row, column), column);
+		text_print(page, process->command, command_room(table), table->terminal->utf8);
+		putc('\n', page);
 	}
+	print_reasons(process, page);
+}
+
+/* "12, 13 and 14 share TPCs 4-7 of GPU 0" */
+static void print_shared(const struct table *table, FILE *page, const struct shared *shared)
+{
+	const struct processes *processes = table->processes;
+	char list[TPCSET_TEXT], label[PCI_ADDRESS_TEXT];
+	const char *separator = "";
+	const struct process *last = NULL;
+
+	for (size_t i = 0; i < processes->count; i++) {
+		const struct process *process = &processes->list[i];
+
+		if (process_shares(process, shared) && last) {
+			fprintf(page, "%s%d", separator, (int)last->pid);
+			separator = ", ";
+		}
+		last = process_shares(process, shared) ? process : last;
+	}
+	fprintf(page, " and %d share TPCs %s of GPU %s\n", (int)last->pid, tpcset_format_list(&shared->tpcs, list),
+	        gpus_label(shared->gpu, table->gpus, label));
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------- */
+
+struct subject {
+	struct topology_list gpus;
+	bool json, again;
+};
+
+static void print_table(const struct topology_list *gpus, const struct processes *processes,
+                        const struct terminal *terminal, FILE *page)
+{
+	struct table table = {.gpus = gpus, .processes = processes, .terminal = terminal};
+
+	measure(&table);
+	print_header(&table, page);
+	for (size_t i = 0; i < processes->count; i++)
+		print_process(&table, page, &processes->list[i]);
+	for (size_t i = 0; i < processes->shared_count; i++)
+		print_shared(&table, page, &processes->shared[i]);
+}
+
+static int look(void *context, const struct terminal *terminal, FILE *page, struct error *error)
+{
+	struct subject *subject = context;
+	struct processes processes;
+	int result = processes_collect(&processes, error);
+
+	if (result < 0)
+		return -1;
+	if (subject->json)
+		result = json_write(json_list(&processes, &subject->gpus), subject->again, page, error);
+	else
+		print_table(&subject->gpus, &processes, terminal, page);
+	processes_free(&processes);
+	return result;
 }
 
 int action_list(const struct options *options, struct error *error)
 {
-	(void)options;
-	struct rows rows = {.count = 0};
-	int result = collect(&rows, error);
+	/* Large, and this is a process of its own. */
+	static struct subject subject;
+	struct view view = {.look = look, .subject = &subject, .is_data = options->json};
+	struct error why;
 
-	if (result == 0 && rows.count > 0) {
-		qsort(rows.rows, rows.count, sizeof rows.rows[0], compare_pids);
-		printf("    PID USER         LAUNCHES       INSIDE  COMMAND\n");
+	subject.json = options->json;
+	subject.again = options->watch_seconds > 0;
+	/* What processes have can be told without: GPUs by their bus ids. */
+	if (topology_load(&subject.gpus, &why) < 0) {
+		subject.gpus.count = 0;
+		fprintf(stderr, "nvtaskset: %s; GPCs are not shown\n", why.reason);
 	}
-	for (size_t i = 0; result == 0 && i < rows.count; i++)
-		show_row(&rows.rows[i]);
-	for (size_t i = 0; result == 0 && i < rows.count; i++) {
-		for (size_t other = i + 1; other < rows.count; other++)
-			show_overlap(&rows.rows[i], &rows.rows[other]);
-	}
-	free(rows.rows);
-	return result;
+	return watch(&view, options->watch_seconds, error);
 }

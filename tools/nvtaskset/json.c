@@ -1,0 +1,347 @@
+#include "json.h"
+
+#include "gpcs.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <time.h>
+
+/* RFC 7493: beyond this, readers that hold numbers as floating point lose digits. */
+#define INTEGER_MAX ((UINT64_C(1) << 53) - 1)
+
+/* --- building blocks --------------------------------------------------------------------------------------------- */
+
+/* Appends, and says whether all went well so far: a value is NULL where memory lacked. */
+static bool append(json_t *array, json_t *value)
+{
+	return json_array_append_new(array, value) == 0;
+}
+
+/* The array, unless something is missing in it. */
+static json_t *finish(json_t *array, bool complete)
+{
+	if (complete)
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
+static json_int_t counter(uint64_t value)
+{
+	return (json_int_t)(value < INTEGER_MAX ? value : INTEGER_MAX);
+}
+
+static json_int_t milliseconds(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_REALTIME, &time);
+	return (json_int_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+/* Each member of a set. */
+static json_t *numbers(const struct tpcset *set)
+{
+	json_t *array = json_array();
+	bool complete = true;
+
+	for (unsigned int i = tpcset_next(set, 0); i < TPCSET_MAX; i = tpcset_next(set, i + 1))
+		complete = append(array, json_integer(i)) && complete;
+	return finish(array, complete);
+}
+
+static json_t *text_or_null(const char *text)
+{
+	return text[0] != '\0' ? json_string(text) : json_null();
+}
+
+/* --- GPUs and sets on them ------------------------------------------------------------------------------------------ */
+
+static json_t *gpu_number(struct pci_address pci, const struct topology_list *gpus)
+{
+	const struct topology *gpu = topology_find(gpus, pci);
+	int number = gpu ? gpus_number(gpu, gpus) : -1;
+
+	return number >= 0 ? json_integer(number) : json_null();
+}
+
+/* Which GPU: members of whatever is about one. */
+static json_t *gpu_reference(struct pci_address pci, const struct topology_list *gpus)
+{
+	char text[PCI_ADDRESS_TEXT];
+
+	return json_pack("{s:o, s:s}", "gpu", gpu_number(pci, gpus), "bus_id", pci_address_format(pci, text));
+}
+
+/* A set of TPCs in every notation of the command line. */
+static json_t *set_members(const struct tpcset *set)
+{
+	char list[TPCSET_TEXT], mask[TPCSET_TEXT];
+
+	return json_pack("{s:o, s:s, s:s}", "tpcs", numbers(set), "tpc_list", tpcset_format_list(set, list), "tpc_mask",
+	                 tpcset_format_mask(set, mask));
+}
+
+/* `object` with the members of `more`; both are taken over. */
+static json_t *joined(json_t *object, json_t *more)
+{
+	bool complete = object && more && json_object_update_missing(object, more) == 0;
+
+	json_decref(more);
+	return finish(object, complete);
+}
+
+static json_t *gpc_members(const struct topology *gpu, const struct tpcset *set)
+{
+	struct gpcs gpcs = gpu ? gpcs_of(gpu, set) : (struct gpcs){.whole = {{0}}};
+
+	return json_pack("{s:o, s:o}", "gpcs", numbers(&gpcs.whole), "gpcs_in_part", numbers(&gpcs.part));
+}
+
+static json_t *set_on_gpu(struct pci_address pci, const struct tpcset *set, const struct topology_list *gpus)
+{
+	json_t *object = joined(gpu_reference(pci, gpus), set_members(set));
+
+	return joined(object, gpc_members(topology_find(gpus, pci), set));
+}
+
+/* --- processes ------------------------------------------------------------------------------------------------------ */
+
+/* Identifiers as in segment.h, in lower case: programs can rely on them, unlike the text. */
+static json_t *reason_name(enum segment_reason reason)
+{
+	static const char *const identifiers[] = {
+#define REASON_NAME(identifier, text) #identifier,
+		SEGMENT_REASONS(REASON_NAME)
+#undef REASON_NAME
+	};
+	char name[32] = "";
+
+	for (size_t i = 0; identifiers[reason][i] != '\0' && i < sizeof name - 1; i++)
+		name[i] = (char)tolower((unsigned char)identifiers[reason][i]);
+	return json_string(name);
+}
+
+static json_t *reasons(const struct segment_counters *counters)
+{
+	json_t *array = json_array();
+	bool complete = true;
+
+	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
+		if (counters->reasons[reason] > 0)
+			complete = append(array, json_pack("{s:o, s:s, s:I}", "reason",
+			                                   reason_name((enum segment_reason)reason), "text",
+			                                   segment_reason_text((enum segment_reason)reason),
+			                                   "times", counter(counters->reasons[reason]))) &&
+			           complete;
+	}
+	return finish(array, complete);
+}
+
+static json_t *partitions(const struct segment_revision *revision, const struct topology_list *gpus)
+{
+	json_t *array = json_array();
+	bool complete = true;
+
+	for (uint32_t i = 0; i < revision->count; i++)
+		complete = append(array, set_on_gpu(revision->partitions[i].pci, &revision->partitions[i].set, gpus)) &&
+		           complete;
+	return finish(array, complete);
+}
+
+static json_t *process_members(const struct process *process)
+{
+	return json_pack("{s:i, s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "pid", (int)process->pid, "uid",
+	                 (json_int_t)process->uid, "user", process->user, "command", process->command, "launches",
+	                 counter(process_launches(process)), "restricted", counter(process->counters.restricted),
+	                 "let_through", counter(process_let_through(process)), "graph_nodes_refreshed",
+	                 counter(process->counters.refreshed), "reasons", reasons(&process->counters));
+}
+
+static json_t *list_process(const struct process *process, const struct topology_list *gpus)
+{
+	return joined(process_members(process),
+	              json_pack("{s:o}", "partitions", partitions(&process->revision, gpus)));
+}
+
+static json_t *sharers(const struct processes *processes, const struct shared *shared)
+{
+	json_t *array = json_array();
+	bool complete = true;
+
+	for (size_t i = 0; i < processes->count; i++) {
+		if (process_shares(&processes->list[i], shared))
+			complete = append(array, json_integer(processes->list[i].pid)) && complete;
+	}
+	return finish(array, complete);
+}
+
+static json_t *overlaps(const struct processes *processes, const struct topology_list *gpus)
+{
+	json_t *array = json_array();
+	bool complete = true;
+
+	for (size_t i = 0; i < processes->shared_count; i++) {
+		const struct shared *shared = &processes->shared[i];
+
+		complete = append(array, joined(set_on_gpu(shared->gpu, &shared->tpcs, gpus),
+		                                json_pack("{s:o}", "pids", sharers(processes, shared)))) &&
+		           complete;
+	}
+	return finish(array, complete);
+}
+
+json_t *json_list(const struct processes *processes, const struct topology_list *gpus)
+{
+	json_t *array = json_array();
+	bool complete = true;
+
+	for (size_t i = 0; i < processes->count; i++)
+		complete = append(array, list_process(&processes->list[i], gpus)) && complete;
+	return json_pack("{s:s, s:I, s:o, s:o}", "schema", "nvtaskset-list/1", "time_ms", milliseconds(), "processes",
+	                 finish(array, complete), "overlaps", overlaps(processes, gpus));
+}
+
+/* --- GPUs, TPC by TPC -------------------------------------------------------------------------------------------------- */
+
+static json_t *number_or_null(unsigned int number)
+{
+	return number != TOPOLOGY_UNKNOWN ? json_integer(number) : json_null();
+}
+
+static json_t *tpc_sms(const struct topology *gpu, unsigned int tpc)
+{
+	json_t *array = json_array();
+	bool complete = true;
+
+	for (unsigned int sm = 0; sm < gpu->sms_per_tpc; sm++)
+		complete = append(array, json_integer(tpc * gpu->sms_per_tpc + sm)) && complete;
+	return finish(array, complete);
+}
+
+static json_t *tpc_pids(const struct topology *gpu, unsigned int tpc, const struct processes *processes)
+{
+	json_t *array = json_array();
+	bool complete = true;
+
+	for (size_t i = 0; i < processes->count; i++) {
+		const struct tpcset *set = process_set(&processes->list[i], gpu->pci);
+
+		if (set && tpcset_has(set, tpc))
+			complete = append(array, json_integer(processes->list[i].pid)) && complete;
+	}
+	return finish(array, complete);
+}
+
+static json_t *tpcs(const struct topology *gpu, const struct processes *processes)
+{
+	json_t *array = json_array();
+	bool complete = true;
+
+	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
+		unsigned int virtual_gpc = gpu->tpcs[tpc].virtual_gpc;
+
+		complete = append(array,
+		                  json_pack("{s:i, s:o, s:o, s:o, s:b, s:o}", "tpc", (int)tpc, "sms",
+		                            tpc_sms(gpu, tpc), "gpc", number_or_null(gpu->tpcs[tpc].gpc),
+		                            "virtual_gpc", number_or_null(virtual_gpc), "singleton",
+		                            gpcs_is_singleton(gpu, tpc), "pids",
+		                            tpc_pids(gpu, tpc, processes))) &&
+		           complete;
+	}
+	return finish(array, complete);
+}
+
+static json_t *occupants(const struct topology *gpu, const struct processes *processes,
+                         const struct topology_list *gpus)
+{
+	json_t *array = json_array();
+	bool complete = true;
+
+	for (size_t i = 0; i < processes->count; i++) {
+		const struct tpcset *set = process_set(&processes->list[i], gpu->pci);
+
+		if (set)
+			complete = append(array, joined(process_members(&processes->list[i]),
+			                                set_on_gpu(gpu->pci, set, gpus))) &&
+			           complete;
+	}
+	return finish(array, complete);
+}
+
+static json_t *one_gpu(const struct topology *gpu, const struct processes *processes, const struct topology_list *gpus)
+{
+	char compute[16];
+
+	snprintf(compute, sizeof compute, "%u.%u", gpu->compute_major, gpu->compute_minor);
+	return joined(gpu_reference(gpu->pci, gpus),
+	              json_pack("{s:o, s:o, s:s, s:i, s:i, s:o, s:o}", "uuid", text_or_null(gpu->uuid), "name",
+	                        text_or_null(gpu->name), "compute_capability", compute, "sms_per_tpc",
+	                        (int)gpu->sms_per_tpc, "tpc_count", (int)gpu->tpc_count, "tpcs", tpcs(gpu, processes),
+	                        "processes", occupants(gpu, processes, gpus)));
+}
+
+json_t *json_topology(const struct gpu_choices *chosen, const struct processes *processes,
+                      const struct topology_list *gpus)
+{
+	json_t *array = json_array();
+	bool complete = true;
+
+	for (unsigned int i = 0; i < chosen->count; i++)
+		complete = append(array, one_gpu(chosen->choices[i].gpu, processes, gpus)) && complete;
+	return json_pack("{s:s, s:I, s:o}", "schema", "nvtaskset-topology/1", "time_ms", milliseconds(), "gpus",
+	                 finish(array, complete));
+}
+
+/* --- one partition ----------------------------------------------------------------------------------------------------- */
+
+static struct tpcset set_of(const struct segment_revision *revision, const struct topology *gpu)
+{
+	const struct segment_partition *partition = segment_find(revision, gpu->pci);
+
+	return partition ? partition->set : topology_all(gpu);
+}
+
+static json_t *set_before(const struct segment_revision *before, const struct topology *gpu)
+{
+	struct tpcset set = before ? set_of(before, gpu) : (struct tpcset){{0}};
+
+	return before ? joined(set_members(&set), gpc_members(gpu, &set)) : json_null();
+}
+
+json_t *json_partition(pid_t pid, const struct gpu_choices *chosen, const struct segment_revision *revision,
+                       const struct segment_revision *before, const struct topology_list *gpus)
+{
+	json_t *array = json_array();
+	bool complete = true;
+
+	for (unsigned int i = 0; i < chosen->count; i++) {
+		const struct topology *gpu = chosen->choices[i].gpu;
+		struct tpcset set = set_of(revision, gpu);
+
+		complete = append(array, joined(set_on_gpu(gpu->pci, &set, gpus),
+		                                json_pack("{s:o}", "before", set_before(before, gpu)))) &&
+		           complete;
+	}
+	return json_pack("{s:i, s:o}", "pid", (int)pid, "partitions", finish(array, complete));
+}
+
+json_t *json_partitions(json_t *array)
+{
+	return json_pack("{s:s, s:I, s:o}", "schema", "nvtaskset-partition/1", "time_ms", milliseconds(), "processes",
+	                 array);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------------ */
+
+int json_write(json_t *document, bool one_line, FILE *file, struct error *error)
+{
+	size_t layout = one_line ? JSON_COMPACT : JSON_INDENT(2);
+	int result = document ? json_dumpf(document, file, layout | JSON_ENSURE_ASCII) : -1;
+
+	json_decref(document);
+	if (result < 0)
+		return error_set(error, "JSON: no memory");
+	putc('\n', file);
+	return 0;
+}

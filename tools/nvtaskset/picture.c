@@ -1,0 +1,370 @@
+#include "picture.h"
+
+#include "gpcs.h"
+#include "text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COLUMNS_OF_FILES 80
+#define LABEL_MAX 24
+
+/* Beside the marks of processes. */
+enum {
+	FREE = MARKS_MAX + 1,
+	SHARED
+};
+
+struct picture {
+	const struct topology *gpu;
+	const struct processes *processes;
+	const struct marks *marks;
+	const struct terminal *terminal;
+	FILE *page;
+};
+
+/* --- colours ------------------------------------------------------------------------------------------------------- */
+
+static const char *const basic_colours[] = {"30;46", "30;43", "30;45", "30;42", "30;47", "37;44"};
+static const char *const palette_colours[] = {
+	"38;5;16;48;5;117", "38;5;16;48;5;222", "38;5;16;48;5;150", "38;5;16;48;5;218",
+	"38;5;16;48;5;183", "38;5;16;48;5;215", "38;5;16;48;5;116", "38;5;16;48;5;187",
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const char *colour_of(unsigned int mark, enum terminal_colours colours)
+{
+	const char *colour = "7";
+
+	if (mark == FREE)
+		colour = "2";
+	else if (mark == SHARED)
+		colour = "1;37;41";
+	else if (mark < MARKS_MAX && colours == TERMINAL_PALETTE)
+		colour = palette_colours[mark % COUNT(palette_colours)];
+	else if (mark < MARKS_MAX)
+		colour = basic_colours[mark % COUNT(basic_colours)];
+	return colour;
+}
+
+static void begin_colour(const struct picture *picture, unsigned int mark)
+{
+	if (picture->terminal->colours != TERMINAL_PLAIN)
+		fprintf(picture->page, "\033[%sm", colour_of(mark, picture->terminal->colours));
+}
+
+static void end_colour(const struct picture *picture)
+{
+	if (picture->terminal->colours != TERMINAL_PLAIN)
+		fputs("\033[m", picture->page);
+}
+
+/* --- marks --------------------------------------------------------------------------------------------------------- */
+
+static unsigned int mark_of(const struct picture *picture, unsigned int tpc)
+{
+	unsigned int mark = FREE;
+
+	for (size_t i = 0; i < picture->processes->count; i++) {
+		const struct process *process = &picture->processes->list[i];
+		const struct tpcset *set = process_set(process, picture->gpu->pci);
+
+		if (set && tpcset_has(set, tpc))
+			mark = mark == FREE ? marks_find(picture->marks, process->pid) : SHARED;
+	}
+	return mark;
+}
+
+static const char *free_sign(const struct picture *picture)
+{
+	return terminal_draws(picture->terminal) ? "·" : ".";
+}
+
+static const char *singleton_bar(const struct picture *picture)
+{
+	return terminal_draws(picture->terminal) ? "┊" : ":";
+}
+
+static void print_mark(const struct picture *picture, unsigned int mark)
+{
+	if (mark == FREE)
+		fputs(free_sign(picture), picture->page);
+	else
+		putc(mark == SHARED ? '#' : marks_letter(mark), picture->page);
+}
+
+/* --- cells --------------------------------------------------------------------------------------------------------- */
+
+struct cell {
+	unsigned int row;   /* the GPC; TOPOLOGY_UNKNOWN for those that are in none */
+	unsigned int group; /* the virtual GPC */
+	unsigned int tpc;
+	bool is_singleton;
+};
+
+struct grid {
+	unsigned int columns; /* of the page */
+	unsigned int digits;  /* of the highest TPC number */
+	bool rows_are_virtual;
+	unsigned int label_width;
+	struct cell cells[TPCSET_MAX];
+};
+
+static int compare_cells(const void *left, const void *right)
+{
+	const struct cell *a = left, *b = right;
+	int order = (a->row > b->row) - (a->row < b->row);
+
+	if (order == 0)
+		order = (a->group > b->group) - (a->group < b->group);
+	return order != 0 ? order : (a->tpc > b->tpc) - (a->tpc < b->tpc);
+}
+
+static bool knows_gpcs(const struct topology *gpu)
+{
+	bool known = false;
+
+	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++)
+		known = known || gpu->tpcs[tpc].gpc != TOPOLOGY_UNKNOWN;
+	return known;
+}
+
+static struct cell cell_of(const struct topology *gpu, unsigned int tpc, bool rows_are_virtual)
+{
+	struct cell cell = {
+		.row = gpu->tpcs[tpc].gpc,
+		.group = gpu->tpcs[tpc].virtual_gpc,
+		.tpc = tpc,
+		.is_singleton = gpcs_is_singleton(gpu, tpc),
+	};
+
+	if (rows_are_virtual)
+		cell.row = cell.is_singleton ? TOPOLOGY_UNKNOWN : cell.group;
+	return cell;
+}
+
+static const char *label_of(const struct grid *grid, unsigned int row, char text[LABEL_MAX])
+{
+	const char *noun = grid->rows_are_virtual ? "virtual GPC" : "GPC";
+
+	if (row == TOPOLOGY_UNKNOWN)
+		snprintf(text, LABEL_MAX, "%s", "no GPC");
+	else
+		snprintf(text, LABEL_MAX, "%s %u", noun, row);
+	return text;
+}
+
+static void lay_out(struct grid *grid, const struct picture *picture)
+{
+	const struct topology *gpu = picture->gpu;
+	char text[LABEL_MAX];
+
+	grid->columns = picture->terminal->is_terminal ? picture->terminal->columns : COLUMNS_OF_FILES;
+	grid->digits = (unsigned int)snprintf(text, sizeof text, "%u", gpu->tpc_count - 1u);
+	grid->rows_are_virtual = !knows_gpcs(gpu);
+	grid->label_width = 0;
+	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
+		grid->cells[tpc] = cell_of(gpu, tpc, grid->rows_are_virtual);
+		size_t width = strlen(label_of(grid, grid->cells[tpc].row, text));
+
+		if (width > grid->label_width)
+			grid->label_width = (unsigned int)width;
+	}
+	qsort(grid->cells, gpu->tpc_count, sizeof grid->cells[0], compare_cells);
+}
+
+/* How many cells, with their bar, find room in a line. */
+static unsigned int cells_in_line(const struct grid *grid)
+{
+	unsigned int width = grid->digits + 5, used = grid->label_width + 1;
+
+	return grid->columns >= used + 2 * width ? (grid->columns - used) / width : 1;
+}
+
+static const char *bar_of(const struct picture *picture, const struct cell *cell, const struct cell *before)
+{
+	const char *bar = " ";
+
+	if (cell->is_singleton)
+		bar = singleton_bar(picture);
+	else if (!before || cell->row != before->row || cell->group != before->group)
+		bar = terminal_draws(picture->terminal) ? "│" : "|";
+	return bar;
+}
+
+/* What follows the bar: " 14 A ". */
+static void draw_cell(const struct picture *picture, const struct grid *grid, const struct cell *cell, bool is_last)
+{
+	unsigned int mark = mark_of(picture, cell->tpc);
+
+	begin_colour(picture, mark);
+	fprintf(picture->page, " %*u ", (int)grid->digits, cell->tpc);
+	print_mark(picture, mark);
+	fputs(is_last && picture->terminal->colours == TERMINAL_PLAIN ? "" : " ", picture->page);
+	end_colour(picture);
+}
+
+static void draw_grid(const struct picture *picture)
+{
+	struct grid grid;
+	char label[LABEL_MAX];
+	unsigned int room, in_line = 0, count = picture->gpu->tpc_count;
+
+	lay_out(&grid, picture);
+	room = cells_in_line(&grid);
+	for (unsigned int i = 0; i < count; i++) {
+		const struct cell *cell = &grid.cells[i], *before = i > 0 ? cell - 1 : NULL;
+		bool new_row = !before || cell->row != before->row;
+
+		if (new_row || in_line == room) {
+			label_of(&grid, cell->row, label);
+			fprintf(picture->page, "%*s ", -(int)grid.label_width, new_row ? label : "");
+			in_line = 0;
+		}
+		in_line++;
+		bool is_last = i + 1 == count || cell[1].row != cell->row || in_line == room;
+
+		fputs(bar_of(picture, cell, before), picture->page);
+		draw_cell(picture, &grid, cell, is_last);
+		fputs(is_last ? "\n" : "", picture->page);
+	}
+}
+
+/* --- the legend ----------------------------------------------------------------------------------------------------- */
+
+struct widths {
+	int pid, user, tpcs;
+};
+
+static void widen(int *width, size_t wanted)
+{
+	if ((int)wanted > *width)
+		*width = (int)wanted;
+}
+
+static struct widths measure(const struct picture *picture)
+{
+	struct widths widths = {3, 4, 4};
+	char text[TPCSET_TEXT];
+
+	for (size_t i = 0; i < picture->processes->count; i++) {
+		const struct process *process = &picture->processes->list[i];
+		const struct tpcset *set = process_set(process, picture->gpu->pci);
+
+		if (set) {
+			widen(&widths.pid, (size_t)snprintf(text, sizeof text, "%d", (int)process->pid));
+			widen(&widths.user, text_width(process->user, picture->terminal->utf8));
+			widen(&widths.tpcs, strlen(tpcset_format_list(set, text)));
+		}
+	}
+	return widths;
+}
+
+static void begin_entry(const struct picture *picture, unsigned int mark)
+{
+	begin_colour(picture, mark);
+	putc(' ', picture->page);
+	print_mark(picture, mark);
+	putc(' ', picture->page);
+	end_colour(picture);
+}
+
+static void print_occupant(const struct picture *picture, const struct process *process, const struct tpcset *set,
+                           const struct widths *widths)
+{
+	bool utf8 = picture->terminal->utf8;
+	char list[TPCSET_TEXT];
+	unsigned int used = (unsigned int)(widths->pid + widths->user + widths->tpcs) + 7;
+	unsigned int columns = picture->terminal->columns;
+
+	begin_entry(picture, marks_find(picture->marks, process->pid));
+	fprintf(picture->page, " %*d ", widths->pid, (int)process->pid);
+	size_t width = text_print(picture->page, process->user, TEXT_WHOLE, utf8);
+
+	fprintf(picture->page, "%*s %*s ", widths->user - (int)width, "", -widths->tpcs,
+	        tpcset_format_list(set, list));
+	text_print(picture->page, process->command, columns > used + 8 ? columns - used : 8, utf8);
+	putc('\n', picture->page);
+}
+
+static void print_occupants(const struct picture *picture)
+{
+	struct widths widths = measure(picture);
+	bool any = false;
+
+	for (size_t i = 0; i < picture->processes->count; i++) {
+		const struct tpcset *set = process_set(&picture->processes->list[i], picture->gpu->pci);
+
+		if (set && !any)
+			fprintf(picture->page, "    %*s %*s %*s %s\n", widths.pid, "PID", -widths.user, "USER", -widths.tpcs,
+			        "TPCS", "COMMAND");
+		if (set)
+			print_occupant(picture, &picture->processes->list[i], set, &widths);
+		any = any || set;
+	}
+}
+
+/* " #  TPCs 4-7: A B" */
+static void print_shared(const struct picture *picture, const struct shared *shared)
+{
+	char list[TPCSET_TEXT];
+
+	begin_entry(picture, SHARED);
+	fprintf(picture->page, " TPCs %s:", tpcset_format_list(&shared->tpcs, list));
+	for (size_t i = 0; i < picture->processes->count; i++) {
+		const struct process *process = &picture->processes->list[i];
+
+		if (process_shares(process, shared))
+			fprintf(picture->page, " %c", marks_letter(marks_find(picture->marks, process->pid)));
+	}
+	putc('\n', picture->page);
+}
+
+static void print_legend(const struct picture *picture)
+{
+	bool singletons = false;
+
+	print_occupants(picture);
+	for (size_t i = 0; i < picture->processes->shared_count; i++) {
+		if (pci_address_equal(picture->processes->shared[i].gpu, picture->gpu->pci))
+			print_shared(picture, &picture->processes->shared[i]);
+	}
+	for (unsigned int tpc = 0; tpc < picture->gpu->tpc_count; tpc++)
+		singletons = singletons || gpcs_is_singleton(picture->gpu, tpc);
+	begin_entry(picture, FREE);
+	fputs(" free\n", picture->page);
+	if (singletons)
+		fprintf(picture->page, " %s  a TPC in no virtual GPC\n", singleton_bar(picture));
+}
+
+/* --------------------------------------------------------------------------------------------------------------------- */
+
+static void print_title(const struct picture *picture, const char *label)
+{
+	const struct topology *gpu = picture->gpu;
+	unsigned int free = 0;
+	char pci[PCI_ADDRESS_TEXT];
+
+	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++)
+		free += mark_of(picture, tpc) == FREE;
+	pci_address_format(gpu->pci, pci);
+	fprintf(picture->page, "GPU %s", label);
+	if (gpu->name[0] != '\0')
+		fprintf(picture->page, ", %s", gpu->name);
+	if (strcmp(label, pci) != 0)
+		fprintf(picture->page, ", %s", pci);
+	fprintf(picture->page, ": %u TPCs of %u SM%s, %u free\n", gpu->tpc_count, gpu->sms_per_tpc,
+	        gpu->sms_per_tpc == 1 ? "" : "s", free);
+}
+
+void picture_draw(const struct topology *gpu, const char *label, const struct processes *processes,
+                  const struct marks *marks, const struct terminal *terminal, FILE *page)
+{
+	struct picture picture = {
+		.gpu = gpu, .processes = processes, .marks = marks, .terminal = terminal, .page = page};
+
+	print_title(&picture, label);
+	draw_grid(&picture);
+	print_legend(&picture);
+}

@@ -1,0 +1,55 @@
+/*
+ * The processes that have a partition, as they are at one moment, as far as this user may look at them.
+ */
+#ifndef NVTASKSET_PROCESSES_H
+#define NVTASKSET_PROCESSES_H
+
+#include "error.h"
+#include "segment.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct process {
+	pid_t pid;
+	uid_t uid;
+	char *user;    /* its name, or its number where it has none; harmless text (text.h), as is the command */
+	char *command; /* its arguments with spaces between, at most PROCESS_COMMAND_MAX bytes of them; "?" where gone */
+	struct segment_revision revision;
+	struct segment_counters counters;
+};
+
+#define PROCESS_COMMAND_MAX 4096
+
+/* TPCs of one GPU that the same two or more processes have in their partitions: a mistake more often than not. */
+struct shared {
+	struct pci_address gpu;
+	struct tpcset tpcs;
+};
+
+struct processes {
+	size_t count;
+	struct process *list; /* by rising pid */
+	size_t shared_count;
+	struct shared *shared; /* each TPC at most once; by GPU, and for each by the first TPC */
+};
+
+/* Looks at every process; those that end meanwhile, and those of others, are left out. The caller frees what is found.
+ * -1 with the reason, and nothing to free. */
+int processes_collect(struct processes *processes, struct error *error);
+void processes_free(struct processes *processes);
+
+/* Kernels launched; those of them that ran outside the partition, whole or in part: the sum of the reasons. */
+uint64_t process_launches(const struct process *process);
+uint64_t process_let_through(const struct process *process);
+
+/* The TPCs that a process may use on a GPU by its partition; NULL where that says nothing. */
+const struct tpcset *process_set(const struct process *process, struct pci_address gpu);
+
+/* Whether it is one of those that share them. */
+bool process_shares(const struct process *process, const struct shared *shared);
+
+/* Finds out what is shared by the processes of the list: processes_collect has done so. -1 where memory lacks. */
+int processes_find_shared(struct processes *processes, struct error *error);
+
+#endif
