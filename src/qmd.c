@@ -107,6 +107,11 @@ static bool must_fit(const struct qmd_layout *layout, const uint32_t *words)
 	       ((words[layout->cluster_word] & CLUSTER_BITS) | words[layout->cooperative_word]) != 0;
 }
 
+bool qmd_tells_what_must_fit(const struct qmd_family *family)
+{
+	return family->layout->cluster_word != NONE;
+}
+
 /* Part of every launch: made once for each layout, with all that depends on it known to the compiler. */
 static inline __attribute__((always_inline)) enum qmd_outcome
 disable_in(const struct qmd_layout *layout, void *qmd, const struct qmd_mask *disable, bool fits)

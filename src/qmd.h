@@ -61,6 +61,9 @@ static inline enum qmd_outcome qmd_disable(const struct qmd_family *family, void
 /* The same for a launch that must fit, once the caller has seen to it that it does. */
 enum qmd_outcome qmd_disable_fitting(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable);
 
+/* Whether its descriptors say which launches must fit. */
+bool qmd_tells_what_must_fit(const struct qmd_family *family);
+
 /* Whether the descriptor has a version of this family. */
 bool qmd_is_known(const struct qmd_family *family, const void *qmd);
 

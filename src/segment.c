@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -160,6 +161,16 @@ static int make_file(struct error *error)
 	return file;
 }
 
+/* Whether a file that calls itself a segment is one: its process may be hostile. */
+static bool is_segment(int file)
+{
+	struct stat status;
+	int seals = fcntl(file, F_GET_SEALS);
+
+	return seals >= 0 && (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) == (F_SEAL_SHRINK | F_SEAL_GROW) &&
+	       fstat(file, &status) == 0 && status.st_size == (off_t)sizeof(struct segment_memory);
+}
+
 static const struct segment closed = {.memory = NULL, .file = -1};
 
 /* Maps the file, which is of the right size, and takes it over; `closed`, with errno, where that fails. */
@@ -193,6 +204,36 @@ int segment_create(struct segment *segment, const struct segment_revision *revis
 	return 0;
 }
 
+/* The whole content, as it was at some moment of the copying. */
+static bool write_content(int file, const struct segment_memory *memory)
+{
+	const _Atomic uint64_t *from = (const _Atomic uint64_t *)memory;
+	uint64_t words[sizeof *memory / sizeof(uint64_t)];
+
+	for (size_t word = 0; word < sizeof words / sizeof words[0]; word++)
+		words[word] = atomic_load_explicit(&from[word], memory_order_acquire);
+	return pwrite(file, words, sizeof words, 0) == (ssize_t)sizeof words;
+}
+
+int segment_keep_findable(struct segment *segment, struct error *error)
+{
+	if (is_segment(segment->file))
+		return 0;
+	int file = make_file(error);
+
+	if (file < 0)
+		return -1;
+	if (!write_content(file, segment->memory) ||
+	    mmap(segment->memory, sizeof *segment->memory, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) ==
+	            MAP_FAILED) {
+		error_set_errno(error, "the segment: cannot be moved");
+		close(file);
+		return -1;
+	}
+	segment->file = file;
+	return 0;
+}
+
 void segment_count_reason(const struct segment *segment, enum segment_reason reason)
 {
 	atomic_fetch_add_explicit(&segment->memory->reasons[reason], 1, memory_order_relaxed);
@@ -204,16 +245,6 @@ void segment_count_refresh(const struct segment *segment)
 }
 
 /* --- the editor's side: finding ------------------------------------------------------------------- */
-
-/* Whether a file that calls itself a segment is one: its process may be hostile. */
-static bool is_segment(int file)
-{
-	struct stat status;
-	int seals = fcntl(file, F_GET_SEALS);
-
-	return seals >= 0 && (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) == (F_SEAL_SHRINK | F_SEAL_GROW) &&
-	       fstat(file, &status) == 0 && status.st_size == (off_t)sizeof(struct segment_memory);
-}
 
 /* Takes over `file`: it is the segment's or closed. */
 static enum segment_state map_segment(struct segment *segment, int file, struct error *error)
@@ -266,20 +297,32 @@ static int open_descriptor(DIR *descriptors, int first)
 	return file;
 }
 
-/* Whether the process has mapped a CUDA driver library. */
-static bool uses_cuda(pid_t pid)
+/* Whether one of the file's pieces, each ended by `end`, contains the text. */
+static bool file_contains(pid_t pid, const char *name, int end, const char *text)
 {
-	char path[64], line[512];
+	char path[64], *piece = NULL;
+	size_t size = 0;
 	bool found = false;
 
-	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-	FILE *maps = fopen(path, "re");
+	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+	FILE *file = fopen(path, "re");
 
-	while (maps && !found && fgets(line, sizeof line, maps))
-		found = strstr(line, "/libcuda.so.") != NULL;
-	if (maps)
-		fclose(maps);
+	while (file && !found && getdelim(&piece, &size, end, file) > 0)
+		found = strstr(piece, text) != NULL;
+	free(piece);
+	if (file)
+		fclose(file);
 	return found;
+}
+
+static bool uses_cuda(pid_t pid)
+{
+	return file_contains(pid, "maps", '\n', "/libcuda.so.");
+}
+
+bool segment_is_not_in_force(pid_t pid)
+{
+	return file_contains(pid, "environ", '\0', SEGMENT_ENVIRONMENT "=") && uses_cuda(pid);
 }
 
 static enum segment_state explain_absence(pid_t pid, struct error *error)
@@ -288,6 +331,14 @@ static enum segment_state explain_absence(pid_t pid, struct error *error)
 
 	if (!error) {
 		state = SEGMENT_NOT_OURS;
+	} else if (file_contains(pid, "maps", '\n', MEMFD_LINK)) {
+		state = SEGMENT_CLOSED;
+		error_set(error, "pid %d: has closed the file of its partition, which is out of reach until it makes its next "
+		                 "CUDA context", (int)pid);
+	} else if (segment_is_not_in_force(pid)) {
+		state = SEGMENT_NOT_IN_FORCE;
+		error_set(error, "pid %d: its partition is not in force: it loads the driver without our library, or said on "
+		                 "standard error why not", (int)pid);
 	} else if (uses_cuda(pid)) {
 		state = SEGMENT_NOT_OURS;
 		error_set(error, "pid %d: was started without nvtaskset", (int)pid);
@@ -306,6 +357,8 @@ static enum segment_state explain_closed(pid_t pid, struct error *error)
 		state = SEGMENT_NOT_PERMITTED;
 		error_set(error, "pid %d: belongs to another user, or does not let itself be inspected",
 		          (int)pid);
+	} else if (access("/proc/self", F_OK) < 0) {
+		error_set(error, "/proc is not mounted, where processes are found");
 	} else if (errno == ENOENT || errno == ESRCH) {
 		state = SEGMENT_NO_PROCESS;
 		error_set(error, "pid %d: no such process", (int)pid);
@@ -349,7 +402,8 @@ void segment_close(struct segment *segment)
 {
 	if (segment->memory)
 		munmap(segment->memory, sizeof *segment->memory);
-	if (segment->file >= 0)
+	/* The program may have closed it, and have a file of its own there. */
+	if (is_segment(segment->file))
 		close(segment->file);
 	*segment = closed;
 }

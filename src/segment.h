@@ -86,6 +86,12 @@ struct segment_counters {
  * refuses. */
 int segment_create(struct segment *segment, const struct segment_revision *revision, struct error *error);
 
+/* Sees to it that editors find the segment: a program may have closed descriptors that it did not open. Its content then
+ * moves to a new file, mapped in place of the old one, while others go on launching: a few launches of just then are not
+ * counted, and an edit of who had the old file open is lost. -1 with the reason where the kernel refuses: the segment
+ * goes on as it was. One call at a time. */
+int segment_keep_findable(struct segment *segment, struct error *error);
+
 /* The number of the revision in force: raised by every edit, never 0. */
 static inline uint64_t segment_revision_number(const struct segment *segment)
 {
@@ -113,6 +119,8 @@ enum segment_state {
 	SEGMENT_NOT_PERMITTED, /* another user's */
 	SEGMENT_NO_CUDA,       /* has not loaded a CUDA driver library */
 	SEGMENT_NOT_OURS,      /* uses CUDA, but was started without nvtaskset */
+	SEGMENT_NOT_IN_FORCE,  /* was started by nvtaskset and uses CUDA, but our library is not at work there */
+	SEGMENT_CLOSED,        /* the program has closed the file, and made no context since */
 	SEGMENT_FAILED         /* anything else */
 };
 
@@ -121,6 +129,9 @@ enum segment_state {
  * takes long: SEGMENT_NOT_OURS then, for whatever has none; and a process that could open 200 files at most when it
  * made its segment, and now may open more, counts as one that has none. */
 enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error);
+
+/* Whether process `pid` is SEGMENT_NOT_IN_FORCE. Quick for those that were not started by nvtaskset. */
+bool segment_is_not_in_force(pid_t pid);
 
 /* Unmaps and closes; a closed one may be closed again. The owner does so only to let go of a parent's. */
 void segment_close(struct segment *segment);

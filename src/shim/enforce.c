@@ -5,6 +5,7 @@
 #include "gpus.h"
 #include "graphs.h"
 #include "log.h"
+#include "strict.h"
 
 #include <string.h>
 
@@ -61,11 +62,7 @@ static void publish_mask(struct gpu *gpu, const struct mask *mask)
 /* Whether every TPC of the GPU has its bit in every version of its descriptors. */
 static bool family_reaches(const struct gpu *gpu)
 {
-	bool reaches = true;
-
-	for (unsigned int tpc = 0; tpc < gpu->topology->tpc_count; tpc++)
-		reaches = reaches && gpu->topology->tpcs[tpc].mask_bit < qmd_mask_bits(gpu->family);
-	return reaches;
+	return topology_mask_bits(gpu->topology) <= qmd_mask_bits(gpu->family);
 }
 
 static void let_through(struct mask *mask, enum segment_reason reason)
@@ -155,6 +152,7 @@ static void warn_once(enum segment_reason reason)
 /* Counts a launch that runs outside its partition, and says so the first time. */
 static __attribute__((noinline)) void count_escape(enum segment_reason reason)
 {
+	strict_refuse(segment_reason_text(reason));
 	segment_count_reason(&segment, reason);
 	warn_once(reason);
 	segment_count_launch(&segment, false);

@@ -2,6 +2,7 @@
 
 #include "driver.h"
 #include "log.h"
+#include "strict.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -18,6 +19,7 @@ static void load(void)
 	struct error error;
 
 	if (topology_load(&topologies, &error) < 0) {
+		strict_refuse(error.reason);
 		log_warning("%s; this program runs unrestricted", error.reason);
 		topologies.count = 0;
 	}

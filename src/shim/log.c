@@ -17,19 +17,14 @@ void log_open(void)
 	silent = level && strcmp(level, "off") == 0;
 }
 
-void log_warning(const char *format, ...)
+static void say(const char *format, va_list arguments)
 {
 	static const char prefix[] = "nvtaskset: ";
 	char line[512];
-	va_list arguments;
 	int saved = errno;
 
-	if (silent)
-		return;
 	memcpy(line, prefix, sizeof prefix);
-	va_start(arguments, format);
 	vsnprintf(line + sizeof prefix - 1, sizeof line - sizeof prefix, format, arguments);
-	va_end(arguments);
 	size_t length = strlen(line);
 
 	line[length] = '\n';
@@ -37,4 +32,23 @@ void log_warning(const char *format, ...)
 	if (write(STDERR_FILENO, line, length + 1) < 0)
 		errno = saved;
 	errno = saved;
+}
+
+void log_warning(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	if (!silent)
+		say(format, arguments);
+	va_end(arguments);
+}
+
+void log_last_words(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	say(format, arguments);
+	va_end(arguments);
 }

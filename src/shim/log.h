@@ -12,4 +12,7 @@ void log_open(void);
  * errno. */
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same, said even where the user wants silence: the program's last line. */
+void log_last_words(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 #endif

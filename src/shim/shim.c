@@ -11,12 +11,17 @@
 #include "hook.h"
 #include "log.h"
 #include "segment.h"
+#include "strict.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 static struct segment segment = {.memory = NULL, .file = -1};
+
+/* Some thread sees to it that the segment can be found. */
+static atomic_flag looking = ATOMIC_FLAG_INIT;
 
 /* A child of fork has its parent's memory, but a partition of its own, which starts as the parent's was at the
  * fork: read before it, since the parent's can change as soon as there are two. Nothing else forks meanwhile: fork
@@ -36,6 +41,8 @@ static void in_child(void)
 	struct segment parents = segment;
 	int saved = errno;
 
+	/* The thread that was looking is the parent's. */
+	atomic_flag_clear(&looking);
 	if (segment_create(&segment, &forked, NULL) == 0) {
 		enforce_use(&segment);
 		graphs_use(&segment);
@@ -70,11 +77,25 @@ static bool wants_call(int call)
 	return wanted;
 }
 
+/* A context is the last good moment to see to it that editors find us: a program that closes descriptors later closes the
+ * driver's too, and has no use for either. */
+static void on_context_created(CUcontext context)
+{
+	struct error error;
+
+	if (!atomic_flag_test_and_set(&looking)) {
+		if (segment_keep_findable(&segment, &error) < 0)
+			log_warning("%s; the partition of this program cannot be changed any more", error.reason);
+		atomic_flag_clear(&looking);
+	}
+	enforce_context_created(context);
+}
+
 static int set_up(struct error *error)
 {
 	static const struct hook_events events = {
 		.launch = enforce_launch,
-		.context_created = enforce_context_created,
+		.context_created = on_context_created,
 		.context_destroyed = enforce_context_destroyed,
 		.wants_call = wants_call,
 		.call_begins = graphs_call_begins,
@@ -102,7 +123,10 @@ __attribute__((constructor)) static void start(void)
 	int saved = errno;
 
 	log_open();
-	if (set_up(&error) < 0)
+	strict_open();
+	if (set_up(&error) < 0) {
+		strict_refuse(error.reason);
 		log_warning("%s; this program runs unrestricted", error.reason);
+	}
 	errno = saved;
 }

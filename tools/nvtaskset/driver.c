@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define LIBRARY "libcuda.so.1"
+#define OTHER_NAME "libcuda.so"         /* some programs try this first */
 #define LINK "libnvtaskset-driver.so.1" /* what our library is linked against */
 
 /* Where packages and containers put the driver when nothing points there: NVIDIA's container images, Debian,
@@ -46,7 +47,7 @@ static bool join(char path[PATH_MAX], const char *directory, size_t length, cons
 
 /* Ours needs the driver under our link's name, and says so in a dynamic section that no driver has. It is a
  * hundred kilobytes; whatever is much larger is not ours. */
-static bool is_ours(const char *path)
+bool driver_is_ours(const char *path)
 {
 	static char content[1 << 20];
 	bool ours = false;
@@ -71,30 +72,30 @@ static bool is_driver(const char *path)
 	struct stat status;
 
 	return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, R_OK) == 0 &&
-	       !is_stub(path) && !is_ours(path);
+	       !is_stub(path) && !driver_is_ours(path);
 }
 
-/* Our library: in a build tree beside the command, installed in PREFIX/lib of the command's PREFIX/bin. */
-static int own_directory(char directory[PATH_MAX], struct error *error)
+static bool own_directory_is(char directory[PATH_MAX], const char *parent, const char *name)
 {
-	char self[PATH_MAX], library[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-	bool found = false;
+	char library[PATH_MAX];
 
-	if (length > 0) {
-		self[length] = '\0';
-		dirname(self);
-		found = join(directory, self, strlen(self), "lib") &&
-		        join(library, directory, strlen(directory), LIBRARY) && is_ours(library);
-		if (!found) {
-			dirname(self);
-			found = join(directory, self, strlen(self), "lib/nvtaskset") &&
-			        join(library, directory, strlen(directory), LIBRARY) && is_ours(library);
-		}
-	}
-	return found ? 0
-	             : error_set(error, "our library " LIBRARY " is neither beside the command nor in "
-	                                "../lib/nvtaskset: install nvtaskset again");
+	return join(directory, parent, strlen(parent), name) &&
+	       join(library, directory, strlen(directory), LIBRARY) && driver_is_ours(library);
+}
+
+int driver_own_directory(char directory[PATH_MAX], struct error *error)
+{
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	if (length < 0)
+		return error_set_errno(error, "/proc, which has to be mounted");
+	self[length] = '\0';
+	if (!own_directory_is(directory, dirname(self), "lib") &&
+	    !own_directory_is(directory, dirname(self), "lib/nvtaskset"))
+		return error_set(error, "our library " LIBRARY " is neither beside the command nor in "
+		                        "../lib/nvtaskset: install nvtaskset again");
+	return 0;
 }
 
 /* --- finding the driver --------------------------------------------------------------------------- */
@@ -233,7 +234,7 @@ static int make_directory(const char *own, const char *driver, char directory[PA
 	if (!join(directory, base, strlen(base), name) || !join(library, own, strlen(own), LIBRARY))
 		return error_set(error, "%.200s: the path is too long", base);
 	if (make_private(directory, error) < 0 || make_link(driver, directory, LINK, error) < 0 ||
-	    make_link(library, directory, LIBRARY, error) < 0)
+	    make_link(library, directory, LIBRARY, error) < 0 || make_link(library, directory, OTHER_NAME, error) < 0)
 		return -1;
 	return 0;
 }
@@ -241,67 +242,11 @@ static int make_directory(const char *own, const char *driver, char directory[PA
 int driver_library_directory(const char *driver, char directory[PATH_MAX], struct error *error)
 {
 	char own[PATH_MAX], link[PATH_MAX];
-	int result = own_directory(own, error);
+	int result = driver_own_directory(own, error);
 
 	if (result == 0 && join(link, own, strlen(own), LINK) && same_file(link, driver))
 		strcpy(directory, own);
 	else if (result == 0)
 		result = make_directory(own, driver, directory, error);
 	return result;
-}
-
-/* --- the search path ------------------------------------------------------------------------------- */
-
-static bool holds_ours(const char *directory, size_t length)
-{
-	char path[PATH_MAX];
-
-	return length > 0 && join(path, directory, length, LIBRARY) && is_ours(path);
-}
-
-/* Copies what is not ours; an empty entry means the current directory, and stays. */
-static void copy_others(char *path, const char *directories)
-{
-	const char *separator = "";
-
-	while (*directories) {
-		size_t length = strcspn(directories, ":;");
-
-		if (!holds_ours(directories, length)) {
-			path = stpcpy(path, separator);
-			path = mempcpy(path, directories, length);
-			separator = ":";
-		}
-		directories += length + (directories[length] != '\0');
-	}
-	*path = '\0';
-}
-
-int driver_clean_environment(struct error *error)
-{
-	const char *directories = getenv("LD_LIBRARY_PATH");
-	char *path = directories ? malloc(strlen(directories) + 1) : NULL;
-	int failed = directories && !path;
-
-	if (path) {
-		copy_others(path, directories);
-		failed = setenv("LD_LIBRARY_PATH", path, 1);
-	}
-	free(path);
-	return failed ? error_set(error, "the environment: no memory") : 0;
-}
-
-int driver_set_environment(const char *directory, struct error *error)
-{
-	const char *rest = getenv("LD_LIBRARY_PATH");
-	size_t size = strlen(directory) + (rest ? strlen(rest) : 0) + 2;
-	char *path = malloc(size);
-	int failed = !path;
-
-	if (path) {
-		snprintf(path, size, "%s%s%s", directory, rest && *rest ? ":" : "", rest ? rest : "");
-		failed = setenv("LD_LIBRARY_PATH", path, 1);
-	}
-	free(path);
-	return failed ? error_set(error, "the environment: no memory") : 0;
 }

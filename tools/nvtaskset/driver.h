@@ -7,6 +7,7 @@
 #include "error.h"
 
 #include <limits.h>
+#include <stdbool.h>
 
 /* Finds the libcuda.so.1 that a program started here would load if it were not for us: NVTASKSET_DRIVER;
  * LD_LIBRARY_PATH; the dynamic linker's cache; the directories where NVIDIA's packages and containers put it.
@@ -19,10 +20,11 @@ int driver_find(char path[PATH_MAX], struct error *error);
  * directory of this user's, made now. */
 int driver_library_directory(const char *driver, char directory[PATH_MAX], struct error *error);
 
-/* Takes directories of ours out of LD_LIBRARY_PATH: a program under nvtaskset may start nvtaskset. */
-int driver_clean_environment(struct error *error);
+/* Where we are installed: in a build tree lib beside the command, else PREFIX/lib/nvtaskset of the command's
+ * PREFIX/bin. */
+int driver_own_directory(char directory[PATH_MAX], struct error *error);
 
-/* Puts `directory` first into LD_LIBRARY_PATH. */
-int driver_set_environment(const char *directory, struct error *error);
+/* Whether a file is our library, under whatever name. */
+bool driver_is_ours(const char *path);
 
 #endif

@@ -23,6 +23,8 @@ static const char help[] =
 	"     --mps MODE         auto: use MPS's control daemon, or start it (default);\n"
 	"                        on: only one that runs; off: no MPS, programs take turns\n"
 	"     --connections N    hardware queues of COMMAND under MPS, 1-32; default 8\n"
+	"     --strict           start nothing that cannot be kept inside SET, and end what\n"
+	"                        would leave it\n"
 	" -v, --verbose          say what is done\n"
 	" -h, --help             display this help\n"
 	" -V, --version          display the version\n"

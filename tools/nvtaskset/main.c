@@ -4,6 +4,7 @@
  */
 #include "actions.h"
 #include "options.h"
+#include "probe.h"
 #include "version.h"
 
 #include <stdio.h>
@@ -58,6 +59,8 @@ int main(int count, char **arguments)
 	struct error error = {.reason = ""};
 	int status = EXIT_FAILURE;
 
+	if (probe_is_me(arguments[0]))
+		return probe_main();
 	if (options_parse(&options, count, arguments, &error) == 0)
 		status = act(&options, &error);
 	if (status == EXIT_SUCCESS && close_output(&error) < 0)

@@ -14,6 +14,7 @@ enum {
 	OPTION_MPS_STATUS,
 	OPTION_MPS_STOP,
 	OPTION_STRATEGY,
+	OPTION_STRICT,
 	OPTION_WATCH
 };
 
@@ -50,6 +51,7 @@ static const struct option long_options[] = {
 	{"mps-stop", no_argument, NULL, OPTION_MPS_STOP},
 	{"force", no_argument, NULL, OPTION_FORCE},
 	{"strategy", required_argument, NULL, OPTION_STRATEGY},
+	{"strict", no_argument, NULL, OPTION_STRICT},
 	{"watch", optional_argument, NULL, OPTION_WATCH},
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
@@ -75,6 +77,7 @@ static const struct rule {
 	{OPTION_CONNECTIONS, "--connections", RUN | 1u << ACTION_MPS_STATUS, "where a COMMAND is started, and with --mps-status"},
 	{OPTION_FORCE, "--force", STOP, "with --mps-stop"},
 	{OPTION_STRATEGY, "--strategy", RUN | CHANGE, "with -n"},
+	{OPTION_STRICT, "--strict", RUN, "where a COMMAND is started"},
 	{OPTION_WATCH, "--watch", VIEWS, "with -l and -T"},
 };
 
@@ -231,6 +234,9 @@ static int take_option(struct options *options, int option, const char *word, st
 		break;
 	case OPTION_JSON:
 		options->json = true;
+		break;
+	case OPTION_STRICT:
+		options->strict = true;
 		break;
 	case OPTION_WATCH:
 		result = parse_watch(&options->watch_seconds, optarg, error);

@@ -38,6 +38,7 @@ struct options {
 	enum action action;
 	enum notation notation;
 	enum strategy strategy;
+	bool strict;    /* start nothing, and let nothing run, that cannot be kept inside its partition */
 	struct mps_request mps;
 	bool all_tasks; /* -a: descendants too */
 	bool dry_run;   /* say what would be done */

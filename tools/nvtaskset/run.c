@@ -1,9 +1,13 @@
 #include "actions.h"
 
 #include "driver.h"
+#include "environment.h"
 #include "gpus.h"
+#include "probe.h"
+#include "program.h"
 #include "segment.h"
 #include "set.h"
+#include "strict.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -35,15 +39,14 @@ static void tell_mps(const struct options *options, const struct mps_status *sta
 		fprintf(stderr, "nvtaskset: MPS: off; programs take turns on the GPU\n");
 }
 
-/* The environment of COMMAND; its children get it too. */
-static int set_environment(const struct segment_revision *revision, const char *directory,
-                           struct error *error)
+/* Privileged programs never; with --strict none that our library would not get into. */
+static int check_program(const struct options *options, struct error *error)
 {
-	char text[SEGMENT_ENVIRONMENT_MAX];
+	enum program_trouble trouble = program_examine(options->command[0], error);
 
-	if (setenv(SEGMENT_ENVIRONMENT, segment_revision_format(revision, text), 1) < 0)
-		return error_set(error, "the environment: no memory");
-	return driver_set_environment(directory, error);
+	if (trouble == PROGRAM_UNREACHABLE && !options->strict && options->verbose)
+		fprintf(stderr, "nvtaskset: %s; it runs unrestricted\n", error->reason);
+	return trouble == PROGRAM_PRIVILEGED || (trouble == PROGRAM_UNREACHABLE && options->strict) ? -1 : 0;
 }
 
 /* MPS counts by GPU. Where one has no UUID, clients on any count. */
@@ -63,6 +66,13 @@ static int prepare_mps(const struct options *options, const struct gpu_choices *
 	return mps_prepare(&request, status, error);
 }
 
+/* For --strict. */
+static int check_promises(const struct segment_revision *revision, const struct topology_list *list,
+                          const struct environment *environment, struct error *error)
+{
+	return strict_check_gpus(revision, list, error) < 0 ? -1 : probe(environment, error);
+}
+
 static int prepare(const struct options *options, struct error *error)
 {
 	/* Large, and this is a process of its own. */
@@ -70,15 +80,20 @@ static int prepare(const struct options *options, struct error *error)
 	struct segment_revision revision;
 	struct gpu_choices chosen;
 	struct mps_status status = {.running = false};
-	char driver[PATH_MAX], directory[PATH_MAX];
+	char driver[PATH_MAX], directory[PATH_MAX], text[SEGMENT_ENVIRONMENT_MAX];
+	struct environment environment = {
+		.partition = text, .driver = driver, .directory = directory, .strict = options->strict};
 
 	if (topology_load(&list, error) < 0 ||
 	    gpus_choose(&chosen, &list, options->gpus, options->gpu_count, error) < 0 ||
 	    set_parse_all(&revision, options, &chosen, error) < 0 ||
-	    driver_clean_environment(error) < 0 || driver_find(driver, error) < 0 ||
-	    driver_library_directory(driver, directory, error) < 0 ||
-	    prepare_mps(options, &chosen, &status, error) < 0 ||
-	    set_environment(&revision, directory, error) < 0)
+	    check_program(options, error) < 0 || environment_clean(error) < 0 || driver_find(driver, error) < 0 ||
+	    driver_library_directory(driver, directory, error) < 0)
+		return -1;
+	segment_revision_format(&revision, text);
+	if ((options->strict && check_promises(&revision, &list, &environment, error) < 0) ||
+	    /* What it may start must not inherit COMMAND's environment. */
+	    prepare_mps(options, &chosen, &status, error) < 0 || environment_set(&environment, error) < 0)
 		return -1;
 	if (options->verbose) {
 		tell_partition(&revision, &list);

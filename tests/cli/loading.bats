@@ -1,0 +1,306 @@
+#!/usr/bin/env bats
+# How programs come to load the driver, and what becomes of their partition.
+
+bats_require_minimum_version 1.5.0
+load helpers
+
+play() { # options of nvtaskset, --, and the steps
+	local options=()
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	run nv "${options[@]}" -t 3-5 "$BUILD/tests/programs/play" "$@"
+	echo "$output"
+}
+
+# A directory in which programs find the driver as they would without us.
+make_driver_directory() {
+	mkdir "$WORK/driver"
+	cp "$BUILD/sim/libcuda.so.1" "$WORK/driver/"
+	ln -s libcuda.so.1 "$WORK/driver/libcuda.so"
+}
+
+# Starts a program of steps in the background, and waits until it says that it waits; STEPS is its pid.
+start_steps() {
+	nvtaskset --mps off -t 3-5 "$BUILD/tests/programs/play" "$@" >"$WORK/output" 2>&1 3>&- &
+	PROGRAM=$!
+	waits 1
+}
+
+waits() { # how often by now
+	for _ in $(seq 200); do
+		[ "$(grep -c waiting "$WORK/output")" -eq "$1" ] && return
+		sleep 0.05
+	done
+	cat "$WORK/output"
+	return 1
+}
+
+go_on() {
+	kill -USR1 "$PROGRAM"
+}
+
+last_line_is() {
+	for _ in $(seq 200); do
+		[ "$(tail -n 1 "$WORK/output")" = "$1" ] && return
+		sleep 0.05
+	done
+	cat "$WORK/output"
+	return 1
+}
+
+is_inside() {
+	[ "$status" -eq 0 ]
+	[ "$output" = 3-5 ]
+}
+
+# --- ways to the driver ---------------------------------------------------------------------------------
+
+@test "opened by name: C, C++, Python, and NVIDIA's own runtime" {
+	play -- open libcuda.so.1 where
+	is_inside
+}
+
+@test "opened by the name without a version first: Rust's libloading, Java's JNA, numba" {
+	make_driver_directory
+	LD_LIBRARY_PATH=$WORK/driver play -- open libcuda.so where
+	is_inside
+}
+
+@test "opened with its symbols for everybody: Go" {
+	play -- global libcuda.so.1 where
+	is_inside
+}
+
+@test "needed by the program itself, or by a library: JNI" {
+	run nv -t 3-5 "$BUILD/tests/programs/play-needed" where
+	is_inside
+}
+
+@test "opened from Java" {
+	command -v java >/dev/null || skip "no java"
+	cat >"$WORK/Open.java" <<-'EOF'
+		public class Open {
+			public static void main(String[] arguments) throws Exception {
+				System.load(arguments[0]);
+				System.out.print(new String(java.nio.file.Files.readAllBytes(java.nio.file.Path.of("/proc/self/maps"))));
+			}
+		}
+	EOF
+	# The virtual machine goes through its own search path, and then opens by path: that of our library.
+	run nv -v -t 3-5 true
+	directory=$(sed -n 's/.*through //p' <<<"$output")
+	run nv -t 3-5 java "$WORK/Open.java" "$directory/libcuda.so.1"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"/memfd:nvtaskset (deleted)"* ]]
+}
+
+@test "opened in a namespace of its own" {
+	play -- namespace libcuda.so.1 where
+	is_inside
+}
+
+@test "opened, closed and opened again" {
+	play -- open libcuda.so.1 close close open libcuda.so.1 where close close where
+	[ "$status" -eq 0 ]
+	[ "${lines[*]}" = "3-5 3-5" ]
+}
+
+# --- ways around us: seen, and with --strict closed ------------------------------------------------------
+
+escapes_and_shows() { # the program and its arguments
+	nvtaskset --mps off -t 3-5 "$@" where wait >"$WORK/output" 2>&1 3>&- &
+	PROGRAM=$!
+	waits 1
+	[ "$(head -n 1 "$WORK/output")" = 0-65 ]
+	refuses "pid $PROGRAM: its partition is not in force: it loads the driver without our library, or said on standard error why not" \
+		nvtaskset -p "$PROGRAM"
+}
+
+@test "a run path (DT_RPATH) to the driver" {
+	escapes_and_shows "$BUILD/tests/programs/play-rpath"
+}
+
+@test "a run path, strict" {
+	run nv --strict -t 3-5 "$BUILD/tests/programs/play-rpath" where
+	is_inside
+}
+
+@test "a wrapper that puts the driver's directory first" {
+	make_driver_directory
+	cat >"$WORK/wrapper" <<-'EOF'
+		#!/bin/sh
+		LD_LIBRARY_PATH=$DRIVER:$LD_LIBRARY_PATH exec "$@"
+	EOF
+	chmod +x "$WORK/wrapper"
+	export DRIVER=$WORK/driver
+	escapes_and_shows "$WORK/wrapper" "$BUILD/tests/programs/play"
+	run nv --strict -t 3-5 "$WORK/wrapper" "$BUILD/tests/programs/play" where
+	is_inside
+}
+
+@test "the driver by its path" {
+	escapes_and_shows "$BUILD/tests/programs/play" open "$BUILD/sim/libcuda.so.1"
+	play --strict -- open "$BUILD/sim/libcuda.so.1" where
+	is_inside
+}
+
+@test "the driver by LD_PRELOAD" {
+	escapes_and_shows env LD_PRELOAD="$BUILD/sim/libcuda.so.1" "$BUILD/tests/programs/play"
+	run nv --strict -t 3-5 env LD_PRELOAD="$BUILD/sim/libcuda.so.1" "$BUILD/tests/programs/play" where
+	is_inside
+}
+
+@test "a program's own LD_PRELOAD and LD_AUDIT stay" {
+	LD_AUDIT=/nonexistent.so LD_PRELOAD=/nonexistent2.so run nv --strict -t 3-5 sh -c 'echo $LD_AUDIT $LD_PRELOAD'
+	[[ "$output" == *"/lib/libnvtaskset-audit.so:/nonexistent.so /nonexistent2.so" ]]
+}
+
+@test "nvtaskset under a strict one takes its things out again" {
+	run nv --strict -t 3-5 nvtaskset --mps off -t 7 sh -c 'echo "$LD_AUDIT$NVTASKSET_STRICT$NVTASKSET_LIBRARY."; where 1'
+	[ "${lines[0]}" = . ]
+	[[ "${lines[1]}" == *"on TPCs 7 ("* ]]
+}
+
+# --- what programs do to themselves ----------------------------------------------------------------------
+
+@test "a fork before the first context, after the library is loaded" {
+	play -- open libcuda.so.1 fork where
+	is_inside
+}
+
+@test "vfork and posix_spawn leave the parent's partition alone" {
+	play -- where vfork true where spawn true where
+	[ "$status" -eq 0 ]
+	[ "${lines[*]}" = "3-5 3-5 3-5" ]
+}
+
+@test "children by posix_spawn get the partition" {
+	PATH=$BUILD/tests/programs:$PATH run nv -t 3-5 sh -c 'play where spawn "$0"' "$BUILD/tests/programs/nothing"
+	is_inside
+}
+
+@test "exit while another thread launches" {
+	for _ in 1 2 3 4 5; do
+		play -- launch
+		[ "$status" -eq 0 ]
+		[ -z "$output" ]
+	done
+}
+
+@test "a program that closes all descriptors can be found as soon as it has a context" {
+	start_steps open libcuda.so.1 closefrom 3 wait where wait where
+	refuses "pid $PROGRAM: has closed the file of its partition, which is out of reach until it makes its next CUDA context" \
+		nvtaskset -p "$PROGRAM"
+	go_on
+	waits 2
+	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 3-5" ]
+	nvtaskset -tp 7-9 "$PROGRAM"
+	go_on
+	last_line_is 7-9
+}
+
+@test "a child of a program that closed all descriptors, and has others there" {
+	play -- open libcuda.so.1 closefrom 3 fork where
+	is_inside
+}
+
+@test "a program in a PID namespace is found from outside" {
+	unshare -p -f true 2>/dev/null || skip "namespaces are not permitted"
+	nvtaskset --mps off -t 3-5 unshare -p -f "$BUILD/tests/programs/play" where wait where >"$WORK/output" 2>&1 3>&- &
+	PROGRAM=$!
+	waits 1
+	inner=$(pgrep -P "$PROGRAM")
+	[ "$(nvtaskset -tp 8 "$inner" | tail -n 1)" = "pid $inner's new TPC list: 8" ]
+	kill -USR1 "$inner"
+	last_line_is 8
+	wait "$PROGRAM"
+	PROGRAM=
+}
+
+@test "a program without /proc" {
+	unshare -m true 2>/dev/null || skip "namespaces are not permitted"
+	play -- proc open libcuda.so.1 where
+	is_inside
+}
+
+without_proc() {
+	unshare -m sh -c 'mount -t tpmfs none /proc 2>/dev/null || mount -t tmpfs none /proc && exec "$@"' sh "$@"
+}
+
+@test "the command without /proc says what it lacks" {
+	unshare -m true 2>/dev/null || skip "namespaces are not permitted"
+	refuses "/proc, which has to be mounted: No such file or directory" without_proc nvtaskset --mps off -t 3 true
+	refuses "/proc is not mounted, where processes are found" without_proc nvtaskset -p 1
+}
+
+# --- programs that we cannot get into --------------------------------------------------------------------
+
+as_nobody() {
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
+}
+
+@test "set-user-ID and set-group-ID are refused, but for whoever has that id" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	cp "$BUILD/tests/programs/nothing" "$WORK/privileged"
+	chmod 755 "$WORK"
+	chmod 4755 "$WORK/privileged"
+	refuses "$WORK/privileged: runs with other privileges than yours (set-user-ID), and so without our library: start nvtaskset with those privileges" \
+		as_nobody nvtaskset --mps off -t 3 "$WORK/privileged"
+	PATH=$WORK:$PATH refuses "privileged: runs with other privileges than yours (set-user-ID), and so without our library: start nvtaskset with those privileges" \
+		as_nobody nvtaskset --mps off -t 3 privileged
+	nv -t 3 "$WORK/privileged"
+	chmod 2755 "$WORK/privileged"
+	refuses "$WORK/privileged: runs with other privileges than yours (set-group-ID), and so without our library: start nvtaskset with those privileges" \
+		as_nobody nvtaskset --mps off -t 3 "$WORK/privileged"
+	nv -t 3 "$WORK/privileged"
+	# Which do not count where nobody gets privileges.
+	as_nobody env HOME="$WORK" XDG_RUNTIME_DIR= setpriv --no-new-privs nvtaskset --mps off -t 3 "$WORK/privileged"
+}
+
+@test "file capabilities are refused, but for root" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	cp "$BUILD/tests/programs/nothing" "$WORK/privileged"
+	chmod 755 "$WORK"
+	setcap cap_net_raw+ep "$WORK/privileged" || skip "no file capabilities here"
+	refuses "$WORK/privileged: runs with other privileges than yours (file capabilities), and so without our library: start nvtaskset with those privileges" \
+		as_nobody nvtaskset --mps off -t 3 "$WORK/privileged"
+	nv -t 3 "$WORK/privileged"
+}
+
+@test "a script runs with the privileges of its interpreter, not its own" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	cp "$BUILD/tests/programs/nothing" "$WORK/interpreter"
+	printf '#! %s -x\n' "$WORK/interpreter" >"$WORK/script"
+	chmod 755 "$WORK"
+	chmod 4755 "$WORK/script"
+	as_nobody env XDG_RUNTIME_DIR= nvtaskset --mps off -t 3 "$WORK/script"
+	chmod 4755 "$WORK/interpreter"
+	refuses "$WORK/script: runs with other privileges than yours (set-user-ID), and so without our library: start nvtaskset with those privileges" \
+		as_nobody nvtaskset --mps off -t 3 "$WORK/script"
+}
+
+@test "a statically linked program runs; -v says that it will not be restricted" {
+	run nv -t 3 "$BUILD/tests/programs/nothing-static"
+	[ "$status" -eq 0 ]
+	[ -z "$output" ]
+	run nv -v -t 3 "$BUILD/tests/programs/nothing-static"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"nvtaskset: $BUILD/tests/programs/nothing-static: statically linked: it does not load our library; it runs unrestricted"* ]]
+}
+
+@test "scripts that run themselves, and garbage, are left to exec" {
+	printf '#!%s\n' "$WORK/loop" >"$WORK/loop"
+	printf '\x7fELF' >"$WORK/short"
+	printf '#!' >"$WORK/empty"
+	chmod +x "$WORK/loop" "$WORK/short" "$WORK/empty"
+	run -126 nv -t 3 "$WORK/loop"
+	# Of these two the shell makes what it can, as ever.
+	run nv -t 3 "$WORK/short"
+	[ "$status" -ne 1 ]
+	run nv -t 3 "$WORK/empty"
+	[ "$status" -ne 1 ]
+	run -127 nv -t 3 ""
+}

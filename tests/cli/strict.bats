@@ -1,0 +1,179 @@
+#!/usr/bin/env bats
+# --strict: nothing is started, and nothing runs, that cannot be kept inside its partition.
+
+bats_require_minimum_version 1.5.0
+load helpers
+
+strict() {
+	nvtaskset --mps off --strict -t 0-3 "$@"
+}
+
+@test "what can be kept runs as ever" {
+	run strict where 1
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"on TPCs 0-3 ("* ]]
+	[ "${#lines[@]}" -eq 1 ]
+}
+
+@test "its status and streams are the program's" {
+	run bash -c 'echo in | nvtaskset --mps off --strict -t 0 sh -c "cat; exit 7"'
+	[ "$status" -eq 7 ]
+	[ "$output" = in ]
+}
+
+@test "only where a COMMAND is started" {
+	refuses "--strict: only where a COMMAND is started" nvtaskset --strict -tp 3 $$
+	refuses "--strict: only where a COMMAND is started" nvtaskset --strict -p $$
+	refuses "--strict: only where a COMMAND is started" nvtaskset --strict -l
+}
+
+# --- refused before it starts ----------------------------------------------------------------------------
+
+@test "a driver without the callback table" {
+	SIM_FAULTS=no-table refuses "the driver has no callback table (error 500); --strict lets nothing run unrestricted" \
+		strict touch "$WORK/started"
+	[ ! -e "$WORK/started" ]
+}
+
+@test "a driver that does not announce launches" {
+	SIM_FAULTS=no-launch-events run strict where 1
+	[ "$status" -eq 1 ]
+	[[ "$output" == "nvtaskset: the driver does not announce launches"*"; --strict lets nothing run unrestricted" ]]
+}
+
+@test "a profiler that holds the slot" {
+	SIM_FAULTS=slot-taken refuses "another tool (a profiler or debugger) holds the driver's callback slot; --strict lets nothing run unrestricted" \
+		strict where 1
+}
+
+@test "the reason is said although the library is to be silent" {
+	NVTASKSET_LOG=off SIM_FAULTS=no-table \
+		refuses "the driver has no callback table (error 500); --strict lets nothing run unrestricted" strict true
+}
+
+# A library that is taken for the driver, and is not.
+make_driver() {
+	${CC:-cc} -shared -fPIC -Wl,-soname,libcuda.so.1 -x c - -o "$WORK/driver.so" "$@"
+	export NVTASKSET_DRIVER=$WORK/driver.so
+}
+
+@test "a driver that cannot be loaded" {
+	make_driver -Wl,-z,now <<<'void nobody_has_this(void); void f(void) { nobody_has_this(); }'
+	run strict true
+	[ "$status" -eq 1 ]
+	[[ "$output" == "nvtaskset: the driver library cannot be loaded: "*nobody_has_this* ]]
+	[ "${#lines[@]}" -eq 1 ]
+}
+
+@test "a driver that dies while it loads" {
+	make_driver <<<'__attribute__((constructor)) static void f(void) { __builtin_trap(); }'
+	refuses "our library was tried, and the process died without a reason" strict true
+}
+
+@test "a driver that never finishes loading" {
+	make_driver <<<'#include <unistd.h>
+		__attribute__((constructor)) static void f(void) { for (;;) pause(); }'
+	refuses "our library was tried, and the driver did not load within 20 seconds" strict true
+}
+
+@test "a driver that says a lot, and goes" {
+	make_driver <<<'#include <stdio.h>
+		#include <stdlib.h>
+		__attribute__((constructor)) static void f(void) {
+			for (int i = 0; i < 100000; i++) fputs("nonsense ", stderr);
+			exit(3);
+		}'
+	run strict true
+	[ "$status" -eq 1 ]
+	[ "${#lines[@]}" -eq 1 ]
+	[[ "$output" == "nvtaskset: nonsense nonsense "* ]]
+}
+
+@test "our audit library is missing" {
+	mkdir -p "$WORK/usr/bin" "$WORK/usr/lib/nvtaskset"
+	cp "$BUILD/nvtaskset" "$WORK/usr/bin/"
+	cp "$BUILD/lib/libcuda.so.1" "$WORK/usr/lib/nvtaskset/"
+	refuses "$WORK/usr/lib/nvtaskset/libnvtaskset-audit.so: --strict needs it: install nvtaskset again: No such file or directory" \
+		"$WORK/usr/bin/nvtaskset" --mps off --strict -t 0 true
+}
+
+@test "GPUs before Hopper" {
+	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/ada.txt
+	pci=$(sed -n 's/^gpu //p' "$NVTASKSET_TOPOLOGY")
+	refuses "GPU $pci: cooperative launches that do not fit their partition are not recognised before Hopper, and hang: --strict starts nothing there" \
+		strict true
+}
+
+@test "GPUs that are too new" {
+	sed 's/^  compute .*/  compute 99.0/' "$NVTASKSET_TOPOLOGY" >"$WORK/topology"
+	pci=$(sed -n 's/^gpu //p' "$NVTASKSET_TOPOLOGY")
+	export NVTASKSET_TOPOLOGY=$WORK/topology
+	refuses "GPU $pci: launch descriptors of compute capability 99.0 are not known: --strict starts nothing there" \
+		strict true
+}
+
+@test "statically linked programs" {
+	refuses "$BUILD/tests/programs/nothing-static: statically linked: it does not load our library" \
+		strict "$BUILD/tests/programs/nothing-static"
+}
+
+@test "programs for another machine, and of another libc" {
+	# 32 bits: the class in the ELF header.
+	cp "$BUILD/tests/programs/nothing" "$WORK/small"
+	printf '\x01' | dd of="$WORK/small" bs=1 seek=4 conv=notrunc status=none
+	run strict "$WORK/small"
+	[ "$status" -eq 1 ]
+	[[ "$output" == "nvtaskset: $WORK/small: not a program for "*", which our library is for" ]]
+	${CC:-cc} -x c - -o "$WORK/musl" -Wl,--dynamic-linker,/lib/ld-musl-x86_64.so.1 <<<'int main(void) { return 0; }'
+	refuses "$WORK/musl: its dynamic linker is /lib/ld-musl-x86_64.so.1, and our library needs glibc's" strict "$WORK/musl"
+}
+
+@test "a script of a statically linked interpreter" {
+	printf '#!%s\n' "$BUILD/tests/programs/nothing-static" >"$WORK/script"
+	chmod +x "$WORK/script"
+	refuses "$WORK/script: statically linked: it does not load our library" strict "$WORK/script"
+}
+
+@test "MPS is not started for what is refused" {
+	PATH=$ROOT/tests/fake-mps:$PATH refuses "$BUILD/tests/programs/nothing-static: statically linked: it does not load our library" \
+		nvtaskset --strict -t 0-3 "$BUILD/tests/programs/nothing-static"
+	[ ! -e "$CUDA_MPS_PIPE_DIRECTORY" ]
+}
+
+# --- what only shows later: the program ends ---------------------------------------------------------------
+
+ends() { # the reason, and NAME=VALUE… for the program's environment
+	local reason=$1
+	shift
+	run strict env "$@" "$BUILD/demo/where" 1
+	echo "$output"
+	[ "$status" -eq 1 ]
+	[ "$output" = "nvtaskset: $reason; --strict lets nothing run unrestricted" ]
+}
+
+@test "a launch descriptor of an unknown version" {
+	ends "the launch descriptor has an unknown version" SIM_FAULTS=bad-qmd
+}
+
+@test "a profiler that came first" {
+	ends "another tool (a profiler or debugger) holds the driver's callback slot" SIM_FAULTS=slot-taken
+}
+
+@test "no topology inside the program" {
+	ends "NVTASKSET_TOPOLOGY=/nonexistent: No such file or directory" SIM_TOPOLOGY="$NVTASKSET_TOPOLOGY" NVTASKSET_TOPOLOGY=/nonexistent
+}
+
+@test "a partition without a TPC of this GPU" {
+	ends "the partition has no TPC that this GPU has" NVTASKSET_PARTITION="$(sed -n 's/^gpu //p' "$NVTASKSET_TOPOLOGY")=200"
+}
+
+@test "garbage in the environment" {
+	ends "NVTASKSET_PARTITION: 'nonsense' is not GPU=TPCs" NVTASKSET_PARTITION=nonsense
+}
+
+@test "without --strict nothing ends a program" {
+	run nv -t 0-3 env -u NVTASKSET_STRICT SIM_FAULTS=bad-qmd "$BUILD/demo/where" 1
+	[ "$status" -eq 0 ]
+	run nv -t 0-3 env NVTASKSET_STRICT= SIM_FAULTS=bad-qmd "$BUILD/demo/where" 1
+	[ "$status" -eq 0 ]
+}

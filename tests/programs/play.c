@@ -1,0 +1,193 @@
+/*
+ * Usage: play STEP [ARGUMENT]...
+ *
+ * A CUDA program that does what it is told, one step after the other, to find out what becomes of its partition:
+ *
+ *   open NAME       opens a library
+ *   global NAME     likewise, as Go does, with its symbols for everybody
+ *   namespace NAME  opens it in a namespace of its own, and forgets it
+ *   close           closes what was opened last
+ *   where           opens the driver by name, and says on which TPCs a kernel ran; in the same context every time
+ *   context         makes the context, and nothing else
+ *   closefrom N     closes all descriptors from N on
+ *   fork            the child takes the following steps; the parent waits for it
+ *   vfork PROGRAM   starts a program so, and waits for it; spawn PROGRAM: by posix_spawn
+ *   launch          launches and launches, in a thread of its own
+ *   wait            says so, and waits for SIGUSR1
+ *   proc            hides /proc, for a process that may
+ */
+#include "gpu.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static struct gpu_under_test gpu;
+static bool is_open;
+static void *last_library;
+
+static _Noreturn void stop(const char *what, const char *why)
+{
+	fprintf(stderr, "play: %s: %s\n", what, why);
+	exit(EXIT_FAILURE);
+}
+
+static void open_library(void *library)
+{
+	if (!library)
+		stop("open", dlerror());
+	last_library = library;
+}
+
+static void be_in_context(void)
+{
+	if (!is_open) {
+		gpu_initialise();
+		gpu_open(&gpu, 0);
+		is_open = true;
+	}
+}
+
+static void say_where(void)
+{
+	char text[TPCSET_TEXT];
+
+	be_in_context();
+	struct tpcset ran = gpu_where(&gpu, NULL);
+
+	puts(tpcset_format_list(&ran, text));
+}
+
+static void wait_for(pid_t child)
+{
+	int status;
+
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		stop("child", "none");
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		exit(EXIT_FAILURE);
+}
+
+static void go_on_in_child(void)
+{
+	pid_t child = fork();
+
+	if (child != 0) {
+		wait_for(child);
+		exit(EXIT_SUCCESS);
+	}
+}
+
+static void run_by_vfork(const char *program)
+{
+	pid_t child = vfork();
+
+	if (child == 0) {
+		execlp(program, program, (char *)NULL);
+		_exit(EXIT_FAILURE);
+	}
+	wait_for(child);
+}
+
+static void run_by_spawn(const char *program)
+{
+	char *const arguments[] = {(char *)program, NULL};
+	pid_t child;
+
+	if (posix_spawnp(&child, program, NULL, NULL, arguments, environ) != 0)
+		stop("spawn", program);
+	wait_for(child);
+}
+
+static void *keep_launching(void *unused)
+{
+	(void)unused;
+	cuCtxSetCurrent(gpu.context);
+	while (is_open)
+		gpu_launch_empty(&gpu);
+	return NULL;
+}
+
+static void launch(void)
+{
+	pthread_t thread;
+
+	be_in_context();
+	if (pthread_create(&thread, NULL, keep_launching, NULL) != 0)
+		stop("launch", "no thread");
+}
+
+static void wait_for_signal(void)
+{
+	sigset_t signals;
+	int signal;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	puts("waiting");
+	sigwait(&signals, &signal);
+}
+
+static void hide_proc(void)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", "/proc", "tmpfs", 0, NULL) < 0)
+		stop("proc", "it cannot be hidden");
+}
+
+/* How many words the step takes. */
+static int play(const char *step, const char *argument)
+{
+	int words = 2;
+
+	if (strcmp(step, "open") == 0)
+		open_library(dlopen(argument, RTLD_LAZY));
+	else if (strcmp(step, "global") == 0)
+		open_library(dlopen(argument, RTLD_NOW | RTLD_GLOBAL));
+	else if (strcmp(step, "namespace") == 0)
+		open_library(dlmopen(LM_ID_NEWLM, argument, RTLD_NOW));
+	else if (strcmp(step, "closefrom") == 0)
+		closefrom(atoi(argument));
+	else if (strcmp(step, "vfork") == 0)
+		run_by_vfork(argument);
+	else if (strcmp(step, "spawn") == 0)
+		run_by_spawn(argument);
+	else
+		words = 1;
+	if (strcmp(step, "close") == 0)
+		dlclose(last_library);
+	else if (strcmp(step, "context") == 0)
+		be_in_context();
+	else if (strcmp(step, "where") == 0)
+		say_where();
+	else if (strcmp(step, "fork") == 0)
+		go_on_in_child();
+	else if (strcmp(step, "launch") == 0)
+		launch();
+	else if (strcmp(step, "wait") == 0)
+		wait_for_signal();
+	else if (strcmp(step, "proc") == 0)
+		hide_proc();
+	else if (words == 1)
+		stop(step, "no such step");
+	return words;
+}
+
+int main(int count, char **arguments)
+{
+	setlinebuf(stdout);
+	for (int i = 1; i < count;)
+		i += play(arguments[i], arguments[i + 1] ? arguments[i + 1] : "");
+	return EXIT_SUCCESS;
+}

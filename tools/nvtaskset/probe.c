@@ -1,0 +1,134 @@
+#include "probe.h"
+
+#include "driver.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NAME "nvtaskset-probe"
+#define LIBRARY "libcuda.so.1"
+#define PREFIX "nvtaskset: " /* of what our library says, and probe_main */
+
+/* A driver is a hundred megabytes, perhaps on a slow disk. */
+#define LIMIT_SECONDS 20
+
+/* --- the process that tries ---------------------------------------------------------------------------- */
+
+bool probe_is_me(const char *name)
+{
+	return name && strcmp(name, NAME) == 0;
+}
+
+int probe_main(void)
+{
+	struct link_map *map = NULL;
+	void *library = dlopen(LIBRARY, RTLD_LAZY);
+	int status = EXIT_FAILURE;
+
+	if (!library)
+		fprintf(stderr, PREFIX "the driver library cannot be loaded: %s\n", dlerror());
+	else if (dlinfo(library, RTLD_DI_LINKMAP, &map) < 0 || !driver_is_ours(map->l_name))
+		fprintf(stderr, PREFIX "programs would load %s, and not our library\n", map ? map->l_name : "something else");
+	else
+		status = EXIT_SUCCESS;
+	return status;
+}
+
+/* --- the process that asks ----------------------------------------------------------------------------- */
+
+static _Noreturn void become_probe(const struct environment *environment, int errors)
+{
+	char *const arguments[] = {NAME, NULL};
+	int nothing = open("/dev/null", O_RDWR);
+	struct error error;
+
+	/* What goes wrong is told by what is written there, and the exit status. */
+	dup2(nothing, STDIN_FILENO);
+	dup2(nothing, STDOUT_FILENO);
+	dup2(errors, STDERR_FILENO);
+	if (environment_set(environment, &error) == 0) {
+		execv("/proc/self/exe", arguments);
+		error_set_errno(&error, "our library cannot be tried: /proc/self/exe");
+	}
+	dprintf(STDERR_FILENO, PREFIX "%s\n", error.reason);
+	_exit(EXIT_FAILURE);
+}
+
+static int milliseconds_left(time_t end)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec < end ? (int)(end - now.tv_sec) * 1000 : 0;
+}
+
+/* What the process writes until it ends; false where it does not in time. */
+static bool listen(int file, char *text, size_t size)
+{
+	struct timespec start;
+	struct pollfd wait = {.fd = file, .events = POLLIN};
+	size_t length = 0;
+	ssize_t got = 1;
+	int ready = 1;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	while (got > 0 && ready > 0) {
+		char rest[256];
+		bool full = length == size - 1;
+
+		ready = poll(&wait, 1, milliseconds_left(start.tv_sec + LIMIT_SECONDS));
+		if (ready > 0)
+			got = full ? read(file, rest, sizeof rest) : read(file, text + length, size - 1 - length);
+		if (ready > 0 && got > 0 && !full)
+			length += (size_t)got;
+	}
+	text[length] = '\0';
+	return got == 0;
+}
+
+/* The line of ours in what the process wrote: others, such as the driver, may have had something to say too. */
+static int explain(const char *text, struct error *error)
+{
+	const char *reason = strstr(text, PREFIX);
+
+	reason = reason ? reason + sizeof PREFIX - 1 : text;
+	if (!*reason)
+		return error_set(error, "our library was tried, and the process died without a reason");
+	return error_set(error, "%.*s", (int)strcspn(reason, "\n"), reason);
+}
+
+int probe(const struct environment *environment, struct error *error)
+{
+	char text[1024];
+	int ends[2], status = 0;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return error_set_errno(error, "our library cannot be tried");
+	pid_t pid = fork();
+
+	if (pid == 0)
+		become_probe(environment, ends[1]);
+	close(ends[1]);
+	bool ended = pid > 0 && listen(ends[0], text, sizeof text);
+
+	close(ends[0]);
+	if (pid < 0)
+		return error_set_errno(error, "our library cannot be tried");
+	if (!ended)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	if (!ended)
+		return error_set(error, "our library was tried, and the driver did not load within %d seconds", LIMIT_SECONDS);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : explain(text, error);
+}

@@ -1,0 +1,202 @@
+#include "program.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define DEFAULT_PATH "/bin:/usr/bin" /* execvp's */
+#define LINE_BYTES 256               /* of a #! line, which the kernel reads */
+#define INTERPRETERS 4               /* one running the other, which the kernel follows */
+
+#if defined(__x86_64__)
+#define MACHINE EM_X86_64
+#define MACHINE_NAME "x86-64"
+#elif defined(__aarch64__)
+#define MACHINE EM_AARCH64
+#define MACHINE_NAME "aarch64"
+#else
+#error "which ELF machine is this?"
+#endif
+
+/* --- finding it ------------------------------------------------------------------------------------ */
+
+static bool is_executable(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+static bool find_in_path(const char *name, char path[PATH_MAX])
+{
+	const char *directories = getenv("PATH");
+	bool found = false, more = true;
+
+	if (!directories)
+		directories = DEFAULT_PATH;
+	/* An empty entry is the current directory, and there is always one. */
+	while (more && !found) {
+		int length = (int)strcspn(directories, ":");
+		int written = snprintf(path, PATH_MAX, "%.*s%s%s", length, directories, length ? "/" : "", name);
+
+		found = written < PATH_MAX && is_executable(path);
+		more = directories[length] != '\0';
+		directories += length + more;
+	}
+	return found;
+}
+
+static bool find(const char *command, char path[PATH_MAX])
+{
+	if (!strchr(command, '/'))
+		return *command && find_in_path(command, path);
+	return snprintf(path, PATH_MAX, "%s", command) < PATH_MAX && is_executable(path);
+}
+
+/* --- #! ---------------------------------------------------------------------------------------------- */
+
+/* Puts the interpreter's path in place of the script's. False where the file is no script. */
+static bool follow_interpreter(char path[PATH_MAX], const char *head)
+{
+	size_t start = 2 + strspn(head + 2, " \t");
+	size_t length = strcspn(head + start, " \t\n");
+
+	if (head[0] != '#' || head[1] != '!' || length == 0)
+		return false;
+	memcpy(path, head + start, length);
+	path[length] = '\0';
+	return true;
+}
+
+/* --- privileges ---------------------------------------------------------------------------------------- */
+
+static bool has_capabilities(const char *path)
+{
+	struct {
+		uint32_t magic; /* little-endian, like what follows: as are all machines that we know */
+		uint32_t permitted;
+		uint32_t inheritable;
+		uint32_t permitted_upper;
+		uint32_t inheritable_upper;
+		uint32_t root;
+	} capabilities = {.magic = 0};
+
+	return getxattr(path, "security.capability", &capabilities, sizeof capabilities) > 0 &&
+	       (capabilities.permitted != 0 || capabilities.permitted_upper != 0);
+}
+
+/* Whether this system gives nobody privileges by executing a file. */
+static bool grants_nothing(const char *path)
+{
+	struct statvfs mount;
+
+	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ||
+	       (statvfs(path, &mount) == 0 && (mount.f_flag & ST_NOSUID));
+}
+
+/* What the kernel calls a secure execution: real and effective ids differ afterwards, or capabilities come. */
+static enum program_trouble examine_privileges(const char *command, const char *path, struct error *error)
+{
+	struct stat status;
+	const char *why = NULL;
+
+	if (stat(path, &status) < 0 || grants_nothing(path))
+		return PROGRAM_FINE;
+	if ((status.st_mode & S_ISUID) && status.st_uid != getuid())
+		why = "set-user-ID";
+	else if ((status.st_mode & S_ISGID) && (status.st_mode & S_IXGRP) && status.st_gid != getgid())
+		why = "set-group-ID";
+	else if (getuid() != 0 && has_capabilities(path))
+		why = "file capabilities";
+	if (!why)
+		return PROGRAM_FINE;
+	error_set(error, "%.100s: runs with other privileges than yours (%s), and so without our library: start nvtaskset "
+	                 "with those privileges", command, why);
+	return PROGRAM_PRIVILEGED;
+}
+
+/* --- the file ------------------------------------------------------------------------------------------ */
+
+/* The dynamic linker that the program names. False where it names none. */
+static bool find_linker(int file, const Elf64_Ehdr *header, char linker[PATH_MAX])
+{
+	bool found = false;
+
+	for (unsigned int i = 0; i < header->e_phnum && !found; i++) {
+		Elf64_Phdr segment = {.p_type = PT_NULL};
+		off_t offset = (off_t)(header->e_phoff + i * sizeof segment);
+
+		if (pread(file, &segment, sizeof segment, offset) == sizeof segment && segment.p_type == PT_INTERP) {
+			size_t size = segment.p_filesz < PATH_MAX ? segment.p_filesz : PATH_MAX - 1;
+			ssize_t got = pread(file, linker, size, (off_t)segment.p_offset);
+
+			linker[got > 0 ? got : 0] = '\0';
+			found = true;
+		}
+	}
+	return found;
+}
+
+static enum program_trouble examine_elf(const char *command, int file, const Elf64_Ehdr *header,
+                                        struct error *error)
+{
+	char linker[PATH_MAX];
+	enum program_trouble trouble = PROGRAM_UNREACHABLE;
+
+	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != MACHINE)
+		error_set(error, "%.100s: not a program for " MACHINE_NAME ", which our library is for", command);
+	else if (!find_linker(file, header, linker))
+		error_set(error, "%.100s: statically linked: it does not load our library", command);
+	else if (!strstr(linker, "/ld-linux"))
+		error_set(error, "%.100s: its dynamic linker is %.100s, and our library needs glibc's", command, linker);
+	else
+		trouble = PROGRAM_FINE;
+	return trouble;
+}
+
+union head {
+	char text[LINE_BYTES + 1];
+	Elf64_Ehdr elf;
+};
+
+static enum program_trouble examine_file(const char *command, char path[PATH_MAX], unsigned int depth,
+                                         struct error *error)
+{
+	enum program_trouble trouble = PROGRAM_FINE;
+	union head head = {.text = ""};
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = file >= 0 ? read(file, head.text, sizeof head.text - 1) : 0;
+
+	if (size >= (ssize_t)sizeof head.elf && memcmp(head.text, ELFMAG, SELFMAG) == 0)
+		trouble = examine_elf(command, file, &head.elf, error);
+	else if (size > 0 && depth < INTERPRETERS && follow_interpreter(path, head.text))
+		trouble = examine_file(command, path, depth + 1, error);
+	if (file >= 0)
+		close(file);
+	return trouble;
+}
+
+enum program_trouble program_examine(const char *command, struct error *error)
+{
+	char path[PATH_MAX];
+	enum program_trouble trouble = PROGRAM_FINE;
+
+	if (!find(command, path))
+		return PROGRAM_FINE;
+	trouble = examine_file(command, path, 0, error);
+	/* By now `path` is the interpreter's, whose privileges count. */
+	if (examine_privileges(command, path, error) == PROGRAM_PRIVILEGED)
+		trouble = PROGRAM_PRIVILEGED;
+	return trouble;
+}
