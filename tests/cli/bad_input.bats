@@ -69,7 +69,7 @@ load helpers
 	refuses "--connections 0: must be 1-32" nvtaskset --connections 0 -t 0 true
 	refuses "--connections 33: must be 1-32" nvtaskset --connections 33 -t 0 true
 	refuses "--connections x: must be 1-32" nvtaskset --connections x -t 0 true
-	refuses "-t and -g: SET is a list of TPCs or of GPCs, not both" nvtaskset -t -g 0 true
+	refuses "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one" nvtaskset -t -g 0 true
 }
 
 @test "GPUs that are not there" {
@@ -132,4 +132,19 @@ load helpers
 	refuses "NVTASKSET_DRIVER=/nonexistent: No such file or directory" nv -t 0 true
 	export NVTASKSET_DRIVER=$BUILD/lib/libcuda.so.1
 	refuses "NVTASKSET_DRIVER=$BUILD/lib/libcuda.so.1: not a driver library" nv -t 0 true
+}
+
+@test "options that contradict each other, or would be ignored" {
+	refuses "-p, -l, -T, --measure, --mps-status and --mps-stop: choose one" nvtaskset -l -p 1
+	refuses "-p, -l, -T, --measure, --mps-status and --mps-stop: choose one" nvtaskset -T --mps-stop
+	refuses "--json: only with -p, -l and -T" nv --json -t 0 true
+	refuses "--watch: only with -l and -T" nv --watch -t 0 true
+	refuses "--watch: only with -l and -T" nvtaskset --watch -p 1
+	refuses "--dry-run: only with a SET" nvtaskset --dry-run -l
+	refuses "--mps: only where a COMMAND is started" nvtaskset --mps off -l
+	refuses "--force: only with --mps-stop" nvtaskset --force -l
+	refuses "-t: only with a SET and with -p" nvtaskset -tl
+	refuses "--watch=0: must be 0.1-86400 seconds" nvtaskset --watch=0 -l
+	refuses "--watch=nan: must be 0.1-86400 seconds" nvtaskset --watch=nan -l
+	refuses "--watch=soon: must be 0.1-86400 seconds" nvtaskset --watch=soon -l
 }

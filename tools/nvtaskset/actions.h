@@ -8,7 +8,8 @@
 #define EXIT_CANNOT_EXECUTE 126
 #define EXIT_NOT_FOUND 127
 
-/* Replaces this process by COMMAND inside its partition: returns only on failure, with the exit status. */
+/* Replaces this process by COMMAND inside its partition: returns only on failure, with the exit status, or where it was
+ * only asked what would be done. */
 int action_run(const struct options *options, struct error *error);
 
 /* -p: shows a process's partition, after changing it where a SET was given. 0, or -1 with the reason. */

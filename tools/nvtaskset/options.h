@@ -2,6 +2,7 @@
 #ifndef NVTASKSET_OPTIONS_H
 #define NVTASKSET_OPTIONS_H
 
+#include "choose.h"
 #include "error.h"
 #include "mps.h"
 #include "topology/topology.h"
@@ -28,22 +29,16 @@ enum notation {
 	NOTATION_COUNT /* not which TPCs, but how many: 20, 57% */
 };
 
-/* Which TPCs a count gets. */
-enum strategy {
-	STRATEGY_PACKED,     /* whole GPCs first */
-	STRATEGY_DISTRIBUTED /* evenly over the GPCs */
-};
-
 struct options {
 	enum action action;
 	enum notation notation;
 	enum strategy strategy;
-	bool strict;    /* start nothing, and let nothing run, that cannot be kept inside its partition */
 	struct mps_request mps;
 	bool all_tasks; /* -a: descendants too */
 	bool dry_run;   /* say what would be done */
 	bool force;     /* MPS: stop it whoever started it */
 	bool json;
+	bool strict;    /* start nothing, and let nothing run, that cannot be kept inside its partition */
 	bool verbose;
 	double watch_seconds; /* between two looks; 0: look once */
 	unsigned int gpu_count; /* 0: the default GPU */

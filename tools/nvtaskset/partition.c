@@ -84,36 +84,125 @@ static int read_revision(const struct segment *segment, struct segment_revision 
 	return segment_read(segment, revision, &number) ? 0 : error_set(error, "its segment is damaged");
 }
 
-static int work(struct segment *segment, const struct options *options, pid_t pid, struct error *error)
-{
-	static struct topology_list list;
-	struct segment_revision revision, wanted;
-	struct gpu_choices chosen;
-	bool changes = options->action == ACTION_CHANGE;
+/* --- whom ---------------------------------------------------------------------------------------------- */
 
-	if (topology_load(&list, error) < 0 || read_revision(segment, &revision, error) < 0 ||
-	    choose_gpus(&chosen, options, &list, &revision, error) < 0 ||
-	    /* All SETs before the first is written: a mistake in one changes nothing. */
-	    (changes && set_parse_all(&wanted, options, &chosen, error) < 0))
+/* The process, and with -a those of its descendants that have a partition. */
+struct target {
+	pid_t pid;
+	struct segment segment;
+	struct segment_revision revision;
+};
+
+struct targets {
+	size_t count;
+	struct target *list;
+};
+
+static int add_target(struct targets *targets, const struct target *target, struct error *error)
+{
+	struct target *more = realloc(targets->list, (targets->count + 1) * sizeof *more);
+
+	if (!more)
+		return error_set(error, "no memory");
+	targets->list = more;
+	targets->list[targets->count++] = *target;
+	return 0;
+}
+
+static int open_target(struct targets *targets, pid_t pid, struct error *error)
+{
+	struct target target = {.pid = pid};
+	int result = -1;
+
+	if (segment_open(&target.segment, pid, error) == SEGMENT_FOUND) {
+		result = read_revision(&target.segment, &target.revision, error);
+		if (result == 0)
+			result = add_target(targets, &target, error);
+		if (result < 0)
+			segment_close(&target.segment);
+	}
+	return result;
+}
+
+/* Of a family, a shell and what it has started for example, many never come to CUDA. */
+static int open_family(struct targets *targets, const struct pids *family, struct error *error)
+{
+	struct error why = {.reason = ""};
+
+	for (size_t i = 0; i < family->count; i++)
+		open_target(targets, family->list[i], i == 0 ? &why : NULL);
+	if (targets->count == 0 && family->count == 1)
+		return error_set(error, "%s", why.reason);
+	if (targets->count == 0)
+		return error_set(error, "pid %d: neither it nor any of its %zu descendants has a partition",
+		                 (int)family->list[0], family->count - 1);
+	return 0;
+}
+
+static void close_targets(struct targets *targets)
+{
+	for (size_t i = 0; i < targets->count; i++)
+		segment_close(&targets->list[i].segment);
+	free(targets->list);
+}
+
+/* --- all together ---------------------------------------------------------------------------------------- */
+
+static int show_and_change(struct target *target, const struct options *options, const struct topology_list *list,
+                           const struct segment_revision *wanted, struct error *error)
+{
+	struct gpu_choices chosen;
+
+	if (choose_gpus(&chosen, options, list, &target->revision, error) < 0)
 		return -1;
-	show(options, pid, &chosen, &revision, "current");
-	if (changes) {
-		if (change(segment, &wanted, error) < 0 || read_revision(segment, &revision, error) < 0)
+	show(options, target->pid, &chosen, &target->revision, "current");
+	if (wanted->count > 0) {
+		if (change(&target->segment, wanted, error) < 0 ||
+		    read_revision(&target->segment, &target->revision, error) < 0)
 			return -1;
-		show(options, pid, &chosen, &revision, "new");
+		show(options, target->pid, &chosen, &target->revision, "new");
 	}
 	return 0;
 }
 
+/* Every SET is understood before the first is written: a mistake in one changes nothing. */
+static int work(struct targets *targets, const struct options *options, const struct pids *family,
+                struct error *error)
+{
+	static struct topology_list list;
+	struct segment_revision wanted = {.count = 0};
+	struct gpu_choices chosen;
+	int result = topology_load(&list, error);
+
+	if (result == 0 && options->action == ACTION_CHANGE) {
+		result = choose_gpus(&chosen, options, &list, &targets->list[0].revision, error);
+		if (result == 0)
+			result = set_find(&wanted, options, &chosen, &list, family, error);
+	}
+	if (result == 0 && options->dry_run) {
+		set_print(&wanted);
+		return 0;
+	}
+	for (size_t i = 0; result == 0 && i < targets->count; i++)
+		result = show_and_change(&targets->list[i], options, &list, &wanted, error);
+	return result;
+}
+
 int action_partition(const struct options *options, struct error *error)
 {
-	struct segment segment;
+	struct targets targets = {.count = 0};
+	struct pids family = {.count = 0};
 	pid_t pid = 0;
-	int result = -1;
+	int result = parse_pid(&pid, options->pid, error);
 
-	if (parse_pid(&pid, options->pid, error) == 0 && segment_open(&segment, pid, error) == SEGMENT_FOUND) {
-		result = work(&segment, options, pid, error);
-		segment_close(&segment);
+	if (result == 0)
+		result = options->all_tasks ? ancestry_family(&family, pid, error) : ancestry_alone(&family, pid, error);
+	if (result == 0) {
+		result = open_family(&targets, &family, error);
+		if (result == 0)
+			result = work(&targets, options, &family, error);
+		close_targets(&targets);
+		free(family.list);
 	}
 	return result;
 }

@@ -66,48 +66,67 @@ static int prepare_mps(const struct options *options, const struct gpu_choices *
 	return mps_prepare(&request, status, error);
 }
 
-/* For --strict. */
-static int check_promises(const struct segment_revision *revision, const struct topology_list *list,
-                          const struct environment *environment, struct error *error)
+/* Which GPUs, and which of their TPCs. */
+struct partition {
+	struct topology_list list;
+	struct gpu_choices chosen;
+	struct segment_revision revision;
+};
+
+static int find_partition(struct partition *partition, const struct options *options, struct error *error)
 {
-	return strict_check_gpus(revision, list, error) < 0 ? -1 : probe(environment, error);
+	return topology_load(&partition->list, error) < 0 ||
+	                       gpus_choose(&partition->chosen, &partition->list, options->gpus, options->gpu_count,
+	                                   error) < 0
+	               ? -1
+	               : set_find(&partition->revision, options, &partition->chosen, &partition->list, NULL, error);
 }
 
-static int prepare(const struct options *options, struct error *error)
+/* For --strict. */
+static int check_promises(const struct partition *partition, const struct environment *environment,
+                          struct error *error)
 {
-	/* Large, and this is a process of its own. */
-	static struct topology_list list;
-	struct segment_revision revision;
-	struct gpu_choices chosen;
+	return strict_check_gpus(&partition->revision, &partition->list, error) < 0 ? -1 : probe(environment, error);
+}
+
+static int prepare(const struct options *options, const struct partition *partition, struct error *error)
+{
 	struct mps_status status = {.running = false};
 	char driver[PATH_MAX], directory[PATH_MAX], text[SEGMENT_ENVIRONMENT_MAX];
 	struct environment environment = {
-		.partition = text, .driver = driver, .directory = directory, .strict = options->strict};
+		.partition = segment_revision_format(&partition->revision, text),
+		.driver = driver,
+		.directory = directory,
+		.strict = options->strict,
+	};
 
-	if (topology_load(&list, error) < 0 ||
-	    gpus_choose(&chosen, &list, options->gpus, options->gpu_count, error) < 0 ||
-	    set_parse_all(&revision, options, &chosen, error) < 0 ||
-	    check_program(options, error) < 0 || environment_clean(error) < 0 || driver_find(driver, error) < 0 ||
-	    driver_library_directory(driver, directory, error) < 0)
-		return -1;
-	segment_revision_format(&revision, text);
-	if ((options->strict && check_promises(&revision, &list, &environment, error) < 0) ||
+	if (check_program(options, error) < 0 || environment_clean(error) < 0 || driver_find(driver, error) < 0 ||
+	    driver_library_directory(driver, directory, error) < 0 ||
+	    (options->strict && check_promises(partition, &environment, error) < 0) ||
 	    /* What it may start must not inherit COMMAND's environment. */
-	    prepare_mps(options, &chosen, &status, error) < 0 || environment_set(&environment, error) < 0)
+	    prepare_mps(options, &partition->chosen, &status, error) < 0 ||
+	    environment_set(&environment, error) < 0)
 		return -1;
-	if (options->verbose) {
-		tell_partition(&revision, &list);
+	if (options->verbose || options->notation == NOTATION_COUNT)
+		tell_partition(&partition->revision, &partition->list);
+	if (options->verbose)
 		fprintf(stderr, "nvtaskset: driver: %s, through %s\n", driver, directory);
-	}
 	tell_mps(options, &status);
 	return 0;
 }
 
 int action_run(const struct options *options, struct error *error)
 {
+	/* Large, and this is a process of its own. */
+	static struct partition partition;
 	int status = EXIT_FAILURE;
 
-	if (prepare(options, error) == 0) {
+	if (find_partition(&partition, options, error) < 0)
+		return EXIT_FAILURE;
+	if (options->dry_run) {
+		set_print(&partition.revision);
+		status = EXIT_SUCCESS;
+	} else if (prepare(options, &partition, error) == 0) {
 		execvp(options->command[0], options->command);
 		status = errno == ENOENT || errno == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
 		error_set_errno(error, "%.200s", options->command[0]);

@@ -1,5 +1,8 @@
 #include "set.h"
 
+#include "occupied.h"
+
+#include <stdio.h>
 #include <string.h>
 
 static unsigned int gpc_limit(const struct topology *gpu)
@@ -35,8 +38,20 @@ static int parse_gpcs(struct tpcset *set, const char *text, const struct topolog
 	return 0;
 }
 
-int set_parse(struct tpcset *set, const char *text, enum notation notation, const struct topology *gpu,
-              struct error *error)
+static int choose(struct tpcset *set, const char *text, const struct options *options, const struct topology *gpu,
+                  const struct segment_revision *occupied, struct error *error)
+{
+	const struct segment_partition *used = segment_find(occupied, gpu->pci);
+	const struct tpcset none = {{0}};
+	unsigned int count;
+
+	if (choose_parse_count(&count, text, gpu, error) < 0)
+		return -1;
+	return choose_tpcs(set, gpu, used ? &used->set : &none, count, options->strategy, error);
+}
+
+static int parse(struct tpcset *set, const char *text, const struct options *options, const struct topology *gpu,
+                 const struct segment_revision *occupied, struct error *error)
 {
 	int result = -1;
 
@@ -44,7 +59,7 @@ int set_parse(struct tpcset *set, const char *text, enum notation notation, cons
 		*set = topology_all(gpu);
 		return 0;
 	}
-	switch (notation) {
+	switch (options->notation) {
 	case NOTATION_MASK:
 		result = tpcset_parse_mask(set, text, gpu->tpc_count, "TPC", error);
 		break;
@@ -55,7 +70,7 @@ int set_parse(struct tpcset *set, const char *text, enum notation notation, cons
 		result = parse_gpcs(set, text, gpu, error);
 		break;
 	case NOTATION_COUNT:
-		result = error_set(error, "not yet");
+		result = choose(set, text, options, gpu, occupied, error);
 		break;
 	}
 	if (result == 0 && tpcset_is_empty(set))
@@ -63,8 +78,8 @@ int set_parse(struct tpcset *set, const char *text, enum notation notation, cons
 	return result;
 }
 
-int set_parse_all(struct segment_revision *revision, const struct options *options,
-                  const struct gpu_choices *chosen, struct error *error)
+static int parse_all(struct segment_revision *revision, const struct options *options,
+                     const struct gpu_choices *chosen, const struct segment_revision *occupied, struct error *error)
 {
 	int result = 0;
 
@@ -74,9 +89,34 @@ int set_parse_all(struct segment_revision *revision, const struct options *optio
 		struct segment_partition *partition = &revision->partitions[revision->count++];
 
 		partition->pci = chosen->choices[i].gpu->pci;
-		result = set_parse(&partition->set, text, options->notation, chosen->choices[i].gpu, error);
+		result = parse(&partition->set, text, options, chosen->choices[i].gpu, occupied, error);
 	}
 	return result;
+}
+
+int set_find(struct segment_revision *revision, const struct options *options, const struct gpu_choices *chosen,
+             const struct topology_list *list, const struct pids *except, struct error *error)
+{
+	struct segment_revision occupied = {.count = 0};
+
+	if (options->notation == NOTATION_COUNT &&
+	    ((!options->dry_run && occupied_lock(error) < 0) || occupied_find(&occupied, list, except, error) < 0))
+		return -1;
+	return parse_all(revision, options, chosen, &occupied, error);
+}
+
+void set_print(const struct segment_revision *revision)
+{
+	char pci[PCI_ADDRESS_TEXT], text[TPCSET_TEXT];
+
+	for (uint32_t i = 0; i < revision->count; i++) {
+		const struct segment_partition *partition = &revision->partitions[i];
+
+		if (revision->count > 1)
+			printf("%s-G %s:", i > 0 ? " " : "", pci_address_format(partition->pci, pci));
+		fputs(tpcset_format_list(&partition->set, text), stdout);
+	}
+	puts("");
 }
 
 const char *set_noun(enum notation notation)

@@ -1,0 +1,136 @@
+#!/usr/bin/env bats
+# nvtaskset -n: so many TPCs, that nobody has
+
+load helpers
+
+# GPUs that no other program of this machine is on, other tests' for example: their bus ids have a domain of their own.
+own_gpus() {
+	sed "s/^gpu 0000:/gpu $(printf %04x $((BASHPID % 65536))):/" "$ROOT/share/topologies/$1.txt" >"$WORK/$1.txt"
+	export NVTASKSET_TOPOLOGY=$WORK/$1.txt
+}
+
+eval "common_$(declare -f setup)"
+setup() {
+	common_setup
+	own_gpus h200
+}
+
+chosen() {
+	sed -n 's/^nvtaskset: GPU .*TPCs: //p' "$WORK/output"
+}
+
+@test "a number of TPCs: whole GPCs first, and what was chosen is said" {
+	start_program_loudly -n 8
+	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: $(chosen)" ]
+	for gpc in 0 1 2 3 4 5 6 7; do
+		[ "$(nvtaskset --dry-run -g $gpc)" != "$(chosen)" ] || break
+	done
+	[ "$(nvtaskset --dry-run -g $gpc)" = "$(chosen)" ]
+}
+
+# What the command says goes with the program's output.
+start_program_loudly() {
+	nvtaskset --mps off "$@" "$BUILD/demo/where" 60 >"$WORK/output" 2>&1 3>&- &
+	PROGRAM=$!
+	for _ in $(seq 200); do
+		grep -q "kernels run" "$WORK/output" && return
+		sleep 0.05
+	done
+	return 1
+}
+
+@test "a share of the GPU; the strategies; nothing is started by --dry-run" {
+	[ "$(nvtaskset --dry-run -n 100%)" = 0-65 ]
+	[ "$(nvtaskset --dry-run -n 50% | tr , '\n' | wc -l)" -gt 1 ]
+	[ "$(nvtaskset --dry-run --strategy distributed -n 8)" = 0-7 ]
+	[ "$(nvtaskset --dry-run --strategy packed -n 66 touch "$WORK/ran")" = 0-65 ]
+	[ ! -e "$WORK/ran" ]
+}
+
+@test "a choice can be pasted" {
+	run nvtaskset --dry-run -n 20
+	[ "$status" -eq 0 ]
+	[ "$(nvtaskset --dry-run -t "$output")" = "$output" ]
+	own_gpus h200-x2
+	run nvtaskset --dry-run -G all -n 20
+	# Word splitting is wanted: options.
+	# shellcheck disable=SC2086
+	[ "$(nvtaskset --dry-run -t $output)" = "$output" ]
+}
+
+@test "the second gets what the first left" {
+	start_program -n 60
+	first=$PROGRAM
+	free=$(nvtaskset --dry-run -n 6)
+	refuses "7 TPCs: of this GPU's 66 only 6 are free: $free" nv -n 7 true
+	start_program -n 6
+	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: $free" ]
+	refuses "1 TPC: none of this GPU's 66 is free; see nvtaskset -l" nv -n 1 true
+	kill "$first"
+}
+
+@test "many at the same moment never get the same TPC, and all of them get some" {
+	for i in $(seq 22); do
+		nvtaskset --mps off -n 3 sh -c 'echo "$NVTASKSET_PARTITION"; exec sleep 20' >"$WORK/$i" 2>"$WORK/error.$i" 3>&- &
+	done
+	for _ in $(seq 200); do
+		[ "$(cat "$WORK"/[0-9]* | wc -l)" -eq 22 ] && break
+		sleep 0.05
+	done
+	# shellcheck disable=SC2046
+	kill $(jobs -p)
+	cat "$WORK"/error.* >&2
+	run bash -c "cat $WORK/[0-9]* | sed 's/.*=//' | tr , '\n' | awk -F- '{ for (i = \$1; i <= (NF > 1 ? \$2 : \$1); i++) print i }' | sort -n | uniq -d"
+	[ -z "$output" ]
+	[ "$(cat "$WORK"/[0-9]* | wc -l)" -eq 22 ]
+}
+
+@test "a shell has TPCs until it starts something, which then has them in its place" {
+	nvtaskset --mps off -n 60 sh -c "sleep 20; true" 3>&- 2>/dev/null &
+	shell=$!
+	sleep 0.3
+	refuses "7 TPCs: of this GPU's 66 only 6 are free: $(nvtaskset --dry-run -n 6)" nv -n 7 true
+	pkill -P "$shell"
+	wait "$shell"
+	[ "$(nvtaskset --dry-run -n 66)" = 0-65 ]
+}
+
+@test "a program that was moved away frees what it was started with" {
+	start_program -t 0-59
+	nvtaskset -tp 60-65 "$PROGRAM"
+	[ "$(nvtaskset --dry-run --strategy distributed -n 60)" = 0-59 ]
+}
+
+@test "a partition of the whole GPU keeps nobody away" {
+	start_program all
+	[ "$(nvtaskset --dry-run -n 66)" = 0-65 ]
+}
+
+@test "-p: a program may keep its own TPCs when it gets more, or fewer" {
+	start_program -t 10-19
+	first=$PROGRAM
+	start_program -t 0-9
+	nvtaskset -np 56 "$PROGRAM"
+	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-9,20-65" ]
+	refuses "57 TPCs: of this GPU's 66 only 56 are free: 0-9,20-65" nvtaskset -np 57 "$PROGRAM"
+	[ "$(nvtaskset --dry-run --strategy distributed -np 1 "$PROGRAM")" = 0 ]
+	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-9,20-65" ]
+	kill "$first"
+}
+
+@test "each GPU its own number" {
+	own_gpus h200-x2
+	run nvtaskset --dry-run --strategy distributed -n -G 0:4 -G 1:12%
+	[[ "$output" =~ ^-G\ [0-9a-f:.]+:0-3\ -G\ [0-9a-f:.]+:0-7$ ]]
+}
+
+@test "numbers that cannot be" {
+	refuses "0 TPCs: this GPU has 66" nv -n 0 true
+	refuses "70 TPCs: this GPU has 66" nv -n 70 true
+	refuses "101%: must be 1%-100%" nv -n 101% true
+	refuses "'many': not a number of TPCs such as 20 or 57%" nv -n many true
+	refuses "--strategy even: must be packed or distributed" nv --strategy even -n 3 true
+	refuses "--strategy: only with -n, where nvtaskset chooses the TPCs" nv --strategy packed -t 3 true
+	refuses "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one" nv -t -n 3 true
+	refuses "-n: only with a SET" nvtaskset -np $$
+}

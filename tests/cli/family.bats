@@ -1,0 +1,79 @@
+#!/usr/bin/env bats
+# nvtaskset -a -p: a process and what it started
+
+load helpers
+
+# A shell in a partition that starts two programs; PROGRAM is the shell, FIRST and SECOND are its children.
+start_family() {
+	nvtaskset --mps off "$@" bash -c "
+		'$BUILD/demo/where' 60 >'$WORK/first' & echo \$! >'$WORK/pid.first'
+		'$BUILD/demo/where' 60 >'$WORK/second' & echo \$! >'$WORK/pid.second'
+		wait" 3>&- &
+	PROGRAM=$!
+	for _ in $(seq 200); do
+		[ -s "$WORK/first" ] && [ -s "$WORK/second" ] && break
+		sleep 0.05
+	done
+	FIRST=$(cat "$WORK/pid.first")
+	SECOND=$(cat "$WORK/pid.second")
+}
+
+stop_family() {
+	kill "$FIRST" "$SECOND" 2>/dev/null || true
+}
+
+@test "shown together" {
+	start_family -t 0-7
+	run nvtaskset -atp "$PROGRAM"
+	stop_family
+	[ "$status" -eq 0 ]
+	[ "${#lines[@]}" -eq 2 ]
+	[[ "$output" == *"pid $FIRST's current TPC list: 0-7"* ]]
+	[[ "$output" == *"pid $SECOND's current TPC list: 0-7"* ]]
+}
+
+@test "changed together; a stranger is not" {
+	start_program -t 20-21
+	stranger=$PROGRAM
+	start_family -t 0-7
+	run nvtaskset --all-tasks -tp 8-9 "$PROGRAM"
+	[ "$status" -eq 0 ]
+	[ "$(nvtaskset -tp "$FIRST")" = "pid $FIRST's current TPC list: 8-9" ]
+	[ "$(nvtaskset -tp "$SECOND")" = "pid $SECOND's current TPC list: 8-9" ]
+	[ "$(nvtaskset -tp "$stranger")" = "pid $stranger's current TPC list: 20-21" ]
+	stop_family
+	kill "$stranger"
+}
+
+@test "a mistake changes nobody" {
+	start_family -t 0-7
+	refuses "TPC 66: this GPU has TPCs 0-65" nvtaskset -atp 66 "$PROGRAM"
+	[ "$(nvtaskset -tp "$FIRST")" = "pid $FIRST's current TPC list: 0-7" ]
+	stop_family
+}
+
+@test "a number for the family: all of it gets the same" {
+	start_family -t 0-7
+	nvtaskset -anp 4 "$PROGRAM"
+	list=$(nvtaskset -tp "$FIRST" | sed 's/.*: //')
+	[ "$(nvtaskset -tp "$SECOND")" = "pid $SECOND's current TPC list: $list" ]
+	stop_family
+}
+
+@test "a process without CUDA, and one that is not there" {
+	sleep 20 3>&- &
+	PROGRAM=$!
+	refuses "pid $PROGRAM: it has not loaded CUDA; nvtaskset works on CUDA programs" nvtaskset -atp "$PROGRAM" ||
+		refuses "$(nvtaskset -tp $PROGRAM 2>&1 | sed 's/nvtaskset: //')" nvtaskset -atp "$PROGRAM"
+	refuses "pid 4194304: no such process" nvtaskset -atp 4194304 ||
+		refuses "$(nvtaskset -tp 4194304 2>&1 | sed 's/nvtaskset: //')" nvtaskset -atp 4194304
+	bash -c 'sleep 20; true' 3>&- &
+	shell=$!
+	sleep 0.2
+	refuses "pid $shell: neither it nor any of its 1 descendants has a partition" nvtaskset -atp "$shell"
+	pkill -P "$shell"
+}
+
+@test "-a is for -p" {
+	refuses "-a: only with -p" nv -at 0-7 true
+}

@@ -1,0 +1,240 @@
+#include "occupied.h"
+
+#include "ancestry.h"
+#include "processes.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* An abstract name: no file is left behind, and the kernel takes it back at an exec or the end of the process. */
+#define LOCK_NAME "\0nvtaskset-choose"
+#define LOCK_WAIT_MS 10000
+
+/* How long a process that is just becoming another program is waited for. */
+#define EXEC_WAIT_MS 1000
+
+/* --- the lock ------------------------------------------------------------------------------------------ */
+
+static void pause_for_ms(long milliseconds)
+{
+	const struct timespec pause = {.tv_nsec = milliseconds * 1000000};
+
+	nanosleep(&pause, NULL);
+}
+
+int occupied_lock(struct error *error)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = LOCK_NAME};
+	socklen_t length = offsetof(struct sockaddr_un, sun_path) + sizeof LOCK_NAME - 1;
+	int lock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int result = lock >= 0 ? bind(lock, (struct sockaddr *)&address, length) : -1;
+
+	for (int waited = 0; lock >= 0 && result < 0 && errno == EADDRINUSE && waited < LOCK_WAIT_MS; waited++) {
+		pause_for_ms(1);
+		result = bind(lock, (struct sockaddr *)&address, length);
+	}
+	if (result < 0 && errno == EADDRINUSE)
+		return error_set(error, "-n: another nvtaskset has been choosing TPCs for %d s; name them instead (-t)",
+		                 LOCK_WAIT_MS / 1000);
+	return result < 0 ? error_set_errno(error, "-n: no lock against others that choose") : 0;
+}
+
+/* --- programs that have not come to CUDA yet ------------------------------------------------------------- */
+
+struct claims {
+	size_t count;
+	struct claim {
+		pid_t pid, parent;
+		struct segment_revision revision;
+	} *list;
+};
+
+static FILE *open_file(pid_t pid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+	return fopen(path, "re");
+}
+
+static bool is_empty(pid_t pid, const char *name)
+{
+	FILE *file = open_file(pid, name);
+	bool empty = file && getc(file) == EOF;
+
+	if (file)
+		fclose(file);
+	return empty;
+}
+
+/* In the middle of an exec the old descriptors are closed, and the new arguments not yet to be seen. Neither kernel
+ * threads nor the dead have a program. */
+static bool is_becoming(pid_t pid)
+{
+	char path[64], program[8];
+
+	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+	return readlink(path, program, sizeof program) > 0 && is_empty(pid, "cmdline") && is_empty(pid, "environ");
+}
+
+static bool find_partition(FILE *environment, struct segment_revision *revision)
+{
+	static const char name[] = SEGMENT_ENVIRONMENT "=";
+	char *variable = NULL;
+	size_t size = 0;
+	bool found = false;
+
+	while (!found && getdelim(&variable, &size, '\0', environment) > 0)
+		found = strncmp(variable, name, sizeof name - 1) == 0 &&
+		        segment_revision_parse(revision, variable + sizeof name - 1, NULL) == 0;
+	free(variable);
+	return found;
+}
+
+static bool read_claim(struct claim *claim, pid_t pid)
+{
+	FILE *environment = open_file(pid, "environ");
+	bool found = false;
+
+	for (int waited = 0; environment && waited < EXEC_WAIT_MS && is_becoming(pid); waited++)
+		pause_for_ms(1);
+	if (environment) {
+		fclose(environment);
+		environment = open_file(pid, "environ");
+	}
+	if (environment) {
+		found = find_partition(environment, &claim->revision);
+		fclose(environment);
+	}
+	claim->pid = pid;
+	claim->parent = found ? ancestry_parent(pid) : 0;
+	return found;
+}
+
+static int add_claim(struct claims *claims, const struct claim *claim, struct error *error)
+{
+	struct claim *more = realloc(claims->list, (claims->count + 1) * sizeof *more);
+
+	if (!more)
+		return error_set(error, "no memory");
+	claims->list = more;
+	claims->list[claims->count++] = *claim;
+	return 0;
+}
+
+static int find_claims(struct claims *claims, struct error *error)
+{
+	DIR *directory = opendir("/proc");
+	struct dirent *entry;
+	int result = directory ? 0 : error_set_errno(error, "/proc");
+
+	while (result == 0 && (entry = readdir(directory))) {
+		struct claim claim;
+		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
+
+		if (pid > 0 && pid != getpid() && read_claim(&claim, pid))
+			result = add_claim(claims, &claim, error);
+	}
+	if (directory)
+		closedir(directory);
+	return result;
+}
+
+/* --- both together ------------------------------------------------------------------------------------------ */
+
+static void occupy(struct segment_revision *occupied, const struct topology_list *list,
+                   const struct segment_revision *revision)
+{
+	for (uint32_t i = 0; i < revision->count; i++) {
+		const struct segment_partition *partition = &revision->partitions[i];
+		const struct topology *gpu = topology_find(list, partition->pci);
+		struct tpcset all = gpu ? topology_all(gpu) : (struct tpcset){{0}};
+
+		for (uint32_t place = 0; gpu && !tpcset_is_subset(&all, &partition->set) && place < occupied->count; place++) {
+			struct segment_partition *taken = &occupied->partitions[place];
+
+			if (pci_address_equal(taken->pci, partition->pci))
+				taken->set = tpcset_or(&taken->set, &partition->set);
+		}
+	}
+}
+
+static bool is_among(pid_t pid, const struct pids *pids)
+{
+	bool found = false;
+
+	for (size_t i = 0; pids && i < pids->count; i++)
+		found = found || pids->list[i] == pid;
+	return found;
+}
+
+static const struct claim *find_claim(const struct claims *claims, pid_t pid)
+{
+	const struct claim *found = NULL;
+
+	for (size_t i = 0; i < claims->count && !found; i++)
+		found = claims->list[i].pid == pid ? &claims->list[i] : NULL;
+	return found;
+}
+
+static bool has_segment(const struct processes *processes, pid_t pid)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < processes->count; i++)
+		found = found || processes->list[i].pid == pid;
+	return found;
+}
+
+/* What stands in a process's environment counts until it has a segment, or was started by one that has: it will begin
+ * with that one's partition. Where it has started others, a shell for example, these count in its place. */
+static bool counts(const struct claims *claims, const struct claim *claim, const struct processes *processes)
+{
+	bool does = true;
+
+	for (size_t i = 0; i < claims->count; i++)
+		does = does && claims->list[i].parent != claim->pid;
+	for (const struct claim *at = claim; at && does; at = find_claim(claims, at->parent))
+		does = !has_segment(processes, at->pid) && !has_segment(processes, at->parent);
+	return does;
+}
+
+static void start_empty(struct segment_revision *occupied, const struct topology_list *list)
+{
+	*occupied = (struct segment_revision){.count = list->count};
+	for (unsigned int i = 0; i < list->count; i++)
+		occupied->partitions[i].pci = list->gpus[i].pci;
+}
+
+int occupied_find(struct segment_revision *occupied, const struct topology_list *list, const struct pids *except,
+                  struct error *error)
+{
+	struct claims claims = {.count = 0};
+	struct processes processes = {.count = 0};
+	/* In this order: a claim can become a segment meanwhile, but not the other way round. */
+	int result = find_claims(&claims, error);
+
+	if (result == 0)
+		result = processes_collect(&processes, error);
+	start_empty(occupied, list);
+	for (size_t i = 0; result == 0 && i < claims.count; i++) {
+		if (counts(&claims, &claims.list[i], &processes) && !is_among(claims.list[i].pid, except))
+			occupy(occupied, list, &claims.list[i].revision);
+	}
+	for (size_t i = 0; result == 0 && i < processes.count; i++) {
+		if (!is_among(processes.list[i].pid, except))
+			occupy(occupied, list, &processes.list[i].revision);
+	}
+	processes_free(&processes);
+	free(claims.list);
+	return result;
+}
