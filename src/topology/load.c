@@ -64,21 +64,24 @@ static int load_installed(const char *root, const struct installed_gpu *installe
 static int load_all_installed(const char *root, const struct installed_gpu *installed, unsigned int count,
                               struct topology_list *list, struct error *error)
 {
+	const struct installed_gpu *missing = NULL;
 	struct error why = {.reason = ""};
 	char pci[PCI_ADDRESS_TEXT];
-	int result = 0;
 
-	for (unsigned int i = 0; i < count && result == 0; i++) {
-		result = load_installed(root, &installed[i], count == 1, &list->gpus[i], &why);
-		if (result < 0 && why.reason[0])
-			error_set(error, "GPU %s: %s", pci_address_format(installed[i].pci, pci), why.reason);
-		else if (result < 0 && i > 0)
-			error_set(error, "GPU %s: was not measured, as others were",
-			          pci_address_format(installed[i].pci, pci));
+	for (unsigned int i = 0; i < count && why.reason[0] == '\0'; i++) {
+		if (load_installed(root, &installed[i], count == 1, &list->gpus[list->count], &why) == 0)
+			list->count++;
+		else
+			missing = &installed[i];
 	}
-	list->count = result == 0 ? count : 0;
+	if (missing && list->count > 0 && why.reason[0] == '\0')
+		error_set(&why, "was not measured, as others were");
+	if (missing && why.reason[0])
+		error_set(error, "GPU %s: %.200s", pci_address_format(missing->pci, pci), why.reason);
+	if (missing)
+		list->count = 0;
 	topology_sort(list);
-	return result;
+	return missing ? -1 : 0;
 }
 
 int load_untold(const char *root, struct topology_list *list, struct error *error)

@@ -12,7 +12,7 @@ int measured_start(struct measured *measured, const struct topology *gpu, unsign
 	if (sm_count > MEASURED_SMS_MAX || bit_count > TOPOLOGY_MASK_BITS)
 		return error_set(error, "%u SMs and %u mask bits: more than is known", sm_count, bit_count);
 	if (sm_count <= sms_per_tpc)
-		return error_set(error, "%u SM: with a single TPC there is nothing to partition", sm_count);
+		return error_set(error, "%u SMs: with a single TPC there is nothing to partition", sm_count);
 	if (sm_count % sms_per_tpc != 0)
 		return error_set(error, "%u SMs, with %u in a TPC: does not come out even", sm_count, sms_per_tpc);
 	memset(measured, 0, sizeof *measured);

@@ -11,7 +11,6 @@
 #define GPCS_MAX 16 /* four bits say which */
 #define TPCS_MAX 16 /* of a GPC, likewise */
 #define TPCS_PER_REGISTER 4
-#define REGISTERS (TPCSET_MAX / TPCS_PER_REGISTER)
 
 /* --- files -------------------------------------------------------------------------------------------------- */
 
@@ -115,24 +114,44 @@ static int check_fuses(const struct nvdebug *nvdebug, struct fuses *fuses, struc
 	return 0;
 }
 
+/* The table while it is read. */
+struct table {
+	bool taken[GPCS_MAX][TPCS_MAX];
+	uint32_t content; /* of the register that was read last */
+};
+
+/* Whether a TPC that there can be, and that has no place yet, stands here, and in which GPC. Places come in order. */
+static bool read_place(const char *root, const struct nvdebug *nvdebug, struct table *table, unsigned int place,
+                       uint8_t *gpc)
+{
+	unsigned int in_register = place % TPCS_PER_REGISTER;
+
+	if (in_register == 0 &&
+	    read_register(root, &table->content, "CWD_GPC_TPC_ID%u", place / TPCS_PER_REGISTER) < 0)
+		return false;
+	unsigned int number = table->content >> in_register * 8 & 0xf;
+	bool good;
+
+	*gpc = (uint8_t)(table->content >> (in_register * 8 + 4) & 0xf);
+	good = *gpc < nvdebug->gpc_limit && number < nvdebug->tpc_limit && !table->taken[*gpc][number];
+	table->taken[*gpc][number] = true;
+	return good;
+}
+
+/* What stands behind the last TPC is none: unused places repeat others. */
 static int read_table(const char *root, struct nvdebug *nvdebug, struct error *error)
 {
-	bool taken[GPCS_MAX][TPCS_MAX] = {{false}};
-	uint32_t content = 0;
+	struct table table = {.content = 0};
+	unsigned int count = 0;
+	uint8_t gpc;
 
-	for (unsigned int tpc = 0; tpc < nvdebug->tpc_count; tpc++) {
-		if (tpc % TPCS_PER_REGISTER == 0 &&
-		    read_register(root, &content, "CWD_GPC_TPC_ID%u", tpc / TPCS_PER_REGISTER) < 0)
-			return fail("CWD_GPC_TPC_IDn", error);
-		unsigned int entry = content >> tpc % TPCS_PER_REGISTER * 8 & 0xff;
-		unsigned int gpc = entry >> 4, number = entry & 0xf;
-
-		if (taken[gpc][number])
-			return error_set(error, "nvdebug: two TPCs are number %u of GPC %u", number, gpc);
-		taken[gpc][number] = true;
-		nvdebug->gpcs[tpc] = (uint8_t)gpc;
-	}
-	return 0;
+	while (count <= nvdebug->tpc_count && count < TPCSET_MAX &&
+	       read_place(root, nvdebug, &table, count, &gpc))
+		nvdebug->gpcs[count++] = gpc;
+	if (count == nvdebug->tpc_count)
+		return 0;
+	return error_set(error, "nvdebug: its table (CWD_GPC_TPC_IDn) has %s TPCs than its fuses let through, %u",
+	                 count > nvdebug->tpc_count ? "more" : "fewer", nvdebug->tpc_count);
 }
 
 static bool exists(const char *root, const char *name)
