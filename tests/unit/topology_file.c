@@ -68,6 +68,7 @@ static const struct {
 	{GPU_HEAD GPU_REST "limits 8 9\n", "test:7: limits: stands here twice for one GPU"},
 	{GPU_HEAD "name X\nname X\n", "test:4: name: stands here twice for one GPU"},
 	{GPU_HEAD "uuid X\nuuid X\n", "test:4: uuid: stands here twice for one GPU"},
+	{GPU_HEAD "tpcs 1\ntpcs 1\n", "test:4: tpcs: stands here twice for one GPU"},
 	{GPU_HEAD GPU_REST "tpc 0 1 0 1\n", "test:7: tpc 0: TPC 1 was expected"},
 	{GPU_HEAD GPU_REST "gpu 0000:3b:00.0\n", "test:7: gpu 0000:3b:00.0: the bus ids must rise"},
 	{GPU_HEAD GPU_REST "gpu 0000:3a:1f.0\n", "test:7: gpu 0000:3a:1f.0: the bus ids must rise"},
@@ -86,6 +87,14 @@ static const struct {
 	{GPU_HEAD GPU_REST "tpc 1 1 0\n", "test:7: tpc: its number, GPC, virtual GPC and mask bit were expected"},
 	{GPU_HEAD GPU_REST "tpc 1 1 0 1 7\n",
          "test:7: tpc: its number, GPC, virtual GPC and mask bit were expected"},
+
+	/* The number of TPCs, where it is said */
+	{GPU_HEAD "tpcs 2\n" GPU_REST, "test:2: this GPU has 2 TPCs, and 1 stand here: is the file cut off?"},
+	{GPU_HEAD "tpcs 0\n" GPU_REST, "test:2: this GPU has 0 TPCs, and 1 stand here: is the file cut off?"},
+	{GPU_HEAD "tpcs 2\n" GPU_REST "gpu 3c:00.0\n",
+         "test:2: this GPU has 2 TPCs, and 1 stand here: is the file cut off?"},
+	{GPU_HEAD "tpcs 257\n", "test:3: '257': a number of at most 256 was expected"},
+	{GPU_HEAD "tpcs\n", "test:3: tpcs: a number was expected"},
 
 	/* Numbers */
 	{GPU_HEAD GPU_REST "tpc 1 -1 0 1\n", "test:7: '-1': a number of at most 65534 was expected"},
@@ -269,6 +278,25 @@ static void test_truncated_anywhere(void **state)
 	}
 }
 
+/* What we write says how many TPCs must follow: cut anywhere, even behind a line, it is refused. */
+static void test_written_and_truncated_anywhere(void **state)
+{
+	static const char text[] = GPU_HEAD GPU_REST "tpc 1 1 0 1\n";
+	char *written = NULL;
+	size_t size = 0;
+	struct error error;
+	FILE *file = open_memstream(&written, &size);
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(read_text(text, sizeof text - 1, &error), 0);
+	assert_int_equal(topology_write(&list, file), 0);
+	fclose(file);
+	for (size_t length = 1; length <= size; length++)
+		assert_int_equal(read_text(written, length, &error), length == size ? 0 : -1);
+	free(written);
+}
+
 static void check_round_trip(const char *path)
 {
 	struct error error = {.reason = ""};
@@ -328,6 +356,7 @@ int main(void)
 		cmocka_unit_test(test_file_named_by_the_environment),
 		cmocka_unit_test(test_reason_is_not_needed),
 		cmocka_unit_test(test_truncated_anywhere),
+		cmocka_unit_test(test_written_and_truncated_anywhere),
 		cmocka_unit_test(test_shipped_files_round_trip),
 	};
 
