@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define STACK 64
 
@@ -77,6 +78,8 @@ CUresult cuCtxGetDevice(CUdevice *device)
 /* Kernels run before their launch returns, so nothing is ever left to wait for. */
 CUresult cuCtxSynchronize(void)
 {
+	while (fault(FAULT_HANG))
+		pause();
 	return context_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 

@@ -16,6 +16,9 @@
 #define FAULT_LOST_LAUNCHES "lost-launches"       /* one launch in a thousand is not announced */
 #define FAULT_BAD_QMD "bad-qmd"                   /* launch descriptors of a version that nobody knows */
 #define FAULT_NO_DEVICE "no-device"               /* cuInit finds no GPU */
+#define FAULT_HANG "hang"                         /* waiting for a kernel never ends */
+#define FAULT_IDLE_SM "idle-sm"                   /* no block ever runs on SM 7 */
+#define FAULT_RENUMBERED "renumbered"             /* SM ids are others than there are, as MPS can make them */
 #define FAULT_NO_CONTEXT "no-context"             /* contexts cannot be made, as with a full MPS server */
 
 /* Whether the environment asks for this one. */

@@ -23,7 +23,8 @@ static struct {
 	CUresult (*device_name)(char *name, int length, CUdevice device);
 	CUresult (*device_attribute)(int *value, int attribute, CUdevice device);
 	CUresult (*device_bus_id)(char *text, int length, CUdevice device);
-	CUresult (*device_uuid)(CUuuid *uuid, CUdevice device); /* may be NULL */
+	CUresult (*device_uuid)(CUuuid *uuid, CUdevice device);   /* of the whole GPU; may be NULL */
+	CUresult (*instance_uuid)(CUuuid *uuid, CUdevice device); /* of the MIG instance where it is one; likewise */
 	CUresult (*context_create)(CUcontext *context, unsigned int flags, CUdevice device);
 	CUresult (*synchronize)(void);
 	CUresult (*module_load)(CUmodule *module, const void *image);
@@ -50,8 +51,8 @@ static const struct function {
 	{"cuDeviceGetName", &cuda.device_name, false},
 	{"cuDeviceGetAttribute", &cuda.device_attribute, false},
 	{"cuDeviceGetPCIBusId", &cuda.device_bus_id, false},
-	{"cuDeviceGetUuid", &cuda.device_uuid, true}, /* of a whole GPU, MIG or not; the newer one comes second */
-	{"cuDeviceGetUuid_v2", &cuda.device_uuid, true},
+	{"cuDeviceGetUuid", &cuda.device_uuid, true},
+	{"cuDeviceGetUuid_v2", &cuda.instance_uuid, true},
 	{"cuCtxCreate_v2", &cuda.context_create, false},
 	{"cuCtxSynchronize", &cuda.synchronize, false},
 	{"cuModuleLoadData", &cuda.module_load, false},
@@ -100,15 +101,37 @@ static int attribute(CUdevice device, int number)
 	return cuda.device_attribute(&value, number, device) == CUDA_SUCCESS ? value : 0;
 }
 
+static CUuuid ask_uuid(CUresult (*ask)(CUuuid *uuid, CUdevice device), CUdevice device)
+{
+	CUuuid uuid = {{0}};
+
+	if (!ask || ask(&uuid, device) != CUDA_SUCCESS)
+		memset(&uuid, 0, sizeof uuid);
+	return uuid;
+}
+
+static bool is_none(const CUuuid *uuid)
+{
+	static const CUuuid none = {{0}};
+
+	return memcmp(uuid, &none, sizeof none) == 0;
+}
+
+/* With MIG on, CUDA's device is an instance, with a UUID of its own. */
+static bool is_mig_instance(CUdevice device)
+{
+	CUuuid whole = ask_uuid(cuda.device_uuid, device), instance = ask_uuid(cuda.instance_uuid, device);
+
+	return !is_none(&whole) && !is_none(&instance) && memcmp(&whole, &instance, sizeof whole) != 0;
+}
+
 /* As nvidia-smi writes it; nothing where the driver has none. */
 static void read_uuid(CUdevice device, char text[TOPOLOGY_UUID_MAX])
 {
-	static const CUuuid none = {{0}};
-	CUuuid uuid = none;
+	CUuuid uuid = ask_uuid(cuda.instance_uuid ? cuda.instance_uuid : cuda.device_uuid, device);
 	char *at = text;
 
-	if (!cuda.device_uuid || cuda.device_uuid(&uuid, device) != CUDA_SUCCESS ||
-	    memcmp(&uuid, &none, sizeof uuid) == 0)
+	if (is_none(&uuid))
 		return;
 	at = stpcpy(at, "GPU");
 	for (unsigned int i = 0; i < sizeof uuid.bytes; i++) {
@@ -230,6 +253,8 @@ int launcher_open(struct launcher *launcher, const struct topology *gpu, struct 
 		return error_set(error, "this driver does not let launches be restricted; -v says why");
 	if (find_device(gpu->pci, &device, error) < 0)
 		return -1;
+	if (is_mig_instance(device))
+		return error_set(error, "MIG is on: only whole GPUs can be partitioned");
 	launcher->sm_count = (unsigned int)attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 	CUresult result = cuda.context_create(&launcher->context, 0, device);
 

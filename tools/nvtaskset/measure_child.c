@@ -97,6 +97,13 @@ static int look_at_all(struct subject *subject, struct error *error)
 	return result;
 }
 
+static bool is_worth_another_look(const struct subject *subject, unsigned int bit, int attempt)
+{
+	return attempt < ATTEMPTS_MIN ||
+	       (attempt < ATTEMPTS_MAX &&
+	        measured_missing(&subject->measured, bit) > subject->launcher.gpu->sms_per_tpc);
+}
+
 static int look_without(struct subject *subject, unsigned int bit, struct error *error)
 {
 	struct tpcset bits = all_bits(subject);
@@ -104,12 +111,8 @@ static int look_without(struct subject *subject, unsigned int bit, struct error 
 
 	tpcset_remove(&bits, bit);
 	result = launcher_enable(&subject->launcher, &bits, error);
-	for (int attempt = 0; attempt < ATTEMPTS_MAX && result == 0; attempt++) {
-		bool plausible = measured_missing(&subject->measured, bit) <= subject->launcher.gpu->sms_per_tpc;
-
-		if (attempt < ATTEMPTS_MIN || !plausible)
-			result = look(subject, subject->measured.ran_without[bit], error);
-	}
+	for (int attempt = 0; result == 0 && is_worth_another_look(subject, bit, attempt); attempt++)
+		result = look(subject, subject->measured.ran_without[bit], error);
 	return result;
 }
 
@@ -132,10 +135,11 @@ static int look_at_clusters(struct subject *subject, unsigned int size, struct e
 static int look_at_everything(struct subject *subject, struct error *error)
 {
 	const struct topology *gpu = subject->launcher.gpu;
+	const size_t sizes = gpu->compute_major >= 9 ? sizeof cluster_sizes / sizeof cluster_sizes[0] : 0;
 	int result = look_at_all(subject, error);
 
-	for (size_t i = 0; gpu->compute_major >= 9 && i < sizeof cluster_sizes / sizeof cluster_sizes[0]; i++)
-		result = result < 0 ? -1 : look_at_clusters(subject, cluster_sizes[i], error);
+	for (size_t i = 0; i < sizes && result == 0; i++)
+		result = look_at_clusters(subject, cluster_sizes[i], error);
 	for (unsigned int bit = 0; bit < gpu->tpc_count && result == 0; bit++)
 		result = look_without(subject, bit, error);
 	return result < 0 ? -1 : launcher_check(&subject->launcher, error);

@@ -1,0 +1,190 @@
+#!/usr/bin/env bats
+# nvtaskset --measure: what is found out by launching kernels must be what the topology file says of the simulated GPU.
+
+load helpers
+
+UUID=GPU-00000000-0000-0000-0001-000000000006 # of the simulated H200: its PCI address
+
+# The simulated GPU, which nobody describes to nvtaskset.
+nobody_tells() {
+	export SIM_TOPOLOGY=${1:-$NVTASKSET_TOPOLOGY}
+	unset NVTASKSET_TOPOLOGY
+}
+
+measure() {
+	XDG_CACHE_HOME=$WORK/cache nvtaskset --measure "$@"
+}
+
+# Mask bits and virtual GPCs, all that can be measured.
+bits_of() {
+	awk '$1 == "tpc" { print $2, $4, $5 }' "$@"
+}
+
+@test "every shipped GPU is measured right, bit for bit" {
+	nobody_tells
+	for gpu in h200 h200-x2 hopper-synthetic blackwell turing ada; do
+		rm -rf "$WORK/cache"
+		SIM_TOPOLOGY=$ROOT/share/topologies/$gpu.txt run measure
+		echo "$gpu: $output"
+		[ "$status" -eq 0 ]
+		diff <(bits_of "$WORK"/cache/nvtaskset/GPU-*.txt) <(bits_of "$ROOT/share/topologies/$gpu.txt")
+	done
+}
+
+@test "it says what it found, and that somebody tells the same" {
+	run measure
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "GPU 0000:00:06.0 (NVIDIA H200): 66 TPCs in 12 virtual GPCs, 4 of them single" ]
+	[ "${lines[1]}" = "  mask bit and virtual GPC of each are as NVTASKSET_TOPOLOGY's file says" ]
+	[ "${lines[2]}" = "  kept in $WORK/cache/nvtaskset/$UUID.txt" ]
+	[ "${#lines[@]}" -eq 3 ]
+}
+
+@test "before Hopper it says what cannot be measured" {
+	nobody_tells "$ROOT/share/topologies/turing.txt"
+	run measure
+	[ "${lines[0]}" = "GPU 0000:65:00.0 (Synthetic Turing): 34 TPCs" ]
+	[ "${lines[1]}" = "  which of them share a GPC cannot be measured before Hopper" ]
+}
+
+@test "the first difference to what is told is an error, and nothing is kept" {
+	export SIM_TOPOLOGY=$NVTASKSET_TOPOLOGY NVTASKSET_TOPOLOGY=$WORK/topology
+	sed 's/^  tpc  62 .*/  tpc  62    1    12    76/' "$SIM_TOPOLOGY" >"$NVTASKSET_TOPOLOGY"
+	refuses "GPU 0000:00:06.0: TPC 62: its mask bit is 75 as measured, 76 as NVTASKSET_TOPOLOGY's file says; nothing was kept" \
+		measure
+	[ ! -e "$WORK/cache" ]
+}
+
+@test "commands and programs use what was measured" {
+	[ ! -e /dev/nvidiactl ] && [ ! -e /proc/driver/nvidia/gpus ] || skip "a GPU is here"
+	nobody_tells
+	export XDG_CACHE_HOME=$WORK/cache
+	nvtaskset --measure
+	start_program -t 3-5
+	runs_on 3-5
+	nvtaskset -tp 62-65 "$PROGRAM"
+	runs_on 62-65
+	refuses "GPCs: this GPU's are unknown; name TPCs instead (-t)" nv -g 1 true
+}
+
+@test "a measurement that others could have changed is not believed" {
+	[ ! -e /dev/nvidiactl ] && [ ! -e /proc/driver/nvidia/gpus ] || skip "a GPU is here"
+	nobody_tells
+	export XDG_CACHE_HOME=$WORK/cache
+	nvtaskset --measure
+	chmod g+w "$WORK/cache/nvtaskset/$UUID.txt"
+	run nv -t 0 true
+	[ "$status" -eq 1 ]
+	[[ "$output" == "nvtaskset: $WORK/cache/nvtaskset/$UUID.txt: must be a file of "* ]]
+	nvtaskset --measure
+	run nv -t 0 true
+	[ "$status" -eq 0 ]
+}
+
+@test "nothing else is left behind" {
+	nobody_tells
+	measure
+	[ "$(ls -A "$WORK/cache/nvtaskset")" = "$UUID.txt" ]
+	[ "$(ls -A "$WORK")" = "$(printf 'cache\nnvtaskset')" ]
+}
+
+@test "-G chooses; hidden GPUs are measured by name only" {
+	nobody_tells "$ROOT/share/topologies/h200-x2.txt"
+	run measure -G 1
+	[[ "${lines[0]}" == "GPU 0000:00:07.0 "* ]]
+	[ "$(ls "$WORK/cache/nvtaskset" | wc -l)" -eq 1 ]
+	CUDA_VISIBLE_DEVICES=1 run measure
+	[[ "${lines[0]}" == "GPU 0000:00:07.0 "* ]]
+	[ "${#lines[@]}" -eq 2 ]
+	CUDA_VISIBLE_DEVICES=1 run measure -G 0
+	[[ "${lines[0]}" == "GPU 0000:00:07.0 "* ]]
+	CUDA_VISIBLE_DEVICES=1 run measure -G 00:06.0
+	[[ "${lines[0]}" == "GPU 0000:00:06.0 "* ]]
+	run measure -G 1 -G 0
+	[[ "${lines[0]}" == "GPU 0000:00:07.0 "* ]]
+	[[ "${lines[2]}" == "GPU 0000:00:06.0 "* ]]
+}
+
+@test "GPUs and SETs that make no sense" {
+	nobody_tells
+	refuses "GPU 1: CUDA sees one GPU here, number 0" measure -G 1
+	refuses "-G nonsense: not a GPU's number, bus id or UUID, nor 'all'" measure -G nonsense
+	refuses "-G: --measure takes no SET" measure -G 0:3-5
+	refuses "'0-7': one argument too many; try 'nvtaskset --help'" measure 0-7
+	CUDA_VISIBLE_DEVICES=-1 refuses "CUDA_VISIBLE_DEVICES=-1: shows none of this machine's 1 GPUs" measure
+}
+
+@test "a GPU that hangs is given up" {
+	nobody_tells
+	export NVTASKSET_MEASURE_SECONDS=1
+	SIM_FAULTS=hang refuses "the GPU has not answered for 1 s, after 1 launches" measure
+	NVTASKSET_MEASURE_SECONDS=0 refuses "NVTASKSET_MEASURE_SECONDS=0: must be 1-3600" measure
+	NVTASKSET_MEASURE_SECONDS=1x refuses "NVTASKSET_MEASURE_SECONDS=1x: must be 1-3600" measure
+}
+
+@test "whoever kills it ends its work on the GPU too" {
+	nobody_tells
+	SIM_FAULTS=hang XDG_CACHE_HOME=$WORK/cache nvtaskset --measure 3>&- &
+	PROGRAM=$!
+	child=
+	for _ in $(seq 100); do
+		child=$(cat "/proc/$PROGRAM/task/$PROGRAM/children")
+		[ -z "$child" ] || break
+		sleep 0.05
+	done
+	kill -KILL "$PROGRAM"
+	wait "$PROGRAM" || PROGRAM=
+	for _ in $(seq 100); do
+		kill -0 $child 2>/dev/null || return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+@test "what is seen and cannot be explained" {
+	nobody_tells
+	SIM_FAULTS=idle-sm refuses "GPU 0000:00:06.0: SM 7: no block ever ran there" measure
+	SIM_FAULTS=renumbered refuses "GPU 0000:00:06.0: a block ran on SM 132 of 132: are SMs renumbered here?" measure
+	[ ! -e "$WORK/cache" ]
+}
+
+@test "drivers that do not play along" {
+	nobody_tells
+	SIM_FAULTS=no-device \
+		refuses "CUDA does not start: CUDA error 100, no CUDA-capable device is detected" measure
+	SIM_FAULTS=no-context refuses "GPU 0000:00:06.0: no context: CUDA error 46, CUDA-capable device(s) is/are busy or unavailable" measure
+	SIM_FAULTS=bad-qmd refuses "GPU 0000:00:06.0: launches cannot be restricted: the launch descriptor has an unknown version" measure
+	SIM_FAULTS=no-table refuses "GPU 0000:00:06.0: this driver does not let launches be restricted; -v says why" measure
+	SIM_FAULTS=no-table run measure -v
+	[[ "$output" == *"nvtaskset: the driver has no callback table (error 500); this program runs unrestricted"* ]]
+	NVTASKSET_DRIVER=/nonexistent refuses "NVTASKSET_DRIVER=/nonexistent: No such file or directory" measure
+}
+
+@test "a driver that crashes" {
+	nobody_tells /nonexistent
+	run measure
+	[ "$status" -eq 1 ]
+	[ "${lines[1]}" = "nvtaskset: the process that launches kernels was ended by signal 6 (Aborted)" ]
+}
+
+@test "a GPU whose launch descriptors are not known" {
+	nobody_tells "$WORK/topology"
+	sed 's/compute 9.0/compute 13.0/' "$ROOT/share/topologies/h200.txt" >"$WORK/topology"
+	refuses "GPU 0000:00:06.0: compute capability 13.0: its launch descriptors are not known" measure
+}
+
+@test "places that cannot be written" {
+	nobody_tells
+	: >"$WORK/file"
+	XDG_CACHE_HOME=$WORK/file refuses "$WORK/file/nvtaskset: Not a directory" nvtaskset --measure
+}
+
+@test "under nvtaskset, with another partition" {
+	nobody_tells
+	export XDG_CACHE_HOME=$WORK/cache
+	run env NVTASKSET_TOPOLOGY="$SIM_TOPOLOGY" nvtaskset --mps off -t 3 env -u NVTASKSET_TOPOLOGY nvtaskset --measure
+	echo "$output"
+	[ "$status" -eq 0 ]
+	diff <(bits_of "$WORK/cache/nvtaskset/$UUID.txt") <(bits_of "$SIM_TOPOLOGY")
+}
