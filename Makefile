@@ -28,8 +28,10 @@ override LDFLAGS += -pthread $(sanitize_flags)
 
 # --- what there is ---------------------------------------------------------------------------------
 
-library_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/*.c src/topology/*.c))
-shim_objects    = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/shim/*.c))
+library_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/*.c src/topology/*.c src/attach/*.c))
+# The library comes in two kinds, which differ in how they start.
+shim_objects    = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/attached.c,$(wildcard src/shim/*.c)))
+attach_objects  = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/loaded.c,$(wildcard src/shim/*.c)))
 command_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/nvtaskset/*.c))
 sim_objects     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/sim/*.c))
 gpu_support     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/gpu/support/*.c))
@@ -41,6 +43,7 @@ library = $(BUILD)/libnvtaskset.a
 shim    = $(BUILD)/lib/libcuda.so.1
 command = $(BUILD)/nvtaskset
 sim     = $(BUILD)/sim/libcuda.so.1
+attach  = $(BUILD)/lib/libnvtaskset-attach.so
 
 all: $(command) $(shim)
 
@@ -68,6 +71,14 @@ $(shim): $(shim_objects) $(library) src/shim/libcuda.map $(BUILD)/stub/libnvtask
 		-Wl,--version-script=src/shim/libcuda.map $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,now -Wl,-z,nodelete \
 		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN' $(shim_objects) $(library) \
 		-Wl,--no-as-needed $(BUILD)/stub/libnvtaskset-driver.so.1 -o $@
+
+# The same for a process that has loaded the driver already (--attach): it needs none, and may be unloaded.
+all check: $(attach)
+$(attach): $(attach_objects) $(library) src/shim/attached.map
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) \
+		-Wl,--version-script=src/shim/attached.map $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,now \
+		$(attach_objects) $(library) -o $@
 
 # --- tests -----------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define DRIVER_NAME "libnvtaskset-driver.so.1"
+#define USUAL_NAME "libcuda.so.1" /* in a process that had loaded it before us */
 
 struct driver driver;
 
@@ -61,7 +62,9 @@ int driver_resolve(struct error *error)
 	int result = 0;
 
 	if (!library)
-		return error_set(error, "the driver library: " DRIVER_NAME " is not loaded");
+		library = dlopen(USUAL_NAME, RTLD_LAZY | RTLD_NOLOAD);
+	if (!library)
+		return error_set(error, "the driver library: it is not loaded");
 	for (size_t i = 0; i < COUNT(needed) && result == 0; i++)
 		result = resolve(library, &needed[i], error);
 	for (size_t i = 0; i < COUNT(for_graphs) && result == 0; i++)

@@ -2,7 +2,7 @@
  * The real driver library, as the shim calls it.
  *
  * The dynamic linker has loaded it before us, as our dependency under the name of a link beside us
- * (FACTS 10). We look functions up in it alone, so that neither a preloaded library nor we ourselves can
+ * (FACTS 10), or the program has, under its own name, where we were attached. We look functions up in it alone, so that neither a preloaded library nor we ourselves can
  * be mistaken for it.
  */
 #ifndef NVTASKSET_SHIM_DRIVER_H

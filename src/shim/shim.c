@@ -1,17 +1,12 @@
-/*
- * libcuda.so.1: stands in front of the real driver library, and keeps the kernels of this process inside its
- * partition. What happens when, once the dynamic linker has loaded us and, before us, the driver.
- *
- * We live in somebody else's process: whatever goes wrong here, the program runs on without us, and a line
- * on standard error says so.
- */
+/* What happens when, once we are in a process. Whatever goes wrong here, the program runs on without us. */
+#include "shim.h"
+
 #include "driver.h"
 #include "enforce.h"
 #include "graphs.h"
 #include "hook.h"
 #include "log.h"
 #include "segment.h"
-#include "strict.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -91,7 +86,7 @@ static void on_context_created(CUcontext context)
 	enforce_context_created(context);
 }
 
-static int set_up(struct error *error)
+int shim_set_up(struct error *error)
 {
 	static const struct hook_events events = {
 		.launch = enforce_launch,
@@ -115,18 +110,4 @@ static int set_up(struct error *error)
 	}
 	pthread_atfork(before_fork, NULL, in_child);
 	return 0;
-}
-
-__attribute__((constructor)) static void start(void)
-{
-	struct error error;
-	int saved = errno;
-
-	log_open();
-	strict_open();
-	if (set_up(&error) < 0) {
-		strict_refuse(error.reason);
-		log_warning("%s; this program runs unrestricted", error.reason);
-	}
-	errno = saved;
 }

@@ -5,7 +5,8 @@
 #include <string.h>
 
 enum {
-	OPTION_CONNECTIONS = 256,
+	OPTION_ATTACH = 256,
+	OPTION_CONNECTIONS,
 	OPTION_DRY_RUN,
 	OPTION_FORCE,
 	OPTION_JSON,
@@ -42,6 +43,7 @@ static const struct option long_options[] = {
 	{"list", no_argument, NULL, 'l'},
 	{"topology", no_argument, NULL, 'T'},
 	{"gpu", required_argument, NULL, 'G'},
+	{"attach", no_argument, NULL, OPTION_ATTACH},
 	{"dry-run", no_argument, NULL, OPTION_DRY_RUN},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"measure", no_argument, NULL, OPTION_MEASURE},
@@ -71,6 +73,7 @@ static const struct rule {
 	{'n', "-n", RUN | CHANGE, "with a SET"},
 	{'a', "-a", SHOW | CHANGE, "with -p"},
 	{'G', "-G", RUN | SHOW | CHANGE | 1u << ACTION_TOPOLOGY | 1u << ACTION_MEASURE, "with a SET, -p, -T and --measure"},
+	{OPTION_ATTACH, "--attach", SHOW | CHANGE, "with -p"},
 	{OPTION_DRY_RUN, "--dry-run", RUN | CHANGE, "with a SET"},
 	{OPTION_JSON, "--json", SHOW | CHANGE | VIEWS, "with -p, -l and -T"},
 	{OPTION_MPS, "--mps", RUN, "where a COMMAND is started"},
@@ -176,7 +179,7 @@ static int add_gpu(struct options *options, const char *text, struct error *erro
 /* `word` is the argument that getopt is at. */
 static int unknown_option(int option, const char *word, struct error *error)
 {
-	if (option == ':' && optopt >= OPTION_CONNECTIONS)
+	if (option == ':' && optopt >= OPTION_ATTACH)
 		return error_set(error, "%.40s: needs a value; try 'nvtaskset --help'", word);
 	if (option == ':')
 		return error_set(error, "-%c: needs a value; try 'nvtaskset --help'", optopt);
@@ -225,6 +228,9 @@ static int take_option(struct options *options, int option, const char *word, st
 		break;
 	case 'v':
 		options->verbose = true;
+		break;
+	case OPTION_ATTACH:
+		options->attach = true;
 		break;
 	case OPTION_DRY_RUN:
 		options->dry_run = true;

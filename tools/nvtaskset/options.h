@@ -35,6 +35,7 @@ struct options {
 	enum strategy strategy;
 	struct mps_request mps;
 	bool all_tasks; /* -a: descendants too */
+	bool attach;    /* load our library into a process that was started without it */
 	bool dry_run;   /* say what would be done */
 	bool force;     /* MPS: stop it whoever started it */
 	bool json;

@@ -1,5 +1,6 @@
 #include "actions.h"
 
+#include "attach.h"
 #include "gpus.h"
 #include "segment.h"
 #include "set.h"
@@ -198,7 +199,10 @@ int action_partition(const struct options *options, struct error *error)
 	if (result == 0)
 		result = options->all_tasks ? ancestry_family(&family, pid, error) : ancestry_alone(&family, pid, error);
 	if (result == 0) {
-		result = open_family(&targets, &family, error);
+		if (options->attach && !options->dry_run)
+			result = attach_family(&family, options->verbose, error);
+		if (result == 0)
+			result = open_family(&targets, &family, error);
 		if (result == 0)
 			result = work(&targets, options, &family, error);
 		close_targets(&targets);

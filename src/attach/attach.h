@@ -1,0 +1,33 @@
+/*
+ * Loads our library into a process that runs already and was not prepared for it (FACTS 10).
+ *
+ * One of its threads is borrowed for that, for some milliseconds; the others never stop. The thread loads the library
+ * on a stack of its own from memory of its own, so nothing depends on the process's files or namespaces; then it goes
+ * on where it was: registers, signal mask, errno, and the system call in which it slept, with the time that was left.
+ * At every moment of it the thread would come back by itself if we died.
+ *
+ * The process notices nothing but the library, one more mapping, and the library's own descriptor.
+ */
+#ifndef NVTASKSET_ATTACH_ATTACH_H
+#define NVTASKSET_ATTACH_ATTACH_H
+
+#include "error.h"
+
+#include <sys/types.h>
+
+/* What the library exports: `const char *nvtaskset_attached(void)` is called once it is loaded, and returns NULL, or why
+ * it refuses to work, in one line; it is unloaded then. */
+#define ATTACH_ENTRY "nvtaskset_attached"
+
+struct attach_report {
+	pid_t thread;       /* that was borrowed; 0 where the process had the library already */
+	unsigned int tries; /* how many threads were stopped until one could be */
+	double seconds;     /* for how long the borrowed one was */
+};
+
+/* Loads the library file `path`, which refers to no other but the C library. Does nothing where the process has a segment
+ * already. -1 with the reason, and the process is as it was; only where a lock inside it is not given up in 10 seconds
+ * the library may still come later. Not for several threads at once: it waits for children, and blocks SIGCHLD. */
+int attach_load(pid_t pid, const char *path, struct attach_report *report, struct error *error);
+
+#endif

@@ -1,0 +1,157 @@
+#include "memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAPS_MAX ((size_t)64 << 20) /* some 500 000 mappings; the kernel's default limit is 65 530 */
+
+/* --- the map -------------------------------------------------------------------------------------------------- */
+
+/* The whole file, ended by NUL, or NULL with errno. */
+static char *read_all(int file)
+{
+	size_t room = 1 << 16, length = 0;
+	char *text = malloc(room);
+	ssize_t got = 1;
+
+	while (text && got > 0 && length < MAPS_MAX) {
+		if (room - length < 2) {
+			char *larger = realloc(text, room *= 2);
+
+			if (!larger)
+				free(text);
+			text = larger;
+		}
+		if (text) {
+			got = read(file, text + length, room - length - 1);
+			length += got > 0 ? (size_t)got : 0;
+		}
+	}
+	if (text && got < 0) {
+		free(text);
+		text = NULL;
+	}
+	if (text)
+		text[length] = '\0';
+	return text;
+}
+
+static bool parse_mapping(struct mapping *mapping, const char *line)
+{
+	unsigned long start, end, offset, inode;
+	char rights[5];
+	int path = 0;
+
+	if (sscanf(line, "%lx-%lx %4s %lx %*x:%*x %lu %n", &start, &end, rights, &offset, &inode, &path) != 5)
+		return false;
+	*mapping = (struct mapping){
+		.start = start,
+		.end = end,
+		.offset = offset,
+		.is_writable = rights[1] == 'w',
+		.is_executable = rights[2] == 'x',
+		.is_file = inode != 0,
+		.path = line + path,
+	};
+	return true;
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t lines = 0;
+
+	for (; *text; text++)
+		lines += *text == '\n';
+	return lines;
+}
+
+static int parse_map(struct memory *memory)
+{
+	size_t lines = count_lines(memory->text);
+	char *rest = memory->text, *line;
+
+	memory->mappings = malloc((lines + 1) * sizeof *memory->mappings);
+	if (!memory->mappings)
+		return -1;
+	while (memory->count < lines && (line = strsep(&rest, "\n"))) {
+		if (parse_mapping(&memory->mappings[memory->count], line))
+			memory->count++;
+	}
+	return 0;
+}
+
+static int read_map(struct memory *memory, pid_t pid)
+{
+	char path[64];
+	int result = -1;
+
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (file >= 0) {
+		memory->text = read_all(file);
+		result = memory->text ? parse_map(memory) : -1;
+		close(file);
+	}
+	return result;
+}
+
+int memory_open(struct memory *memory, pid_t pid)
+{
+	char path[64];
+
+	*memory = (struct memory){.file = -1};
+	snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+	memory->file = open(path, O_RDWR | O_CLOEXEC);
+	if (memory->file < 0 || read_map(memory, pid) < 0) {
+		int saved = errno;
+
+		memory_close(memory);
+		errno = saved;
+		return -1;
+	}
+	return 0;
+}
+
+void memory_close(struct memory *memory)
+{
+	if (memory->file >= 0)
+		close(memory->file);
+	free(memory->mappings);
+	free(memory->text);
+	*memory = (struct memory){.file = -1};
+}
+
+const struct mapping *memory_find(const struct memory *memory, uint64_t address)
+{
+	const struct mapping *found = NULL;
+
+	for (size_t i = 0; i < memory->count && !found; i++) {
+		if (address >= memory->mappings[i].start && address < memory->mappings[i].end)
+			found = &memory->mappings[i];
+	}
+	return found;
+}
+
+/* --- what is in it ------------------------------------------------------------------------------------------------ */
+
+bool memory_read(const struct memory *memory, uint64_t address, void *to, size_t length)
+{
+	return pread(memory->file, to, length, (off_t)address) == (ssize_t)length;
+}
+
+bool memory_write(const struct memory *memory, uint64_t address, const void *from, size_t length)
+{
+	return pwrite(memory->file, from, length, (off_t)address) == (ssize_t)length;
+}
+
+void memory_read_text(const struct memory *memory, uint64_t address, char *to, size_t room)
+{
+	ssize_t got = pread(memory->file, to, room - 1, (off_t)address);
+
+	to[got > 0 ? got : 0] = '\0';
+}

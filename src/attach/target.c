@@ -1,0 +1,257 @@
+#include "target.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- what /proc says ------------------------------------------------------------------------------------------- */
+
+/* The start of a small file, as a string; "" where it cannot be read. */
+static void read_file(const char *path, char *text, size_t room)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = file >= 0 ? read(file, text, room - 1) : 0;
+
+	text[got > 0 ? got : 0] = '\0';
+	if (file >= 0)
+		close(file);
+}
+
+/* What follows "WORD:" and blanks in the thread's status, or NULL. */
+static const char *find_status(char text[4096], pid_t pid, pid_t thread, const char *word)
+{
+	char path[64], line[64];
+
+	snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)thread);
+	read_file(path, text, 4096);
+	snprintf(line, sizeof line, "\n%s:", word);
+	const char *found = strstr(text, line);
+
+	if (found)
+		found += strlen(line);
+	while (found && (*found == '\t' || *found == ' '))
+		found++;
+	return found;
+}
+
+/* The last one of the line: of several process ids, the one in the innermost namespace. */
+long target_status(pid_t pid, pid_t thread, const char *word)
+{
+	char text[4096], *end;
+	const char *at = find_status(text, pid, thread, word);
+	long number = -1;
+
+	while (at && *at >= '0' && *at <= '9') {
+		number = strtol(at, &end, 10);
+		at = *end == '\t' ? end + 1 : end;
+	}
+	return number;
+}
+
+/* --- reasons --------------------------------------------------------------------------------------------------- */
+
+/* What Yama, a security module of the kernel, allows; 0 where it is not there. */
+static int ptrace_scope(void)
+{
+	char text[16];
+
+	read_file("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
+	return atoi(text);
+}
+
+static int explain_forbidden(pid_t pid, struct error *error)
+{
+	int scope = ptrace_scope();
+	long tracer = target_status(pid, pid, "TracerPid");
+
+	if (tracer > 0)
+		return error_set(error, "pid %d: is being debugged by pid %ld: end that first", (int)pid, tracer);
+	if (scope >= 3)
+		return error_set(error, "pid %d: this kernel lets nobody attach (kernel.yama.ptrace_scope is %d): start "
+		                        "the program by nvtaskset", (int)pid, scope);
+	if (geteuid() == 0)
+		return error_set(error, "pid %d: the kernel does not let you attach: in a container, it needs the "
+		                        "capability SYS_PTRACE", (int)pid);
+	if (scope > 0)
+		return error_set(error, "pid %d: the kernel lets only root attach (kernel.yama.ptrace_scope is %d): run "
+		                        "'sudo nvtaskset --attach -p ...'", (int)pid, scope);
+	return error_set(error, "pid %d: the kernel does not let you attach: run 'sudo nvtaskset --attach -p ...'",
+	                 (int)pid);
+}
+
+int target_explain(pid_t pid, int failure, struct error *error)
+{
+	if (failure == EPERM || failure == EACCES)
+		return explain_forbidden(pid, error);
+	if (failure == ESRCH || failure == ENOENT)
+		return error_set(error, "pid %d: it has ended", (int)pid);
+	errno = failure;
+	return error_set_errno(error, "pid %d", (int)pid);
+}
+
+/* --- what it is ------------------------------------------------------------------------------------------------ */
+
+/* Filters could end the process at one of our calls. Root may lift them from the thread that we work in, for as long;
+ * we are safe too where we live under the same ones ourselves, as beside it in a container. */
+static int check_filters(struct target *target, struct error *error)
+{
+	pid_t pid = target->pid, self = getpid();
+	long mode = target_status(pid, pid, "Seccomp");
+
+	target->unfiltered = false;
+	if (mode <= 0)
+		return 0;
+	if (mode == 2 && target_status(self, self, "Seccomp") == 2)
+		return target_status(self, self, "Seccomp_filters") == target_status(pid, pid, "Seccomp_filters") ?
+		               0 :
+		               error_set(error, "pid %d: its system calls are filtered (seccomp) otherwise than ours: "
+		                                "attach from outside its sandbox, as root", (int)pid);
+	if (geteuid() != 0)
+		return error_set(error, "pid %d: its system calls are filtered (seccomp): run 'sudo nvtaskset --attach -p "
+		                        "...'", (int)pid);
+	target->unfiltered = true;
+	return 0;
+}
+
+static int check_state(pid_t pid, struct error *error)
+{
+	char text[4096];
+	long tracer = target_status(pid, pid, "TracerPid");
+	const char *state = find_status(text, pid, pid, "State");
+
+	if (!state)
+		return error_set(error, "pid %d: no such process", (int)pid);
+	if (tracer > 0)
+		return explain_forbidden(pid, error);
+	if (*state == 'T')
+		return error_set(error, "pid %d: is stopped: continue it first, with 'kill -CONT %d'", (int)pid, (int)pid);
+	if (*state == 'Z' || *state == 'X')
+		return error_set(error, "pid %d: it has ended", (int)pid);
+	/* A return that no call has put on it would end the thread. */
+	if (strstr(text, "x86_Thread_features:") && strstr(strstr(text, "x86_Thread_features:"), "shstk"))
+		return error_set(error, "pid %d: uses a shadow stack, which attaching would violate: start it by nvtaskset",
+		                 (int)pid);
+	return 0;
+}
+
+static int check_program(pid_t pid, struct error *error)
+{
+	char path[64];
+	unsigned char start[EI_CLASS + 1] = {0};
+
+	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (file < 0)
+		return target_explain(pid, errno, error);
+	ssize_t got = read(file, start, sizeof start);
+
+	close(file);
+	if (got == sizeof start && start[EI_CLASS] == ELFCLASS32)
+		return error_set(error, "pid %d: is a 32-bit program, which cannot use this driver", (int)pid);
+	return 0;
+}
+
+/* --- its libraries --------------------------------------------------------------------------------------------------- */
+
+static void take_allocator(struct target *target, const struct image *image)
+{
+	target->allocators[target->allocator_count++] = image->range;
+}
+
+/* Each by what it defines: names differ from one distribution to the other. */
+static void take_image(struct target *target, const struct image *image, const char *path)
+{
+	const struct memory *memory = &target->memory;
+	uint64_t size = 0, data = image_find(image, memory, "_rtld_global", &size);
+
+	if (data) {
+		target->loader = *image;
+		target->loader_data = (struct range){data, data + size};
+	} else if (image_find(image, memory, "gnu_get_libc_version", NULL)) {
+		target->libc = *image;
+	} else if (strstr(path, "/libcuda.so.")) {
+		target->driver = image->range;
+	} else if (image_find(image, memory, "malloc", NULL)) {
+		take_allocator(target, image);
+	}
+	/* Of its own from glibc 2.34 on; before that in libdl, which the driver needs. */
+	if (!target->open_library && (data == 0) &&
+	    (target->libc.range.start == image->range.start || strstr(path, "/libdl"))) {
+		target->open_library = image_find(image, memory, "dlopen", NULL);
+		target->find_symbol = image_find(image, memory, "dlsym", NULL);
+		target->last_error = image_find(image, memory, "dlerror", NULL);
+		target->close_library = image_find(image, memory, "dlclose", NULL);
+	}
+}
+
+/* A library that is mapped to be read, and not to be run, is none. */
+static bool has_code(const struct memory *memory, const struct range *range)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < memory->count && !found; i++)
+		found = memory->mappings[i].is_executable && range_has(range, memory->mappings[i].start);
+	return found;
+}
+
+static int find_libraries(struct target *target, struct error *error)
+{
+	const struct memory *memory = &target->memory;
+	bool is_musl = false;
+
+	target->allocators = malloc((memory->count + 1) * sizeof *target->allocators);
+	if (!target->allocators)
+		return error_set_errno(error, "pid %d", (int)target->pid);
+	for (size_t i = 0; i < memory->count; i++) {
+		const struct mapping *mapping = &memory->mappings[i];
+		struct image image;
+
+		is_musl = is_musl || strstr(mapping->path, "/ld-musl-");
+		if (mapping->is_file && mapping->offset == 0 && image_open(&image, memory, mapping->start) &&
+		    has_code(memory, &image.range))
+			take_image(target, &image, mapping->path);
+	}
+	if (is_musl)
+		return error_set(error, "pid %d: uses musl as its C library; NVIDIA's driver needs glibc", (int)target->pid);
+	if (!target->libc.range.start || !target->loader.range.start)
+		return error_set(error, "pid %d: has no C library that can load ours: it is linked statically",
+		                 (int)target->pid);
+	return 0;
+}
+
+static int find_functions(struct target *target, struct error *error)
+{
+	target->errno_location = image_find(&target->libc, &target->memory, "__errno_location", NULL);
+	if (!target->errno_location || !target->open_library || !target->find_symbol || !target->last_error ||
+	    !target->close_library || !machine_find_places(&target->places, &target->memory, &target->libc))
+		return error_set(error, "pid %d: its C library is not one that we know", (int)target->pid);
+	return 0;
+}
+
+/* --- all together ------------------------------------------------------------------------------------------------------ */
+
+int target_open(struct target *target, pid_t pid, struct error *error)
+{
+	*target = (struct target){.pid = pid, .memory = {.file = -1}};
+	if (check_state(pid, error) < 0 || check_program(pid, error) < 0 || check_filters(target, error) < 0)
+		return -1;
+	if (memory_open(&target->memory, pid) < 0)
+		return target_explain(pid, errno, error);
+	if (find_libraries(target, error) < 0 || find_functions(target, error) < 0) {
+		target_close(target);
+		return -1;
+	}
+	return 0;
+}
+
+void target_close(struct target *target)
+{
+	memory_close(&target->memory);
+	free(target->allocators);
+	target->allocators = NULL;
+}

@@ -1,0 +1,40 @@
+/*
+ * The process to attach to: whether it can be, and what has to be known of it.
+ */
+#ifndef NVTASKSET_ATTACH_TARGET_H
+#define NVTASKSET_ATTACH_TARGET_H
+
+#include "attach/image.h"
+#include "attach/machine.h"
+#include "attach/memory.h"
+#include "error.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct target {
+	pid_t pid;
+	struct memory memory;
+	bool unfiltered; /* its seccomp filters must not hold while we work in it */
+	struct image loader, libc;
+	struct range driver; /* CUDA's */
+	/* Other libraries that allocate memory for it. */
+	struct range *allocators;
+	size_t allocator_count;
+	struct range loader_data; /* where the dynamic linker's locks are */
+	struct machine_places places;
+	uint64_t errno_location, open_library, find_symbol, last_error, close_library;
+};
+
+/* Looks at the process without stopping it. -1 with the reason where it cannot be attached to; nothing has happened to
+ * it then. The caller closes it if 0. */
+int target_open(struct target *target, pid_t pid, struct error *error);
+void target_close(struct target *target);
+
+/* The reason for a failure with this errno, and the command to run where one helps. Always -1. */
+int target_explain(pid_t pid, int failure, struct error *error);
+
+/* The last number behind such a word in the status of a thread, as /proc shows it; -1 if there is none. */
+long target_status(pid_t pid, pid_t thread, const char *word);
+
+#endif

@@ -1,0 +1,129 @@
+#include "tracee.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#ifndef PTRACE_O_SUSPEND_SECCOMP
+#define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
+#endif
+
+/* How long a step may take: the loader waits for other threads' locks, and they may be loading something large. */
+#define PATIENCE_MS 10000
+
+#define LOOK_AGAIN_NS 1000000
+
+/* What a stop is about: ptrace(2), "stopped states". */
+enum stop {
+	STOP_EVENT, /* what we asked for, or the whole process was stopped */
+	STOP_CALL,
+	STOP_SIGNAL
+};
+
+int tracee_seize(struct tracee *tracee, pid_t thread, bool unfiltered)
+{
+	/* Stops at system calls look different from signals, for the kernel too: when we die, it hands on as a signal
+	 * what a stop was about, and this one is none. */
+	long options = PTRACE_O_TRACESYSGOOD | (unfiltered ? PTRACE_O_SUSPEND_SECCOMP : 0);
+	sigset_t child;
+
+	if (ptrace(PTRACE_SEIZE, thread, NULL, options) < 0)
+		return -1;
+	tracee->thread = thread;
+	tracee->is_stopped = false;
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	pthread_sigmask(SIG_BLOCK, &child, &tracee->blocked);
+	return 0;
+}
+
+static double now_ms(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+}
+
+/* SIGCHLD, which comes with each stop, ends the wait for it early; another thread of ours may get it instead. */
+static enum tracee_answer wait_for_stop(const struct tracee *tracee, int *status)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_AGAIN_NS};
+	double end = now_ms() + PATIENCE_MS;
+	pid_t waited = 0;
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	while ((waited = waitpid(tracee->thread, status, __WALL | WNOHANG)) == 0 && now_ms() < end)
+		sigtimedwait(&child, NULL, &pause);
+	if (waited == 0)
+		return TRACEE_LATE;
+	return waited > 0 && WIFSTOPPED(*status) ? TRACEE_STOPPED : TRACEE_GONE;
+}
+
+static enum stop stop_of(int status)
+{
+	enum stop stop = STOP_SIGNAL;
+
+	if (status >> 16 == PTRACE_EVENT_STOP)
+		stop = STOP_EVENT;
+	else if (WSTOPSIG(status) == (SIGTRAP | 0x80))
+		stop = STOP_CALL;
+	return stop;
+}
+
+static bool go_on(struct tracee *tracee, int request, long signal)
+{
+	tracee->is_stopped = false;
+	return ptrace(request, tracee->thread, NULL, signal) == 0;
+}
+
+/* Waits for such a stop; others are gone on from, by `request`, signals as if we were not there. */
+static enum tracee_answer wait_for(struct tracee *tracee, enum stop wanted, int request)
+{
+	int status = 0;
+	enum tracee_answer answer = wait_for_stop(tracee, &status);
+
+	while (answer == TRACEE_STOPPED && stop_of(status) != wanted) {
+		long signal = stop_of(status) == STOP_SIGNAL ? WSTOPSIG(status) : 0;
+
+		answer = go_on(tracee, request, signal) ? wait_for_stop(tracee, &status) : TRACEE_GONE;
+	}
+	tracee->is_stopped = answer == TRACEE_STOPPED;
+	return answer;
+}
+
+/* Where it is stopped already, it stops again as soon as it goes on. */
+enum tracee_answer tracee_interrupt(struct tracee *tracee)
+{
+	bool asked = ptrace(PTRACE_INTERRUPT, tracee->thread, NULL, NULL) == 0;
+
+	if (asked && tracee->is_stopped)
+		asked = go_on(tracee, PTRACE_CONT, 0);
+	return asked ? wait_for(tracee, STOP_EVENT, PTRACE_CONT) : TRACEE_GONE;
+}
+
+enum tracee_answer tracee_step(struct tracee *tracee)
+{
+	return go_on(tracee, PTRACE_SYSCALL, 0) ? wait_for(tracee, STOP_CALL, PTRACE_SYSCALL) : TRACEE_GONE;
+}
+
+void tracee_release(struct tracee *tracee)
+{
+	const struct timespec none = {0};
+	sigset_t child;
+	int saved = errno;
+
+	ptrace(PTRACE_DETACH, tracee->thread, NULL, NULL);
+	/* What it told us on the way is of no interest to anybody else. */
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	if (!sigismember(&tracee->blocked, SIGCHLD)) {
+		sigtimedwait(&child, NULL, &none);
+		pthread_sigmask(SIG_SETMASK, &tracee->blocked, NULL);
+	}
+	errno = saved;
+}

@@ -1,0 +1,14 @@
+/*
+ * Keeps the kernels of this process inside its partition, from when it is told to until the process ends. loaded.c
+ * tells it when the dynamic linker has loaded us in place of the driver; attached.c when we were loaded into a process
+ * that was running already.
+ */
+#ifndef NVTASKSET_SHIM_SHIM_H
+#define NVTASKSET_SHIM_SHIM_H
+
+#include "error.h"
+
+/* Makes the segment and hooks the driver. -1 with the reason, and nothing has changed. Once a process. */
+int shim_set_up(struct error *error);
+
+#endif

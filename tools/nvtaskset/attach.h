@@ -1,0 +1,17 @@
+/*
+ * --attach: a partition for processes that were started without nvtaskset.
+ */
+#ifndef NVTASKSET_ATTACH_H
+#define NVTASKSET_ATTACH_H
+
+#include "ancestry.h"
+#include "error.h"
+
+#include <stdbool.h>
+
+/* Loads our library into each of the processes that uses CUDA without it: it then has a segment, and the whole of each
+ * GPU until somebody edits it. The others stay as they are. With `verbose` it is told on standard error how long that
+ * took. -1 with the reason. */
+int attach_family(const struct pids *family, bool verbose, struct error *error);
+
+#endif
