@@ -35,6 +35,7 @@ attach_objects  = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/loaded.c,$(wildcard
 command_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/nvtaskset/*.c))
 sim_objects     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/sim/*.c))
 gpu_support     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/gpu/support/*.c))
+bench_support   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
 unit_tests      = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c))
 bench_programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 gpu_tests       = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
@@ -47,7 +48,7 @@ attach  = $(BUILD)/lib/libnvtaskset-attach.so
 
 all: $(command) $(shim)
 
-$(BUILD)/bench/%.o $(BUILD)/demo/%.o: override CPPFLAGS += -Itests/gpu/support
+$(BUILD)/bench/%.o $(BUILD)/demo/%.o: override CPPFLAGS += -Itests/gpu/support -Ibench/support
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -93,8 +94,8 @@ link_gpu_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ld
 
 $(BUILD)/tests/gpu/%: $(BUILD)/tests/gpu/%.o $(gpu_support) $(library)
 	$(link_gpu_program)
-$(BUILD)/bench/%: $(BUILD)/bench/%.o $(gpu_support) $(library)
-	$(link_gpu_program)
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(bench_support) $(library)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ldl -o $@
 $(BUILD)/demo/%: $(BUILD)/demo/%.o $(gpu_support) $(library)
 	$(link_gpu_program)
 
@@ -142,7 +143,7 @@ lint:
 		-D_GNU_SOURCE -D__x86_64__ -Isrc src tools
 
 sources = $(wildcard src/*.c src/*/*.c tools/nvtaskset/*.c tests/sim/*.c tests/gpu/*.c tests/gpu/support/*.c \
-	tests/unit/*.c bench/*.c)
+	tests/unit/*.c bench/*.c bench/support/*.c)
 
 # A fuzz target for each file of tests/fuzz; FUZZ_SECONDS each. Needs clang.
 FUZZ_SECONDS ?= 600

@@ -1,59 +1,82 @@
 /*
- * Usage: latency
+ * Usage: latency SAMPLES
  *
- * What a launch costs its caller, in ns: the median over batches of 100 launches that are not waited for, and the
- * median of a launch and the wait for it. bench/run compares the two with and without nvtaskset, in turn.
+ * What a launch costs its caller, as lines "submit,NS", "start,NS" and "finish,NS", of each SAMPLES: the call, as a
+ * mean over 100 that are not waited for; the call until the host sees what the kernel wrote; the call and the wait for
+ * the kernel's end.
  */
-#include "gpu.h"
+#include "bench.h"
+#include "kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-#define BATCHES 400
 #define BATCH 100
+#define WARM_UP 200
+#define PATIENCE_NS 1000000000
 
-static double now(void)
+static struct bench_gpu gpu;
+
+static double submit(const struct bench_launch *launch)
 {
-	struct timespec time;
+	int64_t start = bench_now();
 
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+	for (int i = 0; i < BATCH; i++)
+		bench_start(&gpu, launch);
+	int64_t end = bench_now();
+
+	bench_wait(&gpu);
+	return (double)(end - start) / BATCH;
 }
 
-static int compare(const void *a, const void *b)
+static double finish(const struct bench_launch *launch)
 {
-	double left = *(const double *)a, right = *(const double *)b;
+	int64_t start = bench_now();
 
-	return (left > right) - (left < right);
+	bench_start(&gpu, launch);
+	bench_wait(&gpu);
+	return (double)(bench_now() - start);
 }
 
-static double median(double *values, size_t count)
+/* `mark` is where the kernel writes the number of its SM. */
+static double start(const struct bench_launch *launch, volatile uint32_t *mark)
 {
-	qsort(values, count, sizeof *values, compare);
-	return values[count / 2];
+	int64_t start, end;
+
+	*mark = UINT32_MAX;
+	start = end = bench_now();
+	bench_start(&gpu, launch);
+	while (*mark == UINT32_MAX && end - start < PATIENCE_NS)
+		end = bench_now();
+	if (*mark == UINT32_MAX)
+		bench_fail("a kernel did not start within a second");
+	end = bench_now();
+	bench_wait(&gpu);
+	return (double)(end - start);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
-	static double submission[BATCHES], round_trip[BATCHES];
-	struct gpu_under_test gpu;
+	int samples = count == 2 ? (int)bench_number(arguments[1], "SAMPLES") : 0;
 
-	gpu_initialise();
-	gpu_open(&gpu, 0);
-	for (int batch = 0; batch < BATCHES; batch++) {
-		double start = now();
+	if (samples <= 0)
+		bench_fail("Usage: latency SAMPLES");
+	bench_open(&gpu);
+	CUdeviceptr address;
+	volatile uint32_t *mark = bench_visible(1, &address);
+	uint64_t cycles = 0;
+	void *arguments_of_where[] = {&address, &cycles};
+	struct bench_launch nothing = {bench_kernel(kernels_ptx, "nothing"), 1, 1, 1, 1, 0, NULL};
+	struct bench_launch where = {bench_kernel(kernels_ptx, "where"), 1, 1, 1, 1, 0, arguments_of_where};
 
-		for (int i = 0; i < BATCH; i++)
-			gpu_launch_empty(&gpu);
-		submission[batch] = (now() - start) / BATCH;
-		gpu_check(cuCtxSynchronize());
-		start = now();
-		gpu_launch_empty(&gpu);
-		gpu_check(cuCtxSynchronize());
-		round_trip[batch] = now() - start;
+	for (int i = 0; i < WARM_UP; i++) {
+		finish(&nothing);
+		finish(&where);
 	}
-	printf("%.0f %.0f\n", median(submission, BATCHES), median(round_trip, BATCHES));
-	gpu_close(&gpu);
+	for (int i = 0; i < samples; i++) {
+		printf("submit,%.1f\n", submit(&nothing));
+		printf("start,%.0f\n", start(&where, mark));
+		printf("finish,%.0f\n", finish(&nothing));
+	}
 	return EXIT_SUCCESS;
 }

@@ -1,21 +1,24 @@
 /*
  * Usage: launches COUNT
  *
- * Launches COUNT kernels inside a partition that does not change: what bench/run counts the instructions of.
+ * Launches COUNT kernels inside a partition that does not change: what the experiment `callback` counts the
+ * instructions of.
  */
-#include "gpu.h"
+#include "bench.h"
+#include "kernels.h"
 
 #include <stdlib.h>
 
 int main(int count, char **arguments)
 {
-	long launches = count == 2 ? atol(arguments[1]) : 1;
-	struct gpu_under_test gpu;
+	long launches = count == 2 ? (long)bench_number(arguments[1], "COUNT") : 1;
+	struct bench_gpu gpu;
 
-	gpu_initialise();
-	gpu_open(&gpu, 0);
+	bench_open(&gpu);
+	const struct bench_launch launch = {bench_kernel(kernels_ptx, "nothing"), 1, 1, 1, 1, 0, NULL};
+
 	for (long i = 0; i < launches; i++)
-		gpu_run(&gpu);
-	gpu_close(&gpu);
+		bench_start(&gpu, &launch);
+	bench_wait(&gpu);
 	return EXIT_SUCCESS;
 }

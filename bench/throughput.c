@@ -4,37 +4,37 @@
  * Launches one kernel after another and prints how many a second finished. Each needs every SM that it may
  * use for a while, so the rate says how much of the GPU this program has.
  */
-#include "gpu.h"
+#include "bench.h"
+#include "kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
+/* Two blocks fit an SM of most GPUs at a time. */
+#define BLOCKS_PER_SM 4
+#define THREADS 1024
+#define CYCLES 20000
 
 int main(int count, char **arguments)
 {
-	double seconds = count == 2 ? atof(arguments[1]) : 0;
-	struct gpu_under_test gpu;
+	int64_t length = count == 2 ? (int64_t)(bench_number(arguments[1], "SECONDS") * 1e9) : 0;
+	struct bench_gpu gpu;
 	unsigned long launches = 0;
 
-	if (seconds <= 0) {
-		fputs("Usage: throughput SECONDS\n", stderr);
-		return EXIT_FAILURE;
-	}
-	gpu_initialise();
-	gpu_open(&gpu, 0);
-	double start = now();
+	if (length <= 0)
+		bench_fail("Usage: throughput SECONDS");
+	bench_open(&gpu);
+	unsigned int blocks = gpu.sm_count * BLOCKS_PER_SM;
+	CUdeviceptr output = bench_memory(blocks * sizeof(uint32_t));
+	uint64_t cycles = CYCLES;
+	void *parameters[] = {&output, &cycles};
+	const struct bench_launch launch = {bench_kernel(kernels_ptx, "where"), blocks, 1, THREADS, 1, 0, parameters};
+	int64_t start = bench_now();
 
-	for (; now() - start < seconds; launches++)
-		gpu_run(&gpu);
-	printf("%.0f kernels/s\n", (double)launches / (now() - start));
-	gpu_close(&gpu);
+	for (; bench_now() - start < length; launches++) {
+		bench_start(&gpu, &launch);
+		bench_wait(&gpu);
+	}
+	printf("%.0f kernels/s\n", (double)launches * 1e9 / (double)(bench_now() - start));
 	return EXIT_SUCCESS;
 }

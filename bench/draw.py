@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+"""Usage: draw.py [RESULTS [PICTURES]]
+
+Draws what the experiments measured as SVG, beside the CSV files or into another directory. Needs matplotlib.
+"""
+
+import os
+import re
+import sys
+
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+import results
+
+INK, FAINT, PAPER = "#222222", "#8a8a8a", "#ffffff"
+COLORS = {
+    "none": "#6b6b6b",
+    "mps": "#0072b2",
+    "mps-percent": "#56b4e9",
+    "mps-static": "#a64d79",
+    "green": "#009e73",
+    "mig": "#b8860b",
+    "nvtaskset": "#d55e00",
+    "nvtaskset-no-mps": "#e69f00",
+}
+NAMES = {
+    "none": "no partitions",
+    "mps": "MPS",
+    "mps-percent": "MPS, percentage",
+    "mps-static": "MPS, static",
+    "green": "green contexts",
+    "mig": "MIG",
+    "nvtaskset-no-mps": "nvtaskset, no MPS",
+}
+CHOICES = {"packed": "", "whole": ", whole GPU", "gpcs": ", whole GPCs", "distributed": ", across GPCs"}
+
+# A picture shows shapes: no line needs more points than it has pixels.
+POINTS = 400
+
+plt.rcParams.update(
+    {
+        "font.family": "sans-serif",
+        "font.size": 10,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "nvtaskset",
+        "figure.facecolor": PAPER,
+        "axes.facecolor": PAPER,
+        "axes.edgecolor": FAINT,
+        "axes.labelcolor": INK,
+        "axes.titlesize": 10.5,
+        "axes.titlelocation": "left",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "grid.color": "#e6e6e6",
+        "text.color": INK,
+        "xtick.color": INK,
+        "ytick.color": INK,
+        "legend.frameon": False,
+        "legend.labelcolor": "linecolor",
+    }
+)
+
+
+def name_of(mechanism):
+    return NAMES.get(mechanism, mechanism)
+
+
+def figure(rows, columns, height, **options):
+    return plt.subplots(rows, columns, figsize=(8.4, height), squeeze=False, layout="constrained", **options)
+
+
+def save(fig, table, directory, name):
+    about = table.about
+    version = re.search(r"\d+\.\d+(\.\d+)?", about.get("driver", ""))
+    driver = version.group() if version else "unknown"
+    text = f"{about.get('gpu', '?')} · driver {driver} · {about.get('date', '?')[:10]}"
+    fig.supxlabel(text, x=0.01, ha="left", fontsize=7.5, color=FAINT)
+    path = os.path.join(directory, f"{name}.svg")
+    fig.savefig(path, metadata={"Date": None})
+    plt.close(fig)
+    print(f"drawn: {path}")
+
+
+def plain_numbers(axis):
+    """For a logarithmic axis: 1, 2, 5, 10 …"""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def spread(axes, height, values, color):
+    """One distribution, lying: the box from quartile to quartile, the line from 5 % to 99 %, the dot the slowest."""
+    low, first, middle, third, high = (results.percentile(values, percent) for percent in (5, 25, 50, 75, 99))
+    axes.plot([low, high], [height, height], color=color, linewidth=1.2, zorder=2, solid_capstyle="butt")
+    axes.barh(height, third - first, left=first, height=0.55, color=color, zorder=3, linewidth=0)
+    axes.plot([middle, middle], [height - 0.38, height + 0.38], color=INK, linewidth=1.6, zorder=4)
+    axes.plot(max(values), height, marker="o", markersize=2.6, color=color, zorder=2)
+
+
+SPREAD_NOTE = "box: quartiles, with the median; line: 5 % to 99 %; dot: the slowest"
+
+
+def spreads(axes, groups, log=False):
+    """Distributions one below the other: [(label, color, values)]."""
+    for place, (_, color, values) in enumerate(groups):
+        spread(axes, place, values, color)
+    axes.set_yticks(range(len(groups)), [label for label, _, _ in groups])
+    axes.set_ylim(len(groups) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="y", visible=False)
+    axes.spines["left"].set_visible(False)
+    if log:
+        axes.set_xscale("log")
+        plain_numbers(axes.xaxis)
+
+
+def by_mechanism(samples):
+    return [(name_of(mechanism), COLORS.get(mechanism, INK), values) for (mechanism,), values in samples.items()]
+
+
+def startup(table, save_as):
+    fig, ((axes,),) = figure(1, 1, 3.0)
+    spreads(axes, by_mechanism(table.samples("ms", "mechanism")))
+    axes.set_xlim(left=0)
+    axes.set_xlabel("ms from exec to the end of the first kernel")
+    axes.set_title(f"Start-up ({SPREAD_NOTE})")
+    save_as(fig, "startup")
+
+
+LAUNCH_METRICS = {"submit": "the call returns", "start": "the kernel's first write is seen", "finish": "the wait for its end returns"}
+
+
+def launch(table, save_as):
+    fig, grid = figure(3, 1, 6.6)
+    samples = table.samples("ns", "metric", "mechanism")
+    for (axes,), (metric, meaning) in zip(grid, LAUNCH_METRICS.items()):
+        own = {(mechanism,): values for (which, mechanism), values in samples.items() if which == metric}
+        spreads(axes, [(label, color, [value / 1e3 for value in values]) for label, color, values in by_mechanism(own)], log=True)
+        axes.set_title(f"From a launch until {meaning}")
+    grid[-1][0].set_xlabel(f"µs ({SPREAD_NOTE})")
+    save_as(fig, "launch")
+
+
+def enforcement(table, save_as):
+    expected = results.scaled(table)
+    samples = table.samples("us", "neighbour", "mechanism", "choice", "sms")
+    titles = {"alone": "alone", "memory": "beside copies of memory", "compute": "beside arithmetic"}
+    fig, grid = figure(1, 3, 4.2, sharey=True, sharex=True)
+    for axes, (neighbour, title) in zip(grid[0], titles.items()):
+        own = {key[1:]: values for key, values in samples.items() if key[0] == neighbour and key[2] != "whole"}
+        spreads(
+            axes,
+            [(name_of(mechanism) + CHOICES[choice], COLORS[mechanism], [value / 1e3 for value in values]) for (mechanism, choice, _), values in own.items()],
+        )
+        for place, (_, _, sms) in enumerate(own):
+            axes.plot([expected[sms] / 1e3] * 2, [place - 0.45, place + 0.45], color=INK, linewidth=1, linestyle=(0, (1.5, 1)), zorder=5)
+        axes.set_title(title)
+        axes.set_xlabel("ms a product")
+    grid[0][0].set_xlim(left=0)
+    fig.suptitle(f"A product in 57 % of the TPCs. Dotted: its time on the whole GPU, scaled to its SMs;\n{SPREAD_NOTE}", fontsize=9, x=0.01, ha="left")
+    save_as(fig, "enforcement")
+
+
+def granularity(table, save_as):
+    fig, ((axes,),) = figure(1, 1, 4.4)
+    for (mechanism,), rows in table.groups("mechanism").items():
+        times = {}
+        for row in rows:
+            times.setdefault(row["sms"], []).append(row["us"] / 1e3)
+        sizes = sorted(times)
+        steps = "steps-post" if len(sizes) < 40 else "default"
+        axes.plot(sizes, [results.median(times[size]) for size in sizes], marker=".", markersize=4, linewidth=1, drawstyle=steps, color=COLORS[mechanism], label=f"{name_of(mechanism)}: {len(sizes)} sizes")
+    axes.set(xscale="log", yscale="log", xlabel="SMs of the partition", ylabel="ms a product")
+    plain_numbers(axes.xaxis)
+    plain_numbers(axes.yaxis)
+    axes.set_title("One product of matrices, in every size of partition that there is")
+    axes.legend()
+    save_as(fig, "granularity")
+
+
+TASKS = {"task1": ("first: light", "#0072b2"), "task2": ("second: heavy, ends early", "#6b6b6b"), "task3": ("third: heavy", "#d55e00")}
+
+
+def pitfall(table, save_as):
+    mechanisms = table.groups("mechanism")
+    fig, grid = figure(len(mechanisms), 1, 2.4 * len(mechanisms), sharex=True, sharey=True)
+    for (axes,), ((mechanism,), rows) in zip(grid, mechanisms.items()):
+        zero = min(row["ms"] for row in rows)
+        for task, (label, color) in TASKS.items():
+            own = [row for row in rows if row["task"] == task]
+            # The first and the last 10 ms are not whole.
+            axes.plot([row["ms"] - zero for row in own[1:-1]], [row["laps"] / 10 for row in own[1:-1]], color=color, linewidth=1.3, label=label)
+        axes.set_title(f"{name_of(mechanism)}: each has half of the TPCs")
+        axes.set_ylabel("laps a ms")
+        axes.set_ylim(bottom=0)
+    grid[0][0].legend(loc="upper right", ncols=3, fontsize=8.5)
+    grid[-1][0].set_xlabel("ms")
+    save_as(fig, "pitfall")
+
+
+CHANGE_METRICS = {"plain-done": ("unchanged, until all is done", "#6b6b6b"), "first": ("changed, until the first kernel writes", "#56b4e9"), "done": ("changed, until all is done", "#d55e00")}
+
+
+def resize(table, save_as):
+    samples = table.samples("us", "work", "metric")
+    works = list(dict.fromkeys(work for work, _ in samples))
+    fig, ((axes,),) = figure(1, 1, 0.62 * len(works) + 1.6)
+    groups = [(f"{work}: {meaning}", color, samples[work, metric]) for work in works for metric, (meaning, color) in CHANGE_METRICS.items()]
+    spreads(axes, groups, log=True)
+    axes.tick_params(axis="y", labelsize=7.5)
+    axes.set_xlabel(f"µs ({SPREAD_NOTE})")
+    axes.set_title("A launch, and a change of the partition just before it")
+    save_as(fig, "resize")
+
+
+ACTIONS = {"true": "true, for comparison", "show": "nvtaskset -tp PID", "change": "nvtaskset -tp SET PID", "list": "nvtaskset -l"}
+
+
+def command(table, save_as):
+    fig, ((axes,),) = figure(1, 1, 2.4)
+    spreads(axes, [(ACTIONS[action], "#d55e00", [value / 1e3 for value in values]) for (action,), values in table.samples("us", "action").items()])
+    axes.set_xlim(left=0)
+    axes.set_xlabel(f"ms from start to end ({SPREAD_NOTE})")
+    save_as(fig, "command")
+
+
+def survival(axes, values, **style):
+    """The share of samples that took longer than x."""
+    ordered = sorted(values)
+    count = len(ordered)
+    # Dense where the tail is: equally spaced on the logarithmic axis.
+    ranks = sorted({min(count - 1, int(count * (1 - count ** (-step / POINTS)))) for step in range(POINTS + 1)})
+    axes.step([ordered[rank] for rank in ranks], [1 - rank / count for rank in ranks], where="post", **style)
+
+
+def tail(table, save_as):
+    workloads = table.groups("workload")
+    titles = {"network": "a chain of 60 small kernels", "pytorch": "PyTorch: a transformer"}
+    fig, grid = figure(1, len(workloads), 4.6)
+    for axes, ((workload,), rows) in zip(grid[0], workloads.items()):
+        samples = {}
+        for row in rows:
+            if row["side"] == "critical":
+                samples.setdefault((row["mechanism"], row["neighbour"]), []).append(row["us"] / 1e3)
+        for (mechanism, neighbour), values in sorted(samples.items(), key=lambda item: -results.percentile(item[1], 99)):
+            label = name_of(mechanism) + (", alone" if neighbour == "alone" else "")
+            survival(axes, values, color=COLORS[mechanism], linestyle=":" if neighbour == "alone" else "-", linewidth=1.5, label=label)
+        axes.set(xscale="log", yscale="log", xlabel="ms an inference", title=titles.get(workload, workload))
+        plain_numbers(axes.xaxis)
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * 100:g} %"))
+        axes.legend(fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16))
+    grid[0][0].set_ylabel("of inferences take longer")
+    save_as(fig, "tail")
+
+
+def processes(table, save_as):
+    fig, grid = figure(1, 2, 3.6)
+    titles = {"kernel": "a kernel, while all work: median, 5 % to 95 %", "startup": "start-up of one more program"}
+    lines = {}
+    for (metric, mechanism, connections, count), values in table.samples("us", "metric", "mechanism", "connections", "processes").items():
+        lines.setdefault((metric, mechanism, connections), []).append((count, values))
+    for axes, (metric, title) in zip(grid[0], titles.items()):
+        for (which, mechanism, connections), points in lines.items():
+            if which != metric:
+                continue
+            counts = [count for count, _ in points]
+            style = {"color": COLORS[mechanism], "linestyle": "-" if connections == 8 else "--"}
+            axes.plot(counts, [results.median(values) / 1e3 for _, values in points], marker="o", markersize=3, label=f"{name_of(mechanism)}, {connections:g} connections", **style)
+            axes.fill_between(counts, [results.percentile(values, 5) / 1e3 for _, values in points], [results.percentile(values, 95) / 1e3 for _, values in points], color=style["color"], alpha=0.15, linewidth=0)
+        axes.set(title=title, xlabel="programs", ylabel="ms", ylim=(0, None))
+    grid[0][0].legend(fontsize=8)
+    save_as(fig, "processes")
+
+
+STRATEGIES = {"packed": "#d55e00", "distributed": "#0072b2"}
+
+
+def strategies(table, save_as):
+    titles = {"matmul": "a product of matrices", "copy": "a copy of memory"}
+    fig, grid = figure(1, 2, 3.6)
+    samples = table.samples("us", "work", "strategy", "tpcs")
+    for axes, (work, title) in zip(grid[0], titles.items()):
+        for strategy, color in STRATEGIES.items():
+            points = sorted((tpcs, results.median(values) / 1e3) for (which, chosen, tpcs), values in samples.items() if (which, chosen) == (work, strategy))
+            axes.plot(*zip(*points), marker="o", markersize=3, color=color, linewidth=1.2, label=strategy)
+        axes.set(xscale="log", yscale="log", xlabel="TPCs", title=title)
+        plain_numbers(axes.xaxis)
+        plain_numbers(axes.yaxis)
+    grid[0][0].set_ylabel("ms")
+    grid[0][0].legend()
+    save_as(fig, "strategies")
+
+
+def overlap(table, save_as):
+    fig, ((axes,),) = figure(1, 1, 3.6)
+    colors = {"first": "#0072b2", "second": "#d55e00"}
+    groups = [(f"{shared:g} shared: the {task}", colors[task], [value / 1e3 for value in values]) for (shared, task), values in table.samples("us", "shared_tpcs", "task").items()]
+    spreads(axes, groups)
+    axes.set_xlim(left=0)
+    axes.set_xlabel(f"ms a product ({SPREAD_NOTE})")
+    axes.set_title("Two programs, each in half of the TPCs, some of which are the same")
+    save_as(fig, "overlap")
+
+
+PICTURES = [startup, launch, enforcement, granularity, pitfall, resize, command, tail, processes, strategies, overlap]
+
+
+def main():
+    source = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.environ.get("BUILD", "build"), "bench", "results")
+    target = sys.argv[2] if len(sys.argv) > 2 else source
+    tables = results.read(source)
+    failed = False
+    for picture in PICTURES:
+        table = tables.get(picture.__name__)
+        if not table:
+            continue
+        try:
+            picture(table, lambda fig, name, table=table: save(fig, table, target, name))
+        except Exception as error:  # One that cannot be drawn does not keep the others from it.
+            print(f"draw.py: {picture.__name__}: {error!r}", file=sys.stderr)
+            failed = True
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

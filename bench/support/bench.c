@@ -1,0 +1,191 @@
+#include "bench.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define CUDA_DEFINE(name, number, arguments) CUresult(*name) arguments;
+CUDA_API(CUDA_DEFINE)
+#undef CUDA_DEFINE
+
+static void *library;
+
+void bench_fail(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	fprintf(stderr, "%s: ", program_invocation_short_name);
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+	va_end(arguments);
+	exit(EXIT_FAILURE);
+}
+
+void bench_check_result(CUresult result, const char *call)
+{
+	const char *name = NULL;
+
+	if (result == CUDA_SUCCESS)
+		return;
+	if (cuGetErrorName)
+		cuGetErrorName(result, &name);
+	bench_fail("error %d (%s): %s", result, name ? name : "unknown", call);
+}
+
+/* --- the driver --------------------------------------------------------------------------------------------- */
+
+static void load_driver(void)
+{
+	static const struct {
+		const char *name;
+		void **function;
+	} functions[] = {
+#define CUDA_LOOK_UP(name, number, arguments) {#name, (void **)&name},
+		CUDA_API(CUDA_LOOK_UP)
+#undef CUDA_LOOK_UP
+	};
+
+	library = dlopen("libcuda.so.1", RTLD_NOW);
+	if (!library)
+		bench_fail("%s", dlerror());
+	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
+		*functions[i].function = dlsym(library, functions[i].name);
+}
+
+/* The part of the GPU that BENCH_GREEN means. */
+static CUdevResource green_part(CUdevice device, const char *text)
+{
+	CUdevResource whole, part, rest;
+	unsigned int count = 1;
+	char *end;
+	unsigned long sms = strtoul(text, &end, 10);
+
+	if (sms == 0 || (*end != '\0' && strcmp(end, "-rest") != 0))
+		bench_fail("BENCH_GREEN=%s: neither N nor N-rest", text);
+	if (!cuGreenCtxCreate)
+		bench_fail("this driver has no green contexts");
+	bench_check(cuDeviceGetDevResource(device, &whole, CU_DEV_RESOURCE_TYPE_SM));
+	bench_check(cuDevSmResourceSplitByCount(&part, &count, &whole, &rest, 0, (unsigned int)sms));
+	return *end == '\0' ? part : rest;
+}
+
+/* Its context is made current, and the stream is the one that stays in it. */
+static void open_green(struct bench_gpu *gpu, const char *text)
+{
+	CUdevResource part = green_part(gpu->device, text);
+	CUdevResourceDesc description;
+	CUgreenCtx green;
+	CUcontext context;
+
+	bench_check(cuDevResourceGenerateDesc(&description, &part, 1));
+	bench_check(cuGreenCtxCreate(&green, description, gpu->device, CU_GREEN_CTX_DEFAULT_STREAM));
+	bench_check(cuCtxFromGreenCtx(&context, green));
+	bench_check(cuCtxSetCurrent(context));
+	bench_check(cuGreenCtxStreamCreate(&gpu->stream, green, CU_STREAM_NON_BLOCKING, 0));
+	gpu->sm_count = part.sm.smCount;
+}
+
+static void open_whole(struct bench_gpu *gpu)
+{
+	CUcontext context;
+	int sms;
+
+	bench_check(cuCtxCreate_v2(&context, 0, gpu->device));
+	bench_check(cuStreamCreate(&gpu->stream, CU_STREAM_NON_BLOCKING));
+	bench_check(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu->device));
+	gpu->sm_count = (unsigned int)sms;
+}
+
+void bench_open(struct bench_gpu *gpu)
+{
+	const char *green = getenv("BENCH_GREEN");
+
+	load_driver();
+	bench_check(cuInit(0));
+	bench_check(cuDeviceGet(&gpu->device, 0));
+	gpu->is_simulated = dlsym(library, "simulated_gpu") != NULL;
+	if (green && *green)
+		open_green(gpu, green);
+	else
+		open_whole(gpu);
+}
+
+/* --- kernels ------------------------------------------------------------------------------------------------- */
+
+CUfunction bench_kernel(const char *ptx, const char *name)
+{
+	CUmodule module;
+	CUfunction function;
+
+	bench_check(cuModuleLoadData(&module, ptx));
+	bench_check(cuModuleGetFunction(&function, module, name));
+	return function;
+}
+
+void bench_start(const struct bench_gpu *gpu, const struct bench_launch *launch)
+{
+	bench_check(cuLaunchKernel(launch->function, launch->grid_x, launch->grid_y, 1, launch->block_x,
+	                           launch->block_y, 1, launch->shared_bytes, gpu->stream, launch->arguments,
+	                           NULL));
+}
+
+void bench_wait(const struct bench_gpu *gpu)
+{
+	bench_check(cuStreamSynchronize(gpu->stream));
+}
+
+/* --- memory -------------------------------------------------------------------------------------------------- */
+
+CUdeviceptr bench_memory(size_t bytes)
+{
+	CUdeviceptr address;
+
+	bench_check(cuMemAlloc_v2(&address, bytes));
+	return address;
+}
+
+/* With one address space for both, which 64-bit Linux has, page-locked memory has one address. The simulator's
+ * memory is the host's. */
+volatile uint32_t *bench_visible(size_t words, CUdeviceptr *address)
+{
+	CUresult (*allocate)(void **memory, size_t bytes, unsigned int flags) = dlsym(library, "cuMemHostAlloc");
+	void *memory = NULL;
+
+	if (allocate)
+		bench_check(allocate(&memory, words * sizeof(uint32_t), 0));
+	*address = memory ? (CUdeviceptr)(uintptr_t)memory : bench_memory(words * sizeof(uint32_t));
+	return (volatile uint32_t *)(uintptr_t)*address;
+}
+
+/* --- time ---------------------------------------------------------------------------------------------------- */
+
+int64_t bench_now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+void bench_sleep(int64_t ns)
+{
+	const struct timespec pause = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+
+	nanosleep(&pause, NULL);
+}
+
+double bench_number(const char *text, const char *what)
+{
+	char *end;
+	double number = strtod(text, &end);
+
+	if (end == text || *end != '\0' || !isfinite(number) || number < 0)
+		bench_fail("%s: '%s' is not a number", what, text);
+	return number;
+}

@@ -1,0 +1,64 @@
+/*
+ * What the programs of the experiments do on a GPU, real or simulated. Whatever fails ends the program, with one
+ * line on standard error. Nothing here knows nvtaskset: the programs are what it is tried on.
+ *
+ * BENCH_GREEN in the environment is a part of the GPU for programs that make green contexts themselves: "N" means N
+ * SMs, "N-rest" all but those.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include "cuda_api.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CUDA_DECLARE(name, number, arguments) extern CUresult(*name) arguments;
+CUDA_API(CUDA_DECLARE)
+#undef CUDA_DECLARE
+
+struct bench_gpu {
+	CUdevice device;
+	CUstream stream;
+	unsigned int sm_count; /* that the driver tells this program of, or of its green context */
+	bool is_simulated;     /* its kernels compute nothing, in no time */
+};
+
+/* A context on the first GPU, current to this thread, and a stream of it. They end with the program. */
+void bench_open(struct bench_gpu *gpu);
+
+/* "PROGRAM: REASON" on standard error, and the end. */
+_Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#define bench_check(call) bench_check_result(call, #call)
+void bench_check_result(CUresult result, const char *call);
+
+/* A kernel of this PTX text: bench_kernels_ptx, or the tests' kernels_ptx. */
+CUfunction bench_kernel(const char *ptx, const char *name);
+
+struct bench_launch {
+	CUfunction function;
+	unsigned int grid_x, grid_y;
+	unsigned int block_x, block_y;
+	unsigned int shared_bytes;
+	void **arguments;
+};
+
+/* Not waited for. */
+void bench_start(const struct bench_gpu *gpu, const struct bench_launch *launch);
+void bench_wait(const struct bench_gpu *gpu);
+
+CUdeviceptr bench_memory(size_t bytes);
+
+/* Memory that a kernel writes and the host reads, also while the kernel runs. */
+volatile uint32_t *bench_visible(size_t words, CUdeviceptr *address);
+
+/* CLOCK_MONOTONIC, in ns, and a pause. */
+int64_t bench_now(void);
+void bench_sleep(int64_t ns);
+
+/* The number of an argument, or the end of the program. */
+double bench_number(const char *text, const char *what);
+
+#endif

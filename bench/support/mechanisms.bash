@@ -1,0 +1,128 @@
+# The mechanisms that are compared, and what runs under each.
+#
+#   none               no partition, no MPS: programs take turns on the GPU
+#   mps                MPS alone
+#   mps-percent        MPS with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
+#   mps-static         MPS with static partitions, where the driver has them
+#   green              green contexts, made by the program, under MPS
+#   mig                two MIG instances, where MIG is on already
+#   nvtaskset          MPS and nvtaskset
+#   nvtaskset-no-mps   nvtaskset --mps off
+#
+# A part of the GPU is `first` or `rest`, as split_gpu left them; `all`; or a list of TPCs, for nvtaskset only.
+
+split_gpu() { # STRATEGY COUNT
+	local first rest
+	{
+		read -r total_tpcs sms_per_tpc _
+		read -r first_tpcs first
+		read -r rest_tpcs rest
+	} < <(split && split "$1" "$2")
+	first_list=$first rest_list=${rest:-}
+	total_sms=$((total_tpcs * sms_per_tpc))
+}
+
+tpcs_of() { # PART
+	case $1 in
+	first) echo "$first_list" ;;
+	rest) echo "$rest_list" ;;
+	*) echo "$1" ;;
+	esac
+}
+
+count_of() { # PART: how many TPCs
+	case $1 in
+	first) echo "$first_tpcs" ;;
+	rest) echo "$rest_tpcs" ;;
+	all) echo "$total_tpcs" ;;
+	esac
+}
+
+# The least whole percentage that gives a client so many SMs: MPS rounds down.
+percentage_of() { # PART
+	echo $((($(count_of "$1") * 100 + total_tpcs - 1) / total_tpcs))
+}
+
+green_of() { # PART
+	case $1 in
+	first) echo "$((first_tpcs * sms_per_tpc))" ;;
+	rest) echo "$((first_tpcs * sms_per_tpc))-rest" ;;
+	esac
+}
+
+# Static partitions are of 8 SMs each, and last as long as the daemon.
+static_partition() { # PART
+	local file="$BENCH_WORK/static-$(count_of "$1")-$1" gpu
+	if [ ! -e "$file" ]; then
+		gpu=$(nvidia-smi --query-gpu=uuid --format=csv,noheader -i 0)
+		ask_mps "sm_partition add $gpu $(($(count_of "$1") * sms_per_tpc / 8))" | grep -oE 'GPU-[^ ]+/[^ ]+' >"$file"
+	fi
+	cat "$file"
+}
+
+mig_instance() { # PART
+	local line=1
+	[ "$1" = first ] || line=2
+	nvidia-smi -L 2>/dev/null | grep -oE 'MIG-[0-9a-f-]{36}' | sed -n "${line}p"
+}
+
+# Why a mechanism cannot be had here; nothing where it can.
+missing() { # MECHANISM
+	case $1 in
+	none | nvtaskset-no-mps) ;;
+	mig) [ -n "$(mig_instance rest)" ] || echo "there are no two MIG instances" ;;
+	mps-static) [ -n "${BENCH_STATIC:-}" ] || echo "this driver's MPS has no static partitions" ;;
+	*) [ -n "${BENCH_MPS:-}" ] || echo "there is no MPS" ;;
+	esac
+}
+
+# Those of these mechanisms that can be had; why the others can not, on standard error.
+available() { # MECHANISM…
+	local mechanism reason
+	for mechanism in "$@"; do
+		reason=$(missing "$mechanism")
+		if [ -z "$reason" ]; then
+			echo "$mechanism"
+		else
+			echo "  left out: $mechanism: $reason" >&2
+		fi
+	done
+}
+
+# Replaces this (sub)shell: by COMMAND under the mechanism, in that part of the GPU. BENCH_PREFIX is a command
+# in front of all of that.
+under() { # MECHANISM PART COMMAND…
+	local mechanism=$1 part=$2 value
+	shift 2
+	case $mechanism in
+	none)
+		export CUDA_MPS_PIPE_DIRECTORY=/dev/null
+		;;
+	mps-percent)
+		value=$(percentage_of "$part")
+		export CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=$value
+		;;
+	mps-static)
+		export CUDA_MPS_PIPE_DIRECTORY=$BENCH_STATIC
+		value=$(static_partition "$part")
+		export CUDA_MPS_SM_PARTITION=$value
+		;;
+	green)
+		value=$(green_of "$part")
+		export BENCH_GREEN=$value
+		;;
+	mig)
+		value=$(mig_instance "$part")
+		export CUDA_MPS_PIPE_DIRECTORY=/dev/null CUDA_VISIBLE_DEVICES=$value
+		;;
+	nvtaskset)
+		set -- nvtaskset --mps on -t "$(tpcs_of "$part")" "$@"
+		;;
+	nvtaskset-no-mps)
+		set -- nvtaskset --mps off -t "$(tpcs_of "$part")" "$@"
+		;;
+	esac
+	# Not quoted: nothing, where there is no prefix.
+	# shellcheck disable=SC2086
+	exec ${BENCH_PREFIX:-} "$@"
+}

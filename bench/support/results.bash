@@ -1,0 +1,38 @@
+# The results of an experiment: a CSV file, with what was measured on in comments before its first line.
+#
+#   BENCH_OUT       where to; BENCH_WORK/header, the comments, is there before an experiment starts
+
+# Makes NAME.csv the file that rows go to.
+open_csv() { # NAME COLUMN,COLUMN…
+	csv=$BENCH_OUT/$1.csv
+	{
+		echo "# experiment: $1"
+		cat "$BENCH_WORK/header"
+		echo "$2"
+	} >"$csv"
+}
+
+# Adds a row for each line of standard input, with these first columns.
+rows() { # COLUMN…
+	local IFS=,
+	sed "s|^|$*,|" >>"$csv"
+}
+
+# FULL, or QUICK where only the experiments themselves are tried, and no time is to be spent.
+pick() { # FULL QUICK
+	if [ -n "${BENCH_QUICK:-}" ]; then echo "$2"; else echo "$1"; fi
+}
+
+describe_machine() {
+	echo "# machine: $(uname -srm), $(nproc) CPUs,$(sed -n 's/^model name[^:]*://p' /proc/cpuinfo | head -n 1)"
+	if [ -n "${BENCH_SIMULATED:-}" ]; then
+		echo "# gpu: simulated: no number here means anything"
+		echo "# driver: simulated"
+	else
+		split | { read -r tpcs sms name && echo "# gpu: $name, $tpcs TPCs of $sms SMs"; }
+		echo "# driver: $(sed -n 's/^NVRM version: *//p' /proc/driver/nvidia/version 2>/dev/null || echo unknown)"
+	fi
+	echo "# mps: ${BENCH_MPS:-none}"
+	echo "# nvtaskset: $(nvtaskset --version), $(git describe --always --dirty 2>/dev/null || echo no git)"
+	echo "# date: $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+}

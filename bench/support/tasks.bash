@@ -1,0 +1,72 @@
+# Programs (bench/task, or what speaks like it) that work in the background, each under a name.
+
+declare -A task_pids
+
+start() { # NAME MECHANISM PART COMMAND…
+	local name=$1
+	shift
+	# Now, not when the task starts: what an earlier one of that name left must not be taken for its.
+	: >"$BENCH_WORK/$name.out"
+	under "$@" >"$BENCH_WORK/$name.out" 2>"$BENCH_WORK/$name.err" &
+	task_pids[$name]=$!
+}
+
+start_task() { # NAME MECHANISM PART ARGUMENT…
+	local name=$1 mechanism=$2 part=$3
+	shift 3
+	start "$name" "$mechanism" "$part" task "$@"
+}
+
+# Until it has worked once. Fails where it ended instead, with its reason.
+await() { # NAME…
+	local name
+	for name in "$@"; do
+		until [ -s "$BENCH_WORK/$name.out" ]; do
+			kill -0 "${task_pids[$name]}" 2>/dev/null || break
+			sleep 0.01
+		done
+		[ -s "$BENCH_WORK/$name.out" ] || {
+			complain "$name"
+			return 1
+		}
+	done
+}
+
+complain() { # NAME
+	echo "  $1: $(head -n 1 "$BENCH_WORK/$1.err")" >&2
+}
+
+# Until it has ended by itself.
+finish() { # NAME…
+	local name result=0
+	for name in "$@"; do
+		wait "${task_pids[$name]}" || {
+			complain "$name"
+			result=1
+		}
+		unset "task_pids[$name]"
+	done
+	return $result
+}
+
+# Asks them to end, and waits for it.
+stop() { # NAME…
+	local name
+	for name in "$@"; do
+		kill -TERM "${task_pids[$name]}" 2>/dev/null || true
+	done
+	finish "$@"
+}
+
+# What it measured.
+samples() { # NAME
+	sed -n "2,$(pick '$' 6)p" "$BENCH_WORK/$1.out"
+}
+
+# The SMs that a task has: it knows itself, unless nvtaskset partitions it.
+sms() { # NAME MECHANISM PART
+	case $2 in
+	nvtaskset*) echo "$(($(count_of "$3") * sms_per_tpc))" ;;
+	*) sed -n '1s/^ready //p' "$BENCH_WORK/$1.out" ;;
+	esac
+}

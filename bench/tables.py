@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Usage: tables.py [RESULTS]
+
+What the experiments measured, as Markdown tables for docs/evaluation.md.
+"""
+
+import os
+import sys
+
+import results
+
+
+def print_table(title, header, lines):
+    print(f"\n### {title}\n")
+    print("| " + " | ".join(header) + " |")
+    print("|" + " --- |" * len(header))
+    for line in lines:
+        print("| " + " | ".join(line) + " |")
+
+
+def number(value):
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def spread(values):
+    return [str(len(values))] + [number(results.percentile(values, percent)) for percent in (5, 50, 95, 99)] + [number(max(values))]
+
+
+SPREAD = ["samples", "5 %", "median", "95 %", "99 %", "max"]
+
+
+def distributions(table, title, value, *columns):
+    lines = [[*map(label, key), *spread(values)] for key, values in table.samples(value, *columns).items()]
+    print_table(f"{title}, {value}", [*columns, *SPREAD], lines)
+
+
+def label(value):
+    return str(int(value)) if isinstance(value, float) else value
+
+
+def differences(table, title, value, *columns):
+    lines = []
+    for (mechanism, *rest), values in results.paired_differences(table, value, *columns).items():
+        low, high = results.percentile(values, 25), results.percentile(values, 75)
+        lines.append([f"{mechanism} − {results.COMPARED_WITH[mechanism]}", *rest, f"{results.median(values):+.2f} %", f"{low:+.2f} … {high:+.2f} %"])
+    print_table(f"{title}: differences of a round's medians", ["", *columns, "median", "quartiles"], lines)
+
+
+def startup(table):
+    distributions(table, "Start-up", "ms", "mechanism")
+    differences(table, "Start-up", "ms")
+
+
+def launch(table):
+    distributions(table, "Launch", "ns", "mechanism", "metric")
+    differences(table, "Launch", "ns", "metric")
+
+
+def enforcement(table):
+    """The same distributions, against the time that the size would make one expect and against being alone."""
+    expected = results.scaled(table)
+    all_samples = table.samples("us", "mechanism", "choice", "sms", "neighbour")
+    lines = []
+    for (mechanism, choice, sms, neighbour), values in all_samples.items():
+        alone = all_samples[(mechanism, choice, sms, "alone")] if (mechanism, choice, sms, "alone") in all_samples else values
+        tail = results.percentile(values, 99) / results.percentile(alone, 99) - 1
+        lines.append([mechanism, choice, label(sms), neighbour, *spread(values), f"{results.median(values) / expected[sms]:.2f}", f"{tail * 100:+.1f} %"])
+    print_table("Enforcement, us", ["mechanism", "choice", "SMs", "neighbour", *SPREAD, "median / scaled", "99 % against alone"], lines)
+
+
+def granularity(table):
+    lines = []
+    for (mechanism,), rows in table.groups("mechanism").items():
+        sizes = {row["sms"] for row in rows}
+        lines.append([mechanism, str(len(sizes)), label(min(sizes)), label(max(sizes))])
+    print_table("Granularity", ["mechanism", "sizes seen", "fewest SMs", "most SMs"], lines)
+
+
+def pitfall(table):
+    """Laps of the third task in each ms, while the second still works and after."""
+    lines = []
+    for (mechanism,), rows in table.groups("mechanism").items():
+        end = max((row["ms"] for row in rows if row["task"] == "task2"), default=0)
+        third = [row for row in rows if row["task"] == "task3"]
+        before = [row["laps"] for row in third if row["ms"] < end - 10]
+        after = [row["laps"] for row in third if row["ms"] > end + 10]
+        if before and after:
+            lines.append([mechanism, number(results.median(before) / 10), number(results.median(after) / 10), f"{results.median(after) / results.median(before):.2f}"])
+    print_table("Pitfall: laps of the third task in a ms", ["mechanism", "beside the second", "after it", "ratio"], lines)
+
+
+EXPERIMENTS = {
+    "startup": startup,
+    "launch": launch,
+    "enforcement": enforcement,
+    "granularity": granularity,
+    "pitfall": pitfall,
+    "resize": lambda table: distributions(table, "Live resize", "us", "work", "metric"),
+    "command": lambda table: distributions(table, "The command", "us", "action"),
+    "tail": lambda table: distributions(table, "Latency beside a batch", "us", "workload", "side", "mechanism", "neighbour"),
+    "processes": lambda table: distributions(table, "Many processes", "us", "metric", "mechanism", "connections", "processes"),
+    "strategies": lambda table: distributions(table, "Strategies", "us", "work", "tpcs", "strategy"),
+    "overlap": lambda table: distributions(table, "Overlap", "us", "shared_tpcs", "task"),
+    "callback": lambda table: distributions(table, "Callback", "instructions", "partition"),
+}
+
+
+def main():
+    directory = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.environ.get("BUILD", "build"), "bench", "results")
+    tables = results.read(directory)
+    for name, show in EXPERIMENTS.items():
+        if name in tables:
+            show(tables[name])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,336 @@
+/*
+ * Usage: task KIND [--size N] [--repeat N] [--pause US] [--seconds S] [--samples N]
+ *
+ * Works on the GPU again and again, and prints at the end how many µs each time took, from the first launch to the end
+ * of the last kernel. KIND and what N is:
+ *
+ *   matmul    a product of N × N matrices (3072)
+ *   copy      N MiB from here to there (512)
+ *   compute   arithmetic in registers, N blocks of 1024 threads (2048)
+ *   network   the products of a transformer's inference, N layers of four 512 × 512 products and a copy (12)
+ *
+ * Before the first sample it prints "ready SMS", with the number of SMs that the driver tells it of. It ends after
+ * SECONDS (without end, where there is no such option), or after so many samples, or at SIGTERM, never in the middle of a
+ * kernel: that would hurt an MPS server. SIGUSR1 makes it forget the samples so far, of which it keeps 100 000. Each
+ * sample is REPEAT times the work; it pauses for up to PAUSE between two.
+ */
+#include "bench.h"
+#include "bench_kernels.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TILE 32
+#define ONE 0x3f800000u /* 1.0f */
+
+#define COPY_THREADS 256
+#define COPY_BLOCKS_PER_SM 8
+
+#define COMPUTE_THREADS 1024
+#define COMPUTE_ROUNDS 1000 /* some 30 µs */
+
+#define NETWORK_PRODUCTS 4
+#define NETWORK_WIDTH 512
+
+static struct bench_gpu gpu;
+
+/* --- products ------------------------------------------------------------------------------------------------ */
+
+static struct {
+	CUfunction function;
+	CUdeviceptr a, b, c;
+	uint32_t n;
+} product;
+
+static CUdeviceptr matrix_of_ones(size_t elements)
+{
+	CUdeviceptr matrix = bench_memory(elements * sizeof(float));
+
+	bench_check(cuMemsetD32_v2(matrix, ONE, elements));
+	return matrix;
+}
+
+static void matmul_prepare(double size)
+{
+	if (size < TILE || size > 16384 || (unsigned int)size % TILE != 0)
+		bench_fail("a matrix has a multiple of %d rows, up to 16384", TILE);
+	size_t elements = (size_t)size * (size_t)size;
+
+	product.function = bench_kernel(bench_kernels_ptx, "matmul");
+	product.n = (uint32_t)size;
+	product.a = matrix_of_ones(elements);
+	product.b = matrix_of_ones(elements);
+	product.c = matrix_of_ones(elements);
+}
+
+static void matmul_start(void)
+{
+	void *arguments[] = {&product.a, &product.b, &product.c, &product.n};
+	const struct bench_launch launch = {
+		.function = product.function,
+		.grid_x = product.n / TILE,
+		.grid_y = product.n / TILE,
+		.block_x = TILE,
+		.block_y = TILE,
+		.arguments = arguments,
+	};
+
+	bench_start(&gpu, &launch);
+}
+
+/* A partition must not change results: the first row and the last. */
+static void matmul_check(void)
+{
+	size_t bytes = product.n * sizeof(float);
+	CUdeviceptr last = product.c + (product.n - 1) * bytes;
+	float *rows = malloc(2 * bytes);
+
+	if (!rows)
+		bench_fail("no memory");
+	bench_check(cuMemcpyDtoH_v2(rows, product.c, bytes));
+	bench_check(cuMemcpyDtoH_v2(rows + product.n, last, bytes));
+	for (uint32_t i = 0; i < 2 * product.n; i++) {
+		if (rows[i] != (float)product.n)
+			bench_fail("a wrong product: %g instead of %u", (double)rows[i], product.n);
+	}
+	free(rows);
+}
+
+/* --- copies -------------------------------------------------------------------------------------------------- */
+
+static struct {
+	CUfunction function;
+	CUdeviceptr to, from;
+	uint64_t count; /* of 16 bytes each */
+} copy;
+
+static void copy_prepare(double size)
+{
+	size_t bytes = (size_t)(size * 1024 * 1024);
+
+	if (size <= 0 || size > 16384)
+		bench_fail("a copy has up to 16384 MiB");
+	copy.function = bench_kernel(bench_kernels_ptx, "copy");
+	copy.to = bench_memory(bytes);
+	copy.from = bench_memory(bytes);
+	copy.count = bytes / 16;
+}
+
+static void copy_start(void)
+{
+	void *arguments[] = {&copy.to, &copy.from, &copy.count};
+	const struct bench_launch launch = {
+		.function = copy.function,
+		.grid_x = gpu.sm_count * COPY_BLOCKS_PER_SM,
+		.grid_y = 1,
+		.block_x = COPY_THREADS,
+		.block_y = 1,
+		.arguments = arguments,
+	};
+
+	bench_start(&gpu, &launch);
+}
+
+/* --- arithmetic ---------------------------------------------------------------------------------------------- */
+
+static struct {
+	CUfunction function;
+	CUdeviceptr stamps;
+	unsigned int blocks;
+} compute;
+
+static void compute_prepare(double size)
+{
+	if (size < 1 || size > 1 << 24)
+		bench_fail("1 to 2^24 blocks");
+	compute.function = bench_kernel(bench_kernels_ptx, "laps");
+	compute.blocks = (unsigned int)size;
+	compute.stamps = bench_memory(compute.blocks * sizeof(uint64_t));
+}
+
+static void compute_start(void)
+{
+	uint64_t never = UINT64_MAX;
+	uint32_t rounds = COMPUTE_ROUNDS, laps = 1;
+	void *arguments[] = {&compute.stamps, &never, &rounds, &laps};
+	const struct bench_launch launch = {
+		.function = compute.function,
+		.grid_x = compute.blocks,
+		.grid_y = 1,
+		.block_x = COMPUTE_THREADS,
+		.block_y = 1,
+		.arguments = arguments,
+	};
+
+	bench_start(&gpu, &launch);
+}
+
+/* --- a chain of small kernels ---------------------------------------------------------------------------------- */
+
+static unsigned int layers;
+
+static void network_prepare(double size)
+{
+	layers = (unsigned int)size;
+	matmul_prepare(NETWORK_WIDTH);
+	copy_prepare(NETWORK_WIDTH * NETWORK_WIDTH * sizeof(float) / 1024.0 / 1024.0);
+}
+
+static void network_start(void)
+{
+	for (unsigned int layer = 0; layer < layers; layer++) {
+		for (unsigned int i = 0; i < NETWORK_PRODUCTS; i++)
+			matmul_start();
+		copy_start();
+	}
+}
+
+static void nothing_to_check(void)
+{
+}
+
+static const struct kind {
+	const char *name;
+	double size;
+	void (*prepare)(double size);
+	void (*start)(void);
+	void (*check)(void);
+} kinds[] = {
+	{"matmul", 3072, matmul_prepare, matmul_start, matmul_check},
+	{"copy", 512, copy_prepare, copy_start, nothing_to_check},
+	{"compute", 2048, compute_prepare, compute_start, nothing_to_check},
+	{"network", 12, network_prepare, network_start, matmul_check},
+};
+
+/* --- again and again --------------------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t ending, forgetting;
+
+static void note_signal(int number)
+{
+	if (number == SIGUSR1)
+		forgetting = 1;
+	else
+		ending = 1;
+}
+
+static void listen(void)
+{
+	const struct sigaction action = {.sa_handler = note_signal};
+
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+}
+
+struct options {
+	const struct kind *kind;
+	double size, repeat, pause, seconds, samples;
+};
+
+static double samples[100000];
+static size_t sample_count;
+
+static int64_t run_once(const struct options *options)
+{
+	int64_t start = bench_now();
+
+	for (double i = 0; i < options->repeat; i++)
+		options->kind->start();
+	bench_wait(&gpu);
+	return bench_now() - start;
+}
+
+/* Up to `limit` µs, evenly: so that it falls into step with nobody. */
+static void pause_for_up_to(double limit)
+{
+	static unsigned short state[3] = {1, 2, 3};
+
+	if (limit > 0)
+		bench_sleep((int64_t)(erand48(state) * limit * 1e3));
+}
+
+static void work(const struct options *options)
+{
+	const size_t room = sizeof samples / sizeof samples[0];
+	int64_t start = bench_now();
+
+	while (!ending && (double)(bench_now() - start) < options->seconds * 1e9 &&
+	       (double)sample_count < options->samples) {
+		int64_t length = run_once(options);
+
+		if (forgetting)
+			forgetting = sample_count = 0;
+		else if (sample_count < room)
+			samples[sample_count++] = (double)length / 1e3;
+		pause_for_up_to(options->pause);
+	}
+}
+
+/* --- the command line --------------------------------------------------------------------------------------------- */
+
+static const struct kind *find_kind(const char *name)
+{
+	const struct kind *found = NULL;
+
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+		if (strcmp(kinds[i].name, name) == 0)
+			found = &kinds[i];
+	}
+	if (!found)
+		bench_fail("%s: not a kind of work", name);
+	return found;
+}
+
+static struct options read_options(int count, char **arguments)
+{
+	static const struct option names[] = {
+		{"size", required_argument, NULL, 's'},    {"repeat", required_argument, NULL, 'r'},
+		{"pause", required_argument, NULL, 'p'},   {"seconds", required_argument, NULL, 't'},
+		{"samples", required_argument, NULL, 'n'}, {NULL, 0, NULL, 0},
+	};
+	struct options options = {.repeat = 1, .seconds = HUGE_VAL, .samples = HUGE_VAL};
+	int option;
+
+	while ((option = getopt_long(count, arguments, "", names, NULL)) != -1) {
+		double *number = option == 's'   ? &options.size
+		                 : option == 'r' ? &options.repeat
+		                 : option == 'p' ? &options.pause
+		                 : option == 't' ? &options.seconds
+		                 : option == 'n' ? &options.samples
+		                                 : NULL;
+
+		if (!number)
+			exit(EXIT_FAILURE);
+		*number = bench_number(optarg, "an option");
+	}
+	if (optind != count - 1)
+		bench_fail("one KIND of work is needed");
+	options.kind = find_kind(arguments[optind]);
+	options.size = options.size > 0 ? options.size : options.kind->size;
+	return options;
+}
+
+int main(int count, char **arguments)
+{
+	struct options options = read_options(count, arguments);
+
+	listen();
+	bench_open(&gpu);
+	options.kind->prepare(options.size);
+	run_once(&options);
+	if (!gpu.is_simulated)
+		options.kind->check();
+	printf("ready %u\n", gpu.sm_count);
+	fflush(stdout);
+	work(&options);
+	if (!gpu.is_simulated)
+		options.kind->check();
+	for (size_t i = 0; i < sample_count; i++)
+		printf("%.2f\n", samples[i]);
+	return EXIT_SUCCESS;
+}
