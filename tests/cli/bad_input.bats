@@ -124,7 +124,7 @@ load helpers
 	refuses "$WORK/topology:1: the first line must be 'nvtaskset-topology 1'" nv -t 0 true
 	unset NVTASKSET_TOPOLOGY
 	[ -e /dev/nvidiactl ] ||
-		refuses "no NVIDIA GPU: /dev/nvidiactl is not there; is the driver loaded?" nv -t 0 true
+		refuses "no NVIDIA GPU: /dev/nvidiactl is not there; is the driver loaded? (nvtaskset --measure may find it out)" nv -t 0 true
 }
 
 @test "drivers that cannot be used" {

@@ -20,6 +20,7 @@ static const char help[] =
 	"                        let through and why\n"
 	" -G, --gpu GPU[:SET]    which GPU: its number, bus id or UUID, or 'all'; may be\n"
 	"                        repeated, each with its own SET; default: the first visible\n"
+	"     --measure          find out by launching kernels which TPC is where, and keep it\n"
 	"     --mps MODE         auto: use MPS's control daemon, or start it (default);\n"
 	"                        on: only one that runs; off: no MPS, programs take turns\n"
 	"     --connections N    hardware queues of COMMAND under MPS, 1-32; default 8\n"
