@@ -58,7 +58,7 @@ $(library): $(library_objects)
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 
 $(command): $(command_objects) $(library)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ljansson -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ljansson -ldl -o $@
 
 # The shim needs the real driver under another file name, which the command puts beside it as a symbolic
 # link (FACTS 10); this stub lends its name to the linker.
