@@ -205,14 +205,14 @@ int segment_create(struct segment *segment, const struct segment_revision *revis
 }
 
 /* The whole content, as it was at some moment of the copying. */
-static bool write_content(int file, const struct segment_memory *memory)
+static void copy_content(struct segment_memory *to, const struct segment_memory *from)
 {
-	const _Atomic uint64_t *from = (const _Atomic uint64_t *)memory;
-	uint64_t words[sizeof *memory / sizeof(uint64_t)];
+	_Atomic uint64_t *target = (_Atomic uint64_t *)to;
+	const _Atomic uint64_t *source = (const _Atomic uint64_t *)from;
 
-	for (size_t word = 0; word < sizeof words / sizeof words[0]; word++)
-		words[word] = atomic_load_explicit(&from[word], memory_order_acquire);
-	return pwrite(file, words, sizeof words, 0) == (ssize_t)sizeof words;
+	for (size_t word = 0; word < sizeof *to / sizeof *target; word++)
+		atomic_store_explicit(&target[word], atomic_load_explicit(&source[word], memory_order_acquire),
+		                      memory_order_relaxed);
 }
 
 int segment_keep_findable(struct segment *segment, struct error *error)
@@ -223,11 +223,16 @@ int segment_keep_findable(struct segment *segment, struct error *error)
 
 	if (file < 0)
 		return -1;
-	if (!write_content(file, segment->memory) ||
-	    mmap(segment->memory, sizeof *segment->memory, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) ==
-	            MAP_FAILED) {
+	struct segment moved = map_file(file);
+
+	if (!moved.memory)
+		return error_set_errno(error, "the segment: cannot be mapped");
+	copy_content(moved.memory, segment->memory);
+	/* At one stroke for the other threads. */
+	if (mremap(moved.memory, sizeof *moved.memory, sizeof *moved.memory, MREMAP_MAYMOVE | MREMAP_FIXED,
+	           segment->memory) == MAP_FAILED) {
 		error_set_errno(error, "the segment: cannot be moved");
-		close(file);
+		segment_close(&moved);
 		return -1;
 	}
 	segment->file = file;
@@ -277,22 +282,34 @@ static bool has_room_above(pid_t pid)
 	return prlimit(pid, RLIMIT_NOFILE, NULL, &limit) == 0 && limit.rlim_cur > FILE_MIN;
 }
 
-/* Opens the segment among the descriptors in /proc/PID/fd, those below `first` left out, or returns -1. Whatever a hostile
- * process has under that name, a file with a lease on it, say, must not make us wait. */
-static int open_descriptor(DIR *descriptors, int first)
+/* Opens the descriptor of this name if it is a segment, or returns -1. Whatever a hostile process has under a segment's
+ * name, a file with a lease on it, say, must not make us wait. */
+static int open_descriptor(int directory, const char *name)
 {
+	char link[sizeof MEMFD_LINK + 1];
+	ssize_t length = readlinkat(directory, name, link, sizeof link);
+	bool is_ours = length == sizeof MEMFD_LINK - 1 && memcmp(link, MEMFD_LINK, (size_t)length) == 0;
+
+	return is_ours ? openat(directory, name, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+}
+
+/* Opens the segment among the descriptors in /proc/PID/fd from `first` on, or returns -1. Without opendir: it takes as
+ * long as all the rest. */
+static int find_descriptor(int directory, int first)
+{
+	_Alignas(struct dirent64) char entries[4096];
 	int file = -1;
-	struct dirent *entry;
+	ssize_t length;
 
 	/* The kernel's: positions 0 and 1 are "." and "..", and descriptor n is at n + 2 (fs/proc/fd.c). */
-	if (first > 0)
-		seekdir(descriptors, first + 2);
-	while (file < 0 && (entry = readdir(descriptors))) {
-		char link[sizeof MEMFD_LINK + 1];
-		ssize_t length = readlinkat(dirfd(descriptors), entry->d_name, link, sizeof link);
+	lseek(directory, first + 2, SEEK_SET);
+	while (file < 0 && (length = getdents64(directory, entries, sizeof entries)) > 0) {
+		const struct dirent64 *entry;
 
-		if (length == sizeof MEMFD_LINK - 1 && memcmp(link, MEMFD_LINK, (size_t)length) == 0)
-			file = openat(dirfd(descriptors), entry->d_name, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		for (ssize_t at = 0; file < 0 && at < length; at += entry->d_reclen) {
+			entry = (const struct dirent64 *)(entries + at);
+			file = open_descriptor(directory, entry->d_name);
+		}
 	}
 	return file;
 }
@@ -320,31 +337,45 @@ static bool uses_cuda(pid_t pid)
 	return file_contains(pid, "maps", '\n', "/libcuda.so.");
 }
 
-bool segment_is_not_in_force(pid_t pid)
+bool segment_is_expected(pid_t pid)
 {
-	return file_contains(pid, "environ", '\0', SEGMENT_ENVIRONMENT "=") && uses_cuda(pid);
+	return file_contains(pid, "environ", '\0', SEGMENT_ENVIRONMENT "=");
+}
+
+enum segment_state segment_absence(pid_t pid)
+{
+	enum segment_state state = SEGMENT_NOT_OURS;
+
+	if (file_contains(pid, "maps", '\n', MEMFD_LINK))
+		state = SEGMENT_CLOSED;
+	else if (!uses_cuda(pid))
+		state = SEGMENT_NO_CUDA;
+	else if (segment_is_expected(pid))
+		state = SEGMENT_NOT_IN_FORCE;
+	return state;
+}
+
+const char *segment_absence_text(enum segment_state state)
+{
+	const char *text = "was started without nvtaskset";
+
+	if (state == SEGMENT_CLOSED)
+		text = "has closed the file of its partition, which is out of reach until it makes its next CUDA context";
+	else if (state == SEGMENT_NO_CUDA)
+		text = "has not loaded CUDA";
+	else if (state == SEGMENT_NOT_IN_FORCE)
+		text = "its partition is not in force: the driver was loaded without our library, is being loaded just now, or "
+		       "our library said on standard error why not";
+	return text;
 }
 
 static enum segment_state explain_absence(pid_t pid, struct error *error)
 {
-	enum segment_state state;
+	enum segment_state state = SEGMENT_NOT_OURS;
 
-	if (!error) {
-		state = SEGMENT_NOT_OURS;
-	} else if (file_contains(pid, "maps", '\n', MEMFD_LINK)) {
-		state = SEGMENT_CLOSED;
-		error_set(error, "pid %d: has closed the file of its partition, which is out of reach until it makes its next "
-		                 "CUDA context", (int)pid);
-	} else if (segment_is_not_in_force(pid)) {
-		state = SEGMENT_NOT_IN_FORCE;
-		error_set(error, "pid %d: its partition is not in force: it loads the driver without our library, or said on "
-		                 "standard error why not", (int)pid);
-	} else if (uses_cuda(pid)) {
-		state = SEGMENT_NOT_OURS;
-		error_set(error, "pid %d: was started without nvtaskset", (int)pid);
-	} else {
-		state = SEGMENT_NO_CUDA;
-		error_set(error, "pid %d: has not loaded CUDA", (int)pid);
+	if (error) {
+		state = segment_absence(pid);
+		error_set(error, "pid %d: %s", (int)pid, segment_absence_text(state));
 	}
 	return state;
 }
@@ -375,12 +406,12 @@ enum segment_state segment_open(struct segment *segment, pid_t pid, struct error
 
 	*segment = closed;
 	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-	DIR *descriptors = opendir(path);
+	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (!descriptors)
+	if (directory < 0)
 		return explain_closed(pid, error);
 	errno = 0;
-	int file = open_descriptor(descriptors, !error && has_room_above(pid) ? FILE_MIN : 0);
+	int file = find_descriptor(directory, !error && has_room_above(pid) ? FILE_MIN : 0);
 
 	if (file >= 0) {
 		state = map_segment(segment, file, error);
@@ -394,7 +425,7 @@ enum segment_state segment_open(struct segment *segment, pid_t pid, struct error
 	} else {
 		state = explain_absence(pid, error);
 	}
-	closedir(descriptors);
+	close(directory);
 	return state;
 }
 

@@ -119,7 +119,7 @@ enum segment_state {
 	SEGMENT_NOT_PERMITTED, /* another user's */
 	SEGMENT_NO_CUDA,       /* has not loaded a CUDA driver library */
 	SEGMENT_NOT_OURS,      /* uses CUDA, but was started without nvtaskset */
-	SEGMENT_NOT_IN_FORCE,  /* was started by nvtaskset and uses CUDA, but our library is not at work there */
+	SEGMENT_NOT_IN_FORCE,  /* was started by nvtaskset and uses CUDA, but our library is not at work there, or not yet */
 	SEGMENT_CLOSED,        /* the program has closed the file, and made no context since */
 	SEGMENT_FAILED         /* anything else */
 };
@@ -130,8 +130,13 @@ enum segment_state {
  * made its segment, and now may open more, counts as one that has none. */
 enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error);
 
-/* Whether process `pid` is SEGMENT_NOT_IN_FORCE. Quick for those that were not started by nvtaskset. */
-bool segment_is_not_in_force(pid_t pid);
+/* Whether a process was started by nvtaskset, or by what that started: it has a segment as soon as it uses CUDA. */
+bool segment_is_expected(pid_t pid);
+
+/* Why a process that can be looked at has no segment: SEGMENT_NO_CUDA, _NOT_OURS, _NOT_IN_FORCE or _CLOSED; and that in
+ * words. */
+enum segment_state segment_absence(pid_t pid);
+const char *segment_absence_text(enum segment_state state);
 
 /* Unmaps and closes; a closed one may be closed again. The owner does so only to let go of a parent's. */
 void segment_close(struct segment *segment);

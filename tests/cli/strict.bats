@@ -46,6 +46,14 @@ strict() {
 		strict where 1
 }
 
+@test "children that nobody waits for: SIGCHLD ignored" {
+	SIM_FAULTS=slot-taken run bash -c "trap '' CHLD; exec nvtaskset --mps off --strict -t 0 true"
+	[ "$status" -eq 1 ]
+	run bash -c "trap '' CHLD; exec nvtaskset --mps off --strict -t 0 grep SigIgn /proc/self/status"
+	[ "$status" -eq 0 ]
+	[ "$((0x${output#SigIgn:?} >> 16 & 1))" -eq 1 ]
+}
+
 @test "the reason is said although the library is to be silent" {
 	NVTASKSET_LOG=off SIM_FAULTS=no-table \
 		refuses "the driver has no callback table (error 500); --strict lets nothing run unrestricted" strict true

@@ -151,8 +151,8 @@ static json_t *partitions(const struct segment_revision *revision, const struct 
 
 static json_t *process_members(const struct process *process)
 {
-	return json_pack("{s:i, s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "pid", (int)process->pid, "uid",
-	                 (json_int_t)process->uid, "user", process->user, "command", process->command, "launches",
+	return json_pack("{s:i, s:I, s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:o}", "pid", (int)process->pid, "uid",
+	                 (json_int_t)process->uid, "user", process->user, "command", process->command, "astray", process->astray, "launches",
 	                 counter(process_launches(process)), "restricted", counter(process->counters.restricted),
 	                 "let_through", counter(process_let_through(process)), "graph_nodes_refreshed",
 	                 counter(process->counters.refreshed), "reasons", reasons(&process->counters));

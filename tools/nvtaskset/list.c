@@ -173,6 +173,8 @@ static void print_header(const struct table *table, FILE *page)
 
 static void print_reasons(const struct process *process, FILE *page)
 {
+	if (process->astray)
+		fprintf(page, "        %s\n", process->astray);
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
 		if (process->counters.reasons[reason] > 0)
 			fprintf(page, "        %" PRIu64 " times: %s\n", process->counters.reasons[reason],

@@ -191,7 +191,7 @@ static bool has_segment(const struct processes *processes, pid_t pid)
 	bool found = false;
 
 	for (size_t i = 0; i < processes->count; i++)
-		found = found || processes->list[i].pid == pid;
+		found = found || (processes->list[i].pid == pid && !processes->list[i].astray);
 	return found;
 }
 

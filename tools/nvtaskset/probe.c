@@ -73,7 +73,7 @@ static int milliseconds_left(time_t end)
 }
 
 /* What the process writes until it ends; false where it does not in time. */
-static bool listen(int file, char *text, size_t size)
+static bool hear(int file, char *text, size_t size)
 {
 	struct timespec start;
 	struct pollfd wait = {.fd = file, .events = POLLIN};
@@ -107,28 +107,41 @@ static int explain(const char *text, struct error *error)
 	return error_set(error, "%.*s", (int)strcspn(reason, "\n"), reason);
 }
 
+/* How it went, once the process is over. */
+static int judge(pid_t pid, bool in_time, const char *text, struct error *error)
+{
+	int status = -1;
+
+	if (!in_time)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	if (!in_time)
+		return error_set(error, "our library was tried, and the driver did not load within %d seconds", LIMIT_SECONDS);
+	return status == 0 ? 0 : explain(text, error);
+}
+
 int probe(const struct environment *environment, struct error *error)
 {
+	/* Whoever started us may have had it ignored, and then no child leaves a status. */
+	const struct sigaction ordinary = {.sa_handler = SIG_DFL};
+	struct sigaction inherited;
 	char text[1024];
-	int ends[2], status = 0;
+	int ends[2], result = -1;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return error_set_errno(error, "our library cannot be tried");
+	sigaction(SIGCHLD, &ordinary, &inherited);
 	pid_t pid = fork();
 
 	if (pid == 0)
 		become_probe(environment, ends[1]);
 	close(ends[1]);
-	bool ended = pid > 0 && listen(ends[0], text, sizeof text);
-
+	if (pid > 0)
+		result = judge(pid, hear(ends[0], text, sizeof text), text, error);
+	else
+		error_set_errno(error, "our library cannot be tried");
 	close(ends[0]);
-	if (pid < 0)
-		return error_set_errno(error, "our library cannot be tried");
-	if (!ended)
-		kill(pid, SIGKILL);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		continue;
-	if (!ended)
-		return error_set(error, "our library was tried, and the driver did not load within %d seconds", LIMIT_SECONDS);
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : explain(text, error);
+	sigaction(SIGCHLD, &inherited, NULL);
+	return result;
 }

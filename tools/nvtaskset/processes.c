@@ -87,13 +87,23 @@ static bool read_segment(struct process *process, pid_t pid)
 	uint64_t number;
 	bool whole = false;
 
+	*process = (struct process){.pid = pid};
 	if (segment_open(&segment, pid, NULL) == SEGMENT_FOUND) {
-		process->pid = pid;
 		whole = segment_read(&segment, &process->revision, &number);
 		segment_read_counters(&segment, &process->counters);
 		segment_close(&segment);
 	}
 	return whole;
+}
+
+/* Whether a process that has no segment should have one. */
+static bool is_astray(struct process *process, pid_t pid)
+{
+	enum segment_state state = segment_is_expected(pid) ? segment_absence(pid) : SEGMENT_NO_CUDA;
+	bool astray = state == SEGMENT_NOT_IN_FORCE || state == SEGMENT_CLOSED;
+
+	process->astray = astray ? segment_absence_text(state) : NULL;
+	return astray;
 }
 
 /* --- what they say ------------------------------------------------------------------------------------------------ */
@@ -259,7 +269,7 @@ int processes_collect(struct processes *processes, struct error *error)
 		struct process process;
 		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
 
-		if (pid > 0 && read_segment(&process, pid) && find_owner(pid, &process.uid))
+		if (pid > 0 && (read_segment(&process, pid) || is_astray(&process, pid)) && find_owner(pid, &process.uid))
 			result = add(processes, &process, error);
 	}
 	closedir(directory);

@@ -15,8 +15,9 @@ struct process {
 	uid_t uid;
 	char *user;    /* its name, or its number where it has none; harmless text (text.h), as is the command */
 	char *command; /* its arguments with spaces between, at most PROCESS_COMMAND_MAX bytes of them; "?" where gone */
-	struct segment_revision revision;
-	struct segment_counters counters;
+	struct segment_revision revision; /* no partition, and */
+	struct segment_counters counters; /* nothing counted, where the process is */
+	const char *astray;               /* started with a partition that is not in force, for this reason; else NULL */
 };
 
 #define PROCESS_COMMAND_MAX 4096
@@ -34,7 +35,7 @@ struct processes {
 	struct shared *shared; /* each TPC at most once; by GPU, and for each by the first TPC */
 };
 
-/* Looks at every process; those that end meanwhile, and those of others, are left out. The caller frees what is found.
+/* Looks at every process that has a partition or should have one; those that end meanwhile, and those of others, are left out. The caller frees what is found.
  * -1 with the reason, and nothing to free. */
 int processes_collect(struct processes *processes, struct error *error);
 void processes_free(struct processes *processes);

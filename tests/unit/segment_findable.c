@@ -1,0 +1,175 @@
+/* A program that closes descriptors which it did not open must not lose its segment for good. */
+#include "segment.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct segment_revision revision_of(unsigned int first, unsigned int last)
+{
+	struct segment_revision revision;
+
+	memset(&revision, 0, sizeof revision);
+	revision.count = 1;
+	tpcset_add_range(&revision.partitions[0].set, first, last);
+	return revision;
+}
+
+static struct segment make_segment(void)
+{
+	struct segment_revision revision = revision_of(0, 7);
+	struct segment segment;
+
+	assert_int_equal(segment_create(&segment, &revision, NULL), 0);
+	return segment;
+}
+
+static void edit(unsigned int first, unsigned int last)
+{
+	struct segment_revision revision = revision_of(first, last);
+	struct segment editor;
+
+	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_edit(&editor, &revision.partitions[0], NULL), 0);
+	segment_close(&editor);
+}
+
+static void assert_set(const struct segment *segment, unsigned int first, unsigned int last)
+{
+	struct segment_revision revision, expected = revision_of(first, last);
+	uint64_t number;
+
+	assert_true(segment_read(segment, &revision, &number));
+	assert_true(tpcset_equal(&revision.partitions[0].set, &expected.partitions[0].set));
+}
+
+static void test_nothing_happens_while_it_is_open(void **state)
+{
+	struct segment owner = make_segment();
+	struct segment before = owner;
+
+	(void)state;
+	assert_int_equal(segment_keep_findable(&owner, NULL), 0);
+	assert_memory_equal(&owner, &before, sizeof owner);
+	segment_close(&owner);
+}
+
+static void test_found_again_as_it_was(void **state)
+{
+	struct segment owner = make_segment(), editor;
+	struct segment_counters counters;
+	_Atomic uint64_t *number = owner.number;
+
+	(void)state;
+	edit(3, 4);
+	segment_count_launch(&owner, true);
+	segment_count_reason(&owner, SEGMENT_WIDENED);
+	close(owner.file);
+	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_NOT_OURS);
+	assert_int_equal(segment_absence(getpid()), SEGMENT_CLOSED);
+	assert_int_equal(segment_keep_findable(&owner, NULL), 0);
+	assert_ptr_equal(owner.number, number);
+	assert_int_equal(segment_revision_number(&owner), 2);
+	assert_set(&owner, 3, 4);
+	edit(5, 9);
+	assert_set(&owner, 5, 9);
+	segment_read_counters(&owner, &counters);
+	assert_int_equal(counters.restricted, 1);
+	assert_int_equal(counters.reasons[SEGMENT_WIDENED], 1);
+	segment_close(&owner);
+}
+
+/* Its own file, in the place of the one that it closed. */
+static void test_the_programs_file_stays_open(void **state)
+{
+	struct segment owner = make_segment();
+	int place = owner.file;
+
+	(void)state;
+	assert_int_equal(dup2(STDIN_FILENO, place), place);
+	assert_int_equal(segment_keep_findable(&owner, NULL), 0);
+	assert_int_not_equal(owner.file, place);
+	assert_set(&owner, 0, 7);
+	segment_close(&owner);
+	assert_true(fcntl(place, F_GETFD) >= 0);
+	owner = make_segment();
+	place = owner.file;
+	assert_int_equal(dup2(STDIN_FILENO, place), place);
+	segment_close(&owner);
+	assert_true(fcntl(place, F_GETFD) >= 0);
+	close(place);
+}
+
+/* Launches go on meanwhile. */
+static _Atomic bool done;
+
+static void *launch(void *segment)
+{
+	while (!atomic_load(&done)) {
+		segment_count_launch(segment, true);
+		assert_true(segment_revision_number(segment) > 0);
+	}
+	return NULL;
+}
+
+static void test_while_others_launch(void **state)
+{
+	struct segment owner = make_segment();
+	struct segment launchers = owner;
+	pthread_t threads[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, launch, &launchers), 0);
+	for (unsigned int i = 0; i < 2000; i++) {
+		close(owner.file);
+		assert_int_equal(segment_keep_findable(&owner, NULL), 0);
+		edit(i % 60, i % 60 + 1);
+		assert_set(&owner, i % 60, i % 60 + 1);
+	}
+	atomic_store(&done, true);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	segment_close(&owner);
+}
+
+static void test_no_descriptor_left(void **state)
+{
+	struct segment owner = make_segment();
+	struct rlimit before, none;
+	struct error error;
+
+	(void)state;
+	close(owner.file);
+	getrlimit(RLIMIT_NOFILE, &before);
+	none = before;
+	none.rlim_cur = 0;
+	setrlimit(RLIMIT_NOFILE, &none);
+	assert_int_equal(segment_keep_findable(&owner, &error), -1);
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_string_equal(error.reason, "the segment: no shared memory: Too many open files");
+	assert_set(&owner, 0, 7);
+	assert_int_equal(segment_keep_findable(&owner, &error), 0);
+	edit(1, 1);
+	assert_set(&owner, 1, 1);
+	segment_close(&owner);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_happens_while_it_is_open),
+		cmocka_unit_test(test_found_again_as_it_was),
+		cmocka_unit_test(test_the_programs_file_stays_open),
+		cmocka_unit_test(test_while_others_launch),
+		cmocka_unit_test(test_no_descriptor_left),
+	};
+
+	return cmocka_run_group_tests_name("segment_findable", tests, NULL, NULL);
+}
