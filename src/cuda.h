@@ -57,19 +57,26 @@ enum {
 
 enum {
 	CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
-	CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4
+	CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+	CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE = 13
 };
+
+typedef union {
+	char pad[64];
+	int cooperative;
+	struct {
+		unsigned int x, y, z;
+	} clusterDim;
+	struct {
+		int deviceUpdatable;
+		void *devNode;
+	} deviceUpdatableKernelNode;
+} CUlaunchAttributeValue;
 
 typedef struct {
 	int id;
 	char pad[4];
-	union {
-		char pad[64];
-		int cooperative;
-		struct {
-			unsigned int x, y, z;
-		} clusterDim;
-	} value;
+	CUlaunchAttributeValue value;
 } CUlaunchAttribute;
 
 typedef struct {
@@ -83,8 +90,14 @@ typedef struct {
 
 enum {
 	CU_GRAPH_NODE_TYPE_KERNEL = 0,
+	CU_GRAPH_NODE_TYPE_MEMSET = 2,
 	CU_GRAPH_NODE_TYPE_GRAPH = 4,
 	CU_GRAPH_NODE_TYPE_CONDITIONAL = 13
+};
+
+enum {
+	CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2,
+	CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH = 4
 };
 
 #endif

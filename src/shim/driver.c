@@ -35,6 +35,8 @@ static const struct function for_graphs[] = {
 	{"cuGraphChildGraphNodeGetGraph", offsetof(struct driver, graph_child)},
 	{"cuGraphNodeGetEnabled", offsetof(struct driver, graph_node_get_enabled)},
 	{"cuGraphNodeSetEnabled", offsetof(struct driver, graph_node_set_enabled)},
+	{"cuGraphExecGetFlags", offsetof(struct driver, graph_exec_get_flags)},
+	{"cuGraphKernelNodeGetAttribute", offsetof(struct driver, graph_kernel_get_attribute)},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])

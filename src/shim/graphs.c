@@ -10,6 +10,7 @@ enum {
 	CALL_LAUNCH_PER_THREAD = 515,
 	CALL_EXEC_DESTROY = 516,
 	CALL_GRAPH_DESTROY = 517,
+	CALL_NODE_DESTROY = 522,
 	CALL_UPLOAD = 580,
 	CALL_UPLOAD_PER_THREAD = 581
 };
@@ -24,20 +25,31 @@ struct held_graph {
 	bool destroyed; /* by the application: it goes with the last instance */
 };
 
+/* The nodes that an instance was made from, in child graphs too: the application may change the graph later on, even
+ * while the instance is launched. */
+struct nodes {
+	CUgraphNode *list; /* those that can be uploaded again */
+	size_t count;
+	size_t room;
+	size_t out_of_reach; /* how many others may hold kernels */
+};
+
 struct held_exec {
 	struct held_exec *next;
 	CUgraphExec exec;
 	struct held_graph *graph;
+	struct nodes nodes;
 	uint64_t number; /* of the revision that its nodes were uploaded under, or an older one */
 };
 
-/* Guards all that follows. Taken when graphs are made and destroyed, and at launches after a change. */
+/* Guards all that follows. Taken when graphs and their nodes are made and destroyed, and at launches after a change:
+ * then for as long as nodes are marked, since none of them may be destroyed meanwhile. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct held_graph *graphs[BUCKETS];
 static struct held_exec *execs[BUCKETS];
 
-/* No instance is older: read without the lock. */
-static _Atomic uint64_t oldest = UINT64_MAX;
+/* No instance in the bucket is older: read without the lock. */
+static _Atomic uint64_t oldest[BUCKETS] = {[0 ... BUCKETS - 1] = UINT64_MAX};
 
 static struct segment segment;
 
@@ -51,7 +63,7 @@ static unsigned int bucket_of(const void *handle)
 	return (unsigned int)((uint64_t)(uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15) >> 56);
 }
 
-/* --- the table ------------------------------------------------------------------------------------------------ */
+/* --- the table --------------------------------------------------------------------------------------------------- */
 
 /* The place of the entry, whose content is NULL where there is none. */
 static struct held_graph **find_graph(CUgraph graph)
@@ -72,17 +84,15 @@ static struct held_exec **find_exec(CUgraphExec exec)
 	return place;
 }
 
-static void find_oldest(void)
+static void find_oldest(unsigned int bucket)
 {
 	uint64_t number = UINT64_MAX;
 
-	for (unsigned int bucket = 0; bucket < BUCKETS; bucket++) {
-		for (const struct held_exec *exec = execs[bucket]; exec; exec = exec->next) {
-			if (exec->number < number)
-				number = exec->number;
-		}
+	for (const struct held_exec *exec = execs[bucket]; exec; exec = exec->next) {
+		if (exec->number < number)
+			number = exec->number;
 	}
-	atomic_store_explicit(&oldest, number, memory_order_relaxed);
+	atomic_store_explicit(&oldest[bucket], number, memory_order_relaxed);
 }
 
 /* NULL where there is no memory. */
@@ -115,30 +125,129 @@ static CUgraph release_graph(struct held_graph *held)
 	return unwanted;
 }
 
-/* --- making and destroying ------------------------------------------------------------------------------------ */
+/* --- the nodes of a graph ---------------------------------------------------------------------------------------- */
 
-static void instantiated(CUgraphExec exec, CUgraph graph)
+static bool add_node(struct nodes *nodes, CUgraphNode node)
 {
-	struct held_exec *held = calloc(1, sizeof *held);
+	if (nodes->count == nodes->room) {
+		size_t room = nodes->room ? 2 * nodes->room : 16;
+		CUgraphNode *list = realloc(nodes->list, room * sizeof(CUgraphNode));
+
+		if (!list)
+			return false;
+		nodes->list = list;
+		nodes->room = room;
+	}
+	nodes->list[nodes->count++] = node;
+	return true;
+}
+
+/* Uploading such a node again would undo what kernels have changed in it. */
+static bool is_updated_by_kernels(CUgraphNode node)
+{
+	CUlaunchAttributeValue value = {.deviceUpdatableKernelNode = {.deviceUpdatable = 0}};
+
+	return driver.graph_kernel_get_attribute &&
+	       driver.graph_kernel_get_attribute(node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value) ==
+	               CUDA_SUCCESS &&
+	       value.deviceUpdatableKernelNode.deviceUpdatable;
+}
+
+/* Calls `visit` for each node of a graph. */
+static bool for_each_node(CUgraph graph, bool (*visit)(CUgraphNode node, void *data), void *data)
+{
+	size_t count = 0;
+	bool done = driver.graph_get_nodes(graph, NULL, &count) == CUDA_SUCCESS;
+	CUgraphNode *list = count > 0 ? malloc(count * sizeof(CUgraphNode)) : NULL;
+
+	if (count > 0)
+		done = list && driver.graph_get_nodes(graph, list, &count) == CUDA_SUCCESS;
+	for (size_t i = 0; i < count && done; i++)
+		done = visit(list[i], data);
+	free(list);
+	return done;
+}
+
+/* Memsets can be kernels, too (docs/hardware.md). */
+static bool collect(CUgraphNode node, void *data)
+{
+	struct nodes *nodes = data;
+	CUgraph child;
+	int type;
+	bool done = driver.graph_node_get_type(node, &type) == CUDA_SUCCESS;
+
+	if (!done)
+		return false;
+	/* The bodies of conditional nodes cannot be reached. */
+	if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL ||
+	    (type == CU_GRAPH_NODE_TYPE_KERNEL && is_updated_by_kernels(node)))
+		nodes->out_of_reach++;
+	else if (type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMSET)
+		done = add_node(nodes, node);
+	else if (type == CU_GRAPH_NODE_TYPE_GRAPH)
+		done = driver.graph_child(node, &child) == CUDA_SUCCESS && for_each_node(child, collect, nodes);
+	return done;
+}
+
+static void forget_node_of(struct nodes *nodes, CUgraphNode node)
+{
+	for (size_t i = 0; i < nodes->count; i++) {
+		if (nodes->list[i] == node) {
+			nodes->list[i] = nodes->list[--nodes->count];
+			nodes->out_of_reach++;
+		}
+	}
+}
+
+/* A node is about to be destroyed, and all that is in it: an instance that was made from it goes on to run it. */
+static bool forget_node(CUgraphNode node, void *data)
+{
+	CUgraph child;
+	int type;
+
+	for (unsigned int bucket = 0; bucket < BUCKETS; bucket++) {
+		for (struct held_exec *exec = execs[bucket]; exec; exec = exec->next)
+			forget_node_of(&exec->nodes, node);
+	}
+	if (driver.graph_node_get_type(node, &type) == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_GRAPH &&
+	    driver.graph_child(node, &child) == CUDA_SUCCESS)
+		for_each_node(child, forget_node, data);
+	return true;
+}
+
+static void node_destroyed(CUgraphNode node)
+{
+	pthread_mutex_lock(&lock);
+	forget_node(node, NULL);
+	pthread_mutex_unlock(&lock);
+}
+
+/* --- making and destroying --------------------------------------------------------------------------------------- */
+
+/* The revision that was in force when this thread's call began: some calls that make instances upload them as well. */
+static __thread uint64_t number_at_begin __attribute__((tls_model("initial-exec")));
+
+static void free_exec(struct held_exec *exec)
+{
+	if (exec)
+		free(exec->nodes.list);
+	free(exec);
+}
+
+/* Takes over `exec`, but for its graph. False where there is no memory. */
+static bool hold_exec(struct held_exec *exec, CUgraph graph)
+{
+	unsigned int bucket = bucket_of(exec->exec);
 
 	pthread_mutex_lock(&lock);
-	struct held_graph *held_graph = held ? hold_graph(graph) : NULL;
-
-	if (held_graph) {
-		struct held_exec **place = &execs[bucket_of(exec)];
-
-		*held = (struct held_exec){.next = *place,
-		                           .exec = exec,
-		                           .graph = held_graph,
-		                           .number = segment_revision_number(&segment)};
-		*place = held;
-		find_oldest();
-		held = NULL;
-	} else {
-		segment_count_reason(&segment, SEGMENT_STALE_GRAPH);
+	exec->graph = hold_graph(graph);
+	if (exec->graph) {
+		exec->next = execs[bucket];
+		execs[bucket] = exec;
+		find_oldest(bucket);
 	}
 	pthread_mutex_unlock(&lock);
-	free(held);
+	return exec->graph;
 }
 
 static void exec_destroyed(CUgraphExec exec)
@@ -151,12 +260,37 @@ static void exec_destroyed(CUgraphExec exec)
 	if (held) {
 		*place = held->next;
 		unwanted = release_graph(held->graph);
-		find_oldest();
+		find_oldest(bucket_of(exec));
 	}
 	pthread_mutex_unlock(&lock);
-	free(held);
+	free_exec(held);
 	if (unwanted)
 		driver.graph_destroy(unwanted);
+}
+
+static bool is_launched_by_kernels(CUgraphExec exec)
+{
+	uint64_t flags = 0;
+
+	return driver.graph_exec_get_flags && driver.graph_exec_get_flags(exec, &flags) == CUDA_SUCCESS &&
+	       flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
+}
+
+/* A handle that comes again had been given up without our hearing of it, with its context. Launches by kernels are not
+ * announced: they are counted here, all as one. */
+static void instantiated(CUgraphExec exec, CUgraph graph)
+{
+	struct held_exec *held = calloc(1, sizeof *held);
+
+	exec_destroyed(exec);
+	if (held)
+		*held = (struct held_exec){.exec = exec, .number = number_at_begin};
+	if (!held || !for_each_node(graph, collect, &held->nodes) || !hold_exec(held, graph)) {
+		segment_count_reason(&segment, SEGMENT_STALE_GRAPH);
+		free_exec(held);
+	}
+	if (is_launched_by_kernels(exec))
+		segment_count_reason(&segment, SEGMENT_STALE_GRAPH);
 }
 
 /* Whether an instance needs the graph; `destroyed` says whether the application has destroyed it already. */
@@ -201,12 +335,10 @@ static CUgraph stand_in(CUgraph graph)
 	return graph;
 }
 
-/* --- refreshing ------------------------------------------------------------------------------------------------- */
-
-static void refresh_graph(CUgraphExec exec, CUgraph graph);
+/* --- refreshing -------------------------------------------------------------------------------------------------- */
 
 /* A disabled node stays disabled, and is uploaded when the application enables it. */
-static void refresh_kernel(CUgraphExec exec, CUgraphNode node)
+static void refresh_node(CUgraphExec exec, CUgraphNode node)
 {
 	unsigned int enabled = 0;
 	CUresult result = driver.graph_node_get_enabled(exec, node, &enabled);
@@ -222,62 +354,28 @@ static void refresh_kernel(CUgraphExec exec, CUgraphNode node)
 		segment_count_reason(&segment, SEGMENT_STALE_GRAPH);
 }
 
-static void refresh_node(CUgraphExec exec, CUgraphNode node)
+static void refresh(const struct held_exec *exec)
 {
-	CUgraph child;
-	int type;
-
-	/* The bodies of conditional nodes are out of our reach. */
-	if (driver.graph_node_get_type(node, &type) != CUDA_SUCCESS || type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+	for (size_t i = 0; i < exec->nodes.count; i++)
+		refresh_node(exec->exec, exec->nodes.list[i]);
+	for (size_t i = 0; i < exec->nodes.out_of_reach; i++)
 		segment_count_reason(&segment, SEGMENT_STALE_GRAPH);
-	else if (type == CU_GRAPH_NODE_TYPE_KERNEL)
-		refresh_kernel(exec, node);
-	else if (type == CU_GRAPH_NODE_TYPE_GRAPH && driver.graph_child(node, &child) == CUDA_SUCCESS)
-		refresh_graph(exec, child);
-}
-
-static void refresh_graph(CUgraphExec exec, CUgraph graph)
-{
-	size_t count = 0;
-	CUgraphNode *nodes = NULL;
-
-	if (driver.graph_get_nodes(graph, NULL, &count) == CUDA_SUCCESS && count > 0)
-		nodes = malloc(count * sizeof *nodes);
-	if (nodes && driver.graph_get_nodes(graph, nodes, &count) == CUDA_SUCCESS) {
-		for (size_t i = 0; i < count; i++)
-			refresh_node(exec, nodes[i]);
-	} else if (count > 0) {
-		segment_count_reason(&segment, SEGMENT_STALE_GRAPH);
-	}
-	free(nodes);
-}
-
-/* The graph to refresh, or NULL where the instance is up to date or not known; it is up to date from here on. */
-static CUgraph take_stale(CUgraphExec exec, uint64_t number)
-{
-	CUgraph stale = NULL;
-
-	pthread_mutex_lock(&lock);
-	struct held_exec *held = *find_exec(exec);
-
-	if (held && held->number < number) {
-		stale = held->graph->graph;
-		held->number = number;
-		find_oldest();
-	}
-	pthread_mutex_unlock(&lock);
-	return stale;
 }
 
 static void launch_begins(CUgraphExec exec)
 {
-	uint64_t number = segment_revision_number(&segment);
+	unsigned int bucket = bucket_of(exec);
 
-	if (__builtin_expect(atomic_load_explicit(&oldest, memory_order_relaxed) < number, 0)) {
-		CUgraph stale = take_stale(exec, number);
+	if (__builtin_expect(atomic_load_explicit(&oldest[bucket], memory_order_relaxed) < number_at_begin, 0)) {
+		pthread_mutex_lock(&lock);
+		struct held_exec *held = *find_exec(exec);
 
-		if (stale)
-			refresh_graph(exec, stale);
+		if (held && held->number < number_at_begin) {
+			refresh(held);
+			held->number = number_at_begin;
+			find_oldest(bucket);
+		}
+		pthread_mutex_unlock(&lock);
 	}
 }
 
@@ -327,32 +425,36 @@ static void restore_narrowed(void)
 	narrowed.count = narrowed.room = 0;
 }
 
-/* --- calls -------------------------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------------------------- */
 
-static bool destroys(int call)
+static bool uploads(int call)
 {
-	return call == CALL_EXEC_DESTROY || call == CALL_GRAPH_DESTROY;
+	return call != CALL_EXEC_DESTROY && call != CALL_GRAPH_DESTROY && call != CALL_NODE_DESTROY;
 }
 
 static bool launches(int call)
 {
-	return call == CALL_LAUNCH || call == CALL_LAUNCH_PER_THREAD;
+	return call == CALL_LAUNCH || call == CALL_LAUNCH_PER_THREAD || call == CALL_UPLOAD ||
+	       call == CALL_UPLOAD_PER_THREAD;
 }
 
 static bool instantiates(int call)
 {
-	return !destroys(call) && !launches(call) && call != CALL_UPLOAD && call != CALL_UPLOAD_PER_THREAD;
+	return uploads(call) && !launches(call);
 }
 
 void graphs_call_begins(int call, void **arguments)
 {
+	number_at_begin = segment_revision_number(&segment);
 	if (launches(call))
 		launch_begins(arguments[0]);
 	else if (call == CALL_EXEC_DESTROY)
 		exec_destroyed(arguments[0]);
 	else if (call == CALL_GRAPH_DESTROY)
 		arguments[0] = stand_in(arguments[0]);
-	graphs_uploading = !destroys(call);
+	else if (call == CALL_NODE_DESTROY)
+		node_destroyed(arguments[0]);
+	graphs_uploading = uploads(call);
 }
 
 void graphs_call_ended(int call, void *const *arguments, CUresult result)

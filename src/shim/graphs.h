@@ -10,6 +10,9 @@
  * The driver keeps a node's launch descriptor and uploads the same one again: what we disabled there is taken back as
  * soon as it has been uploaded, or the masks of all partitions that ever were would gather in it.
  *
+ * Out of reach, and counted, are: nodes that the application has destroyed in the graph since, the bodies of
+ * conditional nodes, nodes that kernels may change (uploading them again would undo that), and launches by kernels.
+ *
  * While the partition stays the same, a launch of a graph costs one comparison.
  */
 #ifndef NVTASKSET_SHIM_GRAPHS_H
@@ -28,6 +31,7 @@
 	X(515) /* cuGraphLaunch_ptsz */  \
 	X(516) /* cuGraphExecDestroy */  \
 	X(517) /* cuGraphDestroy */      \
+	X(522) /* cuGraphDestroyNode */  \
 	X(578) /* cuGraphInstantiate_v2 */ \
 	X(580) /* cuGraphUpload */       \
 	X(581) /* cuGraphUpload_ptsz */  \

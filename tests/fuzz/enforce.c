@@ -1,6 +1,6 @@
 /*
- * Launches of a process whose segment anybody may have scribbled on. Whatever stands there: a descriptor keeps a TPC that
- * the GPU has, and loses none but by its mask; a launch whose blocks must run at once has room for them.
+ * Launches of a process whose segment anybody may have scribbled on. Whatever stands there: a descriptor keeps a TPC
+ * that the GPU has, and loses none but by its mask; a launch whose blocks must run at once has room for them.
  *
  * The driver is played by this file: one context on the GPU of share/topologies/h200.txt (from the root of the tree).
  */
@@ -33,7 +33,7 @@ static uint8_t *memory; /* the segment's, once more */
 static uint8_t *pristine;
 static size_t memory_size;
 
-/* --- the driver ----------------------------------------------------------------------------------------------- */
+/* --- the driver -------------------------------------------------------------------------------------------------- */
 
 static CUresult get_current(CUcontext *current)
 {
@@ -97,7 +97,7 @@ static void set_up(void)
 	memcpy(pristine, memory, memory_size);
 }
 
-/* --- launches ------------------------------------------------------------------------------------------------- */
+/* --- launches ---------------------------------------------------------------------------------------------------- */
 
 static struct tpcset enabled_in(const uint32_t *qmd)
 {
@@ -146,7 +146,7 @@ static void check_launch(uint8_t cluster)
 	must(memcmp(qmd, before, sizeof before) == 0);
 }
 
-/* --- from bytes ------------------------------------------------------------------------------------------------ */
+/* --- from bytes -------------------------------------------------------------------------------------------------- */
 
 struct input {
 	uint8_t cluster; /* blocks */

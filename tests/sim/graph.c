@@ -5,15 +5,17 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Guards the list of graphs and their nodes, so that a handle can be looked up; never held during a callback. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUgraph live_graphs;
+static CUgraphNode destroyed_nodes; /* their handles must never come again */
 static uint64_t last_serial;
 
 /* --- nodes ------------------------------------------------------------------------------------------------ */
 
-static CUresult add_node(CUgraph graph, const struct CUgraphNode_st *content, CUgraphNode *node)
+CUresult graph_add_node(CUgraph graph, const struct CUgraphNode_st *content, CUgraphNode *node)
 {
 	CUgraphNode new = malloc(sizeof *new);
 
@@ -21,6 +23,7 @@ static CUresult add_node(CUgraph graph, const struct CUgraphNode_st *content, CU
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*new = *content;
 	new->next = NULL;
+	new->in_body = graph->is_body;
 	pthread_mutex_lock(&lock);
 	new->serial = ++last_serial;
 	if (new->origin == 0)
@@ -37,14 +40,14 @@ CUresult graph_add_kernel(CUgraph graph, const struct launch *launch, CUgraphNod
 {
 	const struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_KERNEL, .launch = *launch};
 
-	return add_node(graph, &content, node);
+	return graph_add_node(graph, &content, node);
 }
 
-static bool contains(CUgraph graph, CUgraphNode node)
+static bool contains(CUgraphNode first, CUgraphNode node)
 {
 	bool found = false;
 
-	for (CUgraphNode other = graph->first; other && !found; other = other->next)
+	for (CUgraphNode other = first; other && !found; other = other->next)
 		found = other == node;
 	return found;
 }
@@ -54,8 +57,10 @@ uint64_t graph_serial(CUgraphNode node)
 	bool found = false;
 
 	pthread_mutex_lock(&lock);
+	if (contains(destroyed_nodes, node))
+		fatal("the handle of a node that was destroyed");
 	for (CUgraph graph = live_graphs; graph && !found; graph = graph->next_live)
-		found = contains(graph, node);
+		found = contains(graph->first, node);
 	uint64_t serial = found ? node->serial : 0;
 
 	pthread_mutex_unlock(&lock);
@@ -65,9 +70,9 @@ uint64_t graph_serial(CUgraphNode node)
 void graph_visit_kernels(CUgraph graph, void (*visit)(CUgraphNode node, void *data), void *data)
 {
 	for (CUgraphNode node = graph->first; node; node = node->next) {
-		if (node->type == CU_GRAPH_NODE_TYPE_KERNEL)
+		if (node->type == CU_GRAPH_NODE_TYPE_KERNEL || node->type == CU_GRAPH_NODE_TYPE_MEMSET)
 			visit(node, data);
-		else if (node->type == CU_GRAPH_NODE_TYPE_GRAPH)
+		else if (node->child)
 			graph_visit_kernels(node->child, visit, data);
 	}
 }
@@ -107,7 +112,7 @@ CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode
 
 	(void)dependencies;
 	(void)count;
-	return add_node(graph, &content, node);
+	return graph_add_node(graph, &content, node);
 }
 
 CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
@@ -118,7 +123,7 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgrap
 
 	(void)dependencies;
 	(void)count;
-	return result == CUDA_SUCCESS ? add_node(graph, &content, node) : result;
+	return result == CUDA_SUCCESS ? graph_add_node(graph, &content, node) : result;
 }
 
 CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
@@ -126,6 +131,23 @@ CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
 	if (node->type != CU_GRAPH_NODE_TYPE_GRAPH)
 		return CUDA_ERROR_INVALID_VALUE;
 	*graph = node->child;
+	return CUDA_SUCCESS;
+}
+
+/* Of the attributes, one alone is kept. */
+CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, int attribute, CUlaunchAttributeValue *value)
+{
+	memset(value, 0, sizeof *value);
+	if (attribute == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
+		value->deviceUpdatableKernelNode.deviceUpdatable = node->is_device_updatable;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, int attribute, const CUlaunchAttributeValue *value)
+{
+	if (attribute != CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	node->is_device_updatable = value->deviceUpdatableKernelNode.deviceUpdatable;
 	return CUDA_SUCCESS;
 }
 
@@ -178,12 +200,59 @@ static CUresult destroy(CUgraph graph)
 		CUgraphNode node = graph->first;
 
 		graph->first = node->next;
-		if (node->type == CU_GRAPH_NODE_TYPE_GRAPH)
+		if (node->child)
 			destroy(node->child);
 		free(node);
 	}
 	free(graph);
 	return CUDA_SUCCESS;
+}
+
+/* Out of the graph that it is in; false where there is none. */
+static bool remove_node(CUgraphNode node)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&lock);
+	for (CUgraph graph = live_graphs; graph && !found; graph = graph->next_live) {
+		CUgraphNode *link = &graph->first;
+
+		while (*link && *link != node)
+			link = &(*link)->next;
+		found = *link != NULL;
+		if (found)
+			*link = node->next;
+		if (found && graph->end == &node->next)
+			graph->end = link;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static CUresult take_out(CUgraphNode node)
+{
+	if (!remove_node(node))
+		return CUDA_ERROR_INVALID_VALUE;
+	while (node->child && node->child->first)
+		take_out(node->child->first);
+	if (node->child)
+		destroy(node->child);
+	pthread_mutex_lock(&lock);
+	node->next = destroyed_nodes;
+	destroyed_nodes = node;
+	pthread_mutex_unlock(&lock);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphDestroyNode(CUgraphNode node)
+{
+	struct {
+		CUgraphNode node;
+	} arguments = {node};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuGraphDestroyNode, &arguments);
+	return hook_leave(&call, take_out(arguments.node));
 }
 
 CUresult cuGraphDestroy(CUgraph graph)
@@ -205,10 +274,12 @@ CUresult cuGraphClone(CUgraph *clone, CUgraph original)
 		struct CUgraphNode_st content = *node;
 
 		content.origin = node->serial;
-		if (node->type == CU_GRAPH_NODE_TYPE_GRAPH)
+		if (node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+			result = CUDA_ERROR_NOT_SUPPORTED;
+		else if (node->child)
 			result = cuGraphClone(&content.child, node->child);
 		if (result == CUDA_SUCCESS)
-			result = add_node(*clone, &content, NULL);
+			result = graph_add_node(*clone, &content, NULL);
 	}
 	return result;
 }

@@ -6,13 +6,14 @@
 #include "context.h"
 #include "graph.h"
 #include "hook.h"
+#include "module.h"
 #include "stream.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct exec_node {
-	uint64_t serial; /* of the graph's node */
+	uint64_t serial; /* of the graph's node; 0 where no handle reaches it */
 	struct launch launch;
 	bool enabled;
 	bool written;  /* `host` is there, and used for every upload: what a callback left in it stays */
@@ -22,6 +23,7 @@ struct exec_node {
 };
 
 struct CUgraphExec_st {
+	uint64_t flags;
 	size_t count;
 	struct exec_node *nodes;
 };
@@ -39,7 +41,7 @@ static void append_node(CUgraphNode node, void *data)
 	CUgraphExec exec = data;
 	struct exec_node *new = &exec->nodes[exec->count++];
 
-	new->serial = node->serial;
+	new->serial = node->in_body ? 0 : node->serial;
 	new->launch = node->launch;
 	new->enabled = true;
 }
@@ -62,10 +64,19 @@ static CUgraphExec flatten(CUgraph graph)
 	return exec;
 }
 
-static CUresult instantiate(CUgraphExec *exec, CUgraph graph)
+static CUresult instantiate(CUgraphExec *exec, CUgraph graph, uint64_t flags)
 {
 	*exec = flatten(graph);
-	return *exec ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	if (!*exec)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	(*exec)->flags = flags;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGraphExecGetFlags(CUgraphExec exec, uint64_t *flags)
+{
+	*flags = exec->flags;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
@@ -78,7 +89,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
 	struct hook_call call;
 
 	HOOK_ENTER(&call, cuGraphInstantiateWithFlags, &arguments);
-	return hook_leave(&call, instantiate(arguments.exec, arguments.graph));
+	return hook_leave(&call, instantiate(arguments.exec, arguments.graph, arguments.flags));
 }
 
 static CUresult destroy(CUgraphExec exec)
@@ -134,6 +145,28 @@ CUresult cuGraphUpload(CUgraphExec exec, CUstream stream)
 	return hook_leave(&call, upload_all(arguments.exec, arguments.stream));
 }
 
+static CUresult instantiate_with(CUgraphExec *exec, CUgraph graph, const CUDA_GRAPH_INSTANTIATE_PARAMS *parameters)
+{
+	CUresult result = instantiate(exec, graph, parameters->flags);
+
+	if (result == CUDA_SUCCESS && parameters->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)
+		result = upload_all(*exec, parameters->hUploadStream);
+	return result;
+}
+
+CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters)
+{
+	struct {
+		CUgraphExec *exec;
+		CUgraph graph;
+		CUDA_GRAPH_INSTANTIATE_PARAMS *parameters;
+	} arguments = {exec, graph, parameters};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuGraphInstantiateWithParams, &arguments);
+	return hook_leave(&call, instantiate_with(arguments.exec, arguments.graph, arguments.parameters));
+}
+
 static CUresult launch(CUgraphExec exec, CUstream stream)
 {
 	CUresult result = stream_capture(stream) ? CUDA_ERROR_NOT_SUPPORTED : upload_all(exec, stream);
@@ -142,8 +175,8 @@ static CUresult launch(CUgraphExec exec, CUstream stream)
 		struct exec_node *node = &exec->nodes[i];
 
 		if (node->enabled) {
-			hook_graph_node_launch(node->launch.context, node->launch.function,
-			                       node->host.words);
+			if (!node->launch.function->is_unannounced)
+				hook_graph_node_launch(node->launch.context, node->launch.function, node->host.words);
 			result = launch_run(&node->launch, &node->device);
 		}
 	}

@@ -145,7 +145,8 @@ void launch_upload(const struct launch *launch, struct descriptor *descriptor)
 {
 	const struct descriptor written = *descriptor;
 
-	hook_before_upload(launch->context, launch->function, descriptor->words);
+	if (!launch->function->is_unannounced)
+		hook_before_upload(launch->context, launch->function, descriptor->words);
 	descriptor_check_change(&written, descriptor, launch->context->gpu);
 }
 

@@ -16,6 +16,7 @@ struct CUfunc_st {
 		unsigned int offset;
 		unsigned int bytes;
 	} parameters[FUNCTION_PARAMETERS_MAX];
+	bool is_unannounced; /* no kernel, for the driver: memory work */
 	_Atomic bool allows_large_clusters;
 	_Atomic int dynamic_shared_limit;
 	struct CUfunc_st *next;

@@ -32,7 +32,10 @@ enum {
 	CU_STREAM_CAPTURE_MODE_RELAXED = 2,
 	CU_GREEN_CTX_DEFAULT_STREAM = 1,
 	CU_DEV_RESOURCE_TYPE_SM = 1,
+	CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
 	CU_GRAPH_NODE_TYPE_EMPTY = 5,
+	CU_GRAPH_COND_ASSIGN_DEFAULT = 1,
+	CU_GRAPH_COND_TYPE_IF = 0,
 	CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM = 2
 };
 
@@ -51,6 +54,42 @@ typedef struct {
 	void *kern;
 	CUcontext ctx;
 } CUDA_KERNEL_NODE_PARAMS;
+
+typedef struct {
+	CUdeviceptr dst;
+	size_t pitch;
+	unsigned int value;
+	unsigned int elementSize;
+	size_t width; /* elements of a row */
+	size_t height;
+} CUDA_MEMSET_NODE_PARAMS;
+
+typedef uint64_t CUgraphConditionalHandle;
+
+typedef struct {
+	CUgraphConditionalHandle handle;
+	int type;
+	unsigned int size;
+	CUgraph *phGraph_out;
+	CUcontext ctx;
+} CUDA_CONDITIONAL_NODE_PARAMS;
+
+typedef struct {
+	int type;
+	int reserved0[3];
+	union {
+		long long reserved1[29];
+		CUDA_CONDITIONAL_NODE_PARAMS conditional;
+	};
+	long long reserved2;
+} CUgraphNodeParams;
+
+typedef struct {
+	uint64_t flags;
+	CUstream hUploadStream;
+	CUgraphNode hErrNode_out;
+	int result_out;
+} CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 typedef struct {
 	int result;
@@ -166,6 +205,23 @@ typedef struct {
 	X(cuGraphAddChildGraphNode, 525,                                                                      \
 	  (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUgraph child))   \
 	X(cuGraphChildGraphNodeGetGraph, 529, (CUgraphNode node, CUgraph *graph))                             \
+	X(cuGraphAddMemsetNode, 506,                                                                          \
+	  (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,                   \
+	   const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext context))                                     \
+	X(cuGraphConditionalHandleCreate, 722,                                                                \
+	  (CUgraphConditionalHandle *handle, CUgraph graph, CUcontext context, unsigned int value,            \
+	   unsigned int flags))                                                                               \
+	X(cuGraphAddNode_v2, 723,                                                                             \
+	  (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, const void *edges,              \
+	   size_t count, CUgraphNodeParams *parameters))                                                      \
+	X(cuGraphDestroyNode, 522, (CUgraphNode node))                                                        \
+	X(cuGraphKernelNodeGetAttribute, 570,                                                                 \
+	  (CUgraphNode node, int attribute, CUlaunchAttributeValue *value))                                   \
+	X(cuGraphKernelNodeSetAttribute, 571,                                                                 \
+	  (CUgraphNode node, int attribute, const CUlaunchAttributeValue *value))                             \
+	X(cuGraphInstantiateWithParams, 656,                                                                  \
+	  (CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters))                      \
+	X(cuGraphExecGetFlags, 658, (CUgraphExec exec, uint64_t *flags))                                      \
 	X(cuGraphInstantiateWithFlags, 643, (CUgraphExec *exec, CUgraph graph, unsigned long long flags))     \
 	X(cuGraphExecDestroy, 516, (CUgraphExec exec))                                                        \
 	X(cuGraphUpload, 580, (CUgraphExec exec, CUstream stream))                                            \

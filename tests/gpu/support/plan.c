@@ -49,7 +49,8 @@ bool plan_is_kept(const struct plan *plan, const struct segment *segment)
 	return kept;
 }
 
-/* The number must stay as it is until the edit: so we hold the lock that segment_edit takes, and finds taken by itself. */
+/* The number must stay as it is until the edit: so we hold the lock that segment_edit takes, and finds taken by
+ * itself. */
 int plan_edit(const struct plan *plan, struct segment *segment, struct error *error)
 {
 	if (flock(segment->file, LOCK_EX) < 0)

@@ -1,0 +1,524 @@
+/*
+ * Graphs that change after they were made, or are made in less usual ways: they follow a changed partition, but for
+ * nodes that are out of reach, each of which is counted.
+ */
+#include "support/graph.h"
+#include "support/subscriber.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+static void end(CUgraphExec exec, CUgraph graph)
+{
+	gpu_check(cuGraphExecDestroy(exec));
+	if (graph)
+		gpu_check(cuGraphDestroy(graph));
+}
+
+/* --- instances that are updated ---------------------------------------------------------------------------------- */
+
+/* The driver wants another graph with other parameters, or it has nothing to do. */
+static void update(CUgraphExec exec, unsigned int blocks)
+{
+	CUgraphExecUpdateResultInfo info;
+	CUgraphNode added[NODES];
+	CUgraph other;
+
+	gpu_check(cuGraphCreate(&other, 0));
+	for (unsigned int i = 0; i < NODES; i++) {
+		CUDA_KERNEL_NODE_PARAMS parameters = graph_parameters(i);
+
+		parameters.gridDimX = blocks;
+		gpu_check(cuGraphAddKernelNode_v2(&added[i], other, i ? &added[i - 1] : NULL, i ? 1 : 0, &parameters));
+	}
+	gpu_check(cuGraphExecUpdate_v2(exec, other, &info));
+	gpu_check(cuGraphDestroy(other));
+}
+
+static void follow_through_updates(CUgraphExec exec)
+{
+	graph_change(&before);
+	graph_assert_ran(exec, NODES, &before);
+	update(exec, GPU_BLOCKS(&gpu) - 8);
+	graph_assert_ran(exec, NODES, &before);
+	graph_change(&after);
+	graph_assert_ran(exec, NODES, &after);
+	update(exec, GPU_BLOCKS(&gpu) - 16);
+	graph_change(&before);
+	graph_assert_ran(exec, NODES, &before);
+}
+
+static void test_updated_by_another_graph(void **state)
+{
+	uint64_t stale = graph_stale();
+	CUgraph graph = graph_make();
+	CUgraphExec exec = graph_instantiate(graph);
+
+	(void)state;
+	follow_through_updates(exec);
+	assert_int_equal(graph_stale(), stale);
+	end(exec, graph);
+}
+
+static void test_updated_when_its_graph_is_gone(void **state)
+{
+	uint64_t stale = graph_stale();
+	CUgraph graph = graph_make();
+	CUgraphExec exec = graph_instantiate(graph);
+
+	(void)state;
+	gpu_check(cuGraphDestroy(graph));
+	follow_through_updates(exec);
+	assert_int_equal(graph_stale(), stale);
+	end(exec, NULL);
+}
+
+static void test_other_parameters(void **state)
+{
+	CUgraph graph = graph_make();
+	CUgraphExec exec = graph_instantiate(graph);
+	CUDA_KERNEL_NODE_PARAMS other = graph_parameters(1);
+
+	(void)state;
+	graph_change(&before);
+	graph_assert_ran(exec, NODES, &before);
+	other.gridDimX -= 8;
+	gpu_check(cuGraphExecKernelNodeSetParams_v2(exec, nodes[1], &other));
+	graph_assert_ran(exec, NODES, &before);
+	graph_change(&after);
+	graph_assert_ran(exec, NODES, &after);
+	end(exec, graph);
+}
+
+/* --- graphs whose nodes come and go ------------------------------------------------------------------------------ */
+
+static void test_destroyed_node_is_counted(void **state)
+{
+	CUgraph graph = graph_make();
+	CUgraphExec exec = graph_instantiate(graph);
+	struct segment_counters first, second;
+
+	(void)state;
+	graph_change(&before);
+	graph_assert_ran(exec, NODES, &before);
+	gpu_check(cuGraphDestroyNode(nodes[2]));
+	graph_change(&after);
+	first = graph_counters();
+	graph_assert_ran(exec, 2, &after);
+	second = graph_counters();
+	assert_int_equal(second.refreshed, first.refreshed + 2);
+	assert_int_equal(second.reasons[SEGMENT_STALE_GRAPH], first.reasons[SEGMENT_STALE_GRAPH] + 1);
+	graph_launch(exec);
+	assert_int_equal(graph_stale(), second.reasons[SEGMENT_STALE_GRAPH]);
+	end(exec, graph);
+}
+
+static void test_destroyed_child_graph_is_counted(void **state)
+{
+	CUgraph child = graph_make(), graph;
+	CUgraphNode node;
+
+	(void)state;
+	graph_change(&before);
+	gpu_check(cuGraphCreate(&graph, 0));
+	gpu_check(cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+	gpu_check(cuGraphDestroy(child));
+	CUgraphExec exec = graph_instantiate(graph);
+
+	graph_launch(exec);
+	gpu_check(cuGraphDestroyNode(node));
+	graph_change(&after);
+	uint64_t stale = graph_stale();
+
+	graph_launch(exec);
+	assert_int_equal(graph_stale(), stale + NODES);
+	end(exec, graph);
+}
+
+/* It is none of the instance's. */
+static void test_node_added_later(void **state)
+{
+	uint64_t stale = graph_stale();
+	CUgraph graph = graph_make();
+	CUgraphExec exec = graph_instantiate(graph);
+
+	(void)state;
+	graph_change(&before);
+	graph_assert_ran(exec, NODES, &before);
+	graph_add_node(graph, 0, NULL);
+	graph_change(&after);
+	graph_assert_ran(exec, NODES, &after);
+	assert_int_equal(graph_stale(), stale);
+	end(exec, graph);
+}
+
+static void test_child_of_a_child(void **state)
+{
+	uint64_t stale = graph_stale();
+	CUgraph graph = graph_make();
+
+	(void)state;
+	for (unsigned int level = 0; level < 2; level++) {
+		CUgraphNode node;
+		CUgraph outer;
+
+		gpu_check(cuGraphCreate(&outer, 0));
+		gpu_check(cuGraphAddChildGraphNode(&node, outer, NULL, 0, graph));
+		gpu_check(cuGraphDestroy(graph));
+		graph = outer;
+	}
+	CUgraphExec exec = graph_instantiate(graph);
+
+	graph_change(&before);
+	graph_assert_ran(exec, NODES, &before);
+	graph_change(&after);
+	graph_assert_ran(exec, NODES, &after);
+	assert_int_equal(graph_stale(), stale);
+	end(exec, graph);
+}
+
+/* --- other nodes ------------------------------------------------------------------------------------------------- */
+
+/* One of 64 KiB is a kernel, but does not say where it runs. */
+static void test_memset_is_refreshed(void **state)
+{
+	const size_t bytes = 1 << 16;
+	struct segment_counters first, second;
+	CUDA_MEMSET_NODE_PARAMS parameters = {.value = 7, .elementSize = 1, .width = bytes, .height = 1};
+	unsigned char last = 0;
+	CUgraphNode node;
+	CUgraph graph;
+
+	(void)state;
+	graph_change(&before);
+	gpu_check(cuMemAlloc_v2(&parameters.dst, bytes));
+	gpu_check(cuGraphCreate(&graph, 0));
+	gpu_check(cuGraphAddMemsetNode(&node, graph, NULL, 0, &parameters, gpu.context));
+	CUgraphExec exec = graph_instantiate(graph);
+
+	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuCtxSynchronize());
+	graph_change(&after);
+	first = graph_counters();
+	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuCtxSynchronize());
+	second = graph_counters();
+	assert_int_equal(second.refreshed, first.refreshed + 1);
+	assert_true(second.restricted > first.restricted);
+	assert_int_equal(second.reasons[SEGMENT_STALE_GRAPH], first.reasons[SEGMENT_STALE_GRAPH]);
+	gpu_check(cuMemcpyDtoH_v2(&last, parameters.dst + bytes - 1, 1));
+	assert_int_equal(last, 7);
+	gpu_check(cuMemFree_v2(parameters.dst));
+	end(exec, graph);
+}
+
+/* A graph whose only node is conditional, with a body of one kernel that runs at each launch. */
+static CUgraph make_conditional(void)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+	CUgraphNode node;
+	CUgraph graph;
+
+	gpu_check(cuGraphCreate(&graph, 0));
+	parameters.conditional.type = CU_GRAPH_COND_TYPE_IF;
+	parameters.conditional.size = 1;
+	parameters.conditional.ctx = gpu.context;
+	gpu_check(cuGraphConditionalHandleCreate(&parameters.conditional.handle, graph, gpu.context, 1,
+	                                         CU_GRAPH_COND_ASSIGN_DEFAULT));
+	gpu_check(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &parameters));
+	graph_add_node(parameters.conditional.phGraph_out[0], 0, NULL);
+	return graph;
+}
+
+static void test_body_follows_or_is_counted(void **state)
+{
+	(void)state;
+	if (!cuGraphConditionalHandleCreate || !cuGraphAddNode_v2)
+		gpu_skip("this driver has no conditional nodes");
+	graph_change(&before);
+	CUgraph graph = make_conditional();
+	CUgraphExec exec = graph_instantiate(graph);
+
+	graph_assert_ran(exec, 1, &before);
+	uint64_t stale = graph_stale();
+
+	graph_change(&after);
+	graph_launch(exec);
+	struct tpcset ran = graph_ran(0);
+
+	assert_true(tpcset_equal(&ran, &after) || graph_stale() > stale);
+	end(exec, graph);
+}
+
+/* Uploading it again would undo what kernels have changed in it. */
+static void test_device_updatable_node_is_left_alone(void **state)
+{
+	CUlaunchAttributeValue updatable = {.deviceUpdatableKernelNode = {.deviceUpdatable = 1}};
+	CUgraph graph = graph_make();
+	struct segment_counters first, second;
+
+	(void)state;
+	if (cuGraphKernelNodeSetAttribute(nodes[0], CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &updatable) !=
+	    CUDA_SUCCESS) {
+		gpu_check(cuGraphDestroy(graph));
+		gpu_skip("this driver has no nodes that kernels update");
+	}
+	graph_change(&before);
+	CUgraphExec exec = graph_instantiate(graph);
+
+	graph_assert_ran(exec, NODES, &before);
+	graph_change(&after);
+	first = graph_counters();
+	graph_launch(exec);
+	second = graph_counters();
+	assert_int_equal(second.refreshed, first.refreshed + NODES - 1);
+	assert_int_equal(second.reasons[SEGMENT_STALE_GRAPH], first.reasons[SEGMENT_STALE_GRAPH] + 1);
+	end(exec, graph);
+}
+
+/* --- ways to make and to launch ---------------------------------------------------------------------------------- */
+
+static CUgraphExec instantiate_with(CUgraph graph, uint64_t flags)
+{
+	CUDA_GRAPH_INSTANTIATE_PARAMS parameters = {.flags = flags};
+	CUgraphExec exec;
+
+	gpu_check(cuGraphInstantiateWithParams(&exec, graph, &parameters));
+	return exec;
+}
+
+static void test_uploaded_as_it_is_made(void **state)
+{
+	CUgraph graph = graph_make();
+
+	(void)state;
+	graph_change(&before);
+	CUgraphExec exec = instantiate_with(graph, CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
+
+	graph_change(&after);
+	graph_assert_ran(exec, NODES, &after);
+	end(exec, graph);
+}
+
+/* Then the launch has nothing left to do. */
+static void test_uploaded_after_a_change(void **state)
+{
+	CUgraph graph = graph_make();
+	CUgraphExec exec = graph_instantiate(graph);
+	struct segment_counters first, second;
+
+	(void)state;
+	graph_change(&before);
+	graph_assert_ran(exec, NODES, &before);
+	graph_change(&after);
+	first = graph_counters();
+	gpu_check(cuGraphUpload(exec, NULL));
+	second = graph_counters();
+	assert_int_equal(second.refreshed, first.refreshed + NODES);
+	graph_assert_ran(exec, NODES, &after);
+	assert_int_equal(graph_counters().refreshed, second.refreshed);
+	end(exec, graph);
+}
+
+/* Kernels that launch it are not heard. */
+static void test_launched_by_kernels_is_counted(void **state)
+{
+	uint64_t stale = graph_stale();
+	CUgraph graph = graph_make();
+	CUgraphExec exec;
+
+	(void)state;
+	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH));
+	assert_int_equal(graph_stale(), stale + 1);
+	graph_change(&before);
+	graph_assert_ran(exec, NODES, &before);
+	graph_change(&after);
+	graph_assert_ran(exec, NODES, &after);
+	end(exec, graph);
+}
+
+/* What we do at a launch must not break it off, nor be recorded. */
+static void test_capture_elsewhere(void **state)
+{
+	CUgraph graph = graph_make(), captured;
+	CUgraphExec exec = graph_instantiate(graph);
+	CUstream capturing, launching;
+	size_t count = 0;
+
+	(void)state;
+	graph_change(&before);
+	graph_assert_ran(exec, NODES, &before);
+	gpu_check(cuStreamCreate(&capturing, CU_STREAM_NON_BLOCKING));
+	gpu_check(cuStreamCreate(&launching, CU_STREAM_NON_BLOCKING));
+	gpu_check(cuStreamBeginCapture_v2(capturing, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	gpu_check(cuLaunchKernel(gpu.nothing, 1, 1, 1, 1, 1, 1, 0, capturing, NULL, NULL));
+	graph_change(&after);
+	gpu_check(cuGraphLaunch(exec, launching));
+	gpu_check(cuLaunchKernel(gpu.nothing, 1, 1, 1, 1, 1, 1, 0, capturing, NULL, NULL));
+	gpu_check(cuStreamEndCapture(capturing, &captured));
+	gpu_check(cuStreamSynchronize(launching));
+	for (unsigned int i = 0; i < NODES; i++) {
+		struct tpcset ran = graph_ran(i);
+
+		gpu_assert_equal(&ran, &after);
+	}
+	gpu_check(cuGraphGetNodes(captured, NULL, &count));
+	assert_int_equal(count, 2);
+	gpu_check(cuGraphDestroy(captured));
+	gpu_check(cuStreamDestroy_v2(capturing));
+	gpu_check(cuStreamDestroy_v2(launching));
+	end(exec, graph);
+}
+
+/* --- changes while nodes are uploaded ---------------------------------------------------------------------------- */
+
+static bool change_at_next_upload;
+
+/* A subscriber hears of an upload after the library. */
+static void change_once(int domain, int id, const uint64_t *words)
+{
+	(void)words;
+	if (domain == LAUNCHES && id == BEFORE_UPLOAD && change_at_next_upload) {
+		change_at_next_upload = false;
+		graph_change(&after);
+	}
+}
+
+static void test_changed_while_it_is_made(void **state)
+{
+	CUgraph graph = graph_make();
+
+	(void)state;
+	graph_change(&before);
+	subscriber_open(change_once);
+	change_at_next_upload = true;
+	CUgraphExec exec = instantiate_with(graph, CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
+
+	graph_assert_ran(exec, NODES, &after);
+	subscriber_close();
+	end(exec, graph);
+}
+
+static void test_changed_while_it_is_launched(void **state)
+{
+	CUgraph graph = graph_make();
+	CUgraphExec exec = graph_instantiate(graph);
+
+	(void)state;
+	graph_change(&before);
+	subscriber_open(change_once);
+	change_at_next_upload = true;
+	graph_launch(exec);
+	assert_false(change_at_next_upload);
+	graph_assert_ran(exec, NODES, &after);
+	subscriber_close();
+	end(exec, graph);
+}
+
+/* --- several threads --------------------------------------------------------------------------------------------- */
+
+#define THREADS 4
+#define ROUNDS 50
+
+static atomic_bool stop;
+static CUDA_KERNEL_NODE_PARAMS shared_parameters; /* but for the arguments */
+
+static void *change_all_the_time(void *unused)
+{
+	(void)unused;
+	while (!atomic_load(&stop)) {
+		graph_change(&before);
+		graph_change(&after);
+	}
+	return NULL;
+}
+
+/* Makes, launches and destroys graphs, whose output is this thread's alone. How many launches were in neither set. */
+static void *use_graphs(void *unused)
+{
+	CUdeviceptr output;
+	uint64_t cycles = GPU_CYCLES;
+	void *arguments[] = {&output, &cycles};
+	uintptr_t strays = 0;
+	CUstream stream;
+
+	(void)unused;
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	output = gpu_new_output(&gpu);
+	for (unsigned int round = 0; round < ROUNDS; round++) {
+		CUDA_KERNEL_NODE_PARAMS parameters = shared_parameters;
+		CUgraphNode node;
+		CUgraph graph;
+
+		parameters.kernelParams = arguments;
+		gpu_check(cuGraphCreate(&graph, 0));
+		gpu_check(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &parameters));
+		CUgraphExec exec = graph_instantiate(graph);
+
+		if (round % 2)
+			gpu_check(cuGraphDestroyNode(node));
+		gpu_check(cuGraphDestroy(graph));
+		for (unsigned int i = 0; i < 4; i++) {
+			gpu_check(cuGraphLaunch(exec, stream));
+			gpu_check(cuStreamSynchronize(stream));
+			struct tpcset ran = gpu_read_tpcs(&gpu, output, GPU_BLOCKS(&gpu));
+
+			strays += !tpcset_is_subset(&ran, &before) && !tpcset_is_subset(&ran, &after);
+		}
+		gpu_check(cuGraphExecDestroy(exec));
+	}
+	gpu_check(cuMemFree_v2(output));
+	gpu_check(cuStreamDestroy_v2(stream));
+	return (void *)strays;
+}
+
+static void test_several_threads(void **state)
+{
+	pthread_t changer, threads[THREADS];
+
+	(void)state;
+	graph_change(&before);
+	shared_parameters = graph_parameters(0);
+	atomic_store(&stop, false);
+	assert_int_equal(pthread_create(&changer, NULL, change_all_the_time, NULL), 0);
+	for (unsigned int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, use_graphs, NULL), 0);
+	for (unsigned int i = 0; i < THREADS; i++) {
+		void *strays;
+
+		pthread_join(threads[i], &strays);
+		assert_null(strays);
+	}
+	atomic_store(&stop, true);
+	pthread_join(changer, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_updated_by_another_graph),
+		cmocka_unit_test(test_updated_when_its_graph_is_gone),
+		cmocka_unit_test(test_other_parameters),
+		cmocka_unit_test(test_destroyed_node_is_counted),
+		cmocka_unit_test(test_destroyed_child_graph_is_counted),
+		cmocka_unit_test(test_node_added_later),
+		cmocka_unit_test(test_child_of_a_child),
+		cmocka_unit_test(test_memset_is_refreshed),
+		cmocka_unit_test(test_body_follows_or_is_counted),
+		cmocka_unit_test(test_device_updatable_node_is_left_alone),
+		cmocka_unit_test(test_uploaded_as_it_is_made),
+		cmocka_unit_test(test_uploaded_after_a_change),
+		cmocka_unit_test(test_launched_by_kernels_is_counted),
+		cmocka_unit_test(test_capture_elsewhere),
+		cmocka_unit_test(test_changed_while_it_is_made),
+		cmocka_unit_test(test_changed_while_it_is_launched),
+		cmocka_unit_test(test_several_threads),
+	};
+
+	return cmocka_run_group_tests_name("graphs_changed", tests, graph_set_up, NULL);
+}

@@ -1,0 +1,123 @@
+#include "graph.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct gpu_under_test gpu;
+struct tpcset before, after;
+CUdeviceptr outputs[NODES];
+CUgraphNode nodes[NODES];
+
+int graph_set_up(void **state)
+{
+	(void)state;
+	gpu_initialise();
+	gpu_open(&gpu, 0);
+	for (unsigned int i = 0; i < NODES; i++)
+		outputs[i] = gpu_new_output(&gpu);
+	before = gpu_range(0, 3);
+	after = gpu_range(4, 9);
+	return 0;
+}
+
+struct segment_counters graph_counters(void)
+{
+	struct segment_counters now;
+	struct segment segment;
+	struct error error;
+
+	assert_int_equal(segment_open(&segment, getpid(), &error), SEGMENT_FOUND);
+	segment_read_counters(&segment, &now);
+	segment_close(&segment);
+	return now;
+}
+
+uint64_t graph_stale(void)
+{
+	return graph_counters().reasons[SEGMENT_STALE_GRAPH];
+}
+
+/* The arguments are copied when the node is added. */
+CUDA_KERNEL_NODE_PARAMS graph_parameters(unsigned int number)
+{
+	static uint64_t cycles = GPU_CYCLES;
+	static void *arguments[NODES][2];
+
+	arguments[number][0] = &outputs[number];
+	arguments[number][1] = &cycles;
+	return (CUDA_KERNEL_NODE_PARAMS){
+		.func = gpu.where,
+		.gridDimX = GPU_BLOCKS(&gpu),
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = GPU_THREADS,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.kernelParams = arguments[number],
+	};
+}
+
+void graph_add_node(CUgraph graph, unsigned int number, const CUgraphNode *previous)
+{
+	const CUDA_KERNEL_NODE_PARAMS parameters = graph_parameters(number);
+
+	gpu_check(cuGraphAddKernelNode_v2(&nodes[number], graph, previous, previous ? 1 : 0, &parameters));
+}
+
+CUgraph graph_make(void)
+{
+	CUgraph graph;
+
+	gpu_check(cuGraphCreate(&graph, 0));
+	for (unsigned int i = 0; i < NODES; i++)
+		graph_add_node(graph, i, i ? &nodes[i - 1] : NULL);
+	return graph;
+}
+
+CUgraphExec graph_instantiate(CUgraph graph)
+{
+	CUgraphExec exec;
+
+	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	return exec;
+}
+
+void graph_launch(CUgraphExec exec)
+{
+	for (unsigned int i = 0; i < NODES; i++)
+		gpu_check(cuMemsetD8_v2(outputs[i], 0xff, GPU_BLOCKS(&gpu) * sizeof(uint32_t)));
+	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuCtxSynchronize());
+}
+
+struct tpcset graph_ran(unsigned int number)
+{
+	unsigned int blocks = GPU_BLOCKS(&gpu);
+	uint32_t *sms = malloc(blocks * sizeof *sms);
+	struct tpcset set = {{0}};
+
+	assert_non_null(sms);
+	gpu_check(cuMemcpyDtoH_v2(sms, outputs[number], blocks * sizeof *sms));
+	for (unsigned int block = 0; block < blocks; block++)
+		tpcset_add(&set, sms[block] == UINT32_MAX ? TPCSET_MAX : sms[block] / gpu.topology->sms_per_tpc);
+	free(sms);
+	return set;
+}
+
+void graph_assert_ran(CUgraphExec exec, unsigned int count, const struct tpcset *set)
+{
+	graph_launch(exec);
+	for (unsigned int i = 0; i < count; i++) {
+		struct tpcset where = graph_ran(i);
+
+		gpu_assert_equal(&where, set);
+	}
+}
+
+void graph_change(const struct tpcset *set)
+{
+	gpu_set_partition(&gpu, set);
+}

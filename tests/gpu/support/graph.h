@@ -1,0 +1,45 @@
+/*
+ * What the tests of graphs share: graphs of kernels that say where they ran, each with an output of its own, and two
+ * partitions to move between.
+ */
+#ifndef TESTS_GRAPH_H
+#define TESTS_GRAPH_H
+
+#include "gpu.h"
+#include "segment.h"
+
+#define NODES 3
+
+extern struct gpu_under_test gpu;
+extern struct tpcset before, after; /* they have no TPC in common */
+extern CUdeviceptr outputs[NODES];
+extern CUgraphNode nodes[NODES]; /* of the graph that was made last */
+
+/* Opens GPU 0. For cmocka. */
+int graph_set_up(void **state);
+
+/* Of this process. */
+struct segment_counters graph_counters(void);
+uint64_t graph_stale(void); /* how many nodes could not be refreshed so far */
+
+/* A kernel that writes to outputs[number]. */
+CUDA_KERNEL_NODE_PARAMS graph_parameters(unsigned int number);
+void graph_add_node(CUgraph graph, unsigned int number, const CUgraphNode *previous);
+
+/* NODES kernels in a row. */
+CUgraph graph_make(void);
+CUgraphExec graph_instantiate(CUgraph graph);
+
+/* Launches it, with every output marked as not written, and waits. */
+void graph_launch(CUgraphExec exec);
+
+/* Where kernel `number` ran; nowhere when it did not. */
+struct tpcset graph_ran(unsigned int number);
+
+/* Launches it: the first `count` kernels run in `set`, all over it. */
+void graph_assert_ran(CUgraphExec exec, unsigned int count, const struct tpcset *set);
+
+/* From here on, the partition is this one. */
+void graph_change(const struct tpcset *set);
+
+#endif
