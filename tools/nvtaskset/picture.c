@@ -305,20 +305,21 @@ static void print_occupants(const struct picture *picture)
 	}
 }
 
-/* " #  TPCs 4-7: A B" */
+/* " # A+B: TPCs 4-7" */
 static void print_shared(const struct picture *picture, const struct shared *shared)
 {
-	char list[TPCSET_TEXT];
+	char list[TPCSET_TEXT], separator = ' ';
 
 	begin_entry(picture, SHARED);
-	fprintf(picture->page, " TPCs %s:", tpcset_format_list(&shared->tpcs, list));
 	for (size_t i = 0; i < picture->processes->count; i++) {
 		const struct process *process = &picture->processes->list[i];
 
-		if (process_shares(process, shared))
-			fprintf(picture->page, " %c", marks_letter(marks_find(picture->marks, process->pid)));
+		if (process_shares(process, shared)) {
+			fprintf(picture->page, "%c%c", separator, marks_letter(marks_find(picture->marks, process->pid)));
+			separator = '+';
+		}
 	}
-	putc('\n', picture->page);
+	fprintf(picture->page, ": TPCs %s\n", tpcset_format_list(&shared->tpcs, list));
 }
 
 static void print_legend(const struct picture *picture)
@@ -335,7 +336,7 @@ static void print_legend(const struct picture *picture)
 	begin_entry(picture, FREE);
 	fputs(" free\n", picture->page);
 	if (singletons)
-		fprintf(picture->page, " %s  a TPC in no virtual GPC\n", singleton_bar(picture));
+		fprintf(picture->page, " %s  a single TPC, in no virtual GPC\n", singleton_bar(picture));
 }
 
 /* --------------------------------------------------------------------------------------------------------------------- */
@@ -365,6 +366,8 @@ void picture_draw(const struct topology *gpu, const char *label, const struct pr
 		.gpu = gpu, .processes = processes, .marks = marks, .terminal = terminal, .page = page};
 
 	print_title(&picture, label);
+	putc('\n', page);
 	draw_grid(&picture);
+	putc('\n', page);
 	print_legend(&picture);
 }

@@ -1,0 +1,344 @@
+/* The picture of a GPU, character by character; who has which letter; what is shared. */
+#include "../../tools/nvtaskset/gpcs.c"
+#include "../../tools/nvtaskset/marks.c"
+#include "../../tools/nvtaskset/picture.c"
+#include "../../tools/nvtaskset/processes.c"
+#include "../../tools/nvtaskset/text.c"
+
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+static struct topology_list list;
+
+static const struct topology *load(const char *name)
+{
+	struct error error;
+	char path[128];
+
+	snprintf(path, sizeof path, "share/topologies/%s.txt", name);
+	FILE *file = fopen(path, "r");
+
+	assert_non_null(file);
+	assert_int_equal(topology_read(&list, file, path, &error), 0);
+	fclose(file);
+	return &list.gpus[0];
+}
+
+static struct tpcset parse(const char *text)
+{
+	struct tpcset set = {{0}};
+
+	if (*text)
+		assert_int_equal(tpcset_parse_list(&set, text, TPCSET_MAX, "TPC", NULL), 0);
+	return set;
+}
+
+/* A process with one set on the first GPU of the list. */
+static struct process process_with(pid_t pid, const char *set)
+{
+	struct process process = {.pid = pid, .user = "ana", .command = "./infer --all"};
+
+	process.revision.count = 1;
+	process.revision.partitions[0] = (struct segment_partition){.pci = list.gpus[0].pci, .set = parse(set)};
+	return process;
+}
+
+static struct processes processes_of(struct process *array, size_t count)
+{
+	struct processes processes = {.count = count, .list = array};
+	struct error error;
+
+	assert_int_equal(processes_find_shared(&processes, &error), 0);
+	return processes;
+}
+
+static const struct terminal file = {.columns = TERMINAL_ENDLESS, .rows = TERMINAL_ENDLESS};
+
+static void assert_picture(const struct topology *gpu, struct processes *processes, const struct terminal *terminal,
+                           const char *expected)
+{
+	struct gpu_choices shown = {.count = 1, .choices = {{.gpu = gpu}}};
+	struct marks marks = {{0}};
+	char *drawn;
+	size_t length;
+	FILE *page = open_memstream(&drawn, &length);
+
+	marks_update(&marks, processes, &shown);
+	picture_draw(gpu, "0", processes, &marks, terminal, page);
+	fclose(page);
+	free(processes->shared);
+	assert_string_equal(drawn, expected);
+	free(drawn);
+}
+
+/* --- pictures ------------------------------------------------------------------------------------------------------- */
+
+static void test_in_ascii(void **state)
+{
+	const struct topology *gpu = load("h200");
+	struct process array[] = {
+		process_with(4711, "0,8,16,24,62-65,1"),
+		process_with(90210, "1,9,17,25,32,39,46,53"),
+	};
+	struct processes processes = processes_of(array, 2);
+
+	(void)state;
+	assert_picture(gpu, &processes, &file,
+	               "GPU 0, NVIDIA H200, 0000:00:06.0: 66 TPCs of 2 SMs, 50 free\n"
+	               "\n"
+	               "GPC 0 |  6 .   14 .   22 .   30 .   37 .   44 .   51 .   58 .   60 .\n"
+	               "GPC 1 |  0 A    8 A   16 A   24 A : 62 A : 63 A : 64 A : 65 A\n"
+	               "GPC 2 |  1 #    9 B   17 B   25 B   32 B   39 B   46 B   53 B\n"
+	               "GPC 3 |  2 .   10 .   18 .   26 .   33 .   40 .   47 .   54 .\n"
+	               "GPC 4 |  3 .   11 .   19 .   27 .   34 .   41 .   48 .   55 .\n"
+	               "GPC 5 |  4 .   12 .   20 .   28 .   35 .   42 .   49 .   56 .\n"
+	               "GPC 6 |  5 .   13 .   21 .   29 .   36 .   43 .   50 .   57 .\n"
+	               "GPC 7 |  7 .   15 .   23 .   31 .   38 .   45 .   52 .   59 .   61 .\n"
+	               "\n"
+	               "      PID USER TPCS                  COMMAND\n"
+	               " A   4711 ana  0-1,8,16,24,62-65     ./infer --all\n"
+	               " B  90210 ana  1,9,17,25,32,39,46,53 ./infer --all\n"
+	               " #  A+B: TPCs 1\n"
+	               " .  free\n"
+	               " :  a single TPC, in no virtual GPC\n");
+}
+
+static void test_on_a_narrow_utf8_terminal(void **state)
+{
+	const struct terminal narrow = {.is_terminal = true, .moves_cursor = true, .utf8 = true, .columns = 20, .rows = 5};
+	const struct topology *gpu = load("h200");
+	struct tpcset first = parse("0,6,8,14,16,22,24,30,37,44,51,58,60,62-65");
+	struct topology small = *gpu;
+	struct processes none = {.count = 0};
+
+	(void)state;
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
+		skip();
+	/* The first two GPCs only, with their TPCs numbered anew. */
+	small.tpc_count = 0;
+	for (unsigned int tpc = tpcset_next(&first, 0); tpc < TPCSET_MAX; tpc = tpcset_next(&first, tpc + 1))
+		small.tpcs[small.tpc_count++] = gpu->tpcs[tpc];
+	assert_picture(&small, &none, &narrow,
+	               "GPU 0, NVIDIA H200, 0000:00:06.0: 17 TPCs of 2 SMs, 17 free\n"
+	               "\n"
+	               "GPC 0 │  1 ·    3 ·\n"
+	               "         5 ·    7 ·\n"
+	               "         8 ·    9 ·\n"
+	               "        10 ·   11 ·\n"
+	               "        12 ·\n"
+	               "GPC 1 │  0 ·    2 ·\n"
+	               "         4 ·    6 ·\n"
+	               "      ┊ 13 · ┊ 14 ·\n"
+	               "      ┊ 15 · ┊ 16 ·\n"
+	               "\n"
+	               " ·  free\n"
+	               " ┊  a single TPC, in no virtual GPC\n");
+}
+
+static void test_in_colours(void **state)
+{
+	const struct terminal basic = {.is_terminal = true, .moves_cursor = true, .colours = TERMINAL_BASIC, .columns = 100};
+	struct topology small = *load("turing");
+	struct process array[] = {process_with(1, "0"), process_with(2, "0-1")};
+	struct processes processes = processes_of(array, 2);
+
+	(void)state;
+	small.tpc_count = 3;
+	small.name[0] = '\0';
+	small.tpcs[0].gpc = small.tpcs[1].gpc = small.tpcs[2].gpc = 4;
+	assert_picture(&small, &processes, &basic,
+	               "GPU 0, 0000:65:00.0: 3 TPCs of 2 SMs, 1 free\n"
+	               "\n"
+	               "GPC 4 |\033[1;37;41m 0 # \033[m \033[30;43m 1 B \033[m \033[2m 2 . \033[m\n"
+	               "\n"
+	               "    PID USER TPCS COMMAND\n"
+	               "\033[30;46m A \033[m   1 ana  0    ./infer --all\n"
+	               "\033[30;43m B \033[m   2 ana  0-1  ./infer --all\n"
+	               "\033[1;37;41m # \033[m A+B: TPCs 0\n"
+	               "\033[2m . \033[m free\n");
+}
+
+static void test_what_is_known_of_gpcs(void **state)
+{
+	struct topology gpu = *load("h200");
+	struct processes none = {.count = 0};
+
+	(void)state;
+	/* A measured topology: virtual GPCs only. */
+	gpu.tpc_count = 3;
+	gpu.tpcs[0] = (struct topology_tpc){.gpc = TOPOLOGY_UNKNOWN, .virtual_gpc = 11};
+	gpu.tpcs[1] = (struct topology_tpc){.gpc = TOPOLOGY_UNKNOWN, .virtual_gpc = 0};
+	gpu.tpcs[2] = (struct topology_tpc){.gpc = TOPOLOGY_UNKNOWN, .virtual_gpc = 6};
+	assert_picture(&gpu, &none, &file,
+	               "GPU 0, NVIDIA H200, 0000:00:06.0: 3 TPCs of 2 SMs, 3 free\n"
+	               "\n"
+	               "virtual GPC 0 | 1 .\n"
+	               "virtual GPC 6 | 2 .\n"
+	               "no GPC        : 0 .\n"
+	               "\n"
+	               " .  free\n"
+	               " :  a single TPC, in no virtual GPC\n");
+	/* Neither, and one SM to a TPC. Two virtual GPCs in one GPC of the chip are parted. */
+	gpu.sms_per_tpc = 1;
+	for (unsigned int tpc = 0; tpc < 3; tpc++)
+		gpu.tpcs[tpc].virtual_gpc = TOPOLOGY_UNKNOWN;
+	assert_picture(&gpu, &none, &file,
+	               "GPU 0, NVIDIA H200, 0000:00:06.0: 3 TPCs of 1 SM, 3 free\n"
+	               "\n"
+	               "no GPC | 0 .   1 .   2 .\n"
+	               "\n"
+	               " .  free\n");
+	for (unsigned int tpc = 0; tpc < 3; tpc++)
+		gpu.tpcs[tpc] = (struct topology_tpc){.gpc = 5, .virtual_gpc = (uint16_t)(tpc / 2)};
+	assert_picture(&gpu, &none, &file,
+	               "GPU 0, NVIDIA H200, 0000:00:06.0: 3 TPCs of 1 SM, 3 free\n"
+	               "\n"
+	               "GPC 5 | 0 .   1 . | 2 .\n"
+	               "\n"
+	               " .  free\n");
+}
+
+/* --- letters -------------------------------------------------------------------------------------------------------- */
+
+static void test_letters_stay(void **state)
+{
+	const struct gpu_choices shown = {.count = 1, .choices = {{.gpu = load("h200")}}};
+	struct process array[] = {process_with(10, "0"), process_with(20, "1"), process_with(30, "2")};
+	struct processes processes = {.count = 3, .list = array};
+	struct marks marks = {{0}};
+
+	(void)state;
+	marks_update(&marks, &processes, &shown);
+	assert_int_equal(marks_letter(marks_find(&marks, 30)), 'C');
+	array[0] = process_with(15, "0"); /* 10 has ended */
+	marks_update(&marks, &processes, &shown);
+	assert_int_equal(marks_letter(marks_find(&marks, 15)), 'A');
+	assert_int_equal(marks_letter(marks_find(&marks, 30)), 'C');
+	array[1].revision.count = 0; /* no longer on this GPU */
+	marks_update(&marks, &processes, &shown);
+	assert_int_equal(marks_find(&marks, 20), MARKS_MAX);
+}
+
+static void test_more_processes_than_letters(void **state)
+{
+	const struct gpu_choices shown = {.count = 1, .choices = {{.gpu = load("h200")}}};
+	struct process array[MARKS_MAX + 1];
+	struct processes processes = {.count = MARKS_MAX + 1, .list = array};
+	struct marks marks = {{0}};
+
+	(void)state;
+	for (int i = 0; i <= MARKS_MAX; i++)
+		array[i] = process_with(100 + i, "0");
+	marks_update(&marks, &processes, &shown);
+	assert_int_equal(marks_letter(marks_find(&marks, 125)), 'Z');
+	assert_int_equal(marks_letter(marks_find(&marks, 126)), 'a');
+	assert_int_equal(marks_letter(marks_find(&marks, 151)), 'z');
+	assert_int_equal(marks_letter(marks_find(&marks, 152)), '?');
+}
+
+/* --- sharing, and GPCs ------------------------------------------------------------------------------------------------ */
+
+static void assert_shared(const struct shared *shared, const char *expected)
+{
+	char text[TPCSET_TEXT];
+
+	assert_string_equal(tpcset_format_list(&shared->tpcs, text), expected);
+}
+
+static void test_groups_of_sharers(void **state)
+{
+	load("h200-x2");
+	struct process array[] = {
+		process_with(1, "0-7"), process_with(2, "4-11"), process_with(3, "6,20"), process_with(4, "30"),
+		process_with(5, "30,255"),
+	};
+
+	(void)state;
+	/* The same TPCs of another GPU are others. */
+	array[4].revision.partitions[0].pci = list.gpus[1].pci;
+	struct processes processes = processes_of(array, 5);
+
+	assert_int_equal(processes.shared_count, 2);
+	assert_shared(&processes.shared[0], "4-5,7");
+	assert_true(process_shares(&array[0], &processes.shared[0]));
+	assert_true(process_shares(&array[1], &processes.shared[0]));
+	assert_false(process_shares(&array[2], &processes.shared[0]));
+	assert_shared(&processes.shared[1], "6");
+	assert_true(process_shares(&array[2], &processes.shared[1]));
+	assert_false(process_shares(&array[3], &processes.shared[1]));
+	free(processes.shared);
+}
+
+static void test_each_pair_shares_something_else(void **state)
+{
+	struct process array[40];
+
+	(void)state;
+	load("h200");
+	for (unsigned int i = 0; i < 40; i++) {
+		array[i] = process_with((pid_t)i + 1, "");
+		tpcset_add_range(&array[i].revision.partitions[0].set, i, i + 1);
+	}
+	struct processes processes = processes_of(array, 40);
+
+	assert_int_equal(processes.shared_count, 39);
+	assert_shared(&processes.shared[38], "39");
+	free(processes.shared);
+}
+
+static void test_sums_do_not_wrap_around(void **state)
+{
+	struct process process = {.counters = {.restricted = UINT64_MAX, .unrestricted = 2}};
+
+	(void)state;
+	assert_true(process_launches(&process) == UINT64_MAX);
+	process.counters.reasons[0] = UINT64_MAX - 1;
+	process.counters.reasons[SEGMENT_REASON_COUNT - 1] = 3;
+	assert_true(process_let_through(&process) == UINT64_MAX);
+}
+
+static void test_gpcs_in_words(void **state)
+{
+	const struct topology *gpu = load("h200");
+	struct {
+		const char *set, *gpcs;
+	} cases[] = {
+		{"", ""},
+		{"0-65", "0-7"},
+		{"0-7", "0-7~"},
+		{"6", "0~"},
+		{"0,8,16,24,62-65", "1"},
+		{"0,8,16,24,62-65,1,2,10,18,26,33,40,47,54", "1,2~,3"},
+		{"0,8,16,24,62-65,2,10,18,26,33,40,47,54,3,4,5", "1,3,4-6~"},
+		{"66-255", ""},
+	};
+	char text[TPCSET_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct tpcset set = parse(cases[i].set);
+		struct gpcs gpcs = gpcs_of(gpu, &set);
+
+		assert_string_equal(gpcs_format(&gpcs, text), cases[i].gpcs);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_in_ascii),
+		cmocka_unit_test(test_on_a_narrow_utf8_terminal),
+		cmocka_unit_test(test_in_colours),
+		cmocka_unit_test(test_what_is_known_of_gpcs),
+		cmocka_unit_test(test_letters_stay),
+		cmocka_unit_test(test_more_processes_than_letters),
+		cmocka_unit_test(test_groups_of_sharers),
+		cmocka_unit_test(test_each_pair_shares_something_else),
+		cmocka_unit_test(test_sums_do_not_wrap_around),
+		cmocka_unit_test(test_gpcs_in_words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+/* Text of others: what is made harmless, what is kept, and what fits. */
+#include "../../tools/nvtaskset/text.c"
+
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <stdlib.h>
+
+#define R REPLACEMENT
+
+static void assert_clean(const char *bytes, size_t length, const char *expected)
+{
+	/* No byte more than there is: the sanitizer sees whoever reads or writes it. */
+	char *exact = malloc(length), *clean = malloc(TEXT_ROOM(length));
+
+	memcpy(exact, bytes, length);
+	assert_string_equal(text_clean(clean, exact, length), expected);
+	free(exact);
+	free(clean);
+}
+
+#define ASSERT_CLEAN(literal, expected) assert_clean(literal, sizeof literal - 1, expected)
+
+static void test_what_is_kept(void **state)
+{
+	(void)state;
+	ASSERT_CLEAN("", "");
+	ASSERT_CLEAN("python3\0train.py\0--name=a b", "python3 train.py --name=a b");
+	ASSERT_CLEAN("\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x98\x80", "\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x98\x80");
+	ASSERT_CLEAN("\xc2\xa0\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf", "\xc2\xa0\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf");
+}
+
+static void test_what_is_no_utf8(void **state)
+{
+	(void)state;
+	ASSERT_CLEAN("\x80", R);
+	ASSERT_CLEAN("a\xffz", "a" R "z");
+	ASSERT_CLEAN("\xc3", R);                      /* cut off */
+	ASSERT_CLEAN("\xe6\xbc", R R);
+	ASSERT_CLEAN("\xf0\x9f\x98", R R R);
+	ASSERT_CLEAN("\xc3(", R "(");                 /* not continued */
+	ASSERT_CLEAN("\xc0\x80\xc1\xbf", R R R R);    /* longer than need be */
+	ASSERT_CLEAN("\xe0\x9f\xbf", R R R);
+	ASSERT_CLEAN("\xf0\x8f\xbf\xbf", R R R R);
+	ASSERT_CLEAN("\xed\xa0\x80", R R R);          /* a surrogate */
+	ASSERT_CLEAN("\xf4\x90\x80\x80", R R R R);    /* beyond Unicode */
+	ASSERT_CLEAN("\xf8\x88\x80\x80\x80", R R R R R);
+}
+
+static void test_what_does_harm(void **state)
+{
+	(void)state;
+	ASSERT_CLEAN("a\033[2J\r\n\t\x7f", "a" R "[2J" R R R R);
+	ASSERT_CLEAN("\xc2\x9b" "2J", R "2J");         /* CSI as one character */
+	ASSERT_CLEAN("\xe2\x80\xae" "gpj", R "gpj");   /* right to left */
+	ASSERT_CLEAN("\xe2\x81\xa6\xe2\x80\x8b\xef\xbb\xbf\xe2\x80\xa8", R R R R);
+}
+
+static void assert_printed(const char *text, size_t columns, bool utf8, const char *expected, size_t width)
+{
+	char *printed;
+	size_t length;
+	FILE *file = open_memstream(&printed, &length);
+	size_t taken = text_print(file, text, columns, utf8);
+
+	fclose(file);
+	assert_string_equal(printed, expected);
+	assert_int_equal(taken, width);
+	free(printed);
+}
+
+static void test_ascii(void **state)
+{
+	(void)state;
+	assert_printed("command", TEXT_WHOLE, false, "command", 7);
+	assert_printed("command", 4, false, "comm", 4);
+	assert_printed("command", 0, false, "", 0);
+	assert_printed("\xc3\xa9t\xc3\xa9 \xe6\xbc\xa2", TEXT_WHOLE, false, "?t? ?", 5);
+	assert_int_equal(text_width("\xc3\xa9t\xc3\xa9 \xe6\xbc\xa2", false), 5);
+}
+
+static void test_utf8(void **state)
+{
+	(void)state;
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
+		skip();
+	assert_int_equal(text_width("\xc3\xa9t\xc3\xa9 \xe6\xbc\xa2", true), 6);
+	assert_printed("\xc3\xa9t\xc3\xa9", 2, true, "\xc3\xa9t", 2);
+	/* A character of two columns does not fit into one, and nothing takes its place. */
+	assert_printed("a\xe6\xbc\xa2z", 2, true, "a", 1);
+	assert_printed("a\xe6\xbc\xa2z", 3, true, "a\xe6\xbc\xa2", 3);
+	/* An accent that combines belongs to what is before it. */
+	assert_printed("e\xcc\x81z", 1, true, "e\xcc\x81", 1);
+}
+
+static void test_colours_take_no_room(void **state)
+{
+	(void)state;
+	assert_int_equal(text_width("\033[1;37;41m # \033[m ok", false), 6);
+	assert_printed("\033[7m A \033[m train", 4, false, "\033[7m A \033[m ", 4);
+	/* What is cut leaves no colour behind. */
+	assert_printed("\033[7mlong\033[m", 2, false, "\033[7mlo\033[m", 2);
+	assert_printed("\033[7", 2, false, "\033[7", 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_kept), cmocka_unit_test(test_what_is_no_utf8),
+		cmocka_unit_test(test_what_does_harm), cmocka_unit_test(test_ascii),
+		cmocka_unit_test(test_utf8), cmocka_unit_test(test_colours_take_no_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
