@@ -90,45 +90,44 @@ static int check_trust(int file, const char *path, uid_t owner, struct error *er
 	return 0;
 }
 
-static int read_list(int descriptor, const char *path, struct topology_list *list, struct error *error)
+/* The file's one GPU, which must have this UUID. Takes the descriptor over. */
+static int read_gpu(int descriptor, const char *path, const char *uuid, struct topology *gpu, struct error *error)
 {
+	struct topology_list list;
 	FILE *file = fdopen(descriptor, "r");
 
 	if (!file) {
 		close(descriptor);
 		return error_set_errno(error, "%.200s", path);
 	}
-	int result = topology_read(list, file, path, error);
+	int result = topology_read(&list, file, path, error);
 
 	fclose(file);
-	return result;
-}
-
-/* The file's one GPU, which must have this UUID. */
-static int read_file(const struct place *place, const char *uuid, struct topology *gpu, struct error *error)
-{
-	char path[PATH_MAX], name[TOPOLOGY_UUID_MAX + sizeof SUFFIX];
-	struct topology_list list;
-	int result = -1;
-
-	snprintf(name, sizeof name, "%s" SUFFIX, uuid);
-	if (!join(path, place->directory, name))
-		return error_set(error, "%s", "");
-	/* Not to wait for whoever is to write into a pipe. */
-	int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-
-	if (file < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
-		error_set(error, "%s", "");
-	else if (file < 0)
-		error_set_errno(error, "%.200s", path);
-	else if (check_trust(file, path, place->owner, error) < 0)
-		close(file);
-	else
-		result = read_list(file, path, &list, error);
 	if (result == 0 && (list.count != 1 || strcmp(list.gpus[0].uuid, uuid) != 0))
 		result = error_set(error, "%.200s: not about the one GPU that it is named after; remove it", path);
 	if (result == 0)
 		*gpu = list.gpus[0];
+	return result;
+}
+
+static int read_file(const struct place *place, const char *uuid, struct topology *gpu, struct error *error)
+{
+	char path[PATH_MAX], name[TOPOLOGY_UUID_MAX + sizeof SUFFIX];
+	int result = -1;
+
+	snprintf(name, sizeof name, "%s" SUFFIX, uuid);
+	error_set(error, "%s", "");
+	if (!join(path, place->directory, name))
+		return -1;
+	/* Not to wait for whoever is to write into a pipe. */
+	int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (file < 0 && errno != ENOENT && errno != ENOTDIR && errno != EACCES)
+		error_set_errno(error, "%.200s", path);
+	else if (file >= 0 && check_trust(file, path, place->owner, error) < 0)
+		close(file);
+	else if (file >= 0)
+		result = read_gpu(file, path, uuid, gpu, error);
 	return result;
 }
 

@@ -80,6 +80,12 @@ static void run_everything(const struct topology *gpu)
 		run_clusters(gpu, size);
 }
 
+static void forget_clusters(void)
+{
+	for (unsigned int sm = 0; sm < seen.sm_count; sm++)
+		seen.cluster[sm] = (uint16_t)sm;
+}
+
 /* What is left of the GPU in the eyes of who must infer. */
 static struct topology stranger(const struct topology *gpu)
 {
@@ -201,8 +207,7 @@ static void test_too_few_clusters(void **state)
 
 	(void)state;
 	run_everything(gpu);
-	for (uint16_t sm = 0; sm < seen.sm_count; sm++)
-		seen.cluster[sm] = sm;
+	forget_clusters();
 	assert_refused(gpu, "no cluster of blocks ran, without which its virtual GPCs stay unknown");
 	assert_int_equal(measured_see_clusters(&seen, 2, pair, 2, &error), 0);
 	assert_int_equal(assert_inferred(gpu), MEASURED_PUBLISHED);
@@ -221,8 +226,7 @@ static void test_numbers_that_are_not_the_only_ones(void **state)
 		gpu.tpcs[tpc].mask_bit = (uint16_t)(tpc < 2 ? tpc : 8 + tpc);
 	gpu.sms_per_tpc = 2;
 	run_everything(&gpu);
-	for (uint16_t sm = 0; sm < seen.sm_count; sm++)
-		seen.cluster[sm] = sm;
+	forget_clusters();
 	assert_int_equal(measured_see_clusters(&seen, 2, clusters, 4, &error), 0);
 	struct topology inferred = stranger(&gpu);
 

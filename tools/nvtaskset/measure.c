@@ -186,7 +186,7 @@ static int finish(struct measure_report *report, struct error *error)
 {
 	static struct topology_list told;
 	struct topology_list *measured = &report->measured;
-	const struct topology *tellers[TOPOLOGY_GPUS_MAX];
+	const struct topology *tellers[TOPOLOGY_GPUS_MAX] = {NULL};
 	int result = 0;
 
 	if (topology_load_told(&told, NULL) < 0)
