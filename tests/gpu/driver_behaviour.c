@@ -556,6 +556,51 @@ static void test_what_does_not_upload(void **state)
 	check_launch(0, NODES);
 }
 
+/* Another graph with other parameters; the driver pairs its nodes with the instance's. */
+static CUgraph update_from_another(CUgraphNode *others)
+{
+	CUgraphExecUpdateResultInfo info;
+	CUDA_KERNEL_NODE_PARAMS parameters = node_parameters();
+	CUgraph other;
+
+	parameters.gridDimX -= 8;
+	gpu_check(cuGraphCreate(&other, 0));
+	for (unsigned int i = 0; i < NODES; i++)
+		gpu_check(cuGraphAddKernelNode_v2(&others[i], other, i > 0 ? &others[i - 1] : NULL, i > 0, &parameters));
+	gpu_check(cuGraphExecUpdate_v2(exec, other, &info));
+	return other;
+}
+
+static void test_an_update_with_other_parameters_uploads(void **state)
+{
+	CUgraphNode others[NODES];
+
+	(void)state;
+	open_graph(NULL);
+	launch_graph();
+	gpu_check(cuGraphDestroy(update_from_another(others)));
+	check_launch(NODES, NODES);
+	check_launch(0, NODES);
+}
+
+/* The handles that count are still those of the graph that was instantiated. */
+static void test_handles_after_an_update(void **state)
+{
+	CUgraphNode others[NODES];
+
+	(void)state;
+	open_graph(NULL);
+	launch_graph();
+	CUgraph other = update_from_another(others);
+
+	launch_graph();
+	assert_int_equal(cuGraphNodeSetEnabled(exec, others[1], 0), CUDA_ERROR_INVALID_VALUE);
+	gpu_check(cuGraphNodeSetEnabled(exec, nodes[1], 0));
+	gpu_check(cuGraphNodeSetEnabled(exec, nodes[1], 1));
+	check_launch(1, NODES);
+	gpu_check(cuGraphDestroy(other));
+}
+
 static void test_handles_of_a_clone(void **state)
 {
 	CUgraphNode of_clone;
@@ -660,6 +705,29 @@ static void test_captured_graph(void **state)
 	gpu_check(cuStreamDestroy_v2(stream));
 }
 
+/* It has a function of the driver's own. */
+static void test_memset_node(void **state)
+{
+	CUDA_MEMSET_NODE_PARAMS parameters = {.elementSize = 1, .width = 1 << 20, .height = 1};
+	CUgraphNode node;
+
+	(void)state;
+	open_gpu(NULL);
+	gpu_check(cuMemAlloc_v2(&parameters.dst, parameters.width));
+	gpu_check(cuGraphCreate(&graph, 0));
+	gpu_check(cuGraphAddMemsetNode(&node, graph, NULL, 0, &parameters, gpu.context));
+	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	subscriber_forget();
+	launch_graph();
+	assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 1);
+	gpu_check(cuGraphNodeSetEnabled(exec, node, 0));
+	gpu_check(cuGraphNodeSetEnabled(exec, node, 1));
+	subscriber_forget();
+	launch_graph();
+	assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 1);
+	gpu_check(cuMemFree_v2(parameters.dst));
+}
+
 static void test_call_is_announced(void **state)
 {
 	(void)state;
@@ -738,12 +806,15 @@ int main(void)
 		WITH_GRAPH(test_disabled_node_is_not_launched),
 		WITH_GRAPH(test_enabling_again_from_inside_the_launch),
 		WITH_GRAPH(test_what_does_not_upload),
+		WITH_GRAPH(test_an_update_with_other_parameters_uploads),
+		WITH_GRAPH(test_handles_after_an_update),
 		WITH_GRAPH(test_handles_of_a_clone),
 		WITH_GRAPH(test_handles_of_a_destroyed_graph),
 		WITH_GRAPH(test_host_copy_does_not_matter),
 		WITH_GRAPH(test_new_mask_holds_from_the_upload_on),
 		WITH_GRAPH(test_child_graph),
 		WITH_GRAPH(test_captured_graph),
+		WITH_GRAPH(test_memset_node),
 		WITH_GRAPH(test_call_is_announced),
 		WITH_GRAPH(test_arguments_can_be_replaced),
 	};

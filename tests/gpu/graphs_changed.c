@@ -183,10 +183,10 @@ static void test_child_of_a_child(void **state)
 
 /* --- other nodes ------------------------------------------------------------------------------------------------- */
 
-/* One of 64 KiB is a kernel, but does not say where it runs. */
+/* One of a megabyte is a kernel, but does not say where it runs. */
 static void test_memset_is_refreshed(void **state)
 {
-	const size_t bytes = 1 << 16;
+	const size_t bytes = 1 << 20;
 	struct segment_counters first, second;
 	CUDA_MEMSET_NODE_PARAMS parameters = {.value = 7, .elementSize = 1, .width = bytes, .height = 1};
 	unsigned char last = 0;
