@@ -53,6 +53,16 @@ static bool own_place(const char *root, struct place *place)
 	return found;
 }
 
+bool cache_directory(char directory[PATH_MAX])
+{
+	struct place place;
+	bool found = own_place("", &place);
+
+	if (found)
+		memcpy(directory, place.directory, sizeof place.directory);
+	return found;
+}
+
 /* The places in which to look, the first first; how many. */
 static unsigned int find_places(const char *root, struct place places[2])
 {
@@ -209,18 +219,24 @@ int cache_find_all(const char *root, struct topology_list *list, struct error *e
 
 /* --- keeping ----------------------------------------------------------------------------------------------- */
 
-/* With the directories above it, which may be missing in a new home. */
-static int make_directory(const char *path, struct error *error)
+/* With the directories above it, which may be missing in a new home. Everybody may look into everybody's, whatever the
+ * umask was when it was made. */
+static int make_directory(const char *root, const char *path, struct error *error)
 {
 	char part[PATH_MAX];
+	const char *end = path;
+	struct place everybodys;
 
-	for (const char *end = strchr(path + 1, '/');; end = strchr(end + 1, '/')) {
-		snprintf(part, sizeof part, "%.*s", end ? (int)(end - path) : PATH_MAX - 1, path);
+	do {
+		end = strchrnul(end + 1, '/');
+		snprintf(part, sizeof part, "%.*s", (int)(end - path), path);
 		if (mkdir(part, 0755) < 0 && errno != EEXIST)
 			return error_set_errno(error, "%.200s", part);
-		if (!end)
-			return 0;
-	}
+	} while (*end);
+	everybodys_place(root, &everybodys);
+	if (strcmp(path, everybodys.directory) == 0 && chmod(path, 0755) < 0)
+		return error_set_errno(error, "%.200s", path);
+	return 0;
 }
 
 static int write_file(const char *path, const struct topology *gpu, struct error *error)
@@ -250,7 +266,7 @@ int cache_keep(const char *root, const struct topology *gpu, char path[PATH_MAX]
 	snprintf(hidden, sizeof hidden, ".%d", (int)getpid());
 	if (!join(path, place.directory, name) || !join(temporary, place.directory, hidden))
 		return error_set(error, "%.200s: the path is too long", place.directory);
-	if (make_directory(place.directory, error) < 0)
+	if (make_directory(root, place.directory, error) < 0)
 		return -1;
 	unlink(temporary);
 	int result = write_file(temporary, gpu, error);

@@ -13,6 +13,7 @@
 #include "topology/topology.h"
 
 #include <limits.h>
+#include <stdbool.h>
 
 /* The topology of the GPU with this UUID. -1 where there is none: with an empty reason where nobody kept one, else
  * with what is wrong with it. `root` is "" but in tests: it goes before /var. */
@@ -24,5 +25,9 @@ int cache_find_all(const char *root, struct topology_list *list, struct error *e
 
 /* Keeps the topology, in place of an older one, and says where. The old one stays whole until the new one is. */
 int cache_keep(const char *root, const struct topology *gpu, char path[PATH_MAX], struct error *error);
+
+/* Where this user's are kept: a directory for what can be made again, which need not be there. False where there is none
+ * for this user. */
+bool cache_directory(char directory[PATH_MAX]);
 
 #endif

@@ -171,7 +171,11 @@ static void test_where_things_are_kept(void **state)
 	(void)state;
 	unsetenv("XDG_CACHE_HOME");
 	if (geteuid() == 0) {
+		mode_t mask = umask(077);
+
 		keep(&gpu);
+		umask(mask);
+		run("chmod 755 var var/cache");
 		run("[ -f var/cache/nvtaskset/" UUID ".txt ]");
 		run("mkdir home && chown 65534 home");
 		assert_int_equal(seteuid(65534), 0);
