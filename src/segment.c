@@ -39,7 +39,8 @@
 /*
  * The memory, 8-byte words in the machine's byte order:
  *
- *   0    magic, version, size    written once, magic last
+ *   0    magic, version, size,
+ *        owner                   written once, magic last
  *   64   the revision in force   raised by editors
  *   128  counters                added to by the owner; apart from what launches only read
  *   256  the ring of revisions   revision n stands at place n % RING
@@ -51,6 +52,7 @@ struct segment_memory {
 	_Atomic uint64_t magic;
 	uint32_t version;
 	uint32_t size;
+	uint64_t owner; /* its process id, as it sees itself */
 	_Alignas(64) _Atomic uint64_t number;
 	_Alignas(64) _Atomic uint64_t launches[2]; /* unrestricted, restricted */
 	_Atomic uint64_t refreshed;
@@ -198,6 +200,7 @@ int segment_create(struct segment *segment, const struct segment_revision *revis
 		return -1;
 	segment->memory->version = VERSION;
 	segment->memory->size = sizeof *segment->memory;
+	segment->memory->owner = (uint64_t)getpid();
 	store_revision(segment->memory, 1, revision);
 	atomic_store_explicit(&segment->memory->number, 1, memory_order_release);
 	atomic_store_explicit(&segment->memory->magic, MAGIC, memory_order_release);
@@ -427,6 +430,20 @@ enum segment_state segment_open(struct segment *segment, pid_t pid, struct error
 	}
 	close(directory);
 	return state;
+}
+
+bool segment_find_own(struct segment *segment)
+{
+	bool found = segment_open(segment, getpid(), NULL) == SEGMENT_FOUND;
+
+	/* An editor has others' open. */
+	if (found && segment->memory->owner != (uint64_t)getpid()) {
+		segment_close(segment);
+		found = false;
+	}
+	if (found)
+		segment->file = move_up(segment->file);
+	return found;
 }
 
 void segment_close(struct segment *segment)

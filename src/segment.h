@@ -86,6 +86,10 @@ struct segment_counters {
  * refuses. */
 int segment_create(struct segment *segment, const struct segment_revision *revision, struct error *error);
 
+/* Opens the segment that this process has already: a second copy of the owner, in a namespace of the dynamic linker's,
+ * shares it. Not without /proc. */
+bool segment_find_own(struct segment *segment);
+
 /* Sees to it that editors find the segment: a program may have closed descriptors that it did not open. Its content then
  * moves to a new file, mapped in place of the old one, while others go on launching: a few launches of just then are not
  * counted, and an edit of who had the old file open is lost. -1 with the reason where the kernel refuses: the segment

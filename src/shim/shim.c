@@ -99,7 +99,7 @@ int shim_set_up(struct error *error)
 	struct segment_revision revision;
 
 	if (driver_resolve(error) < 0 || read_partition(&revision, error) < 0 ||
-	    segment_create(&segment, &revision, error) < 0)
+	    (!segment_find_own(&segment) && segment_create(&segment, &revision, error) < 0))
 		return -1;
 	enforce_use(&segment);
 	graphs_use(&segment);

@@ -102,6 +102,13 @@ is_inside() {
 	is_inside
 }
 
+@test "a partition changes for the driver in every namespace" {
+	start_steps namespace libcuda.so.1 where wait where
+	[ "$(nvtaskset -tp 8-9 "$PROGRAM" | tail -n 1)" = "pid $PROGRAM's new TPC list: 8-9" ]
+	go_on
+	last_line_is 8-9
+}
+
 @test "opened, closed and opened again" {
 	play -- open libcuda.so.1 close close open libcuda.so.1 where close close where
 	[ "$status" -eq 0 ]

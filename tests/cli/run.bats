@@ -78,16 +78,30 @@ load helpers
 	[[ "$output" == *"driver: $WORK/driver/libcuda.so.1"* ]]
 }
 
-@test "the library directory is private, and made once" {
+@test "the library directory is the user's, and made once" {
+	(umask 0 && nv -t 0 true)
 	nv -t 0 true
-	nv -t 0 true
-	[ "$(stat -c %a "$WORK/nvtaskset")" = 700 ]
+	[ "$(stat -c %a "$WORK/nvtaskset")" = 755 ]
 	[ "$(find "$WORK/nvtaskset" -name libcuda.so.1 | wc -l)" -eq 1 ]
+}
+
+@test "the library directory outlives the session where it can" {
+	HOME=$WORK/home
+	mkdir "$HOME"
+	chmod 755 "$WORK"
+	unset XDG_CACHE_HOME
+	[ "$(id -u)" -ne 0 ] || { chown 65534 "$HOME"; as_user="setpriv --reuid 65534 --regid 65534 --clear-groups"; }
+	$as_user nvtaskset --mps off -t 0 true
+	[ -e "$HOME"/.cache/nvtaskset/*/libcuda.so.1 ]
+	rm -r "$HOME/.cache" && touch "$HOME/.cache"
+	mkdir -m 777 "$WORK/run"
+	XDG_RUNTIME_DIR=$WORK/run $as_user nvtaskset --mps off -t 0 true
+	[ -e "$WORK"/run/nvtaskset/*/libcuda.so.1 ]
 }
 
 @test "a library directory that others can write to is refused" {
 	mkdir -m 777 "$WORK/nvtaskset"
-	refuses "$WORK/nvtaskset: must be a directory that only you can use; remove it" nv -t 0 true
+	refuses "$WORK/nvtaskset: must be a directory that only you can write to; remove it" nv -t 0 true
 }
 
 @test "programs without CUDA run as ever" {

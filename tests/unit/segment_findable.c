@@ -6,9 +6,11 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct segment_revision revision_of(unsigned int first, unsigned int last)
@@ -161,6 +163,46 @@ static void test_no_descriptor_left(void **state)
 	segment_close(&owner);
 }
 
+static void test_second_copy_shares_it(void **state)
+{
+	struct segment owner = make_segment(), second;
+
+	(void)state;
+	assert_true(segment_find_own(&second));
+	assert_true(second.file >= 3 && second.file != owner.file);
+	edit(20, 21);
+	assert_set(&owner, 20, 21);
+	assert_set(&second, 20, 21);
+	segment_close(&second);
+	segment_close(&owner);
+}
+
+/* An editor has others' segments open, and none of its own. */
+static void test_others_are_not_taken_for_it(void **state)
+{
+	struct segment others, own;
+	int ready[2];
+
+	(void)state;
+	assert_false(segment_find_own(&own));
+	assert_int_equal(pipe(ready), 0);
+	pid_t child = fork();
+
+	if (child == 0) {
+		make_segment();
+		if (write(ready[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ready[0], &(char){0}, 1), 1);
+	assert_int_equal(segment_open(&others, child, NULL), SEGMENT_FOUND);
+	assert_true(fcntl(others.file, F_DUPFD_CLOEXEC, 200) >= 200);
+	assert_false(segment_find_own(&own));
+	segment_close(&others);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +211,8 @@ int main(void)
 		cmocka_unit_test(test_the_programs_file_stays_open),
 		cmocka_unit_test(test_while_others_launch),
 		cmocka_unit_test(test_no_descriptor_left),
+		cmocka_unit_test(test_second_copy_shares_it),
+		cmocka_unit_test(test_others_are_not_taken_for_it),
 	};
 
 	return cmocka_run_group_tests_name("segment_findable", tests, NULL, NULL);

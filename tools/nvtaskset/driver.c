@@ -1,6 +1,7 @@
 #include "driver.h"
 
 #include "loader_cache.h"
+#include "topology/cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -173,29 +174,43 @@ static bool same_file(const char *a, const char *b)
 }
 
 /* A directory that nobody but this user can have put anything into. */
-static int make_private(const char *directory, struct error *error)
+static int make_own(const char *directory, struct error *error)
 {
 	struct stat status;
 
-	if (mkdir(directory, 0700) < 0 && errno != EEXIST)
+	if (mkdir(directory, 0755) < 0 && errno != EEXIST)
 		return error_set_errno(error, "%.200s", directory);
 	if (lstat(directory, &status) < 0)
 		return error_set_errno(error, "%.200s", directory);
-	if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077) != 0)
-		return error_set(error, "%.200s: must be a directory that only you can use; remove it", directory);
+	if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 022) != 0)
+		return error_set(error, "%.200s: must be a directory that only you can write to; remove it", directory);
 	return 0;
 }
 
-/* The base of this user's directories: gone after a reboot, as the links in it may be. */
+/* Whether a directory can be made beside others, which are made where they are not. */
+static bool can_hold(const char *directory)
+{
+	char parent[PATH_MAX];
+
+	snprintf(parent, sizeof parent, "%s", directory);
+	dirname(parent);
+	mkdir(parent, 0700);
+	return access(parent, W_OK) == 0;
+}
+
+/* The base of this user's directories, which should outlive their session: programs that run on start others, and these
+ * would find the driver without us. */
 static int make_base(char base[PATH_MAX], struct error *error)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 
-	if (runtime && runtime[0] == '/' && access(runtime, W_OK) == 0 && strlen(runtime) < PATH_MAX / 2)
-		snprintf(base, PATH_MAX, "%s/nvtaskset", runtime);
-	else
-		snprintf(base, PATH_MAX, "/tmp/nvtaskset-%u", (unsigned int)geteuid());
-	return make_private(base, error);
+	if (!cache_directory(base) || !can_hold(base)) {
+		if (runtime && runtime[0] == '/' && access(runtime, W_OK) == 0 && strlen(runtime) < PATH_MAX / 2)
+			snprintf(base, PATH_MAX, "%s/nvtaskset", runtime);
+		else
+			snprintf(base, PATH_MAX, "/tmp/nvtaskset-%u", (unsigned int)geteuid());
+	}
+	return make_own(base, error);
 }
 
 /* FNV-1a: one directory for each pair of library and driver. */
@@ -233,7 +248,7 @@ static int make_directory(const char *own, const char *driver, char directory[PA
 		return -1;
 	if (!join(directory, base, strlen(base), name) || !join(library, own, strlen(own), LIBRARY))
 		return error_set(error, "%.200s: the path is too long", base);
-	if (make_private(directory, error) < 0 || make_link(driver, directory, LINK, error) < 0 ||
+	if (make_own(directory, error) < 0 || make_link(driver, directory, LINK, error) < 0 ||
 	    make_link(library, directory, LIBRARY, error) < 0 || make_link(library, directory, OTHER_NAME, error) < 0)
 		return -1;
 	return 0;
