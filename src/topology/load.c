@@ -46,12 +46,28 @@ void load_gpcs(const char *root, struct topology_list *list)
 		nvdebug_add_gpcs(&nvdebug, &list->gpus[0], NULL);
 }
 
+/* By UUID; by PCI address only where the kernel module does not know that. */
+static int find_measured(const char *root, const struct installed_gpu *installed, struct topology *gpu,
+                         struct error *error)
+{
+	const struct topology *found = NULL;
+	struct topology_list all;
+
+	if (installed->uuid[0])
+		return cache_find(root, installed->uuid, gpu, error);
+	if (cache_find_all(root, &all, error) == 0)
+		found = topology_find(&all, installed->pci);
+	if (found)
+		*gpu = *found;
+	return found ? 0 : -1;
+}
+
 /* A GPU that the kernel module lists: as it was measured, wherever it was plugged in then; else as nvdebug says. */
 static int load_installed(const char *root, const struct installed_gpu *installed, bool alone,
                           struct topology *gpu, struct error *error)
 {
 	struct nvdebug nvdebug;
-	int result = cache_find(root, installed->uuid, gpu, error);
+	int result = find_measured(root, installed, gpu, error);
 
 	if (result == 0)
 		gpu->pci = installed->pci;
@@ -101,22 +117,26 @@ int load_untold(const char *root, struct topology_list *list, struct error *erro
 	return result;
 }
 
-/* What the kernel driver refuses for a reason (MIG) is not to be had behind its back: what was measured before does
- * not hold then. */
+int load_otherwise(const char *root, int told, struct topology_list *list, struct error *error)
+{
+	struct error why = {.reason = ""}, reason = *error;
+	int result = told == TOPOLOGY_REFUSED ? -1 : load_untold(root, list, &why);
+
+	if (result < 0 && why.reason[0])
+		error_set(error, "%.250s; try 'nvtaskset --measure'", why.reason);
+	else if (result < 0 && told != TOPOLOGY_REFUSED)
+		error_set(error, "%.250s (nvtaskset --measure may find it out)", reason.reason);
+	return result;
+}
+
 int topology_load(struct topology_list *list, struct error *error)
 {
-	struct error told = {.reason = ""}, untold = {.reason = ""};
-	int result = topology_load_told(list, &told);
+	struct error why = {.reason = ""};
+	int result = topology_load_told(list, &why);
 
-	if (result < 0 && result != TOPOLOGY_REFUSED && !named_file()) {
-		result = load_untold("", list, &untold);
-		if (result < 0 && untold.reason[0])
-			error_set(error, "%.200s; try 'nvtaskset --measure'", untold.reason);
-		else if (result < 0)
-			error_set(error, "%.200s (nvtaskset --measure may find it out)", told.reason);
-	} else if (result < 0) {
-		error_set(error, "%s", told.reason);
-		result = -1;
-	}
+	if (result < 0 && !named_file())
+		result = load_otherwise("", result, list, &why);
+	if (result < 0)
+		error_set(error, "%s", why.reason);
 	return result;
 }

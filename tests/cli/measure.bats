@@ -37,6 +37,7 @@ bits_of() {
 }
 
 @test "it says what it found, and that somebody tells the same" {
+	export SIM_TOPOLOGY=$NVTASKSET_TOPOLOGY
 	run measure
 	echo "$output"
 	[ "$status" -eq 0 ]

@@ -400,6 +400,57 @@ static void test_nvdebug_completes_a_measurement(void **state)
 	assert_int_equal(list.gpus[0].tpcs[0].gpc, TOPOLOGY_UNKNOWN);
 }
 
+/* The module learns UUIDs late. */
+static void test_measured_gpus_without_uuid(void **state)
+{
+	struct topology gpu = h200(UUID);
+
+	(void)state;
+	install("0000:00:06.0", "GPU-\?\?", 0);
+	assert_fails("");
+	keep(&gpu);
+	assert_loads();
+	assert_string_equal(list.gpus[0].uuid, UUID);
+	gpu.pci.bus = 7;
+	keep(&gpu);
+	assert_fails("");
+}
+
+/* --- after the kernel driver ---------------------------------------------------------------------------------------- */
+
+static void assert_otherwise(int told, const char *reason)
+{
+	struct error error = {.reason = "why"};
+
+	assert_int_equal(load_otherwise(root, told, &list, &error), -1);
+	assert_string_equal(error.reason, reason);
+}
+
+static void test_what_the_kernel_driver_does_not_say(void **state)
+{
+	struct topology gpu = h200(UUID);
+	struct error error = {.reason = "why"};
+
+	(void)state;
+	assert_otherwise(-1, "why (nvtaskset --measure may find it out)");
+	install("0000:00:06.0", UUID, 0);
+	load_nvdebug();
+	assert_otherwise(-1, "GPU 0000:00:06.0: nvdebug: does not say which mask bits its TPCs have (PCI device id 2335); "
+	                     "try 'nvtaskset --measure'");
+	keep(&gpu);
+	assert_int_equal(load_otherwise(root, -1, &list, &error), 0);
+	assert_int_equal(list.count, 1);
+}
+
+static void test_what_the_kernel_driver_refuses(void **state)
+{
+	struct topology gpu = h200(UUID);
+
+	(void)state;
+	keep(&gpu);
+	assert_otherwise(TOPOLOGY_REFUSED, "why");
+}
+
 int main(void)
 {
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -418,6 +469,9 @@ int main(void)
 		CASE(test_measured_gpus_of_a_machine_without_list),
 		CASE(test_nvdebug_alone),
 		CASE(test_nvdebug_completes_a_measurement),
+		CASE(test_measured_gpus_without_uuid),
+		CASE(test_what_the_kernel_driver_does_not_say),
+		CASE(test_what_the_kernel_driver_refuses),
 	};
 #undef CASE
 

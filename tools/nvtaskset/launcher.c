@@ -185,28 +185,27 @@ static int list_gpus(struct topology_list *gpus, struct error *error)
 
 /* --- telling our library -------------------------------------------------------------------------------------- */
 
-/* It asks when the first context is made. Nothing is left behind: the file ends with this process. */
-static int tell(const struct topology_list *gpus, struct error *error)
+/* A file in memory, which ends with this process. Its name is told before the driver has threads that could look into
+ * the environment; our library reads it when the first context is made. */
+static FILE *make_file(struct error *error)
 {
 	char path[64];
 	int descriptor = memfd_create("nvtaskset-bits", MFD_CLOEXEC);
 	FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
 
 	snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
-	if (!file || topology_write(gpus, file) < 0 || setenv("NVTASKSET_TOPOLOGY", path, 1) < 0)
-		return error_set_errno(error, "no file in memory");
-	return 0;
+	if (!file || setenv("NVTASKSET_TOPOLOGY", path, 1) < 0)
+		error_set_errno(error, "no file in memory");
+	return file;
 }
 
 int launcher_start(const char *library, struct topology_list *gpus, struct error *error)
 {
-	int result = load(library, error);
+	FILE *file = make_file(error);
 
-	if (result == 0)
-		result = list_gpus(gpus, error);
-	if (result == 0)
-		result = tell(gpus, error);
-	return result;
+	if (!file || load(library, error) < 0 || list_gpus(gpus, error) < 0)
+		return -1;
+	return topology_write(gpus, file) == 0 ? 0 : error_set_errno(error, "no file in memory");
 }
 
 /* --- a GPU ---------------------------------------------------------------------------------------------------- */
