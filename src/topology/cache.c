@@ -225,7 +225,7 @@ static int make_directory(const char *root, const char *path, struct error *erro
 {
 	char part[PATH_MAX];
 	const char *end = path;
-	struct place everybodys;
+	struct place everybodys = {.owner = 0};
 
 	do {
 		end = strchrnul(end + 1, '/');
