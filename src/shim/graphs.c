@@ -344,9 +344,9 @@ static void refresh_node(CUgraphExec exec, CUgraphNode node)
 	CUresult result = driver.graph_node_get_enabled(exec, node, &enabled);
 
 	if (result == CUDA_SUCCESS && enabled) {
-		result = driver.graph_node_set_enabled(exec, node, false);
-		if (result == CUDA_SUCCESS)
-			result = driver.graph_node_set_enabled(exec, node, true);
+		/* Of a cluster that is not portable the driver says that it cannot, and does it (docs/hardware.md). */
+		driver.graph_node_set_enabled(exec, node, false);
+		result = driver.graph_node_set_enabled(exec, node, true);
 	}
 	if (result == CUDA_SUCCESS)
 		segment_count_refresh(&segment);

@@ -77,6 +77,64 @@ static void test_updated_when_its_graph_is_gone(void **state)
 	end(exec, NULL);
 }
 
+/* The largest virtual GPC from this one on that holds a cluster; empty where there is none. */
+static struct tpcset room_for_cluster(unsigned int from, unsigned int blocks)
+{
+	struct tpcset group = {{0}};
+	unsigned int number = from;
+
+	while (number < gpu.topology->gpc_limit && tpcset_count(&group) * gpu.topology->sms_per_tpc < blocks)
+		group = topology_virtual_gpc(gpu.topology, number++);
+	return tpcset_count(&group) * gpu.topology->sms_per_tpc < blocks ? (struct tpcset){{0}} : group;
+}
+
+static CUgraph capture_cluster(unsigned int blocks)
+{
+	uint64_t cycles = GPU_CYCLES;
+	void *parameters[] = {&outputs[0], &cycles};
+	CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {blocks, 1, 1}};
+	CUlaunchConfig config = {.gridDimX = 4 * blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = GPU_THREADS,
+	                         .blockDimY = 1, .blockDimZ = 1, .attrs = &cluster, .numAttrs = 1};
+	CUgraph graph;
+
+	gpu_check(cuStreamCreate(&config.hStream, CU_STREAM_NON_BLOCKING));
+	gpu_check(cuStreamBeginCapture_v2(config.hStream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	gpu_check(cuLaunchKernelEx(&config, gpu.where, parameters, NULL));
+	gpu_check(cuStreamEndCapture(config.hStream, &graph));
+	gpu_check(cuStreamDestroy_v2(config.hStream));
+	return graph;
+}
+
+/* The driver refuses to disable such a node, and does it all the same. */
+static void test_clusters_that_are_not_portable(void **state)
+{
+	const unsigned int blocks = 16;
+	uint64_t stale = graph_stale();
+	struct tpcset first = room_for_cluster(0, blocks), second, ran;
+
+	(void)state;
+	if (gpu.topology->compute_major < 9 || tpcset_is_empty(&first))
+		skip();
+	gpu_check(cuFuncSetAttribute(gpu.where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+	second = room_for_cluster(gpu.topology->tpcs[tpcset_next(&first, 0)].virtual_gpc + 1u, blocks);
+	graph_change(&first);
+	CUgraph graph = capture_cluster(blocks);
+	CUgraphExec exec = graph_instantiate(graph);
+
+	for (unsigned int i = 0; i < 4; i++) {
+		const struct tpcset *set = i % 2 && !tpcset_is_empty(&second) ? &second : &first;
+
+		graph_change(set);
+		graph_launch(exec);
+		ran = graph_ran(0);
+		assert_false(tpcset_is_empty(&ran));
+		assert_true(tpcset_is_subset(&ran, set));
+	}
+	assert_int_equal(graph_stale(), stale);
+	end(exec, graph);
+	gpu_check(cuFuncSetAttribute(gpu.where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 0));
+}
+
 static void test_other_parameters(void **state)
 {
 	CUgraph graph = graph_make();
@@ -501,6 +559,7 @@ static void test_several_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_clusters_that_are_not_portable),
 		cmocka_unit_test(test_updated_by_another_graph),
 		cmocka_unit_test(test_updated_when_its_graph_is_gone),
 		cmocka_unit_test(test_other_parameters),

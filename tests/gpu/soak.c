@@ -31,6 +31,7 @@
 #define WORKERS_PER_GPU 4
 #define WORKERS_MAX (PLAN_GPUS * WORKERS_PER_GPU)
 #define NODES 4        /* of a graph */
+#define PORTABLE_CLUSTER 8
 #define BLOCKS_MAX 1200
 #define PATIENCE 60    /* seconds without a kernel done, until a worker counts as hung */
 #define CHANGE_PAUSE_US 1000
@@ -397,7 +398,9 @@ static void disable_node(struct worker *worker)
 	size_t count = NODES;
 	int type;
 
-	if (!graph->made_of)
+	/* Of a cluster that is not portable the driver refuses; of a cooperative launch it accepts, and the next launch of the
+	 * graph fails (docs/hardware.md). */
+	if (!graph->made_of || graph->shapes[0].cluster > PORTABLE_CLUSTER || graph->shapes[0].is_cooperative)
 		return;
 	gpu_check(cuGraphGetNodes(graph->made_of, nodes, &count));
 	gpu_check(cuGraphNodeGetType(nodes[0], &type));

@@ -230,7 +230,9 @@ static CUresult set_enabled(CUgraphExec exec, CUgraphNode handle, bool enabled)
 	if (node->enabled != enabled)
 		node->uploaded = false;
 	node->enabled = enabled;
-	return CUDA_SUCCESS;
+	/* As seen on an H200: refused, and yet done (docs/hardware.md). */
+	return !enabled && launch_cluster_size(&node->launch) > PORTABLE_CLUSTER ? CUDA_ERROR_INVALID_CLUSTER_SIZE
+	                                                                        : CUDA_SUCCESS;
 }
 
 CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int enabled)

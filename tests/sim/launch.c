@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#define PORTABLE_CLUSTER 8 /* blocks; more only where the function allows it */
 #define LARGEST_CLUSTER 16
 
 /* --- shapes ----------------------------------------------------------------------------------------- */
