@@ -1,8 +1,8 @@
 /*
- * Usage: crowd WITH ALL
+ * Usage: crowd COUNT [LIBRARY]
  *
- * ALL processes with some open files, of which WITH have loaded CUDA and do nothing: a machine for `nvtaskset -l` to
- * look at. Says "ready", and ends them all when its standard input does.
+ * COUNT processes with some open files, which have loaded the library and do nothing: a machine for `nvtaskset -l` to
+ * look at. They end when its standard input does.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -14,43 +14,39 @@
 
 #define FILES 16
 
-static void multiply(int count)
+static void start_child(void)
 {
-	for (int i = 0; i < count; i++) {
-		pid_t child = fork();
+	pid_t child = fork();
 
-		if (child < 0) {
-			perror("crowd: fork");
-			exit(EXIT_FAILURE);
-		}
-		if (child == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			for (;;)
-				pause();
-		}
+	if (child < 0) {
+		perror("crowd: fork");
+		exit(EXIT_FAILURE);
+	}
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
 	}
 }
 
 int main(int count, char **arguments)
 {
-	int with = count == 3 ? atoi(arguments[1]) : 0, all = count == 3 ? atoi(arguments[2]) : 0;
+	int processes = count > 1 ? atoi(arguments[1]) : 0;
 
-	if (with < 1 || all < with) {
-		fputs("Usage: crowd WITH ALL\n", stderr);
+	if (processes < 1 || count > 3) {
+		fputs("Usage: crowd COUNT [LIBRARY]\n", stderr);
 		return EXIT_FAILURE;
 	}
 	for (int i = 0; i < FILES; i++) {
 		if (open("/dev/null", O_RDONLY) < 0)
 			perror("crowd: /dev/null");
 	}
-	multiply(all - with);
-	if (!dlopen("libcuda.so.1", RTLD_NOW)) {
+	if (count == 3 && !dlopen(arguments[2], RTLD_NOW)) {
 		fprintf(stderr, "crowd: %s\n", dlerror());
 		return EXIT_FAILURE;
 	}
-	multiply(with - 1);
-	puts("ready");
-	fflush(stdout);
+	for (int i = 1; i < processes; i++)
+		start_child();
 	while (getchar() != EOF) {
 	}
 	return EXIT_SUCCESS;

@@ -1,9 +1,6 @@
 #include "ancestry.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,44 +24,13 @@ pid_t ancestry_parent(pid_t pid)
 	return after && sscanf(after, ") %*c %d", &parent) == 1 ? (pid_t)parent : 0;
 }
 
-static int add(struct pids *pids, pid_t pid, struct error *error)
+/* Whose child each is. */
+static int find_parents(struct pids *parents, const struct pids *children, struct error *error)
 {
-	pid_t *more = realloc(pids->list, (pids->count + 1) * sizeof *more);
+	int result = 0;
 
-	if (!more)
-		return error_set(error, "no memory");
-	pids->list = more;
-	pids->list[pids->count++] = pid;
-	return 0;
-}
-
-static bool has(const struct pids *pids, pid_t pid)
-{
-	bool found = false;
-
-	for (size_t i = 0; i < pids->count; i++)
-		found = found || pids->list[i] == pid;
-	return found;
-}
-
-/* Every process of the machine, and whose child each is. */
-static int read_all(struct pids *pids, struct pids *parents, struct error *error)
-{
-	DIR *directory = opendir("/proc");
-	struct dirent *entry;
-	int result = directory ? 0 : error_set_errno(error, "/proc");
-
-	while (result == 0 && (entry = readdir(directory))) {
-		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
-
-		if (pid > 0) {
-			result = add(pids, pid, error);
-			if (result == 0)
-				result = add(parents, ancestry_parent(pid), error);
-		}
-	}
-	if (directory)
-		closedir(directory);
+	for (size_t i = 0; result == 0 && i < children->count; i++)
+		result = pids_add(parents, ancestry_parent(children->list[i]), error);
 	return result;
 }
 
@@ -74,16 +40,19 @@ int ancestry_family(struct pids *family, pid_t pid, struct error *error)
 	size_t before = 0;
 
 	*family = (struct pids){.count = 0};
-	int result = read_all(&all, &parents, error);
+	int result = pids_all(&all, error);
 
+	if (result < 0)
+		return -1;
+	result = find_parents(&parents, &all, error);
 	if (result == 0)
-		result = add(family, pid, error);
+		result = pids_add(family, pid, error);
 	/* A generation at a time. */
 	while (result == 0 && family->count > before) {
 		before = family->count;
 		for (size_t i = 0; result == 0 && i < all.count; i++) {
-			if (has(family, parents.list[i]) && !has(family, all.list[i]))
-				result = add(family, all.list[i], error);
+			if (pids_have(family, parents.list[i]) && !pids_have(family, all.list[i]))
+				result = pids_add(family, all.list[i], error);
 		}
 	}
 	free(all.list);
@@ -96,5 +65,5 @@ int ancestry_family(struct pids *family, pid_t pid, struct error *error)
 int ancestry_alone(struct pids *family, pid_t pid, struct error *error)
 {
 	*family = (struct pids){.count = 0};
-	return add(family, pid, error);
+	return pids_add(family, pid, error);
 }

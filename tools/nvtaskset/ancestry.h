@@ -3,17 +3,12 @@
 #define NVTASKSET_ANCESTRY_H
 
 #include "error.h"
+#include "pids.h"
 
-#include <stddef.h>
 #include <sys/types.h>
 
 /* The process that `pid` is a child of; 0 where there is none, or it has ended. */
 pid_t ancestry_parent(pid_t pid);
-
-struct pids {
-	size_t count;
-	pid_t *list;
-};
 
 /* `pid` itself and all that live of those that it started, that these started, and so on. The caller frees the list.
  * -1 with the reason, and nothing to free. */

@@ -3,6 +3,7 @@
 #include "gpcs.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -24,6 +25,11 @@ static json_t *finish(json_t *array, bool complete)
 		return array;
 	json_decref(array);
 	return NULL;
+}
+
+static int no_memory(struct error *error)
+{
+	return error_set(error, "JSON: no memory");
 }
 
 static json_int_t counter(uint64_t value)
@@ -152,10 +158,11 @@ static json_t *partitions(const struct segment_revision *revision, const struct 
 static json_t *process_members(const struct process *process)
 {
 	return json_pack("{s:i, s:I, s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:o}", "pid", (int)process->pid, "uid",
-	                 (json_int_t)process->uid, "user", process->user, "command", process->command, "astray", process->astray, "launches",
-	                 counter(process_launches(process)), "restricted", counter(process->counters.restricted),
-	                 "let_through", counter(process_let_through(process)), "graph_nodes_refreshed",
-	                 counter(process->counters.refreshed), "reasons", reasons(&process->counters));
+	                 (json_int_t)process->uid, "user", process->user, "command", process->command, "astray",
+	                 process->astray, "launches", counter(process_launches(process)), "restricted",
+	                 counter(process->counters.restricted), "let_through", counter(process_let_through(process)),
+	                 "graph_nodes_refreshed", counter(process->counters.refreshed), "reasons",
+	                 reasons(&process->counters));
 }
 
 static json_t *list_process(const struct process *process, const struct topology_list *gpus)
@@ -309,8 +316,14 @@ static json_t *set_before(const struct segment_revision *before, const struct to
 	return before ? joined(set_members(&set), gpc_members(gpu, &set)) : json_null();
 }
 
-json_t *json_partition(pid_t pid, const struct gpu_choices *chosen, const struct segment_revision *revision,
-                       const struct segment_revision *before, const struct topology_list *gpus)
+json_t *json_partitions(void)
+{
+	return json_pack("{s:s, s:I, s:[]}", "schema", "nvtaskset-partition/1", "time_ms", milliseconds(), "processes");
+}
+
+int json_add_partition(json_t *document, pid_t pid, const struct gpu_choices *chosen,
+                       const struct segment_revision *revision, const struct segment_revision *before,
+                       const struct topology_list *gpus, struct error *error)
 {
 	json_t *array = json_array();
 	bool complete = true;
@@ -323,13 +336,9 @@ json_t *json_partition(pid_t pid, const struct gpu_choices *chosen, const struct
 		                                json_pack("{s:o}", "before", set_before(before, gpu)))) &&
 		           complete;
 	}
-	return json_pack("{s:i, s:o}", "pid", (int)pid, "partitions", finish(array, complete));
-}
+	json_t *process = json_pack("{s:i, s:o}", "pid", (int)pid, "partitions", finish(array, complete));
 
-json_t *json_partitions(json_t *array)
-{
-	return json_pack("{s:s, s:I, s:o}", "schema", "nvtaskset-partition/1", "time_ms", milliseconds(), "processes",
-	                 array);
+	return append(json_object_get(document, "processes"), process) ? 0 : no_memory(error);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------------ */
@@ -337,11 +346,12 @@ json_t *json_partitions(json_t *array)
 int json_write(json_t *document, bool one_line, FILE *file, struct error *error)
 {
 	size_t layout = one_line ? JSON_COMPACT : JSON_INDENT(2);
-	int result = document ? json_dumpf(document, file, layout | JSON_ENSURE_ASCII) : -1;
+	char *text = document ? json_dumps(document, layout | JSON_ENSURE_ASCII) : NULL;
 
 	json_decref(document);
-	if (result < 0)
-		return error_set(error, "JSON: no memory");
-	putc('\n', file);
+	if (!text)
+		return no_memory(error);
+	fprintf(file, "%s\n", text);
+	free(text);
 	return 0;
 }

@@ -21,13 +21,17 @@ json_t *json_list(const struct processes *processes, const struct topology_list 
 json_t *json_topology(const struct gpu_choices *chosen, const struct processes *processes,
                       const struct topology_list *gpus);
 
-/* -p: the partition of one process on the chosen GPUs, and the one before where it was changed (else NULL); several
- * make a document. */
-json_t *json_partition(pid_t pid, const struct gpu_choices *chosen, const struct segment_revision *revision,
-                       const struct segment_revision *before, const struct topology_list *gpus);
-json_t *json_partitions(json_t *array);
+/* -p: a document for partitions, to be added one by one. */
+json_t *json_partitions(void);
 
-/* Writes a document, on one line or on many, and lets go of it. -1 with the reason. */
+/* Adds the partition of a process on the chosen GPUs, and the one before where it was changed (else NULL). -1 where memory
+ * lacks, also for the document itself. */
+int json_add_partition(json_t *document, pid_t pid, const struct gpu_choices *chosen,
+                       const struct segment_revision *revision, const struct segment_revision *before,
+                       const struct topology_list *gpus, struct error *error);
+
+/* Writes a document in ASCII, on one line or on many, and lets go of it. -1 with the reason where memory lacks; what the
+ * file says to it is the file's to know. */
 int json_write(json_t *document, bool one_line, FILE *file, struct error *error);
 
 #endif

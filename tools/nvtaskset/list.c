@@ -241,7 +241,7 @@ static int look(void *context, const struct terminal *terminal, FILE *page, stru
 {
 	struct subject *subject = context;
 	struct processes processes;
-	int result = processes_collect(&processes, error);
+	int result = processes_collect(&processes, true, error);
 
 	if (result < 0)
 		return -1;

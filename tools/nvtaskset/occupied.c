@@ -191,7 +191,7 @@ static bool has_segment(const struct processes *processes, pid_t pid)
 	bool found = false;
 
 	for (size_t i = 0; i < processes->count; i++)
-		found = found || (processes->list[i].pid == pid && !processes->list[i].astray);
+		found = found || processes->list[i].pid == pid;
 	return found;
 }
 
@@ -224,7 +224,7 @@ int occupied_find(struct segment_revision *occupied, const struct topology_list 
 	int result = find_claims(&claims, error);
 
 	if (result == 0)
-		result = processes_collect(&processes, error);
+		result = processes_collect(&processes, false, error);
 	start_empty(occupied, list);
 	for (size_t i = 0; result == 0 && i < claims.count; i++) {
 		if (counts(&claims, &claims.list[i], &processes) && !is_among(claims.list[i].pid, except))

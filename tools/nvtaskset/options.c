@@ -273,6 +273,8 @@ static int check_rules(const struct options *options, unsigned int given, struct
 		else if ((given & 1u << i) && rules[i].option == OPTION_STRATEGY && options->notation != NOTATION_COUNT)
 			result = error_set(error, "--strategy: only with -n, where nvtaskset chooses the TPCs");
 	}
+	if (result == 0 && options->json && options->dry_run)
+		result = error_set(error, "--json and --dry-run, which prints a list that can be pasted: choose one");
 	return result;
 }
 

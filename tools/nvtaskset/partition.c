@@ -2,6 +2,7 @@
 
 #include "attach.h"
 #include "gpus.h"
+#include "json.h"
 #include "segment.h"
 #include "set.h"
 
@@ -149,21 +150,42 @@ static void close_targets(struct targets *targets)
 
 /* --- all together ---------------------------------------------------------------------------------------- */
 
+/* Says it in lines at once, or in `document`. */
 static int show_and_change(struct target *target, const struct options *options, const struct topology_list *list,
-                           const struct segment_revision *wanted, struct error *error)
+                           const struct segment_revision *wanted, json_t *document, struct error *error)
 {
 	struct gpu_choices chosen;
+	struct segment_revision before = target->revision;
+	bool changes = wanted->count > 0;
 
-	if (choose_gpus(&chosen, options, list, &target->revision, error) < 0)
+	if (choose_gpus(&chosen, options, list, &before, error) < 0)
 		return -1;
-	show(options, target->pid, &chosen, &target->revision, "current");
-	if (wanted->count > 0) {
-		if (change(&target->segment, wanted, error) < 0 ||
-		    read_revision(&target->segment, &target->revision, error) < 0)
-			return -1;
+	if (!options->json)
+		show(options, target->pid, &chosen, &before, "current");
+	if (changes && (change(&target->segment, wanted, error) < 0 ||
+	                read_revision(&target->segment, &target->revision, error) < 0))
+		return -1;
+	if (changes && !options->json)
 		show(options, target->pid, &chosen, &target->revision, "new");
-	}
+	if (options->json)
+		return json_add_partition(document, target->pid, &chosen, &target->revision, changes ? &before : NULL,
+		                          list, error);
 	return 0;
+}
+
+static int show_and_change_all(struct targets *targets, const struct options *options, const struct topology_list *list,
+                               const struct segment_revision *wanted, struct error *error)
+{
+	json_t *document = options->json ? json_partitions() : NULL;
+	int result = 0;
+
+	for (size_t i = 0; result == 0 && i < targets->count; i++)
+		result = show_and_change(&targets->list[i], options, list, wanted, document, error);
+	if (result == 0 && options->json)
+		result = json_write(document, false, stdout, error);
+	else
+		json_decref(document);
+	return result;
 }
 
 /* Every SET is understood before the first is written: a mistake in one changes nothing. */
@@ -184,8 +206,8 @@ static int work(struct targets *targets, const struct options *options, const st
 		set_print(&wanted);
 		return 0;
 	}
-	for (size_t i = 0; result == 0 && i < targets->count; i++)
-		result = show_and_change(&targets->list[i], options, &list, &wanted, error);
+	if (result == 0)
+		result = show_and_change_all(targets, options, &list, &wanted, error);
 	return result;
 }
 

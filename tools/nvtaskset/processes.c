@@ -1,10 +1,10 @@
 #include "processes.h"
 
+#include "pids.h"
 #include "text.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,48 +233,96 @@ int processes_find_shared(struct processes *processes, struct error *error)
 
 /* --- all of them ------------------------------------------------------------------------------------------------- */
 
-static int add(struct processes *processes, struct process *process, struct error *error)
-{
-	struct process *more = realloc(processes->list, (processes->count + 1) * sizeof *more);
+/* Nearly all the time goes into system calls, some for each process of the machine: several threads share them. */
+#define THREADS_MAX 4
+#define PIDS_FOR_A_THREAD 100 /* less is not worth one */
 
-	if (more)
-		processes->list = more;
+struct part {
+	const pid_t *pids;
+	size_t pid_count;
+	bool astray_too;
+	struct process *found; /* room for as many */
+	size_t found_count;
+	pthread_t thread;
+	bool is_running;
+};
+
+static void *look_at_part(void *context)
+{
+	struct part *part = context;
+
+	for (size_t i = 0; i < part->pid_count; i++) {
+		struct process *process = &part->found[part->found_count];
+		pid_t pid = part->pids[i];
+
+		if ((read_segment(process, pid) || (part->astray_too && is_astray(process, pid))) &&
+		    find_owner(pid, &process->uid))
+			part->found_count++;
+	}
+	return NULL;
+}
+
+static size_t thread_count(size_t pid_count)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t count = pid_count / PIDS_FOR_A_THREAD;
+
+	count = count > THREADS_MAX ? THREADS_MAX : count;
+	count = processors > 0 && count > (size_t)processors ? (size_t)processors : count;
+	return count > 0 ? count : 1;
+}
+
+/* Fills `found`, which has room for as many as there are pids; how many it holds then. */
+static size_t look_at_all(struct process *found, const struct pids *pids, bool astray_too)
+{
+	struct part parts[THREADS_MAX];
+	size_t threads = thread_count(pids->count), count = 0;
+
+	for (size_t i = 0; i < threads; i++) {
+		size_t first = pids->count * i / threads, end = pids->count * (i + 1) / threads;
+
+		parts[i] = (struct part){
+			.pids = pids->list + first, .pid_count = end - first, .astray_too = astray_too, .found = found + first};
+		parts[i].is_running = i > 0 && pthread_create(&parts[i].thread, NULL, look_at_part, &parts[i]) == 0;
+	}
+	for (size_t i = 0; i < threads; i++) {
+		if (parts[i].is_running)
+			pthread_join(parts[i].thread, NULL);
+		else
+			look_at_part(&parts[i]);
+		memmove(found + count, parts[i].found, parts[i].found_count * sizeof *found);
+		count += parts[i].found_count;
+	}
+	return count;
+}
+
+/* What the threads leave to one: not every part of libc can be used by several. */
+static int name(struct processes *processes, struct process *process, struct error *error)
+{
 	process->user = find_user(processes, process->uid);
 	process->command = read_command(process->pid);
-	if (!more || !process->user || !process->command) {
+	if (!process->user || !process->command) {
 		forget(process);
 		return error_set(error, "no memory");
 	}
-	processes->list[processes->count++] = *process;
+	processes->count++;
 	return 0;
 }
 
-static int compare_pids(const void *left, const void *right)
+int processes_collect(struct processes *processes, bool astray_too, struct error *error)
 {
-	const struct process *a = left, *b = right;
-
-	return (a->pid > b->pid) - (a->pid < b->pid);
-}
-
-int processes_collect(struct processes *processes, struct error *error)
-{
-	DIR *directory = opendir("/proc");
-	struct dirent *entry;
-	int result = 0;
+	struct pids pids;
 
 	*processes = (struct processes){.count = 0};
-	if (!directory)
-		return error_set_errno(error, "/proc");
-	while (result == 0 && (entry = readdir(directory))) {
-		struct process process;
-		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
+	if (pids_all(&pids, error) < 0)
+		return -1;
+	processes->list = malloc(pids.count * sizeof *processes->list);
+	size_t found = processes->list ? look_at_all(processes->list, &pids, astray_too) : 0;
+	int result = processes->list ? 0 : error_set(error, "no memory");
 
-		if (pid > 0 && (read_segment(&process, pid) || is_astray(&process, pid)) && find_owner(pid, &process.uid))
-			result = add(processes, &process, error);
-	}
-	closedir(directory);
-	if (processes->count > 1)
-		qsort(processes->list, processes->count, sizeof processes->list[0], compare_pids);
+	free(pids.list);
+	for (size_t i = 0; result == 0 && i < found; i++)
+		result = name(processes, &processes->list[i], error);
 	if (result == 0)
 		result = processes_find_shared(processes, error);
 	if (result < 0)

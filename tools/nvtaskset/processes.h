@@ -35,9 +35,9 @@ struct processes {
 	struct shared *shared; /* each TPC at most once; by GPU, and for each by the first TPC */
 };
 
-/* Looks at every process that has a partition or should have one; those that end meanwhile, and those of others, are left out. The caller frees what is found.
- * -1 with the reason, and nothing to free. */
-int processes_collect(struct processes *processes, struct error *error);
+/* Looks at every process; those that end meanwhile, and those of others, are left out. To find those too that are astray
+ * takes several times as long. The caller frees what is found. -1 with the reason, and nothing to free. */
+int processes_collect(struct processes *processes, bool astray_too, struct error *error);
 void processes_free(struct processes *processes);
 
 /* Kernels launched; those of them that ran outside the partition, whole or in part: the sum of the reasons. */

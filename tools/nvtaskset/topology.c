@@ -26,7 +26,7 @@ static int choose(struct subject *subject, const struct options *options, struct
 		return -1;
 	}
 	if (shown->choices[0].set)
-		return error_set(error, "-G GPU:%.60s: -T takes no SET", shown->choices[0].set);
+		return error_set(error, "-G %.60s: -T takes no SET", options->gpus[0]);
 	return 0;
 }
 
@@ -47,7 +47,7 @@ static int look(void *context, const struct terminal *terminal, FILE *page, stru
 {
 	struct subject *subject = context;
 	struct processes processes;
-	int result = processes_collect(&processes, error);
+	int result = processes_collect(&processes, false, error);
 
 	if (result < 0)
 		return -1;

@@ -1,0 +1,161 @@
+#!/usr/bin/env bats
+# --json: what another program reads in it. docs/json.md promises each member that is asked for here.
+
+load helpers
+
+# The members that an object has, in order.
+members() {
+	jq -r "$1 | keys_unsorted | join(\" \")" "$WORK/json"
+}
+
+ask() {
+	jq -r "$@" "$WORK/json"
+}
+
+set_members="tpcs tpc_list tpc_mask gpcs gpcs_in_part"
+process_members="pid uid user command astray launches restricted let_through graph_nodes_refreshed reasons"
+
+@test "-l" {
+	own_gpus
+	SIM_FAULTS=bad-qmd start_program -t 0,8,16,24,62-65,1
+	nvtaskset -l --json >"$WORK/json"
+	[ "$(members .)" = "schema time_ms processes overlaps" ]
+	[ "$(ask .schema)" = nvtaskset-list/1 ]
+	[ "$(ask ".time_ms / 1000 | floor | . <= $(date +%s) and . > $(date +%s) - 60")" = true ]
+	mine=".processes[] | select(.pid == $PROGRAM)"
+	[ "$(members "$mine")" = "$process_members partitions" ]
+	[ "$(ask "$mine | .user")" = "$(id -un)" ]
+	[ "$(ask "$mine | .uid")" = "$(id -u)" ]
+	[ "$(ask "$mine | .command")" = "$BUILD/demo/where 60" ]
+	[ "$(ask "$mine | .astray")" = null ]
+	[ "$(ask "$mine | .launches > 0 and .restricted == 0 and .let_through == .launches")" = true ]
+	[ "$(members "$mine | .reasons[0]")" = "reason text times" ]
+	[ "$(ask "$mine | .reasons[0] | .reason")" = unknown_qmd ]
+	[ "$(ask "$mine | .reasons[0].times == .launches")" = true ]
+	[ "$(members "$mine | .partitions[0]")" = "gpu bus_id $set_members" ]
+	[ "$(ask -c "$mine | .partitions[0] | [.gpu, .bus_id, .tpcs, .tpc_list, .tpc_mask, .gpcs, .gpcs_in_part]")" = \
+		"[0,\"$GPU\",[0,1,8,16,24,62,63,64,65],\"0-1,8,16,24,62-65\",\"3c000000001010103\",[1],[2]]" ]
+}
+
+@test "-l: overlaps" {
+	own_gpus
+	start_program -t 0-7
+	first=$PROGRAM
+	start_program -t 4-11
+	nvtaskset -l --json >"$WORK/json"
+	kill "$first"
+	mine=".overlaps[] | select(.bus_id == \"$GPU\")"
+	[ "$(members "$mine")" = "gpu bus_id $set_members pids" ]
+	[ "$(ask -c "$mine | [.tpcs, (.pids | sort)]")" = \
+		"[[4,5,6,7],$(printf '%s\n' "$first" "$PROGRAM" | jq -sc sort)]" ]
+}
+
+@test "-T" {
+	own_gpus
+	start_program -t 7,62
+	nvtaskset -T --json >"$WORK/json"
+	[ "$(members .)" = "schema time_ms gpus" ]
+	[ "$(ask .schema)" = nvtaskset-topology/1 ]
+	[ "$(members ".gpus[0]")" = \
+		"gpu bus_id uuid name compute_capability sms_per_tpc tpc_count tpcs processes" ]
+	[ "$(ask -c '.gpus[0] | [.gpu, .bus_id, .uuid, .name, .compute_capability, .sms_per_tpc, .tpc_count]')" = \
+		"[0,\"$GPU\",null,\"NVIDIA H200\",\"9.0\",2,66]" ]
+	[ "$(ask '.gpus[0].tpcs | length')" -eq 66 ]
+	[ "$(ask -c '.gpus[0].tpcs[7]')" = \
+		"{\"tpc\":7,\"sms\":[14,15],\"gpc\":7,\"virtual_gpc\":7,\"singleton\":false,\"pids\":[$PROGRAM]}" ]
+	[ "$(ask -c '.gpus[0].tpcs[62] | [.gpc, .singleton, .pids]')" = "[1,true,[$PROGRAM]]" ]
+	[ "$(ask -c '[.gpus[0].tpcs[] | select(.pids != []) | .tpc]')" = "[7,62]" ]
+	[ "$(members ".gpus[0].processes[0]")" = "$process_members gpu bus_id $set_members" ]
+	[ "$(ask -c '.gpus[0].processes[] | [.pid, .tpc_list]')" = "[$PROGRAM,\"7,62\"]" ]
+}
+
+@test "-T: what is not known is null" {
+	sed 's/^\( *tpc *[0-9]*\) *[0-9]* *[0-9]*/\1 - -/; /^ *name/d' "$NVTASKSET_TOPOLOGY" >"$WORK/unknown.txt"
+	NVTASKSET_TOPOLOGY=$WORK/unknown.txt CUDA_VISIBLE_DEVICES='' nvtaskset -T --json >"$WORK/json"
+	[ "$(ask -c '.gpus[0] | [.gpu, .name, .tpcs[3].gpc, .tpcs[3].virtual_gpc, .tpcs[3].singleton]')" = \
+		"[null,null,null,null,false]" ]
+}
+
+@test "-p: shown, and changed" {
+	own_gpus
+	start_program -t 0-7
+	nvtaskset --json -p "$PROGRAM" >"$WORK/json"
+	[ "$(members .)" = "schema time_ms processes" ]
+	[ "$(ask .schema)" = nvtaskset-partition/1 ]
+	[ "$(members '.processes[0]')" = "pid partitions" ]
+	[ "$(members '.processes[0].partitions[0]')" = "gpu bus_id $set_members before" ]
+	[ "$(ask -c '.processes[0] | [.pid, .partitions[0].bus_id, .partitions[0].tpc_list, .partitions[0].before]')" = \
+		"[$PROGRAM,\"$GPU\",\"0-7\",null]" ]
+	nvtaskset --json -tp 8-9 "$PROGRAM" >"$WORK/json"
+	[ "$(members '.processes[0].partitions[0].before')" = "$set_members" ]
+	[ "$(ask -c '.processes[0].partitions[0] | [.tpcs, .before.tpc_mask]')" = '[[8,9],"ff"]' ]
+	runs_on 8-9
+}
+
+@test "-p: a process on two GPUs, and with its children" {
+	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
+	start_program -t -G 0:0-3 -G 1:4-7
+	nvtaskset --json -ap "$PROGRAM" >"$WORK/json"
+	[ "$(ask -c '[.processes[0].partitions[] | [.gpu, .tpc_list]]')" = '[[0,"0-3"],[1,"4-7"]]' ]
+}
+
+@test "-p: a mistake is told as ever, and nothing else" {
+	start_program -t 0-7
+	refuses "TPC 99: this GPU has TPCs 0-65" nvtaskset --json -tp 99 "$PROGRAM"
+	refuses "--json and --dry-run, which prints a list that can be pasted: choose one" \
+		nvtaskset --json --dry-run -tp 9 "$PROGRAM"
+	refuses "--json: only with -p, -l and -T" nvtaskset --json -t 0 true
+	run bash -c 'nvtaskset --json -p "$1" >/dev/full' - "$PROGRAM"
+	[ "$output" = "nvtaskset: standard output: No space left on device" ]
+}
+
+@test "what others write into their names and counters stays JSON" {
+	nvtaskset --mps off -t 0-3 "$BUILD/demo/where" $'60\e[2J"\\\x9b\xff\n\u202e\u6f22' >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	while [ ! -s "$WORK/output" ]; do sleep 0.05; done
+	LC_ALL=C nvtaskset -l --json >"$WORK/json"
+	[ "$(ask ".processes[] | select(.pid == $PROGRAM) | .command")" = \
+		"$BUILD/demo/where "$'60\ufffd[2J"\\\ufffd\ufffd\ufffd\ufffd\u6f22' ]
+	# In ASCII, whatever the terminal: nothing in it can do harm there.
+	! LC_ALL=C grep -q '[^ -~]' "$WORK/json"
+}
+
+@test "a counter that a process made up does not become negative or lose digits" {
+	start_program -t 0-7
+	file=$(readlink -f "/proc/$PROGRAM/fd"/* | grep -n memfd:nvtaskset | cut -d: -f1)
+	file=$(printf '%s\n' "/proc/$PROGRAM/fd"/* | sed -n "${file}p")
+	printf '\xff\xff\xff\xff\xff\xff\xff\x7f\xff\xff\xff\xff\xff\xff\xff\xff' |
+		dd of="$file" bs=1 seek=128 conv=notrunc status=none
+	nvtaskset -l --json >"$WORK/json"
+	[ "$(ask ".processes[] | select(.pid == $PROGRAM) | .launches")" = 9007199254740991 ]
+	nvtaskset -l | grep "^ *$PROGRAM .* [0-9]\{19,20\} "
+}
+
+@test "--watch: a document a line, and no empty lines, on a terminal too" {
+	own_gpus
+	timeout 10 bash -c 'nvtaskset -l --json --watch=0.1 | head -n 3' >"$WORK/json"
+	[ "$(wc -l <"$WORK/json")" -eq 3 ]
+	[ "$(ask .schema | uniq -c | xargs)" = "3 nvtaskset-list/1" ]
+	[ "$(jq -s '.[0].time_ms < .[1].time_ms and .[1].time_ms < .[2].time_ms' "$WORK/json")" = true ]
+	TERM=xterm "$BATS_TEST_DIRNAME/on_terminal" 20x5 "$WORK/screen" \
+		see schema see schema see schema signal INT -- nvtaskset -T --json --watch=0.1
+	tr -d '\r' <"$WORK/screen" | head -n 2 >"$WORK/json"
+	[ "$(ask -s 'length')" = 2 ]
+	[ "$(ask '.gpus[0].tpc_count' | xargs)" = "66 66" ]
+}
+
+@test "every member that comes out is described, and what is described comes out" {
+	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
+	SIM_FAULTS=bad-qmd start_program -t -G 0:0-3 -G 1:4-7
+	first=$PROGRAM
+	start_program -t 0-1
+	{
+		nvtaskset -l --json
+		nvtaskset -T --json
+		nvtaskset -p --json "$PROGRAM"
+	} >"$WORK/json"
+	kill "$first"
+	ask -s '[.. | objects | keys[]] | unique[]' | sort >"$WORK/members"
+	sed -n 's/^| `\([a-z_]*\)` |.*/\1/p' "$ROOT/docs/json.md" | sort -u >"$WORK/described"
+	diff "$WORK/described" "$WORK/members"
+}

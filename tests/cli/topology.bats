@@ -1,0 +1,151 @@
+#!/usr/bin/env bats
+# nvtaskset -T
+
+load helpers
+
+setup_file() {
+	# Text in a known language and a terminal that can do all; tests take away what they are about.
+	export LC_ALL=C.UTF-8 TERM=xterm-256color
+	unset NO_COLOR COLORTERM
+}
+
+# What the command draws on a terminal of this size, without what a terminal makes of the ends of lines.
+drawn_on() {
+	"$BATS_TEST_DIRNAME/on_terminal" "$1" "$WORK/screen" -- "${@:2}" >/dev/null
+	tr -d '\r' <"$WORK/screen"
+}
+
+# The letters of a picture that is not in colour.
+plain() {
+	sed 's/\x1b\[[0-9;]*m//g'
+}
+
+@test "a picture in ASCII where it is no terminal" {
+	own_gpus
+	start_program -g 2
+	first=$PROGRAM
+	start_program -t 0,8,16,24,62-65,1
+	run nvtaskset -T
+	kill "$first"
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "GPU 0, NVIDIA H200, $GPU: 66 TPCs of 2 SMs, 50 free" ]
+	[ "${lines[1]}" = "GPC 0 |  6 .   14 .   22 .   30 .   37 .   44 .   51 .   58 .   60 ." ]
+	if [ "$first" -lt "$PROGRAM" ]; then letters=AB; else letters=BA; fi
+	a=${letters:0:1} b=${letters:1:1}
+	[ "${lines[2]}" = "GPC 1 |  0 $b    8 $b   16 $b   24 $b : 62 $b : 63 $b : 64 $b : 65 $b" ]
+	[ "${lines[3]}" = "GPC 2 |  1 #    9 $a   17 $a   25 $a   32 $a   39 $a   46 $a   53 $a" ]
+	[[ "$output" == *$'\n'" $a "*"$first $(id -un) 1,9,17,25,32,39,46,53 $BUILD/demo/where 60"* ]]
+	[[ "$output" == *$'\n'" $b "*"$PROGRAM $(id -un) 0-1,8,16,24,62-65 "*"$BUILD/demo/where 60"* ]]
+	[[ "$output" == *$'\n'" #  A+B: TPCs 1"$'\n'* ]]
+	! grep -q '[^ -~]' <<<"$output"
+}
+
+@test "on a UTF-8 terminal with lines and colours" {
+	own_gpus
+	start_program -t 6
+	run drawn_on 80x40 nvtaskset -T
+	[[ "${lines[1]}" == $'GPC 0 │\e[38;5;16;48;5;117m  6 A \e[m \e[2m 14 · \e[m'* ]]
+	[[ "$(plain <<<"$output")" == *"GPC 1 │  0 ·    8 ·   16 ·   24 · ┊ 62 · ┊ 63 · ┊ 64 · ┊ 65 · "* ]]
+	[[ "$output" == *$'\e[38;5;16;48;5;117m A \e[m '*"$PROGRAM"* ]]
+	TERM=xterm run drawn_on 80x40 nvtaskset -T
+	[[ "${lines[1]}" == $'GPC 0 │\e[30;46m  6 A \e[m \e[2m 14 · \e[m'* ]]
+}
+
+@test "colour: not with NO_COLOR, on a dumb terminal, on one without a name, or elsewhere" {
+	own_gpus
+	start_program -t 6
+	NO_COLOR=1 run drawn_on 80x40 nvtaskset -T
+	[[ "${lines[1]}" == "GPC 0 │  6 A   14 · "* ]]
+	[[ "$output" != *$'\e'* ]]
+	TERM=dumb run drawn_on 80x40 nvtaskset -T
+	[[ "${lines[1]}" == "GPC 0 │  6 A   14 · "* ]]
+	[[ "$output" != *$'\e'* ]]
+	TERM='' run drawn_on 80x40 nvtaskset -T
+	[[ "$output" != *$'\e'* ]]
+	run nvtaskset -T
+	[[ "$output" != *$'\e'* ]]
+	# One that is empty counts for nothing: https://no-color.org
+	NO_COLOR='' run drawn_on 80x40 nvtaskset -T
+	[[ "$output" == *$'\e'* ]]
+}
+
+@test "plain ASCII where the locale is not UTF-8, on a terminal too" {
+	own_gpus
+	LC_ALL=C run drawn_on 80x40 nvtaskset -T
+	! grep -q $'[^ -~\e]' <<<"$output"
+	[[ "$(plain <<<"$output")" == *"24 . : 62 . : 63 . : 64 . : 65 ."* ]]
+	LC_ALL=nonsense run drawn_on 80x40 nvtaskset -T
+	! grep -q $'[^ -~\e]' <<<"$output"
+}
+
+@test "20 columns, 300 columns, hardly any" {
+	own_gpus
+	start_program -t 0-65
+	run drawn_on 20x60 nvtaskset -T
+	[ "$(plain <<<"$output" | grep '│' | LC_ALL=C.UTF-8 wc -L)" -le 20 ]
+	[ "$(plain <<<"$output" | grep -o '[0-9]* A ' | sort -un | wc -l)" -ge 66 ]
+	run drawn_on 300x60 nvtaskset -T
+	[ "$(plain <<<"$output" | grep -c '^GPC')" -eq 8 ]
+	[[ "$output" == *"$BUILD/demo/where 60"* ]]
+	run drawn_on 1x1 nvtaskset -T
+	[ "$(plain <<<"$output" | grep -o '[0-9]* A ' | sort -un | wc -l)" -ge 66 ]
+}
+
+@test "a command is cut to the width of a terminal, and only there" {
+	own_gpus
+	long=$(printf 'x%.0s' {1..300})
+	nvtaskset --mps off -t 0-3 "$BUILD/demo/where" "60 $long" >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	while [ ! -s "$WORK/output" ]; do sleep 0.05; done
+	for view in -T -l; do
+		[[ "$(nvtaskset $view)" == *"$long"* ]]
+		run drawn_on 200x40 nvtaskset $view
+		[[ "$(plain <<<"$output" | grep "$PROGRAM ")" =~ \ 0-3\ .*/where\ 60\ x+$ ]]
+		[ "$(plain <<<"$output" | grep "$PROGRAM " | wc -L)" -eq 200 ]
+	done
+}
+
+@test "-G: one of two GPUs; each, without" {
+	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
+	own_gpus
+	start_program -t -G 0:0-3 -G 1:4-7
+	run nvtaskset -T
+	[[ "$output" == "GPU 0, "*"62 free"*$' . '*$'\n\nGPU 1, '*"62 free"* ]]
+	[ "$(grep -c " A .*$PROGRAM" <<<"$output")" -eq 2 ]
+	run nvtaskset -T -G 1
+	[[ "$output" == "GPU 1, "*" 4-7 "* ]]
+	[[ "$output" != *"GPU 0"* ]]
+	run nvtaskset -T -G "$GPU"
+	[[ "$output" == "GPU 0, "*" 0-3 "* ]]
+	CUDA_VISIBLE_DEVICES=1 run nvtaskset -T
+	[[ "$output" == "GPU $GPU, NVIDIA H200: "*$'\n\nGPU 0, NVIDIA H200, '* ]]
+	refuses "GPU 7: CUDA sees GPUs 0-1 here" nvtaskset -T -G 7
+	refuses "-G 0:0-3: -T takes no SET" nvtaskset -T -G 0:0-3
+	refuses "'1': one argument too many; try 'nvtaskset --help'" nvtaskset -T 1
+}
+
+@test "who ends or comes meanwhile does no harm" {
+	own_gpus
+	for _ in $(seq 20); do
+		sh -c 'for _ in $(seq 50); do (exit 0) & done; wait' &
+		nvtaskset -T >/dev/null
+		nvtaskset -l >/dev/null
+		wait $!
+	done
+}
+
+@test "neither view touches CUDA" {
+	own_gpus
+	export NVTASKSET_DRIVER=$WORK/none
+	run nvtaskset -T
+	[ "$status" -eq 0 ]
+	run nvtaskset -l
+	[ "$status" -eq 0 ]
+}
+
+@test "no GPU: a reason" {
+	printf 'nvtaskset-topology 1\n' >"$WORK/none.txt"
+	NVTASKSET_TOPOLOGY=$WORK/none.txt run nvtaskset -T
+	[ "$status" -eq 1 ]
+	[[ "$output" == "nvtaskset: "*"none.txt"* ]]
+}

@@ -1,0 +1,25 @@
+/* Process ids, and which there are. */
+#ifndef NVTASKSET_PIDS_H
+#define NVTASKSET_PIDS_H
+
+#include "error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Starts with all zero; who has filled it frees the list. */
+struct pids {
+	size_t count;
+	pid_t *list;
+};
+
+/* -1 with the reason where memory lacks. */
+int pids_add(struct pids *pids, pid_t pid, struct error *error);
+
+bool pids_have(const struct pids *pids, pid_t pid);
+
+/* Every process that /proc shows, by rising number. -1 with the reason, and nothing to free. */
+int pids_all(struct pids *pids, struct error *error);
+
+#endif
