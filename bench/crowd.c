@@ -2,7 +2,7 @@
  * Usage: crowd COUNT [LIBRARY]
  *
  * COUNT processes with some open files, which have loaded the library and do nothing: a machine for `nvtaskset -l` to
- * look at. They end when its standard input does.
+ * look at. They end with the one that started it.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -14,19 +14,21 @@
 
 #define FILES 16
 
+static _Noreturn void stay(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
 static void start_child(void)
 {
 	pid_t child = fork();
 
-	if (child < 0) {
+	if (child < 0)
 		perror("crowd: fork");
-		exit(EXIT_FAILURE);
-	}
-	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			pause();
-	}
+	if (child == 0)
+		stay();
 }
 
 int main(int count, char **arguments)
@@ -47,7 +49,5 @@ int main(int count, char **arguments)
 	}
 	for (int i = 1; i < processes; i++)
 		start_child();
-	while (getchar() != EOF) {
-	}
-	return EXIT_SUCCESS;
+	stay();
 }

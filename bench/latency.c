@@ -78,5 +78,6 @@ int main(int count, char **arguments)
 		printf("start,%.0f\n", start(&where, mark));
 		printf("finish,%.0f\n", finish(&nothing));
 	}
+	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }

@@ -20,5 +20,6 @@ int main(int count, char **arguments)
 	for (long i = 0; i < launches; i++)
 		bench_start(&gpu, &launch);
 	bench_wait(&gpu);
+	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }

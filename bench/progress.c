@@ -120,5 +120,6 @@ int main(int count, char **arguments)
 	bench_check(cuMemcpyDtoH_v2(stamps, output, laps * sizeof *stamps));
 	print(stamps, laps);
 	free(stamps);
+	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }

@@ -178,5 +178,6 @@ int main(int count, char **arguments)
 		sample((unsigned int)i % 2, true, i >= WARM_UP);
 		sample((unsigned int)i % 2, false, i >= WARM_UP);
 	}
+	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }

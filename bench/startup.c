@@ -48,5 +48,6 @@ int main(int count, char **arguments)
 	bench_start(&gpu, &launch);
 	bench_wait(&gpu);
 	printf("%.3f\n", (double)(bench_now() - strtoll(text, NULL, 10)) / 1e6);
+	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }

@@ -332,5 +332,6 @@ int main(int count, char **arguments)
 		options.kind->check();
 	for (size_t i = 0; i < sample_count; i++)
 		printf("%.2f\n", samples[i]);
+	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }

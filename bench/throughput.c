@@ -36,5 +36,6 @@ int main(int count, char **arguments)
 		bench_wait(&gpu);
 	}
 	printf("%.0f kernels/s\n", (double)launches * 1e9 / (double)(bench_now() - start));
+	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }

@@ -80,23 +80,20 @@ static void open_green(struct bench_gpu *gpu, const char *text)
 {
 	CUdevResource part = green_part(gpu->device, text);
 	CUdevResourceDesc description;
-	CUgreenCtx green;
-	CUcontext context;
 
 	bench_check(cuDevResourceGenerateDesc(&description, &part, 1));
-	bench_check(cuGreenCtxCreate(&green, description, gpu->device, CU_GREEN_CTX_DEFAULT_STREAM));
-	bench_check(cuCtxFromGreenCtx(&context, green));
-	bench_check(cuCtxSetCurrent(context));
-	bench_check(cuGreenCtxStreamCreate(&gpu->stream, green, CU_STREAM_NON_BLOCKING, 0));
+	bench_check(cuGreenCtxCreate(&gpu->green, description, gpu->device, CU_GREEN_CTX_DEFAULT_STREAM));
+	bench_check(cuCtxFromGreenCtx(&gpu->context, gpu->green));
+	bench_check(cuCtxSetCurrent(gpu->context));
+	bench_check(cuGreenCtxStreamCreate(&gpu->stream, gpu->green, CU_STREAM_NON_BLOCKING, 0));
 	gpu->sm_count = part.sm.smCount;
 }
 
 static void open_whole(struct bench_gpu *gpu)
 {
-	CUcontext context;
 	int sms;
 
-	bench_check(cuCtxCreate_v2(&context, 0, gpu->device));
+	bench_check(cuCtxCreate_v2(&gpu->context, 0, gpu->device));
 	bench_check(cuStreamCreate(&gpu->stream, CU_STREAM_NON_BLOCKING));
 	bench_check(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu->device));
 	gpu->sm_count = (unsigned int)sms;
@@ -106,6 +103,7 @@ void bench_open(struct bench_gpu *gpu)
 {
 	const char *green = getenv("BENCH_GREEN");
 
+	*gpu = (struct bench_gpu){.green = NULL};
 	load_driver();
 	bench_check(cuInit(0));
 	bench_check(cuDeviceGet(&gpu->device, 0));
@@ -118,14 +116,27 @@ void bench_open(struct bench_gpu *gpu)
 
 /* --- kernels ------------------------------------------------------------------------------------------------- */
 
+static CUmodule modules[8];
+static unsigned int module_count;
+
 CUfunction bench_kernel(const char *ptx, const char *name)
 {
-	CUmodule module;
 	CUfunction function;
 
-	bench_check(cuModuleLoadData(&module, ptx));
-	bench_check(cuModuleGetFunction(&function, module, name));
+	if (module_count == sizeof modules / sizeof modules[0])
+		bench_fail("more than %u kernels", module_count);
+	bench_check(cuModuleLoadData(&modules[module_count], ptx));
+	bench_check(cuModuleGetFunction(&function, modules[module_count], name));
+	module_count++;
 	return function;
+}
+
+void bench_close(struct bench_gpu *gpu)
+{
+	while (module_count > 0)
+		bench_check(cuModuleUnload(modules[--module_count]));
+	bench_check(cuStreamDestroy_v2(gpu->stream));
+	bench_check(gpu->green ? cuGreenCtxDestroy(gpu->green) : cuCtxDestroy_v2(gpu->context));
 }
 
 void bench_start(const struct bench_gpu *gpu, const struct bench_launch *launch)

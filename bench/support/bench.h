@@ -20,13 +20,16 @@ CUDA_API(CUDA_DECLARE)
 
 struct bench_gpu {
 	CUdevice device;
+	CUcontext context;
+	CUgreenCtx green; /* NULL where the context is no part of one */
 	CUstream stream;
 	unsigned int sm_count; /* that the driver tells this program of, or of its green context */
 	bool is_simulated;     /* its kernels compute nothing, in no time */
 };
 
-/* A context on the first GPU, current to this thread, and a stream of it. They end with the program. */
+/* A context on the first GPU, current to this thread, and a stream of it. Memory ends with it. */
 void bench_open(struct bench_gpu *gpu);
+void bench_close(struct bench_gpu *gpu);
 
 /* "PROGRAM: REASON" on standard error, and the end. */
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -34,7 +37,7 @@ _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf,
 #define bench_check(call) bench_check_result(call, #call)
 void bench_check_result(CUresult result, const char *call);
 
-/* A kernel of this PTX text: bench_kernels_ptx, or the tests' kernels_ptx. */
+/* A kernel of this PTX text: bench_kernels_ptx, or src/kernels.h's. Its module ends with bench_close. */
 CUfunction bench_kernel(const char *ptx, const char *name);
 
 struct bench_launch {

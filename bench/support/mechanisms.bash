@@ -9,6 +9,8 @@
 #   nvtaskset          MPS and nvtaskset
 #   nvtaskset-no-mps   nvtaskset --mps off
 #
+# Nothing is measured that a mechanism was said to do and did not: nvtaskset is told to be strict.
+#
 # A part of the GPU is `first` or `rest`, as split_gpu left them; `all`; or a list of TPCs, for nvtaskset only.
 
 split_gpu() { # STRATEGY COUNT
@@ -19,7 +21,6 @@ split_gpu() { # STRATEGY COUNT
 		read -r rest_tpcs rest
 	} < <(split && split "$1" "$2")
 	first_list=$first rest_list=${rest:-}
-	total_sms=$((total_tpcs * sms_per_tpc))
 }
 
 tpcs_of() { # PART
@@ -52,7 +53,8 @@ green_of() { # PART
 
 # Static partitions are of 8 SMs each, and last as long as the daemon.
 static_partition() { # PART
-	local file="$BENCH_WORK/static-$(count_of "$1")-$1" gpu
+	local file gpu
+	file=$BENCH_WORK/static-$1-$(count_of "$1")
 	if [ ! -e "$file" ]; then
 		gpu=$(nvidia-smi --query-gpu=uuid --format=csv,noheader -i 0)
 		ask_mps "sm_partition add $gpu $(($(count_of "$1") * sms_per_tpc / 8))" | grep -oE 'GPU-[^ ]+/[^ ]+' >"$file"
@@ -116,10 +118,10 @@ under() { # MECHANISM PART COMMAND…
 		export CUDA_MPS_PIPE_DIRECTORY=/dev/null CUDA_VISIBLE_DEVICES=$value
 		;;
 	nvtaskset)
-		set -- nvtaskset --mps on -t "$(tpcs_of "$part")" "$@"
+		set -- nvtaskset --strict --mps on -t "$(tpcs_of "$part")" "$@"
 		;;
 	nvtaskset-no-mps)
-		set -- nvtaskset --mps off -t "$(tpcs_of "$part")" "$@"
+		set -- nvtaskset --strict --mps off -t "$(tpcs_of "$part")" "$@"
 		;;
 	esac
 	# Not quoted: nothing, where there is no prefix.

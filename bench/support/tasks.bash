@@ -25,21 +25,24 @@ await() { # NAME…
 			kill -0 "${task_pids[$name]}" 2>/dev/null || break
 			sleep 0.01
 		done
-		[ -s "$BENCH_WORK/$name.out" ] || {
-			complain "$name"
+		if [ ! -s "$BENCH_WORK/$name.out" ]; then
+			finish "$name" && complain "$name"
 			return 1
-		}
+		fi
 	done
 }
 
+# What failed, and its reason.
 complain() { # NAME
 	echo "  $1: $(head -n 1 "$BENCH_WORK/$1.err")" >&2
+	note_failure
 }
 
-# Until it has ended by itself.
+# Until it has ended by itself. One that has been waited for already is not a failure again.
 finish() { # NAME…
 	local name result=0
 	for name in "$@"; do
+		[ -n "${task_pids[$name]:-}" ] || continue
 		wait "${task_pids[$name]}" || {
 			complain "$name"
 			result=1
@@ -53,7 +56,7 @@ finish() { # NAME…
 stop() { # NAME…
 	local name
 	for name in "$@"; do
-		kill -TERM "${task_pids[$name]}" 2>/dev/null || true
+		[ -z "${task_pids[$name]:-}" ] || kill -TERM "${task_pids[$name]}" 2>/dev/null || true
 	done
 	finish "$@"
 }

@@ -1,0 +1,183 @@
+#!/usr/bin/env bats
+# The experiments of bench/, tried on the simulated GPU: their shape, and what becomes of those that fail
+
+load helpers
+
+bench() {
+	PATH=$BUILD/bench:$PATH TMPDIR=$WORK BENCH_OUT=$WORK/results BENCH_QUICK=${quick-1} "$ROOT/bench/run" "$@"
+}
+
+# No program and no directory of a run is left.
+left_nothing() {
+	[ -z "$(ls -d "$WORK"/nvbench.* 2>/dev/null)" ]
+	! grep -lsa "BENCH_WORK=$WORK" /proc/[0-9]*/environ
+}
+
+# The file says what it was measured on, has rows, and each has as many values as there are columns.
+well_formed() {
+	awk -F, '
+		/^# / {about = about " " $1; next}
+		!columns {columns = NF; next}
+		NF != columns {print FILENAME ": " $0; wrong = 1}
+		{for (i = 1; i <= NF; i++) if ($i == "") {print FILENAME ": empty: " $0; wrong = 1}}
+		{rows++}
+		END {
+			split("experiment machine gpu driver mps nvtaskset date", names, " ")
+			for (i in names)
+				if (!index(about, "# " names[i] ":")) {print FILENAME ": no " names[i]; wrong = 1}
+			exit wrong || !rows
+		}' "$1"
+}
+
+# The distinct values of one column.
+column() { # FILE NUMBER
+	grep -v '^#' "$1" | sed 1d | cut -d , -f "$2" | sort -u | paste -sd ' '
+}
+
+draws() {
+	local python
+	for python in python3 /usr/bin/python3; do
+		if $python -c 'import matplotlib' 2>/dev/null; then
+			return
+		fi
+	done
+	return 1
+}
+
+@test "every experiment writes what it says, and all are drawn" {
+	run bench
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"this is a simulated one, and its numbers mean nothing"* ]]
+	[[ "$output" != *"left out: valgrind "* ]] || rm "$WORK/results/callback.csv"
+	for file in "$WORK"/results/*.csv; do
+		well_formed "$file"
+	done
+	cd "$WORK/results"
+	[ "$(column startup.csv 2)" = "green mps mps-percent none nvtaskset nvtaskset-no-mps" ]
+	[ "$(column launch.csv 3)" = "finish start submit" ]
+	[ "$(column enforcement.csv 2)" = "distributed gpcs packed whole" ]
+	[ "$(column enforcement.csv 4)" = "alone compute memory" ]
+	[ "$(column granularity.csv 1)" = "green mps-percent nvtaskset" ]
+	[ "$(column pitfall.csv 2)" = "task1 task2 task3" ]
+	[ "$(column resize.csv 1)" = "eager graph1 graph10 graph100 graph1000" ]
+	[ "$(column command.csv 1)" = "change list show true" ]
+	[ "$(column tail.csv 3)" = "batch critical" ]
+	[ "$(column processes.csv 4)" = "kernel startup" ]
+	[ "$(column strategies.csv 1)" = "distributed packed" ]
+	[ "$(column overlap.csv 1)" = "0 16 24 33 8" ]
+	left_nothing
+	python3 "$ROOT/bench/tables.py" "$WORK/results" >tables
+	[ "$(grep -c '^### ' tables)" -ge 11 ]
+	if draws; then
+		for picture in startup launch enforcement granularity pitfall resize command tail processes strategies overlap; do
+			grep -q '</svg>' "$picture.svg"
+		done
+	else
+		[[ "$output" == *"not drawn: no python3 with matplotlib here"* ]]
+	fi
+}
+
+@test "static partitions and MIG, where they are" {
+	cat >"$WORK/nvidia-smi" <<-'END'
+		#!/bin/sh
+		case $1 in
+		-L) printf '  MIG 3g.71gb Device 0: (UUID: MIG-aaaaaaaa-%s-bbbb-cccc-dddddddddddd)\n' 1111 2222 ;;
+		*) echo GPU-01234567-89ab-cdef-0123-456789abcdef ;;
+		esac
+	END
+	chmod +x "$WORK/nvidia-smi"
+	PATH=$WORK:$PATH FAKE_MPS_STATIC=1 run bench enforcement
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$(column "$WORK/results/enforcement.csv" 1)" = "green mig mps mps-percent mps-static none nvtaskset" ]
+	left_nothing
+}
+
+@test "without MPS, what needs it is left out" {
+	FAKE_MPS=no-start run bench startup strategies
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"bench: MPS does not start: Failed to create the log directory"* ]]
+	[[ "$output" == *"  left out: nvtaskset: there is no MPS"* ]]
+	[ "$(column "$WORK/results/startup.csv" 2)" = "none nvtaskset-no-mps" ]
+}
+
+@test "an experiment that fails is reported, and the others go on" {
+	SIM_FAULTS=no-table run bench resize startup
+	echo "$output"
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"resize: FAILED"*"startup: done in "*", but for what FAILED"*"; failed: resize startup" ]]
+	[ "$(column "$WORK/results/startup.csv" 2)" = "green mps mps-percent none" ]
+	left_nothing
+}
+
+@test "one that takes too long is ended, and what finds no time is left out" {
+	quick='' BENCH_SECONDS=3 run bench enforcement startup
+	echo "$output"
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"enforcement: FAILED: not done after "[123]" s"* ]]
+	[[ "$output" == *"startup: left out: no time left"* ]]
+	left_nothing
+}
+
+@test "a run that is interrupted leaves nothing" {
+	TMPDIR=$WORK BENCH_OUT=$WORK/results "$ROOT/bench/run" enforcement >"$WORK/output" 2>&1 3>&- &
+	for _ in $(seq 100); do
+		grep -q '^enforcement:' "$WORK/output" && break
+		sleep 0.05
+	done
+	sleep 0.5
+	kill -TERM $!
+	status=0
+	wait $! || status=$?
+	[ "$status" -eq 130 ]
+	left_nothing
+}
+
+@test "what the programs refuse" {
+	PATH=$BUILD/bench:$PATH LD_LIBRARY_PATH=$BUILD/sim
+	export LD_LIBRARY_PATH
+	while IFS='|' read -r command reason; do
+		run $command
+		echo "$command: $output"
+		[ "$status" -eq 1 ]
+		[ "$output" = "$reason" ]
+	done <<-'END'
+		task|task: one KIND of work is needed
+		task nonsense|task: nonsense: not a kind of work
+		task matmul --size 33|task: a matrix has a multiple of 32 rows, up to 16384
+		task matmul --seconds -1|task: an option: '-1' is not a number
+		task matmul --seconds nan|task: an option: 'nan' is not a number
+		task copy --size 99999|task: a copy has up to 16384 MiB
+		task compute --size 0.5|task: 1 to 2^24 blocks
+		env BENCH_GREEN=x task copy --size 1|task: BENCH_GREEN=x: neither N nor N-rest
+		env BENCH_GREEN=8-all task copy --size 1|task: BENCH_GREEN=8-all: neither N nor N-rest
+		env SIM_FAULTS=no-device task copy --size 1|task: error 100 (CUDA_ERROR_NO_DEVICE): cuInit(0)
+		startup|startup: not started by 'startup COMMAND…'
+		startup /nonexistent|startup: /nonexistent: No such file or directory
+		latency|latency: Usage: latency SAMPLES
+		throughput 0|throughput: Usage: throughput SECONDS
+		progress many|progress: Usage: progress BLOCKS|many START SECONDS
+		repeat 1 false|repeat: false: failed
+		repeat 0 true|repeat: Usage: repeat COUNT COMMAND…
+		resize|resize: Usage: resize SAMPLES [NODES]
+		split packed|split: Usage: split [packed|distributed|gpcs COUNT]
+		split nonsense 3|split: nonsense: not a strategy
+		split gpcs 1|split: no GPC fits into 1 TPCs
+	END
+	run "$ROOT/bench/run" nonsense
+	[ "$status" -eq 1 ]
+	[[ "$output" == "bench: nonsense: no such experiment; there are: launch "* ]]
+	BUILD=$WORK run "$ROOT/bench/run"
+	[ "$status" -eq 1 ]
+	[[ "$output" == "bench: $WORK has no bench/task: build first (make bench does)" ]]
+}
+
+@test "a damaged table is refused, not drawn" {
+	mkdir "$WORK/results"
+	printf '# gpu: x\nround,mechanism,ms\n1,none,1.5\n2,none\n' >"$WORK/results/startup.csv"
+	run python3 "$ROOT/bench/tables.py" "$WORK/results"
+	[ "$status" -ne 0 ]
+	[[ "$output" == *"startup.csv:4: not as many values as columns"* ]]
+}
