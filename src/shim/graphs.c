@@ -344,9 +344,10 @@ static void refresh_node(CUgraphExec exec, CUgraphNode node)
 	CUresult result = driver.graph_node_get_enabled(exec, node, &enabled);
 
 	if (result == CUDA_SUCCESS && enabled) {
-		/* Of a cluster that is not portable the driver says that it cannot, and does it (docs/hardware.md). */
-		driver.graph_node_set_enabled(exec, node, false);
-		result = driver.graph_node_set_enabled(exec, node, true);
+		result = driver.graph_node_set_enabled(exec, node, false);
+		/* The answer where a cluster is not portable, although it is done (docs/hardware.md). */
+		if (result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_CLUSTER_SIZE)
+			result = driver.graph_node_set_enabled(exec, node, true);
 	}
 	if (result == CUDA_SUCCESS)
 		segment_count_refresh(&segment);

@@ -4,8 +4,7 @@
  * edit.
  *
  * Nothing hangs, nothing fails, and every kernel runs inside a partition that was in force during its launch: between
- * two looks at the segment's number; see support/plan.h. Where blocks must run at once and have no room, that
- * partition is widened as src/shim/fit.h says, and said again here.
+ * two looks at the segment's number; see support/plan.h and, for launches that are given more room, support/room.h.
  *
  * Four kinds of processes: the test itself, which watches; the load, with the one that changes partitions among its
  * threads; the killer; and the editors that it kills.
@@ -13,6 +12,7 @@
 #include "support/child.h"
 #include "support/gpu.h"
 #include "support/plan.h"
+#include "support/room.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,70 +81,6 @@ static void pause_us(uint64_t us)
 	const struct timespec time = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000 * 1000)};
 
 	nanosleep(&time, NULL);
-}
-
-/* --- where a kernel may run -------------------------------------------------------------------------------------- */
-
-struct shape {
-	unsigned int blocks;
-	unsigned int threads;     /* of a block */
-	unsigned int cluster;     /* blocks of a cluster; 0: none */
-	bool is_cooperative;
-	unsigned int blocks_per_sm;
-};
-
-static struct tpcset members_of(const struct topology *gpu, unsigned int tpc)
-{
-	return topology_virtual_gpc(gpu, gpu->tpcs[tpc].virtual_gpc);
-}
-
-static bool holds_cluster(const struct topology *gpu, const struct shape *shape, const struct tpcset *group)
-{
-	return tpcset_count(group) * gpu->sms_per_tpc >= shape->cluster;
-}
-
-/* Clusters go where a virtual GPC has room for one. No shape here is both cooperative and in clusters. */
-static bool has_room(const struct topology *gpu, const struct shape *shape, const struct tpcset *set)
-{
-	bool room = !shape->cluster;
-
-	if (shape->is_cooperative)
-		room = tpcset_count(set) * gpu->sms_per_tpc * shape->blocks_per_sm >= shape->blocks;
-	for (unsigned int tpc = tpcset_next(set, 0); tpc < TPCSET_MAX && !room && shape->cluster;
-	     tpc = tpcset_next(set, tpc + 1)) {
-		struct tpcset group = members_of(gpu, tpc);
-		struct tpcset usable = tpcset_and(&group, set);
-
-		room = holds_cluster(gpu, shape, &usable);
-	}
-	return room;
-}
-
-/* The virtual GPC of which the fewest TPCs are missing, of those that help. */
-static struct tpcset widened_by_one(const struct topology *gpu, const struct shape *shape, const struct tpcset *set)
-{
-	struct tpcset best = {{0}};
-	unsigned int fewest = TPCSET_MAX;
-
-	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
-		struct tpcset group = members_of(gpu, tpc);
-		struct tpcset missing = tpcset_without(&group, set);
-		unsigned int count = tpcset_count(&missing);
-
-		if (count > 0 && count < fewest && holds_cluster(gpu, shape, &group)) {
-			best = missing;
-			fewest = count;
-		}
-	}
-	return tpcset_or(set, &best);
-}
-
-/* The driver let the launch pass: the whole GPU has room for it. */
-static struct tpcset allowed(const struct topology *gpu, const struct shape *shape, struct tpcset set)
-{
-	while (!has_room(gpu, shape, &set))
-		set = widened_by_one(gpu, shape, &set);
-	return set;
 }
 
 /* --- a worker ---------------------------------------------------------------------------------------------------- */
@@ -268,7 +204,7 @@ static void check_place(const struct worker *worker, const struct shape *shape, 
 	bool inside = false;
 
 	for (uint64_t number = span.first; number <= span.last && !inside; number++) {
-		struct tpcset set = allowed(gpu, shape, plan_set(&shared->plan, worker->gpu_number, number));
+		struct tpcset set = room_for(gpu, shape, plan_set(&shared->plan, worker->gpu_number, number));
 
 		inside = tpcset_is_subset(ran, &set);
 	}
@@ -379,15 +315,15 @@ static void update_graph(struct worker *worker)
 		shapes[node].blocks = step * (1 + random_blocks(worker) / 2 / step);
 	}
 	other = capture(worker, shapes);
-	if (cuGraphExecUpdate_v2(graph->exec, other, &info) == CUDA_SUCCESS)
+	CUresult result = cuGraphExecUpdate_v2(graph->exec, other, &info);
+
+	gpu_check(cuGraphDestroy(other));
+	shared->graphs++;
+	/* One that fails may leave some nodes updated (docs/hardware.md). */
+	if (result == CUDA_SUCCESS)
 		memcpy(graph->shapes, shapes, sizeof shapes);
 	else
-		/* The driver leaves it with some nodes updated (docs/hardware.md). */
-		destroy_graph(worker);
-	gpu_check(cuGraphDestroy(other));
-	if (!graph->exec)
 		make_graph(worker);
-	shared->graphs++;
 }
 
 /* Where the graph that it was made of still exists: one of its kernel nodes, or none any more. */
@@ -398,8 +334,8 @@ static void disable_node(struct worker *worker)
 	size_t count = NODES;
 	int type;
 
-	/* Of a cluster that is not portable the driver refuses; of a cooperative launch it accepts, and the next launch of the
-	 * graph fails (docs/hardware.md). */
+	/* Of a cluster that is not portable the driver refuses; of a cooperative launch it accepts, and the next launch of
+	 * the graph fails (docs/hardware.md). */
 	if (!graph->made_of || graph->shapes[0].cluster > PORTABLE_CLUSTER || graph->shapes[0].is_cooperative)
 		return;
 	gpu_check(cuGraphGetNodes(graph->made_of, nodes, &count));

@@ -1,0 +1,62 @@
+#include "room.h"
+
+static struct tpcset members_of(const struct topology *gpu, unsigned int tpc)
+{
+	return topology_virtual_gpc(gpu, gpu->tpcs[tpc].virtual_gpc);
+}
+
+static bool holds_cluster(const struct topology *gpu, const struct shape *shape, const struct tpcset *group)
+{
+	return tpcset_count(group) * gpu->sms_per_tpc >= shape->cluster;
+}
+
+/* In one virtual GPC. */
+static bool has_room_for_cluster(const struct topology *gpu, const struct shape *shape, const struct tpcset *set)
+{
+	bool found = false;
+
+	for (unsigned int tpc = tpcset_next(set, 0); tpc < TPCSET_MAX && !found; tpc = tpcset_next(set, tpc + 1)) {
+		struct tpcset group = members_of(gpu, tpc);
+		struct tpcset usable = tpcset_and(&group, set);
+
+		found = holds_cluster(gpu, shape, &usable);
+	}
+	return found;
+}
+
+static bool has_room(const struct topology *gpu, const struct shape *shape, const struct tpcset *set)
+{
+	bool room = true;
+
+	if (shape->is_cooperative)
+		room = tpcset_count(set) * gpu->sms_per_tpc * shape->blocks_per_sm >= shape->blocks;
+	else if (shape->cluster > 0)
+		room = has_room_for_cluster(gpu, shape, set);
+	return room;
+}
+
+/* The virtual GPC of which the fewest TPCs are missing, of those that help. */
+static struct tpcset widened_by_one(const struct topology *gpu, const struct shape *shape, const struct tpcset *set)
+{
+	struct tpcset best = {{0}};
+	unsigned int fewest = TPCSET_MAX;
+
+	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
+		struct tpcset group = members_of(gpu, tpc);
+		struct tpcset missing = tpcset_without(&group, set);
+		unsigned int count = tpcset_count(&missing);
+
+		if (count > 0 && count < fewest && holds_cluster(gpu, shape, &group)) {
+			best = missing;
+			fewest = count;
+		}
+	}
+	return tpcset_or(set, &best);
+}
+
+struct tpcset room_for(const struct topology *gpu, const struct shape *shape, struct tpcset set)
+{
+	while (!has_room(gpu, shape, &set))
+		set = widened_by_one(gpu, shape, &set);
+	return set;
+}
