@@ -1,6 +1,8 @@
 #include "graphs.h"
 
 #include "driver.h"
+#include "log.h"
+#include "strict.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -56,6 +58,18 @@ static struct segment segment;
 void graphs_use(const struct segment *wanted)
 {
 	segment = *wanted;
+}
+
+/* A node will run outside the partition, or may. */
+static void count_stale(void)
+{
+	static _Atomic bool warned;
+	const char *reason = segment_reason_text(SEGMENT_STALE_GRAPH);
+
+	strict_refuse(reason);
+	segment_count_reason(&segment, SEGMENT_STALE_GRAPH);
+	if (!atomic_exchange_explicit(&warned, true, memory_order_relaxed))
+		log_warning("%s", reason);
 }
 
 static unsigned int bucket_of(const void *handle)
@@ -286,11 +300,11 @@ static void instantiated(CUgraphExec exec, CUgraph graph)
 	if (held)
 		*held = (struct held_exec){.exec = exec, .number = number_at_begin};
 	if (!held || !for_each_node(graph, collect, &held->nodes) || !hold_exec(held, graph)) {
-		segment_count_reason(&segment, SEGMENT_STALE_GRAPH);
+		count_stale();
 		free_exec(held);
 	}
 	if (is_launched_by_kernels(exec))
-		segment_count_reason(&segment, SEGMENT_STALE_GRAPH);
+		count_stale();
 }
 
 /* Whether an instance needs the graph; `destroyed` says whether the application has destroyed it already. */
@@ -352,7 +366,7 @@ static void refresh_node(CUgraphExec exec, CUgraphNode node)
 	if (result == CUDA_SUCCESS)
 		segment_count_refresh(&segment);
 	else
-		segment_count_reason(&segment, SEGMENT_STALE_GRAPH);
+		count_stale();
 }
 
 static void refresh(const struct held_exec *exec)
@@ -360,7 +374,7 @@ static void refresh(const struct held_exec *exec)
 	for (size_t i = 0; i < exec->nodes.count; i++)
 		refresh_node(exec->exec, exec->nodes.list[i]);
 	for (size_t i = 0; i < exec->nodes.out_of_reach; i++)
-		segment_count_reason(&segment, SEGMENT_STALE_GRAPH);
+		count_stale();
 }
 
 static void launch_begins(CUgraphExec exec)
@@ -407,7 +421,7 @@ void graphs_remember(const struct qmd_family *family, void *qmd)
 
 		if (!list) {
 			/* It keeps this partition, as far as later ones reach beyond it. */
-			segment_count_reason(&segment, SEGMENT_STALE_GRAPH);
+			count_stale();
 			return;
 		}
 		narrowed.list = list;
