@@ -39,14 +39,16 @@ bench_support   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
 unit_tests      = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c))
 bench_programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 gpu_tests       = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
+test_programs   = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed nothing nothing-static libcublas.so.0)
 
 library = $(BUILD)/libnvtaskset.a
 shim    = $(BUILD)/lib/libcuda.so.1
+audit   = $(BUILD)/lib/libnvtaskset-audit.so
 command = $(BUILD)/nvtaskset
 sim     = $(BUILD)/sim/libcuda.so.1
 attach  = $(BUILD)/lib/libnvtaskset-attach.so
 
-all: $(command) $(shim)
+all: $(command) $(shim) $(audit)
 
 $(BUILD)/bench/%.o $(BUILD)/demo/%.o: override CPPFLAGS += -Itests/gpu/support -Ibench/support
 
@@ -72,6 +74,15 @@ $(shim): $(shim_objects) $(library) src/shim/libcuda.map $(BUILD)/stub/libnvtask
 		-Wl,--version-script=src/shim/libcuda.map $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,now -Wl,-z,nodelete \
 		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN' $(shim_objects) $(library) \
 		-Wl,--no-as-needed $(BUILD)/stub/libnvtaskset-driver.so.1 -o $@
+	$(Q)ln -sf $(@F) $(@D)/libcuda.so
+
+# Needs nothing, and must not: see there. What the compiler would add to the code of the packager or of a sanitizer
+# calls libc.
+$(audit): src/audit/audit.c
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(filter-out $(sanitize_flags),$(CFLAGS)) $(filter-out $(sanitize_flags),$(LDFLAGS)) \
+		-fno-builtin -fno-stack-protector -shared -nostdlib -Wl,-z,defs \
+		-Wl,-soname,$(@F) $< -o $@
 
 # The same for a process that has loaded the driver already (--attach): it needs none, and may be unloaded.
 all check: $(attach)
@@ -99,6 +110,21 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(bench_support) $(library)
 $(BUILD)/demo/%: $(BUILD)/demo/%.o $(gpu_support) $(library)
 	$(link_gpu_program)
 
+# The same program, which opens the driver by name; which has its directory built in; which needs it to start.
+$(BUILD)/tests/programs/%.o: override CPPFLAGS += -Itests/gpu/support
+$(filter %/play %/play-rpath %/play-needed,$(test_programs)): $(BUILD)/tests/programs/play.o $(gpu_support) $(library) | $(sim)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o %.a,$^) -lcmocka -ldl $(link_$(@F)) -o $@
+link_play-rpath  = -Wl,--disable-new-dtags,-rpath,$(abspath $(dir $(sim)))
+link_play-needed = -Wl,--no-as-needed,-rpath-link,$(BUILD)/lib $(sim)
+$(BUILD)/tests/programs/libcublas.so.0: tests/programs/cublas.c
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -shared $< -o $@
+
+$(filter %/nothing %/nothing-static,$(test_programs)): tests/programs/nothing.c
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $< $(link_$(@F)) -o $@
+link_nothing-static = -static
+
 # Each test program of tests/gpu runs on the simulated GPUs of these files (share/topologies), inside nvtaskset
 # with a partition of the whole GPU, which it then changes itself; the bare ones without nvtaskset.
 sim_gpus           = h200 turing ada blackwell hopper-synthetic
@@ -112,7 +138,7 @@ sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 
 test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)"
 
-check: deps-check $(command) $(shim) $(sim) $(unit_tests) $(gpu_tests) $(bench_programs) $(BUILD)/demo/where
+check: deps-check all $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(bench_programs) $(BUILD)/demo/where
 	$(Q)$(test_environment) prove --timer --exec tests/run $(PROVE_FLAGS) \
 		$(unit_tests) $(sim_runs) $(wildcard tests/cli/*.bats)
 
@@ -172,9 +198,11 @@ deps deps-check:
 
 # The link beside the library leads to this machine's driver, by the name that a driver upgrade keeps. A package
 # (DESTDIR) has none: nvtaskset makes one for each user at run time.
-install: $(command) $(shim)
+install: $(command) $(shim) $(audit)
 	install -D -m 755 $(command) $(DESTDIR)$(BINDIR)/nvtaskset
 	install -D -m 755 $(shim) $(DESTDIR)$(LIBDIR)/libcuda.so.1
+	ln -sf libcuda.so.1 $(DESTDIR)$(LIBDIR)/libcuda.so
+	install -D -m 755 $(audit) $(DESTDIR)$(LIBDIR)/libnvtaskset-audit.so
 	install -D -m 644 tools/man/nvtaskset.1 $(DESTDIR)$(DATADIR)/man/man1/nvtaskset.1
 	$(Q)$(if $(DESTDIR),,$(link_driver))
 
@@ -184,8 +212,8 @@ driver=$$(/sbin/ldconfig -p | sed -n 's/^.*libcuda\.so\.1 (libc6,[^ ]*64) => //p
 endef
 
 uninstall:
-	rm -f $(DESTDIR)$(BINDIR)/nvtaskset $(DESTDIR)$(LIBDIR)/libcuda.so.1 \
-		$(DESTDIR)$(LIBDIR)/libnvtaskset-driver.so.1 $(DESTDIR)$(DATADIR)/man/man1/nvtaskset.1
+	rm -f $(DESTDIR)$(BINDIR)/nvtaskset $(addprefix $(DESTDIR)$(LIBDIR)/,libcuda.so.1 libcuda.so \
+		libnvtaskset-audit.so libnvtaskset-driver.so.1) $(DESTDIR)$(DATADIR)/man/man1/nvtaskset.1
 	-rmdir -p --ignore-fail-on-non-empty $(DESTDIR)$(LIBDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)/man/man1
 
 clean:

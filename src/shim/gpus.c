@@ -52,14 +52,19 @@ static CUresult device_of(CUcontext context, CUdevice *device)
 
 struct gpu *gpus_of_context(CUcontext context)
 {
+	CUdevice device = 0;
+
+	return device_of(context, &device) == CUDA_SUCCESS ? gpus_of_device(device) : NULL;
+}
+
+struct gpu *gpus_of_device(CUdevice device)
+{
 	struct gpu *found = unknown_gpu;
 	struct pci_address pci;
 	char text[PCI_ADDRESS_TEXT];
-	CUdevice device = 0;
 
 	gpus_prepare();
-	if (device_of(context, &device) != CUDA_SUCCESS ||
-	    driver.device_get_pci_bus_id(text, sizeof text, device) != CUDA_SUCCESS ||
+	if (driver.device_get_pci_bus_id(text, sizeof text, device) != CUDA_SUCCESS ||
 	    pci_address_parse(&pci, text, NULL) < 0)
 		return NULL;
 	for (unsigned int i = 0; i < topologies.count; i++) {

@@ -45,6 +45,9 @@ void gpus_prepare(void);
 /* The GPU of a context; NULL where the driver does not say. Not cheap: ask contexts_find first. */
 struct gpu *gpus_of_context(CUcontext context);
 
+/* The GPU of a device; NULL where the driver does not say. */
+struct gpu *gpus_of_device(CUdevice device);
+
 /* In the child of a fork: what other threads were doing, they do no more. */
 void gpus_after_fork(void);
 

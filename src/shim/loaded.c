@@ -5,6 +5,7 @@
  * We live in somebody else's process: whatever goes wrong here, the program runs on without us, and a line
  * on standard error says so.
  */
+#include "hide.h"
 #include "log.h"
 #include "shim.h"
 #include "strict.h"
@@ -18,6 +19,7 @@ __attribute__((constructor)) static void start(void)
 
 	log_open();
 	strict_open();
+	hide_open();
 	if (shim_set_up(&error) < 0) {
 		strict_refuse(error.reason);
 		log_warning("%s; this program runs unrestricted", error.reason);

@@ -4,6 +4,7 @@
 #include "driver.h"
 #include "enforce.h"
 #include "graphs.h"
+#include "hide.h"
 #include "hook.h"
 #include "log.h"
 #include "segment.h"
@@ -41,6 +42,7 @@ static void in_child(void)
 	if (segment_create(&segment, &forked, NULL) == 0) {
 		enforce_use(&segment);
 		graphs_use(&segment);
+		hide_use(&segment);
 		segment_close(&parents);
 	} else {
 		/* Sharing the parent's partition is better than having none. */
@@ -67,9 +69,23 @@ static bool wants_call(int call)
 		wanted = driver_has_graphs();
 		break;
 	default:
-		break;
+		wanted = hide_wants_call(call);
 	}
 	return wanted;
+}
+
+static void on_call_begins(int call, void **arguments)
+{
+	if (!hide_wants_call(call))
+		graphs_call_begins(call, arguments);
+}
+
+static void on_call_ended(int call, void *const *arguments, CUresult result)
+{
+	if (hide_wants_call(call))
+		hide_call_ended(call, arguments, result);
+	else
+		graphs_call_ended(call, arguments, result);
 }
 
 /* A context is the last good moment to see to it that editors find us: a program that closes descriptors later closes the
@@ -93,8 +109,8 @@ int shim_set_up(struct error *error)
 		.context_created = on_context_created,
 		.context_destroyed = enforce_context_destroyed,
 		.wants_call = wants_call,
-		.call_begins = graphs_call_begins,
-		.call_ended = graphs_call_ended,
+		.call_begins = on_call_begins,
+		.call_ended = on_call_ended,
 	};
 	struct segment_revision revision;
 
@@ -103,6 +119,7 @@ int shim_set_up(struct error *error)
 		return -1;
 	enforce_use(&segment);
 	graphs_use(&segment);
+	hide_use(&segment);
 	if (hook_subscribe(&events, error) < 0) {
 		/* Without it nobody would obey: better no segment than one that lies. */
 		segment_close(&segment);

@@ -1,6 +1,7 @@
 #include "device.h"
 
 #include "faults.h"
+#include "hook.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -132,13 +133,15 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 	return device_topology(device) ? CUDA_SUCCESS : no_such_device();
 }
 
-CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
+static CUresult get_attribute(int *value, int attribute, CUdevice device)
 {
 	const struct topology *gpu = device_topology(device);
 	CUresult result = CUDA_SUCCESS;
 
 	if (!gpu)
 		return no_such_device();
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
 	switch (attribute) {
 	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
 		*value = (int)device_sms(gpu);
@@ -162,6 +165,19 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
 		result = CUDA_ERROR_INVALID_VALUE;
 	}
 	return result;
+}
+
+CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
+{
+	struct {
+		int *value;
+		int attribute;
+		CUdevice device;
+	} arguments = {value, attribute, device};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuDeviceGetAttribute, &arguments);
+	return hook_leave(&call, get_attribute(arguments.value, arguments.attribute, arguments.device));
 }
 
 /* "GPU-01234567-89ab-…": the digits behind the first dash. */

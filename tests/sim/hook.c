@@ -328,5 +328,6 @@ CUresult hook_leave(struct hook_call *call, CUresult result)
 {
 	call->result = result;
 	announce_call(call, true);
-	return result;
+	/* What a callback has made of it: seen on an H200. */
+	return call->result;
 }

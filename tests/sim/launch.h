@@ -21,10 +21,12 @@ struct launch {
 	unsigned char arguments[LAUNCH_ARGUMENTS_MAX]; /* as the kernel finds them */
 };
 
+/* In blocks. */
+#define PORTABLE_CLUSTER 8
+#define LARGEST_CLUSTER 16 /* where the function allows it */
+
 size_t launch_blocks(const struct launch *launch);
 unsigned int launch_threads(const struct launch *launch);      /* of one block */
-#define PORTABLE_CLUSTER 8 /* blocks; more only where the function allows it */
-
 unsigned int launch_cluster_size(const struct launch *launch); /* in blocks; 0 where there are no clusters */
 
 /* Fills a launch, but for its arguments, or says as the driver would what is wrong with it. The driver knows

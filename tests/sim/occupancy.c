@@ -1,6 +1,7 @@
 #include "occupancy.h"
 
 #include "context.h"
+#include "hook.h"
 #include "launch.h"
 #include "module.h"
 #include "scheduler.h"
@@ -72,7 +73,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction fun
 	return CUDA_SUCCESS;
 }
 
-CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function, const CUlaunchConfig *config)
+static CUresult count_clusters(int *clusters, CUfunction function, const CUlaunchConfig *config)
 {
 	struct launch launch;
 	struct schedule schedule;
@@ -85,4 +86,64 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function, const 
 	schedule_prepare(&schedule, &launch, &launch.context->tpcs);
 	*clusters = (int)schedule.clusters_at_once;
 	return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function, const CUlaunchConfig *config)
+{
+	struct {
+		int *clusters;
+		CUfunction function;
+		const CUlaunchConfig *config;
+	} arguments = {clusters, function, config};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuOccupancyMaxActiveClusters, &arguments);
+	return hook_leave(&call, count_clusters(arguments.clusters, arguments.function, arguments.config));
+}
+
+/* Blocks as large as can be, and as many as run at once on the whole GPU. */
+static CUresult find_block_size(int *blocks, int *threads, CUfunction function, size_t shared_bytes)
+{
+	const struct topology *gpu = function->module->family->gpu;
+
+	*threads = OCCUPANCY_THREADS_PER_BLOCK;
+	*blocks = (int)(occupancy_blocks(gpu, OCCUPANCY_THREADS_PER_BLOCK, shared_bytes) * gpu->tpc_count * gpu->sms_per_tpc);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxPotentialBlockSize(int *blocks, int *threads, CUfunction function, void *to_shared_bytes,
+                                          size_t shared_bytes, int limit)
+{
+	struct {
+		int *blocks;
+		int *threads;
+		CUfunction function;
+		void *to_shared_bytes;
+		size_t shared_bytes;
+		int limit;
+	} arguments = {blocks, threads, function, to_shared_bytes, shared_bytes, limit};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuOccupancyMaxPotentialBlockSize, &arguments);
+	return hook_leave(&call, find_block_size(arguments.blocks, arguments.threads, arguments.function,
+	                                         arguments.shared_bytes));
+}
+
+static CUresult find_cluster_size(int *blocks, CUfunction function)
+{
+	*blocks = function->allows_large_clusters ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxPotentialClusterSize(int *blocks, CUfunction function, const CUlaunchConfig *config)
+{
+	struct {
+		int *blocks;
+		CUfunction function;
+		const CUlaunchConfig *config;
+	} arguments = {blocks, function, config};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuOccupancyMaxPotentialClusterSize, &arguments);
+	return hook_leave(&call, find_cluster_size(arguments.blocks, arguments.function));
 }

@@ -115,6 +115,7 @@ int environment_clean(struct error *error)
 {
 	unsetenv("NVTASKSET_STRICT");
 	unsetenv("NVTASKSET_LIBRARY");
+	unsetenv("NVTASKSET_HIDE");
 	if (remove_ours(&search_path, error) < 0 || remove_ours(&audit_libraries, error) < 0)
 		return -1;
 	return 0;
@@ -124,6 +125,8 @@ int environment_set(const struct environment *environment, struct error *error)
 {
 	if (set(SEGMENT_ENVIRONMENT, environment->partition, error) < 0 ||
 	    put_first(&search_path, environment->directory, error) < 0)
+		return -1;
+	if (environment->hide && set("NVTASKSET_HIDE", "1", error) < 0)
 		return -1;
 	return environment->strict ? set_strict(environment, error) : 0;
 }

@@ -9,6 +9,7 @@ enum {
 	OPTION_CONNECTIONS,
 	OPTION_DRY_RUN,
 	OPTION_FORCE,
+	OPTION_HIDE,
 	OPTION_JSON,
 	OPTION_MEASURE,
 	OPTION_MPS,
@@ -45,6 +46,7 @@ static const struct option long_options[] = {
 	{"gpu", required_argument, NULL, 'G'},
 	{"attach", no_argument, NULL, OPTION_ATTACH},
 	{"dry-run", no_argument, NULL, OPTION_DRY_RUN},
+	{"hide", no_argument, NULL, OPTION_HIDE},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"measure", no_argument, NULL, OPTION_MEASURE},
 	{"mps", required_argument, NULL, OPTION_MPS},
@@ -75,6 +77,7 @@ static const struct rule {
 	{'G', "-G", RUN | SHOW | CHANGE | 1u << ACTION_TOPOLOGY | 1u << ACTION_MEASURE, "with a SET, -p, -T and --measure"},
 	{OPTION_ATTACH, "--attach", SHOW | CHANGE, "with -p"},
 	{OPTION_DRY_RUN, "--dry-run", RUN | CHANGE, "with a SET"},
+	{OPTION_HIDE, "--hide", RUN, "where a COMMAND is started"},
 	{OPTION_JSON, "--json", SHOW | CHANGE | VIEWS, "with -p, -l and -T"},
 	{OPTION_MPS, "--mps", RUN, "where a COMMAND is started"},
 	{OPTION_CONNECTIONS, "--connections", RUN | 1u << ACTION_MPS_STATUS, "where a COMMAND is started, and with --mps-status"},
@@ -237,6 +240,9 @@ static int take_option(struct options *options, int option, const char *word, st
 		break;
 	case OPTION_FORCE:
 		options->force = true;
+		break;
+	case OPTION_HIDE:
+		options->hide = true;
 		break;
 	case OPTION_JSON:
 		options->json = true;

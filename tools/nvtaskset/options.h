@@ -38,6 +38,7 @@ struct options {
 	bool attach;    /* load our library into a process that was started without it */
 	bool dry_run;   /* say what would be done */
 	bool force;     /* MPS: stop it whoever started it */
+	bool hide;      /* COMMAND is told of a GPU of its partition's size */
 	bool json;
 	bool strict;    /* start nothing, and let nothing run, that cannot be kept inside its partition */
 	bool verbose;

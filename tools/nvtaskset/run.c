@@ -97,6 +97,7 @@ static int prepare(const struct options *options, const struct partition *partit
 		.partition = segment_revision_format(&partition->revision, text),
 		.driver = driver,
 		.directory = directory,
+		.hide = options->hide,
 		.strict = options->strict,
 	};
 

@@ -190,6 +190,10 @@ typedef struct {
 	  (int *blocks, CUfunction function, int threads, size_t sharedBytes))                                \
 	X(cuOccupancyMaxActiveClusters, 676,                                                                  \
 	  (int *clusters, CUfunction function, const CUlaunchConfig *config))                                 \
+	X(cuOccupancyMaxPotentialClusterSize, 675,                                                            \
+	  (int *blocks, CUfunction function, const CUlaunchConfig *config))                                   \
+	X(cuOccupancyMaxPotentialBlockSize, 384,                                                              \
+	  (int *blocks, int *threads, CUfunction function, void *to_shared_bytes, size_t shared_bytes, int limit)) \
                                                                                                               \
 	X(cuGraphCreate, 501, (CUgraph *graph, unsigned int flags))                                           \
 	X(cuGraphDestroy, 517, (CUgraph graph))                                                               \

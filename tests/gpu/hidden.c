@@ -1,0 +1,219 @@
+/*
+ * --hide: what the driver answers is as small as the partition, at the moment when it is asked. cuBLAS gets the truth.
+ */
+#include "support/gpu.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct gpu_under_test gpu;
+
+static int set_up(void **state)
+{
+	(void)state;
+	gpu_initialise();
+	gpu_open(&gpu, 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	gpu_close(&gpu);
+	return 0;
+}
+
+static int whole_again(void **state)
+{
+	struct tpcset all = gpu_all(&gpu);
+
+	(void)state;
+	gpu_set_partition(&gpu, &all);
+	return 0;
+}
+
+static int told_sms(void)
+{
+	int count = 0;
+
+	gpu_check(cuDeviceGetAttribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu.device));
+	return count;
+}
+
+static unsigned int sms_of(const struct tpcset *set)
+{
+	return tpcset_count(set) * gpu.topology->sms_per_tpc;
+}
+
+static void test_the_number_of_sms(void **state)
+{
+	(void)state;
+	assert_int_equal(told_sms(), gpu.topology->tpc_count * gpu.topology->sms_per_tpc);
+	for (unsigned int last = 0; last < gpu.topology->tpc_count; last++) {
+		struct tpcset set = gpu_range(0, last);
+
+		gpu_set_partition(&gpu, &set);
+		assert_int_equal(told_sms(), sms_of(&set));
+	}
+}
+
+/* Asked again, the driver answers what holds now: after a partition has shrunk and grown. */
+static void test_a_partition_that_changes(void **state)
+{
+	struct tpcset small = gpu_range(0, 1), large = gpu_range(0, gpu.topology->tpc_count / 2);
+
+	(void)state;
+	gpu_set_partition(&gpu, &large);
+	assert_int_equal(told_sms(), sms_of(&large));
+	gpu_set_partition(&gpu, &small);
+	assert_int_equal(told_sms(), sms_of(&small));
+	gpu_set_partition(&gpu, &large);
+	assert_int_equal(told_sms(), sms_of(&large));
+}
+
+static void test_other_attributes_are_left_alone(void **state)
+{
+	struct tpcset small = gpu_range(0, 0);
+	int major = 0, bus = 0;
+
+	(void)state;
+	gpu_set_partition(&gpu, &small);
+	gpu_check(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu.device));
+	gpu_check(cuDeviceGetAttribute(&bus, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, gpu.device));
+	assert_int_equal(major, gpu.topology->compute_major);
+	assert_int_equal(bus, gpu.topology->pci.bus);
+	assert_int_equal(cuDeviceGetAttribute(NULL, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu.device),
+	                 CUDA_ERROR_INVALID_VALUE);
+}
+
+/* A cooperative launch of as many blocks as the program computes for itself fits, and is not widened. */
+static void test_what_a_program_computes_fits(void **state)
+{
+	struct tpcset set = gpu_range(1, 5);
+	int blocks = 0;
+
+	(void)state;
+	gpu_set_partition(&gpu, &set);
+	gpu_check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gpu.where, GPU_THREADS, 0));
+	gpu_check(gpu_launch_cooperative(&gpu, (unsigned int)(blocks * told_sms())));
+	struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, (unsigned int)(blocks * told_sms()));
+
+	gpu_assert_equal(&ran, &set);
+}
+
+static int blocks_for(int *threads)
+{
+	int blocks = 0;
+
+	gpu_check(cuOccupancyMaxPotentialBlockSize(&blocks, threads, gpu.where, NULL, 0, 0));
+	return blocks;
+}
+
+static void test_the_number_of_blocks(void **state)
+{
+	struct tpcset set = gpu_range(0, 2);
+	int threads = 0, threads_inside = 0, whole = blocks_for(&threads);
+
+	(void)state;
+	gpu_set_partition(&gpu, &set);
+	assert_int_equal(blocks_for(&threads_inside), whole / gpu.topology->tpc_count * 3);
+	assert_int_equal(threads_inside, threads);
+}
+
+/* --- clusters ---------------------------------------------------------------------------------------------- */
+
+static int clusters_at_once(unsigned int blocks)
+{
+	CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {blocks, 1, 1}};
+	const CUlaunchConfig config = {.gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = GPU_THREADS,
+	                               .blockDimY = 1, .blockDimZ = 1, .attrs = &cluster, .numAttrs = 1};
+	int clusters = -1;
+
+	gpu_check(cuOccupancyMaxActiveClusters(&clusters, gpu.where, &config));
+	return clusters;
+}
+
+static int largest_cluster(void)
+{
+	const CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = GPU_THREADS,
+	                               .blockDimY = 1, .blockDimZ = 1};
+	int blocks = -1;
+
+	gpu_check(cuOccupancyMaxPotentialClusterSize(&blocks, gpu.where, &config));
+	return blocks;
+}
+
+static struct tpcset some_of_group(unsigned int count)
+{
+	struct tpcset group = topology_virtual_gpc(gpu.topology, 0), some = {{0}};
+
+	for (unsigned int tpc = tpcset_next(&group, 0); tpc < TPCSET_MAX && tpcset_count(&some) < count;
+	     tpc = tpcset_next(&group, tpc + 1))
+		tpcset_add(&some, tpc);
+	return some;
+}
+
+static void test_clusters(void **state)
+{
+	struct tpcset singletons, four;
+	int whole;
+
+	(void)state;
+	if (gpu.topology->compute_major < 9)
+		gpu_skip("this GPU has no clusters");
+	whole = clusters_at_once(4);
+	four = some_of_group(4);
+	gpu_set_partition(&gpu, &four);
+	assert_in_range(clusters_at_once(4), 1, whole - 1);
+
+	four = some_of_group(1);
+	gpu_set_partition(&gpu, &four);
+	assert_int_equal(clusters_at_once(4), 0);
+	assert_in_range(largest_cluster(), 1, gpu.topology->sms_per_tpc);
+	singletons = gpu_singletons(&gpu);
+	if (!tpcset_is_empty(&singletons)) {
+		gpu_set_partition(&gpu, &singletons);
+		assert_int_equal(clusters_at_once(4), 0);
+	}
+}
+
+/* --- cuBLAS ------------------------------------------------------------------------------------------------- */
+
+static void test_cublas_gets_the_truth(void **state)
+{
+	int (*cublas_sm_count)(CUresult(*)(int *, int, CUdevice), CUdevice);
+	struct tpcset small = gpu_range(0, 0);
+	char path[4096];
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/tests/programs/libcublas.so.0", getenv("BUILD"));
+	void *library = dlopen(path, RTLD_NOW);
+
+	if (!library)
+		fail_msg("%s", dlerror());
+	*(void **)&cublas_sm_count = dlsym(library, "cublas_sm_count");
+	gpu_set_partition(&gpu, &small);
+	assert_int_equal(cublas_sm_count(cuDeviceGetAttribute, gpu.device),
+	                 gpu.topology->tpc_count * gpu.topology->sms_per_tpc);
+	assert_int_equal(told_sms(), sms_of(&small));
+	dlclose(library);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_the_number_of_sms, whole_again),
+		cmocka_unit_test_teardown(test_a_partition_that_changes, whole_again),
+		cmocka_unit_test_teardown(test_other_attributes_are_left_alone, whole_again),
+		cmocka_unit_test_teardown(test_what_a_program_computes_fits, whole_again),
+		cmocka_unit_test_teardown(test_the_number_of_blocks, whole_again),
+		cmocka_unit_test_teardown(test_clusters, whole_again),
+		cmocka_unit_test_teardown(test_cublas_gets_the_truth, whole_again),
+	};
+
+	return cmocka_run_group_tests_name("hidden", tests, set_up, tear_down);
+}
