@@ -38,7 +38,7 @@ static void copy(char path[PATH_MAX], const char *from)
 {
 	unsigned int length = 0;
 
-	while (from[length] && length < PATH_MAX - 1) {
+	while (length < PATH_MAX - 1 && from[length]) {
 		path[length] = from[length];
 		length++;
 	}

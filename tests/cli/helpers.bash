@@ -8,8 +8,16 @@ setup() {
 	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200.txt
 	export NVTASKSET_DRIVER=$BUILD/sim/libcuda.so.1
 	export XDG_CACHE_HOME=$WORK XDG_RUNTIME_DIR=$WORK CUDA_MPS_PIPE_DIRECTORY=$WORK/mps
+	# An audit library (--strict) leaves next to no room for ThreadSanitizer's thread-local storage.
+	! is_sanitized tsan || export GLIBC_TUNABLES=glibc.rtld.optional_static_tls=1000000
 	unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER CUDA_DEVICE_MAX_CONNECTIONS LD_LIBRARY_PATH
 	PROGRAM=
+}
+
+# By tsan, by asan; by either, where not said.
+is_sanitized() {
+	local by=${BUILD##*/}
+	[[ "$by" =~ ^[at]san$ && "$by" = "${1:-$by}" ]]
 }
 
 teardown() {

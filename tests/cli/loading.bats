@@ -81,6 +81,7 @@ is_inside() {
 
 @test "opened from Java" {
 	command -v java >/dev/null || skip "no java"
+	! is_sanitized || skip "java is not built with the sanitizer"
 	cat >"$WORK/Open.java" <<-'EOF'
 		public class Open {
 			public static void main(String[] arguments) throws Exception {
@@ -98,11 +99,13 @@ is_inside() {
 }
 
 @test "opened in a namespace of its own" {
+	! is_sanitized || skip "sanitizers are for one namespace"
 	play -- namespace libcuda.so.1 where
 	is_inside
 }
 
 @test "a partition changes for the driver in every namespace" {
+	! is_sanitized || skip "sanitizers are for one namespace"
 	start_steps namespace libcuda.so.1 where wait where
 	[ "$(nvtaskset -tp 8-9 "$PROGRAM" | tail -n 1)" = "pid $PROGRAM's new TPC list: 8-9" ]
 	go_on
@@ -165,6 +168,7 @@ escapes_and_shows() { # the program and its arguments
 }
 
 @test "the driver by LD_PRELOAD" {
+	! is_sanitized asan || skip "AddressSanitizer wants to be the first"
 	escapes_and_shows env LD_PRELOAD="$BUILD/sim/libcuda.so.1" "$BUILD/tests/programs/play"
 	run nv --strict -t 3-5 env LD_PRELOAD="$BUILD/sim/libcuda.so.1" "$BUILD/tests/programs/play" where
 	is_inside
@@ -239,7 +243,7 @@ escapes_and_shows() { # the program and its arguments
 
 @test "a program without /proc" {
 	unshare -m true 2>/dev/null || skip "namespaces are not permitted"
-	play -- proc open libcuda.so.1 where
+	ASAN_OPTIONS=detect_leaks=0 play -- proc open libcuda.so.1 where
 	is_inside
 }
 
@@ -248,6 +252,7 @@ without_proc() {
 }
 
 @test "the command without /proc says what it lacks" {
+	! is_sanitized || skip "sanitizers lack it too, and say so"
 	unshare -m true 2>/dev/null || skip "namespaces are not permitted"
 	refuses "/proc, which has to be mounted: No such file or directory" without_proc nvtaskset --mps off -t 3 true
 	refuses "/proc is not mounted, where processes are found" without_proc nvtaskset -p 1

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define LIBRARY "libcuda.so.1"
+#define OWN_SIZE_MAX (16 << 20)
 #define OTHER_NAME "libcuda.so"         /* some programs try this first */
 #define LINK "libnvtaskset-driver.so.1" /* what our library is linked against */
 
@@ -46,17 +47,21 @@ static bool join(char path[PATH_MAX], const char *directory, size_t length, cons
 
 /* --- our own library ------------------------------------------------------------------------------ */
 
-/* Ours needs the driver under our link's name, and says so in a dynamic section that no driver has. It is a
- * hundred kilobytes; whatever is much larger is not ours. */
+/* Ours needs the driver under our link's name, and says so in a dynamic section that no driver has. With all that
+ * compilers may add it has a megabyte or two; whatever is much larger is not ours, and would take long. */
 bool driver_is_ours(const char *path)
 {
-	static char content[1 << 20];
+	struct stat status;
 	bool ours = false;
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = file >= 0 ? read(file, content, sizeof content) : 0;
+	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-	if (size > 0 && size < (ssize_t)sizeof content)
-		ours = memmem(content, (size_t)size, LINK, sizeof LINK) != NULL;
+	if (file >= 0 && fstat(file, &status) == 0 && status.st_size <= OWN_SIZE_MAX) {
+		void *content = malloc((size_t)status.st_size);
+		ssize_t size = content ? read(file, content, (size_t)status.st_size) : 0;
+
+		ours = size > 0 && memmem(content, (size_t)size, LINK, sizeof LINK) != NULL;
+		free(content);
+	}
 	if (file >= 0)
 		close(file);
 	return ours;

@@ -20,7 +20,7 @@
 #define PREFIX "nvtaskset: " /* of what our library says, and probe_main */
 
 /* A driver is a hundred megabytes, perhaps on a slow disk. */
-#define LIMIT_SECONDS 20
+#define LIMIT_SECONDS 10
 
 /* --- the process that tries ---------------------------------------------------------------------------- */
 
@@ -64,33 +64,28 @@ static _Noreturn void become_probe(const struct environment *environment, int er
 	_exit(EXIT_FAILURE);
 }
 
-static int milliseconds_left(time_t end)
+static time_t now(void)
 {
-	struct timespec now;
+	struct timespec time;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec < end ? (int)(end - now.tv_sec) * 1000 : 0;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec;
 }
 
-/* What the process writes until it ends; false where it does not in time. */
+/* What the process writes until it ends, as far as there is room; false where it does not end in time. */
 static bool hear(int file, char *text, size_t size)
 {
-	struct timespec start;
+	const time_t end = now() + LIMIT_SECONDS;
 	struct pollfd wait = {.fd = file, .events = POLLIN};
 	size_t length = 0;
-	ssize_t got = 1;
-	int ready = 1;
+	ssize_t got = -1;
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	while (got > 0 && ready > 0) {
-		char rest[256];
-		bool full = length == size - 1;
+	while (got != 0 && now() < end) {
+		char some[256];
 
-		ready = poll(&wait, 1, milliseconds_left(start.tv_sec + LIMIT_SECONDS));
-		if (ready > 0)
-			got = full ? read(file, rest, sizeof rest) : read(file, text + length, size - 1 - length);
-		if (ready > 0 && got > 0 && !full)
-			length += (size_t)got;
+		got = poll(&wait, 1, (int)(end - now()) * 1000) > 0 ? read(file, some, sizeof some) : -1;
+		for (ssize_t i = 0; i < got && length < size - 1; i++)
+			text[length++] = some[i];
 	}
 	text[length] = '\0';
 	return got == 0;
