@@ -80,10 +80,10 @@ static bool hear(int file, char *text, size_t size)
 	size_t length = 0;
 	ssize_t got = -1;
 
-	while (got != 0 && now() < end) {
+	for (time_t left = LIMIT_SECONDS; got != 0 && left > 0; left = end - now()) {
 		char some[256];
 
-		got = poll(&wait, 1, (int)(end - now()) * 1000) > 0 ? read(file, some, sizeof some) : -1;
+		got = poll(&wait, 1, (int)left * 1000) > 0 ? read(file, some, sizeof some) : -1;
 		for (ssize_t i = 0; i < got && length < size - 1; i++)
 			text[length++] = some[i];
 	}
