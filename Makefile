@@ -177,7 +177,8 @@ fuzz: $(patsubst tests/fuzz/%.c,fuzz-%,$(wildcard tests/fuzz/*.c))
 fuzz-%: tests/fuzz/%.c
 	@mkdir -p $(BUILD)/fuzz/corpus-$*
 	$(Q)clang $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		$< $(wildcard src/*.c src/topology/*.c) $(filter-out src/shim/shim.c,$(wildcard src/shim/*.c)) -o $(BUILD)/fuzz/$*
+		$< $(wildcard src/*.c src/topology/*.c) $(filter-out %/loaded.c %/attached.c,$(wildcard src/shim/*.c)) \
+		-o $(BUILD)/fuzz/$*
 	$(Q)$(BUILD)/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -print_final_stats=0 -verbosity=0 \
 		-artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz/corpus-$*
 
