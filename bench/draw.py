@@ -133,6 +133,14 @@ def startup(table, save_as):
     save_as(fig, "startup")
 
 
+def parts(table, save_as):
+    fig, ((axes,),) = figure(1, 1, 2.8)
+    spreads(axes, [(part, "#d55e00", values) for (part,), values in table.samples("ms", "part").items()])
+    axes.set_xlabel("ms from exec to the end of the first kernel; the axis does not start at 0")
+    axes.set_title(f"Start-up under nvtaskset, part by part ({SPREAD_NOTE})", fontsize=9)
+    save_as(fig, "parts")
+
+
 LAUNCH_METRICS = {"submit": "the call returns", "start": "the kernel's first write is seen", "finish": "the wait for its end returns"}
 
 
@@ -308,7 +316,7 @@ def overlap(table, save_as):
     save_as(fig, "overlap")
 
 
-PICTURES = [startup, launch, enforcement, granularity, pitfall, resize, command, tail, processes, strategies, overlap]
+PICTURES = [startup, parts, launch, enforcement, granularity, pitfall, resize, command, tail, processes, strategies, overlap]
 
 
 def main():

@@ -91,6 +91,7 @@ def pitfall(table):
 
 EXPERIMENTS = {
     "startup": startup,
+    "parts": lambda table: distributions(table, "Start-up, part by part", "ms", "part"),
     "launch": launch,
     "enforcement": enforcement,
     "granularity": granularity,

@@ -55,6 +55,7 @@ draws() {
 	done
 	cd "$WORK/results"
 	[ "$(column startup.csv 2)" = "green mps mps-percent none nvtaskset nvtaskset-no-mps" ]
+	[ "$(column parts.csv 2)" = "MPS alone and a partition and its question to MPS and the command and the library" ]
 	[ "$(column launch.csv 3)" = "finish start submit" ]
 	[ "$(column enforcement.csv 2)" = "distributed gpcs packed whole" ]
 	[ "$(column enforcement.csv 4)" = "alone compute memory" ]
@@ -68,9 +69,9 @@ draws() {
 	[ "$(column overlap.csv 1)" = "0 16 24 33 8" ]
 	left_nothing
 	python3 "$ROOT/bench/tables.py" "$WORK/results" >tables
-	[ "$(grep -c '^### ' tables)" -ge 11 ]
+	[ "$(grep -c '^### ' tables)" -ge 14 ]
 	if draws; then
-		for picture in startup launch enforcement granularity pitfall resize command tail processes strategies overlap; do
+		for picture in startup parts launch enforcement granularity pitfall resize command tail processes strategies overlap; do
 			grep -q '</svg>' "$picture.svg"
 		done
 	else
