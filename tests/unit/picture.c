@@ -260,15 +260,19 @@ static void test_groups_of_sharers(void **state)
 	/* The same TPCs of another GPU are others. */
 	array[4].revision.partitions[0].pci = list.gpus[1].pci;
 	struct processes processes = processes_of(array, 5);
+	const struct shared *shared = processes.shared;
 
-	assert_int_equal(processes.shared_count, 2);
-	assert_shared(&processes.shared[0], "4-5,7");
-	assert_true(process_shares(&array[0], &processes.shared[0]));
-	assert_true(process_shares(&array[1], &processes.shared[0]));
-	assert_false(process_shares(&array[2], &processes.shared[0]));
-	assert_shared(&processes.shared[1], "6");
-	assert_true(process_shares(&array[2], &processes.shared[1]));
-	assert_false(process_shares(&array[3], &processes.shared[1]));
+	if (processes.shared_count != 2 || !shared) {
+		fail();
+		return;
+	}
+	assert_shared(&shared[0], "4-5,7");
+	assert_true(process_shares(&array[0], &shared[0]));
+	assert_true(process_shares(&array[1], &shared[0]));
+	assert_false(process_shares(&array[2], &shared[0]));
+	assert_shared(&shared[1], "6");
+	assert_true(process_shares(&array[2], &shared[1]));
+	assert_false(process_shares(&array[3], &shared[1]));
 	free(processes.shared);
 }
 

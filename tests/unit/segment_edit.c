@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -404,6 +405,41 @@ static void test_low_descriptors_stay_free(void **state)
 	segment_close(&owner);
 }
 
+/* Many are looked into without asking why they have none: quickly, and yet wherever a segment may be. */
+static void test_quick_look(void **state)
+{
+	struct segment owner, editor;
+	struct rlimit before, few;
+	int others[8];
+
+	(void)state;
+	/* Not the first descriptor there. */
+	for (int i = 0; i < 8; i++)
+		others[i] = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 200);
+	owner = make_segment();
+	assert_true(owner.file >= 208);
+	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	segment_close(&editor);
+	segment_close(&owner);
+	for (int i = 0; i < 8; i++)
+		close(others[i]);
+	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_NOT_OURS);
+	/* A process that may not have so many descriptors. */
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = 100;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	owner = make_segment();
+	assert_true(owner.file < 100);
+	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	segment_close(&editor);
+	/* Who asks why finds it in any case. */
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(segment_open(&editor, getpid(), &(struct error){""}), SEGMENT_FOUND);
+	segment_close(&editor);
+	segment_close(&owner);
+}
+
 /* --- counters and the environment ------------------------------------------------------------------------ */
 
 static void test_counters(void **state)
@@ -478,6 +514,7 @@ int main(void)
 		cmocka_unit_test(test_garbage_inside_is_no_revision),
 		cmocka_unit_test(test_segment_cannot_be_truncated),
 		cmocka_unit_test(test_low_descriptors_stay_free),
+		cmocka_unit_test(test_quick_look),
 		cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_environment_round_trip),
 		cmocka_unit_test(test_garbage_in_the_environment),

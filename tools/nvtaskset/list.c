@@ -202,18 +202,18 @@ static void print_shared(const struct table *table, FILE *page, const struct sha
 	const struct processes *processes = table->processes;
 	char list[TPCSET_TEXT], label[PCI_ADDRESS_TEXT];
 	const char *separator = "";
-	const struct process *last = NULL;
+	pid_t last = 0;
 
 	for (size_t i = 0; i < processes->count; i++) {
 		const struct process *process = &processes->list[i];
 
 		if (process_shares(process, shared) && last) {
-			fprintf(page, "%s%d", separator, (int)last->pid);
+			fprintf(page, "%s%d", separator, (int)last);
 			separator = ", ";
 		}
-		last = process_shares(process, shared) ? process : last;
+		last = process_shares(process, shared) ? process->pid : last;
 	}
-	fprintf(page, " and %d share TPCs %s of GPU %s\n", (int)last->pid, tpcset_format_list(&shared->tpcs, list),
+	fprintf(page, " and %d share TPCs %s of GPU %s\n", (int)last, tpcset_format_list(&shared->tpcs, list),
 	        gpus_label(shared->gpu, table->gpus, label));
 }
 

@@ -28,8 +28,10 @@ int pids_all(struct pids *pids, struct error *error)
 {
 	DIR *directory = opendir("/proc");
 	struct dirent *entry;
-	int result = directory ? 0 : error_set_errno(error, "/proc");
+	int result = 0;
 
+	if (!directory)
+		return error_set_errno(error, "/proc");
 	*pids = (struct pids){.count = 0};
 	while (result == 0 && (entry = readdir(directory))) {
 		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
@@ -37,8 +39,7 @@ int pids_all(struct pids *pids, struct error *error)
 		if (pid > 0)
 			result = pids_add(pids, pid, error);
 	}
-	if (directory)
-		closedir(directory);
+	closedir(directory);
 	if (result < 0)
 		free(pids->list);
 	return result;

@@ -14,12 +14,6 @@
 
 /* --- one process ------------------------------------------------------------------------------------------------ */
 
-static void forget(struct process *process)
-{
-	free(process->user);
-	free(process->command);
-}
-
 /* The command line, without the NULs at its end. */
 static char *read_command(pid_t pid)
 {
@@ -301,12 +295,8 @@ static int name(struct processes *processes, struct process *process, struct err
 {
 	process->user = find_user(processes, process->uid);
 	process->command = read_command(process->pid);
-	if (!process->user || !process->command) {
-		forget(process);
-		return error_set(error, "no memory");
-	}
 	processes->count++;
-	return 0;
+	return process->user && process->command ? 0 : error_set(error, "no memory");
 }
 
 int processes_collect(struct processes *processes, bool astray_too, struct error *error)
@@ -317,8 +307,12 @@ int processes_collect(struct processes *processes, bool astray_too, struct error
 	if (pids_all(&pids, error) < 0)
 		return -1;
 	processes->list = malloc(pids.count * sizeof *processes->list);
-	size_t found = processes->list ? look_at_all(processes->list, &pids, astray_too) : 0;
-	int result = processes->list ? 0 : error_set(error, "no memory");
+	if (!processes->list) {
+		free(pids.list);
+		return error_set(error, "no memory");
+	}
+	size_t found = look_at_all(processes->list, &pids, astray_too);
+	int result = 0;
 
 	free(pids.list);
 	for (size_t i = 0; result == 0 && i < found; i++)
@@ -332,8 +326,10 @@ int processes_collect(struct processes *processes, bool astray_too, struct error
 
 void processes_free(struct processes *processes)
 {
-	for (size_t i = 0; i < processes->count; i++)
-		forget(&processes->list[i]);
+	for (size_t i = 0; i < processes->count; i++) {
+		free(processes->list[i].user);
+		free(processes->list[i].command);
+	}
 	free(processes->list);
 	free(processes->shared);
 	*processes = (struct processes){.count = 0};
