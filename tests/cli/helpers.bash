@@ -31,6 +31,7 @@ own_gpus() {
 	domain=$(printf '%08x' $((BASHPID * 65536 + RANDOM)))
 	sed "s/^gpu 0000:/gpu $domain:/" "$NVTASKSET_TOPOLOGY" >"$WORK/gpus.txt"
 	export NVTASKSET_TOPOLOGY=$WORK/gpus.txt
+	# shellcheck disable=SC2034 # for the tests
 	GPU=$(sed -n 's/^gpu //p' "$WORK/gpus.txt" | head -n 1)
 }
 
