@@ -130,7 +130,6 @@ link_nothing-static = -static
 sim_gpus           = h200 turing ada blackwell hopper-synthetic
 sim_gpus_two_gpus  = h200-x2
 sim_gpus_hangs     = h200 blackwell hopper-synthetic
-sim_gpus_misfits   = h200 blackwell hopper-synthetic
 sim_gpus_soak      = h200-x2 turing blackwell
 bare_tests         = driver_behaviour hangs
 sim_runs = $(foreach test,$(notdir $(gpu_tests)),\

@@ -38,7 +38,8 @@
 	X(DAMAGED, "the partition in shared memory is damaged")                     \
 	X(WIDENED, "its blocks must run at once and the partition cannot hold them: it was widened") \
 	X(STALE_GRAPH, "a node of a CUDA graph keeps the partition that it was uploaded with")     \
-	X(GREEN_CONTEXT, "a green context lies outside the partition, which won")
+	X(GREEN_CONTEXT, "a green context lies outside the partition, which won")  \
+	X(REFUSED, "its blocks must run at once and the partition cannot hold them: the launch was refused")
 
 enum segment_reason {
 #define SEGMENT_REASON_ENUM(identifier, text) SEGMENT_##identifier,

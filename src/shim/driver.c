@@ -28,6 +28,7 @@ static const struct function needed[] = {
 };
 
 static const struct function for_graphs[] = {
+	{"cuStreamIsCapturing", offsetof(struct driver, stream_is_capturing)},
 	{"cuGraphCreate", offsetof(struct driver, graph_create)},
 	{"cuGraphDestroy", offsetof(struct driver, graph_destroy)},
 	{"cuGraphGetNodes", offsetof(struct driver, graph_get_nodes)},

@@ -22,7 +22,9 @@ struct driver {
 	CUresult (*device_get_pci_bus_id)(char *text, int length, CUdevice device);
 	CUresult (*function_get_attribute)(int *value, int attribute, CUfunction function);
 	CUresult (*occupancy_blocks)(int *blocks, CUfunction function, int threads, size_t dynamic_bytes);
-	/* NULL where the driver lacks it; see driver_has_graphs. */
+	/* NULL where the driver lacks it. */
+	CUresult (*stream_is_capturing)(CUstream stream, int *status);
+	/* The same; see driver_has_graphs. */
 	CUresult (*graph_create)(CUgraph *graph, unsigned int flags);
 	CUresult (*graph_destroy)(CUgraph graph);
 	CUresult (*graph_get_nodes)(CUgraph graph, CUgraphNode *nodes, size_t *count);

@@ -5,6 +5,7 @@
 #include "gpus.h"
 #include "graphs.h"
 #include "log.h"
+#include "misfit.h"
 #include "strict.h"
 
 #include <string.h>
@@ -169,7 +170,10 @@ static void count_outcome(enum qmd_outcome outcome)
 static __attribute__((noinline)) void narrow_fitting(const struct gpu *gpu, const struct hook_launch *launch,
                                                      struct mask *mask)
 {
-	if (fit_widen(gpu, launch->function, launch->qmd, &mask->disable))
+	struct qmd_shape shape = qmd_tells_what_must_fit(gpu->family) ? qmd_shape_of(gpu->family, launch->qmd)
+	                                                              : misfit_shape();
+
+	if (fit_widen(gpu, launch->function, &shape, launch->qmd, &mask->disable))
 		segment_count_reason(&segment, SEGMENT_WIDENED);
 	count_outcome(qmd_disable_fitting(gpu->family, launch->qmd, &mask->disable));
 }
@@ -178,7 +182,10 @@ static inline void narrow(const struct gpu *gpu, const struct hook_launch *launc
 {
 	if (__builtin_expect(graphs_uploading, 0))
 		graphs_remember(gpu->family, launch->qmd);
-	enum qmd_outcome outcome = qmd_disable(gpu->family, launch->qmd, &mask->disable);
+	/* Before Hopper the descriptor does not say that its blocks must run at once; where it does, that is more exact. */
+	enum qmd_outcome outcome = __builtin_expect(misfit_cooperative, 0) && !qmd_tells_what_must_fit(gpu->family)
+	                                   ? QMD_MUST_FIT
+	                                   : qmd_disable(gpu->family, launch->qmd, &mask->disable);
 
 	if (__builtin_expect(outcome == QMD_NARROWED, 1))
 		segment_count_launch(&segment, true);

@@ -25,23 +25,31 @@ static struct tpcset enabled_in(const struct topology *topology, const struct qm
 
 /* How many blocks of the kernel an SM holds; the driver knows. Its answer to too much shared memory is 0, and ours to
  * no answer is 1: whoever needs room gets too much of it rather than too little. */
-static unsigned int blocks_per_sm(CUfunction function, const struct qmd_shape *shape)
+static unsigned int blocks_per_sm(CUfunction function, unsigned int threads, size_t dynamic_bytes)
 {
-	int fixed = 0, blocks = 0;
+	int blocks = 0;
 
-	if (driver.function_get_attribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function) != CUDA_SUCCESS)
-		fixed = 0;
-	size_t dynamic = shape->shared_bytes > (unsigned int)fixed ? shape->shared_bytes - (unsigned int)fixed : 0;
-
-	if (driver.occupancy_blocks(&blocks, function, (int)shape->threads, dynamic) != CUDA_SUCCESS)
+	if (driver.occupancy_blocks(&blocks, function, (int)threads, dynamic_bytes) != CUDA_SUCCESS)
 		blocks = 0;
 	return blocks > 0 ? (unsigned int)blocks : 1;
 }
 
-/* The members of `set` in the group of TPCs around `tpc`: its virtual GPC, or the singleton alone. */
+/* A descriptor has both kinds of shared memory in one. */
+static size_t dynamic_bytes_of(CUfunction function, const struct qmd_shape *shape)
+{
+	int fixed = 0;
+
+	if (driver.function_get_attribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function) != CUDA_SUCCESS)
+		fixed = 0;
+	return shape->shared_bytes > (unsigned int)fixed ? shape->shared_bytes - (unsigned int)fixed : 0;
+}
+
+/* The members of `set` in the group of TPCs around `tpc`: its virtual GPC, or the singleton alone; all of them where
+ * groups are not known. */
 static struct tpcset group_of(const struct topology *topology, const struct tpcset *set, unsigned int tpc)
 {
-	struct tpcset group = topology_virtual_gpc(topology, topology->tpcs[tpc].virtual_gpc);
+	unsigned int number = topology->tpcs[tpc].virtual_gpc;
+	struct tpcset group = number != TOPOLOGY_UNKNOWN ? topology_virtual_gpc(topology, number) : topology_all(topology);
 
 	return tpcset_and(&group, set);
 }
@@ -58,6 +66,9 @@ static bool fits(const struct fit *fit, const struct tpcset *set)
 	unsigned int blocks = 0;
 	bool any = false;
 
+	/* Where clusters find room is not known: only what the driver has judged, the whole GPU, is sure. */
+	if (fit->shape.cluster > 1 && fit->topology->tpcs[0].virtual_gpc == TOPOLOGY_UNKNOWN)
+		return tpcset_equal(&usable, &fit->possible);
 	for (unsigned int tpc = tpcset_next(&usable, 0); tpc < TPCSET_MAX; tpc = tpcset_next(&usable, tpc + 1)) {
 		struct tpcset group = group_of(fit->topology, &usable, tpc);
 
@@ -94,18 +105,31 @@ static bool add_group(const struct fit *fit, struct tpcset *set)
 	return best_missing < TPCSET_MAX;
 }
 
-bool fit_widen(const struct gpu *gpu, CUfunction function, const void *qmd, struct qmd_mask *disable)
+bool fit_holds(const struct gpu *gpu, CUfunction function, const struct qmd_shape *shape, const struct tpcset *set)
+{
+	const struct fit fit = {
+		.topology = gpu->topology,
+		.shape = *shape,
+		.blocks_per_sm = blocks_per_sm(function, shape->threads, shape->shared_bytes),
+		.possible = topology_all(gpu->topology),
+	};
+
+	return fits(&fit, set);
+}
+
+bool fit_widen(const struct gpu *gpu, CUfunction function, const struct qmd_shape *shape, const void *qmd,
+               struct qmd_mask *disable)
 {
 	struct qmd_mask own = qmd_own_mask(gpu->family, qmd);
-	struct fit fit = {
+	const struct fit fit = {
 		.topology = gpu->topology,
-		.shape = qmd_shape_of(gpu->family, qmd),
+		.shape = *shape,
+		.blocks_per_sm = blocks_per_sm(function, shape->threads, dynamic_bytes_of(function, shape)),
 		.possible = enabled_in(gpu->topology, &own),
 	};
 	struct tpcset partition = enabled_in(gpu->topology, disable), set = partition;
 	bool more = true;
 
-	fit.blocks_per_sm = blocks_per_sm(function, &fit.shape);
 	while (more && !fits(&fit, &set))
 		more = add_group(&fit, &set);
 	topology_disable_mask(gpu->topology, &set, disable->words, QMD_MASK_BITS);

@@ -12,6 +12,10 @@
 
 /* Takes TPCs out of `disable` until the launch fits; true where it took any. The driver let the launch pass, so it
  * fits into the whole GPU less what the driver's own mask disables. */
-bool fit_widen(const struct gpu *gpu, CUfunction function, const void *qmd, struct qmd_mask *disable);
+bool fit_widen(const struct gpu *gpu, CUfunction function, const struct qmd_shape *shape, const void *qmd,
+               struct qmd_mask *disable);
+
+/* Whether these TPCs can hold a launch; of its shared memory, `shape` has what comes on top of the function's own. */
+bool fit_holds(const struct gpu *gpu, CUfunction function, const struct qmd_shape *shape, const struct tpcset *set);
 
 #endif

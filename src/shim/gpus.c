@@ -36,6 +36,16 @@ void gpus_prepare(void)
 	pthread_once(&prepared, load);
 }
 
+bool gpus_some_before_hopper(void)
+{
+	bool some = false;
+
+	gpus_prepare();
+	for (unsigned int i = 0; i < topologies.count; i++)
+		some = some || (gpus[i].family && !qmd_tells_what_must_fit(gpus[i].family));
+	return some;
+}
+
 static CUresult device_of(CUcontext context, CUdevice *device)
 {
 	CUcontext current = NULL;
@@ -72,6 +82,21 @@ struct gpu *gpus_of_device(CUdevice device)
 			found = &gpus[i];
 	}
 	return found;
+}
+
+struct tpcset gpus_partition(const struct gpu *gpu, const struct segment *segment)
+{
+	struct tpcset all = topology_all(gpu->topology), set = all;
+	struct segment_revision revision;
+	uint64_t number;
+
+	if (segment_read(segment, &revision, &number)) {
+		const struct segment_partition *partition = segment_find(&revision, gpu->pci);
+
+		if (partition)
+			set = tpcset_and(&partition->set, &all);
+	}
+	return tpcset_is_empty(&set) ? all : set;
 }
 
 void gpus_after_fork(void)

@@ -6,6 +6,7 @@
 
 #include "cuda.h"
 #include "qmd.h"
+#include "segment.h"
 #include "topology/topology.h"
 
 #include <stdatomic.h>
@@ -42,11 +43,18 @@ struct gpu {
 /* Learns the topology of this machine, once a process, and says what is wrong on standard error. */
 void gpus_prepare(void);
 
+/* Whether the machine has a GPU whose descriptors do not say that blocks must run at once. */
+bool gpus_some_before_hopper(void);
+
 /* The GPU of a context; NULL where the driver does not say. Not cheap: ask contexts_find first. */
 struct gpu *gpus_of_context(CUcontext context);
 
 /* The GPU of a device; NULL where the driver does not say. */
 struct gpu *gpus_of_device(CUdevice device);
+
+/* The TPCs of a GPU whose topology is known that a launch may use now: all where nothing is restricted, or what is asked
+ * for cannot be. */
+struct tpcset gpus_partition(const struct gpu *gpu, const struct segment *segment);
 
 /* In the child of a fork: what other threads were doing, they do no more. */
 void gpus_after_fork(void);

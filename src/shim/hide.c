@@ -51,22 +51,6 @@ bool hide_wants_call(int call)
 
 /* --- what the partition has ---------------------------------------------------------------------------- */
 
-/* The TPCs of the GPU that are in force: all where nothing is restricted, or what is asked for cannot be. */
-static struct tpcset partition_on(const struct gpu *gpu)
-{
-	struct tpcset all = topology_all(gpu->topology), set = all;
-	struct segment_revision revision;
-	uint64_t number;
-
-	if (segment_read(&segment, &revision, &number)) {
-		const struct segment_partition *partition = segment_find(&revision, gpu->pci);
-
-		if (partition)
-			set = tpcset_and(&partition->set, &all);
-	}
-	return tpcset_is_empty(&set) ? all : set;
-}
-
 static unsigned int sms_of(const struct topology *topology, const struct tpcset *set)
 {
 	return tpcset_count(set) * topology->sms_per_tpc;
@@ -156,7 +140,7 @@ static unsigned int cluster_of(const CUlaunchConfig *config)
 static void hide_occupancy(int call, void *const *arguments, const struct gpu *gpu)
 {
 	const struct topology *topology = gpu->topology;
-	struct tpcset set = partition_on(gpu);
+	struct tpcset set = gpus_partition(gpu, &segment);
 	int *answer = ((const struct occupancy_arguments *)arguments)->answer;
 	unsigned int largest = largest_group(topology, &set);
 
@@ -189,7 +173,7 @@ static void hide_attribute(const struct attribute_arguments *arguments)
 		return;
 	gpu = gpus_of_device(arguments->device);
 	if (gpu && gpu->topology) {
-		struct tpcset set = partition_on(gpu);
+		struct tpcset set = gpus_partition(gpu, &segment);
 
 		*arguments->value = smaller(*arguments->value, sms_of(gpu->topology, &set));
 	}

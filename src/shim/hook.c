@@ -25,6 +25,7 @@ enum {
 	LAUNCH_QMD = 4, /* and what struct hook_launch has before it */
 	CALL_RESULT = 5,    /* points to it */
 	CALL_ARGUMENTS = 7, /* points to them */
+	CALL_CONTEXT = 8,
 	CALL_PHASE = 10     /* in its high half: 0 at the begin, 1 at the end */
 };
 
@@ -38,6 +39,8 @@ static const CUuuid table_id = {
 _Static_assert(offsetof(struct hook_launch, qmd) == LAUNCH_QMD * sizeof(uint64_t), "the driver's layout");
 
 static struct hook_events events;
+static slot_enable *enable;
+static uint32_t subscription;
 
 static bool has_word(const void *parameters, unsigned int word)
 {
@@ -56,13 +59,17 @@ static void tell_call(int call, const void *parameters)
 {
 	if (!has_word(parameters, CALL_PHASE))
 		return;
-	void **arguments = word_of(parameters, CALL_ARGUMENTS);
-	const CUresult *result = word_of(parameters, CALL_RESULT);
+	const struct hook_call announced = {
+		.id = call,
+		.context = word_of(parameters, CALL_CONTEXT),
+		.arguments = word_of(parameters, CALL_ARGUMENTS),
+		.result = word_of(parameters, CALL_RESULT),
+	};
 
 	if ((uintptr_t)word_of(parameters, CALL_PHASE) >> 32 == 0)
-		events.call_begins(call, arguments);
+		events.call_begins(&announced);
 	else
-		events.call_ended(call, arguments, *result);
+		events.call_ended(&announced);
 }
 
 static inline void tell(int domain, int id, const void *parameters)
@@ -131,9 +138,19 @@ static void declare_features(void *const *table, uint32_t handle)
 		declare(true, handle, feature);
 }
 
+void hook_want_more(void)
+{
+	for (int call = 0; call < CALLS_MAX; call++) {
+		if (events.wants_call(call))
+			enable(true, subscription, DOMAIN_CALL, call);
+	}
+}
+
 static int enable_events(void *const *table, uint32_t handle, struct error *error)
 {
-	slot_enable *enable = (slot_enable *)table[SLOT_ENABLE];
+	/* The driver's own: once the slot is shared, that of the table is for others. */
+	enable = (slot_enable *)table[SLOT_ENABLE];
+	subscription = handle;
 	CUresult result = enable(true, handle, DOMAIN_LAUNCH, LAUNCH_BEFORE_UPLOAD);
 
 	if (result != CUDA_SUCCESS) {
@@ -143,10 +160,7 @@ static int enable_events(void *const *table, uint32_t handle, struct error *erro
 	/* Without these two a reused context handle could be taken for its predecessor; see contexts.h. */
 	enable(true, handle, DOMAIN_RESOURCE, RESOURCE_CONTEXT_CREATED);
 	enable(true, handle, DOMAIN_RESOURCE, RESOURCE_CONTEXT_DESTROYED);
-	for (int call = 0; call < CALLS_MAX; call++) {
-		if (events.wants_call(call))
-			enable(true, handle, DOMAIN_CALL, call);
-	}
+	hook_want_more();
 	return 0;
 }
 

@@ -19,6 +19,14 @@ struct hook_launch {
 	void *qmd; /* the launch descriptor, which may be changed */
 };
 
+/* A call of the driver, at its begin or its end. */
+struct hook_call {
+	int id; /* its published CUPTI_DRIVER_TRACE_CBID_* number */
+	CUcontext context;
+	void **arguments; /* its own, one behind the other: what is written there at its begin is what it works with */
+	CUresult *result; /* at its end; what is written there is what the program gets */
+};
+
 struct hook_events {
 	/* A kernel is about to be uploaded, on the launching thread. */
 	void (*launch)(const struct hook_launch *launch);
@@ -27,12 +35,15 @@ struct hook_events {
 	void (*context_destroyed)(CUcontext context);
 	/* A call of the driver begins, or has ended, of those for which `wants_call` says yes. */
 	bool (*wants_call)(int call);
-	void (*call_begins)(int call, void **arguments);
-	void (*call_ended)(int call, void *const *arguments, CUresult result);
+	void (*call_begins)(const struct hook_call *call);
+	void (*call_ended)(const struct hook_call *call);
 };
 
 /* Subscribes; no context and no cuInit is needed. From here on the events come, until the process ends.
  * -1 with the reason where the driver has no such table or the subscriber slot is taken. */
 int hook_subscribe(const struct hook_events *events, struct error *error);
+
+/* `wants_call` says yes to more calls than before: from here on they are announced, too. */
+void hook_want_more(void);
 
 #endif

@@ -7,6 +7,7 @@
  */
 #include "hide.h"
 #include "log.h"
+#include "misfit.h"
 #include "shim.h"
 #include "strict.h"
 
@@ -20,6 +21,7 @@ __attribute__((constructor)) static void start(void)
 	log_open();
 	strict_open();
 	hide_open();
+	misfit_open();
 	if (shim_set_up(&error) < 0) {
 		strict_refuse(error.reason);
 		log_warning("%s; this program runs unrestricted", error.reason);

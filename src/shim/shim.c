@@ -4,9 +4,11 @@
 #include "driver.h"
 #include "enforce.h"
 #include "graphs.h"
+#include "gpus.h"
 #include "hide.h"
 #include "hook.h"
 #include "log.h"
+#include "misfit.h"
 #include "segment.h"
 
 #include <errno.h>
@@ -15,6 +17,9 @@
 #include <stdlib.h>
 
 static struct segment segment = {.memory = NULL, .file = -1};
+
+/* There is a GPU whose descriptors do not say that blocks must run at once. */
+static atomic_bool before_hopper;
 
 /* Some thread sees to it that the segment can be found. */
 static atomic_flag looking = ATOMIC_FLAG_INIT;
@@ -43,6 +48,7 @@ static void in_child(void)
 		enforce_use(&segment);
 		graphs_use(&segment);
 		hide_use(&segment);
+		misfit_use(&segment);
 		segment_close(&parents);
 	} else {
 		/* Sharing the parent's partition is better than having none. */
@@ -69,23 +75,34 @@ static bool wants_call(int call)
 		wanted = driver_has_graphs();
 		break;
 	default:
-		wanted = hide_wants_call(call);
+		wanted = hide_wants_call(call) || misfit_wants_call(call) ||
+		         (atomic_load(&before_hopper) && misfit_wants_call_before_hopper(call));
 	}
 	return wanted;
 }
 
-static void on_call_begins(int call, void **arguments)
+static void on_call_begins(const struct hook_call *call)
 {
-	if (!hide_wants_call(call))
-		graphs_call_begins(call, arguments);
+	if (misfit_wants_call_before_hopper(call->id))
+		misfit_call_begins(call);
+	else if (!hide_wants_call(call->id))
+		graphs_call_begins(call->id, call->arguments);
 }
 
-static void on_call_ended(int call, void *const *arguments, CUresult result)
+static void on_call_ended(const struct hook_call *call)
 {
-	if (hide_wants_call(call))
-		hide_call_ended(call, arguments, result);
+	if (misfit_wants_call_before_hopper(call->id))
+		misfit_call_ended(call);
+	else if (hide_wants_call(call->id))
+		hide_call_ended(call->id, call->arguments, *call->result);
 	else
-		graphs_call_ended(call, arguments, result);
+		graphs_call_ended(call->id, call->arguments, *call->result);
+}
+
+static void look_for_old_gpus(void)
+{
+	if (gpus_some_before_hopper() && !atomic_exchange(&before_hopper, true))
+		hook_want_more();
 }
 
 /* A context is the last good moment to see to it that editors find us: a program that closes descriptors later closes the
@@ -100,6 +117,7 @@ static void on_context_created(CUcontext context)
 		atomic_flag_clear(&looking);
 	}
 	enforce_context_created(context);
+	look_for_old_gpus();
 }
 
 int shim_set_up(struct error *error)
@@ -120,6 +138,7 @@ int shim_set_up(struct error *error)
 	enforce_use(&segment);
 	graphs_use(&segment);
 	hide_use(&segment);
+	misfit_use(&segment);
 	if (hook_subscribe(&events, error) < 0) {
 		/* Without it nobody would obey: better no segment than one that lies. */
 		segment_close(&segment);

@@ -94,12 +94,15 @@ static void test_other_attributes_are_left_alone(void **state)
 static void test_what_a_program_computes_fits(void **state)
 {
 	struct tpcset set = gpu_range(1, 5);
+	uint64_t cycles = GPU_CYCLES;
+	void *parameters[] = {&gpu.output, &cycles};
 	int blocks = 0;
 
 	(void)state;
 	gpu_set_partition(&gpu, &set);
 	gpu_check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gpu.where, GPU_THREADS, 0));
-	gpu_check(gpu_launch_cooperative(&gpu, (unsigned int)(blocks * told_sms())));
+	gpu_check(cuLaunchCooperativeKernel(gpu.where, (unsigned int)(blocks * told_sms()), 1, 1, GPU_THREADS, 1, 1, 0, NULL,
+	                                    parameters));
 	struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, (unsigned int)(blocks * told_sms()));
 
 	gpu_assert_equal(&ran, &set);

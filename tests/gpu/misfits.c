@@ -164,7 +164,6 @@ static void test_cooperative_grids(void **state)
 	uint64_t before = widened();
 
 	(void)state;
-	need_clusters(); /* whose descriptors say that a launch is cooperative */
 	gpu_set_partition(&gpu, &set);
 	run_cooperative(8);
 	assert_int_equal(widened(), before);
@@ -180,7 +179,6 @@ static void test_cooperative_grids(void **state)
 static void test_refusals_stay_the_drivers(void **state)
 {
 	(void)state;
-	need_clusters();
 	assert_int_equal(gpu_launch_cooperative(&gpu, 64 * gpu.sm_count),
 	                 CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 }

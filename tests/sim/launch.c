@@ -225,6 +225,8 @@ static CUresult launch_by_list(const struct list_arguments *list, bool cooperati
 
 static CUresult launch_by_config(const struct config_arguments *arguments)
 {
+	if (!arguments->config)
+		return CUDA_ERROR_INVALID_VALUE;
 	return launch_kernel(arguments->config, arguments->function, arguments->parameters, arguments->extra);
 }
 

@@ -116,6 +116,7 @@ int environment_clean(struct error *error)
 	unsetenv("NVTASKSET_STRICT");
 	unsetenv("NVTASKSET_LIBRARY");
 	unsetenv("NVTASKSET_HIDE");
+	unsetenv("NVTASKSET_ON_MISFIT");
 	if (remove_ours(&search_path, error) < 0 || remove_ours(&audit_libraries, error) < 0)
 		return -1;
 	return 0;
@@ -125,6 +126,8 @@ int environment_set(const struct environment *environment, struct error *error)
 {
 	if (set(SEGMENT_ENVIRONMENT, environment->partition, error) < 0 ||
 	    put_first(&search_path, environment->directory, error) < 0)
+		return -1;
+	if (environment->fail_misfits && set("NVTASKSET_ON_MISFIT", "fail", error) < 0)
 		return -1;
 	if (environment->hide && set("NVTASKSET_HIDE", "1", error) < 0)
 		return -1;

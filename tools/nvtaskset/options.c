@@ -15,6 +15,7 @@ enum {
 	OPTION_MPS,
 	OPTION_MPS_STATUS,
 	OPTION_MPS_STOP,
+	OPTION_ON_MISFIT,
 	OPTION_STRATEGY,
 	OPTION_STRICT,
 	OPTION_WATCH
@@ -54,6 +55,7 @@ static const struct option long_options[] = {
 	{"mps-status", no_argument, NULL, OPTION_MPS_STATUS},
 	{"mps-stop", no_argument, NULL, OPTION_MPS_STOP},
 	{"force", no_argument, NULL, OPTION_FORCE},
+	{"on-misfit", required_argument, NULL, OPTION_ON_MISFIT},
 	{"strategy", required_argument, NULL, OPTION_STRATEGY},
 	{"strict", no_argument, NULL, OPTION_STRICT},
 	{"watch", optional_argument, NULL, OPTION_WATCH},
@@ -82,6 +84,7 @@ static const struct rule {
 	{OPTION_MPS, "--mps", RUN, "where a COMMAND is started"},
 	{OPTION_CONNECTIONS, "--connections", RUN | 1u << ACTION_MPS_STATUS, "where a COMMAND is started, and with --mps-status"},
 	{OPTION_FORCE, "--force", STOP, "with --mps-stop"},
+	{OPTION_ON_MISFIT, "--on-misfit", RUN, "where a COMMAND is started"},
 	{OPTION_STRATEGY, "--strategy", RUN | CHANGE, "with -n"},
 	{OPTION_STRICT, "--strict", RUN, "where a COMMAND is started"},
 	{OPTION_WATCH, "--watch", VIEWS, "with -l and -T"},
@@ -128,6 +131,17 @@ static int parse_strategy(enum strategy *strategy, const char *text, struct erro
 	if (parse_word(words, 2, &value, text) < 0)
 		return error_set(error, "--strategy %.40s: must be packed or distributed", text);
 	*strategy = (enum strategy)value;
+	return 0;
+}
+
+static int parse_misfit(enum misfit *misfit, const char *text, struct error *error)
+{
+	static const struct word words[] = {{"widen", MISFIT_WIDEN}, {"fail", MISFIT_FAIL}};
+	int value = MISFIT_WIDEN;
+
+	if (parse_word(words, 2, &value, text) < 0)
+		return error_set(error, "--on-misfit %.40s: must be widen or fail", text);
+	*misfit = (enum misfit)value;
 	return 0;
 }
 
@@ -252,6 +266,9 @@ static int take_option(struct options *options, int option, const char *word, st
 		break;
 	case OPTION_WATCH:
 		result = parse_watch(&options->watch_seconds, optarg, error);
+		break;
+	case OPTION_ON_MISFIT:
+		result = parse_misfit(&options->misfit, optarg, error);
 		break;
 	case OPTION_STRATEGY:
 		result = parse_strategy(&options->strategy, optarg, error);

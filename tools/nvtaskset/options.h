@@ -29,10 +29,17 @@ enum notation {
 	NOTATION_COUNT /* not which TPCs, but how many: 20, 57% */
 };
 
+/* What becomes of a launch that the partition cannot hold. */
+enum misfit {
+	MISFIT_WIDEN,
+	MISFIT_FAIL
+};
+
 struct options {
 	enum action action;
 	enum notation notation;
 	enum strategy strategy;
+	enum misfit misfit;
 	struct mps_request mps;
 	bool all_tasks; /* -a: descendants too */
 	bool attach;    /* load our library into a process that was started without it */

@@ -98,6 +98,7 @@ static int prepare(const struct options *options, const struct partition *partit
 		.driver = driver,
 		.directory = directory,
 		.hide = options->hide,
+		.fail_misfits = options->misfit == MISFIT_FAIL,
 		.strict = options->strict,
 	};
 
