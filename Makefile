@@ -43,12 +43,12 @@ test_programs   = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-need
 
 library = $(BUILD)/libnvtaskset.a
 shim    = $(BUILD)/lib/libcuda.so.1
+attach  = $(BUILD)/lib/libnvtaskset-attach.so
 audit   = $(BUILD)/lib/libnvtaskset-audit.so
 command = $(BUILD)/nvtaskset
 sim     = $(BUILD)/sim/libcuda.so.1
-attach  = $(BUILD)/lib/libnvtaskset-attach.so
 
-all: $(command) $(shim) $(audit)
+all: $(command) $(shim) $(attach) $(audit)
 
 $(BUILD)/bench/%.o $(BUILD)/demo/%.o: override CPPFLAGS += -Itests/gpu/support -Ibench/support
 
@@ -85,7 +85,6 @@ $(audit): src/audit/audit.c
 		-Wl,-soname,$(@F) $< -o $@
 
 # The same for a process that has loaded the driver already (--attach): it needs none, and may be unloaded.
-all check: $(attach)
 $(attach): $(attach_objects) $(library) src/shim/attached.map
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) \
@@ -125,6 +124,19 @@ $(filter %/nothing %/nothing-static,$(test_programs)): tests/programs/nothing.c
 	$(call say,LINK,$@)$(CC) $< $(link_$(@F)) -o $@
 link_nothing-static = -static
 
+# Programs to attach to, and a library to load into them: without sanitizers, which stand in the loader's way.
+attach_programs = $(addprefix $(BUILD)/tests/attach/,busy alone alone-static library.so slow.so)
+$(attach_programs): $(wildcard tests/attach/*.[ch] tests/gpu/support/*.[ch] src/*.[ch] src/topology/*.[ch])
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CPPFLAGS) -Itests/gpu/support $(filter-out $(sanitize_flags),$(CFLAGS)) \
+		$(build_$(@F)) -o $@
+build_busy         = $(addprefix tests/,attach/busy.c attach/registers.c gpu/support/gpu.c) \
+                     $(wildcard src/*.c src/topology/*.c) -lcmocka -ldl
+build_alone        = tests/attach/alone.c tests/attach/registers.c -ldl -Wl,-rpath,'$$ORIGIN'
+build_alone-static = $(build_alone) -static -Wl,--no-warnings
+build_library.so   = tests/attach/library.c -shared
+build_slow.so      = tests/attach/slow.c -shared
+
 # Each test program of tests/gpu runs on the simulated GPUs of these files (share/topologies), inside nvtaskset
 # with a partition of the whole GPU, which it then changes itself; the bare ones without nvtaskset.
 sim_gpus           = h200 turing ada blackwell hopper-synthetic
@@ -137,7 +149,7 @@ sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 
 test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)"
 
-check: deps-check all $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(bench_programs) $(BUILD)/demo/where
+check: deps-check all $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(bench_programs) $(BUILD)/demo/where
 	$(Q)$(test_environment) prove --timer --exec tests/run $(PROVE_FLAGS) \
 		$(unit_tests) $(sim_runs) $(wildcard tests/cli/*.bats)
 
@@ -198,10 +210,11 @@ deps deps-check:
 
 # The link beside the library leads to this machine's driver, by the name that a driver upgrade keeps. A package
 # (DESTDIR) has none: nvtaskset makes one for each user at run time.
-install: $(command) $(shim) $(audit)
+install: $(command) $(shim) $(attach) $(audit)
 	install -D -m 755 $(command) $(DESTDIR)$(BINDIR)/nvtaskset
 	install -D -m 755 $(shim) $(DESTDIR)$(LIBDIR)/libcuda.so.1
 	ln -sf libcuda.so.1 $(DESTDIR)$(LIBDIR)/libcuda.so
+	install -D -m 755 $(attach) $(DESTDIR)$(LIBDIR)/libnvtaskset-attach.so
 	install -D -m 755 $(audit) $(DESTDIR)$(LIBDIR)/libnvtaskset-audit.so
 	install -D -m 644 tools/man/nvtaskset.1 $(DESTDIR)$(DATADIR)/man/man1/nvtaskset.1
 	$(Q)$(if $(DESTDIR),,$(link_driver))
@@ -213,7 +226,7 @@ endef
 
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/nvtaskset $(addprefix $(DESTDIR)$(LIBDIR)/,libcuda.so.1 libcuda.so \
-		libnvtaskset-audit.so libnvtaskset-driver.so.1) $(DESTDIR)$(DATADIR)/man/man1/nvtaskset.1
+		libnvtaskset-attach.so libnvtaskset-audit.so libnvtaskset-driver.so.1) $(DESTDIR)$(DATADIR)/man/man1/nvtaskset.1
 	-rmdir -p --ignore-fail-on-non-empty $(DESTDIR)$(LIBDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)/man/man1
 
 clean:

@@ -21,35 +21,28 @@ static void read_file(const char *path, char *text, size_t room)
 		close(file);
 }
 
-/* What follows "WORD:" and blanks in the thread's status, or NULL. */
-static const char *find_status(char text[4096], pid_t pid, pid_t thread, const char *word)
+/* What follows "WORD:" and blanks in the process's status, or NULL. */
+static const char *find_status(char text[4096], pid_t pid, const char *word)
 {
 	char path[64], line[64];
 
-	snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)thread);
+	snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
 	read_file(path, text, 4096);
 	snprintf(line, sizeof line, "\n%s:", word);
 	const char *found = strstr(text, line);
 
 	if (found)
-		found += strlen(line);
-	while (found && (*found == '\t' || *found == ' '))
-		found++;
+		found += strlen(line) + strspn(found + strlen(line), " \t");
 	return found;
 }
 
-/* The last one of the line: of several process ids, the one in the innermost namespace. */
-long target_status(pid_t pid, pid_t thread, const char *word)
+/* A number of the process's status, or -1. */
+static long status_of(pid_t pid, const char *word)
 {
-	char text[4096], *end;
-	const char *at = find_status(text, pid, thread, word);
-	long number = -1;
+	char text[4096];
+	const char *found = find_status(text, pid, word);
 
-	while (at && *at >= '0' && *at <= '9') {
-		number = strtol(at, &end, 10);
-		at = *end == '\t' ? end + 1 : end;
-	}
-	return number;
+	return found ? strtol(found, NULL, 10) : -1;
 }
 
 /* --- reasons --------------------------------------------------------------------------------------------------- */
@@ -66,7 +59,7 @@ static int ptrace_scope(void)
 static int explain_forbidden(pid_t pid, struct error *error)
 {
 	int scope = ptrace_scope();
-	long tracer = target_status(pid, pid, "TracerPid");
+	long tracer = status_of(pid, "TracerPid");
 
 	if (tracer > 0)
 		return error_set(error, "pid %d: is being debugged by pid %ld: end that first", (int)pid, tracer);
@@ -100,13 +93,13 @@ int target_explain(pid_t pid, int failure, struct error *error)
 static int check_filters(struct target *target, struct error *error)
 {
 	pid_t pid = target->pid, self = getpid();
-	long mode = target_status(pid, pid, "Seccomp");
+	long mode = status_of(pid, "Seccomp");
 
 	target->unfiltered = false;
 	if (mode <= 0)
 		return 0;
-	if (mode == 2 && target_status(self, self, "Seccomp") == 2)
-		return target_status(self, self, "Seccomp_filters") == target_status(pid, pid, "Seccomp_filters") ?
+	if (mode == 2 && status_of(self, "Seccomp") == 2)
+		return status_of(self, "Seccomp_filters") == status_of(pid, "Seccomp_filters") ?
 		               0 :
 		               error_set(error, "pid %d: its system calls are filtered (seccomp) otherwise than ours: "
 		                                "attach from outside its sandbox, as root", (int)pid);
@@ -120,8 +113,8 @@ static int check_filters(struct target *target, struct error *error)
 static int check_state(pid_t pid, struct error *error)
 {
 	char text[4096];
-	long tracer = target_status(pid, pid, "TracerPid");
-	const char *state = find_status(text, pid, pid, "State");
+	long tracer = status_of(pid, "TracerPid");
+	const char *state = find_status(text, pid, "State");
 
 	if (!state)
 		return error_set(error, "pid %d: no such process", (int)pid);

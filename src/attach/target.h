@@ -34,7 +34,4 @@ void target_close(struct target *target);
 /* The reason for a failure with this errno, and the command to run where one helps. Always -1. */
 int target_explain(pid_t pid, int failure, struct error *error);
 
-/* The last number behind such a word in the status of a thread, as /proc shows it; -1 if there is none. */
-long target_status(pid_t pid, pid_t thread, const char *word);
-
 #endif

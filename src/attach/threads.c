@@ -18,6 +18,9 @@ struct __ptrace_rseq_configuration {
 };
 #endif
 
+/* Process ids are smaller (the kernel's PID_MAX_LIMIT). */
+#define PIDS_MAX (1 << 22)
+
 /* How far up its stack a thread's callers are looked for. */
 #define STACK_WORDS 2048
 
@@ -199,23 +202,22 @@ static bool is_unsafe_code(const struct target *target, uint64_t address)
 	return unsafe;
 }
 
-/* The dynamic linker's locks are recursive, so each one names its owner: pthread_mutex_t's lock, count, owner, users
- * and kind, 32 bits each. */
-static bool owns_loader_lock(const struct target *target, pid_t thread)
+/* Whether a thread is in the dynamic linker, or in a library that it is just starting. Its locks are recursive:
+ * pthread_mutex_t's lock, count, owner, users and kind, 32 bits each. */
+static bool loader_is_busy(const struct target *target)
 {
 	static uint32_t words[4096];
 	size_t size = target->loader_data.end - target->loader_data.start;
-	long inside = target_status(target->pid, thread, "NSpid");
-	bool owns = false;
+	bool busy = false;
 
 	if (size > sizeof words)
 		size = sizeof words;
-	if (inside <= 0 || !memory_read(&target->memory, target->loader_data.start, words, size))
+	if (!memory_read(&target->memory, target->loader_data.start, words, size))
 		return true;
-	for (size_t i = 0; i + 4 < size / sizeof words[0] && !owns; i += 2)
-		owns = words[i] != 0 && words[i + 1] != 0 && words[i + 2] == (uint32_t)inside &&
-		       words[i + 4] == PTHREAD_MUTEX_RECURSIVE;
-	return owns;
+	for (size_t i = 0; i + 4 < size / sizeof words[0] && !busy; i += 2)
+		busy = (words[i] == 1 || words[i] == 2) && words[i + 1] - 1 < 1000 && words[i + 2] - 1 < PIDS_MAX &&
+		       words[i + 3] == 1 && words[i + 4] == PTHREAD_MUTEX_RECURSIVE;
+	return busy;
 }
 
 /* A lock of the C library's or the loader's, or of one of its heaps, which starts with its lock. Heaps are aligned to
@@ -293,5 +295,5 @@ bool threads_may_borrow(const struct target *target, pid_t thread, const struct 
 		       !(call == SYS_futex && waits_for_library_lock(target, state));
 	else
 		safe = safe && !is_unsafe_code(target, machine_instruction(state)) && !is_in_sequence(target, thread);
-	return safe && !owns_loader_lock(target, thread) && !interrupted_unsafe_code(target, state);
+	return safe && !loader_is_busy(target) && !interrupted_unsafe_code(target, state);
 }

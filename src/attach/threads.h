@@ -4,10 +4,9 @@
  * The borrowed thread loads a library: it takes the dynamic linker's locks, the allocator's, and the driver's. Other
  * threads go on and give up what they hold; only what the borrowed one holds itself would be waited for in vain. So it
  * must be one that holds none of them:
- *   - one that sleeps in a system call that nobody makes under such a lock, or
+ *   - one that sleeps in a system call that nobody makes under such a lock, and is no wait for one, or
  *   - one that is running outside of these libraries,
- * that owns no lock of the dynamic linker, waits for none of the C library's, and is in no signal handler that came in
- * between.
+ * and that is in no signal handler that came in between. And nobody must be loading a library, which can take long.
  */
 #ifndef NVTASKSET_ATTACH_THREADS_H
 #define NVTASKSET_ATTACH_THREADS_H

@@ -1,0 +1,281 @@
+/*
+ * Usage: alone WHAT
+ *
+ * A program of one thread, which is always in the one place that WHAT names, and notices when that ends otherwise than
+ * it should, or when something else of the thread has changed. Says "ready" before, and "intact" after.
+ */
+#include "registers.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <linux/futex.h>
+#include <unistd.h>
+
+#define SECONDS 4
+
+static void check(bool holds, const char *what)
+{
+	if (!holds) {
+		printf("lost: %s (%s)\n", what, strerror(errno));
+		exit(3);
+	}
+}
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* A wait that starts over when it was disturbed near its end takes nearly twice as long. A clock cannot be asserted on a
+ * busy machine; that a child, which nobody disturbs, waits for about as long, can. */
+static void as_long_as_a_child(void (*wait)(void))
+{
+	int ends[2];
+	double mine = now(), childs;
+
+	check(pipe(ends) == 0, "a pipe");
+	pid_t child = fork();
+
+	if (child == 0) {
+		wait();
+		childs = now() - mine;
+		_exit(write(ends[1], &childs, sizeof childs) != sizeof childs);
+	}
+	wait();
+	mine = now() - mine;
+	check(read(ends[0], &childs, sizeof childs) == sizeof childs, "a child");
+	waitpid(child, NULL, 0);
+	check(mine > SECONDS * 0.999, "a wait was cut short");
+	check(mine < childs + SECONDS * 0.25, "a wait started over");
+}
+
+static void once_nanosleep(void)
+{
+	const struct timespec time = {.tv_sec = SECONDS};
+
+	check(nanosleep(&time, NULL) == 0, "nanosleep");
+}
+
+static void once_poll(void)
+{
+	check(poll(NULL, 0, SECONDS * 1000) == 0, "poll");
+}
+
+static void once_select(void)
+{
+	struct timeval time = {.tv_sec = SECONDS};
+
+	check(select(0, NULL, NULL, NULL, &time) == 0, "select");
+}
+
+static void once_futex(void)
+{
+	const struct timespec time = {.tv_sec = SECONDS};
+	int word = 1;
+
+	check(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 1, &time, NULL, 0) == -1 && errno == ETIMEDOUT, "futex");
+	errno = EXFULL;
+}
+
+static void do_nanosleep(void)
+{
+	as_long_as_a_child(once_nanosleep);
+}
+
+static void do_poll(void)
+{
+	as_long_as_a_child(once_poll);
+}
+
+static void do_select(void)
+{
+	as_long_as_a_child(once_select);
+}
+
+static void do_futex(void)
+{
+	as_long_as_a_child(once_futex);
+}
+
+static void do_read(void)
+{
+	char byte = 0;
+
+	check(read(STDIN_FILENO, &byte, 1) == 1 && byte == 'x', "read");
+}
+
+static void do_epoll(void)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int events = epoll_create1(0);
+
+	check(epoll_ctl(events, EPOLL_CTL_ADD, STDIN_FILENO, &event) == 0, "epoll_ctl");
+	check(epoll_wait(events, &event, 1, -1) == 1, "epoll_wait");
+	close(events);
+	do_read();
+}
+
+static void do_wait(void)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (child == 0) {
+		do_read();
+		_exit(7);
+	}
+	check(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7, "waitpid");
+}
+
+static volatile sig_atomic_t handled;
+
+static void handle(int signal)
+{
+	handled = signal;
+}
+
+static void do_pause(void)
+{
+	signal(SIGUSR1, handle);
+	check(pause() == -1 && errno == EINTR && handled == SIGUSR1, "pause");
+	errno = EXFULL;
+}
+
+/* In a handler, on a stack for signals. */
+static void read_in_handler(int signal)
+{
+	do_read();
+	handled = signal;
+}
+
+static void be_ready_to_handle(void)
+{
+	struct sigaction action = {.sa_handler = read_in_handler, .sa_flags = SA_ONSTACK};
+
+	check(sigaction(SIGUSR1, &action, NULL) == 0, "sigaction");
+}
+
+/* The handler interrupts this program's own code, which goes on as if nothing had happened. */
+static void do_handler(void)
+{
+	be_ready_to_handle();
+	while (!handled)
+		check(registers_hold(100000000), "registers");
+}
+
+/* The handler interrupts the C library, which may be in the middle of anything. */
+static void do_handler_in_libc(void)
+{
+	be_ready_to_handle();
+	raise(SIGUSR1);
+}
+
+static bool has_input(void)
+{
+	struct pollfd wanted = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	return poll(&wanted, 1, 0) == 1;
+}
+
+static void do_spin(void)
+{
+	while (!has_input())
+		check(registers_hold(100000000), "registers");
+	do_read();
+}
+
+static void do_allocate(void)
+{
+	while (!has_input()) {
+		for (int i = 0; i < 100000; i++) {
+			char *volatile memory = malloc((size_t)i % 5000 + 1);
+
+			check(memory, "memory");
+			free(memory);
+		}
+	}
+	do_read();
+}
+
+static void do_load(void)
+{
+	while (!has_input()) {
+		for (int i = 0; i < 100; i++) {
+			void *library = dlopen("libresolv.so.2", RTLD_NOW);
+
+			check(library && dlclose(library) == 0, "a library");
+		}
+	}
+	do_read();
+}
+
+/* In the dynamic linker, as far as others can see. */
+static void do_construct(void)
+{
+	void *library = dlopen("slow.so", RTLD_NOW);
+
+	check(library && dlclose(library) == 0, "a library");
+}
+
+static const struct {
+	const char *name;
+	void (*act)(void);
+} acts[] = {
+	{"nanosleep", do_nanosleep}, {"poll", do_poll},   {"select", do_select}, {"futex", do_futex},
+	{"read", do_read},           {"epoll", do_epoll}, {"wait", do_wait},     {"pause", do_pause},
+	{"handler", do_handler},     {"handler-in-libc", do_handler_in_libc}, {"spin", do_spin},   {"allocate", do_allocate}, {"load", do_load},
+	{"construct", do_construct},
+};
+
+/* What a thread has beside its registers. */
+static void act(void (*what)(void))
+{
+	static char stack[65536];
+	stack_t signals = {.ss_sp = stack, .ss_size = sizeof stack}, signals_after;
+	sigset_t mask, mask_after;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGUSR2);
+	sigaddset(&mask, SIGRTMIN + 3);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	sigaltstack(&signals, NULL);
+	errno = EXFULL;
+	what();
+	check(errno == EXFULL, "errno");
+	sigprocmask(SIG_SETMASK, NULL, &mask_after);
+	sigaltstack(NULL, &signals_after);
+	for (int signal = 1; signal < SIGRTMAX; signal++)
+		check(sigismember(&mask, signal) == sigismember(&mask_after, signal), "the signal mask");
+	check(signals_after.ss_sp == stack && signals_after.ss_size == sizeof stack && signals_after.ss_flags == 0,
+	      "the stack for signals");
+}
+
+int main(int count, char **arguments)
+{
+	bool found = false;
+
+	for (size_t i = 0; count == 2 && i < sizeof acts / sizeof acts[0]; i++) {
+		if (strcmp(arguments[1], acts[i].name) == 0) {
+			found = true;
+			puts("ready");
+			fflush(stdout);
+			act(acts[i].act);
+		}
+	}
+	puts(found ? "intact" : "Usage: alone WHAT");
+	return found ? EXIT_SUCCESS : EXIT_FAILURE;
+}

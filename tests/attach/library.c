@@ -1,0 +1,32 @@
+/*
+ * In place of our library, for tests of attaching alone: says who it was called by and is unloaded again, so that it can
+ * be loaded any number of times. Uses what a library may: thread-local storage, memory, the loader.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+__attribute__((visibility("default"))) const char *nvtaskset_attached(void);
+
+static __thread char counted[64] __attribute__((tls_model("initial-exec")));
+
+const char *nvtaskset_attached(void)
+{
+	char *memory = malloc(100000);
+	static char refusal[64];
+	Dl_info info;
+
+	snprintf(counted, sizeof counted, "called on thread %d", (int)gettid());
+	if (!memory || !dladdr(refusal, &info))
+		return "no memory, or no loader";
+	memset(memory, 1, 100000);
+	free(memory);
+	memcpy(refusal, counted, sizeof refusal);
+	errno = ENOTNAM;
+	/* Vectors of all sizes, which a borrowed thread must not miss. */
+	__asm__ volatile("vpxor %%ymm0, %%ymm0, %%ymm0; vpxor %%ymm7, %%ymm7, %%ymm7; fninit" ::: "xmm0", "xmm7", "memory");
+	return refusal;
+}
