@@ -28,7 +28,7 @@ teardown() {
 # GPUs of this test's own: what other tests run at the same moment is not on them. GPU is the first one's bus id.
 own_gpus() {
 	local domain
-	domain=$(printf '%08x' $((BASHPID * 65536 + RANDOM)))
+	domain=$(printf '%08x' $((1 << 31 | (BASHPID & 0x7fff) << 16 | RANDOM)))
 	sed "s/^gpu 0000:/gpu $domain:/" "$NVTASKSET_TOPOLOGY" >"$WORK/gpus.txt"
 	export NVTASKSET_TOPOLOGY=$WORK/gpus.txt
 	# shellcheck disable=SC2034 # for the tests
