@@ -217,17 +217,26 @@ install: $(command) $(shim) $(attach) $(audit)
 	install -D -m 755 $(attach) $(DESTDIR)$(LIBDIR)/libnvtaskset-attach.so
 	install -D -m 755 $(audit) $(DESTDIR)$(LIBDIR)/libnvtaskset-audit.so
 	install -D -m 644 tools/man/nvtaskset.1 $(DESTDIR)$(DATADIR)/man/man1/nvtaskset.1
+	install -D -m 644 tools/completions/nvtaskset.bash $(DESTDIR)$(BASH_COMPLETION)
+	install -D -m 644 tools/completions/_nvtaskset $(DESTDIR)$(ZSH_COMPLETION)
+	install -D -m 644 tools/completions/nvtaskset.fish $(DESTDIR)$(FISH_COMPLETION)
 	$(Q)$(if $(DESTDIR),,$(link_driver))
+
+BASH_COMPLETION = $(DATADIR)/bash-completion/completions/nvtaskset
+ZSH_COMPLETION  = $(DATADIR)/zsh/site-functions/_nvtaskset
+FISH_COMPLETION = $(DATADIR)/fish/vendor_completions.d/nvtaskset.fish
 
 define link_driver
 driver=$$(/sbin/ldconfig -p | sed -n 's/^.*libcuda\.so\.1 (libc6,[^ ]*64) => //p' | head -n 1); \
 	test -z "$$driver" || ln -sf "$$driver" $(LIBDIR)/libnvtaskset-driver.so.1
 endef
 
+installed_data = $(DATADIR)/man/man1/nvtaskset.1 $(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION)
 uninstall:
 	rm -f $(DESTDIR)$(BINDIR)/nvtaskset $(addprefix $(DESTDIR)$(LIBDIR)/,libcuda.so.1 libcuda.so \
-		libnvtaskset-attach.so libnvtaskset-audit.so libnvtaskset-driver.so.1) $(DESTDIR)$(DATADIR)/man/man1/nvtaskset.1
-	-rmdir -p --ignore-fail-on-non-empty $(DESTDIR)$(LIBDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DATADIR)/man/man1
+		libnvtaskset-attach.so libnvtaskset-audit.so libnvtaskset-driver.so.1) $(addprefix $(DESTDIR),$(installed_data))
+	-rmdir -p --ignore-fail-on-non-empty $(DESTDIR)$(LIBDIR) $(DESTDIR)$(BINDIR) \
+		$(addprefix $(DESTDIR),$(dir $(installed_data)))
 
 clean:
 	rm -rf $(BUILD)

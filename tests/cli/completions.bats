@@ -1,0 +1,75 @@
+#!/usr/bin/env bats
+# Completion in bash, zsh and fish
+
+load helpers
+
+# What bash offers for the words of a command line, the last of which is being typed.
+offers() {
+	# shellcheck source=/dev/null
+	source "$ROOT/tools/completions/nvtaskset.bash"
+	COMP_WORDS=("$@")
+	COMP_CWORD=$(($# - 1))
+	COMPREPLY=()
+	_nvtaskset
+	printf '%s\n' "${COMPREPLY[@]}"
+}
+
+@test "bash: every option of the help" {
+	run offers nvtaskset --
+	for option in $(nvtaskset --help | grep -oE -- ' --[a-z-]+' | sort -u); do
+		[[ " ${lines[*]} " == *" $option "* ]] || { echo "not $option"; false; }
+	done
+	run offers nvtaskset --mps-st
+	[ "$output" = "--mps-status
+--mps-stop" ]
+}
+
+@test "bash: TPCs and GPCs of this GPU, behind what is typed of a list" {
+	run offers nvtaskset -t 6
+	[ "$output" = "$(printf '%s\n' 6 60 61 62 63 64 65)" ]
+	run offers nvtaskset -t 0-7,6
+	[ "$output" = "$(printf '0-7,%s\n' 6 60 61 62 63 64 65)" ]
+	run offers nvtaskset --gpc-list ""
+	[ "$output" = "$(seq 0 7)" ]
+	run offers nvtaskset -tG 0 65
+	[ "$output" = 65 ]
+}
+
+@test "bash: programs with a partition" {
+	start_program -t 0-7
+	run offers nvtaskset -p "$PROGRAM"
+	[[ "$output" == *"$PROGRAM"* ]]
+	run offers nvtaskset -tp 8-15 ""
+	[[ " ${lines[*]} " == *" $PROGRAM "* ]]
+}
+
+@test "bash: values of options" {
+	run offers nvtaskset --mps o
+	[ "$output" = "on
+off" ]
+	run offers nvtaskset --strategy ""
+	[ "$output" = "packed
+distributed" ]
+	run offers nvtaskset -G ""
+	[ "$output" = "all
+0" ]
+}
+
+@test "bash: after SET, commands" {
+	run offers nvtaskset -t 0-7 nvtaskse
+	[[ "$output" == *nvtaskset* ]]
+}
+
+@test "the three know the same options" {
+	nvtaskset --help | grep -oE -- '--[a-z-]+' | sort -u >"$WORK/help"
+	grep -oE -- "'?--[a-z-]+|,--[a-z-]+" "$ROOT/tools/completions/_nvtaskset" | grep -oE -- '--[a-z-]+' | sort -u >"$WORK/zsh"
+	sed -n 's/^complete .* -l \([a-z-]*\).*/--\1/p' "$ROOT/tools/completions/nvtaskset.fish" | sort -u >"$WORK/fish"
+	diff "$WORK/help" "$WORK/zsh"
+	diff "$WORK/help" "$WORK/fish"
+}
+
+@test "zsh and fish take theirs" {
+	command -v zsh >/dev/null || command -v fish >/dev/null || skip "neither is installed"
+	! command -v zsh >/dev/null || zsh -n "$ROOT/tools/completions/_nvtaskset"
+	! command -v fish >/dev/null || fish -n "$ROOT/tools/completions/nvtaskset.fish"
+}
