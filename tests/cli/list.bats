@@ -67,6 +67,23 @@ lines_of() {
 	[[ "${lines[1]}" =~ ^$PROGRAM\ [^\ ]+\ 0\ 4-7\  ]]
 }
 
+@test "hundreds of programs, none of them missed" {
+	own_gpus
+	nvtaskset --mps off -t 0-7 "$BUILD/bench/crowd" 300 libcuda.so.1 3>&- &
+	PROGRAM=$!
+	for _ in $(seq 100); do
+		nvtaskset -l >"$WORK/list"
+		[ "$(grep -c 'crowd 300' "$WORK/list")" -lt 300 ] || break
+		sleep 0.1
+	done
+	awk '/crowd 300/ {print $1}' "$WORK/list" >"$WORK/pids"
+	[ "$(wc -l <"$WORK/pids")" -eq 300 ]
+	sort -nuc "$WORK/pids"
+	grep -q '^\([0-9]*, \)\{298\}[0-9]* and [0-9]* share TPCs 0-7 of GPU 0$' "$WORK/list"
+	# More than there are letters.
+	[ "$(nvtaskset -T | grep -c '^ ?  .*crowd 300')" -eq 248 ]
+}
+
 @test "nobody has a partition: just the heading" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root, to be alone"
 	run unshare --pid --fork --mount-proc "$BUILD/nvtaskset" -l
