@@ -123,7 +123,7 @@ make_driver() {
 @test "GPUs before Hopper" {
 	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/ada.txt
 	pci=$(sed -n 's/^gpu //p' "$NVTASKSET_TOPOLOGY")
-	refuses "GPU $pci: cooperative launches that do not fit their partition are not recognised before Hopper, and hang: --strict starts nothing there" \
+	refuses "GPU $pci: before Hopper, a cooperative node of a CUDA graph that does not fit its partition is not recognised, and hangs: --strict starts nothing there" \
 		strict true
 }
 
