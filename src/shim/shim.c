@@ -7,6 +7,7 @@
 #include "gpus.h"
 #include "hide.h"
 #include "hook.h"
+#include "inherit.h"
 #include "log.h"
 #include "misfit.h"
 #include "segment.h"
@@ -14,7 +15,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 static struct segment segment = {.memory = NULL, .file = -1};
 
@@ -55,13 +55,6 @@ static void in_child(void)
 		segment = parents;
 	}
 	errno = saved;
-}
-
-static int read_partition(struct segment_revision *revision, struct error *error)
-{
-	const char *text = getenv(SEGMENT_ENVIRONMENT);
-
-	return segment_revision_parse(revision, text ? text : "", error);
 }
 
 static bool wants_call(int call)
@@ -132,7 +125,7 @@ int shim_set_up(struct error *error)
 	};
 	struct segment_revision revision;
 
-	if (driver_resolve(error) < 0 || read_partition(&revision, error) < 0 ||
+	if (driver_resolve(error) < 0 || inherit_partition(&revision, error) < 0 ||
 	    (!segment_find_own(&segment) && segment_create(&segment, &revision, error) < 0))
 		return -1;
 	enforce_use(&segment);

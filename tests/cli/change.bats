@@ -57,3 +57,36 @@ load helpers
 	[ "$status" -eq 0 ]
 	[[ "$output" =~ \ 2[0-9][0-9]\ -\>\ /memfd:nvtaskset ]]
 }
+
+# A program that, told to, starts another by way of a shell, which says where it runs.
+start_parent() {
+	printf '#!/bin/sh\nwhere 1\n' >"$WORK/child"
+	chmod +x "$WORK/child"
+	PATH=$BUILD/tests/programs:$PATH nvtaskset --mps off "$@" play where wait spawn "$WORK/child" >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	for _ in $(seq 200); do
+		grep -q waiting "$WORK/output" && return
+		sleep 0.05
+	done
+	return 1
+}
+
+@test "a program that is started later has its parent's partition of then" {
+	start_parent -t 0-7
+	nvtaskset -tp 8-15 "$PROGRAM"
+	kill -USR1 "$PROGRAM"
+	wait "$PROGRAM"
+	PROGRAM=
+	[[ "$(tail -n 1 "$WORK/output")" == *"on TPCs 8-15 ("* ]]
+}
+
+@test "a program that nvtaskset starts in a partition has its own, whatever its parent's" {
+	printf '#!/bin/sh\nnvtaskset --mps off -t 20 where 1\n' >"$WORK/inner"
+	start_parent -t 0-7
+	cp "$WORK/inner" "$WORK/child"
+	nvtaskset -tp 8-15 "$PROGRAM"
+	kill -USR1 "$PROGRAM"
+	wait "$PROGRAM"
+	PROGRAM=
+	[[ "$(tail -n 1 "$WORK/output")" == *"on TPCs 20 ("* ]]
+}

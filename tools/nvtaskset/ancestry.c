@@ -1,28 +1,12 @@
 #include "ancestry.h"
 
+#include "parent.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* "PID (NAME) STATE PARENT …", and a name can have all of these characters too. */
-pid_t ancestry_parent(pid_t pid)
-{
-	char path[64], text[512];
-	int parent = 0;
-
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = file >= 0 ? read(file, text, sizeof text - 1) : 0;
-
-	if (file >= 0)
-		close(file);
-	text[length > 0 ? length : 0] = '\0';
-	const char *after = strrchr(text, ')');
-
-	return after && sscanf(after, ") %*c %d", &parent) == 1 ? (pid_t)parent : 0;
-}
 
 /* Whose child each is. */
 static int find_parents(struct pids *parents, const struct pids *children, struct error *error)
@@ -30,7 +14,7 @@ static int find_parents(struct pids *parents, const struct pids *children, struc
 	int result = 0;
 
 	for (size_t i = 0; result == 0 && i < children->count; i++)
-		result = pids_add(parents, ancestry_parent(children->list[i]), error);
+		result = pids_add(parents, parent_of(children->list[i]), error);
 	return result;
 }
 

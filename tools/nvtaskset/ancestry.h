@@ -1,4 +1,4 @@
-/* Who started whom. */
+/* A process and what it started. */
 #ifndef NVTASKSET_ANCESTRY_H
 #define NVTASKSET_ANCESTRY_H
 
@@ -6,9 +6,6 @@
 #include "pids.h"
 
 #include <sys/types.h>
-
-/* The process that `pid` is a child of; 0 where there is none, or it has ended. */
-pid_t ancestry_parent(pid_t pid);
 
 /* `pid` itself and all that live of those that it started, that these started, and so on. The caller frees the list.
  * -1 with the reason, and nothing to free. */

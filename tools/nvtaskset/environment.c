@@ -124,7 +124,11 @@ int environment_clean(struct error *error)
 
 int environment_set(const struct environment *environment, struct error *error)
 {
-	if (set(SEGMENT_ENVIRONMENT, environment->partition, error) < 0 ||
+	char pid[16];
+
+	/* COMMAND's, too. */
+	snprintf(pid, sizeof pid, "%d", (int)getpid());
+	if (set(SEGMENT_ENVIRONMENT, environment->partition, error) < 0 || set("NVTASKSET_PID", pid, error) < 0 ||
 	    put_first(&search_path, environment->directory, error) < 0)
 		return -1;
 	if (environment->fail_misfits && set("NVTASKSET_ON_MISFIT", "fail", error) < 0)

@@ -1,6 +1,6 @@
 #include "occupied.h"
 
-#include "ancestry.h"
+#include "parent.h"
 #include "processes.h"
 
 #include <ctype.h>
@@ -116,7 +116,7 @@ static bool read_claim(struct claim *claim, pid_t pid)
 		fclose(environment);
 	}
 	claim->pid = pid;
-	claim->parent = found ? ancestry_parent(pid) : 0;
+	claim->parent = found ? parent_of(pid) : 0;
 	return found;
 }
 
