@@ -360,7 +360,7 @@ enum segment_state segment_absence(pid_t pid)
 
 const char *segment_absence_text(enum segment_state state)
 {
-	const char *text = "was started without nvtaskset";
+	const char *text = "was started without nvtaskset: --attach gives it a partition all the same";
 
 	if (state == SEGMENT_CLOSED)
 		text = "has closed the file of its partition, which is out of reach until it makes its next CUDA context";

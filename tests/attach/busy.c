@@ -13,20 +13,27 @@
  *   wait      for a condition that another thread makes true
  *   signal    another thread sends signals with numbers
  *   hold      patterns in all registers
+ *
+ * With filter=1 the kernel ends it when it makes a file in memory.
  */
 #include "gpu.h"
 #include "registers.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -350,13 +357,32 @@ static void add_workers(const char *argument)
 	}
 }
 
+static void filter(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
+
+	check(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	              prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0,
+	      "a filter");
+}
+
 int main(int count, char **arguments)
 {
 	struct sigaction action = {.sa_sigaction = take_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
 	char nothing;
 
-	for (int i = 1; i < count; i++)
-		add_workers(arguments[i]);
+	for (int i = 1; i < count; i++) {
+		if (strcmp(arguments[i], "filter=1") == 0)
+			filter();
+		else
+			add_workers(arguments[i]);
+	}
 	sigaction(SIGRTMIN + 1, &action, NULL);
 	if (has_gpu) {
 		gpu_initialise();

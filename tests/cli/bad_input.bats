@@ -97,7 +97,7 @@ load helpers
 	LD_LIBRARY_PATH=$BUILD/sim where 60 >"$WORK/output" 3>&- &
 	PROGRAM=$!
 	while [ ! -s "$WORK/output" ]; do sleep 0.05; done
-	refuses "pid $PROGRAM: was started without nvtaskset" nvtaskset -tp 0 $PROGRAM
+	refuses "pid $PROGRAM: was started without nvtaskset: --attach gives it a partition all the same" nvtaskset -tp 0 $PROGRAM
 }
 
 @test "somebody else's process" {

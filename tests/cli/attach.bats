@@ -1,0 +1,226 @@
+#!/usr/bin/env bats
+# nvtaskset --attach: a partition for a program that was started without us, and goes on as if nothing had happened.
+# tests/unit/attach.c has what can happen inside the program.
+
+load helpers
+
+# A sanitizer inside the program stands where the dynamic linker and the allocator would be.
+attach_setup() {
+	! is_sanitized || skip "not with a sanitizer"
+	PATH=$BUILD/tests/attach:$PATH
+}
+
+# Starts a program without nvtaskset, and waits for its first line; PROGRAM is its pid. It ends when fifo 9 does.
+start_plain() { # COMMAND…
+	attach_setup
+	mkfifo "$WORK/input"
+	LD_LIBRARY_PATH=$BUILD/sim "$@" <"$WORK/input" >"$WORK/output" 2>"$WORK/errors" 3>&- &
+	PROGRAM=$!
+	exec 9>"$WORK/input"
+	wait_for_line .
+}
+
+wait_for_line() {
+	for _ in $(seq 400); do
+		! grep -q "$1" "$WORK/output" || return 0
+		sleep 0.05
+	done
+	cat "$WORK/output" "$WORK/errors"
+	return 1
+}
+
+# Everything that the program may miss is there, and it has ended well.
+end_intact() {
+	exec 9>&-
+	wait "$PROGRAM"
+	PROGRAM=
+	[ "$(tail -n 1 "$WORK/output")" = intact ]
+}
+
+runs_on_tpcs() {
+	for _ in $(seq 200); do
+		[[ "$(grep 'run on TPCs' "$WORK/output" | tail -n 1)" == *"on TPCs $1 ("* ]] && return
+		sleep 0.05
+	done
+	tail -n 3 "$WORK/output"
+	return 1
+}
+
+has_library() {
+	grep -q nvtaskset-library "/proc/$1/maps"
+}
+
+@test "without --attach: the reason, and the way" {
+	start_plain busy launch=1
+	refuses "pid $PROGRAM: was started without nvtaskset: --attach gives it a partition all the same" \
+		nvtaskset -tp 0-7 "$PROGRAM"
+	refuses "pid $PROGRAM: was started without nvtaskset: --attach gives it a partition all the same" \
+		nvtaskset --attach --dry-run -tp 0-7 "$PROGRAM"
+	end_intact
+}
+
+@test "attach and change, and the next kernel obeys" {
+	start_plain busy launch=1
+	runs_on_tpcs 0-65
+	run nvtaskset --attach -tp 0-7 "$PROGRAM"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "pid $PROGRAM's current TPC list: 0-65" ]
+	[ "${lines[1]}" = "pid $PROGRAM's new TPC list: 0-7" ]
+	runs_on_tpcs 0-7
+	nvtaskset -tp 8-15 "$PROGRAM"
+	runs_on_tpcs 8-15
+	run nvtaskset -l
+	[[ "$output" == *"$PROGRAM "*"8-15"* ]]
+	end_intact
+	[ ! -s "$WORK/errors" ]
+}
+
+@test "attached twice is once" {
+	start_plain busy launch=1
+	nvtaskset --attach -tp 0-7 "$PROGRAM"
+	run nvtaskset --attach -vtp "$PROGRAM"
+	[ "$status" -eq 0 ]
+	[ "$output" = "pid $PROGRAM's current TPC list: 0-7" ]
+	[ "$(grep -c 'r-xp.*nvtaskset-library' "/proc/$PROGRAM/maps")" -eq 1 ]
+	end_intact
+}
+
+@test "several at once: one attaches" {
+	start_plain busy launch=1
+	for i in 1 2 3 4; do
+		nvtaskset --attach -tp "$i" "$PROGRAM" >/dev/null 3>&- &
+		others[i]=$!
+	done
+	for i in 1 2 3 4; do
+		wait "${others[i]}"
+	done
+	[ "$(grep -c 'r-xp.*nvtaskset-library' "/proc/$PROGRAM/maps")" -eq 1 ]
+	end_intact
+}
+
+@test "-v says how long a thread stood still" {
+	start_plain busy launch=1 sleep=3
+	run nvtaskset --attach -vtp 0 "$PROGRAM"
+	[[ "${lines[0]}" =~ ^nvtaskset:\ pid\ $PROGRAM:\ attached:\ thread\ [0-9]+\ stood\ still\ for\ [0-9.]+\ ms ]]
+	end_intact
+}
+
+@test "a busy program with many threads loses nothing while it is changed hundreds of times" {
+	start_plain busy launch=3 allocate=3 load=2 sleep=3 hold=1 poll=2 epoll=2 read=2 wait=2 signal=2
+	nvtaskset --attach -tp 0-7 "$PROGRAM" >/dev/null
+	for i in $(seq 300); do
+		nvtaskset -tp $((i % 60))-$((i % 60 + 5)) "$PROGRAM" >/dev/null
+	done
+	nvtaskset -tp 60-65 "$PROGRAM" >/dev/null
+	runs_on_tpcs 60-65
+	end_intact
+}
+
+@test "fifty programs, one after the other" {
+	for _ in $(seq 50); do
+		start_plain busy launch=2 allocate=1 wait=1 signal=1
+		nvtaskset --attach -tp 3 "$PROGRAM" >/dev/null
+		runs_on_tpcs 3
+		end_intact
+		rm "$WORK/input"
+	done
+}
+
+@test "a profiler holds the slot: the reason, and nothing of ours stays" {
+	SIM_FAULTS=slot-taken start_plain busy launch=1
+	refuses "pid $PROGRAM: another tool (a profiler or debugger) holds the driver's callback slot" \
+		nvtaskset --attach -tp 0-7 "$PROGRAM"
+	! has_library "$PROGRAM"
+	run bash -c "ls -l /proc/$PROGRAM/fd | grep nvtaskset"
+	[ "$status" -ne 0 ]
+	end_intact
+	[ ! -s "$WORK/errors" ]
+}
+
+@test "a partition in the environment that never came into force" {
+	pci=$(sed -n 's/^gpu //p' "$NVTASKSET_TOPOLOGY")
+	NVTASKSET_PARTITION="$pci=5-6" start_plain busy launch=1
+	runs_on_tpcs 0-65
+	nvtaskset --attach -p "$PROGRAM"
+	runs_on_tpcs 5-6
+	end_intact
+}
+
+@test "a program and what it started" {
+	start_plain sh -c 'busy launch=1'
+	child=$(pgrep -P "$PROGRAM")
+	nvtaskset --attach -atp 2 "$PROGRAM"
+	runs_on_tpcs 2
+	has_library "$child"
+	! has_library "$PROGRAM"
+	end_intact
+}
+
+@test "a program in other namespaces, with another root" {
+	[ "$(id -u)" = 0 ] || skip "only root can make them"
+	attach_setup
+	root=$WORK/root
+	mkdir -p "$root/proc" "$root/tmp"
+	for file in "$BUILD/tests/attach/busy" "$BUILD/sim/libcuda.so.1" "$NVTASKSET_TOPOLOGY" \
+		$(ldd "$BUILD/tests/attach/busy" | grep -o '/[^ ]*'); do
+		mkdir -p "$root$(dirname "$(realpath "$file")")" "$root$(dirname "$file")"
+		cp "$(realpath "$file")" "$root$file"
+	done
+	start_plain unshare --mount --pid --fork --kill-child sh -c \
+		"mount -t proc none '$root/proc' && exec chroot '$root' $BUILD/tests/attach/busy launch=1 sleep=1"
+	inside=$(pgrep -P "$PROGRAM")
+	[ "$(readlink "/proc/$inside/root")" != / ]
+	nvtaskset --attach -tp 0-7 "$inside"
+	runs_on_tpcs 0-7
+	end_intact
+}
+
+@test "another user's program" {
+	[ "$(id -u)" = 0 ] || skip "only root can be two users"
+	start_plain busy launch=1
+	run setpriv --reuid 65534 --clear-groups "$BUILD/nvtaskset" --attach -tp 3 "$PROGRAM"
+	[ "$status" -eq 1 ]
+	[ "$output" = "nvtaskset: pid $PROGRAM: belongs to another user, or does not let itself be inspected" ]
+	! has_library "$PROGRAM"
+	end_intact
+}
+
+@test "one's own program, without being root" {
+	[ "$(id -u)" = 0 ] || skip "everybody else does so in the other tests"
+	scope=$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)
+	[ "$scope" = 0 ] || skip "this kernel lets only root attach"
+	start_plain setpriv --reuid 65534 --clear-groups busy launch=1
+	setpriv --reuid 65534 --clear-groups "$BUILD/nvtaskset" --attach -tp 0-7 "$PROGRAM"
+	runs_on_tpcs 0-7
+	end_intact
+}
+
+@test "a program that the kernel ends at a call that it does not expect" {
+	[ "$(id -u)" = 0 ] || skip "only root may lift a filter"
+	start_plain busy filter=1 launch=1
+	nvtaskset --attach -tp 0-7 "$PROGRAM"
+	runs_on_tpcs 0-7
+	end_intact
+}
+
+@test "a filter that we may not lift" {
+	[ "$(id -u)" = 0 ] || skip "only root can be two users"
+	start_plain setpriv --reuid 65534 --clear-groups busy filter=1 launch=1
+	run setpriv --reuid 65534 --clear-groups "$BUILD/nvtaskset" --attach -tp 3 "$PROGRAM"
+	[ "$status" -eq 1 ]
+	[ "$output" = "nvtaskset: pid $PROGRAM: its system calls are filtered (seccomp): run 'sudo nvtaskset --attach -p ...'" ]
+	end_intact
+}
+
+@test "no CUDA in it" {
+	start_plain alone read
+	refuses "pid $PROGRAM: has not loaded CUDA" nvtaskset --attach -tp 0 "$PROGRAM"
+	printf x >&9
+	end_intact
+}
+
+@test "--attach is for running programs" {
+	refuses "--attach: only with -p" nv --attach -t 0-7 true
+	refuses "--attach: only with -p" nv --attach -l
+}
