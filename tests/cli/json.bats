@@ -109,6 +109,14 @@ process_members="pid uid user command astray launches restricted let_through gra
 	[ "$output" = "nvtaskset: standard output: No space left on device" ]
 }
 
+@test "a GPU's name that is no text" {
+	sed 's/NVIDIA H200/\xffH\xc2\x9b200/' "$NVTASKSET_TOPOLOGY" >"$WORK/named.txt"
+	export NVTASKSET_TOPOLOGY=$WORK/named.txt
+	nvtaskset -T --json >"$WORK/json"
+	[ "$(ask '.gpus[0].name')" = $'\ufffdH\ufffd200' ]
+	[[ "$(LC_ALL=C nvtaskset -T)" == "GPU 0, ?H?200, "* ]]
+}
+
 @test "what others write into their names and counters stays JSON" {
 	nvtaskset --mps off -t 0-3 "$BUILD/demo/where" $'60\e[2J"\\\x9b\xff\n\u202e\u6f22' >"$WORK/output" 3>&- &
 	PROGRAM=$!

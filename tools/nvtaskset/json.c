@@ -1,6 +1,7 @@
 #include "json.h"
 
 #include "gpcs.h"
+#include "text.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -56,10 +57,15 @@ static json_t *numbers(const struct tpcset *set)
 	return finish(array, complete);
 }
 
-static json_t *text_or_null(const char *text)
+/* What drivers and files call a GPU. */
+static json_t *name_or_null(const char *text)
 {
-	return text[0] != '\0' ? json_string(text) : json_null();
+	char clean[TEXT_ROOM(TOPOLOGY_NAME_MAX)];
+
+	return text[0] != '\0' ? json_string(text_clean(clean, text, strlen(text))) : json_null();
 }
+
+_Static_assert(TOPOLOGY_UUID_MAX <= TOPOLOGY_NAME_MAX, "there is room for both");
 
 /* --- GPUs and sets on them ------------------------------------------------------------------------------------------ */
 
@@ -282,8 +288,8 @@ static json_t *one_gpu(const struct topology *gpu, const struct processes *proce
 
 	snprintf(compute, sizeof compute, "%u.%u", gpu->compute_major, gpu->compute_minor);
 	return joined(gpu_reference(gpu->pci, gpus),
-	              json_pack("{s:o, s:o, s:s, s:i, s:i, s:o, s:o}", "uuid", text_or_null(gpu->uuid), "name",
-	                        text_or_null(gpu->name), "compute_capability", compute, "sms_per_tpc",
+	              json_pack("{s:o, s:o, s:s, s:i, s:i, s:o, s:o}", "uuid", name_or_null(gpu->uuid), "name",
+	                        name_or_null(gpu->name), "compute_capability", compute, "sms_per_tpc",
 	                        (int)gpu->sms_per_tpc, "tpc_count", (int)gpu->tpc_count, "tpcs", tpcs(gpu, processes),
 	                        "processes", occupants(gpu, processes, gpus)));
 }

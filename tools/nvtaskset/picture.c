@@ -345,14 +345,17 @@ static void print_title(const struct picture *picture, const char *label)
 {
 	const struct topology *gpu = picture->gpu;
 	unsigned int free = 0;
-	char pci[PCI_ADDRESS_TEXT];
+	char pci[PCI_ADDRESS_TEXT], name[TEXT_ROOM(TOPOLOGY_NAME_MAX)];
 
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++)
 		free += mark_of(picture, tpc) == FREE;
 	pci_address_format(gpu->pci, pci);
 	fprintf(picture->page, "GPU %s", label);
-	if (gpu->name[0] != '\0')
-		fprintf(picture->page, ", %s", gpu->name);
+	if (gpu->name[0] != '\0') {
+		fputs(", ", picture->page);
+		text_print(picture->page, text_clean(name, gpu->name, strlen(gpu->name)), TEXT_WHOLE,
+		           picture->terminal->utf8);
+	}
 	if (strcmp(label, pci) != 0)
 		fprintf(picture->page, ", %s", pci);
 	fprintf(picture->page, ": %u TPCs of %u SM%s, %u free\n", gpu->tpc_count, gpu->sms_per_tpc,
