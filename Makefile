@@ -140,10 +140,11 @@ build_slow.so      = tests/attach/slow.c -shared
 # Each test program of tests/gpu runs on the simulated GPUs of these files (share/topologies), inside nvtaskset
 # with a partition of the whole GPU, which it then changes itself; the bare ones without nvtaskset.
 sim_gpus           = h200 turing ada blackwell hopper-synthetic
+sim_gpus_attach    = h200 turing blackwell
 sim_gpus_two_gpus  = h200-x2
 sim_gpus_hangs     = h200 blackwell hopper-synthetic
 sim_gpus_soak      = h200-x2 turing blackwell
-bare_tests         = driver_behaviour hangs
+bare_tests         = attach driver_behaviour hangs
 sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 	$(addprefix $(BUILD)/tests/gpu/$(test)@,$(or $(sim_gpus_$(test)),$(sim_gpus))))
 

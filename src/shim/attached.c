@@ -3,6 +3,7 @@
  * borrowed thread. Whatever is wrong is the command's to say, not the program's.
  */
 #include "attach/attach.h"
+#include "graphs.h"
 #include "log.h"
 #include "shim.h"
 
@@ -18,6 +19,7 @@ const char *nvtaskset_attached(void)
 	int saved = errno;
 
 	log_open();
+	graphs_expect_older();
 	int result = shim_set_up(&error);
 
 	errno = saved;

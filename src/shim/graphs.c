@@ -54,6 +54,12 @@ static struct held_exec *execs[BUCKETS];
 static _Atomic uint64_t oldest[BUCKETS] = {[0 ... BUCKETS - 1] = UINT64_MAX};
 
 static struct segment segment;
+static bool expects_older;
+
+void graphs_expect_older(void)
+{
+	expects_older = true;
+}
 
 void graphs_use(const struct segment *wanted)
 {
@@ -377,11 +383,18 @@ static void refresh(const struct held_exec *exec)
 		count_stale();
 }
 
+/* Whether what was uploaded before we came runs elsewhere than it may by now. */
+static bool older_are_stale(void)
+{
+	return expects_older && number_at_begin > 1;
+}
+
 static void launch_begins(CUgraphExec exec)
 {
 	unsigned int bucket = bucket_of(exec);
 
-	if (__builtin_expect(atomic_load_explicit(&oldest[bucket], memory_order_relaxed) < number_at_begin, 0)) {
+	if (__builtin_expect(atomic_load_explicit(&oldest[bucket], memory_order_relaxed) < number_at_begin, 0) ||
+	    __builtin_expect(older_are_stale(), 0)) {
 		pthread_mutex_lock(&lock);
 		struct held_exec *held = *find_exec(exec);
 
@@ -389,6 +402,8 @@ static void launch_begins(CUgraphExec exec)
 			refresh(held);
 			held->number = number_at_begin;
 			find_oldest(bucket);
+		} else if (!held && older_are_stale()) {
+			count_stale();
 		}
 		pthread_mutex_unlock(&lock);
 	}

@@ -11,7 +11,8 @@
  * soon as it has been uploaded, or the masks of all partitions that ever were would gather in it.
  *
  * Out of reach, and counted, are: nodes that the application has destroyed in the graph since, the bodies of
- * conditional nodes, nodes that kernels may change (uploading them again would undo that), and launches by kernels.
+ * conditional nodes, nodes that kernels may change (uploading them again would undo that), launches by kernels, and
+ * graphs that were instantiated before we came.
  *
  * While the partition stays the same, a launch of a graph costs one comparison.
  */
@@ -49,6 +50,10 @@ void graphs_remember(const struct qmd_family *family, void *qmd);
 
 /* Before any call comes. */
 void graphs_use(const struct segment *segment);
+
+/* The same, in a process that ran before we came: it may have graphs that we shall never know. They keep the whole GPU;
+ * their launches are counted once there is another partition. */
+void graphs_expect_older(void);
 
 /* A call begins, or has ended with this result. `arguments` are its own, one behind the other; what is written there
  * at its begin is what it works with. */

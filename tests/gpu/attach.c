@@ -1,0 +1,244 @@
+/*
+ * nvtaskset --attach, on a program that was started without nvtaskset: this one. What it launches from then on obeys,
+ * from every thread and context; graphs that it has instantiated before do not, and are counted. BUILD is the build
+ * directory, where the command is.
+ */
+#include "support/child.h"
+#include "support/graph.h"
+#include "support/subscriber.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define SANITIZED 0
+#endif
+
+extern char **environ;
+
+/* Runs the command on this process; its exit status. */
+static int attach(const char *set)
+{
+	const char *build = getenv("BUILD");
+	char command[512], pid[16], list[64];
+	char *const arguments[] = {command, "--attach", "-tp", list, pid, NULL};
+	posix_spawn_file_actions_t quietly;
+	int status = -1;
+	pid_t child;
+
+	/* Where only a process's parents may trace it. */
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	snprintf(command, sizeof command, "%s/nvtaskset", build ? build : "build");
+	snprintf(pid, sizeof pid, "%d", (int)getpid());
+	snprintf(list, sizeof list, "%s", set);
+	posix_spawn_file_actions_init(&quietly);
+	posix_spawn_file_actions_addopen(&quietly, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	assert_int_equal(posix_spawn(&child, command, &quietly, NULL, arguments, environ), 0);
+	posix_spawn_file_actions_destroy(&quietly);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void attach_to(const struct tpcset *set)
+{
+	char text[TPCSET_TEXT];
+
+	assert_int_equal(attach(tpcset_format_list(set, text)), 0);
+}
+
+/* Each in a process of its own, which has never heard of us. */
+static void run_in_child(void (*body)(void))
+{
+	if (SANITIZED)
+		gpu_skip("not with a sanitizer: it stands in the loader's way");
+	struct child_end end = child_run(body);
+
+	child_assert_passed(&end);
+}
+
+/* --- launches ------------------------------------------------------------------------------------------------------ */
+
+static void assert_runs_in(const struct tpcset *set)
+{
+	struct tpcset ran = gpu_where(&gpu, NULL);
+
+	gpu_assert_equal(&ran, set);
+}
+
+static void obey(void)
+{
+	struct tpcset all;
+
+	graph_set_up(NULL);
+	all = gpu_all(&gpu);
+	assert_runs_in(&all);
+	attach_to(&before);
+	assert_runs_in(&before);
+	assert_int_equal(attach("all"), 0);
+	assert_runs_in(&all);
+	gpu_set_partition(&gpu, &after);
+	assert_runs_in(&after);
+	assert_int_equal(graph_counters().restricted, 2);
+}
+
+static void test_next_launch_obeys(void **state)
+{
+	(void)state;
+	run_in_child(obey);
+}
+
+#define THREADS 8
+
+static atomic_bool ends;
+static atomic_uint launched[THREADS];
+
+static void *launch_all_the_time(void *argument)
+{
+	unsigned int number = (unsigned int)(uintptr_t)argument;
+	CUdeviceptr output;
+
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	output = gpu_new_output(&gpu);
+	while (!ends) {
+		struct tpcset ran = gpu_where_into(&gpu, NULL, output);
+
+		assert_false(tpcset_is_empty(&ran));
+		launched[number]++;
+	}
+	struct tpcset ran = gpu_where_into(&gpu, NULL, output);
+
+	for (unsigned int tpc = 0; tpc < TPCSET_MAX; tpc++)
+		assert_true(!tpcset_has(&ran, tpc) || tpcset_has(&before, tpc));
+	return NULL;
+}
+
+static void wait_for_launches(void)
+{
+	for (unsigned int i = 0; i < THREADS; i++) {
+		unsigned int seen = launched[i];
+
+		while (launched[i] < seen + 3)
+			usleep(1000);
+	}
+}
+
+static void obey_from_all_threads(void)
+{
+	pthread_t threads[THREADS];
+
+	graph_set_up(NULL);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, launch_all_the_time, (void *)i), 0);
+	wait_for_launches();
+	attach_to(&before);
+	wait_for_launches();
+	ends = true;
+	for (unsigned int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_true(graph_counters().restricted >= THREADS);
+}
+
+static void test_all_threads_obey(void **state)
+{
+	(void)state;
+	run_in_child(obey_from_all_threads);
+}
+
+/* --- graphs -------------------------------------------------------------------------------------------------------- */
+
+static void count_older_graphs(void)
+{
+	struct tpcset all;
+	CUgraphExec older, newer;
+
+	graph_set_up(NULL);
+	all = gpu_all(&gpu);
+	older = graph_instantiate(graph_make());
+	graph_assert_ran(older, NODES, &all);
+	attach_to(&before);
+	graph_assert_ran(older, NODES, &all);
+	graph_assert_ran(older, NODES, &all);
+	assert_int_equal(graph_stale(), 2);
+	newer = graph_instantiate(graph_make());
+	graph_assert_ran(newer, NODES, &before);
+	gpu_set_partition(&gpu, &after);
+	graph_assert_ran(newer, NODES, &after);
+	assert_int_equal(graph_stale(), 2);
+	gpu_check(cuGraphExecDestroy(older));
+}
+
+static void test_older_graphs_are_counted(void **state)
+{
+	(void)state;
+	run_in_child(count_older_graphs);
+}
+
+/* --- profilers ----------------------------------------------------------------------------------------------------- */
+
+static void be_refused_beside_a_profiler(void)
+{
+	struct segment segment;
+	struct tpcset all;
+
+	graph_set_up(NULL);
+	all = gpu_all(&gpu);
+	subscriber_open(NULL);
+	assert_int_equal(attach("0"), 1);
+	assert_int_equal(segment_open(&segment, getpid(), NULL), SEGMENT_NOT_OURS);
+	assert_runs_in(&all);
+	subscriber_close();
+	/* It was unloaded, and can come again. */
+	attach_to(&before);
+	assert_runs_in(&before);
+}
+
+static void test_profiler_first(void **state)
+{
+	(void)state;
+	run_in_child(be_refused_beside_a_profiler);
+}
+
+static void share_with_a_profiler(void)
+{
+	graph_set_up(NULL);
+	attach_to(&before);
+	subscriber_open(NULL);
+	assert_runs_in(&before);
+	assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 1);
+	subscriber_close();
+	assert_runs_in(&before);
+}
+
+static void test_profiler_afterwards(void **state)
+{
+	(void)state;
+	run_in_child(share_with_a_profiler);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_next_launch_obeys),
+		cmocka_unit_test(test_all_threads_obey),
+		cmocka_unit_test(test_older_graphs_are_counted),
+		cmocka_unit_test(test_profiler_first),
+		cmocka_unit_test(test_profiler_afterwards),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
