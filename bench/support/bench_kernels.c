@@ -1,6 +1,7 @@
 #include "bench_kernels.h"
 
-/* Thread 0 has no say in what a block costs: every thread reads the clock, and one notes it. */
+/* Two blocks of 1024 threads are to fit on an SM where it has room for so many threads: registers must not keep them from
+ * it. */
 
 #define READ_CLOCK                                                                                            \
 	".visible .entry read_clock(.param .u64 output)\n"                                                    \
@@ -22,6 +23,8 @@
 
 #define MATMUL                                                                                                \
 	".visible .entry matmul(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 n)\n"                \
+	".maxntid 32, 32, 1\n"                                                                                \
+	".minnctapersm 2\n"                                                                                   \
 	"{\n"                                                                                                 \
 	"	.reg .pred %p<2>;\n"                                                                          \
 	"	.reg .b32 %r<20>;\n"                                                                          \
@@ -128,6 +131,8 @@
 #define LAPS                                                                                                  \
 	".visible .entry laps(.param .u64 stamps, .param .u64 deadline, .param .u32 rounds,"                  \
 	" .param .u32 count)\n"                                                                               \
+	".maxntid 1024, 1, 1\n"                                                                               \
+	".minnctapersm 2\n"                                                                                   \
 	"{\n"                                                                                                 \
 	"	.reg .pred %p<6>;\n"                                                                          \
 	"	.reg .b32 %r<7>;\n"                                                                           \

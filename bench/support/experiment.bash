@@ -1,6 +1,6 @@
 # What every experiment starts with. bench/run runs them: the environment is its.
 set -euo pipefail
-LEFT_OUT=77 # the exit status of an experiment that this machine cannot do
+LEFT_OUT=77  # the exit status of an experiment that this machine cannot do
 INCOMPLETE=3 # of one that did all but a part, whose reasons it told
 
 # A part that fails does not keep an experiment from the others.
@@ -8,7 +8,16 @@ failures=0
 note_failure() {
 	failures=$((failures + 1))
 }
-trap '[ $? != 0 ] || [ $failures = 0 ] || exit $INCOMPLETE' EXIT
+
+# However it ends, it leaves none of its programs.
+leave() {
+	local status=$?
+	stop "${!task_pids[@]}" || true
+	[ $status != 0 ] || [ $failures = 0 ] || status=$INCOMPLETE
+	exit $status
+}
+trap leave EXIT
+
 support=$(dirname "${BASH_SOURCE[0]}")
 . "$support/mps.bash"
 . "$support/mechanisms.bash"

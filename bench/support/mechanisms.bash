@@ -9,8 +9,6 @@
 #   nvtaskset          MPS and nvtaskset
 #   nvtaskset-no-mps   nvtaskset --mps off
 #
-# Nothing is measured that a mechanism was said to do and did not: nvtaskset is told to be strict.
-#
 # A part of the GPU is `first` or `rest`, as split_gpu left them; `all`; or a list of TPCs, for nvtaskset only.
 
 split_gpu() { # STRATEGY COUNT
@@ -118,10 +116,10 @@ under() { # MECHANISM PART COMMAND…
 		export CUDA_MPS_PIPE_DIRECTORY=/dev/null CUDA_VISIBLE_DEVICES=$value
 		;;
 	nvtaskset)
-		set -- nvtaskset --strict --mps on -t "$(tpcs_of "$part")" "$@"
+		set -- nvtaskset --mps on -t "$(tpcs_of "$part")" "$@"
 		;;
 	nvtaskset-no-mps)
-		set -- nvtaskset --strict --mps off -t "$(tpcs_of "$part")" "$@"
+		set -- nvtaskset --mps off -t "$(tpcs_of "$part")" "$@"
 		;;
 	esac
 	# Not quoted: nothing, where there is no prefix.

@@ -1,4 +1,18 @@
-# Programs (bench/task, or what speaks like it) that work in the background, each under a name.
+# Programs under a mechanism: in the foreground, or (bench/task, or what speaks like it) in the background, each with a name.
+# One that nvtaskset lets run unrestricted has failed: it would be measured as what it is not.
+
+# What it prints is passed on; the reason of a failure, too, which the caller notes.
+measure_under() { # MECHANISM PART COMMAND…
+	local result=0
+	(under "$@") 2>"$BENCH_WORK/measured.err" || result=1
+	! ran_unrestricted measured || result=1
+	[ $result = 0 ] || echo "  $1: $3: $(head -n 1 "$BENCH_WORK/measured.err")" >&2
+	return $result
+}
+
+ran_unrestricted() { # NAME
+	grep -q 'runs\? unrestricted' "$BENCH_WORK/$1.err"
+}
 
 declare -A task_pids
 
@@ -43,10 +57,10 @@ finish() { # NAME…
 	local name result=0
 	for name in "$@"; do
 		[ -n "${task_pids[$name]:-}" ] || continue
-		wait "${task_pids[$name]}" || {
+		if ! wait "${task_pids[$name]}" || ran_unrestricted "$name"; then
 			complain "$name"
 			result=1
-		}
+		fi
 		unset "task_pids[$name]"
 	done
 	return $result
