@@ -152,6 +152,37 @@ static void test_what_fits_stays(void **state)
 	assert_stays(1, gpu_range(0, 0));
 }
 
+/* A GPC of the chip holds a cluster where one virtual GPC has enough of its TPCs; elsewhere the cluster gets more. */
+static bool gpc_holds(const struct tpcset *gpc, unsigned int cluster)
+{
+	bool holds = false;
+
+	for (unsigned int group = 0; group < gpu.topology->gpc_limit; group++) {
+		struct tpcset members = topology_virtual_gpc(gpu.topology, group), both = tpcset_and(&members, gpc);
+
+		holds = holds || tpcset_count(&both) * gpu.topology->sms_per_tpc >= cluster;
+	}
+	return holds;
+}
+
+static void test_clusters_of_8_in_every_gpc(void **state)
+{
+	unsigned int tried = 0;
+
+	(void)state;
+	need_clusters();
+	for (unsigned int gpc = 0; gpc < TOPOLOGY_GPCS_MAX; gpc++) {
+		struct tpcset members = topology_gpc(gpu.topology, gpc);
+
+		if (!tpcset_is_empty(&members) && gpc_holds(&members, 8))
+			assert_stays(8, members);
+		else if (!tpcset_is_empty(&members))
+			assert_widened(8, members);
+		tried += !tpcset_is_empty(&members);
+	}
+	assert_true(tried > 0 || gpu.topology->tpcs[0].gpc == TOPOLOGY_UNKNOWN);
+}
+
 static void run_cooperative(unsigned int blocks)
 {
 	gpu_check(gpu_launch_cooperative(&gpu, blocks));
@@ -199,6 +230,7 @@ int main(void)
 		cmocka_unit_test(test_cluster_of_4_on_singletons),
 		cmocka_unit_test(test_clusters_of_2_and_4_on_few_tpcs),
 		cmocka_unit_test(test_what_fits_stays),
+		cmocka_unit_test(test_clusters_of_8_in_every_gpc),
 		cmocka_unit_test(test_cooperative_grids),
 		cmocka_unit_test(test_refusals_stay_the_drivers),
 	};
