@@ -20,7 +20,7 @@ const char *nvtaskset_attached(void)
 
 	log_open();
 	graphs_expect_older();
-	int result = shim_set_up(&error);
+	int result = shim_set_up("libcuda.so.1", &error);
 
 	errno = saved;
 	return result < 0 ? error.reason : NULL;

@@ -5,9 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#define DRIVER_NAME "libnvtaskset-driver.so.1"
-#define USUAL_NAME "libcuda.so.1" /* in a process that had loaded it before us */
-
 struct driver driver;
 
 /* Where in `struct driver` each function goes. */
@@ -59,15 +56,13 @@ static int resolve(void *library, const struct function *function, struct error 
 	return 0;
 }
 
-int driver_resolve(struct error *error)
+int driver_resolve(const char *name, struct error *error)
 {
-	void *library = dlopen(DRIVER_NAME, RTLD_LAZY | RTLD_NOLOAD);
+	void *library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
 	int result = 0;
 
 	if (!library)
-		library = dlopen(USUAL_NAME, RTLD_LAZY | RTLD_NOLOAD);
-	if (!library)
-		return error_set(error, "the driver library: it is not loaded");
+		return error_set(error, "the driver library: %s is not loaded", name);
 	for (size_t i = 0; i < COUNT(needed) && result == 0; i++)
 		result = resolve(library, &needed[i], error);
 	for (size_t i = 0; i < COUNT(for_graphs) && result == 0; i++)

@@ -40,7 +40,7 @@ struct driver {
 extern struct driver driver;
 
 /* -1 with the reason where the library is not there, is we ourselves, or lacks a function that we cannot do without. */
-int driver_resolve(struct error *error);
+int driver_resolve(const char *name, struct error *error);
 
 /* Whether graphs can be refreshed (cuGraphNodeSetEnabled came with CUDA 11.6). */
 bool driver_has_graphs(void);

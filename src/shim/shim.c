@@ -113,7 +113,7 @@ static void on_context_created(CUcontext context)
 	look_for_old_gpus();
 }
 
-int shim_set_up(struct error *error)
+int shim_set_up(const char *driver_name, struct error *error)
 {
 	static const struct hook_events events = {
 		.launch = enforce_launch,
@@ -125,7 +125,7 @@ int shim_set_up(struct error *error)
 	};
 	struct segment_revision revision;
 
-	if (driver_resolve(error) < 0 || inherit_partition(&revision, error) < 0 ||
+	if (driver_resolve(driver_name, error) < 0 || inherit_partition(&revision, error) < 0 ||
 	    (!segment_find_own(&segment) && segment_create(&segment, &revision, error) < 0))
 		return -1;
 	enforce_use(&segment);

@@ -8,7 +8,8 @@
 
 #include "error.h"
 
-/* Makes the segment and hooks the driver. -1 with the reason, and nothing has changed. Once a process. */
-int shim_set_up(struct error *error);
+/* Makes the segment and hooks the driver, which is loaded and found by this name. -1 with the reason, and nothing has
+ * changed. Once a process. */
+int shim_set_up(const char *driver_name, struct error *error);
 
 #endif
