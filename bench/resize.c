@@ -1,8 +1,8 @@
 /*
  * Usage: nvtaskset --mps off all resize SAMPLES [NODES]
  *
- * How soon a changed partition is in force: by turns in one half of the GPU's TPCs and in the other, launches one kernel,
- * or a graph of NODES kernels one after the other, and prints as lines "METRIC,US" of each SAMPLES:
+ * How soon a changed partition is in force: by turns in one half of the GPU's TPCs and in the other, launches one
+ * kernel, or a graph of NODES kernels one after the other, and prints as lines "METRIC,US" of each SAMPLES:
  *
  *   write          the change itself
  *   first          from before the change until the host sees what the first kernel after it wrote
@@ -28,7 +28,7 @@
 
 static struct bench_gpu gpu;
 
-/* --- the partition of this process ------------------------------------------------------------------------------ */
+/* --- the partition of this process -------------------------------------------------------------------------- */
 
 static const struct topology *topology;
 static struct segment segment;
@@ -62,7 +62,7 @@ static void move_to(unsigned int half)
 		bench_fail("%s", error.reason);
 }
 
-/* --- launches ------------------------------------------------------------------------------------------------------ */
+/* --- launches -------------------------------------------------------------------------------------------------- */
 
 static struct {
 	unsigned int nodes;
@@ -128,7 +128,7 @@ static void check_half(unsigned int half)
 	}
 }
 
-/* --- samples -------------------------------------------------------------------------------------------------------- */
+/* --- samples --------------------------------------------------------------------------------------------------- */
 
 static double microseconds(int64_t ns)
 {

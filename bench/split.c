@@ -4,7 +4,8 @@
  *
  * Parts the first GPU in two, for the experiments: prints "TPCS LIST" for COUNT TPCs (a number, or a share such as
  * 57%) that STRATEGY chooses, and "TPCS LIST" for the rest ("0 " where there is none). STRATEGY is packed or
- * distributed, as nvtaskset's, or gpcs: as many whole GPCs as fit into COUNT. Without arguments: "TPCS SMS-PER-TPC NAME".
+ * distributed, as nvtaskset's, or gpcs: as many whole GPCs as fit into COUNT. Without arguments: "TPCS SMS-PER-TPC
+ * NAME".
  */
 #include "choose.h"
 #include "topology/topology.h"

@@ -10,9 +10,9 @@
  *   network   the products of a transformer's inference, N layers of four 512 × 512 products and a copy (12)
  *
  * Before the first sample it prints "ready SMS", with the number of SMs that the driver tells it of. It ends after
- * SECONDS (without end, where there is no such option), or after so many samples, or at SIGTERM, never in the middle of a
- * kernel: that would hurt an MPS server. SIGUSR1 makes it forget the samples so far, of which it keeps 100 000. Each
- * sample is REPEAT times the work; it pauses for up to PAUSE between two.
+ * SECONDS (without end, where there is no such option), or after so many samples, or at SIGTERM, never in the middle
+ * of a kernel: that would hurt an MPS server. SIGUSR1 makes it forget the samples so far, of which it keeps 100 000.
+ * Each sample is REPEAT times the work; it pauses for up to PAUSE between two.
  */
 #include "bench.h"
 #include "bench_kernels.h"
@@ -239,7 +239,7 @@ static int64_t run_once(const struct options *options)
 {
 	int64_t start = bench_now();
 
-	for (double i = 0; i < options->repeat; i++)
+	for (unsigned long i = 0; i < (unsigned long)options->repeat; i++)
 		options->kind->start();
 	bench_wait(&gpu);
 	return bench_now() - start;

@@ -1,6 +1,6 @@
 #include "bench_kernels.h"
 
-/* Two blocks of 1024 threads are to fit on an SM where it has room for so many threads: registers must not keep them from
+/* Two blocks of 1024 threads are to fit on an SM that has room for so many threads: registers must not keep them from
  * it. */
 
 #define READ_CLOCK                                                                                            \

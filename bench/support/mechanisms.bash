@@ -51,11 +51,12 @@ green_of() { # PART
 
 # Static partitions are of 8 SMs each, and last as long as the daemon.
 static_partition() { # PART
-	local file gpu
+	local file gpu chunks
 	file=$BENCH_WORK/static-$1-$(count_of "$1")
 	if [ ! -e "$file" ]; then
 		gpu=$(nvidia-smi --query-gpu=uuid --format=csv,noheader -i 0)
-		ask_mps "sm_partition add $gpu $(($(count_of "$1") * sms_per_tpc / 8))" | grep -oE 'GPU-[^ ]+/[^ ]+' >"$file"
+		chunks=$(($(count_of "$1") * sms_per_tpc / 8))
+		ask_mps "sm_partition add $gpu $chunks" | grep -oE 'GPU-[^ ]+/[^ ]+' >"$file"
 	fi
 	cat "$file"
 }

@@ -1,5 +1,5 @@
-# Programs under a mechanism: in the foreground, or (bench/task, or what speaks like it) in the background, each with a name.
-# One that nvtaskset lets run unrestricted has failed: it would be measured as what it is not.
+# Programs under a mechanism: in the foreground, or (bench/task, or what speaks like it) in the background, each with a
+# name. One that nvtaskset lets run unrestricted has failed: it would be measured as what it is not.
 
 # What it prints is passed on; the reason of a failure, too, which the caller notes.
 measure_under() { # MECHANISM PART COMMAND…

@@ -8,7 +8,7 @@ import statistics
 class Table:
     """One file: `about`, from its comments, and `rows`, as dicts; numbers are floats in the columns of `NUMBERS`."""
 
-    NUMBERS = {"round", "ms", "us", "ns", "sms", "tpcs", "laps", "processes", "connections", "shared_tpcs", "instructions"}
+    NUMBERS = set("round ms us ns sms tpcs laps processes connections shared_tpcs instructions".split())
 
     def __init__(self, path):
         self.about = {}
@@ -29,15 +29,19 @@ class Table:
             self.rows.append(row)
 
     def groups(self, *columns):
-        """Rows by their values in these columns, in the order in which they first occur."""
-        found = {}
-        for row in self.rows:
-            found.setdefault(tuple(row[column] for column in columns), []).append(row)
-        return found
+        return groups(self.rows, *columns)
 
     def samples(self, value, *columns):
         """The values of one column, by these."""
         return {key: [row[value] for row in rows] for key, rows in self.groups(*columns).items()}
+
+
+def groups(rows, *columns):
+    """Rows by their values in these columns, in the order in which they first occur."""
+    found = {}
+    for row in rows:
+        found.setdefault(tuple(row[column] for column in columns), []).append(row)
+    return found
 
 
 def read(directory):

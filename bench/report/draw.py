@@ -14,6 +14,7 @@ matplotlib.use("svg")
 import matplotlib.pyplot as plt
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+sys.dont_write_bytecode = True  # in a working tree
 import results
 
 INK, FAINT, PAPER = "#222222", "#8a8a8a", "#ffffff"
@@ -121,7 +122,12 @@ def spreads(axes, groups, log=False):
 
 
 def by_mechanism(samples):
-    return [(name_of(mechanism), COLORS.get(mechanism, INK), values) for (mechanism,), values in samples.items()]
+    return [(name_of(mechanism), COLORS[mechanism], values) for (mechanism,), values in samples.items()]
+
+
+def thousandth(values):
+    """From ns to µs, from µs to ms."""
+    return [value / 1e3 for value in values]
 
 
 def startup(table, save_as):
@@ -141,15 +147,19 @@ def parts(table, save_as):
     save_as(fig, "parts")
 
 
-LAUNCH_METRICS = {"submit": "the call returns", "start": "the kernel's first write is seen", "finish": "the wait for its end returns"}
+LAUNCH_METRICS = {
+    "submit": "the call returns",
+    "start": "the kernel's first write is seen",
+    "finish": "the wait for its end returns",
+}
 
 
 def launch(table, save_as):
     fig, grid = figure(3, 1, 6.6)
     samples = table.samples("ns", "metric", "mechanism")
     for (axes,), (metric, meaning) in zip(grid, LAUNCH_METRICS.items()):
-        own = {(mechanism,): values for (which, mechanism), values in samples.items() if which == metric}
-        spreads(axes, [(label, color, [value / 1e3 for value in values]) for label, color, values in by_mechanism(own)], log=True)
+        own = {(mechanism,): thousandth(values) for (which, mechanism), values in samples.items() if which == metric}
+        spreads(axes, by_mechanism(own), log=True)
         axes.set_title(f"From a launch until {meaning}")
     grid[-1][0].set_xlabel(f"µs ({SPREAD_NOTE})")
     save_as(fig, "launch")
@@ -159,19 +169,20 @@ def enforcement(table, save_as):
     expected = results.scaled(table)
     samples = table.samples("us", "neighbour", "mechanism", "choice", "sms")
     titles = {"alone": "alone", "memory": "beside copies of memory", "compute": "beside arithmetic"}
+    dotted = {"color": INK, "linewidth": 1, "linestyle": (0, (1.5, 1)), "zorder": 5}
     fig, grid = figure(1, 3, 4.2, sharey=True, sharex=True)
     for axes, (neighbour, title) in zip(grid[0], titles.items()):
         own = {key[1:]: values for key, values in samples.items() if key[0] == neighbour and key[2] != "whole"}
-        spreads(
-            axes,
-            [(name_of(mechanism) + CHOICES[choice], COLORS[mechanism], [value / 1e3 for value in values]) for (mechanism, choice, _), values in own.items()],
-        )
-        for place, (_, _, sms) in enumerate(own):
-            axes.plot([expected[sms] / 1e3] * 2, [place - 0.45, place + 0.45], color=INK, linewidth=1, linestyle=(0, (1.5, 1)), zorder=5)
+        lines = []
+        for place, ((mechanism, choice, sms), values) in enumerate(own.items()):
+            lines.append((name_of(mechanism) + CHOICES[choice], COLORS[mechanism], thousandth(values)))
+            axes.plot([expected[sms] / 1e3] * 2, [place - 0.45, place + 0.45], **dotted)
+        spreads(axes, lines)
         axes.set_title(title)
         axes.set_xlabel("ms a product")
     grid[0][0].set_xlim(left=0)
-    fig.suptitle(f"A product in 57 % of the TPCs. Dotted: its time on the whole GPU, scaled to its SMs;\n{SPREAD_NOTE}", fontsize=9, x=0.01, ha="left")
+    title = "A product in 57 % of the TPCs. Dotted: its time on the whole GPU, scaled to its SMs;"
+    fig.suptitle(f"{title}\n{SPREAD_NOTE}", fontsize=9, x=0.01, ha="left")
     save_as(fig, "enforcement")
 
 
@@ -182,8 +193,17 @@ def granularity(table, save_as):
         for row in rows:
             times.setdefault(row["sms"], []).append(row["us"] / 1e3)
         sizes = sorted(times)
-        steps = "steps-post" if len(sizes) < 40 else "default"
-        axes.plot(sizes, [results.median(times[size]) for size in sizes], marker=".", markersize=4, linewidth=1, drawstyle=steps, color=COLORS[mechanism], label=f"{name_of(mechanism)}: {len(sizes)} sizes")
+        # Whoever wants a size between two has to take the smaller one.
+        axes.plot(
+            sizes,
+            [results.median(times[size]) for size in sizes],
+            marker=".",
+            markersize=4,
+            linewidth=1,
+            drawstyle="steps-post",
+            color=COLORS[mechanism],
+            label=f"{name_of(mechanism)}: {len(sizes)} sizes",
+        )
     axes.set(xscale="log", yscale="log", xlabel="SMs of the partition", ylabel="ms a product")
     plain_numbers(axes.xaxis)
     plain_numbers(axes.yaxis)
@@ -192,7 +212,11 @@ def granularity(table, save_as):
     save_as(fig, "granularity")
 
 
-TASKS = {"task1": ("first: light", "#0072b2"), "task2": ("second: heavy, ends early", "#6b6b6b"), "task3": ("third: heavy", "#d55e00")}
+TASKS = {
+    "task1": ("first: light", "#0072b2"),
+    "task2": ("second: heavy, ends early", "#6b6b6b"),
+    "task3": ("third: heavy", "#d55e00"),
+}
 
 
 def pitfall(table, save_as):
@@ -201,9 +225,10 @@ def pitfall(table, save_as):
     for (axes,), ((mechanism,), rows) in zip(grid, mechanisms.items()):
         zero = min(row["ms"] for row in rows)
         for task, (label, color) in TASKS.items():
-            own = [row for row in rows if row["task"] == task]
             # The first and the last 10 ms are not whole.
-            axes.plot([row["ms"] - zero for row in own[1:-1]], [row["laps"] / 10 for row in own[1:-1]], color=color, linewidth=1.3, label=label)
+            own = [row for row in rows if row["task"] == task][1:-1]
+            times = [row["ms"] - zero for row in own]
+            axes.plot(times, [row["laps"] / 10 for row in own], color=color, linewidth=1.3, label=label)
         axes.set_title(f"{name_of(mechanism)}: each has half of the TPCs")
         axes.set_ylabel("laps a ms")
         axes.set_ylim(bottom=0)
@@ -212,14 +237,22 @@ def pitfall(table, save_as):
     save_as(fig, "pitfall")
 
 
-CHANGE_METRICS = {"plain-done": ("unchanged, until all is done", "#6b6b6b"), "first": ("changed, until the first kernel writes", "#56b4e9"), "done": ("changed, until all is done", "#d55e00")}
+CHANGE_METRICS = {
+    "plain-done": ("unchanged, until all is done", "#6b6b6b"),
+    "first": ("changed, until the first kernel writes", "#56b4e9"),
+    "done": ("changed, until all is done", "#d55e00"),
+}
 
 
 def resize(table, save_as):
     samples = table.samples("us", "work", "metric")
     works = list(dict.fromkeys(work for work, _ in samples))
     fig, ((axes,),) = figure(1, 1, 0.62 * len(works) + 1.6)
-    groups = [(f"{work}: {meaning}", color, samples[work, metric]) for work in works for metric, (meaning, color) in CHANGE_METRICS.items()]
+    groups = [
+        (f"{work}: {meaning}", color, samples[work, metric])
+        for work in works
+        for metric, (meaning, color) in CHANGE_METRICS.items()
+    ]
     spreads(axes, groups, log=True)
     axes.tick_params(axis="y", labelsize=7.5)
     axes.set_xlabel(f"µs ({SPREAD_NOTE})")
@@ -227,12 +260,18 @@ def resize(table, save_as):
     save_as(fig, "resize")
 
 
-ACTIONS = {"true": "true, for comparison", "show": "nvtaskset -tp PID", "change": "nvtaskset -tp SET PID", "list": "nvtaskset -l"}
+ACTIONS = {
+    "true": "true, for comparison",
+    "show": "nvtaskset -tp PID",
+    "change": "nvtaskset -tp SET PID",
+    "list": "nvtaskset -l",
+}
 
 
 def command(table, save_as):
     fig, ((axes,),) = figure(1, 1, 2.4)
-    spreads(axes, [(ACTIONS[action], "#d55e00", [value / 1e3 for value in values]) for (action,), values in table.samples("us", "action").items()])
+    samples = table.samples("us", "action")
+    spreads(axes, [(ACTIONS[action], "#d55e00", thousandth(values)) for (action,), values in samples.items()])
     axes.set_xlim(left=0)
     axes.set_xlabel(f"ms from start to end ({SPREAD_NOTE})")
     save_as(fig, "command")
@@ -247,18 +286,24 @@ def survival(axes, values, **style):
     axes.step([ordered[rank] for rank in ranks], [1 - rank / count for rank in ranks], where="post", **style)
 
 
+def in_workload(rows):
+    """The latencies of the critical task, in ms; the slowest tail first."""
+    samples = {}
+    for row in rows:
+        if row["side"] == "critical":
+            samples.setdefault((row["mechanism"], row["neighbour"]), []).append(row["us"] / 1e3)
+    return sorted(samples.items(), key=lambda item: -results.percentile(item[1], 99))
+
+
 def tail(table, save_as):
     workloads = table.groups("workload")
     titles = {"network": "a chain of 60 small kernels", "pytorch": "PyTorch: a transformer"}
     fig, grid = figure(1, len(workloads), 4.6)
     for axes, ((workload,), rows) in zip(grid[0], workloads.items()):
-        samples = {}
-        for row in rows:
-            if row["side"] == "critical":
-                samples.setdefault((row["mechanism"], row["neighbour"]), []).append(row["us"] / 1e3)
-        for (mechanism, neighbour), values in sorted(samples.items(), key=lambda item: -results.percentile(item[1], 99)):
-            label = name_of(mechanism) + (", alone" if neighbour == "alone" else "")
-            survival(axes, values, color=COLORS[mechanism], linestyle=":" if neighbour == "alone" else "-", linewidth=1.5, label=label)
+        for (mechanism, neighbour), values in in_workload(rows):
+            label, line = (", alone", ":") if neighbour == "alone" else ("", "-")
+            color = COLORS[mechanism]
+            survival(axes, values, color=color, linestyle=line, linewidth=1.5, label=name_of(mechanism) + label)
         axes.set(xscale="log", yscale="log", xlabel="ms an inference", title=titles.get(workload, workload))
         plain_numbers(axes.xaxis)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * 100:g} %"))
@@ -268,19 +313,20 @@ def tail(table, save_as):
 
 
 def processes(table, save_as):
-    fig, grid = figure(1, 2, 3.6)
     titles = {"kernel": "a kernel, while all work: median, 5 % to 95 %", "startup": "start-up of one more program"}
-    lines = {}
-    for (metric, mechanism, connections, count), values in table.samples("us", "metric", "mechanism", "connections", "processes").items():
-        lines.setdefault((metric, mechanism, connections), []).append((count, values))
+    fig, grid = figure(1, 2, 3.6)
     for axes, (metric, title) in zip(grid[0], titles.items()):
-        for (which, mechanism, connections), points in lines.items():
-            if which != metric:
-                continue
-            counts = [count for count, _ in points]
+        rows = [row for row in table.rows if row["metric"] == metric]
+        for (mechanism, connections), own in results.groups(rows, "mechanism", "connections").items():
+            times = {}
+            for row in own:
+                times.setdefault(row["processes"], []).append(row["us"] / 1e3)
+            low, high = ([results.percentile(values, percent) for values in times.values()] for percent in (5, 95))
             style = {"color": COLORS[mechanism], "linestyle": "-" if connections == 8 else "--"}
-            axes.plot(counts, [results.median(values) / 1e3 for _, values in points], marker="o", markersize=3, label=f"{name_of(mechanism)}, {connections:g} connections", **style)
-            axes.fill_between(counts, [results.percentile(values, 5) / 1e3 for _, values in points], [results.percentile(values, 95) / 1e3 for _, values in points], color=style["color"], alpha=0.15, linewidth=0)
+            label = f"{name_of(mechanism)}, {connections:g} connections"
+            medians = [results.median(values) for values in times.values()]
+            axes.plot(list(times), medians, marker="o", markersize=3, label=label, **style)
+            axes.fill_between(list(times), low, high, color=style["color"], alpha=0.15, linewidth=0)
         axes.set(title=title, xlabel="programs", ylabel="ms", ylim=(0, None))
     grid[0][0].legend(fontsize=8)
     save_as(fig, "processes")
@@ -295,8 +341,9 @@ def strategies(table, save_as):
     samples = table.samples("us", "work", "strategy", "tpcs")
     for axes, (work, title) in zip(grid[0], titles.items()):
         for strategy, color in STRATEGIES.items():
-            points = sorted((tpcs, results.median(values) / 1e3) for (which, chosen, tpcs), values in samples.items() if (which, chosen) == (work, strategy))
-            axes.plot(*zip(*points), marker="o", markersize=3, color=color, linewidth=1.2, label=strategy)
+            own = {key[2]: thousandth(values) for key, values in samples.items() if key[:2] == (work, strategy)}
+            medians = [results.median(values) for values in own.values()]
+            axes.plot(list(own), medians, marker="o", markersize=3, color=color, linewidth=1.2, label=strategy)
         axes.set(xscale="log", yscale="log", xlabel="TPCs", title=title)
         plain_numbers(axes.xaxis)
         plain_numbers(axes.yaxis)
@@ -308,15 +355,29 @@ def strategies(table, save_as):
 def overlap(table, save_as):
     fig, ((axes,),) = figure(1, 1, 3.6)
     colors = {"first": "#0072b2", "second": "#d55e00"}
-    groups = [(f"{shared:g} shared: the {task}", colors[task], [value / 1e3 for value in values]) for (shared, task), values in table.samples("us", "shared_tpcs", "task").items()]
-    spreads(axes, groups)
+    samples = table.samples("us", "shared_tpcs", "task")
+    names = {(shared, task): f"{shared:g} shared: the {task}" for shared, task in samples}
+    spreads(axes, [(names[key], colors[key[1]], thousandth(values)) for key, values in samples.items()])
     axes.set_xlim(left=0)
     axes.set_xlabel(f"ms a product ({SPREAD_NOTE})")
     axes.set_title("Two programs, each in half of the TPCs, some of which are the same")
     save_as(fig, "overlap")
 
 
-PICTURES = [startup, parts, launch, enforcement, granularity, pitfall, resize, command, tail, processes, strategies, overlap]
+PICTURES = [
+    startup,
+    parts,
+    launch,
+    enforcement,
+    granularity,
+    pitfall,
+    resize,
+    command,
+    tail,
+    processes,
+    strategies,
+    overlap,
+]
 
 
 def main():

@@ -7,6 +7,7 @@ What the experiments measured, as Markdown tables for docs/evaluation.md.
 import os
 import sys
 
+sys.dont_write_bytecode = True  # in a working tree
 import results
 
 
@@ -19,11 +20,12 @@ def print_table(title, header, lines):
 
 
 def number(value):
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
 def spread(values):
-    return [str(len(values))] + [number(results.percentile(values, percent)) for percent in (5, 50, 95, 99)] + [number(max(values))]
+    percentiles = [number(results.percentile(values, percent)) for percent in (5, 50, 95, 99)]
+    return [str(len(values)), *percentiles, number(max(values))]
 
 
 SPREAD = ["samples", "5 %", "median", "95 %", "99 %", "max"]
@@ -42,7 +44,8 @@ def differences(table, title, value, *columns):
     lines = []
     for (mechanism, *rest), values in results.paired_differences(table, value, *columns).items():
         low, high = results.percentile(values, 25), results.percentile(values, 75)
-        lines.append([f"{mechanism} − {results.COMPARED_WITH[mechanism]}", *rest, f"{results.median(values):+.2f} %", f"{low:+.2f} … {high:+.2f} %"])
+        pair = f"{mechanism} − {results.COMPARED_WITH[mechanism]}"
+        lines.append([pair, *rest, f"{results.median(values):+.2f} %", f"{low:+.2f} … {high:+.2f} %"])
     print_table(f"{title}: differences of a round's medians", ["", *columns, "median", "quartiles"], lines)
 
 
@@ -62,10 +65,12 @@ def enforcement(table):
     all_samples = table.samples("us", "mechanism", "choice", "sms", "neighbour")
     lines = []
     for (mechanism, choice, sms, neighbour), values in all_samples.items():
-        alone = all_samples[(mechanism, choice, sms, "alone")] if (mechanism, choice, sms, "alone") in all_samples else values
+        alone = all_samples.get((mechanism, choice, sms, "alone"), values)
         tail = results.percentile(values, 99) / results.percentile(alone, 99) - 1
-        lines.append([mechanism, choice, label(sms), neighbour, *spread(values), f"{results.median(values) / expected[sms]:.2f}", f"{tail * 100:+.1f} %"])
-    print_table("Enforcement, us", ["mechanism", "choice", "SMs", "neighbour", *SPREAD, "median / scaled", "99 % against alone"], lines)
+        relative = [f"{results.median(values) / expected[sms]:.2f}", f"{tail * 100:+.1f} %"]
+        lines.append([mechanism, choice, label(sms), neighbour, *spread(values), *relative])
+    header = ["mechanism", "choice", "SMs", "neighbour", *SPREAD, "median / scaled", "99 % against alone"]
+    print_table("Enforcement, us", header, lines)
 
 
 def granularity(table):
@@ -85,8 +90,10 @@ def pitfall(table):
         before = [row["laps"] for row in third if row["ms"] < end - 10]
         after = [row["laps"] for row in third if row["ms"] > end + 10]
         if before and after:
-            lines.append([mechanism, number(results.median(before) / 10), number(results.median(after) / 10), f"{results.median(after) / results.median(before):.2f}"])
-    print_table("Pitfall: laps of the third task in a ms", ["mechanism", "beside the second", "after it", "ratio"], lines)
+            slow, fast = results.median(before) / 10, results.median(after) / 10
+            lines.append([mechanism, number(slow), number(fast), f"{fast / slow:.2f}"])
+    header = ["mechanism", "beside the second", "after it", "ratio"]
+    print_table("Pitfall: laps of the third task in a ms", header, lines)
 
 
 EXPERIMENTS = {
@@ -98,8 +105,12 @@ EXPERIMENTS = {
     "pitfall": pitfall,
     "resize": lambda table: distributions(table, "Live resize", "us", "work", "metric"),
     "command": lambda table: distributions(table, "The command", "us", "action"),
-    "tail": lambda table: distributions(table, "Latency beside a batch", "us", "workload", "side", "mechanism", "neighbour"),
-    "processes": lambda table: distributions(table, "Many processes", "us", "metric", "mechanism", "connections", "processes"),
+    "tail": lambda table: distributions(
+        table, "Latency beside a batch", "us", "workload", "side", "mechanism", "neighbour"
+    ),
+    "processes": lambda table: distributions(
+        table, "Many processes", "us", "metric", "mechanism", "connections", "processes"
+    ),
     "strategies": lambda table: distributions(table, "Strategies", "us", "work", "tpcs", "strategy"),
     "overlap": lambda table: distributions(table, "Overlap", "us", "shared_tpcs", "task"),
     "callback": lambda table: distributions(table, "Callback", "instructions", "partition"),
