@@ -83,14 +83,24 @@ const char *segment_reason_text(enum segment_reason reason)
 
 static void store_revision(struct segment_memory *memory, uint64_t number,
                            const struct segment_revision *revision)
+/* Those that a revision of so many partitions takes: an edit is quick because the others are not copied. */
+static size_t words_used(uint32_t count)
+{
+	size_t partitions = count < SEGMENT_GPUS ? count : SEGMENT_GPUS;
+
+	return (offsetof(struct segment_revision, partitions) + partitions * sizeof(struct segment_partition)) /
+	       sizeof(uint64_t);
+}
+
 {
 	_Atomic uint64_t *place = memory->ring[number % RING];
 	uint64_t words[REVISION_WORDS];
 
-	memcpy(words, revision, sizeof words);
+	size_t used = words_used(revision->count);
+	memcpy(words, revision, used * sizeof words[0]);
 	/* A reader that sees one of these words must also see that the number has come this far. */
 	atomic_thread_fence(memory_order_release);
-	for (size_t word = 0; word < REVISION_WORDS; word++)
+	for (size_t word = 0; word < used; word++)
 		atomic_store_explicit(&place[word], words[word], memory_order_relaxed);
 }
 
@@ -99,9 +109,11 @@ static bool load_revision(const struct segment_memory *memory, uint64_t number,
                           struct segment_revision *revision)
 {
 	const _Atomic uint64_t *place = memory->ring[number % RING];
-	uint64_t words[REVISION_WORDS] = {0};
+	uint64_t words[REVISION_WORDS] = {atomic_load_explicit(&place[0], memory_order_relaxed)};
+	uint32_t count;
 
-	for (size_t word = 0; word < REVISION_WORDS; word++)
+	memcpy(&count, words, sizeof count);
+	for (size_t word = 1; word < words_used(count); word++)
 		words[word] = atomic_load_explicit(&place[word], memory_order_relaxed);
 	atomic_thread_fence(memory_order_acquire);
 	memcpy(revision, words, sizeof *revision);
@@ -209,6 +221,15 @@ int segment_create(struct segment *segment, const struct segment_revision *revis
 
 /* The whole content, as it was at some moment of the copying. */
 static void copy_content(struct segment_memory *to, const struct segment_memory *from)
+/* Editors who have the old file open are told; but not those of a parent whose segment this process shares. Either the
+ * content that is copied from now on has an edit, or its editor sees the mark: see edit_locked. */
+static void mark_moved(struct segment_memory *memory, bool moved)
+{
+	if (memory->owner == (uint64_t)getpid())
+		atomic_store_explicit(&memory->magic, moved ? 0 : MAGIC, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
 {
 	_Atomic uint64_t *target = (_Atomic uint64_t *)to;
 	const _Atomic uint64_t *source = (const _Atomic uint64_t *)from;
@@ -232,11 +253,14 @@ int segment_keep_findable(struct segment *segment, struct error *error)
 		return error_set_errno(error, "the segment: cannot be mapped");
 	copy_content(moved.memory, segment->memory);
 	/* At one stroke for the other threads. */
+	mark_moved(segment->memory, true);
 	if (mremap(moved.memory, sizeof *moved.memory, sizeof *moved.memory, MREMAP_MAYMOVE | MREMAP_FIXED,
+	atomic_store_explicit(&moved.memory->magic, MAGIC, memory_order_release);
 	           segment->memory) == MAP_FAILED) {
 		error_set_errno(error, "the segment: cannot be moved");
 		segment_close(&moved);
 		return -1;
+		mark_moved(segment->memory, false);
 	}
 	segment->file = file;
 	return 0;
@@ -465,6 +489,11 @@ static int lock(int file, struct error *error)
 
 	for (int waited = 0; locked < 0 && errno == EWOULDBLOCK && waited < LOCK_WAIT_MS; waited++) {
 		nanosleep(&millisecond, NULL);
+bool segment_has_moved(const struct segment *segment)
+{
+	return atomic_load_explicit(&segment->memory->magic, memory_order_relaxed) != MAGIC;
+}
+
 		locked = flock(file, LOCK_EX | LOCK_NB);
 	}
 	if (locked < 0 && errno == EWOULDBLOCK)
@@ -502,7 +531,9 @@ static int edit_locked(struct segment *segment, const struct segment_partition *
 		return -1;
 	store_revision(segment->memory, number + 1, &revision);
 	atomic_store_explicit(&segment->memory->number, number + 1, memory_order_release);
-	return 0;
+	atomic_thread_fence(memory_order_seq_cst);
+	return segment_has_moved(segment) ? error_set(error, "the partition has moved to a new file just now: try again")
+	                                  : 0;
 }
 
 int segment_edit(struct segment *segment, const struct segment_partition *partition, struct error *error)

@@ -93,7 +93,7 @@ bool segment_find_own(struct segment *segment);
 
 /* Sees to it that editors find the segment: a program may have closed descriptors that it did not open. Its content then
  * moves to a new file, mapped in place of the old one, while others go on launching: a few launches of just then are not
- * counted, and an edit of who had the old file open is lost. -1 with the reason where the kernel refuses: the segment
+ * counted, and who had the old file open is told at the next edit. -1 with the reason where the kernel refuses: the segment
  * goes on as it was. One call at a time. */
 int segment_keep_findable(struct segment *segment, struct error *error);
 
@@ -148,7 +148,9 @@ void segment_close(struct segment *segment);
 
 /* Replaces the partition of one GPU, and leaves the others: the next launch obeys. Waits a bounded time
  * while another editor writes. -1 with the reason where there is no place for one more GPU, where the lock
- * is not to be had, or where what stands in the segment is damaged; nothing has changed then. */
+ * is not to be had, or where what stands in the segment is damaged; nothing has changed then. -1 too where the segment
+ * has moved: whether the edit counts is open, and to be made again in the new file. Editors exclude each other by file:
+ * two threads, or a process and its fork, that share a hold on a segment do not. */
 int segment_edit(struct segment *segment, const struct segment_partition *partition, struct error *error);
 
 void segment_read_counters(const struct segment *segment, struct segment_counters *counters);

@@ -141,6 +141,95 @@ static void test_while_others_launch(void **state)
 	segment_close(&owner);
 }
 
+static void test_who_has_the_old_file_open_is_told(void **state)
+{
+	struct segment_revision wanted = revision_of(5, 6);
+	struct segment owner = make_segment(), editor;
+	struct error error;
+
+	(void)state;
+	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	close(owner.file);
+	assert_int_equal(segment_edit(&editor, &wanted.partitions[0], NULL), 0);
+	assert_false(segment_has_moved(&editor));
+	/* A descriptor of its own, which is no trace of the owner's. */
+	editor.file = dup2(editor.file, 100);
+	assert_int_equal(fcntl(editor.file, F_SETFD, FD_CLOEXEC), 0);
+	assert_int_equal(segment_keep_findable(&owner, NULL), 0);
+	assert_set(&owner, 5, 6);
+	assert_true(segment_has_moved(&editor));
+	assert_int_equal(segment_edit(&editor, &wanted.partitions[0], &error), -1);
+	assert_string_equal(error.reason, "the partition has moved to a new file just now: try again");
+	segment_close(&editor);
+	segment_close(&owner);
+}
+
+/* What an edit says is true, whenever the owner moves: made, or to be made again. */
+struct race {
+	struct segment editor;
+	pthread_barrier_t barrier;
+	unsigned int moves;
+	bool made;
+};
+
+static void *edit_once_for_each_move(void *argument)
+{
+	struct race *race = argument;
+
+	for (unsigned int move = 0; move < race->moves; move++) {
+		struct segment_revision wanted = revision_of(move % 60, move % 60 + 2);
+
+		pthread_barrier_wait(&race->barrier);
+		race->made = segment_edit(&race->editor, &wanted.partitions[0], NULL) == 0;
+		pthread_barrier_wait(&race->barrier);
+	}
+	return NULL;
+}
+
+static void test_no_edit_is_lost_silently(void **state)
+{
+	struct race race = {.moves = 2000};
+	struct segment owner = make_segment();
+	pthread_t editor;
+
+	(void)state;
+	assert_int_equal(pthread_barrier_init(&race.barrier, NULL, 2), 0);
+	assert_int_equal(pthread_create(&editor, NULL, edit_once_for_each_move, &race), 0);
+	for (unsigned int move = 0; move < race.moves; move++) {
+		assert_int_equal(segment_open(&race.editor, getpid(), NULL), SEGMENT_FOUND);
+		close(owner.file);
+		pthread_barrier_wait(&race.barrier);
+		assert_int_equal(segment_keep_findable(&owner, NULL), 0);
+		pthread_barrier_wait(&race.barrier);
+		if (race.made)
+			assert_set(&owner, move % 60, move % 60 + 2);
+		segment_close(&race.editor);
+	}
+	pthread_join(editor, NULL);
+	pthread_barrier_destroy(&race.barrier);
+	segment_close(&owner);
+}
+
+/* A fork that could not make one of its own shares its parent's: that one has not moved. */
+static void test_a_fork_leaves_its_parents_alone(void **state)
+{
+	struct segment owner = make_segment();
+	int status;
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0) {
+		close(owner.file);
+		_exit(segment_keep_findable(&owner, NULL) == 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_false(segment_has_moved(&owner));
+	edit(1, 2);
+	assert_set(&owner, 1, 2);
+	segment_close(&owner);
+}
+
 static void test_no_descriptor_left(void **state)
 {
 	struct segment owner = make_segment();
@@ -210,6 +299,9 @@ int main(void)
 		cmocka_unit_test(test_found_again_as_it_was),
 		cmocka_unit_test(test_the_programs_file_stays_open),
 		cmocka_unit_test(test_while_others_launch),
+		cmocka_unit_test(test_who_has_the_old_file_open_is_told),
+		cmocka_unit_test(test_no_edit_is_lost_silently),
+		cmocka_unit_test(test_a_fork_leaves_its_parents_alone),
 		cmocka_unit_test(test_no_descriptor_left),
 		cmocka_unit_test(test_second_copy_shares_it),
 		cmocka_unit_test(test_others_are_not_taken_for_it),
