@@ -81,8 +81,6 @@ const char *segment_reason_text(enum segment_reason reason)
 
 /* --- revisions in the ring ------------------------------------------------------------------------ */
 
-static void store_revision(struct segment_memory *memory, uint64_t number,
-                           const struct segment_revision *revision)
 /* Those that a revision of so many partitions takes: an edit is quick because the others are not copied. */
 static size_t words_used(uint32_t count)
 {
@@ -92,11 +90,13 @@ static size_t words_used(uint32_t count)
 	       sizeof(uint64_t);
 }
 
+static void store_revision(struct segment_memory *memory, uint64_t number,
+                           const struct segment_revision *revision)
 {
 	_Atomic uint64_t *place = memory->ring[number % RING];
+	size_t used = words_used(revision->count);
 	uint64_t words[REVISION_WORDS];
 
-	size_t used = words_used(revision->count);
 	memcpy(words, revision, used * sizeof words[0]);
 	/* A reader that sees one of these words must also see that the number has come this far. */
 	atomic_thread_fence(memory_order_release);
@@ -219,8 +219,6 @@ int segment_create(struct segment *segment, const struct segment_revision *revis
 	return 0;
 }
 
-/* The whole content, as it was at some moment of the copying. */
-static void copy_content(struct segment_memory *to, const struct segment_memory *from)
 /* Editors who have the old file open are told; but not those of a parent whose segment this process shares. Either the
  * content that is copied from now on has an edit, or its editor sees the mark: see edit_locked. */
 static void mark_moved(struct segment_memory *memory, bool moved)
@@ -230,6 +228,8 @@ static void mark_moved(struct segment_memory *memory, bool moved)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
+/* The whole content, as it was at some moment of the copying. */
+static void copy_content(struct segment_memory *to, const struct segment_memory *from)
 {
 	_Atomic uint64_t *target = (_Atomic uint64_t *)to;
 	const _Atomic uint64_t *source = (const _Atomic uint64_t *)from;
@@ -251,16 +251,16 @@ int segment_keep_findable(struct segment *segment, struct error *error)
 
 	if (!moved.memory)
 		return error_set_errno(error, "the segment: cannot be mapped");
-	copy_content(moved.memory, segment->memory);
-	/* At one stroke for the other threads. */
 	mark_moved(segment->memory, true);
-	if (mremap(moved.memory, sizeof *moved.memory, sizeof *moved.memory, MREMAP_MAYMOVE | MREMAP_FIXED,
+	copy_content(moved.memory, segment->memory);
 	atomic_store_explicit(&moved.memory->magic, MAGIC, memory_order_release);
+	/* At one stroke for the other threads. */
+	if (mremap(moved.memory, sizeof *moved.memory, sizeof *moved.memory, MREMAP_MAYMOVE | MREMAP_FIXED,
 	           segment->memory) == MAP_FAILED) {
 		error_set_errno(error, "the segment: cannot be moved");
+		mark_moved(segment->memory, false);
 		segment_close(&moved);
 		return -1;
-		mark_moved(segment->memory, false);
 	}
 	segment->file = file;
 	return 0;
@@ -482,6 +482,11 @@ void segment_close(struct segment *segment)
 
 /* --- the editor's side: changing ------------------------------------------------------------------ */
 
+bool segment_has_moved(const struct segment *segment)
+{
+	return atomic_load_explicit(&segment->memory->magic, memory_order_relaxed) != MAGIC;
+}
+
 static int lock(int file, struct error *error)
 {
 	const struct timespec millisecond = {.tv_nsec = 1000000};
@@ -489,11 +494,6 @@ static int lock(int file, struct error *error)
 
 	for (int waited = 0; locked < 0 && errno == EWOULDBLOCK && waited < LOCK_WAIT_MS; waited++) {
 		nanosleep(&millisecond, NULL);
-bool segment_has_moved(const struct segment *segment)
-{
-	return atomic_load_explicit(&segment->memory->magic, memory_order_relaxed) != MAGIC;
-}
-
 		locked = flock(file, LOCK_EX | LOCK_NB);
 	}
 	if (locked < 0 && errno == EWOULDBLOCK)
