@@ -4,7 +4,6 @@
 #include "text.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,74 +226,18 @@ int processes_find_shared(struct processes *processes, struct error *error)
 
 /* --- all of them ------------------------------------------------------------------------------------------------- */
 
-/* Nearly all the time goes into system calls, some for each process of the machine: several threads share them. */
-#define THREADS_MAX 4
-#define PIDS_FOR_A_THREAD 100 /* less is not worth one */
-
-struct part {
-	const pid_t *pids;
-	size_t pid_count;
-	bool astray_too;
-	struct process *found; /* room for as many */
-	size_t found_count;
-	pthread_t thread;
-	bool is_running;
-};
-
-static void *look_at_part(void *context)
+static int add(struct processes *processes, const struct process *found, struct error *error)
 {
-	struct part *part = context;
+	struct process *more = realloc(processes->list, (processes->count + 1) * sizeof *more);
 
-	for (size_t i = 0; i < part->pid_count; i++) {
-		struct process *process = &part->found[part->found_count];
-		pid_t pid = part->pids[i];
+	if (!more)
+		return error_set(error, "no memory");
+	struct process *process = &more[processes->count];
 
-		if ((read_segment(process, pid) || (part->astray_too && is_astray(process, pid))) &&
-		    find_owner(pid, &process->uid))
-			part->found_count++;
-	}
-	return NULL;
-}
-
-static size_t thread_count(size_t pid_count)
-{
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	size_t count = pid_count / PIDS_FOR_A_THREAD;
-
-	count = count > THREADS_MAX ? THREADS_MAX : count;
-	count = processors > 0 && count > (size_t)processors ? (size_t)processors : count;
-	return count > 0 ? count : 1;
-}
-
-/* Fills `found`, which has room for as many as there are pids; how many it holds then. */
-static size_t look_at_all(struct process *found, const struct pids *pids, bool astray_too)
-{
-	struct part parts[THREADS_MAX];
-	size_t threads = thread_count(pids->count), count = 0;
-
-	for (size_t i = 0; i < threads; i++) {
-		size_t first = pids->count * i / threads, end = pids->count * (i + 1) / threads;
-
-		parts[i] = (struct part){
-			.pids = pids->list + first, .pid_count = end - first, .astray_too = astray_too, .found = found + first};
-		parts[i].is_running = i > 0 && pthread_create(&parts[i].thread, NULL, look_at_part, &parts[i]) == 0;
-	}
-	for (size_t i = 0; i < threads; i++) {
-		if (parts[i].is_running)
-			pthread_join(parts[i].thread, NULL);
-		else
-			look_at_part(&parts[i]);
-		memmove(found + count, parts[i].found, parts[i].found_count * sizeof *found);
-		count += parts[i].found_count;
-	}
-	return count;
-}
-
-/* What the threads leave to one: not every part of libc can be used by several. */
-static int name(struct processes *processes, struct process *process, struct error *error)
-{
-	process->user = find_user(processes, process->uid);
-	process->command = read_command(process->pid);
+	processes->list = more;
+	*process = *found;
+	process->user = find_user(processes, found->uid);
+	process->command = read_command(found->pid);
 	processes->count++;
 	return process->user && process->command ? 0 : error_set(error, "no memory");
 }
@@ -302,21 +245,20 @@ static int name(struct processes *processes, struct process *process, struct err
 int processes_collect(struct processes *processes, bool astray_too, struct error *error)
 {
 	struct pids pids;
+	int result = pids_all(&pids, error);
 
 	*processes = (struct processes){.count = 0};
-	if (pids_all(&pids, error) < 0)
+	if (result < 0)
 		return -1;
-	processes->list = malloc(pids.count * sizeof *processes->list);
-	if (!processes->list) {
-		free(pids.list);
-		return error_set(error, "no memory");
-	}
-	size_t found = look_at_all(processes->list, &pids, astray_too);
-	int result = 0;
+	for (size_t i = 0; result == 0 && i < pids.count; i++) {
+		struct process process;
+		pid_t pid = pids.list[i];
 
+		if ((read_segment(&process, pid) || (astray_too && is_astray(&process, pid))) &&
+		    find_owner(pid, &process.uid))
+			result = add(processes, &process, error);
+	}
 	free(pids.list);
-	for (size_t i = 0; result == 0 && i < found; i++)
-		result = name(processes, &processes->list[i], error);
 	if (result == 0)
 		result = processes_find_shared(processes, error);
 	if (result < 0)
