@@ -186,7 +186,7 @@ static int fill_file(const struct loan *loan, int file, const char *path)
 	if (to >= 0)
 		result = copy(from, to);
 	if (result < 0)
-		error_set_errno(loan->error, "pid %d: our library cannot be copied into it", (int)loan->target->pid);
+		target_explain(loan->target->pid, errno, loan->error);
 	if (to >= 0)
 		close(to);
 	close(from);

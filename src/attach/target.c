@@ -151,34 +151,38 @@ static int check_program(pid_t pid, struct error *error)
 
 /* --- its libraries --------------------------------------------------------------------------------------------------- */
 
-static void take_allocator(struct target *target, const struct image *image)
+static bool defines(const struct target *target, const struct image *image, const char *name)
 {
-	target->allocators[target->allocator_count++] = image->range;
+	return image_find(image, &target->memory, name, NULL) != 0;
+}
+
+/* The C library's own from glibc 2.34 on; before that libdl's, which the driver needs. */
+static void take_loading(struct target *target, const struct image *image)
+{
+	target->open_library = image_find(image, &target->memory, "dlopen", NULL);
+	target->find_symbol = image_find(image, &target->memory, "dlsym", NULL);
+	target->last_error = image_find(image, &target->memory, "dlerror", NULL);
+	target->close_library = image_find(image, &target->memory, "dlclose", NULL);
 }
 
 /* Each by what it defines: names differ from one distribution to the other. */
 static void take_image(struct target *target, const struct image *image, const char *path)
 {
-	const struct memory *memory = &target->memory;
-	uint64_t size = 0, data = image_find(image, memory, "_rtld_global", &size);
+	uint64_t size = 0, data = image_find(image, &target->memory, "_rtld_global", &size);
 
 	if (data) {
 		target->loader = *image;
 		target->loader_data = (struct range){data, data + size};
-	} else if (image_find(image, memory, "gnu_get_libc_version", NULL)) {
+	} else if (defines(target, image, "gnu_get_libc_version")) {
 		target->libc = *image;
+		if (defines(target, image, "dlopen"))
+			take_loading(target, image);
+	} else if (strstr(path, "/libdl") && defines(target, image, "dlopen")) {
+		take_loading(target, image);
 	} else if (strstr(path, "/libcuda.so.")) {
 		target->driver = image->range;
-	} else if (image_find(image, memory, "malloc", NULL)) {
-		take_allocator(target, image);
-	}
-	/* Of its own from glibc 2.34 on; before that in libdl, which the driver needs. */
-	if (!target->open_library && (data == 0) &&
-	    (target->libc.range.start == image->range.start || strstr(path, "/libdl"))) {
-		target->open_library = image_find(image, memory, "dlopen", NULL);
-		target->find_symbol = image_find(image, memory, "dlsym", NULL);
-		target->last_error = image_find(image, memory, "dlerror", NULL);
-		target->close_library = image_find(image, memory, "dlclose", NULL);
+	} else if (defines(target, image, "malloc")) {
+		target->allocators[target->allocator_count++] = image->range;
 	}
 }
 
@@ -195,7 +199,7 @@ static bool has_code(const struct memory *memory, const struct range *range)
 static int find_libraries(struct target *target, struct error *error)
 {
 	const struct memory *memory = &target->memory;
-	bool is_musl = false;
+	bool has_other = false;
 
 	target->allocators = malloc((memory->count + 1) * sizeof *target->allocators);
 	if (!target->allocators)
@@ -204,17 +208,18 @@ static int find_libraries(struct target *target, struct error *error)
 		const struct mapping *mapping = &memory->mappings[i];
 		struct image image;
 
-		is_musl = is_musl || strstr(mapping->path, "/ld-musl-");
 		if (mapping->is_file && mapping->offset == 0 && image_open(&image, memory, mapping->start) &&
-		    has_code(memory, &image.range))
+		    has_code(memory, &image.range)) {
 			take_image(target, &image, mapping->path);
+			has_other = has_other || defines(target, &image, "__libc_start_main");
+		}
 	}
-	if (is_musl)
-		return error_set(error, "pid %d: uses musl as its C library; NVIDIA's driver needs glibc", (int)target->pid);
-	if (!target->libc.range.start || !target->loader.range.start)
-		return error_set(error, "pid %d: has no C library that can load ours: it is linked statically",
-		                 (int)target->pid);
-	return 0;
+	if (target->libc.range.start && target->loader.range.start)
+		return 0;
+	return has_other ? error_set(error, "pid %d: its C library is not glibc, for which the driver is made",
+	                             (int)target->pid)
+	                 : error_set(error, "pid %d: it is linked statically, and cannot load our library",
+	                             (int)target->pid);
 }
 
 static int find_functions(struct target *target, struct error *error)

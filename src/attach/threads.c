@@ -24,6 +24,26 @@ struct __ptrace_rseq_configuration {
 /* How far up its stack a thread's callers are looked for. */
 #define STACK_WORDS 2048
 
+/* --- the dynamic linker ---------------------------------------------------------------------------------------------- */
+
+/* Whether a thread is in the dynamic linker, or in a library that it is just starting. Its locks are recursive:
+ * pthread_mutex_t's lock, count, owner, users and kind, 32 bits each. */
+static bool loader_is_busy(const struct target *target)
+{
+	static uint32_t words[4096];
+	size_t size = target->loader_data.end - target->loader_data.start;
+	bool busy = false;
+
+	if (size > sizeof words)
+		size = sizeof words;
+	if (!memory_read(&target->memory, target->loader_data.start, words, size))
+		return true;
+	for (size_t i = 0; i + 4 < size / sizeof words[0] && !busy; i += 2)
+		busy = (words[i] == 1 || words[i] == 2) && words[i + 1] - 1 < 1000 && words[i + 2] - 1 < PIDS_MAX &&
+		       words[i + 3] == 1 && words[i + 4] == PTHREAD_MUTEX_RECURSIVE;
+	return busy;
+}
+
 /* --- system calls ---------------------------------------------------------------------------------------------------- */
 
 /* Calls in which threads wait, holding nothing that loading needs, and which can be made again. The kernel goes on with
@@ -76,8 +96,8 @@ bool threads_may_repeat(long call)
 enum rank {
 	RANK_WAITS,
 	RANK_WAITS_IN_DRIVER, /* CUDA's own threads, or one that waits for the GPU: it may hold a lock of the driver's */
-	RANK_BREAKS_OFF,
 	RANK_RUNS,
+	RANK_BREAKS_OFF, /* last: its call would end early if we died before we have seen to that */
 	RANK_NONE
 };
 
@@ -174,7 +194,7 @@ size_t threads_choose(const struct target *target, pid_t **threads)
 {
 	DIR *directory = open_threads(target->pid);
 	struct candidate *candidates = NULL;
-	size_t count = directory ? list(target, directory, &candidates) : 0;
+	size_t count = directory && !loader_is_busy(target) ? list(target, directory, &candidates) : 0;
 
 	*threads = count > 0 ? malloc(count * sizeof **threads) : NULL;
 	if (!*threads)
@@ -202,24 +222,6 @@ static bool is_unsafe_code(const struct target *target, uint64_t address)
 	return unsafe;
 }
 
-/* Whether a thread is in the dynamic linker, or in a library that it is just starting. Its locks are recursive:
- * pthread_mutex_t's lock, count, owner, users and kind, 32 bits each. */
-static bool loader_is_busy(const struct target *target)
-{
-	static uint32_t words[4096];
-	size_t size = target->loader_data.end - target->loader_data.start;
-	bool busy = false;
-
-	if (size > sizeof words)
-		size = sizeof words;
-	if (!memory_read(&target->memory, target->loader_data.start, words, size))
-		return true;
-	for (size_t i = 0; i + 4 < size / sizeof words[0] && !busy; i += 2)
-		busy = (words[i] == 1 || words[i] == 2) && words[i + 1] - 1 < 1000 && words[i + 2] - 1 < PIDS_MAX &&
-		       words[i + 3] == 1 && words[i + 4] == PTHREAD_MUTEX_RECURSIVE;
-	return busy;
-}
-
 /* A lock of the C library's or the loader's, or of one of its heaps, which starts with its lock. Heaps are aligned to
  * their size, 64 MiB, or 8 MiB where they consist of huge pages. */
 static bool is_library_lock(const struct target *target, uint64_t address)
@@ -230,17 +232,16 @@ static bool is_library_lock(const struct target *target, uint64_t address)
 	       address % heap < head;
 }
 
-/* Other allocators' locks can be anywhere: who waits for one has been called by the allocator. */
-static bool is_called_by_allocator(const struct target *target, uint64_t stack)
+/* Others' locks can be anywhere: who waits for one has been called by the library. */
+static bool is_called_by_library(const struct target *target, uint64_t stack)
 {
 	uint64_t words[64];
-	bool found = false;
+	bool found = !memory_read(&target->memory, stack, words, sizeof words);
 
-	if (target->allocator_count > 0 && memory_read(&target->memory, stack, words, sizeof words)) {
-		for (size_t i = 0; i < sizeof words / sizeof words[0] && !found; i++) {
-			for (size_t j = 0; j < target->allocator_count && !found; j++)
-				found = range_has(&target->allocators[j], words[i]);
-		}
+	for (size_t i = 0; i < sizeof words / sizeof words[0] && !found; i++) {
+		found = range_has(&target->driver, words[i]);
+		for (size_t j = 0; j < target->allocator_count && !found; j++)
+			found = range_has(&target->allocators[j], words[i]);
 	}
 	return found;
 }
@@ -248,7 +249,7 @@ static bool is_called_by_allocator(const struct target *target, uint64_t stack)
 static bool waits_for_library_lock(const struct target *target, const struct machine_state *state)
 {
 	return is_library_lock(target, machine_argument(state, 0)) ||
-	       is_called_by_allocator(target, machine_stack(state));
+	       is_called_by_library(target, machine_stack(state));
 }
 
 /* Whether a signal handler is running that began in unsafe code. Each handler returns to the same place in libc. */

@@ -4,7 +4,7 @@
  * The borrowed thread loads a library: it takes the dynamic linker's locks, the allocator's, and the driver's. Other
  * threads go on and give up what they hold; only what the borrowed one holds itself would be waited for in vain. So it
  * must be one that holds none of them:
- *   - one that sleeps in a system call that nobody makes under such a lock, and is no wait for one, or
+ *   - one that sleeps in a system call that nobody makes under such a lock, and that is no wait for one, or
  *   - one that is running outside of these libraries,
  * and that is in no signal handler that came in between. And nobody must be loading a library, which can take long.
  */

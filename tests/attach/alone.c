@@ -155,6 +155,27 @@ static void do_pause(void)
 	errno = EXFULL;
 }
 
+/* With other signals let through than outside. */
+static void do_sigsuspend(void)
+{
+	sigset_t none;
+
+	signal(SIGUSR2, handle);
+	sigemptyset(&none);
+	check(sigsuspend(&none) == -1 && errno == EINTR && handled == SIGUSR2, "sigsuspend");
+	errno = EXFULL;
+}
+
+static void do_sigwait(void)
+{
+	sigset_t wanted;
+	int got = 0;
+
+	sigemptyset(&wanted);
+	sigaddset(&wanted, SIGUSR2);
+	check(sigwait(&wanted, &got) == 0 && got == SIGUSR2, "sigwait");
+}
+
 /* In a handler, on a stack for signals. */
 static void read_in_handler(int signal)
 {
@@ -182,6 +203,20 @@ static void do_handler_in_libc(void)
 {
 	be_ready_to_handle();
 	raise(SIGUSR1);
+}
+
+/* Into the page that the kernel keeps for programs of long ago. */
+static void do_vsyscall(void)
+{
+	long (*volatile ask)(long *) = (long (*)(long *))0xffffffffff600400;
+	long before = time(NULL), now = before;
+
+	while (now < before + 2) {
+		for (int i = 0; i < 1000; i++) {
+			now = ask(NULL);
+			check(now >= before && now <= before + 1000, "vsyscall");
+		}
+	}
 }
 
 static bool has_input(void)
@@ -238,7 +273,8 @@ static const struct {
 	{"nanosleep", do_nanosleep}, {"poll", do_poll},   {"select", do_select}, {"futex", do_futex},
 	{"read", do_read},           {"epoll", do_epoll}, {"wait", do_wait},     {"pause", do_pause},
 	{"handler", do_handler},     {"handler-in-libc", do_handler_in_libc}, {"spin", do_spin},   {"allocate", do_allocate}, {"load", do_load},
-	{"construct", do_construct},
+	{"construct", do_construct}, {"sigsuspend", do_sigsuspend}, {"sigwait", do_sigwait},
+	{"vsyscall", do_vsyscall},
 };
 
 /* What a thread has beside its registers. */

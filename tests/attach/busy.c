@@ -3,7 +3,7 @@
  *
  * An ordinary multi-threaded program that knows nothing of nvtaskset, and notices when something is lost: a result, a
  * signal, a byte, a register, errno. Says "ready" when all threads run; ends when its standard input does, and says
- * "intact" then. On the first loss it says what, and ends with status 3.
+ * "intact" then. On the first loss it says what, and ends with status 3. It leaves others some time to run.
  *
  *   launch    kernels, and on which TPCs they ran whenever that changes
  *   allocate  memory, given back by other sizes
@@ -102,7 +102,7 @@ static void allocate(unsigned int number)
 	size_t sizes[BLOCKS] = {0};
 	unsigned int random = number + 1;
 
-	while (!ends) {
+	for (unsigned int turn = 0; !ends; turn++) {
 		unsigned int i = (random = random * 1103515245 + 12345) >> 16 & (BLOCKS - 1);
 
 		for (size_t at = 0; at < sizes[i]; at += 97)
@@ -112,6 +112,8 @@ static void allocate(unsigned int number)
 		blocks[i] = malloc(sizes[i]);
 		check(blocks[i], "memory");
 		memset(blocks[i], (int)(i + number), sizes[i]);
+		if (turn % 256 == 0)
+			sleep_for(100);
 	}
 	for (int i = 0; i < BLOCKS; i++)
 		free(blocks[i]);
@@ -125,6 +127,7 @@ static void load(unsigned int number)
 
 		check(library && dlsym(library, "ns_get16"), "a library");
 		check(dlclose(library) == 0, "a library");
+		sleep_for(100);
 	}
 }
 
@@ -137,8 +140,10 @@ static void sleep_often(unsigned int number)
 static void hold(unsigned int number)
 {
 	(void)number;
-	while (!ends)
-		check(registers_hold(50000), "registers");
+	while (!ends) {
+		check(registers_hold(1000000), "registers");
+		sleep_for(200);
+	}
 }
 
 /* --- work in pairs: the partner works, too ------------------------------------------------------------------- */
@@ -301,7 +306,7 @@ static void take_signals(unsigned int number)
 
 	start_partner(pair, send_signals, &partner);
 	while (!ends)
-		check(registers_hold(50000), "registers, with signals");
+		check(registers_hold(200000), "registers, with signals");
 	pthread_join(partner, NULL);
 	check((unsigned long)received == pair->number, "signals");
 }

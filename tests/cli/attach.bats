@@ -213,6 +213,36 @@ has_library() {
 	end_intact
 }
 
+@test "a program in a container that its user has made" {
+	[ "$(id -u)" = 0 ] || skip "only root can be another user"
+	attach_setup
+	local as="setpriv --reuid 65534 --regid 65534 --clear-groups"
+	$as unshare --user --map-root-user --mount --pid --fork true || skip "this kernel does not let users do that"
+	start_plain $as unshare --user --map-root-user --mount --pid --fork --kill-child busy launch=1
+	inside=$(pgrep -P "$PROGRAM")
+	$as "$BUILD/nvtaskset" --attach -tp 0-7 "$inside"
+	runs_on_tpcs 0-7
+	end_intact
+}
+
+@test "a debugger is at work" {
+	command -v gdb >/dev/null || skip "no gdb"
+	start_plain busy launch=1
+	gdb -p "$PROGRAM" -batch -ex 'shell sleep 2' >/dev/null 2>&1 3>&- &
+	local debugger=$!
+	for _ in $(seq 200); do
+		! grep -q '^TracerPid:.*[1-9]' "/proc/$PROGRAM/status" || break
+		sleep 0.05
+	done
+	run nvtaskset --attach -tp 0 "$PROGRAM"
+	[ "$status" -eq 1 ]
+	[[ "$output" == "nvtaskset: pid $PROGRAM: is being debugged by pid "*": end that first" ]]
+	wait $debugger
+	nvtaskset --attach -tp 0 "$PROGRAM"
+	runs_on_tpcs 0
+	end_intact
+}
+
 @test "no CUDA in it" {
 	start_plain alone read
 	refuses "pid $PROGRAM: has not loaded CUDA" nvtaskset --attach -tp 0 "$PROGRAM"
