@@ -17,7 +17,7 @@ SANITIZE ?=
 sanitize_flags = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 # gcc says that ThreadSanitizer does not know fences. What they order is atomic, which is what it checks.
 sanitize_flags += $(if $(filter thread,$(SANITIZE)),$(if $(findstring clang,$(CC)),,-Wno-tsan))
-override CPPFLAGS += -D_GNU_SOURCE -Isrc
+override CPPFLAGS += -D_GNU_SOURCE -Isrc -Iinclude
 override CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
                    -Wvla -Wundef -fPIC -fvisibility=hidden -pthread $(sanitize_flags)
 override LDFLAGS += -pthread $(sanitize_flags)
@@ -28,7 +28,7 @@ override LDFLAGS += -pthread $(sanitize_flags)
 
 # --- what there is ---------------------------------------------------------------------------------
 
-library_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/*.c src/topology/*.c src/attach/*.c))
+library_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/*.c src/topology/*.c src/attach/*.c src/api/*.c))
 # The library comes in two kinds, which differ in how they start.
 shim_objects    = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/attached.c,$(wildcard src/shim/*.c)))
 attach_objects  = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/loaded.c,$(wildcard src/shim/*.c)))
@@ -48,7 +48,11 @@ audit   = $(BUILD)/lib/libnvtaskset-audit.so
 command = $(BUILD)/nvtaskset
 sim     = $(BUILD)/sim/libcuda.so.1
 
-all: $(command) $(shim) $(attach) $(audit)
+version     = $(shell sed -n '/define NVTASKSET_VERSION /s/.*"\(.*\)"/\1/p' src/version.h)
+api         = $(BUILD)/api/libnvtaskset.so.$(version)
+api_archive = $(BUILD)/api/libnvtaskset.a
+
+all: $(command) $(shim) $(attach) $(audit) $(api) $(api_archive)
 
 $(BUILD)/bench/%.o $(BUILD)/demo/%.o: override CPPFLAGS += -Itests/gpu/support -Ibench/support
 
@@ -90,6 +94,20 @@ $(attach): $(attach_objects) $(library) src/shim/attached.map
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) \
 		-Wl,--version-script=src/shim/attached.map $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,now \
 		$(attach_objects) $(library) -o $@
+
+# What include/nvtaskset.h declares, and no other name, for other people's programs: as a library and as an archive.
+api_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/api/*.c))
+OBJCOPY ?= objcopy
+$(api): $(api_objects) $(library) src/api/libnvtaskset.map
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libnvtaskset.so.0 \
+		-Wl,--version-script=src/api/libnvtaskset.map $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,now \
+		$(api_objects) $(library) -o $@
+	$(Q)ln -sf $(@F) $(@D)/libnvtaskset.so.0
+$(api_archive): $(api_objects) $(library)
+	@mkdir -p $(@D)
+	$(call say,AR,$@)rm -f $@ && $(CC) -r -nostdlib $(api_objects) $(library) -o $(@:.a=.o) && \
+		$(OBJCOPY) --localize-hidden $(@:.a=.o) && $(AR) rcs $@ $(@:.a=.o)
 
 # --- tests -----------------------------------------------------------------------------------------
 
@@ -182,7 +200,7 @@ check-tsan:
 check-sanitizers: check-asan check-tsan
 
 lint:
-	mandoc -T lint -W warning tools/man/nvtaskset.1
+	mandoc -T lint -W warning tools/man/nvtaskset.1 tools/man/nvtaskset.3
 	clang-tidy --quiet $(filter-out %.h,$(sources)) -- $(CPPFLAGS) -std=gnu11 -Itests/gpu/support
 	cppcheck --quiet --suppress=ctunullpointer --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		-D_GNU_SOURCE -D__x86_64__ -Isrc src tools
@@ -230,6 +248,29 @@ install: $(command) $(shim) $(attach) $(audit)
 	install -D -m 644 tools/completions/nvtaskset.fish $(DESTDIR)$(FISH_COMPLETION)
 	$(Q)$(if $(DESTDIR),,$(link_driver))
 
+# For programs: nvtaskset.h, and the Python module on top of it.
+SHLIBDIR   ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+PYTHONDIR  ?= $(DATADIR)/nvtaskset/python
+installed_api = $(INCLUDEDIR)/nvtaskset.h $(addprefix $(SHLIBDIR)/,$(notdir $(api)) libnvtaskset.so.0 libnvtaskset.so \
+	libnvtaskset.a pkgconfig/nvtaskset.pc) $(PYTHONDIR)/nvtaskset.py $(DATADIR)/man/man3/nvtaskset.3
+install: install-api
+uninstall: uninstall-api
+install-api: $(api) $(api_archive)
+	install -D -m 644 include/nvtaskset.h $(DESTDIR)$(INCLUDEDIR)/nvtaskset.h
+	install -D -m 755 $(api) $(DESTDIR)$(SHLIBDIR)/$(notdir $(api))
+	ln -sf $(notdir $(api)) $(DESTDIR)$(SHLIBDIR)/libnvtaskset.so.0
+	ln -sf libnvtaskset.so.0 $(DESTDIR)$(SHLIBDIR)/libnvtaskset.so
+	install -D -m 644 $(api_archive) $(DESTDIR)$(SHLIBDIR)/libnvtaskset.a
+	install -d $(DESTDIR)$(SHLIBDIR)/pkgconfig
+	sed 's|@PREFIX@|$(PREFIX)|; s|@SHLIBDIR@|$(SHLIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(version)|' \
+		src/api/nvtaskset.pc.in >$(DESTDIR)$(SHLIBDIR)/pkgconfig/nvtaskset.pc
+	install -D -m 644 tools/python/nvtaskset.py $(DESTDIR)$(PYTHONDIR)/nvtaskset.py
+	install -D -m 644 tools/man/nvtaskset.3 $(DESTDIR)$(DATADIR)/man/man3/nvtaskset.3
+uninstall-api:
+	rm -f $(addprefix $(DESTDIR),$(installed_api))
+	-rmdir -p --ignore-fail-on-non-empty $(addprefix $(DESTDIR),$(sort $(dir $(installed_api))))
+
 BASH_COMPLETION = $(DATADIR)/bash-completion/completions/nvtaskset
 ZSH_COMPLETION  = $(DATADIR)/zsh/site-functions/_nvtaskset
 FISH_COMPLETION = $(DATADIR)/fish/vendor_completions.d/nvtaskset.fish
@@ -264,5 +305,5 @@ help:
 	@echo 'V=1 shows commands; CC, CFLAGS, LDFLAGS, BUILD as usual'
 
 .PHONY: all clean check check-gpu check-steps check-asan check-tsan check-sanitizers lint fuzz soak bench demo deps deps-check \
-	install uninstall help
+	install uninstall install-api uninstall-api help
 .SECONDARY:

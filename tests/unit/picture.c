@@ -2,7 +2,6 @@
 #include "../../tools/nvtaskset/gpcs.c"
 #include "../../tools/nvtaskset/marks.c"
 #include "../../tools/nvtaskset/picture.c"
-#include "../../tools/nvtaskset/pids.c"
 #include "../../tools/nvtaskset/processes.c"
 #include "../../tools/nvtaskset/text.c"
 

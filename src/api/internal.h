@@ -1,0 +1,54 @@
+/*
+ * Between the public API (include/nvtaskset.h, which says what each function promises) and the modules behind it: what is
+ * public has a layout of its own, which stays when theirs changes.
+ */
+#ifndef NVTASKSET_API_INTERNAL_H
+#define NVTASKSET_API_INTERNAL_H
+
+#include "error.h"
+#include "nvtaskset.h"
+#include "topology/topology.h"
+#include "tpcset.h"
+
+#include <string.h>
+
+_Static_assert(sizeof(struct nvtaskset_error) == sizeof(struct error), "the same line of text");
+_Static_assert(sizeof(struct nvtaskset_set) == sizeof(struct tpcset), "the same words");
+_Static_assert(NVTASKSET_TPCS_MAX == TPCSET_MAX, "the same numbers");
+_Static_assert(NVTASKSET_SET_TEXT == TPCSET_TEXT, "the same text");
+
+struct nvtaskset_topology {
+	struct topology_list list;
+	struct tpcset all[TOPOLOGY_GPUS_MAX]; /* TPCs of each GPU */
+};
+
+/* A line of text and nothing else, whichever it is called. */
+static inline struct error *inside_error(struct nvtaskset_error *error)
+{
+	return (struct error *)error;
+}
+
+static inline struct tpcset inside(const struct nvtaskset_set *set)
+{
+	struct tpcset inner;
+
+	memcpy(&inner, set, sizeof inner);
+	return inner;
+}
+
+static inline struct nvtaskset_set outside(const struct tpcset *set)
+{
+	struct nvtaskset_set outer;
+
+	memcpy(&outer, set, sizeof outer);
+	return outer;
+}
+
+/* The GPU with this number, or NULL with the reason. */
+const struct topology *api_gpu(const struct nvtaskset_topology *topology, unsigned int gpu, struct error *error);
+
+/* Fills a public struct, whose first member says how much of it the caller knows: what he does not is left out, and what
+ * we do not is zero. -1 with the reason where he knows nothing: it was not set. */
+int api_fill(void *public, const void *filled, size_t size, struct error *error);
+
+#endif

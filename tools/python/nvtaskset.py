@@ -1,0 +1,368 @@
+"""Which TPCs of an NVIDIA GPU a process may use, read and changed while it runs.
+
+    import nvtaskset
+
+    for gpu in nvtaskset.gpus():
+        print(gpu.name, gpu.tpcs)                  # NVIDIA H200 0-65
+    for partition in nvtaskset.partitions():       # of every process that we may change
+        print(partition.pid, partition[0])
+    with nvtaskset.Partition(1234) as partition:
+        partition[0] = "0-7"                       # GPU 0; the next launch obeys
+        partition[0] |= nvtaskset.gpus()[0].gpcs[3]
+
+Numbers of TPCs and GPUs are nvtaskset(3)'s. Nothing is compiled: this is libnvtaskset.so.0 by way of ctypes. It is
+found at NVTASKSET_LIBRARY, if that is set; where `make install` has put it, seen from here; or as any library is. Whatever
+fails raises Error with the reason. Several threads may use one Partition; a fork opens its own.
+"""
+
+import collections
+import ctypes
+import functools
+import os
+import threading
+
+__all__ = ["Counters", "Error", "Gpu", "Partition", "Set", "gpus", "partitions", "version"]
+
+_TPCS_MAX = 256
+_STRATEGIES = {"packed": 0, "distributed": 1}
+
+
+class Error(Exception):
+    """What failed, and why."""
+
+
+# --- the library ------------------------------------------------------------------------------------------------------
+
+
+class _Error(ctypes.Structure):
+    _fields_ = [("reason", ctypes.c_char * 320)]
+
+
+class _Set(ctypes.Structure):
+    _fields_ = [("words", ctypes.c_uint64 * (_TPCS_MAX // 64))]
+
+
+class _Gpu(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("bus_id", ctypes.c_char * 32),
+        ("name", ctypes.c_char * 64),
+        ("uuid", ctypes.c_char * 48),
+        ("compute_major", ctypes.c_uint),
+        ("compute_minor", ctypes.c_uint),
+        ("tpc_count", ctypes.c_uint),
+        ("sms_per_tpc", ctypes.c_uint),
+        ("gpc_limit", ctypes.c_uint),
+    ]
+
+
+class _Counters(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("restricted", ctypes.c_uint64),
+        ("unrestricted", ctypes.c_uint64),
+        ("refreshed", ctypes.c_uint64),
+        ("reasons", ctypes.c_uint64 * 16),
+    ]
+
+
+_NUMBER, _HANDLE, _TEXT = ctypes.c_uint, ctypes.c_void_p, ctypes.c_char_p
+_FUNCTIONS = {
+    "version": (_TEXT,),
+    "reason_text": (_TEXT, _NUMBER),
+    "set_parse_list": (ctypes.c_int, ctypes.POINTER(_Set), _TEXT, _NUMBER, ctypes.POINTER(_Error)),
+    "set_parse_mask": (ctypes.c_int, ctypes.POINTER(_Set), _TEXT, _NUMBER, ctypes.POINTER(_Error)),
+    "set_format_list": (_TEXT, ctypes.POINTER(_Set), _TEXT),
+    "set_format_mask": (_TEXT, ctypes.POINTER(_Set), _TEXT),
+    "topology_load": (ctypes.c_int, ctypes.POINTER(_HANDLE), ctypes.POINTER(_Error)),
+    "topology_gpu_count": (_NUMBER, _HANDLE),
+    "topology_find_gpu": (ctypes.c_int, _HANDLE, _TEXT, ctypes.POINTER(_NUMBER), ctypes.POINTER(_Error)),
+    "gpu_describe": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Gpu), ctypes.POINTER(_Error)),
+    "gpu_gpc_of": (ctypes.c_int, _HANDLE, _NUMBER, _NUMBER),
+    "gpu_virtual_gpc_of": (ctypes.c_int, _HANDLE, _NUMBER, _NUMBER),
+    "gpu_choose": (
+        ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Set), _NUMBER, ctypes.c_int, ctypes.POINTER(_Set),
+        ctypes.POINTER(_Error),
+    ),
+    "processes": (
+        ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t),
+        ctypes.POINTER(_Error),
+    ),
+    "partition_open": (ctypes.c_int, ctypes.POINTER(_HANDLE), _HANDLE, ctypes.c_int, ctypes.POINTER(_Error)),
+    "partition_close": (None, _HANDLE),
+    "partition_get": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Set), ctypes.POINTER(_Error)),
+    "partition_set": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Set), ctypes.POINTER(_Error)),
+    "partition_check": (ctypes.c_int, _HANDLE, ctypes.POINTER(_Error)),
+    "partition_descriptor": (ctypes.c_int, _HANDLE),
+    "partition_counters": (ctypes.c_int, _HANDLE, ctypes.POINTER(_Counters), ctypes.POINTER(_Error)),
+}
+
+
+def _candidates():
+    chosen = os.environ.get("NVTASKSET_LIBRARY")
+    if chosen:
+        return [chosen]
+    here = os.path.dirname(os.path.abspath(__file__))
+    installed = os.path.normpath(os.path.join(here, "../../../lib/libnvtaskset.so.0"))
+    return ([installed] if os.path.exists(installed) else []) + ["libnvtaskset.so.0"]
+
+
+@functools.lru_cache(maxsize=None)
+def _library():
+    try:
+        library = ctypes.CDLL(_candidates()[0])
+    except OSError as error:
+        raise Error(f"{error}: NVTASKSET_LIBRARY can say where libnvtaskset.so.0 is") from None
+    for name, (result, *arguments) in _FUNCTIONS.items():
+        function = getattr(library, "nvtaskset_" + name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+def _call(name, *arguments):
+    return getattr(_library(), "nvtaskset_" + name)(*arguments)
+
+
+def _try(name, *arguments):
+    """Calls a function that can fail: its last argument is the reason."""
+    error = _Error()
+    if _call(name, *arguments, ctypes.byref(error)) < 0:
+        raise Error(error.reason.decode(errors="replace"))
+
+
+@functools.lru_cache(maxsize=None)
+def _topology():
+    handle = _HANDLE()
+    _try("topology_load", ctypes.byref(handle))
+    return handle
+
+
+def version():
+    """Of the library."""
+    return _call("version").decode()
+
+
+# --- sets -------------------------------------------------------------------------------------------------------------
+
+
+class Set(frozenset):
+    """TPC numbers. Made from any iterable of them, or from text: a list ("0-7,9"), or "0x" and a hexadecimal mask."""
+
+    __slots__ = ()
+
+    def __new__(cls, tpcs=()):
+        if isinstance(tpcs, str):
+            tpcs = _parse(tpcs)
+        if isinstance(tpcs, _Set):
+            tpcs = [tpc for tpc in range(_TPCS_MAX) if tpcs.words[tpc // 64] >> tpc % 64 & 1]
+        self = super().__new__(cls, tpcs)
+        for tpc in self:
+            if not isinstance(tpc, int) or not 0 <= tpc < _TPCS_MAX:
+                raise Error(f"TPC {tpc!r}: not a number of 0-{_TPCS_MAX - 1}")
+        return self
+
+    @property
+    def mask(self):
+        """The hexadecimal mask."""
+        return self._format("set_format_mask")
+
+    def __str__(self):
+        return self._format("set_format_list")
+
+    def __repr__(self):
+        return f"Set({str(self)!r})"
+
+    def _format(self, function):
+        text = ctypes.create_string_buffer(1024)
+        return _call(function, ctypes.byref(self._words()), text).decode()
+
+    def _words(self):
+        words = _Set()
+        for tpc in self:
+            words.words[tpc // 64] |= 1 << tpc % 64
+        return words
+
+
+def _stays_set(name):
+    operation = getattr(frozenset, name)
+
+    @functools.wraps(operation)
+    def wrapped(self, *others):
+        result = operation(self, *others)
+        return result if result is NotImplemented else Set(result)
+
+    return wrapped
+
+
+for _name in ("__and__", "__or__", "__sub__", "__xor__", "__rand__", "__ror__", "__rsub__", "__rxor__", "intersection",
+              "union", "difference", "symmetric_difference"):
+    setattr(Set, _name, _stays_set(_name))
+
+
+def _parse(text):
+    words = _Set()
+    if text == "":
+        return words
+    is_mask = text[:2] in ("0x", "0X")
+    _try("set_parse_mask" if is_mask else "set_parse_list", ctypes.byref(words), _bytes(text), _TPCS_MAX)
+    return words
+
+
+def _bytes(text):
+    """No NUL hides what stands behind it."""
+    return text.replace("\0", "?").encode()
+
+
+# --- GPUs -------------------------------------------------------------------------------------------------------------
+
+
+class Gpu:
+    """A GPU of this machine. GPCs are the chip's, virtual ones hold a cluster of thread blocks each: nvtaskset(3).
+
+    number, bus_id, name, uuid, compute (9, 0), sms_per_tpc; tpcs, a Set; gpcs and virtual_gpcs, a Set for each number.
+    """
+
+    def __init__(self, number):
+        gpu = _Gpu(size=ctypes.sizeof(_Gpu))
+        _try("gpu_describe", _topology(), number, ctypes.byref(gpu))
+        self.number = number
+        self.bus_id, self.name, self.uuid = (text.decode() for text in (gpu.bus_id, gpu.name, gpu.uuid))
+        self.compute = (gpu.compute_major, gpu.compute_minor)
+        self.sms_per_tpc = gpu.sms_per_tpc
+        self.tpcs = Set(range(gpu.tpc_count))
+        self.gpcs = self._group("gpu_gpc_of")
+        self.virtual_gpcs = self._group("gpu_virtual_gpc_of")
+
+    def _group(self, function):
+        groups = collections.defaultdict(list)
+        for tpc in self.tpcs:
+            groups[_call(function, _topology(), self.number, tpc)].append(tpc)
+        return {number: Set(groups[number]) for number in sorted(groups) if number >= 0}
+
+    def choose(self, count, used=(), strategy="packed"):
+        """So many TPCs, none of them used; "packed" into whole GPCs, or "distributed" over them."""
+        if strategy not in _STRATEGIES:
+            raise Error(f"strategy {strategy!r}: it is packed or distributed")
+        if not 0 < count <= _TPCS_MAX:
+            raise Error(f"{count} TPCs: this GPU has {len(self.tpcs)}")
+        chosen = _Set()
+        _try("gpu_choose", _topology(), self.number, ctypes.byref(Set(used)._words()), count, _STRATEGIES[strategy],
+             ctypes.byref(chosen))
+        return Set(chosen)
+
+    def __repr__(self):
+        return f"<Gpu {self.number}, {self.name}, {self.bus_id}>"
+
+
+def gpus():
+    """The GPUs of this machine, by PCI address, whatever CUDA_VISIBLE_DEVICES says."""
+    return [Gpu(number) for number in range(_call("topology_gpu_count", _topology()))]
+
+
+def _number(gpu):
+    if isinstance(gpu, Gpu):
+        return gpu.number
+    if isinstance(gpu, str):
+        number = _NUMBER()
+        _try("topology_find_gpu", _topology(), _bytes(gpu), ctypes.byref(number))
+        return number.value
+    if not isinstance(gpu, int) or not 0 <= gpu < 1 << 32:
+        raise Error(f"GPU {gpu!r}: it is a number, a bus id, a UUID or a Gpu")
+    return gpu
+
+
+# --- processes --------------------------------------------------------------------------------------------------------
+
+
+Counters = collections.namedtuple("Counters", "restricted unrestricted refreshed reasons")
+Counters.__doc__ = """Kernels that were kept inside the partition; that ran as they came; nodes of CUDA graphs that were
+uploaded again after a change; and a dictionary: how often a launch was not simply run inside the partition, and why."""
+
+
+class Partition:
+    """The TPCs that a process may use: partition[gpu] is a Set for each GPU, to be read and assigned.
+
+    `gpu` is a number, a bus id, a UUID or a Gpu. Has two descriptors until it is closed; `with` closes it. fileno() is
+    readable when the process has ended: for select, asyncio and the like.
+    """
+
+    def __init__(self, pid):
+        if not isinstance(pid, int) or not 0 < pid < 1 << 31:
+            raise Error(f"pid {pid!r}: not a process id")
+        self.pid = pid
+        self._lock = threading.Lock()
+        self._handle = None
+        handle = _HANDLE()
+        _try("partition_open", ctypes.byref(handle), _topology(), pid)
+        self._handle = handle
+
+    def _use(self, function, *arguments):
+        with self._lock:
+            if self._handle is None:
+                raise Error(f"pid {self.pid}: the partition was closed here")
+            return function("partition_" + arguments[0], self._handle, *arguments[1:])
+
+    def __getitem__(self, gpu):
+        words = _Set()
+        self._use(_try, "get", _number(gpu), ctypes.byref(words))
+        return Set(words)
+
+    def __setitem__(self, gpu, tpcs):
+        self._use(_try, "set", _number(gpu), ctypes.byref(Set(tpcs)._words()))
+
+    @property
+    def counters(self):
+        counters = _Counters(size=ctypes.sizeof(_Counters))
+        self._use(_try, "counters", ctypes.byref(counters))
+        texts = ((_call("reason_text", number), count) for number, count in enumerate(counters.reasons))
+        reasons = {text.decode(): count for text, count in texts if text}
+        return Counters(counters.restricted, counters.unrestricted, counters.refreshed, reasons)
+
+    def check(self):
+        """Raises Error where the process has ended, or runs another program now."""
+        self._use(_try, "check")
+
+    def fileno(self):
+        number = self._use(_call, "descriptor")
+        if number < 0:
+            raise Error("the kernel has no descriptors of processes: Linux 5.3 has")
+        return number
+
+    def close(self):
+        with self._lock:
+            if self._handle is not None:
+                _call("partition_close", self._handle)
+                self._handle = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_handle", None) is not None:
+            self.close()
+
+    def __repr__(self):
+        return f"<Partition of {self.pid}>"
+
+
+def _pids():
+    room, count = 0, ctypes.c_size_t(64)
+    while count.value > room:
+        room = count.value + 64
+        pids = (ctypes.c_int * room)()
+        _try("processes", pids, room, ctypes.byref(count))
+    return list(pids[: count.value])
+
+
+def partitions():
+    """Of every process that has one and that we may change, by pid."""
+    found = []
+    for pid in _pids():
+        try:
+            found.append(Partition(pid))
+        except Error:
+            pass  # It has ended meanwhile.
+    return found
