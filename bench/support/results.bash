@@ -23,6 +23,11 @@ pick() { # FULL QUICK
 	if [ -n "${BENCH_QUICK:-}" ]; then echo "$2"; else echo "$1"; fi
 }
 
+driver_version() {
+	sed -n 's/^NVRM version: *//p' /proc/driver/nvidia/version 2>/dev/null ||
+		nvidia-smi --query-gpu=driver_version --format=csv,noheader -i 0 2>/dev/null
+}
+
 describe_machine() {
 	echo "# machine: $(uname -srm), $(nproc) CPUs,$(sed -n 's/^model name[^:]*://p' /proc/cpuinfo | head -n 1)"
 	if [ -n "${BENCH_SIMULATED:-}" ]; then
@@ -30,7 +35,7 @@ describe_machine() {
 		echo "# driver: simulated"
 	else
 		split | { read -r tpcs sms name && echo "# gpu: $name, $tpcs TPCs of $sms SMs"; }
-		echo "# driver: $(sed -n 's/^NVRM version: *//p' /proc/driver/nvidia/version 2>/dev/null || echo unknown)"
+		echo "# driver: $(driver_version || echo unknown)"
 	fi
 	echo "# mps: ${BENCH_MPS:-none}"
 	echo "# nvtaskset: $(nvtaskset --version), $(git describe --always --dirty 2>/dev/null || echo no git)"
