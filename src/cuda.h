@@ -90,10 +90,53 @@ typedef struct {
 
 enum {
 	CU_GRAPH_NODE_TYPE_KERNEL = 0,
+	CU_GRAPH_NODE_TYPE_MEMCPY = 1,
 	CU_GRAPH_NODE_TYPE_MEMSET = 2,
 	CU_GRAPH_NODE_TYPE_GRAPH = 4,
 	CU_GRAPH_NODE_TYPE_CONDITIONAL = 13
 };
+
+typedef uint64_t CUgraphConditionalHandle;
+
+typedef struct {
+	CUgraphConditionalHandle handle;
+	int type;
+	unsigned int size;    /* how many bodies there are */
+	CUgraph *phGraph_out; /* the driver's: they */
+	CUcontext ctx;
+} CUDA_CONDITIONAL_NODE_PARAMS;
+
+typedef struct {
+	int type;
+	int reserved0[3];
+	union {
+		long long reserved1[29];
+		CUDA_CONDITIONAL_NODE_PARAMS conditional;
+	};
+	long long reserved2;
+} CUgraphNodeParams;
+
+enum {
+	CU_MEMORYTYPE_HOST = 1,
+	CU_MEMORYTYPE_DEVICE = 2
+};
+
+/* The second version, which the driver's functions for nodes of graphs take. */
+typedef struct {
+	size_t srcXInBytes, srcY, srcZ, srcLOD;
+	int srcMemoryType;
+	const void *srcHost;
+	CUdeviceptr srcDevice;
+	void *srcArray, *reserved0;
+	size_t srcPitch, srcHeight;
+	size_t dstXInBytes, dstY, dstZ, dstLOD;
+	int dstMemoryType;
+	void *dstHost;
+	CUdeviceptr dstDevice;
+	void *dstArray, *reserved1;
+	size_t dstPitch, dstHeight;
+	size_t WidthInBytes, Height, Depth;
+} CUDA_MEMCPY3D;
 
 enum {
 	CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2,

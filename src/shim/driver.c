@@ -35,6 +35,7 @@ static const struct function for_graphs[] = {
 	{"cuGraphNodeSetEnabled", offsetof(struct driver, graph_node_set_enabled)},
 	{"cuGraphExecGetFlags", offsetof(struct driver, graph_exec_get_flags)},
 	{"cuGraphKernelNodeGetAttribute", offsetof(struct driver, graph_kernel_get_attribute)},
+	{"cuGraphMemcpyNodeGetParams", offsetof(struct driver, graph_copy_get_parameters)},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])

@@ -34,6 +34,7 @@ struct driver {
 	CUresult (*graph_node_set_enabled)(CUgraphExec exec, CUgraphNode node, unsigned int enabled);
 	CUresult (*graph_exec_get_flags)(CUgraphExec exec, uint64_t *flags); /* from CUDA 12.0 on */
 	CUresult (*graph_kernel_get_attribute)(CUgraphNode node, int attribute, CUlaunchAttributeValue *value);
+	CUresult (*graph_copy_get_parameters)(CUgraphNode node, CUDA_MEMCPY3D *parameters);
 };
 
 /* Filled by driver_resolve; constant afterwards. */

@@ -1,6 +1,8 @@
 #include "graphs.h"
 
 #include "driver.h"
+#include "graph_bodies.h"
+#include "graph_nodes.h"
 #include "log.h"
 #include "strict.h"
 
@@ -14,7 +16,9 @@ enum {
 	CALL_GRAPH_DESTROY = 517,
 	CALL_NODE_DESTROY = 522,
 	CALL_UPLOAD = 580,
-	CALL_UPLOAD_PER_THREAD = 581
+	CALL_UPLOAD_PER_THREAD = 581,
+	CALL_NODE_ADD = 712,
+	CALL_NODE_ADD_2 = 723
 };
 
 #define BUCKETS 256 /* a power of two */
@@ -27,20 +31,12 @@ struct held_graph {
 	bool destroyed; /* by the application: it goes with the last instance */
 };
 
-/* The nodes that an instance was made from, in child graphs too: the application may change the graph later on, even
- * while the instance is launched. */
-struct nodes {
-	CUgraphNode *list; /* those that can be uploaded again */
-	size_t count;
-	size_t room;
-	size_t out_of_reach; /* how many others may hold kernels */
-};
-
 struct held_exec {
 	struct held_exec *next;
 	CUgraphExec exec;
 	struct held_graph *graph;
-	struct nodes nodes;
+	struct graph_nodes nodes; /* that it was made from: the application may change the graph later on, even while the
+	                           * instance is launched */
 	uint64_t number; /* of the revision that its nodes were uploaded under, or an older one */
 };
 
@@ -145,100 +141,25 @@ static CUgraph release_graph(struct held_graph *held)
 	return unwanted;
 }
 
-/* --- the nodes of a graph ---------------------------------------------------------------------------------------- */
+/* --- nodes that go ----------------------------------------------------------------------------------------------- */
 
-static bool add_node(struct nodes *nodes, CUgraphNode node)
+static bool lose_node(CUgraphNode node, int type, void *data)
 {
-	if (nodes->count == nodes->room) {
-		size_t room = nodes->room ? 2 * nodes->room : 16;
-		CUgraphNode *list = realloc(nodes->list, room * sizeof(CUgraphNode));
-
-		if (!list)
-			return false;
-		nodes->list = list;
-		nodes->room = room;
-	}
-	nodes->list[nodes->count++] = node;
-	return true;
-}
-
-/* Uploading such a node again would undo what kernels have changed in it. */
-static bool is_updated_by_kernels(CUgraphNode node)
-{
-	CUlaunchAttributeValue value = {.deviceUpdatableKernelNode = {.deviceUpdatable = 0}};
-
-	return driver.graph_kernel_get_attribute &&
-	       driver.graph_kernel_get_attribute(node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value) ==
-	               CUDA_SUCCESS &&
-	       value.deviceUpdatableKernelNode.deviceUpdatable;
-}
-
-/* Calls `visit` for each node of a graph. */
-static bool for_each_node(CUgraph graph, bool (*visit)(CUgraphNode node, void *data), void *data)
-{
-	size_t count = 0;
-	bool done = driver.graph_get_nodes(graph, NULL, &count) == CUDA_SUCCESS;
-	CUgraphNode *list = count > 0 ? malloc(count * sizeof(CUgraphNode)) : NULL;
-
-	if (count > 0)
-		done = list && driver.graph_get_nodes(graph, list, &count) == CUDA_SUCCESS;
-	for (size_t i = 0; i < count && done; i++)
-		done = visit(list[i], data);
-	free(list);
-	return done;
-}
-
-/* Memsets can be kernels, too (docs/hardware.md). */
-static bool collect(CUgraphNode node, void *data)
-{
-	struct nodes *nodes = data;
-	CUgraph child;
-	int type;
-	bool done = driver.graph_node_get_type(node, &type) == CUDA_SUCCESS;
-
-	if (!done)
-		return false;
-	/* The bodies of conditional nodes cannot be reached. */
-	if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL ||
-	    (type == CU_GRAPH_NODE_TYPE_KERNEL && is_updated_by_kernels(node)))
-		nodes->out_of_reach++;
-	else if (type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMSET)
-		done = add_node(nodes, node);
-	else if (type == CU_GRAPH_NODE_TYPE_GRAPH)
-		done = driver.graph_child(node, &child) == CUDA_SUCCESS && for_each_node(child, collect, nodes);
-	return done;
-}
-
-static void forget_node_of(struct nodes *nodes, CUgraphNode node)
-{
-	for (size_t i = 0; i < nodes->count; i++) {
-		if (nodes->list[i] == node) {
-			nodes->list[i] = nodes->list[--nodes->count];
-			nodes->out_of_reach++;
-		}
-	}
-}
-
-/* A node is about to be destroyed, and all that is in it: an instance that was made from it goes on to run it. */
-static bool forget_node(CUgraphNode node, void *data)
-{
-	CUgraph child;
-	int type;
-
+	(void)type;
+	(void)data;
 	for (unsigned int bucket = 0; bucket < BUCKETS; bucket++) {
 		for (struct held_exec *exec = execs[bucket]; exec; exec = exec->next)
-			forget_node_of(&exec->nodes, node);
+			graph_nodes_lose(&exec->nodes, node);
 	}
-	if (driver.graph_node_get_type(node, &type) == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_GRAPH &&
-	    driver.graph_child(node, &child) == CUDA_SUCCESS)
-		for_each_node(child, forget_node, data);
+	graph_bodies_forget_node(node);
 	return true;
 }
 
+/* Before it is, and all that lies in it. */
 static void node_destroyed(CUgraphNode node)
 {
 	pthread_mutex_lock(&lock);
-	forget_node(node, NULL);
+	graph_nodes_visit(node, lose_node, NULL);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -250,7 +171,7 @@ static __thread uint64_t number_at_begin __attribute__((tls_model("initial-exec"
 static void free_exec(struct held_exec *exec)
 {
 	if (exec)
-		free(exec->nodes.list);
+		graph_nodes_free(&exec->nodes);
 	free(exec);
 }
 
@@ -305,7 +226,7 @@ static void instantiated(CUgraphExec exec, CUgraph graph)
 	exec_destroyed(exec);
 	if (held)
 		*held = (struct held_exec){.exec = exec, .number = number_at_begin};
-	if (!held || !for_each_node(graph, collect, &held->nodes) || !hold_exec(held, graph)) {
+	if (!held || !graph_nodes_collect(&held->nodes, graph) || !hold_exec(held, graph)) {
 		count_stale();
 		free_exec(held);
 	}
@@ -355,6 +276,25 @@ static CUgraph stand_in(CUgraph graph)
 	return graph;
 }
 
+static CUgraph graph_destroyed(CUgraph graph)
+{
+	CUgraph doomed = stand_in(graph);
+
+	graph_bodies_forget_graph(doomed);
+	return doomed;
+}
+
+/* `arguments` end with the parameters; the driver has told the bodies in them. */
+static void node_added(int call, void *const *arguments)
+{
+	const CUgraphNode *node = arguments[0];
+	const CUgraphNodeParams *parameters = arguments[call == CALL_NODE_ADD ? 4 : 5];
+
+	if (parameters->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		graph_bodies_remember(arguments[1], *node, parameters->conditional.phGraph_out,
+		                      parameters->conditional.size);
+}
+
 /* --- refreshing -------------------------------------------------------------------------------------------------- */
 
 /* A disabled node stays disabled, and is uploaded when the application enables it. */
@@ -371,7 +311,7 @@ static void refresh_node(CUgraphExec exec, CUgraphNode node)
 	}
 	if (result == CUDA_SUCCESS)
 		segment_count_refresh(&segment);
-	else
+	else if (graph_nodes_can_be_kernel(node))
 		count_stale();
 }
 
@@ -457,9 +397,14 @@ static void restore_narrowed(void)
 
 /* --- calls ------------------------------------------------------------------------------------------------------- */
 
+static bool adds_node(int call)
+{
+	return call == CALL_NODE_ADD || call == CALL_NODE_ADD_2;
+}
+
 static bool uploads(int call)
 {
-	return call != CALL_EXEC_DESTROY && call != CALL_GRAPH_DESTROY && call != CALL_NODE_DESTROY;
+	return call != CALL_EXEC_DESTROY && call != CALL_GRAPH_DESTROY && call != CALL_NODE_DESTROY && !adds_node(call);
 }
 
 static bool launches(int call)
@@ -481,7 +426,7 @@ void graphs_call_begins(int call, void **arguments)
 	else if (call == CALL_EXEC_DESTROY)
 		exec_destroyed(arguments[0]);
 	else if (call == CALL_GRAPH_DESTROY)
-		arguments[0] = stand_in(arguments[0]);
+		arguments[0] = graph_destroyed(arguments[0]);
 	else if (call == CALL_NODE_DESTROY)
 		node_destroyed(arguments[0]);
 	graphs_uploading = uploads(call);
@@ -493,4 +438,6 @@ void graphs_call_ended(int call, void *const *arguments, CUresult result)
 	restore_narrowed();
 	if (instantiates(call) && result == CUDA_SUCCESS && arguments[0])
 		instantiated(*(CUgraphExec *)arguments[0], arguments[1]);
+	else if (adds_node(call) && result == CUDA_SUCCESS)
+		node_added(call, arguments);
 }

@@ -2,7 +2,7 @@
  * CUDA graphs that follow a changed partition.
  *
  * A node of an instantiated graph is uploaded once, and keeps the mask of that moment (FACTS 7). After a change we have
- * its kernel nodes uploaded again at the graph's next launch, by disabling and enabling them. That takes the nodes of
+ * what can be a kernel uploaded again at the graph's next launch, by disabling and enabling it. That takes the nodes of
  * the graph that was instantiated, so such a graph must live as long as what was made of it: when the application
  * destroys it earlier, the driver is given an empty graph to destroy instead (docs/hardware.md), and the real one goes
  * with the last instance.
@@ -10,9 +10,9 @@
  * The driver keeps a node's launch descriptor and uploads the same one again: what we disabled there is taken back as
  * soon as it has been uploaded, or the masks of all partitions that ever were would gather in it.
  *
- * Out of reach, and counted, are: nodes that the application has destroyed in the graph since, the bodies of
- * conditional nodes, nodes that kernels may change (uploading them again would undo that), launches by kernels, and
- * graphs that were instantiated before we came.
+ * Out of reach, and counted, are: nodes that the application has destroyed in the graph since, nodes that kernels may
+ * change (uploading them again would undo that), launches by kernels, graphs that were instantiated before we came, and
+ * the bodies of conditional nodes that were added before.
  *
  * While the partition stays the same, a launch of a graph costs one comparison.
  */
@@ -38,7 +38,9 @@
 	X(581) /* cuGraphUpload_ptsz */  \
 	X(643) /* cuGraphInstantiateWithFlags */ \
 	X(656) /* cuGraphInstantiateWithParams */ \
-	X(657) /* cuGraphInstantiateWithParams_ptsz */
+	X(657) /* cuGraphInstantiateWithParams_ptsz */ \
+	X(712) /* cuGraphAddNode */      \
+	X(723) /* cuGraphAddNode_v2 */
 
 /* Whether this thread is in a call that uploads nodes of a graph. In the static block of thread-local storage: the
  * launch path must not be the one to allocate it. */

@@ -241,77 +241,6 @@ static void test_child_of_a_child(void **state)
 
 /* --- other nodes ------------------------------------------------------------------------------------------------- */
 
-/* One of a megabyte is a kernel, but does not say where it runs. */
-static void test_memset_is_refreshed(void **state)
-{
-	const size_t bytes = 1 << 20;
-	struct segment_counters first, second;
-	CUDA_MEMSET_NODE_PARAMS parameters = {.value = 7, .elementSize = 1, .width = bytes, .height = 1};
-	unsigned char last = 0;
-	CUgraphNode node;
-	CUgraph graph;
-
-	(void)state;
-	graph_change(&before);
-	gpu_check(cuMemAlloc_v2(&parameters.dst, bytes));
-	gpu_check(cuGraphCreate(&graph, 0));
-	gpu_check(cuGraphAddMemsetNode(&node, graph, NULL, 0, &parameters, gpu.context));
-	CUgraphExec exec = graph_instantiate(graph);
-
-	gpu_check(cuGraphLaunch(exec, NULL));
-	gpu_check(cuCtxSynchronize());
-	graph_change(&after);
-	first = graph_counters();
-	gpu_check(cuGraphLaunch(exec, NULL));
-	gpu_check(cuCtxSynchronize());
-	second = graph_counters();
-	assert_int_equal(second.refreshed, first.refreshed + 1);
-	assert_true(second.restricted > first.restricted);
-	assert_int_equal(second.reasons[SEGMENT_STALE_GRAPH], first.reasons[SEGMENT_STALE_GRAPH]);
-	gpu_check(cuMemcpyDtoH_v2(&last, parameters.dst + bytes - 1, 1));
-	assert_int_equal(last, 7);
-	gpu_check(cuMemFree_v2(parameters.dst));
-	end(exec, graph);
-}
-
-/* A graph whose only node is conditional, with a body of one kernel that runs at each launch. */
-static CUgraph make_conditional(void)
-{
-	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
-	CUgraphNode node;
-	CUgraph graph;
-
-	gpu_check(cuGraphCreate(&graph, 0));
-	parameters.conditional.type = CU_GRAPH_COND_TYPE_IF;
-	parameters.conditional.size = 1;
-	parameters.conditional.ctx = gpu.context;
-	gpu_check(cuGraphConditionalHandleCreate(&parameters.conditional.handle, graph, gpu.context, 1,
-	                                         CU_GRAPH_COND_ASSIGN_DEFAULT));
-	gpu_check(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &parameters));
-	graph_add_node(parameters.conditional.phGraph_out[0], 0, NULL);
-	return graph;
-}
-
-static void test_body_follows_or_is_counted(void **state)
-{
-	(void)state;
-	if (!cuGraphConditionalHandleCreate || !cuGraphAddNode_v2)
-		gpu_skip("this driver has no conditional nodes");
-	graph_change(&before);
-	CUgraph graph = make_conditional();
-	CUgraphExec exec = graph_instantiate(graph);
-
-	graph_assert_ran(exec, 1, &before);
-	uint64_t stale = graph_stale();
-
-	graph_change(&after);
-	graph_launch(exec);
-	struct tpcset ran = graph_ran(0);
-
-	assert_true(tpcset_equal(&ran, &after) || graph_stale() > stale);
-	end(exec, graph);
-}
-
 /* Uploading it again would undo what kernels have changed in it. */
 static void test_device_updatable_node_is_left_alone(void **state)
 {
@@ -567,8 +496,6 @@ int main(void)
 		cmocka_unit_test(test_destroyed_child_graph_is_counted),
 		cmocka_unit_test(test_node_added_later),
 		cmocka_unit_test(test_child_of_a_child),
-		cmocka_unit_test(test_memset_is_refreshed),
-		cmocka_unit_test(test_body_follows_or_is_counted),
 		cmocka_unit_test(test_device_updatable_node_is_left_alone),
 		cmocka_unit_test(test_uploaded_as_it_is_made),
 		cmocka_unit_test(test_uploaded_after_a_change),

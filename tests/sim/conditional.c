@@ -1,39 +1,91 @@
 /*
- * Conditional nodes of graphs, as far as IF goes with a condition that no kernel changes.
- *
- * That a body's kernels are announced as others are, and that no handle reaches an instance's, is a guess.
+ * Conditional nodes of graphs, with conditions that no kernel changes: each launch finds the value that the handle was
+ * made with.
  */
 #include "graph.h"
+#include "hook.h"
 
-/* The handle is the value that each launch starts with. */
+#include <stdlib.h>
+
+/* The handle tells the value. */
 CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph graph, CUcontext context,
                                         unsigned int value, unsigned int flags)
 {
 	(void)graph;
 	if (!context || flags != CU_GRAPH_COND_ASSIGN_DEFAULT)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	*handle = value;
+	*handle = (CUgraphConditionalHandle)value + 1;
 	return CUDA_SUCCESS;
+}
+
+static bool is_size_allowed(int type, unsigned int size)
+{
+	return size == 1 || (size == 2 && type == CU_GRAPH_COND_TYPE_IF) ||
+	       (size > 2 && type == CU_GRAPH_COND_TYPE_SWITCH);
+}
+
+/* Which body is run. */
+static unsigned int choose(int type, unsigned int value)
+{
+	return type == CU_GRAPH_COND_TYPE_SWITCH ? value : value == 0;
+}
+
+/* A loop would never end. */
+static bool is_supported(const CUDA_CONDITIONAL_NODE_PARAMS *parameters)
+{
+	return parameters->handle != 0 && is_size_allowed(parameters->type, parameters->size) &&
+	       (parameters->type != CU_GRAPH_COND_TYPE_WHILE || parameters->handle == 1);
+}
+
+static CUresult add(CUgraphNode *node, CUgraph graph, CUgraphNodeParams *parameters)
+{
+	CUDA_CONDITIONAL_NODE_PARAMS *conditional = &parameters->conditional;
+	struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL, .inside_count = conditional->size};
+	CUresult result = CUDA_SUCCESS;
+
+	if (parameters->type != CU_GRAPH_NODE_TYPE_CONDITIONAL || !is_supported(conditional))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	content.chosen = choose(conditional->type, (unsigned int)(conditional->handle - 1));
+	content.inside = calloc(conditional->size, sizeof(CUgraph));
+	if (!content.inside)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (unsigned int i = 0; i < conditional->size && result == CUDA_SUCCESS; i++)
+		result = cuGraphCreate(&content.inside[i], 0);
+	if (result == CUDA_SUCCESS)
+		result = graph_add_node(graph, &content, node);
+	conditional->phGraph_out = content.inside;
+	return result;
+}
+
+CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                        CUgraphNodeParams *parameters)
+{
+	struct {
+		CUgraphNode *node;
+		CUgraph graph;
+		const CUgraphNode *dependencies;
+		size_t count;
+		CUgraphNodeParams *parameters;
+	} arguments = {node, graph, dependencies, count, parameters};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuGraphAddNode, &arguments);
+	return hook_leave(&call, add(arguments.node, arguments.graph, arguments.parameters));
 }
 
 CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, const void *edges,
                            size_t count, CUgraphNodeParams *parameters)
 {
-	struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
-	CUDA_CONDITIONAL_NODE_PARAMS *conditional = &parameters->conditional;
+	struct {
+		CUgraphNode *node;
+		CUgraph graph;
+		const CUgraphNode *dependencies;
+		const void *edges;
+		size_t count;
+		CUgraphNodeParams *parameters;
+	} arguments = {node, graph, dependencies, edges, count, parameters};
+	struct hook_call call;
 
-	(void)dependencies;
-	(void)edges;
-	(void)count;
-	if (parameters->type != CU_GRAPH_NODE_TYPE_CONDITIONAL || conditional->type != CU_GRAPH_COND_TYPE_IF ||
-	    conditional->size != 1 || conditional->handle == 0)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	CUresult result = cuGraphCreate(&content.child, 0);
-
-	if (result != CUDA_SUCCESS)
-		return result;
-	content.child->is_body = true;
-	result = graph_add_node(graph, &content, node);
-	conditional->phGraph_out = &(*node)->child;
-	return result;
+	HOOK_ENTER(&call, cuGraphAddNode_v2, &arguments);
+	return hook_leave(&call, add(arguments.node, arguments.graph, arguments.parameters));
 }

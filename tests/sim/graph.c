@@ -23,7 +23,6 @@ CUresult graph_add_node(CUgraph graph, const struct CUgraphNode_st *content, CUg
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*new = *content;
 	new->next = NULL;
-	new->in_body = graph->is_body;
 	pthread_mutex_lock(&lock);
 	new->serial = ++last_serial;
 	if (new->origin == 0)
@@ -67,14 +66,31 @@ uint64_t graph_serial(CUgraphNode node)
 	return serial;
 }
 
-void graph_visit_kernels(CUgraph graph, void (*visit)(CUgraphNode node, void *data), void *data)
+static void visit_launches(CUgraph graph, bool runs, graph_visitor *visit, void *data)
 {
 	for (CUgraphNode node = graph->first; node; node = node->next) {
-		if (node->type == CU_GRAPH_NODE_TYPE_KERNEL || node->type == CU_GRAPH_NODE_TYPE_MEMSET)
-			visit(node, data);
-		else if (node->child)
-			graph_visit_kernels(node->child, visit, data);
+		if (node->launch.function)
+			visit(node, runs, data);
+		for (unsigned int i = 0; i < node->inside_count; i++)
+			visit_launches(node->inside[i], runs && i == node->chosen, visit, data);
 	}
+}
+
+void graph_visit_launches(CUgraph graph, graph_visitor *visit, void *data)
+{
+	visit_launches(graph, true, visit, data);
+}
+
+bool graph_has_conditional(CUgraph graph)
+{
+	bool found = false;
+
+	for (CUgraphNode node = graph->first; node && !found; node = node->next) {
+		found = node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+		for (unsigned int i = 0; i < node->inside_count && !found; i++)
+			found = graph_has_conditional(node->inside[i]);
+	}
+	return found;
 }
 
 CUresult graph_read_parameters(struct launch *launch, const CUDA_KERNEL_NODE_PARAMS *parameters)
@@ -115,11 +131,19 @@ CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode
 	return graph_add_node(graph, &content, node);
 }
 
+/* Gives a child graph node its own. */
+static CUresult clone_into(struct CUgraphNode_st *content, CUgraph child)
+{
+	content->inside_count = 1;
+	content->inside = calloc(1, sizeof(CUgraph));
+	return content->inside ? cuGraphClone(content->inside, child) : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
                                   size_t count, CUgraph child)
 {
 	struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
-	CUresult result = cuGraphClone(&content.child, child);
+	CUresult result = clone_into(&content, child);
 
 	(void)dependencies;
 	(void)count;
@@ -130,7 +154,7 @@ CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
 {
 	if (node->type != CU_GRAPH_NODE_TYPE_GRAPH)
 		return CUDA_ERROR_INVALID_VALUE;
-	*graph = node->child;
+	*graph = node->inside[0];
 	return CUDA_SUCCESS;
 }
 
@@ -169,6 +193,7 @@ CUresult cuGraphCreate(CUgraph *graph, unsigned int flags)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	new->end = &new->first;
 	pthread_mutex_lock(&lock);
+	new->serial = ++last_serial;
 	new->next_live = live_graphs;
 	live_graphs = new;
 	pthread_mutex_unlock(&lock);
@@ -200,8 +225,9 @@ static CUresult destroy(CUgraph graph)
 		CUgraphNode node = graph->first;
 
 		graph->first = node->next;
-		if (node->child)
-			destroy(node->child);
+		for (unsigned int i = 0; i < node->inside_count; i++)
+			destroy(node->inside[i]);
+		free(node->inside);
 		free(node);
 	}
 	free(graph);
@@ -233,10 +259,12 @@ static CUresult take_out(CUgraphNode node)
 {
 	if (!remove_node(node))
 		return CUDA_ERROR_INVALID_VALUE;
-	while (node->child && node->child->first)
-		take_out(node->child->first);
-	if (node->child)
-		destroy(node->child);
+	for (unsigned int i = 0; i < node->inside_count; i++) {
+		while (node->inside[i]->first)
+			take_out(node->inside[i]->first);
+		destroy(node->inside[i]);
+	}
+	free(node->inside);
 	pthread_mutex_lock(&lock);
 	node->next = destroyed_nodes;
 	destroyed_nodes = node;
@@ -276,8 +304,8 @@ CUresult cuGraphClone(CUgraph *clone, CUgraph original)
 		content.origin = node->serial;
 		if (node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
 			result = CUDA_ERROR_NOT_SUPPORTED;
-		else if (node->child)
-			result = cuGraphClone(&content.child, node->child);
+		else if (node->inside_count > 0)
+			result = clone_into(&content, node->inside[0]);
 		if (result == CUDA_SUCCESS)
 			result = graph_add_node(*clone, &content, NULL);
 	}

@@ -8,18 +8,19 @@ struct CUgraphNode_st {
 	uint64_t serial; /* never used again, unlike addresses */
 	uint64_t origin; /* of the node that this one was cloned from; its own serial where of none */
 	int type;        /* CU_GRAPH_NODE_TYPE_… */
-	struct launch launch; /* of a kernel node, and of a memset, which is one as well */
-	CUgraph child;        /* of a child graph node: a clone, which it owns; of a conditional node: its body */
-	bool in_body;         /* of a conditional node: an instance's cannot be told apart by this handle */
+	struct launch launch;      /* of a kernel node, and of a fill or copy, which is run like one */
+	CUgraph *inside;           /* the graphs that it owns: a child, or the bodies of a conditional node */
+	unsigned int inside_count;
+	unsigned int chosen;       /* which of them is run; none where there are fewer */
 	bool is_device_updatable;
 	CUgraphNode next;
 };
 
 /* Nodes are in the order in which they were added, which is an order in which they can run. */
 struct CUgraph_st {
+	uint64_t serial; /* as a node's */
 	CUgraphNode first;
 	CUgraphNode *end; /* where the next node's address goes */
-	bool is_body;     /* of a conditional node */
 	CUgraph next_live;
 };
 
@@ -30,9 +31,12 @@ CUresult graph_add_kernel(CUgraph graph, const struct launch *launch, CUgraphNod
 /* The launch that node parameters describe, in the current context. */
 CUresult graph_read_parameters(struct launch *launch, const CUDA_KERNEL_NODE_PARAMS *parameters);
 
-/* Calls `visit` for each kernel node and memset, those of child graphs and bodies among them, in the order in which
- * they * can run. */
-void graph_visit_kernels(CUgraph graph, void (*visit)(CUgraphNode node, void *data), void *data);
+/* Calls `visit` for each node that has a launch, those of child graphs and bodies among them, in the order in which they
+ * can run, and says whether it will. */
+typedef void graph_visitor(CUgraphNode node, bool runs, void *data);
+void graph_visit_launches(CUgraph graph, graph_visitor *visit, void *data);
+
+bool graph_has_conditional(CUgraph graph);
 
 /* The serial of a node of a graph that still exists; 0 for any other pointer. */
 uint64_t graph_serial(CUgraphNode node);

@@ -9,12 +9,14 @@
 #include "module.h"
 #include "stream.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct exec_node {
-	uint64_t serial; /* of the graph's node; 0 where no handle reaches it */
+	uint64_t serial; /* of the graph's node */
 	struct launch launch;
+	bool runs; /* its body does, where it lies in one */
 	bool enabled;
 	bool written;  /* `host` is there, and used for every upload: what a callback left in it stays */
 	bool uploaded;
@@ -23,26 +25,63 @@ struct exec_node {
 };
 
 struct CUgraphExec_st {
+	CUgraphExec next; /* of those with conditional nodes */
+	uint64_t serial;  /* of the graph */
 	uint64_t flags;
 	size_t count;
 	struct exec_node *nodes;
 };
 
+/* --- conditional nodes ---------------------------------------------------------------------------------- */
+
+/* A graph with such nodes has one instance at a time. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static CUgraphExec with_conditional;
+
+static bool add_only_instance(CUgraphExec exec)
+{
+	pthread_mutex_lock(&lock);
+	CUgraphExec other = with_conditional;
+
+	while (other && other->serial != exec->serial)
+		other = other->next;
+	if (!other) {
+		exec->next = with_conditional;
+		with_conditional = exec;
+	}
+	pthread_mutex_unlock(&lock);
+	return !other;
+}
+
+static void remove_only_instance(CUgraphExec exec)
+{
+	pthread_mutex_lock(&lock);
+	CUgraphExec *link = &with_conditional;
+
+	while (*link && *link != exec)
+		link = &(*link)->next;
+	if (*link)
+		*link = exec->next;
+	pthread_mutex_unlock(&lock);
+}
+
 /* --- making --------------------------------------------------------------------------------------------- */
 
-static void count_node(CUgraphNode node, void *data)
+static void count_node(CUgraphNode node, bool runs, void *data)
 {
 	(void)node;
+	(void)runs;
 	++*(size_t *)data;
 }
 
-static void append_node(CUgraphNode node, void *data)
+static void append_node(CUgraphNode node, bool runs, void *data)
 {
 	CUgraphExec exec = data;
 	struct exec_node *new = &exec->nodes[exec->count++];
 
-	new->serial = node->in_body ? 0 : node->serial;
+	new->serial = node->serial;
 	new->launch = node->launch;
+	new->runs = runs;
 	new->enabled = true;
 }
 
@@ -53,10 +92,11 @@ static CUgraphExec flatten(CUgraph graph)
 
 	if (!exec)
 		return NULL;
-	graph_visit_kernels(graph, count_node, &count);
+	exec->serial = graph->serial;
+	graph_visit_launches(graph, count_node, &count);
 	exec->nodes = calloc(count + 1, sizeof *exec->nodes); /* none is a number of nodes, too */
 	if (exec->nodes) {
-		graph_visit_kernels(graph, append_node, exec);
+		graph_visit_launches(graph, append_node, exec);
 	} else {
 		free(exec);
 		exec = NULL;
@@ -64,11 +104,23 @@ static CUgraphExec flatten(CUgraph graph)
 	return exec;
 }
 
+static CUresult destroy(CUgraphExec exec)
+{
+	remove_only_instance(exec);
+	free(exec->nodes);
+	free(exec);
+	return CUDA_SUCCESS;
+}
+
 static CUresult instantiate(CUgraphExec *exec, CUgraph graph, uint64_t flags)
 {
 	*exec = flatten(graph);
 	if (!*exec)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (graph_has_conditional(graph) && !add_only_instance(*exec)) {
+		destroy(*exec);
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
 	(*exec)->flags = flags;
 	return CUDA_SUCCESS;
 }
@@ -90,13 +142,6 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
 
 	HOOK_ENTER(&call, cuGraphInstantiateWithFlags, &arguments);
 	return hook_leave(&call, instantiate(arguments.exec, arguments.graph, arguments.flags));
-}
-
-static CUresult destroy(CUgraphExec exec)
-{
-	free(exec->nodes);
-	free(exec);
-	return CUDA_SUCCESS;
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec exec)
@@ -174,7 +219,7 @@ static CUresult launch(CUgraphExec exec, CUstream stream)
 	for (size_t i = 0; i < exec->count && result == CUDA_SUCCESS; i++) {
 		struct exec_node *node = &exec->nodes[i];
 
-		if (node->enabled) {
+		if (node->enabled && node->runs) {
 			if (!node->launch.function->is_unannounced)
 				hook_graph_node_launch(node->launch.context, node->launch.function, node->host.words);
 			result = launch_run(&node->launch, &node->device);

@@ -36,6 +36,8 @@ enum {
 	CU_GRAPH_NODE_TYPE_EMPTY = 5,
 	CU_GRAPH_COND_ASSIGN_DEFAULT = 1,
 	CU_GRAPH_COND_TYPE_IF = 0,
+	CU_GRAPH_COND_TYPE_WHILE = 1,
+	CU_GRAPH_COND_TYPE_SWITCH = 2,
 	CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM = 2
 };
 
@@ -63,26 +65,6 @@ typedef struct {
 	size_t width; /* elements of a row */
 	size_t height;
 } CUDA_MEMSET_NODE_PARAMS;
-
-typedef uint64_t CUgraphConditionalHandle;
-
-typedef struct {
-	CUgraphConditionalHandle handle;
-	int type;
-	unsigned int size;
-	CUgraph *phGraph_out;
-	CUcontext ctx;
-} CUDA_CONDITIONAL_NODE_PARAMS;
-
-typedef struct {
-	int type;
-	int reserved0[3];
-	union {
-		long long reserved1[29];
-		CUDA_CONDITIONAL_NODE_PARAMS conditional;
-	};
-	long long reserved2;
-} CUgraphNodeParams;
 
 typedef struct {
 	uint64_t flags;
@@ -212,9 +194,16 @@ typedef struct {
 	X(cuGraphAddMemsetNode, 506,                                                                          \
 	  (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,                   \
 	   const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext context))                                     \
+	X(cuGraphAddMemcpyNode, 504,                                                                          \
+	  (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,                   \
+	   const CUDA_MEMCPY3D *parameters, CUcontext context))                                               \
+	X(cuGraphMemcpyNodeGetParams, 505, (CUgraphNode node, CUDA_MEMCPY3D *parameters))                     \
 	X(cuGraphConditionalHandleCreate, 722,                                                                \
 	  (CUgraphConditionalHandle *handle, CUgraph graph, CUcontext context, unsigned int value,            \
 	   unsigned int flags))                                                                               \
+	X(cuGraphAddNode, 712,                                                                                \
+	  (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,                   \
+	   CUgraphNodeParams *parameters))                                                                    \
 	X(cuGraphAddNode_v2, 723,                                                                             \
 	  (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, const void *edges,              \
 	   size_t count, CUgraphNodeParams *parameters))                                                      \

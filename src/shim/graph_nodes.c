@@ -1,0 +1,136 @@
+#include "graph_nodes.h"
+
+#include "driver.h"
+#include "graph_bodies.h"
+
+#include <stdlib.h>
+
+/* --- visiting ---------------------------------------------------------------------------------------------------- */
+
+static bool visit_graph(CUgraph graph, graph_nodes_visitor *visit, void *data)
+{
+	size_t count = 0;
+	bool done = driver.graph_get_nodes(graph, NULL, &count) == CUDA_SUCCESS;
+	CUgraphNode *list = count > 0 ? malloc(count * sizeof(CUgraphNode)) : NULL;
+
+	if (count > 0)
+		done = list && driver.graph_get_nodes(graph, list, &count) == CUDA_SUCCESS;
+	for (size_t i = 0; list && i < count; i++)
+		done = graph_nodes_visit(list[i], visit, data) && done;
+	free(list);
+	return done;
+}
+
+static bool visit_child(CUgraphNode node, graph_nodes_visitor *visit, void *data)
+{
+	CUgraph child;
+
+	return driver.graph_child(node, &child) == CUDA_SUCCESS && visit_graph(child, visit, data);
+}
+
+static bool visit_bodies(CUgraphNode node, graph_nodes_visitor *visit, void *data)
+{
+	bool done = true;
+	unsigned int number = 0;
+
+	for (CUgraph body = graph_bodies_of(node, number); body; body = graph_bodies_of(node, ++number))
+		done = visit_graph(body, visit, data) && done;
+	return done;
+}
+
+bool graph_nodes_visit(CUgraphNode node, graph_nodes_visitor *visit, void *data)
+{
+	bool done = true;
+	int type;
+
+	if (driver.graph_node_get_type(node, &type) != CUDA_SUCCESS)
+		return false;
+	if (type == CU_GRAPH_NODE_TYPE_GRAPH)
+		done = visit_child(node, visit, data);
+	else if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		done = visit_bodies(node, visit, data);
+	return visit(node, type, data) && done;
+}
+
+/* --- which of them can be kernels -------------------------------------------------------------------------------- */
+
+static bool is_updated_by_kernels(CUgraphNode node)
+{
+	CUlaunchAttributeValue value = {.deviceUpdatableKernelNode = {.deviceUpdatable = 0}};
+
+	return driver.graph_kernel_get_attribute &&
+	       driver.graph_kernel_get_attribute(node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value) ==
+	               CUDA_SUCCESS &&
+	       value.deviceUpdatableKernelNode.deviceUpdatable;
+}
+
+static bool is_with_host(CUgraphNode copy)
+{
+	CUDA_MEMCPY3D parameters = {.srcMemoryType = 0};
+
+	return driver.graph_copy_get_parameters &&
+	       driver.graph_copy_get_parameters(copy, &parameters) == CUDA_SUCCESS &&
+	       (parameters.srcMemoryType == CU_MEMORYTYPE_HOST || parameters.dstMemoryType == CU_MEMORYTYPE_HOST);
+}
+
+bool graph_nodes_can_be_kernel(CUgraphNode node)
+{
+	int type;
+
+	return driver.graph_node_get_type(node, &type) != CUDA_SUCCESS || type != CU_GRAPH_NODE_TYPE_MEMCPY ||
+	       !is_with_host(node);
+}
+
+/* --- lists ------------------------------------------------------------------------------------------------------- */
+
+static bool add(struct graph_nodes *nodes, CUgraphNode node)
+{
+	if (nodes->count == nodes->room) {
+		size_t room = nodes->room ? 2 * nodes->room : 16;
+		CUgraphNode *list = realloc(nodes->list, room * sizeof(CUgraphNode));
+
+		if (!list)
+			return false;
+		nodes->list = list;
+		nodes->room = room;
+	}
+	nodes->list[nodes->count++] = node;
+	return true;
+}
+
+static bool collect(CUgraphNode node, int type, void *data)
+{
+	struct graph_nodes *nodes = data;
+	bool done = true;
+
+	if ((type == CU_GRAPH_NODE_TYPE_CONDITIONAL && !graph_bodies_of(node, 0)) ||
+	    (type == CU_GRAPH_NODE_TYPE_KERNEL && is_updated_by_kernels(node)))
+		nodes->out_of_reach++;
+	else if (type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMCPY ||
+	         type == CU_GRAPH_NODE_TYPE_MEMSET)
+		done = add(nodes, node);
+	return done;
+}
+
+bool graph_nodes_collect(struct graph_nodes *nodes, CUgraph graph)
+{
+	return visit_graph(graph, collect, nodes);
+}
+
+void graph_nodes_free(struct graph_nodes *nodes)
+{
+	free(nodes->list);
+	*nodes = (struct graph_nodes){.list = NULL};
+}
+
+void graph_nodes_lose(struct graph_nodes *nodes, CUgraphNode node)
+{
+	size_t place = 0;
+
+	while (place < nodes->count && nodes->list[place] != node)
+		place++;
+	if (place < nodes->count) {
+		nodes->list[place] = nodes->list[--nodes->count];
+		nodes->out_of_reach += graph_nodes_can_be_kernel(node);
+	}
+}

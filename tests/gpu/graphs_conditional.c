@@ -1,0 +1,454 @@
+/*
+ * The bodies of conditional nodes of graphs follow a changed partition: whichever kind, however deep, run or not. No
+ * kernel changes a condition here: each launch finds the value that the handle was made with.
+ */
+#include "support/graph.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <malloc.h>
+
+/* --- making them ------------------------------------------------------------------------------------------------- */
+
+static CUgraph new_graph(void)
+{
+	CUgraph graph;
+
+	if (!cuGraphConditionalHandleCreate || !cuGraphAddNode_v2)
+		gpu_skip("this driver has no conditional nodes");
+	gpu_check(cuGraphCreate(&graph, 0));
+	return graph;
+}
+
+static CUgraphNodeParams parameters_of(CUgraph root, int type, unsigned int bodies, unsigned int value)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+
+	parameters.conditional.type = type;
+	parameters.conditional.size = bodies;
+	parameters.conditional.ctx = gpu.context;
+	gpu_check(cuGraphConditionalHandleCreate(&parameters.conditional.handle, root, gpu.context, value,
+	                                         CU_GRAPH_COND_ASSIGN_DEFAULT));
+	return parameters;
+}
+
+static CUgraphNode last_conditional;
+
+/* Adds one to `graph`, which is `root` or lies in it. Its bodies, which are empty as yet. */
+static CUgraph *add(CUgraph root, CUgraph graph, int type, unsigned int bodies, unsigned int value)
+{
+	CUgraphNodeParams parameters = parameters_of(root, type, bodies, value);
+
+	gpu_check(cuGraphAddNode_v2(&last_conditional, graph, NULL, NULL, 0, &parameters));
+	return parameters.conditional.phGraph_out;
+}
+
+/* One whose only body runs at each launch. */
+static CUgraph add_if(CUgraph root, CUgraph graph)
+{
+	return *add(root, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
+}
+
+/* A graph whose only node is conditional, with a body of one kernel that runs at each launch. */
+static CUgraph make_if(void)
+{
+	CUgraph graph = new_graph();
+
+	graph_add_node(add_if(graph, graph), 0, NULL);
+	return graph;
+}
+
+static void end(CUgraphExec exec, CUgraph graph)
+{
+	gpu_check(cuGraphExecDestroy(exec));
+	if (graph)
+		gpu_check(cuGraphDestroy(graph));
+}
+
+/* --- asking ------------------------------------------------------------------------------------------------------ */
+
+/* Launches it after a change to `set`: `refreshed` nodes are uploaded again, `stale` cannot be. */
+static void launch_changed(CUgraphExec exec, const struct tpcset *set, uint64_t refreshed, uint64_t stale)
+{
+	struct segment_counters first, second;
+
+	graph_change(set);
+	first = graph_counters();
+	graph_launch(exec);
+	second = graph_counters();
+	assert_int_equal(second.refreshed, first.refreshed + refreshed);
+	assert_int_equal(second.reasons[SEGMENT_STALE_GRAPH], first.reasons[SEGMENT_STALE_GRAPH] + stale);
+}
+
+static void assert_in(unsigned int number, const struct tpcset *set)
+{
+	struct tpcset ran = graph_ran(number);
+
+	gpu_assert_equal(&ran, set);
+}
+
+/* It has `count` nodes that can be kernels, of which the first `running` kernels run. */
+static void assert_follows(CUgraphExec exec, unsigned int running, uint64_t count)
+{
+	graph_launch(exec);
+	for (unsigned int i = 0; i < 4; i++) {
+		const struct tpcset *set = i % 2 ? &after : &before;
+
+		launch_changed(exec, set, count, 0);
+		for (unsigned int number = 0; number < running; number++)
+			assert_in(number, set);
+	}
+}
+
+/* The same of a graph, which is instantiated for it and thrown away. */
+static void assert_graph_follows(CUgraph graph, unsigned int running, uint64_t count)
+{
+	CUgraphExec exec;
+
+	graph_change(&after);
+	exec = graph_instantiate(graph);
+	assert_follows(exec, running, count);
+	end(exec, graph);
+}
+
+/* --- kinds ------------------------------------------------------------------------------------------------------- */
+
+static void test_body_follows(void **state)
+{
+	(void)state;
+	assert_graph_follows(make_if(), 1, 1);
+}
+
+static void test_kernels_around_it(void **state)
+{
+	CUgraph graph = new_graph();
+
+	(void)state;
+	graph_add_node(graph, 0, NULL);
+	graph_add_node(add_if(graph, graph), 1, NULL);
+	graph_add_node(graph, 2, &last_conditional);
+	assert_graph_follows(graph, NODES, NODES);
+}
+
+static void test_several(void **state)
+{
+	CUgraph graph = new_graph();
+
+	(void)state;
+	for (unsigned int i = 0; i < NODES; i++)
+		graph_add_node(add_if(graph, graph), i, NULL);
+	assert_graph_follows(graph, NODES, NODES);
+}
+
+static void test_nested(void **state)
+{
+	CUgraph graph = new_graph(), body = graph;
+
+	(void)state;
+	for (unsigned int i = 0; i < NODES; i++) {
+		body = add_if(graph, body);
+		graph_add_node(body, i, NULL);
+	}
+	assert_graph_follows(graph, NODES, NODES);
+}
+
+static void test_child_graph_in_a_body(void **state)
+{
+	CUgraph graph = new_graph(), child = graph_make();
+	CUgraphNode node;
+
+	(void)state;
+	gpu_check(cuGraphAddChildGraphNode(&node, add_if(graph, graph), NULL, 0, child));
+	gpu_check(cuGraphDestroy(child));
+	assert_graph_follows(graph, NODES, NODES);
+}
+
+static void test_first_version_of_the_call(void **state)
+{
+	CUgraph graph = new_graph();
+	CUgraphNodeParams parameters = parameters_of(graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
+	CUgraphNode node;
+
+	(void)state;
+	if (!cuGraphAddNode) {
+		gpu_check(cuGraphDestroy(graph));
+		gpu_skip("this driver has no cuGraphAddNode");
+	}
+	gpu_check(cuGraphAddNode(&node, graph, NULL, 0, &parameters));
+	graph_add_node(parameters.conditional.phGraph_out[0], 0, NULL);
+	assert_graph_follows(graph, 1, 1);
+}
+
+/* Its kernels are there, and follow, but are never run. */
+static void test_loop_without_a_turn(void **state)
+{
+	CUgraph graph = new_graph();
+
+	(void)state;
+	graph_add_node(add(graph, graph, CU_GRAPH_COND_TYPE_WHILE, 1, 0)[0], 0, NULL);
+	CUgraphExec exec = graph_instantiate(graph);
+
+	assert_follows(exec, 0, 1);
+	struct tpcset ran = graph_ran(0);
+
+	assert_true(tpcset_is_empty(&ran));
+	end(exec, graph);
+}
+
+/* A node with more than one body, of which one is run; from CUDA 12.8 on. */
+static void assert_one_of_several(int type, unsigned int bodies, unsigned int value, unsigned int chosen)
+{
+	CUgraph graph = new_graph();
+	CUgraphNodeParams parameters = parameters_of(graph, type, bodies, value);
+
+	if (cuGraphAddNode_v2(&last_conditional, graph, NULL, NULL, 0, &parameters) != CUDA_SUCCESS) {
+		gpu_check(cuGraphDestroy(graph));
+		gpu_skip("this driver has no such nodes");
+	}
+	for (unsigned int i = 0; i < bodies; i++)
+		graph_add_node(parameters.conditional.phGraph_out[i], i, NULL);
+	CUgraphExec exec = graph_instantiate(graph);
+
+	assert_follows(exec, 0, bodies);
+	for (unsigned int i = 0; i < bodies; i++)
+		assert_in(i, i == chosen ? &after : &(struct tpcset){{0}});
+	end(exec, graph);
+}
+
+static void test_else(void **state)
+{
+	(void)state;
+	assert_one_of_several(CU_GRAPH_COND_TYPE_IF, 2, 0, 1);
+}
+
+static void test_switch(void **state)
+{
+	(void)state;
+	assert_one_of_several(CU_GRAPH_COND_TYPE_SWITCH, NODES, 1, 1);
+}
+
+/* --- masks ------------------------------------------------------------------------------------------------------- */
+
+static void test_masks_do_not_gather(void **state)
+{
+	struct tpcset overlapping = gpu_range(2, 5), all;
+	CUgraph graph = make_if();
+	CUgraphExec exec;
+
+	(void)state;
+	all = gpu_all(&gpu);
+	graph_change(&before);
+	exec = graph_instantiate(graph);
+	graph_assert_ran(exec, 1, &before);
+	graph_change(&overlapping);
+	graph_assert_ran(exec, 1, &overlapping);
+	graph_change(&all);
+	graph_assert_ran(exec, 1, &all);
+	graph_change(&before);
+	graph_assert_ran(exec, 1, &before);
+	end(exec, graph);
+}
+
+static void test_disabled_stays_disabled(void **state)
+{
+	CUgraph graph = make_if();
+	CUgraphExec exec;
+
+	(void)state;
+	graph_change(&before);
+	exec = graph_instantiate(graph);
+	graph_assert_ran(exec, 1, &before);
+	gpu_check(cuGraphNodeSetEnabled(exec, nodes[0], 0));
+	launch_changed(exec, &after, 1, 0);
+	assert_in(0, &(struct tpcset){{0}});
+	gpu_check(cuGraphNodeSetEnabled(exec, nodes[0], 1));
+	graph_assert_ran(exec, 1, &after);
+	end(exec, graph);
+}
+
+/* A launch that was not waited for may run yet while the next one's nodes are uploaded again. */
+static void test_changed_while_it_runs(void **state)
+{
+	CUgraph graph = make_if();
+	CUgraphExec exec;
+
+	(void)state;
+	graph_change(&before);
+	exec = graph_instantiate(graph);
+	graph_assert_ran(exec, 1, &before);
+	for (unsigned int i = 0; i < 100; i++) {
+		graph_change(i % 2 ? &before : &after);
+		gpu_check(cuGraphLaunch(exec, NULL));
+		gpu_check(cuGraphLaunch(exec, NULL));
+	}
+	gpu_check(cuCtxSynchronize());
+	graph_assert_ran(exec, 1, &before);
+	end(exec, graph);
+}
+
+/* --- graphs that change ------------------------------------------------------------------------------------------ */
+
+/* As PyTorch does. */
+static void test_graph_destroyed_before(void **state)
+{
+	CUgraph graph = make_if();
+	CUgraphExec exec;
+
+	(void)state;
+	graph_change(&before);
+	exec = graph_instantiate(graph);
+	gpu_check(cuGraphDestroy(graph));
+	assert_follows(exec, 1, 1);
+	end(exec, NULL);
+}
+
+static void test_instantiated_again(void **state)
+{
+	CUgraph graph = make_if();
+	CUgraphExec exec, second;
+
+	(void)state;
+	graph_change(&before);
+	exec = graph_instantiate(graph);
+	assert_int_equal(cuGraphInstantiateWithFlags(&second, graph, 0), CUDA_ERROR_NOT_SUPPORTED);
+	assert_follows(exec, 1, 1);
+	gpu_check(cuGraphExecDestroy(exec));
+	assert_graph_follows(graph, 1, 1);
+}
+
+static void test_updated(void **state)
+{
+	CUgraph graph = make_if(), other = make_if();
+	CUgraphExecUpdateResultInfo info;
+	CUgraphExec exec;
+
+	(void)state;
+	graph_change(&before);
+	exec = graph_instantiate(graph);
+	assert_follows(exec, 1, 1);
+	gpu_check(cuGraphExecUpdate_v2(exec, graph, &info));
+	assert_follows(exec, 1, 1);
+	gpu_check(cuGraphExecUpdate_v2(exec, other, &info));
+	gpu_check(cuGraphDestroy(other));
+	assert_follows(exec, 1, 1);
+	end(exec, graph);
+}
+
+static void test_destroyed_node_in_a_body_is_counted(void **state)
+{
+	CUgraph graph = new_graph();
+	CUgraph body = add_if(graph, graph);
+	CUgraphExec exec;
+
+	(void)state;
+	graph_add_node(body, 0, NULL);
+	graph_add_node(body, 1, NULL);
+	exec = graph_instantiate(graph);
+	graph_launch(exec);
+	gpu_check(cuGraphDestroyNode(nodes[1]));
+	launch_changed(exec, &before, 1, 1);
+	launch_changed(exec, &after, 1, 1);
+	end(exec, graph);
+}
+
+/* With all that lies in it. */
+static void test_destroyed_conditional_node_is_counted(void **state)
+{
+	CUgraph graph = new_graph(), body;
+	CUgraphNode node;
+	CUgraphExec exec;
+
+	(void)state;
+	graph_add_node(graph, 0, NULL);
+	body = add_if(graph, graph);
+	node = last_conditional;
+	graph_add_node(body, 1, NULL);
+	graph_add_node(add_if(graph, body), 2, NULL);
+	graph_change(&before);
+	exec = graph_instantiate(graph);
+	graph_assert_ran(exec, NODES, &before);
+	gpu_check(cuGraphDestroyNode(node));
+	launch_changed(exec, &after, 1, 2);
+	assert_in(0, &after);
+	launch_changed(exec, &before, 1, 2);
+	end(exec, graph);
+}
+
+/* What was remembered of the one must not be taken for the other's. */
+static void test_nodes_come_and_go(void **state)
+{
+	CUgraph graph = new_graph();
+
+	(void)state;
+	for (unsigned int i = 0; i < 20; i++) {
+		CUgraph body = add_if(graph, graph);
+		CUgraphNode node = last_conditional;
+
+		graph_add_node(add_if(graph, body), 0, NULL);
+		if (i < 19)
+			gpu_check(cuGraphDestroyNode(node));
+	}
+	assert_graph_follows(graph, 1, 1);
+}
+
+/* --- for ever ---------------------------------------------------------------------------------------------------- */
+
+static void cycle(unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		CUgraph graph = new_graph();
+		CUgraph body = add_if(graph, graph);
+		CUgraphExec exec;
+
+		graph_add_node(body, 0, NULL);
+		graph_add_node(add_if(graph, body), 1, NULL);
+		exec = graph_instantiate(graph);
+		/* The graph may go before the instance or after it. */
+		if (i % 2)
+			gpu_check(cuGraphDestroy(graph));
+		gpu_check(cuGraphLaunch(exec, NULL));
+		graph_change(i % 4 < 2 ? &before : &after);
+		gpu_check(cuGraphLaunch(exec, NULL));
+		gpu_check(cuCtxSynchronize());
+		end(exec, i % 2 ? NULL : graph);
+	}
+}
+
+/* As in graphs.c: what the driver keeps is not ours. */
+static void test_memory_stays_flat(void **state)
+{
+	(void)state;
+	cycle(200);
+	size_t used = mallinfo2().uordblks;
+
+	cycle(500);
+	assert_true(mallinfo2().uordblks <= used + (gpu_is_simulated() ? 0 : 50000));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_body_follows),
+		cmocka_unit_test(test_kernels_around_it),
+		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_nested),
+		cmocka_unit_test(test_child_graph_in_a_body),
+		cmocka_unit_test(test_first_version_of_the_call),
+		cmocka_unit_test(test_loop_without_a_turn),
+		cmocka_unit_test(test_else),
+		cmocka_unit_test(test_switch),
+		cmocka_unit_test(test_masks_do_not_gather),
+		cmocka_unit_test(test_disabled_stays_disabled),
+		cmocka_unit_test(test_changed_while_it_runs),
+		cmocka_unit_test(test_graph_destroyed_before),
+		cmocka_unit_test(test_instantiated_again),
+		cmocka_unit_test(test_updated),
+		cmocka_unit_test(test_destroyed_node_in_a_body_is_counted),
+		cmocka_unit_test(test_destroyed_conditional_node_is_counted),
+		cmocka_unit_test(test_nodes_come_and_go),
+		cmocka_unit_test(test_memory_stays_flat),
+	};
+
+	return cmocka_run_group_tests_name("graphs_conditional", tests, graph_set_up, NULL);
+}

@@ -1,0 +1,267 @@
+/*
+ * Fills and copies in graphs are uploaded again after a change, as they can be kernels (docs/hardware.md); a kernel of
+ * the driver's does not say where it runs. A copy from or to the host's memory is none.
+ */
+#include "support/graph.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <string.h>
+
+#define BYTES ((size_t)1 << 20)
+
+static unsigned char host[BYTES];
+static CUdeviceptr device, second_device;
+
+static int allocate(void **state)
+{
+	graph_set_up(state);
+	gpu_check(cuMemAlloc_v2(&device, BYTES));
+	gpu_check(cuMemAlloc_v2(&second_device, BYTES));
+	return 0;
+}
+
+static CUgraphNode add_copy(CUgraph graph, const CUDA_MEMCPY3D *parameters)
+{
+	CUgraphNode node;
+
+	gpu_check(cuGraphAddMemcpyNode(&node, graph, NULL, 0, parameters, gpu.context));
+	return node;
+}
+
+static CUDA_MEMCPY3D on_device(size_t width, size_t rows, size_t pitch)
+{
+	return (CUDA_MEMCPY3D){
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcDevice = device,
+		.srcPitch = pitch,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = second_device,
+		.dstPitch = pitch,
+		.WidthInBytes = width,
+		.Height = rows,
+		.Depth = 1,
+	};
+}
+
+static CUDA_MEMCPY3D from_host(void)
+{
+	CUDA_MEMCPY3D parameters = on_device(BYTES, 1, BYTES);
+
+	parameters.srcMemoryType = CU_MEMORYTYPE_HOST;
+	parameters.srcHost = host;
+	parameters.srcDevice = 0;
+	return parameters;
+}
+
+static CUDA_MEMCPY3D to_host(void)
+{
+	CUDA_MEMCPY3D parameters = on_device(BYTES, 1, BYTES);
+
+	parameters.dstMemoryType = CU_MEMORYTYPE_HOST;
+	parameters.dstHost = host;
+	parameters.dstDevice = 0;
+	return parameters;
+}
+
+static void launch(CUgraphExec exec)
+{
+	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuCtxSynchronize());
+}
+
+/* Launches it after a change: its node is uploaded again. How many launches the driver announced, at the least. */
+static uint64_t launch_refreshed(CUgraphExec exec, const struct tpcset *set)
+{
+	struct segment_counters first, second;
+
+	graph_change(set);
+	first = graph_counters();
+	launch(exec);
+	second = graph_counters();
+	assert_int_equal(second.refreshed, first.refreshed + 1);
+	assert_int_equal(second.reasons[SEGMENT_STALE_GRAPH], first.reasons[SEGMENT_STALE_GRAPH]);
+	return second.restricted - first.restricted;
+}
+
+static void assert_device_holds(CUdeviceptr address, size_t offset, size_t bytes, unsigned char value)
+{
+	gpu_check(cuMemcpyDtoH_v2(host, address + offset, bytes));
+	for (size_t i = 0; i < bytes; i++)
+		assert_int_equal(host[i], value);
+}
+
+static void end(CUgraphExec exec, CUgraph graph)
+{
+	gpu_check(cuGraphExecDestroy(exec));
+	gpu_check(cuGraphDestroy(graph));
+}
+
+/* --- the tests --------------------------------------------------------------------------------------------------- */
+
+static void test_fill(void **state)
+{
+	const CUDA_MEMSET_NODE_PARAMS parameters = {.dst = device, .value = 7, .elementSize = 1, .width = BYTES, .height = 1};
+	CUgraphNode node;
+	CUgraph graph;
+
+	(void)state;
+	graph_change(&before);
+	gpu_check(cuGraphCreate(&graph, 0));
+	gpu_check(cuGraphAddMemsetNode(&node, graph, NULL, 0, &parameters, gpu.context));
+	CUgraphExec exec = graph_instantiate(graph);
+
+	launch(exec);
+	assert_true(launch_refreshed(exec, &after) > 0);
+	assert_true(launch_refreshed(exec, &before) > 0);
+	assert_device_holds(device, 0, BYTES, 7);
+	end(exec, graph);
+}
+
+/* Copies `rows` rows of `width` bytes by a kernel. */
+static void copy_on_device(size_t width, size_t rows, size_t pitch)
+{
+	const CUDA_MEMCPY3D parameters = on_device(width, rows, pitch);
+	CUgraph graph;
+
+	graph_change(&before);
+	gpu_check(cuMemsetD8_v2(device, 5, BYTES));
+	gpu_check(cuMemsetD8_v2(second_device, 0, BYTES));
+	gpu_check(cuGraphCreate(&graph, 0));
+	add_copy(graph, &parameters);
+	CUgraphExec exec = graph_instantiate(graph);
+
+	launch(exec);
+	assert_true(launch_refreshed(exec, &after) > 0);
+	gpu_check(cuMemsetD8_v2(second_device, 0, BYTES));
+	assert_true(launch_refreshed(exec, &before) > 0);
+	for (size_t row = 0; row < rows; row++)
+		assert_device_holds(second_device, row * pitch, width, 5);
+	end(exec, graph);
+}
+
+static void test_copy_on_the_device(void **state)
+{
+	(void)state;
+	copy_on_device(BYTES, 1, BYTES);
+}
+
+static void test_copy_of_rows(void **state)
+{
+	(void)state;
+	copy_on_device(100, 16, 512);
+}
+
+static void test_copy_from_the_host(void **state)
+{
+	const CUDA_MEMCPY3D parameters = from_host();
+	CUgraph graph;
+
+	(void)state;
+	gpu_check(cuGraphCreate(&graph, 0));
+	add_copy(graph, &parameters);
+	CUgraphExec exec = graph_instantiate(graph);
+
+	memset(host, 1, BYTES);
+	launch(exec);
+	for (unsigned char value = 2; value < 6; value++) {
+		memset(host, value, BYTES);
+		launch_refreshed(exec, value % 2 ? &before : &after);
+		assert_device_holds(second_device, 0, BYTES, value);
+	}
+	end(exec, graph);
+}
+
+static void test_copy_to_the_host(void **state)
+{
+	const CUDA_MEMCPY3D parameters = to_host();
+	CUgraph graph;
+
+	(void)state;
+	gpu_check(cuGraphCreate(&graph, 0));
+	add_copy(graph, &parameters);
+	CUgraphExec exec = graph_instantiate(graph);
+
+	launch(exec);
+	for (unsigned char value = 1; value < 5; value++) {
+		gpu_check(cuMemsetD8_v2(device, value, BYTES));
+		launch_refreshed(exec, value % 2 ? &before : &after);
+		assert_int_equal(host[0], value);
+		assert_int_equal(host[BYTES - 1], value);
+	}
+	end(exec, graph);
+}
+
+/* What was made from a destroyed node cannot be reached: one that can be a kernel counts. */
+static void assert_counted_when_destroyed(const CUDA_MEMCPY3D *parameters, uint64_t count)
+{
+	uint64_t stale;
+	CUgraph graph;
+
+	gpu_check(cuGraphCreate(&graph, 0));
+	CUgraphNode node = add_copy(graph, parameters);
+	CUgraphExec exec = graph_instantiate(graph);
+
+	graph_change(&before);
+	launch(exec);
+	gpu_check(cuGraphDestroyNode(node));
+	stale = graph_stale();
+	graph_change(&after);
+	launch(exec);
+	assert_int_equal(graph_stale(), stale + count);
+	end(exec, graph);
+}
+
+static void test_destroyed_copy_counts_if_it_is_a_kernel(void **state)
+{
+	const CUDA_MEMCPY3D there = from_host(), back = to_host(), between = on_device(BYTES, 1, BYTES);
+
+	(void)state;
+	assert_counted_when_destroyed(&there, 0);
+	assert_counted_when_destroyed(&back, 0);
+	assert_counted_when_destroyed(&between, 1);
+}
+
+static void test_copy_in_a_body(void **state)
+{
+	const CUDA_MEMCPY3D parameters = on_device(BYTES, 1, BYTES);
+	CUgraphNodeParams conditional = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+	CUgraphNode node;
+	CUgraph graph;
+
+	(void)state;
+	if (!cuGraphConditionalHandleCreate || !cuGraphAddNode_v2)
+		gpu_skip("this driver has no conditional nodes");
+	gpu_check(cuGraphCreate(&graph, 0));
+	conditional.conditional.type = CU_GRAPH_COND_TYPE_IF;
+	conditional.conditional.size = 1;
+	conditional.conditional.ctx = gpu.context;
+	gpu_check(cuGraphConditionalHandleCreate(&conditional.conditional.handle, graph, gpu.context, 1,
+	                                         CU_GRAPH_COND_ASSIGN_DEFAULT));
+	gpu_check(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &conditional));
+	add_copy(conditional.conditional.phGraph_out[0], &parameters);
+	graph_change(&before);
+	CUgraphExec exec = graph_instantiate(graph);
+
+	launch(exec);
+	gpu_check(cuMemsetD8_v2(device, 9, BYTES));
+	assert_true(launch_refreshed(exec, &after) > 0);
+	assert_device_holds(second_device, 0, BYTES, 9);
+	end(exec, graph);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fill),
+		cmocka_unit_test(test_copy_on_the_device),
+		cmocka_unit_test(test_copy_of_rows),
+		cmocka_unit_test(test_copy_from_the_host),
+		cmocka_unit_test(test_copy_to_the_host),
+		cmocka_unit_test(test_destroyed_copy_counts_if_it_is_a_kernel),
+		cmocka_unit_test(test_copy_in_a_body),
+	};
+
+	return cmocka_run_group_tests_name("graphs_memory", tests, allocate, NULL);
+}

@@ -1,0 +1,171 @@
+/* Nodes of graphs that fill and copy: from some size on they are kernels, and announced (docs/hardware.md). */
+#include "context.h"
+#include "graph.h"
+#include "memory.h"
+#include "module.h"
+
+#include <string.h>
+
+#define SMALLEST_KERNEL 65536 /* bytes; of a copy not measured so exactly */
+
+/* A node whose content, which `model` understands, takes the place of a kernel's arguments. */
+static CUresult add(CUgraphNode *node, CUgraph graph, int type, CUcontext context, CUfunction function,
+                    const void *arguments, size_t bytes)
+{
+	struct CUgraphNode_st content = {
+		.type = type,
+		.launch = {.context = context, .function = function, .grid = {8, 1, 1}, .block = {512, 1, 1}},
+	};
+
+	memcpy(content.launch.arguments, arguments, bytes);
+	return graph_add_node(graph, &content, node);
+}
+
+/* --- fills ------------------------------------------------------------------------------------------------ */
+
+struct fill {
+	CUdeviceptr address;
+	size_t bytes;
+	uint64_t value; /* of a byte */
+};
+
+static CUresult fill(const struct launch *launch, const struct schedule *schedule)
+{
+	struct fill what;
+	void *memory;
+
+	(void)schedule;
+	memcpy(&what, launch->arguments, sizeof what);
+	memory = memory_at(what.address, what.bytes);
+	if (!memory)
+		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	memset(memory, (int)what.value, what.bytes);
+	return CUDA_SUCCESS;
+}
+
+static struct CUfunc_st fill_by_kernel = {.name = "memset", .model = fill};
+static struct CUfunc_st fill_by_other_means = {.name = "memset", .model = fill, .is_unannounced = true};
+
+/* One row of bytes. */
+CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                              const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext context)
+{
+	const struct fill what = {parameters->dst, parameters->width, parameters->value};
+
+	(void)dependencies;
+	(void)count;
+	if (parameters->elementSize != 1 || parameters->height != 1 || !context)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return add(node, graph, CU_GRAPH_NODE_TYPE_MEMSET, context,
+	           what.bytes >= SMALLEST_KERNEL ? &fill_by_kernel : &fill_by_other_means, &what, sizeof what);
+}
+
+/* --- copies ----------------------------------------------------------------------------------------------- */
+
+struct copy_end {
+	int type;          /* of memory */
+	uint64_t address;  /* the host's, or the device's */
+	uint64_t pitch;
+};
+
+struct copy {
+	struct copy_end from, to;
+	uint32_t width; /* bytes of a row */
+	uint32_t rows;
+};
+
+_Static_assert(sizeof(struct copy) <= LAUNCH_ARGUMENTS_MAX, "a copy takes the place of arguments");
+
+static char *row_of(const struct copy_end *end, unsigned int row, size_t width)
+{
+	uint64_t address = end->address + row * end->pitch;
+
+	return end->type == CU_MEMORYTYPE_HOST ? (char *)(uintptr_t)address : memory_at(address, width);
+}
+
+static CUresult copy(const struct launch *launch, const struct schedule *schedule)
+{
+	CUresult result = CUDA_SUCCESS;
+	struct copy what;
+
+	(void)schedule;
+	memcpy(&what, launch->arguments, sizeof what);
+	for (unsigned int row = 0; row < what.rows && result == CUDA_SUCCESS; row++) {
+		const char *from = row_of(&what.from, row, what.width);
+		char *to = row_of(&what.to, row, what.width);
+
+		if (from && to)
+			memmove(to, from, what.width);
+		else
+			result = CUDA_ERROR_ILLEGAL_ADDRESS;
+	}
+	return result;
+}
+
+static struct CUfunc_st copy_by_kernel = {.name = "memcpy", .model = copy};
+static struct CUfunc_st copy_by_other_means = {.name = "memcpy", .model = copy, .is_unannounced = true};
+
+static bool is_kernel(const struct copy *what)
+{
+	return what->from.type == CU_MEMORYTYPE_DEVICE && what->to.type == CU_MEMORYTYPE_DEVICE &&
+	       (what->rows > 1 || what->width >= SMALLEST_KERNEL);
+}
+
+static bool is_simple_end(int type, size_t x, size_t y, size_t z)
+{
+	return (type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE) && x == 0 && y == 0 && z == 0;
+}
+
+/* Rows from the begin of what is host's or device's memory. */
+CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                              const CUDA_MEMCPY3D *parameters, CUcontext context)
+{
+	const struct copy what = {
+		.from = {parameters->srcMemoryType,
+	                 parameters->srcMemoryType == CU_MEMORYTYPE_HOST ? (uintptr_t)parameters->srcHost
+	                                                                 : parameters->srcDevice,
+	                 parameters->srcPitch},
+		.to = {parameters->dstMemoryType,
+	               parameters->dstMemoryType == CU_MEMORYTYPE_HOST ? (uintptr_t)parameters->dstHost
+	                                                               : parameters->dstDevice,
+	               parameters->dstPitch},
+		.width = (uint32_t)parameters->WidthInBytes,
+		.rows = (uint32_t)parameters->Height,
+	};
+
+	(void)dependencies;
+	(void)count;
+	if (!is_simple_end(what.from.type, parameters->srcXInBytes, parameters->srcY, parameters->srcZ) ||
+	    !is_simple_end(what.to.type, parameters->dstXInBytes, parameters->dstY, parameters->dstZ) ||
+	    parameters->Depth != 1 || !context)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return add(node, graph, CU_GRAPH_NODE_TYPE_MEMCPY, context,
+	           is_kernel(&what) ? &copy_by_kernel : &copy_by_other_means, &what, sizeof what);
+}
+
+CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *parameters)
+{
+	struct copy what;
+
+	if (node->type != CU_GRAPH_NODE_TYPE_MEMCPY)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&what, node->launch.arguments, sizeof what);
+	*parameters = (CUDA_MEMCPY3D){
+		.srcMemoryType = what.from.type,
+		.srcPitch = what.from.pitch,
+		.dstMemoryType = what.to.type,
+		.dstPitch = what.to.pitch,
+		.WidthInBytes = what.width,
+		.Height = what.rows,
+		.Depth = 1,
+	};
+	if (what.from.type == CU_MEMORYTYPE_HOST)
+		parameters->srcHost = (const void *)(uintptr_t)what.from.address;
+	else
+		parameters->srcDevice = what.from.address;
+	if (what.to.type == CU_MEMORYTYPE_HOST)
+		parameters->dstHost = (void *)(uintptr_t)what.to.address;
+	else
+		parameters->dstDevice = what.to.address;
+	return CUDA_SUCCESS;
+}
