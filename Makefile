@@ -32,6 +32,9 @@ library_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/*.c src/topology/*.
 # The library comes in two kinds, which differ in how they start.
 shim_objects    = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/attached.c,$(wildcard src/shim/*.c)))
 attach_objects  = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/loaded.c,$(wildcard src/shim/*.c)))
+# libsmctrl carries what they have in common, for processes that have neither.
+smctrl_objects  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/smctrl/*.c)) \
+                  $(filter-out %/attached.o %/loaded.o,$(shim_objects))
 command_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/nvtaskset/*.c))
 sim_objects     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/sim/*.c))
 gpu_support     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/gpu/support/*.c))
@@ -45,6 +48,7 @@ library = $(BUILD)/libnvtaskset.a
 shim    = $(BUILD)/lib/libcuda.so.1
 attach  = $(BUILD)/lib/libnvtaskset-attach.so
 audit   = $(BUILD)/lib/libnvtaskset-audit.so
+smctrl  = $(BUILD)/libsmctrl.so
 command = $(BUILD)/nvtaskset
 sim     = $(BUILD)/sim/libcuda.so.1
 
@@ -52,7 +56,7 @@ version     = $(shell sed -n '/define NVTASKSET_VERSION /s/.*"\(.*\)"/\1/p' src/
 api         = $(BUILD)/api/libnvtaskset.so.$(version)
 api_archive = $(BUILD)/api/libnvtaskset.a
 
-all: $(command) $(shim) $(attach) $(audit) $(api) $(api_archive)
+all: $(command) $(shim) $(attach) $(audit) $(api) $(api_archive) $(smctrl) $(smctrl:.so=.a)
 
 $(BUILD)/bench/%.o $(BUILD)/demo/%.o: override CPPFLAGS += -Itests/gpu/support -Ibench/support
 
@@ -109,6 +113,18 @@ $(api_archive): $(api_objects) $(library)
 	$(call say,AR,$@)rm -f $@ && $(CC) -r -nostdlib $(api_objects) $(library) -o $(@:.a=.o) && \
 		$(OBJCOPY) --localize-hidden $(@:.a=.o) && $(AR) rcs $@ $(@:.a=.o)
 
+$(smctrl): $(smctrl_objects) $(library) src/smctrl/libsmctrl.map
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) \
+		-Wl,--version-script=src/smctrl/libsmctrl.map $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,now -Wl,-z,nodelete \
+		$(smctrl_objects) $(library) -o $@
+
+# One object, so that a program is not given names that are ours.
+$(smctrl:.so=.a): $(smctrl_objects) $(library)
+	$(call say,AR,$@)rm -f $@ && $(CC) -r -nostdlib $^ -o $(@:.a=.o) && \
+		$(OBJCOPY) --wildcard --keep-global-symbol='libsmctrl_*' $(@:.a=.o) && \
+		$(AR) rcs $@ $(@:.a=.o)
+
 # --- tests -----------------------------------------------------------------------------------------
 
 $(sim): $(sim_objects) $(library)
@@ -118,10 +134,13 @@ $(sim): $(sim_objects) $(library)
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
 
-link_gpu_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl -o $@
+link_gpu_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(link_$(@F)) -o $@
 
 $(BUILD)/tests/gpu/%: $(BUILD)/tests/gpu/%.o $(gpu_support) $(library)
 	$(link_gpu_program)
+$(BUILD)/tests/gpu/smctrl $(BUILD)/tests/gpu/smctrl_alone: $(smctrl)
+link_smctrl = -Wl,-rpath,$(abspath $(BUILD))
+link_smctrl_alone = $(link_smctrl)
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(bench_support) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ldl -o $@
 $(BUILD)/demo/%: $(BUILD)/demo/%.o $(gpu_support) $(library)
@@ -169,7 +188,7 @@ sim_gpus_attach    = h200 turing blackwell
 sim_gpus_two_gpus  = h200-x2
 sim_gpus_hangs     = h200 blackwell hopper-synthetic
 sim_gpus_soak      = h200-x2 turing blackwell
-bare_tests         = attach driver_behaviour hangs
+bare_tests         = attach driver_behaviour hangs smctrl_alone
 sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 	$(addprefix $(BUILD)/tests/gpu/$(test)@,$(or $(sim_gpus_$(test)),$(sim_gpus))))
 

@@ -39,7 +39,8 @@
 	X(WIDENED, "its blocks must run at once and the partition cannot hold them: it was widened") \
 	X(STALE_GRAPH, "a node of a CUDA graph keeps the partition that it was uploaded with")     \
 	X(GREEN_CONTEXT, "a green context lies outside the partition, which won")  \
-	X(REFUSED, "its blocks must run at once and the partition cannot hold them: the launch was refused")
+	X(REFUSED, "its blocks must run at once and the partition cannot hold them: the launch was refused") \
+	X(OWN_MASK, "a mask of the program's own lies outside the partition, which won")
 
 enum segment_reason {
 #define SEGMENT_REASON_ENUM(identifier, text) SEGMENT_##identifier,
@@ -152,6 +153,9 @@ void segment_close(struct segment *segment);
  * has moved: whether the edit counts is open, and to be made again in the new file. Editors exclude each other by file:
  * two threads, or a process and its fork, that share a hold on a segment do not. */
 int segment_edit(struct segment *segment, const struct segment_partition *partition, struct error *error);
+
+/* Whether the owner has moved to a new file (segment_keep_findable), and who wants to edit must open it anew. */
+bool segment_has_moved(const struct segment *segment);
 
 void segment_read_counters(const struct segment *segment, struct segment_counters *counters);
 

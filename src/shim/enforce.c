@@ -6,6 +6,7 @@
 #include "graphs.h"
 #include "log.h"
 #include "misfit.h"
+#include "streams.h"
 #include "strict.h"
 
 #include <string.h>
@@ -93,6 +94,24 @@ static void compile(const struct gpu *gpu, const struct tpcset *set, const struc
 	}
 }
 
+/* The program has masks of its own: what a launch may use is known when it comes. */
+static void leave_to_launch(const struct gpu *gpu, struct mask *mask)
+{
+	if (mask->state == MASK_LET_THROUGH)
+		return;
+	if (!gpu->topology) {
+		let_through(mask, SEGMENT_NO_TOPOLOGY);
+	} else if (!gpu->family || !family_reaches(gpu)) {
+		let_through(mask, SEGMENT_UNKNOWN_QMD);
+	} else {
+		struct tpcset all = topology_all(gpu->topology);
+
+		if (mask->state == MASK_WHOLE_GPU)
+			topology_disable_mask(gpu->topology, &all, mask->disable.words, QMD_MASK_BITS);
+		mask->state = MASK_BY_LAUNCH;
+	}
+}
+
 /* The mask of a GPU whose topology is unknown depends on nothing but whether anything was asked for: its
  * address is unknown too, so any partition at all may be meant for it. */
 static void compile_unknown(const struct segment_revision *revision, struct mask *mask)
@@ -109,7 +128,7 @@ static __attribute__((noinline)) void refresh(struct gpu *gpu, struct mask *mask
 {
 	struct segment_revision revision;
 	struct mask before = *mask;
-	uint64_t number;
+	uint64_t number, changes = atomic_load_explicit(&streams_changes, memory_order_acquire);
 
 	if (!segment_read(&segment, &revision, &number)) {
 		if (before.state == MASK_NONE)
@@ -127,7 +146,9 @@ static __attribute__((noinline)) void refresh(struct gpu *gpu, struct mask *mask
 		let_through(mask, SEGMENT_UNKNOWN_QMD);
 	else
 		compile(gpu, &partition->set, &before, mask);
-	mask->number = number;
+	if (changes > 0)
+		leave_to_launch(gpu, mask);
+	mask->number = number + changes;
 	publish_mask(gpu, mask);
 }
 
@@ -166,35 +187,81 @@ static void count_outcome(enum qmd_outcome outcome)
 	segment_count_launch(&segment, true);
 }
 
-/* Blocks that must run at once: the launch gets the room that it needs. */
+/* Blocks that must run at once: the launch gets the room that it needs, where there is a `partition` above the mask
+ * first of all in it. */
 static __attribute__((noinline)) void narrow_fitting(const struct gpu *gpu, const struct hook_launch *launch,
-                                                     struct mask *mask)
+                                                     struct qmd_mask *disable, const struct qmd_mask *partition)
 {
 	struct qmd_shape shape = qmd_tells_what_must_fit(gpu->family) ? qmd_shape_of(gpu->family, launch->qmd)
 	                                                              : misfit_shape();
 
-	if (fit_widen(gpu, launch->function, &shape, launch->qmd, &mask->disable))
+	bool widened = fit_widen(gpu, launch->function, &shape, launch->qmd, disable);
+
+	if (widened && partition) {
+		*disable = *partition;
+		fit_widen(gpu, launch->function, &shape, launch->qmd, disable);
+	}
+	if (widened)
 		segment_count_reason(&segment, SEGMENT_WIDENED);
-	count_outcome(qmd_disable_fitting(gpu->family, launch->qmd, &mask->disable));
+	count_outcome(qmd_disable_fitting(gpu->family, launch->qmd, disable));
 }
 
-static inline void narrow(const struct gpu *gpu, const struct hook_launch *launch, struct mask *mask)
+static inline void narrow(const struct gpu *gpu, const struct hook_launch *launch, struct qmd_mask *disable,
+                          const struct qmd_mask *partition)
 {
 	if (__builtin_expect(graphs_uploading, 0))
 		graphs_remember(gpu->family, launch->qmd);
 	/* Before Hopper the descriptor does not say that its blocks must run at once; where it does, that is more exact. */
 	enum qmd_outcome outcome = __builtin_expect(misfit_cooperative, 0) && !qmd_tells_what_must_fit(gpu->family)
 	                                   ? QMD_MUST_FIT
-	                                   : qmd_disable(gpu->family, launch->qmd, &mask->disable);
+	                                   : qmd_disable(gpu->family, launch->qmd, disable);
 
 	if (__builtin_expect(outcome == QMD_NARROWED, 1))
 		segment_count_launch(&segment, true);
 	else if (outcome == QMD_MUST_FIT)
-		narrow_fitting(gpu, launch, mask);
+		narrow_fitting(gpu, launch, disable, partition);
 	else if (outcome == QMD_UNKNOWN_VERSION)
 		count_escape(SEGMENT_UNKNOWN_QMD);
 	else
 		count_outcome(outcome);
+}
+
+/* Adds to what the partition disables. It stands above the program's own mask: where that leaves nothing of it, the
+ * partition alone is in force. */
+static void add_own_mask(const struct gpu *gpu, const struct streams_mask *own, struct qmd_mask *disable)
+{
+	struct tpcset all = topology_all(gpu->topology), disabled = {{own->words[0], own->words[1]}};
+	struct tpcset enabled = tpcset_without(&all, &disabled);
+	struct qmd_mask both;
+
+	topology_disable_mask(gpu->topology, &enabled, both.words, QMD_MASK_BITS);
+	both.words[0] |= disable->words[0];
+	both.words[1] |= disable->words[1];
+	if ((both.words[0] & both.words[1]) == UINT64_MAX)
+		segment_count_reason(&segment, SEGMENT_OWN_MASK);
+	else
+		*disable = both;
+}
+
+static bool leaves_whole_gpu(const struct gpu *gpu, const struct qmd_mask *disable)
+{
+	int disabled = __builtin_popcountll(disable->words[0]) + __builtin_popcountll(disable->words[1]);
+
+	return QMD_MASK_BITS - disabled == gpu->topology->tpc_count;
+}
+
+static __attribute__((noinline)) void narrow_by_launch(const struct gpu *gpu, const struct hook_launch *launch,
+                                                       const struct qmd_mask *partition)
+{
+	struct qmd_mask disable = *partition;
+	struct streams_mask own;
+
+	if (graphs_uploading ? streams_of_graphs(&own) : streams_take(&own))
+		add_own_mask(gpu, &own, &disable);
+	if (leaves_whole_gpu(gpu, &disable))
+		segment_count_launch(&segment, false);
+	else
+		narrow(gpu, launch, &disable, partition);
 }
 
 void enforce_launch(const struct hook_launch *launch)
@@ -209,10 +276,12 @@ void enforce_launch(const struct hook_launch *launch)
 		return;
 	}
 	load_mask(gpu, &mask);
-	if (__builtin_expect(mask.number != segment_revision_number(&segment), 0))
+	if (__builtin_expect(mask.number != streams_revision_number(&segment), 0))
 		refresh(gpu, &mask);
 	if (__builtin_expect(mask.state == MASK_RESTRICTED, 1))
-		narrow(gpu, launch, &mask);
+		narrow(gpu, launch, &mask.disable, NULL);
+	else if (mask.state == MASK_BY_LAUNCH)
+		narrow_by_launch(gpu, launch, &mask.disable);
 	else if (mask.state == MASK_LET_THROUGH)
 		count_escape(mask.reason);
 	else

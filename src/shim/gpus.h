@@ -18,11 +18,12 @@ enum mask_state {
 	MASK_WHOLE_GPU,   /* the partition leaves the GPU whole: descriptors stay as they are */
 	MASK_RESTRICTED,  /* `disable` goes into every descriptor */
 	MASK_LET_THROUGH, /* a partition that cannot be enforced, for `reason` */
+	MASK_BY_LAUNCH,   /* the program has masks of its own (streams.h), on top of the partition's, which `disable` is */
 };
 
 /* A partition, compiled for one GPU. */
 struct mask {
-	uint64_t number; /* of the segment's revision that it was compiled from */
+	uint64_t number; /* streams_revision_number of what it was compiled from */
 	uint32_t state;  /* enum mask_state */
 	uint32_t reason; /* enum segment_reason, with MASK_LET_THROUGH */
 	struct qmd_mask disable;

@@ -4,6 +4,7 @@
 #include "graph_bodies.h"
 #include "graph_nodes.h"
 #include "log.h"
+#include "streams.h"
 #include "strict.h"
 
 #include <pthread.h>
@@ -420,7 +421,7 @@ static bool instantiates(int call)
 
 void graphs_call_begins(int call, void **arguments)
 {
-	number_at_begin = segment_revision_number(&segment);
+	number_at_begin = streams_revision_number(&segment);
 	if (launches(call))
 		launch_begins(arguments[0]);
 	else if (call == CALL_EXEC_DESTROY)

@@ -11,6 +11,7 @@
 #include "log.h"
 #include "misfit.h"
 #include "segment.h"
+#include "streams.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -44,6 +45,7 @@ static void in_child(void)
 
 	/* The thread that was looking is the parent's. */
 	atomic_flag_clear(&looking);
+	streams_after_fork();
 	if (segment_create(&segment, &forked, NULL) == 0) {
 		enforce_use(&segment);
 		graphs_use(&segment);
@@ -57,38 +59,48 @@ static void in_child(void)
 	errno = saved;
 }
 
-static bool wants_call(int call)
+static bool is_of_graphs(int call)
 {
-	bool wanted = false;
+	bool found = false;
 
 	switch (call) {
 #define GRAPHS_CASE(number) case number:
 		GRAPHS_CALLS(GRAPHS_CASE)
 #undef GRAPHS_CASE
-		wanted = driver_has_graphs();
+		found = true;
 		break;
 	default:
-		wanted = hide_wants_call(call) || misfit_wants_call(call) ||
-		         (atomic_load(&before_hopper) && misfit_wants_call_before_hopper(call));
+		break;
 	}
-	return wanted;
+	return found;
+}
+
+static bool wants_call(int call)
+{
+	return is_of_graphs(call) ? driver_has_graphs()
+	                          : hide_wants_call(call) || misfit_wants_call(call) || streams_wants_call(call) ||
+	                                    (atomic_load(&before_hopper) && misfit_wants_call_before_hopper(call));
 }
 
 static void on_call_begins(const struct hook_call *call)
 {
+	if (is_of_graphs(call->id))
+		graphs_call_begins(call->id, call->arguments);
+	if (streams_wants_call(call->id))
+		streams_call_begins(call);
 	if (misfit_wants_call_before_hopper(call->id))
 		misfit_call_begins(call);
-	else if (!hide_wants_call(call->id))
-		graphs_call_begins(call->id, call->arguments);
 }
 
 static void on_call_ended(const struct hook_call *call)
 {
 	if (misfit_wants_call_before_hopper(call->id))
 		misfit_call_ended(call);
-	else if (hide_wants_call(call->id))
+	if (streams_wants_call(call->id))
+		streams_call_ended(call);
+	if (hide_wants_call(call->id))
 		hide_call_ended(call->id, call->arguments, *call->result);
-	else
+	if (is_of_graphs(call->id))
 		graphs_call_ended(call->id, call->arguments, *call->result);
 }
 
@@ -137,6 +149,7 @@ int shim_set_up(const char *driver_name, struct error *error)
 		segment_close(&segment);
 		return -1;
 	}
+	streams_open();
 	pthread_atfork(before_fork, NULL, in_child);
 	return 0;
 }

@@ -35,7 +35,7 @@ CUresult stream_create(CUstream *stream, CUcontext context)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+static CUresult create(CUstream *stream, unsigned int flags)
 {
 	CUcontext context = context_current();
 
@@ -44,12 +44,35 @@ CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 	return context ? stream_create(stream, context) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-CUresult cuStreamDestroy_v2(CUstream stream)
+CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
+{
+	struct {
+		CUstream *stream;
+		unsigned int flags;
+	} arguments = {stream, flags};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuStreamCreate, &arguments);
+	return hook_leave(&call, create(arguments.stream, arguments.flags));
+}
+
+static CUresult destroy(CUstream stream)
 {
 	if (!is_real(stream))
 		return CUDA_ERROR_INVALID_HANDLE;
 	free(stream);
 	return CUDA_SUCCESS;
+}
+
+CUresult cuStreamDestroy_v2(CUstream stream)
+{
+	struct {
+		CUstream stream;
+	} arguments = {stream};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuStreamDestroy_v2, &arguments);
+	return hook_leave(&call, destroy(arguments.stream));
 }
 
 CUresult cuStreamSynchronize(CUstream stream)

@@ -1,0 +1,335 @@
+#include "streams.h"
+
+#include "hook.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	CALL_LAUNCH_OLDEST = 115, /* cuLaunch, cuLaunchGrid: into the null stream */
+	CALL_LAUNCH_GRID = 116,
+	CALL_LAUNCH_GRID_ASYNC = 117,
+	CALL_STREAM_CREATE = 124,
+	CALL_STREAM_DESTROY_OLD = 127,
+	CALL_LAUNCH = 307,
+	CALL_STREAM_DESTROY = 326,
+	CALL_STREAM_CREATE_WITH_PRIORITY = 367,
+	CALL_LAUNCH_PER_THREAD = 442,
+	CALL_LAUNCH_COOPERATIVE = 477,
+	CALL_LAUNCH_COOPERATIVE_PER_THREAD = 478,
+	CALL_LAUNCH_EX = 652,
+	CALL_LAUNCH_EX_PER_THREAD = 653,
+	CALL_STREAM_CREATE_GREEN = 758
+};
+
+/* The arguments of the calls, as the driver has them. */
+struct list_arguments {
+	CUfunction function;
+	unsigned int grid[3];
+	unsigned int block[3];
+	unsigned int dynamic_bytes;
+	CUstream stream;
+};
+
+struct grid_arguments {
+	CUfunction function;
+	int width;
+	int height;
+	CUstream stream;
+};
+
+struct config_arguments {
+	const CUlaunchConfig *config;
+};
+
+/* Streams that every context has, by their published handles; and what stands for no stream. */
+enum {
+	STREAM_NONE = 0, /* as a handle, it is one of the next two */
+	STREAM_LEGACY = 1,
+	STREAM_PER_THREAD = 2
+};
+
+/* --- a mask that others read while it is written ----------------------------------------------------------- */
+
+#define PLACES 4
+
+struct shared_mask {
+	_Atomic uint64_t current; /* the mask in force stands at places[current % PLACES] */
+	_Atomic uint64_t places[PLACES][STREAMS_WORDS];
+};
+
+/* A writer fills the place behind the one that it has published last. */
+static struct streams_mask read_mask(const struct shared_mask *shared)
+{
+	struct streams_mask mask;
+	uint64_t current, later;
+
+	do {
+		current = atomic_load_explicit(&shared->current, memory_order_acquire);
+		for (unsigned int word = 0; word < STREAMS_WORDS; word++)
+			mask.words[word] = atomic_load_explicit(&shared->places[current % PLACES][word],
+			                                        memory_order_relaxed);
+		atomic_thread_fence(memory_order_acquire);
+		later = atomic_load_explicit(&shared->current, memory_order_relaxed);
+	} while (__builtin_expect(later - current >= PLACES - 1, 0));
+	return mask;
+}
+
+/* One writer at a time. */
+static void write_mask(struct shared_mask *shared, const struct streams_mask *mask)
+{
+	uint64_t next = atomic_load_explicit(&shared->current, memory_order_relaxed) + 1;
+
+	atomic_thread_fence(memory_order_release);
+	for (unsigned int word = 0; word < STREAMS_WORDS; word++)
+		atomic_store_explicit(&shared->places[next % PLACES][word], mask->words[word], memory_order_relaxed);
+	atomic_store_explicit(&shared->current, next, memory_order_release);
+}
+
+static bool is_set(const struct streams_mask *mask)
+{
+	return (mask->words[0] | mask->words[1]) != 0;
+}
+
+/* --- the masks --------------------------------------------------------------------------------------------- */
+
+/* The mask of a stream. Entries stay where they are, for readers without a lock; one whose stream has gone is used
+ * again. */
+struct entry {
+	struct entry *next;
+	_Atomic(uintptr_t) stream; /* STREAM_NONE where free */
+	struct shared_mask mask;
+};
+
+#define BUCKETS 256 /* a power of two */
+
+_Atomic uint64_t streams_changes;
+
+static bool is_open;
+static pthread_once_t heard = PTHREAD_ONCE_INIT;
+static atomic_bool wants_calls;
+
+/* Guards all writing. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shared_mask for_all;
+static _Atomic(struct entry *) buckets[BUCKETS];
+
+static __thread struct {
+	struct streams_mask next;
+	struct streams_mask per_thread; /* of its own default stream */
+	uintptr_t stream;               /* of the launch that it is in the middle of */
+} thread __attribute__((tls_model("initial-exec")));
+
+static _Atomic(struct entry *) *bucket_of(uintptr_t stream)
+{
+	return &buckets[(uint64_t)stream * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+}
+
+/* The entry of a stream, or a free one of its bucket for STREAM_NONE; NULL where there is none. */
+static struct entry *find(_Atomic(struct entry *) *bucket, uintptr_t stream)
+{
+	struct entry *entry = atomic_load_explicit(bucket, memory_order_acquire);
+
+	while (entry && atomic_load_explicit(&entry->stream, memory_order_acquire) != stream)
+		entry = entry->next;
+	return entry;
+}
+
+/* NULL where there is no memory. */
+static struct entry *add(_Atomic(struct entry *) *bucket)
+{
+	struct entry *entry = calloc(1, sizeof *entry);
+
+	if (entry) {
+		entry->next = atomic_load_explicit(bucket, memory_order_relaxed);
+		atomic_store_explicit(bucket, entry, memory_order_release);
+	}
+	return entry;
+}
+
+static int set_for_stream(uintptr_t stream, const struct streams_mask *mask)
+{
+	_Atomic(struct entry *) *bucket = bucket_of(stream);
+	struct entry *entry = find(bucket, stream);
+
+	if (!entry && is_set(mask)) {
+		entry = find(bucket, STREAM_NONE);
+		if (!entry)
+			entry = add(bucket);
+		if (!entry)
+			return ENOMEM;
+	}
+	if (entry) {
+		write_mask(&entry->mask, mask);
+		atomic_store_explicit(&entry->stream, is_set(mask) ? stream : STREAM_NONE, memory_order_release);
+	}
+	return 0;
+}
+
+static void forget(uintptr_t stream)
+{
+	static const struct streams_mask none;
+
+	if (stream > STREAM_PER_THREAD && find(bucket_of(stream), stream)) {
+		pthread_mutex_lock(&lock);
+		set_for_stream(stream, &none);
+		pthread_mutex_unlock(&lock);
+	}
+}
+
+static struct streams_mask mask_of_stream(uintptr_t stream)
+{
+	struct streams_mask mask = {{0}};
+	const struct entry *entry;
+
+	if (stream == STREAM_PER_THREAD) {
+		mask = thread.per_thread;
+	} else if (stream != STREAM_NONE) {
+		entry = find(bucket_of(stream), stream);
+		if (entry)
+			mask = read_mask(&entry->mask);
+	}
+	return mask;
+}
+
+bool streams_of_graphs(struct streams_mask *mask)
+{
+	*mask = read_mask(&for_all);
+	return is_set(mask);
+}
+
+bool streams_take(struct streams_mask *mask)
+{
+	*mask = thread.next;
+	memset(&thread.next, 0, sizeof thread.next);
+	if (!is_set(mask))
+		*mask = mask_of_stream(thread.stream);
+	return is_set(mask) || streams_of_graphs(mask);
+}
+
+/* --- setting ------------------------------------------------------------------------------------------------- */
+
+static void hear_of_calls(void)
+{
+	atomic_store(&wants_calls, true);
+	hook_want_more();
+}
+
+static int set(enum streams_scope scope, uintptr_t stream, const struct streams_mask *mask)
+{
+	int result = 0;
+
+	if (scope == STREAMS_NEXT)
+		thread.next = *mask;
+	else if (scope == STREAMS_ALL)
+		write_mask(&for_all, mask);
+	else if (stream == STREAM_PER_THREAD)
+		thread.per_thread = *mask;
+	else
+		result = set_for_stream(stream == STREAM_NONE ? STREAM_LEGACY : stream, mask);
+	/* Last: whoever sees it finds the mask. */
+	if (scope == STREAMS_ALL || atomic_load(&streams_changes) == 0)
+		atomic_fetch_add(&streams_changes, 1);
+	return result;
+}
+
+int nvtaskset_set_mask_1(int scope, void *stream, const uint64_t *disabled)
+{
+	struct streams_mask mask;
+
+	if (!is_open)
+		return ENOTSUP;
+	if (scope < STREAMS_ALL || scope > STREAMS_NEXT)
+		return EINVAL;
+	memcpy(&mask, disabled, sizeof mask);
+	if (scope == STREAMS_ONE)
+		pthread_once(&heard, hear_of_calls);
+	/* A thread needs nobody's leave for its own, but for the first. */
+	if (scope == STREAMS_NEXT && atomic_load(&streams_changes) > 0) {
+		thread.next = mask;
+		return 0;
+	}
+	pthread_mutex_lock(&lock);
+	int result = set((enum streams_scope)scope, (uintptr_t)stream, &mask);
+
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+void streams_open(void)
+{
+	is_open = true;
+}
+
+void streams_after_fork(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+/* --- calls ------------------------------------------------------------------------------------------------------- */
+
+static bool is_launch(int call)
+{
+	return call == CALL_LAUNCH || call == CALL_LAUNCH_PER_THREAD || call == CALL_LAUNCH_EX ||
+	       call == CALL_LAUNCH_EX_PER_THREAD || call == CALL_LAUNCH_COOPERATIVE ||
+	       call == CALL_LAUNCH_COOPERATIVE_PER_THREAD || call == CALL_LAUNCH_OLDEST ||
+	       call == CALL_LAUNCH_GRID || call == CALL_LAUNCH_GRID_ASYNC;
+}
+
+static bool creates_stream(int call)
+{
+	return call == CALL_STREAM_CREATE || call == CALL_STREAM_CREATE_WITH_PRIORITY || call == CALL_STREAM_CREATE_GREEN;
+}
+
+static bool destroys_stream(int call)
+{
+	return call == CALL_STREAM_DESTROY || call == CALL_STREAM_DESTROY_OLD;
+}
+
+bool streams_wants_call(int call)
+{
+	return atomic_load_explicit(&wants_calls, memory_order_relaxed) &&
+	       (is_launch(call) || creates_stream(call) || destroys_stream(call));
+}
+
+static CUstream handle_of(const struct hook_call *call)
+{
+	const struct config_arguments *by_config = (const struct config_arguments *)call->arguments;
+	CUstream stream = NULL;
+
+	if (call->id == CALL_LAUNCH_EX || call->id == CALL_LAUNCH_EX_PER_THREAD)
+		stream = by_config->config ? by_config->config->hStream : NULL;
+	else if (call->id == CALL_LAUNCH_GRID_ASYNC)
+		stream = ((const struct grid_arguments *)call->arguments)->stream;
+	else if (call->id != CALL_LAUNCH_OLDEST && call->id != CALL_LAUNCH_GRID)
+		stream = ((const struct list_arguments *)call->arguments)->stream;
+	return stream;
+}
+
+static bool null_is_per_thread(int call)
+{
+	return call == CALL_LAUNCH_PER_THREAD || call == CALL_LAUNCH_EX_PER_THREAD ||
+	       call == CALL_LAUNCH_COOPERATIVE_PER_THREAD;
+}
+
+void streams_call_begins(const struct hook_call *call)
+{
+	if (destroys_stream(call->id)) {
+		forget((uintptr_t)call->arguments[0]);
+	} else if (is_launch(call->id)) {
+		thread.stream = (uintptr_t)handle_of(call);
+		if (thread.stream == STREAM_NONE)
+			thread.stream = null_is_per_thread(call->id) ? STREAM_PER_THREAD : STREAM_LEGACY;
+	}
+}
+
+/* Streams also go with their context, which announces none of them: their handles may come again. */
+void streams_call_ended(const struct hook_call *call)
+{
+	if (is_launch(call->id))
+		thread.stream = STREAM_NONE;
+	else if (creates_stream(call->id) && *call->result == CUDA_SUCCESS && call->arguments[0])
+		forget((uintptr_t) * (CUstream *)call->arguments[0]);
+}

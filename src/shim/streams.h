@@ -1,0 +1,71 @@
+/*
+ * Masks of the program's own, which it sets through libsmctrl: for all its launches, for those into one stream, and for
+ * a thread's next one. The more particular one overrides the more general, and the partition stands above them all.
+ *
+ * The launch callback does not carry the stream (FACTS 2), but the call that it comes from does: its thread remembers
+ * the stream until the descriptor comes. We hear of these calls from the first mask of a stream on. Until the program
+ * sets a mask, all this costs a launch one addition.
+ *
+ * Kernels in graphs obey the mask for all launches, also when it changes later. They have no mask of a stream: a node is
+ * uploaded once, for whichever stream the graph is launched into.
+ */
+#ifndef NVTASKSET_SHIM_STREAMS_H
+#define NVTASKSET_SHIM_STREAMS_H
+
+#include "hook.h"
+#include "segment.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum streams_scope {
+	STREAMS_ALL,  /* launches that have no other mask */
+	STREAMS_ONE,  /* launches into a stream */
+	STREAMS_NEXT, /* the calling thread's next launch outside of graphs */
+};
+
+/* TPCs that a launch may not use: TPC n is bit n % 64 of words[n / 64]. An empty one counts as none. */
+#define STREAMS_WORDS 2
+
+struct streams_mask {
+	uint64_t words[STREAMS_WORDS];
+};
+
+/* Sets a mask; `stream` is a CUstream, and means something with STREAMS_ONE only. Streams that every context has (NULL, 1)
+ * have one mask in all of them; 2 is the calling thread's. 0; ENOTSUP where we do not hear of launches; ENOMEM; EINVAL.
+ * Libsmctrl finds it by this name in whatever library of ours is in the process: the name changes with the meaning. */
+#define STREAMS_ENTRY "nvtaskset_set_mask_1"
+typedef int streams_set_mask(int scope, void *stream, const uint64_t *disabled);
+__attribute__((visibility("default"))) streams_set_mask nvtaskset_set_mask_1;
+
+/* We hear of launches from now on: masks can be set. */
+void streams_open(void);
+
+/* In the child of a fork, which has its parent's masks: what other threads were doing, they do no more. */
+void streams_after_fork(void);
+
+/* Raised by every change that must reach launches which compare numbers: the program's first mask, and each for all. */
+extern _Atomic uint64_t streams_changes;
+
+/* Raised by every edit of the partition, too: while it stays the same, so does what a launch without a mask of its own
+ * may use. */
+static inline uint64_t streams_revision_number(const struct segment *segment)
+{
+	return segment_revision_number(segment) + atomic_load_explicit(&streams_changes, memory_order_acquire);
+}
+
+/* The mask of the launch that this thread is in the middle of: false where it has none. The next launch is no more
+ * after it. */
+bool streams_take(struct streams_mask *mask);
+
+/* The same for an upload of a graph's node. */
+bool streams_of_graphs(struct streams_mask *mask);
+
+/* Whether we must hear of a call of the driver, by its published CUPTI_DRIVER_TRACE_CBID_* number. */
+bool streams_wants_call(int call);
+
+void streams_call_begins(const struct hook_call *call);
+void streams_call_ended(const struct hook_call *call);
+
+#endif

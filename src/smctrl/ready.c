@@ -1,0 +1,54 @@
+#include "smctrl/ready.h"
+
+#include "shim/graphs.h"
+#include "shim/log.h"
+#include "shim/shim.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+
+#define DRIVER "libcuda.so.1" /* which is our library's name, too, where it stands in front of the driver */
+#define ATTACHED "libnvtaskset-attach.so"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static streams_set_mask *set_mask;
+
+/* The program may have used the driver without us until now. */
+static streams_set_mask *come_late(struct error *error)
+{
+	graphs_expect_older();
+	return shim_set_up(DRIVER, error) < 0 ? NULL : nvtaskset_set_mask_1;
+}
+
+static streams_set_mask *find_in(void *library)
+{
+	return library ? (streams_set_mask *)dlsym(library, STREAMS_ENTRY) : NULL;
+}
+
+static void find(void)
+{
+	void *driver = dlopen(DRIVER, RTLD_LAZY);
+	struct error error = {.reason = ""};
+
+	log_open();
+	set_mask = find_in(driver);
+	if (!set_mask)
+		set_mask = find_in(dlopen(ATTACHED, RTLD_LAZY | RTLD_NOLOAD));
+	if (!set_mask && !driver)
+		error_set(&error, "the driver library: %s", dlerror());
+	else if (!set_mask)
+		set_mask = come_late(&error);
+	if (!set_mask)
+		log_warning("%s; libsmctrl's masks have no effect", error.reason);
+}
+
+streams_set_mask *ready(void)
+{
+	int saved = errno;
+
+	pthread_once(&once, find);
+	errno = saved;
+	return set_mask;
+}

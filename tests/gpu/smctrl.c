@@ -1,0 +1,663 @@
+/*
+ * libsmctrl's masks: where kernels run, inside nvtaskset and, as smctrl_alone, without it. What libsmctrl.h says of
+ * them is said there; the numbers of TPCs are logical on every GPU.
+ */
+#include "libsmctrl.h"
+
+#include "segment.h"
+#include "support/graph.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct tpcset all;
+
+/* The mask that leaves just these TPCs. */
+static uint128_t only(const struct tpcset *set)
+{
+	return ~((uint128_t)set->words[1] << 64 | set->words[0]);
+}
+
+static uint128_t only_range(unsigned int first, unsigned int last)
+{
+	struct tpcset set = gpu_range(first, last);
+
+	return only(&set);
+}
+
+static CUstream new_stream(void)
+{
+	CUstream stream;
+
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	return stream;
+}
+
+static void assert_runs_in(CUstream stream, const struct tpcset *set)
+{
+	struct tpcset ran = gpu_where(&gpu, stream);
+
+	gpu_assert_equal(&ran, set);
+}
+
+static void assert_runs_in_range(CUstream stream, unsigned int first, unsigned int last)
+{
+	struct tpcset set = gpu_range(first, last);
+
+	assert_runs_in(stream, &set);
+}
+
+static uint64_t overruled(void)
+{
+	return graph_counters().reasons[SEGMENT_OWN_MASK];
+}
+
+/* --- which mask ---------------------------------------------------------------------------------------------- */
+
+static void test_global(void **state)
+{
+	CUstream stream = new_stream();
+
+	(void)state;
+	assert_int_equal(libsmctrl_set_global_mask_ext(only_range(1, 3)), 0);
+	assert_runs_in_range(NULL, 1, 3);
+	assert_runs_in_range(stream, 1, 3);
+	assert_int_equal(libsmctrl_set_global_mask_ext(only_range(4, 4)), 0);
+	assert_runs_in_range(stream, 4, 4);
+	assert_int_equal(libsmctrl_set_global_mask(0), 0);
+	assert_runs_in(stream, &all);
+	gpu_check(cuStreamDestroy_v2(stream));
+}
+
+static void test_stream(void **state)
+{
+	CUstream one = new_stream(), other = new_stream(), third = new_stream();
+
+	(void)state;
+	assert_int_equal(libsmctrl_set_stream_mask_ext(one, only_range(0, 1)), 0);
+	assert_int_equal(libsmctrl_set_stream_mask_ext(other, only_range(2, 5)), 0);
+	assert_runs_in_range(one, 0, 1);
+	assert_runs_in_range(other, 2, 5);
+	assert_runs_in(third, &all);
+	assert_runs_in(NULL, &all);
+	assert_int_equal(libsmctrl_set_stream_mask_ext(one, only_range(3, 3)), 0);
+	assert_runs_in_range(one, 3, 3);
+	assert_runs_in_range(other, 2, 5);
+	assert_int_equal(libsmctrl_set_stream_mask(one, 0), 0);
+	assert_runs_in(one, &all);
+	assert_runs_in_range(other, 2, 5);
+	gpu_check(cuStreamDestroy_v2(one));
+	gpu_check(cuStreamDestroy_v2(other));
+	gpu_check(cuStreamDestroy_v2(third));
+}
+
+static void test_next(void **state)
+{
+	CUstream stream = new_stream();
+
+	(void)state;
+	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(2, 2)), 0);
+	assert_runs_in_range(stream, 2, 2);
+	assert_runs_in(stream, &all);
+	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(2, 2)), 0);
+	assert_int_equal(libsmctrl_set_next_mask(0), 0);
+	assert_runs_in(stream, &all);
+	gpu_check(cuStreamDestroy_v2(stream));
+}
+
+/* The next launch is one that happens. */
+static void test_next_after_refusal(void **state)
+{
+	CUlaunchConfig nothing = {.blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
+
+	(void)state;
+	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(2, 2)), 0);
+	assert_int_not_equal(cuLaunchKernelEx(&nothing, gpu.nothing, NULL, NULL), CUDA_SUCCESS);
+	assert_runs_in_range(NULL, 2, 2);
+	assert_runs_in(NULL, &all);
+}
+
+static void test_precedence(void **state)
+{
+	CUstream stream = new_stream();
+	uint128_t absent = (uint128_t)1 << gpu.topology->tpc_count;
+
+	(void)state;
+	assert_int_equal(libsmctrl_set_global_mask_ext(only_range(0, 0)), 0);
+	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only_range(1, 2)), 0);
+	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(3, 5)), 0);
+	assert_runs_in_range(stream, 3, 5);
+	assert_runs_in_range(stream, 1, 2);
+	assert_runs_in_range(NULL, 0, 0);
+	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(3, 5)), 0);
+	assert_runs_in_range(NULL, 3, 5);
+	assert_runs_in_range(NULL, 0, 0);
+	/* What disables nothing is none; what disables nothing that there is, is one. */
+	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, 0), 0);
+	assert_runs_in_range(stream, 0, 0);
+	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, absent), 0);
+	assert_runs_in(stream, &all);
+	gpu_check(cuStreamDestroy_v2(stream));
+}
+
+/* --- masks in logical numbers -------------------------------------------------------------------------------- */
+
+static void test_every_tpc(void **state)
+{
+	CUstream stream = new_stream();
+
+	(void)state;
+	for (unsigned int tpc = 0; tpc < gpu.topology->tpc_count; tpc++) {
+		assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only_range(tpc, tpc)), 0);
+		assert_runs_in_range(stream, tpc, tpc);
+	}
+	gpu_check(cuStreamDestroy_v2(stream));
+}
+
+static void test_every_gpc(void **state)
+{
+	uint32_t count;
+	uint128_t *tpcs;
+
+	(void)state;
+	if (libsmctrl_get_gpc_info_ext(&count, &tpcs, 0) == ENOENT)
+		gpu_skip("the GPCs of this GPU are not known");
+	for (uint32_t gpc = 0; gpc < count; gpc++) {
+		struct tpcset set = {{(uint64_t)tpcs[gpc], (uint64_t)(tpcs[gpc] >> 64)}};
+
+		assert_int_equal(libsmctrl_set_next_mask_ext(~tpcs[gpc]), 0);
+		assert_runs_in(NULL, &set);
+	}
+}
+
+static void test_narrow_masks(void **state)
+{
+	struct tpcset reached = gpu_range(0, 63);
+	struct tpcset set = gpu_range(1, 63);
+
+	(void)state;
+	set = tpcset_and(&set, &all);
+	reached = tpcset_and(&reached, &all);
+	assert_int_equal(libsmctrl_set_next_mask(1), 0);
+	assert_runs_in(NULL, &set);
+	assert_int_equal(libsmctrl_set_global_mask(~UINT64_C(0x1f)), 0);
+	assert_runs_in_range(NULL, 0, 4);
+	assert_int_equal(libsmctrl_set_stream_mask(NULL, ~UINT64_C(0x1e0)), 0);
+	assert_runs_in_range(NULL, 5, 8);
+	assert_int_equal(libsmctrl_set_stream_mask(NULL, 0), 0);
+	assert_true(tpcset_is_subset(&reached, &all));
+}
+
+/* --- streams that have no handle of their own ---------------------------------------------------------------- */
+
+enum way {
+	BY_LIST,
+	BY_LIST_PER_THREAD,
+	BY_CONFIG,
+	BY_CONFIG_PER_THREAD,
+	COOPERATIVELY
+};
+
+static struct tpcset where_by(enum way way, CUstream stream)
+{
+	uint64_t cycles = GPU_CYCLES;
+	void *parameters[] = {&gpu.output, &cycles};
+	/* As many as there are SMs on the smallest partition here. */
+	unsigned int blocks = way == COOPERATIVELY ? gpu.topology->sms_per_tpc * 2 : GPU_BLOCKS(&gpu);
+	const CUlaunchConfig config = {.gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = GPU_THREADS,
+	                               .blockDimY = 1, .blockDimZ = 1, .hStream = stream};
+	CUresult result = CUDA_SUCCESS;
+
+	if (way == BY_LIST)
+		result = cuLaunchKernel(gpu.where, blocks, 1, 1, GPU_THREADS, 1, 1, 0, stream, parameters, NULL);
+	else if (way == BY_LIST_PER_THREAD)
+		result = cuLaunchKernel_ptsz(gpu.where, blocks, 1, 1, GPU_THREADS, 1, 1, 0, stream, parameters, NULL);
+	else if (way == BY_CONFIG)
+		result = cuLaunchKernelEx(&config, gpu.where, parameters, NULL);
+	else if (way == BY_CONFIG_PER_THREAD)
+		result = cuLaunchKernelEx_ptsz(&config, gpu.where, parameters, NULL);
+	else
+		result = cuLaunchCooperativeKernel(gpu.where, blocks, 1, 1, GPU_THREADS, 1, 1, 0, stream, parameters);
+	gpu_check(result);
+	gpu_check(cuCtxSynchronize());
+	return gpu_read_tpcs(&gpu, gpu.output, blocks);
+}
+
+static void assert_runs_by(enum way way, CUstream stream, const struct tpcset *set)
+{
+	struct tpcset ran = where_by(way, stream);
+
+	gpu_assert_equal(&ran, set);
+}
+
+static void test_every_way_to_launch(void **state)
+{
+	struct tpcset set = gpu_range(2, 3);
+	CUstream stream = new_stream();
+
+	(void)state;
+	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only(&set)), 0);
+	for (enum way way = BY_LIST; way <= COOPERATIVELY; way++)
+		assert_runs_by(way, stream, &set);
+	gpu_check(cuStreamDestroy_v2(stream));
+}
+
+static void test_default_stream(void **state)
+{
+	struct tpcset legacy = gpu_range(0, 1);
+
+	(void)state;
+	assert_int_equal(libsmctrl_set_stream_mask_ext(NULL, only(&legacy)), 0);
+	assert_runs_by(BY_LIST, NULL, &legacy);
+	assert_runs_by(BY_CONFIG, CU_STREAM_LEGACY, &legacy);
+	assert_runs_by(BY_CONFIG_PER_THREAD, CU_STREAM_LEGACY, &legacy);
+	assert_runs_by(BY_LIST_PER_THREAD, NULL, &all);
+	assert_runs_by(BY_LIST, CU_STREAM_PER_THREAD, &all);
+	assert_int_equal(libsmctrl_set_stream_mask(CU_STREAM_LEGACY, 0), 0);
+	assert_runs_by(BY_LIST, NULL, &all);
+}
+
+static void *run_on_own_default_stream(void *argument)
+{
+	CUdeviceptr output;
+
+	(void)argument;
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	output = gpu_new_output(&gpu);
+	struct tpcset *ran = malloc(sizeof *ran);
+
+	assert_non_null(ran);
+	*ran = gpu_where_into(&gpu, CU_STREAM_PER_THREAD, output);
+	gpu_check(cuMemFree_v2(output));
+	return ran;
+}
+
+static void test_default_stream_per_thread(void **state)
+{
+	struct tpcset mine = gpu_range(1, 2);
+	pthread_t thread;
+	void *ran;
+
+	(void)state;
+	assert_int_equal(libsmctrl_set_stream_mask_ext(CU_STREAM_PER_THREAD, only(&mine)), 0);
+	assert_runs_by(BY_LIST_PER_THREAD, NULL, &mine);
+	assert_runs_by(BY_CONFIG_PER_THREAD, NULL, &mine);
+	assert_runs_by(BY_CONFIG, CU_STREAM_PER_THREAD, &mine);
+	assert_runs_by(BY_LIST, NULL, &all);
+	assert_int_equal(pthread_create(&thread, NULL, run_on_own_default_stream, NULL), 0);
+	assert_int_equal(pthread_join(thread, &ran), 0);
+	gpu_assert_equal(ran, &all);
+	free(ran);
+	assert_int_equal(libsmctrl_set_stream_mask(CU_STREAM_PER_THREAD, 0), 0);
+	assert_runs_by(BY_LIST_PER_THREAD, NULL, &all);
+}
+
+/* A handle may come again, and its mask must not. */
+static void test_streams_end(void **state)
+{
+	enum { STREAMS = 16 };
+	CUstream streams[STREAMS];
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < STREAMS; i++) {
+			streams[i] = new_stream();
+			assert_runs_in(streams[i], &all);
+			assert_int_equal(libsmctrl_set_stream_mask_ext(streams[i], only_range(1, 1)), 0);
+			assert_runs_in_range(streams[i], 1, 1);
+		}
+		for (int i = 0; i < STREAMS; i++)
+			gpu_check(cuStreamDestroy_v2(streams[i]));
+	}
+}
+
+/* A context takes its streams along without saying so. */
+static void test_streams_end_with_context(void **state)
+{
+	enum { STREAMS = 16 };
+	CUcontext context;
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		gpu_check(cuCtxCreate_v2(&context, 0, gpu.device));
+		struct gpu_under_test inside;
+
+		gpu_open_current(&inside, 0);
+		for (int i = 0; i < STREAMS; i++) {
+			CUstream stream = new_stream();
+			struct tpcset ran = gpu_where(&inside, stream);
+
+			gpu_assert_equal(&ran, &all);
+			assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only_range(1, 1)), 0);
+		}
+		gpu_close_current(&inside);
+		gpu_check(cuCtxDestroy_v2(context));
+	}
+	gpu_check(cuCtxSetCurrent(gpu.context));
+}
+
+/* --- beside others ------------------------------------------------------------------------------------------- */
+
+static void test_inside_partition(void **state)
+{
+	struct tpcset partition = gpu_range(2, 9), both = gpu_range(2, 4);
+	CUstream stream = new_stream();
+	uint64_t times = overruled();
+
+	(void)state;
+	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only_range(0, 4)), 0);
+	gpu_set_partition(&gpu, &partition);
+	assert_runs_in(stream, &both);
+	assert_runs_in(NULL, &partition);
+	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(9, 10)), 0);
+	assert_runs_in_range(NULL, 9, 9);
+	assert_int_equal(overruled(), times);
+	gpu_set_partition(&gpu, &all);
+	assert_runs_in_range(stream, 0, 4);
+	gpu_check(cuStreamDestroy_v2(stream));
+}
+
+/* The partition wins: such a kernel would never run. */
+static void test_outside_partition(void **state)
+{
+	struct tpcset partition = gpu_range(5, 9);
+	uint64_t times = overruled();
+
+	(void)state;
+	gpu_set_partition(&gpu, &partition);
+	assert_int_equal(libsmctrl_set_global_mask_ext(only_range(0, 4)), 0);
+	assert_runs_in(NULL, &partition);
+	assert_int_equal(overruled(), times + 1);
+	assert_int_equal(libsmctrl_set_global_mask(UINT64_MAX), 0);
+	assert_runs_in(NULL, &partition);
+	assert_int_equal(overruled(), times + 2);
+	gpu_set_partition(&gpu, &all);
+	assert_int_equal(libsmctrl_set_global_mask_ext(~(uint128_t)0), 0);
+	assert_runs_in(NULL, &all);
+	assert_int_equal(overruled(), times + 3);
+}
+
+static void test_counters(void **state)
+{
+	struct segment_counters at_first, now;
+
+	(void)state;
+	gpu_where(&gpu, NULL);
+	at_first = graph_counters();
+	gpu_where(&gpu, NULL);
+	now = graph_counters();
+	assert_int_equal(now.restricted, at_first.restricted);
+	assert_int_equal(now.unrestricted, at_first.unrestricted + 1);
+	assert_int_equal(libsmctrl_set_global_mask(~UINT64_C(1)), 0);
+	gpu_where(&gpu, NULL);
+	assert_int_equal(graph_counters().restricted, at_first.restricted + 1);
+}
+
+static void need_clusters(void)
+{
+	if (gpu.topology->compute_major < 9)
+		gpu_skip("this GPU has no clusters");
+}
+
+/* A launch that needs more room than its mask has finds it in the partition, where there is enough. */
+static void test_misfit_stays_in_partition(void **state)
+{
+	enum { CLUSTER = 8 };
+	struct tpcset partition = topology_virtual_gpc(gpu.topology, 1), ran = {{0}};
+	unsigned int first = tpcset_next(&partition, 0);
+	uint32_t sms[CLUSTER * 4];
+
+	(void)state;
+	need_clusters();
+	assert_true(tpcset_count(&partition) * gpu.topology->sms_per_tpc >= CLUSTER);
+	gpu_set_partition(&gpu, &partition);
+	assert_int_equal(libsmctrl_set_global_mask_ext(only_range(first, first)), 0);
+	gpu_where_clusters(&gpu, CLUSTER, CLUSTER * 4, sms);
+	for (size_t block = 0; block < CLUSTER * 4; block++)
+		tpcset_add(&ran, sms[block] / gpu.topology->sms_per_tpc);
+	assert_true(tpcset_is_subset(&ran, &partition));
+	assert_true(tpcset_count(&ran) > 1);
+}
+
+static void test_graphs(void **state)
+{
+	struct tpcset some = gpu_range(0, 2), others = gpu_range(3, 4);
+	CUgraph graph = graph_make();
+	CUgraphExec exec = graph_instantiate(graph);
+
+	(void)state;
+	graph_assert_ran(exec, NODES, &all);
+	assert_int_equal(libsmctrl_set_global_mask_ext(only(&some)), 0);
+	graph_assert_ran(exec, NODES, &some);
+	assert_int_equal(libsmctrl_set_global_mask_ext(only(&others)), 0);
+	graph_assert_ran(exec, NODES, &others);
+	assert_int_equal(libsmctrl_set_stream_mask_ext(NULL, only(&some)), 0);
+	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(9, 9)), 0);
+	graph_assert_ran(exec, NODES, &others);
+	assert_runs_in_range(NULL, 9, 9);
+	assert_runs_in(NULL, &some);
+	assert_int_equal(libsmctrl_set_global_mask(0), 0);
+	graph_assert_ran(exec, NODES, &all);
+	assert_int_equal(graph_stale(), 0);
+	gpu_check(cuGraphExecDestroy(exec));
+	gpu_check(cuGraphDestroy(graph));
+}
+
+/* --- threads ------------------------------------------------------------------------------------------------- */
+
+#define THREADS 8
+#define ROUNDS 50
+
+/* Each has a TPC for its stream and one for its next launch, which are nobody else's. */
+static void *run_apart(void *argument)
+{
+	unsigned int number = (unsigned int)(uintptr_t)argument;
+	struct tpcset own = gpu_range(number, number), next = gpu_range(0, 0);
+	CUdeviceptr output;
+	CUstream stream;
+
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	output = gpu_new_output(&gpu);
+	for (int round = 0; round < ROUNDS; round++) {
+		stream = new_stream();
+		assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only(&own)), 0);
+		if (round % 2 == 0)
+			assert_int_equal(libsmctrl_set_next_mask_ext(only(&next)), 0);
+		struct tpcset ran = gpu_where_into(&gpu, stream, output);
+
+		gpu_assert_equal(&ran, round % 2 == 0 ? &next : &own);
+		gpu_check(cuStreamDestroy_v2(stream));
+	}
+	gpu_check(cuMemFree_v2(output));
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	pthread_t threads[THREADS];
+
+	(void)state;
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, run_apart, (void *)(i + 1)), 0);
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_int_equal(libsmctrl_set_global_mask_ext(only_range(i % 2, i % 2)), 0);
+	for (unsigned int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static atomic_bool ends;
+
+static void *change_all_the_time(void *argument)
+{
+	for (unsigned int i = 0; !ends; i++)
+		libsmctrl_set_stream_mask_ext(argument, i % 2 ? only_range(1, 2) : ~only_range(1, 2));
+	return NULL;
+}
+
+/* Nobody ever sees half of a mask: that would be more, or less, than either. */
+static void test_changes_are_whole(void **state)
+{
+	struct tpcset some = gpu_range(1, 2), others = tpcset_without(&all, &some);
+	CUstream stream = new_stream();
+	pthread_t thread;
+
+	(void)state;
+	ends = false;
+	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only(&some)), 0);
+	assert_int_equal(pthread_create(&thread, NULL, change_all_the_time, stream), 0);
+	for (int i = 0; i < 500; i++) {
+		struct tpcset ran = gpu_where(&gpu, stream);
+
+		gpu_assert_equal(&ran, tpcset_has(&ran, 1) ? &some : &others);
+	}
+	ends = true;
+	pthread_join(thread, NULL);
+	gpu_check(cuStreamDestroy_v2(stream));
+}
+
+/* --- what it says -------------------------------------------------------------------------------------------- */
+
+static void test_make_mask(void **state)
+{
+	uint64_t narrow = 7;
+	uint128_t wide = 7;
+
+	(void)state;
+	assert_int_equal(libsmctrl_make_mask(&narrow, 5, 10), 0);
+	assert_int_equal(narrow, ~UINT64_C(0x3e0));
+	assert_int_equal(libsmctrl_make_mask(&narrow, 0, 64), 0);
+	assert_int_equal(narrow, 0);
+	assert_int_equal(libsmctrl_make_mask_ext(&wide, 60, 70), 0);
+	assert_true(wide == only_range(60, 69));
+	assert_int_equal(libsmctrl_make_mask_ext(&wide, 0, 128), 0);
+	assert_true(wide == 0);
+	assert_int_equal(libsmctrl_make_mask(&narrow, 3, 3), EINVAL);
+	assert_int_equal(libsmctrl_make_mask(&narrow, 4, 3), EINVAL);
+	assert_int_equal(libsmctrl_make_mask(&narrow, 0, 65), EINVAL);
+	assert_int_equal(libsmctrl_make_mask_ext(&wide, 0, 129), EINVAL);
+	assert_int_equal(libsmctrl_make_mask_ext(&wide, 200, UINT32_MAX), EINVAL);
+	assert_int_equal(narrow, 0);
+	assert_true(wide == 0);
+}
+
+static void test_counts(void **state)
+{
+	uint32_t count = 0;
+
+	(void)state;
+	assert_int_equal(libsmctrl_get_tpc_info_cuda(&count, 0), 0);
+	assert_int_equal(count, gpu.topology->tpc_count);
+	assert_int_equal(libsmctrl_get_tpc_info(&count, 0), 0);
+	assert_int_equal(libsmctrl_get_tpc_info(&count, -1), ENODEV);
+	assert_int_equal(libsmctrl_get_tpc_info(&count, 1000), ENODEV);
+	assert_int_equal(libsmctrl_get_tpc_info_cuda(&count, -1), ENODEV);
+	assert_int_equal(libsmctrl_get_tpc_info_cuda(&count, 1000), ENODEV);
+}
+
+static void test_gpcs(void **state)
+{
+	uint32_t count, tpcs = 0, narrow_count;
+	uint128_t *wide, seen = 0;
+	uint64_t *narrow;
+	int error = libsmctrl_get_gpc_info_ext(&count, &wide, 0);
+
+	(void)state;
+	if (error == ENOENT)
+		gpu_skip("the GPCs of this GPU are not known");
+	assert_int_equal(error, 0);
+	for (uint32_t i = 0; i < count; i++) {
+		assert_true(wide[i] != 0 && (wide[i] & seen) == 0);
+		seen |= wide[i];
+	}
+	for (uint128_t rest = seen; rest != 0; rest &= rest - 1)
+		tpcs++;
+	assert_int_equal(libsmctrl_get_tpc_info(&narrow_count, 0), 0);
+	assert_int_equal(tpcs, narrow_count);
+	error = libsmctrl_get_gpc_info(&narrow_count, &narrow, 0);
+	assert_int_equal(error, tpcs > 64 ? ERANGE : 0);
+	for (uint32_t i = 0; i < count && error == 0; i++)
+		assert_true(narrow[i] == wide[i]);
+	assert_int_equal(libsmctrl_get_gpc_info(&count, &narrow, 1000), ENODEV);
+	assert_int_equal(libsmctrl_get_gpc_info_ext(&count, &wide, -1), ENODEV);
+}
+
+static void test_validate(void **state)
+{
+	CUstream stream = new_stream();
+
+	(void)state;
+	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only_range(2, 4)), 0);
+	assert_int_equal(libsmctrl_validate_stream_mask(stream, 2, 5, false), 0);
+	assert_int_equal(libsmctrl_validate_stream_mask(stream, 2, 4, false), -1);
+	assert_int_equal(libsmctrl_validate_stream_mask(stream, 5, 2, false), -1);
+	assert_int_equal(libsmctrl_validate_stream_mask(stream, -1, 5, false), -1);
+	gpu_check(cuStreamDestroy_v2(stream));
+}
+
+static void test_being_ready(void **state)
+{
+	(void)state;
+	assert_int_equal(libsmctrl_init(), 0);
+	assert_int_equal(libsmctrl_init_from_cuda(), 0);
+	assert_int_equal(libsmctrl_is_init(), 1);
+	assert_non_null(libsmctrl_get_version());
+}
+
+/* ------------------------------------------------------------------------------------------------------------- */
+
+static int set_up(void **state)
+{
+	graph_set_up(state);
+	all = gpu_all(&gpu);
+	return libsmctrl_init();
+}
+
+static int clear(void **state)
+{
+	(void)state;
+	libsmctrl_set_next_mask(0);
+	libsmctrl_set_stream_mask(NULL, 0);
+	libsmctrl_set_global_mask(0);
+	gpu_set_partition(&gpu, &all);
+	return 0;
+}
+
+#define TEST(function) cmocka_unit_test_teardown(function, clear)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_global),
+		TEST(test_stream),
+		TEST(test_next),
+		TEST(test_next_after_refusal),
+		TEST(test_precedence),
+		TEST(test_every_tpc),
+		TEST(test_every_gpc),
+		TEST(test_narrow_masks),
+		TEST(test_every_way_to_launch),
+		TEST(test_default_stream),
+		TEST(test_default_stream_per_thread),
+		TEST(test_streams_end),
+		TEST(test_streams_end_with_context),
+		TEST(test_inside_partition),
+		TEST(test_outside_partition),
+		TEST(test_counters),
+		TEST(test_misfit_stays_in_partition),
+		TEST(test_graphs),
+		TEST(test_threads),
+		TEST(test_changes_are_whole),
+		TEST(test_make_mask),
+		TEST(test_counts),
+		TEST(test_gpcs),
+		TEST(test_validate),
+		TEST(test_being_ready),
+	};
+
+	return cmocka_run_group_tests_name("smctrl", tests, set_up, NULL);
+}

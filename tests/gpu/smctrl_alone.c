@@ -1,0 +1,2 @@
+/* The same without nvtaskset: libsmctrl brings what enforces its masks. */
+#include "smctrl.c"
