@@ -188,7 +188,7 @@ sim_gpus_attach    = h200 turing blackwell
 sim_gpus_two_gpus  = h200-x2
 sim_gpus_hangs     = h200 blackwell hopper-synthetic
 sim_gpus_soak      = h200-x2 turing blackwell
-bare_tests         = attach driver_behaviour hangs smctrl_alone
+bare_tests         = attach driver_behaviour hangs smctrl_alone tool_first
 sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 	$(addprefix $(BUILD)/tests/gpu/$(test)@,$(or $(sim_gpus_$(test)),$(sim_gpus))))
 

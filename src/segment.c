@@ -41,6 +41,7 @@
  *
  *   0    magic, version, size,
  *        owner                   written once, magic last
+ *        out of force            not 0 where the owner does not obey; older owners have left it 0
  *   64   the revision in force   raised by editors
  *   128  counters                added to by the owner; apart from what launches only read
  *   256  the ring of revisions   revision n stands at place n % RING
@@ -53,6 +54,7 @@ struct segment_memory {
 	uint32_t version;
 	uint32_t size;
 	uint64_t owner; /* its process id, as it sees itself */
+	_Atomic uint64_t out_of_force;
 	_Alignas(64) _Atomic uint64_t number;
 	_Alignas(64) _Atomic uint64_t launches[2]; /* unrestricted, restricted */
 	_Atomic uint64_t refreshed;
@@ -274,6 +276,11 @@ void segment_count_reason(const struct segment *segment, enum segment_reason rea
 void segment_count_refresh(const struct segment *segment)
 {
 	atomic_fetch_add_explicit(&segment->memory->refreshed, 1, memory_order_relaxed);
+}
+
+void segment_set_in_force(const struct segment *segment, bool in_force)
+{
+	atomic_store_explicit(&segment->memory->out_of_force, !in_force, memory_order_relaxed);
 }
 
 /* --- the editor's side: finding ------------------------------------------------------------------- */
@@ -545,6 +552,15 @@ int segment_edit(struct segment *segment, const struct segment_partition *partit
 		flock(segment->file, LOCK_UN);
 	}
 	return result;
+}
+
+const char *segment_obstacle(const struct segment *segment)
+{
+	bool out_of_force = atomic_load_explicit(&segment->memory->out_of_force, memory_order_relaxed);
+
+	return out_of_force ? "its partition is not in force until another tool (a profiler or debugger) gives up the driver's "
+	                      "callback slot"
+	                    : NULL;
 }
 
 void segment_read_counters(const struct segment *segment, struct segment_counters *counters)

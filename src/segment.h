@@ -117,6 +117,9 @@ static inline void segment_count_launch(const struct segment *segment, bool rest
 void segment_count_reason(const struct segment *segment, enum segment_reason reason);
 void segment_count_refresh(const struct segment *segment);
 
+/* Whether the process obeys; a new segment says that it does. */
+void segment_set_in_force(const struct segment *segment, bool in_force);
+
 /* --- the editor's side -------------------------------------------------------------------------- */
 
 enum segment_state {
@@ -156,6 +159,9 @@ int segment_edit(struct segment *segment, const struct segment_partition *partit
 
 /* Whether the owner has moved to a new file (segment_keep_findable), and who wants to edit must open it anew. */
 bool segment_has_moved(const struct segment *segment);
+
+/* Why the process does not obey, in words; NULL where it does. */
+const char *segment_obstacle(const struct segment *segment);
 
 void segment_read_counters(const struct segment *segment, struct segment_counters *counters);
 

@@ -3,7 +3,6 @@
  * borrowed thread. Whatever is wrong is the command's to say, not the program's.
  */
 #include "attach/attach.h"
-#include "graphs.h"
 #include "log.h"
 #include "shim.h"
 
@@ -19,9 +18,9 @@ const char *nvtaskset_attached(void)
 	int saved = errno;
 
 	log_open();
-	graphs_expect_older();
-	int result = shim_set_up("libcuda.so.1", &error);
+	enum hook_state state = shim_set_up("libcuda.so.1", true, &error);
 
 	errno = saved;
-	return result < 0 ? error.reason : NULL;
+	/* Where we wait, the segment says so. */
+	return state == HOOK_FAILED ? error.reason : NULL;
 }

@@ -52,6 +52,7 @@ static _Atomic uint64_t oldest[BUCKETS] = {[0 ... BUCKETS - 1] = UINT64_MAX};
 
 static struct segment segment;
 static bool expects_older;
+static uint64_t whole_number; /* the revision in force since graphs_use, where it leaves all GPUs whole; otherwise 0 */
 
 void graphs_expect_older(void)
 {
@@ -60,7 +61,11 @@ void graphs_expect_older(void)
 
 void graphs_use(const struct segment *wanted)
 {
+	struct segment_revision revision;
+	uint64_t number;
+
 	segment = *wanted;
+	whole_number = segment_read(&segment, &revision, &number) && revision.count == 0 ? number : 0;
 }
 
 /* A node will run outside the partition, or may. */
@@ -327,7 +332,7 @@ static void refresh(const struct held_exec *exec)
 /* Whether what was uploaded before we came runs elsewhere than it may by now. */
 static bool older_are_stale(void)
 {
-	return expects_older && number_at_begin > 1;
+	return expects_older && number_at_begin > whole_number;
 }
 
 static void launch_begins(CUgraphExec exec)

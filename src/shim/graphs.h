@@ -53,8 +53,8 @@ void graphs_remember(const struct qmd_family *family, void *qmd);
 /* Before any call comes. */
 void graphs_use(const struct segment *segment);
 
-/* The same, in a process that ran before we came: it may have graphs that we shall never know. They keep the whole GPU;
- * their launches are counted once there is another partition. */
+/* Before that, in a process that runs before we come: it may have graphs that we shall never know. They keep the whole
+ * GPU; their launches are counted where the partition is, or has been made, another. */
 void graphs_expect_older(void);
 
 /* A call begins, or has ended with this result. `arguments` are its own, one behind the other; what is written there

@@ -4,6 +4,7 @@
 #include "log.h"
 #include "slot.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,8 +40,10 @@ static const CUuuid table_id = {
 _Static_assert(offsetof(struct hook_launch, qmd) == LAUNCH_QMD * sizeof(uint64_t), "the driver's layout");
 
 static struct hook_events events;
-static slot_enable *enable;
+static void **table;
+static void *entries[SLOT_ENTRIES]; /* as they were when we came: those in the table are for others */
 static uint32_t subscription;
+static atomic_bool subscribed;
 
 static bool has_word(const void *parameters, unsigned int word)
 {
@@ -130,60 +133,101 @@ static void **find_table(struct error *error)
 }
 
 /* All features that the driver knows: a subscription without them makes it refuse APIs. */
-static void declare_features(void *const *table, uint32_t handle)
+static void declare_features(void)
 {
-	slot_declare_feature *declare = (slot_declare_feature *)table[SLOT_DECLARE_FEATURE];
+	slot_declare_feature *declare = (slot_declare_feature *)entries[SLOT_DECLARE_FEATURE];
 
 	for (int feature = 0; feature < FEATURES; feature++)
-		declare(true, handle, feature);
+		declare(true, subscription, feature);
+}
+
+static CUresult enable(int domain, int id)
+{
+	return ((slot_enable *)entries[SLOT_ENABLE])(true, subscription, domain, id);
 }
 
 void hook_want_more(void)
 {
 	for (int call = 0; call < CALLS_MAX; call++) {
 		if (events.wants_call(call))
-			enable(true, subscription, DOMAIN_CALL, call);
+			enable(DOMAIN_CALL, call);
 	}
 }
 
-static int enable_events(void *const *table, uint32_t handle, struct error *error)
+static int enable_events(struct error *error)
 {
-	/* The driver's own: once the slot is shared, that of the table is for others. */
-	enable = (slot_enable *)table[SLOT_ENABLE];
-	subscription = handle;
-	CUresult result = enable(true, handle, DOMAIN_LAUNCH, LAUNCH_BEFORE_UPLOAD);
+	CUresult result = enable(DOMAIN_LAUNCH, LAUNCH_BEFORE_UPLOAD);
 
 	if (result != CUDA_SUCCESS) {
-		((slot_unsubscribe *)table[SLOT_UNSUBSCRIBE])(handle);
+		((slot_unsubscribe *)entries[SLOT_UNSUBSCRIBE])(subscription);
 		return error_set(error, "the driver does not announce launches (error %d)", result);
 	}
 	/* Without these two a reused context handle could be taken for its predecessor; see contexts.h. */
-	enable(true, handle, DOMAIN_RESOURCE, RESOURCE_CONTEXT_CREATED);
-	enable(true, handle, DOMAIN_RESOURCE, RESOURCE_CONTEXT_DESTROYED);
+	enable(DOMAIN_RESOURCE, RESOURCE_CONTEXT_CREATED);
+	enable(DOMAIN_RESOURCE, RESOURCE_CONTEXT_DESTROYED);
 	hook_want_more();
 	return 0;
 }
 
-int hook_subscribe(const struct hook_events *wanted, struct error *error)
+static enum hook_state take_slot(struct error *error)
 {
-	void **table = find_table(error);
+	enum hook_state state = HOOK_FAILED;
 	uint32_t handle = 0;
 	struct error why;
+	CUresult result = ((slot_subscribe *)entries[SLOT_SUBSCRIBE])(&handle, on_event, NULL);
 
-	if (!table)
-		return -1;
-	events = *wanted;
-	CUresult result = ((slot_subscribe *)table[SLOT_SUBSCRIBE])(&handle, on_event, NULL);
-
-	if (result == CUDA_ERROR_ALREADY_ACQUIRED)
-		return error_set(error, "another tool (a profiler or debugger) holds the driver's callback slot");
-	if (result != CUDA_SUCCESS)
-		return error_set(error, "the driver refuses a subscription (error %d)", result);
-	declare_features(table, handle);
-	if (enable_events(table, handle, error) < 0)
-		return -1;
+	if (result == CUDA_SUCCESS) {
+		subscription = handle;
+		declare_features();
+		state = enable_events(error) == 0 ? HOOK_SUBSCRIBED : HOOK_FAILED;
+	} else if (result == CUDA_ERROR_ALREADY_ACQUIRED) {
+		error_set(error, "another tool (a profiler or debugger) holds the driver's callback slot");
+		state = HOOK_WAITS;
+	} else {
+		error_set(error, "the driver refuses a subscription (error %d)", result);
+	}
+	atomic_store(&subscribed, state == HOOK_SUBSCRIBED);
 	/* Enforcement does not need it. */
-	if (slot_share(table, handle, is_ours, &why) < 0)
+	if (state == HOOK_SUBSCRIBED && slot_share(table, handle, is_ours, &why) < 0)
 		log_warning("%s; they will not work in this program", why.reason);
-	return 0;
+	return state;
+}
+
+/* The slot is free, unless somebody was faster than we are. */
+static void come_late(void)
+{
+	struct error error;
+	enum hook_state state = take_slot(&error);
+
+	if (state == HOOK_SUBSCRIBED)
+		events.comes_late();
+	else if (state == HOOK_FAILED)
+		log_warning("%s; this program runs unrestricted", error.reason);
+}
+
+/* The reason stays that there is something to wait for. */
+static enum hook_state wait_for_slot(void)
+{
+	enum hook_state state = HOOK_FAILED;
+
+	events.waits();
+	if (slot_wait(table, come_late) == 0) {
+		/* It may have left before it had to pass us. */
+		come_late();
+		state = atomic_load(&subscribed) ? HOOK_SUBSCRIBED : HOOK_WAITS;
+	}
+	return state;
+}
+
+enum hook_state hook_subscribe(const struct hook_events *wanted, struct error *error)
+{
+	enum hook_state state = HOOK_FAILED;
+
+	events = *wanted;
+	table = find_table(error);
+	if (table) {
+		memcpy(entries, table, sizeof entries);
+		state = take_slot(error);
+	}
+	return state == HOOK_WAITS ? wait_for_slot() : state;
 }

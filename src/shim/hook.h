@@ -37,11 +37,20 @@ struct hook_events {
 	bool (*wants_call)(int call);
 	void (*call_begins)(const struct hook_call *call);
 	void (*call_ended)(const struct hook_call *call);
+	/* Another tool has the slot, and we wait for it; it has left, on this thread or before anybody noticed that we
+	 * wait, and the other events come. */
+	void (*waits)(void);
+	void (*comes_late)(void);
 };
 
-/* Subscribes; no context and no cuInit is needed. From here on the events come, until the process ends.
- * -1 with the reason where the driver has no such table or the subscriber slot is taken. */
-int hook_subscribe(const struct hook_events *events, struct error *error);
+enum hook_state {
+	HOOK_SUBSCRIBED, /* the events come, until the process ends */
+	HOOK_WAITS,      /* another tool has the subscriber slot: as soon as it unsubscribes, they do */
+	HOOK_FAILED      /* there is no such table, or none that we can use */
+};
+
+/* Subscribes; no context and no cuInit is needed. With the reason where the events do not come from here on. */
+enum hook_state hook_subscribe(const struct hook_events *events, struct error *error);
 
 /* `wants_call` says yes to more calls than before: from here on they are announced, too. */
 void hook_want_more(void);

@@ -25,9 +25,12 @@ __attribute__((constructor)) static void start(void)
 	strict_open();
 	hide_open();
 	misfit_open();
-	if (shim_set_up(DRIVER_NAME, &error) < 0) {
+	enum hook_state state = shim_set_up(DRIVER_NAME, false, &error);
+
+	if (state != HOOK_SUBSCRIBED) {
 		strict_refuse(error.reason);
-		log_warning("%s; this program runs unrestricted", error.reason);
+		log_warning("%s; this program runs unrestricted%s", error.reason,
+		            state == HOOK_WAITS ? " until it leaves" : "");
 	}
 	errno = saved;
 }

@@ -25,6 +25,9 @@ static atomic_bool before_hopper;
 /* Some thread sees to it that the segment can be found. */
 static atomic_flag looking = ATOMIC_FLAG_INIT;
 
+/* Another tool has the driver's callbacks. */
+static atomic_bool waiting;
+
 /* A child of fork has its parent's memory, but a partition of its own, which starts as the parent's was at the
  * fork: read before it, since the parent's can change as soon as there are two. Nothing else forks meanwhile: fork
  * serialises its handlers. */
@@ -47,6 +50,7 @@ static void in_child(void)
 	atomic_flag_clear(&looking);
 	streams_after_fork();
 	if (segment_create(&segment, &forked, NULL) == 0) {
+		segment_set_in_force(&segment, !atomic_load(&waiting));
 		enforce_use(&segment);
 		graphs_use(&segment);
 		hide_use(&segment);
@@ -125,7 +129,24 @@ static void on_context_created(CUcontext context)
 	look_for_old_gpus();
 }
 
-int shim_set_up(const char *driver_name, struct error *error)
+/* Contexts and graphs that are made meanwhile are made without us. */
+static void on_waiting(void)
+{
+	atomic_store(&waiting, true);
+	segment_set_in_force(&segment, false);
+	graphs_expect_older();
+	graphs_use(&segment);
+}
+
+static void on_late_coming(void)
+{
+	atomic_store(&waiting, false);
+	segment_set_in_force(&segment, true);
+	streams_open();
+	look_for_old_gpus();
+}
+
+enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error *error)
 {
 	static const struct hook_events events = {
 		.launch = enforce_launch,
@@ -134,22 +155,30 @@ int shim_set_up(const char *driver_name, struct error *error)
 		.wants_call = wants_call,
 		.call_begins = on_call_begins,
 		.call_ended = on_call_ended,
+		.waits = on_waiting,
+		.comes_late = on_late_coming,
 	};
 	struct segment_revision revision;
 
 	if (driver_resolve(driver_name, error) < 0 || inherit_partition(&revision, error) < 0 ||
 	    (!segment_find_own(&segment) && segment_create(&segment, &revision, error) < 0))
-		return -1;
+		return HOOK_FAILED;
+	if (is_late)
+		graphs_expect_older();
 	enforce_use(&segment);
 	graphs_use(&segment);
 	hide_use(&segment);
 	misfit_use(&segment);
-	if (hook_subscribe(&events, error) < 0) {
-		/* Without it nobody would obey: better no segment than one that lies. */
+	enum hook_state state = hook_subscribe(&events, error);
+
+	/* Where nobody will ever obey, better no segment than one that lies. */
+	if (state == HOOK_FAILED)
 		segment_close(&segment);
-		return -1;
-	}
-	streams_open();
-	pthread_atfork(before_fork, NULL, in_child);
-	return 0;
+	else
+		pthread_atfork(before_fork, NULL, in_child);
+	if (state == HOOK_SUBSCRIBED)
+		streams_open();
+	if (state == HOOK_SUBSCRIBED && is_late)
+		look_for_old_gpus();
+	return state;
 }

@@ -7,9 +7,13 @@
 #define NVTASKSET_SHIM_SHIM_H
 
 #include "error.h"
+#include "hook.h"
 
-/* Makes the segment and hooks the driver, which is loaded and found by this name. -1 with the reason, and nothing has
- * changed. Once a process. */
-int shim_set_up(const char *driver_name, struct error *error);
+#include <stdbool.h>
+
+/* Makes the segment and hooks the driver, which is loaded and found by this name; `is_late` where the program may have
+ * used it before. With the reason where nothing obeys the partition from here on; HOOK_FAILED, and nothing has changed.
+ * Once a process. */
+enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error *error);
 
 #endif

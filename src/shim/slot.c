@@ -1,5 +1,6 @@
 #include "slot.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,14 @@ static struct {
 	bool (*is_ours)(int domain, int id);
 	slot_enable *enable;
 	slot_enable_domain *enable_domain;
+	slot_declare_feature *declare_feature;
 } real;
+
+/* Likewise, while we wait. */
+static struct {
+	slot_unsubscribe *unsubscribe;
+	void (*may_be_free)(void);
+} first;
 
 /* The other subscriber. Whoever finds the callback finds its user too. */
 static struct {
@@ -148,6 +156,25 @@ static CUresult unsubscribe(uint32_t handle)
 	return CUDA_SUCCESS;
 }
 
+/* All that the driver knows are declared and stay so: without them it refuses APIs. */
+static CUresult declare_feature(uint32_t on, uint32_t handle, int feature)
+{
+	(void)on;
+	return real.declare_feature(true, handle, feature);
+}
+
+/* For who was there before us. */
+static CUresult unsubscribe_first(uint32_t handle)
+{
+	CUresult result = first.unsubscribe(handle);
+	int saved = errno;
+
+	if (result == CUDA_SUCCESS)
+		first.may_be_free();
+	errno = saved;
+	return result;
+}
+
 /* --- putting them in place ---------------------------------------------------------------------------------- */
 
 /* The protection of the page at `address`, as mprotect takes it; PROT_READ where it cannot be found out. */
@@ -169,35 +196,56 @@ static int protection_of(const void *address)
 	return protection;
 }
 
-/* A function's address as the table holds it. */
-#define ENTRY(function) ((void *)(function))
+/* Others may be calling the one that stood there. */
+#define REPLACE(table, entry, function) __atomic_store_n(&(table)[entry], (void *)(function), __ATOMIC_RELEASE)
 
-static void replace_entries(void **table)
+static void replace_for_others(void **table)
 {
-	table[SLOT_UNSUBSCRIBE] = ENTRY(unsubscribe);
-	table[SLOT_ENABLE] = ENTRY(enable);
-	table[SLOT_ENABLE_DOMAIN] = ENTRY(enable_domain);
-	table[SLOT_ENABLE_ALL] = ENTRY(enable_all);
+	REPLACE(table, SLOT_UNSUBSCRIBE, unsubscribe);
+	REPLACE(table, SLOT_ENABLE, enable);
+	REPLACE(table, SLOT_ENABLE_DOMAIN, enable_domain);
+	REPLACE(table, SLOT_ENABLE_ALL, enable_all);
+	REPLACE(table, SLOT_DECLARE_FEATURE, declare_feature);
 	/* Last: whoever subscribes finds the others in place. */
-	atomic_thread_fence(memory_order_release);
-	table[SLOT_SUBSCRIBE] = ENTRY(subscribe);
-	table[SLOT_SUBSCRIBE_WITH_NAME] = ENTRY(subscribe_with_name);
+	REPLACE(table, SLOT_SUBSCRIBE, subscribe);
+	REPLACE(table, SLOT_SUBSCRIBE_WITH_NAME, subscribe_with_name);
 }
 
-int slot_share(void **table, uint32_t handle, bool (*is_ours)(int domain, int id), struct error *error)
+static void replace_for_first(void **table)
+{
+	REPLACE(table, SLOT_UNSUBSCRIBE, unsubscribe_first);
+}
+
+/* -1 with errno. */
+static int change(void **table, void replace(void **table))
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	char *start = (char *)((uintptr_t)table / page * page);
 	size_t length = (size_t)((char *)(table + SLOT_ENTRIES) - start);
 	int protection = protection_of(table);
 
+	if (mprotect(start, length, protection | PROT_WRITE) < 0)
+		return -1;
+	replace(table);
+	mprotect(start, length, protection);
+	return 0;
+}
+
+int slot_share(void **table, uint32_t handle, bool (*is_ours)(int domain, int id), struct error *error)
+{
 	real.handle = handle;
 	real.is_ours = is_ours;
 	real.enable = (slot_enable *)table[SLOT_ENABLE];
 	real.enable_domain = (slot_enable_domain *)table[SLOT_ENABLE_DOMAIN];
-	if (mprotect(start, length, protection | PROT_WRITE) < 0)
+	real.declare_feature = (slot_declare_feature *)table[SLOT_DECLARE_FEATURE];
+	if (change(table, replace_for_others) < 0)
 		return error_set_errno(error, "the driver's callback table cannot be shared with profilers");
-	replace_entries(table);
-	mprotect(start, length, protection);
 	return 0;
+}
+
+int slot_wait(void **table, void (*may_be_free)(void))
+{
+	first.unsubscribe = (slot_unsubscribe *)table[SLOT_UNSUBSCRIBE];
+	first.may_be_free = may_be_free;
+	return change(table, replace_for_first);
 }

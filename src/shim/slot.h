@@ -5,6 +5,9 @@
  * We stay the driver's subscriber. The table's entries for subscribing and enabling are replaced by ours: another
  * subscriber gets our handle, and we hand on what it enabled. What it disables stays enabled where we need it.
  * One other subscriber at a time, as in a driver without us; a second one is told that the slot is taken.
+ *
+ * One that was there before us has the slot to itself: what it subscribed with is known to the driver alone. It passes us
+ * when it leaves, and then we come.
  */
 #ifndef NVTASKSET_SHIM_SLOT_H
 #define NVTASKSET_SHIM_SLOT_H
@@ -41,6 +44,10 @@ typedef CUresult slot_declare_feature(uint32_t on, uint32_t handle, int feature)
 /* From here on others may subscribe beside us. `handle` is our subscription; `is_ours` says which events we need.
  * -1 with the reason where the table cannot be changed: others are refused then, as without us. */
 int slot_share(void **table, uint32_t handle, bool (*is_ours)(int domain, int id), struct error *error);
+
+/* From here on `may_be_free` is called when the slot's holder has left it, on its thread; when we have come, slot_share
+ * is for those that follow. -1 where the table cannot be changed. */
+int slot_wait(void **table, void (*may_be_free)(void));
 
 /* NULL where nobody else is subscribed. Written by slot.c alone. */
 extern _Atomic(slot_callback *) slot_other;

@@ -1,6 +1,5 @@
 #include "smctrl/ready.h"
 
-#include "shim/graphs.h"
 #include "shim/log.h"
 #include "shim/shim.h"
 
@@ -18,8 +17,11 @@ static streams_set_mask *set_mask;
 /* The program may have used the driver without us until now. */
 static streams_set_mask *come_late(struct error *error)
 {
-	graphs_expect_older();
-	return shim_set_up(DRIVER, error) < 0 ? NULL : nvtaskset_set_mask_1;
+	enum hook_state state = shim_set_up(DRIVER, true, error);
+
+	if (state == HOOK_WAITS)
+		log_warning("%s; libsmctrl's masks have no effect until it leaves", error->reason);
+	return state == HOOK_FAILED ? NULL : nvtaskset_set_mask_1;
 }
 
 static streams_set_mask *find_in(void *library)

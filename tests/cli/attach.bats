@@ -127,10 +127,18 @@ has_library() {
 	done
 }
 
-@test "a profiler holds the slot: the reason, and nothing of ours stays" {
+@test "a profiler holds the slot: the partition waits, and says so" {
 	SIM_FAULTS=slot-taken start_plain busy launch=1
-	refuses "pid $PROGRAM: another tool (a profiler or debugger) holds the driver's callback slot" \
-		nvtaskset --attach -tp 0-7 "$PROGRAM"
+	changes_in_vain 0-7 nvtaskset --attach
+	has_library "$PROGRAM"
+	runs_on_tpcs 0-65
+	end_intact
+	[ ! -s "$WORK/errors" ]
+}
+
+@test "a driver without the callback table: the reason, and nothing of ours stays" {
+	SIM_FAULTS=no-table start_plain busy launch=1
+	refuses "pid $PROGRAM: the driver has no callback table (error 500)" nvtaskset --attach -tp 0-7 "$PROGRAM"
 	! has_library "$PROGRAM"
 	run bash -c "ls -l /proc/$PROGRAM/fd | grep nvtaskset"
 	[ "$status" -ne 0 ]

@@ -77,3 +77,16 @@ refuses() {
 	[ ! -s "$WORK/stdout" ]
 	[ "$(cat "$WORK/stderr")" = "nvtaskset: $reason" ]
 }
+
+slot_taken="its partition is not in force until another tool (a profiler or debugger) gives up the driver's callback slot"
+
+# Changes the program's partition by the command, which does so and says that it is not in force.
+changes_in_vain() { # the TPCs, and the command
+	local tpcs=$1 status=0
+	shift
+	"$@" -tp "$tpcs" "$PROGRAM" >"$WORK/stdout" 2>"$WORK/stderr" || status=$?
+	echo "status $status; stderr: $(cat "$WORK/stderr")"
+	[ "$status" -eq 1 ]
+	[ "$(tail -n 1 "$WORK/stdout")" = "pid $PROGRAM's new TPC list: $tpcs" ]
+	[ "$(cat "$WORK/stderr")" = "nvtaskset: pid $PROGRAM: $slot_taken" ]
+}

@@ -139,8 +139,16 @@ escapes_and_shows() { # the program and its arguments
 }
 
 @test "a library that could not set itself up" {
-	SIM_FAULTS=slot-taken start_steps where wait
+	SIM_FAULTS=no-table start_steps where wait
 	refuses "pid $PROGRAM: $not_in_force" nvtaskset -p "$PROGRAM"
+}
+
+@test "a library that waits for a profiler to leave" {
+	SIM_FAULTS=slot-taken start_steps where wait
+	[ "$(sed -n 2p "$WORK/output")" = 0-65 ]
+	changes_in_vain 8-9 nvtaskset
+	nvtaskset -l | grep -A 1 "^ *$PROGRAM .* 8-9 " | grep -qx "        $slot_taken"
+	[ "$(nvtaskset -l --json | jq -r ".processes[] | select(.pid == $PROGRAM) | .astray")" = "$slot_taken" ]
 }
 
 @test "a run path, strict" {

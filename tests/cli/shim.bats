@@ -24,7 +24,7 @@ where_unrestricted() { # the reason, and NAME=VALUE… for the program's environ
 }
 
 @test "a profiler that holds the slot" {
-	where_unrestricted "another tool (a profiler or debugger) holds the driver's callback slot; this program runs unrestricted" \
+	where_unrestricted "another tool (a profiler or debugger) holds the driver's callback slot; this program runs unrestricted until it leaves" \
 		SIM_FAULTS=slot-taken
 }
 

@@ -190,27 +190,24 @@ static void test_older_graphs_are_counted(void **state)
 
 /* --- profilers ----------------------------------------------------------------------------------------------------- */
 
-static void be_refused_beside_a_profiler(void)
+/* More of that: tool_first.c. */
+static void wait_for_a_profiler(void)
 {
-	struct segment segment;
 	struct tpcset all;
 
 	graph_set_up(NULL);
 	all = gpu_all(&gpu);
 	subscriber_open(NULL);
-	assert_int_equal(attach("0"), 1);
-	assert_int_equal(segment_open(&segment, getpid(), NULL), SEGMENT_NOT_OURS);
+	assert_int_equal(attach("0-3"), 1);
 	assert_runs_in(&all);
 	subscriber_close();
-	/* It was unloaded, and can come again. */
-	attach_to(&before);
 	assert_runs_in(&before);
 }
 
 static void test_profiler_first(void **state)
 {
 	(void)state;
-	run_in_child(be_refused_beside_a_profiler);
+	run_in_child(wait_for_a_profiler);
 }
 
 static void share_with_a_profiler(void)

@@ -173,6 +173,14 @@ static int show_and_change(struct target *target, const struct options *options,
 	return 0;
 }
 
+/* What was asked for has been done, and yet does not hold. */
+static int check_in_force(const struct target *target, struct error *error)
+{
+	const char *obstacle = segment_obstacle(&target->segment);
+
+	return obstacle ? error_set(error, "pid %d: %s", (int)target->pid, obstacle) : 0;
+}
+
 static int show_and_change_all(struct targets *targets, const struct options *options, const struct topology_list *list,
                                const struct segment_revision *wanted, struct error *error)
 {
@@ -185,6 +193,8 @@ static int show_and_change_all(struct targets *targets, const struct options *op
 		result = json_write(document, false, stdout, error);
 	else
 		json_decref(document);
+	for (size_t i = 0; result == 0 && i < targets->count; i++)
+		result = check_in_force(&targets->list[i], error);
 	return result;
 }
 

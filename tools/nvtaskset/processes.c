@@ -84,6 +84,7 @@ static bool read_segment(struct process *process, pid_t pid)
 	if (segment_open(&segment, pid, NULL) == SEGMENT_FOUND) {
 		whole = segment_read(&segment, &process->revision, &number);
 		segment_read_counters(&segment, &process->counters);
+		process->astray = segment_obstacle(&segment);
 		segment_close(&segment);
 	}
 	return whole;

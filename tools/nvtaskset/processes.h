@@ -17,7 +17,7 @@ struct process {
 	char *command; /* its arguments with spaces between, at most PROCESS_COMMAND_MAX bytes of them; "?" where gone */
 	struct segment_revision revision; /* no partition, and */
 	struct segment_counters counters; /* nothing counted, where the process is */
-	const char *astray;               /* started with a partition that is not in force, for this reason; else NULL */
+	const char *astray;               /* has or should have a partition that is not in force, for this reason; else NULL */
 };
 
 #define PROCESS_COMMAND_MAX 4096

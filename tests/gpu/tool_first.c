@@ -1,0 +1,392 @@
+/*
+ * A tool that has the driver's one subscriber slot before our library is in the process: the partition is there and says
+ * that it is not in force, the tool keeps all that it has, and as soon as it leaves, launches obey (FACTS 1).
+ *
+ * Runs without nvtaskset, and loads the library itself, in both ways in which it comes. BUILD is the build directory.
+ */
+#include "support/child.h"
+#include "support/graph.h"
+#include "support/subscriber.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* --- our library comes -------------------------------------------------------------------------------------------- */
+
+static void in_build(char path[PATH_MAX], const char *name)
+{
+	const char *build = getenv("BUILD");
+
+	assert_true(snprintf(path, PATH_MAX, "%s/%s", build ? build : "build", name) < PATH_MAX);
+}
+
+static void *load(const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW);
+
+	if (!library)
+		fail_msg("%s", dlerror());
+	return library;
+}
+
+/* As nvtaskset --attach loads it. */
+static void attach(void)
+{
+	char path[PATH_MAX];
+	const char *(*attached)(void);
+
+	in_build(path, "lib/libnvtaskset-attach.so");
+	*(void **)&attached = dlsym(load(path), "nvtaskset_attached");
+	assert_null(attached());
+}
+
+static void link_into(const char *directory, const char *name, const char *target)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	unlink(path);
+	if (target)
+		assert_int_equal(symlink(target, path), 0);
+}
+
+/* In the driver's place, beside a link to the driver, as nvtaskset puts it there. */
+static void load_as_driver(void)
+{
+	char directory[] = "/tmp/nvtaskset-test-XXXXXX", ours[PATH_MAX], path[sizeof directory + 16];
+	Dl_info driver;
+
+	assert_non_null(mkdtemp(directory));
+	assert_true(dladdr(*(void **)&cuInit, &driver));
+	in_build(ours, "lib/libcuda.so.1");
+	link_into(directory, "libcuda.so.1", ours);
+	link_into(directory, "libnvtaskset-driver.so.1", driver.dli_fname);
+	snprintf(path, sizeof path, "%s/libcuda.so.1", directory);
+	load(path);
+	link_into(directory, "libcuda.so.1", NULL);
+	link_into(directory, "libnvtaskset-driver.so.1", NULL);
+	rmdir(directory);
+}
+
+static const struct way {
+	void (*come)(void);
+} attached = {attach}, in_drivers_place = {load_as_driver}, *way;
+
+/* --- a process with a tool in it ----------------------------------------------------------------------------------- */
+
+static struct tpcset all;
+
+static void assert_runs_in(const struct tpcset *set)
+{
+	struct tpcset ran = gpu_where(&gpu, NULL);
+
+	gpu_assert_equal(&ran, set);
+}
+
+/* What our library will find in the environment: the partition `before`. */
+static void prepare(void)
+{
+	struct segment_revision revision = {.count = 1};
+	char text[SEGMENT_ENVIRONMENT_MAX];
+
+	graph_set_up(NULL);
+	all = gpu_all(&gpu);
+	revision.partitions[0] = (struct segment_partition){.pci = gpu.topology->pci, .set = before};
+	setenv(SEGMENT_ENVIRONMENT, segment_revision_format(&revision, text), 1);
+	setenv("NVTASKSET_LOG", "off", 1);
+}
+
+/* The tool is there, and then we. */
+static void come_second(void)
+{
+	prepare();
+	subscriber_open(NULL);
+	assert_runs_in(&all);
+	way->come();
+	assert_runs_in(&all);
+}
+
+/* Another tool, which can be heard from several threads. */
+static atomic_uint heard;
+
+static void hear(void *user, int domain, int id, const void *parameters)
+{
+	(void)user, (void)domain, (void)id, (void)parameters;
+	heard++;
+}
+
+static CUresult subscribe_counter(uint32_t *handle)
+{
+	return ((table_subscribe *)subscriber_table()[TABLE_SUBSCRIBE])(handle, hear, NULL);
+}
+
+static bool is_in_force(void)
+{
+	struct segment segment;
+	struct error error = {.reason = ""};
+
+	if (segment_open(&segment, getpid(), &error) != SEGMENT_FOUND)
+		fail_msg("%s", error.reason);
+	bool in_force = !segment_obstacle(&segment);
+
+	segment_close(&segment);
+	return in_force;
+}
+
+static int exit_status_of_command(void)
+{
+	char path[PATH_MAX], line[PATH_MAX + 64];
+
+	in_build(path, "nvtaskset");
+	snprintf(line, sizeof line, "'%s' -p %d >/dev/null 2>&1", path, (int)getpid());
+	int status = system(line);
+
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Each in a process of its own, where nobody has ever subscribed. */
+static void run_in_child(void **state, void (*body)(void))
+{
+	way = *state;
+	struct child_end end = child_run(body);
+
+	child_assert_passed(&end);
+}
+
+/* --- what holds meanwhile, and afterwards --------------------------------------------------------------------------- */
+
+static void wait_and_obey(void)
+{
+	come_second();
+	assert_false(is_in_force());
+	assert_int_equal(exit_status_of_command(), 1);
+	/* The tool has noticed nothing. */
+	assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 2);
+	subscriber_enable(RESOURCES, CONTEXT_CREATED);
+	subscriber_close();
+	assert_true(is_in_force());
+	assert_int_equal(exit_status_of_command(), 0);
+	assert_runs_in(&before);
+	gpu_set_partition(&gpu, &after);
+	assert_runs_in(&after);
+	assert_int_equal(graph_counters().restricted, 2);
+}
+
+static void test_launches_obey_once_it_has_left(void **state)
+{
+	run_in_child(state, wait_and_obey);
+}
+
+static void obey_a_change_of_meanwhile(void)
+{
+	come_second();
+	gpu_set_partition(&gpu, &after);
+	assert_runs_in(&all);
+	subscriber_close();
+	assert_runs_in(&after);
+}
+
+static void test_a_change_meanwhile(void **state)
+{
+	run_in_child(state, obey_a_change_of_meanwhile);
+}
+
+static void share_with_the_next(void)
+{
+	come_second();
+	subscriber_close();
+	for (int i = 0; i < 3; i++) {
+		subscriber_open(NULL);
+		assert_runs_in(&before);
+		assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 1);
+		subscriber_close();
+		assert_runs_in(&before);
+	}
+}
+
+static void test_the_next_tool_shares(void **state)
+{
+	run_in_child(state, share_with_the_next);
+}
+
+static void refuse_a_second(void)
+{
+	uint32_t handle;
+
+	come_second();
+	assert_int_equal(subscribe_counter(&handle), CUDA_ERROR_ALREADY_ACQUIRED);
+	assert_false(is_in_force());
+	subscriber_close();
+	assert_true(is_in_force());
+}
+
+static void test_a_second_tool_is_refused_as_ever(void **state)
+{
+	run_in_child(state, refuse_a_second);
+}
+
+/* By an address that it had before we came. */
+static void come_after_the_next(void)
+{
+	table_unsubscribe *unsubscribe;
+	uint32_t handle;
+
+	prepare();
+	unsubscribe = (table_unsubscribe *)subscriber_table()[TABLE_UNSUBSCRIBE];
+	gpu_check(subscribe_counter(&handle));
+	way->come();
+	gpu_check(unsubscribe(handle));
+	assert_runs_in(&all);
+	assert_false(is_in_force());
+	subscriber_open(NULL);
+	assert_runs_in(&all);
+	subscriber_close();
+	assert_true(is_in_force());
+	assert_runs_in(&before);
+}
+
+static void test_one_that_leaves_past_us(void **state)
+{
+	run_in_child(state, come_after_the_next);
+}
+
+static void count_older_graphs(void)
+{
+	CUgraphExec older, newer;
+
+	come_second();
+	older = graph_instantiate(graph_make());
+	graph_assert_ran(older, NODES, &all);
+	subscriber_close();
+	graph_assert_ran(older, NODES, &all);
+	assert_int_equal(graph_stale(), 1);
+	newer = graph_instantiate(graph_make());
+	graph_assert_ran(newer, NODES, &before);
+	gpu_set_partition(&gpu, &after);
+	graph_assert_ran(newer, NODES, &after);
+	assert_int_equal(graph_stale(), 1);
+}
+
+static void test_graphs_of_meanwhile_are_counted(void **state)
+{
+	run_in_child(state, count_older_graphs);
+}
+
+static void say_so_in_forks(void)
+{
+	int status = -1;
+
+	come_second();
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(is_in_force());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	subscriber_close();
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(!is_in_force());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static void test_a_fork_says_the_same(void **state)
+{
+	run_in_child(state, say_so_in_forks);
+}
+
+/* --- while others launch -------------------------------------------------------------------------------------------- */
+
+#define THREADS 4
+
+static atomic_bool ends;
+static atomic_uint launched;
+
+static void *launch_all_the_time(void *argument)
+{
+	CUdeviceptr output;
+
+	(void)argument;
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	output = gpu_new_output(&gpu);
+	while (!ends) {
+		gpu_where_into(&gpu, NULL, output);
+		launched++;
+	}
+	struct tpcset ran = gpu_where_into(&gpu, NULL, output);
+
+	assert_true(tpcset_is_subset(&ran, &before));
+	return NULL;
+}
+
+static void wait_for_launches(void)
+{
+	unsigned int seen = launched;
+
+	while (launched < seen + 10 * THREADS)
+		usleep(1000);
+}
+
+static void come_under_load(void)
+{
+	pthread_t threads[THREADS];
+	uint32_t handle;
+
+	prepare();
+	gpu_check(subscribe_counter(&handle));
+	gpu_check(((table_enable *)subscriber_table()[TABLE_ENABLE])(1, handle, LAUNCHES, BEFORE_UPLOAD));
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, launch_all_the_time, NULL), 0);
+	wait_for_launches();
+	way->come();
+	wait_for_launches();
+	assert_true(heard >= launched - THREADS);
+	gpu_check(((table_unsubscribe *)subscriber_table()[TABLE_UNSUBSCRIBE])(handle));
+	wait_for_launches();
+	ends = true;
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_true(graph_counters().restricted >= THREADS);
+}
+
+static void test_it_leaves_while_others_launch(void **state)
+{
+	run_in_child(state, come_under_load);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------- */
+
+#define IN_BOTH_WAYS(test)                                                                             \
+	{#test ", attached", test, NULL, NULL, (void *)&attached},                                     \
+	{                                                                                              \
+		#test ", in the driver's place", test, NULL, NULL, (void *)&in_drivers_place           \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_BOTH_WAYS(test_launches_obey_once_it_has_left),
+		IN_BOTH_WAYS(test_a_change_meanwhile),
+		IN_BOTH_WAYS(test_the_next_tool_shares),
+		IN_BOTH_WAYS(test_a_second_tool_is_refused_as_ever),
+		IN_BOTH_WAYS(test_one_that_leaves_past_us),
+		IN_BOTH_WAYS(test_graphs_of_meanwhile_are_counted),
+		IN_BOTH_WAYS(test_a_fork_says_the_same),
+		IN_BOTH_WAYS(test_it_leaves_while_others_launch),
+	};
+
+	return cmocka_run_group_tests_name("tool_first", tests, NULL, NULL);
+}
