@@ -8,6 +8,8 @@
  *   cycles            how often a graph of one kernel was then made, launched and destroyed, with a change now and then
  *   cycle_bytes       by how much the C library's memory in use grew for each of them, and
  *   cycle_rss_bytes   by how much the resident memory did
+ *   conditional_…     the same three for a graph with the kernel in the body of a conditional node, where the driver
+ *                     has such nodes
  *
  * Without nvtaskset there is nothing to change: unchanged_ns and the cycles alone.
  */
@@ -63,8 +65,8 @@ static void change(void)
 
 /* --- graphs ------------------------------------------------------------------------------------------------------ */
 
-/* Kernels in a row. */
-static CUgraphExec make(unsigned int count)
+/* In a row. */
+static void add_kernels(CUgraph graph, unsigned int count)
 {
 	const CUDA_KERNEL_NODE_PARAMS parameters = {
 		.func = nothing,
@@ -76,15 +78,49 @@ static CUgraphExec make(unsigned int count)
 		.blockDimZ = 1,
 	};
 	CUgraphNode node = NULL;
-	CUgraphExec exec;
-	CUgraph graph;
 
-	bench_check(cuGraphCreate(&graph, 0));
 	for (unsigned int i = 0; i < count; i++) {
 		CUgraphNode previous = node;
 
 		bench_check(cuGraphAddKernelNode_v2(&node, graph, i ? &previous : NULL, i ? 1 : 0, &parameters));
 	}
+}
+
+typedef CUgraphExec maker(unsigned int count);
+
+static CUgraphExec make(unsigned int count)
+{
+	CUgraphExec exec;
+	CUgraph graph;
+
+	bench_check(cuGraphCreate(&graph, 0));
+	add_kernels(graph, count);
+	bench_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	bench_check(cuGraphDestroy(graph));
+	return exec;
+}
+
+static bool has_conditional(void)
+{
+	return cuGraphConditionalHandleCreate && cuGraphAddNode_v2;
+}
+
+/* A kernel in a body that runs at each launch. */
+static CUgraphExec make_conditional(unsigned int count)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+	CUgraphNode node;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	bench_check(cuGraphCreate(&graph, 0));
+	parameters.conditional.type = CU_GRAPH_COND_TYPE_IF;
+	parameters.conditional.size = 1;
+	parameters.conditional.ctx = gpu.context;
+	bench_check(cuGraphConditionalHandleCreate(&parameters.conditional.handle, graph, gpu.context, 1,
+	                                           CU_GRAPH_COND_ASSIGN_DEFAULT));
+	bench_check(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &parameters));
+	add_kernels(parameters.conditional.phGraph_out[0], count);
 	bench_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
 	bench_check(cuGraphDestroy(graph));
 	return exec;
@@ -134,10 +170,10 @@ static void measure_launches(unsigned int nodes)
 
 /* --- cycles ------------------------------------------------------------------------------------------------------ */
 
-static void cycle(unsigned int count)
+static void cycle(maker *make_one, unsigned int count)
 {
 	for (unsigned int i = 0; i < count; i++) {
-		CUgraphExec exec = make(1);
+		CUgraphExec exec = make_one(1);
 
 		bench_check(cuGraphLaunch(exec, gpu.stream));
 		if (can_change && i % CYCLES_A_CHANGE == 0) {
@@ -160,15 +196,15 @@ static int64_t resident_bytes(void)
 	return pages * sysconf(_SC_PAGESIZE);
 }
 
-static void measure_cycles(unsigned int cycles)
+static void measure_cycles(const char *kind, maker *make_one, unsigned int cycles)
 {
-	cycle(CYCLES_WARM_UP);
+	cycle(make_one, CYCLES_WARM_UP);
 	int64_t used = (int64_t)mallinfo2().uordblks, resident = resident_bytes();
 
-	cycle(cycles);
-	printf("cycles,%u\n", cycles);
-	printf("cycle_bytes,%.3f\n", (double)((int64_t)mallinfo2().uordblks - used) / cycles);
-	printf("cycle_rss_bytes,%.3f\n", (double)(resident_bytes() - resident) / cycles);
+	cycle(make_one, cycles);
+	printf("%scycles,%u\n", kind, cycles);
+	printf("%scycle_bytes,%.3f\n", kind, (double)((int64_t)mallinfo2().uordblks - used) / cycles);
+	printf("%scycle_rss_bytes,%.3f\n", kind, (double)(resident_bytes() - resident) / cycles);
 }
 
 int main(int count, char **arguments)
@@ -184,6 +220,8 @@ int main(int count, char **arguments)
 	nothing = bench_kernel(kernels_ptx, "nothing");
 	find_segment();
 	measure_launches(nodes);
-	measure_cycles(cycles);
+	measure_cycles("", make, cycles);
+	if (has_conditional())
+		measure_cycles("conditional_", make_conditional, cycles);
 	return EXIT_SUCCESS;
 }

@@ -728,6 +728,114 @@ static void test_memset_node(void **state)
 	gpu_check(cuMemFree_v2(parameters.dst));
 }
 
+/* How many uploads the next launch leads to. */
+static unsigned int uploads_of_launch(void)
+{
+	subscriber_forget();
+	launch_graph();
+	return subscriber_count(LAUNCHES, BEFORE_UPLOAD);
+}
+
+static void renew_node(CUgraphNode node)
+{
+	unsigned int enabled = 0;
+
+	gpu_check(cuGraphNodeGetEnabled(exec, node, &enabled));
+	assert_int_equal(enabled, 1);
+	gpu_check(cuGraphNodeSetEnabled(exec, node, 0));
+	gpu_check(cuGraphNodeSetEnabled(exec, node, 1));
+}
+
+/* No kernel; renewing it does no harm. */
+static void test_small_memset_node(void **state)
+{
+	CUDA_MEMSET_NODE_PARAMS parameters = {.value = 3, .elementSize = 1, .width = 4096, .height = 1};
+	unsigned char last = 0;
+	CUgraphNode node;
+
+	(void)state;
+	open_gpu(NULL);
+	gpu_check(cuMemAlloc_v2(&parameters.dst, parameters.width));
+	gpu_check(cuGraphCreate(&graph, 0));
+	gpu_check(cuGraphAddMemsetNode(&node, graph, NULL, 0, &parameters, gpu.context));
+	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	assert_int_equal(uploads_of_launch(), 0);
+	renew_node(node);
+	assert_int_equal(uploads_of_launch(), 0);
+	gpu_check(cuMemcpyDtoH_v2(&last, parameters.dst + parameters.width - 1, 1));
+	assert_int_equal(last, 3);
+	gpu_check(cuMemFree_v2(parameters.dst));
+}
+
+/* On the device it has a function of the driver's own, too. */
+static void check_copy_node(size_t width, size_t rows)
+{
+	CUDA_MEMCPY3D parameters = {
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+		.srcPitch = 2 * width,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstPitch = width,
+		.WidthInBytes = width,
+		.Height = rows,
+		.Depth = 1,
+	};
+	CUgraphNode node;
+
+	open_gpu(NULL);
+	gpu_check(cuMemAlloc_v2(&parameters.srcDevice, 2 * width * rows));
+	gpu_check(cuMemAlloc_v2(&parameters.dstDevice, width * rows));
+	gpu_check(cuGraphCreate(&graph, 0));
+	gpu_check(cuGraphAddMemcpyNode(&node, graph, NULL, 0, &parameters, gpu.context));
+	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	assert_int_equal(uploads_of_launch(), 1);
+	assert_int_equal(uploads_of_launch(), 0);
+	renew_node(node);
+	assert_int_equal(uploads_of_launch(), 1);
+	gpu_check(cuMemFree_v2(parameters.srcDevice));
+	gpu_check(cuMemFree_v2(parameters.dstDevice));
+}
+
+static void test_copy_node(void **state)
+{
+	(void)state;
+	check_copy_node(1 << 20, 1);
+}
+
+static void test_copy_node_of_rows(void **state)
+{
+	(void)state;
+	check_copy_node(64, 64);
+}
+
+/* Its body is reached by the handles of the body's nodes, and it has one instance at a time. */
+static void test_conditional_node(void **state)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+	CUgraphNode node, inside;
+	CUgraphExec second;
+
+	(void)state;
+	open_gpu(NULL);
+	const CUDA_KERNEL_NODE_PARAMS kernel = node_parameters();
+
+	gpu_check(cuGraphCreate(&graph, 0));
+	parameters.conditional.type = CU_GRAPH_COND_TYPE_IF;
+	parameters.conditional.size = 1;
+	parameters.conditional.ctx = gpu.context;
+	gpu_check(cuGraphConditionalHandleCreate(&parameters.conditional.handle, graph, gpu.context, 1,
+	                                         CU_GRAPH_COND_ASSIGN_DEFAULT));
+	gpu_check(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &parameters));
+	gpu_check(cuGraphAddKernelNode_v2(&inside, parameters.conditional.phGraph_out[0], NULL, 0, &kernel));
+	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	assert_int_equal(cuGraphInstantiateWithFlags(&second, graph, 0), CUDA_ERROR_NOT_SUPPORTED);
+	check_launch(1, 1);
+	check_launch(0, 1);
+	assert_int_equal(cuGraphNodeSetEnabled(exec, node, 0), CUDA_ERROR_INVALID_VALUE);
+	renew_node(inside);
+	check_launch(1, 1);
+	check_launch(0, 1);
+}
+
 static void test_call_is_announced(void **state)
 {
 	(void)state;
@@ -815,6 +923,10 @@ int main(void)
 		WITH_GRAPH(test_child_graph),
 		WITH_GRAPH(test_captured_graph),
 		WITH_GRAPH(test_memset_node),
+		WITH_GRAPH(test_small_memset_node),
+		WITH_GRAPH(test_copy_node),
+		WITH_GRAPH(test_copy_node_of_rows),
+		WITH_GRAPH(test_conditional_node),
 		WITH_GRAPH(test_call_is_announced),
 		WITH_GRAPH(test_arguments_can_be_replaced),
 	};

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 #include <malloc.h>
+#include <stdlib.h>
 
 /* --- making them ------------------------------------------------------------------------------------------------- */
 
@@ -375,6 +376,29 @@ static void test_destroyed_conditional_node_is_counted(void **state)
 	end(exec, graph);
 }
 
+/* As one that was added before anybody attached to the program; its count stands for whatever lies in it. */
+static void test_unheard_node_is_counted(void **state)
+{
+	CUgraph graph;
+	CUgraphExec exec;
+
+	(void)state;
+	if (!gpu_is_simulated())
+		gpu_skip("the hardware's driver announces every node");
+	graph = new_graph();
+	assert_int_equal(setenv("SIM_FAULTS", "unheard-nodes", 1), 0);
+	graph_add_node(add_if(graph, graph), 0, NULL);
+	assert_int_equal(unsetenv("SIM_FAULTS"), 0);
+	graph_add_node(add_if(graph, graph), 1, NULL);
+	graph_change(&before);
+	exec = graph_instantiate(graph);
+	graph_assert_ran(exec, 2, &before);
+	launch_changed(exec, &after, 1, 1);
+	assert_in(0, &before);
+	assert_in(1, &after);
+	end(exec, graph);
+}
+
 /* What was remembered of the one must not be taken for the other's. */
 static void test_nodes_come_and_go(void **state)
 {
@@ -426,6 +450,33 @@ static void test_memory_stays_flat(void **state)
 	assert_true(mallinfo2().uordblks <= used + (gpu_is_simulated() ? 0 : 50000));
 }
 
+/* Alive all at once, so that no handle comes again, which would cover up what was left behind. */
+static void make_and_destroy(unsigned int count)
+{
+	CUgraph *graphs = malloc(count * sizeof *graphs);
+
+	assert_non_null(graphs);
+	for (unsigned int i = 0; i < count; i++) {
+		graphs[i] = new_graph();
+		add_if(graphs[i], add_if(graphs[i], graphs[i]));
+	}
+	for (unsigned int i = 0; i < count; i++)
+		gpu_check(cuGraphDestroy(graphs[i]));
+	free(graphs);
+}
+
+static void test_many_leave_nothing(void **state)
+{
+	(void)state;
+	if (!gpu_is_simulated())
+		gpu_skip("what the hardware's driver keeps cannot be told from what we do");
+	make_and_destroy(20);
+	size_t used = mallinfo2().uordblks;
+
+	make_and_destroy(1000);
+	assert_true(mallinfo2().uordblks <= used + 10000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -446,8 +497,10 @@ int main(void)
 		cmocka_unit_test(test_updated),
 		cmocka_unit_test(test_destroyed_node_in_a_body_is_counted),
 		cmocka_unit_test(test_destroyed_conditional_node_is_counted),
+		cmocka_unit_test(test_unheard_node_is_counted),
 		cmocka_unit_test(test_nodes_come_and_go),
 		cmocka_unit_test(test_memory_stays_flat),
+		cmocka_unit_test(test_many_leave_nothing),
 	};
 
 	return cmocka_run_group_tests_name("graphs_conditional", tests, graph_set_up, NULL);

@@ -114,14 +114,16 @@ static CUresult destroy(CUgraphExec exec)
 
 static CUresult instantiate(CUgraphExec *exec, CUgraph graph, uint64_t flags)
 {
-	*exec = flatten(graph);
-	if (!*exec)
+	CUgraphExec new = flatten(graph);
+
+	if (!new)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (graph_has_conditional(graph) && !add_only_instance(*exec)) {
-		destroy(*exec);
+	if (graph_has_conditional(graph) && !add_only_instance(new)) {
+		destroy(new);
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
-	(*exec)->flags = flags;
+	new->flags = flags;
+	*exec = new;
 	return CUDA_SUCCESS;
 }
 
