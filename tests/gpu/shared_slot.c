@@ -2,6 +2,7 @@
  * The driver has one subscriber slot, and we are in it; profilers work all the same, and whatever they enable, disable
  * or leave, the partition holds (FACTS 1).
  */
+#include "support/graph.h"
 #include "support/subscriber.h"
 
 #include <setjmp.h>
@@ -16,7 +17,6 @@ enum {
 	TABLE_ENABLE_ALL = 8
 };
 
-static struct gpu_under_test gpu;
 static struct tpcset set;
 
 static void assert_partition_holds(void)
@@ -63,11 +63,14 @@ static CUresult enable_launches(bool on)
 	return enable(on, counter.handle, LAUNCHES, BEFORE_UPLOAD);
 }
 
+static CUresult enable_one_domain(bool on, int domain)
+{
+	return ((table_enable_domain *)subscriber_table()[TABLE_ENABLE_DOMAIN])(on, counter.handle, domain);
+}
+
 static CUresult enable_domain(bool on)
 {
-	table_enable_domain *enable = (table_enable_domain *)subscriber_table()[TABLE_ENABLE_DOMAIN];
-
-	return enable(on, counter.handle, LAUNCHES);
+	return enable_one_domain(on, LAUNCHES);
 }
 
 static CUresult enable_all(bool on)
@@ -138,6 +141,105 @@ static void test_everything_on_and_off(void **state)
 	assert_true(counter.others > 0);
 }
 
+/* CUPTI's samples do it in this order: subscribe, one event or a domain, work, all off, unsubscribe. */
+static void test_each_tool_after_the_other(void **state)
+{
+	static CUresult (*const ways[])(bool on) = {enable_launches, enable_domain, enable_all};
+
+	(void)state;
+	for (unsigned int first = 0; first < 3; first++) {
+		for (unsigned int second = 0; second < 3; second++) {
+			gpu_check(subscribe_counter(&counter.handle));
+			counter.launches = 0;
+			gpu_check(ways[first](true));
+			gpu_check(ways[second](true));
+			assert_partition_holds();
+			assert_int_equal(counter.launches, 1);
+			gpu_check(ways[first](false));
+			assert_partition_holds();
+			unsubscribe_counter();
+			/* Nothing of the one before is enabled for the next. */
+			subscriber_open(NULL);
+			assert_partition_holds();
+			assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 1);
+			assert_int_equal(subscriber_count_all(), 1);
+			subscriber_close();
+			assert_partition_holds();
+		}
+	}
+}
+
+static void test_both_ways_to_subscribe_are_one_slot(void **state)
+{
+	uint32_t second;
+
+	(void)state;
+	subscriber_open(NULL);
+	assert_int_equal(subscribe_counter(&second), CUDA_ERROR_ALREADY_ACQUIRED);
+	subscriber_close();
+	gpu_check(subscribe_counter(&counter.handle));
+	assert_int_equal(((table_subscribe *)subscriber_table()[TABLE_SUBSCRIBE])(&second, count, &counter),
+	                 CUDA_ERROR_ALREADY_ACQUIRED);
+	unsubscribe_counter();
+	assert_partition_holds();
+}
+
+/* We listen to these domains, too: a tool that turns them off must not deafen us. */
+static void test_graphs_follow_without_the_domains(void **state)
+{
+	CUgraph graph;
+	CUgraphExec exec;
+
+	(void)state;
+	gpu_check(subscribe_counter(&counter.handle));
+	gpu_check(enable_one_domain(true, API));
+	gpu_check(enable_one_domain(true, RESOURCES));
+	graph = graph_make();
+	exec = graph_instantiate(graph);
+	graph_assert_ran(exec, NODES, &set);
+	gpu_check(enable_one_domain(false, API));
+	gpu_check(enable_one_domain(false, RESOURCES));
+	graph_change(&after);
+	graph_assert_ran(exec, NODES, &after);
+	unsubscribe_counter();
+	graph_change(&set);
+	graph_assert_ran(exec, NODES, &set);
+	assert_int_equal(graph_stale(), 0);
+	gpu_check(cuGraphExecDestroy(exec));
+	gpu_check(cuGraphDestroy(graph));
+}
+
+static CUresult declare(bool on, int feature)
+{
+	return ((table_declare_feature *)subscriber_table()[TABLE_DECLARE_FEATURE])(on, counter.handle, feature);
+}
+
+#define FEATURE_GREEN_CONTEXTS 7
+#define NO_SUCH_FEATURE 1000
+
+/* Without its feature the driver has no green contexts (FACTS 1): they outlast the tool that takes it back. */
+static void test_features_stay_declared(void **state)
+{
+	CUdevResource whole, part, rest;
+	CUdevResourceDesc description;
+	unsigned int parts = 1;
+	CUgreenCtx green;
+
+	(void)state;
+	gpu_check(subscribe_counter(&counter.handle));
+	gpu_check(declare(true, FEATURE_GREEN_CONTEXTS));
+	gpu_check(declare(false, FEATURE_GREEN_CONTEXTS));
+	assert_int_not_equal(declare(true, NO_SUCH_FEATURE), CUDA_SUCCESS);
+	unsubscribe_counter();
+	if (!cuGreenCtxCreate)
+		gpu_skip("this driver has no green contexts");
+	gpu_check(cuDeviceGetDevResource(gpu.device, &whole, CU_DEV_RESOURCE_TYPE_SM));
+	gpu_check(cuDevSmResourceSplitByCount(&part, &parts, &whole, &rest, 0, 16));
+	gpu_check(cuDevResourceGenerateDesc(&description, &part, 1));
+	gpu_check(cuGreenCtxCreate(&green, description, gpu.device, CU_GREEN_CTX_DEFAULT_STREAM));
+	gpu_check(cuGreenCtxDestroy(green));
+}
+
 static void test_nothing_for_who_has_left(void **state)
 {
 	(void)state;
@@ -150,10 +252,8 @@ static void test_nothing_for_who_has_left(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
-	gpu_initialise();
-	gpu_open(&gpu, 0);
-	set = gpu_range(2, 5);
+	graph_set_up(state);
+	set = before;
 	gpu_set_partition(&gpu, &set);
 	return 0;
 }
@@ -166,6 +266,10 @@ int main(void)
 		cmocka_unit_test(test_an_event_on_and_off),
 		cmocka_unit_test(test_a_domain_on_and_off),
 		cmocka_unit_test(test_everything_on_and_off),
+		cmocka_unit_test(test_each_tool_after_the_other),
+		cmocka_unit_test(test_both_ways_to_subscribe_are_one_slot),
+		cmocka_unit_test(test_graphs_follow_without_the_domains),
+		cmocka_unit_test(test_features_stay_declared),
 		cmocka_unit_test(test_nothing_for_who_has_left),
 	};
 

@@ -85,6 +85,11 @@ unsigned int subscriber_count(int domain, int id)
 	return count;
 }
 
+unsigned int subscriber_count_all(void)
+{
+	return subscriber.count;
+}
+
 unsigned int subscriber_count_function(int domain, int id, CUfunction function)
 {
 	unsigned int count = 0;

@@ -59,6 +59,7 @@ CUresult subscriber_declare(int feature);
 
 /* What was announced since subscriber_open or the last subscriber_forget. Not for several threads. */
 unsigned int subscriber_count(int domain, int id);
+unsigned int subscriber_count_all(void);
 unsigned int subscriber_count_function(int domain, int id, CUfunction function); /* of launches of this one */
 const struct event *subscriber_last(int domain, int id); /* there must be one */
 void subscriber_forget(void);
