@@ -80,7 +80,7 @@ $(shim): $(shim_objects) $(library) src/shim/libcuda.map $(BUILD)/stub/libnvtask
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 \
 		-Wl,--version-script=src/shim/libcuda.map $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,now -Wl,-z,nodelete \
-		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN' $(shim_objects) $(library) \
+		-Wl,--enable-new-dtags -Wl,-rpath,'$$ORIGIN:$$ORIGIN/driver' $(shim_objects) $(library) \
 		-Wl,--no-as-needed $(BUILD)/stub/libnvtaskset-driver.so.1 -o $@
 	$(Q)ln -sf $(@F) $(@D)/libcuda.so
 
@@ -253,11 +253,13 @@ deps deps-check:
 
 # --- installing ------------------------------------------------------------------------------------
 
-# The link beside the library leads to this machine's driver, by the name that a driver upgrade keeps. A package
-# (DESTDIR) has none: nvtaskset makes one for each user at run time.
+# The library comes in one piece: after nvtaskset --enable-system, programs open it at any time. The link beside it leads
+# to this machine's driver, by the name that a driver upgrade keeps. A package (DESTDIR) has none: nvtaskset makes one for
+# each user at run time.
 install: $(command) $(shim) $(attach) $(audit)
 	install -D -m 755 $(command) $(DESTDIR)$(BINDIR)/nvtaskset
-	install -D -m 755 $(shim) $(DESTDIR)$(LIBDIR)/libcuda.so.1
+	install -D -m 755 $(shim) $(DESTDIR)$(LIBDIR)/.libcuda.so.1
+	mv -f $(DESTDIR)$(LIBDIR)/.libcuda.so.1 $(DESTDIR)$(LIBDIR)/libcuda.so.1
 	ln -sf libcuda.so.1 $(DESTDIR)$(LIBDIR)/libcuda.so
 	install -D -m 755 $(attach) $(DESTDIR)$(LIBDIR)/libnvtaskset-attach.so
 	install -D -m 755 $(audit) $(DESTDIR)$(LIBDIR)/libnvtaskset-audit.so
@@ -295,12 +297,14 @@ ZSH_COMPLETION  = $(DATADIR)/zsh/site-functions/_nvtaskset
 FISH_COMPLETION = $(DATADIR)/fish/vendor_completions.d/nvtaskset.fish
 
 define link_driver
-driver=$$(/sbin/ldconfig -p | sed -n 's/^.*libcuda\.so\.1 (libc6,[^ ]*64) => //p' | head -n 1); \
+driver=$$(/sbin/ldconfig -p | grep -v $(LIBDIR)/ | sed -n 's/^.*libcuda\.so\.1 (libc6,[^ ]*64) => //p' | head -n 1); \
 	test -z "$$driver" || ln -sf "$$driver" $(LIBDIR)/libnvtaskset-driver.so.1
 endef
 
 installed_data = $(DATADIR)/man/man1/nvtaskset.1 $(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION)
+system_configuration = /etc/ld.so.conf.d/00-000-nvtaskset.conf
 uninstall:
+	$(Q)$(if $(DESTDIR),,! grep -qsx $(LIBDIR)/system $(system_configuration) || $(BINDIR)/nvtaskset --disable-system)
 	rm -f $(DESTDIR)$(BINDIR)/nvtaskset $(addprefix $(DESTDIR)$(LIBDIR)/,libcuda.so.1 libcuda.so \
 		libnvtaskset-attach.so libnvtaskset-audit.so libnvtaskset-driver.so.1) $(addprefix $(DESTDIR),$(installed_data))
 	-rmdir -p --ignore-fail-on-non-empty $(DESTDIR)$(LIBDIR) $(DESTDIR)$(BINDIR) \

@@ -135,12 +135,12 @@ load helpers
 }
 
 @test "options that contradict each other, or would be ignored" {
-	refuses "-p, -l, -T, --measure, --mps-status and --mps-stop: choose one" nvtaskset -l -p 1
-	refuses "-p, -l, -T, --measure, --mps-status and --mps-stop: choose one" nvtaskset -T --mps-stop
+	refuses "-p, -l, -T, --measure, --mps-status, --mps-stop, --enable-system and --disable-system: choose one" nvtaskset -l -p 1
+	refuses "-p, -l, -T, --measure, --mps-status, --mps-stop, --enable-system and --disable-system: choose one" nvtaskset -T --mps-stop
 	refuses "--json: only with -p, -l and -T" nv --json -t 0 true
 	refuses "--watch: only with -l and -T" nv --watch -t 0 true
 	refuses "--watch: only with -l and -T" nvtaskset --watch -p 1
-	refuses "--dry-run: only with a SET" nvtaskset --dry-run -l
+	refuses "--dry-run: only with a SET and --enable-system" nvtaskset --dry-run -l
 	refuses "--mps: only where a COMMAND is started" nvtaskset --mps off -l
 	refuses "--force: only with --mps-stop" nvtaskset --force -l
 	refuses "-t: only with a SET and with -p" nvtaskset -tl

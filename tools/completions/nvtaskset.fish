@@ -45,6 +45,8 @@ complete -c nvtaskset -l connections -x -a '1 2 4 8 16 32' -d 'Hardware queues u
 complete -c nvtaskset -l mps-status -d 'Whether MPS runs, and for whom'
 complete -c nvtaskset -l mps-stop -d 'End it'
 complete -c nvtaskset -l force -d 'End it whoever uses it'
+complete -c nvtaskset -l enable-system -d 'Have every program carry the library'
+complete -c nvtaskset -l disable-system -d 'Undo it'
 complete -c nvtaskset -l hide -d 'Tell COMMAND of a GPU of its size'
 complete -c nvtaskset -l on-misfit -x -a 'widen fail' -d 'A launch that SET cannot hold'
 complete -c nvtaskset -l strict -d 'Keep every promise, or do not start'

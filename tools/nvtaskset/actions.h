@@ -28,6 +28,11 @@ int action_measure(const struct options *options, struct error *error);
 int action_mps_status(const struct options *options, struct error *error);
 int action_mps_stop(const struct options *options, struct error *error);
 
+/* --enable-system, --disable-system: every program that starts from now on loads our library, or no longer. All or
+ * nothing: 0, or -1 with the reason. */
+int action_enable_system(const struct options *options, struct error *error);
+int action_disable_system(const struct options *options, struct error *error);
+
 void action_help(void);
 
 #endif

@@ -106,12 +106,11 @@ int driver_own_directory(char directory[PATH_MAX], struct error *error)
 
 /* --- finding the driver --------------------------------------------------------------------------- */
 
-static bool find_in_library_path(char path[PATH_MAX])
+bool driver_find_in_directories(const char *directories, char path[PATH_MAX])
 {
-	const char *directories = getenv("LD_LIBRARY_PATH");
 	bool found = false;
 
-	while (directories && *directories && !found) {
+	while (*directories && !found) {
 		size_t length = strcspn(directories, ":;");
 
 		found = length > 0 && join(path, directories, length, LIBRARY) && is_driver(path);
@@ -154,15 +153,19 @@ static int make_absolute(char path[PATH_MAX], struct error *error)
 	return 0;
 }
 
+bool driver_find_in_cache(const char *name, char path[PATH_MAX])
+{
+	return loader_cache_find("/etc/ld.so.cache", name, is_driver, path);
+}
+
 int driver_find(char path[PATH_MAX], struct error *error)
 {
-	const char *named = getenv("NVTASKSET_DRIVER");
+	const char *named = getenv("NVTASKSET_DRIVER"), *directories = getenv("LD_LIBRARY_PATH");
 
 	if (named && *named)
 		return use_named(named, path, error);
-	if (!find_in_library_path(path) &&
-	    !loader_cache_find("/etc/ld.so.cache", LIBRARY, is_driver, path) &&
-	    !find_in_usual_directories(path))
+	if (!(directories && driver_find_in_directories(directories, path)) &&
+	    !driver_find_in_cache(LIBRARY, path) && !find_in_usual_directories(path))
 		return error_set(error, "no NVIDIA driver library (" LIBRARY ") on this machine: install the "
 		                        "driver, or name the file with NVTASKSET_DRIVER");
 	return make_absolute(path, error);

@@ -15,6 +15,11 @@
  * libcuda.so.1 where it can, so that it goes on leading to the driver after an upgrade. */
 int driver_find(char path[PATH_MAX], struct error *error);
 
+/* Parts of it: in the directories of a list such as LD_LIBRARY_PATH's; in the dynamic linker's cache, under either name that
+ * the driver goes by. */
+bool driver_find_in_directories(const char *directories, char path[PATH_MAX]);
+bool driver_find_in_cache(const char *name, char path[PATH_MAX]);
+
 /* A directory that holds our library as libcuda.so.1, and beside it a link to `driver` under the name by
  * which our library asks for it: where we are installed, if the link there leads to this driver, else a
  * directory of this user's, made now. */

@@ -43,6 +43,12 @@ static int act(const struct options *options, struct error *error)
 	case ACTION_MPS_STOP:
 		status = action_mps_stop(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 		break;
+	case ACTION_ENABLE_SYSTEM:
+		status = action_enable_system(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+		break;
+	case ACTION_DISABLE_SYSTEM:
+		status = action_disable_system(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+		break;
 	case ACTION_HELP:
 		action_help();
 		break;

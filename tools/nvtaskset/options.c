@@ -7,7 +7,9 @@
 enum {
 	OPTION_ATTACH = 256,
 	OPTION_CONNECTIONS,
+	OPTION_DISABLE_SYSTEM,
 	OPTION_DRY_RUN,
+	OPTION_ENABLE_SYSTEM,
 	OPTION_FORCE,
 	OPTION_HIDE,
 	OPTION_JSON,
@@ -55,6 +57,8 @@ static const struct option long_options[] = {
 	{"mps-status", no_argument, NULL, OPTION_MPS_STATUS},
 	{"mps-stop", no_argument, NULL, OPTION_MPS_STOP},
 	{"force", no_argument, NULL, OPTION_FORCE},
+	{"enable-system", no_argument, NULL, OPTION_ENABLE_SYSTEM},
+	{"disable-system", no_argument, NULL, OPTION_DISABLE_SYSTEM},
 	{"on-misfit", required_argument, NULL, OPTION_ON_MISFIT},
 	{"strategy", required_argument, NULL, OPTION_STRATEGY},
 	{"strict", no_argument, NULL, OPTION_STRICT},
@@ -78,7 +82,7 @@ static const struct rule {
 	{'a', "-a", SHOW | CHANGE, "with -p"},
 	{'G', "-G", RUN | SHOW | CHANGE | 1u << ACTION_TOPOLOGY | 1u << ACTION_MEASURE, "with a SET, -p, -T and --measure"},
 	{OPTION_ATTACH, "--attach", SHOW | CHANGE, "with -p"},
-	{OPTION_DRY_RUN, "--dry-run", RUN | CHANGE, "with a SET"},
+	{OPTION_DRY_RUN, "--dry-run", RUN | CHANGE | 1u << ACTION_ENABLE_SYSTEM, "with a SET and --enable-system"},
 	{OPTION_HIDE, "--hide", RUN, "where a COMMAND is started"},
 	{OPTION_JSON, "--json", SHOW | CHANGE | VIEWS, "with -p, -l and -T"},
 	{OPTION_MPS, "--mps", RUN, "where a COMMAND is started"},
@@ -180,7 +184,7 @@ static int set_notation(struct options *options, enum notation notation, struct 
 static int set_action(struct options *options, enum action action, struct error *error)
 {
 	if (options->action != ACTION_RUN && options->action != action)
-		return error_set(error, "-p, -l, -T, --measure, --mps-status and --mps-stop: choose one");
+		return error_set(error, "-p, -l, -T, --measure, --mps-status, --mps-stop, --enable-system and --disable-system: choose one");
 	options->action = action;
 	return 0;
 }
@@ -236,6 +240,12 @@ static int take_option(struct options *options, int option, const char *word, st
 		break;
 	case OPTION_MPS_STOP:
 		result = set_action(options, ACTION_MPS_STOP, error);
+		break;
+	case OPTION_ENABLE_SYSTEM:
+		result = set_action(options, ACTION_ENABLE_SYSTEM, error);
+		break;
+	case OPTION_DISABLE_SYSTEM:
+		result = set_action(options, ACTION_DISABLE_SYSTEM, error);
 		break;
 	case 'a':
 		options->all_tasks = true;

@@ -18,6 +18,8 @@ enum action {
 	ACTION_MEASURE, /* --measure */
 	ACTION_MPS_STATUS, /* --mps-status */
 	ACTION_MPS_STOP, /* --mps-stop */
+	ACTION_ENABLE_SYSTEM, /* --enable-system */
+	ACTION_DISABLE_SYSTEM, /* --disable-system */
 	ACTION_HELP,
 	ACTION_VERSION
 };

@@ -1,6 +1,7 @@
 #include "probe.h"
 
 #include "driver.h"
+#include "segment.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -46,7 +47,31 @@ int probe_main(void)
 
 /* --- the process that asks ----------------------------------------------------------------------------- */
 
-static _Noreturn void become_probe(const struct environment *environment, int errors)
+/* What the process has in its environment. */
+struct surroundings {
+	const struct environment *environment; /* COMMAND's; NULL: nothing that matters here, but for */
+	const char *directory;                 /* LD_LIBRARY_PATH, if it is not NULL */
+};
+
+static int set_bare(const char *directory, struct error *error)
+{
+	static const char *const ways[] = {"LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", SEGMENT_ENVIRONMENT};
+	int failed = setenv("NVTASKSET_STRICT", "1", 1);
+
+	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+		unsetenv(ways[i]);
+	if (directory && !failed)
+		failed = setenv("LD_LIBRARY_PATH", directory, 1);
+	return failed ? error_set(error, "the environment: no memory") : 0;
+}
+
+static int surround(const struct surroundings *surroundings, struct error *error)
+{
+	return surroundings->environment ? environment_set(surroundings->environment, error)
+	                                 : set_bare(surroundings->directory, error);
+}
+
+static _Noreturn void become_probe(const struct surroundings *surroundings, int errors)
 {
 	char *const arguments[] = {NAME, NULL};
 	int nothing = open("/dev/null", O_RDWR);
@@ -56,7 +81,7 @@ static _Noreturn void become_probe(const struct environment *environment, int er
 	dup2(nothing, STDIN_FILENO);
 	dup2(nothing, STDOUT_FILENO);
 	dup2(errors, STDERR_FILENO);
-	if (environment_set(environment, &error) == 0) {
+	if (surround(surroundings, &error) == 0) {
 		execv("/proc/self/exe", arguments);
 		error_set_errno(&error, "our library cannot be tried: /proc/self/exe");
 	}
@@ -116,7 +141,7 @@ static int judge(pid_t pid, bool in_time, const char *text, struct error *error)
 	return status == 0 ? 0 : explain(text, error);
 }
 
-int probe(const struct environment *environment, struct error *error)
+static int try(const struct surroundings *surroundings, struct error *error)
 {
 	/* Whoever started us may have had it ignored, and then no child leaves a status. */
 	const struct sigaction ordinary = {.sa_handler = SIG_DFL};
@@ -130,7 +155,7 @@ int probe(const struct environment *environment, struct error *error)
 	pid_t pid = fork();
 
 	if (pid == 0)
-		become_probe(environment, ends[1]);
+		become_probe(surroundings, ends[1]);
 	close(ends[1]);
 	if (pid > 0)
 		result = judge(pid, hear(ends[0], text, sizeof text), text, error);
@@ -139,4 +164,14 @@ int probe(const struct environment *environment, struct error *error)
 	close(ends[0]);
 	sigaction(SIGCHLD, &inherited, NULL);
 	return result;
+}
+
+int probe(const struct environment *environment, struct error *error)
+{
+	return try(&(struct surroundings){.environment = environment}, error);
+}
+
+int probe_bare(const char *directory, struct error *error)
+{
+	return try(&(struct surroundings){.directory = directory}, error);
 }

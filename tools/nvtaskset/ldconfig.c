@@ -1,0 +1,41 @@
+#include "ldconfig.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROGRAM "/sbin/ldconfig" /* not by PATH: it is root's */
+
+static int start(pid_t *pid, const char *cache)
+{
+	char *const arguments[] = {PROGRAM, "-X", "-C", (char *)cache, NULL};
+	char *const environment[] = {NULL}; /* no language: it decides in which order files are read */
+	posix_spawn_file_actions_t actions;
+
+	posix_spawn_file_actions_init(&actions);
+	/* It warns of directories that are not there, of which machines have many. */
+	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+	int failed = posix_spawn(pid, PROGRAM, &actions, NULL, arguments, environment);
+
+	posix_spawn_file_actions_destroy(&actions);
+	return failed;
+}
+
+int ldconfig_make(const char *cache, struct error *error)
+{
+	int status = -1;
+	pid_t pid;
+	int failed = start(&pid, cache);
+
+	if (failed) {
+		errno = failed;
+		return error_set_errno(error, PROGRAM ", which makes the dynamic linker's cache");
+	}
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return status == 0 ? 0 : error_set(error, PROGRAM ", which makes the dynamic linker's cache, failed: run it to see why");
+}
