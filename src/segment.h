@@ -40,6 +40,7 @@
 	X(STALE_GRAPH, "a node of a CUDA graph keeps the partition that it was uploaded with")     \
 	X(GREEN_CONTEXT, "a green context lies outside the partition, which won")  \
 	X(REFUSED, "its blocks must run at once and the partition cannot hold them: the launch was refused") \
+	X(LAUNCHED_BY_KERNELS, "kernels of a module can launch kernels, which are not restricted") \
 	X(OWN_MASK, "a mask of the program's own lies outside the partition, which won")
 
 enum segment_reason {

@@ -14,6 +14,8 @@ enum {
 	DOMAIN_RESOURCE = 0x2,
 	RESOURCE_CONTEXT_CREATED = 1,
 	RESOURCE_CONTEXT_DESTROYED = 2, /* before the handle is given up */
+	RESOURCE_MODULE_LOADED = 17,
+	MODULE_LOADED_SIZE = 112, /* of its parameters, where they are as we know them */
 	DOMAIN_CALL = 0x6,
 	CALLS_MAX = 1024,
 	DOMAIN_LAUNCH = 0xb,
@@ -23,6 +25,8 @@ enum {
 /* Words of the parameters; the first four bytes are their size in bytes. */
 enum {
 	RESOURCE_CONTEXT = 1,
+	MODULE_CUBIN = 4,
+	MODULE_CUBIN_SIZE = 5,
 	LAUNCH_QMD = 4, /* and what struct hook_launch has before it */
 	CALL_RESULT = 5,    /* points to it */
 	CALL_ARGUMENTS = 7, /* points to them */
@@ -75,6 +79,20 @@ static void tell_call(int call, const void *parameters)
 		events.call_ended(&announced);
 }
 
+static void tell_resource(int id, const void *parameters)
+{
+	uint32_t size;
+
+	memcpy(&size, parameters, sizeof size);
+	if (id == RESOURCE_CONTEXT_CREATED)
+		events.context_created(word_of(parameters, RESOURCE_CONTEXT));
+	else if (id == RESOURCE_CONTEXT_DESTROYED)
+		events.context_destroyed(word_of(parameters, RESOURCE_CONTEXT));
+	else if (id == RESOURCE_MODULE_LOADED && size == MODULE_LOADED_SIZE)
+		events.module_loaded(word_of(parameters, MODULE_CUBIN),
+		                     (uintptr_t)word_of(parameters, MODULE_CUBIN_SIZE));
+}
+
 static inline void tell(int domain, int id, const void *parameters)
 {
 	if (domain == DOMAIN_LAUNCH && id == LAUNCH_BEFORE_UPLOAD) {
@@ -83,10 +101,7 @@ static inline void tell(int domain, int id, const void *parameters)
 		if (has_word(parameters, LAUNCH_QMD) && launch->qmd)
 			events.launch(launch);
 	} else if (domain == DOMAIN_RESOURCE && has_word(parameters, RESOURCE_CONTEXT)) {
-		if (id == RESOURCE_CONTEXT_CREATED)
-			events.context_created(word_of(parameters, RESOURCE_CONTEXT));
-		else if (id == RESOURCE_CONTEXT_DESTROYED)
-			events.context_destroyed(word_of(parameters, RESOURCE_CONTEXT));
+		tell_resource(id, parameters);
 	} else if (domain == DOMAIN_CALL && events.wants_call(id)) {
 		tell_call(id, parameters);
 	}
@@ -112,7 +127,8 @@ static bool is_ours(int domain, int id)
 {
 	return (domain == DOMAIN_LAUNCH && id == LAUNCH_BEFORE_UPLOAD) ||
 	       (domain == DOMAIN_RESOURCE &&
-	        (id == RESOURCE_CONTEXT_CREATED || id == RESOURCE_CONTEXT_DESTROYED)) ||
+	        (id == RESOURCE_CONTEXT_CREATED || id == RESOURCE_CONTEXT_DESTROYED ||
+	         id == RESOURCE_MODULE_LOADED)) ||
 	       (domain == DOMAIN_CALL && events.wants_call(id));
 }
 
@@ -165,6 +181,7 @@ static int enable_events(struct error *error)
 	/* Without these two a reused context handle could be taken for its predecessor; see contexts.h. */
 	enable(DOMAIN_RESOURCE, RESOURCE_CONTEXT_CREATED);
 	enable(DOMAIN_RESOURCE, RESOURCE_CONTEXT_DESTROYED);
+	enable(DOMAIN_RESOURCE, RESOURCE_MODULE_LOADED);
 	hook_want_more();
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "inherit.h"
 #include "log.h"
 #include "misfit.h"
+#include "modules.h"
 #include "segment.h"
 #include "streams.h"
 
@@ -55,6 +56,7 @@ static void in_child(void)
 		graphs_use(&segment);
 		hide_use(&segment);
 		misfit_use(&segment);
+		modules_use(&segment);
 		segment_close(&parents);
 	} else {
 		/* Sharing the parent's partition is better than having none. */
@@ -152,6 +154,7 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 		.launch = enforce_launch,
 		.context_created = on_context_created,
 		.context_destroyed = enforce_context_destroyed,
+		.module_loaded = modules_loaded,
 		.wants_call = wants_call,
 		.call_begins = on_call_begins,
 		.call_ended = on_call_ended,
@@ -169,6 +172,7 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 	graphs_use(&segment);
 	hide_use(&segment);
 	misfit_use(&segment);
+	modules_use(&segment);
 	enum hook_state state = hook_subscribe(&events, error);
 
 	/* Where nobody will ever obey, better no segment than one that lies. */

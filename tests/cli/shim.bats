@@ -36,6 +36,22 @@ where_unrestricted() { # the reason, and NAME=VALUE… for the program's environ
 	[[ "$output" == *"on TPCs 0-65 ("* ]]
 }
 
+@test "a module whose kernels can launch kernels: the program runs, and that is said, and counted" {
+	SIM_FAULTS=device-runtime start_program -t 0-3
+	runs_on 0-3
+	run nvtaskset -l
+	[[ "$output" == *"kernels of a module can launch kernels, which are not restricted"* ]]
+	run nv -t 0-3 env SIM_FAULTS=device-runtime "$BUILD/demo/where" 1
+	[ "${lines[0]}" = "nvtaskset: kernels of a module can launch kernels, which are not restricted" ]
+}
+
+@test "--strict ends a program whose kernels can launch kernels" {
+	run nv --strict -t 0-3 env SIM_FAULTS=device-runtime "$BUILD/demo/where" 1
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"nvtaskset: kernels of a module can launch kernels, which are not restricted; --strict lets nothing run unrestricted"* ]]
+	[[ "$output" != *"on TPCs"* ]]
+}
+
 @test "garbage in the environment" {
 	where_unrestricted "NVTASKSET_PARTITION: 'nonsense' is not GPU=TPCs; this program runs unrestricted" \
 		NVTASKSET_PARTITION=nonsense

@@ -15,6 +15,7 @@
 #define FAULT_NO_LAUNCH_EVENTS "no-launch-events" /* callbacks of domain 0xb cannot be enabled */
 #define FAULT_LOST_LAUNCHES "lost-launches"       /* one launch in a thousand is not announced */
 #define FAULT_BAD_QMD "bad-qmd"                   /* launch descriptors of a version that nobody knows */
+#define FAULT_DEVICE_RUNTIME "device-runtime"     /* kernels of every module can launch kernels */
 #define FAULT_UNHEARD_NODES "unheard-nodes"       /* cuGraphAddNode_v2 is not announced */
 #define FAULT_NO_DEVICE "no-device"               /* cuInit finds no GPU */
 #define FAULT_HANG "hang"                         /* waiting for a kernel never ends */

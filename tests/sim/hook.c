@@ -18,6 +18,7 @@ enum {
 	RESOURCE_CONTEXT_CREATED = 1,
 	RESOURCE_CONTEXT_DESTROY_STARTING = 2,
 	RESOURCE_CONTEXT_DESTROYED = 3,
+	RESOURCE_MODULE_LOADED = 17,
 	DOMAIN_API = 0x6,
 	DOMAIN_LAUNCH = 0xb,
 	LAUNCH_BEFORE_UPLOAD = 1,
@@ -268,6 +269,13 @@ void hook_context_destroy_starting(CUcontext context)
 void hook_context_destroyed(CUcontext context)
 {
 	announce_end(RESOURCE_CONTEXT_DESTROYED, context);
+}
+
+void hook_module_loaded(CUcontext context, CUmodule module, const void *code, size_t size)
+{
+	const uint64_t parameters[112 / 8] = {sizeof parameters, word(context), word(module), [4] = word(code), [5] = size};
+
+	announce(DOMAIN_RESOURCE, RESOURCE_MODULE_LOADED, parameters);
 }
 
 static bool is_lost(void)

@@ -117,8 +117,11 @@ uint64_t process_let_through(const struct process *process)
 {
 	uint64_t total = 0;
 
-	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++)
-		total = sum(total, process->counters.reasons[reason]);
+	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
+		/* These did not leave the partition. */
+		if (reason != SEGMENT_GREEN_CONTEXT && reason != SEGMENT_REFUSED)
+			total = sum(total, process->counters.reasons[reason]);
+	}
 	return total;
 }
 

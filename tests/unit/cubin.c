@@ -1,0 +1,113 @@
+/* Modules whose kernels launch kernels. */
+#include "cubin.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES_AT 256
+
+/* A file with an empty section and a table of names. */
+struct file {
+	Elf64_Ehdr header;
+	Elf64_Shdr sections[2];
+	char rest[512];
+};
+
+static struct file make(const char *names, size_t length)
+{
+	struct file file = {
+		.header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64}},
+		.sections = {{.sh_type = SHT_NULL}, {.sh_type = SHT_STRTAB, .sh_offset = NAMES_AT, .sh_size = length}},
+	};
+
+	file.header.e_shoff = offsetof(struct file, sections);
+	file.header.e_shentsize = sizeof file.sections[0];
+	file.header.e_shnum = 2;
+	memcpy((char *)&file + NAMES_AT, names, length);
+	return file;
+}
+
+/* In memory of just this size, so that a sanitizer sees what is read beyond it. */
+static bool launches(const struct file *file, size_t size)
+{
+	void *copy = malloc(size);
+
+	assert_true(copy || size == 0);
+	memcpy(copy, file, size);
+	bool answer = cubin_launches_kernels(copy, size);
+
+	free(copy);
+	return answer;
+}
+
+static void test_the_device_runtime(void **state)
+{
+	static const char names[] = "\0.strtab\0parent\0__CNPRT_VERSION_NUMBER__";
+	static const char calls[] = "\0__cuda_syscall_cnpv2GetParameterBuffer";
+	struct file file = make(names, sizeof names), caller = make(calls, sizeof calls);
+
+	(void)state;
+	assert_true(launches(&file, sizeof file));
+	assert_true(launches(&caller, sizeof caller));
+}
+
+static void test_other_modules(void **state)
+{
+	static const char names[] = "\0.strtab\0plain\0vprintf\0__CNPRT_VERSION_N";
+	struct file file = make(names, sizeof names);
+
+	(void)state;
+	assert_false(launches(&file, sizeof file));
+}
+
+static void test_names_that_are_code(void **state)
+{
+	static const char names[] = "__CNPRT_VERSION_NUMBER__";
+	struct file file = make(names, sizeof names);
+
+	(void)state;
+	file.sections[1].sh_type = SHT_PROGBITS;
+	assert_false(launches(&file, sizeof file));
+}
+
+/* Every length, and sections that lie elsewhere. */
+static void test_what_is_cut_or_wrong(void **state)
+{
+	static const char names[] = "\0__CNPRT_VERSION_NUMBER__";
+	struct file file = make(names, sizeof names);
+
+	(void)state;
+	for (size_t size = 0; size < NAMES_AT + sizeof names; size++)
+		assert_false(launches(&file, size));
+	assert_true(launches(&file, NAMES_AT + sizeof names));
+	file.header.e_shoff = UINT64_MAX - 8;
+	assert_false(launches(&file, sizeof file));
+	file = make(names, sizeof names);
+	file.header.e_shnum = UINT16_MAX;
+	assert_true(launches(&file, sizeof file));
+	file.sections[1].sh_size = UINT64_MAX;
+	assert_false(launches(&file, sizeof file));
+	file = make(names, sizeof names);
+	file.header.e_ident[EI_CLASS] = ELFCLASS32;
+	assert_false(launches(&file, sizeof file));
+	file.header.e_ident[0] = 'x';
+	assert_false(launches(&file, sizeof file));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_device_runtime),
+		cmocka_unit_test(test_other_modules),
+		cmocka_unit_test(test_names_that_are_code),
+		cmocka_unit_test(test_what_is_cut_or_wrong),
+	};
+
+	return cmocka_run_group_tests_name("cubin", tests, NULL, NULL);
+}
