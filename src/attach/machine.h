@@ -94,7 +94,7 @@ struct machine_request {
  * closes `file`: `refusal` can be read then. Closes the library where it refused, restores errno, gives `memory` up by
  * the system call at `call`, and goes back by `frame`. It can stand anywhere. */
 extern const unsigned char machine_code[] __attribute__((visibility("hidden")));
-extern const unsigned char machine_code_end[] __attribute__((visibility("hidden")));
+extern const uint64_t machine_code_size __attribute__((visibility("hidden")));
 
 /* When the thread goes on, it runs the code at `code` with the request, on this stack. */
 int machine_set_code(pid_t thread, const struct machine_state *state, uint64_t code, uint64_t request, uint64_t stack);

@@ -1,5 +1,6 @@
 #include "memory.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -154,4 +155,6 @@ void memory_read_text(const struct memory *memory, uint64_t address, char *to, s
 	ssize_t got = pread(memory->file, to, room - 1, (off_t)address);
 
 	to[got > 0 ? got : 0] = '\0';
+	for (; *to; to++)
+		*to = isprint((unsigned char)*to) ? *to : '?';
 }

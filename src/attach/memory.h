@@ -50,7 +50,7 @@ const struct mapping *memory_find(const struct memory *memory, uint64_t address)
 bool memory_read(const struct memory *memory, uint64_t address, void *to, size_t length);
 bool memory_write(const struct memory *memory, uint64_t address, const void *from, size_t length);
 
-/* A string, cut where it is longer than there is room. "" where it cannot be read. */
+/* A string, cut where it is longer than there is room, and fit to be shown. "" where it cannot be read. */
 void memory_read_text(const struct memory *memory, uint64_t address, char *to, size_t room);
 
 #endif

@@ -401,8 +401,8 @@ CHECK(frame, FRAME);
 
 /* The request is in rbx; errno's address and value in r12 and r13d. */
 __asm__(".pushsection .rodata\n"
-        ".hidden machine_code, machine_code_end\n"
-        ".globl machine_code, machine_code_end\n"
+        ".hidden machine_code, machine_code_size\n"
+        ".globl machine_code, machine_code_size\n"
         "machine_code:\n"
         "	call *" AT(ERRNO_LOCATION) "\n"
         "	mov %rax, %r12\n"
@@ -441,7 +441,9 @@ __asm__(".pushsection .rodata\n"
         "	mov " AT(CALL) ", %rcx\n"
         "	mov $11, %eax\n" /* munmap */
         "	jmp *%rcx\n"
-        "machine_code_end:\n"
+        ".Lend:\n"
+        ".balign 8\n"
+        "machine_code_size:	.quad .Lend - machine_code\n"
         ".popsection\n");
 
 _Static_assert(SYS_close == 3 && SYS_munmap == 11, "as the code has them");

@@ -15,18 +15,19 @@ static __thread char counted[64] __attribute__((tls_model("initial-exec")));
 
 const char *nvtaskset_attached(void)
 {
-	char *memory = malloc(100000);
 	static char refusal[64];
+	char *memory = malloc(100000);
 	Dl_info info;
 
-	snprintf(counted, sizeof counted, "called on thread %d", (int)gettid());
+	if (memory)
+		memset(memory, 1, 100000);
+	free(memory);
 	if (!memory || !dladdr(refusal, &info))
 		return "no memory, or no loader";
-	memset(memory, 1, 100000);
-	free(memory);
+	snprintf(counted, sizeof counted, "called on thread %d\a", (int)gettid());
 	memcpy(refusal, counted, sizeof refusal);
 	errno = ENOTNAM;
-	/* Vectors of all sizes, which a borrowed thread must not miss. */
+	/* What a borrowed thread must not miss. */
 	__asm__ volatile("vpxor %%ymm0, %%ymm0, %%ymm0; vpxor %%ymm7, %%ymm7, %%ymm7; fninit" ::: "xmm0", "xmm7", "memory");
 	return refusal;
 }

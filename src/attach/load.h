@@ -1,0 +1,26 @@
+/*
+ * Loads a library into a process, through a borrowed thread. What the thread needs for it, memory and a file in memory
+ * with the library in it, it makes and gives up itself, with the process's own rights: nothing is written on its behalf
+ * with ours.
+ */
+#ifndef NVTASKSET_ATTACH_LOAD_H
+#define NVTASKSET_ATTACH_LOAD_H
+
+#include "attach/loan.h"
+#include "error.h"
+
+#include <stddef.h>
+
+struct library {
+	char *content;
+	size_t size;
+};
+
+/* Reads the file. -1 with the reason; the caller frees the content if 0. */
+int library_read(struct library *library, const char *path, struct error *error);
+
+/* Loads it, and calls its entry (attach.h). -1 with the reason, which is the dynamic linker's or the library's own where
+ * they refuse; nothing is left in the process then. */
+int library_load(const struct library *library, struct loan *loan);
+
+#endif

@@ -1,0 +1,181 @@
+/* Libraries as their process's memory shows them: what they define, and what a hostile process makes of itself. */
+#include "attach/image.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static struct memory memory;
+
+static int set_up(void **state)
+{
+	(void)state;
+	return memory_open(&memory, getpid());
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	memory_close(&memory);
+	return 0;
+}
+
+static struct image image_of(const void *address)
+{
+	struct image image;
+	Dl_info info;
+
+	assert_true(dladdr(address, &info));
+	assert_true(image_open(&image, &memory, (uint64_t)(uintptr_t)info.dli_fbase));
+	return image;
+}
+
+static void *const in_libc = (void *)getpid;
+
+/* --- what is there --------------------------------------------------------------------------------------------------- */
+
+static void test_symbols(void **state)
+{
+	static const char *const names[] = {"getpid", "malloc", "dlopen", "environ", "stdout", "qsort", "write", "strsep"};
+	struct image libc = image_of(in_libc);
+	void *handle = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+
+	(void)state;
+	assert_non_null(handle);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		uint64_t size = 0, address = image_find(&libc, &memory, names[i], &size);
+
+		/* Another may stand in front of it, a sanitizer's for example. */
+		assert_true(range_has(&libc.range, address));
+		assert_true(size > 0);
+	}
+	uint64_t address = image_find(&libc, &memory, "gnu_get_libc_version", NULL);
+
+	assert_ptr_equal((void *)(uintptr_t)address, dlsym(handle, "gnu_get_libc_version"));
+	dlclose(handle);
+}
+
+static void test_no_such_symbol(void **state)
+{
+	static const char *const names[] = {"", "getpi", "getpidd", "no_such_symbol", "_rtld_global",
+	                                    "a_name_that_is_longer_than_any_that_is_ever_looked_for_by_this_module"};
+	struct image libc = image_of(in_libc);
+	uint64_t size = 7;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		assert_int_equal(image_find(&libc, &memory, names[i], &size), 0);
+}
+
+static void test_extent(void **state)
+{
+	struct image libc = image_of(in_libc);
+
+	(void)state;
+	assert_true(range_has(&libc.range, (uint64_t)(uintptr_t)in_libc));
+	/* Zeroed data too, which is in no file. */
+	assert_true(range_has(&libc.range, image_find(&libc, &memory, "obstack_exit_failure", NULL)));
+	assert_false(range_has(&libc.range, (uint64_t)(uintptr_t)&memory));
+}
+
+static void test_loader(void **state)
+{
+	struct image loader = image_of(dlsym(RTLD_DEFAULT, "_dl_mcount") ?: dlsym(RTLD_DEFAULT, "__tls_get_addr"));
+	uint64_t size = 0;
+
+	(void)state;
+	assert_true(image_find(&loader, &memory, "_rtld_global", &size) != 0);
+	assert_true(size > 1000);
+}
+
+static void test_not_an_image(void **state)
+{
+	static const char text[8192] = "text";
+	struct image image;
+
+	(void)state;
+	assert_false(image_open(&image, &memory, (uint64_t)(uintptr_t)text));
+	assert_false(image_open(&image, &memory, 0));
+	assert_false(image_open(&image, &memory, UINT64_MAX - 100));
+}
+
+/* --- what is not what it seems --------------------------------------------------------------------------------------- */
+
+/* The first pages of the C library, in which all tables are that symbols are looked up by, and its dynamic section, which
+ * the headers are made to lead to. */
+#define COPY_SIZE ((size_t)256 << 10)
+
+static unsigned char *copy_libc(void)
+{
+	struct image libc = image_of(in_libc);
+	unsigned char *copy = mmap(NULL, COPY_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	Elf64_Dyn *dynamic = (Elf64_Dyn *)(copy + COPY_SIZE - 4096);
+
+	assert_ptr_not_equal(copy, MAP_FAILED);
+	assert_true(memory_read(&memory, libc.range.start, copy, COPY_SIZE - 4096));
+	Elf64_Ehdr *header = (Elf64_Ehdr *)copy;
+	Elf64_Phdr *headers = (Elf64_Phdr *)(copy + header->e_phoff);
+
+	for (unsigned int i = 0; i < header->e_phnum; i++) {
+		if (headers[i].p_type == PT_DYNAMIC)
+			headers[i].p_vaddr = COPY_SIZE - 4096;
+	}
+	dynamic[0] = (Elf64_Dyn){.d_tag = DT_SYMTAB, .d_un.d_ptr = libc.symbols - libc.range.start};
+	dynamic[1] = (Elf64_Dyn){.d_tag = DT_STRTAB, .d_un.d_ptr = libc.strings - libc.range.start};
+	dynamic[2] = (Elf64_Dyn){.d_tag = DT_GNU_HASH, .d_un.d_ptr = libc.hash - libc.range.start};
+	dynamic[3] = (Elf64_Dyn){.d_tag = DT_NULL};
+	return copy;
+}
+
+static uint64_t find_in(const unsigned char *copy)
+{
+	struct image image;
+	bool opened = image_open(&image, &memory, (uint64_t)(uintptr_t)copy);
+
+	return opened ? image_find(&image, &memory, "getpid", NULL) : 0;
+}
+
+static void test_damaged_images(void **state)
+{
+	unsigned char *copy = copy_libc(), *damaged = copy_libc();
+	struct image libc = image_of(in_libc);
+	const size_t places[] = {0, 64, COPY_SIZE - 4096, libc.hash - libc.range.start, libc.symbols - libc.range.start};
+
+	(void)state;
+	/* The copy is one that works. */
+	assert_int_equal(find_in(copy) - (uint64_t)(uintptr_t)copy,
+	                 image_find(&libc, &memory, "getpid", NULL) - libc.range.start);
+	for (unsigned int i = 0; i < 20000; i++) {
+		size_t place = places[i % 5] + (size_t)(rand() % 64);
+		unsigned char value = (unsigned char)rand();
+
+		if (i % 8 == 0)
+			memcpy(damaged, copy, COPY_SIZE);
+		damaged[place] = i % 3 == 0 ? 0xff : value;
+		/* That it comes back is all that can be asked. */
+		find_in(damaged);
+	}
+	munmap(copy, COPY_SIZE);
+	munmap(damaged, COPY_SIZE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_symbols, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_no_such_symbol, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_extent, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_loader, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_not_an_image, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_damaged_images, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
