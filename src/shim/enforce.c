@@ -135,6 +135,8 @@ static __attribute__((noinline)) void refresh(struct gpu *gpu, struct mask *mask
 			let_through(mask, SEGMENT_DAMAGED);
 		return;
 	}
+	if (revision.count > 0)
+		log_wake();
 	memset(mask, 0, sizeof *mask);
 	const struct segment_partition *partition = segment_find(&revision, gpu->pci);
 

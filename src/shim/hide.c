@@ -32,7 +32,7 @@ static struct segment segment;
 
 void hide_open(void)
 {
-	const char *text = getenv(HIDE_ENVIRONMENT);
+	const char *text = secure_getenv(HIDE_ENVIRONMENT);
 
 	on = text && strcmp(text, "1") == 0;
 }

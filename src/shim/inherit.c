@@ -37,7 +37,7 @@ static bool read_ancestor(pid_t root, struct segment_revision *revision)
 
 int inherit_partition(struct segment_revision *revision, struct error *error)
 {
-	const char *partition = getenv(SEGMENT_ENVIRONMENT), *number = getenv(INHERIT_ENVIRONMENT);
+	const char *partition = secure_getenv(SEGMENT_ENVIRONMENT), *number = secure_getenv(INHERIT_ENVIRONMENT);
 	pid_t root = number ? (pid_t)strtol(number, NULL, 10) : 0;
 	struct segment_revision now;
 	int result = segment_revision_parse(revision, partition ? partition : "", error);

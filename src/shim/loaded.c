@@ -2,16 +2,21 @@
  * libcuda.so.1: stands in front of the real driver library. What happens when, once the dynamic linker has loaded us
  * and, before us, the driver.
  *
+ * Programs with more privileges than their users may carry us too (nvtaskset --enable-system), so nothing in the library
+ * reads a variable but by secure_getenv.
+ *
  * We live in somebody else's process: whatever goes wrong here, the program runs on without us, and a line
  * on standard error says so.
  */
 #include "hide.h"
 #include "log.h"
 #include "misfit.h"
+#include "segment.h"
 #include "shim.h"
 #include "strict.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 /* The link beside us (FACTS 10). Its usual name is ours here. */
 #define DRIVER_NAME "libnvtaskset-driver.so.1"
@@ -22,6 +27,8 @@ __attribute__((constructor)) static void start(void)
 	int saved = errno;
 
 	log_open();
+	if (!secure_getenv(SEGMENT_ENVIRONMENT))
+		log_idle();
 	strict_open();
 	hide_open();
 	misfit_open();

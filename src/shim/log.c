@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +10,23 @@
 #include <unistd.h>
 
 static bool silent;
+static atomic_bool idle;
 
 void log_open(void)
 {
-	const char *level = getenv("NVTASKSET_LOG");
+	const char *level = secure_getenv("NVTASKSET_LOG");
 
 	silent = level && strcmp(level, "off") == 0;
+}
+
+void log_idle(void)
+{
+	atomic_store(&idle, true);
+}
+
+void log_wake(void)
+{
+	atomic_store(&idle, false);
 }
 
 static void say(const char *format, va_list arguments)
@@ -39,7 +51,7 @@ void log_warning(const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	if (!silent)
+	if (!silent && !atomic_load(&idle))
 		say(format, arguments);
 	va_end(arguments);
 }

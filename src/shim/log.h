@@ -8,6 +8,11 @@
 /* Reads the environment: before any other thread can change it. */
 void log_open(void);
 
+/* Nobody has asked for a partition: until somebody does, the program must not be able to tell that we are there, and hears
+ * no warning. */
+void log_idle(void);
+void log_wake(void);
+
 /* "nvtaskset: MESSAGE". Never from the launch path, but for the first launch that goes wrong. Preserves
  * errno. */
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -54,7 +54,7 @@ static __thread struct {
 
 void misfit_open(void)
 {
-	const char *text = getenv(MISFIT_ENVIRONMENT);
+	const char *text = secure_getenv(MISFIT_ENVIRONMENT);
 
 	fails = text && strcmp(text, "fail") == 0;
 }

@@ -11,7 +11,7 @@ static bool strict;
 
 void strict_open(void)
 {
-	const char *value = getenv("NVTASKSET_STRICT");
+	const char *value = secure_getenv("NVTASKSET_STRICT");
 
 	strict = value && *value;
 }

@@ -38,7 +38,7 @@ static void everybodys_place(const char *root, struct place *place)
 /* False where this user has none: variables that are not set, or name no absolute path. */
 static bool own_place(const char *root, struct place *place)
 {
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
 	bool found = true;
 
 	place->owner = geteuid();

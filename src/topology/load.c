@@ -23,7 +23,7 @@ static int load_file(struct topology_list *list, const char *path, struct error 
 
 static const char *named_file(void)
 {
-	const char *path = getenv("NVTASKSET_TOPOLOGY");
+	const char *path = secure_getenv("NVTASKSET_TOPOLOGY");
 
 	return path && *path ? path : NULL;
 }

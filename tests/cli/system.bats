@@ -47,7 +47,7 @@ state() {
 
 # Starts a program that knows nothing of nvtaskset, and waits until it has a context.
 start_innocent() {
-	nsenter -m -t "$MACHINE" -- "$@" "$BUILD/tests/programs/play" where wait where >"$WORK/output" 2>&1 3>&- &
+	nsenter -m -t "$MACHINE" -- "$BUILD/tests/programs/play" where wait where >"$WORK/output" 2>&1 3>&- &
 	PROGRAM=$!
 	for _ in $(seq 200); do
 		! grep -q waiting "$WORK/output" || return 0
@@ -72,6 +72,161 @@ waiting" ]
 	[ "$(on_machine "$installed" --disable-system)" = "disabled: programs that start from now on find the driver alone" ]
 	diff <(echo "$before") <(state)
 	start_innocent
-	refuses "pid $PROGRAM: uses CUDA, but was started without nvtaskset; --attach loads the library into it" nvtaskset -p "$PROGRAM" ||
-		grep -q "was started without nvtaskset" "$WORK/stderr"
+	run nvtaskset -p "$PROGRAM"
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"was started without nvtaskset"* ]]
+}
+
+# Refuses to enable, for this reason, and changes nothing.
+refuses_to_enable() { # REASON, and how to call nvtaskset
+	local reason=$1 before
+	shift
+	before=$(state)
+	refuses "$reason" on_machine "$@" "$installed" --enable-system
+	diff <(echo "$before") <(state)
+}
+
+@test "twice is once, for both" {
+	setup_machine
+	on_machine "$installed" --enable-system
+	before=$(state)
+	[ "$(on_machine "$installed" --enable-system)" = "enabled already" ]
+	diff <(echo "$before") <(state)
+	on_machine "$installed" --disable-system
+	before=$(state)
+	[ "$(on_machine "$installed" --disable-system)" = "not enabled" ]
+	diff <(echo "$before") <(state)
+}
+
+@test "--dry-run says what would be written, to anybody; -v what is done" {
+	setup_machine
+	before=$(state)
+	run on_machine setpriv --reuid 65534 --regid 65534 --clear-groups "$installed" --enable-system --dry-run
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "$configuration:" ]
+	[ "${lines[3]}" = "$links" ]
+	[ "${lines[4]}" = "$links/driver/libnvtaskset-driver.so.1 -> /mnt/driver/libcuda.so.1" ]
+	diff <(echo "$before") <(state)
+	run on_machine "$installed" -v --enable-system
+	[ "${lines[0]}" = "nvtaskset: $links: links to our library and to /mnt/driver/libcuda.so.1" ]
+	[ "$(on_machine cat "$configuration" | tail -n 1)" = "$links" ]
+}
+
+@test "only root, and only from a place that only root can write to" {
+	setup_machine
+	refuses_to_enable "--enable-system: only root can change what every program loads: sudo nvtaskset --enable-system" \
+		setpriv --reuid 65534 --regid 65534 --clear-groups
+	refuses "--disable-system: only root can change what every program loads: sudo nvtaskset --disable-system" \
+		on_machine setpriv --reuid 65534 --regid 65534 --clear-groups "$installed" --disable-system
+	on_machine chmod 1777 /mnt/usr
+	refuses_to_enable "/mnt/usr: others than root can write there, and every program would load our library from it: install nvtaskset elsewhere"
+	on_machine chmod 755 /mnt/usr
+	on_machine mv /mnt/usr "/mnt/my usr"
+	refuses "/mnt/my usr/lib/nvtaskset: a path that ldconfig does not take: install nvtaskset elsewhere" \
+		on_machine "/mnt/my usr/bin/nvtaskset" --enable-system
+}
+
+@test "nothing changes where the library does not work with the driver" {
+	setup_machine
+	refuses_to_enable "the driver has no callback table (error 500); --strict lets nothing run unrestricted" env SIM_FAULTS=no-table
+}
+
+@test "nothing changes where other directories come first, or ours is not asked for" {
+	setup_machine
+	on_machine sh -c 'echo /mnt/driver >/etc/ld.so.conf.d/00-000-first.conf'
+	refuses_to_enable "programs would still find /mnt/driver/libcuda.so.1 first: /etc/ld.so.conf, or a file in /etc/ld.so.conf.d whose name comes before ours, names its directory"
+	on_machine sh -c 'echo /mnt/driver >/etc/ld.so.conf'
+	refuses_to_enable "/etc/ld.so.conf does not include /etc/ld.so.conf.d/*.conf, where $configuration would stand: include it, as its first line"
+}
+
+@test "nothing changes where ldconfig fails" {
+	setup_machine
+	on_machine mount --bind /bin/false /sbin/ldconfig
+	refuses_to_enable "/sbin/ldconfig, which makes the dynamic linker's cache, failed: run it to see why"
+	on_machine umount /sbin/ldconfig
+	on_machine "$installed" --enable-system
+	before=$(state)
+	on_machine mount --bind /bin/false /sbin/ldconfig
+	refuses "/sbin/ldconfig, which makes the dynamic linker's cache, failed: run it to see why" on_machine "$installed" --disable-system
+	diff <(echo "$before") <(state)
+}
+
+@test "an LD_LIBRARY_PATH that leads around it is named" {
+	setup_machine
+	on_machine sh -c 'echo LD_LIBRARY_PATH=\"/nonexistent:/mnt/driver\" >/etc/environment'
+	run on_machine "$installed" --enable-system
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"nvtaskset: programs whose LD_LIBRARY_PATH is the one in /etc/environment go on to find /mnt/driver/libcuda.so.1 without us: put nvtaskset in front of them, or use --attach"* ]]
+	on_machine "$installed" --disable-system
+	on_machine rm /etc/ld.so.conf.d/driver.conf
+	on_machine ldconfig -X
+	refuses_to_enable "programs find the driver, /mnt/driver/libcuda.so.1, by LD_LIBRARY_PATH (in /etc/environment), before they ask for what is system-wide: put nvtaskset in front of them, or use --attach"
+	on_machine rm /etc/environment
+	refuses_to_enable "no NVIDIA driver library (libcuda.so.1) in /etc/ld.so.cache, where programs look for it: install the driver, or run ldconfig"
+}
+
+@test "an upgrade of the driver, and one of nvtaskset" {
+	setup_machine
+	on_machine "$installed" --enable-system
+	on_machine cp /mnt/driver/libcuda.so.1.1 /mnt/driver/libcuda.so.1.2
+	on_machine ln -sf libcuda.so.1.2 /mnt/driver/libcuda.so.1
+	on_machine rm /mnt/driver/libcuda.so.1.1
+	on_machine make -s -C "$ROOT" BUILD="$BUILD" install PREFIX=/mnt/usr
+	on_machine ldconfig
+	start_innocent
+	grep -q /mnt/driver/libcuda.so.1.2 "/proc/$PROGRAM/maps"
+	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-65" ]
+}
+
+@test "nvtaskset in front of a command, as ever" {
+	setup_machine
+	on_machine "$installed" --enable-system
+	[ "$(on_machine "$installed" --mps off -t 3-5 "$BUILD/tests/programs/play" where)" = 3-5 ]
+	[ "$(on_machine "$installed" --mps off --strict -t 3-5 "$BUILD/tests/programs/play" where)" = 3-5 ]
+}
+
+@test "a program without a partition hears nothing, whatever goes wrong" {
+	setup_machine
+	on_machine "$installed" --enable-system
+	run on_machine env SIM_FAULTS=no-table "$BUILD/tests/programs/play" where
+	[ "$output" = 0-65 ]
+	run on_machine env SIM_FAULTS=slot-taken "$BUILD/tests/programs/play" where
+	[ "$output" = 0-65 ]
+}
+
+@test "a privileged program carries the library, and believes no variable" {
+	setup_machine
+	! is_sanitized || skip "sanitizers do not run with other privileges"
+	on_machine "$installed" --enable-system
+	on_machine cp "$BUILD/tests/programs/play" /mnt/privileged
+	on_machine chmod 4755 /mnt/privileged
+	nsenter -m -t "$MACHINE" -- setpriv --reuid 65534 --regid 65534 --clear-groups env NVTASKSET_PARTITION=nonsense \
+		NVTASKSET_STRICT=1 /mnt/privileged open libcuda.so.1 wait >"$WORK/output" 2>&1 3>&- &
+	PROGRAM=$!
+	for _ in $(seq 200); do
+		[ ! -s "$WORK/output" ] || break
+		sleep 0.05
+	done
+	[ "$(cat "$WORK/output")" = waiting ]
+	grep -q /memfd:nvtaskset "/proc/$PROGRAM/maps"
+}
+
+@test "killed at any moment: enabled or not, and then undone" {
+	setup_machine
+	before=$(state)
+	for after in 0.002 0.01 0.02 0.03 0.04 0.06 0.08 0.1 0.15; do
+		on_machine timeout -s KILL "$after" "$installed" --enable-system >/dev/null 2>&1 || true
+		[ "$(on_machine "$BUILD/tests/programs/play" where)" = 0-65 ]
+		on_machine "$installed" --disable-system
+		on_machine ldconfig -X
+		diff <(echo "$before") <(state)
+	done
+}
+
+@test "make uninstall disables first" {
+	setup_machine
+	on_machine "$installed" --enable-system
+	on_machine make -s -C "$ROOT" BUILD="$BUILD" uninstall PREFIX=/mnt/usr
+	[ -z "$(on_machine find /mnt/usr /etc/ld.so.conf.d -name '*nvtaskset*')" ]
+	! on_machine ldconfig -p | grep -q /mnt/usr
 }

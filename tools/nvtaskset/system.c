@@ -282,7 +282,10 @@ static bool is_enabled(const struct place *place)
 /* Back to what it was: without us. */
 static void undo(const struct place *place)
 {
-	if (unlink(CONFIGURATION) == 0)
+	char ours[PATH_MAX];
+
+	unlink(CONFIGURATION);
+	if (loader_cache_find(LDCONFIG_CACHE, LIBRARY, driver_is_ours, ours))
 		ldconfig_make(LDCONFIG_CACHE, NULL);
 	remove_directories(place->directory);
 }
