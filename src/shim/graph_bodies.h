@@ -1,10 +1,10 @@
 /*
  * The bodies of conditional nodes of CUDA graphs.
  *
- * The driver hands a node's bodies out when the node is added (CUDA_CONDITIONAL_NODE_PARAMS), and has no call that tells
- * them later: they are remembered here, until the node or the graph that it lies in is destroyed. Where that is not
- * heard of (a capture that failed), until its handle comes again. Bodies lie in no graph, but contain nodes as graphs
- * do, conditional ones too: what is forgotten is forgotten with all that lies in it.
+ * The driver hands a node's bodies out when the node is added (CUDA_CONDITIONAL_NODE_PARAMS), and has no call that
+ * tells them later: they are remembered here until the node is destroyed, or the graph that it lies in; where that is
+ * not heard of (a capture that failed), until its handle comes again. A body can contain conditional nodes, too: what
+ * is forgotten is forgotten with all that lies in it.
  *
  * For any thread.
  */

@@ -15,8 +15,8 @@ struct graph_nodes {
 	CUgraphNode *list; /* those that can be uploaded again */
 	size_t count;
 	size_t room;
-	size_t out_of_reach; /* how many others may hold kernels: conditional nodes with bodies that we have not heard of,
-	                      * and nodes that kernels update, which an upload would undo */
+	size_t out_of_reach; /* how many others may hold kernels: conditional nodes whose bodies are not known,
+	                      * nodes that kernels update, which an upload would undo, and lost ones */
 };
 
 /* Adds those of a graph. False where there is no memory, or the driver does not tell. */

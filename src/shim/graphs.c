@@ -36,8 +36,8 @@ struct held_exec {
 	struct held_exec *next;
 	CUgraphExec exec;
 	struct held_graph *graph;
-	struct graph_nodes nodes; /* that it was made from: the application may change the graph later on, even while the
-	                           * instance is launched */
+	struct graph_nodes nodes; /* that it was made from: the application may change the graph later on,
+	                           * even while the instance is launched */
 	uint64_t number; /* of the revision that its nodes were uploaded under, or an older one */
 };
 

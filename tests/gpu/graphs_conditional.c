@@ -8,6 +8,8 @@
 #include <stdarg.h>
 #include <cmocka.h>
 #include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 /* --- making them ------------------------------------------------------------------------------------------------- */
@@ -416,6 +418,101 @@ static void test_nodes_come_and_go(void **state)
 	assert_graph_follows(graph, 1, 1);
 }
 
+/* --- several threads --------------------------------------------------------------------------------------------- */
+
+#define THREADS 4
+#define ROUNDS 50
+
+static atomic_bool stop;
+static CUDA_KERNEL_NODE_PARAMS shared_parameters; /* but for the arguments */
+
+static void *change_all_the_time(void *unused)
+{
+	(void)unused;
+	while (!atomic_load(&stop)) {
+		graph_change(&before);
+		graph_change(&after);
+	}
+	return NULL;
+}
+
+/* A graph with a kernel in a body in a body. */
+static CUgraph make_nested(const CUDA_KERNEL_NODE_PARAMS *parameters)
+{
+	CUgraph graph, body;
+	CUgraphNode node;
+
+	gpu_check(cuGraphCreate(&graph, 0));
+	body = graph;
+	for (unsigned int level = 0; level < 2; level++) {
+		CUgraphNodeParams conditional = parameters_of(graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
+
+		gpu_check(cuGraphAddNode_v2(&node, body, NULL, NULL, 0, &conditional));
+		body = conditional.conditional.phGraph_out[0];
+	}
+	gpu_check(cuGraphAddKernelNode_v2(&node, body, NULL, 0, parameters));
+	return graph;
+}
+
+/* Makes, launches and destroys graphs, whose output is this thread's alone. How many launches were in neither set. */
+static void *use_graphs(void *unused)
+{
+	uint64_t cycles = GPU_CYCLES;
+	CUdeviceptr output;
+	void *arguments[] = {&output, &cycles};
+	CUDA_KERNEL_NODE_PARAMS parameters = shared_parameters;
+	uintptr_t strays = 0;
+	CUstream stream;
+
+	(void)unused;
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	output = gpu_new_output(&gpu);
+	parameters.kernelParams = arguments;
+	for (unsigned int round = 0; round < ROUNDS; round++) {
+		CUgraph graph = make_nested(&parameters);
+		CUgraphExec exec = graph_instantiate(graph);
+
+		if (round % 2)
+			gpu_check(cuGraphDestroy(graph));
+		for (unsigned int i = 0; i < 4; i++) {
+			gpu_check(cuGraphLaunch(exec, stream));
+			gpu_check(cuStreamSynchronize(stream));
+			struct tpcset ran = gpu_read_tpcs(&gpu, output, GPU_BLOCKS(&gpu));
+
+			strays += !tpcset_is_subset(&ran, &before) && !tpcset_is_subset(&ran, &after);
+		}
+		end(exec, round % 2 ? NULL : graph);
+	}
+	gpu_check(cuMemFree_v2(output));
+	gpu_check(cuStreamDestroy_v2(stream));
+	return (void *)strays;
+}
+
+static void test_several_threads(void **state)
+{
+	uint64_t stale = graph_stale();
+	pthread_t changer, threads[THREADS];
+
+	(void)state;
+	gpu_check(cuGraphDestroy(new_graph()));
+	graph_change(&before);
+	shared_parameters = graph_parameters(0);
+	atomic_store(&stop, false);
+	assert_int_equal(pthread_create(&changer, NULL, change_all_the_time, NULL), 0);
+	for (unsigned int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, use_graphs, NULL), 0);
+	for (unsigned int i = 0; i < THREADS; i++) {
+		void *strays;
+
+		pthread_join(threads[i], &strays);
+		assert_null(strays);
+	}
+	atomic_store(&stop, true);
+	pthread_join(changer, NULL);
+	assert_int_equal(graph_stale(), stale);
+}
+
 /* --- for ever ---------------------------------------------------------------------------------------------------- */
 
 static void cycle(unsigned int count)
@@ -499,6 +596,7 @@ int main(void)
 		cmocka_unit_test(test_destroyed_conditional_node_is_counted),
 		cmocka_unit_test(test_unheard_node_is_counted),
 		cmocka_unit_test(test_nodes_come_and_go),
+		cmocka_unit_test(test_several_threads),
 		cmocka_unit_test(test_memory_stays_flat),
 		cmocka_unit_test(test_many_leave_nothing),
 	};

@@ -102,7 +102,8 @@ static void end(CUgraphExec exec, CUgraph graph)
 
 static void test_fill(void **state)
 {
-	const CUDA_MEMSET_NODE_PARAMS parameters = {.dst = device, .value = 7, .elementSize = 1, .width = BYTES, .height = 1};
+	const CUDA_MEMSET_NODE_PARAMS parameters = {
+		.dst = device, .value = 7, .elementSize = 1, .width = BYTES, .height = 1};
 	CUgraphNode node;
 	CUgraph graph;
 

@@ -19,8 +19,10 @@ CUresult graph_add_node(CUgraph graph, const struct CUgraphNode_st *content, CUg
 {
 	CUgraphNode new = malloc(sizeof *new);
 
-	if (!new)
+	if (!new) {
+		free(content->inside);
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	*new = *content;
 	new->next = NULL;
 	pthread_mutex_lock(&lock);
@@ -134,9 +136,15 @@ CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode
 /* Gives a child graph node its own. */
 static CUresult clone_into(struct CUgraphNode_st *content, CUgraph child)
 {
+	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+
 	content->inside_count = 1;
 	content->inside = calloc(1, sizeof(CUgraph));
-	return content->inside ? cuGraphClone(content->inside, child) : CUDA_ERROR_OUT_OF_MEMORY;
+	if (content->inside)
+		result = cuGraphClone(content->inside, child);
+	if (result != CUDA_SUCCESS)
+		free(content->inside);
+	return result;
 }
 
 CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,

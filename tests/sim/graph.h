@@ -24,15 +24,15 @@ struct CUgraph_st {
 	CUgraph next_live;
 };
 
-/* Adds a node with this content. `node` may be NULL. */
+/* Adds a node with this content, and takes over what is inside of it. `node` may be NULL. */
 CUresult graph_add_node(CUgraph graph, const struct CUgraphNode_st *content, CUgraphNode *node);
 CUresult graph_add_kernel(CUgraph graph, const struct launch *launch, CUgraphNode *node);
 
 /* The launch that node parameters describe, in the current context. */
 CUresult graph_read_parameters(struct launch *launch, const CUDA_KERNEL_NODE_PARAMS *parameters);
 
-/* Calls `visit` for each node that has a launch, those of child graphs and bodies among them, in the order in which they
- * can run, and says whether it will. */
+/* Calls `visit` for each node that has a launch, those of child graphs and bodies among them, in the order in which
+ * they can run, and says whether it will. */
 typedef void graph_visitor(CUgraphNode node, bool runs, void *data);
 void graph_visit_launches(CUgraph graph, graph_visitor *visit, void *data);
 
