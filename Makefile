@@ -4,6 +4,8 @@
 # CC, CFLAGS, LDFLAGS, PREFIX and DESTDIR are the packager's: what we need is added, never replaced.
 
 BUILD  ?= build
+# One name for it, however it was given: what depends on what is kept by name.
+override BUILD := $(patsubst $(CURDIR)/%,%,$(abspath $(BUILD)))
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib/nvtaskset
@@ -42,7 +44,7 @@ bench_support   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
 unit_tests      = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c))
 bench_programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 gpu_tests       = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
-test_programs   = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed nothing nothing-static libcublas.so.0)
+test_programs   = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed nothing nothing-static libcublas.so.0 smctrl smctrl-static)
 
 library = $(BUILD)/libnvtaskset.a
 shim    = $(BUILD)/lib/libcuda.so.1
@@ -138,9 +140,10 @@ link_gpu_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ld
 
 $(BUILD)/tests/gpu/%: $(BUILD)/tests/gpu/%.o $(gpu_support) $(library)
 	$(link_gpu_program)
-$(BUILD)/tests/gpu/smctrl $(BUILD)/tests/gpu/smctrl_alone: $(smctrl)
+$(addprefix $(BUILD)/tests/gpu/,smctrl smctrl_alone smctrl_beside): $(smctrl)
 link_smctrl = -Wl,-rpath,$(abspath $(BUILD))
 link_smctrl_alone = $(link_smctrl)
+link_smctrl_beside = $(link_smctrl)
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(bench_support) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ldl -o $@
 $(BUILD)/demo/%: $(BUILD)/demo/%.o $(gpu_support) $(library)
@@ -152,6 +155,11 @@ $(filter %/play %/play-rpath %/play-needed,$(test_programs)): $(BUILD)/tests/pro
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o %.a,$^) -lcmocka -ldl $(link_$(@F)) -o $@
 link_play-rpath  = -Wl,--disable-new-dtags,-rpath,$(abspath $(dir $(sim)))
 link_play-needed = -Wl,--no-as-needed,-rpath-link,$(BUILD)/lib $(sim)
+# With the library as a file of its own, and as a part of the program.
+$(BUILD)/tests/programs/smctrl: $(smctrl)
+$(BUILD)/tests/programs/smctrl-static: $(smctrl:.so=.a)
+$(filter %/smctrl %/smctrl-static,$(test_programs)): $(BUILD)/tests/programs/smctrl.o $(gpu_support) $(library)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(if $(filter %.so,$^),$(link_smctrl)) -o $@
 $(BUILD)/tests/programs/libcublas.so.0: tests/programs/cublas.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -shared $< -o $@
@@ -185,10 +193,11 @@ build_slow.so      = tests/attach/slow.c -shared
 # with a partition of the whole GPU, which it then changes itself; the bare ones without nvtaskset.
 sim_gpus           = h200 turing ada blackwell hopper-synthetic
 sim_gpus_attach    = h200 turing blackwell
+sim_gpus_smctrl_beside = h200
 sim_gpus_two_gpus  = h200-x2
 sim_gpus_hangs     = h200 blackwell hopper-synthetic
 sim_gpus_soak      = h200-x2 turing blackwell
-bare_tests         = attach driver_behaviour hangs smctrl_alone tool_first
+bare_tests         = attach driver_behaviour hangs tool_first smctrl_alone smctrl_beside
 sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 	$(addprefix $(BUILD)/tests/gpu/$(test)@,$(or $(sim_gpus_$(test)),$(sim_gpus))))
 
@@ -292,6 +301,18 @@ uninstall-api:
 	rm -f $(addprefix $(DESTDIR),$(installed_api))
 	-rmdir -p --ignore-fail-on-non-empty $(addprefix $(DESTDIR),$(sort $(dir $(installed_api))))
 
+# For programs written for libsmctrl.
+installed_smctrl = $(INCLUDEDIR)/libsmctrl.h $(SHLIBDIR)/libsmctrl.so $(SHLIBDIR)/libsmctrl.a
+install: install-smctrl
+uninstall: uninstall-smctrl
+install-smctrl: $(smctrl) $(smctrl:.so=.a)
+	install -D -m 644 include/libsmctrl.h $(DESTDIR)$(INCLUDEDIR)/libsmctrl.h
+	install -D -m 755 $(smctrl) $(DESTDIR)$(SHLIBDIR)/libsmctrl.so
+	install -D -m 644 $(smctrl:.so=.a) $(DESTDIR)$(SHLIBDIR)/libsmctrl.a
+uninstall-smctrl:
+	rm -f $(addprefix $(DESTDIR),$(installed_smctrl))
+	-rmdir -p --ignore-fail-on-non-empty $(addprefix $(DESTDIR),$(sort $(dir $(installed_smctrl))))
+
 BASH_COMPLETION = $(DATADIR)/bash-completion/completions/nvtaskset
 ZSH_COMPLETION  = $(DATADIR)/zsh/site-functions/_nvtaskset
 FISH_COMPLETION = $(DATADIR)/fish/vendor_completions.d/nvtaskset.fish
@@ -328,5 +349,5 @@ help:
 	@echo 'V=1 shows commands; CC, CFLAGS, LDFLAGS, BUILD as usual'
 
 .PHONY: all clean check check-gpu check-steps check-asan check-tsan check-sanitizers lint fuzz soak bench demo deps deps-check \
-	install uninstall install-api uninstall-api help
+	install uninstall install-api uninstall-api help install-smctrl uninstall-smctrl
 .SECONDARY:

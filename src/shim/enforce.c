@@ -59,6 +59,21 @@ static void publish_mask(struct gpu *gpu, const struct mask *mask)
 	atomic_store_explicit(&gpu->compiling, false, memory_order_release);
 }
 
+/* The next launch compiles the mask again. Where another thread is doing it just now, it will see why. */
+static void compile_anew(struct gpu *gpu)
+{
+	struct mask mask;
+
+	load_mask(gpu, &mask);
+	mask.number = 0;
+	publish_mask(gpu, &mask);
+}
+
+void enforce_anew(void)
+{
+	gpus_for_each(compile_anew);
+}
+
 /* --- compiling ----------------------------------------------------------------------------------- */
 
 /* Whether every TPC of the GPU has its bit in every version of its descriptors. */
@@ -128,7 +143,7 @@ static __attribute__((noinline)) void refresh(struct gpu *gpu, struct mask *mask
 {
 	struct segment_revision revision;
 	struct mask before = *mask;
-	uint64_t number, changes = atomic_load_explicit(&streams_changes, memory_order_acquire);
+	uint64_t number, changes = atomic_load(&streams_changes);
 
 	if (!segment_read(&segment, &revision, &number)) {
 		if (before.state == MASK_NONE)
@@ -150,8 +165,11 @@ static __attribute__((noinline)) void refresh(struct gpu *gpu, struct mask *mask
 		compile(gpu, &partition->set, &before, mask);
 	if (changes > 0)
 		leave_to_launch(gpu, mask);
-	mask->number = number + changes;
+	mask->number = number;
 	publish_mask(gpu, mask);
+	/* Whoever set the first one meanwhile may have been here before us. */
+	if (changes == 0 && atomic_load(&streams_changes) > 0)
+		compile_anew(gpu);
 }
 
 /* --- the launch path ------------------------------------------------------------------------------ */
@@ -192,36 +210,37 @@ static void count_outcome(enum qmd_outcome outcome)
 /* Blocks that must run at once: the launch gets the room that it needs, where there is a `partition` above the mask
  * first of all in it. */
 static __attribute__((noinline)) void narrow_fitting(const struct gpu *gpu, const struct hook_launch *launch,
-                                                     struct qmd_mask *disable, const struct qmd_mask *partition)
+                                                     struct mask *mask, const struct mask *partition)
 {
 	struct qmd_shape shape = qmd_tells_what_must_fit(gpu->family) ? qmd_shape_of(gpu->family, launch->qmd)
 	                                                              : misfit_shape();
 
-	bool widened = fit_widen(gpu, launch->function, &shape, launch->qmd, disable);
+	bool widened = fit_widen(gpu, launch->function, &shape, launch->qmd, &mask->disable);
 
 	if (widened && partition) {
-		*disable = *partition;
-		fit_widen(gpu, launch->function, &shape, launch->qmd, disable);
+		mask->disable = partition->disable;
+		fit_widen(gpu, launch->function, &shape, launch->qmd, &mask->disable);
 	}
 	if (widened)
 		segment_count_reason(&segment, SEGMENT_WIDENED);
-	count_outcome(qmd_disable_fitting(gpu->family, launch->qmd, disable));
+	count_outcome(qmd_disable_fitting(gpu->family, launch->qmd, &mask->disable));
 }
 
-static inline void narrow(const struct gpu *gpu, const struct hook_launch *launch, struct qmd_mask *disable,
-                          const struct qmd_mask *partition)
+/* Part of every launch: made once for those that go by the partition alone. */
+static inline __attribute__((always_inline)) void narrow(const struct gpu *gpu, const struct hook_launch *launch,
+                                                         struct mask *mask, const struct mask *partition)
 {
 	if (__builtin_expect(graphs_uploading, 0))
 		graphs_remember(gpu->family, launch->qmd);
 	/* Before Hopper the descriptor does not say that its blocks must run at once; where it does, that is more exact. */
 	enum qmd_outcome outcome = __builtin_expect(misfit_cooperative, 0) && !qmd_tells_what_must_fit(gpu->family)
 	                                   ? QMD_MUST_FIT
-	                                   : qmd_disable(gpu->family, launch->qmd, disable);
+	                                   : qmd_disable(gpu->family, launch->qmd, &mask->disable);
 
 	if (__builtin_expect(outcome == QMD_NARROWED, 1))
 		segment_count_launch(&segment, true);
 	else if (outcome == QMD_MUST_FIT)
-		narrow_fitting(gpu, launch, disable, partition);
+		narrow_fitting(gpu, launch, mask, partition);
 	else if (outcome == QMD_UNKNOWN_VERSION)
 		count_escape(SEGMENT_UNKNOWN_QMD);
 	else
@@ -232,8 +251,7 @@ static inline void narrow(const struct gpu *gpu, const struct hook_launch *launc
  * partition alone is in force. */
 static void add_own_mask(const struct gpu *gpu, const struct streams_mask *own, struct qmd_mask *disable)
 {
-	struct tpcset all = topology_all(gpu->topology), disabled = {{own->words[0], own->words[1]}};
-	struct tpcset enabled = tpcset_without(&all, &disabled);
+	const struct tpcset enabled = {{~own->words[0], ~own->words[1]}};
 	struct qmd_mask both;
 
 	topology_disable_mask(gpu->topology, &enabled, both.words, QMD_MASK_BITS);
@@ -253,17 +271,17 @@ static bool leaves_whole_gpu(const struct gpu *gpu, const struct qmd_mask *disab
 }
 
 static __attribute__((noinline)) void narrow_by_launch(const struct gpu *gpu, const struct hook_launch *launch,
-                                                       const struct qmd_mask *partition)
+                                                       const struct mask *partition)
 {
-	struct qmd_mask disable = *partition;
+	struct mask mask = *partition;
 	struct streams_mask own;
 
 	if (graphs_uploading ? streams_of_graphs(&own) : streams_take(&own))
-		add_own_mask(gpu, &own, &disable);
-	if (leaves_whole_gpu(gpu, &disable))
+		add_own_mask(gpu, &own, &mask.disable);
+	if (leaves_whole_gpu(gpu, &mask.disable))
 		segment_count_launch(&segment, false);
 	else
-		narrow(gpu, launch, &disable, partition);
+		narrow(gpu, launch, &mask, partition);
 }
 
 void enforce_launch(const struct hook_launch *launch)
@@ -278,12 +296,12 @@ void enforce_launch(const struct hook_launch *launch)
 		return;
 	}
 	load_mask(gpu, &mask);
-	if (__builtin_expect(mask.number != streams_revision_number(&segment), 0))
+	if (__builtin_expect(mask.number != segment_revision_number(&segment), 0))
 		refresh(gpu, &mask);
 	if (__builtin_expect(mask.state == MASK_RESTRICTED, 1))
-		narrow(gpu, launch, &mask.disable, NULL);
+		narrow(gpu, launch, &mask, NULL);
 	else if (mask.state == MASK_BY_LAUNCH)
-		narrow_by_launch(gpu, launch, &mask.disable);
+		narrow_by_launch(gpu, launch, &mask);
 	else if (mask.state == MASK_LET_THROUGH)
 		count_escape(mask.reason);
 	else

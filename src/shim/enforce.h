@@ -16,6 +16,9 @@
  * of a fork, which gets a segment of its own. */
 void enforce_use(const struct segment *segment);
 
+/* The program has masks of its own from now on (streams.h): launches look for them. */
+void enforce_anew(void);
+
 void enforce_launch(const struct hook_launch *launch);
 void enforce_context_created(CUcontext context);
 void enforce_context_destroyed(CUcontext context);

@@ -99,6 +99,12 @@ struct tpcset gpus_partition(const struct gpu *gpu, const struct segment *segmen
 	return tpcset_is_empty(&set) ? all : set;
 }
 
+void gpus_for_each(void (*visit)(struct gpu *gpu))
+{
+	for (unsigned int i = 0; i <= TOPOLOGY_GPUS_MAX; i++)
+		visit(&gpus[i]);
+}
+
 void gpus_after_fork(void)
 {
 	for (unsigned int i = 0; i <= TOPOLOGY_GPUS_MAX; i++) {

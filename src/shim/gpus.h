@@ -23,7 +23,7 @@ enum mask_state {
 
 /* A partition, compiled for one GPU. */
 struct mask {
-	uint64_t number; /* streams_revision_number of what it was compiled from */
+	uint64_t number; /* of the segment's revision that it was compiled from; 0 where it is to be compiled again */
 	uint32_t state;  /* enum mask_state */
 	uint32_t reason; /* enum segment_reason, with MASK_LET_THROUGH */
 	struct qmd_mask disable;
@@ -56,6 +56,9 @@ struct gpu *gpus_of_device(CUdevice device);
 /* The TPCs of a GPU whose topology is known that a launch may use now: all where nothing is restricted, or what is asked
  * for cannot be. */
 struct tpcset gpus_partition(const struct gpu *gpu, const struct segment *segment);
+
+/* Calls `visit` for all GPUs that a launch may be on. */
+void gpus_for_each(void (*visit)(struct gpu *gpu));
 
 /* In the child of a fork: what other threads were doing, they do no more. */
 void gpus_after_fork(void);

@@ -144,7 +144,7 @@ static void on_late_coming(void)
 {
 	atomic_store(&waiting, false);
 	segment_set_in_force(&segment, true);
-	streams_open();
+	streams_open(true);
 	look_for_old_gpus();
 }
 
@@ -180,8 +180,8 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 		segment_close(&segment);
 	else
 		pthread_atfork(before_fork, NULL, in_child);
-	if (state == HOOK_SUBSCRIBED)
-		streams_open();
+	if (state != HOOK_FAILED)
+		streams_open(state == HOOK_SUBSCRIBED);
 	if (state == HOOK_SUBSCRIBED && is_late)
 		look_for_old_gpus();
 	return state;

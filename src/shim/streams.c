@@ -1,5 +1,6 @@
 #include "streams.h"
 
+#include "enforce.h"
 #include "hook.h"
 
 #include <errno.h>
@@ -107,7 +108,8 @@ struct entry {
 
 _Atomic uint64_t streams_changes;
 
-static bool is_open;
+static atomic_bool is_open;
+static atomic_bool hears_calls;
 static pthread_once_t heard = PTHREAD_ONCE_INIT;
 static atomic_bool wants_calls;
 
@@ -214,7 +216,8 @@ bool streams_take(struct streams_mask *mask)
 static void hear_of_calls(void)
 {
 	atomic_store(&wants_calls, true);
-	hook_want_more();
+	if (atomic_load(&hears_calls))
+		hook_want_more();
 }
 
 static int set(enum streams_scope scope, uintptr_t stream, const struct streams_mask *mask)
@@ -230,8 +233,8 @@ static int set(enum streams_scope scope, uintptr_t stream, const struct streams_
 	else
 		result = set_for_stream(stream == STREAM_NONE ? STREAM_LEGACY : stream, mask);
 	/* Last: whoever sees it finds the mask. */
-	if (scope == STREAMS_ALL || atomic_load(&streams_changes) == 0)
-		atomic_fetch_add(&streams_changes, 1);
+	if ((scope == STREAMS_ALL || atomic_load(&streams_changes) == 0) && atomic_fetch_add(&streams_changes, 1) == 0)
+		enforce_anew();
 	return result;
 }
 
@@ -239,10 +242,10 @@ int nvtaskset_set_mask_1(int scope, void *stream, const uint64_t *disabled)
 {
 	struct streams_mask mask;
 
-	if (!is_open)
+	if (!atomic_load_explicit(&is_open, memory_order_relaxed))
 		return ENOTSUP;
 	if (scope < STREAMS_ALL || scope > STREAMS_NEXT)
-		return EINVAL;
+		return scope == STREAMS_ASK  ? 0 : EINVAL;
 	memcpy(&mask, disabled, sizeof mask);
 	if (scope == STREAMS_ONE)
 		pthread_once(&heard, hear_of_calls);
@@ -258,9 +261,12 @@ int nvtaskset_set_mask_1(int scope, void *stream, const uint64_t *disabled)
 	return result;
 }
 
-void streams_open(void)
+void streams_open(bool hears)
 {
-	is_open = true;
+	atomic_store(&hears_calls, hears);
+	atomic_store(&is_open, true);
+	if (hears && atomic_load(&wants_calls))
+		hook_want_more();
 }
 
 void streams_after_fork(void)

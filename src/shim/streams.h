@@ -4,7 +4,7 @@
  *
  * The launch callback does not carry the stream (FACTS 2), but the call that it comes from does: its thread remembers
  * the stream until the descriptor comes. We hear of these calls from the first mask of a stream on. Until the program
- * sets a mask, all this costs a launch one addition.
+ * sets a mask, all this costs a launch nothing.
  *
  * Kernels in graphs obey the mask for all launches, also when it changes later. They have no mask of a stream: a node is
  * uploaded once, for whichever stream the graph is launched into.
@@ -23,6 +23,7 @@ enum streams_scope {
 	STREAMS_ALL,  /* launches that have no other mask */
 	STREAMS_ONE,  /* launches into a stream */
 	STREAMS_NEXT, /* the calling thread's next launch outside of graphs */
+	STREAMS_ASK   /* nothing: asks whether masks can be set */
 };
 
 /* TPCs that a launch may not use: TPC n is bit n % 64 of words[n / 64]. An empty one counts as none. */
@@ -33,23 +34,22 @@ struct streams_mask {
 };
 
 /* Sets a mask; `stream` is a CUstream, and means something with STREAMS_ONE only. Streams that every context has (NULL, 1)
- * have one mask in all of them; 2 is the calling thread's. 0; ENOTSUP where we do not hear of launches; ENOMEM; EINVAL.
+ * have one mask in all of them; 2 is the calling thread's. 0; ENOTSUP where we shall never hear of launches; ENOMEM; EINVAL.
  * Libsmctrl finds it by this name in whatever library of ours is in the process: the name changes with the meaning. */
 #define STREAMS_ENTRY "nvtaskset_set_mask_1"
 typedef int streams_set_mask(int scope, void *stream, const uint64_t *disabled);
 __attribute__((visibility("default"))) streams_set_mask nvtaskset_set_mask_1;
 
-/* We hear of launches from now on: masks can be set. */
-void streams_open(void);
+/* Masks can be set from now on. They are in force once we hear of calls, which another tool may delay. */
+void streams_open(bool hears);
 
 /* In the child of a fork, which has its parent's masks: what other threads were doing, they do no more. */
 void streams_after_fork(void);
 
-/* Raised by every change that must reach launches which compare numbers: the program's first mask, and each for all. */
+/* Raised by the program's first mask, after which every launch looks for its own, and by each for all. */
 extern _Atomic uint64_t streams_changes;
 
-/* Raised by every edit of the partition, too: while it stays the same, so does what a launch without a mask of its own
- * may use. */
+/* Raised by every edit of the partition, too: while it stays the same, so does what a graph may use. */
 static inline uint64_t streams_revision_number(const struct segment *segment)
 {
 	return segment_revision_number(segment) + atomic_load_explicit(&streams_changes, memory_order_acquire);

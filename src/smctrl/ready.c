@@ -24,24 +24,38 @@ static streams_set_mask *come_late(struct error *error)
 	return state == HOOK_FAILED ? NULL : nvtaskset_set_mask_1;
 }
 
-static streams_set_mask *find_in(void *library)
+static streams_set_mask *look_up(void *library)
 {
 	return library ? (streams_set_mask *)dlsym(library, STREAMS_ENTRY) : NULL;
 }
 
-static void find(void)
+/* NULL with the reason. */
+static streams_set_mask *find(struct error *error)
 {
 	void *driver = dlopen(DRIVER, RTLD_LAZY);
-	struct error error = {.reason = ""};
+	streams_set_mask *found = look_up(driver);
+
+	if (!driver) {
+		error_set(error, "the driver library: %s", dlerror());
+		return NULL;
+	}
+	if (!found)
+		found = look_up(dlopen(ATTACHED, RTLD_LAZY | RTLD_NOLOAD));
+	if (!found) {
+		found = come_late(error);
+	} else if (found(STREAMS_ASK, NULL, NULL) != 0) {
+		error_set(error, "the library that is in this program does not hear of launches");
+		found = NULL;
+	}
+	return found;
+}
+
+static void make_ready(void)
+{
+	struct error error;
 
 	log_open();
-	set_mask = find_in(driver);
-	if (!set_mask)
-		set_mask = find_in(dlopen(ATTACHED, RTLD_LAZY | RTLD_NOLOAD));
-	if (!set_mask && !driver)
-		error_set(&error, "the driver library: %s", dlerror());
-	else if (!set_mask)
-		set_mask = come_late(&error);
+	set_mask = find(&error);
 	if (!set_mask)
 		log_warning("%s; libsmctrl's masks have no effect", error.reason);
 }
@@ -50,7 +64,7 @@ streams_set_mask *ready(void)
 {
 	int saved = errno;
 
-	pthread_once(&once, find);
+	pthread_once(&once, make_ready);
 	errno = saved;
 	return set_mask;
 }

@@ -40,11 +40,17 @@ void topology_disable_mask(const struct topology *gpu, const struct tpcset *set,
                            unsigned int bits)
 {
 	memset(words, 0xff, bits / 8);
-	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
-		unsigned int bit = gpu->tpcs[tpc].mask_bit;
+	for (unsigned int first = 0; first < gpu->tpc_count; first += 64) {
+		unsigned int here = gpu->tpc_count - first;
 
-		if (bit < bits && tpcset_has(set, tpc))
-			words[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
+		/* Part of launches: as long as the set, and not as the GPU. */
+		for (uint64_t rest = set->words[first / 64] & (here < 64 ? (UINT64_C(1) << here) - 1 : UINT64_MAX); rest;
+		     rest &= rest - 1) {
+			unsigned int bit = gpu->tpcs[first + (unsigned int)__builtin_ctzll(rest)].mask_bit;
+
+			if (bit < bits)
+				words[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
+		}
 	}
 }
 

@@ -1,0 +1,117 @@
+#!/usr/bin/env bats
+# Programs written for libsmctrl: inside nvtaskset and without it, with the library as a file and as a part of the
+# program. tests/gpu/smctrl.c has where their kernels run.
+
+load helpers
+
+smctrl_setup() {
+	SMCTRL=$BUILD/tests/programs/smctrl
+	export LD_LIBRARY_PATH=$BUILD/sim
+}
+
+runs_as_documented() {
+	[ "${lines[*]}" = "default: TPCs 0 other: TPCs 0-4 urgent: TPCs 5-8 next: TPCs 10-11 urgent: TPCs 5-8" ]
+}
+
+@test "without nvtaskset" {
+	smctrl_setup
+	run "$SMCTRL"
+	[ "$status" -eq 0 ]
+	runs_as_documented
+	run "$SMCTRL-static"
+	[ "$status" -eq 0 ]
+	runs_as_documented
+}
+
+@test "inside nvtaskset, with the whole GPU" {
+	smctrl_setup
+	run nv all "$SMCTRL"
+	[ "$status" -eq 0 ]
+	runs_as_documented
+	run nv all "$SMCTRL-static"
+	[ "$status" -eq 0 ]
+	runs_as_documented
+}
+
+@test "the partition stands above the masks" {
+	smctrl_setup
+	run nv -t 3-10 "$SMCTRL"
+	[ "${lines[*]}" = "default: TPCs 3-10 other: TPCs 3-4 urgent: TPCs 5-8 next: TPCs 10 urgent: TPCs 5-8" ]
+}
+
+@test "before Hopper and after it" {
+	local gpu
+	smctrl_setup
+	for gpu in turing ada blackwell hopper-synthetic; do
+		NVTASKSET_TOPOLOGY=$ROOT/share/topologies/$gpu.txt run "$SMCTRL"
+		[ "$status" -eq 0 ]
+		runs_as_documented
+	done
+}
+
+has_no_effect() { # reason
+	[ "${lines[0]}" = "nvtaskset: $1; libsmctrl's masks have no effect" ]
+	[ "${lines[1]}" = "default: TPCs 0-65" ]
+	[ "${#lines[@]}" -eq 6 ]
+}
+
+@test "a driver that does not announce launches: the program runs, and one line says so" {
+	smctrl_setup
+	SIM_FAULTS=no-table run "$SMCTRL"
+	has_no_effect "the driver has no callback table (error 500)"
+	SIM_FAULTS=no-launch-events run "$SMCTRL"
+	has_no_effect "the driver does not announce launches (error 801)"
+	SIM_FAULTS=no-table NVTASKSET_LOG=off run "$SMCTRL"
+	[ "${lines[0]}" = "default: TPCs 0-65" ]
+}
+
+@test "the same inside nvtaskset: its library says why, and libsmctrl what follows" {
+	smctrl_setup
+	run nv -t 3 env SIM_FAULTS=no-table "$SMCTRL"
+	[ "${lines[0]}" = "nvtaskset: the driver has no callback table (error 500); this program runs unrestricted" ]
+	[ "${lines[1]}" = "nvtaskset: the library that is in this program does not hear of launches; libsmctrl's masks have no effect" ]
+	[ "${lines[2]}" = "default: TPCs 0-65" ]
+}
+
+@test "descriptors that nobody knows are let through, and that is said" {
+	smctrl_setup
+	SIM_FAULTS=bad-qmd run "$SMCTRL"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"nvtaskset: the launch descriptor has an unknown version; launches run unrestricted"* ]]
+	[[ "$output" == *"default: TPCs 0-65"* ]]
+}
+
+@test "no driver: the library loads, and says what is missing" {
+	cat >"$WORK/program.c" <<-END
+		#include <libsmctrl.h>
+		#include <stdio.h>
+		int main(void)
+		{
+			uint32_t count = 7;
+
+			printf("%d\n", libsmctrl_set_global_mask(1));
+			printf("%d\n", libsmctrl_set_next_mask(1));
+			printf("%d\n", libsmctrl_get_tpc_info_cuda(&count, 0));
+			return libsmctrl_validate_stream_mask(NULL, 0, 1, true) == -1 && count == 7 ? 0 : 1;
+		}
+	END
+	! is_sanitized || skip "another compiler's program"
+	cc -I"$ROOT/include" "$WORK/program.c" -L"$BUILD" -lsmctrl -Wl,-rpath,"$BUILD" -o "$WORK/program"
+	! ldconfig -p | grep -q libcuda.so.1 || skip "there is a driver here"
+	run "$WORK/program"
+	[ "$status" -eq 0 ]
+	[[ "${lines[0]}" == "nvtaskset: the driver library: libcuda.so.1: cannot open shared object file"*"; libsmctrl's masks have no effect" ]]
+	[ "${lines[*]:1}" = "95 95 19" ]
+}
+
+@test "the header is C++, too, and the archive gives a program no names of ours" {
+	command -v c++ >/dev/null || skip "no C++ compiler"
+	printf '#include <libsmctrl.h>\nint main() { uint128_t m; return libsmctrl_make_mask_ext(&m, 0, 1); }\n' >"$WORK/program.cc"
+	! is_sanitized || skip "another compiler's program"
+	c++ -Wall -Wextra -Wpedantic -Werror -I"$ROOT/include" "$WORK/program.cc" "$BUILD/libsmctrl.a" -ldl -lpthread -o "$WORK/program"
+	"$WORK/program"
+	run bash -c "nm -g --defined-only $BUILD/libsmctrl.a | grep ' [A-Z] ' | grep -v ' libsmctrl_'"
+	[ -z "$output" ]
+	run bash -c "nm -D --defined-only $BUILD/libsmctrl.so | grep -v ' libsmctrl_'"
+	[ -z "$output" ]
+}
