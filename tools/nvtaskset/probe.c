@@ -173,5 +173,10 @@ int probe(const struct environment *environment, struct error *error)
 
 int probe_bare(const char *directory, struct error *error)
 {
-	return try(&(struct surroundings){.directory = directory}, error);
+	int result = try(&(struct surroundings){.directory = directory}, error);
+
+	/* The user has not said --strict: we have, to hear the reason. */
+	if (result < 0 && strstr(error->reason, "; --strict"))
+		*strstr(error->reason, "; --strict") = '\0';
+	return result;
 }

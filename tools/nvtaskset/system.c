@@ -188,7 +188,7 @@ static int make_directories(const struct place *place, struct error *error)
 /* What others have put there stays, and so does the directory then. */
 static void remove_directories(const char *directory)
 {
-	static const char *const names[] = {"driver/" DRIVER_LINK, "driver", LIBRARY, OTHER_NAME, ""};
+	static const char *const names[] = {("driver/" DRIVER_LINK), "driver", LIBRARY, OTHER_NAME, ""};
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
