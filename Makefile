@@ -210,6 +210,23 @@ check: deps-check all $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attac
 check-gpu: deps-check $(command) $(shim) $(gpu_tests)
 	$(Q)$(test_environment) prove --timer --exec tests/run $(PROVE_FLAGS) $(gpu_tests)
 
+# Profilers and debuggers as they are, on the GPU. CUPTI's headers come with the toolkit's, which have the names of ours.
+CUDA ?= /usr/local/cuda
+cupti_link = -L$(CUDA)/lib64 -L$(CUDA)/extras/CUPTI/lib64 -lcupti -Wl,-rpath,$(CUDA)/lib64:$(CUDA)/extras/CUPTI/lib64
+tool = $(BUILD)/tests/hardware/tool.o
+tool_programs = $(addprefix $(BUILD)/tests/hardware/,cupti cupti_first injected.so where.so)
+$(BUILD)/tests/hardware/%.o: override CPPFLAGS += -Itests/gpu/support
+$(tool): override CPPFLAGS = -D_GNU_SOURCE -isystem $(CUDA)/include -isystem $(CUDA)/extras/CUPTI/include
+$(BUILD)/tests/hardware/%: $(BUILD)/tests/hardware/%.o $(tool) $(gpu_support) $(library)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(cupti_link) -o $@
+$(BUILD)/tests/hardware/injected.so: $(BUILD)/tests/hardware/injected.o $(tool)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared $^ $(cupti_link) -o $@
+$(BUILD)/tests/hardware/where.so: $(BUILD)/tests/hardware/where.o $(gpu_support) $(library)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared $^ -lcmocka -ldl -o $@
+
+check-tools: deps-check $(command) $(shim) $(attach) $(BUILD)/demo/where $(tool_programs)
+	$(Q)BUILD=$(abspath $(BUILD)) tests/hardware/tools.sh
+
 # A mixed load under changing partitions, on the GPUs that are there, or on simulated ones.
 SOAK_SECONDS ?= 600
 soak: deps-check $(command) $(shim) $(sim) $(BUILD)/tests/gpu/soak
@@ -340,7 +357,7 @@ help:
 	@echo 'make                 build the command and the library'
 	@echo 'make demo            show the main job, on the GPU or on a simulated one'
 	@echo 'make check           run the tests (no GPU needed); check-asan, check-tsan: under sanitizers'
-	@echo 'make check-gpu       run the tests of tests/gpu on the GPU'
+	@echo 'make check-gpu       run the tests of tests/gpu on the GPU; check-tools: profilers and debuggers'
 	@echo 'make soak            ten minutes of a mixed load under changing partitions; SOAK_SECONDS'
 	@echo 'make bench           measure'
 	@echo 'make lint, fuzz      clang-tidy and cppcheck; libFuzzer, FUZZ_SECONDS each'
@@ -348,6 +365,6 @@ help:
 	@echo 'make install         DESTDIR= PREFIX=/usr/local; also: uninstall'
 	@echo 'V=1 shows commands; CC, CFLAGS, LDFLAGS, BUILD as usual'
 
-.PHONY: all clean check check-gpu check-steps check-asan check-tsan check-sanitizers lint fuzz soak bench demo deps deps-check \
+.PHONY: all clean check check-gpu check-tools check-steps check-asan check-tsan check-sanitizers lint fuzz soak bench demo deps deps-check \
 	install uninstall install-api uninstall-api help install-smctrl uninstall-smctrl
 .SECONDARY:

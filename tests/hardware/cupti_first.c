@@ -1,0 +1,75 @@
+/*
+ * CUPTI has the driver's callbacks when nvtaskset --attach comes: the partition says that it is not in force, and is as
+ * soon as CUPTI leaves. Runs without nvtaskset; BUILD is the build directory.
+ */
+#include "gpu.h"
+#include "segment.h"
+#include "tool.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool is_in_force(void)
+{
+	struct segment segment;
+	struct error error = {.reason = ""};
+
+	if (segment_open(&segment, getpid(), &error) != SEGMENT_FOUND)
+		fail_msg("%s", error.reason);
+	bool in_force = !segment_obstacle(&segment);
+
+	segment_close(&segment);
+	return in_force;
+}
+
+static int attach(void)
+{
+	char line[256];
+
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	snprintf(line, sizeof line, "\"$BUILD\"/nvtaskset --attach -tp 0-7 %d", (int)getpid());
+	int status = system(line);
+
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void test_cupti_first(void **state)
+{
+	struct tpcset wanted = gpu_range(0, 7), all, ran;
+	struct gpu_under_test gpu;
+
+	(void)state;
+	gpu_initialise();
+	gpu_open(&gpu, 0);
+	all = gpu_all(&gpu);
+	assert_int_equal(tool_subscribe(), 0);
+	assert_int_equal(tool_enable_launches(true), 0);
+	assert_int_equal(attach(), 1);
+	assert_false(is_in_force());
+	ran = gpu_where(&gpu, NULL);
+	gpu_assert_equal(&ran, &all);
+	assert_int_equal(tool_announced(), 1);
+	assert_int_equal(tool_unsubscribe(), 0);
+	if (!is_in_force()) {
+		print_message("# CUPTI keeps its subscription until cuptiFinalize\n");
+		assert_int_equal(tool_finalize(), 0);
+	}
+	assert_true(is_in_force());
+	ran = gpu_where(&gpu, NULL);
+	gpu_assert_equal(&ran, &wanted);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cupti_first),
+	};
+
+	return cmocka_run_group_tests_name("cupti_first", tests, NULL, NULL);
+}
