@@ -40,7 +40,7 @@
  * The memory, 8-byte words in the machine's byte order:
  *
  *   0    magic, version, size,
- *        owner                   written once, magic last
+ *        owner                   written once, magic last; the magic is taken away when all moves to a new file
  *        out of force            not 0 where the owner does not obey; older owners have left it 0
  *   64   the revision in force   raised by editors
  *   128  counters                added to by the owner; apart from what launches only read
@@ -65,6 +65,7 @@ struct segment_memory {
 _Static_assert(sizeof(struct pci_address) == 8, "shared layout");
 _Static_assert(sizeof(struct segment_partition) == 40, "shared layout");
 _Static_assert(sizeof(struct segment_revision) == 8 + SEGMENT_GPUS * 40, "shared layout");
+_Static_assert(offsetof(struct segment_memory, owner) == 16, "shared layout");
 _Static_assert(offsetof(struct segment_memory, number) == 64, "shared layout");
 _Static_assert(offsetof(struct segment_memory, launches) == 128, "shared layout");
 _Static_assert(offsetof(struct segment_memory, ring) == 256, "shared layout");
@@ -255,6 +256,7 @@ int segment_keep_findable(struct segment *segment, struct error *error)
 		return error_set_errno(error, "the segment: cannot be mapped");
 	mark_moved(segment->memory, true);
 	copy_content(moved.memory, segment->memory);
+	moved.memory->owner = (uint64_t)getpid();
 	atomic_store_explicit(&moved.memory->magic, MAGIC, memory_order_release);
 	/* At one stroke for the other threads. */
 	if (mremap(moved.memory, sizeof *moved.memory, sizeof *moved.memory, MREMAP_MAYMOVE | MREMAP_FIXED,
@@ -316,22 +318,68 @@ static bool has_room_above(pid_t pid)
 	return prlimit(pid, RLIMIT_NOFILE, NULL, &limit) == 0 && limit.rlim_cur > FILE_MIN;
 }
 
-/* Opens the descriptor of this name if it is a segment, or returns -1. Whatever a hostile process has under a segment's
+/* Whose segment is looked for. */
+struct seeker {
+	pid_t pid;
+	uint64_t own_number; /* that the process has for itself, in a PID namespace of its own; 0: not asked yet */
+};
+
+/* `pid` where the kernel does not say. */
+static uint64_t find_own_number(pid_t pid)
+{
+	char path[64], *line = NULL;
+	size_t size = 0;
+	uint64_t number = (uint64_t)pid;
+
+	snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+	FILE *file = fopen(path, "re");
+
+	while (file && getline(&line, &size, file) > 0) {
+		if (strncmp(line, "NSpid:", 6) == 0)
+			number = strtoull(strrchr(line, '\t'), NULL, 10);
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return number;
+}
+
+/* Whether the file is another process's segment, which this one edits or has inherited. */
+static bool is_others(int file, struct seeker *seeker)
+{
+	uint64_t header[3]; /* magic, version and size, owner */
+	bool is_own = !is_segment(file) || pread(file, header, sizeof header, 0) != sizeof header ||
+	              header[0] != MAGIC || header[2] == (uint64_t)seeker->pid;
+
+	if (!is_own && seeker->own_number == 0)
+		seeker->own_number = find_own_number(seeker->pid);
+	return !is_own && header[2] != seeker->own_number;
+}
+
+/* Opens the descriptor of this name if it is the segment, or returns -1. Whatever a hostile process has under a segment's
  * name, a file with a lease on it, say, must not make us wait. */
-static int open_descriptor(int directory, const char *name)
+static int open_descriptor(int directory, const char *name, struct seeker *seeker)
 {
 	char link[sizeof MEMFD_LINK + 1];
 	ssize_t length = readlinkat(directory, name, link, sizeof link);
 	bool is_ours = length == sizeof MEMFD_LINK - 1 && memcmp(link, MEMFD_LINK, (size_t)length) == 0;
 
-	return is_ours ? openat(directory, name, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+	int file = is_ours ? openat(directory, name, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+
+	if (file >= 0 && is_others(file, seeker)) {
+		close(file);
+		errno = 0;
+		file = -1;
+	}
+	return file;
 }
 
 /* Opens the segment among the descriptors in /proc/PID/fd from `first` on, or returns -1. Without opendir: it takes as
  * long as all the rest. */
-static int find_descriptor(int directory, int first)
+static int find_descriptor(int directory, int first, pid_t pid)
 {
 	_Alignas(struct dirent64) char entries[4096];
+	struct seeker seeker = {.pid = pid};
 	int file = -1;
 	ssize_t length;
 
@@ -342,7 +390,7 @@ static int find_descriptor(int directory, int first)
 
 		for (ssize_t at = 0; file < 0 && at < length; at += entry->d_reclen) {
 			entry = (const struct dirent64 *)(entries + at);
-			file = open_descriptor(directory, entry->d_name);
+			file = open_descriptor(directory, entry->d_name, &seeker);
 		}
 	}
 	return file;
@@ -445,7 +493,7 @@ enum segment_state segment_open(struct segment *segment, pid_t pid, struct error
 	if (directory < 0)
 		return explain_closed(pid, error);
 	errno = 0;
-	int file = find_descriptor(directory, !error && has_room_above(pid) ? FILE_MIN : 0);
+	int file = find_descriptor(directory, !error && has_room_above(pid) ? FILE_MIN : 0, pid);
 
 	if (file >= 0) {
 		state = map_segment(segment, file, error);

@@ -134,10 +134,10 @@ enum segment_state {
 	SEGMENT_FAILED         /* anything else */
 };
 
-/* Opens the segment of process `pid` and maps it. SEGMENT_FOUND, and the caller closes it; otherwise the
- * state, and the reason: all of it behind "nvtaskset: ". Without `error` it is not found out why there is none, which
- * takes long: SEGMENT_NOT_OURS then, for whatever has none; and a process that could open 200 files at most when it
- * made its segment, and now may open more, counts as one that has none. */
+/* Opens the segment of process `pid`, not one of another's that it has open, and maps it. SEGMENT_FOUND, and the caller
+ * closes it; otherwise the state, and the reason: all of it behind "nvtaskset: ". Without `error` it is not found out why
+ * there is none, which takes long: SEGMENT_NOT_OURS then, for whatever has none; and a process that could open 200 files
+ * at most when it made its segment, and now may open more, counts as one that has none. */
 enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error);
 
 /* Whether a process was started by nvtaskset, or by what that started: it has a segment as soon as it uses CUDA. */

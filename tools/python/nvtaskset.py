@@ -10,8 +10,8 @@
         partition[0] = "0-7"                       # GPU 0; the next launch obeys
         partition[0] |= nvtaskset.gpus()[0].gpcs[3]
 
-Numbers of TPCs and GPUs are nvtaskset(3)'s. Nothing is compiled: this is libnvtaskset.so.0 by way of ctypes. It is
-found at NVTASKSET_LIBRARY, if that is set; where `make install` has put it, seen from here; or as any library is. Whatever
+Numbers of TPCs and GPUs are nvtaskset(3)'s. Nothing is compiled: this is libnvtaskset.so.0 by way of ctypes, found at
+NVTASKSET_LIBRARY, if that is set; where `make install` has put it, seen from here; or as any library is. Whatever
 fails raises Error with the reason. Several threads may use one Partition; a fork opens its own.
 """
 

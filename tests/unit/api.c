@@ -1,0 +1,638 @@
+/* nvtaskset.h, as a program sees it that changes other processes' partitions: those here are made by this test. */
+#include "nvtaskset.h"
+#include "segment.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct nvtaskset_topology *topology;
+
+static int load_two_gpus(void **state)
+{
+	(void)state;
+	setenv("NVTASKSET_TOPOLOGY", "share/topologies/h200-x2.txt", 1);
+	return nvtaskset_topology_load(&topology, NULL);
+}
+
+static int free_topology(void **state)
+{
+	(void)state;
+	nvtaskset_topology_free(topology);
+	return 0;
+}
+
+static struct nvtaskset_set parse(const char *list)
+{
+	struct nvtaskset_set set = {{0}};
+
+	assert_int_equal(nvtaskset_set_parse_list(&set, list, NVTASKSET_TPCS_MAX, NULL), 0);
+	return set;
+}
+
+static void assert_list(struct nvtaskset_set set, const char *list)
+{
+	char text[NVTASKSET_SET_TEXT];
+
+	assert_string_equal(nvtaskset_set_format_list(&set, text), list);
+}
+
+/* --- sets --------------------------------------------------------------------------------------------------------- */
+
+static void test_sets(void **state)
+{
+	struct nvtaskset_set a = {{0}}, b = parse("4-7,200");
+	char text[NVTASKSET_SET_TEXT];
+
+	(void)state;
+	nvtaskset_set_add_range(&a, 0, 5);
+	nvtaskset_set_add(&a, 255);
+	nvtaskset_set_add(&a, 256);
+	nvtaskset_set_remove(&a, 1);
+	assert_list(a, "0,2-5,255");
+	assert_true(nvtaskset_set_has(&a, 255));
+	assert_false(nvtaskset_set_has(&a, 1));
+	assert_int_equal(nvtaskset_set_count(&a), 6);
+	assert_int_equal(nvtaskset_set_next(&a, 6), 255);
+	assert_int_equal(nvtaskset_set_next(&a, 256), NVTASKSET_TPCS_MAX);
+	assert_list(nvtaskset_set_and(&a, &b), "4-5");
+	assert_list(nvtaskset_set_or(&a, &b), "0,2-7,200,255");
+	assert_list(nvtaskset_set_without(&a, &b), "0,2-3,255");
+	assert_false(nvtaskset_set_equal(&a, &b));
+	b = a;
+	assert_true(nvtaskset_set_equal(&a, &b));
+	assert_int_equal(nvtaskset_set_parse_mask(&b, "0xf0", 66, NULL), 0);
+	assert_string_equal(nvtaskset_set_format_mask(&b, text), "f0");
+}
+
+static void test_a_mistake_leaves_the_set(void **state)
+{
+	struct nvtaskset_set set = parse("1-3");
+	struct nvtaskset_error error;
+
+	(void)state;
+	assert_int_equal(nvtaskset_set_parse_list(&set, "5,66", 66, &error), -1);
+	assert_string_equal(error.reason, "TPC 66: this GPU has TPCs 0-65");
+	assert_int_equal(nvtaskset_set_parse_mask(&set, "xyz", 66, &error), -1);
+	assert_string_equal(error.reason, "'xyz': not a hexadecimal mask");
+	assert_int_equal(nvtaskset_set_parse_list(&set, "0", 0, &error), -1);
+	assert_int_equal(nvtaskset_set_parse_mask(&set, "1", 257, &error), -1);
+	assert_string_equal(error.reason, "a limit of 257: it is 1-256");
+	assert_list(set, "1-3");
+}
+
+/* --- GPUs ----------------------------------------------------------------------------------------------------------- */
+
+static void test_topology(void **state)
+{
+	struct nvtaskset_gpu gpu = {.size = sizeof gpu};
+	unsigned int number = 7;
+
+	(void)state;
+	assert_int_equal(nvtaskset_topology_gpu_count(topology), 2);
+	assert_int_equal(nvtaskset_gpu_describe(topology, 1, &gpu, NULL), 0);
+	assert_string_equal(gpu.name, "NVIDIA H200");
+	assert_int_equal(gpu.compute_major, 9);
+	assert_int_equal(gpu.compute_minor, 0);
+	assert_int_equal(gpu.tpc_count, 66);
+	assert_int_equal(gpu.sms_per_tpc, 2);
+	assert_int_equal(gpu.gpc_limit, 8);
+	assert_int_equal(nvtaskset_topology_find_gpu(topology, gpu.bus_id, &number, NULL), 0);
+	assert_int_equal(number, 1);
+	assert_list(nvtaskset_gpu_tpcs(topology, 0), "0-65");
+	assert_list(nvtaskset_gpu_tpcs_of_gpc(topology, 0, 1), "0,8,16,24,62-65");
+	assert_list(nvtaskset_gpu_tpcs_of_virtual_gpc(topology, 0, 0), "0,8,16,24");
+	assert_int_equal(nvtaskset_gpu_gpc_of(topology, 0, 62), 1);
+	assert_true(nvtaskset_gpu_virtual_gpc_of(topology, 0, 62) >= (int)gpu.gpc_limit);
+}
+
+static void test_what_no_gpu_has(void **state)
+{
+	struct nvtaskset_gpu gpu = {.size = sizeof gpu};
+	struct nvtaskset_error error;
+	unsigned int number = 7;
+
+	(void)state;
+	assert_int_equal(nvtaskset_gpu_describe(topology, 2, &gpu, &error), -1);
+	assert_string_equal(error.reason, "GPU 2: this machine has GPUs 0-1");
+	assert_list(nvtaskset_gpu_tpcs(topology, 2), "");
+	assert_list(nvtaskset_gpu_tpcs_of_gpc(topology, 0, 8), "");
+	assert_list(nvtaskset_gpu_tpcs_of_gpc(topology, 0, UINT16_MAX), "");
+	assert_list(nvtaskset_gpu_tpcs_of_gpc(topology, 2, 0), "");
+	assert_int_equal(nvtaskset_gpu_gpc_of(topology, 0, 66), -1);
+	assert_int_equal(nvtaskset_gpu_virtual_gpc_of(topology, 2, 0), -1);
+	assert_int_equal(nvtaskset_topology_find_gpu(topology, "0000:ff:1f.0", &number, &error), -1);
+	assert_string_equal(error.reason, "GPU '0000:ff:1f.0': no GPU here has this bus id or UUID");
+	assert_int_equal(nvtaskset_topology_find_gpu(topology, "", &number, &error), -1);
+	assert_int_equal(number, 7);
+}
+
+static void test_groups_that_are_unknown(void **state)
+{
+	struct nvtaskset_topology *turing;
+
+	(void)state;
+	setenv("NVTASKSET_TOPOLOGY", "share/topologies/turing.txt", 1);
+	assert_int_equal(nvtaskset_topology_load(&turing, NULL), 0);
+	setenv("NVTASKSET_TOPOLOGY", "share/topologies/h200-x2.txt", 1);
+	assert_int_equal(nvtaskset_gpu_virtual_gpc_of(turing, 0, 0), -1);
+	assert_list(nvtaskset_gpu_tpcs_of_virtual_gpc(turing, 0, UINT16_MAX), "");
+	nvtaskset_topology_free(turing);
+}
+
+static void test_no_topology(void **state)
+{
+	struct nvtaskset_topology *none = topology;
+	struct nvtaskset_error error;
+
+	(void)state;
+	setenv("NVTASKSET_TOPOLOGY", "/nowhere", 1);
+	assert_int_equal(nvtaskset_topology_load(&none, &error), -1);
+	setenv("NVTASKSET_TOPOLOGY", "share/topologies/h200-x2.txt", 1);
+	assert_non_null(strstr(error.reason, "/nowhere"));
+	assert_ptr_equal(none, topology);
+	nvtaskset_topology_free(NULL);
+}
+
+/* A program of an older version knows less of a struct, one of a newer version more. */
+static void test_structs_of_other_versions(void **state)
+{
+	struct {
+		struct nvtaskset_gpu gpu;
+		unsigned char more[64];
+	} newer;
+	struct nvtaskset_gpu older, unset = {.size = 0};
+	struct nvtaskset_error error;
+
+	(void)state;
+	memset(&newer, 0xee, sizeof newer);
+	newer.gpu.size = sizeof newer;
+	assert_int_equal(nvtaskset_gpu_describe(topology, 0, &newer.gpu, NULL), 0);
+	assert_int_equal(newer.gpu.size, sizeof newer);
+	assert_int_equal(newer.gpu.gpc_limit, 8);
+	for (size_t i = 0; i < sizeof newer.more; i++)
+		assert_int_equal(newer.more[i], 0);
+	memset(&older, 0xee, sizeof older);
+	older.size = offsetof(struct nvtaskset_gpu, gpc_limit);
+	assert_int_equal(nvtaskset_gpu_describe(topology, 0, &older, NULL), 0);
+	assert_int_equal(older.sms_per_tpc, 2);
+	assert_int_equal(older.gpc_limit, 0xeeeeeeee);
+	assert_int_equal(nvtaskset_gpu_describe(topology, 0, &unset, &error), -1);
+	assert_string_equal(error.reason, "the member `size` is not set: it is the size of the struct");
+}
+
+static void test_choice(void **state)
+{
+	struct nvtaskset_set used = nvtaskset_gpu_tpcs_of_gpc(topology, 0, 2), chosen = {{0}}, both;
+	struct nvtaskset_error error;
+
+	(void)state;
+	assert_int_equal(nvtaskset_gpu_choose(topology, 0, &used, 8, NVTASKSET_PACKED, &chosen, NULL), 0);
+	both = nvtaskset_set_and(&used, &chosen);
+	assert_int_equal(nvtaskset_set_count(&chosen), 8);
+	assert_int_equal(nvtaskset_set_count(&both), 0);
+	assert_int_equal(nvtaskset_gpu_choose(topology, 0, NULL, 8, NVTASKSET_DISTRIBUTED, &chosen, NULL), 0);
+	for (unsigned int gpc = 0; gpc < 8; gpc++) {
+		struct nvtaskset_set members = nvtaskset_gpu_tpcs_of_gpc(topology, 0, gpc);
+
+		both = nvtaskset_set_and(&members, &chosen);
+		assert_int_equal(nvtaskset_set_count(&both), 1);
+	}
+	both = chosen;
+	assert_int_equal(nvtaskset_gpu_choose(topology, 0, &used, 59, NVTASKSET_PACKED, &chosen, &error), -1);
+	assert_int_equal(nvtaskset_gpu_choose(topology, 2, NULL, 1, NVTASKSET_PACKED, &chosen, &error), -1);
+	assert_int_equal(nvtaskset_gpu_choose(topology, 0, NULL, 0, NVTASKSET_PACKED, &chosen, &error), -1);
+	assert_string_equal(error.reason, "0 TPCs: a program without TPCs would never run");
+	assert_int_equal(nvtaskset_gpu_choose(topology, 0, NULL, 1, (enum nvtaskset_strategy)9, &chosen, &error), -1);
+	assert_string_equal(error.reason, "strategy 9: there is none with this number");
+	assert_true(nvtaskset_set_equal(&both, &chosen));
+}
+
+/* --- processes -------------------------------------------------------------------------------------------------------- */
+
+/* A process with a partition: 0-7 on GPU 0. It does what it is told by a byte, and says when it is done. */
+struct process {
+	pid_t pid;
+	int orders, answers;
+};
+
+static const struct pci_address pci[] = {{.bus = 0, .device = 6}, {.bus = 0, .device = 7}};
+
+static struct segment owned;
+
+static void obey(char order)
+{
+	struct segment_revision revision = {.count = 0};
+
+	switch (order) {
+	case 'c': /* closes the file that it did not open */
+		close(owned.file);
+		break;
+	case 'm': /* and moves to a new one */
+		close(owned.file);
+		if (segment_keep_findable(&owned, NULL) < 0)
+			_exit(1);
+		break;
+	case 'n': /* as a new program does */
+		segment_close(&owned);
+		if (segment_create(&owned, &revision, NULL) < 0)
+			_exit(1);
+		break;
+	case 'l':
+		segment_count_launch(&owned, true);
+		segment_count_launch(&owned, true);
+		segment_count_launch(&owned, false);
+		segment_count_reason(&owned, SEGMENT_WIDENED);
+		break;
+	case 'g': /* garbage */
+		memset((char *)owned.number, 0x7f, 5000);
+		break;
+	default:
+		break;
+	}
+}
+
+static _Noreturn void be_process(int orders, int answers)
+{
+	struct segment_revision revision = {.count = 1, .partitions = {{.pci = pci[0]}}};
+	char order = 0;
+
+	tpcset_add_range(&revision.partitions[0].set, 0, 7);
+	if (segment_create(&owned, &revision, NULL) < 0)
+		_exit(1);
+	do {
+		obey(order);
+		if (write(answers, &order, 1) != 1)
+			_exit(1);
+	} while (read(orders, &order, 1) == 1);
+	_exit(0);
+}
+
+static struct process start(void)
+{
+	struct process process;
+	int orders[2], answers[2];
+	char answer;
+
+	assert_int_equal(pipe2(orders, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(answers, O_CLOEXEC), 0);
+	process = (struct process){.pid = fork(), .orders = orders[1], .answers = answers[0]};
+	if (process.pid == 0) {
+		close(orders[1]);
+		close(answers[0]);
+		be_process(orders[0], answers[1]);
+	}
+	assert_true(process.pid > 0);
+	close(orders[0]);
+	close(answers[1]);
+	assert_int_equal(read(process.answers, &answer, 1), 1);
+	return process;
+}
+
+static void order(const struct process *process, char what)
+{
+	assert_int_equal(write(process->orders, &what, 1), 1);
+	assert_int_equal(read(process->answers, &what, 1), 1);
+}
+
+static void end(const struct process *process)
+{
+	close(process->orders);
+	close(process->answers);
+	kill(process->pid, SIGKILL);
+	assert_int_equal(waitpid(process->pid, NULL, 0), process->pid);
+}
+
+static struct nvtaskset_partition *open_partition(const struct process *process)
+{
+	struct nvtaskset_partition *partition;
+
+	assert_int_equal(nvtaskset_partition_open(&partition, topology, process->pid, NULL), 0);
+	return partition;
+}
+
+static int set_list(struct nvtaskset_partition *partition, unsigned int gpu, const char *list,
+                    struct nvtaskset_error *error)
+{
+	struct nvtaskset_set set = parse(list);
+
+	return nvtaskset_partition_set(partition, gpu, &set, error);
+}
+
+static void assert_partition(struct nvtaskset_partition *partition, unsigned int gpu, const char *list)
+{
+	struct nvtaskset_set set;
+
+	assert_int_equal(nvtaskset_partition_get(partition, gpu, &set, NULL), 0);
+	assert_list(set, list);
+}
+
+static void test_change(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process), *other = open_partition(&process);
+
+	(void)state;
+	assert_partition(partition, 0, "0-7");
+	assert_partition(partition, 1, "0-65");
+	assert_int_equal(set_list(partition, 0, "8-15", NULL), 0);
+	assert_int_equal(set_list(partition, 1, "3", NULL), 0);
+	assert_partition(other, 0, "8-15");
+	assert_partition(other, 1, "3");
+	assert_int_equal(nvtaskset_partition_check(partition, NULL), 0);
+	nvtaskset_partition_close(partition);
+	nvtaskset_partition_close(other);
+	nvtaskset_partition_close(NULL);
+	end(&process);
+}
+
+static void test_sets_that_are_refused(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process);
+	struct nvtaskset_set set = {{0}};
+	struct nvtaskset_error error;
+
+	(void)state;
+	assert_int_equal(nvtaskset_partition_set(partition, 0, &set, &error), -1);
+	assert_string_equal(error.reason, "an empty set: a program without TPCs would never run");
+	assert_int_equal(set_list(partition, 0, "1,66", &error), -1);
+	assert_string_equal(error.reason, "TPC 66: this GPU has TPCs 0-65");
+	assert_int_equal(set_list(partition, 2, "1", &error), -1);
+	assert_string_equal(error.reason, "GPU 2: this machine has GPUs 0-1");
+	assert_int_equal(nvtaskset_partition_get(partition, 2, &set, &error), -1);
+	assert_list(set, "");
+	assert_int_equal(set_list(partition, 0, "66", NULL), -1);
+	assert_partition(partition, 0, "0-7");
+	nvtaskset_partition_close(partition);
+	end(&process);
+}
+
+static void test_counters(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process);
+	struct nvtaskset_counters counters = {.size = sizeof counters}, unset = {.size = 0};
+	unsigned int reason = 0;
+
+	(void)state;
+	order(&process, 'l');
+	assert_int_equal(nvtaskset_partition_counters(partition, &counters, NULL), 0);
+	assert_int_equal(counters.restricted, 2);
+	assert_int_equal(counters.unrestricted, 1);
+	assert_int_equal(counters.refreshed, 0);
+	while (counters.reasons[reason] == 0)
+		reason++;
+	assert_int_equal(counters.reasons[reason], 1);
+	assert_non_null(strstr(nvtaskset_reason_text(reason), "it was widened"));
+	assert_null(nvtaskset_reason_text(NVTASKSET_REASONS_MAX));
+	assert_int_equal(nvtaskset_partition_counters(partition, &unset, NULL), -1);
+	nvtaskset_partition_close(partition);
+	end(&process);
+}
+
+static void test_who_has_a_partition(void **state)
+{
+	struct process first = start(), second = start();
+	pid_t pids[4096] = {0}, few[1] = {0};
+	size_t count, again, found = 0;
+
+	(void)state;
+	assert_int_equal(nvtaskset_processes(pids, 4096, &count, NULL), 0);
+	assert_in_range(count, 2, 4096);
+	for (size_t i = 0; i < count; i++)
+		found += pids[i] == first.pid || pids[i] == second.pid;
+	assert_int_equal(found, 2);
+	/* Other tests may have some. */
+	assert_int_equal(nvtaskset_processes(few, 1, &again, NULL), 0);
+	assert_in_range(again, 2, 4096);
+	assert_true(few[0] > 0);
+	assert_int_equal(nvtaskset_processes(NULL, 0, &again, NULL), 0);
+	end(&first);
+	end(&second);
+}
+
+static void test_who_has_none(void **state)
+{
+	struct nvtaskset_partition *partition = NULL;
+	struct nvtaskset_error error;
+
+	(void)state;
+	assert_int_equal(nvtaskset_partition_open(&partition, topology, getpid(), &error), -1);
+	assert_non_null(strstr(error.reason, "has not loaded CUDA"));
+	assert_int_equal(nvtaskset_partition_open(&partition, topology, getpid(), NULL), -1);
+	assert_int_equal(nvtaskset_partition_open(&partition, topology, 0, &error), -1);
+	assert_string_equal(error.reason, "pid 0: not a process id");
+	assert_int_equal(nvtaskset_partition_open(&partition, topology, -1, &error), -1);
+	assert_null(partition);
+}
+
+static void test_end_of_the_process(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process);
+	struct pollfd ended = {.fd = nvtaskset_partition_descriptor(partition), .events = POLLIN};
+	struct nvtaskset_error error;
+	char expected[64];
+
+	(void)state;
+	assert_true(ended.fd >= 0);
+	assert_true(fcntl(ended.fd, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(poll(&ended, 1, 0), 0);
+	end(&process);
+	assert_int_equal(poll(&ended, 1, 10000), 1);
+	assert_int_equal(nvtaskset_partition_check(partition, &error), -1);
+	snprintf(expected, sizeof expected, "pid %d: has ended", (int)process.pid);
+	assert_string_equal(error.reason, expected);
+	/* In vain, and harmless. */
+	assert_int_equal(set_list(partition, 0, "1", NULL), 0);
+	assert_partition(partition, 0, "1");
+	nvtaskset_partition_close(partition);
+}
+
+static void test_another_program_in_the_process(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process);
+	struct nvtaskset_error error;
+
+	(void)state;
+	order(&process, 'n');
+	assert_int_equal(nvtaskset_partition_check(partition, &error), -1);
+	assert_non_null(strstr(error.reason, "runs another program now: open it again"));
+	nvtaskset_partition_close(partition);
+	end(&process);
+}
+
+/* The process is followed to its new file, by every function. */
+static void test_partition_that_moves(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process), *other = open_partition(&process);
+	struct nvtaskset_counters counters = {.size = sizeof counters};
+
+	(void)state;
+	order(&process, 'c');
+	assert_int_equal(nvtaskset_partition_check(partition, NULL), 0);
+	assert_int_equal(set_list(partition, 0, "5", NULL), 0);
+	order(&process, 'm');
+	assert_int_equal(set_list(partition, 0, "6", NULL), 0);
+	assert_partition(other, 0, "6");
+	order(&process, 'm');
+	order(&process, 'l');
+	assert_int_equal(nvtaskset_partition_counters(partition, &counters, NULL), 0);
+	assert_int_equal(counters.restricted, 2);
+	order(&process, 'm');
+	assert_int_equal(nvtaskset_partition_check(partition, NULL), 0);
+	assert_int_equal(set_list(other, 0, "9", NULL), 0);
+	assert_partition(partition, 0, "9");
+	nvtaskset_partition_close(partition);
+	nvtaskset_partition_close(other);
+	end(&process);
+}
+
+/* It moved, and closed that file too, or ended: there is nothing to follow. */
+static void test_partition_that_is_gone(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process);
+	struct nvtaskset_counters counters = {.size = sizeof counters};
+	struct nvtaskset_set set;
+	struct nvtaskset_error error;
+
+	(void)state;
+	order(&process, 'm');
+	order(&process, 'c');
+	assert_int_equal(set_list(partition, 0, "1", &error), -1);
+	assert_non_null(strstr(error.reason, "has closed the file of its partition"));
+	assert_int_equal(nvtaskset_partition_get(partition, 0, &set, &error), -1);
+	end(&process);
+	assert_int_equal(nvtaskset_partition_counters(partition, &counters, &error), -1);
+	assert_int_equal(nvtaskset_partition_check(partition, NULL), -1);
+	nvtaskset_partition_close(partition);
+}
+
+static void test_damaged_partition(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process);
+	struct nvtaskset_error error;
+	struct nvtaskset_set set = parse("3");
+
+	(void)state;
+	order(&process, 'g');
+	assert_int_equal(nvtaskset_partition_get(partition, 0, &set, &error), -1);
+	assert_non_null(strstr(error.reason, "its segment is damaged"));
+	assert_list(set, "3");
+	assert_int_equal(set_list(partition, 0, "1", &error), -1);
+	assert_string_equal(error.reason, "the segment is damaged");
+	nvtaskset_partition_close(partition);
+	end(&process);
+}
+
+/* Another editor, stopped in the middle. */
+static void test_lock_is_not_waited_for_for_ever(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process);
+	struct nvtaskset_error error;
+	struct segment editor;
+
+	(void)state;
+	assert_int_equal(segment_open(&editor, process.pid, NULL), SEGMENT_FOUND);
+	assert_int_equal(flock(editor.file, LOCK_EX), 0);
+	assert_int_equal(set_list(partition, 0, "1", &error), -1);
+	assert_non_null(strstr(error.reason, "by another process, which is stopped"));
+	assert_partition(partition, 0, "0-7");
+	segment_close(&editor);
+	assert_int_equal(set_list(partition, 0, "1", NULL), 0);
+	nvtaskset_partition_close(partition);
+	end(&process);
+}
+
+/* Who has others' partitions open has none himself, and what he forks has its own. */
+static void test_handles_are_not_taken_for_a_partition(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process), *wrong;
+	struct nvtaskset_error error;
+	pid_t pids[4096];
+	size_t count;
+
+	(void)state;
+	assert_int_equal(nvtaskset_partition_open(&wrong, topology, getpid(), &error), -1);
+	assert_int_equal(nvtaskset_processes(pids, 4096, &count, NULL), 0);
+	for (size_t i = 0; i < count; i++)
+		assert_int_not_equal(pids[i], getpid());
+
+	struct process fork = start();
+	struct nvtaskset_partition *forks = open_partition(&fork);
+
+	assert_int_equal(set_list(forks, 0, "9", NULL), 0);
+	assert_partition(partition, 0, "0-7");
+	nvtaskset_partition_close(forks);
+	nvtaskset_partition_close(partition);
+	end(&fork);
+	end(&process);
+}
+
+static void test_no_descriptor_is_left_open(void **state)
+{
+	struct process process = start();
+	int before = dup(0), after;
+
+	(void)state;
+	close(before);
+	for (int i = 0; i < 10; i++) {
+		struct nvtaskset_partition *partition = open_partition(&process);
+
+		assert_int_equal(nvtaskset_partition_check(partition, NULL), 0);
+		order(&process, 'm');
+		assert_int_equal(set_list(partition, 0, "1", NULL), 0);
+		nvtaskset_partition_close(partition);
+		assert_int_equal(nvtaskset_partition_open(&partition, topology, getpid(), NULL), -1);
+	}
+	after = dup(0);
+	close(after);
+	assert_int_equal(before, after);
+	end(&process);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sets),
+		cmocka_unit_test(test_a_mistake_leaves_the_set),
+		cmocka_unit_test(test_topology),
+		cmocka_unit_test(test_what_no_gpu_has),
+		cmocka_unit_test(test_groups_that_are_unknown),
+		cmocka_unit_test(test_no_topology),
+		cmocka_unit_test(test_structs_of_other_versions),
+		cmocka_unit_test(test_choice),
+		cmocka_unit_test(test_change),
+		cmocka_unit_test(test_sets_that_are_refused),
+		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_who_has_a_partition),
+		cmocka_unit_test(test_who_has_none),
+		cmocka_unit_test(test_end_of_the_process),
+		cmocka_unit_test(test_another_program_in_the_process),
+		cmocka_unit_test(test_partition_that_moves),
+		cmocka_unit_test(test_partition_that_is_gone),
+		cmocka_unit_test(test_damaged_partition),
+		cmocka_unit_test(test_lock_is_not_waited_for_for_ever),
+		cmocka_unit_test(test_handles_are_not_taken_for_a_partition),
+		cmocka_unit_test(test_no_descriptor_is_left_open),
+	};
+
+	return cmocka_run_group_tests_name("api", tests, load_two_gpus, free_topology);
+}
