@@ -162,8 +162,9 @@ int nvtaskset_partition_get(struct nvtaskset_partition *partition, unsigned int 
 int nvtaskset_partition_set(struct nvtaskset_partition *partition, unsigned int gpu, const struct nvtaskset_set *set,
                             struct nvtaskset_error *error);
 
-/* 0 while the process runs, and what is set here is its partition. -1 with the reason: it has ended, or runs another
- * program by now, which has another partition or none. Takes some dozens of microseconds. */
+/* 0 while the process runs, and what is set here is in force. -1 with the reason: it has ended; it runs another program by
+ * now, which has another partition or none; or it does not obey now, because of a profiler for example. Takes some dozens
+ * of microseconds. */
 int nvtaskset_partition_check(struct nvtaskset_partition *partition, struct nvtaskset_error *error);
 
 /* A descriptor for poll(2) and the like, readable when the process has ended; the handle's, not to be closed. -1 where the

@@ -111,6 +111,10 @@ int nvtaskset_partition_check(struct nvtaskset_partition *partition, struct nvta
 		return error_set(inside_error(error), "pid %d: has ended", (int)partition->pid);
 	if (follow(partition, inside_error(error)) < 0)
 		return -1;
+	const char *obstacle = segment_obstacle(&partition->segment);
+
+	if (obstacle)
+		return error_set(inside_error(error), "pid %d: %s", (int)partition->pid, obstacle);
 	enum segment_state state = segment_open(&found, partition->pid, &why);
 
 	/* It has closed the file, and has it mapped still. */

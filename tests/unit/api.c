@@ -248,6 +248,9 @@ static void obey(char order)
 		if (segment_create(&owned, &revision, NULL) < 0)
 			_exit(1);
 		break;
+	case 'o':
+		segment_set_in_force(&owned, false);
+		break;
 	case 'l':
 		segment_count_launch(&owned, true);
 		segment_count_launch(&owned, true);
@@ -474,6 +477,22 @@ static void test_another_program_in_the_process(void **state)
 	end(&process);
 }
 
+static void test_partition_that_is_not_in_force(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process);
+	struct nvtaskset_error error;
+
+	(void)state;
+	order(&process, 'o');
+	assert_int_equal(nvtaskset_partition_check(partition, &error), -1);
+	assert_non_null(strstr(error.reason, "its partition is not in force"));
+	assert_int_equal(set_list(partition, 0, "1", NULL), 0);
+	assert_partition(partition, 0, "1");
+	nvtaskset_partition_close(partition);
+	end(&process);
+}
+
 /* The process is followed to its new file, by every function. */
 static void test_partition_that_moves(void **state)
 {
@@ -626,6 +645,7 @@ int main(void)
 		cmocka_unit_test(test_who_has_none),
 		cmocka_unit_test(test_end_of_the_process),
 		cmocka_unit_test(test_another_program_in_the_process),
+		cmocka_unit_test(test_partition_that_is_not_in_force),
 		cmocka_unit_test(test_partition_that_moves),
 		cmocka_unit_test(test_partition_that_is_gone),
 		cmocka_unit_test(test_damaged_partition),

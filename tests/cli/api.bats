@@ -1,0 +1,124 @@
+#!/usr/bin/env bats
+# What programs get: nvtaskset.h, libnvtaskset, the Python module; as they are installed.
+
+load helpers
+
+in_source() {
+	make -s -C "$ROOT" BUILD="$BUILD" "$@" 3>&-
+}
+
+install_api() {
+	in_source install-api PREFIX="$WORK/usr"
+	export PKG_CONFIG_PATH=$WORK/usr/lib/pkgconfig
+}
+
+# A sanitizer's run-time library must come with the program then.
+compile() { # OUTPUT SOURCE FLAG...
+	local sanitizer=
+	! is_sanitized asan || sanitizer=-fsanitize=address,undefined
+	! is_sanitized tsan || sanitizer=-fsanitize=thread
+	${CC:-cc} -Wall -Wextra -Werror $sanitizer -o "$@"
+}
+
+declared() {
+	grep -oE '\bnvtaskset_[a-z_]+\(' "$ROOT/include/nvtaskset.h" | tr -d '(' | sort -u
+}
+
+@test "the library exports what the header declares, with versions, and nothing else" {
+	nm -D --defined-only "$BUILD"/api/libnvtaskset.so.0 | sed -n 's/^.* T //p' | sort >"$WORK/exported"
+	declared | sed 's/$/@@NVTASKSET_0.1/' | diff - "$WORK/exported"
+}
+
+@test "the archive gives programs no other name" {
+	nm --defined-only --extern-only "$BUILD/api/libnvtaskset.a" | sed -n 's/^.* [A-Z] //p' | sort >"$WORK/exported"
+	! is_sanitized || skip "sanitizers have names of their own"
+	declared | diff - "$WORK/exported"
+}
+
+@test "the library needs libc alone" {
+	! is_sanitized || skip "sanitizers need more"
+	needed=$(readelf -d "$BUILD/api/libnvtaskset.so.0" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+	[ "$needed" = libc.so.6 ]
+}
+
+@test "the header is good for C11 without extensions, and for C++" {
+	echo '#include <nvtaskset.h>' >"$WORK/include.c"
+	compile "$WORK/include.o" "$WORK/include.c" -c -std=c11 -pedantic -D_POSIX_C_SOURCE=200809L -I"$ROOT/include"
+	! command -v c++ || c++ -Wall -Wextra -Werror -pedantic -x c++ -I"$ROOT/include" -fsyntax-only "$WORK/include.c"
+}
+
+@test "pkg-config knows the version, and where a package was staged" {
+	in_source install-api PREFIX=/usr DESTDIR="$WORK/stage"
+	export PKG_CONFIG_SYSROOT_DIR=$WORK/stage PKG_CONFIG_PATH=$WORK/stage/usr/lib/pkgconfig
+	export PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
+	[ "nvtaskset $(pkg-config --modversion nvtaskset)" = "$(nvtaskset --version)" ]
+	# shellcheck disable=SC2046
+	compile "$WORK/scheduler" "$ROOT/examples/scheduler.c" $(pkg-config --cflags --libs nvtaskset)
+	in_source uninstall-api PREFIX=/usr DESTDIR="$WORK/stage"
+	[ -z "$(find "$WORK/stage" -type f -o -type l)" ]
+}
+
+try_scheduler() {
+	start_program -t 0-7
+	first=$PROGRAM
+	nvtaskset --mps off -t 5 "$BUILD/demo/where" 60 >"$WORK/second" 3>&- &
+	second=$!
+	until [ -s "$WORK/second" ]; do sleep 0.05; done
+	"$@" 1 3 "$first" "$second" >"$WORK/turns"
+	printf '%s\n' "$first: 0,2-65" "$second: 1-65" "$first: 0,2-65" | diff - "$WORK/turns"
+	[ "$(nvtaskset -tp "$first")" = "pid $first's current TPC list: 0-7" ]
+	"$@" 60000 2 "$first" "$second" >"$WORK/turns" 3>&- &
+	scheduler=$!
+	runs_on 0,2-65
+	kill "$second"
+	runs_on 0-65
+	stop_program
+	wait "$scheduler"
+	printf '%s\n' "$first: 0,2-65" "$second: gone" "$first: 0-65" "$first: gone" | diff - "$WORK/turns"
+}
+
+@test "the example gives programs the GPU by turns" {
+	install_api
+	# shellcheck disable=SC2046
+	compile "$WORK/scheduler" "$ROOT/examples/scheduler.c" $(pkg-config --cflags --libs nvtaskset)
+	LD_LIBRARY_PATH=$WORK/usr/lib
+	export LD_LIBRARY_PATH
+	try_scheduler "$WORK/scheduler"
+}
+
+@test "the example, with the archive in it" {
+	install_api
+	# shellcheck disable=SC2046
+	compile "$WORK/scheduler" "$ROOT/examples/scheduler.c" $(pkg-config --cflags nvtaskset) "$WORK/usr/lib/libnvtaskset.a"
+	[ "$(readelf -d "$WORK/scheduler" | grep -c libnvtaskset)" -eq 0 ]
+	run "$WORK/scheduler" 1 1 $$
+	[ "$status" -eq 1 ]
+	[ "$output" = "scheduler: pid $$: has not loaded CUDA" ]
+}
+
+@test "the Python module" {
+	! is_sanitized || skip "a sanitizer's run-time library must come with python"
+	install_api
+	start_program -t 0-7
+	export PYTHONPATH=$WORK/usr/share/nvtaskset/python:$ROOT/tests/python PYTHONDONTWRITEBYTECODE=1 PROGRAM
+	run python3 -m unittest api
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"Ran 14 tests"* ]]
+	runs_on "$(nvtaskset -tp "$PROGRAM" | sed 's/.*: //')"
+}
+
+@test "changes while a program runs: what the bench measures is done" {
+	run "$BUILD/bench/change" 100
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "$output" =~ ^change,[0-9]+$ ]]
+	run "$BUILD/bench/change" 0
+	[ "$status" -eq 1 ]
+}
+
+@test "the man page names functions that there are" {
+	grep -oE '\bnvtaskset_[a-z_]+\(' "$ROOT/tools/man/nvtaskset.3" | tr -d '(' | sort -u >"$WORK/named"
+	[ -s "$WORK/named" ]
+	[ -z "$(declared | comm -13 - "$WORK/named")" ]
+}

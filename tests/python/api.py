@@ -1,0 +1,150 @@
+"""The Python module, on a program that runs in TPCs 0-7 of GPU 0: PROGRAM is its pid. tests/cli/api.bats starts it."""
+
+import os
+import select
+import subprocess
+import sys
+import threading
+import unittest
+
+import nvtaskset
+from nvtaskset import Error, Partition, Set
+
+PID = int(os.environ["PROGRAM"])
+
+
+class Sets(unittest.TestCase):
+    def test_text(self):
+        self.assertEqual(Set("0-3,9"), {0, 1, 2, 3, 9})
+        self.assertEqual(Set("0x3ff"), Set(range(10)))
+        self.assertEqual(str(Set([9, 1, 2, 3])), "1-3,9")
+        self.assertEqual(Set("1-3,9").mask, "20e")
+        self.assertEqual(repr(Set("4")), "Set('4')")
+        self.assertEqual(Set(""), Set())
+        self.assertEqual(str(Set()), "")
+
+    def test_operations_stay_sets(self):
+        for made in (Set("0-3") | {9}, Set("0-9") - {4}, Set("1") ^ {2}, Set("1") & {1},
+                     Set("1").union([2]), Set("1,2").difference([2])):
+            self.assertIs(type(made), Set)
+        self.assertEqual(Set("0-3") | {9}, Set("0-3,9"))
+        self.assertEqual(hash(Set("1")), hash(frozenset([1])))
+
+    def test_mistakes(self):
+        for wrong in ("x", "0-", "256", "0xg", "1\0002", [256], [-1], ["1"], [1.5]):
+            with self.assertRaises(Error, msg=wrong):
+                Set(wrong)
+        with self.assertRaisesRegex(Error, "the range runs backwards"):
+            Set("3-1")
+        with self.assertRaises(Error):
+            Set("1") | {256}
+
+
+class Gpus(unittest.TestCase):
+    def test_description(self):
+        gpu = nvtaskset.gpus()[0]
+        self.assertEqual((gpu.number, gpu.name, gpu.compute, gpu.sms_per_tpc), (0, "NVIDIA H200", (9, 0), 2))
+        self.assertEqual(str(gpu.tpcs), "0-65")
+        self.assertEqual(str(gpu.gpcs[1]), "0,8,16,24,62-65")
+        self.assertEqual(str(gpu.virtual_gpcs[0]), "0,8,16,24")
+        self.assertEqual(Set().union(*gpu.gpcs.values()), gpu.tpcs)
+
+    def test_choice(self):
+        gpu = nvtaskset.gpus()[0]
+        self.assertFalse(gpu.choose(8, used=gpu.gpcs[2]) & gpu.gpcs[2])
+        spread = gpu.choose(8, strategy="distributed")
+        self.assertTrue(all(len(spread & tpcs) == 1 for tpcs in gpu.gpcs.values()))
+        for count, strategy in ((67, "packed"), (0, "packed"), (-1, "packed"), (1, "best")):
+            with self.assertRaises(Error):
+                gpu.choose(count, strategy=strategy)
+
+
+class Partitions(unittest.TestCase):
+    def setUp(self):
+        self.partition = Partition(PID)
+        self.addCleanup(self.partition.close)
+        self.partition[0] = "0-7"
+
+    def test_change(self):
+        gpu = nvtaskset.gpus()[0]
+        self.assertEqual(self.partition[0], Set("0-7"))
+        for name, tpcs in ((0, "8-15"), (gpu, [3, 4]), (gpu.bus_id, gpu.gpcs[3])):
+            self.partition[name] = tpcs
+            self.assertEqual(self.partition[0], Set(tpcs))
+        self.partition[0] |= {1}
+        self.assertEqual(self.partition[0], gpu.gpcs[3] | {1})
+        self.partition.check()
+
+    def test_what_is_refused(self):
+        for gpu, tpcs in ((0, ""), (0, "66"), (1, "1"), (-1, "1"), ("nothing", "1"), (None, "1"), (1 << 32, "1")):
+            with self.assertRaises(Error, msg=(gpu, tpcs)):
+                self.partition[gpu] = tpcs
+        with self.assertRaisesRegex(Error, "^TPC 66: this GPU has TPCs 0-65$"):
+            self.partition[0] = [66]
+        self.assertEqual(self.partition[0], Set("0-7"))
+
+    def test_counters(self):
+        counters = self.partition.counters
+        self.assertGreater(counters.restricted, 0)
+        self.assertIn("the GPU's topology is unknown", counters.reasons)
+        self.assertEqual(sum(counters.reasons.values()), 0)
+
+    def test_list(self):
+        found = [partition for partition in nvtaskset.partitions() if partition.pid == PID]
+        self.assertEqual(len(found), 1)
+        self.assertEqual(found[0][0], self.partition[0])
+
+    def test_closed(self):
+        with Partition(PID) as partition:
+            pass
+        partition.close()
+        with self.assertRaisesRegex(Error, "was closed here"):
+            partition[0] = "1"
+
+    def test_no_partition(self):
+        for pid in (os.getpid(), 0, -1, 1 << 40, "1", None):
+            with self.assertRaises(Error, msg=pid):
+                Partition(pid)
+
+    def test_end_of_the_process(self):
+        program = subprocess.Popen(["nvtaskset", "--mps", "off", "-t", "1", "where", "60"], stdout=subprocess.PIPE)
+        program.stdout.readline()
+        with Partition(program.pid) as partition:
+            self.assertEqual(select.select([partition], [], [], 0)[0], [])
+            partition.check()
+            program.kill()
+            program.communicate()
+            self.assertEqual(select.select([partition], [], [], 60)[0], [partition])
+            with self.assertRaisesRegex(Error, f"^pid {program.pid}: has ended$"):
+                partition.check()
+
+    def test_threads_share_one(self):
+        failures = []
+
+        def change(tpc):
+            try:
+                for _ in range(300):
+                    self.partition[0] = [tpc]
+            except Error as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=change, args=(tpc,)) for tpc in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        self.assertEqual(len(self.partition[0]), 1)
+
+
+class Library(unittest.TestCase):
+    def test_not_found(self):
+        environment = dict(os.environ, NVTASKSET_LIBRARY="/nowhere/libnvtaskset.so.0")
+        program = "import nvtaskset\ntry:\n nvtaskset.gpus()\nexcept nvtaskset.Error as error:\n print(error)"
+        printed = subprocess.check_output([sys.executable, "-c", program], env=environment)
+        self.assertIn(b"/nowhere/libnvtaskset.so.0", printed)
+        self.assertIn(b"NVTASKSET_LIBRARY can say where", printed)
+
+
+if __name__ == "__main__":
+    unittest.main()
