@@ -170,20 +170,21 @@ $(filter %/nothing %/nothing-static,$(test_programs)): tests/programs/nothing.c
 link_nothing-static = -static
 
 # Programs to attach to, and a library to load into them: without sanitizers, which stand in the loader's way.
-attach_programs = $(addprefix $(BUILD)/tests/attach/,busy alone alone-static alone32 plain-musl library.so slow.so)
-$(filter-out %32 %-musl,$(attach_programs)): $(wildcard tests/attach/*.[ch] tests/gpu/support/*.[ch] src/*.[ch] src/topology/*.[ch])
+attach_programs = $(addprefix $(BUILD)/tests/attach/,busy alone alone-static alone32 plain-musl library.so slow.so again)
+$(filter-out %32 %-musl,$(attach_programs)): $(wildcard tests/attach/*.[ch] tests/gpu/support/*.[ch] src/*.[ch] src/*/*.[ch])
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) -Itests/gpu/support $(filter-out $(sanitize_flags),$(CFLAGS)) \
 		$(build_$(@F)) -o $@
 # What not every machine can build: a test that needs it is skipped.
 $(BUILD)/tests/attach/alone32: tests/attach/alone32.c
 	@mkdir -p $(@D)
-	-$(Q)$(CC) -m32 -O2 -static -nostdlib -ffreestanding -fno-stack-protector -fno-pie -no-pie $< -o $@
+	-$(Q)$(CC) -m32 -O2 -static -nostdlib -ffreestanding -fno-stack-protector -fno-pie $< -o $@
 $(BUILD)/tests/attach/plain-musl: tests/attach/plain.c
 	@mkdir -p $(@D)
 	-$(Q)! command -v musl-gcc >/dev/null || musl-gcc $< -o $@
 build_busy         = $(addprefix tests/,attach/busy.c attach/registers.c gpu/support/gpu.c) \
                      $(wildcard src/*.c src/topology/*.c) -lcmocka -ldl
+build_again        = tests/attach/again.c $(wildcard src/*.c src/attach/*.c src/topology/*.c)
 build_alone        = tests/attach/alone.c tests/attach/registers.c -ldl -Wl,-rpath,'$$ORIGIN'
 build_alone-static = $(build_alone) -static -Wl,--no-warnings
 build_library.so   = tests/attach/library.c -shared

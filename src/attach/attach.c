@@ -1,5 +1,7 @@
 #include "attach/attach.h"
 
+#ifdef __x86_64__
+
 #include "attach/load.h"
 #include "attach/loan.h"
 #include "attach/target.h"
@@ -159,3 +161,14 @@ int attach_load(pid_t pid, const char *path, struct attach_report *report, struc
 	close(lock);
 	return result;
 }
+
+#else
+
+int attach_load(pid_t pid, const char *path, struct attach_report *report, struct error *error)
+{
+	(void)path;
+	*report = (struct attach_report){.thread = 0};
+	return error_set(error, "pid %d: processes can be attached to on x86-64 only, so far", (int)pid);
+}
+
+#endif

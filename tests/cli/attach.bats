@@ -117,6 +117,15 @@ has_library() {
 	end_intact
 }
 
+@test "loads and changes in turn, as on the hardware" {
+	attach_setup
+	LD_LIBRARY_PATH=$BUILD/sim TIMES=50 run "$ROOT/tests/attach/soak" \
+		busy launch=2 allocate=1 load=1 wait=1 signal=1
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "${lines[-1]}" = intact ]
+}
+
 @test "fifty programs, one after the other" {
 	for _ in $(seq 50); do
 		start_plain busy launch=2 allocate=1 wait=1 signal=1

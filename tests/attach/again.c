@@ -1,0 +1,48 @@
+/*
+ * Usage: again PID LIBRARY TIMES
+ *
+ * Loads a library into a process that refuses to stay, so many times (library.c). Prints the median and the longest time
+ * for which a thread stood still, in ms.
+ */
+#include "attach/attach.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compare(const void *a, const void *b)
+{
+	double left = *(const double *)a, right = *(const double *)b;
+
+	return (left > right) - (left < right);
+}
+
+static double load(pid_t pid, const char *library)
+{
+	struct attach_report report;
+	struct error error = {.reason = ""};
+
+	attach_load(pid, library, &report, &error);
+	if (!strstr(error.reason, "called on thread")) {
+		fprintf(stderr, "again: %s\n", error.reason);
+		exit(EXIT_FAILURE);
+	}
+	return report.seconds * 1e3;
+}
+
+int main(int count, char **arguments)
+{
+	size_t times = count == 4 ? strtoul(arguments[3], NULL, 10) : 0;
+	double *still = calloc(times + 1, sizeof *still);
+
+	if (times == 0 || !still) {
+		fputs("Usage: again PID LIBRARY TIMES\n", stderr);
+		return EXIT_FAILURE;
+	}
+	for (size_t i = 0; i < times; i++)
+		still[i] = load(atoi(arguments[1]), arguments[2]);
+	qsort(still, times, sizeof *still, compare);
+	printf("%zu loads; a thread stood still for %.2f ms, at most %.2f ms\n", times, still[times / 2], still[times - 1]);
+	free(still);
+	return EXIT_SUCCESS;
+}
