@@ -5,7 +5,7 @@
  * on a stack of its own from memory of its own, so nothing depends on the process's files or namespaces; then it goes
  * on where it was: registers, signal mask, errno, and the system call in which it slept, with the time that was left.
  * At every moment of it the thread would come back by itself if we died; only its epoll_wait or sigwait might then have
- * been interrupted, as under any debugger.
+ * been interrupted, as under any debugger, and some memory and a descriptor might stay behind.
  *
  * The process notices nothing but the library, one more mapping, and the library's own descriptor.
  */

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +64,9 @@ int library_read(struct library *library, const char *path, struct error *error)
  */
 #define PAGE 4096
 #define STACK_MIN (256 * 1024)
+
+/* How long it waits for us when it has finished. */
+#define PATIENCE_NS 200000000
 
 struct strings {
 	char path[64], entry[64], name[64];
@@ -179,7 +184,7 @@ static int fill_file(const struct work *work, const struct library *library)
 	return written > 0 ? 0 : -1;
 }
 
-/* Where the thread has not come to give them up itself. It may be gone, which does not matter then. */
+/* The thread may be gone, which does not matter then. */
 static void give_up(struct work *work)
 {
 	struct error *error = work->loan->error;
@@ -207,6 +212,7 @@ static struct machine_request request_for(const struct work *work)
 		.path = STRING_AT(work, path),
 		.entry = STRING_AT(work, entry),
 		.file = (uint64_t)work->file,
+		.patience_ns = PATIENCE_NS,
 		.memory = work->memory,
 		.memory_size = work->size,
 		.call = target->places.call,
@@ -218,31 +224,35 @@ static struct machine_request request_for(const struct work *work)
 static int read_refusal(const struct work *work)
 {
 	struct machine_request request;
-	char text[ERROR_MAX];
+	char text[MACHINE_TEXT];
 
 	if (!memory_read(memory_of(work), work->memory + REQUEST_AT, &request, sizeof request))
 		return loan_lost(work->loan);
 	if (request.library && !request.refusal)
 		return 0;
-	memory_read_text(memory_of(work), request.refusal, text, sizeof text);
-	return error_set(work->loan->error, "pid %d: %.280s", (int)work->loan->target->pid, text);
+	memory_read_text(memory_of(work), work->memory + REQUEST_AT + offsetof(struct machine_request, text), text,
+	                 sizeof text);
+	return error_set(work->loan->error, "pid %d: %s", (int)work->loan->target->pid, text);
 }
 
-/* From here on the thread needs us no more: it loads, gives all up, and goes back. */
-static int run_code(const struct work *work)
+/* Once it runs, the thread needs us no more: where nobody comes, it gives all up itself, and goes back. */
+static int run_code(struct work *work)
 {
 	const struct machine_request request = request_for(work);
-	const uint64_t memory = work->memory, call_at = work->loan->target->places.call;
-	const struct range code = {memory, memory + PAGE}, last_call = {call_at, call_at + 4};
+	const uint64_t memory = work->memory, request_at = memory + REQUEST_AT;
+	const struct range code = {memory, memory + PAGE};
+	bool is_back = false;
 
-	if (!memory_write(memory_of(work), memory + REQUEST_AT, &request, sizeof request))
+	if (!memory_write(memory_of(work), request_at, &request, sizeof request))
 		return loan_lost(work->loan);
-	if (loan_set_code(work->loan, memory, memory + REQUEST_AT, memory + work->size) < 0 ||
-	    loan_run_to(work->loan, &code, SYS_close) < 0)
+	if (loan_set_code(work->loan, memory, request_at, memory + work->size) < 0 ||
+	    loan_run(work->loan, request_at + offsetof(struct machine_request, finished), &code, &is_back) < 0)
 		return -1;
 	int result = read_refusal(work);
 
-	return loan_run_to(work->loan, &last_call, SYS_munmap) < 0 ? -1 : result;
+	if (!is_back)
+		give_up(work);
+	return result;
 }
 
 static uint64_t memory_size(const struct library *library)

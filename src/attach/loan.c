@@ -117,17 +117,18 @@ int loan_set_code(struct loan *loan, uint64_t code, uint64_t request, uint64_t s
 	return set ? 0 : loan_lost(loan);
 }
 
-int loan_run_to(struct loan *loan, const struct range *range, long number)
+int loan_run(struct loan *loan, uint64_t flag, const struct range *code, bool *is_back)
 {
-	uint64_t instruction = 0;
-	long called = -1;
+	uint64_t instruction;
 	int64_t result;
+	long called;
 
-	while (!(range_has(range, instruction) && called == number)) {
-		if (step_through_call(loan) < 0)
-			return -1;
-		if (machine_look(loan->tracee.thread, &instruction, &called, &result) < 0)
-			return loan_lost(loan);
-	}
+	if (expect_stop(loan, tracee_run(&loan->tracee, &loan->target->memory, flag)) < 0)
+		return -1;
+	if (machine_look(loan->tracee.thread, &instruction, &called, &result) < 0)
+		return loan_lost(loan);
+	*is_back = !range_has(code, instruction);
+	if (*is_back)
+		loan->is_saved = false;
 	return 0;
 }

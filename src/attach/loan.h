@@ -46,8 +46,9 @@ int loan_call(struct loan *loan, long number, const uint64_t arguments[6], int64
 /* Prepares for code at that address; see machine_set_code. */
 int loan_set_code(struct loan *loan, uint64_t code, uint64_t request, uint64_t stack);
 
-/* Lets it run until the end of such a system call that is made in such a range. */
-int loan_run_to(struct loan *loan, const struct range *range, long number);
+/* Lets it run until the word at `flag` is not 0. Where it has meanwhile left the code at `code`, it is on its way back
+ * already, and makes no calls any more: *is_back. */
+int loan_run(struct loan *loan, uint64_t flag, const struct range *code, bool *is_back);
 
 /* -1 with the reason that is behind a step that failed. */
 int loan_lost(const struct loan *loan);

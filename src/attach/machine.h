@@ -78,28 +78,31 @@ uint64_t machine_interrupted_by_signal(const struct memory *memory, uint64_t fra
 int machine_set_call(pid_t thread, const struct machine_state *state, const struct machine_places *places,
                      uint64_t frame, long number, const uint64_t arguments[6]);
 
+#define MACHINE_TEXT 256
+
 /* What the loading code works with, at an address in the thread's memory. */
 struct machine_request {
 	/* Functions of the C library. */
 	uint64_t errno_location, open_library, find_symbol, last_error, close_library;
 	/* Strings, and the descriptor of the library's file. */
 	uint64_t path, entry, file;
-	/* Results: the library, or 0; why not, or 0. */
-	uint64_t library, refusal;
-	/* The way back: the memory to give up, and the frame. */
-	uint64_t memory, memory_size, call, frame;
+	/* The way back: how long to wait for us, the memory to give up, and the frame. */
+	uint64_t patience_s, patience_ns, memory, memory_size, call, frame;
+	/* Results: not 0 when they are there; the library, or 0; why not, or 0, and its text. */
+	uint64_t finished, library, refusal;
+	char text[MACHINE_TEXT];
 };
 
-/* The loading code: opens the library at `path`, calls its function `entry`, which returns a refusal or NULL, and
- * closes `file`: `refusal` can be read then. Closes the library where it refused, restores errno, gives `memory` up by
- * the system call at `call`, and goes back by `frame`. It can stand anywhere. */
+/* The loading code: opens the library at `path` and calls its function `entry`, which returns a refusal or NULL; closes
+ * the library where it refused; restores errno. Says that it has finished, and waits for us. If nobody comes, it closes
+ * `file`, gives `memory` up by the system call at `call`, and goes back by `frame`. It can stand anywhere. */
 extern const unsigned char machine_code[] __attribute__((visibility("hidden")));
 extern const uint64_t machine_code_size __attribute__((visibility("hidden")));
 
 /* When the thread goes on, it runs the code at `code` with the request, on this stack. */
 int machine_set_code(pid_t thread, const struct machine_state *state, uint64_t code, uint64_t request, uint64_t stack);
 
-/* Where the thread stands, at a stop in front of or behind a system call, and that call's number and result. */
+/* Where the stopped thread stands, and the number and result of the system call that it is in or comes from. */
 int machine_look(pid_t thread, uint64_t *instruction, long *number, int64_t *result);
 
 #endif

@@ -15,6 +15,9 @@
 
 #define LOOK_AGAIN_NS 1000000
 
+/* How often a thread that runs is looked at. */
+#define RUN_PAUSE_NS 50000
+
 /* What a stop is about: ptrace(2), "stopped states". */
 enum stop {
 	STOP_EVENT, /* what we asked for, or the whole process was stopped */
@@ -109,6 +112,34 @@ enum tracee_answer tracee_interrupt(struct tracee *tracee)
 enum tracee_answer tracee_step(struct tracee *tracee)
 {
 	return go_on(tracee, PTRACE_SYSCALL, 0) ? wait_for(tracee, STOP_CALL, PTRACE_SYSCALL) : TRACEE_GONE;
+}
+
+/* Sees to it that it goes on, where something else has stopped it. */
+static enum tracee_answer keep_running(struct tracee *tracee)
+{
+	int status = 0;
+	pid_t waited = waitpid(tracee->thread, &status, __WALL | WNOHANG);
+	bool lives = waited == 0;
+
+	if (waited > 0 && WIFSTOPPED(status))
+		lives = go_on(tracee, PTRACE_CONT, stop_of(status) == STOP_SIGNAL ? WSTOPSIG(status) : 0);
+	return lives ? TRACEE_LATE : TRACEE_GONE;
+}
+
+enum tracee_answer tracee_run(struct tracee *tracee, const struct memory *memory, uint64_t address)
+{
+	const struct timespec pause = {.tv_nsec = RUN_PAUSE_NS};
+	enum tracee_answer answer = go_on(tracee, PTRACE_CONT, 0) ? TRACEE_LATE : TRACEE_GONE;
+	double end = now_ms() + PATIENCE_MS;
+	uint64_t word = 0;
+
+	while (answer == TRACEE_LATE && word == 0 && now_ms() < end) {
+		nanosleep(&pause, NULL);
+		answer = keep_running(tracee);
+		if (!memory_read(memory, address, &word, sizeof word))
+			answer = TRACEE_GONE;
+	}
+	return answer == TRACEE_LATE && word != 0 ? tracee_interrupt(tracee) : answer;
 }
 
 void tracee_release(struct tracee *tracee)

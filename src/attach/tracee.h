@@ -6,10 +6,11 @@
 #ifndef NVTASKSET_ATTACH_TRACEE_H
 #define NVTASKSET_ATTACH_TRACEE_H
 
-#include "error.h"
+#include "attach/memory.h"
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct tracee {
@@ -33,6 +34,9 @@ enum tracee_answer tracee_interrupt(struct tracee *tracee);
 
 /* Lets it go on, to the next system call's begin or end, whichever comes first. */
 enum tracee_answer tracee_step(struct tracee *tracee);
+
+/* Lets it go on until the word at `address` in its process is not 0, looked at again and again, and stops it then. */
+enum tracee_answer tracee_run(struct tracee *tracee, const struct memory *memory, uint64_t address);
 
 /* Lets it go for good, from a stop, or as it ends. */
 void tracee_release(struct tracee *tracee);

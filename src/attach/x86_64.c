@@ -373,12 +373,15 @@ int machine_look(pid_t thread, uint64_t *instruction, long *number, int64_t *res
 #define PATH 40
 #define ENTRY 48
 #define FILE_NUMBER 56
-#define LIBRARY 64
-#define REFUSAL 72
+#define PATIENCE 64
 #define MEMORY 80
 #define MEMORY_SIZE 88
 #define CALL 96
 #define FRAME 104
+#define FINISHED 112
+#define LIBRARY 120
+#define REFUSAL 128
+#define TEXT 136
 
 #define CHECK(field, offset) _Static_assert(offsetof(struct machine_request, field) == (offset), "as the code has it")
 CHECK(errno_location, ERRNO_LOCATION);
@@ -389,17 +392,24 @@ CHECK(close_library, CLOSE_LIBRARY);
 CHECK(path, PATH);
 CHECK(entry, ENTRY);
 CHECK(file, FILE_NUMBER);
-CHECK(library, LIBRARY);
-CHECK(refusal, REFUSAL);
+CHECK(patience_s, PATIENCE);
 CHECK(memory, MEMORY);
 CHECK(memory_size, MEMORY_SIZE);
 CHECK(call, CALL);
 CHECK(frame, FRAME);
+CHECK(finished, FINISHED);
+CHECK(library, LIBRARY);
+CHECK(refusal, REFUSAL);
+CHECK(text, TEXT);
+_Static_assert(MACHINE_TEXT == 256, "as the code has it");
+_Static_assert(SYS_close == 3 && SYS_munmap == 11 && SYS_ppoll == 271, "as the code has them");
 
 #define TEXT_OF(number) #number
 #define AT(word) TEXT_OF(word) "(%rbx)"
+#define AT_PLUS_RCX(word) TEXT_OF(word) "(%rbx,%rcx)"
 
-/* The request is in rbx; errno's address and value in r12 and r13d. */
+/* The request is in rbx; errno's address and value in r12 and r13d. The wait is one of those calls that leave alone what
+ * the kernel remembers of an interrupted one. */
 __asm__(".pushsection .rodata\n"
         ".hidden machine_code, machine_code_size\n"
         ".globl machine_code, machine_code_size\n"
@@ -419,22 +429,40 @@ __asm__(".pushsection .rodata\n"
         "	test %rax, %rax\n"
         "	jz .Lno_library\n"
         "	call *%rax\n"
-        "	jmp .Lloaded\n"
+        "	jmp .Lasked\n"
         ".Lno_library:\n"
         "	call *" AT(LAST_ERROR) "\n"
-        ".Lloaded:\n"
+        ".Lasked:\n"
         "	mov %rax, " AT(REFUSAL) "\n"
+        "	test %rax, %rax\n"
+        "	jz .Lloaded\n"
+        "	xor %ecx, %ecx\n"
+        ".Lcopy:\n"
+        "	movzbl (%rax,%rcx), %edx\n"
+        "	mov %dl, " AT_PLUS_RCX(TEXT) "\n"
+        "	inc %ecx\n"
+        "	test %dl, %dl\n"
+        "	jz .Lcopied\n"
+        "	cmp $255, %ecx\n"
+        "	jb .Lcopy\n"
+        ".Lcopied:\n"
+        "	mov " AT(LIBRARY) ", %rdi\n"
+        "	test %rdi, %rdi\n"
+        "	jz .Lloaded\n"
+        "	call *" AT(CLOSE_LIBRARY) "\n"
+        ".Lloaded:\n"
+        "	mov %r13d, (%r12)\n"
+        "	movq $1, " AT(FINISHED) "\n"
+        "	xor %edi, %edi\n"
+        "	xor %esi, %esi\n"
+        "	lea " AT(PATIENCE) ", %rdx\n"
+        "	xor %r10d, %r10d\n"
+        "	mov $8, %r8d\n"
+        "	mov $271, %eax\n" /* ppoll */
+        "	syscall\n"
         "	mov " AT(FILE_NUMBER) ", %rdi\n"
         "	mov $3, %eax\n" /* close */
         "	syscall\n"
-        "	mov " AT(LIBRARY) ", %rdi\n"
-        "	test %rdi, %rdi\n"
-        "	jz .Lfinished\n"
-        "	cmpq $0, " AT(REFUSAL) "\n"
-        "	je .Lfinished\n"
-        "	call *" AT(CLOSE_LIBRARY) "\n"
-        ".Lfinished:\n"
-        "	mov %r13d, (%r12)\n"
         "	mov " AT(FRAME) ", %rsp\n"
         "	mov " AT(MEMORY) ", %rdi\n"
         "	mov " AT(MEMORY_SIZE) ", %rsi\n"
@@ -445,7 +473,5 @@ __asm__(".pushsection .rodata\n"
         ".balign 8\n"
         "machine_code_size:	.quad .Lend - machine_code\n"
         ".popsection\n");
-
-_Static_assert(SYS_close == 3 && SYS_munmap == 11, "as the code has them");
 
 #endif
