@@ -42,13 +42,16 @@ int main(int count, char **arguments)
 	libsmctrl_set_stream_mask(urgent, mask);
 	if (count == 2) {
 		launch_many(&gpu, urgent, strtol(arguments[1], NULL, 10));
-		return EXIT_SUCCESS;
+	} else {
+		show(&gpu, "default", NULL);
+		show(&gpu, "other", other);
+		show(&gpu, "urgent", urgent);
+		libsmctrl_set_next_mask(~0xc00ull);
+		show(&gpu, "next", urgent);
+		show(&gpu, "urgent", urgent);
 	}
-	show(&gpu, "default", NULL);
-	show(&gpu, "other", other);
-	show(&gpu, "urgent", urgent);
-	libsmctrl_set_next_mask(~0xc00ull);
-	show(&gpu, "next", urgent);
-	show(&gpu, "urgent", urgent);
+	gpu_check(cuStreamDestroy_v2(other));
+	gpu_check(cuStreamDestroy_v2(urgent));
+	gpu_close(&gpu);
 	return EXIT_SUCCESS;
 }
