@@ -27,6 +27,8 @@ enum {
 	RESOURCE_CONTEXT = 1,
 	MODULE_CUBIN = 4,
 	MODULE_CUBIN_SIZE = 5,
+	MODULE_KIND = 7,
+	MODULE_OF_DRIVER = 1, /* in the low half: the driver's own, a few in every context */
 	LAUNCH_QMD = 4, /* and what struct hook_launch has before it */
 	CALL_RESULT = 5,    /* points to it */
 	CALL_ARGUMENTS = 7, /* points to them */
@@ -88,7 +90,8 @@ static void tell_resource(int id, const void *parameters)
 		events.context_created(word_of(parameters, RESOURCE_CONTEXT));
 	else if (id == RESOURCE_CONTEXT_DESTROYED)
 		events.context_destroyed(word_of(parameters, RESOURCE_CONTEXT));
-	else if (id == RESOURCE_MODULE_LOADED && size == MODULE_LOADED_SIZE)
+	else if (id == RESOURCE_MODULE_LOADED && size == MODULE_LOADED_SIZE &&
+	         (uint32_t)(uintptr_t)word_of(parameters, MODULE_KIND) != MODULE_OF_DRIVER)
 		events.module_loaded(word_of(parameters, MODULE_CUBIN),
 		                     (uintptr_t)word_of(parameters, MODULE_CUBIN_SIZE));
 }

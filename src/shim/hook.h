@@ -33,7 +33,7 @@ struct hook_events {
 	/* A context has been made, or is about to be destroyed: its handle may be used again. */
 	void (*context_created)(CUcontext context);
 	void (*context_destroyed)(CUcontext context);
-	/* The code of a module comes onto the GPU: an ELF file of `size` bytes, if our reading is right. */
+	/* The code of a module of the program comes onto the GPU: an ELF file of `size` bytes, if our reading is right. */
 	void (*module_loaded)(const void *cubin, size_t size);
 	/* A call of the driver begins, or has ended, of those for which `wants_call` says yes. */
 	bool (*wants_call)(int call);

@@ -404,9 +404,13 @@ static void test_unheard_node_is_counted(void **state)
 /* What was remembered of the one must not be taken for the other's. */
 static void test_nodes_come_and_go(void **state)
 {
-	CUgraph graph = new_graph();
+	CUgraph graph;
 
 	(void)state;
+	/* Of an H200's, 580.159.04; the graph is fine, but for a handle that is left of each. */
+	if (!gpu_is_simulated())
+		gpu_skip("the driver does not instantiate a graph that conditional nodes were destroyed in");
+	graph = new_graph();
 	for (unsigned int i = 0; i < 20; i++) {
 		CUgraph body = add_if(graph, graph);
 		CUgraphNode node = last_conditional;

@@ -273,7 +273,8 @@ void hook_context_destroyed(CUcontext context)
 
 void hook_module_loaded(CUcontext context, CUmodule module, const void *code, size_t size)
 {
-	const uint64_t parameters[112 / 8] = {sizeof parameters, word(context), word(module), [4] = word(code), [5] = size};
+	const uint64_t parameters[112 / 8] = {sizeof parameters, word(context), word(module), [4] = word(code), [5] = size,
+	                                        [7] = 2};
 
 	announce(DOMAIN_RESOURCE, RESOURCE_MODULE_LOADED, parameters);
 }
