@@ -348,11 +348,13 @@ static uint64_t find_own_number(pid_t pid)
 static bool is_others(int file, struct seeker *seeker)
 {
 	uint64_t header[3]; /* magic, version and size, owner */
+	int saved = errno;  /* says what could not be opened */
 	bool is_own = !is_segment(file) || pread(file, header, sizeof header, 0) != sizeof header ||
 	              header[0] != MAGIC || header[2] == (uint64_t)seeker->pid;
 
 	if (!is_own && seeker->own_number == 0)
 		seeker->own_number = find_own_number(seeker->pid);
+	errno = saved;
 	return !is_own && header[2] != seeker->own_number;
 }
 
@@ -368,7 +370,6 @@ static int open_descriptor(int directory, const char *name, struct seeker *seeke
 
 	if (file >= 0 && is_others(file, seeker)) {
 		close(file);
-		errno = 0;
 		file = -1;
 	}
 	return file;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define NAME "nvtaskset"
-#define HEADER 16 /* magic number, version and size */
+#define HEADER 24 /* magic number, version, size and owner */
 
 /* Bits of the input's first byte. */
 enum {
