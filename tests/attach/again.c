@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TIMES_MAX 100000
+
 static int compare(const void *a, const void *b)
 {
 	double left = *(const double *)a, right = *(const double *)b;
@@ -32,10 +34,10 @@ static double load(pid_t pid, const char *library)
 
 int main(int count, char **arguments)
 {
+	static double still[TIMES_MAX];
 	size_t times = count == 4 ? strtoul(arguments[3], NULL, 10) : 0;
-	double *still = calloc(times + 1, sizeof *still);
 
-	if (times == 0 || !still) {
+	if (times == 0 || times > TIMES_MAX) {
 		fputs("Usage: again PID LIBRARY TIMES\n", stderr);
 		return EXIT_FAILURE;
 	}
@@ -43,6 +45,5 @@ int main(int count, char **arguments)
 		still[i] = load(atoi(arguments[1]), arguments[2]);
 	qsort(still, times, sizeof *still, compare);
 	printf("%zu loads; a thread stood still for %.2f ms, at most %.2f ms\n", times, still[times / 2], still[times - 1]);
-	free(still);
 	return EXIT_SUCCESS;
 }
