@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 static bool silent;
+static bool asked_for;
 static atomic_bool idle;
 
 void log_open(void)
@@ -17,11 +18,12 @@ void log_open(void)
 	const char *level = secure_getenv("NVTASKSET_LOG");
 
 	silent = level && strcmp(level, "off") == 0;
+	asked_for = level && strcmp(level, "on") == 0;
 }
 
 void log_idle(void)
 {
-	atomic_store(&idle, true);
+	atomic_store(&idle, !asked_for);
 }
 
 void log_wake(void)

@@ -1,6 +1,6 @@
 /*
  * What the shim has to say to the user of somebody else's program: little, on standard error, a line in
- * one write. NVTASKSET_LOG=off silences it.
+ * one write. NVTASKSET_LOG=off silences it; NVTASKSET_LOG=on lets it speak in a program without a partition, too.
  */
 #ifndef NVTASKSET_SHIM_LOG_H
 #define NVTASKSET_SHIM_LOG_H

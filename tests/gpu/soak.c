@@ -349,9 +349,36 @@ static void disable_node(struct worker *worker)
 	}
 }
 
+/* Which of its nodes did not run, and whether they do when it is launched again. */
+static _Noreturn void report_graph(struct worker *worker, const bool *did_run)
+{
+	struct graph *graph = &worker->graph;
+	struct segment_counters counters;
+	struct span span = {.first = segment_revision_number(worker->segment)};
+
+	segment_read_counters(worker->segment, &counters);
+	for (unsigned int node = 0; node < NODES; node++)
+		clear(worker, node);
+	gpu_check(cuGraphLaunch(graph->exec, worker->stream));
+	span.last = segment_revision_number(worker->segment);
+	for (unsigned int node = 0; node < NODES; node++) {
+		const struct shape *shape = &graph->shapes[node];
+		bool again = check_output(worker, shape, node, span);
+
+		print_error("node %u: %u blocks, clusters of %u%s: %s, then %s\n", node, shape->blocks, shape->cluster,
+		            shape->is_cooperative ? ", cooperative" : "", did_run[node] ? "ran" : "did not run",
+		            again ? "ran" : "did not run");
+	}
+	fail_msg("a graph %s, of which %u nodes are disabled, lost kernels; %llu stale nodes",
+	         graph->made_of ? "whose CUgraph is there" : "whose CUgraph is gone", graph->disabled,
+	         (unsigned long long)counters.reasons[SEGMENT_STALE_GRAPH]);
+	abort();
+}
+
 static void launch_graph(struct worker *worker)
 {
 	struct graph *graph = &worker->graph;
+	bool did_run[NODES];
 	unsigned int ran = 0;
 	struct span span;
 
@@ -360,9 +387,12 @@ static void launch_graph(struct worker *worker)
 	span.first = segment_revision_number(worker->segment);
 	gpu_check(cuGraphLaunch(graph->exec, worker->stream));
 	span.last = segment_revision_number(worker->segment);
-	for (unsigned int node = 0; node < NODES; node++)
-		ran += check_output(worker, &graph->shapes[node], node, span);
-	assert_int_equal(ran, NODES - graph->disabled);
+	for (unsigned int node = 0; node < NODES; node++) {
+		did_run[node] = check_output(worker, &graph->shapes[node], node, span);
+		ran += did_run[node];
+	}
+	if (ran != NODES - graph->disabled)
+		report_graph(worker, did_run);
 }
 
 /* --- the load ---------------------------------------------------------------------------------------------------- */
