@@ -56,7 +56,7 @@ static bool begins(const char *name, const char *with)
 	return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* Frames of ours, of the driver and of the CUDA runtime stand between us and who asked. */
+/* Who asked stands behind the driver's frames, and those of the CUDA runtime; before them are ours, and a sanitizer's. */
 bool caller_is_cublas(void)
 {
 	static const char ours;
@@ -64,6 +64,7 @@ bool caller_is_cublas(void)
 	void *frames[DEPTH];
 	int depth = backtrace(frames, DEPTH);
 	struct search own = find(&ours), caller = {.name = NULL};
+	bool in_driver = false;
 
 	memcpy(&driver_function, &driver.get_export_table, sizeof driver_function);
 	struct search real = find(driver_function);
@@ -71,7 +72,9 @@ bool caller_is_cublas(void)
 	for (int i = 0; i < depth && !caller.name; i++) {
 		struct search frame = find(frames[i]);
 
-		if (frame.name && frame.base != own.base && frame.base != real.base && !begins(frame.name, "libcudart"))
+		in_driver = in_driver || (frame.name && frame.base == real.base);
+		if (in_driver && frame.name && frame.base != own.base && frame.base != real.base &&
+		    !begins(frame.name, "libcudart"))
 			caller = frame;
 	}
 	return !caller.name || begins(caller.name, "libcublas");
