@@ -303,18 +303,24 @@ static void node_added(int call, void *const *arguments)
 
 /* --- refreshing -------------------------------------------------------------------------------------------------- */
 
+/* Has the driver upload the node again. It refuses to disable a cluster that is not portable, and does it all the same
+ * (docs/hardware.md): whatever it answers, the node must be enabled afterwards, or the program loses a kernel. */
+static CUresult toggle(CUgraphExec exec, CUgraphNode node)
+{
+	CUresult disabled = driver.graph_node_set_enabled(exec, node, false);
+	CUresult result = driver.graph_node_set_enabled(exec, node, true);
+
+	return result == CUDA_SUCCESS && disabled != CUDA_ERROR_INVALID_CLUSTER_SIZE ? disabled : result;
+}
+
 /* A disabled node stays disabled, and is uploaded when the application enables it. */
 static void refresh_node(CUgraphExec exec, CUgraphNode node)
 {
 	unsigned int enabled = 0;
 	CUresult result = driver.graph_node_get_enabled(exec, node, &enabled);
 
-	if (result == CUDA_SUCCESS && enabled) {
-		result = driver.graph_node_set_enabled(exec, node, false);
-		/* The answer where a cluster is not portable, although it is done (docs/hardware.md). */
-		if (result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_CLUSTER_SIZE)
-			result = driver.graph_node_set_enabled(exec, node, true);
-	}
+	if (result == CUDA_SUCCESS && enabled)
+		result = toggle(exec, node);
 	if (result == CUDA_SUCCESS)
 		segment_count_refresh(&segment);
 	else if (graph_nodes_can_be_kernel(node))
