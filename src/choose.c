@@ -42,7 +42,7 @@ static void add_group(struct groups *groups, const struct topology *gpu, unsigne
 
 static void find_groups(struct groups *groups, const struct topology *gpu, const struct tpcset *used)
 {
-	groups->count = 0;
+	*groups = (struct groups){.count = 0};
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
 		bool first = true;
 

@@ -196,8 +196,7 @@ static void test_cublas_gets_the_truth(void **state)
 	snprintf(path, sizeof path, "%s/tests/programs/libcublas.so.0", getenv("BUILD"));
 	void *library = dlopen(path, RTLD_NOW);
 
-	if (!library)
-		fail_msg("%s", dlerror());
+	assert_non_null(library);
 	*(void **)&cublas_sm_count = dlsym(library, "cublas_sm_count");
 	gpu_set_partition(&gpu, &small);
 	assert_int_equal(cublas_sm_count(cuDeviceGetAttribute, gpu.device),

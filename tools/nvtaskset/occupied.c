@@ -135,8 +135,10 @@ static int find_claims(struct claims *claims, struct error *error)
 {
 	DIR *directory = opendir("/proc");
 	struct dirent *entry;
-	int result = directory ? 0 : error_set_errno(error, "/proc");
+	int result = 0;
 
+	if (!directory)
+		return error_set_errno(error, "/proc");
 	while (result == 0 && (entry = readdir(directory))) {
 		struct claim claim;
 		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
@@ -144,8 +146,7 @@ static int find_claims(struct claims *claims, struct error *error)
 		if (pid > 0 && pid != getpid() && read_claim(&claim, pid))
 			result = add_claim(claims, &claim, error);
 	}
-	if (directory)
-		closedir(directory);
+	closedir(directory);
 	return result;
 }
 
