@@ -1,6 +1,6 @@
 # nvtaskset: make, make demo, make check; `make help` lists the rest.
 #
-# Nothing but make, a C compiler and glibc is needed to build; `make deps` installs what the tests need.
+# make, a C compiler, glibc and jansson (the command alone) are needed to build; `make deps` installs these and what tests need.
 # CC, CFLAGS, LDFLAGS, PREFIX and DESTDIR are the packager's: what we need is added, never replaced.
 
 BUILD  ?= build
