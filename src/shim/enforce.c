@@ -212,9 +212,8 @@ static void count_outcome(enum qmd_outcome outcome)
 static __attribute__((noinline)) void narrow_fitting(const struct gpu *gpu, const struct hook_launch *launch,
                                                      struct mask *mask, const struct mask *partition)
 {
-	struct qmd_shape shape = qmd_tells_what_must_fit(gpu->family) ? qmd_shape_of(gpu->family, launch->qmd)
+	struct qmd_shape shape = qmd_tells_what_must_fit(gpu->family) ? fit_shape_of(gpu, launch->function, launch->qmd)
 	                                                              : misfit_shape();
-
 	bool widened = fit_widen(gpu, launch->function, &shape, launch->qmd, &mask->disable);
 
 	if (widened && partition) {

@@ -25,23 +25,13 @@ static struct tpcset enabled_in(const struct topology *topology, const struct qm
 
 /* How many blocks of the kernel an SM holds; the driver knows. Its answer to too much shared memory is 0, and ours to
  * no answer is 1: whoever needs room gets too much of it rather than too little. */
-static unsigned int blocks_per_sm(CUfunction function, unsigned int threads, size_t dynamic_bytes)
+static unsigned int blocks_per_sm(CUfunction function, const struct qmd_shape *shape)
 {
 	int blocks = 0;
 
-	if (driver.occupancy_blocks(&blocks, function, (int)threads, dynamic_bytes) != CUDA_SUCCESS)
+	if (driver.occupancy_blocks(&blocks, function, (int)shape->threads, shape->shared_bytes) != CUDA_SUCCESS)
 		blocks = 0;
 	return blocks > 0 ? (unsigned int)blocks : 1;
-}
-
-/* A descriptor has both kinds of shared memory in one. */
-static size_t dynamic_bytes_of(CUfunction function, const struct qmd_shape *shape)
-{
-	int fixed = 0;
-
-	if (driver.function_get_attribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function) != CUDA_SUCCESS)
-		fixed = 0;
-	return shape->shared_bytes > (unsigned int)fixed ? shape->shared_bytes - (unsigned int)fixed : 0;
 }
 
 /* The members of `set` in the group of TPCs around `tpc`: its virtual GPC, or the singleton alone; all of them where
@@ -105,12 +95,23 @@ static bool add_group(const struct fit *fit, struct tpcset *set)
 	return best_missing < TPCSET_MAX;
 }
 
+struct qmd_shape fit_shape_of(const struct gpu *gpu, CUfunction function, const void *qmd)
+{
+	struct qmd_shape shape = qmd_shape_of(gpu->family, qmd);
+	int fixed = 0;
+
+	if (driver.function_get_attribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function) != CUDA_SUCCESS)
+		fixed = 0;
+	shape.shared_bytes -= shape.shared_bytes > (unsigned int)fixed ? (unsigned int)fixed : shape.shared_bytes;
+	return shape;
+}
+
 bool fit_holds(const struct gpu *gpu, CUfunction function, const struct qmd_shape *shape, const struct tpcset *set)
 {
 	const struct fit fit = {
 		.topology = gpu->topology,
 		.shape = *shape,
-		.blocks_per_sm = blocks_per_sm(function, shape->threads, shape->shared_bytes),
+		.blocks_per_sm = blocks_per_sm(function, shape),
 		.possible = topology_all(gpu->topology),
 	};
 
@@ -124,7 +125,7 @@ bool fit_widen(const struct gpu *gpu, CUfunction function, const struct qmd_shap
 	const struct fit fit = {
 		.topology = gpu->topology,
 		.shape = *shape,
-		.blocks_per_sm = blocks_per_sm(function, shape->threads, dynamic_bytes_of(function, shape)),
+		.blocks_per_sm = blocks_per_sm(function, shape),
 		.possible = enabled_in(gpu->topology, &own),
 	};
 	struct tpcset partition = enabled_in(gpu->topology, disable), set = partition;

@@ -10,12 +10,16 @@
 
 #include <stdbool.h>
 
+/* Of its shared memory, a shape has here what the launch adds to the function's own. From a descriptor, which has both in
+ * one: */
+struct qmd_shape fit_shape_of(const struct gpu *gpu, CUfunction function, const void *qmd);
+
 /* Takes TPCs out of `disable` until the launch fits; true where it took any. The driver let the launch pass, so it
  * fits into the whole GPU less what the driver's own mask disables. */
 bool fit_widen(const struct gpu *gpu, CUfunction function, const struct qmd_shape *shape, const void *qmd,
                struct qmd_mask *disable);
 
-/* Whether these TPCs can hold a launch; of its shared memory, `shape` has what comes on top of the function's own. */
+/* Whether these TPCs can hold a launch. */
 bool fit_holds(const struct gpu *gpu, CUfunction function, const struct qmd_shape *shape, const struct tpcset *set);
 
 #endif
