@@ -174,15 +174,6 @@ static __attribute__((noinline)) void refresh(struct gpu *gpu, struct mask *mask
 
 /* --- the launch path ------------------------------------------------------------------------------ */
 
-static __attribute__((noinline)) struct gpu *ask_for_gpu(CUcontext context)
-{
-	struct gpu *gpu = gpus_of_context(context);
-
-	if (gpu)
-		contexts_remember(context, gpu);
-	return gpu;
-}
-
 static void warn_once(enum segment_reason reason)
 {
 	static _Atomic bool warned[SEGMENT_REASON_COUNT];
@@ -289,7 +280,7 @@ void enforce_launch(const struct hook_launch *launch)
 	struct mask mask;
 
 	if (__builtin_expect(!gpu, 0))
-		gpu = ask_for_gpu(launch->context);
+		gpu = gpus_of_context(launch->context);
 	if (__builtin_expect(!gpu, 0)) {
 		count_escape(SEGMENT_NO_TOPOLOGY);
 		return;

@@ -34,16 +34,6 @@ static unsigned int blocks_per_sm(CUfunction function, const struct qmd_shape *s
 	return blocks > 0 ? (unsigned int)blocks : 1;
 }
 
-/* The members of `set` in the group of TPCs around `tpc`: its virtual GPC, or the singleton alone; all of them where
- * groups are not known. */
-static struct tpcset group_of(const struct topology *topology, const struct tpcset *set, unsigned int tpc)
-{
-	unsigned int number = topology->tpcs[tpc].virtual_gpc;
-	struct tpcset group = number != TOPOLOGY_UNKNOWN ? topology_virtual_gpc(topology, number) : topology_all(topology);
-
-	return tpcset_and(&group, set);
-}
-
 static bool holds_cluster(const struct fit *fit, const struct tpcset *group)
 {
 	return tpcset_count(group) * fit->topology->sms_per_tpc >= fit->shape.cluster;
@@ -60,7 +50,7 @@ static bool fits(const struct fit *fit, const struct tpcset *set)
 	if (fit->shape.cluster > 1 && fit->topology->tpcs[0].virtual_gpc == TOPOLOGY_UNKNOWN)
 		return tpcset_equal(&usable, &fit->possible);
 	for (unsigned int tpc = tpcset_next(&usable, 0); tpc < TPCSET_MAX; tpc = tpcset_next(&usable, tpc + 1)) {
-		struct tpcset group = group_of(fit->topology, &usable, tpc);
+		struct tpcset group = topology_cluster_group(fit->topology, &usable, tpc);
 
 		if (!tpcset_has(&seen, tpc) && (fit->shape.cluster <= 1 || holds_cluster(fit, &group))) {
 			unsigned int sms = tpcset_count(&group) * fit->topology->sms_per_tpc;
@@ -82,7 +72,7 @@ static bool add_group(const struct fit *fit, struct tpcset *set)
 
 	for (unsigned int tpc = tpcset_next(&fit->possible, 0); tpc < TPCSET_MAX;
 	     tpc = tpcset_next(&fit->possible, tpc + 1)) {
-		struct tpcset group = group_of(fit->topology, &fit->possible, tpc);
+		struct tpcset group = topology_cluster_group(fit->topology, &fit->possible, tpc);
 		struct tpcset missing = tpcset_without(&group, set);
 		unsigned int count = tpcset_count(&missing);
 
@@ -93,6 +83,19 @@ static bool add_group(const struct fit *fit, struct tpcset *set)
 	}
 	*set = tpcset_or(set, &best);
 	return best_missing < TPCSET_MAX;
+}
+
+unsigned int fit_cluster_of(const CUlaunchConfig *config)
+{
+	unsigned int blocks = 1;
+
+	for (unsigned int i = 0; i < config->numAttrs; i++) {
+		const CUlaunchAttributeValue *value = &config->attrs[i].value;
+
+		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			blocks = value->clusterDim.x * value->clusterDim.y * value->clusterDim.z;
+	}
+	return blocks;
 }
 
 struct qmd_shape fit_shape_of(const struct gpu *gpu, CUfunction function, const void *qmd)

@@ -1,5 +1,6 @@
 #include "gpus.h"
 
+#include "contexts.h"
 #include "driver.h"
 #include "log.h"
 #include "strict.h"
@@ -62,9 +63,15 @@ static CUresult device_of(CUcontext context, CUdevice *device)
 
 struct gpu *gpus_of_context(CUcontext context)
 {
+	struct gpu *gpu = contexts_find(context);
 	CUdevice device = 0;
 
-	return device_of(context, &device) == CUDA_SUCCESS ? gpus_of_device(device) : NULL;
+	if (!gpu && device_of(context, &device) == CUDA_SUCCESS) {
+		gpu = gpus_of_device(device);
+		if (gpu)
+			contexts_remember(context, gpu);
+	}
+	return gpu;
 }
 
 struct gpu *gpus_of_device(CUdevice device)

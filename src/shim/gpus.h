@@ -47,7 +47,7 @@ void gpus_prepare(void);
 /* Whether the machine has a GPU whose descriptors do not say that blocks must run at once. */
 bool gpus_some_before_hopper(void);
 
-/* The GPU of a context; NULL where the driver does not say. Not cheap: ask contexts_find first. */
+/* The GPU of a context; NULL where the driver does not say. Remembered (contexts.h): it is asked once. */
 struct gpu *gpus_of_context(CUcontext context);
 
 /* The GPU of a device; NULL where the driver does not say. */

@@ -2,6 +2,7 @@
 
 #include "caller.h"
 #include "driver.h"
+#include "fit.h"
 #include "gpus.h"
 
 #include <stdlib.h>
@@ -56,21 +57,12 @@ static unsigned int sms_of(const struct topology *topology, const struct tpcset 
 	return tpcset_count(set) * topology->sms_per_tpc;
 }
 
-/* The members of `set` in the group around a TPC in which one cluster can run. */
+/* So that each group counts once: how many SMs it has, for the first of its members; 0 for the others. */
 static unsigned int group_sms(const struct topology *topology, const struct tpcset *set, unsigned int tpc)
 {
-	struct tpcset group = topology_virtual_gpc(topology, topology->tpcs[tpc].virtual_gpc);
+	struct tpcset group = topology_cluster_group(topology, set, tpc);
 
-	group = tpcset_and(&group, set);
-	return sms_of(topology, &group);
-}
-
-static bool is_first_of_group(const struct topology *topology, const struct tpcset *set, unsigned int tpc)
-{
-	struct tpcset group = topology_virtual_gpc(topology, topology->tpcs[tpc].virtual_gpc);
-
-	group = tpcset_and(&group, set);
-	return tpcset_next(&group, 0) == tpc;
+	return tpcset_next(&group, 0) == tpc ? sms_of(topology, &group) : 0;
 }
 
 static unsigned int largest_group(const struct topology *topology, const struct tpcset *set)
@@ -93,7 +85,7 @@ static unsigned int sms_in_groups(const struct topology *topology, const struct 
 	for (unsigned int tpc = tpcset_next(set, 0); tpc < TPCSET_MAX; tpc = tpcset_next(set, tpc + 1)) {
 		unsigned int sms = group_sms(topology, set, tpc);
 
-		sum += is_first_of_group(topology, set, tpc) && sms >= least ? sms : 0;
+		sum += sms >= least ? sms : 0;
 	}
 	return sum;
 }
@@ -115,26 +107,10 @@ static unsigned int clusters_in(const struct topology *topology, const struct tp
 	for (unsigned int tpc = tpcset_next(set, 0); whole > 0 && tpc < TPCSET_MAX; tpc = tpcset_next(set, tpc + 1)) {
 		unsigned int sms = group_sms(topology, set, tpc);
 
-		if (is_first_of_group(topology, set, tpc) && sms >= cluster)
+		if (sms >= cluster)
 			sum += clusters * sms / whole;
 	}
 	return sum;
-}
-
-/* 1 where the launch says nothing: the function may have a cluster size of its own, which fits into one TPC or is left to
- * the check at the launch. */
-static unsigned int cluster_of(const CUlaunchConfig *config)
-{
-	unsigned int blocks = 1;
-
-	for (unsigned int i = 0; i < config->numAttrs; i++) {
-		const CUlaunchAttribute *attribute = &config->attrs[i];
-
-		if (attribute->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-			blocks = attribute->value.clusterDim.x * attribute->value.clusterDim.y *
-			         attribute->value.clusterDim.z;
-	}
-	return blocks;
 }
 
 static void hide_occupancy(int call, void *const *arguments, const struct gpu *gpu)
@@ -146,7 +122,7 @@ static void hide_occupancy(int call, void *const *arguments, const struct gpu *g
 
 	switch (call) {
 	case CALL_MAX_ACTIVE_CLUSTERS:
-		*answer = smaller(*answer, clusters_in(topology, &set, (unsigned int)*answer, cluster_of(arguments[2])));
+		*answer = smaller(*answer, clusters_in(topology, &set, (unsigned int)*answer, fit_cluster_of(arguments[2])));
 		break;
 	case CALL_MAX_POTENTIAL_CLUSTER_SIZE:
 		while ((unsigned int)*answer > largest && *answer > 1)

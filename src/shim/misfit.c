@@ -1,6 +1,5 @@
 #include "misfit.h"
 
-#include "contexts.h"
 #include "driver.h"
 #include "fit.h"
 #include "gpus.h"
@@ -108,17 +107,13 @@ static struct wish wish_of_config(const struct config_arguments *arguments)
 	struct wish wish = {
 		.function = arguments->function,
 		.stream = config->hStream,
-		.shape = {.cluster = 1,
+		.shape = {.cluster = fit_cluster_of(config),
 	                  .threads = config->blockDimX * config->blockDimY * config->blockDimZ,
 	                  .shared_bytes = config->sharedMemBytes},
 	};
 
 	for (unsigned int i = 0; i < config->numAttrs; i++) {
-		const CUlaunchAttributeValue *value = &config->attrs[i].value;
-
-		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-			wish.shape.cluster = value->clusterDim.x * value->clusterDim.y * value->clusterDim.z;
-		else if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && value->cooperative)
+		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && config->attrs[i].value.cooperative)
 			wish.shape.cooperative = config->gridDimX * config->gridDimY * config->gridDimZ;
 	}
 	return wish;
@@ -137,10 +132,8 @@ static bool is_captured(CUstream stream)
 
 static bool is_misfit(const struct hook_call *call, const struct wish *wish)
 {
-	const struct gpu *gpu = contexts_find(call->context);
+	const struct gpu *gpu = gpus_of_context(call->context);
 
-	if (!gpu)
-		gpu = gpus_of_context(call->context);
 	if (!gpu || !gpu->topology || (wish->shape.cluster <= 1 && wish->shape.cooperative == 0) ||
 	    is_captured(wish->stream))
 		return false;

@@ -42,6 +42,15 @@ static void before_fork(void)
 		forked.count = 0;
 }
 
+static void use_segment(void)
+{
+	enforce_use(&segment);
+	graphs_use(&segment);
+	hide_use(&segment);
+	misfit_use(&segment);
+	modules_use(&segment);
+}
+
 static void in_child(void)
 {
 	struct segment parents = segment;
@@ -52,11 +61,7 @@ static void in_child(void)
 	streams_after_fork();
 	if (segment_create(&segment, &forked, NULL) == 0) {
 		segment_set_in_force(&segment, !atomic_load(&waiting));
-		enforce_use(&segment);
-		graphs_use(&segment);
-		hide_use(&segment);
-		misfit_use(&segment);
-		modules_use(&segment);
+		use_segment();
 		segment_close(&parents);
 	} else {
 		/* Sharing the parent's partition is better than having none. */
@@ -168,11 +173,7 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 		return HOOK_FAILED;
 	if (is_late)
 		graphs_expect_older();
-	enforce_use(&segment);
-	graphs_use(&segment);
-	hide_use(&segment);
-	misfit_use(&segment);
-	modules_use(&segment);
+	use_segment();
 	enum hook_state state = hook_subscribe(&events, error);
 
 	/* Where nobody will ever obey, better no segment than one that lies. */

@@ -194,6 +194,14 @@ struct tpcset topology_virtual_gpc(const struct topology *gpu, unsigned int virt
 	return set;
 }
 
+struct tpcset topology_cluster_group(const struct topology *gpu, const struct tpcset *set, unsigned int tpc)
+{
+	unsigned int number = gpu->tpcs[tpc].virtual_gpc;
+	struct tpcset group = number != TOPOLOGY_UNKNOWN ? topology_virtual_gpc(gpu, number) : topology_all(gpu);
+
+	return tpcset_and(&group, set);
+}
+
 /* --- PCI addresses -------------------------------------------------------------------------------------- */
 
 int pci_address_compare(struct pci_address a, struct pci_address b)

@@ -72,6 +72,9 @@ struct tpcset topology_all(const struct topology *gpu);
 struct tpcset topology_gpc(const struct topology *gpu, unsigned int gpc);
 struct tpcset topology_virtual_gpc(const struct topology *gpu, unsigned int virtual_gpc);
 
+/* The members of `set` that can share a cluster with this TPC: those of its virtual GPC; all where these are not known. */
+struct tpcset topology_cluster_group(const struct topology *gpu, const struct tpcset *set, unsigned int tpc);
+
 /* One more than the highest mask bit that stands for a present TPC. */
 unsigned int topology_mask_bits(const struct topology *gpu);
 
