@@ -211,15 +211,29 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 	grep -q /memfd:nvtaskset "/proc/$PROGRAM/maps"
 }
 
-@test "killed at any moment: enabled or not, and then undone" {
+# Killed alone, or with the ldconfig that it has started.
+killed() {
+	on_machine timeout "$1" -s KILL "$2" "$installed" "$3" >/dev/null 2>&1 || true
+	[ "$(on_machine "$BUILD/tests/programs/play" where)" = 0-65 ]
+}
+
+as_before() {
+	on_machine "$installed" --disable-system
+	on_machine ldconfig -X
+	diff <(echo "$1") <(state)
+}
+
+@test "killed at any moment: programs find a driver, and it can be undone" {
 	setup_machine
 	before=$(state)
-	for after in 0.002 0.01 0.02 0.03 0.04 0.06 0.08 0.1 0.15; do
-		on_machine timeout -s KILL "$after" "$installed" --enable-system >/dev/null 2>&1 || true
-		[ "$(on_machine "$BUILD/tests/programs/play" where)" = 0-65 ]
-		on_machine "$installed" --disable-system
-		on_machine ldconfig -X
-		diff <(echo "$before") <(state)
+	for after in 0.002 0.01 0.015 0.02 0.025 0.03 0.035 0.04 0.05 0.06 0.08 0.1 0.15; do
+		for way in --foreground --kill-after=1; do
+			killed $way $after --enable-system
+			as_before "$before"
+			on_machine "$installed" --enable-system
+			killed $way $after --disable-system
+			as_before "$before"
+		done
 	done
 }
 

@@ -9,7 +9,7 @@
 
 #define PROGRAM "/sbin/ldconfig" /* not by PATH: it is root's */
 
-static int start(pid_t *pid, const char *cache)
+static int start(pid_t *pid, const char *cache, int held)
 {
 	char *const arguments[] = {PROGRAM, "-X", "-C", (char *)cache, NULL};
 	char *const environment[] = {NULL}; /* no language: it decides in which order files are read */
@@ -19,17 +19,18 @@ static int start(pid_t *pid, const char *cache)
 	/* It warns of directories that are not there, of which machines have many. */
 	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, held, held); /* which keeps it open */
 	int failed = posix_spawn(pid, PROGRAM, &actions, NULL, arguments, environment);
 
 	posix_spawn_file_actions_destroy(&actions);
 	return failed;
 }
 
-int ldconfig_make(const char *cache, struct error *error)
+int ldconfig_make(const char *cache, int held, struct error *error)
 {
 	int status = -1;
 	pid_t pid;
-	int failed = start(&pid, cache);
+	int failed = start(&pid, cache, held);
 
 	if (failed) {
 		errno = failed;

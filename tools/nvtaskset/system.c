@@ -32,6 +32,7 @@
  * 00-nvcr of NVIDIA's containers too, whether the hyphen counts or not. */
 #define CONFIGURATION "/etc/ld.so.conf.d/00-000-nvtaskset.conf"
 #define ASIDE "/etc/ld.so.conf.d/.nvtaskset" /* not read: it does not end in .conf */
+#define TRIED_CACHE "cache"                  /* in the directory of links: nobody but us sees it */
 
 #define LIBRARY "libcuda.so.1"
 #define OTHER_NAME "libcuda.so"
@@ -51,6 +52,7 @@ struct place {
 	struct link links[LINKS_MAX];
 	unsigned int link_count;
 	char configuration[PATH_MAX + 512];
+	int lock; /* of all this */
 };
 
 static void tell(const struct options *options, const char *format, ...)
@@ -185,12 +187,15 @@ static int make_directories(const struct place *place, struct error *error)
 	return result;
 }
 
-/* What others have put there stays, and so does the directory then. */
-static void remove_directories(const char *directory)
+/* Of ours, whichever step was the last. What others have put there stays, and so does the directory then. */
+static void remove_the_rest(const char *directory)
 {
-	static const char *const names[] = {("driver/" DRIVER_LINK), "driver", LIBRARY, OTHER_NAME, ""};
+	static const char *const names[] = {
+		("driver/" DRIVER_LINK), "driver", LIBRARY, OTHER_NAME, TRIED_CACHE, (TRIED_CACHE "~"), "",
+	};
 	char path[PATH_MAX];
 
+	unlink(ASIDE);
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		snprintf(path, sizeof path, "%.*s/%s", PATH_MAX - 64, directory, names[i]);
 		remove(path);
@@ -254,13 +259,13 @@ static int check_cache(const struct place *place, const char *cache, struct erro
 	                        "name comes before ours, names its directory", found);
 }
 
-/* In a cache of our own first: nobody but us sees it. */
+/* In a cache of our own first. */
 static int try_cache(const struct place *place, struct error *error)
 {
 	char cache[PATH_MAX];
 
-	snprintf(cache, sizeof cache, "%.*s/cache", PATH_MAX - 64, place->directory);
-	int result = ldconfig_make(cache, error);
+	snprintf(cache, sizeof cache, "%.*s/" TRIED_CACHE, PATH_MAX - 64, place->directory);
+	int result = ldconfig_make(cache, place->lock, error);
 
 	if (result == 0)
 		result = check_cache(place, cache, error);
@@ -286,8 +291,8 @@ static void undo(const struct place *place)
 
 	unlink(CONFIGURATION);
 	if (loader_cache_find(LDCONFIG_CACHE, LIBRARY, driver_is_ours, ours))
-		ldconfig_make(LDCONFIG_CACHE, NULL);
-	remove_directories(place->directory);
+		ldconfig_make(LDCONFIG_CACHE, place->lock, NULL);
+	remove_the_rest(place->directory);
 }
 
 static int enable(const struct place *place, const struct options *options, struct error *error)
@@ -302,7 +307,7 @@ static int enable(const struct place *place, const struct options *options, stru
 	if (write_configuration(place, error) < 0 || try_cache(place, error) < 0)
 		return -1;
 	tell(options, "making %s anew", LDCONFIG_CACHE);
-	if (ldconfig_make(LDCONFIG_CACHE, error) < 0)
+	if (ldconfig_make(LDCONFIG_CACHE, place->lock, error) < 0)
 		return -1;
 	tell(options, "trying it out as programs will find it");
 	return probe_bare(NULL, error);
@@ -334,12 +339,11 @@ static int be_root(const char *option, struct error *error)
 	                                      option, option);
 }
 
-/* One at a time; until this process ends. */
-static int lock(const struct place *place, struct error *error)
+/* One at a time; until this process ends, and an ldconfig that outlives it. */
+static int lock(struct place *place, struct error *error)
 {
-	int file = open(place->library, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	return file >= 0 && flock(file, LOCK_EX) == 0 ? 0 : error_set_errno(error, "%.200s", place->library);
+	place->lock = open(place->library, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return place->lock >= 0 && flock(place->lock, LOCK_EX) == 0 ? 0 : error_set_errno(error, "%.200s", place->library);
 }
 
 int action_enable_system(const struct options *options, struct error *error)
@@ -367,35 +371,35 @@ int action_enable_system(const struct options *options, struct error *error)
 }
 
 /* First nobody is led there any more, then it goes away. */
-static int disable(const char *directory, const struct options *options, struct error *error)
+static int disable(const struct place *place, const char *directory, bool configured, struct error *error)
 {
-	tell(options, "removing %s, and making %s anew", CONFIGURATION, LDCONFIG_CACHE);
-	if (rename(CONFIGURATION, ASIDE) < 0)
+	if (configured && rename(CONFIGURATION, ASIDE) < 0)
 		return error_set_errno(error, CONFIGURATION);
-	if (ldconfig_make(LDCONFIG_CACHE, error) < 0) {
+	if (ldconfig_make(LDCONFIG_CACHE, place->lock, error) < 0) {
 		rename(ASIDE, CONFIGURATION);
 		return -1;
 	}
-	unlink(ASIDE);
-	tell(options, "removing %s", directory);
-	remove_directories(directory);
+	remove_the_rest(directory);
 	return 0;
 }
 
 int action_disable_system(const struct options *options, struct error *error)
 {
 	struct place place = {.link_count = 0};
-	char content[sizeof place.configuration + 1], directory[PATH_MAX];
+	char content[sizeof place.configuration + 1], directory[PATH_MAX], ours[PATH_MAX];
 	int result = 0;
 
 	if (be_root("--disable-system", error) < 0 || find_library(&place, error) < 0 || lock(&place, error) < 0)
 		return -1;
-	if (read_configuration(directory, content, sizeof content)) {
-		result = disable(directory, options, error);
+	bool configured = read_configuration(directory, content, sizeof content);
+
+	if (configured || loader_cache_find(LDCONFIG_CACHE, LIBRARY, driver_is_ours, ours)) {
+		tell(options, "removing " CONFIGURATION " and its directory, and making %s anew", LDCONFIG_CACHE);
+		result = disable(&place, configured ? directory : place.directory, configured, error);
 		if (result == 0)
 			puts("disabled: programs that start from now on find the driver alone");
 	} else {
-		remove_directories(place.directory);
+		remove_the_rest(place.directory);
 		puts("not enabled");
 	}
 	return result;
