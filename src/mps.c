@@ -1,5 +1,6 @@
 #include "mps.h"
 
+#include "clock.h"
 #include "mps_control.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <strings.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PIPE_DIRECTORY "CUDA_MPS_PIPE_DIRECTORY"
@@ -45,21 +45,6 @@ unsigned int mps_capacity(unsigned int connections)
 	unsigned int capacity = CHANNELS / connections;
 
 	return capacity < CLIENTS_MAX ? capacity : CLIENTS_MAX;
-}
-
-static long milliseconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000L + now.tv_nsec / 1000000;
-}
-
-static void pause_for(long microseconds)
-{
-	const struct timespec pause = {.tv_nsec = microseconds * 1000};
-
-	nanosleep(&pause, NULL);
 }
 
 /* The first line of an answer, for a reason. */
@@ -160,11 +145,11 @@ static int explain(int result, const char *control, const struct mps_status *sta
 /* The daemon takes one question at a time, and the control program does not wait for its turn (docs/hardware.md). */
 static int ask_in_turn(const char *control, const char *question, char answer[MPS_CONTROL_ANSWER])
 {
-	long end = milliseconds() + ANSWER_MS;
+	double end = clock_ms() + ANSWER_MS;
 	int result = mps_control_ask(control, question, ANSWER_MS, answer);
 
-	while (result > 0 && strstr(answer, "Cannot send command") && milliseconds() < end) {
-		pause_for(RETRY_US);
+	while (result > 0 && strstr(answer, "Cannot send command") && clock_ms() < end) {
+		clock_pause_us(RETRY_US);
 		result = mps_control_ask(control, question, ANSWER_MS, answer);
 	}
 	return result;
@@ -197,11 +182,11 @@ static int ask(const char *control, const struct mps_request *request, struct mp
 static int await_daemon(const char *control, const struct mps_request *request, struct mps_status *status,
                         struct error *error)
 {
-	long end = milliseconds() + ANSWER_MS;
+	double end = clock_ms() + ANSWER_MS;
 	int result = ask(control, request, status, error);
 
-	while (result == 0 && !status->running && milliseconds() < end) {
-		pause_for(RETRY_US);
+	while (result == 0 && !status->running && clock_ms() < end) {
+		clock_pause_us(RETRY_US);
 		result = ask(control, request, status, error);
 	}
 	if (result == 0 && !status->running)

@@ -1,5 +1,7 @@
 #include "mps_control.h"
 
+#include "clock.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define KILLED_MS 1000
@@ -62,23 +63,14 @@ struct call {
 	bool from_root; /* not our working directory either */
 };
 
-static long milliseconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000L + now.tv_nsec / 1000000;
-}
-
 /* Like waitpid, which returns 0 for a child that still runs, but for a limited time. */
 static pid_t wait_for(pid_t child, int *status, long limit)
 {
-	const struct timespec pause = {.tv_nsec = POLL_US * 1000L};
-	long end = milliseconds() + limit;
+	double end = clock_ms() + (double) limit;
 	pid_t ended = waitpid(child, status, WNOHANG);
 
-	while (ended == 0 && milliseconds() < end) {
-		nanosleep(&pause, NULL);
+	while (ended == 0 && clock_ms() < end) {
+		clock_pause_us(POLL_US);
 		ended = waitpid(child, status, WNOHANG);
 	}
 	return ended;

@@ -6,6 +6,7 @@
 #include "attach/loan.h"
 #include "attach/target.h"
 #include "attach/threads.h"
+#include "clock.h"
 #include "segment.h"
 
 #include <errno.h>
@@ -14,30 +15,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
 
 /* How often, and how far apart, a thread that can be borrowed is looked for. */
 #define ROUNDS 100
-#define ROUND_NS 20000000
+#define ROUND_US 20000
 
 /* How long another nvtaskset that attaches to the same process is waited for. */
 #define LOCK_WAIT_MS 15000
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-static void pause_for(long nanoseconds)
-{
-	const struct timespec pause = {.tv_nsec = nanoseconds};
-
-	nanosleep(&pause, NULL);
-}
 
 /* --- finding a thread ------------------------------------------------------------------------------------------------ */
 
@@ -52,7 +37,7 @@ static enum outcome try_thread(const struct target *target, pid_t thread, const 
 {
 	static struct loan loan; /* large */
 	enum outcome outcome = OUTCOME_ELSEWHERE;
-	double start = now();
+	double start = clock_ms();
 	bool stopped;
 	enum loan_answer answer = loan_open(&loan, target, thread, &stopped, error);
 
@@ -64,7 +49,7 @@ static enum outcome try_thread(const struct target *target, pid_t thread, const 
 	}
 	report->tries += stopped;
 	report->thread = thread;
-	report->seconds = now() - start;
+	report->seconds = (clock_ms() - start) / 1e3;
 	return outcome;
 }
 
@@ -93,7 +78,7 @@ static int try_for_a_while(pid_t pid, const struct library *library, struct atta
 
 	for (int round = 0; round < ROUNDS && outcome == OUTCOME_ELSEWHERE; round++) {
 		if (round > 0)
-			pause_for(ROUND_NS);
+			clock_pause_us(ROUND_US);
 		outcome = look_around(pid, library, report, error);
 	}
 	if (outcome == OUTCOME_ELSEWHERE)
@@ -117,7 +102,7 @@ static int lock_process(pid_t pid, struct error *error)
 	int locked = flock(directory, LOCK_EX | LOCK_NB);
 
 	for (int waited = 0; locked < 0 && errno == EWOULDBLOCK && waited < LOCK_WAIT_MS; waited++) {
-		pause_for(1000000);
+		clock_pause_us(1000);
 		locked = flock(directory, LOCK_EX | LOCK_NB);
 	}
 	if (locked < 0) {

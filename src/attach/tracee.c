@@ -1,5 +1,7 @@
 #include "tracee.h"
 
+#include "clock.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <sys/ptrace.h>
@@ -16,7 +18,7 @@
 #define LOOK_AGAIN_NS 1000000
 
 /* How often a thread that runs is looked at. */
-#define RUN_PAUSE_NS 50000
+#define RUN_PAUSE_US 50
 
 /* What a stop is about: ptrace(2), "stopped states". */
 enum stop {
@@ -42,25 +44,17 @@ int tracee_seize(struct tracee *tracee, pid_t thread, bool unfiltered)
 	return 0;
 }
 
-static double now_ms(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
-}
-
 /* SIGCHLD, which comes with each stop, ends the wait for it early; another thread of ours may get it instead. */
 static enum tracee_answer wait_for_stop(const struct tracee *tracee, int *status)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_AGAIN_NS};
-	double end = now_ms() + PATIENCE_MS;
+	double end = clock_ms() + PATIENCE_MS;
 	pid_t waited = 0;
 	sigset_t child;
 
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
-	while ((waited = waitpid(tracee->thread, status, __WALL | WNOHANG)) == 0 && now_ms() < end)
+	while ((waited = waitpid(tracee->thread, status, __WALL | WNOHANG)) == 0 && clock_ms() < end)
 		sigtimedwait(&child, NULL, &pause);
 	if (waited == 0)
 		return TRACEE_LATE;
@@ -128,13 +122,12 @@ static enum tracee_answer keep_running(struct tracee *tracee)
 
 enum tracee_answer tracee_run(struct tracee *tracee, const struct memory *memory, uint64_t address)
 {
-	const struct timespec pause = {.tv_nsec = RUN_PAUSE_NS};
 	enum tracee_answer answer = go_on(tracee, PTRACE_CONT, 0) ? TRACEE_LATE : TRACEE_GONE;
-	double end = now_ms() + PATIENCE_MS;
+	double end = clock_ms() + PATIENCE_MS;
 	uint64_t word = 0;
 
-	while (answer == TRACEE_LATE && word == 0 && now_ms() < end) {
-		nanosleep(&pause, NULL);
+	while (answer == TRACEE_LATE && word == 0 && clock_ms() < end) {
+		clock_pause_us(RUN_PAUSE_US);
 		answer = keep_running(tracee);
 		if (!memory_read(memory, address, &word, sizeof word))
 			answer = TRACEE_GONE;

@@ -1,5 +1,6 @@
 /* Choosing TPCs for a number of them. */
 #include "choose.h"
+#include "share.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,20 +11,6 @@
 #include <string.h>
 
 static struct topology_list list;
-
-static const struct topology *load(const char *name)
-{
-	struct error error;
-	char path[128];
-
-	snprintf(path, sizeof path, "share/topologies/%s.txt", name);
-	FILE *file = fopen(path, "r");
-
-	assert_non_null(file);
-	assert_int_equal(topology_read(&list, file, path, &error), 0);
-	fclose(file);
-	return &list.gpus[0];
-}
 
 static struct tpcset parse(const char *text)
 {
@@ -67,7 +54,7 @@ static unsigned int gpcs_of(const struct topology *gpu, const char *text, unsign
 
 static void test_a_gpc_for_as_many_as_it_has(void **state)
 {
-	const struct topology *gpu = load("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 	char text[TPCSET_TEXT];
 
 	(void)state;
@@ -84,7 +71,7 @@ static void test_a_gpc_for_as_many_as_it_has(void **state)
 
 static void test_whole_gpcs_first(void **state)
 {
-	const struct topology *gpu = load("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 	unsigned int whole;
 
 	(void)state;
@@ -100,7 +87,7 @@ static void test_whole_gpcs_first(void **state)
 /* Few TPCs go where somebody is already, and leave whole GPCs whole. */
 static void test_the_tightest_gpc_takes_the_rest(void **state)
 {
-	const struct topology *gpu = load("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 	struct tpcset gpc = topology_gpc(gpu, 3), chosen;
 	char used[TPCSET_TEXT];
 	unsigned int first = tpcset_next(&gpc, 0);
@@ -113,7 +100,7 @@ static void test_the_tightest_gpc_takes_the_rest(void **state)
 
 static void test_fragments_where_nothing_else_is_left(void **state)
 {
-	const struct topology *gpu = load("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 
 	(void)state;
 	/* One TPC of each GPC is free. */
@@ -124,7 +111,7 @@ static void test_fragments_where_nothing_else_is_left(void **state)
 
 static void test_distributed_is_even(void **state)
 {
-	const struct topology *gpu = load("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 
 	(void)state;
 	for (unsigned int count = 1; count <= 56; count++) {
@@ -145,7 +132,7 @@ static void test_distributed_is_even(void **state)
 /* Clusters find room in a virtual GPC; singletons are for when that is used up. */
 static void test_singletons_last(void **state)
 {
-	const struct topology *gpu = load("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 	struct tpcset gpc = topology_gpc(gpu, 1), all = topology_all(gpu), others = tpcset_without(&all, &gpc);
 	char used[TPCSET_TEXT];
 
@@ -161,7 +148,7 @@ static void test_every_tpc_is_found(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		for (unsigned int chunk = 1; chunk < 12; chunk++) {
-			const struct topology *gpu = load(names[i]);
+			const struct topology *gpu = share_read(&list, names[i]);
 			struct tpcset used = {{0}}, all = topology_all(gpu);
 
 			while (tpcset_count(&used) + chunk <= gpu->tpc_count) {
@@ -179,7 +166,7 @@ static void test_every_tpc_is_found(void **state)
 
 static void test_a_gpu_whose_gpcs_are_unknown(void **state)
 {
-	struct topology gpu = *load("h200");
+	struct topology gpu = *share_read(&list, "h200");
 
 	(void)state;
 	for (unsigned int tpc = 0; tpc < gpu.tpc_count; tpc++)
@@ -191,7 +178,7 @@ static void test_a_gpu_whose_gpcs_are_unknown(void **state)
 
 static void test_too_few_are_free(void **state)
 {
-	const struct topology *gpu = load("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 	struct tpcset set, used = parse("0-41");
 	struct error error;
 
@@ -229,7 +216,7 @@ static void test_numbers_and_shares(void **state)
 		{"%", 0, "'%': not a number of TPCs such as 20 or 57%"},
 		{"5.5%", 0, "'5.5%': not a number of TPCs such as 20 or 57%"},
 	};
-	const struct topology *gpu = load("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -4,6 +4,7 @@
 #include "../../tools/nvtaskset/picture.c"
 #include "../../tools/nvtaskset/processes.c"
 #include "../../tools/nvtaskset/text.c"
+#include "share.h"
 
 #include <locale.h>
 #include <setjmp.h>
@@ -11,20 +12,6 @@
 #include <cmocka.h>
 
 static struct topology_list list;
-
-static const struct topology *load(const char *name)
-{
-	struct error error;
-	char path[128];
-
-	snprintf(path, sizeof path, "share/topologies/%s.txt", name);
-	FILE *file = fopen(path, "r");
-
-	assert_non_null(file);
-	assert_int_equal(topology_read(&list, file, path, &error), 0);
-	fclose(file);
-	return &list.gpus[0];
-}
 
 static struct tpcset parse(const char *text)
 {
@@ -77,7 +64,7 @@ static void assert_picture(const struct topology *gpu, struct processes *process
 
 static void test_in_ascii(void **state)
 {
-	const struct topology *gpu = load("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 	struct process array[] = {
 		process_with(4711, "0,8,16,24,62-65,1"),
 		process_with(90210, "1,9,17,25,32,39,46,53"),
@@ -108,7 +95,7 @@ static void test_in_ascii(void **state)
 static void test_on_a_narrow_utf8_terminal(void **state)
 {
 	const struct terminal narrow = {.is_terminal = true, .moves_cursor = true, .utf8 = true, .columns = 20, .rows = 5};
-	const struct topology *gpu = load("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 	struct tpcset first = parse("0,6,8,14,16,22,24,30,37,44,51,58,60,62-65");
 	struct topology small = *gpu;
 	struct processes none = {.count = 0};
@@ -140,7 +127,7 @@ static void test_on_a_narrow_utf8_terminal(void **state)
 static void test_in_colours(void **state)
 {
 	const struct terminal basic = {.is_terminal = true, .moves_cursor = true, .colours = TERMINAL_BASIC, .columns = 100};
-	struct topology small = *load("turing");
+	struct topology small = *share_read(&list, "turing");
 	struct process array[] = {process_with(1, "0"), process_with(2, "0-1")};
 	struct processes processes = processes_of(array, 2);
 
@@ -162,7 +149,7 @@ static void test_in_colours(void **state)
 
 static void test_what_is_known_of_gpcs(void **state)
 {
-	struct topology gpu = *load("h200");
+	struct topology gpu = *share_read(&list, "h200");
 	struct processes none = {.count = 0};
 
 	(void)state;
@@ -204,7 +191,7 @@ static void test_what_is_known_of_gpcs(void **state)
 
 static void test_letters_stay(void **state)
 {
-	const struct gpu_choices shown = {.count = 1, .choices = {{.gpu = load("h200")}}};
+	const struct gpu_choices shown = {.count = 1, .choices = {{.gpu = share_read(&list, "h200")}}};
 	struct process array[] = {process_with(10, "0"), process_with(20, "1"), process_with(30, "2")};
 	struct processes processes = {.count = 3, .list = array};
 	struct marks marks = {{0}};
@@ -223,7 +210,7 @@ static void test_letters_stay(void **state)
 
 static void test_more_processes_than_letters(void **state)
 {
-	const struct gpu_choices shown = {.count = 1, .choices = {{.gpu = load("h200")}}};
+	const struct gpu_choices shown = {.count = 1, .choices = {{.gpu = share_read(&list, "h200")}}};
 	struct process array[MARKS_MAX + 1];
 	struct processes processes = {.count = MARKS_MAX + 1, .list = array};
 	struct marks marks = {{0}};
@@ -249,7 +236,7 @@ static void assert_shared(const struct shared *shared, const char *expected)
 
 static void test_groups_of_sharers(void **state)
 {
-	load("h200-x2");
+	share_read(&list, "h200-x2");
 	struct process array[] = {
 		process_with(1, "0-7"), process_with(2, "4-11"), process_with(3, "6,20"), process_with(4, "30"),
 		process_with(5, "30,255"),
@@ -280,7 +267,7 @@ static void test_each_pair_shares_something_else(void **state)
 	struct process array[40];
 
 	(void)state;
-	load("h200");
+	share_read(&list, "h200");
 	for (unsigned int i = 0; i < 40; i++) {
 		array[i] = process_with((pid_t)i + 1, "");
 		tpcset_add_range(&array[i].revision.partitions[0].set, i, i + 1);
@@ -305,7 +292,7 @@ static void test_sums_do_not_wrap_around(void **state)
 
 static void test_gpcs_in_words(void **state)
 {
-	const struct topology *gpu = load("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 	struct {
 		const char *set, *gpcs;
 	} cases[] = {

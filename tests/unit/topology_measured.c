@@ -3,6 +3,7 @@
  * them is made from their description, and what is inferred must be that description again.
  */
 #include "topology/measured.h"
+#include "share.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,20 +13,6 @@
 
 static struct topology_list list;
 static struct measured seen;
-
-static const struct topology *read_gpu(const char *name)
-{
-	struct error error = {.reason = ""};
-	char path[128];
-
-	snprintf(path, sizeof path, "share/topologies/%s.txt", name);
-	FILE *file = fopen(path, "r");
-
-	if (!file || topology_read(&list, file, path, &error) < 0)
-		fail_msg("%s: %s", path, error.reason);
-	fclose(file);
-	return &list.gpus[0];
-}
 
 /* --- a GPU at work ------------------------------------------------------------------------------------------------ */
 
@@ -139,7 +126,7 @@ static void test_shipped_gpus(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++) {
-		const struct topology *gpu = read_gpu(gpus[i].name);
+		const struct topology *gpu = share_read(&list, gpus[i].name);
 
 		run_everything(gpu);
 		assert_int_equal(assert_inferred(gpu), gpus[i].numbers);
@@ -201,7 +188,7 @@ static void test_one_sm_a_tpc(void **state)
 /* Clusters that never linked two halves of a virtual GPC: the published rule says that they belong together. */
 static void test_too_few_clusters(void **state)
 {
-	const struct topology *gpu = read_gpu("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 	const uint32_t pair[] = {2, 18}; /* TPCs 1 and 9, virtual GPC 1 */
 	struct error error;
 
@@ -241,7 +228,7 @@ static void test_numbers_that_are_not_the_only_ones(void **state)
 
 static void test_noise(void **state)
 {
-	const struct topology *gpu = read_gpu("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 
 	(void)state;
 	run_everything(gpu);
@@ -261,7 +248,7 @@ static void test_noise(void **state)
 
 static void test_contradictions(void **state)
 {
-	const struct topology *gpu = read_gpu("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 	const uint32_t across[] = {0, 2}; /* TPCs 0 and 1 */
 	const uint32_t single[] = {0, 124}; /* TPC 62 is a singleton */
 	struct error error;
@@ -306,7 +293,7 @@ static void test_more_tpcs_than_mask_bits(void **state)
 
 static void test_sms_that_cannot_be(void **state)
 {
-	const struct topology *gpu = read_gpu("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 	const uint32_t renumbered = 132, never = UINT32_MAX;
 	struct error error;
 
@@ -320,7 +307,7 @@ static void test_sms_that_cannot_be(void **state)
 
 static void test_gpus_that_cannot_be_measured(void **state)
 {
-	const struct topology *gpu = read_gpu("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 	struct error error;
 
 	(void)state;
@@ -338,7 +325,7 @@ static void test_gpus_that_cannot_be_measured(void **state)
 
 static void test_first_difference(void **state)
 {
-	const struct topology *gpu = read_gpu("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 	struct topology other = *gpu;
 	struct error error = {.reason = ""};
 

@@ -1,5 +1,6 @@
 /* nvdebug's files, as published, in a directory of our own: what is read from them, and what is not believed. */
 #include "topology/nvdebug.h"
+#include "share.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,20 +14,6 @@
 
 static char root[] = "/tmp/nvtaskset-test-XXXXXX";
 static struct topology_list list;
-
-static const struct topology *read_gpu(const char *name)
-{
-	struct error error = {.reason = ""};
-	char path[128];
-
-	snprintf(path, sizeof path, "share/topologies/%s.txt", name);
-	FILE *file = fopen(path, "r");
-
-	if (!file || topology_read(&list, file, path, &error) < 0)
-		fail_msg("%s: %s", path, error.reason);
-	fclose(file);
-	return &list.gpus[0];
-}
 
 /* --- a machine with nvdebug ---------------------------------------------------------------------------------------- */
 
@@ -151,7 +138,7 @@ static void test_gpcs_before_hopper(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
-		struct topology gpu = *read_gpu(gpus[i].name);
+		struct topology gpu = *share_read(&list, gpus[i].name);
 		struct installed_gpu installed = {.pci = gpu.pci, .device_id = gpus[i].device_id};
 
 		strcpy(installed.name, gpu.name);
@@ -164,7 +151,7 @@ static void test_gpcs_before_hopper(void **state)
 
 static void test_hopper_needs_a_measurement(void **state)
 {
-	const struct topology *gpu = read_gpu("hopper-synthetic");
+	const struct topology *gpu = share_read(&list, "hopper-synthetic");
 	struct installed_gpu installed = {.pci = gpu->pci, .device_id = 0x2330};
 	struct topology measured = *gpu, described;
 	struct nvdebug nvdebug;
@@ -184,7 +171,7 @@ static void test_hopper_needs_a_measurement(void **state)
 
 static void test_a_measurement_that_it_contradicts(void **state)
 {
-	const struct topology *gpu = read_gpu("h200");
+	const struct topology *gpu = share_read(&list, "h200");
 	struct topology other = *gpu;
 	struct nvdebug nvdebug;
 	struct error error;
@@ -224,7 +211,7 @@ static void test_several_gpus(void **state)
 	char path[256];
 
 	(void)state;
-	load_nvdebug(read_gpu("turing"));
+	load_nvdebug(share_read(&list, "turing"));
 	snprintf(path, sizeof path, "%s/proc/gpu1", root);
 	assert_int_equal(mkdir(path, 0755), 0);
 	assert_refused("nvdebug: does not say which of its GPUs is which");
@@ -248,7 +235,7 @@ static void test_files_that_are_missing(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		char path[256];
 
-		load_nvdebug(read_gpu("turing"));
+		load_nvdebug(share_read(&list, "turing"));
 		snprintf(path, sizeof path, "%s/proc/gpu0/%s", root, cases[i].file);
 		assert_int_equal(unlink(path), 0);
 		assert_refused(cases[i].reason);
@@ -261,7 +248,7 @@ static void test_garbage(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-		load_nvdebug(read_gpu("turing"));
+		load_nvdebug(share_read(&list, "turing"));
 		write_text("num_gpcs", texts[i]);
 		assert_refused("nvdebug: /proc/gpu0/num_gpcs: not a hexadecimal number");
 	}
@@ -275,7 +262,7 @@ static void test_garbage(void **state)
 static void test_contradictions(void **state)
 {
 	(void)state;
-	load_nvdebug(read_gpu("turing"));
+	load_nvdebug(share_read(&list, "turing"));
 	write_number("gpc_mask", 0x3f);
 	assert_refused("nvdebug: all TPCs are fused off");
 	write_number("gpc_mask", 0);
@@ -286,12 +273,12 @@ static void test_contradictions(void **state)
 		write_number(name, gpc < 4 ? 0x3f : 0x1f);
 	}
 	assert_refused(TABLE "more TPCs than its fuses let through, 2");
-	load_nvdebug(read_gpu("turing"));
+	load_nvdebug(share_read(&list, "turing"));
 	write_number("CWD_GPC_TPC_ID0", 0);
 	assert_refused(TABLE "fewer TPCs than its fuses let through, 34");
 	write_number("CWD_GPC_TPC_ID0", 0x30206000); /* GPC 6 of 0-5 */
 	assert_refused(TABLE "fewer TPCs than its fuses let through, 34");
-	load_nvdebug(read_gpu("turing"));
+	load_nvdebug(share_read(&list, "turing"));
 	write_number("gpc0_tpc_mask", 0x30); /* 4, where the table has 6, */
 	assert_refused(TABLE "more TPCs than its fuses let through, 32");
 	write_number("gpc0_tpc_mask", 0);

@@ -16,47 +16,42 @@ static int close_output(struct error *error)
 	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : error_set_errno(error, "standard output");
 }
 
+static int say_help(const struct options *options, struct error *error)
+{
+	(void)options;
+	(void)error;
+	action_help();
+	return 0;
+}
+
+static int say_version(const struct options *options, struct error *error)
+{
+	(void)options;
+	(void)error;
+	puts("nvtaskset " NVTASKSET_VERSION);
+	return 0;
+}
+
+/* All but ACTION_RUN, whose exit status is COMMAND's affair. */
+static int (*const actions[])(const struct options *options, struct error *error) = {
+	[ACTION_SHOW] = action_partition,
+	[ACTION_CHANGE] = action_partition,
+	[ACTION_LIST] = action_list,
+	[ACTION_TOPOLOGY] = action_topology,
+	[ACTION_MEASURE] = action_measure,
+	[ACTION_MPS_STATUS] = action_mps_status,
+	[ACTION_MPS_STOP] = action_mps_stop,
+	[ACTION_ENABLE_SYSTEM] = action_enable_system,
+	[ACTION_DISABLE_SYSTEM] = action_disable_system,
+	[ACTION_HELP] = say_help,
+	[ACTION_VERSION] = say_version,
+};
+
 static int act(const struct options *options, struct error *error)
 {
-	int status = EXIT_SUCCESS;
-
-	switch (options->action) {
-	case ACTION_RUN:
-		status = action_run(options, error);
-		break;
-	case ACTION_SHOW:
-	case ACTION_CHANGE:
-		status = action_partition(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-		break;
-	case ACTION_LIST:
-		status = action_list(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-		break;
-	case ACTION_TOPOLOGY:
-		status = action_topology(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-		break;
-	case ACTION_MEASURE:
-		status = action_measure(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-		break;
-	case ACTION_MPS_STATUS:
-		status = action_mps_status(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-		break;
-	case ACTION_MPS_STOP:
-		status = action_mps_stop(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-		break;
-	case ACTION_ENABLE_SYSTEM:
-		status = action_enable_system(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-		break;
-	case ACTION_DISABLE_SYSTEM:
-		status = action_disable_system(options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-		break;
-	case ACTION_HELP:
-		action_help();
-		break;
-	case ACTION_VERSION:
-		puts("nvtaskset " NVTASKSET_VERSION);
-		break;
-	}
-	return status;
+	if (options->action == ACTION_RUN)
+		return action_run(options, error);
+	return actions[options->action](options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int main(int count, char **arguments)

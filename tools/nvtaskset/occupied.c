@@ -1,10 +1,9 @@
 #include "occupied.h"
 
+#include "clock.h"
 #include "parent.h"
 #include "processes.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -12,7 +11,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 /* An abstract name: no file is left behind, and the kernel takes it back at an exec or the end of the process. */
@@ -24,13 +22,6 @@
 
 /* --- the lock ------------------------------------------------------------------------------------------ */
 
-static void pause_for_ms(long milliseconds)
-{
-	const struct timespec pause = {.tv_nsec = milliseconds * 1000000};
-
-	nanosleep(&pause, NULL);
-}
-
 int occupied_lock(struct error *error)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = LOCK_NAME};
@@ -39,7 +30,7 @@ int occupied_lock(struct error *error)
 	int result = lock >= 0 ? bind(lock, (struct sockaddr *)&address, length) : -1;
 
 	for (int waited = 0; lock >= 0 && result < 0 && errno == EADDRINUSE && waited < LOCK_WAIT_MS; waited++) {
-		pause_for_ms(1);
+		clock_pause_us(1000);
 		result = bind(lock, (struct sockaddr *)&address, length);
 	}
 	if (result < 0 && errno == EADDRINUSE)
@@ -106,7 +97,7 @@ static bool read_claim(struct claim *claim, pid_t pid)
 	bool found = false;
 
 	for (int waited = 0; environment && waited < EXEC_WAIT_MS && is_becoming(pid); waited++)
-		pause_for_ms(1);
+		clock_pause_us(1000);
 	if (environment) {
 		fclose(environment);
 		environment = open_file(pid, "environ");
@@ -133,20 +124,18 @@ static int add_claim(struct claims *claims, const struct claim *claim, struct er
 
 static int find_claims(struct claims *claims, struct error *error)
 {
-	DIR *directory = opendir("/proc");
-	struct dirent *entry;
-	int result = 0;
+	struct pids all;
+	int result = pids_all(&all, error);
 
-	if (!directory)
-		return error_set_errno(error, "/proc");
-	while (result == 0 && (entry = readdir(directory))) {
+	if (result < 0)
+		return -1;
+	for (size_t i = 0; result == 0 && i < all.count; i++) {
 		struct claim claim;
-		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
 
-		if (pid > 0 && pid != getpid() && read_claim(&claim, pid))
+		if (all.list[i] != getpid() && read_claim(&claim, all.list[i]))
 			result = add_claim(claims, &claim, error);
 	}
-	closedir(directory);
+	free(all.list);
 	return result;
 }
 
@@ -167,15 +156,6 @@ static void occupy(struct segment_revision *occupied, const struct topology_list
 				taken->set = tpcset_or(&taken->set, &partition->set);
 		}
 	}
-}
-
-static bool is_among(pid_t pid, const struct pids *pids)
-{
-	bool found = false;
-
-	for (size_t i = 0; pids && i < pids->count; i++)
-		found = found || pids->list[i] == pid;
-	return found;
 }
 
 static const struct claim *find_claim(const struct claims *claims, pid_t pid)
@@ -219,6 +199,7 @@ static void start_empty(struct segment_revision *occupied, const struct topology
 int occupied_find(struct segment_revision *occupied, const struct topology_list *list, const struct pids *except,
                   struct error *error)
 {
+	static const struct pids nobody;
 	struct claims claims = {.count = 0};
 	struct processes processes = {.count = 0};
 	/* In this order: a claim can become a segment meanwhile, but not the other way round. */
@@ -226,13 +207,14 @@ int occupied_find(struct segment_revision *occupied, const struct topology_list 
 
 	if (result == 0)
 		result = processes_collect(&processes, false, error);
+	except = except ? except : &nobody;
 	start_empty(occupied, list);
 	for (size_t i = 0; result == 0 && i < claims.count; i++) {
-		if (counts(&claims, &claims.list[i], &processes) && !is_among(claims.list[i].pid, except))
+		if (counts(&claims, &claims.list[i], &processes) && !pids_have(except, claims.list[i].pid))
 			occupy(occupied, list, &claims.list[i].revision);
 	}
 	for (size_t i = 0; result == 0 && i < processes.count; i++) {
-		if (!is_among(processes.list[i].pid, except))
+		if (!pids_have(except, processes.list[i].pid))
 			occupy(occupied, list, &processes.list[i].revision);
 	}
 	processes_free(&processes);

@@ -98,54 +98,33 @@ static const struct rule {
 
 /* --- values ------------------------------------------------------------------------------------------ */
 
+/* What an option takes: one of some words. */
 struct word {
 	const char *name;
 	int value;
 };
 
-static int parse_word(const struct word *words, size_t count, int *value, const char *text)
+struct words {
+	const char *option;
+	const char *all; /* for the reason */
+	struct word list[4]; /* ended by one without a name */
+};
+
+static const struct words mps_words = {"--mps", "auto, on or off", {{"auto", MPS_AUTO}, {"on", MPS_ON}, {"off", MPS_OFF}}};
+static const struct words strategy_words = {
+	"--strategy", "packed or distributed", {{"packed", STRATEGY_PACKED}, {"distributed", STRATEGY_DISTRIBUTED}}};
+static const struct words misfit_words = {
+	"--on-misfit", "widen or fail", {{"widen", MISFIT_WIDEN}, {"fail", MISFIT_FAIL}}};
+
+static int parse_word(int *value, const struct words *words, const char *text, struct error *error)
 {
-	int result = -1;
+	const struct word *word = words->list;
 
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(text, words[i].name) == 0) {
-			*value = words[i].value;
-			result = 0;
-		}
-	}
-	return result;
-}
-
-static int parse_mps(enum mps_mode *mode, const char *text, struct error *error)
-{
-	static const struct word words[] = {{"auto", MPS_AUTO}, {"on", MPS_ON}, {"off", MPS_OFF}};
-	int value = MPS_AUTO;
-
-	if (parse_word(words, 3, &value, text) < 0)
-		return error_set(error, "--mps %.40s: must be auto, on or off", text);
-	*mode = (enum mps_mode)value;
-	return 0;
-}
-
-static int parse_strategy(enum strategy *strategy, const char *text, struct error *error)
-{
-	static const struct word words[] = {{"packed", STRATEGY_PACKED}, {"distributed", STRATEGY_DISTRIBUTED}};
-	int value = STRATEGY_PACKED;
-
-	if (parse_word(words, 2, &value, text) < 0)
-		return error_set(error, "--strategy %.40s: must be packed or distributed", text);
-	*strategy = (enum strategy)value;
-	return 0;
-}
-
-static int parse_misfit(enum misfit *misfit, const char *text, struct error *error)
-{
-	static const struct word words[] = {{"widen", MISFIT_WIDEN}, {"fail", MISFIT_FAIL}};
-	int value = MISFIT_WIDEN;
-
-	if (parse_word(words, 2, &value, text) < 0)
-		return error_set(error, "--on-misfit %.40s: must be widen or fail", text);
-	*misfit = (enum misfit)value;
+	while (word->name && strcmp(text, word->name) != 0)
+		word++;
+	if (!word->name)
+		return error_set(error, "%s %.40s: must be %s", words->option, text, words->all);
+	*value = word->value;
 	return 0;
 }
 
@@ -211,7 +190,7 @@ static int unknown_option(int option, const char *word, struct error *error)
 
 static int take_option(struct options *options, int option, const char *word, struct error *error)
 {
-	int result = 0;
+	int result = 0, value = 0;
 
 	switch (option) {
 	case 't':
@@ -278,13 +257,16 @@ static int take_option(struct options *options, int option, const char *word, st
 		result = parse_watch(&options->watch_seconds, optarg, error);
 		break;
 	case OPTION_ON_MISFIT:
-		result = parse_misfit(&options->misfit, optarg, error);
+		result = parse_word(&value, &misfit_words, optarg, error);
+		options->misfit = (enum misfit)value;
 		break;
 	case OPTION_STRATEGY:
-		result = parse_strategy(&options->strategy, optarg, error);
+		result = parse_word(&value, &strategy_words, optarg, error);
+		options->strategy = (enum strategy)value;
 		break;
 	case OPTION_MPS:
-		result = parse_mps(&options->mps.mode, optarg, error);
+		result = parse_word(&value, &mps_words, optarg, error);
+		options->mps.mode = (enum mps_mode)value;
 		break;
 	case OPTION_CONNECTIONS:
 		result = parse_connections(&options->mps.connections, optarg, error);

@@ -1,5 +1,6 @@
 #include "watch.h"
 
+#include "clock.h"
 #include "text.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ECMA-48 and xterm's private modes: 1049 the alternate screen, 25 the cursor, 7 lines that wrap, 2026 a frame that is
@@ -68,10 +68,7 @@ enum event {
 
 static int64_t now(void)
 {
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+	return (int64_t)clock_ms();
 }
 
 /* Waits until `until`, in milliseconds. `signals` and `keys` are descriptors, or -1. */
