@@ -211,16 +211,25 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 	grep -q /memfd:nvtaskset "/proc/$PROGRAM/maps"
 }
 
+as_before() {
+	on_machine "$installed" --disable-system
+	[ "$(on_machine "$BUILD/tests/programs/play" where)" = 0-65 ]
+	on_machine ldconfig -X
+	diff <(echo "$1") <(state)
+}
+
+@test "a --disable-system that died before it made the cache anew is finished by the next one" {
+	setup_machine
+	before=$(state)
+	on_machine "$installed" --enable-system
+	on_machine mv "$configuration" /etc/ld.so.conf.d/.nvtaskset
+	as_before "$before"
+}
+
 # Killed alone, or with the ldconfig that it has started.
 killed() {
 	on_machine timeout "$1" -s KILL "$2" "$installed" "$3" >/dev/null 2>&1 || true
 	[ "$(on_machine "$BUILD/tests/programs/play" where)" = 0-65 ]
-}
-
-as_before() {
-	on_machine "$installed" --disable-system
-	on_machine ldconfig -X
-	diff <(echo "$1") <(state)
 }
 
 @test "killed at any moment: programs find a driver, and it can be undone" {
