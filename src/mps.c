@@ -33,6 +33,9 @@
 #define PID_FILE "/nvidia-cuda-mps-control.pid"
 #define DAEMON_NAME "nvidia-cuda-mps" /* as much of it as a process's name holds */
 
+/* Its servers, and their clients. */
+#define WHO_IS_THERE "get_server_list\nps\n"
+
 #define CHANNELS 127
 #define CLIENTS_MAX 48
 
@@ -142,17 +145,51 @@ static int explain(int result, const char *control, const struct mps_status *sta
 	return 0;
 }
 
-/* The daemon takes one question at a time, and the control program does not wait for its turn (docs/hardware.md). */
-static int ask_in_turn(const char *control, const char *question, char answer[MPS_CONTROL_ANSWER])
+static int ask_once(const char *control, const char *commands, char answer[MPS_CONTROL_ANSWER])
+{
+	struct mps_control_question question;
+
+	mps_control_begin(&question, control, commands);
+	return mps_control_end(&question, ANSWER_MS, answer);
+}
+
+/* The daemon takes one question at a time, and the control program does not wait for its turn (docs/hardware.md):
+ * `result` and `answer` are of a first try. */
+static int ask_in_turn(int result, const char *control, const char *commands, char answer[MPS_CONTROL_ANSWER])
 {
 	double end = clock_ms() + ANSWER_MS;
-	int result = mps_control_ask(control, question, ANSWER_MS, answer);
 
 	while (result > 0 && strstr(answer, "Cannot send command") && clock_ms() < end) {
 		clock_pause_us(RETRY_US);
-		result = mps_control_ask(control, question, ANSWER_MS, answer);
+		result = ask_once(control, commands, answer);
 	}
 	return result;
+}
+
+/* --- asked early ----------------------------------------------------------------------------------------------- */
+
+static struct {
+	bool pending;
+	struct mps_control_question question;
+} early;
+
+/* The answer to what was asked early; else to what is asked now. */
+static int ask_who_is_there(const char *control, char answer[MPS_CONTROL_ANSWER])
+{
+	int result = early.pending ? mps_control_end(&early.question, ANSWER_MS, answer)
+	                           : ask_once(control, WHO_IS_THERE, answer);
+
+	early.pending = false;
+	return ask_in_turn(result, control, WHO_IS_THERE, answer);
+}
+
+void mps_forget(void)
+{
+	static char answer[MPS_CONTROL_ANSWER];
+
+	if (early.pending)
+		mps_control_end(&early.question, ANSWER_MS, answer);
+	early.pending = false;
 }
 
 /* Asks the control daemon for its servers and their clients. No daemon is not a failure. */
@@ -160,7 +197,7 @@ static int ask(const char *control, const struct mps_request *request, struct mp
                struct error *error)
 {
 	static char answer[MPS_CONTROL_ANSWER];
-	int result = ask_in_turn(control, "get_server_list\nps\n", answer);
+	int result = ask_who_is_there(control, answer);
 
 	status->server = 0;
 	status->clients = 0;
@@ -299,15 +336,29 @@ static int stay_away(struct error *error)
 	return set_variable(PIPE_DIRECTORY, "/dev/null", error);
 }
 
+static const char *pipe_directory(void)
+{
+	const char *directory = getenv(PIPE_DIRECTORY);
+
+	return directory && *directory ? directory : PIPE_DIRECTORY_DEFAULT;
+}
+
+void mps_ask_early(const struct mps_request *request)
+{
+	char control[PATH_MAX];
+
+	early.pending = request->mode != MPS_OFF && check_directory(pipe_directory(), NULL) == 0 &&
+	                mps_control_find(control, NULL) == 0;
+	if (early.pending)
+		mps_control_begin(&early.question, control, WHO_IS_THERE);
+}
+
 /* Finds the daemon, where there is one, and who uses it. */
 static int look(const struct mps_request *request, struct mps_status *status, char control[PATH_MAX],
                 struct error *error)
 {
-	const char *directory = getenv(PIPE_DIRECTORY);
-
 	memset(status, 0, sizeof *status);
-	snprintf(status->pipe_directory, sizeof status->pipe_directory, "%s",
-	         directory && *directory ? directory : PIPE_DIRECTORY_DEFAULT);
+	snprintf(status->pipe_directory, sizeof status->pipe_directory, "%s", pipe_directory());
 	status->connections = connections_of(request);
 	status->capacity = mps_capacity(status->connections);
 	if (request->mode == MPS_OFF)
@@ -433,7 +484,8 @@ static int may_stop(const struct mps_status *status, bool force, struct error *e
 static int quit(const char *control, const struct mps_status *status, struct error *error)
 {
 	static char answer[MPS_CONTROL_ANSWER];
-	int result = ask_in_turn(control, status->all_clients > 0 ? "quit -t 1\n" : "quit\n", answer);
+	const char *commands = status->all_clients > 0 ? "quit -t 1\n" : "quit\n";
+	int result = ask_in_turn(ask_once(control, commands, answer), control, commands, answer);
 
 	if (explain(result, control, status, error) < 0)
 		return -1;

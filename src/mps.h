@@ -61,6 +61,12 @@ struct mps_status {
  * question to the daemon is bounded in time. */
 int mps_prepare(const struct mps_request *request, struct mps_status *status, struct error *error);
 
+/* The daemon takes 2 ms to answer. Asked early, it does so while the caller does something else, and the next mps_prepare
+ * of this process takes that answer; without, it asks itself. What cannot be asked is found out, and told, by then.
+ * Whoever asks early and does not come to mps_prepare must forget it. */
+void mps_ask_early(const struct mps_request *request);
+void mps_forget(void);
+
 /* Looks, and changes nothing. -1 with the reason where no daemon runs, too. */
 int mps_inspect(const struct mps_request *request, struct mps_status *status, struct error *error);
 

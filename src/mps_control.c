@@ -5,8 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +13,7 @@
 #include <unistd.h>
 
 #define KILLED_MS 1000
-#define POLL_US 200
+#define POLL_US 50
 
 extern char **environ;
 
@@ -58,7 +56,6 @@ struct call {
 	char *const *arguments;
 	char *const *environment;
 	const char *input;
-	long limit;     /* of its time, in milliseconds */
 	bool lasting;   /* what it starts outlives us: it gets nothing of ours to hold */
 	bool from_root; /* not our working directory either */
 };
@@ -156,54 +153,56 @@ static __attribute__((noreturn)) void become(const struct call *call, int input,
 }
 
 /* Whoever started us may have had SIGCHLD ignored, and then no child leaves a status. */
-static int run_child(const struct call *call, int input, int output)
+static void begin(struct mps_control_question *question, const struct call *call)
 {
 	const struct sigaction ordinary = {.sa_handler = SIG_DFL};
-	struct sigaction inherited;
-	int result = MPS_CONTROL_IMPOSSIBLE;
+	int input = memory_file(call->input);
 
-	sigaction(SIGCHLD, &ordinary, &inherited);
-	pid_t child = fork();
-
-	if (child == 0)
-		become(call, input, output);
-	if (child > 0)
-		result = await(child, call->limit, call->lasting);
-	sigaction(SIGCHLD, &inherited, NULL);
-	return result;
+	*question = (struct mps_control_question){.child = -1, .output = memory_file("")};
+	sigaction(SIGCHLD, &ordinary, &question->inherited);
+	if (input >= 0 && question->output >= 0)
+		question->child = fork();
+	question->reason = errno;
+	if (question->child == 0)
+		become(call, input, question->output);
+	if (input >= 0)
+		close(input);
 }
 
-/* Runs the control program: its exit status, or why there is none, and what it said. */
-static int run(const struct call *call, char answer[MPS_CONTROL_ANSWER])
+/* The control program's exit status, or why there is none, and what it said. */
+static int end(struct mps_control_question *question, long limit, bool leads_session, char answer[MPS_CONTROL_ANSWER])
 {
-	int input = memory_file(call->input), output = memory_file("");
 	int result = MPS_CONTROL_IMPOSSIBLE;
 	ssize_t length = 0;
 
-	if (input >= 0 && output >= 0) {
-		result = run_child(call, input, output);
-		length = pread(output, answer, MPS_CONTROL_ANSWER - 1, 0);
+	if (question->child > 0) {
+		result = await(question->child, limit, leads_session);
+		length = pread(question->output, answer, MPS_CONTROL_ANSWER - 1, 0);
 	}
 	answer[length > 0 ? length : 0] = '\0';
-	if (input >= 0)
-		close(input);
-	if (output >= 0)
-		close(output);
+	if (question->output >= 0)
+		close(question->output);
+	sigaction(SIGCHLD, &question->inherited, NULL);
+	errno = question->reason;
 	return result;
 }
 
-int mps_control_ask(const char *control, const char *question, long limit, char answer[MPS_CONTROL_ANSWER])
+void mps_control_begin(struct mps_control_question *question, const char *control, const char *commands)
 {
 	char *arguments[] = {MPS_CONTROL, NULL};
 	const struct call call = {
 		.control = control,
 		.arguments = arguments,
 		.environment = environ,
-		.input = question,
-		.limit = limit,
+		.input = commands,
 	};
 
-	return run(&call, answer);
+	begin(question, &call);
+}
+
+int mps_control_end(struct mps_control_question *question, long limit, char answer[MPS_CONTROL_ANSWER])
+{
+	return end(question, limit, false, answer);
 }
 
 /* --- starting the daemon ---------------------------------------------------------------------------------------- */
@@ -260,12 +259,16 @@ int mps_control_start(const char *control, const char *const *added, bool from_r
 		.arguments = arguments,
 		.environment = environment,
 		.input = "",
-		.limit = limit,
 		.lasting = true,
 		.from_root = from_root,
 	};
-	int result = environment ? run(&call, answer) : MPS_CONTROL_IMPOSSIBLE;
+	struct mps_control_question question;
+	int result = MPS_CONTROL_IMPOSSIBLE;
 
+	if (environment) {
+		begin(&question, &call);
+		result = end(&question, limit, true, answer);
+	}
 	free(environment);
 	return result;
 }

@@ -8,7 +8,9 @@
 #include "error.h"
 
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #define MPS_CONTROL "nvidia-cuda-mps-control"
 
@@ -25,8 +27,20 @@ enum {
 /* On PATH, or where NVIDIA's packages and container images put it. -1 with the reason. */
 int mps_control_find(char path[PATH_MAX], struct error *error);
 
-/* Gives it a question, lines of commands, and takes the answer, which is cut where it is too long. */
-int mps_control_ask(const char *control, const char *question, long limit_ms, char answer[MPS_CONTROL_ANSWER]);
+/* A question that it has been given, until the answer is taken. The caller may do something else meanwhile; SIGCHLD is
+ * not ignored for as long. */
+struct mps_control_question {
+	pid_t child; /* -1 where there is none: `reason` says why, as errno does */
+	int reason;
+	int output;
+	struct sigaction inherited;
+};
+
+/* Gives it lines of commands. What goes wrong is told with the answer. */
+void mps_control_begin(struct mps_control_question *question, const char *control, const char *commands);
+
+/* Takes the answer, which is cut where it is too long. To be called once for each begin. */
+int mps_control_end(struct mps_control_question *question, long limit_ms, char answer[MPS_CONTROL_ANSWER]);
 
 /* Starts the daemon, which holds nothing of ours: no descriptor, no working directory if `from_root`, no variable of the
  * environment that is meant for one program. `added`, ended by NULL, comes on top. */

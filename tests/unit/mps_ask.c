@@ -202,6 +202,75 @@ static void test_overdue(void **state)
 	assert_true(time(NULL) - start < 15);
 }
 
+/* --- asked early ---------------------------------------------------------------------------------------------------- */
+
+static void test_early_answer_is_taken_once(void **state)
+{
+	const struct mps_request request = {.mode = MPS_ON};
+
+	(void)state;
+	set_number("FAKE_MPS_CLIENTS", 3);
+	mps_ask_early(&request);
+	assert_true(has_room(5, &request, 3));
+	assert_true(has_room(5, &request, 5));
+}
+
+static void test_early_and_no_daemon(void **state)
+{
+	const struct mps_request request = {.mode = MPS_AUTO};
+	struct mps_status status;
+	struct error error;
+
+	(void)state;
+	mps_ask_early(&request);
+	assert_int_equal(mps_prepare(&request, &status, &error), 0);
+	assert_true(status.started && status.running);
+}
+
+static void test_early_and_sent_away(void **state)
+{
+	const struct mps_request request = {.mode = MPS_ON};
+
+	(void)state;
+	setenv("FAKE_MPS", "busy", 1);
+	mps_ask_early(&request);
+	assert_true(has_room(7, &request, 7));
+}
+
+static void test_early_and_overdue(void **state)
+{
+	const struct mps_request request = {.mode = MPS_ON};
+
+	(void)state;
+	setenv("FAKE_MPS", "hang", 1);
+	mps_ask_early(&request);
+	fake_refuses(MPS_ON, "/mps does not answer: end it");
+}
+
+/* The tear-down looks for children. */
+static void test_early_and_forgotten(void **state)
+{
+	const struct mps_request request = {.mode = MPS_ON}, none = {.mode = MPS_OFF};
+
+	(void)state;
+	mps_forget();
+	mps_ask_early(&request);
+	mps_forget();
+	mps_forget();
+	mps_ask_early(&none);
+	assert_true(has_room(9, &request, 9));
+}
+
+static void test_early_where_it_cannot_be_asked(void **state)
+{
+	const struct mps_request request = {.mode = MPS_AUTO};
+
+	(void)state;
+	setenv("CUDA_MPS_PIPE_DIRECTORY", "/dev/null", 1);
+	mps_ask_early(&request);
+	fake_refuses(MPS_AUTO, "/dev/null, which keeps programs away from MPS");
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, running_setup, fake_teardown)
 #define TEST_REPLACED(test) cmocka_unit_test_setup_teardown(test, fake_setup, remove_control)
 
@@ -213,6 +282,10 @@ int main(void)
 		TEST(test_own_server),         TEST(test_partial_answer),
 		TEST(test_garbage),            TEST(test_dies),
 		TEST(test_not_permitted),      TEST(test_overdue),
+		TEST(test_early_answer_is_taken_once), TEST(test_early_and_sent_away),
+		TEST(test_early_and_overdue),  TEST(test_early_and_forgotten),
+		TEST(test_early_where_it_cannot_be_asked),
+		cmocka_unit_test_setup_teardown(test_early_and_no_daemon, fake_setup, fake_teardown),
 		TEST_REPLACED(test_cannot_be_run), TEST_REPLACED(test_escape_sequences),
 	};
 

@@ -1,6 +1,7 @@
 #include "driver.h"
 
 #include "loader_cache.h"
+#include "mark.h"
 #include "topology/cache.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <unistd.h>
 
 #define LIBRARY "libcuda.so.1"
-#define OWN_SIZE_MAX (16 << 20)
 #define OTHER_NAME "libcuda.so"         /* some programs try this first */
 #define LINK "libnvtaskset-driver.so.1" /* what our library is linked against */
 
@@ -47,24 +47,16 @@ static bool join(char path[PATH_MAX], const char *directory, size_t length, cons
 
 /* --- our own library ------------------------------------------------------------------------------ */
 
-/* Ours needs the driver under our link's name, and says so in a dynamic section that no driver has. With all that
- * compilers may add it has a megabyte or two; whatever is much larger is not ours, and would take long. */
 bool driver_is_ours(const char *path)
 {
-	struct stat status;
-	bool ours = false;
+	const struct mark mark = MARK;
+	char beginning[MARK_WITHIN];
 	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t size = file >= 0 ? read(file, beginning, sizeof beginning) : 0;
 
-	if (file >= 0 && fstat(file, &status) == 0 && status.st_size <= OWN_SIZE_MAX) {
-		void *content = malloc((size_t)status.st_size);
-		ssize_t size = content ? read(file, content, (size_t)status.st_size) : 0;
-
-		ours = size > 0 && memmem(content, (size_t)size, LINK, sizeof LINK) != NULL;
-		free(content);
-	}
 	if (file >= 0)
 		close(file);
-	return ours;
+	return size > 0 && memmem(beginning, (size_t)size, &mark, sizeof mark) != NULL;
 }
 
 /* A toolkit's stub has the driver's name and functions that do nothing. */

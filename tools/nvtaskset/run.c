@@ -102,7 +102,7 @@ static int prepare(const struct options *options, const struct partition *partit
 		.strict = options->strict,
 	};
 
-	if (check_program(options, error) < 0 || environment_clean(error) < 0 || driver_find(driver, error) < 0 ||
+	if (check_program(options, error) < 0 || driver_find(driver, error) < 0 ||
 	    driver_library_directory(driver, directory, error) < 0 ||
 	    (options->strict && check_promises(partition, &environment, error) < 0) ||
 	    /* What it may start must not inherit COMMAND's environment. */
@@ -117,21 +117,36 @@ static int prepare(const struct options *options, const struct partition *partit
 	return 0;
 }
 
+static int become(const struct options *options, const struct partition *partition, struct error *error)
+{
+	if (prepare(options, partition, error) < 0)
+		return EXIT_FAILURE;
+	execvp(options->command[0], options->command);
+	int status = errno == ENOENT || errno == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
+
+	error_set_errno(error, "%.200s", options->command[0]);
+	return status;
+}
+
 int action_run(const struct options *options, struct error *error)
 {
 	/* Large, and this is a process of its own. */
 	static struct partition partition;
 	int status = EXIT_FAILURE;
 
-	if (find_partition(&partition, options, error) < 0)
+	/* What is asked, or may be started, must not run with our library in front of its driver, as we may. */
+	if (environment_clean(error) < 0)
 		return EXIT_FAILURE;
-	if (options->dry_run) {
+	if (!options->dry_run)
+		mps_ask_early(&options->mps);
+	bool found = find_partition(&partition, options, error) == 0;
+
+	if (found && options->dry_run) {
 		set_print(&partition.revision);
 		status = EXIT_SUCCESS;
-	} else if (prepare(options, &partition, error) == 0) {
-		execvp(options->command[0], options->command);
-		status = errno == ENOENT || errno == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
-		error_set_errno(error, "%.200s", options->command[0]);
+	} else if (found) {
+		status = become(options, &partition, error);
 	}
+	mps_forget();
 	return status;
 }
