@@ -134,11 +134,11 @@ static int open_family(struct targets *targets, const struct pids *family, struc
 	for (size_t i = 0; i < family->count; i++)
 		open_target(targets, family->list[i], i == 0 ? &why : NULL);
 	if (targets->count == 0 && family->count == 1)
-		return error_set(error, "%s", why.reason);
-	if (targets->count == 0)
-		return error_set(error, "pid %d: neither it nor any of its %zu descendants has a partition",
-		                 (int)family->list[0], family->count - 1);
-	return 0;
+		error_set(error, "%s", why.reason);
+	else if (targets->count == 0)
+		error_set(error, "pid %d: neither it nor any of its %zu descendants has a partition",
+		          (int)family->list[0], family->count - 1);
+	return targets->count > 0 ? 0 : -1;
 }
 
 static void close_targets(struct targets *targets)
