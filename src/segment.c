@@ -358,15 +358,53 @@ static bool is_others(int file, struct seeker *seeker)
 	return !is_own && header[2] != seeker->own_number;
 }
 
-/* Opens the descriptor of this name if it is the segment, or returns -1. Whatever a hostile process has under a segment's
- * name, a file with a lease on it, say, must not make us wait. */
+/* Where files in memory lie, all of them; false where that cannot be found out. */
+static bool find_memory_device(struct statx *status)
+{
+	int file = memfd_create("nvtaskset-where", MFD_CLOEXEC);
+	bool found = file >= 0 && statx(file, "", AT_EMPTY_PATH, STATX_BASIC_STATS, status) == 0;
+
+	if (file >= 0)
+		close(file);
+	return found;
+}
+
+/* Whether a file, of which we have but the path, is one in memory: on other file systems, FUSE say, a hostile process can
+ * make us wait for ever, as soon as we open one or ask for what is not known of it yet. */
+static bool is_in_memory(int path)
+{
+	struct statx status, memory;
+
+	return statx(path, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status) == 0 &&
+	       find_memory_device(&memory) && status.stx_dev_major == memory.stx_dev_major &&
+	       status.stx_dev_minor == memory.stx_dev_minor;
+}
+
+/* A file in memory under this name, opened, or -1. Nor may a lease on it make us wait. */
+static int open_in_memory(int directory, const char *name)
+{
+	int path = openat(directory, name, O_PATH | O_CLOEXEC), file = -1;
+	char link[32];
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", path);
+	if (path >= 0 && is_in_memory(path))
+		file = open(link, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (path >= 0) {
+		int saved = errno; /* says what could not be opened */
+
+		close(path);
+		errno = saved;
+	}
+	return file;
+}
+
+/* Opens the descriptor of this name if it is the segment, or returns -1. Its process may be hostile. */
 static int open_descriptor(int directory, const char *name, struct seeker *seeker)
 {
 	char link[sizeof MEMFD_LINK + 1];
 	ssize_t length = readlinkat(directory, name, link, sizeof link);
 	bool is_ours = length == sizeof MEMFD_LINK - 1 && memcmp(link, MEMFD_LINK, (size_t)length) == 0;
-
-	int file = is_ours ? openat(directory, name, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+	int file = is_ours ? open_in_memory(directory, name) : -1;
 
 	if (file >= 0 && is_others(file, seeker)) {
 		close(file);

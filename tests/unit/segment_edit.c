@@ -5,14 +5,19 @@
 #include <stdarg.h>
 #include <cmocka.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -369,6 +374,70 @@ static void test_leased_file_is_not_waited_for(void **state)
 	assert_state(add_leased, SEGMENT_FAILED, "its descriptors cannot be read");
 }
 
+/* A file system that answers to being mounted, and then never again. */
+static int mount_mute(const char *file)
+{
+	struct {
+		struct fuse_in_header header;
+		char more[8192];
+	} request;
+	struct {
+		struct fuse_out_header header;
+		struct fuse_init_out init;
+	} answer = {.header = {.len = sizeof answer}, .init = {.major = 7, .minor = 31, .max_write = 4096}};
+	char options[80];
+	int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	snprintf(options, sizeof options, "fd=%d,rootmode=100000,user_id=0,group_id=0", device);
+	if (device < 0 || mount("none", file, "fuse", 0, options) < 0)
+		return -1;
+	ssize_t size = read(device, &request, sizeof request);
+
+	answer.header.unique = request.header.unique;
+	return size > 0 && write(device, &answer, sizeof answer) == sizeof answer ? 0 : -1;
+}
+
+#define MUTE "memfd:nvtaskset (deleted)"
+
+/* In a mount namespace whose root holds the file, so that /proc shows it like a segment. */
+static int enter_mute(void)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", "/mnt", "tmpfs", 0, NULL) < 0 || chdir("/mnt") < 0 || mkdir("old", 0700) < 0)
+		return -1;
+	close(open(MUTE, O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+	return mount_mute(MUTE) < 0 || syscall(SYS_pivot_root, ".", "old") < 0 ? -1 : 0;
+}
+
+static void add_mute(void)
+{
+	if (enter_mute() < 0 || open("/" MUTE, O_PATH | O_CLOEXEC) < 0)
+		_exit(77);
+}
+
+static bool can_be_mute(void)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		add_mute();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status == 0;
+}
+
+static void test_file_on_a_mute_file_system_is_not_waited_for(void **state)
+{
+	(void)state;
+	if (!can_be_mute())
+		skip();
+	alarm(20);
+	assert_state(add_mute, SEGMENT_NO_CUDA, "has not loaded CUDA");
+	alarm(0);
+}
+
 /* Whatever an editor writes, the owner reads a revision or none. */
 static void test_garbage_inside_is_no_revision(void **state)
 {
@@ -514,6 +583,7 @@ int main(void)
 		cmocka_unit_test(test_process_of_another_user),
 		cmocka_unit_test(test_hostile_files_are_refused),
 		cmocka_unit_test(test_leased_file_is_not_waited_for),
+		cmocka_unit_test(test_file_on_a_mute_file_system_is_not_waited_for),
 		cmocka_unit_test(test_garbage_inside_is_no_revision),
 		cmocka_unit_test(test_segment_cannot_be_truncated),
 		cmocka_unit_test(test_low_descriptors_stay_free),
