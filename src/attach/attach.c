@@ -32,6 +32,29 @@ enum outcome {
 	OUTCOME_FAILED     /* with the reason */
 };
 
+static bool has_segment(pid_t pid)
+{
+	struct segment segment;
+	bool found = segment_open(&segment, pid, NULL) == SEGMENT_FOUND;
+
+	segment_close(&segment);
+	return found;
+}
+
+/* Nothing is there twice: the segment tells whether a library that nobody saw has stayed. */
+static enum outcome load(pid_t pid, const struct library *library, struct loan *loan)
+{
+	enum outcome outcome = OUTCOME_FAILED;
+	int result = library_load(library, loan);
+
+	loan_close(loan);
+	if (result == 0 || (result == LIBRARY_UNSEEN && has_segment(pid)))
+		outcome = OUTCOME_DONE;
+	else if (result == LIBRARY_UNSEEN)
+		outcome = OUTCOME_ELSEWHERE;
+	return outcome;
+}
+
 static enum outcome try_thread(const struct target *target, pid_t thread, const struct library *library,
                                struct attach_report *report, struct error *error)
 {
@@ -41,12 +64,10 @@ static enum outcome try_thread(const struct target *target, pid_t thread, const 
 	bool stopped;
 	enum loan_answer answer = loan_open(&loan, target, thread, &stopped, error);
 
-	if (answer == LOAN_OPEN) {
-		outcome = library_load(library, &loan) == 0 ? OUTCOME_DONE : OUTCOME_FAILED;
-		loan_close(&loan);
-	} else if (answer == LOAN_FAILED) {
+	if (answer == LOAN_OPEN)
+		outcome = load(target->pid, library, &loan);
+	else if (answer == LOAN_FAILED)
 		outcome = OUTCOME_FAILED;
-	}
 	report->tries += stopped;
 	report->thread = thread;
 	report->seconds = (clock_ms() - start) / 1e3;
@@ -111,15 +132,6 @@ static int lock_process(pid_t pid, struct error *error)
 		directory = -1;
 	}
 	return directory;
-}
-
-static bool has_segment(pid_t pid)
-{
-	struct segment segment;
-	bool found = segment_open(&segment, pid, NULL) == SEGMENT_FOUND;
-
-	segment_close(&segment);
-	return found;
 }
 
 static int load_locked(pid_t pid, const char *path, struct attach_report *report, struct error *error)

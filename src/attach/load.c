@@ -65,8 +65,8 @@ int library_read(struct library *library, const char *path, struct error *error)
 #define PAGE 4096
 #define STACK_MIN (256 * 1024)
 
-/* How long it waits for us when it has finished. */
-#define PATIENCE_NS 200000000
+/* How long it waits for us when it has finished: longer than we may be without a processor, most of the time. */
+#define PATIENCE_S 1
 
 struct strings {
 	char path[64], entry[64], name[64];
@@ -212,7 +212,7 @@ static struct machine_request request_for(const struct work *work)
 		.path = STRING_AT(work, path),
 		.entry = STRING_AT(work, entry),
 		.file = (uint64_t)work->file,
-		.patience_ns = PATIENCE_NS,
+		.patience_s = PATIENCE_S,
 		.memory = work->memory,
 		.memory_size = work->size,
 		.call = target->places.call,
@@ -221,13 +221,13 @@ static struct machine_request request_for(const struct work *work)
 }
 
 /* What the library, or the dynamic linker, has against it. */
-static int read_refusal(const struct work *work)
+static int read_refusal(const struct work *work, bool is_back)
 {
 	struct machine_request request;
 	char text[MACHINE_TEXT];
 
 	if (!memory_read(memory_of(work), work->memory + REQUEST_AT, &request, sizeof request))
-		return loan_lost(work->loan);
+		return is_back ? LIBRARY_UNSEEN : loan_lost(work->loan);
 	if (request.library && !request.refusal)
 		return 0;
 	memory_read_text(memory_of(work), work->memory + REQUEST_AT + offsetof(struct machine_request, text), text,
@@ -248,7 +248,7 @@ static int run_code(struct work *work)
 	if (loan_set_code(work->loan, memory, request_at, memory + work->size) < 0 ||
 	    loan_run(work->loan, request_at + offsetof(struct machine_request, finished), &code, &is_back) < 0)
 		return -1;
-	int result = read_refusal(work);
+	int result = read_refusal(work, is_back);
 
 	if (!is_back)
 		give_up(work);

@@ -20,7 +20,9 @@ struct library {
 int library_read(struct library *library, const char *path, struct error *error);
 
 /* Loads it, and calls its entry (attach.h). -1 with the reason, which is the dynamic linker's or the library's own where
- * they refuse; nothing is left in the process then. */
+ * they refuse; nothing is left in the process then. LIBRARY_UNSEEN where the thread did not wait for us, who had no
+ * processor: it is back, and whether the library has stayed is to be found out in another way. */
+#define LIBRARY_UNSEEN 1
 int library_load(const struct library *library, struct loan *loan);
 
 #endif

@@ -47,7 +47,7 @@ int loan_call(struct loan *loan, long number, const uint64_t arguments[6], int64
 int loan_set_code(struct loan *loan, uint64_t code, uint64_t request, uint64_t stack);
 
 /* Lets it run until the word at `flag` is not 0. Where it has meanwhile left the code at `code`, it is on its way back
- * already, and makes no calls any more: *is_back. */
+ * already, makes no calls any more, and may have given up its memory: *is_back. */
 int loan_run(struct loan *loan, uint64_t flag, const struct range *code, bool *is_back);
 
 /* -1 with the reason that is behind a step that failed. */

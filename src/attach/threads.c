@@ -48,7 +48,8 @@ static bool loader_is_busy(const struct target *target)
 
 /* Calls in which threads wait, holding nothing that loading needs, and which can be made again. The kernel goes on with
  * the first kind by itself; the second kind it breaks off, and what has then to be repeated is told the whole of its
- * time again. */
+ * time again. What it calls restart_syscall is the rest of a timed wait that was interrupted before; it goes on with that
+ * as long as nobody but us comes between. */
 static const struct {
 	long number;
 	bool goes_on;
@@ -58,7 +59,7 @@ static const struct {
 	{SYS_ppoll, true},          {SYS_pselect6, true},      {SYS_nanosleep, true},
 	{SYS_clock_nanosleep, true}, {SYS_wait4, true},        {SYS_waitid, true},
 	{SYS_rt_sigsuspend, true},  {SYS_accept, true},        {SYS_epoll_pwait, false},
-	{SYS_rt_sigtimedwait, false},
+	{SYS_rt_sigtimedwait, false}, {SYS_restart_syscall, false},
 #ifdef __x86_64__
 	{SYS_poll, true},           {SYS_select, true},        {SYS_pause, true},
 	{SYS_epoll_wait, false},
@@ -229,7 +230,7 @@ static bool is_library_lock(const struct target *target, uint64_t address)
 	const uint64_t heap = 8 << 20, head = 4096;
 
 	return range_has(&target->libc.range, address) || range_has(&target->loader.range, address) ||
-	       address % heap < head;
+	       (address >= heap && address % heap < head);
 }
 
 /* Others' locks can be anywhere: who waits for one has been called by the library. */
@@ -286,14 +287,19 @@ static bool is_in_sequence(const struct target *target, pid_t thread)
 	return running != 0;
 }
 
+/* The wait for a lock, or one that was interrupted before, by a SIGSTOP say: it was the same kind then, for all we know. */
+static bool may_wait_for_lock(long call)
+{
+	return call == SYS_futex || call == SYS_restart_syscall;
+}
+
 bool threads_may_borrow(const struct target *target, pid_t thread, const struct machine_state *state)
 {
 	long call = machine_interrupted_call(state);
 	bool goes_on, safe = machine_is_native(state);
 
 	if (call >= 0)
-		safe = safe && is_wait(call, &goes_on) &&
-		       !(call == SYS_futex && waits_for_library_lock(target, state));
+		safe = safe && is_wait(call, &goes_on) && !(may_wait_for_lock(call) && waits_for_library_lock(target, state));
 	else
 		safe = safe && !is_unsafe_code(target, machine_instruction(state)) && !is_in_sequence(target, thread);
 	return safe && !loader_is_busy(target) && !interrupted_unsafe_code(target, state);

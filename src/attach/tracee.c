@@ -124,15 +124,15 @@ enum tracee_answer tracee_run(struct tracee *tracee, const struct memory *memory
 {
 	enum tracee_answer answer = go_on(tracee, PTRACE_CONT, 0) ? TRACEE_LATE : TRACEE_GONE;
 	double end = clock_ms() + PATIENCE_MS;
+	bool there = true;
 	uint64_t word = 0;
 
-	while (answer == TRACEE_LATE && word == 0 && clock_ms() < end) {
+	while (answer == TRACEE_LATE && there && word == 0 && clock_ms() < end) {
 		clock_pause_us(RUN_PAUSE_US);
 		answer = keep_running(tracee);
-		if (!memory_read(memory, address, &word, sizeof word))
-			answer = TRACEE_GONE;
+		there = memory_read(memory, address, &word, sizeof word);
 	}
-	return answer == TRACEE_LATE && word != 0 ? tracee_interrupt(tracee) : answer;
+	return answer == TRACEE_LATE && (!there || word != 0) ? tracee_interrupt(tracee) : answer;
 }
 
 void tracee_release(struct tracee *tracee)

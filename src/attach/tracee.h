@@ -35,7 +35,8 @@ enum tracee_answer tracee_interrupt(struct tracee *tracee);
 /* Lets it go on, to the next system call's begin or end, whichever comes first. */
 enum tracee_answer tracee_step(struct tracee *tracee);
 
-/* Lets it go on until the word at `address` in its process is not 0, looked at again and again, and stops it then. */
+/* Lets it go on until the word at `address` in its process, looked at again and again, is not 0 or not there any more, and
+ * stops it then. */
 enum tracee_answer tracee_run(struct tracee *tracee, const struct memory *memory, uint64_t address);
 
 /* Lets it go for good, from a stop, or as it ends. */

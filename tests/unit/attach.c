@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static char directory[512], library[600];
+static char directory[512], library[600], slow_library[600];
 
 struct program {
 	pid_t pid;
@@ -139,8 +139,9 @@ static void test_timed_waits(void **state)
 	for (int i = 0; i < 4; i++)
 		programs[i] = start("alone", waits[i]);
 	pause_for_ms(1500);
-	for (int i = 0; i < 4; i++)
-		attach(&programs[i]);
+	/* More than once: the second time, the rest of the wait is interrupted. */
+	for (int i = 0; i < 12; i++)
+		attach(&programs[i % 4]);
 	for (int i = 0; i < 4; i++)
 		end(&programs[i]);
 }
@@ -329,6 +330,34 @@ static void die_everywhere(const char *name, const char *arguments)
 	end(&program);
 }
 
+/* The library is finished while its attacher does not run: the thread waits for a second, and goes back then. The next try
+ * finds out what the library has against it. */
+static void test_attacher_that_is_late(void **state)
+{
+	struct program program = start("alone", "read");
+	struct attach_report report;
+	struct error error = {.reason = ""};
+	pid_t attacher = fork();
+	int status;
+
+	(void)state;
+	if (attacher == 0) {
+		attach_load(program.pid, slow_library, &report, &error);
+		_exit(strstr(error.reason, "nvtaskset_attached") ? 0 : 1);
+	}
+	pause_for_ms(200);
+	kill(attacher, SIGSTOP);
+	assert_int_equal(write(program.input, "1", 1), 1);
+	pause_for_ms(1500);
+	kill(attacher, SIGCONT);
+	/* Whoever reads first gets it: the program itself, before the next try. */
+	pause_for_ms(300);
+	assert_int_equal(write(program.input, "2", 1), 1);
+	assert_int_equal(waitpid(attacher, &status, 0), attacher);
+	assert_int_equal(status, 0);
+	end(&program);
+}
+
 static void test_death_of_the_attacher(void **state)
 {
 	(void)state;
@@ -490,6 +519,7 @@ int main(void)
 		cmocka_unit_test(test_vsyscall),
 		cmocka_unit_test(test_many_cycles),
 		cmocka_unit_test(test_only_one_kind),
+		cmocka_unit_test(test_attacher_that_is_late),
 		cmocka_unit_test(test_death_of_the_attacher),
 		cmocka_unit_test(test_death_of_the_target),
 		cmocka_unit_test(test_no_process),
@@ -505,6 +535,7 @@ int main(void)
 
 	snprintf(directory, sizeof directory, "%s/tests/attach", build ? build : "build");
 	snprintf(library, sizeof library, "%s/library.so", directory);
+	snprintf(slow_library, sizeof slow_library, "%s/slow.so", directory);
 	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
