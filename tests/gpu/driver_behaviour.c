@@ -673,16 +673,14 @@ static void test_new_mask_holds_from_the_upload_on(void **state)
 
 static void test_child_graph(void **state)
 {
-	CUgraphNode child_node, inner[NODES];
+	CUgraphNode inner[NODES];
 	CUgraph child;
 
 	(void)state;
 	open_gpu(NULL);
 	gpu_check(cuGraphCreate(&child, 0));
 	add_nodes(child, inner);
-	gpu_check(cuGraphCreate(&graph, 0));
-	gpu_check(cuGraphAddChildGraphNode(&child_node, graph, NULL, 0, child));
-	gpu_check(cuGraphDestroy(child));
+	graph = gpu_wrap_graph(child, NULL);
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
 	check_launch(NODES, NODES);
 	check_launch(0, NODES);

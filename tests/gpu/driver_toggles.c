@@ -72,17 +72,6 @@ static void launch(const struct worker *worker, unsigned int node, struct kind k
 	gpu_check(cuLaunchKernelEx(&config, gpu.where, parameters, NULL));
 }
 
-static CUgraph wrap(CUgraph child)
-{
-	CUgraphNode node;
-	CUgraph graph;
-
-	gpu_check(cuGraphCreate(&graph, 0));
-	gpu_check(cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
-	gpu_check(cuGraphDestroy(child));
-	return graph;
-}
-
 /* In the order in which they were captured. */
 static void find_nodes(struct instance *instance)
 {
@@ -111,7 +100,7 @@ static struct instance make(struct worker *worker)
 	}
 	gpu_check(cuStreamEndCapture(worker->stream, &instance.graph));
 	if (instance.is_wrapped)
-		instance.graph = wrap(instance.graph);
+		instance.graph = gpu_wrap_graph(instance.graph, NULL);
 	gpu_check(cuGraphInstantiateWithFlags(&instance.exec, instance.graph, 0));
 	find_nodes(&instance);
 	return instance;

@@ -258,18 +258,6 @@ static CUgraph capture(struct worker *worker, const struct shape *shapes)
 	return graph;
 }
 
-/* The same as the only node of another graph. */
-static CUgraph wrap(CUgraph child)
-{
-	CUgraphNode node;
-	CUgraph graph;
-
-	gpu_check(cuGraphCreate(&graph, 0));
-	gpu_check(cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
-	gpu_check(cuGraphDestroy(child));
-	return graph;
-}
-
 static void destroy_graph(struct worker *worker)
 {
 	struct graph *graph = &worker->graph;
@@ -290,7 +278,7 @@ static void make_graph(struct worker *worker)
 		graph->shapes[node] = random_shape(worker);
 	graph->made_of = capture(worker, graph->shapes);
 	if (random_below(worker, 2))
-		graph->made_of = wrap(graph->made_of);
+		graph->made_of = gpu_wrap_graph(graph->made_of, NULL);
 	gpu_check(cuGraphInstantiateWithFlags(&graph->exec, graph->made_of, 0));
 	if (random_below(worker, 2)) {
 		gpu_check(cuGraphDestroy(graph->made_of));

@@ -274,6 +274,17 @@ CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int b
 
 /* --- partitions ---------------------------------------------------------------------------------------------- */
 
+CUgraph gpu_wrap_graph(CUgraph child, CUgraphNode *node)
+{
+	CUgraphNode own;
+	CUgraph graph;
+
+	gpu_check(cuGraphCreate(&graph, 0));
+	gpu_check(cuGraphAddChildGraphNode(node ? node : &own, graph, NULL, 0, child));
+	gpu_check(cuGraphDestroy(child));
+	return graph;
+}
+
 void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *set)
 {
 	struct segment_partition partition = {.pci = gpu->topology->pci, .set = *set};

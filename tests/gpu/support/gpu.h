@@ -76,6 +76,9 @@ struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, 
 void gpu_launch_where(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output);
 struct tpcset gpu_read_tpcs(const struct gpu_under_test *gpu, CUdeviceptr output, unsigned int blocks);
 
+/* A graph whose only node, a child graph, is this one: given up with the call. `node` may be NULL. */
+CUgraph gpu_wrap_graph(CUgraph child, CUgraphNode *node);
+
 /* The partition of this process on the GPU, from now on. */
 void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *set);
 
