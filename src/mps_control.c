@@ -63,7 +63,7 @@ struct call {
 /* Like waitpid, which returns 0 for a child that still runs, but for a limited time. */
 static pid_t wait_for(pid_t child, int *status, long limit)
 {
-	double end = clock_ms() + (double) limit;
+	double end = clock_ms() + (double)limit;
 	pid_t ended = waitpid(child, status, WNOHANG);
 
 	while (ended == 0 && clock_ms() < end) {

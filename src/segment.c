@@ -358,26 +358,35 @@ static bool is_others(int file, struct seeker *seeker)
 	return !is_own && header[2] != seeker->own_number;
 }
 
-/* Where files in memory lie, all of them; false where that cannot be found out. */
-static bool find_memory_device(struct statx *status)
+/* Where a file lies, as far as is known without asking its file system; 0: not known, and no device. */
+static uint64_t device_of(int file)
 {
-	int file = memfd_create("nvtaskset-where", MFD_CLOEXEC);
-	bool found = file >= 0 && statx(file, "", AT_EMPTY_PATH, STATX_BASIC_STATS, status) == 0;
+	struct statx status;
+	bool known = statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status) == 0;
 
-	if (file >= 0)
+	return known ? (uint64_t)status.stx_dev_major << 32 | status.stx_dev_minor : 0;
+}
+
+/* Where all files in memory lie: asked until it is known. */
+static uint64_t memory_device(void)
+{
+	static _Atomic uint64_t device;
+	int file = atomic_load(&device) == 0 ? memfd_create("nvtaskset-where", MFD_CLOEXEC) : -1;
+
+	if (file >= 0) {
+		atomic_store(&device, device_of(file));
 		close(file);
-	return found;
+	}
+	return atomic_load(&device);
 }
 
 /* Whether a file, of which we have but the path, is one in memory: on other file systems, FUSE say, a hostile process can
  * make us wait for ever, as soon as we open one or ask for what is not known of it yet. */
 static bool is_in_memory(int path)
 {
-	struct statx status, memory;
+	uint64_t device = device_of(path);
 
-	return statx(path, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status) == 0 &&
-	       find_memory_device(&memory) && status.stx_dev_major == memory.stx_dev_major &&
-	       status.stx_dev_minor == memory.stx_dev_minor;
+	return device != 0 && device == memory_device();
 }
 
 /* A file in memory under this name, opened, or -1. Nor may a lease on it make us wait. */

@@ -8,8 +8,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 static void end(CUgraphExec exec, CUgraph graph)
@@ -396,21 +394,9 @@ static void test_changed_while_it_is_launched(void **state)
 
 /* --- several threads --------------------------------------------------------------------------------------------- */
 
-#define THREADS 4
 #define ROUNDS 50
 
-static atomic_bool stop;
 static CUDA_KERNEL_NODE_PARAMS shared_parameters; /* but for the arguments */
-
-static void *change_all_the_time(void *unused)
-{
-	(void)unused;
-	while (!atomic_load(&stop)) {
-		graph_change(&before);
-		graph_change(&after);
-	}
-	return NULL;
-}
 
 /* Makes, launches and destroys graphs, whose output is this thread's alone. How many launches were in neither set. */
 static void *use_graphs(void *unused)
@@ -438,13 +424,7 @@ static void *use_graphs(void *unused)
 		if (round % 2)
 			gpu_check(cuGraphDestroyNode(node));
 		gpu_check(cuGraphDestroy(graph));
-		for (unsigned int i = 0; i < 4; i++) {
-			gpu_check(cuGraphLaunch(exec, stream));
-			gpu_check(cuStreamSynchronize(stream));
-			struct tpcset ran = gpu_read_tpcs(&gpu, output, GPU_BLOCKS(&gpu));
-
-			strays += !tpcset_is_subset(&ran, &before) && !tpcset_is_subset(&ran, &after);
-		}
+		strays += graph_count_strays(exec, stream, output);
 		gpu_check(cuGraphExecDestroy(exec));
 	}
 	gpu_check(cuMemFree_v2(output));
@@ -454,23 +434,11 @@ static void *use_graphs(void *unused)
 
 static void test_several_threads(void **state)
 {
-	pthread_t changer, threads[THREADS];
 
 	(void)state;
 	graph_change(&before);
 	shared_parameters = graph_parameters(0);
-	atomic_store(&stop, false);
-	assert_int_equal(pthread_create(&changer, NULL, change_all_the_time, NULL), 0);
-	for (unsigned int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, use_graphs, NULL), 0);
-	for (unsigned int i = 0; i < THREADS; i++) {
-		void *strays;
-
-		pthread_join(threads[i], &strays);
-		assert_null(strays);
-	}
-	atomic_store(&stop, true);
-	pthread_join(changer, NULL);
+	graph_use_while_it_changes(use_graphs);
 }
 
 int main(void)

@@ -130,19 +130,6 @@ static CUresult subscribe_counter(uint32_t *handle)
 	return ((table_subscribe *)subscriber_table()[TABLE_SUBSCRIBE])(handle, hear, NULL);
 }
 
-static bool is_in_force(void)
-{
-	struct segment segment;
-	struct error error = {.reason = ""};
-
-	if (segment_open(&segment, getpid(), &error) != SEGMENT_FOUND)
-		fail_msg("%s", error.reason);
-	bool in_force = !segment_obstacle(&segment);
-
-	segment_close(&segment);
-	return in_force;
-}
-
 static int exit_status_of_command(void)
 {
 	char path[PATH_MAX], line[PATH_MAX + 64];
@@ -168,13 +155,13 @@ static void run_in_child(void **state, void (*body)(void))
 static void wait_and_obey(void)
 {
 	come_second();
-	assert_false(is_in_force());
+	assert_false(gpu_is_in_force());
 	assert_int_equal(exit_status_of_command(), 1);
 	/* The tool has noticed nothing. */
 	assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 2);
 	subscriber_enable(RESOURCES, CONTEXT_CREATED);
 	subscriber_close();
-	assert_true(is_in_force());
+	assert_true(gpu_is_in_force());
 	assert_int_equal(exit_status_of_command(), 0);
 	assert_runs_in(&before);
 	gpu_set_partition(&gpu, &after);
@@ -225,9 +212,9 @@ static void refuse_a_second(void)
 
 	come_second();
 	assert_int_equal(subscribe_counter(&handle), CUDA_ERROR_ALREADY_ACQUIRED);
-	assert_false(is_in_force());
+	assert_false(gpu_is_in_force());
 	subscriber_close();
-	assert_true(is_in_force());
+	assert_true(gpu_is_in_force());
 }
 
 static void test_a_second_tool_is_refused_as_ever(void **state)
@@ -247,11 +234,11 @@ static void come_after_the_next(void)
 	way->come();
 	gpu_check(unsubscribe(handle));
 	assert_runs_in(&all);
-	assert_false(is_in_force());
+	assert_false(gpu_is_in_force());
 	subscriber_open(NULL);
 	assert_runs_in(&all);
 	subscriber_close();
-	assert_true(is_in_force());
+	assert_true(gpu_is_in_force());
 	assert_runs_in(&before);
 }
 
@@ -291,14 +278,14 @@ static void say_so_in_forks(void)
 
 	assert_true(child >= 0);
 	if (child == 0)
-		_exit(is_in_force());
+		_exit(gpu_is_in_force());
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	subscriber_close();
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0)
-		_exit(!is_in_force());
+		_exit(!gpu_is_in_force());
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 }

@@ -3,7 +3,6 @@
  * soon as CUPTI leaves. Runs without nvtaskset; BUILD is the build directory.
  */
 #include "gpu.h"
-#include "segment.h"
 #include "tool.h"
 
 #include <setjmp.h>
@@ -14,19 +13,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static bool is_in_force(void)
-{
-	struct segment segment;
-	struct error error = {.reason = ""};
-
-	if (segment_open(&segment, getpid(), &error) != SEGMENT_FOUND)
-		fail_msg("%s", error.reason);
-	bool in_force = !segment_obstacle(&segment);
-
-	segment_close(&segment);
-	return in_force;
-}
 
 static int attach(void)
 {
@@ -51,20 +37,20 @@ static void test_cupti_first(void **state)
 	assert_int_equal(tool_subscribe(), 0);
 	assert_int_equal(tool_enable_launches(true), 0);
 	assert_int_equal(attach(), 1);
-	assert_false(is_in_force());
+	assert_false(gpu_is_in_force());
 	ran = gpu_where(&gpu, NULL);
 	gpu_assert_equal(&ran, &all);
 	assert_int_equal(tool_announced(), 1);
 	assert_int_equal(tool_unsubscribe(), 0);
-	if (!is_in_force()) {
+	if (!gpu_is_in_force()) {
 		print_message("# CUPTI keeps its subscription until cuptiFinalize\n");
 		assert_int_equal(tool_finalize(), 0);
 	}
 	/* It keeps the driver's own function from before we came, and leaves past us. Then that is still said, and so it is. */
-	if (!is_in_force())
+	if (!gpu_is_in_force())
 		print_message("# nor then: it leaves past us\n");
 	ran = gpu_where(&gpu, NULL);
-	gpu_assert_equal(&ran, is_in_force() ? &wanted : &all);
+	gpu_assert_equal(&ran, gpu_is_in_force() ? &wanted : &all);
 }
 
 int main(void)

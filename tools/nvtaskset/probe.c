@@ -1,5 +1,6 @@
 #include "probe.h"
 
+#include "clock.h"
 #include "driver.h"
 #include "segment.h"
 
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define NAME "nvtaskset-probe"
@@ -89,26 +89,18 @@ static _Noreturn void become_probe(const struct surroundings *surroundings, int 
 	_exit(EXIT_FAILURE);
 }
 
-static time_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec;
-}
-
 /* What the process writes until it ends, as far as there is room; false where it does not end in time. */
 static bool hear(int file, char *text, size_t size)
 {
-	const time_t end = now() + LIMIT_SECONDS;
+	const double end = clock_ms() + LIMIT_SECONDS * 1e3;
 	struct pollfd wait = {.fd = file, .events = POLLIN};
 	size_t length = 0;
 	ssize_t got = -1;
 
-	for (time_t left = LIMIT_SECONDS; got != 0 && left > 0; left = end - now()) {
+	for (double left = LIMIT_SECONDS * 1e3; got != 0 && left > 0; left = end - clock_ms()) {
 		char some[256];
 
-		got = poll(&wait, 1, (int)left * 1000) > 0 ? read(file, some, sizeof some) : -1;
+		got = poll(&wait, 1, (int)left + 1) > 0 ? read(file, some, sizeof some) : -1;
 		for (ssize_t i = 0; i < got && length < size - 1; i++)
 			text[length++] = some[i];
 	}

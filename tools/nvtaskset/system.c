@@ -290,9 +290,10 @@ static void undo(const struct place *place)
 	char ours[PATH_MAX];
 
 	unlink(CONFIGURATION);
-	if (loader_cache_find(LDCONFIG_CACHE, LIBRARY, driver_is_ours, ours))
-		ldconfig_make(LDCONFIG_CACHE, place->lock, NULL);
-	remove_the_rest(place->directory);
+	/* As long as programs are led there, it has to be there. */
+	if (!loader_cache_find(LDCONFIG_CACHE, LIBRARY, driver_is_ours, ours) ||
+	    ldconfig_make(LDCONFIG_CACHE, place->lock, NULL) == 0)
+		remove_the_rest(place->directory);
 }
 
 static int enable(const struct place *place, const struct options *options, struct error *error)
@@ -376,7 +377,8 @@ static int disable(const struct place *place, const char *directory, bool config
 	if (configured && rename(CONFIGURATION, ASIDE) < 0)
 		return error_set_errno(error, CONFIGURATION);
 	if (ldconfig_make(LDCONFIG_CACHE, place->lock, error) < 0) {
-		rename(ASIDE, CONFIGURATION);
+		if (configured)
+			rename(ASIDE, CONFIGURATION);
 		return -1;
 	}
 	remove_the_rest(directory);

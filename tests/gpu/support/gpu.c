@@ -285,6 +285,19 @@ CUgraph gpu_wrap_graph(CUgraph child, CUgraphNode *node)
 	return graph;
 }
 
+bool gpu_is_in_force(void)
+{
+	struct segment segment;
+	struct error error = {.reason = ""};
+
+	if (segment_open(&segment, getpid(), &error) != SEGMENT_FOUND)
+		fail_msg("%s", error.reason);
+	bool in_force = !segment_obstacle(&segment);
+
+	segment_close(&segment);
+	return in_force;
+}
+
 void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *set)
 {
 	struct segment_partition partition = {.pci = gpu->topology->pci, .set = *set};

@@ -82,6 +82,9 @@ CUgraph gpu_wrap_graph(CUgraph child, CUgraphNode *node);
 /* The partition of this process on the GPU, from now on. */
 void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *set);
 
+/* Whether it is in force, or a tool has the driver's callbacks. */
+bool gpu_is_in_force(void);
+
 struct tpcset gpu_all(const struct gpu_under_test *gpu);
 struct tpcset gpu_range(unsigned int first, unsigned int last);
 struct tpcset gpu_singletons(const struct gpu_under_test *gpu); /* each alone in its virtual GPC */

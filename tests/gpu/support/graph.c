@@ -3,6 +3,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -120,4 +122,52 @@ void graph_assert_ran(CUgraphExec exec, unsigned int count, const struct tpcset 
 void graph_change(const struct tpcset *set)
 {
 	gpu_set_partition(&gpu, set);
+}
+
+/* --- several threads --------------------------------------------------------------------------------------------- */
+
+#define THREADS 4
+
+static atomic_bool stop;
+
+static void *change_all_the_time(void *unused)
+{
+	(void)unused;
+	while (!atomic_load(&stop)) {
+		graph_change(&before);
+		graph_change(&after);
+	}
+	return NULL;
+}
+
+uintptr_t graph_count_strays(CUgraphExec exec, CUstream stream, CUdeviceptr output)
+{
+	uintptr_t strays = 0;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		gpu_check(cuGraphLaunch(exec, stream));
+		gpu_check(cuStreamSynchronize(stream));
+		struct tpcset ran = gpu_read_tpcs(&gpu, output, GPU_BLOCKS(&gpu));
+
+		strays += !tpcset_is_subset(&ran, &before) && !tpcset_is_subset(&ran, &after);
+	}
+	return strays;
+}
+
+void graph_use_while_it_changes(void *(*use)(void *))
+{
+	pthread_t changer, threads[THREADS];
+
+	atomic_store(&stop, false);
+	assert_int_equal(pthread_create(&changer, NULL, change_all_the_time, NULL), 0);
+	for (unsigned int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, use, NULL), 0);
+	for (unsigned int i = 0; i < THREADS; i++) {
+		void *strays;
+
+		pthread_join(threads[i], &strays);
+		assert_null(strays);
+	}
+	atomic_store(&stop, true);
+	pthread_join(changer, NULL);
 }

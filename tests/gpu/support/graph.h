@@ -42,4 +42,9 @@ void graph_assert_ran(CUgraphExec exec, unsigned int count, const struct tpcset 
 /* From here on, the partition is this one. */
 void graph_change(const struct tpcset *set);
 
+/* Runs `use` in several threads at once, while the partition is `before` and `after` in turns. Each thread returns how many
+ * of its launches were in neither, which must be none; it counts those of four launches with graph_count_strays. */
+void graph_use_while_it_changes(void *(*use)(void *));
+uintptr_t graph_count_strays(CUgraphExec exec, CUstream stream, CUdeviceptr output);
+
 #endif
