@@ -1,13 +1,15 @@
 /*
- * Usage: latency SAMPLES
+ * Usage: latency SAMPLES [PLACE]
  *
  * What a launch costs its caller, as lines "submit,NS", "start,NS" and "finish,NS", of each SAMPLES: the call, as a
  * mean over 100 that are not waited for; the call until the host sees what the kernel wrote; the call and the wait for
- * the kernel's end.
+ * the kernel's end. With a PLACE, the thread that measures stays on one CPU: of those that it may use, the one of that
+ * number, counted around.
  */
 #include "bench.h"
 #include "kernels.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -55,13 +57,33 @@ static double start(const struct bench_launch *launch, volatile uint32_t *mark)
 	return (double)(end - start);
 }
 
+/* Only this thread: the driver's own may run where they like. */
+static void stay_on(unsigned int place)
+{
+	cpu_set_t usable, one;
+	int cpu = -1;
+
+	if (sched_getaffinity(0, sizeof usable, &usable) < 0)
+		bench_fail("more CPUs than it knows");
+	for (unsigned int left = place % (unsigned int)CPU_COUNT(&usable) + 1; left > 0; left--) {
+		do
+			cpu++;
+		while (!CPU_ISSET(cpu, &usable));
+	}
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof one, &one);
+}
+
 int main(int count, char **arguments)
 {
-	int samples = count == 2 ? (int)bench_number(arguments[1], "SAMPLES") : 0;
+	int samples = count == 2 || count == 3 ? (int)bench_number(arguments[1], "SAMPLES") : 0;
 
 	if (samples <= 0)
-		bench_fail("Usage: latency SAMPLES");
+		bench_fail("Usage: latency SAMPLES [PLACE]");
 	bench_open(&gpu);
+	if (count == 3)
+		stay_on((unsigned int)bench_number(arguments[2], "PLACE"));
 	CUdeviceptr address;
 	volatile uint32_t *mark = bench_visible(1, &address);
 	uint64_t cycles = 0;

@@ -46,14 +46,6 @@ static struct {
 	uint32_t n;
 } product;
 
-static CUdeviceptr matrix_of_ones(size_t elements)
-{
-	CUdeviceptr matrix = bench_memory(elements * sizeof(float));
-
-	bench_check(cuMemsetD32_v2(matrix, ONE, elements));
-	return matrix;
-}
-
 static void matmul_prepare(double size)
 {
 	if (size < TILE || size > 16384 || (unsigned int)size % TILE != 0)
@@ -62,9 +54,9 @@ static void matmul_prepare(double size)
 
 	product.function = bench_kernel(bench_kernels_ptx, "matmul");
 	product.n = (uint32_t)size;
-	product.a = matrix_of_ones(elements);
-	product.b = matrix_of_ones(elements);
-	product.c = matrix_of_ones(elements);
+	product.a = bench_filled(elements, ONE);
+	product.b = bench_filled(elements, ONE);
+	product.c = bench_filled(elements, ONE);
 }
 
 static void matmul_start(void)

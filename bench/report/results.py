@@ -75,16 +75,18 @@ COMPARED_WITH = {
 
 
 def paired_differences(table, value, *columns):
-    """The medians of each round's samples, less those of the mechanism that it is compared with, in percent of them.
+    """The medians of each round's samples, less those of the mechanism that it is compared with.
 
-    {(mechanism, …): [one for each round]}; drift hits both of a pair.
+    {(mechanism, …): ([one for each round], [the same in percent])}; drift hits both of a pair.
     """
     medians = {key: median(values) for key, values in table.samples(value, "round", "mechanism", *columns).items()}
     differences = {}
     for (number, mechanism, *rest), own in medians.items():
         other = medians.get((number, COMPARED_WITH.get(mechanism), *rest))
         if other:
-            differences.setdefault((mechanism, *rest), []).append((own - other) / other * 100)
+            absolute, percent = differences.setdefault((mechanism, *rest), ([], []))
+            absolute.append(own - other)
+            percent.append((own - other) / other * 100)
     return differences
 
 

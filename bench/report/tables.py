@@ -42,11 +42,13 @@ def label(value):
 
 def differences(table, title, value, *columns):
     lines = []
-    for (mechanism, *rest), values in results.paired_differences(table, value, *columns).items():
-        low, high = results.percentile(values, 25), results.percentile(values, 75)
+    for (mechanism, *rest), (absolute, percent) in results.paired_differences(table, value, *columns).items():
+        low, high = results.percentile(percent, 25), results.percentile(percent, 75)
         pair = f"{mechanism} − {results.COMPARED_WITH[mechanism]}"
-        lines.append([pair, *rest, f"{results.median(values):+.2f} %", f"{low:+.2f} … {high:+.2f} %"])
-    print_table(f"{title}: differences of a round's medians", ["", *columns, "median", "quartiles"], lines)
+        middle = [f"{results.median(absolute):+.4g} {value}", f"{results.median(percent):+.2f} %"]
+        lines.append([pair, *rest, *middle, f"{low:+.2f} … {high:+.2f} %"])
+    header = ["", *columns, "median", "relative", "quartiles"]
+    print_table(f"{title}: differences of a round's medians", header, lines)
 
 
 def startup(table):
@@ -82,17 +84,20 @@ def granularity(table):
 
 
 def pitfall(table):
-    """Laps of the third task in each ms, while the second still works and after."""
+    """Laps of the third task in each ms, while the second still works and after.
+
+    It joins in the middle of the second one's time; where it has to wait, it runs no lap until that has ended.
+    """
     lines = []
     for (mechanism,), rows in table.groups("mechanism").items():
-        end = max((row["ms"] for row in rows if row["task"] == "task2"), default=0)
-        third = [row for row in rows if row["task"] == "task3"]
-        before = [row["laps"] for row in third if row["ms"] < end - 10]
-        after = [row["laps"] for row in third if row["ms"] > end + 10]
-        if before and after:
-            slow, fast = results.median(before) / 10, results.median(after) / 10
-            lines.append([mechanism, number(slow), number(fast), f"{fast / slow:.2f}"])
-    header = ["mechanism", "beside the second", "after it", "ratio"]
+        second = [row["ms"] for row in rows if row["task"] == "task2"]
+        third = {row["ms"]: row["laps"] for row in rows if row["task"] == "task3"}
+        if second and third:
+            joins, end = (min(second) + max(second)) / 2, max(second)
+            before = [third.get(ms, 0) for ms in second if joins < ms < end - 10]
+            after = [laps for ms, laps in third.items() if ms > end + 10]
+            lines.append([mechanism] + [number(results.median(laps) / 10) if laps else "-" for laps in (before, after)])
+    header = ["mechanism", "beside the second", "after it"]
     print_table("Pitfall: laps of the third task in a ms", header, lines)
 
 

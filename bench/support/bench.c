@@ -161,6 +161,15 @@ CUdeviceptr bench_memory(size_t bytes)
 	return address;
 }
 
+CUdeviceptr bench_filled(size_t words, uint32_t word)
+{
+	CUdeviceptr address = bench_memory(words * sizeof word);
+
+	bench_check(cuMemsetD32_v2(address, word, words));
+	bench_check(cuCtxSynchronize());
+	return address;
+}
+
 /* With one address space for both, which 64-bit Linux has, page-locked memory has one address. The simulator's
  * memory is the host's. */
 volatile uint32_t *bench_visible(size_t words, CUdeviceptr *address)

@@ -54,6 +54,9 @@ void bench_wait(const struct bench_gpu *gpu);
 
 CUdeviceptr bench_memory(size_t bytes);
 
+/* Memory full of this word: waited for, as nothing else would do that for a stream of ours. */
+CUdeviceptr bench_filled(size_t words, uint32_t word);
+
 /* Memory that a kernel writes and the host reads, also while the kernel runs. */
 volatile uint32_t *bench_visible(size_t words, CUdeviceptr *address);
 

@@ -127,7 +127,9 @@
 
 #define CHAIN(register) "	fma.rn.f32 " register ", " register ", %f9, %f10;\n"
 
-/* Its results are kept alive by a store that never happens: no caller asks for 0 rounds. */
+/* The threads of a block go from lap to lap together, and end together: else some of its warps run ahead, and the one
+ * that writes the stamps waits for them. The results are kept alive by a store that never happens: no caller asks for 0
+ * rounds. */
 #define LAPS                                                                                                  \
 	".visible .entry laps(.param .u64 stamps, .param .u64 deadline, .param .u32 rounds,"                  \
 	" .param .u32 count)\n"                                                                               \
@@ -161,6 +163,7 @@
 	"LAP:\n"                                                                                              \
 	"	mov.u64 %d4, %globaltimer;\n"                                                                 \
 	"	setp.ge.u64 %p1, %d4, %d2;\n"                                                                 \
+	"	bar.red.or.pred %p1, 0, %p1;\n"                                                               \
 	"	@%p1 bra DONE;\n"                                                                             \
 	"	mov.u32 %r6, 0;\n"                                                                            \
 	"ROUND:\n"                                                                                            \

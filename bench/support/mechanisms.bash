@@ -127,3 +127,12 @@ under() { # MECHANISM PART COMMAND…
 	# shellcheck disable=SC2086
 	exec ${BENCH_PREFIX:-} "$@"
 }
+
+# Whether it is measured in this round. Differences are between the first of these; the others are due
+# in every third.
+is_due() { # MECHANISM ROUND
+	case $1 in
+	none | mps | nvtaskset*) true ;;
+	*) [ -n "${BENCH_QUICK:-}" ] || (($2 % 3 == 0)) ;;
+	esac
+}
