@@ -1,6 +1,8 @@
 /*
  * What the refresh of graphs relies on: a node that was disabled and enabled again runs at the next launch, each time,
- * whatever its kind, and while other threads do the same to graphs of theirs. For SOAK_SECONDS.
+ * whatever its kind, and while other threads do the same to graphs of theirs; also where the application itself disables
+ * and enables one, once the instance has been launched. (One that is disabled before that, the driver can lose for good:
+ * docs/hardware.md.) Each for SOAK_SECONDS.
  *
  * Runs without nvtaskset: what goes wrong here is the driver's doing.
  */
@@ -24,6 +26,7 @@
 static struct gpu_under_test gpu;
 static _Atomic uint64_t launched, lost;
 static atomic_bool over;
+static bool application_disables; /* the first node, for a while */
 
 struct kind {
 	unsigned int cluster; /* 0: none */
@@ -36,6 +39,7 @@ struct instance {
 	CUgraph graph;
 	CUgraphNode nodes[NODES];
 	CUgraphExec exec;
+	bool first_is_disabled;
 };
 
 struct worker {
@@ -112,23 +116,53 @@ static void destroy(const struct instance *instance)
 	gpu_check(cuGraphDestroy(instance->graph));
 }
 
+static bool is_disabled(const struct instance *instance, unsigned int node)
+{
+	return node == 0 && instance->first_is_disabled;
+}
+
 /* A cluster that is not portable is refused, and disabled all the same (docs/hardware.md). */
+static void disable(const struct instance *instance, unsigned int node)
+{
+	CUresult result = cuGraphNodeSetEnabled(instance->exec, instance->nodes[node], 0);
+
+	assert_true(result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_CLUSTER_SIZE);
+}
+
+static void enable(const struct instance *instance, unsigned int node)
+{
+	gpu_check(cuGraphNodeSetEnabled(instance->exec, instance->nodes[node], 1));
+}
+
 static void toggle(const struct instance *instance)
 {
 	for (unsigned int node = 0; node < NODES; node++) {
-		CUresult disabled = cuGraphNodeSetEnabled(instance->exec, instance->nodes[node], 0);
-
-		assert_true(disabled == CUDA_SUCCESS || disabled == CUDA_ERROR_INVALID_CLUSTER_SIZE);
-		gpu_check(cuGraphNodeSetEnabled(instance->exec, instance->nodes[node], 1));
+		if (!is_disabled(instance, node)) {
+			disable(instance, node);
+			enable(instance, node);
+		}
 	}
+}
+
+/* Not a cooperative one: the next launch would fail (docs/hardware.md). */
+static void switch_first(struct instance *instance)
+{
+	if (instance->kinds[0].is_cooperative)
+		return;
+	if (instance->first_is_disabled)
+		enable(instance, 0);
+	else
+		disable(instance, 0);
+	instance->first_is_disabled = !instance->first_is_disabled;
 }
 
 static void report(const struct worker *worker, const struct instance *instance, unsigned int node, unsigned int round,
                    unsigned int missing)
 {
-	fprintf(stderr, "# thread %u, launch %u of an instance%s: node %u (clusters of %u%s): %u of %u blocks did not run\n",
-	        worker->number, round, instance->is_wrapped ? " with a child graph" : "", node,
-	        instance->kinds[node].cluster, instance->kinds[node].is_cooperative ? ", cooperative" : "", missing, BLOCKS);
+	fprintf(stderr, "# thread %u, launch %u of an instance%s: %s node %u (clusters of %u%s): %u of %u blocks did not run\n",
+	        worker->number, round, instance->is_wrapped ? " with a child graph" : "",
+	        is_disabled(instance, node) ? "disabled" : "enabled", node, instance->kinds[node].cluster,
+	        instance->kinds[node].is_cooperative ? ", cooperative" : "", missing, BLOCKS);
 	lost++;
 }
 
@@ -146,7 +180,7 @@ static void launch_and_look(struct worker *worker, const struct instance *instan
 
 		for (unsigned int block = 0; block < BLOCKS; block++)
 			missing += sms[node][block] == NOT_WRITTEN;
-		if (missing)
+		if (missing != (is_disabled(instance, node) ? BLOCKS : 0))
 			report(worker, instance, node, round, missing);
 	}
 	launched++;
@@ -163,6 +197,8 @@ static void *work(void *data)
 		struct instance instance = make(worker);
 
 		for (unsigned int round = 0; round < LAUNCHES && !over; round++) {
+			for (int i = rand_r(&worker->random) % 8; application_disables && round > 0 && i > 4; i--)
+				switch_first(&instance);
 			toggle(&instance);
 			launch_and_look(worker, &instance, round);
 		}
@@ -181,16 +217,17 @@ static void wait_a_while(void)
 	nanosleep(&pause, NULL);
 }
 
-static void test_every_toggled_node_runs(void **state)
+static void work_in_threads(void)
 {
 	struct worker workers[THREADS] = {{0}};
 	pthread_t threads[THREADS];
 
-	(void)state;
 	gpu_initialise();
 	gpu_open(&gpu, 0);
 	if (gpu.topology->compute_major >= 9)
 		gpu_check(cuFuncSetAttribute(gpu.where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+	over = false;
+	launched = lost = 0;
 	for (unsigned int i = 0; i < THREADS; i++) {
 		workers[i] = (struct worker){.number = i, .random = i};
 		assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
@@ -205,10 +242,25 @@ static void test_every_toggled_node_runs(void **state)
 	assert_int_equal(lost, 0);
 }
 
+static void test_every_toggled_node_runs(void **state)
+{
+	(void)state;
+	application_disables = false;
+	work_in_threads();
+}
+
+static void test_what_the_application_disables_and_no_other(void **state)
+{
+	(void)state;
+	application_disables = true;
+	work_in_threads();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_toggled_node_runs),
+		cmocka_unit_test(test_what_the_application_disables_and_no_other),
 	};
 
 	return cmocka_run_group_tests_name("driver_toggles", tests, NULL, NULL);

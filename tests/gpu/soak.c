@@ -90,6 +90,7 @@ struct graph {
 	CUgraph made_of;  /* NULL where it was destroyed at once */
 	struct shape shapes[NODES];
 	unsigned int disabled; /* how many nodes do not run */
+	bool was_launched;
 };
 
 struct worker {
@@ -314,7 +315,8 @@ static void update_graph(struct worker *worker)
 		make_graph(worker);
 }
 
-/* Where the graph that it was made of still exists: one of its kernel nodes, or none any more. */
+/* Where the graph that it was made of still exists: one of its kernel nodes, or none any more. Not before the first
+ * launch: the driver can lose the node then, for good, without us, too (docs/hardware.md). */
 static void disable_node(struct worker *worker)
 {
 	struct graph *graph = &worker->graph;
@@ -322,9 +324,11 @@ static void disable_node(struct worker *worker)
 	size_t count = NODES;
 	int type;
 
+	if (!graph->made_of || !graph->was_launched)
+		return;
 	/* Of a cluster that is not portable the driver refuses; of a cooperative launch it accepts, and the next launch of
 	 * the graph fails (docs/hardware.md). */
-	if (!graph->made_of || graph->shapes[0].cluster > PORTABLE_CLUSTER || graph->shapes[0].is_cooperative)
+	if (graph->shapes[0].cluster > PORTABLE_CLUSTER || graph->shapes[0].is_cooperative)
 		return;
 	gpu_check(cuGraphGetNodes(graph->made_of, nodes, &count));
 	gpu_check(cuGraphNodeGetType(nodes[0], &type));
@@ -374,6 +378,7 @@ static void launch_graph(struct worker *worker)
 		clear(worker, node);
 	span.first = segment_revision_number(worker->segment);
 	gpu_check(cuGraphLaunch(graph->exec, worker->stream));
+	graph->was_launched = true;
 	span.last = segment_revision_number(worker->segment);
 	for (unsigned int node = 0; node < NODES; node++) {
 		did_run[node] = check_output(worker, &graph->shapes[node], node, span);
