@@ -19,6 +19,8 @@ static const struct function needed[] = {
 	{"cuCtxPushCurrent_v2", offsetof(struct driver, context_push)},
 	{"cuCtxPopCurrent_v2", offsetof(struct driver, context_pop)},
 	{"cuCtxGetDevice", offsetof(struct driver, context_get_device)},
+	{"cuDeviceGetCount", offsetof(struct driver, device_get_count)},
+	{"cuDeviceGet", offsetof(struct driver, device_get)},
 	{"cuDeviceGetPCIBusId", offsetof(struct driver, device_get_pci_bus_id)},
 	{"cuFuncGetAttribute", offsetof(struct driver, function_get_attribute)},
 	{"cuOccupancyMaxActiveBlocksPerMultiprocessor", offsetof(struct driver, occupancy_blocks)},

@@ -19,6 +19,8 @@ struct driver {
 	CUresult (*context_push)(CUcontext context);
 	CUresult (*context_pop)(CUcontext *context);
 	CUresult (*context_get_device)(CUdevice *device);
+	CUresult (*device_get_count)(int *count);
+	CUresult (*device_get)(CUdevice *device, int number);
 	CUresult (*device_get_pci_bus_id)(char *text, int length, CUdevice device);
 	CUresult (*function_get_attribute)(int *value, int attribute, CUfunction function);
 	CUresult (*occupancy_blocks)(int *blocks, CUfunction function, int threads, size_t dynamic_bytes);

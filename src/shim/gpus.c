@@ -11,15 +11,40 @@
 static struct topology_list topologies;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 
-/* One for each GPU of the machine, in the order of `topologies`, and one for all that have no topology. */
+/* One for each GPU that the program sees, in the order of `topologies`, and one for all that have no topology. */
 static struct gpu gpus[TOPOLOGY_GPUS_MAX + 1];
 static struct gpu *const unknown_gpu = &gpus[TOPOLOGY_GPUS_MAX];
 
+static bool find_pci(CUdevice device, struct pci_address *pci)
+{
+	char text[PCI_ADDRESS_TEXT];
+
+	return driver.device_get_pci_bus_id(text, sizeof text, device) == CUDA_SUCCESS &&
+	       pci_address_parse(pci, text, NULL) == 0;
+}
+
+/* The GPUs that the driver shows this program. False where it does not say. */
+static bool find_visible(struct topology_wanted *visible)
+{
+	int count = 0;
+	bool found = driver.device_get_count(&count) == CUDA_SUCCESS && count > 0 && count <= TOPOLOGY_GPUS_MAX;
+
+	visible->count = 0;
+	for (int number = 0; number < count && found; number++) {
+		CUdevice device;
+
+		found = driver.device_get(&device, number) == CUDA_SUCCESS && find_pci(device, &visible->gpus[number]);
+		visible->count++;
+	}
+	return found;
+}
+
 static void load(void)
 {
+	struct topology_wanted visible;
 	struct error error;
 
-	if (topology_load(&topologies, &error) < 0) {
+	if (topology_load_wanted(find_visible(&visible) ? &visible : NULL, &topologies, &error) < 0) {
 		strict_refuse(error.reason);
 		log_warning("%s; this program runs unrestricted", error.reason);
 		topologies.count = 0;
@@ -78,11 +103,9 @@ struct gpu *gpus_of_device(CUdevice device)
 {
 	struct gpu *found = unknown_gpu;
 	struct pci_address pci;
-	char text[PCI_ADDRESS_TEXT];
 
 	gpus_prepare();
-	if (driver.device_get_pci_bus_id(text, sizeof text, device) != CUDA_SUCCESS ||
-	    pci_address_parse(&pci, text, NULL) < 0)
+	if (!find_pci(device, &pci))
 		return NULL;
 	for (unsigned int i = 0; i < topologies.count; i++) {
 		if (pci_address_equal(gpus[i].pci, pci))

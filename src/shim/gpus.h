@@ -41,10 +41,10 @@ struct gpu {
 	_Atomic uint64_t masks[GPU_MASKS][GPU_MASK_WORDS];
 };
 
-/* Learns the topology of this machine, once a process, and says what is wrong on standard error. */
+/* Learns the topology of the GPUs that the driver shows this program, once a process, and says what is wrong on standard error. */
 void gpus_prepare(void);
 
-/* Whether the machine has a GPU whose descriptors do not say that blocks must run at once. */
+/* Whether there is a GPU among them whose descriptors do not say that blocks must run at once. */
 bool gpus_some_before_hopper(void);
 
 /* The GPU of a context; NULL where the driver does not say. Remembered (contexts.h): it is asked once. */

@@ -28,11 +28,16 @@ static const char *named_file(void)
 	return path && *path ? path : NULL;
 }
 
-int topology_load_told(struct topology_list *list, struct error *error)
+static int load_told(const struct topology_wanted *wanted, struct topology_list *list, struct error *error)
 {
 	const char *path = named_file();
 
-	return path ? load_file(list, path, error) : topology_load_rm(list, error);
+	return path ? load_file(list, path, error) : topology_load_rm(wanted, list, error);
+}
+
+int topology_load_told(struct topology_list *list, struct error *error)
+{
+	return load_told(NULL, list, error);
 }
 
 /* --- not told ------------------------------------------------------------------------------------------------ */
@@ -129,14 +134,19 @@ int load_otherwise(const char *root, int told, struct topology_list *list, struc
 	return result;
 }
 
-int topology_load(struct topology_list *list, struct error *error)
+int topology_load_wanted(const struct topology_wanted *wanted, struct topology_list *list, struct error *error)
 {
 	struct error why = {.reason = ""};
-	int result = topology_load_told(list, &why);
+	int result = load_told(wanted, list, &why);
 
 	if (result < 0 && !named_file())
 		result = load_otherwise("", result, list, &why);
 	if (result < 0)
 		error_set(error, "%s", why.reason);
 	return result;
+}
+
+int topology_load(struct topology_list *list, struct error *error)
+{
+	return topology_load_wanted(NULL, list, error);
 }

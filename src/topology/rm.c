@@ -467,9 +467,18 @@ static void close_devices(const struct rm_system *system, const int files[DEVICE
 	}
 }
 
-/* Appends the GPU, or says why not. */
-static int read_attached_gpu(const struct rm *rm, uint32_t id, struct topology_list *list,
-                             struct error *error)
+static bool is_wanted(const struct topology_wanted *wanted, struct pci_address address)
+{
+	bool found = !wanted;
+
+	for (unsigned int i = 0; wanted && i < wanted->count; i++)
+		found = found || pci_address_equal(wanted->gpus[i], address);
+	return found;
+}
+
+/* Appends the GPU, if it is wanted, or says why not. */
+static int read_attached_gpu(const struct rm *rm, uint32_t id, const struct topology_wanted *wanted,
+                             struct topology_list *list, struct error *error)
 {
 	struct id_info instance = {.id = id};
 	struct pci_info pci = {.id = id};
@@ -482,6 +491,8 @@ static int read_attached_gpu(const struct rm *rm, uint32_t id, struct topology_l
 		return error_set(error, "the NVIDIA kernel driver does not say where its GPU 0x%x is", id);
 	struct pci_address address = {.domain = pci.domain, .bus = pci.bus, .device = pci.slot};
 
+	if (!is_wanted(wanted, address))
+		return 0;
 	pci_address_format(address, text);
 	if (topology_find(list, address))
 		return error_set(error, "GPU %s: the NVIDIA kernel driver lists it twice", text);
@@ -497,36 +508,59 @@ static int read_attached_gpu(const struct rm *rm, uint32_t id, struct topology_l
 }
 
 /* A GPU that does not answer (another container's, say) is not ours to complain about while others do. */
-static int read_attached(const struct rm *rm, struct topology_list *list, struct error *error)
+static int read_attached(const struct rm *rm, const struct topology_wanted *wanted, struct topology_list *list,
+                         struct error *error)
 {
 	struct attached_ids attached;
 	int result = -1;
 
+	memset(list, 0, sizeof *list);
 	memset(&attached, 0xff, sizeof attached);
 	if (rm_control(rm, rm->client, ATTACHED_IDS, &attached, sizeof attached) != STATUS_OK)
 		return error_set(error, "the NVIDIA kernel driver does not list its GPUs");
 	error_set(error, "no NVIDIA GPU that this process may use");
 	for (unsigned int i = 0; i < ATTACHED_MAX && list->count < TOPOLOGY_GPUS_MAX; i++) {
-		if (attached.ids[i] != INVALID_ID)
-			result = read_attached_gpu(rm, attached.ids[i], list, error);
+		int answer = attached.ids[i] != INVALID_ID ? read_attached_gpu(rm, attached.ids[i], wanted, list, error) : 0;
+
+		if (answer < 0)
+			result = answer;
 	}
 	return list->count > 0 ? 0 : result;
 }
 
-int rm_load(const struct rm_system *system, struct topology_list *list, struct error *error)
+/* With all of them awake. */
+static int read_all(const struct rm *rm, const struct topology_wanted *wanted, struct topology_list *list,
+                    struct error *error)
+{
+	int files[DEVICES_MAX];
+	int result = open_devices(rm->system, files, error);
+
+	if (result == 0)
+		result = read_attached(rm, wanted, list, error);
+	close_devices(rm->system, files);
+	return result;
+}
+
+/* Those that are wanted may be awake already, and to wake others takes seconds where nothing keeps them so. */
+static int read_wanted(const struct rm *rm, const struct topology_wanted *wanted, struct topology_list *list,
+                       struct error *error)
+{
+	return read_attached(rm, wanted, list, NULL) == 0 && list->count == wanted->count
+	               ? 0
+	               : read_all(rm, wanted, list, error);
+}
+
+int rm_load(const struct rm_system *system, const struct topology_wanted *wanted, struct topology_list *list,
+            struct error *error)
 {
 	struct error why = {.reason = ""};
-	int files[DEVICES_MAX];
 	struct rm rm;
 
 	memset(list, 0, sizeof *list);
 	int result = connect_client(&rm, system, &why);
 
 	if (result == 0) {
-		result = open_devices(system, files, &why);
-		if (result == 0)
-			result = read_attached(&rm, list, &why);
-		close_devices(system, files);
+		result = wanted ? read_wanted(&rm, wanted, list, &why) : read_all(&rm, NULL, list, &why);
 		system->close(rm.file);
 		topology_sort(list);
 	}
@@ -548,9 +582,9 @@ static int call_device(int file, unsigned long request, void *argument)
 	return (int)TEMP_FAILURE_RETRY(ioctl(file, request, argument));
 }
 
-int topology_load_rm(struct topology_list *list, struct error *error)
+int topology_load_rm(const struct topology_wanted *wanted, struct topology_list *list, struct error *error)
 {
 	static const struct rm_system here = {open_device, call_device, close};
 
-	return rm_load(&here, list, error);
+	return rm_load(&here, wanted, list, error);
 }

@@ -13,6 +13,7 @@ struct rm_system {
 };
 
 /* topology_load_rm on another system than this one. */
-int rm_load(const struct rm_system *system, struct topology_list *list, struct error *error);
+int rm_load(const struct rm_system *system, const struct topology_wanted *wanted, struct topology_list *list,
+            struct error *error);
 
 #endif

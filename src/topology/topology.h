@@ -103,12 +103,21 @@ int topology_write(const struct topology_list *list, FILE *file);
  * that nvdebug tells, where it is loaded (nvdebug.h); nvdebug alone. No GPU at all is a failure with its reason. */
 int topology_load(struct topology_list *list, struct error *error);
 
+/* The same, with at least these GPUs where they are there; others cost time, which the kernel driver then does not take. NULL
+ * stands for all. */
+struct topology_wanted {
+	unsigned int count;
+	struct pci_address gpus[TOPOLOGY_GPUS_MAX];
+};
+int topology_load_wanted(const struct topology_wanted *wanted, struct topology_list *list, struct error *error);
+
 /* The first two only: what a measurement can be compared with. */
 int topology_load_told(struct topology_list *list, struct error *error);
 
-/* Asks the kernel driver, without root, CUDA or a module of ours (FACTS 5). In rm.c. -1 with the reason;
- * TOPOLOGY_REFUSED, which is below 0 too, where it was asked and says that its GPUs are of no use to us (MIG). */
+/* Asks the kernel driver, without root, CUDA or a module of ours (FACTS 5), for these GPUs alone, or for all (NULL). In rm.c.
+ * -1 with the reason; TOPOLOGY_REFUSED, which is below 0 too, where it was asked and says that its GPUs are of no use to us
+ * (MIG). */
 #define TOPOLOGY_REFUSED (-2)
-int topology_load_rm(struct topology_list *list, struct error *error);
+int topology_load_rm(const struct topology_wanted *wanted, struct topology_list *list, struct error *error);
 
 #endif

@@ -157,7 +157,7 @@ draws() {
 		env SIM_FAULTS=no-device task copy --size 1|task: error 100 (CUDA_ERROR_NO_DEVICE): cuInit(0)
 		startup|startup: not started by 'startup COMMAND…'
 		startup /nonexistent|startup: /nonexistent: No such file or directory
-		latency|latency: Usage: latency SAMPLES
+		latency|latency: Usage: latency SAMPLES [PLACE]
 		throughput 0|throughput: Usage: throughput SECONDS
 		progress many|progress: Usage: progress BLOCKS|many START SECONDS
 		repeat 1 false|repeat: false: failed
@@ -173,6 +173,21 @@ draws() {
 	BUILD=$WORK run "$ROOT/bench/run"
 	[ "$status" -eq 1 ]
 	[[ "$output" == "bench: $WORK has no bench/task: build first (make bench does)" ]]
+}
+
+@test "a task that waits all the while has run no lap" {
+	mkdir "$WORK/results"
+	{
+		echo mechanism,task,ms,laps
+		printf 'nvtaskset,task2,%d,40\n' $(seq 100 10 200)
+		printf 'nvtaskset,task3,%d,40\n' $(seq 210 10 300)
+		printf 'mps-percent,task2,%d,40\n' $(seq 100 10 200)
+		printf 'mps-percent,task3,%d,20\n' $(seq 150 10 300)
+	} >"$WORK/results/pitfall.csv"
+	run python3 "$ROOT/bench/report/tables.py" "$WORK/results"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"| nvtaskset | 0 | 4 |"* ]]
+	[[ "$output" == *"| mps-percent | 2 | 2 |"* ]]
 }
 
 @test "a damaged table is refused, not drawn" {

@@ -60,12 +60,14 @@ static struct fake {
 	void (*spoil_limits)(uint32_t value[4]);
 	bool all_have_id_0;
 	bool others_use_all; /* GPUs that this process has not opened are attached all the same */
+	bool is_in_use[TOPOLOGY_GPUS_MAX + 1]; /* by this process, already */
 } fake;
 
 /* What it has been asked for. */
 static enum file_kind files[FILES_MAX];
 static unsigned int file_gpu[FILES_MAX];
 static unsigned int client_gpu[FILES_MAX]; /* by the number of the file */
+static unsigned int devices_opened;
 static bool client_has_device[FILES_MAX], client_has_subdevice[FILES_MAX];
 
 static void put16(unsigned char *at, unsigned int value)
@@ -125,6 +127,7 @@ static int fake_open(const char *path)
 		assert_int_equal(sscanf(path, "/dev/nvidia%u", &gpu), 1);
 		errno = gpu < fake.count ? fake.device_errno[gpu] : ENOENT;
 		result = errno ? -1 : new_file(DEVICE, gpu);
+		devices_opened += result >= 0;
 	}
 	return result;
 }
@@ -139,7 +142,7 @@ static int fake_close(int file)
 
 static bool is_attached(unsigned int gpu)
 {
-	bool attached = false;
+	bool attached = fake.is_in_use[gpu];
 
 	for (int file = 0; file < FILES_MAX; file++)
 		attached = attached || (files[file] == DEVICE && file_gpu[file] == gpu);
@@ -345,6 +348,7 @@ static int fake_ioctl(int file, unsigned long request, void *argument)
 /* --- the tests' hold on it ------------------------------------------------------------------------------- */
 
 static struct topology_list list;
+static const struct topology_wanted *wanted; /* NULL: all */
 
 static void prepare(const char *path)
 {
@@ -352,6 +356,8 @@ static void prepare(const char *path)
 	FILE *file = fopen(path, "r");
 
 	memset(&fake, 0, sizeof fake);
+	wanted = NULL;
+	devices_opened = 0;
 	if (!file || topology_read(&fake.gpus, file, path, &error) < 0)
 		fail_msg("%s: %s", path, error.reason);
 	fclose(file);
@@ -366,7 +372,7 @@ static int load(struct error *error)
 	static const struct rm_system system = {fake_open, fake_ioctl, fake_close};
 
 	memset(&list, 0xa5, sizeof list);
-	int result = rm_load(&system, &list, error);
+	int result = rm_load(&system, wanted, &list, error);
 
 	for (int file = 0; file < FILES_MAX; file++)
 		assert_int_equal(files[file], CLOSED);
@@ -525,6 +531,60 @@ static void test_gpus_that_may_not_be_opened(void **state)
 	assert_fails("/dev/nvidia0: Permission denied");
 	fake.device_errno[0] = EIO;
 	assert_fails("/dev/nvidia0: Input/output error");
+}
+
+static void want(unsigned int gpu)
+{
+	static struct topology_wanted one;
+
+	one = (struct topology_wanted){.count = 1, .gpus = {fake.gpus.gpus[gpu].pci}};
+	wanted = &one;
+}
+
+static void assert_second_alone(void)
+{
+	assert_int_equal(list.count, 1);
+	assert_memory_equal(&list.gpus[0], &fake.gpus.gpus[1], sizeof list.gpus[0]);
+}
+
+/* To open the others would wake them. */
+static void test_wanted_gpu_that_is_in_use(void **state)
+{
+	(void)state;
+	prepare("share/topologies/h200-x2.txt");
+	want(1);
+	fake.is_in_use[1] = true;
+	assert_loads();
+	assert_second_alone();
+	fake.others_use_all = true;
+	assert_loads();
+	assert_second_alone();
+	assert_int_equal(devices_opened, 0);
+}
+
+static void test_wanted_gpu_that_is_not(void **state)
+{
+	(void)state;
+	prepare("share/topologies/h200-x2.txt");
+	want(1);
+	assert_loads();
+	assert_second_alone();
+	fake.is_in_use[0] = true;
+	assert_loads();
+	assert_second_alone();
+	assert_int_equal(devices_opened, 4);
+}
+
+static void test_wanted_gpu_that_does_not_answer(void **state)
+{
+	(void)state;
+	prepare("share/topologies/h200-x2.txt");
+	want(1);
+	fake.others_use_all = true;
+	fake.device_errno[1] = EACCES;
+	assert_fails("GPU 0000:00:07.0: the NVIDIA kernel driver does not let this process use it");
+	fake.others_use_all = false;
+	assert_fails("no NVIDIA GPU that this process may use");
 }
 
 #define GPU "GPU 0000:00:06.0: "
@@ -790,6 +850,9 @@ int main(void)
 		cmocka_unit_test(test_no_driver),
 		cmocka_unit_test(test_no_gpu),
 		cmocka_unit_test(test_gpus_that_may_not_be_opened),
+		cmocka_unit_test(test_wanted_gpu_that_is_in_use),
+		cmocka_unit_test(test_wanted_gpu_that_is_not),
+		cmocka_unit_test(test_wanted_gpu_that_does_not_answer),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_mig),
 		cmocka_unit_test(test_contradictory_tables),
