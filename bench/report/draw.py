@@ -108,9 +108,10 @@ SPREAD_NOTE = "box: quartiles, with the median; line: 5 % to 99 %; dot: the slow
 
 
 def spreads(axes, groups, log=False):
-    """Distributions one below the other: [(label, color, values)]."""
+    """Distributions one below the other: [(label, color, values)]; a place stays empty where there are no values."""
     for place, (_, color, values) in enumerate(groups):
-        spread(axes, place, values, color)
+        if values:
+            spread(axes, place, values, color)
     axes.set_yticks(range(len(groups)), [label for label, _, _ in groups])
     axes.set_ylim(len(groups) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
@@ -171,10 +172,12 @@ def enforcement(table, save_as):
     titles = {"alone": "alone", "memory": "beside copies of memory", "compute": "beside arithmetic"}
     dotted = {"color": INK, "linewidth": 1, "linestyle": (0, (1.5, 1)), "zorder": 5}
     fig, grid = figure(1, 3, 4.2, sharey=True, sharex=True)
+    # The same rows in all of them, whatever was measured.
+    places = list(dict.fromkeys(key[1:] for key in samples if key[2] != "whole"))
     for axes, (neighbour, title) in zip(grid[0], titles.items()):
-        own = {key[1:]: values for key, values in samples.items() if key[0] == neighbour and key[2] != "whole"}
         lines = []
-        for place, ((mechanism, choice, sms), values) in enumerate(own.items()):
+        for place, (mechanism, choice, sms) in enumerate(places):
+            values = samples.get((neighbour, mechanism, choice, sms), [])
             lines.append((name_of(mechanism) + CHOICES[choice], COLORS[mechanism], thousandth(values)))
             axes.plot([expected[sms] / 1e3] * 2, [place - 0.45, place + 0.45], **dotted)
         spreads(axes, lines)
