@@ -38,6 +38,10 @@ int main(int count, char **arguments)
 
 	gpu_initialise();
 	gpu_open(&gpu, 0);
+	if (!gpu.topology) {
+		fputs("where: which SM is of which TPC is not known here\n", stderr);
+		return EXIT_FAILURE;
+	}
 	while (now() < end) {
 		struct tpcset ran = gpu_where(&gpu, NULL);
 

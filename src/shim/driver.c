@@ -26,7 +26,8 @@ static const struct function needed[] = {
 	{"cuOccupancyMaxActiveBlocksPerMultiprocessor", offsetof(struct driver, occupancy_blocks)},
 };
 
-static const struct function for_graphs[] = {
+static const struct function optional[] = {
+	{"cuDeviceGetUuid_v2", offsetof(struct driver, device_get_uuid)},
 	{"cuStreamIsCapturing", offsetof(struct driver, stream_is_capturing)},
 	{"cuGraphCreate", offsetof(struct driver, graph_create)},
 	{"cuGraphDestroy", offsetof(struct driver, graph_destroy)},
@@ -68,8 +69,8 @@ int driver_resolve(const char *name, struct error *error)
 		return error_set(error, "the driver library: %s is not loaded", name);
 	for (size_t i = 0; i < COUNT(needed) && result == 0; i++)
 		result = resolve(library, &needed[i], error);
-	for (size_t i = 0; i < COUNT(for_graphs) && result == 0; i++)
-		resolve(library, &for_graphs[i], NULL);
+	for (size_t i = 0; i < COUNT(optional) && result == 0; i++)
+		resolve(library, &optional[i], NULL);
 	return result;
 }
 

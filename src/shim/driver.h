@@ -25,6 +25,7 @@ struct driver {
 	CUresult (*function_get_attribute)(int *value, int attribute, CUfunction function);
 	CUresult (*occupancy_blocks)(int *blocks, CUfunction function, int threads, size_t dynamic_bytes);
 	/* NULL where the driver lacks it. */
+	CUresult (*device_get_uuid)(CUuuid *uuid, CUdevice device); /* of the instance, where MIG is on */
 	CUresult (*stream_is_capturing)(CUstream stream, int *status);
 	/* The same; see driver_has_graphs. */
 	CUresult (*graph_create)(CUgraph *graph, unsigned int flags);

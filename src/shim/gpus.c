@@ -4,8 +4,11 @@
 #include "driver.h"
 #include "log.h"
 #include "strict.h"
+#include "topology/handover.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct topology_list topologies;
@@ -23,28 +26,62 @@ static bool find_pci(CUdevice device, struct pci_address *pci)
 	       pci_address_parse(pci, text, NULL) == 0;
 }
 
-/* The GPUs that the driver shows this program. False where it does not say. */
-static bool find_visible(struct topology_wanted *visible)
+/* The GPUs that the driver shows this program. */
+struct visible {
+	CUdevice devices[TOPOLOGY_GPUS_MAX];
+	struct topology_wanted wanted; /* one for each */
+};
+
+/* False where the driver does not say. */
+static bool find_visible(struct visible *visible)
 {
 	int count = 0;
 	bool found = driver.device_get_count(&count) == CUDA_SUCCESS && count > 0 && count <= TOPOLOGY_GPUS_MAX;
 
-	visible->count = 0;
+	visible->wanted.count = 0;
 	for (int number = 0; number < count && found; number++) {
-		CUdevice device;
-
-		found = driver.device_get(&device, number) == CUDA_SUCCESS && find_pci(device, &visible->gpus[number]);
-		visible->count++;
+		found = driver.device_get(&visible->devices[number], number) == CUDA_SUCCESS &&
+		        find_pci(visible->devices[number], &visible->wanted.gpus[number]);
+		visible->wanted.count++;
 	}
 	return found;
 }
 
+static bool has_uuid(CUdevice device, const char *wanted)
+{
+	char text[TOPOLOGY_UUID_MAX] = "GPU-", *to = text + 4;
+	CUuuid uuid;
+
+	if (!driver.device_get_uuid || driver.device_get_uuid(&uuid, device) != CUDA_SUCCESS)
+		return false;
+	for (unsigned int byte = 0; byte < sizeof uuid.bytes; byte++)
+		to += sprintf(to, byte == 4 || byte == 6 || byte == 8 || byte == 10 ? "-%02x" : "%02x",
+		              uuid.bytes[byte]);
+	return strcmp(text, wanted) == 0;
+}
+
+/* What the command that started this program knew, if that holds for all that the program sees. */
+static bool take_handed(const struct visible *visible)
+{
+	const char *text = secure_getenv(HANDOVER_ENVIRONMENT);
+	bool good = text && !topology_named_file() && handover_read("", text, &topologies) == 0;
+
+	for (unsigned int i = 0; i < visible->wanted.count && good; i++) {
+		const struct topology *gpu = topology_find(&topologies, visible->wanted.gpus[i]);
+
+		good = gpu && has_uuid(visible->devices[i], gpu->uuid);
+	}
+	return good;
+}
+
 static void load(void)
 {
-	struct topology_wanted visible;
+	struct visible visible;
 	struct error error;
+	bool seen = find_visible(&visible);
 
-	if (topology_load_wanted(find_visible(&visible) ? &visible : NULL, &topologies, &error) < 0) {
+	if (!(seen && take_handed(&visible)) &&
+	    topology_load_wanted(seen ? &visible.wanted : NULL, &topologies, &error) < 0) {
 		strict_refuse(error.reason);
 		log_warning("%s; this program runs unrestricted", error.reason);
 		topologies.count = 0;

@@ -21,7 +21,7 @@ static int load_file(struct topology_list *list, const char *path, struct error 
 	return result;
 }
 
-static const char *named_file(void)
+const char *topology_named_file(void)
 {
 	const char *path = secure_getenv("NVTASKSET_TOPOLOGY");
 
@@ -30,7 +30,7 @@ static const char *named_file(void)
 
 static int load_told(const struct topology_wanted *wanted, struct topology_list *list, struct error *error)
 {
-	const char *path = named_file();
+	const char *path = topology_named_file();
 
 	return path ? load_file(list, path, error) : topology_load_rm(wanted, list, error);
 }
@@ -139,7 +139,7 @@ int topology_load_wanted(const struct topology_wanted *wanted, struct topology_l
 	struct error why = {.reason = ""};
 	int result = load_told(wanted, list, &why);
 
-	if (result < 0 && !named_file())
+	if (result < 0 && !topology_named_file())
 		result = load_otherwise("", result, list, &why);
 	if (result < 0)
 		error_set(error, "%s", why.reason);

@@ -98,6 +98,9 @@ const char *pci_address_format(struct pci_address pci, char text[PCI_ADDRESS_TEX
 int topology_read(struct topology_list *list, FILE *file, const char *name, struct error *error);
 int topology_write(const struct topology_list *list, FILE *file);
 
+/* The file that NVTASKSET_TOPOLOGY names; NULL where it is not set, or empty. */
+const char *topology_named_file(void);
+
 /* The GPUs of this machine, from whoever knows them, in this order: the file that NVTASKSET_TOPOLOGY names, where it
  * is set and not empty; the kernel driver; what `nvtaskset --measure` left in the cache (cache.h), with the GPCs
  * that nvdebug tells, where it is loaded (nvdebug.h); nvdebug alone. No GPU at all is a failure with its reason. */

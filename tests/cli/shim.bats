@@ -57,6 +57,23 @@ where_unrestricted() { # the reason, and NAME=VALUE… for the program's environ
 		NVTASKSET_PARTITION=nonsense
 }
 
+# Its own topology, or none: what the kernel driver would say, were there one here.
+told_by_the_command() { # COMMAND…
+	SIM_TOPOLOGY=$WORK/known.txt NVTASKSET_TOPOLOGY=$WORK/known.txt nv -t 0-3 env -u NVTASKSET_TOPOLOGY "$@"
+}
+
+@test "the command tells the program of the GPUs, which then asks nobody" {
+	sed 's/^  compute/  uuid GPU-01234567-89ab-cdef-0123-456789abcdef\n&/' "$NVTASKSET_TOPOLOGY" >"$WORK/known.txt"
+	run told_by_the_command "$BUILD/bench/launches" 3
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$output" = "" ]
+	run told_by_the_command sh -c 'NVTASKSET_GPUS=$(echo "$NVTASKSET_GPUS" | sed s/GPU-0/GPU-1/) exec "$@"' sh "$BUILD/bench/launches" 3
+	[[ "${lines[0]}" == "nvtaskset: no NVIDIA GPU: /dev/nvidiactl is not there"*"; this program runs unrestricted" ]]
+	run told_by_the_command env NVTASKSET_GPUS=nonsense "$BUILD/bench/launches" 3
+	[[ "${lines[0]}" == "nvtaskset: no NVIDIA GPU: /dev/nvidiactl is not there"*"; this program runs unrestricted" ]]
+}
+
 @test "no topology inside the program" {
 	run nv -t 0-3 env SIM_TOPOLOGY="$NVTASKSET_TOPOLOGY" NVTASKSET_TOPOLOGY=/nonexistent "$BUILD/bench/launches" 3
 	[ "$status" -eq 0 ]

@@ -2,6 +2,7 @@
 
 #include "driver.h"
 #include "segment.h"
+#include "topology/handover.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -122,6 +123,12 @@ int environment_clean(struct error *error)
 	return 0;
 }
 
+/* Of an nvtaskset around this one, it may be of other GPUs. */
+static int hand_over(const char *gpus, struct error *error)
+{
+	return *gpus ? set(HANDOVER_ENVIRONMENT, gpus, error) : unsetenv(HANDOVER_ENVIRONMENT);
+}
+
 int environment_set(const struct environment *environment, struct error *error)
 {
 	char pid[16];
@@ -129,7 +136,7 @@ int environment_set(const struct environment *environment, struct error *error)
 	/* COMMAND's, too. */
 	snprintf(pid, sizeof pid, "%d", (int)getpid());
 	if (set(SEGMENT_ENVIRONMENT, environment->partition, error) < 0 || set("NVTASKSET_PID", pid, error) < 0 ||
-	    put_first(&search_path, environment->directory, error) < 0)
+	    hand_over(environment->gpus, error) < 0 || put_first(&search_path, environment->directory, error) < 0)
 		return -1;
 	if (environment->fail_misfits && set("NVTASKSET_ON_MISFIT", "fail", error) < 0)
 		return -1;

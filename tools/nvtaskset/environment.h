@@ -11,6 +11,7 @@
 
 struct environment {
 	const char *partition; /* as segment_revision_format writes it */
+	const char *gpus;      /* of handover_write */
 	const char *driver;    /* of driver_find */
 	const char *directory; /* of driver_library_directory: first in LD_LIBRARY_PATH */
 	bool hide;             /* it is told of a GPU of its partition's size: src/shim/hide.h */

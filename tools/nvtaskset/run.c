@@ -8,6 +8,7 @@
 #include "segment.h"
 #include "set.h"
 #include "strict.h"
+#include "topology/handover.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -92,9 +93,11 @@ static int check_promises(const struct partition *partition, const struct enviro
 static int prepare(const struct options *options, const struct partition *partition, struct error *error)
 {
 	struct mps_status status = {.running = false};
+	static char gpus[HANDOVER_TEXT];
 	char driver[PATH_MAX], directory[PATH_MAX], text[SEGMENT_ENVIRONMENT_MAX];
 	struct environment environment = {
 		.partition = segment_revision_format(&partition->revision, text),
+		.gpus = handover_write("", &partition->list, gpus),
 		.driver = driver,
 		.directory = directory,
 		.hide = options->hide,

@@ -1,0 +1,212 @@
+/*
+ * What a command tells the programs that it starts of the GPUs: all of it arrives, or nothing, and only with the driver that
+ * it came from.
+ */
+#include "topology/handover.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char root[] = "/tmp/nvtaskset-test-XXXXXX";
+static struct topology_list list, arrived;
+static char text[HANDOVER_TEXT];
+
+static void __attribute__((format(printf, 1, 2))) run(const char *format, ...)
+{
+	char command[512];
+	va_list arguments;
+	int length = snprintf(command, sizeof command, "cd %s && ", root);
+
+	va_start(arguments, format);
+	vsnprintf(command + length, sizeof command - (size_t)length, format, arguments);
+	va_end(arguments);
+	assert_int_equal(system(command), 0);
+}
+
+static void install_driver(const char *version)
+{
+	run("mkdir -p sys/module/nvidia && echo '%s' >sys/module/nvidia/version", version);
+}
+
+/* A shipped topology, whose GPUs get UUIDs, and no names, which do not travel. */
+static void describe(const char *path)
+{
+	struct error error = {.reason = ""};
+	FILE *file = fopen(path, "r");
+
+	if (!file || topology_read(&list, file, path, &error) < 0)
+		fail_msg("%s: %s", path, error.reason);
+	fclose(file);
+	for (unsigned int i = 0; i < list.count; i++) {
+		snprintf(list.gpus[i].uuid, sizeof list.gpus[i].uuid, "GPU-01234567-89ab-cdef-0123-%u", i);
+		memset(list.gpus[i].name, 0, sizeof list.gpus[i].name);
+	}
+}
+
+static void assert_arrives(void)
+{
+	assert_int_equal(handover_read(root, text, &arrived), 0);
+	assert_memory_equal(&arrived, &list, sizeof list);
+}
+
+static void assert_refused(const char *line)
+{
+	assert_int_equal(handover_read(root, line, &arrived), -1);
+	assert_int_equal(arrived.count, 0);
+}
+
+#define H200 "share/topologies/h200.txt"
+
+/* --- tests ------------------------------------------------------------------------------------------------------- */
+
+static void test_all_arrives(void **state)
+{
+	static const char *const paths[] = {H200, "share/topologies/h200-x2.txt", "share/topologies/blackwell.txt",
+	                                    "share/topologies/ada.txt", "share/topologies/turing.txt",
+	                                    "share/topologies/hopper-synthetic.txt"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+		describe(paths[i]);
+		handover_write(root, &list, text);
+		assert_null(strchr(text, '\n'));
+		assert_arrives();
+	}
+}
+
+static void test_unknown_gpcs_stay_unknown(void **state)
+{
+	(void)state;
+	describe(H200);
+	for (unsigned int tpc = 0; tpc < list.gpus[0].tpc_count; tpc++)
+		list.gpus[0].tpcs[tpc].gpc = TOPOLOGY_UNKNOWN;
+	handover_write(root, &list, text);
+	assert_arrives();
+}
+
+static void test_gpus_without_uuid_stay_behind(void **state)
+{
+	(void)state;
+	describe("share/topologies/h200-x2.txt");
+	memset(list.gpus[0].uuid, 0, sizeof list.gpus[0].uuid);
+	handover_write(root, &list, text);
+	assert_int_equal(handover_read(root, text, &arrived), 0);
+	assert_int_equal(arrived.count, 1);
+	assert_memory_equal(&arrived.gpus[0], &list.gpus[1], sizeof arrived.gpus[0]);
+	strcpy(list.gpus[1].uuid, "GPU-;");
+	assert_string_equal(handover_write(root, &list, text), "");
+	list.count = 0;
+	assert_string_equal(handover_write(root, &list, text), "");
+}
+
+/* Another version may number virtual GPCs in another way. */
+static void test_another_driver(void **state)
+{
+	(void)state;
+	describe(H200);
+	install_driver("580.159.04");
+	handover_write(root, &list, text);
+	assert_arrives();
+	install_driver("580.159.0");
+	assert_refused(text);
+	install_driver("595.10");
+	assert_refused(text);
+	run("rm sys/module/nvidia/version");
+	assert_refused(text);
+	handover_write(root, &list, text);
+	install_driver("580.159.04");
+	assert_refused(text);
+	run("rm sys/module/nvidia/version");
+}
+
+static void test_what_is_cut_off(void **state)
+{
+	(void)state;
+	describe(H200);
+	handover_write(root, &list, text);
+	for (size_t length = strlen(text); length-- > 0;) {
+		text[length] = '\0';
+		assert_refused(text);
+	}
+}
+
+static void test_garbage(void **state)
+{
+	static const char *const lines[] = {
+		"nonsense",
+		";",
+		";;",
+		";0000:01:00.0 GPU-1 9.0 2 8 9 ;",
+		";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.0,;",
+		";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.0 ;",
+		";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.-;",
+		";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.0,0.0.0;",
+		";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.256;",
+		";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.65535;",
+		";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.99999999999999999999;",
+		";0000:01:00.0 GPU-1 9.0 3 8 9 0.0.0;",
+		";0000:01:00.0 GPU-1 9 2 8 9 0.0.0;",
+		";01:00 GPU-1 9.0 2 8 9 0.0.0;",
+		";0000:01:00.0  9.0 2 8 9 0.0.0;",
+		";0000:01:00.0 GPU-0123456789012345678901234567890123456789012345678 9.0 2 8 9 0.0.0;",
+		";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.0;0000:01:00.0 GPU-2 9.0 2 8 9 0.0.0;",
+	};
+
+	(void)state;
+	assert_int_equal(handover_read(root, ";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.0;", &arrived), 0);
+	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+		assert_refused(lines[i]);
+}
+
+/* As many TPCs and GPUs as there can be, and one more. */
+static void test_too_much(void **state)
+{
+	static char line[2 * HANDOVER_TEXT];
+	char *to = line;
+
+	(void)state;
+	to += sprintf(to, ";0000:01:00.0 GPU-1 7.5 2 8 9 0.-.0");
+	for (unsigned int tpc = 1; tpc <= TPCSET_MAX; tpc++)
+		to += sprintf(to, ",0.-.%u", tpc);
+	strcpy(to, ";");
+	assert_refused(line);
+	to = stpcpy(line, ";");
+	for (unsigned int gpu = 0; gpu < TOPOLOGY_GPUS_MAX; gpu++)
+		to += sprintf(to, "0000:%02x:00.0 GPU-%u 7.5 2 8 9 0.-.0;", gpu + 1, gpu);
+	assert_int_equal(handover_read(root, line, &arrived), 0);
+	assert_int_equal(arrived.count, TOPOLOGY_GPUS_MAX);
+	strcpy(to, "0000:ff:00.0 GPU-x 7.5 2 8 9 0.-.0;");
+	assert_refused(line);
+}
+
+static int make_root(void **state)
+{
+	(void)state;
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_root(void **state)
+{
+	(void)state;
+	run("rm -r %s", root);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_arrives),
+		cmocka_unit_test(test_unknown_gpcs_stay_unknown),
+		cmocka_unit_test(test_gpus_without_uuid_stay_behind),
+		cmocka_unit_test(test_another_driver),
+		cmocka_unit_test(test_what_is_cut_off),
+		cmocka_unit_test(test_garbage),
+		cmocka_unit_test(test_too_much),
+	};
+
+	return cmocka_run_group_tests_name("topology_handover", tests, make_root, remove_root);
+}
