@@ -2,45 +2,22 @@
  * What a command tells the programs that it starts of the GPUs: all of it arrives, or nothing, and only with the driver that
  * it came from.
  */
+#include "root.h"
+#include "share.h"
 #include "topology/handover.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static char root[] = "/tmp/nvtaskset-test-XXXXXX";
 static struct topology_list list, arrived;
 static char text[HANDOVER_TEXT];
 
-static void __attribute__((format(printf, 1, 2))) run(const char *format, ...)
-{
-	char command[512];
-	va_list arguments;
-	int length = snprintf(command, sizeof command, "cd %s && ", root);
-
-	va_start(arguments, format);
-	vsnprintf(command + length, sizeof command - (size_t)length, format, arguments);
-	va_end(arguments);
-	assert_int_equal(system(command), 0);
-}
-
 static void install_driver(const char *version)
 {
-	run("mkdir -p sys/module/nvidia && echo '%s' >sys/module/nvidia/version", version);
+	root_run("mkdir -p sys/module/nvidia && echo '%s' >sys/module/nvidia/version", version);
 }
 
 /* A shipped topology, whose GPUs get UUIDs, and no names, which do not travel. */
-static void describe(const char *path)
+static void describe(const char *name)
 {
-	struct error error = {.reason = ""};
-	FILE *file = fopen(path, "r");
-
-	if (!file || topology_read(&list, file, path, &error) < 0)
-		fail_msg("%s: %s", path, error.reason);
-	fclose(file);
+	share_read(&list, name);
 	for (unsigned int i = 0; i < list.count; i++) {
 		snprintf(list.gpus[i].uuid, sizeof list.gpus[i].uuid, "GPU-01234567-89ab-cdef-0123-%u", i);
 		memset(list.gpus[i].name, 0, sizeof list.gpus[i].name);
@@ -59,19 +36,15 @@ static void assert_refused(const char *line)
 	assert_int_equal(arrived.count, 0);
 }
 
-#define H200 "share/topologies/h200.txt"
-
 /* --- tests ------------------------------------------------------------------------------------------------------- */
 
 static void test_all_arrives(void **state)
 {
-	static const char *const paths[] = {H200, "share/topologies/h200-x2.txt", "share/topologies/blackwell.txt",
-	                                    "share/topologies/ada.txt", "share/topologies/turing.txt",
-	                                    "share/topologies/hopper-synthetic.txt"};
+	static const char *const names[] = {"h200", "h200-x2", "blackwell", "ada", "turing", "hopper-synthetic"};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-		describe(paths[i]);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		describe(names[i]);
 		handover_write(root, &list, text);
 		assert_null(strchr(text, '\n'));
 		assert_arrives();
@@ -81,7 +54,7 @@ static void test_all_arrives(void **state)
 static void test_unknown_gpcs_stay_unknown(void **state)
 {
 	(void)state;
-	describe(H200);
+	describe("h200");
 	for (unsigned int tpc = 0; tpc < list.gpus[0].tpc_count; tpc++)
 		list.gpus[0].tpcs[tpc].gpc = TOPOLOGY_UNKNOWN;
 	handover_write(root, &list, text);
@@ -91,7 +64,7 @@ static void test_unknown_gpcs_stay_unknown(void **state)
 static void test_gpus_without_uuid_stay_behind(void **state)
 {
 	(void)state;
-	describe("share/topologies/h200-x2.txt");
+	describe("h200-x2");
 	memset(list.gpus[0].uuid, 0, sizeof list.gpus[0].uuid);
 	handover_write(root, &list, text);
 	assert_int_equal(handover_read(root, text, &arrived), 0);
@@ -107,7 +80,7 @@ static void test_gpus_without_uuid_stay_behind(void **state)
 static void test_another_driver(void **state)
 {
 	(void)state;
-	describe(H200);
+	describe("h200");
 	install_driver("580.159.04");
 	handover_write(root, &list, text);
 	assert_arrives();
@@ -115,18 +88,18 @@ static void test_another_driver(void **state)
 	assert_refused(text);
 	install_driver("595.10");
 	assert_refused(text);
-	run("rm sys/module/nvidia/version");
+	root_run("rm sys/module/nvidia/version");
 	assert_refused(text);
 	handover_write(root, &list, text);
 	install_driver("580.159.04");
 	assert_refused(text);
-	run("rm sys/module/nvidia/version");
+	root_run("rm sys/module/nvidia/version");
 }
 
 static void test_what_is_cut_off(void **state)
 {
 	(void)state;
-	describe(H200);
+	describe("h200");
 	handover_write(root, &list, text);
 	for (size_t length = strlen(text); length-- > 0;) {
 		text[length] = '\0';
@@ -183,19 +156,6 @@ static void test_too_much(void **state)
 	assert_refused(line);
 }
 
-static int make_root(void **state)
-{
-	(void)state;
-	return mkdtemp(root) ? 0 : -1;
-}
-
-static int remove_root(void **state)
-{
-	(void)state;
-	run("rm -r %s", root);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,5 +168,5 @@ int main(void)
 		cmocka_unit_test(test_too_much),
 	};
 
-	return cmocka_run_group_tests_name("topology_handover", tests, make_root, remove_root);
+	return cmocka_run_group_tests_name("topology_handover", tests, root_make, root_remove);
 }

@@ -2,56 +2,35 @@
  * Where topologies come from when nobody tells them: the kernel module's list of GPUs, the cache and nvdebug, in a file
  * system of our own.
  */
+#include "root.h"
+#include "share.h"
 #include "topology/cache.h"
 #include "topology/installed.h"
 #include "topology/load.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define UUID "GPU-01234567-89ab-cdef-0123-456789abcdef"
 #define OTHER "GPU-01234567-89ab-cdef-0123-000000000002"
 
-static char root[] = "/tmp/nvtaskset-test-XXXXXX";
 static struct topology_list list;
 
 /* --- a machine ------------------------------------------------------------------------------------------------------ */
 
-static void __attribute__((format(printf, 1, 2))) run(const char *format, ...)
-{
-	char command[1024];
-	va_list arguments;
-	int length = snprintf(command, sizeof command, "cd %s && ", root);
-
-	va_start(arguments, format);
-	vsnprintf(command + length, sizeof command - (size_t)length, format, arguments);
-	va_end(arguments);
-	assert_int_equal(system(command), 0);
-}
-
 static void install(const char *bus_id, const char *uuid, unsigned int minor)
 {
-	run("mkdir -p proc/driver/nvidia/gpus/%s dev sys/bus/pci/devices/%s", bus_id, bus_id);
-	run("printf 'Model: \\t\\t NVIDIA H200\\nIRQ: 0\\nGPU UUID: \\t %s\\nBus Location: \\t %s\\nDevice Minor: \\t %u\\n' "
-	    "> proc/driver/nvidia/gpus/%s/information",
-	    uuid, bus_id, minor, bus_id);
-	run("echo 0x2335 > sys/bus/pci/devices/%s/device; : > dev/nvidia%u", bus_id, minor);
+	root_run("mkdir -p proc/driver/nvidia/gpus/%s dev sys/bus/pci/devices/%s", bus_id, bus_id);
+	root_run("printf 'Model: \\t\\t NVIDIA H200\\nIRQ: 0\\nGPU UUID: \\t %s\\nBus Location: \\t %s\\nDevice Minor: \\t %u\\n' "
+	         "> proc/driver/nvidia/gpus/%s/information",
+	         uuid, bus_id, minor, bus_id);
+	root_run("echo 0x2335 > sys/bus/pci/devices/%s/device; : > dev/nvidia%u", bus_id, minor);
 }
 
 static struct topology h200(const char *uuid)
 {
 	static struct topology_list shipped;
-	FILE *file = fopen("share/topologies/h200.txt", "r");
-	struct error error = {.reason = ""};
 
-	if (!file || topology_read(&shipped, file, "h200", &error) < 0)
-		fail_msg("%s", error.reason);
-	fclose(file);
+	share_read(&shipped, "h200");
 	strcpy(shipped.gpus[0].uuid, uuid);
 	for (unsigned int tpc = 0; tpc < shipped.gpus[0].tpc_count; tpc++)
 		shipped.gpus[0].tpcs[tpc].gpc = TOPOLOGY_UNKNOWN;
@@ -71,22 +50,11 @@ static int set_up(void **state)
 {
 	char cache[64];
 
-	(void)state;
-	strcpy(root, "/tmp/nvtaskset-test-XXXXXX");
-	if (!mkdtemp(root) || chmod(root, 0755) < 0)
+	if (root_make(state) < 0)
 		return -1;
 	snprintf(cache, sizeof cache, "%s/cache", root);
 	unsetenv("HOME");
 	return setenv("XDG_CACHE_HOME", cache, 1);
-}
-
-static int tear_down(void **state)
-{
-	char command[256];
-
-	(void)state;
-	snprintf(command, sizeof command, "rm -rf %s", root);
-	return system(command);
 }
 
 /* --- the list of GPUs --------------------------------------------------------------------------------------------- */
@@ -103,7 +71,7 @@ static void test_installed_gpus(void **state)
 	assert_string_equal(gpus[0].name, "NVIDIA H200");
 	assert_int_equal(gpus[0].pci.bus, 0x3b);
 	assert_int_equal(gpus[0].device_id, 0x2335);
-	run("rm -r sys; mkdir proc/driver/nvidia/gpus/nonsense proc/driver/nvidia/gpus/0000:3c:00.0");
+	root_run("rm -r sys; mkdir proc/driver/nvidia/gpus/nonsense proc/driver/nvidia/gpus/0000:3c:00.0");
 	assert_int_equal(installed_read(root, gpus), 1);
 	assert_int_equal(gpus[0].device_id, 0);
 }
@@ -116,7 +84,7 @@ static void test_gpus_that_cannot_be_used(void **state)
 	(void)state;
 	install("0000:3b:00.0", UUID, 0);
 	install("0000:3c:00.0", OTHER, 1);
-	run("rm dev/nvidia0");
+	root_run("rm dev/nvidia0");
 	assert_int_equal(installed_read(root, gpus), 1);
 	assert_string_equal(gpus[0].uuid, OTHER);
 }
@@ -129,9 +97,9 @@ static void test_garbage_in_the_list(void **state)
 	install("0000:3b:00.0", "GPU-\?\?\?\?\?\?\?\?", 0);
 	assert_int_equal(installed_read(root, gpus), 1);
 	assert_string_equal(gpus[0].uuid, "");
-	run("head -c 100000 /dev/zero | tr '\\0' x > proc/driver/nvidia/gpus/0000:3b:00.0/information");
+	root_run("head -c 100000 /dev/zero | tr '\\0' x > proc/driver/nvidia/gpus/0000:3b:00.0/information");
 	assert_int_equal(installed_read(root, gpus), 0);
-	run("yes 'Device Minor: 0' | head -n 63 > proc/driver/nvidia/gpus/0000:3b:00.0/information; "
+	root_run("yes 'Device Minor: 0' | head -n 63 > proc/driver/nvidia/gpus/0000:3b:00.0/information; "
 	    "printf 'Model: %%0500d\\nGPU UUID: %%0200d\\n' 0 0 >> proc/driver/nvidia/gpus/0000:3b:00.0/information");
 	assert_int_equal(installed_read(root, gpus), 1);
 	assert_string_equal(gpus[0].uuid, "");
@@ -158,8 +126,8 @@ static void test_what_is_kept_is_found(void **state)
 	keep(&gpu);
 	assert_int_equal(cache_find(root, UUID, &found, &error), 0);
 	assert_int_equal(found.tpcs[0].mask_bit, 100);
-	run("[ \"$(ls -A cache/nvtaskset)\" = " UUID ".txt ]");
-	run("[ \"$(stat -c %%a cache/nvtaskset/*)\" = 644 ]");
+	root_run("[ \"$(ls -A cache/nvtaskset)\" = " UUID ".txt ]");
+	root_run("[ \"$(stat -c %%a cache/nvtaskset/*)\" = 644 ]");
 }
 
 static void test_where_things_are_kept(void **state)
@@ -175,9 +143,9 @@ static void test_where_things_are_kept(void **state)
 
 		keep(&gpu);
 		umask(mask);
-		run("chmod 755 var var/cache");
-		run("[ -f var/cache/nvtaskset/" UUID ".txt ]");
-		run("mkdir home && chown 65534 home");
+		root_run("chmod 755 var var/cache");
+		root_run("[ -f var/cache/nvtaskset/" UUID ".txt ]");
+		root_run("mkdir home && chown 65534 home");
 		assert_int_equal(seteuid(65534), 0);
 		assert_int_equal(cache_find(root, UUID, &found, &error), 0); /* root's */
 	}
@@ -191,7 +159,7 @@ static void test_where_things_are_kept(void **state)
 	assert_int_equal(cache_find(root, UUID, &found, &error), 0);
 	assert_int_equal(found.tpcs[0].mask_bit, 100); /* the user's own, before root's */
 	assert_int_equal(seteuid(getuid()), 0);
-	run("[ -f home/.cache/nvtaskset/" UUID ".txt ]");
+	root_run("[ -f home/.cache/nvtaskset/" UUID ".txt ]");
 }
 
 static void assert_not_found(const char *reason_format)
@@ -217,17 +185,17 @@ static void test_files_that_are_not_trusted(void **state)
 	if (geteuid() != 0)
 		skip();
 	keep(&gpu);
-	run("chmod g+w cache/nvtaskset/*");
+	root_run("chmod g+w cache/nvtaskset/*");
 	assert_not_found("%s: " DISTRUSTED);
-	run("chmod 646 cache/nvtaskset/*");
+	root_run("chmod 646 cache/nvtaskset/*");
 	assert_not_found("%s: " DISTRUSTED);
-	run("chmod 644 cache/nvtaskset/*; chown 65534 cache/nvtaskset/*");
+	root_run("chmod 644 cache/nvtaskset/*; chown 65534 cache/nvtaskset/*");
 	assert_not_found("%s: " DISTRUSTED);
-	run("cd cache/nvtaskset; mv * real; ln -s real " UUID ".txt");
+	root_run("cd cache/nvtaskset; mv * real; ln -s real " UUID ".txt");
 	assert_not_found("%s: Too many levels of symbolic links");
-	run("cd cache/nvtaskset; rm *; mkdir " UUID ".txt");
+	root_run("cd cache/nvtaskset; rm *; mkdir " UUID ".txt");
 	assert_not_found("%s: " DISTRUSTED);
-	run("cd cache/nvtaskset; rmdir *; mkfifo " UUID ".txt");
+	root_run("cd cache/nvtaskset; rmdir *; mkfifo " UUID ".txt");
 	assert_not_found("%s: " DISTRUSTED);
 }
 
@@ -237,15 +205,15 @@ static void test_files_that_are_damaged(void **state)
 
 	(void)state;
 	keep(&gpu);
-	run("cd cache/nvtaskset; mv * " UUID ".txt");
+	root_run("cd cache/nvtaskset; mv * " UUID ".txt");
 	assert_not_found("%s: not about the one GPU that it is named after; remove it");
 	gpu = h200(UUID);
 	keep(&gpu);
-	run("cd cache/nvtaskset; head -n 40 " UUID ".txt > cut; mv cut " UUID ".txt");
+	root_run("cd cache/nvtaskset; head -n 40 " UUID ".txt > cut; mv cut " UUID ".txt");
 	assert_not_found("%s:3: this GPU has 66 TPCs, and 30 stand here: is the file cut off?");
-	run("cd cache/nvtaskset; : > " UUID ".txt");
+	root_run("cd cache/nvtaskset; : > " UUID ".txt");
 	assert_not_found("%s:1: the first line must be 'nvtaskset-topology 1'");
-	run("cd cache/nvtaskset; yes '#' | head -c 100000 > " UUID ".txt");
+	root_run("cd cache/nvtaskset; yes '#' | head -c 100000 > " UUID ".txt");
 	assert_not_found("%s: too large for a topology file; remove it");
 }
 
@@ -274,15 +242,15 @@ static void test_places_that_cannot_be_written(void **state)
 	char path[PATH_MAX], reason[PATH_MAX];
 
 	(void)state;
-	run(": > cache");
+	root_run(": > cache");
 	assert_int_equal(cache_keep(root, &gpu, path, &error), -1);
 	snprintf(reason, sizeof reason, "%s/cache/nvtaskset: Not a directory", root);
 	assert_string_equal(error.reason, reason);
 	assert_int_equal(cache_find(root, UUID, &gpu, &error), -1);
 	assert_string_equal(error.reason, "");
-	run("rm cache; mkdir -p cache/nvtaskset/" UUID ".txt");
+	root_run("rm cache; mkdir -p cache/nvtaskset/" UUID ".txt");
 	assert_int_equal(cache_keep(root, &gpu, path, &error), -1);
-	run("[ \"$(ls -A cache/nvtaskset)\" = " UUID ".txt ]");
+	root_run("[ \"$(ls -A cache/nvtaskset)\" = " UUID ".txt ]");
 }
 
 /* --- together ------------------------------------------------------------------------------------------------------- */
@@ -340,7 +308,7 @@ static void test_measured_gpus_of_a_machine_without_list(void **state)
 	first.pci.bus = 7;
 	keep(&first);
 	keep(&second);
-	run("echo garbage > cache/nvtaskset/README; : > cache/nvtaskset/.txt; : > 'cache/nvtaskset/a b.txt'");
+	root_run("echo garbage > cache/nvtaskset/README; : > cache/nvtaskset/.txt; : > 'cache/nvtaskset/a b.txt'");
 	assert_loads();
 	assert_int_equal(list.count, 2);
 	assert_string_equal(list.gpus[0].uuid, OTHER);
@@ -355,7 +323,7 @@ static void test_measured_gpus_of_a_machine_without_list(void **state)
 /* A small GPU, whose files fit here: two GPCs of one TPC each. */
 static void load_nvdebug(void)
 {
-	run("mkdir -p proc/gpu0 && cd proc/gpu0 && echo 0x2 | tee num_gpcs num_tpc_per_gpc > /dev/null && "
+	root_run("mkdir -p proc/gpu0 && cd proc/gpu0 && echo 0x2 | tee num_gpcs num_tpc_per_gpc > /dev/null && "
 	    "echo 0x0 > gpc_mask && echo 0x1 | tee gpc0_tpc_mask gpc1_tpc_mask > /dev/null && echo 0x1000 > CWD_GPC_TPC_ID0");
 }
 
@@ -365,13 +333,13 @@ static void test_nvdebug_alone(void **state)
 	install("0000:3b:00.0", UUID, 0);
 	load_nvdebug();
 	assert_fails("GPU 0000:3b:00.0: nvdebug: does not say which mask bits its TPCs have (PCI device id 2335)");
-	run("echo 0x2204 > sys/bus/pci/devices/0000:3b:00.0/device");
+	root_run("echo 0x2204 > sys/bus/pci/devices/0000:3b:00.0/device");
 	assert_loads();
 	assert_int_equal(list.gpus[0].tpc_count, 2);
 	assert_int_equal(list.gpus[0].compute_major, 8);
 	assert_int_equal(list.gpus[0].tpcs[0].gpc, 0);
 	assert_int_equal(list.gpus[0].tpcs[1].gpc, 1);
-	run("rm -r proc/driver");
+	root_run("rm -r proc/driver");
 	assert_fails("");
 }
 
@@ -395,7 +363,7 @@ static void test_nvdebug_completes_a_measurement(void **state)
 	assert_int_equal(list.gpus[0].tpcs[0].gpc, 0);
 	assert_int_equal(list.gpus[0].tpcs[1].gpc, 1);
 	assert_int_equal(list.gpus[0].tpcs[1].mask_bit, 9);
-	run("echo 0x3 > proc/gpu0/gpc1_tpc_mask"); /* what contradicts itself completes nothing, and harms nothing */
+	root_run("echo 0x3 > proc/gpu0/gpc1_tpc_mask"); /* what contradicts itself completes nothing, and harms nothing */
 	assert_loads();
 	assert_int_equal(list.gpus[0].tpcs[0].gpc, TOPOLOGY_UNKNOWN);
 }
@@ -453,7 +421,7 @@ static void test_what_the_kernel_driver_refuses(void **state)
 
 int main(void)
 {
-#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, root_remove)
 	const struct CMUnitTest tests[] = {
 		CASE(test_installed_gpus),
 		CASE(test_gpus_that_cannot_be_used),

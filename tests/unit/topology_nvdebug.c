@@ -1,18 +1,12 @@
 /* nvdebug's files, as published, in a directory of our own: what is read from them, and what is not believed. */
-#include "topology/nvdebug.h"
+#include "root.h"
 #include "share.h"
+#include "topology/nvdebug.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define TABLE "nvdebug: its table (CWD_GPC_TPC_IDn) has "
 
-static char root[] = "/tmp/nvtaskset-test-XXXXXX";
 static struct topology_list list;
 
 /* --- a machine with nvdebug ---------------------------------------------------------------------------------------- */
@@ -86,25 +80,11 @@ static void load_nvdebug(const struct topology *gpu)
 
 static int set_up(void **state)
 {
-	char path[256];
+	int result = root_make(state);
 
-	(void)state;
-	strcpy(root, "/tmp/nvtaskset-test-XXXXXX");
-	if (!mkdtemp(root))
-		return -1;
-	snprintf(path, sizeof path, "%s/proc", root);
-	mkdir(path, 0755);
-	strcat(path, "/gpu0");
-	return mkdir(path, 0755);
-}
-
-static int tear_down(void **state)
-{
-	char command[256];
-
-	(void)state;
-	snprintf(command, sizeof command, "rm -rf %s", root);
-	return system(command);
+	if (result == 0)
+		root_run("mkdir -p proc/gpu0");
+	return result;
 }
 
 static void assert_refused(const char *reason)
@@ -293,14 +273,14 @@ static void test_contradictions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_gpcs_before_hopper, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_hopper_needs_a_measurement, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_a_measurement_that_it_contradicts, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_not_loaded, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_several_gpus, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_files_that_are_missing, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_garbage, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_contradictions, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_gpcs_before_hopper, set_up, root_remove),
+		cmocka_unit_test_setup_teardown(test_hopper_needs_a_measurement, set_up, root_remove),
+		cmocka_unit_test_setup_teardown(test_a_measurement_that_it_contradicts, set_up, root_remove),
+		cmocka_unit_test_setup_teardown(test_not_loaded, set_up, root_remove),
+		cmocka_unit_test_setup_teardown(test_several_gpus, set_up, root_remove),
+		cmocka_unit_test_setup_teardown(test_files_that_are_missing, set_up, root_remove),
+		cmocka_unit_test_setup_teardown(test_garbage, set_up, root_remove),
+		cmocka_unit_test_setup_teardown(test_contradictions, set_up, root_remove),
 	};
 
 	return cmocka_run_group_tests_name("topology_nvdebug", tests, NULL, NULL);

@@ -1,0 +1,44 @@
+/* For unit tests of what reads /proc, /sys, /dev and /var: a file system's root of their own. */
+#ifndef NVTASKSET_TESTS_ROOT_H
+#define NVTASKSET_TESTS_ROOT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static char root[32];
+
+/* A shell command, there; it must succeed. */
+static void __attribute__((format(printf, 1, 2))) root_run(const char *format, ...)
+{
+	char command[1024];
+	va_list arguments;
+	int length = snprintf(command, sizeof command, "cd %s && ", root);
+
+	va_start(arguments, format);
+	vsnprintf(command + length, sizeof command - (size_t)length, format, arguments);
+	va_end(arguments);
+	assert_int_equal(system(command), 0);
+}
+
+/* An empty one, which every user may look into. For cmocka, with what removes it. */
+static int root_make(void **state)
+{
+	(void)state;
+	strcpy(root, "/tmp/nvtaskset-test-XXXXXX");
+	return mkdtemp(root) && chmod(root, 0755) == 0 ? 0 : -1;
+}
+
+static int root_remove(void **state)
+{
+	(void)state;
+	root_run("rm -rf %s", root);
+	return 0;
+}
+
+#endif
