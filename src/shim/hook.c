@@ -37,8 +37,9 @@ enum {
 };
 
 /* A subscription without features makes the driver refuse APIs (FACTS 1). It accepts 0 to 10 today; what it
- * does not know it refuses without harm. */
+ * does not know it refuses without harm, and so many in a row are the end of them. */
 #define FEATURES 32
+#define REFUSALS 4
 
 static const CUuuid table_id = {
 	{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b}};
@@ -155,9 +156,10 @@ static void **find_table(struct error *error)
 static void declare_features(void)
 {
 	slot_declare_feature *declare = (slot_declare_feature *)entries[SLOT_DECLARE_FEATURE];
+	int refused = 0;
 
-	for (int feature = 0; feature < FEATURES; feature++)
-		declare(true, subscription, feature);
+	for (int feature = 0; feature < FEATURES && refused < REFUSALS; feature++)
+		refused = declare(true, subscription, feature) == CUDA_SUCCESS ? 0 : refused + 1;
 }
 
 static CUresult enable(int domain, int id)
