@@ -15,9 +15,25 @@
 
 #define BATCH 100
 #define WARM_UP 200
+#define STREAMS 8 /* as many as there are connections */
 #define PATIENCE_NS 1000000000
 
 static struct bench_gpu gpu;
+
+/* One after the other: what is in the stream's favour, or against it, is not in the mechanism's. */
+static CUstream streams[STREAMS];
+
+static void open_streams(void)
+{
+	streams[0] = gpu.stream;
+	for (int i = 1; i < STREAMS; i++)
+		streams[i] = bench_stream(&gpu);
+}
+
+static void use_stream(int number)
+{
+	gpu.stream = streams[number % STREAMS];
+}
 
 static double submit(const struct bench_launch *launch)
 {
@@ -91,11 +107,14 @@ int main(int count, char **arguments)
 	struct bench_launch nothing = {bench_kernel(kernels_ptx, "nothing"), 1, 1, 1, 1, 0, NULL};
 	struct bench_launch where = {bench_kernel(kernels_ptx, "where"), 1, 1, 1, 1, 0, arguments_of_where};
 
+	open_streams();
 	for (int i = 0; i < WARM_UP; i++) {
+		use_stream(i);
 		finish(&nothing);
 		finish(&where);
 	}
 	for (int i = 0; i < samples; i++) {
+		use_stream(i);
 		printf("submit,%.1f\n", submit(&nothing));
 		printf("start,%.0f\n", start(&where, mark));
 		printf("finish,%.0f\n", finish(&nothing));

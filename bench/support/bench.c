@@ -85,7 +85,6 @@ static void open_green(struct bench_gpu *gpu, const char *text)
 	bench_check(cuGreenCtxCreate(&gpu->green, description, gpu->device, CU_GREEN_CTX_DEFAULT_STREAM));
 	bench_check(cuCtxFromGreenCtx(&gpu->context, gpu->green));
 	bench_check(cuCtxSetCurrent(gpu->context));
-	bench_check(cuGreenCtxStreamCreate(&gpu->stream, gpu->green, CU_STREAM_NON_BLOCKING, 0));
 	gpu->sm_count = part.sm.smCount;
 }
 
@@ -94,7 +93,6 @@ static void open_whole(struct bench_gpu *gpu)
 	int sms;
 
 	bench_check(cuCtxCreate_v2(&gpu->context, 0, gpu->device));
-	bench_check(cuStreamCreate(&gpu->stream, CU_STREAM_NON_BLOCKING));
 	bench_check(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu->device));
 	gpu->sm_count = (unsigned int)sms;
 }
@@ -112,6 +110,16 @@ void bench_open(struct bench_gpu *gpu)
 		open_green(gpu, green);
 	else
 		open_whole(gpu);
+	gpu->stream = bench_stream(gpu);
+}
+
+CUstream bench_stream(const struct bench_gpu *gpu)
+{
+	CUstream stream;
+
+	bench_check(gpu->green ? cuGreenCtxStreamCreate(&stream, gpu->green, CU_STREAM_NON_BLOCKING, 0)
+	                       : cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	return stream;
 }
 
 /* --- kernels ------------------------------------------------------------------------------------------------- */

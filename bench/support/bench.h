@@ -31,6 +31,9 @@ struct bench_gpu {
 void bench_open(struct bench_gpu *gpu);
 void bench_close(struct bench_gpu *gpu);
 
+/* Another stream, to be put in the place of that one. It ends with the context. */
+CUstream bench_stream(const struct bench_gpu *gpu);
+
 /* "PROGRAM: REASON" on standard error, and the end. */
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
