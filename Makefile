@@ -294,6 +294,7 @@ install: $(command) $(shim) $(attach) $(audit)
 	install -D -m 644 tools/completions/nvtaskset.bash $(DESTDIR)$(BASH_COMPLETION)
 	install -D -m 644 tools/completions/_nvtaskset $(DESTDIR)$(ZSH_COMPLETION)
 	install -D -m 644 tools/completions/nvtaskset.fish $(DESTDIR)$(FISH_COMPLETION)
+	install -D -m 644 -t $(DESTDIR)$(DOCDIR) $(documents)
 	$(Q)$(if $(DESTDIR),,$(link_driver))
 
 # For programs: nvtaskset.h, and the Python module on top of it.
@@ -334,13 +335,16 @@ uninstall-smctrl:
 BASH_COMPLETION = $(DATADIR)/bash-completion/completions/nvtaskset
 ZSH_COMPLETION  = $(DATADIR)/zsh/site-functions/_nvtaskset
 FISH_COMPLETION = $(DATADIR)/fish/vendor_completions.d/nvtaskset.fish
+DOCDIR         ?= $(DATADIR)/doc/nvtaskset
+documents       = docs/json.md docs/topology-format.md
 
 define link_driver
 driver=$$(/sbin/ldconfig -p | grep -v $(LIBDIR)/ | sed -n 's/^.*libcuda\.so\.1 (libc6,[^ ]*64) => //p' | head -n 1); \
 	test -z "$$driver" || ln -sf "$$driver" $(LIBDIR)/libnvtaskset-driver.so.1
 endef
 
-installed_data = $(DATADIR)/man/man1/nvtaskset.1 $(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION)
+installed_data = $(DATADIR)/man/man1/nvtaskset.1 $(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION) \
+	$(addprefix $(DOCDIR)/,$(notdir $(documents)))
 system_configuration = /etc/ld.so.conf.d/00-000-nvtaskset.conf
 uninstall:
 	$(Q)$(if $(DESTDIR),,! grep -qsx $(LIBDIR)/system $(system_configuration) || $(BINDIR)/nvtaskset --disable-system)

@@ -19,6 +19,7 @@ in_source() {
 	[ -x "$WORK/stage/usr/bin/nvtaskset" ]
 	[ -e "$WORK/stage/usr/lib/nvtaskset/libcuda.so.1" ]
 	[ -e "$WORK/stage/usr/share/man/man1/nvtaskset.1" ]
+	[ -e "$WORK/stage/usr/share/doc/nvtaskset/json.md" ]
 	mkdir -p "$WORK/stage"
 	in_source uninstall DESTDIR="$WORK/stage" PREFIX=/usr
 	[ -z "$(find "$WORK/stage" -type f -o -type l 2>/dev/null)" ]
