@@ -476,10 +476,11 @@ enum segment_state segment_absence(pid_t pid)
 {
 	enum segment_state state = SEGMENT_NOT_OURS;
 
-	if (file_contains(pid, "maps", '\n', MEMFD_LINK))
-		state = SEGMENT_CLOSED;
-	else if (!uses_cuda(pid))
+	/* Without CUDA, what it has mapped are the segments of others, which it edits. */
+	if (!uses_cuda(pid))
 		state = SEGMENT_NO_CUDA;
+	else if (file_contains(pid, "maps", '\n', MEMFD_LINK))
+		state = SEGMENT_CLOSED;
 	else if (segment_is_expected(pid))
 		state = SEGMENT_NOT_IN_FORCE;
 	return state;

@@ -70,6 +70,7 @@ try_scheduler() {
 	"$@" 60000 2 "$first" "$second" >"$WORK/turns" 3>&- &
 	scheduler=$!
 	runs_on 0,2-65
+	refuses "pid $scheduler: has not loaded CUDA" nvtaskset -tp 0-3 "$scheduler"
 	kill "$second"
 	runs_on 0-65
 	stop_program

@@ -1,4 +1,5 @@
 /* nvtaskset.h, as a program sees it that changes other processes' partitions: those here are made by this test. */
+#include "cuda_process.h"
 #include "nvtaskset.h"
 #include "segment.h"
 
@@ -270,6 +271,7 @@ static _Noreturn void be_process(int orders, int answers)
 	struct segment_revision revision = {.count = 1, .partitions = {{.pci = pci[0]}}};
 	char order = 0;
 
+	load_a_driver();
 	tpcset_add_range(&revision.partitions[0].set, 0, 7);
 	if (segment_create(&owned, &revision, NULL) < 0)
 		_exit(1);

@@ -1,4 +1,5 @@
 /* What editors may do to a segment, and what they are told. */
+#include "cuda_process.h"
 #include "segment.h"
 
 #include <setjmp.h>
@@ -230,25 +231,28 @@ static void test_process_without_cuda(void **state)
 	assert_state(do_nothing, SEGMENT_NO_CUDA, "has not loaded CUDA");
 }
 
-static void map_a_driver(void)
-{
-	char directory[] = "/tmp/nvtaskset-test-XXXXXX", path[64];
-
-	if (!mkdtemp(directory))
-		_exit(1);
-	snprintf(path, sizeof path, "%s/libcuda.so.1", directory);
-	int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-
-	if (ftruncate(file, 4096) < 0 || mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0) == MAP_FAILED)
-		_exit(1);
-	unlink(path);
-	rmdir(directory);
-}
-
 static void test_process_without_us(void **state)
 {
 	(void)state;
-	assert_state(map_a_driver, SEGMENT_NOT_OURS, "was started without nvtaskset");
+	assert_state(load_a_driver, SEGMENT_NOT_OURS, "was started without nvtaskset");
+}
+
+/* A scheduler, say. */
+static void edit_another(void)
+{
+	struct segment other;
+
+	if (segment_open(&other, getppid(), NULL) != SEGMENT_FOUND)
+		_exit(1);
+}
+
+static void test_process_that_edits_another(void **state)
+{
+	struct segment segment = make_segment();
+
+	(void)state;
+	assert_state(edit_another, SEGMENT_NO_CUDA, "has not loaded CUDA");
+	segment_close(&segment);
 }
 
 static void test_process_that_is_gone(void **state)
@@ -579,6 +583,7 @@ int main(void)
 		cmocka_unit_test(test_stopped_editor_is_reported),
 		cmocka_unit_test(test_process_without_cuda),
 		cmocka_unit_test(test_process_without_us),
+		cmocka_unit_test(test_process_that_edits_another),
 		cmocka_unit_test(test_process_that_is_gone),
 		cmocka_unit_test(test_process_of_another_user),
 		cmocka_unit_test(test_hostile_files_are_refused),

@@ -1,4 +1,5 @@
 /* A program that closes descriptors which it did not open must not lose its segment for good. */
+#include "cuda_process.h"
 #include "segment.h"
 
 #include <setjmp.h>
@@ -69,6 +70,7 @@ static void test_found_again_as_it_was(void **state)
 	_Atomic uint64_t *number = owner.number;
 
 	(void)state;
+	load_a_driver();
 	edit(3, 4);
 	segment_count_launch(&owner, true);
 	segment_count_reason(&owner, SEGMENT_WIDENED);
