@@ -73,3 +73,21 @@ distributed" ]
 	! command -v zsh >/dev/null || zsh -n "$ROOT/tools/completions/_nvtaskset"
 	! command -v fish >/dev/null || fish -n "$ROOT/tools/completions/nvtaskset.fish"
 }
+
+# What fish offers behind this line, without what it says of each.
+fish_offers() { # LINE
+	fish --no-config -c "source '$ROOT/tools/completions/nvtaskset.fish'; complete -C '$1'" | cut -f 1
+}
+
+@test "fish: sets, values, programs, commands" {
+	command -v fish >/dev/null || skip "it is not installed"
+	[ "$(fish_offers 'nvtaskset -t 6')" = "$(printf '%s\n' 6 60 61 62 63 64 65)" ]
+	[ "$(fish_offers 'nvtaskset -t 0-7,6')" = "$(printf '0-7,%s\n' 6 60 61 62 63 64 65)" ]
+	[ "$(fish_offers 'nvtaskset --gpc-list ')" = "$(seq 0 7)" ]
+	[ "$(fish_offers 'nvtaskset --mps-st')" = "$(printf -- '--mps-%s\n' status stop)" ]
+	[ "$(fish_offers 'nvtaskset --strategy ')" = "$(printf '%s\n' distributed packed)" ]
+	[ "$(fish_offers 'nvtaskset -tG 0 0-7 nvtaskse')" = nvtaskset ]
+	start_program -t 0-7
+	[[ " $(fish_offers 'nvtaskset -tp 8-15 ' | xargs) " == *" $PROGRAM "* ]]
+	[[ "$(fish_offers 'nvtaskset -t 8-15 ')" != *"$PROGRAM"* ]]
+}

@@ -4,6 +4,44 @@ function __nvtaskset_asks_for --description 'Whether one of these options stands
     string match -qr -- "(^| )(-[a-zA-Z]*$short|--$long)( |\$)" (commandline -cp)
 end
 
+function __nvtaskset_words --description 'How many words in front of the one that is typed are no options, nor their values'
+    set -l count 0
+    set -l is_value false
+    for word in (commandline -cpo)[2..-1]
+        if $is_value
+            set is_value false
+            continue
+        end
+        switch $word
+            case --gpu --mps --connections --strategy --on-misfit
+                set is_value true
+            case '--*'
+            case '-*G'
+                set is_value true
+            case '-*'
+            case '*'
+                set count (math $count + 1)
+        end
+    end
+    echo $count
+end
+
+function __nvtaskset_wants_set --argument-names short long
+    __nvtaskset_asks_for $short $long; and test (__nvtaskset_words) = 0
+end
+
+function __nvtaskset_wants_pid
+    __nvtaskset_asks_for p pid; and test (__nvtaskset_words) -le 1
+end
+
+function __nvtaskset_wants_option
+    not __nvtaskset_wants_command
+end
+
+function __nvtaskset_wants_command
+    not __nvtaskset_asks_for p pid; and test (__nvtaskset_words) -ge 1
+end
+
 function __nvtaskset_numbers --description 'The numbers 0 to LAST behind what is typed of a list' --argument-names last
     set -l before (string replace -r '[0-9]*$' '' -- (commandline -ct))
     for number in (seq 0 $last)
@@ -20,36 +58,38 @@ function __nvtaskset_gpcs
 end
 
 function __nvtaskset_pids
-    nvtaskset -l 2>/dev/null | string replace -rf '^ *([0-9]+) .* (\S+)$' '$1\t$2' | sort -u
+    nvtaskset -l 2>/dev/null | string replace -rf '^ *([0-9]+)(?: +\S+){7} +(\S+).*' '$1\t$2' | sort -u
 end
 
-complete -c nvtaskset -n '__nvtaskset_asks_for t tpc-list' -f -a '(__nvtaskset_tpcs)' -d TPC
-complete -c nvtaskset -n '__nvtaskset_asks_for g gpc-list' -f -a '(__nvtaskset_gpcs)' -d GPC
-complete -c nvtaskset -n '__nvtaskset_asks_for p pid' -f -a '(__nvtaskset_pids)'
-complete -c nvtaskset -s t -l tpc-list -d 'SET is a list of TPCs'
-complete -c nvtaskset -s g -l gpc-list -d 'SET is a list of GPCs'
-complete -c nvtaskset -s n -l count -d 'SET is a number of TPCs that nobody has'
-complete -c nvtaskset -l strategy -x -a 'packed distributed' -d 'How -n chooses'
-complete -c nvtaskset -l dry-run -d 'Print the TPCs of SET'
-complete -c nvtaskset -s p -l pid -d 'Show or change the partition of a process'
-complete -c nvtaskset -s a -l all-tasks -d 'With -p: its descendants, too'
-complete -c nvtaskset -l attach -d 'With -p: a process that was started without nvtaskset'
-complete -c nvtaskset -s l -l list -d 'Every program with a partition'
-complete -c nvtaskset -s T -l topology -d 'A picture of each GPU'
-complete -c nvtaskset -l watch -d 'Look again and again'
-complete -c nvtaskset -l json -d 'One JSON document'
-complete -c nvtaskset -s G -l gpu -x -a 'all (nvtaskset -T 2>/dev/null | string replace -rf "^GPU ([^,]*),.*" "\$1")' -d 'Which GPU'
-complete -c nvtaskset -l measure -d 'Find out which TPC is where'
-complete -c nvtaskset -l mps -x -a 'auto on off' -d 'Whether to use MPS'
-complete -c nvtaskset -l connections -x -a '1 2 4 8 16 32' -d 'Hardware queues under MPS'
-complete -c nvtaskset -l mps-status -d 'Whether MPS runs, and for whom'
-complete -c nvtaskset -l mps-stop -d 'End it'
-complete -c nvtaskset -l force -d 'End it whoever uses it'
-complete -c nvtaskset -l enable-system -d 'Have every program carry the library'
-complete -c nvtaskset -l disable-system -d 'Undo it'
-complete -c nvtaskset -l hide -d 'Tell COMMAND of a GPU of its size'
-complete -c nvtaskset -l on-misfit -x -a 'widen fail' -d 'A launch that SET cannot hold'
-complete -c nvtaskset -l strict -d 'Keep every promise, or do not start'
-complete -c nvtaskset -s v -l verbose -d 'Say what is done'
-complete -c nvtaskset -s h -l help -d 'Display help'
-complete -c nvtaskset -s V -l version -d 'Display the version'
+complete -c nvtaskset -n '__nvtaskset_wants_set t tpc-list' -f -a '(__nvtaskset_tpcs)' -d TPC
+complete -c nvtaskset -n '__nvtaskset_wants_set g gpc-list' -f -a '(__nvtaskset_gpcs)' -d GPC
+complete -c nvtaskset -n __nvtaskset_wants_pid -f -a '(__nvtaskset_pids)'
+complete -c nvtaskset -n __nvtaskset_wants_command -x \
+    -a '(__fish_complete_subcommand --fcs-skip=2 -- -G -tG -gG -nG --gpu --mps --connections --strategy --on-misfit)'
+complete -c nvtaskset -n __nvtaskset_wants_option -s t -l tpc-list -d 'SET is a list of TPCs'
+complete -c nvtaskset -n __nvtaskset_wants_option -s g -l gpc-list -d 'SET is a list of GPCs'
+complete -c nvtaskset -n __nvtaskset_wants_option -s n -l count -d 'SET is a number of TPCs that nobody has'
+complete -c nvtaskset -n __nvtaskset_wants_option -l strategy -x -a 'packed distributed' -d 'How -n chooses'
+complete -c nvtaskset -n __nvtaskset_wants_option -l dry-run -d 'Print the TPCs of SET'
+complete -c nvtaskset -n __nvtaskset_wants_option -s p -l pid -d 'Show or change the partition of a process'
+complete -c nvtaskset -n __nvtaskset_wants_option -s a -l all-tasks -d 'With -p: its descendants, too'
+complete -c nvtaskset -n __nvtaskset_wants_option -l attach -d 'With -p: a process that was started without nvtaskset'
+complete -c nvtaskset -n __nvtaskset_wants_option -s l -l list -d 'Every program with a partition'
+complete -c nvtaskset -n __nvtaskset_wants_option -s T -l topology -d 'A picture of each GPU'
+complete -c nvtaskset -n __nvtaskset_wants_option -l watch -d 'Look again and again'
+complete -c nvtaskset -n __nvtaskset_wants_option -l json -d 'One JSON document'
+complete -c nvtaskset -n __nvtaskset_wants_option -s G -l gpu -x -a 'all (nvtaskset -T 2>/dev/null | string replace -rf "^GPU ([^,]*),.*" "\$1")' -d 'Which GPU'
+complete -c nvtaskset -n __nvtaskset_wants_option -l measure -d 'Find out which TPC is where'
+complete -c nvtaskset -n __nvtaskset_wants_option -l mps -x -a 'auto on off' -d 'Whether to use MPS'
+complete -c nvtaskset -n __nvtaskset_wants_option -l connections -x -a '1 2 4 8 16 32' -d 'Hardware queues under MPS'
+complete -c nvtaskset -n __nvtaskset_wants_option -l mps-status -d 'Whether MPS runs, and for whom'
+complete -c nvtaskset -n __nvtaskset_wants_option -l mps-stop -d 'End it'
+complete -c nvtaskset -n __nvtaskset_wants_option -l force -d 'End it whoever uses it'
+complete -c nvtaskset -n __nvtaskset_wants_option -l enable-system -d 'Have every program carry the library'
+complete -c nvtaskset -n __nvtaskset_wants_option -l disable-system -d 'Undo it'
+complete -c nvtaskset -n __nvtaskset_wants_option -l hide -d 'Tell COMMAND of a GPU of its size'
+complete -c nvtaskset -n __nvtaskset_wants_option -l on-misfit -x -a 'widen fail' -d 'A launch that SET cannot hold'
+complete -c nvtaskset -n __nvtaskset_wants_option -l strict -d 'Keep every promise, or do not start'
+complete -c nvtaskset -n __nvtaskset_wants_option -s v -l verbose -d 'Say what is done'
+complete -c nvtaskset -n __nvtaskset_wants_option -s h -l help -d 'Display help'
+complete -c nvtaskset -n __nvtaskset_wants_option -s V -l version -d 'Display the version'
