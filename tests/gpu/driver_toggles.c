@@ -20,6 +20,7 @@
 #define THREADS 8
 #define NODES 4
 #define BLOCKS 16
+#define PORTABLE_CLUSTER 8
 #define LAUNCHES 40 /* of an instance */
 #define NOT_WRITTEN UINT32_MAX
 
@@ -144,10 +145,10 @@ static void toggle(const struct instance *instance)
 	}
 }
 
-/* Not a cooperative one: the next launch would fail (docs/hardware.md). */
+/* Not a cooperative one: the next launch would fail; nor one whose cluster is not portable (docs/hardware.md). */
 static void switch_first(struct instance *instance)
 {
-	if (instance->kinds[0].is_cooperative)
+	if (instance->kinds[0].is_cooperative || instance->kinds[0].cluster > PORTABLE_CLUSTER)
 		return;
 	if (instance->first_is_disabled)
 		enable(instance, 0);
