@@ -5,83 +5,44 @@
 #include "log.h"
 #include "strict.h"
 #include "topology/handover.h"
+#include "visible.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static struct topology_list topologies;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+static atomic_bool is_loaded;
 
 /* One for each GPU that the program sees, in the order of `topologies`, and one for all that have no topology. */
 static struct gpu gpus[TOPOLOGY_GPUS_MAX + 1];
 static struct gpu *const unknown_gpu = &gpus[TOPOLOGY_GPUS_MAX];
 
-static bool find_pci(CUdevice device, struct pci_address *pci)
-{
-	char text[PCI_ADDRESS_TEXT];
-
-	return driver.device_get_pci_bus_id(text, sizeof text, device) == CUDA_SUCCESS &&
-	       pci_address_parse(pci, text, NULL) == 0;
-}
-
-/* The GPUs that the driver shows this program. */
-struct visible {
-	CUdevice devices[TOPOLOGY_GPUS_MAX];
-	struct topology_wanted wanted; /* one for each */
-};
-
-/* False where the driver does not say. */
-static bool find_visible(struct visible *visible)
-{
-	int count = 0;
-	bool found = driver.device_get_count(&count) == CUDA_SUCCESS && count > 0 && count <= TOPOLOGY_GPUS_MAX;
-
-	visible->wanted.count = 0;
-	for (int number = 0; number < count && found; number++) {
-		found = driver.device_get(&visible->devices[number], number) == CUDA_SUCCESS &&
-		        find_pci(visible->devices[number], &visible->wanted.gpus[number]);
-		visible->wanted.count++;
-	}
-	return found;
-}
-
-static bool has_uuid(CUdevice device, const char *wanted)
-{
-	char text[TOPOLOGY_UUID_MAX] = "GPU-", *to = text + 4;
-	CUuuid uuid;
-
-	if (!driver.device_get_uuid || driver.device_get_uuid(&uuid, device) != CUDA_SUCCESS)
-		return false;
-	for (unsigned int byte = 0; byte < sizeof uuid.bytes; byte++)
-		to += sprintf(to, byte == 4 || byte == 6 || byte == 8 || byte == 10 ? "-%02x" : "%02x",
-		              uuid.bytes[byte]);
-	return strcmp(text, wanted) == 0;
-}
+/* What the driver shows this thread's program: found before `load`, which others may wait for while they keep the driver
+ * busy. */
+static __thread const struct visible *shown __attribute__((tls_model("initial-exec")));
 
 /* What the command that started this program knew, if that holds for all that the program sees. */
-static bool take_handed(const struct visible *visible)
+static bool take_handed(void)
 {
 	const char *text = secure_getenv(HANDOVER_ENVIRONMENT);
-	bool good = text && !topology_named_file() && handover_read("", text, &topologies) == 0;
+	bool good = text && shown->gpus.count > 0 && !topology_named_file() && handover_read("", text, &topologies) == 0;
 
-	for (unsigned int i = 0; i < visible->wanted.count && good; i++) {
-		const struct topology *gpu = topology_find(&topologies, visible->wanted.gpus[i]);
+	for (unsigned int i = 0; i < shown->gpus.count && good; i++) {
+		const struct topology *gpu = topology_find(&topologies, shown->gpus.gpus[i]);
 
-		good = gpu && has_uuid(visible->devices[i], gpu->uuid);
+		good = gpu && strcmp(gpu->uuid, shown->uuids[i]) == 0;
 	}
 	return good;
 }
 
 static void load(void)
 {
-	struct visible visible;
 	struct error error;
-	bool seen = find_visible(&visible);
 
-	if (!(seen && take_handed(&visible)) &&
-	    topology_load_wanted(seen ? &visible.wanted : NULL, &topologies, &error) < 0) {
+	if (!take_handed() &&
+	    topology_load_wanted(shown->gpus.count > 0 ? &shown->gpus : NULL, &topologies, &error) < 0) {
 		strict_refuse(error.reason);
 		log_warning("%s; this program runs unrestricted", error.reason);
 		topologies.count = 0;
@@ -92,11 +53,19 @@ static void load(void)
 		gpus[i].family = qmd_family_for(topologies.gpus[i].compute_major,
 		                                topologies.gpus[i].compute_minor);
 	}
+	atomic_store_explicit(&is_loaded, true, memory_order_release);
 }
 
 void gpus_prepare(void)
 {
+	struct visible visible;
+
+	if (atomic_load_explicit(&is_loaded, memory_order_acquire))
+		return;
+	visible_find(&visible);
+	shown = &visible;
 	pthread_once(&prepared, load);
+	shown = NULL;
 }
 
 bool gpus_some_before_hopper(void)
@@ -142,7 +111,7 @@ struct gpu *gpus_of_device(CUdevice device)
 	struct pci_address pci;
 
 	gpus_prepare();
-	if (!find_pci(device, &pci))
+	if (!visible_find_pci(device, &pci))
 		return NULL;
 	for (unsigned int i = 0; i < topologies.count; i++) {
 		if (pci_address_equal(gpus[i].pci, pci))

@@ -1,0 +1,50 @@
+#include "visible.h"
+
+#include "driver.h"
+
+#include <stdio.h>
+
+bool visible_find_pci(CUdevice device, struct pci_address *pci)
+{
+	char text[PCI_ADDRESS_TEXT];
+
+	return driver.device_get_pci_bus_id(text, sizeof text, device) == CUDA_SUCCESS &&
+	       pci_address_parse(pci, text, NULL) == 0;
+}
+
+static void find_uuid(CUdevice device, char text[TOPOLOGY_UUID_MAX])
+{
+	CUuuid uuid;
+	char *to = text;
+
+	*to = '\0';
+	if (!driver.device_get_uuid || driver.device_get_uuid(&uuid, device) != CUDA_SUCCESS)
+		return;
+	to += sprintf(to, "GPU-");
+	for (unsigned int byte = 0; byte < sizeof uuid.bytes; byte++)
+		to += sprintf(to, byte == 4 || byte == 6 || byte == 8 || byte == 10 ? "-%02x" : "%02x", uuid.bytes[byte]);
+}
+
+static bool add(struct visible *visible, int number)
+{
+	CUdevice device;
+	unsigned int place = visible->gpus.count;
+
+	if (driver.device_get(&device, number) != CUDA_SUCCESS || !visible_find_pci(device, &visible->gpus.gpus[place]))
+		return false;
+	find_uuid(device, visible->uuids[place]);
+	visible->gpus.count++;
+	return true;
+}
+
+void visible_find(struct visible *visible)
+{
+	int count = 0;
+	bool found = driver.device_get_count(&count) == CUDA_SUCCESS && count > 0 && count <= TOPOLOGY_GPUS_MAX;
+
+	visible->gpus.count = 0;
+	for (int number = 0; number < count && found; number++)
+		found = add(visible, number);
+	if (!found)
+		visible->gpus.count = 0;
+}
