@@ -171,8 +171,11 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 	if (driver_resolve(driver_name, error) < 0 || inherit_partition(&revision, error) < 0 ||
 	    (!segment_find_own(&segment) && segment_create(&segment, &revision, error) < 0))
 		return HOOK_FAILED;
-	if (is_late)
+	if (is_late) {
 		graphs_expect_older();
+		/* Now, and not in the first launch that is announced, for which other threads might wait. */
+		gpus_prepare();
+	}
 	use_segment();
 	enum hook_state state = hook_subscribe(&events, error);
 
