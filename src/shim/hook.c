@@ -201,6 +201,7 @@ static enum hook_state take_slot(struct error *error)
 	if (result == CUDA_SUCCESS) {
 		subscription = handle;
 		declare_features();
+		events.subscribed();
 		state = enable_events(error) == 0 ? HOOK_SUBSCRIBED : HOOK_FAILED;
 	} else if (result == CUDA_ERROR_ALREADY_ACQUIRED) {
 		error_set(error, "another tool (a profiler or debugger) holds the driver's callback slot");

@@ -28,6 +28,8 @@ struct hook_call {
 };
 
 struct hook_events {
+	/* We have the slot, and nothing is announced yet: from here on, other threads' launches wait for what is done in theirs. */
+	void (*subscribed)(void);
 	/* A kernel is about to be uploaded, on the launching thread. */
 	void (*launch)(const struct hook_launch *launch);
 	/* A context has been made, or is about to be destroyed: its handle may be used again. */

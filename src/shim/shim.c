@@ -23,6 +23,9 @@ static struct segment segment = {.memory = NULL, .file = -1};
 /* There is a GPU whose descriptors do not say that blocks must run at once. */
 static atomic_bool before_hopper;
 
+/* There may be contexts and graphs that nobody announced to us. */
+static atomic_bool some_are_older;
+
 /* Some thread sees to it that the segment can be found. */
 static atomic_flag looking = ATOMIC_FLAG_INIT;
 
@@ -136,12 +139,25 @@ static void on_context_created(CUcontext context)
 	look_for_old_gpus();
 }
 
+static void expect_older(void)
+{
+	atomic_store(&some_are_older, true);
+	graphs_expect_older();
+}
+
+/* What else is found out when a context is made. */
+static void on_subscribed(void)
+{
+	if (atomic_load(&some_are_older))
+		atomic_store(&before_hopper, gpus_some_before_hopper());
+}
+
 /* Contexts and graphs that are made meanwhile are made without us. */
 static void on_waiting(void)
 {
 	atomic_store(&waiting, true);
 	segment_set_in_force(&segment, false);
-	graphs_expect_older();
+	expect_older();
 	graphs_use(&segment);
 }
 
@@ -150,12 +166,12 @@ static void on_late_coming(void)
 	atomic_store(&waiting, false);
 	segment_set_in_force(&segment, true);
 	streams_open(true);
-	look_for_old_gpus();
 }
 
 enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error *error)
 {
 	static const struct hook_events events = {
+		.subscribed = on_subscribed,
 		.launch = enforce_launch,
 		.context_created = on_context_created,
 		.context_destroyed = enforce_context_destroyed,
@@ -171,11 +187,8 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 	if (driver_resolve(driver_name, error) < 0 || inherit_partition(&revision, error) < 0 ||
 	    (!segment_find_own(&segment) && segment_create(&segment, &revision, error) < 0))
 		return HOOK_FAILED;
-	if (is_late) {
-		graphs_expect_older();
-		/* Now, and not in the first launch that is announced, for which other threads might wait. */
-		gpus_prepare();
-	}
+	if (is_late)
+		expect_older();
 	use_segment();
 	enum hook_state state = hook_subscribe(&events, error);
 
@@ -186,7 +199,5 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 		pthread_atfork(before_fork, NULL, in_child);
 	if (state != HOOK_FAILED)
 		streams_open(state == HOOK_SUBSCRIBED);
-	if (state == HOOK_SUBSCRIBED && is_late)
-		look_for_old_gpus();
 	return state;
 }
