@@ -556,7 +556,7 @@ int rm_load(const struct rm_system *system, const struct topology_wanted *wanted
 	struct error why = {.reason = ""};
 	struct rm rm;
 
-	memset(list, 0, sizeof *list);
+	list->count = 0;
 	int result = connect_client(&rm, system, &why);
 
 	if (result == 0) {

@@ -106,8 +106,8 @@ const char *topology_named_file(void);
  * that nvdebug tells, where it is loaded (nvdebug.h); nvdebug alone. No GPU at all is a failure with its reason. */
 int topology_load(struct topology_list *list, struct error *error);
 
-/* The same, with at least these GPUs where they are there; others cost time, which the kernel driver then does not take. NULL
- * stands for all. */
+/* The same, with at least these GPUs where they are there: the kernel driver is asked for no others, since each takes time.
+ * NULL stands for all. */
 struct topology_wanted {
 	unsigned int count;
 	struct pci_address gpus[TOPOLOGY_GPUS_MAX];

@@ -120,9 +120,7 @@ static int run_child(const struct options *options, const char *library, struct 
 
 static const char *who_tells(void)
 {
-	const char *file = getenv("NVTASKSET_TOPOLOGY");
-
-	return file && *file ? "as NVTASKSET_TOPOLOGY's file says" : "as the kernel driver says";
+	return topology_named_file() ? "as NVTASKSET_TOPOLOGY's file says" : "as the kernel driver says";
 }
 
 /* Where somebody tells the topology too, the two must agree, bit for bit. */
