@@ -128,8 +128,7 @@ under() { # MECHANISM PART COMMAND…
 	exec ${BENCH_PREFIX:-} "$@"
 }
 
-# Whether it is measured in this round. Differences are between the first of these; the others are due
-# in every third.
+# Whether it is measured in this round. Differences are between the first of these; the others are due in every third.
 is_due() { # MECHANISM ROUND
 	case $1 in
 	none | mps | nvtaskset*) true ;;

@@ -434,7 +434,6 @@ static void *use_graphs(void *unused)
 
 static void test_several_threads(void **state)
 {
-
 	(void)state;
 	graph_change(&before);
 	shared_parameters = graph_parameters(0);

@@ -4,6 +4,8 @@ function __nvtaskset_asks_for --description 'Whether one of these options stands
     string match -qr -- "(^| )(-[a-zA-Z]*$short|--$long)( |\$)" (commandline -cp)
 end
 
+set -g __nvtaskset_with_value -G -tG -gG -nG --gpu --mps --connections --strategy --on-misfit
+
 function __nvtaskset_words --description 'How many words in front of the one that is typed are no options, nor their values'
     set -l count 0
     set -l is_value false
@@ -13,7 +15,7 @@ function __nvtaskset_words --description 'How many words in front of the one tha
             continue
         end
         switch $word
-            case --gpu --mps --connections --strategy --on-misfit
+            case $__nvtaskset_with_value
                 set is_value true
             case '--*'
             case '-*G'
@@ -65,7 +67,7 @@ complete -c nvtaskset -n '__nvtaskset_wants_set t tpc-list' -f -a '(__nvtaskset_
 complete -c nvtaskset -n '__nvtaskset_wants_set g gpc-list' -f -a '(__nvtaskset_gpcs)' -d GPC
 complete -c nvtaskset -n __nvtaskset_wants_pid -f -a '(__nvtaskset_pids)'
 complete -c nvtaskset -n __nvtaskset_wants_command -x \
-    -a '(__fish_complete_subcommand --fcs-skip=2 -- -G -tG -gG -nG --gpu --mps --connections --strategy --on-misfit)'
+    -a '(__fish_complete_subcommand --fcs-skip=2 -- $__nvtaskset_with_value)'
 complete -c nvtaskset -n __nvtaskset_wants_option -s t -l tpc-list -d 'SET is a list of TPCs'
 complete -c nvtaskset -n __nvtaskset_wants_option -s g -l gpc-list -d 'SET is a list of GPCs'
 complete -c nvtaskset -n __nvtaskset_wants_option -s n -l count -d 'SET is a number of TPCs that nobody has'

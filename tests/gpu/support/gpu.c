@@ -272,8 +272,6 @@ CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int b
 	return launch(gpu, &config, gpu->output);
 }
 
-/* --- partitions ---------------------------------------------------------------------------------------------- */
-
 CUgraph gpu_wrap_graph(CUgraph child, CUgraphNode *node)
 {
 	CUgraphNode own;
@@ -284,6 +282,8 @@ CUgraph gpu_wrap_graph(CUgraph child, CUgraphNode *node)
 	gpu_check(cuGraphDestroy(child));
 	return graph;
 }
+
+/* --- partitions ---------------------------------------------------------------------------------------------- */
 
 bool gpu_is_in_force(void)
 {
