@@ -21,7 +21,11 @@
 #define MEMFD_NAME "nvtaskset"
 #define MEMFD_LINK "/memfd:" MEMFD_NAME " (deleted)" /* as /proc/PID/fd shows it */
 
-#define FILE_MIN 200 /* the owner's descriptor, if it may have as many */
+/* The owner's descriptor: see choose_place. */
+#define FILE_USUAL 200
+#define FILE_MIN (TABLE_MIN - TABLE_END)
+#define TABLE_MIN 64 /* of the kernel, NR_OPEN_DEFAULT */
+#define TABLE_END 16
 
 #define MAGIC UINT64_C(0x6b73617464766e01) /* no text, so that no text file is taken for a segment */
 #define VERSION 1
@@ -147,11 +151,47 @@ const struct segment_partition *segment_find(const struct segment_revision *revi
 
 /* --- the owner's side ------------------------------------------------------------------------------ */
 
+/* The last number on a line of /proc/PID/status; `unknown` where the kernel does not say. */
+static uint64_t read_status(pid_t pid, const char *field, uint64_t unknown)
+{
+	char path[64], *line = NULL;
+	size_t size = 0;
+	uint64_t number = unknown;
+
+	snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+	FILE *file = fopen(path, "re");
+
+	while (file && getline(&line, &size, file) > 0) {
+		if (strncmp(line, field, strlen(field)) == 0)
+			number = strtoull(strrchr(line, '\t'), NULL, 10);
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return number;
+}
+
+static bool has_threads(void)
+{
+	struct stat tasks;
+
+	return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2 + 1;
+}
+
+/* Far up, where nobody looks for one. But to make the table of descriptors larger, the kernel makes a process with threads
+ * wait for all processors, 5 to 30 ms (Linux 6.18, expand_fdtable in fs/file.c): there, the end of the table will do. */
+static int choose_place(void)
+{
+	uint64_t table = has_threads() ? read_status(getpid(), "FDSize:", 0) : 0;
+
+	return table >= TABLE_MIN && table <= FILE_USUAL ? (int)table - TABLE_END : FILE_USUAL;
+}
+
 /* A new descriptor, out of the way of programs that count on the low numbers being free (or closed: 0 to 2
  * may be), close-on-exec. */
 static int move_up(int file)
 {
-	int moved = fcntl(file, F_DUPFD_CLOEXEC, FILE_MIN);
+	int moved = fcntl(file, F_DUPFD_CLOEXEC, choose_place());
 
 	if (moved < 0)
 		moved = fcntl(file, F_DUPFD_CLOEXEC, 3);
@@ -310,12 +350,12 @@ static enum segment_state map_segment(struct segment *segment, int file, struct 
 	return state;
 }
 
-/* Whether the owner's descriptor is FILE_MIN or above: see move_up. */
+/* Whether the owner's descriptor is FILE_MIN or above: see choose_place. */
 static bool has_room_above(pid_t pid)
 {
 	struct rlimit limit;
 
-	return prlimit(pid, RLIMIT_NOFILE, NULL, &limit) == 0 && limit.rlim_cur > FILE_MIN;
+	return prlimit(pid, RLIMIT_NOFILE, NULL, &limit) == 0 && limit.rlim_cur > FILE_USUAL;
 }
 
 /* Whose segment is looked for. */
@@ -323,26 +363,6 @@ struct seeker {
 	pid_t pid;
 	uint64_t own_number; /* that the process has for itself, in a PID namespace of its own; 0: not asked yet */
 };
-
-/* `pid` where the kernel does not say. */
-static uint64_t find_own_number(pid_t pid)
-{
-	char path[64], *line = NULL;
-	size_t size = 0;
-	uint64_t number = (uint64_t)pid;
-
-	snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-	FILE *file = fopen(path, "re");
-
-	while (file && getline(&line, &size, file) > 0) {
-		if (strncmp(line, "NSpid:", 6) == 0)
-			number = strtoull(strrchr(line, '\t'), NULL, 10);
-	}
-	free(line);
-	if (file)
-		fclose(file);
-	return number;
-}
 
 /* Whether the file is another process's segment, which this one edits or has inherited. */
 static bool is_others(int file, struct seeker *seeker)
@@ -353,7 +373,7 @@ static bool is_others(int file, struct seeker *seeker)
 	              header[0] != MAGIC || header[2] == (uint64_t)seeker->pid;
 
 	if (!is_own && seeker->own_number == 0)
-		seeker->own_number = find_own_number(seeker->pid);
+		seeker->own_number = read_status(seeker->pid, "NSpid:", (uint64_t)seeker->pid);
 	errno = saved;
 	return !is_own && header[2] != seeker->own_number;
 }

@@ -481,6 +481,57 @@ static void test_low_descriptors_stay_free(void **state)
 	segment_close(&owner);
 }
 
+static void *wait_for_end(void *end)
+{
+	char byte;
+
+	return read(*(const int *)end, &byte, 1) == 0 ? NULL : end;
+}
+
+/* The segment's descriptor, or 0 where it is not found. */
+static int make_segment_beside_a_thread(void)
+{
+	int end[2];
+	pthread_t thread;
+	struct segment editor;
+
+	assert_int_equal(pipe2(end, O_CLOEXEC), 0);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_end, &end[0]), 0);
+	int file = make_segment().file;
+
+	if (segment_open(&editor, getpid(), NULL) != SEGMENT_FOUND)
+		file = 0;
+	close(end[1]);
+	pthread_join(thread, NULL);
+	return file;
+}
+
+/* The exit status of a child, and its: a fork's table is as large as it must be, and none shrinks. */
+static int in_a_small_table(int run(void))
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		close_range(3, ~0U, 0);
+		child = fork();
+		if (child == 0)
+			_exit(run());
+		waitpid(child, &status, 0);
+		_exit(WEXITSTATUS(status));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* The kernel would make all threads' process wait while it makes room for a higher one. */
+static void test_the_table_of_descriptors_does_not_grow(void **state)
+{
+	(void)state;
+	assert_in_range(in_a_small_table(make_segment_beside_a_thread), 48, 63);
+}
+
 /* Many are looked into without asking why they have none: quickly, and yet wherever a segment may be. */
 static void test_quick_look(void **state)
 {
@@ -592,6 +643,7 @@ int main(void)
 		cmocka_unit_test(test_garbage_inside_is_no_revision),
 		cmocka_unit_test(test_segment_cannot_be_truncated),
 		cmocka_unit_test(test_low_descriptors_stay_free),
+		cmocka_unit_test(test_the_table_of_descriptors_does_not_grow),
 		cmocka_unit_test(test_quick_look),
 		cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_environment_round_trip),
