@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct driver driver;
@@ -43,11 +44,12 @@ static const struct function optional[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
+/* Where our library begins and ends, as the linker says. dladdr would look through all symbols of the driver. */
+extern const char __ehdr_start[], _end[]; /* NOLINT(bugprone-reserved-identifier) */
+
 static bool is_ours(const void *address)
 {
-	Dl_info theirs, ours;
-
-	return dladdr(address, &theirs) && dladdr(&driver, &ours) && theirs.dli_fbase == ours.dli_fbase;
+	return (uintptr_t)address >= (uintptr_t)__ehdr_start && (uintptr_t)address < (uintptr_t)_end;
 }
 
 static int resolve(void *library, const struct function *function, struct error *error)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -177,23 +178,29 @@ static CUresult unsubscribe_first(uint32_t handle)
 
 /* --- putting them in place ---------------------------------------------------------------------------------- */
 
+/* What a line of /proc/self/maps says, "START-END RIGHTS …", if it is about `address`; -1 otherwise. */
+static int read_protection(const char *line, uintptr_t address)
+{
+	char *at;
+	uintptr_t start = strtoul(line, &at, 16), end = *at == '-' ? strtoul(at + 1, &at, 16) : 0;
+
+	if (address < start || address >= end || strnlen(at, 4) < 4)
+		return -1;
+	return (at[1] == 'r' ? PROT_READ : 0) | (at[2] == 'w' ? PROT_WRITE : 0) | (at[3] == 'x' ? PROT_EXEC : 0);
+}
+
 /* The protection of the page at `address`, as mprotect takes it; PROT_READ where it cannot be found out. */
 static int protection_of(const void *address)
 {
-	unsigned long start, end;
-	char line[512], rights[5];
-	int protection = PROT_READ;
+	char line[512];
+	int protection = -1;
 	FILE *maps = fopen("/proc/self/maps", "re");
 
-	while (maps && fgets(line, sizeof line, maps)) {
-		if (sscanf(line, "%lx-%lx %4s", &start, &end, rights) == 3 && (uintptr_t)address >= start &&
-		    (uintptr_t)address < end)
-			protection = (rights[0] == 'r' ? PROT_READ : 0) | (rights[1] == 'w' ? PROT_WRITE : 0) |
-			             (rights[2] == 'x' ? PROT_EXEC : 0);
-	}
+	while (maps && protection < 0 && fgets(line, sizeof line, maps))
+		protection = read_protection(line, (uintptr_t)address);
 	if (maps)
 		fclose(maps);
-	return protection;
+	return protection >= 0 ? protection : PROT_READ;
 }
 
 /* Others may be calling the one that stood there. */
