@@ -1,15 +1,18 @@
 /*
  * Usage: startup COMMAND…
- *        startup
+ *        startup [--driver]
  *
  * The time from the start of a command to its first kernel. With a COMMAND: notes the time in the environment and
- * executes it. Without: is what such a COMMAND ends in: runs a kernel, and prints how many ms have passed.
+ * executes it. Without: is what such a COMMAND ends in: runs a kernel, and prints how many ms have passed; with --driver
+ * it only loads the driver's library, and prints that.
  */
 #include "bench.h"
 #include "kernels.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,15 +30,22 @@ static _Noreturn void start(char **command)
 	bench_fail("%s: %s", command[0], strerror(errno));
 }
 
-int main(int count, char **arguments)
+static void tell_time(const char *start)
 {
-	const char *text = getenv(START);
+	printf("%.3f\n", (double)(bench_now() - strtoll(start, NULL, 10)) / 1e6);
+}
+
+static void load_driver(const char *start)
+{
+	if (!dlopen("libcuda.so.1", RTLD_NOW))
+		bench_fail("%s", dlerror());
+	tell_time(start);
+}
+
+static void run_kernel(const char *start)
+{
 	struct bench_gpu gpu;
 
-	if (count > 1)
-		start(arguments + 1);
-	if (!text)
-		bench_fail("not started by 'startup COMMAND…'");
 	bench_open(&gpu);
 	const struct bench_launch launch = {
 		.function = bench_kernel(kernels_ptx, "nothing"),
@@ -47,7 +57,22 @@ int main(int count, char **arguments)
 
 	bench_start(&gpu, &launch);
 	bench_wait(&gpu);
-	printf("%.3f\n", (double)(bench_now() - strtoll(text, NULL, 10)) / 1e6);
+	tell_time(start);
 	bench_close(&gpu);
+}
+
+int main(int count, char **arguments)
+{
+	const char *text = getenv(START);
+	bool driver_only = count == 2 && strcmp(arguments[1], "--driver") == 0;
+
+	if (count > 1 && !driver_only)
+		start(arguments + 1);
+	if (!text)
+		bench_fail("not started by 'startup COMMAND…'");
+	if (driver_only)
+		load_driver(text);
+	else
+		run_kernel(text);
 	return EXIT_SUCCESS;
 }

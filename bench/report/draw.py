@@ -143,7 +143,8 @@ def startup(table, save_as):
 def parts(table, save_as):
     fig, ((axes,),) = figure(1, 1, 2.8)
     spreads(axes, [(part, "#d55e00", values) for (part,), values in table.samples("ms", "part").items()])
-    axes.set_xlabel("ms from exec to the end of the first kernel; the axis does not start at 0")
+    axes.set_xlim(left=0)
+    axes.set_xlabel("ms from exec until the driver is loaded")
     axes.set_title(f"Start-up under nvtaskset, part by part ({SPREAD_NOTE})", fontsize=9)
     save_as(fig, "parts")
 

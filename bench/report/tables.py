@@ -103,7 +103,7 @@ def pitfall(table):
 
 EXPERIMENTS = {
     "startup": startup,
-    "parts": lambda table: distributions(table, "Start-up, part by part", "ms", "part"),
+    "parts": lambda table: distributions(table, "Start-up until the driver is loaded, part by part", "ms", "part"),
     "launch": launch,
     "enforcement": enforcement,
     "granularity": granularity,

@@ -156,6 +156,7 @@ draws() {
 		env BENCH_GREEN=8-all task copy --size 1|task: BENCH_GREEN=8-all: neither N nor N-rest
 		env SIM_FAULTS=no-device task copy --size 1|task: error 100 (CUDA_ERROR_NO_DEVICE): cuInit(0)
 		startup|startup: not started by 'startup COMMAND…'
+		startup --driver|startup: not started by 'startup COMMAND…'
 		startup /nonexistent|startup: /nonexistent: No such file or directory
 		latency|latency: Usage: latency SAMPLES [PLACE]
 		throughput 0|throughput: Usage: throughput SECONDS
