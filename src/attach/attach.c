@@ -134,9 +134,10 @@ static int lock_process(pid_t pid, struct error *error)
 	return directory;
 }
 
-static int load_locked(pid_t pid, const char *path, struct attach_report *report, struct error *error)
+static int load_locked(pid_t pid, const char *path, const char *told, struct attach_report *report,
+                       struct error *error)
 {
-	struct library library;
+	struct library library = {.told = told};
 	int result = library_read(&library, path, error);
 
 	if (result == 0) {
@@ -146,7 +147,7 @@ static int load_locked(pid_t pid, const char *path, struct attach_report *report
 	return result;
 }
 
-int attach_load(pid_t pid, const char *path, struct attach_report *report, struct error *error)
+int attach_load(pid_t pid, const char *path, const char *told, struct attach_report *report, struct error *error)
 {
 	int lock = lock_process(pid, error), result = 0;
 
@@ -154,16 +155,17 @@ int attach_load(pid_t pid, const char *path, struct attach_report *report, struc
 	if (lock < 0)
 		return -1;
 	if (!has_segment(pid))
-		result = load_locked(pid, path, report, error);
+		result = load_locked(pid, path, told, report, error);
 	close(lock);
 	return result;
 }
 
 #else
 
-int attach_load(pid_t pid, const char *path, struct attach_report *report, struct error *error)
+int attach_load(pid_t pid, const char *path, const char *told, struct attach_report *report, struct error *error)
 {
 	(void)path;
+	(void)told;
 	*report = (struct attach_report){.thread = 0};
 	return error_set(error, "pid %d: processes can be attached to on x86-64 only, so far", (int)pid);
 }

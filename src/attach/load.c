@@ -60,7 +60,8 @@ int library_read(struct library *library, const char *path, struct error *error)
  *
  *   0                    the loading code, which can be run and not written
  *   PAGE                 the request, and strings for it
- *   2 * PAGE to the end  the library, while it is copied to its file; then the stack
+ *   2 * PAGE to `told`   the library, while it is copied to its file; then the stack
+ *   `told` to the end    what the library is told
  */
 #define PAGE 4096
 #define STACK_MIN (256 * 1024)
@@ -83,6 +84,7 @@ _Static_assert(STRINGS_AT + sizeof(struct strings) <= REST_AT, "one page");
 struct work {
 	struct loan *loan;
 	uint64_t memory; /* 0: none */
+	uint64_t told;   /* where in it */
 	uint64_t size;
 	int64_t file; /* -1: none */
 };
@@ -113,7 +115,7 @@ static int64_t call(const struct work *work, const char *what, long number, cons
 	return result;
 }
 
-static int get_memory(struct work *work)
+static int get_memory(struct work *work, const char *told)
 {
 	const uint64_t arguments[6] = {
 		0, work->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0};
@@ -123,7 +125,8 @@ static int get_memory(struct work *work)
 	if (is_error(memory))
 		return -1;
 	work->memory = (uint64_t)memory;
-	return memory_write(memory_of(work), work->memory + STRINGS_AT, &strings, sizeof strings)
+	return memory_write(memory_of(work), work->memory + STRINGS_AT, &strings, sizeof strings) &&
+	                       memory_write(memory_of(work), work->memory + work->told, told, strlen(told) + 1)
 	               ? 0
 	               : loan_lost(work->loan);
 }
@@ -211,6 +214,7 @@ static struct machine_request request_for(const struct work *work)
 		.close_library = target->close_library,
 		.path = STRING_AT(work, path),
 		.entry = STRING_AT(work, entry),
+		.told = work->memory + work->told,
 		.file = (uint64_t)work->file,
 		.patience_s = PATIENCE_S,
 		.memory = work->memory,
@@ -245,7 +249,7 @@ static int run_code(struct work *work)
 
 	if (!memory_write(memory_of(work), request_at, &request, sizeof request))
 		return loan_lost(work->loan);
-	if (loan_set_code(work->loan, memory, request_at, memory + work->size) < 0 ||
+	if (loan_set_code(work->loan, memory, request_at, memory + work->told) < 0 ||
 	    loan_run(work->loan, request_at + offsetof(struct machine_request, finished), &code, &is_back) < 0)
 		return -1;
 	int result = read_refusal(work, is_back);
@@ -255,19 +259,19 @@ static int run_code(struct work *work)
 	return result;
 }
 
-static uint64_t memory_size(const struct library *library)
+static uint64_t whole_pages(uint64_t size)
 {
-	uint64_t size = library->size > STACK_MIN ? library->size : STACK_MIN;
-
-	return REST_AT + (size + PAGE - 1) / PAGE * PAGE;
+	return (size + PAGE - 1) / PAGE * PAGE;
 }
 
 int library_load(const struct library *library, struct loan *loan)
 {
-	struct work work = {.loan = loan, .size = memory_size(library), .file = -1};
+	uint64_t told = REST_AT + whole_pages(library->size > STACK_MIN ? library->size : STACK_MIN);
+	struct work work = {
+		.loan = loan, .told = told, .size = told + whole_pages(strlen(library->told) + 1), .file = -1};
 	int result = -1;
 
-	if (get_memory(&work) == 0 && put_code(&work) == 0 && make_file(&work) == 0 && fill_file(&work, library) == 0)
+	if (get_memory(&work, library->told) == 0 && put_code(&work) == 0 && make_file(&work) == 0 && fill_file(&work, library) == 0)
 		result = run_code(&work);
 	else
 		give_up(&work);

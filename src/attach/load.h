@@ -14,9 +14,10 @@
 struct library {
 	char *content;
 	size_t size;
+	const char *told; /* to its entry */
 };
 
-/* Reads the file. -1 with the reason; the caller frees the content if 0. */
+/* Reads the file: content and size. -1 with the reason; the caller frees the content if 0. */
 int library_read(struct library *library, const char *path, struct error *error);
 
 /* Loads it, and calls its entry (attach.h). -1 with the reason, which is the dynamic linker's or the library's own where

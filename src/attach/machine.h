@@ -85,7 +85,7 @@ struct machine_request {
 	/* Functions of the C library. */
 	uint64_t errno_location, open_library, find_symbol, last_error, close_library;
 	/* Strings, and the descriptor of the library's file. */
-	uint64_t path, entry, file;
+	uint64_t path, entry, told, file;
 	/* The way back: how long to wait for us, the memory to give up, and the frame. */
 	uint64_t patience_s, patience_ns, memory, memory_size, call, frame;
 	/* Results: not 0 when they are there; the library, or 0; why not, or 0, and its text. */
@@ -93,9 +93,9 @@ struct machine_request {
 	char text[MACHINE_TEXT];
 };
 
-/* The loading code: opens the library at `path` and calls its function `entry`, which returns a refusal or NULL; closes
- * the library where it refused; restores errno. Says that it has finished, and waits for us. If nobody comes, it closes
- * `file`, gives `memory` up by the system call at `call`, and goes back by `frame`. It can stand anywhere. */
+/* The loading code: opens the library at `path` and calls its function `entry` with `told`, which returns a refusal or
+ * NULL; closes the library where it refused; restores errno. Says that it has finished, and waits for us. If nobody comes,
+ * it closes `file`, gives `memory` up by the system call at `call`, and goes back by `frame`. It can stand anywhere. */
 extern const unsigned char machine_code[] __attribute__((visibility("hidden")));
 extern const uint64_t machine_code_size __attribute__((visibility("hidden")));
 

@@ -372,16 +372,17 @@ int machine_look(pid_t thread, uint64_t *instruction, long *number, int64_t *res
 #define CLOSE_LIBRARY 32
 #define PATH 40
 #define ENTRY 48
-#define FILE_NUMBER 56
-#define PATIENCE 64
-#define MEMORY 80
-#define MEMORY_SIZE 88
-#define CALL 96
-#define FRAME 104
-#define FINISHED 112
-#define LIBRARY 120
-#define REFUSAL 128
-#define TEXT 136
+#define TOLD 56
+#define FILE_NUMBER 64
+#define PATIENCE 72
+#define MEMORY 88
+#define MEMORY_SIZE 96
+#define CALL 104
+#define FRAME 112
+#define FINISHED 120
+#define LIBRARY 128
+#define REFUSAL 136
+#define TEXT 144
 
 #define CHECK(field, offset) _Static_assert(offsetof(struct machine_request, field) == (offset), "as the code has it")
 CHECK(errno_location, ERRNO_LOCATION);
@@ -391,6 +392,7 @@ CHECK(last_error, LAST_ERROR);
 CHECK(close_library, CLOSE_LIBRARY);
 CHECK(path, PATH);
 CHECK(entry, ENTRY);
+CHECK(told, TOLD);
 CHECK(file, FILE_NUMBER);
 CHECK(patience_s, PATIENCE);
 CHECK(memory, MEMORY);
@@ -428,6 +430,7 @@ __asm__(".pushsection .rodata\n"
         "	call *" AT(FIND_SYMBOL) "\n"
         "	test %rax, %rax\n"
         "	jz .Lno_library\n"
+        "	mov " AT(TOLD) ", %rdi\n"
         "	call *%rax\n"
         "	jmp .Lasked\n"
         ".Lno_library:\n"

@@ -3,23 +3,26 @@
  * borrowed thread. Whatever is wrong is the command's to say, not the program's.
  */
 #include "attach/attach.h"
+#include "gpus.h"
 #include "log.h"
 #include "shim.h"
 
 #include <errno.h>
 #include <stddef.h>
 
-__attribute__((visibility("default"))) const char *nvtaskset_attached(void);
+__attribute__((visibility("default"))) const char *nvtaskset_attached(const char *told);
 
-/* See ATTACH_ENTRY. */
-const char *nvtaskset_attached(void)
+/* See ATTACH_ENTRY. Told of the GPUs, as the environment tells programs that the command starts. */
+const char *nvtaskset_attached(const char *told)
 {
 	static struct error error;
 	int saved = errno;
 
 	log_open();
+	gpus_hand(told);
 	enum hook_state state = shim_set_up("libcuda.so.1", true, &error);
 
+	gpus_hand(NULL);
 	errno = saved;
 	/* Where we wait, the segment says so. */
 	return state == HOOK_FAILED ? error.reason : NULL;

@@ -23,10 +23,17 @@ static struct gpu *const unknown_gpu = &gpus[TOPOLOGY_GPUS_MAX];
  * busy. */
 static __thread const struct visible *shown __attribute__((tls_model("initial-exec")));
 
-/* What the command that started this program knew, if that holds for all that the program sees. */
+static const char *handed;
+
+void gpus_hand(const char *text)
+{
+	handed = text;
+}
+
+/* What the command that started this program, or attached to it, knew, if that holds for all that the program sees. */
 static bool take_handed(void)
 {
-	const char *text = secure_getenv(HANDOVER_ENVIRONMENT);
+	const char *text = handed ? handed : secure_getenv(HANDOVER_ENVIRONMENT);
 	bool good = text && shown->gpus.count > 0 && !topology_named_file() && handover_read("", text, &topologies) == 0;
 
 	for (unsigned int i = 0; i < shown->gpus.count && good; i++) {

@@ -24,7 +24,7 @@ static double load(pid_t pid, const char *library)
 	struct attach_report report;
 	struct error error = {.reason = ""};
 
-	attach_load(pid, library, &report, &error);
+	attach_load(pid, library, "", &report, &error);
 	if (!strstr(error.reason, "called on thread")) {
 		fprintf(stderr, "again: %s\n", error.reason);
 		exit(EXIT_FAILURE);

@@ -377,6 +377,18 @@ static void filter(void)
 	      "a filter");
 }
 
+/* SIM_TOPOLOGY is known to the simulated GPU and to us, not to the library that comes. */
+static void open_gpu(void)
+{
+	const char *path = getenv("SIM_TOPOLOGY");
+
+	if (path)
+		setenv("NVTASKSET_TOPOLOGY", path, 1);
+	gpu_open(&gpu, 0);
+	if (path)
+		unsetenv("NVTASKSET_TOPOLOGY");
+}
+
 int main(int count, char **arguments)
 {
 	struct sigaction action = {.sa_sigaction = take_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
@@ -391,7 +403,7 @@ int main(int count, char **arguments)
 	sigaction(SIGRTMIN + 1, &action, NULL);
 	if (has_gpu) {
 		gpu_initialise();
-		gpu_open(&gpu, 0);
+		open_gpu();
 	}
 	for (unsigned int i = 0; i < worker_count; i++)
 		check(pthread_create(&workers[i].thread, NULL, run, &workers[i]) == 0, "a thread");

@@ -1,5 +1,5 @@
 /*
- * In place of our library, for tests of attaching alone: says who it was called by and is unloaded again, so that it can
+ * In place of our library, for tests of attaching alone: says who it was called by and how much it was told, and is unloaded again, so that it can
  * be loaded any number of times. Uses what a library may: thread-local storage, memory, the loader.
  */
 #include <dlfcn.h>
@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-__attribute__((visibility("default"))) const char *nvtaskset_attached(void);
+__attribute__((visibility("default"))) const char *nvtaskset_attached(const char *told);
 
 static __thread char counted[64] __attribute__((tls_model("initial-exec")));
 
-const char *nvtaskset_attached(void)
+const char *nvtaskset_attached(const char *told)
 {
 	static char refusal[64];
 	char *memory = malloc(100000);
@@ -24,7 +24,8 @@ const char *nvtaskset_attached(void)
 	free(memory);
 	if (!memory || !dladdr(refusal, &info))
 		return "no memory, or no loader";
-	snprintf(counted, sizeof counted, "called on thread %d\a", (int)gettid());
+	snprintf(counted, sizeof counted, "called on thread %d, told %zu words\a", (int)gettid(),
+	         strlen(told) / strlen("word "));
 	memcpy(refusal, counted, sizeof refusal);
 	errno = ENOTNAM;
 	/* What a borrowed thread must not miss. */

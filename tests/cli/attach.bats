@@ -76,6 +76,15 @@ has_library() {
 	[ ! -s "$WORK/errors" ]
 }
 
+@test "the command tells it of the GPUs, and it asks nobody" {
+	sed 's/^  compute/  uuid GPU-01234567-89ab-cdef-0123-456789abcdef\n&/' "$NVTASKSET_TOPOLOGY" >"$WORK/known.txt"
+	SIM_TOPOLOGY=$WORK/known.txt start_plain env -u NVTASKSET_TOPOLOGY busy launch=1
+	NVTASKSET_TOPOLOGY=$WORK/known.txt nvtaskset --attach -tp 0-7 "$PROGRAM"
+	runs_on_tpcs 0-7
+	end_intact
+	[ ! -s "$WORK/errors" ]
+}
+
 @test "attached twice is once" {
 	start_plain busy launch=1
 	nvtaskset --attach -tp 0-7 "$PROGRAM"

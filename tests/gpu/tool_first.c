@@ -43,11 +43,11 @@ static void *load(const char *path)
 static void attach(void)
 {
 	char path[PATH_MAX];
-	const char *(*attached)(void);
+	const char *(*attached)(const char *told);
 
 	in_build(path, "lib/libnvtaskset-attach.so");
 	*(void **)&attached = dlsym(load(path), "nvtaskset_attached");
-	assert_null(attached());
+	assert_null(attached(""));
 }
 
 static void link_into(const char *directory, const char *name, const char *target)

@@ -93,6 +93,17 @@ static void end(const struct program *program)
 	assert_int_equal(status, 0);
 }
 
+#define WORDS 2000 /* more than a page */
+
+static const char *tell_words(void)
+{
+	static char text[WORDS * 5 + 1];
+
+	for (int word = 0; word < WORDS; word++)
+		memcpy(text + word * 5, "word ", 5);
+	return text;
+}
+
 /* Attaches, and returns the thread that was borrowed. The library ends what it says with something that a terminal would
  * obey. */
 static pid_t attach(const struct program *program)
@@ -101,8 +112,9 @@ static pid_t attach(const struct program *program)
 	struct error error = {.reason = ""};
 	char expected[100];
 
-	assert_int_equal(attach_load(program->pid, library, &report, &error), -1);
-	snprintf(expected, sizeof expected, "pid %d: called on thread %d?", (int)program->pid, (int)report.thread);
+	assert_int_equal(attach_load(program->pid, library, tell_words(), &report, &error), -1);
+	snprintf(expected, sizeof expected, "pid %d: called on thread %d, told %d words?", (int)program->pid,
+	         (int)report.thread, WORDS);
 	assert_string_equal(error.reason, expected);
 	return report.thread;
 }
@@ -112,7 +124,7 @@ static void assert_refused(pid_t pid, const char *reason)
 	struct attach_report report;
 	struct error error = {.reason = ""};
 
-	assert_int_equal(attach_load(pid, library, &report, &error), -1);
+	assert_int_equal(attach_load(pid, library, "", &report, &error), -1);
 	if (!strstr(error.reason, reason))
 		fail_msg("'%s' is not in '%s'", reason, error.reason);
 }
@@ -185,7 +197,7 @@ static void test_in_the_middle(void **state)
 	assert_refused(in_libc.pid, "none of its threads could be borrowed");
 	assert_refused(constructing.pid, "none of its threads could be borrowed");
 	/* It may come by its own code for a moment. */
-	attach_load(loading.pid, library, &report, NULL);
+	attach_load(loading.pid, library, "", &report, NULL);
 	end(&in_libc);
 	end(&constructing);
 	end(&loading);
@@ -279,7 +291,7 @@ static pid_t start_attacher(pid_t target)
 	if (attacher == 0) {
 		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 		raise(SIGSTOP);
-		attach_load(target, library, &report, NULL);
+		attach_load(target, library, "", &report, NULL);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(attacher, NULL, 0), attacher);
@@ -351,7 +363,7 @@ static void test_attacher_that_is_late(void **state)
 
 	(void)state;
 	if (attacher == 0) {
-		attach_load(program.pid, slow_library, &report, &error);
+		attach_load(program.pid, slow_library, "", &report, &error);
 		_exit(strstr(error.reason, "nvtaskset_attached") ? 0 : 1);
 	}
 	pause_for_ms(200);
@@ -478,10 +490,10 @@ static void test_no_library(void **state)
 	struct error error;
 
 	(void)state;
-	assert_int_equal(attach_load(program.pid, "/nonexistent", &report, &error), -1);
+	assert_int_equal(attach_load(program.pid, "/nonexistent", "", &report, &error), -1);
 	assert_string_equal(error.reason, "/nonexistent: No such file or directory");
 	/* The dynamic linker's own words. */
-	assert_int_equal(attach_load(program.pid, "/proc/self/exe", &report, &error), -1);
+	assert_int_equal(attach_load(program.pid, "/proc/self/exe", "", &report, &error), -1);
 	assert_non_null(strstr(error.reason, "cannot dynamically load"));
 	attach(&program);
 	end(&program);
@@ -504,7 +516,7 @@ static void test_not_permitted(void **state)
 		struct attach_report report;
 		struct error error = {.reason = ""};
 
-		attach_load(program.pid, library, &report, &error);
+		attach_load(program.pid, library, "", &report, &error);
 		_exit(strstr(error.reason, "run 'sudo nvtaskset --attach") ? 0 : 1);
 	}
 	waitpid(child, &status, 0);

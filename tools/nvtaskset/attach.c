@@ -3,6 +3,7 @@
 #include "attach/attach.h"
 #include "driver.h"
 #include "segment.h"
+#include "topology/handover.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,26 +27,28 @@ static bool needs_library(pid_t pid)
 	return state == SEGMENT_NOT_OURS || state == SEGMENT_NOT_IN_FORCE;
 }
 
-static int attach(pid_t pid, const char *library, bool verbose, struct error *error)
+static int attach(pid_t pid, const char *library, const char *gpus, bool verbose, struct error *error)
 {
 	struct attach_report report;
-	int result = attach_load(pid, library, &report, error);
+	int result = attach_load(pid, library, gpus, &report, error);
 
 	if (result == 0 && verbose)
 		tell(pid, &report);
 	return result;
 }
 
-int attach_family(const struct pids *family, bool verbose, struct error *error)
+int attach_family(const struct pids *family, const struct topology_list *list, bool verbose, struct error *error)
 {
+	static char gpus[HANDOVER_TEXT];
 	char library[PATH_MAX + sizeof LIBRARY];
 	int result = driver_own_directory(library, error);
 
 	if (result == 0)
 		strcat(library, LIBRARY);
+	handover_write("", list, gpus);
 	for (size_t i = 0; result == 0 && i < family->count; i++) {
 		if (needs_library(family->list[i]))
-			result = attach(family->list[i], library, verbose, error);
+			result = attach(family->list[i], library, gpus, verbose, error);
 	}
 	return result;
 }

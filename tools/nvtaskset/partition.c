@@ -199,30 +199,43 @@ static int show_and_change_all(struct targets *targets, const struct options *op
 }
 
 /* Every SET is understood before the first is written: a mistake in one changes nothing. */
-static int work(struct targets *targets, const struct options *options, const struct pids *family,
-                struct error *error)
+static int work(struct targets *targets, const struct options *options, const struct topology_list *list,
+                const struct pids *family, struct error *error)
 {
-	static struct topology_list list;
 	struct segment_revision wanted = {.count = 0};
 	struct gpu_choices chosen;
-	int result = topology_load(&list, error);
+	int result = 0;
 
-	if (result == 0 && options->action == ACTION_CHANGE) {
-		result = choose_gpus(&chosen, options, &list, &targets->list[0].revision, error);
+	if (options->action == ACTION_CHANGE) {
+		result = choose_gpus(&chosen, options, list, &targets->list[0].revision, error);
 		if (result == 0)
-			result = set_find(&wanted, options, &chosen, &list, family, error);
+			result = set_find(&wanted, options, &chosen, list, family, error);
 	}
 	if (result == 0 && options->dry_run) {
 		set_print(&wanted);
 		return 0;
 	}
 	if (result == 0)
-		result = show_and_change_all(targets, options, &list, &wanted, error);
+		result = show_and_change_all(targets, options, list, &wanted, error);
 	return result;
+}
+
+/* The library is told of the GPUs. Else they come last: that a process is not there needs none. */
+static int open_all(struct targets *targets, const struct options *options, const struct pids *family,
+                    struct topology_list *list, struct error *error)
+{
+	bool attaches = options->attach && !options->dry_run;
+
+	if (attaches && (topology_load(list, error) < 0 || attach_family(family, list, options->verbose, error) < 0))
+		return -1;
+	if (open_family(targets, family, error) < 0)
+		return -1;
+	return attaches ? 0 : topology_load(list, error);
 }
 
 int action_partition(const struct options *options, struct error *error)
 {
+	static struct topology_list list; /* large */
 	struct targets targets = {.count = 0};
 	struct pids family = {.count = 0};
 	pid_t pid = 0;
@@ -231,12 +244,9 @@ int action_partition(const struct options *options, struct error *error)
 	if (result == 0)
 		result = options->all_tasks ? ancestry_family(&family, pid, error) : ancestry_alone(&family, pid, error);
 	if (result == 0) {
-		if (options->attach && !options->dry_run)
-			result = attach_family(&family, options->verbose, error);
+		result = open_all(&targets, options, &family, &list, error);
 		if (result == 0)
-			result = open_family(&targets, &family, error);
-		if (result == 0)
-			result = work(&targets, options, &family, error);
+			result = work(&targets, options, &list, &family, error);
 		close_targets(&targets);
 		free(family.list);
 	}
