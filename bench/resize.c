@@ -14,13 +14,12 @@
  */
 #include "bench.h"
 #include "kernels.h"
+#include "own_partition.h"
 
-#include "segment.h"
 #include "topology/topology.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define WARM_UP 10
 #define PATIENCE_NS 1000000000
@@ -28,39 +27,7 @@
 
 static struct bench_gpu gpu;
 
-/* --- the partition of this process -------------------------------------------------------------------------- */
-
-static const struct topology *topology;
-static struct segment segment;
-static struct segment_partition halves[2];
-
-static void find_halves(void)
-{
-	static struct topology_list list;
-	struct pci_address pci;
-	struct error error = {.reason = ""};
-	char text[PCI_ADDRESS_TEXT];
-
-	bench_check(cuDeviceGetPCIBusId(text, sizeof text, gpu.device));
-	if (topology_load(&list, &error) < 0 || pci_address_parse(&pci, text, &error) < 0 ||
-	    segment_open(&segment, getpid(), &error) != SEGMENT_FOUND)
-		bench_fail("%s", error.reason);
-	topology = topology_find(&list, pci);
-	if (!topology || topology->tpc_count < 2)
-		bench_fail("GPU %s: its TPCs are unknown, or just one", text);
-	for (unsigned int half = 0; half < 2; half++)
-		halves[half] = (struct segment_partition){.pci = pci};
-	for (unsigned int tpc = 0; tpc < topology->tpc_count; tpc++)
-		tpcset_add(&halves[tpc >= topology->tpc_count / 2].set, tpc);
-}
-
-static void move_to(unsigned int half)
-{
-	struct error error;
-
-	if (segment_edit(&segment, &halves[half], &error) < 0)
-		bench_fail("%s", error.reason);
-}
+static struct own_partition partition;
 
 /* --- launches -------------------------------------------------------------------------------------------------- */
 
@@ -122,7 +89,7 @@ static void check_half(unsigned int half)
 {
 	for (unsigned int node = 0; node < work.nodes; node++) {
 		if (work.sms[node] == UINT32_MAX ||
-		    !tpcset_has(&halves[half].set, work.sms[node] / topology->sms_per_tpc))
+		    !tpcset_has(&partition.halves[half], work.sms[node] / partition.gpu->sms_per_tpc))
 			bench_fail("kernel %u of %u ran on SM %u, outside its partition", node, work.nodes,
 			           work.sms[node]);
 	}
@@ -143,7 +110,7 @@ static void sample(unsigned int half, bool move, bool is_warm)
 	int64_t start = bench_now(), changed = start;
 
 	if (move) {
-		move_to(half);
+		own_partition_set(&partition, &partition.halves[half]);
 		changed = bench_now();
 	}
 	start_work();
@@ -172,7 +139,7 @@ int main(int count, char **arguments)
 	if (samples <= 0 || count > 3 || nodes < 1 || nodes > NODES_MAX)
 		bench_fail("Usage: resize SAMPLES [NODES]");
 	bench_open(&gpu);
-	find_halves();
+	own_partition_open(&partition, &gpu);
 	prepare_work((unsigned int)nodes, count > 2);
 	for (int i = 0; i < samples + WARM_UP; i++) {
 		sample((unsigned int)i % 2, true, i >= WARM_UP);

@@ -36,6 +36,8 @@ NAMES = {
     "green": "green contexts",
     "mig": "MIG",
     "nvtaskset-no-mps": "nvtaskset, no MPS",
+    "hook-whole": "all TPCs in the partition",
+    "hook-half": "half of the TPCs",
 }
 CHOICES = {"packed": "", "whole": ", whole GPU", "gpcs": ", whole GPCs", "distributed": ", across GPCs"}
 
@@ -165,6 +167,18 @@ def launch(table, save_as):
         axes.set_title(f"From a launch until {meaning}")
     grid[-1][0].set_xlabel(f"µs ({SPREAD_NOTE})")
     save_as(fig, "launch")
+
+
+def hook(table, save_as):
+    fig, ((axes,),) = figure(1, 1, 2.2)
+    differences = results.paired_differences(table, "ns")
+    spreads(axes, [(name_of(state), "#d55e00", absolute) for (state,), (absolute, _) in differences.items()])
+    ends = [results.percentile(absolute, percent) for absolute, _ in differences.values() for percent in (1, 99)]
+    axes.axvline(0, color=INK, linewidth=1, linestyle=(0, (1.5, 1)))
+    axes.set_xlim(min(ends), max(ends) + 1)
+    axes.set_xlabel("ns of a launch's call, less those with the hook taken out in the same round")
+    axes.set_title("What the hook costs a launch (box: quartiles, with the median; line: 5 % to 99 %)", fontsize=9)
+    save_as(fig, "hook")
 
 
 def enforcement(table, save_as):
@@ -372,6 +386,7 @@ PICTURES = [
     startup,
     parts,
     launch,
+    hook,
     enforcement,
     granularity,
     pitfall,

@@ -71,6 +71,8 @@ COMPARED_WITH = {
     "green": "mps",
     "nvtaskset": "mps",
     "nvtaskset-no-mps": "none",
+    "hook-whole": "hook-out",
+    "hook-half": "hook-out",
 }
 
 

@@ -56,6 +56,11 @@ def startup(table):
     differences(table, "Start-up", "ms")
 
 
+def hook(table):
+    distributions(table, "Hook", "ns", "mechanism")
+    differences(table, "Hook", "ns")
+
+
 def launch(table):
     distributions(table, "Launch", "ns", "mechanism", "metric")
     differences(table, "Launch", "ns", "metric")
@@ -105,6 +110,7 @@ EXPERIMENTS = {
     "startup": startup,
     "parts": lambda table: distributions(table, "Start-up until the driver is loaded, part by part", "ms", "part"),
     "launch": launch,
+    "hook": hook,
     "enforcement": enforcement,
     "granularity": granularity,
     "pitfall": pitfall,

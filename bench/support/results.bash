@@ -15,7 +15,7 @@ open_csv() { # NAME COLUMN,COLUMN…
 # Adds a row for each line of standard input, with these first columns.
 rows() { # COLUMN…
 	local IFS=,
-	sed "s|^|$*,|" >>"$csv"
+	sed "s|^|${*:+$*,}|" >>"$csv"
 }
 
 # FULL, or QUICK where only the experiments themselves are tried, and no time is to be spent.

@@ -57,6 +57,7 @@ draws() {
 	[ "$(column startup.csv 2)" = "green mps mps-percent none nvtaskset nvtaskset-no-mps" ]
 	[ "$(column parts.csv 2 | wc -w)" -eq 16 ]
 	[ "$(column launch.csv 3)" = "finish start submit" ]
+	[ "$(column hook.csv 2)" = "hook-half hook-out hook-whole" ]
 	[ "$(column enforcement.csv 2)" = "distributed gpcs packed whole" ]
 	[ "$(column enforcement.csv 4)" = "alone compute memory" ]
 	[ "$(column granularity.csv 1)" = "green mps-percent nvtaskset" ]
@@ -70,7 +71,7 @@ draws() {
 	left_nothing
 	[ "$(grep -c '^### ' tables.md)" -ge 14 ]
 	if draws; then
-		for picture in startup parts launch enforcement granularity pitfall resize command tail processes \
+		for picture in startup parts launch hook enforcement granularity pitfall resize command tail processes \
 			strategies overlap; do
 			grep -q '</svg>' "$picture.svg"
 		done
@@ -164,6 +165,8 @@ draws() {
 		repeat 1 false|repeat: false: failed
 		repeat 0 true|repeat: Usage: repeat COUNT COMMAND…
 		resize|resize: Usage: resize SAMPLES [NODES]
+		hook|hook: Usage: hook ROUNDS
+		env SIM_FAULTS=no-table hook 1|hook: error 500 (unknown): cuGetExportTable(&found, &table_id)
 		split packed|split: Usage: split [packed|distributed|gpcs COUNT]
 		split nonsense 3|split: nonsense: not a strategy
 		split gpcs 1|split: no GPC fits into 1 TPCs
