@@ -47,6 +47,18 @@ static CUresult get_device(CUdevice *device)
 	return CUDA_SUCCESS;
 }
 
+static CUresult get_count(int *count)
+{
+	*count = 1;
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_numbered_device(CUdevice *device, int number)
+{
+	*device = number;
+	return CUDA_SUCCESS;
+}
+
 static CUresult get_pci_bus_id(char *text, int length, CUdevice device)
 {
 	char address[PCI_ADDRESS_TEXT];
@@ -85,6 +97,8 @@ static void set_up(void)
 	gpu = &machine.gpus[0];
 	driver.context_get_current = get_current;
 	driver.context_get_device = get_device;
+	driver.device_get_count = get_count;
+	driver.device_get = get_numbered_device;
 	driver.device_get_pci_bus_id = get_pci_bus_id;
 	driver.function_get_attribute = get_attribute;
 	driver.occupancy_blocks = get_occupancy;
