@@ -28,8 +28,9 @@
 #define TABLE_END 16
 
 #define MAGIC UINT64_C(0x6b73617464766e01) /* no text, so that no text file is taken for a segment */
-#define VERSION 1
+#define VERSION 2
 #define RING 8
+#define PLACES 64
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /* How often a reader tries before it says that editors overtook it. */
@@ -49,6 +50,7 @@
  *   64   the revision in force   raised by editors
  *   128  counters                added to by the owner; apart from what launches only read
  *   256  the ring of revisions   revision n stands at place n % RING
+ *   then the places              where the owner's threads count launches
  *
  * Revisions are copied word by word with atomic accesses: they are read while they are written, and the
  * number tells afterwards whether what was read counts.
@@ -60,10 +62,11 @@ struct segment_memory {
 	uint64_t owner; /* its process id, as it sees itself */
 	_Atomic uint64_t out_of_force;
 	_Alignas(64) _Atomic uint64_t number;
-	_Alignas(64) _Atomic uint64_t launches[2]; /* unrestricted, restricted */
+	_Alignas(64) _Atomic uint64_t places_taken;
 	_Atomic uint64_t refreshed;
-	_Atomic uint64_t reasons[13];
+	_Atomic uint64_t reasons[14];
 	_Alignas(64) _Atomic uint64_t ring[RING][REVISION_WORDS];
+	struct segment_place places[PLACES];
 };
 
 _Static_assert(sizeof(struct pci_address) == 8, "shared layout");
@@ -71,9 +74,10 @@ _Static_assert(sizeof(struct segment_partition) == 40, "shared layout");
 _Static_assert(sizeof(struct segment_revision) == 8 + SEGMENT_GPUS * 40, "shared layout");
 _Static_assert(offsetof(struct segment_memory, owner) == 16, "shared layout");
 _Static_assert(offsetof(struct segment_memory, number) == 64, "shared layout");
-_Static_assert(offsetof(struct segment_memory, launches) == 128, "shared layout");
+_Static_assert(offsetof(struct segment_memory, places_taken) == 128, "shared layout");
 _Static_assert(offsetof(struct segment_memory, ring) == 256, "shared layout");
-_Static_assert(SEGMENT_REASON_COUNT <= 13, "shared layout");
+_Static_assert(sizeof(struct segment_place) == 64, "shared layout");
+_Static_assert(SEGMENT_REASON_COUNT <= 14, "shared layout");
 
 const char *segment_reason_text(enum segment_reason reason)
 {
@@ -241,7 +245,7 @@ static struct segment map_file(int file)
 		return closed;
 	}
 	return (struct segment){
-		.memory = memory, .file = file, .number = &memory->number, .launches = memory->launches};
+		.memory = memory, .file = file, .number = &memory->number, .places = memory->places};
 }
 
 int segment_create(struct segment *segment, const struct segment_revision *revision, struct error *error)
@@ -308,6 +312,13 @@ int segment_keep_findable(struct segment *segment, struct error *error)
 	}
 	segment->file = file;
 	return 0;
+}
+
+struct segment_place *segment_take_place(const struct segment *segment)
+{
+	uint64_t taken = atomic_fetch_add_explicit(&segment->memory->places_taken, 1, memory_order_relaxed);
+
+	return taken < PLACES - 1 ? &segment->places[taken + 1] : NULL;
 }
 
 void segment_count_reason(const struct segment *segment, enum segment_reason reason)
@@ -680,12 +691,21 @@ const char *segment_obstacle(const struct segment *segment)
 	                    : NULL;
 }
 
+static uint64_t sum_launches(const struct segment_memory *memory, bool restricted)
+{
+	uint64_t sum = 0;
+
+	for (int place = 0; place < PLACES; place++)
+		sum += atomic_load_explicit(&memory->places[place].launches[restricted], memory_order_relaxed);
+	return sum;
+}
+
 void segment_read_counters(const struct segment *segment, struct segment_counters *counters)
 {
 	const struct segment_memory *memory = segment->memory;
 
-	counters->restricted = atomic_load_explicit(&memory->launches[true], memory_order_relaxed);
-	counters->unrestricted = atomic_load_explicit(&memory->launches[false], memory_order_relaxed);
+	counters->restricted = sum_launches(memory, true);
+	counters->unrestricted = sum_launches(memory, false);
 	counters->refreshed = atomic_load_explicit(&memory->refreshed, memory_order_relaxed);
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++)
 		counters->reasons[reason] =

@@ -64,6 +64,11 @@ struct segment_revision {
 	struct segment_partition partitions[SEGMENT_GPUS];
 };
 
+/* Where a thread counts its launches. */
+struct segment_place {
+	_Alignas(64) _Atomic uint64_t launches[2]; /* unrestricted, restricted */
+};
+
 struct segment_memory; /* what is mapped; its layout is segment.c's, and documented there */
 
 /* One side's hold on a segment. */
@@ -72,7 +77,7 @@ struct segment {
 	int file;                      /* -1 likewise */
 	/* Into the memory, for what every launch does. */
 	_Atomic uint64_t *number;      /* of the revision in force */
-	_Atomic uint64_t *launches;    /* unrestricted, restricted */
+	struct segment_place *places;  /* the first is for all threads that have no own one */
 };
 
 struct segment_counters {
@@ -109,11 +114,25 @@ static inline uint64_t segment_revision_number(const struct segment *segment)
  * again and again, or where what stands there is not a revision: `revision` is then undefined. */
 bool segment_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number);
 
-/* Counters: relaxed atomic additions, from any thread. */
+/* Counts a launch, from any thread. */
 static inline void segment_count_launch(const struct segment *segment, bool restricted)
 {
-	atomic_fetch_add_explicit(&segment->launches[restricted], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&segment->places[0].launches[restricted], 1, memory_order_relaxed);
 }
+
+/* A place for the calling thread alone, which lasts as long as the segment; NULL where there are no more. */
+struct segment_place *segment_take_place(const struct segment *segment);
+
+/* The same in a thread's own place. Nothing is locked, which would wait for all that the thread did before: half of what
+ * the callback takes. */
+static inline void segment_count_launch_alone(struct segment_place *place, bool restricted)
+{
+	_Atomic uint64_t *launches = &place->launches[restricted];
+
+	atomic_store_explicit(launches, atomic_load_explicit(launches, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+/* Relaxed atomic additions, from any thread. */
 
 void segment_count_reason(const struct segment *segment, enum segment_reason reason);
 void segment_count_refresh(const struct segment *segment);

@@ -13,10 +13,32 @@
 
 static struct segment segment;
 
+/* Where this thread counts its launches: it asks for a place of its own once. */
+static __thread struct segment_place *own_place __attribute__((tls_model("initial-exec")));
+static __thread bool has_asked __attribute__((tls_model("initial-exec")));
+
 void enforce_use(const struct segment *wanted)
 {
 	segment = *wanted;
+	own_place = NULL;
+	has_asked = false;
 	gpus_after_fork();
+}
+
+static __attribute__((noinline)) void count_elsewhere(bool restricted)
+{
+	if (!has_asked)
+		own_place = segment_take_place(&segment);
+	has_asked = true;
+	segment_count_launch(&segment, restricted);
+}
+
+static inline void count(bool restricted)
+{
+	if (__builtin_expect(own_place != NULL, 1))
+		segment_count_launch_alone(own_place, restricted);
+	else
+		count_elsewhere(restricted);
 }
 
 /* --- the masks of a GPU -------------------------------------------------------------------------- */
@@ -188,14 +210,14 @@ static __attribute__((noinline)) void count_escape(enum segment_reason reason)
 	strict_refuse(segment_reason_text(reason));
 	segment_count_reason(&segment, reason);
 	warn_once(reason);
-	segment_count_launch(&segment, false);
+	count(false);
 }
 
 static void count_outcome(enum qmd_outcome outcome)
 {
 	if (outcome == QMD_OVERRULED)
 		segment_count_reason(&segment, SEGMENT_GREEN_CONTEXT);
-	segment_count_launch(&segment, true);
+	count(true);
 }
 
 /* Blocks that must run at once: the launch gets the room that it needs, where there is a `partition` above the mask
@@ -228,7 +250,7 @@ static inline __attribute__((always_inline)) void narrow(const struct gpu *gpu, 
 	                                   : qmd_disable(gpu->family, launch->qmd, &mask->disable);
 
 	if (__builtin_expect(outcome == QMD_NARROWED, 1))
-		segment_count_launch(&segment, true);
+		count(true);
 	else if (outcome == QMD_MUST_FIT)
 		narrow_fitting(gpu, launch, mask, partition);
 	else if (outcome == QMD_UNKNOWN_VERSION)
@@ -269,7 +291,7 @@ static __attribute__((noinline)) void narrow_by_launch(const struct gpu *gpu, co
 	if (graphs_uploading ? streams_of_graphs(&own) : streams_take(&own))
 		add_own_mask(gpu, &own, &mask.disable);
 	if (leaves_whole_gpu(gpu, &mask.disable))
-		segment_count_launch(&segment, false);
+		count(false);
 	else
 		narrow(gpu, launch, &mask, partition);
 }
@@ -295,7 +317,7 @@ void enforce_launch(const struct hook_launch *launch)
 	else if (mask.state == MASK_LET_THROUGH)
 		count_escape(mask.reason);
 	else
-		segment_count_launch(&segment, false);
+		count(false);
 }
 
 /* --- contexts ------------------------------------------------------------------------------------- */

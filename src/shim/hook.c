@@ -97,18 +97,26 @@ static void tell_resource(int id, const void *parameters)
 		                     (uintptr_t)word_of(parameters, MODULE_CUBIN_SIZE));
 }
 
+static inline void tell_launch(const struct hook_launch *launch)
+{
+	if (has_word(launch, LAUNCH_QMD) && launch->qmd)
+		events.launch(launch);
+}
+
+static __attribute__((noinline)) void tell_other(int domain, int id, const void *parameters)
+{
+	if (domain == DOMAIN_RESOURCE && has_word(parameters, RESOURCE_CONTEXT))
+		tell_resource(id, parameters);
+	else if (domain == DOMAIN_CALL && events.wants_call(id))
+		tell_call(id, parameters);
+}
+
 static inline void tell(int domain, int id, const void *parameters)
 {
-	if (domain == DOMAIN_LAUNCH && id == LAUNCH_BEFORE_UPLOAD) {
-		const struct hook_launch *launch = parameters;
-
-		if (has_word(parameters, LAUNCH_QMD) && launch->qmd)
-			events.launch(launch);
-	} else if (domain == DOMAIN_RESOURCE && has_word(parameters, RESOURCE_CONTEXT)) {
-		tell_resource(id, parameters);
-	} else if (domain == DOMAIN_CALL && events.wants_call(id)) {
-		tell_call(id, parameters);
-	}
+	if (__builtin_expect(domain == DOMAIN_LAUNCH && id == LAUNCH_BEFORE_UPLOAD, 1))
+		tell_launch(parameters);
+	else
+		tell_other(domain, id, parameters);
 }
 
 /* The other subscriber comes last: it sees what the GPU will. */

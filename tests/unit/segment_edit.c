@@ -587,6 +587,38 @@ static void test_counters(void **state)
 	segment_close(&owner);
 }
 
+static void *count_alone(void *owner)
+{
+	struct segment_place *place = segment_take_place(owner);
+
+	for (int i = 0; i < 1000; i++)
+		segment_count_launch_alone(place, i % 4 > 0);
+	return NULL;
+}
+
+static void test_threads_count_in_places_of_their_own(void **state)
+{
+	struct segment owner = make_segment();
+	struct segment_counters counters;
+	pthread_t threads[10];
+	int more = 0;
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, count_alone, &owner), 0);
+	for (int i = 0; i < 10; i++)
+		pthread_join(threads[i], NULL);
+	while (segment_take_place(&owner) && more < 1000)
+		more++;
+	assert_in_range(more, 1, 999);
+	assert_null(segment_take_place(&owner));
+	segment_count_launch(&owner, true);
+	segment_read_counters(&owner, &counters);
+	assert_int_equal(counters.restricted, 7501);
+	assert_int_equal(counters.unrestricted, 2500);
+	segment_close(&owner);
+}
+
 static void test_environment_round_trip(void **state)
 {
 	static const char text[] = "0000:3b:00.0=0-7,9;0001:5e:00.0=255";
@@ -646,6 +678,7 @@ int main(void)
 		cmocka_unit_test(test_the_table_of_descriptors_does_not_grow),
 		cmocka_unit_test(test_quick_look),
 		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_threads_count_in_places_of_their_own),
 		cmocka_unit_test(test_environment_round_trip),
 		cmocka_unit_test(test_garbage_in_the_environment),
 	};
