@@ -49,8 +49,8 @@
  *        out of force            not 0 where the owner does not obey; older owners have left it 0
  *   64   the revision in force   raised by editors
  *   128  counters                added to by the owner; apart from what launches only read
- *   256  the ring of revisions   revision n stands at place n % RING
- *   then the places              where the owner's threads count launches
+ *   256  the places              where the owner's threads count launches
+ *   4352 the ring of revisions   revision n stands at place n % RING
  *
  * Revisions are copied word by word with atomic accesses: they are read while they are written, and the
  * number tells afterwards whether what was read counts.
@@ -65,8 +65,8 @@ struct segment_memory {
 	_Alignas(64) _Atomic uint64_t places_taken;
 	_Atomic uint64_t refreshed;
 	_Atomic uint64_t reasons[14];
-	_Alignas(64) _Atomic uint64_t ring[RING][REVISION_WORDS];
 	struct segment_place places[PLACES];
+	_Alignas(64) _Atomic uint64_t ring[RING][REVISION_WORDS];
 };
 
 _Static_assert(sizeof(struct pci_address) == 8, "shared layout");
@@ -75,7 +75,8 @@ _Static_assert(sizeof(struct segment_revision) == 8 + SEGMENT_GPUS * 40, "shared
 _Static_assert(offsetof(struct segment_memory, owner) == 16, "shared layout");
 _Static_assert(offsetof(struct segment_memory, number) == 64, "shared layout");
 _Static_assert(offsetof(struct segment_memory, places_taken) == 128, "shared layout");
-_Static_assert(offsetof(struct segment_memory, ring) == 256, "shared layout");
+_Static_assert(offsetof(struct segment_memory, places) == 256, "shared layout");
+_Static_assert(offsetof(struct segment_memory, ring) == 4352, "shared layout");
 _Static_assert(sizeof(struct segment_place) == 64, "shared layout");
 _Static_assert(SEGMENT_REASON_COUNT <= 14, "shared layout");
 

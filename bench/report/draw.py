@@ -173,11 +173,11 @@ def hook(table, save_as):
     fig, ((axes,),) = figure(1, 1, 2.2)
     differences = results.paired_differences(table, "ns")
     spreads(axes, [(name_of(state), "#d55e00", absolute) for (state,), (absolute, _) in differences.items()])
-    ends = [results.percentile(absolute, percent) for absolute, _ in differences.values() for percent in (1, 99)]
+    ends = [results.percentile(absolute, percent) for absolute, _ in differences.values() for percent in (5, 95)]
     axes.axvline(0, color=INK, linewidth=1, linestyle=(0, (1.5, 1)))
     axes.set_xlim(min(ends), max(ends) + 1)
     axes.set_xlabel("ns of a launch's call, less those with the hook taken out in the same round")
-    axes.set_title("What the hook costs a launch (box: quartiles, with the median; line: 5 % to 99 %)", fontsize=9)
+    axes.set_title("What the hook costs a launch (box: quartiles, with the median; line: from 5 %, cut at 95 %)", fontsize=9)
     save_as(fig, "hook")
 
 
@@ -249,7 +249,7 @@ def pitfall(table, save_as):
             axes.plot(times, [row["laps"] / 10 for row in own], color=color, linewidth=1.3, label=label)
         axes.set_title(f"{name_of(mechanism)}: each has half of the TPCs")
         axes.set_ylabel("laps a ms")
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.25 * max(row["laps"] / 10 for row in table.rows))
     grid[0][0].legend(loc="upper right", ncols=3, fontsize=8.5)
     grid[-1][0].set_xlabel("ms")
     save_as(fig, "pitfall")

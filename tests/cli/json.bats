@@ -133,7 +133,7 @@ process_members="pid uid user command astray launches restricted let_through gra
 	file=$(readlink -f "/proc/$PROGRAM/fd"/* | grep -n memfd:nvtaskset | cut -d: -f1)
 	file=$(printf '%s\n' "/proc/$PROGRAM/fd"/* | sed -n "${file}p")
 	printf '\xff\xff\xff\xff\xff\xff\xff\x7f\xff\xff\xff\xff\xff\xff\xff\xff' |
-		dd of="$file" bs=1 seek=128 conv=notrunc status=none
+		dd of="$file" bs=1 seek=256 conv=notrunc status=none
 	nvtaskset -l --json >"$WORK/json"
 	[ "$(ask ".processes[] | select(.pid == $PROGRAM) | .launches")" = 9007199254740991 ]
 	nvtaskset -l | grep "^ *$PROGRAM .* [0-9]\{19,20\} "
