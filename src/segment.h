@@ -123,8 +123,8 @@ static inline void segment_count_launch(const struct segment *segment, bool rest
 /* A place for the calling thread alone, which lasts as long as the segment; NULL where there are no more. */
 struct segment_place *segment_take_place(const struct segment *segment);
 
-/* The same in a thread's own place. Nothing is locked, which would wait for all that the thread did before: half of what
- * the callback takes. */
+/* The same in a thread's own place. Nothing is locked: that would wait for all that the thread did before, and take as long
+ * as the rest of the callback (docs/evaluation.md). */
 static inline void segment_count_launch_alone(struct segment_place *place, bool restricted)
 {
 	_Atomic uint64_t *launches = &place->launches[restricted];
@@ -132,8 +132,7 @@ static inline void segment_count_launch_alone(struct segment_place *place, bool 
 	atomic_store_explicit(launches, atomic_load_explicit(launches, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-/* Relaxed atomic additions, from any thread. */
-
+/* From any thread. */
 void segment_count_reason(const struct segment *segment, enum segment_reason reason);
 void segment_count_refresh(const struct segment *segment);
 

@@ -27,9 +27,10 @@ struct attach_report {
 	double seconds;     /* for how long the borrowed one was */
 };
 
-/* Loads the library file `path`, which refers to no other but the C library, and tells it `told`. Does nothing where the process has a segment
- * already. -1 with the reason, and the process is as it was; only where a lock inside it is not given up in 10 seconds
- * the library may still come later. Not for several threads at once: it waits for children, and blocks SIGCHLD. */
+/* Loads the library file `path`, which refers to no other but the C library, and tells it `told`. Does nothing where the
+ * process has a segment already. -1 with the reason, and the process is as it was; only where a lock inside it is not given
+ * up in 10 seconds the library may still come later. Not for several threads at once: it waits for children, and blocks
+ * SIGCHLD. */
 int attach_load(pid_t pid, const char *path, const char *told, struct attach_report *report, struct error *error);
 
 #endif

@@ -271,7 +271,8 @@ int library_load(const struct library *library, struct loan *loan)
 		.loan = loan, .told = told, .size = told + whole_pages(strlen(library->told) + 1), .file = -1};
 	int result = -1;
 
-	if (get_memory(&work, library->told) == 0 && put_code(&work) == 0 && make_file(&work) == 0 && fill_file(&work, library) == 0)
+	if (get_memory(&work, library->told) == 0 && put_code(&work) == 0 && make_file(&work) == 0 &&
+	    fill_file(&work, library) == 0)
 		result = run_code(&work);
 	else
 		give_up(&work);

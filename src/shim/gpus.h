@@ -45,7 +45,8 @@ struct gpu {
  * back. */
 void gpus_hand(const char *text);
 
-/* Learns the topology of the GPUs that the driver shows this program, once a process, and says what is wrong on standard error. */
+/* Learns the topology of the GPUs that the driver shows this program, once a process, and says what is wrong on standard
+ * error. */
 void gpus_prepare(void);
 
 /* Whether there is a GPU among them whose descriptors do not say that blocks must run at once. */

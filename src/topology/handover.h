@@ -1,8 +1,8 @@
 /*
- * What a command knows of the GPUs, for the programs that it starts: to ask the kernel driver once more would take each of
- * them 2 to 3 ms a GPU (docs/hardware.md). It travels in the environment, in one line, and counts only with the driver
- * that it came from; what is cut off somewhere is refused. Names do not travel, nor GPUs without a UUID, by which one is known again: a MIG instance has
- * another than its GPU.
+ * What a command knows of the GPUs, for the programs that it starts or attaches to: to ask the kernel driver once more would
+ * take each of them 1 to 3 ms a GPU (docs/hardware.md). It travels in one line, in the environment or by hand, and counts
+ * only with the driver that it came from; what is cut off somewhere is refused. Names do not travel, nor GPUs without a
+ * UUID, by which one is known again: a MIG instance has another than its GPU.
  */
 #ifndef NVTASKSET_TOPOLOGY_HANDOVER_H
 #define NVTASKSET_TOPOLOGY_HANDOVER_H

@@ -467,15 +467,6 @@ static void close_devices(const struct rm_system *system, const int files[DEVICE
 	}
 }
 
-static bool is_wanted(const struct topology_wanted *wanted, struct pci_address address)
-{
-	bool found = !wanted;
-
-	for (unsigned int i = 0; wanted && i < wanted->count; i++)
-		found = found || pci_address_equal(wanted->gpus[i], address);
-	return found;
-}
-
 /* Appends the GPU, if it is wanted, or says why not. */
 static int read_attached_gpu(const struct rm *rm, uint32_t id, const struct topology_wanted *wanted,
                              struct topology_list *list, struct error *error)
@@ -491,7 +482,7 @@ static int read_attached_gpu(const struct rm *rm, uint32_t id, const struct topo
 		return error_set(error, "the NVIDIA kernel driver does not say where its GPU 0x%x is", id);
 	struct pci_address address = {.domain = pci.domain, .bus = pci.bus, .device = pci.slot};
 
-	if (!is_wanted(wanted, address))
+	if (!topology_wants(wanted, address))
 		return 0;
 	pci_address_format(address, text);
 	if (topology_find(list, address))

@@ -217,6 +217,15 @@ bool pci_address_equal(struct pci_address a, struct pci_address b)
 	return pci_address_compare(a, b) == 0;
 }
 
+bool topology_wants(const struct topology_wanted *wanted, struct pci_address pci)
+{
+	bool found = !wanted;
+
+	for (unsigned int i = 0; wanted && i < wanted->count; i++)
+		found = found || pci_address_equal(wanted->gpus[i], pci);
+	return found;
+}
+
 const struct topology *topology_find(const struct topology_list *list, struct pci_address pci)
 {
 	const struct topology *found = NULL;

@@ -220,6 +220,34 @@ static int work(struct targets *targets, const struct options *options, const st
 	return result;
 }
 
+/* False where a partition does not say which GPUs it is about, or they are too many. */
+static bool add_wanted(struct topology_wanted *wanted, const struct segment_revision *revision)
+{
+	bool fits = revision->count > 0;
+
+	for (uint32_t i = 0; i < revision->count && fits; i++) {
+		struct pci_address pci = revision->partitions[i].pci;
+
+		if (!topology_wants(wanted, pci) && wanted->count < TOPOLOGY_GPUS_MAX)
+			wanted->gpus[wanted->count++] = pci;
+		fits = topology_wants(wanted, pci);
+	}
+	return fits;
+}
+
+/* Of the GPUs in the partitions alone, where nothing counts or names others: each takes the kernel driver 1 to 3 ms
+ * (docs/hardware.md). */
+static int load_topologies(struct topology_list *list, const struct targets *targets, const struct options *options,
+                           struct error *error)
+{
+	struct topology_wanted wanted = {.count = 0};
+	bool few = options->gpu_count == 0 && !options->json;
+
+	for (size_t i = 0; i < targets->count && few; i++)
+		few = add_wanted(&wanted, &targets->list[i].revision);
+	return topology_load_wanted(few ? &wanted : NULL, list, error);
+}
+
 /* The library is told of the GPUs. Else they come last: that a process is not there needs none. */
 static int open_all(struct targets *targets, const struct options *options, const struct pids *family,
                     struct topology_list *list, struct error *error)
@@ -230,7 +258,7 @@ static int open_all(struct targets *targets, const struct options *options, cons
 		return -1;
 	if (open_family(targets, family, error) < 0)
 		return -1;
-	return attaches ? 0 : topology_load(list, error);
+	return attaches ? 0 : load_topologies(list, targets, options, error);
 }
 
 int action_partition(const struct options *options, struct error *error)
