@@ -13,30 +13,47 @@
 
 static struct segment segment;
 
-/* Where this thread counts its launches: it asks for a place of its own once. */
-static __thread struct segment_place *own_place __attribute__((tls_model("initial-exec")));
-static __thread bool has_asked __attribute__((tls_model("initial-exec")));
+/* How often a mask has changed otherwise than by an edit of the segment, or a context come or gone. */
+static _Atomic uint64_t changes;
+
+/* What the last launch of this thread went by: the next one on the same context does, too, while nothing has changed. Close
+ * together, with where the thread counts its launches: what a launch takes is mostly waiting for the cache. */
+static __thread struct recent {
+	CUcontext context;           /* NULL where there is none */
+	uint64_t changes;            /* as many as there were */
+	const struct gpu *gpu;
+	struct segment_place *place; /* NULL where it has none of its own: see count_elsewhere */
+	struct mask mask;
+} recent __attribute__((tls_model("initial-exec")));
+
+static __thread bool has_asked_for_place __attribute__((tls_model("initial-exec")));
+
+static void forget_recent(void)
+{
+	atomic_fetch_add_explicit(&changes, 1, memory_order_release);
+}
 
 void enforce_use(const struct segment *wanted)
 {
 	segment = *wanted;
-	own_place = NULL;
-	has_asked = false;
+	recent.place = NULL;
+	has_asked_for_place = false;
 	gpus_after_fork();
+	forget_recent();
 }
 
 static __attribute__((noinline)) void count_elsewhere(bool restricted)
 {
-	if (!has_asked)
-		own_place = segment_take_place(&segment);
-	has_asked = true;
+	if (!has_asked_for_place)
+		recent.place = segment_take_place(&segment);
+	has_asked_for_place = true;
 	segment_count_launch(&segment, restricted);
 }
 
 static inline void count(bool restricted)
 {
-	if (__builtin_expect(own_place != NULL, 1))
-		segment_count_launch_alone(own_place, restricted);
+	if (__builtin_expect(recent.place != NULL, 1))
+		segment_count_launch_alone(recent.place, restricted);
 	else
 		count_elsewhere(restricted);
 }
@@ -94,6 +111,7 @@ static void compile_anew(struct gpu *gpu)
 void enforce_anew(void)
 {
 	gpus_for_each(compile_anew);
+	forget_recent();
 }
 
 /* --- compiling ----------------------------------------------------------------------------------- */
@@ -165,7 +183,7 @@ static __attribute__((noinline)) void refresh(struct gpu *gpu, struct mask *mask
 {
 	struct segment_revision revision;
 	struct mask before = *mask;
-	uint64_t number, changes = atomic_load(&streams_changes);
+	uint64_t number, own_masks = atomic_load(&streams_changes);
 
 	if (!segment_read(&segment, &revision, &number)) {
 		if (before.state == MASK_NONE)
@@ -185,13 +203,13 @@ static __attribute__((noinline)) void refresh(struct gpu *gpu, struct mask *mask
 		let_through(mask, SEGMENT_UNKNOWN_QMD);
 	else
 		compile(gpu, &partition->set, &before, mask);
-	if (changes > 0)
+	if (own_masks > 0)
 		leave_to_launch(gpu, mask);
 	mask->number = number;
 	publish_mask(gpu, mask);
 	/* Whoever set the first one meanwhile may have been here before us. */
-	if (changes == 0 && atomic_load(&streams_changes) > 0)
-		compile_anew(gpu);
+	if (own_masks == 0 && atomic_load(&streams_changes) > 0)
+		enforce_anew();
 }
 
 /* --- the launch path ------------------------------------------------------------------------------ */
@@ -223,24 +241,25 @@ static void count_outcome(enum qmd_outcome outcome)
 /* Blocks that must run at once: the launch gets the room that it needs, where there is a `partition` above the mask
  * first of all in it. */
 static __attribute__((noinline)) void narrow_fitting(const struct gpu *gpu, const struct hook_launch *launch,
-                                                     struct mask *mask, const struct mask *partition)
+                                                     const struct mask *mask, const struct mask *partition)
 {
+	struct qmd_mask disable = mask->disable;
 	struct qmd_shape shape = qmd_tells_what_must_fit(gpu->family) ? fit_shape_of(gpu, launch->function, launch->qmd)
 	                                                              : misfit_shape();
-	bool widened = fit_widen(gpu, launch->function, &shape, launch->qmd, &mask->disable);
+	bool widened = fit_widen(gpu, launch->function, &shape, launch->qmd, &disable);
 
 	if (widened && partition) {
-		mask->disable = partition->disable;
-		fit_widen(gpu, launch->function, &shape, launch->qmd, &mask->disable);
+		disable = partition->disable;
+		fit_widen(gpu, launch->function, &shape, launch->qmd, &disable);
 	}
 	if (widened)
 		segment_count_reason(&segment, SEGMENT_WIDENED);
-	count_outcome(qmd_disable_fitting(gpu->family, launch->qmd, &mask->disable));
+	count_outcome(qmd_disable_fitting(gpu->family, launch->qmd, &disable));
 }
 
 /* Part of every launch: made once for those that go by the partition alone. */
 static inline __attribute__((always_inline)) void narrow(const struct gpu *gpu, const struct hook_launch *launch,
-                                                         struct mask *mask, const struct mask *partition)
+                                                         const struct mask *mask, const struct mask *partition)
 {
 	if (__builtin_expect(graphs_uploading, 0))
 		graphs_remember(gpu->family, launch->qmd);
@@ -296,26 +315,39 @@ static __attribute__((noinline)) void narrow_by_launch(const struct gpu *gpu, co
 		narrow(gpu, launch, &mask, partition);
 }
 
+/* Finds out what the launches of this thread on a context go by. */
+static __attribute__((noinline)) void look_up(CUcontext context)
+{
+	uint64_t now = atomic_load_explicit(&changes, memory_order_acquire);
+	struct gpu *gpu = gpus_of_context(context);
+
+	recent.context = gpu ? context : NULL;
+	recent.changes = now;
+	recent.gpu = gpu;
+	if (gpu)
+		load_mask(gpu, &recent.mask);
+	else
+		let_through(&recent.mask, SEGMENT_NO_TOPOLOGY);
+	if (gpu && recent.mask.number != segment_revision_number(&segment))
+		refresh(gpu, &recent.mask);
+}
+
+static inline bool is_recent(CUcontext context)
+{
+	return recent.context == context && recent.changes == atomic_load_explicit(&changes, memory_order_acquire) &&
+	       recent.mask.number == segment_revision_number(&segment);
+}
+
 void enforce_launch(const struct hook_launch *launch)
 {
-	struct gpu *gpu = contexts_find(launch->context);
-	struct mask mask;
-
-	if (__builtin_expect(!gpu, 0))
-		gpu = gpus_of_context(launch->context);
-	if (__builtin_expect(!gpu, 0)) {
-		count_escape(SEGMENT_NO_TOPOLOGY);
-		return;
-	}
-	load_mask(gpu, &mask);
-	if (__builtin_expect(mask.number != segment_revision_number(&segment), 0))
-		refresh(gpu, &mask);
-	if (__builtin_expect(mask.state == MASK_RESTRICTED, 1))
-		narrow(gpu, launch, &mask, NULL);
-	else if (mask.state == MASK_BY_LAUNCH)
-		narrow_by_launch(gpu, launch, &mask);
-	else if (mask.state == MASK_LET_THROUGH)
-		count_escape(mask.reason);
+	if (__builtin_expect(!is_recent(launch->context), 0))
+		look_up(launch->context);
+	if (__builtin_expect(recent.mask.state == MASK_RESTRICTED, 1))
+		narrow(recent.gpu, launch, &recent.mask, NULL);
+	else if (recent.mask.state == MASK_BY_LAUNCH)
+		narrow_by_launch(recent.gpu, launch, &recent.mask);
+	else if (recent.mask.state == MASK_LET_THROUGH)
+		count_escape(recent.mask.reason);
 	else
 		count(false);
 }
@@ -326,10 +358,12 @@ void enforce_launch(const struct hook_launch *launch)
 void enforce_context_created(CUcontext context)
 {
 	contexts_forget(context);
+	forget_recent();
 	gpus_prepare();
 }
 
 void enforce_context_destroyed(CUcontext context)
 {
 	contexts_forget(context);
+	forget_recent();
 }

@@ -82,6 +82,28 @@ static void test_both_at_once(void **state)
 		pthread_join(threads[i], NULL);
 }
 
+/* Drivers give a handle again. What was known of the context that had it before holds no more. */
+static void test_a_handle_that_another_gpus_context_had(void **state)
+{
+	struct tpcset own[] = {gpu_range(0, 3), gpu_range(8, 11)};
+	struct gpu_under_test gpu;
+	CUcontext before = NULL;
+	int again = 0;
+
+	(void)state;
+	need_two();
+	for (unsigned int i = 0; i < 2; i++)
+		gpu_set_partition(&gpus[i], &own[i]);
+	for (int i = 0; i < 6; i++) {
+		gpu_open(&gpu, i % 2);
+		check(&gpu, &own[i % 2]);
+		again += gpu.context == before;
+		before = gpu.context;
+		gpu_close(&gpu);
+	}
+	print_message("# %d of 5 contexts had the handle of the one before, on the other GPU\n", again);
+}
+
 static int open_gpus(void **state)
 {
 	(void)state;
@@ -107,6 +129,7 @@ int main(void)
 		cmocka_unit_test(test_each_has_its_own),
 		cmocka_unit_test(test_changing_one_leaves_the_other),
 		cmocka_unit_test(test_both_at_once),
+		cmocka_unit_test(test_a_handle_that_another_gpus_context_had),
 	};
 
 	return cmocka_run_group_tests_name("two_gpus", tests, open_gpus, close_gpus);
