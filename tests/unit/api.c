@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -234,6 +235,7 @@ static struct segment owned;
 static void obey(char order)
 {
 	struct segment_revision revision = {.count = 0};
+	struct stat status;
 
 	switch (order) {
 	case 'c': /* closes the file that it did not open */
@@ -259,7 +261,8 @@ static void obey(char order)
 		segment_count_reason(&owned, SEGMENT_WIDENED);
 		break;
 	case 'g': /* garbage */
-		memset((char *)owned.number, 0x7f, 5000);
+		assert_int_equal(fstat(owned.file, &status), 0);
+		memset((char *)owned.number, 0x7f, (size_t)status.st_size - 64);
 		break;
 	default:
 		break;
