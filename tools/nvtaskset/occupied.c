@@ -5,6 +5,7 @@
 #include "processes.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,9 @@
 /* An abstract name: no file is left behind, and the kernel takes it back at an exec or the end of the process. */
 #define LOCK_NAME "\0nvtaskset-choose"
 #define LOCK_WAIT_MS 10000
+
+/* Half of what is read at once of a file in /proc; where that is not enough, twice as much, and so on. */
+#define FIRST_ROOM 32768
 
 /* How long a process that is just becoming another program is waited for. */
 #define EXEC_WAIT_MS 1000
@@ -49,62 +53,88 @@ struct claims {
 	} *list;
 };
 
-static FILE *open_file(pid_t pid, const char *name)
+/* A file of /proc/PID as a string, to be freed; NULL where it cannot be read. By one call of the system: between two the
+ * process can become another program, and the rest be missing. */
+static char *read_at_once(pid_t pid, const char *name, size_t *length)
 {
-	char path[64];
+	char path[64], *text = NULL;
+	ssize_t got = -1;
+	size_t room = FIRST_ROOM;
 
 	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-	return fopen(path, "re");
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+
+	do {
+		free(text);
+		room *= 2;
+		text = file >= 0 ? malloc(room + 1) : NULL;
+		got = text ? pread(file, text, room, 0) : -1;
+	} while (got == (ssize_t)room);
+	if (file >= 0)
+		close(file);
+	*length = got > 0 ? (size_t)got : 0;
+	if (text && got >= 0)
+		text[got] = '\0';
+	else
+		free(text);
+	return got >= 0 ? text : NULL;
 }
 
-static bool is_empty(pid_t pid, const char *name)
+/* A number of /proc/PID/stat (proc(5) has them from 1 on), behind a name that may hold anything; 0 where there is none. */
+static unsigned long read_field(const char *stat, int number)
 {
-	FILE *file = open_file(pid, name);
-	bool empty = file && getc(file) == EOF;
+	const char *at = strrchr(stat, ')');
 
-	if (file)
-		fclose(file);
-	return empty;
+	for (int field = 2; at && field < number; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoul(at, NULL, 10) : 0;
 }
 
-/* In the middle of an exec the old descriptors are closed, and the new arguments not yet to be seen. Neither kernel
- * threads nor the dead have a program. */
-static bool is_becoming(pid_t pid)
+enum {
+	STAT_CODE = 26, /* where it starts; set when the environment is (fs/binfmt_elf.c) */
+	STAT_ENVIRONMENT = 50,
+	STAT_ENVIRONMENT_END = 51
+};
+
+/* Whether a process whose environment was empty may have one all the same. In the middle of an exec the old descriptors are
+ * closed, our lock among them, and the new environment is not there yet. Neither kernel threads nor the dead have a
+ * program. */
+static bool may_have_environment(pid_t pid)
 {
 	char path[64], program[8];
+	size_t length;
+	char *stat = read_at_once(pid, "stat", &length);
+	bool may = stat && (read_field(stat, STAT_CODE) == 0 ||
+	                    read_field(stat, STAT_ENVIRONMENT_END) > read_field(stat, STAT_ENVIRONMENT));
 
+	free(stat);
 	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-	return readlink(path, program, sizeof program) > 0 && is_empty(pid, "cmdline") && is_empty(pid, "environ");
+	return may && readlink(path, program, sizeof program) > 0;
 }
 
-static bool find_partition(FILE *environment, struct segment_revision *revision)
+/* `is_empty`: it can be read, and there is no variable at all. */
+static bool find_partition(pid_t pid, struct segment_revision *revision, bool *is_empty)
 {
 	static const char name[] = SEGMENT_ENVIRONMENT "=";
-	char *variable = NULL;
-	size_t size = 0;
+	size_t length;
+	char *environment = read_at_once(pid, "environ", &length);
 	bool found = false;
 
-	while (!found && getdelim(&variable, &size, '\0', environment) > 0)
-		found = strncmp(variable, name, sizeof name - 1) == 0 &&
-		        segment_revision_parse(revision, variable + sizeof name - 1, NULL) == 0;
-	free(variable);
+	*is_empty = environment && length == 0;
+	for (const char *at = environment; at && at < environment + length && !found; at += strlen(at) + 1)
+		found = strncmp(at, name, sizeof name - 1) == 0 &&
+		        segment_revision_parse(revision, at + sizeof name - 1, NULL) == 0;
+	free(environment);
 	return found;
 }
 
 static bool read_claim(struct claim *claim, pid_t pid)
 {
-	FILE *environment = open_file(pid, "environ");
-	bool found = false;
+	bool is_empty, found = find_partition(pid, &claim->revision, &is_empty);
 
-	for (int waited = 0; environment && waited < EXEC_WAIT_MS && is_becoming(pid); waited++)
+	for (int waited = 0; is_empty && waited < EXEC_WAIT_MS && may_have_environment(pid); waited++) {
 		clock_pause_us(1000);
-	if (environment) {
-		fclose(environment);
-		environment = open_file(pid, "environ");
-	}
-	if (environment) {
-		found = find_partition(environment, &claim->revision);
-		fclose(environment);
+		found = find_partition(pid, &claim->revision, &is_empty);
 	}
 	claim->pid = pid;
 	claim->parent = found ? parent_of(pid) : 0;
