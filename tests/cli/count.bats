@@ -69,6 +69,23 @@ start_program_loudly() {
 	kill "$first"
 }
 
+# With an environment that takes a while to read.
+@test "a program that becomes another all the time keeps its TPCs" {
+	again='exec sh -c "$0" "$0"'
+	LONG=$(printf '%060000d' 0) nvtaskset --mps off -n 3 sh -c "$again" "$again" 2>/dev/null 3>&- &
+	PROGRAM=$!
+	for _ in $(seq 200); do
+		! grep -qz NVTASKSET_PARTITION= "/proc/$PROGRAM/environ" || break
+		sleep 0.05
+	done
+	for _ in $(seq 100); do
+		if nvtaskset --dry-run -n 64 2>"$WORK/errors"; then
+			return 1
+		fi
+	done
+	grep -q "64 TPCs: of this GPU's 66 only 63 are free" "$WORK/errors"
+}
+
 @test "many at the same moment never get the same TPC, and all of them get some" {
 	for i in $(seq 22); do
 		nvtaskset --mps off -n 3 sh -c 'echo "$NVTASKSET_PARTITION"; exec sleep 20' >"$WORK/$i" 2>"$WORK/error.$i" 3>&- &
