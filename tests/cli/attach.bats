@@ -157,7 +157,7 @@ has_library() {
 @test "a driver without the callback table: the reason, and nothing of ours stays" {
 	SIM_FAULTS=no-table start_plain busy launch=1
 	refuses "pid $PROGRAM: the driver has no callback table (error 500)" nvtaskset --attach -tp 0-7 "$PROGRAM"
-	! has_library "$PROGRAM"
+	not has_library "$PROGRAM"
 	run bash -c "ls -l /proc/$PROGRAM/fd | grep nvtaskset"
 	[ "$status" -ne 0 ]
 	end_intact
@@ -179,7 +179,7 @@ has_library() {
 	nvtaskset --attach -atp 2 "$PROGRAM"
 	runs_on_tpcs 2
 	has_library "$child"
-	! has_library "$PROGRAM"
+	not has_library "$PROGRAM"
 	end_intact
 }
 
@@ -208,7 +208,7 @@ has_library() {
 	run setpriv --reuid 65534 --clear-groups "$BUILD/nvtaskset" --attach -tp 3 "$PROGRAM"
 	[ "$status" -eq 1 ]
 	[ "$output" = "nvtaskset: pid $PROGRAM: belongs to another user, or does not let itself be inspected" ]
-	! has_library "$PROGRAM"
+	not has_library "$PROGRAM"
 	end_intact
 }
 

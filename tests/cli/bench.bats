@@ -10,7 +10,7 @@ bench() {
 # No program and no directory of a run is left.
 left_nothing() {
 	[ -z "$(ls -d "$WORK"/nvbench.* 2>/dev/null)" ]
-	! grep -qsa "BENCH_WORK=$WORK" /proc/[0-9]*/environ
+	not grep -qsa "BENCH_WORK=$WORK" /proc/[0-9]*/environ
 }
 
 # The file says what it was measured on, has rows, and each has as many values as there are columns.

@@ -14,6 +14,14 @@ setup() {
 	PROGRAM=
 }
 
+# "! COMMAND" fails no test, but as its last line.
+not() { # COMMAND…
+	if "$@"; then
+		echo "succeeded: $*"
+		return 1
+	fi
+}
+
 # By tsan, by asan; by either, where not said.
 is_sanitized() {
 	local by=${BUILD##*/}

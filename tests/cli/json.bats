@@ -125,7 +125,7 @@ process_members="pid uid user command astray launches restricted let_through gra
 	[ "$(ask ".processes[] | select(.pid == $PROGRAM) | .command")" = \
 		"$BUILD/demo/where "$'60\ufffd[2J"\\\ufffd\ufffd\ufffd\ufffd\u6f22' ]
 	# In ASCII, whatever the terminal: nothing in it can do harm there.
-	! LC_ALL=C grep -q '[^ -~]' "$WORK/json"
+	not env LC_ALL=C grep -q '[^ -~]' "$WORK/json"
 }
 
 @test "a counter that a process made up does not become negative or lose digits" {

@@ -251,5 +251,5 @@ killed() {
 	on_machine "$installed" --enable-system
 	on_machine make -s -C "$ROOT" BUILD="$BUILD" uninstall PREFIX=/mnt/usr
 	[ -z "$(on_machine find /mnt/usr /etc/ld.so.conf.d -name '*nvtaskset*')" ]
-	! on_machine ldconfig -p | grep -q /mnt/usr
+	[[ "$(on_machine ldconfig -p)" != *"/mnt/usr"* ]]
 }

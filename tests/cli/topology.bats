@@ -37,7 +37,7 @@ plain() {
 	[[ "$output" == *$'\n'" $a "*"$first $(id -un) 1,9,17,25,32,39,46,53 $BUILD/demo/where 60"* ]]
 	[[ "$output" == *$'\n'" $b "*"$PROGRAM $(id -un) 0-1,8,16,24,62-65 "*"$BUILD/demo/where 60"* ]]
 	[[ "$output" == *$'\n'" #  A+B: TPCs 1"$'\n'* ]]
-	! grep -q '[^ -~]' <<<"$output"
+	not grep -q '[^ -~]' <<<"$output"
 }
 
 @test "on a UTF-8 terminal with lines and colours" {
@@ -72,10 +72,10 @@ plain() {
 @test "plain ASCII where the locale is not UTF-8, on a terminal too" {
 	own_gpus
 	LC_ALL=C run drawn_on 80x40 nvtaskset -T
-	! grep -q $'[^ -~\e]' <<<"$output"
+	not grep -q $'[^ -~\e]' <<<"$output"
 	[[ "$(plain <<<"$output")" == *"24 . : 62 . : 63 . : 64 . : 65 ."* ]]
 	LC_ALL=nonsense run drawn_on 80x40 nvtaskset -T
-	! grep -q $'[^ -~\e]' <<<"$output"
+	not grep -q $'[^ -~\e]' <<<"$output"
 }
 
 @test "20 columns, 300 columns, hardly any" {
