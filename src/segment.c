@@ -31,6 +31,7 @@
 #define VERSION 2
 #define RING 8
 #define PLACES 64
+#define PLACES_TAKEN_MEANWHILE 8
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /* How often a reader tries before it says that editors overtook it. */
@@ -156,14 +157,12 @@ const struct segment_partition *segment_find(const struct segment_revision *revi
 
 /* --- the owner's side ------------------------------------------------------------------------------ */
 
-/* The last number on a line of /proc/PID/status; `unknown` where the kernel does not say. */
-static uint64_t read_status(pid_t pid, const char *field, uint64_t unknown)
+/* The last number on a line of a process's status; `unknown` where the kernel does not say. */
+static uint64_t read_status(const char *path, const char *field, uint64_t unknown)
 {
-	char path[64], *line = NULL;
+	char *line = NULL;
 	size_t size = 0;
 	uint64_t number = unknown;
-
-	snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
 	FILE *file = fopen(path, "re");
 
 	while (file && getline(&line, &size, file) > 0) {
@@ -187,7 +186,7 @@ static bool has_threads(void)
  * wait for all processors, 5 to 30 ms (Linux 6.18, expand_fdtable in fs/file.c): there, the end of the table will do. */
 static int choose_place(void)
 {
-	uint64_t table = has_threads() ? read_status(getpid(), "FDSize:", 0) : 0;
+	uint64_t table = has_threads() ? read_status("/proc/self/status", "FDSize:", 0) : 0;
 
 	return table >= TABLE_MIN && table <= FILE_USUAL ? (int)table - TABLE_END : FILE_USUAL;
 }
@@ -301,6 +300,8 @@ int segment_keep_findable(struct segment *segment, struct error *error)
 		return error_set_errno(error, "the segment: cannot be mapped");
 	mark_moved(segment->memory, true);
 	copy_content(moved.memory, segment->memory);
+	/* Those that threads take just now, in the old one. */
+	atomic_fetch_add_explicit(&moved.memory->places_taken, PLACES_TAKEN_MEANWHILE, memory_order_relaxed);
 	moved.memory->owner = (uint64_t)getpid();
 	atomic_store_explicit(&moved.memory->magic, MAGIC, memory_order_release);
 	/* At one stroke for the other threads. */
@@ -384,8 +385,12 @@ static bool is_others(int file, struct seeker *seeker)
 	bool is_own = !is_segment(file) || pread(file, header, sizeof header, 0) != sizeof header ||
 	              header[0] != MAGIC || header[2] == (uint64_t)seeker->pid;
 
-	if (!is_own && seeker->own_number == 0)
-		seeker->own_number = read_status(seeker->pid, "NSpid:", (uint64_t)seeker->pid);
+	if (!is_own && seeker->own_number == 0) {
+		char path[64];
+
+		snprintf(path, sizeof path, "/proc/%d/status", (int)seeker->pid);
+		seeker->own_number = read_status(path, "NSpid:", (uint64_t)seeker->pid);
+	}
 	errno = saved;
 	return !is_own && header[2] != seeker->own_number;
 }
@@ -696,8 +701,11 @@ static uint64_t sum_launches(const struct segment_memory *memory, bool restricte
 {
 	uint64_t sum = 0;
 
-	for (int place = 0; place < PLACES; place++)
-		sum += atomic_load_explicit(&memory->places[place].launches[restricted], memory_order_relaxed);
+	for (int place = 0; place < PLACES; place++) {
+		uint64_t own = atomic_load_explicit(&memory->places[place].launches[restricted], memory_order_relaxed);
+
+		sum = sum + own >= sum ? sum + own : UINT64_MAX;
+	}
 	return sum;
 }
 

@@ -87,7 +87,7 @@ struct segment_counters {
 	uint64_t reasons[SEGMENT_REASON_COUNT];
 };
 
-/* --- the owner's side: safe in other people's processes, no allocation ------------------------- */
+/* --- the owner's side, in other people's processes: what launches use allocates nothing ------------------------ */
 
 /* Makes a segment for this process, with `revision` in force: revision number 1. The descriptor is
  * close-on-exec, and none that a program may expect to be free. -1 with the reason where the kernel

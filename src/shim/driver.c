@@ -45,7 +45,8 @@ static const struct function optional[] = {
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* Where our library begins and ends, as the linker says. dladdr would look through all symbols of the driver. */
-extern const char __ehdr_start[], _end[]; /* NOLINT(bugprone-reserved-identifier) */
+#define OWN __attribute__((visibility("hidden")))
+extern const char __ehdr_start[] OWN, _end[] OWN; /* NOLINT(bugprone-reserved-identifier) */
 
 static bool is_ours(const void *address)
 {

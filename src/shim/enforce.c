@@ -62,7 +62,7 @@ static inline void count(bool restricted)
 
 _Static_assert(GPU_MASK_WORDS == 4 && sizeof(struct mask) == 4 * sizeof(uint64_t), "copied by words");
 
-/* Copies the mask in force; it is MASK_NONE, and of no revision, where another came meanwhile. */
+/* Copies the mask in force; it is MASK_NONE, and of no revision, where others came round the ring meanwhile. */
 static inline void load_mask(const struct gpu *gpu, struct mask *mask)
 {
 	uint64_t current = atomic_load_explicit(&gpu->current, memory_order_acquire);
@@ -76,12 +76,12 @@ static inline void load_mask(const struct gpu *gpu, struct mask *mask)
 
 	atomic_thread_fence(memory_order_acquire);
 	memcpy(mask, words, sizeof *mask);
-	if (__builtin_expect(atomic_load_explicit(&gpu->current, memory_order_relaxed) != current, 0))
+	if (atomic_load_explicit(&gpu->current, memory_order_relaxed) - current >= GPU_MASKS - 1)
 		*mask = (struct mask){.state = MASK_NONE};
 }
 
-/* Puts a newer mask in force. Where another thread is doing the same, it may have its way: this launch has
- * its mask, and the next one looks again. */
+/* Puts a newer mask in force, for other threads. Where one of them is doing the same, it may have its way: this thread has
+ * its mask. */
 static void publish_mask(struct gpu *gpu, const struct mask *mask)
 {
 	uint64_t words[GPU_MASK_WORDS];
@@ -110,6 +110,7 @@ static void compile_anew(struct gpu *gpu)
 
 void enforce_anew(void)
 {
+	atomic_thread_fence(memory_order_seq_cst);
 	gpus_for_each(compile_anew);
 	forget_recent();
 }
@@ -207,7 +208,8 @@ static __attribute__((noinline)) void refresh(struct gpu *gpu, struct mask *mask
 		leave_to_launch(gpu, mask);
 	mask->number = number;
 	publish_mask(gpu, mask);
-	/* Whoever set the first one meanwhile may have been here before us. */
+	/* Whoever set the first one meanwhile may have been here before us: either sees what the other wrote. */
+	atomic_thread_fence(memory_order_seq_cst);
 	if (own_masks == 0 && atomic_load(&streams_changes) > 0)
 		enforce_anew();
 }

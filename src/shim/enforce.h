@@ -1,9 +1,9 @@
 /*
  * Partition and launch descriptor in, descriptor out.
  *
- * enforce_launch is the launch path: no lock, no allocation, no system call, nothing but a look at one
- * number while the partition stays the same. The first launch of a process, the first in a context, the first
- * after a change, and launches whose blocks must run at once do more.
+ * enforce_launch is the launch path: no lock, no allocation, no system call, nothing but a look at two numbers while the
+ * partition stays the same. The first launch of a thread, one on another context than before, the first after a change,
+ * and launches whose blocks must run at once do more.
  */
 #ifndef NVTASKSET_SHIM_ENFORCE_H
 #define NVTASKSET_SHIM_ENFORCE_H

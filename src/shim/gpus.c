@@ -23,7 +23,8 @@ static struct gpu *const unknown_gpu = &gpus[TOPOLOGY_GPUS_MAX];
  * busy. */
 static __thread const struct visible *shown __attribute__((tls_model("initial-exec")));
 
-static const char *handed;
+/* What this thread was handed: others must not come upon it, as it does not last. */
+static __thread const char *handed __attribute__((tls_model("initial-exec")));
 
 void gpus_hand(const char *text)
 {

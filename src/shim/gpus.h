@@ -41,8 +41,8 @@ struct gpu {
 	_Atomic uint64_t masks[GPU_MASKS][GPU_MASK_WORDS];
 };
 
-/* What the command knows of the GPUs (topology/handover.h), where the environment does not say it. Not copied: NULL takes it
- * back. */
+/* What the command knows of the GPUs (topology/handover.h): goes before what the environment says, for the calling thread.
+ * Not copied; NULL takes it back. */
 void gpus_hand(const char *text);
 
 /* Learns the topology of the GPUs that the driver shows this program, once a process, and says what is wrong on standard

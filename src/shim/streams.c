@@ -232,9 +232,12 @@ static int set(enum streams_scope scope, uintptr_t stream, const struct streams_
 		thread.per_thread = *mask;
 	else
 		result = set_for_stream(stream == STREAM_NONE ? STREAM_LEGACY : stream, mask);
-	/* Last: whoever sees it finds the mask. */
-	if ((scope == STREAMS_ALL || atomic_load(&streams_changes) == 0) && atomic_fetch_add(&streams_changes, 1) == 0)
+	/* Last: whoever sees it finds the mask. And once more when all launches look for one: who has seen the first too early
+	 * will see another. */
+	if ((scope == STREAMS_ALL || atomic_load(&streams_changes) == 0) && atomic_fetch_add(&streams_changes, 1) == 0) {
 		enforce_anew();
+		atomic_fetch_add(&streams_changes, 1);
+	}
 	return result;
 }
 
@@ -250,7 +253,7 @@ int nvtaskset_set_mask_1(int scope, void *stream, const uint64_t *disabled)
 	if (scope == STREAMS_ONE)
 		pthread_once(&heard, hear_of_calls);
 	/* A thread needs nobody's leave for its own, but for the first. */
-	if (scope == STREAMS_NEXT && atomic_load(&streams_changes) > 0) {
+	if (scope == STREAMS_NEXT && atomic_load(&streams_changes) > 1) {
 		thread.next = mask;
 		return 0;
 	}

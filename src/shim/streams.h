@@ -46,7 +46,7 @@ void streams_open(bool hears);
 /* In the child of a fork, which has its parent's masks: what other threads were doing, they do no more. */
 void streams_after_fork(void);
 
-/* Raised by the program's first mask, after which every launch looks for its own, and by each for all. */
+/* Raised by the program's first mask, twice: when it comes, and when every launch looks for its own; then by each for all. */
 extern _Atomic uint64_t streams_changes;
 
 /* Raised by every edit of the partition, too: while it stays the same, so does what a graph may use. */

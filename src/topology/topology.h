@@ -113,6 +113,8 @@ struct topology_wanted {
 	struct pci_address gpus[TOPOLOGY_GPUS_MAX];
 };
 int topology_load_wanted(const struct topology_wanted *wanted, struct topology_list *list, struct error *error);
+
+/* Whether it is among them: NULL has all. */
 bool topology_wants(const struct topology_wanted *wanted, struct pci_address pci);
 
 /* The first two only: what a measurement can be compared with. */

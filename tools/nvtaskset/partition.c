@@ -235,8 +235,17 @@ static bool add_wanted(struct topology_wanted *wanted, const struct segment_revi
 	return fits;
 }
 
-/* Of the GPUs in the partitions alone, where nothing counts or names others: each takes the kernel driver 1 to 3 ms
- * (docs/hardware.md). */
+static bool has_all(const struct topology_list *list, const struct topology_wanted *wanted)
+{
+	bool found = true;
+
+	for (unsigned int i = 0; i < wanted->count; i++)
+		found = found && topology_find(list, wanted->gpus[i]);
+	return found;
+}
+
+/* Of the GPUs in the partitions alone, where nothing counts or names others, and they are to be seen from here: each takes
+ * the kernel driver 1 to 3 ms (docs/hardware.md). */
 static int load_topologies(struct topology_list *list, const struct targets *targets, const struct options *options,
                            struct error *error)
 {
@@ -245,7 +254,8 @@ static int load_topologies(struct topology_list *list, const struct targets *tar
 
 	for (size_t i = 0; i < targets->count && few; i++)
 		few = add_wanted(&wanted, &targets->list[i].revision);
-	return topology_load_wanted(few ? &wanted : NULL, list, error);
+	return few && topology_load_wanted(&wanted, list, NULL) == 0 && has_all(list, &wanted) ? 0
+	                                                                                       : topology_load(list, error);
 }
 
 /* The library is told of the GPUs. Else they come last: that a process is not there needs none. */
