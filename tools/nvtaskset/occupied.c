@@ -18,8 +18,8 @@
 #define LOCK_NAME "\0nvtaskset-choose"
 #define LOCK_WAIT_MS 10000
 
-/* Half of what is read at once of a file in /proc; where that is not enough, twice as much, and so on. */
-#define FIRST_ROOM 32768
+/* For a file in /proc, at first; where that is not enough, twice as much, and so on. */
+#define ROOM 65536
 
 /* How long a process that is just becoming another program is waited for. */
 #define EXEC_WAIT_MS 1000
@@ -59,25 +59,26 @@ static char *read_at_once(pid_t pid, const char *name, size_t *length)
 {
 	char path[64], *text = NULL;
 	ssize_t got = -1;
-	size_t room = FIRST_ROOM;
+	bool is_whole = false;
 
 	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
 	int file = open(path, O_RDONLY | O_CLOEXEC);
 
-	do {
+	for (size_t room = ROOM; file >= 0 && !is_whole; room *= 2) {
 		free(text);
-		room *= 2;
-		text = file >= 0 ? malloc(room + 1) : NULL;
+		text = malloc(room + 1);
 		got = text ? pread(file, text, room, 0) : -1;
-	} while (got == (ssize_t)room);
+		is_whole = got < (ssize_t)room;
+	}
 	if (file >= 0)
 		close(file);
-	*length = got > 0 ? (size_t)got : 0;
-	if (text && got >= 0)
-		text[got] = '\0';
-	else
+	if (got < 0) {
 		free(text);
-	return got >= 0 ? text : NULL;
+		return NULL;
+	}
+	text[got] = '\0';
+	*length = (size_t)got;
+	return text;
 }
 
 /* A number of /proc/PID/stat (proc(5) has them from 1 on), behind a name that may hold anything; 0 where there is none. */
