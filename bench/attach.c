@@ -14,8 +14,6 @@
 #include "bench.h"
 #include "kernels.h"
 
-#include <libgen.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -65,15 +63,11 @@ static void *work(void *unused)
 /* Runs the command on this process, and returns what it says on standard error. */
 static void attach(char *text, size_t room)
 {
-	char command[PATH_MAX + 100], self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+	char path[BENCH_PATH], command[BENCH_PATH + 100];
 
-	if (length < 0)
-		bench_fail("/proc is not mounted");
-	self[length] = '\0';
+	bench_beside(path, "../nvtaskset");
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-	snprintf(command, sizeof command, "'%s/../nvtaskset' --attach -v -tp 0 %d 2>&1 >/dev/null", dirname(self),
-	         (int)getpid());
+	snprintf(command, sizeof command, "'%s' --attach -v -tp 0 %d 2>&1 >/dev/null", path, (int)getpid());
 	FILE *output = popen(command, "re");
 
 	if (!output || !fgets(text, (int)room, output) || pclose(output) != 0)

@@ -81,13 +81,6 @@ static int64_t sample(struct nvtaskset_partition *partition, const struct nvtask
 	return (end - start) / CHANGES;
 }
 
-static int compare(const void *a, const void *b)
-{
-	int64_t first = *(const int64_t *)a, second = *(const int64_t *)b;
-
-	return (first > second) - (first < second);
-}
-
 int main(int count, char **arguments)
 {
 	double samples = count > 1 ? bench_number(arguments[1], "SAMPLES") : 0;
@@ -111,8 +104,7 @@ int main(int count, char **arguments)
 	for (size_t i = 0; i < (size_t)samples; i++)
 		times[i] = sample(partition, halves);
 	change(partition, &before);
-	qsort(times, (size_t)samples, sizeof *times, compare);
-	printf("change,%lld\n", (long long)times[(size_t)samples / 2]);
+	printf("change,%lld\n", (long long)bench_median(times, (size_t)samples));
 	nvtaskset_partition_close(partition);
 	nvtaskset_topology_free(topology);
 	free(times);

@@ -126,13 +126,6 @@ static CUgraphExec make_conditional(unsigned int count)
 	return exec;
 }
 
-static int compare(const void *a, const void *b)
-{
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* The median time that a launch's call takes. */
 static int64_t launch(CUgraphExec exec, bool changed)
 {
@@ -147,8 +140,7 @@ static int64_t launch(CUgraphExec exec, bool changed)
 		times[i] = bench_now() - start;
 		bench_wait(&gpu);
 	}
-	qsort(times, SAMPLES, sizeof *times, compare);
-	return times[SAMPLES / 2];
+	return bench_median(times, SAMPLES);
 }
 
 static void measure_launches(unsigned int nodes)

@@ -17,12 +17,8 @@
 #include "shim/slot.h"
 
 #include <dlfcn.h>
-#include <libgen.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #define BATCH 100
 #define BATCHES 5
@@ -42,15 +38,11 @@ static struct {
 
 static void load_library(void)
 {
-	char self[PATH_MAX], path[PATH_MAX + 40];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+	char path[BENCH_PATH];
 	const char *(*attached)(const char *told);
 	const char *refusal;
 
-	if (length < 0)
-		bench_fail("/proc is not mounted");
-	self[length] = '\0';
-	snprintf(path, sizeof path, "%s/../lib/libnvtaskset-attach.so", dirname(self));
+	bench_beside(path, "../lib/libnvtaskset-attach.so");
 	void *library = dlopen(path, RTLD_NOW);
 
 	if (!library)
@@ -72,8 +64,7 @@ static void ignore(void *user, int domain, int id, const void *parameters)
 /* Who subscribes beside our library is given its subscription. */
 static void find_hook(void)
 {
-	static const CUuuid table_id = {
-		{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b}};
+	static const CUuuid table_id = SLOT_TABLE_ID;
 	const void *found = NULL;
 
 	bench_check(cuGetExportTable(&found, &table_id));
@@ -92,34 +83,14 @@ static void put_in(bool in)
 
 /* --- launches ------------------------------------------------------------------------------------------------- */
 
-static double batch(const struct bench_launch *launch)
-{
-	int64_t start = bench_now();
-
-	for (int i = 0; i < BATCH; i++)
-		bench_start(&gpu, launch);
-	int64_t end = bench_now();
-
-	bench_wait(&gpu);
-	return (double)(end - start) / BATCH;
-}
-
-static int compare(const void *a, const void *b)
-{
-	double left = *(const double *)a, right = *(const double *)b;
-
-	return (left > right) - (left < right);
-}
-
 static double median_of_batches(const struct bench_launch *launch)
 {
-	double means[BATCHES];
+	int64_t times[BATCHES];
 
-	batch(launch);
+	bench_submit(&gpu, launch, BATCH);
 	for (int i = 0; i < BATCHES; i++)
-		means[i] = batch(launch);
-	qsort(means, BATCHES, sizeof means[0], compare);
-	return means[BATCHES / 2];
+		times[i] = bench_submit(&gpu, launch, BATCH);
+	return (double)bench_median(times, BATCHES) / BATCH;
 }
 
 static const struct state {

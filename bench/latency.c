@@ -35,18 +35,6 @@ static void use_stream(int number)
 	gpu.stream = streams[number % STREAMS];
 }
 
-static double submit(const struct bench_launch *launch)
-{
-	int64_t start = bench_now();
-
-	for (int i = 0; i < BATCH; i++)
-		bench_start(&gpu, launch);
-	int64_t end = bench_now();
-
-	bench_wait(&gpu);
-	return (double)(end - start) / BATCH;
-}
-
 static double finish(const struct bench_launch *launch)
 {
 	int64_t start = bench_now();
@@ -115,7 +103,7 @@ int main(int count, char **arguments)
 	}
 	for (int i = 0; i < samples; i++) {
 		use_stream(i);
-		printf("submit,%.1f\n", submit(&nothing));
+		printf("submit,%.1f\n", (double)bench_submit(&gpu, &nothing, BATCH) / BATCH);
 		printf("start,%.0f\n", start(&where, mark));
 		printf("finish,%.0f\n", finish(&nothing));
 	}

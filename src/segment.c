@@ -21,7 +21,7 @@
 #define MEMFD_NAME "nvtaskset"
 #define MEMFD_LINK "/memfd:" MEMFD_NAME " (deleted)" /* as /proc/PID/fd shows it */
 
-/* The owner's descriptor: see choose_place. */
+/* The owner's descriptor: see choose_descriptor. */
 #define FILE_USUAL 200
 #define FILE_MIN (TABLE_MIN - TABLE_END)
 #define TABLE_MIN 64 /* of the kernel, NR_OPEN_DEFAULT */
@@ -184,7 +184,7 @@ static bool has_threads(void)
 
 /* Far up, where nobody looks for one. But to make the table of descriptors larger, the kernel makes a process with threads
  * wait for all processors, 5 to 30 ms (Linux 6.18, expand_fdtable in fs/file.c): there, the end of the table will do. */
-static int choose_place(void)
+static int choose_descriptor(void)
 {
 	uint64_t table = has_threads() ? read_status("/proc/self/status", "FDSize:", 0) : 0;
 
@@ -195,7 +195,7 @@ static int choose_place(void)
  * may be), close-on-exec. */
 static int move_up(int file)
 {
-	int moved = fcntl(file, F_DUPFD_CLOEXEC, choose_place());
+	int moved = fcntl(file, F_DUPFD_CLOEXEC, choose_descriptor());
 
 	if (moved < 0)
 		moved = fcntl(file, F_DUPFD_CLOEXEC, 3);
@@ -363,7 +363,7 @@ static enum segment_state map_segment(struct segment *segment, int file, struct 
 	return state;
 }
 
-/* Whether the owner's descriptor is FILE_MIN or above: see choose_place. */
+/* Whether the owner's descriptor is FILE_MIN or above: see choose_descriptor. */
 static bool has_room_above(pid_t pid)
 {
 	struct rlimit limit;

@@ -55,6 +55,9 @@ struct bench_launch {
 void bench_start(const struct bench_gpu *gpu, const struct bench_launch *launch);
 void bench_wait(const struct bench_gpu *gpu);
 
+/* So many of them in a row: the time of the calls, in ns. Waits for all afterwards. */
+int64_t bench_submit(const struct bench_gpu *gpu, const struct bench_launch *launch, int count);
+
 CUdeviceptr bench_memory(size_t bytes);
 
 /* Memory full of this word: waited for, as nothing else would do that for a stream of ours. */
@@ -66,6 +69,13 @@ volatile uint32_t *bench_visible(size_t words, CUdeviceptr *address);
 /* CLOCK_MONOTONIC, in ns, and a pause. */
 int64_t bench_now(void);
 void bench_sleep(int64_t ns);
+
+/* The middle one, or the upper of two; puts them in order. */
+int64_t bench_median(int64_t *values, size_t count);
+
+/* "DIRECTORY/NAME", where DIRECTORY is this program's. */
+#define BENCH_PATH 4200
+void bench_beside(char path[BENCH_PATH], const char *name);
 
 /* The number of an argument, or the end of the program. */
 double bench_number(const char *text, const char *what);

@@ -41,8 +41,7 @@ enum {
 #define FEATURES 32
 #define REFUSALS 4
 
-static const CUuuid table_id = {
-	{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b}};
+static const CUuuid table_id = SLOT_TABLE_ID;
 
 _Static_assert(offsetof(struct hook_launch, qmd) == LAUNCH_QMD * sizeof(uint64_t), "the driver's layout");
 

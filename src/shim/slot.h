@@ -19,6 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* By which the driver's cuGetExportTable knows the table. */
+#define SLOT_TABLE_ID {{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b}}
+
 /* Entries of the table; how they are called was measured (FACTS 1, docs/hardware.md). */
 enum {
 	SLOT_SUBSCRIBE = 3,
