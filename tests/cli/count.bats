@@ -105,7 +105,7 @@ start_program_loudly() {
 @test "a shell has TPCs until it starts something, which then has them in its place" {
 	nvtaskset --mps off -n 60 sh -c "sleep 20; true" 3>&- 2>/dev/null &
 	shell=$!
-	sleep 0.3
+	until pgrep -P "$shell" sleep >/dev/null; do sleep 0.05; done
 	refuses "7 TPCs: of this GPU's 66 only 6 are free: $(nvtaskset --dry-run -n 6)" nv -n 7 true
 	pkill -P "$shell"
 	wait "$shell"

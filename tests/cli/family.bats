@@ -69,7 +69,7 @@ stop_family() {
 		refuses "$(nvtaskset -tp 4194304 2>&1 | sed 's/nvtaskset: //')" nvtaskset -atp 4194304
 	bash -c 'sleep 20; true' 3>&- &
 	shell=$!
-	sleep 0.2
+	until pgrep -P "$shell" >/dev/null; do sleep 0.05; done
 	refuses "pid $shell: neither it nor any of its 1 descendants has a partition" nvtaskset -atp "$shell"
 	pkill -P "$shell"
 }

@@ -66,11 +66,7 @@ on_terminal() {
 	start_program -t 0-7
 	first=$PROGRAM
 	start_program -t 8-9
-	(
-		sleep 1
-		kill "$first"
-	) &
-	on_terminal 100x40 see "56 free" see "B " see "64 free" see " B " see "$PROGRAM" type q -- nvtaskset -T --watch=0.1
+	on_terminal 100x40 see "56 free" see "B " end "$first" see "64 free" see " B " see "$PROGRAM" type q -- nvtaskset -T --watch=0.1
 	[ "$output" = "status 0, terminal as before" ]
 }
 

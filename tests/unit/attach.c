@@ -80,6 +80,31 @@ static struct program start(const char *name, const char *arguments)
 	return program;
 }
 
+/* A line of /proc/PID/status that starts so. */
+static bool has_status(const struct program *program, const char *wanted)
+{
+	char path[40], line[200];
+
+	snprintf(path, sizeof path, "/proc/%d/status", (int)program->pid);
+	FILE *status = fopen(path, "re");
+	bool found = false;
+
+	assert_non_null(status);
+	while (!found && fgets(line, sizeof line, status))
+		found = strncmp(line, wanted, strlen(wanted)) == 0;
+	fclose(status);
+	return found;
+}
+
+static void wait_until(const struct program *program, const char *status)
+{
+	while (!has_status(program, status))
+		pause_for_ms(1);
+}
+
+#define ASLEEP          "State:\tS"
+#define HANDLES_SIGUSR1 "SigCgt:\t0000000000000200"
+
 static void end(const struct program *program)
 {
 	int status = 0;
@@ -177,9 +202,9 @@ static void test_signal_handler(void **state)
 	struct program program = start("alone", "handler");
 
 	(void)state;
-	pause_for_ms(50);
+	wait_until(&program, HANDLES_SIGUSR1);
 	kill(program.pid, SIGUSR1);
-	pause_for_ms(50);
+	wait_until(&program, ASLEEP);
 	for (int i = 0; i < 3; i++)
 		attach(&program);
 	end(&program);
@@ -193,7 +218,8 @@ static void test_in_the_middle(void **state)
 	struct attach_report report;
 
 	(void)state;
-	pause_for_ms(50);
+	wait_until(&in_libc, ASLEEP);
+	wait_until(&constructing, ASLEEP);
 	assert_refused(in_libc.pid, "none of its threads could be borrowed");
 	assert_refused(constructing.pid, "none of its threads could be borrowed");
 	/* It may come by its own code for a moment. */
@@ -213,7 +239,7 @@ static void attach_and_signal(const char *what, int signal)
 {
 	struct program program = start("alone", what);
 
-	pause_for_ms(50);
+	wait_until(&program, ASLEEP);
 	attach(&program);
 	kill(program.pid, signal);
 	end(&program);
