@@ -205,8 +205,9 @@ sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)"
 
 check: deps-check all $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(bench_programs) $(BUILD)/demo/where
+	$(Q)rm -rf $(BUILD)/tests/said
 	$(Q)$(test_environment) prove --timer --exec tests/run $(PROVE_FLAGS) \
-		$(unit_tests) $(sim_runs) $(wildcard tests/cli/*.bats)
+		$(unit_tests) $(sim_runs) $(wildcard tests/cli/*.bats) || { $(test_environment) tests/failures; exit 1; }
 
 check-gpu: deps-check $(command) $(shim) $(gpu_tests)
 	$(Q)$(test_environment) prove --timer --exec tests/run $(PROVE_FLAGS) $(gpu_tests)
