@@ -1,5 +1,7 @@
 #include "qmd.h"
 
+#include "hot.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -143,17 +145,17 @@ disable_in(const struct qmd_layout *layout, void *qmd, const struct qmd_mask *di
 	return outcome;
 }
 
-static enum qmd_outcome disable_in_kepler_to_ada(void *qmd, const struct qmd_mask *disable)
+HOT_CODE static enum qmd_outcome disable_in_kepler_to_ada(void *qmd, const struct qmd_mask *disable)
 {
 	return disable_in(&kepler_to_ada, qmd, disable, false);
 }
 
-static enum qmd_outcome disable_in_hopper(void *qmd, const struct qmd_mask *disable)
+HOT_CODE static enum qmd_outcome disable_in_hopper(void *qmd, const struct qmd_mask *disable)
 {
 	return disable_in(&hopper, qmd, disable, false);
 }
 
-static enum qmd_outcome disable_in_blackwell(void *qmd, const struct qmd_mask *disable)
+HOT_CODE static enum qmd_outcome disable_in_blackwell(void *qmd, const struct qmd_mask *disable)
 {
 	return disable_in(&blackwell, qmd, disable, false);
 }

@@ -25,6 +25,8 @@ enum qmd_outcome {
 	QMD_MUST_FIT,        /* some of its blocks must run at once: nothing was touched; see qmd_disable_fitting */
 };
 
+typedef enum qmd_outcome qmd_disabler(void *qmd, const struct qmd_mask *disable);
+
 /* What decides whether a launch whose blocks must run at once fits into a set of TPCs. Not known before Hopper, whose
  * descriptors do not say that a launch is cooperative. */
 struct qmd_shape {
@@ -39,7 +41,7 @@ struct qmd_family {
 	unsigned int first_compute_major;
 	unsigned int last_compute_major;
 	const struct qmd_layout *layout; /* qmd.c's own */
-	enum qmd_outcome (*disable)(void *qmd, const struct qmd_mask *disable);
+	qmd_disabler *disable;           /* qmd_disable, of this family */
 };
 
 /* The family of a GPU with this compute capability; NULL where it is older or newer than what we know. */

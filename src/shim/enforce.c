@@ -4,6 +4,7 @@
 #include "fit.h"
 #include "gpus.h"
 #include "graphs.h"
+#include "hot.h"
 #include "log.h"
 #include "misfit.h"
 #include "streams.h"
@@ -13,29 +14,39 @@
 
 static struct segment segment;
 
-/* How often a mask has changed otherwise than by an edit of the segment, or a context come or gone. */
-static _Atomic uint64_t changes;
+/* By which a launch sees that everything is as it was. */
+HOT_DATA HOT_FIRST static struct {
+	_Atomic uint64_t *revision; /* the segment's: its number */
+	_Atomic uint64_t others;    /* how often a mask has changed otherwise, or a context come or gone */
+	ptrdiff_t recent;           /* where a thread finds what was (hot.h) */
+} changes;
 
-/* What the last launch of this thread went by: the next one on the same context does, too, while nothing has changed. Close
- * together, with where the thread counts its launches: what a launch takes is mostly waiting for the cache. */
+#define NEVER UINT64_MAX
+
+/* What the last launch of this thread went by, if that was the partition alone: the next one on the same context does, too,
+ * while nothing has changed. With where the thread counts its launches, in one line of the cache. */
 static __thread struct recent {
-	CUcontext context;           /* NULL where there is none */
-	uint64_t changes;            /* as many as there were */
-	const struct gpu *gpu;
+	HOT_FIRST CUcontext context;
+	uint64_t revision, others;   /* as `changes` was; others NEVER where the next launch is to be looked at anew */
 	struct segment_place *place; /* NULL where it has none of its own: see count_elsewhere */
-	struct mask mask;
+	qmd_disabler *disable;       /* NULL where the partition leaves the GPU whole */
+	struct qmd_mask mask;
 } recent __attribute__((tls_model("initial-exec")));
+
+_Static_assert(sizeof(struct recent) == HOT_LINE, "one line");
 
 static __thread bool has_asked_for_place __attribute__((tls_model("initial-exec")));
 
 static void forget_recent(void)
 {
-	atomic_fetch_add_explicit(&changes, 1, memory_order_release);
+	atomic_fetch_add_explicit(&changes.others, 1, memory_order_release);
 }
 
 void enforce_use(const struct segment *wanted)
 {
 	segment = *wanted;
+	changes.revision = segment.number;
+	changes.recent = hot_distance(&recent);
 	recent.place = NULL;
 	has_asked_for_place = false;
 	gpus_after_fork();
@@ -50,12 +61,17 @@ static __attribute__((noinline)) void count_elsewhere(bool restricted)
 	segment_count_launch(&segment, restricted);
 }
 
-static inline void count(bool restricted)
+static inline void count_in(struct segment_place *place, bool restricted)
 {
-	if (__builtin_expect(recent.place != NULL, 1))
-		segment_count_launch_alone(recent.place, restricted);
+	if (__builtin_expect(place != NULL, 1))
+		segment_count_launch_alone(place, restricted);
 	else
 		count_elsewhere(restricted);
+}
+
+static void count(bool restricted)
+{
+	count_in(recent.place, restricted);
 }
 
 /* --- the masks of a GPU -------------------------------------------------------------------------- */
@@ -242,7 +258,7 @@ static void count_outcome(enum qmd_outcome outcome)
 
 /* Blocks that must run at once: the launch gets the room that it needs, where there is a `partition` above the mask
  * first of all in it. */
-static __attribute__((noinline)) void narrow_fitting(const struct gpu *gpu, const struct hook_launch *launch,
+static void narrow_fitting(const struct gpu *gpu, const struct hook_launch *launch,
                                                      const struct mask *mask, const struct mask *partition)
 {
 	struct qmd_mask disable = mask->disable;
@@ -259,20 +275,17 @@ static __attribute__((noinline)) void narrow_fitting(const struct gpu *gpu, cons
 	count_outcome(qmd_disable_fitting(gpu->family, launch->qmd, &disable));
 }
 
-/* Part of every launch: made once for those that go by the partition alone. */
-static inline __attribute__((always_inline)) void narrow(const struct gpu *gpu, const struct hook_launch *launch,
-                                                         const struct mask *mask, const struct mask *partition)
+static void narrow(const struct gpu *gpu, const struct hook_launch *launch, const struct mask *mask,
+                   const struct mask *partition)
 {
-	if (__builtin_expect(graphs_uploading, 0))
+	if (graphs_uploading)
 		graphs_remember(gpu->family, launch->qmd);
 	/* Before Hopper the descriptor does not say that its blocks must run at once; where it does, that is more exact. */
-	enum qmd_outcome outcome = __builtin_expect(misfit_cooperative, 0) && !qmd_tells_what_must_fit(gpu->family)
+	enum qmd_outcome outcome = misfit_cooperative && !qmd_tells_what_must_fit(gpu->family)
 	                                   ? QMD_MUST_FIT
 	                                   : qmd_disable(gpu->family, launch->qmd, &mask->disable);
 
-	if (__builtin_expect(outcome == QMD_NARROWED, 1))
-		count(true);
-	else if (outcome == QMD_MUST_FIT)
+	if (outcome == QMD_MUST_FIT)
 		narrow_fitting(gpu, launch, mask, partition);
 	else if (outcome == QMD_UNKNOWN_VERSION)
 		count_escape(SEGMENT_UNKNOWN_QMD);
@@ -303,7 +316,7 @@ static bool leaves_whole_gpu(const struct gpu *gpu, const struct qmd_mask *disab
 	return QMD_MASK_BITS - disabled == gpu->topology->tpc_count;
 }
 
-static __attribute__((noinline)) void narrow_by_launch(const struct gpu *gpu, const struct hook_launch *launch,
+static void narrow_by_launch(const struct gpu *gpu, const struct hook_launch *launch,
                                                        const struct mask *partition)
 {
 	struct mask mask = *partition;
@@ -317,41 +330,92 @@ static __attribute__((noinline)) void narrow_by_launch(const struct gpu *gpu, co
 		narrow(gpu, launch, &mask, partition);
 }
 
-/* Finds out what the launches of this thread on a context go by. */
-static __attribute__((noinline)) void look_up(CUcontext context)
+/* What a launch on this GPU, if that is known, goes by. */
+static void find_mask(struct gpu *gpu, struct mask *mask)
 {
-	uint64_t now = atomic_load_explicit(&changes, memory_order_acquire);
-	struct gpu *gpu = gpus_of_context(context);
-
-	recent.context = gpu ? context : NULL;
-	recent.changes = now;
-	recent.gpu = gpu;
-	if (gpu)
-		load_mask(gpu, &recent.mask);
-	else
-		let_through(&recent.mask, SEGMENT_NO_TOPOLOGY);
-	if (gpu && recent.mask.number != segment_revision_number(&segment))
-		refresh(gpu, &recent.mask);
+	if (!gpu) {
+		let_through(mask, SEGMENT_NO_TOPOLOGY);
+	} else {
+		load_mask(gpu, mask);
+		if (mask->number != segment_revision_number(&segment))
+			refresh(gpu, mask);
+	}
 }
 
-static inline bool is_recent(CUcontext context)
+/* A call that may make more than one launch special is a graph's; others begin anew (enforce_call_begins). */
+static bool goes_by_partition_alone(const struct mask *mask)
 {
-	return recent.context == context && recent.changes == atomic_load_explicit(&changes, memory_order_acquire) &&
-	       recent.mask.number == segment_revision_number(&segment);
+	return mask->state == MASK_WHOLE_GPU || (mask->state == MASK_RESTRICTED && !graphs_uploading);
 }
 
-void enforce_launch(const struct hook_launch *launch)
+static void remember(CUcontext context, const struct gpu *gpu, const struct mask *mask, uint64_t others)
 {
-	if (__builtin_expect(!is_recent(launch->context), 0))
-		look_up(launch->context);
-	if (__builtin_expect(recent.mask.state == MASK_RESTRICTED, 1))
-		narrow(recent.gpu, launch, &recent.mask, NULL);
-	else if (recent.mask.state == MASK_BY_LAUNCH)
-		narrow_by_launch(recent.gpu, launch, &recent.mask);
-	else if (recent.mask.state == MASK_LET_THROUGH)
-		count_escape(recent.mask.reason);
+	recent.context = context;
+	recent.revision = mask->number;
+	recent.others = goes_by_partition_alone(mask) ? others : NEVER;
+	recent.disable = mask->state == MASK_RESTRICTED ? gpu->family->disable : NULL;
+	recent.mask = mask->disable;
+}
+
+static __attribute__((noinline)) void launch_anew(const struct hook_launch *launch)
+{
+	uint64_t others = atomic_load_explicit(&changes.others, memory_order_acquire);
+	struct gpu *gpu = gpus_of_context(launch->context);
+	struct mask mask = {.state = MASK_NONE};
+
+	find_mask(gpu, &mask);
+	remember(launch->context, gpu, &mask, others);
+	if (mask.state == MASK_RESTRICTED)
+		narrow(gpu, launch, &mask, NULL);
+	else if (mask.state == MASK_BY_LAUNCH)
+		narrow_by_launch(gpu, launch, &mask);
+	else if (mask.state == MASK_LET_THROUGH)
+		count_escape(mask.reason);
 	else
 		count(false);
+}
+
+/* What is in no need of more than a mask was narrowed; for the rest the descriptor is as it was. */
+static __attribute__((noinline)) void launch_otherwise(const struct hook_launch *launch, enum qmd_outcome outcome)
+{
+	if (outcome == QMD_OVERRULED)
+		count_outcome(outcome);
+	else
+		launch_anew(launch);
+}
+
+static inline bool is_as_before(const struct recent *before, CUcontext context)
+{
+	return before->context == context &&
+	       before->others == atomic_load_explicit(&changes.others, memory_order_acquire) &&
+	       before->revision == atomic_load_explicit(changes.revision, memory_order_acquire);
+}
+
+static inline void narrow_as_before(const struct recent *before, const struct hook_launch *launch)
+{
+	enum qmd_outcome outcome = before->disable(launch->qmd, &before->mask);
+
+	if (__builtin_expect(outcome == QMD_NARROWED, 1))
+		count_in(before->place, true);
+	else
+		launch_otherwise(launch, outcome);
+}
+
+HOT_CODE void enforce_launch(const struct hook_launch *launch)
+{
+	const struct recent *before = hot_own(changes.recent);
+
+	if (__builtin_expect(!is_as_before(before, launch->context), 0))
+		launch_anew(launch);
+	else if (before->disable)
+		narrow_as_before(before, launch);
+	else
+		count_in(before->place, false);
+}
+
+void enforce_call_begins(void)
+{
+	recent.others = NEVER;
 }
 
 /* --- contexts ------------------------------------------------------------------------------------- */

@@ -19,7 +19,12 @@ void enforce_use(const struct segment *segment);
 /* The program has masks of its own from now on (streams.h): launches look for them. */
 void enforce_anew(void);
 
+/* A kernel is about to be uploaded, on the launching thread. */
 void enforce_launch(const struct hook_launch *launch);
+
+/* A call of the driver begins on this thread, of those that can make launches special (graphs.h, misfit.h, streams.h). */
+void enforce_call_begins(void);
+
 void enforce_context_created(CUcontext context);
 void enforce_context_destroyed(CUcontext context);
 

@@ -1,6 +1,8 @@
 #include "hook.h"
 
 #include "driver.h"
+#include "enforce.h"
+#include "hot.h"
 #include "log.h"
 #include "slot.h"
 
@@ -99,7 +101,7 @@ static void tell_resource(int id, const void *parameters)
 static inline void tell_launch(const struct hook_launch *launch)
 {
 	if (has_word(launch, LAUNCH_QMD) && launch->qmd)
-		events.launch(launch);
+		enforce_launch(launch);
 }
 
 static __attribute__((noinline)) void tell_other(int domain, int id, const void *parameters)
@@ -125,7 +127,7 @@ static __attribute__((noinline)) void tell_both(int domain, int id, const void *
 	slot_hand_on(domain, id, parameters);
 }
 
-static void on_event(void *user, int domain, int id, const void *parameters)
+HOT_CODE static void on_event(void *user, int domain, int id, const void *parameters)
 {
 	(void)user;
 	if (__builtin_expect(slot_is_shared(), 0))

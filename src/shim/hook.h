@@ -27,11 +27,10 @@ struct hook_call {
 	CUresult *result; /* at its end; what is written there is what the program gets */
 };
 
+/* Beside launches, of which enforce_launch hears without a detour. */
 struct hook_events {
 	/* We have the slot, and nothing is announced yet: from here on, other threads' launches wait for what is done in theirs. */
 	void (*subscribed)(void);
-	/* A kernel is about to be uploaded, on the launching thread. */
-	void (*launch)(const struct hook_launch *launch);
 	/* A context has been made, or is about to be destroyed: its handle may be used again. */
 	void (*context_created)(CUcontext context);
 	void (*context_destroyed)(CUcontext context);

@@ -104,6 +104,7 @@ static void on_call_begins(const struct hook_call *call)
 		streams_call_begins(call);
 	if (misfit_wants_call_before_hopper(call->id))
 		misfit_call_begins(call);
+	enforce_call_begins();
 }
 
 static void on_call_ended(const struct hook_call *call)
@@ -172,7 +173,6 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 {
 	static const struct hook_events events = {
 		.subscribed = on_subscribed,
-		.launch = enforce_launch,
 		.context_created = on_context_created,
 		.context_destroyed = enforce_context_destroyed,
 		.module_loaded = modules_loaded,

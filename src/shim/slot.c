@@ -1,5 +1,7 @@
 #include "slot.h"
 
+#include "hot.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -33,7 +35,7 @@ static struct {
 	_Atomic uint64_t wanted[DOMAINS][IDS / 64];
 } other;
 
-_Atomic(slot_callback *) slot_other;
+HOT_DATA _Atomic(slot_callback *) slot_other;
 
 /* --- what it wants ----------------------------------------------------------------------------------------- */
 

@@ -93,7 +93,7 @@ static void obey(void)
 	assert_runs_in(&all);
 	gpu_set_partition(&gpu, &after);
 	assert_runs_in(&after);
-	assert_int_equal(graph_counters().restricted, 2);
+	assert_int_equal(gpu_counters().restricted, 2);
 }
 
 static void test_next_launch_obeys(void **state)
@@ -150,7 +150,7 @@ static void obey_from_all_threads(void)
 	ends = true;
 	for (unsigned int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	assert_true(graph_counters().restricted >= THREADS);
+	assert_true(gpu_counters().restricted >= THREADS);
 }
 
 static void test_all_threads_obey(void **state)

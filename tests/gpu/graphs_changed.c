@@ -163,9 +163,9 @@ static void test_destroyed_node_is_counted(void **state)
 	graph_assert_ran(exec, NODES, &before);
 	gpu_check(cuGraphDestroyNode(nodes[2]));
 	graph_change(&after);
-	first = graph_counters();
+	first = gpu_counters();
 	graph_assert_ran(exec, 2, &after);
-	second = graph_counters();
+	second = gpu_counters();
 	assert_int_equal(second.refreshed, first.refreshed + 2);
 	assert_int_equal(second.reasons[SEGMENT_STALE_GRAPH], first.reasons[SEGMENT_STALE_GRAPH] + 1);
 	graph_launch(exec);
@@ -245,9 +245,9 @@ static void test_device_updatable_node_is_left_alone(void **state)
 
 	graph_assert_ran(exec, NODES, &before);
 	graph_change(&after);
-	first = graph_counters();
+	first = gpu_counters();
 	graph_launch(exec);
-	second = graph_counters();
+	second = gpu_counters();
 	assert_int_equal(second.refreshed, first.refreshed + NODES - 1);
 	assert_int_equal(second.reasons[SEGMENT_STALE_GRAPH], first.reasons[SEGMENT_STALE_GRAPH] + 1);
 	end(exec, graph);
@@ -288,12 +288,12 @@ static void test_uploaded_after_a_change(void **state)
 	graph_change(&before);
 	graph_assert_ran(exec, NODES, &before);
 	graph_change(&after);
-	first = graph_counters();
+	first = gpu_counters();
 	gpu_check(cuGraphUpload(exec, NULL));
-	second = graph_counters();
+	second = gpu_counters();
 	assert_int_equal(second.refreshed, first.refreshed + NODES);
 	graph_assert_ran(exec, NODES, &after);
-	assert_int_equal(graph_counters().refreshed, second.refreshed);
+	assert_int_equal(gpu_counters().refreshed, second.refreshed);
 	end(exec, graph);
 }
 

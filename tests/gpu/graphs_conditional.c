@@ -75,9 +75,9 @@ static void launch_changed(CUgraphExec exec, const struct tpcset *set, uint64_t 
 	struct segment_counters first, second;
 
 	graph_change(set);
-	first = graph_counters();
+	first = gpu_counters();
 	graph_launch(exec);
-	second = graph_counters();
+	second = gpu_counters();
 	assert_int_equal(second.refreshed, first.refreshed + refreshed);
 	assert_int_equal(second.reasons[SEGMENT_STALE_GRAPH], first.reasons[SEGMENT_STALE_GRAPH] + stale);
 }

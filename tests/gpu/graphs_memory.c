@@ -77,9 +77,9 @@ static uint64_t launch_refreshed(CUgraphExec exec, const struct tpcset *set)
 	struct segment_counters first, second;
 
 	graph_change(set);
-	first = graph_counters();
+	first = gpu_counters();
 	launch(exec);
-	second = graph_counters();
+	second = gpu_counters();
 	assert_int_equal(second.refreshed, first.refreshed + 1);
 	assert_int_equal(second.reasons[SEGMENT_STALE_GRAPH], first.reasons[SEGMENT_STALE_GRAPH]);
 	return second.restricted - first.restricted;

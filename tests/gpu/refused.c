@@ -4,30 +4,15 @@
  */
 #include "support/gpu.h"
 
-#include "segment.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
-#include <unistd.h>
 
 static struct gpu_under_test gpu;
 
-static struct segment_counters counters(void)
-{
-	struct segment_counters counters;
-	struct segment segment;
-	struct error error;
-
-	assert_int_equal(segment_open(&segment, getpid(), &error), SEGMENT_FOUND);
-	segment_read_counters(&segment, &counters);
-	segment_close(&segment);
-	return counters;
-}
-
 static uint64_t launches(void)
 {
-	struct segment_counters now = counters();
+	struct segment_counters now = gpu_counters();
 
 	return now.restricted + now.unrestricted;
 }
@@ -80,7 +65,7 @@ static void assert_refused(CUresult result, CUresult expected, uint64_t launched
 {
 	assert_int_equal(result, expected);
 	assert_int_equal(launches(), launched);
-	assert_int_equal(counters().reasons[SEGMENT_REFUSED], refused + 1);
+	assert_int_equal(gpu_counters().reasons[SEGMENT_REFUSED], refused + 1);
 	gpu_check(cuCtxSynchronize());
 }
 
@@ -92,7 +77,7 @@ static void test_cooperative(void **state)
 	(void)state;
 	gpu_set_partition(&gpu, &set);
 	launched = launches();
-	refused = counters().reasons[SEGMENT_REFUSED];
+	refused = gpu_counters().reasons[SEGMENT_REFUSED];
 	assert_refused(launch_cooperative_by_list(room_on(4) + 1), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, launched,
 	               refused);
 	assert_refused(launch_cooperative(room_on(4) + 1, NULL), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, launched,
@@ -103,7 +88,7 @@ static void test_cooperative(void **state)
 
 	gpu_assert_equal(&ran, &set);
 	assert_int_equal(launches(), launched + 2);
-	assert_int_equal(counters().reasons[SEGMENT_WIDENED], 0);
+	assert_int_equal(gpu_counters().reasons[SEGMENT_WIDENED], 0);
 }
 
 /* The next launch is judged by the partition of then. */
@@ -130,7 +115,7 @@ static void test_clusters(void **state)
 	tpcset_add(&set, tpcset_next(&one, 0));
 	gpu_set_partition(&gpu, &set);
 	launched = launches();
-	refused = counters().reasons[SEGMENT_REFUSED];
+	refused = gpu_counters().reasons[SEGMENT_REFUSED];
 	assert_refused(launch_clusters(4, 16), CUDA_ERROR_INVALID_CLUSTER_SIZE, launched, refused);
 	gpu_check(launch_clusters(2, 16));
 	gpu_set_partition(&gpu, &one);
@@ -138,13 +123,13 @@ static void test_clusters(void **state)
 	struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, 16);
 
 	assert_true(tpcset_is_subset(&ran, &one));
-	assert_int_equal(counters().reasons[SEGMENT_WIDENED], 0);
+	assert_int_equal(gpu_counters().reasons[SEGMENT_WIDENED], 0);
 }
 
 static void test_plain_launches_are_not_looked_at(void **state)
 {
 	struct tpcset set = gpu_range(1, 1), ran;
-	uint64_t refused = counters().reasons[SEGMENT_REFUSED];
+	uint64_t refused = gpu_counters().reasons[SEGMENT_REFUSED];
 	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 0};
 
 	(void)state;
@@ -152,28 +137,28 @@ static void test_plain_launches_are_not_looked_at(void **state)
 	gpu_check(launch(&attribute, GPU_BLOCKS(&gpu), NULL));
 	ran = gpu_read_tpcs(&gpu, gpu.output, GPU_BLOCKS(&gpu));
 	gpu_assert_equal(&ran, &set);
-	assert_int_equal(counters().reasons[SEGMENT_REFUSED], refused);
+	assert_int_equal(gpu_counters().reasons[SEGMENT_REFUSED], refused);
 }
 
 /* What the whole GPU cannot hold is for the driver to say, and is not ours to count. */
 static void test_the_drivers_own_refusals(void **state)
 {
 	struct tpcset set = gpu_range(0, 0);
-	uint64_t refused = counters().reasons[SEGMENT_REFUSED];
+	uint64_t refused = gpu_counters().reasons[SEGMENT_REFUSED];
 
 	(void)state;
 	gpu_set_partition(&gpu, &set);
 	assert_int_equal(launch_cooperative(64 * gpu.sm_count, NULL), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 	assert_int_equal(launch_cooperative(0, NULL), CUDA_ERROR_INVALID_VALUE);
 	assert_int_equal(cuLaunchKernelEx(NULL, gpu.where, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
-	assert_int_equal(counters().reasons[SEGMENT_REFUSED], refused);
+	assert_int_equal(gpu_counters().reasons[SEGMENT_REFUSED], refused);
 }
 
 /* It becomes a node of a graph, and is widened when that runs. */
 static void test_captured_launches_are_widened(void **state)
 {
 	struct tpcset set = gpu_range(0, 0);
-	uint64_t widened = counters().reasons[SEGMENT_WIDENED];
+	uint64_t widened = gpu_counters().reasons[SEGMENT_WIDENED];
 	CUstream stream;
 	CUgraphExec exec;
 	CUgraph graph;
@@ -189,7 +174,7 @@ static void test_captured_launches_are_widened(void **state)
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
 	gpu_check(cuGraphLaunch(exec, stream));
 	gpu_check(cuStreamSynchronize(stream));
-	assert_int_equal(counters().reasons[SEGMENT_WIDENED], widened + 1);
+	assert_int_equal(gpu_counters().reasons[SEGMENT_WIDENED], widened + 1);
 	gpu_check(cuGraphExecDestroy(exec));
 	gpu_check(cuGraphDestroy(graph));
 	gpu_check(cuStreamDestroy_v2(stream));

@@ -54,7 +54,7 @@ static void assert_runs_in_range(CUstream stream, unsigned int first, unsigned i
 
 static uint64_t overruled(void)
 {
-	return graph_counters().reasons[SEGMENT_OWN_MASK];
+	return gpu_counters().reasons[SEGMENT_OWN_MASK];
 }
 
 /* --- which mask ---------------------------------------------------------------------------------------------- */
@@ -385,14 +385,14 @@ static void test_counters(void **state)
 
 	(void)state;
 	gpu_where(&gpu, NULL);
-	at_first = graph_counters();
+	at_first = gpu_counters();
 	gpu_where(&gpu, NULL);
-	now = graph_counters();
+	now = gpu_counters();
 	assert_int_equal(now.restricted, at_first.restricted);
 	assert_int_equal(now.unrestricted, at_first.unrestricted + 1);
 	assert_int_equal(libsmctrl_set_global_mask(~UINT64_C(1)), 0);
 	gpu_where(&gpu, NULL);
-	assert_int_equal(graph_counters().restricted, at_first.restricted + 1);
+	assert_int_equal(gpu_counters().restricted, at_first.restricted + 1);
 }
 
 static void need_clusters(void)

@@ -59,7 +59,7 @@ static void be_attached_before(void)
 	assert_int_equal(libsmctrl_set_stream_mask(NULL, ~UINT64_C(0x40)), 0);
 	assert_runs_in(6, 6);
 	/* Once each. */
-	assert_int_equal(graph_counters().restricted, 3);
+	assert_int_equal(gpu_counters().restricted, 3);
 }
 
 static void test_attached_before(void **state)

@@ -166,7 +166,7 @@ static void wait_and_obey(void)
 	assert_runs_in(&before);
 	gpu_set_partition(&gpu, &after);
 	assert_runs_in(&after);
-	assert_int_equal(graph_counters().restricted, 2);
+	assert_int_equal(gpu_counters().restricted, 2);
 }
 
 static void test_launches_obey_once_it_has_left(void **state)
@@ -346,7 +346,7 @@ static void come_under_load(void)
 	ends = true;
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	assert_true(graph_counters().restricted >= THREADS);
+	assert_true(gpu_counters().restricted >= THREADS);
 }
 
 static void test_it_leaves_while_others_launch(void **state)

@@ -124,8 +124,8 @@ static const char *tell_words(void)
 {
 	static char text[WORDS * 5 + 1];
 
-	for (int word = 0; word < WORDS; word++)
-		memcpy(text + word * 5, "word ", 5);
+	for (size_t i = 0; i < sizeof text - 1; i++)
+		text[i] = "word "[i % 5];
 	return text;
 }
 

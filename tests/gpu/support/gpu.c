@@ -310,6 +310,19 @@ void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *se
 	segment_close(&segment);
 }
 
+struct segment_counters gpu_counters(void)
+{
+	struct segment_counters now;
+	struct segment segment;
+	struct error error = {.reason = ""};
+
+	if (segment_open(&segment, getpid(), &error) != SEGMENT_FOUND)
+		fail_msg("%s", error.reason);
+	segment_read_counters(&segment, &now);
+	segment_close(&segment);
+	return now;
+}
+
 struct tpcset gpu_all(const struct gpu_under_test *gpu)
 {
 	return topology_all(gpu->topology);

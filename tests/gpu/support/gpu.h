@@ -8,6 +8,7 @@
 #define TESTS_GPU_H
 
 #include "cuda_api.h"
+#include "segment.h"
 #include "topology/topology.h"
 #include "tpcset.h"
 
@@ -81,6 +82,9 @@ CUgraph gpu_wrap_graph(CUgraph child, CUgraphNode *node);
 
 /* The partition of this process on the GPU, from now on. */
 void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *set);
+
+/* What it counted so far. */
+struct segment_counters gpu_counters(void);
 
 /* Whether it is in force, or a tool has the driver's callbacks. */
 bool gpu_is_in_force(void);

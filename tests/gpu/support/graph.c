@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 struct gpu_under_test gpu;
 struct tpcset before, after;
@@ -25,21 +24,9 @@ int graph_set_up(void **state)
 	return 0;
 }
 
-struct segment_counters graph_counters(void)
-{
-	struct segment_counters now;
-	struct segment segment;
-	struct error error;
-
-	assert_int_equal(segment_open(&segment, getpid(), &error), SEGMENT_FOUND);
-	segment_read_counters(&segment, &now);
-	segment_close(&segment);
-	return now;
-}
-
 uint64_t graph_stale(void)
 {
-	return graph_counters().reasons[SEGMENT_STALE_GRAPH];
+	return gpu_counters().reasons[SEGMENT_STALE_GRAPH];
 }
 
 /* The arguments are copied when the node is added. */

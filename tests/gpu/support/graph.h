@@ -18,8 +18,6 @@ extern CUgraphNode nodes[NODES]; /* of the graph that was made last */
 /* Opens GPU 0. For cmocka. */
 int graph_set_up(void **state);
 
-/* Of this process. */
-struct segment_counters graph_counters(void);
 uint64_t graph_stale(void); /* how many nodes could not be refreshed so far */
 
 /* A kernel that writes to outputs[number]. */
