@@ -21,7 +21,7 @@ HOT_DATA HOT_FIRST static struct {
 	ptrdiff_t recent;           /* where a thread finds what was (hot.h) */
 } changes;
 
-#define NEVER UINT64_MAX
+#define NEVER UINT64_MAX /* in place of a number of changes */
 
 /* What the last launch of this thread went by, if that was the partition alone: the next one on the same context does, too,
  * while nothing has changed. With where the thread counts its launches, in one line of the cache. */
@@ -258,8 +258,8 @@ static void count_outcome(enum qmd_outcome outcome)
 
 /* Blocks that must run at once: the launch gets the room that it needs, where there is a `partition` above the mask
  * first of all in it. */
-static void narrow_fitting(const struct gpu *gpu, const struct hook_launch *launch,
-                                                     const struct mask *mask, const struct mask *partition)
+static void narrow_fitting(const struct gpu *gpu, const struct hook_launch *launch, const struct mask *mask,
+                           const struct mask *partition)
 {
 	struct qmd_mask disable = mask->disable;
 	struct qmd_shape shape = qmd_tells_what_must_fit(gpu->family) ? fit_shape_of(gpu, launch->function, launch->qmd)
@@ -316,8 +316,7 @@ static bool leaves_whole_gpu(const struct gpu *gpu, const struct qmd_mask *disab
 	return QMD_MASK_BITS - disabled == gpu->topology->tpc_count;
 }
 
-static void narrow_by_launch(const struct gpu *gpu, const struct hook_launch *launch,
-                                                       const struct mask *partition)
+static void narrow_by_launch(const struct gpu *gpu, const struct hook_launch *launch, const struct mask *partition)
 {
 	struct mask mask = *partition;
 	struct streams_mask own;
