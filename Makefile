@@ -204,13 +204,18 @@ sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 
 test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)"
 
-check: deps-check all $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(bench_programs) $(BUILD)/demo/where
+# Runs these tests, and says once more what failed.
+define run_tests
 	$(Q)rm -rf $(BUILD)/tests/said
-	$(Q)$(test_environment) prove --timer --exec tests/run $(PROVE_FLAGS) \
-		$(unit_tests) $(sim_runs) $(wildcard tests/cli/*.bats) || { $(test_environment) tests/failures; exit 1; }
+	$(Q)$(test_environment) prove --timer --exec tests/run $(PROVE_FLAGS) $(1) || \
+		{ $(test_environment) tests/failures; exit 1; }
+endef
+
+check: deps-check all $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(bench_programs) $(BUILD)/demo/where
+	$(call run_tests,$(unit_tests) $(sim_runs) $(wildcard tests/cli/*.bats))
 
 check-gpu: deps-check $(command) $(shim) $(gpu_tests)
-	$(Q)$(test_environment) prove --timer --exec tests/run $(PROVE_FLAGS) $(gpu_tests)
+	$(call run_tests,$(gpu_tests))
 
 # Profilers and debuggers as they are, on the GPU. CUPTI's headers come with the toolkit's, which have the names of ours.
 CUDA ?= /usr/local/cuda
