@@ -11,7 +11,7 @@
 
 #define HOT_CODE __attribute__((hot, aligned(HOT_LINE)))
 
-/* All of it makes one line, with what is marked HOT_FIRST, too, at its begin. */
+/* One line in all, for which what is linked first (files go by name) is HOT_FIRST, too: at the begin of a line. */
 #define HOT_DATA __attribute__((section("hot")))
 #define HOT_FIRST _Alignas(HOT_LINE)
 

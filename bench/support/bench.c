@@ -162,6 +162,18 @@ void bench_wait(const struct bench_gpu *gpu)
 	bench_check(cuStreamSynchronize(gpu->stream));
 }
 
+int64_t bench_submit(const struct bench_gpu *gpu, const struct bench_launch *launch, int count)
+{
+	int64_t start = bench_now();
+
+	for (int i = 0; i < count; i++)
+		bench_start(gpu, launch);
+	int64_t end = bench_now();
+
+	bench_wait(gpu);
+	return end - start;
+}
+
 /* --- memory -------------------------------------------------------------------------------------------------- */
 
 CUdeviceptr bench_memory(size_t bytes)
@@ -196,42 +208,6 @@ volatile uint32_t *bench_visible(size_t words, CUdeviceptr *address)
 
 /* --- time ---------------------------------------------------------------------------------------------------- */
 
-int64_t bench_submit(const struct bench_gpu *gpu, const struct bench_launch *launch, int count)
-{
-	int64_t start = bench_now();
-
-	for (int i = 0; i < count; i++)
-		bench_start(gpu, launch);
-	int64_t end = bench_now();
-
-	bench_wait(gpu);
-	return end - start;
-}
-
-static int compare(const void *a, const void *b)
-{
-	int64_t first = *(const int64_t *)a, second = *(const int64_t *)b;
-
-	return (first > second) - (first < second);
-}
-
-int64_t bench_median(int64_t *values, size_t count)
-{
-	qsort(values, count, sizeof *values, compare);
-	return values[count / 2];
-}
-
-void bench_beside(char path[BENCH_PATH], const char *name)
-{
-	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-
-	if (length < 0)
-		bench_fail("/proc is not mounted");
-	self[length] = '\0';
-	snprintf(path, BENCH_PATH, "%s/%s", dirname(self), name);
-}
-
 int64_t bench_now(void)
 {
 	struct timespec time;
@@ -247,6 +223,19 @@ void bench_sleep(int64_t ns)
 	nanosleep(&pause, NULL);
 }
 
+static int compare(const void *a, const void *b)
+{
+	int64_t first = *(const int64_t *)a, second = *(const int64_t *)b;
+
+	return (first > second) - (first < second);
+}
+
+int64_t bench_median(int64_t *values, size_t count)
+{
+	qsort(values, count, sizeof *values, compare);
+	return values[count / 2];
+}
+
 double bench_number(const char *text, const char *what)
 {
 	char *end;
@@ -255,4 +244,15 @@ double bench_number(const char *text, const char *what)
 	if (end == text || *end != '\0' || !isfinite(number) || number < 0)
 		bench_fail("%s: '%s' is not a number", what, text);
 	return number;
+}
+
+void bench_beside(char path[BENCH_PATH], const char *name)
+{
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	if (length < 0)
+		bench_fail("/proc is not mounted");
+	self[length] = '\0';
+	snprintf(path, BENCH_PATH, "%s/%s", dirname(self), name);
 }

@@ -79,7 +79,7 @@ static void count(bool restricted)
 _Static_assert(GPU_MASK_WORDS == 4 && sizeof(struct mask) == 4 * sizeof(uint64_t), "copied by words");
 
 /* Copies the mask in force; it is MASK_NONE, and of no revision, where others came round the ring meanwhile. */
-static inline void load_mask(const struct gpu *gpu, struct mask *mask)
+static void load_mask(const struct gpu *gpu, struct mask *mask)
 {
 	uint64_t current = atomic_load_explicit(&gpu->current, memory_order_acquire);
 	const _Atomic uint64_t *place = gpu->masks[current % GPU_MASKS];

@@ -2,8 +2,8 @@
  * Partition and launch descriptor in, descriptor out.
  *
  * enforce_launch is the launch path: no lock, no allocation, no system call, nothing but a look at two numbers while the
- * partition stays the same. The first launch of a thread, one on another context than before, the first after a change,
- * and launches whose blocks must run at once do more.
+ * partition stays the same. Launches of graphs, those under masks of the program's own, those whose blocks must run at once,
+ * and the first of a thread, on a context, after a change, or in a special call, do more.
  */
 #ifndef NVTASKSET_SHIM_ENFORCE_H
 #define NVTASKSET_SHIM_ENFORCE_H
