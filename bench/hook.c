@@ -1,10 +1,9 @@
 /*
  * Usage: hook ROUNDS
  *
- * What our hook costs a launch, in one process, so that nothing else differs. In each of ROUNDS, in another order each
- * time, the mean of 100 launches that are not waited for (the median of five such means): with the hook taken out, with it
- * in and all TPCs in the partition, and with it in and half of them. As lines "ROUND,hook-out,NS", "ROUND,hook-whole,NS",
- * "ROUND,hook-half,NS".
+ * What our hook costs a launch, within one process. In each of ROUNDS, in another order each time, the mean of 100
+ * launches that are not waited for (the median of five such means): with the hook taken out, with it in and all TPCs in
+ * the partition, and with it in and half of them. As lines "hook-out,NS", "hook-whole,NS", "hook-half,NS".
  *
  * Runs without nvtaskset: the library comes behind the driver, as --attach brings it, whose own functions can still take
  * the hook out. It is ../lib/libnvtaskset-attach.so, seen from here.
@@ -105,7 +104,7 @@ static const struct state {
 
 #define STATES (int)(sizeof states / sizeof states[0])
 
-static void measure(int round, const struct state *state, const struct bench_launch *launch)
+static void measure(const struct state *state, const struct bench_launch *launch)
 {
 	uint64_t seen = own_partition_launches();
 
@@ -115,7 +114,7 @@ static void measure(int round, const struct state *state, const struct bench_lau
 
 	if ((own_partition_launches() > seen) != state->in)
 		bench_fail("the hook could not be taken out or put in");
-	printf("%d,%s,%.1f\n", round, state->name, time);
+	printf("%s,%.1f\n", state->name, time);
 }
 
 int main(int count, char **arguments)
@@ -130,9 +129,9 @@ int main(int count, char **arguments)
 	const struct bench_launch nothing = {bench_kernel(kernels_ptx, "nothing"), 1, 1, 1, 1, 0, NULL};
 
 	median_of_batches(&nothing);
-	for (int round = 1; round <= rounds; round++) {
+	for (int round = 0; round < rounds; round++) {
 		for (int i = 0; i < STATES; i++)
-			measure(round, &states[(round + i) % STATES], &nothing);
+			measure(&states[(round + i) % STATES], &nothing);
 	}
 	bench_close(&gpu);
 	return EXIT_SUCCESS;

@@ -176,7 +176,7 @@ def hook(table, save_as):
     ends = [results.percentile(absolute, percent) for absolute, _ in differences.values() for percent in (5, 95)]
     axes.axvline(0, color=INK, linewidth=1, linestyle=(0, (1.5, 1)))
     axes.set_xlim(min(ends), max(ends) + 1)
-    axes.set_xlabel("ns of a launch's call, less those with the hook taken out in the same round")
+    axes.set_xlabel("ns of a launch's call, less those with the hook taken out in the same process")
     axes.set_title("What the hook costs a launch (box: quartiles, with the median; line: from 5 %, cut at 95 %)", fontsize=9)
     save_as(fig, "hook")
 

@@ -65,6 +65,13 @@ def median(values):
     return statistics.median(values)
 
 
+def median_interval(values):
+    """Where the median would lie in 19 of 20 repetitions: two of the values themselves, whatever their distribution."""
+    ordered = sorted(values)
+    low = max(0, int(len(ordered) / 2 - 0.98 * len(ordered) ** 0.5))
+    return ordered[low], ordered[-1 - low]
+
+
 # What each mechanism adds is the difference to this one.
 COMPARED_WITH = {
     "mps-percent": "mps",

@@ -43,11 +43,12 @@ def label(value):
 def differences(table, title, value, *columns):
     lines = []
     for (mechanism, *rest), (absolute, percent) in results.paired_differences(table, value, *columns).items():
-        low, high = results.percentile(percent, 25), results.percentile(percent, 75)
         pair = f"{mechanism} − {results.COMPARED_WITH[mechanism]}"
         middle = [f"{results.median(absolute):+.4g} {value}", f"{results.median(percent):+.2f} %"]
-        lines.append([pair, *rest, *middle, f"{low:+.2f} … {high:+.2f} %"])
-    header = ["", *columns, "median", "relative", "quartiles"]
+        quartiles = results.percentile(percent, 25), results.percentile(percent, 75)
+        ranges = [f"{low:+.2f} … {high:+.2f} %" for low, high in (results.median_interval(percent), quartiles)]
+        lines.append([pair, *rest, *middle, *ranges])
+    header = ["", *columns, "median", "relative", "19 times of 20", "quartiles"]
     print_table(f"{title}: differences of a round's medians", header, lines)
 
 

@@ -179,6 +179,19 @@ draws() {
 	[[ "$output" == "bench: $WORK has no bench/task: build first (make bench does)" ]]
 }
 
+@test "a difference is told with the range that its median has" {
+	mkdir "$WORK/results"
+	{
+		echo round,mechanism,ns
+		for round in $(seq 20); do
+			printf '%d,%s\n' "$round" hook-out,100 "$round" hook-whole,$((100 + round))
+		done
+	} >"$WORK/results/hook.csv"
+	run python3 "$ROOT/bench/report/tables.py" "$WORK/results"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"| hook-whole − hook-out | +10.5 ns | +10.50 % | +6.00 … +15.00 % | +5.00 … +15.00 % |"* ]]
+}
+
 @test "a task that waits all the while has run no lap" {
 	mkdir "$WORK/results"
 	{
