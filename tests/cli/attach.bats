@@ -203,9 +203,9 @@ has_library() {
 }
 
 @test "another user's program" {
-	[ "$(id -u)" = 0 ] || skip "only root can be two users"
+	needs_another_user
 	start_plain busy launch=1
-	run setpriv --reuid 65534 --clear-groups "$BUILD/nvtaskset" --attach -tp 3 "$PROGRAM"
+	run "${ANOTHER_USER[@]}" "$BUILD/nvtaskset" --attach -tp 3 "$PROGRAM"
 	[ "$status" -eq 1 ]
 	[ "$output" = "nvtaskset: pid $PROGRAM: belongs to another user, or does not let itself be inspected" ]
 	not has_library "$PROGRAM"
@@ -213,11 +213,11 @@ has_library() {
 }
 
 @test "one's own program, without being root" {
-	[ "$(id -u)" = 0 ] || skip "everybody else does so in the other tests"
+	needs_another_user # to everybody else, it is the other tests
 	scope=$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)
 	[ "$scope" = 0 ] || skip "this kernel lets only root attach"
-	start_plain setpriv --reuid 65534 --clear-groups busy launch=1
-	setpriv --reuid 65534 --clear-groups "$BUILD/nvtaskset" --attach -tp 0-7 "$PROGRAM"
+	start_plain "${ANOTHER_USER[@]}" busy launch=1
+	"${ANOTHER_USER[@]}" "$BUILD/nvtaskset" --attach -tp 0-7 "$PROGRAM"
 	runs_on_tpcs 0-7
 	end_intact
 }
@@ -231,22 +231,21 @@ has_library() {
 }
 
 @test "a filter that we may not lift" {
-	[ "$(id -u)" = 0 ] || skip "only root can be two users"
-	start_plain setpriv --reuid 65534 --clear-groups busy filter=1 launch=1
-	run setpriv --reuid 65534 --clear-groups "$BUILD/nvtaskset" --attach -tp 3 "$PROGRAM"
+	needs_another_user
+	start_plain "${ANOTHER_USER[@]}" busy filter=1 launch=1
+	run "${ANOTHER_USER[@]}" "$BUILD/nvtaskset" --attach -tp 3 "$PROGRAM"
 	[ "$status" -eq 1 ]
 	[ "$output" = "nvtaskset: pid $PROGRAM: its system calls are filtered (seccomp): run 'sudo nvtaskset --attach -p ...'" ]
 	end_intact
 }
 
 @test "a program in a container that its user has made" {
-	[ "$(id -u)" = 0 ] || skip "only root can be another user"
+	needs_another_user
 	attach_setup
-	local as="setpriv --reuid 65534 --regid 65534 --clear-groups"
-	$as unshare --user --map-root-user --mount --pid --fork true || skip "this kernel does not let users do that"
-	start_plain $as unshare --user --map-root-user --mount --pid --fork --kill-child busy launch=1
+	"${ANOTHER_USER[@]}" unshare --user --map-root-user --mount --pid --fork true || skip "this kernel does not let users do that"
+	start_plain "${ANOTHER_USER[@]}" unshare --user --map-root-user --mount --pid --fork --kill-child busy launch=1
 	inside=$(pgrep -P "$PROGRAM")
-	$as "$BUILD/nvtaskset" --attach -tp 0-7 "$inside"
+	"${ANOTHER_USER[@]}" "$BUILD/nvtaskset" --attach -tp 0-7 "$inside"
 	runs_on_tpcs 0-7
 	end_intact
 }

@@ -28,6 +28,15 @@ is_sanitized() {
 	[[ "$by" =~ ^[at]san$ && "$by" = "${1:-$by}" ]]
 }
 
+# Before a command: as somebody who is not root.
+ANOTHER_USER=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+
+# Who must be able to get at this tree: in root's home, nobody else is.
+needs_another_user() {
+	[ "$(id -u)" = 0 ] || skip "only root can be another user"
+	"${ANOTHER_USER[@]}" test -x "$BUILD/nvtaskset" || skip "no other user gets at $BUILD"
+}
+
 teardown() {
 	stop_program
 	rm -rf "$WORK"

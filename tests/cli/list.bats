@@ -147,10 +147,10 @@ start_named() {
 }
 
 @test "another user's processes are left out" {
-	[ "$(id -u)" -eq 0 ] || skip "needs root, to become somebody else"
+	needs_another_user
 	start_program -t 0-7
 	chmod 755 "$WORK"
-	run setpriv --reuid 65534 --regid 65534 --clear-groups "$BUILD/nvtaskset" -l
+	run "${ANOTHER_USER[@]}" "$BUILD/nvtaskset" -l
 	[ "$status" -eq 0 ]
 	[[ "$output" != *"$PROGRAM"* ]]
 	[[ "${lines[0]}" == *"PID USER"* ]]

@@ -268,48 +268,44 @@ without_proc() {
 
 # --- programs that we cannot get into --------------------------------------------------------------------
 
-as_nobody() {
-	setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
-}
-
 @test "set-user-ID and set-group-ID are refused, but for whoever has that id" {
-	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	needs_another_user
 	cp "$BUILD/tests/programs/nothing" "$WORK/privileged"
 	chmod 755 "$WORK"
 	chmod 4755 "$WORK/privileged"
 	refuses "$WORK/privileged: runs with other privileges than yours (set-user-ID), and so without our library: start nvtaskset with those privileges" \
-		as_nobody nvtaskset --mps off -t 3 "$WORK/privileged"
+		"${ANOTHER_USER[@]}" nvtaskset --mps off -t 3 "$WORK/privileged"
 	PATH=$WORK:$PATH refuses "privileged: runs with other privileges than yours (set-user-ID), and so without our library: start nvtaskset with those privileges" \
-		as_nobody nvtaskset --mps off -t 3 privileged
+		"${ANOTHER_USER[@]}" nvtaskset --mps off -t 3 privileged
 	nv -t 3 "$WORK/privileged"
 	chmod 2755 "$WORK/privileged"
 	refuses "$WORK/privileged: runs with other privileges than yours (set-group-ID), and so without our library: start nvtaskset with those privileges" \
-		as_nobody nvtaskset --mps off -t 3 "$WORK/privileged"
+		"${ANOTHER_USER[@]}" nvtaskset --mps off -t 3 "$WORK/privileged"
 	nv -t 3 "$WORK/privileged"
 	# Which do not count where nobody gets privileges.
-	as_nobody env HOME="$WORK" XDG_RUNTIME_DIR= setpriv --no-new-privs nvtaskset --mps off -t 3 "$WORK/privileged"
+	"${ANOTHER_USER[@]}" env HOME="$WORK" XDG_RUNTIME_DIR= setpriv --no-new-privs nvtaskset --mps off -t 3 "$WORK/privileged"
 }
 
 @test "file capabilities are refused, but for root" {
-	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	needs_another_user
 	cp "$BUILD/tests/programs/nothing" "$WORK/privileged"
 	chmod 755 "$WORK"
 	setcap cap_net_raw+ep "$WORK/privileged" || skip "no file capabilities here"
 	refuses "$WORK/privileged: runs with other privileges than yours (file capabilities), and so without our library: start nvtaskset with those privileges" \
-		as_nobody nvtaskset --mps off -t 3 "$WORK/privileged"
+		"${ANOTHER_USER[@]}" nvtaskset --mps off -t 3 "$WORK/privileged"
 	nv -t 3 "$WORK/privileged"
 }
 
 @test "a script runs with the privileges of its interpreter, not its own" {
-	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	needs_another_user
 	cp "$BUILD/tests/programs/nothing" "$WORK/interpreter"
 	printf '#! %s -x\n' "$WORK/interpreter" >"$WORK/script"
 	chmod 755 "$WORK"
 	chmod 4755 "$WORK/script"
-	as_nobody env XDG_RUNTIME_DIR= nvtaskset --mps off -t 3 "$WORK/script"
+	"${ANOTHER_USER[@]}" env XDG_RUNTIME_DIR= nvtaskset --mps off -t 3 "$WORK/script"
 	chmod 4755 "$WORK/interpreter"
 	refuses "$WORK/script: runs with other privileges than yours (set-user-ID), and so without our library: start nvtaskset with those privileges" \
-		as_nobody nvtaskset --mps off -t 3 "$WORK/script"
+		"${ANOTHER_USER[@]}" nvtaskset --mps off -t 3 "$WORK/script"
 }
 
 @test "a statically linked program runs; -v says that it will not be restricted" {

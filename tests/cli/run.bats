@@ -90,12 +90,17 @@ load helpers
 	mkdir "$HOME"
 	chmod 755 "$WORK"
 	unset XDG_CACHE_HOME
-	[ "$(id -u)" -ne 0 ] || { chown 65534 "$HOME"; as_user="setpriv --reuid 65534 --regid 65534 --clear-groups"; }
-	$as_user nvtaskset --mps off -t 0 true
+	local as_user=()
+	if [ "$(id -u)" -eq 0 ]; then
+		needs_another_user
+		chown 65534 "$HOME"
+		as_user=("${ANOTHER_USER[@]}")
+	fi
+	"${as_user[@]}" nvtaskset --mps off -t 0 true
 	[ -e "$HOME"/.cache/nvtaskset/*/libcuda.so.1 ]
 	rm -r "$HOME/.cache" && touch "$HOME/.cache"
 	mkdir -m 777 "$WORK/run"
-	XDG_RUNTIME_DIR=$WORK/run $as_user nvtaskset --mps off -t 0 true
+	XDG_RUNTIME_DIR=$WORK/run "${as_user[@]}" nvtaskset --mps off -t 0 true
 	[ -e "$WORK"/run/nvtaskset/*/libcuda.so.1 ]
 }
 

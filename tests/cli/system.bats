@@ -101,7 +101,7 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 @test "--dry-run says what would be written, to anybody; -v what is done" {
 	setup_machine
 	before=$(state)
-	run on_machine setpriv --reuid 65534 --regid 65534 --clear-groups "$installed" --enable-system --dry-run
+	run on_machine "${ANOTHER_USER[@]}" "$installed" --enable-system --dry-run
 	[ "$status" -eq 0 ]
 	[ "${lines[0]}" = "$configuration:" ]
 	[ "${lines[3]}" = "$links" ]
@@ -115,9 +115,9 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 @test "only root, and only from a place that only root can write to" {
 	setup_machine
 	refuses_to_enable "--enable-system: only root can change what every program loads: sudo nvtaskset --enable-system" \
-		setpriv --reuid 65534 --regid 65534 --clear-groups
+		"${ANOTHER_USER[@]}"
 	refuses "--disable-system: only root can change what every program loads: sudo nvtaskset --disable-system" \
-		on_machine setpriv --reuid 65534 --regid 65534 --clear-groups "$installed" --disable-system
+		on_machine "${ANOTHER_USER[@]}" "$installed" --disable-system
 	on_machine chmod 1777 /mnt/usr
 	refuses_to_enable "/mnt/usr: others than root can write there, and every program would load our library from it: install nvtaskset elsewhere"
 	on_machine chmod 755 /mnt/usr
@@ -200,7 +200,7 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 	on_machine "$installed" --enable-system
 	on_machine cp "$BUILD/tests/programs/play" /mnt/privileged
 	on_machine chmod 4755 /mnt/privileged
-	nsenter -m -t "$MACHINE" -- setpriv --reuid 65534 --regid 65534 --clear-groups env NVTASKSET_PARTITION=nonsense \
+	nsenter -m -t "$MACHINE" -- "${ANOTHER_USER[@]}" env NVTASKSET_PARTITION=nonsense \
 		NVTASKSET_STRICT=1 /mnt/privileged open libcuda.so.1 wait >"$WORK/output" 2>&1 3>&- &
 	PROGRAM=$!
 	for _ in $(seq 200); do
