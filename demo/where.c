@@ -4,16 +4,12 @@
  * An ordinary CUDA program that knows nothing of nvtaskset. It launches kernels all the time, asks each block on
  * which SM it runs, and prints the answer whenever it changes.
  */
+#include "clock.h"
 #include "gpu.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
-static time_t now(void)
-{
-	return time(NULL);
-}
 
 static void print_set(const struct tpcset *tpcs, unsigned int sms_per_tpc)
 {
@@ -27,29 +23,30 @@ static void print_set(const struct tpcset *tpcs, unsigned int sms_per_tpc)
 int main(int count, char **arguments)
 {
 	const struct timespec pause = {.tv_nsec = 20000000};
+	int seconds = count == 2 ? atoi(arguments[1]) : 0;
 	struct tpcset last = {{0}};
 	struct gpu_under_test gpu;
 
-	if (count != 2 || atoi(arguments[1]) <= 0) {
+	if (seconds <= 0) {
 		fputs("Usage: where SECONDS\n", stderr);
 		return EXIT_FAILURE;
 	}
-	time_t end = now() + atoi(arguments[1]);
-
 	gpu_initialise();
 	gpu_open(&gpu, 0);
 	if (!gpu.topology) {
 		fputs("where: which SM is of which TPC is not known here\n", stderr);
 		return EXIT_FAILURE;
 	}
-	while (now() < end) {
+	const double end = clock_ms() + seconds * 1000.0;
+
+	do {
 		struct tpcset ran = gpu_where(&gpu, NULL);
 
 		if (!tpcset_equal(&ran, &last))
 			print_set(&ran, gpu.topology->sms_per_tpc);
 		last = ran;
 		nanosleep(&pause, NULL);
-	}
+	} while (clock_ms() < end);
 	gpu_close(&gpu);
 	return EXIT_SUCCESS;
 }
