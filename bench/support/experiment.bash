@@ -23,3 +23,12 @@ support=$(dirname "${BASH_SOURCE[0]}")
 . "$support/mechanisms.bash"
 . "$support/results.bash"
 . "$support/tasks.bash"
+
+# Adds a row for each line that a command prints, with these first columns; none where it fails.
+rows_of() { # COLUMN,COLUMN… COMMAND…
+	if "${@:2}" >"$BENCH_WORK/printed"; then
+		rows "$1" <"$BENCH_WORK/printed"
+	else
+		note_failure
+	fi
+}
