@@ -23,12 +23,10 @@ static void set_partition(const struct tpcset *set)
 
 static void check_partition(const struct tpcset *expected)
 {
+	struct segment segment = gpu_own_segment();
 	struct segment_revision revision;
-	struct segment segment;
-	struct error error;
 	uint64_t number;
 
-	assert_int_equal(segment_open(&segment, getpid(), &error), SEGMENT_FOUND);
 	assert_true(segment_read(&segment, &revision, &number));
 	assert_int_equal(revision.count, gpus.count);
 	for (unsigned int i = 0; i < revision.count; i++)

@@ -285,13 +285,19 @@ CUgraph gpu_wrap_graph(CUgraph child, CUgraphNode *node)
 
 /* --- partitions ---------------------------------------------------------------------------------------------- */
 
-bool gpu_is_in_force(void)
+struct segment gpu_own_segment(void)
 {
 	struct segment segment;
 	struct error error = {.reason = ""};
 
 	if (segment_open(&segment, getpid(), &error) != SEGMENT_FOUND)
 		fail_msg("%s", error.reason);
+	return segment;
+}
+
+bool gpu_is_in_force(void)
+{
+	struct segment segment = gpu_own_segment();
 	bool in_force = !segment_obstacle(&segment);
 
 	segment_close(&segment);
@@ -301,23 +307,19 @@ bool gpu_is_in_force(void)
 void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *set)
 {
 	struct segment_partition partition = {.pci = gpu->topology->pci, .set = *set};
-	struct segment segment;
+	struct segment segment = gpu_own_segment();
 	struct error error = {.reason = ""};
 
-	if (segment_open(&segment, getpid(), &error) != SEGMENT_FOUND ||
-	    segment_edit(&segment, &partition, &error) < 0)
+	if (segment_edit(&segment, &partition, &error) < 0)
 		fail_msg("%s", error.reason);
 	segment_close(&segment);
 }
 
 struct segment_counters gpu_counters(void)
 {
+	struct segment segment = gpu_own_segment();
 	struct segment_counters now;
-	struct segment segment;
-	struct error error = {.reason = ""};
 
-	if (segment_open(&segment, getpid(), &error) != SEGMENT_FOUND)
-		fail_msg("%s", error.reason);
 	segment_read_counters(&segment, &now);
 	segment_close(&segment);
 	return now;

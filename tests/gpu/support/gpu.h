@@ -80,6 +80,9 @@ struct tpcset gpu_read_tpcs(const struct gpu_under_test *gpu, CUdeviceptr output
 /* A graph whose only node, a child graph, is this one: given up with the call. `node` may be NULL. */
 CUgraph gpu_wrap_graph(CUgraph child, CUgraphNode *node);
 
+/* Of this process; for the caller to close. */
+struct segment gpu_own_segment(void);
+
 /* The partition of this process on the GPU, from now on. */
 void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *set);
 

@@ -6,7 +6,6 @@
 #define TESTS_GRAPH_H
 
 #include "gpu.h"
-#include "segment.h"
 
 #define NODES 3
 
