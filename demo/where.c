@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 static void print_set(const struct tpcset *tpcs, unsigned int sms_per_tpc)
 {
@@ -22,7 +21,6 @@ static void print_set(const struct tpcset *tpcs, unsigned int sms_per_tpc)
 
 int main(int count, char **arguments)
 {
-	const struct timespec pause = {.tv_nsec = 20000000};
 	int seconds = count == 2 ? atoi(arguments[1]) : 0;
 	struct tpcset last = {{0}};
 	struct gpu_under_test gpu;
@@ -45,7 +43,7 @@ int main(int count, char **arguments)
 		if (!tpcset_equal(&ran, &last))
 			print_set(&ran, gpu.topology->sms_per_tpc);
 		last = ran;
-		nanosleep(&pause, NULL);
+		clock_pause_us(20000);
 	} while (clock_ms() < end);
 	gpu_close(&gpu);
 	return EXIT_SUCCESS;
