@@ -37,6 +37,11 @@ needs_another_user() {
 	"${ANOTHER_USER[@]}" test -x "$BUILD/nvtaskset" || skip "no other user gets at $BUILD"
 }
 
+# Of the kinds that these options of unshare make: in a container, not even root may.
+needs_namespaces() {
+	unshare "$@" true 2>/dev/null || skip "namespaces are not permitted"
+}
+
 teardown() {
 	stop_program
 	rm -rf "$WORK"

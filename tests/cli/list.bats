@@ -86,6 +86,7 @@ lines_of() {
 
 @test "nobody has a partition: just the heading" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root, to be alone"
+	needs_namespaces --pid --fork --mount-proc
 	run unshare --pid --fork --mount-proc "$BUILD/nvtaskset" -l
 	[ "$status" -eq 0 ]
 	[ "$output" = "PID USER GPU TPCS GPCS LAUNCHES RESTRICTED LET-THROUGH COMMAND" ]

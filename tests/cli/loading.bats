@@ -237,7 +237,7 @@ escapes_and_shows() { # the program and its arguments
 }
 
 @test "a program in a PID namespace is found from outside" {
-	unshare -p -f true 2>/dev/null || skip "namespaces are not permitted"
+	needs_namespaces -p -f
 	nvtaskset --mps off -t 3-5 unshare -p -f "$BUILD/tests/programs/play" where wait where >"$WORK/output" 2>&1 3>&- &
 	PROGRAM=$!
 	waits 1
@@ -250,7 +250,7 @@ escapes_and_shows() { # the program and its arguments
 }
 
 @test "a program without /proc" {
-	unshare -m true 2>/dev/null || skip "namespaces are not permitted"
+	needs_namespaces -m
 	ASAN_OPTIONS=detect_leaks=0 play -- proc open libcuda.so.1 where
 	is_inside
 }
@@ -261,7 +261,7 @@ without_proc() {
 
 @test "the command without /proc says what it lacks" {
 	! is_sanitized || skip "sanitizers lack it too, and say so"
-	unshare -m true 2>/dev/null || skip "namespaces are not permitted"
+	needs_namespaces -m
 	refuses "/proc, which has to be mounted: No such file or directory" without_proc nvtaskset --mps off -t 3 true
 	refuses "/proc is not mounted, where processes are found" without_proc nvtaskset -p 1
 }

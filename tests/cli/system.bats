@@ -8,7 +8,7 @@ configuration=/etc/ld.so.conf.d/00-000-nvtaskset.conf
 
 setup_machine() {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
-	unshare -m true 2>/dev/null || skip "namespaces are not permitted"
+	needs_namespaces -m
 	unshare -m sleep 300 3>&- &
 	MACHINE=$!
 	for _ in $(seq 100); do
