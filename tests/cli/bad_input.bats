@@ -101,9 +101,9 @@ load helpers
 }
 
 @test "somebody else's process" {
-	[ "$(id -u)" = 0 ] || skip "only root can be two users"
+	needs_another_user
 	start_program -t 0-7
-	run su nobody -s /bin/sh -c "NVTASKSET_TOPOLOGY=$NVTASKSET_TOPOLOGY $BUILD/nvtaskset -tp 3 $PROGRAM"
+	run "${ANOTHER_USER[@]}" "$BUILD/nvtaskset" -tp 3 "$PROGRAM"
 	[ "$status" -ne 0 ]
 	sleep 0.1
 	runs_on 0-7
