@@ -14,6 +14,7 @@ attach_setup() {
 start_plain() { # COMMAND…
 	attach_setup
 	mkfifo "$WORK/input"
+	empty_output
 	LD_LIBRARY_PATH=$BUILD/sim "$@" <"$WORK/input" >"$WORK/output" 2>"$WORK/errors" 3>&- &
 	PROGRAM=$!
 	exec 9>"$WORK/input"

@@ -62,6 +62,7 @@ load helpers
 start_parent() {
 	printf '#!/bin/sh\nwhere 1\n' >"$WORK/child"
 	chmod +x "$WORK/child"
+	empty_output
 	PATH=$BUILD/tests/programs:$PATH nvtaskset --mps off "$@" play where wait spawn "$WORK/child" >"$WORK/output" 3>&- &
 	PROGRAM=$!
 	for _ in $(seq 200); do

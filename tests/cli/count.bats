@@ -30,6 +30,7 @@ chosen() {
 
 # What the command says goes with the program's output.
 start_program_loudly() {
+	empty_output
 	nvtaskset --mps off "$@" "$BUILD/demo/where" 60 >"$WORK/output" 2>&1 3>&- &
 	PROGRAM=$!
 	for _ in $(seq 200); do

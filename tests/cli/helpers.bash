@@ -62,8 +62,15 @@ nv() {
 	nvtaskset --mps off "$@"
 }
 
+# Before a program is started in the background: the shell there empties the file as well, but perhaps after our first look,
+# and what an earlier program said would count.
+empty_output() {
+	: >"$WORK/output"
+}
+
 # Starts a CUDA program inside a partition and waits until it has launched; PROGRAM is its pid.
 start_program() {
+	empty_output
 	# Not by nv: the process in the background would be a shell around it.
 	nvtaskset --mps off "$@" "$BUILD/demo/where" 60 >"$WORK/output" 3>&- &
 	PROGRAM=$!

@@ -105,6 +105,7 @@ lines_of() {
 
 # Starts a program with this second argument, which must come out harmless.
 start_named() {
+	empty_output
 	nvtaskset --mps off -t 0-3 "$BUILD/demo/where" "$1" >"$WORK/output" 3>&- &
 	PROGRAM=$!
 	while [ ! -s "$WORK/output" ]; do sleep 0.05; done

@@ -24,6 +24,7 @@ make_driver_directory() {
 
 # Starts a program of steps in the background, and waits until it says that it waits; STEPS is its pid.
 start_steps() {
+	empty_output
 	nvtaskset --mps off -t 3-5 "$BUILD/tests/programs/play" "$@" >"$WORK/output" 2>&1 3>&- &
 	PROGRAM=$!
 	waits 1
@@ -124,6 +125,7 @@ not_in_force="its partition is not in force: the driver was loaded without our l
 closed="has closed the file of its partition, which is out of reach until it makes its next CUDA context"
 
 escapes_and_shows() { # the program and its arguments
+	empty_output
 	nvtaskset --mps off -t 3-5 "$@" where wait >"$WORK/output" 2>&1 3>&- &
 	PROGRAM=$!
 	waits 1

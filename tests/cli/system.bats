@@ -47,6 +47,7 @@ state() {
 
 # Starts a program that knows nothing of nvtaskset, and waits until it has a context.
 start_innocent() {
+	empty_output
 	nsenter -m -t "$MACHINE" -- "$BUILD/tests/programs/play" where wait where >"$WORK/output" 2>&1 3>&- &
 	PROGRAM=$!
 	for _ in $(seq 200); do
