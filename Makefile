@@ -211,7 +211,9 @@ define run_tests
 		{ $(test_environment) tests/failures; exit 1; }
 endef
 
-check: deps-check all $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(bench_programs) $(BUILD)/demo/where
+check_programs = $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(bench_programs) $(BUILD)/demo/where
+build-check: all $(check_programs)
+check: deps-check all $(check_programs)
 	$(call run_tests,$(unit_tests) $(sim_runs) $(wildcard tests/cli/*.bats))
 
 check-gpu: deps-check $(command) $(shim) $(gpu_tests)

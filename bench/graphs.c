@@ -57,7 +57,7 @@ static void change(void)
 
 		if (!whole)
 			tpcset_remove(&partition.set, 0);
-		if (segment_edit(&segment, &partition, &error) < 0)
+		if (segment_edit(&segment, &partition, 1, NULL, &error) < 0)
 			bench_fail("%s", error.reason);
 	}
 	whole = !whole;

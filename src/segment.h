@@ -1,10 +1,15 @@
 /*
  * The shared-memory segment: the partition of one process, and its counters.
  *
- * The process owns it (the shim makes it); an editor, the command or another program, finds it through
- * /proc and changes it while the process runs. The kernel's own rules say who may: the process's user,
- * and root. It is a memfd, sealed against changes of its size: nothing is left behind when the process
- * ends, and nobody can make the other side fault by truncating it.
+ * The process owns it; an editor, the command or another program, finds it through /proc and changes it while the process
+ * runs. The kernel's own rules say who may: the process's user, and root. It is a memfd, sealed against changes of its
+ * size: nothing is left behind when the process ends, and nobody can make the other side fault by truncating it.
+ *
+ * It is there before the program is: the command makes it and executes COMMAND, which has it from its first moment on. It
+ * comes through each exec, as CPU affinity does. Children come with their parent's descriptor and share its segment until
+ * our library is loaded there, or forked, and makes one of their own, which starts with what the parent's says then.
+ *
+ * It holds nothing that hardware writes: an owner whose file was closed moves it to a new one.
  *
  * The partition is one revision: the sets of all GPUs. Revisions stand in a ring; one atomic number says
  * which is in force. An editor fills the next place of the ring and then raises the number, so
@@ -64,20 +69,21 @@ struct segment_revision {
 	struct segment_partition partitions[SEGMENT_GPUS];
 };
 
-/* Where a thread counts its launches. */
+/* Where a thread counts its launches. The first is for all threads that have no own one. */
+#define SEGMENT_PLACES 64
 struct segment_place {
 	_Alignas(64) _Atomic uint64_t launches[2]; /* unrestricted, restricted */
 };
 
-struct segment_memory; /* what is mapped; its layout is segment.c's, and documented there */
+struct segment_memory; /* what is mapped: segment_layout.h */
 
 /* One side's hold on a segment. */
 struct segment {
 	struct segment_memory *memory; /* NULL where there is none */
-	int file;                      /* -1 likewise */
+	int file;                      /* -1 likewise, and where nobody can find it */
 	/* Into the memory, for what every launch does. */
 	_Atomic uint64_t *number;      /* of the revision in force */
-	struct segment_place *places;  /* the first is for all threads that have no own one */
+	struct segment_place *places;
 };
 
 struct segment_counters {
@@ -89,14 +95,35 @@ struct segment_counters {
 
 /* --- the owner's side, in other people's processes: what launches use allocates nothing ------------------------ */
 
-/* Makes a segment for this process, with `revision` in force: revision number 1. The descriptor is
- * close-on-exec, and none that a program may expect to be free. -1 with the reason where the kernel
- * refuses. */
+/* Makes a segment for this process, with `revision` in force: revision number 1. Its descriptor is none that a program may
+ * expect to be free, 200 or higher where limits allow, and comes through an exec. -1 with the reason where the kernel
+ * refuses, or a limit of the process would. */
 int segment_create(struct segment *segment, const struct segment_revision *revision, struct error *error);
 
-/* Opens the segment that this process has already: a second copy of the owner, in a namespace of the dynamic linker's,
- * shares it. Not without /proc. */
+/* The same where segment_create fails, in memory of this process alone: obeyed, and nobody can change it. */
+int segment_create_private(struct segment *segment, const struct segment_revision *revision, struct error *error);
+
+/* Takes the descriptor `file` of this process, an ancestor's segment, for this one's: at one stroke, so that those whom it
+ * starts meanwhile find one or the other. */
+void segment_put_in_place_of(struct segment *segment, int file);
+
+/* Makes one in place of those that this process has: its own from before, whose editors are told that it has moved, and an
+ * ancestor's. */
+int segment_replace(struct segment *segment, const struct segment_revision *revision, struct error *error);
+
+/* Finds the segment that this process has already: from before its exec, or a second copy of the library, in a namespace
+ * of the dynamic linker's, shares it. Not without /proc. */
 bool segment_find_own(struct segment *segment);
+
+/* Opens what this process has among its own descriptors, its own or an ancestor's, and says which descriptor that is. */
+bool segment_open_own(struct segment *segment, int *number);
+bool segment_open_inherited(struct segment *segment, int *number);
+
+/* Says that the library is at work in this execution of the process. */
+void segment_set_at_work(const struct segment *segment);
+
+/* Whether it obeys; a new segment says that it does. */
+void segment_set_in_force(const struct segment *segment, bool in_force);
 
 /* Sees to it that editors find the segment: a program may have closed descriptors that it did not open. Its content then
  * moves to a new file, mapped in place of the old one, while others go on launching: a few launches of just then are not
@@ -120,8 +147,13 @@ static inline void segment_count_launch(const struct segment *segment, bool rest
 	atomic_fetch_add_explicit(&segment->places[0].launches[restricted], 1, memory_order_relaxed);
 }
 
-/* A place for the calling thread alone, which lasts as long as the segment; NULL where there are no more. */
+/* A place for the calling thread alone, until it gives it back; NULL where there are no more. */
 struct segment_place *segment_take_place(const struct segment *segment);
+void segment_give_place(const struct segment *segment, const struct segment_place *place);
+
+/* No thread has one any more, after a fork; and: another copy of the library has them all. */
+void segment_free_places(void);
+void segment_keep_places(void);
 
 /* The same in a thread's own place. Nothing is locked: that would wait for all that the thread did before, and take as long
  * as the rest of the callback (docs/evaluation.md). */
@@ -136,9 +168,6 @@ static inline void segment_count_launch_alone(struct segment_place *place, bool 
 void segment_count_reason(const struct segment *segment, enum segment_reason reason);
 void segment_count_refresh(const struct segment *segment);
 
-/* Whether the process obeys; a new segment says that it does. */
-void segment_set_in_force(const struct segment *segment, bool in_force);
-
 /* --- the editor's side -------------------------------------------------------------------------- */
 
 enum segment_state {
@@ -149,6 +178,8 @@ enum segment_state {
 	SEGMENT_NOT_OURS,      /* uses CUDA, but was started without nvtaskset */
 	SEGMENT_NOT_IN_FORCE,  /* was started by nvtaskset and uses CUDA, but our library is not at work there, or not yet */
 	SEGMENT_CLOSED,        /* the program has closed the file, and made no context since */
+	SEGMENT_SHARED,        /* has its parent's, and none of its own until it loads CUDA */
+	SEGMENT_NOT_READY,     /* has one that is not a segment, or not yet: worth another try */
 	SEGMENT_FAILED         /* anything else */
 };
 
@@ -158,6 +189,9 @@ enum segment_state {
  * at most when it made its segment, and now may open more, counts as one that has none. */
 enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error);
 
+/* Opens the segment that a process has from an ancestor, who may have ended, and has none of its own beside. */
+bool segment_open_shared(struct segment *segment, pid_t pid);
+
 /* Whether a process was started by nvtaskset, or by what that started: it has a segment as soon as it uses CUDA. */
 bool segment_is_expected(pid_t pid);
 
@@ -166,21 +200,43 @@ bool segment_is_expected(pid_t pid);
 enum segment_state segment_absence(pid_t pid);
 const char *segment_absence_text(enum segment_state state);
 
+/* Reads the revision in force out of the memory of a process that has closed the file. SEGMENT_FOUND; _NOT_OURS where it
+ * has none; _NOT_PERMITTED where the kernel does not let this process look. */
+enum segment_state segment_read_mapped(pid_t pid, struct segment_revision *revision);
+
 /* Unmaps and closes; a closed one may be closed again. The owner does so only to let go of a parent's. */
 void segment_close(struct segment *segment);
 
-/* Replaces the partition of one GPU, and leaves the others: the next launch obeys. Waits a bounded time
- * while another editor writes. -1 with the reason where there is no place for one more GPU, where the lock
- * is not to be had, or where what stands in the segment is damaged; nothing has changed then. -1 too where the segment
- * has moved: whether the edit counts is open, and to be made again in the new file. Editors exclude each other by file:
- * two threads, or a process and its fork, that share a hold on a segment do not. */
-int segment_edit(struct segment *segment, const struct segment_partition *partition, struct error *error);
+/* Puts partitions in place of what the revision has on the same GPUs; the others stay. -1 with the reason where there is no
+ * place for one more GPU. */
+int segment_put(struct segment_revision *revision, const struct segment_partition *partition, struct error *error);
+
+/* What an edit needs to be taken back. */
+struct segment_undo {
+	uint64_t number;
+	struct segment_revision before;
+};
+
+/* Replaces the partitions of these GPUs by one new revision, and leaves the others: the next launch obeys. Waits a bounded
+ * time while another editor writes. -1 with the reason where there is no place for one more GPU, where the lock is not to
+ * be had, or where what stands in the segment is damaged; nothing has changed then. -1 too where the segment has moved:
+ * whether the edit counts is open, and to be made again in the new file. Editors exclude each other by file: two threads,
+ * or a process and its fork, that share a hold on a segment do not. `undo` may be NULL. Editors use editor.h, which does
+ * what is to be done then. */
+int segment_edit(struct segment *segment, const struct segment_partition *partitions, uint32_t count,
+                 struct segment_undo *undo, struct error *error);
+
+/* Puts back what was there before an edit, unless another one has come after it. */
+int segment_take_back(struct segment *segment, const struct segment_undo *undo, struct error *error);
 
 /* Whether the owner has moved to a new file (segment_keep_findable), and who wants to edit must open it anew. */
 bool segment_has_moved(const struct segment *segment);
 
-/* Why the process does not obey, in words; NULL where it does. */
-const char *segment_obstacle(const struct segment *segment);
+/* Whether our library is at work in what process `pid`, the owner, executes now. */
+bool segment_is_at_work(const struct segment *segment, pid_t pid);
+
+/* Why the process, which uses CUDA, does not obey, in words; NULL where it does, or does not use CUDA yet. */
+const char *segment_obstacle(const struct segment *segment, pid_t pid);
 
 void segment_read_counters(const struct segment *segment, struct segment_counters *counters);
 
@@ -191,6 +247,7 @@ const struct segment_partition *segment_find(const struct segment_revision *revi
  * NVTASKSET_PARTITION carries a revision from the command to the shim: "0000:3b:00.0=0-7,9;…".
  */
 #define SEGMENT_ENVIRONMENT "NVTASKSET_PARTITION"
+#define SEGMENT_ROOT_ENVIRONMENT "NVTASKSET_PID" /* the process that it was given to */
 #define SEGMENT_ENVIRONMENT_MAX (SEGMENT_GPUS * (PCI_ADDRESS_TEXT + TPCSET_TEXT))
 
 int segment_revision_parse(struct segment_revision *revision, const char *text, struct error *error);

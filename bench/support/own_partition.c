@@ -32,7 +32,7 @@ void own_partition_set(const struct own_partition *partition, const struct tpcse
 	const struct segment_partition wanted = {.pci = partition->gpu->pci, .set = *set};
 	struct error error;
 
-	if (segment_edit(&segment, &wanted, &error) < 0)
+	if (segment_edit(&segment, &wanted, 1, NULL, &error) < 0)
 		bench_fail("%s", error.reason);
 }
 

@@ -1,43 +1,19 @@
 #include "api/internal.h"
 
+#include "editor.h"
 #include "pids.h"
-#include "segment.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 _Static_assert(SEGMENT_REASON_COUNT <= NVTASKSET_REASONS_MAX, "room for all reasons");
 
 struct nvtaskset_partition {
 	const struct nvtaskset_topology *topology;
-	pid_t pid;
-	int process; /* a descriptor that stands for it; -1 where the kernel has none */
-	struct segment segment;
+	struct editor editor;
 };
 
 /* --- handles --------------------------------------------------------------------------------------------------------- */
-
-static bool has_ended(const struct nvtaskset_partition *partition)
-{
-	struct pollfd process = {.fd = partition->process, .events = POLLIN};
-
-	return poll(&process, 1, 0) > 0;
-}
-
-/* Finds the segment of the process that the handle is for, and of no other that has got its pid meanwhile. */
-static int find_segment(const struct nvtaskset_partition *partition, struct segment *segment, struct error *error)
-{
-	if (segment_open(segment, partition->pid, error) != SEGMENT_FOUND)
-		return -1;
-	if (has_ended(partition)) {
-		segment_close(segment);
-		return error_set(error, "pid %d: has ended", (int)partition->pid);
-	}
-	return 0;
-}
 
 int nvtaskset_partition_open(struct nvtaskset_partition **partition, const struct nvtaskset_topology *topology,
                              pid_t pid, struct nvtaskset_error *error)
@@ -49,14 +25,10 @@ int nvtaskset_partition_open(struct nvtaskset_partition **partition, const struc
 	opened = malloc(sizeof *opened);
 	if (!opened)
 		return error_set(inside_error(error), "no memory");
-	*opened = (struct nvtaskset_partition){.topology = topology, .pid = pid};
-	opened->process = (int)syscall(SYS_pidfd_open, pid, 0);
-
-	struct error why; /* without one, it is not looked for everywhere */
-
-	if (find_segment(opened, &opened->segment, &why) < 0) {
-		nvtaskset_partition_close(opened);
-		return error_set(inside_error(error), "%s", why.reason);
+	opened->topology = topology;
+	if (editor_open(&opened->editor, pid, inside_error(error)) != SEGMENT_FOUND) {
+		free(opened);
+		return -1;
 	}
 	*partition = opened;
 	return 0;
@@ -64,33 +36,14 @@ int nvtaskset_partition_open(struct nvtaskset_partition **partition, const struc
 
 void nvtaskset_partition_close(struct nvtaskset_partition *partition)
 {
-	if (!partition)
-		return;
-	segment_close(&partition->segment);
-	if (partition->process >= 0)
-		close(partition->process);
+	if (partition)
+		editor_close(&partition->editor);
 	free(partition);
 }
 
 int nvtaskset_partition_descriptor(const struct nvtaskset_partition *partition)
 {
-	return partition->process;
-}
-
-/* Follows the process where it has moved its partition to a new file. */
-static int follow(struct nvtaskset_partition *partition, struct error *error)
-{
-	struct segment moved;
-
-	if (!segment_has_moved(&partition->segment))
-		return 0;
-	if (partition->process < 0)
-		return error_set(error, "pid %d: its partition has moved: open it again", (int)partition->pid);
-	if (find_segment(partition, &moved, error) < 0)
-		return -1;
-	segment_close(&partition->segment);
-	partition->segment = moved;
-	return 0;
+	return partition->editor.process;
 }
 
 static bool is_same_file(int a, int b)
@@ -101,31 +54,34 @@ static bool is_same_file(int a, int b)
 	       status_a.st_ino == status_b.st_ino;
 }
 
+/* Whether the process has the segment still; it has it mapped where it has closed the file. */
+static int check_found(const struct editor *editor, struct error *error)
+{
+	struct segment found;
+	struct error why;
+	enum segment_state state = segment_open(&found, editor->pid, &why);
+	bool is_same = state == SEGMENT_CLOSED ||
+	               (state == SEGMENT_FOUND && is_same_file(found.file, editor->segment.file));
+
+	segment_close(&found);
+	if (!is_same && state != SEGMENT_FOUND)
+		return error_set(error, "%s", why.reason);
+	return is_same ? 0
+	               : error_set(error, "pid %d: has another partition than it had: open it again", (int)editor->pid);
+}
+
 int nvtaskset_partition_check(struct nvtaskset_partition *partition, struct nvtaskset_error *error)
 {
-	struct error why;
-	struct segment found;
-	bool same;
+	struct editor *editor = &partition->editor;
 
-	if (has_ended(partition))
-		return error_set(inside_error(error), "pid %d: has ended", (int)partition->pid);
-	if (follow(partition, inside_error(error)) < 0)
+	if (editor_has_ended(editor))
+		return error_set(inside_error(error), "pid %d: has ended", (int)editor->pid);
+	if (editor_follow(editor, inside_error(error)) < 0)
 		return -1;
-	const char *obstacle = segment_obstacle(&partition->segment);
+	const char *obstacle = segment_obstacle(&editor->segment, editor->pid);
 
-	if (obstacle)
-		return error_set(inside_error(error), "pid %d: %s", (int)partition->pid, obstacle);
-	enum segment_state state = segment_open(&found, partition->pid, &why);
-
-	/* It has closed the file, and has it mapped still. */
-	if (state == SEGMENT_CLOSED)
-		return 0;
-	if (state != SEGMENT_FOUND)
-		return error_set(inside_error(error), "%s", why.reason);
-	same = is_same_file(found.file, partition->segment.file);
-	segment_close(&found);
-	return same ? 0 : error_set(inside_error(error), "pid %d: runs another program now: open it again",
-	                            (int)partition->pid);
+	return obstacle ? error_set(inside_error(error), "pid %d: %s", (int)editor->pid, obstacle)
+	                : check_found(editor, inside_error(error));
 }
 
 /* --- sets --------------------------------------------------------------------------------------------------------------- */
@@ -135,12 +91,9 @@ int nvtaskset_partition_get(struct nvtaskset_partition *partition, unsigned int 
 {
 	const struct topology *model = api_gpu(partition->topology, gpu, inside_error(error));
 	struct segment_revision revision;
-	uint64_t number;
 
-	if (!model || follow(partition, inside_error(error)) < 0)
+	if (!model || editor_read(&partition->editor, &revision, inside_error(error)) < 0)
 		return -1;
-	if (!segment_read(&partition->segment, &revision, &number))
-		return error_set(inside_error(error), "pid %d: its segment is damaged", (int)partition->pid);
 	const struct tpcset *all = &partition->topology->all[gpu];
 	const struct segment_partition *found = segment_find(&revision, model->pci);
 	struct tpcset present = tpcset_and(all, found ? &found->set : all);
@@ -164,18 +117,12 @@ int nvtaskset_partition_set(struct nvtaskset_partition *partition, unsigned int 
                             struct nvtaskset_error *error)
 {
 	const struct topology *model = api_gpu(partition->topology, gpu, inside_error(error));
-	struct segment_partition wanted = {.set = inside(set)};
-	int result;
+	struct segment_revision wanted = {.count = 1, .partitions[0].set = inside(set)};
 
-	if (!model || check_set(&wanted.set, &partition->topology->all[gpu], model, inside_error(error)) < 0 ||
-	    follow(partition, inside_error(error)) < 0)
+	if (!model || check_set(&wanted.partitions[0].set, &partition->topology->all[gpu], model, inside_error(error)) < 0)
 		return -1;
-	wanted.pci = model->pci;
-	result = segment_edit(&partition->segment, &wanted, inside_error(error));
-	/* It can move in the middle; that is once in the life of most programs which do. */
-	if (result < 0 && segment_has_moved(&partition->segment) && follow(partition, inside_error(error)) == 0)
-		result = segment_edit(&partition->segment, &wanted, inside_error(error));
-	return result;
+	wanted.partitions[0].pci = model->pci;
+	return editor_change(&partition->editor, 1, &wanted, inside_error(error));
 }
 
 /* --- counters ----------------------------------------------------------------------------------------------------------- */
@@ -191,9 +138,9 @@ int nvtaskset_partition_counters(struct nvtaskset_partition *partition, struct n
 	struct segment_counters counted;
 	struct nvtaskset_counters filled;
 
-	if (follow(partition, inside_error(error)) < 0)
+	if (editor_follow(&partition->editor, inside_error(error)) < 0)
 		return -1;
-	segment_read_counters(&partition->segment, &counted);
+	segment_read_counters(&partition->editor.segment, &counted);
 	filled = (struct nvtaskset_counters){.restricted = counted.restricted,
 	                                     .unrestricted = counted.unrestricted,
 	                                     .refreshed = counted.refreshed};

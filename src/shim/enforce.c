@@ -10,6 +10,7 @@
 #include "streams.h"
 #include "strict.h"
 
+#include <pthread.h>
 #include <string.h>
 
 static struct segment segment;
@@ -37,6 +38,11 @@ _Static_assert(sizeof(struct recent) == HOT_LINE, "one line");
 
 static __thread bool has_asked_for_place __attribute__((tls_model("initial-exec")));
 
+/* A thread that ends gives its place back. Above the number, the C library takes memory for each thread's value. */
+#define KEYS_WITHOUT_MEMORY 32 /* glibc's PTHREAD_KEY_2NDLEVEL_SIZE */
+static pthread_key_t place_key;
+static atomic_bool has_place_key;
+
 static void forget_recent(void)
 {
 	atomic_fetch_add_explicit(&changes.others, 1, memory_order_release);
@@ -49,16 +55,49 @@ void enforce_use(const struct segment *wanted)
 	changes.recent = hot_distance(&recent);
 	recent.place = NULL;
 	has_asked_for_place = false;
+	/* In a fork's child, it was its parent's. */
+	if (atomic_load(&has_place_key))
+		pthread_setspecific(place_key, NULL);
 	gpus_after_fork();
 	forget_recent();
+}
+
+/* What it launches from now on, in other destructors, counts in the common place. */
+static void give_place_back(void *place)
+{
+	recent.place = NULL;
+	segment_give_place(&segment, place);
+}
+
+void enforce_follow_threads(void)
+{
+	bool has_key = pthread_key_create(&place_key, give_place_back) == 0;
+
+	if (has_key && place_key >= KEYS_WITHOUT_MEMORY)
+		pthread_key_delete(place_key);
+	else
+		atomic_store(&has_place_key, has_key);
+}
+
+/* Without a key, a thread would have it for ever. */
+static struct segment_place *take_place(void)
+{
+	struct segment_place *place = segment_take_place(&segment);
+
+	if (place && atomic_load(&has_place_key))
+		pthread_setspecific(place_key, place);
+	return place;
 }
 
 static __attribute__((noinline)) void count_elsewhere(bool restricted)
 {
 	if (!has_asked_for_place)
-		recent.place = segment_take_place(&segment);
+		recent.place = take_place();
 	has_asked_for_place = true;
-	segment_count_launch(&segment, restricted);
+	if (recent.place)
+		segment_count_launch_alone(recent.place, restricted);
+	else
+		segment_count_launch(&segment, restricted);
 }
 
 static inline void count_in(struct segment_place *place, bool restricted)

@@ -16,6 +16,9 @@
  * of a fork, which gets a segment of its own. */
 void enforce_use(const struct segment *segment);
 
+/* From here on, a thread that ends gives up where it counts its launches. Once, when this library stays for good. */
+void enforce_follow_threads(void);
+
 /* The program has masks of its own from now on (streams.h): launches look for them. */
 void enforce_anew(void);
 

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/auxv.h>
 
 static struct segment segment = {.memory = NULL, .file = -1};
 
@@ -63,8 +64,12 @@ static void in_child(void)
 	atomic_flag_clear(&looking);
 	streams_after_fork();
 	if (segment_create(&segment, &forked, NULL) == 0) {
+		segment_put_in_place_of(&segment, parents.file);
+		segment_set_at_work(&segment);
 		segment_set_in_force(&segment, !atomic_load(&waiting));
+		segment_free_places();
 		use_segment();
+		parents.file = -1; /* which is the child's now */
 		segment_close(&parents);
 	} else {
 		/* Sharing the parent's partition is better than having none. */
@@ -125,6 +130,15 @@ static void look_for_old_gpus(void)
 		hook_want_more();
 }
 
+/* Said once, whenever it was. */
+static void tell_out_of_reach(const char *reason)
+{
+	static atomic_flag told = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&told))
+		log_warning("%s; the partition of this program is in force, and cannot be changed", reason);
+}
+
 /* A context is the last good moment to see to it that editors find us: a program that closes descriptors later closes the
  * driver's too, and has no use for either. */
 static void on_context_created(CUcontext context)
@@ -133,7 +147,7 @@ static void on_context_created(CUcontext context)
 
 	if (!atomic_flag_test_and_set(&looking)) {
 		if (segment_keep_findable(&segment, &error) < 0)
-			log_warning("%s; the partition of this program cannot be changed any more", error.reason);
+			tell_out_of_reach(error.reason);
 		atomic_flag_clear(&looking);
 	}
 	enforce_context_created(context);
@@ -169,6 +183,33 @@ static void on_late_coming(void)
 	streams_open(true);
 }
 
+/* A program with more privileges than its user obeys nobody with less. */
+static bool is_privileged(void)
+{
+	return getauxval(AT_SECURE) != 0;
+}
+
+/* With what the process has, or its ancestors; else with one of its own. Where limits leave no room for one that others can
+ * find, the partition holds all the same. */
+static int have_segment(struct error *error)
+{
+	struct segment_revision revision = {.count = 0};
+	struct error why;
+
+	if (!is_privileged()) {
+		if (segment_find_own(&segment))
+			return 0;
+		if (inherit_partition(&revision, error) < 0)
+			return -1;
+	}
+	if (segment_replace(&segment, &revision, &why) == 0)
+		return 0;
+	if (segment_create_private(&segment, &revision, error) < 0)
+		return -1;
+	tell_out_of_reach(why.reason);
+	return 0;
+}
+
 enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error *error)
 {
 	static const struct hook_events events = {
@@ -182,22 +223,20 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 		.waits = on_waiting,
 		.comes_late = on_late_coming,
 	};
-	struct segment_revision revision;
 
-	if (driver_resolve(driver_name, error) < 0 || inherit_partition(&revision, error) < 0 ||
-	    (!segment_find_own(&segment) && segment_create(&segment, &revision, error) < 0))
+	if (driver_resolve(driver_name, error) < 0 || have_segment(error) < 0)
 		return HOOK_FAILED;
 	if (is_late)
 		expect_older();
 	use_segment();
 	enum hook_state state = hook_subscribe(&events, error);
 
-	/* Where nobody will ever obey, better no segment than one that lies. */
-	if (state == HOOK_FAILED)
-		segment_close(&segment);
-	else
+	/* Where nobody will ever obey, the segment says that the library is not at work. */
+	if (state != HOOK_FAILED) {
+		segment_set_at_work(&segment);
+		enforce_follow_threads();
 		pthread_atfork(before_fork, NULL, in_child);
-	if (state != HOOK_FAILED)
 		streams_open(state == HOOK_SUBSCRIBED);
+	}
 	return state;
 }

@@ -27,7 +27,8 @@ stop_family() {
 	run nvtaskset -atp "$PROGRAM"
 	stop_family
 	[ "$status" -eq 0 ]
-	[ "${#lines[@]}" -eq 2 ]
+	[ "${#lines[@]}" -eq 3 ]
+	[ "${lines[0]}" = "pid $PROGRAM's current TPC list: 0-7" ]
 	[[ "$output" == *"pid $FIRST's current TPC list: 0-7"* ]]
 	[[ "$output" == *"pid $SECOND's current TPC list: 0-7"* ]]
 }

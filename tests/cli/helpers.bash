@@ -96,6 +96,9 @@ runs_on() {
 	return 1
 }
 
+# Before a program in a partition: without the descriptor that came through the exec, so that the environment counts.
+WITHOUT_SEGMENT=(bash -c 'exec 200>&-; exec "$@"' bash)
+
 # Runs the command, which must refuse with this reason, in one line on standard error, and exit 1.
 refuses() {
 	local reason=$1 status=0
@@ -115,7 +118,7 @@ changes_in_vain() { # the TPCs, and the command
 	shift
 	"$@" -tp "$tpcs" "$PROGRAM" >"$WORK/stdout" 2>"$WORK/stderr" || status=$?
 	echo "status $status; stderr: $(cat "$WORK/stderr")"
-	[ "$status" -eq 1 ]
+	[ "$status" -eq 3 ]
 	[ "$(tail -n 1 "$WORK/stdout")" = "pid $PROGRAM's new TPC list: $tpcs" ]
 	[ "$(cat "$WORK/stderr")" = "nvtaskset: pid $PROGRAM: $slot_taken" ]
 }

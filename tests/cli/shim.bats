@@ -6,7 +6,7 @@ load helpers
 where_unrestricted() { # the reason, and NAME=VALUE… for the program's environment
 	local reason=$1
 	shift
-	run nv -t 0-3 env "$@" "$BUILD/demo/where" 1
+	run nv -t 0-3 "${WITHOUT_SEGMENT[@]}" env "$@" "$BUILD/demo/where" 1
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[ "${lines[0]}" = "nvtaskset: $reason" ]
@@ -84,7 +84,7 @@ told_by_the_command() { # COMMAND…
 
 @test "a partition without a TPC of this GPU is ignored" {
 	pci=$(sed -n 's/^gpu //p' "$NVTASKSET_TOPOLOGY")
-	run nv -t 0-3 env NVTASKSET_PARTITION="$pci=200" "$BUILD/demo/where" 1
+	run nv -t 0-3 "${WITHOUT_SEGMENT[@]}" env NVTASKSET_PARTITION="$pci=200" "$BUILD/demo/where" 1
 	[ "$status" -eq 0 ]
 	[[ "$output" == *"the partition has no TPC that this GPU has; launches run unrestricted"* ]]
 	[[ "$output" == *"on TPCs 0-65 ("* ]]
@@ -97,7 +97,7 @@ told_by_the_command() { # COMMAND…
 }
 
 @test "without a partition the program has the whole GPU" {
-	run nv -t 0-3 env -u NVTASKSET_PARTITION "$BUILD/demo/where" 1
+	run nv -t 0-3 "${WITHOUT_SEGMENT[@]}" env -u NVTASKSET_PARTITION "$BUILD/demo/where" 1
 	[[ "$output" == *"on TPCs 0-65 ("* ]]
 	[ "${#lines[@]}" -eq 1 ]
 }

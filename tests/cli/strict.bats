@@ -168,7 +168,7 @@ make_driver() {
 ends() { # the reason, and NAME=VALUE… for the program's environment
 	local reason=$1
 	shift
-	run strict env "$@" "$BUILD/demo/where" 1
+	run strict "${WITHOUT_SEGMENT[@]}" env "$@" "$BUILD/demo/where" 1
 	echo "$output"
 	[ "$status" -eq 1 ]
 	[ "$output" = "nvtaskset: $reason; --strict lets nothing run unrestricted" ]

@@ -173,7 +173,7 @@ static void edit(const struct tpcset *set)
 {
 	const struct segment_partition partition = {.pci = gpu->pci, .set = *set};
 
-	must(segment_edit(&segment, &partition, NULL) == 0);
+	must(segment_edit(&segment, &partition, 1, NULL, NULL) == 0);
 }
 
 static void scribble(size_t at, const uint8_t *data, size_t size)

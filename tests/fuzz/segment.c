@@ -115,7 +115,7 @@ static void check_edit(struct segment *segment, const uint8_t *data, size_t size
 	uint64_t number, before = segment_revision_number(segment);
 
 	fill((uint8_t *)&wanted, sizeof wanted, data, size);
-	if (segment_edit(segment, &wanted, &error) < 0) {
+	if (segment_edit(segment, &wanted, 1, NULL, &error) < 0) {
 		must(error.reason[0] && segment_revision_number(segment) == before);
 		return;
 	}

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <pthread.h>
 
 static struct gpu_under_test gpu;
 static uint64_t cycles = GPU_CYCLES;
@@ -174,6 +175,39 @@ static int set_up(void **state)
 	return 0;
 }
 
+/* --- threads ------------------------------------------------------------------------------------------------ */
+
+#define THREADS (3 * SEGMENT_PLACES)
+
+static void *launch_once(void *unused)
+{
+	(void)unused;
+	cuCtxSetCurrent(gpu.context);
+	gpu_launch_empty(&gpu);
+	return NULL;
+}
+
+/* A thread that ends gives up where it counted: however many have launched, the next has a place of its own. */
+static void test_threads_one_after_another(void **state)
+{
+	struct segment own = gpu_own_segment();
+	uint64_t in_common = own.places[0].launches[0] + own.places[0].launches[1];
+	struct segment_counters before = gpu_counters(), after;
+
+	(void)state;
+	for (int i = 0; i < THREADS; i++) {
+		pthread_t thread;
+
+		assert_int_equal(pthread_create(&thread, NULL, launch_once, NULL), 0);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+	}
+	gpu_check(cuCtxSynchronize());
+	after = gpu_counters();
+	assert_int_equal(after.restricted + after.unrestricted - before.restricted - before.unrestricted, THREADS);
+	assert_int_equal(own.places[0].launches[0] + own.places[0].launches[1] - in_common, 0);
+	segment_close(&own);
+}
+
 #define PATH(launch) {#launch, test_obeys, NULL, NULL, &(void (*)(void)){launch}}
 
 int main(void)
@@ -190,6 +224,7 @@ int main(void)
 		PATH(graph),
 		PATH(captured_graph),
 		cmocka_unit_test(test_cooperative_obeys),
+		cmocka_unit_test(test_threads_one_after_another),
 	};
 
 	return cmocka_run_group_tests_name("launch_paths", tests, set_up, NULL);

@@ -10,6 +10,7 @@
  *   where           opens the driver by name, and says on which TPCs a kernel ran; in the same context every time
  *   context         makes the context, and nothing else
  *   closefrom N     closes all descriptors from N on
+ *   exec            becomes itself again, for the following steps
  *   fork            the child takes the following steps; the parent waits for it
  *   vfork PROGRAM   starts a program so, and waits for it; spawn PROGRAM: by posix_spawn
  *   launch          launches and launches, in a thread of its own
@@ -109,6 +110,14 @@ static void run_by_spawn(const char *program)
 	wait_for(child);
 }
 
+static void become(char **steps)
+{
+	/* In place of the step. */
+	steps[-1] = "play";
+	execv("/proc/self/exe", steps - 1);
+	stop("exec", "it cannot be executed");
+}
+
 static void *keep_launching(void *unused)
 {
 	(void)unused;
@@ -187,7 +196,10 @@ static int play(const char *step, const char *argument)
 int main(int count, char **arguments)
 {
 	setlinebuf(stdout);
-	for (int i = 1; i < count;)
+	for (int i = 1; i < count;) {
+		if (strcmp(arguments[i], "exec") == 0)
+			become(&arguments[i + 1]);
 		i += play(arguments[i], arguments[i + 1] ? arguments[i + 1] : "");
+	}
 	return EXIT_SUCCESS;
 }

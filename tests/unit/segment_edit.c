@@ -24,6 +24,8 @@
 
 static const struct pci_address first = {.bus = 0x3b}, second = {.bus = 0x5e};
 
+#define SEGMENT_FILES_FROM 48
+
 static struct segment_partition partition_of(struct pci_address pci, unsigned int from, unsigned int to)
 {
 	struct segment_partition partition;
@@ -76,7 +78,7 @@ static void test_edit_is_seen_by_the_owner(void **state)
 	(void)state;
 	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
 	assert_set(&editor, first, "0-7");
-	assert_int_equal(segment_edit(&editor, &wanted, NULL), 0);
+	assert_int_equal(segment_edit(&editor, &wanted, 1, NULL, NULL), 0);
 	assert_set(&owner, first, "8-15");
 	assert_true(segment_revision_number(&owner) > before);
 	segment_close(&editor);
@@ -89,7 +91,7 @@ static void test_other_gpus_keep_their_sets(void **state)
 	struct segment_partition wanted = partition_of(second, 3, 3);
 
 	(void)state;
-	assert_int_equal(segment_edit(&owner, &wanted, NULL), 0);
+	assert_int_equal(segment_edit(&owner, &wanted, 1, NULL, NULL), 0);
 	assert_set(&owner, first, "0-7");
 	assert_set(&owner, second, "3");
 	segment_close(&owner);
@@ -104,11 +106,11 @@ static void test_one_gpu_too_many(void **state)
 	for (unsigned int i = 1; i < SEGMENT_GPUS; i++) {
 		struct segment_partition more = partition_of((struct pci_address){.domain = i}, 0, 0);
 
-		assert_int_equal(segment_edit(&owner, &more, &error), 0);
+		assert_int_equal(segment_edit(&owner, &more, 1, NULL, &error), 0);
 	}
 	struct segment_partition last = partition_of((struct pci_address){.domain = SEGMENT_GPUS}, 0, 0);
 
-	assert_int_equal(segment_edit(&owner, &last, &error), -1);
+	assert_int_equal(segment_edit(&owner, &last, 1, NULL, &error), -1);
 	assert_non_null(strstr(error.reason, "no more fit"));
 	assert_set(&owner, first, "0-7");
 	segment_close(&owner);
@@ -130,7 +132,7 @@ static void *edit_own_gpu(void *argument)
 		struct segment_partition wanted =
 			partition_of((struct pci_address){.domain = own}, 0, i % TPCSET_MAX);
 
-		if (segment_edit(&editor, &wanted, NULL) < 0)
+		if (segment_edit(&editor, &wanted, 1, NULL, NULL) < 0)
 			return "no edit";
 	}
 	segment_close(&editor);
@@ -167,7 +169,7 @@ static void test_stopped_editor_is_reported(void **state)
 	(void)state;
 	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
 	assert_int_equal(flock(owner.file, LOCK_EX), 0);
-	assert_int_equal(segment_edit(&editor, &wanted, &error), -1);
+	assert_int_equal(segment_edit(&editor, &wanted, 1, NULL, &error), -1);
 	assert_non_null(strstr(error.reason, "another process"));
 	assert_set(&owner, first, "0-7");
 	segment_close(&editor);
@@ -237,11 +239,12 @@ static void test_process_without_us(void **state)
 	assert_state(load_a_driver, SEGMENT_NOT_OURS, "was started without nvtaskset");
 }
 
-/* A scheduler, say. */
+/* A scheduler, say, that has not come by its parent's descriptor. */
 static void edit_another(void)
 {
 	struct segment other;
 
+	close_range(SEGMENT_FILES_FROM, ~0U, 0);
 	if (segment_open(&other, getppid(), NULL) != SEGMENT_FOUND)
 		_exit(1);
 }
@@ -349,11 +352,11 @@ static void add_garbage(void)
 static void test_hostile_files_are_refused(void **state)
 {
 	(void)state;
-	assert_state(add_empty, SEGMENT_FAILED, "not one that this version knows");
-	assert_state(add_truncated, SEGMENT_FAILED, "not one that this version knows");
-	assert_state(add_unsealed, SEGMENT_FAILED, "not one that this version knows");
-	assert_state(add_zeros, SEGMENT_FAILED, "another version");
-	assert_state(add_garbage, SEGMENT_FAILED, "another version");
+	assert_state(add_empty, SEGMENT_NOT_READY, "not one that this version knows");
+	assert_state(add_truncated, SEGMENT_NOT_READY, "not one that this version knows");
+	assert_state(add_unsealed, SEGMENT_NOT_READY, "not one that this version knows");
+	assert_state(add_zeros, SEGMENT_NOT_READY, "not one that this version knows");
+	assert_state(add_garbage, SEGMENT_NOT_READY, "not one that this version knows");
 }
 
 /* Opening it to write would make an editor wait for 45 s, or whatever /proc/sys/fs/lease-break-time says. */
@@ -456,7 +459,7 @@ static void test_garbage_inside_is_no_revision(void **state)
 	for (size_t at = 64; at < size; at++)
 		((volatile unsigned char *)owner.memory)[at] = 0xee;
 	assert_false(segment_read(&owner, &revision, &number));
-	assert_int_equal(segment_edit(&owner, &wanted, &error), -1);
+	assert_int_equal(segment_edit(&owner, &wanted, 1, NULL, &error), -1);
 	assert_string_equal(error.reason, "the segment is damaged");
 	segment_close(&owner);
 }
@@ -477,7 +480,7 @@ static void test_low_descriptors_stay_free(void **state)
 
 	(void)state;
 	assert_true(owner.file >= 200);
-	assert_true(fcntl(owner.file, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(fcntl(owner.file, F_GETFD), 0); /* it comes through an exec */
 	segment_close(&owner);
 }
 
@@ -619,6 +622,97 @@ static void test_threads_count_in_places_of_their_own(void **state)
 	segment_close(&owner);
 }
 
+/* More than there are places, one after the other: each gives its own back. */
+static void *count_and_give_back(void *owner)
+{
+	struct segment_place *place = segment_take_place(owner);
+
+	if (!place)
+		return "no place";
+	segment_count_launch_alone(place, true);
+	segment_give_place(owner, place);
+	return NULL;
+}
+
+static void test_threads_give_their_places_back(void **state)
+{
+	struct segment owner;
+	struct segment_counters counters;
+
+	(void)state;
+	segment_free_places();
+	owner = make_segment();
+	for (int i = 0; i < 5 * SEGMENT_PLACES; i++) {
+		pthread_t thread;
+		void *failure;
+
+		assert_int_equal(pthread_create(&thread, NULL, count_and_give_back, &owner), 0);
+		pthread_join(thread, &failure);
+		assert_null(failure);
+	}
+	segment_read_counters(&owner, &counters);
+	assert_int_equal(counters.restricted, 5 * SEGMENT_PLACES);
+	segment_close(&owner);
+}
+
+/* A small file limit would end the process by a signal; few descriptors, and the low ones stay free. */
+static void test_limits(void **state)
+{
+	struct segment_partition partition = partition_of(first, 0, 7);
+	struct segment_revision revision = revision_of(&partition);
+	struct rlimit before, small;
+	struct segment segment;
+	struct error error;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = before;
+	small.rlim_cur = 4096;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_int_equal(segment_create(&segment, &revision, &error), -1);
+	assert_int_equal(segment_create_private(&segment, &revision, &error), 0);
+	assert_set(&segment, first, "0-7");
+	assert_int_equal(segment_keep_findable(&segment, &error), -1);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_non_null(strstr(error.reason, "the limit for files (ulimit -f) is 4096"));
+	/* As soon as there is room. */
+	assert_int_equal(segment_keep_findable(&segment, &error), 0);
+	assert_true(segment.file >= 200);
+	assert_set(&segment, first, "0-7");
+	segment_close(&segment);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	small = before;
+	small.rlim_cur = 64;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
+	segment = make_segment();
+	assert_true(segment.file >= 56);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	segment_close(&segment);
+}
+
+/* Who cannot look does not say that there is nothing. */
+static void test_no_descriptor_to_look_with(void **state)
+{
+	struct segment owner = make_segment(), editor;
+	struct rlimit before, none;
+	struct error error;
+	enum segment_state found = SEGMENT_FOUND;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	/* One is left for the directory. */
+	none = before;
+	none.rlim_cur = (rlim_t)dup(STDIN_FILENO);
+	close((int)none.rlim_cur);
+	none.rlim_cur++;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	found = segment_open(&editor, getpid(), &error);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(found, SEGMENT_FAILED);
+	assert_non_null(strstr(error.reason, "its descriptors cannot be read: Too many open files"));
+	segment_close(&owner);
+}
+
 static void test_environment_round_trip(void **state)
 {
 	static const char text[] = "0000:3b:00.0=0-7,9;0001:5e:00.0=255";
@@ -679,6 +773,9 @@ int main(void)
 		cmocka_unit_test(test_quick_look),
 		cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_threads_count_in_places_of_their_own),
+		cmocka_unit_test(test_threads_give_their_places_back),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_no_descriptor_to_look_with),
 		cmocka_unit_test(test_environment_round_trip),
 		cmocka_unit_test(test_garbage_in_the_environment),
 	};

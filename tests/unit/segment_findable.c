@@ -39,7 +39,7 @@ static void edit(unsigned int first, unsigned int last)
 	struct segment editor;
 
 	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
-	assert_int_equal(segment_edit(&editor, &revision.partitions[0], NULL), 0);
+	assert_int_equal(segment_edit(&editor, &revision.partitions[0], 1, NULL, NULL), 0);
 	segment_close(&editor);
 }
 
@@ -152,7 +152,7 @@ static void test_who_has_the_old_file_open_is_told(void **state)
 	(void)state;
 	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
 	close(owner.file);
-	assert_int_equal(segment_edit(&editor, &wanted.partitions[0], NULL), 0);
+	assert_int_equal(segment_edit(&editor, &wanted.partitions[0], 1, NULL, NULL), 0);
 	assert_false(segment_has_moved(&editor));
 	/* A descriptor of its own, which is no trace of the owner's. */
 	editor.file = dup2(editor.file, 100);
@@ -160,7 +160,7 @@ static void test_who_has_the_old_file_open_is_told(void **state)
 	assert_int_equal(segment_keep_findable(&owner, NULL), 0);
 	assert_set(&owner, 5, 6);
 	assert_true(segment_has_moved(&editor));
-	assert_int_equal(segment_edit(&editor, &wanted.partitions[0], &error), -1);
+	assert_int_equal(segment_edit(&editor, &wanted.partitions[0], 1, NULL, &error), -1);
 	assert_string_equal(error.reason, "the partition has moved to a new file just now: try again");
 	segment_close(&editor);
 	segment_close(&owner);
@@ -182,7 +182,7 @@ static void *edit_once_for_each_move(void *argument)
 		struct segment_revision wanted = revision_of(move % 60, move % 60 + 2);
 
 		pthread_barrier_wait(&race->barrier);
-		race->made = segment_edit(&race->editor, &wanted.partitions[0], NULL) == 0;
+		race->made = segment_edit(&race->editor, &wanted.partitions[0], 1, NULL, NULL) == 0;
 		pthread_barrier_wait(&race->barrier);
 	}
 	return NULL;
@@ -246,7 +246,7 @@ static void test_no_descriptor_left(void **state)
 	setrlimit(RLIMIT_NOFILE, &none);
 	assert_int_equal(segment_keep_findable(&owner, &error), -1);
 	setrlimit(RLIMIT_NOFILE, &before);
-	assert_string_equal(error.reason, "the segment: no shared memory: Too many open files");
+	assert_string_equal(error.reason, "no shared memory: Too many open files");
 	assert_set(&owner, 0, 7);
 	assert_int_equal(segment_keep_findable(&owner, &error), 0);
 	edit(1, 1);
@@ -259,11 +259,15 @@ static void test_second_copy_shares_it(void **state)
 	struct segment owner = make_segment(), second;
 
 	(void)state;
+	segment_set_at_work(&owner);
 	assert_true(segment_find_own(&second));
 	assert_true(second.file >= 3 && second.file != owner.file);
 	edit(20, 21);
 	assert_set(&owner, 20, 21);
 	assert_set(&second, 20, 21);
+	/* It counts, and takes none of the places. */
+	assert_null(segment_take_place(&second));
+	segment_free_places();
 	segment_close(&second);
 	segment_close(&owner);
 }

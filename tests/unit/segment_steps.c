@@ -89,7 +89,7 @@ static void write_segment(uint64_t word)
 {
 	struct segment_partition partition = {.pci = pci, .set = pattern(word)};
 
-	segment_edit(&editor, &partition, NULL);
+	segment_edit(&editor, &partition, 1, NULL, NULL);
 }
 
 static bool read_naive(struct tpcset *set)
@@ -179,7 +179,7 @@ static void parent_writes(const struct implementation *implementation, uint64_t 
 	struct segment_partition partition = {.pci = pci, .set = pattern(word)};
 
 	if (implementation == &real)
-		assert_int_equal(segment_edit(&segment, &partition, NULL), 0);
+		assert_int_equal(segment_edit(&segment, &partition, 1, NULL, NULL), 0);
 	else
 		implementation->write(word);
 }

@@ -5,6 +5,7 @@
 #include "error.h"
 #include "options.h"
 
+#define EXIT_CHANGED 3 /* a partition was changed, and it is not in force, or that could not be reported */
 #define EXIT_CANNOT_EXECUTE 126
 #define EXIT_NOT_FOUND 127
 
@@ -12,7 +13,8 @@
  * only asked what would be done. */
 int action_run(const struct options *options, struct error *error);
 
-/* -p: shows a process's partition, after changing it where a SET was given. 0, or -1 with the reason. */
+/* -p: shows a process's partition, after changing it where a SET was given. The exit status, with the reason where it is
+ * not 0; EXIT_FAILURE: nothing has changed. */
 int action_partition(const struct options *options, struct error *error);
 
 /* -l: every process with a partition that this user may look at. 0, or -1 with the reason. */

@@ -17,14 +17,18 @@ static void tell(pid_t pid, const struct attach_report *report)
 		        (int)report->thread, report->seconds * 1e3, report->tries);
 }
 
+/* Where the process has not come to CUDA, the library comes by itself. */
 static bool needs_library(pid_t pid)
 {
 	struct segment segment;
 	struct error why;
 	enum segment_state state = segment_open(&segment, pid, &why);
+	bool needs = state == SEGMENT_NOT_OURS || state == SEGMENT_NOT_IN_FORCE;
 
+	if (state == SEGMENT_FOUND)
+		needs = !segment_is_at_work(&segment, pid) && segment_obstacle(&segment, pid);
 	segment_close(&segment);
-	return state == SEGMENT_NOT_OURS || state == SEGMENT_NOT_IN_FORCE;
+	return needs;
 }
 
 static int attach(pid_t pid, const char *library, const char *gpus, bool verbose, struct error *error)

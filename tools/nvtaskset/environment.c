@@ -135,7 +135,7 @@ int environment_set(const struct environment *environment, struct error *error)
 
 	/* COMMAND's, too. */
 	snprintf(pid, sizeof pid, "%d", (int)getpid());
-	if (set(SEGMENT_ENVIRONMENT, environment->partition, error) < 0 || set("NVTASKSET_PID", pid, error) < 0 ||
+	if (set(SEGMENT_ENVIRONMENT, environment->partition, error) < 0 || set(SEGMENT_ROOT_ENVIRONMENT, pid, error) < 0 ||
 	    hand_over(environment->gpus, error) < 0 || put_first(&search_path, environment->directory, error) < 0)
 		return -1;
 	if (environment->fail_misfits && set("NVTASKSET_ON_MISFIT", "fail", error) < 0)

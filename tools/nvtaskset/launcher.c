@@ -268,7 +268,7 @@ int launcher_enable(struct launcher *launcher, const struct tpcset *bits, struct
 {
 	struct segment_partition partition = {.pci = launcher->gpu->pci, .set = *bits};
 
-	return segment_edit(&launcher->segment, &partition, error);
+	return segment_edit(&launcher->segment, &partition, 1, NULL, error);
 }
 
 static CUresult launch_plain(const struct launcher *launcher, unsigned int blocks, void **parameters)

@@ -32,10 +32,8 @@ static int say_version(const struct options *options, struct error *error)
 	return 0;
 }
 
-/* All but ACTION_RUN, whose exit status is COMMAND's affair. */
+/* Those that succeed or fail; the others have exit statuses of their own. */
 static int (*const actions[])(const struct options *options, struct error *error) = {
-	[ACTION_SHOW] = action_partition,
-	[ACTION_CHANGE] = action_partition,
 	[ACTION_LIST] = action_list,
 	[ACTION_TOPOLOGY] = action_topology,
 	[ACTION_MEASURE] = action_measure,
@@ -49,9 +47,32 @@ static int (*const actions[])(const struct options *options, struct error *error
 
 static int act(const struct options *options, struct error *error)
 {
-	if (options->action == ACTION_RUN)
-		return action_run(options, error);
-	return actions[options->action](options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	int status;
+
+	switch (options->action) {
+	case ACTION_RUN:
+		status = action_run(options, error);
+		break;
+	case ACTION_SHOW:
+	case ACTION_CHANGE:
+		status = action_partition(options, error);
+		break;
+	default:
+		status = actions[options->action](options, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+		break;
+	}
+	return status;
+}
+
+/* What was done cannot be undone because nobody could read of it. */
+static int explain_unread(const struct options *options, struct error *error)
+{
+	struct error why = *error;
+
+	if (options->action != ACTION_CHANGE || options->dry_run)
+		return EXIT_FAILURE;
+	error_set(error, "%.200s; the partition has been changed", why.reason);
+	return EXIT_CHANGED;
 }
 
 int main(int count, char **arguments)
@@ -65,7 +86,7 @@ int main(int count, char **arguments)
 	if (options_parse(&options, count, arguments, &error) == 0)
 		status = act(&options, &error);
 	if (status == EXIT_SUCCESS && close_output(&error) < 0)
-		status = EXIT_FAILURE;
+		status = explain_unread(&options, &error);
 	if (status != EXIT_SUCCESS)
 		fprintf(stderr, "nvtaskset: %s\n", error.reason);
 	return status;

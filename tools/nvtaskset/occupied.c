@@ -6,17 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
-
-/* An abstract name: no file is left behind, and the kernel takes it back at an exec or the end of the process. */
-#define LOCK_NAME "\0nvtaskset-choose"
-#define LOCK_WAIT_MS 10000
 
 /* For a file in /proc, at first; where that is not enough, twice as much, and so on. */
 #define ROOM 65536
@@ -24,31 +17,13 @@
 /* How long a process that is just becoming another program is waited for. */
 #define EXEC_WAIT_MS 1000
 
-/* --- the lock ------------------------------------------------------------------------------------------ */
-
-int occupied_lock(struct error *error)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = LOCK_NAME};
-	socklen_t length = offsetof(struct sockaddr_un, sun_path) + sizeof LOCK_NAME - 1;
-	int lock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int result = lock >= 0 ? bind(lock, (struct sockaddr *)&address, length) : -1;
-
-	for (int waited = 0; lock >= 0 && result < 0 && errno == EADDRINUSE && waited < LOCK_WAIT_MS; waited++) {
-		clock_pause_us(1000);
-		result = bind(lock, (struct sockaddr *)&address, length);
-	}
-	if (result < 0 && errno == EADDRINUSE)
-		return error_set(error, "-n: another nvtaskset has been choosing TPCs for %d s; name them instead (-t)",
-		                 LOCK_WAIT_MS / 1000);
-	return result < 0 ? error_set_errno(error, "-n: no lock against others that choose") : 0;
-}
-
-/* --- programs that have not come to CUDA yet ------------------------------------------------------------- */
+/* --- programs that have no segment of their own --------------------------------------------------------------- */
 
 struct claims {
 	size_t count;
 	struct claim {
-		pid_t pid, parent;
+		pid_t pid;
+		pid_t root; /* up to which ancestors say what it has; 0: it is certain, whatever they have */
 		struct segment_revision revision;
 	} *list;
 };
@@ -97,9 +72,8 @@ enum {
 	STAT_ENVIRONMENT_END = 51
 };
 
-/* Whether a process whose environment was empty may have one all the same. In the middle of an exec the old descriptors are
- * closed, our lock among them, and the new environment is not there yet. Neither kernel threads nor the dead have a
- * program. */
+/* Whether a process whose environment was empty may have one all the same: in the middle of an exec the new one is not there
+ * yet. Neither kernel threads nor the dead have a program. */
 static bool may_have_environment(pid_t pid)
 {
 	char path[64], program[8];
@@ -113,33 +87,59 @@ static bool may_have_environment(pid_t pid)
 	return may && readlink(path, program, sizeof program) > 0;
 }
 
-/* `is_empty`: it can be read, and there is no variable at all. */
-static bool find_partition(pid_t pid, struct segment_revision *revision, bool *is_empty)
+/* The value of a variable in an environment of `length` bytes; NULL where there is none. */
+static const char *find_variable(const char *environment, size_t length, const char *name)
 {
-	static const char name[] = SEGMENT_ENVIRONMENT "=";
-	size_t length;
-	char *environment = read_at_once(pid, "environ", &length);
-	bool found = false;
+	size_t size = strlen(name);
+	const char *value = NULL;
+
+	for (const char *at = environment; at < environment + length && !value; at += strlen(at) + 1)
+		value = strncmp(at, name, size) == 0 && at[size] == '=' ? at + size + 1 : NULL;
+	return value;
+}
+
+/* `is_empty`: it can be read, and there is no variable at all. */
+static bool read_environment(struct claim *claim, bool *is_empty)
+{
+	size_t length = 0;
+	char *environment = read_at_once(claim->pid, "environ", &length);
+	const char *partition = environment ? find_variable(environment, length, SEGMENT_ENVIRONMENT) : NULL;
+	const char *root = environment ? find_variable(environment, length, SEGMENT_ROOT_ENVIRONMENT) : NULL;
+	bool found = partition && segment_revision_parse(&claim->revision, partition, NULL) == 0;
 
 	*is_empty = environment && length == 0;
-	for (const char *at = environment; at && at < environment + length && !found; at += strlen(at) + 1)
-		found = strncmp(at, name, sizeof name - 1) == 0 &&
-		        segment_revision_parse(revision, at + sizeof name - 1, NULL) == 0;
+	claim->root = root ? (pid_t)strtol(root, NULL, 10) : claim->pid;
 	free(environment);
+	return found;
+}
+
+static bool read_with_patience(struct claim *claim)
+{
+	bool is_empty, found = read_environment(claim, &is_empty);
+
+	for (int waited = 0; is_empty && waited < EXEC_WAIT_MS && may_have_environment(claim->pid); waited++) {
+		clock_pause_us(1000);
+		found = read_environment(claim, &is_empty);
+	}
+	return found;
+}
+
+/* What it has from an ancestor, who may have ended. */
+static bool read_shared(struct claim *claim)
+{
+	struct segment segment;
+	uint64_t number;
+	bool found = segment_open_shared(&segment, claim->pid) && segment_read(&segment, &claim->revision, &number);
+
+	segment_close(&segment);
+	claim->root = 0;
 	return found;
 }
 
 static bool read_claim(struct claim *claim, pid_t pid)
 {
-	bool is_empty, found = find_partition(pid, &claim->revision, &is_empty);
-
-	for (int waited = 0; is_empty && waited < EXEC_WAIT_MS && may_have_environment(pid); waited++) {
-		clock_pause_us(1000);
-		found = find_partition(pid, &claim->revision, &is_empty);
-	}
 	claim->pid = pid;
-	claim->parent = found ? parent_of(pid) : 0;
-	return found;
+	return read_shared(claim) || read_with_patience(claim);
 }
 
 static int add_claim(struct claims *claims, const struct claim *claim, struct error *error)
@@ -189,15 +189,6 @@ static void occupy(struct segment_revision *occupied, const struct topology_list
 	}
 }
 
-static const struct claim *find_claim(const struct claims *claims, pid_t pid)
-{
-	const struct claim *found = NULL;
-
-	for (size_t i = 0; i < claims->count && !found; i++)
-		found = claims->list[i].pid == pid ? &claims->list[i] : NULL;
-	return found;
-}
-
 static bool has_segment(const struct processes *processes, pid_t pid)
 {
 	bool found = false;
@@ -207,16 +198,17 @@ static bool has_segment(const struct processes *processes, pid_t pid)
 	return found;
 }
 
-/* What stands in a process's environment counts until it has a segment, or was started by one that has: it will begin
- * with that one's partition. Where it has started others, a shell for example, these count in its place. */
-static bool counts(const struct claims *claims, const struct claim *claim, const struct processes *processes)
+/* A process's own segment counts in place of its claim; and where it would begin with an ancestor's, that one. */
+static bool counts(const struct claim *claim, const struct processes *processes)
 {
-	bool does = true;
+	pid_t pid = claim->pid;
+	bool does = !has_segment(processes, pid);
 
-	for (size_t i = 0; i < claims->count; i++)
-		does = does && claims->list[i].parent != claim->pid;
-	for (const struct claim *at = claim; at && does; at = find_claim(claims, at->parent))
-		does = !has_segment(processes, at->pid) && !has_segment(processes, at->parent);
+	for (int generation = 0; does && claim->root != 0 && pid > 1 && pid != claim->root && generation < PARENT_GENERATIONS;
+	     generation++) {
+		pid = parent_of(pid);
+		does = !has_segment(processes, pid);
+	}
 	return does;
 }
 
@@ -241,7 +233,7 @@ int occupied_find(struct segment_revision *occupied, const struct topology_list 
 	except = except ? except : &nobody;
 	start_empty(occupied, list);
 	for (size_t i = 0; result == 0 && i < claims.count; i++) {
-		if (counts(&claims, &claims.list[i], &processes) && !pids_have(except, claims.list[i].pid))
+		if (counts(&claims.list[i], &processes) && !pids_have(except, claims.list[i].pid))
 			occupy(occupied, list, &claims.list[i].revision);
 	}
 	for (size_t i = 0; result == 0 && i < processes.count; i++) {

@@ -1,9 +1,9 @@
 /*
  * Which TPCs programs have: for choosing ones that nobody has.
  *
- * A program has a partition from the moment that nvtaskset becomes it, long before it uses CUDA. Until it has a segment,
- * its environment says which; and since nvtaskset holds the lock until that environment is in place, two that choose at
- * the same time see each other.
+ * A program has a segment from before nvtaskset becomes it, and what it starts shares that or has one of its own. One that
+ * has closed all its descriptors before it came to CUDA will begin with what its ancestors' say, or else its environment:
+ * that counts, too.
  */
 #ifndef NVTASKSET_OCCUPIED_H
 #define NVTASKSET_OCCUPIED_H
@@ -12,10 +12,6 @@
 #include "error.h"
 #include "segment.h"
 #include "topology/topology.h"
-
-/* Keeps every other nvtaskset of this machine (of this network namespace) from choosing until this process ends or
- * becomes another program. Waits a bounded time; -1 with the reason. Once in a process. */
-int occupied_lock(struct error *error);
 
 /* What all processes that this user may look at have, a set for each GPU; but not those in `except` (NULL: all count).
  * A partition of a whole GPU keeps nobody away, and does not count. -1 with the reason. */

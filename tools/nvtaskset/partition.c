@@ -1,15 +1,19 @@
 #include "actions.h"
 
 #include "attach.h"
+#include "clock.h"
+#include "editor.h"
 #include "gpus.h"
 #include "json.h"
-#include "segment.h"
 #include "set.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* How long a driver is waited for that is just being loaded. */
+#define LOADING_WAIT_MS 2000
 
 static int parse_pid(pid_t *pid, const char *text, struct error *error)
 {
@@ -67,74 +71,43 @@ static void show(const struct options *options, pid_t pid, const struct gpu_choi
 	}
 }
 
-/* --- changing ----------------------------------------------------------------------------------------- */
-
-static int change(struct segment *segment, const struct segment_revision *wanted, struct error *error)
-{
-	int result = 0;
-
-	for (uint32_t i = 0; result == 0 && i < wanted->count; i++)
-		result = segment_edit(segment, &wanted->partitions[i], error);
-	return result;
-}
-
-static int read_revision(const struct segment *segment, struct segment_revision *revision,
-                         struct error *error)
-{
-	uint64_t number;
-
-	return segment_read(segment, revision, &number) ? 0 : error_set(error, "its segment is damaged");
-}
-
 /* --- whom ---------------------------------------------------------------------------------------------- */
 
-/* The process, and with -a those of its descendants that have a partition. */
-struct target {
-	pid_t pid;
-	struct segment segment;
-	struct segment_revision revision;
-};
-
+/* The process, and with -a those of its descendants that have a partition of their own. */
 struct targets {
 	size_t count;
-	struct target *list;
+	struct editor *editors;
+	struct segment_revision *revisions; /* of each, as last read */
 };
 
-static int add_target(struct targets *targets, const struct target *target, struct error *error)
+static int add_target(struct targets *targets, pid_t pid, struct error *error)
 {
-	struct target *more = realloc(targets->list, (targets->count + 1) * sizeof *more);
-
-	if (!more)
-		return error_set(error, "no memory");
-	targets->list = more;
-	targets->list[targets->count++] = *target;
-	return 0;
-}
-
-static int open_target(struct targets *targets, pid_t pid, struct error *error)
-{
-	struct target target = {.pid = pid};
+	struct editor *editor = &targets->editors[targets->count];
 	int result = -1;
 
-	if (segment_open(&target.segment, pid, error) == SEGMENT_FOUND) {
-		result = read_revision(&target.segment, &target.revision, error);
+	if (editor_open(editor, pid, error) == SEGMENT_FOUND) {
+		result = editor_read(editor, &targets->revisions[targets->count], error);
 		if (result == 0)
-			result = add_target(targets, &target, error);
-		if (result < 0)
-			segment_close(&target.segment);
+			targets->count++;
+		else
+			editor_close(editor);
 	}
 	return result;
 }
 
-/* Of a family, a shell and what it has started for example, many never come to CUDA. */
+/* Of a family, a shell and what it has started for example, many share its partition. */
 static int open_family(struct targets *targets, const struct pids *family, struct error *error)
 {
-	struct error why = {.reason = ""};
+	struct error first = {.reason = ""}, other;
 
+	targets->editors = calloc(family->count, sizeof *targets->editors);
+	targets->revisions = calloc(family->count, sizeof *targets->revisions);
+	if (!targets->editors || !targets->revisions)
+		return error_set(error, "no memory");
 	for (size_t i = 0; i < family->count; i++)
-		open_target(targets, family->list[i], i == 0 ? &why : NULL);
+		add_target(targets, family->list[i], i == 0 ? &first : &other);
 	if (targets->count == 0 && family->count == 1)
-		error_set(error, "%s", why.reason);
+		error_set(error, "%s", first.reason);
 	else if (targets->count == 0)
 		error_set(error, "pid %d: neither it nor any of its %zu descendants has a partition",
 		          (int)family->list[0], family->count - 1);
@@ -144,58 +117,137 @@ static int open_family(struct targets *targets, const struct pids *family, struc
 static void close_targets(struct targets *targets)
 {
 	for (size_t i = 0; i < targets->count; i++)
-		segment_close(&targets->list[i].segment);
-	free(targets->list);
+		editor_close(&targets->editors[i]);
+	free(targets->editors);
+	free(targets->revisions);
 }
 
 /* --- all together ---------------------------------------------------------------------------------------- */
 
-/* Says it in lines at once, or in `document`. */
-static int show_and_change(struct target *target, const struct options *options, const struct topology_list *list,
-                           const struct segment_revision *wanted, json_t *document, struct error *error)
+/* The GPUs to speak of, which is checked before anything is changed. */
+static int choose_all(struct gpu_choices *chosen, const struct targets *targets, const struct options *options,
+                      const struct topology_list *list, struct error *error)
 {
-	struct gpu_choices chosen;
-	struct segment_revision before = target->revision;
-	bool changes = wanted->count > 0;
+	int result = 0;
 
-	if (choose_gpus(&chosen, options, list, &before, error) < 0)
-		return -1;
-	if (!options->json)
-		show(options, target->pid, &chosen, &before, "current");
-	if (changes && (change(&target->segment, wanted, error) < 0 ||
-	                read_revision(&target->segment, &target->revision, error) < 0))
-		return -1;
-	if (changes && !options->json)
-		show(options, target->pid, &chosen, &target->revision, "new");
-	if (options->json)
-		return json_add_partition(document, target->pid, &chosen, &target->revision, changes ? &before : NULL,
-		                          list, error);
-	return 0;
+	for (size_t i = 0; result == 0 && i < targets->count; i++)
+		result = choose_gpus(&chosen[i], options, list, &targets->revisions[i], error);
+	return result;
+}
+
+static int read_again(struct targets *targets, struct error *error)
+{
+	int result = 0;
+
+	for (size_t i = 0; result == 0 && i < targets->count; i++)
+		result = editor_read(&targets->editors[i], &targets->revisions[i], error);
+	return result;
+}
+
+static void show_all(const struct targets *targets, const struct options *options, const struct gpu_choices *chosen,
+                     const struct segment_revision *before, const struct segment_revision *after)
+{
+	for (size_t i = 0; i < targets->count; i++) {
+		show(options, targets->editors[i].pid, &chosen[i], &before[i], "current");
+		if (after)
+			show(options, targets->editors[i].pid, &chosen[i], &after[i], "new");
+	}
+}
+
+static int write_document(const struct targets *targets, const struct gpu_choices *chosen,
+                          const struct segment_revision *before, const struct segment_revision *after,
+                          const struct topology_list *list, struct error *error)
+{
+	json_t *document = json_partitions();
+	int result = 0;
+
+	for (size_t i = 0; result == 0 && i < targets->count; i++)
+		result = json_add_partition(document, targets->editors[i].pid, &chosen[i], after ? &after[i] : &before[i],
+		                            after ? &before[i] : NULL, list, error);
+	if (result == 0)
+		return json_write(document, false, stdout, error);
+	json_decref(document);
+	return result;
+}
+
+/* The library may just be being loaded; then it is in force in a moment. */
+static const char *find_obstacle(const struct editor *editor)
+{
+	bool is_at_work = segment_is_at_work(&editor->segment, editor->pid);
+	const char *obstacle = segment_obstacle(&editor->segment, editor->pid);
+
+	for (int waited = 0; obstacle && !is_at_work && waited < LOADING_WAIT_MS && !editor_has_ended(editor); waited++) {
+		clock_pause_us(1000);
+		/* In this order: the library can come between the two. */
+		is_at_work = segment_is_at_work(&editor->segment, editor->pid);
+		obstacle = segment_obstacle(&editor->segment, editor->pid);
+	}
+	return obstacle;
 }
 
 /* What was asked for has been done, and yet does not hold. */
-static int check_in_force(const struct target *target, struct error *error)
+static int check_in_force(const struct targets *targets, struct error *error)
 {
-	const char *obstacle = segment_obstacle(&target->segment);
+	int result = 0;
 
-	return obstacle ? error_set(error, "pid %d: %s", (int)target->pid, obstacle) : 0;
+	for (size_t i = 0; result == 0 && i < targets->count; i++) {
+		const struct editor *editor = &targets->editors[i];
+		const char *obstacle = find_obstacle(editor);
+
+		if (obstacle)
+			result = error_set(error, "pid %d: %s", (int)editor->pid, obstacle);
+	}
+	return result;
+}
+
+static int report(const struct targets *targets, const struct options *options, const struct gpu_choices *chosen,
+                  const struct segment_revision *before, const struct segment_revision *after,
+                  const struct topology_list *list, struct error *error)
+{
+	int result = 0;
+
+	if (options->json)
+		result = write_document(targets, chosen, before, after, list, error);
+	else
+		show_all(targets, options, chosen, before, after);
+	return result == 0 ? check_in_force(targets, error) : result;
+}
+
+/* From the change on, whatever fails leaves it made: that is another answer than having changed nothing. */
+static int show_and_change(struct targets *targets, const struct options *options, const struct topology_list *list,
+                           const struct gpu_choices *chosen, struct segment_revision *before,
+                           const struct segment_revision *wanted, struct error *error)
+{
+	bool changes = wanted->count > 0;
+	int status = EXIT_FAILURE;
+
+	if (read_again(targets, error) < 0)
+		return status;
+	memcpy(before, targets->revisions, targets->count * sizeof *before);
+	if (!changes)
+		return report(targets, options, chosen, before, NULL, list, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	if (editor_change(targets->editors, targets->count, wanted, error) == 0)
+		status = read_again(targets, error) == 0 &&
+		                         report(targets, options, chosen, before, targets->revisions, list, error) == 0
+		                 ? EXIT_SUCCESS
+		                 : EXIT_CHANGED;
+	return status;
 }
 
 static int show_and_change_all(struct targets *targets, const struct options *options, const struct topology_list *list,
                                const struct segment_revision *wanted, struct error *error)
 {
-	json_t *document = options->json ? json_partitions() : NULL;
-	int result = 0;
+	struct gpu_choices *chosen = calloc(targets->count, sizeof *chosen);
+	struct segment_revision *before = calloc(targets->count, sizeof *before);
+	int status = EXIT_FAILURE;
 
-	for (size_t i = 0; result == 0 && i < targets->count; i++)
-		result = show_and_change(&targets->list[i], options, list, wanted, document, error);
-	if (result == 0 && options->json)
-		result = json_write(document, false, stdout, error);
-	else
-		json_decref(document);
-	for (size_t i = 0; result == 0 && i < targets->count; i++)
-		result = check_in_force(&targets->list[i], error);
-	return result;
+	if (!chosen || !before)
+		error_set(error, "no memory");
+	else if (choose_all(chosen, targets, options, list, error) == 0)
+		status = show_and_change(targets, options, list, chosen, before, wanted, error);
+	free(chosen);
+	free(before);
+	return status;
 }
 
 /* Every SET is understood before the first is written: a mistake in one changes nothing. */
@@ -204,20 +256,16 @@ static int work(struct targets *targets, const struct options *options, const st
 {
 	struct segment_revision wanted = {.count = 0};
 	struct gpu_choices chosen;
-	int result = 0;
 
-	if (options->action == ACTION_CHANGE) {
-		result = choose_gpus(&chosen, options, list, &targets->list[0].revision, error);
-		if (result == 0)
-			result = set_find(&wanted, options, &chosen, list, family, error);
-	}
-	if (result == 0 && options->dry_run) {
+	if (options->action == ACTION_CHANGE &&
+	    (choose_gpus(&chosen, options, list, &targets->revisions[0], error) < 0 ||
+	     set_find(&wanted, options, &chosen, list, family, error) < 0))
+		return EXIT_FAILURE;
+	if (options->dry_run) {
 		set_print(&wanted);
-		return 0;
+		return EXIT_SUCCESS;
 	}
-	if (result == 0)
-		result = show_and_change_all(targets, options, list, &wanted, error);
-	return result;
+	return show_and_change_all(targets, options, list, &wanted, error);
 }
 
 /* False where a partition does not say which GPUs it is about, or they are too many. */
@@ -253,7 +301,7 @@ static int load_topologies(struct topology_list *list, const struct targets *tar
 	bool few = options->gpu_count == 0 && !options->json;
 
 	for (size_t i = 0; i < targets->count && few; i++)
-		few = add_wanted(&wanted, &targets->list[i].revision);
+		few = add_wanted(&wanted, &targets->revisions[i]);
 	return few && topology_load_wanted(&wanted, list, NULL) == 0 && has_all(list, &wanted) ? 0
 	                                                                                       : topology_load(list, error);
 }
@@ -277,16 +325,16 @@ int action_partition(const struct options *options, struct error *error)
 	struct targets targets = {.count = 0};
 	struct pids family = {.count = 0};
 	pid_t pid = 0;
+	int status = EXIT_FAILURE;
 	int result = parse_pid(&pid, options->pid, error);
 
 	if (result == 0)
 		result = options->all_tasks ? ancestry_family(&family, pid, error) : ancestry_alone(&family, pid, error);
 	if (result == 0) {
-		result = open_all(&targets, options, &family, &list, error);
-		if (result == 0)
-			result = work(&targets, options, &list, &family, error);
+		if (open_all(&targets, options, &family, &list, error) == 0)
+			status = work(&targets, options, &list, &family, error);
 		close_targets(&targets);
 		free(family.list);
 	}
-	return result;
+	return status;
 }

@@ -1,5 +1,6 @@
 #include "processes.h"
 
+#include "parent.h"
 #include "pids.h"
 #include "text.h"
 
@@ -84,7 +85,8 @@ static bool read_segment(struct process *process, pid_t pid)
 	if (segment_open(&segment, pid, NULL) == SEGMENT_FOUND) {
 		whole = segment_read(&segment, &process->revision, &number);
 		segment_read_counters(&segment, &process->counters);
-		process->astray = segment_obstacle(&segment);
+		process->astray = segment_obstacle(&segment, pid);
+		process->is_at_work = segment_is_at_work(&segment, pid);
 		segment_close(&segment);
 	}
 	return whole;
@@ -127,7 +129,7 @@ uint64_t process_let_through(const struct process *process)
 
 const struct tpcset *process_set(const struct process *process, struct pci_address gpu)
 {
-	const struct segment_partition *partition = segment_find(&process->revision, gpu);
+	const struct segment_partition *partition = process->has_heirs ? NULL : segment_find(&process->revision, gpu);
 
 	return partition ? &partition->set : NULL;
 }
@@ -246,6 +248,37 @@ static int add(struct processes *processes, const struct process *found, struct 
 	return process->user && process->command ? 0 : error_set(error, "no memory");
 }
 
+static struct process *find_process(const struct processes *processes, pid_t pid)
+{
+	struct process *found = NULL;
+
+	for (size_t i = 0; i < processes->count && !found; i++)
+		found = processes->list[i].pid == pid ? &processes->list[i] : NULL;
+	return found;
+}
+
+/* Shells and the like, above a process that has a partition of its own. */
+static void mark_ancestors(struct processes *processes, pid_t pid)
+{
+	for (int generation = 0; generation < PARENT_GENERATIONS && pid > 1; generation++) {
+		pid = parent_of(pid);
+		struct process *ancestor = find_process(processes, pid);
+
+		if (ancestor)
+			ancestor->has_heirs = !ancestor->is_at_work;
+	}
+}
+
+static void find_heirs(struct processes *processes)
+{
+	bool some_wait = false;
+
+	for (size_t i = 0; i < processes->count; i++)
+		some_wait = some_wait || !processes->list[i].is_at_work;
+	for (size_t i = 0; some_wait && i < processes->count; i++)
+		mark_ancestors(processes, processes->list[i].pid);
+}
+
 int processes_collect(struct processes *processes, bool astray_too, struct error *error)
 {
 	struct pids pids;
@@ -263,6 +296,7 @@ int processes_collect(struct processes *processes, bool astray_too, struct error
 			result = add(processes, &process, error);
 	}
 	free(pids.list);
+	find_heirs(processes);
 	if (result == 0)
 		result = processes_find_shared(processes, error);
 	if (result < 0)

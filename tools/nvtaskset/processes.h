@@ -17,6 +17,8 @@ struct process {
 	char *command; /* its arguments with spaces between, at most PROCESS_COMMAND_MAX bytes of them; "?" where gone */
 	struct segment_revision revision; /* no partition, and */
 	struct segment_counters counters; /* nothing counted, where the process is */
+	bool is_at_work; /* our library is there; otherwise it has not come to CUDA yet, and perhaps never will, as a shell */
+	bool has_heirs;  /* it is not, and processes that it has started have partitions of their own */
 	const char *astray;               /* has or should have a partition that is not in force, for this reason; else NULL */
 };
 
@@ -44,7 +46,8 @@ void processes_free(struct processes *processes);
 uint64_t process_launches(const struct process *process);
 uint64_t process_let_through(const struct process *process);
 
-/* The TPCs that a process may use on a GPU by its partition; NULL where that says nothing. */
+/* The TPCs that a process may use on a GPU by its partition; NULL where that says nothing, or what it has started uses them
+ * in its place. */
 const struct tpcset *process_set(const struct process *process, struct pci_address gpu);
 
 /* Whether it is one of those that share them. */

@@ -120,10 +120,20 @@ static int prepare(const struct options *options, const struct partition *partit
 	return 0;
 }
 
+/* COMMAND has its segment from its first moment on: it comes through the exec. Where limits refuse one, the library in
+ * COMMAND does without, and says so. */
+static void make_segment(const struct segment_revision *revision)
+{
+	struct segment segment;
+
+	segment_replace(&segment, revision, NULL);
+}
+
 static int become(const struct options *options, const struct partition *partition, struct error *error)
 {
 	if (prepare(options, partition, error) < 0)
 		return EXIT_FAILURE;
+	make_segment(&partition->revision);
 	execvp(options->command[0], options->command);
 	int status = errno == ENOENT || errno == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
 

@@ -298,7 +298,7 @@ struct segment gpu_own_segment(void)
 bool gpu_is_in_force(void)
 {
 	struct segment segment = gpu_own_segment();
-	bool in_force = !segment_obstacle(&segment);
+	bool in_force = !segment_obstacle(&segment, getpid());
 
 	segment_close(&segment);
 	return in_force;
@@ -310,7 +310,7 @@ void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *se
 	struct segment segment = gpu_own_segment();
 	struct error error = {.reason = ""};
 
-	if (segment_edit(&segment, &partition, &error) < 0)
+	if (segment_edit(&segment, &partition, 1, NULL, &error) < 0)
 		fail_msg("%s", error.reason);
 	segment_close(&segment);
 }

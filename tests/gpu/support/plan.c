@@ -62,5 +62,5 @@ int plan_edit(const struct plan *plan, struct segment *segment, struct error *er
 		.set = plan_set(plan, gpu, next),
 	};
 
-	return segment_edit(segment, &partition, error);
+	return segment_edit(segment, &partition, 1, NULL, error);
 }

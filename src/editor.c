@@ -1,0 +1,258 @@
+#include "editor.h"
+
+#include "clock.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define COMMAND_NAME "nvtaskset"
+
+/* How long to wait for a segment: see editor_open. */
+#define WAIT_FOR_COMMAND_MS 10000.0
+#define WAIT_FOR_MAKER_MS 2000.0
+#define AGE_BEFORE_EXEC_MS 1000.0
+#define AGE_AFTER_EXEC_MS 200.0
+
+/* How often an owner may move while it is edited: it does so once in the life of most programs that do. */
+#define MOVES_MAX 10
+
+/* --- a process that has just begun ------------------------------------------------------------------ */
+
+/* Fields of /proc/PID/stat (proc(5)), behind the name. */
+enum {
+	STAT_FLAGS = 9,
+	STAT_START = 22, /* clock ticks since the machine was started */
+	FORKED_BEFORE_EXEC = 0x40 /* of the flags: PF_FORKNOEXEC */
+};
+
+/* As text; "" where there is none. */
+static void read_stat(pid_t pid, char text[512])
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length = file >= 0 ? read(file, text, 511) : 0;
+
+	text[length > 0 ? length : 0] = '\0';
+	if (file >= 0)
+		close(file);
+}
+
+static unsigned long long stat_field(const char *stat, int number)
+{
+	const char *at = strrchr(stat, ')');
+
+	for (int field = 2; at && field < number; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+static double age_ms(const char *stat)
+{
+	struct timespec now;
+	double start = (double)stat_field(stat, STAT_START) * 1e3 / (double)sysconf(_SC_CLK_TCK);
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6 - start;
+}
+
+/* The command, which becomes another program as soon as it has all that this one needs. */
+static bool runs_the_command(pid_t pid)
+{
+	char path[64], program[4096];
+
+	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+	ssize_t length = readlink(path, program, sizeof program - 1);
+
+	program[length > 0 ? length : 0] = '\0';
+	const char *name = strrchr(program, '/');
+
+	return name && strcmp(name + 1, COMMAND_NAME) == 0;
+}
+
+static bool has_just_begun(pid_t pid)
+{
+	char stat[512];
+	double limit = AGE_AFTER_EXEC_MS;
+
+	read_stat(pid, stat);
+	if (stat_field(stat, STAT_FLAGS) & FORKED_BEFORE_EXEC)
+		limit = AGE_BEFORE_EXEC_MS;
+	return stat[0] != '\0' && age_ms(stat) < limit;
+}
+
+static bool is_worth_waiting_for(pid_t pid, enum segment_state state, double waited_ms)
+{
+	bool is_absent = state == SEGMENT_NO_CUDA || state == SEGMENT_NOT_OURS || state == SEGMENT_SHARED;
+
+	return (state == SEGMENT_NOT_READY && waited_ms < WAIT_FOR_MAKER_MS) ||
+	       (is_absent && ((waited_ms < WAIT_FOR_COMMAND_MS && runs_the_command(pid)) || has_just_begun(pid)));
+}
+
+static enum segment_state open_with_patience(struct segment *segment, pid_t pid, struct error *error)
+{
+	double start = clock_ms();
+	enum segment_state state = segment_open(segment, pid, error);
+
+	while (is_worth_waiting_for(pid, state, clock_ms() - start)) {
+		clock_pause_us(1000);
+		state = segment_open(segment, pid, error);
+	}
+	return state;
+}
+
+/* --- a hold on a process ------------------------------------------------------------------------------ */
+
+bool editor_has_ended(const struct editor *editor)
+{
+	struct pollfd process = {.fd = editor->process, .events = POLLIN};
+
+	return poll(&process, 1, 0) > 0;
+}
+
+/* Of this process, and of no other that has got its pid meanwhile. */
+static enum segment_state find_segment(const struct editor *editor, struct segment *segment, struct error *error)
+{
+	enum segment_state state = open_with_patience(segment, editor->pid, error);
+
+	if (state == SEGMENT_FOUND && editor_has_ended(editor)) {
+		segment_close(segment);
+		error_set(error, "pid %d: has ended", (int)editor->pid);
+		state = SEGMENT_NO_PROCESS;
+	}
+	return state;
+}
+
+enum segment_state editor_open(struct editor *editor, pid_t pid, struct error *error)
+{
+	struct error why; /* without one, it is not looked for everywhere */
+
+	*editor = (struct editor){.pid = pid, .process = (int)syscall(SYS_pidfd_open, pid, 0)};
+	enum segment_state state = find_segment(editor, &editor->segment, error ? error : &why);
+
+	if (state != SEGMENT_FOUND)
+		editor_close(editor);
+	return state;
+}
+
+void editor_close(struct editor *editor)
+{
+	segment_close(&editor->segment);
+	if (editor->process >= 0)
+		close(editor->process);
+	editor->process = -1;
+}
+
+int editor_follow(struct editor *editor, struct error *error)
+{
+	struct segment moved;
+	struct error why;
+
+	if (!segment_has_moved(&editor->segment))
+		return 0;
+	if (editor->process < 0)
+		return error_set(error, "pid %d: its partition has moved: open it again", (int)editor->pid);
+	if (find_segment(editor, &moved, error ? error : &why) != SEGMENT_FOUND)
+		return -1;
+	segment_close(&editor->segment);
+	editor->segment = moved;
+	return 0;
+}
+
+int editor_read(struct editor *editor, struct segment_revision *revision, struct error *error)
+{
+	uint64_t number;
+
+	if (editor_follow(editor, error) < 0)
+		return -1;
+	return segment_read(&editor->segment, revision, &number)
+	               ? 0
+	               : error_set(error, "pid %d: its segment is damaged", (int)editor->pid);
+}
+
+/* --- changing -------------------------------------------------------------------------------------------- */
+
+static int change(struct editor *editor, const struct segment_revision *wanted, struct segment_undo *undo,
+                  struct error *error)
+{
+	struct error why = {.reason = ""};
+	int result = -1;
+
+	for (int move = 0; result < 0 && move < MOVES_MAX; move++) {
+		if (editor_follow(editor, error) < 0)
+			return -1;
+		result = segment_edit(&editor->segment, wanted->partitions, wanted->count, undo, &why);
+		if (!segment_has_moved(&editor->segment))
+			break;
+	}
+	return result == 0 ? 0 : error_set(error, "pid %d: %.280s", (int)editor->pid, why.reason);
+}
+
+/* Whether what is wanted has room, as far as can be told before. */
+static int check(struct editor *editor, const struct segment_revision *wanted, struct error *error)
+{
+	struct segment_revision revision;
+	int result = editor_read(editor, &revision, error);
+
+	for (uint32_t i = 0; result == 0 && i < wanted->count; i++)
+		result = segment_put(&revision, &wanted->partitions[i], error);
+	return result;
+}
+
+static int check_all(struct editor *editors, size_t count, const struct segment_revision *wanted, struct error *error)
+{
+	int result = 0;
+
+	for (size_t i = 0; result == 0 && i < count; i++) {
+		if (count == 1 || !editor_has_ended(&editors[i]))
+			result = check(&editors[i], wanted, error);
+	}
+	return result;
+}
+
+/* The first `count` of them; how many have not what they had. */
+static size_t take_back(struct editor *editors, size_t count, const struct segment_undo *undos)
+{
+	size_t failed = 0;
+
+	for (size_t i = 0; i < count; i++)
+		failed += segment_take_back(&editors[i].segment, &undos[i], NULL) < 0 && !editor_has_ended(&editors[i]);
+	return failed;
+}
+
+static int explain_taken_back(size_t changed, size_t left, struct error *error)
+{
+	struct error why = error ? *error : (struct error){.reason = ""};
+
+	if (left > 0)
+		error_set(error, "%.220s; %zu others had been changed before, and %zu of them stay so", why.reason, changed, left);
+	else if (changed > 0)
+		error_set(error, "%.240s; the others have what they had", why.reason);
+	return -1;
+}
+
+int editor_change(struct editor *editors, size_t count, const struct segment_revision *wanted, struct error *error)
+{
+	struct segment_undo *undos = calloc(count, sizeof *undos);
+	size_t changed = 0;
+	int result = check_all(editors, count, wanted, error);
+
+	if (count > 0 && !undos)
+		return error_set(error, "no memory");
+	for (; result == 0 && changed < count; changed += result == 0) {
+		result = change(&editors[changed], wanted, &undos[changed], error);
+		if (result < 0 && count > 1 && editor_has_ended(&editors[changed]))
+			result = 0;
+	}
+	if (result < 0)
+		explain_taken_back(changed, take_back(editors, changed, undos), error);
+	free(undos);
+	return result;
+}

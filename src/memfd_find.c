@@ -1,0 +1,112 @@
+#include "memfd_find.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINK_MAX_LENGTH 64
+
+/* Where a file lies, as far as is known without asking its file system; 0: not known, and no device. */
+static uint64_t device_of(int file)
+{
+	struct statx status;
+	bool known = statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status) == 0;
+
+	return known ? (uint64_t)status.stx_dev_major << 32 | status.stx_dev_minor : 0;
+}
+
+/* Where all files in memory lie: asked until it is known. */
+static uint64_t memory_device(void)
+{
+	static _Atomic uint64_t device;
+	int file = atomic_load(&device) == 0 ? memfd_create("nvtaskset-where", MFD_CLOEXEC) : -1;
+
+	if (file >= 0) {
+		atomic_store(&device, device_of(file));
+		close(file);
+	}
+	return atomic_load(&device);
+}
+
+/* Whether a file, of which we have but the path, is one in memory: on other file systems, FUSE say, a hostile process can
+ * make us wait for ever, as soon as we open one or ask for what is not known of it yet. */
+static bool is_in_memory(int path)
+{
+	uint64_t device = device_of(path);
+
+	return device != 0 && device == memory_device();
+}
+
+/* A file in memory under this name, opened, or -1. Nor may a lease on it make us wait. */
+static int open_in_memory(int directory, const char *name)
+{
+	int path = openat(directory, name, O_PATH | O_CLOEXEC), file = -1;
+	char link[32];
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", path);
+	if (path >= 0 && is_in_memory(path))
+		file = open(link, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (path >= 0) {
+		int saved = errno; /* says what could not be opened */
+
+		close(path);
+		errno = saved;
+	}
+	return file;
+}
+
+/* Anew, so that locks on it are this hold's own. This process may have changed its user since it was opened: then the
+ * descriptor itself will do. */
+static int open_number(const struct memfd_search *search, const char *name)
+{
+	int file = open_in_memory(search->directory, name);
+
+	if (file < 0 && search->pid == getpid())
+		file = fcntl(atoi(name), F_DUPFD_CLOEXEC, 3);
+	return file;
+}
+
+/* Opens the descriptor of this name if it is what is looked for, or returns -1. */
+static int open_sought(const struct memfd_search *search, const char *name)
+{
+	char link[LINK_MAX_LENGTH];
+	size_t expected = strlen(search->link);
+	ssize_t length = readlinkat(search->directory, name, link, sizeof link);
+	bool has_name = length == (ssize_t)expected && memcmp(link, search->link, expected) == 0;
+	int file = has_name ? open_number(search, name) : -1;
+
+	if (file >= 0 && !search->is_sought(file, atoi(name), search->context)) {
+		close(file);
+		file = -1;
+	}
+	return file;
+}
+
+/* Without opendir: it takes as long as all the rest. */
+int memfd_find(const struct memfd_search *search)
+{
+	_Alignas(struct dirent64) char entries[4096];
+	int file = -1;
+	ssize_t length;
+
+	errno = 0;
+	/* The kernel's: positions 0 and 1 are "." and "..", and descriptor n is at n + 2 (fs/proc/fd.c). */
+	lseek(search->directory, search->first + 2, SEEK_SET);
+	while (file < 0 && (length = getdents64(search->directory, entries, sizeof entries)) > 0) {
+		const struct dirent64 *entry;
+
+		for (ssize_t at = 0; file < 0 && at < length; at += entry->d_reclen) {
+			entry = (const struct dirent64 *)(entries + at);
+			file = open_sought(search, entry->d_name);
+		}
+	}
+	return file;
+}

@@ -1,0 +1,28 @@
+/*
+ * Files in memory (memfd_create) that another process has open, by their names. The process may be hostile: nothing that it
+ * has open makes us wait.
+ */
+#ifndef NVTASKSET_MEMFD_FIND_H
+#define NVTASKSET_MEMFD_FIND_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* As /proc/PID/fd shows a file with this name. */
+#define MEMFD_LINK(name) "/memfd:" name " (deleted)"
+
+struct memfd_search {
+	pid_t pid;        /* whose descriptors they are */
+	int directory;    /* its /proc/PID/fd */
+	int first;        /* the lowest descriptor to look at */
+	const char *link; /* MEMFD_LINK */
+	/* Whether it is this one; `number` is the descriptor's there. Preserves errno. */
+	bool (*is_sought)(int file, int number, void *context);
+	void *context;
+};
+
+/* Opens the file for reading and writing, close-on-exec. -1 where there is none: errno is not 0 where one could not be
+ * looked at. */
+int memfd_find(const struct memfd_search *search);
+
+#endif

@@ -1,0 +1,268 @@
+#!/usr/bin/env bats
+# A partition is there from the first moment and for as long as the program lives, across exec, as CPU affinity is
+
+load helpers
+
+eval "common_$(declare -f setup)"
+setup() {
+	common_setup
+	PATH=$BUILD/tests/programs:$PATH
+}
+
+# Starts a program that waits for SIGUSR1 after its first steps; PROGRAM is its pid, and what it says is in WORK/output.
+start_playing() { # options and SET -- steps
+	local options=()
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	empty_output
+	nvtaskset --mps off "${options[@]}" play "$@" >"$WORK/output" 2>"$WORK/errors" 3>&- &
+	PROGRAM=$!
+	wait_for_line waiting
+}
+
+wait_for_line() {
+	for _ in $(seq 200); do
+		! grep -q "$1" "$WORK/output" || return 0
+		sleep 0.05
+	done
+	cat "$WORK/output" "$WORK/errors"
+	return 1
+}
+
+# It goes on, and ends, and has said that last.
+ends_with() {
+	kill -USR1 "$PROGRAM"
+	wait "$PROGRAM"
+	PROGRAM=
+	cat "$WORK/output" "$WORK/errors"
+	[ "$(tail -n 1 "$WORK/output")" = "$1" ]
+}
+
+ends() {
+	{ kill "$1" && wait "$1"; } 2>/dev/null || true
+}
+
+# --- the first moment ------------------------------------------------------------------------------------------------
+
+@test "it can be changed as soon as the command is started" {
+	for _ in $(seq 20); do
+		nvtaskset --mps off -t 0-7 where 60 >"$WORK/output" 3>&- &
+		PROGRAM=$!
+		run nvtaskset -tp 8-15 "$PROGRAM"
+		echo "$output"
+		[ "$status" -eq 0 ]
+		[ "${lines[1]}" = "pid $PROGRAM's new TPC list: 8-15" ]
+		stop_program
+	done
+	nvtaskset --mps off -t 0-7 where 60 >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	nvtaskset -tp 8-15 "$PROGRAM"
+	runs_on 8-15
+}
+
+@test "also before the shell that starts it has executed the command, and while that takes its time" {
+	bash -c 'sleep 0.3; exec nvtaskset --mps off -t 0-7 where 60' >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	not nvtaskset -tp 8-15 "$PROGRAM"
+	wait_for_line "my kernels"
+	ends "$PROGRAM"
+	# A shell's own child, which has executed nothing yet.
+	{ read -r -t 0.3 <>"$WORK/never" || true; exec nvtaskset --mps off -t 0-7 where 60; } >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	nvtaskset -tp 8-15 "$PROGRAM"
+	runs_on 8-15
+}
+
+@test "a shell script has it, and passes it on to what it starts later" {
+	printf '#!/bin/sh\nread go <"$1"\nwhere 60\n' >"$WORK/script"
+	chmod +x "$WORK/script"
+	mkfifo "$WORK/go"
+	nvtaskset --mps off -t 0-7 "$WORK/script" "$WORK/go" >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	run nvtaskset -tp 8-15 "$PROGRAM"
+	[ "$status" -eq 0 ]
+	echo go >"$WORK/go"
+	runs_on 8-15
+	pkill -P "$PROGRAM"
+}
+
+@test "a program without CUDA runs as before: its descriptors, its result, its output" {
+	show='ls /proc/self/fd | wc -l; cat <"$0" | wc -c; ls -l /proc/self/fd | grep -c "200 -> /memfd:nvtaskset"; exit 7'
+	run bash -c "$show" "$BATS_TEST_FILENAME"
+	without=("${lines[@]}")
+	run nvtaskset --mps off -t 0-7 bash -c "$show" "$BATS_TEST_FILENAME"
+	[ "$status" -eq 7 ]
+	[ "${lines[0]}" -eq $((without[0] + 1)) ]
+	[ "${lines[1]}" = "${without[1]}" ]
+	[ "${without[2]} ${lines[2]}" = "0 1" ]
+}
+
+# --- exec --------------------------------------------------------------------------------------------------------------
+
+@test "what -p gave it lasts over an exec, with CUDA before and after it" {
+	start_playing -t 0-7 -- where wait exec where wait exec where
+	nvtaskset -tp 20-23 "$PROGRAM"
+	kill -USR1 "$PROGRAM"
+	wait_for_line '^20-23$'
+	nvtaskset -tp 30 "$PROGRAM"
+	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 30" ]
+	ends_with 30
+	[ ! -s "$WORK/errors" ]
+}
+
+@test "and with nothing but an exec between" {
+	start_playing -t 0-7 -- wait exec exec exec where
+	nvtaskset -tp 20-23 "$PROGRAM"
+	ends_with 20-23
+}
+
+@test "a process has one descriptor of it, however often it executes a program" {
+	start_playing -t 0-7 -- where exec where exec where wait
+	[ "$(readlink "/proc/$PROGRAM/fd/"* | grep -c memfd:nvtaskset)" -eq 1 ]
+	[ "$(readlink "/proc/$PROGRAM/fd/200")" = "/memfd:nvtaskset (deleted)" ]
+}
+
+@test "between an exec and CUDA, the library is not said to be at work; a way around it is told" {
+	start_playing -t 0-7 -- where wait exec wait exec wait open "$BUILD/sim/libcuda.so.1" wait
+	kill -USR1 "$PROGRAM"
+	sleep 0.2
+	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-7" ]
+	kill -USR1 "$PROGRAM"
+	sleep 0.2
+	nvtaskset -tp 4 "$PROGRAM"
+	kill -USR1 "$PROGRAM"
+	for _ in $(seq 100); do
+		! grep -q "sim/libcuda" "/proc/$PROGRAM/maps" || break
+		sleep 0.05
+	done
+	run nvtaskset -tp 5 "$PROGRAM"
+	[ "$status" -eq 3 ]
+	[[ "$output" == *"pid $PROGRAM: its partition is not in force: the driver was loaded without our library"* ]]
+	run nvtaskset -l
+	[[ "$output" == *"its partition is not in force: the driver was loaded without our library"* ]]
+}
+
+# --- descriptors that a program closes -----------------------------------------------------------------------------------
+
+@test "a program that closes all descriptors keeps what -p gave it, and so do its later children" {
+	start_playing -t 0-7 -- where wait closefrom 3 spawn "$WORK/child" where
+	printf '#!/bin/sh\nplay where\n' >"$WORK/child"
+	chmod +x "$WORK/child"
+	nvtaskset -tp 20-23 "$PROGRAM"
+	ends_with 20-23
+	[ "$(tail -n 2 "$WORK/output" | head -n 1)" = 20-23 ]
+}
+
+@test "where nobody may look into its memory, its children say that they have the partition of the start" {
+	needs_another_user
+	# What comes from a file that its user may not read is nobody's to look into.
+	install -m 711 "$BUILD/tests/programs/play" "$WORK/unreadable"
+	chmod 755 "$WORK"
+	printf '#!/bin/sh\nplay where\n' >"$WORK/child"
+	chmod +x "$WORK/child"
+	export XDG_CACHE_HOME=$WORK/cache
+	install -d -o 65534 "$XDG_CACHE_HOME"
+	"${ANOTHER_USER[@]}" nvtaskset --mps off -t 0-7 "$WORK/unreadable" where wait closefrom 3 spawn "$WORK/child" >"$WORK/output" \
+		2>"$WORK/errors" 3>&- &
+	PROGRAM=$!
+	wait_for_line waiting || skip "an unreadable program does not run here"
+	nvtaskset -tp 20-23 "$PROGRAM"
+	pid=$PROGRAM
+	ends_with 0-7
+	grep -q "the partition of pid $pid, which started this program, is out of reach: this program starts with the one" "$WORK/errors"
+}
+
+@test "a child whose descriptors were closed has its nearest ancestor's, else the environment's" {
+	printf '#!/bin/sh\nexec play closefrom 3 where\n' >"$WORK/child"
+	chmod +x "$WORK/child"
+	start_playing -t 0-7 -- wait spawn "$WORK/child"
+	nvtaskset -tp 20-23 "$PROGRAM"
+	ends_with 20-23
+	start_playing -t 0-7 -- wait closefrom 3 exec where
+	nvtaskset -tp 20-23 "$PROGRAM"
+	ends_with 0-7
+}
+
+# --- children that share it ----------------------------------------------------------------------------------------------
+
+@test "a child that has not come to CUDA has its parent's partition; -p on it says whose that is" {
+	nvtaskset --mps off -t 0-7 bash -c 'sleep 60; true' 3>&- &
+	PROGRAM=$!
+	until child=$(pgrep -P "$PROGRAM" sleep); do sleep 0.05; done
+	refuses "pid $child: shares the partition of pid $PROGRAM until it loads CUDA; change that one, or give this one its own with --attach" \
+		nvtaskset -tp 9 "$child"
+	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-7" ]
+	kill -KILL "$PROGRAM"
+	wait "$PROGRAM" 2>/dev/null || true
+	PROGRAM=$child
+	refuses "pid $child: shares the partition of pid $(ppid_named "$child") until it loads CUDA; which has ended: give this one its own with --attach" \
+		nvtaskset -tp 9 "$child"
+	[ "$(nvtaskset --dry-run --strategy distributed -n 58)" = 8-65 ]
+}
+
+# Whose partition it has, by the segment itself: word 2.
+ppid_named() {
+	od -An -tu8 -j16 -N8 "/proc/$1/fd/200" | tr -d ' '
+}
+
+@test "its own is made when it comes to CUDA, of what its parent's says then" {
+	printf '#!/bin/bash\nread -r go <"$1"\nplay where wait where\n' >"$WORK/script"
+	chmod +x "$WORK/script"
+	mkfifo "$WORK/go"
+	empty_output
+	nvtaskset --mps off -t 0-7 "$WORK/script" "$WORK/go" >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	nvtaskset -tp 8-15 "$PROGRAM"
+	echo go >"$WORK/go"
+	wait_for_line waiting
+	child=$(pgrep -P "$PROGRAM" play)
+	nvtaskset -tp 3 "$PROGRAM"
+	[ "$(nvtaskset -tp "$child")" = "pid $child's current TPC list: 8-15" ]
+	nvtaskset -tp 4 "$child"
+	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 3" ]
+	kill -USR1 "$child"
+	wait "$PROGRAM"
+	PROGRAM=
+	[ "$(tail -n 1 "$WORK/output")" = 4 ]
+}
+
+# --- limits --------------------------------------------------------------------------------------------------------------
+
+# The program is ended by none of them, and runs inside its partition.
+runs_inside_under() { # a limit, as bash's ulimit has it
+	run bash -c "ulimit $*; exec nvtaskset --mps off -t 0-7 play where"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "${lines[-1]}" = 0-7 ]
+}
+
+@test "limits: where there is no room for a segment, the partition holds, and cannot be changed" {
+	runs_inside_under -f 8
+	[[ "$output" == *"the limit for files (ulimit -f) is 8192; the partition of this program is in force, and cannot be changed"* ]]
+	[ "$(grep -c "cannot be changed" <<<"$output")" -eq 1 ]
+	runs_inside_under -f 0
+}
+
+@test "limits: few descriptors leave the low ones free" {
+	runs_inside_under -n 64
+	[ "$output" = 0-7 ]
+	(
+		ulimit -n 64
+		start_playing -t 0-7 -- where wait
+		[ "$(readlink "/proc/$PROGRAM/fd/56")" = "/memfd:nvtaskset (deleted)" ]
+		nvtaskset -tp 9 "$PROGRAM"
+		stop_program
+	)
+}
+
+@test "limits: others" {
+	is_sanitized && skip "a sanitizer needs more"
+	runs_inside_under -l 0
+	runs_inside_under -u 1000
+	runs_inside_under -s 256
+	runs_inside_under -d 65536
+	runs_inside_under -v 1000000
+}

@@ -1,0 +1,134 @@
+#include "turn.h"
+
+#include "clock.h"
+#include "memfd_find.h"
+#include "pids.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TICKET_NAME "nvtaskset-turn"
+#define WAIT_MS 10000
+
+/* Zero at first, which means: about to take a number. */
+struct ticket {
+	_Atomic uint64_t number; /* lower ones come first */
+	uint64_t self;           /* tells equal numbers apart, and one's own from others' */
+};
+
+/* What a look at all others has found. */
+struct look {
+	const struct ticket *own;
+	uint64_t highest;
+	bool some_first; /* others come before this one */
+};
+
+static struct ticket *make_ticket(void)
+{
+	int file = memfd_create(TICKET_NAME, MFD_CLOEXEC);
+	struct ticket *ticket = MAP_FAILED;
+
+	/* It stays open. */
+	if (file >= 0 && ftruncate(file, sizeof *ticket) == 0)
+		ticket = mmap(NULL, sizeof *ticket, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (ticket != MAP_FAILED && getrandom(&ticket->self, sizeof ticket->self, 0) != sizeof ticket->self)
+		ticket->self = (uint64_t)getpid();
+	return ticket == MAP_FAILED ? NULL : ticket;
+}
+
+/* --- others ---------------------------------------------------------------------------------------------------- */
+
+static void compare(struct look *look, uint64_t number, uint64_t self)
+{
+	uint64_t own = atomic_load(&look->own->number);
+
+	if (number > look->highest)
+		look->highest = number;
+	/* Who is about to take a number may take one that is lower, or the same. */
+	look->some_first = look->some_first || number == 0 || number < own ||
+	                   (number == own && self < look->own->self);
+}
+
+/* Looks at each, and takes none. A fork may have one's own. */
+static bool look_at_ticket(int file, int number, void *context)
+{
+	struct look *look = context;
+	struct stat status;
+	uint64_t words[2] = {0, 0}; /* as if it were zero where it is not whole yet */
+
+	(void)number;
+	if (fstat(file, &status) == 0 && status.st_uid == geteuid() &&
+	    pread(file, words, sizeof words, 0) >= 0 && words[1] != look->own->self)
+		compare(look, words[0], words[1]);
+	return false;
+}
+
+static void look_at_process(struct look *look, pid_t pid)
+{
+	struct memfd_search search = {
+		.pid = pid, .link = MEMFD_LINK(TICKET_NAME), .is_sought = look_at_ticket, .context = look};
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	search.directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (search.directory >= 0) {
+		memfd_find(&search);
+		close(search.directory);
+	}
+}
+
+static int look_at_all(struct look *look, const struct ticket *own, struct error *error)
+{
+	struct pids pids;
+
+	*look = (struct look){.own = own};
+	if (pids_all(&pids, error) < 0)
+		return -1;
+	for (size_t i = 0; i < pids.count; i++) {
+		if (pids.list[i] != getpid())
+			look_at_process(look, pids.list[i]);
+	}
+	free(pids.list);
+	return 0;
+}
+
+/* --- waiting ----------------------------------------------------------------------------------------------------- */
+
+static int take_number(struct ticket *ticket, struct error *error)
+{
+	struct look look;
+
+	if (look_at_all(&look, ticket, error) < 0)
+		return -1;
+	if (look.highest == UINT64_MAX)
+		return error_set(error, "-n: a program of yours has damaged the order of those that choose");
+	atomic_store(&ticket->number, look.highest + 1);
+	return 0;
+}
+
+int turn_wait(struct error *error)
+{
+	struct ticket *ticket = make_ticket();
+	struct look look = {.some_first = true};
+	double start = clock_ms();
+
+	if (!ticket)
+		return error_set_errno(error, "-n: no memory to share with others that choose");
+	if (take_number(ticket, error) < 0 || look_at_all(&look, ticket, error) < 0)
+		return -1;
+	while (look.some_first && clock_ms() - start < WAIT_MS) {
+		clock_pause_us(1000);
+		if (look_at_all(&look, ticket, error) < 0)
+			return -1;
+	}
+	return look.some_first ? error_set(error, "-n: another nvtaskset has been choosing TPCs for %d s; name them "
+	                                          "instead (-t)", WAIT_MS / 1000)
+	                       : 0;
+}
