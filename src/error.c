@@ -14,7 +14,7 @@ static void make_printable(char *text)
 	}
 }
 
-int error_set(struct error *error, const char *format, ...)
+void error_fill(struct error *error, const char *format, ...)
 {
 	int saved = errno;
 
@@ -27,10 +27,9 @@ int error_set(struct error *error, const char *format, ...)
 		make_printable(error->reason);
 	}
 	errno = saved;
-	return -1;
 }
 
-int error_set_errno(struct error *error, const char *format, ...)
+void error_fill_errno(struct error *error, const char *format, ...)
 {
 	int saved = errno;
 
@@ -46,5 +45,4 @@ int error_set_errno(struct error *error, const char *format, ...)
 		make_printable(error->reason);
 	}
 	errno = saved;
-	return -1;
 }
