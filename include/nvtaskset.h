@@ -9,8 +9,8 @@
  * TPCs have the numbers that software sees, SM id / SMs of a TPC. GPUs have numbers from 0 on in the order of their PCI
  * addresses: CUDA's with CUDA_DEVICE_ORDER=PCI_BUS_ID, whatever CUDA_VISIBLE_DEVICES says.
  *
- * Functions that can fail return 0, or -1 and leave the reason, one line, in `error`, which may be NULL. What they were
- * to write is then as it was. Nothing here prints, exits, starts a thread or handles a signal.
+ * Functions that can fail return 0, or -1 and leave in `error`, which may be NULL, the reason as one line and as a code. What
+ * they were to write is then as it was. Nothing here prints, exits, starts a thread or handles a signal.
  *
  * Threads: a topology may be used by several at once. A partition, the handle, belongs to one thread at a time; several
  * handles to the same process may be used at once, by threads and by programs: their changes exclude each other. After a
@@ -35,8 +35,30 @@ extern "C" {
 /* Of the library that is in use, "0.1.0". */
 const char *nvtaskset_version(void);
 
+/* What failed: a program acts otherwise on each. Numbers stay what they are; later versions may add some. */
+enum nvtaskset_error_code {
+	NVTASKSET_ERROR_OTHER = 0,         /* none of these: the reason says more */
+	NVTASKSET_ERROR_INVALID = 1,       /* an argument that is wrong on any machine, an empty set for example */
+	NVTASKSET_ERROR_ENDED = 2,         /* the process has ended, or there is none with this pid */
+	NVTASKSET_ERROR_STALE = 3,         /* the partition has been replaced, with the program for example: open it again */
+	NVTASKSET_ERROR_NOT_PERMITTED = 4, /* that is for the process's user and root; or a file is not for the caller */
+	NVTASKSET_ERROR_NO_CUDA = 5,       /* the process has not loaded CUDA, perhaps not yet */
+	NVTASKSET_ERROR_NO_PARTITION = 6,  /* it uses CUDA and has no partition: nvtaskset --attach gives it one */
+	NVTASKSET_ERROR_NOT_IN_FORCE = 7,  /* it does not obey its partition now, because of a profiler for example */
+	NVTASKSET_ERROR_OUT_OF_REACH = 8,  /* it obeys, but has closed its partition's file: until its next CUDA context */
+	NVTASKSET_ERROR_NOT_KNOWN = 9,     /* no such GPU or TPC is here; or what GPUs are here cannot be found out */
+	NVTASKSET_ERROR_DAMAGED = 10,      /* what the process has is no partition, or one of another version */
+	NVTASKSET_ERROR_BUSY = 11,         /* somebody else is changing the partition: try again */
+	NVTASKSET_ERROR_NO_ROOM = 12,      /* not so many TPCs are free; or the partition has no place for one more GPU */
+	NVTASKSET_ERROR_NO_MEMORY = 13,    /* the calling program gets no more */
+	NVTASKSET_ERROR_SYSTEM = 14        /* the kernel refuses something else: see system_error */
+};
+
+/* 320 bytes, as always: programs that were built when all of them were the reason find it where it was. */
 struct nvtaskset_error {
-	char reason[320]; /* without newline and full stop */
+	char reason[312]; /* one line, without newline and full stop */
+	int code;         /* enum nvtaskset_error_code */
+	int system_error; /* errno, where it was the kernel that refused; else 0 */
 };
 
 /* --- sets of TPCs ------------------------------------------------------------------------------------------------- */

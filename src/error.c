@@ -14,7 +14,18 @@ static void make_printable(char *text)
 	}
 }
 
-void error_fill(struct error *error, const char *format, ...)
+static enum nvtaskset_error_code code_of(int system_error)
+{
+	enum nvtaskset_error_code code = NVTASKSET_ERROR_SYSTEM;
+
+	if (system_error == EACCES || system_error == EPERM)
+		code = NVTASKSET_ERROR_NOT_PERMITTED;
+	else if (system_error == ENOMEM)
+		code = NVTASKSET_ERROR_NO_MEMORY;
+	return code;
+}
+
+void error_fill(struct error *error, enum nvtaskset_error_code code, const char *format, ...)
 {
 	int saved = errno;
 
@@ -25,6 +36,8 @@ void error_fill(struct error *error, const char *format, ...)
 		vsnprintf(error->reason, sizeof error->reason, format, arguments);
 		va_end(arguments);
 		make_printable(error->reason);
+		error->code = code;
+		error->system_error = 0;
 	}
 	errno = saved;
 }
@@ -43,6 +56,22 @@ void error_fill_errno(struct error *error, const char *format, ...)
 		length = strlen(error->reason);
 		snprintf(error->reason + length, sizeof error->reason - length, ": %s", strerror(saved));
 		make_printable(error->reason);
+		error->code = code_of(saved);
+		error->system_error = saved;
 	}
+	errno = saved;
+}
+
+void error_reword(struct error *error, const char *format, ...)
+{
+	char reason[ERROR_MAX];
+	va_list arguments;
+	int saved = errno;
+
+	va_start(arguments, format);
+	vsnprintf(reason, sizeof reason, format, arguments);
+	va_end(arguments);
+	make_printable(reason);
+	memcpy(error->reason, reason, sizeof reason);
 	errno = saved;
 }

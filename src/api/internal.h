@@ -10,9 +10,13 @@
 #include "topology/topology.h"
 #include "tpcset.h"
 
+#include <stddef.h>
 #include <string.h>
 
-_Static_assert(sizeof(struct nvtaskset_error) == sizeof(struct error), "the same line of text");
+_Static_assert(sizeof(struct nvtaskset_error) == 320, "the room that programs of all versions have");
+_Static_assert(sizeof(struct nvtaskset_error) == sizeof(struct error), "the same failure");
+_Static_assert(offsetof(struct nvtaskset_error, code) == offsetof(struct error, code), "the same code");
+_Static_assert(offsetof(struct nvtaskset_error, system_error) == offsetof(struct error, system_error), "the same errno");
 _Static_assert(sizeof(struct nvtaskset_set) == sizeof(struct tpcset), "the same words");
 _Static_assert(NVTASKSET_TPCS_MAX == TPCSET_MAX, "the same numbers");
 _Static_assert(NVTASKSET_SET_TEXT == TPCSET_TEXT, "the same text");
@@ -22,7 +26,7 @@ struct nvtaskset_topology {
 	struct tpcset all[TOPOLOGY_GPUS_MAX]; /* TPCs of each GPU */
 };
 
-/* A line of text and nothing else, whichever it is called. */
+/* The same bytes, whichever it is called. */
 static inline struct error *inside_error(struct nvtaskset_error *error)
 {
 	return (struct error *)error;
@@ -42,6 +46,14 @@ static inline struct nvtaskset_set outside(const struct tpcset *set)
 
 	memcpy(&outer, set, sizeof outer);
 	return outer;
+}
+
+/* What failed in a module that gives reasons alone; a code that it did give stays. -1. */
+static inline int api_failed(struct nvtaskset_error *error, enum nvtaskset_error_code code)
+{
+	if (error && error->code == NVTASKSET_ERROR_OTHER)
+		error->code = code;
+	return -1;
 }
 
 /* The GPU with this number, or NULL with the reason. */

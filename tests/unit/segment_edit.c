@@ -565,7 +565,7 @@ static void test_quick_look(void **state)
 	segment_close(&editor);
 	/* Who asks why finds it in any case. */
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	assert_int_equal(segment_open(&editor, getpid(), &(struct error){""}), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&editor, getpid(), &(struct error){.reason = ""}), SEGMENT_FOUND);
 	segment_close(&editor);
 	segment_close(&owner);
 }
