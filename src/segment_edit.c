@@ -23,7 +23,8 @@ static int lock(int file, struct error *error)
 		locked = flock(file, LOCK_EX | LOCK_NB);
 	}
 	if (locked < 0 && errno == EWOULDBLOCK)
-		return error_set(error, "the partition is being changed by another process, which is stopped");
+		return error_set_code(error, NVTASKSET_ERROR_BUSY,
+		                      "the partition is being changed by another process, which is stopped");
 	if (locked < 0)
 		return error_set_errno(error, "the partition cannot be locked");
 	return 0;
@@ -36,7 +37,8 @@ int segment_put(struct segment_revision *revision, const struct segment_partitio
 	while (place < revision->count && !pci_address_equal(revision->partitions[place].pci, partition->pci))
 		place++;
 	if (place == SEGMENT_GPUS)
-		return error_set(error, "the partition already names %u GPUs, and no more fit", SEGMENT_GPUS);
+		return error_set_code(error, NVTASKSET_ERROR_NO_ROOM, "the partition already names %u GPUs, and no more fit",
+		                      SEGMENT_GPUS);
 	revision->partitions[place] = *partition;
 	if (place == revision->count)
 		revision->count++;
@@ -49,8 +51,9 @@ static int publish(struct segment *segment, uint64_t number, const struct segmen
 	segment_store(segment->memory, number, revision);
 	atomic_store_explicit(&segment->memory->number, number, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst);
-	return segment_has_moved(segment) ? error_set(error, "the partition has moved to a new file just now: try again")
-	                                  : 0;
+	return segment_has_moved(segment)
+	               ? error_set_code(error, NVTASKSET_ERROR_BUSY, "the partition has moved to a new file just now: try again")
+	               : 0;
 }
 
 static int edit_locked(struct segment *segment, const struct segment_partition *partitions, uint32_t count,
@@ -61,7 +64,7 @@ static int edit_locked(struct segment *segment, const struct segment_partition *
 	int result = 0;
 
 	if (!segment_read(segment, &revision, &number))
-		return error_set(error, "the segment is damaged");
+		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "the segment is damaged");
 	if (undo)
 		*undo = (struct segment_undo){.number = number + 1, .before = revision};
 	for (uint32_t i = 0; result == 0 && i < count; i++)

@@ -116,7 +116,7 @@ static enum segment_state map_found(struct segment *segment, int file, struct er
 	enum segment_state state = SEGMENT_NOT_READY;
 
 	if (!segment_is_file(file)) {
-		error_set(error, "its segment is not one that this version knows");
+		error_set_code(error, NVTASKSET_ERROR_DAMAGED, "its segment is not one that this version knows");
 		close(file);
 		return state;
 	}
@@ -125,9 +125,10 @@ static enum segment_state map_found(struct segment *segment, int file, struct er
 		error_set_errno(error, "its segment cannot be mapped");
 		state = SEGMENT_FAILED;
 	} else if (atomic_load_explicit(&segment->memory->magic, memory_order_acquire) != SEGMENT_MAGIC) {
-		error_set(error, "its segment is not one that this version knows");
+		error_set_code(error, NVTASKSET_ERROR_DAMAGED, "its segment is not one that this version knows");
 	} else if (segment->memory->version != SEGMENT_VERSION || segment->memory->size != sizeof *segment->memory) {
-		error_set(error, "its segment has another version: use the nvtaskset that started it");
+		error_set_code(error, NVTASKSET_ERROR_DAMAGED,
+		               "its segment has another version: use the nvtaskset that started it");
 		state = SEGMENT_FAILED;
 	} else {
 		state = SEGMENT_FOUND;
@@ -351,11 +352,8 @@ static enum segment_state open_found(struct segment *segment, pid_t pid, int fil
 {
 	enum segment_state state = map_found(segment, file, error);
 
-	if (state != SEGMENT_FOUND && error) {
-		struct error why = *error;
-
-		error_set(error, "pid %d: %.200s", (int)pid, why.reason);
-	}
+	if (state != SEGMENT_FOUND && error)
+		error_reword(error, "pid %d: %.200s", (int)pid, error->reason);
 	return state;
 }
 
