@@ -42,10 +42,19 @@ static void open_program(const struct nvtaskset_topology *topology, int pid)
 	program_count++;
 }
 
+/* Who ends is found later; whose partition cannot be changed just now keeps it until the next turn. */
+static void change(const struct program *program, const struct nvtaskset_set *set)
+{
+	struct nvtaskset_error error;
+
+	if (nvtaskset_partition_set(program->partition, GPU, set, &error) < 0 && error.code != NVTASKSET_ERROR_BUSY &&
+	    error.code != NVTASKSET_ERROR_OUT_OF_REACH && error.code != NVTASKSET_ERROR_ENDED)
+		fail(&error);
+}
+
 /* Program `number` has the turn. */
 static void change_all(unsigned int number, const struct nvtaskset_set *all)
 {
-	struct nvtaskset_error error;
 	struct nvtaskset_set rest = *all;
 	char text[NVTASKSET_SET_TEXT];
 
@@ -59,12 +68,21 @@ static void change_all(unsigned int number, const struct nvtaskset_set *all)
 		if (i == number)
 			own = rest;
 		nvtaskset_set_add(&own, i);
-		if (programs[i].partition && nvtaskset_partition_set(programs[i].partition, GPU, &own, &error) < 0)
-			fail(&error);
+		if (programs[i].partition)
+			change(&programs[i], &own);
 		if (programs[i].partition && i == number)
 			printf("%d: %s\n", programs[i].pid, nvtaskset_set_format_list(&own, text));
 	}
 	fflush(stdout);
+}
+
+/* Not where it does not obey for a while: its profiler may leave. */
+static bool is_gone(const struct program *program)
+{
+	struct nvtaskset_error error;
+
+	return nvtaskset_partition_check(program->partition, &error) < 0 && error.code != NVTASKSET_ERROR_NOT_IN_FORCE &&
+	       error.code != NVTASKSET_ERROR_OUT_OF_REACH;
 }
 
 /* Lets a turn pass, or less where a program ends meanwhile; who has ended is out. */
@@ -79,7 +97,7 @@ static void wait_for_turn(int milliseconds)
 	}
 	poll(ends, program_count, milliseconds);
 	for (unsigned int i = 0; i < program_count; i++) {
-		if (programs[i].partition && nvtaskset_partition_check(programs[i].partition, NULL) < 0) {
+		if (programs[i].partition && is_gone(&programs[i])) {
 			nvtaskset_partition_close(programs[i].partition);
 			programs[i].partition = NULL;
 			printf("%d: gone\n", programs[i].pid);

@@ -117,25 +117,63 @@ bool editor_has_ended(const struct editor *editor)
 	return poll(&process, 1, 0) > 0;
 }
 
-/* Of this process, and of no other that has got its pid meanwhile. */
+/* What programs make of a state. Others have the code of their own reason. */
+static enum nvtaskset_error_code code_of(enum segment_state state, enum nvtaskset_error_code own)
+{
+	enum nvtaskset_error_code code = own;
+
+	switch (state) {
+	case SEGMENT_NO_PROCESS:
+		code = NVTASKSET_ERROR_ENDED;
+		break;
+	case SEGMENT_NOT_PERMITTED:
+		code = NVTASKSET_ERROR_NOT_PERMITTED;
+		break;
+	case SEGMENT_NO_CUDA:
+		code = NVTASKSET_ERROR_NO_CUDA;
+		break;
+	case SEGMENT_NOT_OURS:
+		code = NVTASKSET_ERROR_NO_PARTITION;
+		break;
+	case SEGMENT_NOT_IN_FORCE:
+		code = NVTASKSET_ERROR_NOT_IN_FORCE;
+		break;
+	case SEGMENT_CLOSED:
+		code = NVTASKSET_ERROR_OUT_OF_REACH;
+		break;
+	case SEGMENT_SHARED:
+		code = NVTASKSET_ERROR_SHARED;
+		break;
+	case SEGMENT_FOUND:
+	case SEGMENT_NOT_READY:
+	case SEGMENT_FAILED:
+		break;
+	}
+	return code;
+}
+
+/* Of this process, and of no other that has got its pid meanwhile. Always finds out why there is none: without that, it would
+ * not be looked for everywhere. */
 static enum segment_state find_segment(const struct editor *editor, struct segment *segment, struct error *error)
 {
-	enum segment_state state = open_with_patience(segment, editor->pid, error);
+	struct error why = {.reason = ""};
+	enum segment_state state = open_with_patience(segment, editor->pid, &why);
 
-	if (state == SEGMENT_FOUND && editor_has_ended(editor)) {
+	if (editor_has_ended(editor)) {
 		segment_close(segment);
-		error_set(error, "pid %d: has ended", (int)editor->pid);
+		error_set(&why, "pid %d: has ended", (int)editor->pid);
 		state = SEGMENT_NO_PROCESS;
 	}
+	why.code = code_of(state, why.code);
+	if (state != SEGMENT_FOUND)
+		error_pass(error, &why);
 	return state;
 }
 
 enum segment_state editor_open(struct editor *editor, pid_t pid, struct error *error)
 {
-	struct error why; /* without one, it is not looked for everywhere */
-
 	*editor = (struct editor){.pid = pid, .process = (int)syscall(SYS_pidfd_open, pid, 0)};
-	enum segment_state state = find_segment(editor, &editor->segment, error ? error : &why);
+	enum segment_state state = find_segment(editor, &editor->segment, error);
 
 	if (state != SEGMENT_FOUND)
 		editor_close(editor);
@@ -153,13 +191,13 @@ void editor_close(struct editor *editor)
 int editor_follow(struct editor *editor, struct error *error)
 {
 	struct segment moved;
-	struct error why;
 
 	if (!segment_has_moved(&editor->segment))
 		return 0;
 	if (editor->process < 0)
-		return error_set(error, "pid %d: its partition has moved: open it again", (int)editor->pid);
-	if (find_segment(editor, &moved, error ? error : &why) != SEGMENT_FOUND)
+		return error_set_code(error, NVTASKSET_ERROR_STALE, "pid %d: its partition has moved: open it again",
+		                      (int)editor->pid);
+	if (find_segment(editor, &moved, error) != SEGMENT_FOUND)
 		return -1;
 	segment_close(&editor->segment);
 	editor->segment = moved;
@@ -174,7 +212,7 @@ int editor_read(struct editor *editor, struct segment_revision *revision, struct
 		return -1;
 	return segment_read(&editor->segment, revision, &number)
 	               ? 0
-	               : error_set(error, "pid %d: its segment is damaged", (int)editor->pid);
+	               : error_set_code(error, NVTASKSET_ERROR_DAMAGED, "pid %d: its segment is damaged", (int)editor->pid);
 }
 
 /* --- changing -------------------------------------------------------------------------------------------- */
@@ -192,7 +230,11 @@ static int change(struct editor *editor, const struct segment_revision *wanted, 
 		if (!segment_has_moved(&editor->segment))
 			break;
 	}
-	return result == 0 ? 0 : error_set(error, "pid %d: %.280s", (int)editor->pid, why.reason);
+	if (result < 0) {
+		error_reword(&why, "pid %d: %.280s", (int)editor->pid, why.reason);
+		error_pass(error, &why);
+	}
+	return result;
 }
 
 /* Whether what is wanted has room, as far as can be told before. */
@@ -229,12 +271,11 @@ static size_t take_back(struct editor *editors, size_t count, const struct segme
 
 static int explain_taken_back(size_t changed, size_t left, struct error *error)
 {
-	struct error why = error ? *error : (struct error){.reason = ""};
-
-	if (left > 0)
-		error_set(error, "%.220s; %zu others had been changed before, and %zu of them stay so", why.reason, changed, left);
-	else if (changed > 0)
-		error_set(error, "%.240s; the others have what they had", why.reason);
+	if (error && left > 0)
+		error_reword(error, "%.220s; %zu others had been changed before, and %zu of them stay so", error->reason, changed,
+		             left);
+	else if (error && changed > 0)
+		error_reword(error, "%.240s; the others have what they had", error->reason);
 	return -1;
 }
 
@@ -245,7 +286,7 @@ int editor_change(struct editor *editors, size_t count, const struct segment_rev
 	int result = check_all(editors, count, wanted, error);
 
 	if (count > 0 && !undos)
-		return error_set(error, "no memory");
+		return error_set_code(error, NVTASKSET_ERROR_NO_MEMORY, "no memory");
 	for (; result == 0 && changed < count; changed += result == 0) {
 		result = change(&editors[changed], wanted, &undos[changed], error);
 		if (result < 0 && count > 1 && editor_has_ended(&editors[changed]))

@@ -14,10 +14,10 @@ int nvtaskset_topology_load(struct nvtaskset_topology **topology, struct nvtasks
 	struct nvtaskset_topology *loaded = malloc(sizeof *loaded);
 
 	if (!loaded)
-		return error_set(inside_error(error), "no memory");
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_NO_MEMORY, "no memory");
 	if (topology_load(&loaded->list, inside_error(error)) < 0) {
 		free(loaded);
-		return -1;
+		return api_failed(error, NVTASKSET_ERROR_NOT_KNOWN);
 	}
 	for (unsigned int gpu = 0; gpu < loaded->list.count; gpu++)
 		loaded->all[gpu] = topology_all(&loaded->list.gpus[gpu]);
@@ -39,7 +39,7 @@ const struct topology *api_gpu(const struct nvtaskset_topology *topology, unsign
 {
 	if (gpu < topology->list.count)
 		return &topology->list.gpus[gpu];
-	error_set(error, "GPU %u: this machine has GPUs 0-%u", gpu, topology->list.count - 1);
+	error_set_code(error, NVTASKSET_ERROR_NOT_KNOWN, "GPU %u: this machine has GPUs 0-%u", gpu, topology->list.count - 1);
 	return NULL;
 }
 
@@ -55,7 +55,9 @@ int nvtaskset_topology_find_gpu(const struct nvtaskset_topology *topology, const
 		if (found)
 			*gpu = i;
 	}
-	return found ? 0 : error_set(inside_error(error), "GPU '%.60s': no GPU here has this bus id or UUID", name);
+	return found ? 0
+	             : error_set_code(inside_error(error), NVTASKSET_ERROR_NOT_KNOWN,
+	                              "GPU '%.60s': no GPU here has this bus id or UUID", name);
 }
 
 int nvtaskset_gpu_describe(const struct nvtaskset_topology *topology, unsigned int gpu,
@@ -145,13 +147,15 @@ int nvtaskset_gpu_choose(const struct nvtaskset_topology *topology, unsigned int
 	if (!model)
 		return -1;
 	if (count == 0)
-		return error_set(inside_error(error), "0 TPCs: a program without TPCs would never run");
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID,
+		                      "0 TPCs: a program without TPCs would never run");
 	if (strategy != NVTASKSET_PACKED && strategy != NVTASKSET_DISTRIBUTED)
-		return error_set(inside_error(error), "strategy %d: there is none with this number", (int)strategy);
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID,
+		                      "strategy %d: there is none with this number", (int)strategy);
 	if (choose_tpcs(&set, model, &taken, count,
 	                strategy == NVTASKSET_DISTRIBUTED ? STRATEGY_DISTRIBUTED : STRATEGY_PACKED,
 	                inside_error(error)) < 0)
-		return -1;
+		return api_failed(error, NVTASKSET_ERROR_NO_ROOM);
 	*chosen = outside(&set);
 	return 0;
 }

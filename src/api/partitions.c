@@ -21,10 +21,10 @@ int nvtaskset_partition_open(struct nvtaskset_partition **partition, const struc
 	struct nvtaskset_partition *opened;
 
 	if (pid < 1)
-		return error_set(inside_error(error), "pid %d: not a process id", (int)pid);
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID, "pid %d: not a process id", (int)pid);
 	opened = malloc(sizeof *opened);
 	if (!opened)
-		return error_set(inside_error(error), "no memory");
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_NO_MEMORY, "no memory");
 	opened->topology = topology;
 	if (editor_open(&opened->editor, pid, inside_error(error)) != SEGMENT_FOUND) {
 		free(opened);
@@ -57,17 +57,18 @@ static bool is_same_file(int a, int b)
 /* Whether the process has the segment still; it has it mapped where it has closed the file. */
 static int check_found(const struct editor *editor, struct error *error)
 {
-	struct segment found;
-	struct error why;
-	enum segment_state state = segment_open(&found, editor->pid, &why);
-	bool is_same = state == SEGMENT_CLOSED ||
-	               (state == SEGMENT_FOUND && is_same_file(found.file, editor->segment.file));
+	struct editor found;
+	enum segment_state state = editor_open(&found, editor->pid, error);
+	bool is_same = state == SEGMENT_CLOSED;
 
-	segment_close(&found);
-	if (!is_same && state != SEGMENT_FOUND)
-		return error_set(error, "%s", why.reason);
-	return is_same ? 0
-	               : error_set(error, "pid %d: has another partition than it had: open it again", (int)editor->pid);
+	if (state == SEGMENT_FOUND) {
+		is_same = is_same_file(found.segment.file, editor->segment.file);
+		editor_close(&found);
+		if (!is_same)
+			error_set_code(error, NVTASKSET_ERROR_STALE, "pid %d: has another partition than it had: open it again",
+			               (int)editor->pid);
+	}
+	return is_same ? 0 : -1;
 }
 
 int nvtaskset_partition_check(struct nvtaskset_partition *partition, struct nvtaskset_error *error)
@@ -75,12 +76,13 @@ int nvtaskset_partition_check(struct nvtaskset_partition *partition, struct nvta
 	struct editor *editor = &partition->editor;
 
 	if (editor_has_ended(editor))
-		return error_set(inside_error(error), "pid %d: has ended", (int)editor->pid);
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_ENDED, "pid %d: has ended", (int)editor->pid);
 	if (editor_follow(editor, inside_error(error)) < 0)
 		return -1;
 	const char *obstacle = segment_obstacle(&editor->segment, editor->pid);
 
-	return obstacle ? error_set(inside_error(error), "pid %d: %s", (int)editor->pid, obstacle)
+	return obstacle ? error_set_code(inside_error(error), NVTASKSET_ERROR_NOT_IN_FORCE, "pid %d: %s", (int)editor->pid,
+	                                 obstacle)
 	                : check_found(editor, inside_error(error));
 }
 
@@ -107,9 +109,11 @@ static int check_set(const struct tpcset *set, const struct tpcset *all, const s
 	struct tpcset absent = tpcset_without(set, all);
 
 	if (!tpcset_is_empty(&absent))
-		return error_set(error, "TPC %u: this GPU has TPCs 0-%u", tpcset_next(&absent, 0), gpu->tpc_count - 1u);
+		return error_set_code(error, NVTASKSET_ERROR_NOT_KNOWN, "TPC %u: this GPU has TPCs 0-%u",
+		                      tpcset_next(&absent, 0), gpu->tpc_count - 1u);
 	if (tpcset_is_empty(set))
-		return error_set(error, "an empty set: a program without TPCs would never run");
+		return error_set_code(error, NVTASKSET_ERROR_INVALID,
+		                      "an empty set: a program without TPCs would never run");
 	return 0;
 }
 
@@ -165,7 +169,7 @@ int nvtaskset_processes(pid_t *pids, size_t room, size_t *count, struct nvtaskse
 	size_t found = 0;
 
 	if (pids_all(&all, inside_error(error)) < 0)
-		return -1;
+		return api_failed(error, NVTASKSET_ERROR_NO_MEMORY);
 	for (size_t i = 0; i < all.count; i++) {
 		if (has_partition(all.list[i])) {
 			if (found < room)

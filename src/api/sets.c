@@ -13,7 +13,8 @@ int api_fill(void *public, const void *filled, size_t size, struct error *error)
 
 	memcpy(&known, public, sizeof known);
 	if (known <= sizeof known)
-		return error_set(error, "the member `size` is not set: it is the size of the struct");
+		return error_set_code(error, NVTASKSET_ERROR_INVALID,
+		                      "the member `size` is not set: it is the size of the struct");
 	memset((char *)public + sizeof known, 0, known - sizeof known);
 	memcpy((char *)public + sizeof known, (const char *)filled + sizeof known,
 	       (known < size ? known : size) - sizeof known);
@@ -111,9 +112,10 @@ static int parse(notation *parse_text, struct nvtaskset_set *set, const char *te
 	struct tpcset parsed;
 
 	if (limit == 0 || limit > TPCSET_MAX)
-		return error_set(inside_error(error), "a limit of %u: it is 1-%u", limit, TPCSET_MAX);
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID, "a limit of %u: it is 1-%u", limit,
+		                      TPCSET_MAX);
 	if (parse_text(&parsed, text, limit, "TPC", inside_error(error)) < 0)
-		return -1;
+		return api_failed(error, NVTASKSET_ERROR_INVALID);
 	*set = outside(&parsed);
 	return 0;
 }

@@ -105,7 +105,7 @@ try_scheduler() {
 	run python3 -m unittest api
 	echo "$output"
 	[ "$status" -eq 0 ]
-	[[ "$output" == *"Ran 14 tests"* ]]
+	[[ "$output" == *"Ran 21 tests"* ]]
 	runs_on "$(nvtaskset -tp "$PROGRAM" | sed 's/.*: //')"
 }
 
@@ -116,6 +116,16 @@ try_scheduler() {
 	[[ "$output" =~ ^change,[0-9]+$ ]]
 	run "$BUILD/bench/change" 0
 	[ "$status" -eq 1 ]
+}
+
+@test "the man page and the Python module have the header's codes" {
+	grep -oE 'NVTASKSET_ERROR_[A-Z_]+ = [0-9]+' "$ROOT/include/nvtaskset.h" >"$WORK/codes"
+	[ "$(wc -l <"$WORK/codes")" -ge 15 ]
+	sed -n 's/^\.BR \(NVTASKSET_ERROR_[A-Z_]*\) " (\([0-9]*\))"$/\1 = \2/p' "$ROOT/tools/man/nvtaskset.3" |
+		diff "$WORK/codes" -
+	PYTHONPATH=$ROOT/tools/python PYTHONDONTWRITEBYTECODE=1 python3 -c 'import nvtaskset
+for code in nvtaskset.ErrorCode:
+    print(f"NVTASKSET_ERROR_{code.name} = {code.value:d}")' | diff "$WORK/codes" -
 }
 
 @test "the man page names functions that there are" {

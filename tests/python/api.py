@@ -1,6 +1,12 @@
 """The Python module, on a program that runs in TPCs 0-7 of GPU 0: PROGRAM is its pid. tests/cli/api.bats starts it."""
 
+import contextlib
+import copy
+import errno
+import fcntl
 import os
+import pickle
+import resource
 import select
 import subprocess
 import sys
@@ -8,9 +14,51 @@ import threading
 import unittest
 
 import nvtaskset
-from nvtaskset import Error, Partition, Set
+from nvtaskset import Error, ErrorCode, Partition, Set
 
 PID = int(os.environ["PROGRAM"])
+
+# A process that looks, from outside, as its arguments say; it waits for its standard input to end.
+STAND_IN = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+def open_file(name):
+    global file
+    file = os.memfd_create(name)
+    os.truncate(file, 4096)
+def map_and_close():
+    libc.mmap(None, ctypes.c_size_t(4096), 1, 2, file, ctypes.c_long(0))
+    os.close(file)
+def hide():
+    libc.prctl(4, 0, 0, 0, 0)
+for step in sys.argv[1:]:
+    exec(step)
+print(flush=True)
+sys.stdin.read()
+"""
+USES_CUDA = ("open_file('/libcuda.so.1')", "map_and_close()")
+OUR_FILE = "open_file('nvtaskset')"
+
+
+@contextlib.contextmanager
+def stand_in(*steps, **environment):
+    with subprocess.Popen([sys.executable, "-c", STAND_IN, *steps], env=dict(os.environ, **environment),
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        try:
+            yield process.pid
+        finally:
+            process.stdin.close()
+
+
+@contextlib.contextmanager
+def limit(which):
+    before = resource.getrlimit(which)
+    resource.setrlimit(which, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(which, before)
 
 
 class Sets(unittest.TestCase):
@@ -135,6 +183,94 @@ class Partitions(unittest.TestCase):
             thread.join()
         self.assertEqual(failures, [])
         self.assertEqual(len(self.partition[0]), 1)
+
+
+class Codes(unittest.TestCase):
+    def fails(self, code, function, *arguments):
+        with self.assertRaises(Error) as caught:
+            function(*arguments)
+        self.assertIs(caught.exception.code, code, caught.exception)
+        return caught.exception
+
+    def test_no_partition(self):
+        for code, steps, environment in (
+                (ErrorCode.NO_CUDA, (), {}),
+                (ErrorCode.NO_PARTITION, USES_CUDA, {}),
+                (ErrorCode.NOT_IN_FORCE, USES_CUDA, {"NVTASKSET_PARTITION": ""}),
+                (ErrorCode.OUT_OF_REACH, (*USES_CUDA, OUR_FILE, "map_and_close()"), {}),
+                (ErrorCode.DAMAGED, (*USES_CUDA, OUR_FILE), {})):
+            with self.subTest(code), stand_in(*steps, **environment) as pid:
+                self.fails(code, Partition, pid)
+        self.fails(ErrorCode.ENDED, Partition, pid)
+
+    def test_not_permitted(self):
+        with stand_in("hide()") as pid:
+            child = os.fork()
+            if child == 0:
+                code = 0
+                try:
+                    if os.geteuid() == 0:
+                        os.setuid(65534)
+                    Partition(pid)
+                except Error as error:
+                    code = error.code
+                finally:
+                    os._exit(code)
+            self.assertEqual(os.WEXITSTATUS(os.waitpid(child, 0)[1]), ErrorCode.NOT_PERMITTED)
+
+    def test_another_program(self):
+        program = "import ctypes, os; ctypes.CDLL('libcuda.so.1').cuInit(0); print(flush=True); input(); " \
+                  "os.execvp('where', ['where', '60'])"
+        process = subprocess.Popen(["nvtaskset", "--mps", "off", "-t", "1", sys.executable, "-c", program],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process.stdout.readline()
+        with Partition(process.pid) as partition:
+            partition.check()
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            process.stdout.readline()
+            self.fails(ErrorCode.STALE, partition.check)
+            process.kill()
+            process.communicate()
+            self.fails(ErrorCode.ENDED, partition.check)
+
+    def test_busy(self):
+        descriptors = f"/proc/{PID}/fd"
+        path, = (f"{descriptors}/{name}" for name in os.listdir(descriptors)
+                 if os.readlink(f"{descriptors}/{name}") == "/memfd:nvtaskset (deleted)")
+        with Partition(PID) as partition, open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self.fails(ErrorCode.BUSY, partition.__setitem__, 0, "1")
+
+    def test_machine(self):
+        gpu = nvtaskset.gpus()[0]
+        with Partition(PID) as partition:
+            self.fails(ErrorCode.NOT_KNOWN, partition.__setitem__, 0, "66")
+            self.fails(ErrorCode.NOT_KNOWN, partition.__getitem__, 1)
+        self.fails(ErrorCode.NOT_KNOWN, nvtaskset.Gpu, 1)
+        self.fails(ErrorCode.INVALID, Set, "256")
+        self.fails(ErrorCode.INVALID, gpu.choose, 0)
+        for count in (67, 257, 1 << 32 | 1):
+            self.fails(ErrorCode.NO_ROOM, gpu.choose, count)
+        self.fails(ErrorCode.NO_ROOM, gpu.choose, 59, gpu.gpcs[2])
+
+    def test_limits(self):
+        Partition(PID).close()
+        with limit(resource.RLIMIT_NOFILE):
+            error = self.fails(ErrorCode.SYSTEM, Partition, PID)
+            self.assertEqual(self.fails(ErrorCode.SYSTEM, nvtaskset.partitions).errno, errno.EMFILE)
+        self.assertEqual(error.errno, errno.EMFILE)
+        with limit(resource.RLIMIT_AS):
+            error = self.fails(ErrorCode.NO_MEMORY, Partition, PID)
+        self.assertEqual(error.errno, errno.ENOMEM)
+
+    def test_error_is_a_value(self):
+        error = self.fails(ErrorCode.INVALID, Set, "x")
+        self.assertEqual(str(error), "'x': a number was expected")
+        self.assertIsNone(error.errno)
+        for same in (copy.copy(error), pickle.loads(pickle.dumps(error))):
+            self.assertEqual((str(same), same.code, same.errno), (str(error), error.code, error.errno))
+        self.assertIs(Error("of a later library", 99).code, ErrorCode.OTHER)
 
 
 class Library(unittest.TestCase):

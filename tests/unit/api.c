@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,6 +15,8 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,6 +44,8 @@ static struct nvtaskset_set parse(const char *list)
 	assert_int_equal(nvtaskset_set_parse_list(&set, list, NVTASKSET_TPCS_MAX, NULL), 0);
 	return set;
 }
+
+#define assert_code(error, expected) assert_int_equal((error).code, NVTASKSET_ERROR_##expected)
 
 static void assert_list(struct nvtaskset_set set, const char *list)
 {
@@ -85,11 +90,14 @@ static void test_a_mistake_leaves_the_set(void **state)
 	(void)state;
 	assert_int_equal(nvtaskset_set_parse_list(&set, "5,66", 66, &error), -1);
 	assert_string_equal(error.reason, "TPC 66: this GPU has TPCs 0-65");
+	assert_code(error, INVALID);
 	assert_int_equal(nvtaskset_set_parse_mask(&set, "xyz", 66, &error), -1);
 	assert_string_equal(error.reason, "'xyz': not a hexadecimal mask");
+	assert_code(error, INVALID);
 	assert_int_equal(nvtaskset_set_parse_list(&set, "0", 0, &error), -1);
 	assert_int_equal(nvtaskset_set_parse_mask(&set, "1", 257, &error), -1);
 	assert_string_equal(error.reason, "a limit of 257: it is 1-256");
+	assert_code(error, INVALID);
 	assert_list(set, "1-3");
 }
 
@@ -127,6 +135,7 @@ static void test_what_no_gpu_has(void **state)
 	(void)state;
 	assert_int_equal(nvtaskset_gpu_describe(topology, 2, &gpu, &error), -1);
 	assert_string_equal(error.reason, "GPU 2: this machine has GPUs 0-1");
+	assert_code(error, NOT_KNOWN);
 	assert_list(nvtaskset_gpu_tpcs(topology, 2), "");
 	assert_list(nvtaskset_gpu_tpcs_of_gpc(topology, 0, 8), "");
 	assert_list(nvtaskset_gpu_tpcs_of_gpc(topology, 0, UINT16_MAX), "");
@@ -135,6 +144,7 @@ static void test_what_no_gpu_has(void **state)
 	assert_int_equal(nvtaskset_gpu_virtual_gpc_of(topology, 2, 0), -1);
 	assert_int_equal(nvtaskset_topology_find_gpu(topology, "0000:ff:1f.0", &number, &error), -1);
 	assert_string_equal(error.reason, "GPU '0000:ff:1f.0': no GPU here has this bus id or UUID");
+	assert_code(error, NOT_KNOWN);
 	assert_int_equal(nvtaskset_topology_find_gpu(topology, "", &number, &error), -1);
 	assert_int_equal(number, 7);
 }
@@ -160,8 +170,9 @@ static void test_no_topology(void **state)
 	(void)state;
 	setenv("NVTASKSET_TOPOLOGY", "/nowhere", 1);
 	assert_int_equal(nvtaskset_topology_load(&none, &error), -1);
-	setenv("NVTASKSET_TOPOLOGY", "share/topologies/h200-x2.txt", 1);
 	assert_non_null(strstr(error.reason, "/nowhere"));
+	assert_code(error, NOT_KNOWN);
+	setenv("NVTASKSET_TOPOLOGY", "share/topologies/h200-x2.txt", 1);
 	assert_ptr_equal(none, topology);
 	nvtaskset_topology_free(NULL);
 }
@@ -191,6 +202,7 @@ static void test_structs_of_other_versions(void **state)
 	assert_int_equal(older.gpc_limit, 0xeeeeeeee);
 	assert_int_equal(nvtaskset_gpu_describe(topology, 0, &unset, &error), -1);
 	assert_string_equal(error.reason, "the member `size` is not set: it is the size of the struct");
+	assert_code(error, INVALID);
 }
 
 static void test_choice(void **state)
@@ -212,11 +224,14 @@ static void test_choice(void **state)
 	}
 	both = chosen;
 	assert_int_equal(nvtaskset_gpu_choose(topology, 0, &used, 59, NVTASKSET_PACKED, &chosen, &error), -1);
+	assert_code(error, NO_ROOM);
 	assert_int_equal(nvtaskset_gpu_choose(topology, 2, NULL, 1, NVTASKSET_PACKED, &chosen, &error), -1);
 	assert_int_equal(nvtaskset_gpu_choose(topology, 0, NULL, 0, NVTASKSET_PACKED, &chosen, &error), -1);
 	assert_string_equal(error.reason, "0 TPCs: a program without TPCs would never run");
+	assert_code(error, INVALID);
 	assert_int_equal(nvtaskset_gpu_choose(topology, 0, NULL, 1, (enum nvtaskset_strategy)9, &chosen, &error), -1);
 	assert_string_equal(error.reason, "strategy 9: there is none with this number");
+	assert_code(error, INVALID);
 	assert_true(nvtaskset_set_equal(&both, &chosen));
 }
 
@@ -260,6 +275,21 @@ static void obey(char order)
 		segment_count_launch(&owned, true);
 		segment_count_launch(&owned, false);
 		segment_count_reason(&owned, SEGMENT_WIDENED);
+		break;
+	case 'f': /* names as many GPUs as there is room for */
+		for (uint8_t bus = 1; bus < SEGMENT_GPUS; bus++) {
+			if (segment_edit(&owned, &(struct segment_partition){.pci.bus = bus}, NULL) < 0)
+				_exit(1);
+		}
+		break;
+	case 'h': /* hides from all who are not root */
+		prctl(PR_SET_DUMPABLE, 0);
+		break;
+	case 'v': /* another version */
+		*((uint32_t *)owned.number - 14) += 1;
+		break;
+	case 'w': /* without a partition */
+		segment_close(&owned);
 		break;
 	case 'g': /* garbage */
 		assert_int_equal(fstat(owned.file, &status), 0);
@@ -376,10 +406,13 @@ static void test_sets_that_are_refused(void **state)
 	(void)state;
 	assert_int_equal(nvtaskset_partition_set(partition, 0, &set, &error), -1);
 	assert_string_equal(error.reason, "an empty set: a program without TPCs would never run");
+	assert_code(error, INVALID);
 	assert_int_equal(set_list(partition, 0, "1,66", &error), -1);
 	assert_string_equal(error.reason, "TPC 66: this GPU has TPCs 0-65");
+	assert_code(error, NOT_KNOWN);
 	assert_int_equal(set_list(partition, 2, "1", &error), -1);
 	assert_string_equal(error.reason, "GPU 2: this machine has GPUs 0-1");
+	assert_code(error, NOT_KNOWN);
 	assert_int_equal(nvtaskset_partition_get(partition, 2, &set, &error), -1);
 	assert_list(set, "");
 	assert_int_equal(set_list(partition, 0, "66", NULL), -1);
@@ -440,11 +473,175 @@ static void test_who_has_none(void **state)
 	(void)state;
 	assert_int_equal(nvtaskset_partition_open(&partition, topology, getpid(), &error), -1);
 	assert_non_null(strstr(error.reason, "has not loaded CUDA"));
+	assert_code(error, NO_CUDA);
 	assert_int_equal(nvtaskset_partition_open(&partition, topology, getpid(), NULL), -1);
 	assert_int_equal(nvtaskset_partition_open(&partition, topology, 0, &error), -1);
 	assert_string_equal(error.reason, "pid 0: not a process id");
+	assert_code(error, INVALID);
 	assert_int_equal(nvtaskset_partition_open(&partition, topology, -1, &error), -1);
 	assert_null(partition);
+}
+
+/* Why there is none. */
+static struct nvtaskset_error open_in_vain(pid_t pid)
+{
+	struct nvtaskset_partition *partition = NULL;
+	struct nvtaskset_error error;
+
+	assert_int_equal(nvtaskset_partition_open(&partition, topology, pid, &error), -1);
+	assert_null(partition);
+	return error;
+}
+
+static void test_program_started_without_nvtaskset(void **state)
+{
+	struct process process = start();
+
+	(void)state;
+	order(&process, 'w');
+	assert_code(open_in_vain(process.pid), NO_PARTITION);
+	end(&process);
+}
+
+/* What main is then, started by nvtaskset as far as can be seen. */
+static _Noreturn void use_cuda_without_our_library(void)
+{
+	load_a_driver();
+	if (write(STDOUT_FILENO, "", 1) == 1)
+		pause();
+	_exit(1);
+}
+
+static void test_library_that_is_not_at_work(void **state)
+{
+	static char *environment[] = {"NVTASKSET_PARTITION=0000:00:06.0=0-7", NULL};
+	int ready[2];
+
+	(void)state;
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		dup2(ready[1], STDOUT_FILENO);
+		execle("/proc/self/exe", "api", "uses CUDA", NULL, environment);
+		_exit(1);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &(char){0}, 1), 1);
+	close(ready[0]);
+	assert_code(open_in_vain(pid), NOT_IN_FORCE);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_partition_of_another_version(void **state)
+{
+	struct process process = start();
+
+	(void)state;
+	order(&process, 'v');
+	assert_code(open_in_vain(process.pid), DAMAGED);
+	end(&process);
+}
+
+/* The same in a process to which something was done first. */
+static struct nvtaskset_error open_in_vain_after(void (*prepare)(void), pid_t pid)
+{
+	struct nvtaskset_error *shared =
+		mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct nvtaskset_partition *partition;
+	int status;
+
+	assert_ptr_not_equal(shared, MAP_FAILED);
+	pid_t child = fork();
+
+	if (child == 0) {
+		prepare();
+		_exit(nvtaskset_partition_open(&partition, topology, pid, shared) < 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	struct nvtaskset_error error = *shared;
+
+	munmap(shared, sizeof *shared);
+	return error;
+}
+
+static void become_nobody(void)
+{
+	if (geteuid() == 0 && setuid(65534) < 0)
+		_exit(2);
+}
+
+static void test_not_permitted(void **state)
+{
+	struct process process = start();
+
+	(void)state;
+	order(&process, 'h');
+	assert_code(open_in_vain_after(become_nobody, process.pid), NOT_PERMITTED);
+	end(&process);
+}
+
+static void lose_descriptors(void)
+{
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){.rlim_cur = 0});
+}
+
+static void lose_memory(void)
+{
+	setrlimit(RLIMIT_AS, &(struct rlimit){.rlim_cur = 0});
+}
+
+static void test_what_the_kernel_refuses(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_error error = open_in_vain_after(lose_descriptors, process.pid);
+
+	(void)state;
+	assert_code(error, SYSTEM);
+	assert_int_equal(error.system_error, EMFILE);
+	error = open_in_vain_after(lose_memory, process.pid);
+	assert_non_null(strstr(error.reason, "its segment cannot be mapped"));
+	assert_code(error, NO_MEMORY);
+	end(&process);
+}
+
+static void test_no_such_process(void **state)
+{
+	struct process process = start();
+
+	(void)state;
+	end(&process);
+	assert_code(open_in_vain(process.pid), ENDED);
+}
+
+/* Nobody has waited for it yet. */
+static void test_process_that_is_dead_and_listed(void **state)
+{
+	struct process process = start();
+	siginfo_t info;
+
+	(void)state;
+	kill(process.pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)process.pid, &info, WEXITED | WNOWAIT), 0);
+	assert_code(open_in_vain(process.pid), ENDED);
+	end(&process);
+}
+
+static void test_no_place_for_one_more_gpu(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process);
+	struct nvtaskset_error error;
+
+	(void)state;
+	order(&process, 'f');
+	assert_int_equal(set_list(partition, 0, "1", &error), 0);
+	assert_int_equal(set_list(partition, 1, "1", &error), -1);
+	assert_code(error, NO_ROOM);
+	nvtaskset_partition_close(partition);
+	end(&process);
 }
 
 static void test_end_of_the_process(void **state)
@@ -464,6 +661,7 @@ static void test_end_of_the_process(void **state)
 	assert_int_equal(nvtaskset_partition_check(partition, &error), -1);
 	snprintf(expected, sizeof expected, "pid %d: has ended", (int)process.pid);
 	assert_string_equal(error.reason, expected);
+	assert_code(error, ENDED);
 	/* In vain, and harmless. */
 	assert_int_equal(set_list(partition, 0, "1", NULL), 0);
 	assert_partition(partition, 0, "1");
@@ -480,6 +678,7 @@ static void test_another_partition_in_the_process(void **state)
 	order(&process, 'n');
 	assert_int_equal(nvtaskset_partition_check(partition, &error), -1);
 	assert_non_null(strstr(error.reason, "has another partition than it had: open it again"));
+	assert_code(error, STALE);
 	nvtaskset_partition_close(partition);
 	end(&process);
 }
@@ -494,6 +693,7 @@ static void test_partition_that_is_not_in_force(void **state)
 	order(&process, 'o');
 	assert_int_equal(nvtaskset_partition_check(partition, &error), -1);
 	assert_non_null(strstr(error.reason, "its partition is not in force"));
+	assert_code(error, NOT_IN_FORCE);
 	assert_int_equal(set_list(partition, 0, "1", NULL), 0);
 	assert_partition(partition, 0, "1");
 	nvtaskset_partition_close(partition);
@@ -541,9 +741,11 @@ static void test_partition_that_is_gone(void **state)
 	order(&process, 'c');
 	assert_int_equal(set_list(partition, 0, "1", &error), -1);
 	assert_non_null(strstr(error.reason, "has closed the file of its partition"));
+	assert_code(error, OUT_OF_REACH);
 	assert_int_equal(nvtaskset_partition_get(partition, 0, &set, &error), -1);
 	end(&process);
 	assert_int_equal(nvtaskset_partition_counters(partition, &counters, &error), -1);
+	assert_code(error, ENDED);
 	assert_int_equal(nvtaskset_partition_check(partition, NULL), -1);
 	nvtaskset_partition_close(partition);
 }
@@ -559,9 +761,11 @@ static void test_damaged_partition(void **state)
 	order(&process, 'g');
 	assert_int_equal(nvtaskset_partition_get(partition, 0, &set, &error), -1);
 	assert_non_null(strstr(error.reason, "its segment is damaged"));
+	assert_code(error, DAMAGED);
 	assert_list(set, "3");
 	assert_int_equal(set_list(partition, 0, "1", &error), -1);
 	assert_non_null(strstr(error.reason, "its segment is damaged"));
+	assert_code(error, DAMAGED);
 	nvtaskset_partition_close(partition);
 	end(&process);
 }
@@ -579,6 +783,7 @@ static void test_lock_is_not_waited_for_for_ever(void **state)
 	assert_int_equal(flock(editor.file, LOCK_EX), 0);
 	assert_int_equal(set_list(partition, 0, "1", &error), -1);
 	assert_non_null(strstr(error.reason, "by another process, which is stopped"));
+	assert_code(error, BUSY);
 	assert_partition(partition, 0, "0-7");
 	segment_close(&editor);
 	assert_int_equal(set_list(partition, 0, "1", NULL), 0);
@@ -634,8 +839,11 @@ static void test_no_descriptor_is_left_open(void **state)
 	end(&process);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
+	(void)arguments;
+	if (count > 1)
+		use_cuda_without_our_library();
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sets),
 		cmocka_unit_test(test_a_mistake_leaves_the_set),
@@ -650,6 +858,14 @@ int main(void)
 		cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_who_has_a_partition),
 		cmocka_unit_test(test_who_has_none),
+		cmocka_unit_test(test_program_started_without_nvtaskset),
+		cmocka_unit_test(test_library_that_is_not_at_work),
+		cmocka_unit_test(test_partition_of_another_version),
+		cmocka_unit_test(test_not_permitted),
+		cmocka_unit_test(test_what_the_kernel_refuses),
+		cmocka_unit_test(test_no_such_process),
+		cmocka_unit_test(test_process_that_is_dead_and_listed),
+		cmocka_unit_test(test_no_place_for_one_more_gpu),
 		cmocka_unit_test(test_end_of_the_process),
 		cmocka_unit_test(test_another_partition_in_the_process),
 		cmocka_unit_test(test_partition_that_is_not_in_force),

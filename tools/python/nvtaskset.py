@@ -12,30 +12,67 @@
 
 Numbers of TPCs and GPUs are nvtaskset(3)'s. Nothing is compiled: this is libnvtaskset.so.0 by way of ctypes, found at
 NVTASKSET_LIBRARY, if that is set; where `make install` has put it, seen from here; or as any library is. Whatever
-fails raises Error with the reason. Several threads may use one Partition; a fork opens its own.
+fails raises Error with the reason and a code. Several threads may use one Partition; a fork opens its own.
 """
 
 import collections
 import ctypes
+import enum
+import errno
 import functools
 import os
 import threading
 
-__all__ = ["Counters", "Error", "Gpu", "Partition", "Set", "gpus", "partitions", "version"]
+__all__ = ["Counters", "Error", "ErrorCode", "Gpu", "Partition", "Set", "gpus", "partitions", "version"]
 
 _TPCS_MAX = 256
 _STRATEGIES = {"packed": 0, "distributed": 1}
 
 
+class ErrorCode(enum.IntEnum):
+    """What failed: nvtaskset(3) says what each means. The numbers stay."""
+
+    OTHER = 0
+    INVALID = 1
+    ENDED = 2
+    STALE = 3
+    NOT_PERMITTED = 4
+    NO_CUDA = 5
+    NO_PARTITION = 6
+    NOT_IN_FORCE = 7
+    OUT_OF_REACH = 8
+    NOT_KNOWN = 9
+    DAMAGED = 10
+    BUSY = 11
+    NO_ROOM = 12
+    NO_MEMORY = 13
+    SYSTEM = 14
+
+    @classmethod
+    def _missing_(cls, value):
+        """A later library's."""
+        return cls.OTHER
+
+
 class Error(Exception):
-    """What failed, and why."""
+    """What failed, and why: str() is the reason, code an ErrorCode, errno the kernel's where it was that which refused,
+    else None."""
+
+    def __init__(self, reason, code=ErrorCode.OTHER, errno=None):
+        super().__init__(reason)
+        self.code = ErrorCode(code)
+        self.errno = errno
+
+
+def _invalid(reason):
+    return Error(reason, ErrorCode.INVALID)
 
 
 # --- the library ------------------------------------------------------------------------------------------------------
 
 
 class _Error(ctypes.Structure):
-    _fields_ = [("reason", ctypes.c_char * 320)]
+    _fields_ = [("reason", ctypes.c_char * 312), ("code", ctypes.c_int), ("system_error", ctypes.c_int)]
 
 
 class _Set(ctypes.Structure):
@@ -127,7 +164,7 @@ def _try(name, *arguments):
     """Calls a function that can fail: its last argument is the reason."""
     error = _Error()
     if _call(name, *arguments, ctypes.byref(error)) < 0:
-        raise Error(error.reason.decode(errors="replace"))
+        raise Error(error.reason.decode(errors="replace"), error.code, error.system_error or None)
 
 
 @functools.lru_cache(maxsize=None)
@@ -158,7 +195,7 @@ class Set(frozenset):
         self = super().__new__(cls, tpcs)
         for tpc in self:
             if not isinstance(tpc, int) or not 0 <= tpc < _TPCS_MAX:
-                raise Error(f"TPC {tpc!r}: not a number of 0-{_TPCS_MAX - 1}")
+                raise _invalid(f"TPC {tpc!r}: not a number of 0-{_TPCS_MAX - 1}")
         return self
 
     @property
@@ -242,9 +279,11 @@ class Gpu:
     def choose(self, count, used=(), strategy="packed"):
         """So many TPCs, none of them used; "packed" into whole GPCs, or "distributed" over them."""
         if strategy not in _STRATEGIES:
-            raise Error(f"strategy {strategy!r}: it is packed or distributed")
-        if not 0 < count <= _TPCS_MAX:
-            raise Error(f"{count} TPCs: this GPU has {len(self.tpcs)}")
+            raise _invalid(f"strategy {strategy!r}: it is packed or distributed")
+        if count < 1:
+            raise _invalid(f"{count} TPCs: a program without TPCs would never run")
+        if count > len(self.tpcs):
+            raise Error(f"{count} TPCs: this GPU has {len(self.tpcs)}", ErrorCode.NO_ROOM)
         chosen = _Set()
         _try("gpu_choose", _topology(), self.number, ctypes.byref(Set(used)._words()), count, _STRATEGIES[strategy],
              ctypes.byref(chosen))
@@ -267,7 +306,7 @@ def _number(gpu):
         _try("topology_find_gpu", _topology(), _bytes(gpu), ctypes.byref(number))
         return number.value
     if not isinstance(gpu, int) or not 0 <= gpu < 1 << 32:
-        raise Error(f"GPU {gpu!r}: it is a number, a bus id, a UUID or a Gpu")
+        raise _invalid(f"GPU {gpu!r}: it is a number, a bus id, a UUID or a Gpu")
     return gpu
 
 
@@ -288,7 +327,7 @@ class Partition:
 
     def __init__(self, pid):
         if not isinstance(pid, int) or not 0 < pid < 1 << 31:
-            raise Error(f"pid {pid!r}: not a process id")
+            raise _invalid(f"pid {pid!r}: not a process id")
         self.pid = pid
         self._lock = threading.Lock()
         self._handle = None
@@ -299,7 +338,7 @@ class Partition:
     def _use(self, function, *arguments):
         with self._lock:
             if self._handle is None:
-                raise Error(f"pid {self.pid}: the partition was closed here")
+                raise _invalid(f"pid {self.pid}: the partition was closed here")
             return function("partition_" + arguments[0], self._handle, *arguments[1:])
 
     def __getitem__(self, gpu):
@@ -325,7 +364,7 @@ class Partition:
     def fileno(self):
         number = self._use(_call, "descriptor")
         if number < 0:
-            raise Error("the kernel has no descriptors of processes: Linux 5.3 has")
+            raise Error("the kernel has no descriptors of processes: Linux 5.3 has", ErrorCode.SYSTEM, errno.ENOSYS)
         return number
 
     def close(self):
@@ -363,6 +402,7 @@ def partitions():
     for pid in _pids():
         try:
             found.append(Partition(pid))
-        except Error:
-            pass  # It has ended meanwhile.
+        except Error as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+                raise  # Else it has ended meanwhile.
     return found
