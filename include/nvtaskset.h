@@ -16,8 +16,8 @@
  * handles to the same process may be used at once, by threads and by programs: their changes exclude each other. After a
  * fork, the child opens handles of its own.
  *
- * What is exported here stays: members are added only at the end of structs with a `size`, in which the caller says how
- * much of it he knows, and symbols have versions.
+ * What is exported here stays: members are added only at the end of structs with a `size`, by which a later library knows
+ * which of them the caller has, and symbols have versions. A size that no version known to the library has is refused.
  */
 #ifndef NVTASKSET_H
 #define NVTASKSET_H

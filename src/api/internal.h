@@ -59,8 +59,9 @@ static inline int api_failed(struct nvtaskset_error *error, enum nvtaskset_error
 /* The GPU with this number, or NULL with the reason. */
 const struct topology *api_gpu(const struct nvtaskset_topology *topology, unsigned int gpu, struct error *error);
 
-/* Fills a public struct, whose first member says how much of it the caller knows: what he does not is left out, and what
- * we do not is zero. -1 with the reason where he knows nothing: it was not set. */
+/* Fills a public struct, whose first member says how large it is for the caller. -1 with the reason where that is no
+ * version's: it was not set, and any other size would perhaps be written over what is the caller's. So far there is one
+ * version; the next one knows this one's size, too. */
 int api_fill(void *public, const void *filled, size_t size, struct error *error);
 
 #endif

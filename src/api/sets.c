@@ -12,12 +12,11 @@ int api_fill(void *public, const void *filled, size_t size, struct error *error)
 	size_t known;
 
 	memcpy(&known, public, sizeof known);
-	if (known <= sizeof known)
+	if (known != size)
 		return error_set_code(error, NVTASKSET_ERROR_INVALID,
-		                      "the member `size` is not set: it is the size of the struct");
-	memset((char *)public + sizeof known, 0, known - sizeof known);
-	memcpy((char *)public + sizeof known, (const char *)filled + sizeof known,
-	       (known < size ? known : size) - sizeof known);
+		                      "the member `size` is %zu, which is no version's: set it to the size of the struct",
+		                      known);
+	memcpy((char *)public + sizeof known, (const char *)filled + sizeof known, size - sizeof known);
 	return 0;
 }
 

@@ -177,32 +177,37 @@ static void test_no_topology(void **state)
 	nvtaskset_topology_free(NULL);
 }
 
-/* A program of an older version knows less of a struct, one of a newer version more. */
-static void test_structs_of_other_versions(void **state)
+/* One that was not set has any value; nothing is written then. */
+static void test_sizes_that_are_no_versions(void **state)
 {
-	struct {
+	static const size_t sizes[] = {0, 1, sizeof(size_t), offsetof(struct nvtaskset_gpu, gpc_limit),
+	                               sizeof(struct nvtaskset_gpu) - 1, sizeof(struct nvtaskset_gpu) + 1,
+	                               sizeof(struct nvtaskset_gpu) + sizeof(size_t), 4096, PTRDIFF_MAX, SIZE_MAX};
+	union {
 		struct nvtaskset_gpu gpu;
-		unsigned char more[64];
-	} newer;
-	struct nvtaskset_gpu older, unset = {.size = 0};
+		unsigned char bytes[8192];
+	} given, expected;
 	struct nvtaskset_error error;
 
 	(void)state;
-	memset(&newer, 0xee, sizeof newer);
-	newer.gpu.size = sizeof newer;
-	assert_int_equal(nvtaskset_gpu_describe(topology, 0, &newer.gpu, NULL), 0);
-	assert_int_equal(newer.gpu.size, sizeof newer);
-	assert_int_equal(newer.gpu.gpc_limit, 8);
-	for (size_t i = 0; i < sizeof newer.more; i++)
-		assert_int_equal(newer.more[i], 0);
-	memset(&older, 0xee, sizeof older);
-	older.size = offsetof(struct nvtaskset_gpu, gpc_limit);
-	assert_int_equal(nvtaskset_gpu_describe(topology, 0, &older, NULL), 0);
-	assert_int_equal(older.sms_per_tpc, 2);
-	assert_int_equal(older.gpc_limit, 0xeeeeeeee);
-	assert_int_equal(nvtaskset_gpu_describe(topology, 0, &unset, &error), -1);
-	assert_string_equal(error.reason, "the member `size` is not set: it is the size of the struct");
-	assert_code(error, INVALID);
+	memset(&given, 0xee, sizeof given);
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		given.gpu.size = sizes[i];
+		expected = given;
+		assert_int_equal(nvtaskset_gpu_describe(topology, 0, &given.gpu, &error), -1);
+		assert_memory_equal(&given, &expected, sizeof given);
+		assert_code(error, INVALID);
+	}
+	given.gpu.size = 7;
+	assert_int_equal(nvtaskset_gpu_describe(topology, 0, &given.gpu, &error), -1);
+	assert_string_equal(error.reason, "the member `size` is 7, which is no version's: set it to the size of the struct");
+	given.gpu.size = sizeof given.gpu;
+	expected = given;
+	assert_int_equal(nvtaskset_gpu_describe(topology, 0, &given.gpu, NULL), 0);
+	assert_int_equal(given.gpu.size, sizeof given.gpu);
+	assert_int_equal(given.gpu.gpc_limit, 8);
+	assert_memory_equal(given.bytes + sizeof given.gpu, expected.bytes + sizeof given.gpu,
+	                    sizeof given - sizeof given.gpu);
 }
 
 static void test_choice(void **state)
@@ -851,7 +856,7 @@ int main(int count, char **arguments)
 		cmocka_unit_test(test_what_no_gpu_has),
 		cmocka_unit_test(test_groups_that_are_unknown),
 		cmocka_unit_test(test_no_topology),
-		cmocka_unit_test(test_structs_of_other_versions),
+		cmocka_unit_test(test_sizes_that_are_no_versions),
 		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_change),
 		cmocka_unit_test(test_sets_that_are_refused),
