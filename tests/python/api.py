@@ -4,8 +4,10 @@ import contextlib
 import copy
 import errno
 import fcntl
+import itertools
 import os
 import pickle
+import reprlib
 import resource
 import select
 import subprocess
@@ -86,6 +88,68 @@ class Sets(unittest.TestCase):
             Set("3-1")
         with self.assertRaises(Error):
             Set("1") | {256}
+
+
+class Arguments(unittest.TestCase):
+    """Every argument of every function, wrong in every way."""
+
+    NO_SETS = (b"0-7", bytearray(b"1"), memoryview(b"1"), 5, 1.5, None, object(), [None], [1.0], ["1"], [[]], [b"1"],
+               [{}], [-1], [256], [1 << 64], itertools.count(), "x", "0-", "\udc00", "1\0", "0x\udc00", "9" * 100000, b"")
+    NO_GPUS = (-1, 1 << 32, 1 << 64, 0.0, None, b"0", [], {}, slice(0, 1), object())
+    NO_PIDS = (0, -1, 1 << 31, 1 << 64, 1.0, "1", b"1", None, [], object())
+    NO_COUNTS = (0, -1, 1 << 32 | 1, 2.5, "8", None, [], float("nan"), object())
+    NO_STRATEGIES = ("best", "", b"packed", None, 0, [], {}, object())
+
+    def refuses(self, function, values):
+        for value in values:
+            with self.subTest(function=function, value=reprlib.repr(value)):
+                with self.assertRaises(Error) as caught:
+                    function(value)
+                self.assertIs(caught.exception.code, ErrorCode.INVALID)
+                self.assertLess(len(str(caught.exception)), 320)
+
+    def test_what_is_wrong(self):
+        gpu = nvtaskset.gpus()[0]
+        self.refuses(Set, self.NO_SETS)
+        for method in ("union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset",
+                       "isdisjoint"):
+            self.refuses(getattr(Set("1"), method), self.NO_SETS)
+        self.refuses(nvtaskset.Gpu, self.NO_GPUS)
+        self.refuses(gpu.choose, self.NO_COUNTS)
+        self.refuses(lambda used: gpu.choose(1, used), self.NO_SETS)
+        self.refuses(lambda strategy: gpu.choose(1, strategy=strategy), self.NO_STRATEGIES)
+        self.refuses(Partition, self.NO_PIDS)
+        with Partition(PID) as partition:
+            before = partition[0]
+            self.refuses(partition.__getitem__, self.NO_GPUS)
+            self.refuses(lambda number: partition.__setitem__(number, "1"), self.NO_GPUS)
+            self.refuses(lambda tpcs: partition.__setitem__(0, tpcs), (*self.NO_SETS, "", [], Set()))
+            self.assertEqual(partition[0], before)
+        for use in (partition.check, partition.fileno, lambda: partition[0], lambda: partition.counters):
+            self.refuses(lambda _, use=use: use(), [None])
+
+    def test_names_that_no_gpu_has(self):
+        for name in ("x", "", "\udc00", "0000:ff:1f.0", "0\0"):
+            with self.assertRaises(Error) as caught:
+                nvtaskset.Gpu(name)
+            self.assertIs(caught.exception.code, ErrorCode.NOT_KNOWN)
+
+    def test_what_python_refuses(self):
+        for wrong in (lambda: Set("1") | 5, lambda: Set("1") & b"1", lambda: Set(1, 2), lambda: Partition(),
+                      lambda: Set("1") <= "1-2"):
+            self.assertRaises(TypeError, wrong)
+
+    def test_what_is_like_a_number(self):
+        class Number:
+            def __index__(self):
+                return 3
+
+        gpu = nvtaskset.Gpu(nvtaskset.gpus()[0].bus_id)
+        self.assertEqual(gpu.number, nvtaskset.Gpu(gpu).number)
+        self.assertEqual(Set([Number()]), Set("3"))
+        self.assertEqual(len(gpu.choose(Number())), 3)
+        self.assertEqual(Set("1").union("2-3", [5]), Set("1-3,5"))
+        self.assertTrue(Set("1").isdisjoint("2-3"))
 
 
 class Gpus(unittest.TestCase):
@@ -250,7 +314,7 @@ class Codes(unittest.TestCase):
         self.fails(ErrorCode.NOT_KNOWN, nvtaskset.Gpu, 1)
         self.fails(ErrorCode.INVALID, Set, "256")
         self.fails(ErrorCode.INVALID, gpu.choose, 0)
-        for count in (67, 257, 1 << 32 | 1):
+        for count in (67, 257, (1 << 32) - 1):
             self.fails(ErrorCode.NO_ROOM, gpu.choose, count)
         self.fails(ErrorCode.NO_ROOM, gpu.choose, 59, gpu.gpcs[2])
 
@@ -275,11 +339,12 @@ class Codes(unittest.TestCase):
 
 class Library(unittest.TestCase):
     def test_not_found(self):
-        environment = dict(os.environ, NVTASKSET_LIBRARY="/nowhere/libnvtaskset.so.0")
         program = "import nvtaskset\ntry:\n nvtaskset.gpus()\nexcept nvtaskset.Error as error:\n print(error)"
-        printed = subprocess.check_output([sys.executable, "-c", program], env=environment)
-        self.assertIn(b"/nowhere/libnvtaskset.so.0", printed)
-        self.assertIn(b"NVTASKSET_LIBRARY can say where", printed)
+        for library in ("/nowhere/libnvtaskset.so.0", "libc.so.6"):
+            environment = dict(os.environ, NVTASKSET_LIBRARY=library)
+            printed = subprocess.check_output([sys.executable, "-c", program], env=environment, text=True)
+            self.assertIn(library, printed)
+            self.assertIn("NVTASKSET_LIBRARY can say where", printed)
 
 
 if __name__ == "__main__":

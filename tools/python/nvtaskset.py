@@ -12,7 +12,9 @@
 
 Numbers of TPCs and GPUs are nvtaskset(3)'s. Nothing is compiled: this is libnvtaskset.so.0 by way of ctypes, found at
 NVTASKSET_LIBRARY, if that is set; where `make install` has put it, seen from here; or as any library is. Whatever
-fails raises Error with the reason and a code. Several threads may use one Partition; a fork opens its own.
+fails raises Error with the reason and a code, also a wrong argument of whatever type: ErrorCode.INVALID. TypeError is
+for what Python itself refuses: too many arguments, or an operator between a Set and no set. Numbers are what Python
+takes for an index. Several threads may use one Partition; a fork opens its own.
 """
 
 import collections
@@ -20,12 +22,15 @@ import ctypes
 import enum
 import errno
 import functools
+import operator
 import os
+import reprlib
 import threading
 
 __all__ = ["Counters", "Error", "ErrorCode", "Gpu", "Partition", "Set", "gpus", "partitions", "version"]
 
 _TPCS_MAX = 256
+_NUMBER_MAX = (1 << 32) - 1
 _STRATEGIES = {"packed": 0, "distributed": 1}
 
 
@@ -64,8 +69,19 @@ class Error(Exception):
         self.errno = errno
 
 
-def _invalid(reason):
-    return Error(reason, ErrorCode.INVALID)
+def _invalid(what, value, why):
+    return Error(f"{what} {reprlib.repr(value)}: {why}", ErrorCode.INVALID)
+
+
+def _integer(what, value, first, last, why):
+    """An argument that is a number of `first` to `last`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = first - 1
+    if not first <= number <= last:
+        raise _invalid(what, value, why)
+    return number
 
 
 # --- the library ------------------------------------------------------------------------------------------------------
@@ -148,11 +164,11 @@ def _candidates():
 def _library():
     try:
         library = ctypes.CDLL(_candidates()[0])
-    except OSError as error:
+        for name, (result, *arguments) in _FUNCTIONS.items():
+            function = getattr(library, "nvtaskset_" + name)
+            function.restype, function.argtypes = result, arguments
+    except (OSError, AttributeError) as error:
         raise Error(f"{error}: NVTASKSET_LIBRARY can say where libnvtaskset.so.0 is") from None
-    for name, (result, *arguments) in _FUNCTIONS.items():
-        function = getattr(library, "nvtaskset_" + name)
-        function.restype, function.argtypes = result, arguments
     return library
 
 
@@ -183,7 +199,10 @@ def version():
 
 
 class Set(frozenset):
-    """TPC numbers. Made from any iterable of them, or from text: a list ("0-7,9"), or "0x" and a hexadecimal mask."""
+    """TPC numbers. Made from any iterable of them, or from text: a list ("0-7,9"), or "0x" and a hexadecimal mask.
+
+    The arguments of its methods may be either, too; operators want sets on both sides.
+    """
 
     __slots__ = ()
 
@@ -192,11 +211,7 @@ class Set(frozenset):
             tpcs = _parse(tpcs)
         if isinstance(tpcs, _Set):
             tpcs = [tpc for tpc in range(_TPCS_MAX) if tpcs.words[tpc // 64] >> tpc % 64 & 1]
-        self = super().__new__(cls, tpcs)
-        for tpc in self:
-            if not isinstance(tpc, int) or not 0 <= tpc < _TPCS_MAX:
-                raise _invalid(f"TPC {tpc!r}: not a number of 0-{_TPCS_MAX - 1}")
-        return self
+        return super().__new__(cls, map(_tpc, _members(tpcs)))
 
     @property
     def mask(self):
@@ -220,20 +235,36 @@ class Set(frozenset):
         return words
 
 
-def _stays_set(name):
+def _members(tpcs):
+    # Bytes are numbers to Python, but not those that stand there.
+    if not isinstance(tpcs, (bytes, bytearray, memoryview)):
+        try:
+            return iter(tpcs)
+        except TypeError:
+            pass
+    raise _invalid("TPCs", tpcs, "neither text nor numbers")
+
+
+def _tpc(number):
+    return _integer("TPC", number, 0, _TPCS_MAX - 1, f"not a number of 0-{_TPCS_MAX - 1}")
+
+
+def _of_sets(name, convert):
+    """frozenset's operation, where a set that comes out is a Set; what goes in is as `convert` makes it."""
     operation = getattr(frozenset, name)
 
     @functools.wraps(operation)
     def wrapped(self, *others):
-        result = operation(self, *others)
-        return result if result is NotImplemented else Set(result)
+        result = operation(self, *map(convert, others))
+        return Set(result) if isinstance(result, frozenset) else result
 
     return wrapped
 
 
-for _name in ("__and__", "__or__", "__sub__", "__xor__", "__rand__", "__ror__", "__rsub__", "__rxor__", "intersection",
-              "union", "difference", "symmetric_difference"):
-    setattr(Set, _name, _stays_set(_name))
+for _name in ("and", "or", "sub", "xor", "rand", "ror", "rsub", "rxor"):
+    setattr(Set, f"__{_name}__", _of_sets(f"__{_name}__", lambda other: other))
+for _name in ("intersection", "union", "difference", "symmetric_difference", "isdisjoint", "issubset", "issuperset"):
+    setattr(Set, _name, _of_sets(_name, Set))
 
 
 def _parse(text):
@@ -246,23 +277,25 @@ def _parse(text):
 
 
 def _bytes(text):
-    """No NUL hides what stands behind it."""
-    return text.replace("\0", "?").encode()
+    """No NUL hides what stands behind it, and what is no character is seen as such."""
+    return text.replace("\0", "?").encode(errors="backslashreplace")
 
 
 # --- GPUs -------------------------------------------------------------------------------------------------------------
 
 
 class Gpu:
-    """A GPU of this machine. GPCs are the chip's, virtual ones hold a cluster of thread blocks each: nvtaskset(3).
+    """A GPU of this machine, by number, bus id or UUID.
+
+    GPCs are the chip's, virtual ones hold a cluster of thread blocks each: nvtaskset(3).
 
     number, bus_id, name, uuid, compute (9, 0), sms_per_tpc; tpcs, a Set; gpcs and virtual_gpcs, a Set for each number.
     """
 
     def __init__(self, number):
+        self.number = _number(number)
         gpu = _Gpu(size=ctypes.sizeof(_Gpu))
-        _try("gpu_describe", _topology(), number, ctypes.byref(gpu))
-        self.number = number
+        _try("gpu_describe", _topology(), self.number, ctypes.byref(gpu))
         self.bus_id, self.name, self.uuid = (text.decode() for text in (gpu.bus_id, gpu.name, gpu.uuid))
         self.compute = (gpu.compute_major, gpu.compute_minor)
         self.sms_per_tpc = gpu.sms_per_tpc
@@ -278,12 +311,9 @@ class Gpu:
 
     def choose(self, count, used=(), strategy="packed"):
         """So many TPCs, none of them used; "packed" into whole GPCs, or "distributed" over them."""
-        if strategy not in _STRATEGIES:
-            raise _invalid(f"strategy {strategy!r}: it is packed or distributed")
-        if count < 1:
-            raise _invalid(f"{count} TPCs: a program without TPCs would never run")
-        if count > len(self.tpcs):
-            raise Error(f"{count} TPCs: this GPU has {len(self.tpcs)}", ErrorCode.NO_ROOM)
+        if not isinstance(strategy, str) or strategy not in _STRATEGIES:
+            raise _invalid("strategy", strategy, "it is packed or distributed")
+        count = _integer("count", count, 0, _NUMBER_MAX, "not a number of TPCs")
         chosen = _Set()
         _try("gpu_choose", _topology(), self.number, ctypes.byref(Set(used)._words()), count, _STRATEGIES[strategy],
              ctypes.byref(chosen))
@@ -305,9 +335,7 @@ def _number(gpu):
         number = _NUMBER()
         _try("topology_find_gpu", _topology(), _bytes(gpu), ctypes.byref(number))
         return number.value
-    if not isinstance(gpu, int) or not 0 <= gpu < 1 << 32:
-        raise _invalid(f"GPU {gpu!r}: it is a number, a bus id, a UUID or a Gpu")
-    return gpu
+    return _integer("GPU", gpu, 0, _NUMBER_MAX, "it is a number, a bus id, a UUID or a Gpu")
 
 
 # --- processes --------------------------------------------------------------------------------------------------------
@@ -326,19 +354,17 @@ class Partition:
     """
 
     def __init__(self, pid):
-        if not isinstance(pid, int) or not 0 < pid < 1 << 31:
-            raise _invalid(f"pid {pid!r}: not a process id")
-        self.pid = pid
+        self.pid = _integer("pid", pid, 1, (1 << 31) - 1, "not a process id")
         self._lock = threading.Lock()
         self._handle = None
         handle = _HANDLE()
-        _try("partition_open", ctypes.byref(handle), _topology(), pid)
+        _try("partition_open", ctypes.byref(handle), _topology(), self.pid)
         self._handle = handle
 
     def _use(self, function, *arguments):
         with self._lock:
             if self._handle is None:
-                raise _invalid(f"pid {self.pid}: the partition was closed here")
+                raise _invalid("pid", self.pid, "the partition was closed here")
             return function("partition_" + arguments[0], self._handle, *arguments[1:])
 
     def __getitem__(self, gpu):
