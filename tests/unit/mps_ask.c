@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 static int running_setup(void **state)
@@ -101,7 +102,7 @@ static void test_other_users_server(void **state)
 	pid_t server = fork();
 
 	if (server == 0)
-		_exit(setuid(65534) == 0 && raise(SIGSTOP) == 0 ? 0 : 1);
+		_exit(setuid(65534) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && raise(SIGSTOP) == 0 ? 0 : 1);
 	assert_int_equal(waitpid(server, NULL, WUNTRACED), server);
 	set_number("FAKE_MPS_SERVER", (unsigned int)server);
 	bool room = has_room(20, &request, 0);
@@ -130,6 +131,7 @@ static void test_partial_answer(void **state)
 	assert_true(has_room(20, &request, 0));
 }
 
+/* A daemon that answers is there, whatever it says; what is no client is not counted. */
 static void test_garbage(void **state)
 {
 	struct mps_status status;
@@ -137,8 +139,12 @@ static void test_garbage(void **state)
 
 	(void)state;
 	setenv("FAKE_MPS", "garbage", 1);
-	for (int i = 0; i < 20; i++)
-		(void)fake_prepare(MPS_ON, &status, &error);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(fake_prepare(MPS_ON, &status, &error), 0);
+		assert_true(status.running);
+		assert_false(status.started);
+		assert_int_equal(status.clients, 0);
+	}
 }
 
 static void test_dies(void **state)
@@ -182,6 +188,27 @@ static void test_cannot_be_run(void **state)
 	(void)state;
 	replace_control("#!/no/such/interpreter\n");
 	fake_refuses(MPS_ON, "/nvidia-cuda-mps-control: No such file or directory");
+}
+
+/* A client on each of more GPUs than are counted; the rest only looks like one. */
+static void test_lines_that_are_no_clients(void **state)
+{
+	const struct mps_request request = {.mode = MPS_ON};
+
+	(void)state;
+	replace_control("#!/bin/sh\n"
+	                "echo 4194304\n"
+	                "echo 1 1 4194304 GPU-0\n"
+	                "echo 1 1 4194303 GPU-0\n"
+	                "echo 1 1 4194304\n"
+	                "echo 1 1 x GPU-0\n"
+	                "echo x 1 4194304 GPU-0\n"
+	                "printf '\\033[2J\\n\\n \\r\\n'\n"
+	                "for gpu in $(seq 65); do echo 1 1 4194304 GPU-$gpu; done\n"
+	                "echo 1 1 4194304 GPU-65\n"
+	                "echo 99999999999999999999\n"
+	                "printf '1 1 4194304'\n");
+	assert_true(has_room(0, &request, 1));
 }
 
 /* Nothing reaches the user's terminal that it would obey. */
@@ -287,6 +314,7 @@ int main(void)
 		TEST(test_early_where_it_cannot_be_asked),
 		cmocka_unit_test_setup_teardown(test_early_and_no_daemon, fake_setup, fake_teardown),
 		TEST_REPLACED(test_cannot_be_run), TEST_REPLACED(test_escape_sequences),
+		TEST_REPLACED(test_lines_that_are_no_clients),
 	};
 
 	return cmocka_run_group_tests_name("mps_ask", tests, NULL, NULL);
