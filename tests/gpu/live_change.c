@@ -70,6 +70,48 @@ static void test_launches_in_flight_keep_theirs(void **state)
 	}
 }
 
+/* --- editors that are not to be believed ------------------------------------------------------------------ */
+
+/* That this set changes nothing: launches stay where they were, inside the partition of before, and it is counted. */
+static void assert_not_believed(const struct tpcset *before, const struct tpcset *set)
+{
+	struct segment_counters counted;
+
+	gpu_set_partition(&gpu, before);
+	gpu_run(&gpu);
+	counted = gpu_counters();
+	gpu_set_partition(&gpu, set);
+	for (int i = 0; i < 2; i++) {
+		struct tpcset ran = gpu_where(&gpu, NULL);
+
+		gpu_assert_equal(&ran, before);
+	}
+	struct segment_counters after = gpu_counters();
+
+	assert_int_equal(after.reasons[SEGMENT_NO_SUCH_TPC], counted.reasons[SEGMENT_NO_SUCH_TPC] + 1);
+	assert_int_equal(after.restricted + after.unrestricted, counted.restricted + counted.unrestricted + 2);
+	if (tpcset_count(before) < gpu.topology->tpc_count)
+		assert_int_equal(after.unrestricted, counted.unrestricted);
+}
+
+/* The command and the API write no set without a TPC of this GPU; what does shall neither set the program free nor make
+ * it hang. */
+static void test_a_set_without_a_tpc_changes_nothing(void **state)
+{
+	struct tpcset some = gpu_range(1, 3), all = gpu_all(&gpu), others = {{0}};
+	const struct tpcset none = {{0}};
+
+	(void)state;
+	tpcset_add_range(&others, gpu.topology->tpc_count, TPCSET_MAX - 1);
+	assert_not_believed(&some, &none);
+	assert_not_believed(&some, &others);
+	assert_not_believed(&all, &none);
+	gpu_set_partition(&gpu, &some);
+	struct tpcset ran = gpu_where(&gpu, NULL);
+
+	gpu_assert_equal(&ran, &some);
+}
+
 /* --- many threads --------------------------------------------------------------------------------------- */
 
 #define THREADS 8
@@ -145,6 +187,7 @@ int main(void)
 		cmocka_unit_test(test_next_launch_obeys),
 		cmocka_unit_test(test_all_streams_obey),
 		cmocka_unit_test(test_launches_in_flight_keep_theirs),
+		cmocka_unit_test(test_a_set_without_a_tpc_changes_nothing),
 		cmocka_unit_test(test_threads_see_one_set_or_the_other),
 	};
 
