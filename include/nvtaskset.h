@@ -40,7 +40,7 @@ enum nvtaskset_error_code {
 	NVTASKSET_ERROR_OTHER = 0,         /* none of these: the reason says more */
 	NVTASKSET_ERROR_INVALID = 1,       /* an argument that is wrong on any machine, an empty set for example */
 	NVTASKSET_ERROR_ENDED = 2,         /* the process has ended, or there is none with this pid */
-	NVTASKSET_ERROR_STALE = 3,         /* the partition has been replaced, with the program for example: open it again */
+	NVTASKSET_ERROR_STALE = 3,         /* the process has another partition by now: open it again */
 	NVTASKSET_ERROR_NOT_PERMITTED = 4, /* that is for the process's user and root; or a file is not for the caller */
 	NVTASKSET_ERROR_NO_CUDA = 5,       /* the process has not loaded CUDA, perhaps not yet */
 	NVTASKSET_ERROR_NO_PARTITION = 6,  /* it uses CUDA and has no partition: nvtaskset --attach gives it one */
@@ -51,7 +51,8 @@ enum nvtaskset_error_code {
 	NVTASKSET_ERROR_BUSY = 11,         /* somebody else is changing the partition: try again */
 	NVTASKSET_ERROR_NO_ROOM = 12,      /* not so many TPCs are free; or the partition has no place for one more GPU */
 	NVTASKSET_ERROR_NO_MEMORY = 13,    /* the calling program gets no more */
-	NVTASKSET_ERROR_SYSTEM = 14        /* the kernel refuses something else: see system_error */
+	NVTASKSET_ERROR_SYSTEM = 14,       /* the kernel refuses something else: see system_error */
+	NVTASKSET_ERROR_SHARED = 15        /* the process has its parent's partition, and none of its own until it loads CUDA */
 };
 
 /* 320 bytes, as always: programs that were built when all of them were the reason find it where it was. */
@@ -161,7 +162,7 @@ int nvtaskset_gpu_choose(const struct nvtaskset_topology *topology, unsigned int
  * says how many there are. */
 int nvtaskset_processes(pid_t *pids, size_t room, size_t *count, struct nvtaskset_error *error);
 
-/* The partition of a process, as long as it runs the same program. A handle never comes to mean another process that has
+/* The partition of a process, whichever programs it runs. A handle never comes to mean another process that has
  * got the pid. It has two descriptors, close-on-exec, and a page or two of memory. */
 struct nvtaskset_partition;
 
@@ -184,9 +185,9 @@ int nvtaskset_partition_get(struct nvtaskset_partition *partition, unsigned int 
 int nvtaskset_partition_set(struct nvtaskset_partition *partition, unsigned int gpu, const struct nvtaskset_set *set,
                             struct nvtaskset_error *error);
 
-/* 0 while the process runs, and what is set here is in force. -1 with the reason: it has ended; it runs another program by
- * now, which has another partition or none; or it does not obey now, because of a profiler for example. Takes some dozens
- * of microseconds. */
+/* 0 while the process runs, and what is set here is in force, or will be once it uses CUDA; also when it runs another program
+ * by now. -1 with the reason: it has ended; it has another partition or none, by an nvtaskset of its own for example; or it
+ * does not obey now, because of a profiler for example. Takes some dozens of microseconds. */
 int nvtaskset_partition_check(struct nvtaskset_partition *partition, struct nvtaskset_error *error);
 
 /* A descriptor for poll(2) and the like, readable when the process has ended; the handle's, not to be closed. -1 where the

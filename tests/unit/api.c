@@ -283,7 +283,7 @@ static void obey(char order)
 		break;
 	case 'f': /* names as many GPUs as there is room for */
 		for (uint8_t bus = 1; bus < SEGMENT_GPUS; bus++) {
-			if (segment_edit(&owned, &(struct segment_partition){.pci.bus = bus}, NULL) < 0)
+			if (segment_edit(&owned, &(struct segment_partition){.pci.bus = bus}, 1, NULL, NULL) < 0)
 				_exit(1);
 		}
 		break;

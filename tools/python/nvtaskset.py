@@ -52,6 +52,7 @@ class ErrorCode(enum.IntEnum):
     NO_ROOM = 12
     NO_MEMORY = 13
     SYSTEM = 14
+    SHARED = 15
 
     @classmethod
     def _missing_(cls, value):
@@ -384,7 +385,7 @@ class Partition:
         return Counters(counters.restricted, counters.unrestricted, counters.refreshed, reasons)
 
     def check(self):
-        """Raises Error where the process has ended, or runs another program now."""
+        """Raises Error where the process has ended, has another partition by now, or does not obey."""
         self._use(_try, "check")
 
     def fileno(self):
