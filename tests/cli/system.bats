@@ -120,7 +120,7 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 	refuses "--disable-system: only root can change what every program loads: sudo nvtaskset --disable-system" \
 		on_machine "${ANOTHER_USER[@]}" "$installed" --disable-system
 	on_machine chmod 1777 /mnt/usr
-	refuses_to_enable "/mnt/usr: others than root can write there, and every program would load our library from it: install nvtaskset elsewhere"
+	refuses_to_enable "/mnt/usr: others can write there, and every program would load our library from it: install nvtaskset elsewhere"
 	on_machine chmod 755 /mnt/usr
 	on_machine mv /mnt/usr "/mnt/my usr"
 	refuses "/mnt/my usr/lib/nvtaskset: a path that ldconfig does not take: install nvtaskset elsewhere" \

@@ -16,10 +16,10 @@
 #include "ldconfig.h"
 #include "loader_cache.h"
 #include "probe.h"
+#include "trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,30 +123,16 @@ static int find_driver(struct place *place, struct error *error)
 }
 
 /* Programs with more privileges than their users load what lies there. */
-static int check_trust(const char *path, struct error *error)
-{
-	char part[PATH_MAX];
-	struct stat status;
-	int result = 0;
-
-	snprintf(part, sizeof part, "%s", path);
-	do {
-		if (stat(part, &status) < 0)
-			result = error_set_errno(error, "%.200s", part);
-		else if (status.st_uid != 0 || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-			result = error_set(error, "%.200s: others than root can write there, and every program would load our "
-			                          "library from it: install nvtaskset elsewhere", part);
-		dirname(part);
-	} while (result == 0 && part[1] != '\0');
-	return result;
-}
-
 static int check_library(const struct place *place, struct error *error)
 {
 	char library[PATH_MAX];
+	struct error why;
 
 	snprintf(library, sizeof library, "%.*s/" LIBRARY, PATH_MAX - 64, place->library);
-	return check_trust(library, error);
+	return trust_check(library, 0, TRUST_FOREVER, &why) == 0
+	               ? 0
+	               : error_set(error, "%.200s, and every program would load our library from it: install nvtaskset elsewhere",
+	                           why.reason);
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,196 @@
+#include "trust.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINKS_MAX 40 /* the kernel's limit */
+
+/* --- going there ------------------------------------------------------------------------------------------- */
+
+/* A path, gone as the kernel goes it, name by name. Each name is looked up when what comes before it was judged: nobody
+ * else can change its meaning any more. */
+struct way {
+	char at[PATH_MAX];   /* without links, but for the last name */
+	char rest[PATH_MAX]; /* to be gone from there */
+	struct stat status;  /* of what lies at `at` */
+	unsigned int links;  /* followed */
+	uid_t top;           /* the owner of / */
+};
+
+static int look(struct way *way)
+{
+	return lstat(way->at[0] ? way->at : "/", &way->status);
+}
+
+static int begin(struct way *way, const char *path, struct error *error)
+{
+	*way = (struct way){.links = 0};
+	if (path[0] != '/' || strlen(path) >= sizeof way->rest)
+		return error_set(error, "%.200s: not an absolute path, or too long", path);
+	strcpy(way->rest, path);
+	if (look(way) < 0)
+		return error_set_errno(error, "/");
+	way->top = way->status.st_uid;
+	return 0;
+}
+
+static bool is_over(const struct way *way)
+{
+	return way->rest[strspn(way->rest, "/")] == '\0' && !S_ISLNK(way->status.st_mode);
+}
+
+static void go_up(struct way *way)
+{
+	char *last = strrchr(way->at, '/');
+
+	if (last)
+		*last = '\0';
+}
+
+/* What the link says comes first, then what was to come. */
+static int follow(struct way *way)
+{
+	char target[PATH_MAX];
+	size_t rest = strlen(way->rest);
+	ssize_t length = readlink(way->at, target, sizeof target);
+
+	if (length < 0)
+		return -1;
+	if (++way->links > LINKS_MAX || (size_t)length + rest >= sizeof way->rest) {
+		errno = ELOOP;
+		return -1;
+	}
+	memmove(way->rest + length, way->rest, rest + 1);
+	memcpy(way->rest, target, (size_t)length);
+	if (target[0] == '/')
+		way->at[0] = '\0';
+	else
+		go_up(way);
+	return 0;
+}
+
+static int step(struct way *way)
+{
+	if (S_ISLNK(way->status.st_mode) && follow(way) < 0)
+		return -1;
+
+	const char *name = way->rest + strspn(way->rest, "/");
+	size_t length = strcspn(name, "/"), before = strlen(way->at);
+
+	if (before + 1 + length >= PATH_MAX) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	if (length == 2 && memcmp(name, "..", 2) == 0)
+		go_up(way);
+	else if (length > 0 && !(length == 1 && name[0] == '.'))
+		sprintf(way->at + before, "/%.*s", (int)length, name);
+	memmove(way->rest, name + length, strlen(name + length) + 1);
+	return look(way);
+}
+
+/* What is missing is made, as a directory. */
+static int step_or_make(struct way *way)
+{
+	int result = step(way);
+
+	if (result < 0 && errno == ENOENT) {
+		result = mkdir(way->at, 0755);
+		if (result == 0 && geteuid() == 0)
+			result = chmod(way->at, 0755);
+		if (result == 0 || errno == EEXIST)
+			result = look(way);
+	}
+	return result;
+}
+
+/* --- in whose hands ---------------------------------------------------------------------------------------- */
+
+static bool others_write(const struct stat *status)
+{
+	return !S_ISLNK(status->st_mode) && (status->st_mode & (S_IWGRP | S_IWOTH)) != 0;
+}
+
+/* A directory such as /tmp. */
+static bool is_sticky(const struct stat *status)
+{
+	return S_ISDIR(status->st_mode) && (status->st_mode & S_ISVTX) != 0;
+}
+
+/* Whoever owns / can change every program here. In a container in which root has no name, that is nobody, who owns /tmp
+ * then, too. */
+static int judge(const struct way *way, uid_t user, enum trust trust, struct error *error)
+{
+	const struct stat *status = &way->status;
+	const char *path = way->at[0] ? way->at : "/";
+	int result = 0;
+
+	if (status->st_uid != 0 && status->st_uid != user && status->st_uid != way->top)
+		result = error_set(error, "%.200s: belongs to another user", path);
+	else if (others_write(status) && !(is_sticky(status) && trust == TRUST_NOW && !is_over(way)))
+		result = error_set(error, "%.200s: others can write there", path);
+	return result;
+}
+
+int trust_check(const char *path, uid_t user, enum trust trust, struct error *error)
+{
+	struct way way;
+	int result = begin(&way, path, error);
+	bool there = true;
+
+	if (result == 0)
+		result = judge(&way, user, trust, error);
+	while (result == 0 && there && !is_over(&way)) {
+		bool others = others_write(&way.status);
+
+		there = step(&way) == 0;
+		if (there)
+			result = judge(&way, user, trust, error);
+		else if (errno != ENOENT)
+			result = error_set_errno(error, "%.200s", way.at);
+		else if (others)
+			result = error_set(error, "%.200s: others can make it", way.at);
+	}
+	return result;
+}
+
+int trust_make_directory(const char *path, char real[PATH_MAX], struct error *error)
+{
+	struct way way;
+	int result = begin(&way, path, error);
+
+	if (result == 0)
+		result = judge(&way, geteuid(), TRUST_NOW, error);
+	while (result == 0 && !is_over(&way))
+		result = step_or_make(&way) < 0 ? error_set_errno(error, "%.200s", way.at)
+		                                : judge(&way, geteuid(), TRUST_NOW, error);
+	if (result == 0 && (!S_ISDIR(way.status.st_mode) || way.status.st_uid != geteuid()))
+		result = error_set(error, "%.200s: not a directory of yours", way.at);
+	if (result == 0)
+		strcpy(real, way.at);
+	return result;
+}
+
+/* --- who gets there ---------------------------------------------------------------------------------------- */
+
+static bool is_closed(const struct stat *status)
+{
+	mode_t needed = S_ISLNK(status->st_mode) ? 0 : S_ISDIR(status->st_mode) ? S_IXOTH : S_IROTH;
+
+	return (status->st_mode & needed) != needed;
+}
+
+int trust_check_open(const char *path, struct error *error)
+{
+	struct way way;
+	int result = begin(&way, path, error);
+
+	while (result == 0 && !is_closed(&way.status) && !is_over(&way))
+		result = step(&way) < 0 ? error_set_errno(error, "%.200s", way.at) : 0;
+	if (result == 0 && is_closed(&way.status))
+		result = error_set(error, "%.200s: other users cannot read it", way.at);
+	return result;
+}

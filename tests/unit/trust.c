@@ -1,0 +1,273 @@
+/*
+ * In whose hands a path is. Other users are made by chown, so most of it needs root.
+ */
+#include "trust.h"
+
+#include "root.h"
+
+#include <unistd.h>
+
+#define OTHER "65534"
+
+/* Of a path below the root. */
+static const char *below(const char *path)
+{
+	static char whole[PATH_MAX];
+
+	snprintf(whole, sizeof whole, "%s/%s", root, path);
+	return whole;
+}
+
+static void assert_trusted(const char *path)
+{
+	struct error error = {.reason = ""};
+
+	if (trust_check(below(path), geteuid(), TRUST_NOW, &error) < 0)
+		fail_msg("%s: %s", path, error.reason);
+}
+
+/* The reason, but for the root in front. */
+static void assert_reason(const struct error *error, const char *reason)
+{
+	assert_memory_equal(error->reason, root, strlen(root));
+	assert_string_equal(error->reason + strlen(root), reason);
+}
+
+static void assert_distrusted(const char *path, const char *reason)
+{
+	struct error error = {.reason = ""};
+
+	assert_int_equal(trust_check(below(path), geteuid(), TRUST_NOW, &error), -1);
+	assert_reason(&error, reason);
+}
+
+static void needs_root(void)
+{
+	if (geteuid() != 0)
+		skip();
+}
+
+/* --- who can change what is there ----------------------------------------------------------------------------------- */
+
+static void test_own(void **state)
+{
+	(void)state;
+	root_run("mkdir -p a/b && : > a/b/file && ln -s b a/link && ln -s %s/a above", root);
+	assert_trusted("");
+	assert_trusted("a/b/file");
+	assert_trusted("a/link/file");
+	assert_trusted("above/link/file");
+	assert_trusted("a/b/../link/.//file");
+	assert_trusted("a/b/missing/below");
+}
+
+static void test_others_can_write(void **state)
+{
+	(void)state;
+	root_run("mkdir -p a/b && : > a/b/file && chmod g+w a");
+	assert_distrusted("a/b/file", "/a: others can write there");
+	assert_distrusted("a", "/a: others can write there");
+	root_run("chmod 707 a");
+	assert_distrusted("a/b/missing", "/a: others can write there");
+	root_run("chmod 755 a; chmod 757 a/b");
+	assert_distrusted("a/b", "/a/b: others can write there");
+	root_run("chmod 755 a/b; chmod g+w a/b/file");
+	assert_distrusted("a/b/file", "/a/b/file: others can write there");
+}
+
+static void test_others_own(void **state)
+{
+	(void)state;
+	needs_root();
+	root_run("mkdir -p a/b/c && chown " OTHER " a/b");
+	assert_trusted("a");
+	assert_distrusted("a/b", "/a/b: belongs to another user");
+	assert_distrusted("a/b/c", "/a/b: belongs to another user");
+	assert_distrusted("a/b/missing", "/a/b: belongs to another user");
+}
+
+/* What belongs to root is in nobody's hands. */
+static void test_roots_is_everybodys(void **state)
+{
+	struct error error = {.reason = ""};
+
+	(void)state;
+	needs_root();
+	root_run("mkdir -p a/b && chown " OTHER " a/b");
+	assert_int_equal(trust_check(below("a/b"), 65534, TRUST_NOW, &error), 0);
+	assert_int_equal(trust_check(below("a/b"), 65533, TRUST_NOW, &error), -1);
+}
+
+static void test_links(void **state)
+{
+	(void)state;
+	needs_root();
+	root_run("mkdir -p mine theirs/d && chown " OTHER " theirs && ln -s ../theirs/d mine/out && ln -s %s/mine theirs/in && "
+	         "ln -s mine link && chown -h " OTHER " link && ln -s loop loop",
+	         root);
+	assert_distrusted("mine/out", "/theirs: belongs to another user");
+	assert_distrusted("theirs/in", "/theirs: belongs to another user");
+	assert_distrusted("link", "/link: belongs to another user");
+	assert_distrusted("link/missing", "/link: belongs to another user");
+	assert_distrusted("loop", "/loop: Too many levels of symbolic links");
+}
+
+/* Such as /tmp. */
+static void test_sticky_directories(void **state)
+{
+	struct error error;
+
+	(void)state;
+	root_run("mkdir -p tmp/mine && chmod 1777 tmp && ln -s mine tmp/link");
+	assert_trusted("tmp/mine");
+	assert_trusted("tmp/link");
+	assert_distrusted("tmp", "/tmp: others can write there");
+	assert_distrusted("tmp/missing", "/tmp/missing: others can make it");
+	assert_int_equal(trust_check(below("tmp/mine"), geteuid(), TRUST_FOREVER, &error), -1);
+	/* The root itself is in one. */
+	assert_string_equal(error.reason, "/tmp: others can write there");
+	needs_root();
+	root_run("mkdir tmp/theirs && chown " OTHER " tmp/theirs && chown -h " OTHER " tmp/link");
+	assert_distrusted("tmp/theirs", "/tmp/theirs: belongs to another user");
+	assert_distrusted("tmp/link", "/tmp/link: belongs to another user");
+}
+
+static void test_no_paths(void **state)
+{
+	struct error error;
+	char endless[2 * PATH_MAX];
+
+	(void)state;
+	memset(endless, '/', sizeof endless - 1);
+	endless[sizeof endless - 1] = '\0';
+	assert_int_equal(trust_check("relative", geteuid(), TRUST_NOW, &error), -1);
+	assert_int_equal(trust_check("", geteuid(), TRUST_NOW, &error), -1);
+	assert_int_equal(trust_check(endless, geteuid(), TRUST_NOW, &error), -1);
+	/* The second time, there is no room for it. */
+	root_run("ln -s \"$(printf './%%.0s' $(seq 1900))link/x\" link");
+	assert_distrusted("link", "/link: Too many levels of symbolic links");
+}
+
+/* --- making directories --------------------------------------------------------------------------------------------- */
+
+static void assert_makes(const char *path, const char *real)
+{
+	struct error error = {.reason = ""};
+	char made[PATH_MAX];
+
+	if (trust_make_directory(below(path), made, &error) < 0)
+		fail_msg("%s: %s", path, error.reason);
+	assert_string_equal(made, below(real));
+}
+
+static void assert_makes_not(const char *path, const char *reason)
+{
+	struct error error = {.reason = ""};
+	char made[PATH_MAX];
+
+	assert_int_equal(trust_make_directory(below(path), made, &error), -1);
+	assert_reason(&error, reason);
+}
+
+static void test_making(void **state)
+{
+	(void)state;
+	root_run("mkdir a && ln -s a link && ln -s b a/dangling && mkdir -m 1777 tmp && : > file");
+	assert_makes("a", "a");
+	assert_makes("link/x/y", "a/x/y");
+	assert_makes("a/dangling/z", "a/b/z");
+	assert_makes("tmp/new/below", "tmp/new/below");
+	assert_makes_not("file", "/file: not a directory of yours");
+	assert_makes_not("file/below", "/file/below: Not a directory");
+	assert_makes_not("tmp", "/tmp: others can write there");
+	root_run("chmod g+w a");
+	assert_makes_not("a/new", "/a: others can write there");
+	root_run("[ ! -e a/new ]");
+}
+
+/* Not a step is made in others' directories. */
+static void test_making_where_others_are(void **state)
+{
+	(void)state;
+	needs_root();
+	root_run("mkdir -p theirs mine && chown " OTHER " theirs && ln -s %s/mine theirs/link && mkdir -m 1777 tmp && "
+	         "mkdir tmp/theirs && chown " OTHER " tmp/theirs && ln -s ../mine tmp/link && chown -h " OTHER " tmp/link",
+	         root);
+	assert_makes_not("theirs", "/theirs: belongs to another user");
+	assert_makes_not("theirs/new", "/theirs: belongs to another user");
+	assert_makes_not("theirs/link/new", "/theirs: belongs to another user");
+	assert_makes_not("tmp/theirs/new", "/tmp/theirs: belongs to another user");
+	assert_makes_not("tmp/link/new", "/tmp/link: belongs to another user");
+	root_run("[ -z \"$(ls mine)\" ] && [ \"$(ls theirs)\" = link ] && [ -z \"$(ls tmp/theirs)\" ]");
+}
+
+/* Root's can be entered by all; a user's are as the user wants it. */
+static void test_modes(void **state)
+{
+	mode_t mask = umask(077);
+
+	(void)state;
+	assert_makes("a/b", "a/b");
+	umask(0);
+	assert_makes("c", "c");
+	umask(mask);
+	root_run("[ \"$(stat -c %%a a a/b c | tr '\\n' ' ')\" = \"%s 755 \" ]", geteuid() == 0 ? "755 755" : "700 700");
+}
+
+/* --- who gets there ------------------------------------------------------------------------------------------------- */
+
+static void assert_open(const char *path)
+{
+	struct error error = {.reason = ""};
+
+	if (trust_check_open(below(path), &error) < 0)
+		fail_msg("%s: %s", path, error.reason);
+}
+
+static void assert_closed(const char *path, const char *reason)
+{
+	struct error error = {.reason = ""};
+
+	assert_int_equal(trust_check_open(below(path), &error), -1);
+	assert_reason(&error, reason);
+}
+
+static void test_open_to_others(void **state)
+{
+	(void)state;
+	root_run("mkdir -p a/b c && : > a/b/file && ln -s ../a/b c/way && ln -s %s/c/way/file file", root);
+	assert_open("a/b/file");
+	assert_open("a/b");
+	assert_open("file");
+	root_run("chmod 700 c");
+	assert_open("a/b/file");
+	assert_closed("file", "/c: other users cannot read it");
+	root_run("chmod 711 c a a/b");
+	assert_open("file");
+	root_run("chmod 640 a/b/file");
+	assert_closed("file", "/a/b/file: other users cannot read it");
+	root_run("chmod 750 a/b");
+	assert_closed("a/b", "/a/b: other users cannot read it");
+	assert_closed("c/missing", "/c/missing: No such file or directory");
+}
+
+int main(void)
+{
+#define CASE(test) cmocka_unit_test_setup_teardown(test, root_make, root_remove)
+	const struct CMUnitTest tests[] = {
+		CASE(test_own),
+		CASE(test_others_can_write),
+		CASE(test_others_own),
+		CASE(test_roots_is_everybodys),
+		CASE(test_links),
+		CASE(test_sticky_directories),
+		CASE(test_no_paths),
+		CASE(test_making),
+		CASE(test_making_where_others_are),
+		CASE(test_modes),
+		CASE(test_open_to_others),
+	};
+#undef CASE
+
+	return cmocka_run_group_tests_name("trust", tests, NULL, NULL);
+}
