@@ -1,5 +1,7 @@
 #include "topology/cache.h"
 
+#include "trust.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -35,6 +37,12 @@ static void everybodys_place(const char *root, struct place *place)
 	place->owner = 0;
 }
 
+/* What a user set, root may have inherited (sudo -E, su), and is not led by it to where that user can write. */
+static bool is_followed(const char *cache, uid_t user)
+{
+	return cache && cache[0] == '/' && (user != 0 || trust_check(cache, user, TRUST_NOW, NULL) == 0);
+}
+
 /* False where this user has none: variables that are not set, or name no absolute path. */
 static bool own_place(const char *root, struct place *place)
 {
@@ -42,7 +50,7 @@ static bool own_place(const char *root, struct place *place)
 	bool found = true;
 
 	place->owner = geteuid();
-	if (cache && cache[0] == '/')
+	if (is_followed(cache, place->owner))
 		found = join(place->directory, cache, "nvtaskset");
 	else if (place->owner == 0)
 		everybodys_place(root, place);
@@ -219,26 +227,6 @@ int cache_find_all(const char *root, struct topology_list *list, struct error *e
 
 /* --- keeping ----------------------------------------------------------------------------------------------- */
 
-/* With the directories above it, which may be missing in a new home. Everybody may look into everybody's, whatever the
- * umask was when it was made. */
-static int make_directory(const char *root, const char *path, struct error *error)
-{
-	char part[PATH_MAX];
-	const char *end = path;
-	struct place everybodys = {.owner = 0};
-
-	do {
-		end = strchrnul(end + 1, '/');
-		snprintf(part, sizeof part, "%.*s", (int)(end - path), path);
-		if (mkdir(part, 0755) < 0 && errno != EEXIST)
-			return error_set_errno(error, "%.200s", part);
-	} while (*end);
-	everybodys_place(root, &everybodys);
-	if (strcmp(path, everybodys.directory) == 0 && chmod(path, 0755) < 0)
-		return error_set_errno(error, "%.200s", path);
-	return 0;
-}
-
 static int write_file(const char *path, const struct topology *gpu, struct error *error)
 {
 	struct topology_list list = {.count = 1, .gpus = {*gpu}};
@@ -256,7 +244,7 @@ static int write_file(const char *path, const struct topology *gpu, struct error
 int cache_keep(const char *root, const struct topology *gpu, char path[PATH_MAX], struct error *error)
 {
 	struct place place;
-	char temporary[PATH_MAX], name[TOPOLOGY_UUID_MAX + sizeof SUFFIX], hidden[64];
+	char directory[PATH_MAX], temporary[PATH_MAX], name[TOPOLOGY_UUID_MAX + sizeof SUFFIX], hidden[64];
 
 	if (!is_uuid(gpu->uuid, strlen(gpu->uuid)))
 		return error_set(error, "the driver gives the GPU no UUID to keep it by");
@@ -264,10 +252,10 @@ int cache_keep(const char *root, const struct topology *gpu, char path[PATH_MAX]
 		return error_set(error, "nowhere to keep it: set HOME or XDG_CACHE_HOME");
 	snprintf(name, sizeof name, "%s" SUFFIX, gpu->uuid);
 	snprintf(hidden, sizeof hidden, ".%d", (int)getpid());
-	if (!join(path, place.directory, name) || !join(temporary, place.directory, hidden))
-		return error_set(error, "%.200s: the path is too long", place.directory);
-	if (make_directory(root, place.directory, error) < 0)
+	if (trust_make_directory(place.directory, directory, error) < 0)
 		return -1;
+	if (!join(path, directory, name) || !join(temporary, directory, hidden))
+		return error_set(error, "%.200s: the path is too long", directory);
 	unlink(temporary);
 	int result = write_file(temporary, gpu, error);
 

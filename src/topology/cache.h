@@ -1,7 +1,7 @@
 /*
  * Where measured topologies are kept: a topology file for each GPU, UUID.txt, in a directory of the user's,
- * $XDG_CACHE_HOME/nvtaskset or ~/.cache/nvtaskset, or in /var/cache/nvtaskset, where root's are without
- * XDG_CACHE_HOME, for everybody. The user's own comes first.
+ * $XDG_CACHE_HOME/nvtaskset or ~/.cache/nvtaskset, or in /var/cache/nvtaskset, where root's are, for everybody. The user's
+ * own comes first. Root follows XDG_CACHE_HOME only to where nobody else can write.
  *
  * A file is believed if it belongs to whom the directory is for (the user, root) and nobody else can write it. It is
  * read in other people's processes too: whatever lies there, reading it ends soon and leaves nothing open.

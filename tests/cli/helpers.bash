@@ -5,11 +5,15 @@ setup() {
 	ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 	PATH=$BUILD:$BUILD/demo:$PATH
 	WORK=$(mktemp -d)
+	# Root's links to library and driver are to be open to everybody.
+	chmod 755 "$WORK"
 	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200.txt
 	export NVTASKSET_DRIVER=$BUILD/sim/libcuda.so.1
 	export XDG_CACHE_HOME=$WORK XDG_RUNTIME_DIR=$WORK CUDA_MPS_PIPE_DIRECTORY=$WORK/mps
 	# An audit library (--strict) leaves next to no room for ThreadSanitizer's thread-local storage.
 	! is_sanitized tsan || export GLIBC_TUNABLES=glibc.rtld.optional_static_tls=1000000
+	# Before a command: as somebody who is not root, with a cache of their own.
+	ANOTHER_USER=(setpriv --reuid 65534 --regid 65534 --clear-groups env "XDG_CACHE_HOME=$WORK/another")
 	unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER CUDA_DEVICE_MAX_CONNECTIONS LD_LIBRARY_PATH
 	PROGRAM=
 }
@@ -28,12 +32,11 @@ is_sanitized() {
 	[[ "$by" =~ ^[at]san$ && "$by" = "${1:-$by}" ]]
 }
 
-# Before a command: as somebody who is not root.
-ANOTHER_USER=(setpriv --reuid 65534 --regid 65534 --clear-groups)
-
 # Who must be able to get at this tree: in root's home, nobody else is.
 needs_another_user() {
 	[ "$(id -u)" = 0 ] || skip "only root can be another user"
+	mkdir "$WORK/another"
+	chown 65534 "$WORK/another"
 	"${ANOTHER_USER[@]}" test -x "$BUILD/nvtaskset" || skip "no other user gets at $BUILD"
 }
 

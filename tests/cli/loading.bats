@@ -294,7 +294,7 @@ without_proc() {
 		"${ANOTHER_USER[@]}" nvtaskset --mps off -t 3 "$WORK/privileged"
 	nv -t 3 "$WORK/privileged"
 	# Which do not count where nobody gets privileges.
-	"${ANOTHER_USER[@]}" env HOME="$WORK" XDG_RUNTIME_DIR= setpriv --no-new-privs nvtaskset --mps off -t 3 "$WORK/privileged"
+	"${ANOTHER_USER[@]}" setpriv --no-new-privs nvtaskset --mps off -t 3 "$WORK/privileged"
 }
 
 @test "file capabilities are refused, but for root" {
@@ -313,7 +313,7 @@ without_proc() {
 	printf '#! %s -x\n' "$WORK/interpreter" >"$WORK/script"
 	chmod 755 "$WORK"
 	chmod 4755 "$WORK/script"
-	"${ANOTHER_USER[@]}" env XDG_RUNTIME_DIR= nvtaskset --mps off -t 3 "$WORK/script"
+	"${ANOTHER_USER[@]}" nvtaskset --mps off -t 3 "$WORK/script"
 	chmod 4755 "$WORK/interpreter"
 	refuses "$WORK/script: runs with other privileges than yours (set-user-ID), and so without our library: start nvtaskset with those privileges" \
 		"${ANOTHER_USER[@]}" nvtaskset --mps off -t 3 "$WORK/script"

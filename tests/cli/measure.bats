@@ -182,8 +182,8 @@ bits_of() {
 
 @test "places that cannot be written" {
 	nobody_tells
-	: >"$WORK/file"
-	XDG_CACHE_HOME=$WORK/file refuses "$WORK/file/nvtaskset: Not a directory" nvtaskset --measure
+	mkdir -p "$WORK/nvtaskset/$UUID.txt"
+	refuses "$WORK/nvtaskset/$UUID.txt: Is a directory" nvtaskset --measure
 }
 
 @test "under nvtaskset, with another partition" {

@@ -85,30 +85,6 @@ load helpers
 	[ "$(find "$WORK/nvtaskset" -name libcuda.so.1 | wc -l)" -eq 1 ]
 }
 
-@test "the library directory outlives the session where it can" {
-	HOME=$WORK/home
-	mkdir "$HOME"
-	chmod 755 "$WORK"
-	unset XDG_CACHE_HOME
-	local as_user=()
-	if [ "$(id -u)" -eq 0 ]; then
-		needs_another_user
-		chown 65534 "$HOME"
-		as_user=("${ANOTHER_USER[@]}")
-	fi
-	"${as_user[@]}" nvtaskset --mps off -t 0 true
-	[ -e "$HOME"/.cache/nvtaskset/*/libcuda.so.1 ]
-	rm -r "$HOME/.cache" && touch "$HOME/.cache"
-	mkdir -m 777 "$WORK/run"
-	XDG_RUNTIME_DIR=$WORK/run "${as_user[@]}" nvtaskset --mps off -t 0 true
-	[ -e "$WORK"/run/nvtaskset/*/libcuda.so.1 ]
-}
-
-@test "a library directory that others can write to is refused" {
-	mkdir -m 777 "$WORK/nvtaskset"
-	refuses "$WORK/nvtaskset: must be a directory that only you can write to; remove it" nv -t 0 true
-}
-
 @test "programs without CUDA run as ever" {
 	run nv -t 0 echo fine
 	[ "$status" -eq 0 ]

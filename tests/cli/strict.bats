@@ -114,10 +114,13 @@ make_driver() {
 }
 
 @test "a place that the dynamic linker cannot be told" {
-	mkdir "$WORK/a:b"
-	XDG_CACHE_HOME="$WORK/a:b" run strict true
-	[ "$status" -eq 1 ]
-	[[ "$output" == "nvtaskset: $WORK/a:b/nvtaskset/"*": has one of : ; \$ in its name, which the dynamic linker does not take: install nvtaskset elsewhere" ]]
+	mkdir -p "$WORK/a:b/bin" "$WORK/a:b/lib/nvtaskset"
+	cp "$BUILD/nvtaskset" "$WORK/a:b/bin/"
+	cp "$BUILD/lib/libcuda.so.1" "$BUILD/lib/libnvtaskset-audit.so" "$WORK/a:b/lib/nvtaskset/"
+	run "$WORK/a:b/bin/nvtaskset" --mps off -t 8 where 1
+	[[ "$output" == *"on TPCs 8 ("* ]]
+	refuses "$WORK/a:b/lib/nvtaskset/libnvtaskset-audit.so: has one of : ; \$ in its name, which the dynamic linker does not take: install nvtaskset elsewhere" \
+		"$WORK/a:b/bin/nvtaskset" --mps off --strict -t 8 true
 }
 
 @test "GPUs before Hopper" {

@@ -162,6 +162,28 @@ static void test_where_things_are_kept(void **state)
 	root_run("[ -f home/.cache/nvtaskset/" UUID ".txt ]");
 }
 
+/* Another user's variable, which sudo -E and su leave to root. */
+static void test_root_is_not_led_to_others_places(void **state)
+{
+	struct topology gpu = h200(UUID), found;
+	struct error error = {.reason = ""};
+	char cache[64], path[PATH_MAX];
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	keep(&gpu);
+	root_run("mkdir home && mv cache home && chown 65534 home");
+	snprintf(cache, sizeof cache, "%s/home/cache", root);
+	setenv("XDG_CACHE_HOME", cache, 1);
+	assert_int_equal(cache_find(root, UUID, &found, &error), -1);
+	assert_string_equal(error.reason, "");
+	root_run("rm -r home/cache/nvtaskset");
+	assert_int_equal(cache_keep(root, &gpu, path, &error), 0);
+	root_run("[ -f var/cache/nvtaskset/" UUID ".txt ] && [ -z \"$(ls home/cache)\" ]");
+	assert_int_equal(cache_find(root, UUID, &found, &error), 0);
+}
+
 static void assert_not_found(const char *reason_format)
 {
 	struct error error = {.reason = ""};
@@ -428,6 +450,7 @@ int main(void)
 		CASE(test_garbage_in_the_list),
 		CASE(test_what_is_kept_is_found),
 		CASE(test_where_things_are_kept),
+		CASE(test_root_is_not_led_to_others_places),
 		CASE(test_files_that_are_not_trusted),
 		CASE(test_files_that_are_damaged),
 		CASE(test_uuids_that_are_no_names),

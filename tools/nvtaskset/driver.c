@@ -3,6 +3,7 @@
 #include "loader_cache.h"
 #include "mark.h"
 #include "topology/cache.h"
+#include "trust.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,12 +13,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define LIBRARY "libcuda.so.1"
 #define OTHER_NAME "libcuda.so"         /* some programs try this first */
 #define LINK "libnvtaskset-driver.so.1" /* what our library is linked against */
+
+#define SEPARATORS ":;$" /* what no directory in LD_LIBRARY_PATH can have in its name */
+#define PLACES 18       /* to look for: two, and sixteen in /tmp */
 
 /* Where packages and containers put the driver when nothing points there: NVIDIA's container images, Debian,
  * Red Hat, WSL, NixOS, Jetson, and last the toolkit's compatibility package. */
@@ -173,46 +178,6 @@ static bool same_file(const char *a, const char *b)
 	       first.st_ino == second.st_ino;
 }
 
-/* A directory that nobody but this user can have put anything into. */
-static int make_own(const char *directory, struct error *error)
-{
-	struct stat status;
-
-	if (mkdir(directory, 0755) < 0 && errno != EEXIST)
-		return error_set_errno(error, "%.200s", directory);
-	if (lstat(directory, &status) < 0)
-		return error_set_errno(error, "%.200s", directory);
-	if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 022) != 0)
-		return error_set(error, "%.200s: must be a directory that only you can write to; remove it", directory);
-	return 0;
-}
-
-/* Whether a directory can be made beside others, which are made where they are not. */
-static bool can_hold(const char *directory)
-{
-	char parent[PATH_MAX];
-
-	snprintf(parent, sizeof parent, "%s", directory);
-	dirname(parent);
-	mkdir(parent, 0700);
-	return access(parent, W_OK) == 0;
-}
-
-/* The base of this user's directories, which should outlive their session: programs that run on start others, and these
- * would find the driver without us. */
-static int make_base(char base[PATH_MAX], struct error *error)
-{
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-
-	if (!cache_directory(base) || !can_hold(base)) {
-		if (runtime && runtime[0] == '/' && access(runtime, W_OK) == 0 && strlen(runtime) < PATH_MAX / 2)
-			snprintf(base, PATH_MAX, "%s/nvtaskset", runtime);
-		else
-			snprintf(base, PATH_MAX, "/tmp/nvtaskset-%u", (unsigned int)geteuid());
-	}
-	return make_own(base, error);
-}
-
 /* FNV-1a: one directory for each pair of library and driver. */
 static uint64_t hash(uint64_t value, const char *text)
 {
@@ -238,20 +203,135 @@ static int make_link(const char *target, const char *directory, const char *name
 	return 0;
 }
 
-static int make_directory(const char *own, const char *driver, char directory[PATH_MAX], struct error *error)
-{
-	char base[PATH_MAX], library[PATH_MAX], name[32];
-	uint64_t key = hash(hash(UINT64_C(0xcbf29ce484222325), own), driver);
+/* --- where that is ---------------------------------------------------------------------------------------- */
 
-	snprintf(name, sizeof name, "%016llx", (unsigned long long)key);
-	if (make_base(base, error) < 0)
-		return -1;
-	if (!join(directory, base, strlen(base), name) || !join(library, own, strlen(own), LIBRARY))
+/* Programs that run on after their user's session start others, and these would find the driver without us: so what
+ * outlives it comes first. In /tmp, another user may have been there before. */
+static bool name_users_place(unsigned int number, char base[PATH_MAX])
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	unsigned int user = (unsigned int)geteuid();
+	bool found = true;
+
+	if (number == 0)
+		found = cache_directory(base);
+	else if (number == 1)
+		found = runtime && runtime[0] == '/' && join(base, runtime, strlen(runtime), "nvtaskset");
+	else if (number == 2)
+		snprintf(base, PATH_MAX, "/tmp/nvtaskset-%u", user);
+	else
+		snprintf(base, PATH_MAX, "/tmp/nvtaskset-%u.%u", user, number - 2);
+	return found;
+}
+
+/* None in /tmp: where that is cleaned while a program of root's runs, somebody else could make what it loads next. */
+static bool name_roots_place(unsigned int number, char base[PATH_MAX])
+{
+	static const char *const fixed[] = {"/var/cache/nvtaskset", "/run/nvtaskset"};
+	bool found = true;
+
+	if (number == 0)
+		found = cache_directory(base);
+	else if (number <= COUNT(fixed))
+		strcpy(base, fixed[number - 1]);
+	else
+		found = false;
+	return found;
+}
+
+/* In a user namespace whose / is somebody else's, root is a user like others. */
+static bool is_root(void)
+{
+	struct stat top;
+
+	return geteuid() == 0 && stat("/", &top) == 0 && top.st_uid == 0;
+}
+
+/* Whether COMMAND could be a program that goes on as another user, as su and daemons do. It needs the capability, and there
+ * have to be others. */
+static bool can_change_user(void)
+{
+	const uid_t other = 65534;
+	uid_t own = (uid_t)setfsuid(other);
+	bool changed = (uid_t)setfsuid(own) == other;
+
+	return changed && own != other;
+}
+
+/* A directory to be made, and what it is to lead to. */
+struct links {
+	char name[32]; /* of the directory: one for each pair of library and driver */
+	char library[PATH_MAX];
+	const char *driver;
+};
+
+static int make_links(const struct links *links, const char *base, char directory[PATH_MAX], struct error *error)
+{
+	char path[PATH_MAX];
+
+	if (!join(path, base, strlen(base), links->name))
 		return error_set(error, "%.200s: the path is too long", base);
-	if (make_own(directory, error) < 0 || make_link(driver, directory, LINK, error) < 0 ||
-	    make_link(library, directory, LIBRARY, error) < 0 || make_link(library, directory, OTHER_NAME, error) < 0)
+	if (trust_make_directory(path, directory, error) < 0)
+		return -1;
+	if (strpbrk(directory, SEPARATORS))
+		return error_set(error, "%.200s: has one of : ; $ in its name, which the dynamic linker does not take",
+		                 directory);
+	if (make_link(links->driver, directory, LINK, error) < 0 ||
+	    make_link(links->library, directory, LIBRARY, error) < 0 ||
+	    make_link(links->library, directory, OTHER_NAME, error) < 0)
 		return -1;
 	return 0;
+}
+
+/* In the first place that will do. -1 with what speaks against the best one. */
+static int make_somewhere(const struct links *links, bool open, char directory[PATH_MAX], struct error *error)
+{
+	bool (*const name_place)(unsigned int, char *) = is_root() ? name_roots_place : name_users_place;
+	char base[PATH_MAX];
+	struct error why;
+	int result = -1;
+
+	error_set(error, "%s", "");
+	for (unsigned int i = 0; i < PLACES && result < 0; i++) {
+		if (!name_place(i, base))
+			continue;
+		result = make_links(links, base, directory, &why);
+		if (result == 0 && open)
+			result = trust_check_open(directory, &why);
+		if (result < 0 && error->reason[0] == '\0')
+			*error = why;
+	}
+	return result;
+}
+
+static int make_directory(const char *own, const char *driver, char directory[PATH_MAX], struct error *error)
+{
+	struct links links = {.driver = driver};
+	struct error why;
+	uint64_t key = hash(hash(UINT64_C(0xcbf29ce484222325), own), driver);
+
+	snprintf(links.name, sizeof links.name, "%016llx", (unsigned long long)key);
+	if (!join(links.library, own, strlen(own), LIBRARY))
+		return error_set(error, "%.200s: the path is too long", own);
+	if ((can_change_user() && make_somewhere(&links, true, directory, &why) == 0) ||
+	    make_somewhere(&links, false, directory, &why) == 0)
+		return 0;
+	return error_set(error, "%.200s; nor is there another place for links to our library: set XDG_CACHE_HOME to a "
+	                        "directory that only you can write to", why.reason);
+}
+
+int driver_check_others(const char *directory, struct error *error)
+{
+	static const char *const names[] = {LIBRARY, LINK};
+	char path[PATH_MAX];
+	struct error why;
+	int result = 0;
+
+	for (size_t i = 0; i < COUNT(names) && result == 0 && can_change_user(); i++) {
+		if (join(path, directory, strlen(directory), names[i]) && trust_check_open(path, &why) < 0)
+			result = error_set(error, "%.200s: a program that changes its user runs unrestricted", why.reason);
+	}
+	return result;
 }
 
 int driver_library_directory(const char *driver, char directory[PATH_MAX], struct error *error)
@@ -259,7 +339,7 @@ int driver_library_directory(const char *driver, char directory[PATH_MAX], struc
 	char own[PATH_MAX], link[PATH_MAX];
 	int result = driver_own_directory(own, error);
 
-	if (result == 0 && join(link, own, strlen(own), LINK) && same_file(link, driver))
+	if (result == 0 && !strpbrk(own, SEPARATORS) && join(link, own, strlen(own), LINK) && same_file(link, driver))
 		strcpy(directory, own);
 	else if (result == 0)
 		result = make_directory(own, driver, directory, error);

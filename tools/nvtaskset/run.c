@@ -50,6 +50,16 @@ static int check_program(const struct options *options, struct error *error)
 	return trouble == PROGRAM_PRIVILEGED || (trouble == PROGRAM_UNREACHABLE && options->strict) ? -1 : 0;
 }
 
+/* Su, and daemons: nobody should have to find out. */
+static int check_others(const struct options *options, const char *directory, struct error *error)
+{
+	int result = driver_check_others(directory, error);
+
+	if (result < 0 && !options->strict)
+		fprintf(stderr, "nvtaskset: %s\n", error->reason);
+	return options->strict ? result : 0;
+}
+
 /* MPS counts by GPU. Where one has no UUID, clients on any count. */
 static int prepare_mps(const struct options *options, const struct gpu_choices *chosen, struct mps_status *status,
                        struct error *error)
@@ -106,7 +116,7 @@ static int prepare(const struct options *options, const struct partition *partit
 	};
 
 	if (check_program(options, error) < 0 || driver_find(driver, error) < 0 ||
-	    driver_library_directory(driver, directory, error) < 0 ||
+	    driver_library_directory(driver, directory, error) < 0 || check_others(options, directory, error) < 0 ||
 	    (options->strict && check_promises(partition, &environment, error) < 0) ||
 	    /* What it may start must not inherit COMMAND's environment. */
 	    prepare_mps(options, &partition->chosen, &status, error) < 0 ||

@@ -1,0 +1,182 @@
+#!/usr/bin/env bats
+# In whose hands the directory is from which programs load our library, and who gets at it. On machines of each test's own,
+# whose /tmp, /run and /var/cache are empty.
+
+# Variables are the inner shells'.
+# shellcheck disable=SC2016
+load helpers
+
+AS_USER="setpriv --reuid 65534 --regid 65534 --clear-groups"
+
+setup_machine() {
+	needs_another_user
+	needs_namespaces -m
+	unset XDG_CACHE_HOME XDG_RUNTIME_DIR
+}
+
+# Runs a shell's text there. In it, "as_user COMMAND" is another user, and "through WHO" says where the links are by which
+# WHO's programs find our library.
+on_machine() { # TEXT
+	unshare -m sh -euc "
+		mount -t tmpfs -o mode=755 none /var/cache
+		mount -t tmpfs -o mode=755 none /run
+		mount -t tmpfs -o mode=1777 none /tmp
+		export HOME=/nonexistent
+		as_user() { $AS_USER \"\$@\"; }
+		through() { \"\$@\" nvtaskset --mps off -v -t 3 true 2>&1 | sed -n 's,.* through \\(.*\\)/[0-9a-f]*\$,\\1,p'; }
+		$1"
+}
+
+# --- root ------------------------------------------------------------------------------------------------
+
+@test "root's are everybody's" {
+	setup_machine
+	run on_machine 'through env'
+	[ "$output" = /var/cache/nvtaskset ]
+	run on_machine 'umask 077; through env; nvtaskset --mps off -t 3 '"$AS_USER"' where 1'
+	[ "${lines[0]}" = /var/cache/nvtaskset ]
+	[[ "${lines[1]}" == *"on TPCs 3 ("* ]]
+}
+
+@test "root is not led to where another user can write" {
+	setup_machine
+	run on_machine 'mkdir -p /run/home/cache /run/roots; chown 65534 /run/home
+		ln -s /run/roots /run/home/link
+		for cache in cache link missing; do through env XDG_CACHE_HOME=/run/home/$cache; done
+		ls /run/home/cache /run/roots'
+	echo "$output"
+	[ "$output" = "/var/cache/nvtaskset
+/var/cache/nvtaskset
+/var/cache/nvtaskset
+/run/home/cache:
+
+/run/roots:" ]
+	run on_machine 'mkdir /run/cache; chmod 777 /run/cache; through env XDG_CACHE_HOME=/run/cache
+		through env XDG_CACHE_HOME=/tmp/somewhere HOME=/tmp'
+	[ "$output" = "/var/cache/nvtaskset
+/var/cache/nvtaskset" ]
+}
+
+@test "root is led to where only root can write" {
+	setup_machine
+	run on_machine 'cache=$(mktemp -d); chmod 755 $cache; [ "$(through env XDG_CACHE_HOME=$cache)" = $cache/nvtaskset ]
+		mkdir -p /run/real; ln -s /run/real /run/link; through env XDG_CACHE_HOME=/run/link/below'
+	echo "$output"
+	[ "$output" = /run/real/below/nvtaskset ]
+}
+
+@test "where /var/cache cannot be written, /run; where neither can, nothing starts" {
+	setup_machine
+	run on_machine 'mount -o remount,ro /var/cache; through env
+		mount -t tmpfs -o mode=755,ro none /run; nvtaskset --mps off -t 3 true'
+	[ "$status" -eq 1 ]
+	echo "$output"
+	[ "${lines[0]}" = /run/nvtaskset ]
+	[ "${lines[1]}" = "nvtaskset: /var/cache/nvtaskset: Read-only file system; nor is there another place for links to our library: set XDG_CACHE_HOME to a directory that only you can write to" ]
+	[ "${#lines[@]}" -eq 2 ]
+}
+
+@test "root in a user namespace is a user like others" {
+	setup_machine
+	$AS_USER unshare --user --map-root-user true || skip "this kernel does not let users do that"
+	run on_machine 'through as_user unshare --user --map-root-user
+		mkdir /run/user; chown 65534 /run/user; through as_user unshare --user --map-root-user env XDG_RUNTIME_DIR=/run/user
+		through as_user unshare --user --map-root-user env XDG_CACHE_HOME=/run/user/below'
+	echo "$output"
+	[ "$output" = "/tmp/nvtaskset-0
+/run/user/nvtaskset
+/run/user/below/nvtaskset" ]
+}
+
+# --- who becomes another user ------------------------------------------------------------------------------
+
+@test "a program that changes its user finds our library, where root's directory is closed" {
+	setup_machine
+	run on_machine 'mkdir -m 700 /run/home; export XDG_CACHE_HOME=/run/home/.cache
+		nvtaskset --mps off -t 3 '"$AS_USER"' where 1; through env'
+	echo "$output"
+	[[ "${lines[0]}" == *"on TPCs 3 ("* ]]
+	[ "${lines[1]}" = /var/cache/nvtaskset ]
+	[ "${#lines[@]}" -eq 2 ]
+}
+
+@test "where a program that changes its user would run unrestricted, it is said" {
+	setup_machine
+	export WORK BUILD
+	said="other users cannot read it: a program that changes its user runs unrestricted"
+	closed='mkdir -p -m 700 /run/closed; cp -r $BUILD/nvtaskset $BUILD/lib $BUILD/sim /run/closed; '
+	# Our library, or the driver, by one of two ways.
+	run on_machine "$closed"'/run/closed/nvtaskset --mps off -t 3 true'
+	[ "$status" -eq 0 ]
+	[ "$output" = "nvtaskset: /run/closed: $said" ]
+	run on_machine "$closed"'NVTASKSET_DRIVER=/run/closed/sim/libcuda.so.1 nvtaskset --mps off -t 3 true'
+	[ "$output" = "nvtaskset: /run/closed: $said" ]
+	run on_machine "$closed"'ln -sf $BUILD/sim/libcuda.so.1 /run/closed/sim/; unset NVTASKSET_DRIVER
+		LD_LIBRARY_PATH=/run/closed/sim nvtaskset --mps off -t 3 true'
+	[ "$output" = "nvtaskset: /run/closed: $said" ]
+	run on_machine "$closed"'/run/closed/nvtaskset --mps off --strict -t 3 echo started'
+	[ "$status" -eq 1 ]
+	[ "$output" = "nvtaskset: /run/closed: $said" ]
+	# The directory of links, where there is none that is open.
+	run on_machine 'mount -o remount,ro /var/cache; mkdir -m 700 /tmp/closed; mount --bind /tmp/closed /run
+		XDG_CACHE_HOME=/run nvtaskset --mps off -t 3 true'
+	[ "$output" = "nvtaskset: /run: $said" ]
+}
+
+@test "it is not said where no program can change its user" {
+	setup_machine
+	run on_machine 'mkdir /run/closed; cp -r $BUILD/nvtaskset $BUILD/lib /run/closed; chown -R 65534 /run/closed; chmod 700 /run/closed
+		as_user /run/closed/nvtaskset --mps off --strict -t 3 true'
+	[ "$status" -eq 0 ]
+	[ -z "$output" ]
+	run on_machine 'mkdir -m 700 /run/closed; cp -r $BUILD/nvtaskset $BUILD/lib /run/closed
+		setpriv --bounding-set -setuid --inh-caps -setuid /run/closed/nvtaskset --mps off --strict -t 3 true'
+	[ "$status" -eq 0 ]
+	[ -z "$output" ]
+}
+
+# --- others -------------------------------------------------------------------------------------------------
+
+@test "another user's directory in /tmp keeps nobody from starting" {
+	setup_machine
+	run on_machine 'through as_user; mkdir /tmp/nvtaskset-65534.1; rm -r /tmp/nvtaskset-65534
+		mkdir -m 777 /tmp/nvtaskset-65534; through as_user; through as_user; ls /tmp'
+	echo "$output"
+	[ "$output" = "/tmp/nvtaskset-65534
+/tmp/nvtaskset-65534.2
+/tmp/nvtaskset-65534.2
+nvtaskset-65534
+nvtaskset-65534.1
+nvtaskset-65534.2" ]
+	run on_machine 'ln -s /run /tmp/nvtaskset-65534; chmod 777 /run; through as_user'
+	[ "$output" = /tmp/nvtaskset-65534.1 ]
+}
+
+@test "with all names in /tmp taken, it says what to do" {
+	setup_machine
+	run on_machine 'mkdir /tmp/nvtaskset-65534; for i in $(seq 15); do mkdir /tmp/nvtaskset-65534.$i; done
+		as_user nvtaskset --mps off -t 3 true || as_user env XDG_CACHE_HOME=/tmp/own nvtaskset --mps off -t 3 echo started'
+	[ "${lines[0]}" = "nvtaskset: /nonexistent: Permission denied; nor is there another place for links to our library: set XDG_CACHE_HOME to a directory that only you can write to" ]
+	[ "${lines[1]}" = started ]
+}
+
+@test "a user's cache, or their session's directory, or one in /tmp: what nobody else can write to" {
+	setup_machine
+	run on_machine 'mkdir -p /run/home /run/user /run/theirs; chown 65534 /run/home /run/user
+		export HOME=/run/home XDG_RUNTIME_DIR=/run/user
+		through as_user; chmod g+w /run/home/.cache; through as_user; chmod 777 /run/user; through as_user
+		chmod 755 /run/user /run/home/.cache; rm -r /run/home/.cache; touch /run/home/.cache; through as_user
+		for cache in /run/home/a:b /proc /run/home/.cache /run/theirs relative; do
+			through as_user env XDG_CACHE_HOME=$cache HOME=/nonexistent
+		done'
+	echo "$output"
+	[ "$output" = "/run/home/.cache/nvtaskset
+/run/user/nvtaskset
+/tmp/nvtaskset-65534
+/run/user/nvtaskset
+/run/user/nvtaskset
+/run/user/nvtaskset
+/run/user/nvtaskset
+/run/user/nvtaskset
+/run/user/nvtaskset" ]
+}
