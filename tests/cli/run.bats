@@ -68,6 +68,28 @@ load helpers
 	[[ "$output" == *"on TPCs 7 ("* ]]
 }
 
+@test "empty entries of LD_LIBRARY_PATH, which mean the current directory, stay where they are" {
+	local first path
+	for path in :/x /x: /x::/y : :: '/x;' '/x;:'; do
+		run env LD_LIBRARY_PATH="$path" nvtaskset --mps off -t 7 sh -c \
+			'printenv LD_LIBRARY_PATH; nvtaskset --mps off -t 8 printenv LD_LIBRARY_PATH'
+		echo "$path: $output"
+		first=${lines[0]%%:*}
+		[ "${lines[0]}" = "$first:${path//;/:}" ]
+		[ "${lines[1]}" = "${lines[0]}" ]
+	done
+	LD_LIBRARY_PATH='' run nv -t 7 printenv LD_LIBRARY_PATH
+	[ "$output" = "$first" ]
+	LD_LIBRARY_PATH=$first: run nv -t 7 printenv LD_LIBRARY_PATH
+	[ "$output" = "$first::" ]
+	# As a program sees it.
+	mkdir "$WORK/here"
+	${CC:-cc} -shared -x c -o "$WORK/here/libmine.so" - <<<''
+	${CC:-cc} -x c -o "$WORK/here/program" - -Wl,--no-as-needed -L"$WORK/here" -lmine <<<'int main(void) { return 0; }'
+	cd "$WORK/here"
+	LD_LIBRARY_PATH=/x: nv -t 7 ./program
+}
+
 @test "a toolkit's stub, our own library and a text file are not taken for the driver" {
 	mkdir -p "$WORK/stubs" "$WORK/ours" "$WORK/driver"
 	cp "$BUILD/sim/libcuda.so.1" "$WORK/stubs/"

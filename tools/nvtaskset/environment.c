@@ -44,12 +44,13 @@ static int set(const char *variable, const char *value, struct error *error)
 	return setenv(variable, value, 1) == 0 ? 0 : error_set(error, "the environment: no memory");
 }
 
-/* Copies what is not ours; an empty entry means the current directory, and stays. */
+/* Copies what is not ours. An empty entry, also the last one, means the current directory, and stays. */
 static void copy_others(const struct list *list, char *to, const char *entries)
 {
-	const char *separator = "";
+	const char *separator = "", *start = to;
+	bool more = *entries != '\0';
 
-	while (*entries) {
+	while (more) {
 		size_t length = strcspn(entries, list->separators);
 
 		if (!list->is_ours(entries, length)) {
@@ -57,8 +58,12 @@ static void copy_others(const struct list *list, char *to, const char *entries)
 			to = mempcpy(to, entries, length);
 			separator = ":";
 		}
-		entries += length + (entries[length] != '\0');
+		more = entries[length] != '\0';
+		entries += length + more;
 	}
+	/* A single empty entry would read as none; two mean the same. */
+	if (to == start && *separator)
+		*to++ = ':';
 	*to = '\0';
 }
 
@@ -72,7 +77,7 @@ static int remove_ours(const struct list *list, struct error *error)
 		return error_set(error, "the environment: no memory");
 	if (others) {
 		copy_others(list, others, entries);
-		result = set(list->variable, others, error);
+		result = *others ? set(list->variable, others, error) : unsetenv(list->variable);
 	}
 	free(others);
 	return result;
