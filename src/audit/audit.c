@@ -50,7 +50,7 @@ __attribute__((constructor)) static void read_environment(int count, char **argu
 	(void)count;
 	(void)arguments;
 	for (; *environment; environment++) {
-		const char *ours = behind(*environment, "NVTASKSET_LIBRARY=");
+		const char *ours = behind(*environment, "NVTASKSET_SHIM=");
 		const char *real = behind(*environment, "NVTASKSET_DRIVER=");
 
 		if (ours)

@@ -199,9 +199,17 @@ escapes_and_shows() { # the program and its arguments
 }
 
 @test "nvtaskset under a strict one takes its things out again" {
-	run nv --strict -t 3-5 nvtaskset --mps off -t 7 sh -c 'echo "$LD_AUDIT$NVTASKSET_STRICT$NVTASKSET_LIBRARY."; where 1'
-	[ "${lines[0]}" = . ]
+	NVTASKSET_LIBRARY=theirs run nv --strict -t 3-5 nvtaskset --mps off -t 7 sh -c \
+		'echo "${LD_AUDIT-none} ${NVTASKSET_STRICT-none} ${NVTASKSET_SHIM-none} $NVTASKSET_LIBRARY"; where 1'
+	[ "${lines[0]}" = "none none none theirs" ]
 	[[ "${lines[1]}" == *"on TPCs 7 ("* ]]
+}
+
+@test "the Python module under --strict" {
+	! is_sanitized || skip "a sanitizer's run-time library must come with python"
+	PYTHONPATH=$ROOT/tools/python PYTHONDONTWRITEBYTECODE=1 NVTASKSET_LIBRARY=$(realpath "$BUILD/api/libnvtaskset.so.0") \
+		run nv --strict -t 3-5 python3 -c 'import nvtaskset; print(len(nvtaskset.gpus()))'
+	[ "$output" = 1 ]
 }
 
 # --- what programs do to themselves ----------------------------------------------------------------------

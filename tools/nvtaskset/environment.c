@@ -111,7 +111,7 @@ static int set_strict(const struct environment *environment, struct error *error
 	snprintf(audit, sizeof audit, "%.*s/" AUDIT_LIBRARY, PATH_MAX - 32, directory);
 	if (access(audit, R_OK) < 0)
 		return error_set_errno(error, "%.200s: --strict needs it: install nvtaskset again", audit);
-	if (put_first(&audit_libraries, audit, error) < 0 || set("NVTASKSET_LIBRARY", library, error) < 0 ||
+	if (put_first(&audit_libraries, audit, error) < 0 || set("NVTASKSET_SHIM", library, error) < 0 ||
 	    set("NVTASKSET_DRIVER", environment->driver, error) < 0 || set("NVTASKSET_STRICT", "1", error) < 0)
 		return -1;
 	return 0;
@@ -120,7 +120,7 @@ static int set_strict(const struct environment *environment, struct error *error
 int environment_clean(struct error *error)
 {
 	unsetenv("NVTASKSET_STRICT");
-	unsetenv("NVTASKSET_LIBRARY");
+	unsetenv("NVTASKSET_SHIM");
 	unsetenv("NVTASKSET_HIDE");
 	unsetenv("NVTASKSET_ON_MISFIT");
 	if (remove_ours(&search_path, error) < 0 || remove_ours(&audit_libraries, error) < 0)
