@@ -108,23 +108,26 @@ static int check_trust(int file, const char *path, uid_t owner, struct error *er
 	return 0;
 }
 
-/* The file's one GPU, which must have this UUID. Takes the descriptor over. */
+/* The file's one GPU, which must have this UUID. Takes the descriptor over. Lists are large, and stacks can be small. */
 static int read_gpu(int descriptor, const char *path, const char *uuid, struct topology *gpu, struct error *error)
 {
-	struct topology_list list;
-	FILE *file = fdopen(descriptor, "r");
+	struct topology_list *list = malloc(sizeof *list);
+	FILE *file = list ? fdopen(descriptor, "r") : NULL;
 
 	if (!file) {
+		error_set_errno(error, "%.200s", path);
+		free(list);
 		close(descriptor);
-		return error_set_errno(error, "%.200s", path);
+		return -1;
 	}
-	int result = topology_read(&list, file, path, error);
+	int result = topology_read(list, file, path, error);
 
 	fclose(file);
-	if (result == 0 && (list.count != 1 || strcmp(list.gpus[0].uuid, uuid) != 0))
+	if (result == 0 && (list->count != 1 || strcmp(list->gpus[0].uuid, uuid) != 0))
 		result = error_set(error, "%.200s: not about the one GPU that it is named after; remove it", path);
 	if (result == 0)
-		*gpu = list.gpus[0];
+		*gpu = list->gpus[0];
+	free(list);
 	return result;
 }
 
@@ -227,18 +230,30 @@ int cache_find_all(const char *root, struct topology_list *list, struct error *e
 
 /* --- keeping ----------------------------------------------------------------------------------------------- */
 
-static int write_file(const char *path, const struct topology *gpu, struct error *error)
+static int write_list(const char *path, const struct topology_list *list, struct error *error)
 {
-	struct topology_list list = {.count = 1, .gpus = {*gpu}};
 	int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
-	int failed = !file || fchmod(descriptor, 0644) < 0 || topology_write(&list, file) < 0;
+	int failed = !file || fchmod(descriptor, 0644) < 0 || topology_write(list, file) < 0;
 
 	if (failed)
 		error_set_errno(error, "%.200s", path);
 	if (file && fclose(file) != 0 && !failed)
 		failed = error_set_errno(error, "%.200s", path);
 	return failed ? -1 : 0;
+}
+
+static int write_file(const char *path, const struct topology *gpu, struct error *error)
+{
+	struct topology_list *list = calloc(1, sizeof *list);
+
+	if (!list)
+		return error_set_errno(error, "%.200s", path);
+	list->gpus[list->count++] = *gpu;
+	int result = write_list(path, list, error);
+
+	free(list);
+	return result;
 }
 
 int cache_keep(const char *root, const struct topology *gpu, char path[PATH_MAX], struct error *error)

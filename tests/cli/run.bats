@@ -113,6 +113,26 @@ load helpers
 	[ "$output" = fine ]
 }
 
+# 64 KiB, of which arguments and environment take some.
+with_small_stack() {
+	(ulimit -s 64 && exec "$@")
+}
+
+@test "a small stack is enough, for the command and the library" {
+	! is_sanitized || skip "sanitizers need more"
+	export SIM_TOPOLOGY=$NVTASKSET_TOPOLOGY
+	run with_small_stack nvtaskset --mps off -t 3 where 1
+	[[ "$output" == *"on TPCs 3 ("* ]]
+	with_small_stack nvtaskset --mps off --strict -t 3 true
+	with_small_stack nvtaskset --mps off -n 2 true
+	for what in -l -T "-l --json" "-T --json" --measure; do
+		# shellcheck disable=SC2086
+		with_small_stack nvtaskset $what
+	done
+	unset NVTASKSET_TOPOLOGY # as measured, or as the kernel driver says
+	with_small_stack nvtaskset --mps off -t 3 true
+}
+
 @test "two GPUs, each with its own set, in one command" {
 	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
 	run nv -v -t -G 0:0-3 -G 1:8-9 true

@@ -189,7 +189,9 @@ static uint64_t hash(uint64_t value, const char *text)
 /* Makes the link, atomically, whatever another process that makes the same one does. */
 static int make_link(const char *target, const char *directory, const char *name, struct error *error)
 {
-	char path[PATH_MAX], temporary[PATH_MAX], suffix[64];
+	/* Large, as others below: stacks can be small, and this is a process of its own. */
+	static char path[PATH_MAX], temporary[PATH_MAX];
+	char suffix[64];
 
 	snprintf(suffix, sizeof suffix, ".%s.%d", name, (int)getpid());
 	if (!join(path, directory, strlen(directory), name) ||
@@ -267,7 +269,7 @@ struct links {
 
 static int make_links(const struct links *links, const char *base, char directory[PATH_MAX], struct error *error)
 {
-	char path[PATH_MAX];
+	static char path[PATH_MAX];
 
 	if (!join(path, base, strlen(base), links->name))
 		return error_set(error, "%.200s: the path is too long", base);
@@ -287,7 +289,7 @@ static int make_links(const struct links *links, const char *base, char director
 static int make_somewhere(const struct links *links, bool open, char directory[PATH_MAX], struct error *error)
 {
 	bool (*const name_place)(unsigned int, char *) = is_root() ? name_roots_place : name_users_place;
-	char base[PATH_MAX];
+	static char base[PATH_MAX];
 	struct error why;
 	int result = -1;
 
@@ -306,10 +308,11 @@ static int make_somewhere(const struct links *links, bool open, char directory[P
 
 static int make_directory(const char *own, const char *driver, char directory[PATH_MAX], struct error *error)
 {
-	struct links links = {.driver = driver};
+	static struct links links;
 	struct error why;
 	uint64_t key = hash(hash(UINT64_C(0xcbf29ce484222325), own), driver);
 
+	links.driver = driver;
 	snprintf(links.name, sizeof links.name, "%016llx", (unsigned long long)key);
 	if (!join(links.library, own, strlen(own), LIBRARY))
 		return error_set(error, "%.200s: the path is too long", own);
@@ -336,7 +339,7 @@ int driver_check_others(const char *directory, struct error *error)
 
 int driver_library_directory(const char *driver, char directory[PATH_MAX], struct error *error)
 {
-	char own[PATH_MAX], link[PATH_MAX];
+	static char own[PATH_MAX], link[PATH_MAX];
 	int result = driver_own_directory(own, error);
 
 	if (result == 0 && !strpbrk(own, SEPARATORS) && join(link, own, strlen(own), LINK) && same_file(link, driver))

@@ -102,7 +102,8 @@ static int put_first(const struct list *list, const char *entry, struct error *e
 
 static int set_strict(const struct environment *environment, struct error *error)
 {
-	char directory[PATH_MAX], audit[PATH_MAX], library[PATH_MAX];
+	/* Large, and this is a process of its own. */
+	static char directory[PATH_MAX], audit[PATH_MAX], library[PATH_MAX];
 
 	if (driver_own_directory(directory, error) < 0)
 		return -1;

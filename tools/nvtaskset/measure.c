@@ -201,7 +201,8 @@ static int finish(struct measure_report *report, struct error *error)
 
 int action_measure(const struct options *options, struct error *error)
 {
-	char driver[PATH_MAX], directory[PATH_MAX], library[PATH_MAX + 16];
+	/* Large, and this is a process of its own. */
+	static char driver[PATH_MAX], directory[PATH_MAX], library[PATH_MAX + 16];
 	struct measure_report *report =
 		mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 

@@ -335,7 +335,8 @@ static int lock(struct place *place, struct error *error)
 
 int action_enable_system(const struct options *options, struct error *error)
 {
-	struct place place = {.link_count = 0};
+	/* Large, and this is a process of its own. */
+	static struct place place;
 
 	if (find_library(&place, error) < 0 || find_driver(&place, error) < 0 || check_library(&place, error) < 0)
 		return -1;
@@ -373,8 +374,9 @@ static int disable(const struct place *place, const char *directory, bool config
 
 int action_disable_system(const struct options *options, struct error *error)
 {
-	struct place place = {.link_count = 0};
-	char content[sizeof place.configuration + 1], directory[PATH_MAX], ours[PATH_MAX];
+	/* Large, and this is a process of its own. */
+	static struct place place;
+	static char content[sizeof place.configuration + 1], directory[PATH_MAX], ours[PATH_MAX];
 	int result = 0;
 
 	if (be_root("--disable-system", error) < 0 || find_library(&place, error) < 0 || lock(&place, error) < 0)
