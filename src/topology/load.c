@@ -4,20 +4,39 @@
 #include "topology/installed.h"
 #include "topology/nvdebug.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* --- told --------------------------------------------------------------------------------------------------- */
 
+/* Nobody is waited for, as would be in a pipe; other than a file, nothing can be read again in COMMAND. */
+static FILE *open_file(const char *path, struct error *error)
+{
+	struct stat status;
+	int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	FILE *file = NULL;
+
+	if (descriptor < 0 || fstat(descriptor, &status) < 0)
+		error_set_errno(error, "NVTASKSET_TOPOLOGY=%.200s", path);
+	else if (!S_ISREG(status.st_mode))
+		error_set(error, "NVTASKSET_TOPOLOGY=%.200s: not a regular file", path);
+	else if (!(file = fdopen(descriptor, "r")))
+		error_set_errno(error, "NVTASKSET_TOPOLOGY=%.200s", path);
+	if (descriptor >= 0 && !file)
+		close(descriptor);
+	return file;
+}
+
 static int load_file(struct topology_list *list, const char *path, struct error *error)
 {
-	FILE *file = fopen(path, "re");
+	FILE *file = open_file(path, error);
+	int result = file ? topology_read(list, file, path, error) : -1;
 
-	if (!file)
-		return error_set_errno(error, "NVTASKSET_TOPOLOGY=%.200s", path);
-	int result = topology_read(list, file, path, error);
-
-	fclose(file);
+	if (file)
+		fclose(file);
 	return result;
 }
 
@@ -51,20 +70,27 @@ void load_gpcs(const char *root, struct topology_list *list)
 		nvdebug_add_gpcs(&nvdebug, &list->gpus[0], NULL);
 }
 
+static int find_by_pci(const char *root, struct pci_address pci, struct topology *gpu, struct error *error)
+{
+	struct topology_list *all = malloc(sizeof *all);
+	const struct topology *found = NULL;
+
+	if (!all)
+		return error_set_errno(error, "GPUs that were measured");
+	if (cache_find_all(root, all, error) == 0)
+		found = topology_find(all, pci);
+	if (found)
+		*gpu = *found;
+	free(all);
+	return found ? 0 : -1;
+}
+
 /* By UUID; by PCI address only where the kernel module does not know that. */
 static int find_measured(const char *root, const struct installed_gpu *installed, struct topology *gpu,
                          struct error *error)
 {
-	const struct topology *found = NULL;
-	struct topology_list all;
-
-	if (installed->uuid[0])
-		return cache_find(root, installed->uuid, gpu, error);
-	if (cache_find_all(root, &all, error) == 0)
-		found = topology_find(&all, installed->pci);
-	if (found)
-		*gpu = *found;
-	return found ? 0 : -1;
+	return installed->uuid[0] ? cache_find(root, installed->uuid, gpu, error)
+	                          : find_by_pci(root, installed->pci, gpu, error);
 }
 
 /* A GPU that the kernel module lists: as it was measured, wherever it was plugged in then; else as nvdebug says. */
@@ -122,6 +148,20 @@ int load_untold(const char *root, struct topology_list *list, struct error *erro
 	return result;
 }
 
+/* Whether there is a way to a GPU that CUDA goes: on servers, under WSL, on Jetson. Without, a measurement would fail, too. */
+static bool has_device(const char *root)
+{
+	static const char *const devices[] = {"nvidiactl", "dxg", "nvhost-ctrl-gpu", "nvgpu"};
+	char path[PATH_MAX];
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof devices / sizeof devices[0] && !found; i++) {
+		snprintf(path, sizeof path, "%s/dev/%s", root, devices[i]);
+		found = access(path, F_OK) == 0;
+	}
+	return found;
+}
+
 int load_otherwise(const char *root, int told, struct topology_list *list, struct error *error)
 {
 	struct error why = {.reason = ""}, reason = *error;
@@ -129,7 +169,7 @@ int load_otherwise(const char *root, int told, struct topology_list *list, struc
 
 	if (result < 0 && why.reason[0])
 		error_set(error, "%.250s; try 'nvtaskset --measure'", why.reason);
-	else if (result < 0 && told != TOPOLOGY_REFUSED)
+	else if (result < 0 && told != TOPOLOGY_REFUSED && has_device(root))
 		error_set(error, "%.250s (nvtaskset --measure may find it out)", reason.reason);
 	return result;
 }

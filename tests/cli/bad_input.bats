@@ -122,9 +122,13 @@ load helpers
 	echo nonsense >"$WORK/topology"
 	export NVTASKSET_TOPOLOGY=$WORK/topology
 	refuses "$WORK/topology:1: the first line must be 'nvtaskset-topology 1'" nv -t 0 true
+	mkfifo "$WORK/fifo"
+	for path in "$WORK/fifo" "$WORK" /dev/zero; do
+		NVTASKSET_TOPOLOGY=$path refuses "NVTASKSET_TOPOLOGY=$path: not a regular file" timeout 10 nvtaskset --mps off -t 0 true
+	done
 	unset NVTASKSET_TOPOLOGY
 	[ -e /dev/nvidiactl ] ||
-		refuses "no NVIDIA GPU: /dev/nvidiactl is not there; is the driver loaded? (nvtaskset --measure may find it out)" nv -t 0 true
+		refuses "no NVIDIA GPU: /dev/nvidiactl is not there; is the driver loaded?" nv -t 0 true
 }
 
 @test "drivers that cannot be used" {

@@ -283,6 +283,9 @@ without_proc() {
 	needs_namespaces -m
 	refuses "/proc, which has to be mounted: No such file or directory" without_proc nvtaskset --mps off -t 3 true
 	refuses "/proc is not mounted, where processes are found" without_proc nvtaskset -p 1
+	refuses "/proc is not mounted, where processes are found" without_proc nvtaskset -l
+	refuses "/proc is not mounted, where processes are found" without_proc nvtaskset -l --json
+	refuses "/proc is not mounted, where processes are found" without_proc nvtaskset -T
 }
 
 # --- programs that we cannot get into --------------------------------------------------------------------
