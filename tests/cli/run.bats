@@ -107,6 +107,30 @@ load helpers
 	[ "$(find "$WORK/nvtaskset" -name libcuda.so.1 | wc -l)" -eq 1 ]
 }
 
+# In trust.bats, all about root's.
+@test "the library directory outlives the session where it can" {
+	local user=()
+	if [ "$(id -u)" -eq 0 ]; then
+		needs_another_user
+		user=("${ANOTHER_USER[@]}")
+	fi
+	HOME=$WORK/another/home
+	"${user[@]}" mkdir -p "$HOME" "$WORK/another/run"
+	started() {
+		"${user[@]}" env -u XDG_CACHE_HOME XDG_RUNTIME_DIR="$WORK/another/run" nvtaskset --mps off -t 0 true
+	}
+	started
+	[ -e "$HOME"/.cache/nvtaskset/*/libcuda.so.1 ]
+	rm -r "$HOME/.cache" && touch "$HOME/.cache"
+	started
+	[ -e "$WORK"/another/run/nvtaskset/*/libcuda.so.1 ]
+	rm -r "$WORK/another/run/nvtaskset" "$HOME/.cache"
+	"${user[@]}" mkdir -m 777 "$HOME/.cache"
+	started
+	[ -e "$WORK"/another/run/nvtaskset/*/libcuda.so.1 ]
+	[ -z "$(ls "$HOME/.cache")" ]
+}
+
 @test "programs without CUDA run as ever" {
 	run nv -t 0 echo fine
 	[ "$status" -eq 0 ]

@@ -34,8 +34,8 @@ plain() {
 	a=${letters:0:1} b=${letters:1:1}
 	[ "${lines[2]}" = "GPC 1 |  0 $b    8 $b   16 $b   24 $b : 62 $b : 63 $b : 64 $b : 65 $b" ]
 	[ "${lines[3]}" = "GPC 2 |  1 #    9 $a   17 $a   25 $a   32 $a   39 $a   46 $a   53 $a" ]
-	[[ "$output" == *$'\n'" $a "*"$first $(id -un) 1,9,17,25,32,39,46,53 $BUILD/demo/where 60"* ]]
-	[[ "$output" == *$'\n'" $b "*"$PROGRAM $(id -un) 0-1,8,16,24,62-65 "*"$BUILD/demo/where 60"* ]]
+	[[ "$output" == *$'\n'" $a "*"$first $(id -un)"*" 1,9,17,25,32,39,46,53 $BUILD/demo/where 60"* ]]
+	[[ "$output" == *$'\n'" $b "*"$PROGRAM $(id -un)"*" 0-1,8,16,24,62-65 "*"$BUILD/demo/where 60"* ]]
 	[[ "$output" == *$'\n'" #  A+B: TPCs 1"$'\n'* ]]
 	not grep -q '[^ -~]' <<<"$output"
 }
