@@ -288,10 +288,20 @@ deps deps-check:
 
 # --- installing ------------------------------------------------------------------------------------
 
+# The directories of these files. Those that were missing are noted where we are installed, so that uninstalling removes no
+# others. A package (DESTDIR) has its own.
+directories = $(LIBDIR)/directories
+make_directories = $(Q)umask 022; $(if $(DESTDIR),mkdir -p $(sort $(dir $(addprefix $(DESTDIR),$(1)))),\
+	made=$$(LC_ALL=C mkdir -pv $(LIBDIR) $(sort $(dir $(1)))) && printf '%s\n' "$$made" | sed -n "s/.* '\(.*\)'$$/\1/p" >>$(directories))
+remove_directories = $(Q)$(if $(DESTDIR),cd $(DESTDIR) && rmdir -p $(patsubst /%,%,$(sort $(dir $(installed)))),\
+	made=$$(sort -ru $(directories)); rm -f $(directories); \
+	rmdir $(LIBDIR) $(DOCDIR) $(PYTHONDIR) $(DATADIR)/nvtaskset $$made) 2>/dev/null || true
+
 # The library comes in one piece: after nvtaskset --enable-system, programs open it at any time. The link beside it leads
 # to this machine's driver, by the name that a driver upgrade keeps. A package (DESTDIR) has none: nvtaskset makes one for
 # each user at run time.
 install: $(command) $(shim) $(attach) $(audit)
+	$(call make_directories,$(installed_command))
 	install -D -m 755 $(command) $(DESTDIR)$(BINDIR)/nvtaskset
 	install -D -m 755 $(shim) $(DESTDIR)$(LIBDIR)/.libcuda.so.1
 	mv -f $(DESTDIR)$(LIBDIR)/.libcuda.so.1 $(DESTDIR)$(LIBDIR)/libcuda.so.1
@@ -305,6 +315,12 @@ install: $(command) $(shim) $(attach) $(audit)
 	install -D -m 644 -t $(DESTDIR)$(DOCDIR) $(documents)
 	$(Q)$(if $(DESTDIR),,$(link_driver))
 
+# What the dynamic linker knows of its directories is from when it was last told to look.
+define register_library
+$(Q)if /sbin/ldconfig -NXv 2>/dev/null | grep -q '^$(SHLIBDIR):' && [ -w /etc/ld.so.cache ]; then /sbin/ldconfig; else \
+	echo "Programs find $(SHLIBDIR)/libnvtaskset.so.0 by LD_LIBRARY_PATH, or once ldconfig knows that directory."; fi
+endef
+
 # For programs: nvtaskset.h, and the Python module on top of it.
 SHLIBDIR   ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
@@ -314,31 +330,31 @@ installed_api = $(INCLUDEDIR)/nvtaskset.h $(addprefix $(SHLIBDIR)/,$(notdir $(ap
 install: install-api
 uninstall: uninstall-api
 install-api: $(api) $(api_archive)
+	$(call make_directories,$(installed_api))
 	install -D -m 644 include/nvtaskset.h $(DESTDIR)$(INCLUDEDIR)/nvtaskset.h
 	install -D -m 755 $(api) $(DESTDIR)$(SHLIBDIR)/$(notdir $(api))
 	ln -sf $(notdir $(api)) $(DESTDIR)$(SHLIBDIR)/libnvtaskset.so.0
 	ln -sf libnvtaskset.so.0 $(DESTDIR)$(SHLIBDIR)/libnvtaskset.so
 	install -D -m 644 $(api_archive) $(DESTDIR)$(SHLIBDIR)/libnvtaskset.a
-	install -d $(DESTDIR)$(SHLIBDIR)/pkgconfig
 	sed 's|@PREFIX@|$(PREFIX)|; s|@SHLIBDIR@|$(SHLIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(version)|' \
 		src/api/nvtaskset.pc.in >$(DESTDIR)$(SHLIBDIR)/pkgconfig/nvtaskset.pc
 	install -D -m 644 tools/python/nvtaskset.py $(DESTDIR)$(PYTHONDIR)/nvtaskset.py
 	install -D -m 644 tools/man/nvtaskset.3 $(DESTDIR)$(DATADIR)/man/man3/nvtaskset.3
+	$(if $(DESTDIR),,$(register_library))
 uninstall-api:
 	rm -f $(addprefix $(DESTDIR),$(installed_api))
-	-rmdir -p --ignore-fail-on-non-empty $(addprefix $(DESTDIR),$(sort $(dir $(installed_api))))
 
 # For programs written for libsmctrl.
 installed_smctrl = $(INCLUDEDIR)/libsmctrl.h $(SHLIBDIR)/libsmctrl.so $(SHLIBDIR)/libsmctrl.a
 install: install-smctrl
 uninstall: uninstall-smctrl
 install-smctrl: $(smctrl) $(smctrl:.so=.a)
+	$(call make_directories,$(installed_smctrl))
 	install -D -m 644 include/libsmctrl.h $(DESTDIR)$(INCLUDEDIR)/libsmctrl.h
 	install -D -m 755 $(smctrl) $(DESTDIR)$(SHLIBDIR)/libsmctrl.so
 	install -D -m 644 $(smctrl:.so=.a) $(DESTDIR)$(SHLIBDIR)/libsmctrl.a
 uninstall-smctrl:
 	rm -f $(addprefix $(DESTDIR),$(installed_smctrl))
-	-rmdir -p --ignore-fail-on-non-empty $(addprefix $(DESTDIR),$(sort $(dir $(installed_smctrl))))
 
 BASH_COMPLETION = $(DATADIR)/bash-completion/completions/nvtaskset
 ZSH_COMPLETION  = $(DATADIR)/zsh/site-functions/_nvtaskset
@@ -351,15 +367,15 @@ driver=$$(/sbin/ldconfig -p | grep -v $(LIBDIR)/ | sed -n 's/^.*libcuda\.so\.1 (
 	test -z "$$driver" || ln -sf "$$driver" $(LIBDIR)/libnvtaskset-driver.so.1
 endef
 
-installed_data = $(DATADIR)/man/man1/nvtaskset.1 $(BASH_COMPLETION) $(ZSH_COMPLETION) $(FISH_COMPLETION) \
-	$(addprefix $(DOCDIR)/,$(notdir $(documents)))
+installed_command = $(BINDIR)/nvtaskset $(addprefix $(LIBDIR)/,libcuda.so.1 libcuda.so libnvtaskset-attach.so \
+	libnvtaskset-audit.so libnvtaskset-driver.so.1) $(DATADIR)/man/man1/nvtaskset.1 $(BASH_COMPLETION) $(ZSH_COMPLETION) \
+	$(FISH_COMPLETION) $(addprefix $(DOCDIR)/,$(notdir $(documents)))
+installed = $(installed_command) $(installed_api) $(installed_smctrl)
 system_configuration = /etc/ld.so.conf.d/00-000-nvtaskset.conf
 uninstall:
 	$(Q)$(if $(DESTDIR),,! grep -qsx $(LIBDIR)/system $(system_configuration) || $(BINDIR)/nvtaskset --disable-system)
-	rm -f $(DESTDIR)$(BINDIR)/nvtaskset $(addprefix $(DESTDIR)$(LIBDIR)/,libcuda.so.1 libcuda.so \
-		libnvtaskset-attach.so libnvtaskset-audit.so libnvtaskset-driver.so.1) $(addprefix $(DESTDIR),$(installed_data))
-	-rmdir -p --ignore-fail-on-non-empty $(DESTDIR)$(LIBDIR) $(DESTDIR)$(BINDIR) \
-		$(addprefix $(DESTDIR),$(dir $(installed_data)))
+	rm -f $(addprefix $(DESTDIR),$(installed_command))
+	$(remove_directories)
 
 clean:
 	rm -rf $(BUILD)

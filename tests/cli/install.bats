@@ -20,9 +20,46 @@ in_source() {
 	[ -e "$WORK/stage/usr/lib/nvtaskset/libcuda.so.1" ]
 	[ -e "$WORK/stage/usr/share/man/man1/nvtaskset.1" ]
 	[ -e "$WORK/stage/usr/share/doc/nvtaskset/json.md" ]
-	mkdir -p "$WORK/stage"
+	[ -z "$(find "$WORK/stage" -name directories)" ]
 	in_source uninstall DESTDIR="$WORK/stage" PREFIX=/usr
-	[ -z "$(find "$WORK/stage" -type f -o -type l 2>/dev/null)" ]
+	[ -z "$(ls "$WORK/stage")" ]
+}
+
+@test "uninstall removes what install made, twice or once, and nothing else" {
+	mkdir -p "$WORK/usr/bin" "$WORK/usr/include" "$WORK/usr/share/man"
+	touch "$WORK/usr/bin/other"
+	chmod 2775 "$WORK/usr/bin"
+	before=$(find "$WORK/usr" -printf '%p %M\n' | sort)
+	in_source install PREFIX="$WORK/usr"
+	(umask 077 && in_source install PREFIX="$WORK/usr")
+	[ -z "$(find "$WORK/usr" -type d ! -perm -755)" ]
+	run in_source uninstall PREFIX="$WORK/usr"
+	[ "$status" -eq 0 ]
+	[ -z "$output" ]
+	diff <(echo "$before") <(find "$WORK/usr" -printf '%p %M\n' | sort)
+	# Nothing was there.
+	in_source install PREFIX="$WORK/new/usr"
+	in_source uninstall PREFIX="$WORK/new/usr"
+	[ ! -e "$WORK/new" ]
+}
+
+@test "the dynamic linker finds libnvtaskset, or it is said" {
+	run in_source install PREFIX="$WORK/usr"
+	[ "$output" = "Programs find $WORK/usr/lib/libnvtaskset.so.0 by LD_LIBRARY_PATH, or once ldconfig knows that directory." ]
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	needs_namespaces -m
+	export ROOT BUILD
+	# shellcheck disable=SC2016 # the inner shell's
+	run unshare -m sh -euc 'mount -t tmpfs -o mode=755 none /mnt
+		mount -t tmpfs none /var/cache
+		cp -a /etc /mnt/etc
+		mount --bind /mnt/etc /etc
+		echo /mnt/usr/lib >/etc/ld.so.conf.d/usr.conf
+		make -s -C "$ROOT" BUILD="$BUILD" install PREFIX=/mnt/usr
+		/sbin/ldconfig -p' 3>&-
+	[ "$status" -eq 0 ]
+	[[ "$output" != *"LD_LIBRARY_PATH"* ]]
+	[[ "$output" == *"libnvtaskset.so.0 "*" => /mnt/usr/lib/libnvtaskset.so.0"* ]]
 }
 
 @test "the man page, the help and the options agree" {
