@@ -15,12 +15,14 @@ Q = $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' $(1) $(2);)
 
 CFLAGS ?= -O2 -g
+# Warnings are errors for those who develop it (WERROR=1, as in CI), not for those who build it with a later compiler.
+WERROR ?= 0
 SANITIZE ?=
 sanitize_flags = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 # gcc says that ThreadSanitizer does not know fences. What they order is atomic, which is what it checks.
 sanitize_flags += $(if $(filter thread,$(SANITIZE)),$(if $(findstring clang,$(CC)),,-Wno-tsan))
 override CPPFLAGS += -D_GNU_SOURCE -Isrc -Iinclude
-override CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+override CFLAGS += -std=gnu11 -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror) -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
                    -Wvla -Wundef -fPIC -fvisibility=hidden -pthread $(sanitize_flags)
 override LDFLAGS += -pthread $(sanitize_flags)
 
@@ -102,6 +104,10 @@ $(attach): $(attach_objects) $(library) src/shim/attached.map
 		$(attach_objects) $(library) -o $@
 
 # What include/nvtaskset.h declares, and no other name, for other people's programs: as a library and as an archive.
+# All as one object of machine code: no name can be taken from what compilers leave for optimizing at link time (-flto).
+lto = $(filter -flto%,$(CFLAGS))
+lto_to_code = $(shell $(CC) -flinker-output=nolto-rel -E -x c /dev/null >/dev/null 2>&1 && echo -flinker-output=nolto-rel)
+link_one = $(CC) $(lto) -r -nostdlib $(if $(lto),$(lto_to_code))
 api_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/api/*.c))
 OBJCOPY ?= objcopy
 $(api): $(api_objects) $(library) src/api/libnvtaskset.map
@@ -112,7 +118,7 @@ $(api): $(api_objects) $(library) src/api/libnvtaskset.map
 	$(Q)ln -sf $(@F) $(@D)/libnvtaskset.so.0
 $(api_archive): $(api_objects) $(library)
 	@mkdir -p $(@D)
-	$(call say,AR,$@)rm -f $@ && $(CC) -r -nostdlib $(api_objects) $(library) -o $(@:.a=.o) && \
+	$(call say,AR,$@)rm -f $@ && $(link_one) $(api_objects) $(library) -o $(@:.a=.o) && \
 		$(OBJCOPY) --localize-hidden $(@:.a=.o) && $(AR) rcs $@ $(@:.a=.o)
 
 $(smctrl): $(smctrl_objects) $(library) src/smctrl/libsmctrl.map
@@ -123,7 +129,7 @@ $(smctrl): $(smctrl_objects) $(library) src/smctrl/libsmctrl.map
 
 # One object, so that a program is not given names that are ours.
 $(smctrl:.so=.a): $(smctrl_objects) $(library)
-	$(call say,AR,$@)rm -f $@ && $(CC) -r -nostdlib $^ -o $(@:.a=.o) && \
+	$(call say,AR,$@)rm -f $@ && $(link_one) $^ -o $(@:.a=.o) && \
 		$(OBJCOPY) --wildcard --keep-global-symbol='libsmctrl_*' $(@:.a=.o) && \
 		$(AR) rcs $@ $(@:.a=.o)
 
@@ -392,7 +398,7 @@ help:
 	@echo 'make lint, fuzz      clang-tidy and cppcheck; libFuzzer, FUZZ_SECONDS each'
 	@echo 'make deps            install what the tests need (Debian, Ubuntu)'
 	@echo 'make install         DESTDIR= PREFIX=/usr/local; also: uninstall'
-	@echo 'V=1 shows commands; CC, CFLAGS, LDFLAGS, BUILD as usual'
+	@echo 'V=1 shows commands; WERROR=1 makes warnings errors; CC, CFLAGS, LDFLAGS, BUILD as usual'
 
 .PHONY: all clean check check-gpu check-tools check-steps check-asan check-tsan check-sanitizers lint fuzz soak bench demo deps deps-check \
 	install uninstall install-api uninstall-api help install-smctrl uninstall-smctrl

@@ -30,9 +30,9 @@ int pids_all(struct pids *pids, struct error *error)
 	struct dirent *entry;
 	int result = 0;
 
+	*pids = (struct pids){.count = 0};
 	if (!directory)
 		return error_set_errno(error, "/proc");
-	*pids = (struct pids){.count = 0};
 	while (result == 0 && (entry = readdir(directory))) {
 		pid_t pid = isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
 

@@ -119,7 +119,7 @@ int loan_set_code(struct loan *loan, uint64_t code, uint64_t request, uint64_t s
 
 int loan_run(struct loan *loan, uint64_t flag, const struct range *code, bool *is_back)
 {
-	uint64_t instruction;
+	uint64_t instruction = 0;
 	int64_t result;
 	long called;
 

@@ -62,6 +62,22 @@ in_source() {
 	[[ "$output" == *"libnvtaskset.so.0 "*" => /mnt/usr/lib/libnvtaskset.so.0"* ]]
 }
 
+@test "a later compiler's warnings stop nobody but developers" {
+	not grep -q -- -Werror <(unset MAKEFLAGS WERROR && in_source -n -B V=1 all)
+	grep -q -- -Werror <(in_source -n -B V=1 WERROR=1 all)
+}
+
+@test "the archives have their own names and no others, also when optimized at link time" {
+	! is_sanitized || skip "names are the same"
+	make -s -j2 -C "$ROOT" BUILD="$WORK/lto" CFLAGS='-O1 -flto' \
+		"$WORK/lto/api/libnvtaskset.a" "$WORK/lto/libsmctrl.a" 3>&- >/dev/null 2>"$WORK/said" || skip "not with this compiler"
+	for archive in "$WORK/lto/api/libnvtaskset.a" "$WORK/lto/libsmctrl.a"; do
+		nm -g --defined-only "$archive" | awk 'NF == 3 { print $3 }' >"$WORK/names"
+		[ -s "$WORK/names" ]
+		not grep -Ev '^(nvtaskset|libsmctrl)_' "$WORK/names"
+	done
+}
+
 @test "the man page, the help and the options agree" {
 	nvtaskset --help | grep -oE -- '--[a-z-]+' | sort -u >"$WORK/help"
 	sed 's/\\-/-/g' "$ROOT/tools/man/nvtaskset.1" | grep -oE -- '--[a-z-]+' | sort -u >"$WORK/man"

@@ -219,7 +219,7 @@ static bool next_gpu(const struct processes *processes, const struct pci_address
 
 int processes_find_shared(struct processes *processes, struct error *error)
 {
-	struct pci_address gpu, next;
+	struct pci_address gpu, next = {.bus = 0};
 	int result = 0;
 
 	for (bool more = next_gpu(processes, NULL, &gpu); more && result == 0;) {

@@ -44,7 +44,7 @@ static int choose(struct tpcset *set, const char *text, const struct options *op
 {
 	const struct segment_partition *used = segment_find(occupied, gpu->pci);
 	const struct tpcset none = {{0}};
-	unsigned int count;
+	unsigned int count = 0;
 
 	if (choose_parse_count(&count, text, gpu, error) < 0)
 		return -1;
