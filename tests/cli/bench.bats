@@ -137,6 +137,25 @@ draws() {
 	left_nothing
 }
 
+@test "a run that has nothing to run leaves nothing" {
+	mkdir "$WORK/empty"
+	BUILD=$WORK/empty run bench launch
+	[ "$status" -eq 1 ]
+	[[ "$output" == "bench: $WORK/empty has no bench/task: build first (make bench does)" ]]
+	left_nothing
+	[ ! -e "$WORK/results" ]
+}
+
+@test "the demo leaves nothing" {
+	[ ! -e /dev/nvidiactl ] || skip "a GPU is here, whose links stay"
+	mkdir "$WORK/tmp"
+	run env TMPDIR="$WORK/tmp" "$ROOT/demo/run"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"my kernels run on TPCs 8-15 "* ]]
+	[ -z "$(ls "$WORK/tmp")" ]
+	[ ! -e "$XDG_CACHE_HOME/nvtaskset" ]
+}
+
 @test "what the programs refuse" {
 	PATH=$BUILD/bench:$PATH LD_LIBRARY_PATH=$BUILD/sim
 	export LD_LIBRARY_PATH
