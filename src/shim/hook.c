@@ -51,7 +51,7 @@ static struct hook_events events;
 static void **table;
 static void *entries[SLOT_ENTRIES]; /* as they were when we came: those in the table are for others */
 static uint32_t subscription;
-static atomic_bool subscribed;
+static atomic_bool subscribed; /* by whichever thread; never taken back */
 
 static bool has_word(const void *parameters, unsigned int word)
 {
@@ -218,7 +218,8 @@ static enum hook_state take_slot(struct error *error)
 	} else {
 		error_set(error, "the driver refuses a subscription (error %d)", result);
 	}
-	atomic_store(&subscribed, state == HOOK_SUBSCRIBED);
+	if (state == HOOK_SUBSCRIBED)
+		atomic_store(&subscribed, true);
 	/* Enforcement does not need it. */
 	if (state == HOOK_SUBSCRIBED && slot_share(table, handle, is_ours, &why) < 0)
 		log_warning("%s; they will not work in this program", why.reason);

@@ -266,7 +266,9 @@ int nvtaskset_set_mask_1(int scope, void *stream, const uint64_t *disabled)
 
 void streams_open(bool hears)
 {
-	atomic_store(&hears_calls, hears);
+	/* Another thread may have come to hear them meanwhile. */
+	if (hears)
+		atomic_store(&hears_calls, true);
 	atomic_store(&is_open, true);
 	if (hears && atomic_load(&wants_calls))
 		hook_want_more();

@@ -5,6 +5,7 @@
  * Runs without nvtaskset, and loads the library itself, in both ways in which it comes. BUILD is the build directory.
  */
 #include "support/child.h"
+#include "shim/streams.h"
 #include "support/graph.h"
 #include "support/subscriber.h"
 
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,13 +32,13 @@ static void in_build(char path[PATH_MAX], const char *name)
 	assert_true(snprintf(path, PATH_MAX, "%s/%s", build ? build : "build", name) < PATH_MAX);
 }
 
-static void *load(const char *path)
-{
-	void *library = dlopen(path, RTLD_NOW);
+static void *ours; /* NULL until it has come */
 
-	if (!library)
+static void load(const char *path)
+{
+	ours = dlopen(path, RTLD_NOW);
+	if (!ours)
 		fail_msg("%s", dlerror());
-	return library;
 }
 
 /* As nvtaskset --attach loads it. */
@@ -46,7 +48,8 @@ static void attach(void)
 	const char *(*attached)(const char *told);
 
 	in_build(path, "lib/libnvtaskset-attach.so");
-	*(void **)&attached = dlsym(load(path), "nvtaskset_attached");
+	load(path);
+	*(void **)&attached = dlsym(ours, "nvtaskset_attached");
 	assert_null(attached(""));
 }
 
@@ -63,13 +66,13 @@ static void link_into(const char *directory, const char *name, const char *targe
 /* In the driver's place, beside a link to the driver, as nvtaskset puts it there. */
 static void load_as_driver(void)
 {
-	char directory[] = "/tmp/nvtaskset-test-XXXXXX", ours[PATH_MAX], path[sizeof directory + 16];
+	char directory[] = "/tmp/nvtaskset-test-XXXXXX", library[PATH_MAX], path[sizeof directory + 16];
 	Dl_info driver;
 
 	assert_non_null(mkdtemp(directory));
 	assert_true(dladdr(*(void **)&cuInit, &driver));
-	in_build(ours, "lib/libcuda.so.1");
-	link_into(directory, "libcuda.so.1", ours);
+	in_build(library, "lib/libcuda.so.1");
+	link_into(directory, "libcuda.so.1", library);
 	link_into(directory, "libnvtaskset-driver.so.1", driver.dli_fname);
 	snprintf(path, sizeof path, "%s/libcuda.so.1", directory);
 	load(path);
@@ -295,6 +298,84 @@ static void test_a_fork_says_the_same(void **state)
 	run_in_child(state, say_so_in_forks);
 }
 
+/* --- it leaves while we come ---------------------------------------------------------------------------------------- */
+
+static uint32_t leaving;
+static unsigned int refusals;
+static table_subscribe *subscribe_really;
+
+static void *leave(void *argument)
+{
+	(void)argument;
+	gpu_check(((table_unsubscribe *)subscriber_table()[TABLE_UNSUBSCRIBE])(leaving));
+	return NULL;
+}
+
+/* Our library asks once, and again when it has seen to it that it will hear of the tool's leaving. That answer is late: the
+ * tool has left by then, on another thread, and the library has come on it. */
+static CUresult refuse_late(uint32_t *handle, subscriber_callback *callback, void *user)
+{
+	CUresult result = subscribe_really(handle, callback, user);
+	pthread_t other;
+
+	if (result == CUDA_ERROR_ALREADY_ACQUIRED && ++refusals == 2) {
+		assert_int_equal(pthread_create(&other, NULL, leave, NULL), 0);
+		assert_int_equal(pthread_join(other, NULL), 0);
+	}
+	return result;
+}
+
+/* In the driver's table, as profilers do. */
+static void replace_subscribe(table_subscribe *with)
+{
+	void **entry = (void **)&subscriber_table()[TABLE_SUBSCRIBE];
+	uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
+	void *page = (void *)((uintptr_t)entry / size * size);
+
+	subscribe_really = (table_subscribe *)*entry;
+	assert_int_equal(mprotect(page, size, PROT_READ | PROT_WRITE), 0);
+	*entry = (void *)with;
+}
+
+/* A mask of the program's own, for one stream: its launches are ours to hear. */
+static void assert_streams_have_masks(void)
+{
+	struct tpcset kept = {{0}};
+	streams_set_mask *set_mask;
+	CUstream stream;
+
+	tpcset_add(&kept, tpcset_next(&before, 0));
+	const uint64_t disabled[STREAMS_WORDS] = {~kept.words[0], ~kept.words[1]};
+
+	*(void **)&set_mask = dlsym(ours, STREAMS_ENTRY);
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	assert_int_equal(set_mask(STREAMS_ONE, stream, disabled), 0);
+	struct tpcset ran = gpu_where(&gpu, stream);
+
+	gpu_assert_equal(&ran, &kept);
+	gpu_check(cuStreamDestroy_v2(stream));
+}
+
+static void come_on_both_threads(void)
+{
+	prepare();
+	/* It has nothing to refuse. */
+	setenv("NVTASKSET_STRICT", "1", 1);
+	gpu_check(subscribe_counter(&leaving));
+	replace_subscribe(refuse_late);
+	way->come();
+	assert_int_equal(refusals, 2);
+	assert_true(gpu_is_in_force());
+	assert_runs_in(&before);
+	assert_streams_have_masks();
+	assert_runs_in(&before);
+}
+
+static void test_it_leaves_while_we_come(void **state)
+{
+	run_in_child(state, come_on_both_threads);
+}
+
 /* --- while others launch -------------------------------------------------------------------------------------------- */
 
 #define THREADS 4
@@ -372,6 +453,7 @@ int main(void)
 		IN_BOTH_WAYS(test_one_that_leaves_past_us),
 		IN_BOTH_WAYS(test_graphs_of_meanwhile_are_counted),
 		IN_BOTH_WAYS(test_a_fork_says_the_same),
+		IN_BOTH_WAYS(test_it_leaves_while_we_come),
 		IN_BOTH_WAYS(test_it_leaves_while_others_launch),
 	};
 
