@@ -12,6 +12,7 @@
 #include "misfit.h"
 #include "modules.h"
 #include "segment.h"
+#include "slot.h"
 #include "streams.h"
 
 #include <errno.h>
@@ -63,6 +64,7 @@ static void in_child(void)
 	/* The thread that was looking is the parent's. */
 	atomic_flag_clear(&looking);
 	streams_after_fork();
+	slot_after_fork();
 	if (segment_create(&segment, &forked, NULL) == 0) {
 		segment_put_in_place_of(&segment, parents.file);
 		segment_set_at_work(&segment);

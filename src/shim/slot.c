@@ -1,5 +1,6 @@
 #include "slot.h"
 
+#include "clock.h"
 #include "hot.h"
 
 #include <errno.h>
@@ -28,14 +29,25 @@ static struct {
 	void (*may_be_free)(void);
 } first;
 
-/* The other subscriber. Whoever finds the callback finds its user too. */
+/* Constant while others can find it: whoever has one has a callback and its user. */
+struct slot_subscriber {
+	slot_callback *callback;
+	void *user;
+	struct slot_subscriber *next; /* of those that have left */
+};
+
+/* The other subscriber. */
 static struct {
-	atomic_bool taken;
-	void *_Atomic user;
+	atomic_bool taken;     /* from before it is there until it has left */
+	atomic_uint under_way; /* events that are with it, or may be */
 	_Atomic uint64_t wanted[DOMAINS][IDS / 64];
+	struct slot_subscriber *left; /* a thread may be in their callbacks still; for who has taken the slot */
 } other;
 
-HOT_DATA _Atomic(slot_callback *) slot_other;
+HOT_DATA _Atomic(struct slot_subscriber *) slot_other;
+
+/* Of `under_way`, those on this thread: a callback may make the driver announce more. */
+static __thread unsigned int own_under_way __attribute__((tls_model("initial-exec")));
 
 /* --- what it wants ----------------------------------------------------------------------------------------- */
 
@@ -60,26 +72,76 @@ static bool is_wanted(int domain, int id)
 	       (atomic_load_explicit(&other.wanted[domain][id / 64], memory_order_relaxed) >> (id % 64) & 1);
 }
 
+/* --- handing on ---------------------------------------------------------------------------------------------- */
+
+static void come_in(void)
+{
+	own_under_way++;
+	atomic_fetch_add(&other.under_way, 1);
+}
+
+/* None is left where the callback has unsubscribed: see all_are_out. */
+static void go_out(void)
+{
+	if (own_under_way > 0) {
+		own_under_way--;
+		atomic_fetch_sub(&other.under_way, 1);
+	}
+}
+
+/* In this order: who takes the subscriber away sees that we are in, or we see that there is none. */
 void slot_hand_on(int domain, int id, const void *parameters)
 {
-	slot_callback *callback = atomic_load_explicit(&slot_other, memory_order_acquire);
+	come_in();
+	const struct slot_subscriber *subscriber = atomic_load(&slot_other);
 
-	if (callback && is_wanted(domain, id))
-		callback(atomic_load_explicit(&other.user, memory_order_relaxed), domain, id, parameters);
+	if (subscriber && is_wanted(domain, id))
+		subscriber->callback(subscriber->user, domain, id, parameters);
+	go_out();
+}
+
+/* Waits until nobody is in the callback of one that was taken away, but for this thread itself, which unsubscribes in it.
+ * Not for ever: the callback may be waiting for what its caller holds. */
+static bool all_are_out(void)
+{
+	double end = clock_ms() + SLOT_PATIENCE_MS;
+	int saved = errno;
+
+	atomic_fetch_sub(&other.under_way, own_under_way);
+	own_under_way = 0;
+	while (atomic_load(&other.under_way) > 0 && clock_ms() < end)
+		clock_pause_us(50);
+	errno = saved;
+	return atomic_load(&other.under_way) == 0;
+}
+
+void slot_after_fork(void)
+{
+	atomic_store(&other.under_way, own_under_way);
+	atomic_store(&other.taken, atomic_load(&slot_other) != NULL);
 }
 
 /* --- the table's functions, for others ------------------------------------------------------------------ */
 
 static CUresult subscribe(uint32_t *handle, slot_callback *callback, void *user)
 {
+	CUresult result = CUDA_SUCCESS;
+
 	if (!handle || !callback)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (atomic_exchange(&other.taken, true))
-		return CUDA_ERROR_ALREADY_ACQUIRED;
-	atomic_store(&other.user, user);
-	atomic_store(&slot_other, callback);
-	*handle = real.handle;
-	return CUDA_SUCCESS;
+	struct slot_subscriber *new = malloc(sizeof *new);
+
+	if (!new) {
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	} else if (atomic_exchange(&other.taken, true)) {
+		free(new);
+		result = CUDA_ERROR_ALREADY_ACQUIRED;
+	} else {
+		*new = (struct slot_subscriber){.callback = callback, .user = user};
+		atomic_store(&slot_other, new);
+		*handle = real.handle;
+	}
+	return result;
 }
 
 static CUresult subscribe_with_name(uint32_t *handle, slot_callback *callback, void *user, const char *name)
@@ -124,14 +186,12 @@ static void disable_others(int domain)
 	}
 }
 
-static CUresult enable_domain(uint32_t on, uint32_t handle, int domain)
+static CUresult set_domain(bool on, int domain)
 {
 	CUresult result = CUDA_SUCCESS;
 
-	if (!is_others(handle) || !is_known(domain, 0))
-		return CUDA_ERROR_INVALID_VALUE;
 	if (on || !has_ours(domain))
-		result = real.enable_domain(on, handle, domain);
+		result = real.enable_domain(on, real.handle, domain);
 	else
 		disable_others(domain);
 	for (int word = 0; word < IDS / 64 && result == CUDA_SUCCESS; word++)
@@ -139,22 +199,49 @@ static CUresult enable_domain(uint32_t on, uint32_t handle, int domain)
 	return result;
 }
 
-/* The driver's answer to the last domain that it knows; it does not know all numbers. */
+/* The driver does not know all numbers: what it answers to some says nothing. */
+static void set_all(bool on)
+{
+	for (int domain = 0; domain < DOMAINS; domain++)
+		set_domain(on, domain);
+}
+
+static CUresult enable_domain(uint32_t on, uint32_t handle, int domain)
+{
+	return is_others(handle) && is_known(domain, 0) ? set_domain(on, domain) : CUDA_ERROR_INVALID_VALUE;
+}
+
 static CUresult enable_all(uint32_t on, uint32_t handle)
 {
 	if (!is_others(handle))
 		return CUDA_ERROR_INVALID_VALUE;
-	for (int domain = 0; domain < DOMAINS; domain++)
-		enable_domain(on, handle, domain);
+	set_all(on);
 	return CUDA_SUCCESS;
 }
 
+/* One by one: a fork finds those that are left. */
+static void free_left(void)
+{
+	while (other.left) {
+		struct slot_subscriber *gone = other.left;
+
+		other.left = gone->next;
+		free(gone);
+	}
+}
+
+/* What the subscriber does with its user afterwards, no callback must meet. */
 static CUresult unsubscribe(uint32_t handle)
 {
-	if (!is_others(handle))
+	struct slot_subscriber *leaving = handle == real.handle ? atomic_exchange(&slot_other, NULL) : NULL;
+
+	if (!leaving)
 		return CUDA_ERROR_INVALID_VALUE;
-	enable_all(false, handle);
-	atomic_store(&slot_other, NULL);
+	leaving->next = other.left;
+	other.left = leaving;
+	set_all(false);
+	if (all_are_out())
+		free_left();
 	atomic_store(&other.taken, false);
 	return CUDA_SUCCESS;
 }

@@ -4,7 +4,8 @@
  *
  * We stay the driver's subscriber. The table's entries for subscribing and enabling are replaced by ours: another
  * subscriber gets our handle, and we hand on what it enabled. What it disables stays enabled where we need it.
- * One other subscriber at a time, as in a driver without us; a second one is told that the slot is taken.
+ * One other subscriber at a time, as in a driver without us; a second one is told that the slot is taken. Once it has
+ * unsubscribed, it hears nothing more: that waits for callbacks that other threads are in, SLOT_PATIENCE_MS at most.
  *
  * One that was there before us has the slot to itself: what it subscribed with is known to the driver alone. It passes us
  * when it leaves, and then we come.
@@ -53,7 +54,8 @@ int slot_share(void **table, uint32_t handle, bool (*is_ours)(int domain, int id
 int slot_wait(void **table, void (*may_be_free)(void));
 
 /* NULL where nobody else is subscribed. Written by slot.c alone. */
-extern _Atomic(slot_callback *) slot_other;
+struct slot_subscriber;
+extern _Atomic(struct slot_subscriber *) slot_other;
 
 static inline bool slot_is_shared(void)
 {
@@ -62,5 +64,11 @@ static inline bool slot_is_shared(void)
 
 /* Hands an event on to the other subscriber, where there is one and it wants it. */
 void slot_hand_on(int domain, int id, const void *parameters);
+
+/* Long enough for any callback that waits for nobody, and short enough for one that waits for who unsubscribes. */
+#define SLOT_PATIENCE_MS 2000
+
+/* In the child of a fork: what other threads were in, they are in no more. */
+void slot_after_fork(void);
 
 #endif

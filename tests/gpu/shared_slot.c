@@ -2,12 +2,18 @@
  * The driver has one subscriber slot, and we are in it; profilers work all the same, and whatever they enable, disable
  * or leave, the partition holds (FACTS 1).
  */
+#include "clock.h"
+#include "support/child.h"
 #include "support/graph.h"
 #include "support/subscriber.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 typedef CUresult table_enable_domain(uint32_t on, uint32_t handle, int domain);
 typedef CUresult table_enable_all(uint32_t on, uint32_t handle);
@@ -250,6 +256,225 @@ static void test_nothing_for_who_has_left(void **state)
 	assert_partition_holds();
 }
 
+/* --- tools that come and go while others launch ------------------------------------------------------------ */
+
+/* What a tool subscribes with; each has a callback of its own. */
+struct tool {
+	subscriber_callback *callback;
+	atomic_bool is_there; /* otherwise a callback would be late */
+	atomic_bool inside;   /* a callback has been called, */
+	atomic_bool may_go;   /* and returns as soon as this is said */
+};
+
+static void hear_of(const struct tool *tool, const void *user)
+{
+	assert_ptr_equal(user, tool);
+	assert_true(tool->is_there);
+}
+
+static subscriber_callback hear_first, hear_second, stay, leave_inside;
+static struct tool first = {.callback = hear_first}, second = {.callback = hear_second}, staying = {.callback = stay},
+                   leaving = {.callback = leave_inside};
+
+/* As long as a launch takes, so that many leave in the middle of it. */
+static void hear_for_a_while(const struct tool *tool, const void *user)
+{
+	for (int i = 0; i < 200; i++)
+		hear_of(tool, user);
+}
+
+static void hear_first(void *user, int domain, int id, const void *parameters)
+{
+	(void)domain, (void)id, (void)parameters;
+	hear_for_a_while(&first, user);
+}
+
+static void hear_second(void *user, int domain, int id, const void *parameters)
+{
+	(void)domain, (void)id, (void)parameters;
+	hear_for_a_while(&second, user);
+}
+
+static void come(struct tool *tool)
+{
+	tool->is_there = true;
+	gpu_check(((table_subscribe *)subscriber_table()[TABLE_SUBSCRIBE])(&counter.handle, tool->callback, tool));
+	gpu_check(enable_launches(true));
+}
+
+static void go(struct tool *tool)
+{
+	unsubscribe_counter();
+	tool->is_there = false;
+}
+
+static atomic_uint launched;
+static atomic_bool ends;
+
+static void *launch_all_the_time(void *argument)
+{
+	(void)argument;
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	while (!ends) {
+		gpu_launch_empty(&gpu);
+		launched++;
+	}
+	return NULL;
+}
+
+static pthread_t start(void *body(void *), void *argument)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, body, argument), 0);
+	return thread;
+}
+
+#define LAUNCHERS 3
+#define TURNS 1000
+
+static void test_tools_that_take_turns(void **state)
+{
+	pthread_t threads[LAUNCHERS];
+
+	(void)state;
+	ends = false;
+	for (int i = 0; i < LAUNCHERS; i++)
+		threads[i] = start(launch_all_the_time, NULL);
+	for (int turn = 0; turn < TURNS; turn++) {
+		struct tool *tool = turn % 2 == 0 ? &first : &second;
+		unsigned int seen = launched;
+
+		come(tool);
+		while (launched == seen)
+			sched_yield();
+		go(tool);
+	}
+	ends = true;
+	for (int i = 0; i < LAUNCHERS; i++)
+		pthread_join(threads[i], NULL);
+	gpu_check(cuCtxSynchronize());
+	assert_partition_holds();
+}
+
+/* Stays inside until it may go. */
+static void stay(void *user, int domain, int id, const void *parameters)
+{
+	(void)domain, (void)id, (void)parameters;
+	hear_of(&staying, user);
+	staying.inside = true;
+	while (!staying.may_go)
+		sched_yield();
+	hear_of(&staying, user);
+}
+
+static void *launch_once(void *argument)
+{
+	(void)argument;
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	gpu_launch_empty(&gpu);
+	return NULL;
+}
+
+/* A launch of another thread is in the tool's callback. */
+static pthread_t go_inside(void)
+{
+	staying.inside = staying.may_go = false;
+	come(&staying);
+	pthread_t thread = start(launch_once, NULL);
+
+	while (!staying.inside)
+		sched_yield();
+	return thread;
+}
+
+static void *let_go(void *argument)
+{
+	(void)argument;
+	/* Whoever does not wait has left by then, and the callback finds it gone. */
+	clock_pause_us(50000);
+	staying.may_go = true;
+	return NULL;
+}
+
+static void test_leaving_waits_for_a_callback(void **state)
+{
+	(void)state;
+	pthread_t inside = go_inside(), other = start(let_go, NULL);
+
+	go(&staying);
+	pthread_join(other, NULL);
+	pthread_join(inside, NULL);
+	assert_partition_holds();
+}
+
+/* The callback returns only once who unsubscribes has gone on. */
+static void test_leaving_does_not_wait_for_ever(void **state)
+{
+	(void)state;
+	if (!gpu_is_simulated())
+		gpu_skip("what the driver's own functions wait for is not known");
+	pthread_t inside = go_inside();
+
+	unsubscribe_counter();
+	staying.may_go = true;
+	pthread_join(inside, NULL);
+	assert_partition_holds();
+	/* Nothing of it is left for the next. */
+	come(&first);
+	assert_partition_holds();
+	go(&first);
+}
+
+/* It is in its callback, and waits for no other. */
+static void leave_inside(void *user, int domain, int id, const void *parameters)
+{
+	(void)domain, (void)id, (void)parameters;
+	hear_of(&leaving, user);
+	go(&leaving);
+}
+
+#define TOO_MANY_TO_WAIT 1000
+
+static void test_leaving_from_inside(void **state)
+{
+	(void)state;
+	for (int i = 0; i < TOO_MANY_TO_WAIT; i++) {
+		come(&leaving);
+		gpu_launch_empty(&gpu);
+		assert_false(leaving.is_there);
+	}
+	gpu_check(cuCtxSynchronize());
+	assert_partition_holds();
+}
+
+/* The thread that is inside is the parent's. */
+static void leave_in_a_fork(void)
+{
+	alarm(100);
+	for (int i = 0; i < TOO_MANY_TO_WAIT; i++) {
+		go(&staying);
+		come(&staying);
+	}
+}
+
+static void test_leaving_in_a_fork(void **state)
+{
+	(void)state;
+	if (!gpu_is_simulated())
+		gpu_skip("a fork's driver may wait for locks of its own");
+	pthread_t inside = go_inside();
+	struct child_end end = child_run(leave_in_a_fork);
+
+	child_assert_passed(&end);
+	staying.may_go = true;
+	pthread_join(inside, NULL);
+	go(&staying);
+	assert_partition_holds();
+}
+
+/* ----------------------------------------------------------------------------------------------------------- */
+
 static int set_up(void **state)
 {
 	graph_set_up(state);
@@ -271,6 +496,11 @@ int main(void)
 		cmocka_unit_test(test_graphs_follow_without_the_domains),
 		cmocka_unit_test(test_features_stay_declared),
 		cmocka_unit_test(test_nothing_for_who_has_left),
+		cmocka_unit_test(test_tools_that_take_turns),
+		cmocka_unit_test(test_leaving_waits_for_a_callback),
+		cmocka_unit_test(test_leaving_does_not_wait_for_ever),
+		cmocka_unit_test(test_leaving_from_inside),
+		cmocka_unit_test(test_leaving_in_a_fork),
 	};
 
 	return cmocka_run_group_tests_name("shared_slot", tests, set_up, NULL);
