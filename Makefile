@@ -201,6 +201,7 @@ build_slow.so      = tests/attach/slow.c -shared
 sim_gpus           = h200 turing ada blackwell hopper-synthetic
 sim_gpus_attach    = h200 turing blackwell
 sim_gpus_smctrl_beside = h200
+sim_gpus_fork_graphs = h200
 sim_gpus_two_gpus  = h200-x2
 sim_gpus_hangs     = h200 blackwell hopper-synthetic
 sim_gpus_soak      = h200-x2 turing blackwell

@@ -144,3 +144,11 @@ CUgraph graph_bodies_of(CUgraphNode node, unsigned int number)
 	pthread_mutex_unlock(&lock);
 	return body;
 }
+
+/* Another thread may have been in the middle of changing the lists. */
+void graph_bodies_after_fork(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	memset(by_node, 0, sizeof by_node);
+	memset(by_graph, 0, sizeof by_graph);
+}

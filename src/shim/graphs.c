@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	CALL_LAUNCH = 514,
@@ -452,4 +453,19 @@ void graphs_call_ended(int call, void *const *arguments, CUresult result)
 		instantiated(*(CUgraphExec *)arguments[0], arguments[1]);
 	else if (adds_node(call) && result == CUDA_SUCCESS)
 		node_added(call, arguments);
+}
+
+/* --- forks ------------------------------------------------------------------------------------------------------- */
+
+/* The lock cannot be held over a fork instead: its holder may be who forks, in the callback of a tool that hears of our own
+ * calls, or may wait for an allocator that has stopped for the fork. And another thread may have been in the middle of
+ * changing the lists: nothing of them is freed. */
+void graphs_after_fork(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	memset(graphs, 0, sizeof graphs);
+	memset(execs, 0, sizeof execs);
+	for (unsigned int bucket = 0; bucket < BUCKETS; bucket++)
+		atomic_store_explicit(&oldest[bucket], UINT64_MAX, memory_order_relaxed);
+	graph_bodies_after_fork();
 }

@@ -62,4 +62,8 @@ void graphs_expect_older(void);
 void graphs_call_begins(int call, void **arguments);
 void graphs_call_ended(int call, void *const *arguments, CUresult result);
 
+/* In the child of a fork: forgets all graphs, which the parent's CUDA took with it, and with them what other threads were
+ * doing. */
+void graphs_after_fork(void);
+
 #endif

@@ -65,6 +65,7 @@ static void in_child(void)
 	atomic_flag_clear(&looking);
 	streams_after_fork();
 	slot_after_fork();
+	graphs_after_fork();
 	if (segment_create(&segment, &forked, NULL) == 0) {
 		segment_put_in_place_of(&segment, parents.file);
 		segment_set_at_work(&segment);

@@ -1,0 +1,239 @@
+/*
+ * A fork while other threads are at work on graphs: in the child, nobody holds what they held.
+ *
+ * On the simulator alone: with the driver, the child may wait for locks of the driver's own.
+ */
+#include "clock.h"
+#include "support/child.h"
+#include "support/graph.h"
+#include "support/subscriber.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum {
+	CALL_GRAPH_DESTROY = 517,
+	CALL_NODE_SET_ENABLED = 650
+};
+
+#define SECONDS 60 /* after which a child that waits is ended, and its test fails */
+
+/* --- a call of another thread that stays in its middle ------------------------------------------------------------- */
+
+static atomic_bool inside; /* a tool's callback, which comes after our library's */
+static atomic_bool may_go;
+
+static void stay(void *user, int domain, int id, const void *parameters)
+{
+	(void)user, (void)domain, (void)id, (void)parameters;
+	inside = true;
+	while (!may_go)
+		clock_pause_us(100);
+}
+
+static uint32_t tool;
+
+static void hear(int call, subscriber_callback *callback)
+{
+	inside = may_go = false;
+	gpu_check(((table_subscribe *)subscriber_table()[TABLE_SUBSCRIBE])(&tool, callback, NULL));
+	gpu_check(((table_enable *)subscriber_table()[TABLE_ENABLE])(1, tool, API, call));
+}
+
+static void hear_no_more(void)
+{
+	gpu_check(((table_unsubscribe *)subscriber_table()[TABLE_UNSUBSCRIBE])(tool));
+}
+
+static pthread_t start(void *body(void *), void *argument)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, body, argument), 0);
+	return thread;
+}
+
+/* --- the child ----------------------------------------------------------------------------------------------------- */
+
+static CUgraph empty;
+
+static void need_simulator(void)
+{
+	if (!gpu_is_simulated())
+		gpu_skip("the driver does not survive a fork");
+	gpu_check(cuGraphCreate(&empty, 0));
+}
+
+static void destroy_a_graph(void)
+{
+	alarm(SECONDS);
+	may_go = true;
+	gpu_check(cuGraphDestroy(empty));
+}
+
+/* Whether it did. */
+static bool fork_and_destroy(void)
+{
+	struct child_end end = child_run(destroy_a_graph);
+
+	return end.status == 0;
+}
+
+/* --- nodes that are uploaded again --------------------------------------------------------------------------------- */
+
+static CUgraphExec exec;
+
+/* A launch of this graph will have to. */
+static void prepare_refresh(void)
+{
+	graph_change(&before);
+	exec = graph_instantiate(graph_make());
+	graph_assert_ran(exec, NODES, &before);
+	graph_change(&after);
+}
+
+static void check_refresh(void)
+{
+	graph_assert_ran(exec, NODES, &after);
+	assert_int_equal(graph_stale(), 0);
+	gpu_check(cuGraphExecDestroy(exec));
+}
+
+static void *launch(void *argument)
+{
+	(void)argument;
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	gpu_check(cuGraphLaunch(exec, NULL));
+	return NULL;
+}
+
+static void test_while_another_thread_refreshes(void **state)
+{
+	(void)state;
+	need_simulator();
+	prepare_refresh();
+	hear(CALL_NODE_SET_ENABLED, stay);
+	pthread_t other = start(launch, NULL);
+
+	while (!inside)
+		clock_pause_us(100);
+	bool passed = fork_and_destroy();
+
+	may_go = true;
+	pthread_join(other, NULL);
+	hear_no_more();
+	assert_true(passed);
+	check_refresh();
+}
+
+static bool passed_inside;
+
+static void fork_once(void *user, int domain, int id, const void *parameters)
+{
+	(void)user, (void)domain, (void)id, (void)parameters;
+	if (!inside)
+		passed_inside = fork_and_destroy();
+	inside = true;
+}
+
+static void test_in_the_middle_of_refreshing(void **state)
+{
+	(void)state;
+	need_simulator();
+	prepare_refresh();
+	hear(CALL_NODE_SET_ENABLED, fork_once);
+	gpu_check(cuGraphLaunch(exec, NULL));
+	hear_no_more();
+	assert_true(passed_inside);
+	check_refresh();
+}
+
+/* --- bodies that are forgotten ------------------------------------------------------------------------------------- */
+
+#define CONDITIONALS 20000 /* so many that forgetting them takes as long as some forks */
+
+static CUgraph make_conditionals(void)
+{
+	CUgraph graph;
+	CUgraphNode node;
+
+	gpu_check(cuGraphCreate(&graph, 0));
+	for (int i = 0; i < CONDITIONALS; i++) {
+		CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+
+		parameters.conditional.type = CU_GRAPH_COND_TYPE_IF;
+		parameters.conditional.size = 1;
+		parameters.conditional.ctx = gpu.context;
+		gpu_check(cuGraphConditionalHandleCreate(&parameters.conditional.handle, graph, gpu.context, 1,
+		                                         CU_GRAPH_COND_ASSIGN_DEFAULT));
+		gpu_check(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &parameters));
+	}
+	return graph;
+}
+
+static void *destroy(void *graph)
+{
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	gpu_check(cuGraphDestroy(graph));
+	return NULL;
+}
+
+/* How many forks met the thread at it. */
+static unsigned int fork_while_conditionals_go(void)
+{
+	unsigned int met = 0;
+	bool passed = true;
+
+	hear(CALL_GRAPH_DESTROY, stay);
+	pthread_t other = start(destroy, make_conditionals());
+
+	while (!inside && passed) {
+		passed = fork_and_destroy();
+		met += !inside;
+	}
+	may_go = true;
+	pthread_join(other, NULL);
+	hear_no_more();
+	assert_true(passed);
+	return met;
+}
+
+/* Whether an allocator that another thread is using can be used in the child. */
+static bool allocates_after_fork(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return false;
+#else
+	return true;
+#endif
+}
+
+static void test_while_another_thread_forgets_bodies(void **state)
+{
+	unsigned int met = 0;
+
+	(void)state;
+	need_simulator();
+	if (!allocates_after_fork())
+		gpu_skip("this sanitizer's allocator does not survive a fork");
+	/* The first forks may have come before it began. */
+	while (met < 3)
+		met += fork_while_conditionals_go();
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------- */
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_while_another_thread_refreshes),
+		cmocka_unit_test(test_in_the_middle_of_refreshing),
+		cmocka_unit_test(test_while_another_thread_forgets_bodies),
+	};
+
+	return cmocka_run_group_tests_name("fork_graphs", tests, graph_set_up, NULL);
+}
