@@ -1,22 +1,27 @@
 #include "log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool silent;
 static bool asked_for;
 static atomic_bool idle;
+static struct stat standard_error; /* st_mode is 0 where there was none */
 
 void log_open(void)
 {
 	const char *level = secure_getenv("NVTASKSET_LOG");
 
+	if (fstat(STDERR_FILENO, &standard_error) < 0)
+		standard_error.st_mode = 0;
 	silent = level && strcmp(level, "off") == 0;
 	asked_for = level && strcmp(level, "on") == 0;
 }
@@ -31,6 +36,24 @@ void log_wake(void)
 	atomic_store(&idle, false);
 }
 
+/* A file that can be read back may be a database's; what is only written is likely to be a log. */
+static bool may_be_data(const struct stat *file)
+{
+	int flags = fcntl(STDERR_FILENO, F_GETFL);
+
+	return S_ISBLK(file->st_mode) ||
+	       (S_ISREG(file->st_mode) && (flags & O_ACCMODE) != O_WRONLY && !(flags & O_APPEND));
+}
+
+/* Whether descriptor 2 is what it was when we came, and not a file of the program's, which a line of ours would spoil. */
+static bool is_standard_error(void)
+{
+	struct stat now;
+
+	return standard_error.st_mode != 0 && fstat(STDERR_FILENO, &now) == 0 && now.st_dev == standard_error.st_dev &&
+	       now.st_ino == standard_error.st_ino && !may_be_data(&now);
+}
+
 static void say(const char *format, va_list arguments)
 {
 	static const char prefix[] = "nvtaskset: ";
@@ -43,7 +66,7 @@ static void say(const char *format, va_list arguments)
 
 	line[length] = '\n';
 	/* Nobody is there to hear of a failed write. */
-	if (write(STDERR_FILENO, line, length + 1) < 0)
+	if (is_standard_error() && write(STDERR_FILENO, line, length + 1) < 0)
 		errno = saved;
 	errno = saved;
 }

@@ -96,6 +96,40 @@ told_by_the_command() { # COMMAND…
 	[ "${#lines[@]}" -eq 1 ]
 }
 
+# A program that warns us of nothing less than an unknown descriptor, and the descriptor 2 of which is another file by then.
+warns_nobody() { # status, and what is before the program; its name and steps, with FILE for the file
+	local expected=$1 file=$WORK/theirs
+	shift
+	rm -f "$file"
+	run env SIM_FAULTS=bad-qmd nvtaskset --mps off "${@//FILE/$file}"
+	echo "$output"
+	[ "$status" -eq "$expected" ]
+	[[ "$output" != *nvtaskset:* ]]
+	[ -e "$file" ]
+	[ ! -s "$file" ]
+}
+
+@test "descriptor 2 may be a file of the program's: nothing is written to it" {
+	needed=$BUILD/tests/programs/play-needed
+	warns_nobody 0 -t 0-3 "$needed" data FILE where
+	warns_nobody 0 -t 0-3 "$needed" output FILE where
+	# Before the library is there.
+	warns_nobody 0 -t 0-3 "$BUILD/tests/programs/play" data FILE where
+	warns_nobody 1 --strict -t 0-3 "$needed" output FILE where
+	warns_nobody 1 --strict -t 0-3 "$BUILD/tests/programs/play" data FILE where
+	# shellcheck disable=SC2016 # for that shell
+	warns_nobody 0 -t 0-3 sh -c '"$@" 2>&-' sh "$needed" output FILE where
+}
+
+@test "standard error may be a file: a log is written to, as long as it is that" {
+	local log=$WORK/log
+	for redirect in '2>"$0"' '2>>"$0"' '2>"$0" 1>&2'; do
+		rm -f "$log"
+		nv -t 0-3 env SIM_FAULTS=bad-qmd sh -c "\"\$@\" $redirect" "$log" "$BUILD/tests/programs/play-needed" where
+		[ "$(grep -c "^nvtaskset: .*unknown version" "$log")" -eq 1 ]
+	done
+}
+
 @test "without a partition the program has the whole GPU" {
 	run nv -t 0-3 "${WITHOUT_SEGMENT[@]}" env -u NVTASKSET_PARTITION "$BUILD/demo/where" 1
 	[[ "$output" == *"on TPCs 0-65 ("* ]]

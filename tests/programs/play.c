@@ -11,6 +11,7 @@
  *   context         makes the context, and nothing else
  *   closefrom N     closes all descriptors from N on
  *   exec            becomes itself again, for the following steps
+ *   data FILE       closes standard error, and opens a file as descriptor 2, as a database; output FILE: only to write it
  *   fork            the child takes the following steps; the parent waits for it
  *   vfork PROGRAM   starts a program so, and waits for it; spawn PROGRAM: by posix_spawn
  *   launch          launches and launches, in a thread of its own
@@ -20,6 +21,7 @@
 #include "gpu.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -118,6 +120,13 @@ static void become(char **steps)
 	stop("exec", "it cannot be executed");
 }
 
+static void open_as_descriptor_2(const char *name, int access)
+{
+	close(STDERR_FILENO);
+	if (open(name, access | O_CREAT, 0600) != STDERR_FILENO)
+		exit(EXIT_FAILURE);
+}
+
 static void *keep_launching(void *unused)
 {
 	(void)unused;
@@ -168,6 +177,10 @@ static int play(const char *step, const char *argument)
 		open_library(dlmopen(LM_ID_NEWLM, argument, RTLD_NOW));
 	else if (strcmp(step, "closefrom") == 0)
 		closefrom(atoi(argument));
+	else if (strcmp(step, "data") == 0)
+		open_as_descriptor_2(argument, O_RDWR);
+	else if (strcmp(step, "output") == 0)
+		open_as_descriptor_2(argument, O_WRONLY);
 	else if (strcmp(step, "vfork") == 0)
 		run_by_vfork(argument);
 	else if (strcmp(step, "spawn") == 0)
