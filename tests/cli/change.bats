@@ -91,3 +91,36 @@ start_parent() {
 	PROGRAM=
 	[[ "$(tail -n 1 "$WORK/output")" == *"on TPCs 20 ("* ]]
 }
+
+# --- what is made, and cannot be told --------------------------------------------------------------------------------
+
+@test "a change that cannot be reported has a status of its own, and is made" {
+	start_program -t 0-7
+	run bash -c "nvtaskset -tp 5 $PROGRAM >/dev/full"
+	[ "$status" -eq 3 ]
+	[ "$output" = "nvtaskset: standard output: No space left on device; the partition has been changed" ]
+	runs_on 5
+	run bash -c "nvtaskset -tp 6 $PROGRAM >&-"
+	[ "$status" -eq 3 ]
+	[ "$output" = "nvtaskset: standard output: Bad file descriptor; the partition has been changed" ]
+	runs_on 6
+	# Nothing is made of what is only shown.
+	run bash -c "nvtaskset -tp $PROGRAM >/dev/full"
+	[ "$status" -eq 1 ]
+	[ "$output" = "nvtaskset: standard output: No space left on device" ]
+	run bash -c "nvtaskset --dry-run -tp 7 $PROGRAM >/dev/full"
+	[ "$status" -eq 1 ]
+	runs_on 6
+}
+
+@test "several GPUs are changed at one stroke" {
+	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
+	start_program -t -G 0:0-3 -G 1:4-7
+	run nvtaskset -tp -G 0:9 -G 1:10 "$PROGRAM"
+	[ "$status" -eq 0 ]
+	run nvtaskset -tp "$PROGRAM"
+	[[ "${lines[0]}" == *": 9" && "${lines[1]}" == *": 10" ]]
+	refuses "TPC 66: this GPU has TPCs 0-65" nvtaskset -tp -G 0:11 -G 1:66 "$PROGRAM"
+	run nvtaskset -tp "$PROGRAM"
+	[[ "${lines[0]}" == *": 9" && "${lines[1]}" == *": 10" ]]
+}

@@ -103,7 +103,63 @@ start_program_loudly() {
 	[ "$(cat "$WORK"/[0-9]* | wc -l)" -eq 22 ]
 }
 
-@test "a shell has TPCs until it starts something, which then has them in its place" {
+# The domain of the bus ids is this test's own, and so are its programs.
+@test "nor in different network namespaces, where names of sockets are different ones" {
+	needs_namespaces -n
+	for i in $(seq 22); do
+		namespace=()
+		[ $((i % 2)) -eq 0 ] || namespace=(unshare -n)
+		"${namespace[@]}" nvtaskset --mps off -n 3 sh -c 'echo "$NVTASKSET_PARTITION"; exec sleep 20' >"$WORK/$i" 2>"$WORK/error.$i" 3>&- &
+	done
+	for _ in $(seq 200); do
+		[ "$(cat "$WORK"/[0-9]* | wc -l)" -eq 22 ] && break
+		sleep 0.05
+	done
+	# shellcheck disable=SC2046
+	kill $(jobs -p)
+	cat "$WORK"/error.* >&2
+	[ "$(cat "$WORK"/[0-9]* | wc -l)" -eq 22 ]
+	run bash -c "cat $WORK/[0-9]* | sed 's/.*=//' | tr , '\n' | awk -F- '{ for (i = \$1; i <= (NF > 1 ? \$2 : \$1); i++) print i }' | sort -n | uniq -d"
+	[ -z "$output" ]
+}
+
+# A ticket that is never called: a file in memory, as the command has one.
+hold_ticket() {
+	exec python3 -c '
+import ctypes, os, time
+file = os.memfd_create("nvtaskset-turn")
+os.write(file, (0).to_bytes(8, "little") + (7).to_bytes(8, "little"))
+print(flush=True)
+time.sleep(60)'
+}
+
+@test "another user cannot keep anybody from choosing; one of this user's own only for a while" {
+	needs_another_user
+	"${ANOTHER_USER[@]}" bash -c "$(declare -f hold_ticket); hold_ticket" >"$WORK/ready" 3>&- &
+	holder=$!
+	until [ -s "$WORK/ready" ]; do sleep 0.05; done
+	nv -n 3 true
+	kill "$holder"
+	hold_ticket >"$WORK/again" 3>&- &
+	holder=$!
+	until [ -s "$WORK/again" ]; do sleep 0.05; done
+	refuses "-n: another nvtaskset has been choosing TPCs for 10 s; name them instead (-t)" nv -n 3 true
+	kill "$holder"
+	nv -n 3 true 2>/dev/null
+}
+
+@test "who shares a partition with an ancestor keeps its TPCs, also when that one has ended" {
+	nvtaskset --mps off -n 60 sh -c 'sleep 20 & exec sleep 0' 3>&- 2>/dev/null
+	refuses "7 TPCs: of this GPU's 66 only 6 are free: $(nvtaskset --dry-run -n 6)" nv -n 7 true
+	pkill -x sleep
+	for _ in $(seq 100); do
+		[ "$(nvtaskset --dry-run -n 66 2>/dev/null)" != 0-65 ] || return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+@test "a shell has its TPCs as long as it lives" {
 	nvtaskset --mps off -n 60 sh -c "sleep 20; true" 3>&- 2>/dev/null &
 	shell=$!
 	until pgrep -P "$shell" sleep >/dev/null; do sleep 0.05; done

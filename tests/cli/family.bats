@@ -61,6 +61,25 @@ stop_family() {
 	stop_family
 }
 
+# Who holds its lock, stopped in the middle of an edit.
+hold_lock() { # pid
+	flock -x "/proc/$1/fd/200" sleep 60 3>&- &
+	holder=$!
+	until not flock -n "/proc/$1/fd/200" true 2>/dev/null; do sleep 0.05; done
+}
+
+@test "where one cannot be changed, the others get back what they had" {
+	start_family -t 0-7
+	hold_lock "$SECOND"
+	refuses "pid $SECOND: the partition is being changed by another process, which is stopped; the others have what they had" \
+		nvtaskset -atp 8-9 "$PROGRAM"
+	pkill -P "$holder"
+	for pid in "$PROGRAM" "$FIRST" "$SECOND"; do
+		[ "$(nvtaskset -tp "$pid")" = "pid $pid's current TPC list: 0-7" ]
+	done
+	stop_family
+}
+
 @test "a process without CUDA, and one that is not there" {
 	sleep 20 3>&- &
 	PROGRAM=$!

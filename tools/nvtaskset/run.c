@@ -40,14 +40,16 @@ static void tell_mps(const struct options *options, const struct mps_status *sta
 		fprintf(stderr, "nvtaskset: MPS: off; programs take turns on the GPU\n");
 }
 
-/* Privileged programs never; with --strict none that our library would not get into. */
+/* With --strict, none that our library would not get into. That a program with more privileges runs unrestricted is always
+ * said: it may well use CUDA. */
 static int check_program(const struct options *options, struct error *error)
 {
 	enum program_trouble trouble = program_examine(options->command[0], error);
+	bool is_said = trouble == PROGRAM_PRIVILEGED || (trouble == PROGRAM_UNREACHABLE && options->verbose);
 
-	if (trouble == PROGRAM_UNREACHABLE && !options->strict && options->verbose)
+	if (is_said && !options->strict)
 		fprintf(stderr, "nvtaskset: %s; it runs unrestricted\n", error->reason);
-	return trouble == PROGRAM_PRIVILEGED || (trouble == PROGRAM_UNREACHABLE && options->strict) ? -1 : 0;
+	return trouble != PROGRAM_FINE && options->strict ? -1 : 0;
 }
 
 /* Su, and daemons: nobody should have to find out. */
