@@ -180,14 +180,14 @@ int nvtaskset_partition_get(struct nvtaskset_partition *partition, unsigned int 
 
 /* Changes them: the next launch obeys, and other GPUs keep theirs. Takes less than a microsecond, of which most is the
  * kernel's: the lock against others that change the same partition. While one of those is stopped in the middle it waits
- * for two seconds at most, and then fails; one that dies leaves the old set in force. A set that is empty, or has TPCs
+ * for two seconds at most, and then fails (BUSY); one that dies leaves the old set in force. A set that is empty, or has TPCs
  * that the GPU lacks, is refused. That the process has ended is not seen here: see nvtaskset_partition_check. */
 int nvtaskset_partition_set(struct nvtaskset_partition *partition, unsigned int gpu, const struct nvtaskset_set *set,
                             struct nvtaskset_error *error);
 
 /* 0 while the process runs, and what is set here is in force, or will be once it uses CUDA; also when it runs another program
- * by now. -1 with the reason: it has ended; it has another partition or none, by an nvtaskset of its own for example; or it
- * does not obey now, because of a profiler for example. Takes some dozens of microseconds. */
+ * by now. -1 with the reason: it has ended (ENDED); it has another partition (STALE), by an nvtaskset of its own for example,
+ * or none; or it does not obey now, because of a profiler for example (NOT_IN_FORCE). Takes some dozens of microseconds. */
 int nvtaskset_partition_check(struct nvtaskset_partition *partition, struct nvtaskset_error *error);
 
 /* A descriptor for poll(2) and the like, readable when the process has ended; the handle's, not to be closed. -1 where the

@@ -2,6 +2,7 @@
 
 #include "clock.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -170,11 +171,22 @@ static enum segment_state find_segment(const struct editor *editor, struct segme
 	return state;
 }
 
+/* Not every kernel has such descriptors; but no editor is without one just because the caller has too many. */
+static int open_process(struct editor *editor, struct error *error)
+{
+	editor->process = (int)syscall(SYS_pidfd_open, editor->pid, 0);
+	return editor->process < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+	               ? error_set_errno(error, "pid %d", (int)editor->pid)
+	               : 0;
+}
+
 enum segment_state editor_open(struct editor *editor, pid_t pid, struct error *error)
 {
-	*editor = (struct editor){.pid = pid, .process = (int)syscall(SYS_pidfd_open, pid, 0)};
-	enum segment_state state = find_segment(editor, &editor->segment, error);
+	enum segment_state state = SEGMENT_FAILED;
 
+	*editor = (struct editor){.pid = pid, .segment = {.file = -1}};
+	if (open_process(editor, error) == 0)
+		state = find_segment(editor, &editor->segment, error);
 	if (state != SEGMENT_FOUND)
 		editor_close(editor);
 	return state;

@@ -606,6 +606,7 @@ static void test_what_the_kernel_refuses(void **state)
 	(void)state;
 	assert_code(error, SYSTEM);
 	assert_int_equal(error.system_error, EMFILE);
+	assert_non_null(strstr(error.reason, strerror(EMFILE)));
 	error = open_in_vain_after(lose_memory, process.pid);
 	assert_non_null(strstr(error.reason, "its segment cannot be mapped"));
 	assert_code(error, NO_MEMORY);
