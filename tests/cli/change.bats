@@ -92,6 +92,25 @@ start_parent() {
 	[[ "$(tail -n 1 "$WORK/output")" == *"on TPCs 20 ("* ]]
 }
 
+@test "a thread's id means its process" {
+	start_program -t 0-7
+	for thread in "/proc/$PROGRAM/task/"*; do
+		[ "$(nvtaskset -tp "${thread##*/}")" = "pid $PROGRAM's current TPC list: 0-7" ]
+	done
+}
+
+@test "out of descriptors, nobody is said to have nothing" {
+	start_program -t 0-7
+	for limit in 4 5; do
+		run bash -c "ulimit -n $limit; nvtaskset -tp $PROGRAM"
+		[ "$status" -eq 1 ]
+		[[ "$output" == "nvtaskset: pid $PROGRAM: "*"Too many open files" ]]
+		run bash -c "ulimit -n $limit; nvtaskset -l"
+		[ "$status" -eq 1 ]
+		[[ "$output" == "nvtaskset: /proc: Too many open files" ]]
+	done
+}
+
 # --- what is made, and cannot be told --------------------------------------------------------------------------------
 
 @test "a change that cannot be reported has a status of its own, and is made" {

@@ -5,6 +5,7 @@
 #include "editor.h"
 #include "gpus.h"
 #include "json.h"
+#include "proc_status.h"
 #include "set.h"
 
 #include <limits.h>
@@ -15,6 +16,7 @@
 /* How long a driver is waited for that is just being loaded. */
 #define LOADING_WAIT_MS 2000
 
+/* As taskset, it takes a thread's id, too, and means its process. */
 static int parse_pid(pid_t *pid, const char *text, struct error *error)
 {
 	char *end;
@@ -22,7 +24,7 @@ static int parse_pid(pid_t *pid, const char *text, struct error *error)
 
 	if (text[0] < '0' || text[0] > '9' || *end != '\0' || number < 1 || number > INT_MAX)
 		return error_set(error, "pid '%.40s': not a process id", text);
-	*pid = (pid_t)number;
+	*pid = (pid_t)proc_status(text, "Tgid:", (uint64_t)number);
 	return 0;
 }
 

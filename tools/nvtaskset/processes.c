@@ -4,6 +4,7 @@
 #include "pids.h"
 #include "text.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -75,21 +76,22 @@ static bool find_owner(pid_t pid, uid_t *uid)
 	return found;
 }
 
-static bool read_segment(struct process *process, pid_t pid)
+static enum segment_state read_segment(struct process *process, pid_t pid)
 {
 	struct segment segment;
 	uint64_t number;
-	bool whole = false;
+	enum segment_state state = segment_open(&segment, pid, NULL);
 
 	*process = (struct process){.pid = pid};
-	if (segment_open(&segment, pid, NULL) == SEGMENT_FOUND) {
-		whole = segment_read(&segment, &process->revision, &number);
+	if (state == SEGMENT_FOUND) {
+		if (!segment_read(&segment, &process->revision, &number))
+			state = SEGMENT_NOT_READY;
 		segment_read_counters(&segment, &process->counters);
 		process->astray = segment_obstacle(&segment, pid);
 		process->is_at_work = segment_is_at_work(&segment, pid);
 		segment_close(&segment);
 	}
-	return whole;
+	return state;
 }
 
 /* Whether a process that has no segment should have one. */
@@ -279,6 +281,26 @@ static void find_heirs(struct processes *processes)
 		mark_ancestors(processes, processes->list[i].pid);
 }
 
+/* Who cannot look does not say that there is nobody. */
+static int check_limits(enum segment_state state, struct error *error)
+{
+	bool is_limit = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+
+	return state == SEGMENT_FAILED && is_limit ? error_set_errno(error, "/proc") : 0;
+}
+
+static int collect_one(struct processes *processes, pid_t pid, bool astray_too, struct error *error)
+{
+	struct process process;
+	enum segment_state state = read_segment(&process, pid);
+	int result = check_limits(state, error);
+
+	if (result == 0 && (state == SEGMENT_FOUND || (astray_too && is_astray(&process, pid))) &&
+	    find_owner(pid, &process.uid))
+		result = add(processes, &process, error);
+	return result;
+}
+
 int processes_collect(struct processes *processes, bool astray_too, struct error *error)
 {
 	struct pids pids;
@@ -287,14 +309,8 @@ int processes_collect(struct processes *processes, bool astray_too, struct error
 	*processes = (struct processes){.count = 0};
 	if (result < 0)
 		return -1;
-	for (size_t i = 0; result == 0 && i < pids.count; i++) {
-		struct process process;
-		pid_t pid = pids.list[i];
-
-		if ((read_segment(&process, pid) || (astray_too && is_astray(&process, pid))) &&
-		    find_owner(pid, &process.uid))
-			result = add(processes, &process, error);
-	}
+	for (size_t i = 0; result == 0 && i < pids.count; i++)
+		result = collect_one(processes, pids.list[i], astray_too, error);
 	free(pids.list);
 	find_heirs(processes);
 	if (result == 0)
