@@ -95,7 +95,7 @@ unsigned int fit_cluster_of(const CUlaunchConfig *config)
 		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
 			blocks = value->clusterDim.x * value->clusterDim.y * value->clusterDim.z;
 	}
-	return blocks;
+	return blocks > 0 ? blocks : 1;
 }
 
 struct qmd_shape fit_shape_of(const struct gpu *gpu, CUfunction function, const void *qmd)

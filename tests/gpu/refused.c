@@ -154,6 +154,23 @@ static void test_the_drivers_own_refusals(void **state)
 	assert_int_equal(gpu_counters().reasons[SEGMENT_REFUSED], refused);
 }
 
+/* A cluster without blocks is the driver's to judge. */
+static void test_a_cluster_of_nothing(void **state)
+{
+	uint64_t cycles = GPU_CYCLES;
+	void *parameters[] = {&gpu.output, &cycles};
+	CUlaunchAttribute attributes[] = {
+		{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1},
+		{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {0, 0, 0}},
+	};
+	const CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = GPU_THREADS, .blockDimY = 1,
+	                               .blockDimZ = 1, .attrs = attributes, .numAttrs = 2};
+
+	(void)state;
+	cuLaunchKernelEx(&config, gpu.where, parameters, NULL);
+	gpu_check(cuCtxSynchronize());
+}
+
 /* It becomes a node of a graph, and is widened when that runs. */
 static void test_captured_launches_are_widened(void **state)
 {
@@ -192,6 +209,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cooperative),
+		cmocka_unit_test(test_a_cluster_of_nothing),
 		cmocka_unit_test(test_a_partition_that_grows),
 		cmocka_unit_test(test_clusters),
 		cmocka_unit_test(test_plain_launches_are_not_looked_at),
