@@ -320,7 +320,8 @@ static void narrow(const struct gpu *gpu, const struct hook_launch *launch, cons
 	if (graphs_uploading)
 		graphs_remember(gpu->family, launch->qmd);
 	/* Before Hopper the descriptor does not say that its blocks must run at once; where it does, that is more exact. */
-	enum qmd_outcome outcome = misfit_cooperative && !qmd_tells_what_must_fit(gpu->family)
+	enum qmd_outcome outcome = misfit_cooperative && !qmd_tells_what_must_fit(gpu->family) &&
+	                                                   qmd_is_known(gpu->family, launch->qmd)
 	                                   ? QMD_MUST_FIT
 	                                   : qmd_disable(gpu->family, launch->qmd, &mask->disable);
 

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <stdlib.h>
 
 static struct gpu_under_test gpu;
 
@@ -199,6 +200,25 @@ static void test_cooperative_grids(void **state)
 	gpu_assert_equal(&ran, &set);
 }
 
+/* Before Hopper nothing in it says that it is cooperative, either. */
+static void test_descriptors_that_are_not_known(void **state)
+{
+	struct tpcset set = gpu_range(0, 3);
+	struct segment_counters first, second;
+
+	(void)state;
+	if (!gpu_is_simulated())
+		gpu_skip("this driver's descriptors are known");
+	gpu_set_partition(&gpu, &set);
+	first = gpu_counters();
+	setenv("SIM_FAULTS", "bad-qmd", 1);
+	run_cooperative(8);
+	unsetenv("SIM_FAULTS");
+	second = gpu_counters();
+	assert_int_equal(second.reasons[SEGMENT_UNKNOWN_QMD], first.reasons[SEGMENT_UNKNOWN_QMD] + 1);
+	assert_int_equal(second.restricted, first.restricted);
+}
+
 static void test_refusals_stay_the_drivers(void **state)
 {
 	(void)state;
@@ -224,6 +244,7 @@ int main(void)
 		cmocka_unit_test(test_what_fits_stays),
 		cmocka_unit_test(test_clusters_of_8_in_every_gpc),
 		cmocka_unit_test(test_cooperative_grids),
+		cmocka_unit_test(test_descriptors_that_are_not_known),
 		cmocka_unit_test(test_refusals_stay_the_drivers),
 	};
 
