@@ -114,9 +114,19 @@ bool qmd_tells_what_must_fit(const struct qmd_family *family)
 	return family->layout->cluster_word != NONE;
 }
 
+static inline __attribute__((always_inline)) void store_mask(const struct qmd_layout *layout, uint32_t *words, uint64_t low,
+                                                             uint64_t high)
+{
+	store64(words + layout->mask_word, low);
+	if (layout->mask_words == 4)
+		store64(words + layout->mask_word + 2, high);
+	if (layout->valid_word != NONE)
+		words[layout->valid_word] |= VALID_BIT;
+}
+
 /* Part of every launch: made once for each layout, with all that depends on it known to the compiler. */
 static inline __attribute__((always_inline)) enum qmd_outcome
-disable_in(const struct qmd_layout *layout, void *qmd, const struct qmd_mask *disable, bool fits)
+disable_in(const struct qmd_layout *layout, void *qmd, const struct qmd_mask *disable)
 {
 	uint32_t *words = qmd, *mask = words + layout->mask_word;
 	bool is_wide = layout->mask_words == 4;
@@ -124,7 +134,7 @@ disable_in(const struct qmd_layout *layout, void *qmd, const struct qmd_mask *di
 
 	if (!has_known_version(layout, qmd))
 		return QMD_UNKNOWN_VERSION;
-	if (!fits && must_fit(layout, words))
+	if (must_fit(layout, words))
 		return QMD_MUST_FIT;
 	uint64_t low = disable->words[0], high = disable->words[1];
 
@@ -137,27 +147,23 @@ disable_in(const struct qmd_layout *layout, void *qmd, const struct qmd_mask *di
 			outcome = QMD_OVERRULED;
 		}
 	}
-	store64(mask, low);
-	if (is_wide)
-		store64(mask + 2, high);
-	if (layout->valid_word != NONE)
-		words[layout->valid_word] |= VALID_BIT;
+	store_mask(layout, words, low, high);
 	return outcome;
 }
 
 HOT_CODE static enum qmd_outcome disable_in_kepler_to_ada(void *qmd, const struct qmd_mask *disable)
 {
-	return disable_in(&kepler_to_ada, qmd, disable, false);
+	return disable_in(&kepler_to_ada, qmd, disable);
 }
 
 HOT_CODE static enum qmd_outcome disable_in_hopper(void *qmd, const struct qmd_mask *disable)
 {
-	return disable_in(&hopper, qmd, disable, false);
+	return disable_in(&hopper, qmd, disable);
 }
 
 HOT_CODE static enum qmd_outcome disable_in_blackwell(void *qmd, const struct qmd_mask *disable)
 {
-	return disable_in(&blackwell, qmd, disable, false);
+	return disable_in(&blackwell, qmd, disable);
 }
 
 /* --- families ------------------------------------------------------------------------------------- */
@@ -188,9 +194,9 @@ unsigned int qmd_mask_bits(const struct qmd_family *family)
 	return family->layout->mask_words * 32u;
 }
 
-enum qmd_outcome qmd_disable_fitting(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable)
+void qmd_set_mask(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable)
 {
-	return disable_in(family->layout, qmd, disable, true);
+	store_mask(family->layout, qmd, disable->words[0], disable->words[1]);
 }
 
 struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd)

@@ -22,7 +22,7 @@ enum qmd_outcome {
 	QMD_NARROWED,        /* just what both the driver and we leave enabled is enabled now */
 	QMD_OVERRULED,       /* the driver's own mask and ours leave nothing together: ours alone is in force */
 	QMD_UNKNOWN_VERSION, /* not a version of this family: nothing was touched */
-	QMD_MUST_FIT,        /* some of its blocks must run at once: nothing was touched; see qmd_disable_fitting */
+	QMD_MUST_FIT,        /* some of its blocks must run at once: nothing was touched; see qmd_set_mask */
 };
 
 typedef enum qmd_outcome qmd_disabler(void *qmd, const struct qmd_mask *disable);
@@ -60,8 +60,9 @@ static inline enum qmd_outcome qmd_disable(const struct qmd_family *family, void
 	return family->disable(qmd, disable);
 }
 
-/* The same for a launch that must fit, once the caller has seen to it that it does. */
-enum qmd_outcome qmd_disable_fitting(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable);
+/* Disables just what `disable` says, whatever the driver did: for a launch that must fit, once the caller knows where it does.
+ * Of a descriptor whose version is known. */
+void qmd_set_mask(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable);
 
 /* Whether its descriptors say which launches must fit. */
 bool qmd_tells_what_must_fit(const struct qmd_family *family);

@@ -295,23 +295,41 @@ static void count_outcome(enum qmd_outcome outcome)
 	count(true);
 }
 
-/* Blocks that must run at once: the launch gets the room that it needs, where there is a `partition` above the mask
- * first of all in it. */
+/* Where `mask` is the program's own, in a `partition` above it, a launch that it cannot hold has all of that, first of all. */
+static enum fit_outcome find_room(const struct gpu *gpu, const struct hook_launch *launch, const struct mask *mask,
+                                  const struct mask *partition, struct qmd_mask *disable)
+{
+	struct qmd_shape shape = qmd_tells_what_must_fit(gpu->family) ? fit_shape_of(gpu, launch->function, launch->qmd)
+	                                                              : misfit_shape();
+
+	*disable = mask->disable;
+	enum fit_outcome outcome = fit_find(gpu, launch->function, &shape, launch->qmd, disable);
+
+	if (outcome == FIT_WIDENED && partition) {
+		*disable = partition->disable;
+		outcome = fit_find(gpu, launch->function, &shape, launch->qmd, disable);
+		if (outcome != FIT_WIDENED)
+			segment_count_reason(&segment, SEGMENT_OWN_MASK);
+	}
+	return outcome;
+}
+
 static void narrow_fitting(const struct gpu *gpu, const struct hook_launch *launch, const struct mask *mask,
                            const struct mask *partition)
 {
-	struct qmd_mask disable = mask->disable;
-	struct qmd_shape shape = qmd_tells_what_must_fit(gpu->family) ? fit_shape_of(gpu, launch->function, launch->qmd)
-	                                                              : misfit_shape();
-	bool widened = fit_widen(gpu, launch->function, &shape, launch->qmd, &disable);
+	struct qmd_mask disable;
+	enum fit_outcome outcome = find_room(gpu, launch, mask, partition, &disable);
 
-	if (widened && partition) {
-		disable = partition->disable;
-		fit_widen(gpu, launch->function, &shape, launch->qmd, &disable);
-	}
-	if (widened)
+	qmd_set_mask(gpu->family, launch->qmd, &disable);
+	if (outcome == FIT_WIDENED)
 		segment_count_reason(&segment, SEGMENT_WIDENED);
-	count_outcome(qmd_disable_fitting(gpu->family, launch->qmd, &disable));
+	count_outcome(outcome == FIT_IN_PARTITION ? QMD_OVERRULED : QMD_NARROWED);
+}
+
+/* Before Hopper the descriptor does not say that its blocks must run at once; where it does, that is more exact. */
+static bool must_fit_before_hopper(const struct gpu *gpu, const void *qmd)
+{
+	return misfit_cooperative && !qmd_tells_what_must_fit(gpu->family) && qmd_is_known(gpu->family, qmd);
 }
 
 static void narrow(const struct gpu *gpu, const struct hook_launch *launch, const struct mask *mask,
@@ -319,9 +337,7 @@ static void narrow(const struct gpu *gpu, const struct hook_launch *launch, cons
 {
 	if (graphs_uploading)
 		graphs_remember(gpu->family, launch->qmd);
-	/* Before Hopper the descriptor does not say that its blocks must run at once; where it does, that is more exact. */
-	enum qmd_outcome outcome = misfit_cooperative && !qmd_tells_what_must_fit(gpu->family) &&
-	                                                   qmd_is_known(gpu->family, launch->qmd)
+	enum qmd_outcome outcome = must_fit_before_hopper(gpu, launch->qmd)
 	                                   ? QMD_MUST_FIT
 	                                   : qmd_disable(gpu->family, launch->qmd, &mask->disable);
 

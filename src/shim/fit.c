@@ -7,7 +7,7 @@ struct fit {
 	const struct topology *topology;
 	struct qmd_shape shape;
 	unsigned int blocks_per_sm;
-	struct tpcset possible; /* TPCs that the driver's own mask leaves enabled */
+	struct tpcset possible; /* TPCs on which its blocks can run at all */
 };
 
 static struct tpcset enabled_in(const struct topology *topology, const struct qmd_mask *disable)
@@ -39,6 +39,28 @@ static bool holds_cluster(const struct fit *fit, const struct tpcset *group)
 	return tpcset_count(group) * fit->topology->sms_per_tpc >= fit->shape.cluster;
 }
 
+/* Where clusters find room: not known, only what the driver has judged is sure. */
+static bool knows_groups(const struct fit *fit)
+{
+	return fit->shape.cluster <= 1 || fit->topology->tpcs[0].virtual_gpc != TOPOLOGY_UNKNOWN;
+}
+
+/* Of the whole GPU. `theirs` is what the driver's own mask leaves. */
+static struct tpcset find_possible(const struct fit *fit, const struct tpcset *theirs)
+{
+	struct tpcset all = topology_all(fit->topology), possible = {{0}};
+
+	if (!knows_groups(fit))
+		return *theirs;
+	for (unsigned int tpc = tpcset_next(&all, 0); tpc < TPCSET_MAX; tpc = tpcset_next(&all, tpc + 1)) {
+		struct tpcset group = topology_cluster_group(fit->topology, &all, tpc);
+
+		if (holds_cluster(fit, &group))
+			tpcset_add(&possible, tpc);
+	}
+	return possible;
+}
+
 /* Clusters run in groups that can hold one; whatever lies elsewhere does not count. */
 static bool fits(const struct fit *fit, const struct tpcset *set)
 {
@@ -46,8 +68,7 @@ static bool fits(const struct fit *fit, const struct tpcset *set)
 	unsigned int blocks = 0;
 	bool any = false;
 
-	/* Where clusters find room is not known: only what the driver has judged, the whole GPU, is sure. */
-	if (fit->shape.cluster > 1 && fit->topology->tpcs[0].virtual_gpc == TOPOLOGY_UNKNOWN)
+	if (!knows_groups(fit))
 		return tpcset_equal(&usable, &fit->possible);
 	for (unsigned int tpc = tpcset_next(&usable, 0); tpc < TPCSET_MAX; tpc = tpcset_next(&usable, tpc + 1)) {
 		struct tpcset group = topology_cluster_group(fit->topology, &usable, tpc);
@@ -121,21 +142,39 @@ bool fit_holds(const struct gpu *gpu, CUfunction function, const struct qmd_shap
 	return fits(&fit, set);
 }
 
-bool fit_widen(const struct gpu *gpu, CUfunction function, const struct qmd_shape *shape, const void *qmd,
-               struct qmd_mask *disable)
+/* By where it lies, and not by how it was found: what we take for too little may be all that there is. */
+static enum fit_outcome outcome_of(const struct tpcset *set, const struct tpcset *partition, const struct tpcset *theirs)
+{
+	enum fit_outcome outcome = FIT_IN_BOTH;
+
+	if (!tpcset_is_subset(set, partition))
+		outcome = FIT_WIDENED;
+	else if (!tpcset_is_subset(set, theirs))
+		outcome = FIT_IN_PARTITION;
+	return outcome;
+}
+
+enum fit_outcome fit_find(const struct gpu *gpu, CUfunction function, const struct qmd_shape *shape, const void *qmd,
+                          struct qmd_mask *disable)
 {
 	struct qmd_mask own = qmd_own_mask(gpu->family, qmd);
-	const struct fit fit = {
+	struct tpcset theirs = enabled_in(gpu->topology, &own), partition = enabled_in(gpu->topology, disable);
+	struct tpcset set = tpcset_and(&theirs, &partition);
+	struct fit fit = {
 		.topology = gpu->topology,
 		.shape = *shape,
 		.blocks_per_sm = blocks_per_sm(function, shape),
-		.possible = enabled_in(gpu->topology, &own),
 	};
-	struct tpcset partition = enabled_in(gpu->topology, disable), set = partition;
 	bool more = true;
 
+	fit.possible = find_possible(&fit, &theirs);
+	if (!fits(&fit, &set))
+		set = tpcset_and(&partition, &fit.possible);
 	while (more && !fits(&fit, &set))
 		more = add_group(&fit, &set);
+	/* The driver knows a place for it that our topology does not have. */
+	if (tpcset_is_empty(&set))
+		set = partition;
 	topology_disable_mask(gpu->topology, &set, disable->words, QMD_MASK_BITS);
-	return !tpcset_equal(&set, &partition);
+	return outcome_of(&set, &partition, &theirs);
 }

@@ -1,6 +1,10 @@
 /*
  * Launches whose blocks must run at once, clusters and cooperative grids, hang where the partition cannot hold them
  * (FACTS 6). Such a launch gets the smallest superset of its partition that can, whole virtual GPCs at a time.
+ *
+ * The driver's own mask is obeyed where what it has in common with the partition can hold the launch. Otherwise it is
+ * overruled, as for other launches (qmd.h): a green context does not lead out of the partition. Of the TPCs that it keeps
+ * clusters from, since none has room there, our topology knows the same.
  */
 #ifndef NVTASKSET_SHIM_FIT_H
 #define NVTASKSET_SHIM_FIT_H
@@ -18,10 +22,16 @@ unsigned int fit_cluster_of(const CUlaunchConfig *config);
  * one: */
 struct qmd_shape fit_shape_of(const struct gpu *gpu, CUfunction function, const void *qmd);
 
-/* Takes TPCs out of `disable` until the launch fits; true where it took any. The driver let the launch pass, so it
- * fits into the whole GPU less what the driver's own mask disables. */
-bool fit_widen(const struct gpu *gpu, CUfunction function, const struct qmd_shape *shape, const void *qmd,
-               struct qmd_mask *disable);
+enum fit_outcome {
+	FIT_IN_BOTH,      /* in the partition, and in what the driver's own mask leaves */
+	FIT_IN_PARTITION, /* in the partition, which overrules the driver's mask */
+	FIT_WIDENED       /* in more than the partition */
+};
+
+/* Where a launch runs whose partition is `disable`: that becomes the mask that its descriptor is to have. The driver let it
+ * pass, so it fits into the whole GPU. */
+enum fit_outcome fit_find(const struct gpu *gpu, CUfunction function, const struct qmd_shape *shape, const void *qmd,
+                          struct qmd_mask *disable);
 
 /* Whether these TPCs can hold a launch. */
 bool fit_holds(const struct gpu *gpu, CUfunction function, const struct qmd_shape *shape, const struct tpcset *set);

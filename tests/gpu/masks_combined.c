@@ -3,6 +3,7 @@
  * partition let it.
  */
 #include "support/gpu.h"
+#include "support/green.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,61 +13,20 @@ static struct gpu_under_test gpu;
 
 /* --- green contexts ---------------------------------------------------------------------------------------- */
 
-#define GREEN_SMS 16
-
-static CUgreenCtx green;
-static struct gpu_under_test inside; /* the same GPU, in the green context */
-static struct tpcset green_tpcs;
-
-static CUgreenCtx make_green(void)
-{
-	CUdevResource all, part, rest;
-	CUdevResourceDesc description;
-	unsigned int count = 1;
-	CUgreenCtx made;
-
-	gpu_check(cuDeviceGetDevResource(gpu.device, &all, CU_DEV_RESOURCE_TYPE_SM));
-	gpu_check(cuDevSmResourceSplitByCount(&part, &count, &all, &rest, 0, GREEN_SMS));
-	assert_int_equal(count, 1);
-	assert_int_equal(part.sm.smCount, GREEN_SMS);
-	gpu_check(cuDevResourceGenerateDesc(&description, &part, 1));
-	gpu_check(cuGreenCtxCreate(&made, description, gpu.device, CU_GREEN_CTX_DEFAULT_STREAM));
-	return made;
-}
-
-/* Enters a green context, and finds out where it lies. */
-static void enter_green(void)
-{
-	struct tpcset all = gpu_all(&gpu);
-	CUcontext context;
-
-	if (!cuGreenCtxCreate)
-		gpu_skip("this driver has no green contexts");
-	green = make_green();
-	gpu_check(cuCtxFromGreenCtx(&context, green));
-	gpu_check(cuCtxPushCurrent_v2(context));
-	gpu_open_current(&inside, 0);
-	gpu_set_partition(&gpu, &all);
-	green_tpcs = gpu_where(&inside, NULL);
-}
+static struct green green;
 
 static int leave_green(void **state)
 {
 	(void)state;
-	if (green) {
-		gpu_close_current(&inside);
-		gpu_check(cuCtxPopCurrent_v2(NULL));
-		gpu_check(cuGreenCtxDestroy(green));
-		green = NULL;
-	}
+	green_leave(&green);
 	return 0;
 }
 
 static void test_green_alone(void **state)
 {
 	(void)state;
-	enter_green();
-	assert_int_equal(tpcset_count(&green_tpcs) * gpu.topology->sms_per_tpc, GREEN_SMS);
+	green_enter(&green, &gpu);
+	assert_int_equal(tpcset_count(&green.tpcs) * gpu.topology->sms_per_tpc, GREEN_SMS);
 }
 
 /* Every other member of a set. */
@@ -88,12 +48,12 @@ static void test_green_and_partition(void **state)
 	struct tpcset all = gpu_all(&gpu), partition = half_of(&all);
 
 	(void)state;
-	enter_green();
-	struct tpcset both = tpcset_and(&green_tpcs, &partition);
+	green_enter(&green, &gpu);
+	struct tpcset both = tpcset_and(&green.tpcs, &partition);
 
 	assert_false(tpcset_is_empty(&both));
 	gpu_set_partition(&gpu, &partition);
-	struct tpcset ran = gpu_where(&inside, NULL);
+	struct tpcset ran = gpu_where(&green.inside, NULL);
 
 	gpu_assert_equal(&ran, &both);
 }
@@ -101,15 +61,14 @@ static void test_green_and_partition(void **state)
 static void test_stream_of_green_context(void **state)
 {
 	struct tpcset all = gpu_all(&gpu), partition = half_of(&all);
-	CUstream stream;
 
 	(void)state;
-	enter_green();
-	struct tpcset both = tpcset_and(&green_tpcs, &partition);
+	green_enter(&green, &gpu);
+	struct tpcset both = tpcset_and(&green.tpcs, &partition);
 
 	gpu_set_partition(&gpu, &partition);
-	gpu_check(cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0));
-	struct tpcset ran = gpu_where(&inside, stream);
+	CUstream stream = green_stream(&green);
+	struct tpcset ran = gpu_where(&green.inside, stream);
 
 	gpu_check(cuStreamDestroy_v2(stream));
 	gpu_assert_equal(&ran, &both);
@@ -126,14 +85,14 @@ static void test_green_outside_partition(void **state)
 	struct tpcset all = gpu_all(&gpu);
 
 	(void)state;
-	enter_green();
-	struct tpcset outside = tpcset_without(&all, &green_tpcs);
+	green_enter(&green, &gpu);
+	struct tpcset outside = tpcset_without(&all, &green.tpcs);
 	struct tpcset partition = half_of(&outside);
 
 	gpu_set_partition(&gpu, &partition);
 	for (unsigned int i = 0; i < 3; i++) {
 		uint64_t before = overruled();
-		struct tpcset ran = gpu_where(&inside, NULL);
+		struct tpcset ran = gpu_where(&green.inside, NULL);
 
 		gpu_assert_equal(&ran, &partition);
 		assert_true(overruled() > before);

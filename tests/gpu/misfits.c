@@ -200,6 +200,50 @@ static void test_cooperative_grids(void **state)
 	gpu_assert_equal(&ran, &set);
 }
 
+static unsigned int blocks_per_sm(void)
+{
+	int blocks = 0;
+
+	gpu_check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gpu.where, GPU_COOPERATIVE_THREADS, 0));
+	return (unsigned int)blocks;
+}
+
+static CUresult launch_cooperative_clusters(unsigned int size, unsigned int blocks)
+{
+	uint64_t cycles = GPU_CYCLES;
+	void *parameters[] = {&gpu.output, &cycles};
+	CUlaunchAttribute attributes[] = {
+		{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1},
+		{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {size, 1, 1}},
+	};
+	const CUlaunchConfig config = {.gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1,
+	                               .blockDimX = GPU_COOPERATIVE_THREADS, .blockDimY = 1, .blockDimZ = 1,
+	                               .attrs = attributes, .numAttrs = 2};
+
+	return cuLaunchKernelEx(&config, gpu.where, parameters, NULL);
+}
+
+/* Three TPCs have room for one cluster of two TPCs' SMs at a time: what is left over, a cluster does not fill. */
+static void test_whole_clusters(void **state)
+{
+	unsigned int size = 2 * gpu.topology->sms_per_tpc, room = size * blocks_per_sm();
+	uint64_t first = widened();
+	struct tpcset set;
+
+	(void)state;
+	need_clusters();
+	set = part_of_virtual_gpc(virtual_gpc_of(3), 3);
+	gpu_set_partition(&gpu, &set);
+	gpu_check(launch_cooperative_clusters(size, room));
+	struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, room);
+
+	assert_true(tpcset_is_subset(&ran, &set));
+	assert_int_equal(widened(), first);
+	gpu_check(launch_cooperative_clusters(size, room + size));
+	gpu_check(cuCtxSynchronize());
+	assert_int_equal(widened(), first + 1);
+}
+
 /* Before Hopper nothing in it says that it is cooperative, either. */
 static void test_descriptors_that_are_not_known(void **state)
 {
@@ -244,6 +288,7 @@ int main(void)
 		cmocka_unit_test(test_what_fits_stays),
 		cmocka_unit_test(test_clusters_of_8_in_every_gpc),
 		cmocka_unit_test(test_cooperative_grids),
+		cmocka_unit_test(test_whole_clusters),
 		cmocka_unit_test(test_descriptors_that_are_not_known),
 		cmocka_unit_test(test_refusals_stay_the_drivers),
 	};

@@ -2,7 +2,7 @@
  * --on-misfit fail: a launch whose blocks must run at once, and that the partition cannot hold, fails as it does where the
  * whole GPU is too small. What fits runs, and what is only captured is not refused.
  */
-#include "support/gpu.h"
+#include "support/green.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -89,6 +89,50 @@ static void test_cooperative(void **state)
 	gpu_assert_equal(&ran, &set);
 	assert_int_equal(launches(), launched + 2);
 	assert_int_equal(gpu_counters().reasons[SEGMENT_WIDENED], 0);
+}
+
+/* The partition decides, whatever else may be left of it: what it can hold runs in it (green_misfits.c). */
+static struct green green;
+
+static void launch_in_green(const struct tpcset *set, unsigned int blocks, CUresult expected)
+{
+	uint64_t cycles = GPU_CYCLES;
+	void *parameters[] = {&green.inside.output, &cycles};
+
+	gpu_set_partition(&gpu, set);
+	assert_int_equal(cuLaunchCooperativeKernel(green.inside.where, blocks, 1, 1, GPU_THREADS, 1, 1, 0, NULL, parameters),
+	                 expected);
+	gpu_check(cuCtxSynchronize());
+}
+
+static void test_in_a_green_context(void **state)
+{
+	struct tpcset all = gpu_all(&gpu), outside, set = {{0}};
+	uint64_t refused = gpu_counters().reasons[SEGMENT_REFUSED];
+
+	(void)state;
+	green_enter(&green, &gpu);
+	outside = tpcset_without(&all, &green.tpcs);
+	tpcset_add(&set, tpcset_next(&outside, 0));
+	launch_in_green(&set, room_on(1), CUDA_SUCCESS);
+	struct tpcset ran = gpu_read_tpcs(&green.inside, green.inside.output, room_on(1));
+
+	gpu_assert_equal(&ran, &set);
+	launch_in_green(&set, room_on(1) + 1, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+	assert_int_equal(gpu_counters().reasons[SEGMENT_REFUSED], refused + 1);
+	tpcset_add(&set, tpcset_next(&green.tpcs, 0));
+	launch_in_green(&set, room_on(1) + 1, CUDA_SUCCESS);
+	ran = gpu_read_tpcs(&green.inside, green.inside.output, room_on(1) + 1);
+	assert_true(tpcset_is_subset(&ran, &set));
+	assert_int_equal(gpu_counters().reasons[SEGMENT_REFUSED], refused + 1);
+	assert_int_equal(gpu_counters().reasons[SEGMENT_WIDENED], 0);
+}
+
+static int leave_green(void **state)
+{
+	(void)state;
+	green_leave(&green);
+	return 0;
 }
 
 /* The next launch is judged by the partition of then. */
@@ -209,6 +253,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cooperative),
+		cmocka_unit_test_teardown(test_in_a_green_context, leave_green),
 		cmocka_unit_test(test_a_cluster_of_nothing),
 		cmocka_unit_test(test_a_partition_that_grows),
 		cmocka_unit_test(test_clusters),

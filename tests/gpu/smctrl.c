@@ -407,6 +407,7 @@ static void test_misfit_stays_in_partition(void **state)
 	enum { CLUSTER = 8 };
 	struct tpcset partition = topology_virtual_gpc(gpu.topology, 1), ran = {{0}};
 	unsigned int first = tpcset_next(&partition, 0);
+	struct segment_counters at_first, now;
 	uint32_t sms[CLUSTER * 4];
 
 	(void)state;
@@ -414,11 +415,15 @@ static void test_misfit_stays_in_partition(void **state)
 	assert_true(tpcset_count(&partition) * gpu.topology->sms_per_tpc >= CLUSTER);
 	gpu_set_partition(&gpu, &partition);
 	assert_int_equal(libsmctrl_set_global_mask_ext(only_range(first, first)), 0);
+	at_first = gpu_counters();
 	gpu_where_clusters(&gpu, CLUSTER, CLUSTER * 4, sms);
+	now = gpu_counters();
 	for (size_t block = 0; block < CLUSTER * 4; block++)
 		tpcset_add(&ran, sms[block] / gpu.topology->sms_per_tpc);
 	assert_true(tpcset_is_subset(&ran, &partition));
 	assert_true(tpcset_count(&ran) > 1);
+	assert_int_equal(now.reasons[SEGMENT_OWN_MASK], at_first.reasons[SEGMENT_OWN_MASK] + 1);
+	assert_int_equal(now.reasons[SEGMENT_WIDENED], at_first.reasons[SEGMENT_WIDENED]);
 }
 
 static void test_graphs(void **state)

@@ -126,6 +126,25 @@ static void test_nothing_in_common(void **state)
 	}
 }
 
+/* Whatever stood there. */
+static void test_just_this_mask(void **state)
+{
+	(void)state;
+	for (size_t g = 0; g < COUNT(generations); g++) {
+		const struct generation *generation = &generations[g];
+		union descriptor descriptor = make(generation), expected = descriptor;
+		struct qmd_mask disable = all_words(0x000000f0);
+
+		set_mask(&descriptor, generation, 0xffff0000);
+		qmd_set_mask(qmd_family_for(generation->major, generation->minor), &descriptor, &disable);
+		set_mask(&expected, generation, 0x000000f0);
+		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
+		descriptor = make(generation);
+		qmd_set_mask(qmd_family_for(generation->major, generation->minor), &descriptor, &disable);
+		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
+	}
+}
+
 static void test_unknown_versions_are_not_touched(void **state)
 {
 	static const struct {
@@ -197,7 +216,6 @@ static void test_launches_that_must_fit(void **state)
 		assert_memory_equal(&cluster, &before, sizeof cluster);
 		assert_int_equal(qmd_shape_of(family, &cluster).cluster, 8);
 		assert_int_equal(qmd_shape_of(family, &cluster).cooperative, 0);
-		assert_int_equal(qmd_disable_fitting(family, &cluster, &disable), QMD_NARROWED);
 
 		cooperative.words[layouts[i].cooperative_byte / 4] = 3 << 16 | 5;
 		cooperative.words[layouts[i].cooperative_byte / 4 + 1] = 2;
@@ -226,6 +244,7 @@ int main(void)
 		cmocka_unit_test(test_drivers_mask_is_kept),
 		cmocka_unit_test(test_mask_without_valid_bit_does_not_count),
 		cmocka_unit_test(test_nothing_in_common),
+		cmocka_unit_test(test_just_this_mask),
 		cmocka_unit_test(test_unknown_versions_are_not_touched),
 		cmocka_unit_test(test_restored_as_it_was),
 		cmocka_unit_test(test_launches_that_must_fit),

@@ -19,9 +19,6 @@ CUDA_API(CUDA_DEFINE)
 #define SMS_MAX (TPCSET_MAX * 2)
 #define BLOCKS_MAX (SMS_MAX * 8)
 
-/* Eight of these blocks fit an SM of an H200: FACTS 6 has cooperative launches of that many. */
-#define COOPERATIVE_THREADS 256
-
 static void *library;
 
 void gpu_check_result(CUresult result, const char *call, const char *file, int line)
@@ -265,7 +262,7 @@ void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, 
 CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int blocks)
 {
 	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value = {.cooperative = 1}};
-	CUlaunchConfig config = shape(blocks, COOPERATIVE_THREADS, NULL);
+	CUlaunchConfig config = shape(blocks, GPU_COOPERATIVE_THREADS, NULL);
 
 	config.attrs = &attribute;
 	config.numAttrs = 1;

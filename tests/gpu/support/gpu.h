@@ -65,6 +65,9 @@ void gpu_launch_empty(const struct gpu_under_test *gpu);
 void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, unsigned int blocks,
                         uint32_t *sms);
 
+/* Eight of these blocks fit an SM of an H200: FACTS 6 has cooperative launches of that many. */
+#define GPU_COOPERATIVE_THREADS 256
+
 /* Just launches; the answer is the driver's. */
 CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int blocks);
 

@@ -1,8 +1,11 @@
 #include "room.h"
 
+/* All TPCs, where there are no virtual GPCs. */
 static struct tpcset members_of(const struct topology *gpu, unsigned int tpc)
 {
-	return topology_virtual_gpc(gpu, gpu->tpcs[tpc].virtual_gpc);
+	unsigned int group = gpu->tpcs[tpc].virtual_gpc;
+
+	return group == TOPOLOGY_UNKNOWN ? topology_all(gpu) : topology_virtual_gpc(gpu, group);
 }
 
 static bool holds_cluster(const struct topology *gpu, const struct shape *shape, const struct tpcset *group)

@@ -131,7 +131,10 @@ void subscriber_narrow_to(const struct gpu_under_test *gpu, const struct tpcset 
 
 void subscriber_narrow(int domain, int id, const uint64_t *words)
 {
-	if (domain == LAUNCHES && id == BEFORE_UPLOAD)
-		assert_int_not_equal(qmd_disable_fitting(family, (void *)(uintptr_t)words[4], &disable),
-		                     QMD_UNKNOWN_VERSION);
+	void *qmd = (void *)(uintptr_t)words[4];
+
+	if (domain == LAUNCHES && id == BEFORE_UPLOAD) {
+		assert_true(qmd_is_known(family, qmd));
+		qmd_set_mask(family, qmd, &disable);
+	}
 }

@@ -1,0 +1,276 @@
+/*
+ * Launches whose blocks must run at once, in green contexts: where what the green context and the partition have in common
+ * can hold them, they run there; otherwise where the partition can, or in as much more of the GPU as they need. Never in the
+ * green context alone.
+ */
+#include "qmd.h"
+#include "support/green.h"
+#include "support/room.h"
+#include "support/subscriber.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+static struct gpu_under_test gpu;
+static struct green green;
+
+static int leave_green(void **state)
+{
+	(void)state;
+	green_leave(&green);
+	return 0;
+}
+
+/* --- sets ---------------------------------------------------------------------------------------------------- */
+
+static struct tpcset outside(void)
+{
+	struct tpcset all = gpu_all(&gpu);
+
+	return tpcset_without(&all, &green.tpcs);
+}
+
+static struct tpcset first_of(struct tpcset set, unsigned int count)
+{
+	struct tpcset first = {{0}};
+
+	assert_true(tpcset_count(&set) >= count);
+	for (unsigned int tpc = tpcset_next(&set, 0); count > 0; count--, tpc = tpcset_next(&set, tpc + 1))
+		tpcset_add(&first, tpc);
+	return first;
+}
+
+/* Two TPCs of one virtual GPC. */
+static struct tpcset pair_of(struct tpcset set)
+{
+	struct tpcset group = {{0}};
+
+	for (unsigned int tpc = tpcset_next(&set, 0); tpcset_count(&group) < 2; tpc = tpcset_next(&set, tpc + 1)) {
+		assert_true(tpc < TPCSET_MAX);
+		group = topology_cluster_group(gpu.topology, &set, tpc);
+	}
+	return first_of(group, 2);
+}
+
+static struct tpcset both_of(struct tpcset a, struct tpcset b)
+{
+	return tpcset_or(&a, &b);
+}
+
+/* --- launches -------------------------------------------------------------------------------------------------- */
+
+static unsigned int blocks_per_sm(void)
+{
+	int blocks = 0;
+
+	gpu_check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, green.inside.where, GPU_COOPERATIVE_THREADS, 0));
+	return (unsigned int)blocks;
+}
+
+/* As many blocks as fit on so many TPCs at once, and `more`. */
+static struct shape cooperative(unsigned int tpcs, unsigned int more)
+{
+	return (struct shape){
+		.blocks = tpcs * gpu.topology->sms_per_tpc * blocks_per_sm() + more,
+		.threads = GPU_COOPERATIVE_THREADS,
+		.is_cooperative = true,
+		.blocks_per_sm = blocks_per_sm(),
+	};
+}
+
+/* Each needs two TPCs of one virtual GPC. */
+static struct shape clusters(void)
+{
+	unsigned int size = 2 * gpu.topology->sms_per_tpc;
+
+	return (struct shape){.blocks = 24 * size, .threads = GPU_THREADS, .cluster = size};
+}
+
+static struct tpcset run(const struct shape *shape)
+{
+	uint64_t cycles = GPU_CYCLES;
+	void *parameters[] = {&green.inside.output, &cycles};
+	CUlaunchAttribute attributes[] = {
+		{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = shape->is_cooperative},
+		{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {shape->cluster, 1, 1}},
+	};
+	const CUlaunchConfig config = {.gridDimX = shape->blocks, .gridDimY = 1, .gridDimZ = 1,
+	                               .blockDimX = shape->threads, .blockDimY = 1, .blockDimZ = 1,
+	                               .attrs = attributes, .numAttrs = shape->cluster > 0 ? 2 : 1};
+
+	gpu_check(cuLaunchKernelEx(&config, green.inside.where, parameters, NULL));
+	gpu_check(cuCtxSynchronize());
+	return gpu_read_tpcs(&green.inside, green.inside.output, shape->blocks);
+}
+
+/* --- what happens ------------------------------------------------------------------------------------------------ */
+
+#define NOTHING SEGMENT_REASON_COUNT
+
+/* It runs inside `room`, and just this is counted. */
+static void assert_runs(struct shape shape, struct tpcset partition, struct tpcset room, enum segment_reason counted)
+{
+	gpu_set_partition(&gpu, &partition);
+	struct segment_counters first = gpu_counters();
+	struct tpcset ran = run(&shape);
+	struct segment_counters second = gpu_counters();
+
+	if (!tpcset_is_subset(&ran, &room))
+		gpu_assert_equal(&ran, &room);
+	for (enum segment_reason reason = 0; reason < SEGMENT_REASON_COUNT; reason++)
+		assert_int_equal(second.reasons[reason], first.reasons[reason] + (reason == counted));
+	assert_int_equal(second.restricted, first.restricted + 1);
+}
+
+/* In what the green context and the partition have in common. */
+static void assert_in_both(struct shape shape, struct tpcset partition)
+{
+	assert_runs(shape, partition, tpcset_and(&partition, &green.tpcs), NOTHING);
+}
+
+static void assert_partition_wins(struct shape shape, struct tpcset partition)
+{
+	assert_runs(shape, partition, partition, SEGMENT_GREEN_CONTEXT);
+}
+
+static void assert_widened(struct shape shape, struct tpcset partition)
+{
+	assert_runs(shape, partition, room_for(gpu.topology, &shape, partition), SEGMENT_WIDENED);
+}
+
+/* --- cooperative launches ---------------------------------------------------------------------------------------- */
+
+static void test_cooperative_in_both(void **state)
+{
+	(void)state;
+	green_enter(&green, &gpu);
+	assert_in_both(cooperative(2, 0), both_of(first_of(green.tpcs, 2), first_of(outside(), 2)));
+	assert_in_both(cooperative(2, 0), first_of(green.tpcs, 2));
+}
+
+static void test_cooperative_with_too_little_in_common(void **state)
+{
+	(void)state;
+	green_enter(&green, &gpu);
+	assert_partition_wins(cooperative(1, 1), both_of(first_of(green.tpcs, 1), first_of(outside(), 2)));
+	assert_partition_wins(cooperative(3, 0), both_of(first_of(green.tpcs, 1), first_of(outside(), 2)));
+	assert_widened(cooperative(2, 1), both_of(first_of(green.tpcs, 1), first_of(outside(), 1)));
+	assert_widened(cooperative(2, 1), first_of(green.tpcs, 2));
+}
+
+static void test_cooperative_apart(void **state)
+{
+	(void)state;
+	green_enter(&green, &gpu);
+	assert_partition_wins(cooperative(2, 0), first_of(outside(), 2));
+	assert_widened(cooperative(1, 1), first_of(outside(), 1));
+}
+
+/* --- clusters ------------------------------------------------------------------------------------------------------ */
+
+static void enter_with_clusters(void)
+{
+	if (gpu.topology->compute_major < 9)
+		gpu_skip("this GPU has no clusters");
+	green_enter(&green, &gpu);
+}
+
+static void test_clusters_in_both(void **state)
+{
+	(void)state;
+	enter_with_clusters();
+	assert_in_both(clusters(), both_of(pair_of(green.tpcs), pair_of(outside())));
+	assert_in_both(clusters(), pair_of(green.tpcs));
+}
+
+static void test_clusters_with_too_little_in_common(void **state)
+{
+	(void)state;
+	enter_with_clusters();
+	assert_partition_wins(clusters(), both_of(first_of(green.tpcs, 1), pair_of(outside())));
+	assert_widened(clusters(), first_of(green.tpcs, 1));
+}
+
+static void test_clusters_apart(void **state)
+{
+	(void)state;
+	enter_with_clusters();
+	assert_partition_wins(clusters(), pair_of(outside()));
+	assert_widened(clusters(), first_of(outside(), 1));
+}
+
+/* In what the GPU was given last, which a tool beside us sees. */
+static void assert_disabled(const struct tpcset *set)
+{
+	const struct qmd_family *family = qmd_family_for(gpu.topology->compute_major, gpu.topology->compute_minor);
+	struct qmd_mask mask = qmd_own_mask(family, subscriber_last(LAUNCHES, BEFORE_UPLOAD)->qmd);
+
+	for (unsigned int tpc = tpcset_next(set, 0); tpc < TPCSET_MAX; tpc = tpcset_next(set, tpc + 1)) {
+		unsigned int bit = gpu.topology->tpcs[tpc].mask_bit;
+
+		assert_true(mask.words[bit / 64] >> (bit % 64) & 1);
+	}
+}
+
+/* The driver keeps clusters off TPCs that have no room for one (FACTS 3), and so does what stands in for its mask. */
+static void test_clusters_keep_off_singletons(void **state)
+{
+	struct tpcset singletons = gpu_singletons(&gpu);
+	struct shape shape;
+
+	(void)state;
+	enter_with_clusters();
+	if (tpcset_is_empty(&singletons))
+		gpu_skip("this GPU has no singleton TPCs");
+	shape = clusters();
+	struct tpcset wide = room_for(gpu.topology, &shape, singletons);
+
+	subscriber_open(NULL);
+	assert_runs(shape, singletons, tpcset_without(&wide, &singletons), SEGMENT_WIDENED);
+	assert_disabled(&singletons);
+	assert_runs(shape, both_of(singletons, pair_of(outside())), pair_of(outside()), SEGMENT_GREEN_CONTEXT);
+	assert_disabled(&singletons);
+	subscriber_close();
+}
+
+static void test_cooperative_clusters(void **state)
+{
+	struct shape shape;
+
+	(void)state;
+	enter_with_clusters();
+	shape = cooperative(2, 0);
+	shape.cluster = 2 * gpu.topology->sms_per_tpc;
+	assert_in_both(shape, both_of(pair_of(green.tpcs), pair_of(outside())));
+	assert_partition_wins(shape, both_of(first_of(green.tpcs, 1), pair_of(outside())));
+	assert_partition_wins(shape, pair_of(outside()));
+}
+
+/* -------------------------------------------------------------------------------------------------------------------- */
+
+static int set_up(void **state)
+{
+	(void)state;
+	gpu_initialise();
+	gpu_open(&gpu, 0);
+	return 0;
+}
+
+#define IN_GREEN(test) cmocka_unit_test_teardown(test, leave_green)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_GREEN(test_cooperative_in_both),
+		IN_GREEN(test_cooperative_with_too_little_in_common),
+		IN_GREEN(test_cooperative_apart),
+		IN_GREEN(test_clusters_in_both),
+		IN_GREEN(test_clusters_with_too_little_in_common),
+		IN_GREEN(test_clusters_apart),
+		IN_GREEN(test_clusters_keep_off_singletons),
+		IN_GREEN(test_cooperative_clusters),
+	};
+
+	return cmocka_run_group_tests_name("green_misfits", tests, set_up, NULL);
+}
