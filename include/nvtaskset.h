@@ -199,8 +199,10 @@ int nvtaskset_partition_descriptor(const struct nvtaskset_partition *partition);
 
 struct nvtaskset_counters {
 	size_t size;           /* set by the caller: sizeof(struct nvtaskset_counters) */
-	uint64_t restricted;   /* kernels that were kept inside the partition */
-	uint64_t unrestricted; /* kernels that ran as they came */
+	/* Kernels as they are uploaded: one that is launched by itself at each launch; one in a CUDA graph when the graph is
+	 * launched for the first time or has to follow a changed partition, and not at the launches in between. */
+	uint64_t restricted;   /* kept inside the partition */
+	uint64_t unrestricted; /* as they came */
 	uint64_t refreshed;    /* nodes of CUDA graphs that were uploaded again after a change */
 	uint64_t reasons[NVTASKSET_REASONS_MAX]; /* events, by nvtaskset_reason_text */
 };

@@ -12,7 +12,7 @@ lines_of() {
 	start_program -t 0-7
 	run nvtaskset -l
 	[ "$status" -eq 0 ]
-	[ "$(echo "${lines[0]}" | xargs)" = "PID USER GPU TPCS GPCS LAUNCHES RESTRICTED LET-THROUGH COMMAND" ]
+	[ "$(echo "${lines[0]}" | xargs)" = "PID USER GPU TPCS GPCS UPLOADS RESTRICTED LET-THROUGH COMMAND" ]
 	[[ "$(lines_of "$PROGRAM")" =~ ^$PROGRAM\ $(id -un)\ 0\ 0-7\ 0-7~\ ([0-9]+)\ ([0-9]+)\ 0\ $BUILD/demo/where\ 60$ ]]
 	[ "${BASH_REMATCH[1]}" -gt 0 ]
 	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
@@ -89,7 +89,7 @@ lines_of() {
 	needs_namespaces --pid --fork --mount-proc
 	run unshare --pid --fork --mount-proc "$BUILD/nvtaskset" -l
 	[ "$status" -eq 0 ]
-	[ "$output" = "PID USER GPU TPCS GPCS LAUNCHES RESTRICTED LET-THROUGH COMMAND" ]
+	[ "$output" = "PID USER GPU TPCS GPCS UPLOADS RESTRICTED LET-THROUGH COMMAND" ]
 }
 
 @test "without a topology, partitions are listed all the same" {

@@ -94,6 +94,34 @@ static void test_several_instances(void **state)
 	gpu_check(cuGraphExecDestroy(first));
 }
 
+static uint64_t uploads(void)
+{
+	struct segment_counters now = gpu_counters();
+
+	return now.restricted + now.unrestricted;
+}
+
+/* What the counters count, as the man page says. */
+static void test_replays_are_no_uploads(void **state)
+{
+	CUgraphExec exec = graph_instantiate(graph_make());
+
+	(void)state;
+	graph_change(&before);
+	graph_assert_ran(exec, NODES, &before);
+	uint64_t first = uploads();
+
+	for (int i = 0; i < 10; i++)
+		gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuCtxSynchronize());
+	assert_int_equal(uploads(), first);
+	graph_change(&after);
+	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuCtxSynchronize());
+	assert_true(uploads() >= first + NODES);
+	gpu_check(cuGraphExecDestroy(exec));
+}
+
 static void test_disabled_stays_disabled(void **state)
 {
 	CUgraph graph = graph_make();
@@ -238,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_behind_a_launch),
 		cmocka_unit_test(test_graph_destroyed_before),
 		cmocka_unit_test(test_several_instances),
+		cmocka_unit_test(test_replays_are_no_uploads),
 		cmocka_unit_test(test_disabled_stays_disabled),
 		cmocka_unit_test(test_child_graph),
 		cmocka_unit_test(test_captured_graph),

@@ -21,7 +21,7 @@ static const char help[] =
 	" -p, --pid              show or change the partition of a running process\n"
 	" -a, --all-tasks        with -p: the process and its descendants\n"
 	"     --attach           with -p: a program that was started without nvtaskset\n"
-	" -l, --list             every program with a partition, its launches, and what was\n"
+	" -l, --list             every program with a partition, its kernels, and what was\n"
 	"                        let through and why\n"
 	" -T, --topology         a picture of each GPU: its GPCs and TPCs, and who has which\n"
 	"     --watch[=SECONDS]  -l or -T again and again, each second by default\n"

@@ -165,7 +165,7 @@ static json_t *process_members(const struct process *process)
 {
 	return json_pack("{s:i, s:I, s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:o}", "pid", (int)process->pid, "uid",
 	                 (json_int_t)process->uid, "user", process->user, "command", process->command, "astray",
-	                 process->astray, "launches", counter(process_launches(process)), "restricted",
+	                 process->astray, "launches", counter(process_uploads(process)), "restricted",
 	                 counter(process->counters.restricted), "let_through", counter(process_let_through(process)),
 	                 "graph_nodes_refreshed", counter(process->counters.refreshed), "reasons",
 	                 reasons(&process->counters));

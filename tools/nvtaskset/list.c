@@ -20,7 +20,7 @@
 	X(GPU, "GPU", false)               \
 	X(TPCS, "TPCS", false)             \
 	X(GPCS, "GPCS", false)             \
-	X(LAUNCHES, "LAUNCHES", true)      \
+	X(UPLOADS, "UPLOADS", true)        \
 	X(RESTRICTED, "RESTRICTED", true)  \
 	X(LET_THROUGH, "LET-THROUGH", true)
 
@@ -107,8 +107,8 @@ static const char *format_cell(char text[CELL_MAX], const struct table *table, c
 		else
 			cell = column == COLUMN_TPCS ? "all" : "";
 		break;
-	case COLUMN_LAUNCHES:
-		cell = format_counter(text, row, process_launches(process));
+	case COLUMN_UPLOADS:
+		cell = format_counter(text, row, process_uploads(process));
 		break;
 	case COLUMN_RESTRICTED:
 		cell = format_counter(text, row, process->counters.restricted);

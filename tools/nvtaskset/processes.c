@@ -112,7 +112,7 @@ static uint64_t sum(uint64_t a, uint64_t b)
 	return a + b >= a ? a + b : UINT64_MAX;
 }
 
-uint64_t process_launches(const struct process *process)
+uint64_t process_uploads(const struct process *process)
 {
 	return sum(process->counters.restricted, process->counters.unrestricted);
 }

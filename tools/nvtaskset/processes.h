@@ -42,8 +42,9 @@ struct processes {
 int processes_collect(struct processes *processes, bool astray_too, struct error *error);
 void processes_free(struct processes *processes);
 
-/* Kernels launched; those of them that ran outside the partition, whole or in part: the sum of the reasons. */
-uint64_t process_launches(const struct process *process);
+/* Kernels uploaded: one launched by itself for each launch, one of a graph when it is uploaded and not at each replay. How
+ * often one ran outside the partition, whole or in part: the sum of the reasons why. */
+uint64_t process_uploads(const struct process *process);
 uint64_t process_let_through(const struct process *process);
 
 /* The TPCs that a process may use on a GPU by its partition; NULL where that says nothing, or what it has started uses them

@@ -344,7 +344,9 @@ def _number(gpu):
 
 Counters = collections.namedtuple("Counters", "restricted unrestricted refreshed reasons")
 Counters.__doc__ = """Kernels that were kept inside the partition; that ran as they came; nodes of CUDA graphs that were
-uploaded again after a change; and a dictionary: how often a launch was not simply run inside the partition, and why."""
+uploaded again after a change; and a dictionary: how often a launch was not simply run inside the partition, and why.
+
+A kernel in a CUDA graph counts when it is uploaded, and not at each launch of the graph."""
 
 
 class Partition:
