@@ -123,7 +123,7 @@ uint64_t process_let_through(const struct process *process)
 
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
 		/* These did not leave the partition. */
-		if (reason != SEGMENT_GREEN_CONTEXT && reason != SEGMENT_REFUSED)
+		if (reason != SEGMENT_GREEN_CONTEXT && reason != SEGMENT_OWN_MASK && reason != SEGMENT_REFUSED)
 			total = sum(total, process->counters.reasons[reason]);
 	}
 	return total;

@@ -43,7 +43,7 @@ int processes_collect(struct processes *processes, bool astray_too, struct error
 void processes_free(struct processes *processes);
 
 /* Kernels uploaded: one launched by itself for each launch, one of a graph when it is uploaded and not at each replay. How
- * often one ran outside the partition, whole or in part: the sum of the reasons why. */
+ * often one ran outside the partition, whole or in part: the sum of the reasons for that. */
 uint64_t process_uploads(const struct process *process);
 uint64_t process_let_through(const struct process *process);
 
