@@ -96,8 +96,8 @@ told_by_the_command() { # COMMAND…
 	[ "${#lines[@]}" -eq 1 ]
 }
 
-# A program that warns us of nothing less than an unknown descriptor, and the descriptor 2 of which is another file by then.
-warns_nobody() { # status, and what is before the program; its name and steps, with FILE for the file
+# There is something to warn of, and descriptor 2 is a file of the program's own by then: FILE, in its steps.
+warns_nobody() { # the status, options of nvtaskset, the program and its steps
 	local expected=$1 file=$WORK/theirs
 	shift
 	rm -f "$file"
