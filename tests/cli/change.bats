@@ -102,10 +102,10 @@ start_parent() {
 @test "out of descriptors, nobody is said to have nothing" {
 	start_program -t 0-7
 	for limit in 4 5; do
-		run bash -c "ulimit -n $limit; nvtaskset -tp $PROGRAM"
+		run bash -c "exec 3>&-; ulimit -n $limit; nvtaskset -tp $PROGRAM"
 		[ "$status" -eq 1 ]
 		[[ "$output" == "nvtaskset: pid $PROGRAM: "*"Too many open files" ]]
-		run bash -c "ulimit -n $limit; nvtaskset -l"
+		run bash -c "exec 3>&-; ulimit -n $limit; nvtaskset -l"
 		[ "$status" -eq 1 ]
 		[[ "$output" == "nvtaskset: /proc: Too many open files" ]]
 	done
