@@ -1,5 +1,7 @@
 #include "target.h"
 
+#include "attach/status.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,43 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- what /proc says ------------------------------------------------------------------------------------------- */
-
-/* The start of a small file, as a string; "" where it cannot be read. */
-static void read_file(const char *path, char *text, size_t room)
-{
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = file >= 0 ? read(file, text, room - 1) : 0;
-
-	text[got > 0 ? got : 0] = '\0';
-	if (file >= 0)
-		close(file);
-}
-
-/* What follows "WORD:" and blanks in the process's status, or NULL. */
-static const char *find_status(char text[4096], pid_t pid, const char *word)
-{
-	char path[64], line[64];
-
-	snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-	read_file(path, text, 4096);
-	snprintf(line, sizeof line, "\n%s:", word);
-	const char *found = strstr(text, line);
-
-	if (found)
-		found += strlen(line) + strspn(found + strlen(line), " \t");
-	return found;
-}
-
-/* A number of the process's status, or -1. */
-static long status_of(pid_t pid, const char *word)
-{
-	char text[4096];
-	const char *found = find_status(text, pid, word);
-
-	return found ? strtol(found, NULL, 10) : -1;
-}
-
 /* --- reasons --------------------------------------------------------------------------------------------------- */
 
 /* What Yama, a security module of the kernel, allows; 0 where it is not there. */
@@ -52,14 +17,14 @@ static int ptrace_scope(void)
 {
 	char text[16];
 
-	read_file("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
+	status_read_file("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
 	return atoi(text);
 }
 
 static int explain_forbidden(pid_t pid, struct error *error)
 {
 	int scope = ptrace_scope();
-	long tracer = status_of(pid, "TracerPid");
+	long tracer = status_number(pid, "TracerPid");
 
 	if (tracer > 0)
 		return error_set(error, "pid %d: is being debugged by pid %ld: end that first", (int)pid, tracer);
@@ -93,13 +58,13 @@ int target_explain(pid_t pid, int failure, struct error *error)
 static int check_filters(struct target *target, struct error *error)
 {
 	pid_t pid = target->pid, self = getpid();
-	long mode = status_of(pid, "Seccomp");
+	long mode = status_number(pid, "Seccomp");
 
 	target->unfiltered = false;
 	if (mode <= 0)
 		return 0;
-	if (mode == 2 && status_of(self, "Seccomp") == 2)
-		return status_of(self, "Seccomp_filters") == status_of(pid, "Seccomp_filters") ?
+	if (mode == 2 && status_number(self, "Seccomp") == 2)
+		return status_number(self, "Seccomp_filters") == status_number(pid, "Seccomp_filters") ?
 		               0 :
 		               error_set(error, "pid %d: its system calls are filtered (seccomp) otherwise than ours: "
 		                                "attach from outside its sandbox, as root", (int)pid);
@@ -112,9 +77,9 @@ static int check_filters(struct target *target, struct error *error)
 
 static int check_state(pid_t pid, struct error *error)
 {
-	char text[4096];
-	long tracer = status_of(pid, "TracerPid");
-	const char *state = find_status(text, pid, "State");
+	char text[STATUS_TEXT];
+	long tracer = status_number(pid, "TracerPid");
+	const char *state = status_find(text, pid, "State");
 
 	if (!state)
 		return error_set(error, "pid %d: no such process", (int)pid);
