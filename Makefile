@@ -176,8 +176,9 @@ $(filter %/nothing %/nothing-static,$(test_programs)): tests/programs/nothing.c
 link_nothing-static = -static
 
 # Programs to attach to, and a library to load into them: without sanitizers, which stand in the loader's way.
-attach_programs = $(addprefix $(BUILD)/tests/attach/,busy alone alone-static alone32 plain-musl library.so slow.so again)
-$(filter-out %32 %-musl,$(attach_programs)): $(wildcard tests/attach/*.[ch] tests/gpu/support/*.[ch] src/*.[ch] src/*/*.[ch])
+attach_programs = $(addprefix $(BUILD)/tests/attach/,busy alone small alone-static alone32 plain-musl goroutines plain-go \
+                    library.so slow.so again)
+$(filter-out %32 %-musl %-go %/goroutines,$(attach_programs)): $(wildcard tests/attach/*.[ch] tests/gpu/support/*.[ch] src/*.[ch] src/*/*.[ch])
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) -Itests/gpu/support $(filter-out $(sanitize_flags),$(CFLAGS)) \
 		$(build_$(@F)) -o $@
@@ -188,10 +189,18 @@ $(BUILD)/tests/attach/alone32: tests/attach/alone32.c
 $(BUILD)/tests/attach/plain-musl: tests/attach/plain.c
 	@mkdir -p $(@D)
 	-$(Q)! command -v musl-gcc >/dev/null || musl-gcc $< -o $@
+go_build = ! command -v go >/dev/null || GO111MODULE=off GOCACHE=$(abspath $(BUILD))/go CC="$(CC)" go build -o $@ $<
+$(BUILD)/tests/attach/goroutines: tests/attach/goroutines.go
+	@mkdir -p $(@D)
+	-$(Q)CGO_ENABLED=1 && export CGO_ENABLED && $(go_build)
+$(BUILD)/tests/attach/plain-go: tests/attach/plain.go
+	@mkdir -p $(@D)
+	-$(Q)CGO_ENABLED=0 && export CGO_ENABLED && $(go_build)
 build_busy         = $(addprefix tests/,attach/busy.c attach/registers.c gpu/support/gpu.c) \
                      $(wildcard src/*.c src/topology/*.c) -lcmocka -ldl
 build_again        = tests/attach/again.c $(wildcard src/*.c src/attach/*.c src/topology/*.c)
 build_alone        = tests/attach/alone.c tests/attach/registers.c -ldl -Wl,-rpath,'$$ORIGIN'
+build_small        = tests/attach/small.c
 build_alone-static = $(build_alone) -static -Wl,--no-warnings
 build_library.so   = tests/attach/library.c -shared
 build_slow.so      = tests/attach/slow.c -shared
@@ -252,6 +261,10 @@ soak: deps-check $(command) $(shim) $(sim) $(BUILD)/tests/gpu/soak
 # Every place at which a reader or an editor of the segment can be interrupted.
 check-steps: $(BUILD)/tests/unit/segment_steps
 	SEGMENT_STRIDE=1 $<
+
+# Attaching a thousand times to each program, and an attacher that dies at each of its steps.
+check-attach: all $(sim) $(BUILD)/tests/unit/attach $(attach_programs)
+	$(Q)$(test_environment) ATTACH_TIMES=1000 ATTACH_STRIDE=1 TEST_SECONDS=3600 tests/run $(BUILD)/tests/unit/attach
 
 # The same tests in a program that watches itself.
 check-asan:
@@ -393,6 +406,7 @@ help:
 	@echo 'make                 build the command and the library'
 	@echo 'make demo            show the main job, on the GPU or on a simulated one'
 	@echo 'make check           run the tests (no GPU needed); check-asan, check-tsan: under sanitizers'
+	@echo 'make check-attach    attach a thousand times; check-steps: interrupt editors anywhere'
 	@echo 'make check-gpu       run the tests of tests/gpu on the GPU; check-tools: profilers and debuggers'
 	@echo 'make soak            ten minutes of a mixed load under changing partitions; SOAK_SECONDS'
 	@echo 'make bench           measure'
@@ -401,6 +415,6 @@ help:
 	@echo 'make install         DESTDIR= PREFIX=/usr/local; also: uninstall'
 	@echo 'V=1 shows commands; WERROR=1 makes warnings errors; CC, CFLAGS, LDFLAGS, BUILD as usual'
 
-.PHONY: all clean check check-gpu check-tools check-steps check-asan check-tsan check-sanitizers lint fuzz soak bench demo deps deps-check \
+.PHONY: all clean check check-gpu check-tools check-steps check-attach check-asan check-tsan check-sanitizers lint fuzz soak bench demo deps deps-check \
 	install uninstall install-api uninstall-api help install-smctrl uninstall-smctrl
 .SECONDARY:

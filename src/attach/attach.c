@@ -62,7 +62,7 @@ static enum outcome try_thread(const struct target *target, pid_t thread, const 
 	enum outcome outcome = OUTCOME_ELSEWHERE;
 	double start = clock_ms();
 	bool stopped;
-	enum loan_answer answer = loan_open(&loan, target, thread, &stopped, error);
+	enum loan_answer answer = loan_open(&loan, target, thread, library_room(library), &stopped, error);
 
 	if (answer == LOAN_OPEN)
 		outcome = load(target->pid, library, &loan);
@@ -140,10 +140,12 @@ static int load_locked(pid_t pid, const char *path, const char *told, struct att
 	struct library library = {.told = told};
 	int result = library_read(&library, path, error);
 
-	if (result == 0) {
+	if (result < 0)
+		return -1;
+	result = library_check_limits(&library, pid, error);
+	if (result == 0)
 		result = try_for_a_while(pid, &library, report, error);
-		free(library.content);
-	}
+	free(library.content);
 	return result;
 }
 

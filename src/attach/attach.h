@@ -2,13 +2,15 @@
  * Loads our library into a process that runs already and was not prepared for it (FACTS 10).
  *
  * One of its threads is borrowed for that, for some milliseconds; the others never stop. The thread loads the library
- * on a stack of its own from memory of its own, so nothing depends on the process's files or namespaces; then it goes
- * on where it was: registers, signal mask, errno, and the system call in which it slept, with the time that was left.
- * At every moment of it the thread would come back by itself if we died; only its epoll_wait or sigwait, or a wait
- * that had been interrupted before, might then have been cut short, as under any debugger, and some memory and a
- * descriptor might stay behind. The same where it has to come back because we got no processor for a second.
+ * on a stack of its own from memory of its own, so nothing depends on the process's files or namespaces, and nothing is
+ * written to memory that was there before, its stack least of all; then it goes on where it was: registers, signal mask,
+ * errno, and the system call in which it slept, with the time that was left. At every moment of it the thread would come
+ * back by itself if we died, and give up what it has got for us; only its epoll_wait or sigwait might then have been cut
+ * short, as under any debugger, and behind some library's code, where nobody looks, some bytes might not be zero (gap.h).
+ * The same where it has to come back because we got no processor for a second.
  *
- * The process notices nothing but the library, one more mapping, and the library's own descriptor.
+ * The process notices nothing but the library, one more mapping, and the library's own descriptor. What its limits do not
+ * let it have is a reason to refuse.
  */
 #ifndef NVTASKSET_ATTACH_ATTACH_H
 #define NVTASKSET_ATTACH_ATTACH_H

@@ -56,21 +56,24 @@ static uint64_t page_start(uint64_t address)
 	return address & ~UINT64_C(4095);
 }
 
-/* Finds the extent, and the dynamic section, whose address in the file it returns; 0 where there is none. */
+/* Finds the extent, the gap, and the dynamic section, whose address in the file it returns; 0 where there is none. */
 static uint64_t take_headers(struct image *image, const Elf64_Phdr *headers, size_t count)
 {
-	uint64_t first = UINT64_MAX, last = 0, dynamic = 0;
+	uint64_t first = UINT64_MAX, last = 0, code = 0, dynamic = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		if (headers[i].p_type == PT_LOAD && headers[i].p_vaddr < first)
 			first = headers[i].p_vaddr;
 		if (headers[i].p_type == PT_LOAD && headers[i].p_vaddr + headers[i].p_memsz > last)
 			last = headers[i].p_vaddr + headers[i].p_memsz;
+		if (headers[i].p_type == PT_LOAD && headers[i].p_flags & PF_X)
+			code = headers[i].p_vaddr + headers[i].p_memsz;
 		if (headers[i].p_type == PT_DYNAMIC)
 			dynamic = headers[i].p_vaddr;
 	}
 	image->bias = image->range.start - page_start(first);
 	image->range.end = image->bias + last;
+	image->gap = (struct range){image->bias + code, image->bias + page_start(code + 4095)};
 	return dynamic;
 }
 

@@ -9,6 +9,7 @@
 
 struct image {
 	struct range range; /* all that its file and its zeroed data take */
+	struct range gap;   /* behind its code, to the end of the page */
 	uint64_t bias;      /* what is added to addresses in the file */
 	uint64_t symbols, strings, hash; /* addresses of its tables */
 };

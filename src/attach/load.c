@@ -1,18 +1,19 @@
 #include "load.h"
 
 #include "attach/attach.h"
+#include "attach/status.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/ptrace.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef MFD_EXEC
@@ -42,6 +43,25 @@ static int read_content(struct library *library, int file)
 	return -1;
 }
 
+/* What the dynamic linker maps: without what debuggers read, a file is four times as small. */
+static size_t loaded_size(const struct library *library)
+{
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)library->content;
+	size_t loaded = sizeof *header;
+
+	if (library->size < sizeof *header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+	    header->e_phoff > library->size || header->e_phoff % sizeof(uint64_t) != 0 ||
+	    header->e_phnum > (library->size - header->e_phoff) / sizeof(Elf64_Phdr))
+		return library->size;
+	const Elf64_Phdr *headers = (const Elf64_Phdr *)(const void *)(library->content + header->e_phoff);
+
+	for (int i = 0; i < header->e_phnum; i++) {
+		if (headers[i].p_offset + headers[i].p_filesz > loaded)
+			loaded = headers[i].p_offset + headers[i].p_filesz;
+	}
+	return loaded < library->size ? loaded : library->size;
+}
+
 int library_read(struct library *library, const char *path, struct error *error)
 {
 	int file = open(path, O_RDONLY | O_CLOEXEC), result = -1;
@@ -50,103 +70,81 @@ int library_read(struct library *library, const char *path, struct error *error)
 		result = read_content(library, file);
 		close(file);
 	}
+	if (result == 0)
+		library->size = loaded_size(library);
 	return result < 0 ? error_set_errno(error, "%.200s", path) : 0;
+}
+
+/* --- limits ----------------------------------------------------------------------------------------------------------- */
+
+/* The soft limit on the size of files, in bytes, as the process has it. */
+static unsigned long long file_limit(pid_t pid)
+{
+	char path[64], text[STATUS_TEXT];
+	unsigned long long limit = ULLONG_MAX;
+
+	snprintf(path, sizeof path, "/proc/%d/limits", (int)pid);
+	status_read_file(path, text, sizeof text);
+	const char *line = strstr(text, "\nMax file size ");
+
+	if (line)
+		sscanf(line, "\nMax file size %llu", &limit);
+	return limit;
+}
+
+int library_check_limits(const struct library *library, pid_t pid, struct error *error)
+{
+	unsigned long long limit = file_limit(pid);
+
+	return library->size <= limit ? 0
+	                              : error_set(error, "pid %d: may write files of %llu bytes at most (RLIMIT_FSIZE), and "
+	                                                 "our library has %zu: run 'prlimit --pid %d --fsize=unlimited'",
+	                                          (int)pid, limit, library->size, (int)pid);
 }
 
 /* --- what the thread works in -------------------------------------------------------------------------------------- */
 
 /*
- * Its memory:
+ * Its room:
  *
- *   0                    the loading code, which can be run and not written
- *   PAGE                 the request, and strings for it
- *   2 * PAGE to `told`   the library, while it is copied to its file; then the stack
+ *   0                    the request, and strings for it
+ *   REST_AT to `told`    the library, while it is copied to its file; then the stack
  *   `told` to the end    what the library is told
  */
-#define PAGE 4096
+#define REST_AT 4096
 #define STACK_MIN (256 * 1024)
+#define ALIGNMENT 64
 
 /* How long it waits for us when it has finished: longer than we may be without a processor, most of the time. */
 #define PATIENCE_S 1
 
+/* A spelling that no program has of its own: the dynamic linker knows libraries by their paths. The file's number takes the
+ * place of the last slashes. */
+#define LIBRARY_DIRECTORY "/proc/thread-self/./fd/"
+#define LIBRARY_PATH LIBRARY_DIRECTORY "/////////"
+
 struct strings {
-	char path[64], entry[64], name[64];
+	char path[sizeof LIBRARY_PATH], entry[sizeof ATTACH_ENTRY], name[sizeof LIBRARY_NAME];
 };
 
-#define REQUEST_AT PAGE
-#define STRINGS_AT (PAGE + sizeof(struct machine_request))
-#define REST_AT (2 * PAGE)
+static const struct strings strings = {LIBRARY_PATH, ATTACH_ENTRY, LIBRARY_NAME};
+
+#define STRINGS_AT sizeof(struct machine_request)
 
 _Static_assert(STRINGS_AT + sizeof(struct strings) <= REST_AT, "one page");
 
-#define STRING_AT(work, which) ((work)->memory + STRINGS_AT + offsetof(struct strings, which))
+#define STRING_AT(loan, which) ((loan)->room + STRINGS_AT + offsetof(struct strings, which))
 
-struct work {
-	struct loan *loan;
-	uint64_t memory; /* 0: none */
-	uint64_t told;   /* where in it */
-	uint64_t size;
-	int64_t file; /* -1: none */
-};
-
-static const struct memory *memory_of(const struct work *work)
+static size_t told_at(const struct library *library)
 {
-	return &work->loan->target->memory;
+	size_t size = library->size > STACK_MIN ? library->size : STACK_MIN;
+
+	return REST_AT + (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static bool is_error(int64_t result)
+size_t library_room(const struct library *library)
 {
-	return result < 0 && result > -PAGE;
-}
-
-static int fail(const struct work *work, const char *what, int64_t result)
-{
-	errno = (int)-result;
-	return error_set_errno(work->loan->error, "pid %d: %s", (int)work->loan->target->pid, what);
-}
-
-/* A system call that is expected to succeed. -1 with the reason, of which `what` is a part. */
-static int64_t call(const struct work *work, const char *what, long number, const uint64_t arguments[6])
-{
-	int64_t result = -1;
-
-	if (loan_call(work->loan, number, arguments, &result) == 0 && is_error(result))
-		result = fail(work, what, result);
-	return result;
-}
-
-static int get_memory(struct work *work, const char *told)
-{
-	const uint64_t arguments[6] = {
-		0, work->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0};
-	struct strings strings = {.entry = ATTACH_ENTRY, .name = LIBRARY_NAME};
-	int64_t memory = call(work, "no memory for the library", SYS_mmap, arguments);
-
-	if (is_error(memory))
-		return -1;
-	work->memory = (uint64_t)memory;
-	return memory_write(memory_of(work), work->memory + STRINGS_AT, &strings, sizeof strings) &&
-	                       memory_write(memory_of(work), work->memory + work->told, told, strlen(told) + 1)
-	               ? 0
-	               : loan_lost(work->loan);
-}
-
-static int put_code(const struct work *work)
-{
-	const uint64_t arguments[6] = {
-		work->memory, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, UINT64_MAX, 0};
-
-	if (is_error(call(work, "may not run new code", SYS_mmap, arguments)))
-		return -1;
-	for (size_t i = 0; i < machine_code_size; i += sizeof(long)) {
-		size_t rest = machine_code_size - i;
-		long word = 0;
-
-		memcpy(&word, machine_code + i, rest < sizeof word ? rest : sizeof word);
-		if (ptrace(PTRACE_POKETEXT, work->loan->tracee.thread, work->memory + i, word) < 0)
-			return loan_lost(work->loan);
-	}
-	return 0;
+	return told_at(library) + strlen(library->told) + 1;
 }
 
 /* Not every kernel knows the flag, nor needs it. */
@@ -159,52 +157,24 @@ static unsigned int file_flags(void)
 	return file >= 0 ? MFD_CLOEXEC | MFD_EXEC : MFD_CLOEXEC;
 }
 
-static int make_file(struct work *work)
+/* Far up, where nobody looks for one; at the end of the kernel's table, since to make that larger takes long in a process
+ * with threads (segment.c). */
+#define FILE_USUAL 200
+#define TABLE_MIN 64
+#define TABLE_END 16
+
+static uint64_t file_min(pid_t pid)
 {
-	const uint64_t arguments[6] = {STRING_AT(work, name), file_flags()};
-	char path[sizeof((struct strings *)0)->path];
+	long table = status_number(pid, "FDSize");
 
-	work->file = call(work, "no file in memory for the library", SYS_memfd_create, arguments);
-	if (work->file < 0)
-		return -1;
-	/* A spelling that no program has of its own: the dynamic linker knows libraries by their paths. */
-	snprintf(path, sizeof path, "/proc/thread-self/./fd/%d", (int)work->file);
-	return memory_write(memory_of(work), STRING_AT(work, path), path, sizeof path) ? 0 : loan_lost(work->loan);
-}
-
-/* Written by the thread itself: the process may have put another file in the descriptor's place, one that it cannot
- * write to, and we can. */
-static int fill_file(const struct work *work, const struct library *library)
-{
-	int64_t written = 1;
-
-	if (!memory_write(memory_of(work), work->memory + REST_AT, library->content, library->size))
-		return loan_lost(work->loan);
-	for (size_t done = 0; done < library->size && written > 0; done += (size_t)written)
-		written = call(work, "the library cannot be copied", SYS_write,
-		               (const uint64_t[6]){(uint64_t)work->file, work->memory + REST_AT + done,
-		                                   library->size - done});
-	return written > 0 ? 0 : -1;
-}
-
-/* The thread may be gone, which does not matter then. */
-static void give_up(struct work *work)
-{
-	struct error *error = work->loan->error;
-
-	work->loan->error = NULL;
-	if (work->file >= 0)
-		call(work, "", SYS_close, (const uint64_t[6]){(uint64_t)work->file});
-	if (work->memory)
-		call(work, "", SYS_munmap, (const uint64_t[6]){work->memory, work->size});
-	work->loan->error = error;
+	return table >= TABLE_MIN && table <= FILE_USUAL ? (uint64_t)table - TABLE_END : FILE_USUAL;
 }
 
 /* --- loading ------------------------------------------------------------------------------------------------------- */
 
-static struct machine_request request_for(const struct work *work)
+static struct machine_request request_for(const struct library *library, const struct loan *loan)
 {
-	const struct target *target = work->loan->target;
+	const struct target *target = loan->target;
 
 	return (struct machine_request){
 		.errno_location = target->errno_location,
@@ -212,69 +182,58 @@ static struct machine_request request_for(const struct work *work)
 		.find_symbol = target->find_symbol,
 		.last_error = target->last_error,
 		.close_library = target->close_library,
-		.path = STRING_AT(work, path),
-		.entry = STRING_AT(work, entry),
-		.told = work->memory + work->told,
-		.file = (uint64_t)work->file,
+		.name = STRING_AT(loan, name),
+		.path = STRING_AT(loan, path),
+		.path_last = STRING_AT(loan, path) + sizeof LIBRARY_PATH - 2,
+		.entry = STRING_AT(loan, entry),
+		.told = loan->room + told_at(library),
+		.file_flags = file_flags(),
+		.file_min = file_min(target->pid),
+		.content = loan->room + REST_AT,
+		.content_size = library->size,
 		.patience_s = PATIENCE_S,
-		.memory = work->memory,
-		.memory_size = work->size,
-		.call = target->places.call,
-		.frame = work->loan->frame,
 	};
 }
 
-/* What the library, or the dynamic linker, has against it. */
-static int read_refusal(const struct work *work, bool is_back)
+/* The dynamic linker speaks of the library by its path. */
+static const char *without_path(const char *text)
 {
+	const char *colon = strncmp(text, LIBRARY_DIRECTORY, strlen(LIBRARY_DIRECTORY)) == 0 ? strstr(text, ": ") : NULL;
+
+	return colon ? colon + 2 : text;
+}
+
+/* What the kernel, the dynamic linker or the library has against it. */
+static int read_refusal(const struct loan *loan, bool is_back)
+{
+	const struct memory *memory = &loan->target->memory;
 	struct machine_request request;
 	char text[MACHINE_TEXT];
 
-	if (!memory_read(memory_of(work), work->memory + REQUEST_AT, &request, sizeof request))
-		return is_back ? LIBRARY_UNSEEN : loan_lost(work->loan);
+	if (!memory_read(memory, loan->room, &request, sizeof request))
+		return is_back ? LIBRARY_UNSEEN : loan_lost(loan);
+	if (request.failed < 0) {
+		errno = (int)-request.failed;
+		return error_set_errno(loan->error, "pid %d: no file in memory for the library", (int)loan->target->pid);
+	}
 	if (request.library && !request.refusal)
 		return 0;
-	memory_read_text(memory_of(work), work->memory + REQUEST_AT + offsetof(struct machine_request, text), text,
-	                 sizeof text);
-	return error_set(work->loan->error, "pid %d: %s", (int)work->loan->target->pid, text);
+	memory_read_text(memory, loan->room + offsetof(struct machine_request, text), text, sizeof text);
+	return error_set(loan->error, "pid %d: %s", (int)loan->target->pid, without_path(text));
 }
 
-/* Once it runs, the thread needs us no more: where nobody comes, it gives all up itself, and goes back. */
-static int run_code(struct work *work)
-{
-	const struct machine_request request = request_for(work);
-	const uint64_t memory = work->memory, request_at = memory + REQUEST_AT;
-	const struct range code = {memory, memory + PAGE};
-	bool is_back = false;
-
-	if (!memory_write(memory_of(work), request_at, &request, sizeof request))
-		return loan_lost(work->loan);
-	if (loan_set_code(work->loan, memory, request_at, memory + work->told) < 0 ||
-	    loan_run(work->loan, request_at + offsetof(struct machine_request, finished), &code, &is_back) < 0)
-		return -1;
-	int result = read_refusal(work, is_back);
-
-	if (!is_back)
-		give_up(work);
-	return result;
-}
-
-static uint64_t whole_pages(uint64_t size)
-{
-	return (size + PAGE - 1) / PAGE * PAGE;
-}
-
+/* The content is written by the thread itself, to a file in memory with the process's own rights. Once it runs, it needs us
+ * no more. */
 int library_load(const struct library *library, struct loan *loan)
 {
-	uint64_t told = REST_AT + whole_pages(library->size > STACK_MIN ? library->size : STACK_MIN);
-	struct work work = {
-		.loan = loan, .told = told, .size = told + whole_pages(strlen(library->told) + 1), .file = -1};
-	int result = -1;
+	const struct machine_request request = request_for(library, loan);
+	bool is_back = false;
 
-	if (get_memory(&work, library->told) == 0 && put_code(&work) == 0 && make_file(&work) == 0 &&
-	    fill_file(&work, library) == 0)
-		result = run_code(&work);
-	else
-		give_up(&work);
-	return result;
+	if (loan_write(loan, 0, &request, sizeof request) < 0 ||
+	    loan_write(loan, STRINGS_AT, &strings, sizeof strings) < 0 ||
+	    loan_write(loan, REST_AT, library->content, library->size) < 0 ||
+	    loan_write(loan, told_at(library), library->told, strlen(library->told) + 1) < 0 ||
+	    loan_load(loan, 0, told_at(library), offsetof(struct machine_request, finished), &is_back) < 0)
+		return -1;
+	return read_refusal(loan, is_back);
 }

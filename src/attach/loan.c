@@ -1,9 +1,14 @@
 #include "loan.h"
 
+#include "attach/gap.h"
+#include "attach/status.h"
 #include "attach/threads.h"
 
 #include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 
 int loan_lost(const struct loan *loan)
 {
@@ -24,20 +29,171 @@ static int expect_stop(const struct loan *loan, enum tracee_answer answer)
 	return result;
 }
 
-/* --- borrowing ----------------------------------------------------------------------------------------------------- */
+/* --- its memory ---------------------------------------------------------------------------------------------------- */
 
-/* Saves what it was about, and lays its way back, if this is a good moment for it. */
-static enum loan_answer take_over(struct loan *loan)
+/*
+ *   0         the code, which can be run and not written
+ *   PAGE      its extended registers
+ *   ROOM_AT   the room
+ */
+#define PAGE 4096
+#define ROOM_AT (PAGE + MACHINE_EXTENDED_MAX)
+
+_Static_assert(sizeof(struct machine_code) <= PAGE, "one page");
+
+/* To the next system call's begin, and to its end. */
+static int step_through_call(struct loan *loan, int64_t *result)
 {
-	const struct target *target = loan->target;
+	uint64_t instruction;
+	int stopped = expect_stop(loan, tracee_step(&loan->tracee));
 
-	loan->is_saved = machine_save(loan->tracee.thread, &loan->state) == 0;
-	if (loan->is_saved && threads_may_borrow(target, loan->tracee.thread, &loan->state))
-		loan->frame = machine_put_frame(&loan->state, &target->places, &target->memory);
-	return loan->frame ? LOAN_OPEN : LOAN_ELSEWHERE;
+	if (stopped == 0)
+		stopped = expect_stop(loan, tracee_step(&loan->tracee));
+	if (stopped < 0)
+		return -1;
+	return machine_look(loan->tracee.thread, &instruction, result) < 0 ? loan_lost(loan) : 0;
 }
 
-enum loan_answer loan_open(struct loan *loan, const struct target *target, pid_t thread, bool *stopped,
+static int call_at(struct loan *loan, uint64_t instruction, long number, const uint64_t arguments[6], int64_t *result)
+{
+	if (machine_set_call(loan->tracee.thread, &loan->state, instruction, number, arguments) < 0)
+		return loan_lost(loan);
+	return step_through_call(loan, result);
+}
+
+/* The first step: only now, when the thread has something to come back from, where its signals are let through again. */
+static int call_first(struct loan *loan, const uint64_t arguments[6], int64_t *result)
+{
+	const uint64_t all = UINT64_MAX;
+	pid_t thread = loan->tracee.thread;
+
+	if (machine_set_call(thread, &loan->state, loan->way + MACHINE_WAY_GETS, SYS_mmap, arguments) < 0 ||
+	    ptrace(PTRACE_SETSIGMASK, thread, sizeof all, &all) < 0)
+		return loan_lost(loan);
+	return step_through_call(loan, result);
+}
+
+static bool is_error(int64_t result)
+{
+	return result < 0 && result > -PAGE;
+}
+
+static int get_memory(struct loan *loan)
+{
+	const uint64_t arguments[6] = {
+		0, loan->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0};
+	int64_t result = 0;
+	int pid = (int)loan->target->pid;
+
+	if (call_first(loan, arguments, &result) < 0)
+		return -1;
+	if (is_error(result))
+		return error_set(loan->error, "pid %d: has no %zu KiB of memory for us: %s: see its limits, with 'prlimit "
+		                              "--pid %d'", pid, (size_t)loan->size / 1024, strerror((int)-result), pid);
+	loan->memory = (uint64_t)result;
+	loan->room = loan->memory + ROOM_AT;
+	return gap_note_memory(loan->tracee.thread, loan->way, loan->memory) < 0 ? loan_lost(loan) : 0;
+}
+
+static int get_code(struct loan *loan)
+{
+	const uint64_t arguments[6] = {
+		loan->memory, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, UINT64_MAX, 0};
+	struct machine_code code;
+	int64_t result = 0;
+
+	if (call_at(loan, loan->way + MACHINE_WAY_GETS, SYS_mmap, arguments, &result) < 0)
+		return -1;
+	if (is_error(result))
+		return error_set(loan->error, "pid %d: may not run new code: %s", (int)loan->target->pid,
+		                 strerror((int)-result));
+	machine_make_code(&code, &loan->state, loan->way, loan->memory, loan->size, loan->memory + PAGE);
+	return tracee_write(loan->tracee.thread, loan->memory, &code, sizeof code) < 0 ? loan_lost(loan) : 0;
+}
+
+/* As its last step: it stands in its way back then. The thread may be gone, which does not matter. */
+static void give_memory(struct loan *loan)
+{
+	const uint64_t arguments[6] = {loan->memory, loan->size};
+	struct error *error = loan->error;
+	int64_t result;
+
+	loan->error = NULL;
+	call_at(loan, loan->way + MACHINE_WAY_GIVES, SYS_munmap, arguments, &result);
+	loan->error = error;
+}
+
+/* --- borrowing ----------------------------------------------------------------------------------------------------- */
+
+/* A call that we have broken off is to be made again, from now on, whether or not we are there. */
+static void mend_call(struct loan *loan)
+{
+	if (threads_may_repeat(machine_interrupted_call(&loan->state)) && machine_restart_call(&loan->state))
+		machine_restore(loan->tracee.thread, &loan->state);
+}
+
+static bool is_code(const struct target *target, uint64_t address)
+{
+	struct machine_code_head head;
+
+	return memory_read(&target->memory, address, &head, sizeof head) && head.mark == MACHINE_CODE_MARK;
+}
+
+static bool is_in_code(const struct target *target, const struct machine_state *state)
+{
+	return is_code(target, machine_instruction(state) / PAGE * PAGE);
+}
+
+/* Whether it still works for somebody who has died: it stands in the code, or on a stack, in the memory that it has for
+ * that. */
+static bool is_on_loan(const struct target *target, const struct machine_state *state)
+{
+	const struct mapping *stack = memory_find(&target->memory, machine_stack(state));
+
+	return is_in_code(target, state) || (stack && is_code(target, stack->start - PAGE));
+}
+
+/* In the code, it waits for nobody but him. */
+static enum loan_answer end_other_loan(struct loan *loan)
+{
+	if (is_in_code(loan->target, &loan->state))
+		machine_end_wait(&loan->state);
+	return LOAN_ELSEWHERE;
+}
+
+/* Saves what it was about, and lays its way back, if this is a good moment for it. */
+static enum loan_answer lay_way(struct loan *loan)
+{
+	const struct target *target = loan->target;
+	pid_t thread = loan->tracee.thread;
+	struct machine_way way;
+
+	loan->is_saved = machine_save(thread, &loan->state) == 0;
+	if (loan->is_saved)
+		mend_call(loan);
+	if (loan->is_saved && is_on_loan(target, &loan->state))
+		return end_other_loan(loan);
+	if (!loan->is_saved || !threads_may_borrow(target, thread, &loan->state))
+		return LOAN_ELSEWHERE;
+	machine_make_way(&way, &loan->state, (uint64_t)status_inner_id(thread), loan->size);
+	loan->way = gap_lay(target, thread, &way);
+	if (loan->way || errno != ENOSPC)
+		return loan->way ? LOAN_OPEN : LOAN_ELSEWHERE;
+	error_set(loan->error, "pid %d: its libraries leave no room for what attaching needs: start it by nvtaskset",
+	          (int)target->pid);
+	return LOAN_FAILED;
+}
+
+static enum loan_answer take_over(struct loan *loan)
+{
+	enum loan_answer answer = lay_way(loan);
+
+	if (answer == LOAN_OPEN && (get_memory(loan) < 0 || get_code(loan) < 0))
+		answer = LOAN_FAILED;
+	return answer;
+}
+
+enum loan_answer loan_open(struct loan *loan, const struct target *target, pid_t thread, size_t room, bool *stopped,
                            struct error *error)
 {
 	enum loan_answer answer = LOAN_ELSEWHERE;
@@ -45,7 +201,8 @@ enum loan_answer loan_open(struct loan *loan, const struct target *target, pid_t
 	loan->target = target;
 	loan->error = error;
 	loan->is_saved = *stopped = false;
-	loan->frame = 0;
+	loan->way = loan->memory = 0;
+	loan->size = (ROOM_AT + room + PAGE - 1) / PAGE * PAGE;
 	if (tracee_seize(&loan->tracee, thread, target->unfiltered) < 0) {
 		/* A thread that has ended is one of many. */
 		if (errno != ESRCH) {
@@ -66,69 +223,48 @@ enum loan_answer loan_open(struct loan *loan, const struct target *target, pid_t
  * is still running waits for a lock, and is left to that. */
 void loan_close(struct loan *loan)
 {
+	if (loan->is_saved && loan->memory && loan->tracee.is_stopped)
+		give_memory(loan);
 	bool is_stopped = loan->tracee.is_stopped;
 
-	if (loan->is_saved && threads_may_repeat(machine_interrupted_call(&loan->state)))
-		machine_restart_call(&loan->state);
-	if (loan->frame || !is_stopped)
+	if (loan->way || !is_stopped)
 		tracee_interrupt(&loan->tracee);
-	if (loan->is_saved && is_stopped && loan->tracee.is_stopped)
-		machine_restore(loan->tracee.thread, &loan->state);
+	if (loan->is_saved && is_stopped && loan->tracee.is_stopped &&
+	    machine_restore(loan->tracee.thread, &loan->state) == 0 && loan->way)
+		gap_clear(loan->tracee.thread, loan->way);
 	tracee_release(&loan->tracee);
 }
 
 /* --- working ------------------------------------------------------------------------------------------------------- */
 
-/* To the next system call's begin, and to its end. */
-static int step_through_call(struct loan *loan)
+int loan_write(const struct loan *loan, size_t at, const void *from, size_t length)
 {
-	int result = expect_stop(loan, tracee_step(&loan->tracee));
-
-	return result == 0 ? expect_stop(loan, tracee_step(&loan->tracee)) : result;
-}
-
-/* Only now, when it has something to come back from, where its signals are let through again. */
-static int hold_signals(const struct loan *loan)
-{
-	const uint64_t all = UINT64_MAX;
-
-	return (int)ptrace(PTRACE_SETSIGMASK, loan->tracee.thread, sizeof all, &all);
+	return memory_write(&loan->target->memory, loan->room + at, from, length) ? 0 : loan_lost(loan);
 }
 
 int loan_call(struct loan *loan, long number, const uint64_t arguments[6], int64_t *result)
 {
-	pid_t thread = loan->tracee.thread;
-	uint64_t instruction;
-	long called;
-
-	if (machine_set_call(thread, &loan->state, &loan->target->places, loan->frame, number, arguments) < 0 ||
-	    hold_signals(loan) < 0)
-		return loan_lost(loan);
-	if (step_through_call(loan) < 0)
-		return -1;
-	return machine_look(thread, &instruction, &called, result) < 0 ? loan_lost(loan) : 0;
+	return call_at(loan, loan->memory + MACHINE_CODE_CALLS, number, arguments, result);
 }
 
-int loan_set_code(struct loan *loan, uint64_t code, uint64_t request, uint64_t stack)
+int loan_load(struct loan *loan, size_t request, size_t stack, size_t flag, bool *is_back)
 {
-	bool set = machine_set_code(loan->tracee.thread, &loan->state, code, request, stack) == 0 &&
-	           hold_signals(loan) == 0;
-
-	return set ? 0 : loan_lost(loan);
-}
-
-int loan_run(struct loan *loan, uint64_t flag, const struct range *code, bool *is_back)
-{
+	static unsigned char extended[MACHINE_EXTENDED_MAX];
+	const struct range code = {loan->memory, loan->memory + PAGE};
+	size_t extended_size = machine_copy_extended(&loan->state, extended);
 	uint64_t instruction = 0;
 	int64_t result;
-	long called;
 
-	if (expect_stop(loan, tracee_run(&loan->tracee, &loan->target->memory, flag)) < 0)
-		return -1;
-	if (machine_look(loan->tracee.thread, &instruction, &called, &result) < 0)
+	if (!memory_write(&loan->target->memory, loan->memory + PAGE, extended, extended_size) ||
+	    machine_set_loading(loan->tracee.thread, &loan->state, loan->memory, loan->room + request,
+	                        loan->room + stack) < 0)
 		return loan_lost(loan);
-	*is_back = !range_has(code, instruction);
-	if (*is_back)
-		loan->is_saved = false;
-	return 0;
+	if (expect_stop(loan, tracee_run(&loan->tracee, &loan->target->memory, loan->room + flag)) < 0)
+		return -1;
+	if (machine_look(loan->tracee.thread, &instruction, &result) < 0)
+		return loan_lost(loan);
+	*is_back = !range_has(&code, instruction);
+	loan->is_saved = !*is_back;
+	/* What only the end of the code would restore. */
+	return *is_back || machine_restore_extended(loan->tracee.thread, &loan->state) == 0 ? 0 : loan_lost(loan);
 }

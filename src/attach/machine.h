@@ -2,11 +2,9 @@
  * What depends on the processor: a stopped thread's registers, and how to make it run something else and come back by
  * itself. x86_64.c is the one machine there is.
  *
- * The thread comes back through the system call with which threads return from signal handlers: below its stack, out
- * of the way, lies the frame that the kernel would have put there for a signal. Whatever the thread runs for us ends
- * by returning into it, so that the thread goes on where it was even when we are no longer there to see it. While we
- * are there, we put its registers back ourselves: the kernel then restarts an interrupted system call exactly, with
- * the time that it had left, which a return from a signal cannot.
+ * The thread comes back by a piece of code that has its registers in it, and needs no stack: its way back. Whatever the
+ * thread runs for us ends there, so that the thread goes on where it was even when we are no longer there to see it. While
+ * we are there, we put its registers back ourselves.
  */
 #ifndef NVTASKSET_ATTACH_MACHINE_H
 #define NVTASKSET_ATTACH_MACHINE_H
@@ -33,9 +31,11 @@ struct machine_state {
 };
 
 /* Of a stopped thread that is ours to trace. -1 with errno. machine_restore changes its place last: until then it
- * still comes back by itself. */
+ * still comes back by itself. Its way back leaves alone what machine_restore_extended restores, all registers but the
+ * general ones. */
 int machine_save(pid_t thread, struct machine_state *state);
 int machine_restore(pid_t thread, const struct machine_state *state);
+int machine_restore_extended(pid_t thread, const struct machine_state *state);
 
 /* The system call out of which the thread was stopped, and which goes on when it is let go; -1 if none. */
 long machine_interrupted_call(const struct machine_state *state);
@@ -44,39 +44,77 @@ long machine_interrupted_call(const struct machine_state *state);
 uint64_t machine_argument(const struct machine_state *state, unsigned int number);
 
 /* A call that the stop itself made fail, as if a signal had come (epoll_wait and others), is to be started again. Only
- * where that does no harm. */
-void machine_restart_call(struct machine_state *state);
+ * where that does no harm. False where there is none. */
+bool machine_restart_call(struct machine_state *state);
 
+/* Whether it is of a kind that can run something else for us. */
 bool machine_is_native(const struct machine_state *state);
 uint64_t machine_instruction(const struct machine_state *state);
 uint64_t machine_stack(const struct machine_state *state);
 
 /* --- the way back --------------------------------------------------------------------------------------------------- */
 
-/* Two places in the C library's code. */
-struct machine_places {
-	uint64_t call;    /* a system call, and a return */
-	uint64_t restore; /* the return from a signal handler */
+#define MACHINE_WAY_MARK UINT64_C(0xb9d1f6a35e27c84d)
+
+/* As it lies in code memory of the thread's, at any multiple of MACHINE_WAY_ALIGNMENT. */
+struct machine_way {
+	uint64_t mark;
+	uint64_t owner;  /* the thread, as its own process knows it */
+	uint64_t memory; /* that the thread has for us, or 0 */
+	uint64_t rest[42];
 };
 
-/* False where the library has no such code. */
-bool machine_find_places(struct machine_places *places, const struct memory *memory, const struct image *libc);
+#define MACHINE_WAY_ALIGNMENT 16
 
-#define MACHINE_FRAME_MAX (MACHINE_EXTENDED_MAX + 2048)
+/* Two system calls in it that a thread can be made to start with. After the first one, which gets memory, it gives back
+ * what it got; the second one is the one with which it gives memory back. After both it goes back. */
+#define MACHINE_WAY_GETS 176
+#define MACHINE_WAY_GIVES 193
 
-/* Writes the way back into the thread's memory, below its stack and what it may use there. Its address, or 0 where
- * there is no room. */
-uint64_t machine_put_frame(const struct machine_state *state, const struct machine_places *places,
-                           const struct memory *memory);
+/* For memory of that size. */
+void machine_make_way(struct machine_way *way, const struct machine_state *state, uint64_t owner, uint64_t size);
+
+/* --- signal handlers ------------------------------------------------------------------------------------------------- */
+
+/* The place in the C library's code to which signal handlers return; 0 where it has none. */
+uint64_t machine_find_signal_return(const struct memory *memory, const struct image *libc);
 
 /* Where the thread was when a signal handler began, whose frame's address lies at `frame`; 0 where that cannot be read. */
 uint64_t machine_interrupted_by_signal(const struct memory *memory, uint64_t frame);
 
 /* --- running something else ------------------------------------------------------------------------------------------ */
 
-/* When the thread goes on, it makes this system call, and then goes back by `frame`. */
-int machine_set_call(pid_t thread, const struct machine_state *state, const struct machine_places *places,
-                     uint64_t frame, long number, const uint64_t arguments[6]);
+/* When the thread goes on, it makes this system call, by the instruction at that place. */
+int machine_set_call(pid_t thread, const struct machine_state *state, uint64_t instruction, long number,
+                     const uint64_t arguments[6]);
+
+/* Where the stopped thread stands, and the result of the system call that it comes from. */
+int machine_look(pid_t thread, uint64_t *instruction, int64_t *result);
+
+#define MACHINE_CODE_MARK UINT64_C(0x8e61c3f2d70b5a94)
+
+/* The code that threads run for us, at the start of the memory that they have for us: system calls, after which they give
+ * up the memory and go back; and the loading code. */
+struct machine_code_head {
+	uint64_t mark;
+	uint64_t way; /* back */
+};
+
+struct machine_code {
+	struct machine_code_head head;
+	uint64_t rest[56];
+};
+
+/* In it: the system call; the loading code. */
+#define MACHINE_CODE_CALLS 56
+#define MACHINE_CODE_LOADS 96
+
+/* `extended` is where the thread finds its extended registers (machine_copy_extended). */
+void machine_make_code(struct machine_code *code, const struct machine_state *state, uint64_t way, uint64_t memory,
+                       uint64_t size, uint64_t extended);
+
+/* What has to be there, whose address must be a multiple of 64; its length. */
+size_t machine_copy_extended(const struct machine_state *state, unsigned char to[MACHINE_EXTENDED_MAX]);
 
 #define MACHINE_TEXT 256
 
@@ -84,25 +122,26 @@ int machine_set_call(pid_t thread, const struct machine_state *state, const stru
 struct machine_request {
 	/* Functions of the C library. */
 	uint64_t errno_location, open_library, find_symbol, last_error, close_library;
-	/* Strings, and the descriptor of the library's file. */
-	uint64_t path, entry, told, file;
-	/* The way back: how long to wait for us, the memory to give up, and the frame. */
-	uint64_t patience_s, patience_ns, memory, memory_size, call, frame;
-	/* Results: not 0 when they are there; the library, or 0; why not, or 0, and its text. */
-	uint64_t finished, library, refusal;
+	/* Strings. The last digit of the file's number comes to `path_last`, the others before it. */
+	uint64_t name, path, path_last, entry, told;
+	/* The library's file: the flags of memfd_create, the smallest number it is to have, and what comes into it. */
+	uint64_t file_flags, file_min, content, content_size;
+	/* How long to wait for us. */
+	uint64_t patience_s, patience_ns;
+	/* Results: not 0 when they are there; an error of the kernel's, negative, where there is no file, or 0; the library,
+	 * or 0; why not, or 0, and its text. */
+	uint64_t finished;
+	int64_t failed;
+	uint64_t library, refusal;
 	char text[MACHINE_TEXT];
 };
 
-/* The loading code: opens the library at `path` and calls its function `entry` with `told`, which returns a refusal or
- * NULL; closes the library where it refused; restores errno. Says that it has finished, and waits for us. If nobody comes,
- * it closes `file`, gives `memory` up by the system call at `call`, and goes back by `frame`. It can stand anywhere. */
-extern const unsigned char machine_code[] __attribute__((visibility("hidden")));
-extern const uint64_t machine_code_size __attribute__((visibility("hidden")));
+/* A thread that has finished and waits for us does not wait any longer, once this is its state. */
+void machine_end_wait(struct machine_state *state);
 
-/* When the thread goes on, it runs the code at `code` with the request, on this stack. */
-int machine_set_code(pid_t thread, const struct machine_state *state, uint64_t code, uint64_t request, uint64_t stack);
-
-/* Where the stopped thread stands, and the number and result of the system call that it is in or comes from. */
-int machine_look(pid_t thread, uint64_t *instruction, long *number, int64_t *result);
+/* When the thread goes on, it runs the loading code of the code at `code`, on this stack: makes a file in memory, opens
+ * the library in it and calls its function `entry` with `told`, which returns a refusal or NULL; closes the library where
+ * it refused, and the file; restores errno. Says that it has finished, and waits for us. If nobody comes, it goes back. */
+int machine_set_loading(pid_t thread, const struct machine_state *state, uint64_t code, uint64_t request, uint64_t stack);
 
 #endif

@@ -151,6 +151,15 @@ static void take_image(struct target *target, const struct image *image, const c
 	}
 }
 
+/* Only where it is code's, as far as the kernel goes. */
+static void take_gap(struct target *target, const struct range *gap)
+{
+	const struct mapping *mapping = memory_find(&target->memory, gap->start);
+
+	if (gap->start < gap->end && mapping && mapping->is_executable && gap->end <= mapping->end)
+		target->gaps[target->gap_count++] = *gap;
+}
+
 /* A library that is mapped to be read, and not to be run, is none. */
 static bool has_code(const struct memory *memory, const struct range *range)
 {
@@ -167,7 +176,8 @@ static int find_libraries(struct target *target, struct error *error)
 	bool has_other = false;
 
 	target->allocators = malloc((memory->count + 1) * sizeof *target->allocators);
-	if (!target->allocators)
+	target->gaps = malloc((memory->count + 1) * sizeof *target->gaps);
+	if (!target->allocators || !target->gaps)
 		return error_set_errno(error, "pid %d", (int)target->pid);
 	for (size_t i = 0; i < memory->count; i++) {
 		const struct mapping *mapping = &memory->mappings[i];
@@ -176,6 +186,7 @@ static int find_libraries(struct target *target, struct error *error)
 		if (mapping->is_file && mapping->offset == 0 && image_open(&image, memory, mapping->start) &&
 		    has_code(memory, &image.range)) {
 			take_image(target, &image, mapping->path);
+			take_gap(target, &image.gap);
 			has_other = has_other || defines(target, &image, "__libc_start_main");
 		}
 	}
@@ -190,8 +201,9 @@ static int find_libraries(struct target *target, struct error *error)
 static int find_functions(struct target *target, struct error *error)
 {
 	target->errno_location = image_find(&target->libc, &target->memory, "__errno_location", NULL);
+	target->signal_return = machine_find_signal_return(&target->memory, &target->libc);
 	if (!target->errno_location || !target->open_library || !target->find_symbol || !target->last_error ||
-	    !target->close_library || !machine_find_places(&target->places, &target->memory, &target->libc))
+	    !target->close_library || !target->signal_return)
 		return error_set(error, "pid %d: its C library is not one that we know", (int)target->pid);
 	return 0;
 }
@@ -216,5 +228,6 @@ void target_close(struct target *target)
 {
 	memory_close(&target->memory);
 	free(target->allocators);
-	target->allocators = NULL;
+	free(target->gaps);
+	target->allocators = target->gaps = NULL;
 }

@@ -22,7 +22,9 @@ struct target {
 	struct range *allocators;
 	size_t allocator_count;
 	struct range loader_data; /* where the dynamic linker's locks are */
-	struct machine_places places;
+	struct range *gaps; /* gap.h */
+	size_t gap_count;
+	uint64_t signal_return; /* where signal handlers return to */
 	uint64_t errno_location, open_library, find_symbol, last_error, close_library;
 };
 

@@ -1,14 +1,14 @@
 #include "threads.h"
 
+#include "attach/status.h"
+
 #include <dirent.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #ifndef PTRACE_GET_RSEQ_CONFIGURATION
 #define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
@@ -131,24 +131,37 @@ static enum rank rank_waiting(const struct target *target, long call, uint64_t s
 	return rank;
 }
 
-/* "running", or the number of the system call, its six arguments, the stack pointer and where it is. */
-static enum rank rank_of(const struct target *target, pid_t thread)
+/* Where a thread that sleeps in a system call is. */
+struct asleep {
+	long call;
+	unsigned long stack, instruction;
+};
+
+/* -1 where it is gone, 0 where it runs, 1 where it sleeps: the number of the system call, its six arguments, the stack
+ * pointer and the instruction. */
+static int look_at(const struct target *target, pid_t thread, struct asleep *asleep)
 {
-	char path[64], text[256] = "";
-	unsigned long stack = 0;
-	enum rank rank = RANK_NONE;
-	long call = -1;
+	char path[64], text[256];
+	int answer = -1;
 
 	snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)target->pid, (int)thread);
-	int file = open(path, O_RDONLY | O_CLOEXEC);
+	status_read_file(path, text, sizeof text);
+	if (strncmp(text, "running", 7) == 0)
+		answer = 0;
+	else if (sscanf(text, "%ld %*x %*x %*x %*x %*x %*x %lx %lx", &asleep->call, &asleep->stack,
+	                &asleep->instruction) == 3)
+		answer = 1;
+	return answer;
+}
 
-	if (file >= 0) {
-		if (read(file, text, sizeof text - 1) > 0 && strncmp(text, "running", 7) == 0)
-			rank = RANK_RUNS;
-		else if (sscanf(text, "%ld %*x %*x %*x %*x %*x %*x %lx", &call, &stack) == 2)
-			rank = rank_waiting(target, call, stack);
-		close(file);
-	}
+static enum rank rank_of(const struct target *target, pid_t thread)
+{
+	struct asleep asleep;
+	int answer = look_at(target, thread, &asleep);
+	enum rank rank = answer == 0 ? RANK_RUNS : RANK_NONE;
+
+	if (answer > 0)
+		rank = rank_waiting(target, asleep.call, asleep.stack);
 	return rank;
 }
 
@@ -210,14 +223,34 @@ size_t threads_choose(const struct target *target, pid_t **threads)
 	return count;
 }
 
+bool threads_is_outside(const struct target *target, long inner_id, const struct range *range)
+{
+	DIR *directory = open_threads(target->pid);
+	bool outside = directory;
+	struct dirent *entry;
+	struct asleep asleep;
+
+	while (outside && (entry = readdir(directory))) {
+		pid_t thread = atoi(entry->d_name);
+
+		if (thread > 0 && status_inner_id(thread) == inner_id)
+			outside = look_at(target, thread, &asleep) > 0 && !range_has(range, asleep.instruction);
+	}
+	if (directory)
+		closedir(directory);
+	return outside;
+}
+
 /* --- judging --------------------------------------------------------------------------------------------------------- */
 
-/* Code that takes the locks in question, or is called while they are held. */
+/* Code that takes the locks in question, or is called while they are held; a way back. */
 static bool is_unsafe_code(const struct target *target, uint64_t address)
 {
 	bool unsafe = range_has(&target->loader.range, address) || range_has(&target->libc.range, address) ||
 	              range_has(&target->driver, address);
 
+	for (size_t i = 0; i < target->gap_count && !unsafe; i++)
+		unsafe = range_has(&target->gaps[i], address);
 	for (size_t i = 0; i < target->allocator_count && !unsafe; i++)
 		unsafe = range_has(&target->allocators[i], address);
 	return unsafe;
@@ -267,7 +300,7 @@ static bool interrupted_unsafe_code(const struct target *target, const struct ma
 	if (count == 0 || !memory_read(&target->memory, stack, words, count * sizeof words[0]))
 		return true;
 	for (size_t i = 0; i < count && !found; i++) {
-		if (words[i] == target->places.restore)
+		if (words[i] == target->signal_return)
 			found = is_unsafe_code(target, machine_interrupted_by_signal(&target->memory,
 			                                                             stack + i * sizeof words[0]));
 	}

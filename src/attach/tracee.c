@@ -3,7 +3,7 @@
 #include "clock.h"
 
 #include <errno.h>
-#include <stddef.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -133,6 +133,19 @@ enum tracee_answer tracee_run(struct tracee *tracee, const struct memory *memory
 		there = memory_read(memory, address, &word, sizeof word);
 	}
 	return answer == TRACEE_LATE && (!there || word != 0) ? tracee_interrupt(tracee) : answer;
+}
+
+int tracee_write(pid_t thread, uint64_t address, const void *from, size_t length)
+{
+	const unsigned char *bytes = from;
+	bool written = true;
+	long word;
+
+	for (size_t at = 0; at < length && written; at += sizeof word) {
+		memcpy(&word, bytes + at, sizeof word);
+		written = ptrace(PTRACE_POKETEXT, thread, address + at, word) == 0;
+	}
+	return written ? 0 : -1;
 }
 
 void tracee_release(struct tracee *tracee)

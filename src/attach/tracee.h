@@ -10,6 +10,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -38,6 +39,9 @@ enum tracee_answer tracee_step(struct tracee *tracee);
 /* Lets it go on until the word at `address` in its process, looked at again and again, is not 0 or not there any more, and
  * stops it then. */
 enum tracee_answer tracee_run(struct tracee *tracee, const struct memory *memory, uint64_t address);
+
+/* Writes whole words into the memory of a stopped thread, code too. -1 where it cannot. */
+int tracee_write(pid_t thread, uint64_t address, const void *from, size_t length);
 
 /* Lets it go for good, from a stop, or as it ends. */
 void tracee_release(struct tracee *tracee);

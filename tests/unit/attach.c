@@ -2,7 +2,8 @@
  * Attaching to a program, wherever its threads are: the program loses nothing. The library that is loaded says who called
  * it, refuses, and is unloaded again. Programs and library are those of tests/attach.
  *
- * ATTACH_STRIDE is how many of the attacher's system calls lie between two of its deaths, 1 to 50.
+ * ATTACH_STRIDE is how many of the attacher's system calls lie between two of its deaths, 1 to 50; ATTACH_TIMES how often a
+ * program is attached to where once may be luck.
  */
 #include "attach/attach.h"
 
@@ -10,19 +11,39 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 static char directory[512], library[600], slow_library[600];
+
+/* A number from the environment. */
+static int setting(const char *name, int usual)
+{
+	const char *text = getenv(name);
+
+	return text ? atoi(text) : usual;
+}
+
+static int times(void)
+{
+	return setting("ATTACH_TIMES", 20);
+}
 
 struct program {
 	pid_t pid;
@@ -80,20 +101,36 @@ static struct program start(const char *name, const char *arguments)
 	return program;
 }
 
-/* A line of /proc/PID/status that starts so. */
-static bool has_status(const struct program *program, const char *wanted)
+/* Whether there is a line of /proc/PID/status that starts so; it is the one in `line`. */
+static bool find_status(const struct program *program, const char *wanted, char line[200])
 {
-	char path[40], line[200];
+	char path[40];
 
 	snprintf(path, sizeof path, "/proc/%d/status", (int)program->pid);
 	FILE *status = fopen(path, "re");
 	bool found = false;
 
 	assert_non_null(status);
-	while (!found && fgets(line, sizeof line, status))
+	while (!found && fgets(line, 200, status))
 		found = strncmp(line, wanted, strlen(wanted)) == 0;
 	fclose(status);
 	return found;
+}
+
+static bool has_status(const struct program *program, const char *wanted)
+{
+	char line[200];
+
+	return find_status(program, wanted, line);
+}
+
+/* What stands there in kB. */
+static rlim_t status_bytes(const struct program *program, const char *field)
+{
+	char line[200];
+
+	assert_true(find_status(program, field, line));
+	return strtoul(line + strlen(field), NULL, 10) * 1024;
 }
 
 static void wait_until(const struct program *program, const char *status)
@@ -154,6 +191,212 @@ static void assert_refused(pid_t pid, const char *reason)
 		fail_msg("'%s' is not in '%s'", reason, error.reason);
 }
 
+/* The same in a process of its own, where it takes long: ends with 0. */
+static pid_t start_refusal(pid_t pid, const char *reason)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct attach_report report;
+		struct error error = {.reason = ""};
+
+		attach_load(pid, library, "", &report, &error);
+		_exit(strstr(error.reason, reason) ? 0 : 1);
+	}
+	return child;
+}
+
+static void wait_for_refusal(pid_t child)
+{
+	int status = 0;
+
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* --- what attaching may not leave behind --------------------------------------------------------------------------- */
+
+static FILE *open_maps(const struct program *program)
+{
+	char path[40];
+
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)program->pid);
+	FILE *maps = fopen(path, "re");
+
+	assert_non_null(maps);
+	return maps;
+}
+
+static uint64_t hash(uint64_t so_far, const char *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		so_far = (so_far ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
+	return so_far;
+}
+
+static uint64_t hash_memory(uint64_t so_far, int memory, unsigned long from, unsigned long to)
+{
+	static char page[4096];
+
+	for (; from < to; from += sizeof page) {
+		assert_int_equal(pread(memory, page, sizeof page, (off_t)from), sizeof page);
+		so_far = hash(so_far, page, sizeof page);
+	}
+	return so_far;
+}
+
+/* All of its code, and where it is; to the ends of the pages. */
+static uint64_t code_of(const struct program *program)
+{
+	char path[40], line[400];
+	unsigned long from, to;
+	uint64_t so_far = 0;
+	FILE *maps = open_maps(program);
+
+	snprintf(path, sizeof path, "/proc/%d/mem", (int)program->pid);
+	int memory = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(memory >= 0);
+	while (fgets(line, sizeof line, maps)) {
+		if (strstr(line, " r-xp ") && strchr(line, '/') && sscanf(line, "%lx-%lx", &from, &to) == 2)
+			so_far = hash_memory(hash(so_far, line, strlen(line)), memory, from, to);
+	}
+	close(memory);
+	fclose(maps);
+	return so_far;
+}
+
+/* The number of its descriptor for the library's file; -1 if none. */
+static int library_file(const struct program *program)
+{
+	char path[40], link[300];
+	int number = -1;
+
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)program->pid);
+	DIR *files = opendir(path);
+	struct dirent *entry;
+
+	assert_non_null(files);
+	while ((entry = readdir(files))) {
+		ssize_t length = readlinkat(dirfd(files), entry->d_name, link, sizeof link - 1);
+
+		link[length > 0 ? length : 0] = '\0';
+		if (strstr(link, "nvtaskset"))
+			number = atoi(entry->d_name);
+	}
+	closedir(files);
+	return number;
+}
+
+/* Memory that can be run and is no file's is ours alone in these programs. */
+static bool has_our_memory(const struct program *program)
+{
+	char line[400];
+	bool found = false;
+	FILE *maps = open_maps(program);
+
+	while (fgets(line, sizeof line, maps))
+		found = found || strstr(line, "nvtaskset") || (strstr(line, " r-xp ") && !strpbrk(line, "/["));
+	fclose(maps);
+	return found;
+}
+
+/* A thread whose attacher has died may take a second. */
+static void assert_nothing_left(const struct program *program)
+{
+	for (int waited = 0; waited < 5000 && (library_file(program) >= 0 || has_our_memory(program)); waited++)
+		pause_for_ms(1);
+	assert_int_equal(library_file(program), -1);
+	assert_false(has_our_memory(program));
+}
+
+/* --- an attacher that can be made to die ------------------------------------------------------------------------------ */
+
+/* Makes the kernel tell our tracer when we are about to take hold of a thread. */
+static void tell_when_seizing(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PTRACE_SEIZE, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+/* Attaches in a process of its own, which stops where let_step and let_seize say. */
+static pid_t start_attacher(pid_t target)
+{
+	struct attach_report report;
+	pid_t attacher = fork();
+
+	if (attacher == 0) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		raise(SIGSTOP);
+		tell_when_seizing();
+		attach_load(target, library, "", &report, NULL);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(attacher, NULL, 0), attacher);
+	assert_int_equal(ptrace(PTRACE_SETOPTIONS, attacher, NULL, (long)PTRACE_O_TRACESECCOMP), 0);
+	return attacher;
+}
+
+/* Lets it come to where it is about to take hold of a thread. */
+static void let_seize(pid_t attacher)
+{
+	int status = 0;
+
+	while (status >> 8 != (SIGTRAP | PTRACE_EVENT_SECCOMP << 8)) {
+		assert_int_equal(ptrace(PTRACE_CONT, attacher, NULL, NULL), 0);
+		assert_int_equal(waitpid(attacher, &status, 0), attacher);
+		assert_true(WIFSTOPPED(status));
+	}
+}
+
+/* Lets it make so many steps, to the begin or the end of a system call each. False where it has ended before; waited for then. */
+static bool let_step(pid_t attacher, int steps)
+{
+	int status = 0;
+	bool lives = true;
+
+	for (int i = 0; i < steps && lives; i++) {
+		int signal = i > 0 && WSTOPSIG(status) != SIGTRAP ? WSTOPSIG(status) : 0;
+
+		assert_int_equal(ptrace(PTRACE_SYSCALL, attacher, NULL, (long)signal), 0);
+		assert_int_equal(waitpid(attacher, &status, 0), attacher);
+		lives = WIFSTOPPED(status);
+	}
+	return lives;
+}
+
+static int stride(void)
+{
+	return setting("ATTACH_STRIDE", 7);
+}
+
+/* It dies so many steps after its start, or after it was about to take hold of a thread. False where it has come to its end
+ * before. */
+static bool attach_and_die(const struct program *program, bool after_seizing, int steps)
+{
+	pid_t attacher = start_attacher(program->pid);
+
+	if (after_seizing)
+		let_seize(attacher);
+	bool died = let_step(attacher, steps);
+
+	if (died) {
+		kill(attacher, SIGKILL);
+		waitpid(attacher, NULL, 0);
+	}
+	return died;
+}
+
 /* --- one thread, always in the same place ------------------------------------------------------------------------ */
 
 static void attach_to_alone(const char *what, long after_ms)
@@ -170,17 +413,26 @@ static void attach_to_alone(const char *what, long after_ms)
 static void test_timed_waits(void **state)
 {
 	static const char *const waits[] = {"nanosleep", "poll", "select", "futex"};
-	struct program programs[4];
+	struct program programs[4], abandoned[4];
 
 	(void)state;
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++) {
 		programs[i] = start("alone", waits[i]);
+		abandoned[i] = start("alone", waits[i]);
+	}
 	pause_for_ms(1500);
 	/* More than once: the second time, the rest of the wait is interrupted. */
 	for (int i = 0; i < 12; i++)
 		attach(&programs[i % 4]);
-	for (int i = 0; i < 4; i++)
+	/* Nor does it where the attacher dies while the thread works for it; the next one sends it back at once. */
+	for (int i = 0; i < 4; i++) {
+		attach_and_die(&abandoned[i], true, 180 + 50 * i);
+		attach(&abandoned[i]);
+	}
+	for (int i = 0; i < 4; i++) {
 		end(&programs[i]);
+		end(&abandoned[i]);
+	}
 }
 
 static void test_waits(void **state)
@@ -213,6 +465,7 @@ static void test_signal_handler(void **state)
 /* What holds a lock that loading needs, or may hold one, is not borrowed. */
 static void test_in_the_middle(void **state)
 {
+	const char *reason = "none of its threads could be borrowed";
 	struct program in_libc = start("alone", "handler-in-libc"), constructing = start("alone", "construct"),
 	               loading = start("alone", "load");
 	struct attach_report report;
@@ -220,10 +473,12 @@ static void test_in_the_middle(void **state)
 	(void)state;
 	wait_until(&in_libc, ASLEEP);
 	wait_until(&constructing, ASLEEP);
-	assert_refused(in_libc.pid, "none of its threads could be borrowed");
-	assert_refused(constructing.pid, "none of its threads could be borrowed");
+	pid_t one = start_refusal(in_libc.pid, reason), other = start_refusal(constructing.pid, reason);
+
 	/* It may come by its own code for a moment. */
 	attach_load(loading.pid, library, "", &report, NULL);
+	wait_for_refusal(one);
+	wait_for_refusal(other);
 	end(&in_libc);
 	end(&constructing);
 	end(&loading);
@@ -278,6 +533,123 @@ static void test_vsyscall(void **state)
 	end(&program);
 }
 
+/* --- small stacks ---------------------------------------------------------------------------------------------------- */
+
+/* The thread is asleep most of the time: otherwise it is in its own code. */
+static void attach_to_small(const char *stack)
+{
+	struct program program = start("small", stack);
+	uint64_t code = code_of(&program);
+
+	for (int i = 0; i < times(); i++)
+		assert_int_equal(attach(&program), program.pid);
+	assert_true(code_of(&program) == code);
+	assert_nothing_left(&program);
+	end(&program);
+}
+
+static void test_small_context(void **state)
+{
+	(void)state;
+	attach_to_small("context 2048");
+}
+
+static void test_small_signal_stacks(void **state)
+{
+	(void)state;
+	attach_to_small("handler 4096");
+	attach_to_small("handler 8192");
+}
+
+static void skip_unless_built(const char *name)
+{
+	char path[600];
+
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	if (access(path, X_OK) < 0) {
+		print_message("# %s could not be built\n", name);
+		skip();
+	}
+}
+
+static void test_goroutines(void **state)
+{
+	(void)state;
+	skip_unless_built("goroutines");
+	struct program program = start("goroutines", "");
+	uint64_t code = code_of(&program);
+
+	bool was_first = false;
+
+	/* Others than the first thread may be asleep in the runtime. */
+	for (int i = 0; i < times() || !was_first; i++)
+		was_first = attach(&program) == program.pid || was_first;
+	assert_true(code_of(&program) == code);
+	assert_nothing_left(&program);
+	end(&program);
+}
+
+/* --- limits ---------------------------------------------------------------------------------------------------------- */
+
+/* With so low a limit the library comes, or there is a reason, in which this stands. The program lives on. */
+static void attach_within(enum __rlimit_resource resource, rlim_t limit, const char *reason)
+{
+	struct program program = start("alone", "read");
+	struct rlimit limits;
+	uint64_t code = code_of(&program);
+	struct attach_report report;
+	struct error error = {.reason = ""};
+	char start[40];
+
+	wait_until(&program, ASLEEP);
+	assert_int_equal(prlimit(program.pid, resource, NULL, &limits), 0);
+	limits.rlim_cur = limit;
+	assert_int_equal(prlimit(program.pid, resource, &limits, NULL), 0);
+	assert_int_equal(attach_load(program.pid, library, "", &report, &error), -1);
+	snprintf(start, sizeof start, "pid %d: ", (int)program.pid);
+	assert_ptr_equal(strstr(error.reason, start), error.reason);
+	if (!strstr(error.reason, reason))
+		fail_msg("'%s' is not in '%s'", reason, error.reason);
+	assert_true(code_of(&program) == code);
+	assert_nothing_left(&program);
+	end(&program);
+}
+
+static void test_limits(void **state)
+{
+	const char *loaded = "called on thread", *memory = "of memory for us: Cannot allocate memory: see its limits";
+
+	(void)state;
+	attach_within(RLIMIT_FSIZE, 0, "may write files of 0 bytes at most (RLIMIT_FSIZE)");
+	attach_within(RLIMIT_FSIZE, 4096, "--fsize=unlimited'");
+	attach_within(RLIMIT_FSIZE, 1 << 20, loaded);
+	attach_within(RLIMIT_NOFILE, 0, "no file in memory for the library: Too many open files");
+	attach_within(RLIMIT_NOFILE, 3, "no file in memory for the library: Too many open files");
+	attach_within(RLIMIT_NOFILE, 4, ": cannot open shared object file: Too many open files");
+	attach_within(RLIMIT_AS, 4096, memory);
+	attach_within(RLIMIT_DATA, 4096, memory);
+	attach_within(RLIMIT_MEMLOCK, 0, loaded);
+	attach_within(RLIMIT_STACK, 4096, loaded);
+	attach_within(RLIMIT_NPROC, 0, loaded);
+	attach_within(RLIMIT_SIGPENDING, 0, loaded);
+}
+
+/* What there is ends in the middle of it: what it has when it is not attached to, and then some. */
+static void test_limits_in_the_middle(void **state)
+{
+	struct program program = start("alone", "read");
+	rlim_t all = status_bytes(&program, "VmSize:"), data = status_bytes(&program, "VmData:");
+
+	(void)state;
+	end(&program);
+	for (rlim_t files = 5; files <= 8; files++)
+		attach_within(RLIMIT_NOFILE, files, "");
+	for (rlim_t more = 256 << 10; more <= 448 << 10; more += 8 << 10) {
+		attach_within(RLIMIT_AS, all + more, "");
+		attach_within(RLIMIT_DATA, data + more, "");
+	}
+}
+
 /* --- many threads ---------------------------------------------------------------------------------------------------- */
 
 static const char everything[] = "allocate=3 load=1 sleep=3 hold=1 poll=2 epoll=2 read=2 wait=3 signal=1";
@@ -287,7 +659,7 @@ static void test_many_cycles(void **state)
 	struct program program = start("busy", everything);
 
 	(void)state;
-	for (int i = 0; i < 1000; i++)
+	for (int i = 0; i < 2 * times(); i++)
 		attach(&program);
 	end(&program);
 }
@@ -300,7 +672,7 @@ static void test_only_one_kind(void **state)
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
 		struct program program = start("busy", kinds[i]);
 
-		for (int j = 0; j < 20; j++)
+		for (int j = 0; j < times(); j++)
 			attach(&program);
 		end(&program);
 	}
@@ -308,63 +680,19 @@ static void test_only_one_kind(void **state)
 
 /* --- deaths ------------------------------------------------------------------------------------------------------------- */
 
-/* Attaches in a process of its own, which stops at the begin and end of each of its system calls. */
-static pid_t start_attacher(pid_t target)
-{
-	struct attach_report report;
-	pid_t attacher = fork();
-
-	if (attacher == 0) {
-		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-		raise(SIGSTOP);
-		attach_load(target, library, "", &report, NULL);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(attacher, NULL, 0), attacher);
-	return attacher;
-}
-
-/* Lets it make so many steps. False where it has ended before; waited for then. */
-static bool let_step(pid_t attacher, int steps)
-{
-	int status = 0;
-	bool lives = true;
-
-	for (int i = 0; i < steps && lives; i++) {
-		int signal = i > 0 && WSTOPSIG(status) != SIGTRAP ? WSTOPSIG(status) : 0;
-
-		assert_int_equal(ptrace(PTRACE_SYSCALL, attacher, NULL, (long)signal), 0);
-		assert_int_equal(waitpid(attacher, &status, 0), attacher);
-		lives = WIFSTOPPED(status);
-	}
-	return lives;
-}
-
-static int stride(void)
-{
-	const char *text = getenv("ATTACH_STRIDE");
-
-	return text ? atoi(text) : 5;
-}
-
-/* The attacher dies after 1 step, 1 + stride, …, until it has come to its end. */
+/* The attacher dies after 1 step, 1 + stride, …, until it has come to its end. Before it takes hold of a thread, it only
+ * looks, and what may come of that is seen in larger steps. */
 static void die_everywhere(const char *name, const char *arguments)
 {
 	struct program program = start(name, arguments);
-	bool died = true;
 
-	pause_for_ms(50);
-	for (int steps = 1; died; steps += stride()) {
-		pid_t attacher = start_attacher(program.pid);
-
-		died = let_step(attacher, steps);
-		if (died) {
-			kill(attacher, SIGKILL);
-			waitpid(attacher, NULL, 0);
-		}
-	}
+	for (int steps = 1; attach_and_die(&program, false, steps);)
+		steps += 10 * stride();
+	for (int steps = 1; attach_and_die(&program, true, steps);)
+		steps += stride();
 	/* And nobody stands in the way of the next one. */
 	attach(&program);
+	assert_nothing_left(&program);
 	end(&program);
 }
 
@@ -392,7 +720,11 @@ static void test_attacher_that_is_late(void **state)
 		attach_load(program.pid, slow_library, "", &report, &error);
 		_exit(strstr(error.reason, "nvtaskset_attached") ? 0 : 1);
 	}
-	pause_for_ms(200);
+	while (library_file(&program) < 0)
+		pause_for_ms(1);
+	/* Away from the numbers that a program may count on. */
+	pause_for_ms(50);
+	assert_true(library_file(&program) >= 48);
 	kill(attacher, SIGSTOP);
 	feed_for_ms(&program, 1500);
 	kill(attacher, SIGCONT);
@@ -409,6 +741,34 @@ static void test_death_of_the_attacher(void **state)
 	die_everywhere("alone", "spin");
 	/* Without those that a death can disturb: see attach.h. */
 	die_everywhere("busy", "allocate=3 load=1 sleep=3 hold=1 poll=2 read=2 wait=3 signal=1");
+}
+
+/* A signal that came while the attacher died is taken on the way back, where the thread has its own stack again. */
+static void test_signal_on_the_way_back(void **state)
+{
+	struct program program = start("alone", "pause");
+	struct attach_report report;
+
+	(void)state;
+	wait_until(&program, HANDLES_SIGUSR1);
+	wait_until(&program, ASLEEP);
+	pid_t attacher = fork();
+
+	if (attacher == 0) {
+		attach_load(program.pid, slow_library, "", &report, NULL);
+		_exit(0);
+	}
+	while (library_file(&program) < 0)
+		pause_for_ms(1);
+	kill(attacher, SIGKILL);
+	waitpid(attacher, NULL, 0);
+	kill(program.pid, SIGUSR1);
+	assert_int_equal(write(program.input, "1", 1), 1);
+	attach(&program);
+	assert_nothing_left(&program);
+	/* The first one may have come just before the call that it is to end. */
+	kill(program.pid, SIGUSR1);
+	end(&program);
 }
 
 static void test_death_of_the_target(void **state)
@@ -478,13 +838,7 @@ static void test_stopped(void **state)
 /* Programs that cannot load our library. Not every compiler makes all of them, nor does every kernel run them. */
 static void refuse_program(const char *name, const char *reason)
 {
-	char path[600];
-
-	snprintf(path, sizeof path, "%s/%s", directory, name);
-	if (access(path, X_OK) < 0) {
-		print_message("# %s could not be built\n", name);
-		skip();
-	}
+	skip_unless_built(name);
 	struct program program = start(name, "read");
 
 	assert_refused(program.pid, reason);
@@ -495,6 +849,12 @@ static void test_static_program(void **state)
 {
 	(void)state;
 	refuse_program("alone-static", "it is linked statically");
+}
+
+static void test_go_without_c(void **state)
+{
+	(void)state;
+	refuse_program("plain-go", "it is linked statically");
 }
 
 static void test_32_bits(void **state)
@@ -566,15 +926,22 @@ int main(void)
 		cmocka_unit_test(test_between_calls),
 		cmocka_unit_test(test_waits_for_signals),
 		cmocka_unit_test(test_vsyscall),
+		cmocka_unit_test(test_small_context),
+		cmocka_unit_test(test_small_signal_stacks),
+		cmocka_unit_test(test_goroutines),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_limits_in_the_middle),
 		cmocka_unit_test(test_many_cycles),
 		cmocka_unit_test(test_only_one_kind),
 		cmocka_unit_test(test_attacher_that_is_late),
 		cmocka_unit_test(test_death_of_the_attacher),
+		cmocka_unit_test(test_signal_on_the_way_back),
 		cmocka_unit_test(test_death_of_the_target),
 		cmocka_unit_test(test_no_process),
 		cmocka_unit_test(test_debugged),
 		cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_static_program),
+		cmocka_unit_test(test_go_without_c),
 		cmocka_unit_test(test_32_bits),
 		cmocka_unit_test(test_other_library),
 		cmocka_unit_test(test_no_library),
