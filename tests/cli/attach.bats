@@ -260,6 +260,39 @@ has_library() {
 	end_intact
 }
 
+# The program as it was: no library, no file of ours, and alive.
+is_untouched() {
+	not has_library "$PROGRAM"
+	run bash -c "ls -l /proc/$PROGRAM/fd | grep nvtaskset"
+	[ "$status" -ne 0 ]
+	kill -0 "$PROGRAM"
+}
+
+@test "limits that leave no room: a reason, and the program goes on" {
+	start_plain busy launch=1
+	for limit in fsize=4096 nofile=3 as=4096 data=4096; do
+		prlimit --pid "$PROGRAM" "--$limit:"
+		run nvtaskset --attach -tp 0-7 "$PROGRAM"
+		echo "$limit: $output"
+		[ "$status" -eq 1 ]
+		[ "${#lines[@]}" -eq 1 ]
+		[[ "$output" == "nvtaskset: pid $PROGRAM: "* ]]
+		is_untouched
+		prlimit --pid "$PROGRAM" "--${limit%=*}=$(prlimit --pid $$ "--${limit%=*}" --noheadings --raw --output SOFT):"
+	done
+	nvtaskset --attach -tp 0-7 "$PROGRAM"
+	runs_on_tpcs 0-7
+	end_intact
+}
+
+@test "limits that do not matter" {
+	start_plain busy launch=1
+	prlimit --pid "$PROGRAM" --memlock=0: --stack=65536: --nproc=0: --sigpending=0: --core=0:
+	nvtaskset --attach -tp 0-7 "$PROGRAM"
+	runs_on_tpcs 0-7
+	end_intact
+}
+
 @test "a debugger is at work" {
 	command -v gdb >/dev/null || skip "no gdb"
 	start_plain busy launch=1
