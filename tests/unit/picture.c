@@ -284,7 +284,7 @@ static void test_sums_do_not_wrap_around(void **state)
 	struct process process = {.counters = {.restricted = UINT64_MAX, .unrestricted = 2}};
 
 	(void)state;
-	assert_true(process_launches(&process) == UINT64_MAX);
+	assert_true(process_uploads(&process) == UINT64_MAX);
 	process.counters.reasons[0] = UINT64_MAX - 1;
 	process.counters.reasons[SEGMENT_REASON_COUNT - 1] = 3;
 	assert_true(process_let_through(&process) == UINT64_MAX);
