@@ -107,6 +107,9 @@ int segment_create_private(struct segment *segment, const struct segment_revisio
  * starts meanwhile find one or the other. */
 void segment_put_in_place_of(struct segment *segment, int file);
 
+/* What a new segment has in it, of a process that knows itself by this number; for memory that is not shared yet. */
+void segment_prepare(struct segment_memory *memory, pid_t owner, const struct segment_revision *revision);
+
 /* Makes one in place of those that this process has: its own from before, whose editors are told that it has moved, and an
  * ancestor's. */
 int segment_replace(struct segment *segment, const struct segment_revision *revision, struct error *error);
@@ -115,9 +118,8 @@ int segment_replace(struct segment *segment, const struct segment_revision *revi
  * of the dynamic linker's, shares it. Not without /proc. */
 bool segment_find_own(struct segment *segment);
 
-/* Opens what this process has among its own descriptors, its own or an ancestor's, and says which descriptor that is. */
+/* Opens what this process has for itself among its descriptors, and says which that is. */
 bool segment_open_own(struct segment *segment, int *number);
-bool segment_open_inherited(struct segment *segment, int *number);
 
 /* Says that the library is at work in this execution of the process. */
 void segment_set_at_work(const struct segment *segment);
@@ -189,8 +191,8 @@ enum segment_state {
  * at most when it made its segment, and now may open more, counts as one that has none. */
 enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error);
 
-/* Opens the segment that a process has from an ancestor, who may have ended, and has none of its own beside. */
-bool segment_open_shared(struct segment *segment, pid_t pid);
+/* Opens the segment that a process has from an ancestor, who may have ended, and says which of its descriptors that is. */
+bool segment_open_inherited(struct segment *segment, pid_t pid, int *number);
 
 /* Whether a process was started by nvtaskset, or by what that started: it has a segment as soon as it uses CUDA. */
 bool segment_is_expected(pid_t pid);

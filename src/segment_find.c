@@ -19,11 +19,17 @@
 
 /* --- whose a segment is ----------------------------------------------------------------------------- */
 
+enum kind {
+	KIND_OWN,
+	KIND_NOT_READY, /* which it may be making */
+	KIND_INHERITED  /* an ancestor's, that came through an exec or a fork */
+};
+
 /* What is looked for, among the descriptors of which process. */
 struct seeker {
 	pid_t pid;
 	uint64_t own_number; /* that the process has for itself, in a PID namespace of its own; 0: not asked yet */
-	bool inherited;      /* an ancestor's that came through an exec or a fork, in place of its own */
+	enum kind kind;
 	int number;          /* of the descriptor, once one is found */
 };
 
@@ -68,16 +74,20 @@ static bool is_passed_on(pid_t pid, int number)
 	return !(flags & O_CLOEXEC);
 }
 
-/* One that is not ready yet counts as the process's own, which is making it. One that has moved is nobody's. */
+/* One that has moved is nobody's. */
 static bool is_sought(int file, int number, void *context)
 {
 	struct seeker *seeker = context;
 	int saved = errno;
 	struct header header = read_header(file);
-	bool is_ready = header.magic == SEGMENT_MAGIC, is_own = !is_ready || owns(seeker, header.owner);
-	bool sought = seeker->inherited ? is_ready && !is_own && is_passed_on(seeker->pid, number)
-	                                : is_own && header.magic != SEGMENT_MOVED;
+	bool is_ready = header.magic == SEGMENT_MAGIC, sought = false;
 
+	if (seeker->kind == KIND_NOT_READY)
+		sought = !is_ready && header.magic != SEGMENT_MOVED;
+	else if (is_ready && owns(seeker, header.owner))
+		sought = seeker->kind == KIND_OWN;
+	else if (is_ready)
+		sought = seeker->kind == KIND_INHERITED && is_passed_on(seeker->pid, number);
 	if (sought)
 		seeker->number = number;
 	errno = saved;
@@ -138,11 +148,14 @@ static enum segment_state map_found(struct segment *segment, int file, struct er
 	return state;
 }
 
-/* In this process, without asking who may. The descriptor's number. */
-static bool open_here(struct segment *segment, bool inherited, int *number)
+/* The first of this kind. */
+static bool open_kind(struct segment *segment, pid_t pid, enum kind kind, int *number)
 {
-	struct seeker seeker = {.pid = getpid(), .inherited = inherited, .number = -1};
-	int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct seeker seeker = {.pid = pid, .kind = kind, .number = -1};
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int file = directory >= 0 ? find_descriptor(directory, 0, &seeker) : -1;
 
 	*segment = segment_closed;
@@ -154,27 +167,12 @@ static bool open_here(struct segment *segment, bool inherited, int *number)
 
 bool segment_open_own(struct segment *segment, int *number)
 {
-	return open_here(segment, false, number);
+	return open_kind(segment, getpid(), KIND_OWN, number);
 }
 
-bool segment_open_inherited(struct segment *segment, int *number)
+bool segment_open_inherited(struct segment *segment, pid_t pid, int *number)
 {
-	return open_here(segment, true, number);
-}
-
-bool segment_open_shared(struct segment *segment, pid_t pid)
-{
-	struct seeker shared = {.pid = pid, .inherited = true};
-	char path[64];
-
-	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int file = directory >= 0 ? find_descriptor(directory, 0, &shared) : -1;
-
-	*segment = segment_closed;
-	if (directory >= 0)
-		close(directory);
-	return file >= 0 && map_found(segment, file, NULL) == SEGMENT_FOUND;
+	return open_kind(segment, pid, KIND_INHERITED, number);
 }
 
 void segment_close(struct segment *segment)
@@ -364,23 +362,28 @@ static bool could_not_look(int failure)
 	       failure == ENOMEM;
 }
 
+/* Where it has none of its own. */
+static enum segment_state explain(pid_t pid, int directory, struct error *error)
+{
+	struct seeker inherited = {.pid = pid, .kind = KIND_INHERITED};
+	int file = find_descriptor(directory, 0, &inherited);
+
+	return file >= 0 ? explain_shared(pid, file, error) : explain_absence(pid, error);
+}
+
 static enum segment_state open_in(struct segment *segment, pid_t pid, int directory, struct error *error)
 {
-	struct seeker own = {.pid = pid}, shared = {.pid = pid, .inherited = true};
+	struct seeker own = {.pid = pid, .kind = KIND_OWN}, unready = {.pid = pid, .kind = KIND_NOT_READY};
 	int first = !error && has_room_above(pid) ? SEGMENT_FILE_MIN : 0;
-	enum segment_state state = SEGMENT_NOT_OURS;
-
 	int file = find_descriptor(directory, first, &own);
 
+	if (file < 0 && could_not_look(errno))
+		return explain_closed(pid, error);
+	if (file < 0 && error)
+		file = find_descriptor(directory, 0, &unready);
 	if (file >= 0)
 		return open_found(segment, pid, file, error);
-	if (could_not_look(errno))
-		return explain_closed(pid, error);
-	if (error) {
-		file = find_descriptor(directory, 0, &shared);
-		state = file >= 0 ? explain_shared(pid, file, error) : explain_absence(pid, error);
-	}
-	return state;
+	return error ? explain(pid, directory, error) : SEGMENT_NOT_OURS;
 }
 
 enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error)

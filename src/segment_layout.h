@@ -9,6 +9,11 @@
 
 #include <stddef.h>
 
+/* Flags of memfd_create that some C libraries do not have yet. */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
+#endif
+
 #define SEGMENT_NAME "nvtaskset"
 #define SEGMENT_LINK MEMFD_LINK(SEGMENT_NAME) /* /proc/PID/maps shows it like this, too */
 

@@ -11,10 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
-#endif
-
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /* So far below the end of a small table, so that nobody's lowest free descriptor is there. */
@@ -90,14 +86,14 @@ static int make_file(struct error *error)
 
 /* --- making it --------------------------------------------------------------------------------------- */
 
-static void begin(struct segment *segment, const struct segment_revision *revision)
+void segment_prepare(struct segment_memory *memory, pid_t owner, const struct segment_revision *revision)
 {
-	segment->memory->version = SEGMENT_VERSION;
-	segment->memory->size = sizeof *segment->memory;
-	segment->memory->owner = (uint64_t)getpid();
-	segment_store(segment->memory, 1, revision);
-	atomic_store_explicit(&segment->memory->number, 1, memory_order_release);
-	atomic_store_explicit(&segment->memory->magic, SEGMENT_MAGIC, memory_order_release);
+	memory->version = SEGMENT_VERSION;
+	memory->size = sizeof *memory;
+	memory->owner = (uint64_t)owner;
+	segment_store(memory, 1, revision);
+	atomic_store_explicit(&memory->number, 1, memory_order_release);
+	atomic_store_explicit(&memory->magic, SEGMENT_MAGIC, memory_order_release);
 }
 
 int segment_create(struct segment *segment, const struct segment_revision *revision, struct error *error)
@@ -109,7 +105,7 @@ int segment_create(struct segment *segment, const struct segment_revision *revis
 		error_set_errno(error, "shared memory cannot be mapped");
 	if (!segment->memory)
 		return -1;
-	begin(segment, revision);
+	segment_prepare(segment->memory, getpid(), revision);
 	return 0;
 }
 
@@ -122,7 +118,7 @@ int segment_create_private(struct segment *segment, const struct segment_revisio
 	if (memory == MAP_FAILED)
 		return error_set_errno(error, "no memory for the partition");
 	*segment = segment_in(memory);
-	begin(segment, revision);
+	segment_prepare(segment->memory, getpid(), revision);
 	return 0;
 }
 
@@ -139,7 +135,7 @@ int segment_replace(struct segment *segment, const struct segment_revision *revi
 	struct segment own, inherited;
 	int own_file, inherited_file;
 	bool has_own = segment_open_own(&own, &own_file);
-	bool has_inherited = segment_open_inherited(&inherited, &inherited_file);
+	bool has_inherited = segment_open_inherited(&inherited, getpid(), &inherited_file);
 	int result = segment_create(segment, revision, error);
 
 	if (result == 0 && has_inherited)

@@ -2,6 +2,7 @@
 
 #ifdef __x86_64__
 
+#include "attach/give.h"
 #include "attach/load.h"
 #include "attach/loan.h"
 #include "attach/target.h"
@@ -32,40 +33,57 @@ enum outcome {
 	OUTCOME_FAILED     /* with the reason */
 };
 
-static bool has_segment(pid_t pid)
+/* What a thread is borrowed for, and the room that it needs. */
+struct task {
+	size_t room;
+	enum outcome (*run)(const struct task *task, pid_t pid, struct loan *loan); /* closes the loan */
+	const struct library *library;
+	const struct segment_gift *gift;
+};
+
+static bool has_library(pid_t pid)
 {
 	struct segment segment;
-	bool found = segment_open(&segment, pid, NULL) == SEGMENT_FOUND;
+	bool found = segment_open(&segment, pid, NULL) == SEGMENT_FOUND && segment_is_at_work(&segment, pid);
 
 	segment_close(&segment);
 	return found;
 }
 
+static enum outcome give(const struct task *task, pid_t pid, struct loan *loan)
+{
+	int result = segment_give(task->gift, loan);
+
+	(void)pid;
+	loan_close(loan);
+	return result == 0 ? OUTCOME_DONE : OUTCOME_FAILED;
+}
+
 /* Nothing is there twice: the segment tells whether a library that nobody saw has stayed. */
-static enum outcome load(pid_t pid, const struct library *library, struct loan *loan)
+static enum outcome load(const struct task *task, pid_t pid, struct loan *loan)
 {
 	enum outcome outcome = OUTCOME_FAILED;
-	int result = library_load(library, loan);
+	int result = library_load(task->library, loan);
 
 	loan_close(loan);
-	if (result == 0 || (result == LIBRARY_UNSEEN && has_segment(pid)))
+	if (result == 0 || (result == LIBRARY_UNSEEN && has_library(pid)))
 		outcome = OUTCOME_DONE;
 	else if (result == LIBRARY_UNSEEN)
 		outcome = OUTCOME_ELSEWHERE;
 	return outcome;
 }
 
-static enum outcome try_thread(const struct target *target, pid_t thread, const struct library *library,
+static enum outcome try_thread(const struct target *target, pid_t thread, const struct task *task,
                                struct attach_report *report, struct error *error)
 {
 	static struct loan loan; /* large */
 	enum outcome outcome = OUTCOME_ELSEWHERE;
 	double start = clock_ms();
 	bool stopped;
-	enum loan_answer answer = loan_open(&loan, target, thread, library_room(library), &stopped, error);
+	enum loan_answer answer = loan_open(&loan, target, thread, task->room, &stopped, error);
 
 	if (answer == LOAN_OPEN)
-		outcome = load(target->pid, library, &loan);
+		outcome = task->run(task, target->pid, &loan);
 	else if (answer == LOAN_FAILED)
 		outcome = OUTCOME_FAILED;
 	report->tries += stopped;
@@ -75,7 +93,7 @@ static enum outcome try_thread(const struct target *target, pid_t thread, const 
 }
 
 /* Every thread that may do, once. */
-static enum outcome look_around(pid_t pid, const struct library *library, struct attach_report *report,
+static enum outcome look_around(pid_t pid, const struct task *task, struct attach_report *report,
                                 struct error *error)
 {
 	enum outcome outcome = OUTCOME_ELSEWHERE;
@@ -87,20 +105,20 @@ static enum outcome look_around(pid_t pid, const struct library *library, struct
 	size_t count = threads_choose(&target, &threads);
 
 	for (size_t i = 0; i < count && outcome == OUTCOME_ELSEWHERE; i++)
-		outcome = try_thread(&target, threads[i], library, report, error);
+		outcome = try_thread(&target, threads[i], task, report, error);
 	free(threads);
 	target_close(&target);
 	return outcome;
 }
 
-static int try_for_a_while(pid_t pid, const struct library *library, struct attach_report *report, struct error *error)
+static int try_for_a_while(pid_t pid, const struct task *task, struct attach_report *report, struct error *error)
 {
 	enum outcome outcome = OUTCOME_ELSEWHERE;
 
 	for (int round = 0; round < ROUNDS && outcome == OUTCOME_ELSEWHERE; round++) {
 		if (round > 0)
 			clock_pause_us(ROUND_US);
-		outcome = look_around(pid, library, report, error);
+		outcome = look_around(pid, task, report, error);
 	}
 	if (outcome == OUTCOME_ELSEWHERE)
 		error_set(error, "pid %d: none of its threads could be borrowed: each was in the middle of something; try "
@@ -142,9 +160,11 @@ static int load_locked(pid_t pid, const char *path, const char *told, struct att
 
 	if (result < 0)
 		return -1;
+	const struct task task = {.room = library_room(&library), .run = load, .library = &library};
+
 	result = library_check_limits(&library, pid, error);
 	if (result == 0)
-		result = try_for_a_while(pid, &library, report, error);
+		result = try_for_a_while(pid, &task, report, error);
 	free(library.content);
 	return result;
 }
@@ -156,13 +176,39 @@ int attach_load(pid_t pid, const char *path, const char *told, struct attach_rep
 	*report = (struct attach_report){.thread = 0};
 	if (lock < 0)
 		return -1;
-	if (!has_segment(pid))
+	if (!has_library(pid))
 		result = load_locked(pid, path, told, report, error);
 	close(lock);
 	return result;
 }
 
+static int give_locked(pid_t pid, struct attach_report *report, struct error *error)
+{
+	static struct segment_gift gift; /* large */
+	const struct task task = {.room = sizeof gift.room, .run = give, .gift = &gift};
+	int result = segment_prepare_gift(&gift, pid, error);
+
+	return result == 0 ? try_for_a_while(pid, &task, report, error) : result;
+}
+
+int attach_give_segment(pid_t pid, struct attach_report *report, struct error *error)
+{
+	int lock = lock_process(pid, error), result = -1;
+
+	*report = (struct attach_report){.thread = 0};
+	if (lock >= 0) {
+		result = give_locked(pid, report, error);
+		close(lock);
+	}
+	return result;
+}
+
 #else
+
+int attach_give_segment(pid_t pid, struct attach_report *report, struct error *error)
+{
+	return attach_load(pid, NULL, NULL, report, error);
+}
 
 int attach_load(pid_t pid, const char *path, const char *told, struct attach_report *report, struct error *error)
 {

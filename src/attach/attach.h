@@ -35,4 +35,8 @@ struct attach_report {
  * SIGCHLD. */
 int attach_load(pid_t pid, const char *path, const char *told, struct attach_report *report, struct error *error);
 
+/* Gives a process a segment of its own that has an ancestor's, and has not come to CUDA: with what that one's says now, and
+ * without our library, which will find it. In the same way, and with the same promises. */
+int attach_give_segment(pid_t pid, struct attach_report *report, struct error *error);
+
 #endif

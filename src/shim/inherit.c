@@ -22,7 +22,7 @@ static bool read_inherited(struct segment_revision *revision)
 	struct segment segment;
 	int file;
 
-	return read_and_close(&segment, segment_open_inherited(&segment, &file), revision);
+	return read_and_close(&segment, segment_open_inherited(&segment, getpid(), &file), revision);
 }
 
 static void tell_out_of_reach(pid_t pid)

@@ -208,6 +208,44 @@ ppid_named() {
 	od -An -tu8 -j16 -N8 "/proc/$1/fd/200" | tr -d ' '
 }
 
+@test "--attach gives it its own, which it takes to CUDA" {
+	nvtaskset --mps off -t 0-7 bash -c "play wait where wait >'$WORK/output'; true" 3>&- &
+	PROGRAM=$!
+	until child=$(pgrep -P "$PROGRAM" play); do sleep 0.05; done
+	wait_for_line waiting
+	files=$(ls "/proc/$child/fd" | wc -l)
+	run nvtaskset --attach -tp 9 "$child"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "pid $child's current TPC list: 0-7" ]
+	[ "${lines[1]}" = "pid $child's new TPC list: 9" ]
+	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-7" ]
+	[ "$(ls "/proc/$child/fd" | wc -l)" -eq $((files + 1)) ]
+	# Once is enough.
+	nvtaskset --attach -tp 10 "$child"
+	[ "$(ls "/proc/$child/fd" | wc -l)" -eq $((files + 1)) ]
+	nvtaskset -tp 11 "$PROGRAM"
+	kill -USR1 "$child"
+	wait_for_line '^10$'
+	kill -USR1 "$child"
+}
+
+@test "where its limits leave no room, --attach says so, and it lives" {
+	nvtaskset --mps off -t 0-7 bash -c 'sleep 60; true' 3>&- &
+	PROGRAM=$!
+	until child=$(pgrep -P "$PROGRAM" sleep); do sleep 0.05; done
+	prlimit --pid "$child" --fsize=4096:unlimited
+	run nvtaskset --attach -tp 9 "$child"
+	[ "$status" -eq 1 ]
+	[[ "$output" == "nvtaskset: pid $child: its limit for files is 4096 bytes, and a partition takes "*": prlimit --pid $child --fsize=unlimited" ]]
+	prlimit --pid "$child" --fsize=unlimited --nofile=3
+	run nvtaskset --attach -tp 9 "$child"
+	[ "$status" -eq 1 ]
+	[[ "$output" == "nvtaskset: pid $child: it gets no partition: Too many open files" ]]
+	kill -0 "$child"
+	pkill -P "$PROGRAM"
+}
+
 @test "its own is made when it comes to CUDA, of what its parent's says then" {
 	printf '#!/bin/bash\nread -r go <"$1"\nplay where wait where\n' >"$WORK/script"
 	chmod +x "$WORK/script"

@@ -17,25 +17,40 @@ static void tell(pid_t pid, const struct attach_report *report)
 		        (int)report->thread, report->seconds * 1e3, report->tries);
 }
 
-/* Where the process has not come to CUDA, the library comes by itself. */
-static bool needs_library(pid_t pid)
+/* What it takes for a process to have a partition of its own that is in force, or will be. */
+enum need {
+	NEED_NOTHING,
+	NEED_SEGMENT, /* it shares its parent's, and our library will come when it comes to CUDA */
+	NEED_LIBRARY
+};
+
+static enum need find_need(pid_t pid)
 {
 	struct segment segment;
 	struct error why;
 	enum segment_state state = segment_open(&segment, pid, &why);
-	bool needs = state == SEGMENT_NOT_OURS || state == SEGMENT_NOT_IN_FORCE;
+	enum need need = NEED_NOTHING;
 
-	if (state == SEGMENT_FOUND)
-		needs = !segment_is_at_work(&segment, pid) && segment_obstacle(&segment, pid);
+	if (state == SEGMENT_NOT_OURS || state == SEGMENT_NOT_IN_FORCE)
+		need = NEED_LIBRARY;
+	else if (state == SEGMENT_FOUND && !segment_is_at_work(&segment, pid) && segment_obstacle(&segment, pid))
+		need = NEED_LIBRARY;
+	else if (state == SEGMENT_SHARED)
+		need = segment_absence(pid) == SEGMENT_NO_CUDA ? NEED_SEGMENT : NEED_LIBRARY;
 	segment_close(&segment);
-	return needs;
+	return need;
 }
 
 static int attach(pid_t pid, const char *library, const char *gpus, bool verbose, struct error *error)
 {
-	struct attach_report report;
-	int result = attach_load(pid, library, gpus, &report, error);
+	struct attach_report report = {.thread = 0};
+	enum need need = find_need(pid);
+	int result = 0;
 
+	if (need == NEED_LIBRARY)
+		result = attach_load(pid, library, gpus, &report, error);
+	else if (need == NEED_SEGMENT)
+		result = attach_give_segment(pid, &report, error);
 	if (result == 0 && verbose)
 		tell(pid, &report);
 	return result;
@@ -50,9 +65,7 @@ int attach_family(const struct pids *family, const struct topology_list *list, b
 	if (result == 0)
 		strcat(library, LIBRARY);
 	handover_write("", list, gpus);
-	for (size_t i = 0; result == 0 && i < family->count; i++) {
-		if (needs_library(family->list[i]))
-			result = attach(family->list[i], library, gpus, verbose, error);
-	}
+	for (size_t i = 0; result == 0 && i < family->count; i++)
+		result = attach(family->list[i], library, gpus, verbose, error);
 	return result;
 }

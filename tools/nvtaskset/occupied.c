@@ -129,7 +129,8 @@ static bool read_shared(struct claim *claim)
 {
 	struct segment segment;
 	uint64_t number;
-	bool found = segment_open_shared(&segment, claim->pid) && segment_read(&segment, &claim->revision, &number);
+	int file;
+	bool found = segment_open_inherited(&segment, claim->pid, &file) && segment_read(&segment, &claim->revision, &number);
 
 	segment_close(&segment);
 	claim->root = 0;

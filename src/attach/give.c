@@ -1,0 +1,106 @@
+#include "attach/give.h"
+
+#include "attach/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/memfd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+/* --- before ------------------------------------------------------------------------------------------------------- */
+
+/* The kernel would end the process for a file that is longer. */
+static int check_limit(pid_t pid, struct error *error)
+{
+	struct rlimit limit;
+
+	if (prlimit(pid, RLIMIT_FSIZE, NULL, &limit) < 0)
+		return error_set_errno(error, "pid %d: its limits", (int)pid);
+	return limit.rlim_cur >= sizeof(struct segment_memory)
+	               ? 0
+	               : error_set(error, "pid %d: its limit for files is %" PRIu64 " bytes, and a partition takes %zu: prlimit "
+	                                  "--pid %d --fsize=unlimited", (int)pid, (uint64_t)limit.rlim_cur,
+	                           sizeof(struct segment_memory), (int)pid);
+}
+
+int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *error)
+{
+	struct segment shared;
+	struct segment_revision revision;
+	uint64_t number;
+	bool found = segment_open_inherited(&shared, pid, &gift->inherited) && segment_read(&shared, &revision, &number);
+
+	segment_close(&shared);
+	if (!found)
+		return error_set(error, "pid %d: shares nobody's partition any more", (int)pid);
+	if (gift->inherited <= SEGMENT_FILE_MIN)
+		return error_set(error, "pid %d: its limit for descriptors (ulimit -n) leaves no room for a partition", (int)pid);
+	memset(&gift->room, 0, sizeof gift->room);
+	strcpy(gift->room.name, SEGMENT_NAME);
+	segment_prepare(&gift->room.content, (pid_t)status_inner_id(pid), &revision);
+	return check_limit(pid, error);
+}
+
+/* --- in the process ------------------------------------------------------------------------------------------------- */
+
+/* -1 with the reason; what the call answers otherwise. */
+static int64_t call(struct loan *loan, long number, uint64_t a, uint64_t b, uint64_t c)
+{
+	const uint64_t arguments[6] = {a, b, c};
+	int64_t result = -1;
+
+	if (loan_call(loan, number, arguments, &result) < 0)
+		return -1;
+	if (result < 0 && result > -4096) {
+		errno = (int)-result;
+		return error_set_errno(loan->error, "pid %d: it gets no partition", (int)loan->target->pid);
+	}
+	return result;
+}
+
+/* Not every kernel knows the last flag. */
+static int64_t make_file(struct loan *loan)
+{
+	int64_t file = call(loan, SYS_memfd_create, loan->room, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL, 0);
+
+	return file < 0 && errno == EINVAL ? call(loan, SYS_memfd_create, loan->room, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0) : file;
+}
+
+static int fill(const struct segment_gift *gift, struct loan *loan, uint64_t file)
+{
+	const uint64_t content = loan->room + offsetof(struct segment_gift, room.content) - offsetof(struct segment_gift, room);
+	const uint64_t size = sizeof gift->room.content;
+
+	if (call(loan, SYS_write, file, content, size) != (int64_t)size || call(loan, SYS_fchmod, file, 0600, 0) < 0 ||
+	    call(loan, SYS_fcntl, file, F_ADD_SEALS, SEALS) < 0)
+		return -1;
+	int64_t moved = call(loan, SYS_fcntl, file, F_DUPFD, SEGMENT_FILE_MIN);
+
+	if (moved >= gift->inherited) {
+		call(loan, SYS_close, (uint64_t)moved, 0, 0);
+		moved = error_set(loan->error, "pid %d: has no descriptor free from %d to %d", (int)loan->target->pid,
+		                  SEGMENT_FILE_MIN, gift->inherited);
+	}
+	return moved < 0 ? -1 : 0;
+}
+
+int segment_give(const struct segment_gift *gift, struct loan *loan)
+{
+	int result = -1;
+
+	if (loan_write(loan, 0, &gift->room, sizeof gift->room) < 0)
+		return -1;
+	int64_t file = make_file(loan);
+
+	if (file >= 0) {
+		result = fill(gift, loan, (uint64_t)file);
+		call(loan, SYS_close, (uint64_t)file, 0, 0);
+	}
+	return result;
+}
