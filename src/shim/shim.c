@@ -192,19 +192,21 @@ static bool is_privileged(void)
 	return getauxval(AT_SECURE) != 0;
 }
 
-/* With what the process has, or its ancestors; else with one of its own. Where limits leave no room for one that others can
- * find, the partition holds all the same. */
-static int have_segment(struct error *error)
+/* With what the process has, or its ancestors; else with one of its own, which nobody but us has made: `is_new`. Where limits
+ * leave no room for one that others can find, the partition holds all the same. */
+static int have_segment(bool *is_new, struct error *error)
 {
 	struct segment_revision revision = {.count = 0};
 	struct error why;
 
+	*is_new = false;
 	if (!is_privileged()) {
 		if (segment_find_own(&segment))
 			return 0;
 		if (inherit_partition(&revision, error) < 0)
 			return -1;
 	}
+	*is_new = revision.count == 0;
 	if (segment_replace(&segment, &revision, &why) == 0)
 		return 0;
 	if (segment_create_private(&segment, &revision, error) < 0)
@@ -227,15 +229,19 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 		.comes_late = on_late_coming,
 	};
 
-	if (driver_resolve(driver_name, error) < 0 || have_segment(error) < 0)
+	bool is_new;
+
+	if (driver_resolve(driver_name, error) < 0 || have_segment(&is_new, error) < 0)
 		return HOOK_FAILED;
 	if (is_late)
 		expect_older();
 	use_segment();
 	enum hook_state state = hook_subscribe(&events, error);
 
-	/* Where nobody will ever obey, the segment says that the library is not at work. */
-	if (state != HOOK_FAILED) {
+	/* Where nobody will ever obey, the segment says that the library is not at work; there is none where there was none. */
+	if (state == HOOK_FAILED && is_new) {
+		segment_close(&segment);
+	} else if (state != HOOK_FAILED) {
 		segment_set_at_work(&segment);
 		enforce_follow_threads();
 		pthread_atfork(before_fork, NULL, in_child);

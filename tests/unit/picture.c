@@ -286,7 +286,7 @@ static void test_sums_do_not_wrap_around(void **state)
 	(void)state;
 	assert_true(process_uploads(&process) == UINT64_MAX);
 	process.counters.reasons[0] = UINT64_MAX - 1;
-	process.counters.reasons[SEGMENT_REASON_COUNT - 1] = 3;
+	process.counters.reasons[SEGMENT_LAUNCHED_BY_KERNELS] = 3;
 	assert_true(process_let_through(&process) == UINT64_MAX);
 }
 
