@@ -36,7 +36,7 @@ static void test_cupti_first(void **state)
 	all = gpu_all(&gpu);
 	assert_int_equal(tool_subscribe(), 0);
 	assert_int_equal(tool_enable_launches(true), 0);
-	assert_int_equal(attach(), 1);
+	assert_int_equal(attach(), 3); /* changed, and not in force */
 	assert_false(gpu_is_in_force());
 	ran = gpu_where(&gpu, NULL);
 	gpu_assert_equal(&ran, &all);

@@ -39,7 +39,8 @@ struct child_end child_wait(struct child *child)
 	size_t length = 0;
 	ssize_t got;
 
-	while ((got = read(child->errors, end.errors + length, sizeof end.errors - 1 - length)) > 0)
+	while (length < sizeof end.errors - 1 &&
+	       (got = read(child->errors, end.errors + length, sizeof end.errors - 1 - length)) > 0)
 		length += (size_t)got;
 	close(child->errors);
 	end.errors[length] = '\0';
