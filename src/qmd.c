@@ -265,7 +265,8 @@ struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd)
 	if (layout->cooperative_word != NONE) {
 		uint32_t shared = words[layout->shared_word] >> layout->shared_low;
 
-		shape.cooperative = product_at(words + layout->cooperative_word);
+		/* In clusters, where it has some (docs/hardware.md). */
+		shape.cooperative = product_at(words + layout->cooperative_word) * shape.cluster;
 		shape.threads = (words[layout->threads_word] & 0xffff) * (words[layout->threads_word] >> 16) *
 		                (words[layout->threads_word + 1] & 0xff);
 		shape.shared_bytes = (shared & ((UINT32_C(1) << layout->shared_bits) - 1)) << layout->shared_shift;

@@ -280,6 +280,34 @@ static void test_cluster_launch(void **state)
 	assert_int_equal(mask[3], 0xffffffff);
 }
 
+/* Counted in clusters, in either place. */
+static void test_grids_of_clusters(void **state)
+{
+	uint64_t cycles = GPU_CYCLES;
+	void *parameters[] = {&gpu.output, &cycles};
+	CUlaunchAttribute attributes[] = {
+		{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {4, 1, 1}},
+		{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1},
+	};
+	CUlaunchConfig config = {.gridDimX = 24, .gridDimY = 1, .gridDimZ = 1, .blockDimX = GPU_THREADS, .blockDimY = 1,
+	                         .blockDimZ = 1, .attrs = attributes, .numAttrs = 1};
+	const uint32_t *qmd;
+
+	(void)state;
+	open_gpu(NULL);
+	need_hopper();
+	gpu_check(cuLaunchKernelEx(&config, gpu.where, parameters, NULL));
+	gpu_check(cuCtxSynchronize());
+	qmd = subscriber_last(LAUNCHES, BEFORE_UPLOAD)->qmd;
+	assert_int_equal(qmd[128 / 4], 6);
+	config.numAttrs = 2;
+	gpu_check(cuLaunchKernelEx(&config, gpu.where, parameters, NULL));
+	gpu_check(cuCtxSynchronize());
+	qmd = subscriber_last(LAUNCHES, BEFORE_UPLOAD)->qmd;
+	assert_int_equal(qmd[128 / 4], 1);
+	assert_int_equal(qmd[276 / 4], 1 << 16 | 6);
+}
+
 /* --- green contexts (FACTS 1 and 3) -------------------------------------------------------------------------- */
 
 static CUresult make_green(CUgreenCtx *green, unsigned int sms)
@@ -904,6 +932,7 @@ int main(void)
 		ON_GPU(test_plain_launch),
 		ON_GPU(test_cooperative_launch),
 		ON_GPU(test_cluster_launch),
+		ON_GPU(test_grids_of_clusters),
 		WITH_SLOT(test_green_context_without_feature),
 		WITH_SLOT(test_green_context_with_feature),
 		ON_GPU(test_contexts_are_announced),

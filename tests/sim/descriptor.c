@@ -184,6 +184,19 @@ static void write_cluster_mask(struct descriptor *descriptor, const struct forma
 		        format->mask.bits);
 }
 
+/* Grids of clusters are counted in clusters (docs/hardware.md). */
+static struct dimensions grid_of(const struct launch *launch)
+{
+	struct dimensions grid = launch->grid;
+
+	if (launch_cluster_size(launch) > 0) {
+		grid.x /= launch->cluster.x;
+		grid.y /= launch->cluster.y;
+		grid.z /= launch->cluster.z;
+	}
+	return grid;
+}
+
 /* The grid of a cooperative launch stands in a field of its own, and the usual one is 1 (FACTS 3). */
 static void write_grid(struct descriptor *descriptor, const struct format *format,
                        const struct launch *launch)
@@ -191,9 +204,9 @@ static void write_grid(struct descriptor *descriptor, const struct format *forma
 	static const struct dimensions one = {1, 1, 1};
 	bool apart = launch->cooperative && format->cooperative[0].bits > 0;
 
-	set_dimensions(descriptor, format->grid, apart ? one : launch->grid);
+	set_dimensions(descriptor, format->grid, apart ? one : grid_of(launch));
 	if (apart)
-		set_dimensions(descriptor, format->cooperative, launch->grid);
+		set_dimensions(descriptor, format->cooperative, grid_of(launch));
 	set_dimensions(descriptor, format->cluster, launch->cluster);
 }
 

@@ -225,6 +225,11 @@ static void test_launches_that_must_fit(void **state)
 		assert_int_equal(qmd_shape_of(family, &cooperative).cooperative, 30);
 		assert_int_equal(qmd_shape_of(family, &cooperative).threads, 128);
 		assert_int_equal(qmd_shape_of(family, &cooperative).cluster, 1);
+
+		/* A grid of clusters is counted in clusters. */
+		cooperative.bytes[layouts[i].cluster_byte] = 4;
+		cooperative.bytes[layouts[i].cluster_byte + 1] = cooperative.bytes[layouts[i].cluster_byte + 2] = 1;
+		assert_int_equal(qmd_shape_of(family, &cooperative).cooperative, 120);
 	}
 }
 
