@@ -19,6 +19,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static struct segment segment = {.memory = NULL, .file = -1};
 
@@ -192,6 +194,28 @@ static bool is_privileged(void)
 	return getauxval(AT_SECURE) != 0;
 }
 
+/* Whether the user that this process has by now may find the segment: not where another one began. */
+static bool is_users(const struct segment *found)
+{
+	struct stat status;
+
+	return fstat(found->file, &status) == 0 && status.st_uid == geteuid();
+}
+
+/* The segment that the process has from before, if that is its user's; else what it says. */
+static bool find_from_before(struct segment_revision *revision)
+{
+	uint64_t number;
+	bool found = segment_find_own(&segment), is_ours = found && is_users(&segment);
+
+	if (found && !is_ours) {
+		if (!segment_read(&segment, revision, &number))
+			revision->count = 0;
+		segment_close(&segment);
+	}
+	return is_ours;
+}
+
 /* With what the process has, or its ancestors; else with one of its own, which nobody but us has made: `is_new`. Where limits
  * leave no room for one that others can find, the partition holds all the same. */
 static int have_segment(bool *is_new, struct error *error)
@@ -201,9 +225,9 @@ static int have_segment(bool *is_new, struct error *error)
 
 	*is_new = false;
 	if (!is_privileged()) {
-		if (segment_find_own(&segment))
+		if (find_from_before(&revision))
 			return 0;
-		if (inherit_partition(&revision, error) < 0)
+		if (revision.count == 0 && inherit_partition(&revision, error) < 0)
 			return -1;
 	}
 	*is_new = revision.count == 0;

@@ -157,6 +157,11 @@ time.sleep(60)'
 	return 1
 }
 
+@test "a process that chooses anew gives up what it had" {
+	run nvtaskset --mps off -t 0-7 nvtaskset --mps off -n 66 true
+	[ "$status" -eq 0 ]
+}
+
 @test "a shell has its TPCs as long as it lives" {
 	nvtaskset --mps off -n 60 sh -c "sleep 20; true" 3>&- 2>/dev/null &
 	shell=$!

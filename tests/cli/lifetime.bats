@@ -267,6 +267,19 @@ ppid_named() {
 	[ "$(tail -n 1 "$WORK/output")" = 4 ]
 }
 
+@test "a program that becomes another user is that one's to change" {
+	needs_another_user
+	chmod 755 "$WORK"
+	start_playing -t 0-7 -- wait
+	stop_program
+	empty_output
+	nvtaskset --mps off -t 0-7 "${ANOTHER_USER[@]}" "$BUILD/tests/programs/play" where wait where >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	wait_for_line waiting
+	[ "$("${ANOTHER_USER[@]}" nvtaskset -tp 9 "$PROGRAM" | tail -n 1)" = "pid $PROGRAM's new TPC list: 9" ]
+	ends_with 9
+}
+
 # --- limits --------------------------------------------------------------------------------------------------------------
 
 # The program is ended by none of them, and runs inside its partition.

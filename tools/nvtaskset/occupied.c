@@ -238,7 +238,8 @@ int occupied_find(struct segment_revision *occupied, const struct topology_list 
 			occupy(occupied, list, &claims.list[i].revision);
 	}
 	for (size_t i = 0; result == 0 && i < processes.count; i++) {
-		if (!pids_have(except, processes.list[i].pid))
+		/* This process becomes COMMAND, which gets other TPCs. */
+		if (processes.list[i].pid != getpid() && !pids_have(except, processes.list[i].pid))
 			occupy(occupied, list, &processes.list[i].revision);
 	}
 	processes_free(&processes);
