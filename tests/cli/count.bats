@@ -147,9 +147,9 @@ time.sleep(60)'
 }
 
 @test "who shares a partition with an ancestor keeps its TPCs, also when that one has ended" {
-	nvtaskset --mps off -n 60 sh -c 'sleep 20 & exec sleep 0' 3>&- 2>/dev/null
+	nvtaskset --mps off -n 60 sh -c 'sleep 20 & echo $! >"$0"; exec sleep 0' "$WORK/child" 3>&- 2>/dev/null
 	refuses "7 TPCs: of this GPU's 66 only 6 are free: $(nvtaskset --dry-run -n 6)" nv -n 7 true
-	pkill -x sleep
+	kill "$(cat "$WORK/child")"
 	for _ in $(seq 100); do
 		[ "$(nvtaskset --dry-run -n 66 2>/dev/null)" != 0-65 ] || return 0
 		sleep 0.05
