@@ -1,9 +1,9 @@
 #include "editor.h"
 
 #include "clock.h"
+#include "proc_stat.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,40 +25,17 @@
 
 /* --- a process that has just begun ------------------------------------------------------------------ */
 
-/* Fields of /proc/PID/stat (proc(5)), behind the name. */
+/* Fields of /proc/PID/stat. */
 enum {
 	STAT_FLAGS = 9,
 	STAT_START = 22, /* clock ticks since the machine was started */
 	FORKED_BEFORE_EXEC = 0x40 /* of the flags: PF_FORKNOEXEC */
 };
 
-/* As text; "" where there is none. */
-static void read_stat(pid_t pid, char text[512])
-{
-	char path[64];
-
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = file >= 0 ? read(file, text, 511) : 0;
-
-	text[length > 0 ? length : 0] = '\0';
-	if (file >= 0)
-		close(file);
-}
-
-static unsigned long long stat_field(const char *stat, int number)
-{
-	const char *at = strrchr(stat, ')');
-
-	for (int field = 2; at && field < number; field++)
-		at = strchr(at + 1, ' ');
-	return at ? strtoull(at, NULL, 10) : 0;
-}
-
 static double age_ms(const char *stat)
 {
 	struct timespec now;
-	double start = (double)stat_field(stat, STAT_START) * 1e3 / (double)sysconf(_SC_CLK_TCK);
+	double start = (double)proc_stat_field(stat, STAT_START) * 1e3 / (double)sysconf(_SC_CLK_TCK);
 
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6 - start;
@@ -80,11 +57,11 @@ static bool runs_the_command(pid_t pid)
 
 static bool has_just_begun(pid_t pid)
 {
-	char stat[512];
+	char stat[PROC_STAT_TEXT];
 	double limit = AGE_AFTER_EXEC_MS;
 
-	read_stat(pid, stat);
-	if (stat_field(stat, STAT_FLAGS) & FORKED_BEFORE_EXEC)
+	proc_stat_read(pid, stat);
+	if (proc_stat_field(stat, STAT_FLAGS) & FORKED_BEFORE_EXEC)
 		limit = AGE_BEFORE_EXEC_MS;
 	return stat[0] != '\0' && age_ms(stat) < limit;
 }

@@ -2,6 +2,7 @@
 
 #include "clock.h"
 #include "parent.h"
+#include "proc_stat.h"
 #include "processes.h"
 
 #include <errno.h>
@@ -56,16 +57,6 @@ static char *read_at_once(pid_t pid, const char *name, size_t *length)
 	return text;
 }
 
-/* A number of /proc/PID/stat (proc(5) has them from 1 on), behind a name that may hold anything; 0 where there is none. */
-static unsigned long read_field(const char *stat, int number)
-{
-	const char *at = strrchr(stat, ')');
-
-	for (int field = 2; at && field < number; field++)
-		at = strchr(at + 1, ' ');
-	return at ? strtoul(at, NULL, 10) : 0;
-}
-
 enum {
 	STAT_CODE = 26, /* where it starts; set when the environment is (fs/binfmt_elf.c) */
 	STAT_ENVIRONMENT = 50,
@@ -76,13 +67,12 @@ enum {
  * yet. Neither kernel threads nor the dead have a program. */
 static bool may_have_environment(pid_t pid)
 {
-	char path[64], program[8];
-	size_t length;
-	char *stat = read_at_once(pid, "stat", &length);
-	bool may = stat && (read_field(stat, STAT_CODE) == 0 ||
-	                    read_field(stat, STAT_ENVIRONMENT_END) > read_field(stat, STAT_ENVIRONMENT));
+	char path[64], program[8], stat[PROC_STAT_TEXT];
 
-	free(stat);
+	proc_stat_read(pid, stat);
+	bool may = stat[0] != '\0' && (proc_stat_field(stat, STAT_CODE) == 0 ||
+	                               proc_stat_field(stat, STAT_ENVIRONMENT_END) > proc_stat_field(stat, STAT_ENVIRONMENT));
+
 	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
 	return may && readlink(path, program, sizeof program) > 0;
 }
@@ -190,25 +180,16 @@ static void occupy(struct segment_revision *occupied, const struct topology_list
 	}
 }
 
-static bool has_segment(const struct processes *processes, pid_t pid)
-{
-	bool found = false;
-
-	for (size_t i = 0; i < processes->count; i++)
-		found = found || processes->list[i].pid == pid;
-	return found;
-}
-
 /* A process's own segment counts in place of its claim; and where it would begin with an ancestor's, that one. */
 static bool counts(const struct claim *claim, const struct processes *processes)
 {
 	pid_t pid = claim->pid;
-	bool does = !has_segment(processes, pid);
+	bool does = !processes_find(processes, pid);
 
 	for (int generation = 0; does && claim->root != 0 && pid > 1 && pid != claim->root && generation < PARENT_GENERATIONS;
 	     generation++) {
 		pid = parent_of(pid);
-		does = !has_segment(processes, pid);
+		does = !processes_find(processes, pid);
 	}
 	return does;
 }

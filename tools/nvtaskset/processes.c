@@ -250,7 +250,7 @@ static int add(struct processes *processes, const struct process *found, struct 
 	return process->user && process->command ? 0 : error_set(error, "no memory");
 }
 
-static struct process *find_process(const struct processes *processes, pid_t pid)
+struct process *processes_find(const struct processes *processes, pid_t pid)
 {
 	struct process *found = NULL;
 
@@ -264,7 +264,7 @@ static void mark_ancestors(struct processes *processes, pid_t pid)
 {
 	for (int generation = 0; generation < PARENT_GENERATIONS && pid > 1; generation++) {
 		pid = parent_of(pid);
-		struct process *ancestor = find_process(processes, pid);
+		struct process *ancestor = processes_find(processes, pid);
 
 		if (ancestor)
 			ancestor->has_heirs = !ancestor->is_at_work;

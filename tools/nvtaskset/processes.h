@@ -42,6 +42,9 @@ struct processes {
 int processes_collect(struct processes *processes, bool astray_too, struct error *error);
 void processes_free(struct processes *processes);
 
+/* NULL where it is not among them. */
+struct process *processes_find(const struct processes *processes, pid_t pid);
+
 /* Kernels uploaded: one launched by itself for each launch, one of a graph when it is uploaded and not at each replay. How
  * often one ran outside the partition, whole or in part: the sum of the reasons for that. */
 uint64_t process_uploads(const struct process *process);
