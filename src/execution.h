@@ -2,7 +2,7 @@
  * Which execution of a program a process is in: from one exec to the next its number stays the same.
  *
  * It is made of the addresses at which the kernel has put the program's parts, which it chooses anew at each exec. Where it
- * may not choose (setarch -R), the same program executed again has the same number.
+ * may not choose (setarch -R), the same program executed again with the same arguments has the same number.
  */
 #ifndef NVTASKSET_EXECUTION_H
 #define NVTASKSET_EXECUTION_H

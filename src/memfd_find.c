@@ -36,23 +36,24 @@ static uint64_t memory_device(void)
 	return atomic_load(&device);
 }
 
-/* Whether a file, of which we have but the path, is one in memory: on other file systems, FUSE say, a hostile process can
- * make us wait for ever, as soon as we open one or ask for what is not known of it yet. */
-static bool is_in_memory(int path)
+/* On other file systems, FUSE say, a hostile process can make us wait for ever, as soon as we open a file or ask for what is
+ * not known of it yet. */
+bool memfd_is_one(int file)
 {
-	uint64_t device = device_of(path);
+	uint64_t device = device_of(file);
 
 	return device != 0 && device == memory_device();
 }
 
-/* A file in memory under this name, opened, or -1. Nor may a lease on it make us wait. */
+/* A file in memory under this name, opened anew, so that locks on it are this hold's own; or -1. Nor may a lease on it make
+ * us wait. */
 static int open_in_memory(int directory, const char *name)
 {
 	int path = openat(directory, name, O_PATH | O_CLOEXEC), file = -1;
 	char link[32];
 
 	snprintf(link, sizeof link, "/proc/self/fd/%d", path);
-	if (path >= 0 && is_in_memory(path))
+	if (path >= 0 && memfd_is_one(path))
 		file = open(link, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (path >= 0) {
 		int saved = errno; /* says what could not be opened */
@@ -63,17 +64,6 @@ static int open_in_memory(int directory, const char *name)
 	return file;
 }
 
-/* Anew, so that locks on it are this hold's own. This process may have changed its user since it was opened: then the
- * descriptor itself will do. */
-static int open_number(const struct memfd_search *search, const char *name)
-{
-	int file = open_in_memory(search->directory, name);
-
-	if (file < 0 && search->pid == getpid())
-		file = fcntl(atoi(name), F_DUPFD_CLOEXEC, 3);
-	return file;
-}
-
 /* Opens the descriptor of this name if it is what is looked for, or returns -1. */
 static int open_sought(const struct memfd_search *search, const char *name)
 {
@@ -81,7 +71,7 @@ static int open_sought(const struct memfd_search *search, const char *name)
 	size_t expected = strlen(search->link);
 	ssize_t length = readlinkat(search->directory, name, link, sizeof link);
 	bool has_name = length == (ssize_t)expected && memcmp(link, search->link, expected) == 0;
-	int file = has_name ? open_number(search, name) : -1;
+	int file = has_name ? open_in_memory(search->directory, name) : -1;
 
 	if (file >= 0 && !search->is_sought(file, atoi(name), search->context)) {
 		close(file);

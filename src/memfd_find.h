@@ -12,14 +12,17 @@
 #define MEMFD_LINK(name) "/memfd:" name " (deleted)"
 
 struct memfd_search {
-	pid_t pid;        /* whose descriptors they are */
-	int directory;    /* its /proc/PID/fd */
+	int directory;    /* /proc/PID/fd of the process whose descriptors they are */
 	int first;        /* the lowest descriptor to look at */
 	const char *link; /* MEMFD_LINK */
 	/* Whether it is this one; `number` is the descriptor's there. Preserves errno. */
 	bool (*is_sought)(int file, int number, void *context);
 	void *context;
 };
+
+/* Whether a descriptor leads to a file in memory, whatever may be done with it; without asking a file system that is not the
+ * kernel's own. */
+bool memfd_is_one(int file);
 
 /* Opens the file for reading and writing, close-on-exec. -1 where there is none: errno is not 0 where one could not be
  * looked at. */

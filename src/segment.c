@@ -1,4 +1,5 @@
 /* What both sides do: the ring of revisions, the counters. */
+#include "segment_handle.h"
 #include "segment_layout.h"
 
 #include <fcntl.h>
@@ -44,14 +45,26 @@ struct segment segment_map(int file)
 	struct segment_memory *memory =
 		mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	struct segment segment;
+	struct stat status;
 
-	if (memory == MAP_FAILED) {
+	if (memory == MAP_FAILED || fstat(file, &status) < 0) {
 		close(file);
 		return segment_closed;
 	}
 	segment = segment_in(memory);
 	segment.file = file;
+	segment.inode = status.st_ino;
 	return segment;
+}
+
+void segment_close(struct segment *segment)
+{
+	if (segment->memory)
+		munmap(segment->memory, sizeof *segment->memory);
+	/* The program may have closed it, and have a file of its own there. */
+	if (handle_leads_to(segment->file, segment->inode))
+		close(segment->file);
+	*segment = segment_closed;
 }
 
 /* --- revisions in the ring ------------------------------------------------------------------------ */

@@ -6,8 +6,9 @@
  * size: nothing is left behind when the process ends, and nobody can make the other side fault by truncating it.
  *
  * It is there before the program is: the command makes it and executes COMMAND, which has it from its first moment on. It
- * comes through each exec, as CPU affinity does. Children come with their parent's descriptor and share its segment until
- * our library is loaded there, or forked, and makes one of their own, which starts with what the parent's says then.
+ * comes through each exec, as CPU affinity does, by a descriptor that names it (segment_handle.h). Children come with their
+ * parent's and share its segment until our library is loaded there, or forked, and makes one of their own, which starts with
+ * what the parent's says then.
  *
  * It holds nothing that hardware writes: an owner whose file was closed moves it to a new one.
  *
@@ -25,6 +26,7 @@
 #define NVTASKSET_SEGMENT_H
 
 #include "error.h"
+#include "identity.h"
 #include "topology/topology.h"
 #include "tpcset.h"
 
@@ -80,7 +82,8 @@ struct segment_memory; /* what is mapped: segment_layout.h */
 /* One side's hold on a segment. */
 struct segment {
 	struct segment_memory *memory; /* NULL where there is none */
-	int file;                      /* -1 likewise, and where nobody can find it */
+	int file;                      /* an editor's, the owner's handle; -1 likewise, and where nobody can find it */
+	ino_t inode;                   /* the file's number: whoever has the same one shares it */
 	/* Into the memory, for what every launch does. */
 	_Atomic uint64_t *number;      /* of the revision in force */
 	struct segment_place *places;
@@ -95,31 +98,36 @@ struct segment_counters {
 
 /* --- the owner's side, in other people's processes: what launches use allocates nothing ------------------------ */
 
-/* Makes a segment for this process, with `revision` in force: revision number 1. Its descriptor is none that a program may
- * expect to be free, 200 or higher where limits allow, and comes through an exec. -1 with the reason where the kernel
- * refuses, or a limit of the process would. */
-int segment_create(struct segment *segment, const struct segment_revision *revision, struct error *error);
+/* Makes a segment for this process, with `revision` in force: revision number 1. Its descriptor is a handle
+ * (segment_handle.h), in place of the one given, if that is one: at one stroke, so that those whom it starts meanwhile find
+ * one or the other. -1 with the reason where the kernel refuses, or a limit of the process would. */
+int segment_create(struct segment *segment, const struct segment_revision *revision, int in_place_of, struct error *error);
 
 /* The same where segment_create fails, in memory of this process alone: obeyed, and nobody can change it. */
 int segment_create_private(struct segment *segment, const struct segment_revision *revision, struct error *error);
 
-/* Takes the descriptor `file` of this process, an ancestor's segment, for this one's: at one stroke, so that those whom it
- * starts meanwhile find one or the other. */
-void segment_put_in_place_of(struct segment *segment, int file);
+/* What a new segment of this process has in it; for memory that is not shared yet. */
+void segment_prepare(struct segment_memory *memory, struct identity owner, const struct segment_revision *revision);
 
-/* What a new segment has in it, of a process that knows itself by this number; for memory that is not shared yet. */
-void segment_prepare(struct segment_memory *memory, pid_t owner, const struct segment_revision *revision);
-
-/* Makes one in place of those that this process has: its own from before, whose editors are told that it has moved, and an
+/* Makes one in place of what this process has: its own from before, whose editors are told that it has moved, or an
  * ancestor's. */
 int segment_replace(struct segment *segment, const struct segment_revision *revision, struct error *error);
 
-/* Finds the segment that this process has already: from before its exec, or a second copy of the library, in a namespace
- * of the dynamic linker's, shares it. Not without /proc. */
+/* Finds the segment that this process has already: from before its exec, or made by another copy of the library, in a
+ * namespace of the dynamic linker's, which shares it. Not without /proc. */
 bool segment_find_own(struct segment *segment);
 
-/* Opens what this process has for itself among its descriptors, and says which that is. */
-bool segment_open_own(struct segment *segment, int *number);
+/* What a process has among its descriptors, in the order in which it counts. */
+enum segment_source {
+	SEGMENT_OWN,
+	SEGMENT_INHERITED, /* from an ancestor, who may have ended, or from itself when it was another user's */
+	SEGMENT_LEFT,      /* likewise, and its owner has gone on with a new one */
+	SEGMENT_WITHHELD,  /* one that cannot be opened: another user's, or there is no /proc */
+	SEGMENT_NONE
+};
+
+/* Opens that of this process, unless it is withheld; the caller closes it. `handle` is its handle's number, or -1. */
+enum segment_source segment_open_source(struct segment *segment, int *handle);
 
 /* Says that the library is at work in this execution of the process. */
 void segment_set_at_work(const struct segment *segment);
@@ -187,11 +195,11 @@ enum segment_state {
 
 /* Opens the segment of process `pid`, not one of another's that it has open, and maps it. SEGMENT_FOUND, and the caller
  * closes it; otherwise the state, and the reason: all of it behind "nvtaskset: ". Without `error` it is not found out why
- * there is none, which takes long: SEGMENT_NOT_OURS then, for whatever has none; and a process that could open 200 files
- * at most when it made its segment, and now may open more, counts as one that has none. */
+ * there is none, which takes long: SEGMENT_NOT_OURS then, for whatever has none; and a process that could open HANDLE_USUAL
+ * files at most when it made its segment, and now may open more, counts as one that has none. */
 enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error);
 
-/* Opens the segment that a process has from an ancestor, who may have ended, and says which of its descriptors that is. */
+/* Opens the segment that a process shares with an ancestor, who may have ended, and says which of its descriptors that is. */
 bool segment_open_inherited(struct segment *segment, pid_t pid, int *number);
 
 /* Whether a process was started by nvtaskset, or by what that started: it has a segment as soon as it uses CUDA. */
@@ -206,7 +214,7 @@ const char *segment_absence_text(enum segment_state state);
  * has none; _NOT_PERMITTED where the kernel does not let this process look. */
 enum segment_state segment_read_mapped(pid_t pid, struct segment_revision *revision);
 
-/* Unmaps and closes; a closed one may be closed again. The owner does so only to let go of a parent's. */
+/* Unmaps and closes; a closed one may be closed again. An owner does so only where it never obeyed. */
 void segment_close(struct segment *segment);
 
 /* Puts partitions in place of what the revision has on the same GPUs; the others stay. -1 with the reason where there is no

@@ -19,21 +19,15 @@
 
 #define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* no text, so that no text file is taken for a segment */
 #define SEGMENT_MOVED UINT64_C(0x6b73617464766e02) /* in its place, once all has moved to a new file */
-#define SEGMENT_VERSION 3
+#define SEGMENT_VERSION 4
 #define SEGMENT_RING 8
 #define SEGMENT_REVISION_WORDS (sizeof(struct segment_revision) / sizeof(uint64_t))
-
-/* The owner's descriptor: 200 or above where limits allow; never below the second one, but where they are lower still. */
-#define SEGMENT_FILE_USUAL 200
-#define SEGMENT_FILE_MIN (SEGMENT_TABLE_MIN - SEGMENT_TABLE_END)
-#define SEGMENT_TABLE_MIN 64 /* the kernel's smallest table of descriptors, NR_OPEN_DEFAULT */
-#define SEGMENT_TABLE_END 16
 
 /*
  * 8-byte words in the machine's byte order:
  *
  *   0    magic, version, size,
- *        owner                   written once, magic last; SEGMENT_MOVED in its place when all moves to a new file
+ *        owner, 2 words          written once, magic last; SEGMENT_MOVED in its place when all moves to a new file
  *        execution               in which the library is at work, see segment_execution; 0 before it is
  *        out of force            not 0 where the library does not obey yet
  *   64   the revision in force   raised by editors
@@ -48,7 +42,7 @@ struct segment_memory {
 	_Atomic uint64_t magic;
 	uint32_t version;
 	uint32_t size;
-	uint64_t owner; /* its process id, as it sees itself */
+	struct identity owner;
 	_Atomic uint64_t execution;
 	_Atomic uint64_t out_of_force;
 	_Alignas(64) _Atomic uint64_t number;

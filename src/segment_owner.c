@@ -2,10 +2,13 @@
 #include "segment_layout.h"
 
 #include "execution.h"
-#include "proc_status.h"
+#include "segment_handle.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -13,42 +16,7 @@
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-/* So far below the end of a small table, so that nobody's lowest free descriptor is there. */
-#define FILE_BELOW_LIMIT 8
-
 /* --- the file ---------------------------------------------------------------------------------------- */
-
-static bool has_threads(void)
-{
-	struct stat tasks;
-
-	return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2 + 1;
-}
-
-/* Far up, where nobody looks for one. But to make the table of descriptors larger, the kernel makes a process with threads
- * wait for all processors, 5 to 30 ms (Linux 6.18, expand_fdtable in fs/file.c): there, the end of the table will do. */
-static int choose_descriptor(void)
-{
-	uint64_t table = has_threads() ? proc_status("self", "FDSize:", 0) : 0;
-
-	return table >= SEGMENT_TABLE_MIN && table <= SEGMENT_FILE_USUAL ? (int)table - SEGMENT_TABLE_END
-	                                                                 : SEGMENT_FILE_USUAL;
-}
-
-/* Not to be passed on to programs where `flags` is F_DUPFD_CLOEXEC. Out of the way of programs that count on the low numbers
- * being free (or closed: 0 to 2 may be). */
-static int move_up(int file, int flags)
-{
-	struct rlimit limit = {.rlim_cur = 0};
-	int moved = fcntl(file, flags, choose_descriptor());
-
-	if (moved < 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 2 * FILE_BELOW_LIMIT)
-		moved = fcntl(file, flags, (int)limit.rlim_cur - FILE_BELOW_LIMIT);
-	if (moved < 0)
-		moved = fcntl(file, flags, 3);
-	close(file);
-	return moved;
-}
 
 /* The kernel would end the process (SIGXFSZ) for a file that is longer. */
 static int check_file_limit(struct error *error)
@@ -71,8 +39,6 @@ static int make_file(struct error *error)
 
 	if (file < 0 && errno == EINVAL)
 		file = memfd_create(SEGMENT_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (file >= 0)
-		file = move_up(file, F_DUPFD);
 	if (file < 0)
 		return error_set_errno(error, "no shared memory");
 	if (fchmod(file, 0600) < 0 || ftruncate(file, sizeof(struct segment_memory)) < 0 ||
@@ -86,27 +52,43 @@ static int make_file(struct error *error)
 
 /* --- making it --------------------------------------------------------------------------------------- */
 
-void segment_prepare(struct segment_memory *memory, pid_t owner, const struct segment_revision *revision)
+void segment_prepare(struct segment_memory *memory, struct identity owner, const struct segment_revision *revision)
 {
 	memory->version = SEGMENT_VERSION;
 	memory->size = sizeof *memory;
-	memory->owner = (uint64_t)owner;
+	memory->owner = owner;
 	segment_store(memory, 1, revision);
 	atomic_store_explicit(&memory->number, 1, memory_order_release);
 	atomic_store_explicit(&memory->magic, SEGMENT_MAGIC, memory_order_release);
 }
 
-int segment_create(struct segment *segment, const struct segment_revision *revision, struct error *error)
+/* Memory that is all zero, and its handle. */
+static int make(struct segment *segment, int in_place_of, struct error *error)
 {
 	int file = make_file(error);
 
-	*segment = file >= 0 ? segment_map(file) : segment_closed;
-	if (file >= 0 && !segment->memory)
-		error_set_errno(error, "shared memory cannot be mapped");
-	if (!segment->memory)
+	*segment = segment_closed;
+	if (file < 0)
 		return -1;
-	segment_prepare(segment->memory, getpid(), revision);
+	*segment = segment_map(file);
+	if (!segment->memory)
+		return error_set_errno(error, "shared memory cannot be mapped");
+	segment->file = handle_make(file, in_place_of);
+	if (segment->file < 0) {
+		error_set_errno(error, "no shared memory");
+		segment_close(segment);
+		return -1;
+	}
 	return 0;
+}
+
+int segment_create(struct segment *segment, const struct segment_revision *revision, int in_place_of, struct error *error)
+{
+	int result = make(segment, in_place_of, error);
+
+	if (result == 0)
+		segment_prepare(segment->memory, identity_own(), revision);
+	return result;
 }
 
 int segment_create_private(struct segment *segment, const struct segment_revision *revision, struct error *error)
@@ -118,55 +100,68 @@ int segment_create_private(struct segment *segment, const struct segment_revisio
 	if (memory == MAP_FAILED)
 		return error_set_errno(error, "no memory for the partition");
 	*segment = segment_in(memory);
-	segment_prepare(segment->memory, getpid(), revision);
+	segment_prepare(segment->memory, identity_own(), revision);
 	return 0;
 }
 
-void segment_put_in_place_of(struct segment *segment, int file)
+static bool is_own(const struct segment *segment)
 {
-	if (segment->file >= 0 && segment_is_file(file) && dup3(segment->file, file, 0) == file) {
-		close(segment->file);
-		segment->file = file;
-	}
+	return identity_matches(segment->memory->owner, identity_own());
 }
 
 int segment_replace(struct segment *segment, const struct segment_revision *revision, struct error *error)
 {
-	struct segment own, inherited;
-	int own_file, inherited_file;
-	bool has_own = segment_open_own(&own, &own_file);
-	bool has_inherited = segment_open_inherited(&inherited, getpid(), &inherited_file);
-	int result = segment_create(segment, revision, error);
+	struct segment before;
+	int handle;
 
-	if (result == 0 && has_inherited)
-		segment_put_in_place_of(segment, inherited_file);
-	if (result == 0 && has_own) {
-		segment_put_in_place_of(segment, own_file);
-		atomic_store(&own.memory->magic, SEGMENT_MOVED);
-	}
-	segment_close(&own);
-	segment_close(&inherited);
+	segment_open_source(&before, &handle);
+	int result = segment_create(segment, revision, handle, error);
+
+	if (result == 0 && before.memory && is_own(&before))
+		atomic_store(&before.memory->magic, SEGMENT_MOVED);
+	segment_close(&before);
 	return result;
 }
 
 /* --- having it already --------------------------------------------------------------------------------- */
 
+/* Whether something in this process's memory has mapped it: an exec leaves nothing of it. */
+static bool is_mapped(const struct segment *segment)
+{
+	char *line = NULL;
+	size_t size = 0;
+	unsigned int mappings = 0;
+	FILE *maps = fopen("/proc/self/maps", "re");
+
+	while (maps && getline(&line, &size, maps) > 0) {
+		unsigned long inode;
+
+		mappings += strstr(line, SEGMENT_LINK) && sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 &&
+		            inode == segment->inode;
+	}
+	free(line);
+	if (maps)
+		fclose(maps);
+	return mappings > 1; /* this hold is one */
+}
+
 bool segment_find_own(struct segment *segment)
 {
-	int file;
-	bool found = segment_open_own(segment, &file);
-	bool is_shared = found && atomic_load(&segment->memory->execution) == execution_own();
+	int handle;
+	bool found = segment_open_source(segment, &handle) == SEGMENT_OWN;
 
-	if (is_shared) {
-		segment->file = move_up(segment->file, F_DUPFD_CLOEXEC);
-		segment_keep_places();
-	} else if (found) {
-		/* From before the exec, by the descriptor that came through it. */
-		close(segment->file);
-		segment->file = file;
-		segment_set_in_force(segment, true);
+	if (!found) {
+		segment_close(segment);
+		return false;
 	}
-	return found;
+	close(segment->file);
+	segment->file = handle;
+	/* The number alone does not tell: see execution.h. */
+	if (atomic_load(&segment->memory->execution) == execution_own() && is_mapped(segment))
+		segment_keep_places();
+	else
+		segment_set_in_force(segment, true);
+	return true;
 }
 
 void segment_set_at_work(const struct segment *segment)
@@ -185,7 +180,7 @@ void segment_set_in_force(const struct segment *segment, bool in_force)
  * content that is copied from now on has an edit, or its editor sees the mark: see segment_edit. */
 static void mark_moved(struct segment_memory *memory, bool moved)
 {
-	if (memory->owner == (uint64_t)getpid())
+	if (identity_matches(memory->owner, identity_own()))
 		atomic_store_explicit(&memory->magic, moved ? SEGMENT_MOVED : SEGMENT_MAGIC, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
 }
@@ -203,19 +198,15 @@ static void copy_content(struct segment_memory *to, const struct segment_memory 
 
 int segment_keep_findable(struct segment *segment, struct error *error)
 {
-	if (segment_is_file(segment->file))
+	struct segment moved;
+
+	if (handle_leads_to(segment->file, segment->inode))
 		return 0;
-	int file = make_file(error);
-
-	if (file < 0)
+	if (make(&moved, -1, error) < 0)
 		return -1;
-	struct segment moved = segment_map(file);
-
-	if (!moved.memory)
-		return error_set_errno(error, "shared memory cannot be mapped");
 	mark_moved(segment->memory, true);
 	copy_content(moved.memory, segment->memory);
-	moved.memory->owner = (uint64_t)getpid();
+	moved.memory->owner = identity_own();
 	atomic_store_explicit(&moved.memory->magic, SEGMENT_MAGIC, memory_order_release);
 	/* At one stroke for the other threads. */
 	if (mremap(moved.memory, sizeof *moved.memory, sizeof *moved.memory, MREMAP_MAYMOVE | MREMAP_FIXED,
@@ -225,7 +216,8 @@ int segment_keep_findable(struct segment *segment, struct error *error)
 		segment_close(&moved);
 		return -1;
 	}
-	segment->file = file;
+	segment->file = moved.file;
+	segment->inode = moved.inode;
 	return 0;
 }
 

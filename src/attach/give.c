@@ -1,6 +1,6 @@
 #include "attach/give.h"
 
-#include "attach/status.h"
+#include "segment_handle.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,11 +39,11 @@ int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *err
 	segment_close(&shared);
 	if (!found)
 		return error_set(error, "pid %d: shares nobody's partition any more", (int)pid);
-	if (gift->inherited <= SEGMENT_FILE_MIN)
+	if (gift->inherited <= HANDLE_MIN)
 		return error_set(error, "pid %d: its limit for descriptors (ulimit -n) leaves no room for a partition", (int)pid);
 	memset(&gift->room, 0, sizeof gift->room);
 	strcpy(gift->room.name, SEGMENT_NAME);
-	segment_prepare(&gift->room.content, (pid_t)status_inner_id(pid), &revision);
+	segment_prepare(&gift->room.content, identity_of(pid), &revision);
 	return check_limit(pid, error);
 }
 
@@ -77,17 +77,34 @@ static int fill(const struct segment_gift *gift, struct loan *loan, uint64_t fil
 	const uint64_t content = loan->room + offsetof(struct segment_gift, room.content) - offsetof(struct segment_gift, room);
 	const uint64_t size = sizeof gift->room.content;
 
-	if (call(loan, SYS_write, file, content, size) != (int64_t)size || call(loan, SYS_fchmod, file, 0600, 0) < 0 ||
-	    call(loan, SYS_fcntl, file, F_ADD_SEALS, SEALS) < 0)
-		return -1;
-	int64_t moved = call(loan, SYS_fcntl, file, F_DUPFD, SEGMENT_FILE_MIN);
+	return call(loan, SYS_write, file, content, size) == (int64_t)size && call(loan, SYS_fchmod, file, 0600, 0) >= 0 &&
+	                       call(loan, SYS_fcntl, file, F_ADD_SEALS, SEALS) >= 0
+	               ? 0
+	               : -1;
+}
 
-	if (moved >= gift->inherited) {
-		call(loan, SYS_close, (uint64_t)moved, 0, 0);
-		moved = error_set(loan->error, "pid %d: has no descriptor free from %d to %d", (int)loan->target->pid,
-		                  SEGMENT_FILE_MIN, gift->inherited);
+/* See segment_handle.h; below the inherited one's. */
+static int make_handle(const struct segment_gift *gift, struct loan *loan, uint64_t file)
+{
+	const size_t at = offsetof(struct segment_gift, room.path) - offsetof(struct segment_gift, room);
+	char path[sizeof gift->room.path];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", (int)file);
+	int64_t name = loan_write(loan, at, path, sizeof path) < 0
+	                       ? -1
+	                       : call(loan, SYS_openat, (uint64_t)AT_FDCWD, loan->room + at, O_PATH | O_CLOEXEC);
+
+	if (name < 0)
+		return -1;
+	int64_t number = call(loan, SYS_fcntl, (uint64_t)name, F_DUPFD, HANDLE_MIN);
+
+	if (number >= gift->inherited) {
+		call(loan, SYS_close, (uint64_t)number, 0, 0);
+		number = error_set(loan->error, "pid %d: has no descriptor free from %d to %d", (int)loan->target->pid, HANDLE_MIN,
+		                   gift->inherited);
 	}
-	return moved < 0 ? -1 : 0;
+	call(loan, SYS_close, (uint64_t)name, 0, 0);
+	return number < 0 ? -1 : 0;
 }
 
 int segment_give(const struct segment_gift *gift, struct loan *loan)
@@ -100,6 +117,8 @@ int segment_give(const struct segment_gift *gift, struct loan *loan)
 
 	if (file >= 0) {
 		result = fill(gift, loan, (uint64_t)file);
+		if (result == 0)
+			result = make_handle(gift, loan, (uint64_t)file);
 		call(loan, SYS_close, (uint64_t)file, 0, 0);
 	}
 	return result;

@@ -15,6 +15,7 @@ struct segment_gift {
 	int inherited; /* the descriptor of the segment that the process shares */
 	struct {
 		char name[sizeof SEGMENT_NAME];
+		char path[32]; /* of its own file, once that is there */
 		struct segment_memory content;
 	} room;
 };

@@ -2,8 +2,10 @@
 
 #include "log.h"
 #include "parent.h"
+#include "strict.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,26 +18,27 @@ static bool read_and_close(struct segment *segment, bool is_open, struct segment
 	return found;
 }
 
-/* By the descriptor that came through an exec, whoever of the ancestors still lives. */
-static bool read_inherited(struct segment_revision *revision)
+/* --- by the descriptor that came through an exec, whoever of the ancestors still lives --------------------------- */
+
+/* What it is; SEGMENT_NONE where what stands there is no revision. */
+static enum segment_source read_inherited(struct segment_revision *revision)
 {
 	struct segment segment;
-	int file;
+	int handle;
+	enum segment_source source = segment_open_source(&segment, &handle);
+	bool is_open = segment.memory != NULL;
 
-	return read_and_close(&segment, segment_open_inherited(&segment, getpid(), &file), revision);
+	return read_and_close(&segment, is_open, revision) || !is_open ? source : SEGMENT_NONE;
 }
 
-static void tell_out_of_reach(pid_t pid)
-{
-	log_warning("the partition of pid %d, which started this program, is out of reach: this program starts with the one "
-	            "that nvtaskset was given", (int)pid);
-}
+/* --- by /proc ------------------------------------------------------------------------------------------------------ */
 
 /* `is_out_of_reach`: it has one, or may have, and lets nobody look. */
 static bool read_segment_of(pid_t pid, struct segment_revision *revision, bool *is_out_of_reach)
 {
 	struct segment segment;
-	bool found = read_and_close(&segment, segment_open(&segment, pid, NULL) == SEGMENT_FOUND, revision);
+	struct error error; /* so that it is looked for everywhere */
+	bool found = read_and_close(&segment, segment_open(&segment, pid, &error) == SEGMENT_FOUND, revision);
 
 	if (!found) {
 		enum segment_state state = segment_read_mapped(pid, revision);
@@ -46,8 +49,8 @@ static bool read_segment_of(pid_t pid, struct segment_revision *revision, bool *
 	return found;
 }
 
-/* Up to `root`, the process that the environment speaks of. */
-static bool read_ancestor(pid_t root, struct segment_revision *revision)
+/* Up to `root`, the process that the environment speaks of. `out_of_reach`: the nearest that has one, and lets nobody look. */
+static bool read_ancestor(pid_t root, struct segment_revision *revision, pid_t *out_of_reach)
 {
 	pid_t pid = getpid();
 	bool found = false, is_out_of_reach = false;
@@ -57,19 +60,54 @@ static bool read_ancestor(pid_t root, struct segment_revision *revision)
 		pid = parent_of(pid);
 		found = pid > 1 && read_segment_of(pid, revision, &is_out_of_reach);
 	}
-	if (is_out_of_reach)
-		tell_out_of_reach(pid);
+	*out_of_reach = is_out_of_reach ? pid : 0;
 	return found;
+}
+
+/* --- both ------------------------------------------------------------------------------------------------------------ */
+
+/* What it has may not be what -p gave its ancestors. */
+static void tell_start(bool is_withheld, pid_t out_of_reach)
+{
+	char reason[256];
+
+	if (out_of_reach == 0 && !is_withheld)
+		return;
+	if (out_of_reach != 0)
+		snprintf(reason, sizeof reason, "the partition of pid %d, which started this program, is out of reach",
+		         (int)out_of_reach);
+	else
+		snprintf(reason, sizeof reason, "the partition that this program was started in is %s",
+		         access("/proc/self", F_OK) == 0 ? "another user's" : "out of reach without /proc");
+	strict_refuse(reason);
+	log_warning("%s: this program starts with the one that nvtaskset was given", reason);
+}
+
+/* An owner that has gone on with a new segment is asked for that one. */
+static bool find_partition(pid_t root, struct segment_revision *revision)
+{
+	struct segment_revision inherited;
+	enum segment_source source = read_inherited(&inherited);
+	pid_t out_of_reach = 0;
+	bool found = source < SEGMENT_LEFT || (root <= 0 && source == SEGMENT_LEFT);
+
+	if (!found && root > 0 && read_ancestor(root, revision, &out_of_reach))
+		return true;
+	if (found || source == SEGMENT_LEFT)
+		*revision = inherited;
+	else
+		tell_start(source == SEGMENT_WITHHELD, out_of_reach);
+	return found || source == SEGMENT_LEFT;
 }
 
 int inherit_partition(struct segment_revision *revision, struct error *error)
 {
 	const char *partition = secure_getenv(SEGMENT_ENVIRONMENT), *number = secure_getenv(SEGMENT_ROOT_ENVIRONMENT);
-	pid_t root = number ? (pid_t)strtol(number, NULL, 10) : 0;
+	pid_t root = partition && number ? (pid_t)strtol(number, NULL, 10) : 0;
 	struct segment_revision now;
 	int result = segment_revision_parse(revision, partition ? partition : "", error);
 
-	if (result == 0 && (read_inherited(&now) || (partition && root > 0 && read_ancestor(root, &now))))
+	if (result == 0 && find_partition(root, &now))
 		*revision = now;
 	return result;
 }

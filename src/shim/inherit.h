@@ -12,8 +12,9 @@
 #include "error.h"
 #include "segment.h"
 
-/* Reads the environment: before any other thread can change it. Not for a program with more privileges than its user. -1 with the reason where what stands there is no
- * partition. */
+/* Reads the environment: before any other thread can change it. Not for a program with more privileges than its user. A line
+ * says where it may not be the parent's of now; with --strict the program ends there. -1 with the reason where what stands
+ * in the environment is no partition. */
 int inherit_partition(struct segment_revision *revision, struct error *error);
 
 #endif

@@ -19,8 +19,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static struct segment segment = {.memory = NULL, .file = -1};
 
@@ -68,8 +66,7 @@ static void in_child(void)
 	streams_after_fork();
 	slot_after_fork();
 	graphs_after_fork();
-	if (segment_create(&segment, &forked, NULL) == 0) {
-		segment_put_in_place_of(&segment, parents.file);
+	if (segment_create(&segment, &forked, parents.file, NULL) == 0) {
 		segment_set_at_work(&segment);
 		segment_set_in_force(&segment, !atomic_load(&waiting));
 		segment_free_places();
@@ -194,49 +191,32 @@ static bool is_privileged(void)
 	return getauxval(AT_SECURE) != 0;
 }
 
-/* Whether the user that this process has by now may find the segment: not where another one began. */
-static bool is_users(const struct segment *found)
+/* Where limits leave no room for one that others can find, the partition holds all the same. */
+static int make_private_segment(const struct segment_revision *revision, const char *reason, struct error *error)
 {
-	struct stat status;
+	int result = segment_create_private(&segment, revision, error);
 
-	return fstat(found->file, &status) == 0 && status.st_uid == geteuid();
+	if (result == 0)
+		tell_out_of_reach(reason);
+	return result;
 }
 
-/* The segment that the process has from before, if that is its user's; else what it says. */
-static bool find_from_before(struct segment_revision *revision)
-{
-	uint64_t number;
-	bool found = segment_find_own(&segment), is_ours = found && is_users(&segment);
-
-	if (found && !is_ours) {
-		if (!segment_read(&segment, revision, &number))
-			revision->count = 0;
-		segment_close(&segment);
-	}
-	return is_ours;
-}
-
-/* With what the process has, or its ancestors; else with one of its own, which nobody but us has made: `is_new`. Where limits
- * leave no room for one that others can find, the partition holds all the same. */
+/* The one that the process has from before; else one that starts with what its ancestors have, or with nothing: `is_new`, nobody
+ * but us has made it. What a program with more privileges has inherited is left for those whom it executes. */
 static int have_segment(bool *is_new, struct error *error)
 {
 	struct segment_revision revision = {.count = 0};
 	struct error why;
+	int result;
 
 	*is_new = false;
-	if (!is_privileged()) {
-		if (find_from_before(&revision))
-			return 0;
-		if (revision.count == 0 && inherit_partition(&revision, error) < 0)
-			return -1;
-	}
-	*is_new = revision.count == 0;
-	if (segment_replace(&segment, &revision, &why) == 0)
+	if (!is_privileged() && segment_find_own(&segment))
 		return 0;
-	if (segment_create_private(&segment, &revision, error) < 0)
+	if (!is_privileged() && inherit_partition(&revision, error) < 0)
 		return -1;
-	tell_out_of_reach(why.reason);
-	return 0;
+	*is_new = revision.count == 0;
+	result = is_privileged() ? segment_create(&segment, &revision, -1, &why) : segment_replace(&segment, &revision, &why);
+	return result == 0 ? 0 : make_private_segment(&revision, why.reason, error);
 }
 
 enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error *error)

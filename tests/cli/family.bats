@@ -63,9 +63,9 @@ stop_family() {
 
 # Who holds its lock, stopped in the middle of an edit.
 hold_lock() { # pid
-	flock -x "/proc/$1/fd/200" sleep 60 3>&- &
+	flock -x "/proc/$1/fd/237" sleep 60 3>&- &
 	holder=$!
-	until not flock -n "/proc/$1/fd/200" true 2>/dev/null; do sleep 0.05; done
+	until not flock -n "/proc/$1/fd/237" true 2>/dev/null; do sleep 0.05; done
 }
 
 @test "where one cannot be changed, the others get back what they had" {

@@ -100,7 +100,7 @@ runs_on() {
 }
 
 # Before a program in a partition: without the descriptor that came through the exec, so that the environment counts.
-WITHOUT_SEGMENT=(bash -c 'exec 200>&-; exec "$@"' bash)
+WITHOUT_SEGMENT=(bash -c 'exec 237>&-; exec "$@"' bash)
 
 # Runs the command, which must refuse with this reason, in one line on standard error, and exit 1.
 refuses() {

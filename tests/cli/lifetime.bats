@@ -90,7 +90,7 @@ ends() {
 }
 
 @test "a program without CUDA runs as before: its descriptors, its result, its output" {
-	show='ls /proc/self/fd | wc -l; cat <"$0" | wc -c; ls -l /proc/self/fd | grep -c "200 -> /memfd:nvtaskset"; exit 7'
+	show='ls /proc/self/fd | wc -l; cat <"$0" | wc -c; ls -l /proc/self/fd | grep -c "237 -> /memfd:nvtaskset"; exit 7'
 	run bash -c "$show" "$BATS_TEST_FILENAME"
 	without=("${lines[@]}")
 	run nvtaskset --mps off -t 0-7 bash -c "$show" "$BATS_TEST_FILENAME"
@@ -98,6 +98,18 @@ ends() {
 	[ "${lines[0]}" -eq $((without[0] + 1)) ]
 	[ "${lines[1]}" = "${without[1]}" ]
 	[ "${without[2]} ${lines[2]}" = "0 1" ]
+}
+
+@test "a script may have its own file as descriptor 200, and as 3" {
+	printf '#!/bin/bash\nread -r go <"$1"\nexec 200>"$1.lock" 3<"$1.lock"\nflock 200\nplay where\n' >"$WORK/script"
+	chmod +x "$WORK/script"
+	mkfifo "$WORK/go"
+	empty_output
+	nvtaskset --mps off -t 0-7 "$WORK/script" "$WORK/go" >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	nvtaskset -tp 8-15 "$PROGRAM"
+	echo go >"$WORK/go"
+	wait_for_line '^8-15$'
 }
 
 # --- exec --------------------------------------------------------------------------------------------------------------
@@ -122,7 +134,7 @@ ends() {
 @test "a process has one descriptor of it, however often it executes a program" {
 	start_playing -t 0-7 -- where exec where exec where wait
 	[ "$(readlink "/proc/$PROGRAM/fd/"* | grep -c memfd:nvtaskset)" -eq 1 ]
-	[ "$(readlink "/proc/$PROGRAM/fd/200")" = "/memfd:nvtaskset (deleted)" ]
+	[ "$(readlink "/proc/$PROGRAM/fd/237")" = "/memfd:nvtaskset (deleted)" ]
 }
 
 @test "between an exec and CUDA, the library is not said to be at work; a way around it is told" {
@@ -143,6 +155,24 @@ ends() {
 	[[ "$output" == *"pid $PROGRAM: its partition is not in force: the driver was loaded without our library"* ]]
 	run nvtaskset -l
 	[[ "$output" == *"its partition is not in force: the driver was loaded without our library"* ]]
+}
+
+@test "the kernel may put everything where it was before the exec" {
+	needs_fixed_addresses
+	touch "$WORK/again" "$WORK/once-more"
+	empty_output
+	setarch -R nvtaskset --mps off -t 0-7 play where again "$WORK/again" again "$WORK/once-more" wait where >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	wait_for_line waiting
+	[ ! -e "$WORK/once-more" ]
+	[ "$(readlink "/proc/$PROGRAM/fd/"* | grep -c memfd:nvtaskset)" -eq 1 ]
+	nvtaskset -tp 9 "$PROGRAM"
+	kill -USR1 "$PROGRAM"
+	wait_for_line '^9$'
+}
+
+needs_fixed_addresses() {
+	setarch -R true 2>/dev/null || skip "addresses cannot be fixed here"
 }
 
 # --- descriptors that a program closes -----------------------------------------------------------------------------------
@@ -186,6 +216,28 @@ ends() {
 	ends_with 0-7
 }
 
+@test "an ancestor's is found at any number" {
+	printf '#!/bin/sh\nexec play closefrom 3 where\n' >"$WORK/child"
+	chmod +x "$WORK/child"
+	(
+		ulimit -Sn 40
+		start_playing -t 0-7 -- wait spawn "$WORK/child"
+		[ "$(readlink "/proc/$PROGRAM/fd/32")" = "/memfd:nvtaskset (deleted)" ]
+		prlimit --pid "$PROGRAM" --nofile=1024:
+		nvtaskset -tp 20-23 "$PROGRAM"
+		ends_with 20-23
+	)
+}
+
+@test "without /proc it starts with what nvtaskset was given, says so, and can be changed" {
+	[ "$(id -u)" = 0 ] || skip "only root can hide /proc"
+	needs_namespaces -m
+	start_playing -t 0-7 -- proc where wait where
+	grep -q "is out of reach without /proc: this program starts with the one that nvtaskset was given" "$WORK/errors"
+	nvtaskset -tp 20-23 "$PROGRAM"
+	ends_with 20-23
+}
+
 # --- children that share it ----------------------------------------------------------------------------------------------
 
 @test "a child that has not come to CUDA has its parent's partition; -p on it says whose that is" {
@@ -198,14 +250,47 @@ ends() {
 	kill -KILL "$PROGRAM"
 	wait "$PROGRAM" 2>/dev/null || true
 	PROGRAM=$child
-	refuses "pid $child: shares the partition of pid $(ppid_named "$child") until it loads CUDA; which has ended: give this one its own with --attach" \
+	refuses "pid $child: shares the partition of a process that has ended, until it loads CUDA; give this one its own with --attach" \
 		nvtaskset -tp 9 "$child"
 	[ "$(nvtaskset --dry-run --strategy distributed -n 58)" = 8-65 ]
 }
 
-# Whose partition it has, by the segment itself: word 2.
-ppid_named() {
-	od -An -tu8 -j16 -N8 "/proc/$1/fd/200" | tr -d ' '
+@test "in a container too, the message says what its user sees" {
+	needs_namespaces -pf --mount-proc
+	unshare -pf --mount-proc "$BUILD/nvtaskset" --mps off -t 0-7 bash -c 'sleep 60; true' 3>&- &
+	PROGRAM=$!
+	until child=$(pgrep -P "$(pgrep -P "$PROGRAM")" sleep); do sleep 0.05; done
+	refuses "pid $child: shares the partition of pid $(pgrep -P "$PROGRAM") until it loads CUDA; change that one, or give this one its own with --attach" \
+		nvtaskset -tp 9 "$child"
+	pkill -KILL -P "$PROGRAM"
+}
+
+@test "a number of TPCs for a shell: those that its children share with it are not others'" {
+	own_gpus
+	nvtaskset --mps off -t 0-7 bash -c 'sleep 60; true' 3>&- &
+	PROGRAM=$!
+	until child=$(pgrep -P "$PROGRAM" sleep); do sleep 0.05; done
+	run nvtaskset -np 66 "$PROGRAM"
+	echo "$output"
+	[ "${lines[-1]}" = "pid $PROGRAM's new TPC list: 0-65" ]
+	kill "$child"
+}
+
+@test "one whose owner went on with another partition, and has ended, is what it was then" {
+	mkfifo "$WORK/go"
+	empty_output
+	nvtaskset --mps off -t 0-7 bash -c "play wait where >'$WORK/output' & read -r go <'$WORK/go'; exec nvtaskset --mps off -t 9 true" 3>&- &
+	PROGRAM=$!
+	wait_for_line waiting
+	child=$(pgrep -P "$PROGRAM" play)
+	nvtaskset -tp 20-23 "$PROGRAM"
+	echo go >"$WORK/go"
+	wait "$PROGRAM"
+	PROGRAM=$child
+	refuses "pid $child: shares the partition of a process that has ended, until it loads CUDA; give this one its own with --attach" \
+		nvtaskset -tp 9 "$child"
+	kill -USR1 "$child"
+	wait_for_line '^20-23$'
 }
 
 @test "--attach gives it its own, which it takes to CUDA" {
@@ -267,17 +352,81 @@ ppid_named() {
 	[ "$(tail -n 1 "$WORK/output")" = 4 ]
 }
 
+# Tries to do to what it has inherited what only the owner's user may.
+write_attack() {
+	cat >"$WORK/attack.py" <<-'END'
+		import fcntl, mmap, os
+		def name(n):
+		    path = "/proc/self/fd/%d" % n
+		    return os.readlink(path) if os.path.lexists(path) else ""
+		found = [n for n in range(1024) if "memfd:nvtaskset" in name(n)]
+		def attempt(what, how, *arguments):
+		    try:
+		        how(*arguments)
+		        print(what, "worked")
+		    except OSError:
+		        pass
+		for n in found:
+		    attempt("write", os.pwrite, n, b"x", 0)
+		    attempt("lock", fcntl.flock, n, fcntl.LOCK_EX | fcntl.LOCK_NB)
+		    attempt("lock a part", fcntl.lockf, n, fcntl.LOCK_SH | fcntl.LOCK_NB)
+		    attempt("map", mmap.mmap, n, 4096)
+		    attempt("seal", fcntl.fcntl, n, 1033, 8)
+		    for flags in os.O_RDONLY, os.O_WRONLY, os.O_RDWR:
+		        attempt("open", os.open, "/proc/self/fd/%d" % n, flags)
+		print("tried", len(found))
+	END
+}
+
+@test "a worker with fewer privileges can do nothing to the partition that it has from its parent" {
+	needs_another_user
+	write_attack
+	chmod 755 "$WORK"
+	run nvtaskset --mps off -t 0-7 "${ANOTHER_USER[@]}" python3 "$WORK/attack.py"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$output" = "tried 1" ]
+}
+
+@test "with --strict, a program that becomes another user is refused: it may not have what -p gave" {
+	needs_another_user
+	chmod 755 "$WORK"
+	run nvtaskset --strict --mps off -t 0-7 "${ANOTHER_USER[@]}" "$BUILD/tests/programs/play" where
+	echo "$output"
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"the partition that this program was started in is another user's; --strict lets nothing run unrestricted"* ]]
+}
+
+@test "two processes with the same number, in containers one in the other, have one each" {
+	needs_namespaces -pf --mount-proc
+	empty_output
+	unshare -pf --mount-proc "$BUILD/nvtaskset" --mps off -t 0-7 \
+		unshare -pf --mount-proc "$BUILD/tests/programs/play" where wait where >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	wait_for_line waiting
+	outer=$(pgrep -P "$PROGRAM")
+	inner=$(pgrep -P "$outer")
+	nvtaskset -tp 20-23 "$outer"
+	[ "$(nvtaskset -tp "$inner")" = "pid $inner's current TPC list: 0-7" ]
+	kill -USR1 "$inner"
+	wait "$PROGRAM"
+	PROGRAM=
+	[ "$(tail -n 1 "$WORK/output")" = 0-7 ]
+}
+
 @test "a program that becomes another user is that one's to change" {
 	needs_another_user
 	chmod 755 "$WORK"
 	start_playing -t 0-7 -- wait
 	stop_program
 	empty_output
-	nvtaskset --mps off -t 0-7 "${ANOTHER_USER[@]}" "$BUILD/tests/programs/play" where wait where >"$WORK/output" 3>&- &
+	nvtaskset --mps off -t 0-7 "${ANOTHER_USER[@]}" "$BUILD/tests/programs/play" where wait where >"$WORK/output" \
+		2>"$WORK/errors" 3>&- &
 	PROGRAM=$!
 	wait_for_line waiting
 	[ "$("${ANOTHER_USER[@]}" nvtaskset -tp 9 "$PROGRAM" | tail -n 1)" = "pid $PROGRAM's new TPC list: 9" ]
 	ends_with 9
+	[ "$(cat "$WORK/errors")" = "nvtaskset: the partition that this program was started in is another user's: this program starts with the one that nvtaskset was given" ]
 }
 
 # --- limits --------------------------------------------------------------------------------------------------------------

@@ -212,6 +212,23 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 	grep -q /memfd:nvtaskset "/proc/$PROGRAM/maps"
 }
 
+@test "what a privileged program has for itself, those whom it starts with less do not" {
+	setup_machine
+	! is_sanitized || skip "sanitizers do not run with other privileges"
+	on_machine "$installed" --enable-system
+	on_machine cp "$BUILD/tests/programs/play" /mnt/privileged
+	on_machine chmod 4755 /mnt/privileged
+	printf '#!/bin/sh\nexec setpriv --reuid 65534 %q where\n' "$BUILD/tests/programs/play" | on_machine tee /mnt/child
+	on_machine chmod 755 /mnt/child
+	mkdir "$WORK/another"
+	chown 65534 "$WORK/another"
+	run nsenter -m -t "$MACHINE" -- "${ANOTHER_USER[@]}" NVTASKSET_TOPOLOGY="$NVTASKSET_TOPOLOGY" "$installed" --mps off -t 0-7 \
+		/mnt/privileged open libcuda.so.1 spawn /mnt/child 3>&-
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "${lines[-1]}" = 0-7 ]
+}
+
 as_before() {
 	on_machine "$installed" --disable-system
 	[ "$(on_machine "$BUILD/tests/programs/play" where)" = 0-65 ]

@@ -102,12 +102,12 @@ static void set_up(void)
 	driver.device_get_pci_bus_id = get_pci_bus_id;
 	driver.function_get_attribute = get_attribute;
 	driver.occupancy_blocks = get_occupancy;
-	must(segment_create(&segment, &nothing, NULL) == 0);
+	must(segment_create(&segment, &nothing, -1, NULL) == 0);
 	must(fstat(segment.file, &status) == 0);
 	memory_size = (size_t)status.st_size;
-	memory = mmap(NULL, memory_size, PROT_READ | PROT_WRITE, MAP_SHARED, segment.file, 0);
+	memory = (uint8_t *)segment.memory;
 	pristine = malloc(memory_size);
-	must(memory != MAP_FAILED && pristine);
+	must(pristine);
 	memcpy(pristine, memory, memory_size);
 }
 
@@ -173,7 +173,11 @@ static void edit(const struct tpcset *set)
 {
 	const struct segment_partition partition = {.pci = gpu->pci, .set = *set};
 
-	must(segment_edit(&segment, &partition, 1, NULL, NULL) == 0);
+	struct segment editor;
+
+	must(segment_open(&editor, getpid(), NULL) == SEGMENT_FOUND);
+	must(segment_edit(&editor, &partition, 1, NULL, NULL) == 0);
+	segment_close(&editor);
 }
 
 static void scribble(size_t at, const uint8_t *data, size_t size)

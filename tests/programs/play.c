@@ -11,6 +11,7 @@
  *   context         makes the context, and nothing else
  *   closefrom N     closes all descriptors from N on
  *   exec            becomes itself again, for the following steps
+ *   again FILE      becomes itself again, for all its steps, if it can remove the file
  *   data FILE       closes standard error, and opens a file as descriptor 2, as a database; output FILE: only to write it
  *   fork            the child takes the following steps; the parent waits for it
  *   vfork PROGRAM   starts a program so, and waits for it; spawn PROGRAM: by posix_spawn
@@ -38,6 +39,7 @@ extern char **environ;
 static struct gpu_under_test gpu;
 static bool is_open;
 static void *last_library;
+static char **all_arguments;
 
 static _Noreturn void stop(const char *what, const char *why)
 {
@@ -120,6 +122,12 @@ static void become(char **steps)
 	stop("exec", "it cannot be executed");
 }
 
+static void start_again(const char *file)
+{
+	if (unlink(file) == 0)
+		execv("/proc/self/exe", all_arguments);
+}
+
 static void open_as_descriptor_2(const char *name, int access)
 {
 	close(STDERR_FILENO);
@@ -185,6 +193,8 @@ static int play(const char *step, const char *argument)
 		run_by_vfork(argument);
 	else if (strcmp(step, "spawn") == 0)
 		run_by_spawn(argument);
+	else if (strcmp(step, "again") == 0)
+		start_again(argument);
 	else
 		words = 1;
 	if (strcmp(step, "close") == 0)
@@ -209,6 +219,7 @@ static int play(const char *step, const char *argument)
 int main(int count, char **arguments)
 {
 	setlinebuf(stdout);
+	all_arguments = arguments;
 	for (int i = 1; i < count;) {
 		if (strcmp(arguments[i], "exec") == 0)
 			become(&arguments[i + 1]);

@@ -255,6 +255,7 @@ static struct segment owned;
 static void obey(char order)
 {
 	struct segment_revision revision = {.count = 0};
+	struct segment own;
 	struct stat status;
 
 	switch (order) {
@@ -268,7 +269,7 @@ static void obey(char order)
 		break;
 	case 'n': /* as a program does that has come to have more privileges */
 		segment_close(&owned);
-		if (segment_create(&owned, &revision, NULL) < 0)
+		if (segment_create(&owned, &revision, -1, NULL) < 0)
 			_exit(1);
 		segment_set_at_work(&owned);
 		break;
@@ -282,10 +283,12 @@ static void obey(char order)
 		segment_count_reason(&owned, SEGMENT_WIDENED);
 		break;
 	case 'f': /* names as many GPUs as there is room for */
+		assert_int_equal(segment_open(&own, getpid(), NULL), SEGMENT_FOUND);
 		for (uint8_t bus = 1; bus < SEGMENT_GPUS; bus++) {
-			if (segment_edit(&owned, &(struct segment_partition){.pci.bus = bus}, 1, NULL, NULL) < 0)
+			if (segment_edit(&own, &(struct segment_partition){.pci.bus = bus}, 1, NULL, NULL) < 0)
 				_exit(1);
 		}
+		segment_close(&own);
 		break;
 	case 'h': /* hides from all who are not root */
 		prctl(PR_SET_DUMPABLE, 0);
@@ -312,7 +315,7 @@ static _Noreturn void be_process(int orders, int answers)
 
 	load_a_driver();
 	tpcset_add_range(&revision.partitions[0].set, 0, 7);
-	if (segment_create(&owned, &revision, NULL) < 0)
+	if (segment_create(&owned, &revision, -1, NULL) < 0)
 		_exit(1);
 	segment_set_at_work(&owned);
 	do {

@@ -44,7 +44,7 @@ static _Noreturn void be_process(int orders, int ready, unsigned int gpus)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	close_range(48, ~0U, 0);
-	if (segment_create(&segment, &revision, NULL) < 0 || write(ready, &byte, 1) != 1)
+	if (segment_create(&segment, &revision, -1, NULL) < 0 || write(ready, &byte, 1) != 1)
 		_exit(1);
 	while (read(orders, &byte, 1) == 1) {
 		close(segment.file);
@@ -232,7 +232,7 @@ static _Noreturn void keep_moving(void)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	close_range(48, ~0U, 0);
-	if (segment_create(&segment, &revision, NULL) < 0)
+	if (segment_create(&segment, &revision, -1, NULL) < 0)
 		_exit(1);
 	for (;;) {
 		close(segment.file);
@@ -282,7 +282,7 @@ static void *keep_making(void *unused)
 
 	(void)unused;
 	while (!atomic_load(&done)) {
-		if (segment_create(&segment, &revision, NULL) < 0)
+		if (segment_create(&segment, &revision, -1, NULL) < 0)
 			return "no segment";
 		segment_close(&segment);
 	}

@@ -1,6 +1,7 @@
 /* What editors may do to a segment, and what they are told. */
 #include "cuda_process.h"
 #include "segment.h"
+#include "segment_handle.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,8 +24,6 @@
 #include <unistd.h>
 
 static const struct pci_address first = {.bus = 0x3b}, second = {.bus = 0x5e};
-
-#define SEGMENT_FILES_FROM 48
 
 static struct segment_partition partition_of(struct pci_address pci, unsigned int from, unsigned int to)
 {
@@ -52,7 +51,7 @@ static struct segment make_segment(void)
 	struct segment_revision revision = revision_of(&partition);
 	struct segment segment;
 
-	assert_int_equal(segment_create(&segment, &revision, NULL), 0);
+	assert_int_equal(segment_create(&segment, &revision, -1, NULL), 0);
 	return segment;
 }
 
@@ -85,13 +84,25 @@ static void test_edit_is_seen_by_the_owner(void **state)
 	segment_close(&owner);
 }
 
+/* Of this process's own segment. */
+static int edit(const struct segment_partition *wanted, struct error *error)
+{
+	struct segment editor;
+
+	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	int result = segment_edit(&editor, wanted, 1, NULL, error);
+
+	segment_close(&editor);
+	return result;
+}
+
 static void test_other_gpus_keep_their_sets(void **state)
 {
 	struct segment owner = make_segment();
 	struct segment_partition wanted = partition_of(second, 3, 3);
 
 	(void)state;
-	assert_int_equal(segment_edit(&owner, &wanted, 1, NULL, NULL), 0);
+	assert_int_equal(edit(&wanted, NULL), 0);
 	assert_set(&owner, first, "0-7");
 	assert_set(&owner, second, "3");
 	segment_close(&owner);
@@ -106,11 +117,11 @@ static void test_one_gpu_too_many(void **state)
 	for (unsigned int i = 1; i < SEGMENT_GPUS; i++) {
 		struct segment_partition more = partition_of((struct pci_address){.domain = i}, 0, 0);
 
-		assert_int_equal(segment_edit(&owner, &more, 1, NULL, &error), 0);
+		assert_int_equal(edit(&more, &error), 0);
 	}
 	struct segment_partition last = partition_of((struct pci_address){.domain = SEGMENT_GPUS}, 0, 0);
 
-	assert_int_equal(segment_edit(&owner, &last, 1, NULL, &error), -1);
+	assert_int_equal(edit(&last, &error), -1);
 	assert_non_null(strstr(error.reason, "no more fit"));
 	assert_set(&owner, first, "0-7");
 	segment_close(&owner);
@@ -162,17 +173,17 @@ static void test_no_edit_is_lost(void **state)
 
 static void test_stopped_editor_is_reported(void **state)
 {
-	struct segment owner = make_segment(), editor;
+	struct segment owner = make_segment(), stopped;
 	struct segment_partition wanted = partition_of(first, 1, 1);
 	struct error error;
 
 	(void)state;
-	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
-	assert_int_equal(flock(owner.file, LOCK_EX), 0);
-	assert_int_equal(segment_edit(&editor, &wanted, 1, NULL, &error), -1);
+	assert_int_equal(segment_open(&stopped, getpid(), NULL), SEGMENT_FOUND);
+	assert_int_equal(flock(stopped.file, LOCK_EX), 0);
+	assert_int_equal(edit(&wanted, &error), -1);
 	assert_non_null(strstr(error.reason, "another process"));
 	assert_set(&owner, first, "0-7");
-	segment_close(&editor);
+	segment_close(&stopped);
 	segment_close(&owner);
 }
 
@@ -244,7 +255,7 @@ static void edit_another(void)
 {
 	struct segment other;
 
-	close_range(SEGMENT_FILES_FROM, ~0U, 0);
+	close_range(HANDLE_MIN, ~0U, 0);
 	if (segment_open(&other, getppid(), NULL) != SEGMENT_FOUND)
 		_exit(1);
 }
@@ -317,10 +328,11 @@ static void add_file(int seals, size_t size, char fill)
 static size_t true_size(void)
 {
 	struct segment segment = make_segment();
-	off_t size = lseek(segment.file, 0, SEEK_END);
+	struct stat status;
 
+	assert_int_equal(fstat(segment.file, &status), 0);
 	segment_close(&segment);
-	return (size_t)size;
+	return (size_t)status.st_size;
 }
 
 static void add_empty(void)
@@ -459,18 +471,20 @@ static void test_garbage_inside_is_no_revision(void **state)
 	for (size_t at = 64; at < size; at++)
 		((volatile unsigned char *)owner.memory)[at] = 0xee;
 	assert_false(segment_read(&owner, &revision, &number));
-	assert_int_equal(segment_edit(&owner, &wanted, 1, NULL, &error), -1);
+	assert_int_equal(edit(&wanted, &error), -1);
 	assert_string_equal(error.reason, "the segment is damaged");
 	segment_close(&owner);
 }
 
 static void test_segment_cannot_be_truncated(void **state)
 {
-	struct segment owner = make_segment();
+	struct segment owner = make_segment(), editor;
 
 	(void)state;
-	assert_int_equal(ftruncate(owner.file, 0), -1);
-	assert_int_equal(ftruncate(owner.file, 1 << 20), -1);
+	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	assert_int_equal(ftruncate(editor.file, 0), -1);
+	assert_int_equal(ftruncate(editor.file, 1 << 20), -1);
+	segment_close(&editor);
 	segment_close(&owner);
 }
 
@@ -479,8 +493,23 @@ static void test_low_descriptors_stay_free(void **state)
 	struct segment owner = make_segment();
 
 	(void)state;
-	assert_true(owner.file >= 200);
+	assert_true(owner.file >= HANDLE_USUAL);
 	assert_int_equal(fcntl(owner.file, F_GETFD), 0); /* it comes through an exec */
+	segment_close(&owner);
+}
+
+/* Whoever inherits it, with fewer privileges say, can do nothing with it. */
+static void test_handle_opens_nothing(void **state)
+{
+	struct segment owner = make_segment();
+	char byte = 0;
+
+	(void)state;
+	assert_true(fcntl(owner.file, F_GETFL) & O_PATH);
+	assert_int_equal(pread(owner.file, &byte, 1, 0), -1);
+	assert_int_equal(pwrite(owner.file, &byte, 1, 0), -1);
+	assert_int_equal(flock(owner.file, LOCK_EX | LOCK_NB), -1);
+	assert_ptr_equal(mmap(NULL, 4096, PROT_READ, MAP_SHARED, owner.file, 0), MAP_FAILED);
 	segment_close(&owner);
 }
 
@@ -545,9 +574,9 @@ static void test_quick_look(void **state)
 	(void)state;
 	/* Not the first descriptor there. */
 	for (int i = 0; i < 8; i++)
-		others[i] = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 200);
+		others[i] = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, HANDLE_USUAL);
 	owner = make_segment();
-	assert_true(owner.file >= 208);
+	assert_true(owner.file >= HANDLE_USUAL + 8);
 	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
 	segment_close(&editor);
 	segment_close(&owner);
@@ -669,7 +698,7 @@ static void test_limits(void **state)
 	small = before;
 	small.rlim_cur = 4096;
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-	assert_int_equal(segment_create(&segment, &revision, &error), -1);
+	assert_int_equal(segment_create(&segment, &revision, -1, &error), -1);
 	assert_int_equal(segment_create_private(&segment, &revision, &error), 0);
 	assert_set(&segment, first, "0-7");
 	assert_int_equal(segment_keep_findable(&segment, &error), -1);
@@ -677,7 +706,7 @@ static void test_limits(void **state)
 	assert_non_null(strstr(error.reason, "the limit for files (ulimit -f) is 4096"));
 	/* As soon as there is room. */
 	assert_int_equal(segment_keep_findable(&segment, &error), 0);
-	assert_true(segment.file >= 200);
+	assert_true(segment.file >= HANDLE_USUAL);
 	assert_set(&segment, first, "0-7");
 	segment_close(&segment);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -769,6 +798,7 @@ int main(void)
 		cmocka_unit_test(test_garbage_inside_is_no_revision),
 		cmocka_unit_test(test_segment_cannot_be_truncated),
 		cmocka_unit_test(test_low_descriptors_stay_free),
+		cmocka_unit_test(test_handle_opens_nothing),
 		cmocka_unit_test(test_the_table_of_descriptors_does_not_grow),
 		cmocka_unit_test(test_quick_look),
 		cmocka_unit_test(test_counters),

@@ -53,7 +53,7 @@ static struct shared {
 
 /* The owner's hold, and the child's: by a descriptor of its own, since a lock on an inherited one would be the
  * parent's too. */
-static struct segment segment, editor;
+static struct segment segment, own_editor, editor;
 
 static struct tpcset pattern(uint64_t word)
 {
@@ -179,7 +179,7 @@ static void parent_writes(const struct implementation *implementation, uint64_t 
 	struct segment_partition partition = {.pci = pci, .set = pattern(word)};
 
 	if (implementation == &real)
-		assert_int_equal(segment_edit(&segment, &partition, 1, NULL, NULL), 0);
+		assert_int_equal(segment_edit(&own_editor, &partition, 1, NULL, NULL), 0);
 	else
 		implementation->write(word);
 }
@@ -270,7 +270,10 @@ static int set_up(void **state)
 	stride = wanted ? strtoul(wanted, NULL, 10) : STRIDE_DEFAULT;
 	revision.partitions[0] = (struct segment_partition){.pci = pci, .set = pattern(OLD)};
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return shared == MAP_FAILED ? -1 : segment_create(&segment, &revision, NULL);
+	return shared == MAP_FAILED || segment_create(&segment, &revision, -1, NULL) < 0 ||
+	                       segment_open(&own_editor, getpid(), NULL) != SEGMENT_FOUND
+	               ? -1
+	               : 0;
 }
 
 int main(void)

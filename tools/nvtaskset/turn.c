@@ -72,8 +72,7 @@ static bool look_at_ticket(int file, int number, void *context)
 
 static void look_at_process(struct look *look, pid_t pid)
 {
-	struct memfd_search search = {
-		.pid = pid, .link = MEMFD_LINK(TICKET_NAME), .is_sought = look_at_ticket, .context = look};
+	struct memfd_search search = {.link = MEMFD_LINK(TICKET_NAME), .is_sought = look_at_ticket, .context = look};
 	char path[64];
 
 	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);

@@ -1,0 +1,38 @@
+#include "identity.h"
+
+#include "proc_status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LINK_START "pid:["
+
+static uint64_t read_namespace(const char *process)
+{
+	char path[64], link[32];
+
+	snprintf(path, sizeof path, "/proc/%s/ns/pid", process);
+	ssize_t length = readlink(path, link, sizeof link - 1);
+
+	link[length > 0 ? length : 0] = '\0';
+	return length > (ssize_t)sizeof LINK_START ? strtoull(link + sizeof LINK_START - 1, NULL, 10) : 0;
+}
+
+struct identity identity_own(void)
+{
+	return (struct identity){.pid = (uint64_t)getpid(), .namespace = read_namespace("self")};
+}
+
+struct identity identity_of(pid_t pid)
+{
+	char process[16];
+
+	snprintf(process, sizeof process, "%d", (int)pid);
+	return (struct identity){.pid = proc_status(process, "NSpid:", (uint64_t)pid), .namespace = read_namespace(process)};
+}
+
+bool identity_matches(struct identity a, struct identity b)
+{
+	return a.pid == b.pid && (a.namespace == b.namespace || a.namespace == 0 || b.namespace == 0);
+}

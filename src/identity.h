@@ -1,0 +1,22 @@
+/* Who a process is, whoever looks at it from whichever PID namespace. */
+#ifndef NVTASKSET_IDENTITY_H
+#define NVTASKSET_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct identity {
+	uint64_t pid;       /* in the innermost namespace that it is in: as it sees itself */
+	uint64_t namespace; /* that one's number; 0: not known */
+};
+
+struct identity identity_own(void);
+
+/* Of a process that /proc shows under this number; the namespace of one that may not be looked into is not known. */
+struct identity identity_of(pid_t pid);
+
+/* Whether they may be the same process: a namespace that is not known may be any. */
+bool identity_matches(struct identity a, struct identity b);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * The handle: the descriptor by which a process's segment is found, and which programs that it executes inherit.
+ *
+ * It names the file and opens nothing (O_PATH): a program with fewer privileges that inherits it can neither write to the
+ * segment nor lock it. Whoever the kernel lets open the file, its user and root, opens it anew by way of /proc. Without
+ * /proc there is no such descriptor, and it is the file's own, which is not passed on; nor is that of a program with more
+ * privileges than its user.
+ */
+#ifndef NVTASKSET_SEGMENT_HANDLE_H
+#define NVTASKSET_SEGMENT_HANDLE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Its number: HANDLE_USUAL or above where limits allow, which scripts do not use; in a process with threads the kernel's table
+ * of descriptors is not made larger for it, and it is HANDLE_MIN or above. */
+#define HANDLE_USUAL 237
+#define HANDLE_MIN (HANDLE_TABLE_MIN - HANDLE_TABLE_END)
+#define HANDLE_TABLE_MIN 64 /* the kernel's smallest table of descriptors, NR_OPEN_DEFAULT */
+#define HANDLE_TABLE_END 16
+
+/* Makes the handle of a file and takes the file over, also where it fails: -1, with errno. `in_place_of`, a handle of this
+ * process, is replaced at one stroke, so that those whom it starts meanwhile find one or the other; -1: none is. */
+int handle_make(int file, int in_place_of);
+
+/* Whether the descriptor leads to the file in memory with this number. */
+bool handle_leads_to(int number, ino_t inode);
+
+/* This process's next descriptor, from `first` on, that may be a segment's; -1 where there are no more. Without /proc, too. */
+int handle_next(int first);
+
+/* Opens its file for reading and writing, close-on-exec. -1 with errno: ENOENT without /proc, EACCES where it is another
+ * user's. */
+int handle_open(int number);
+
+/* Whether programs that this process executes inherit it. */
+bool handle_is_passed_on(int number);
+
+#endif
