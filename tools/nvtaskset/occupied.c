@@ -24,7 +24,8 @@ struct claims {
 	size_t count;
 	struct claim {
 		pid_t pid;
-		pid_t root; /* up to which ancestors say what it has; 0: it is certain, whatever they have */
+		pid_t root;  /* up to which ancestors say what it has; 0: it is certain, whatever they have */
+		ino_t shared; /* the segment that it has from an ancestor; 0: none */
 		struct segment_revision revision;
 	} *list;
 };
@@ -122,14 +123,15 @@ static bool read_shared(struct claim *claim)
 	int file;
 	bool found = segment_open_inherited(&segment, claim->pid, &file) && segment_read(&segment, &claim->revision, &number);
 
-	segment_close(&segment);
 	claim->root = 0;
+	claim->shared = segment.inode;
+	segment_close(&segment);
 	return found;
 }
 
 static bool read_claim(struct claim *claim, pid_t pid)
 {
-	claim->pid = pid;
+	*claim = (struct claim){.pid = pid};
 	return read_shared(claim) || read_with_patience(claim);
 }
 
@@ -180,11 +182,21 @@ static void occupy(struct segment_revision *occupied, const struct topology_list
 	}
 }
 
-/* A process's own segment counts in place of its claim; and where it would begin with an ancestor's, that one. */
+/* Whether a process has for itself what this one shares. */
+static bool has_owner(const struct claim *claim, const struct processes *processes)
+{
+	bool has = false;
+
+	for (size_t i = 0; claim->shared != 0 && i < processes->count && !has; i++)
+		has = processes->list[i].inode == claim->shared;
+	return has;
+}
+
+/* A process's own segment counts in place of its claim; and where it shares an ancestor's, or would begin with it, that one. */
 static bool counts(const struct claim *claim, const struct processes *processes)
 {
 	pid_t pid = claim->pid;
-	bool does = !processes_find(processes, pid);
+	bool does = !processes_find(processes, pid) && !has_owner(claim, processes);
 
 	for (int generation = 0; does && claim->root != 0 && pid > 1 && pid != claim->root && generation < PARENT_GENERATIONS;
 	     generation++) {
