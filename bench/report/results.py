@@ -4,6 +4,14 @@ import csv
 import os
 import statistics
 
+# Tables and pictures show the mechanisms in this order, whatever the order in which they were measured.
+MECHANISMS = "none mps mps-percent green mps-static mig nvtaskset nvtaskset-no-mps".split()
+
+
+def place(row):
+    mechanism = row.get("mechanism")
+    return MECHANISMS.index(mechanism) if mechanism in MECHANISMS else len(MECHANISMS)
+
 
 class Table:
     """One file: `about`, from its comments, and `rows`, as dicts; numbers are floats in the columns of `NUMBERS`."""
@@ -27,6 +35,7 @@ class Table:
             for name in self.NUMBERS & row.keys():
                 row[name] = float(row[name])
             self.rows.append(row)
+        self.rows.sort(key=place)
 
     def groups(self, *columns):
         return groups(self.rows, *columns)
