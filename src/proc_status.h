@@ -1,4 +1,4 @@
-/* What the kernel says of a process in /proc/PID/status. */
+/* What the kernel says of a process in /proc/PID/status. No allocation. */
 #ifndef NVTASKSET_PROC_STATUS_H
 #define NVTASKSET_PROC_STATUS_H
 
