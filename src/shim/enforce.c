@@ -27,14 +27,14 @@ HOT_DATA HOT_FIRST static struct {
 /* What the last launch of this thread went by, if that was the partition alone: the next one on the same context does, too,
  * while nothing has changed. With where the thread counts its launches, in one line of the cache. */
 static __thread struct recent {
-	HOT_FIRST CUcontext context;
+	HOT_OWN_FIRST CUcontext context;
 	uint64_t revision, others;   /* as `changes` was; others NEVER where the next launch is to be looked at anew */
 	struct segment_place *place; /* NULL where it has none of its own: see count_elsewhere */
 	qmd_disabler *disable;       /* NULL where the partition leaves the GPU whole */
 	struct qmd_mask mask;
 } recent __attribute__((tls_model("initial-exec")));
 
-_Static_assert(sizeof(struct recent) == HOT_LINE, "one line");
+_Static_assert(sizeof(struct recent) <= HOT_LINE, "one line");
 
 static __thread bool has_asked_for_place __attribute__((tls_model("initial-exec")));
 

@@ -158,3 +158,27 @@ warns_nobody() { # the status, options of nvtaskset, the program and its steps
 		[ "$pages" -eq 1 ]
 	done
 }
+
+# glibc gives the thread-local storage of a library that is opened later no more alignment than its own control block of
+# a thread has: 64 bytes on x86-64; 16 on aarch64 (32 from glibc 2.35 on).
+is_placed() { # the most, and the library
+	local most=$1 alignment
+	alignment=$(readelf -lW "$2" | awk '$1 == "TLS" { print $NF }')
+	[ $((alignment)) -le "$most" ] || { echo "$2: thread-local storage aligned to $alignment" && false; }
+}
+
+@test "the dynamic linker finds a place for what a thread has of us" {
+	most=16
+	[ "$(uname -m)" != x86_64 ] || most=64
+	for library in lib/libcuda.so.1 lib/libnvtaskset-attach.so lib/libnvtaskset-audit.so libsmctrl.so api/libnvtaskset.so.0; do
+		is_placed "$most" "$BUILD/$library"
+	done
+}
+
+@test "the dynamic linker finds a place for what a thread has of us, on aarch64" {
+	command -v aarch64-linux-gnu-gcc >/dev/null || skip "no compiler for aarch64"
+	env -u MAKEFLAGS make -s -j2 -C "$ROOT" BUILD="$WORK/aarch64" SANITIZE= CC=aarch64-linux-gnu-gcc CFLAGS=-O1 \
+		"$WORK/aarch64/lib/libcuda.so.1" "$WORK/aarch64/libsmctrl.so" 3>&-
+	is_placed 16 "$WORK/aarch64/lib/libcuda.so.1"
+	is_placed 16 "$WORK/aarch64/libsmctrl.so"
+}
