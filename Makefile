@@ -150,10 +150,12 @@ $(addprefix $(BUILD)/tests/gpu/,smctrl smctrl_alone smctrl_beside): $(smctrl)
 link_smctrl = -Wl,-rpath,$(abspath $(BUILD))
 link_smctrl_alone = $(link_smctrl)
 link_smctrl_beside = $(link_smctrl)
+link_bench_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ldl -o $@
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(bench_support) $(library)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ldl -o $@
-$(BUILD)/demo/%: $(BUILD)/demo/%.o $(gpu_support) $(library)
-	$(link_gpu_program)
+	$(link_bench_program)
+# The demo needs no package of the tests: no cmocka.
+$(BUILD)/demo/%: $(BUILD)/demo/%.o $(bench_support) $(library)
+	$(link_bench_program)
 
 # The same program, which opens the driver by name; which has its directory built in; which needs it to start.
 $(BUILD)/tests/programs/%.o: override CPPFLAGS += -Itests/gpu/support

@@ -4,11 +4,50 @@
  * An ordinary CUDA program that knows nothing of nvtaskset. It launches kernels all the time, asks each block on
  * which SM it runs, and prints the answer whenever it changes.
  */
-#include "clock.h"
-#include "gpu.h"
+#include "bench.h"
+#include "kernels.h"
+#include "topology/topology.h"
+#include "tpcset.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+/* That many blocks of the largest size reach every SM, if they stay there for so long. */
+#define BLOCKS_PER_SM 4
+#define THREADS 1024
+#define CYCLES 20000
+
+/* Which SM is of which TPC. */
+static const struct topology *find_topology(const struct bench_gpu *gpu)
+{
+	static struct topology_list list;
+	struct pci_address pci;
+	struct error error = {.reason = ""};
+	const struct topology *topology = NULL;
+	char text[PCI_ADDRESS_TEXT];
+
+	bench_check(cuDeviceGetPCIBusId(text, sizeof text, gpu->device));
+	if (topology_load(&list, &error) == 0 && pci_address_parse(&pci, text, &error) == 0)
+		topology = topology_find(&list, pci);
+	if (!topology)
+		bench_fail("which SM is of which TPC is not known here");
+	return topology;
+}
+
+/* Launches once, waits, and says on which TPCs the blocks ran. */
+static struct tpcset run(const struct bench_gpu *gpu, const struct bench_launch *launch, CUdeviceptr output,
+                         unsigned int sms_per_tpc)
+{
+	uint32_t sms[TPCSET_MAX * 2 * BLOCKS_PER_SM];
+	struct tpcset ran = {{0}};
+
+	bench_start(gpu, launch);
+	bench_wait(gpu);
+	bench_check(cuMemcpyDtoH_v2(sms, output, launch->grid_x * sizeof *sms));
+	for (unsigned int block = 0; block < launch->grid_x; block++)
+		tpcset_add(&ran, sms[block] / sms_per_tpc);
+	return ran;
+}
 
 static void print_set(const struct tpcset *tpcs, unsigned int sms_per_tpc)
 {
@@ -23,28 +62,29 @@ int main(int count, char **arguments)
 {
 	int seconds = count == 2 ? atoi(arguments[1]) : 0;
 	struct tpcset last = {{0}};
-	struct gpu_under_test gpu;
+	struct bench_gpu gpu;
 
 	if (seconds <= 0) {
 		fputs("Usage: where SECONDS\n", stderr);
 		return EXIT_FAILURE;
 	}
-	gpu_initialise();
-	gpu_open(&gpu, 0);
-	if (!gpu.topology) {
-		fputs("where: which SM is of which TPC is not known here\n", stderr);
-		return EXIT_FAILURE;
-	}
-	const double end = clock_ms() + seconds * 1000.0;
+	bench_open(&gpu);
+	const struct topology *topology = find_topology(&gpu);
+	unsigned int blocks = topology->tpc_count * topology->sms_per_tpc * BLOCKS_PER_SM;
+	CUdeviceptr output = bench_memory(blocks * sizeof(uint32_t));
+	uint64_t cycles = CYCLES;
+	void *parameters[] = {&output, &cycles};
+	const struct bench_launch launch = {bench_kernel(kernels_ptx, "where"), blocks, 1, THREADS, 1, 0, parameters};
+	const int64_t end = bench_now() + seconds * INT64_C(1000000000);
 
 	do {
-		struct tpcset ran = gpu_where(&gpu, NULL);
+		struct tpcset ran = run(&gpu, &launch, output, topology->sms_per_tpc);
 
 		if (!tpcset_equal(&ran, &last))
-			print_set(&ran, gpu.topology->sms_per_tpc);
+			print_set(&ran, topology->sms_per_tpc);
 		last = ran;
-		clock_pause_us(20000);
-	} while (clock_ms() < end);
-	gpu_close(&gpu);
+		bench_sleep(20000000);
+	} while (bench_now() < end);
+	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }
