@@ -177,17 +177,19 @@ $(filter %/nothing %/nothing-static,$(test_programs)): tests/programs/nothing.c
 	$(call say,LINK,$@)$(CC) $< $(link_$(@F)) -o $@
 link_nothing-static = -static
 
-# Programs to attach to, and a library to load into them: without sanitizers, which stand in the loader's way.
+# Programs to attach to, and a library to load into them: without sanitizers, which stand in the loader's way. For the one
+# machine where that can be done: elsewhere their tests are skipped.
+can_attach = $(filter x86_64-%,$(shell $(CC) -dumpmachine))
 attach_programs = $(addprefix $(BUILD)/tests/attach/,busy alone small alone-static alone32 plain-musl goroutines plain-go \
                     library.so slow.so again)
 $(filter-out %32 %-musl %-go %/goroutines,$(attach_programs)): $(wildcard tests/attach/*.[ch] tests/gpu/support/*.[ch] src/*.[ch] src/*/*.[ch])
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(CPPFLAGS) -Itests/gpu/support $(filter-out $(sanitize_flags),$(CFLAGS)) \
-		$(build_$(@F)) -o $@
+	$(if $(can_attach),$(call say,LINK,$@)$(CC) $(CPPFLAGS) -Itests/gpu/support $(filter-out $(sanitize_flags),$(CFLAGS)) \
+		$(build_$(@F)) -o $@)
 # What not every machine can build: a test that needs it is skipped.
 $(BUILD)/tests/attach/alone32: tests/attach/alone32.c
 	@mkdir -p $(@D)
-	-$(Q)$(CC) -m32 -O2 -static -nostdlib -ffreestanding -fno-stack-protector -fno-pie $< -o $@
+	-$(Q)$(if $(can_attach),$(CC) -m32 -O2 -static -nostdlib -ffreestanding -fno-stack-protector -fno-pie $< -o $@)
 $(BUILD)/tests/attach/plain-musl: tests/attach/plain.c
 	@mkdir -p $(@D)
 	-$(Q)! command -v musl-gcc >/dev/null || musl-gcc $< -o $@

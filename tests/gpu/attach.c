@@ -21,14 +21,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define SANITIZED 0
-#endif
-
 extern char **environ;
 
 /* Runs the command on this process; its exit status. */
@@ -61,16 +53,6 @@ static void attach_to(const struct tpcset *set)
 	assert_int_equal(attach(tpcset_format_list(set, text)), 0);
 }
 
-/* Each in a process of its own, which has never heard of us. */
-static void run_in_child(void (*body)(void))
-{
-	if (SANITIZED)
-		gpu_skip("not with a sanitizer: it stands in the loader's way");
-	struct child_end end = child_run(body);
-
-	child_assert_passed(&end);
-}
-
 /* --- launches ------------------------------------------------------------------------------------------------------ */
 
 static void assert_runs_in(const struct tpcset *set)
@@ -99,7 +81,7 @@ static void obey(void)
 static void test_next_launch_obeys(void **state)
 {
 	(void)state;
-	run_in_child(obey);
+	child_run_to_attach(obey);
 }
 
 #define THREADS 8
@@ -156,7 +138,7 @@ static void obey_from_all_threads(void)
 static void test_all_threads_obey(void **state)
 {
 	(void)state;
-	run_in_child(obey_from_all_threads);
+	child_run_to_attach(obey_from_all_threads);
 }
 
 /* --- graphs -------------------------------------------------------------------------------------------------------- */
@@ -185,7 +167,7 @@ static void count_older_graphs(void)
 static void test_older_graphs_are_counted(void **state)
 {
 	(void)state;
-	run_in_child(count_older_graphs);
+	child_run_to_attach(count_older_graphs);
 }
 
 /* --- profilers ----------------------------------------------------------------------------------------------------- */
@@ -208,7 +190,7 @@ static void wait_for_a_profiler(void)
 static void test_profiler_first(void **state)
 {
 	(void)state;
-	run_in_child(wait_for_a_profiler);
+	child_run_to_attach(wait_for_a_profiler);
 }
 
 static void share_with_a_profiler(void)
@@ -225,7 +207,7 @@ static void share_with_a_profiler(void)
 static void test_profiler_afterwards(void **state)
 {
 	(void)state;
-	run_in_child(share_with_a_profiler);
+	child_run_to_attach(share_with_a_profiler);
 }
 
 int main(void)

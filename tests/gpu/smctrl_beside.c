@@ -17,29 +17,11 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define SANITIZED 0
-#endif
-
 static void assert_runs_in(unsigned int first, unsigned int last)
 {
 	struct tpcset set = gpu_range(first, last), ran = gpu_where(&gpu, NULL);
 
 	gpu_assert_equal(&ran, &set);
-}
-
-/* Each in a process of its own, which has never heard of us. */
-static void run_in_child(void (*body)(void))
-{
-	if (SANITIZED)
-		gpu_skip("not with a sanitizer: it stands in the loader's way");
-	struct child_end end = child_run(body);
-
-	child_assert_passed(&end);
 }
 
 static void be_attached_before(void)
@@ -65,7 +47,7 @@ static void be_attached_before(void)
 static void test_attached_before(void **state)
 {
 	(void)state;
-	run_in_child(be_attached_before);
+	child_run_to_attach(be_attached_before);
 }
 
 static void wait_for_a_tool(void)
@@ -89,7 +71,9 @@ static void wait_for_a_tool(void)
 static void test_tool_first(void **state)
 {
 	(void)state;
-	run_in_child(wait_for_a_tool);
+	struct child_end end = child_run(wait_for_a_tool);
+
+	child_assert_passed(&end);
 }
 
 int main(void)

@@ -1,5 +1,7 @@
 #include "child.h"
 
+#include "gpu.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +10,20 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define SANITIZED 0
+#endif
+
+#ifdef __x86_64__
+#define KNOWN_MACHINE 1
+#else
+#define KNOWN_MACHINE 0
+#endif
 
 static _Noreturn void be_the_child(void (*body)(void), int errors)
 {
@@ -59,4 +75,15 @@ void child_assert_passed(const struct child_end *end)
 {
 	if (!WIFEXITED(end->status) || WEXITSTATUS(end->status) != 0)
 		fail_msg("the child ended with status %#x: %s", (unsigned int)end->status, end->errors);
+}
+
+void child_run_to_attach(void (*body)(void))
+{
+	if (SANITIZED)
+		gpu_skip("not with a sanitizer: it stands in the loader's way");
+	if (!KNOWN_MACHINE)
+		gpu_skip("processes can be attached to on x86-64 only, so far");
+	struct child_end end = child_run(body);
+
+	child_assert_passed(&end);
 }

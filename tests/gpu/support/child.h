@@ -24,4 +24,7 @@ struct child_end child_run(void (*body)(void));
 /* Fails the test where the child's body did not return, and shows what the child had to say. */
 void child_assert_passed(const struct child_end *end);
 
+/* Both, for a body that has nvtaskset attach to it; skips the test where that cannot be. */
+void child_run_to_attach(void (*body)(void));
+
 #endif
