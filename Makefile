@@ -1,6 +1,7 @@
 # nvtaskset: make, make demo, make check; `make help` lists the rest.
 #
-# make, a C compiler, glibc and jansson (the command alone) are needed to build; `make deps` installs these and what tests need.
+# make, a C compiler, glibc and jansson (the command alone) are needed to build. What is missing of these, and of what tests
+# need where those are run, is installed first (tools/deps); `make deps` does that alone.
 # CC, CFLAGS, LDFLAGS, PREFIX and DESTDIR are the packager's: what we need is added, never replaced.
 
 BUILD  ?= build
@@ -60,7 +61,20 @@ version     = $(shell sed -n '/define NVTASKSET_VERSION /s/.*"\(.*\)"/\1/p' src/
 api         = $(BUILD)/api/libnvtaskset.so.$(version)
 api_archive = $(BUILD)/api/libnvtaskset.a
 
-all: $(command) $(shim) $(attach) $(audit) $(api) $(api_archive) $(smctrl) $(smctrl:.so=.a)
+# What people type first. Packages come before all else, with -j too.
+packages_all  = build
+packages_demo = build
+with_packages = all demo check check-gpu check-tools soak
+$(with_packages) deps: export COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS)
+$(with_packages):
+	$(Q)tools/deps $(or $(packages_$@),tests)
+	$(Q)$(MAKE) --no-print-directory run-$@
+deps:
+	$(Q)tools/deps tests
+	@echo 'Everything is there.'
+
+run-all: $(command) $(shim) $(attach) $(audit) $(api) $(api_archive) $(smctrl) $(smctrl:.so=.a)
+	@:
 
 $(BUILD)/bench/%.o $(BUILD)/demo/%.o: override CPPFLAGS += -Itests/gpu/support -Ibench/support
 
@@ -232,11 +246,11 @@ define run_tests
 endef
 
 check_programs = $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(bench_programs) $(BUILD)/demo/where
-build-check: all $(check_programs)
-check: deps-check all $(check_programs)
+build-check: run-all $(check_programs)
+run-check: build-check
 	$(call run_tests,$(unit_tests) $(sim_runs) $(wildcard tests/cli/*.bats))
 
-check-gpu: deps-check $(command) $(shim) $(gpu_tests)
+run-check-gpu: $(command) $(shim) $(gpu_tests)
 	$(call run_tests,$(gpu_tests))
 
 # Profilers and debuggers as they are, on the GPU. CUPTI's headers come with the toolkit's, which have the names of ours.
@@ -253,12 +267,12 @@ $(BUILD)/tests/hardware/injected.so: $(BUILD)/tests/hardware/injected.o $(tool)
 $(BUILD)/tests/hardware/where.so: $(BUILD)/tests/hardware/where.o $(gpu_support) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared $^ -lcmocka -ldl -o $@
 
-check-tools: deps-check $(command) $(shim) $(attach) $(BUILD)/demo/where $(tool_programs)
+run-check-tools: $(command) $(shim) $(attach) $(BUILD)/demo/where $(tool_programs)
 	$(Q)BUILD=$(abspath $(BUILD)) tests/hardware/tools.sh
 
 # A mixed load under changing partitions, on the GPUs that are there, or on simulated ones.
 SOAK_SECONDS ?= 600
-soak: deps-check $(command) $(shim) $(sim) $(BUILD)/tests/gpu/soak
+run-soak: $(command) $(shim) $(sim) $(BUILD)/tests/gpu/soak
 	$(Q)$(test_environment) SOAK_SECONDS=$(SOAK_SECONDS) TEST_SECONDS=$$(($(SOAK_SECONDS) + 120)) \
 		tests/run $(BUILD)/tests/gpu/soak$(if $(wildcard /dev/nvidiactl),,@h200-x2)
 
@@ -267,7 +281,7 @@ check-steps: $(BUILD)/tests/unit/segment_steps
 	SEGMENT_STRIDE=1 $<
 
 # Attaching a thousand times to each program, and an attacher that dies at each of its steps.
-check-attach: all $(sim) $(BUILD)/tests/unit/attach $(attach_programs)
+check-attach: run-all $(sim) $(BUILD)/tests/unit/attach $(attach_programs)
 	$(Q)$(test_environment) ATTACH_TIMES=1000 ATTACH_STRIDE=1 TEST_SECONDS=3600 tests/run $(BUILD)/tests/unit/attach
 
 # The same tests in a program that watches itself.
@@ -302,13 +316,8 @@ fuzz-%: tests/fuzz/%.c
 bench: $(command) $(shim) $(sim) $(bench_programs)
 	$(Q)BUILD=$(abspath $(BUILD)) bench/run
 
-demo: deps-check $(command) $(shim) $(sim) $(BUILD)/demo/where
+run-demo: $(command) $(shim) $(sim) $(BUILD)/demo/where
 	$(Q)BUILD=$(abspath $(BUILD)) demo/run
-
-# --- what the tests need ---------------------------------------------------------------------------
-
-deps deps-check:
-	$(Q)tools/deps $(if $(filter deps,$@),--install,--if-missing)
 
 # --- installing ------------------------------------------------------------------------------------
 
@@ -415,10 +424,11 @@ help:
 	@echo 'make soak            ten minutes of a mixed load under changing partitions; SOAK_SECONDS'
 	@echo 'make bench           measure'
 	@echo 'make lint, fuzz      clang-tidy and cppcheck; libFuzzer, FUZZ_SECONDS each'
-	@echo 'make deps            install what the tests need (Debian, Ubuntu)'
+	@echo 'make deps            install what is needed to build and to test (Debian, Ubuntu); the others do so, too'
 	@echo 'make install         DESTDIR= PREFIX=/usr/local; also: uninstall'
 	@echo 'V=1 shows commands; WERROR=1 makes warnings errors; CC, CFLAGS, LDFLAGS, BUILD as usual'
 
-.PHONY: all clean check check-gpu check-tools check-steps check-attach check-asan check-tsan check-sanitizers lint fuzz soak bench demo deps deps-check \
+.PHONY: $(with_packages) $(addprefix run-,$(with_packages)) build-check clean check-steps check-attach check-asan check-tsan \
+	check-sanitizers lint fuzz bench deps \
 	install uninstall install-api uninstall-api help install-smctrl uninstall-smctrl
 .SECONDARY:

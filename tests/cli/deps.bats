@@ -1,0 +1,212 @@
+#!/usr/bin/env bats
+# What is missing is installed, or asked for: tools/deps, on a machine that these tests make up. Nothing is installed here.
+
+load helpers
+
+# Where all commands are that there are.
+new_machine() {
+	mkdir "$WORK/bin" "$WORK/headers"
+	unset COMPILE
+	log=$WORK/log
+	: >"$log"
+	command_is apt-get "echo \"\$0 \$*\" | sed 's|.*/||' >>'$log'" 'test ! -e "$0-fails"'
+	command_is id "echo ${1:-1000}"
+	for command in env sed; do
+		ln -s "$(command -v "$command")" "$WORK/bin/"
+	done
+}
+
+command_is() { # NAME, and the lines of a script
+	printf '%s\n' '#!/bin/sh' "${@:2}" >"$WORK/bin/$1"
+	chmod 755 "$WORK/bin/$1"
+}
+
+has_compiler() { # and these headers
+	local name=${COMPILE:-cc}
+	command_is "${name%% *}" 'read -r _ header' 'header=${header#<}' "test -e '$WORK/headers/'\${header%>}"
+	for header in "$@"; do
+		: >"$WORK/headers/$header"
+	done
+}
+
+has_commands() {
+	for command in "$@"; do
+		command_is "$command"
+	done
+}
+
+has_all() {
+	has_compiler stdlib.h jansson.h cmocka.h
+	has_commands make prove pgrep bats jq python3 pkg-config
+}
+
+# Which does as it is told where it needs no password, or was given one.
+has_sudo() { # free, or with a password: right, or wrong
+	command_is sudo "asks=$1" "case \$1 in
+		-n) [ \$asks = free ] || { echo 'sudo: a password is required' >&2; exit 1; } ;;
+		-v) [ \$asks = right ] && echo 'Password' ; exit ;;
+		*) echo sudo >>'$log'; exec \"\$@\" ;;
+		esac"
+}
+
+deps() {
+	PATH=$WORK/bin run "$ROOT/tools/deps" "$@" </dev/null
+	echo "$output"
+}
+
+gives_nothing() {
+	[ "$status" -eq 0 ]
+	[ -z "$output" ]
+	[ ! -s "$log" ]
+}
+
+# Ends at once, with these lines and no other, and has tried nothing.
+gives_up() { # LINE…
+	printf '%s\n' "$@" | diff - <(echo "$output")
+	[ "$status" -eq 1 ]
+	[ ! -s "$log" ]
+}
+
+installs() { # PACKAGES, and how often by sudo
+	[ "$status" -eq 0 ]
+	printf '%s\n' "apt-get -q update" "apt-get install -y --no-install-recommends $1" | diff - <(grep -v '^sudo$' "$log")
+	[ "$(grep -c '^sudo$' "$log")" -eq "${2:-0}" ]
+}
+
+# A compiler is there, so that this machine's own headers are not looked at.
+new_bare_machine() { # the user's id
+	new_machine "$@"
+	has_compiler
+}
+to_build="libc6-dev make libjansson-dev"
+to_test="$to_build libcmocka-dev perl procps bats jq python3 pkg-config"
+
+@test "all is there: not a word, whoever asks" {
+	new_machine
+	has_all
+	for what in build tests; do
+		deps "$what"
+		gives_nothing
+	done
+}
+
+@test "to build, a compiler, its headers, make and jansson are enough" {
+	new_machine
+	has_compiler stdlib.h jansson.h
+	has_commands make
+	deps build
+	gives_nothing
+	deps tests
+	gives_up "deps: missing packages: libcmocka-dev perl procps bats jq python3 pkg-config" \
+		"deps: as an administrator: apt-get update && apt-get install -y --no-install-recommends libcmocka-dev perl procps bats jq python3 pkg-config"
+}
+
+@test "each thing that is missing is noticed" {
+	new_machine
+	has_all
+	for pair in stdlib.h=libc6-dev jansson.h=libjansson-dev cmocka.h=libcmocka-dev make=make prove=perl pgrep=procps bats=bats \
+		jq=jq python3=python3 pkg-config=pkg-config; do
+		mv "$WORK"/*/"${pair%=*}" "$WORK/away"
+		deps tests
+		[ "${lines[0]}" = "deps: missing packages: ${pair#*=}" ]
+		has_all
+	done
+}
+
+@test "the compiler that was asked for" {
+	new_machine
+	has_compiler stdlib.h jansson.h
+	has_commands make
+	export COMPILE="clang -DTEXT='\"two words\"'"
+	deps build
+	# Without a compiler, it depends on this machine which headers are.
+	[[ "${lines[0]}" =~ ^"deps: missing packages: clang"( |$) ]]
+	has_compiler
+	deps build
+	gives_nothing
+	COMPILE=/opt/cc deps build
+	gives_up "deps: /opt/cc: no such compiler"
+}
+
+@test "root: installs" {
+	new_bare_machine 0
+	deps tests
+	installs "$to_test"
+}
+
+@test "only what is missing" {
+	new_bare_machine 0
+	has_compiler stdlib.h
+	has_commands make
+	deps build
+	installs libjansson-dev
+}
+
+@test "sudo that asks for no password: installs" {
+	new_bare_machine
+	has_sudo free
+	deps build
+	installs "$to_build" 2
+}
+
+@test "no sudo, or one that would ask where nobody is: two lines for the administrator" {
+	new_bare_machine
+	for asks in '' right wrong; do
+		[ -z "$asks" ] || has_sudo "$asks"
+		deps build
+		gives_up "deps: missing packages: $to_build" \
+			"deps: as an administrator: apt-get update && apt-get install -y --no-install-recommends $to_build"
+	done
+}
+
+# With a terminal.
+deps_asks() {
+	local python
+	python=$(python3 -c 'import sys; print(sys.executable)')
+	PATH=$WORK/bin run "$python" "$BATS_TEST_DIRNAME/on_terminal" 200x24 "$WORK/screen" -- "$ROOT/tools/deps" "$@"
+	output=$(tr -d '\r' <"$WORK/screen")
+}
+
+@test "a terminal: sudo asks there" {
+	new_bare_machine
+	has_sudo right
+	deps_asks build
+	[[ "$output" == "Password"* ]]
+	installs "$to_build" 2
+	has_sudo wrong
+	: >"$log"
+	deps_asks build
+	grep -q "as an administrator" <<<"$output"
+	[ ! -s "$log" ]
+}
+
+@test "not Debian" {
+	new_bare_machine 0
+	rm "$WORK/bin/apt-get"
+	deps build
+	gives_up "deps: missing packages, by Debian's names: $to_build; install them with your package manager"
+}
+
+@test "apt-get fails" {
+	new_bare_machine 0
+	: >"$WORK/bin/apt-get-fails"
+	deps build
+	[ "$status" -eq 1 ]
+	[ "${lines[-1]}" = "deps: apt-get could not install $to_build" ]
+	[ "$(grep -c install "$log")" -eq 1 ]
+}
+
+@test "make stops there, before it builds anything" {
+	new_machine
+	for command in make mkdir find rm sh; do
+		ln -s "$(command -v "$command")" "$WORK/bin/"
+	done
+	for goal in all demo check; do
+		PATH=$WORK/bin run env -u MAKEFLAGS -u MAKELEVEL make -j2 -C "$ROOT" BUILD="$WORK/build" "$goal" </dev/null
+		echo "$output"
+		[ "$status" -ne 0 ]
+		[ "$(grep -c '^deps: ' <<<"$output")" -eq 2 ]
+		[ "$(grep -vcE '^(deps: |make: (Entering|Leaving) directory )' <<<"$output")" -eq 1 ]
+		[ ! -e "$WORK/build" ]
+	done
+}
