@@ -241,7 +241,7 @@ test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)"
 # Runs these tests, and says once more what failed.
 define run_tests
 	$(Q)rm -rf $(BUILD)/tests/said
-	$(Q)$(test_environment) prove --timer --exec tests/run $(PROVE_FLAGS) $(1) || \
+	$(Q)$(test_environment) PERL5LIB=tests prove --timer --harness TellSkips --exec tests/run $(PROVE_FLAGS) $(1) || \
 		{ $(test_environment) tests/failures; exit 1; }
 endef
 

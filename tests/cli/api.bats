@@ -20,11 +20,6 @@ compile() { # OUTPUT SOURCE FLAG...
 	${CC:-cc} -Wall -Wextra -Werror $sanitizer -o "$@"
 }
 
-# A program that a test cannot do without: where there is none, it is skipped; where all must work, it fails.
-needs() { # COMMAND
-	command -v "$1" >/dev/null || [ "${MUST_WORK:-0}" = 1 ] || skip "there is no $1"
-}
-
 declared() {
 	grep -oE '\bnvtaskset_[a-z_]+\(' "$ROOT/include/nvtaskset.h" | tr -d '(' | sort -u
 }

@@ -191,7 +191,7 @@ has_library() {
 }
 
 @test "a program in other namespaces, with another root" {
-	[ "$(id -u)" = 0 ] || skip "only root can make them"
+	needs_root
 	needs_namespaces --mount --pid --fork
 	attach_setup
 	root=$WORK/root
@@ -231,8 +231,8 @@ has_library() {
 }
 
 @test "a program that the kernel ends at a call that it does not expect" {
-	[ "$(id -u)" = 0 ] || skip "only root may lift a filter"
-	needs_namespaces --mount # SYS_ADMIN lets it do both
+	needs_root
+	needs_namespaces --mount # SYS_ADMIN lets root do both, lift a filter too
 	needs_no_filter
 	start_plain busy filter=1 launch=1
 	nvtaskset --attach -tp 0-7 "$PROGRAM"
@@ -253,7 +253,7 @@ has_library() {
 @test "a program in a container that its user has made" {
 	needs_another_user
 	attach_setup
-	"${ANOTHER_USER[@]}" unshare --user --map-root-user --mount --pid --fork true || skip "this kernel does not let users do that"
+	"${ANOTHER_USER[@]}" unshare --user --map-root-user --mount --pid --fork true || skip "namespaces are not permitted"
 	start_plain "${ANOTHER_USER[@]}" unshare --user --map-root-user --mount --pid --fork --kill-child busy launch=1
 	inside=$(pgrep -P "$PROGRAM")
 	"${ANOTHER_USER[@]}" "$BUILD/nvtaskset" --attach -tp 0-7 "$inside"
@@ -295,7 +295,7 @@ is_untouched() {
 }
 
 @test "a debugger is at work" {
-	command -v gdb >/dev/null || skip "no gdb"
+	needs gdb
 	start_plain busy launch=1
 	gdb -p "$PROGRAM" -batch -ex 'shell sleep 2' >/dev/null 2>&1 3>&- &
 	local debugger=$!

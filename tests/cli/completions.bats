@@ -68,10 +68,14 @@ distributed" ]
 	diff "$WORK/help" "$WORK/fish"
 }
 
-@test "zsh and fish take theirs" {
-	command -v zsh >/dev/null || command -v fish >/dev/null || skip "neither is installed"
-	! command -v zsh >/dev/null || zsh -n "$ROOT/tools/completions/_nvtaskset"
-	! command -v fish >/dev/null || fish -n "$ROOT/tools/completions/nvtaskset.fish"
+@test "zsh takes its own" {
+	needs zsh
+	zsh -n "$ROOT/tools/completions/_nvtaskset"
+}
+
+@test "fish takes its own" {
+	needs fish
+	fish -n "$ROOT/tools/completions/nvtaskset.fish"
 }
 
 # What fish offers behind this line, without what it says of each.
@@ -80,7 +84,7 @@ fish_offers() { # LINE
 }
 
 @test "fish: sets, values, programs, commands" {
-	command -v fish >/dev/null || skip "it is not installed"
+	needs fish
 	[ "$(fish_offers 'nvtaskset -t 6')" = "$(printf '%s\n' 6 60 61 62 63 64 65)" ]
 	[ "$(fish_offers 'nvtaskset -t 0-7,6')" = "$(printf '0-7,%s\n' 6 60 61 62 63 64 65)" ]
 	[ "$(fish_offers 'nvtaskset --gpc-list ')" = "$(seq 0 7)" ]

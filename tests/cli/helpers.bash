@@ -32,12 +32,21 @@ is_sanitized() {
 	[[ "$by" =~ ^[at]san$ && "$by" = "${1:-$by}" ]]
 }
 
+# What a test cannot do without, and every machine can be given (tests/run): a program.
+needs() { # COMMAND
+	command -v "$1" >/dev/null || skip "needs $1"
+}
+
+needs_root() {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+}
+
 # Who must be able to get at this tree: in root's home, nobody else is.
 needs_another_user() {
-	[ "$(id -u)" = 0 ] || skip "only root can be another user"
+	needs_root
 	mkdir "$WORK/another"
 	chown 65534 "$WORK/another"
-	"${ANOTHER_USER[@]}" test -x "$BUILD/nvtaskset" || skip "no other user gets at $BUILD"
+	"${ANOTHER_USER[@]}" test -x "$BUILD/nvtaskset" || skip "no other user gets at the build directory"
 }
 
 # Of the kinds that these options of unshare make: in a container, not even root may.

@@ -46,7 +46,7 @@ in_source() {
 @test "the dynamic linker finds libnvtaskset, or it is said" {
 	run in_source install PREFIX="$WORK/usr"
 	[ "$output" = "Programs find $WORK/usr/lib/libnvtaskset.so.0 by LD_LIBRARY_PATH, or once ldconfig knows that directory." ]
-	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	needs_root
 	needs_namespaces -m
 	export ROOT BUILD
 	# shellcheck disable=SC2016 # the inner shell's

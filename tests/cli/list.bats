@@ -85,7 +85,7 @@ lines_of() {
 }
 
 @test "nobody has a partition: just the heading" {
-	[ "$(id -u)" -eq 0 ] || skip "needs root, to be alone"
+	needs_root
 	needs_namespaces --pid --fork --mount-proc
 	run unshare --pid --fork --mount-proc "$BUILD/nvtaskset" -l
 	[ "$status" -eq 0 ]

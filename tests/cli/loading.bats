@@ -81,7 +81,7 @@ is_inside() {
 }
 
 @test "opened from Java" {
-	command -v java >/dev/null || skip "no java"
+	needs javac # whose compiler java runs
 	! is_sanitized || skip "java is not built with the sanitizer"
 	cat >"$WORK/Open.java" <<-'EOF'
 		public class Open {
@@ -323,6 +323,7 @@ is_told() { # the program, why
 	needs_another_user
 	cp "$BUILD/tests/programs/nothing" "$WORK/privileged"
 	chmod 755 "$WORK"
+	needs setcap
 	setcap cap_net_raw+ep "$WORK/privileged" || skip "no file capabilities here"
 	is_told "$WORK/privileged" "file capabilities"
 	run nv -t 3 "$WORK/privileged"

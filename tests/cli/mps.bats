@@ -80,7 +80,7 @@ fake() {
 
 @test "MPS is not installed" {
 	[ ! -x /usr/bin/nvidia-cuda-mps-control ] && [ ! -x /usr/local/nvidia/bin/nvidia-cuda-mps-control ] ||
-		skip "it is, here"
+		skip "MPS is installed"
 	refuses "MPS: nvidia-cuda-mps-control is neither on PATH nor where NVIDIA installs it; put it on PATH, or use --mps off" \
 		nvtaskset -t 0 true
 }

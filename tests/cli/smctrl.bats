@@ -119,7 +119,7 @@ has_no_effect() { # reason
 }
 
 @test "the header is C++, too, and the archive gives a program no names of ours" {
-	command -v c++ >/dev/null || skip "no C++ compiler"
+	needs c++
 	printf '#include <libsmctrl.h>\nint main() { uint128_t m; return libsmctrl_make_mask_ext(&m, 0, 1); }\n' >"$WORK/program.cc"
 	! is_sanitized || skip "another compiler's program"
 	c++ -Wall -Wextra -Wpedantic -Werror -I"$ROOT/include" "$WORK/program.cc" "$BUILD/libsmctrl.a" -ldl -lpthread -o "$WORK/program"

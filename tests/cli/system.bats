@@ -7,7 +7,7 @@ load helpers
 configuration=/etc/ld.so.conf.d/00-000-nvtaskset.conf
 
 setup_machine() {
-	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	needs_root
 	needs_namespaces -m
 	unshare -m sleep 300 3>&- &
 	MACHINE=$!

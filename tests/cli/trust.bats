@@ -90,7 +90,7 @@ on_machine() { # TEXT
 
 @test "root in a user namespace is a user like others" {
 	setup_machine
-	$AS_USER unshare --user --map-root-user true || skip "this kernel does not let users do that"
+	$AS_USER unshare --user --map-root-user true || skip "namespaces are not permitted"
 	run on_machine 'through as_user unshare --user --map-root-user
 		mkdir /run/user; chown 65534 /run/user; through as_user unshare --user --map-root-user env XDG_RUNTIME_DIR=/run/user
 		through as_user unshare --user --map-root-user env XDG_CACHE_HOME=/run/user/below'

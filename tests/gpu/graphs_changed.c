@@ -112,7 +112,7 @@ static void test_clusters_that_are_not_portable(void **state)
 
 	(void)state;
 	if (gpu.topology->compute_major < 9 || tpcset_is_empty(&first))
-		skip();
+		gpu_skip("this GPU has no room for such clusters");
 	gpu_check(cuFuncSetAttribute(gpu.where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
 	second = room_for_cluster(gpu.topology->tpcs[tpcset_next(&first, 0)].virtual_gpc + 1u, blocks);
 	graph_change(&first);

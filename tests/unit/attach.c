@@ -5,6 +5,7 @@
  * ATTACH_STRIDE is how many of the attacher's system calls lie between two of its deaths, 1 to 50; ATTACH_TIMES how often a
  * program is attached to where once may be luck.
  */
+#include "../skip.h"
 #include "attach/attach.h"
 
 #include <setjmp.h>
@@ -525,7 +526,7 @@ static void test_vsyscall(void **state)
 {
 	(void)state;
 	if (!has_vsyscall())
-		skip();
+		skip_because("this kernel has no vsyscall page");
 	struct program program = start("alone", "vsyscall");
 
 	for (int i = 0; i < 20; i++)
@@ -561,21 +562,19 @@ static void test_small_signal_stacks(void **state)
 	attach_to_small("handler 8192");
 }
 
-static void skip_unless_built(const char *name)
+static void skip_unless_built(const char *name, const char *reason)
 {
 	char path[600];
 
 	snprintf(path, sizeof path, "%s/%s", directory, name);
-	if (access(path, X_OK) < 0) {
-		print_message("# %s could not be built\n", name);
-		skip();
-	}
+	if (access(path, X_OK) < 0)
+		skip_because(reason);
 }
 
 static void test_goroutines(void **state)
 {
 	(void)state;
-	skip_unless_built("goroutines");
+	skip_unless_built("goroutines", "needs go");
 	struct program program = start("goroutines", "");
 	uint64_t code = code_of(&program);
 
@@ -835,10 +834,9 @@ static void test_stopped(void **state)
 	end(&program);
 }
 
-/* Programs that cannot load our library. Not every compiler makes all of them, nor does every kernel run them. */
+/* Programs that cannot load our library. */
 static void refuse_program(const char *name, const char *reason)
 {
-	skip_unless_built(name);
 	struct program program = start(name, "read");
 
 	assert_refused(program.pid, reason);
@@ -854,18 +852,21 @@ static void test_static_program(void **state)
 static void test_go_without_c(void **state)
 {
 	(void)state;
+	skip_unless_built("plain-go", "needs go");
 	refuse_program("plain-go", "it is linked statically");
 }
 
 static void test_32_bits(void **state)
 {
 	(void)state;
+	skip_unless_built("alone32", "this compiler makes no 32-bit programs");
 	refuse_program("alone32", "is a 32-bit program");
 }
 
 static void test_other_library(void **state)
 {
 	(void)state;
+	skip_unless_built("plain-musl", "needs musl-gcc");
 	refuse_program("plain-musl", "its C library is not glibc");
 }
 
@@ -893,7 +894,7 @@ static void test_not_permitted(void **state)
 
 	(void)state;
 	if (geteuid() != 0)
-		skip();
+		skip_because("needs root");
 	struct program program = start("alone", "read");
 	pid_t child = fork();
 
@@ -911,7 +912,7 @@ static void test_not_permitted(void **state)
 	waitpid(child, &status, 0);
 	end(&program);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == out_of_reach)
-		skip();
+		skip_because("no other user gets at the build directory");
 	assert_int_equal(status, 0);
 }
 

@@ -1,5 +1,6 @@
 /* Asking MPS's control daemon: room for one more client, and daemons that answer badly or not at all. */
 #include "../fake-mps/fake.h"
+#include "../skip.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -98,7 +99,7 @@ static void test_other_users_server(void **state)
 
 	(void)state;
 	if (geteuid() != 0)
-		skip();
+		skip_because("needs root");
 	pid_t server = fork();
 
 	if (server == 0)

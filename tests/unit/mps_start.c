@@ -1,5 +1,6 @@
 /* Starting MPS's control daemon: once, cleanly, and not before it is needed. */
 #include "../fake-mps/fake.h"
+#include "../skip.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -228,7 +229,7 @@ static void test_closed_directory(void **state)
 {
 	(void)state;
 	if (geteuid() != 0)
-		skip();
+		skip_because("needs root");
 	assert_int_equal(mkdir(fake_path("mps"), 0700), 0);
 	assert_int_equal(chmod(fake_work, 0755), 0);
 	pid_t child = fork();

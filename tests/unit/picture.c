@@ -4,6 +4,7 @@
 #include "../../tools/nvtaskset/picture.c"
 #include "../../tools/nvtaskset/processes.c"
 #include "../../tools/nvtaskset/text.c"
+#include "../skip.h"
 #include "share.h"
 
 #include <locale.h>
@@ -102,7 +103,7 @@ static void test_on_a_narrow_utf8_terminal(void **state)
 
 	(void)state;
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))
-		skip();
+		skip_because("needs the locale C.UTF-8");
 	/* The first two GPCs only, with their TPCs numbered anew. */
 	small.tpc_count = 0;
 	for (unsigned int tpc = tpcset_next(&first, 0); tpc < TPCSET_MAX; tpc = tpcset_next(&first, tpc + 1))

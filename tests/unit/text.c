@@ -1,5 +1,6 @@
 /* Text of others: what is made harmless, what is kept, and what fits. */
 #include "../../tools/nvtaskset/text.c"
+#include "../skip.h"
 
 #include <locale.h>
 #include <setjmp.h>
@@ -86,7 +87,7 @@ static void test_utf8(void **state)
 {
 	(void)state;
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))
-		skip();
+		skip_because("needs the locale C.UTF-8");
 	assert_int_equal(text_width("\xc3\xa9t\xc3\xa9 \xe6\xbc\xa2", true), 6);
 	assert_printed("\xc3\xa9t\xc3\xa9", 2, true, "\xc3\xa9t", 2);
 	/* A character of two columns does not fit into one, and nothing takes its place. */

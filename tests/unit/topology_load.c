@@ -2,6 +2,7 @@
  * Where topologies come from when nobody tells them: the kernel module's list of GPUs, the cache and nvdebug, in a file
  * system of our own.
  */
+#include "../skip.h"
 #include "root.h"
 #include "share.h"
 #include "topology/cache.h"
@@ -171,7 +172,7 @@ static void test_root_is_not_led_to_others_places(void **state)
 
 	(void)state;
 	if (geteuid() != 0)
-		skip();
+		skip_because("needs root");
 	keep(&gpu);
 	root_run("mkdir home && mv cache home && chown 65534 home");
 	snprintf(cache, sizeof cache, "%s/home/cache", root);
@@ -205,7 +206,7 @@ static void test_files_that_are_not_trusted(void **state)
 
 	(void)state;
 	if (geteuid() != 0)
-		skip();
+		skip_because("needs root");
 	keep(&gpu);
 	root_run("chmod g+w cache/nvtaskset/*");
 	assert_not_found("%s: " DISTRUSTED);

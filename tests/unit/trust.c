@@ -1,6 +1,7 @@
 /*
  * In whose hands a path is. Other users are made by chown, so most of it needs root.
  */
+#include "../skip.h"
 #include "trust.h"
 
 #include "root.h"
@@ -44,7 +45,7 @@ static void assert_distrusted(const char *path, const char *reason)
 static void needs_root(void)
 {
 	if (geteuid() != 0)
-		skip();
+		skip_because("needs root");
 }
 
 /* --- who can change what is there ----------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 #include "gpu.h"
 
+#include "../../skip.h"
 #include "kernels.h"
 #include "segment.h"
 
@@ -31,9 +32,7 @@ void gpu_check_result(CUresult result, const char *call, const char *file, int l
 
 void gpu_skip(const char *reason)
 {
-	print_message("# skipped: %s\n", reason);
-	skip();
-	abort(); /* skip() does not return, but does not say so */
+	skip_because(reason);
 }
 
 void gpu_load_driver(void)

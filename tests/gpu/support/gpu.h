@@ -104,7 +104,7 @@ void gpu_assert_equal(const struct tpcset *actual, const struct tpcset *expected
 #define gpu_check(call) gpu_check_result(call, #call, __FILE__, __LINE__)
 void gpu_check_result(CUresult result, const char *call, const char *file, int line);
 
-/* Ends the running test as skipped, and says why. Not from a test's setup, where cmocka takes it for a failure. */
+/* skip_because() of tests/skip.h. */
 _Noreturn void gpu_skip(const char *reason);
 
 #endif

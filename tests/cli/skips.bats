@@ -1,0 +1,68 @@
+#!/usr/bin/env bats
+# Tests that are skipped: make check says how many and why, and with MUST_WORK=1 fails of what need not be.
+
+load helpers
+
+# Fakes of both kinds, each with a test that is skipped for a need and one that is skipped for another reason.
+make_tests() {
+	mkdir "$WORK/unit"
+	cc -I"$ROOT/tests" -x c - -x none -lcmocka -o "$WORK/unit/program" <<-'END'
+		#include "skip.h"
+
+		static void test_need(void **state) { (void)state; skip_because("needs a penny"); }
+		static void test_other(void **state) { (void)state; skip_because("it rains"); }
+		static void test_run(void **state) { (void)state; }
+
+		int main(void)
+		{
+			const struct CMUnitTest tests[] = {
+				cmocka_unit_test(test_need), cmocka_unit_test(test_other), cmocka_unit_test(test_run),
+			};
+
+			return cmocka_run_group_tests(tests, NULL, NULL);
+		}
+	END
+	printf '@test "%s" {\n\t%s\n}\n' need 'skip "needs a penny"' other 'skip "it rains"' run true >"$WORK/file.bats"
+}
+
+# As make check does, in its own directory for what is said.
+prove_tests() { # MUST_WORK, TEST…
+	run env BUILD="$WORK" BARE_TESTS= PERL5LIB="$ROOT/tests" MUST_WORK="$1" \
+		prove --harness TellSkips --exec "$ROOT/tests/run" "${@:2}" 3>&-
+	echo "$output"
+}
+
+@test "skipped tests are counted by their reasons, before the result" {
+	make_tests
+	prove_tests 0 "$WORK/unit/program" "$WORK/file.bats"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"Tests skipped: 4
+     2 it rains
+     2 needs a penny
+All tests successful.
+"* ]]
+	[ "${lines[-1]}" = "Result: PASS" ]
+}
+
+@test "where all must work, what is only needed fails" {
+	make_tests
+	for test in "$WORK/unit/program" "$WORK/file.bats"; do
+		prove_tests 1 "$test"
+		[ "$status" -ne 0 ]
+		[[ "$output" == *"Tests skipped: 1
+     1 it rains
+"*"  Failed test:  1
+"* ]]
+		[ "${lines[-1]}" = "Result: FAIL" ]
+		grep -q '^not ok 1 .*need # skipped with MUST_WORK=1: needs a penny$' "$WORK/tests/said/${test##*/}"
+	done
+}
+
+@test "nothing is skipped without a reason" {
+	printf '@test "lazy" {\n\tskip\n}\n' >"$WORK/file.bats"
+	prove_tests 0 "$WORK/file.bats"
+	[ "$status" -ne 0 ]
+	grep -qx 'not ok 1 lazy # skipped without a reason' "$WORK/tests/said/file.bats"
+	[[ "$output" == *"Tests skipped: 0
+"* ]]
+}
