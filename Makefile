@@ -291,14 +291,19 @@ check-tsan:
 	$(Q)$(MAKE) BUILD=$(BUILD)/tsan SANITIZE=thread check
 check-sanitizers: check-asan check-tsan
 
+# Each core has some files at a time.
 lint:
 	mandoc -T lint -W warning tools/man/nvtaskset.1 tools/man/nvtaskset.3
-	clang-tidy --quiet $(filter-out %.h,$(sources)) -- $(CPPFLAGS) -std=gnu11 -Itests/gpu/support
+	shellcheck -S warning $(scripts)
 	cppcheck --quiet --suppress=ctunullpointer --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		-D_GNU_SOURCE -D__x86_64__ -Isrc src tools
+	$(Q)printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 8 \
+		sh -c 'clang-tidy --quiet "$$@" -- $(CPPFLAGS) -std=gnu11 -Itests/gpu/support -Ibench/support' clang-tidy
 
 sources = $(wildcard src/*.c src/*/*.c tools/nvtaskset/*.c tests/sim/*.c tests/gpu/*.c tests/gpu/support/*.c \
 	tests/unit/*.c bench/*.c bench/support/*.c)
+scripts = $(wildcard tests/cli/*.bash tools/completions/*.bash bench/support/*.bash) \
+	$(shell grep -rlE '^\#!.*[/ ](sh|bash|bats)$$' .ci bench demo tests tools)
 
 # A fuzz target for each file of tests/fuzz; FUZZ_SECONDS each. Needs clang.
 FUZZ_SECONDS ?= 600

@@ -17,13 +17,12 @@ static FILE *open_file(const char *path, struct error *error)
 {
 	struct stat status;
 	int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool opened = descriptor >= 0 && fstat(descriptor, &status) == 0;
 	FILE *file = NULL;
 
-	if (descriptor < 0 || fstat(descriptor, &status) < 0)
-		error_set_errno(error, "NVTASKSET_TOPOLOGY=%.200s", path);
-	else if (!S_ISREG(status.st_mode))
+	if (opened && !S_ISREG(status.st_mode))
 		error_set(error, "NVTASKSET_TOPOLOGY=%.200s: not a regular file", path);
-	else if (!(file = fdopen(descriptor, "r")))
+	else if (!opened || !(file = fdopen(descriptor, "r")))
 		error_set_errno(error, "NVTASKSET_TOPOLOGY=%.200s", path);
 	if (descriptor >= 0 && !file)
 		close(descriptor);

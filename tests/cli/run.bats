@@ -120,14 +120,14 @@ load helpers
 		"${user[@]}" env -u XDG_CACHE_HOME XDG_RUNTIME_DIR="$WORK/another/run" nvtaskset --mps off -t 0 true
 	}
 	started
-	[ -e "$HOME"/.cache/nvtaskset/*/libcuda.so.1 ]
+	compgen -G "$HOME/.cache/nvtaskset/*/libcuda.so.1"
 	rm -r "$HOME/.cache" && touch "$HOME/.cache"
 	started
-	[ -e "$WORK"/another/run/nvtaskset/*/libcuda.so.1 ]
+	compgen -G "$WORK/another/run/nvtaskset/*/libcuda.so.1"
 	rm -r "$WORK/another/run/nvtaskset" "$HOME/.cache"
 	"${user[@]}" mkdir -m 777 "$HOME/.cache"
 	started
-	[ -e "$WORK"/another/run/nvtaskset/*/libcuda.so.1 ]
+	compgen -G "$WORK/another/run/nvtaskset/*/libcuda.so.1"
 	[ -z "$(ls "$HOME/.cache")" ]
 }
 

@@ -93,16 +93,18 @@ static _Noreturn void become_probe(const struct surroundings *surroundings, int 
 static bool hear(int file, char *text, size_t size)
 {
 	const double end = clock_ms() + LIMIT_SECONDS * 1e3;
+	double left = LIMIT_SECONDS * 1e3;
 	struct pollfd wait = {.fd = file, .events = POLLIN};
 	size_t length = 0;
 	ssize_t got = -1;
 
-	for (double left = LIMIT_SECONDS * 1e3; got != 0 && left > 0; left = end - clock_ms()) {
+	while (got != 0 && left > 0) {
 		char some[256];
 
 		got = poll(&wait, 1, (int)left + 1) > 0 ? read(file, some, sizeof some) : -1;
 		for (ssize_t i = 0; i < got && length < size - 1; i++)
 			text[length++] = some[i];
+		left = end - clock_ms();
 	}
 	text[length] = '\0';
 	return got == 0;
