@@ -21,8 +21,10 @@
 /* The daemon's socket, in the directory of its pipes. */
 #define SOCKET "/control"
 
-/* A healthy daemon answers in 2 ms and starts in 40 ms. */
+/* A healthy daemon answers in 2 ms and starts in 40 ms. The unit tests, on a busy machine, decide otherwise. */
+#ifndef ANSWER_MS
 #define ANSWER_MS 5000
+#endif
 #define RETRY_US 10000
 
 /* The daemon that we start says so in its environment: no file of ours is left behind. */

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 static int running_setup(void **state)
 {
@@ -222,12 +221,10 @@ static void test_escape_sequences(void **state)
 
 static void test_overdue(void **state)
 {
-	time_t start = time(NULL);
-
 	(void)state;
 	setenv("FAKE_MPS", "hang", 1);
+	answer_ms = 100;
 	fake_refuses(MPS_AUTO, "/mps does not answer: end it");
-	assert_true(time(NULL) - start < 15);
 }
 
 /* --- asked early ---------------------------------------------------------------------------------------------------- */
@@ -271,6 +268,7 @@ static void test_early_and_overdue(void **state)
 
 	(void)state;
 	setenv("FAKE_MPS", "hang", 1);
+	answer_ms = 100;
 	mps_ask_early(&request);
 	fake_refuses(MPS_ON, "/mps does not answer: end it");
 }
