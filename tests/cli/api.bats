@@ -4,7 +4,7 @@
 load helpers
 
 in_source() {
-	make -s -C "$ROOT" BUILD="$BUILD" "$@" 3>&-
+	make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" "$@" 3>&-
 }
 
 install_api() {
@@ -68,7 +68,7 @@ try_scheduler() {
 	first=$PROGRAM
 	nvtaskset --mps off -t 5 "$BUILD/demo/where" 60 >"$WORK/second" 3>&- &
 	second=$!
-	until [ -s "$WORK/second" ]; do sleep 0.05; done
+	wait_until [ -s "$WORK/second" ]
 	"$@" 1 3 "$first" "$second" >"$WORK/turns"
 	printf '%s\n' "$first: 0,2-65" "$second: 1-65" "$first: 0,2-65" | diff - "$WORK/turns"
 	[ "$(nvtaskset -tp "$first")" = "pid $first's current TPC list: 0-7" ]

@@ -23,12 +23,10 @@ start_plain() { # COMMAND…
 }
 
 wait_for_line() {
-	for _ in $(seq 400); do
-		! grep -q "$1" "$WORK/output" || return 0
-		sleep 0.05
-	done
-	cat "$WORK/output" "$WORK/errors"
-	return 1
+	wait_until grep -q "$1" "$WORK/output" || {
+		cat "$WORK/output" "$WORK/errors"
+		return 1
+	}
 }
 
 # Everything that the program may miss is there, and it has ended well.
@@ -39,13 +37,15 @@ end_intact() {
 	[ "$(tail -n 1 "$WORK/output")" = intact ]
 }
 
+last_line_is_on() { # TPCs
+	[[ "$(grep 'run on TPCs' "$WORK/output" | tail -n 1)" == *"on TPCs $1 ("* ]]
+}
+
 runs_on_tpcs() {
-	for _ in $(seq 200); do
-		[[ "$(grep 'run on TPCs' "$WORK/output" | tail -n 1)" == *"on TPCs $1 ("* ]] && return
-		sleep 0.05
-	done
-	tail -n 3 "$WORK/output"
-	return 1
+	wait_until last_line_is_on "$1" || {
+		tail -n 3 "$WORK/output"
+		return 1
+	}
 }
 
 # Under a filter of one's own, as in a container, that of a program is one more.
@@ -297,15 +297,14 @@ is_untouched() {
 @test "a debugger is at work" {
 	needs gdb
 	start_plain busy launch=1
-	gdb -p "$PROGRAM" -batch -ex 'shell sleep 2' >/dev/null 2>&1 3>&- &
+	mkfifo "$WORK/done"
+	gdb -p "$PROGRAM" -batch -ex "shell cat '$WORK/done'" >/dev/null 2>&1 3>&- &
 	local debugger=$!
-	for _ in $(seq 200); do
-		! grep -q '^TracerPid:.*[1-9]' "/proc/$PROGRAM/status" || break
-		sleep 0.05
-	done
+	wait_until grep -q '^TracerPid:.*[1-9]' "/proc/$PROGRAM/status"
 	run nvtaskset --attach -tp 0 "$PROGRAM"
 	[ "$status" -eq 1 ]
 	[[ "$output" == "nvtaskset: pid $PROGRAM: is being debugged by pid "*": end that first" ]]
+	: >"$WORK/done"
 	wait $debugger
 	nvtaskset --attach -tp 0 "$PROGRAM"
 	runs_on_tpcs 0

@@ -96,7 +96,7 @@ load helpers
 @test "a process that was started without us" {
 	LD_LIBRARY_PATH=$BUILD/sim where 60 >"$WORK/output" 3>&- &
 	PROGRAM=$!
-	while [ ! -s "$WORK/output" ]; do sleep 0.05; done
+	wait_until [ -s "$WORK/output" ]
 	refuses "pid $PROGRAM: was started without nvtaskset: --attach gives it a partition all the same" nvtaskset -tp 0 $PROGRAM
 }
 

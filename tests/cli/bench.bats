@@ -125,10 +125,7 @@ draws() {
 
 @test "a run that is interrupted leaves nothing" {
 	TMPDIR=$WORK BENCH_OUT=$WORK/results "$ROOT/bench/run" enforcement >"$WORK/output" 2>&1 3>&- &
-	for _ in $(seq 100); do
-		grep -q '^enforcement:' "$WORK/output" && break
-		sleep 0.05
-	done
+	wait_until grep -q '^enforcement:' "$WORK/output"
 	sleep 0.5
 	kill -TERM $!
 	status=0

@@ -65,11 +65,7 @@ start_parent() {
 	empty_output
 	PATH=$BUILD/tests/programs:$PATH nvtaskset --mps off "$@" play where wait spawn "$WORK/child" >"$WORK/output" 3>&- &
 	PROGRAM=$!
-	for _ in $(seq 200); do
-		grep -q waiting "$WORK/output" && return
-		sleep 0.05
-	done
-	return 1
+	wait_until grep -q waiting "$WORK/output"
 }
 
 @test "a program that is started later has its parent's partition of then" {

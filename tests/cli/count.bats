@@ -33,11 +33,7 @@ start_program_loudly() {
 	empty_output
 	nvtaskset --mps off "$@" "$BUILD/demo/where" 60 >"$WORK/output" 2>&1 3>&- &
 	PROGRAM=$!
-	for _ in $(seq 200); do
-		grep -q "kernels run" "$WORK/output" && return
-		sleep 0.05
-	done
-	return 1
+	wait_until grep -q "kernels run" "$WORK/output"
 }
 
 @test "a share of the GPU; the strategies; nothing is started by --dry-run" {
@@ -75,10 +71,7 @@ start_program_loudly() {
 	again='exec sh -c "$0" "$0"'
 	LONG=$(printf '%060000d' 0) nvtaskset --mps off -n 3 sh -c "$again" "$again" 2>/dev/null 3>&- &
 	PROGRAM=$!
-	for _ in $(seq 200); do
-		! grep -qz NVTASKSET_PARTITION= "/proc/$PROGRAM/environ" || break
-		sleep 0.05
-	done
+	wait_until grep -qz NVTASKSET_PARTITION= "/proc/$PROGRAM/environ"
 	for _ in $(seq 100); do
 		if nvtaskset --dry-run -n 64 2>"$WORK/errors"; then
 			return 1
@@ -87,18 +80,19 @@ start_program_loudly() {
 	grep -q "64 TPCs: of this GPU's 66 only 63 are free" "$WORK/errors"
 }
 
+all_have_chosen() {
+	[ "$(cat "$WORK"/[0-9]* | wc -l)" -eq 22 ]
+}
+
 # 22 programs with 3 TPCs each, started at the same moment, every second one by `COMMAND…`: together they have all 66.
 start_many() { # COMMAND…
 	local command
 	for i in $(seq 22); do
 		command=()
 		[ $((i % 2)) -eq 0 ] || command=("$@")
-		"${command[@]}" nvtaskset --mps off -n 3 sh -c 'echo "$NVTASKSET_PARTITION"; exec sleep 20' >"$WORK/$i" 2>"$WORK/error.$i" 3>&- &
+		"${command[@]}" nvtaskset --mps off -n 3 sh -c 'echo "$NVTASKSET_PARTITION"; exec sleep 120' >"$WORK/$i" 2>"$WORK/error.$i" 3>&- &
 	done
-	for _ in $(seq 200); do
-		[ "$(cat "$WORK"/[0-9]* | wc -l)" -eq 22 ] && break
-		sleep 0.05
-	done
+	wait_until all_have_chosen || true # those who could not say why
 	# shellcheck disable=SC2046
 	kill $(jobs -p)
 	cat "$WORK"/error.* >&2
@@ -135,12 +129,12 @@ time.sleep(60)'
 	needs_another_user
 	"${ANOTHER_USER[@]}" bash -c "$(declare -f hold_ticket); hold_ticket" >"$WORK/ready" 3>&- &
 	holder=$!
-	until [ -s "$WORK/ready" ]; do sleep 0.05; done
+	wait_until [ -s "$WORK/ready" ]
 	nv -n 3 true
 	kill "$holder"
 	hold_ticket >"$WORK/again" 3>&- &
 	holder=$!
-	until [ -s "$WORK/again" ]; do sleep 0.05; done
+	wait_until [ -s "$WORK/again" ]
 	refuses "-n: another nvtaskset has been choosing TPCs for 10 s; name them instead (-t)" nv -n 3 true
 	kill "$holder"
 	nv -n 3 true 2>/dev/null
@@ -150,11 +144,7 @@ time.sleep(60)'
 	nvtaskset --mps off -n 60 sh -c 'sleep 20 & echo $! >"$0"; exec sleep 0' "$WORK/child" 3>&- 2>/dev/null
 	refuses "7 TPCs: of this GPU's 66 only 6 are free: $(nvtaskset --dry-run -n 6)" nv -n 7 true
 	kill "$(cat "$WORK/child")"
-	for _ in $(seq 100); do
-		[ "$(nvtaskset --dry-run -n 66 2>/dev/null)" != 0-65 ] || return 0
-		sleep 0.05
-	done
-	return 1
+	wait_until nvtaskset --dry-run -n 66 2>/dev/null
 }
 
 @test "a process that chooses anew gives up what it had" {
@@ -165,7 +155,7 @@ time.sleep(60)'
 @test "a shell has its TPCs as long as it lives" {
 	nvtaskset --mps off -n 60 sh -c "sleep 20; true" 3>&- 2>/dev/null &
 	shell=$!
-	until pgrep -P "$shell" sleep >/dev/null; do sleep 0.05; done
+	wait_until pgrep -P "$shell" sleep
 	refuses "7 TPCs: of this GPU's 66 only 6 are free: $(nvtaskset --dry-run -n 6)" nv -n 7 true
 	pkill -P "$shell"
 	wait "$shell"

@@ -10,10 +10,8 @@ start_family() {
 		'$BUILD/demo/where' 60 >'$WORK/second' & echo \$! >'$WORK/pid.second'
 		wait" 3>&- &
 	PROGRAM=$!
-	for _ in $(seq 200); do
-		[ -s "$WORK/first" ] && [ -s "$WORK/second" ] && break
-		sleep 0.05
-	done
+	wait_until [ -s "$WORK/first" ]
+	wait_until [ -s "$WORK/second" ]
 	FIRST=$(cat "$WORK/pid.first")
 	SECOND=$(cat "$WORK/pid.second")
 }
@@ -65,7 +63,7 @@ stop_family() {
 hold_lock() { # pid
 	flock -x "/proc/$1/fd/237" sleep 60 3>&- &
 	holder=$!
-	until not flock -n "/proc/$1/fd/237" true 2>/dev/null; do sleep 0.05; done
+	wait_until not flock -n "/proc/$1/fd/237" true
 }
 
 @test "where one cannot be changed, the others get back what they had" {
@@ -87,7 +85,7 @@ hold_lock() { # pid
 	refuses "pid 4194304: no such process" nvtaskset -atp 4194304
 	bash -c 'sleep 20; true' 3>&- &
 	shell=$!
-	until pgrep -P "$shell" >/dev/null; do sleep 0.05; done
+	wait_until pgrep -P "$shell"
 	refuses "pid $shell: neither it nor any of its 1 descendants has a partition" nvtaskset -atp "$shell"
 	pkill -P "$shell"
 }

@@ -74,6 +74,18 @@ nv() {
 	nvtaskset --mps off "$@"
 }
 
+# Waits until the command succeeds: on a busy machine that may take its time.
+wait_until() { # COMMAND…
+	local end=$((SECONDS + 60))
+	until "$@"; do
+		if [ "$SECONDS" -ge "$end" ]; then
+			echo "waited in vain: $*"
+			return 1
+		fi
+		sleep 0.05
+	done
+}
+
 # Before a program is started in the background: the shell there empties the file as well, but perhaps after our first look,
 # and what an earlier program said would count.
 empty_output() {
@@ -86,11 +98,7 @@ start_program() {
 	# Not by nv: the process in the background would be a shell around it.
 	nvtaskset --mps off "$@" "$BUILD/demo/where" 60 >"$WORK/output" 3>&- &
 	PROGRAM=$!
-	for _ in $(seq 200); do
-		[ -s "$WORK/output" ] && return
-		sleep 0.05
-	done
-	return 1
+	wait_until [ -s "$WORK/output" ]
 }
 
 stop_program() {
@@ -98,14 +106,16 @@ stop_program() {
 	PROGRAM=
 }
 
+last_is_on() { # TPCs
+	[[ "$(tail -n 1 "$WORK/output")" == *"on TPCs $1 ("* ]]
+}
+
 # Waits until the program says that its kernels run there.
-runs_on() {
-	for _ in $(seq 200); do
-		[[ "$(tail -n 1 "$WORK/output")" == *"on TPCs $1 ("* ]] && return
-		sleep 0.05
-	done
-	echo "last: $(tail -n 1 "$WORK/output")"
-	return 1
+runs_on() { # TPCs
+	wait_until last_is_on "$1" || {
+		echo "last: $(tail -n 1 "$WORK/output")"
+		return 1
+	}
 }
 
 # Before a program in a partition: without the descriptor that came through the exec, so that the environment counts.

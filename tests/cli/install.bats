@@ -4,7 +4,7 @@
 load helpers
 
 in_source() {
-	make -s -C "$ROOT" BUILD="$BUILD" "$@" 3>&-
+	make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" "$@" 3>&-
 }
 
 @test "what is installed runs from its new place" {

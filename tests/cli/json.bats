@@ -120,7 +120,7 @@ process_members="pid uid user command astray launches restricted let_through gra
 @test "what others write into their names and counters stays JSON" {
 	nvtaskset --mps off -t 0-3 "$BUILD/demo/where" $'60\e[2J"\\\x9b\xff\n\u202e\u6f22' >"$WORK/output" 3>&- &
 	PROGRAM=$!
-	while [ ! -s "$WORK/output" ]; do sleep 0.05; done
+	wait_until [ -s "$WORK/output" ]
 	LC_ALL=C nvtaskset -l --json >"$WORK/json"
 	[ "$(ask ".processes[] | select(.pid == $PROGRAM) | .command")" = \
 		"$BUILD/demo/where "$'60\ufffd[2J"\\\ufffd\ufffd\ufffd\ufffd\u6f22' ]
@@ -141,7 +141,7 @@ process_members="pid uid user command astray launches restricted let_through gra
 
 @test "--watch: a document a line, and no empty lines, on a terminal too" {
 	own_gpus
-	timeout 10 bash -c 'nvtaskset -l --json --watch=0.1 | head -n 3' >"$WORK/json"
+	timeout 60 bash -c 'nvtaskset -l --json --watch=0.1 | head -n 3' >"$WORK/json"
 	[ "$(wc -l <"$WORK/json")" -eq 3 ]
 	[ "$(ask .schema | uniq -c | xargs)" = "3 nvtaskset-list/1" ]
 	[ "$(jq -s '.[0].time_ms < .[1].time_ms and .[1].time_ms < .[2].time_ms' "$WORK/json")" = true ]

@@ -67,15 +67,16 @@ lines_of() {
 	[[ "${lines[1]}" =~ ^$PROGRAM\ [^\ ]+\ 0\ 4-7\  ]]
 }
 
+crowd_is_there() {
+	nvtaskset -l >"$WORK/list"
+	[ "$(grep -c 'crowd 300' "$WORK/list")" -ge 300 ]
+}
+
 @test "hundreds of programs, none of them missed" {
 	own_gpus
 	nvtaskset --mps off -t 0-7 "$BUILD/bench/crowd" 300 libcuda.so.1 3>&- &
 	PROGRAM=$!
-	for _ in $(seq 100); do
-		nvtaskset -l >"$WORK/list"
-		[ "$(grep -c 'crowd 300' "$WORK/list")" -lt 300 ] || break
-		sleep 0.1
-	done
+	wait_until crowd_is_there
 	awk '/crowd 300/ {print $1}' "$WORK/list" >"$WORK/pids"
 	[ "$(wc -l <"$WORK/pids")" -eq 300 ]
 	sort -nuc "$WORK/pids"
@@ -108,7 +109,7 @@ start_named() {
 	empty_output
 	nvtaskset --mps off -t 0-3 "$BUILD/demo/where" "$1" >"$WORK/output" 3>&- &
 	PROGRAM=$!
-	while [ ! -s "$WORK/output" ]; do sleep 0.05; done
+	wait_until [ -s "$WORK/output" ]
 }
 
 @test "a command line that would move the cursor does not" {
@@ -134,15 +135,15 @@ start_named() {
 }
 
 @test "a closed pipe ends it without a word; a full disk with a reason" {
-	bash -c 'nvtaskset -l 2>"$1" | true; sleep 0.2' - "$WORK/stderr"
+	bash -c 'nvtaskset -l 2>"$1" | true' - "$WORK/stderr"
 	[ ! -s "$WORK/stderr" ]
 	# Where the caller ignores the signal, as some do, it is a failure like others.
-	run bash -c 'trap "" PIPE; { sleep 0.3; nvtaskset -l; echo "status $?" >&2; } | true'
+	run bash -c 'trap "" PIPE; exec 4> >(true); wait $!; nvtaskset -l >&4; echo "status $?" >&2'
 	[ "$output" = $'nvtaskset: standard output: Broken pipe\nstatus 1' ]
 	for view in -l -T "-l --json" "-T --json" "-l --watch=0.1" "-T --json --watch=0.1"; do
 		# Word splitting is wanted: options.
 		# shellcheck disable=SC2086
-		run timeout 10 bash -c "nvtaskset $view >/dev/full"
+		run timeout 60 bash -c "nvtaskset $view >/dev/full"
 		[ "$status" -eq 1 ]
 		[ "$output" = "nvtaskset: standard output: No space left on device" ]
 	done

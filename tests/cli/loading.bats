@@ -30,26 +30,30 @@ start_steps() {
 	waits 1
 }
 
+has_waited() { # how often by now
+	[ "$(grep -c waiting "$WORK/output")" -eq "$1" ]
+}
+
 waits() { # how often by now
-	for _ in $(seq 200); do
-		[ "$(grep -c waiting "$WORK/output")" -eq "$1" ] && return
-		sleep 0.05
-	done
-	cat "$WORK/output"
-	return 1
+	wait_until has_waited "$1" || {
+		cat "$WORK/output"
+		return 1
+	}
 }
 
 go_on() {
 	kill -USR1 "$PROGRAM"
 }
 
-last_line_is() {
-	for _ in $(seq 200); do
-		[ "$(tail -n 1 "$WORK/output")" = "$1" ] && return
-		sleep 0.05
-	done
-	cat "$WORK/output"
-	return 1
+ends_with() { # LINE
+	[ "$(tail -n 1 "$WORK/output")" = "$1" ]
+}
+
+last_line_is() { # LINE
+	wait_until ends_with "$1" || {
+		cat "$WORK/output"
+		return 1
+	}
 }
 
 is_inside() {

@@ -11,6 +11,7 @@ nobody_tells() {
 	unset NVTASKSET_TOPOLOGY
 }
 
+# shellcheck disable=SC2120 # options, of some tests
 measure() {
 	XDG_CACHE_HOME=$WORK/cache nvtaskset --measure "$@"
 }
@@ -124,7 +125,10 @@ bits_of() {
 @test "a GPU that hangs is given up" {
 	nobody_tells
 	export NVTASKSET_MEASURE_SECONDS=1
-	SIM_FAULTS=hang refuses "the GPU has not answered for 1 s, after 1 launches" measure
+	SIM_FAULTS=hang run measure
+	[ "$status" -eq 1 ]
+	# On a busy machine, not even the first.
+	[[ "$output" =~ ^"nvtaskset: the GPU has not answered for 1 s, after "[01]" launches"$ ]]
 	NVTASKSET_MEASURE_SECONDS=0 refuses "NVTASKSET_MEASURE_SECONDS=0: must be 1-3600" measure
 	NVTASKSET_MEASURE_SECONDS=1x refuses "NVTASKSET_MEASURE_SECONDS=1x: must be 1-3600" measure
 }
@@ -133,19 +137,12 @@ bits_of() {
 	nobody_tells
 	SIM_FAULTS=hang XDG_CACHE_HOME=$WORK/cache nvtaskset --measure 3>&- &
 	PROGRAM=$!
-	child=
-	for _ in $(seq 100); do
-		child=$(cat "/proc/$PROGRAM/task/$PROGRAM/children")
-		[ -z "$child" ] || break
-		sleep 0.05
-	done
+	wait_until grep -q . "/proc/$PROGRAM/task/$PROGRAM/children"
+	child=$(cat "/proc/$PROGRAM/task/$PROGRAM/children")
 	kill -KILL "$PROGRAM"
 	wait "$PROGRAM" || PROGRAM=
-	for _ in $(seq 100); do
-		kill -0 $child 2>/dev/null || return 0
-		sleep 0.05
-	done
-	return 1
+	# shellcheck disable=SC2086 # a number and a space
+	wait_until not kill -0 $child
 }
 
 @test "what is seen and cannot be explained" {

@@ -39,16 +39,16 @@ runs_as_documented() {
 	[ "${lines[*]}" = "default: TPCs 3-10 other: TPCs 3-4 urgent: TPCs 5-8 next: TPCs 10 urgent: TPCs 5-8" ]
 }
 
+shows_own_mask() {
+	shown=$(nvtaskset -l --json | jq ".processes[] | select(.pid == $PROGRAM)")
+	[[ "$shown" == *own_mask* ]]
+}
+
 @test "what the partition wins did not leave it" {
-	local shown
 	smctrl_setup
 	nvtaskset --mps off -t 10-12 "$SMCTRL" 1000000000 >"$WORK/output" 2>&1 3>&- &
 	PROGRAM=$!
-	for _ in $(seq 200); do
-		shown=$(nvtaskset -l --json | jq ".processes[] | select(.pid == $PROGRAM)")
-		[[ "$shown" != *own_mask* ]] || break
-		sleep 0.05
-	done
+	wait_until shows_own_mask
 	[ "$(jq '.reasons[] | select(.reason == "own_mask") | .times > 0' <<<"$shown")" = true ]
 	[ "$(jq .let_through <<<"$shown")" = 0 ]
 }

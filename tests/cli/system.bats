@@ -6,15 +6,16 @@ load helpers
 
 configuration=/etc/ld.so.conf.d/00-000-nvtaskset.conf
 
+is_elsewhere() { # pid
+	[ "$(readlink "/proc/$1/ns/mnt")" != "$(readlink /proc/self/ns/mnt)" ]
+}
+
 setup_machine() {
 	needs_root
 	needs_namespaces -m
 	unshare -m sleep 300 3>&- &
 	MACHINE=$!
-	for _ in $(seq 100); do
-		[ "$(readlink "/proc/$MACHINE/ns/mnt")" = "$(readlink /proc/self/ns/mnt)" ] || break
-		sleep 0.05
-	done
+	wait_until is_elsewhere "$MACHINE"
 	unset NVTASKSET_DRIVER
 	on_machine mount -t tmpfs -o mode=755 none /mnt
 	on_machine cp -a /etc /mnt/etc
@@ -50,12 +51,10 @@ start_innocent() {
 	empty_output
 	nsenter -m -t "$MACHINE" -- "$BUILD/tests/programs/play" where wait where >"$WORK/output" 2>&1 3>&- &
 	PROGRAM=$!
-	for _ in $(seq 200); do
-		! grep -q waiting "$WORK/output" || return 0
-		sleep 0.05
-	done
-	cat "$WORK/output"
-	return 1
+	wait_until grep -q waiting "$WORK/output" || {
+		cat "$WORK/output"
+		return 1
+	}
 }
 
 @test "every program can be given a partition, and is as it was afterwards" {
@@ -204,10 +203,7 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 	nsenter -m -t "$MACHINE" -- "${ANOTHER_USER[@]}" env NVTASKSET_PARTITION=nonsense \
 		NVTASKSET_STRICT=1 /mnt/privileged open libcuda.so.1 wait >"$WORK/output" 2>&1 3>&- &
 	PROGRAM=$!
-	for _ in $(seq 200); do
-		[ ! -s "$WORK/output" ] || break
-		sleep 0.05
-	done
+	wait_until [ -s "$WORK/output" ]
 	[ "$(cat "$WORK/output")" = waiting ]
 	grep -q /memfd:nvtaskset "/proc/$PROGRAM/maps"
 }

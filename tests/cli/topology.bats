@@ -96,7 +96,7 @@ plain() {
 	long=$(printf 'x%.0s' {1..300})
 	nvtaskset --mps off -t 0-3 "$BUILD/demo/where" "60 $long" >"$WORK/output" 3>&- &
 	PROGRAM=$!
-	while [ ! -s "$WORK/output" ]; do sleep 0.05; done
+	wait_until [ -s "$WORK/output" ]
 	for view in -T -l; do
 		[[ "$(nvtaskset $view)" == *"$long"* ]]
 		run drawn_on 200x40 nvtaskset $view

@@ -84,7 +84,7 @@ on_terminal() {
 
 @test "without a terminal: one look after the other, an empty line between" {
 	own_gpus
-	run timeout 2 bash -c 'nvtaskset -T --watch=0.1 | head -n 32'
+	run timeout 60 bash -c 'nvtaskset -T --watch=0.1 | head -n 32'
 	[ "$status" -eq 0 ]
 	[ "${#lines[@]}" -gt 20 ]
 	[[ "$output" == *$'virtual GPC\n\nGPU 0, '* ]]
@@ -92,7 +92,7 @@ on_terminal() {
 }
 
 @test "without a terminal: it ends when nobody reads any more, though no look is due" {
-	run timeout 10 bash -c 'nvtaskset -l --watch=1000 | head -n 1'
+	run timeout 60 bash -c 'nvtaskset -l --watch=1000 | head -n 1'
 	[ "$status" -eq 0 ]
 	[[ "$output" == *"PID USER"* ]]
 }
