@@ -236,7 +236,8 @@ bare_tests         = attach driver_behaviour driver_toggles hangs tool_first smc
 sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 	$(addprefix $(BUILD)/tests/gpu/$(test)@,$(or $(sim_gpus_$(test)),$(sim_gpus))))
 
-test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)"
+# A make that a test starts is told what we were told, but for our share of the cores.
+test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)" MAKEFLAGS='$(filter-out -j% --jobserver-%,$(MAKEFLAGS))'
 
 # Runs these tests, and says once more what failed.
 define run_tests
@@ -245,10 +246,13 @@ define run_tests
 		{ $(test_environment) tests/failures; exit 1; }
 endef
 
+# Fewer, where told so.
+TESTS = $(unit_tests) $(sim_runs) $(wildcard tests/cli/*.bats)
+
 check_programs = $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(bench_programs) $(BUILD)/demo/where
 build-check: run-all $(check_programs)
 run-check: build-check
-	$(call run_tests,$(unit_tests) $(sim_runs) $(wildcard tests/cli/*.bats))
+	$(call run_tests,$(TESTS))
 
 run-check-gpu: $(command) $(shim) $(gpu_tests)
 	$(call run_tests,$(gpu_tests))
