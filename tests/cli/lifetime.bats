@@ -172,7 +172,7 @@ ends() {
 }
 
 needs_fixed_addresses() {
-	setarch -R true 2>/dev/null || skip "addresses cannot be fixed here"
+	setarch -R true 2>/dev/null || skip "fixed addresses are not permitted"
 }
 
 # --- descriptors that a program closes -----------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ needs_fixed_addresses() {
 }
 
 @test "without /proc it starts with what nvtaskset was given, says so, and can be changed" {
-	[ "$(id -u)" = 0 ] || skip "only root can hide /proc"
+	needs_root
 	needs_namespaces -m
 	ASAN_OPTIONS=detect_leaks=0 start_playing -t 0-7 -- proc where wait where
 	grep -q "is out of reach without /proc: this program starts with the one that nvtaskset was given" "$WORK/errors"

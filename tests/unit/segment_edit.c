@@ -1,4 +1,5 @@
 /* What editors may do to a segment, and what they are told. */
+#include "../skip.h"
 #include "cuda_process.h"
 #include "segment.h"
 #include "segment_handle.h"
@@ -296,7 +297,7 @@ static void test_process_of_another_user(void **state)
 
 	(void)state;
 	if (getuid() != 0)
-		skip();
+		skip_because("needs root");
 	pid_t child = start_child(do_nothing, &release);
 	pid_t looker = fork();
 
@@ -451,7 +452,7 @@ static void test_file_on_a_mute_file_system_is_not_waited_for(void **state)
 {
 	(void)state;
 	if (!can_be_mute())
-		skip();
+		skip_because("file systems cannot be mounted");
 	alarm(20);
 	assert_state(add_mute, SEGMENT_NO_CUDA, "has not loaded CUDA");
 	alarm(0);
