@@ -47,7 +47,7 @@ bench_support   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
 unit_tests      = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c))
 bench_programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 gpu_tests       = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
-test_programs   = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed nothing nothing-static libcublas.so.0 smctrl smctrl-static)
+test_programs   = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed nothing nothing-static refuse libcublas.so.0 smctrl smctrl-static)
 
 library = $(BUILD)/libnvtaskset.a
 shim    = $(BUILD)/lib/libcuda.so.1
@@ -190,6 +190,9 @@ $(filter %/nothing %/nothing-static,$(test_programs)): tests/programs/nothing.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $< $(link_$(@F)) -o $@
 link_nothing-static = -static
+$(BUILD)/tests/programs/refuse: tests/programs/refuse.c
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $< -o $@
 
 # Programs to attach to, and a library to load into them: without sanitizers, which stand in the loader's way. For the one
 # machine where that can be done: elsewhere their tests are skipped.

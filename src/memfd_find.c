@@ -45,16 +45,22 @@ bool memfd_is_one(int file)
 	return device != 0 && device == memory_device();
 }
 
-/* A file in memory under this name, opened anew, so that locks on it are this hold's own; or -1. Nor may a lease on it make
- * us wait. */
-static int open_in_memory(int directory, const char *name)
+/* The file of this descriptor if it is one in memory, opened anew, so that locks on it are this hold's own; or -1. Nor may a
+ * lease on it make us wait. */
+static int open_number(int directory, int number)
 {
+	const int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	char name[16], link[32];
+
+	snprintf(name, sizeof name, "%d", number);
 	int path = openat(directory, name, O_PATH | O_CLOEXEC), file = -1;
-	char link[32];
 
 	snprintf(link, sizeof link, "/proc/self/fd/%d", path);
-	if (path >= 0 && memfd_is_one(path))
-		file = open(link, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (path >= 0 && memfd_is_one(path)) {
+		file = open(link, O_RDWR | flags);
+		if (file < 0 && errno == EACCES)
+			file = open(link, O_RDONLY | flags);
+	}
 	if (path >= 0) {
 		int saved = errno; /* says what could not be opened */
 
@@ -64,39 +70,49 @@ static int open_in_memory(int directory, const char *name)
 	return file;
 }
 
-/* Opens the descriptor of this name if it is what is looked for, or returns -1. */
-static int open_sought(const struct memfd_search *search, const char *name)
+static bool has_link(int directory, const char *name, const char *expected)
 {
 	char link[LINK_MAX_LENGTH];
-	size_t expected = strlen(search->link);
-	ssize_t length = readlinkat(search->directory, name, link, sizeof link);
-	bool has_name = length == (ssize_t)expected && memcmp(link, search->link, expected) == 0;
-	int file = has_name ? open_in_memory(search->directory, name) : -1;
+	ssize_t length = readlinkat(directory, name, link, sizeof link);
 
-	if (file >= 0 && !search->is_sought(file, atoi(name), search->context)) {
-		close(file);
-		file = -1;
-	}
-	return file;
+	return length == (ssize_t)strlen(expected) && memcmp(link, expected, (size_t)length) == 0;
 }
 
 /* Without opendir: it takes as long as all the rest. */
-int memfd_find(const struct memfd_search *search)
+int memfd_next(int directory, int first, const char *link)
 {
 	_Alignas(struct dirent64) char entries[4096];
-	int file = -1;
+	int number = -1;
 	ssize_t length;
 
-	errno = 0;
 	/* The kernel's: positions 0 and 1 are "." and "..", and descriptor n is at n + 2 (fs/proc/fd.c). */
-	lseek(search->directory, search->first + 2, SEEK_SET);
-	while (file < 0 && (length = getdents64(search->directory, entries, sizeof entries)) > 0) {
+	lseek(directory, first + 2, SEEK_SET);
+	while (number < 0 && (length = getdents64(directory, entries, sizeof entries)) > 0) {
 		const struct dirent64 *entry;
 
-		for (ssize_t at = 0; file < 0 && at < length; at += entry->d_reclen) {
+		for (ssize_t at = 0; number < 0 && at < length; at += entry->d_reclen) {
 			entry = (const struct dirent64 *)(entries + at);
-			file = open_sought(search, entry->d_name);
+			number = has_link(directory, entry->d_name, link) ? atoi(entry->d_name) : -1;
 		}
 	}
+	return number;
+}
+
+int memfd_find(const struct memfd_search *search)
+{
+	int file = -1, failure = 0, number = memfd_next(search->directory, search->first, search->link);
+
+	while (number >= 0 && file < 0) {
+		errno = 0;
+		file = open_number(search->directory, number);
+		failure = errno != 0 ? errno : failure;
+		if (file >= 0 && !search->is_sought(file, number, search->context)) {
+			close(file);
+			file = -1;
+		}
+		if (file < 0)
+			number = memfd_next(search->directory, number + 1, search->link);
+	}
+	errno = failure;
 	return file;
 }

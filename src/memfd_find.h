@@ -20,11 +20,14 @@ struct memfd_search {
 	void *context;
 };
 
+/* The next descriptor with this name, from `first` on; -1 where there are no more. */
+int memfd_next(int directory, int first, const char *link);
+
 /* Whether a descriptor leads to a file in memory, whatever may be done with it; without asking a file system that is not the
  * kernel's own. */
 bool memfd_is_one(int file);
 
-/* Opens the file for reading and writing, close-on-exec. -1 where there is none: errno is not 0 where one could not be
+/* Opens the file close-on-exec, for reading and writing, or only for reading where no more is permitted. -1 where there is none: errno is not 0 where one could not be
  * looked at. */
 int memfd_find(const struct memfd_search *search);
 

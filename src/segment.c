@@ -40,10 +40,20 @@ struct segment segment_in(struct segment_memory *memory)
 	return (struct segment){.memory = memory, .file = -1, .number = &memory->number, .places = memory->places};
 }
 
+static bool may_write(int file)
+{
+	return (fcntl(file, F_GETFL) & O_ACCMODE) == O_RDWR;
+}
+
+bool segment_may_write(const struct segment *segment)
+{
+	return may_write(segment->file);
+}
+
 struct segment segment_map(int file)
 {
-	struct segment_memory *memory =
-		mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	int protection = may_write(file) ? PROT_READ | PROT_WRITE : PROT_READ;
+	struct segment_memory *memory = mmap(NULL, sizeof *memory, protection, MAP_SHARED, file, 0);
 	struct segment segment;
 	struct stat status;
 
@@ -127,6 +137,11 @@ const struct segment_partition *segment_find(const struct segment_revision *revi
 			found = &revision->partitions[i];
 	}
 	return found;
+}
+
+struct identity segment_owner(const struct segment *segment)
+{
+	return segment->memory->owner;
 }
 
 /* --- counters ---------------------------------------------------------------------------------------- */

@@ -99,7 +99,7 @@ struct segment_counters {
 /* --- the owner's side, in other people's processes: what launches use allocates nothing ------------------------ */
 
 /* Makes a segment for this process, with `revision` in force: revision number 1. Its descriptor is a handle
- * (segment_handle.h), in place of the one given, if that is one: at one stroke, so that those whom it starts meanwhile find
+ * (segment_handle.h), in place of the one given, or of none (-1): at one stroke, so that those whom it starts meanwhile find
  * one or the other. -1 with the reason where the kernel refuses, or a limit of the process would. */
 int segment_create(struct segment *segment, const struct segment_revision *revision, int in_place_of, struct error *error);
 
@@ -122,7 +122,7 @@ enum segment_source {
 	SEGMENT_OWN,
 	SEGMENT_INHERITED, /* from an ancestor, who may have ended, or from itself when it was another user's */
 	SEGMENT_LEFT,      /* likewise, and its owner has gone on with a new one */
-	SEGMENT_WITHHELD,  /* one that cannot be opened: another user's, or there is no /proc */
+	SEGMENT_WITHHELD,  /* one that cannot be opened: there is no /proc */
 	SEGMENT_NONE
 };
 
@@ -134,6 +134,9 @@ void segment_set_at_work(const struct segment *segment);
 
 /* Whether it obeys; a new segment says that it does. */
 void segment_set_in_force(const struct segment *segment, bool in_force);
+
+/* Whether its handle is still there: a program may close descriptors that it did not open, or have its own file there. */
+bool segment_is_findable(const struct segment *segment);
 
 /* Sees to it that editors find the segment: a program may have closed descriptors that it did not open. Its content then
  * moves to a new file, mapped in place of the old one, while others go on launching: a few launches of just then are not
@@ -247,6 +250,9 @@ bool segment_is_at_work(const struct segment *segment, pid_t pid);
 
 /* Why the process, which uses CUDA, does not obey, in words; NULL where it does, or does not use CUDA yet. */
 const char *segment_obstacle(const struct segment *segment, pid_t pid);
+
+/* Whose it is, by what it says of itself. */
+struct identity segment_owner(const struct segment *segment);
 
 void segment_read_counters(const struct segment *segment, struct segment_counters *counters);
 

@@ -2,7 +2,7 @@
 #include "segment_layout.h"
 
 #include <errno.h>
-#include <sys/file.h>
+#include <fcntl.h>
 #include <time.h>
 
 /* How long an editor waits for another's lock. One edit takes microseconds: only a stopped one holds it. */
@@ -13,16 +13,35 @@ bool segment_has_moved(const struct segment *segment)
 	return atomic_load_explicit(&segment->memory->magic, memory_order_relaxed) != SEGMENT_MAGIC;
 }
 
-static int lock(int file, struct error *error)
+/* Editors lock for writing, which needs a file that is open for writing. Whoever inherited the segment and may but read it
+ * could keep them out by a lock for reading: that one does not count. */
+static int try_lock(int file)
+{
+	struct flock wanted = {.l_type = F_WRLCK, .l_whence = SEEK_SET}, held = wanted;
+	int locked = fcntl(file, F_OFD_SETLK, &wanted);
+
+	if (locked < 0 && errno == EAGAIN && fcntl(file, F_OFD_GETLK, &held) == 0) {
+		locked = held.l_type == F_RDLCK ? 0 : -1;
+		errno = EAGAIN;
+	}
+	return locked;
+}
+
+static void unlock(int file)
+{
+	fcntl(file, F_OFD_SETLK, &(struct flock){.l_type = F_UNLCK, .l_whence = SEEK_SET});
+}
+
+int segment_lock(const struct segment *segment, struct error *error)
 {
 	const struct timespec millisecond = {.tv_nsec = 1000000};
-	int locked = flock(file, LOCK_EX | LOCK_NB);
+	int locked = try_lock(segment->file);
 
-	for (int waited = 0; locked < 0 && errno == EWOULDBLOCK && waited < LOCK_WAIT_MS; waited++) {
+	for (int waited = 0; locked < 0 && errno == EAGAIN && waited < LOCK_WAIT_MS; waited++) {
 		nanosleep(&millisecond, NULL);
-		locked = flock(file, LOCK_EX | LOCK_NB);
+		locked = try_lock(segment->file);
 	}
-	if (locked < 0 && errno == EWOULDBLOCK)
+	if (locked < 0 && errno == EAGAIN)
 		return error_set_code(error, NVTASKSET_ERROR_BUSY,
 		                      "the partition is being changed by another process, which is stopped");
 	if (locked < 0)
@@ -75,23 +94,23 @@ static int edit_locked(struct segment *segment, const struct segment_partition *
 int segment_edit(struct segment *segment, const struct segment_partition *partitions, uint32_t count,
                  struct segment_undo *undo, struct error *error)
 {
-	int result = lock(segment->file, error);
+	int result = segment_lock(segment, error);
 
 	if (result == 0) {
 		result = edit_locked(segment, partitions, count, undo, error);
-		flock(segment->file, LOCK_UN);
+		unlock(segment->file);
 	}
 	return result;
 }
 
 int segment_take_back(struct segment *segment, const struct segment_undo *undo, struct error *error)
 {
-	int result = lock(segment->file, error);
+	int result = segment_lock(segment, error);
 
 	if (result == 0) {
 		if (segment_revision_number(segment) == undo->number)
 			result = publish(segment, undo->number + 1, &undo->before, error);
-		flock(segment->file, LOCK_UN);
+		unlock(segment->file);
 	}
 	return result;
 }

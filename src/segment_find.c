@@ -4,6 +4,7 @@
 
 #include "memfd_find.h"
 #include "pids.h"
+#include "proc_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,15 +24,30 @@
 struct seeker {
 	pid_t pid;
 	struct identity who; /* its pid is 0: not asked yet */
+	uint64_t user;       /* likewise */
 	enum segment_kind kind;
 	int number; /* of the descriptor, once one is found */
 };
 
 static struct identity who(struct seeker *seeker)
 {
-	if (seeker->who.pid == 0)
+	if (seeker->who.pid == 0) {
+		char process[16];
+
+		snprintf(process, sizeof process, "%d", (int)seeker->pid);
 		seeker->who = identity_of(seeker->pid);
+		seeker->user = proc_status(process, "Uid:", 0);
+	}
 	return seeker->who;
+}
+
+/* What its user has made: a program with more privileges has its user's from before, which is not its own. What root has made
+ * of one that became another user is root's to change until there is another. */
+static bool may_be_own(int file, const struct seeker *seeker)
+{
+	struct stat status;
+
+	return fstat(file, &status) == 0 && (status.st_uid == seeker->user || (status.st_uid == 0 && geteuid() == 0));
 }
 
 /* Who edits another's segment has it open for itself alone. What is passed on is a partition. */
@@ -57,6 +73,9 @@ static bool is_sought(int file, int number, void *context)
 	int saved = errno;
 	struct segment_header header = segment_read_header(file);
 	enum segment_kind kind = segment_kind_for(&header, who(seeker));
+
+	if (kind == KIND_OWN && !may_be_own(file, seeker))
+		kind = KIND_INHERITED;
 	bool sought = kind == seeker->kind;
 
 	if (seeker->kind == KIND_INHERITED)
@@ -192,10 +211,12 @@ static pid_t find_process(struct identity wanted)
 static enum segment_state explain_shared(pid_t pid, int file, struct error *error)
 {
 	struct segment_header header = segment_read_header(file);
-	pid_t owner = header.magic == SEGMENT_MAGIC ? find_process(header.owner) : 0;
+	pid_t owner = find_process(header.owner);
 
 	close(file);
-	if (owner != 0)
+	if (owner == pid)
+		error_set(error, "pid %d: has another user's partition until it loads CUDA; give it its own with --attach", (int)pid);
+	else if (owner != 0)
 		error_set(error, "pid %d: shares the partition of pid %d until it loads CUDA; change that one, or give this one its "
 		                 "own with --attach", (int)pid, (int)owner);
 	else
@@ -215,41 +236,39 @@ static enum segment_state open_found(struct segment *segment, pid_t pid, int fil
 	return state;
 }
 
-/* Whether it may be there all the same. Another user's file is not this one's. */
+/* Whether it may be there all the same. */
 static bool could_not_look(int failure)
 {
 	return failure == EWOULDBLOCK || failure == EMFILE || failure == ENFILE || failure == ENOMEM;
 }
 
-/* Where it has none of its own. `failure`: why one of its descriptors could not be looked at. */
-static enum segment_state explain(pid_t pid, int directory, int failure, struct error *error)
+/* Where it has none of its own. */
+static enum segment_state explain(pid_t pid, int directory, struct error *error)
 {
 	struct seeker inherited = {.pid = pid, .kind = KIND_INHERITED};
 	int file = find_descriptor(directory, 0, &inherited);
-	enum segment_state state = SEGMENT_SHARED;
 
-	if (file >= 0)
-		state = explain_shared(pid, file, error);
-	else if (failure == EACCES || failure == EPERM)
-		error_set(error, "pid %d: shares the partition of another user's process until it loads CUDA", (int)pid);
-	else
-		state = explain_absence(pid, error);
-	return state;
+	return file >= 0 ? explain_shared(pid, file, error) : explain_absence(pid, error);
 }
 
 static enum segment_state open_in(struct segment *segment, pid_t pid, int directory, struct error *error)
 {
 	struct seeker own = {.pid = pid, .kind = KIND_OWN}, unready = {.pid = pid, .kind = KIND_NOT_READY};
 	int first = !error && has_room_above(pid) ? HANDLE_MIN : 0;
-	int file = find_descriptor(directory, first, &own), failure = file < 0 ? errno : 0;
+	int file = find_descriptor(directory, first, &own);
 
-	if (file < 0 && could_not_look(failure))
+	if (file < 0 && could_not_look(errno))
 		return explain_closed(pid, error);
 	if (file < 0 && error)
 		file = find_descriptor(directory, 0, &unready);
-	if (file >= 0)
-		return open_found(segment, pid, file, error);
-	return error ? explain(pid, directory, failure, error) : SEGMENT_NOT_OURS;
+	enum segment_state state = SEGMENT_NOT_OURS;
+
+	if (file < 0 && error)
+		state = explain(pid, directory, error);
+	/* It may have come by one while we looked for the reason. */
+	if (file < 0 && state == SEGMENT_CLOSED)
+		file = find_descriptor(directory, 0, &own);
+	return file >= 0 ? open_found(segment, pid, file, error) : state;
 }
 
 enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error)

@@ -15,8 +15,8 @@
 /* So far below the end of a small table, so that nobody's lowest free descriptor is there. */
 #define BELOW_LIMIT 8
 
-/* Of a table of descriptors, where the kernel does not say it. */
-#define TABLE_UNKNOWN 1024
+/* How far to look for one without /proc. */
+#define LOOK_END 1024
 
 /* --- its number ------------------------------------------------------------------------------------------------- */
 
@@ -61,29 +61,57 @@ static int move_up(int file, int flags)
 
 /* --- those that there are ------------------------------------------------------------------------------------------- */
 
-/* As far as that can be told without opening it. */
-static bool is_of_a_segment(int number)
+/* A program's own file is not asked for more than is known of it (memfd_find.c); but where statx is not permitted. */
+static bool look(int number, struct statx *status)
 {
-	struct stat status;
+	struct stat known;
+	bool found = statx(number, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, status) == 0;
 
-	return memfd_is_one(number) && fstat(number, &status) == 0 && S_ISREG(status.st_mode) &&
-	       status.st_size == (off_t)sizeof(struct segment_memory);
-}
-
-int handle_next(int first)
-{
-	int end = (int)proc_status("self", "FDSize:", TABLE_UNKNOWN), number = first;
-
-	while (number < end && !is_of_a_segment(number))
-		number++;
-	return number < end ? number : -1;
+	if (!found && (errno == ENOSYS || errno == EPERM) && fstat(number, &known) == 0) {
+		*status = (struct statx){.stx_mode = (uint16_t)known.st_mode, .stx_ino = known.st_ino, .stx_size = (uint64_t)known.st_size};
+		found = true;
+	}
+	return found && S_ISREG(status->stx_mode) && status->stx_size == sizeof(struct segment_memory);
 }
 
 bool handle_leads_to(int number, ino_t inode)
 {
-	struct stat status;
+	struct statx status;
 
-	return memfd_is_one(number) && fstat(number, &status) == 0 && status.st_ino == inode;
+	return look(number, &status) && status.stx_ino == inode;
+}
+
+/* Of those that /proc shows; `is_known` is false where there is no /proc. */
+static int next_by_name(int first, bool *is_known)
+{
+	int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int number = -1;
+
+	*is_known = directory >= 0;
+	if (directory >= 0) {
+		number = memfd_next(directory, first, SEGMENT_LINK);
+		close(directory);
+	}
+	return number;
+}
+
+/* Any may be one, in a process without /proc. */
+static int next_by_look(int first)
+{
+	struct statx status;
+	int number = first;
+
+	while (number < LOOK_END && !(memfd_is_one(number) && look(number, &status)))
+		number++;
+	return number < LOOK_END ? number : -1;
+}
+
+int handle_next(int first)
+{
+	bool is_known;
+	int number = next_by_name(first, &is_known);
+
+	return is_known ? number : next_by_look(first);
 }
 
 static int reopen(int number, int flags)
@@ -96,8 +124,11 @@ static int reopen(int number, int flags)
 
 int handle_open(int number)
 {
-	int file = reopen(number, O_RDWR | O_NONBLOCK | O_NOCTTY);
+	const int flags = O_NONBLOCK | O_NOCTTY;
+	int file = reopen(number, O_RDWR | flags);
 
+	if (file < 0 && errno == EACCES)
+		file = reopen(number, O_RDONLY | flags);
 	/* One that is open itself: this process may have no /proc. */
 	return file < 0 && (fcntl(number, F_GETFL) & O_PATH) == 0 ? fcntl(number, F_DUPFD_CLOEXEC, 3) : file;
 }
@@ -109,18 +140,21 @@ bool handle_is_passed_on(int number)
 
 /* --- making it ---------------------------------------------------------------------------------------------------- */
 
-/* May take over nothing that is not a handle: the program may have closed it, and have a file of its own there. */
 static int put(int file, int in_place_of, bool is_passed_on)
 {
-	return in_place_of >= 0 && is_of_a_segment(in_place_of)
+	return in_place_of >= 0
 	               ? dup3(file, in_place_of, is_passed_on ? 0 : O_CLOEXEC)
 	               : move_up(file, is_passed_on ? F_DUPFD : F_DUPFD_CLOEXEC);
 }
 
 int handle_make(int file, int in_place_of)
 {
-	int name = reopen(file, O_PATH);
-	int number = put(name >= 0 ? name : file, in_place_of, name >= 0 && !is_privileged());
+	int name = reopen(file, O_PATH), number = -1;
+
+	if (name >= 0)
+		number = put(name, in_place_of, !is_privileged());
+	else if (errno == ENOENT) /* no /proc */
+		number = put(file, in_place_of, false);
 	int saved = errno;
 
 	close(file);

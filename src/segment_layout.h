@@ -69,8 +69,15 @@ extern const struct segment segment_closed;
 /* Whether a file that calls itself a segment has its size and its seals: its process may be hostile. */
 bool segment_is_file(int file);
 
-/* Maps the file, which is one, and takes it over; `segment_closed`, with errno, where that fails. */
+/* Maps the file, which is one, for what it is open for, and takes it over; `segment_closed`, with errno, where that fails. */
 struct segment segment_map(int file);
+
+/* Whether a hold's file is open for writing, and its memory mapped so. */
+bool segment_may_write(const struct segment *segment);
+
+/* Takes an editor's lock, which its hold has until segment_edit ends or it is closed. Waits a bounded time. -1 with the
+ * reason. */
+int segment_lock(const struct segment *segment, struct error *error);
 
 /* A hold on memory that is there, without a file. */
 struct segment segment_in(struct segment_memory *memory);

@@ -41,7 +41,8 @@ static int make_file(struct error *error)
 		file = memfd_create(SEGMENT_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (file < 0)
 		return error_set_errno(error, "no shared memory");
-	if (fchmod(file, 0600) < 0 || ftruncate(file, sizeof(struct segment_memory)) < 0 ||
+	/* Others may read what they inherit, and do no more: see segment_handle.h. */
+	if (fchmod(file, 0644) < 0 || ftruncate(file, sizeof(struct segment_memory)) < 0 ||
 	    fcntl(file, F_ADD_SEALS, SEALS) < 0) {
 		error_set_errno(error, "shared memory cannot be set up");
 		close(file);
@@ -115,9 +116,10 @@ int segment_replace(struct segment *segment, const struct segment_revision *revi
 	int handle;
 
 	segment_open_source(&before, &handle);
+	bool is_left = before.memory && is_own(&before) && segment_may_write(&before);
 	int result = segment_create(segment, revision, handle, error);
 
-	if (result == 0 && before.memory && is_own(&before))
+	if (result == 0 && is_left)
 		atomic_store(&before.memory->magic, SEGMENT_MOVED);
 	segment_close(&before);
 	return result;
@@ -196,11 +198,16 @@ static void copy_content(struct segment_memory *to, const struct segment_memory 
 		                      memory_order_relaxed);
 }
 
+bool segment_is_findable(const struct segment *segment)
+{
+	return handle_leads_to(segment->file, segment->inode);
+}
+
 int segment_keep_findable(struct segment *segment, struct error *error)
 {
 	struct segment moved;
 
-	if (handle_leads_to(segment->file, segment->inode))
+	if (segment_is_findable(segment))
 		return 0;
 	if (make(&moved, -1, error) < 0)
 		return -1;

@@ -77,7 +77,7 @@ static int fill(const struct segment_gift *gift, struct loan *loan, uint64_t fil
 	const uint64_t content = loan->room + offsetof(struct segment_gift, room.content) - offsetof(struct segment_gift, room);
 	const uint64_t size = sizeof gift->room.content;
 
-	return call(loan, SYS_write, file, content, size) == (int64_t)size && call(loan, SYS_fchmod, file, 0600, 0) >= 0 &&
+	return call(loan, SYS_write, file, content, size) == (int64_t)size && call(loan, SYS_fchmod, file, 0644, 0) >= 0 &&
 	                       call(loan, SYS_fcntl, file, F_ADD_SEALS, SEALS) >= 0
 	               ? 0
 	               : -1;

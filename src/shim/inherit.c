@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static bool read_and_close(struct segment *segment, bool is_open, struct segment_revision *revision)
@@ -77,8 +78,7 @@ static void tell_start(bool is_withheld, pid_t out_of_reach)
 		snprintf(reason, sizeof reason, "the partition of pid %d, which started this program, is out of reach",
 		         (int)out_of_reach);
 	else
-		snprintf(reason, sizeof reason, "the partition that this program was started in is %s",
-		         access("/proc/self", F_OK) == 0 ? "another user's" : "out of reach without /proc");
+		strcpy(reason, "the partition that this program was started in is out of reach without /proc");
 	strict_refuse(reason);
 	log_warning("%s: this program starts with the one that nvtaskset was given", reason);
 }

@@ -66,7 +66,7 @@ static void in_child(void)
 	streams_after_fork();
 	slot_after_fork();
 	graphs_after_fork();
-	if (segment_create(&segment, &forked, parents.file, NULL) == 0) {
+	if (segment_create(&segment, &forked, segment_is_findable(&parents) ? parents.file : -1, NULL) == 0) {
 		segment_set_at_work(&segment);
 		segment_set_in_force(&segment, !atomic_load(&waiting));
 		segment_free_places();
@@ -146,12 +146,14 @@ static void tell_out_of_reach(const char *reason)
 static void on_context_created(CUcontext context)
 {
 	struct error error;
+	int saved = errno;
 
 	if (!atomic_flag_test_and_set(&looking)) {
 		if (segment_keep_findable(&segment, &error) < 0)
 			tell_out_of_reach(error.reason);
 		atomic_flag_clear(&looking);
 	}
+	errno = saved;
 	enforce_context_created(context);
 	look_for_old_gpus();
 }
@@ -215,6 +217,9 @@ static int have_segment(bool *is_new, struct error *error)
 	if (!is_privileged() && inherit_partition(&revision, error) < 0)
 		return -1;
 	*is_new = revision.count == 0;
+	/* What is inherited is meant, also by one whose environment was cleared. */
+	if (!*is_new)
+		log_wake();
 	result = is_privileged() ? segment_create(&segment, &revision, -1, &why) : segment_replace(&segment, &revision, &why);
 	return result == 0 ? 0 : make_private_segment(&revision, why.reason, error);
 }

@@ -6,7 +6,7 @@ load helpers
 
 # A sanitizer inside the program stands where the dynamic linker and the allocator would be.
 attach_setup() {
-	[ "$(uname -m)" = x86_64 ] || skip "processes can be attached to on x86-64 only, so far"
+	needs_attach
 	! is_sanitized || skip "not with a sanitizer"
 	PATH=$BUILD/tests/attach:$PATH
 }

@@ -61,9 +61,14 @@ stop_family() {
 
 # Who holds its lock, stopped in the middle of an edit.
 hold_lock() { # pid
-	flock -x "/proc/$1/fd/237" sleep 60 3>&- &
+	python3 -c 'if True:
+		import fcntl, os, struct, sys, time
+		file = os.open(sys.argv[1], os.O_RDWR)
+		fcntl.fcntl(file, 38, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0)) # F_OFD_SETLKW
+		print("locked", flush=True)
+		time.sleep(60)' "/proc/$1/fd/237" >"$WORK/locked" 3>&- &
 	holder=$!
-	wait_until not flock -n "/proc/$1/fd/237" true
+	wait_until [ -s "$WORK/locked" ]
 }
 
 @test "where one cannot be changed, the others get back what they had" {
@@ -71,7 +76,7 @@ hold_lock() { # pid
 	hold_lock "$SECOND"
 	refuses "pid $SECOND: the partition is being changed by another process, which is stopped; the others have what they had" \
 		nvtaskset -atp 8-9 "$PROGRAM"
-	pkill -P "$holder"
+	kill "$holder"
 	for pid in "$PROGRAM" "$FIRST" "$SECOND"; do
 		[ "$(nvtaskset -tp "$pid")" = "pid $pid's current TPC list: 0-7" ]
 	done

@@ -54,6 +54,10 @@ needs_namespaces() {
 	unshare "$@" true 2>/dev/null || skip "namespaces are not permitted"
 }
 
+needs_attach() {
+	[ "$(uname -m)" = x86_64 ] || skip "processes can be attached to on x86-64 only, so far"
+}
+
 teardown() {
 	stop_program
 	rm -rf "$WORK"

@@ -216,6 +216,19 @@ needs_fixed_addresses() {
 	ends_with 0-7
 }
 
+@test "in a sandbox where statx or memfd_create is refused, it keeps what -p gave, and one descriptor" {
+	for call in statx memfd_create; do
+		empty_output
+		nvtaskset --mps off -t 0-7 bash -c "nvtaskset -tp 20-23 \$\$ >/dev/null; exec \"\$@\"" bash refuse $call \
+			play where wait where >"$WORK/output" 2>"$WORK/errors" 3>&- &
+		PROGRAM=$!
+		wait_for_line waiting
+		[ "$(head -n 1 "$WORK/output")" = 20-23 ]
+		[ "$(readlink "/proc/$PROGRAM/fd/"* | grep -c memfd:nvtaskset)" -eq 1 ]
+		ends_with 20-23
+	done
+}
+
 @test "an ancestor's is found at any number" {
 	printf '#!/bin/sh\nexec play closefrom 3 where\n' >"$WORK/child"
 	chmod +x "$WORK/child"
@@ -236,6 +249,9 @@ needs_fixed_addresses() {
 	grep -q "is out of reach without /proc: this program starts with the one that nvtaskset was given" "$WORK/errors"
 	nvtaskset -tp 20-23 "$PROGRAM"
 	ends_with 20-23
+	ASAN_OPTIONS=detect_leaks=0 run nvtaskset --strict --mps off -t 0-7 play proc where
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"is out of reach without /proc; --strict lets nothing run unrestricted" ]]
 }
 
 # --- children that share it ----------------------------------------------------------------------------------------------
@@ -276,6 +292,37 @@ needs_fixed_addresses() {
 	kill "$child"
 }
 
+@test "those that it has from before it went on with another partition are its, too" {
+	own_gpus
+	nvtaskset --mps off -t 0-7 bash -c 'sleep 60 & exec nvtaskset --mps off -t 9 sleep 61' 3>&- &
+	PROGRAM=$!
+	wait_until has_the_list "$PROGRAM" 9
+	child=$(pgrep -P "$PROGRAM" sleep)
+	refuses "pid $child: shares the partition of pid $PROGRAM until it loads CUDA; change that one, or give this one its own with --attach" \
+		nvtaskset -tp 9 "$child"
+	run nvtaskset -np 66 "$PROGRAM"
+	echo "$output"
+	[ "${lines[-1]}" = "pid $PROGRAM's new TPC list: 0-65" ]
+	kill "$child"
+}
+
+has_the_list() { # pid list
+	[ "$(nvtaskset -tp "$1")" = "pid $1's current TPC list: $2" ]
+}
+
+@test "--attach gives one to a process that has another user's" {
+	needs_another_user
+	needs_attach
+	chmod 755 "$WORK"
+	nvtaskset --mps off -t 0-7 "${ANOTHER_USER[@]}" "$BUILD/tests/programs/play" wait >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	wait_for_line waiting
+	run "${ANOTHER_USER[@]}" nvtaskset --attach -tp 9 "$PROGRAM"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "${lines[-1]}" = "pid $PROGRAM's new TPC list: 9" ]
+}
+
 @test "one whose owner went on with another partition, and has ended, is what it was then" {
 	mkfifo "$WORK/go"
 	empty_output
@@ -294,6 +341,7 @@ needs_fixed_addresses() {
 }
 
 @test "--attach gives it its own, which it takes to CUDA" {
+	needs_attach
 	nvtaskset --mps off -t 0-7 bash -c "play wait where wait >'$WORK/output'; true" 3>&- &
 	PROGRAM=$!
 	until child=$(pgrep -P "$PROGRAM" play); do sleep 0.05; done
@@ -316,6 +364,7 @@ needs_fixed_addresses() {
 }
 
 @test "where its limits leave no room, --attach says so, and it lives" {
+	needs_attach
 	nvtaskset --mps off -t 0-7 bash -c 'sleep 60; true' 3>&- &
 	PROGRAM=$!
 	until child=$(pgrep -P "$PROGRAM" sleep); do sleep 0.05; done
@@ -352,29 +401,34 @@ needs_fixed_addresses() {
 	[ "$(tail -n 1 "$WORK/output")" = 4 ]
 }
 
-# Tries to do to what it has inherited what only the owner's user may.
+# Tries to do to what it has inherited what only the owner's user may, and then keeps every lock that a reader can have.
 write_attack() {
 	cat >"$WORK/attack.py" <<-'END'
-		import fcntl, mmap, os
+		import fcntl, mmap, os, struct, time
 		def name(n):
 		    path = "/proc/self/fd/%d" % n
 		    return os.readlink(path) if os.path.lexists(path) else ""
-		found = [n for n in range(1024) if "memfd:nvtaskset" in name(n)]
 		def attempt(what, how, *arguments):
 		    try:
-		        how(*arguments)
-		        print(what, "worked")
+		        return how(*arguments), print(what, "worked")
 		    except OSError:
 		        pass
+		found = [n for n in range(1024) if "memfd:nvtaskset" in name(n)]
 		for n in found:
-		    attempt("write", os.pwrite, n, b"x", 0)
+		    path = "/proc/self/fd/%d" % n
 		    attempt("lock", fcntl.flock, n, fcntl.LOCK_EX | fcntl.LOCK_NB)
-		    attempt("lock a part", fcntl.lockf, n, fcntl.LOCK_SH | fcntl.LOCK_NB)
-		    attempt("map", mmap.mmap, n, 4096)
-		    attempt("seal", fcntl.fcntl, n, 1033, 8)
-		    for flags in os.O_RDONLY, os.O_WRONLY, os.O_RDWR:
-		        attempt("open", os.open, "/proc/self/fd/%d" % n, flags)
-		print("tried", len(found))
+		    attempt("open to write", os.open, path, os.O_WRONLY)
+		    attempt("open", os.open, path, os.O_RDWR)
+		    reader = os.open(path, os.O_RDONLY)
+		    for file in n, reader:
+		        attempt("write", os.pwrite, file, b"x", 0)
+		        attempt("map", mmap.mmap, file, 4096)
+		        attempt("seal", fcntl.fcntl, file, 1033, 8)
+		    fcntl.flock(reader, fcntl.LOCK_EX)
+		    fcntl.fcntl(reader, 37, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0)) # F_OFD_SETLK
+		    fcntl.lockf(os.open(path, os.O_RDONLY), fcntl.LOCK_SH)
+		print("tried", len(found), flush=True)
+		time.sleep(60)
 	END
 }
 
@@ -382,19 +436,36 @@ write_attack() {
 	needs_another_user
 	write_attack
 	chmod 755 "$WORK"
-	run nvtaskset --mps off -t 0-7 "${ANOTHER_USER[@]}" python3 "$WORK/attack.py"
-	echo "$output"
-	[ "$status" -eq 0 ]
-	[ "$output" = "tried 1" ]
+	empty_output
+	nvtaskset --mps off -t 0-7 bash -c '"$@"; true' bash "${ANOTHER_USER[@]}" python3 "$WORK/attack.py" >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	wait_for_line tried
+	[ "$(cat "$WORK/output")" = "tried 1" ]
+	for list in 9 10-12; do
+		[ "$(nvtaskset -tp "$list" "$PROGRAM" | tail -n 1)" = "pid $PROGRAM's new TPC list: $list" ]
+	done
+	pkill -P "$PROGRAM"
 }
 
-@test "with --strict, a program that becomes another user is refused: it may not have what -p gave" {
+@test "a program that becomes another user starts with what -p gave, whatever its environment" {
 	needs_another_user
 	chmod 755 "$WORK"
-	run nvtaskset --strict --mps off -t 0-7 "${ANOTHER_USER[@]}" "$BUILD/tests/programs/play" where
-	echo "$output"
-	[ "$status" -eq 1 ]
-	[[ "$output" == *"the partition that this program was started in is another user's; --strict lets nothing run unrestricted"* ]]
+	mkfifo "$WORK/go"
+	for clean in "" "env -u NVTASKSET_PARTITION -u NVTASKSET_PID"; do
+		empty_output
+		nvtaskset --mps off -t 0-7 bash -c "read -r go <'$WORK/go'; exec ${ANOTHER_USER[*]} $clean $BUILD/tests/programs/play wait where" \
+			>"$WORK/output" 2>"$WORK/errors" 3>&- &
+		PROGRAM=$!
+		nvtaskset -tp 20-23 "$PROGRAM"
+		echo go >"$WORK/go"
+		wait_for_line waiting
+		# Until it comes to CUDA, it is root's to change.
+		refuses "pid $PROGRAM: has another user's partition until it loads CUDA; give it its own with --attach" \
+			"${ANOTHER_USER[@]}" nvtaskset -tp 5 "$PROGRAM"
+		nvtaskset -tp 24-27 "$PROGRAM"
+		ends_with 24-27
+		[ ! -s "$WORK/errors" ]
+	done
 }
 
 @test "two processes with the same number, in containers one in the other, have one each" {
@@ -426,7 +497,7 @@ write_attack() {
 	wait_for_line waiting
 	[ "$("${ANOTHER_USER[@]}" nvtaskset -tp 9 "$PROGRAM" | tail -n 1)" = "pid $PROGRAM's new TPC list: 9" ]
 	ends_with 9
-	[ "$(cat "$WORK/errors")" = "nvtaskset: the partition that this program was started in is another user's: this program starts with the one that nvtaskset was given" ]
+	[ ! -s "$WORK/errors" ]
 }
 
 # --- limits --------------------------------------------------------------------------------------------------------------

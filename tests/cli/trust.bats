@@ -47,7 +47,7 @@ on_machine() { # TEXT
 	[ "$output" = /var/cache/nvtaskset ]
 	run on_machine 'umask 077; through env; nvtaskset --mps off -t 3 '"$AS_USER"' where 1'
 	[ "${lines[0]}" = /var/cache/nvtaskset ]
-	[[ "${lines[-1]}" == *"on TPCs 3 ("* ]]
+	[[ "${lines[1]}" == *"on TPCs 3 ("* ]]
 }
 
 @test "root is not led to where another user can write" {
@@ -107,10 +107,9 @@ on_machine() { # TEXT
 	run on_machine 'mkdir -m 700 /run/home; export XDG_CACHE_HOME=/run/home/.cache
 		nvtaskset --mps off -t 3 '"$AS_USER"' where 1; through env'
 	echo "$output"
-	[[ "${lines[0]}" == *"is another user's: this program starts with the one that nvtaskset was given" ]]
-	[[ "${lines[1]}" == *"on TPCs 3 ("* ]]
-	[ "${lines[2]}" = /var/cache/nvtaskset ]
-	[ "${#lines[@]}" -eq 3 ]
+	[[ "${lines[0]}" == *"on TPCs 3 ("* ]]
+	[ "${lines[1]}" = /var/cache/nvtaskset ]
+	[ "${#lines[@]}" -eq 2 ]
 }
 
 @test "where a program that changes its user would run unrestricted, it is said" {

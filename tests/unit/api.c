@@ -1,7 +1,7 @@
 /* nvtaskset.h, as a program sees it that changes other processes' partitions: those here are made by this test. */
 #include "cuda_process.h"
 #include "nvtaskset.h"
-#include "segment.h"
+#include "segment_layout.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -789,7 +788,7 @@ static void test_lock_is_not_waited_for_for_ever(void **state)
 
 	(void)state;
 	assert_int_equal(segment_open(&editor, process.pid, NULL), SEGMENT_FOUND);
-	assert_int_equal(flock(editor.file, LOCK_EX), 0);
+	assert_int_equal(segment_lock(&editor, NULL), 0);
 	assert_int_equal(set_list(partition, 0, "1", &error), -1);
 	assert_non_null(strstr(error.reason, "by another process, which is stopped"));
 	assert_code(error, BUSY);

@@ -1,6 +1,7 @@
 /* Changing the partitions of running processes: all or none, wherever their segments move to. */
 #include "cuda_process.h"
 #include "editor.h"
+#include "segment_layout.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +11,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -170,7 +170,7 @@ static void test_those_that_were_changed_get_back_what_they_had(void **state)
 
 	(void)state;
 	assert_int_equal(segment_open(&stopped, family.processes[2].pid, NULL), SEGMENT_FOUND);
-	assert_int_equal(flock(stopped.file, LOCK_EX), 0);
+	assert_int_equal(segment_lock(&stopped, NULL), 0);
 	assert_int_equal(editor_change(family.editors, COUNT, &wanted, &error), -1);
 	assert_non_null(strstr(error.reason, "by another process, which is stopped; the others have what they had"));
 	segment_close(&stopped);

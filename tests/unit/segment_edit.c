@@ -3,6 +3,7 @@
 #include "cuda_process.h"
 #include "segment.h"
 #include "segment_handle.h"
+#include "segment_layout.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -180,7 +181,7 @@ static void test_stopped_editor_is_reported(void **state)
 
 	(void)state;
 	assert_int_equal(segment_open(&stopped, getpid(), NULL), SEGMENT_FOUND);
-	assert_int_equal(flock(stopped.file, LOCK_EX), 0);
+	assert_int_equal(segment_lock(&stopped, NULL), 0);
 	assert_int_equal(edit(&wanted, &error), -1);
 	assert_non_null(strstr(error.reason, "another process"));
 	assert_set(&owner, first, "0-7");
@@ -307,6 +308,36 @@ static void test_process_of_another_user(void **state)
 	}
 	assert_int_equal(waitpid(looker, &status, 0), looker);
 	assert_int_equal(status, 0);
+	end_child(child, release);
+}
+
+/* As a program with more privileges has its user's from before, whatever that says of itself, and one of its own. */
+static void make_two(void)
+{
+	struct segment_partition wanted = partition_of(first, 8, 15);
+	struct segment_revision revision = revision_of(&wanted);
+	struct segment segment;
+
+	if (seteuid(65534) < 0)
+		_exit(1);
+	make_segment();
+	if (seteuid(0) < 0 || segment_create(&segment, &revision, -1, NULL) < 0)
+		_exit(1);
+}
+
+static void test_what_another_user_has_made_is_not_its_own(void **state)
+{
+	struct segment segment;
+	int release;
+
+	(void)state;
+	if (getuid() != 0)
+		skip_because("needs root");
+	pid_t child = start_child(make_two, &release);
+
+	assert_int_equal(segment_open(&segment, child, NULL), SEGMENT_FOUND);
+	assert_set(&segment, first, "8-15");
+	segment_close(&segment);
 	end_child(child, release);
 }
 
@@ -793,6 +824,7 @@ int main(void)
 		cmocka_unit_test(test_process_that_edits_another),
 		cmocka_unit_test(test_process_that_is_gone),
 		cmocka_unit_test(test_process_of_another_user),
+		cmocka_unit_test(test_what_another_user_has_made_is_not_its_own),
 		cmocka_unit_test(test_hostile_files_are_refused),
 		cmocka_unit_test(test_leased_file_is_not_waited_for),
 		cmocka_unit_test(test_file_on_a_mute_file_system_is_not_waited_for),

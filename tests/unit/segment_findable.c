@@ -298,25 +298,25 @@ static void test_others_are_not_taken_for_it(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-static void assert_private(const struct segment *segment)
+static void assert_written_by_its_user_alone(const struct segment *segment)
 {
 	struct stat status;
 
 	assert_int_equal(fstat(segment->file, &status), 0);
-	assert_int_equal(status.st_mode & 07777, 0600);
+	assert_int_equal(status.st_mode & 07777, 0644);
 }
 
 /* Whatever its umask, and after a move. Who may look into /proc/PID/fd is asked apart from that. */
-static void test_only_its_user_may_open_it(void **state)
+static void test_only_its_user_may_write_it(void **state)
 {
 	mode_t before = umask(0);
 	struct segment owner = make_segment();
 
 	(void)state;
-	assert_private(&owner);
+	assert_written_by_its_user_alone(&owner);
 	close(owner.file);
 	assert_int_equal(segment_keep_findable(&owner, NULL), 0);
-	assert_private(&owner);
+	assert_written_by_its_user_alone(&owner);
 	segment_close(&owner);
 	umask(before);
 }
@@ -334,7 +334,7 @@ int main(void)
 		cmocka_unit_test(test_no_descriptor_left),
 		cmocka_unit_test(test_second_copy_shares_it),
 		cmocka_unit_test(test_others_are_not_taken_for_it),
-		cmocka_unit_test(test_only_its_user_may_open_it),
+		cmocka_unit_test(test_only_its_user_may_write_it),
 	};
 
 	return cmocka_run_group_tests_name("segment_findable", tests, NULL, NULL);

@@ -25,7 +25,7 @@ struct claims {
 	struct claim {
 		pid_t pid;
 		pid_t root;  /* up to which ancestors say what it has; 0: it is certain, whatever they have */
-		ino_t shared; /* the segment that it has from an ancestor; 0: none */
+		struct identity owner; /* of the segment that it has from an ancestor; 0: it has none */
 		struct segment_revision revision;
 	} *list;
 };
@@ -124,7 +124,8 @@ static bool read_shared(struct claim *claim)
 	bool found = segment_open_inherited(&segment, claim->pid, &file) && segment_read(&segment, &claim->revision, &number);
 
 	claim->root = 0;
-	claim->shared = segment.inode;
+	if (found)
+		claim->owner = segment_owner(&segment);
 	segment_close(&segment);
 	return found;
 }
@@ -182,13 +183,13 @@ static void occupy(struct segment_revision *occupied, const struct topology_list
 	}
 }
 
-/* Whether a process has for itself what this one shares. */
+/* Whether a process that lives has for itself what this one shares, or went on from that. */
 static bool has_owner(const struct claim *claim, const struct processes *processes)
 {
 	bool has = false;
 
-	for (size_t i = 0; claim->shared != 0 && i < processes->count && !has; i++)
-		has = processes->list[i].inode == claim->shared;
+	for (size_t i = 0; claim->owner.pid != 0 && i < processes->count && !has; i++)
+		has = identity_matches(processes->list[i].identity, claim->owner);
 	return has;
 }
 

@@ -88,7 +88,7 @@ static enum segment_state read_segment(struct process *process, pid_t pid)
 			state = SEGMENT_NOT_READY;
 		segment_read_counters(&segment, &process->counters);
 		process->astray = segment_obstacle(&segment, pid);
-		process->inode = segment.inode;
+		process->identity = segment_owner(&segment);
 		process->is_at_work = segment_is_at_work(&segment, pid);
 		segment_close(&segment);
 	}

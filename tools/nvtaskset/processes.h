@@ -17,7 +17,7 @@ struct process {
 	char *command; /* its arguments with spaces between, at most PROCESS_COMMAND_MAX bytes of them; "?" where gone */
 	struct segment_revision revision; /* no partition, and */
 	struct segment_counters counters; /* nothing counted, where the process is */
-	ino_t inode;     /* of its segment; 0 where it has none */
+	struct identity identity; /* 0 where it has no segment */
 	bool is_at_work; /* our library is there; otherwise it has not come to CUDA yet, and perhaps never will, as a shell */
 	bool has_heirs;  /* it is not, and processes that it has started have partitions of their own */
 	const char *astray;               /* has or should have a partition that is not in force, for this reason; else NULL */

@@ -1,6 +1,7 @@
 #include "plan.h"
 
-#include <sys/file.h>
+#include "segment_layout.h"
+
 
 /* splitmix64 */
 uint64_t plan_random(uint64_t *state)
@@ -53,8 +54,8 @@ bool plan_is_kept(const struct plan *plan, const struct segment *segment)
  * itself. */
 int plan_edit(const struct plan *plan, struct segment *segment, struct error *error)
 {
-	if (flock(segment->file, LOCK_EX) < 0)
-		return error_set_errno(error, "the segment cannot be locked");
+	if (segment_lock(segment, error) < 0)
+		return -1;
 	uint64_t next = segment_revision_number(segment) + 1;
 	unsigned int gpu = (unsigned int)(next % plan->gpu_count);
 	const struct segment_partition partition = {
