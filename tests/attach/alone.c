@@ -236,6 +236,27 @@ static void do_spin(void)
 	do_read();
 }
 
+static int received;
+
+static void take_next(int signal, siginfo_t *info, void *context)
+{
+	(void)signal, (void)context;
+	check(info->si_value.sival_int == ++received, "a signal");
+}
+
+/* Signals with numbers come all the time, none of which may be missing. */
+static void do_signals(void)
+{
+	struct sigaction action = {.sa_sigaction = take_next, .sa_flags = SA_SIGINFO | SA_RESTART};
+
+	check(sigaction(SIGRTMIN + 1, &action, NULL) == 0, "sigaction");
+	while (!has_input())
+		check(registers_hold(100000), "registers, with signals");
+	do_read();
+	/* They interrupt poll. */
+	errno = EXFULL;
+}
+
 static void do_allocate(void)
 {
 	while (!has_input()) {
@@ -277,7 +298,7 @@ static const struct {
 	{"read", do_read},           {"epoll", do_epoll}, {"wait", do_wait},     {"pause", do_pause},
 	{"handler", do_handler},     {"handler-in-libc", do_handler_in_libc}, {"spin", do_spin},   {"allocate", do_allocate}, {"load", do_load},
 	{"construct", do_construct}, {"sigsuspend", do_sigsuspend}, {"sigwait", do_sigwait},
-	{"vsyscall", do_vsyscall},
+	{"vsyscall", do_vsyscall},   {"signals", do_signals},
 };
 
 /* What a thread has beside its registers. */

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define FLAG_DIRECTION 0x400 /* clear, as functions expect it */
+
 __attribute__((visibility("default"))) const char *nvtaskset_attached(const char *told);
 
 static __thread char counted[64] __attribute__((tls_model("initial-exec")));
@@ -22,6 +24,8 @@ const char *nvtaskset_attached(const char *told)
 	if (memory)
 		memset(memory, 1, 100000);
 	free(memory);
+	if (__builtin_ia32_readeflags_u64() & FLAG_DIRECTION)
+		return "called with the direction flag set";
 	if (!memory || !dladdr(refusal, &info))
 		return "no memory, or no loader";
 	snprintf(counted, sizeof counted, "called on thread %d, told %zu words\a", (int)gettid(),

@@ -7,6 +7,7 @@
  */
 #include "../skip.h"
 #include "attach/attach.h"
+#include "attach/load.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,6 +27,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -142,6 +144,7 @@ static void wait_until(const struct program *program, const char *status)
 
 #define ASLEEP          "State:\tS"
 #define HANDLES_SIGUSR1 "SigCgt:\t0000000000000200"
+#define HANDLES_ONE_WITH_NUMBER "SigCgt:\t0000000400000000" /* SIGRTMIN + 1 */
 
 static void end(const struct program *program)
 {
@@ -509,6 +512,36 @@ static void test_waits_for_signals(void **state)
 	attach_and_signal("sigwait", SIGUSR2);
 }
 
+/* To the first thread, one every now and then: 1, 2, … */
+static pid_t start_sender(pid_t receiver)
+{
+	const struct timespec pause = {.tv_nsec = 20000};
+	pid_t sender = fork();
+
+	if (sender == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (int number = 1;; nanosleep(&pause, NULL))
+			number += sigqueue(receiver, SIGRTMIN + 1, (union sigval){.sival_int = number}) == 0;
+	}
+	return sender;
+}
+
+/* Those that come while a thread is taken hold of, or let go. */
+static void test_no_signal_is_lost(void **state)
+{
+	struct program program = start("alone", "signals");
+
+	(void)state;
+	wait_until(&program, HANDLES_ONE_WITH_NUMBER);
+	pid_t sender = start_sender(program.pid);
+
+	for (int i = 0; i < 2 * times(); i++)
+		attach(&program);
+	kill(sender, SIGKILL);
+	assert_int_equal(waitpid(sender, NULL, 0), sender);
+	end(&program);
+}
+
 static bool has_vsyscall(void)
 {
 	char line[300];
@@ -660,6 +693,36 @@ static void test_many_cycles(void **state)
 	(void)state;
 	for (int i = 0; i < 2 * times(); i++)
 		attach(&program);
+	end(&program);
+}
+
+/* The number of the system call that this thread is in; -1 where it runs. */
+static long call_of(const struct program *program, pid_t thread)
+{
+	char path[60];
+	long call = -1;
+
+	snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)program->pid, (int)thread);
+	FILE *file = fopen(path, "re");
+
+	assert_non_null(file);
+	if (fscanf(file, "%ld", &call) != 1)
+		call = -1;
+	fclose(file);
+	return call;
+}
+
+/* Those whose wait for events would end early if the attacher died: as long as others wait for something else. */
+static void test_calls_that_break_off_come_last(void **state)
+{
+	struct program program = start("busy", "epoll=8");
+
+	(void)state;
+	for (int i = 0; i < 3 * times(); i++) {
+		pid_t thread = attach(&program);
+
+		assert_int_not_equal(call_of(&program, thread), SYS_epoll_wait);
+	}
 	end(&program);
 }
 
@@ -870,6 +933,58 @@ static void test_other_library(void **state)
 	refuse_program("plain-musl", "its C library is not glibc");
 }
 
+static void let_all_through(void)
+{
+	struct sock_filter code[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	struct sock_fprog program = {.len = 1, .filter = code};
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static bool attaching_says(const struct program *program, const char *wanted)
+{
+	struct attach_report report;
+	struct error error = {.reason = ""};
+
+	attach_load(program->pid, library, "", &report, &error);
+	return strstr(error.reason, wanted);
+}
+
+/* Under the attacher's own filter a program can be attached to; under one more, the kernel may end it for it. */
+static void test_other_filters(void **state)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0) {
+		let_all_through();
+		struct program same = start("alone", "read"), other = start("busy", "filter=1 sleep=1");
+		bool right = attaching_says(&same, "called on thread") && attaching_says(&other, "filtered (seccomp) otherwise");
+
+		kill(same.pid, SIGKILL);
+		kill(other.pid, SIGKILL);
+		_exit(!right);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* Not what debuggers read, nor the table of sections, which every file has at its end. */
+static void test_only_what_is_loaded(void **state)
+{
+	struct library read = {.told = ""};
+	struct error error;
+	struct stat file;
+
+	(void)state;
+	assert_int_equal(stat(library, &file), 0);
+	assert_int_equal(library_read(&read, library, &error), 0);
+	assert_in_range(read.size, 1, (size_t)file.st_size - 1);
+	free(read.content);
+}
+
 static void test_no_library(void **state)
 {
 	struct program program = start("alone", "read");
@@ -926,6 +1041,7 @@ int main(void)
 		cmocka_unit_test(test_in_the_middle),
 		cmocka_unit_test(test_between_calls),
 		cmocka_unit_test(test_waits_for_signals),
+		cmocka_unit_test(test_no_signal_is_lost),
 		cmocka_unit_test(test_vsyscall),
 		cmocka_unit_test(test_small_context),
 		cmocka_unit_test(test_small_signal_stacks),
@@ -933,6 +1049,7 @@ int main(void)
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_limits_in_the_middle),
 		cmocka_unit_test(test_many_cycles),
+		cmocka_unit_test(test_calls_that_break_off_come_last),
 		cmocka_unit_test(test_only_one_kind),
 		cmocka_unit_test(test_attacher_that_is_late),
 		cmocka_unit_test(test_death_of_the_attacher),
@@ -945,10 +1062,12 @@ int main(void)
 		cmocka_unit_test(test_go_without_c),
 		cmocka_unit_test(test_32_bits),
 		cmocka_unit_test(test_other_library),
+		cmocka_unit_test(test_other_filters),
+		cmocka_unit_test(test_only_what_is_loaded),
 		cmocka_unit_test(test_no_library),
 		cmocka_unit_test(test_not_permitted),
 	};
-	const char *build = getenv("BUILD");
+	const char *build = getenv("BUILD"), *filter = getenv("TEST_FILTER"); /* it takes long: tests/run */
 
 #ifndef __x86_64__
 	puts("1..0 # SKIP processes can be attached to on x86-64 only, so far");
@@ -958,5 +1077,7 @@ int main(void)
 	snprintf(library, sizeof library, "%s/library.so", directory);
 	snprintf(slow_library, sizeof slow_library, "%s/slow.so", directory);
 	signal(SIGPIPE, SIG_IGN);
+	if (filter && *filter)
+		cmocka_set_test_filter(filter);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
