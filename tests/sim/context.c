@@ -3,6 +3,7 @@
 #include "device.h"
 #include "faults.h"
 #include "hook.h"
+#include "module.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -123,6 +124,7 @@ CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	context_prepare(new, device);
 	hook_context_created(new);
+	module_announce_drivers(new);
 	push(new);
 	*context = new;
 	return CUDA_SUCCESS;

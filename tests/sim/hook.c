@@ -271,10 +271,10 @@ void hook_context_destroyed(CUcontext context)
 	announce_end(RESOURCE_CONTEXT_DESTROYED, context);
 }
 
-void hook_module_loaded(CUcontext context, CUmodule module, const void *code, size_t size)
+void hook_module_loaded(CUcontext context, CUmodule module, const void *code, size_t size, bool is_drivers)
 {
 	const uint64_t parameters[112 / 8] = {sizeof parameters, word(context), word(module), [4] = word(code), [5] = size,
-	                                        [7] = 2};
+	                                        [7] = is_drivers ? 1 : 2};
 
 	announce(DOMAIN_RESOURCE, RESOURCE_MODULE_LOADED, parameters);
 }

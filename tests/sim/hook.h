@@ -15,8 +15,8 @@ void hook_context_created(CUcontext context);
 void hook_context_destroy_starting(CUcontext context);
 void hook_context_destroyed(CUcontext context); /* which is but a number now */
 
-/* 2/17: the code of a module, in host memory. */
-void hook_module_loaded(CUcontext context, CUmodule module, const void *code, size_t size);
+/* 2/17: the code of a module, in host memory; the driver's own, or the program's. */
+void hook_module_loaded(CUcontext context, CUmodule module, const void *code, size_t size, bool is_drivers);
 
 /* 0xb/1: `qmd` is the descriptor in host memory, about to be uploaded. */
 void hook_before_upload(CUcontext context, CUfunction function, void *qmd);

@@ -85,7 +85,7 @@ static CUfunction read_function(CUmodule module, const char *text)
 /* --- modules ------------------------------------------------------------------------------------------- */
 
 /* There is no code: its place takes a file with a table of names, which is all that anybody looks at. */
-static void announce_code(CUcontext context, CUmodule module)
+static void announce_code(CUcontext context, CUmodule module, bool has_runtime)
 {
 	static const char names[] = "\0__CNPRT_VERSION_NUMBER__";
 	struct {
@@ -100,9 +100,14 @@ static void announce_code(CUcontext context, CUmodule module)
 
 	file.header.e_shoff = (size_t)((char *)&file.section - (char *)&file);
 	file.section.sh_offset = (size_t)(file.names - (char *)&file);
-	if (fault(FAULT_DEVICE_RUNTIME))
+	if (has_runtime)
 		memcpy(file.names, names, sizeof names);
-	hook_module_loaded(context, module, &file, sizeof file);
+	hook_module_loaded(context, module, &file, sizeof file, !module);
+}
+
+void module_announce_drivers(CUcontext context)
+{
+	announce_code(context, NULL, true);
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image)
@@ -127,7 +132,7 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
 		function->next = new->functions;
 		new->functions = function;
 	}
-	announce_code(context, new);
+	announce_code(context, new, fault(FAULT_DEVICE_RUNTIME));
 	*module = new;
 	return CUDA_SUCCESS;
 }

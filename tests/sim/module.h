@@ -27,4 +27,7 @@ struct CUmod_st {
 	struct CUfunc_st *functions;
 };
 
+/* One of the driver's own, which are in every context, and some of them have the device runtime. */
+void module_announce_drivers(CUcontext context);
+
 #endif
