@@ -98,6 +98,24 @@ static void test_the_tightest_gpc_takes_the_rest(void **state)
 	assert_true(tpcset_is_subset(&chosen, &gpc));
 }
 
+/* Of two that somebody uses, the one with less room, wherever it stands. */
+static void test_the_fuller_of_two_gpcs(void **state)
+{
+	const struct topology *gpu = share_read(&list, "h200");
+
+	(void)state;
+	for (unsigned int full = 2; full < 4; full++) {
+		struct tpcset gpc = topology_gpc(gpu, full), other = topology_gpc(gpu, 5 - full), used = {{0}}, chosen;
+		char text[TPCSET_TEXT];
+
+		tpcset_add(&used, tpcset_next(&other, 0));
+		for (unsigned int tpc = tpcset_next(&gpc, 0); tpcset_count(&used) < 5; tpc = tpcset_next(&gpc, tpc + 1))
+			tpcset_add(&used, tpc);
+		chosen = parse(choose(gpu, tpcset_format_list(&used, text), 2, STRATEGY_PACKED));
+		assert_true(tpcset_is_subset(&chosen, &gpc));
+	}
+}
+
 static void test_fragments_where_nothing_else_is_left(void **state)
 {
 	const struct topology *gpu = share_read(&list, "h200");
@@ -238,6 +256,7 @@ int main(void)
 		cmocka_unit_test(test_a_gpc_for_as_many_as_it_has),
 		cmocka_unit_test(test_whole_gpcs_first),
 		cmocka_unit_test(test_the_tightest_gpc_takes_the_rest),
+		cmocka_unit_test(test_the_fuller_of_two_gpcs),
 		cmocka_unit_test(test_fragments_where_nothing_else_is_left),
 		cmocka_unit_test(test_distributed_is_even),
 		cmocka_unit_test(test_singletons_last),

@@ -103,6 +103,8 @@ static void test_hostile_numbers(void **state)
 	(void)state;
 	cache.head.entry_count = UINT32_MAX;
 	assert_false(find_in(sizeof cache, path));
+	cache.head.entry_count = 1 << 20;
+	assert_false(find_in(sizeof cache, path));
 	cache.head.entry_count = 2;
 	cache.entries[1].path = UINT32_MAX;
 	assert_false(find_in(sizeof cache, path));

@@ -126,6 +126,28 @@ static void test_nothing_in_common(void **state)
 	}
 }
 
+/* Beyond the first 64 bits there is something left. */
+static void test_something_in_common_further_up(void **state)
+{
+	(void)state;
+	for (size_t g = 0; g < COUNT(generations); g++) {
+		const struct generation *generation = &generations[g];
+		union descriptor descriptor = make(generation), expected = descriptor;
+		struct qmd_mask disable = {{UINT64_C(0x00000000ffffffff), 0}};
+
+		if (generation->mask_words < 4)
+			continue;
+		set_mask(&descriptor, generation, 0);
+		descriptor.words[generation->mask_byte / 4 + 1] = 0xffffffff;
+		set_mask(&expected, generation, 0);
+		memset(&expected.bytes[generation->mask_byte], 0xff, 8);
+		assert_int_equal(qmd_disable(qmd_family_for(generation->major, generation->minor), &descriptor,
+		                             &disable),
+		                 QMD_NARROWED);
+		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
+	}
+}
+
 /* Whatever stood there. */
 static void test_just_this_mask(void **state)
 {
@@ -149,9 +171,9 @@ static void test_unknown_versions_are_not_touched(void **state)
 {
 	static const struct {
 		unsigned int major, minor, byte, version;
-	} unknown[] = {{7, 5, 72, 0x06}, {8, 9, 72, 0x40}, {8, 9, 72, 0x00}, {9, 0, 72, 0x30},
-	               {9, 0, 72, 0x50}, {9, 0, 58, 0x40}, {10, 0, 58, 0x40}, {10, 0, 58, 0x51},
-	               {12, 0, 72, 0x50}};
+	} unknown[] = {{7, 5, 72, 0x06}, {7, 5, 72, 0x15}, {8, 9, 72, 0x31}, {8, 9, 72, 0x40}, {8, 9, 72, 0x00},
+	               {9, 0, 72, 0x30}, {9, 0, 72, 0x3f}, {9, 0, 72, 0x42}, {9, 0, 72, 0x50}, {9, 0, 58, 0x40},
+	               {10, 0, 58, 0x40}, {10, 0, 58, 0x4f}, {10, 0, 58, 0x51}, {12, 0, 72, 0x50}};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(unknown); i++) {
@@ -233,6 +255,27 @@ static void test_launches_that_must_fit(void **state)
 	}
 }
 
+/* SHARED_MEMORY_SIZE among all that stands around it, by the published headers. */
+static void test_shared_memory(void **state)
+{
+	static const struct {
+		unsigned int major, byte, low, bits, unit;
+	} layouts[] = {{9, 72, 8, 18, 1}, {10, 144, 0, 11, 128}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(layouts); i++) {
+		const struct qmd_family *family = qmd_family_for(layouts[i].major, 0);
+		uint32_t largest = (UINT32_C(1) << layouts[i].bits) - 1;
+		union descriptor descriptor;
+
+		memset(&descriptor, 0, sizeof descriptor);
+		descriptor.words[layouts[i].byte / 4] = ~(largest << layouts[i].low);
+		assert_int_equal(qmd_shape_of(family, &descriptor).shared_bytes, 0);
+		descriptor.words[layouts[i].byte / 4] = UINT32_MAX;
+		assert_int_equal(qmd_shape_of(family, &descriptor).shared_bytes, largest * layouts[i].unit);
+	}
+}
+
 static void test_gpus_without_a_family(void **state)
 {
 	(void)state;
@@ -249,10 +292,12 @@ int main(void)
 		cmocka_unit_test(test_drivers_mask_is_kept),
 		cmocka_unit_test(test_mask_without_valid_bit_does_not_count),
 		cmocka_unit_test(test_nothing_in_common),
+		cmocka_unit_test(test_something_in_common_further_up),
 		cmocka_unit_test(test_just_this_mask),
 		cmocka_unit_test(test_unknown_versions_are_not_touched),
 		cmocka_unit_test(test_restored_as_it_was),
 		cmocka_unit_test(test_launches_that_must_fit),
+		cmocka_unit_test(test_shared_memory),
 		cmocka_unit_test(test_gpus_without_a_family),
 	};
 

@@ -682,6 +682,11 @@ static void two_gpcs(unsigned char *rows, unsigned int fields)
 	put16(row_of(rows, fields, 11), 7);
 }
 
+static void two_bits(unsigned char *rows, unsigned int fields)
+{
+	put16(row_of(rows, fields, 11) + 10, 8);
+}
+
 static void far_gpc(unsigned char *rows, unsigned int fields)
 {
 	put16(row_of(rows, fields, 10), 32);
@@ -717,6 +722,7 @@ static void test_contradictory_tables(void **state)
 		{fewer_sms, GPU DRIVER "tells of 65 TPCs of 66"},
 		{nothing, GPU "TPCs: 0, must be 1-256"},
 		{two_gpcs, GPU DRIVER "says two things of TPC 5"},
+		{two_bits, GPU DRIVER "says two things of TPC 5"},
 		{far_gpc, GPU "TPC 5: GPC 32 is beyond 31"},
 		{disabled_sm, GPU DRIVER "makes TPC 5 number 0 of virtual GPC 255"},
 		{beyond_the_group, GPU DRIVER "makes TPC 0 number 9 of virtual GPC 0"},
