@@ -119,6 +119,13 @@ warns_nobody() { # the status, options of nvtaskset, the program and its steps
 	warns_nobody 1 --strict -t 0-3 "$BUILD/tests/programs/play" data FILE where
 	# shellcheck disable=SC2016 # for that shell
 	warns_nobody 0 -t 0-3 sh -c '"$@" 2>&-' sh "$needed" output FILE where
+	# One on the same file system, too.
+	# shellcheck disable=SC2016
+	warns_nobody 0 -t 0-3 sh -c '"$@" 2>"$0"' "$WORK/log" "$needed" output FILE where
+}
+
+@test "errno is the program's, also where a warning cannot be written" {
+	nv -t 0-3 env SIM_FAULTS=bad-qmd "$BUILD/tests/programs/play-needed" errno 2>/dev/full
 }
 
 @test "standard error may be a file: a log is written to, as long as it is that" {

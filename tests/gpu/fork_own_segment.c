@@ -6,6 +6,9 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* CUDA does not survive a fork: until the last test, only children call cuInit. */
@@ -159,6 +162,50 @@ static void test_parent_goes_on(void **state)
 	check_launch(&set);
 }
 
+/* Without room far up for the segment's descriptor, the kernel says no on the way. */
+static void test_errno_is_the_programs(void **state)
+{
+	struct rlimit limit, low;
+	int status = -1;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = limit;
+	low.rlim_cur = 100;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	errno = EDOM;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(errno == EDOM ? 0 : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(status, 0);
+}
+
+/* The first place where a thread can count: those that threads of the parent have are free in the child. */
+static void count_in_the_first_place(void)
+{
+	gpu_launch_empty(&gpu);
+	struct segment segment = gpu_own_segment();
+
+	assert_int_equal(segment.places[1].launches[true], 1);
+	segment_close(&segment);
+}
+
+static void test_places_of_the_parents_threads_are_free(void **state)
+{
+	(void)state;
+	if (!gpu_is_simulated())
+		gpu_skip("CUDA does not survive a fork");
+	gpu_open(&gpu, 0);
+	gpu_launch_empty(&gpu);
+	struct child_end end = child_run(count_in_the_first_place);
+
+	child_assert_passed(&end);
+	gpu_close(&gpu);
+}
+
 /* The library is loaded, and so the segment there, before the first fork. */
 static int set_up(void **state)
 {
@@ -176,7 +223,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_starts_as_the_parents),  cmocka_unit_test(test_child_changes_its_own),
 		cmocka_unit_test(test_parent_changes_its_own), cmocka_unit_test(test_grandchild_has_its_own),
-		cmocka_unit_test(test_parent_goes_on),
+		cmocka_unit_test(test_errno_is_the_programs),  cmocka_unit_test(test_parent_goes_on),
+		cmocka_unit_test(test_places_of_the_parents_threads_are_free),
 	};
 
 	return cmocka_run_group_tests_name("fork_own_segment", tests, set_up, NULL);

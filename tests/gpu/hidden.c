@@ -129,14 +129,20 @@ static void test_the_number_of_blocks(void **state)
 
 /* --- clusters ---------------------------------------------------------------------------------------------- */
 
-static int clusters_at_once(unsigned int blocks)
+static CUresult count_clusters(unsigned int blocks, int *clusters)
 {
 	CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {blocks, 1, 1}};
 	const CUlaunchConfig config = {.gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = GPU_THREADS,
 	                               .blockDimY = 1, .blockDimZ = 1, .attrs = &cluster, .numAttrs = 1};
+
+	return cuOccupancyMaxActiveClusters(clusters, gpu.where, &config);
+}
+
+static int clusters_at_once(unsigned int blocks)
+{
 	int clusters = -1;
 
-	gpu_check(cuOccupancyMaxActiveClusters(&clusters, gpu.where, &config));
+	gpu_check(count_clusters(blocks, &clusters));
 	return clusters;
 }
 
@@ -163,7 +169,7 @@ static struct tpcset some_of_group(unsigned int count)
 static void test_clusters(void **state)
 {
 	struct tpcset singletons, four;
-	int whole;
+	int whole, untouched = 1000;
 
 	(void)state;
 	if (gpu.topology->compute_major < 9)
@@ -177,6 +183,9 @@ static void test_clusters(void **state)
 	gpu_set_partition(&gpu, &four);
 	assert_int_equal(clusters_at_once(4), 0);
 	assert_in_range(largest_cluster(), 1, gpu.topology->sms_per_tpc);
+	/* No answer is none of ours either. */
+	assert_int_not_equal(count_clusters(64, &untouched), CUDA_SUCCESS);
+	assert_int_equal(untouched, 1000);
 	singletons = gpu_singletons(&gpu);
 	if (!tpcset_is_empty(&singletons)) {
 		gpu_set_partition(&gpu, &singletons);

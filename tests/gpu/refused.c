@@ -53,6 +53,18 @@ static CUresult launch_cooperative_by_list(unsigned int blocks)
 	return cuLaunchCooperativeKernel(gpu.where, blocks, 1, 1, GPU_THREADS, 1, 1, 0, NULL, parameters);
 }
 
+/* Of four blocks, in two dimensions. */
+static CUresult launch_square_clusters(void)
+{
+	uint64_t cycles = GPU_CYCLES;
+	void *parameters[] = {&gpu.output, &cycles};
+	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 2, 1}};
+	const CUlaunchConfig config = {.gridDimX = 4, .gridDimY = 4, .gridDimZ = 1, .blockDimX = GPU_THREADS,
+	                               .blockDimY = 1, .blockDimZ = 1, .attrs = &attribute, .numAttrs = 1};
+
+	return cuLaunchKernelEx(&config, gpu.where, parameters, NULL);
+}
+
 static CUresult launch_clusters(unsigned int cluster, unsigned int blocks)
 {
 	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {cluster, 1, 1}};
@@ -161,6 +173,7 @@ static void test_clusters(void **state)
 	launched = launches();
 	refused = gpu_counters().reasons[SEGMENT_REFUSED];
 	assert_refused(launch_clusters(4, 16), CUDA_ERROR_INVALID_CLUSTER_SIZE, launched, refused);
+	assert_refused(launch_square_clusters(), CUDA_ERROR_INVALID_CLUSTER_SIZE, launched, refused + 1);
 	gpu_check(launch_clusters(2, 16));
 	gpu_set_partition(&gpu, &one);
 	gpu_check(launch_clusters(4, 16));

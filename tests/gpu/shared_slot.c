@@ -10,8 +10,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -408,6 +410,37 @@ static void test_leaving_waits_for_a_callback(void **state)
 	assert_partition_holds();
 }
 
+static void take_signal(int signal)
+{
+	(void)signal;
+}
+
+static void *disturb_and_let_go(void *waiting)
+{
+	for (int i = 0; i < 50; i++) {
+		pthread_kill(*(pthread_t *)waiting, SIGUSR1);
+		clock_pause_us(1000);
+	}
+	staying.may_go = true;
+	return NULL;
+}
+
+/* Signals that the program handles break off what the wait consists of. */
+static void test_leaving_keeps_errno(void **state)
+{
+	const struct sigaction action = {.sa_handler = take_signal};
+
+	(void)state;
+	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+	pthread_t self = pthread_self(), inside = go_inside(), other = start(disturb_and_let_go, &self);
+
+	errno = EDOM;
+	go(&staying);
+	assert_int_equal(errno, EDOM);
+	pthread_join(other, NULL);
+	pthread_join(inside, NULL);
+}
+
 /* The callback returns only once who unsubscribes has gone on. */
 static void test_leaving_does_not_wait_for_ever(void **state)
 {
@@ -498,6 +531,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_for_who_has_left),
 		cmocka_unit_test(test_tools_that_take_turns),
 		cmocka_unit_test(test_leaving_waits_for_a_callback),
+		cmocka_unit_test(test_leaving_keeps_errno),
 		cmocka_unit_test(test_leaving_does_not_wait_for_ever),
 		cmocka_unit_test(test_leaving_from_inside),
 		cmocka_unit_test(test_leaving_in_a_fork),

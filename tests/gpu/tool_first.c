@@ -298,6 +298,27 @@ static void test_a_fork_says_the_same(void **state)
 	run_in_child(state, say_so_in_forks);
 }
 
+/* Without launches, a subscription is of no use to us, and may be to others. */
+static void leave_the_slot(void)
+{
+	uint32_t handle;
+
+	prepare();
+	setenv("SIM_FAULTS", "no-launch-events", 1);
+	load_as_driver();
+	unsetenv("SIM_FAULTS");
+	gpu_check(subscribe_counter(&handle));
+	assert_runs_in(&all);
+}
+
+static void test_a_slot_that_is_of_no_use(void **state)
+{
+	gpu_load_driver();
+	if (!gpu_is_simulated())
+		gpu_skip("this driver announces launches");
+	run_in_child(state, leave_the_slot);
+}
+
 /* --- it leaves while we come ---------------------------------------------------------------------------------------- */
 
 static uint32_t leaving;
@@ -453,6 +474,7 @@ int main(void)
 		IN_BOTH_WAYS(test_one_that_leaves_past_us),
 		IN_BOTH_WAYS(test_graphs_of_meanwhile_are_counted),
 		IN_BOTH_WAYS(test_a_fork_says_the_same),
+		cmocka_unit_test(test_a_slot_that_is_of_no_use),
 		IN_BOTH_WAYS(test_it_leaves_while_we_come),
 		IN_BOTH_WAYS(test_it_leaves_while_others_launch),
 	};

@@ -9,6 +9,7 @@
  *   close           closes what was opened last
  *   where           opens the driver by name, and says on which TPCs a kernel ran; in the same context every time
  *   context         makes the context, and nothing else
+ *   errno           fails if a launch changes it
  *   closefrom N     closes all descriptors from N on
  *   exec            becomes itself again, for the following steps
  *   again FILE      becomes itself again, for all its steps, if it can remove the file
@@ -22,6 +23,7 @@
 #include "gpu.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -71,6 +73,15 @@ static void say_where(void)
 	struct tpcset ran = gpu_where(&gpu, NULL);
 
 	puts(tpcset_format_list(&ran, text));
+}
+
+static void look_at_errno(void)
+{
+	be_in_context();
+	errno = EDOM;
+	gpu_launch_empty(&gpu);
+	if (errno != EDOM)
+		stop("errno", "it has changed");
 }
 
 static void wait_for(pid_t child)
@@ -201,6 +212,8 @@ static int play(const char *step, const char *argument)
 		dlclose(last_library);
 	else if (strcmp(step, "context") == 0)
 		be_in_context();
+	else if (strcmp(step, "errno") == 0)
+		look_at_errno();
 	else if (strcmp(step, "where") == 0)
 		say_where();
 	else if (strcmp(step, "fork") == 0)
