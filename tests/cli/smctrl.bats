@@ -97,11 +97,16 @@ has_no_effect() { # reason
 
 @test "no driver: the library loads, and says what is missing" {
 	cat >"$WORK/program.c" <<-END
+		#include <errno.h>
 		#include <libsmctrl.h>
 		#include <stdio.h>
 		int main(void)
 		{
 			uint32_t count = 7;
+
+			errno = EDOM;
+			if (libsmctrl_is_init() || errno != EDOM)
+				return 2;
 
 			printf("%d\n", libsmctrl_set_global_mask(1));
 			printf("%d\n", libsmctrl_set_next_mask(1));

@@ -67,6 +67,7 @@ class Sets(unittest.TestCase):
     def test_text(self):
         self.assertEqual(Set("0-3,9"), {0, 1, 2, 3, 9})
         self.assertEqual(Set("0x3ff"), Set(range(10)))
+        self.assertEqual(Set("0X3FF"), Set(range(10)))
         self.assertEqual(str(Set([9, 1, 2, 3])), "1-3,9")
         self.assertEqual(Set("1-3,9").mask, "20e")
         self.assertEqual(repr(Set("4")), "Set('4')")

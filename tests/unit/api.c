@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <malloc.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -94,6 +95,7 @@ static void test_a_mistake_leaves_the_set(void **state)
 	assert_string_equal(error.reason, "'xyz': not a hexadecimal mask");
 	assert_code(error, INVALID);
 	assert_int_equal(nvtaskset_set_parse_list(&set, "0", 0, &error), -1);
+	assert_string_equal(error.reason, "a limit of 0: it is 1-256");
 	assert_int_equal(nvtaskset_set_parse_mask(&set, "1", 257, &error), -1);
 	assert_string_equal(error.reason, "a limit of 257: it is 1-256");
 	assert_code(error, INVALID);
@@ -123,6 +125,36 @@ static void test_topology(void **state)
 	assert_list(nvtaskset_gpu_tpcs_of_virtual_gpc(topology, 0, 0), "0,8,16,24");
 	assert_int_equal(nvtaskset_gpu_gpc_of(topology, 0, 62), 1);
 	assert_true(nvtaskset_gpu_virtual_gpc_of(topology, 0, 62) >= (int)gpu.gpc_limit);
+}
+
+/* As nvidia-smi writes it, or in capitals. */
+static void test_a_gpu_by_its_uuid(void **state)
+{
+	char path[] = "/tmp/nvtaskset-api-XXXXXX", line[256];
+	int file = mkstemp(path);
+	FILE *from = fopen("share/topologies/h200.txt", "r"), *to = fdopen(file, "w");
+	struct nvtaskset_topology *one;
+	unsigned int number = 7;
+
+	(void)state;
+	assert_non_null(from);
+	assert_non_null(to);
+	while (fgets(line, sizeof line, from)) {
+		if (strncmp(line, "  compute", strlen("  compute")) == 0)
+			fputs("  uuid GPU-01234567-89ab-cdef-0123-456789abcdef\n", to);
+		fputs(line, to);
+	}
+	fclose(from);
+	fclose(to);
+	setenv("NVTASKSET_TOPOLOGY", path, 1);
+	assert_int_equal(nvtaskset_topology_load(&one, NULL), 0);
+	setenv("NVTASKSET_TOPOLOGY", "share/topologies/h200-x2.txt", 1);
+	unlink(path);
+	assert_int_equal(nvtaskset_topology_find_gpu(one, "GPU-01234567-89ab-cdef-0123-456789abcdef", &number, NULL), 0);
+	assert_int_equal(number, 0);
+	assert_int_equal(nvtaskset_topology_find_gpu(one, "gpu-01234567-89AB-CDEF-0123-456789ABCDEF", &number, NULL), 0);
+	assert_int_equal(nvtaskset_topology_find_gpu(one, "GPU-01234567", &number, NULL), -1);
+	nvtaskset_topology_free(one);
 }
 
 static void test_what_no_gpu_has(void **state)
@@ -400,6 +432,41 @@ static void test_change(void **state)
 	nvtaskset_partition_close(partition);
 	nvtaskset_partition_close(other);
 	nvtaskset_partition_close(NULL);
+	end(&process);
+}
+
+/* What this GPU lacks, another version may have, or a hostile process have written. */
+static void test_what_fails_leaves_no_memory(void **state)
+{
+	struct nvtaskset_partition *partition;
+	size_t before = 0;
+
+	(void)state;
+	for (int i = 0; i < 2000; i++) {
+		/* By then, what is kept for the next time is there. */
+		if (i == 1000)
+			before = mallinfo2().uordblks;
+		assert_int_equal(nvtaskset_partition_open(&partition, topology, getppid(), NULL), -1);
+	}
+	assert_in_range(mallinfo2().uordblks, 0, before + 1000);
+}
+
+static void test_tpcs_that_are_not_there(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process);
+	struct nvtaskset_gpu gpu = {.size = sizeof gpu};
+	struct segment_partition wrong = {.set = {{UINT64_C(1) << 3, 0, 0, 1}}};
+	struct segment segment;
+
+	(void)state;
+	assert_int_equal(nvtaskset_gpu_describe(topology, 0, &gpu, NULL), 0);
+	assert_int_equal(pci_address_parse(&wrong.pci, gpu.bus_id, NULL), 0);
+	assert_int_equal(segment_open(&segment, process.pid, NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_edit(&segment, &wrong, 1, NULL, NULL), 0);
+	segment_close(&segment);
+	assert_partition(partition, 0, "3");
+	nvtaskset_partition_close(partition);
 	end(&process);
 }
 
@@ -856,12 +923,15 @@ int main(int count, char **arguments)
 		cmocka_unit_test(test_sets),
 		cmocka_unit_test(test_a_mistake_leaves_the_set),
 		cmocka_unit_test(test_topology),
+		cmocka_unit_test(test_a_gpu_by_its_uuid),
 		cmocka_unit_test(test_what_no_gpu_has),
 		cmocka_unit_test(test_groups_that_are_unknown),
 		cmocka_unit_test(test_no_topology),
 		cmocka_unit_test(test_sizes_that_are_no_versions),
 		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_change),
+		cmocka_unit_test(test_what_fails_leaves_no_memory),
+		cmocka_unit_test(test_tpcs_that_are_not_there),
 		cmocka_unit_test(test_sets_that_are_refused),
 		cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_who_has_a_partition),
