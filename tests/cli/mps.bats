@@ -20,6 +20,9 @@ fake() {
 	run fake nvtaskset -t 0 echo ran
 	[ "$status" -eq 0 ]
 	[ "$output" = ran ]
+	# The control program may be further back on PATH.
+	PATH=/nonexistent:$BATS_TEST_DIRNAME/../fake-mps:$PATH run nvtaskset -t 0 echo ran
+	[ "$output" = ran ]
 }
 
 @test "two at once both succeed" {
@@ -31,7 +34,8 @@ fake() {
 @test "the daemon does not inherit what is the program's alone" {
 	CUDA_VISIBLE_DEVICES=0 CUDA_DEVICE_MAX_CONNECTIONS=2 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=10 \
 		fake nvtaskset -t 0 true 3>&-
-	run grep -E "CUDA_VISIBLE_DEVICES|CONNECTIONS|PERCENTAGE|NVTASKSET_PARTITION" "$WORK/mps/running"
+	# Nor does it load our library.
+	run grep -E "CUDA_VISIBLE_DEVICES|CONNECTIONS|PERCENTAGE|NVTASKSET_PARTITION|LD_LIBRARY_PATH" "$WORK/mps/running"
 	[ "$status" -eq 1 ]
 }
 
@@ -49,6 +53,8 @@ fake() {
 	CUDA_DEVICE_MAX_CONNECTIONS=1 run fake nvtaskset --connections 2 -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS'
 	[ "${lines[0]}" = 2 ]
 	CUDA_DEVICE_MAX_CONNECTIONS=junk run fake nvtaskset -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS'
+	[ "${lines[0]}" = 8 ]
+	CUDA_DEVICE_MAX_CONNECTIONS=33 run fake nvtaskset -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS'
 	[ "${lines[0]}" = 8 ]
 }
 
@@ -180,6 +186,10 @@ fake() {
 	[ ! -e "$WORK/mps/running" ]
 	FAKE_MPS_LINGER=20 fake nvtaskset -t 0 true 3>&-
 	FAKE_MPS_CLIENTS=2 refuses "MPS: 2 programs use it; end them first, or stop it and them with --force" \
+		fake nvtaskset --mps-stop
+	[ -e "$WORK/mps/running" ]
+	# Others' too: process 1 is no server of this user's, or is taken for one that is not there.
+	FAKE_MPS_SERVER=0 FAKE_MPS_CLIENTS=2 refuses "MPS: 2 programs use it; end them first, or stop it and them with --force" \
 		fake nvtaskset --mps-stop
 	[ -e "$WORK/mps/running" ]
 	FAKE_MPS_CLIENTS=2 fake nvtaskset --mps-stop --force

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 static int running_setup(void **state)
 {
@@ -297,6 +298,23 @@ static void test_early_where_it_cannot_be_asked(void **state)
 	fake_refuses(MPS_AUTO, "/dev/null, which keeps programs away from MPS");
 }
 
+/* The reason is that of then, whatever has failed since. */
+static void test_early_and_impossible(void **state)
+{
+	const struct mps_request request = {.mode = MPS_ON};
+	struct rlimit limit, none;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	mps_ask_early(&request);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	errno = EDOM;
+	fake_refuses(MPS_ON, "cannot be run: Too many open files");
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, running_setup, fake_teardown)
 #define TEST_REPLACED(test) cmocka_unit_test_setup_teardown(test, fake_setup, remove_control)
 
@@ -310,7 +328,7 @@ int main(void)
 		TEST(test_not_permitted),      TEST(test_overdue),
 		TEST(test_early_answer_is_taken_once), TEST(test_early_and_sent_away),
 		TEST(test_early_and_overdue),  TEST(test_early_and_forgotten),
-		TEST(test_early_where_it_cannot_be_asked),
+		TEST(test_early_where_it_cannot_be_asked), TEST(test_early_and_impossible),
 		cmocka_unit_test_setup_teardown(test_early_and_no_daemon, fake_setup, fake_teardown),
 		TEST_REPLACED(test_cannot_be_run), TEST_REPLACED(test_escape_sequences),
 		TEST_REPLACED(test_lines_that_are_no_clients),

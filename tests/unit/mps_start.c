@@ -108,6 +108,39 @@ static void test_holds_nothing(void **state)
 	close(ends[0]);
 }
 
+/* Nor are signals blocked in it that whoever starts programs has blocked. */
+static void test_blocks_no_signal(void **state)
+{
+	struct mps_status status;
+	struct error error;
+	sigset_t blocked, before;
+	char path[64], line[128];
+	int pid = 0;
+
+	(void)state;
+	setenv("FAKE_MPS_LINGER", "20", 1);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGTERM);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &blocked, &before), 0);
+	int result = fake_prepare(MPS_AUTO, &status, &error);
+
+	assert_int_equal(sigprocmask(SIG_SETMASK, &before, NULL), 0);
+	assert_int_equal(result, 0);
+	FILE *file = fopen(fake_path("mps/nvidia-cuda-mps-control.pid"), "r");
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%d", &pid), 1);
+	fclose(file);
+	snprintf(path, sizeof path, "/proc/%d/status", pid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof line, file) && strncmp(line, "SigBlk:", 7) != 0)
+		continue;
+	fclose(file);
+	kill(pid, SIGKILL);
+	assert_string_equal(line, "SigBlk:\t0000000000000000\n");
+}
+
 static void test_waits_until_it_answers(void **state)
 {
 	struct mps_status status;
@@ -251,7 +284,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_started_once),     TEST(test_not_started_for_others),
 		TEST(test_clean_environment), TEST(test_relative_directory),
-		TEST(test_holds_nothing),    TEST(test_waits_until_it_answers),
+		TEST(test_holds_nothing),    TEST(test_blocks_no_signal),
+		TEST(test_waits_until_it_answers),
 		TEST(test_several_at_once),  TEST(test_no_standard_descriptors),
 		TEST(test_ignored_children), TEST(test_does_not_start),
 		TEST(test_long_directory),   TEST(test_kept_away),
