@@ -78,12 +78,18 @@ load helpers
 	refuses "GPU-12345678: no GPU here has this UUID" nv -G GPU-12345678 -t 0 true
 	refuses "-G nonsense: not a GPU's number, bus id or UUID, nor 'all'" nv -G nonsense -t 0 true
 	refuses "-G 0: this GPU is named twice" nv -G 0 -G 0 -t 0 true
+	for given in "-G 0:1 -G 1" "-G 0 -G 1:1"; do
+		# shellcheck disable=SC2086 # several words
+		NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt \
+			refuses "-G: give every GPU its own SET (-G 0:SET -G 1:SET), or none" nv -t $given true
+	done
 	CUDA_VISIBLE_DEVICES=-1 \
 		refuses "CUDA_VISIBLE_DEVICES=-1: shows none of this machine's 1 GPUs" nv -t 0 true
 }
 
 @test "process ids" {
 	refuses "pid 'x': not a process id" nvtaskset -p x
+	refuses "pid '1x': not a process id" nvtaskset -p 1x
 	refuses "pid '-1': not a process id" nvtaskset -p -- -1
 	refuses "pid '99999999999': not a process id" nvtaskset -p 99999999999
 	sleep 0 &
@@ -141,6 +147,7 @@ load helpers
 @test "options that contradict each other, or would be ignored" {
 	refuses "-p, -l, -T, --measure, --mps-status, --mps-stop, --enable-system and --disable-system: choose one" nvtaskset -l -p 1
 	refuses "-p, -l, -T, --measure, --mps-status, --mps-stop, --enable-system and --disable-system: choose one" nvtaskset -T --mps-stop
+	refuses "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one" nv -t -g 0 true
 	refuses "--json: only with -p, -l and -T" nv --json -t 0 true
 	refuses "--watch: only with -l and -T" nv --watch -t 0 true
 	refuses "--watch: only with -l and -T" nvtaskset --watch -p 1

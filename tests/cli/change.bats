@@ -89,7 +89,11 @@ start_parent() {
 }
 
 @test "a thread's id means its process" {
-	start_program -t 0-7
+	empty_output
+	nvtaskset --mps off -t 0-7 "$BUILD/tests/programs/play-needed" launch wait >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	until grep -q waiting "$WORK/output"; do sleep 0.05; done
+	[ "$(ls "/proc/$PROGRAM/task" | wc -l)" -gt 1 ]
 	for thread in "/proc/$PROGRAM/task/"*; do
 		[ "$(nvtaskset -tp "${thread##*/}")" = "pid $PROGRAM's current TPC list: 0-7" ]
 	done

@@ -31,6 +31,26 @@ stop_family() {
 	[[ "$output" == *"pid $SECOND's current TPC list: 0-7"* ]]
 }
 
+# Numbers of processes begin anew some day: then a child has a smaller one than its parent.
+@test "a process whose parent comes later in /proc" {
+	needs_namespaces --pid --fork --mount-proc
+	[ "$(id -u)" = 0 ] || skip "only root chooses the numbers of processes"
+	# shellcheck disable=SC2016 # for that shell
+	run unshare --pid --fork --mount-proc bash -c '
+		echo 400 >/proc/sys/kernel/ns_last_pid
+		nvtaskset --mps off -t 0-7 bash -c "
+			echo 300 >/proc/sys/kernel/ns_last_pid
+			bash -c \"
+				echo 200 >/proc/sys/kernel/ns_last_pid
+				\\\"$0\\\" 60 >\\\"$1\\\"; true\"; true" &
+		until [ -s "$1" ]; do sleep 0.05; done
+		nvtaskset -atp 5 $!' "$BUILD/demo/where" "$WORK/output" 3>&-
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$(grep -c "new TPC list: 5" <<<"$output")" -eq 2 ]
+	[[ "$output" == *"pid 201's new TPC list: 5"* ]]
+}
+
 @test "changed together; a stranger is not" {
 	start_program -t 20-21
 	stranger=$PROGRAM

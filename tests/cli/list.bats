@@ -53,6 +53,20 @@ lines_of() {
 	[[ "$output" == *"$(awk '{print $1 ", " $2 " and " $3}' <<<"$pids") share TPCs 6 of GPU 0"* ]]
 }
 
+@test "a shell is not said to share its TPCs with what it has started" {
+	own_gpus
+	empty_output
+	# shellcheck disable=SC2016 # for that shell
+	nvtaskset --mps off -t 0-7 bash -c '"$0" 60; true' "$BUILD/demo/where" >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	runs_on 0-7
+	run nvtaskset -l
+	pkill -P "$PROGRAM"
+	echo "$output"
+	[[ "$output" == *"$PROGRAM "* ]]
+	[[ "$output" != *share* ]]
+}
+
 @test "a program on two GPUs has a line for each, and its counters once" {
 	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
 	start_program -t -G 0:0-3 -G 1:4-7

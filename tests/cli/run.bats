@@ -44,6 +44,7 @@ load helpers
 @test "a command that is not there: 127; one that cannot be run: 126" {
 	run -127 nv -t 0 /nonexistent/program
 	[ "$output" = "nvtaskset: /nonexistent/program: No such file or directory" ]
+	run -127 nv -t 0 /etc/passwd/program
 	run -126 nv -t 0 /etc/passwd
 }
 
@@ -57,6 +58,9 @@ load helpers
 	run nv -t 3-5 nvtaskset --mps off -t 7 where 1
 	[[ "$output" == *"on TPCs 7 ("* ]]
 	[[ "$output" != *"3-5"* ]]
+	# And what was said of the outer one alone.
+	# shellcheck disable=SC2016 # for that shell
+	[ "$(nv --hide --on-misfit fail -t 3-5 nvtaskset --mps off -t 7 sh -c 'echo "${NVTASKSET_HIDE-} ${NVTASKSET_ON_MISFIT-}"')" = " " ]
 }
 
 @test "an LD_LIBRARY_PATH that names the driver's directory comes second" {
@@ -105,6 +109,11 @@ load helpers
 	nv -t 0 true
 	[ "$(stat -c %a "$WORK/nvtaskset")" = 755 ]
 	[ "$(find "$WORK/nvtaskset" -name libcuda.so.1 | wc -l)" -eq 1 ]
+	# A link that leads elsewhere by now is made anew.
+	link=$(find "$WORK/nvtaskset" -name libcuda.so.1)
+	ln -sf /nonexistent "$link"
+	nv -t 0 true
+	[ "$(realpath "$link")" = "$(realpath "$BUILD/lib/libcuda.so.1")" ]
 }
 
 # In trust.bats, all about root's.

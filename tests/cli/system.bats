@@ -2,6 +2,7 @@
 # --enable-system and --disable-system, on a machine of each test's own: a mount namespace with its own /etc, whose dynamic
 # linker's cache knows a driver, and an installed nvtaskset.
 
+bats_require_minimum_version 1.5.0
 load helpers
 
 configuration=/etc/ld.so.conf.d/00-000-nvtaskset.conf
@@ -88,7 +89,8 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 
 @test "twice is once, for both" {
 	setup_machine
-	on_machine "$installed" --enable-system
+	(umask 077 && on_machine "$installed" --enable-system)
+	[ "$(on_machine stat -c %a "$links" "$links/driver" "$configuration" | xargs)" = "755 755 644" ]
 	before=$(state)
 	[ "$(on_machine "$installed" --enable-system)" = "enabled already" ]
 	diff <(echo "$before") <(state)
@@ -96,6 +98,14 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 	before=$(state)
 	[ "$(on_machine "$installed" --disable-system)" = "not enabled" ]
 	diff <(echo "$before") <(state)
+}
+
+@test "one at a time" {
+	setup_machine
+	before=$(state)
+	run -124 on_machine flock /mnt/usr/lib/nvtaskset timeout 2 "$installed" --enable-system
+	diff <(echo "$before") <(state)
+	on_machine "$installed" --enable-system
 }
 
 @test "--dry-run says what would be written, to anybody; -v what is done" {
