@@ -283,6 +283,10 @@ run-soak: $(command) $(shim) $(sim) $(BUILD)/tests/gpu/soak
 	$(Q)$(test_environment) SOAK_SECONDS=$(SOAK_SECONDS) TEST_SECONDS=$$(($(SOAK_SECONDS) + 120)) \
 		tests/run $(BUILD)/tests/gpu/soak$(if $(wildcard /dev/nvidiactl),,@h200-x2)
 
+# Deliberate faults, one after the other, in a copy: whether the tests notice. FAULTS: names, or patterns.
+mutants: deps-check
+	$(Q)BUILD=$(abspath $(BUILD)) tests/mutants/run $(FAULTS)
+
 # Every place at which a reader or an editor of the segment can be interrupted.
 check-steps: $(BUILD)/tests/unit/segment_steps
 	SEGMENT_STRIDE=1 $<
@@ -433,6 +437,7 @@ help:
 	@echo 'make check           run the tests (no GPU needed); check-asan, check-tsan: under sanitizers'
 	@echo 'make check-attach    attach a thousand times; check-steps: interrupt editors anywhere'
 	@echo 'make check-gpu       run the tests of tests/gpu on the GPU; check-tools: profilers and debuggers'
+	@echo 'make mutants         which deliberate faults no test notices; FAULTS'
 	@echo 'make soak            ten minutes of a mixed load under changing partitions; SOAK_SECONDS'
 	@echo 'make bench           measure'
 	@echo 'make lint, fuzz      clang-tidy and cppcheck; libFuzzer, FUZZ_SECONDS each'
@@ -440,7 +445,7 @@ help:
 	@echo 'make install         DESTDIR= PREFIX=/usr/local; also: uninstall'
 	@echo 'V=1 shows commands; WERROR=1 makes warnings errors; CC, CFLAGS, LDFLAGS, BUILD as usual'
 
-.PHONY: $(with_packages) $(addprefix run-,$(with_packages)) build-check clean check-steps check-attach check-asan check-tsan \
+.PHONY: $(with_packages) $(addprefix run-,$(with_packages)) build-check clean check-steps check-attach mutants check-asan check-tsan \
 	check-sanitizers lint fuzz bench deps \
 	install uninstall install-api uninstall-api help install-smctrl uninstall-smctrl
 .SECONDARY:
