@@ -354,6 +354,10 @@ has_the_list() { # pid list
 	[ "${lines[1]}" = "pid $child's new TPC list: 9" ]
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-7" ]
 	[ "$(ls "/proc/$child/fd" | wc -l)" -eq $((files + 1)) ]
+	# Nobody else may open it.
+	for file in "/proc/$child/fd/"*; do
+		[[ "$(readlink "$file")" != /memfd:nvtaskset* ]] || [ "$(stat -L -c %a "$file")" = 600 ]
+	done
 	# Once is enough.
 	nvtaskset --attach -tp 10 "$child"
 	[ "$(ls "/proc/$child/fd" | wc -l)" -eq $((files + 1)) ]
@@ -361,6 +365,24 @@ has_the_list() { # pid list
 	kill -USR1 "$child"
 	wait_for_line '^10$'
 	kill -USR1 "$child"
+}
+
+@test "also in a PID namespace, where it has another number" {
+	needs_namespaces --pid --fork --mount-proc
+	nvtaskset --mps off -t 0-7 unshare --pid --fork --mount-proc --kill-child \
+		bash -c "play wait where >'$WORK/output'; true" 3>&- &
+	PROGRAM=$!
+	wait_for_line waiting
+	child=$(pgrep -P "$(pgrep -P "$PROGRAM" bash)" play)
+	PROGRAM=$child # it ends by a signal, and with it the others
+	nvtaskset --attach -tp 9 "$child"
+	# That number is its owner's, by which it knows it for its own.
+	for file in "/proc/$child/fd/"*; do
+		[[ "$(readlink "$file")" != /memfd:nvtaskset* ]] || owners+=" $(od -An -tu8 -j16 -N8 "$file" | tr -d ' ')"
+	done
+	[[ "$owners " == *" $(awk '/^NSpid/ { print $NF }' "/proc/$child/status") "* ]]
+	kill -USR1 "$child"
+	wait_for_line '^9$'
 }
 
 @test "where its limits leave no room, --attach says so, and it lives" {

@@ -179,6 +179,12 @@ static void test_those_that_were_changed_get_back_what_they_had(void **state)
 	/* They were changed, and changed back. */
 	assert_int_equal(segment_revision_number(&family.editors[0].segment), 3);
 	assert_int_equal(segment_revision_number(&family.editors[2].segment), 1);
+	/* Nor are they locked still. */
+	struct editor other;
+
+	assert_int_equal(editor_open(&other, family.processes[0].pid, NULL), SEGMENT_FOUND);
+	assert_int_equal(editor_change(&other, 1, &wanted, &error), 0);
+	editor_close(&other);
 	end_family(&family);
 }
 
@@ -274,6 +280,34 @@ static void test_moves_are_followed(void **state)
 	assert_true(opened >= edited && edited >= 50);
 }
 
+static unsigned int count_descriptors(void)
+{
+	unsigned int count = 0;
+
+	for (int file = 0; file < 1024; file++)
+		count += fcntl(file, F_GETFD) >= 0;
+	return count;
+}
+
+static void test_the_old_file_is_closed(void **state)
+{
+	struct process process = start(1);
+	struct editor editor;
+	char byte;
+
+	(void)state;
+	assert_int_equal(editor_open(&editor, process.pid, NULL), SEGMENT_FOUND);
+	unsigned int before = count_descriptors();
+
+	assert_int_equal(write(process.orders, "m", 1), 1);
+	assert_int_equal(read(answers, &byte, 1), 1);
+	assert_true(segment_has_moved(&editor.segment));
+	assert_int_equal(editor_follow(&editor, NULL), 0);
+	assert_int_equal(count_descriptors(), before);
+	editor_close(&editor);
+	end(&process);
+}
+
 /* Between memfd_create and the magic, it is not ready yet: that is no error. */
 static void *keep_making(void *unused)
 {
@@ -324,6 +358,7 @@ int main(void)
 		cmocka_unit_test(test_a_later_edit_stays),
 		cmocka_unit_test(test_one_that_has_ended_holds_up_nobody),
 		cmocka_unit_test(test_moves_are_followed),
+		cmocka_unit_test(test_the_old_file_is_closed),
 		cmocka_unit_test(test_one_that_is_being_made_is_waited_for),
 	};
 

@@ -648,6 +648,11 @@ static void test_counters(void **state)
 	assert_int_equal(counters.unrestricted, 1);
 	assert_int_equal(counters.reasons[SEGMENT_GREEN_CONTEXT], 1);
 	assert_int_equal(counters.reasons[SEGMENT_NO_TOPOLOGY], 0);
+	/* What a program writes there itself does not make a sum wrap around. */
+	atomic_store(&owner.places[3].launches[true], UINT64_MAX);
+	segment_read_counters(&owner, &counters);
+	assert_true(counters.restricted == UINT64_MAX);
+	assert_int_equal(counters.unrestricted, 1);
 	segment_close(&owner);
 }
 
@@ -655,6 +660,9 @@ static void *count_alone(void *owner)
 {
 	struct segment_place *place = segment_take_place(owner);
 
+	/* The first is for all that have none of their own. */
+	if (place == ((struct segment *)owner)->places)
+		return "everybody's place";
 	for (int i = 0; i < 1000; i++)
 		segment_count_launch_alone(place, i % 4 > 0);
 	return NULL;
@@ -665,13 +673,16 @@ static void test_threads_count_in_places_of_their_own(void **state)
 	struct segment owner = make_segment();
 	struct segment_counters counters;
 	pthread_t threads[10];
+	void *failure;
 	int more = 0;
 
 	(void)state;
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, count_alone, &owner), 0);
-	for (int i = 0; i < 10; i++)
-		pthread_join(threads[i], NULL);
+	for (int i = 0; i < 10; i++) {
+		pthread_join(threads[i], &failure);
+		assert_null(failure);
+	}
 	while (segment_take_place(&owner) && more < 1000)
 		more++;
 	assert_in_range(more, 1, 999);
