@@ -165,7 +165,7 @@ has_library() {
 	SIM_FAULTS=no-table start_plain busy launch=1
 	refuses "pid $PROGRAM: the driver has no callback table (error 500)" nvtaskset --attach -tp 0-7 "$PROGRAM"
 	not has_library "$PROGRAM"
-	run bash -c "ls -l /proc/$PROGRAM/fd | grep nvtaskset"
+	run bash -c "ls -l /proc/$PROGRAM/fd | grep memfd:nvtaskset"
 	[ "$status" -ne 0 ]
 	end_intact
 	[ ! -s "$WORK/errors" ]
@@ -264,7 +264,7 @@ has_library() {
 # The program as it was: no library, no file of ours, and alive.
 is_untouched() {
 	not has_library "$PROGRAM"
-	run bash -c "ls -l /proc/$PROGRAM/fd | grep nvtaskset"
+	run bash -c "ls -l /proc/$PROGRAM/fd | grep memfd:nvtaskset"
 	[ "$status" -ne 0 ]
 	kill -0 "$PROGRAM"
 }

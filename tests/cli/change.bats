@@ -53,7 +53,7 @@ load helpers
 
 @test "a process whose descriptor table another reads has no descriptor of ours below 200" {
 	start_program -t 0-7
-	run bash -c "ls -l /proc/$PROGRAM/fd | grep nvtaskset"
+	run bash -c "ls -l /proc/$PROGRAM/fd | grep memfd:nvtaskset"
 	[ "$status" -eq 0 ]
 	[[ "$output" =~ \ 2[0-9][0-9]\ -\>\ /memfd:nvtaskset ]]
 }

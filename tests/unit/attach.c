@@ -76,7 +76,8 @@ static void expect_line(const struct program *program, const char *wanted)
 	}
 }
 
-/* `arguments` are one string, with blanks in between. */
+/* `arguments` are one string, with blanks in between. A program that is left behind when a test fails ends with this one:
+ * whoever waits for the end of what we write would wait for it, too. */
 static struct program start(const char *name, const char *arguments)
 {
 	struct program program;
@@ -91,6 +92,7 @@ static struct program start(const char *name, const char *arguments)
 	assert_int_equal(pipe2(output, O_CLOEXEC), 0);
 	program.pid = fork();
 	if (program.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(input[0], STDIN_FILENO);
 		dup2(output[1], STDOUT_FILENO);
 		execv(path, words);
@@ -285,7 +287,7 @@ static int library_file(const struct program *program)
 		ssize_t length = readlinkat(dirfd(files), entry->d_name, link, sizeof link - 1);
 
 		link[length > 0 ? length : 0] = '\0';
-		if (strstr(link, "nvtaskset"))
+		if (strstr(link, "/memfd:nvtaskset"))
 			number = atoi(entry->d_name);
 	}
 	closedir(files);
@@ -300,7 +302,7 @@ static bool has_our_memory(const struct program *program)
 	FILE *maps = open_maps(program);
 
 	while (fgets(line, sizeof line, maps))
-		found = found || strstr(line, "nvtaskset") || (strstr(line, " r-xp ") && !strpbrk(line, "/["));
+		found = found || strstr(line, "/memfd:nvtaskset") || (strstr(line, " r-xp ") && !strpbrk(line, "/["));
 	fclose(maps);
 	return found;
 }
