@@ -284,7 +284,7 @@ run-soak: $(command) $(shim) $(sim) $(BUILD)/tests/gpu/soak
 		tests/run $(BUILD)/tests/gpu/soak$(if $(wildcard /dev/nvidiactl),,@h200-x2)
 
 # Deliberate faults, one after the other, in a copy: whether the tests notice. FAULTS: names, or patterns.
-mutants: deps-check
+mutants: deps
 	$(Q)BUILD=$(abspath $(BUILD)) tests/mutants/run $(FAULTS)
 
 # Every place at which a reader or an editor of the segment can be interrupted.
