@@ -245,7 +245,7 @@ test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)" MAKEFLAG
 # Runs these tests, and says once more what failed.
 define run_tests
 	$(Q)rm -rf $(BUILD)/tests/said
-	$(Q)$(test_environment) PERL5LIB=tests prove --timer --harness TellSkips --exec tests/run $(PROVE_FLAGS) $(1) || \
+	$(Q)$(test_environment) PERL5LIB=tests tests/in_the_open prove --timer --harness TellSkips --exec tests/run $(PROVE_FLAGS) $(1) || \
 		{ $(test_environment) tests/failures; exit 1; }
 endef
 
