@@ -7,10 +7,14 @@ bench() {
 	PATH=$BUILD/bench:$PATH TMPDIR=$WORK BENCH_OUT=$WORK/results BENCH_QUICK=${quick-1} "$ROOT/bench/run" "$@"
 }
 
-# No program and no directory of a run is left.
+has_program() {
+	grep -qsa "BENCH_WORK=$WORK" /proc/[0-9]*/environ
+}
+
+# No program and no directory of a run is left; who was told to end may still be about to.
 left_nothing() {
 	[ -z "$(ls -d "$WORK"/nvbench.* 2>/dev/null)" ]
-	not grep -qsa "BENCH_WORK=$WORK" /proc/[0-9]*/environ
+	wait_until not has_program
 }
 
 # The file says what it was measured on, has rows, and each has as many values as there are columns.
