@@ -483,7 +483,7 @@ static void test_file_on_a_mute_file_system_is_not_waited_for(void **state)
 {
 	(void)state;
 	if (!can_be_mute())
-		skip_because("file systems cannot be mounted");
+		skip_because("no file system can be mounted");
 	alarm(20);
 	assert_state(add_mute, SEGMENT_NO_CUDA, "has not loaded CUDA");
 	alarm(0);
