@@ -65,6 +65,12 @@ api_archive = $(BUILD)/api/libnvtaskset.a
 packages_all  = build
 packages_demo = build
 with_packages = all demo check check-gpu check-tools soak
+# Each of these builds in a make of its own: not beside another goal, which may build the same.
+ifneq ($(filter $(with_packages),$(MAKECMDGOALS)),)
+ifneq ($(words $(MAKECMDGOALS)),1)
+.NOTPARALLEL:
+endif
+endif
 $(with_packages) deps: export COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS)
 $(with_packages):
 	$(Q)tools/deps $(or $(packages_$@),tests)

@@ -354,9 +354,9 @@ has_the_list() { # pid list
 	[ "${lines[1]}" = "pid $child's new TPC list: 9" ]
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-7" ]
 	[ "$(ls "/proc/$child/fd" | wc -l)" -eq $((files + 1)) ]
-	# Nobody else may open it.
+	# Others may do no more than read it.
 	for file in "/proc/$child/fd/"*; do
-		[[ "$(readlink "$file")" != /memfd:nvtaskset* ]] || [ "$(stat -L -c %a "$file")" = 600 ]
+		[[ "$(readlink "$file")" != /memfd:nvtaskset* ]] || [ "$(stat -L -c %a "$file")" = 644 ]
 	done
 	# Once is enough.
 	nvtaskset --attach -tp 10 "$child"
