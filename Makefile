@@ -33,13 +33,13 @@ override LDFLAGS += -pthread $(sanitize_flags)
 
 # --- what there is ---------------------------------------------------------------------------------
 
-library_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/*.c src/topology/*.c src/attach/*.c src/api/*.c))
+library_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/*.c src/base/*.c src/topology/*.c src/attach/*.c src/api/*.c))
 # The library comes in two kinds, which differ in how they start.
-shim_objects    = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/attached.c,$(wildcard src/shim/*.c)))
-attach_objects  = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/loaded.c,$(wildcard src/shim/*.c)))
+shim_objects    = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/entry_attached.c,$(wildcard src/driver/*.c src/shim/*.c)))
+attach_objects  = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/entry_loaded.c,$(wildcard src/driver/*.c src/shim/*.c)))
 # libsmctrl carries what they have in common, for processes that have neither.
 smctrl_objects  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/smctrl/*.c)) \
-                  $(filter-out %/attached.o %/loaded.o,$(shim_objects))
+                  $(filter-out %/entry_loaded.o,$(shim_objects))
 command_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/nvtaskset/*.c))
 sim_objects     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/sim/*.c))
 gpu_support     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/gpu/support/*.c))
@@ -224,8 +224,8 @@ $(BUILD)/tests/attach/plain-go: tests/attach/plain.go
 	@mkdir -p $(@D)
 	-$(Q)CGO_ENABLED=0 && export CGO_ENABLED && $(go_build)
 build_busy         = $(addprefix tests/,attach/busy.c attach/registers.c gpu/support/gpu.c) \
-                     $(wildcard src/*.c src/topology/*.c) -lcmocka -ldl
-build_again        = tests/attach/again.c $(wildcard src/*.c src/attach/*.c src/topology/*.c)
+                     $(wildcard src/*.c src/base/*.c src/topology/*.c) -lcmocka -ldl
+build_again        = tests/attach/again.c $(wildcard src/*.c src/base/*.c src/attach/*.c src/topology/*.c)
 build_alone        = tests/attach/alone.c tests/attach/registers.c -ldl -Wl,-rpath,'$$ORIGIN'
 build_small        = tests/attach/small.c
 build_alone-static = $(build_alone) -static -Wl,--no-warnings
@@ -328,7 +328,7 @@ fuzz: $(patsubst tests/fuzz/%.c,fuzz-%,$(wildcard tests/fuzz/*.c))
 fuzz-%: tests/fuzz/%.c
 	@mkdir -p $(BUILD)/fuzz/corpus-$*
 	$(Q)clang $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		$< $(wildcard src/*.c src/topology/*.c) $(filter-out %/loaded.c %/attached.c,$(wildcard src/shim/*.c)) \
+		$< $(wildcard src/*.c src/base/*.c src/driver/*.c src/topology/*.c) $(filter-out %/entry_loaded.c %/entry_attached.c,$(wildcard src/shim/*.c)) \
 		-o $(BUILD)/fuzz/$*
 	$(Q)$(BUILD)/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -print_final_stats=0 -verbosity=0 \
 		-artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz/corpus-$*

@@ -13,7 +13,7 @@
 #include "own_partition.h"
 
 #include "attach/attach.h"
-#include "shim/slot.h"
+#include "driver/slot.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

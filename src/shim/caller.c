@@ -1,6 +1,6 @@
 #include "caller.h"
 
-#include "driver.h"
+#include "driver/functions.h"
 
 #include <execinfo.h>
 #include <link.h>

@@ -1,10 +1,10 @@
 #include "graphs.h"
 
-#include "driver.h"
-#include "graph_bodies.h"
-#include "graph_nodes.h"
-#include "log.h"
-#include "streams.h"
+#include "app_masks.h"
+#include "base/log.h"
+#include "driver/functions.h"
+#include "driver/graph_bodies.h"
+#include "driver/graph_nodes.h"
 #include "strict.h"
 
 #include <pthread.h>

@@ -19,7 +19,7 @@
 #ifndef NVTASKSET_SHIM_GRAPHS_H
 #define NVTASKSET_SHIM_GRAPHS_H
 
-#include "cuda.h"
+#include "driver/cuda.h"
 #include "qmd.h"
 #include "segment.h"
 

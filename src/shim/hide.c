@@ -1,9 +1,9 @@
 #include "hide.h"
 
 #include "caller.h"
-#include "driver.h"
-#include "fit.h"
-#include "gpus.h"
+#include "driver/functions.h"
+#include "driver/gpus.h"
+#include "residency.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #ifndef NVTASKSET_SHIM_HIDE_H
 #define NVTASKSET_SHIM_HIDE_H
 
-#include "cuda.h"
+#include "driver/cuda.h"
 #include "segment.h"
 
 #include <stdbool.h>

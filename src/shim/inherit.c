@@ -1,6 +1,6 @@
 #include "inherit.h"
 
-#include "log.h"
+#include "base/log.h"
 #include "parent.h"
 #include "strict.h"
 

@@ -1,8 +1,8 @@
 #include "misfit.h"
 
-#include "driver.h"
-#include "fit.h"
-#include "gpus.h"
+#include "driver/functions.h"
+#include "driver/gpus.h"
+#include "residency.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 #ifndef NVTASKSET_SHIM_MISFIT_H
 #define NVTASKSET_SHIM_MISFIT_H
 
-#include "cuda.h"
-#include "hook.h"
+#include "driver/cuda.h"
+#include "driver/hook.h"
 #include "qmd.h"
 #include "segment.h"
 

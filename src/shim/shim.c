@@ -1,19 +1,19 @@
 /* What happens when, once we are in a process. Whatever goes wrong here, the program runs on without us. */
 #include "shim.h"
 
-#include "driver.h"
-#include "enforce.h"
+#include "app_masks.h"
+#include "base/log.h"
+#include "driver/functions.h"
+#include "driver/gpus.h"
+#include "driver/hook.h"
+#include "driver/modules.h"
+#include "driver/slot.h"
 #include "graphs.h"
-#include "gpus.h"
 #include "hide.h"
-#include "hook.h"
 #include "inherit.h"
-#include "log.h"
 #include "misfit.h"
-#include "modules.h"
+#include "partition.h"
 #include "segment.h"
-#include "slot.h"
-#include "streams.h"
 
 #include <errno.h>
 #include <pthread.h>

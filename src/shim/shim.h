@@ -1,13 +1,13 @@
 /*
- * Keeps the kernels of this process inside its partition, from when it is told to until the process ends. loaded.c
- * tells it when the dynamic linker has loaded us in place of the driver; attached.c when we were loaded into a process
- * that was running already.
+ * Keeps the kernels of this process inside its partition, from when it is told to until the process ends. entry_loaded.c
+ * tells it when the dynamic linker has loaded us in place of the driver; entry_attached.c when we were loaded into a
+ * process that was running already.
  */
 #ifndef NVTASKSET_SHIM_SHIM_H
 #define NVTASKSET_SHIM_SHIM_H
 
+#include "driver/hook.h"
 #include "error.h"
-#include "hook.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 #include "strict.h"
 
-#include "log.h"
+#include "base/log.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* libsmctrl: what GPUs there are. */
 #include "libsmctrl.h"
 
-#include "cuda.h"
+#include "driver/cuda.h"
 #include "topology/topology.h"
 
 #include <dlfcn.h>

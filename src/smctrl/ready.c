@@ -1,6 +1,6 @@
 #include "smctrl/ready.h"
 
-#include "shim/log.h"
+#include "base/log.h"
 #include "shim/shim.h"
 
 #include <dlfcn.h>

@@ -5,7 +5,7 @@
 #ifndef NVTASKSET_SMCTRL_READY_H
 #define NVTASKSET_SMCTRL_READY_H
 
-#include "shim/streams.h"
+#include "shim/app_masks.h"
 
 /* What sets a mask; NULL where nobody hears of launches. The first call finds it, and says on standard error what stands
  * in the way. */

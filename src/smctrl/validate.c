@@ -1,7 +1,7 @@
 /* libsmctrl: where kernels of a stream run. */
 #include "libsmctrl.h"
 
-#include "cuda.h"
+#include "driver/cuda.h"
 #include "kernels.h"
 #include "topology/topology.h"
 

@@ -4,8 +4,8 @@
  *
  * Runs without nvtaskset, and loads the library itself, in both ways in which it comes. BUILD is the build directory.
  */
+#include "shim/app_masks.h"
 #include "support/child.h"
-#include "shim/streams.h"
 #include "support/graph.h"
 #include "support/subscriber.h"
 

@@ -1,5 +1,5 @@
 /* Plays a part of cuBLAS: a library of this name that asks the driver how many SMs there are. */
-#include "cuda.h"
+#include "driver/cuda.h"
 
 #pragma GCC visibility push(default)
 int cublas_sm_count(CUresult (*get_attribute)(int *value, int attribute, CUdevice device), CUdevice device);

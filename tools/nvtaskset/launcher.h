@@ -8,7 +8,7 @@
 #ifndef NVTASKSET_LAUNCHER_H
 #define NVTASKSET_LAUNCHER_H
 
-#include "cuda.h"
+#include "driver/cuda.h"
 #include "error.h"
 #include "segment.h"
 #include "topology/measured.h"

@@ -6,7 +6,7 @@
 #ifndef TESTS_CUDA_API_H
 #define TESTS_CUDA_API_H
 
-#include "cuda.h"
+#include "driver/cuda.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /*
  * Where a launch may run inside a partition, blocks that must run at once being given the room that they need: what
- * src/shim/fit.h says, said again.
+ * src/shim/residency.h says, said again.
  */
 #ifndef TESTS_ROOM_H
 #define TESTS_ROOM_H

@@ -1,4 +1,4 @@
-#include "driver.h"
+#include "functions.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>

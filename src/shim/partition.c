@@ -1,13 +1,13 @@
-#include "enforce.h"
+#include "partition.h"
 
-#include "contexts.h"
-#include "fit.h"
-#include "gpus.h"
+#include "app_masks.h"
+#include "base/log.h"
+#include "driver/contexts.h"
+#include "driver/gpus.h"
 #include "graphs.h"
 #include "hot.h"
-#include "log.h"
 #include "misfit.h"
-#include "streams.h"
+#include "residency.h"
 #include "strict.h"
 
 #include <pthread.h>

@@ -9,10 +9,10 @@
  * Kernels in graphs obey the mask for all launches, also when it changes later. They have no mask of a stream: a node is
  * uploaded once, for whichever stream the graph is launched into.
  */
-#ifndef NVTASKSET_SHIM_STREAMS_H
-#define NVTASKSET_SHIM_STREAMS_H
+#ifndef NVTASKSET_SHIM_APP_MASKS_H
+#define NVTASKSET_SHIM_APP_MASKS_H
 
-#include "hook.h"
+#include "driver/hook.h"
 #include "segment.h"
 
 #include <stdatomic.h>

@@ -3,8 +3,8 @@
  * borrowed thread. Whatever is wrong is the command's to say, not the program's.
  */
 #include "attach/attach.h"
-#include "gpus.h"
-#include "log.h"
+#include "base/log.h"
+#include "driver/gpus.h"
 #include "shim.h"
 
 #include <errno.h>

@@ -6,11 +6,11 @@
  * overruled, as for other launches (qmd.h): a green context does not lead out of the partition. Of the TPCs that it keeps
  * clusters from, since none has room there, our topology knows the same.
  */
-#ifndef NVTASKSET_SHIM_FIT_H
-#define NVTASKSET_SHIM_FIT_H
+#ifndef NVTASKSET_SHIM_RESIDENCY_H
+#define NVTASKSET_SHIM_RESIDENCY_H
 
-#include "cuda.h"
-#include "gpus.h"
+#include "driver/cuda.h"
+#include "driver/gpus.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 #include "visible.h"
 
-#include "driver.h"
+#include "functions.h"
 
 #include <stdio.h>
 

@@ -4,8 +4,8 @@
  * It remembers as many contexts as it has room for; one that is not found is asked for again, at the cost
  * of two driver calls. Used from the launch path, when a thread launches on another context than before.
  */
-#ifndef NVTASKSET_SHIM_CONTEXTS_H
-#define NVTASKSET_SHIM_CONTEXTS_H
+#ifndef NVTASKSET_DRIVER_CONTEXTS_H
+#define NVTASKSET_DRIVER_CONTEXTS_H
 
 #include "cuda.h"
 

@@ -6,8 +6,8 @@
  * is said unless it is what it was when we came, and no regular file that is open for reading but not for appending: we may
  * have come after that file. The counters still tell (segment.h).
  */
-#ifndef NVTASKSET_SHIM_LOG_H
-#define NVTASKSET_SHIM_LOG_H
+#ifndef NVTASKSET_BASE_LOG_H
+#define NVTASKSET_BASE_LOG_H
 
 /* Reads the environment, and looks what standard error is: before any other thread can change them. */
 void log_open(void);

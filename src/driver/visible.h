@@ -1,6 +1,6 @@
 /* The GPUs that the driver shows this program: what CUDA_VISIBLE_DEVICES, a container and MIG leave of the machine's. */
-#ifndef NVTASKSET_SHIM_VISIBLE_H
-#define NVTASKSET_SHIM_VISIBLE_H
+#ifndef NVTASKSET_DRIVER_VISIBLE_H
+#define NVTASKSET_DRIVER_VISIBLE_H
 
 #include "cuda.h"
 #include "topology/topology.h"

@@ -1,6 +1,6 @@
 #include "graph_nodes.h"
 
-#include "driver.h"
+#include "functions.h"
 #include "graph_bodies.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  *
  * Memsets and copies can be kernels, too (docs/hardware.md).
  */
-#ifndef NVTASKSET_SHIM_GRAPH_NODES_H
-#define NVTASKSET_SHIM_GRAPH_NODES_H
+#ifndef NVTASKSET_DRIVER_GRAPH_NODES_H
+#define NVTASKSET_DRIVER_GRAPH_NODES_H
 
 #include "cuda.h"
 

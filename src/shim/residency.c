@@ -1,6 +1,6 @@
-#include "fit.h"
+#include "residency.h"
 
-#include "driver.h"
+#include "driver/functions.h"
 
 /* What a launch needs, and where it can have it. */
 struct fit {

@@ -8,8 +8,8 @@
  * We live in somebody else's process: whatever goes wrong here, the program runs on without us, and a line
  * on standard error says so.
  */
+#include "base/log.h"
 #include "hide.h"
-#include "log.h"
 #include "mark.h"
 #include "misfit.h"
 #include "segment.h"

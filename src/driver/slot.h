@@ -10,8 +10,8 @@
  * One that was there before us has the slot to itself: what it subscribed with is known to the driver alone. It passes us
  * when it leaves, and then we come.
  */
-#ifndef NVTASKSET_SHIM_SLOT_H
-#define NVTASKSET_SHIM_SLOT_H
+#ifndef NVTASKSET_DRIVER_SLOT_H
+#define NVTASKSET_DRIVER_SLOT_H
 
 #include "cuda.h"
 #include "error.h"

@@ -5,8 +5,8 @@
  * (FACTS 10), or the program has, under its own name, where we were attached. We look functions up in it alone, so that neither a preloaded library nor we ourselves can
  * be mistaken for it.
  */
-#ifndef NVTASKSET_SHIM_DRIVER_H
-#define NVTASKSET_SHIM_DRIVER_H
+#ifndef NVTASKSET_DRIVER_FUNCTIONS_H
+#define NVTASKSET_DRIVER_FUNCTIONS_H
 
 #include "cuda.h"
 #include "error.h"

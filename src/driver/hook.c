@@ -1,9 +1,9 @@
 #include "hook.h"
 
-#include "driver.h"
-#include "enforce.h"
+#include "base/log.h"
+#include "functions.h"
 #include "hot.h"
-#include "log.h"
+#include "shim/partition.h"
 #include "slot.h"
 
 #include <stdatomic.h>

@@ -2,8 +2,8 @@
  * The little of NVIDIA's driver interface that we speak, declared here so that no CUDA toolkit is needed.
  * Names are the driver API's own; values are published in its documentation.
  */
-#ifndef NVTASKSET_CUDA_H
-#define NVTASKSET_CUDA_H
+#ifndef NVTASKSET_DRIVER_CUDA_H
+#define NVTASKSET_DRIVER_CUDA_H
 
 #include <stddef.h>
 #include <stdint.h>

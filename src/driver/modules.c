@@ -1,8 +1,8 @@
 #include "modules.h"
 
+#include "base/log.h"
 #include "cubin.h"
-#include "log.h"
-#include "strict.h"
+#include "shim/strict.h"
 
 #include <errno.h>
 #include <stdatomic.h>

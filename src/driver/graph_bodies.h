@@ -8,8 +8,8 @@
  *
  * For any thread.
  */
-#ifndef NVTASKSET_SHIM_GRAPH_BODIES_H
-#define NVTASKSET_SHIM_GRAPH_BODIES_H
+#ifndef NVTASKSET_DRIVER_GRAPH_BODIES_H
+#define NVTASKSET_DRIVER_GRAPH_BODIES_H
 
 #include "cuda.h"
 

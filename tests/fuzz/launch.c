@@ -6,9 +6,9 @@
  */
 #include "fuzz.h"
 
-#include "shim/driver.h"
-#include "shim/enforce.h"
-#include "shim/log.h"
+#include "base/log.h"
+#include "driver/functions.h"
+#include "shim/partition.h"
 #include "topology/topology.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
  * The GPUs that this process launches on, as the launch path needs them: topology and descriptor family.
  */
-#ifndef NVTASKSET_SHIM_GPUS_H
-#define NVTASKSET_SHIM_GPUS_H
+#ifndef NVTASKSET_DRIVER_GPUS_H
+#define NVTASKSET_DRIVER_GPUS_H
 
 #include "cuda.h"
 #include "qmd.h"
@@ -18,7 +18,7 @@ enum mask_state {
 	MASK_WHOLE_GPU,   /* the partition leaves the GPU whole: descriptors stay as they are */
 	MASK_RESTRICTED,  /* `disable` goes into every descriptor */
 	MASK_LET_THROUGH, /* a partition that cannot be enforced, for `reason` */
-	MASK_BY_LAUNCH,   /* the program has masks of its own (streams.h), on top of the partition's, which `disable` is */
+	MASK_BY_LAUNCH,   /* the program has masks of its own (app_masks.h), on top of the partition's, which `disable` is */
 };
 
 /* A partition, compiled for one GPU. */

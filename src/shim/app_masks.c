@@ -1,7 +1,7 @@
-#include "streams.h"
+#include "app_masks.h"
 
-#include "enforce.h"
-#include "hook.h"
+#include "driver/hook.h"
+#include "partition.h"
 
 #include <errno.h>
 #include <pthread.h>

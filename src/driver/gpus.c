@@ -1,9 +1,9 @@
 #include "gpus.h"
 
+#include "base/log.h"
 #include "contexts.h"
-#include "driver.h"
-#include "log.h"
-#include "strict.h"
+#include "functions.h"
+#include "shim/strict.h"
 #include "topology/handover.h"
 #include "visible.h"
 

@@ -1,8 +1,8 @@
 /*
  * The driver's callback table: how we hear of every launch. Nobody else knows it (FACTS 1 and 2).
  */
-#ifndef NVTASKSET_SHIM_HOOK_H
-#define NVTASKSET_SHIM_HOOK_H
+#ifndef NVTASKSET_DRIVER_HOOK_H
+#define NVTASKSET_DRIVER_HOOK_H
 
 #include "cuda.h"
 #include "error.h"
