@@ -61,6 +61,10 @@ enum {
 	CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE = 13
 };
 
+/* Streams that every context has; NULL is one of them. */
+#define CU_STREAM_LEGACY ((CUstream)1)
+#define CU_STREAM_PER_THREAD ((CUstream)2)
+
 typedef union {
 	char pad[64];
 	int cooperative;

@@ -19,7 +19,6 @@ enum {
 	RESOURCE_MODULE_LOADED = 17,
 	MODULE_LOADED_SIZE = 112, /* of its parameters, where they are as we know them */
 	DOMAIN_CALL = 0x6,
-	CALLS_MAX = 1024,
 	DOMAIN_LAUNCH = 0xb,
 	LAUNCH_BEFORE_UPLOAD = 1
 };
@@ -70,7 +69,7 @@ static void tell_call(int call, const void *parameters)
 {
 	if (!has_word(parameters, CALL_PHASE))
 		return;
-	const struct hook_call announced = {
+	const struct call announced = {
 		.id = call,
 		.context = word_of(parameters, CALL_CONTEXT),
 		.arguments = word_of(parameters, CALL_ARGUMENTS),

@@ -4,6 +4,7 @@
 #ifndef NVTASKSET_DRIVER_HOOK_H
 #define NVTASKSET_DRIVER_HOOK_H
 
+#include "calls.h"
 #include "cuda.h"
 #include "error.h"
 
@@ -19,14 +20,6 @@ struct hook_launch {
 	void *qmd; /* the launch descriptor, which may be changed */
 };
 
-/* A call of the driver, at its begin or its end. */
-struct hook_call {
-	int id; /* its published CUPTI_DRIVER_TRACE_CBID_* number */
-	CUcontext context;
-	void **arguments; /* its own, one behind the other: what is written there at its begin is what it works with */
-	CUresult *result; /* at its end; what is written there is what the program gets */
-};
-
 /* Beside launches, of which enforce_launch hears without a detour. */
 struct hook_events {
 	/* We have the slot, and nothing is announced yet: from here on, other threads' launches wait for what is done in theirs. */
@@ -38,8 +31,8 @@ struct hook_events {
 	void (*module_loaded)(const void *cubin, size_t size);
 	/* A call of the driver begins, or has ended, of those for which `wants_call` says yes. */
 	bool (*wants_call)(int call);
-	void (*call_begins)(const struct hook_call *call);
-	void (*call_ended)(const struct hook_call *call);
+	void (*call_begins)(const struct call *call);
+	void (*call_ended)(const struct call *call);
 	/* Another tool has the slot, and we wait for it; it has left, on this thread or before anybody noticed that we
 	 * wait, and the other events come. */
 	void (*waits)(void);

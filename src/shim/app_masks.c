@@ -8,50 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	CALL_LAUNCH_OLDEST = 115, /* cuLaunch, cuLaunchGrid: into the null stream */
-	CALL_LAUNCH_GRID = 116,
-	CALL_LAUNCH_GRID_ASYNC = 117,
-	CALL_STREAM_CREATE = 124,
-	CALL_STREAM_DESTROY_OLD = 127,
-	CALL_LAUNCH = 307,
-	CALL_STREAM_DESTROY = 326,
-	CALL_STREAM_CREATE_WITH_PRIORITY = 367,
-	CALL_LAUNCH_PER_THREAD = 442,
-	CALL_LAUNCH_COOPERATIVE = 477,
-	CALL_LAUNCH_COOPERATIVE_PER_THREAD = 478,
-	CALL_LAUNCH_EX = 652,
-	CALL_LAUNCH_EX_PER_THREAD = 653,
-	CALL_STREAM_CREATE_GREEN = 758
-};
-
-/* The arguments of the calls, as the driver has them. */
-struct list_arguments {
-	CUfunction function;
-	unsigned int grid[3];
-	unsigned int block[3];
-	unsigned int dynamic_bytes;
-	CUstream stream;
-};
-
-struct grid_arguments {
-	CUfunction function;
-	int width;
-	int height;
-	CUstream stream;
-};
-
-struct config_arguments {
-	const CUlaunchConfig *config;
-};
-
-/* Streams that every context has, by their published handles; and what stands for no stream. */
-enum {
-	STREAM_NONE = 0, /* as a handle, it is one of the next two */
-	STREAM_LEGACY = 1,
-	STREAM_PER_THREAD = 2
-};
-
 /* --- a mask that others read while it is written ----------------------------------------------------------- */
 
 #define PLACES 4
@@ -100,7 +56,7 @@ static bool is_set(const struct streams_mask *mask)
  * again. */
 struct entry {
 	struct entry *next;
-	_Atomic(uintptr_t) stream; /* STREAM_NONE where free */
+	_Atomic(CUstream) stream; /* NULL where free */
 	struct shared_mask mask;
 };
 
@@ -121,16 +77,16 @@ static _Atomic(struct entry *) buckets[BUCKETS];
 static __thread struct {
 	struct streams_mask next;
 	struct streams_mask per_thread; /* of its own default stream */
-	uintptr_t stream;               /* of the launch that it is in the middle of */
+	CUstream stream;                /* of the launch that it is in the middle of */
 } thread __attribute__((tls_model("initial-exec")));
 
-static _Atomic(struct entry *) *bucket_of(uintptr_t stream)
+static _Atomic(struct entry *) *bucket_of(CUstream stream)
 {
-	return &buckets[(uint64_t)stream * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+	return &buckets[(uint64_t)(uintptr_t)stream * UINT64_C(0x9e3779b97f4a7c15) >> 56];
 }
 
-/* The entry of a stream, or a free one of its bucket for STREAM_NONE; NULL where there is none. */
-static struct entry *find(_Atomic(struct entry *) *bucket, uintptr_t stream)
+/* The entry of a stream, or a free one of its bucket for NULL; NULL where there is none. */
+static struct entry *find(_Atomic(struct entry *) *bucket, CUstream stream)
 {
 	struct entry *entry = atomic_load_explicit(bucket, memory_order_acquire);
 
@@ -151,13 +107,13 @@ static struct entry *add(_Atomic(struct entry *) *bucket)
 	return entry;
 }
 
-static int set_for_stream(uintptr_t stream, const struct streams_mask *mask)
+static int set_for_stream(CUstream stream, const struct streams_mask *mask)
 {
 	_Atomic(struct entry *) *bucket = bucket_of(stream);
 	struct entry *entry = find(bucket, stream);
 
 	if (!entry && is_set(mask)) {
-		entry = find(bucket, STREAM_NONE);
+		entry = find(bucket, NULL);
 		if (!entry)
 			entry = add(bucket);
 		if (!entry)
@@ -165,30 +121,30 @@ static int set_for_stream(uintptr_t stream, const struct streams_mask *mask)
 	}
 	if (entry) {
 		write_mask(&entry->mask, mask);
-		atomic_store_explicit(&entry->stream, is_set(mask) ? stream : STREAM_NONE, memory_order_release);
+		atomic_store_explicit(&entry->stream, is_set(mask) ? stream : NULL, memory_order_release);
 	}
 	return 0;
 }
 
-static void forget(uintptr_t stream)
+static void forget(CUstream stream)
 {
 	static const struct streams_mask none;
 
-	if (stream > STREAM_PER_THREAD && find(bucket_of(stream), stream)) {
+	if ((uintptr_t)stream > (uintptr_t)CU_STREAM_PER_THREAD && find(bucket_of(stream), stream)) {
 		pthread_mutex_lock(&lock);
 		set_for_stream(stream, &none);
 		pthread_mutex_unlock(&lock);
 	}
 }
 
-static struct streams_mask mask_of_stream(uintptr_t stream)
+static struct streams_mask mask_of_stream(CUstream stream)
 {
 	struct streams_mask mask = {{0}};
 	const struct entry *entry;
 
-	if (stream == STREAM_PER_THREAD) {
+	if (stream == CU_STREAM_PER_THREAD) {
 		mask = thread.per_thread;
-	} else if (stream != STREAM_NONE) {
+	} else if (stream) {
 		entry = find(bucket_of(stream), stream);
 		if (entry)
 			mask = read_mask(&entry->mask);
@@ -220,7 +176,7 @@ static void hear_of_calls(void)
 		hook_want_more();
 }
 
-static int set(enum streams_scope scope, uintptr_t stream, const struct streams_mask *mask)
+static int set(enum streams_scope scope, CUstream stream, const struct streams_mask *mask)
 {
 	int result = 0;
 
@@ -228,10 +184,10 @@ static int set(enum streams_scope scope, uintptr_t stream, const struct streams_
 		thread.next = *mask;
 	else if (scope == STREAMS_ALL)
 		write_mask(&for_all, mask);
-	else if (stream == STREAM_PER_THREAD)
+	else if (stream == CU_STREAM_PER_THREAD)
 		thread.per_thread = *mask;
 	else
-		result = set_for_stream(stream == STREAM_NONE ? STREAM_LEGACY : stream, mask);
+		result = set_for_stream(stream ? stream : CU_STREAM_LEGACY, mask);
 	/* Last: whoever sees it finds the mask. And once more when all launches look for one: who has seen the first too early
 	 * will see another. */
 	if ((scope == STREAMS_ALL || atomic_load(&streams_changes) == 0) && atomic_fetch_add(&streams_changes, 1) == 0) {
@@ -258,7 +214,7 @@ int nvtaskset_set_mask_1(int scope, void *stream, const uint64_t *disabled)
 		return 0;
 	}
 	pthread_mutex_lock(&lock);
-	int result = set((enum streams_scope)scope, (uintptr_t)stream, &mask);
+	int result = set((enum streams_scope)scope, stream, &mask);
 
 	pthread_mutex_unlock(&lock);
 	return result;
@@ -281,66 +237,27 @@ void streams_after_fork(void)
 
 /* --- calls ------------------------------------------------------------------------------------------------------- */
 
-static bool is_launch(int call)
-{
-	return call == CALL_LAUNCH || call == CALL_LAUNCH_PER_THREAD || call == CALL_LAUNCH_EX ||
-	       call == CALL_LAUNCH_EX_PER_THREAD || call == CALL_LAUNCH_COOPERATIVE ||
-	       call == CALL_LAUNCH_COOPERATIVE_PER_THREAD || call == CALL_LAUNCH_OLDEST ||
-	       call == CALL_LAUNCH_GRID || call == CALL_LAUNCH_GRID_ASYNC;
-}
-
-static bool creates_stream(int call)
-{
-	return call == CALL_STREAM_CREATE || call == CALL_STREAM_CREATE_WITH_PRIORITY || call == CALL_STREAM_CREATE_GREEN;
-}
-
-static bool destroys_stream(int call)
-{
-	return call == CALL_STREAM_DESTROY || call == CALL_STREAM_DESTROY_OLD;
-}
-
-bool streams_wants_call(int call)
+bool streams_wants_call(int id)
 {
 	return atomic_load_explicit(&wants_calls, memory_order_relaxed) &&
-	       (is_launch(call) || creates_stream(call) || destroys_stream(call));
+	       (calls_launch(id) || calls_create_stream(id) || calls_destroy_stream(id));
 }
 
-static CUstream handle_of(const struct hook_call *call)
+void streams_call_begins(const struct call *call)
 {
-	const struct config_arguments *by_config = (const struct config_arguments *)call->arguments;
-	CUstream stream = NULL;
-
-	if (call->id == CALL_LAUNCH_EX || call->id == CALL_LAUNCH_EX_PER_THREAD)
-		stream = by_config->config ? by_config->config->hStream : NULL;
-	else if (call->id == CALL_LAUNCH_GRID_ASYNC)
-		stream = ((const struct grid_arguments *)call->arguments)->stream;
-	else if (call->id != CALL_LAUNCH_OLDEST && call->id != CALL_LAUNCH_GRID)
-		stream = ((const struct list_arguments *)call->arguments)->stream;
-	return stream;
-}
-
-static bool null_is_per_thread(int call)
-{
-	return call == CALL_LAUNCH_PER_THREAD || call == CALL_LAUNCH_EX_PER_THREAD ||
-	       call == CALL_LAUNCH_COOPERATIVE_PER_THREAD;
-}
-
-void streams_call_begins(const struct hook_call *call)
-{
-	if (destroys_stream(call->id)) {
-		forget((uintptr_t)call->arguments[0]);
-	} else if (is_launch(call->id)) {
-		thread.stream = (uintptr_t)handle_of(call);
-		if (thread.stream == STREAM_NONE)
-			thread.stream = null_is_per_thread(call->id) ? STREAM_PER_THREAD : STREAM_LEGACY;
-	}
+	if (calls_destroy_stream(call->id))
+		forget(((const struct call_destroy_stream *)call->arguments)->stream);
+	else if (calls_launch(call->id))
+		thread.stream = calls_origin(call).stream;
 }
 
 /* Streams also go with their context, which announces none of them: their handles may come again. */
-void streams_call_ended(const struct hook_call *call)
+void streams_call_ended(const struct call *call)
 {
-	if (is_launch(call->id))
-		thread.stream = STREAM_NONE;
-	else if (creates_stream(call->id) && *call->result == CUDA_SUCCESS && call->arguments[0])
-		forget((uintptr_t) * (CUstream *)call->arguments[0]);
+	const struct call_create_stream *created = (const struct call_create_stream *)call->arguments;
+
+	if (calls_launch(call->id))
+		thread.stream = NULL;
+	else if (calls_create_stream(call->id) && *call->result == CUDA_SUCCESS && created->stream)
+		forget(*created->stream);
 }

@@ -12,7 +12,7 @@
 #ifndef NVTASKSET_SHIM_APP_MASKS_H
 #define NVTASKSET_SHIM_APP_MASKS_H
 
-#include "driver/hook.h"
+#include "driver/calls.h"
 #include "segment.h"
 
 #include <stdatomic.h>
@@ -62,10 +62,10 @@ bool streams_take(struct streams_mask *mask);
 /* The same for an upload of a graph's node. */
 bool streams_of_graphs(struct streams_mask *mask);
 
-/* Whether we must hear of a call of the driver, by its published CUPTI_DRIVER_TRACE_CBID_* number. */
-bool streams_wants_call(int call);
+/* Whether we must hear of a call of the driver. */
+bool streams_wants_call(int id);
 
-void streams_call_begins(const struct hook_call *call);
-void streams_call_ended(const struct hook_call *call);
+void streams_call_begins(const struct call *call);
+void streams_call_ended(const struct call *call);
 
 #endif

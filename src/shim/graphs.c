@@ -11,18 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	CALL_LAUNCH = 514,
-	CALL_LAUNCH_PER_THREAD = 515,
-	CALL_EXEC_DESTROY = 516,
-	CALL_GRAPH_DESTROY = 517,
-	CALL_NODE_DESTROY = 522,
-	CALL_UPLOAD = 580,
-	CALL_UPLOAD_PER_THREAD = 581,
-	CALL_NODE_ADD = 712,
-	CALL_NODE_ADD_2 = 723
-};
-
 #define BUCKETS 256 /* a power of two */
 
 /* A graph that was instantiated and lives as long as an instance of it. */
@@ -291,14 +279,13 @@ static CUgraph graph_destroyed(CUgraph graph)
 	return doomed;
 }
 
-/* `arguments` end with the parameters; the driver has told the bodies in them. */
-static void node_added(int call, void *const *arguments)
+static void node_added(const struct call *call)
 {
-	const CUgraphNode *node = arguments[0];
-	const CUgraphNodeParams *parameters = arguments[call == CALL_NODE_ADD ? 4 : 5];
+	const struct call_add_node *arguments = (const struct call_add_node *)call->arguments;
+	const CUgraphNodeParams *parameters = calls_node_parameters(call);
 
 	if (parameters->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
-		graph_bodies_remember(arguments[1], *node, parameters->conditional.phGraph_out,
+		graph_bodies_remember(arguments->graph, *arguments->node, parameters->conditional.phGraph_out,
 		                      parameters->conditional.size);
 }
 
@@ -410,49 +397,37 @@ static void restore_narrowed(void)
 
 /* --- calls ------------------------------------------------------------------------------------------------------- */
 
-static bool adds_node(int call)
+static void one_begins(const struct call *call)
 {
-	return call == CALL_NODE_ADD || call == CALL_NODE_ADD_2;
+	struct call_destroy_graph *destroyed = (struct call_destroy_graph *)call->arguments;
+
+	if (calls_launch_graph(call->id))
+		launch_begins(((const struct call_exec *)call->arguments)->exec);
+	else if (call->id == CALL_GRAPH_EXEC_DESTROY)
+		exec_destroyed(((const struct call_exec *)call->arguments)->exec);
+	else if (call->id == CALL_GRAPH_DESTROY)
+		destroyed->graph = graph_destroyed(destroyed->graph);
+	else if (call->id == CALL_GRAPH_NODE_DESTROY)
+		node_destroyed(((const struct call_destroy_node *)call->arguments)->node);
 }
 
-static bool uploads(int call)
-{
-	return call != CALL_EXEC_DESTROY && call != CALL_GRAPH_DESTROY && call != CALL_NODE_DESTROY && !adds_node(call);
-}
-
-static bool launches(int call)
-{
-	return call == CALL_LAUNCH || call == CALL_LAUNCH_PER_THREAD || call == CALL_UPLOAD ||
-	       call == CALL_UPLOAD_PER_THREAD;
-}
-
-static bool instantiates(int call)
-{
-	return uploads(call) && !launches(call);
-}
-
-void graphs_call_begins(int call, void **arguments)
+void graphs_call_begins(const struct call *call)
 {
 	number_at_begin = streams_revision_number(&segment);
-	if (launches(call))
-		launch_begins(arguments[0]);
-	else if (call == CALL_EXEC_DESTROY)
-		exec_destroyed(arguments[0]);
-	else if (call == CALL_GRAPH_DESTROY)
-		arguments[0] = graph_destroyed(arguments[0]);
-	else if (call == CALL_NODE_DESTROY)
-		node_destroyed(arguments[0]);
-	graphs_uploading = uploads(call);
+	one_begins(call);
+	graphs_uploading = calls_upload_nodes(call->id);
 }
 
-void graphs_call_ended(int call, void *const *arguments, CUresult result)
+void graphs_call_ended(const struct call *call)
 {
+	const struct call_instantiate *made = (const struct call_instantiate *)call->arguments;
+
 	graphs_uploading = false;
 	restore_narrowed();
-	if (instantiates(call) && result == CUDA_SUCCESS && arguments[0])
-		instantiated(*(CUgraphExec *)arguments[0], arguments[1]);
-	else if (adds_node(call) && result == CUDA_SUCCESS)
-		node_added(call, arguments);
+	if (calls_instantiate_graph(call->id) && *call->result == CUDA_SUCCESS && made->exec)
+		instantiated(*made->exec, made->graph);
+	else if (calls_add_node(call->id) && *call->result == CUDA_SUCCESS)
+		node_added(call);
 }
 
 /* --- forks ------------------------------------------------------------------------------------------------------- */

@@ -19,28 +19,11 @@
 #ifndef NVTASKSET_SHIM_GRAPHS_H
 #define NVTASKSET_SHIM_GRAPHS_H
 
-#include "driver/cuda.h"
+#include "driver/calls.h"
 #include "qmd.h"
 #include "segment.h"
 
 #include <stdbool.h>
-
-/* Calls of the driver that we must hear of, by their published CUPTI_DRIVER_TRACE_CBID_* numbers. */
-#define GRAPHS_CALLS(X)                  \
-	X(513) /* cuGraphInstantiate */  \
-	X(514) /* cuGraphLaunch */       \
-	X(515) /* cuGraphLaunch_ptsz */  \
-	X(516) /* cuGraphExecDestroy */  \
-	X(517) /* cuGraphDestroy */      \
-	X(522) /* cuGraphDestroyNode */  \
-	X(578) /* cuGraphInstantiate_v2 */ \
-	X(580) /* cuGraphUpload */       \
-	X(581) /* cuGraphUpload_ptsz */  \
-	X(643) /* cuGraphInstantiateWithFlags */ \
-	X(656) /* cuGraphInstantiateWithParams */ \
-	X(657) /* cuGraphInstantiateWithParams_ptsz */ \
-	X(712) /* cuGraphAddNode */      \
-	X(723) /* cuGraphAddNode_v2 */
 
 /* Whether this thread is in a call that uploads nodes of a graph. In the static block of thread-local storage: the
  * launch path must not be the one to allocate it. */
@@ -57,10 +40,9 @@ void graphs_use(const struct segment *segment);
  * GPU; their launches are counted where the partition is, or has been made, another. */
 void graphs_expect_older(void);
 
-/* A call begins, or has ended with this result. `arguments` are its own, one behind the other; what is written there
- * at its begin is what it works with. */
-void graphs_call_begins(int call, void **arguments);
-void graphs_call_ended(int call, void *const *arguments, CUresult result);
+/* One of the calls of graphs begins, or has ended. */
+void graphs_call_begins(const struct call *call);
+void graphs_call_ended(const struct call *call);
 
 /* In the child of a fork: forgets all graphs, which the parent's CUDA took with it, and with them what other threads were
  * doing. */

@@ -3,30 +3,9 @@
 #include "caller.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
-#include "residency.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-	CALL_DEVICE_GET_ATTRIBUTE = 9,
-	CALL_MAX_POTENTIAL_BLOCK_SIZE = 384,
-	CALL_MAX_POTENTIAL_BLOCK_SIZE_WITH_FLAGS = 452,
-	CALL_MAX_ACTIVE_CLUSTERS = 676,
-	CALL_MAX_POTENTIAL_CLUSTER_SIZE = 675
-};
-
-/* As the driver has them. */
-struct attribute_arguments {
-	int *value;
-	int attribute;
-	CUdevice device;
-};
-
-/* Of all others, the answer in question comes first. */
-struct occupancy_arguments {
-	int *answer;
-};
 
 static bool on;
 static struct segment segment;
@@ -43,11 +22,11 @@ void hide_use(const struct segment *wanted)
 	segment = *wanted;
 }
 
-bool hide_wants_call(int call)
+bool hide_wants_call(int id)
 {
-	return on && (call == CALL_DEVICE_GET_ATTRIBUTE || call == CALL_MAX_POTENTIAL_BLOCK_SIZE ||
-	              call == CALL_MAX_POTENTIAL_BLOCK_SIZE_WITH_FLAGS || call == CALL_MAX_ACTIVE_CLUSTERS ||
-	              call == CALL_MAX_POTENTIAL_CLUSTER_SIZE);
+	return on && (id == CALL_DEVICE_GET_ATTRIBUTE || id == CALL_MAX_POTENTIAL_BLOCK_SIZE ||
+	              id == CALL_MAX_POTENTIAL_BLOCK_SIZE_WITH_FLAGS || id == CALL_MAX_ACTIVE_CLUSTERS ||
+	              id == CALL_MAX_POTENTIAL_CLUSTER_SIZE);
 }
 
 /* --- what the partition has ---------------------------------------------------------------------------- */
@@ -113,16 +92,17 @@ static unsigned int clusters_in(const struct topology *topology, const struct tp
 	return sum;
 }
 
-static void hide_occupancy(int call, void *const *arguments, const struct gpu *gpu)
+static void hide_occupancy(const struct call *call, const struct gpu *gpu)
 {
+	const struct call_occupancy *arguments = (const struct call_occupancy *)call->arguments;
 	const struct topology *topology = gpu->topology;
 	struct tpcset set = gpus_partition(gpu, &segment);
-	int *answer = ((const struct occupancy_arguments *)arguments)->answer;
+	int *answer = arguments->answer;
 	unsigned int largest = largest_group(topology, &set);
 
-	switch (call) {
+	switch (call->id) {
 	case CALL_MAX_ACTIVE_CLUSTERS:
-		*answer = smaller(*answer, clusters_in(topology, &set, (unsigned int)*answer, fit_cluster_of(arguments[2])));
+		*answer = smaller(*answer, clusters_in(topology, &set, (unsigned int)*answer, calls_cluster_of(arguments->config)));
 		break;
 	case CALL_MAX_POTENTIAL_CLUSTER_SIZE:
 		while ((unsigned int)*answer > largest && *answer > 1)
@@ -141,7 +121,7 @@ static struct gpu *gpu_of_thread(void)
 	return driver.context_get_current(&context) == CUDA_SUCCESS && context ? gpus_of_context(context) : NULL;
 }
 
-static void hide_attribute(const struct attribute_arguments *arguments)
+static void hide_attribute(const struct call_attribute *arguments)
 {
 	const struct gpu *gpu;
 
@@ -155,16 +135,16 @@ static void hide_attribute(const struct attribute_arguments *arguments)
 	}
 }
 
-void hide_call_ended(int call, void *const *arguments, CUresult result)
+void hide_call_ended(const struct call *call)
 {
 	const struct gpu *gpu = NULL;
 
-	if (result != CUDA_SUCCESS || !arguments[0] || caller_is_cublas())
+	if (*call->result != CUDA_SUCCESS || !call->arguments[0] || caller_is_cublas())
 		return;
-	if (call == CALL_DEVICE_GET_ATTRIBUTE)
-		hide_attribute((const struct attribute_arguments *)arguments);
+	if (call->id == CALL_DEVICE_GET_ATTRIBUTE)
+		hide_attribute((const struct call_attribute *)call->arguments);
 	else
 		gpu = gpu_of_thread();
 	if (gpu && gpu->topology)
-		hide_occupancy(call, arguments, gpu);
+		hide_occupancy(call, gpu);
 }

@@ -11,7 +11,7 @@
 #ifndef NVTASKSET_SHIM_HIDE_H
 #define NVTASKSET_SHIM_HIDE_H
 
-#include "driver/cuda.h"
+#include "driver/calls.h"
 #include "segment.h"
 
 #include <stdbool.h>
@@ -24,10 +24,10 @@ void hide_open(void);
 /* Before any call comes. */
 void hide_use(const struct segment *segment);
 
-/* Whether we must hear of a call of the driver, by its published CUPTI_DRIVER_TRACE_CBID_* number. */
-bool hide_wants_call(int call);
+/* Whether we must hear of a call of the driver. */
+bool hide_wants_call(int id);
 
 /* Such a call has ended: what it has answered is made smaller. */
-void hide_call_ended(int call, void *const *arguments, CUresult result);
+void hide_call_ended(const struct call *call);
 
 #endif

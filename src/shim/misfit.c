@@ -8,35 +8,7 @@
 #include <string.h>
 
 enum {
-	CALL_LAUNCH_COOPERATIVE = 477,
-	CALL_LAUNCH_COOPERATIVE_PER_THREAD = 478,
-	CALL_LAUNCH_EX = 652,
-	CALL_LAUNCH_EX_PER_THREAD = 653
-};
-
-enum {
 	CAPTURE_NONE = 0
-};
-
-/* The arguments of the calls, as the driver has them. */
-struct cooperative_arguments {
-	CUfunction function;
-	unsigned int grid[3];
-	unsigned int block[3];
-	unsigned int dynamic_bytes;
-	CUstream stream;
-};
-
-struct config_arguments {
-	const CUlaunchConfig *config;
-	CUfunction function;
-};
-
-/* What both ask for. */
-struct wish {
-	CUfunction function;
-	CUstream stream;
-	struct qmd_shape shape; /* shared memory: of what is asked for at the launch alone */
 };
 
 static bool fails;
@@ -70,53 +42,14 @@ struct qmd_shape misfit_shape(void)
 
 /* --- which calls --------------------------------------------------------------------------------------- */
 
-static bool is_cooperative(int call)
+bool misfit_wants_call_before_hopper(int id)
 {
-	return call == CALL_LAUNCH_COOPERATIVE || call == CALL_LAUNCH_COOPERATIVE_PER_THREAD;
+	return calls_may_launch_at_once(id);
 }
 
-bool misfit_wants_call_before_hopper(int call)
+bool misfit_wants_call(int id)
 {
-	return is_cooperative(call) || call == CALL_LAUNCH_EX || call == CALL_LAUNCH_EX_PER_THREAD;
-}
-
-bool misfit_wants_call(int call)
-{
-	return fails && misfit_wants_call_before_hopper(call);
-}
-
-/* --- what is asked for ----------------------------------------------------------------------------------- */
-
-static struct wish wish_of_list(const struct cooperative_arguments *arguments)
-{
-	const unsigned int *grid = arguments->grid, *block = arguments->block;
-
-	return (struct wish){
-		.function = arguments->function,
-		.stream = arguments->stream,
-		.shape = {.cluster = 1,
-	                  .cooperative = grid[0] * grid[1] * grid[2],
-	                  .threads = block[0] * block[1] * block[2],
-	                  .shared_bytes = arguments->dynamic_bytes},
-	};
-}
-
-static struct wish wish_of_config(const struct config_arguments *arguments)
-{
-	const CUlaunchConfig *config = arguments->config;
-	struct wish wish = {
-		.function = arguments->function,
-		.stream = config->hStream,
-		.shape = {.cluster = fit_cluster_of(config),
-	                  .threads = config->blockDimX * config->blockDimY * config->blockDimZ,
-	                  .shared_bytes = config->sharedMemBytes},
-	};
-
-	for (unsigned int i = 0; i < config->numAttrs; i++) {
-		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && config->attrs[i].value.cooperative)
-			wish.shape.cooperative = config->gridDimX * config->gridDimY * config->gridDimZ;
-	}
-	return wish;
+	return fails && misfit_wants_call_before_hopper(id);
 }
 
 /* --- refusing ----------------------------------------------------------------------------------------------- */
@@ -130,57 +63,45 @@ static bool is_captured(CUstream stream)
 	       status != CAPTURE_NONE;
 }
 
-static bool is_misfit(const struct hook_call *call, const struct wish *wish)
+static bool is_misfit(const struct call *call, const struct launch_request *request)
 {
 	const struct gpu *gpu = gpus_of_context(call->context);
 
-	if (!gpu || !gpu->topology || (wish->shape.cluster <= 1 && wish->shape.cooperative == 0) ||
-	    is_captured(wish->stream))
+	if (!gpu || !gpu->topology || (request->shape.cluster <= 1 && request->shape.cooperative == 0) ||
+	    is_captured(request->stream))
 		return false;
 	struct tpcset all = topology_all(gpu->topology), set = gpus_partition(gpu, &segment);
 
 	/* What not even the whole GPU holds is the driver's to refuse. */
-	return !fit_holds(gpu, wish->function, &wish->shape, &set) &&
-	       fit_holds(gpu, wish->function, &wish->shape, &all);
+	return !fit_holds(gpu, request->function, &request->shape, &set) &&
+	       fit_holds(gpu, request->function, &request->shape, &all);
 }
 
-static void refuse(const struct hook_call *call, const struct wish *wish)
+static void refuse(const struct call *call, const struct launch_request *request)
 {
-	if (is_cooperative(call->id)) {
-		((struct cooperative_arguments *)call->arguments)->grid[0] = 0;
-	} else {
-		struct config_arguments *arguments = (struct config_arguments *)call->arguments;
-
-		current.refused = *arguments->config;
-		current.refused.gridDimX = 0;
-		arguments->config = &current.refused;
-	}
-	current.result = wish->shape.cooperative > 0 ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
-	                                             : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+	calls_refuse(call, &current.refused);
+	current.result = request->shape.cooperative > 0 ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+	                                                : CUDA_ERROR_INVALID_CLUSTER_SIZE;
 	segment_count_reason(&segment, SEGMENT_REFUSED);
 }
 
 /* --- calls ---------------------------------------------------------------------------------------------------- */
 
-void misfit_call_begins(const struct hook_call *call)
+void misfit_call_begins(const struct call *call)
 {
-	const struct config_arguments *by_config = (const struct config_arguments *)call->arguments;
+	struct launch_request request;
 
 	current.result = CUDA_SUCCESS;
-	if (!is_cooperative(call->id) && (!by_config->config || by_config->config->numAttrs == 0))
+	if (!calls_read_request(call, &request))
 		return;
-	struct wish wish = is_cooperative(call->id)
-	                           ? wish_of_list((const struct cooperative_arguments *)call->arguments)
-	                           : wish_of_config(by_config);
-
-	if (fails && is_misfit(call, &wish))
-		refuse(call, &wish);
+	if (fails && is_misfit(call, &request))
+		refuse(call, &request);
 	else
-		misfit_cooperative = wish.shape.cooperative;
-	current.shape = wish.shape;
+		misfit_cooperative = request.shape.cooperative;
+	current.shape = request.shape;
 }
 
-void misfit_call_ended(const struct hook_call *call)
+void misfit_call_ended(const struct call *call)
 {
 	misfit_cooperative = 0;
 	if (current.result != CUDA_SUCCESS)

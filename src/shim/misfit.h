@@ -8,8 +8,7 @@
 #ifndef NVTASKSET_SHIM_MISFIT_H
 #define NVTASKSET_SHIM_MISFIT_H
 
-#include "driver/cuda.h"
-#include "driver/hook.h"
+#include "driver/calls.h"
 #include "qmd.h"
 #include "segment.h"
 
@@ -23,13 +22,13 @@ void misfit_open(void);
 /* Before any call comes. */
 void misfit_use(const struct segment *segment);
 
-/* Whether we must hear of a call of the driver, by its published CUPTI_DRIVER_TRACE_CBID_* number: from the start, or
+/* Whether we must hear of a call of the driver: from the start, or
  * once a GPU is used whose descriptors do not tell. */
-bool misfit_wants_call(int call);
-bool misfit_wants_call_before_hopper(int call);
+bool misfit_wants_call(int id);
+bool misfit_wants_call_before_hopper(int id);
 
-void misfit_call_begins(const struct hook_call *call);
-void misfit_call_ended(const struct hook_call *call);
+void misfit_call_begins(const struct call *call);
+void misfit_call_ended(const struct call *call);
 
 /* Blocks of a cooperative launch that this thread is in the middle of; 0 otherwise. In the static block of thread-local
  * storage: the launch path reads it. */

@@ -106,19 +106,6 @@ static bool add_group(const struct fit *fit, struct tpcset *set)
 	return best_missing < TPCSET_MAX;
 }
 
-unsigned int fit_cluster_of(const CUlaunchConfig *config)
-{
-	unsigned int blocks = 1;
-
-	for (unsigned int i = 0; i < config->numAttrs; i++) {
-		const CUlaunchAttributeValue *value = &config->attrs[i].value;
-
-		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-			blocks = value->clusterDim.x * value->clusterDim.y * value->clusterDim.z;
-	}
-	return blocks > 0 ? blocks : 1;
-}
-
 struct qmd_shape fit_shape_of(const struct gpu *gpu, CUfunction function, const void *qmd)
 {
 	struct qmd_shape shape = qmd_shape_of(gpu->family, qmd);

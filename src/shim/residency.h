@@ -14,10 +14,6 @@
 
 #include <stdbool.h>
 
-/* The blocks of a cluster that a launch asks for: 1 where it asks for none, and where the function alone says how many,
- * which is left to the check of the descriptor. */
-unsigned int fit_cluster_of(const CUlaunchConfig *config);
-
 /* Of its shared memory, a shape has here what the launch adds to the function's own. From a descriptor, which has both in
  * one: */
 struct qmd_shape fit_shape_of(const struct gpu *gpu, CUfunction function, const void *qmd);

@@ -80,33 +80,17 @@ static void in_child(void)
 	errno = saved;
 }
 
-static bool is_of_graphs(int call)
+static bool wants_call(int id)
 {
-	bool found = false;
-
-	switch (call) {
-#define GRAPHS_CASE(number) case number:
-		GRAPHS_CALLS(GRAPHS_CASE)
-#undef GRAPHS_CASE
-		found = true;
-		break;
-	default:
-		break;
-	}
-	return found;
+	return calls_are_of_graphs(id) ? driver_has_graphs()
+	                               : hide_wants_call(id) || misfit_wants_call(id) || streams_wants_call(id) ||
+	                                         (atomic_load(&before_hopper) && misfit_wants_call_before_hopper(id));
 }
 
-static bool wants_call(int call)
+static void on_call_begins(const struct call *call)
 {
-	return is_of_graphs(call) ? driver_has_graphs()
-	                          : hide_wants_call(call) || misfit_wants_call(call) || streams_wants_call(call) ||
-	                                    (atomic_load(&before_hopper) && misfit_wants_call_before_hopper(call));
-}
-
-static void on_call_begins(const struct hook_call *call)
-{
-	if (is_of_graphs(call->id))
-		graphs_call_begins(call->id, call->arguments);
+	if (calls_are_of_graphs(call->id))
+		graphs_call_begins(call);
 	if (streams_wants_call(call->id))
 		streams_call_begins(call);
 	if (misfit_wants_call_before_hopper(call->id))
@@ -114,16 +98,16 @@ static void on_call_begins(const struct hook_call *call)
 	enforce_call_begins();
 }
 
-static void on_call_ended(const struct hook_call *call)
+static void on_call_ended(const struct call *call)
 {
 	if (misfit_wants_call_before_hopper(call->id))
 		misfit_call_ended(call);
 	if (streams_wants_call(call->id))
 		streams_call_ended(call);
 	if (hide_wants_call(call->id))
-		hide_call_ended(call->id, call->arguments, *call->result);
-	if (is_of_graphs(call->id))
-		graphs_call_ended(call->id, call->arguments, *call->result);
+		hide_call_ended(call);
+	if (calls_are_of_graphs(call->id))
+		graphs_call_ended(call);
 }
 
 static void look_for_old_gpus(void)

@@ -42,8 +42,6 @@ enum {
 };
 
 /* Stream handles with a meaning of their own. */
-#define CU_STREAM_LEGACY ((CUstream)1)
-#define CU_STREAM_PER_THREAD ((CUstream)2)
 
 /* The second version, which the driver's _v2 functions take. */
 typedef struct {

@@ -1,0 +1,197 @@
+#include "calls.h"
+
+#include <stddef.h>
+
+/* The arguments of the calls that launch. */
+struct list_arguments {
+	CUfunction function;
+	unsigned int grid[3];
+	unsigned int block[3];
+	unsigned int dynamic_bytes;
+	CUstream stream;
+};
+
+struct grid_arguments {
+	CUfunction function;
+	int width;
+	int height;
+	CUstream stream;
+};
+
+struct config_arguments {
+	const CUlaunchConfig *config;
+	CUfunction function;
+};
+
+/* --- which calls -------------------------------------------------------------------------------------------------- */
+
+static bool is_cooperative(int id)
+{
+	return id == CALL_LAUNCH_COOPERATIVE || id == CALL_LAUNCH_COOPERATIVE_PER_THREAD;
+}
+
+static bool has_config(int id)
+{
+	return id == CALL_LAUNCH_EX || id == CALL_LAUNCH_EX_PER_THREAD;
+}
+
+bool calls_may_launch_at_once(int id)
+{
+	return is_cooperative(id) || has_config(id);
+}
+
+bool calls_launch(int id)
+{
+	return id == CALL_LAUNCH || id == CALL_LAUNCH_PER_THREAD || calls_may_launch_at_once(id) ||
+	       id == CALL_LAUNCH_OLDEST || id == CALL_LAUNCH_GRID || id == CALL_LAUNCH_GRID_ASYNC;
+}
+
+bool calls_create_stream(int id)
+{
+	return id == CALL_STREAM_CREATE || id == CALL_STREAM_CREATE_WITH_PRIORITY || id == CALL_STREAM_CREATE_GREEN;
+}
+
+bool calls_destroy_stream(int id)
+{
+	return id == CALL_STREAM_DESTROY || id == CALL_STREAM_DESTROY_OLD;
+}
+
+bool calls_instantiate_graph(int id)
+{
+	return id == CALL_GRAPH_INSTANTIATE || id == CALL_GRAPH_INSTANTIATE_2 || id == CALL_GRAPH_INSTANTIATE_WITH_FLAGS ||
+	       id == CALL_GRAPH_INSTANTIATE_WITH_PARAMS || id == CALL_GRAPH_INSTANTIATE_WITH_PARAMS_PER_THREAD;
+}
+
+bool calls_launch_graph(int id)
+{
+	return id == CALL_GRAPH_LAUNCH || id == CALL_GRAPH_LAUNCH_PER_THREAD || id == CALL_GRAPH_UPLOAD ||
+	       id == CALL_GRAPH_UPLOAD_PER_THREAD;
+}
+
+bool calls_add_node(int id)
+{
+	return id == CALL_GRAPH_NODE_ADD || id == CALL_GRAPH_NODE_ADD_2;
+}
+
+bool calls_upload_nodes(int id)
+{
+	return calls_instantiate_graph(id) || calls_launch_graph(id);
+}
+
+bool calls_are_of_graphs(int id)
+{
+	return calls_upload_nodes(id) || calls_add_node(id) || id == CALL_GRAPH_EXEC_DESTROY || id == CALL_GRAPH_DESTROY ||
+	       id == CALL_GRAPH_NODE_DESTROY;
+}
+
+/* --- what a launch asks for --------------------------------------------------------------------------------------- */
+
+unsigned int calls_cluster_of(const CUlaunchConfig *config)
+{
+	unsigned int blocks = 1;
+
+	for (unsigned int i = 0; i < config->numAttrs; i++) {
+		const CUlaunchAttributeValue *value = &config->attrs[i].value;
+
+		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			blocks = value->clusterDim.x * value->clusterDim.y * value->clusterDim.z;
+	}
+	return blocks > 0 ? blocks : 1;
+}
+
+static struct launch_request request_of_list(const struct list_arguments *arguments)
+{
+	const unsigned int *grid = arguments->grid, *block = arguments->block;
+
+	return (struct launch_request){
+		.function = arguments->function,
+		.stream = arguments->stream,
+		.shape = {.cluster = 1,
+	                  .cooperative = grid[0] * grid[1] * grid[2],
+	                  .threads = block[0] * block[1] * block[2],
+	                  .shared_bytes = arguments->dynamic_bytes},
+	};
+}
+
+static struct launch_request request_of_config(const struct config_arguments *arguments)
+{
+	const CUlaunchConfig *config = arguments->config;
+	struct launch_request request = {
+		.function = arguments->function,
+		.stream = config->hStream,
+		.shape = {.cluster = calls_cluster_of(config),
+	                  .threads = config->blockDimX * config->blockDimY * config->blockDimZ,
+	                  .shared_bytes = config->sharedMemBytes},
+	};
+
+	for (unsigned int i = 0; i < config->numAttrs; i++) {
+		if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && config->attrs[i].value.cooperative)
+			request.shape.cooperative = config->gridDimX * config->gridDimY * config->gridDimZ;
+	}
+	return request;
+}
+
+bool calls_read_request(const struct call *call, struct launch_request *request)
+{
+	const struct config_arguments *by_config = (const struct config_arguments *)call->arguments;
+	bool has_one = is_cooperative(call->id) || by_config->config;
+
+	if (is_cooperative(call->id))
+		*request = request_of_list((const struct list_arguments *)call->arguments);
+	else if (has_one)
+		*request = request_of_config(by_config);
+	return has_one;
+}
+
+void calls_refuse(const struct call *call, CUlaunchConfig *room)
+{
+	if (is_cooperative(call->id)) {
+		((struct list_arguments *)call->arguments)->grid[0] = 0;
+	} else {
+		struct config_arguments *arguments = (struct config_arguments *)call->arguments;
+
+		*room = *arguments->config;
+		room->gridDimX = 0;
+		arguments->config = room;
+	}
+}
+
+const CUgraphNodeParams *calls_node_parameters(const struct call *call)
+{
+	return call->arguments[call->id == CALL_GRAPH_NODE_ADD ? 4 : 5];
+}
+
+/* --- what comes from it ------------------------------------------------------------------------------------------- */
+
+static bool null_is_per_thread(int id)
+{
+	return id == CALL_LAUNCH_PER_THREAD || id == CALL_LAUNCH_EX_PER_THREAD || id == CALL_LAUNCH_COOPERATIVE_PER_THREAD;
+}
+
+static CUstream stream_of(const struct call *call)
+{
+	const struct config_arguments *by_config = (const struct config_arguments *)call->arguments;
+	CUstream stream = NULL;
+
+	if (has_config(call->id))
+		stream = by_config->config ? by_config->config->hStream : NULL;
+	else if (call->id == CALL_LAUNCH_GRID_ASYNC)
+		stream = ((const struct grid_arguments *)call->arguments)->stream;
+	else if (call->id != CALL_LAUNCH_OLDEST && call->id != CALL_LAUNCH_GRID)
+		stream = ((const struct list_arguments *)call->arguments)->stream;
+	if (!stream)
+		stream = null_is_per_thread(call->id) ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+	return stream;
+}
+
+struct launch_origin calls_origin(const struct call *call)
+{
+	struct launch_origin origin = {.uploads_nodes = calls_upload_nodes(call->id)};
+	struct launch_request request;
+
+	if (calls_launch(call->id))
+		origin.stream = stream_of(call);
+	if (calls_may_launch_at_once(call->id) && calls_read_request(call, &request))
+		origin.shape = request.shape;
+	return origin;
+}
