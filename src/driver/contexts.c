@@ -1,67 +1,59 @@
 #include "contexts.h"
 
-#include <stdatomic.h>
-#include <stdint.h>
+#include "base/table.h"
 
-#define PLACES_BITS 8
-#define PLACES (1 << PLACES_BITS)
-#define PROBES 8
+/* Those that have gone are vacant, for others of their bucket. */
+#define ROOM (4 * TABLE_BUCKETS)
 
-/* The context says which place it is; the GPU comes after it and goes before it, so that whoever finds a context with
- * a GPU has the right one. */
-static struct {
-	_Atomic(uintptr_t) context; /* 0 where free */
+/* Who finds a context with a GPU has the right one: of an entry that is occupied again, the GPU comes after the context and
+ * goes before it. */
+struct known_context {
+	struct table_entry entry;
 	_Atomic(struct gpu *) gpu;
-} places[PLACES];
+};
 
-/* Where the search for a context starts. Fibonacci hashing: contexts are aligned, so their low bits say little. */
-static unsigned int first_place(CUcontext context)
+static struct table table;
+static struct known_context contexts[ROOM];
+static atomic_uint used;
+
+static struct known_context *find(CUcontext context)
 {
-	return (unsigned int)((uint64_t)(uintptr_t)context * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PLACES_BITS));
-}
-
-static struct gpu *gpu_at(unsigned int place, CUcontext context)
-{
-	struct gpu *gpu = NULL;
-
-	if (atomic_load_explicit(&places[place].context, memory_order_acquire) == (uintptr_t)context)
-		gpu = atomic_load_explicit(&places[place].gpu, memory_order_acquire);
-	return gpu;
+	return TABLE_CONTENT(table_find(&table, context), struct known_context, entry);
 }
 
 struct gpu *contexts_find(CUcontext context)
 {
-	unsigned int place = first_place(context);
-	struct gpu *gpu = NULL;
+	struct known_context *known = find(context);
 
-	for (unsigned int probe = 0; !gpu && probe < PROBES; probe++)
-		gpu = gpu_at((place + probe) % PLACES, context);
-	return gpu;
+	return known ? atomic_load_explicit(&known->gpu, memory_order_acquire) : NULL;
+}
+
+/* One that was never used; NULL where there is none. */
+static struct known_context *take_new(void)
+{
+	unsigned int next = atomic_load_explicit(&used, memory_order_relaxed) < ROOM ? atomic_fetch_add(&used, 1) : ROOM;
+
+	return next < ROOM ? &contexts[next] : NULL;
 }
 
 void contexts_remember(CUcontext context, struct gpu *gpu)
 {
-	unsigned int place = first_place(context);
+	struct table_entry *vacant = table_find_vacant(&table, context);
+	struct known_context *known = vacant ? TABLE_CONTENT(vacant, struct known_context, entry) : take_new();
 
-	for (unsigned int probe = 0; probe < PROBES; probe++, place = (place + 1) % PLACES) {
-		uintptr_t free_place = 0;
-
-		if (atomic_compare_exchange_strong(&places[place].context, &free_place, (uintptr_t)context)) {
-			atomic_store_explicit(&places[place].gpu, gpu, memory_order_release);
-			break;
-		}
+	if (vacant && table_occupy(vacant, context)) {
+		atomic_store_explicit(&known->gpu, gpu, memory_order_release);
+	} else if (!vacant && known) {
+		atomic_store_explicit(&known->gpu, gpu, memory_order_relaxed);
+		table_add(&table, &known->entry, context);
 	}
 }
 
 /* Two threads may have remembered the same context in two places. */
 void contexts_forget(CUcontext context)
 {
-	unsigned int place = first_place(context);
-
-	for (unsigned int probe = 0; probe < PROBES; probe++, place = (place + 1) % PLACES) {
-		if (atomic_load_explicit(&places[place].context, memory_order_acquire) == (uintptr_t)context) {
-			atomic_store_explicit(&places[place].gpu, NULL, memory_order_release);
-			atomic_store_explicit(&places[place].context, 0, memory_order_release);
-		}
+	for (struct known_context *known = find(context); known; known = find(context)) {
+		atomic_store_explicit(&known->gpu, NULL, memory_order_release);
+		table_vacate(&known->entry);
 	}
 }

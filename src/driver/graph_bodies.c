@@ -1,14 +1,15 @@
 #include "graph_bodies.h"
 
+#include "base/table.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BUCKETS 256 /* what the hash has bits for */
-
 struct conditional {
-	struct conditional *next_by_node;
-	struct conditional *next_by_graph; /* once it is forgotten: of those that are to be freed */
+	struct table_entry by_node;
+	struct table_entry by_graph;
+	struct conditional *next; /* of those that are to be freed */
 	CUgraphNode node;
 	CUgraph graph; /* which it lies in */
 	unsigned int count;
@@ -17,31 +18,17 @@ struct conditional {
 
 /* Each is in both. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct conditional *by_node[BUCKETS];
-static struct conditional *by_graph[BUCKETS];
+static struct table nodes;
+static struct table graphs;
 
-static unsigned int bucket_of(const void *handle)
+static struct conditional *find_node(CUgraphNode node)
 {
-	return (unsigned int)((uint64_t)(uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15) >> 56);
+	return TABLE_CONTENT(table_find(&nodes, node), struct conditional, by_node);
 }
 
-/* The place of the entry, whose content is NULL where there is none. */
-static struct conditional **find_node(CUgraphNode node)
+static struct conditional *find_graph(CUgraph graph)
 {
-	struct conditional **place = &by_node[bucket_of(node)];
-
-	while (*place && (*place)->node != node)
-		place = &(*place)->next_by_node;
-	return place;
-}
-
-static struct conditional **find_graph(CUgraph graph)
-{
-	struct conditional **place = &by_graph[bucket_of(graph)];
-
-	while (*place && (*place)->graph != graph)
-		place = &(*place)->next_by_graph;
-	return place;
+	return TABLE_CONTENT(table_find(&graphs, graph), struct conditional, by_graph);
 }
 
 /* --- forgetting -------------------------------------------------------------------------------------------------- */
@@ -49,24 +36,16 @@ static struct conditional **find_graph(CUgraph graph)
 /* Moves one to those that are to be freed. */
 static void doom(struct conditional *conditional, struct conditional **doomed)
 {
-	struct conditional **in_graph = &by_graph[bucket_of(conditional->graph)];
-
-	while (*in_graph != conditional)
-		in_graph = &(*in_graph)->next_by_graph;
-	*in_graph = conditional->next_by_graph;
-	*find_node(conditional->node) = conditional->next_by_node;
-	conditional->next_by_graph = *doomed;
+	table_remove(&nodes, &conditional->by_node);
+	table_remove(&graphs, &conditional->by_graph);
+	conditional->next = *doomed;
 	*doomed = conditional;
 }
 
 static void doom_graph(CUgraph graph, struct conditional **doomed)
 {
-	struct conditional **place = find_graph(graph);
-
-	while (*place) {
-		doom(*place, doomed);
-		place = find_graph(graph);
-	}
+	for (struct conditional *in_it = find_graph(graph); in_it; in_it = find_graph(graph))
+		doom(in_it, doomed);
 }
 
 /* Frees them, and what lies in them. */
@@ -75,7 +54,7 @@ static void free_all(struct conditional *doomed)
 	while (doomed) {
 		struct conditional *gone = doomed;
 
-		doomed = gone->next_by_graph;
+		doomed = gone->next;
 		for (unsigned int i = 0; i < gone->count; i++)
 			doom_graph(gone->bodies[i], &doomed);
 		free(gone);
@@ -87,7 +66,7 @@ void graph_bodies_forget_node(CUgraphNode node)
 	struct conditional *doomed = NULL;
 
 	pthread_mutex_lock(&lock);
-	struct conditional *known = *find_node(node);
+	struct conditional *known = find_node(node);
 
 	if (known)
 		doom(known, &doomed);
@@ -107,16 +86,6 @@ void graph_bodies_forget_graph(CUgraph graph)
 
 /* --- remembering ------------------------------------------------------------------------------------------------- */
 
-static void insert(struct conditional *conditional)
-{
-	struct conditional **nodes = &by_node[bucket_of(conditional->node)];
-	struct conditional **graphs = &by_graph[bucket_of(conditional->graph)];
-
-	conditional->next_by_node = *nodes;
-	conditional->next_by_graph = *graphs;
-	*nodes = *graphs = conditional;
-}
-
 void graph_bodies_remember(CUgraph graph, CUgraphNode node, const CUgraph *bodies, unsigned int count)
 {
 	struct conditional *new = malloc(sizeof *new + count * sizeof *bodies);
@@ -128,7 +97,8 @@ void graph_bodies_remember(CUgraph graph, CUgraphNode node, const CUgraph *bodie
 	*new = (struct conditional){.node = node, .graph = graph, .count = count};
 	memcpy(new->bodies, bodies, count * sizeof *bodies);
 	pthread_mutex_lock(&lock);
-	insert(new);
+	table_add(&nodes, &new->by_node, node);
+	table_add(&graphs, &new->by_graph, graph);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -137,7 +107,7 @@ CUgraph graph_bodies_of(CUgraphNode node, unsigned int number)
 	CUgraph body = NULL;
 
 	pthread_mutex_lock(&lock);
-	const struct conditional *known = *find_node(node);
+	const struct conditional *known = find_node(node);
 
 	if (known && number < known->count)
 		body = known->bodies[number];
@@ -149,6 +119,6 @@ CUgraph graph_bodies_of(CUgraphNode node, unsigned int number)
 void graph_bodies_after_fork(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	memset(by_node, 0, sizeof by_node);
-	memset(by_graph, 0, sizeof by_graph);
+	memset(&nodes, 0, sizeof nodes);
+	memset(&graphs, 0, sizeof graphs);
 }

@@ -1,5 +1,7 @@
 #include "app_masks.h"
 
+#include "base/ring.h"
+#include "base/table.h"
 #include "driver/hook.h"
 #include "partition.h"
 
@@ -17,20 +19,15 @@ struct shared_mask {
 	_Atomic uint64_t places[PLACES][STREAMS_WORDS];
 };
 
-/* A writer fills the place behind the one that it has published last. */
 static struct streams_mask read_mask(const struct shared_mask *shared)
 {
 	struct streams_mask mask;
-	uint64_t current, later;
+	uint64_t seen;
 
 	do {
-		current = atomic_load_explicit(&shared->current, memory_order_acquire);
-		for (unsigned int word = 0; word < STREAMS_WORDS; word++)
-			mask.words[word] = atomic_load_explicit(&shared->places[current % PLACES][word],
-			                                        memory_order_relaxed);
-		atomic_thread_fence(memory_order_acquire);
-		later = atomic_load_explicit(&shared->current, memory_order_relaxed);
-	} while (__builtin_expect(later - current >= PLACES - 1, 0));
+		seen = atomic_load_explicit(&shared->current, memory_order_acquire);
+		ring_copy(mask.words, shared->places[seen % PLACES], STREAMS_WORDS);
+	} while (__builtin_expect(!ring_is_whole(&shared->current, seen, PLACES), 0));
 	return mask;
 }
 
@@ -39,9 +36,7 @@ static void write_mask(struct shared_mask *shared, const struct streams_mask *ma
 {
 	uint64_t next = atomic_load_explicit(&shared->current, memory_order_relaxed) + 1;
 
-	atomic_thread_fence(memory_order_release);
-	for (unsigned int word = 0; word < STREAMS_WORDS; word++)
-		atomic_store_explicit(&shared->places[next % PLACES][word], mask->words[word], memory_order_relaxed);
+	ring_fill(shared->places[next % PLACES], mask->words, STREAMS_WORDS);
 	atomic_store_explicit(&shared->current, next, memory_order_release);
 }
 
@@ -52,15 +47,11 @@ static bool is_set(const struct streams_mask *mask)
 
 /* --- the masks --------------------------------------------------------------------------------------------- */
 
-/* The mask of a stream. Entries stay where they are, for readers without a lock; one whose stream has gone is used
- * again. */
-struct entry {
-	struct entry *next;
-	_Atomic(CUstream) stream; /* NULL where free */
+/* The mask of a stream. They stay where they are, for readers without a lock: one whose stream has gone is vacant. */
+struct stream_mask {
+	struct table_entry entry;
 	struct shared_mask mask;
 };
-
-#define BUCKETS 256 /* a power of two */
 
 _Atomic uint64_t streams_changes;
 
@@ -72,7 +63,7 @@ static atomic_bool wants_calls;
 /* Guards all writing. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shared_mask for_all;
-static _Atomic(struct entry *) buckets[BUCKETS];
+static struct table of_streams;
 
 static __thread struct {
 	struct streams_mask next;
@@ -80,57 +71,51 @@ static __thread struct {
 	CUstream stream;                /* of the launch that it is in the middle of */
 } thread __attribute__((tls_model("initial-exec")));
 
-static _Atomic(struct entry *) *bucket_of(CUstream stream)
+static struct stream_mask *find(CUstream stream)
 {
-	return &buckets[(uint64_t)(uintptr_t)stream * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+	return TABLE_CONTENT(table_find(&of_streams, stream), struct stream_mask, entry);
 }
 
-/* The entry of a stream, or a free one of its bucket for NULL; NULL where there is none. */
-static struct entry *find(_Atomic(struct entry *) *bucket, CUstream stream)
+/* What a mask says is there before its stream is. */
+static void change(struct stream_mask *known, const struct streams_mask *mask)
 {
-	struct entry *entry = atomic_load_explicit(bucket, memory_order_acquire);
-
-	while (entry && atomic_load_explicit(&entry->stream, memory_order_acquire) != stream)
-		entry = entry->next;
-	return entry;
+	write_mask(&known->mask, mask);
+	if (!is_set(mask))
+		table_vacate(&known->entry);
 }
 
-/* NULL where there is no memory. */
-static struct entry *add(_Atomic(struct entry *) *bucket)
+static int add(CUstream stream, const struct streams_mask *mask)
 {
-	struct entry *entry = calloc(1, sizeof *entry);
+	struct table_entry *vacant = table_find_vacant(&of_streams, stream);
+	struct stream_mask *new = vacant ? TABLE_CONTENT(vacant, struct stream_mask, entry) : calloc(1, sizeof *new);
 
-	if (entry) {
-		entry->next = atomic_load_explicit(bucket, memory_order_relaxed);
-		atomic_store_explicit(bucket, entry, memory_order_release);
-	}
-	return entry;
+	if (!new)
+		return ENOMEM;
+	write_mask(&new->mask, mask);
+	if (vacant)
+		table_occupy(vacant, stream);
+	else
+		table_add(&of_streams, &new->entry, stream);
+	return 0;
 }
 
 static int set_for_stream(CUstream stream, const struct streams_mask *mask)
 {
-	_Atomic(struct entry *) *bucket = bucket_of(stream);
-	struct entry *entry = find(bucket, stream);
+	struct stream_mask *known = find(stream);
+	int result = 0;
 
-	if (!entry && is_set(mask)) {
-		entry = find(bucket, NULL);
-		if (!entry)
-			entry = add(bucket);
-		if (!entry)
-			return ENOMEM;
-	}
-	if (entry) {
-		write_mask(&entry->mask, mask);
-		atomic_store_explicit(&entry->stream, is_set(mask) ? stream : NULL, memory_order_release);
-	}
-	return 0;
+	if (known)
+		change(known, mask);
+	else if (is_set(mask))
+		result = add(stream, mask);
+	return result;
 }
 
 static void forget(CUstream stream)
 {
 	static const struct streams_mask none;
 
-	if ((uintptr_t)stream > (uintptr_t)CU_STREAM_PER_THREAD && find(bucket_of(stream), stream)) {
+	if ((uintptr_t)stream > (uintptr_t)CU_STREAM_PER_THREAD && find(stream)) {
 		pthread_mutex_lock(&lock);
 		set_for_stream(stream, &none);
 		pthread_mutex_unlock(&lock);
@@ -140,14 +125,14 @@ static void forget(CUstream stream)
 static struct streams_mask mask_of_stream(CUstream stream)
 {
 	struct streams_mask mask = {{0}};
-	const struct entry *entry;
+	const struct stream_mask *known;
 
 	if (stream == CU_STREAM_PER_THREAD) {
 		mask = thread.per_thread;
 	} else if (stream) {
-		entry = find(bucket_of(stream), stream);
-		if (entry)
-			mask = read_mask(&entry->mask);
+		known = find(stream);
+		if (known)
+			mask = read_mask(&known->mask);
 	}
 	return mask;
 }

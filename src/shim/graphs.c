@@ -2,6 +2,7 @@
 
 #include "app_masks.h"
 #include "base/log.h"
+#include "base/table.h"
 #include "driver/functions.h"
 #include "driver/graph_bodies.h"
 #include "driver/graph_nodes.h"
@@ -11,18 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUCKETS 256 /* a power of two */
-
 /* A graph that was instantiated and lives as long as an instance of it. */
 struct held_graph {
-	struct held_graph *next;
+	struct table_entry entry;
 	CUgraph graph;
 	unsigned int instances;
 	bool destroyed; /* by the application: it goes with the last instance */
 };
 
 struct held_exec {
-	struct held_exec *next;
+	struct table_entry entry;
 	CUgraphExec exec;
 	struct held_graph *graph;
 	struct graph_nodes nodes; /* that it was made from: the application may change the graph later on,
@@ -33,11 +32,11 @@ struct held_exec {
 /* Guards all that follows. Taken when graphs and their nodes are made and destroyed, and at launches after a change:
  * then for as long as nodes are marked, since none of them may be destroyed meanwhile. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct held_graph *graphs[BUCKETS];
-static struct held_exec *execs[BUCKETS];
+static struct table graphs;
+static struct table execs;
 
 /* No instance in the bucket is older: read without the lock. */
-static _Atomic uint64_t oldest[BUCKETS] = {[0 ... BUCKETS - 1] = UINT64_MAX};
+static _Atomic uint64_t oldest[TABLE_BUCKETS] = {[0 ... TABLE_BUCKETS - 1] = UINT64_MAX};
 
 static struct segment segment;
 static bool expects_older;
@@ -69,37 +68,34 @@ static void count_stale(void)
 		log_warning("%s", reason);
 }
 
-static unsigned int bucket_of(const void *handle)
-{
-	return (unsigned int)((uint64_t)(uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15) >> 56);
-}
-
 /* --- the table --------------------------------------------------------------------------------------------------- */
 
-/* The place of the entry, whose content is NULL where there is none. */
-static struct held_graph **find_graph(CUgraph graph)
+static struct held_graph *find_graph(CUgraph graph)
 {
-	struct held_graph **place = &graphs[bucket_of(graph)];
-
-	while (*place && (*place)->graph != graph)
-		place = &(*place)->next;
-	return place;
+	return TABLE_CONTENT(table_find(&graphs, graph), struct held_graph, entry);
 }
 
-static struct held_exec **find_exec(CUgraphExec exec)
+static struct held_exec *find_exec(CUgraphExec exec)
 {
-	struct held_exec **place = &execs[bucket_of(exec)];
+	return TABLE_CONTENT(table_find(&execs, exec), struct held_exec, entry);
+}
 
-	while (*place && (*place)->exec != exec)
-		place = &(*place)->next;
-	return place;
+/* The first of a bucket, then those behind it; NULL behind the last one. */
+static struct held_exec *first_exec(unsigned int bucket)
+{
+	return TABLE_CONTENT(atomic_load_explicit(&execs.buckets[bucket], memory_order_relaxed), struct held_exec, entry);
+}
+
+static struct held_exec *next_exec(const struct held_exec *exec)
+{
+	return TABLE_CONTENT(exec->entry.next, struct held_exec, entry);
 }
 
 static void find_oldest(unsigned int bucket)
 {
 	uint64_t number = UINT64_MAX;
 
-	for (const struct held_exec *exec = execs[bucket]; exec; exec = exec->next) {
+	for (const struct held_exec *exec = first_exec(bucket); exec; exec = next_exec(exec)) {
 		if (exec->number < number)
 			number = exec->number;
 	}
@@ -109,16 +105,18 @@ static void find_oldest(unsigned int bucket)
 /* NULL where there is no memory. */
 static struct held_graph *hold_graph(CUgraph graph)
 {
-	struct held_graph **place = find_graph(graph);
+	struct held_graph *held = find_graph(graph);
 
-	if (!*place) {
-		*place = calloc(1, sizeof **place);
-		if (*place)
-			(*place)->graph = graph;
+	if (!held) {
+		held = calloc(1, sizeof *held);
+		if (held) {
+			held->graph = graph;
+			table_add(&graphs, &held->entry, graph);
+		}
 	}
-	if (*place)
-		(*place)->instances++;
-	return *place;
+	if (held)
+		held->instances++;
+	return held;
 }
 
 /* One instance less. The graph that is to be destroyed now, or NULL. */
@@ -127,10 +125,8 @@ static CUgraph release_graph(struct held_graph *held)
 	CUgraph unwanted = NULL;
 
 	if (--held->instances == 0) {
-		struct held_graph **place = find_graph(held->graph);
-
 		unwanted = held->destroyed ? held->graph : NULL;
-		*place = held->next;
+		table_remove(&graphs, &held->entry);
 		free(held);
 	}
 	return unwanted;
@@ -142,8 +138,8 @@ static bool lose_node(CUgraphNode node, int type, void *data)
 {
 	(void)type;
 	(void)data;
-	for (unsigned int bucket = 0; bucket < BUCKETS; bucket++) {
-		for (struct held_exec *exec = execs[bucket]; exec; exec = exec->next)
+	for (unsigned int bucket = 0; bucket < TABLE_BUCKETS; bucket++) {
+		for (struct held_exec *exec = first_exec(bucket); exec; exec = next_exec(exec))
 			graph_nodes_lose(&exec->nodes, node);
 	}
 	graph_bodies_forget_node(node);
@@ -173,14 +169,11 @@ static void free_exec(struct held_exec *exec)
 /* Takes over `exec`, but for its graph. False where there is no memory. */
 static bool hold_exec(struct held_exec *exec, CUgraph graph)
 {
-	unsigned int bucket = bucket_of(exec->exec);
-
 	pthread_mutex_lock(&lock);
 	exec->graph = hold_graph(graph);
 	if (exec->graph) {
-		exec->next = execs[bucket];
-		execs[bucket] = exec;
-		find_oldest(bucket);
+		table_add(&execs, &exec->entry, exec->exec);
+		find_oldest(table_bucket(exec->exec));
 	}
 	pthread_mutex_unlock(&lock);
 	return exec->graph;
@@ -191,12 +184,12 @@ static void exec_destroyed(CUgraphExec exec)
 	CUgraph unwanted = NULL;
 
 	pthread_mutex_lock(&lock);
-	struct held_exec **place = find_exec(exec), *held = *place;
+	struct held_exec *held = find_exec(exec);
 
 	if (held) {
-		*place = held->next;
+		table_remove(&execs, &held->entry);
 		unwanted = release_graph(held->graph);
-		find_oldest(bucket_of(exec));
+		find_oldest(table_bucket(exec));
 	}
 	pthread_mutex_unlock(&lock);
 	free_exec(held);
@@ -233,7 +226,7 @@ static void instantiated(CUgraphExec exec, CUgraph graph)
 static bool is_held(CUgraph graph, bool *destroyed)
 {
 	pthread_mutex_lock(&lock);
-	const struct held_graph *held = *find_graph(graph);
+	const struct held_graph *held = find_graph(graph);
 
 	*destroyed = held && held->destroyed;
 	pthread_mutex_unlock(&lock);
@@ -243,7 +236,7 @@ static bool is_held(CUgraph graph, bool *destroyed)
 static bool mark_destroyed(CUgraph graph)
 {
 	pthread_mutex_lock(&lock);
-	struct held_graph *held = *find_graph(graph);
+	struct held_graph *held = find_graph(graph);
 
 	if (held)
 		held->destroyed = true;
@@ -331,12 +324,12 @@ static bool older_are_stale(void)
 
 static void launch_begins(CUgraphExec exec)
 {
-	unsigned int bucket = bucket_of(exec);
+	unsigned int bucket = table_bucket(exec);
 
 	if (__builtin_expect(atomic_load_explicit(&oldest[bucket], memory_order_relaxed) < number_at_begin, 0) ||
 	    __builtin_expect(older_are_stale(), 0)) {
 		pthread_mutex_lock(&lock);
-		struct held_exec *held = *find_exec(exec);
+		struct held_exec *held = find_exec(exec);
 
 		if (held && held->number < number_at_begin) {
 			refresh(held);
@@ -438,9 +431,9 @@ void graphs_call_ended(const struct call *call)
 void graphs_after_fork(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-	memset(graphs, 0, sizeof graphs);
-	memset(execs, 0, sizeof execs);
-	for (unsigned int bucket = 0; bucket < BUCKETS; bucket++)
+	memset(&graphs, 0, sizeof graphs);
+	memset(&execs, 0, sizeof execs);
+	for (unsigned int bucket = 0; bucket < TABLE_BUCKETS; bucket++)
 		atomic_store_explicit(&oldest[bucket], UINT64_MAX, memory_order_relaxed);
 	graph_bodies_after_fork();
 }

@@ -2,6 +2,7 @@
 
 #include "app_masks.h"
 #include "base/log.h"
+#include "base/ring.h"
 #include "driver/contexts.h"
 #include "driver/gpus.h"
 #include "graphs.h"
@@ -115,23 +116,17 @@ static void count(bool restricted)
 
 /* --- the masks of a GPU -------------------------------------------------------------------------- */
 
-_Static_assert(GPU_MASK_WORDS == 4 && sizeof(struct mask) == 4 * sizeof(uint64_t), "copied by words");
+_Static_assert(sizeof(struct mask) == GPU_MASK_WORDS * sizeof(uint64_t), "copied by words");
 
 /* Copies the mask in force; it is MASK_NONE, and of no revision, where others came round the ring meanwhile. */
 static void load_mask(const struct gpu *gpu, struct mask *mask)
 {
-	uint64_t current = atomic_load_explicit(&gpu->current, memory_order_acquire);
-	const _Atomic uint64_t *place = gpu->masks[current % GPU_MASKS];
-	uint64_t words[GPU_MASK_WORDS] = {
-		atomic_load_explicit(&place[0], memory_order_relaxed),
-		atomic_load_explicit(&place[1], memory_order_relaxed),
-		atomic_load_explicit(&place[2], memory_order_relaxed),
-		atomic_load_explicit(&place[3], memory_order_relaxed),
-	};
+	uint64_t seen = atomic_load_explicit(&gpu->current, memory_order_acquire);
+	uint64_t words[GPU_MASK_WORDS];
 
-	atomic_thread_fence(memory_order_acquire);
+	ring_copy(words, gpu->masks[seen % GPU_MASKS], GPU_MASK_WORDS);
 	memcpy(mask, words, sizeof *mask);
-	if (atomic_load_explicit(&gpu->current, memory_order_relaxed) - current >= GPU_MASKS - 1)
+	if (!ring_is_whole(&gpu->current, seen, GPU_MASKS))
 		*mask = (struct mask){.state = MASK_NONE};
 }
 
@@ -146,9 +141,7 @@ static void publish_mask(struct gpu *gpu, const struct mask *mask)
 	uint64_t next = atomic_load_explicit(&gpu->current, memory_order_relaxed) + 1;
 
 	memcpy(words, mask, sizeof words);
-	atomic_thread_fence(memory_order_release);
-	for (unsigned int word = 0; word < GPU_MASK_WORDS; word++)
-		atomic_store_explicit(&gpu->masks[next % GPU_MASKS][word], words[word], memory_order_relaxed);
+	ring_fill(gpu->masks[next % GPU_MASKS], words, GPU_MASK_WORDS);
 	atomic_store_explicit(&gpu->current, next, memory_order_release);
 	atomic_store_explicit(&gpu->compiling, false, memory_order_release);
 }

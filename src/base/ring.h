@@ -1,0 +1,42 @@
+/*
+ * What is read while it is written, without a lock: values stand in a ring of places, and one number, which is only ever
+ * raised, says which is in force: number % places.
+ *
+ * A writer fills the place behind it, and then raises the number. A reader copies the place of the number that it has seen,
+ * and then looks whether writers have come round the ring meanwhile: then what it copied may be half of one and half of
+ * another. So a writer that dies in the middle has changed nothing. Writers exclude each other by other means.
+ *
+ * Places are atomic words, and every word is copied relaxed: the fences order them against the number.
+ */
+#ifndef NVTASKSET_BASE_RING_H
+#define NVTASKSET_BASE_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Fills a place that is not in force. The caller then publishes it, with a release of the number. */
+static inline void ring_fill(_Atomic uint64_t *place, const uint64_t *words, size_t count)
+{
+	/* A reader that sees one of these words must also see that the number has come this far. */
+	atomic_thread_fence(memory_order_release);
+	for (size_t word = 0; word < count; word++)
+		atomic_store_explicit(&place[word], words[word], memory_order_relaxed);
+}
+
+/* Copies words of a place that was in force by a number that was loaded with acquire. Whether they belong together, says: */
+static inline void ring_copy(uint64_t *words, const _Atomic uint64_t *place, size_t count)
+{
+	for (size_t word = 0; word < count; word++)
+		words[word] = atomic_load_explicit(&place[word], memory_order_relaxed);
+}
+
+/* Whether all that was copied since `seen` was loaded is of one value. */
+static inline bool ring_is_whole(const _Atomic uint64_t *number, uint64_t seen, unsigned int places)
+{
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(number, memory_order_relaxed) - seen < places - 1;
+}
+
+#endif

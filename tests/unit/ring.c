@@ -1,0 +1,100 @@
+/* The ring that a number publishes. */
+#include "base/ring.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <pthread.h>
+
+#define PLACES 4
+#define WORDS 8
+
+static struct {
+	_Atomic uint64_t number;
+	_Atomic uint64_t places[PLACES][WORDS];
+} ring;
+
+/* Every word of value n is n. */
+static void publish(uint64_t value)
+{
+	uint64_t words[WORDS], next = atomic_load(&ring.number) + 1;
+
+	for (int word = 0; word < WORDS; word++)
+		words[word] = value;
+	ring_fill(ring.places[next % PLACES], words, WORDS);
+	atomic_store_explicit(&ring.number, next, memory_order_release);
+}
+
+static bool read_value(uint64_t words[WORDS])
+{
+	uint64_t seen = atomic_load_explicit(&ring.number, memory_order_acquire);
+
+	ring_copy(words, ring.places[seen % PLACES], WORDS);
+	return ring_is_whole(&ring.number, seen, PLACES);
+}
+
+static void reads_what_was_published_last(void **state)
+{
+	uint64_t words[WORDS];
+
+	(void)state;
+	for (uint64_t value = 1; value < 3 * PLACES; value++) {
+		publish(value);
+		assert_true(read_value(words));
+		assert_int_equal(words[0], value);
+		assert_int_equal(words[WORDS - 1], value);
+	}
+}
+
+/* A writer may be filling the place that a reader copies as soon as it is the next one. */
+static void knows_when_writers_came_round(void **state)
+{
+	(void)state;
+	publish(1);
+	uint64_t seen = atomic_load(&ring.number);
+
+	for (int edits = 0; edits < PLACES - 1; edits++) {
+		assert_true(ring_is_whole(&ring.number, seen, PLACES));
+		publish(2);
+	}
+	assert_false(ring_is_whole(&ring.number, seen, PLACES));
+}
+
+static atomic_bool done;
+
+static void *publish_many(void *data)
+{
+	(void)data;
+	for (uint64_t value = 0; value < 200000; value++)
+		publish(value);
+	atomic_store(&done, true);
+	return NULL;
+}
+
+static void reads_no_halves_while_another_writes(void **state)
+{
+	uint64_t words[WORDS];
+	pthread_t writer;
+
+	(void)state;
+	assert_int_equal(pthread_create(&writer, NULL, publish_many, NULL), 0);
+	while (!atomic_load(&done)) {
+		if (read_value(words)) {
+			for (int word = 1; word < WORDS; word++)
+				assert_int_equal(words[word], words[0]);
+		}
+	}
+	pthread_join(writer, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_what_was_published_last),
+		cmocka_unit_test(knows_when_writers_came_round),
+		cmocka_unit_test(reads_no_halves_while_another_writes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+/* The table by handle. */
+#include "base/table.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <pthread.h>
+
+struct known {
+	int value;
+	struct table_entry entry;
+};
+
+static const void *handle(uintptr_t number)
+{
+	return (const void *)(number << 8);
+}
+
+static struct known *find(const struct table *table, uintptr_t number)
+{
+	return TABLE_CONTENT(table_find(table, handle(number)), struct known, entry);
+}
+
+#define MANY (4 * TABLE_BUCKETS)
+
+static void finds_what_was_added(void **state)
+{
+	static struct known all[MANY];
+	static struct table table;
+
+	(void)state;
+	for (uintptr_t i = 0; i < MANY; i++) {
+		assert_null(find(&table, i + 1));
+		table_add(&table, &all[i].entry, handle(i + 1));
+	}
+	for (uintptr_t i = 0; i < MANY; i++)
+		assert_ptr_equal(find(&table, i + 1), &all[i]);
+}
+
+static void forgets_what_was_removed(void **state)
+{
+	static struct known all[MANY];
+	static struct table table;
+
+	(void)state;
+	for (uintptr_t i = 0; i < MANY; i++)
+		table_add(&table, &all[i].entry, handle(i + 1));
+	for (uintptr_t i = 0; i < MANY; i += 2)
+		table_remove(&table, &all[i].entry);
+	for (uintptr_t i = 0; i < MANY; i++)
+		assert_ptr_equal(find(&table, i + 1), i % 2 == 0 ? NULL : &all[i]);
+}
+
+static void finds_the_last_of_several(void **state)
+{
+	struct known first = {.value = 1}, second = {.value = 2};
+	struct table table = {.buckets = {NULL}};
+
+	(void)state;
+	table_add(&table, &first.entry, handle(1));
+	table_add(&table, &second.entry, handle(1));
+	assert_int_equal(find(&table, 1)->value, 2);
+	table_remove(&table, &second.entry);
+	assert_int_equal(find(&table, 1)->value, 1);
+}
+
+/* In its own bucket alone. */
+static void occupies_what_was_vacated(void **state)
+{
+	struct known known = {.value = 1};
+	struct table table = {.buckets = {NULL}};
+	uintptr_t same = 2, other = 2;
+
+	(void)state;
+	while (table_bucket(handle(same)) != table_bucket(handle(1)))
+		same++;
+	while (table_bucket(handle(other)) == table_bucket(handle(1)))
+		other++;
+	table_add(&table, &known.entry, handle(1));
+	assert_null(table_find_vacant(&table, handle(same)));
+	table_vacate(&known.entry);
+	assert_null(find(&table, 1));
+	assert_null(table_find_vacant(&table, handle(other)));
+	assert_ptr_equal(table_find_vacant(&table, handle(same)), &known.entry);
+	assert_true(table_occupy(&known.entry, handle(same)));
+	assert_false(table_occupy(&known.entry, handle(1)));
+	assert_ptr_equal(find(&table, same), &known);
+}
+
+/* --- threads ------------------------------------------------------------------------------------------------------ */
+
+#define THREADS 4
+
+static struct table shared;
+static struct known of_threads[THREADS][MANY];
+
+static void *add_many(void *data)
+{
+	uintptr_t thread = (uintptr_t)data;
+
+	for (uintptr_t i = 0; i < MANY; i++)
+		table_add(&shared, &of_threads[thread][i].entry, handle(1 + i * THREADS + thread));
+	return NULL;
+}
+
+static void loses_nothing_that_threads_add(void **state)
+{
+	pthread_t threads[THREADS];
+
+	(void)state;
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, add_many, (void *)i), 0);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (uintptr_t i = 0; i < MANY * THREADS; i++)
+		assert_ptr_equal(find(&shared, 1 + i), &of_threads[i % THREADS][i / THREADS]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_what_was_added),
+		cmocka_unit_test(forgets_what_was_removed),
+		cmocka_unit_test(finds_the_last_of_several),
+		cmocka_unit_test(occupies_what_was_vacated),
+		cmocka_unit_test(loses_nothing_that_threads_add),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
