@@ -5,8 +5,6 @@
 #ifndef NVTASKSET_HOT_H
 #define NVTASKSET_HOT_H
 
-#include <stddef.h>
-
 #define HOT_LINE 64 /* bytes */
 
 #define HOT_CODE __attribute__((hot, aligned(HOT_LINE)))
@@ -23,29 +21,5 @@
 #else
 #define HOT_OWN_FIRST
 #endif
-
-static inline char *hot_thread_pointer(void)
-{
-	char *pointer;
-
-#ifdef __x86_64__
-	__asm__("movq %%fs:0, %0" : "=r"(pointer)); /* the ABI puts it there; gcc has the builtin from version 11 on */
-#else
-	pointer = __builtin_thread_pointer();
-#endif
-	return pointer;
-}
-
-/* A thread's own variable (of the initial-exec model) by its distance from the thread pointer, the same in all threads: the
- * compiler's own way reads the distance from a page of its own, the GOT's. */
-static inline void *hot_own(ptrdiff_t distance)
-{
-	return hot_thread_pointer() + distance;
-}
-
-static inline ptrdiff_t hot_distance(const void *own)
-{
-	return (const char *)own - hot_thread_pointer();
-}
 
 #endif

@@ -114,6 +114,11 @@ bool qmd_tells_what_must_fit(const struct qmd_family *family)
 	return family->layout->cluster_word != NONE;
 }
 
+bool qmd_must_fit(const struct qmd_family *family, const void *qmd)
+{
+	return must_fit(family->layout, qmd);
+}
+
 static inline __attribute__((always_inline)) void store_mask(const struct qmd_layout *layout, uint32_t *words, uint64_t low,
                                                              uint64_t high)
 {

@@ -64,8 +64,9 @@ static inline enum qmd_outcome qmd_disable(const struct qmd_family *family, void
  * Of a descriptor whose version is known. */
 void qmd_set_mask(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable);
 
-/* Whether its descriptors say which launches must fit. */
+/* Whether its descriptors say which launches must fit; whether this one does, of a version that is known. */
 bool qmd_tells_what_must_fit(const struct qmd_family *family);
+bool qmd_must_fit(const struct qmd_family *family, const void *qmd);
 
 /* Whether the descriptor has a version of this family. */
 bool qmd_is_known(const struct qmd_family *family, const void *qmd);

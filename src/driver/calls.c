@@ -184,14 +184,31 @@ static CUstream stream_of(const struct call *call)
 	return stream;
 }
 
-struct launch_origin calls_origin(const struct call *call)
+static struct qmd_shape shape_of(const struct call *call)
 {
-	struct launch_origin origin = {.uploads_nodes = calls_upload_nodes(call->id)};
-	struct launch_request request;
+	struct launch_request request = {.function = NULL};
 
-	if (calls_launch(call->id))
-		origin.stream = stream_of(call);
-	if (calls_may_launch_at_once(call->id) && calls_read_request(call, &request))
-		origin.shape = request.shape;
-	return origin;
+	if (calls_may_launch_at_once(call->id))
+		calls_read_request(call, &request);
+	return request.shape;
+}
+
+void calls_enter(const struct call *call, struct launch_origin *origin)
+{
+	if (calls_launch(call->id)) {
+		origin->stream = stream_of(call);
+		origin->shape = shape_of(call);
+	} else if (calls_upload_nodes(call->id)) {
+		origin->uploads_nodes = true;
+	}
+}
+
+void calls_leave(const struct call *call, struct launch_origin *origin)
+{
+	if (calls_launch(call->id)) {
+		origin->stream = NULL;
+		origin->shape = (struct qmd_shape){.cluster = 0};
+	} else if (calls_upload_nodes(call->id)) {
+		origin->uploads_nodes = false;
+	}
 }

@@ -137,12 +137,15 @@ void calls_refuse(const struct call *call, CUlaunchConfig *room);
  * which is left to the check of the descriptor. */
 unsigned int calls_cluster_of(const CUlaunchConfig *config);
 
-/* What a call says about the launches that come from it; all 0 where it says nothing. */
+/* What the calls that a thread is in say about launches that come from them; all 0 where they say nothing. */
 struct launch_origin {
 	bool uploads_nodes;     /* they are nodes of a graph */
 	CUstream stream;        /* which they go into, or one of those that every context has (cuda.h) */
 	struct qmd_shape shape; /* of one that may have to run at once */
 };
-struct launch_origin calls_origin(const struct call *call);
+
+/* A call begins, and has ended. One within another takes nothing back that is not its own. */
+void calls_enter(const struct call *call, struct launch_origin *origin);
+void calls_leave(const struct call *call, struct launch_origin *origin);
 
 #endif

@@ -1,13 +1,12 @@
 #include "gpus.h"
 
-#include "base/log.h"
 #include "contexts.h"
 #include "functions.h"
-#include "shim/strict.h"
 #include "topology/handover.h"
 #include "visible.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +14,8 @@ static struct topology_list topologies;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static atomic_bool is_loaded;
 
-/* One for each GPU that the program sees, in the order of `topologies`, and one for all that have no topology. */
-static struct gpu gpus[TOPOLOGY_GPUS_MAX + 1];
+/* In the order of `topologies`. */
+static struct gpu gpus[GPUS_MAX];
 static struct gpu *const unknown_gpu = &gpus[TOPOLOGY_GPUS_MAX];
 
 /* What the driver shows this thread's program: found before `load`, which others may wait for while they keep the driver
@@ -25,6 +24,13 @@ static __thread const struct visible *shown __attribute__((tls_model("initial-ex
 
 /* What this thread was handed: others must not come upon it, as it does not last. */
 static __thread const char *handed __attribute__((tls_model("initial-exec")));
+
+static void (*tell_unknown)(const char *reason);
+
+void gpus_open(void (*tell)(const char *reason))
+{
+	tell_unknown = tell;
+}
 
 void gpus_hand(const char *text)
 {
@@ -51,8 +57,7 @@ static void load(void)
 
 	if (!take_handed() &&
 	    topology_load_wanted(shown->gpus.count > 0 ? &shown->gpus : NULL, &topologies, &error) < 0) {
-		strict_refuse(error.reason);
-		log_warning("%s; this program runs unrestricted", error.reason);
+		tell_unknown(error.reason);
 		topologies.count = 0;
 	}
 	for (unsigned int i = 0; i < topologies.count; i++) {
@@ -74,6 +79,16 @@ void gpus_prepare(void)
 	shown = &visible;
 	pthread_once(&prepared, load);
 	shown = NULL;
+}
+
+unsigned int gpus_number(const struct gpu *gpu)
+{
+	return (unsigned int)(gpu - gpus);
+}
+
+bool gpus_have_masks(const struct gpu *gpu)
+{
+	return gpu->family && topology_mask_bits(gpu->topology) <= qmd_mask_bits(gpu->family);
 }
 
 bool gpus_some_before_hopper(void)
@@ -126,34 +141,4 @@ struct gpu *gpus_of_device(CUdevice device)
 			found = &gpus[i];
 	}
 	return found;
-}
-
-struct tpcset gpus_partition(const struct gpu *gpu, const struct segment *segment)
-{
-	struct tpcset all = topology_all(gpu->topology), set = all;
-	struct segment_revision revision;
-	uint64_t number;
-
-	if (segment_read(segment, &revision, &number)) {
-		const struct segment_partition *partition = segment_find(&revision, gpu->pci);
-
-		if (partition)
-			set = tpcset_and(&partition->set, &all);
-	}
-	return tpcset_is_empty(&set) ? all : set;
-}
-
-void gpus_for_each(void (*visit)(struct gpu *gpu))
-{
-	for (unsigned int i = 0; i <= TOPOLOGY_GPUS_MAX; i++)
-		visit(&gpus[i]);
-}
-
-void gpus_after_fork(void)
-{
-	for (unsigned int i = 0; i <= TOPOLOGY_GPUS_MAX; i++) {
-		atomic_store(&gpus[i].compiling, false);
-		atomic_store(&gpus[i].current, 0);
-		memset(gpus[i].masks, 0, sizeof gpus[i].masks);
-	}
 }

@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "functions.h"
 #include "hot.h"
-#include "shim/partition.h"
 #include "slot.h"
 
 #include <stdatomic.h>
@@ -30,7 +29,6 @@ enum {
 	MODULE_CUBIN_SIZE = 5,
 	MODULE_KIND = 7,
 	MODULE_OF_DRIVER = 1, /* in the low half: the driver's own, a few in every context */
-	LAUNCH_QMD = 4, /* and what struct hook_launch has before it */
 	CALL_RESULT = 5,    /* points to it */
 	CALL_ARGUMENTS = 7, /* points to them */
 	CALL_CONTEXT = 8,
@@ -44,13 +42,24 @@ enum {
 
 static const CUuuid table_id = SLOT_TABLE_ID;
 
-_Static_assert(offsetof(struct hook_launch, qmd) == LAUNCH_QMD * sizeof(uint64_t), "the driver's layout");
+/* The driver's own words about a launch (FACTS 2). */
+struct launch_words {
+	uint32_t size; /* in bytes */
+	CUcontext context;
+	void *object;
+	CUfunction function;
+	void *qmd;
+};
 
+HOT_DATA HOT_FIRST static void (*tell_of_launch)(struct launch *launch); /* one of the events */
 static struct hook_events events;
 static void **table;
 static void *entries[SLOT_ENTRIES]; /* as they were when we came: those in the table are for others */
 static uint32_t subscription;
 static atomic_bool subscribed; /* by whichever thread; never taken back */
+
+/* Of this thread: the launch that it is in, or has been in. Its origin lasts from the begin of a call to its end. */
+static __thread struct launch current __attribute__((tls_model("initial-exec")));
 
 static bool has_word(const void *parameters, unsigned int word)
 {
@@ -65,21 +74,24 @@ static void *word_of(const void *parameters, unsigned int word)
 	return ((void *const *)parameters)[word];
 }
 
-static void tell_call(int call, const void *parameters)
+static void tell_call(int id, const void *parameters)
 {
 	if (!has_word(parameters, CALL_PHASE))
 		return;
-	const struct call announced = {
-		.id = call,
+	const struct call call = {
+		.id = id,
 		.context = word_of(parameters, CALL_CONTEXT),
 		.arguments = word_of(parameters, CALL_ARGUMENTS),
 		.result = word_of(parameters, CALL_RESULT),
 	};
 
-	if ((uintptr_t)word_of(parameters, CALL_PHASE) >> 32 == 0)
-		events.call_begins(&announced);
-	else
-		events.call_ended(&announced);
+	if ((uintptr_t)word_of(parameters, CALL_PHASE) >> 32 == 0) {
+		events.call_begins(&call);
+		calls_enter(&call, &current.origin);
+	} else {
+		calls_leave(&call, &current.origin);
+		events.call_ended(&call);
+	}
 }
 
 static void tell_resource(int id, const void *parameters)
@@ -97,42 +109,46 @@ static void tell_resource(int id, const void *parameters)
 		                     (uintptr_t)word_of(parameters, MODULE_CUBIN_SIZE));
 }
 
-static inline void tell_launch(const struct hook_launch *launch)
+static inline void tell_launch(const struct launch_words *words)
 {
-	if (has_word(launch, LAUNCH_QMD) && launch->qmd)
-		enforce_launch(launch);
+	if (words->size >= sizeof *words && words->qmd) {
+		current.context = words->context;
+		current.function = words->function;
+		current.qmd = words->qmd;
+		tell_of_launch(&current);
+	}
 }
 
-static __attribute__((noinline)) void tell_other(int domain, int id, const void *parameters)
+static __attribute__((noinline)) void tell_other(void *user, int domain, int id, const void *parameters)
 {
+	(void)user;
 	if (domain == DOMAIN_RESOURCE && has_word(parameters, RESOURCE_CONTEXT))
 		tell_resource(id, parameters);
 	else if (domain == DOMAIN_CALL && events.wants_call(id))
 		tell_call(id, parameters);
 }
 
-static inline void tell(int domain, int id, const void *parameters)
+static inline void tell(void *user, int domain, int id, const void *parameters)
 {
 	if (__builtin_expect(domain == DOMAIN_LAUNCH && id == LAUNCH_BEFORE_UPLOAD, 1))
 		tell_launch(parameters);
 	else
-		tell_other(domain, id, parameters);
+		tell_other(user, domain, id, parameters);
 }
 
 /* The other subscriber comes last: it sees what the GPU will. */
-static __attribute__((noinline)) void tell_both(int domain, int id, const void *parameters)
+static __attribute__((noinline)) void tell_both(void *user, int domain, int id, const void *parameters)
 {
-	tell(domain, id, parameters);
+	tell(user, domain, id, parameters);
 	slot_hand_on(domain, id, parameters);
 }
 
 HOT_CODE static void on_event(void *user, int domain, int id, const void *parameters)
 {
-	(void)user;
 	if (__builtin_expect(slot_is_shared(), 0))
-		tell_both(domain, id, parameters);
+		tell_both(user, domain, id, parameters);
 	else
-		tell(domain, id, parameters);
+		tell(user, domain, id, parameters);
 }
 
 static bool is_ours(int domain, int id)
@@ -177,9 +193,9 @@ static CUresult enable(int domain, int id)
 
 void hook_want_more(void)
 {
-	for (int call = 0; call < CALLS_MAX; call++) {
-		if (events.wants_call(call))
-			enable(DOMAIN_CALL, call);
+	for (int id = 0; id < CALLS_MAX; id++) {
+		if (events.wants_call(id))
+			enable(DOMAIN_CALL, id);
 	}
 }
 
@@ -256,6 +272,7 @@ enum hook_state hook_subscribe(const struct hook_events *wanted, struct error *e
 	enum hook_state state = HOOK_FAILED;
 
 	events = *wanted;
+	tell_of_launch = events.launch;
 	table = find_table(error);
 	if (table) {
 		memcpy(entries, table, sizeof entries);

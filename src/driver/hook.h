@@ -11,17 +11,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The driver's own words about a launch (FACTS 2). */
-struct hook_launch {
-	uint64_t size;
+struct gpu;
+
+/* A kernel that is about to be uploaded, on the launching thread. */
+struct launch {
 	CUcontext context;
-	void *object;
 	CUfunction function;
-	void *qmd; /* the launch descriptor, which may be changed */
+	void *qmd;                   /* the launch descriptor, which may be changed */
+	struct launch_origin origin; /* what the call says that it comes from, where we hear of that */
+	const struct gpu *gpu;       /* for who takes the launch further: NULL until then, or where it is not known */
 };
 
-/* Beside launches, of which enforce_launch hears without a detour. */
 struct hook_events {
+	/* It lasts until this returns. */
+	void (*launch)(struct launch *launch);
 	/* We have the slot, and nothing is announced yet: from here on, other threads' launches wait for what is done in theirs. */
 	void (*subscribed)(void);
 	/* A context has been made, or is about to be destroyed: its handle may be used again. */
@@ -29,8 +32,9 @@ struct hook_events {
 	void (*context_destroyed)(CUcontext context);
 	/* The code of a module of the program comes onto the GPU: an ELF file of `size` bytes, if our reading is right. */
 	void (*module_loaded)(const void *cubin, size_t size);
-	/* A call of the driver begins, or has ended, of those for which `wants_call` says yes. */
-	bool (*wants_call)(int call);
+	/* A call of the driver begins, or has ended, of those for which `wants_call` says yes. What it says about launches is
+	 * theirs from when its begin was told until its end is. */
+	bool (*wants_call)(int id);
 	void (*call_begins)(const struct call *call);
 	void (*call_ended)(const struct call *call);
 	/* Another tool has the slot, and we wait for it; it has left, on this thread or before anybody noticed that we

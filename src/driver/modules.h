@@ -5,15 +5,10 @@
 #ifndef NVTASKSET_DRIVER_MODULES_H
 #define NVTASKSET_DRIVER_MODULES_H
 
-#include "segment.h"
-
+#include <stdbool.h>
 #include <stddef.h>
 
-/* Before any module comes. */
-void modules_use(const struct segment *segment);
-
-/* The code of a module is loaded. Where kernels in it may launch kernels, that is counted, and said the first time;
- * under --strict the program ends. Not believed to be readable. */
-void modules_loaded(const void *cubin, size_t size);
+/* Whether kernels in the code of a module may launch kernels. It is not believed to be readable. */
+bool modules_launch_kernels(const void *cubin, size_t size);
 
 #endif

@@ -55,7 +55,7 @@ int slot_wait(void **table, void (*may_be_free)(void));
 
 /* NULL where nobody else is subscribed. Written by slot.c alone. */
 struct slot_subscriber;
-extern _Atomic(struct slot_subscriber *) slot_other;
+extern _Atomic(struct slot_subscriber *) slot_other __attribute__((visibility("hidden")));
 
 static inline bool slot_is_shared(void)
 {

@@ -2,8 +2,9 @@
 
 #include "base/ring.h"
 #include "base/table.h"
+#include "driver/gpus.h"
 #include "driver/hook.h"
-#include "partition.h"
+#include "epoch.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,33 +15,37 @@
 
 #define PLACES 4
 
-struct shared_mask {
-	_Atomic uint64_t current; /* the mask in force stands at places[current % PLACES] */
-	_Atomic uint64_t places[PLACES][STREAMS_WORDS];
+struct app_mask {
+	uint64_t words[APP_MASKS_WORDS];
 };
 
-static struct streams_mask read_mask(const struct shared_mask *shared)
+struct shared_mask {
+	_Atomic uint64_t current; /* the mask in force stands at places[current % PLACES] */
+	_Atomic uint64_t places[PLACES][APP_MASKS_WORDS];
+};
+
+static struct app_mask read_mask(const struct shared_mask *shared)
 {
-	struct streams_mask mask;
+	struct app_mask mask;
 	uint64_t seen;
 
 	do {
 		seen = atomic_load_explicit(&shared->current, memory_order_acquire);
-		ring_copy(mask.words, shared->places[seen % PLACES], STREAMS_WORDS);
+		ring_copy(mask.words, shared->places[seen % PLACES], APP_MASKS_WORDS);
 	} while (__builtin_expect(!ring_is_whole(&shared->current, seen, PLACES), 0));
 	return mask;
 }
 
 /* One writer at a time. */
-static void write_mask(struct shared_mask *shared, const struct streams_mask *mask)
+static void write_mask(struct shared_mask *shared, const struct app_mask *mask)
 {
 	uint64_t next = atomic_load_explicit(&shared->current, memory_order_relaxed) + 1;
 
-	ring_fill(shared->places[next % PLACES], mask->words, STREAMS_WORDS);
+	ring_fill(shared->places[next % PLACES], mask->words, APP_MASKS_WORDS);
 	atomic_store_explicit(&shared->current, next, memory_order_release);
 }
 
-static bool is_set(const struct streams_mask *mask)
+static bool is_set(const struct app_mask *mask)
 {
 	return (mask->words[0] | mask->words[1]) != 0;
 }
@@ -53,9 +58,9 @@ struct stream_mask {
 	struct shared_mask mask;
 };
 
-_Atomic uint64_t streams_changes;
-
 static atomic_bool is_open;
+static atomic_bool are_any;      /* the program has set a mask: launches look for theirs */
+static atomic_bool are_in_force; /* all do, since what had been decided before is decided anew */
 static atomic_bool hears_calls;
 static pthread_once_t heard = PTHREAD_ONCE_INIT;
 static atomic_bool wants_calls;
@@ -66,9 +71,8 @@ static struct shared_mask for_all;
 static struct table of_streams;
 
 static __thread struct {
-	struct streams_mask next;
-	struct streams_mask per_thread; /* of its own default stream */
-	CUstream stream;                /* of the launch that it is in the middle of */
+	struct app_mask next;
+	struct app_mask per_thread; /* of its own default stream */
 } thread __attribute__((tls_model("initial-exec")));
 
 static struct stream_mask *find(CUstream stream)
@@ -77,14 +81,14 @@ static struct stream_mask *find(CUstream stream)
 }
 
 /* What a mask says is there before its stream is. */
-static void change(struct stream_mask *known, const struct streams_mask *mask)
+static void change(struct stream_mask *known, const struct app_mask *mask)
 {
 	write_mask(&known->mask, mask);
 	if (!is_set(mask))
 		table_vacate(&known->entry);
 }
 
-static int add(CUstream stream, const struct streams_mask *mask)
+static int add(CUstream stream, const struct app_mask *mask)
 {
 	struct table_entry *vacant = table_find_vacant(&of_streams, stream);
 	struct stream_mask *new = vacant ? TABLE_CONTENT(vacant, struct stream_mask, entry) : calloc(1, sizeof *new);
@@ -99,7 +103,7 @@ static int add(CUstream stream, const struct streams_mask *mask)
 	return 0;
 }
 
-static int set_for_stream(CUstream stream, const struct streams_mask *mask)
+static int set_for_stream(CUstream stream, const struct app_mask *mask)
 {
 	struct stream_mask *known = find(stream);
 	int result = 0;
@@ -113,7 +117,7 @@ static int set_for_stream(CUstream stream, const struct streams_mask *mask)
 
 static void forget(CUstream stream)
 {
-	static const struct streams_mask none;
+	static const struct app_mask none;
 
 	if ((uintptr_t)stream > (uintptr_t)CU_STREAM_PER_THREAD && find(stream)) {
 		pthread_mutex_lock(&lock);
@@ -122,9 +126,9 @@ static void forget(CUstream stream)
 	}
 }
 
-static struct streams_mask mask_of_stream(CUstream stream)
+static struct app_mask mask_of_stream(CUstream stream)
 {
-	struct streams_mask mask = {{0}};
+	struct app_mask mask = {{0}};
 	const struct stream_mask *known;
 
 	if (stream == CU_STREAM_PER_THREAD) {
@@ -137,19 +141,49 @@ static struct streams_mask mask_of_stream(CUstream stream)
 	return mask;
 }
 
-bool streams_of_graphs(struct streams_mask *mask)
+/* --- deciding ---------------------------------------------------------------------------------------------- */
+
+/* The mask of a launch: false where it has none. A thread's next launch is no more after it. */
+static bool take(const struct launch *launch, struct app_mask *mask)
 {
-	*mask = read_mask(&for_all);
+	bool is_of_graph = launch->origin.uploads_nodes;
+
+	*mask = (struct app_mask){{0}};
+	if (!is_of_graph) {
+		*mask = thread.next;
+		memset(&thread.next, 0, sizeof thread.next);
+	}
+	if (!is_of_graph && !is_set(mask))
+		*mask = mask_of_stream(launch->origin.stream);
+	if (!is_set(mask))
+		*mask = read_mask(&for_all);
 	return is_set(mask);
 }
 
-bool streams_take(struct streams_mask *mask)
+static void narrow(const struct gpu *gpu, const struct app_mask *mask, struct decision *decision)
 {
-	*mask = thread.next;
-	memset(&thread.next, 0, sizeof thread.next);
-	if (!is_set(mask))
-		*mask = mask_of_stream(thread.stream);
-	return is_set(mask) || streams_of_graphs(mask);
+	const struct tpcset enabled = {{~mask->words[0], ~mask->words[1]}};
+	struct tpcset both = tpcset_and(&enabled, &decision->set);
+
+	if (tpcset_is_empty(&both))
+		decision_note(decision, SEGMENT_OWN_MASK);
+	else if (!tpcset_equal(&both, &decision->set))
+		decision_restrict(decision, gpu->topology, &both);
+}
+
+void app_masks_decide(const struct launch *launch, struct decision *decision)
+{
+	struct app_mask mask;
+
+	if (!atomic_load_explicit(&are_any, memory_order_acquire) || decision->state == DECISION_UNRESTRICTED)
+		return;
+	decision->is_of_launch = true;
+	if (!launch->gpu->topology)
+		decision_let_through(decision, SEGMENT_NO_TOPOLOGY);
+	else if (!gpus_have_masks(launch->gpu))
+		decision_let_through(decision, SEGMENT_UNKNOWN_QMD);
+	else if (take(launch, &mask))
+		narrow(launch->gpu, &mask, decision);
 }
 
 /* --- setting ------------------------------------------------------------------------------------------------- */
@@ -161,51 +195,51 @@ static void hear_of_calls(void)
 		hook_want_more();
 }
 
-static int set(enum streams_scope scope, CUstream stream, const struct streams_mask *mask)
+static int set(enum app_masks_scope scope, CUstream stream, const struct app_mask *mask)
 {
 	int result = 0;
 
-	if (scope == STREAMS_NEXT)
+	if (scope == APP_MASKS_NEXT)
 		thread.next = *mask;
-	else if (scope == STREAMS_ALL)
+	else if (scope == APP_MASKS_ALL)
 		write_mask(&for_all, mask);
 	else if (stream == CU_STREAM_PER_THREAD)
 		thread.per_thread = *mask;
 	else
 		result = set_for_stream(stream ? stream : CU_STREAM_LEGACY, mask);
-	/* Last: whoever sees it finds the mask. And once more when all launches look for one: who has seen the first too early
-	 * will see another. */
-	if ((scope == STREAMS_ALL || atomic_load(&streams_changes) == 0) && atomic_fetch_add(&streams_changes, 1) == 0) {
-		enforce_anew();
-		atomic_fetch_add(&streams_changes, 1);
-	}
+	/* Last: whoever sees that there are masks, or that they have changed, finds this one. */
+	bool is_first = !atomic_exchange(&are_any, true);
+
+	if (is_first || scope == APP_MASKS_ALL)
+		epoch_raise_masks();
+	atomic_store(&are_in_force, true);
 	return result;
 }
 
 int nvtaskset_set_mask_1(int scope, void *stream, const uint64_t *disabled)
 {
-	struct streams_mask mask;
+	struct app_mask mask;
 
 	if (!atomic_load_explicit(&is_open, memory_order_relaxed))
 		return ENOTSUP;
-	if (scope < STREAMS_ALL || scope > STREAMS_NEXT)
-		return scope == STREAMS_ASK  ? 0 : EINVAL;
+	if (scope < APP_MASKS_ALL || scope > APP_MASKS_NEXT)
+		return scope == APP_MASKS_ASK ? 0 : EINVAL;
 	memcpy(&mask, disabled, sizeof mask);
-	if (scope == STREAMS_ONE)
+	if (scope == APP_MASKS_ONE)
 		pthread_once(&heard, hear_of_calls);
 	/* A thread needs nobody's leave for its own, but for the first. */
-	if (scope == STREAMS_NEXT && atomic_load(&streams_changes) > 1) {
+	if (scope == APP_MASKS_NEXT && atomic_load(&are_in_force)) {
 		thread.next = mask;
 		return 0;
 	}
 	pthread_mutex_lock(&lock);
-	int result = set((enum streams_scope)scope, stream, &mask);
+	int result = set((enum app_masks_scope)scope, stream, &mask);
 
 	pthread_mutex_unlock(&lock);
 	return result;
 }
 
-void streams_open(bool hears)
+void app_masks_open(bool hears)
 {
 	/* Another thread may have come to hear them meanwhile. */
 	if (hears)
@@ -215,34 +249,30 @@ void streams_open(bool hears)
 		hook_want_more();
 }
 
-void streams_after_fork(void)
+void app_masks_after_fork(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 /* --- calls ------------------------------------------------------------------------------------------------------- */
 
-bool streams_wants_call(int id)
+bool app_masks_want_call(int id)
 {
 	return atomic_load_explicit(&wants_calls, memory_order_relaxed) &&
 	       (calls_launch(id) || calls_create_stream(id) || calls_destroy_stream(id));
 }
 
-void streams_call_begins(const struct call *call)
+void app_masks_call_begins(const struct call *call)
 {
 	if (calls_destroy_stream(call->id))
 		forget(((const struct call_destroy_stream *)call->arguments)->stream);
-	else if (calls_launch(call->id))
-		thread.stream = calls_origin(call).stream;
 }
 
 /* Streams also go with their context, which announces none of them: their handles may come again. */
-void streams_call_ended(const struct call *call)
+void app_masks_call_ended(const struct call *call)
 {
 	const struct call_create_stream *created = (const struct call_create_stream *)call->arguments;
 
-	if (calls_launch(call->id))
-		thread.stream = NULL;
-	else if (calls_create_stream(call->id) && *call->result == CUDA_SUCCESS && created->stream)
+	if (calls_create_stream(call->id) && *call->result == CUDA_SUCCESS && created->stream)
 		forget(*created->stream);
 }

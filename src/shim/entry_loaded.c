@@ -9,6 +9,7 @@
  * on standard error says so.
  */
 #include "base/log.h"
+#include "escape.h"
 #include "hide.h"
 #include "mark.h"
 #include "misfit.h"
@@ -37,10 +38,7 @@ __attribute__((constructor)) static void start(void)
 	misfit_open();
 	enum hook_state state = shim_set_up(DRIVER_NAME, false, &error);
 
-	if (state != HOOK_SUBSCRIBED) {
-		strict_refuse(error.reason);
-		log_warning("%s; this program runs unrestricted%s", error.reason,
-		            state == HOOK_WAITS ? " until it leaves" : "");
-	}
+	if (state != HOOK_SUBSCRIBED)
+		escape_note_all(error.reason, state == HOOK_WAITS ? " until it leaves" : "");
 	errno = saved;
 }

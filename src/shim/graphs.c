@@ -1,12 +1,12 @@
 #include "graphs.h"
 
-#include "app_masks.h"
-#include "base/log.h"
+#include "account.h"
 #include "base/table.h"
 #include "driver/functions.h"
 #include "driver/graph_bodies.h"
 #include "driver/graph_nodes.h"
-#include "strict.h"
+#include "epoch.h"
+#include "escape.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -38,7 +38,6 @@ static struct table execs;
 /* No instance in the bucket is older: read without the lock. */
 static _Atomic uint64_t oldest[TABLE_BUCKETS] = {[0 ... TABLE_BUCKETS - 1] = UINT64_MAX};
 
-static struct segment segment;
 static bool expects_older;
 static uint64_t whole_number; /* the revision in force since graphs_use, where it leaves all GPUs whole; otherwise 0 */
 
@@ -47,25 +46,18 @@ void graphs_expect_older(void)
 	expects_older = true;
 }
 
-void graphs_use(const struct segment *wanted)
+void graphs_use(const struct segment *segment)
 {
 	struct segment_revision revision;
 	uint64_t number;
 
-	segment = *wanted;
-	whole_number = segment_read(&segment, &revision, &number) && revision.count == 0 ? number : 0;
+	whole_number = segment_read(segment, &revision, &number) && revision.count == 0 ? number : 0;
 }
 
 /* A node will run outside the partition, or may. */
 static void count_stale(void)
 {
-	static _Atomic bool warned;
-	const char *reason = segment_reason_text(SEGMENT_STALE_GRAPH);
-
-	strict_refuse(reason);
-	segment_count_reason(&segment, SEGMENT_STALE_GRAPH);
-	if (!atomic_exchange_explicit(&warned, true, memory_order_relaxed))
-		log_warning("%s", reason);
+	escape_note(SEGMENT_STALE_GRAPH);
 }
 
 /* --- the table --------------------------------------------------------------------------------------------------- */
@@ -303,7 +295,7 @@ static void refresh_node(CUgraphExec exec, CUgraphNode node)
 	if (result == CUDA_SUCCESS && enabled)
 		result = toggle(exec, node);
 	if (result == CUDA_SUCCESS)
-		segment_count_refresh(&segment);
+		account_refresh();
 	else if (graph_nodes_can_be_kernel(node))
 		count_stale();
 }
@@ -350,8 +342,6 @@ struct narrowed {
 	struct qmd_saved saved;
 };
 
-__thread bool graphs_uploading __attribute__((tls_model("initial-exec")));
-
 /* Of this thread's call. */
 static __thread struct {
 	struct narrowed *list;
@@ -361,8 +351,6 @@ static __thread struct {
 
 void graphs_remember(const struct qmd_family *family, void *qmd)
 {
-	if (!qmd_is_known(family, qmd))
-		return;
 	if (narrowed.count == narrowed.room) {
 		size_t room = narrowed.room ? 2 * narrowed.room : 64;
 		struct narrowed *list = realloc(narrowed.list, room * sizeof *list);
@@ -390,10 +378,11 @@ static void restore_narrowed(void)
 
 /* --- calls ------------------------------------------------------------------------------------------------------- */
 
-static void one_begins(const struct call *call)
+void graphs_call_begins(const struct call *call)
 {
 	struct call_destroy_graph *destroyed = (struct call_destroy_graph *)call->arguments;
 
+	number_at_begin = epoch_of_masks();
 	if (calls_launch_graph(call->id))
 		launch_begins(((const struct call_exec *)call->arguments)->exec);
 	else if (call->id == CALL_GRAPH_EXEC_DESTROY)
@@ -404,18 +393,10 @@ static void one_begins(const struct call *call)
 		node_destroyed(((const struct call_destroy_node *)call->arguments)->node);
 }
 
-void graphs_call_begins(const struct call *call)
-{
-	number_at_begin = streams_revision_number(&segment);
-	one_begins(call);
-	graphs_uploading = calls_upload_nodes(call->id);
-}
-
 void graphs_call_ended(const struct call *call)
 {
 	const struct call_instantiate *made = (const struct call_instantiate *)call->arguments;
 
-	graphs_uploading = false;
 	restore_narrowed();
 	if (calls_instantiate_graph(call->id) && *call->result == CUDA_SUCCESS && made->exec)
 		instantiated(*made->exec, made->graph);

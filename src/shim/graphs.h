@@ -23,14 +23,7 @@
 #include "qmd.h"
 #include "segment.h"
 
-#include <stdbool.h>
-
-/* Whether this thread is in a call that uploads nodes of a graph. In the static block of thread-local storage: the
- * launch path must not be the one to allocate it. */
-extern __thread bool graphs_uploading __attribute__((tls_model("initial-exec")));
-
-/* A descriptor of a graph's node is about to be narrowed: it is restored at the end of the call. One of an unknown
- * version will not be touched, and is left alone. */
+/* A descriptor of a graph's node is about to be written, of a version that is known: it is put back at the end of the call. */
 void graphs_remember(const struct qmd_family *family, void *qmd);
 
 /* Before any call comes. */

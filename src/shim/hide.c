@@ -1,5 +1,6 @@
 #include "hide.h"
 
+#include "allowed.h"
 #include "caller.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
@@ -8,18 +9,12 @@
 #include <string.h>
 
 static bool on;
-static struct segment segment;
 
 void hide_open(void)
 {
 	const char *text = secure_getenv(HIDE_ENVIRONMENT);
 
 	on = text && strcmp(text, "1") == 0;
-}
-
-void hide_use(const struct segment *wanted)
-{
-	segment = *wanted;
 }
 
 bool hide_wants_call(int id)
@@ -96,7 +91,7 @@ static void hide_occupancy(const struct call *call, const struct gpu *gpu)
 {
 	const struct call_occupancy *arguments = (const struct call_occupancy *)call->arguments;
 	const struct topology *topology = gpu->topology;
-	struct tpcset set = gpus_partition(gpu, &segment);
+	struct tpcset set = allowed_on(gpu);
 	int *answer = arguments->answer;
 	unsigned int largest = largest_group(topology, &set);
 
@@ -129,7 +124,7 @@ static void hide_attribute(const struct call_attribute *arguments)
 		return;
 	gpu = gpus_of_device(arguments->device);
 	if (gpu && gpu->topology) {
-		struct tpcset set = gpus_partition(gpu, &segment);
+		struct tpcset set = allowed_on(gpu);
 
 		*arguments->value = smaller(*arguments->value, sms_of(gpu->topology, &set));
 	}

@@ -12,7 +12,6 @@
 #define NVTASKSET_SHIM_HIDE_H
 
 #include "driver/calls.h"
-#include "segment.h"
 
 #include <stdbool.h>
 
@@ -20,9 +19,6 @@
 
 /* Reads the environment: before any other thread can change it. */
 void hide_open(void);
-
-/* Before any call comes. */
-void hide_use(const struct segment *segment);
 
 /* Whether we must hear of a call of the driver. */
 bool hide_wants_call(int id);

@@ -1,6 +1,8 @@
 /* What happens when, once we are in a process. Whatever goes wrong here, the program runs on without us. */
 #include "shim.h"
 
+#include "account.h"
+#include "allowed.h"
 #include "app_masks.h"
 #include "base/log.h"
 #include "driver/functions.h"
@@ -8,10 +10,11 @@
 #include "driver/hook.h"
 #include "driver/modules.h"
 #include "driver/slot.h"
+#include "epoch.h"
+#include "escape.h"
 #include "graphs.h"
-#include "hide.h"
 #include "inherit.h"
-#include "misfit.h"
+#include "launch.h"
 #include "partition.h"
 #include "segment.h"
 
@@ -21,9 +24,6 @@
 #include <sys/auxv.h>
 
 static struct segment segment = {.memory = NULL, .file = -1};
-
-/* There is a GPU whose descriptors do not say that blocks must run at once. */
-static atomic_bool before_hopper;
 
 /* There may be contexts and graphs that nobody announced to us. */
 static atomic_bool some_are_older;
@@ -49,11 +49,11 @@ static void before_fork(void)
 
 static void use_segment(void)
 {
-	enforce_use(&segment);
+	epoch_use(&segment);
+	partition_use(&segment);
+	account_use(&segment);
+	allowed_use(&segment);
 	graphs_use(&segment);
-	hide_use(&segment);
-	misfit_use(&segment);
-	modules_use(&segment);
 }
 
 static void in_child(void)
@@ -63,7 +63,7 @@ static void in_child(void)
 
 	/* The thread that was looking is the parent's. */
 	atomic_flag_clear(&looking);
-	streams_after_fork();
+	app_masks_after_fork();
 	slot_after_fork();
 	graphs_after_fork();
 	if (segment_create(&segment, &forked, segment_is_findable(&parents) ? parents.file : -1, NULL) == 0) {
@@ -78,42 +78,6 @@ static void in_child(void)
 		segment = parents;
 	}
 	errno = saved;
-}
-
-static bool wants_call(int id)
-{
-	return calls_are_of_graphs(id) ? driver_has_graphs()
-	                               : hide_wants_call(id) || misfit_wants_call(id) || streams_wants_call(id) ||
-	                                         (atomic_load(&before_hopper) && misfit_wants_call_before_hopper(id));
-}
-
-static void on_call_begins(const struct call *call)
-{
-	if (calls_are_of_graphs(call->id))
-		graphs_call_begins(call);
-	if (streams_wants_call(call->id))
-		streams_call_begins(call);
-	if (misfit_wants_call_before_hopper(call->id))
-		misfit_call_begins(call);
-	enforce_call_begins();
-}
-
-static void on_call_ended(const struct call *call)
-{
-	if (misfit_wants_call_before_hopper(call->id))
-		misfit_call_ended(call);
-	if (streams_wants_call(call->id))
-		streams_call_ended(call);
-	if (hide_wants_call(call->id))
-		hide_call_ended(call);
-	if (calls_are_of_graphs(call->id))
-		graphs_call_ended(call);
-}
-
-static void look_for_old_gpus(void)
-{
-	if (gpus_some_before_hopper() && !atomic_exchange(&before_hopper, true))
-		hook_want_more();
 }
 
 /* Said once, whenever it was. */
@@ -138,8 +102,7 @@ static void on_context_created(CUcontext context)
 		atomic_flag_clear(&looking);
 	}
 	errno = saved;
-	enforce_context_created(context);
-	look_for_old_gpus();
+	launch_context_created(context);
 }
 
 static void expect_older(void)
@@ -151,8 +114,18 @@ static void expect_older(void)
 /* What else is found out when a context is made. */
 static void on_subscribed(void)
 {
-	if (atomic_load(&some_are_older))
-		atomic_store(&before_hopper, gpus_some_before_hopper());
+	launch_subscribed(atomic_load(&some_are_older));
+}
+
+static void on_module_loaded(const void *cubin, size_t size)
+{
+	if (modules_launch_kernels(cubin, size))
+		escape_note(SEGMENT_LAUNCHED_BY_KERNELS);
+}
+
+static void on_unknown_gpus(const char *reason)
+{
+	escape_note_all(reason, "");
 }
 
 /* Contexts and graphs that are made meanwhile are made without us. */
@@ -168,7 +141,7 @@ static void on_late_coming(void)
 {
 	atomic_store(&waiting, false);
 	segment_set_in_force(&segment, true);
-	streams_open(true);
+	app_masks_open(true);
 }
 
 /* A program with more privileges than its user obeys nobody with less. */
@@ -211,13 +184,14 @@ static int have_segment(bool *is_new, struct error *error)
 enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error *error)
 {
 	static const struct hook_events events = {
+		.launch = launch_upload,
 		.subscribed = on_subscribed,
 		.context_created = on_context_created,
-		.context_destroyed = enforce_context_destroyed,
-		.module_loaded = modules_loaded,
-		.wants_call = wants_call,
-		.call_begins = on_call_begins,
-		.call_ended = on_call_ended,
+		.context_destroyed = launch_context_destroyed,
+		.module_loaded = on_module_loaded,
+		.wants_call = launch_wants_call,
+		.call_begins = launch_call_begins,
+		.call_ended = launch_call_ended,
 		.waits = on_waiting,
 		.comes_late = on_late_coming,
 	};
@@ -228,6 +202,7 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 		return HOOK_FAILED;
 	if (is_late)
 		expect_older();
+	gpus_open(on_unknown_gpus);
 	use_segment();
 	enum hook_state state = hook_subscribe(&events, error);
 
@@ -236,9 +211,9 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 		segment_close(&segment);
 	} else if (state != HOOK_FAILED) {
 		segment_set_at_work(&segment);
-		enforce_follow_threads();
+		account_follow_threads();
 		pthread_atfork(before_fork, NULL, in_child);
-		streams_open(state == HOOK_SUBSCRIBED);
+		app_masks_open(state == HOOK_SUBSCRIBED);
 	}
 	return state;
 }

@@ -12,17 +12,17 @@ static uint128_t widen(uint64_t mask)
 	return mask == 0 ? 0 : (uint128_t)UINT64_MAX << 64 | mask;
 }
 
-static int set(enum streams_scope scope, void *stream, uint128_t mask)
+static int set(enum app_masks_scope scope, void *stream, uint128_t mask)
 {
-	const uint64_t words[STREAMS_WORDS] = {(uint64_t)mask, (uint64_t)(mask >> 64)};
-	streams_set_mask *set_mask = ready();
+	const uint64_t words[APP_MASKS_WORDS] = {(uint64_t)mask, (uint64_t)(mask >> 64)};
+	app_masks_set *set_mask = ready();
 
 	return set_mask ? set_mask(scope, stream, words) : ENOTSUP;
 }
 
 int libsmctrl_set_global_mask_ext(uint128_t mask)
 {
-	return set(STREAMS_ALL, NULL, mask);
+	return set(APP_MASKS_ALL, NULL, mask);
 }
 
 int libsmctrl_set_global_mask(uint64_t mask)
@@ -32,7 +32,7 @@ int libsmctrl_set_global_mask(uint64_t mask)
 
 int libsmctrl_set_stream_mask_ext(void *stream, uint128_t mask)
 {
-	return set(STREAMS_ONE, stream, mask);
+	return set(APP_MASKS_ONE, stream, mask);
 }
 
 int libsmctrl_set_stream_mask(void *stream, uint64_t mask)
@@ -42,7 +42,7 @@ int libsmctrl_set_stream_mask(void *stream, uint64_t mask)
 
 int libsmctrl_set_next_mask_ext(uint128_t mask)
 {
-	return set(STREAMS_NEXT, NULL, mask);
+	return set(APP_MASKS_NEXT, NULL, mask);
 }
 
 int libsmctrl_set_next_mask(uint64_t mask)

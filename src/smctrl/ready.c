@@ -12,10 +12,10 @@
 #define ATTACHED "libnvtaskset-attach.so"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static streams_set_mask *set_mask;
+static app_masks_set *set_mask;
 
 /* The program may have used the driver without us until now. */
-static streams_set_mask *come_late(struct error *error)
+static app_masks_set *come_late(struct error *error)
 {
 	enum hook_state state = shim_set_up(DRIVER, true, error);
 
@@ -24,16 +24,16 @@ static streams_set_mask *come_late(struct error *error)
 	return state == HOOK_FAILED ? NULL : nvtaskset_set_mask_1;
 }
 
-static streams_set_mask *look_up(void *library)
+static app_masks_set *look_up(void *library)
 {
-	return library ? (streams_set_mask *)dlsym(library, STREAMS_ENTRY) : NULL;
+	return library ? (app_masks_set *)dlsym(library, APP_MASKS_ENTRY) : NULL;
 }
 
 /* NULL with the reason. */
-static streams_set_mask *find(struct error *error)
+static app_masks_set *find(struct error *error)
 {
 	void *driver = dlopen(DRIVER, RTLD_LAZY);
-	streams_set_mask *found = look_up(driver);
+	app_masks_set *found = look_up(driver);
 
 	if (!driver) {
 		error_set(error, "the driver library: %s", dlerror());
@@ -43,7 +43,7 @@ static streams_set_mask *find(struct error *error)
 		found = look_up(dlopen(ATTACHED, RTLD_LAZY | RTLD_NOLOAD));
 	if (!found) {
 		found = come_late(error);
-	} else if (found(STREAMS_ASK, NULL, NULL) != 0) {
+	} else if (found(APP_MASKS_ASK, NULL, NULL) != 0) {
 		error_set(error, "the library that is in this program does not hear of launches");
 		found = NULL;
 	}
@@ -60,7 +60,7 @@ static void make_ready(void)
 		log_warning("%s; libsmctrl's masks have no effect", error.reason);
 }
 
-streams_set_mask *ready(void)
+app_masks_set *ready(void)
 {
 	int saved = errno;
 

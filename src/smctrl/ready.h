@@ -9,6 +9,6 @@
 
 /* What sets a mask; NULL where nobody hears of launches. The first call finds it, and says on standard error what stands
  * in the way. */
-streams_set_mask *ready(void);
+app_masks_set *ready(void);
 
 #endif

@@ -161,7 +161,7 @@ warns_nobody() { # the status, options of nvtaskset, the program and its steps
 		[ $((16#$size)) -gt 0 ]
 		[ $((16#$size)) -le 64 ]
 		[ "${rest##* }" = 64 ]
-		pages=$(nm "$library" | sed -nE 's/ . (on_event|enforce_launch|disable_in_[a-z_]*)$//p' | cut -c1-13 | sort -u | wc -l)
+		pages=$(nm "$library" | sed -nE 's/ . (on_event|launch_upload|disable_in_[a-z_]*)$//p' | cut -c1-13 | sort -u | wc -l)
 		[ "$pages" -eq 1 ]
 	done
 }

@@ -8,6 +8,9 @@
 
 #include "base/log.h"
 #include "driver/functions.h"
+#include "shim/account.h"
+#include "shim/epoch.h"
+#include "shim/launch.h"
 #include "shim/partition.h"
 #include "topology/topology.h"
 
@@ -142,7 +145,7 @@ static bool has_room(const struct tpcset *enabled, unsigned int cluster)
 static void check_launch(uint8_t cluster)
 {
 	uint32_t qmd[QMD_WORDS] = {0}, before[QMD_WORDS];
-	const struct hook_launch launch = {.size = sizeof launch, .context = CONTEXT, .qmd = qmd};
+	struct launch launch = {.context = CONTEXT, .qmd = qmd};
 
 	((uint8_t *)qmd)[VERSION_BYTE] = 0x40;
 	if (cluster > 1) {
@@ -151,7 +154,7 @@ static void check_launch(uint8_t cluster)
 		memcpy((uint8_t *)qmd + CLUSTER_BYTE, sizes, sizeof sizes);
 	}
 	memcpy(before, qmd, sizeof before);
-	enforce_launch(&launch);
+	launch_upload(&launch);
 	struct tpcset enabled = enabled_in(qmd);
 
 	must(!tpcset_is_empty(&enabled) && (cluster == 1 || has_room(&enabled, cluster)));
@@ -197,7 +200,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(&input, data, sizeof input);
 	memcpy(memory, pristine, memory_size);
-	enforce_use(&segment);
+	epoch_use(&segment);
+	partition_use(&segment);
+	account_use(&segment);
 	check_launch(1);
 	if (input.edited)
 		edit(&input.set);

@@ -362,15 +362,15 @@ static void replace_subscribe(table_subscribe *with)
 static void assert_streams_have_masks(void)
 {
 	struct tpcset kept = {{0}};
-	streams_set_mask *set_mask;
+	app_masks_set *set_mask;
 	CUstream stream;
 
 	tpcset_add(&kept, tpcset_next(&before, 0));
-	const uint64_t disabled[STREAMS_WORDS] = {~kept.words[0], ~kept.words[1]};
+	const uint64_t disabled[APP_MASKS_WORDS] = {~kept.words[0], ~kept.words[1]};
 
-	*(void **)&set_mask = dlsym(ours, STREAMS_ENTRY);
+	*(void **)&set_mask = dlsym(ours, APP_MASKS_ENTRY);
 	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	assert_int_equal(set_mask(STREAMS_ONE, stream, disabled), 0);
+	assert_int_equal(set_mask(APP_MASKS_ONE, stream, disabled), 0);
 	struct tpcset ran = gpu_where(&gpu, stream);
 
 	gpu_assert_equal(&ran, &kept);
