@@ -1,7 +1,5 @@
 #include "qmd.h"
 
-#include "hot.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -156,17 +154,17 @@ disable_in(const struct qmd_layout *layout, void *qmd, const struct qmd_mask *di
 	return outcome;
 }
 
-HOT_CODE static enum qmd_outcome disable_in_kepler_to_ada(void *qmd, const struct qmd_mask *disable)
+static __attribute__((hot)) enum qmd_outcome disable_in_kepler_to_ada(void *qmd, const struct qmd_mask *disable)
 {
 	return disable_in(&kepler_to_ada, qmd, disable);
 }
 
-HOT_CODE static enum qmd_outcome disable_in_hopper(void *qmd, const struct qmd_mask *disable)
+static __attribute__((hot)) enum qmd_outcome disable_in_hopper(void *qmd, const struct qmd_mask *disable)
 {
 	return disable_in(&hopper, qmd, disable);
 }
 
-HOT_CODE static enum qmd_outcome disable_in_blackwell(void *qmd, const struct qmd_mask *disable)
+static __attribute__((hot)) enum qmd_outcome disable_in_blackwell(void *qmd, const struct qmd_mask *disable)
 {
 	return disable_in(&blackwell, qmd, disable);
 }

@@ -2,7 +2,6 @@
 
 #include "base/log.h"
 #include "functions.h"
-#include "hot.h"
 #include "slot.h"
 
 #include <stdatomic.h>
@@ -51,7 +50,6 @@ struct launch_words {
 	void *qmd;
 };
 
-HOT_DATA HOT_FIRST static void (*tell_of_launch)(struct launch *launch); /* one of the events */
 static struct hook_events events;
 static void **table;
 static void *entries[SLOT_ENTRIES]; /* as they were when we came: those in the table are for others */
@@ -115,7 +113,7 @@ static inline void tell_launch(const struct launch_words *words)
 		current.context = words->context;
 		current.function = words->function;
 		current.qmd = words->qmd;
-		tell_of_launch(&current);
+		events.launch(&current);
 	}
 }
 
@@ -143,7 +141,7 @@ static __attribute__((noinline)) void tell_both(void *user, int domain, int id, 
 	slot_hand_on(domain, id, parameters);
 }
 
-HOT_CODE static void on_event(void *user, int domain, int id, const void *parameters)
+static __attribute__((hot)) void on_event(void *user, int domain, int id, const void *parameters)
 {
 	if (__builtin_expect(slot_is_shared(), 0))
 		tell_both(user, domain, id, parameters);
@@ -272,7 +270,6 @@ enum hook_state hook_subscribe(const struct hook_events *wanted, struct error *e
 	enum hook_state state = HOOK_FAILED;
 
 	events = *wanted;
-	tell_of_launch = events.launch;
 	table = find_table(error);
 	if (table) {
 		memcpy(entries, table, sizeof entries);

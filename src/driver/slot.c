@@ -1,7 +1,6 @@
 #include "slot.h"
 
 #include "clock.h"
-#include "hot.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -44,7 +43,7 @@ static struct {
 	struct slot_subscriber *left; /* a thread may be in their callbacks still; for who has taken the slot */
 } other;
 
-HOT_DATA _Atomic(struct slot_subscriber *) slot_other;
+_Atomic(struct slot_subscriber *) slot_other;
 
 /* Of `under_way`, those on this thread: a callback may make the driver announce more. */
 static __thread unsigned int own_under_way __attribute__((tls_model("initial-exec")));

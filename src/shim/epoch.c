@@ -1,10 +1,8 @@
 #include "epoch.h"
 
-#include "hot.h"
-
 #define STEP (UINT64_C(1) << 32)
 
-HOT_DATA struct epoch_sources epoch_sources;
+struct epoch_sources epoch_sources;
 
 void epoch_raise(void)
 {

@@ -10,7 +10,6 @@
 #include "escape.h"
 #include "graphs.h"
 #include "hide.h"
-#include "hot.h"
 #include "misfit.h"
 #include "partition.h"
 #include "residency.h"
@@ -19,7 +18,7 @@
 
 /* This thread's last decision, cached: the next launch on the same context gets the same while nothing has changed. */
 static __thread struct recent {
-	HOT_OWN_FIRST CUcontext context;
+	CUcontext context;
 	uint64_t epoch;        /* EPOCH_NEVER where the next launch is to be decided anew */
 	qmd_disabler *disable; /* NULL where the GPU is left whole */
 	struct qmd_mask mask;
@@ -119,7 +118,7 @@ static inline void disable_as_before(struct launch *launch)
 		launch_otherwise(launch, outcome);
 }
 
-HOT_CODE void launch_upload(struct launch *launch)
+__attribute__((hot)) void launch_upload(struct launch *launch)
 {
 	if (__builtin_expect(!is_as_before(launch->context), 0))
 		decide(launch);
