@@ -23,7 +23,7 @@ CUgraph graph_bodies_of(CUgraphNode node, unsigned int number);
 void graph_bodies_forget_node(CUgraphNode node);
 void graph_bodies_forget_graph(CUgraph graph);
 
-/* In the child of a fork: forgets all, see graphs_after_fork. */
+/* In the child of a fork: forgets all, see graph_instances_after_fork. */
 void graph_bodies_after_fork(void);
 
 #endif

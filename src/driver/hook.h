@@ -13,7 +13,7 @@
 
 struct gpu;
 
-/* A kernel that is about to be uploaded, on the launching thread. */
+/* A kernel that is about to be uploaded, on the launching thread: the one record of it, from here to its descriptor. */
 struct launch {
 	CUcontext context;
 	CUfunction function;
@@ -23,9 +23,10 @@ struct launch {
 };
 
 struct hook_events {
-	/* It lasts until this returns. */
+	/* A kernel is about to be uploaded. The record lasts until this returns. */
 	void (*launch)(struct launch *launch);
-	/* We have the slot, and nothing is announced yet: from here on, other threads' launches wait for what is done in theirs. */
+	/* We have the slot, and nothing is announced yet: from here on, other threads' launches wait for what is done in
+	 * theirs. */
 	void (*subscribed)(void);
 	/* A context has been made, or is about to be destroyed: its handle may be used again. */
 	void (*context_created)(CUcontext context);

@@ -7,8 +7,8 @@
  * One other subscriber at a time, as in a driver without us; a second one is told that the slot is taken. Once it has
  * unsubscribed, it hears nothing more: that waits for callbacks that other threads are in, SLOT_PATIENCE_MS at most.
  *
- * One that was there before us has the slot to itself: what it subscribed with is known to the driver alone. It passes us
- * when it leaves, and then we come.
+ * One that was there before us has the slot to itself: what it subscribed with is known to the driver alone. Its
+ * unsubscribe call reaches us; we subscribe then.
  */
 #ifndef NVTASKSET_DRIVER_SLOT_H
 #define NVTASKSET_DRIVER_SLOT_H

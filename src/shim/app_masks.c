@@ -179,9 +179,9 @@ void app_masks_decide(const struct launch *launch, struct decision *decision)
 		return;
 	decision->is_of_launch = true;
 	if (!launch->gpu->topology)
-		decision_let_through(decision, SEGMENT_NO_TOPOLOGY);
+		decision_leave_unrestricted(decision, SEGMENT_NO_TOPOLOGY);
 	else if (!gpus_have_masks(launch->gpu))
-		decision_let_through(decision, SEGMENT_UNKNOWN_QMD);
+		decision_leave_unrestricted(decision, SEGMENT_UNKNOWN_QMD);
 	else if (take(launch, &mask))
 		narrow(launch->gpu, &mask, decision);
 }

@@ -1,6 +1,7 @@
 /*
- * The second decider: masks of the program's own, which it sets through libsmctrl: for all its launches, for those into one stream, and for
- * a thread's next one. The more particular one overrides the more general, and the partition stands above them all.
+ * The second decider: masks of the program's own, which it sets through libsmctrl: for all its launches, for those into one
+ * stream, for a thread's next one. The more particular one overrides the more general, and the partition stands above them
+ * all.
  *
  * The launch callback does not carry the stream (FACTS 2), but the call that it comes from does (hook.h). We hear of these
  * calls from the first mask of a stream on. Until the program sets a mask, all this costs a launch nothing.

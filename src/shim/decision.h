@@ -33,7 +33,7 @@ static inline void decision_note(struct decision *decision, enum segment_reason 
 	decision->notes |= UINT32_C(1) << reason;
 }
 
-static inline void decision_let_through(struct decision *decision, enum segment_reason reason)
+static inline void decision_leave_unrestricted(struct decision *decision, enum segment_reason reason)
 {
 	decision->state = DECISION_UNRESTRICTED;
 	decision->reason = reason;

@@ -10,16 +10,16 @@
 #include <errno.h>
 #include <stddef.h>
 
-__attribute__((visibility("default"))) const char *nvtaskset_attached(const char *told);
+__attribute__((visibility("default"))) const char *nvtaskset_attached(const char *argument);
 
 /* See ATTACH_ENTRY. Told of the GPUs, as the environment tells programs that the command starts. */
-const char *nvtaskset_attached(const char *told)
+const char *nvtaskset_attached(const char *argument)
 {
 	static struct error error;
 	int saved = errno;
 
 	log_open();
-	gpus_hand(told);
+	gpus_hand(argument);
 	enum hook_state state = shim_set_up("libcuda.so.1", true, &error);
 
 	gpus_hand(NULL);

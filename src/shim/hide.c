@@ -97,7 +97,8 @@ static void hide_occupancy(const struct call *call, const struct gpu *gpu)
 
 	switch (call->id) {
 	case CALL_MAX_ACTIVE_CLUSTERS:
-		*answer = smaller(*answer, clusters_in(topology, &set, (unsigned int)*answer, calls_cluster_of(arguments->config)));
+		*answer = smaller(*answer, clusters_in(topology, &set, (unsigned int)*answer,
+		                                       calls_cluster_of(arguments->config)));
 		break;
 	case CALL_MAX_POTENTIAL_CLUSTER_SIZE:
 		while ((unsigned int)*answer > largest && *answer > 1)

@@ -8,6 +8,7 @@
 #include "driver/gpus.h"
 #include "epoch.h"
 #include "escape.h"
+#include "graph_descriptors.h"
 #include "graphs.h"
 #include "hide.h"
 #include "misfit.h"
@@ -42,7 +43,7 @@ static void write_descriptor(const struct launch *launch, struct decision *decis
 
 	/* A graph's is used again: it is put back at the end of the call. */
 	if (launch->origin.uploads_nodes)
-		graphs_remember(family, launch->qmd);
+		graph_descriptors_remember(family, launch->qmd);
 	if (decision->is_exact)
 		qmd_set_mask(family, launch->qmd, &decision->disable);
 	else if (qmd_disable(family, launch->qmd, &decision->disable) == QMD_OVERRULED)
@@ -67,7 +68,7 @@ static void remember(const struct launch *launch, const struct decision *decisio
 static void check_version(const struct launch *launch, struct decision *decision)
 {
 	if (decision->state == DECISION_RESTRICTED && !qmd_is_known(launch->gpu->family, launch->qmd))
-		decision_let_through(decision, SEGMENT_UNKNOWN_QMD);
+		decision_leave_unrestricted(decision, SEGMENT_UNKNOWN_QMD);
 }
 
 static __attribute__((noinline)) void decide(struct launch *launch)

@@ -93,7 +93,7 @@ static struct decision compile_set(const struct gpu *gpu, const struct tpcset *s
 		decision = decision_of(before);
 		decision_note(&decision, SEGMENT_NO_SUCH_TPC);
 	} else if (tpcset_is_empty(&usable)) {
-		decision_let_through(&decision, SEGMENT_NO_SUCH_TPC);
+		decision_leave_unrestricted(&decision, SEGMENT_NO_SUCH_TPC);
 	} else if (!tpcset_equal(&usable, &all)) {
 		decision_restrict(&decision, gpu->topology, &usable);
 	}
@@ -110,9 +110,9 @@ static struct decision compile(const struct gpu *gpu, const struct segment_revis
 	if (gpu->topology)
 		decision.set = topology_all(gpu->topology);
 	if (!gpu->topology && revision->count > 0)
-		decision_let_through(&decision, SEGMENT_NO_TOPOLOGY);
+		decision_leave_unrestricted(&decision, SEGMENT_NO_TOPOLOGY);
 	else if (gpu->topology && partition && !gpus_have_masks(gpu))
-		decision_let_through(&decision, SEGMENT_UNKNOWN_QMD);
+		decision_leave_unrestricted(&decision, SEGMENT_UNKNOWN_QMD);
 	else if (gpu->topology && partition)
 		decision = compile_set(gpu, &partition->set, before);
 	return decision;
@@ -133,7 +133,7 @@ static __attribute__((noinline)) struct decision refresh(const struct gpu *gpu, 
 		publish(partition, &(struct compiled){number, decision.state, decision.reason, decision.set, decision.disable});
 	} else {
 		if (before->number == 0)
-			decision_let_through(&decision, SEGMENT_DAMAGED);
+			decision_leave_unrestricted(&decision, SEGMENT_DAMAGED);
 		decision.is_of_launch = true;
 	}
 	decision.partition = decision.set;

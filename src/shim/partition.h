@@ -14,7 +14,7 @@
  * gets a segment of its own. */
 void partition_use(const struct segment *segment);
 
-/* Decides all of it. A launch on a GPU that is not known (NULL) is let through. */
+/* Decides all of it. A launch on a GPU that is not known (NULL) is unrestricted. */
 void partition_decide(const struct launch *launch, struct decision *decision);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
+#include "driver/graph_instances.h"
 #include "driver/hook.h"
 #include "driver/modules.h"
 #include "driver/slot.h"
@@ -65,7 +66,7 @@ static void in_child(void)
 	atomic_flag_clear(&looking);
 	app_masks_after_fork();
 	slot_after_fork();
-	graphs_after_fork();
+	graph_instances_after_fork();
 	if (segment_create(&segment, &forked, segment_is_findable(&parents) ? parents.file : -1, NULL) == 0) {
 		segment_set_at_work(&segment);
 		segment_set_in_force(&segment, !atomic_load(&waiting));

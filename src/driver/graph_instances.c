@@ -1,0 +1,261 @@
+#include "graph_instances.h"
+
+#include "base/table.h"
+#include "functions.h"
+#include "graph_bodies.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A graph that was instantiated and lives as long as an instance of it. */
+struct held_graph {
+	struct table_entry entry;
+	CUgraph graph;
+	unsigned int instances;
+	bool destroyed; /* by the application: it goes with the last instance */
+};
+
+struct held_exec {
+	struct table_entry entry;
+	CUgraphExec exec;
+	struct held_graph *graph;
+	struct graph_nodes nodes; /* that it was made from: the application may change the graph later on,
+	                           * even while the instance is launched */
+	uint64_t number; /* that its nodes were uploaded under, or an older one */
+};
+
+/* Guards all that follows. Taken when graphs and their nodes are made and destroyed, and at launches after a change:
+ * then for as long as nodes are marked, since none of them may be destroyed meanwhile. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct table graphs;
+static struct table execs;
+
+/* No instance in the bucket is older: read without the lock. */
+static _Atomic uint64_t oldest[TABLE_BUCKETS] = {[0 ... TABLE_BUCKETS - 1] = UINT64_MAX};
+
+/* --- the table --------------------------------------------------------------------------------------------------- */
+
+static struct held_graph *find_graph(CUgraph graph)
+{
+	return TABLE_CONTENT(table_find(&graphs, graph), struct held_graph, entry);
+}
+
+static struct held_exec *find_exec(CUgraphExec exec)
+{
+	return TABLE_CONTENT(table_find(&execs, exec), struct held_exec, entry);
+}
+
+/* The first of a bucket, then those behind it; NULL behind the last one. */
+static struct held_exec *first_exec(unsigned int bucket)
+{
+	return TABLE_CONTENT(atomic_load_explicit(&execs.buckets[bucket], memory_order_relaxed), struct held_exec, entry);
+}
+
+static struct held_exec *next_exec(const struct held_exec *exec)
+{
+	return TABLE_CONTENT(exec->entry.next, struct held_exec, entry);
+}
+
+static void find_oldest(unsigned int bucket)
+{
+	uint64_t number = UINT64_MAX;
+
+	for (const struct held_exec *exec = first_exec(bucket); exec; exec = next_exec(exec)) {
+		if (exec->number < number)
+			number = exec->number;
+	}
+	atomic_store_explicit(&oldest[bucket], number, memory_order_relaxed);
+}
+
+/* NULL where there is no memory. */
+static struct held_graph *hold_graph(CUgraph graph)
+{
+	struct held_graph *held = find_graph(graph);
+
+	if (!held) {
+		held = calloc(1, sizeof *held);
+		if (held) {
+			held->graph = graph;
+			table_add(&graphs, &held->entry, graph);
+		}
+	}
+	if (held)
+		held->instances++;
+	return held;
+}
+
+/* One instance less. The graph that is to be destroyed now, or NULL. */
+static CUgraph release_graph(struct held_graph *held)
+{
+	CUgraph unwanted = NULL;
+
+	if (--held->instances == 0) {
+		unwanted = held->destroyed ? held->graph : NULL;
+		table_remove(&graphs, &held->entry);
+		free(held);
+	}
+	return unwanted;
+}
+
+/* --- nodes that go ----------------------------------------------------------------------------------------------- */
+
+static bool lose_node(CUgraphNode node, int type, void *data)
+{
+	(void)type;
+	(void)data;
+	for (unsigned int bucket = 0; bucket < TABLE_BUCKETS; bucket++) {
+		for (struct held_exec *exec = first_exec(bucket); exec; exec = next_exec(exec))
+			graph_nodes_lose(&exec->nodes, node);
+	}
+	graph_bodies_forget_node(node);
+	return true;
+}
+
+void graph_instances_lose_node(CUgraphNode node)
+{
+	pthread_mutex_lock(&lock);
+	graph_nodes_visit(node, lose_node, NULL);
+	pthread_mutex_unlock(&lock);
+}
+
+/* --- making and destroying --------------------------------------------------------------------------------------- */
+
+static void free_exec(struct held_exec *exec)
+{
+	if (exec)
+		graph_nodes_free(&exec->nodes);
+	free(exec);
+}
+
+/* Takes over `exec`, but for its graph. False where there is no memory. */
+static bool hold_exec(struct held_exec *exec, CUgraph graph)
+{
+	pthread_mutex_lock(&lock);
+	exec->graph = hold_graph(graph);
+	if (exec->graph) {
+		table_add(&execs, &exec->entry, exec->exec);
+		find_oldest(table_bucket(exec->exec));
+	}
+	pthread_mutex_unlock(&lock);
+	return exec->graph;
+}
+
+void graph_instances_remove(CUgraphExec exec)
+{
+	CUgraph unwanted = NULL;
+
+	pthread_mutex_lock(&lock);
+	struct held_exec *held = find_exec(exec);
+
+	if (held) {
+		table_remove(&execs, &held->entry);
+		unwanted = release_graph(held->graph);
+		find_oldest(table_bucket(exec));
+	}
+	pthread_mutex_unlock(&lock);
+	free_exec(held);
+	if (unwanted)
+		driver.graph_destroy(unwanted);
+}
+
+/* A handle that comes again had been given up without our hearing of it, with its context. */
+bool graph_instances_add(CUgraphExec exec, CUgraph graph, uint64_t number)
+{
+	struct held_exec *held = calloc(1, sizeof *held);
+
+	graph_instances_remove(exec);
+	if (held)
+		*held = (struct held_exec){.exec = exec, .number = number};
+	bool is_known = held && graph_nodes_collect(&held->nodes, graph) && hold_exec(held, graph);
+
+	if (!is_known)
+		free_exec(held);
+	return is_known;
+}
+
+/* Whether an instance needs the graph; `destroyed` says whether the application has destroyed it already. */
+static bool is_held(CUgraph graph, bool *destroyed)
+{
+	pthread_mutex_lock(&lock);
+	const struct held_graph *held = find_graph(graph);
+
+	*destroyed = held && held->destroyed;
+	pthread_mutex_unlock(&lock);
+	return held;
+}
+
+static bool mark_destroyed(CUgraph graph)
+{
+	pthread_mutex_lock(&lock);
+	struct held_graph *held = find_graph(graph);
+
+	if (held)
+		held->destroyed = true;
+	pthread_mutex_unlock(&lock);
+	return held;
+}
+
+/* What the driver shall destroy in place of `graph`: itself, an empty one, or, where the application has destroyed it
+ * before, nothing, which the driver refuses as it would have. */
+static CUgraph stand_in(CUgraph graph)
+{
+	bool destroyed;
+	CUgraph empty = NULL;
+
+	if (!is_held(graph, &destroyed))
+		return graph;
+	if (destroyed)
+		return NULL;
+	if (driver.graph_create(&empty, 0) != CUDA_SUCCESS)
+		return graph;
+	if (mark_destroyed(graph))
+		return empty;
+	/* The last instance went meanwhile. */
+	driver.graph_destroy(empty);
+	return graph;
+}
+
+CUgraph graph_instances_destroy_graph(CUgraph graph)
+{
+	CUgraph doomed = stand_in(graph);
+
+	graph_bodies_forget_graph(doomed);
+	return doomed;
+}
+
+/* --- renewing ------------------------------------------------------------------------------------------------------ */
+
+bool graph_instances_may_be_older(CUgraphExec exec, uint64_t number)
+{
+	return atomic_load_explicit(&oldest[table_bucket(exec)], memory_order_relaxed) < number;
+}
+
+bool graph_instances_renew(CUgraphExec exec, uint64_t number, graph_instances_renewer *renew)
+{
+	pthread_mutex_lock(&lock);
+	struct held_exec *held = find_exec(exec);
+
+	if (held && held->number < number) {
+		renew(exec, &held->nodes);
+		held->number = number;
+		find_oldest(table_bucket(exec));
+	}
+	pthread_mutex_unlock(&lock);
+	return held;
+}
+
+/* --- forks ------------------------------------------------------------------------------------------------------- */
+
+/* The lock cannot be held over a fork instead: its holder may be who forks, in the callback of a tool that hears of our own
+ * calls, or may wait for an allocator that has stopped for the fork. And another thread may have been in the middle of
+ * changing the lists: nothing of them is freed. */
+void graph_instances_after_fork(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	memset(&graphs, 0, sizeof graphs);
+	memset(&execs, 0, sizeof execs);
+	for (unsigned int bucket = 0; bucket < TABLE_BUCKETS; bucket++)
+		atomic_store_explicit(&oldest[bucket], UINT64_MAX, memory_order_relaxed);
+	graph_bodies_after_fork();
+}
