@@ -13,6 +13,8 @@
 #define DOMAINS 32
 #define IDS 1024 /* the driver's API, the largest domain, has some 800 */
 
+#define TOOLS_FEATURE 0 /* of the features: see declare_feature */
+
 /* The driver's own functions, and what we need ourselves. Constant once others can come. */
 static struct {
 	uint32_t handle;
@@ -137,6 +139,7 @@ static CUresult subscribe(uint32_t *handle, slot_callback *callback, void *user)
 		result = CUDA_ERROR_ALREADY_ACQUIRED;
 	} else {
 		*new = (struct slot_subscriber){.callback = callback, .user = user};
+		real.declare_feature(false, real.handle, TOOLS_FEATURE);
 		atomic_store(&slot_other, new);
 		*handle = real.handle;
 	}
@@ -241,15 +244,16 @@ static CUresult unsubscribe(uint32_t handle)
 	set_all(false);
 	if (all_are_out())
 		free_left();
+	real.declare_feature(true, real.handle, TOOLS_FEATURE);
 	atomic_store(&other.taken, false);
 	return CUDA_SUCCESS;
 }
 
-/* All that the driver knows are declared and stay so: without them it refuses APIs. */
+/* All that the driver knows are declared and stay so: without them it refuses APIs. But the first is the other's to declare:
+ * with it, Nsight Compute, which does not, waits in its callback for ever, for a lock that the driver holds (docs/hardware.md). */
 static CUresult declare_feature(uint32_t on, uint32_t handle, int feature)
 {
-	(void)on;
-	return real.declare_feature(true, handle, feature);
+	return real.declare_feature(on || feature != TOOLS_FEATURE, handle, feature);
 }
 
 /* For who was there before us. */

@@ -225,6 +225,31 @@ static CUresult declare(bool on, int feature)
 #define FEATURE_GREEN_CONTEXTS 7
 #define NO_SUCH_FEATURE 1000
 
+#define TOOLS_FEATURE 0
+
+static bool is_declared(int feature)
+{
+	uint32_t on = 2;
+
+	gpu_check(((table_query_feature *)subscriber_table()[TABLE_QUERY_FEATURE])(&on, counter.handle, feature));
+	return on == 1;
+}
+
+/* Nsight Compute, which does not declare it, waits for ever in a driver where we have (docs/hardware.md). */
+static void test_the_first_feature_is_the_tools(void **state)
+{
+	(void)state;
+	gpu_check(subscribe_counter(&counter.handle));
+	assert_false(is_declared(TOOLS_FEATURE));
+	gpu_check(declare(true, TOOLS_FEATURE));
+	assert_true(is_declared(TOOLS_FEATURE));
+	gpu_check(declare(false, TOOLS_FEATURE));
+	assert_false(is_declared(TOOLS_FEATURE));
+	assert_true(is_declared(FEATURE_GREEN_CONTEXTS));
+	unsubscribe_counter();
+	assert_true(is_declared(TOOLS_FEATURE));
+}
+
 /* Without its feature the driver has no green contexts (FACTS 1): they outlast the tool that takes it back. */
 static void test_features_stay_declared(void **state)
 {
@@ -528,6 +553,7 @@ int main(void)
 		cmocka_unit_test(test_both_ways_to_subscribe_are_one_slot),
 		cmocka_unit_test(test_graphs_follow_without_the_domains),
 		cmocka_unit_test(test_features_stay_declared),
+		cmocka_unit_test(test_the_first_feature_is_the_tools),
 		cmocka_unit_test(test_nothing_for_who_has_left),
 		cmocka_unit_test(test_tools_that_take_turns),
 		cmocka_unit_test(test_leaving_waits_for_a_callback),

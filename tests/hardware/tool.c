@@ -14,8 +14,8 @@ static atomic_uint announced;
 static void on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *data)
 {
 	(void)user;
-	if (domain == CUPTI_CB_DOMAIN_DRIVER_API && id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx &&
-	    data->callbackSite == CUPTI_API_ENTER)
+	if (domain == CUPTI_CB_DOMAIN_DRIVER_API && data->callbackSite == CUPTI_API_ENTER &&
+	    (id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx || id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel))
 		announced++;
 }
 

@@ -12,6 +12,7 @@ enum {
 	TABLE_UNSUBSCRIBE = 4,
 	TABLE_ENABLE = 6,
 	TABLE_DECLARE_FEATURE = 9,
+	TABLE_QUERY_FEATURE = 10,
 	TABLE_SUBSCRIBE_WITH_NAME = 11,
 	TABLE_ENTRIES = 12
 };
@@ -47,6 +48,7 @@ typedef CUresult table_subscribe_with_name(uint32_t *handle, subscriber_callback
 typedef CUresult table_unsubscribe(uint32_t handle);
 typedef CUresult table_enable(uint32_t on, uint32_t handle, int domain, int id);
 typedef CUresult table_declare_feature(uint32_t on, uint32_t handle, int feature);
+typedef CUresult table_query_feature(uint32_t *on, uint32_t handle, int feature);
 
 /* The driver's table. No cuInit is needed. */
 void *const *subscriber_table(void);
