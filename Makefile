@@ -33,14 +33,16 @@ override LDFLAGS += -pthread $(sanitize_flags)
 
 # --- what there is ---------------------------------------------------------------------------------
 
-library_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/*.c src/base/*.c src/topology/*.c src/attach/*.c src/api/*.c))
+# What everything rests on; driver and shim, attach and api come on top (HACKING.md).
+rooms = base gpu gpu/topology state mps
+library_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(patsubst %,src/%/*.c,$(rooms) attach api)))
 # The library comes in two kinds, which differ in how they start.
 shim_objects    = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/entry_attached.c,$(wildcard src/driver/*.c src/shim/*.c)))
 attach_objects  = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/entry_loaded.c,$(wildcard src/driver/*.c src/shim/*.c)))
 # libsmctrl carries what they have in common, for processes that have neither.
 smctrl_objects  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/smctrl/*.c)) \
                   $(filter-out %/entry_loaded.o,$(shim_objects))
-command_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/nvtaskset/*.c))
+command_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/nvtaskset/*.c tools/nvtaskset/*/*.c))
 sim_objects     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/sim/*.c))
 gpu_support     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/gpu/support/*.c))
 bench_support   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
@@ -82,6 +84,7 @@ deps:
 run-all: $(command) $(shim) $(attach) $(audit) $(api) $(api_archive) $(smctrl) $(smctrl:.so=.a)
 	@:
 
+$(BUILD)/tools/%.o $(BUILD)/tests/unit/%.o: override CPPFLAGS += -Itools/nvtaskset
 $(BUILD)/bench/%.o $(BUILD)/demo/%.o: override CPPFLAGS += -Itests/gpu/support -Ibench/support
 
 $(BUILD)/%.o: %.c
@@ -205,7 +208,7 @@ $(BUILD)/tests/programs/refuse: tests/programs/refuse.c
 can_attach = $(filter x86_64-%,$(shell $(CC) -dumpmachine))
 attach_programs = $(addprefix $(BUILD)/tests/attach/,busy alone small alone-static alone32 plain-musl goroutines plain-go \
                     library.so slow.so again)
-$(filter-out %32 %-musl %-go %/goroutines,$(attach_programs)): $(wildcard tests/attach/*.[ch] tests/gpu/support/*.[ch] src/*.[ch] src/*/*.[ch])
+$(filter-out %32 %-musl %-go %/goroutines,$(attach_programs)): $(wildcard tests/attach/*.[ch] tests/gpu/support/*.[ch] src/*/*.[ch] src/*/*/*.[ch])
 	@mkdir -p $(@D)
 	$(if $(can_attach),$(call say,LINK,$@)$(CC) $(CPPFLAGS) -Itests/gpu/support $(filter-out $(sanitize_flags),$(CFLAGS)) \
 		$(build_$(@F)) -o $@)
@@ -224,8 +227,8 @@ $(BUILD)/tests/attach/plain-go: tests/attach/plain.go
 	@mkdir -p $(@D)
 	-$(Q)CGO_ENABLED=0 && export CGO_ENABLED && $(go_build)
 build_busy         = $(addprefix tests/,attach/busy.c attach/registers.c gpu/support/gpu.c) \
-                     $(wildcard src/*.c src/base/*.c src/topology/*.c) -lcmocka -ldl
-build_again        = tests/attach/again.c $(wildcard src/*.c src/base/*.c src/attach/*.c src/topology/*.c)
+                     $(wildcard $(patsubst %,src/%/*.c,$(rooms))) -lcmocka -ldl
+build_again        = tests/attach/again.c $(wildcard $(patsubst %,src/%/*.c,$(rooms) attach))
 build_alone        = tests/attach/alone.c tests/attach/registers.c -ldl -Wl,-rpath,'$$ORIGIN'
 build_small        = tests/attach/small.c
 build_alone-static = $(build_alone) -static -Wl,--no-warnings
@@ -316,9 +319,9 @@ lint:
 	cppcheck --quiet --suppress=ctunullpointer --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		-D_GNU_SOURCE -D__x86_64__ -Isrc src tools
 	$(Q)printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 8 \
-		sh -c 'clang-tidy --quiet "$$@" -- $(CPPFLAGS) -std=gnu11 -Itests/gpu/support -Ibench/support' clang-tidy
+		sh -c 'clang-tidy --quiet "$$@" -- $(CPPFLAGS) -std=gnu11 -Itools/nvtaskset -Itests/gpu/support -Ibench/support' clang-tidy
 
-sources = $(wildcard src/*.c src/*/*.c tools/nvtaskset/*.c tests/sim/*.c tests/gpu/*.c tests/gpu/support/*.c \
+sources = $(wildcard src/*/*.c src/*/*/*.c tools/nvtaskset/*.c tools/nvtaskset/*/*.c tests/sim/*.c tests/gpu/*.c tests/gpu/support/*.c \
 	tests/unit/*.c bench/*.c bench/support/*.c)
 scripts = $(wildcard tests/cli/*.bash tools/completions/*.bash bench/support/*.bash) \
 	$(shell grep -rlE '^\#!.*[/ ](sh|bash|bats)$$' .ci bench demo tests tools)
@@ -328,8 +331,8 @@ FUZZ_SECONDS ?= 600
 fuzz: $(patsubst tests/fuzz/%.c,fuzz-%,$(wildcard tests/fuzz/*.c))
 fuzz-%: tests/fuzz/%.c
 	@mkdir -p $(BUILD)/fuzz/corpus-$*
-	$(Q)clang $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		$< $(wildcard src/*.c src/base/*.c src/driver/*.c src/topology/*.c) $(filter-out %/entry_loaded.c %/entry_attached.c,$(wildcard src/shim/*.c)) \
+	$(Q)clang $(CPPFLAGS) -Itools/nvtaskset -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+		$< $(wildcard $(patsubst %,src/%/*.c,$(rooms) driver)) $(filter-out %/entry_loaded.c %/entry_attached.c,$(wildcard src/shim/*.c)) \
 		-o $(BUILD)/fuzz/$*
 	$(Q)$(BUILD)/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -print_final_stats=0 -verbosity=0 \
 		-artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz/corpus-$*

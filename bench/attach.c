@@ -12,7 +12,7 @@
  * The command is ../nvtaskset, seen from here.
  */
 #include "bench.h"
-#include "kernels.h"
+#include "gpu/kernels.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -8,7 +8,7 @@
 #include "bench.h"
 
 #include "nvtaskset.h"
-#include "segment.h"
+#include "state/segment.h"
 
 #include <signal.h>
 #include <stdio.h>

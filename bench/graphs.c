@@ -14,8 +14,8 @@
  * Without nvtaskset there is nothing to change: unchanged_ns and the cycles alone.
  */
 #include "bench.h"
-#include "kernels.h"
-#include "segment.h"
+#include "gpu/kernels.h"
+#include "state/segment.h"
 
 #include <malloc.h>
 #include <stdio.h>

@@ -9,10 +9,10 @@
  * the hook out. It is ../lib/libnvtaskset-attach.so, seen from here.
  */
 #include "bench.h"
-#include "kernels.h"
+#include "gpu/kernels.h"
 #include "own_partition.h"
 
-#include "attach/attach.h"
+#include "attach/entry.h"
 #include "driver/slot.h"
 
 #include <dlfcn.h>

@@ -7,7 +7,7 @@
  * number, counted around.
  */
 #include "bench.h"
-#include "kernels.h"
+#include "gpu/kernels.h"
 
 #include <sched.h>
 #include <stdio.h>

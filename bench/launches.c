@@ -5,7 +5,7 @@
  * instructions of.
  */
 #include "bench.h"
-#include "kernels.h"
+#include "gpu/kernels.h"
 
 #include <stdlib.h>
 

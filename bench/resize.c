@@ -13,10 +13,10 @@
  * Each kernel says on which SM it ran. One in the wrong half ends the program: so without MPS, which renumbers SMs.
  */
 #include "bench.h"
-#include "kernels.h"
+#include "gpu/kernels.h"
 #include "own_partition.h"
 
-#include "topology/topology.h"
+#include "gpu/topology/topology.h"
 
 #include <stdio.h>
 #include <stdlib.h>

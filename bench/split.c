@@ -7,9 +7,9 @@
  * distributed, as nvtaskset's, or gpcs: as many whole GPCs as fit into COUNT. Without arguments: "TPCS SMS-PER-TPC
  * NAME".
  */
-#include "choose.h"
-#include "topology/topology.h"
-#include "tpcset.h"
+#include "gpu/select_tpcs.h"
+#include "gpu/topology/topology.h"
+#include "gpu/tpcset.h"
 
 #include <stdio.h>
 #include <stdlib.h>

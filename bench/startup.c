@@ -7,7 +7,7 @@
  * it only loads the driver's library, and prints that.
  */
 #include "bench.h"
-#include "kernels.h"
+#include "gpu/kernels.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * use for a while, so the rate says how much of the GPU this program has.
  */
 #include "bench.h"
-#include "kernels.h"
+#include "gpu/kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
  * which SM it runs, and prints the answer whenever it changes.
  */
 #include "bench.h"
-#include "kernels.h"
-#include "topology/topology.h"
-#include "tpcset.h"
+#include "gpu/kernels.h"
+#include "gpu/topology/topology.h"
+#include "gpu/tpcset.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "own_partition.h"
 
-#include "segment.h"
-#include "topology/topology.h"
+#include "gpu/topology/topology.h"
+#include "state/segment.h"
 
 #include <unistd.h>
 

@@ -6,7 +6,7 @@
 #define OWN_PARTITION_H
 
 #include "bench.h"
-#include "tpcset.h"
+#include "gpu/tpcset.h"
 
 struct own_partition {
 	const struct topology *gpu;

@@ -5,10 +5,10 @@
 #ifndef NVTASKSET_API_INTERNAL_H
 #define NVTASKSET_API_INTERNAL_H
 
-#include "error.h"
+#include "base/error.h"
+#include "gpu/topology/topology.h"
+#include "gpu/tpcset.h"
 #include "nvtaskset.h"
-#include "topology/topology.h"
-#include "tpcset.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "api/internal.h"
 
-#include "editor.h"
-#include "pids.h"
+#include "base/pids.h"
+#include "state/editor.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -7,8 +7,8 @@
 #include "attach/loan.h"
 #include "attach/target.h"
 #include "attach/threads.h"
-#include "clock.h"
-#include "segment.h"
+#include "base/clock.h"
+#include "state/segment.h"
 
 #include <errno.h>
 #include <fcntl.h>

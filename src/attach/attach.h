@@ -15,13 +15,9 @@
 #ifndef NVTASKSET_ATTACH_ATTACH_H
 #define NVTASKSET_ATTACH_ATTACH_H
 
-#include "error.h"
+#include "base/error.h"
 
 #include <sys/types.h>
-
-/* What the library exports: `const char *nvtaskset_attached(const char *told)` is called once it is loaded, and returns
- * NULL, or why it refuses to work, in one line; it is unloaded then. What it is told lasts until it returns. */
-#define ATTACH_ENTRY "nvtaskset_attached"
 
 struct attach_report {
 	pid_t thread;       /* that was borrowed; 0 where the process had the library already */

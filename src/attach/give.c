@@ -1,6 +1,6 @@
 #include "attach/give.h"
 
-#include "segment_handle.h"
+#include "state/handle.h"
 
 #include <errno.h>
 #include <fcntl.h>

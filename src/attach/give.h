@@ -8,8 +8,8 @@
 #define NVTASKSET_ATTACH_GIVE_H
 
 #include "attach/loan.h"
-#include "error.h"
-#include "segment_layout.h"
+#include "base/error.h"
+#include "state/layout.h"
 
 struct segment_gift {
 	int inherited; /* the descriptor of the segment that the process shares */

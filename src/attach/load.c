@@ -1,6 +1,6 @@
 #include "load.h"
 
-#include "attach/attach.h"
+#include "attach/entry.h"
 #include "attach/status.h"
 
 #include <elf.h>

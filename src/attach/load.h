@@ -7,7 +7,7 @@
 #define NVTASKSET_ATTACH_LOAD_H
 
 #include "attach/loan.h"
-#include "error.h"
+#include "base/error.h"
 
 #include <stddef.h>
 

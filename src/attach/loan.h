@@ -12,7 +12,7 @@
 #include "attach/machine.h"
 #include "attach/target.h"
 #include "attach/tracee.h"
-#include "error.h"
+#include "base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

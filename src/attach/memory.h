@@ -7,7 +7,7 @@
 #ifndef NVTASKSET_ATTACH_MEMORY_H
 #define NVTASKSET_ATTACH_MEMORY_H
 
-#include "error.h"
+#include "base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #include "attach/image.h"
 #include "attach/machine.h"
 #include "attach/memory.h"
-#include "error.h"
+#include "base/error.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

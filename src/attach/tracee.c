@@ -1,6 +1,6 @@
 #include "tracee.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #define NVTASKSET_DRIVER_CALLS_H
 
 #include "cuda.h"
-#include "qmd.h"
+#include "gpu/qmd.h"
 
 #include <stdbool.h>
 

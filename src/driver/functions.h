@@ -8,8 +8,8 @@
 #ifndef NVTASKSET_DRIVER_FUNCTIONS_H
 #define NVTASKSET_DRIVER_FUNCTIONS_H
 
+#include "base/error.h"
 #include "cuda.h"
-#include "error.h"
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 
 #include "contexts.h"
 #include "functions.h"
-#include "topology/handover.h"
+#include "gpu/topology/environment.h"
 #include "visible.h"
 
 #include <pthread.h>

@@ -5,8 +5,8 @@
 #define NVTASKSET_DRIVER_GPUS_H
 
 #include "cuda.h"
-#include "qmd.h"
-#include "topology/topology.h"
+#include "gpu/qmd.h"
+#include "gpu/topology/topology.h"
 
 #include <stdbool.h>
 

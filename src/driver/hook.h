@@ -4,9 +4,9 @@
 #ifndef NVTASKSET_DRIVER_HOOK_H
 #define NVTASKSET_DRIVER_HOOK_H
 
+#include "base/error.h"
 #include "calls.h"
 #include "cuda.h"
-#include "error.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #include "modules.h"
 
-#include "cubin.h"
+#include "gpu/cubin.h"
 
 #include <errno.h>
 #include <stdint.h>

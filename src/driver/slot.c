@@ -1,6 +1,6 @@
 #include "slot.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <stddef.h>

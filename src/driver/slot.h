@@ -13,8 +13,8 @@
 #ifndef NVTASKSET_DRIVER_SLOT_H
 #define NVTASKSET_DRIVER_SLOT_H
 
+#include "base/error.h"
 #include "cuda.h"
-#include "error.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #define NVTASKSET_DRIVER_VISIBLE_H
 
 #include "cuda.h"
-#include "topology/topology.h"
+#include "gpu/topology/topology.h"
 
 #include <stdbool.h>
 

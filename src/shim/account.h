@@ -7,7 +7,7 @@
 #ifndef NVTASKSET_SHIM_ACCOUNT_H
 #define NVTASKSET_SHIM_ACCOUNT_H
 
-#include "segment.h"
+#include "state/segment.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,9 +4,9 @@
 #ifndef NVTASKSET_SHIM_DECISION_H
 #define NVTASKSET_SHIM_DECISION_H
 
-#include "qmd.h"
-#include "segment.h"
-#include "topology/topology.h"
+#include "gpu/qmd.h"
+#include "gpu/topology/topology.h"
+#include "state/segment.h"
 
 #include <stdbool.h>
 #include <stdint.h>

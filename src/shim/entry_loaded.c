@@ -8,13 +8,13 @@
  * We live in somebody else's process: whatever goes wrong here, the program runs on without us, and a line
  * on standard error says so.
  */
+#include "base/elf_note.h"
 #include "base/log.h"
 #include "escape.h"
 #include "hide.h"
-#include "mark.h"
 #include "misfit.h"
-#include "segment.h"
 #include "shim.h"
+#include "state/segment.h"
 #include "strict.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #ifndef NVTASKSET_SHIM_ESCAPE_H
 #define NVTASKSET_SHIM_ESCAPE_H
 
-#include "segment.h"
+#include "state/segment.h"
 
 /* A launch does, or what the reason speaks of. */
 void escape_note(enum segment_reason reason);

@@ -7,7 +7,7 @@
 #ifndef NVTASKSET_SHIM_GRAPH_DESCRIPTORS_H
 #define NVTASKSET_SHIM_GRAPH_DESCRIPTORS_H
 
-#include "qmd.h"
+#include "gpu/qmd.h"
 
 /* One is about to be written, in a call of this thread that uploads nodes. Of a version that is known. */
 void graph_descriptors_remember(const struct qmd_family *family, void *qmd);

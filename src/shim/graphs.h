@@ -14,7 +14,7 @@
 #define NVTASKSET_SHIM_GRAPHS_H
 
 #include "driver/calls.h"
-#include "segment.h"
+#include "state/segment.h"
 
 /* Before any call comes. */
 void graphs_use(const struct segment *segment);

@@ -1,7 +1,7 @@
 #include "inherit.h"
 
 #include "base/log.h"
-#include "parent.h"
+#include "base/parent.h"
 #include "strict.h"
 
 #include <stdbool.h>

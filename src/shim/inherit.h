@@ -9,8 +9,8 @@
 #ifndef NVTASKSET_SHIM_INHERIT_H
 #define NVTASKSET_SHIM_INHERIT_H
 
-#include "error.h"
-#include "segment.h"
+#include "base/error.h"
+#include "state/segment.h"
 
 /* Reads the environment: before any other thread can change it. Not for a program with more privileges than its user. A line
  * says where it may not be the parent's of now; with --strict the program ends there. -1 with the reason where what stands

@@ -8,7 +8,7 @@
 
 #include "decision.h"
 #include "driver/hook.h"
-#include "segment.h"
+#include "state/segment.h"
 
 /* From here on, launches obey this segment. Not while launches are going on: at the start, and in the child of a fork, which
  * gets a segment of its own. */

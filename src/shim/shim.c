@@ -17,7 +17,7 @@
 #include "inherit.h"
 #include "launch.h"
 #include "partition.h"
-#include "segment.h"
+#include "state/segment.h"
 
 #include <errno.h>
 #include <pthread.h>

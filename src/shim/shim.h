@@ -6,8 +6,8 @@
 #ifndef NVTASKSET_SHIM_SHIM_H
 #define NVTASKSET_SHIM_SHIM_H
 
+#include "base/error.h"
 #include "driver/hook.h"
-#include "error.h"
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 #include "libsmctrl.h"
 
 #include "driver/cuda.h"
-#include "topology/topology.h"
+#include "gpu/topology/topology.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 #include "libsmctrl.h"
 
 #include "driver/cuda.h"
-#include "kernels.h"
-#include "topology/topology.h"
+#include "gpu/kernels.h"
+#include "gpu/topology/topology.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

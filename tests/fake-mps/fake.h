@@ -5,7 +5,7 @@
 /* How long the daemon is waited for: that one is slow fails no test, and that one hangs need not last. */
 #define ANSWER_MS answer_ms
 static int answer_ms;
-#include "../../src/mps.c"
+#include "mps/daemon.c"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Any bytes: refused, or GPUs that hold their promises and survive a round trip. */
 #include "fuzz.h"
 
-#include "topology/handover.h"
+#include "gpu/topology/environment.h"
 
 #include <string.h>
 

@@ -8,11 +8,11 @@
 
 #include "base/log.h"
 #include "driver/functions.h"
+#include "gpu/topology/topology.h"
 #include "shim/account.h"
 #include "shim/epoch.h"
 #include "shim/launch.h"
 #include "shim/partition.h"
-#include "topology/topology.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,11 +2,11 @@
  * Any bytes as a launch descriptor: narrowing changes the mask and its valid bit and nothing else, never leaves a
  * descriptor with nothing enabled, can be taken back exactly, and leaves versions alone that it does not know.
  *
- * Where the fields stand is said here again, from NVIDIA's published headers and not from src/qmd.c.
+ * Where the fields stand is said here again, from NVIDIA's published headers and not from src/gpu/qmd.c.
  */
 #include "fuzz.h"
 
-#include "qmd.h"
+#include "gpu/qmd.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  */
 #include "fuzz.h"
 
-#include "segment.h"
+#include "state/segment.h"
 
 #include <fcntl.h>
 #include <string.h>

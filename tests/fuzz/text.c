@@ -1,5 +1,5 @@
 /* Text of others: whatever the bytes, what comes out is harmless, is JSON, and fits. */
-#include "../../tools/nvtaskset/text.c"
+#include "../../tools/nvtaskset/show/text.c"
 
 #include "fuzz.h"
 

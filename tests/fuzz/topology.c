@@ -1,7 +1,7 @@
 /* Any bytes: refused with a reason, or a topology that holds its promises and survives a round trip. */
 #include "fuzz.h"
 
-#include "topology/topology.h"
+#include "gpu/topology/topology.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Any text in either notation: refused with a reason and nothing written, or a set that survives a round trip. */
 #include "fuzz.h"
 
-#include "tpcset.h"
+#include "gpu/tpcset.h"
 
 #include <string.h>
 

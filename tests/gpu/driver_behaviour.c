@@ -4,7 +4,7 @@
  *
  * Runs without nvtaskset, whose subscription would be in the way.
  */
-#include "qmd.h"
+#include "gpu/qmd.h"
 #include "support/subscriber.h"
 
 #include <setjmp.h>

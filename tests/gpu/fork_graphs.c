@@ -3,7 +3,7 @@
  *
  * On the simulator alone: with the driver, the child may wait for locks of the driver's own.
  */
-#include "clock.h"
+#include "base/clock.h"
 #include "support/child.h"
 #include "support/graph.h"
 #include "support/subscriber.h"

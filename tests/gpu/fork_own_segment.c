@@ -1,5 +1,5 @@
 /* A child of fork has a partition of its own, which starts as its parent's: changing one leaves the other. */
-#include "segment.h"
+#include "state/segment.h"
 #include "support/child.h"
 #include "support/gpu.h"
 

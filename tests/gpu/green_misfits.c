@@ -3,7 +3,7 @@
  * can hold them, they run there; otherwise where the partition can, or in as much more of the GPU as they need. Never in the
  * green context alone.
  */
-#include "qmd.h"
+#include "gpu/qmd.h"
 #include "support/green.h"
 #include "support/room.h"
 #include "support/subscriber.h"

@@ -2,7 +2,7 @@
  * The driver has one subscriber slot, and we are in it; profilers work all the same, and whatever they enable, disable
  * or leave, the partition holds (FACTS 1).
  */
-#include "clock.h"
+#include "base/clock.h"
 #include "support/child.h"
 #include "support/graph.h"
 #include "support/subscriber.h"

@@ -4,7 +4,7 @@
  */
 #include "libsmctrl.h"
 
-#include "segment.h"
+#include "state/segment.h"
 #include "support/graph.h"
 
 #include <setjmp.h>

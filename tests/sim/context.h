@@ -3,7 +3,7 @@
 #define SIM_CONTEXT_H
 
 #include "api.h"
-#include "topology/topology.h"
+#include "gpu/topology/topology.h"
 
 struct CUctx_st {
 	CUdevice device;

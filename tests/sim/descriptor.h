@@ -1,13 +1,13 @@
 /*
  * The launch descriptor (QMD) that the simulated driver writes and the simulated hardware reads.
  *
- * The .c has field positions of its own, taken from NVIDIA's published headers and not from src/qmd.c, so
+ * The .c has field positions of its own, taken from NVIDIA's published headers and not from src/gpu/qmd.c, so
  * that each checks the other.
  */
 #ifndef SIM_DESCRIPTOR_H
 #define SIM_DESCRIPTOR_H
 
-#include "topology/topology.h"
+#include "gpu/topology/topology.h"
 
 #define DESCRIPTOR_WORDS 96
 

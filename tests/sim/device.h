@@ -3,7 +3,7 @@
 #define SIM_DEVICE_H
 
 #include "api.h"
-#include "topology/topology.h"
+#include "gpu/topology/topology.h"
 
 /* CUDA_SUCCESS once this process has called cuInit; a child of fork has not, whatever its parent did. */
 CUresult device_ready(void);

@@ -5,7 +5,7 @@
 #ifndef SIM_OCCUPANCY_H
 #define SIM_OCCUPANCY_H
 
-#include "topology/topology.h"
+#include "gpu/topology/topology.h"
 
 #include <stddef.h>
 

@@ -8,7 +8,7 @@
 #ifndef SIM_SCHEDULER_H
 #define SIM_SCHEDULER_H
 
-#include "topology/topology.h"
+#include "gpu/topology/topology.h"
 
 #include <stddef.h>
 

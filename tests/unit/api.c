@@ -1,7 +1,7 @@
 /* nvtaskset.h, as a program sees it that changes other processes' partitions: those here are made by this test. */
 #include "cuda_process.h"
 #include "nvtaskset.h"
-#include "segment_layout.h"
+#include "state/layout.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

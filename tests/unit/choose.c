@@ -1,5 +1,5 @@
 /* Choosing TPCs for a number of them. */
-#include "choose.h"
+#include "gpu/select_tpcs.h"
 #include "share.h"
 
 #include <setjmp.h>

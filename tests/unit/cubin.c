@@ -1,5 +1,5 @@
 /* Modules whose kernels launch kernels. */
-#include "cubin.h"
+#include "gpu/cubin.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Changing the partitions of running processes: all or none, wherever their segments move to. */
 #include "cuda_process.h"
-#include "editor.h"
-#include "segment_layout.h"
+#include "state/editor.h"
+#include "state/layout.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* What is left behind where something fails: the reason as a line, and a code. */
-#include "error.h"
+#include "base/error.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

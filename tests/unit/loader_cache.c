@@ -1,6 +1,6 @@
 /* The dynamic linker's cache: this machine's, and ones that are cut off or lie. */
-#include "../../tools/nvtaskset/loader_cache.c"
 #include "../skip.h"
+#include "../../tools/nvtaskset/start/loader_cache.c"
 
 #include <setjmp.h>
 #include <stdarg.h>

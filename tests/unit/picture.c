@@ -1,11 +1,11 @@
 /* The picture of a GPU, character by character; who has which letter; what is shared. */
 #include "../../tools/nvtaskset/gpcs.c"
-#include "../../tools/nvtaskset/marks.c"
-#include "../../tools/nvtaskset/picture.c"
-#include "../../tools/nvtaskset/processes.c"
-#include "../../tools/nvtaskset/text.c"
 #include "../skip.h"
 #include "share.h"
+#include "../../tools/nvtaskset/show/labels.c"
+#include "../../tools/nvtaskset/show/picture.c"
+#include "../../tools/nvtaskset/show/processes.c"
+#include "../../tools/nvtaskset/show/text.c"
 
 #include <locale.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Launch descriptors of every version: what is narrowed, what is kept, what is left alone. */
-#include "qmd.h"
+#include "gpu/qmd.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

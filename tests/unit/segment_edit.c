@@ -1,9 +1,9 @@
 /* What editors may do to a segment, and what they are told. */
 #include "../skip.h"
 #include "cuda_process.h"
-#include "segment.h"
-#include "segment_handle.h"
-#include "segment_layout.h"
+#include "state/handle.h"
+#include "state/layout.h"
+#include "state/segment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

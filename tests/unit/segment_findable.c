@@ -1,6 +1,6 @@
 /* A program that closes descriptors which it did not open must not lose its segment for good. */
 #include "cuda_process.h"
-#include "segment.h"
+#include "state/segment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
  * implementation, which writes the set in place: there the same harness must find the damage, or it proves
  * nothing.
  */
-#include "segment.h"
+#include "state/segment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

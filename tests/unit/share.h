@@ -2,7 +2,7 @@
 #ifndef NVTASKSET_TESTS_SHARE_H
 #define NVTASKSET_TESTS_SHARE_H
 
-#include "topology/topology.h"
+#include "gpu/topology/topology.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Text of others: what is made harmless, what is kept, and what fits. */
-#include "../../tools/nvtaskset/text.c"
 #include "../skip.h"
+#include "../../tools/nvtaskset/show/text.c"
 
 #include <locale.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* The text format: what is read, what is refused and why, and that writing and reading agree. */
-#include "topology/topology.h"
+#include "gpu/topology/topology.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

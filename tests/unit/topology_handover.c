@@ -2,9 +2,9 @@
  * What a command tells the programs that it starts of the GPUs: all of it arrives, or nothing, and only with the driver that
  * it came from.
  */
+#include "gpu/topology/environment.h"
 #include "root.h"
 #include "share.h"
-#include "topology/handover.h"
 
 static struct topology_list list, arrived;
 static char text[HANDOVER_TEXT];

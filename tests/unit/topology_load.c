@@ -3,11 +3,11 @@
  * system of our own.
  */
 #include "../skip.h"
+#include "gpu/topology/cache.h"
+#include "gpu/topology/load.h"
+#include "gpu/topology/procfs.h"
 #include "root.h"
 #include "share.h"
-#include "topology/cache.h"
-#include "topology/installed.h"
-#include "topology/load.h"
 
 #include <unistd.h>
 

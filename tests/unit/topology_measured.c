@@ -2,7 +2,7 @@
  * What follows from where kernels ran. The GPUs are those of share/topologies and some that are made up; what is seen of
  * them is made from their description, and what is inferred must be that description again.
  */
-#include "topology/measured.h"
+#include "gpu/topology/measured.h"
 #include "share.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Sets of TPCs, GPCs and mask bits of a GPU; bus ids. */
-#include "topology/topology.h"
+#include "gpu/topology/topology.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* nvdebug's files, as published, in a directory of our own: what is read from them, and what is not believed. */
+#include "gpu/topology/nvdebug.h"
 #include "root.h"
 #include "share.h"
-#include "topology/nvdebug.h"
 
 #include <unistd.h>
 

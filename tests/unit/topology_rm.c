@@ -4,7 +4,7 @@
  * It knows the calls by number, size and offset, from NVIDIA's headers and not from rm.c, so that the two
  * check each other. Its GPUs are those of share/topologies: what comes out must be what the file says.
  */
-#include "topology/rm.h"
+#include "gpu/topology/rm.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Sets and their notations; the text to parse ends at a page that cannot be read. */
-#include "tpcset.h"
+#include "gpu/tpcset.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

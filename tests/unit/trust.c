@@ -2,7 +2,7 @@
  * In whose hands a path is. Other users are made by chown, so most of it needs root.
  */
 #include "../skip.h"
-#include "trust.h"
+#include "base/trust.h"
 
 #include "root.h"
 

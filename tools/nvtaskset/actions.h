@@ -2,7 +2,7 @@
 #ifndef NVTASKSET_ACTIONS_H
 #define NVTASKSET_ACTIONS_H
 
-#include "error.h"
+#include "base/error.h"
 #include "options.h"
 
 #define EXIT_CHANGED 3 /* a partition was changed, and it is not in force, or that could not be reported */

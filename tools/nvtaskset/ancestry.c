@@ -1,6 +1,6 @@
 #include "ancestry.h"
 
-#include "parent.h"
+#include "base/parent.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #ifndef NVTASKSET_ANCESTRY_H
 #define NVTASKSET_ANCESTRY_H
 
-#include "error.h"
-#include "pids.h"
+#include "base/error.h"
+#include "base/pids.h"
 
 #include <sys/types.h>
 

@@ -1,9 +1,9 @@
 #include "attach.h"
 
 #include "attach/attach.h"
-#include "driver.h"
-#include "segment.h"
-#include "topology/handover.h"
+#include "gpu/topology/environment.h"
+#include "start/driver.h"
+#include "state/segment.h"
 
 #include <stdio.h>
 #include <string.h>

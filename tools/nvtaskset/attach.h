@@ -5,8 +5,8 @@
 #define NVTASKSET_ATTACH_H
 
 #include "ancestry.h"
-#include "error.h"
-#include "topology/topology.h"
+#include "base/error.h"
+#include "gpu/topology/topology.h"
 
 #include <stdbool.h>
 

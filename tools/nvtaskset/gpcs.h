@@ -4,8 +4,8 @@
 #ifndef NVTASKSET_GPCS_H
 #define NVTASKSET_GPCS_H
 
-#include "topology/topology.h"
-#include "tpcset.h"
+#include "gpu/topology/topology.h"
+#include "gpu/tpcset.h"
 
 /* GPC numbers, as members of a tpcset: those that the set has all present TPCs of, and those that it has some of. */
 struct gpcs {

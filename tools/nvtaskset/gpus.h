@@ -7,8 +7,8 @@
 #ifndef NVTASKSET_GPUS_H
 #define NVTASKSET_GPUS_H
 
-#include "error.h"
-#include "topology/topology.h"
+#include "base/error.h"
+#include "gpu/topology/topology.h"
 
 /* One GPU, and the text of the SET that the user gave for it alone (NULL where there is none). */
 struct gpu_choice {

@@ -4,7 +4,7 @@
  */
 #include "actions.h"
 #include "options.h"
-#include "probe.h"
+#include "start/probe.h"
 #include "version.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "actions.h"
 
-#include "mps.h"
+#include "mps/daemon.h"
 
 #include <pwd.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
 #ifndef NVTASKSET_OPTIONS_H
 #define NVTASKSET_OPTIONS_H
 
-#include "choose.h"
-#include "error.h"
-#include "mps.h"
-#include "topology/topology.h"
+#include "base/error.h"
+#include "gpu/select_tpcs.h"
+#include "gpu/topology/topology.h"
+#include "mps/daemon.h"
 
 #include <stdbool.h>
 

@@ -1,12 +1,12 @@
 #include "actions.h"
 
 #include "attach.h"
-#include "clock.h"
-#include "editor.h"
+#include "base/clock.h"
+#include "base/proc_status.h"
 #include "gpus.h"
-#include "json.h"
-#include "proc_status.h"
 #include "set.h"
+#include "show/json.h"
+#include "state/editor.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "set.h"
 
-#include "occupied.h"
+#include "claims.h"
 #include "turn.h"
 
 #include <stdio.h>

@@ -3,12 +3,12 @@
 #define NVTASKSET_SET_H
 
 #include "ancestry.h"
-#include "error.h"
+#include "base/error.h"
+#include "gpu/topology/topology.h"
+#include "gpu/tpcset.h"
 #include "gpus.h"
 #include "options.h"
-#include "segment.h"
-#include "topology/topology.h"
-#include "tpcset.h"
+#include "state/segment.h"
 
 /* The partition that the command line asks for on the chosen GPUs: each one's own SET, or the one for all; "all" in
  * every notation. Never an empty set. A number of TPCs gets some that nobody has; `except` (NULL: no process) may keep

@@ -1,8 +1,8 @@
 #include "turn.h"
 
-#include "clock.h"
-#include "memfd_find.h"
-#include "pids.h"
+#include "base/clock.h"
+#include "base/memfd_find.h"
+#include "base/pids.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>

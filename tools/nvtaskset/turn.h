@@ -8,7 +8,7 @@
 #ifndef NVTASKSET_TURN_H
 #define NVTASKSET_TURN_H
 
-#include "error.h"
+#include "base/error.h"
 
 /* Waits for this process's turn, which lasts until it ends or becomes another program. -1 with the reason where others do
  * not finish. Once a process. */

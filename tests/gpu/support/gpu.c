@@ -1,8 +1,8 @@
 #include "gpu.h"
 
 #include "../../skip.h"
-#include "kernels.h"
-#include "segment.h"
+#include "gpu/kernels.h"
+#include "state/segment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

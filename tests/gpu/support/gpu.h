@@ -8,9 +8,9 @@
 #define TESTS_GPU_H
 
 #include "cuda_api.h"
-#include "segment.h"
-#include "topology/topology.h"
-#include "tpcset.h"
+#include "gpu/topology/topology.h"
+#include "gpu/tpcset.h"
+#include "state/segment.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 #include "plan.h"
 
-#include "segment_layout.h"
+#include "state/layout.h"
 
 
 /* splitmix64 */

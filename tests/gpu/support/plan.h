@@ -7,7 +7,7 @@
 #ifndef TESTS_PLAN_H
 #define TESTS_PLAN_H
 
-#include "segment.h"
+#include "state/segment.h"
 
 #define PLAN_GPUS 2
 

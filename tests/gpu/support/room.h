@@ -5,7 +5,7 @@
 #ifndef TESTS_ROOM_H
 #define TESTS_ROOM_H
 
-#include "topology/topology.h"
+#include "gpu/topology/topology.h"
 
 /* Either in clusters or cooperative, or neither. */
 struct shape {

@@ -1,6 +1,6 @@
 #include "subscriber.h"
 
-#include "qmd.h"
+#include "gpu/qmd.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

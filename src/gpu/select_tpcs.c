@@ -1,0 +1,199 @@
+#include "select_tpcs.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PERCENT_MAX 100
+
+/* The free TPCs of each GPC. */
+struct groups {
+	unsigned int count;
+	struct group {
+		struct tpcset free;
+		unsigned int free_count;
+		bool whole; /* nobody has any of its TPCs */
+	} list[TPCSET_MAX];
+};
+
+/* --- GPCs --------------------------------------------------------------------------------------------- */
+
+/* What stands for a TPC's GPC: as the chip has it, else as clusters show it. */
+static unsigned int group_of(const struct topology_tpc *tpc)
+{
+	return tpc->gpc != TOPOLOGY_UNKNOWN ? tpc->gpc : tpc->virtual_gpc;
+}
+
+static void add_group(struct groups *groups, const struct topology *gpu, unsigned int number,
+                      const struct tpcset *used)
+{
+	struct tpcset members = {{0}};
+
+	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
+		if (group_of(&gpu->tpcs[tpc]) == number)
+			tpcset_add(&members, tpc);
+	}
+	struct group group = {.free = tpcset_without(&members, used)};
+
+	group.free_count = tpcset_count(&group.free);
+	group.whole = group.free_count > 0 && tpcset_equal(&group.free, &members);
+	groups->list[groups->count++] = group;
+}
+
+static void find_groups(struct groups *groups, const struct topology *gpu, const struct tpcset *used)
+{
+	*groups = (struct groups){.count = 0};
+	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
+		bool first = true;
+
+		for (unsigned int before = 0; before < tpc; before++)
+			first = first && group_of(&gpu->tpcs[before]) != group_of(&gpu->tpcs[tpc]);
+		if (first)
+			add_group(groups, gpu, group_of(&gpu->tpcs[tpc]), used);
+	}
+}
+
+/* Moves TPCs of a group to the chosen ones: those of its largest virtual GPC first, so that clusters find room, which is
+ * the order of rising mask bits: singletons come last. */
+static void take(struct tpcset *chosen, struct group *group, unsigned int count, const struct topology *gpu)
+{
+	for (; count > 0; count--) {
+		unsigned int best = TPCSET_MAX;
+
+		for (unsigned int tpc = tpcset_next(&group->free, 0); tpc < TPCSET_MAX;
+		     tpc = tpcset_next(&group->free, tpc + 1)) {
+			if (best == TPCSET_MAX || gpu->tpcs[tpc].mask_bit < gpu->tpcs[best].mask_bit)
+				best = tpc;
+		}
+		tpcset_add(chosen, best);
+		tpcset_remove(&group->free, best);
+		group->free_count--;
+		group->whole = false;
+	}
+}
+
+/* --- packed ------------------------------------------------------------------------------------------- */
+
+/* The largest whole GPC that is wanted whole. */
+static struct group *find_whole(struct groups *groups, unsigned int wanted)
+{
+	struct group *best = NULL;
+
+	for (unsigned int i = 0; i < groups->count; i++) {
+		struct group *group = &groups->list[i];
+
+		if (group->whole && group->free_count <= wanted && (!best || group->free_count > best->free_count))
+			best = group;
+	}
+	return best;
+}
+
+/* The GPC with the least room that still holds all: one that somebody uses already rather than a whole one. */
+static struct group *find_tightest(struct groups *groups, unsigned int wanted)
+{
+	struct group *best = NULL;
+
+	for (unsigned int i = 0; i < groups->count; i++) {
+		struct group *group = &groups->list[i];
+
+		if (group->free_count >= wanted &&
+		    (!best || group->whole < best->whole ||
+		     (group->whole == best->whole && group->free_count < best->free_count)))
+			best = group;
+	}
+	return best;
+}
+
+static struct group *find_largest(struct groups *groups)
+{
+	struct group *best = &groups->list[0];
+
+	for (unsigned int i = 1; i < groups->count; i++) {
+		if (groups->list[i].free_count > best->free_count)
+			best = &groups->list[i];
+	}
+	return best;
+}
+
+static void pack(struct tpcset *chosen, struct groups *groups, unsigned int count, const struct topology *gpu)
+{
+	while (count > 0) {
+		struct group *group = find_whole(groups, count);
+
+		if (!group)
+			group = find_tightest(groups, count);
+		if (!group)
+			group = find_largest(groups);
+		unsigned int taken = group->free_count < count ? group->free_count : count;
+
+		take(chosen, group, taken, gpu);
+		count -= taken;
+	}
+}
+
+/* --- distributed -------------------------------------------------------------------------------------- */
+
+static void distribute(struct tpcset *chosen, struct groups *groups, unsigned int count, const struct topology *gpu)
+{
+	unsigned int taken[TPCSET_MAX] = {0};
+
+	for (; count > 0; count--) {
+		unsigned int best = groups->count;
+
+		for (unsigned int i = 0; i < groups->count; i++) {
+			if (groups->list[i].free_count > 0 && (best == groups->count || taken[i] < taken[best]))
+				best = i;
+		}
+		take(chosen, &groups->list[best], 1, gpu);
+		taken[best]++;
+	}
+}
+
+/* --- the question ------------------------------------------------------------------------------------- */
+
+static int too_few(const struct topology *gpu, const struct tpcset *free, unsigned int count, struct error *error)
+{
+	char text[TPCSET_TEXT];
+
+	if (tpcset_is_empty(free))
+		return error_set(error, "%u TPC%s: none of this GPU's %u is free; see nvtaskset -l", count,
+		                 count > 1 ? "s" : "", gpu->tpc_count);
+	return error_set(error, "%u TPCs: of this GPU's %u only %u are free: %.180s", count, gpu->tpc_count,
+	                 tpcset_count(free), tpcset_format_list(free, text));
+}
+
+int choose_tpcs(struct tpcset *chosen, const struct topology *gpu, const struct tpcset *used, unsigned int count,
+                enum strategy strategy, struct error *error)
+{
+	struct tpcset all = topology_all(gpu), unused = tpcset_without(&all, used);
+	struct groups groups;
+
+	if (tpcset_count(&unused) < count)
+		return too_few(gpu, &unused, count, error);
+	find_groups(&groups, gpu, used);
+	memset(chosen, 0, sizeof *chosen);
+	if (strategy == STRATEGY_PACKED)
+		pack(chosen, &groups, count, gpu);
+	else
+		distribute(chosen, &groups, count, gpu);
+	return 0;
+}
+
+int choose_parse_count(unsigned int *count, const char *text, const struct topology *gpu, struct error *error)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+	bool share = strcmp(end, "%") == 0;
+
+	if (text[0] < '0' || text[0] > '9' || (*end != '\0' && !share))
+		return error_set(error, "'%.40s': not a number of TPCs such as 20 or 57%%", text);
+	if (share && (number < 1 || number > PERCENT_MAX))
+		return error_set(error, "%.40s: must be 1%%-100%%", text);
+	if (!share && (number < 1 || number > gpu->tpc_count))
+		return error_set(error, "%.40s TPCs: this GPU has %u", text, gpu->tpc_count);
+	*count = (unsigned int)number;
+	if (share)
+		*count = (unsigned int)((number * gpu->tpc_count + PERCENT_MAX / 2) / PERCENT_MAX);
+	*count += *count == 0;
+	return 0;
+}

@@ -1,0 +1,282 @@
+#include "cache.h"
+
+#include "base/trust.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define EVERYBODYS "/var/cache/nvtaskset"
+#define SUFFIX ".txt"
+#define BYTES_MAX (64 * 1024) /* of a file; 256 TPCs take 8 KiB */
+
+/* A directory, and to whom its files must belong. */
+struct place {
+	char directory[PATH_MAX];
+	uid_t owner;
+};
+
+/* --- where ------------------------------------------------------------------------------------------------ */
+
+static bool join(char path[PATH_MAX], const char *directory, const char *name)
+{
+	int length = snprintf(path, PATH_MAX, "%s/%s", directory, name);
+
+	return length > 0 && length < PATH_MAX;
+}
+
+static void everybodys_place(const char *root, struct place *place)
+{
+	snprintf(place->directory, sizeof place->directory, "%s" EVERYBODYS, root);
+	place->owner = 0;
+}
+
+/* What a user set, root may have inherited (sudo -E, su), and is not led by it to where that user can write. */
+static bool is_followed(const char *cache, uid_t user)
+{
+	return cache && cache[0] == '/' && (user != 0 || trust_check(cache, user, TRUST_NOW, NULL) == 0);
+}
+
+/* False where this user has none: variables that are not set, or name no absolute path. */
+static bool own_place(const char *root, struct place *place)
+{
+	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+	bool found = true;
+
+	place->owner = geteuid();
+	if (is_followed(cache, place->owner))
+		found = join(place->directory, cache, "nvtaskset");
+	else if (place->owner == 0)
+		everybodys_place(root, place);
+	else if (home && home[0] == '/')
+		found = join(place->directory, home, ".cache/nvtaskset");
+	else
+		found = false;
+	return found;
+}
+
+bool cache_directory(char directory[PATH_MAX])
+{
+	struct place place;
+	bool found = own_place("", &place);
+
+	if (found)
+		memcpy(directory, place.directory, sizeof place.directory);
+	return found;
+}
+
+/* The places in which to look, the first first; how many. */
+static unsigned int find_places(const char *root, struct place places[2])
+{
+	unsigned int count = own_place(root, &places[0]) ? 1 : 0;
+
+	everybodys_place(root, &places[count]);
+	if (count == 0 || strcmp(places[0].directory, places[1].directory) != 0)
+		count++;
+	return count;
+}
+
+/* UUIDs become names of files. */
+static bool is_uuid(const char *text, size_t length)
+{
+	bool good = length > 0 && length < TOPOLOGY_UUID_MAX;
+
+	for (size_t i = 0; i < length && good; i++)
+		good = isalnum((unsigned char)text[i]) || text[i] == '-';
+	return good;
+}
+
+/* --- reading ----------------------------------------------------------------------------------------------- */
+
+static int check_trust(int file, const char *path, uid_t owner, struct error *error)
+{
+	struct stat status;
+
+	if (fstat(file, &status) < 0)
+		return error_set_errno(error, "%.200s", path);
+	if (!S_ISREG(status.st_mode) || status.st_uid != owner || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		return error_set(error, "%.200s: must be a file of %s that nobody else can write; remove it", path,
+		                 owner == 0 ? "root's" : "yours");
+	if (status.st_size > BYTES_MAX)
+		return error_set(error, "%.200s: too large for a topology file; remove it", path);
+	return 0;
+}
+
+/* The file's one GPU, which must have this UUID. Takes the descriptor over. Lists are large, and stacks can be small. */
+static int read_gpu(int descriptor, const char *path, const char *uuid, struct topology *gpu, struct error *error)
+{
+	struct topology_list *list = malloc(sizeof *list);
+	FILE *file = list ? fdopen(descriptor, "r") : NULL;
+
+	if (!file) {
+		error_set_errno(error, "%.200s", path);
+		free(list);
+		close(descriptor);
+		return -1;
+	}
+	int result = topology_read(list, file, path, error);
+
+	fclose(file);
+	if (result == 0 && (list->count != 1 || strcmp(list->gpus[0].uuid, uuid) != 0))
+		result = error_set(error, "%.200s: not about the one GPU that it is named after; remove it", path);
+	if (result == 0)
+		*gpu = list->gpus[0];
+	free(list);
+	return result;
+}
+
+static int read_file(const struct place *place, const char *uuid, struct topology *gpu, struct error *error)
+{
+	char path[PATH_MAX], name[TOPOLOGY_UUID_MAX + sizeof SUFFIX];
+	int result = -1;
+
+	snprintf(name, sizeof name, "%s" SUFFIX, uuid);
+	error_set(error, "%s", "");
+	if (!join(path, place->directory, name))
+		return -1;
+	/* Not to wait for whoever is to write into a pipe. */
+	int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (file < 0 && errno != ENOENT && errno != ENOTDIR && errno != EACCES)
+		error_set_errno(error, "%.200s", path);
+	else if (file >= 0 && check_trust(file, path, place->owner, error) < 0)
+		close(file);
+	else if (file >= 0)
+		result = read_gpu(file, path, uuid, gpu, error);
+	return result;
+}
+
+int cache_find(const char *root, const char *uuid, struct topology *gpu, struct error *error)
+{
+	struct place places[2];
+	struct error why = {.reason = ""};
+	unsigned int count = is_uuid(uuid, strlen(uuid)) ? find_places(root, places) : 0;
+	int result = -1;
+
+	for (unsigned int i = 0; i < count && result < 0 && why.reason[0] == '\0'; i++)
+		result = read_file(&places[i], uuid, gpu, &why);
+	if (result < 0)
+		error_set(error, "%s", why.reason);
+	return result;
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------- */
+
+static bool has_uuid(const struct topology_list *list, const char *uuid)
+{
+	bool found = false;
+
+	for (unsigned int i = 0; i < list->count; i++)
+		found = found || strcmp(list->gpus[i].uuid, uuid) == 0;
+	return found;
+}
+
+/* Adds the GPU of this file, unless it is there already; an empty reason for files that are not meant. */
+static int add_file(const struct place *place, const char *name, struct topology_list *list, struct error *error)
+{
+	size_t length = strlen(name), suffix = sizeof SUFFIX - 1;
+	struct topology *gpu = &list->gpus[list->count];
+	char uuid[TOPOLOGY_UUID_MAX] = "", pci[PCI_ADDRESS_TEXT];
+
+	if (length <= suffix || strcmp(name + length - suffix, SUFFIX) != 0 || !is_uuid(name, length - suffix))
+		return 0;
+	memcpy(uuid, name, length - suffix);
+	if (has_uuid(list, uuid))
+		return 0;
+	if (list->count == TOPOLOGY_GPUS_MAX)
+		return error_set(error, "%.200s: more than %d GPUs; remove what is not of this machine",
+		                 place->directory, TOPOLOGY_GPUS_MAX);
+	if (read_file(place, uuid, gpu, error) < 0)
+		return -1;
+	if (topology_find(list, gpu->pci))
+		return error_set(error, "%.200s: two GPUs at %s; remove what is not of this machine", place->directory,
+		                 pci_address_format(gpu->pci, pci));
+	list->count++;
+	return 0;
+}
+
+static int add_place(const struct place *place, struct topology_list *list, struct error *error)
+{
+	DIR *directory = opendir(place->directory);
+	struct dirent *entry;
+	int result = 0;
+
+	while (directory && result == 0 && (entry = readdir(directory)))
+		result = add_file(place, entry->d_name, list, error);
+	if (directory)
+		closedir(directory);
+	return result;
+}
+
+int cache_find_all(const char *root, struct topology_list *list, struct error *error)
+{
+	struct place places[2];
+	unsigned int count = find_places(root, places);
+	int result = 0;
+
+	list->count = 0;
+	error_set(error, "%s", "");
+	for (unsigned int i = 0; i < count && result == 0; i++)
+		result = add_place(&places[i], list, error);
+	topology_sort(list);
+	return list->count > 0 ? result : -1;
+}
+
+/* --- keeping ----------------------------------------------------------------------------------------------- */
+
+static int write_list(const char *path, const struct topology_list *list, struct error *error)
+{
+	int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+	int failed = !file || fchmod(descriptor, 0644) < 0 || topology_write(list, file) < 0;
+
+	if (failed)
+		error_set_errno(error, "%.200s", path);
+	if (file && fclose(file) != 0 && !failed)
+		failed = error_set_errno(error, "%.200s", path);
+	return failed ? -1 : 0;
+}
+
+static int write_file(const char *path, const struct topology *gpu, struct error *error)
+{
+	struct topology_list *list = calloc(1, sizeof *list);
+
+	if (!list)
+		return error_set_errno(error, "%.200s", path);
+	list->gpus[list->count++] = *gpu;
+	int result = write_list(path, list, error);
+
+	free(list);
+	return result;
+}
+
+int cache_keep(const char *root, const struct topology *gpu, char path[PATH_MAX], struct error *error)
+{
+	struct place place;
+	char directory[PATH_MAX], temporary[PATH_MAX], name[TOPOLOGY_UUID_MAX + sizeof SUFFIX], hidden[64];
+
+	if (!is_uuid(gpu->uuid, strlen(gpu->uuid)))
+		return error_set(error, "the driver gives the GPU no UUID to keep it by");
+	if (!own_place(root, &place))
+		return error_set(error, "nowhere to keep it: set HOME or XDG_CACHE_HOME");
+	snprintf(name, sizeof name, "%s" SUFFIX, gpu->uuid);
+	snprintf(hidden, sizeof hidden, ".%d", (int)getpid());
+	if (trust_make_directory(place.directory, directory, error) < 0)
+		return -1;
+	if (!join(path, directory, name) || !join(temporary, directory, hidden))
+		return error_set(error, "%.200s: the path is too long", directory);
+	unlink(temporary);
+	int result = write_file(temporary, gpu, error);
+
+	if (result == 0 && rename(temporary, path) < 0)
+		result = error_set_errno(error, "%.200s", path);
+	if (result < 0)
+		unlink(temporary);
+	return result;
+}

@@ -1,0 +1,191 @@
+#include "load.h"
+
+#include "cache.h"
+#include "nvdebug.h"
+#include "procfs.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- told --------------------------------------------------------------------------------------------------- */
+
+/* Nobody is waited for, as would be in a pipe; other than a file, nothing can be read again in COMMAND. */
+static FILE *open_file(const char *path, struct error *error)
+{
+	struct stat status;
+	int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool opened = descriptor >= 0 && fstat(descriptor, &status) == 0;
+	FILE *file = NULL;
+
+	if (opened && !S_ISREG(status.st_mode))
+		error_set(error, "NVTASKSET_TOPOLOGY=%.200s: not a regular file", path);
+	else if (!opened || !(file = fdopen(descriptor, "r")))
+		error_set_errno(error, "NVTASKSET_TOPOLOGY=%.200s", path);
+	if (descriptor >= 0 && !file)
+		close(descriptor);
+	return file;
+}
+
+static int load_file(struct topology_list *list, const char *path, struct error *error)
+{
+	FILE *file = open_file(path, error);
+	int result = file ? topology_read(list, file, path, error) : -1;
+
+	if (file)
+		fclose(file);
+	return result;
+}
+
+const char *topology_named_file(void)
+{
+	const char *path = secure_getenv("NVTASKSET_TOPOLOGY");
+
+	return path && *path ? path : NULL;
+}
+
+static int load_told(const struct topology_wanted *wanted, struct topology_list *list, struct error *error)
+{
+	const char *path = topology_named_file();
+
+	return path ? load_file(list, path, error) : topology_load_rm(wanted, list, error);
+}
+
+int topology_load_told(struct topology_list *list, struct error *error)
+{
+	return load_told(NULL, list, error);
+}
+
+/* --- not told ------------------------------------------------------------------------------------------------ */
+
+void load_gpcs(const char *root, struct topology_list *list)
+{
+	struct nvdebug nvdebug;
+
+	if (list->count == 1 && list->gpus[0].tpcs[0].gpc == TOPOLOGY_UNKNOWN &&
+	    nvdebug_read(root, &nvdebug, NULL) == 0)
+		nvdebug_add_gpcs(&nvdebug, &list->gpus[0], NULL);
+}
+
+static int find_by_pci(const char *root, struct pci_address pci, struct topology *gpu, struct error *error)
+{
+	struct topology_list *all = malloc(sizeof *all);
+	const struct topology *found = NULL;
+
+	if (!all)
+		return error_set_errno(error, "GPUs that were measured");
+	if (cache_find_all(root, all, error) == 0)
+		found = topology_find(all, pci);
+	if (found)
+		*gpu = *found;
+	free(all);
+	return found ? 0 : -1;
+}
+
+/* By UUID; by PCI address only where the kernel module does not know that. */
+static int find_measured(const char *root, const struct installed_gpu *installed, struct topology *gpu,
+                         struct error *error)
+{
+	return installed->uuid[0] ? cache_find(root, installed->uuid, gpu, error)
+	                          : find_by_pci(root, installed->pci, gpu, error);
+}
+
+/* A GPU that the kernel module lists: as it was measured, wherever it was plugged in then; else as nvdebug says. */
+static int load_installed(const char *root, const struct installed_gpu *installed, bool alone,
+                          struct topology *gpu, struct error *error)
+{
+	struct nvdebug nvdebug;
+	int result = find_measured(root, installed, gpu, error);
+
+	if (result == 0)
+		gpu->pci = installed->pci;
+	else if (alone && error->reason[0] == '\0' && nvdebug_read(root, &nvdebug, error) == 0)
+		result = nvdebug_describe(&nvdebug, installed, gpu, error);
+	return result;
+}
+
+/* All or none: CUDA numbers what is there, and one that is missing would give its number to another. */
+static int load_all_installed(const char *root, const struct installed_gpu *installed, unsigned int count,
+                              struct topology_list *list, struct error *error)
+{
+	const struct installed_gpu *missing = NULL;
+	struct error why = {.reason = ""};
+	char pci[PCI_ADDRESS_TEXT];
+
+	for (unsigned int i = 0; i < count && why.reason[0] == '\0'; i++) {
+		if (load_installed(root, &installed[i], count == 1, &list->gpus[list->count], &why) == 0)
+			list->count++;
+		else
+			missing = &installed[i];
+	}
+	if (missing && list->count > 0 && why.reason[0] == '\0')
+		error_set(&why, "was not measured, as others were");
+	if (missing && why.reason[0])
+		error_set(error, "GPU %s: %.200s", pci_address_format(missing->pci, pci), why.reason);
+	if (missing)
+		list->count = 0;
+	topology_sort(list);
+	return missing ? -1 : 0;
+}
+
+int load_untold(const char *root, struct topology_list *list, struct error *error)
+{
+	struct installed_gpu installed[TOPOLOGY_GPUS_MAX];
+	unsigned int count = installed_read(root, installed);
+	int result;
+
+	memset(list, 0, sizeof *list);
+	error_set(error, "%s", "");
+	if (count > 0)
+		result = load_all_installed(root, installed, count, list, error);
+	else
+		result = cache_find_all(root, list, error);
+	if (result == 0)
+		load_gpcs(root, list);
+	return result;
+}
+
+/* Whether there is a way to a GPU that CUDA goes: on servers, under WSL, on Jetson. Without, a measurement would fail, too. */
+static bool has_device(const char *root)
+{
+	static const char *const devices[] = {"nvidiactl", "dxg", "nvhost-ctrl-gpu", "nvgpu"};
+	char path[PATH_MAX];
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof devices / sizeof devices[0] && !found; i++) {
+		snprintf(path, sizeof path, "%s/dev/%s", root, devices[i]);
+		found = access(path, F_OK) == 0;
+	}
+	return found;
+}
+
+int load_otherwise(const char *root, int told, struct topology_list *list, struct error *error)
+{
+	struct error why = {.reason = ""}, reason = *error;
+	int result = told == TOPOLOGY_REFUSED ? -1 : load_untold(root, list, &why);
+
+	if (result < 0 && why.reason[0])
+		error_set(error, "%.250s; try 'nvtaskset --measure'", why.reason);
+	else if (result < 0 && told != TOPOLOGY_REFUSED && has_device(root))
+		error_set(error, "%.250s (nvtaskset --measure may find it out)", reason.reason);
+	return result;
+}
+
+int topology_load_wanted(const struct topology_wanted *wanted, struct topology_list *list, struct error *error)
+{
+	struct error why = {.reason = ""};
+	int result = load_told(wanted, list, &why);
+
+	if (result < 0 && !topology_named_file())
+		result = load_otherwise("", result, list, &why);
+	if (result < 0)
+		error_set(error, "%s", why.reason);
+	return result;
+}
+
+int topology_load(struct topology_list *list, struct error *error)
+{
+	return topology_load_wanted(NULL, list, error);
+}

@@ -1,0 +1,62 @@
+/*
+ * A set of TPCs of one GPU.
+ *
+ * A TPC is named by its logical number everywhere: the one that software sees, SM id / SMs per TPC
+ * (the driver's globalTpcId). Which bit of a launch descriptor stands for it is gpu/topology's business.
+ *
+ * Two notations, both taskset's:
+ *   list  0-9,12,20-30:2    numbers and ranges, with a stride where wanted
+ *   mask  3ff, 0x3ff        hexadecimal, bit n is TPC n; groups may be separated by commas as in
+ *                           /proc: 1,00000000
+ * Both parsers take the whole text or nothing.
+ */
+#ifndef NVTASKSET_TPCSET_H
+#define NVTASKSET_TPCSET_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The driver's table of SMs has 512 rows (FACTS 5); with two SMs to a TPC, that is 256 TPCs. */
+#define TPCSET_MAX 256
+#define TPCSET_WORDS (TPCSET_MAX / 64)
+
+/* Room for any set in either notation, with the final NUL. */
+#define TPCSET_TEXT 1024
+
+struct tpcset {
+	uint64_t words[TPCSET_WORDS]; /* TPC n is bit n % 64 of words[n / 64] */
+};
+
+/* Members are 0 … TPCSET_MAX - 1; a number outside is never a member, and adding it does nothing. */
+void tpcset_add(struct tpcset *set, unsigned int tpc);
+void tpcset_add_range(struct tpcset *set, unsigned int first, unsigned int last);
+void tpcset_remove(struct tpcset *set, unsigned int tpc);
+bool tpcset_has(const struct tpcset *set, unsigned int tpc);
+
+bool tpcset_is_empty(const struct tpcset *set);
+bool tpcset_equal(const struct tpcset *a, const struct tpcset *b);
+bool tpcset_is_subset(const struct tpcset *inner, const struct tpcset *outer);
+unsigned int tpcset_count(const struct tpcset *set);
+
+struct tpcset tpcset_and(const struct tpcset *a, const struct tpcset *b);
+struct tpcset tpcset_or(const struct tpcset *a, const struct tpcset *b);
+struct tpcset tpcset_without(const struct tpcset *a, const struct tpcset *b); /* a minus b */
+
+/* The smallest member that is not below `from`, or TPCSET_MAX. */
+unsigned int tpcset_next(const struct tpcset *set, unsigned int from);
+
+/* `limit` is the first number that must not occur; `noun` names a member in reasons ("TPC", "GPC").
+ * 0, or -1 with the reason; `set` is only written on success. An empty set is not an error here. */
+int tpcset_parse_list(struct tpcset *set, const char *text, unsigned int limit, const char *noun,
+                      struct error *error);
+int tpcset_parse_mask(struct tpcset *set, const char *text, unsigned int limit, const char *noun,
+                      struct error *error);
+
+/* Returns `text`, which has room for TPCSET_TEXT bytes. The empty set is "" as a list and "0" as a mask. */
+const char *tpcset_format_list(const struct tpcset *set, char text[TPCSET_TEXT]);
+const char *tpcset_format_mask(const struct tpcset *set, char text[TPCSET_TEXT]);
+
+#endif

@@ -1,0 +1,288 @@
+#include "editor.h"
+
+#include "base/clock.h"
+#include "base/proc_stat.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define COMMAND_NAME "nvtaskset"
+
+/* How long to wait for a segment: see editor_open. */
+#define WAIT_FOR_COMMAND_MS 10000.0
+#define WAIT_FOR_MAKER_MS 2000.0
+#define AGE_BEFORE_EXEC_MS 1000.0
+#define AGE_AFTER_EXEC_MS 200.0
+
+/* How often an owner may move while it is edited: it does so once in the life of most programs that do. */
+#define MOVES_MAX 100
+
+/* --- a process that has just begun ------------------------------------------------------------------ */
+
+/* Fields of /proc/PID/stat. */
+enum {
+	STAT_FLAGS = 9,
+	STAT_START = 22, /* clock ticks since the machine was started */
+	FORKED_BEFORE_EXEC = 0x40 /* of the flags: PF_FORKNOEXEC */
+};
+
+static double age_ms(const char *stat)
+{
+	struct timespec now;
+	double start = (double)proc_stat_field(stat, STAT_START) * 1e3 / (double)sysconf(_SC_CLK_TCK);
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6 - start;
+}
+
+/* The command, which becomes another program as soon as it has all that this one needs. */
+static bool runs_the_command(pid_t pid)
+{
+	char path[64], program[4096];
+
+	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+	ssize_t length = readlink(path, program, sizeof program - 1);
+
+	program[length > 0 ? length : 0] = '\0';
+	const char *name = strrchr(program, '/');
+
+	return name && strcmp(name + 1, COMMAND_NAME) == 0;
+}
+
+static bool has_just_begun(pid_t pid)
+{
+	char stat[PROC_STAT_TEXT];
+	double limit = AGE_AFTER_EXEC_MS;
+
+	proc_stat_read(pid, stat);
+	if (proc_stat_field(stat, STAT_FLAGS) & FORKED_BEFORE_EXEC)
+		limit = AGE_BEFORE_EXEC_MS;
+	return stat[0] != '\0' && age_ms(stat) < limit;
+}
+
+static bool is_worth_waiting_for(pid_t pid, enum segment_state state, double waited_ms)
+{
+	bool is_absent = state == SEGMENT_NO_CUDA || state == SEGMENT_NOT_OURS || state == SEGMENT_SHARED;
+
+	return (state == SEGMENT_NOT_READY && waited_ms < WAIT_FOR_MAKER_MS) ||
+	       (is_absent && ((waited_ms < WAIT_FOR_COMMAND_MS && runs_the_command(pid)) || has_just_begun(pid)));
+}
+
+static enum segment_state open_with_patience(struct segment *segment, pid_t pid, struct error *error)
+{
+	double start = clock_ms();
+	enum segment_state state = segment_open(segment, pid, error);
+
+	while (is_worth_waiting_for(pid, state, clock_ms() - start)) {
+		clock_pause_us(1000);
+		state = segment_open(segment, pid, error);
+	}
+	return state;
+}
+
+/* --- a hold on a process ------------------------------------------------------------------------------ */
+
+bool editor_has_ended(const struct editor *editor)
+{
+	struct pollfd process = {.fd = editor->process, .events = POLLIN};
+
+	return poll(&process, 1, 0) > 0;
+}
+
+/* What programs make of a state. Others have the code of their own reason. */
+static enum nvtaskset_error_code code_of(enum segment_state state, enum nvtaskset_error_code own)
+{
+	enum nvtaskset_error_code code = own;
+
+	switch (state) {
+	case SEGMENT_NO_PROCESS:
+		code = NVTASKSET_ERROR_ENDED;
+		break;
+	case SEGMENT_NOT_PERMITTED:
+		code = NVTASKSET_ERROR_NOT_PERMITTED;
+		break;
+	case SEGMENT_NO_CUDA:
+		code = NVTASKSET_ERROR_NO_CUDA;
+		break;
+	case SEGMENT_NOT_OURS:
+		code = NVTASKSET_ERROR_NO_PARTITION;
+		break;
+	case SEGMENT_NOT_IN_FORCE:
+		code = NVTASKSET_ERROR_NOT_IN_FORCE;
+		break;
+	case SEGMENT_CLOSED:
+		code = NVTASKSET_ERROR_OUT_OF_REACH;
+		break;
+	case SEGMENT_SHARED:
+		code = NVTASKSET_ERROR_SHARED;
+		break;
+	case SEGMENT_FOUND:
+	case SEGMENT_NOT_READY:
+	case SEGMENT_FAILED:
+		break;
+	}
+	return code;
+}
+
+/* Of this process, and of no other that has got its pid meanwhile. Always finds out why there is none: without that, it would
+ * not be looked for everywhere. */
+static enum segment_state find_segment(const struct editor *editor, struct segment *segment, struct error *error)
+{
+	struct error why = {.reason = ""};
+	enum segment_state state = open_with_patience(segment, editor->pid, &why);
+
+	if (editor_has_ended(editor)) {
+		segment_close(segment);
+		error_set(&why, "pid %d: has ended", (int)editor->pid);
+		state = SEGMENT_NO_PROCESS;
+	}
+	why.code = code_of(state, why.code);
+	if (state != SEGMENT_FOUND)
+		error_pass(error, &why);
+	return state;
+}
+
+/* Not every kernel has such descriptors; but no editor is without one just because the caller has too many. */
+static int open_process(struct editor *editor, struct error *error)
+{
+	editor->process = (int)syscall(SYS_pidfd_open, editor->pid, 0);
+	return editor->process < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+	               ? error_set_errno(error, "pid %d", (int)editor->pid)
+	               : 0;
+}
+
+enum segment_state editor_open(struct editor *editor, pid_t pid, struct error *error)
+{
+	enum segment_state state = SEGMENT_FAILED;
+
+	*editor = (struct editor){.pid = pid, .segment = {.file = -1}};
+	if (open_process(editor, error) == 0)
+		state = find_segment(editor, &editor->segment, error);
+	if (state != SEGMENT_FOUND)
+		editor_close(editor);
+	return state;
+}
+
+void editor_close(struct editor *editor)
+{
+	segment_close(&editor->segment);
+	if (editor->process >= 0)
+		close(editor->process);
+	editor->process = -1;
+}
+
+int editor_follow(struct editor *editor, struct error *error)
+{
+	struct segment moved;
+
+	if (!segment_has_moved(&editor->segment))
+		return 0;
+	if (editor->process < 0)
+		return error_set_code(error, NVTASKSET_ERROR_STALE, "pid %d: its partition has moved: open it again",
+		                      (int)editor->pid);
+	if (find_segment(editor, &moved, error) != SEGMENT_FOUND)
+		return -1;
+	segment_close(&editor->segment);
+	editor->segment = moved;
+	return 0;
+}
+
+int editor_read(struct editor *editor, struct segment_revision *revision, struct error *error)
+{
+	uint64_t number;
+
+	if (editor_follow(editor, error) < 0)
+		return -1;
+	return segment_read(&editor->segment, revision, &number)
+	               ? 0
+	               : error_set_code(error, NVTASKSET_ERROR_DAMAGED, "pid %d: its segment is damaged", (int)editor->pid);
+}
+
+/* --- changing -------------------------------------------------------------------------------------------- */
+
+static int change(struct editor *editor, const struct segment_revision *wanted, struct segment_undo *undo,
+                  struct error *error)
+{
+	struct error why = {.reason = ""};
+	int result = -1;
+
+	for (int move = 0; result < 0 && move < MOVES_MAX; move++) {
+		if (editor_follow(editor, error) < 0)
+			return -1;
+		result = segment_edit(&editor->segment, wanted->partitions, wanted->count, undo, &why);
+		if (!segment_has_moved(&editor->segment))
+			break;
+	}
+	if (result < 0) {
+		error_reword(&why, "pid %d: %.280s", (int)editor->pid, why.reason);
+		error_pass(error, &why);
+	}
+	return result;
+}
+
+/* Whether what is wanted has room, as far as can be told before. */
+static int check(struct editor *editor, const struct segment_revision *wanted, struct error *error)
+{
+	struct segment_revision revision;
+	int result = editor_read(editor, &revision, error);
+
+	for (uint32_t i = 0; result == 0 && i < wanted->count; i++)
+		result = segment_put(&revision, &wanted->partitions[i], error);
+	return result;
+}
+
+static int check_all(struct editor *editors, size_t count, const struct segment_revision *wanted, struct error *error)
+{
+	int result = 0;
+
+	for (size_t i = 0; result == 0 && i < count; i++) {
+		if (count == 1 || !editor_has_ended(&editors[i]))
+			result = check(&editors[i], wanted, error);
+	}
+	return result;
+}
+
+/* The first `count` of them; how many have not what they had. */
+static size_t take_back(struct editor *editors, size_t count, const struct segment_undo *undos)
+{
+	size_t failed = 0;
+
+	for (size_t i = 0; i < count; i++)
+		failed += segment_take_back(&editors[i].segment, &undos[i], NULL) < 0 && !editor_has_ended(&editors[i]);
+	return failed;
+}
+
+static int explain_taken_back(size_t changed, size_t left, struct error *error)
+{
+	if (error && left > 0)
+		error_reword(error, "%.220s; %zu others had been changed before, and %zu of them stay so", error->reason, changed,
+		             left);
+	else if (error && changed > 0)
+		error_reword(error, "%.240s; the others have what they had", error->reason);
+	return -1;
+}
+
+int editor_change(struct editor *editors, size_t count, const struct segment_revision *wanted, struct error *error)
+{
+	struct segment_undo *undos = calloc(count, sizeof *undos);
+	size_t changed = 0;
+	int result = check_all(editors, count, wanted, error);
+
+	if (count > 0 && !undos)
+		return error_set_code(error, NVTASKSET_ERROR_NO_MEMORY, "no memory");
+	for (; result == 0 && changed < count; changed += result == 0) {
+		result = change(&editors[changed], wanted, &undos[changed], error);
+		if (result < 0 && count > 1 && editor_has_ended(&editors[changed]))
+			result = 0;
+	}
+	if (result < 0)
+		explain_taken_back(changed, take_back(editors, changed, undos), error);
+	free(undos);
+	return result;
+}

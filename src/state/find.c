@@ -1,0 +1,288 @@
+/* The editor's side: finding a process's segment. The process may be hostile, and so may be what it has open. */
+#include "handle.h"
+#include "kind.h"
+
+#include "base/memfd_find.h"
+#include "base/pids.h"
+#include "base/proc_status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- among the descriptors of others ------------------------------------------------------------------ */
+
+/* What is looked for, of which process. */
+struct seeker {
+	pid_t pid;
+	struct identity who; /* its pid is 0: not asked yet */
+	uint64_t user;       /* likewise */
+	enum segment_kind kind;
+	int number; /* of the descriptor, once one is found */
+};
+
+static struct identity who(struct seeker *seeker)
+{
+	if (seeker->who.pid == 0) {
+		char process[16];
+
+		snprintf(process, sizeof process, "%d", (int)seeker->pid);
+		seeker->who = identity_of(seeker->pid);
+		seeker->user = proc_status(process, "Uid:", 0);
+	}
+	return seeker->who;
+}
+
+/* What its user has made: a program with more privileges has its user's from before, which is not its own. What root has made
+ * of one that became another user is root's to change until there is another. */
+static bool may_be_own(int file, const struct seeker *seeker)
+{
+	struct stat status;
+
+	return fstat(file, &status) == 0 && (status.st_uid == seeker->user || (status.st_uid == 0 && geteuid() == 0));
+}
+
+/* Who edits another's segment has it open for itself alone. What is passed on is a partition. */
+static bool is_passed_on(pid_t pid, int number)
+{
+	char path[64], line[64];
+	unsigned int flags = O_CLOEXEC;
+
+	snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", (int)pid, number);
+	FILE *file = fopen(path, "re");
+
+	while (file && fgets(line, sizeof line, file))
+		sscanf(line, "flags: %o", &flags);
+	if (file)
+		fclose(file);
+	return !(flags & O_CLOEXEC);
+}
+
+/* Whoever looks for an inherited one has a use for one that was left, too. */
+static bool is_sought(int file, int number, void *context)
+{
+	struct seeker *seeker = context;
+	int saved = errno;
+	struct segment_header header = segment_read_header(file);
+	enum segment_kind kind = segment_kind_for(&header, who(seeker));
+
+	if (kind == KIND_OWN && !may_be_own(file, seeker))
+		kind = KIND_INHERITED;
+	bool sought = kind == seeker->kind;
+
+	if (seeker->kind == KIND_INHERITED)
+		sought = (kind == KIND_INHERITED || kind == KIND_LEFT) && is_passed_on(seeker->pid, number);
+	if (sought)
+		seeker->number = number;
+	errno = saved;
+	return sought;
+}
+
+static int find_descriptor(int directory, int first, struct seeker *seeker)
+{
+	const struct memfd_search search = {
+		.directory = directory,
+		.first = first,
+		.link = SEGMENT_LINK,
+		.is_sought = is_sought,
+		.context = seeker,
+	};
+
+	return memfd_find(&search);
+}
+
+/* Whether the handle's number is HANDLE_MIN or above. */
+static bool has_room_above(pid_t pid)
+{
+	struct rlimit limit;
+
+	return prlimit(pid, RLIMIT_NOFILE, NULL, &limit) == 0 && limit.rlim_cur > HANDLE_USUAL;
+}
+
+bool segment_open_inherited(struct segment *segment, pid_t pid, int *number)
+{
+	struct seeker seeker = {.pid = pid, .kind = KIND_INHERITED, .number = -1};
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int file = directory >= 0 ? find_descriptor(directory, 0, &seeker) : -1;
+
+	*segment = segment_closed;
+	*number = seeker.number;
+	if (directory >= 0)
+		close(directory);
+	return file >= 0 && segment_map_found(segment, file, NULL) == SEGMENT_FOUND;
+}
+
+/* --- in memory alone --------------------------------------------------------------------------------------- */
+
+/* Copies what the process has at this address, if that is its segment. */
+static bool copy_memory(struct segment_memory *copy, int memory, uint64_t address, struct seeker *seeker)
+{
+	return pread(memory, copy, sizeof *copy, (off_t)address) == sizeof *copy && copy->magic == SEGMENT_MAGIC &&
+	       copy->version == SEGMENT_VERSION && copy->size == sizeof *copy && identity_matches(copy->owner, who(seeker));
+}
+
+enum segment_state segment_read_mapped(pid_t pid, struct segment_revision *revision)
+{
+	struct segment_memory copy;
+	struct seeker seeker = {.pid = pid};
+	struct segment segment = segment_in(&copy);
+	enum segment_state state = SEGMENT_NOT_OURS;
+	char path[64], line[512];
+	uint64_t address, number;
+
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	FILE *maps = fopen(path, "re");
+
+	if (!maps && (errno == EACCES || errno == EPERM))
+		state = SEGMENT_NOT_PERMITTED;
+	snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
+	int memory = open(path, O_RDONLY | O_CLOEXEC);
+
+	while (maps && state != SEGMENT_FOUND && fgets(line, sizeof line, maps)) {
+		if (!strstr(line, SEGMENT_LINK) || sscanf(line, "%" SCNx64, &address) != 1)
+			continue;
+		state = SEGMENT_NOT_PERMITTED;
+		if (memory >= 0 && copy_memory(&copy, memory, address, &seeker) &&
+		    segment_read(&segment, revision, &number))
+			state = SEGMENT_FOUND;
+	}
+	if (maps)
+		fclose(maps);
+	if (memory >= 0)
+		close(memory);
+	return state;
+}
+
+/* --- why there is none ---------------------------------------------------------------------------------- */
+
+static enum segment_state explain_absence(pid_t pid, struct error *error)
+{
+	enum segment_state state = segment_absence(pid);
+
+	error_set(error, "pid %d: %s", (int)pid, segment_absence_text(state));
+	return state;
+}
+
+static enum segment_state explain_closed(pid_t pid, struct error *error)
+{
+	enum segment_state state = SEGMENT_FAILED;
+
+	if (errno == EACCES || errno == EPERM) {
+		state = SEGMENT_NOT_PERMITTED;
+		error_set(error, "pid %d: belongs to another user, or does not let itself be inspected",
+		          (int)pid);
+	} else if (access("/proc/self", F_OK) < 0) {
+		error_set(error, "/proc is not mounted, where processes are found");
+	} else if (errno == ENOENT || errno == ESRCH) {
+		state = SEGMENT_NO_PROCESS;
+		error_set(error, "pid %d: no such process", (int)pid);
+	} else {
+		error_set_errno(error, "pid %d: its descriptors cannot be read", (int)pid);
+	}
+	return state;
+}
+
+/* Under which number /proc shows it; 0: not at all. */
+static pid_t find_process(struct identity wanted)
+{
+	struct pids all;
+	pid_t found = 0;
+
+	if (pids_all(&all, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < all.count && found == 0; i++)
+		found = identity_matches(identity_of(all.list[i]), wanted) ? all.list[i] : 0;
+	free(all.list);
+	return found;
+}
+
+/* Takes over `file`, an ancestor's segment. */
+static enum segment_state explain_shared(pid_t pid, int file, struct error *error)
+{
+	struct segment_header header = segment_read_header(file);
+	pid_t owner = find_process(header.owner);
+
+	close(file);
+	if (owner == pid)
+		error_set(error, "pid %d: has another user's partition until it loads CUDA; give it its own with --attach", (int)pid);
+	else if (owner != 0)
+		error_set(error, "pid %d: shares the partition of pid %d until it loads CUDA; change that one, or give this one its "
+		                 "own with --attach", (int)pid, (int)owner);
+	else
+		error_set(error, "pid %d: shares the partition of a process that has ended, until it loads CUDA; give this one its "
+		                 "own with --attach", (int)pid);
+	return SEGMENT_SHARED;
+}
+
+/* --- all together ----------------------------------------------------------------------------------------- */
+
+static enum segment_state open_found(struct segment *segment, pid_t pid, int file, struct error *error)
+{
+	enum segment_state state = segment_map_found(segment, file, error);
+
+	if (state != SEGMENT_FOUND && error)
+		error_reword(error, "pid %d: %.200s", (int)pid, error->reason);
+	return state;
+}
+
+/* Whether it may be there all the same. */
+static bool could_not_look(int failure)
+{
+	return failure == EWOULDBLOCK || failure == EMFILE || failure == ENFILE || failure == ENOMEM;
+}
+
+/* Where it has none of its own. */
+static enum segment_state explain(pid_t pid, int directory, struct error *error)
+{
+	struct seeker inherited = {.pid = pid, .kind = KIND_INHERITED};
+	int file = find_descriptor(directory, 0, &inherited);
+
+	return file >= 0 ? explain_shared(pid, file, error) : explain_absence(pid, error);
+}
+
+static enum segment_state open_in(struct segment *segment, pid_t pid, int directory, struct error *error)
+{
+	struct seeker own = {.pid = pid, .kind = KIND_OWN}, unready = {.pid = pid, .kind = KIND_NOT_READY};
+	int first = !error && has_room_above(pid) ? HANDLE_MIN : 0;
+	int file = find_descriptor(directory, first, &own);
+
+	if (file < 0 && could_not_look(errno))
+		return explain_closed(pid, error);
+	if (file < 0 && error)
+		file = find_descriptor(directory, 0, &unready);
+	enum segment_state state = SEGMENT_NOT_OURS;
+
+	if (file < 0 && error)
+		state = explain(pid, directory, error);
+	/* It may have come by one while we looked for the reason. */
+	if (file < 0 && state == SEGMENT_CLOSED)
+		file = find_descriptor(directory, 0, &own);
+	return file >= 0 ? open_found(segment, pid, file, error) : state;
+}
+
+enum segment_state segment_open(struct segment *segment, pid_t pid, struct error *error)
+{
+	char path[64];
+
+	*segment = segment_closed;
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (directory < 0)
+		return explain_closed(pid, error);
+	enum segment_state state = open_in(segment, pid, directory, error);
+
+	close(directory);
+	return state;
+}

@@ -1,0 +1,165 @@
+#include "handle.h"
+
+#include "base/memfd_find.h"
+#include "base/proc_status.h"
+#include "layout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* So far below the end of a small table, so that nobody's lowest free descriptor is there. */
+#define BELOW_LIMIT 8
+
+/* How far to look for one without /proc. */
+#define LOOK_END 1024
+
+/* --- its number ------------------------------------------------------------------------------------------------- */
+
+static bool has_threads(void)
+{
+	struct stat tasks;
+
+	return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2 + 1;
+}
+
+/* A program with more privileges than its user. It passes nothing on, and has what it inherited for those whom it executes:
+ * its own number is lower, so that it is found first. */
+static bool is_privileged(void)
+{
+	return getauxval(AT_SECURE) != 0;
+}
+
+/* Far up, where nobody looks for one. But to make the table of descriptors larger, the kernel makes a process with threads
+ * wait for all processors, 5 to 30 ms (Linux 6.18, expand_fdtable in fs/file.c): there, the end of the table will do. */
+static int choose_number(void)
+{
+	uint64_t table = has_threads() ? proc_status("self", "FDSize:", 0) : 0;
+	int number = HANDLE_USUAL;
+
+	if (is_privileged())
+		number = HANDLE_MIN;
+	else if (table >= HANDLE_TABLE_MIN && table <= HANDLE_USUAL)
+		number = (int)table - HANDLE_TABLE_END;
+	return number;
+}
+
+/* Out of the way of programs that count on the low numbers being free (or closed: 0 to 2 may be). */
+static int move_up(int file, int flags)
+{
+	struct rlimit limit = {.rlim_cur = 0};
+	int moved = fcntl(file, flags, choose_number());
+
+	if (moved < 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 2 * BELOW_LIMIT)
+		moved = fcntl(file, flags, (int)limit.rlim_cur - BELOW_LIMIT);
+	return moved < 0 ? fcntl(file, flags, 3) : moved;
+}
+
+/* --- those that there are ------------------------------------------------------------------------------------------- */
+
+/* A program's own file is not asked for more than is known of it (memfd_find.c); but where statx is not permitted. */
+static bool look(int number, struct statx *status)
+{
+	struct stat known;
+	bool found = statx(number, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, status) == 0;
+
+	if (!found && (errno == ENOSYS || errno == EPERM) && fstat(number, &known) == 0) {
+		*status = (struct statx){.stx_mode = (uint16_t)known.st_mode, .stx_ino = known.st_ino, .stx_size = (uint64_t)known.st_size};
+		found = true;
+	}
+	return found && S_ISREG(status->stx_mode) && status->stx_size == sizeof(struct segment_memory);
+}
+
+bool handle_leads_to(int number, ino_t inode)
+{
+	struct statx status;
+
+	return look(number, &status) && status.stx_ino == inode;
+}
+
+/* Of those that /proc shows; `is_known` is false where there is no /proc. */
+static int next_by_name(int first, bool *is_known)
+{
+	int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int number = -1;
+
+	*is_known = directory >= 0;
+	if (directory >= 0) {
+		number = memfd_next(directory, first, SEGMENT_LINK);
+		close(directory);
+	}
+	return number;
+}
+
+/* Any may be one, in a process without /proc. */
+static int next_by_look(int first)
+{
+	struct statx status;
+	int number = first;
+
+	while (number < LOOK_END && !(memfd_is_one(number) && look(number, &status)))
+		number++;
+	return number < LOOK_END ? number : -1;
+}
+
+int handle_next(int first)
+{
+	bool is_known;
+	int number = next_by_name(first, &is_known);
+
+	return is_known ? number : next_by_look(first);
+}
+
+static int reopen(int number, int flags)
+{
+	char path[32];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", number);
+	return open(path, flags | O_CLOEXEC);
+}
+
+int handle_open(int number)
+{
+	const int flags = O_NONBLOCK | O_NOCTTY;
+	int file = reopen(number, O_RDWR | flags);
+
+	if (file < 0 && errno == EACCES)
+		file = reopen(number, O_RDONLY | flags);
+	/* One that is open itself: this process may have no /proc. */
+	return file < 0 && (fcntl(number, F_GETFL) & O_PATH) == 0 ? fcntl(number, F_DUPFD_CLOEXEC, 3) : file;
+}
+
+bool handle_is_passed_on(int number)
+{
+	return (fcntl(number, F_GETFD) & FD_CLOEXEC) == 0;
+}
+
+/* --- making it ---------------------------------------------------------------------------------------------------- */
+
+static int put(int file, int in_place_of, bool is_passed_on)
+{
+	return in_place_of >= 0
+	               ? dup3(file, in_place_of, is_passed_on ? 0 : O_CLOEXEC)
+	               : move_up(file, is_passed_on ? F_DUPFD : F_DUPFD_CLOEXEC);
+}
+
+int handle_make(int file, int in_place_of)
+{
+	int name = reopen(file, O_PATH), number = -1;
+
+	if (name >= 0)
+		number = put(name, in_place_of, !is_privileged());
+	else if (errno == ENOENT) /* no /proc */
+		number = put(file, in_place_of, false);
+	int saved = errno;
+
+	close(file);
+	if (name >= 0)
+		close(name);
+	errno = saved;
+	return number;
+}

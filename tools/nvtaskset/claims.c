@@ -1,0 +1,242 @@
+#include "claims.h"
+
+#include "base/clock.h"
+#include "base/parent.h"
+#include "base/proc_stat.h"
+#include "show/processes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* For a file in /proc, at first; where that is not enough, twice as much, and so on. */
+#define ROOM 65536
+
+/* How long a process that is just becoming another program is waited for. */
+#define EXEC_WAIT_MS 1000
+
+/* --- programs that have no segment of their own --------------------------------------------------------------- */
+
+struct claims {
+	size_t count;
+	struct claim {
+		pid_t pid;
+		pid_t root;  /* up to which ancestors say what it has; 0: it is certain, whatever they have */
+		struct identity owner; /* of the segment that it has from an ancestor; 0: it has none */
+		struct segment_revision revision;
+	} *list;
+};
+
+/* A file of /proc/PID as a string, to be freed; NULL where it cannot be read. By one call of the system: between two the
+ * process can become another program, and the rest be missing. */
+static char *read_at_once(pid_t pid, const char *name, size_t *length)
+{
+	char path[64], *text = NULL;
+	ssize_t got = -1;
+	bool is_whole = false;
+
+	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+
+	for (size_t room = ROOM; file >= 0 && !is_whole; room *= 2) {
+		free(text);
+		text = malloc(room + 1);
+		got = text ? pread(file, text, room, 0) : -1;
+		is_whole = got < (ssize_t)room;
+	}
+	if (file >= 0)
+		close(file);
+	if (got < 0) {
+		free(text);
+		return NULL;
+	}
+	text[got] = '\0';
+	*length = (size_t)got;
+	return text;
+}
+
+enum {
+	STAT_CODE = 26, /* where it starts; set when the environment is (fs/binfmt_elf.c) */
+	STAT_ENVIRONMENT = 50,
+	STAT_ENVIRONMENT_END = 51
+};
+
+/* Whether a process whose environment was empty may have one all the same: in the middle of an exec the new one is not there
+ * yet. Neither kernel threads nor the dead have a program. */
+static bool may_have_environment(pid_t pid)
+{
+	char path[64], program[8], stat[PROC_STAT_TEXT];
+
+	proc_stat_read(pid, stat);
+	bool may = stat[0] != '\0' && (proc_stat_field(stat, STAT_CODE) == 0 ||
+	                               proc_stat_field(stat, STAT_ENVIRONMENT_END) > proc_stat_field(stat, STAT_ENVIRONMENT));
+
+	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+	return may && readlink(path, program, sizeof program) > 0;
+}
+
+/* The value of a variable in an environment of `length` bytes; NULL where there is none. */
+static const char *find_variable(const char *environment, size_t length, const char *name)
+{
+	size_t size = strlen(name);
+	const char *value = NULL;
+
+	for (const char *at = environment; at < environment + length && !value; at += strlen(at) + 1)
+		value = strncmp(at, name, size) == 0 && at[size] == '=' ? at + size + 1 : NULL;
+	return value;
+}
+
+/* `is_empty`: it can be read, and there is no variable at all. */
+static bool read_environment(struct claim *claim, bool *is_empty)
+{
+	size_t length = 0;
+	char *environment = read_at_once(claim->pid, "environ", &length);
+	const char *partition = environment ? find_variable(environment, length, SEGMENT_ENVIRONMENT) : NULL;
+	const char *root = environment ? find_variable(environment, length, SEGMENT_ROOT_ENVIRONMENT) : NULL;
+	bool found = partition && segment_revision_parse(&claim->revision, partition, NULL) == 0;
+
+	*is_empty = environment && length == 0;
+	claim->root = root ? (pid_t)strtol(root, NULL, 10) : claim->pid;
+	free(environment);
+	return found;
+}
+
+static bool read_with_patience(struct claim *claim)
+{
+	bool is_empty, found = read_environment(claim, &is_empty);
+
+	for (int waited = 0; is_empty && waited < EXEC_WAIT_MS && may_have_environment(claim->pid); waited++) {
+		clock_pause_us(1000);
+		found = read_environment(claim, &is_empty);
+	}
+	return found;
+}
+
+/* What it has from an ancestor, who may have ended. */
+static bool read_shared(struct claim *claim)
+{
+	struct segment segment;
+	uint64_t number;
+	int file;
+	bool found = segment_open_inherited(&segment, claim->pid, &file) && segment_read(&segment, &claim->revision, &number);
+
+	claim->root = 0;
+	if (found)
+		claim->owner = segment_owner(&segment);
+	segment_close(&segment);
+	return found;
+}
+
+static bool read_claim(struct claim *claim, pid_t pid)
+{
+	*claim = (struct claim){.pid = pid};
+	return read_shared(claim) || read_with_patience(claim);
+}
+
+static int add_claim(struct claims *claims, const struct claim *claim, struct error *error)
+{
+	struct claim *more = realloc(claims->list, (claims->count + 1) * sizeof *more);
+
+	if (!more)
+		return error_set(error, "no memory");
+	claims->list = more;
+	claims->list[claims->count++] = *claim;
+	return 0;
+}
+
+static int find_claims(struct claims *claims, struct error *error)
+{
+	struct pids all;
+	int result = pids_all(&all, error);
+
+	if (result < 0)
+		return -1;
+	for (size_t i = 0; result == 0 && i < all.count; i++) {
+		struct claim claim;
+
+		if (all.list[i] != getpid() && read_claim(&claim, all.list[i]))
+			result = add_claim(claims, &claim, error);
+	}
+	free(all.list);
+	return result;
+}
+
+/* --- both together ------------------------------------------------------------------------------------------ */
+
+static void occupy(struct segment_revision *occupied, const struct topology_list *list,
+                   const struct segment_revision *revision)
+{
+	for (uint32_t i = 0; i < revision->count; i++) {
+		const struct segment_partition *partition = &revision->partitions[i];
+		const struct topology *gpu = topology_find(list, partition->pci);
+		struct tpcset all = gpu ? topology_all(gpu) : (struct tpcset){{0}};
+
+		for (uint32_t place = 0; gpu && !tpcset_is_subset(&all, &partition->set) && place < occupied->count; place++) {
+			struct segment_partition *taken = &occupied->partitions[place];
+
+			if (pci_address_equal(taken->pci, partition->pci))
+				taken->set = tpcset_or(&taken->set, &partition->set);
+		}
+	}
+}
+
+/* Whether a process that lives has for itself what this one shares, or went on from that. */
+static bool has_owner(const struct claim *claim, const struct processes *processes)
+{
+	bool has = false;
+
+	for (size_t i = 0; claim->owner.pid != 0 && i < processes->count && !has; i++)
+		has = identity_matches(processes->list[i].identity, claim->owner);
+	return has;
+}
+
+/* A process's own segment counts in place of its claim; and where it shares an ancestor's, or would begin with it, that one. */
+static bool counts(const struct claim *claim, const struct processes *processes)
+{
+	pid_t pid = claim->pid;
+	bool does = !processes_find(processes, pid) && !has_owner(claim, processes);
+
+	for (int generation = 0; does && claim->root != 0 && pid > 1 && pid != claim->root && generation < PARENT_GENERATIONS;
+	     generation++) {
+		pid = parent_of(pid);
+		does = !processes_find(processes, pid);
+	}
+	return does;
+}
+
+static void start_empty(struct segment_revision *occupied, const struct topology_list *list)
+{
+	*occupied = (struct segment_revision){.count = list->count};
+	for (unsigned int i = 0; i < list->count; i++)
+		occupied->partitions[i].pci = list->gpus[i].pci;
+}
+
+int occupied_find(struct segment_revision *occupied, const struct topology_list *list, const struct pids *except,
+                  struct error *error)
+{
+	static const struct pids nobody;
+	struct claims claims = {.count = 0};
+	struct processes processes = {.count = 0};
+	/* In this order: a claim can become a segment meanwhile, but not the other way round. */
+	int result = find_claims(&claims, error);
+
+	if (result == 0)
+		result = processes_collect(&processes, false, error);
+	except = except ? except : &nobody;
+	start_empty(occupied, list);
+	for (size_t i = 0; result == 0 && i < claims.count; i++) {
+		if (counts(&claims.list[i], &processes) && !pids_have(except, claims.list[i].pid))
+			occupy(occupied, list, &claims.list[i].revision);
+	}
+	for (size_t i = 0; result == 0 && i < processes.count; i++) {
+		/* This process becomes COMMAND, which gets other TPCs. */
+		if (processes.list[i].pid != getpid() && !pids_have(except, processes.list[i].pid))
+			occupy(occupied, list, &processes.list[i].revision);
+	}
+	processes_free(&processes);
+	free(claims.list);
+	return result;
+}

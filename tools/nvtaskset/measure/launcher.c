@@ -1,0 +1,343 @@
+#include "launcher.h"
+
+#include "gpu/kernels.h"
+#include "gpu/qmd.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define THREADS 1024
+#define CYCLES 20000 /* some ten microseconds: until the last SM has its block */
+
+/* --- the driver's functions -------------------------------------------------------------------------------- */
+
+static struct {
+	CUresult (*init)(unsigned int flags);
+	CUresult (*error_text)(CUresult error, const char **text);
+	CUresult (*device_count)(int *count);
+	CUresult (*device_name)(char *name, int length, CUdevice device);
+	CUresult (*device_attribute)(int *value, int attribute, CUdevice device);
+	CUresult (*device_bus_id)(char *text, int length, CUdevice device);
+	CUresult (*device_uuid)(CUuuid *uuid, CUdevice device);   /* of the whole GPU; may be NULL */
+	CUresult (*instance_uuid)(CUuuid *uuid, CUdevice device); /* of the MIG instance where it is one; likewise */
+	CUresult (*context_create)(CUcontext *context, unsigned int flags, CUdevice device);
+	CUresult (*synchronize)(void);
+	CUresult (*module_load)(CUmodule *module, const void *image);
+	CUresult (*module_function)(CUfunction *function, CUmodule module, const char *name);
+	CUresult (*function_set)(CUfunction function, int attribute, int value);
+	CUresult (*allocate)(CUdeviceptr *address, size_t bytes);
+	CUresult (*copy_to)(CUdeviceptr to, const void *from, size_t bytes);
+	CUresult (*copy_from)(void *to, CUdeviceptr from, size_t bytes);
+	CUresult (*launch)(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+	                   unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
+	                   CUstream stream, void **parameters, void **extra);
+	CUresult (*launch_config)(const CUlaunchConfig *config, CUfunction function, void **parameters,
+	                          void **extra); /* NULL before CUDA 11.8, which has no clusters */
+} cuda;
+
+static const struct function {
+	const char *name;
+	void *place;
+	bool optional;
+} functions[] = {
+	{"cuInit", &cuda.init, false},
+	{"cuGetErrorString", &cuda.error_text, false},
+	{"cuDeviceGetCount", &cuda.device_count, false},
+	{"cuDeviceGetName", &cuda.device_name, false},
+	{"cuDeviceGetAttribute", &cuda.device_attribute, false},
+	{"cuDeviceGetPCIBusId", &cuda.device_bus_id, false},
+	{"cuDeviceGetUuid", &cuda.device_uuid, true},
+	{"cuDeviceGetUuid_v2", &cuda.instance_uuid, true},
+	{"cuCtxCreate_v2", &cuda.context_create, false},
+	{"cuCtxSynchronize", &cuda.synchronize, false},
+	{"cuModuleLoadData", &cuda.module_load, false},
+	{"cuModuleGetFunction", &cuda.module_function, false},
+	{"cuFuncSetAttribute", &cuda.function_set, false},
+	{"cuMemAlloc_v2", &cuda.allocate, false},
+	{"cuMemcpyHtoD_v2", &cuda.copy_to, false},
+	{"cuMemcpyDtoH_v2", &cuda.copy_from, false},
+	{"cuLaunchKernel", &cuda.launch, false},
+	{"cuLaunchKernelEx", &cuda.launch_config, true},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static int load(const char *path, struct error *error)
+{
+	void *library = dlopen(path, RTLD_NOW);
+
+	if (!library)
+		return error_set(error, "%.300s", dlerror());
+	for (size_t i = 0; i < COUNT(functions); i++) {
+		void *address = dlsym(library, functions[i].name);
+
+		if (!address && !functions[i].optional)
+			return error_set(error, "the driver library has no %s", functions[i].name);
+		if (address)
+			memcpy(functions[i].place, &address, sizeof address);
+	}
+	return 0;
+}
+
+static int fail(const char *what, CUresult result, struct error *error)
+{
+	const char *text = NULL;
+
+	cuda.error_text(result, &text);
+	return error_set(error, "%s: CUDA error %d, %s", what, result, text ? text : "without a text");
+}
+
+/* --- which GPUs there are ------------------------------------------------------------------------------------ */
+
+static int attribute(CUdevice device, int number)
+{
+	int value = 0;
+
+	return cuda.device_attribute(&value, number, device) == CUDA_SUCCESS ? value : 0;
+}
+
+static CUuuid ask_uuid(CUresult (*ask)(CUuuid *uuid, CUdevice device), CUdevice device)
+{
+	CUuuid uuid = {{0}};
+
+	if (!ask || ask(&uuid, device) != CUDA_SUCCESS)
+		memset(&uuid, 0, sizeof uuid);
+	return uuid;
+}
+
+static bool is_none(const CUuuid *uuid)
+{
+	static const CUuuid none = {{0}};
+
+	return memcmp(uuid, &none, sizeof none) == 0;
+}
+
+/* With MIG on, CUDA's device is an instance, with a UUID of its own. */
+static bool is_mig_instance(CUdevice device)
+{
+	CUuuid whole = ask_uuid(cuda.device_uuid, device), instance = ask_uuid(cuda.instance_uuid, device);
+
+	return !is_none(&whole) && !is_none(&instance) && memcmp(&whole, &instance, sizeof whole) != 0;
+}
+
+/* As nvidia-smi writes it; nothing where the driver has none. */
+static void read_uuid(CUdevice device, char text[TOPOLOGY_UUID_MAX])
+{
+	CUuuid uuid = ask_uuid(cuda.instance_uuid ? cuda.instance_uuid : cuda.device_uuid, device);
+	char *at = text;
+
+	if (is_none(&uuid))
+		return;
+	at = stpcpy(at, "GPU");
+	for (unsigned int i = 0; i < sizeof uuid.bytes; i++) {
+		bool group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+
+		at += sprintf(at, "%s%02x", group ? "-" : "", uuid.bytes[i]);
+	}
+}
+
+/* A GPU whose descriptors we do not know gets one bit, so that it is in the list and can be refused. */
+static int describe(CUdevice device, struct topology *gpu, struct error *error)
+{
+	char bus_id[PCI_ADDRESS_TEXT];
+	CUresult result = cuda.device_bus_id(bus_id, sizeof bus_id, device);
+
+	memset(gpu, 0, sizeof *gpu);
+	if (result != CUDA_SUCCESS)
+		return fail("cuDeviceGetPCIBusId", result, error);
+	if (pci_address_parse(&gpu->pci, bus_id, error) < 0)
+		return -1;
+	cuda.device_name(gpu->name, sizeof gpu->name, device);
+	read_uuid(device, gpu->uuid);
+	gpu->compute_major = (uint16_t)attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+	gpu->compute_minor = (uint16_t)attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+	const struct qmd_family *family = qmd_family_for(gpu->compute_major, gpu->compute_minor);
+
+	gpu->sms_per_tpc = (uint16_t)topology_sms_per_tpc(gpu->compute_major, gpu->compute_minor);
+	gpu->tpc_count = (uint16_t)(family ? qmd_mask_bits(family) : 1);
+	gpu->gpc_limit = 1;
+	gpu->tpc_limit = gpu->tpc_count;
+	for (uint16_t bit = 0; bit < gpu->tpc_count; bit++)
+		gpu->tpcs[bit] = (struct topology_tpc){TOPOLOGY_UNKNOWN, TOPOLOGY_UNKNOWN, bit};
+	return topology_validate(gpu, error);
+}
+
+static int list_gpus(struct topology_list *gpus, struct error *error)
+{
+	int count = 0, status = 0;
+	CUresult result = cuda.init(0);
+
+	if (result == CUDA_SUCCESS)
+		result = cuda.device_count(&count);
+	if (result != CUDA_SUCCESS)
+		return fail("CUDA does not start", result, error);
+	gpus->count = 0;
+	for (CUdevice device = 0; device < count && device < TOPOLOGY_GPUS_MAX && status == 0; device++)
+		status = describe(device, &gpus->gpus[gpus->count++], error);
+	topology_sort(gpus);
+	return status;
+}
+
+/* --- telling our library -------------------------------------------------------------------------------------- */
+
+/* A file in memory, which ends with this process. Its name is told before the driver has threads that could look into
+ * the environment; our library reads it when the first context is made. */
+static FILE *make_file(struct error *error)
+{
+	char path[64];
+	int descriptor = memfd_create("nvtaskset-bits", MFD_CLOEXEC);
+	FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+	if (!file || setenv("NVTASKSET_TOPOLOGY", path, 1) < 0)
+		error_set_errno(error, "no file in memory");
+	return file;
+}
+
+int launcher_start(const char *library, struct topology_list *gpus, struct error *error)
+{
+	FILE *file = make_file(error);
+
+	if (!file || load(library, error) < 0 || list_gpus(gpus, error) < 0)
+		return -1;
+	return topology_write(gpus, file) == 0 ? 0 : error_set_errno(error, "no file in memory");
+}
+
+/* --- a GPU ---------------------------------------------------------------------------------------------------- */
+
+static int find_device(struct pci_address pci, CUdevice *device, struct error *error)
+{
+	char bus_id[PCI_ADDRESS_TEXT];
+	struct pci_address found;
+	int count = 0;
+
+	cuda.device_count(&count);
+	for (*device = 0; *device < count; (*device)++) {
+		if (cuda.device_bus_id(bus_id, sizeof bus_id, *device) == CUDA_SUCCESS &&
+		    pci_address_parse(&found, bus_id, NULL) == 0 && pci_address_equal(found, pci))
+			return 0;
+	}
+	return error_set(error, "CUDA has lost it");
+}
+
+static int prepare_kernel(struct launcher *launcher, struct error *error)
+{
+	CUmodule module;
+	CUresult result = cuda.module_load(&module, kernels_ptx);
+
+	if (result == CUDA_SUCCESS)
+		result = cuda.module_function(&launcher->where, module, "where");
+	if (result == CUDA_SUCCESS)
+		result = cuda.allocate(&launcher->output, LAUNCHER_BLOCKS_MAX * sizeof(uint32_t));
+	/* Refused where there are no such clusters, and the launch will be too. */
+	if (result == CUDA_SUCCESS)
+		cuda.function_set(launcher->where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+	return result == CUDA_SUCCESS ? 0 : fail("the kernel cannot be loaded", result, error);
+}
+
+int launcher_open(struct launcher *launcher, const struct topology *gpu, struct error *error)
+{
+	CUdevice device;
+
+	*launcher = (struct launcher){.gpu = gpu};
+	if (!qmd_family_for(gpu->compute_major, gpu->compute_minor))
+		return error_set(error, "compute capability %u.%u: its launch descriptors are not known",
+		                 gpu->compute_major, gpu->compute_minor);
+	if (segment_open(&launcher->segment, getpid(), NULL) != SEGMENT_FOUND ||
+	    !segment_is_at_work(&launcher->segment, getpid()))
+		return error_set(error, "this driver does not let launches be restricted; -v says why");
+	if (find_device(gpu->pci, &device, error) < 0)
+		return -1;
+	if (is_mig_instance(device))
+		return error_set(error, "MIG is on: only whole GPUs can be partitioned");
+	launcher->sm_count = (unsigned int)attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+	CUresult result = cuda.context_create(&launcher->context, 0, device);
+
+	if (result != CUDA_SUCCESS)
+		return fail("no context", result, error);
+	return prepare_kernel(launcher, error);
+}
+
+/* --- launches ------------------------------------------------------------------------------------------------- */
+
+int launcher_enable(struct launcher *launcher, const struct tpcset *bits, struct error *error)
+{
+	struct segment_partition partition = {.pci = launcher->gpu->pci, .set = *bits};
+
+	return segment_edit(&launcher->segment, &partition, 1, NULL, error);
+}
+
+static CUresult launch_plain(const struct launcher *launcher, unsigned int blocks, void **parameters)
+{
+	return cuda.launch(launcher->where, blocks, 1, 1, THREADS, 1, 1, 0, NULL, parameters, NULL);
+}
+
+static CUresult launch_clusters(const struct launcher *launcher, unsigned int cluster, unsigned int blocks,
+                                void **parameters)
+{
+	CUlaunchAttribute dimension = {
+		.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+		.value.clusterDim = {cluster, 1, 1},
+	};
+	const CUlaunchConfig config = {
+		.gridDimX = blocks,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = THREADS,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.attrs = &dimension,
+		.numAttrs = 1,
+	};
+
+	return cuda.launch_config ? cuda.launch_config(&config, launcher->where, parameters, NULL)
+	                          : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+int launcher_run(struct launcher *launcher, unsigned int cluster, uint32_t sms[LAUNCHER_BLOCKS_MAX],
+                 unsigned int *count, struct error *error)
+{
+	uint64_t cycles = CYCLES;
+	void *parameters[] = {&launcher->output, &cycles};
+	unsigned int blocks = 4 * launcher->sm_count;
+
+	if (blocks > LAUNCHER_BLOCKS_MAX)
+		blocks = LAUNCHER_BLOCKS_MAX;
+	*count = cluster > 0 ? blocks / cluster * cluster : blocks;
+	/* What stays unwritten must not look like an SM. */
+	memset(sms, 0xff, LAUNCHER_BLOCKS_MAX * sizeof *sms);
+	CUresult result = cuda.copy_to(launcher->output, sms, *count * sizeof *sms);
+
+	if (result == CUDA_SUCCESS && cluster > 0) {
+		result = launch_clusters(launcher, cluster, *count, parameters);
+		if (result != CUDA_SUCCESS)
+			*count = 0;
+		result = CUDA_SUCCESS;
+	} else if (result == CUDA_SUCCESS) {
+		result = launch_plain(launcher, *count, parameters);
+	}
+	if (result == CUDA_SUCCESS)
+		result = cuda.synchronize();
+	if (result == CUDA_SUCCESS && *count > 0)
+		result = cuda.copy_from(sms, launcher->output, *count * sizeof *sms);
+	return result == CUDA_SUCCESS ? 0 : fail("a kernel did not run", result, error);
+}
+
+int launcher_check(struct launcher *launcher, struct error *error)
+{
+	struct segment_counters counters;
+	int result = 0;
+
+	segment_read_counters(&launcher->segment, &counters);
+	for (int reason = 0; reason < SEGMENT_REASON_COUNT && result == 0; reason++) {
+		if (counters.reasons[reason] > 0)
+			result = error_set(error, "launches cannot be restricted: %s",
+			                   segment_reason_text((enum segment_reason)reason));
+	}
+	return result;
+}

@@ -1,0 +1,333 @@
+#include "processes.h"
+
+#include "base/parent.h"
+#include "base/pids.h"
+#include "text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- one process ------------------------------------------------------------------------------------------------ */
+
+/* The command line, without the NULs at its end. */
+static char *read_command(pid_t pid)
+{
+	char path[64], bytes[PROCESS_COMMAND_MAX];
+	ssize_t length = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (file >= 0) {
+		length = read(file, bytes, sizeof bytes);
+		close(file);
+	}
+	while (length > 0 && bytes[length - 1] == '\0')
+		length--;
+	if (length <= 0)
+		return strdup("?");
+	char *clean = malloc(TEXT_ROOM((size_t)length));
+
+	if (clean)
+		text_clean(clean, bytes, (size_t)length);
+	return clean;
+}
+
+static char *name_user(uid_t uid)
+{
+	const struct passwd *user = getpwuid(uid);
+	char number[16], *name;
+
+	snprintf(number, sizeof number, "%u", (unsigned int)uid);
+	const char *text = user && user->pw_name[0] != '\0' ? user->pw_name : number;
+
+	name = malloc(TEXT_ROOM(strlen(text)));
+	if (name)
+		text_clean(name, text, strlen(text));
+	return name;
+}
+
+/* Looking users up can take long where they are not in a file: once for each. */
+static char *find_user(const struct processes *known, uid_t uid)
+{
+	for (size_t i = 0; i < known->count; i++) {
+		if (known->list[i].uid == uid)
+			return strdup(known->list[i].user);
+	}
+	return name_user(uid);
+}
+
+/* Whose it is; false where it has ended. */
+static bool find_owner(pid_t pid, uid_t *uid)
+{
+	char path[64];
+	struct stat status;
+
+	snprintf(path, sizeof path, "/proc/%d", (int)pid);
+	bool found = stat(path, &status) == 0;
+
+	*uid = found ? status.st_uid : 0;
+	return found;
+}
+
+static enum segment_state read_segment(struct process *process, pid_t pid)
+{
+	struct segment segment;
+	uint64_t number;
+	enum segment_state state = segment_open(&segment, pid, NULL);
+
+	*process = (struct process){.pid = pid};
+	if (state == SEGMENT_FOUND) {
+		if (!segment_read(&segment, &process->revision, &number))
+			state = SEGMENT_NOT_READY;
+		segment_read_counters(&segment, &process->counters);
+		process->astray = segment_obstacle(&segment, pid);
+		process->identity = segment_owner(&segment);
+		process->is_at_work = segment_is_at_work(&segment, pid);
+		segment_close(&segment);
+	}
+	return state;
+}
+
+/* Whether a process that has no segment should have one. */
+static bool is_astray(struct process *process, pid_t pid)
+{
+	enum segment_state state = segment_is_expected(pid) ? segment_absence(pid) : SEGMENT_NO_CUDA;
+	bool astray = state == SEGMENT_NOT_IN_FORCE || state == SEGMENT_CLOSED;
+
+	process->astray = astray ? segment_absence_text(state) : NULL;
+	return astray;
+}
+
+/* --- what they say ------------------------------------------------------------------------------------------------ */
+
+/* A process can write what it likes into its own counters: no sum of them wraps around. */
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a + b >= a ? a + b : UINT64_MAX;
+}
+
+uint64_t process_uploads(const struct process *process)
+{
+	return sum(process->counters.restricted, process->counters.unrestricted);
+}
+
+uint64_t process_let_through(const struct process *process)
+{
+	uint64_t total = 0;
+
+	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
+		/* These did not leave the partition. */
+		if (reason != SEGMENT_GREEN_CONTEXT && reason != SEGMENT_OWN_MASK && reason != SEGMENT_REFUSED)
+			total = sum(total, process->counters.reasons[reason]);
+	}
+	return total;
+}
+
+const struct tpcset *process_set(const struct process *process, struct pci_address gpu)
+{
+	const struct segment_partition *partition = process->has_heirs ? NULL : segment_find(&process->revision, gpu);
+
+	return partition ? &partition->set : NULL;
+}
+
+/* --- what they share ----------------------------------------------------------------------------------------------- */
+
+bool process_shares(const struct process *process, const struct shared *shared)
+{
+	const struct tpcset *set = process_set(process, shared->gpu);
+
+	return set && tpcset_is_subset(&shared->tpcs, set);
+}
+
+/* The TPCs of `left` that just the same processes have as have `tpc`, and how many those are. */
+static struct tpcset group_of(const struct processes *processes, struct pci_address gpu, const struct tpcset *left,
+                              unsigned int tpc, unsigned int *holders)
+{
+	struct tpcset group = *left;
+
+	*holders = 0;
+	for (size_t i = 0; i < processes->count; i++) {
+		const struct tpcset *set = process_set(&processes->list[i], gpu);
+
+		if (set && tpcset_has(set, tpc)) {
+			group = tpcset_and(&group, set);
+			++*holders;
+		} else if (set) {
+			group = tpcset_without(&group, set);
+		}
+	}
+	return group;
+}
+
+static int add_shared(struct processes *processes, struct pci_address gpu, const struct tpcset *tpcs,
+                      struct error *error)
+{
+	struct shared *more = realloc(processes->shared, (processes->shared_count + 1) * sizeof *more);
+
+	if (!more)
+		return error_set(error, "no memory");
+	processes->shared = more;
+	processes->shared[processes->shared_count++] = (struct shared){.gpu = gpu, .tpcs = *tpcs};
+	return 0;
+}
+
+static int find_shared_of(struct processes *processes, struct pci_address gpu, struct error *error)
+{
+	struct tpcset left = {{0}};
+	int result = 0;
+
+	for (size_t i = 0; i < processes->count; i++) {
+		const struct tpcset *set = process_set(&processes->list[i], gpu);
+
+		left = set ? tpcset_or(&left, set) : left;
+	}
+	while (result == 0 && !tpcset_is_empty(&left)) {
+		unsigned int holders;
+		struct tpcset group = group_of(processes, gpu, &left, tpcset_next(&left, 0), &holders);
+
+		if (holders > 1)
+			result = add_shared(processes, gpu, &group, error);
+		left = tpcset_without(&left, &group);
+	}
+	return result;
+}
+
+/* The first GPU behind `gpu` that a partition names; NULL for `gpu`: the first. */
+static bool next_gpu(const struct processes *processes, const struct pci_address *gpu, struct pci_address *next)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < processes->count; i++) {
+		const struct segment_revision *revision = &processes->list[i].revision;
+
+		for (uint32_t place = 0; place < revision->count; place++) {
+			struct pci_address pci = revision->partitions[place].pci;
+
+			if ((!gpu || pci_address_compare(pci, *gpu) > 0) &&
+			    (!found || pci_address_compare(pci, *next) < 0)) {
+				*next = pci;
+				found = true;
+			}
+		}
+	}
+	return found;
+}
+
+int processes_find_shared(struct processes *processes, struct error *error)
+{
+	struct pci_address gpu, next = {.bus = 0};
+	int result = 0;
+
+	for (bool more = next_gpu(processes, NULL, &gpu); more && result == 0;) {
+		result = find_shared_of(processes, gpu, error);
+		more = next_gpu(processes, &gpu, &next);
+		gpu = next;
+	}
+	return result;
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------------- */
+
+static int add(struct processes *processes, const struct process *found, struct error *error)
+{
+	struct process *more = realloc(processes->list, (processes->count + 1) * sizeof *more);
+
+	if (!more)
+		return error_set(error, "no memory");
+	struct process *process = &more[processes->count];
+
+	processes->list = more;
+	*process = *found;
+	process->user = find_user(processes, found->uid);
+	process->command = read_command(found->pid);
+	processes->count++;
+	return process->user && process->command ? 0 : error_set(error, "no memory");
+}
+
+struct process *processes_find(const struct processes *processes, pid_t pid)
+{
+	struct process *found = NULL;
+
+	for (size_t i = 0; i < processes->count && !found; i++)
+		found = processes->list[i].pid == pid ? &processes->list[i] : NULL;
+	return found;
+}
+
+/* Shells and the like, above a process that has a partition of its own. */
+static void mark_ancestors(struct processes *processes, pid_t pid)
+{
+	for (int generation = 0; generation < PARENT_GENERATIONS && pid > 1; generation++) {
+		pid = parent_of(pid);
+		struct process *ancestor = processes_find(processes, pid);
+
+		if (ancestor)
+			ancestor->has_heirs = !ancestor->is_at_work;
+	}
+}
+
+static void find_heirs(struct processes *processes)
+{
+	bool some_wait = false;
+
+	for (size_t i = 0; i < processes->count; i++)
+		some_wait = some_wait || !processes->list[i].is_at_work;
+	for (size_t i = 0; some_wait && i < processes->count; i++)
+		mark_ancestors(processes, processes->list[i].pid);
+}
+
+/* Who cannot look does not say that there is nobody. */
+static int check_limits(enum segment_state state, struct error *error)
+{
+	bool is_limit = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+
+	return state == SEGMENT_FAILED && is_limit ? error_set_errno(error, "/proc") : 0;
+}
+
+static int collect_one(struct processes *processes, pid_t pid, bool astray_too, struct error *error)
+{
+	struct process process;
+	enum segment_state state = read_segment(&process, pid);
+	int result = check_limits(state, error);
+
+	if (result == 0 && (state == SEGMENT_FOUND || (astray_too && is_astray(&process, pid))) &&
+	    find_owner(pid, &process.uid))
+		result = add(processes, &process, error);
+	return result;
+}
+
+int processes_collect(struct processes *processes, bool astray_too, struct error *error)
+{
+	struct pids pids;
+	int result = pids_all(&pids, error);
+
+	*processes = (struct processes){.count = 0};
+	if (result < 0)
+		return -1;
+	for (size_t i = 0; result == 0 && i < pids.count; i++)
+		result = collect_one(processes, pids.list[i], astray_too, error);
+	free(pids.list);
+	find_heirs(processes);
+	if (result == 0)
+		result = processes_find_shared(processes, error);
+	if (result < 0)
+		processes_free(processes);
+	return result;
+}
+
+void processes_free(struct processes *processes)
+{
+	for (size_t i = 0; i < processes->count; i++) {
+		free(processes->list[i].user);
+		free(processes->list[i].command);
+	}
+	free(processes->list);
+	free(processes->shared);
+	*processes = (struct processes){.count = 0};
+}

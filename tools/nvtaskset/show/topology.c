@@ -1,0 +1,73 @@
+#include "actions.h"
+
+#include "gpus.h"
+#include "json.h"
+#include "labels.h"
+#include "picture.h"
+#include "processes.h"
+#include "watch.h"
+
+struct subject {
+	struct topology_list gpus;
+	struct gpu_choices shown;
+	struct marks marks;
+	bool json, again;
+};
+
+/* The GPUs that -G names; without it all of this machine's, those too that CUDA does not see here. */
+static int choose(struct subject *subject, const struct options *options, struct error *error)
+{
+	struct gpu_choices *shown = &subject->shown;
+
+	if (options->gpu_count == 0) {
+		for (shown->count = 0; shown->count < subject->gpus.count; shown->count++)
+			shown->choices[shown->count] = (struct gpu_choice){.gpu = &subject->gpus.gpus[shown->count]};
+	} else if (gpus_choose(shown, &subject->gpus, options->gpus, options->gpu_count, error) < 0) {
+		return -1;
+	}
+	if (shown->choices[0].set)
+		return error_set(error, "-G %.60s: -T takes no SET", options->gpus[0]);
+	return 0;
+}
+
+static void draw(struct subject *subject, const struct processes *processes, const struct terminal *terminal, FILE *page)
+{
+	char label[PCI_ADDRESS_TEXT];
+
+	marks_update(&subject->marks, processes, &subject->shown);
+	for (unsigned int i = 0; i < subject->shown.count; i++) {
+		const struct topology *gpu = subject->shown.choices[i].gpu;
+
+		fputs(i > 0 ? "\n" : "", page);
+		picture_draw(gpu, gpus_label(gpu->pci, &subject->gpus, label), processes, &subject->marks, terminal, page);
+	}
+}
+
+static int look(void *context, const struct terminal *terminal, FILE *page, struct error *error)
+{
+	struct subject *subject = context;
+	struct processes processes;
+	int result = processes_collect(&processes, false, error);
+
+	if (result < 0)
+		return -1;
+	if (subject->json)
+		result = json_write(json_topology(&subject->shown, &processes, &subject->gpus), subject->again, page, error);
+	else
+		draw(subject, &processes, terminal, page);
+	processes_free(&processes);
+	return result;
+}
+
+int action_topology(const struct options *options, struct error *error)
+{
+	/* Large, and this is a process of its own. */
+	static struct subject subject;
+	struct view view = {.look = look, .subject = &subject, .is_data = options->json};
+
+	subject.json = options->json;
+	subject.again = options->watch_seconds > 0;
+	if (topology_load(&subject.gpus, error) < 0 || choose(&subject, options, error) < 0)
+		return -1;
+	return watch(&view, options->watch_seconds, error);
+}

@@ -1,0 +1,152 @@
+#include "environment.h"
+
+#include "driver.h"
+#include "gpu/topology/environment.h"
+#include "state/segment.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY "libcuda.so.1"
+#define AUDIT_LIBRARY "libnvtaskset-audit.so"
+
+/* A list of paths, as the dynamic linker reads it. */
+struct list {
+	const char *variable;
+	const char *separators; /* the first one is for writing */
+	bool (*is_ours)(const char *entry, size_t length);
+};
+
+static bool holds_ours(const char *directory, size_t length)
+{
+	char path[PATH_MAX];
+
+	return length > 0 && length + sizeof LIBRARY < sizeof path &&
+	       snprintf(path, sizeof path, "%.*s/" LIBRARY, (int)length, directory) > 0 && driver_is_ours(path);
+}
+
+static bool is_audit_library(const char *path, size_t length)
+{
+	static const char name[] = "/" AUDIT_LIBRARY;
+	const size_t size = sizeof name - 1;
+
+	return length >= size && memcmp(path + length - size, name, size) == 0;
+}
+
+static const struct list search_path = {"LD_LIBRARY_PATH", ":;", holds_ours};
+static const struct list audit_libraries = {"LD_AUDIT", ":", is_audit_library};
+
+static int set(const char *variable, const char *value, struct error *error)
+{
+	return setenv(variable, value, 1) == 0 ? 0 : error_set(error, "the environment: no memory");
+}
+
+/* Copies what is not ours. An empty entry, also the last one, means the current directory, and stays. */
+static void copy_others(const struct list *list, char *to, const char *entries)
+{
+	const char *separator = "", *start = to;
+	bool more = *entries != '\0';
+
+	while (more) {
+		size_t length = strcspn(entries, list->separators);
+
+		if (!list->is_ours(entries, length)) {
+			to = stpcpy(to, separator);
+			to = mempcpy(to, entries, length);
+			separator = ":";
+		}
+		more = entries[length] != '\0';
+		entries += length + more;
+	}
+	/* A single empty entry would read as none; two mean the same. */
+	if (to == start && *separator)
+		*to++ = ':';
+	*to = '\0';
+}
+
+static int remove_ours(const struct list *list, struct error *error)
+{
+	const char *entries = getenv(list->variable);
+	char *others = entries ? malloc(strlen(entries) + 1) : NULL;
+	int result = 0;
+
+	if (entries && !others)
+		return error_set(error, "the environment: no memory");
+	if (others) {
+		copy_others(list, others, entries);
+		result = *others ? set(list->variable, others, error) : unsetenv(list->variable);
+	}
+	free(others);
+	return result;
+}
+
+static int put_first(const struct list *list, const char *entry, struct error *error)
+{
+	const char *rest = getenv(list->variable);
+	char *entries = NULL;
+
+	/* Cut in two there, it would lead nowhere, and the driver would be found without us. */
+	if (strpbrk(entry, ":;$"))
+		return error_set(error, "%.200s: has one of : ; $ in its name, which the dynamic linker does not take: "
+		                        "install nvtaskset elsewhere", entry);
+	if (asprintf(&entries, "%s%s%s", entry, rest && *rest ? ":" : "", rest ? rest : "") < 0)
+		return error_set(error, "the environment: no memory");
+	int result = set(list->variable, entries, error);
+
+	free(entries);
+	return result;
+}
+
+static int set_strict(const struct environment *environment, struct error *error)
+{
+	/* Large, and this is a process of its own. */
+	static char directory[PATH_MAX], audit[PATH_MAX], library[PATH_MAX];
+
+	if (driver_own_directory(directory, error) < 0)
+		return -1;
+	/* It has room for these names: our library was found there. */
+	snprintf(library, sizeof library, "%.*s/" LIBRARY, PATH_MAX - 32, directory);
+	snprintf(audit, sizeof audit, "%.*s/" AUDIT_LIBRARY, PATH_MAX - 32, directory);
+	if (access(audit, R_OK) < 0)
+		return error_set_errno(error, "%.200s: --strict needs it: install nvtaskset again", audit);
+	if (put_first(&audit_libraries, audit, error) < 0 || set("NVTASKSET_SHIM", library, error) < 0 ||
+	    set("NVTASKSET_DRIVER", environment->driver, error) < 0 || set("NVTASKSET_STRICT", "1", error) < 0)
+		return -1;
+	return 0;
+}
+
+int environment_clean(struct error *error)
+{
+	unsetenv("NVTASKSET_STRICT");
+	unsetenv("NVTASKSET_SHIM");
+	unsetenv("NVTASKSET_HIDE");
+	unsetenv("NVTASKSET_ON_MISFIT");
+	if (remove_ours(&search_path, error) < 0 || remove_ours(&audit_libraries, error) < 0)
+		return -1;
+	return 0;
+}
+
+/* Of an nvtaskset around this one, it may be of other GPUs. */
+static int hand_over(const char *gpus, struct error *error)
+{
+	return *gpus ? set(HANDOVER_ENVIRONMENT, gpus, error) : unsetenv(HANDOVER_ENVIRONMENT);
+}
+
+int environment_set(const struct environment *environment, struct error *error)
+{
+	char pid[16];
+
+	/* COMMAND's, too. */
+	snprintf(pid, sizeof pid, "%d", (int)getpid());
+	if (set(SEGMENT_ENVIRONMENT, environment->partition, error) < 0 || set(SEGMENT_ROOT_ENVIRONMENT, pid, error) < 0 ||
+	    hand_over(environment->gpus, error) < 0 || put_first(&search_path, environment->directory, error) < 0)
+		return -1;
+	if (environment->fail_misfits && set("NVTASKSET_ON_MISFIT", "fail", error) < 0)
+		return -1;
+	if (environment->hide && set("NVTASKSET_HIDE", "1", error) < 0)
+		return -1;
+	return environment->strict ? set_strict(environment, error) : 0;
+}

@@ -1,0 +1,176 @@
+#include "probe.h"
+
+#include "base/clock.h"
+#include "driver.h"
+#include "state/segment.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NAME "nvtaskset-probe"
+#define LIBRARY "libcuda.so.1"
+#define PREFIX "nvtaskset: " /* of what our library says, and probe_main */
+
+/* A driver is a hundred megabytes, perhaps on a slow disk. */
+#define LIMIT_SECONDS 10
+
+/* --- the process that tries ---------------------------------------------------------------------------- */
+
+bool probe_is_me(const char *name)
+{
+	return name && strcmp(name, NAME) == 0;
+}
+
+int probe_main(void)
+{
+	struct link_map *map = NULL;
+	void *library = dlopen(LIBRARY, RTLD_LAZY);
+	int status = EXIT_FAILURE;
+
+	if (!library)
+		fprintf(stderr, PREFIX "the driver library cannot be loaded: %s\n", dlerror());
+	else if (dlinfo(library, RTLD_DI_LINKMAP, &map) < 0 || !driver_is_ours(map->l_name))
+		fprintf(stderr, PREFIX "programs would load %s, and not our library\n", map ? map->l_name : "something else");
+	else
+		status = EXIT_SUCCESS;
+	return status;
+}
+
+/* --- the process that asks ----------------------------------------------------------------------------- */
+
+/* What the process has in its environment. */
+struct surroundings {
+	const struct environment *environment; /* COMMAND's; NULL: nothing that matters here, but for */
+	const char *directory;                 /* LD_LIBRARY_PATH, if it is not NULL */
+};
+
+static int set_bare(const char *directory, struct error *error)
+{
+	static const char *const ways[] = {"LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", SEGMENT_ENVIRONMENT};
+	int failed = setenv("NVTASKSET_STRICT", "1", 1);
+
+	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+		unsetenv(ways[i]);
+	if (directory && !failed)
+		failed = setenv("LD_LIBRARY_PATH", directory, 1);
+	return failed ? error_set(error, "the environment: no memory") : 0;
+}
+
+static int surround(const struct surroundings *surroundings, struct error *error)
+{
+	return surroundings->environment ? environment_set(surroundings->environment, error)
+	                                 : set_bare(surroundings->directory, error);
+}
+
+static _Noreturn void become_probe(const struct surroundings *surroundings, int errors)
+{
+	char *const arguments[] = {NAME, NULL};
+	int nothing = open("/dev/null", O_RDWR);
+	struct error error;
+
+	/* What goes wrong is told by what is written there, and the exit status. */
+	dup2(nothing, STDIN_FILENO);
+	dup2(nothing, STDOUT_FILENO);
+	dup2(errors, STDERR_FILENO);
+	if (surround(surroundings, &error) == 0) {
+		execv("/proc/self/exe", arguments);
+		error_set_errno(&error, "our library cannot be tried: /proc/self/exe");
+	}
+	dprintf(STDERR_FILENO, PREFIX "%s\n", error.reason);
+	_exit(EXIT_FAILURE);
+}
+
+/* What the process writes until it ends, as far as there is room; false where it does not end in time. */
+static bool hear(int file, char *text, size_t size)
+{
+	const double end = clock_ms() + LIMIT_SECONDS * 1e3;
+	double left = LIMIT_SECONDS * 1e3;
+	struct pollfd wait = {.fd = file, .events = POLLIN};
+	size_t length = 0;
+	ssize_t got = -1;
+
+	while (got != 0 && left > 0) {
+		char some[256];
+
+		got = poll(&wait, 1, (int)left + 1) > 0 ? read(file, some, sizeof some) : -1;
+		for (ssize_t i = 0; i < got && length < size - 1; i++)
+			text[length++] = some[i];
+		left = end - clock_ms();
+	}
+	text[length] = '\0';
+	return got == 0;
+}
+
+/* The line of ours in what the process wrote: others, such as the driver, may have had something to say too. */
+static int explain(const char *text, struct error *error)
+{
+	const char *reason = strstr(text, PREFIX);
+
+	reason = reason ? reason + sizeof PREFIX - 1 : text;
+	if (!*reason)
+		return error_set(error, "our library was tried, and the process died without a reason");
+	return error_set(error, "%.*s", (int)strcspn(reason, "\n"), reason);
+}
+
+/* How it went, once the process is over. */
+static int judge(pid_t pid, bool in_time, const char *text, struct error *error)
+{
+	int status = -1;
+
+	if (!in_time)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	if (!in_time)
+		return error_set(error, "our library was tried, and the driver did not load within %d seconds", LIMIT_SECONDS);
+	return status == 0 ? 0 : explain(text, error);
+}
+
+static int try(const struct surroundings *surroundings, struct error *error)
+{
+	/* Whoever started us may have had it ignored, and then no child leaves a status. */
+	const struct sigaction ordinary = {.sa_handler = SIG_DFL};
+	struct sigaction inherited;
+	char text[1024];
+	int ends[2], result = -1;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return error_set_errno(error, "our library cannot be tried");
+	sigaction(SIGCHLD, &ordinary, &inherited);
+	pid_t pid = fork();
+
+	if (pid == 0)
+		become_probe(surroundings, ends[1]);
+	close(ends[1]);
+	if (pid > 0)
+		result = judge(pid, hear(ends[0], text, sizeof text), text, error);
+	else
+		error_set_errno(error, "our library cannot be tried");
+	close(ends[0]);
+	sigaction(SIGCHLD, &inherited, NULL);
+	return result;
+}
+
+int probe(const struct environment *environment, struct error *error)
+{
+	return try(&(struct surroundings){.environment = environment}, error);
+}
+
+int probe_bare(const char *directory, struct error *error)
+{
+	int result = try(&(struct surroundings){.directory = directory}, error);
+
+	/* The user has not said --strict: we have, to hear the reason. */
+	if (result < 0 && strstr(error->reason, "; --strict"))
+		*strstr(error->reason, "; --strict") = '\0';
+	return result;
+}

@@ -1,0 +1,177 @@
+#include "actions.h"
+
+#include "driver.h"
+#include "environment.h"
+#include "gpu/topology/environment.h"
+#include "gpus.h"
+#include "probe.h"
+#include "program.h"
+#include "set.h"
+#include "state/segment.h"
+#include "strict.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void tell_partition(const struct segment_revision *revision, const struct topology_list *list)
+{
+	char pci[PCI_ADDRESS_TEXT], text[TPCSET_TEXT];
+
+	for (uint32_t i = 0; i < revision->count; i++) {
+		const struct segment_partition *partition = &revision->partitions[i];
+		const struct topology *gpu = topology_find(list, partition->pci);
+
+		fprintf(stderr, "nvtaskset: GPU %s (%s): %u of %u TPCs: %s\n",
+		        pci_address_format(partition->pci, pci), gpu->name, tpcset_count(&partition->set),
+		        gpu->tpc_count, tpcset_format_list(&partition->set, text));
+	}
+}
+
+static void tell_mps(const struct options *options, const struct mps_status *status)
+{
+	if (status->started)
+		fprintf(stderr, "nvtaskset: MPS: started a control daemon in %s\n", status->pipe_directory);
+	else if (options->verbose && status->running)
+		fprintf(stderr, "nvtaskset: MPS: using the control daemon in %s; %u of %u clients\n",
+		        status->pipe_directory, status->clients, status->capacity);
+	else if (options->verbose)
+		fprintf(stderr, "nvtaskset: MPS: off; programs take turns on the GPU\n");
+}
+
+/* With --strict, none that our library would not get into. That a program with more privileges runs unrestricted is always
+ * said: it may well use CUDA. */
+static int check_program(const struct options *options, struct error *error)
+{
+	enum program_trouble trouble = program_examine(options->command[0], error);
+	bool is_said = trouble == PROGRAM_PRIVILEGED || (trouble == PROGRAM_UNREACHABLE && options->verbose);
+
+	if (is_said && !options->strict)
+		fprintf(stderr, "nvtaskset: %s; it runs unrestricted\n", error->reason);
+	return trouble != PROGRAM_FINE && options->strict ? -1 : 0;
+}
+
+/* Su, and daemons: nobody should have to find out. */
+static int check_others(const struct options *options, const char *directory, struct error *error)
+{
+	int result = driver_check_others(directory, error);
+
+	if (result < 0 && !options->strict)
+		fprintf(stderr, "nvtaskset: %s\n", error->reason);
+	return options->strict ? result : 0;
+}
+
+/* MPS counts by GPU. Where one has no UUID, clients on any count. */
+static int prepare_mps(const struct options *options, const struct gpu_choices *chosen, struct mps_status *status,
+                       struct error *error)
+{
+	struct mps_request request = options->mps;
+	const char *uuids[TOPOLOGY_GPUS_MAX];
+	bool known = true;
+
+	for (unsigned int i = 0; i < chosen->count; i++) {
+		uuids[i] = chosen->choices[i].gpu->uuid;
+		known = known && uuids[i][0] != '\0';
+	}
+	request.gpus = uuids;
+	request.gpu_count = known ? chosen->count : 0;
+	return mps_prepare(&request, status, error);
+}
+
+/* Which GPUs, and which of their TPCs. */
+struct partition {
+	struct topology_list list;
+	struct gpu_choices chosen;
+	struct segment_revision revision;
+};
+
+static int find_partition(struct partition *partition, const struct options *options, struct error *error)
+{
+	return topology_load(&partition->list, error) < 0 ||
+	                       gpus_choose(&partition->chosen, &partition->list, options->gpus, options->gpu_count,
+	                                   error) < 0
+	               ? -1
+	               : set_find(&partition->revision, options, &partition->chosen, &partition->list, NULL, error);
+}
+
+/* For --strict. */
+static int check_promises(const struct partition *partition, const struct environment *environment,
+                          struct error *error)
+{
+	return strict_check_gpus(&partition->revision, &partition->list, error) < 0 ? -1 : probe(environment, error);
+}
+
+static int prepare(const struct options *options, const struct partition *partition, struct error *error)
+{
+	struct mps_status status = {.running = false};
+	/* Large, and this is a process of its own. */
+	static char gpus[HANDOVER_TEXT], driver[PATH_MAX], directory[PATH_MAX], text[SEGMENT_ENVIRONMENT_MAX];
+	struct environment environment = {
+		.partition = segment_revision_format(&partition->revision, text),
+		.gpus = handover_write("", &partition->list, gpus),
+		.driver = driver,
+		.directory = directory,
+		.hide = options->hide,
+		.fail_misfits = options->misfit == MISFIT_FAIL,
+		.strict = options->strict,
+	};
+
+	if (check_program(options, error) < 0 || driver_find(driver, error) < 0 ||
+	    driver_library_directory(driver, directory, error) < 0 || check_others(options, directory, error) < 0 ||
+	    (options->strict && check_promises(partition, &environment, error) < 0) ||
+	    /* What it may start must not inherit COMMAND's environment. */
+	    prepare_mps(options, &partition->chosen, &status, error) < 0 ||
+	    environment_set(&environment, error) < 0)
+		return -1;
+	if (options->verbose || options->notation == NOTATION_COUNT)
+		tell_partition(&partition->revision, &partition->list);
+	if (options->verbose)
+		fprintf(stderr, "nvtaskset: driver: %s, through %s\n", driver, directory);
+	tell_mps(options, &status);
+	return 0;
+}
+
+/* COMMAND has its segment from its first moment on: it comes through the exec. Where limits refuse one, the library in
+ * COMMAND does without, and says so. */
+static void make_segment(const struct segment_revision *revision)
+{
+	struct segment segment;
+
+	segment_replace(&segment, revision, NULL);
+}
+
+static int become(const struct options *options, const struct partition *partition, struct error *error)
+{
+	if (prepare(options, partition, error) < 0)
+		return EXIT_FAILURE;
+	make_segment(&partition->revision);
+	execvp(options->command[0], options->command);
+	int status = errno == ENOENT || errno == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
+
+	error_set_errno(error, "%.200s", options->command[0]);
+	return status;
+}
+
+int action_run(const struct options *options, struct error *error)
+{
+	/* Large, and this is a process of its own. */
+	static struct partition partition;
+	int status = EXIT_FAILURE;
+
+	/* What is asked, or may be started, must not run with our library in front of its driver, as we may. */
+	if (environment_clean(error) < 0)
+		return EXIT_FAILURE;
+	if (!options->dry_run)
+		mps_ask_early(&options->mps);
+	bool found = find_partition(&partition, options, error) == 0;
+
+	if (found && options->dry_run) {
+		set_print(&partition.revision);
+		status = EXIT_SUCCESS;
+	} else if (found) {
+		status = become(options, &partition, error);
+	}
+	mps_forget();
+	return status;
+}
