@@ -1,5 +1,5 @@
 /*
- * Loads our library into a process that runs already and was not prepared for it (FACTS 10).
+ * Loads our library into a process that runs already and was not prepared for it (docs/facts.md, "Loading").
  *
  * One of its threads is borrowed for that, for some milliseconds; the others never stop. The thread loads the library
  * on a stack of its own from memory of its own, so nothing depends on the process's files or namespaces, and nothing is

@@ -1,9 +1,9 @@
 /*
  * The real driver library, as we call it.
  *
- * The dynamic linker has loaded it before us, as our dependency under the name of a link beside us (FACTS 10), or the
- * program has, under its own name, where we were attached. We look functions up in it alone, so that neither a preloaded
- * library nor we ourselves can be mistaken for it.
+ * The dynamic linker has loaded it before us, as our dependency under the name of a link beside us (docs/facts.md,
+ * "Loading"), or the program has, under its own name, where we were attached. We look functions up in it alone, so that
+ * neither a preloaded library nor we ourselves can be mistaken for it.
  */
 #ifndef NVTASKSET_DRIVER_FUNCTIONS_H
 #define NVTASKSET_DRIVER_FUNCTIONS_H

@@ -1,9 +1,10 @@
 /*
  * What instances of CUDA graphs were made from.
  *
- * Nodes of an instance are uploaded again by their handles in the graph that was instantiated (FACTS 7), so such a graph
- * must live as long as what was made of it: when the application destroys it earlier, the driver is given an empty graph to
- * destroy instead (docs/hardware.md), and the real one goes with the last instance.
+ * Nodes of an instance are uploaded again by their handles in the graph that was instantiated (docs/facts.md,
+ * "CUDA graphs"), so such a graph must live as long as what was made of it: when the application destroys it earlier,
+ * the driver is given an empty graph to destroy instead (docs/hardware.md), and the real one goes with the last
+ * instance.
  *
  * Each instance has the number of what it was uploaded under, which is only ever raised. For any thread.
  */

@@ -34,14 +34,14 @@ enum {
 	CALL_PHASE = 10     /* in its high half: 0 at the begin, 1 at the end */
 };
 
-/* A subscription without features makes the driver refuse APIs (FACTS 1). It accepts 0 to 10 today; what it
- * does not know it refuses without harm, and so many in a row are the end of them. */
+/* A subscription without features makes the driver refuse APIs (docs/facts.md, "The callback table"). It accepts 0 to
+ * 10 today; what it does not know it refuses without harm, and so many in a row are the end of them. */
 #define FEATURES 32
 #define REFUSALS 4
 
 static const CUuuid table_id = SLOT_TABLE_ID;
 
-/* The driver's own words about a launch (FACTS 2). */
+/* The driver's own words about a launch (docs/facts.md, "Callbacks"). */
 struct launch_words {
 	uint32_t size; /* in bytes */
 	CUcontext context;

@@ -1,5 +1,6 @@
 /*
- * The driver's callback table: how we hear of every launch. Nobody else knows it (FACTS 1 and 2).
+ * The driver's callback table: how we hear of every launch. Nobody else knows it (docs/facts.md, "The callback table"
+ * and "Callbacks").
  */
 #ifndef NVTASKSET_DRIVER_HOOK_H
 #define NVTASKSET_DRIVER_HOOK_H

@@ -1,6 +1,6 @@
 /*
  * Modules whose kernels may launch kernels. Such launches are not announced, and run on the whole GPU; under MPS they do
- * not run at all (FACTS 7). All that can be done is to see that they may come.
+ * not run at all (docs/facts.md, "Kernels that launch kernels"). All that can be done is to see that they may come.
  */
 #ifndef NVTASKSET_DRIVER_MODULES_H
 #define NVTASKSET_DRIVER_MODULES_H

@@ -1,6 +1,6 @@
 /*
  * Shares the driver's one subscriber slot, so that CUPTI, and all that is built on it, goes on working beside us
- * (FACTS 1).
+ * (docs/facts.md, "The callback table").
  *
  * We stay the driver's subscriber. The table's entries for subscribing and enabling are replaced by ours: another
  * subscriber gets our handle, and we hand on what it enabled. What it disables stays enabled where we need it.
@@ -23,7 +23,7 @@
 /* By which the driver's cuGetExportTable knows the table. */
 #define SLOT_TABLE_ID {{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b}}
 
-/* Entries of the table; how they are called was measured (FACTS 1, docs/hardware.md). */
+/* Entries of the table; how they are called was measured (docs/facts.md, "The callback table"; docs/hardware.md). */
 enum {
 	SLOT_SUBSCRIBE = 3,
 	SLOT_UNSUBSCRIBE = 4,

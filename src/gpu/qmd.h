@@ -2,7 +2,8 @@
  * The launch descriptor of a kernel (QMD, also TMD): where each version keeps what we need.
  *
  * This file's .c alone knows bit positions. They are published in NVIDIA's open-gpu-doc, in
- * classes/compute/cl*qmd.h; FACTS 3 says what was measured. A set mask bit disables the TPC.
+ * classes/compute/cl*qmd.h; docs/facts.md, "Launch descriptors", says what was measured. A set mask bit disables the
+ * TPC.
  */
 #ifndef NVTASKSET_QMD_H
 #define NVTASKSET_QMD_H
@@ -50,10 +51,10 @@ const struct qmd_family *qmd_family_for(unsigned int compute_major, unsigned int
 /* How many bits of a disable mask every version of the family holds. */
 unsigned int qmd_mask_bits(const struct qmd_family *family);
 
-/* Disables in `qmd` what `disable` says, on top of what the driver disabled there (FACTS 3, last point):
- * a green context or a cluster launch comes with a mask of its own. Bits of absent TPCs must be set in
- * `disable`. Never leaves a descriptor with nothing enabled: such a kernel would hang (FACTS 6).
- * `qmd` is 4-byte aligned. */
+/* Disables in `qmd` what `disable` says, on top of what the driver disabled there (docs/facts.md, "Launch descriptors",
+ * last point): a green context or a cluster launch comes with a mask of its own. Bits of absent TPCs must be set in
+ * `disable`. Never leaves a descriptor with nothing enabled: such a kernel would hang (docs/facts.md,
+ * "Launches that never finish"). `qmd` is 4-byte aligned. */
 static inline enum qmd_outcome qmd_disable(const struct qmd_family *family, void *qmd,
                                            const struct qmd_mask *disable)
 {

@@ -2,7 +2,7 @@
  * NVIDIA MPS, which lets several processes' kernels run at the same time: finds, starts, questions and ends
  * its control daemon. Part of the command only; the shim never comes here.
  *
- * Facts (FACTS 8; the paper, section 5; docs/hardware.md): a client takes CUDA_DEVICE_MAX_CONNECTIONS
+ * Facts (docs/facts.md, "MPS"; the paper, section 5; docs/hardware.md): a client takes CUDA_DEVICE_MAX_CONNECTIONS
  * hardware channels (MPS's default is 2, CUDA's without MPS 8), and a server has a bounded number of them.
  * One client too many fails when it makes its context, with an error that does not say why: so we count
  * first. The binaries are not always on PATH.

@@ -3,8 +3,9 @@
  * stream, for a thread's next one. The more particular one overrides the more general, and the partition stands above them
  * all.
  *
- * The launch callback does not carry the stream (FACTS 2), but the call that it comes from does (hook.h). We hear of these
- * calls from the first mask of a stream on. Until the program sets a mask, all this costs a launch nothing.
+ * The launch callback does not carry the stream (docs/facts.md, "Callbacks"), but the call that it comes from does
+ * (hook.h). We hear of these calls from the first mask of a stream on. Until the program sets a mask, all this costs a
+ * launch nothing.
  *
  * Kernels in graphs obey the mask for all launches, also when it changes later. They have no mask of a stream: a node is
  * uploaded once, for whichever stream the graph is launched into.

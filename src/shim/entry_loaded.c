@@ -20,7 +20,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The link beside us (FACTS 10). Its usual name is ours here. */
+/* The link beside us (docs/facts.md, "Loading"). Its usual name is ours here. */
 #define DRIVER_NAME "libnvtaskset-driver.so.1"
 
 static const struct mark mark __attribute__((section(".note.nvtaskset"), aligned(4), used)) = MARK;

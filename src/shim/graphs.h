@@ -1,8 +1,8 @@
 /*
  * CUDA graphs that follow a changed partition.
  *
- * A node of an instantiated graph is uploaded once, and keeps the mask of that moment (FACTS 7). After a change we have
- * what can be a kernel uploaded again at the graph's next launch, by disabling and enabling it.
+ * A node of an instantiated graph is uploaded once, and keeps the mask of that moment (docs/facts.md, "CUDA graphs").
+ * After a change we have what can be a kernel uploaded again at the graph's next launch, by disabling and enabling it.
  *
  * Out of reach, and counted, are: nodes that the application has destroyed in the graph since, nodes that kernels may
  * change (uploading them again would undo that), launches by kernels, graphs that were instantiated before we came, and

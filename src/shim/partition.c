@@ -81,8 +81,8 @@ static struct decision decision_of(const struct compiled *compiled)
 	};
 }
 
-/* A partition that has no TPC of this GPU is not believed: what was in force before stays in force (FACTS 6: nothing would
- * ever run). */
+/* A partition that has no TPC of this GPU is not believed: what was in force before stays in force (docs/facts.md,
+ * "Launches that never finish": nothing would ever run). */
 static struct decision compile_set(const struct gpu *gpu, const struct tpcset *set, const struct compiled *before)
 {
 	struct tpcset all = topology_all(gpu->topology);

@@ -1,6 +1,7 @@
 /*
  * The last decider: launches whose blocks must run at once, clusters and cooperative grids, hang where the partition cannot
- * hold them (FACTS 6). Such a launch gets the smallest superset of its partition that can, whole virtual GPCs at a time.
+ * hold them (docs/facts.md, "Launches that never finish"). Such a launch gets the smallest superset of its partition
+ * that can, whole virtual GPCs at a time.
  *
  * The driver's own mask is obeyed where what it has in common with the partition can hold the launch. Otherwise it is
  * overruled, as for other launches (qmd.h): a green context does not lead out of the partition. Of the TPCs that it keeps

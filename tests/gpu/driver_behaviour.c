@@ -1,5 +1,5 @@
 /*
- * What the project relies on the driver for (FACTS 1, 2, 3 and 7, docs/hardware.md), asked of whatever driver is
+ * What the project relies on the driver for (docs/facts.md, docs/hardware.md), asked of whatever driver is
  * there: it keeps the simulator honest, and says what changed in a new driver.
  *
  * Runs without nvtaskset, whose subscription would be in the way.
@@ -14,7 +14,7 @@
 
 static struct gpu_under_test gpu;
 
-/* --- the table (FACTS 1) ----------------------------------------------------------------------------------- */
+/* --- the table (docs/facts.md, "The callback table") ------------------------------------------------------- */
 
 /* Before cuInit, as the shim does it. */
 static void test_table(void **state)
@@ -69,7 +69,7 @@ static void test_features(void **state)
 	subscriber_close();
 }
 
-/* --- launches (FACTS 2 and 3) -------------------------------------------------------------------------------- */
+/* --- launches (docs/facts.md, "Callbacks" and "Launch descriptors") ------------------------------------------ */
 
 static void open_gpu(subscriber_action *act)
 {
@@ -181,7 +181,7 @@ static void test_every_context_has_its_own_word(void **state)
 	assert_ptr_equal(pointer(subscriber_last(LAUNCHES, BEFORE_UPLOAD)->words[1]), gpu.context);
 }
 
-/* --- launch descriptors (FACTS 3) ---------------------------------------------------------------------------- */
+/* --- launch descriptors (docs/facts.md, "Launch descriptors") ------------------------------------------------ */
 
 static void test_version_is_known(void **state)
 {
@@ -308,7 +308,7 @@ static void test_grids_of_clusters(void **state)
 	assert_int_equal(qmd[276 / 4], 1 << 16 | 6);
 }
 
-/* --- green contexts (FACTS 1 and 3) -------------------------------------------------------------------------- */
+/* --- green contexts (docs/facts.md, "The callback table" and "Launch descriptors") --------------------------- */
 
 static CUresult make_green(CUgreenCtx *green, unsigned int sms)
 {
@@ -433,7 +433,7 @@ static void look_at_call(int domain, int id, const uint64_t *words)
 	}
 }
 
-/* --- graphs (FACTS 7) ----------------------------------------------------------------------------------------- */
+/* --- graphs (docs/facts.md, "CUDA graphs") -------------------------------------------------------------------- */
 
 #define NODES 3
 

@@ -1,6 +1,6 @@
 /*
- * CUDA graphs follow a changed partition at their next launch (FACTS 7): whatever became of the graph that they were
- * made from, nodes in child graphs too, and disabled nodes stay disabled.
+ * CUDA graphs follow a changed partition at their next launch (docs/facts.md, "CUDA graphs"): whatever became of the
+ * graph that they were made from, nodes in child graphs too, and disabled nodes stay disabled.
  */
 #include "support/graph.h"
 

@@ -213,7 +213,8 @@ static void assert_disabled(const struct tpcset *set)
 	}
 }
 
-/* The driver keeps clusters off TPCs that have no room for one (FACTS 3), and so does what stands in for its mask. */
+/* The driver keeps clusters off TPCs that have no room for one (docs/facts.md, "Launch descriptors"), and so does what
+ * stands in for its mask. */
 static void test_clusters_keep_off_singletons(void **state)
 {
 	struct tpcset singletons = gpu_singletons(&gpu);

@@ -1,6 +1,6 @@
 /*
- * Every launch that FACTS 6 saw hang is known to the simulator for one, and those that ran do run. On the hardware
- * nobody wants to try the first; the second are tried there too.
+ * Every launch that was seen to hang (docs/facts.md, "Launches that never finish") is known to the simulator for one,
+ * and those that ran do run. On the hardware nobody wants to try the first; the second are tried there too.
  *
  * Runs without nvtaskset, which is there to prevent just this.
  */
@@ -176,7 +176,7 @@ static void cooperative_64_on_8_sms(void)
 	run_cooperative(64);
 }
 
-/* --- the tables of FACTS 6 ---------------------------------------------------------------------------------- */
+/* --- the tables of docs/facts.md, "Launches that never finish" ---------------------------------------------- */
 
 static bool simulated, has_clusters, has_singletons, has_eight_blocks_per_sm;
 

@@ -1,6 +1,6 @@
 /*
- * The driver has masks of its own, for green contexts and clusters (FACTS 3): a kernel runs where both it and the
- * partition let it.
+ * The driver has masks of its own, for green contexts and clusters (docs/facts.md, "Launch descriptors"): a kernel runs
+ * where both it and the partition let it.
  */
 #include "support/gpu.h"
 #include "support/green.h"

@@ -1,6 +1,7 @@
 /*
- * Launches whose blocks must run at once finish in every partition, those of FACTS 6 among them; what fits stays inside,
- * and what does not is given whole virtual GPCs until it does, and is counted.
+ * Launches whose blocks must run at once finish in every partition, those of docs/facts.md,
+ * "Launches that never finish", among them; what fits stays inside, and what does not is given whole virtual GPCs until
+ * it does, and is counted.
  */
 #include "support/gpu.h"
 
@@ -120,7 +121,7 @@ static void test_cluster_of_4_on_singletons(void **state)
 	assert_widened(4, singletons());
 }
 
-/* The libraries' products on 1, 2 and 3 TPCs (FACTS 11). */
+/* The libraries' products on 1, 2 and 3 TPCs (docs/facts.md, "What others report"). */
 static void test_clusters_of_2_and_4_on_few_tpcs(void **state)
 {
 	(void)state;

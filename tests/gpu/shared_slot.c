@@ -1,6 +1,6 @@
 /*
  * The driver has one subscriber slot, and we are in it; profilers work all the same, and whatever they enable, disable
- * or leave, the partition holds (FACTS 1).
+ * or leave, the partition holds (docs/facts.md, "The callback table").
  */
 #include "base/clock.h"
 #include "support/child.h"
@@ -250,7 +250,8 @@ static void test_the_first_feature_is_the_tools(void **state)
 	assert_true(is_declared(TOOLS_FEATURE));
 }
 
-/* Without its feature the driver has no green contexts (FACTS 1): they outlast the tool that takes it back. */
+/* Without its feature the driver has no green contexts (docs/facts.md, "The callback table"): they outlast the tool
+ * that takes it back. */
 static void test_features_stay_declared(void **state)
 {
 	CUdevResource whole, part, rest;

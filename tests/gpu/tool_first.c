@@ -1,6 +1,7 @@
 /*
  * A tool that has the driver's one subscriber slot before our library is in the process: the partition is there and says
- * that it is not in force, the tool keeps all that it has, and as soon as it leaves, launches obey (FACTS 1).
+ * that it is not in force, the tool keeps all that it has, and as soon as it leaves, launches obey (docs/facts.md,
+ * "The callback table").
  *
  * Runs without nvtaskset, and loads the library itself, in both ways in which it comes. BUILD is the build directory.
  */

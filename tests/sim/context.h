@@ -11,8 +11,8 @@ struct CUctx_st {
 	CUcontext family;          /* whose modules it runs: its own, or a green context's primary one's */
 	struct tpcset tpcs;        /* where its kernels may run */
 	bool is_green;             /* `tpcs` may be less than the GPU, and goes into each descriptor */
-	bool hides_green_contexts; /* decided when it was made (FACTS 1) */
-	char object[8];            /* what word [2] of launch events points to (FACTS 2) */
+	bool hides_green_contexts; /* decided when it was made (docs/facts.md, "The callback table") */
+	char object[8];            /* what word [2] of launch events points to (docs/facts.md, "Callbacks") */
 	_Atomic uint64_t launches; /* word [5] */
 };
 

@@ -130,7 +130,8 @@ static void set_dimensions(struct descriptor *descriptor, const struct field fie
 /* --- the driver's side ------------------------------------------------------------------------------ */
 
 /* A field of no version that we know at that place: what stands there must not be taken for a version
- * (FACTS 3). A 4.0 descriptor was seen to hold 3, 4 and 0 at byte 58; a 5.0 may hold anything at byte 72. */
+ * (docs/facts.md, "Launch descriptors"). A 4.0 descriptor was seen to hold 3, 4 and 0 at byte 58; a 5.0 may hold
+ * anything at byte 72. */
 static void write_misleading_bytes(struct descriptor *descriptor, const struct format *format)
 {
 	static const uint8_t seen[] = {3, 4, 0};
@@ -142,7 +143,8 @@ static void write_misleading_bytes(struct descriptor *descriptor, const struct f
 		set_field(descriptor, FIELD(583, 576), 0x40);
 }
 
-/* The words of the mask up to the last that has a TPC's bit; behind it a green context leaves 0 (FACTS 3). */
+/* The words of the mask up to the last that has a TPC's bit; behind it a green context leaves 0 (docs/facts.md,
+ * "Launch descriptors"). */
 static unsigned int green_mask_bits(const struct format *format, const struct topology *gpu)
 {
 	unsigned int bits = 0;
@@ -173,7 +175,8 @@ static void write_green_mask(struct descriptor *descriptor, const struct format 
 }
 
 /* Singletons have no room for a cluster of more blocks than a TPC has SMs, and the driver keeps it away from
- * them (FACTS 3, measured with 4). Their bits come behind all GPCs' (FACTS 4). */
+ * them (docs/facts.md, "Launch descriptors": measured with 4). Their bits come behind all GPCs' (docs/facts.md,
+ * "Mask bits"). */
 static void write_cluster_mask(struct descriptor *descriptor, const struct format *format,
                                const struct launch *launch)
 {
@@ -197,7 +200,8 @@ static struct dimensions grid_of(const struct launch *launch)
 	return grid;
 }
 
-/* The grid of a cooperative launch stands in a field of its own, and the usual one is 1 (FACTS 3). */
+/* The grid of a cooperative launch stands in a field of its own, and the usual one is 1 (docs/facts.md,
+ * "Launch descriptors"). */
 static void write_grid(struct descriptor *descriptor, const struct format *format,
                        const struct launch *launch)
 {

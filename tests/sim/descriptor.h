@@ -13,13 +13,13 @@
 
 struct launch;
 
-/* 4-byte aligned and no more, as the driver's are in graphs (FACTS 2). */
+/* 4-byte aligned and no more, as the driver's are in graphs (docs/facts.md, "Callbacks"). */
 struct descriptor {
 	uint32_t odd; /* keeps `words` from being 8-byte aligned by accident */
 	uint32_t words[DESCRIPTOR_WORDS];
 } __attribute__((aligned(8)));
 
-/* Writes what the driver writes before it calls back, its own mask with it (FACTS 3). */
+/* Writes what the driver writes before it calls back, its own mask with it (docs/facts.md, "Launch descriptors"). */
 void descriptor_write(struct descriptor *descriptor, const struct launch *launch);
 
 /* Ends the test where a callback changed anything but the mask. */

@@ -1,6 +1,6 @@
 /*
- * Instantiated graphs, and when their kernel nodes are uploaded (FACTS 7): at the first launch or cuGraphUpload,
- * and after the node was disabled and enabled again or given other parameters. Only then does the launch
+ * Instantiated graphs, and when their kernel nodes are uploaded (docs/facts.md, "CUDA graphs"): at the first launch or
+ * cuGraphUpload, and after the node was disabled and enabled again or given other parameters. Only then does the launch
  * callback come, and only then does the mask in force reach the node.
  */
 #include "context.h"
@@ -318,7 +318,8 @@ static bool is_same_launch(const struct launch *a, const struct launch *b)
 	       memcmp(a->arguments, b->arguments, sizeof a->arguments) == 0;
 }
 
-/* The same parameters cause no upload (FACTS 7). That others do is not measured, but must be so. */
+/* The same parameters cause no upload (docs/facts.md, "CUDA graphs"). That others do is not measured, but must be
+ * so. */
 static void set_launch(struct exec_node *node, const struct launch *launch)
 {
 	if (!is_same_launch(&node->launch, launch)) {

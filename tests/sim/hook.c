@@ -197,7 +197,8 @@ static CUresult enumerate(void)
 #define TABLE_ENTRIES 12
 #define SHORT_TABLE_ENTRIES 3
 
-/* Read-only, as the driver's: who wants to replace an entry has to make the page writable (FACTS 1). */
+/* Read-only, as the driver's: who wants to replace an entry has to make the page writable (docs/facts.md,
+ * "The callback table"). */
 static void *const table[TABLE_ENTRIES] = {
 	(void *)sizeof table,
 	ENTRY(enumerate),

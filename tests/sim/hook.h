@@ -1,5 +1,6 @@
 /*
- * The driver's callback table (FACTS 1) and what is announced through it (FACTS 2 and docs/hardware.md).
+ * The driver's callback table (docs/facts.md, "The callback table") and what is announced through it (docs/facts.md,
+ * "Callbacks", and docs/hardware.md).
  *
  * No lock is held while a callback runs: it may call any function of the driver.
  */
@@ -8,7 +9,8 @@
 
 #include "api.h"
 
-/* A subscription that has not declared the feature makes the driver refuse green contexts (FACTS 1). */
+/* A subscription that has not declared the feature makes the driver refuse green contexts (docs/facts.md,
+ * "The callback table"). */
 bool hook_hides_green_contexts(void);
 
 void hook_context_created(CUcontext context);

@@ -1,6 +1,6 @@
 /*
  * How many blocks of a kernel fit on an SM, and how many clusters on a GPU: the driver's answers, which know
- * nothing of partitions (FACTS 6), and the block scheduler's.
+ * nothing of partitions (docs/facts.md, "Launches that never finish"), and the block scheduler's.
  */
 #ifndef SIM_OCCUPANCY_H
 #define SIM_OCCUPANCY_H

@@ -2,8 +2,8 @@
  * A model of the block scheduler: on which SM each block of a launch runs, and whether it ever can.
  *
  * A cluster runs inside one group of TPCs, a virtual GPC or a singleton TPC by itself, and no two of its
- * blocks share an SM (FACTS 6: a cluster of 4 never ran on singletons, which have 2 SMs, and one of 16 never
- * on 8 SMs). All blocks of a cooperative launch run at once.
+ * blocks share an SM (docs/facts.md, "Launches that never finish": a cluster of 4 never ran on singletons, which have 2
+ * SMs, and one of 16 never on 8 SMs). All blocks of a cooperative launch run at once.
  */
 #ifndef SIM_SCHEDULER_H
 #define SIM_SCHEDULER_H

@@ -28,7 +28,7 @@ static void assert_list(const struct tpcset *set, const char *expected)
 	assert_string_equal(tpcset_format_list(set, text), expected);
 }
 
-/* FACTS 4: P = 8, S = 9. */
+/* docs/facts.md, "Mask bits": P = 8, S = 9. */
 static void test_rule_of_mask_bits(void **state)
 {
 	struct topology hopper = {.compute_major = 9, .gpc_limit = 8, .tpc_limit = 9};

@@ -232,7 +232,8 @@ static uint32_t write_limits(const struct topology *gpu, const unsigned char *qu
 	return 0;
 }
 
-/* The inverse of FACTS 4's rule. Before Hopper the driver fills these fields too, and nobody may look. */
+/* The inverse of the rule in docs/facts.md, "Mask bits". Before Hopper the driver fills these fields too, and nobody
+ * may look. */
 static int migratable(const struct topology *gpu, const struct topology_tpc *tpc)
 {
 	return tpc->virtual_gpc < gpu->gpc_limit ? tpc->mask_bit - tpc->virtual_gpc * gpu->tpc_limit : 0;

@@ -142,7 +142,7 @@ static const struct limits {
 	uint16_t gpcs;
 	uint16_t tpcs;
 } published[] = {
-	{9, 0, 8, 9}, /* GH100; FACTS 4 */
+	{9, 0, 8, 9}, /* GH100; docs/facts.md, "Mask bits" */
 };
 
 /* For each TPC, the lowest TPC that is known to share its virtual GPC. */
@@ -166,7 +166,7 @@ static bool find_groups(const struct measured *measured, const struct topology *
 	return any;
 }
 
-/* The rule of FACTS 4, read backwards. */
+/* The rule of docs/facts.md, "Mask bits", read backwards. */
 static unsigned int virtual_gpc_of(unsigned int bit, unsigned int gpcs, unsigned int tpcs)
 {
 	return bit < gpcs * tpcs ? bit / tpcs : gpcs + (bit - gpcs * tpcs);

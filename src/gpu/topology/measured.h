@@ -3,8 +3,8 @@
  * launches (tools/nvtaskset/probe.h) writes down which SMs ran blocks, and this says what follows from it.
  *
  *   - The SMs that run nothing while one mask bit is set are the TPC that the bit stands for.
- *   - SMs that share a cluster lie in one virtual GPC (FACTS 5); the virtual GPC's number and the bits obey the rule of
- *     FACTS 4, with the two limits of the chip that explain all that was seen.
+ *   - SMs that share a cluster lie in one virtual GPC (docs/facts.md, "Topology"); the virtual GPC's number and the
+ *     bits obey the rule of docs/facts.md, "Mask bits", with the two limits of the chip that explain all that was seen.
  *
  * The chip's GPCs cannot be seen in this way, nor virtual GPCs before Hopper, which has none.
  */

@@ -1,6 +1,6 @@
 /*
- * Asks NVIDIA's kernel driver which GPU has which TPC, by the calls of FACTS 5. Structures and numbers are
- * published in open-gpu-kernel-modules; each names its header there (under src/common/sdk/nvidia/inc).
+ * Asks NVIDIA's kernel driver which GPU has which TPC, by the calls of docs/facts.md, "Topology". Structures and
+ * numbers are published in open-gpu-kernel-modules; each names its header there (under src/common/sdk/nvidia/inc).
  *
  * It runs in other people's processes too: no allocation; the descriptors are closed before it returns, and
  * with them the kernel frees everything that was made through them.

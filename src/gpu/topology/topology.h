@@ -3,8 +3,8 @@
  *
  * This directory alone knows mask bits. Everybody else speaks of logical TPC numbers (tpcset.h).
  *
- * Two notions of GPC (FACTS 5): `gpc` is where the TPC lies on the chip: it shares that GPC's caches and
- * its path to memory. `virtual_gpc` is the group in which the block scheduler can place one cluster.
+ * Two notions of GPC (docs/facts.md, "Topology"): `gpc` is where the TPC lies on the chip: it shares that GPC's caches
+ * and its path to memory. `virtual_gpc` is the group in which the block scheduler can place one cluster.
  * A TPC in no group is a singleton: its virtual_gpc is the topology's gpc_limit or above, and unique.
  */
 #ifndef NVTASKSET_TOPOLOGY_H
@@ -43,8 +43,8 @@ struct topology {
 	uint16_t compute_major;       /* compute capability, 9.0 on an H200 */
 	uint16_t compute_minor;
 	uint16_t sms_per_tpc;         /* 1 or 2 */
-	uint16_t gpc_limit;           /* GPCs that the chip has room for, 1 or more: P of FACTS 4 */
-	uint16_t tpc_limit;           /* TPCs that a GPC has room for, 1 or more: S of FACTS 4 */
+	uint16_t gpc_limit;           /* GPCs that the chip has room for, 1 or more: P of docs/facts.md, "Mask bits" */
+	uint16_t tpc_limit;           /* TPCs that a GPC has room for, 1 or more: S of docs/facts.md, "Mask bits" */
 	uint16_t tpc_count;           /* present TPCs; they are numbered 0 … tpc_count - 1 */
 	struct topology_tpc tpcs[TPCSET_MAX];
 };
@@ -55,12 +55,12 @@ struct topology_list {
 	struct topology gpus[TOPOLOGY_GPUS_MAX];
 };
 
-/* The mask bit of a TPC from the driver's answer: the rule of FACTS 4. Before Hopper it is the TPC's
+/* The mask bit of a TPC from the driver's answer: the rule of docs/facts.md, "Mask bits". Before Hopper it is the TPC's
  * logical number, and the other arguments do not matter. */
 unsigned int topology_mask_bit(const struct topology *gpu, unsigned int tpc, unsigned int virtual_gpc,
                                unsigned int migratable_tpc);
 
-/* SMs of a TPC, by compute capability: 1 below 6.0, in 6.1 and in 6.2, else 2 (FACTS 4). */
+/* SMs of a TPC, by compute capability: 1 below 6.0, in 6.1 and in 6.2, else 2 (docs/facts.md, "Mask bits"). */
 unsigned int topology_sms_per_tpc(unsigned int compute_major, unsigned int compute_minor);
 
 /* Whether every promise above holds; the reason names the first that does not. Whatever made a
@@ -120,9 +120,9 @@ bool topology_wants(const struct topology_wanted *wanted, struct pci_address pci
 /* The first two only: what a measurement can be compared with. */
 int topology_load_told(struct topology_list *list, struct error *error);
 
-/* Asks the kernel driver, without root, CUDA or a module of ours (FACTS 5), for these GPUs alone, or for all (NULL). In rm.c.
- * -1 with the reason; TOPOLOGY_REFUSED, which is below 0 too, where it was asked and says that its GPUs are of no use to us
- * (MIG). */
+/* Asks the kernel driver, without root, CUDA or a module of ours (docs/facts.md, "Topology"), for these GPUs alone, or
+ * for all (NULL). In rm.c. -1 with the reason; TOPOLOGY_REFUSED, which is below 0 too, where it was asked and says that
+ * its GPUs are of no use to us (MIG). */
 #define TOPOLOGY_REFUSED (-2)
 int topology_load_rm(const struct topology_wanted *wanted, struct topology_list *list, struct error *error);
 

@@ -65,7 +65,8 @@ void gpu_launch_empty(const struct gpu_under_test *gpu);
 void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, unsigned int blocks,
                         uint32_t *sms);
 
-/* Eight of these blocks fit an SM of an H200: FACTS 6 has cooperative launches of that many. */
+/* Eight of these blocks fit an SM of an H200: docs/facts.md, "Launches that never finish", has cooperative launches of
+ * that many. */
 #define GPU_COOPERATIVE_THREADS 256
 
 /* Just launches; the answer is the driver's. */

@@ -1,4 +1,4 @@
-/* A green context: its kernels come with a mask of the driver's own (FACTS 3). */
+/* A green context: its kernels come with a mask of the driver's own (docs/facts.md, "Launch descriptors"). */
 #ifndef TESTS_GREEN_H
 #define TESTS_GREEN_H
 

@@ -1,6 +1,6 @@
 /*
- * A subscription of the test's own to the driver's callbacks (FACTS 1 and 2), which remembers what it was told.
- * There is one slot: only a program that runs without nvtaskset gets it.
+ * A subscription of the test's own to the driver's callbacks (docs/facts.md, "The callback table" and "Callbacks"),
+ * which remembers what it was told. There is one slot: only a program that runs without nvtaskset gets it.
  */
 #ifndef TESTS_SUBSCRIBER_H
 #define TESTS_SUBSCRIBER_H
