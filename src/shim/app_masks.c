@@ -26,7 +26,7 @@ struct shared_mask {
 
 static struct app_mask read_mask(const struct shared_mask *shared)
 {
-	struct app_mask mask;
+	struct app_mask mask = {{0}};
 	uint64_t seen;
 
 	do {
