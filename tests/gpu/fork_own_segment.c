@@ -206,6 +206,50 @@ static void test_places_of_the_parents_threads_are_free(void **state)
 	gpu_close(&gpu);
 }
 
+static uint64_t revision_number(void)
+{
+	struct segment segment = gpu_own_segment();
+	uint64_t number = segment_revision_number(&segment);
+
+	segment_close(&segment);
+	return number;
+}
+
+static uint64_t parents_number;
+
+/* In the context that its parent has launched in. */
+static void change_own_to_the_same_number(void)
+{
+	struct tpcset own = gpu_range(1, 1);
+
+	assert_true(revision_number() < parents_number);
+	while (revision_number() < parents_number)
+		gpu_set_partition(&gpu, &own);
+	struct tpcset ran = gpu_where(&gpu, NULL);
+
+	gpu_assert_equal(&ran, &own);
+}
+
+/* Numbers of revisions say nothing across segments: a thread that has launched by the parent's remembers one of them. */
+static void test_numbers_are_of_one_segment(void **state)
+{
+	struct tpcset set = gpu_range(2, 3);
+
+	(void)state;
+	if (!gpu_is_simulated())
+		gpu_skip("CUDA does not survive a fork");
+	gpu_open(&gpu, 0);
+	gpu_set_partition(&gpu, &set);
+	struct tpcset ran = gpu_where(&gpu, NULL);
+
+	gpu_assert_equal(&ran, &set);
+	parents_number = revision_number();
+	struct child_end end = child_run(change_own_to_the_same_number);
+
+	child_assert_passed(&end);
+	gpu_close(&gpu);
+}
+
 /* The library is loaded, and so the segment there, before the first fork. */
 static int set_up(void **state)
 {
@@ -225,6 +269,7 @@ int main(void)
 		cmocka_unit_test(test_parent_changes_its_own), cmocka_unit_test(test_grandchild_has_its_own),
 		cmocka_unit_test(test_errno_is_the_programs),  cmocka_unit_test(test_parent_goes_on),
 		cmocka_unit_test(test_places_of_the_parents_threads_are_free),
+		cmocka_unit_test(test_numbers_are_of_one_segment),
 	};
 
 	return cmocka_run_group_tests_name("fork_own_segment", tests, set_up, NULL);
