@@ -181,9 +181,20 @@ static void run_cooperative(unsigned int blocks)
 	gpu_check(cuCtxSynchronize());
 }
 
+/* By a call that has no way to ask for blocks that run at once. */
+static struct tpcset where_without_asking(void)
+{
+	uint64_t cycles = GPU_CYCLES;
+	void *parameters[] = {&gpu.output, &cycles};
+
+	gpu_check(cuLaunchKernel(gpu.where, GPU_BLOCKS(&gpu), 1, 1, GPU_THREADS, 1, 1, 0, NULL, parameters, NULL));
+	gpu_check(cuCtxSynchronize());
+	return gpu_read_tpcs(&gpu, gpu.output, GPU_BLOCKS(&gpu));
+}
+
 static void test_cooperative_grids(void **state)
 {
-	struct tpcset set = gpu_range(0, 3);
+	struct tpcset set = gpu_range(0, 3), other = gpu_range(4, 5);
 	uint64_t before = widened();
 
 	(void)state;
@@ -199,6 +210,12 @@ static void test_cooperative_grids(void **state)
 	struct tpcset ran = gpu_where(&gpu, NULL);
 
 	gpu_assert_equal(&ran, &set);
+	/* What the last call asked for is nothing that the next does. */
+	run_cooperative(gpu.sm_count);
+	gpu_set_partition(&gpu, &other);
+	ran = where_without_asking();
+	gpu_assert_equal(&ran, &other);
+	assert_int_equal(widened(), before + 3);
 }
 
 static unsigned int blocks_per_sm(void)
