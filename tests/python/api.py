@@ -10,6 +10,7 @@ import pickle
 import reprlib
 import resource
 import select
+import struct
 import subprocess
 import sys
 import threading
@@ -305,8 +306,8 @@ class Codes(unittest.TestCase):
         descriptors = f"/proc/{PID}/fd"
         path, = (f"{descriptors}/{name}" for name in os.listdir(descriptors)
                  if os.readlink(f"{descriptors}/{name}") == "/memfd:nvtaskset (deleted)")
-        with Partition(PID) as partition, open(path, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with Partition(PID) as partition, open(path, "r+b", buffering=0) as file:
+            fcntl.fcntl(file, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))  # F_OFD_SETLK
             self.fails(ErrorCode.BUSY, partition.__setitem__, 0, "1")
 
     def test_machine(self):
