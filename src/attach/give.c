@@ -83,7 +83,7 @@ static int fill(const struct segment_gift *gift, struct loan *loan, uint64_t fil
 	               : -1;
 }
 
-/* See segment_handle.h; below the inherited one's. */
+/* See state/handle.h; below the inherited one's. */
 static int make_handle(const struct segment_gift *gift, struct loan *loan, uint64_t file)
 {
 	const size_t at = offsetof(struct segment_gift, room.path) - offsetof(struct segment_gift, room);

@@ -158,7 +158,7 @@ static unsigned int file_flags(void)
 }
 
 /* Far up, where nobody looks for one; at the end of the kernel's table, since to make that larger takes long in a process
- * with threads (segment.c). */
+ * with threads (state/handle.c). */
 #define FILE_USUAL 200
 #define TABLE_MIN 64
 #define TABLE_END 16

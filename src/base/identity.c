@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #define LINK_START "pid:["
@@ -35,4 +36,9 @@ struct identity identity_of(pid_t pid)
 bool identity_matches(struct identity a, struct identity b)
 {
 	return a.pid == b.pid && (a.namespace == b.namespace || a.namespace == 0 || b.namespace == 0);
+}
+
+bool identity_is_privileged(void)
+{
+	return getauxval(AT_SECURE) != 0;
 }

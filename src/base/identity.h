@@ -19,4 +19,7 @@ struct identity identity_of(pid_t pid);
 /* Whether they may be the same process: a namespace that is not known may be any. */
 bool identity_matches(struct identity a, struct identity b);
 
+/* Whether this process has more privileges than the user who started it (set-user-ID, say). */
+bool identity_is_privileged(void);
+
 #endif

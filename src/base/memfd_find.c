@@ -45,22 +45,27 @@ bool memfd_is_one(int file)
 	return device != 0 && device == memory_device();
 }
 
-/* The file of this descriptor if it is one in memory, opened anew, so that locks on it are this hold's own; or -1. Nor may a
- * lease on it make us wait. */
-static int open_number(int directory, int number)
+int memfd_reopen(int number)
 {
 	const int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	char name[16], link[32];
+	char link[32];
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", number);
+	int file = open(link, O_RDWR | flags);
+
+	return file < 0 && errno == EACCES ? open(link, O_RDONLY | flags) : file;
+}
+
+/* The file of this descriptor if it is one in memory; or -1. */
+static int open_number(int directory, int number)
+{
+	char name[16];
 
 	snprintf(name, sizeof name, "%d", number);
 	int path = openat(directory, name, O_PATH | O_CLOEXEC), file = -1;
 
-	snprintf(link, sizeof link, "/proc/self/fd/%d", path);
-	if (path >= 0 && memfd_is_one(path)) {
-		file = open(link, O_RDWR | flags);
-		if (file < 0 && errno == EACCES)
-			file = open(link, O_RDONLY | flags);
-	}
+	if (path >= 0 && memfd_is_one(path))
+		file = memfd_reopen(path);
 	if (path >= 0) {
 		int saved = errno; /* says what could not be opened */
 

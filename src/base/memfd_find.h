@@ -27,6 +27,10 @@ int memfd_next(int directory, int first, const char *link);
  * kernel's own. */
 bool memfd_is_one(int file);
 
+/* Opens the file of a descriptor of this process anew, so that locks on it are this hold's own: close-on-exec, for reading and
+ * writing, or only for reading where no more is permitted. Nor may a lease on it make us wait. -1 with errno. */
+int memfd_reopen(int number);
+
 /* Opens the file close-on-exec, for reading and writing, or only for reading where no more is permitted. -1 where there is none: errno is not 0 where one could not be
  * looked at. */
 int memfd_find(const struct memfd_search *search);

@@ -89,15 +89,15 @@ static bool find_partition(pid_t root, struct segment_revision *revision)
 	struct segment_revision inherited;
 	enum segment_source source = read_inherited(&inherited);
 	pid_t out_of_reach = 0;
-	bool found = source < SEGMENT_LEFT || (root <= 0 && source == SEGMENT_LEFT);
+	bool found = source <= SEGMENT_LEFT;
 
-	if (!found && root > 0 && read_ancestor(root, revision, &out_of_reach))
+	if (source >= SEGMENT_LEFT && root > 0 && read_ancestor(root, revision, &out_of_reach))
 		return true;
-	if (found || source == SEGMENT_LEFT)
+	if (found)
 		*revision = inherited;
 	else
 		tell_start(source == SEGMENT_WITHHELD, out_of_reach);
-	return found || source == SEGMENT_LEFT;
+	return found;
 }
 
 int inherit_partition(struct segment_revision *revision, struct error *error)

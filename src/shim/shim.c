@@ -22,7 +22,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/auxv.h>
 
 static struct segment segment = {.memory = NULL, .file = -1};
 
@@ -145,12 +144,6 @@ static void on_late_coming(void)
 	app_masks_open(true);
 }
 
-/* A program with more privileges than its user obeys nobody with less. */
-static bool is_privileged(void)
-{
-	return getauxval(AT_SECURE) != 0;
-}
-
 /* Where limits leave no room for one that others can find, the partition holds all the same. */
 static int make_private_segment(const struct segment_revision *revision, const char *reason, struct error *error)
 {
@@ -170,15 +163,17 @@ static int have_segment(bool *is_new, struct error *error)
 	int result;
 
 	*is_new = false;
-	if (!is_privileged() && segment_find_own(&segment))
+	/* Who has more privileges than its user obeys nobody with less. */
+	if (!identity_is_privileged() && segment_find_own(&segment))
 		return 0;
-	if (!is_privileged() && inherit_partition(&revision, error) < 0)
+	if (!identity_is_privileged() && inherit_partition(&revision, error) < 0)
 		return -1;
 	*is_new = revision.count == 0;
 	/* What is inherited is meant, also by one whose environment was cleared. */
 	if (!*is_new)
 		log_wake();
-	result = is_privileged() ? segment_create(&segment, &revision, -1, &why) : segment_replace(&segment, &revision, &why);
+	result = identity_is_privileged() ? segment_create(&segment, &revision, -1, &why)
+	                                  : segment_replace(&segment, &revision, &why);
 	return result == 0 ? 0 : make_private_segment(&revision, why.reason, error);
 }
 

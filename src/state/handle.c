@@ -1,5 +1,6 @@
 #include "handle.h"
 
+#include "base/identity.h"
 #include "base/memfd_find.h"
 #include "base/proc_status.h"
 #include "layout.h"
@@ -7,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,13 +27,6 @@ static bool has_threads(void)
 	return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2 + 1;
 }
 
-/* A program with more privileges than its user. It passes nothing on, and has what it inherited for those whom it executes:
- * its own number is lower, so that it is found first. */
-static bool is_privileged(void)
-{
-	return getauxval(AT_SECURE) != 0;
-}
-
 /* Far up, where nobody looks for one. But to make the table of descriptors larger, the kernel makes a process with threads
  * wait for all processors, 5 to 30 ms (Linux 6.18, expand_fdtable in fs/file.c): there, the end of the table will do. */
 static int choose_number(void)
@@ -41,7 +34,8 @@ static int choose_number(void)
 	uint64_t table = has_threads() ? proc_status("self", "FDSize:", 0) : 0;
 	int number = HANDLE_USUAL;
 
-	if (is_privileged())
+	/* It has what it inherited for those whom it executes: its own is found first. */
+	if (identity_is_privileged())
 		number = HANDLE_MIN;
 	else if (table >= HANDLE_TABLE_MIN && table <= HANDLE_USUAL)
 		number = (int)table - HANDLE_TABLE_END;
@@ -114,21 +108,10 @@ int handle_next(int first)
 	return is_known ? number : next_by_look(first);
 }
 
-static int reopen(int number, int flags)
-{
-	char path[32];
-
-	snprintf(path, sizeof path, "/proc/self/fd/%d", number);
-	return open(path, flags | O_CLOEXEC);
-}
-
 int handle_open(int number)
 {
-	const int flags = O_NONBLOCK | O_NOCTTY;
-	int file = reopen(number, O_RDWR | flags);
+	int file = memfd_reopen(number);
 
-	if (file < 0 && errno == EACCES)
-		file = reopen(number, O_RDONLY | flags);
 	/* One that is open itself: this process may have no /proc. */
 	return file < 0 && (fcntl(number, F_GETFL) & O_PATH) == 0 ? fcntl(number, F_DUPFD_CLOEXEC, 3) : file;
 }
@@ -147,12 +130,20 @@ static int put(int file, int in_place_of, bool is_passed_on)
 	               : move_up(file, is_passed_on ? F_DUPFD : F_DUPFD_CLOEXEC);
 }
 
+static int open_name(int file)
+{
+	char path[32];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+	return open(path, O_PATH | O_CLOEXEC);
+}
+
 int handle_make(int file, int in_place_of)
 {
-	int name = reopen(file, O_PATH), number = -1;
+	int name = open_name(file), number = -1;
 
 	if (name >= 0)
-		number = put(name, in_place_of, !is_privileged());
+		number = put(name, in_place_of, !identity_is_privileged());
 	else if (errno == ENOENT) /* no /proc */
 		number = put(file, in_place_of, false);
 	int saved = errno;

@@ -41,7 +41,7 @@ static int make_file(struct error *error)
 		file = memfd_create(SEGMENT_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (file < 0)
 		return error_set_errno(error, "no shared memory");
-	/* Others may read what they inherit, and do no more: see segment_handle.h. */
+	/* Others may read what they inherit, and do no more: see handle.h. */
 	if (fchmod(file, 0644) < 0 || ftruncate(file, sizeof(struct segment_memory)) < 0 ||
 	    fcntl(file, F_ADD_SEALS, SEALS) < 0) {
 		error_set_errno(error, "shared memory cannot be set up");

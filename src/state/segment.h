@@ -6,7 +6,7 @@
  * size: nothing is left behind when the process ends, and nobody can make the other side fault by truncating it.
  *
  * It is there before the program is: the command makes it and executes COMMAND, which has it from its first moment on. It
- * comes through each exec, as CPU affinity does, by a descriptor that names it (segment_handle.h). Children come with their
+ * comes through each exec, as CPU affinity does, by a descriptor that names it (handle.h). Children come with their
  * parent's and share its segment until our library is loaded there, or forked, and makes one of their own, which starts with
  * what the parent's says then.
  *
@@ -77,7 +77,7 @@ struct segment_place {
 	_Alignas(64) _Atomic uint64_t launches[2]; /* unrestricted, restricted */
 };
 
-struct segment_memory; /* what is mapped: segment_layout.h */
+struct segment_memory; /* what is mapped: layout.h */
 
 /* One side's hold on a segment. */
 struct segment {
@@ -99,7 +99,7 @@ struct segment_counters {
 /* --- the owner's side, in other people's processes: what launches use allocates nothing ------------------------ */
 
 /* Makes a segment for this process, with `revision` in force: revision number 1. Its descriptor is a handle
- * (segment_handle.h), in place of the one given, or of none (-1): at one stroke, so that those whom it starts meanwhile find
+ * (handle.h), in place of the one given, or of none (-1): at one stroke, so that those whom it starts meanwhile find
  * one or the other. -1 with the reason where the kernel refuses, or a limit of the process would. */
 int segment_create(struct segment *segment, const struct segment_revision *revision, int in_place_of, struct error *error);
 
