@@ -193,18 +193,24 @@ static enum segment_state explain_closed(pid_t pid, struct error *error)
 	return state;
 }
 
-/* Under which number /proc shows it; 0: not at all. */
+/* Under which number /proc shows it; 0: not at all. One whose namespace is not known may be it, where no other is. */
 static pid_t find_process(struct identity wanted)
 {
 	struct pids all;
-	pid_t found = 0;
+	pid_t found = 0, possible = 0;
 
 	if (pids_all(&all, NULL) < 0)
 		return 0;
-	for (size_t i = 0; i < all.count && found == 0; i++)
-		found = identity_matches(identity_of(all.list[i]), wanted) ? all.list[i] : 0;
+	for (size_t i = 0; i < all.count && found == 0; i++) {
+		struct identity identity = identity_of(all.list[i]);
+
+		if (identity_matches(identity, wanted) && identity.namespace == wanted.namespace)
+			found = all.list[i];
+		else if (identity_matches(identity, wanted) && possible == 0)
+			possible = all.list[i];
+	}
 	free(all.list);
-	return found;
+	return found != 0 ? found : possible;
 }
 
 /* Takes over `file`, an ancestor's segment. */
