@@ -187,13 +187,13 @@ static void mark_moved(struct segment_memory *memory, bool moved)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* The whole content, as it was at some moment of the copying. */
+/* The whole content, as it was at some moment of the copying; but not the magic, without which it is no segment yet. */
 static void copy_content(struct segment_memory *to, const struct segment_memory *from)
 {
 	_Atomic uint64_t *target = (_Atomic uint64_t *)to;
 	const _Atomic uint64_t *source = (const _Atomic uint64_t *)from;
 
-	for (size_t word = 0; word < sizeof *to / sizeof *target; word++)
+	for (size_t word = 1; word < sizeof *to / sizeof *target; word++)
 		atomic_store_explicit(&target[word], atomic_load_explicit(&source[word], memory_order_acquire),
 		                      memory_order_relaxed);
 }

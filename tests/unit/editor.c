@@ -255,6 +255,7 @@ static void test_moves_are_followed(void **state)
 	struct error error = {.reason = ""};
 	int opened = 0, edited = 0;
 
+	/* One that moves faster than a slow editor looks is busy: the editor gives up, and says so. */
 	(void)state;
 	if (mover == 0) {
 		load_a_driver();
@@ -264,14 +265,14 @@ static void test_moves_are_followed(void **state)
 		enum segment_state found = editor_open(&editor, mover, &error);
 
 		/* Between its close and its next file it has none; that is true, and not what is tried here. */
-		assert_true(found == SEGMENT_FOUND || found == SEGMENT_CLOSED || found == SEGMENT_NO_CUDA ||
-		            found == SEGMENT_NOT_OURS);
+		if (found != SEGMENT_FOUND && found != SEGMENT_CLOSED && found != SEGMENT_NO_CUDA && found != SEGMENT_NOT_OURS)
+			fail_msg("state %d: %s", found, error.reason);
 		if (found != SEGMENT_FOUND)
 			continue;
 		opened++;
 		if (editor_change(&editor, 1, &wanted, &error) == 0)
 			edited++;
-		else if (!strstr(error.reason, "has closed the file"))
+		else if (!strstr(error.reason, "has closed the file") && error.code != NVTASKSET_ERROR_BUSY)
 			fail_msg("%s", error.reason);
 		editor_close(&editor);
 	}

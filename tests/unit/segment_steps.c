@@ -1,9 +1,9 @@
 /*
- * The two promises of the segment that no luck may hide: no torn read, and an editor that dies anywhere
- * leaves the old set or the new one.
+ * The promises of the segment that no luck may hide: no torn read; an editor that dies anywhere leaves the old set or
+ * the new one; an owner that moves to a new file is found whole or not yet.
  *
  * A child does the work one machine instruction at a time (ptrace); at every single place between two of its
- * instructions the parent either overruns it with edits or kills it. Each case also runs against a naive
+ * instructions the parent overruns it with edits, kills it or looks at it. Each case of reading and editing also runs against a naive
  * implementation, which writes the set in place: there the same harness must find the damage, or it proves
  * nothing.
  */
@@ -260,6 +260,54 @@ static void test_harness_finds_damage(void **state)
 	assert_true(count_damage(&naive) > 0);
 }
 
+/* --- an owner that moves ------------------------------------------------------------------------------- */
+
+static pid_t start_mover(void)
+{
+	struct segment_revision revision = {.count = 1, .partitions = {{.pci = pci, .set = pattern(OLD)}}};
+	struct segment own;
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		close_range(3, ~0U, 0);
+		if (segment_create(&own, &revision, -1, NULL) < 0)
+			_exit(1);
+		close(own.file);
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		raise(SIGSTOP);
+		_exit(segment_keep_findable(&own, NULL) < 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSTOPPED(status));
+	return child;
+}
+
+static void test_one_that_moves_is_found_whole_or_not_yet(void **state)
+{
+	pid_t child = start_mover();
+	unsigned int found = 0, absent = 0;
+
+	(void)state;
+	while (step(child, stride)) {
+		struct error error = {.reason = ""};
+		enum segment_state moving = segment_open(&editor, child, &error);
+		struct segment_revision revision;
+		uint64_t number;
+
+		if (moving == SEGMENT_FOUND) {
+			assert_true(segment_read(&editor, &revision, &number));
+			assert_int_equal(revision.partitions[0].set.words[0], OLD);
+			segment_close(&editor);
+		} else if (moving != SEGMENT_NO_CUDA && moving != SEGMENT_NOT_READY) {
+			fail_msg("state %d: %s", moving, error.reason);
+		}
+		found += moving == SEGMENT_FOUND;
+		absent += moving != SEGMENT_FOUND;
+	}
+	assert_true(found > 0 && absent > 0);
+}
+
 static int set_up(void **state)
 {
 	struct segment_revision revision = {.count = 1};
@@ -281,6 +329,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read_is_whole),
 		cmocka_unit_test(test_dead_editor_leaves_old_or_new),
+		cmocka_unit_test(test_one_that_moves_is_found_whole_or_not_yet),
 		cmocka_unit_test(test_harness_finds_torn_reads),
 		cmocka_unit_test(test_harness_finds_damage),
 	};
