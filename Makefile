@@ -356,7 +356,7 @@ remove_directories = $(Q)$(if $(DESTDIR),cd $(DESTDIR) && rmdir -p $(patsubst /%
 	made=$$(sort -ru $(directories)); rm -f $(directories); \
 	rmdir $(LIBDIR) $(DOCDIR) $(PYTHONDIR) $(DATADIR)/nvtaskset $$made) 2>/dev/null || true
 
-# The library comes in one piece: after nvtaskset --enable-system, programs open it at any time. The link beside it leads
+# The library comes in one piece: after nvtaskset system enable, programs open it at any time. The link beside it leads
 # to this machine's driver, by the name that a driver upgrade keeps. A package (DESTDIR) has none: nvtaskset makes one for
 # each user at run time.
 install: $(command) $(shim) $(attach) $(audit)
@@ -432,7 +432,7 @@ installed_command = $(BINDIR)/nvtaskset $(addprefix $(LIBDIR)/,libcuda.so.1 libc
 installed = $(installed_command) $(installed_api) $(installed_smctrl)
 system_configuration = /etc/ld.so.conf.d/00-000-nvtaskset.conf
 uninstall:
-	$(Q)$(if $(DESTDIR),,! grep -qsx $(LIBDIR)/system $(system_configuration) || $(BINDIR)/nvtaskset --disable-system)
+	$(Q)$(if $(DESTDIR),,! grep -qsx $(LIBDIR)/system $(system_configuration) || $(BINDIR)/nvtaskset system disable)
 	rm -f $(addprefix $(DESTDIR),$(installed_command))
 	$(remove_directories)
 

@@ -104,7 +104,7 @@ const char *nvtaskset_set_format_mask(const struct nvtaskset_set *set, char text
 /* The GPUs of this machine, as they were when it was loaded. */
 struct nvtaskset_topology;
 
-/* Asks the kernel driver, without CUDA; or reads the file that NVTASKSET_TOPOLOGY names, or what `nvtaskset --measure`
+/* Asks the kernel driver, without CUDA; or reads the file that NVTASKSET_TOPOLOGY names, or what `nvtaskset measure`
  * has found. Takes milliseconds: once for a program. -1 where no GPU is to be found, too. */
 int nvtaskset_topology_load(struct nvtaskset_topology **topology, struct nvtaskset_error *error);
 

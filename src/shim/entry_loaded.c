@@ -2,7 +2,7 @@
  * libcuda.so.1: stands in front of the real driver library. What happens when, once the dynamic linker has loaded us
  * and, before us, the driver.
  *
- * Programs with more privileges than their users may carry us too (nvtaskset --enable-system), so nothing in the library
+ * Programs with more privileges than their users may carry us too (nvtaskset system enable), so nothing in the library
  * reads a variable but by secure_getenv.
  *
  * We live in somebody else's process: whatever goes wrong here, the program runs on without us, and a line

@@ -55,7 +55,7 @@ load helpers
 }
 
 @test "too little on the command line" {
-	refuses "no SET and no COMMAND; try 'nvtaskset --help'" nvtaskset
+	refuses "no SET and no COMMAND: try 'nvtaskset -t 0-7 COMMAND', 'nvtaskset -T' to see the GPU, or 'nvtaskset --help'" nvtaskset
 	refuses "no COMMAND; try 'nvtaskset --help'" nvtaskset -t 0
 	refuses "-p: no PID; try 'nvtaskset --help'" nvtaskset -p
 	refuses "'3': one argument too many; try 'nvtaskset --help'" nvtaskset -p 1 2 3
@@ -145,15 +145,15 @@ load helpers
 }
 
 @test "options that contradict each other, or would be ignored" {
-	refuses "-p, -l, -T, --measure, --mps-status, --mps-stop, --enable-system and --disable-system: choose one" nvtaskset -l -p 1
-	refuses "-p, -l, -T, --measure, --mps-status, --mps-stop, --enable-system and --disable-system: choose one" nvtaskset -T --mps-stop
+	refuses "-p, -l, -T and words such as 'mps': choose one" nvtaskset -l -p 1
+	refuses "-p, -l, -T and words such as 'mps': choose one" nvtaskset mps stop -T
 	refuses "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one" nv -t -g 0 true
 	refuses "--json: only with -p, -l and -T" nv --json -t 0 true
 	refuses "--watch: only with -l and -T" nv --watch -t 0 true
 	refuses "--watch: only with -l and -T" nvtaskset --watch -p 1
-	refuses "--dry-run: only with a SET and --enable-system" nvtaskset --dry-run -l
+	refuses "--dry-run: only with a SET and 'system enable'" nvtaskset --dry-run -l
 	refuses "--mps: only where a COMMAND is started" nvtaskset --mps off -l
-	refuses "--force: only with --mps-stop" nvtaskset --force -l
+	refuses "--force: only with 'mps stop'" nvtaskset --force -l
 	refuses "-t: only with a SET and with -p" nvtaskset -tl
 	refuses "--watch=0: must be 0.1-86400 seconds" nvtaskset --watch=0 -l
 	refuses "--watch=nan: must be 0.1-86400 seconds" nvtaskset --watch=nan -l

@@ -14,14 +14,32 @@ offers() {
 	printf '%s\n' "${COMPREPLY[@]}"
 }
 
-@test "bash: every option of the help" {
-	run offers nvtaskset --
-	for option in $(nvtaskset --help | grep -oE -- ' --[a-z-]+' | sort -u); do
-		[[ " ${lines[*]} " == *" $option "* ]] || { echo "not $option"; false; }
-	done
-	run offers nvtaskset --mps-st
-	[ "$output" = "--mps-status
---mps-stop" ]
+# Every option of the man page, except those that only a word has.
+documented_options() {
+	sed 's/\\-/-/g' "$ROOT/tools/man/nvtaskset.1" | grep -oE -- '(^|[^-a-z])--[a-z]+(-[a-z]+)*' | grep -oE -- '--.*' | sort -u
+}
+
+@test "bash: every option" {
+	documented_options | grep -vx -e --force >"$WORK/expected"
+	offers nvtaskset -- | sort -u | diff "$WORK/expected" -
+	run offers nvtaskset --st
+	[ "$output" = "--strategy
+--strict" ]
+}
+
+@test "bash: words, and what follows them" {
+	run offers nvtaskset ""
+	[ "$output" = "$(printf '%s\n' all mps system measure)" ]
+	run offers nvtaskset m
+	[ "$output" = "$(printf '%s\n' mps measure)" ]
+	run offers nvtaskset mps st
+	[ "$output" = "$(printf '%s\n' status stop)" ]
+	run offers nvtaskset mps stop --f
+	[ "$output" = --force ]
+	run offers nvtaskset -v system e
+	[ "$output" = enable ]
+	[ "$(offers nvtaskset -p m)" = "" ]
+	[ "$(offers nvtaskset -t 0-7 mps sto | grep -x stop)" = "" ]
 }
 
 @test "bash: TPCs and GPCs of this GPU, behind what is typed of a list" {
@@ -61,7 +79,7 @@ distributed" ]
 }
 
 @test "the three know the same options" {
-	nvtaskset --help | grep -oE -- '--[a-z-]+' | sort -u >"$WORK/help"
+	documented_options >"$WORK/help"
 	grep -oE -- "'?--[a-z-]+|,--[a-z-]+" "$ROOT/tools/completions/_nvtaskset" | grep -oE -- '--[a-z-]+' | sort -u >"$WORK/zsh"
 	sed -n 's/^complete .* -l \([a-z-]*\).*/--\1/p' "$ROOT/tools/completions/nvtaskset.fish" | sort -u >"$WORK/fish"
 	diff "$WORK/help" "$WORK/zsh"
@@ -88,7 +106,10 @@ fish_offers() { # LINE
 	[ "$(fish_offers 'nvtaskset -t 6')" = "$(printf '%s\n' 6 60 61 62 63 64 65)" ]
 	[ "$(fish_offers 'nvtaskset -t 0-7,6')" = "$(printf '0-7,%s\n' 6 60 61 62 63 64 65)" ]
 	[ "$(fish_offers 'nvtaskset --gpc-list ')" = "$(seq 0 7)" ]
-	[ "$(fish_offers 'nvtaskset --mps-st')" = "$(printf -- '--mps-%s\n' status stop)" ]
+	[ "$(fish_offers 'nvtaskset --st')" = "$(printf -- '--%s\n' strategy strict)" ]
+	[ "$(fish_offers 'nvtaskset m')" = "$(printf '%s\n' measure mps)" ]
+	[ "$(fish_offers 'nvtaskset mps st')" = "$(printf '%s\n' status stop)" ]
+	[ "$(fish_offers 'nvtaskset system --d')" = --dry-run ]
 	[ "$(fish_offers 'nvtaskset --strategy ')" = "$(printf '%s\n' distributed packed)" ]
 	[ "$(fish_offers 'nvtaskset -tG 0 0-7 nvtaskse')" = nvtaskset ]
 	start_program -t 0-7

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# nvtaskset --measure: what is found out by launching kernels must be what the topology file says of the simulated GPU.
+# nvtaskset measure: what is found out by launching kernels must be what the topology file says of the simulated GPU.
 
 load helpers
 
@@ -13,7 +13,7 @@ nobody_tells() {
 
 # shellcheck disable=SC2120 # options, of some tests
 measure() {
-	XDG_CACHE_HOME=$WORK/cache nvtaskset --measure "$@"
+	XDG_CACHE_HOME=$WORK/cache nvtaskset measure "$@"
 }
 
 # What was kept, by name; links to libraries may lie beside it.
@@ -67,7 +67,7 @@ bits_of() {
 	[ ! -e /dev/nvidiactl ] && [ ! -e /proc/driver/nvidia/gpus ] || skip "a GPU is here"
 	nobody_tells
 	export XDG_CACHE_HOME=$WORK/cache
-	nvtaskset --measure
+	nvtaskset measure
 	start_program -t 3-5
 	runs_on 3-5
 	nvtaskset -tp 62-65 "$PROGRAM"
@@ -79,12 +79,12 @@ bits_of() {
 	[ ! -e /dev/nvidiactl ] && [ ! -e /proc/driver/nvidia/gpus ] || skip "a GPU is here"
 	nobody_tells
 	export XDG_CACHE_HOME=$WORK/cache
-	nvtaskset --measure
+	nvtaskset measure
 	chmod g+w "$WORK/cache/nvtaskset/$UUID.txt"
 	run nv -t 0 true
 	[ "$status" -eq 1 ]
 	[[ "$output" == "nvtaskset: $WORK/cache/nvtaskset/$UUID.txt: must be a file of "* ]]
-	nvtaskset --measure
+	nvtaskset measure
 	run nv -t 0 true
 	[ "$status" -eq 0 ]
 }
@@ -117,8 +117,8 @@ bits_of() {
 	nobody_tells
 	refuses "GPU 1: CUDA sees one GPU here, number 0" measure -G 1
 	refuses "-G nonsense: not a GPU's number, bus id or UUID, nor 'all'" measure -G nonsense
-	refuses "-G: --measure takes no SET" measure -G 0:3-5
-	refuses "'0-7': one argument too many; try 'nvtaskset --help'" measure 0-7
+	refuses "-G: 'measure' takes no SET" measure -G 0:3-5
+	refuses "'0-7': one argument too many; try 'nvtaskset measure --help'" measure 0-7
 	CUDA_VISIBLE_DEVICES=-1 refuses "CUDA_VISIBLE_DEVICES=-1: shows none of this machine's 1 GPUs" measure
 }
 
@@ -135,7 +135,7 @@ bits_of() {
 
 @test "whoever kills it ends its work on the GPU too" {
 	nobody_tells
-	SIM_FAULTS=hang XDG_CACHE_HOME=$WORK/cache nvtaskset --measure 3>&- &
+	SIM_FAULTS=hang XDG_CACHE_HOME=$WORK/cache nvtaskset measure 3>&- &
 	PROGRAM=$!
 	wait_until grep -q . "/proc/$PROGRAM/task/$PROGRAM/children"
 	child=$(cat "/proc/$PROGRAM/task/$PROGRAM/children")
@@ -180,13 +180,13 @@ bits_of() {
 @test "places that cannot be written" {
 	nobody_tells
 	mkdir -p "$WORK/nvtaskset/$UUID.txt"
-	refuses "$WORK/nvtaskset/$UUID.txt: Is a directory" nvtaskset --measure
+	refuses "$WORK/nvtaskset/$UUID.txt: Is a directory" nvtaskset measure
 }
 
 @test "under nvtaskset, with another partition" {
 	nobody_tells
 	export XDG_CACHE_HOME=$WORK/cache
-	run env NVTASKSET_TOPOLOGY="$SIM_TOPOLOGY" nvtaskset --mps off -t 3 env -u NVTASKSET_TOPOLOGY nvtaskset --measure
+	run env NVTASKSET_TOPOLOGY="$SIM_TOPOLOGY" nvtaskset --mps off -t 3 env -u NVTASKSET_TOPOLOGY nvtaskset measure
 	echo "$output"
 	[ "$status" -eq 0 ]
 	diff <(bits_of "$WORK/cache/nvtaskset/$UUID.txt") <(bits_of "$SIM_TOPOLOGY")

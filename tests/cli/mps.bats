@@ -134,71 +134,71 @@ fake() {
 @test "--mps-status: whose it is, and how many more fit" {
 	FAKE_MPS_LINGER=20 fake nvtaskset -t 0 true 3>&-
 	daemon=$(cat "$WORK/mps/nvidia-cuda-mps-control.pid")
-	FAKE_MPS_SERVER=$$ FAKE_MPS_CLIENTS=3 run fake nvtaskset --mps-status
+	FAKE_MPS_SERVER=$$ FAKE_MPS_CLIENTS=3 run fake nvtaskset mps status
 	kill "$daemon"
 	[ "$status" -eq 0 ]
 	[ "${lines[0]}" = "control daemon: in $WORK/mps, pid $daemon of user $(id -un), started by nvtaskset" ]
 	[ "${lines[1]}" = "server: pid $$" ]
 	[ "${lines[2]}" = "clients: 3; 12 more fit at 8 connections each" ]
-	FAKE_MPS_SERVER=$$ FAKE_MPS_CLIENTS=3 run fake nvtaskset --mps-status --connections 2
+	FAKE_MPS_SERVER=$$ FAKE_MPS_CLIENTS=3 run fake nvtaskset mps status --connections 2
 	[[ "$output" == *"clients: 3; 45 more fit at 2 connections each" ]]
 }
 
 @test "--mps-status: a daemon of somebody else's, without a server; none at all" {
 	FAKE_MPS_LINGER=20 fake nvidia-cuda-mps-control -d 3>&-
-	run fake nvtaskset --mps-status
+	run fake nvtaskset mps status
 	kill "$(cat "$WORK/mps/nvidia-cuda-mps-control.pid")"
 	[[ "${lines[0]}" == *", not started by nvtaskset" ]]
 	[ "${lines[1]}" = "server: none yet; it comes with the first client" ]
 	echo quit | fake nvidia-cuda-mps-control || true
-	refuses "MPS: no control daemon runs in $WORK/mps" fake nvtaskset --mps-status
+	refuses "MPS: no control daemon runs in $WORK/mps" fake nvtaskset mps status
 }
 
 @test "--mps-status: a process that has the number of a daemon that is gone" {
 	fake nvtaskset -t 0 true 3>&-
 	echo $$ >"$WORK/mps/nvidia-cuda-mps-control.pid"
-	run fake nvtaskset --mps-status
+	run fake nvtaskset mps status
 	[ "${lines[0]}" = "control daemon: in $WORK/mps" ]
 	echo garbage >"$WORK/mps/nvidia-cuda-mps-control.pid"
-	run fake nvtaskset --mps-status
+	run fake nvtaskset mps status
 	[ "${lines[0]}" = "control daemon: in $WORK/mps" ]
 }
 
 @test "--mps-stop ends the daemon that nvtaskset started" {
 	FAKE_MPS_LINGER=20 fake nvtaskset -t 0 true 3>&-
-	run fake nvtaskset --mps-stop
+	run fake nvtaskset mps stop
 	[ "$status" -eq 0 ]
 	[ "$output" = "stopped the control daemon in $WORK/mps" ]
 	[ ! -e "$WORK/mps/running" ]
-	refuses "MPS: no control daemon runs in $WORK/mps" fake nvtaskset --mps-stop
+	refuses "MPS: no control daemon runs in $WORK/mps" fake nvtaskset mps stop
 }
 
 @test "--mps-stop leaves others' daemons and clients alone, unless forced" {
 	FAKE_MPS_LINGER=20 fake nvidia-cuda-mps-control -d 3>&-
 	daemon=$(cat "$WORK/mps/nvidia-cuda-mps-control.pid")
 	refuses "MPS: nvtaskset did not start the control daemon in $WORK/mps (pid $daemon); --force stops it" \
-		fake nvtaskset --mps-stop
+		fake nvtaskset mps stop
 	echo 0 >"$WORK/mps/nvidia-cuda-mps-control.pid"
-	refuses "MPS: who started the control daemon in $WORK/mps cannot be seen; --force stops it" fake nvtaskset --mps-stop
+	refuses "MPS: who started the control daemon in $WORK/mps cannot be seen; --force stops it" fake nvtaskset mps stop
 	echo "$daemon" >"$WORK/mps/nvidia-cuda-mps-control.pid"
 	[ -e "$WORK/mps/running" ]
-	fake nvtaskset --mps-stop --force
+	fake nvtaskset mps stop --force
 	[ ! -e "$WORK/mps/running" ]
 	FAKE_MPS_LINGER=20 fake nvtaskset -t 0 true 3>&-
 	FAKE_MPS_CLIENTS=2 refuses "MPS: 2 programs use it; end them first, or stop it and them with --force" \
-		fake nvtaskset --mps-stop
+		fake nvtaskset mps stop
 	[ -e "$WORK/mps/running" ]
 	# Others' too: process 1 is no server of this user's, or is taken for one that is not there.
 	FAKE_MPS_SERVER=0 FAKE_MPS_CLIENTS=2 refuses "MPS: 2 programs use it; end them first, or stop it and them with --force" \
-		fake nvtaskset --mps-stop
+		fake nvtaskset mps stop
 	[ -e "$WORK/mps/running" ]
-	FAKE_MPS_CLIENTS=2 fake nvtaskset --mps-stop --force
+	FAKE_MPS_CLIENTS=2 fake nvtaskset mps stop --force
 	[ ! -e "$WORK/mps/running" ]
 }
 
 @test "--mps-stop: another user's" {
 	FAKE_MPS_LINGER=20 fake nvtaskset -t 0 true 3>&-
 	FAKE_MPS=private refuses "MPS: the control daemon in $WORK/mps belongs to another user: ask that user, or root" \
-		fake nvtaskset --mps-stop
-	fake nvtaskset --mps-stop
+		fake nvtaskset mps stop
+	fake nvtaskset mps stop
 }

@@ -158,7 +158,7 @@ with_small_stack() {
 	[[ "$output" == *"on TPCs 3 ("* ]]
 	with_small_stack nvtaskset --mps off --strict -t 3 true
 	with_small_stack nvtaskset --mps off -n 2 true
-	for what in -l -T "-l --json" "-T --json" --measure; do
+	for what in -l -T "-l --json" "-T --json" measure; do
 		# shellcheck disable=SC2086
 		with_small_stack nvtaskset $what
 	done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# --enable-system and --disable-system, on a machine of each test's own: a mount namespace with its own /etc, whose dynamic
+# system enable and system disable, on a machine of each test's own: a mount namespace with its own /etc, whose dynamic
 # linker's cache knows a driver, and an installed nvtaskset.
 
 bats_require_minimum_version 1.5.0
@@ -61,7 +61,7 @@ start_innocent() {
 @test "every program can be given a partition, and is as it was afterwards" {
 	setup_machine
 	before=$(state)
-	[ "$(on_machine "$installed" --enable-system)" = "enabled: programs that start from now on can be given a partition with -p" ]
+	[ "$(on_machine "$installed" system enable)" = "enabled: programs that start from now on can be given a partition with -p" ]
 	start_innocent
 	[ "$(cat "$WORK/output")" = "0-65
 waiting" ]
@@ -70,7 +70,7 @@ waiting" ]
 	kill -USR1 "$PROGRAM"
 	wait "$PROGRAM"
 	[ "$(tail -n 1 "$WORK/output")" = 3-5 ]
-	[ "$(on_machine "$installed" --disable-system)" = "disabled: programs that start from now on find the driver alone" ]
+	[ "$(on_machine "$installed" system disable)" = "disabled: programs that start from now on find the driver alone" ]
 	diff <(echo "$before") <(state)
 	start_innocent
 	run nvtaskset -p "$PROGRAM"
@@ -83,57 +83,61 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 	local reason=$1 before
 	shift
 	before=$(state)
-	refuses "$reason" on_machine "$@" "$installed" --enable-system
+	refuses "$reason" on_machine "$@" "$installed" system enable
 	diff <(echo "$before") <(state)
 }
 
 @test "twice is once, for both" {
 	setup_machine
-	(umask 077 && on_machine "$installed" --enable-system)
+	(umask 077 && on_machine "$installed" system enable)
 	[ "$(on_machine stat -c %a "$links" "$links/driver" "$configuration" | xargs)" = "755 755 644" ]
 	before=$(state)
-	[ "$(on_machine "$installed" --enable-system)" = "enabled already" ]
+	[ "$(on_machine "$installed" system enable)" = "enabled already" ]
+	said="enabled: programs that start find $links/libcuda.so.1 in front of /mnt/driver/libcuda.so.1"
+	[ "$(on_machine "$installed" system)" = "$said" ]
+	[ "$(on_machine "${ANOTHER_USER[@]}" "$installed" system status)" = "$said" ]
 	diff <(echo "$before") <(state)
-	on_machine "$installed" --disable-system
+	on_machine "$installed" system disable
 	before=$(state)
-	[ "$(on_machine "$installed" --disable-system)" = "not enabled" ]
+	[ "$(on_machine "$installed" system disable)" = "not enabled" ]
+	[ "$(on_machine "$installed" system)" = "not enabled" ]
 	diff <(echo "$before") <(state)
 }
 
 @test "one at a time" {
 	setup_machine
 	before=$(state)
-	run -124 on_machine flock /mnt/usr/lib/nvtaskset timeout 2 "$installed" --enable-system
+	run -124 on_machine flock /mnt/usr/lib/nvtaskset timeout 2 "$installed" system enable
 	diff <(echo "$before") <(state)
-	on_machine "$installed" --enable-system
+	on_machine "$installed" system enable
 }
 
 @test "--dry-run says what would be written, to anybody; -v what is done" {
 	setup_machine
 	before=$(state)
-	run on_machine "${ANOTHER_USER[@]}" "$installed" --enable-system --dry-run
+	run on_machine "${ANOTHER_USER[@]}" "$installed" system enable --dry-run
 	[ "$status" -eq 0 ]
 	[ "${lines[0]}" = "$configuration:" ]
 	[ "${lines[3]}" = "$links" ]
 	[ "${lines[4]}" = "$links/driver/libnvtaskset-driver.so.1 -> /mnt/driver/libcuda.so.1" ]
 	diff <(echo "$before") <(state)
-	run on_machine "$installed" -v --enable-system
+	run on_machine "$installed" -v system enable
 	[ "${lines[0]}" = "nvtaskset: $links: links to our library and to /mnt/driver/libcuda.so.1" ]
 	[ "$(on_machine cat "$configuration" | tail -n 1)" = "$links" ]
 }
 
 @test "only root, and only from a place that only root can write to" {
 	setup_machine
-	refuses_to_enable "--enable-system: only root can change what every program loads: sudo nvtaskset --enable-system" \
+	refuses_to_enable "system enable: only root can change what every program loads: sudo nvtaskset system enable" \
 		"${ANOTHER_USER[@]}"
-	refuses "--disable-system: only root can change what every program loads: sudo nvtaskset --disable-system" \
-		on_machine "${ANOTHER_USER[@]}" "$installed" --disable-system
+	refuses "system disable: only root can change what every program loads: sudo nvtaskset system disable" \
+		on_machine "${ANOTHER_USER[@]}" "$installed" system disable
 	on_machine chmod 1777 /mnt/usr
 	refuses_to_enable "/mnt/usr: others can write there, and every program would load our library from it: install nvtaskset elsewhere"
 	on_machine chmod 755 /mnt/usr
 	on_machine mv /mnt/usr "/mnt/my usr"
 	refuses "/mnt/my usr/lib/nvtaskset: a path that ldconfig does not take: install nvtaskset elsewhere" \
-		on_machine "/mnt/my usr/bin/nvtaskset" --enable-system
+		on_machine "/mnt/my usr/bin/nvtaskset" system enable
 }
 
 @test "nothing changes where the library does not work with the driver" {
@@ -154,20 +158,20 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 	on_machine mount --bind /bin/false /sbin/ldconfig
 	refuses_to_enable "/sbin/ldconfig, which makes the dynamic linker's cache, failed: run it to see why"
 	on_machine umount /sbin/ldconfig
-	on_machine "$installed" --enable-system
+	on_machine "$installed" system enable
 	before=$(state)
 	on_machine mount --bind /bin/false /sbin/ldconfig
-	refuses "/sbin/ldconfig, which makes the dynamic linker's cache, failed: run it to see why" on_machine "$installed" --disable-system
+	refuses "/sbin/ldconfig, which makes the dynamic linker's cache, failed: run it to see why" on_machine "$installed" system disable
 	diff <(echo "$before") <(state)
 }
 
 @test "an LD_LIBRARY_PATH that leads around it is named" {
 	setup_machine
 	on_machine sh -c 'echo LD_LIBRARY_PATH=\"/nonexistent:/mnt/driver\" >/etc/environment'
-	run on_machine "$installed" --enable-system
+	run on_machine "$installed" system enable
 	[ "$status" -eq 0 ]
 	[[ "$output" == *"nvtaskset: programs whose LD_LIBRARY_PATH is the one in /etc/environment go on to find /mnt/driver/libcuda.so.1 without us: put nvtaskset in front of them, or use --attach"* ]]
-	on_machine "$installed" --disable-system
+	on_machine "$installed" system disable
 	on_machine rm /etc/ld.so.conf.d/driver.conf
 	on_machine ldconfig -X
 	refuses_to_enable "programs find the driver, /mnt/driver/libcuda.so.1, by LD_LIBRARY_PATH (in /etc/environment), before they ask for what is system-wide: put nvtaskset in front of them, or use --attach"
@@ -177,7 +181,7 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 
 @test "an upgrade of the driver, and one of nvtaskset" {
 	setup_machine
-	on_machine "$installed" --enable-system
+	on_machine "$installed" system enable
 	on_machine cp /mnt/driver/libcuda.so.1.1 /mnt/driver/libcuda.so.1.2
 	on_machine ln -sf libcuda.so.1.2 /mnt/driver/libcuda.so.1
 	on_machine rm /mnt/driver/libcuda.so.1.1
@@ -190,14 +194,14 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 
 @test "nvtaskset in front of a command, as ever" {
 	setup_machine
-	on_machine "$installed" --enable-system
+	on_machine "$installed" system enable
 	[ "$(on_machine "$installed" --mps off -t 3-5 "$BUILD/tests/programs/play" where)" = 3-5 ]
 	[ "$(on_machine "$installed" --mps off --strict -t 3-5 "$BUILD/tests/programs/play" where)" = 3-5 ]
 }
 
 @test "a program without a partition hears nothing, whatever goes wrong" {
 	setup_machine
-	on_machine "$installed" --enable-system
+	on_machine "$installed" system enable
 	run on_machine env SIM_FAULTS=no-table "$BUILD/tests/programs/play" where
 	[ "$output" = 0-65 ]
 	run on_machine env SIM_FAULTS=slot-taken "$BUILD/tests/programs/play" where
@@ -207,7 +211,7 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 @test "a privileged program carries the library, and believes no variable" {
 	setup_machine
 	! is_sanitized || skip "sanitizers do not run with other privileges"
-	on_machine "$installed" --enable-system
+	on_machine "$installed" system enable
 	on_machine cp "$BUILD/tests/programs/play" /mnt/privileged
 	on_machine chmod 4755 /mnt/privileged
 	nsenter -m -t "$MACHINE" -- "${ANOTHER_USER[@]}" env NVTASKSET_PARTITION=nonsense \
@@ -221,7 +225,7 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 @test "what a privileged program has for itself, those whom it starts with less do not" {
 	setup_machine
 	! is_sanitized || skip "sanitizers do not run with other privileges"
-	on_machine "$installed" --enable-system
+	on_machine "$installed" system enable
 	on_machine cp "$BUILD/tests/programs/play" /mnt/privileged
 	on_machine chmod 4755 /mnt/privileged
 	printf '#!/bin/sh\nexec setpriv --reuid 65534 %q where\n' "$BUILD/tests/programs/play" | on_machine tee /mnt/child
@@ -236,16 +240,16 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 }
 
 as_before() {
-	on_machine "$installed" --disable-system
+	on_machine "$installed" system disable
 	[ "$(on_machine "$BUILD/tests/programs/play" where)" = 0-65 ]
 	on_machine ldconfig -X
 	diff <(echo "$1") <(state)
 }
 
-@test "a --disable-system that died before it made the cache anew is finished by the next one" {
+@test "a system disable that died before it made the cache anew is finished by the next one" {
 	setup_machine
 	before=$(state)
-	on_machine "$installed" --enable-system
+	on_machine "$installed" system enable
 	on_machine mv "$configuration" /etc/ld.so.conf.d/.nvtaskset
 	as_before "$before"
 }
@@ -261,10 +265,10 @@ killed() {
 	before=$(state)
 	for after in 0.002 0.01 0.015 0.02 0.025 0.03 0.035 0.04 0.05 0.06 0.08 0.1 0.15; do
 		for way in --foreground --kill-after=1; do
-			killed $way $after --enable-system
+			killed $way $after system enable
 			as_before "$before"
-			on_machine "$installed" --enable-system
-			killed $way $after --disable-system
+			on_machine "$installed" system enable
+			killed $way $after system disable
 			as_before "$before"
 		done
 	done
@@ -272,7 +276,7 @@ killed() {
 
 @test "make uninstall disables first" {
 	setup_machine
-	on_machine "$installed" --enable-system
+	on_machine "$installed" system enable
 	on_machine make -s -C "$ROOT" BUILD="$BUILD" uninstall PREFIX=/mnt/usr
 	[ -z "$(on_machine find /mnt/usr /etc/ld.so.conf.d -name '*nvtaskset*')" ]
 	[[ "$(on_machine ldconfig -p)" != *"/mnt/usr"* ]]

@@ -425,11 +425,11 @@ static void test_what_the_kernel_driver_does_not_say(void **state)
 	(void)state;
 	assert_otherwise(-1, "why"); /* nor would a measurement find a GPU */
 	root_run("mkdir dev && : > dev/nvidiactl");
-	assert_otherwise(-1, "why (nvtaskset --measure may find it out)");
+	assert_otherwise(-1, "why (nvtaskset measure may find it out)");
 	install("0000:00:06.0", UUID, 0);
 	load_nvdebug();
 	assert_otherwise(-1, "GPU 0000:00:06.0: nvdebug: does not say which mask bits its TPCs have (PCI device id 2335); "
-	                     "try 'nvtaskset --measure'");
+	                     "try 'nvtaskset measure'");
 	keep(&gpu);
 	assert_int_equal(load_otherwise(root, -1, &list, &error), 0);
 	assert_int_equal(list.count, 1);

@@ -1,4 +1,7 @@
-# Bash completion of nvtaskset(1): options, the TPCs and GPCs of this machine's GPU, programs with a partition.
+# Bash completion of nvtaskset(1): options, words, the TPCs and GPCs of this machine's GPU, programs with a partition.
+
+_nvtaskset_options="-t --tpc-list -g --gpc-list -n --count --strategy --dry-run -p --pid -a --all-tasks --attach -l --list \
+-T --topology --watch --json -G --gpu --mps --connections --hide --on-misfit --strict -v --verbose -h --help -V --version"
 
 # What a SET may begin with: the numbers 0 to LAST behind what is typed of a list.
 _nvtaskset_list() { # LAST
@@ -21,6 +24,17 @@ _nvtaskset_set() { # NOTATION
 	esac
 }
 
+# What may follow the word of an action.
+_nvtaskset_word() { # WORD
+	local following
+	case $1 in
+	mps) following="status stop --connections --force" ;;
+	system) following="status enable disable --dry-run -v --verbose" ;;
+	measure) following="-G --gpu -v --verbose" ;;
+	esac
+	mapfile -t COMPREPLY < <(compgen -W "$following -h --help" -- "$cur")
+}
+
 _nvtaskset_pids() {
 	mapfile -t COMPREPLY < <(compgen -W "$(nvtaskset -l 2>/dev/null | awk '$1 ~ /^[0-9]+$/ { print $1 }')" -- "$cur")
 }
@@ -31,7 +45,7 @@ _nvtaskset_gpus() {
 
 _nvtaskset() {
 	local cur=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-	local notation=m pid=false positional=0 word i
+	local notation=m pid=false positional=0 first="" word i
 	COMPREPLY=()
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -50,7 +64,10 @@ _nvtaskset() {
 			[[ $word != *p* ]] || pid=true
 			[[ $word != *G ]] || ((i++))
 			;;
-		*) ((++positional)) ;;
+		*)
+			((++positional))
+			first=${first:-$word}
+			;;
 		esac
 	done
 
@@ -61,8 +78,10 @@ _nvtaskset() {
 	--connections) mapfile -t COMPREPLY < <(compgen -W "1 2 4 8 16 32" -- "$cur") && return ;;
 	--gpu | -*G) _nvtaskset_gpus && return ;;
 	esac
-	if ((positional == 0)) && [[ $cur == -* ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "$(nvtaskset --help | grep -oE -- '^ *(-[a-zA-Z], )?--[a-z-]+' | grep -oE -- '-[a-zA-Z-]+')" -- "$cur")
+	if [[ $notation == m && $first == @(mps|system|measure) ]]; then
+		_nvtaskset_word "$first"
+	elif ((positional == 0)) && [[ $cur == -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$_nvtaskset_options" -- "$cur")
 	elif $pid && ((positional <= 1)); then
 		# Either may stand here: a SET, or the PID alone.
 		_nvtaskset_pids
@@ -73,6 +92,7 @@ _nvtaskset() {
 		fi
 	elif ((positional == 0)); then
 		_nvtaskset_set "$notation"
+		[[ $notation != m ]] || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "mps system measure" -- "$cur")
 	elif declare -F _command_offset >/dev/null; then
 		# From here on the line is another command's.
 		for ((i = 1; i < COMP_CWORD; i++)); do

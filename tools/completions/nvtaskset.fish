@@ -1,4 +1,4 @@
-# Fish completion of nvtaskset(1): options, the TPCs and GPCs of this machine's GPU, programs with a partition.
+# Fish completion of nvtaskset(1): options, words, the TPCs and GPCs of this machine's GPU, programs with a partition.
 
 function __nvtaskset_asks_for --description 'Whether one of these options stands on the line' --argument-names short long
     string match -qr -- "(^| )(-[a-zA-Z]*$short|--$long)( |\$)" (commandline -cp)
@@ -36,12 +36,30 @@ function __nvtaskset_wants_pid
     __nvtaskset_asks_for p pid; and test (__nvtaskset_words) -le 1
 end
 
+set -g __nvtaskset_actions mps system measure
+
+function __nvtaskset_has_notation
+    __nvtaskset_asks_for t tpc-list; or __nvtaskset_asks_for g gpc-list; or __nvtaskset_asks_for n count
+end
+
+function __nvtaskset_wants_action
+    not __nvtaskset_has_notation; and not __nvtaskset_asks_for p pid; and test (__nvtaskset_words) = 0
+end
+
+function __nvtaskset_follows --description 'Whether the line is that of an action with one of these names' --argument-names name
+    not __nvtaskset_has_notation; and string match -qr -- "^nvtaskset +(-v +)?$name " (commandline -cp)
+end
+
+function __nvtaskset_has_action
+    __nvtaskset_follows "("(string join '|' $__nvtaskset_actions)")"
+end
+
 function __nvtaskset_wants_option
-    not __nvtaskset_wants_command
+    not __nvtaskset_wants_command; and not __nvtaskset_has_action
 end
 
 function __nvtaskset_wants_command
-    not __nvtaskset_asks_for p pid; and test (__nvtaskset_words) -ge 1
+    not __nvtaskset_asks_for p pid; and test (__nvtaskset_words) -ge 1; and not __nvtaskset_has_action
 end
 
 function __nvtaskset_numbers --description 'The numbers 0 to LAST behind what is typed of a list' --argument-names last
@@ -81,17 +99,24 @@ complete -c nvtaskset -n __nvtaskset_wants_option -s T -l topology -d 'A picture
 complete -c nvtaskset -n __nvtaskset_wants_option -l watch -d 'Look again and again'
 complete -c nvtaskset -n __nvtaskset_wants_option -l json -d 'One JSON document'
 complete -c nvtaskset -n __nvtaskset_wants_option -s G -l gpu -x -a 'all (nvtaskset -T 2>/dev/null | string replace -rf "^GPU ([^,]*),.*" "\$1")' -d 'Which GPU'
-complete -c nvtaskset -n __nvtaskset_wants_option -l measure -d 'Find out which TPC is where'
 complete -c nvtaskset -n __nvtaskset_wants_option -l mps -x -a 'auto on off' -d 'Whether to use MPS'
 complete -c nvtaskset -n __nvtaskset_wants_option -l connections -x -a '1 2 4 8 16 32' -d 'Hardware queues under MPS'
-complete -c nvtaskset -n __nvtaskset_wants_option -l mps-status -d 'Whether MPS runs, and for whom'
-complete -c nvtaskset -n __nvtaskset_wants_option -l mps-stop -d 'End it'
-complete -c nvtaskset -n __nvtaskset_wants_option -l force -d 'End it whoever uses it'
-complete -c nvtaskset -n __nvtaskset_wants_option -l enable-system -d 'Have every program carry the library'
-complete -c nvtaskset -n __nvtaskset_wants_option -l disable-system -d 'Undo it'
 complete -c nvtaskset -n __nvtaskset_wants_option -l hide -d 'Tell COMMAND of a GPU of its size'
 complete -c nvtaskset -n __nvtaskset_wants_option -l on-misfit -x -a 'widen fail' -d 'A launch that SET cannot hold'
 complete -c nvtaskset -n __nvtaskset_wants_option -l strict -d 'Keep every promise, or do not start'
 complete -c nvtaskset -n __nvtaskset_wants_option -s v -l verbose -d 'Say what is done'
 complete -c nvtaskset -n __nvtaskset_wants_option -s h -l help -d 'Display help'
 complete -c nvtaskset -n __nvtaskset_wants_option -s V -l version -d 'Display the version'
+complete -c nvtaskset -n __nvtaskset_wants_action -f -a mps -d 'Whether MPS runs, and for whom'
+complete -c nvtaskset -n __nvtaskset_wants_action -f -a system -d 'Have every program carry the library'
+complete -c nvtaskset -n __nvtaskset_wants_action -f -a measure -d 'Find out which TPC is where'
+complete -c nvtaskset -n '__nvtaskset_follows mps' -f -a status -d 'Whether it runs, and for whom'
+complete -c nvtaskset -n '__nvtaskset_follows mps' -f -a stop -d 'End it'
+complete -c nvtaskset -n '__nvtaskset_follows mps' -l connections -x -a '1 2 4 8 16 32' -d 'Hardware queues of each client'
+complete -c nvtaskset -n '__nvtaskset_follows mps' -l force -d 'End it whoever uses it'
+complete -c nvtaskset -n '__nvtaskset_follows system' -f -a status -d 'Whether every program does'
+complete -c nvtaskset -n '__nvtaskset_follows system' -f -a enable -d 'From now on every program does'
+complete -c nvtaskset -n '__nvtaskset_follows system' -f -a disable -d 'Undo it'
+complete -c nvtaskset -n '__nvtaskset_follows system' -l dry-run -d 'Print what would be written'
+complete -c nvtaskset -n '__nvtaskset_follows measure' -s G -l gpu -x -a all -d 'Which GPU'
+complete -c nvtaskset -n __nvtaskset_has_action -s h -l help -d 'Display help'

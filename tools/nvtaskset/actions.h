@@ -23,18 +23,20 @@ int action_list(const struct options *options, struct error *error);
 /* -T: each GPU as a picture, and who sits where. 0, or -1 with the reason. */
 int action_topology(const struct options *options, struct error *error);
 
-/* --measure: finds the topology out by launching kernels, and keeps it. 0, or -1 with the reason. */
+/* measure: finds the topology out by launching kernels, and keeps it. 0, or -1 with the reason. */
 int action_measure(const struct options *options, struct error *error);
 
-/* --mps-status: whether MPS runs, whose it is, and who uses it. --mps-stop: ends it. 0, or -1 with the reason. */
+/* mps status: whether MPS runs, whose it is, and who uses it. mps stop: ends it. 0, or -1 with the reason. */
 int action_mps_status(const struct options *options, struct error *error);
 int action_mps_stop(const struct options *options, struct error *error);
 
-/* --enable-system, --disable-system: every program that starts from now on loads our library, or no longer. All or
- * nothing: 0, or -1 with the reason. */
-int action_enable_system(const struct options *options, struct error *error);
-int action_disable_system(const struct options *options, struct error *error);
+/* system enable, system disable: every program that starts from now on loads our library, or no longer; not done in part.
+ * system status: whether they do. 0, or -1 with the reason. */
+int action_system_status(const struct options *options, struct error *error);
+int action_system_enable(const struct options *options, struct error *error);
+int action_system_disable(const struct options *options, struct error *error);
 
-void action_help(void);
+/* What --help prints: of an action's word, or of the command where it is NULL. */
+void help_show(const char *word);
 
 #endif

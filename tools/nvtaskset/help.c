@@ -1,62 +1,92 @@
+/* What --help prints: what a newcomer needs, in 40 lines of 80 columns. All options are in the man page. */
 #include "actions.h"
 
 #include <stdio.h>
+#include <string.h>
 
-/* The examples at the end are what most people look for. */
 static const char help[] =
-	"Usage: nvtaskset [options] SET COMMAND [ARG...]    run COMMAND inside SET\n"
-	"       nvtaskset [options] -p PID                  show the partition of PID\n"
-	"       nvtaskset [options] -p SET PID              change it, live\n"
-	"       nvtaskset -l | -T                           who has which partition\n"
+	"Usage: nvtaskset [options] SET COMMAND [ARG...]   run COMMAND inside SET\n"
+	"       nvtaskset [options] -p [SET] PID           show or change a program's SET\n"
+	"       nvtaskset -l | -T                          who has which TPCs; a picture\n"
+	"       nvtaskset mps | system | measure           see below\n"
 	"\n"
 	"Keep the kernels of unmodified CUDA programs on the TPCs (pairs of SMs) that you\n"
-	"name. SET is a hexadecimal mask of TPCs, unless an option says otherwise, or 'all'.\n"
+	"name. SET is a hexadecimal mask or 'all'; -t, -g and -n say it otherwise.\n"
 	"\n"
-	"Options:\n"
 	" -t, --tpc-list         SET is a list of TPCs, such as 0-9,12,20-30:2\n"
 	" -g, --gpc-list         SET is a list of GPCs, such as 0,2\n"
-	" -n, --count            SET is a number of TPCs, such as 20 or 57%, that nobody has\n"
-	"     --strategy WORD    with -n: packed (whole GPCs first, default) or distributed\n"
-	"     --dry-run          print the TPCs of SET as a list, and do nothing else\n"
+	" -n, --count            SET is a number of TPCs, such as 20, that nobody has\n"
 	" -p, --pid              show or change the partition of a running process\n"
 	" -a, --all-tasks        with -p: the process and its descendants\n"
-	"     --attach           with -p: a program that was started without nvtaskset,\n"
-	"                        or that shares its parent's partition\n"
-	" -l, --list             every program with a partition, its kernels, and what was\n"
-	"                        let through and why\n"
-	" -T, --topology         a picture of each GPU: its GPCs and TPCs, and who has which\n"
-	"     --watch[=SECONDS]  -l or -T again and again, each second by default\n"
-	"     --json             for programs: -l, -T or -p as a JSON document\n"
-	" -G, --gpu GPU[:SET]    which GPU: its number, bus id or UUID, or 'all'; may be\n"
-	"                        repeated, each with its own SET; default: the first visible\n"
-	"     --measure          find out by launching kernels which TPC is where, and keep it\n"
-	"     --mps MODE         auto: use MPS's control daemon, or start it (default);\n"
-	"                        on: only one that runs; off: no MPS, programs take turns\n"
-	"     --connections N    hardware queues of COMMAND under MPS, 1-32; default 8\n"
-	"     --mps-status       whether MPS runs, whose it is, and how many more clients fit\n"
-	"     --mps-stop         end the MPS that nvtaskset started, if nobody uses it\n"
-	"     --force            with --mps-stop: whoever started it, and whoever uses it\n"
-	"     --enable-system    have every program carry the library from now on, for -p\n"
-	"     --disable-system   undo it\n"
-	"     --hide             COMMAND is told of a GPU of its partition's size\n"
-	"     --on-misfit WORD   a cluster or cooperative launch that SET cannot hold:\n"
-	"                        widen (default) its partition, or fail\n"
-	"     --strict           start nothing that cannot be kept inside SET, and end what\n"
-	"                        would leave it\n"
+	"     --attach           with -p: a program that was started without nvtaskset\n"
+	" -l, --list             list programs, their TPCs and how much they launch\n"
+	" -T, --topology         draw each GPU: its GPCs and TPCs, and who has which\n"
+	"     --watch[=SECONDS]  with -l or -T: again and again\n"
+	"     --json             with -p, -l or -T: for programs\n"
+	" -G, --gpu GPU[:SET]    which GPU: its number, bus id or UUID, or 'all'\n"
+	"     --mps MODE         auto (default): side by side, by MPS; off: in turns\n"
+	"     --hide             COMMAND sees a GPU of its partition's size\n"
+	"     --strict           start nothing that cannot be kept inside SET\n"
+	"     --dry-run          print the TPCs of SET, and start nothing\n"
 	" -v, --verbose          say what is done\n"
-	" -h, --help             display this help\n"
-	" -V, --version          display the version\n"
+	" -h, --help             display this help; -V, --version: the version\n"
+	"\n"
+	"Words, each with its own --help:\n"
+	" mps                    whether MPS runs, and for whom; stop it\n"
+	" system                 have every program of this machine carry the library\n"
+	" measure                find out by launching kernels which TPC is where\n"
 	"\n"
 	"Examples:\n"
 	" nvtaskset -t 0-7 ./infer             run ./infer on TPCs 0 to 7\n"
-	" nvtaskset -g 2 python3 train.py      run a program on the whole of GPC 2\n"
 	" nvtaskset -n 57% ./infer             run it on 57% of the TPCs, that nobody has\n"
 	" nvtaskset -tp 8-15 1234              move process 1234 to TPCs 8 to 15, live\n"
 	" nvtaskset -tp 1234                   which TPCs may process 1234 use?\n"
 	"\n"
-	"For more, see nvtaskset(1).\n";
+	"All options, with what they promise: man nvtaskset\n";
 
-void action_help(void)
+static const struct {
+	const char *word, *text;
+} words[] = {
+	{"mps",
+	 "Usage: nvtaskset mps [status] [--connections N]\n"
+	 "       nvtaskset mps stop [--force]\n"
+	 "\n"
+	 "NVIDIA MPS lets several programs run on a GPU at the same time. nvtaskset starts\n"
+	 "it with the first COMMAND (--mps auto), and leaves it running.\n"
+	 "\n"
+	 " status                 whether it runs, whose it is, how many more clients fit;\n"
+	 "                        this is what 'mps' alone does\n"
+	 "     --connections N    with N hardware queues for each client, 1-32; default 8\n"
+	 " stop                   end the MPS that nvtaskset started, if nobody uses it\n"
+	 "     --force            end it whoever started it, and whoever uses it\n"},
+	{"system",
+	 "Usage: nvtaskset system [status]\n"
+	 "       nvtaskset system enable [--dry-run]\n"
+	 "       nvtaskset system disable\n"
+	 "\n"
+	 "Have every program of this machine carry the library, so that -p can give it a\n"
+	 "partition although it was started without nvtaskset.\n"
+	 "\n"
+	 " status                 whether they do; this is what 'system' alone does\n"
+	 " enable                 every program that starts from now on does; needs root\n"
+	 "     --dry-run          print what would be written, and change nothing\n"
+	 " disable                undo it; needs root\n"},
+	{"measure",
+	 "Usage: nvtaskset measure [-G GPU]\n"
+	 "\n"
+	 "Find out by launching kernels which TPC is in which GPC, and keep the answer for\n"
+	 "-g, -n and -T. This is needed only where -T says that it does not know.\n"
+	 "\n"
+	 " -G, --gpu GPU          which GPU: its number, bus id or UUID, or 'all'\n"},
+};
+
+void help_show(const char *word)
 {
-	fputs(help, stdout);
+	const char *text = help;
+
+	for (size_t i = 0; word && i < sizeof words / sizeof words[0]; i++) {
+		if (strcmp(word, words[i].word) == 0)
+			text = words[i].text;
+	}
+	fputs(text, stdout);
 }

@@ -18,9 +18,8 @@ static int close_output(struct error *error)
 
 static int say_help(const struct options *options, struct error *error)
 {
-	(void)options;
 	(void)error;
-	action_help();
+	help_show(options->word);
 	return 0;
 }
 
@@ -39,8 +38,9 @@ static int (*const actions[])(const struct options *options, struct error *error
 	[ACTION_MEASURE] = action_measure,
 	[ACTION_MPS_STATUS] = action_mps_status,
 	[ACTION_MPS_STOP] = action_mps_stop,
-	[ACTION_ENABLE_SYSTEM] = action_enable_system,
-	[ACTION_DISABLE_SYSTEM] = action_disable_system,
+	[ACTION_SYSTEM_STATUS] = action_system_status,
+	[ACTION_SYSTEM_ENABLE] = action_system_enable,
+	[ACTION_SYSTEM_DISABLE] = action_system_disable,
 	[ACTION_HELP] = say_help,
 	[ACTION_VERSION] = say_version,
 };

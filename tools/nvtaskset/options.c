@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +37,10 @@ enum {
 #define SHOW (1u << ACTION_SHOW)
 #define CHANGE (1u << ACTION_CHANGE)
 #define VIEWS (1u << ACTION_LIST | 1u << ACTION_TOPOLOGY)
+#define MEASURE (1u << ACTION_MEASURE)
+#define MPS (1u << ACTION_MPS_STATUS)
 #define STOP (1u << ACTION_MPS_STOP)
+#define ENABLE (1u << ACTION_SYSTEM_ENABLE)
 
 static const struct option long_options[] = {
 	{"tpc-list", no_argument, NULL, 't'},
@@ -51,14 +55,9 @@ static const struct option long_options[] = {
 	{"dry-run", no_argument, NULL, OPTION_DRY_RUN},
 	{"hide", no_argument, NULL, OPTION_HIDE},
 	{"json", no_argument, NULL, OPTION_JSON},
-	{"measure", no_argument, NULL, OPTION_MEASURE},
 	{"mps", required_argument, NULL, OPTION_MPS},
 	{"connections", required_argument, NULL, OPTION_CONNECTIONS},
-	{"mps-status", no_argument, NULL, OPTION_MPS_STATUS},
-	{"mps-stop", no_argument, NULL, OPTION_MPS_STOP},
 	{"force", no_argument, NULL, OPTION_FORCE},
-	{"enable-system", no_argument, NULL, OPTION_ENABLE_SYSTEM},
-	{"disable-system", no_argument, NULL, OPTION_DISABLE_SYSTEM},
 	{"on-misfit", required_argument, NULL, OPTION_ON_MISFIT},
 	{"strategy", required_argument, NULL, OPTION_STRATEGY},
 	{"strict", no_argument, NULL, OPTION_STRICT},
@@ -66,7 +65,28 @@ static const struct option long_options[] = {
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
+	/* Former spellings of words, which scripts may have. */
+	{"measure", no_argument, NULL, OPTION_MEASURE},
+	{"mps-status", no_argument, NULL, OPTION_MPS_STATUS},
+	{"mps-stop", no_argument, NULL, OPTION_MPS_STOP},
+	{"enable-system", no_argument, NULL, OPTION_ENABLE_SYSTEM},
+	{"disable-system", no_argument, NULL, OPTION_DISABLE_SYSTEM},
 	{NULL, 0, NULL, 0},
+};
+
+/* The actions that are words. None can be read as a mask: each has a letter above f. */
+static const struct action_word {
+	const char *first, *second; /* NULL: the first alone */
+	enum action action;
+} action_words[] = {
+	{"measure", NULL, ACTION_MEASURE},
+	{"mps", NULL, ACTION_MPS_STATUS},
+	{"mps", "status", ACTION_MPS_STATUS},
+	{"mps", "stop", ACTION_MPS_STOP},
+	{"system", NULL, ACTION_SYSTEM_STATUS},
+	{"system", "status", ACTION_SYSTEM_STATUS},
+	{"system", "enable", ACTION_SYSTEM_ENABLE},
+	{"system", "disable", ACTION_SYSTEM_DISABLE},
 };
 
 /* Options that are not for every action: an option that would be ignored is refused. */
@@ -80,14 +100,14 @@ static const struct rule {
 	{'g', "-g", RUN | SHOW | CHANGE, "with a SET and with -p"},
 	{'n', "-n", RUN | CHANGE, "with a SET"},
 	{'a', "-a", SHOW | CHANGE, "with -p"},
-	{'G', "-G", RUN | SHOW | CHANGE | 1u << ACTION_TOPOLOGY | 1u << ACTION_MEASURE, "with a SET, -p, -T and --measure"},
+	{'G', "-G", RUN | SHOW | CHANGE | 1u << ACTION_TOPOLOGY | MEASURE, "with a SET, -p, -T and 'measure'"},
 	{OPTION_ATTACH, "--attach", SHOW | CHANGE, "with -p"},
-	{OPTION_DRY_RUN, "--dry-run", RUN | CHANGE | 1u << ACTION_ENABLE_SYSTEM, "with a SET and --enable-system"},
+	{OPTION_DRY_RUN, "--dry-run", RUN | CHANGE | ENABLE, "with a SET and 'system enable'"},
 	{OPTION_HIDE, "--hide", RUN, "where a COMMAND is started"},
 	{OPTION_JSON, "--json", SHOW | CHANGE | VIEWS, "with -p, -l and -T"},
 	{OPTION_MPS, "--mps", RUN, "where a COMMAND is started"},
-	{OPTION_CONNECTIONS, "--connections", RUN | 1u << ACTION_MPS_STATUS, "where a COMMAND is started, and with --mps-status"},
-	{OPTION_FORCE, "--force", STOP, "with --mps-stop"},
+	{OPTION_CONNECTIONS, "--connections", RUN | MPS, "where a COMMAND is started, and with 'mps status'"},
+	{OPTION_FORCE, "--force", STOP, "with 'mps stop'"},
 	{OPTION_ON_MISFIT, "--on-misfit", RUN, "where a COMMAND is started"},
 	{OPTION_STRATEGY, "--strategy", RUN | CHANGE, "with -n"},
 	{OPTION_STRICT, "--strict", RUN, "where a COMMAND is started"},
@@ -163,7 +183,7 @@ static int set_notation(struct options *options, enum notation notation, struct 
 static int set_action(struct options *options, enum action action, struct error *error)
 {
 	if (options->action != ACTION_RUN && options->action != action)
-		return error_set(error, "-p, -l, -T, --measure, --mps-status, --mps-stop, --enable-system and --disable-system: choose one");
+		return error_set(error, "-p, -l, -T and words such as 'mps': choose one");
 	options->action = action;
 	return 0;
 }
@@ -176,19 +196,24 @@ static int add_gpu(struct options *options, const char *text, struct error *erro
 	return 0;
 }
 
-/* `word` is the argument that getopt is at. */
-static int unknown_option(int option, const char *word, struct error *error)
+/* The reason, and where help is. */
+static int refuse(const struct options *options, struct error *error, const char *what, const char *why)
 {
-	if (option == ':' && optopt >= OPTION_ATTACH)
-		return error_set(error, "%.40s: needs a value; try 'nvtaskset --help'", word);
-	if (option == ':')
-		return error_set(error, "-%c: needs a value; try 'nvtaskset --help'", optopt);
-	if (optopt > 0 && optopt < 256)
-		return error_set(error, "-%c: unknown option; try 'nvtaskset --help'", optopt);
-	return error_set(error, "%.40s: unknown option; try 'nvtaskset --help'", word);
+	const char *word = options->word ? options->word : "";
+
+	return error_set(error, "%.42s: %s; try 'nvtaskset %s%s--help'", what, why, word, options->word ? " " : "");
 }
 
-static int take_option(struct options *options, int option, const char *word, struct error *error)
+/* `argument` is the one that getopt is at. */
+static int unknown_option(const struct options *options, int option, const char *argument, struct error *error)
+{
+	const char letter[] = {'-', (char)optopt, '\0'};
+	bool is_letter = optopt > 0 && optopt < OPTION_ATTACH;
+
+	return refuse(options, error, is_letter ? letter : argument, option == ':' ? "needs a value" : "unknown option");
+}
+
+static int take_option(struct options *options, int option, const char *argument, struct error *error)
 {
 	int result = 0, value = 0;
 
@@ -221,10 +246,10 @@ static int take_option(struct options *options, int option, const char *word, st
 		result = set_action(options, ACTION_MPS_STOP, error);
 		break;
 	case OPTION_ENABLE_SYSTEM:
-		result = set_action(options, ACTION_ENABLE_SYSTEM, error);
+		result = set_action(options, ACTION_SYSTEM_ENABLE, error);
 		break;
 	case OPTION_DISABLE_SYSTEM:
-		result = set_action(options, ACTION_DISABLE_SYSTEM, error);
+		result = set_action(options, ACTION_SYSTEM_DISABLE, error);
 		break;
 	case 'a':
 		options->all_tasks = true;
@@ -272,7 +297,7 @@ static int take_option(struct options *options, int option, const char *word, st
 		result = parse_connections(&options->mps.connections, optarg, error);
 		break;
 	default:
-		result = unknown_option(option, word, error);
+		result = unknown_option(options, option, argument, error);
 	}
 	return result;
 }
@@ -320,19 +345,26 @@ static bool gpus_have_sets(const struct options *options)
 	return any;
 }
 
+static int too_many(const struct options *options, const char *argument, struct error *error)
+{
+	char quoted[44];
+
+	snprintf(quoted, sizeof quoted, "'%.40s'", argument);
+	return refuse(options, error, quoted, "one argument too many");
+}
+
 /* A COMMAND is not needed where nothing is started. */
 static int take_command(struct options *options, char **arguments, bool own_sets, struct error *error)
 {
 	if (!own_sets) {
 		options->set = *arguments;
 		if (!options->set)
-			return error_set(error, "no SET and no COMMAND; try 'nvtaskset --help'");
+			return error_set(error, "no SET and no COMMAND: try 'nvtaskset -t 0-7 COMMAND', 'nvtaskset -T' to see the GPU, "
+			                        "or 'nvtaskset --help'");
 		arguments++;
 	}
 	options->command = arguments;
-	if (!arguments[0] && !options->dry_run)
-		return error_set(error, "no COMMAND; try 'nvtaskset --help'");
-	return 0;
+	return arguments[0] || options->dry_run ? 0 : error_set(error, "no COMMAND; try 'nvtaskset --help'");
 }
 
 static int take_pid(struct options *options, char **arguments, int count, bool own_sets, struct error *error)
@@ -340,10 +372,9 @@ static int take_pid(struct options *options, char **arguments, int count, bool o
 	int result = 0;
 
 	if (count == 0)
-		result = error_set(error, "-p: no PID; try 'nvtaskset --help'");
+		result = refuse(options, error, "-p", "no PID");
 	else if (count > (own_sets ? 1 : 2))
-		result = error_set(error, "'%.40s': one argument too many; try 'nvtaskset --help'",
-		                   arguments[count - 1]);
+		result = too_many(options, arguments[count - 1], error);
 	if (count == 2)
 		options->set = arguments[0];
 	if (count == 2 || own_sets)
@@ -351,11 +382,6 @@ static int take_pid(struct options *options, char **arguments, int count, bool o
 	if (count > 0)
 		options->pid = arguments[count - 1];
 	return result;
-}
-
-static int take_nothing(char **arguments, int count, struct error *error)
-{
-	return count == 0 ? 0 : error_set(error, "'%.40s': one argument too many; try 'nvtaskset --help'", arguments[0]);
 }
 
 static int take_arguments(struct options *options, char **arguments, int count, struct error *error)
@@ -367,15 +393,57 @@ static int take_arguments(struct options *options, char **arguments, int count, 
 		result = take_command(options, arguments, own_sets, error);
 	else if (options->action == ACTION_SHOW)
 		result = take_pid(options, arguments, count, own_sets, error);
-	else
-		result = take_nothing(arguments, count, error);
+	else if (count > 0)
+		result = too_many(options, arguments[0], error);
 	return result;
+}
+
+/* Whether this is the next word of an action, of which `taken` have been: the first in place of a SET, the second behind
+ * the first. */
+static bool take_word(struct options *options, unsigned int taken, const char *argument)
+{
+	bool may_be_first = options->action == ACTION_RUN && options->notation == NOTATION_MASK && !gpus_have_sets(options);
+	const struct action_word *found = NULL;
+
+	for (size_t i = 0; argument && i < sizeof action_words / sizeof action_words[0] && !found; i++) {
+		const struct action_word *word = &action_words[i];
+		bool is_next = word->second ? taken == 1 && strcmp(options->word, word->first) == 0 : taken == 0 && may_be_first;
+
+		if (is_next && strcmp(argument, word->second ? word->second : word->first) == 0)
+			found = word;
+	}
+	if (found) {
+		options->action = found->action;
+		options->word = found->first;
+	}
+	return found != NULL;
+}
+
+/* Up to the next argument that is none. `given` gets a bit for each rule whose option was seen. */
+static int take_options(struct options *options, int count, char **arguments, unsigned int *given, struct error *error)
+{
+	int option, result = 0, place = optind;
+
+	while (result == 0 && (option = getopt_long(count, arguments, SHORT_OPTIONS, long_options, NULL)) != -1) {
+		/* Like everybody: these two act at once, whatever else is wrong. */
+		if (option == 'h' || option == 'V') {
+			options->action = option == 'h' ? ACTION_HELP : ACTION_VERSION;
+			break;
+		}
+		result = take_option(options, option, arguments[place], error);
+		*given |= rule_of(option);
+		place = optind;
+	}
+	return result;
+}
+
+static bool asks_for_text(const struct options *options)
+{
+	return options->action == ACTION_HELP || options->action == ACTION_VERSION;
 }
 
 int options_parse(struct options *options, int count, char **arguments, struct error *error)
 {
-	int option, result = 0;
-	int word = 1;
 	unsigned int given = 0;
 
 	*options = (struct options){
@@ -383,20 +451,16 @@ int options_parse(struct options *options, int count, char **arguments, struct e
 		.mps = {.mode = MPS_AUTO},
 	};
 	opterr = 0;
-	while (result == 0 &&
-	       (option = getopt_long(count, arguments, SHORT_OPTIONS, long_options, NULL)) != -1) {
-		/* Like everybody: these two act at once, whatever else is wrong. */
-		if (option == 'h' || option == 'V') {
-			options->action = option == 'h' ? ACTION_HELP : ACTION_VERSION;
-			return 0;
-		}
-		result = take_option(options, option, arguments[word], error);
-		given |= rule_of(option);
-		word = optind;
+	int result = take_options(options, count, arguments, &given, error);
+
+	for (unsigned int words = 0; result == 0 && !asks_for_text(options) && take_word(options, words, arguments[optind]);
+	     words++) {
+		optind++;
+		result = take_options(options, count, arguments, &given, error);
 	}
-	if (result == 0)
+	if (result == 0 && !asks_for_text(options))
 		result = take_arguments(options, arguments + optind, count - optind, error);
-	if (result == 0)
+	if (result == 0 && !asks_for_text(options))
 		result = check_rules(options, given, error);
 	return result;
 }

@@ -15,11 +15,12 @@ enum action {
 	ACTION_CHANGE, /* -p SET PID */
 	ACTION_LIST,   /* -l */
 	ACTION_TOPOLOGY, /* -T */
-	ACTION_MEASURE, /* --measure */
-	ACTION_MPS_STATUS, /* --mps-status */
-	ACTION_MPS_STOP, /* --mps-stop */
-	ACTION_ENABLE_SYSTEM, /* --enable-system */
-	ACTION_DISABLE_SYSTEM, /* --disable-system */
+	ACTION_MEASURE, /* measure */
+	ACTION_MPS_STATUS, /* mps, mps status */
+	ACTION_MPS_STOP, /* mps stop */
+	ACTION_SYSTEM_STATUS, /* system, system status */
+	ACTION_SYSTEM_ENABLE, /* system enable */
+	ACTION_SYSTEM_DISABLE, /* system disable */
 	ACTION_HELP,
 	ACTION_VERSION
 };
@@ -39,6 +40,7 @@ enum misfit {
 
 struct options {
 	enum action action;
+	const char *word;       /* the first of an action that has words, such as "mps"; NULL: none */
 	enum notation notation;
 	enum strategy strategy;
 	enum misfit misfit;
@@ -59,8 +61,8 @@ struct options {
 	char **command;         /* with ACTION_RUN, ended by NULL */
 };
 
-/* All options first, the positional arguments after them (taskset's -p trips over its own order).
- * -1 with the reason. */
+/* All options first, the positional arguments after them (taskset's -p trips over its own order); an action's words may
+ * stand between its options. -1 with the reason. */
 int options_parse(struct options *options, int count, char **arguments, struct error *error);
 
 #endif

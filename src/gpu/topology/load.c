@@ -167,9 +167,9 @@ int load_otherwise(const char *root, int told, struct topology_list *list, struc
 	int result = told == TOPOLOGY_REFUSED ? -1 : load_untold(root, list, &why);
 
 	if (result < 0 && why.reason[0])
-		error_set(error, "%.250s; try 'nvtaskset --measure'", why.reason);
+		error_set(error, "%.250s; try 'nvtaskset measure'", why.reason);
 	else if (result < 0 && told != TOPOLOGY_REFUSED && has_device(root))
-		error_set(error, "%.250s (nvtaskset --measure may find it out)", reason.reason);
+		error_set(error, "%.250s (nvtaskset measure may find it out)", reason.reason);
 	return result;
 }
 

@@ -102,7 +102,7 @@ int topology_write(const struct topology_list *list, FILE *file);
 const char *topology_named_file(void);
 
 /* The GPUs of this machine, from whoever knows them, in this order: the file that NVTASKSET_TOPOLOGY names, where it
- * is set and not empty; the kernel driver; what `nvtaskset --measure` left in the cache (cache.h), with the GPCs
+ * is set and not empty; the kernel driver; what `nvtaskset measure` left in the cache (cache.h), with the GPCs
  * that nvdebug tells, where it is loaded (nvdebug.h); nvdebug alone. No GPU at all is a failure with its reason. */
 int topology_load(struct topology_list *list, struct error *error);
 

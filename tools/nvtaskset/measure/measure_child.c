@@ -57,7 +57,7 @@ static int choose(const struct options *options, const struct topology_list *gpu
 	                     : gpus_visible(chosen, gpus, error);
 
 	if (result == 0 && chosen->choices[0].set)
-		result = error_set(error, "-G: --measure takes no SET");
+		result = error_set(error, "-G: 'measure' takes no SET");
 	return result;
 }
 

@@ -1,5 +1,5 @@
 /*
- * What --measure does in a process of its own: launches kernels, and finds out from where they ran which TPC has which
+ * What 'measure' does in a process of its own: launches kernels, and finds out from where they ran which TPC has which
  * mask bit and lies in which virtual GPC. CUDA may hang, crash and cost half a gigabyte there; the parent
  * (measure.c) waits, and has its own deadline.
  */

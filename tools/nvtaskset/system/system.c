@@ -1,5 +1,5 @@
 /*
- * --enable-system, --disable-system: the dynamic linker's cache answers a request for the driver library with ours, for
+ * system enable, system disable: the dynamic linker's cache answers a request for the driver library with ours, for
  * every program of this machine.
  *
  * That takes a directory of links, PREFIX/lib/nvtaskset/system, which holds nothing but what programs are to find (ldconfig
@@ -7,7 +7,7 @@
  * other directories. The links lead through the names that upgrades of the driver keep. Nothing of the driver's is touched.
  *
  * Each step leaves the machine either as it was, or with our library found and tried out; so dying between two of them
- * does no harm, and --disable-system takes away what is there.
+ * does no harm, and `disable` takes away what is there.
  */
 #include "actions.h"
 
@@ -94,8 +94,8 @@ static int find_library(struct place *place, struct error *error)
 	snprintf(place->directory, sizeof place->directory, "%.*s/system", PATH_MAX - 64, place->library);
 	snprintf(place->below, sizeof place->below, "%.*s/driver", PATH_MAX - 64, place->directory);
 	snprintf(place->configuration, sizeof place->configuration,
-	         "# Written by nvtaskset --enable-system: programs find nvtaskset's library in front of the CUDA driver's.\n"
-	         "# To undo it: nvtaskset --disable-system; or remove this file and run ldconfig.\n"
+	         "# Written by nvtaskset system enable: programs find nvtaskset's library in front of the CUDA driver's.\n"
+	         "# To undo it: nvtaskset system disable; or remove this file and run ldconfig.\n"
 	         "%s\n",
 	         place->directory);
 	return 0;
@@ -318,12 +318,27 @@ static void warn_of_bypass(void)
 		                "nvtaskset in front of them, or use --attach\n", bypass.where, bypass.driver);
 }
 
-/* --- both ------------------------------------------------------------------------------------------------------ */
+/* --- the actions ------------------------------------------------------------------------------------------------ */
 
-static int be_root(const char *option, struct error *error)
+int action_system_status(const struct options *options, struct error *error)
+{
+	/* Large, and this is a process of its own. */
+	static struct place place;
+
+	(void)options;
+	if (find_library(&place, error) < 0 || find_driver(&place, error) < 0)
+		return -1;
+	if (is_enabled(&place))
+		printf("enabled: programs that start find %s/" LIBRARY " in front of %s\n", place.directory, place.links[0].target);
+	else
+		puts("not enabled");
+	return 0;
+}
+
+static int be_root(const char *words, struct error *error)
 {
 	return geteuid() == 0 ? 0 : error_set(error, "%s: only root can change what every program loads: sudo nvtaskset %s",
-	                                      option, option);
+	                                      words, words);
 }
 
 /* One at a time; until this process ends, and an ldconfig that outlives it. */
@@ -333,7 +348,7 @@ static int lock(struct place *place, struct error *error)
 	return place->lock >= 0 && flock(place->lock, LOCK_EX) == 0 ? 0 : error_set_errno(error, "%.200s", place->library);
 }
 
-int action_enable_system(const struct options *options, struct error *error)
+int action_system_enable(const struct options *options, struct error *error)
 {
 	/* Large, and this is a process of its own. */
 	static struct place place;
@@ -344,7 +359,7 @@ int action_enable_system(const struct options *options, struct error *error)
 		show_plan(&place);
 		return 0;
 	}
-	if (be_root("--enable-system", error) < 0 || lock(&place, error) < 0)
+	if (be_root("system enable", error) < 0 || lock(&place, error) < 0)
 		return -1;
 	if (is_enabled(&place)) {
 		puts("enabled already");
@@ -372,14 +387,14 @@ static int disable(const struct place *place, const char *directory, bool config
 	return 0;
 }
 
-int action_disable_system(const struct options *options, struct error *error)
+int action_system_disable(const struct options *options, struct error *error)
 {
 	/* Large, and this is a process of its own. */
 	static struct place place;
 	static char content[sizeof place.configuration + 1], directory[PATH_MAX], ours[PATH_MAX];
 	int result = 0;
 
-	if (be_root("--disable-system", error) < 0 || find_library(&place, error) < 0 || lock(&place, error) < 0)
+	if (be_root("system disable", error) < 0 || find_library(&place, error) < 0 || lock(&place, error) < 0)
 		return -1;
 	bool configured = read_configuration(directory, content, sizeof content);
 

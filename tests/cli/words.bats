@@ -1,0 +1,75 @@
+#!/usr/bin/env bats
+# The words of the command, and what --help says.
+
+load helpers
+
+@test "the help fits into 40 lines of 80 columns, and so does each word's" {
+	for words in "" mps system measure; do
+		# shellcheck disable=SC2086 # several words
+		run nvtaskset $words --help
+		[ "$status" -eq 0 ]
+		[ "${#lines[@]}" -le 40 ]
+		[ -z "$(printf '%s\n' "${lines[@]}" | awk 'length > 80')" ]
+		[[ "${lines[0]}" == "Usage: nvtaskset ${words:-[options]}"* ]]
+	done
+}
+
+@test "every word that the help names has a help of its own" {
+	named=$(nvtaskset --help | sed -n '/^Words/,/^$/s/^ \([a-z]*\) .*/\1/p')
+	[ "$named" = "$(printf '%s\n' mps system measure)" ]
+	for word in $named; do
+		[ "$(nvtaskset "$word" -h)" != "$(nvtaskset -h)" ]
+		[ "$(nvtaskset -v "$word" --help)" = "$(nvtaskset "$word" --help)" ]
+	done
+	[ "$(nvtaskset mps stop --force --help)" = "$(nvtaskset mps --help)" ]
+}
+
+@test "a mask stays a mask, and a command's name a command" {
+	[ "$(nv --dry-run bc)" = "2-5,7" ]
+	[ "$(nv --dry-run fade)" = "1-4,6-7,9,11-15" ]
+	[ "$(nv all echo mps)" = mps ]
+	printf '#!/bin/sh\necho "$0 $*"\n' >"$WORK/system"
+	chmod +x "$WORK/system"
+	[ "$(PATH=$WORK:$PATH nv -t 0-7 system enable)" = "$WORK/system enable" ]
+	[ "$(PATH=$WORK:$PATH nv -G 0:ff system enable)" = "$WORK/system enable" ]
+	refuses "'mps': a number was expected" nv -t mps true
+}
+
+@test "an option that a word does not take is refused, wherever it stands" {
+	refuses "--force: only with 'mps stop'" nvtaskset mps --force
+	refuses "--force: only with 'mps stop'" nvtaskset --force mps
+	refuses "--hide: only where a COMMAND is started" nvtaskset mps --hide stop
+	refuses "--dry-run: only with a SET and 'system enable'" nvtaskset system disable --dry-run
+	refuses "-p, -l, -T and words such as 'mps': choose one" nvtaskset measure -l
+}
+
+@test "what is not the word's says where help is" {
+	refuses "'go': one argument too many; try 'nvtaskset mps --help'" nvtaskset mps go
+	refuses "'stop': one argument too many; try 'nvtaskset measure --help'" nvtaskset measure stop
+	refuses "'enable': one argument too many; try 'nvtaskset system --help'" nvtaskset system enable enable
+	refuses "--frob: unknown option; try 'nvtaskset system --help'" nvtaskset system --frob
+	refuses "--connections: needs a value; try 'nvtaskset mps --help'" nvtaskset mps --connections
+}
+
+# They come to the same answer, which on a machine without NVIDIA's driver and MPS is a reason.
+@test "the former spellings work on, and nobody is told of them" {
+	export PATH=$BUILD:/usr/bin:/bin CUDA_MPS_PIPE_DIRECTORY=$WORK/mps
+	for pair in "mps:--mps-status" "mps stop:--mps-stop" "mps stop --force:--force --mps-stop" "system enable:--enable-system" \
+		"system disable:--disable-system" "measure -G 9:--measure -G 9"; do
+		# shellcheck disable=SC2086 # several words
+		run setpriv --reuid 65534 --clear-groups nvtaskset ${pair%%:*}
+		now=$output
+		# shellcheck disable=SC2086 # several words
+		run setpriv --reuid 65534 --clear-groups nvtaskset ${pair#*:}
+		[ "$status" -eq 1 ]
+		[ "$output" = "$now" ]
+	done
+	for former in --measure --mps-status --mps-stop --enable-system --disable-system; do
+		refuses_to_tell "$former"
+	done
+}
+
+refuses_to_tell() { # option
+	! grep -rnF -e "$1" -e "${1//-/\\-}" "$ROOT/tools/man" "$ROOT/tools/completions" "$ROOT/tools/nvtaskset/help.c" "$ROOT/README.md" "$ROOT/docs" \
+		"$ROOT/SECURITY.md" "$ROOT/include"
+}
