@@ -13,22 +13,22 @@ ask() {
 }
 
 set_members="tpcs tpc_list tpc_mask gpcs gpcs_in_part"
-process_members="pid uid user command astray launches restricted let_through graph_nodes_refreshed reasons"
+process_members="pid uid user command not_in_force launches restricted outside graph_nodes_refreshed reasons"
 
 @test "-l" {
 	own_gpus
 	SIM_FAULTS=bad-qmd start_program -t 0,8,16,24,62-65,1
 	nvtaskset -l --json >"$WORK/json"
 	[ "$(members .)" = "schema time_ms processes overlaps" ]
-	[ "$(ask .schema)" = nvtaskset-list/1 ]
+	[ "$(ask .schema)" = nvtaskset-list/2 ]
 	[ "$(ask ".time_ms / 1000 | floor | . <= $(date +%s) and . > $(date +%s) - 60")" = true ]
 	mine=".processes[] | select(.pid == $PROGRAM)"
 	[ "$(members "$mine")" = "$process_members partitions" ]
 	[ "$(ask "$mine | .user")" = "$(id -un)" ]
 	[ "$(ask "$mine | .uid")" = "$(id -u)" ]
 	[ "$(ask "$mine | .command")" = "$BUILD/demo/where 60" ]
-	[ "$(ask "$mine | .astray")" = null ]
-	[ "$(ask "$mine | .launches > 0 and .restricted == 0 and .let_through == .launches")" = true ]
+	[ "$(ask "$mine | .not_in_force")" = null ]
+	[ "$(ask "$mine | .launches > 0 and .restricted == 0 and .outside == .launches")" = true ]
 	[ "$(members "$mine | .reasons[0]")" = "reason text times" ]
 	[ "$(ask "$mine | .reasons[0] | .reason")" = unknown_qmd ]
 	[ "$(ask "$mine | .reasons[0].times == .launches")" = true ]
@@ -55,7 +55,7 @@ process_members="pid uid user command astray launches restricted let_through gra
 	start_program -t 7,62
 	nvtaskset -T --json >"$WORK/json"
 	[ "$(members .)" = "schema time_ms gpus" ]
-	[ "$(ask .schema)" = nvtaskset-topology/1 ]
+	[ "$(ask .schema)" = nvtaskset-topology/2 ]
 	[ "$(members ".gpus[0]")" = \
 		"gpu bus_id uuid name compute_capability sms_per_tpc tpc_count tpcs processes" ]
 	[ "$(ask -c '.gpus[0] | [.gpu, .bus_id, .uuid, .name, .compute_capability, .sms_per_tpc, .tpc_count]')" = \
@@ -143,7 +143,7 @@ process_members="pid uid user command astray launches restricted let_through gra
 	own_gpus
 	timeout 60 bash -c 'nvtaskset -l --json --watch=0.1 | head -n 3' >"$WORK/json"
 	[ "$(wc -l <"$WORK/json")" -eq 3 ]
-	[ "$(ask .schema | uniq -c | xargs)" = "3 nvtaskset-list/1" ]
+	[ "$(ask .schema | uniq -c | xargs)" = "3 nvtaskset-list/2" ]
 	[ "$(jq -s '.[0].time_ms < .[1].time_ms and .[1].time_ms < .[2].time_ms' "$WORK/json")" = true ]
 	TERM=xterm "$BATS_TEST_DIRNAME/on_terminal" 20x5 "$WORK/screen" \
 		see schema see schema see schema signal INT -- nvtaskset -T --json --watch=0.1

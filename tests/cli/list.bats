@@ -12,7 +12,7 @@ lines_of() {
 	start_program -t 0-7
 	run nvtaskset -l
 	[ "$status" -eq 0 ]
-	[ "$(echo "${lines[0]}" | xargs)" = "PID USER GPU TPCS GPCS UPLOADS RESTRICTED LET-THROUGH COMMAND" ]
+	[ "$(echo "${lines[0]}" | xargs)" = "PID USER GPU TPCS GPCS UPLOADS RESTRICTED OUTSIDE COMMAND" ]
 	[[ "$(lines_of "$PROGRAM")" =~ ^$PROGRAM\ $(id -un)\ 0\ 0-7\ 0-7~\ ([0-9]+)\ ([0-9]+)\ 0\ $BUILD/demo/where\ 60$ ]]
 	[ "${BASH_REMATCH[1]}" -gt 0 ]
 	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
@@ -27,7 +27,7 @@ lines_of() {
 	[[ "$(lines_of "$PROGRAM")" == *" 0-1,5-6,8,16,24,62-65 0~,1,2~,6~ "* ]]
 }
 
-@test "what was let through is counted and named" {
+@test "what ran outside is counted and named" {
 	SIM_FAULTS=bad-qmd start_program -t 0-7
 	run nvtaskset --list
 	[[ "$output" =~ \ +[0-9]+\ times:\ the\ launch\ descriptor\ has\ an\ unknown\ version ]]
@@ -104,7 +104,7 @@ crowd_is_there() {
 	needs_namespaces --pid --fork --mount-proc
 	run unshare --pid --fork --mount-proc "$BUILD/nvtaskset" -l
 	[ "$status" -eq 0 ]
-	[ "$output" = "PID USER GPU TPCS GPCS UPLOADS RESTRICTED LET-THROUGH COMMAND" ]
+	[ "$output" = "PID USER GPU TPCS GPCS UPLOADS RESTRICTED OUTSIDE COMMAND" ]
 }
 
 @test "without a topology, partitions are listed all the same" {

@@ -50,7 +50,7 @@ shows_own_mask() {
 	PROGRAM=$!
 	wait_until shows_own_mask
 	[ "$(jq '.reasons[] | select(.reason == "own_mask") | .times > 0' <<<"$shown")" = true ]
-	[ "$(jq .let_through <<<"$shown")" = 0 ]
+	[ "$(jq .outside <<<"$shown")" = 0 ]
 }
 
 @test "before Hopper and after it" {
@@ -87,7 +87,7 @@ has_no_effect() { # reason
 	[ "${lines[2]}" = "default: TPCs 0-65" ]
 }
 
-@test "descriptors that nobody knows are let through, and that is said" {
+@test "launches with unknown descriptors run unrestricted, and that is said" {
 	smctrl_setup
 	SIM_FAULTS=bad-qmd run "$SMCTRL"
 	[ "$status" -eq 0 ]

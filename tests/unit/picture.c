@@ -48,13 +48,13 @@ static void assert_picture(const struct topology *gpu, struct processes *process
                            const char *expected)
 {
 	struct gpu_choices shown = {.count = 1, .choices = {{.gpu = gpu}}};
-	struct marks marks = {{0}};
+	struct labels labels = {{0}};
 	char *drawn;
 	size_t length;
 	FILE *page = open_memstream(&drawn, &length);
 
-	marks_update(&marks, processes, &shown);
-	picture_draw(gpu, "0", processes, &marks, terminal, page);
+	labels_update(&labels, processes, &shown);
+	picture_draw(gpu, "0", processes, &labels, terminal, page);
 	fclose(page);
 	free(processes->shared);
 	assert_string_equal(drawn, expected);
@@ -195,35 +195,35 @@ static void test_letters_stay(void **state)
 	const struct gpu_choices shown = {.count = 1, .choices = {{.gpu = share_read(&list, "h200")}}};
 	struct process array[] = {process_with(10, "0"), process_with(20, "1"), process_with(30, "2")};
 	struct processes processes = {.count = 3, .list = array};
-	struct marks marks = {{0}};
+	struct labels labels = {{0}};
 
 	(void)state;
-	marks_update(&marks, &processes, &shown);
-	assert_int_equal(marks_letter(marks_find(&marks, 30)), 'C');
+	labels_update(&labels, &processes, &shown);
+	assert_int_equal(labels_letter(labels_find(&labels, 30)), 'C');
 	array[0] = process_with(15, "0"); /* 10 has ended */
-	marks_update(&marks, &processes, &shown);
-	assert_int_equal(marks_letter(marks_find(&marks, 15)), 'A');
-	assert_int_equal(marks_letter(marks_find(&marks, 30)), 'C');
+	labels_update(&labels, &processes, &shown);
+	assert_int_equal(labels_letter(labels_find(&labels, 15)), 'A');
+	assert_int_equal(labels_letter(labels_find(&labels, 30)), 'C');
 	array[1].revision.count = 0; /* no longer on this GPU */
-	marks_update(&marks, &processes, &shown);
-	assert_int_equal(marks_find(&marks, 20), MARKS_MAX);
+	labels_update(&labels, &processes, &shown);
+	assert_int_equal(labels_find(&labels, 20), LABELS_MAX);
 }
 
 static void test_more_processes_than_letters(void **state)
 {
 	const struct gpu_choices shown = {.count = 1, .choices = {{.gpu = share_read(&list, "h200")}}};
-	struct process array[MARKS_MAX + 1];
-	struct processes processes = {.count = MARKS_MAX + 1, .list = array};
-	struct marks marks = {{0}};
+	struct process array[LABELS_MAX + 1];
+	struct processes processes = {.count = LABELS_MAX + 1, .list = array};
+	struct labels labels = {{0}};
 
 	(void)state;
-	for (int i = 0; i <= MARKS_MAX; i++)
+	for (int i = 0; i <= LABELS_MAX; i++)
 		array[i] = process_with(100 + i, "0");
-	marks_update(&marks, &processes, &shown);
-	assert_int_equal(marks_letter(marks_find(&marks, 125)), 'Z');
-	assert_int_equal(marks_letter(marks_find(&marks, 126)), 'a');
-	assert_int_equal(marks_letter(marks_find(&marks, 151)), 'z');
-	assert_int_equal(marks_letter(marks_find(&marks, 152)), '?');
+	labels_update(&labels, &processes, &shown);
+	assert_int_equal(labels_letter(labels_find(&labels, 125)), 'Z');
+	assert_int_equal(labels_letter(labels_find(&labels, 126)), 'a');
+	assert_int_equal(labels_letter(labels_find(&labels, 151)), 'z');
+	assert_int_equal(labels_letter(labels_find(&labels, 152)), '?');
 }
 
 /* --- sharing, and GPCs ------------------------------------------------------------------------------------------------ */
@@ -288,7 +288,7 @@ static void test_sums_do_not_wrap_around(void **state)
 	assert_true(process_uploads(&process) == UINT64_MAX);
 	process.counters.reasons[0] = UINT64_MAX - 1;
 	process.counters.reasons[SEGMENT_LAUNCHED_BY_KERNELS] = 3;
-	assert_true(process_let_through(&process) == UINT64_MAX);
+	assert_true(process_outside(&process) == UINT64_MAX);
 }
 
 static void test_gpcs_in_words(void **state)

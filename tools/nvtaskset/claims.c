@@ -147,7 +147,7 @@ static int add_claim(struct claims *claims, const struct claim *claim, struct er
 	return 0;
 }
 
-static int find_claims(struct claims *claims, struct error *error)
+static int collect_claims(struct claims *claims, struct error *error)
 {
 	struct pids all;
 	int result = pids_all(&all, error);
@@ -214,14 +214,14 @@ static void start_empty(struct segment_revision *occupied, const struct topology
 		occupied->partitions[i].pci = list->gpus[i].pci;
 }
 
-int occupied_find(struct segment_revision *occupied, const struct topology_list *list, const struct pids *except,
+int claims_find(struct segment_revision *occupied, const struct topology_list *list, const struct pids *except,
                   struct error *error)
 {
 	static const struct pids nobody;
 	struct claims claims = {.count = 0};
 	struct processes processes = {.count = 0};
 	/* In this order: a claim can become a segment meanwhile, but not the other way round. */
-	int result = find_claims(&claims, error);
+	int result = collect_claims(&claims, error);
 
 	if (result == 0)
 		result = processes_collect(&processes, false, error);

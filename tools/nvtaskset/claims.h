@@ -15,7 +15,7 @@
 
 /* What all processes that this user may look at have, a set for each GPU; but not those in `except` (NULL: all count).
  * A partition of a whole GPU keeps nobody away, and does not count. -1 with the reason. */
-int occupied_find(struct segment_revision *occupied, const struct topology_list *list, const struct pids *except,
+int claims_find(struct segment_revision *occupied, const struct topology_list *list, const struct pids *except,
                   struct error *error);
 
 #endif

@@ -101,7 +101,7 @@ int set_find(struct segment_revision *revision, const struct options *options, c
 	struct segment_revision occupied = {.count = 0};
 
 	if (options->notation == NOTATION_COUNT &&
-	    ((!options->dry_run && turn_wait(error) < 0) || occupied_find(&occupied, list, except, error) < 0))
+	    ((!options->dry_run && turn_wait(error) < 0) || claims_find(&occupied, list, except, error) < 0))
 		return -1;
 	return parse_all(revision, options, chosen, &occupied, error);
 }

@@ -164,9 +164,9 @@ static json_t *partitions(const struct segment_revision *revision, const struct 
 static json_t *process_members(const struct process *process)
 {
 	return json_pack("{s:i, s:I, s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:o}", "pid", (int)process->pid, "uid",
-	                 (json_int_t)process->uid, "user", process->user, "command", process->command, "astray",
-	                 process->astray, "launches", counter(process_uploads(process)), "restricted",
-	                 counter(process->counters.restricted), "let_through", counter(process_let_through(process)),
+	                 (json_int_t)process->uid, "user", process->user, "command", process->command, "not_in_force",
+	                 process->not_in_force, "launches", counter(process_uploads(process)), "restricted",
+	                 counter(process->counters.restricted), "outside", counter(process_outside(process)),
 	                 "graph_nodes_refreshed", counter(process->counters.refreshed), "reasons",
 	                 reasons(&process->counters));
 }
@@ -211,7 +211,7 @@ json_t *json_list(const struct processes *processes, const struct topology_list 
 
 	for (size_t i = 0; i < processes->count; i++)
 		complete = append(array, list_process(&processes->list[i], gpus)) && complete;
-	return json_pack("{s:s, s:I, s:o, s:o}", "schema", "nvtaskset-list/1", "time_ms", milliseconds(), "processes",
+	return json_pack("{s:s, s:I, s:o, s:o}", "schema", "nvtaskset-list/2", "time_ms", milliseconds(), "processes",
 	                 finish(array, complete), "overlaps", overlaps(processes, gpus));
 }
 
@@ -302,7 +302,7 @@ json_t *json_topology(const struct gpu_choices *chosen, const struct processes *
 
 	for (unsigned int i = 0; i < chosen->count; i++)
 		complete = append(array, one_gpu(chosen->choices[i].gpu, processes, gpus)) && complete;
-	return json_pack("{s:s, s:I, s:o}", "schema", "nvtaskset-topology/1", "time_ms", milliseconds(), "gpus",
+	return json_pack("{s:s, s:I, s:o}", "schema", "nvtaskset-topology/2", "time_ms", milliseconds(), "gpus",
 	                 finish(array, complete));
 }
 

@@ -18,31 +18,31 @@ static bool is_shown(pid_t pid, const struct processes *processes, const struct 
 	return found;
 }
 
-unsigned int marks_find(const struct marks *marks, pid_t pid)
+unsigned int labels_find(const struct labels *labels, pid_t pid)
 {
-	unsigned int mark = 0;
+	unsigned int label = 0;
 
-	while (mark < MARKS_MAX && marks->pids[mark] != pid)
-		mark++;
-	return mark;
+	while (label < LABELS_MAX && labels->pids[label] != pid)
+		label++;
+	return label;
 }
 
-void marks_update(struct marks *marks, const struct processes *processes, const struct gpu_choices *shown)
+void labels_update(struct labels *labels, const struct processes *processes, const struct gpu_choices *shown)
 {
-	for (unsigned int mark = 0; mark < MARKS_MAX; mark++) {
-		if (!is_shown(marks->pids[mark], processes, shown))
-			marks->pids[mark] = 0;
+	for (unsigned int label = 0; label < LABELS_MAX; label++) {
+		if (!is_shown(labels->pids[label], processes, shown))
+			labels->pids[label] = 0;
 	}
 	for (size_t i = 0; i < processes->count; i++) {
 		pid_t pid = processes->list[i].pid;
-		unsigned int free = marks_find(marks, 0);
+		unsigned int free = labels_find(labels, 0);
 
-		if (is_on(&processes->list[i], shown) && marks_find(marks, pid) == MARKS_MAX && free < MARKS_MAX)
-			marks->pids[free] = pid;
+		if (is_on(&processes->list[i], shown) && labels_find(labels, pid) == LABELS_MAX && free < LABELS_MAX)
+			labels->pids[free] = pid;
 	}
 }
 
-char marks_letter(unsigned int mark)
+char labels_letter(unsigned int label)
 {
-	return mark < 26 ? (char)('A' + mark) : mark < MARKS_MAX ? (char)('a' + mark - 26) : '?';
+	return label < 26 ? (char)('A' + label) : label < LABELS_MAX ? (char)('a' + label - 26) : '?';
 }

@@ -22,7 +22,7 @@
 	X(GPCS, "GPCS", false)             \
 	X(UPLOADS, "UPLOADS", true)        \
 	X(RESTRICTED, "RESTRICTED", true)  \
-	X(LET_THROUGH, "LET-THROUGH", true)
+	X(OUTSIDE, "OUTSIDE", true)
 
 enum column {
 #define COLUMN_ENUM(identifier, heading, number) COLUMN_##identifier,
@@ -113,8 +113,8 @@ static const char *format_cell(char text[CELL_MAX], const struct table *table, c
 	case COLUMN_RESTRICTED:
 		cell = format_counter(text, row, process->counters.restricted);
 		break;
-	case COLUMN_LET_THROUGH:
-		cell = format_counter(text, row, process_let_through(process));
+	case COLUMN_OUTSIDE:
+		cell = format_counter(text, row, process_outside(process));
 		break;
 	case COLUMN_COUNT:
 		break;
@@ -173,8 +173,8 @@ static void print_header(const struct table *table, FILE *page)
 
 static void print_reasons(const struct process *process, FILE *page)
 {
-	if (process->astray)
-		fprintf(page, "        %s\n", process->astray);
+	if (process->not_in_force)
+		fprintf(page, "        %s\n", process->not_in_force);
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
 		if (process->counters.reasons[reason] > 0)
 			fprintf(page, "        %" PRIu64 " times: %s\n", process->counters.reasons[reason],

@@ -7,18 +7,18 @@
 #include <string.h>
 
 #define COLUMNS_OF_FILES 80
-#define LABEL_MAX 24
+#define TITLE_MAX 24
 
-/* Beside the marks of processes. */
+/* Beside the labels of processes. */
 enum {
-	FREE = MARKS_MAX + 1,
+	FREE = LABELS_MAX + 1,
 	SHARED
 };
 
 struct picture {
 	const struct topology *gpu;
 	const struct processes *processes;
-	const struct marks *marks;
+	const struct labels *labels;
 	const struct terminal *terminal;
 	FILE *page;
 };
@@ -33,25 +33,25 @@ static const char *const palette_colours[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const char *colour_of(unsigned int mark, enum terminal_colours colours)
+static const char *colour_of(unsigned int label, enum terminal_colours colours)
 {
 	const char *colour = "7";
 
-	if (mark == FREE)
+	if (label == FREE)
 		colour = "2";
-	else if (mark == SHARED)
+	else if (label == SHARED)
 		colour = "1;37;41";
-	else if (mark < MARKS_MAX && colours == TERMINAL_PALETTE)
-		colour = palette_colours[mark % COUNT(palette_colours)];
-	else if (mark < MARKS_MAX)
-		colour = basic_colours[mark % COUNT(basic_colours)];
+	else if (label < LABELS_MAX && colours == TERMINAL_PALETTE)
+		colour = palette_colours[label % COUNT(palette_colours)];
+	else if (label < LABELS_MAX)
+		colour = basic_colours[label % COUNT(basic_colours)];
 	return colour;
 }
 
-static void begin_colour(const struct picture *picture, unsigned int mark)
+static void begin_colour(const struct picture *picture, unsigned int label)
 {
 	if (picture->terminal->colours != TERMINAL_PLAIN)
-		fprintf(picture->page, "\033[%sm", colour_of(mark, picture->terminal->colours));
+		fprintf(picture->page, "\033[%sm", colour_of(label, picture->terminal->colours));
 }
 
 static void end_colour(const struct picture *picture)
@@ -60,20 +60,20 @@ static void end_colour(const struct picture *picture)
 		fputs("\033[m", picture->page);
 }
 
-/* --- marks --------------------------------------------------------------------------------------------------------- */
+/* --- labels ------------------------------------------------------------------------------------------------------- */
 
-static unsigned int mark_of(const struct picture *picture, unsigned int tpc)
+static unsigned int label_of(const struct picture *picture, unsigned int tpc)
 {
-	unsigned int mark = FREE;
+	unsigned int label = FREE;
 
 	for (size_t i = 0; i < picture->processes->count; i++) {
 		const struct process *process = &picture->processes->list[i];
 		const struct tpcset *set = process_set(process, picture->gpu->pci);
 
 		if (set && tpcset_has(set, tpc))
-			mark = mark == FREE ? marks_find(picture->marks, process->pid) : SHARED;
+			label = label == FREE ? labels_find(picture->labels, process->pid) : SHARED;
 	}
-	return mark;
+	return label;
 }
 
 static const char *free_sign(const struct picture *picture)
@@ -86,12 +86,12 @@ static const char *singleton_bar(const struct picture *picture)
 	return terminal_draws(picture->terminal) ? "┊" : ":";
 }
 
-static void print_mark(const struct picture *picture, unsigned int mark)
+static void print_label(const struct picture *picture, unsigned int label)
 {
-	if (mark == FREE)
+	if (label == FREE)
 		fputs(free_sign(picture), picture->page);
 	else
-		putc(mark == SHARED ? '#' : marks_letter(mark), picture->page);
+		putc(label == SHARED ? '#' : labels_letter(label), picture->page);
 }
 
 /* --- cells --------------------------------------------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ struct grid {
 	unsigned int columns; /* of the page */
 	unsigned int digits;  /* of the highest TPC number */
 	bool rows_are_virtual;
-	unsigned int label_width;
+	unsigned int title_width;
 	struct cell cells[TPCSET_MAX];
 };
 
@@ -144,32 +144,32 @@ static struct cell cell_of(const struct topology *gpu, unsigned int tpc, bool ro
 	return cell;
 }
 
-static const char *label_of(const struct grid *grid, unsigned int row, char text[LABEL_MAX])
+static const char *row_title(const struct grid *grid, unsigned int row, char text[TITLE_MAX])
 {
 	const char *noun = grid->rows_are_virtual ? "virtual GPC" : "GPC";
 
 	if (row == TOPOLOGY_UNKNOWN)
-		snprintf(text, LABEL_MAX, "%s", "no GPC");
+		snprintf(text, TITLE_MAX, "%s", "no GPC");
 	else
-		snprintf(text, LABEL_MAX, "%s %u", noun, row);
+		snprintf(text, TITLE_MAX, "%s %u", noun, row);
 	return text;
 }
 
 static void lay_out(struct grid *grid, const struct picture *picture)
 {
 	const struct topology *gpu = picture->gpu;
-	char text[LABEL_MAX];
+	char text[TITLE_MAX];
 
 	grid->columns = picture->terminal->is_terminal ? picture->terminal->columns : COLUMNS_OF_FILES;
 	grid->digits = (unsigned int)snprintf(text, sizeof text, "%u", gpu->tpc_count - 1u);
 	grid->rows_are_virtual = !knows_gpcs(gpu);
-	grid->label_width = 0;
+	grid->title_width = 0;
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
 		grid->cells[tpc] = cell_of(gpu, tpc, grid->rows_are_virtual);
-		size_t width = strlen(label_of(grid, grid->cells[tpc].row, text));
+		size_t width = strlen(row_title(grid, grid->cells[tpc].row, text));
 
-		if (width > grid->label_width)
-			grid->label_width = (unsigned int)width;
+		if (width > grid->title_width)
+			grid->title_width = (unsigned int)width;
 	}
 	qsort(grid->cells, gpu->tpc_count, sizeof grid->cells[0], compare_cells);
 }
@@ -177,7 +177,7 @@ static void lay_out(struct grid *grid, const struct picture *picture)
 /* How many cells, with their bar, find room in a line. */
 static unsigned int cells_in_line(const struct grid *grid)
 {
-	unsigned int width = grid->digits + 5, used = grid->label_width + 1;
+	unsigned int width = grid->digits + 5, used = grid->title_width + 1;
 
 	return grid->columns >= used + 2 * width ? (grid->columns - used) / width : 1;
 }
@@ -196,11 +196,11 @@ static const char *bar_of(const struct picture *picture, const struct cell *cell
 /* What follows the bar: " 14 A ". */
 static void draw_cell(const struct picture *picture, const struct grid *grid, const struct cell *cell, bool is_last)
 {
-	unsigned int mark = mark_of(picture, cell->tpc);
+	unsigned int label = label_of(picture, cell->tpc);
 
-	begin_colour(picture, mark);
+	begin_colour(picture, label);
 	fprintf(picture->page, " %*u ", (int)grid->digits, cell->tpc);
-	print_mark(picture, mark);
+	print_label(picture, label);
 	fputs(is_last && picture->terminal->colours == TERMINAL_PLAIN ? "" : " ", picture->page);
 	end_colour(picture);
 }
@@ -208,7 +208,7 @@ static void draw_cell(const struct picture *picture, const struct grid *grid, co
 static void draw_grid(const struct picture *picture)
 {
 	struct grid grid;
-	char label[LABEL_MAX];
+	char title[TITLE_MAX];
 	unsigned int room, in_line = 0, count = picture->gpu->tpc_count;
 
 	lay_out(&grid, picture);
@@ -218,8 +218,8 @@ static void draw_grid(const struct picture *picture)
 		bool new_row = !before || cell->row != before->row;
 
 		if (new_row || in_line == room) {
-			label_of(&grid, cell->row, label);
-			fprintf(picture->page, "%*s ", -(int)grid.label_width, new_row ? label : "");
+			row_title(&grid, cell->row, title);
+			fprintf(picture->page, "%*s ", -(int)grid.title_width, new_row ? title : "");
 			in_line = 0;
 		}
 		in_line++;
@@ -261,11 +261,11 @@ static struct widths measure(const struct picture *picture)
 	return widths;
 }
 
-static void begin_entry(const struct picture *picture, unsigned int mark)
+static void begin_entry(const struct picture *picture, unsigned int label)
 {
-	begin_colour(picture, mark);
+	begin_colour(picture, label);
 	putc(' ', picture->page);
-	print_mark(picture, mark);
+	print_label(picture, label);
 	putc(' ', picture->page);
 	end_colour(picture);
 }
@@ -278,7 +278,7 @@ static void print_occupant(const struct picture *picture, const struct process *
 	unsigned int used = (unsigned int)(widths->pid + widths->user + widths->tpcs) + 7;
 	unsigned int columns = picture->terminal->columns;
 
-	begin_entry(picture, marks_find(picture->marks, process->pid));
+	begin_entry(picture, labels_find(picture->labels, process->pid));
 	fprintf(picture->page, " %*d ", widths->pid, (int)process->pid);
 	size_t width = text_print(picture->page, process->user, TEXT_WHOLE, utf8);
 
@@ -315,7 +315,7 @@ static void print_shared(const struct picture *picture, const struct shared *sha
 		const struct process *process = &picture->processes->list[i];
 
 		if (process_shares(process, shared)) {
-			fprintf(picture->page, "%c%c", separator, marks_letter(marks_find(picture->marks, process->pid)));
+			fprintf(picture->page, "%c%c", separator, labels_letter(labels_find(picture->labels, process->pid)));
 			separator = '+';
 		}
 	}
@@ -348,7 +348,7 @@ static void print_title(const struct picture *picture, const char *label)
 	char pci[PCI_ADDRESS_TEXT], name[TEXT_ROOM(TOPOLOGY_NAME_MAX)];
 
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++)
-		free += mark_of(picture, tpc) == FREE;
+		free += label_of(picture, tpc) == FREE;
 	pci_address_format(gpu->pci, pci);
 	fprintf(picture->page, "GPU %s", label);
 	if (gpu->name[0] != '\0') {
@@ -363,10 +363,10 @@ static void print_title(const struct picture *picture, const char *label)
 }
 
 void picture_draw(const struct topology *gpu, const char *label, const struct processes *processes,
-                  const struct marks *marks, const struct terminal *terminal, FILE *page)
+                  const struct labels *labels, const struct terminal *terminal, FILE *page)
 {
 	struct picture picture = {
-		.gpu = gpu, .processes = processes, .marks = marks, .terminal = terminal, .page = page};
+		.gpu = gpu, .processes = processes, .labels = labels, .terminal = terminal, .page = page};
 
 	print_title(&picture, label);
 	putc('\n', page);

@@ -19,6 +19,6 @@
 
 /* `label` is what -G calls the GPU. */
 void picture_draw(const struct topology *gpu, const char *label, const struct processes *processes,
-                  const struct marks *marks, const struct terminal *terminal, FILE *page);
+                  const struct labels *labels, const struct terminal *terminal, FILE *page);
 
 #endif

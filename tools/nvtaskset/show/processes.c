@@ -87,7 +87,7 @@ static enum segment_state read_segment(struct process *process, pid_t pid)
 		if (!segment_read(&segment, &process->revision, &number))
 			state = SEGMENT_NOT_READY;
 		segment_read_counters(&segment, &process->counters);
-		process->astray = segment_obstacle(&segment, pid);
+		process->not_in_force = segment_obstacle(&segment, pid);
 		process->identity = segment_owner(&segment);
 		process->is_at_work = segment_is_at_work(&segment, pid);
 		segment_close(&segment);
@@ -96,13 +96,13 @@ static enum segment_state read_segment(struct process *process, pid_t pid)
 }
 
 /* Whether a process that has no segment should have one. */
-static bool is_astray(struct process *process, pid_t pid)
+static bool is_not_in_force(struct process *process, pid_t pid)
 {
 	enum segment_state state = segment_is_expected(pid) ? segment_absence(pid) : SEGMENT_NO_CUDA;
-	bool astray = state == SEGMENT_NOT_IN_FORCE || state == SEGMENT_CLOSED;
+	bool not_in_force = state == SEGMENT_NOT_IN_FORCE || state == SEGMENT_CLOSED;
 
-	process->astray = astray ? segment_absence_text(state) : NULL;
-	return astray;
+	process->not_in_force = not_in_force ? segment_absence_text(state) : NULL;
+	return not_in_force;
 }
 
 /* --- what they say ------------------------------------------------------------------------------------------------ */
@@ -118,7 +118,7 @@ uint64_t process_uploads(const struct process *process)
 	return sum(process->counters.restricted, process->counters.unrestricted);
 }
 
-uint64_t process_let_through(const struct process *process)
+uint64_t process_outside(const struct process *process)
 {
 	uint64_t total = 0;
 
@@ -290,19 +290,19 @@ static int check_limits(enum segment_state state, struct error *error)
 	return state == SEGMENT_FAILED && is_limit ? error_set_errno(error, "/proc") : 0;
 }
 
-static int collect_one(struct processes *processes, pid_t pid, bool astray_too, struct error *error)
+static int collect_one(struct processes *processes, pid_t pid, bool not_in_force_too, struct error *error)
 {
 	struct process process;
 	enum segment_state state = read_segment(&process, pid);
 	int result = check_limits(state, error);
 
-	if (result == 0 && (state == SEGMENT_FOUND || (astray_too && is_astray(&process, pid))) &&
+	if (result == 0 && (state == SEGMENT_FOUND || (not_in_force_too && is_not_in_force(&process, pid))) &&
 	    find_owner(pid, &process.uid))
 		result = add(processes, &process, error);
 	return result;
 }
 
-int processes_collect(struct processes *processes, bool astray_too, struct error *error)
+int processes_collect(struct processes *processes, bool not_in_force_too, struct error *error)
 {
 	struct pids pids;
 	int result = pids_all(&pids, error);
@@ -311,7 +311,7 @@ int processes_collect(struct processes *processes, bool astray_too, struct error
 	if (result < 0)
 		return -1;
 	for (size_t i = 0; result == 0 && i < pids.count; i++)
-		result = collect_one(processes, pids.list[i], astray_too, error);
+		result = collect_one(processes, pids.list[i], not_in_force_too, error);
 	free(pids.list);
 	find_heirs(processes);
 	if (result == 0)

@@ -20,7 +20,7 @@ struct process {
 	struct identity identity; /* 0 where it has no segment */
 	bool is_at_work; /* our library is there; otherwise it has not come to CUDA yet, and perhaps never will, as a shell */
 	bool has_heirs;  /* it is not, and processes that it has started have partitions of their own */
-	const char *astray;               /* has or should have a partition that is not in force, for this reason; else NULL */
+	const char *not_in_force;               /* has or should have a partition that is not in force, for this reason; else NULL */
 };
 
 #define PROCESS_COMMAND_MAX 4096
@@ -38,9 +38,9 @@ struct processes {
 	struct shared *shared; /* each TPC at most once; by GPU, and for each by the first TPC */
 };
 
-/* Looks at every process; those that end meanwhile, and those of others, are left out. To find those too that are astray
- * takes several times as long. The caller frees what is found. -1 with the reason, and nothing to free. */
-int processes_collect(struct processes *processes, bool astray_too, struct error *error);
+/* Looks at every process; those that end meanwhile, and those of others, are left out. To find those too whose partition is
+ * not in force takes several times as long. The caller frees what is found. -1 with the reason, and nothing to free. */
+int processes_collect(struct processes *processes, bool not_in_force_too, struct error *error);
 void processes_free(struct processes *processes);
 
 /* NULL where it is not among them. */
@@ -49,7 +49,7 @@ struct process *processes_find(const struct processes *processes, pid_t pid);
 /* Kernels uploaded: one launched by itself for each launch, one of a graph when it is uploaded and not at each replay. How
  * often one ran outside the partition, whole or in part: the sum of the reasons for that. */
 uint64_t process_uploads(const struct process *process);
-uint64_t process_let_through(const struct process *process);
+uint64_t process_outside(const struct process *process);
 
 /* The TPCs that a process may use on a GPU by its partition; NULL where that says nothing, or what it has started uses them
  * in its place. */

@@ -10,7 +10,7 @@
 struct subject {
 	struct topology_list gpus;
 	struct gpu_choices shown;
-	struct marks marks;
+	struct labels labels;
 	bool json, again;
 };
 
@@ -34,12 +34,12 @@ static void draw(struct subject *subject, const struct processes *processes, con
 {
 	char label[PCI_ADDRESS_TEXT];
 
-	marks_update(&subject->marks, processes, &subject->shown);
+	labels_update(&subject->labels, processes, &subject->shown);
 	for (unsigned int i = 0; i < subject->shown.count; i++) {
 		const struct topology *gpu = subject->shown.choices[i].gpu;
 
 		fputs(i > 0 ? "\n" : "", page);
-		picture_draw(gpu, gpus_label(gpu->pci, &subject->gpus, label), processes, &subject->marks, terminal, page);
+		picture_draw(gpu, gpus_label(gpu->pci, &subject->gpus, label), processes, &subject->labels, terminal, page);
 	}
 }
 
