@@ -49,19 +49,21 @@ bench_support   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
 unit_tests      = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c))
 bench_programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 gpu_tests       = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
-test_programs   = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed nothing nothing-static refuse libcublas.so.0 smctrl smctrl-static)
+test_programs   = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed nothing nothing-static refuse libcublas.so.0 \
+                  smctrl smctrl-static smctrl-original smctrl-opens)
 
 library = $(BUILD)/libnvtaskset.a
 shim    = $(BUILD)/lib/libcuda.so.1
 attach  = $(BUILD)/lib/libnvtaskset-attach.so
 audit   = $(BUILD)/lib/libnvtaskset-audit.so
-smctrl  = $(BUILD)/libsmctrl.so
+smctrl  = $(BUILD)/libsmctrl.so.0
 command = $(BUILD)/nvtaskset
 sim     = $(BUILD)/sim/libcuda.so.1
 
 version     = $(shell sed -n '/define NVTASKSET_VERSION /s/.*"\(.*\)"/\1/p' src/version.h)
 api         = $(BUILD)/api/libnvtaskset.so.$(version)
 api_archive = $(BUILD)/api/libnvtaskset.a
+smctrl_archive = $(BUILD)/libsmctrl.a
 
 # What people type first. Packages come before all else, with -j too.
 packages_all  = build
@@ -81,7 +83,7 @@ deps:
 	$(Q)tools/deps tests
 	@echo 'Everything is there.'
 
-run-all: $(command) $(shim) $(attach) $(audit) $(api) $(api_archive) $(smctrl) $(smctrl:.so=.a)
+run-all: $(command) $(shim) $(attach) $(audit) $(api) $(api_archive) $(smctrl) $(smctrl_archive)
 	@:
 
 $(BUILD)/tools/%.o $(BUILD)/tests/unit/%.o: override CPPFLAGS += -Itools/nvtaskset
@@ -144,14 +146,17 @@ $(api_archive): $(api_objects) $(library)
 	$(call say,AR,$@)rm -f $@ && $(link_one) $(api_objects) $(library) -o $(@:.a=.o) && \
 		$(OBJCOPY) --localize-hidden $(@:.a=.o) && $(AR) rcs $@ $(@:.a=.o)
 
+# Programs that were linked with the original need libsmctrl.so, and symbols without a version: these get the same file by the
+# link, and the one version that there is.
 $(smctrl): $(smctrl_objects) $(library) src/smctrl/libsmctrl.map
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) \
 		-Wl,--version-script=src/smctrl/libsmctrl.map $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,now -Wl,-z,nodelete \
 		$(smctrl_objects) $(library) -o $@
+	$(Q)ln -sf $(@F) $(@D)/libsmctrl.so
 
 # One object, so that a program is not given names that are ours.
-$(smctrl:.so=.a): $(smctrl_objects) $(library)
+$(smctrl_archive): $(smctrl_objects) $(library)
 	$(call say,AR,$@)rm -f $@ && $(link_one) $^ -o $(@:.a=.o) && \
 		$(OBJCOPY) --wildcard --keep-global-symbol='libsmctrl_*' $(@:.a=.o) && \
 		$(AR) rcs $@ $(@:.a=.o)
@@ -186,11 +191,18 @@ $(filter %/play %/play-rpath %/play-needed,$(test_programs)): $(BUILD)/tests/pro
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o %.a,$^) -lcmocka -ldl $(link_$(@F)) -o $@
 link_play-rpath  = -Wl,--disable-new-dtags,-rpath,$(abspath $(dir $(sim)))
 link_play-needed = -Wl,--no-as-needed,-rpath-link,$(BUILD)/lib $(sim)
-# With the library as a file of its own, and as a part of the program.
+# With the library as a file of its own, and as a part of the program; linked with the original, which has neither a soname
+# nor versions; and with a library that is opened by name.
 $(BUILD)/tests/programs/smctrl: $(smctrl)
-$(BUILD)/tests/programs/smctrl-static: $(smctrl:.so=.a)
-$(filter %/smctrl %/smctrl-static,$(test_programs)): $(BUILD)/tests/programs/smctrl.o $(gpu_support) $(library)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(if $(filter %.so,$^),$(link_smctrl)) -o $@
+$(BUILD)/tests/programs/smctrl-static: $(smctrl_archive)
+$(BUILD)/tests/programs/smctrl-original: $(BUILD)/tests/programs/original/libsmctrl.so
+$(BUILD)/tests/programs/smctrl-opens: $(BUILD)/tests/programs/smctrl_opens.o
+$(filter %/smctrl %/smctrl-static %/smctrl-original %/smctrl-opens,$(test_programs)): $(BUILD)/tests/programs/smctrl.o $(gpu_support) $(library)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter-out %.so,$^) $(if $(filter %.so,$^),-L$(BUILD)/tests/programs/original -lsmctrl) \
+		-lcmocka -ldl $(link_smctrl) -o $@
+$(BUILD)/tests/programs/original/libsmctrl.so: tests/programs/smctrl_original.c
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(filter-out $(sanitize_flags),$(CFLAGS)) -shared $< -o $@
 $(BUILD)/tests/programs/libcublas.so.0: tests/programs/cublas.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -shared $< -o $@
@@ -374,10 +386,10 @@ install: $(command) $(shim) $(attach) $(audit)
 	install -D -m 644 -t $(DESTDIR)$(DOCDIR) $(documents)
 	$(Q)$(if $(DESTDIR),,$(link_driver))
 
-# What the dynamic linker knows of its directories is from when it was last told to look.
+# What the dynamic linker knows of its directories is from when it was last told to look. $(1): a library.
 define register_library
 $(Q)if /sbin/ldconfig -NXv 2>/dev/null | grep -q '^$(SHLIBDIR):' && [ -w /etc/ld.so.cache ]; then /sbin/ldconfig; else \
-	echo "Programs find $(SHLIBDIR)/libnvtaskset.so.0 by LD_LIBRARY_PATH, or once ldconfig knows that directory."; fi
+	echo "Programs find $(SHLIBDIR)/$(1) by LD_LIBRARY_PATH, or once ldconfig knows that directory."; fi
 endef
 
 # For programs: nvtaskset.h, and the Python module on top of it.
@@ -399,19 +411,21 @@ install-api: $(api) $(api_archive)
 		src/api/nvtaskset.pc.in >$(DESTDIR)$(SHLIBDIR)/pkgconfig/nvtaskset.pc
 	install -D -m 644 tools/python/nvtaskset.py $(DESTDIR)$(PYTHONDIR)/nvtaskset.py
 	install -D -m 644 tools/man/nvtaskset.3 $(DESTDIR)$(DATADIR)/man/man3/nvtaskset.3
-	$(if $(DESTDIR),,$(register_library))
+	$(if $(DESTDIR),,$(call register_library,libnvtaskset.so.0))
 uninstall-api:
 	rm -f $(addprefix $(DESTDIR),$(installed_api))
 
 # For programs written for libsmctrl.
-installed_smctrl = $(INCLUDEDIR)/libsmctrl.h $(SHLIBDIR)/libsmctrl.so $(SHLIBDIR)/libsmctrl.a
+installed_smctrl = $(INCLUDEDIR)/libsmctrl.h $(addprefix $(SHLIBDIR)/,libsmctrl.so.0 libsmctrl.so libsmctrl.a)
 install: install-smctrl
 uninstall: uninstall-smctrl
-install-smctrl: $(smctrl) $(smctrl:.so=.a)
+install-smctrl: $(smctrl) $(smctrl_archive)
 	$(call make_directories,$(installed_smctrl))
 	install -D -m 644 include/libsmctrl.h $(DESTDIR)$(INCLUDEDIR)/libsmctrl.h
-	install -D -m 755 $(smctrl) $(DESTDIR)$(SHLIBDIR)/libsmctrl.so
-	install -D -m 644 $(smctrl:.so=.a) $(DESTDIR)$(SHLIBDIR)/libsmctrl.a
+	install -D -m 755 $(smctrl) $(DESTDIR)$(SHLIBDIR)/libsmctrl.so.0
+	ln -sf libsmctrl.so.0 $(DESTDIR)$(SHLIBDIR)/libsmctrl.so
+	install -D -m 644 $(smctrl_archive) $(DESTDIR)$(SHLIBDIR)/libsmctrl.a
+	$(if $(DESTDIR),,$(call register_library,libsmctrl.so.0))
 uninstall-smctrl:
 	rm -f $(addprefix $(DESTDIR),$(installed_smctrl))
 

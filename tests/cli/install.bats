@@ -43,9 +43,11 @@ in_source() {
 	[ ! -e "$WORK/new" ]
 }
 
-@test "the dynamic linker finds libnvtaskset, or it is said" {
+@test "the dynamic linker finds the libraries, or it is said" {
 	run in_source install PREFIX="$WORK/usr"
-	[ "$output" = "Programs find $WORK/usr/lib/libnvtaskset.so.0 by LD_LIBRARY_PATH, or once ldconfig knows that directory." ]
+	[ "${lines[0]}" = "Programs find $WORK/usr/lib/libnvtaskset.so.0 by LD_LIBRARY_PATH, or once ldconfig knows that directory." ]
+	[ "${lines[1]}" = "Programs find $WORK/usr/lib/libsmctrl.so.0 by LD_LIBRARY_PATH, or once ldconfig knows that directory." ]
+	[ "${#lines[@]}" -eq 2 ]
 	needs_root
 	needs_namespaces -m
 	export ROOT BUILD
@@ -59,7 +61,10 @@ in_source() {
 		/sbin/ldconfig -p' 3>&-
 	[ "$status" -eq 0 ]
 	[[ "$output" != *"LD_LIBRARY_PATH"* ]]
-	[[ "$output" == *"libnvtaskset.so.0 "*" => /mnt/usr/lib/libnvtaskset.so.0"* ]]
+	local library
+	for library in libnvtaskset.so.0 libsmctrl.so.0 libsmctrl.so; do # the last for programs that were linked with the original
+		[[ "$output" == *"$library "*" => /mnt/usr/lib/$library"* ]]
+	done
 }
 
 @test "a later compiler's warnings stop nobody but developers" {

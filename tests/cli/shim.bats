@@ -172,7 +172,7 @@ is_placed() { # the most, and the library
 @test "the dynamic linker finds a place for what a thread has of us" {
 	most=16
 	[ "$(uname -m)" != x86_64 ] || most=64
-	for library in lib/libcuda.so.1 lib/libnvtaskset-attach.so lib/libnvtaskset-audit.so libsmctrl.so api/libnvtaskset.so.0; do
+	for library in lib/libcuda.so.1 lib/libnvtaskset-attach.so lib/libnvtaskset-audit.so libsmctrl.so.0 api/libnvtaskset.so.0; do
 		is_placed "$most" "$BUILD/$library"
 	done
 }
@@ -180,7 +180,7 @@ is_placed() { # the most, and the library
 @test "the dynamic linker finds a place for what a thread has of us, on aarch64" {
 	command -v aarch64-linux-gnu-gcc >/dev/null || skip "no compiler for aarch64"
 	env -u MAKEFLAGS make -s -j2 -C "$ROOT" BUILD="$WORK/aarch64" SANITIZE= CC=aarch64-linux-gnu-gcc CFLAGS=-O1 \
-		"$WORK/aarch64/lib/libcuda.so.1" "$WORK/aarch64/libsmctrl.so" 3>&-
+		"$WORK/aarch64/lib/libcuda.so.1" "$WORK/aarch64/libsmctrl.so.0" 3>&-
 	is_placed 16 "$WORK/aarch64/lib/libcuda.so.1"
-	is_placed 16 "$WORK/aarch64/libsmctrl.so"
+	is_placed 16 "$WORK/aarch64/libsmctrl.so.0"
 }

@@ -1,0 +1,37 @@
+/*
+ * Stands for the original libsmctrl when a program is linked: like that one, it has no soname, its symbols have no version,
+ * and what sets a mask returns nothing.
+ */
+#include <stdint.h>
+
+void libsmctrl_set_global_mask(uint64_t mask);
+void libsmctrl_set_stream_mask(void *stream, uint64_t mask);
+void libsmctrl_set_next_mask(uint64_t mask);
+int libsmctrl_make_mask(uint64_t *result, uint32_t low, uint32_t high_exclusive);
+
+#pragma GCC visibility push(default)
+
+void libsmctrl_set_global_mask(uint64_t mask)
+{
+	(void)mask;
+}
+
+void libsmctrl_set_stream_mask(void *stream, uint64_t mask)
+{
+	(void)stream;
+	(void)mask;
+}
+
+void libsmctrl_set_next_mask(uint64_t mask)
+{
+	(void)mask;
+}
+
+int libsmctrl_make_mask(uint64_t *result, uint32_t low, uint32_t high_exclusive)
+{
+	(void)result;
+	(void)low;
+	return (int)high_exclusive;
+}
+
+#pragma GCC visibility pop
