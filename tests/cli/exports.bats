@@ -1,0 +1,88 @@
+#!/usr/bin/env bats
+# What other programs are linked with: names, versions, sonames, layouts (docs/compatibility.md).
+
+load helpers
+
+@test "the libraries export what the list says, and nothing else" {
+	"$ROOT/tests/exports"
+}
+
+declared() { # LIBRARY
+	grep -oE "\b$1_[a-z_]+\(" "$ROOT/include/${1/#smctrl/libsmctrl}.h" | tr -d '(' | sort -u
+}
+
+exported() { # LIBRARY
+	sed -nE "s/^$1\.so\.0 T ([^@]*)@@.*/\1/p" "$ROOT/tests/exports.list" | sort
+}
+
+@test "that is what the headers declare" {
+	diff <(declared nvtaskset) <(exported libnvtaskset)
+	diff <(declared libsmctrl) <(exported libsmctrl)
+}
+
+@test "structs of programs that were built before are what they were" {
+	! is_sanitized || skip "the same without"
+	cat >"$WORK/layout.c" <<-'END'
+		#include <libsmctrl.h>
+		#include <nvtaskset.h>
+
+		#define IS_AT(type, member, place) \
+			_Static_assert(offsetof(struct nvtaskset_##type, member) == (place), #type "." #member)
+		#define IS_LARGE(type, bytes) _Static_assert(sizeof(struct nvtaskset_##type) >= (bytes), #type)
+
+		_Static_assert(sizeof(struct nvtaskset_error) == 320, "error");
+		IS_AT(error, code, 312);
+		IS_AT(error, system_error, 316);
+		_Static_assert(sizeof(struct nvtaskset_set) == 32, "set");
+		IS_LARGE(gpu, 176); /* those with a size may grow at their end */
+		IS_AT(gpu, bus_id, 8);
+		IS_AT(gpu, name, 40);
+		IS_AT(gpu, uuid, 104);
+		IS_AT(gpu, compute_major, 152);
+		IS_AT(gpu, compute_minor, 156);
+		IS_AT(gpu, tpc_count, 160);
+		IS_AT(gpu, sms_per_tpc, 164);
+		IS_AT(gpu, gpc_limit, 168);
+		IS_LARGE(counters, 160);
+		IS_AT(counters, restricted, 8);
+		IS_AT(counters, unrestricted, 16);
+		IS_AT(counters, refreshed, 24);
+		IS_AT(counters, reasons, 32);
+		_Static_assert(NVTASKSET_TPCS_MAX == 256 && NVTASKSET_SET_TEXT == 1024 && NVTASKSET_REASONS_MAX == 16, "limits");
+		_Static_assert(NVTASKSET_ERROR_SHARED == 15 && NVTASKSET_DISTRIBUTED == 1, "numbers");
+	END
+	"${CC:-cc}" -std=c11 -Wall -Werror -I"$ROOT/include" -fsyntax-only "$WORK/layout.c"
+}
+
+# What was built, but for a libsmctrl whose map, name or functions are others.
+export_instead() { # SED-COMMAND SONAME
+	rm -rf "$WORK/build"
+	mkdir "$WORK/build"
+	cp -a "$BUILD/lib" "$BUILD/api" "$WORK/build"
+	{ exported libsmctrl && echo libsmctrl_new; } | sed 's/.*/void &(void) {}/' >"$WORK/library.c"
+	sed "$1" "$ROOT/src/smctrl/libsmctrl.map" >"$WORK/library.map"
+	"${CC:-cc}" -shared -fPIC -Wl,-soname,"$2" -Wl,--version-script="$WORK/library.map" "$WORK/library.c" \
+		-o "$WORK/build/libsmctrl.so.0"
+	BUILD=$WORK/build run "$ROOT/tests/exports"
+}
+
+@test "what comes, goes or changes its version is noticed, and what to do is said" {
+	export_instead '' libsmctrl.so.0
+	[ "$status" -eq 0 ]
+	[ -z "$output" ]
+	export_instead '/libsmctrl_init;/d' libsmctrl.so.0
+	[ "$status" -eq 1 ]
+	[ "${lines[0]}" = "-libsmctrl.so.0 T libsmctrl_init@@LIBSMCTRL_0.1" ]
+	[[ "${lines[1]}" == "What other programs are linked with has changed"* ]]
+	[[ "$output" == *"tests/exports --list >tests/exports.list, and a line in CHANGELOG.md." ]]
+	export_instead 's/libsmctrl_init;/& libsmctrl_new;/' libsmctrl.so.0
+	[ "$status" -eq 1 ]
+	[ "${lines[0]}" = "+libsmctrl.so.0 T libsmctrl_new@@LIBSMCTRL_0.1" ]
+	export_instead 's/LIBSMCTRL_0.1/LIBSMCTRL_0.2/' libsmctrl.so.0
+	[ "$status" -eq 1 ]
+	[[ $'\n'"$output" == *$'\n-libsmctrl.so.0 T libsmctrl_init@@LIBSMCTRL_0.1\n'*$'\n+libsmctrl.so.0 T libsmctrl_init@@LIBSMCTRL_0.2\n'* ]]
+	export_instead '' libsmctrl.so.1
+	[ "$status" -eq 1 ]
+	[ "${lines[0]}" = "-libsmctrl.so.0 soname libsmctrl.so.0" ]
+	[ "${lines[1]}" = "+libsmctrl.so.0 soname libsmctrl.so.1" ]
+}
