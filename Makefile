@@ -326,6 +326,7 @@ check-sanitizers: check-asan check-tsan
 # Each core has some files at a time.
 lint:
 	tests/layers
+	tests/plain_text
 	mandoc -T lint -W warning tools/man/nvtaskset.1 tools/man/nvtaskset.3
 	shellcheck -S warning $(scripts)
 	cppcheck --quiet --suppress=ctunullpointer --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
