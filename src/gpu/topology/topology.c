@@ -54,6 +54,19 @@ void topology_disable_mask(const struct topology *gpu, const struct tpcset *set,
 	}
 }
 
+struct tpcset topology_enabled(const struct topology *gpu, const uint64_t *words)
+{
+	struct tpcset set = {{0}};
+
+	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
+		unsigned int bit = gpu->tpcs[tpc].mask_bit;
+
+		if (!(words[bit / 64] >> (bit % 64) & 1))
+			tpcset_add(&set, tpc);
+	}
+	return set;
+}
+
 /* --- the model's promises ----------------------------------------------------------------------------- */
 
 static int check_range(const char *what, unsigned int number, unsigned int first, unsigned int last,

@@ -83,6 +83,9 @@ unsigned int topology_mask_bits(const struct topology *gpu);
 void topology_disable_mask(const struct topology *gpu, const struct tpcset *set, uint64_t *words,
                            unsigned int bits);
 
+/* The present TPCs that such a mask, of as many bits as the GPU's, leaves enabled. */
+struct tpcset topology_enabled(const struct topology *gpu, const uint64_t *words);
+
 const struct topology *topology_find(const struct topology_list *list, struct pci_address pci);
 void topology_sort(struct topology_list *list); /* by PCI address */
 int pci_address_compare(struct pci_address a, struct pci_address b); /* <0, 0, >0, as strcmp */

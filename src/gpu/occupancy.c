@@ -1,0 +1,95 @@
+#include "occupancy.h"
+
+static bool holds_cluster(const struct occupancy *need, const struct tpcset *group)
+{
+	return tpcset_count(group) * need->topology->sms_per_tpc >= need->shape.cluster;
+}
+
+/* Where clusters find room: not known, only what the driver has judged is sure. */
+static bool knows_groups(const struct occupancy *need)
+{
+	return need->shape.cluster <= 1 || need->topology->tpcs[0].virtual_gpc != TOPOLOGY_UNKNOWN;
+}
+
+static struct tpcset find_possible(const struct occupancy *need, const struct tpcset *judged)
+{
+	struct tpcset all = topology_all(need->topology), possible = {{0}};
+
+	if (!knows_groups(need))
+		return *judged;
+	for (unsigned int tpc = tpcset_next(&all, 0); tpc < TPCSET_MAX; tpc = tpcset_next(&all, tpc + 1)) {
+		struct tpcset group = topology_cluster_group(need->topology, &all, tpc);
+
+		if (holds_cluster(need, &group))
+			tpcset_add(&possible, tpc);
+	}
+	return possible;
+}
+
+struct occupancy occupancy_of(const struct topology *topology, const struct qmd_shape *shape, unsigned int blocks_per_sm,
+                              const struct tpcset *judged)
+{
+	struct occupancy need = {.topology = topology, .shape = *shape, .blocks_per_sm = blocks_per_sm};
+
+	need.possible = find_possible(&need, judged);
+	return need;
+}
+
+/* Clusters run in groups that can hold one; whatever lies elsewhere does not count. */
+bool occupancy_fits(const struct occupancy *need, const struct tpcset *set)
+{
+	struct tpcset usable = tpcset_and(set, &need->possible), seen = {{0}};
+	unsigned int blocks = 0;
+	bool any = false;
+
+	if (!knows_groups(need))
+		return tpcset_equal(&usable, &need->possible);
+	for (unsigned int tpc = tpcset_next(&usable, 0); tpc < TPCSET_MAX; tpc = tpcset_next(&usable, tpc + 1)) {
+		struct tpcset group = topology_cluster_group(need->topology, &usable, tpc);
+
+		if (!tpcset_has(&seen, tpc) && (need->shape.cluster <= 1 || holds_cluster(need, &group))) {
+			unsigned int sms = tpcset_count(&group) * need->topology->sms_per_tpc;
+
+			blocks += sms / need->shape.cluster * need->shape.cluster * need->blocks_per_sm;
+			any = true;
+		}
+		seen = tpcset_or(&seen, &group);
+	}
+	return any && blocks >= need->shape.cooperative;
+}
+
+/* The group that helps most for the fewest TPCs: one that can hold a cluster when whole, of which the set has most
+ * already. False where there is none left. */
+static bool add_group(const struct occupancy *need, struct tpcset *set)
+{
+	struct tpcset best = {{0}};
+	unsigned int best_missing = TPCSET_MAX;
+
+	for (unsigned int tpc = tpcset_next(&need->possible, 0); tpc < TPCSET_MAX;
+	     tpc = tpcset_next(&need->possible, tpc + 1)) {
+		struct tpcset group = topology_cluster_group(need->topology, &need->possible, tpc);
+		struct tpcset missing = tpcset_without(&group, set);
+		unsigned int count = tpcset_count(&missing);
+
+		if (count > 0 && count < best_missing && holds_cluster(need, &group)) {
+			best = missing;
+			best_missing = count;
+		}
+	}
+	*set = tpcset_or(set, &best);
+	return best_missing < TPCSET_MAX;
+}
+
+/* The driver let the launch pass, so it fits into the whole GPU. */
+struct tpcset occupancy_find_room(const struct occupancy *need, const struct tpcset *allowed, const struct tpcset *preferred)
+{
+	struct tpcset set = tpcset_and(preferred, allowed);
+	bool more = true;
+
+	if (!occupancy_fits(need, &set))
+		set = tpcset_and(allowed, &need->possible);
+	while (more && !occupancy_fits(need, &set))
+		more = add_group(need, &set);
+	/* The driver knows a place for it that our topology does not have. */
+	return tpcset_is_empty(&set) ? *allowed : set;
+}

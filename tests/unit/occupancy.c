@@ -1,0 +1,130 @@
+/* Which TPCs hold a launch whose blocks must run at once, on an H200: GPC 0 has virtual GPC 0 with 4 of its TPCs, the rest are
+ * singletons; the others have one virtual GPC each. */
+#include "gpu/occupancy.h"
+#include "share.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#define WHOLE "0-65"
+
+static struct topology_list list;
+
+static struct tpcset parse(const char *text)
+{
+	struct tpcset set = {{0}};
+
+	assert_int_equal(tpcset_parse_list(&set, text, TPCSET_MAX, "TPC", NULL), 0);
+	return set;
+}
+
+static struct occupancy need(unsigned int cluster, unsigned int cooperative, unsigned int blocks_per_sm)
+{
+	const struct qmd_shape shape = {.cluster = cluster, .cooperative = cooperative, .threads = 32};
+	const struct topology *gpu = share_read(&list, "h200");
+	struct tpcset all = topology_all(gpu);
+
+	return occupancy_of(gpu, &shape, blocks_per_sm, &all);
+}
+
+static bool fits(const struct occupancy *occupancy, const char *text)
+{
+	struct tpcset set = parse(text);
+
+	return occupancy_fits(occupancy, &set);
+}
+
+static void assert_room(const struct occupancy *occupancy, const char *allowed, const char *preferred, const char *expected)
+{
+	struct tpcset a = parse(allowed), b = parse(preferred), found = occupancy_find_room(occupancy, &a, &b);
+	char text[TPCSET_TEXT];
+
+	assert_string_equal(tpcset_format_list(&found, text), expected);
+}
+
+static void test_a_cooperative_grid_needs_an_sm_for_so_many_blocks(void **state)
+{
+	const struct occupancy eight = need(1, 8, 1), dense = need(1, 64, 8);
+
+	(void)state;
+	assert_true(fits(&eight, "0-3"));
+	assert_false(fits(&eight, "0-2"));
+	assert_true(fits(&dense, "0-3"));
+	assert_false(fits(&dense, "0-2"));
+	/* Nothing is set aside for whoever is not cooperative. */
+	assert_room(&eight, "0-3", WHOLE, "0-3");
+}
+
+static void test_a_cluster_needs_one_virtual_gpc(void **state)
+{
+	const struct topology *gpu = share_read(&list, "h200");
+	const struct occupancy eight = need(8, 0, 1);
+	struct tpcset members = topology_gpc(gpu, 2);
+	char text[TPCSET_TEXT];
+
+	(void)state;
+	/* Four TPCs in a row of numbers lie in four GPCs. */
+	assert_false(fits(&eight, "1-4"));
+	assert_true(fits(&eight, tpcset_format_list(&members, text)));
+	/* A singleton holds a cluster of two blocks, and no larger one. */
+	assert_false(fits(&eight, "62-65"));
+	const struct occupancy two = need(2, 0, 1);
+
+	assert_true(fits(&two, "62"));
+}
+
+static void test_parts_of_clusters_do_not_count(void **state)
+{
+	/* 3 TPCs of one group are 6 SMs: one whole cluster of 4, with 8 blocks to an SM 32 blocks. */
+	const struct occupancy some = need(4, 32, 8), more = need(4, 33, 8);
+
+	(void)state;
+	assert_true(fits(&some, "1,9,17"));
+	assert_false(fits(&more, "1,9,17"));
+}
+
+static void test_room_is_what_is_preferred_then_allowed_then_more(void **state)
+{
+	const struct occupancy four = need(1, 4, 1);
+
+	(void)state;
+	assert_room(&four, "0-7", "2-3,60", "2-3");
+	assert_room(&four, "0-7", "2,60", "0-7");
+	/* The group comes whole of which the fewest TPCs are missing and which can hold a cluster. */
+	const struct occupancy small = need(4, 0, 1), large = need(16, 0, 1);
+
+	assert_room(&small, "1", WHOLE, "0-1,8,16,24");
+	assert_room(&large, "1,9,17,25,32", WHOLE, "1,9,17,25,32,39,46,53");
+}
+
+static void test_where_groups_are_not_known_the_driver_has_judged(void **state)
+{
+	static struct topology gpu;
+	const struct qmd_shape shape = {.cluster = 4, .threads = 32};
+	struct tpcset judged = parse("0-7"), part = parse("0-6");
+
+	(void)state;
+	gpu = *share_read(&list, "h200");
+	for (unsigned int tpc = 0; tpc < gpu.tpc_count; tpc++)
+		gpu.tpcs[tpc].virtual_gpc = TOPOLOGY_UNKNOWN;
+	struct occupancy unknown = occupancy_of(&gpu, &shape, 1, &judged);
+
+	assert_true(occupancy_fits(&unknown, &judged));
+	assert_false(occupancy_fits(&unknown, &part));
+	assert_room(&unknown, "0-3", "0-7", "0-7");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_cooperative_grid_needs_an_sm_for_so_many_blocks),
+		cmocka_unit_test(test_a_cluster_needs_one_virtual_gpc),
+		cmocka_unit_test(test_parts_of_clusters_do_not_count),
+		cmocka_unit_test(test_room_is_what_is_preferred_then_allowed_then_more),
+		cmocka_unit_test(test_where_groups_are_not_known_the_driver_has_judged),
+	};
+
+	return cmocka_run_group_tests_name("occupancy", tests, NULL, NULL);
+}
