@@ -1,0 +1,263 @@
+#!/usr/bin/env bats
+# The man pages, and the pages of docs/ that they name: their examples run as they stand, and nothing is left out.
+
+load helpers
+
+PAGES=(tools/man/nvtaskset.1 docs/processes.md docs/attaching.md docs/graphs.md docs/mps.md docs/loading.md docs/system-wide.md)
+
+# What a man page says: its lines with what they stand for in place of roff's escapes, but for those that change the font.
+page() { # FILE
+	sed -e 's/\\-/-/g; s/\\&//g; s/\\(aq/'"'"'/g; s/\\e/\\/g' "$1"
+}
+
+section() { # FILE, HEADING
+	page "$ROOT/$1" | sed -n "/^\.SH $2\$/,/^\.SH /p"
+}
+
+# --- examples --------------------------------------------------------------------------------------------------------
+
+# Each of a page's examples becomes a file of its own, $WORK/examples/PAGE.NUMBER: commands behind "$ " or "# " (root's), and
+# what they print, where it is said.
+find_examples() { # FILE…
+	mkdir -p "$WORK/examples"
+	for file; do
+		page "$ROOT/$file" | awk -v to="$WORK/examples/${file##*/}." '
+			inside && /^(\.EE|```)$/ {inside = 0; next}
+			/^(\.EX$|```)/ {inside = 1; file = sprintf("%s%02d", to, ++count); next}
+			inside {print >file}'
+	done
+}
+
+# Programs that examples name: each is demo/where for this long, and says in $WORK/said/NAME where it runs.
+make_program() { # PATH SECONDS
+	local name=${1##*/}
+	mkdir -p "$WORK/bin" "$WORK/said"
+	ln -sf "$BUILD/demo/where" "$WORK/bin/$name"
+	printf '#!/bin/sh\nexec "%s" %s >"%s" 3>&-\n' "$WORK/bin/$name" "$2" "$WORK/said/$name" >"$1"
+	chmod +x "$1"
+}
+
+# Examples run in an empty directory, on two simulated GPUs, with a control daemon that is a fake.
+prepare_examples() {
+	mkdir "$WORK/here" "$WORK/path"
+	cd "$WORK/here" || return
+	make_program infer 120
+	make_program batch 1
+	make_program "$WORK/path/python3" 1
+	make_program "$WORK/path/simulate" 120
+	NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
+	own_gpus # whose TPCs nobody else has
+	export PATH=$WORK/path:$ROOT/tests/fake-mps:$PATH FAKE_MPS_LINGER=600
+}
+
+# As somebody types it, or pastes several: nobody waits for what was started in the background.
+type_line() { # COMMAND
+	echo "\$ $1"
+	eval "$1" >"$WORK/printed" 3>&- || {
+		echo "status $?"
+		return 1
+	}
+	[[ "$1" != *"&" ]] || started+=("$!")
+}
+
+# Pids are others each time. Not by process substitution, which would change $!.
+printed_as_said() {
+	sed -i -E 's/^pid [0-9]+/pid/' "$WORK/expected" "$WORK/printed"
+	[ ! -s "$WORK/expected" ] || diff "$WORK/expected" "$WORK/printed"
+}
+
+run_example() { # FILE
+	local line
+	: >"$WORK/expected"
+	: >"$WORK/printed"
+	while IFS= read -r line <&4; do
+		if [[ "$line" =~ ^[\$#]\  ]]; then
+			printed_as_said || return 1
+			: >"$WORK/expected"
+			type_line "${line:2}" || return 1
+		else
+			echo "$line" >>"$WORK/expected"
+		fi
+	done 4<"$1"
+	printed_as_said
+}
+
+says() { # NAME TPCs
+	[[ "$(tail -n 1 "$WORK/said/$1")" == *"on TPCs $2 ("* ]]
+}
+
+teardown() {
+	[ -z "${started[*]-}" ] || kill "${started[@]}" 2>/dev/null || true
+	[ ! -e "$WORK/mps/nvidia-cuda-mps-control.pid" ] || kill "$(cat "$WORK/mps/nvidia-cuda-mps-control.pid")" 2>/dev/null || true
+	stop_program
+	rm -rf "$WORK"
+}
+
+@test "every example runs as it stands" {
+	started=()
+	prepare_examples
+	find_examples "${PAGES[@]}"
+	type_line "nvtaskset -t 0 true" # MPS is there, whichever page comes first
+	for example in $(grep -LE -- '^# |--attach' "$WORK"/examples/*); do
+		run_example "$example"
+	done
+	[ "${#started[@]}" -gt 0 ]
+	wait_until says infer 8-15
+	says python3 1,9,17,25,32,39,46,53
+}
+
+@test "every example that attaches" {
+	needs pgrep
+	needs_attach
+	! is_sanitized || skip "not with a sanitizer"
+	started=()
+	prepare_examples
+	find_examples "${PAGES[@]}"
+	# No other program of that name.
+	printf '#!/bin/sh\nexec %s -P %s "$@"\n' "$(command -v pgrep)" "$BASHPID" >"$WORK/path/pgrep"
+	chmod +x "$WORK/path/pgrep"
+	for example in $(grep -lE -- '--attach' "$WORK"/examples/*); do
+		rm -f "$WORK/said/simulate"
+		LD_LIBRARY_PATH=$BUILD/sim simulate 3>&- &
+		PROGRAM=$!
+		wait_until [ -s "$WORK/said/simulate" ]
+		run_example "$example"
+		# What its last line gives.
+		if grep -q -- '-p all' "$example"; then tpcs=0-65; else tpcs=0-7; fi
+		wait_until says simulate "$tpcs"
+		stop_program
+	done
+	[ -n "$tpcs" ]
+}
+
+# A machine of this test's own, with a driver that the dynamic linker knows and an installed nvtaskset.
+become_machine() {
+	mount -t tmpfs -o mode=755 none /mnt
+	mount -t tmpfs none /var/cache
+	cp -a /etc /mnt/etc
+	mount --bind /mnt/etc /etc
+	mkdir /mnt/driver
+	cp "$BUILD/sim/libcuda.so.1" /mnt/driver/
+	echo /mnt/driver >/etc/ld.so.conf.d/driver.conf
+	make -s -C "$ROOT" BUILD="$BUILD" install PREFIX=/mnt/usr
+	/sbin/ldconfig -X
+	PATH=/mnt/usr/bin:$PATH
+}
+
+@test "every example of root's" {
+	needs_root
+	needs_namespaces -m
+	! is_sanitized || skip "not with a sanitizer"
+	unset NVTASKSET_DRIVER
+	find_examples "${PAGES[@]}"
+	export -f become_machine run_example type_line printed_as_said
+	export WORK ROOT BUILD
+	for example in $(grep -lE '^# ' "$WORK"/examples/*); do
+		unshare -m bash -euc 'become_machine; run_example "$1"' bash "$example" 3>&-
+	done
+}
+
+# The example of nvtaskset(3) with this line, as a file.
+write_example() { # LINE FILE
+	cp "$(grep -lxF -- "$1" "$WORK"/examples/nvtaskset.3.*)" "$2"
+}
+
+@test "the examples of the page for programs" {
+	! is_sanitized || skip "a sanitizer's run-time library must come with the program"
+	needs pkg-config
+	make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" install-api PREFIX="$WORK/usr" 3>&-
+	export PKG_CONFIG_PATH=$WORK/usr/lib/pkgconfig LD_LIBRARY_PATH=$WORK/usr/lib
+	started=()
+	prepare_examples
+	find_examples tools/man/nvtaskset.3
+	write_example '#include <nvtaskset.h>' double.c
+	for example in $(grep -lE '^\$ ' "$WORK"/examples/*); do
+		run_example "$example"
+	done
+	has_doubled 16
+	write_example 'import nvtaskset' double.py
+	rm "$WORK/path/python3"
+	PYTHONPATH=$WORK/usr/share/nvtaskset/python PYTHONDONTWRITEBYTECODE=1 python3 double.py "${started[0]}"
+	has_doubled 32
+}
+
+has_doubled() { # TPCs
+	wait_until grep -q "($((2 * $1)) SMs)" "$WORK/said/infer"
+}
+
+# --- nothing is left out ---------------------------------------------------------------------------------------------
+
+# Which entries a section has: what stands behind .TP.
+entries() { # FILE, HEADING
+	section "$1" "$2" | sed -n '/^\.TP/{n;s/^\.[A-Z]* //;s/\\f.//g;s/"//g;p}'
+}
+
+in_code() { # regular expression
+	grep -rhoE "$1" --include='*.[ch]' "$ROOT/src" "$ROOT/tools"
+}
+
+@test "every option has an entry, and every entry is an option" {
+	sed -n '/^static const struct option /,/Former spellings/p' "$ROOT/tools/nvtaskset/options.c" >"$WORK/table"
+	grep -q 'Former spellings' "$WORK/table"
+	{
+		sed -nE 's/.*\{"([a-z-]+)", .*/--\1/p' "$WORK/table"
+		sed -nE "s/.*, '(.)'\}.*/-\1/p" "$WORK/table"
+	} | sort -u >"$WORK/options"
+	for heading in OPTIONS WORDS; do
+		entries tools/man/nvtaskset.1 "$heading"
+	done | grep -oE -- '(^|[ ,])--?[A-Za-z][a-z-]*' | tr -d ' ,' | sort -u | diff "$WORK/options" -
+	for word in "" mps system measure; do
+		nvtaskset $word --help
+	done | grep -oE -- '--[a-z-]+' | sort -u | comm -23 - "$WORK/options" >"$WORK/unknown"
+	diff /dev/null "$WORK/unknown"
+}
+
+@test "every action is in the synopsis, and every word has its subsection" {
+	section tools/man/nvtaskset.1 SYNOPSIS | sed -E 's/^\.[A-Z]+ ?//' | tr -d '[]"' | tr -s ' \n' ' ' >"$WORK/synopsis"
+	# The words of options.c: first, and second where there is one.
+	sed -nE '/action_words\[\] = /,/^\}/s/^\t\{"([a-z]+)", ("([a-z]+)"|NULL), .*/\1 \3/p' "$ROOT/tools/nvtaskset/options.c" |
+		sort >"$WORK/words"
+	while read -r first second; do
+		grep -qF "nvtaskset $first $second" "$WORK/synopsis" || echo "not in the synopsis: $first $second"
+	done <"$WORK/words" >"$WORK/missing"
+	diff /dev/null "$WORK/missing"
+	section tools/man/nvtaskset.1 WORDS | awk '
+		$1 == ".SS" {word = $2; print word " "}
+		behind && $1 == ".B" && $2 !~ /^-/ {print word " " $2}
+		{behind = $1 == ".TP"}' | sort | diff "$WORK/words" -
+	for action in 'SET COMMAND' '-p SET PID' '-l' '-T'; do
+		grep -qF -e "$action" "$WORK/synopsis"
+	done
+}
+
+@test "every variable that is read has an entry, and every entry is read" {
+	in_code '"NVTASKSET_[A-Z_]+["=]' | tr -d '"=' | sort -u >"$WORK/read"
+	[ "$(wc -l <"$WORK/read")" -ge 10 ]
+	entries tools/man/nvtaskset.1 ENVIRONMENT | grep -oE '[A-Z][A-Z_]+' | sort -u >"$WORK/entries"
+	grep '^NVTASKSET_' "$WORK/entries" | diff "$WORK/read" -
+	# Other people's: by their names, and by names of ours for these.
+	{
+		in_code '(getenv|environment)\("[A-Z_]+"'
+		in_code 'define [A-Z_]+ "CUDA_[A-Z_]+"'
+	} | grep -oE '"[A-Z_]+"' | tr -d '"' | sort -u | comm -23 - "$WORK/entries" >"$WORK/missing"
+	diff /dev/null "$WORK/missing"
+	grep -oE 'environ\.get\("[A-Z_]+"' "$ROOT/tools/python/nvtaskset.py" | grep -oE '[A-Z_]{2,}' | sort -u >"$WORK/read"
+	entries tools/man/nvtaskset.3 ENVIRONMENT | sort | diff <(echo NVTASKSET_TOPOLOGY | sort - "$WORK/read") -
+}
+
+@test "every column of the list has an entry" {
+	nvtaskset -l 2>/dev/null | head -n 1 | tr -s ' ' '\n' | sort >"$WORK/columns"
+	entries tools/man/nvtaskset.1 OPTIONS | tr -d ' ' | tr , '\n' | grep -E '^[A-Z-]{3,}$' | sort | diff "$WORK/columns" -
+}
+
+@test "every page that is named is installed, and the other way round" {
+	section tools/man/nvtaskset.1 FILES | grep -oE '[a-z-]+\.md' | sort -u >"$WORK/pages"
+	make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" install DESTDIR="$WORK/stage" PREFIX=/usr 3>&-
+	(cd "$WORK/stage/usr/share/doc/nvtaskset" && ls) | sort | diff "$WORK/pages" -
+	page "$ROOT/tools/man/nvtaskset.1" | grep -oE '(^|[ /])[a-z-]+\.md' | tr -d ' ' | grep -v / | sort -u | diff "$WORK/pages" -
+}
+
+@test "every function of the header is in the synopsis" {
+	grep -oE '\bnvtaskset_[a-z_]+\(' "$ROOT/include/nvtaskset.h" | sort -u >"$WORK/declared"
+	section tools/man/nvtaskset.3 SYNOPSIS | grep -oE '\bnvtaskset_[a-z_]+\(' | sort | diff "$WORK/declared" -
+}
