@@ -83,19 +83,6 @@ in_source() {
 	done
 }
 
-@test "the man page has every option, but no former spelling, and the help has no other" {
-	sed 's/\\-/-/g' "$ROOT/tools/man/nvtaskset.1" | grep -oE -- '--[a-z-]+' | sort -u >"$WORK/man"
-	sed -n '/^static const struct option /,/Former spellings/s/.*{"\([a-z-]*\)".*/--\1/p' \
-		"$ROOT/tools/nvtaskset/options.c" | sort -u >"$WORK/options"
-	for words in "" mps system measure; do
-		# shellcheck disable=SC2086 # several words
-		nvtaskset $words --help
-	done | grep -oE -- '--[a-z-]+' | sort -u >"$WORK/help"
-	diff "$WORK/options" "$WORK/man"
-	[ -s "$WORK/help" ]
-	[ -z "$(comm -13 "$WORK/man" "$WORK/help")" ]
-}
-
 @test "the picture of how it works is what its source draws" {
 	"$ROOT/docs/how-it-works.py" | diff - "$ROOT/docs/how-it-works.svg"
 }
