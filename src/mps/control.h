@@ -1,6 +1,6 @@
 /*
- * NVIDIA's program that controls MPS: finds it, runs it for a bounded time, and takes what it says. mps.c alone knows
- * what to say to it, and what its answers mean.
+ * NVIDIA's program that controls MPS, run for a bounded time. The binaries are not always on PATH. What to say to it, others
+ * know, and what its answers mean.
  */
 #ifndef NVTASKSET_MPS_CONTROL_H
 #define NVTASKSET_MPS_CONTROL_H

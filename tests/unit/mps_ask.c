@@ -224,7 +224,7 @@ static void test_overdue(void **state)
 {
 	(void)state;
 	setenv("FAKE_MPS", "hang", 1);
-	answer_ms = 100;
+	mps_patience_ms = 100;
 	fake_refuses(MPS_AUTO, "/mps does not answer: end it");
 }
 
@@ -269,7 +269,7 @@ static void test_early_and_overdue(void **state)
 
 	(void)state;
 	setenv("FAKE_MPS", "hang", 1);
-	answer_ms = 100;
+	mps_patience_ms = 100;
 	mps_ask_early(&request);
 	fake_refuses(MPS_ON, "/mps does not answer: end it");
 }

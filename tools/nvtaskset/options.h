@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "gpu/select_tpcs.h"
 #include "gpu/topology/topology.h"
-#include "mps/daemon.h"
+#include "mps/request.h"
 
 #include <stdbool.h>
 

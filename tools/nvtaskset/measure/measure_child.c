@@ -2,7 +2,7 @@
 
 #include "gpus.h"
 #include "launcher.h"
-#include "mps/daemon.h"
+#include "mps/client.h"
 #include "state/segment.h"
 
 #include <stdio.h>

@@ -4,6 +4,8 @@
 #include "environment.h"
 #include "gpu/topology/environment.h"
 #include "gpus.h"
+#include "mps/client.h"
+#include "mps/look.h"
 #include "probe.h"
 #include "program.h"
 #include "set.h"

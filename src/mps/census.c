@@ -1,0 +1,81 @@
+#include "census.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* More GPUs than a machine has; as many letters as a UUID has. */
+#define DEVICES_MAX 64
+#define UUID_LENGTH 40
+
+/* The clients of one server, by GPU: each GPU has channels of its own. */
+struct census {
+	unsigned int devices;
+	struct {
+		char uuid[UUID_LENGTH + 1];
+		unsigned int clients;
+	} on[DEVICES_MAX];
+};
+
+static bool is_mine(long server)
+{
+	char path[64];
+	struct stat status;
+
+	snprintf(path, sizeof path, "/proc/%ld", server);
+	/* A server that cannot be looked at (another PID namespace) is taken for ours: it is the only one then. */
+	return stat(path, &status) < 0 || status.st_uid == getuid();
+}
+
+/* The daemon shortens UUIDs. */
+static bool will_use(const struct mps_request *request, const char *uuid)
+{
+	bool use = request->gpu_count == 0;
+
+	for (unsigned int i = 0; i < request->gpu_count; i++)
+		use = use || strncasecmp(request->gpus[i], uuid, strlen(uuid)) == 0;
+	return use;
+}
+
+/* Counts one more client on a GPU, and says how many that are. */
+static unsigned int count_client(struct census *census, const char *uuid)
+{
+	unsigned int device = 0;
+
+	while (device < census->devices && strcmp(census->on[device].uuid, uuid) != 0)
+		device++;
+	if (device == DEVICES_MAX)
+		return 0;
+	if (device == census->devices)
+		strcpy(census->on[census->devices++].uuid, uuid);
+	return ++census->on[device].clients;
+}
+
+/* One line of "get_server_list" (a number) or of "ps" (a table: PID, ID, SERVER, DEVICE, …). */
+static void read_line(struct mps_status *status, struct census *census, const struct mps_request *request,
+                      const char *line)
+{
+	long first, server;
+	char id[32], uuid[UUID_LENGTH + 1];
+	int words = sscanf(line, "%7ld %31s %7ld %40s", &first, id, &server, uuid);
+
+	status->all_clients += words == 4;
+	if (words == 1 && is_mine(first)) {
+		status->server = (pid_t)first;
+	} else if (words == 4 && status->server && server == status->server && will_use(request, uuid)) {
+		unsigned int clients = count_client(census, uuid);
+
+		status->clients = clients > status->clients ? clients : status->clients;
+	}
+}
+
+void census_read(struct mps_status *status, const struct mps_request *request, char *answer)
+{
+	struct census census = {.devices = 0};
+	char *rest = NULL;
+
+	for (char *line = strtok_r(answer, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		read_line(status, &census, request, line);
+}

@@ -1,0 +1,59 @@
+#include "client.h"
+
+#include "control.h"
+#include "look.h"
+#include "room.h"
+#include "start.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static int check_room(const struct mps_status *status, struct error *error)
+{
+	if (status->clients < status->capacity)
+		return 0;
+	return error_set(error, "MPS: the server (pid %d) is full: %u clients, and %u fit at %u connections each; "
+	                        "end one%s",
+	                 (int)status->server, status->clients, status->capacity, status->connections,
+	                 status->connections > 2 ? ", or use --connections 2" : "");
+}
+
+static int set_variable(const char *name, const char *value, struct error *error)
+{
+	return setenv(name, value, 1) < 0 ? error_set(error, "MPS: no memory") : 0;
+}
+
+/* A program is no client where the directory of the daemon's pipes cannot be one (the paper, footnote 20). */
+static int stay_away(struct error *error)
+{
+	return set_variable(MPS_DIRECTORY_ENVIRONMENT, "/dev/null", error);
+}
+
+static int none_runs(const struct mps_status *status, struct error *error)
+{
+	return error_set(error, "MPS: no control daemon runs in %.100s; start it with '" MPS_CONTROL
+	                        " -d', or use --mps auto",
+	                 status->pipe_directory);
+}
+
+static int join_server(const char *control, const struct mps_request *request, struct mps_status *status,
+                       struct error *error)
+{
+	char number[16];
+
+	if (!status->running && request->mode == MPS_ON)
+		return none_runs(status, error);
+	if (!status->running && mps_start(control, request, status, error) < 0)
+		return -1;
+	snprintf(number, sizeof number, "%u", status->connections);
+	return check_room(status, error) < 0 ? -1 : set_variable(MPS_CONNECTIONS_ENVIRONMENT, number, error);
+}
+
+int mps_prepare(const struct mps_request *request, struct mps_status *status, struct error *error)
+{
+	char control[PATH_MAX];
+
+	if (mps_look(request, status, control, error) < 0)
+		return -1;
+	return request->mode == MPS_OFF ? stay_away(error) : join_server(control, request, status, error);
+}

@@ -1,0 +1,18 @@
+/*
+ * Becoming a client of NVIDIA MPS, which lets several processes' kernels run at the same time. For the command only: the shim
+ * never comes here.
+ */
+#ifndef NVTASKSET_MPS_CLIENT_H
+#define NVTASKSET_MPS_CLIENT_H
+
+#include "base/error.h"
+#include "request.h"
+#include "status.h"
+
+/* Makes MPS ready for one more client, as `request` says, and puts what the client needs into this
+ * process's environment (CUDA_DEVICE_MAX_CONNECTIONS, and CUDA_MPS_PIPE_DIRECTORY for MPS_OFF): call it
+ * just before the exec. -1 with the reason: not found, not permitted, no answer, full. Never hangs: every
+ * question to the daemon is bounded in time. */
+int mps_prepare(const struct mps_request *request, struct mps_status *status, struct error *error);
+
+#endif
