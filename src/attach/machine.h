@@ -1,6 +1,6 @@
 /*
- * What depends on the processor: a stopped thread's registers, and how to make it run something else and come back by
- * itself. x86_64.c is the one machine there is.
+ * The part of attaching that depends on the processor. There is one machine so far: x86_64.c has a thread's state, and
+ * x86_64_way.c, x86_64_signals.c and x86_64_code.c have the sections that follow it.
  *
  * The thread comes back by a piece of code that has its registers in it, and needs no stack: its way back. Whatever the
  * thread runs for us ends there, so that the thread goes on where it was even when we are no longer there to see it. While
@@ -52,6 +52,13 @@ bool machine_is_native(const struct machine_state *state);
 uint64_t machine_instruction(const struct machine_state *state);
 uint64_t machine_stack(const struct machine_state *state);
 
+/* When the thread goes on, it makes this system call, by the instruction at that place. */
+int machine_set_call(pid_t thread, const struct machine_state *state, uint64_t instruction, long number,
+                     const uint64_t arguments[6]);
+
+/* Where the stopped thread stands, and the result of the system call that it comes from. */
+int machine_look(pid_t thread, uint64_t *instruction, int64_t *result);
+
 /* --- the way back --------------------------------------------------------------------------------------------------- */
 
 #define MACHINE_WAY_MARK UINT64_C(0xb9d1f6a35e27c84d)
@@ -82,14 +89,7 @@ uint64_t machine_find_signal_return(const struct memory *memory, const struct im
 /* Where the thread was when a signal handler began, whose frame's address lies at `frame`; 0 where that cannot be read. */
 uint64_t machine_interrupted_by_signal(const struct memory *memory, uint64_t frame);
 
-/* --- running something else ------------------------------------------------------------------------------------------ */
-
-/* When the thread goes on, it makes this system call, by the instruction at that place. */
-int machine_set_call(pid_t thread, const struct machine_state *state, uint64_t instruction, long number,
-                     const uint64_t arguments[6]);
-
-/* Where the stopped thread stands, and the result of the system call that it comes from. */
-int machine_look(pid_t thread, uint64_t *instruction, int64_t *result);
+/* --- the code that it runs for us -------------------------------------------------------------------------------------- */
 
 #define MACHINE_CODE_MARK UINT64_C(0x8e61c3f2d70b5a94)
 
