@@ -35,8 +35,7 @@
  *   256  the places              where the owner's threads count launches
  *   4352 the ring of revisions   revision n stands at place n % SEGMENT_RING
  *
- * Revisions are copied word by word with atomic accesses: they are read while they are written, and the
- * number tells afterwards whether what was read counts.
+ * Revisions are read while they are written: see base/ring.h.
  */
 struct segment_memory {
 	_Atomic uint64_t magic;

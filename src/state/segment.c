@@ -2,6 +2,8 @@
 #include "handle.h"
 #include "layout.h"
 
+#include "base/ring.h"
+
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -90,15 +92,11 @@ static size_t words_used(uint32_t count)
 
 void segment_store(struct segment_memory *memory, uint64_t number, const struct segment_revision *revision)
 {
-	_Atomic uint64_t *place = memory->ring[number % SEGMENT_RING];
 	size_t used = words_used(revision->count);
 	uint64_t words[SEGMENT_REVISION_WORDS];
 
 	memcpy(words, revision, used * sizeof words[0]);
-	/* A reader that sees one of these words must also see that the number has come this far. */
-	atomic_thread_fence(memory_order_release);
-	for (size_t word = 0; word < used; word++)
-		atomic_store_explicit(&place[word], words[word], memory_order_relaxed);
+	ring_fill(memory->ring[number % SEGMENT_RING], words, used);
 }
 
 /* False where editors came round the ring while we copied. */
@@ -106,15 +104,14 @@ static bool load_revision(const struct segment_memory *memory, uint64_t number,
                           struct segment_revision *revision)
 {
 	const _Atomic uint64_t *place = memory->ring[number % SEGMENT_RING];
-	uint64_t words[SEGMENT_REVISION_WORDS] = {atomic_load_explicit(&place[0], memory_order_relaxed)};
+	uint64_t words[SEGMENT_REVISION_WORDS] = {0};
 	uint32_t count;
 
+	ring_copy(words, place, 1);
 	memcpy(&count, words, sizeof count);
-	for (size_t word = 1; word < words_used(count); word++)
-		words[word] = atomic_load_explicit(&place[word], memory_order_relaxed);
-	atomic_thread_fence(memory_order_acquire);
+	ring_copy(&words[1], &place[1], words_used(count) - 1);
 	memcpy(revision, words, sizeof *revision);
-	return atomic_load_explicit(&memory->number, memory_order_relaxed) - number < SEGMENT_RING - 1;
+	return ring_is_whole(&memory->number, number, SEGMENT_RING);
 }
 
 bool segment_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number)
