@@ -1,9 +1,11 @@
 #include "identity.h"
 
+#include "proc.h"
 #include "proc_status.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -11,13 +13,10 @@
 
 static uint64_t read_namespace(const char *process)
 {
-	char path[64], link[32];
+	char link[32];
 
-	snprintf(path, sizeof path, "/proc/%s/ns/pid", process);
-	ssize_t length = readlink(path, link, sizeof link - 1);
-
-	link[length > 0 ? length : 0] = '\0';
-	return length > (ssize_t)sizeof LINK_START ? strtoull(link + sizeof LINK_START - 1, NULL, 10) : 0;
+	proc_read_link(link, sizeof link, "/proc/%s/ns/pid", process);
+	return strlen(link) > sizeof LINK_START ? strtoull(link + sizeof LINK_START - 1, NULL, 10) : 0;
 }
 
 struct identity identity_own(void)

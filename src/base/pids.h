@@ -1,4 +1,4 @@
-/* Process ids, and which there are. */
+/* Processes, as a list of their ids. */
 #ifndef NVTASKSET_PIDS_H
 #define NVTASKSET_PIDS_H
 

@@ -1,4 +1,4 @@
-/* What the kernel says of a process in /proc/PID/stat. No allocation. */
+/* /proc/PID/stat, in which the kernel says numbers of a process. No allocation. */
 #ifndef NVTASKSET_PROC_STAT_H
 #define NVTASKSET_PROC_STAT_H
 

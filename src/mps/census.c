@@ -1,9 +1,10 @@
 #include "census.h"
 
+#include "base/proc.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* More GPUs than a machine has; as many letters as a UUID has. */
@@ -21,12 +22,10 @@ struct census {
 
 static bool is_mine(long server)
 {
-	char path[64];
-	struct stat status;
+	uid_t owner;
 
-	snprintf(path, sizeof path, "/proc/%ld", server);
 	/* A server that cannot be looked at (another PID namespace) is taken for ours: it is the only one then. */
-	return stat(path, &status) < 0 || status.st_uid == getuid();
+	return !proc_owner((pid_t)server, &owner) || owner == getuid();
 }
 
 /* The daemon shortens UUIDs. */

@@ -1,15 +1,12 @@
 #include "daemon.h"
 
+#include "base/proc.h"
 #include "look.h"
 #include "question.h"
 #include "start.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define ENVIRONMENT_MAX 131072
 
@@ -19,29 +16,17 @@
 
 /* --- whose it is ------------------------------------------------------------------------------------------------- */
 
-/* A whole small file; its length, 0 where it cannot be read. */
-static size_t read_file(const char *path, char *content, size_t size)
-{
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = file >= 0 ? read(file, content, size - 1) : 0;
-
-	if (file >= 0)
-		close(file);
-	content[length > 0 ? length : 0] = '\0';
-	return length > 0 ? (size_t)length : 0;
-}
-
 /* The daemon's process, 0 where that cannot be known: it may be in another PID namespace, and the file be an old one. */
 static pid_t find_daemon(const struct mps_status *status)
 {
-	char path[sizeof status->pipe_directory + sizeof PID_FILE], text[64];
+	char text[64];
 
-	snprintf(path, sizeof path, "%s" PID_FILE, status->pipe_directory);
-	long pid = read_file(path, text, sizeof text) > 0 ? strtol(text, NULL, 10) : 0;
+	proc_read_text(text, sizeof text, "%s" PID_FILE, status->pipe_directory);
+	long pid = strtol(text, NULL, 10);
 
-	snprintf(path, sizeof path, "/proc/%ld/comm", pid);
-	if (pid <= 0 || read_file(path, text, sizeof text) == 0 ||
-	    strncmp(text, DAEMON_NAME, strlen(DAEMON_NAME)) != 0)
+	if (pid > 0)
+		proc_read_text(text, sizeof text, "/proc/%ld/comm", pid);
+	if (pid <= 0 || strncmp(text, DAEMON_NAME, strlen(DAEMON_NAME)) != 0)
 		pid = 0;
 	return (pid_t)pid;
 }
@@ -49,27 +34,20 @@ static pid_t find_daemon(const struct mps_status *status)
 static enum mps_starter find_starter(pid_t daemon)
 {
 	static char content[ENVIRONMENT_MAX];
-	char path[64];
 	enum mps_starter starter = MPS_STARTER_UNKNOWN;
-
-	snprintf(path, sizeof path, "/proc/%d/environ", (int)daemon);
-	size_t length = daemon > 0 ? read_file(path, content, sizeof content) : 0;
+	ssize_t length = daemon > 0 ? proc_read(content, sizeof content, "/proc/%d/environ", (int)daemon) : 0;
 
 	if (length > 0)
-		starter = memmem(content, length, START_SIGN, sizeof START_SIGN) ? MPS_STARTED_BY_US : MPS_STARTED_BY_OTHERS;
+		starter = memmem(content, (size_t)length, START_SIGN, sizeof START_SIGN) ? MPS_STARTED_BY_US : MPS_STARTED_BY_OTHERS;
 	return starter;
 }
 
 static void identify(struct mps_status *status)
 {
-	char path[64];
-	struct stat owner;
-
 	status->daemon = find_daemon(status);
 	status->starter = find_starter(status->daemon);
-	snprintf(path, sizeof path, "/proc/%d", (int)status->daemon);
-	if (status->daemon > 0 && stat(path, &owner) == 0)
-		status->owner = owner.st_uid;
+	if (status->daemon > 0)
+		proc_owner(status->daemon, &status->owner);
 }
 
 static int find(const struct mps_request *request, struct mps_status *status, char control[PATH_MAX], struct error *error)

@@ -1,6 +1,7 @@
 #include "editor.h"
 
 #include "base/clock.h"
+#include "base/proc.h"
 #include "base/proc_stat.h"
 
 #include <errno.h>
@@ -44,12 +45,9 @@ static double age_ms(const char *stat)
 /* The command, which becomes another program as soon as it has all that this one needs. */
 static bool runs_the_command(pid_t pid)
 {
-	char path[64], program[4096];
+	char program[4096];
 
-	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-	ssize_t length = readlink(path, program, sizeof program - 1);
-
-	program[length > 0 ? length : 0] = '\0';
+	proc_read_link(program, sizeof program, "/proc/%d/exe", (int)pid);
 	const char *name = strrchr(program, '/');
 
 	return name && strcmp(name + 1, COMMAND_NAME) == 0;

@@ -1,11 +1,10 @@
 #include "execution.h"
 
+#include "base/proc.h"
+
 #include <elf.h>
-#include <fcntl.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <sys/auxv.h>
-#include <unistd.h>
 
 #define ENTRIES_MAX 64 /* the kernel has some 20 (AT_VECTOR_SIZE) */
 
@@ -39,15 +38,9 @@ static uint64_t look_up(const Elf64_auxv_t *entries, size_t count, uint64_t type
 uint64_t execution_of(pid_t pid)
 {
 	Elf64_auxv_t entries[ENTRIES_MAX];
-	char path[64];
+	ssize_t length = proc_read(entries, sizeof entries, "/proc/%d/auxv", (int)pid);
 	uint64_t number = 0;
 
-	snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = file >= 0 ? read(file, entries, sizeof entries) : 0;
-
-	if (file >= 0)
-		close(file);
 	if (length <= 0)
 		return 0;
 	for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++)

@@ -2,12 +2,10 @@
 
 #include "base/clock.h"
 #include "base/parent.h"
+#include "base/proc.h"
 #include "base/proc_stat.h"
 #include "show/processes.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,26 +32,20 @@ struct claims {
  * process can become another program, and the rest be missing. */
 static char *read_at_once(pid_t pid, const char *name, size_t *length)
 {
-	char path[64], *text = NULL;
+	char *text = NULL;
 	ssize_t got = -1;
 	bool is_whole = false;
 
-	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-
-	for (size_t room = ROOM; file >= 0 && !is_whole; room *= 2) {
+	for (size_t room = ROOM; !is_whole; room *= 2) {
 		free(text);
-		text = malloc(room + 1);
-		got = text ? pread(file, text, room, 0) : -1;
-		is_whole = got < (ssize_t)room;
+		text = malloc(room);
+		got = text ? proc_read_text(text, room, "/proc/%d/%s", (int)pid, name) : -1;
+		is_whole = got < (ssize_t)room - 1;
 	}
-	if (file >= 0)
-		close(file);
 	if (got < 0) {
 		free(text);
 		return NULL;
 	}
-	text[got] = '\0';
 	*length = (size_t)got;
 	return text;
 }
@@ -68,14 +60,13 @@ enum {
  * yet. Neither kernel threads nor the dead have a program. */
 static bool may_have_environment(pid_t pid)
 {
-	char path[64], program[8], stat[PROC_STAT_TEXT];
+	char program[8], stat[PROC_STAT_TEXT];
 
 	proc_stat_read(pid, stat);
 	bool may = stat[0] != '\0' && (proc_stat_field(stat, STAT_CODE) == 0 ||
 	                               proc_stat_field(stat, STAT_ENVIRONMENT_END) > proc_stat_field(stat, STAT_ENVIRONMENT));
 
-	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-	return may && readlink(path, program, sizeof program) > 0;
+	return may && proc_read_link(program, sizeof program, "/proc/%d/exe", (int)pid);
 }
 
 /* The value of a variable in an environment of `length` bytes; NULL where there is none. */

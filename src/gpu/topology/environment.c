@@ -1,26 +1,17 @@
 #include "environment.h"
 
-#include <fcntl.h>
-#include <limits.h>
+#include "base/proc.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define VERSION_MAX 32 /* of a driver: "580.159.04" */
 
 /* "" where the kernel module is not there, or does not say: everywhere the same, then. No stdio, which allocates. */
 static void read_driver_version(const char *root, char version[VERSION_MAX])
 {
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof path, "%s/sys/module/nvidia/version", root);
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = file >= 0 ? read(file, version, VERSION_MAX - 1) : 0;
-
-	version[length > 0 ? length : 0] = '\0';
+	proc_read_text(version, VERSION_MAX, "%s/sys/module/nvidia/version", root);
 	version[strcspn(version, " \n;")] = '\0';
-	if (file >= 0)
-		close(file);
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------ */

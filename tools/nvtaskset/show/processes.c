@@ -2,6 +2,7 @@
 
 #include "base/parent.h"
 #include "base/pids.h"
+#include "base/proc.h"
 #include "text.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* --- one process ------------------------------------------------------------------------------------------------ */
@@ -18,16 +18,9 @@
 /* The command line, without the NULs at its end. */
 static char *read_command(pid_t pid)
 {
-	char path[64], bytes[PROCESS_COMMAND_MAX];
-	ssize_t length = 0;
+	char bytes[PROCESS_COMMAND_MAX];
+	ssize_t length = proc_read(bytes, sizeof bytes, "/proc/%d/cmdline", (int)pid);
 
-	snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (file >= 0) {
-		length = read(file, bytes, sizeof bytes);
-		close(file);
-	}
 	while (length > 0 && bytes[length - 1] == '\0')
 		length--;
 	if (length <= 0)
@@ -61,19 +54,6 @@ static char *find_user(const struct processes *known, uid_t uid)
 			return strdup(known->list[i].user);
 	}
 	return name_user(uid);
-}
-
-/* Whose it is; false where it has ended. */
-static bool find_owner(pid_t pid, uid_t *uid)
-{
-	char path[64];
-	struct stat status;
-
-	snprintf(path, sizeof path, "/proc/%d", (int)pid);
-	bool found = stat(path, &status) == 0;
-
-	*uid = found ? status.st_uid : 0;
-	return found;
 }
 
 static enum segment_state read_segment(struct process *process, pid_t pid)
@@ -297,7 +277,7 @@ static int collect_one(struct processes *processes, pid_t pid, bool not_in_force
 	int result = check_limits(state, error);
 
 	if (result == 0 && (state == SEGMENT_FOUND || (not_in_force_too && is_not_in_force(&process, pid))) &&
-	    find_owner(pid, &process.uid))
+	    proc_owner(pid, &process.uid))
 		result = add(processes, &process, error);
 	return result;
 }
