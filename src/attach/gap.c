@@ -1,6 +1,5 @@
 #include "gap.h"
 
-#include "attach/status.h"
 #include "attach/threads.h"
 #include "attach/tracee.h"
 
@@ -30,7 +29,7 @@ static bool is_left(const struct target *target, uint64_t at, const struct machi
 	const struct range range = {at, at + sizeof *way};
 
 	return way->mark == MACHINE_WAY_MARK && !has_memory(target, at, way->memory) &&
-	       (way->owner == thread || threads_is_outside(target, (long)way->owner, &range));
+	       (way->owner == thread || threads_is_outside(target, way->owner, &range));
 }
 
 /* A place in the gap; 0 if none is free. */

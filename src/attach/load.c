@@ -1,7 +1,8 @@
 #include "load.h"
 
 #include "attach/entry.h"
-#include "attach/status.h"
+#include "base/proc.h"
+#include "base/proc_status.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -77,14 +78,15 @@ int library_read(struct library *library, const char *path, struct error *error)
 
 /* --- limits ----------------------------------------------------------------------------------------------------------- */
 
+#define LIMITS_TEXT 4096 /* some 20 lines of 80 */
+
 /* The soft limit on the size of files, in bytes, as the process has it. */
 static unsigned long long file_limit(pid_t pid)
 {
-	char path[64], text[STATUS_TEXT];
+	char text[LIMITS_TEXT];
 	unsigned long long limit = ULLONG_MAX;
 
-	snprintf(path, sizeof path, "/proc/%d/limits", (int)pid);
-	status_read_file(path, text, sizeof text);
+	proc_read_text(text, sizeof text, "/proc/%d/limits", (int)pid);
 	const char *line = strstr(text, "\nMax file size ");
 
 	if (line)
@@ -165,9 +167,9 @@ static unsigned int file_flags(void)
 
 static uint64_t file_min(pid_t pid)
 {
-	long table = status_number(pid, "FDSize");
+	uint64_t table = proc_status_of(pid, "FDSize:", 0);
 
-	return table >= TABLE_MIN && table <= FILE_USUAL ? (uint64_t)table - TABLE_END : FILE_USUAL;
+	return table >= TABLE_MIN && table <= FILE_USUAL ? table - TABLE_END : FILE_USUAL;
 }
 
 /* --- loading ------------------------------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 #include "loan.h"
 
 #include "attach/gap.h"
-#include "attach/status.h"
 #include "attach/threads.h"
+#include "base/identity.h"
 
 #include <errno.h>
 #include <string.h>
@@ -175,7 +175,7 @@ static enum loan_answer lay_way(struct loan *loan)
 		return end_other_loan(loan);
 	if (!loan->is_saved || !threads_may_borrow(target, thread, &loan->state))
 		return LOAN_ELSEWHERE;
-	machine_make_way(&way, &loan->state, (uint64_t)status_inner_id(thread), loan->size);
+	machine_make_way(&way, &loan->state, identity_inner(thread), loan->size);
 	loan->way = gap_lay(target, thread, &way);
 	if (loan->way || errno != ENOSPC)
 		return loan->way ? LOAN_OPEN : LOAN_ELSEWHERE;

@@ -1,6 +1,8 @@
 #include "target.h"
 
-#include "attach/status.h"
+#include "base/proc.h"
+#include "base/proc_stat.h"
+#include "base/proc_status.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -17,17 +19,22 @@ static int ptrace_scope(void)
 {
 	char text[16];
 
-	status_read_file("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
+	proc_read_text(text, sizeof text, "/proc/sys/kernel/yama/ptrace_scope");
 	return atoi(text);
+}
+
+/* The process that traces it; 0: none does. */
+static int tracer_of(pid_t pid)
+{
+	return (int)proc_status_of(pid, "TracerPid:", 0);
 }
 
 static int explain_forbidden(pid_t pid, struct error *error)
 {
-	int scope = ptrace_scope();
-	long tracer = status_number(pid, "TracerPid");
+	int scope = ptrace_scope(), tracer = tracer_of(pid);
 
 	if (tracer > 0)
-		return error_set(error, "pid %d: is being debugged by pid %ld: end that first", (int)pid, tracer);
+		return error_set(error, "pid %d: is being debugged by pid %d: end that first", (int)pid, tracer);
 	if (scope >= 3)
 		return error_set(error, "pid %d: this kernel lets nobody attach (kernel.yama.ptrace_scope is %d): start "
 		                        "the program by nvtaskset", (int)pid, scope);
@@ -58,13 +65,13 @@ int target_explain(pid_t pid, int failure, struct error *error)
 static int check_filters(struct target *target, struct error *error)
 {
 	pid_t pid = target->pid, self = getpid();
-	long mode = status_number(pid, "Seccomp");
+	uint64_t mode = proc_status_of(pid, "Seccomp:", 0);
 
 	target->unfiltered = false;
-	if (mode <= 0)
+	if (mode == 0)
 		return 0;
-	if (mode == 2 && status_number(self, "Seccomp") == 2)
-		return status_number(self, "Seccomp_filters") == status_number(pid, "Seccomp_filters") ?
+	if (mode == 2 && proc_status_of(self, "Seccomp:", 0) == 2)
+		return proc_status_of(self, "Seccomp_filters:", 0) == proc_status_of(pid, "Seccomp_filters:", 0) ?
 		               0 :
 		               error_set(error, "pid %d: its system calls are filtered (seccomp) otherwise than ours: "
 		                                "attach from outside its sandbox, as root", (int)pid);
@@ -77,20 +84,21 @@ static int check_filters(struct target *target, struct error *error)
 
 static int check_state(pid_t pid, struct error *error)
 {
-	char text[STATUS_TEXT];
-	long tracer = status_number(pid, "TracerPid");
-	const char *state = status_find(text, pid, "State");
+	char stat[PROC_STAT_TEXT];
+
+	proc_stat_read(pid, stat);
+	char state = proc_stat_state(stat);
 
 	if (!state)
 		return error_set(error, "pid %d: no such process", (int)pid);
-	if (tracer > 0)
+	if (tracer_of(pid) > 0)
 		return explain_forbidden(pid, error);
-	if (*state == 'T')
+	if (state == 'T')
 		return error_set(error, "pid %d: is stopped: continue it first, with 'kill -CONT %d'", (int)pid, (int)pid);
-	if (*state == 'Z' || *state == 'X')
+	if (state == 'Z' || state == 'X')
 		return error_set(error, "pid %d: it has ended", (int)pid);
 	/* A return that no call has put on it would end the thread. */
-	if (strstr(text, "x86_Thread_features:") && strstr(strstr(text, "x86_Thread_features:"), "shstk"))
+	if (proc_status_has(pid, "x86_Thread_features:", "shstk"))
 		return error_set(error, "pid %d: uses a shadow stack, which attaching would violate: start it by nvtaskset",
 		                 (int)pid);
 	return 0;

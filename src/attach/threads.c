@@ -1,6 +1,7 @@
 #include "threads.h"
 
-#include "attach/status.h"
+#include "base/identity.h"
+#include "base/proc.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -141,11 +142,10 @@ struct asleep {
  * pointer and the instruction. */
 static int look_at(const struct target *target, pid_t thread, struct asleep *asleep)
 {
-	char path[64], text[256];
+	char text[256];
 	int answer = -1;
 
-	snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)target->pid, (int)thread);
-	status_read_file(path, text, sizeof text);
+	proc_read_text(text, sizeof text, "/proc/%d/task/%d/syscall", (int)target->pid, (int)thread);
 	if (strncmp(text, "running", 7) == 0)
 		answer = 0;
 	else if (sscanf(text, "%ld %*x %*x %*x %*x %*x %*x %lx %lx", &asleep->call, &asleep->stack,
@@ -223,7 +223,7 @@ size_t threads_choose(const struct target *target, pid_t **threads)
 	return count;
 }
 
-bool threads_is_outside(const struct target *target, long inner_id, const struct range *range)
+bool threads_is_outside(const struct target *target, uint64_t inner_id, const struct range *range)
 {
 	DIR *directory = open_threads(target->pid);
 	bool outside = directory;
@@ -233,7 +233,7 @@ bool threads_is_outside(const struct target *target, long inner_id, const struct
 	while (outside && (entry = readdir(directory))) {
 		pid_t thread = atoi(entry->d_name);
 
-		if (thread > 0 && status_inner_id(thread) == inner_id)
+		if (thread > 0 && identity_inner(thread) == inner_id)
 			outside = look_at(target, thread, &asleep) > 0 && !range_has(range, asleep.instruction);
 	}
 	if (directory)

@@ -26,7 +26,7 @@ size_t threads_choose(const struct target *target, pid_t **threads);
 bool threads_may_borrow(const struct target *target, pid_t thread, const struct machine_state *state);
 
 /* Whether the thread that its own process knows by this number is gone, or sleeps outside of the range. */
-bool threads_is_outside(const struct target *target, long inner_id, const struct range *range);
+bool threads_is_outside(const struct target *target, uint64_t inner_id, const struct range *range);
 
 /* Whether a call of the system can be made once more where it was broken off. */
 bool threads_may_repeat(long call);

@@ -24,12 +24,17 @@ struct identity identity_own(void)
 	return (struct identity){.pid = (uint64_t)getpid(), .namespace = read_namespace("self")};
 }
 
+uint64_t identity_inner(pid_t pid)
+{
+	return proc_status_of(pid, "NSpid:", (uint64_t)pid);
+}
+
 struct identity identity_of(pid_t pid)
 {
 	char process[16];
 
 	snprintf(process, sizeof process, "%d", (int)pid);
-	return (struct identity){.pid = proc_status(process, "NSpid:", (uint64_t)pid), .namespace = read_namespace(process)};
+	return (struct identity){.pid = identity_inner(pid), .namespace = read_namespace(process)};
 }
 
 bool identity_matches(struct identity a, struct identity b)

@@ -16,6 +16,9 @@ struct identity identity_own(void);
 /* Of a process that /proc shows under this number; the namespace of one that may not be looked into is not known. */
 struct identity identity_of(pid_t pid);
 
+/* The same without the namespace: a process's or a thread's number in the innermost one. */
+uint64_t identity_inner(pid_t pid);
+
 /* Whether they may be the same process: a namespace that is not known may be any. */
 bool identity_matches(struct identity a, struct identity b);
 

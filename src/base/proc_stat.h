@@ -10,6 +10,9 @@
 /* As text, by one call of the system; "" where there is none. */
 void proc_stat_read(pid_t pid, char text[PROC_STAT_TEXT]);
 
+/* What it is doing: a letter, 'T' where it is stopped; '\0' where there is none. */
+char proc_stat_state(const char *text);
+
 /* A number (proc(5) has them from 1 on), behind a name that may hold anything; 0 where there is none. */
 uint64_t proc_stat_field(const char *text, int number);
 

@@ -2,60 +2,98 @@
 
 #include <ctype.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* For what follows a field: of the lines that are asked for, 32 numbers at most, one for each namespace. */
+#define TEXT_ROOM 512
+
+#define PROCESS_ROOM 16
 
 /* What has been read of a line. */
 struct line {
 	const char *field;
 	size_t matched; /* characters of the field, as long as the line begins with it */
-	bool differs, in_number;
-	uint64_t number; /* the last one behind the field */
+	bool differs;
+	char *text; /* behind the field, of TEXT_ROOM, and its length */
+	size_t length;
 };
-
-static void take(struct line *line, char character)
-{
-	if (line->field[line->matched] != '\0') {
-		line->differs = line->differs || character != line->field[line->matched];
-		line->matched += !line->differs;
-	} else if (isdigit((unsigned char)character)) {
-		line->number = (line->in_number ? line->number * 10 : 0) + (uint64_t)(character - '0');
-		line->in_number = true;
-	} else {
-		line->in_number = false;
-	}
-}
 
 static bool is_found(const struct line *line)
 {
 	return line->field[line->matched] == '\0';
 }
 
-/* A line can be as long as a user has groups. */
-uint64_t proc_status(const char *process, const char *field, uint64_t unknown)
+static void take(struct line *line, char character)
 {
-	const struct line start = {.field = field, .number = unknown};
+	if (!is_found(line)) {
+		line->differs = line->differs || character != line->field[line->matched];
+		line->matched += !line->differs;
+	} else if (line->length + 1 < TEXT_ROOM) {
+		line->text[line->length++] = character;
+	}
+}
+
+/* What follows the field, or "". A line can be as long as a user has groups: this one is cut then. */
+static void find(const char *process, const char *field, char text[TEXT_ROOM])
+{
+	const struct line start = {.field = field, .text = text};
 	struct line line = start;
-	char path[64], text[1024];
+	char path[64], part[1024];
 	ssize_t length = 0;
 	bool found = false;
 
 	snprintf(path, sizeof path, "/proc/%s/status", process);
 	int file = open(path, O_RDONLY | O_CLOEXEC);
 
-	while (file >= 0 && !found && (length = read(file, text, sizeof text)) > 0) {
+	while (file >= 0 && !found && (length = read(file, part, sizeof part)) > 0) {
 		for (ssize_t at = 0; at < length && !found; at++) {
-			found = text[at] == '\n' && is_found(&line);
-			if (text[at] != '\n')
-				take(&line, text[at]);
+			found = part[at] == '\n' && is_found(&line);
+			if (part[at] != '\n')
+				take(&line, part[at]);
 			else if (!found)
 				line = start;
 		}
 	}
 	if (file >= 0)
 		close(file);
-	return found ? line.number : unknown;
+	text[found ? line.length : 0] = '\0';
+}
+
+uint64_t proc_status(const char *process, const char *field, uint64_t unknown)
+{
+	char text[TEXT_ROOM], *at = text;
+	uint64_t number = unknown;
+
+	find(process, field, text);
+	while (*at) {
+		if (isdigit((unsigned char)*at))
+			number = strtoull(at, &at, 10);
+		else
+			at++;
+	}
+	return number;
+}
+
+static const char *name_of(pid_t pid, char process[PROCESS_ROOM])
+{
+	snprintf(process, PROCESS_ROOM, "%d", (int)pid);
+	return process;
+}
+
+uint64_t proc_status_of(pid_t pid, const char *field, uint64_t unknown)
+{
+	char process[PROCESS_ROOM];
+
+	return proc_status(name_of(pid, process), field, unknown);
+}
+
+bool proc_status_has(pid_t pid, const char *field, const char *text)
+{
+	char process[PROCESS_ROOM], line[TEXT_ROOM];
+
+	find(name_of(pid, process), field, line);
+	return strstr(line, text) != NULL;
 }
