@@ -1,6 +1,7 @@
 #include "load.h"
 
 #include "attach/entry.h"
+#include "base/descriptor.h"
 #include "base/proc.h"
 #include "base/proc_status.h"
 
@@ -117,6 +118,9 @@ int library_check_limits(const struct library *library, pid_t pid, struct error 
 #define STACK_MIN (256 * 1024)
 #define ALIGNMENT 64
 
+/* The number of the library's file (base/descriptor.h), apart from the handle's (state/handle.h), which comes meanwhile. */
+#define FILE_USUAL 200
+
 /* How long it waits for us when it has finished: longer than we may be without a processor, most of the time. */
 #define PATIENCE_S 1
 
@@ -159,19 +163,6 @@ static unsigned int file_flags(void)
 	return file >= 0 ? MFD_CLOEXEC | MFD_EXEC : MFD_CLOEXEC;
 }
 
-/* Far up, where nobody looks for one; at the end of the kernel's table, since to make that larger takes long in a process
- * with threads (state/handle.c). */
-#define FILE_USUAL 200
-#define TABLE_MIN 64
-#define TABLE_END 16
-
-static uint64_t file_min(pid_t pid)
-{
-	uint64_t table = proc_status_of(pid, "FDSize:", 0);
-
-	return table >= TABLE_MIN && table <= FILE_USUAL ? table - TABLE_END : FILE_USUAL;
-}
-
 /* --- loading ------------------------------------------------------------------------------------------------------- */
 
 static struct machine_request request_for(const struct library *library, const struct loan *loan)
@@ -190,7 +181,7 @@ static struct machine_request request_for(const struct library *library, const s
 		.entry = STRING_AT(loan, entry),
 		.told = loan->room + told_at(library),
 		.file_flags = file_flags(),
-		.file_min = file_min(target->pid),
+		.file_min = (uint64_t)descriptor_lowest(proc_status_of(target->pid, "FDSize:", 0), FILE_USUAL),
 		.content = loan->room + REST_AT,
 		.content_size = library->size,
 		.patience_s = PATIENCE_S,

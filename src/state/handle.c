@@ -27,19 +27,12 @@ static bool has_threads(void)
 	return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2 + 1;
 }
 
-/* Far up, where nobody looks for one. But to make the table of descriptors larger, the kernel makes a process with threads
- * wait for all processors, 5 to 30 ms (Linux 6.18, expand_fdtable in fs/file.c): there, the end of the table will do. */
 static int choose_number(void)
 {
 	uint64_t table = has_threads() ? proc_status("self", "FDSize:", 0) : 0;
-	int number = HANDLE_USUAL;
 
 	/* It has what it inherited for those whom it executes: its own is found first. */
-	if (identity_is_privileged())
-		number = HANDLE_MIN;
-	else if (table >= HANDLE_TABLE_MIN && table <= HANDLE_USUAL)
-		number = (int)table - HANDLE_TABLE_END;
-	return number;
+	return identity_is_privileged() ? HANDLE_MIN : descriptor_lowest(table, HANDLE_USUAL);
 }
 
 /* Out of the way of programs that count on the low numbers being free (or closed: 0 to 2 may be). */

@@ -9,15 +9,15 @@
 #ifndef NVTASKSET_SEGMENT_HANDLE_H
 #define NVTASKSET_SEGMENT_HANDLE_H
 
+#include "base/descriptor.h"
+
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Its number: HANDLE_USUAL or above where limits allow, which scripts do not use; in a process with threads the kernel's table
- * of descriptors is not made larger for it, and it is HANDLE_MIN or above. */
+/* Its number: HANDLE_USUAL or above where limits allow, which scripts do not use; in a process with threads HANDLE_MIN or above
+ * (base/descriptor.h). */
 #define HANDLE_USUAL 237
-#define HANDLE_MIN (HANDLE_TABLE_MIN - HANDLE_TABLE_END)
-#define HANDLE_TABLE_MIN 64 /* the kernel's smallest table of descriptors, NR_OPEN_DEFAULT */
-#define HANDLE_TABLE_END 16
+#define HANDLE_MIN (DESCRIPTOR_TABLE_MIN - DESCRIPTOR_TABLE_END)
 
 /* Makes the handle of a file and takes the file over, also where it fails: -1, with errno. `in_place_of`, a handle of this
  * process, is replaced at one stroke, so that those whom it starts meanwhile find one or the other; -1: none is. */
