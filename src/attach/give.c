@@ -8,25 +8,20 @@
 #include <linux/memfd.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
-
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /* --- before ------------------------------------------------------------------------------------------------------- */
 
 /* The kernel would end the process for a file that is longer. */
 static int check_limit(pid_t pid, struct error *error)
 {
-	struct rlimit limit;
+	uint64_t limit = target_file_limit(pid);
 
-	if (prlimit(pid, RLIMIT_FSIZE, NULL, &limit) < 0)
-		return error_set_errno(error, "pid %d: its limits", (int)pid);
-	return limit.rlim_cur >= sizeof(struct segment_memory)
+	return limit >= sizeof(struct segment_memory)
 	               ? 0
 	               : error_set(error, "pid %d: its limit for files is %" PRIu64 " bytes, and a partition takes %zu: prlimit "
-	                                  "--pid %d --fsize=unlimited", (int)pid, (uint64_t)limit.rlim_cur,
-	                           sizeof(struct segment_memory), (int)pid);
+	                                  "--pid %d --fsize=unlimited", (int)pid, limit, sizeof(struct segment_memory),
+	                           (int)pid);
 }
 
 int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *error)
@@ -64,12 +59,11 @@ static int64_t call(struct loan *loan, long number, uint64_t a, uint64_t b, uint
 	return result;
 }
 
-/* Not every kernel knows the last flag. */
 static int64_t make_file(struct loan *loan)
 {
-	int64_t file = call(loan, SYS_memfd_create, loan->room, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL, 0);
+	int64_t file = call(loan, SYS_memfd_create, loan->room, SEGMENT_FILE_FLAGS | MFD_NOEXEC_SEAL, 0);
 
-	return file < 0 && errno == EINVAL ? call(loan, SYS_memfd_create, loan->room, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0) : file;
+	return file < 0 && errno == EINVAL ? call(loan, SYS_memfd_create, loan->room, SEGMENT_FILE_FLAGS, 0) : file;
 }
 
 static int fill(const struct segment_gift *gift, struct loan *loan, uint64_t file)
@@ -77,8 +71,8 @@ static int fill(const struct segment_gift *gift, struct loan *loan, uint64_t fil
 	const uint64_t content = loan->room + offsetof(struct segment_gift, room.content) - offsetof(struct segment_gift, room);
 	const uint64_t size = sizeof gift->room.content;
 
-	return call(loan, SYS_write, file, content, size) == (int64_t)size && call(loan, SYS_fchmod, file, 0644, 0) >= 0 &&
-	                       call(loan, SYS_fcntl, file, F_ADD_SEALS, SEALS) >= 0
+	return call(loan, SYS_write, file, content, size) == (int64_t)size && call(loan, SYS_fchmod, file, SEGMENT_FILE_MODE, 0) >= 0 &&
+	                       call(loan, SYS_fcntl, file, F_ADD_SEALS, SEGMENT_FILE_SEALS) >= 0
 	               ? 0
 	               : -1;
 }

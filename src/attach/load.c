@@ -2,16 +2,14 @@
 
 #include "attach/entry.h"
 #include "base/descriptor.h"
-#include "base/proc.h"
 #include "base/proc_status.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -77,31 +75,13 @@ int library_read(struct library *library, const char *path, struct error *error)
 	return result < 0 ? error_set_errno(error, "%.200s", path) : 0;
 }
 
-/* --- limits ----------------------------------------------------------------------------------------------------------- */
-
-#define LIMITS_TEXT 4096 /* some 20 lines of 80 */
-
-/* The soft limit on the size of files, in bytes, as the process has it. */
-static unsigned long long file_limit(pid_t pid)
-{
-	char text[LIMITS_TEXT];
-	unsigned long long limit = ULLONG_MAX;
-
-	proc_read_text(text, sizeof text, "/proc/%d/limits", (int)pid);
-	const char *line = strstr(text, "\nMax file size ");
-
-	if (line)
-		sscanf(line, "\nMax file size %llu", &limit);
-	return limit;
-}
-
 int library_check_limits(const struct library *library, pid_t pid, struct error *error)
 {
-	unsigned long long limit = file_limit(pid);
+	uint64_t limit = target_file_limit(pid);
 
 	return library->size <= limit ? 0
-	                              : error_set(error, "pid %d: may write files of %llu bytes at most (RLIMIT_FSIZE), and "
-	                                                 "our library has %zu: run 'prlimit --pid %d --fsize=unlimited'",
+	                              : error_set(error, "pid %d: may write files of %" PRIu64 " bytes at most (RLIMIT_FSIZE), "
+	                                                 "and our library has %zu: run 'prlimit --pid %d --fsize=unlimited'",
 	                                          (int)pid, limit, library->size, (int)pid);
 }
 

@@ -7,10 +7,13 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define LIMITS_TEXT 4096 /* /proc/PID/limits has some 20 lines of 80 */
 
 /* --- reasons --------------------------------------------------------------------------------------------------- */
 
@@ -80,6 +83,19 @@ static int check_filters(struct target *target, struct error *error)
 		                        "...'", (int)pid);
 	target->unfiltered = true;
 	return 0;
+}
+
+uint64_t target_file_limit(pid_t pid)
+{
+	char text[LIMITS_TEXT];
+	uint64_t limit = UINT64_MAX;
+
+	proc_read_text(text, sizeof text, "/proc/%d/limits", (int)pid);
+	const char *line = strstr(text, "\nMax file size ");
+
+	if (line)
+		sscanf(line, "\nMax file size %" SCNu64, &limit);
+	return limit;
 }
 
 static int check_state(pid_t pid, struct error *error)

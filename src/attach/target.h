@@ -1,5 +1,5 @@
 /*
- * The process to attach to: whether it can be, and what has to be known of it.
+ * What has to be known of a process before it is attached to; first of all, whether it can be.
  */
 #ifndef NVTASKSET_ATTACH_TARGET_H
 #define NVTASKSET_ATTACH_TARGET_H
@@ -32,6 +32,9 @@ struct target {
  * it then. The caller closes it if 0. */
 int target_open(struct target *target, pid_t pid, struct error *error);
 void target_close(struct target *target);
+
+/* How large a file the process may write, in bytes; UINT64_MAX where nothing says less. */
+uint64_t target_file_limit(pid_t pid);
 
 /* The reason for a failure with this errno, and the command to run where one helps. Always -1. */
 int target_explain(pid_t pid, int failure, struct error *error);

@@ -1,6 +1,5 @@
 /*
- * The memory of a segment, as owners and editors map it. For segment*.c alone.
- */
+ * The memory of a segment, as owners and editors map it. */
 #ifndef NVTASKSET_SEGMENT_LAYOUT_H
 #define NVTASKSET_SEGMENT_LAYOUT_H
 
@@ -9,9 +8,13 @@
 
 #include <stddef.h>
 
-/* Flags of memfd_create that some C libraries do not have yet. */
+/* How its file is made, by whom ever: with MFD_NOEXEC_SEAL, too, where the kernel knows that (Linux 6.3), as not every C library
+ * does. Others may read what they inherit, and do no more: see handle.h. */
+#define SEGMENT_FILE_FLAGS (MFD_CLOEXEC | MFD_ALLOW_SEALING)
+#define SEGMENT_FILE_MODE 0644
+#define SEGMENT_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
+#define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
 #define SEGMENT_NAME "nvtaskset"

@@ -14,8 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-
 /* --- the file ---------------------------------------------------------------------------------------- */
 
 /* The kernel would end the process (SIGXFSZ) for a file that is longer. */
@@ -35,15 +33,14 @@ static int make_file(struct error *error)
 {
 	if (check_file_limit(error) < 0)
 		return -1;
-	int file = memfd_create(SEGMENT_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+	int file = memfd_create(SEGMENT_NAME, SEGMENT_FILE_FLAGS | MFD_NOEXEC_SEAL);
 
 	if (file < 0 && errno == EINVAL)
-		file = memfd_create(SEGMENT_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		file = memfd_create(SEGMENT_NAME, SEGMENT_FILE_FLAGS);
 	if (file < 0)
 		return error_set_errno(error, "no shared memory");
-	/* Others may read what they inherit, and do no more: see handle.h. */
-	if (fchmod(file, 0644) < 0 || ftruncate(file, sizeof(struct segment_memory)) < 0 ||
-	    fcntl(file, F_ADD_SEALS, SEALS) < 0) {
+	if (fchmod(file, SEGMENT_FILE_MODE) < 0 || ftruncate(file, sizeof(struct segment_memory)) < 0 ||
+	    fcntl(file, F_ADD_SEALS, SEGMENT_FILE_SEALS) < 0) {
 		error_set_errno(error, "shared memory cannot be set up");
 		close(file);
 		file = -1;
