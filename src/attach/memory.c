@@ -41,26 +41,6 @@ static char *read_all(int file)
 	return text;
 }
 
-static bool parse_mapping(struct mapping *mapping, const char *line)
-{
-	unsigned long start, end, offset, inode;
-	char rights[5];
-	int path = 0;
-
-	if (sscanf(line, "%lx-%lx %4s %lx %*x:%*x %lu %n", &start, &end, rights, &offset, &inode, &path) != 5)
-		return false;
-	*mapping = (struct mapping){
-		.start = start,
-		.end = end,
-		.offset = offset,
-		.is_writable = rights[1] == 'w',
-		.is_executable = rights[2] == 'x',
-		.is_file = inode != 0,
-		.path = line + path,
-	};
-	return true;
-}
-
 static size_t count_lines(const char *text)
 {
 	size_t lines = 0;
@@ -79,7 +59,7 @@ static int parse_map(struct memory *memory)
 	if (!memory->mappings)
 		return -1;
 	while (memory->count < lines && (line = strsep(&rest, "\n"))) {
-		if (parse_mapping(&memory->mappings[memory->count], line))
+		if (mapping_parse(&memory->mappings[memory->count], line))
 			memory->count++;
 	}
 	return 0;
@@ -132,7 +112,7 @@ const struct mapping *memory_find(const struct memory *memory, uint64_t address)
 	const struct mapping *found = NULL;
 
 	for (size_t i = 0; i < memory->count && !found; i++) {
-		if (address >= memory->mappings[i].start && address < memory->mappings[i].end)
+		if (mapping_has(&memory->mappings[i], address))
 			found = &memory->mappings[i];
 	}
 	return found;

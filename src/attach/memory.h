@@ -7,20 +7,12 @@
 #ifndef NVTASKSET_ATTACH_MEMORY_H
 #define NVTASKSET_ATTACH_MEMORY_H
 
-#include "base/error.h"
+#include "base/mapping.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-struct mapping {
-	uint64_t start, end;
-	uint64_t offset; /* in its file */
-	bool is_writable, is_executable;
-	bool is_file;
-	const char *path; /* "" where it has none */
-};
 
 struct memory {
 	int file;

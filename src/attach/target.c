@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define LIMITS_TEXT 4096 /* /proc/PID/limits has some 20 lines of 80 */
@@ -180,7 +181,7 @@ static void take_gap(struct target *target, const struct range *gap)
 {
 	const struct mapping *mapping = memory_find(&target->memory, gap->start);
 
-	if (gap->start < gap->end && mapping && mapping->is_executable && gap->end <= mapping->end)
+	if (gap->start < gap->end && mapping && mapping->protection & PROT_EXEC && gap->end <= mapping->end)
 		target->gaps[target->gap_count++] = *gap;
 }
 
@@ -190,7 +191,7 @@ static bool has_code(const struct memory *memory, const struct range *range)
 	bool found = false;
 
 	for (size_t i = 0; i < memory->count && !found; i++)
-		found = memory->mappings[i].is_executable && range_has(range, memory->mappings[i].start);
+		found = memory->mappings[i].protection & PROT_EXEC && range_has(range, memory->mappings[i].start);
 	return found;
 }
 
@@ -207,7 +208,7 @@ static int find_libraries(struct target *target, struct error *error)
 		const struct mapping *mapping = &memory->mappings[i];
 		struct image image;
 
-		if (mapping->is_file && mapping->offset == 0 && image_open(&image, memory, mapping->start) &&
+		if (mapping->inode != 0 && mapping->offset == 0 && image_open(&image, memory, mapping->start) &&
 		    has_code(memory, &image.range)) {
 			take_image(target, &image, mapping->path);
 			take_gap(target, &image.gap);

@@ -6,6 +6,7 @@
 #include "machine.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 
 /* mov $15, %rax; syscall. Debuggers know handlers' frames by these bytes, so they stay as they are. */
@@ -38,7 +39,7 @@ uint64_t machine_find_signal_return(const struct memory *memory, const struct im
 	for (size_t i = 0; i < memory->count && !found; i++) {
 		const struct mapping *mapping = &memory->mappings[i];
 
-		if (mapping->is_executable && range_has(&libc->range, mapping->start))
+		if (mapping->protection & PROT_EXEC && range_has(&libc->range, mapping->start))
 			found = find_in_mapping(memory, mapping, return_from_signal, sizeof return_from_signal);
 	}
 	return found;

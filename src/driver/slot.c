@@ -1,6 +1,7 @@
 #include "slot.h"
 
 #include "base/clock.h"
+#include "base/mapping.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -270,29 +271,19 @@ static CUresult unsubscribe_first(uint32_t handle)
 
 /* --- putting them in place ---------------------------------------------------------------------------------- */
 
-/* What a line of /proc/self/maps says, "START-END RIGHTS …", if it is about `address`; -1 otherwise. */
-static int read_protection(const char *line, uintptr_t address)
-{
-	char *at;
-	uintptr_t start = strtoul(line, &at, 16), end = *at == '-' ? strtoul(at + 1, &at, 16) : 0;
-
-	if (address < start || address >= end || strnlen(at, 4) < 4)
-		return -1;
-	return (at[1] == 'r' ? PROT_READ : 0) | (at[2] == 'w' ? PROT_WRITE : 0) | (at[3] == 'x' ? PROT_EXEC : 0);
-}
-
 /* The protection of the page at `address`, as mprotect takes it; PROT_READ where it cannot be found out. */
 static int protection_of(const void *address)
 {
 	char line[512];
-	int protection = -1;
+	struct mapping mapping;
+	bool found = false;
 	FILE *maps = fopen("/proc/self/maps", "re");
 
-	while (maps && protection < 0 && fgets(line, sizeof line, maps))
-		protection = read_protection(line, (uintptr_t)address);
+	while (maps && !found && fgets(line, sizeof line, maps))
+		found = mapping_parse(&mapping, line) && mapping_has(&mapping, (uintptr_t)address);
 	if (maps)
 		fclose(maps);
-	return protection >= 0 ? protection : PROT_READ;
+	return found ? mapping.protection : PROT_READ;
 }
 
 /* Others may be calling the one that stood there. */

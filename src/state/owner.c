@@ -1,6 +1,7 @@
 /* The owner's side: making a segment, keeping it, and counting in it. */
 #include "layout.h"
 
+#include "base/mapping.h"
 #include "execution.h"
 #include "handle.h"
 
@@ -133,10 +134,9 @@ static bool is_mapped(const struct segment *segment)
 	FILE *maps = fopen("/proc/self/maps", "re");
 
 	while (maps && getline(&line, &size, maps) > 0) {
-		unsigned long inode;
+		struct mapping mapping;
 
-		mappings += strstr(line, SEGMENT_LINK) && sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1 &&
-		            inode == segment->inode;
+		mappings += mapping_parse(&mapping, line) && mapping.inode == segment->inode && strstr(mapping.path, SEGMENT_LINK);
 	}
 	free(line);
 	if (maps)
