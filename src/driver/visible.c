@@ -1,8 +1,7 @@
 #include "visible.h"
 
 #include "functions.h"
-
-#include <stdio.h>
+#include "gpu/uuid.h"
 
 bool visible_find_pci(CUdevice device, struct pci_address *pci)
 {
@@ -15,14 +14,10 @@ bool visible_find_pci(CUdevice device, struct pci_address *pci)
 static void find_uuid(CUdevice device, char text[TOPOLOGY_UUID_MAX])
 {
 	CUuuid uuid;
-	char *to = text;
 
-	*to = '\0';
-	if (!driver.device_get_uuid || driver.device_get_uuid(&uuid, device) != CUDA_SUCCESS)
-		return;
-	to += sprintf(to, "GPU-");
-	for (unsigned int byte = 0; byte < sizeof uuid.bytes; byte++)
-		to += sprintf(to, byte == 4 || byte == 6 || byte == 8 || byte == 10 ? "-%02x" : "%02x", uuid.bytes[byte]);
+	text[0] = '\0';
+	if (driver.device_get_uuid && driver.device_get_uuid(&uuid, device) == CUDA_SUCCESS)
+		uuid_format(uuid.bytes, text);
 }
 
 static bool add(struct visible *visible, int number)

@@ -1,21 +1,20 @@
 #include "census.h"
 
 #include "base/proc.h"
+#include "gpu/uuid.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
-/* More GPUs than a machine has; as many letters as a UUID has. */
-#define DEVICES_MAX 64
-#define UUID_LENGTH 40
+#define DEVICES_MAX 64 /* more than a machine has */
 
 /* The clients of one server, by GPU: each GPU has channels of its own. */
 struct census {
 	unsigned int devices;
 	struct {
-		char uuid[UUID_LENGTH + 1];
+		char uuid[UUID_TEXT];
 		unsigned int clients;
 	} on[DEVICES_MAX];
 };
@@ -57,7 +56,7 @@ static void read_line(struct mps_status *status, struct census *census, const st
                       const char *line)
 {
 	long first, server;
-	char id[32], uuid[UUID_LENGTH + 1];
+	char id[32], uuid[UUID_TEXT];
 	int words = sscanf(line, "%7ld %31s %7ld %40s", &first, id, &server, uuid);
 
 	status->all_clients += words == 4;

@@ -11,6 +11,7 @@
 #define NVTASKSET_TOPOLOGY_H
 
 #include "base/error.h"
+#include "gpu/pci_address.h"
 #include "gpu/tpcset.h"
 
 #include <stdbool.h>
@@ -20,15 +21,9 @@
 #define TOPOLOGY_GPUS_MAX 16
 #define TOPOLOGY_GPCS_MAX 32
 #define TOPOLOGY_NAME_MAX 64
-#define TOPOLOGY_UUID_MAX 48      /* "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx" */
+#define TOPOLOGY_UUID_MAX 48      /* UUID_TEXT (gpu/uuid.h), and some more */
 #define TOPOLOGY_MASK_BITS 256    /* no QMD version has a wider mask */
 #define TOPOLOGY_UNKNOWN UINT16_MAX
-
-struct pci_address {
-	uint32_t domain;
-	uint16_t bus; /* 0 … 255, and device 0 … 31; no padding: it is shared, and compared */
-	uint16_t device;
-};
 
 struct topology_tpc {
 	uint16_t gpc;         /* on the chip, below TOPOLOGY_GPCS_MAX; TOPOLOGY_UNKNOWN where untold */
@@ -88,13 +83,6 @@ struct tpcset topology_enabled(const struct topology *gpu, const uint64_t *words
 
 const struct topology *topology_find(const struct topology_list *list, struct pci_address pci);
 void topology_sort(struct topology_list *list); /* by PCI address */
-int pci_address_compare(struct pci_address a, struct pci_address b); /* <0, 0, >0, as strcmp */
-bool pci_address_equal(struct pci_address a, struct pci_address b);
-
-/* "00000000:3b:00.0", "0000:3b:00.0" or "3b:00.0", in any case; function 0 only. */
-#define PCI_ADDRESS_TEXT 24
-int pci_address_parse(struct pci_address *pci, const char *text, struct error *error);
-const char *pci_address_format(struct pci_address pci, char text[PCI_ADDRESS_TEXT]); /* "0000:3b:00.0" */
 
 /* The text format of share/topologies, described in docs/topology-format.md. Reading takes a whole file
  * or nothing; the reason starts with NAME:LINE. What was written reads back equal. */

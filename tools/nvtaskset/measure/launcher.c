@@ -2,6 +2,7 @@
 
 #include "gpu/kernels.h"
 #include "gpu/qmd.h"
+#include "gpu/uuid.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -125,20 +126,13 @@ static bool is_mig_instance(CUdevice device)
 	return !is_none(&whole) && !is_none(&instance) && memcmp(&whole, &instance, sizeof whole) != 0;
 }
 
-/* As nvidia-smi writes it; nothing where the driver has none. */
+/* Nothing where the driver has none. */
 static void read_uuid(CUdevice device, char text[TOPOLOGY_UUID_MAX])
 {
 	CUuuid uuid = ask_uuid(cuda.instance_uuid ? cuda.instance_uuid : cuda.device_uuid, device);
-	char *at = text;
 
-	if (is_none(&uuid))
-		return;
-	at = stpcpy(at, "GPU");
-	for (unsigned int i = 0; i < sizeof uuid.bytes; i++) {
-		bool group = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
-
-		at += sprintf(at, "%s%02x", group ? "-" : "", uuid.bytes[i]);
-	}
+	if (!is_none(&uuid))
+		uuid_format(uuid.bytes, text);
 }
 
 /* A GPU whose descriptors we do not know gets one bit, so that it is in the list and can be refused. */

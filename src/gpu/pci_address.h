@@ -1,0 +1,26 @@
+/*
+ * Where a GPU is plugged in. By that it is known, whatever number somebody gives it.
+ */
+#ifndef NVTASKSET_PCI_ADDRESS_H
+#define NVTASKSET_PCI_ADDRESS_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pci_address {
+	uint32_t domain;
+	uint16_t bus; /* 0 … 255, and device 0 … 31; no padding: it is shared, and compared */
+	uint16_t device;
+};
+
+int pci_address_compare(struct pci_address a, struct pci_address b); /* <0, 0, >0, as strcmp */
+bool pci_address_equal(struct pci_address a, struct pci_address b);
+
+/* "00000000:3b:00.0", "0000:3b:00.0" or "3b:00.0", in any case; function 0 only. */
+#define PCI_ADDRESS_TEXT 24
+int pci_address_parse(struct pci_address *pci, const char *text, struct error *error);
+const char *pci_address_format(struct pci_address pci, char text[PCI_ADDRESS_TEXT]); /* "0000:3b:00.0" */
+
+#endif
