@@ -71,6 +71,10 @@ extern const struct segment segment_closed;
 /* Whether a file that calls itself a segment has its size and its seals: its process may be hostile. */
 bool segment_is_file(int file);
 
+/* Makes a file, maps it, and makes its handle, in place of the one given, or of none (-1). The memory is all zero. -1 with the
+ * reason. */
+int segment_make(struct segment *segment, int in_place_of, struct error *error);
+
 /* Maps the file, which is one, for what it is open for, and takes it over; `segment_closed`, with errno, where that fails. */
 struct segment segment_map(int file);
 

@@ -1,5 +1,5 @@
 /*
- * The shared-memory segment: the partition of one process, and its counters.
+ * The shared-memory segment, in which a process and those who say where it may run tell each other all there is to tell.
  *
  * The process owns it; an editor, the command or another program, finds it through /proc and changes it while the process
  * runs. The kernel's own rules say who may: the process's user, and root. It is a memfd, sealed against changes of its
