@@ -1,7 +1,8 @@
 #include "loan.h"
 
 #include "attach/gap.h"
-#include "attach/threads.h"
+#include "attach/moment.h"
+#include "attach/waits.h"
 #include "base/identity.h"
 
 #include <errno.h>
@@ -128,7 +129,9 @@ static void give_memory(struct loan *loan)
 /* A call that we have broken off is to be made again, from now on, whether or not we are there. */
 static void mend_call(struct loan *loan)
 {
-	if (threads_may_repeat(machine_interrupted_call(&loan->state)) && machine_restart_call(&loan->state))
+	bool goes_on;
+
+	if (waits_include(machine_interrupted_call(&loan->state), &goes_on) && machine_restart_call(&loan->state))
 		machine_restore(loan->tracee.thread, &loan->state);
 }
 
@@ -173,7 +176,7 @@ static enum loan_answer lay_way(struct loan *loan)
 		mend_call(loan);
 	if (loan->is_saved && is_on_loan(target, &loan->state))
 		return end_other_loan(loan);
-	if (!loan->is_saved || !threads_may_borrow(target, thread, &loan->state))
+	if (!loan->is_saved || !moment_is_good(target, thread, &loan->state))
 		return LOAN_ELSEWHERE;
 	machine_make_way(&way, &loan->state, identity_inner(thread), loan->size);
 	loan->way = gap_lay(target, thread, &way);

@@ -1,0 +1,138 @@
+#include "moment.h"
+
+#include "attach/waits.h"
+
+#include <pthread.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+
+#ifndef PTRACE_GET_RSEQ_CONFIGURATION
+#define PTRACE_GET_RSEQ_CONFIGURATION 0x420f
+struct __ptrace_rseq_configuration {
+	uint64_t rseq_abi_pointer;
+	uint32_t rseq_abi_size, signature, flags, pad;
+};
+#endif
+
+/* Process ids are smaller (the kernel's PID_MAX_LIMIT). */
+#define PIDS_MAX (1 << 22)
+
+/* How far up its stack a thread's callers are looked for. */
+#define STACK_WORDS 2048
+
+/* --- the dynamic linker ---------------------------------------------------------------------------------------------- */
+
+/* Whether a thread is in the dynamic linker, or in a library that it is just starting. Its locks are recursive:
+ * pthread_mutex_t's lock, count, owner, users and kind, 32 bits each. */
+bool moment_loader_is_busy(const struct target *target)
+{
+	static uint32_t words[4096];
+	size_t size = target->loader_data.end - target->loader_data.start;
+	bool busy = false;
+
+	if (size > sizeof words)
+		size = sizeof words;
+	if (!memory_read(&target->memory, target->loader_data.start, words, size))
+		return true;
+	for (size_t i = 0; i + 4 < size / sizeof words[0] && !busy; i += 2)
+		busy = (words[i] == 1 || words[i] == 2) && words[i + 1] - 1 < 1000 && words[i + 2] - 1 < PIDS_MAX &&
+		       words[i + 3] == 1 && words[i + 4] == PTHREAD_MUTEX_RECURSIVE;
+	return busy;
+}
+
+/* --- a thread -------------------------------------------------------------------------------------------------------- */
+
+/* Code that takes the locks in question, or is called while they are held; a way back. */
+static bool is_unsafe_code(const struct target *target, uint64_t address)
+{
+	bool unsafe = range_has(&target->loader.range, address) || range_has(&target->libc.range, address) ||
+	              range_has(&target->driver, address);
+
+	for (size_t i = 0; i < target->gap_count && !unsafe; i++)
+		unsafe = range_has(&target->gaps[i], address);
+	for (size_t i = 0; i < target->allocator_count && !unsafe; i++)
+		unsafe = range_has(&target->allocators[i], address);
+	return unsafe;
+}
+
+/* A lock of the C library's or the loader's, or of one of its heaps, which starts with its lock. Heaps are aligned to
+ * their size, 64 MiB, or 8 MiB where they consist of huge pages. */
+static bool is_library_lock(const struct target *target, uint64_t address)
+{
+	const uint64_t heap = 8 << 20, head = 4096;
+
+	return range_has(&target->libc.range, address) || range_has(&target->loader.range, address) ||
+	       (address >= heap && address % heap < head);
+}
+
+/* Others' locks can be anywhere: who waits for one has been called by the library. */
+static bool is_called_by_library(const struct target *target, uint64_t stack)
+{
+	uint64_t words[64];
+	bool found = !memory_read(&target->memory, stack, words, sizeof words);
+
+	for (size_t i = 0; i < sizeof words / sizeof words[0] && !found; i++) {
+		found = range_has(&target->driver, words[i]);
+		for (size_t j = 0; j < target->allocator_count && !found; j++)
+			found = range_has(&target->allocators[j], words[i]);
+	}
+	return found;
+}
+
+static bool waits_for_library_lock(const struct target *target, const struct machine_state *state)
+{
+	return is_library_lock(target, machine_argument(state, 0)) ||
+	       is_called_by_library(target, machine_stack(state));
+}
+
+/* Whether a signal handler is running that began in unsafe code. Each handler returns to the same place in libc. */
+static bool interrupted_unsafe_code(const struct target *target, const struct machine_state *state)
+{
+	uint64_t stack = machine_stack(state) & ~UINT64_C(7);
+	static uint64_t words[STACK_WORDS];
+	const struct mapping *mapping = memory_find(&target->memory, stack);
+	size_t count = mapping ? (mapping->end - stack) / sizeof words[0] : 0;
+	bool found = false;
+
+	if (count > STACK_WORDS)
+		count = STACK_WORDS;
+	if (count == 0 || !memory_read(&target->memory, stack, words, count * sizeof words[0]))
+		return true;
+	for (size_t i = 0; i < count && !found; i++) {
+		if (words[i] == target->signal_return)
+			found = is_unsafe_code(target, machine_interrupted_by_signal(&target->memory,
+			                                                             stack + i * sizeof words[0]));
+	}
+	return found;
+}
+
+/* In a restartable sequence: the kernel would no longer restart it when the thread is back. */
+static bool is_in_sequence(const struct target *target, pid_t thread)
+{
+	struct __ptrace_rseq_configuration registered = {0};
+	const uint64_t sequence = 8; /* where struct rseq has the one that is running */
+	uint64_t running = 0;
+
+	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, thread, sizeof registered, &registered) > 0 &&
+	    registered.rseq_abi_pointer != 0)
+		memory_read(&target->memory, registered.rseq_abi_pointer + sequence, &running, sizeof running);
+	return running != 0;
+}
+
+/* The wait for a lock, or one that was interrupted before, by a SIGSTOP say: it was the same kind then, for all we know. */
+static bool may_wait_for_lock(long call)
+{
+	return call == SYS_futex || call == SYS_restart_syscall;
+}
+
+bool moment_is_good(const struct target *target, pid_t thread, const struct machine_state *state)
+{
+	long call = machine_interrupted_call(state);
+	bool goes_on, safe = machine_is_native(state);
+
+	if (call >= 0)
+		safe = safe && waits_include(call, &goes_on) && !(may_wait_for_lock(call) && waits_for_library_lock(target, state));
+	else
+		safe = safe && !is_unsafe_code(target, machine_instruction(state)) && !is_in_sequence(target, thread);
+	return safe && !moment_loader_is_busy(target) && !interrupted_unsafe_code(target, state);
+}
