@@ -115,7 +115,7 @@ $(shim): $(shim_objects) $(library) src/shim/libcuda.map $(BUILD)/stub/libnvtask
 
 # Needs nothing, and must not: see there. What the compiler would add to the code of the packager or of a sanitizer
 # calls libc.
-$(audit): src/audit/audit.c
+$(audit): src/audit/audit.c src/base/driver_names.h
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(filter-out $(sanitize_flags),$(CFLAGS)) $(filter-out $(sanitize_flags),$(LDFLAGS)) \
 		-fno-builtin -fno-stack-protector -shared -nostdlib -Wl,-z,defs \

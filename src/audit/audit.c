@@ -8,13 +8,13 @@
  * An audit library lives in a namespace of its own. This one needs nothing, not even libc, which would be loaded a
  * second time into every process: it calls no function but its own.
  */
+#include "base/driver_names.h"
+
 #include <limits.h>
 #include <link.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define LINK "libnvtaskset-driver.so.1" /* what our library asks for */
-#define DRIVER_STEM "libcuda.so"
 
 /* The dynamic linker looks these two up. */
 __attribute__((visibility("default"))) unsigned int la_version(unsigned int version);
@@ -74,14 +74,14 @@ static const char *file_name(const char *path)
 /* libcuda.so, libcuda.so.1, libcuda.so.580.159.04 */
 static int is_driver(const char *name)
 {
-	const char *rest = behind(name, DRIVER_STEM);
+	const char *rest = behind(name, DRIVER_OTHER_NAME);
 
 	return rest && (*rest == '\0' || *rest == '.');
 }
 
 static int is_link(const char *name)
 {
-	const char *rest = behind(name, LINK);
+	const char *rest = behind(name, DRIVER_LINK);
 
 	return rest && *rest == '\0';
 }

@@ -1,6 +1,7 @@
 #include "control.h"
 
 #include "base/clock.h"
+#include "base/path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,11 +25,9 @@ static const char *const usual_directories[] = {
 
 /* --- the control program ---------------------------------------------------------------------------------- */
 
-static bool join(char path[PATH_MAX], const char *directory, size_t length)
+static bool is_in(char path[PATH_MAX], const char *directory, size_t length)
 {
-	int written = snprintf(path, PATH_MAX, "%.*s/" MPS_CONTROL, (int)length, directory);
-
-	return written > 0 && written < PATH_MAX && access(path, X_OK) == 0;
+	return path_join_part(path, directory, length, MPS_CONTROL) && access(path, X_OK) == 0;
 }
 
 int mps_control_find(char path[PATH_MAX], struct error *error)
@@ -39,11 +38,11 @@ int mps_control_find(char path[PATH_MAX], struct error *error)
 	while (directories && *directories && !found) {
 		size_t length = strcspn(directories, ":");
 
-		found = length > 0 && length < PATH_MAX && join(path, directories, length);
+		found = length > 0 && is_in(path, directories, length);
 		directories += length + (directories[length] == ':');
 	}
 	for (size_t i = 0; !found && i < sizeof usual_directories / sizeof usual_directories[0]; i++)
-		found = join(path, usual_directories[i], strlen(usual_directories[i]));
+		found = is_in(path, usual_directories[i], strlen(usual_directories[i]));
 	return found ? 0
 	             : error_set(error, "MPS: " MPS_CONTROL " is neither on PATH nor where NVIDIA installs it; "
 	                                "put it on PATH, or use --mps off");

@@ -3,6 +3,7 @@
  * borrowed thread. Whatever is wrong is the command's to say, not the program's.
  */
 #include "attach/attach.h"
+#include "base/driver_names.h"
 #include "base/log.h"
 #include "driver/gpus.h"
 #include "shim.h"
@@ -20,7 +21,7 @@ const char *nvtaskset_attached(const char *argument)
 
 	log_open();
 	gpus_hand(argument);
-	enum hook_state state = shim_set_up("libcuda.so.1", true, &error);
+	enum hook_state state = shim_set_up(DRIVER_NAME, true, &error);
 
 	gpus_hand(NULL);
 	errno = saved;

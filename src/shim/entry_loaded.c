@@ -8,6 +8,7 @@
  * We live in somebody else's process: whatever goes wrong here, the program runs on without us, and a line
  * on standard error says so.
  */
+#include "base/driver_names.h"
 #include "base/elf_note.h"
 #include "base/log.h"
 #include "escape.h"
@@ -19,9 +20,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-
-/* The link beside us (docs/facts.md, "Loading"). Its usual name is ours here. */
-#define DRIVER_NAME "libnvtaskset-driver.so.1"
 
 static const struct mark mark __attribute__((section(".note.nvtaskset"), aligned(4), used)) = MARK;
 
@@ -36,7 +34,7 @@ __attribute__((constructor)) static void start(void)
 	strict_open();
 	hide_open();
 	misfit_open();
-	enum hook_state state = shim_set_up(DRIVER_NAME, false, &error);
+	enum hook_state state = shim_set_up(DRIVER_LINK, false, &error);
 
 	if (state != HOOK_SUBSCRIBED)
 		escape_note_all(error.reason, state == HOOK_WAITS ? " until it leaves" : "");

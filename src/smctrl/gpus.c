@@ -1,6 +1,7 @@
 /* libsmctrl: what GPUs there are. */
 #include "libsmctrl.h"
 
+#include "base/driver_names.h"
 #include "driver/cuda.h"
 #include "gpu/topology/topology.h"
 
@@ -98,7 +99,7 @@ struct driver_functions {
 
 static bool look_up(struct driver_functions *functions)
 {
-	void *library = dlopen("libcuda.so.1", RTLD_LAZY);
+	void *library = dlopen(DRIVER_NAME, RTLD_LAZY);
 
 	if (library)
 		*functions = (struct driver_functions){

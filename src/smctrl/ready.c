@@ -1,5 +1,7 @@
 #include "smctrl/ready.h"
 
+#include "attach/entry.h"
+#include "base/driver_names.h"
 #include "base/log.h"
 #include "shim/shim.h"
 
@@ -8,16 +10,13 @@
 #include <pthread.h>
 #include <stddef.h>
 
-#define DRIVER "libcuda.so.1" /* which is our library's name, too, where it stands in front of the driver */
-#define ATTACHED "libnvtaskset-attach.so"
-
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static app_masks_set *set_mask;
 
 /* The program may have used the driver without us until now. */
 static app_masks_set *come_late(struct error *error)
 {
-	enum hook_state state = shim_set_up(DRIVER, true, error);
+	enum hook_state state = shim_set_up(DRIVER_NAME, true, error);
 
 	if (state == HOOK_WAITS)
 		log_warning("%s; libsmctrl's masks have no effect until it leaves", error->reason);
@@ -32,7 +31,7 @@ static app_masks_set *look_up(void *library)
 /* NULL with the reason. */
 static app_masks_set *find(struct error *error)
 {
-	void *driver = dlopen(DRIVER, RTLD_LAZY);
+	void *driver = dlopen(DRIVER_NAME, RTLD_LAZY);
 	app_masks_set *found = look_up(driver);
 
 	if (!driver) {
@@ -40,7 +39,7 @@ static app_masks_set *find(struct error *error)
 		return NULL;
 	}
 	if (!found)
-		found = look_up(dlopen(ATTACHED, RTLD_LAZY | RTLD_NOLOAD));
+		found = look_up(dlopen(ATTACH_LIBRARY, RTLD_LAZY | RTLD_NOLOAD));
 	if (!found) {
 		found = come_late(error);
 	} else if (found(APP_MASKS_ASK, NULL, NULL) != 0) {

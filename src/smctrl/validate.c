@@ -1,6 +1,7 @@
 /* libsmctrl: where kernels of a stream run. */
 #include "libsmctrl.h"
 
+#include "base/driver_names.h"
 #include "driver/cuda.h"
 #include "gpu/kernels.h"
 #include "gpu/topology/topology.h"
@@ -46,7 +47,7 @@ static bool look_up_driver(void)
 		{"cuStreamSynchronize", (void **)&driver.synchronise},
 		{"cuLaunchKernel", (void **)&driver.launch},
 	};
-	void *library = dlopen("libcuda.so.1", RTLD_LAZY);
+	void *library = dlopen(DRIVER_NAME, RTLD_LAZY);
 	bool found = library;
 
 	for (size_t i = 0; i < sizeof functions / sizeof functions[0] && found; i++) {

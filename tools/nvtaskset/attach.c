@@ -1,14 +1,15 @@
 #include "attach.h"
 
 #include "attach/attach.h"
+#include "attach/entry.h"
 #include "gpu/topology/environment.h"
-#include "start/driver.h"
+#include "start/own_library.h"
 #include "state/segment.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define LIBRARY "/libnvtaskset-attach.so"
+#define LIBRARY "/" ATTACH_LIBRARY
 
 static void tell(pid_t pid, const struct attach_report *report)
 {
@@ -60,7 +61,7 @@ int attach_family(const struct pids *family, const struct topology_list *list, b
 {
 	static char gpus[HANDOVER_TEXT];
 	char library[PATH_MAX + sizeof LIBRARY];
-	int result = driver_own_directory(library, error);
+	int result = own_library_directory(library, error);
 
 	if (result == 0)
 		strcat(library, LIBRARY);

@@ -1,5 +1,6 @@
 #include "cache.h"
 
+#include "base/path.h"
 #include "base/trust.h"
 
 #include <ctype.h>
@@ -24,13 +25,6 @@ struct place {
 
 /* --- where ------------------------------------------------------------------------------------------------ */
 
-static bool join(char path[PATH_MAX], const char *directory, const char *name)
-{
-	int length = snprintf(path, PATH_MAX, "%s/%s", directory, name);
-
-	return length > 0 && length < PATH_MAX;
-}
-
 static void everybodys_place(const char *root, struct place *place)
 {
 	snprintf(place->directory, sizeof place->directory, "%s" EVERYBODYS, root);
@@ -51,11 +45,11 @@ static bool own_place(const char *root, struct place *place)
 
 	place->owner = geteuid();
 	if (is_followed(cache, place->owner))
-		found = join(place->directory, cache, "nvtaskset");
+		found = path_join(place->directory, cache, "nvtaskset");
 	else if (place->owner == 0)
 		everybodys_place(root, place);
 	else if (home && home[0] == '/')
-		found = join(place->directory, home, ".cache/nvtaskset");
+		found = path_join(place->directory, home, ".cache/nvtaskset");
 	else
 		found = false;
 	return found;
@@ -138,7 +132,7 @@ static int read_file(const struct place *place, const char *uuid, struct topolog
 
 	snprintf(name, sizeof name, "%s" SUFFIX, uuid);
 	error_set(error, "%s", "");
-	if (!join(path, place->directory, name))
+	if (!path_join(path, place->directory, name))
 		return -1;
 	/* Not to wait for whoever is to write into a pipe. */
 	int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -269,7 +263,7 @@ int cache_keep(const char *root, const struct topology *gpu, char path[PATH_MAX]
 	snprintf(hidden, sizeof hidden, ".%d", (int)getpid());
 	if (trust_make_directory(place.directory, directory, error) < 0)
 		return -1;
-	if (!join(path, directory, name) || !join(temporary, directory, hidden))
+	if (!path_join(path, directory, name) || !path_join(temporary, directory, hidden))
 		return error_set(error, "%.200s: the path is too long", directory);
 	unlink(temporary);
 	int result = write_file(temporary, gpu, error);

@@ -4,6 +4,7 @@
 #include "gpu/topology/load.h"
 #include "measure_child.h"
 #include "start/driver.h"
+#include "start/front.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -208,7 +209,7 @@ int action_measure(const struct options *options, struct error *error)
 
 	if (report == MAP_FAILED)
 		return error_set_errno(error, "no memory");
-	if (driver_find(driver, error) < 0 || driver_library_directory(driver, directory, error) < 0)
+	if (driver_find(driver, error) < 0 || front_directory(driver, directory, error) < 0)
 		return -1;
 	snprintf(library, sizeof library, "%s/libcuda.so.1", directory);
 	if (run_child(options, library, report, error) < 0)

@@ -1,7 +1,8 @@
 #include "environment.h"
 
-#include "driver.h"
+#include "base/driver_names.h"
 #include "gpu/topology/environment.h"
+#include "own_library.h"
 #include "state/segment.h"
 
 #include <limits.h>
@@ -10,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LIBRARY "libcuda.so.1"
 #define AUDIT_LIBRARY "libnvtaskset-audit.so"
 
 /* A list of paths, as the dynamic linker reads it. */
@@ -24,8 +24,8 @@ static bool holds_ours(const char *directory, size_t length)
 {
 	char path[PATH_MAX];
 
-	return length > 0 && length + sizeof LIBRARY < sizeof path &&
-	       snprintf(path, sizeof path, "%.*s/" LIBRARY, (int)length, directory) > 0 && driver_is_ours(path);
+	return length > 0 && length + sizeof DRIVER_NAME < sizeof path &&
+	       snprintf(path, sizeof path, "%.*s/" DRIVER_NAME, (int)length, directory) > 0 && own_library_is(path);
 }
 
 static bool is_audit_library(const char *path, size_t length)
@@ -105,10 +105,10 @@ static int set_strict(const struct environment *environment, struct error *error
 	/* Large, and this is a process of its own. */
 	static char directory[PATH_MAX], audit[PATH_MAX], library[PATH_MAX];
 
-	if (driver_own_directory(directory, error) < 0)
+	if (own_library_directory(directory, error) < 0)
 		return -1;
 	/* It has room for these names: our library was found there. */
-	snprintf(library, sizeof library, "%.*s/" LIBRARY, PATH_MAX - 32, directory);
+	snprintf(library, sizeof library, "%.*s/" DRIVER_NAME, PATH_MAX - 32, directory);
 	snprintf(audit, sizeof audit, "%.*s/" AUDIT_LIBRARY, PATH_MAX - 32, directory);
 	if (access(audit, R_OK) < 0)
 		return error_set_errno(error, "%.200s: --strict needs it: install nvtaskset again", audit);

@@ -13,7 +13,7 @@ struct environment {
 	const char *partition; /* as segment_revision_format writes it */
 	const char *gpus;      /* of handover_write */
 	const char *driver;    /* of driver_find */
-	const char *directory; /* of driver_library_directory: first in LD_LIBRARY_PATH */
+	const char *directory; /* of front_directory: first in LD_LIBRARY_PATH */
 	bool hide;             /* it is told of a GPU of its partition's size: src/shim/hide.h */
 	bool fail_misfits;     /* the policy of src/shim/misfit.h */
 	bool strict;           /* what cannot be restricted ends, and no search path leads around us: src/audit */

@@ -1,7 +1,8 @@
 #include "probe.h"
 
 #include "base/clock.h"
-#include "driver.h"
+#include "base/driver_names.h"
+#include "own_library.h"
 #include "state/segment.h"
 
 #include <dlfcn.h>
@@ -17,7 +18,6 @@
 #include <unistd.h>
 
 #define NAME "nvtaskset-probe"
-#define LIBRARY "libcuda.so.1"
 #define PREFIX "nvtaskset: " /* of what our library says, and probe_main */
 
 /* A driver is a hundred megabytes, perhaps on a slow disk. */
@@ -33,12 +33,12 @@ bool probe_is_me(const char *name)
 int probe_main(void)
 {
 	struct link_map *map = NULL;
-	void *library = dlopen(LIBRARY, RTLD_LAZY);
+	void *library = dlopen(DRIVER_NAME, RTLD_LAZY);
 	int status = EXIT_FAILURE;
 
 	if (!library)
 		fprintf(stderr, PREFIX "the driver library cannot be loaded: %s\n", dlerror());
-	else if (dlinfo(library, RTLD_DI_LINKMAP, &map) < 0 || !driver_is_ours(map->l_name))
+	else if (dlinfo(library, RTLD_DI_LINKMAP, &map) < 0 || !own_library_is(map->l_name))
 		fprintf(stderr, PREFIX "programs would load %s, and not our library\n", map ? map->l_name : "something else");
 	else
 		status = EXIT_SUCCESS;

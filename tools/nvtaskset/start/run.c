@@ -2,6 +2,7 @@
 
 #include "driver.h"
 #include "environment.h"
+#include "front.h"
 #include "gpu/topology/environment.h"
 #include "gpus.h"
 #include "mps/client.h"
@@ -57,7 +58,7 @@ static int check_program(const struct options *options, struct error *error)
 /* Su, and daemons: nobody should have to find out. */
 static int check_others(const struct options *options, const char *directory, struct error *error)
 {
-	int result = driver_check_others(directory, error);
+	int result = front_check_others(directory, error);
 
 	if (result < 0 && !options->strict)
 		fprintf(stderr, "nvtaskset: %s\n", error->reason);
@@ -120,7 +121,7 @@ static int prepare(const struct options *options, const struct partition *partit
 	};
 
 	if (check_program(options, error) < 0 || driver_find(driver, error) < 0 ||
-	    driver_library_directory(driver, directory, error) < 0 || check_others(options, directory, error) < 0 ||
+	    front_directory(driver, directory, error) < 0 || check_others(options, directory, error) < 0 ||
 	    (options->strict && check_promises(partition, &environment, error) < 0) ||
 	    /* What it may start must not inherit COMMAND's environment. */
 	    prepare_mps(options, &partition->chosen, &status, error) < 0 ||

@@ -11,11 +11,13 @@
  */
 #include "actions.h"
 
+#include "base/driver_names.h"
 #include "base/trust.h"
 #include "ldconfig.h"
 #include "start/bypass.h"
 #include "start/driver.h"
 #include "start/loader_cache.h"
+#include "start/own_library.h"
 #include "start/probe.h"
 
 #include <errno.h>
@@ -34,9 +36,6 @@
 #define ASIDE "/etc/ld.so.conf.d/.nvtaskset" /* not read: it does not end in .conf */
 #define TRIED_CACHE "cache"                  /* in the directory of links: nobody but us sees it */
 
-#define LIBRARY "libcuda.so.1"
-#define OTHER_NAME "libcuda.so"
-#define DRIVER_LINK "libnvtaskset-driver.so.1"
 #define LINKS_MAX 3
 
 struct link {
@@ -83,7 +82,7 @@ static int find_library(struct place *place, struct error *error)
 {
 	char own[PATH_MAX];
 
-	if (driver_own_directory(own, error) < 0)
+	if (own_library_directory(own, error) < 0)
 		return -1;
 	if (!realpath(own, place->library))
 		return error_set_errno(error, "%.200s", own);
@@ -107,16 +106,16 @@ static int find_driver(struct place *place, struct error *error)
 	char driver[PATH_MAX], other[PATH_MAX];
 	struct bypass bypass;
 
-	if (driver_find_in_cache(LIBRARY, driver)) {
+	if (driver_find_in_cache(DRIVER_NAME, driver)) {
 		add_link(place, place->below, DRIVER_LINK, driver);
-		add_link(place, place->directory, LIBRARY, "../" LIBRARY);
-		if (driver_find_in_cache(OTHER_NAME, other))
-			add_link(place, place->directory, OTHER_NAME, LIBRARY);
+		add_link(place, place->directory, DRIVER_NAME, "../" DRIVER_NAME);
+		if (driver_find_in_cache(DRIVER_OTHER_NAME, other))
+			add_link(place, place->directory, DRIVER_OTHER_NAME, DRIVER_NAME);
 	} else if (bypass_find(&bypass)) {
 		return error_set(error, "programs find the driver, %.100s, by LD_LIBRARY_PATH (%s), before they ask for what is "
 		                        "system-wide: put nvtaskset in front of them, or use --attach", bypass.driver, bypass.where);
 	} else {
-		return error_set(error, "no NVIDIA driver library (" LIBRARY ") in " LDCONFIG_CACHE
+		return error_set(error, "no NVIDIA driver library (" DRIVER_NAME ") in " LDCONFIG_CACHE
 		                        ", where programs look for it: install the driver, or run ldconfig");
 	}
 	return 0;
@@ -128,7 +127,7 @@ static int check_library(const struct place *place, struct error *error)
 	char library[PATH_MAX];
 	struct error why;
 
-	snprintf(library, sizeof library, "%.*s/" LIBRARY, PATH_MAX - 64, place->library);
+	snprintf(library, sizeof library, "%.*s/" DRIVER_NAME, PATH_MAX - 64, place->library);
 	return trust_check(library, 0, TRUST_FOREVER, &why) == 0
 	               ? 0
 	               : error_set(error, "%.200s, and every program would load our library from it: install nvtaskset elsewhere",
@@ -177,7 +176,7 @@ static int make_directories(const struct place *place, struct error *error)
 static void remove_the_rest(const char *directory)
 {
 	static const char *const names[] = {
-		("driver/" DRIVER_LINK), "driver", LIBRARY, OTHER_NAME, TRIED_CACHE, (TRIED_CACHE "~"), "",
+		("driver/" DRIVER_LINK), "driver", DRIVER_NAME, DRIVER_OTHER_NAME, TRIED_CACHE, (TRIED_CACHE "~"), "",
 	};
 	char path[PATH_MAX];
 
@@ -234,11 +233,11 @@ static int check_cache(const struct place *place, const char *cache, struct erro
 {
 	char expected[PATH_MAX], found[PATH_MAX] = "", ours[PATH_MAX];
 
-	snprintf(expected, sizeof expected, "%.*s/" LIBRARY, PATH_MAX - 64, place->directory);
-	loader_cache_find(cache, LIBRARY, is_any, found);
+	snprintf(expected, sizeof expected, "%.*s/" DRIVER_NAME, PATH_MAX - 64, place->directory);
+	loader_cache_find(cache, DRIVER_NAME, is_any, found);
 	if (strcmp(found, expected) == 0)
 		return 0;
-	if (!loader_cache_find(cache, LIBRARY, driver_is_ours, ours))
+	if (!loader_cache_find(cache, DRIVER_NAME, own_library_is, ours))
 		return error_set(error, "/etc/ld.so.conf does not include /etc/ld.so.conf.d/*.conf, where " CONFIGURATION
 		                        " would stand: include it, as its first line");
 	return error_set(error, "programs would still find %.150s first: /etc/ld.so.conf, or a file in /etc/ld.so.conf.d whose "
@@ -277,7 +276,7 @@ static void undo(const struct place *place)
 
 	unlink(CONFIGURATION);
 	/* As long as programs are led there, it has to be there. */
-	if (!loader_cache_find(LDCONFIG_CACHE, LIBRARY, driver_is_ours, ours) ||
+	if (!loader_cache_find(LDCONFIG_CACHE, DRIVER_NAME, own_library_is, ours) ||
 	    ldconfig_make(LDCONFIG_CACHE, place->lock, NULL) == 0)
 		remove_the_rest(place->directory);
 }
@@ -398,7 +397,7 @@ int action_system_disable(const struct options *options, struct error *error)
 		return -1;
 	bool configured = read_configuration(directory, content, sizeof content);
 
-	if (configured || loader_cache_find(LDCONFIG_CACHE, LIBRARY, driver_is_ours, ours)) {
+	if (configured || loader_cache_find(LDCONFIG_CACHE, DRIVER_NAME, own_library_is, ours)) {
 		tell(options, "removing " CONFIGURATION " and its directory, and making %s anew", LDCONFIG_CACHE);
 		result = disable(&place, configured ? directory : place.directory, configured, error);
 		if (result == 0)

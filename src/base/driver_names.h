@@ -1,0 +1,9 @@
+/* The names by which the driver library is asked for, and so ours in front of it. */
+#ifndef NVTASKSET_DRIVER_NAMES_H
+#define NVTASKSET_DRIVER_NAMES_H
+
+#define DRIVER_NAME "libcuda.so.1"
+#define DRIVER_OTHER_NAME "libcuda.so"         /* some programs try this first */
+#define DRIVER_LINK "libnvtaskset-driver.so.1" /* what our library is linked against */
+
+#endif
