@@ -1,5 +1,6 @@
 #include "terminal.h"
 
+#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdlib.h>
@@ -59,4 +60,17 @@ struct terminal terminal_look(void)
 	if (terminal.is_terminal)
 		measure(&terminal);
 	return terminal;
+}
+
+int terminal_write(const char *text, size_t length, struct error *error)
+{
+	while (length > 0) {
+		ssize_t written = write(STDOUT_FILENO, text, length);
+
+		if (written < 0 && errno != EINTR)
+			return error_set_errno(error, "standard output");
+		text += written > 0 ? written : 0;
+		length -= written > 0 ? (size_t)written : 0;
+	}
+	return 0;
 }

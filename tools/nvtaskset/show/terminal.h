@@ -1,10 +1,13 @@
 /*
- * What standard output can show.
+ * Standard output, which may be a terminal.
  */
 #ifndef NVTASKSET_TERMINAL_H
 #define NVTASKSET_TERMINAL_H
 
+#include "base/error.h"
+
 #include <stdbool.h>
+#include <stddef.h>
 
 enum terminal_colours {
 	TERMINAL_PLAIN,  /* no colours: not a terminal, a dumb one, or NO_COLOR is set */
@@ -32,5 +35,8 @@ static inline bool terminal_draws(const struct terminal *terminal)
 {
 	return terminal->is_terminal && terminal->utf8;
 }
+
+/* Writes past stdio, all of it; -1 with the reason. */
+int terminal_write(const char *text, size_t length, struct error *error);
 
 #endif

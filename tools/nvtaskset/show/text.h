@@ -1,6 +1,5 @@
 /*
- * Text that others wrote (command lines, names of users), made harmless for terminals and JSON, and the room that it
- * takes on a terminal.
+ * Text that others wrote (command lines, names of users), made fit to be shown.
  */
 #ifndef NVTASKSET_TEXT_H
 #define NVTASKSET_TEXT_H

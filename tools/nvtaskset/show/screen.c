@@ -1,0 +1,158 @@
+#include "screen.h"
+
+#include "text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* ECMA-48 and xterm's private modes: 1049 the alternate screen, 25 the cursor, 7 lines that wrap, 2026 a frame that is
+ * shown at once; a terminal ignores those that it does not know. */
+#define ENTER "\033[?1049h\033[?25l\033[?7l"
+#define LEAVE "\033[?7h\033[?25h\033[?1049l"
+#define FRAME_BEGIN "\033[?2026h\033[H"
+#define FRAME_END "\033[?2026l"
+#define ROW_END "\033[K"
+#define ERASE_BELOW "\033[J"
+
+/* Also where we are in it, and others have used the terminal meanwhile. */
+static void enter(struct screen *screen)
+{
+	if (!screen->is_entered && screen->keys >= 0 && tcgetattr(screen->keys, &screen->before) < 0)
+		screen->keys = -1;
+	if (screen->keys >= 0) {
+		struct termios keys = screen->before;
+
+		keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+		keys.c_cc[VMIN] = 1;
+		keys.c_cc[VTIME] = 0;
+		tcsetattr(screen->keys, TCSADRAIN, &keys);
+	}
+	terminal_write(ENTER, sizeof ENTER - 1, NULL);
+	screen->is_entered = true;
+}
+
+/* Also in the background, where to set the terminal would stop us. */
+static void leave(struct screen *screen)
+{
+	sigset_t stop, before;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTTOU);
+	sigprocmask(SIG_BLOCK, &stop, &before);
+	terminal_write(LEAVE, sizeof LEAVE - 1, NULL);
+	if (screen->keys >= 0)
+		tcsetattr(screen->keys, TCSADRAIN, &screen->before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	screen->is_entered = false;
+}
+
+int screen_open(struct screen *screen, struct error *error)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+		sigaddset(&signals, numbers[i]);
+	screen->signals = signalfd(-1, &signals, SFD_CLOEXEC);
+	if (screen->signals < 0)
+		return error_set_errno(error, "signals");
+	sigprocmask(SIG_BLOCK, &signals, &screen->unblocked);
+	screen->is_entered = false;
+	screen->keys = isatty(STDIN_FILENO) ? STDIN_FILENO : -1;
+	enter(screen);
+	return 0;
+}
+
+void screen_close(struct screen *screen)
+{
+	leave(screen);
+	close(screen->signals);
+	sigprocmask(SIG_SETMASK, &screen->unblocked, NULL);
+}
+
+/* Does what the signal does to programs that do not expect it: ends or stops us, here. */
+static void obey(int number)
+{
+	sigset_t one;
+
+	sigemptyset(&one);
+	sigaddset(&one, number);
+	raise(number);
+	sigprocmask(SIG_UNBLOCK, &one, NULL);
+	sigprocmask(SIG_BLOCK, &one, NULL);
+}
+
+void screen_take_signal(struct screen *screen)
+{
+	struct signalfd_siginfo signal;
+
+	if (read(screen->signals, &signal, sizeof signal) != sizeof signal)
+		return;
+	if (signal.ssi_signo != SIGCONT && signal.ssi_signo != SIGWINCH) {
+		leave(screen);
+		obey((int)signal.ssi_signo);
+	}
+	if (signal.ssi_signo != SIGWINCH)
+		enter(screen);
+}
+
+bool screen_take_key(const struct screen *screen)
+{
+	char key = 0;
+
+	return read(screen->keys, &key, 1) <= 0 || key == 'q' || key == 'Q';
+}
+
+/* --- what is on it ---------------------------------------------------------------------------------------------- */
+
+/* One row over what stood there. What follows a full row must not be erased: its last column would be. */
+static void paint_row(FILE *frame, const char *line, unsigned int row, const struct terminal *terminal)
+{
+	fputs(row > 0 ? "\r\n" : "", frame);
+	size_t width = text_print(frame, line, terminal->columns, terminal->utf8);
+
+	fputs(width < terminal->columns ? ROW_END : "", frame);
+}
+
+static void paint(FILE *frame, char *text, const struct terminal *terminal)
+{
+	unsigned int lines = 0, row = 0;
+	char more[64];
+
+	for (const char *at = text; *at; at++)
+		lines += *at == '\n';
+	unsigned int shown = lines <= terminal->rows ? lines : terminal->rows - 1;
+
+	fputs(FRAME_BEGIN, frame);
+	for (char *line = text, *end; row < shown; row++, line = end + 1) {
+		end = strchr(line, '\n');
+		*end = '\0';
+		paint_row(frame, line, row, terminal);
+	}
+	if (shown < lines) {
+		snprintf(more, sizeof more, "(%u more lines)", lines - shown);
+		paint_row(frame, more, row++, terminal);
+	}
+	if (row < terminal->rows)
+		fputs(row > 0 ? "\r\n" ERASE_BELOW : ERASE_BELOW, frame);
+	fputs(FRAME_END, frame);
+}
+
+int screen_draw(char *text, const struct terminal *terminal, struct error *error)
+{
+	char *frame;
+	size_t length;
+	FILE *file = open_memstream(&frame, &length);
+
+	if (!file)
+		return error_set(error, "no memory");
+	paint(file, text, terminal);
+	int result = fclose(file) == 0 ? terminal_write(frame, length, error) : error_set(error, "no memory");
+
+	free(frame);
+	return result;
+}

@@ -1,0 +1,35 @@
+/*
+ * The terminal's alternate screen, which gives the terminal back as it was. A signal that ends or stops programs does so
+ * here, too, once that is done.
+ */
+#ifndef NVTASKSET_SCREEN_H
+#define NVTASKSET_SCREEN_H
+
+#include "base/error.h"
+#include "terminal.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <termios.h>
+
+struct screen {
+	int signals;           /* tells which signal came */
+	int keys;              /* standard input, or -1 where it is no terminal */
+	bool is_entered;
+	struct termios before; /* what standard input was like before */
+	sigset_t unblocked;    /* the signals that were blocked before */
+};
+
+/* -1 with the reason, and nothing to close. */
+int screen_open(struct screen *screen, struct error *error);
+void screen_close(struct screen *screen);
+
+/* Once `signals` or `keys` can be read. */
+void screen_take_signal(struct screen *screen);
+bool screen_take_key(const struct screen *screen); /* whether it asks for the end */
+
+/* Shows lines in place of those before: as many as there are rows; where there are more, the last row says how many. They are
+ * used up. -1 with the reason. */
+int screen_draw(char *text, const struct terminal *terminal, struct error *error);
+
+#endif
