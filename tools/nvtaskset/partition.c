@@ -6,7 +6,7 @@
 #include "gpus.h"
 #include "set.h"
 #include "show/json.h"
-#include "state/editor.h"
+#include "targets.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -73,57 +73,6 @@ static void show(const struct options *options, pid_t pid, const struct gpu_choi
 	}
 }
 
-/* --- whom ---------------------------------------------------------------------------------------------- */
-
-/* The process, and with -a those of its descendants that have a partition of their own. */
-struct targets {
-	size_t count;
-	struct editor *editors;
-	struct segment_revision *revisions; /* of each, as last read */
-};
-
-static int add_target(struct targets *targets, pid_t pid, struct error *error)
-{
-	struct editor *editor = &targets->editors[targets->count];
-	int result = -1;
-
-	if (editor_open(editor, pid, error) == SEGMENT_FOUND) {
-		result = editor_read(editor, &targets->revisions[targets->count], error);
-		if (result == 0)
-			targets->count++;
-		else
-			editor_close(editor);
-	}
-	return result;
-}
-
-/* Of a family, a shell and what it has started for example, many share its partition. */
-static int open_family(struct targets *targets, const struct pids *family, struct error *error)
-{
-	struct error first = {.reason = ""}, other;
-
-	targets->editors = calloc(family->count, sizeof *targets->editors);
-	targets->revisions = calloc(family->count, sizeof *targets->revisions);
-	if (!targets->editors || !targets->revisions)
-		return error_set(error, "no memory");
-	for (size_t i = 0; i < family->count; i++)
-		add_target(targets, family->list[i], i == 0 ? &first : &other);
-	if (targets->count == 0 && family->count == 1)
-		error_set(error, "%s", first.reason);
-	else if (targets->count == 0)
-		error_set(error, "pid %d: neither it nor any of its %zu descendants has a partition",
-		          (int)family->list[0], family->count - 1);
-	return targets->count > 0 ? 0 : -1;
-}
-
-static void close_targets(struct targets *targets)
-{
-	for (size_t i = 0; i < targets->count; i++)
-		editor_close(&targets->editors[i]);
-	free(targets->editors);
-	free(targets->revisions);
-}
-
 /* --- all together ---------------------------------------------------------------------------------------- */
 
 /* The GPUs to speak of, which is checked before anything is changed. */
@@ -134,15 +83,6 @@ static int choose_all(struct gpu_choices *chosen, const struct targets *targets,
 
 	for (size_t i = 0; result == 0 && i < targets->count; i++)
 		result = choose_gpus(&chosen[i], options, list, &targets->revisions[i], error);
-	return result;
-}
-
-static int read_again(struct targets *targets, struct error *error)
-{
-	int result = 0;
-
-	for (size_t i = 0; result == 0 && i < targets->count; i++)
-		result = editor_read(&targets->editors[i], &targets->revisions[i], error);
 	return result;
 }
 
@@ -223,13 +163,13 @@ static int show_and_change(struct targets *targets, const struct options *option
 	bool changes = wanted->count > 0;
 	int status = EXIT_FAILURE;
 
-	if (read_again(targets, error) < 0)
+	if (targets_read(targets, error) < 0)
 		return status;
 	memcpy(before, targets->revisions, targets->count * sizeof *before);
 	if (!changes)
 		return report(targets, options, chosen, before, NULL, list, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 	if (editor_change(targets->editors, targets->count, wanted, error) == 0)
-		status = read_again(targets, error) == 0 &&
+		status = targets_read(targets, error) == 0 &&
 		                         report(targets, options, chosen, before, targets->revisions, list, error) == 0
 		                 ? EXIT_SUCCESS
 		                 : EXIT_CHANGED;
@@ -316,7 +256,7 @@ static int open_all(struct targets *targets, const struct options *options, cons
 
 	if (attaches && (topology_load(list, error) < 0 || attach_family(family, list, options->verbose, error) < 0))
 		return -1;
-	if (open_family(targets, family, error) < 0)
+	if (targets_open(targets, family, error) < 0)
 		return -1;
 	return attaches ? 0 : load_topologies(list, targets, options, error);
 }
@@ -335,7 +275,7 @@ int action_partition(const struct options *options, struct error *error)
 	if (result == 0) {
 		if (open_all(&targets, options, &family, &list, error) == 0)
 			status = work(&targets, options, &list, &family, error);
-		close_targets(&targets);
+		targets_close(&targets);
 		free(family.list);
 	}
 	return status;

@@ -1,5 +1,5 @@
 /*
- * Which GPU has which TPC, SM and GPC, and which bit of a launch descriptor stands for a TPC.
+ * The model of a GPU: its TPCs. Where each lies, and which bit of a launch descriptor stands for it.
  *
  * This directory alone knows mask bits. Everybody else speaks of logical TPC numbers (tpcset.h).
  *

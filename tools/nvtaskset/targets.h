@@ -1,0 +1,25 @@
+/*
+ * Whom -p is about.
+ */
+#ifndef NVTASKSET_TARGETS_H
+#define NVTASKSET_TARGETS_H
+
+#include "base/pids.h"
+#include "state/editor.h"
+
+/* The process, and with -a those of its descendants that have a partition of their own. */
+struct targets {
+	size_t count;
+	struct editor *editors;
+	struct segment_revision *revisions; /* of each, as last read */
+};
+
+/* Those of a family (ancestry.h) that have a partition of their own: of a shell and what it has started, many share its.
+ * -1 with the reason where none has one; to be closed then, too. */
+int targets_open(struct targets *targets, const struct pids *family, struct error *error);
+void targets_close(struct targets *targets);
+
+/* Reads the revisions anew. */
+int targets_read(struct targets *targets, struct error *error);
+
+#endif
