@@ -1,10 +1,10 @@
 #include "launcher.h"
 
+#include "cuda_calls.h"
 #include "gpu/kernels.h"
 #include "gpu/qmd.h"
 #include "gpu/uuid.h"
 
-#include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,84 +14,6 @@
 
 #define THREADS 1024
 #define CYCLES 20000 /* some ten microseconds: until the last SM has its block */
-
-/* --- the driver's functions -------------------------------------------------------------------------------- */
-
-static struct {
-	CUresult (*init)(unsigned int flags);
-	CUresult (*error_text)(CUresult error, const char **text);
-	CUresult (*device_count)(int *count);
-	CUresult (*device_name)(char *name, int length, CUdevice device);
-	CUresult (*device_attribute)(int *value, int attribute, CUdevice device);
-	CUresult (*device_bus_id)(char *text, int length, CUdevice device);
-	CUresult (*device_uuid)(CUuuid *uuid, CUdevice device);   /* of the whole GPU; may be NULL */
-	CUresult (*instance_uuid)(CUuuid *uuid, CUdevice device); /* of the MIG instance where it is one; likewise */
-	CUresult (*context_create)(CUcontext *context, unsigned int flags, CUdevice device);
-	CUresult (*synchronize)(void);
-	CUresult (*module_load)(CUmodule *module, const void *image);
-	CUresult (*module_function)(CUfunction *function, CUmodule module, const char *name);
-	CUresult (*function_set)(CUfunction function, int attribute, int value);
-	CUresult (*allocate)(CUdeviceptr *address, size_t bytes);
-	CUresult (*copy_to)(CUdeviceptr to, const void *from, size_t bytes);
-	CUresult (*copy_from)(void *to, CUdeviceptr from, size_t bytes);
-	CUresult (*launch)(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
-	                   unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,
-	                   CUstream stream, void **parameters, void **extra);
-	CUresult (*launch_config)(const CUlaunchConfig *config, CUfunction function, void **parameters,
-	                          void **extra); /* NULL before CUDA 11.8, which has no clusters */
-} cuda;
-
-static const struct function {
-	const char *name;
-	void *place;
-	bool optional;
-} functions[] = {
-	{"cuInit", &cuda.init, false},
-	{"cuGetErrorString", &cuda.error_text, false},
-	{"cuDeviceGetCount", &cuda.device_count, false},
-	{"cuDeviceGetName", &cuda.device_name, false},
-	{"cuDeviceGetAttribute", &cuda.device_attribute, false},
-	{"cuDeviceGetPCIBusId", &cuda.device_bus_id, false},
-	{"cuDeviceGetUuid", &cuda.device_uuid, true},
-	{"cuDeviceGetUuid_v2", &cuda.instance_uuid, true},
-	{"cuCtxCreate_v2", &cuda.context_create, false},
-	{"cuCtxSynchronize", &cuda.synchronize, false},
-	{"cuModuleLoadData", &cuda.module_load, false},
-	{"cuModuleGetFunction", &cuda.module_function, false},
-	{"cuFuncSetAttribute", &cuda.function_set, false},
-	{"cuMemAlloc_v2", &cuda.allocate, false},
-	{"cuMemcpyHtoD_v2", &cuda.copy_to, false},
-	{"cuMemcpyDtoH_v2", &cuda.copy_from, false},
-	{"cuLaunchKernel", &cuda.launch, false},
-	{"cuLaunchKernelEx", &cuda.launch_config, true},
-};
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
-
-static int load(const char *path, struct error *error)
-{
-	void *library = dlopen(path, RTLD_NOW);
-
-	if (!library)
-		return error_set(error, "%.300s", dlerror());
-	for (size_t i = 0; i < COUNT(functions); i++) {
-		void *address = dlsym(library, functions[i].name);
-
-		if (!address && !functions[i].optional)
-			return error_set(error, "the driver library has no %s", functions[i].name);
-		if (address)
-			memcpy(functions[i].place, &address, sizeof address);
-	}
-	return 0;
-}
-
-static int fail(const char *what, CUresult result, struct error *error)
-{
-	const char *text = NULL;
-
-	cuda.error_text(result, &text);
-	return error_set(error, "%s: CUDA error %d, %s", what, result, text ? text : "without a text");
-}
 
 /* --- which GPUs there are ------------------------------------------------------------------------------------ */
 
@@ -143,7 +65,7 @@ static int describe(CUdevice device, struct topology *gpu, struct error *error)
 
 	memset(gpu, 0, sizeof *gpu);
 	if (result != CUDA_SUCCESS)
-		return fail("cuDeviceGetPCIBusId", result, error);
+		return cuda_fail("cuDeviceGetPCIBusId", result, error);
 	if (pci_address_parse(&gpu->pci, bus_id, error) < 0)
 		return -1;
 	cuda.device_name(gpu->name, sizeof gpu->name, device);
@@ -169,7 +91,7 @@ static int list_gpus(struct topology_list *gpus, struct error *error)
 	if (result == CUDA_SUCCESS)
 		result = cuda.device_count(&count);
 	if (result != CUDA_SUCCESS)
-		return fail("CUDA does not start", result, error);
+		return cuda_fail("CUDA does not start", result, error);
 	gpus->count = 0;
 	for (CUdevice device = 0; device < count && device < TOPOLOGY_GPUS_MAX && status == 0; device++)
 		status = describe(device, &gpus->gpus[gpus->count++], error);
@@ -197,7 +119,7 @@ int launcher_start(const char *library, struct topology_list *gpus, struct error
 {
 	FILE *file = make_file(error);
 
-	if (!file || load(library, error) < 0 || list_gpus(gpus, error) < 0)
+	if (!file || cuda_load(library, error) < 0 || list_gpus(gpus, error) < 0)
 		return -1;
 	return topology_write(gpus, file) == 0 ? 0 : error_set_errno(error, "no file in memory");
 }
@@ -231,7 +153,7 @@ static int prepare_kernel(struct launcher *launcher, struct error *error)
 	/* Refused where there are no such clusters, and the launch will be too. */
 	if (result == CUDA_SUCCESS)
 		cuda.function_set(launcher->where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
-	return result == CUDA_SUCCESS ? 0 : fail("the kernel cannot be loaded", result, error);
+	return result == CUDA_SUCCESS ? 0 : cuda_fail("the kernel cannot be loaded", result, error);
 }
 
 int launcher_open(struct launcher *launcher, const struct topology *gpu, struct error *error)
@@ -253,7 +175,7 @@ int launcher_open(struct launcher *launcher, const struct topology *gpu, struct 
 	CUresult result = cuda.context_create(&launcher->context, 0, device);
 
 	if (result != CUDA_SUCCESS)
-		return fail("no context", result, error);
+		return cuda_fail("no context", result, error);
 	return prepare_kernel(launcher, error);
 }
 
@@ -319,7 +241,7 @@ int launcher_run(struct launcher *launcher, unsigned int cluster, uint32_t sms[L
 		result = cuda.synchronize();
 	if (result == CUDA_SUCCESS && *count > 0)
 		result = cuda.copy_from(sms, launcher->output, *count * sizeof *sms);
-	return result == CUDA_SUCCESS ? 0 : fail("a kernel did not run", result, error);
+	return result == CUDA_SUCCESS ? 0 : cuda_fail("a kernel did not run", result, error);
 }
 
 int launcher_check(struct launcher *launcher, struct error *error)
