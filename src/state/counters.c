@@ -71,11 +71,8 @@ static uint64_t sum_launches(const struct segment_memory *memory, bool restricte
 {
 	uint64_t sum = 0;
 
-	for (int place = 0; place < SEGMENT_PLACES; place++) {
-		uint64_t own = atomic_load_explicit(&memory->places[place].launches[restricted], memory_order_relaxed);
-
-		sum = sum + own >= sum ? sum + own : UINT64_MAX;
-	}
+	for (int place = 0; place < SEGMENT_PLACES; place++)
+		sum = segment_sum(sum, atomic_load_explicit(&memory->places[place].launches[restricted], memory_order_relaxed));
 	return sum;
 }
 

@@ -256,6 +256,12 @@ struct identity segment_owner(const struct segment *segment);
 
 void segment_read_counters(const struct segment *segment, struct segment_counters *counters);
 
+/* A process can write what it likes into its own counters: no sum of them wraps around. */
+static inline uint64_t segment_sum(uint64_t a, uint64_t b)
+{
+	return a + b >= a ? a + b : UINT64_MAX;
+}
+
 /* The partition on one GPU, or NULL where the revision does not restrict it. */
 const struct segment_partition *segment_find(const struct segment_revision *revision, struct pci_address pci);
 

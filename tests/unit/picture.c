@@ -5,6 +5,7 @@
 #include "../../tools/nvtaskset/show/labels.c"
 #include "../../tools/nvtaskset/show/picture.c"
 #include "../../tools/nvtaskset/show/processes.c"
+#include "../../tools/nvtaskset/show/shared.c"
 #include "../../tools/nvtaskset/show/text.c"
 
 #include <locale.h>
