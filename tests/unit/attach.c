@@ -24,6 +24,8 @@
 #include <string.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -144,8 +146,10 @@ static void wait_until(const struct program *program, const char *status)
 		pause_for_ms(1);
 }
 
-#define ASLEEP          "State:\tS"
-#define HANDLES_SIGUSR1 "SigCgt:\t0000000000000200"
+#define ASLEEP            "State:\tS"
+#define STOPPED           "State:\tT"
+#define STOPPED_BY_TRACER "State:\tt"
+#define HANDLES_SIGUSR1   "SigCgt:\t0000000000000200"
 #define HANDLES_ONE_WITH_NUMBER "SigCgt:\t0000000400000000" /* SIGRTMIN + 1 */
 
 static void end(const struct program *program)
@@ -195,6 +199,15 @@ static void assert_refused(pid_t pid, const char *reason)
 	assert_int_equal(attach_load(pid, library, "", &report, &error), -1);
 	if (!strstr(error.reason, reason))
 		fail_msg("'%s' is not in '%s'", reason, error.reason);
+}
+
+static bool attaching_says(const struct program *program, const char *wanted)
+{
+	struct attach_report report;
+	struct error error = {.reason = ""};
+
+	attach_load(program->pid, library, "", &report, &error);
+	return strstr(error.reason, wanted);
 }
 
 /* The same in a process of its own, where it takes long: ends with 0. */
@@ -318,15 +331,18 @@ static void assert_nothing_left(const struct program *program)
 
 /* --- an attacher that can be made to die ------------------------------------------------------------------------------ */
 
-/* Makes the kernel tell our tracer when we are about to take hold of a thread. */
-static void tell_when_seizing(void)
+/* Makes the kernel tell our tracer when we are about to take hold of a thread; but `spared`, to us, is gone. */
+static void tell_when_seizing(pid_t spared)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 0, 3),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 0, 6),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PTRACE_SEIZE, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PTRACE_SEIZE, 0, 4),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)spared, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ESRCH),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
@@ -335,8 +351,8 @@ static void tell_when_seizing(void)
 	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-/* Attaches in a process of its own, which stops where let_step and let_seize say. */
-static pid_t start_attacher(pid_t target)
+/* Attaches in a process of its own, which stops where let_step and let_seize say. It borrows any thread but `spared`. */
+static pid_t start_attacher(pid_t target, pid_t spared)
 {
 	struct attach_report report;
 	pid_t attacher = fork();
@@ -344,7 +360,7 @@ static pid_t start_attacher(pid_t target)
 	if (attacher == 0) {
 		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 		raise(SIGSTOP);
-		tell_when_seizing();
+		tell_when_seizing(spared);
 		attach_load(target, library, "", &report, NULL);
 		_exit(0);
 	}
@@ -381,6 +397,16 @@ static bool let_step(pid_t attacher, int steps)
 	return lives;
 }
 
+/* Lets it come to its end, untraced. */
+static void let_finish(pid_t attacher)
+{
+	int status = 0;
+
+	assert_int_equal(ptrace(PTRACE_DETACH, attacher, NULL, NULL), 0);
+	assert_int_equal(waitpid(attacher, &status, 0), attacher);
+	assert_int_equal(status, 0);
+}
+
 static int stride(void)
 {
 	return setting("ATTACH_STRIDE", 7);
@@ -390,7 +416,7 @@ static int stride(void)
  * before. */
 static bool attach_and_die(const struct program *program, bool after_seizing, int steps)
 {
-	pid_t attacher = start_attacher(program->pid);
+	pid_t attacher = start_attacher(program->pid, 0);
 
 	if (after_seizing)
 		let_seize(attacher);
@@ -514,6 +540,11 @@ static void test_waits_for_signals(void **state)
 	attach_and_signal("sigwait", SIGUSR2);
 }
 
+static bool send_number(pid_t receiver, int number)
+{
+	return sigqueue(receiver, SIGRTMIN + 1, (union sigval){.sival_int = number}) == 0;
+}
+
 /* To the first thread, one every now and then: 1, 2, … */
 static pid_t start_sender(pid_t receiver)
 {
@@ -523,7 +554,7 @@ static pid_t start_sender(pid_t receiver)
 	if (sender == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (int number = 1;; nanosleep(&pause, NULL))
-			number += sigqueue(receiver, SIGRTMIN + 1, (union sigval){.sival_int = number}) == 0;
+			number += send_number(receiver, number);
 	}
 	return sender;
 }
@@ -541,6 +572,28 @@ static void test_no_signal_is_lost(void **state)
 		attach(&program);
 	kill(sender, SIGKILL);
 	assert_int_equal(waitpid(sender, NULL, 0), sender);
+	end(&program);
+}
+
+/* One that comes when the thread is held and has not been told to stop: it is stopped for the signal's sake then. */
+static void test_signal_before_the_stop(void **state)
+{
+	struct program program = start("alone", "signals");
+	char held[40];
+
+	(void)state;
+	wait_until(&program, HANDLES_ONE_WITH_NUMBER);
+	pid_t attacher = start_attacher(program.pid, 0);
+
+	snprintf(held, sizeof held, "TracerPid:\t%d\n", (int)attacher);
+	let_seize(attacher);
+	while (!has_status(&program, held))
+		assert_true(let_step(attacher, 1));
+	assert_true(send_number(program.pid, 1));
+	wait_until(&program, STOPPED_BY_TRACER);
+	let_finish(attacher);
+	/* Which is not the one that the program expects, if the first is lost. */
+	assert_true(send_number(program.pid, 2));
 	end(&program);
 }
 
@@ -835,6 +888,91 @@ static void test_signal_on_the_way_back(void **state)
 	end(&program);
 }
 
+/* In which PID namespace our children are from now on: a process's own. */
+static void have_children_beside(pid_t pid)
+{
+	char path[40];
+
+	snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)pid);
+	int namespace = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(setns(namespace, CLONE_NEWPID), 0);
+	close(namespace);
+}
+
+/* In a child there: with a /proc that says so, attaches to that namespace's first process. */
+static _Noreturn void attach_from_inside(void)
+{
+	const struct program first = {.pid = 1};
+	bool sees_it = unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	               mount("proc", "/proc", "proc", 0, NULL) == 0;
+
+	_exit(sees_it && attaching_says(&first, "called on thread") ? 0 : 1);
+}
+
+static pid_t second_thread(const struct program *program)
+{
+	char path[40];
+	pid_t found = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/task", (int)program->pid);
+	DIR *threads = opendir(path);
+	struct dirent *entry;
+
+	assert_non_null(threads);
+	while ((entry = readdir(threads))) {
+		pid_t thread = atoi(entry->d_name);
+
+		if (thread > 0 && thread != program->pid)
+			found = thread;
+	}
+	closedir(threads);
+	return found;
+}
+
+/* The attacher dies when this thread has just begun its way back, and we keep it there: it is stopped with its process,
+ * and ours to trace when that goes on. */
+static void keep_on_its_way(const struct program *program, pid_t thread, pid_t attacher)
+{
+	let_seize(attacher);
+	while (call_of(program, thread) != SYS_mmap)
+		assert_true(let_step(attacher, 1));
+	kill(program->pid, SIGSTOP);
+	wait_until(program, STOPPED);
+	kill(attacher, SIGKILL);
+	assert_int_equal(waitpid(attacher, NULL, 0), attacher);
+	assert_int_equal(ptrace(PTRACE_SEIZE, thread, NULL, NULL), 0);
+	assert_int_equal(waitpid(thread, NULL, __WALL), thread);
+	kill(program->pid, SIGCONT);
+	wait_until(program, ASLEEP);
+}
+
+/* Who knows the thread by another number does not take it for gone, nor its way back for one that nobody needs. */
+static void test_death_in_another_namespace(void **state)
+{
+	int status = 0;
+
+	(void)state;
+	if (unshare(CLONE_NEWPID) < 0)
+		skip_because("namespaces are not permitted");
+	struct program program = start("busy", "sleep=1");
+	pid_t thread = second_thread(&program);
+
+	have_children_beside(getpid());
+	keep_on_its_way(&program, thread, start_attacher(program.pid, program.pid));
+	have_children_beside(program.pid);
+	pid_t other = fork();
+
+	if (other == 0)
+		attach_from_inside();
+	have_children_beside(getpid());
+	assert_int_equal(waitpid(other, &status, 0), other);
+	assert_int_equal(status, 0);
+	assert_int_equal(ptrace(PTRACE_DETACH, thread, NULL, NULL), 0);
+	assert_nothing_left(&program);
+	end(&program);
+}
+
 static void test_death_of_the_target(void **state)
 {
 	bool died = true;
@@ -842,17 +980,12 @@ static void test_death_of_the_target(void **state)
 	(void)state;
 	for (int steps = 1; died; steps += 7 * stride()) {
 		struct program program = start("alone", "read");
-		pid_t attacher = start_attacher(program.pid);
+		pid_t attacher = start_attacher(program.pid, 0);
 
 		died = let_step(attacher, steps);
 		kill(program.pid, SIGKILL);
-		if (died) {
-			int status = 0;
-
-			ptrace(PTRACE_DETACH, attacher, NULL, NULL);
-			assert_int_equal(waitpid(attacher, &status, 0), attacher);
-			assert_int_equal(status, 0);
-		}
+		if (died)
+			let_finish(attacher);
 		assert_int_equal(waitpid(program.pid, NULL, 0), program.pid);
 		close(program.input);
 		close(program.output);
@@ -942,15 +1075,6 @@ static void let_all_through(void)
 
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-}
-
-static bool attaching_says(const struct program *program, const char *wanted)
-{
-	struct attach_report report;
-	struct error error = {.reason = ""};
-
-	attach_load(program->pid, library, "", &report, &error);
-	return strstr(error.reason, wanted);
 }
 
 /* Under the attacher's own filter a program can be attached to; under one more, the kernel may end it for it. */
@@ -1044,6 +1168,7 @@ int main(void)
 		cmocka_unit_test(test_between_calls),
 		cmocka_unit_test(test_waits_for_signals),
 		cmocka_unit_test(test_no_signal_is_lost),
+		cmocka_unit_test(test_signal_before_the_stop),
 		cmocka_unit_test(test_vsyscall),
 		cmocka_unit_test(test_small_context),
 		cmocka_unit_test(test_small_signal_stacks),
@@ -1056,6 +1181,7 @@ int main(void)
 		cmocka_unit_test(test_attacher_that_is_late),
 		cmocka_unit_test(test_death_of_the_attacher),
 		cmocka_unit_test(test_signal_on_the_way_back),
+		cmocka_unit_test(test_death_in_another_namespace),
 		cmocka_unit_test(test_death_of_the_target),
 		cmocka_unit_test(test_no_process),
 		cmocka_unit_test(test_debugged),
