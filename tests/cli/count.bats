@@ -115,6 +115,19 @@ no_tpc_twice() {
 	no_tpc_twice
 }
 
+# It has chosen when it starts MPS, and is looked at then.
+@test "who has chosen can be seen by the next one of the same user, also by root in a container" {
+	needs_root
+	cat >"$WORK/nvidia-cuda-mps-control" <<-END
+		#!/bin/sh
+		[ "\$1" != -d ] || ls -l "/proc/\$(cat "$WORK/chooser")/fd" >"$WORK/seen"
+		exec "$ROOT/tests/fake-mps/nvidia-cuda-mps-control" "\$@"
+	END
+	chmod +x "$WORK/nvidia-cuda-mps-control"
+	PATH=$WORK:$PATH "${LIMITED_ROOT[@]}" sh -c 'echo $$ >"$0"; exec nvtaskset -n 3 true' "$WORK/chooser" 3>&-
+	grep nvtaskset-turn "$WORK/seen"
+}
+
 # A ticket that is never called: a file in memory, as the command has one.
 hold_ticket() {
 	exec python3 -c '

@@ -14,6 +14,8 @@ setup() {
 	! is_sanitized tsan || export GLIBC_TUNABLES=glibc.rtld.optional_static_tls=1000000
 	# Before a command: as somebody who is not root, with a cache of their own.
 	ANOTHER_USER=(setpriv --reuid 65534 --regid 65534 --clear-groups env "XDG_CACHE_HOME=$WORK/another")
+	# Likewise: as root in most containers, who may look into what has no more privileges, and into nothing else.
+	LIMITED_ROOT=(setpriv --bounding-set=-sys_ptrace)
 	unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER CUDA_DEVICE_MAX_CONNECTIONS LD_LIBRARY_PATH
 	PROGRAM=
 }
