@@ -1,9 +1,9 @@
 /* What editors may do to a segment, and what they are told. */
 #include "../skip.h"
 #include "cuda_process.h"
+#include "own_segment.h"
 #include "state/handle.h"
 #include "state/layout.h"
-#include "state/segment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,50 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const struct pci_address first = {.bus = 0x3b}, second = {.bus = 0x5e};
-
-static struct segment_partition partition_of(struct pci_address pci, unsigned int from, unsigned int to)
-{
-	struct segment_partition partition;
-
-	memset(&partition, 0, sizeof partition);
-	partition.pci = pci;
-	tpcset_add_range(&partition.set, from, to);
-	return partition;
-}
-
-static struct segment_revision revision_of(const struct segment_partition *partition)
-{
-	struct segment_revision revision;
-
-	memset(&revision, 0, sizeof revision);
-	revision.count = 1;
-	revision.partitions[0] = *partition;
-	return revision;
-}
-
-static struct segment make_segment(void)
-{
-	struct segment_partition partition = partition_of(first, 0, 7);
-	struct segment_revision revision = revision_of(&partition);
-	struct segment segment;
-
-	assert_int_equal(segment_create(&segment, &revision, -1, NULL), 0);
-	return segment;
-}
-
-static void assert_set(const struct segment *segment, struct pci_address pci, const char *list)
-{
-	struct segment_revision revision;
-	uint64_t number;
-	char text[TPCSET_TEXT];
-
-	assert_true(segment_read(segment, &revision, &number));
-	const struct segment_partition *partition = segment_find(&revision, pci);
-
-	assert_non_null(partition);
-	assert_string_equal(tpcset_format_list(&partition->set, text), list);
-}
+static const struct pci_address second = {.bus = 0x5e};
 
 static void test_edit_is_seen_by_the_owner(void **state)
 {
@@ -78,24 +35,12 @@ static void test_edit_is_seen_by_the_owner(void **state)
 
 	(void)state;
 	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
-	assert_set(&editor, first, "0-7");
+	assert_set(&editor, first, 0, 7);
 	assert_int_equal(segment_edit(&editor, &wanted, 1, NULL, NULL), 0);
-	assert_set(&owner, first, "8-15");
+	assert_set(&owner, first, 8, 15);
 	assert_true(segment_revision_number(&owner) > before);
 	segment_close(&editor);
 	segment_close(&owner);
-}
-
-/* Of this process's own segment. */
-static int edit(const struct segment_partition *wanted, struct error *error)
-{
-	struct segment editor;
-
-	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
-	int result = segment_edit(&editor, wanted, 1, NULL, error);
-
-	segment_close(&editor);
-	return result;
 }
 
 static void test_other_gpus_keep_their_sets(void **state)
@@ -105,8 +50,8 @@ static void test_other_gpus_keep_their_sets(void **state)
 
 	(void)state;
 	assert_int_equal(edit(&wanted, NULL), 0);
-	assert_set(&owner, first, "0-7");
-	assert_set(&owner, second, "3");
+	assert_set(&owner, first, 0, 7);
+	assert_set(&owner, second, 3, 3);
 	segment_close(&owner);
 }
 
@@ -125,7 +70,7 @@ static void test_one_gpu_too_many(void **state)
 
 	assert_int_equal(edit(&last, &error), -1);
 	assert_non_null(strstr(error.reason, "no more fit"));
-	assert_set(&owner, first, "0-7");
+	assert_set(&owner, first, 0, 7);
 	segment_close(&owner);
 }
 
@@ -169,7 +114,7 @@ static void test_no_edit_is_lost(void **state)
 	}
 	assert_int_equal(segment_revision_number(&owner), 1 + EDITORS * EDITS);
 	for (unsigned int i = 1; i <= EDITORS; i++)
-		assert_set(&owner, (struct pci_address){.domain = i}, "0-207");
+		assert_set(&owner, (struct pci_address){.domain = i}, 0, 207);
 	segment_close(&owner);
 }
 
@@ -184,7 +129,7 @@ static void test_stopped_editor_is_reported(void **state)
 	assert_int_equal(segment_lock(&stopped, NULL), 0);
 	assert_int_equal(edit(&wanted, &error), -1);
 	assert_non_null(strstr(error.reason, "another process"));
-	assert_set(&owner, first, "0-7");
+	assert_set(&owner, first, 0, 7);
 	segment_close(&stopped);
 	segment_close(&owner);
 }
@@ -336,7 +281,7 @@ static void test_what_another_user_has_made_is_not_its_own(void **state)
 	pid_t child = start_child(make_two, &release);
 
 	assert_int_equal(segment_open(&segment, child, NULL), SEGMENT_FOUND);
-	assert_set(&segment, first, "8-15");
+	assert_set(&segment, first, 8, 15);
 	segment_close(&segment);
 	end_child(child, release);
 }
@@ -743,14 +688,14 @@ static void test_limits(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
 	assert_int_equal(segment_create(&segment, &revision, -1, &error), -1);
 	assert_int_equal(segment_create_private(&segment, &revision, &error), 0);
-	assert_set(&segment, first, "0-7");
+	assert_set(&segment, first, 0, 7);
 	assert_int_equal(segment_keep_findable(&segment, &error), -1);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_non_null(strstr(error.reason, "the limit for files (ulimit -f) is 4096"));
 	/* As soon as there is room. */
 	assert_int_equal(segment_keep_findable(&segment, &error), 0);
 	assert_true(segment.file >= HANDLE_USUAL);
-	assert_set(&segment, first, "0-7");
+	assert_set(&segment, first, 0, 7);
 	segment_close(&segment);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	small = before;

@@ -1,6 +1,6 @@
 /* A program that closes descriptors which it did not open must not lose its segment for good. */
 #include "cuda_process.h"
-#include "state/segment.h"
+#include "own_segment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,42 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct segment_revision revision_of(unsigned int first, unsigned int last)
+static void move_to(unsigned int from, unsigned int to)
 {
-	struct segment_revision revision;
+	struct segment_partition wanted = partition_of(first, from, to);
 
-	memset(&revision, 0, sizeof revision);
-	revision.count = 1;
-	tpcset_add_range(&revision.partitions[0].set, first, last);
-	return revision;
-}
-
-static struct segment make_segment(void)
-{
-	struct segment_revision revision = revision_of(0, 7);
-	struct segment segment;
-
-	assert_int_equal(segment_create(&segment, &revision, -1, NULL), 0);
-	return segment;
-}
-
-static void edit(unsigned int first, unsigned int last)
-{
-	struct segment_revision revision = revision_of(first, last);
-	struct segment editor;
-
-	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
-	assert_int_equal(segment_edit(&editor, &revision.partitions[0], 1, NULL, NULL), 0);
-	segment_close(&editor);
-}
-
-static void assert_set(const struct segment *segment, unsigned int first, unsigned int last)
-{
-	struct segment_revision revision, expected = revision_of(first, last);
-	uint64_t number;
-
-	assert_true(segment_read(segment, &revision, &number));
-	assert_true(tpcset_equal(&revision.partitions[0].set, &expected.partitions[0].set));
+	assert_int_equal(edit(&wanted, NULL), 0);
 }
 
 static void test_nothing_happens_while_it_is_open(void **state)
@@ -71,7 +40,7 @@ static void test_found_again_as_it_was(void **state)
 
 	(void)state;
 	load_a_driver();
-	edit(3, 4);
+	move_to(3, 4);
 	segment_count_launch(&owner, true);
 	segment_count_reason(&owner, SEGMENT_WIDENED);
 	close(owner.file);
@@ -80,9 +49,9 @@ static void test_found_again_as_it_was(void **state)
 	assert_int_equal(segment_keep_findable(&owner, NULL), 0);
 	assert_ptr_equal(owner.number, number);
 	assert_int_equal(segment_revision_number(&owner), 2);
-	assert_set(&owner, 3, 4);
-	edit(5, 9);
-	assert_set(&owner, 5, 9);
+	assert_set(&owner, first, 3, 4);
+	move_to(5, 9);
+	assert_set(&owner, first, 5, 9);
 	segment_read_counters(&owner, &counters);
 	assert_int_equal(counters.restricted, 1);
 	assert_int_equal(counters.reasons[SEGMENT_WIDENED], 1);
@@ -99,7 +68,7 @@ static void test_the_programs_file_stays_open(void **state)
 	assert_int_equal(dup2(STDIN_FILENO, place), place);
 	assert_int_equal(segment_keep_findable(&owner, NULL), 0);
 	assert_int_not_equal(owner.file, place);
-	assert_set(&owner, 0, 7);
+	assert_set(&owner, first, 0, 7);
 	segment_close(&owner);
 	assert_true(fcntl(place, F_GETFD) >= 0);
 	owner = make_segment();
@@ -134,8 +103,8 @@ static void test_while_others_launch(void **state)
 	for (unsigned int i = 0; i < 2000; i++) {
 		close(owner.file);
 		assert_int_equal(segment_keep_findable(&owner, NULL), 0);
-		edit(i % 60, i % 60 + 1);
-		assert_set(&owner, i % 60, i % 60 + 1);
+		move_to(i % 60, i % 60 + 1);
+		assert_set(&owner, first, i % 60, i % 60 + 1);
 	}
 	atomic_store(&done, true);
 	for (int i = 0; i < 2; i++)
@@ -145,22 +114,22 @@ static void test_while_others_launch(void **state)
 
 static void test_who_has_the_old_file_open_is_told(void **state)
 {
-	struct segment_revision wanted = revision_of(5, 6);
+	struct segment_partition wanted = partition_of(first, 5, 6);
 	struct segment owner = make_segment(), editor;
 	struct error error;
 
 	(void)state;
 	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
 	close(owner.file);
-	assert_int_equal(segment_edit(&editor, &wanted.partitions[0], 1, NULL, NULL), 0);
+	assert_int_equal(segment_edit(&editor, &wanted, 1, NULL, NULL), 0);
 	assert_false(segment_has_moved(&editor));
 	/* A descriptor of its own, which is no trace of the owner's. */
 	editor.file = dup2(editor.file, 100);
 	assert_int_equal(fcntl(editor.file, F_SETFD, FD_CLOEXEC), 0);
 	assert_int_equal(segment_keep_findable(&owner, NULL), 0);
-	assert_set(&owner, 5, 6);
+	assert_set(&owner, first, 5, 6);
 	assert_true(segment_has_moved(&editor));
-	assert_int_equal(segment_edit(&editor, &wanted.partitions[0], 1, NULL, &error), -1);
+	assert_int_equal(segment_edit(&editor, &wanted, 1, NULL, &error), -1);
 	assert_string_equal(error.reason, "the partition has moved to a new file just now: try again");
 	segment_close(&editor);
 	segment_close(&owner);
@@ -179,10 +148,10 @@ static void *edit_once_for_each_move(void *argument)
 	struct race *race = argument;
 
 	for (unsigned int move = 0; move < race->moves; move++) {
-		struct segment_revision wanted = revision_of(move % 60, move % 60 + 2);
+		struct segment_partition wanted = partition_of(first, move % 60, move % 60 + 2);
 
 		pthread_barrier_wait(&race->barrier);
-		race->made = segment_edit(&race->editor, &wanted.partitions[0], 1, NULL, NULL) == 0;
+		race->made = segment_edit(&race->editor, &wanted, 1, NULL, NULL) == 0;
 		pthread_barrier_wait(&race->barrier);
 	}
 	return NULL;
@@ -204,7 +173,7 @@ static void test_no_edit_is_lost_silently(void **state)
 		assert_int_equal(segment_keep_findable(&owner, NULL), 0);
 		pthread_barrier_wait(&race.barrier);
 		if (race.made)
-			assert_set(&owner, move % 60, move % 60 + 2);
+			assert_set(&owner, first, move % 60, move % 60 + 2);
 		segment_close(&race.editor);
 	}
 	pthread_join(editor, NULL);
@@ -227,8 +196,8 @@ static void test_a_fork_leaves_its_parents_alone(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	assert_false(segment_has_moved(&owner));
-	edit(1, 2);
-	assert_set(&owner, 1, 2);
+	move_to(1, 2);
+	assert_set(&owner, first, 1, 2);
 	segment_close(&owner);
 }
 
@@ -247,10 +216,10 @@ static void test_no_descriptor_left(void **state)
 	assert_int_equal(segment_keep_findable(&owner, &error), -1);
 	setrlimit(RLIMIT_NOFILE, &before);
 	assert_string_equal(error.reason, "no shared memory: Too many open files");
-	assert_set(&owner, 0, 7);
+	assert_set(&owner, first, 0, 7);
 	assert_int_equal(segment_keep_findable(&owner, &error), 0);
-	edit(1, 1);
-	assert_set(&owner, 1, 1);
+	move_to(1, 1);
+	assert_set(&owner, first, 1, 1);
 	segment_close(&owner);
 }
 
@@ -262,9 +231,9 @@ static void test_second_copy_shares_it(void **state)
 	segment_set_at_work(&owner);
 	assert_true(segment_find_own(&second));
 	assert_int_equal(second.file, owner.file);
-	edit(20, 21);
-	assert_set(&owner, 20, 21);
-	assert_set(&second, 20, 21);
+	move_to(20, 21);
+	assert_set(&owner, first, 20, 21);
+	assert_set(&second, first, 20, 21);
 	/* It counts, and takes none of the places. */
 	assert_null(segment_take_place(&second));
 	segment_free_places();

@@ -1,0 +1,73 @@
+/* For unit tests of the segment: this process's own, how it is changed, and what it says. */
+#ifndef NVTASKSET_TESTS_OWN_SEGMENT_H
+#define NVTASKSET_TESTS_OWN_SEGMENT_H
+
+#include "state/segment.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct pci_address first = {.bus = 0x3b};
+
+static struct segment_partition partition_of(struct pci_address pci, unsigned int from, unsigned int to)
+{
+	struct segment_partition partition;
+
+	memset(&partition, 0, sizeof partition);
+	partition.pci = pci;
+	tpcset_add_range(&partition.set, from, to);
+	return partition;
+}
+
+static struct segment_revision revision_of(const struct segment_partition *partition)
+{
+	struct segment_revision revision;
+
+	memset(&revision, 0, sizeof revision);
+	revision.count = 1;
+	revision.partitions[0] = *partition;
+	return revision;
+}
+
+/* TPCs 0 to 7 of the first GPU. */
+static struct segment make_segment(void)
+{
+	struct segment_partition partition = partition_of(first, 0, 7);
+	struct segment_revision revision = revision_of(&partition);
+	struct segment segment;
+
+	assert_int_equal(segment_create(&segment, &revision, -1, NULL), 0);
+	return segment;
+}
+
+/* As another process would. */
+static int edit(const struct segment_partition *wanted, struct error *error)
+{
+	struct segment editor;
+
+	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	int result = segment_edit(&editor, wanted, 1, NULL, error);
+
+	segment_close(&editor);
+	return result;
+}
+
+static void assert_set(const struct segment *segment, struct pci_address pci, unsigned int from, unsigned int to)
+{
+	struct segment_partition expected = partition_of(pci, from, to);
+	struct segment_revision revision;
+	uint64_t number;
+	char found[TPCSET_TEXT], wanted[TPCSET_TEXT];
+
+	assert_true(segment_read(segment, &revision, &number));
+	const struct segment_partition *partition = segment_find(&revision, pci);
+
+	assert_non_null(partition);
+	assert_string_equal(tpcset_format_list(&partition->set, found), tpcset_format_list(&expected.set, wanted));
+}
+
+#endif
