@@ -1,5 +1,5 @@
 /* A kernel runs on all SMs of its partition and on no other: for every single TPC, and for random subsets. */
-#include "support/gpu.h"
+#include "support/first_gpu.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,6 @@
 
 #define SUBSETS 40
 
-static struct gpu_under_test gpu;
 
 static void check(const struct tpcset *set)
 {
@@ -63,14 +62,6 @@ static void test_each_gpc(void **state)
 	}
 }
 
-static int set_up(void **state)
-{
-	(void)state;
-	gpu_initialise();
-	gpu_open(&gpu, 0);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -80,5 +71,5 @@ int main(void)
 		cmocka_unit_test(test_each_gpc),
 	};
 
-	return cmocka_run_group_tests_name("exact_sms", tests, set_up, NULL);
+	return cmocka_run_group_tests_name("exact_sms", tests, gpu_set_up, NULL);
 }

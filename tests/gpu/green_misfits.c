@@ -12,16 +12,6 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-static struct gpu_under_test gpu;
-static struct green green;
-
-static int leave_green(void **state)
-{
-	(void)state;
-	green_leave(&green);
-	return 0;
-}
-
 /* --- sets ---------------------------------------------------------------------------------------------------- */
 
 static struct tpcset outside(void)
@@ -144,7 +134,7 @@ static void assert_widened(struct shape shape, struct tpcset partition)
 static void test_cooperative_in_both(void **state)
 {
 	(void)state;
-	green_enter(&green, &gpu);
+	green_enter();
 	assert_in_both(cooperative(2, 0), both_of(first_of(green.tpcs, 2), first_of(outside(), 2)));
 	assert_in_both(cooperative(2, 0), first_of(green.tpcs, 2));
 }
@@ -152,7 +142,7 @@ static void test_cooperative_in_both(void **state)
 static void test_cooperative_with_too_little_in_common(void **state)
 {
 	(void)state;
-	green_enter(&green, &gpu);
+	green_enter();
 	assert_partition_wins(cooperative(1, 1), both_of(first_of(green.tpcs, 1), first_of(outside(), 2)));
 	assert_partition_wins(cooperative(3, 0), both_of(first_of(green.tpcs, 1), first_of(outside(), 2)));
 	assert_widened(cooperative(2, 1), both_of(first_of(green.tpcs, 1), first_of(outside(), 1)));
@@ -162,7 +152,7 @@ static void test_cooperative_with_too_little_in_common(void **state)
 static void test_cooperative_apart(void **state)
 {
 	(void)state;
-	green_enter(&green, &gpu);
+	green_enter();
 	assert_partition_wins(cooperative(2, 0), first_of(outside(), 2));
 	assert_widened(cooperative(1, 1), first_of(outside(), 1));
 }
@@ -171,9 +161,8 @@ static void test_cooperative_apart(void **state)
 
 static void enter_with_clusters(void)
 {
-	if (gpu.topology->compute_major < 9)
-		gpu_skip("this GPU has no clusters");
-	green_enter(&green, &gpu);
+	gpu_need_clusters();
+	green_enter();
 }
 
 static void test_clusters_in_both(void **state)
@@ -250,16 +239,6 @@ static void test_cooperative_clusters(void **state)
 
 /* -------------------------------------------------------------------------------------------------------------------- */
 
-static int set_up(void **state)
-{
-	(void)state;
-	gpu_initialise();
-	gpu_open(&gpu, 0);
-	return 0;
-}
-
-#define IN_GREEN(test) cmocka_unit_test_teardown(test, leave_green)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,5 +252,5 @@ int main(void)
 		IN_GREEN(test_cooperative_clusters),
 	};
 
-	return cmocka_run_group_tests_name("green_misfits", tests, set_up, NULL);
+	return cmocka_run_group_tests_name("green_misfits", tests, gpu_set_up, NULL);
 }

@@ -1,7 +1,7 @@
 /*
  * --hide: what the driver answers is as small as the partition, at the moment when it is asked. cuBLAS gets the truth.
  */
-#include "support/gpu.h"
+#include "support/first_gpu.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,15 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct gpu_under_test gpu;
-
-static int set_up(void **state)
-{
-	(void)state;
-	gpu_initialise();
-	gpu_open(&gpu, 0);
-	return 0;
-}
 
 static int tear_down(void **state)
 {
@@ -172,8 +163,7 @@ static void test_clusters(void **state)
 	int whole, untouched = 1000;
 
 	(void)state;
-	if (gpu.topology->compute_major < 9)
-		gpu_skip("this GPU has no clusters");
+	gpu_need_clusters();
 	whole = clusters_at_once(4);
 	four = some_of_group(4);
 	gpu_set_partition(&gpu, &four);
@@ -226,5 +216,5 @@ int main(void)
 		cmocka_unit_test_teardown(test_cublas_gets_the_truth, whole_again),
 	};
 
-	return cmocka_run_group_tests_name("hidden", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("hidden", tests, gpu_set_up, tear_down);
 }

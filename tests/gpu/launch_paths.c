@@ -1,12 +1,11 @@
 /* A kernel obeys the partition by whichever of the driver's functions it is launched, and however they were found. */
-#include "support/gpu.h"
+#include "support/first_gpu.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
 #include <pthread.h>
 
-static struct gpu_under_test gpu;
 static uint64_t cycles = GPU_CYCLES;
 static void *arguments[] = {&gpu.output, &cycles};
 
@@ -167,14 +166,6 @@ static void test_cooperative_obeys(void **state)
 	assert_true(tpcset_is_subset(&ran, &set));
 }
 
-static int set_up(void **state)
-{
-	(void)state;
-	gpu_initialise();
-	gpu_open(&gpu, 0);
-	return 0;
-}
-
 /* --- threads ------------------------------------------------------------------------------------------------ */
 
 #define THREADS (3 * SEGMENT_PLACES)
@@ -227,5 +218,5 @@ int main(void)
 		cmocka_unit_test(test_threads_one_after_another),
 	};
 
-	return cmocka_run_group_tests_name("launch_paths", tests, set_up, NULL);
+	return cmocka_run_group_tests_name("launch_paths", tests, gpu_set_up, NULL);
 }

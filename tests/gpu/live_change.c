@@ -1,5 +1,5 @@
 /* A changed partition holds from the next launch on, whatever stream or thread it comes from. */
-#include "support/gpu.h"
+#include "support/first_gpu.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-static struct gpu_under_test gpu;
 
 static void test_next_launch_obeys(void **state)
 {
@@ -173,14 +172,6 @@ static void test_threads_see_one_set_or_the_other(void **state)
 	pthread_join(editor, NULL);
 }
 
-static int set_up(void **state)
-{
-	(void)state;
-	gpu_initialise();
-	gpu_open(&gpu, 0);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,5 +182,5 @@ int main(void)
 		cmocka_unit_test(test_threads_see_one_set_or_the_other),
 	};
 
-	return cmocka_run_group_tests_name("live_change", tests, set_up, NULL);
+	return cmocka_run_group_tests_name("live_change", tests, gpu_set_up, NULL);
 }

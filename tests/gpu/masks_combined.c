@@ -2,30 +2,19 @@
  * The driver has masks of its own, for green contexts and clusters (docs/facts.md, "Launch descriptors"): a kernel runs
  * where both it and the partition let it.
  */
-#include "support/gpu.h"
 #include "support/green.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
 
-static struct gpu_under_test gpu;
 
 /* --- green contexts ---------------------------------------------------------------------------------------- */
-
-static struct green green;
-
-static int leave_green(void **state)
-{
-	(void)state;
-	green_leave(&green);
-	return 0;
-}
 
 static void test_green_alone(void **state)
 {
 	(void)state;
-	green_enter(&green, &gpu);
+	green_enter();
 	assert_int_equal(tpcset_count(&green.tpcs) * gpu.topology->sms_per_tpc, GREEN_SMS);
 }
 
@@ -48,7 +37,7 @@ static void test_green_and_partition(void **state)
 	struct tpcset all = gpu_all(&gpu), partition = half_of(&all);
 
 	(void)state;
-	green_enter(&green, &gpu);
+	green_enter();
 	struct tpcset both = tpcset_and(&green.tpcs, &partition);
 
 	assert_false(tpcset_is_empty(&both));
@@ -63,11 +52,11 @@ static void test_stream_of_green_context(void **state)
 	struct tpcset all = gpu_all(&gpu), partition = half_of(&all);
 
 	(void)state;
-	green_enter(&green, &gpu);
+	green_enter();
 	struct tpcset both = tpcset_and(&green.tpcs, &partition);
 
 	gpu_set_partition(&gpu, &partition);
-	CUstream stream = green_stream(&green);
+	CUstream stream = green_stream();
 	struct tpcset ran = gpu_where(&green.inside, stream);
 
 	gpu_check(cuStreamDestroy_v2(stream));
@@ -85,7 +74,7 @@ static void test_green_outside_partition(void **state)
 	struct tpcset all = gpu_all(&gpu);
 
 	(void)state;
-	green_enter(&green, &gpu);
+	green_enter();
 	struct tpcset outside = tpcset_without(&all, &green.tpcs);
 	struct tpcset partition = half_of(&outside);
 
@@ -111,12 +100,6 @@ static void test_outside_green_again(void **state)
 }
 
 /* --- clusters ------------------------------------------------------------------------------------------------ */
-
-static void need_clusters(void)
-{
-	if (gpu.topology->compute_major < 9)
-		gpu_skip("this GPU has no clusters");
-}
 
 static unsigned int group_of(uint32_t sm)
 {
@@ -146,7 +129,7 @@ static void test_clusters_keep_off_singletons(void **state)
 	struct tpcset partition = tpcset_or(&gpc, &alone);
 
 	(void)state;
-	need_clusters();
+	gpu_need_clusters();
 	struct tpcset ran = run_clusters(4, &partition);
 
 	assert_true(tpcset_is_subset(&ran, &gpc));
@@ -157,7 +140,7 @@ static void test_clusters_in_every_gpc(void **state)
 	struct tpcset all = gpu_all(&gpu), partition = half_of(&all);
 
 	(void)state;
-	need_clusters();
+	gpu_need_clusters();
 	run_clusters(2, &all);
 	run_clusters(4, &all);
 	run_clusters(8, &all);
@@ -169,23 +152,13 @@ static void test_pairs_on_singletons(void **state)
 	struct tpcset alone = gpu_singletons(&gpu);
 
 	(void)state;
-	need_clusters();
+	gpu_need_clusters();
 	if (tpcset_is_empty(&alone))
 		gpu_skip("this GPU has no singleton TPCs");
 	run_clusters(gpu.topology->sms_per_tpc, &alone);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- */
-
-static int set_up(void **state)
-{
-	(void)state;
-	gpu_initialise();
-	gpu_open(&gpu, 0);
-	return 0;
-}
-
-#define IN_GREEN(test) cmocka_unit_test_teardown(test, leave_green)
 
 int main(void)
 {
@@ -200,5 +173,5 @@ int main(void)
 		cmocka_unit_test(test_pairs_on_singletons),
 	};
 
-	return cmocka_run_group_tests_name("masks_combined", tests, set_up, NULL);
+	return cmocka_run_group_tests_name("masks_combined", tests, gpu_set_up, NULL);
 }

@@ -3,14 +3,13 @@
  * "Launches that never finish", among them; what fits stays inside, and what does not is given whole virtual GPCs until
  * it does, and is counted.
  */
-#include "support/gpu.h"
+#include "support/first_gpu.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
 #include <stdlib.h>
 
-static struct gpu_under_test gpu;
 
 static uint64_t widened(void)
 {
@@ -90,16 +89,10 @@ static void assert_widened(unsigned int cluster, struct tpcset set)
 	gpu_assert_equal(&ran, &set);
 }
 
-static void need_clusters(void)
-{
-	if (gpu.topology->compute_major < 9)
-		gpu_skip("this GPU has no clusters");
-}
-
 static void test_cluster_of_16_on_8_sms(void **state)
 {
 	(void)state;
-	need_clusters();
+	gpu_need_clusters();
 	assert_widened(16, part_of_virtual_gpc(virtual_gpc_of(4), 4));
 }
 
@@ -108,7 +101,7 @@ static void test_cluster_of_8_across_two_gpcs(void **state)
 	struct tpcset one, other;
 
 	(void)state;
-	need_clusters();
+	gpu_need_clusters();
 	one = part_of_virtual_gpc(0, 2);
 	other = part_of_virtual_gpc(1, 2);
 	assert_widened(8, tpcset_or(&one, &other));
@@ -117,7 +110,7 @@ static void test_cluster_of_8_across_two_gpcs(void **state)
 static void test_cluster_of_4_on_singletons(void **state)
 {
 	(void)state;
-	need_clusters();
+	gpu_need_clusters();
 	assert_widened(4, singletons());
 }
 
@@ -125,7 +118,7 @@ static void test_cluster_of_4_on_singletons(void **state)
 static void test_clusters_of_2_and_4_on_few_tpcs(void **state)
 {
 	(void)state;
-	need_clusters();
+	gpu_need_clusters();
 	for (unsigned int tpcs = 1; tpcs <= 3; tpcs++) {
 		struct tpcset few = gpu_range(0, tpcs - 1); /* each in another virtual GPC */
 
@@ -137,7 +130,7 @@ static void test_clusters_of_2_and_4_on_few_tpcs(void **state)
 static void test_what_fits_stays(void **state)
 {
 	(void)state;
-	need_clusters();
+	gpu_need_clusters();
 	assert_stays(8, part_of_virtual_gpc(virtual_gpc_of(4), 4));
 	assert_stays(16, part_of_virtual_gpc(virtual_gpc_of(8), 8));
 	assert_stays(2, singletons());
@@ -162,7 +155,7 @@ static void test_clusters_of_8_in_every_gpc(void **state)
 	unsigned int tried = 0;
 
 	(void)state;
-	need_clusters();
+	gpu_need_clusters();
 	for (unsigned int gpc = 0; gpc < TOPOLOGY_GPCS_MAX; gpc++) {
 		struct tpcset members = topology_gpc(gpu.topology, gpc);
 
@@ -249,7 +242,7 @@ static void test_whole_clusters(void **state)
 	struct tpcset set;
 
 	(void)state;
-	need_clusters();
+	gpu_need_clusters();
 	set = part_of_virtual_gpc(virtual_gpc_of(3), 3);
 	gpu_set_partition(&gpu, &set);
 	gpu_check(launch_cooperative_clusters(size, room));
@@ -288,14 +281,6 @@ static void test_refusals_stay_the_drivers(void **state)
 	                 CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 }
 
-static int set_up(void **state)
-{
-	(void)state;
-	gpu_initialise();
-	gpu_open(&gpu, 0);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -311,5 +296,5 @@ int main(void)
 		cmocka_unit_test(test_refusals_stay_the_drivers),
 	};
 
-	return cmocka_run_group_tests_name("misfits", tests, set_up, NULL);
+	return cmocka_run_group_tests_name("misfits", tests, gpu_set_up, NULL);
 }

@@ -8,7 +8,6 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-static struct gpu_under_test gpu;
 
 static uint64_t launches(void)
 {
@@ -104,8 +103,6 @@ static void test_cooperative(void **state)
 }
 
 /* The partition decides, whatever else may be left of it: what it can hold runs in it (green_misfits.c). */
-static struct green green;
-
 static void launch_in_green(const struct tpcset *set, unsigned int blocks, CUresult expected)
 {
 	uint64_t cycles = GPU_CYCLES;
@@ -123,7 +120,7 @@ static void test_in_a_green_context(void **state)
 	uint64_t refused = gpu_counters().reasons[SEGMENT_REFUSED];
 
 	(void)state;
-	green_enter(&green, &gpu);
+	green_enter();
 	outside = tpcset_without(&all, &green.tpcs);
 	tpcset_add(&set, tpcset_next(&outside, 0));
 	launch_in_green(&set, room_on(1), CUDA_SUCCESS);
@@ -138,13 +135,6 @@ static void test_in_a_green_context(void **state)
 	assert_true(tpcset_is_subset(&ran, &set));
 	assert_int_equal(gpu_counters().reasons[SEGMENT_REFUSED], refused + 1);
 	assert_int_equal(gpu_counters().reasons[SEGMENT_WIDENED], 0);
-}
-
-static int leave_green(void **state)
-{
-	(void)state;
-	green_leave(&green);
-	return 0;
 }
 
 /* The next launch is judged by the partition of then. */
@@ -166,8 +156,7 @@ static void test_clusters(void **state)
 	uint64_t launched, refused;
 
 	(void)state;
-	if (gpu.topology->compute_major < 9)
-		gpu_skip("this GPU has no clusters");
+	gpu_need_clusters();
 	tpcset_add(&set, tpcset_next(&one, 0));
 	gpu_set_partition(&gpu, &set);
 	launched = launches();
@@ -254,19 +243,11 @@ static void test_captured_launches_are_widened(void **state)
 	gpu_check(cuStreamDestroy_v2(stream));
 }
 
-static int set_up(void **state)
-{
-	(void)state;
-	gpu_initialise();
-	gpu_open(&gpu, 0);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cooperative),
-		cmocka_unit_test_teardown(test_in_a_green_context, leave_green),
+		IN_GREEN(test_in_a_green_context),
 		cmocka_unit_test(test_a_cluster_of_nothing),
 		cmocka_unit_test(test_a_partition_that_grows),
 		cmocka_unit_test(test_clusters),
@@ -275,5 +256,5 @@ int main(void)
 		cmocka_unit_test(test_captured_launches_are_widened),
 	};
 
-	return cmocka_run_group_tests_name("refused", tests, set_up, NULL);
+	return cmocka_run_group_tests_name("refused", tests, gpu_set_up, NULL);
 }

@@ -397,12 +397,6 @@ static void test_counters(void **state)
 	assert_int_equal(gpu_counters().restricted, at_first.restricted + 1);
 }
 
-static void need_clusters(void)
-{
-	if (gpu.topology->compute_major < 9)
-		gpu_skip("this GPU has no clusters");
-}
-
 /* A launch that needs more room than its mask has finds it in the partition, where there is enough. */
 static void test_misfit_stays_in_partition(void **state)
 {
@@ -413,7 +407,7 @@ static void test_misfit_stays_in_partition(void **state)
 	uint32_t sms[CLUSTER * 4];
 
 	(void)state;
-	need_clusters();
+	gpu_need_clusters();
 	assert_true(tpcset_count(&partition) * gpu.topology->sms_per_tpc >= CLUSTER);
 	gpu_set_partition(&gpu, &partition);
 	assert_int_equal(libsmctrl_set_global_mask_ext(only_range(first, first)), 0);

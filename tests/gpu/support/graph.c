@@ -7,16 +7,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-struct gpu_under_test gpu;
 struct tpcset before, after;
 CUdeviceptr outputs[NODES];
 CUgraphNode nodes[NODES];
 
 int graph_set_up(void **state)
 {
-	(void)state;
-	gpu_initialise();
-	gpu_open(&gpu, 0);
+	gpu_set_up(state);
 	for (unsigned int i = 0; i < NODES; i++)
 		outputs[i] = gpu_new_output(&gpu);
 	before = gpu_range(0, 3);

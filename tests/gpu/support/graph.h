@@ -5,16 +5,15 @@
 #ifndef TESTS_GRAPH_H
 #define TESTS_GRAPH_H
 
-#include "gpu.h"
+#include "first_gpu.h"
 
 #define NODES 3
 
-extern struct gpu_under_test gpu;
 extern struct tpcset before, after; /* they have no TPC in common */
 extern CUdeviceptr outputs[NODES];
 extern CUgraphNode nodes[NODES]; /* of the graph that was made last */
 
-/* Opens GPU 0. For cmocka. */
+/* Opens the GPU. For cmocka. */
 int graph_set_up(void **state);
 
 uint64_t graph_stale(void); /* how many nodes could not be refreshed so far */

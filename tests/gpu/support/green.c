@@ -4,51 +4,55 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-static CUgreenCtx make(const struct gpu_under_test *gpu)
+struct green green;
+
+static CUgreenCtx make(void)
 {
 	CUdevResource all, part, rest;
 	CUdevResourceDesc description;
 	unsigned int count = 1;
 	CUgreenCtx made;
 
-	gpu_check(cuDeviceGetDevResource(gpu->device, &all, CU_DEV_RESOURCE_TYPE_SM));
+	gpu_check(cuDeviceGetDevResource(gpu.device, &all, CU_DEV_RESOURCE_TYPE_SM));
 	gpu_check(cuDevSmResourceSplitByCount(&part, &count, &all, &rest, 0, GREEN_SMS));
 	assert_int_equal(count, 1);
 	assert_int_equal(part.sm.smCount, GREEN_SMS);
 	gpu_check(cuDevResourceGenerateDesc(&description, &part, 1));
-	gpu_check(cuGreenCtxCreate(&made, description, gpu->device, CU_GREEN_CTX_DEFAULT_STREAM));
+	gpu_check(cuGreenCtxCreate(&made, description, gpu.device, CU_GREEN_CTX_DEFAULT_STREAM));
 	return made;
 }
 
-void green_enter(struct green *green, const struct gpu_under_test *gpu)
+void green_enter(void)
 {
-	struct tpcset all = gpu_all(gpu);
+	struct tpcset all = gpu_all(&gpu);
 	CUcontext context;
 
 	if (!cuGreenCtxCreate)
 		gpu_skip("this driver has no green contexts");
-	green->context = make(gpu);
-	gpu_check(cuCtxFromGreenCtx(&context, green->context));
+	green.context = make();
+	gpu_check(cuCtxFromGreenCtx(&context, green.context));
 	gpu_check(cuCtxPushCurrent_v2(context));
-	gpu_open_current(&green->inside, 0);
-	gpu_set_partition(gpu, &all);
-	green->tpcs = gpu_where(&green->inside, NULL);
+	gpu_open_current(&green.inside, 0);
+	gpu_set_partition(&gpu, &all);
+	green.tpcs = gpu_where(&green.inside, NULL);
 }
 
-void green_leave(struct green *green)
+int green_leave(void **state)
 {
-	if (green->context) {
-		gpu_close_current(&green->inside);
+	(void)state;
+	if (green.context) {
+		gpu_close_current(&green.inside);
 		gpu_check(cuCtxPopCurrent_v2(NULL));
-		gpu_check(cuGreenCtxDestroy(green->context));
-		green->context = NULL;
+		gpu_check(cuGreenCtxDestroy(green.context));
+		green.context = NULL;
 	}
+	return 0;
 }
 
-CUstream green_stream(const struct green *green)
+CUstream green_stream(void)
 {
 	CUstream stream;
 
-	gpu_check(cuGreenCtxStreamCreate(&stream, green->context, CU_STREAM_NON_BLOCKING, 0));
+	gpu_check(cuGreenCtxStreamCreate(&stream, green.context, CU_STREAM_NON_BLOCKING, 0));
 	return stream;
 }

@@ -2,7 +2,7 @@
 #ifndef TESTS_GREEN_H
 #define TESTS_GREEN_H
 
-#include "gpu.h"
+#include "first_gpu.h"
 
 #define GREEN_SMS 16
 
@@ -12,14 +12,20 @@ struct green {
 	struct tpcset tpcs;           /* where it lies */
 };
 
-/* Makes one, current to this thread, and finds out where it lies: the partition is the whole GPU then. Skips the test where
- * the driver has none. */
-void green_enter(struct green *green, const struct gpu_under_test *gpu);
+/* One at a time. */
+extern struct green green;
 
-/* One that was left already may be left again. */
-void green_leave(struct green *green);
+/* Makes it, current to this thread, and finds out where it lies: the partition is the whole GPU then. Skips the test where
+ * the driver has none. */
+void green_enter(void);
+
+/* For cmocka; it may have been left already, or not been entered. */
+int green_leave(void **state);
+
+/* A test that leaves it, whatever becomes of that. */
+#define IN_GREEN(test) cmocka_unit_test_teardown(test, green_leave)
 
 /* A stream of it. */
-CUstream green_stream(const struct green *green);
+CUstream green_stream(void);
 
 #endif
