@@ -22,13 +22,6 @@ start_plain() { # COMMAND…
 	wait_for_line .
 }
 
-wait_for_line() {
-	wait_until grep -q "$1" "$WORK/output" || {
-		cat "$WORK/output" "$WORK/errors"
-		return 1
-	}
-}
-
 # Everything that the program may miss is there, and it has ended well.
 end_intact() {
 	exec 9>&-
@@ -182,7 +175,7 @@ has_library() {
 
 @test "a program and what it started" {
 	start_plain sh -c 'busy launch=1'
-	child=$(pgrep -P "$PROGRAM")
+	wait_for_child "$PROGRAM"
 	nvtaskset --attach -atp 2 "$PROGRAM"
 	runs_on_tpcs 2
 	has_library "$child"

@@ -2,6 +2,7 @@
 # nvtaskset -p: what a partition is, and its change while the program runs
 
 load helpers
+load playing
 
 @test "show, in each notation" {
 	start_program -t 0-7
@@ -59,40 +60,35 @@ load helpers
 }
 
 # A program that, told to, starts another by way of a shell, which says where it runs.
-start_parent() {
-	printf '#!/bin/sh\nwhere 1\n' >"$WORK/child"
-	chmod +x "$WORK/child"
-	empty_output
-	PATH=$BUILD/tests/programs:$PATH nvtaskset --mps off "$@" play where wait spawn "$WORK/child" >"$WORK/output" 3>&- &
-	PROGRAM=$!
-	wait_until grep -q waiting "$WORK/output"
+start_parent() { # options and SET
+	make_script "$WORK/child" '#!/bin/sh' 'where 1'
+	start_playing "$@" -- where wait spawn "$WORK/child"
+}
+
+# What it has started last ran there.
+ends_with_one_on() { # TPCs
+	go_on_to_the_end
+	last_is_on "$1"
 }
 
 @test "a program that is started later has its parent's partition of then" {
 	start_parent -t 0-7
 	nvtaskset -tp 8-15 "$PROGRAM"
-	kill -USR1 "$PROGRAM"
-	wait "$PROGRAM"
-	PROGRAM=
-	[[ "$(tail -n 1 "$WORK/output")" == *"on TPCs 8-15 ("* ]]
+	ends_with_one_on 8-15
 }
 
 @test "a program that nvtaskset starts in a partition has its own, whatever its parent's" {
-	printf '#!/bin/sh\nnvtaskset --mps off -t 20 where 1\n' >"$WORK/inner"
 	start_parent -t 0-7
-	cp "$WORK/inner" "$WORK/child"
+	make_script "$WORK/child" '#!/bin/sh' 'nvtaskset --mps off -t 20 where 1'
 	nvtaskset -tp 8-15 "$PROGRAM"
-	kill -USR1 "$PROGRAM"
-	wait "$PROGRAM"
-	PROGRAM=
-	[[ "$(tail -n 1 "$WORK/output")" == *"on TPCs 20 ("* ]]
+	ends_with_one_on 20
 }
 
 @test "a thread's id means its process" {
 	empty_output
 	nvtaskset --mps off -t 0-7 "$BUILD/tests/programs/play-needed" launch wait >"$WORK/output" 3>&- &
 	PROGRAM=$!
-	until grep -q waiting "$WORK/output"; do sleep 0.05; done
+	wait_for_line waiting
 	[ "$(ls "/proc/$PROGRAM/task" | wc -l)" -gt 1 ]
 	for thread in "/proc/$PROGRAM/task/"*; do
 		[ "$(nvtaskset -tp "${thread##*/}")" = "pid $PROGRAM's current TPC list: 0-7" ]

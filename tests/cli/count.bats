@@ -3,16 +3,10 @@
 
 load helpers
 
-# GPUs that no other program of this machine is on, other tests' for example: their bus ids have a domain of their own.
-own_gpus() {
-	sed "s/^gpu 0000:/gpu $(printf %04x $((BASHPID % 65536))):/" "$ROOT/share/topologies/$1.txt" >"$WORK/$1.txt"
-	export NVTASKSET_TOPOLOGY=$WORK/$1.txt
-}
-
 eval "common_$(declare -f setup)"
 setup() {
 	common_setup
-	own_gpus h200
+	own_gpus
 }
 
 chosen() {
@@ -168,7 +162,7 @@ time.sleep(60)'
 @test "a shell has its TPCs as long as it lives" {
 	nvtaskset --mps off -n 60 sh -c "sleep 20; true" 3>&- 2>/dev/null &
 	shell=$!
-	wait_until pgrep -P "$shell" sleep
+	wait_for_child "$shell" sleep
 	refuses "7 TPCs: of this GPU's 66 only 6 are free: $(nvtaskset --dry-run -n 6)" nv -n 7 true
 	pkill -P "$shell"
 	wait "$shell"

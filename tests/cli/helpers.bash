@@ -14,8 +14,8 @@ setup() {
 	! is_sanitized tsan || export GLIBC_TUNABLES=glibc.rtld.optional_static_tls=1000000
 	# Before a command: as somebody who is not root, with a cache of their own.
 	ANOTHER_USER=(setpriv --reuid 65534 --regid 65534 --clear-groups env "XDG_CACHE_HOME=$WORK/another")
-	# Likewise: as root in most containers, who may look into what has no more privileges, and into nothing else.
-	LIMITED_ROOT=(setpriv --bounding-set=-sys_ptrace)
+	# Likewise: as root in most containers, who may not look into what has more privileges, as this shell.
+	LIMITED_ROOT=(setpriv "--bounding-set=-sys_ptrace,-mknod")
 	unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER CUDA_DEVICE_MAX_CONNECTIONS LD_LIBRARY_PATH
 	PROGRAM=
 }
@@ -66,10 +66,10 @@ teardown() {
 }
 
 # GPUs of this test's own: what other tests run at the same moment is not on them. GPU is the first one's bus id.
-own_gpus() {
+own_gpus() { # [TOPOLOGY]
 	local domain
 	domain=$(printf '%08x' $((1 << 31 | (BASHPID & 0x7fff) << 16 | RANDOM)))
-	sed "s/^gpu 0000:/gpu $domain:/" "$NVTASKSET_TOPOLOGY" >"$WORK/gpus.txt"
+	sed "s/^gpu 0000:/gpu $domain:/" "$ROOT/share/topologies/${1:-h200}.txt" >"$WORK/gpus.txt"
 	export NVTASKSET_TOPOLOGY=$WORK/gpus.txt
 	# shellcheck disable=SC2034 # for the tests
 	GPU=$(sed -n 's/^gpu //p' "$WORK/gpus.txt" | head -n 1)
@@ -92,6 +92,21 @@ wait_until() { # COMMAND…
 	done
 }
 
+find_child() { # PID [NAME]
+	child=$(pgrep -P "$1" ${2:+"$2"})
+}
+
+# Until the process has a child, of this name; `child` is its pid then.
+wait_for_child() { # PID [NAME]
+	wait_until find_child "$@"
+}
+
+# A script of these lines.
+make_script() { # FILE LINE…
+	printf '%s\n' "${@:2}" >"$1"
+	chmod +x "$1"
+}
+
 # Before a program is started in the background: the shell there empties the file as well, but perhaps after our first look,
 # and what an earlier program said would count.
 empty_output() {
@@ -105,6 +120,14 @@ start_program() {
 	nvtaskset --mps off "$@" "$BUILD/demo/where" 60 >"$WORK/output" 3>&- &
 	PROGRAM=$!
 	wait_until [ -s "$WORK/output" ]
+}
+
+# Waits until the program has said that.
+wait_for_line() { # PATTERN
+	wait_until grep -q "$1" "$WORK/output" || {
+		cat "$WORK/output" "$WORK/errors"
+		return 1
+	}
 }
 
 stop_program() {

@@ -2,6 +2,7 @@
 # A partition is there from the first moment and for as long as the program lives, across exec, as CPU affinity is
 
 load helpers
+load playing
 
 eval "common_$(declare -f setup)"
 setup() {
@@ -9,40 +10,30 @@ setup() {
 	PATH=$BUILD/tests/programs:$PATH
 }
 
-# Starts a program that waits for SIGUSR1 after its first steps; PROGRAM is its pid, and what it says is in WORK/output.
-start_playing() { # options and SET -- steps
-	local options=()
-	while [ "$1" != -- ]; do
-		options+=("$1")
-		shift
-	done
-	shift
+# Starts a script inside TPCs 0-7 that waits until let_go, and goes on with these lines; PROGRAM is its pid.
+start_script() { # LINE…
+	make_script "$WORK/script" '#!/bin/bash' 'read -r go <"$1"' "$@"
+	mkfifo "$WORK/go"
 	empty_output
-	nvtaskset --mps off "${options[@]}" play "$@" >"$WORK/output" 2>"$WORK/errors" 3>&- &
+	nvtaskset --mps off -t 0-7 "$WORK/script" "$WORK/go" >"$WORK/output" 3>&- &
 	PROGRAM=$!
-	wait_for_line waiting
 }
 
-wait_for_line() {
-	for _ in $(seq 200); do
-		! grep -q "$1" "$WORK/output" || return 0
-		sleep 0.05
-	done
-	cat "$WORK/output" "$WORK/errors"
-	return 1
+let_go() {
+	echo go >"$WORK/go"
+}
+
+# Starts a shell inside TPCs 0-7 that runs this, and goes on when it has ended; `child` is the child that it has for it.
+start_shell_with() { # NAME LINE
+	nvtaskset --mps off -t 0-7 bash -c "$2; true" 3>&- &
+	PROGRAM=$!
+	wait_for_child "$PROGRAM" "$1"
 }
 
 # It goes on, and ends, and has said that last.
-ends_with() {
-	kill -USR1 "$PROGRAM"
-	wait "$PROGRAM"
-	PROGRAM=
-	cat "$WORK/output" "$WORK/errors"
+ends_with() { # LINE
+	go_on_to_the_end
 	[ "$(tail -n 1 "$WORK/output")" = "$1" ]
-}
-
-ends() {
-	{ kill "$1" && wait "$1"; } 2>/dev/null || true
 }
 
 # --- the first moment ------------------------------------------------------------------------------------------------
@@ -68,7 +59,7 @@ ends() {
 	PROGRAM=$!
 	not nvtaskset -tp 8-15 "$PROGRAM"
 	wait_for_line "my kernels"
-	ends "$PROGRAM"
+	stop_program
 	# A shell's own child, which has executed nothing yet.
 	{ read -r -t 0.3 <>"$WORK/never" || true; exec nvtaskset --mps off -t 0-7 where 60; } >"$WORK/output" 3>&- &
 	PROGRAM=$!
@@ -77,14 +68,10 @@ ends() {
 }
 
 @test "a shell script has it, and passes it on to what it starts later" {
-	printf '#!/bin/sh\nread go <"$1"\nwhere 60\n' >"$WORK/script"
-	chmod +x "$WORK/script"
-	mkfifo "$WORK/go"
-	nvtaskset --mps off -t 0-7 "$WORK/script" "$WORK/go" >"$WORK/output" 3>&- &
-	PROGRAM=$!
+	start_script 'where 60'
 	run nvtaskset -tp 8-15 "$PROGRAM"
 	[ "$status" -eq 0 ]
-	echo go >"$WORK/go"
+	let_go
 	runs_on 8-15
 	pkill -P "$PROGRAM"
 }
@@ -101,14 +88,9 @@ ends() {
 }
 
 @test "a script may have its own file as descriptor 200, and as 3" {
-	printf '#!/bin/bash\nread -r go <"$1"\nexec 200>"$1.lock" 3<"$1.lock"\nflock 200\nplay where\n' >"$WORK/script"
-	chmod +x "$WORK/script"
-	mkfifo "$WORK/go"
-	empty_output
-	nvtaskset --mps off -t 0-7 "$WORK/script" "$WORK/go" >"$WORK/output" 3>&- &
-	PROGRAM=$!
+	start_script 'exec 200>"$1.lock" 3<"$1.lock"' 'flock 200' 'play where'
 	nvtaskset -tp 8-15 "$PROGRAM"
-	echo go >"$WORK/go"
+	let_go
 	wait_for_line '^8-15$'
 }
 
@@ -117,7 +99,7 @@ ends() {
 @test "what -p gave it lasts over an exec, with CUDA before and after it" {
 	start_playing -t 0-7 -- where wait exec where wait exec where
 	nvtaskset -tp 20-23 "$PROGRAM"
-	kill -USR1 "$PROGRAM"
+	go_on
 	wait_for_line '^20-23$'
 	nvtaskset -tp 30 "$PROGRAM"
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 30" ]
@@ -139,17 +121,14 @@ ends() {
 
 @test "between an exec and CUDA, the library is not said to be at work; a way around it is told" {
 	start_playing -t 0-7 -- where wait exec wait exec wait open "$BUILD/sim/libcuda.so.1" wait
-	kill -USR1 "$PROGRAM"
-	sleep 0.2
+	go_on
+	waits 2
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-7" ]
-	kill -USR1 "$PROGRAM"
-	sleep 0.2
+	go_on
+	waits 3
 	nvtaskset -tp 4 "$PROGRAM"
-	kill -USR1 "$PROGRAM"
-	for _ in $(seq 100); do
-		! grep -q "sim/libcuda" "/proc/$PROGRAM/maps" || break
-		sleep 0.05
-	done
+	go_on
+	waits 4
 	run nvtaskset -tp 5 "$PROGRAM"
 	[ "$status" -eq 3 ]
 	[[ "$output" == *"pid $PROGRAM: its partition is not in force: the driver was loaded without our library"* ]]
@@ -167,7 +146,7 @@ ends() {
 	[ ! -e "$WORK/once-more" ]
 	[ "$(readlink "/proc/$PROGRAM/fd/"* | grep -c memfd:nvtaskset)" -eq 1 ]
 	nvtaskset -tp 9 "$PROGRAM"
-	kill -USR1 "$PROGRAM"
+	go_on
 	wait_for_line '^9$'
 }
 
@@ -179,8 +158,7 @@ needs_fixed_addresses() {
 
 @test "a program that closes all descriptors keeps what -p gave it, and so do its later children" {
 	start_playing -t 0-7 -- where wait closefrom 3 spawn "$WORK/child" where
-	printf '#!/bin/sh\nplay where\n' >"$WORK/child"
-	chmod +x "$WORK/child"
+	make_script "$WORK/child" '#!/bin/sh' 'play where'
 	nvtaskset -tp 20-23 "$PROGRAM"
 	ends_with 20-23
 	[ "$(tail -n 2 "$WORK/output" | head -n 1)" = 20-23 ]
@@ -191,8 +169,7 @@ needs_fixed_addresses() {
 	# What comes from a file that its user may not read is nobody's to look into.
 	install -m 711 "$BUILD/tests/programs/play" "$WORK/unreadable"
 	chmod 755 "$WORK"
-	printf '#!/bin/sh\nplay where\n' >"$WORK/child"
-	chmod +x "$WORK/child"
+	make_script "$WORK/child" '#!/bin/sh' 'play where'
 	export XDG_CACHE_HOME=$WORK/cache
 	install -d -o 65534 "$XDG_CACHE_HOME"
 	"${ANOTHER_USER[@]}" nvtaskset --mps off -t 0-7 "$WORK/unreadable" where wait closefrom 3 spawn "$WORK/child" >"$WORK/output" \
@@ -206,8 +183,7 @@ needs_fixed_addresses() {
 }
 
 @test "a child whose descriptors were closed has its nearest ancestor's, else the environment's" {
-	printf '#!/bin/sh\nexec play closefrom 3 where\n' >"$WORK/child"
-	chmod +x "$WORK/child"
+	make_script "$WORK/child" '#!/bin/sh' 'exec play closefrom 3 where'
 	start_playing -t 0-7 -- wait spawn "$WORK/child"
 	nvtaskset -tp 20-23 "$PROGRAM"
 	ends_with 20-23
@@ -230,8 +206,7 @@ needs_fixed_addresses() {
 }
 
 @test "an ancestor's is found at any number" {
-	printf '#!/bin/sh\nexec play closefrom 3 where\n' >"$WORK/child"
-	chmod +x "$WORK/child"
+	make_script "$WORK/child" '#!/bin/sh' 'exec play closefrom 3 where'
 	(
 		ulimit -Sn 40
 		start_playing -t 0-7 -- wait spawn "$WORK/child"
@@ -257,9 +232,7 @@ needs_fixed_addresses() {
 # --- children that share it ----------------------------------------------------------------------------------------------
 
 @test "a child that has not come to CUDA has its parent's partition; -p on it says whose that is" {
-	nvtaskset --mps off -t 0-7 bash -c 'sleep 60; true' 3>&- &
-	PROGRAM=$!
-	until child=$(pgrep -P "$PROGRAM" sleep); do sleep 0.05; done
+	start_shell_with sleep 'sleep 60'
 	refuses "pid $child: shares the partition of pid $PROGRAM until it loads CUDA; change that one, or give this one its own with --attach" \
 		nvtaskset -tp 9 "$child"
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-7" ]
@@ -275,17 +248,17 @@ needs_fixed_addresses() {
 	needs_namespaces -pf --mount-proc
 	unshare -pf --mount-proc "$BUILD/nvtaskset" --mps off -t 0-7 bash -c 'sleep 60; true' 3>&- &
 	PROGRAM=$!
-	until child=$(pgrep -P "$(pgrep -P "$PROGRAM")" sleep); do sleep 0.05; done
-	refuses "pid $child: shares the partition of pid $(pgrep -P "$PROGRAM") until it loads CUDA; change that one, or give this one its own with --attach" \
+	wait_for_child "$PROGRAM"
+	owner=$child
+	wait_for_child "$owner" sleep
+	refuses "pid $child: shares the partition of pid $owner until it loads CUDA; change that one, or give this one its own with --attach" \
 		nvtaskset -tp 9 "$child"
 	pkill -KILL -P "$PROGRAM"
 }
 
 @test "a number of TPCs for a shell: those that its children share with it are not others'" {
 	own_gpus
-	nvtaskset --mps off -t 0-7 bash -c 'sleep 60; true' 3>&- &
-	PROGRAM=$!
-	until child=$(pgrep -P "$PROGRAM" sleep); do sleep 0.05; done
+	start_shell_with sleep 'sleep 60'
 	run nvtaskset -np 66 "$PROGRAM"
 	echo "$output"
 	[ "${lines[-1]}" = "pid $PROGRAM's new TPC list: 0-65" ]
@@ -297,7 +270,7 @@ needs_fixed_addresses() {
 	nvtaskset --mps off -t 0-7 bash -c 'sleep 60 & exec nvtaskset --mps off -t 9 sleep 61' 3>&- &
 	PROGRAM=$!
 	wait_until has_the_list "$PROGRAM" 9
-	child=$(pgrep -P "$PROGRAM" sleep)
+	wait_for_child "$PROGRAM" sleep
 	refuses "pid $child: shares the partition of pid $PROGRAM until it loads CUDA; change that one, or give this one its own with --attach" \
 		nvtaskset -tp 9 "$child"
 	run nvtaskset -np 66 "$PROGRAM"
@@ -329,9 +302,9 @@ has_the_list() { # pid list
 	nvtaskset --mps off -t 0-7 bash -c "play wait where >'$WORK/output' & read -r go <'$WORK/go'; exec nvtaskset --mps off -t 9 true" 3>&- &
 	PROGRAM=$!
 	wait_for_line waiting
-	child=$(pgrep -P "$PROGRAM" play)
+	wait_for_child "$PROGRAM" play
 	nvtaskset -tp 20-23 "$PROGRAM"
-	echo go >"$WORK/go"
+	let_go
 	wait "$PROGRAM"
 	PROGRAM=$child
 	refuses "pid $child: shares the partition of a process that has ended, until it loads CUDA; give this one its own with --attach" \
@@ -342,9 +315,7 @@ has_the_list() { # pid list
 
 @test "--attach gives it its own, which it takes to CUDA" {
 	needs_attach
-	nvtaskset --mps off -t 0-7 bash -c "play wait where wait >'$WORK/output'; true" 3>&- &
-	PROGRAM=$!
-	until child=$(pgrep -P "$PROGRAM" play); do sleep 0.05; done
+	start_shell_with play "play wait where wait >'$WORK/output'"
 	wait_for_line waiting
 	files=$(ls "/proc/$child/fd" | wc -l)
 	run nvtaskset --attach -tp 9 "$child"
@@ -373,7 +344,8 @@ has_the_list() { # pid list
 		bash -c "play wait where >'$WORK/output'; true" 3>&- &
 	PROGRAM=$!
 	wait_for_line waiting
-	child=$(pgrep -P "$(pgrep -P "$PROGRAM" bash)" play)
+	wait_for_child "$PROGRAM" bash
+	wait_for_child "$child" play
 	PROGRAM=$child # it ends by a signal, and with it the others
 	nvtaskset --attach -tp 9 "$child"
 	# That number is its owner's, by which it knows it for its own.
@@ -387,9 +359,7 @@ has_the_list() { # pid list
 
 @test "where its limits leave no room, --attach says so, and it lives" {
 	needs_attach
-	nvtaskset --mps off -t 0-7 bash -c 'sleep 60; true' 3>&- &
-	PROGRAM=$!
-	until child=$(pgrep -P "$PROGRAM" sleep); do sleep 0.05; done
+	start_shell_with sleep 'sleep 60'
 	prlimit --pid "$child" --fsize=4096:unlimited
 	run nvtaskset --attach -tp 9 "$child"
 	[ "$status" -eq 1 ]
@@ -403,16 +373,11 @@ has_the_list() { # pid list
 }
 
 @test "its own is made when it comes to CUDA, of what its parent's says then" {
-	printf '#!/bin/bash\nread -r go <"$1"\nplay where wait where\n' >"$WORK/script"
-	chmod +x "$WORK/script"
-	mkfifo "$WORK/go"
-	empty_output
-	nvtaskset --mps off -t 0-7 "$WORK/script" "$WORK/go" >"$WORK/output" 3>&- &
-	PROGRAM=$!
+	start_script 'play where wait where'
 	nvtaskset -tp 8-15 "$PROGRAM"
-	echo go >"$WORK/go"
+	let_go
 	wait_for_line waiting
-	child=$(pgrep -P "$PROGRAM" play)
+	wait_for_child "$PROGRAM" play
 	nvtaskset -tp 3 "$PROGRAM"
 	[ "$(nvtaskset -tp "$child")" = "pid $child's current TPC list: 8-15" ]
 	nvtaskset -tp 4 "$child"
@@ -479,7 +444,7 @@ write_attack() {
 			>"$WORK/output" 2>"$WORK/errors" 3>&- &
 		PROGRAM=$!
 		nvtaskset -tp 20-23 "$PROGRAM"
-		echo go >"$WORK/go"
+		let_go
 		wait_for_line waiting
 		# Until it comes to CUDA, it is root's to change.
 		refuses "pid $PROGRAM: has another user's partition until it loads CUDA; give it its own with --attach" \
@@ -497,8 +462,10 @@ write_attack() {
 		unshare -pf --mount-proc "$BUILD/tests/programs/play" where wait where >"$WORK/output" 3>&- &
 	PROGRAM=$!
 	wait_for_line waiting
-	outer=$(pgrep -P "$PROGRAM")
-	inner=$(pgrep -P "$outer")
+	wait_for_child "$PROGRAM"
+	outer=$child
+	wait_for_child "$outer"
+	inner=$child
 	nvtaskset -tp 20-23 "$outer"
 	[ "$(nvtaskset -tp "$inner")" = "pid $inner's current TPC list: 0-7" ]
 	kill -USR1 "$inner"

@@ -3,15 +3,12 @@
 
 bats_require_minimum_version 1.5.0
 load helpers
+load playing
 
 play() { # options of nvtaskset, --, and the steps
-	local options=()
-	while [ "$1" != -- ]; do
-		options+=("$1")
-		shift
-	done
-	shift
-	run nv "${options[@]}" -t 3-5 "$BUILD/tests/programs/play" "$@"
+	local options steps
+	take_steps "$@"
+	run nv "${options[@]}" -t 3-5 "$BUILD/tests/programs/play" "${steps[@]}"
 	echo "$output"
 }
 
@@ -22,36 +19,13 @@ make_driver_directory() {
 	ln -s libcuda.so.1 "$WORK/driver/libcuda.so"
 }
 
-# Starts a program of steps in the background, and waits until it says that it waits; STEPS is its pid.
-start_steps() {
-	empty_output
-	nvtaskset --mps off -t 3-5 "$BUILD/tests/programs/play" "$@" >"$WORK/output" 2>&1 3>&- &
-	PROGRAM=$!
-	waits 1
-}
-
-has_waited() { # how often by now
-	[ "$(grep -c waiting "$WORK/output")" -eq "$1" ]
-}
-
-waits() { # how often by now
-	wait_until has_waited "$1" || {
-		cat "$WORK/output"
-		return 1
-	}
-}
-
-go_on() {
-	kill -USR1 "$PROGRAM"
-}
-
-ends_with() { # LINE
+has_last_line() { # LINE
 	[ "$(tail -n 1 "$WORK/output")" = "$1" ]
 }
 
 last_line_is() { # LINE
-	wait_until ends_with "$1" || {
-		cat "$WORK/output"
+	wait_until has_last_line "$1" || {
+		cat "$WORK/output" "$WORK/errors"
 		return 1
 	}
 }
@@ -111,10 +85,11 @@ is_inside() {
 
 @test "a partition changes for the driver in every namespace" {
 	! is_sanitized || skip "sanitizers are for one namespace"
-	start_steps namespace libcuda.so.1 where wait where
+	start_playing -t 3-5 -- namespace libcuda.so.1 where wait where
 	[ "$(nvtaskset -tp 8-9 "$PROGRAM" | tail -n 1)" = "pid $PROGRAM's new TPC list: 8-9" ]
 	go_on
 	last_line_is 8-9
+	[ ! -s "$WORK/errors" ]
 }
 
 @test "opened, closed and opened again" {
@@ -154,13 +129,14 @@ escapes_and_shows() { # the program and its arguments
 }
 
 @test "a library that could not set itself up" {
-	SIM_FAULTS=no-table start_steps where wait
+	SIM_FAULTS=no-table start_playing -t 3-5 -- where wait
 	shows_in_vain 3-5
 }
 
 @test "a library that waits for a profiler to leave" {
-	SIM_FAULTS=slot-taken start_steps where wait
-	[ "$(sed -n 2p "$WORK/output")" = 0-65 ]
+	SIM_FAULTS=slot-taken start_playing -t 3-5 -- where wait
+	[ "$(head -n 1 "$WORK/output")" = 0-65 ]
+	[ "$(wc -l <"$WORK/errors")" -eq 1 ]
 	changes_in_vain 8-9 nvtaskset
 	nvtaskset -l | grep -A 1 "^ *$PROGRAM .* 8-9 " | grep -qx "        $slot_taken"
 	[ "$(nvtaskset -l --json | jq -r ".processes[] | select(.pid == $PROGRAM) | .not_in_force")" = "$slot_taken" ]
@@ -173,11 +149,7 @@ escapes_and_shows() { # the program and its arguments
 
 @test "a wrapper that puts the driver's directory first" {
 	make_driver_directory
-	cat >"$WORK/wrapper" <<-'EOF'
-		#!/bin/sh
-		LD_LIBRARY_PATH=$DRIVER:$LD_LIBRARY_PATH exec "$@"
-	EOF
-	chmod +x "$WORK/wrapper"
+	make_script "$WORK/wrapper" '#!/bin/sh' 'LD_LIBRARY_PATH=$DRIVER:$LD_LIBRARY_PATH exec "$@"'
 	export DRIVER=$WORK/driver
 	escapes_and_shows "$WORK/wrapper" "$BUILD/tests/programs/play"
 	run nv --strict -t 3-5 "$WORK/wrapper" "$BUILD/tests/programs/play" where
@@ -243,7 +215,7 @@ escapes_and_shows() { # the program and its arguments
 }
 
 @test "a program that closes all descriptors can be found as soon as it has a context" {
-	start_steps open libcuda.so.1 closefrom 3 wait where wait where
+	start_playing -t 3-5 -- open libcuda.so.1 closefrom 3 wait where wait where
 	refuses "pid $PROGRAM: $closed" nvtaskset -p "$PROGRAM"
 	nvtaskset -l | grep -qx "        $closed"
 	go_on
@@ -252,6 +224,7 @@ escapes_and_shows() { # the program and its arguments
 	nvtaskset -tp 7-9 "$PROGRAM"
 	go_on
 	last_line_is 7-9
+	[ ! -s "$WORK/errors" ]
 }
 
 @test "a child of a program that closed all descriptors, and has others there" {
@@ -264,7 +237,8 @@ escapes_and_shows() { # the program and its arguments
 	nvtaskset --mps off -t 3-5 unshare -p -f "$BUILD/tests/programs/play" where wait where >"$WORK/output" 2>&1 3>&- &
 	PROGRAM=$!
 	waits 1
-	inner=$(pgrep -P "$PROGRAM")
+	wait_for_child "$PROGRAM"
+	inner=$child
 	[ "$(nvtaskset -tp 8 "$inner" | tail -n 1)" = "pid $inner's new TPC list: 8" ]
 	kill -USR1 "$inner"
 	last_line_is 8

@@ -106,8 +106,7 @@ plain() {
 }
 
 @test "-G: one of two GPUs; each, without" {
-	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
-	own_gpus
+	own_gpus h200-x2
 	start_program -t -G 0:0-3 -G 1:4-7
 	run nvtaskset -T
 	[[ "$output" == "GPU 0, "*"62 free"*$' . '*$'\n\nGPU 1, '*"62 free"* ]]

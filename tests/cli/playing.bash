@@ -1,0 +1,44 @@
+# Programs that do as they are told, one step after the other (tests/programs/play.c).
+
+# Into `options` and `steps`.
+take_steps() { # OPTION… -- STEP…
+	options=()
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	steps=("${@:2}")
+}
+
+# Starts one in a partition, and waits until it says that it waits; PROGRAM is its pid, and what it says is in WORK/output.
+start_playing() { # options and SET -- steps
+	local options steps
+	take_steps "$@"
+	empty_output
+	nvtaskset --mps off "${options[@]}" "$BUILD/tests/programs/play" "${steps[@]}" >"$WORK/output" 2>"$WORK/errors" 3>&- &
+	PROGRAM=$!
+	waits 1
+}
+
+has_waited() { # how often by now
+	[ "$(grep -c waiting "$WORK/output")" -eq "$1" ]
+}
+
+waits() { # how often by now
+	wait_until has_waited "$1" || {
+		cat "$WORK/output" "$WORK/errors"
+		return 1
+	}
+}
+
+go_on() {
+	kill -USR1 "$PROGRAM"
+}
+
+# It goes on, and comes to its end.
+go_on_to_the_end() {
+	go_on
+	wait "$PROGRAM"
+	PROGRAM=
+	cat "$WORK/output" "$WORK/errors"
+}
