@@ -244,8 +244,8 @@ needs_fixed_addresses() {
 	[ "$(nvtaskset --dry-run --strategy distributed -n 58)" = 8-65 ]
 }
 
-@test "in a container too, the message says what its user sees" {
-	needs_namespaces -pf --mount-proc
+says_in_a_container_what_its_user_sees() {
+	local owner
 	unshare -pf --mount-proc "$BUILD/nvtaskset" --mps off -t 0-7 bash -c 'sleep 60; true' 3>&- &
 	PROGRAM=$!
 	wait_for_child "$PROGRAM"
@@ -254,6 +254,22 @@ needs_fixed_addresses() {
 	refuses "pid $child: shares the partition of pid $owner until it loads CUDA; change that one, or give this one its own with --attach" \
 		nvtaskset -tp 9 "$child"
 	pkill -KILL -P "$PROGRAM"
+}
+
+@test "in a container too, the message says what its user sees" {
+	needs_namespaces -pf --mount-proc
+	says_in_a_container_what_its_user_sees
+}
+
+# The container's first process has the same number.
+@test "also beside a first process of the machine that may not be looked into" {
+	needs_root
+	needs_namespaces -pf --mount-proc
+	# shellcheck disable=SC2016 # for that shell
+	unshare -pf --mount-proc --kill-child bash -c '"$@"; exit $?' bash "${LIMITED_ROOT[@]}" bash -ec \
+		"$(declare -p BUILD WORK; declare -f wait_until find_child wait_for_child refuses says_in_a_container_what_its_user_sees)
+		if readlink /proc/1/ns/pid; then exit 2; fi
+		says_in_a_container_what_its_user_sees" 3>&-
 }
 
 @test "a number of TPCs for a shell: those that its children share with it are not others'" {
