@@ -56,6 +56,11 @@ needs_namespaces() {
 	unshare "$@" true 2>/dev/null || skip "namespaces are not permitted"
 }
 
+# With the capability SYS_PTRACE, which root has not in every container.
+needs_to_look_into_others() {
+	(($(sed -n 's/^CapEff:[[:blank:]]*/0x/p' /proc/self/status) >> 19 & 1)) || skip "root may not look into others' processes here"
+}
+
 needs_attach() {
 	[ "$(uname -m)" = x86_64 ] || skip "processes can be attached to on x86-64 only, so far"
 }
