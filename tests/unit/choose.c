@@ -1,5 +1,6 @@
 /* Choosing TPCs for a number of them. */
 #include "gpu/select_tpcs.h"
+#include "sets.h"
 #include "share.h"
 
 #include <setjmp.h>
@@ -11,15 +12,6 @@
 #include <string.h>
 
 static struct topology_list list;
-
-static struct tpcset parse(const char *text)
-{
-	struct tpcset set = {{0}};
-
-	if (*text)
-		assert_int_equal(tpcset_parse_list(&set, text, TPCSET_MAX, "TPC", NULL), 0);
-	return set;
-}
 
 /* What is chosen, as a list; "" where it does not fit. */
 static const char *choose(const struct topology *gpu, const char *used, unsigned int count, enum strategy strategy)

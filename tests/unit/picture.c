@@ -1,6 +1,7 @@
 /* The picture of a GPU, character by character; who has which letter; what is shared. */
 #include "../../tools/nvtaskset/gpcs.c"
 #include "../skip.h"
+#include "sets.h"
 #include "share.h"
 #include "../../tools/nvtaskset/show/labels.c"
 #include "../../tools/nvtaskset/show/picture.c"
@@ -14,15 +15,6 @@
 #include <cmocka.h>
 
 static struct topology_list list;
-
-static struct tpcset parse(const char *text)
-{
-	struct tpcset set = {{0}};
-
-	if (*text)
-		assert_int_equal(tpcset_parse_list(&set, text, TPCSET_MAX, "TPC", NULL), 0);
-	return set;
-}
 
 /* A process with one set on the first GPU of the list. */
 static struct process process_with(pid_t pid, const char *set)

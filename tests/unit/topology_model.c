@@ -1,5 +1,6 @@
 /* Sets of TPCs, GPCs and mask bits of a GPU; bus ids. */
 #include "gpu/topology/topology.h"
+#include "share.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,17 +10,6 @@
 #include <unistd.h>
 
 static struct topology_list list;
-
-static const struct topology *read_gpu(const char *path)
-{
-	struct error error = {.reason = ""};
-	FILE *file = fopen(path, "r");
-
-	if (!file || topology_read(&list, file, path, &error) < 0)
-		fail_msg("%s: %s", path, error.reason);
-	fclose(file);
-	return &list.gpus[0];
-}
 
 static void assert_list(const struct tpcset *set, const char *expected)
 {
@@ -45,7 +35,7 @@ static void test_rule_of_mask_bits(void **state)
 
 static void test_gpcs_of_the_h200(void **state)
 {
-	const struct topology *gpu = read_gpu("share/topologies/h200.txt");
+	const struct topology *gpu = share_read(&list, "h200");
 	struct tpcset set = topology_gpc(gpu, 1);
 
 	(void)state;
@@ -64,7 +54,7 @@ static void test_gpcs_of_the_h200(void **state)
 
 static void test_disable_mask_of_the_h200(void **state)
 {
-	const struct topology *gpu = read_gpu("share/topologies/h200.txt");
+	const struct topology *gpu = share_read(&list, "h200");
 	struct tpcset set = {{0}};
 	uint64_t words[TOPOLOGY_MASK_BITS / 64];
 
@@ -81,7 +71,7 @@ static void test_disable_mask_of_the_h200(void **state)
 /* TPC 65 has bit 83, for which such a mask has no place. */
 static void test_disable_mask_narrower_than_the_gpu(void **state)
 {
-	const struct topology *gpu = read_gpu("share/topologies/h200.txt");
+	const struct topology *gpu = share_read(&list, "h200");
 	struct tpcset all = topology_all(gpu);
 	uint64_t words[2] = {0, 42};
 
@@ -93,7 +83,7 @@ static void test_disable_mask_narrower_than_the_gpu(void **state)
 
 static void test_virtual_gpcs_are_unknown_before_hopper(void **state)
 {
-	const struct topology *gpu = read_gpu("share/topologies/ada.txt");
+	const struct topology *gpu = share_read(&list, "ada");
 
 	(void)state;
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
@@ -105,7 +95,7 @@ static void test_virtual_gpcs_are_unknown_before_hopper(void **state)
 /* What a driver could tell; a file's reader refuses most of it by itself. */
 static void test_validate(void **state)
 {
-	const struct topology *good = read_gpu("share/topologies/h200.txt");
+	const struct topology *good = share_read(&list, "h200");
 	struct topology gpu = *good;
 	struct error error = {.reason = ""};
 

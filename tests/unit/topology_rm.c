@@ -5,6 +5,7 @@
  * check each other. Its GPUs are those of share/topologies: what comes out must be what the file says.
  */
 #include "gpu/topology/rm.h"
+#include "share.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -351,17 +352,12 @@ static int fake_ioctl(int file, unsigned long request, void *argument)
 static struct topology_list list;
 static const struct topology_wanted *wanted; /* NULL: all */
 
-static void prepare(const char *path)
+static void prepare(const char *name)
 {
-	struct error error = {.reason = ""};
-	FILE *file = fopen(path, "r");
-
 	memset(&fake, 0, sizeof fake);
 	wanted = NULL;
 	devices_opened = 0;
-	if (!file || topology_read(&fake.gpus, file, path, &error) < 0)
-		fail_msg("%s: %s", path, error.reason);
-	fclose(file);
+	share_read(&fake.gpus, name);
 	fake.count = fake.gpus.count;
 	fake.fields = 9;
 	fake.name_size = 132;
@@ -406,7 +402,7 @@ static void assert_same_gpus(void)
 		assert_memory_equal(&list.gpus[i], &fake.gpus.gpus[i], sizeof list.gpus[i]);
 }
 
-#define H200 "share/topologies/h200.txt"
+#define H200 "h200"
 
 /* --- tests ------------------------------------------------------------------------------------------------
  */
@@ -415,11 +411,11 @@ static void test_each_size_of_record(void **state)
 {
 	static const char *const paths[] = {
 		H200,
-		"share/topologies/hopper-synthetic.txt",
-		"share/topologies/blackwell.txt",
-		"share/topologies/ada.txt",
-		"share/topologies/turing.txt",
-		"share/topologies/h200-x2.txt",
+		"hopper-synthetic",
+		"blackwell",
+		"ada",
+		"turing",
+		"h200-x2",
 	};
 	static const unsigned int fields[] = {6, 7, 9};
 
@@ -445,7 +441,7 @@ static void test_unknown_size_of_record(void **state)
 static void test_one_sm_in_a_tpc(void **state)
 {
 	(void)state;
-	prepare("share/topologies/ada.txt");
+	prepare("ada");
 	fake.gpus.gpus[0].sms_per_tpc = 1;
 	fake.gpus.gpus[0].compute_major = 6;
 	fake.gpus.gpus[0].compute_minor = 1;
@@ -459,7 +455,7 @@ static void test_largest_gpu(void **state)
 	struct topology *gpu = &fake.gpus.gpus[0];
 
 	(void)state;
-	prepare("share/topologies/ada.txt");
+	prepare("ada");
 	gpu->tpc_count = TPCSET_MAX;
 	for (uint16_t tpc = 0; tpc < TPCSET_MAX; tpc++)
 		gpu->tpcs[tpc] = (struct topology_tpc){tpc % 12, TOPOLOGY_UNKNOWN, tpc};
@@ -473,7 +469,7 @@ static void test_order(void **state)
 	struct topology first;
 
 	(void)state;
-	prepare("share/topologies/h200-x2.txt");
+	prepare("h200-x2");
 	first = fake.gpus.gpus[0];
 	fake.gpus.gpus[0] = fake.gpus.gpus[1];
 	fake.gpus.gpus[1] = first;
@@ -518,7 +514,7 @@ static void test_no_gpu(void **state)
 static void test_gpus_that_may_not_be_opened(void **state)
 {
 	(void)state;
-	prepare("share/topologies/h200-x2.txt");
+	prepare("h200-x2");
 	fake.device_errno[0] = EACCES;
 	assert_loads();
 	assert_int_equal(list.count, 1);
@@ -552,7 +548,7 @@ static void assert_second_alone(void)
 static void test_wanted_gpu_that_is_in_use(void **state)
 {
 	(void)state;
-	prepare("share/topologies/h200-x2.txt");
+	prepare("h200-x2");
 	want(1);
 	fake.is_in_use[1] = true;
 	assert_loads();
@@ -566,7 +562,7 @@ static void test_wanted_gpu_that_is_in_use(void **state)
 static void test_wanted_gpu_that_is_not(void **state)
 {
 	(void)state;
-	prepare("share/topologies/h200-x2.txt");
+	prepare("h200-x2");
 	want(1);
 	assert_loads();
 	assert_second_alone();
@@ -579,7 +575,7 @@ static void test_wanted_gpu_that_is_not(void **state)
 static void test_wanted_gpu_that_does_not_answer(void **state)
 {
 	(void)state;
-	prepare("share/topologies/h200-x2.txt");
+	prepare("h200-x2");
 	want(1);
 	fake.others_use_all = true;
 	fake.device_errno[1] = EACCES;
@@ -789,7 +785,7 @@ static void test_contradictory_limits(void **state)
 static void test_gpu_listed_twice(void **state)
 {
 	(void)state;
-	prepare("share/topologies/h200-x2.txt");
+	prepare("h200-x2");
 	fake.all_have_id_0 = true;
 	assert_loads();
 	assert_int_equal(list.count, 1);
@@ -809,7 +805,7 @@ static void test_compute_capability(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-		prepare("share/topologies/hopper-synthetic.txt");
+		prepare("hopper-synthetic");
 		fake.sm_version = cases[i].sm_version;
 		assert_loads();
 		assert_int_equal(list.gpus[0].compute_major, cases[i].major);

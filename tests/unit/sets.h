@@ -1,0 +1,22 @@
+/* For unit tests: sets of TPCs as people write them. */
+#ifndef NVTASKSET_TESTS_SETS_H
+#define NVTASKSET_TESTS_SETS_H
+
+#include "gpu/tpcset.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+/* A list; "" is the empty set. */
+static struct tpcset parse(const char *text)
+{
+	struct tpcset set = {{0}};
+
+	if (*text)
+		assert_int_equal(tpcset_parse_list(&set, text, TPCSET_MAX, "TPC", NULL), 0);
+	return set;
+}
+
+#endif
