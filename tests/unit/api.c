@@ -1,6 +1,7 @@
 /* nvtaskset.h, as a program sees it that changes other processes' partitions: those here are made by this test. */
 #include "cuda_process.h"
 #include "nvtaskset.h"
+#include "process.h"
 #include "state/layout.h"
 
 #include <setjmp.h>
@@ -273,15 +274,20 @@ static void test_choice(void **state)
 
 /* --- processes -------------------------------------------------------------------------------------------------------- */
 
-/* A process with a partition: 0-7 on GPU 0. It does what it is told by a byte, and says when it is done. */
-struct process {
-	pid_t pid;
-	int orders, answers;
-};
-
 static const struct pci_address pci[] = {{.bus = 0, .device = 6}, {.bus = 0, .device = 7}};
 
 static struct segment owned;
+
+static void have_partition(void)
+{
+	struct segment_revision revision = {.count = 1, .partitions = {{.pci = pci[0]}}};
+
+	load_a_driver();
+	tpcset_add_range(&revision.partitions[0].set, 0, 7);
+	if (segment_create(&owned, &revision, -1, NULL) < 0)
+		_exit(1);
+	segment_set_at_work(&owned);
+}
 
 static void obey(char order)
 {
@@ -335,61 +341,15 @@ static void obey(char order)
 		memset((char *)owned.number, 0x7f, (size_t)status.st_size - 64);
 		break;
 	default:
+		have_partition();
 		break;
 	}
 }
 
-static _Noreturn void be_process(int orders, int answers)
-{
-	struct segment_revision revision = {.count = 1, .partitions = {{.pci = pci[0]}}};
-	char order = 0;
-
-	load_a_driver();
-	tpcset_add_range(&revision.partitions[0].set, 0, 7);
-	if (segment_create(&owned, &revision, -1, NULL) < 0)
-		_exit(1);
-	segment_set_at_work(&owned);
-	do {
-		obey(order);
-		if (write(answers, &order, 1) != 1)
-			_exit(1);
-	} while (read(orders, &order, 1) == 1);
-	_exit(0);
-}
-
+/* One with a partition: 0-7 on GPU 0. */
 static struct process start(void)
 {
-	struct process process;
-	int orders[2], answers[2];
-	char answer;
-
-	assert_int_equal(pipe2(orders, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(answers, O_CLOEXEC), 0);
-	process = (struct process){.pid = fork(), .orders = orders[1], .answers = answers[0]};
-	if (process.pid == 0) {
-		close(orders[1]);
-		close(answers[0]);
-		be_process(orders[0], answers[1]);
-	}
-	assert_true(process.pid > 0);
-	close(orders[0]);
-	close(answers[1]);
-	assert_int_equal(read(process.answers, &answer, 1), 1);
-	return process;
-}
-
-static void order(const struct process *process, char what)
-{
-	assert_int_equal(write(process->orders, &what, 1), 1);
-	assert_int_equal(read(process->answers, &what, 1), 1);
-}
-
-static void end(const struct process *process)
-{
-	close(process->orders);
-	close(process->answers);
-	kill(process->pid, SIGKILL);
-	assert_int_equal(waitpid(process->pid, NULL, 0), process->pid);
+	return process_start(obey);
 }
 
 static struct nvtaskset_partition *open_partition(const struct process *process)
@@ -432,7 +392,7 @@ static void test_change(void **state)
 	nvtaskset_partition_close(partition);
 	nvtaskset_partition_close(other);
 	nvtaskset_partition_close(NULL);
-	end(&process);
+	process_end(&process);
 }
 
 /* What this GPU lacks, another version may have, or a hostile process have written. */
@@ -467,7 +427,7 @@ static void test_tpcs_that_are_not_there(void **state)
 	segment_close(&segment);
 	assert_partition(partition, 0, "3");
 	nvtaskset_partition_close(partition);
-	end(&process);
+	process_end(&process);
 }
 
 static void test_sets_that_are_refused(void **state)
@@ -492,7 +452,7 @@ static void test_sets_that_are_refused(void **state)
 	assert_int_equal(set_list(partition, 0, "66", NULL), -1);
 	assert_partition(partition, 0, "0-7");
 	nvtaskset_partition_close(partition);
-	end(&process);
+	process_end(&process);
 }
 
 static void test_counters(void **state)
@@ -503,7 +463,7 @@ static void test_counters(void **state)
 	unsigned int reason = 0;
 
 	(void)state;
-	order(&process, 'l');
+	process_order(&process, 'l');
 	assert_int_equal(nvtaskset_partition_counters(partition, &counters, NULL), 0);
 	assert_int_equal(counters.restricted, 2);
 	assert_int_equal(counters.unrestricted, 1);
@@ -515,7 +475,7 @@ static void test_counters(void **state)
 	assert_null(nvtaskset_reason_text(NVTASKSET_REASONS_MAX));
 	assert_int_equal(nvtaskset_partition_counters(partition, &unset, NULL), -1);
 	nvtaskset_partition_close(partition);
-	end(&process);
+	process_end(&process);
 }
 
 static void test_who_has_a_partition(void **state)
@@ -535,8 +495,8 @@ static void test_who_has_a_partition(void **state)
 	assert_in_range(again, 2, 4096);
 	assert_true(few[0] > 0);
 	assert_int_equal(nvtaskset_processes(NULL, 0, &again, NULL), 0);
-	end(&first);
-	end(&second);
+	process_end(&first);
+	process_end(&second);
 }
 
 static void test_who_has_none(void **state)
@@ -572,9 +532,9 @@ static void test_program_started_without_nvtaskset(void **state)
 	struct process process = start();
 
 	(void)state;
-	order(&process, 'w');
+	process_order(&process, 'w');
 	assert_code(open_in_vain(process.pid), NO_PARTITION);
-	end(&process);
+	process_end(&process);
 }
 
 /* What main is then, started by nvtaskset as far as can be seen. */
@@ -613,9 +573,9 @@ static void test_partition_of_another_version(void **state)
 	struct process process = start();
 
 	(void)state;
-	order(&process, 'v');
+	process_order(&process, 'v');
 	assert_code(open_in_vain(process.pid), DAMAGED);
-	end(&process);
+	process_end(&process);
 }
 
 /* The same in a process to which something was done first. */
@@ -652,9 +612,9 @@ static void test_not_permitted(void **state)
 	struct process process = start();
 
 	(void)state;
-	order(&process, 'h');
+	process_order(&process, 'h');
 	assert_code(open_in_vain_after(become_nobody, process.pid), NOT_PERMITTED);
-	end(&process);
+	process_end(&process);
 }
 
 static void lose_descriptors(void)
@@ -679,7 +639,7 @@ static void test_what_the_kernel_refuses(void **state)
 	error = open_in_vain_after(lose_memory, process.pid);
 	assert_non_null(strstr(error.reason, "its segment cannot be mapped"));
 	assert_code(error, NO_MEMORY);
-	end(&process);
+	process_end(&process);
 }
 
 static void test_no_such_process(void **state)
@@ -687,7 +647,7 @@ static void test_no_such_process(void **state)
 	struct process process = start();
 
 	(void)state;
-	end(&process);
+	process_end(&process);
 	assert_code(open_in_vain(process.pid), ENDED);
 }
 
@@ -701,7 +661,7 @@ static void test_process_that_is_dead_and_listed(void **state)
 	kill(process.pid, SIGKILL);
 	assert_int_equal(waitid(P_PID, (id_t)process.pid, &info, WEXITED | WNOWAIT), 0);
 	assert_code(open_in_vain(process.pid), ENDED);
-	end(&process);
+	process_end(&process);
 }
 
 static void test_no_place_for_one_more_gpu(void **state)
@@ -711,12 +671,12 @@ static void test_no_place_for_one_more_gpu(void **state)
 	struct nvtaskset_error error;
 
 	(void)state;
-	order(&process, 'f');
+	process_order(&process, 'f');
 	assert_int_equal(set_list(partition, 0, "1", &error), 0);
 	assert_int_equal(set_list(partition, 1, "1", &error), -1);
 	assert_code(error, NO_ROOM);
 	nvtaskset_partition_close(partition);
-	end(&process);
+	process_end(&process);
 }
 
 static void test_end_of_the_process(void **state)
@@ -731,7 +691,7 @@ static void test_end_of_the_process(void **state)
 	assert_true(ended.fd >= 0);
 	assert_true(fcntl(ended.fd, F_GETFD) & FD_CLOEXEC);
 	assert_int_equal(poll(&ended, 1, 0), 0);
-	end(&process);
+	process_end(&process);
 	assert_int_equal(poll(&ended, 1, 10000), 1);
 	assert_int_equal(nvtaskset_partition_check(partition, &error), -1);
 	snprintf(expected, sizeof expected, "pid %d: has ended", (int)process.pid);
@@ -750,12 +710,12 @@ static void test_another_partition_in_the_process(void **state)
 	struct nvtaskset_error error;
 
 	(void)state;
-	order(&process, 'n');
+	process_order(&process, 'n');
 	assert_int_equal(nvtaskset_partition_check(partition, &error), -1);
 	assert_non_null(strstr(error.reason, "has another partition than it had: open it again"));
 	assert_code(error, STALE);
 	nvtaskset_partition_close(partition);
-	end(&process);
+	process_end(&process);
 }
 
 static void test_partition_that_is_not_in_force(void **state)
@@ -765,14 +725,14 @@ static void test_partition_that_is_not_in_force(void **state)
 	struct nvtaskset_error error;
 
 	(void)state;
-	order(&process, 'o');
+	process_order(&process, 'o');
 	assert_int_equal(nvtaskset_partition_check(partition, &error), -1);
 	assert_non_null(strstr(error.reason, "its partition is not in force"));
 	assert_code(error, NOT_IN_FORCE);
 	assert_int_equal(set_list(partition, 0, "1", NULL), 0);
 	assert_partition(partition, 0, "1");
 	nvtaskset_partition_close(partition);
-	end(&process);
+	process_end(&process);
 }
 
 /* The process is followed to its new file, by every function. */
@@ -783,23 +743,23 @@ static void test_partition_that_moves(void **state)
 	struct nvtaskset_counters counters = {.size = sizeof counters};
 
 	(void)state;
-	order(&process, 'c');
+	process_order(&process, 'c');
 	assert_int_equal(nvtaskset_partition_check(partition, NULL), 0);
 	assert_int_equal(set_list(partition, 0, "5", NULL), 0);
-	order(&process, 'm');
+	process_order(&process, 'm');
 	assert_int_equal(set_list(partition, 0, "6", NULL), 0);
 	assert_partition(other, 0, "6");
-	order(&process, 'm');
-	order(&process, 'l');
+	process_order(&process, 'm');
+	process_order(&process, 'l');
 	assert_int_equal(nvtaskset_partition_counters(partition, &counters, NULL), 0);
 	assert_int_equal(counters.restricted, 2);
-	order(&process, 'm');
+	process_order(&process, 'm');
 	assert_int_equal(nvtaskset_partition_check(partition, NULL), 0);
 	assert_int_equal(set_list(other, 0, "9", NULL), 0);
 	assert_partition(partition, 0, "9");
 	nvtaskset_partition_close(partition);
 	nvtaskset_partition_close(other);
-	end(&process);
+	process_end(&process);
 }
 
 /* It moved, and closed that file too, or ended: there is nothing to follow. */
@@ -812,13 +772,13 @@ static void test_partition_that_is_gone(void **state)
 	struct nvtaskset_error error;
 
 	(void)state;
-	order(&process, 'm');
-	order(&process, 'c');
+	process_order(&process, 'm');
+	process_order(&process, 'c');
 	assert_int_equal(set_list(partition, 0, "1", &error), -1);
 	assert_non_null(strstr(error.reason, "has closed the file of its partition"));
 	assert_code(error, OUT_OF_REACH);
 	assert_int_equal(nvtaskset_partition_get(partition, 0, &set, &error), -1);
-	end(&process);
+	process_end(&process);
 	assert_int_equal(nvtaskset_partition_counters(partition, &counters, &error), -1);
 	assert_code(error, ENDED);
 	assert_int_equal(nvtaskset_partition_check(partition, NULL), -1);
@@ -833,7 +793,7 @@ static void test_damaged_partition(void **state)
 	struct nvtaskset_set set = parse("3");
 
 	(void)state;
-	order(&process, 'g');
+	process_order(&process, 'g');
 	assert_int_equal(nvtaskset_partition_get(partition, 0, &set, &error), -1);
 	assert_non_null(strstr(error.reason, "its segment is damaged"));
 	assert_code(error, DAMAGED);
@@ -842,7 +802,7 @@ static void test_damaged_partition(void **state)
 	assert_non_null(strstr(error.reason, "its segment is damaged"));
 	assert_code(error, DAMAGED);
 	nvtaskset_partition_close(partition);
-	end(&process);
+	process_end(&process);
 }
 
 /* Another editor, stopped in the middle. */
@@ -863,7 +823,7 @@ static void test_lock_is_not_waited_for_for_ever(void **state)
 	segment_close(&editor);
 	assert_int_equal(set_list(partition, 0, "1", NULL), 0);
 	nvtaskset_partition_close(partition);
-	end(&process);
+	process_end(&process);
 }
 
 /* Who has others' partitions open has none himself, and what he forks has its own. */
@@ -888,8 +848,8 @@ static void test_handles_are_not_taken_for_a_partition(void **state)
 	assert_partition(partition, 0, "0-7");
 	nvtaskset_partition_close(forks);
 	nvtaskset_partition_close(partition);
-	end(&fork);
-	end(&process);
+	process_end(&fork);
+	process_end(&process);
 }
 
 static void test_no_descriptor_is_left_open(void **state)
@@ -903,7 +863,7 @@ static void test_no_descriptor_is_left_open(void **state)
 		struct nvtaskset_partition *partition = open_partition(&process);
 
 		assert_int_equal(nvtaskset_partition_check(partition, NULL), 0);
-		order(&process, 'm');
+		process_order(&process, 'm');
 		assert_int_equal(set_list(partition, 0, "1", NULL), 0);
 		nvtaskset_partition_close(partition);
 		assert_int_equal(nvtaskset_partition_open(&partition, topology, getpid(), NULL), -1);
@@ -911,7 +871,7 @@ static void test_no_descriptor_is_left_open(void **state)
 	after = dup(0);
 	close(after);
 	assert_int_equal(before, after);
-	end(&process);
+	process_end(&process);
 }
 
 int main(int count, char **arguments)

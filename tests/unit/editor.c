@@ -1,5 +1,6 @@
 /* Changing the partitions of running processes: all or none, wherever their segments move to. */
 #include "cuda_process.h"
+#include "process.h"
 #include "state/editor.h"
 #include "state/layout.h"
 
@@ -30,59 +31,29 @@ static struct segment_revision revision_of(unsigned int gpus, unsigned int first
 
 /* --- processes with a partition ---------------------------------------------------------------------- */
 
-struct process {
-	pid_t pid;
-	int orders;
-};
+static unsigned int gpus_to_have;
 
-/* Until its orders end: moves its segment at each. */
-static _Noreturn void be_process(int orders, int ready, unsigned int gpus)
+/* 'm': moves its segment; otherwise, after the first order, closes its file. */
+static void obey(char order)
 {
-	struct segment_revision revision = revision_of(gpus, 0, 7);
-	struct segment segment;
-	char byte = 0;
+	static struct segment segment;
+	struct segment_revision revision = revision_of(gpus_to_have, 0, 7);
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	close_range(48, ~0U, 0);
-	if (segment_create(&segment, &revision, -1, NULL) < 0 || write(ready, &byte, 1) != 1)
-		_exit(1);
-	while (read(orders, &byte, 1) == 1) {
-		close(segment.file);
-		if (byte == 'm' && segment_keep_findable(&segment, NULL) < 0)
+	if (order == 0) {
+		close_range(48, ~0U, 0);
+		if (segment_create(&segment, &revision, -1, NULL) < 0)
 			_exit(1);
-		if (write(ready, &byte, 1) != 1)
+	} else {
+		close(segment.file);
+		if (order == 'm' && segment_keep_findable(&segment, NULL) < 0)
 			_exit(1);
 	}
-	_exit(0);
 }
-
-static int answers;
 
 static struct process start(unsigned int gpus)
 {
-	int orders[2], ready[2];
-	char byte;
-
-	assert_int_equal(pipe2(orders, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-	struct process process = {.pid = fork(), .orders = orders[1]};
-
-	if (process.pid == 0) {
-		close(orders[1]);
-		be_process(orders[0], ready[1], gpus);
-	}
-	close(orders[0]);
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	answers = ready[0];
-	return process;
-}
-
-static void end(struct process *process)
-{
-	close(process->orders);
-	kill(process->pid, SIGKILL);
-	assert_int_equal(waitpid(process->pid, NULL, 0), process->pid);
+	gpus_to_have = gpus;
+	return process_start(obey);
 }
 
 #define COUNT 3
@@ -110,7 +81,7 @@ static void end_family(struct family *family)
 {
 	for (int i = 0; i < COUNT; i++) {
 		editor_close(&family->editors[i]);
-		end(&family->processes[i]);
+		process_end(&family->processes[i]);
 	}
 }
 
@@ -208,13 +179,11 @@ static void test_one_that_has_ended_holds_up_nobody(void **state)
 {
 	struct family family = start_family(1);
 	struct segment_revision wanted = revision_of(1, 20, 23);
-	char byte;
 
 	(void)state;
 	/* Moved, and gone: there is nothing to follow. */
-	assert_int_equal(write(family.processes[2].orders, "m", 1), 1);
-	assert_int_equal(read(answers, &byte, 1), 1);
-	end(&family.processes[2]);
+	process_order(&family.processes[2], 'm');
+	process_end(&family.processes[2]);
 	assert_int_equal(editor_change(family.editors, COUNT, &wanted, NULL), 0);
 	assert_list(&family.editors[0], "20-23");
 	assert_list(&family.editors[1], "20-23");
@@ -222,7 +191,7 @@ static void test_one_that_has_ended_holds_up_nobody(void **state)
 	editor_close(&family.editors[2]);
 	for (int i = 0; i < 2; i++) {
 		editor_close(&family.editors[i]);
-		end(&family.processes[i]);
+		process_end(&family.processes[i]);
 	}
 }
 
@@ -294,19 +263,17 @@ static void test_the_old_file_is_closed(void **state)
 {
 	struct process process = start(1);
 	struct editor editor;
-	char byte;
 
 	(void)state;
 	assert_int_equal(editor_open(&editor, process.pid, NULL), SEGMENT_FOUND);
 	unsigned int before = count_descriptors();
 
-	assert_int_equal(write(process.orders, "m", 1), 1);
-	assert_int_equal(read(answers, &byte, 1), 1);
+	process_order(&process, 'm');
 	assert_true(segment_has_moved(&editor.segment));
 	assert_int_equal(editor_follow(&editor, NULL), 0);
 	assert_int_equal(count_descriptors(), before);
 	editor_close(&editor);
-	end(&process);
+	process_end(&process);
 }
 
 /* Between memfd_create and the magic, it is not ready yet: that is no error. */

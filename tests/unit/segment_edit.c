@@ -2,6 +2,7 @@
 #include "../skip.h"
 #include "cuda_process.h"
 #include "own_segment.h"
+#include "process.h"
 #include "state/handle.h"
 #include "state/layout.h"
 
@@ -137,49 +138,31 @@ static void test_stopped_editor_is_reported(void **state)
 
 /* --- finding ------------------------------------------------------------------------------------------ */
 
-/* Runs `work` in a child until the parent has looked at it. */
-static pid_t start_child(void (*work)(void), int *release)
+static void (*work_of_child)(void);
+
+static void do_work(char order)
 {
-	int ready[2], go[2];
-	char byte = 0;
-
-	assert_int_equal(pipe(ready), 0);
-	assert_int_equal(pipe(go), 0);
-	pid_t child = fork();
-
-	if (child == 0) {
-		close(go[1]);
-		work();
-		if (write(ready[1], &byte, 1) != 1 || read(go[0], &byte, 1) < 0)
-			_exit(1);
-		_exit(0);
-	}
-	assert_true(child > 0);
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
-	close(ready[1]);
-	close(go[0]);
-	*release = go[1];
-	return child;
+	(void)order;
+	work_of_child();
 }
 
-static void end_child(pid_t child, int release)
+/* It has done that, and waits to be looked at. */
+static struct process start_child(void (*work)(void))
 {
-	close(release);
-	assert_int_equal(waitpid(child, NULL, 0), child);
+	work_of_child = work;
+	return process_start(do_work);
 }
 
 static void assert_state(void (*work)(void), enum segment_state expected, const char *reason)
 {
 	struct segment segment;
 	struct error error = {.reason = ""};
-	int release;
-	pid_t child = start_child(work, &release);
+	struct process child = start_child(work);
 
-	assert_int_equal(segment_open(&segment, child, &error), expected);
+	assert_int_equal(segment_open(&segment, child.pid, &error), expected);
 	assert_null(segment.memory);
 	assert_non_null(strstr(error.reason, reason));
-	end_child(child, release);
+	process_end(&child);
 }
 
 static void do_nothing(void)
@@ -221,12 +204,11 @@ static void test_process_that_is_gone(void **state)
 {
 	struct segment segment;
 	struct error error;
-	int release;
-	pid_t child = start_child(do_nothing, &release);
+	struct process child = start_child(do_nothing);
 
 	(void)state;
-	end_child(child, release);
-	assert_int_equal(segment_open(&segment, child, &error), SEGMENT_NO_PROCESS);
+	process_end(&child);
+	assert_int_equal(segment_open(&segment, child.pid, &error), SEGMENT_NO_PROCESS);
 	assert_non_null(strstr(error.reason, "no such process"));
 }
 
@@ -240,21 +222,21 @@ static void test_process_of_another_user(void **state)
 {
 	struct segment segment;
 	struct error error;
-	int release, status;
+	int status;
 
 	(void)state;
 	if (getuid() != 0)
 		skip_because("needs root");
-	pid_t child = start_child(do_nothing, &release);
+	struct process child = start_child(do_nothing);
 	pid_t looker = fork();
 
 	if (looker == 0) {
 		become_nobody();
-		_exit(segment_open(&segment, child, &error) == SEGMENT_NOT_PERMITTED ? 0 : 1);
+		_exit(segment_open(&segment, child.pid, &error) == SEGMENT_NOT_PERMITTED ? 0 : 1);
 	}
 	assert_int_equal(waitpid(looker, &status, 0), looker);
 	assert_int_equal(status, 0);
-	end_child(child, release);
+	process_end(&child);
 }
 
 /* As a program with more privileges has its user's from before, whatever that says of itself, and one of its own. */
@@ -275,17 +257,16 @@ static void make_two(void)
 static void test_what_another_user_has_made_is_not_its_own(void **state)
 {
 	struct segment segment;
-	int release;
 
 	(void)state;
 	if (getuid() != 0)
 		skip_because("needs root");
-	pid_t child = start_child(make_two, &release);
+	struct process child = start_child(make_two);
 
-	assert_int_equal(segment_open(&segment, child, NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&segment, child.pid, NULL), SEGMENT_FOUND);
 	assert_set(&segment, first, 8, 15);
 	segment_close(&segment);
-	end_child(child, release);
+	process_end(&child);
 }
 
 /* --- hostile segments --------------------------------------------------------------------------------- */

@@ -1,0 +1,63 @@
+/* For unit tests: processes that do as they are told, and say when they have. */
+#ifndef NVTASKSET_TESTS_PROCESS_H
+#define NVTASKSET_TESTS_PROCESS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct process {
+	pid_t pid;
+	int orders, answers;
+};
+
+/* When this returns, it has obeyed the order 0. It ends with us, if not before. */
+static struct process process_start(void (*obey)(char order))
+{
+	int orders[2], answers[2];
+	char order = 0;
+
+	assert_int_equal(pipe2(orders, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(answers, O_CLOEXEC), 0);
+	struct process process = {.pid = fork(), .orders = orders[1], .answers = answers[0]};
+
+	if (process.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(orders[1]);
+		close(answers[0]);
+		do {
+			obey(order);
+			if (write(answers[1], &order, 1) != 1)
+				_exit(1);
+		} while (read(orders[0], &order, 1) == 1);
+		_exit(0);
+	}
+	assert_true(process.pid > 0);
+	close(orders[0]);
+	close(answers[1]);
+	assert_int_equal(read(process.answers, &order, 1), 1);
+	return process;
+}
+
+/* Not every test has more than the first order. */
+static inline void process_order(const struct process *process, char order)
+{
+	assert_int_equal(write(process->orders, &order, 1), 1);
+	assert_int_equal(read(process->answers, &order, 1), 1);
+}
+
+static void process_end(const struct process *process)
+{
+	close(process->orders);
+	close(process->answers);
+	kill(process->pid, SIGKILL);
+	assert_int_equal(waitpid(process->pid, NULL, 0), process->pid);
+}
+
+#endif
