@@ -444,23 +444,9 @@ static CUgraphExec exec;
 static uint64_t cycles = GPU_CYCLES;
 static void *where_arguments[] = {&gpu.output, &cycles};
 
-static CUDA_KERNEL_NODE_PARAMS node_parameters(void)
-{
-	return (CUDA_KERNEL_NODE_PARAMS){
-		.func = gpu.where,
-		.gridDimX = GPU_BLOCKS(&gpu),
-		.gridDimY = 1,
-		.gridDimZ = 1,
-		.blockDimX = GPU_THREADS,
-		.blockDimY = 1,
-		.blockDimZ = 1,
-		.kernelParams = where_arguments,
-	};
-}
-
 static void add_nodes(CUgraph to, CUgraphNode *added)
 {
-	const CUDA_KERNEL_NODE_PARAMS parameters = node_parameters();
+	const CUDA_KERNEL_NODE_PARAMS parameters = gpu_where_node(&gpu, where_arguments);
 
 	for (unsigned int i = 0; i < NODES; i++)
 		gpu_check(cuGraphAddKernelNode_v2(&added[i], to, i > 0 ? &added[i - 1] : NULL, i > 0,
@@ -573,7 +559,7 @@ static void test_what_does_not_upload(void **state)
 
 	(void)state;
 	open_graph(NULL);
-	const CUDA_KERNEL_NODE_PARAMS same = node_parameters();
+	const CUDA_KERNEL_NODE_PARAMS same = gpu_where_node(&gpu, where_arguments);
 
 	launch_graph();
 	gpu_check(cuGraphExecUpdate_v2(exec, graph, &info));
@@ -588,7 +574,7 @@ static void test_what_does_not_upload(void **state)
 static CUgraph update_from_another(CUgraphNode *others)
 {
 	CUgraphExecUpdateResultInfo info;
-	CUDA_KERNEL_NODE_PARAMS parameters = node_parameters();
+	CUDA_KERNEL_NODE_PARAMS parameters = gpu_where_node(&gpu, where_arguments);
 	CUgraph other;
 
 	parameters.gridDimX -= 8;
@@ -836,20 +822,16 @@ static void test_copy_node_of_rows(void **state)
 /* Its body is reached by the handles of the body's nodes, and it has one instance at a time. */
 static void test_conditional_node(void **state)
 {
-	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
 	CUgraphNode node, inside;
 	CUgraphExec second;
 
 	(void)state;
 	open_gpu(NULL);
-	const CUDA_KERNEL_NODE_PARAMS kernel = node_parameters();
+	const CUDA_KERNEL_NODE_PARAMS kernel = gpu_where_node(&gpu, where_arguments);
 
 	gpu_check(cuGraphCreate(&graph, 0));
-	parameters.conditional.type = CU_GRAPH_COND_TYPE_IF;
-	parameters.conditional.size = 1;
-	parameters.conditional.ctx = gpu.context;
-	gpu_check(cuGraphConditionalHandleCreate(&parameters.conditional.handle, graph, gpu.context, 1,
-	                                         CU_GRAPH_COND_ASSIGN_DEFAULT));
+	CUgraphNodeParams parameters = gpu_conditional_node(&gpu, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
+
 	gpu_check(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &parameters));
 	gpu_check(cuGraphAddKernelNode_v2(&inside, parameters.conditional.phGraph_out[0], NULL, 0, &kernel));
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));

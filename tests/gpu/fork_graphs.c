@@ -163,13 +163,8 @@ static CUgraph make_conditionals(void)
 
 	gpu_check(cuGraphCreate(&graph, 0));
 	for (int i = 0; i < CONDITIONALS; i++) {
-		CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+		CUgraphNodeParams parameters = gpu_conditional_node(&gpu, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
 
-		parameters.conditional.type = CU_GRAPH_COND_TYPE_IF;
-		parameters.conditional.size = 1;
-		parameters.conditional.ctx = gpu.context;
-		gpu_check(cuGraphConditionalHandleCreate(&parameters.conditional.handle, graph, gpu.context, 1,
-		                                         CU_GRAPH_COND_ASSIGN_DEFAULT));
 		gpu_check(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &parameters));
 	}
 	return graph;

@@ -22,24 +22,12 @@ static CUgraph new_graph(void)
 	return graph;
 }
 
-static CUgraphNodeParams parameters_of(CUgraph root, int type, unsigned int bodies, unsigned int value)
-{
-	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
-
-	parameters.conditional.type = type;
-	parameters.conditional.size = bodies;
-	parameters.conditional.ctx = gpu.context;
-	gpu_check(cuGraphConditionalHandleCreate(&parameters.conditional.handle, root, gpu.context, value,
-	                                         CU_GRAPH_COND_ASSIGN_DEFAULT));
-	return parameters;
-}
-
 static CUgraphNode last_conditional;
 
 /* Adds one to `graph`, which is `root` or lies in it. Its bodies, which are empty as yet. */
 static CUgraph *add(CUgraph root, CUgraph graph, int type, unsigned int bodies, unsigned int value)
 {
-	CUgraphNodeParams parameters = parameters_of(root, type, bodies, value);
+	CUgraphNodeParams parameters = gpu_conditional_node(&gpu, root, type, bodies, value);
 
 	gpu_check(cuGraphAddNode_v2(&last_conditional, graph, NULL, NULL, 0, &parameters));
 	return parameters.conditional.phGraph_out;
@@ -168,7 +156,7 @@ static void test_child_graph_in_a_body(void **state)
 static void test_first_version_of_the_call(void **state)
 {
 	CUgraph graph = new_graph();
-	CUgraphNodeParams parameters = parameters_of(graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
+	CUgraphNodeParams parameters = gpu_conditional_node(&gpu, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
 	CUgraphNode node;
 
 	(void)state;
@@ -201,7 +189,7 @@ static void test_loop_without_a_turn(void **state)
 static void assert_one_of_several(int type, unsigned int bodies, unsigned int value, unsigned int chosen)
 {
 	CUgraph graph = new_graph();
-	CUgraphNodeParams parameters = parameters_of(graph, type, bodies, value);
+	CUgraphNodeParams parameters = gpu_conditional_node(&gpu, graph, type, bodies, value);
 
 	if (cuGraphAddNode_v2(&last_conditional, graph, NULL, NULL, 0, &parameters) != CUDA_SUCCESS) {
 		gpu_check(cuGraphDestroy(graph));
@@ -435,7 +423,7 @@ static CUgraph make_nested(const CUDA_KERNEL_NODE_PARAMS *parameters)
 	gpu_check(cuGraphCreate(&graph, 0));
 	body = graph;
 	for (unsigned int level = 0; level < 2; level++) {
-		CUgraphNodeParams conditional = parameters_of(graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
+		CUgraphNodeParams conditional = gpu_conditional_node(&gpu, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
 
 		gpu_check(cuGraphAddNode_v2(&node, body, NULL, NULL, 0, &conditional));
 		body = conditional.conditional.phGraph_out[0];

@@ -227,7 +227,6 @@ static void test_destroyed_copy_counts_if_it_is_a_kernel(void **state)
 static void test_copy_in_a_body(void **state)
 {
 	const CUDA_MEMCPY3D parameters = on_device(BYTES, 1, BYTES);
-	CUgraphNodeParams conditional = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
 	CUgraphNode node;
 	CUgraph graph;
 
@@ -235,11 +234,8 @@ static void test_copy_in_a_body(void **state)
 	if (!cuGraphConditionalHandleCreate || !cuGraphAddNode_v2)
 		gpu_skip("this driver has no conditional nodes");
 	gpu_check(cuGraphCreate(&graph, 0));
-	conditional.conditional.type = CU_GRAPH_COND_TYPE_IF;
-	conditional.conditional.size = 1;
-	conditional.conditional.ctx = gpu.context;
-	gpu_check(cuGraphConditionalHandleCreate(&conditional.conditional.handle, graph, gpu.context, 1,
-	                                         CU_GRAPH_COND_ASSIGN_DEFAULT));
+	CUgraphNodeParams conditional = gpu_conditional_node(&gpu, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
+
 	gpu_check(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &conditional));
 	add_copy(conditional.conditional.phGraph_out[0], &parameters);
 	graph_change(&before);

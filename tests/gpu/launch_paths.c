@@ -96,16 +96,7 @@ static void run_graph(CUgraph graph)
 
 static void graph(void)
 {
-	const CUDA_KERNEL_NODE_PARAMS parameters = {
-		.func = gpu.where,
-		.gridDimX = GPU_BLOCKS(&gpu),
-		.gridDimY = 1,
-		.gridDimZ = 1,
-		.blockDimX = GPU_THREADS,
-		.blockDimY = 1,
-		.blockDimZ = 1,
-		.kernelParams = arguments,
-	};
+	const CUDA_KERNEL_NODE_PARAMS parameters = gpu_where_node(&gpu, arguments);
 	CUgraphNode node;
 	CUgraph made;
 

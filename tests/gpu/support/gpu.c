@@ -268,6 +268,33 @@ CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int b
 	return launch(gpu, &config, gpu->output);
 }
 
+CUDA_KERNEL_NODE_PARAMS gpu_where_node(const struct gpu_under_test *gpu, void **arguments)
+{
+	return (CUDA_KERNEL_NODE_PARAMS){
+		.func = gpu->where,
+		.gridDimX = GPU_BLOCKS(gpu),
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = GPU_THREADS,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.kernelParams = arguments,
+	};
+}
+
+CUgraphNodeParams gpu_conditional_node(const struct gpu_under_test *gpu, CUgraph root, int type, unsigned int bodies,
+                                       unsigned int value)
+{
+	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+
+	parameters.conditional.type = type;
+	parameters.conditional.size = bodies;
+	parameters.conditional.ctx = gpu->context;
+	gpu_check(cuGraphConditionalHandleCreate(&parameters.conditional.handle, root, gpu->context, value,
+	                                         CU_GRAPH_COND_ASSIGN_DEFAULT));
+	return parameters;
+}
+
 CUgraph gpu_wrap_graph(CUgraph child, CUgraphNode *node)
 {
 	CUgraphNode own;

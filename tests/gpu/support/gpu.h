@@ -81,6 +81,13 @@ struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, 
 void gpu_launch_where(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output);
 struct tpcset gpu_read_tpcs(const struct gpu_under_test *gpu, CUdeviceptr output, unsigned int blocks);
 
+/* The same launch as a graph's node. The arguments are an output and for how many cycles each block is busy. */
+CUDA_KERNEL_NODE_PARAMS gpu_where_node(const struct gpu_under_test *gpu, void **arguments);
+
+/* A conditional node, to be added to `root` or to a graph in it. `value` is what each launch begins with. */
+CUgraphNodeParams gpu_conditional_node(const struct gpu_under_test *gpu, CUgraph root, int type, unsigned int bodies,
+                                       unsigned int value);
+
 /* A graph whose only node, a child graph, is this one: given up with the call. `node` may be NULL. */
 CUgraph gpu_wrap_graph(CUgraph child, CUgraphNode *node);
 

@@ -34,16 +34,7 @@ CUDA_KERNEL_NODE_PARAMS graph_parameters(unsigned int number)
 
 	arguments[number][0] = &outputs[number];
 	arguments[number][1] = &cycles;
-	return (CUDA_KERNEL_NODE_PARAMS){
-		.func = gpu.where,
-		.gridDimX = GPU_BLOCKS(&gpu),
-		.gridDimY = 1,
-		.gridDimZ = 1,
-		.blockDimX = GPU_THREADS,
-		.blockDimY = 1,
-		.blockDimZ = 1,
-		.kernelParams = arguments[number],
-	};
+	return gpu_where_node(&gpu, arguments[number]);
 }
 
 void graph_add_node(CUgraph graph, unsigned int number, const CUgraphNode *previous)
