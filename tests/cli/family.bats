@@ -36,7 +36,7 @@ stop_family() {
 	needs_namespaces --pid --fork --mount-proc
 	[ "$(id -u)" = 0 ] || skip "only root chooses the numbers of processes"
 	# shellcheck disable=SC2016 # for that shell
-	run unshare --pid --fork --mount-proc bash -c '
+	run timeout 60 unshare --pid --fork --kill-child --mount-proc bash -c '
 		echo 400 >/proc/sys/kernel/ns_last_pid
 		nvtaskset --mps off -t 0-7 bash -c "
 			echo 300 >/proc/sys/kernel/ns_last_pid
