@@ -129,7 +129,7 @@ draws() {
 
 @test "a run that is interrupted leaves nothing" {
 	TMPDIR=$WORK BENCH_OUT=$WORK/results "$ROOT/bench/run" enforcement >"$WORK/output" 2>&1 3>&- &
-	wait_until grep -q '^enforcement:' "$WORK/output"
+	wait_for_line '^enforcement:'
 	sleep 0.5
 	kill -TERM $!
 	status=0

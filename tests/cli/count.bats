@@ -27,7 +27,7 @@ start_program_loudly() {
 	empty_output
 	nvtaskset --mps off "$@" "$BUILD/demo/where" 60 >"$WORK/output" 2>&1 3>&- &
 	PROGRAM=$!
-	wait_until grep -q "kernels run" "$WORK/output"
+	wait_for_line "kernels run"
 }
 
 @test "a share of the GPU; the strategies; nothing is started by --dry-run" {

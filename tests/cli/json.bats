@@ -118,9 +118,7 @@ process_members="pid uid user command not_in_force launches restricted outside g
 }
 
 @test "what others write into their names and counters stays JSON" {
-	nvtaskset --mps off -t 0-3 "$BUILD/demo/where" $'60\e[2J"\\\x9b\xff\n\u202e\u6f22' >"$WORK/output" 3>&- &
-	PROGRAM=$!
-	wait_until [ -s "$WORK/output" ]
+	start_named $'60\e[2J"\\\x9b\xff\n\u202e\u6f22'
 	LC_ALL=C nvtaskset -l --json >"$WORK/json"
 	[ "$(ask ".processes[] | select(.pid == $PROGRAM) | .command")" = \
 		"$BUILD/demo/where "$'60\ufffd[2J"\\\ufffd\ufffd\ufffd\ufffd\u6f22' ]

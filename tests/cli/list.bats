@@ -118,14 +118,6 @@ crowd_is_there() {
 	refuses "'1': one argument too many; try 'nvtaskset --help'" nvtaskset -l 1
 }
 
-# Starts a program with this second argument, which must come out harmless.
-start_named() {
-	empty_output
-	nvtaskset --mps off -t 0-3 "$BUILD/demo/where" "$1" >"$WORK/output" 3>&- &
-	PROGRAM=$!
-	wait_until [ -s "$WORK/output" ]
-}
-
 @test "a command line that would move the cursor does not" {
 	start_named $'60\e[2J\x9b\nnew'
 	LC_ALL=C run nvtaskset -l

@@ -52,10 +52,7 @@ start_innocent() {
 	empty_output
 	nsenter -m -t "$MACHINE" -- "$BUILD/tests/programs/play" where wait where >"$WORK/output" 2>&1 3>&- &
 	PROGRAM=$!
-	wait_until grep -q waiting "$WORK/output" || {
-		cat "$WORK/output"
-		return 1
-	}
+	wait_for_line waiting
 }
 
 @test "every program can be given a partition, and is as it was afterwards" {

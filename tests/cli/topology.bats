@@ -94,9 +94,7 @@ plain() {
 @test "a command is cut to the width of a terminal, and only there" {
 	own_gpus
 	long=$(printf 'x%.0s' {1..300})
-	nvtaskset --mps off -t 0-3 "$BUILD/demo/where" "60 $long" >"$WORK/output" 3>&- &
-	PROGRAM=$!
-	wait_until [ -s "$WORK/output" ]
+	start_named "60 $long"
 	for view in -T -l; do
 		[[ "$(nvtaskset $view)" == *"$long"* ]]
 		run drawn_on 200x40 nvtaskset $view
