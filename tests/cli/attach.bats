@@ -132,6 +132,8 @@ has_library() {
 		busy launch=2 allocate=1 load=1 wait=1 signal=1
 	echo "$output"
 	[ "$status" -eq 0 ]
+	# The last of fifty changes.
+	[[ "$output" == *" 20-21 "* ]]
 	[ "${lines[-1]}" = intact ]
 }
 

@@ -41,9 +41,11 @@ start_program_loudly() {
 @test "a choice can be pasted" {
 	run nvtaskset --dry-run -n 20
 	[ "$status" -eq 0 ]
+	[ -n "$output" ]
 	[ "$(nvtaskset --dry-run -t "$output")" = "$output" ]
 	own_gpus h200-x2
 	run nvtaskset --dry-run -G all -n 20
+	[ -n "$output" ]
 	# Word splitting is wanted: options.
 	# shellcheck disable=SC2086
 	[ "$(nvtaskset --dry-run -t $output)" = "$output" ]
@@ -155,8 +157,9 @@ time.sleep(60)'
 }
 
 @test "a process that chooses anew gives up what it had" {
-	run nvtaskset --mps off -t 0-7 nvtaskset --mps off -n 66 true
+	run nvtaskset --mps off -t 0-7 nvtaskset --mps off -n 66 sh -c 'echo "$NVTASKSET_PARTITION"'
 	[ "$status" -eq 0 ]
+	[ "${lines[-1]}" = "$GPU=0-65" ]
 }
 
 @test "a shell has its TPCs as long as it lives" {

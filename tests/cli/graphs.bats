@@ -15,6 +15,7 @@ REASON="a node of a CUDA graph keeps the partition that it was uploaded with"
 @test "not where all nodes follow" {
 	run nv all "$BUILD/tests/gpu/graphs"
 	[ "$status" -eq 0 ]
+	[[ $output == *test_* ]]
 	[[ $output != *nvtaskset:* ]]
 }
 
