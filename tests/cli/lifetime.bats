@@ -20,7 +20,7 @@ start_script() { # LINE…
 }
 
 let_go() {
-	echo go >"$WORK/go"
+	timeout 60 sh -c 'echo go >"$0"' "$WORK/go"
 }
 
 # Starts a shell inside TPCs 0-7 that runs this, and goes on when it has ended; `child` is the child that it has for it.

@@ -26,9 +26,10 @@ fake() {
 }
 
 @test "two at once both succeed" {
-	fake nvtaskset -t 0 true 2>"$WORK/first" 3>&- &
-	fake nvtaskset -t 0 true 2>"$WORK/second" 3>&-
+	fake nvtaskset -t 0 echo first >"$WORK/first" 2>/dev/null 3>&- &
+	[ "$(fake nvtaskset -t 0 echo second 2>/dev/null 3>&-)" = second ]
 	wait $!
+	[ "$(cat "$WORK/first")" = first ]
 }
 
 @test "the daemon does not inherit what is the program's alone" {

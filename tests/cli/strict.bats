@@ -200,6 +200,8 @@ ends() { # the reason, and NAME=VALUE… for the program's environment
 @test "without --strict nothing ends a program" {
 	run nv -t 0-3 env -u NVTASKSET_STRICT SIM_FAULTS=bad-qmd "$BUILD/demo/where" 1
 	[ "$status" -eq 0 ]
+	[[ "$output" == *"kernels run"* ]]
 	run nv -t 0-3 env NVTASKSET_STRICT= SIM_FAULTS=bad-qmd "$BUILD/demo/where" 1
 	[ "$status" -eq 0 ]
+	[[ "$output" == *"kernels run"* ]]
 }

@@ -199,6 +199,7 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 @test "a program without a partition hears nothing, whatever goes wrong" {
 	setup_machine
 	on_machine "$installed" system enable
+	on_machine test -e "$configuration"
 	run on_machine env SIM_FAULTS=no-table "$BUILD/tests/programs/play" where
 	[ "$output" = 0-65 ]
 	run on_machine env SIM_FAULTS=slot-taken "$BUILD/tests/programs/play" where
@@ -265,6 +266,7 @@ killed() {
 			killed $way $after system enable
 			as_before "$before"
 			on_machine "$installed" system enable
+			on_machine test -e "$configuration"
 			killed $way $after system disable
 			as_before "$before"
 		done
@@ -274,6 +276,7 @@ killed() {
 @test "make uninstall disables first" {
 	setup_machine
 	on_machine "$installed" system enable
+	on_machine test -e "$configuration"
 	on_machine make -s -C "$ROOT" BUILD="$BUILD" uninstall PREFIX=/mnt/usr
 	[ -z "$(on_machine find /mnt/usr /etc/ld.so.conf.d -name '*nvtaskset*')" ]
 	[[ "$(on_machine ldconfig -p)" != *"/mnt/usr"* ]]

@@ -125,8 +125,8 @@ plain() {
 	own_gpus
 	for _ in $(seq 20); do
 		sh -c 'for _ in $(seq 50); do (exit 0) & done; wait' &
-		nvtaskset -T >/dev/null
-		nvtaskset -l >/dev/null
+		[[ "$(nvtaskset -T)" == *"NVIDIA H200"* ]]
+		[[ "$(nvtaskset -l)" == *PID* ]]
 		wait $!
 	done
 }
@@ -136,6 +136,7 @@ plain() {
 	export NVTASKSET_DRIVER=$WORK/none
 	run nvtaskset -T
 	[ "$status" -eq 0 ]
+	[[ "$output" == *"NVIDIA H200"* ]]
 	run nvtaskset -l
 	[ "$status" -eq 0 ]
 }

@@ -6,6 +6,7 @@
 #include "gpu/topology/cache.h"
 #include "own_library.h"
 
+#include <linux/capability.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
