@@ -84,7 +84,7 @@ bool calls_are_of_graphs(int id)
 	       id == CALL_GRAPH_NODE_DESTROY;
 }
 
-/* --- what a launch asks for --------------------------------------------------------------------------------------- */
+/* --- what a call asks for ----------------------------------------------------------------------------------------- */
 
 unsigned int calls_cluster_of(const CUlaunchConfig *config)
 {
@@ -161,7 +161,7 @@ const CUgraphNodeParams *calls_node_parameters(const struct call *call)
 	return call->arguments[call->id == CALL_GRAPH_NODE_ADD ? 4 : 5];
 }
 
-/* --- what comes from it ------------------------------------------------------------------------------------------- */
+/* --- the origin of launches --------------------------------------------------------------------------------------- */
 
 static bool null_is_per_thread(int id)
 {

@@ -1,6 +1,6 @@
 /*
- * Calls of the driver's API, as it announces them: their published CUPTI_DRIVER_TRACE_CBID_* numbers, and where their
- * arguments stand. Nobody else knows them.
+ * Calls of the driver's API, as the driver announces them: their published CUPTI_DRIVER_TRACE_CBID_* numbers, and the
+ * layout of their arguments. No other file knows these.
  */
 #ifndef NVTASKSET_DRIVER_CALLS_H
 #define NVTASKSET_DRIVER_CALLS_H
@@ -14,13 +14,13 @@
 struct call {
 	int id; /* enum call_id */
 	CUcontext context;
-	void **arguments; /* its own, one behind the other: what is written there at its begin is what it works with */
-	CUresult *result; /* at its end; what is written there is what the program gets */
+	void **arguments; /* one after the other; at its begin, they can be changed for the driver */
+	CUresult *result; /* valid at its end; the program gets what is written there */
 };
 
 enum call_id {
 	CALL_DEVICE_GET_ATTRIBUTE = 9,
-	CALL_LAUNCH_OLDEST = 115, /* cuLaunch, cuLaunchGrid: into the null stream */
+	CALL_LAUNCH_OLDEST = 115, /* cuLaunch; like cuLaunchGrid, into the null stream */
 	CALL_LAUNCH_GRID = 116,
 	CALL_LAUNCH_GRID_ASYNC = 117,
 	CALL_STREAM_CREATE = 124,
@@ -57,23 +57,23 @@ enum call_id {
 
 /* --- which calls ---------------------------------------------------------------------------------------------- */
 
-/* Those that launch a kernel outside of graphs; of them, those that may ask for blocks that run at once. */
+/* Whether a call launches a kernel outside of graphs; and whether its blocks may have to run at once. */
 bool calls_launch(int id);
 bool calls_may_launch_at_once(int id);
 
 bool calls_create_stream(int id);
 bool calls_destroy_stream(int id);
 
-/* Those of graphs that we have to do with. They make an instance, launch or upload it, add a node, or destroy something. */
+/* The calls about graphs that we use: they make an instance, launch or upload it, add a node, or destroy something. */
 bool calls_are_of_graphs(int id);
 bool calls_instantiate_graph(int id);
 bool calls_launch_graph(int id);
 bool calls_add_node(int id);
 
-/* Those of graphs that may upload nodes. */
+/* Whether a call about graphs may upload nodes. */
 bool calls_upload_nodes(int id);
 
-/* --- their arguments, as the driver has them -------------------------------------------------------------------- */
+/* --- their arguments, in the driver's layout -------------------------------------------------------------------- */
 
 struct call_attribute {
 	int *value;
@@ -81,11 +81,11 @@ struct call_attribute {
 	CUdevice device;
 };
 
-/* Of the calls that ask how much runs at once, the answer in question comes first. */
+/* Queries of how much runs at once: the answer that we change is the first argument. */
 struct call_occupancy {
 	int *answer;
 	CUfunction function;
-	const CUlaunchConfig *config; /* of CALL_MAX_ACTIVE_CLUSTERS */
+	const CUlaunchConfig *config; /* only in CALL_MAX_ACTIVE_CLUSTERS */
 };
 
 struct call_create_stream {
@@ -101,7 +101,7 @@ struct call_instantiate {
 	CUgraph graph;
 };
 
-/* Launches, uploads and destroys an instance. */
+/* Calls that launch, upload or destroy an instance. */
 struct call_exec {
 	CUgraphExec exec;
 };
@@ -119,32 +119,32 @@ struct call_add_node {
 	CUgraph graph;
 };
 
-/* The last of a call that adds a node; the driver has told the bodies in them. */
+/* The last argument of a call that adds a node. At the call's end, it has the bodies that the driver made. */
 const CUgraphNodeParams *calls_node_parameters(const struct call *call);
 
-/* What a call that may launch at once asks for. False where it has no configuration. */
+/* The launch that a call asks for (calls_may_launch_at_once). False if the call has no configuration. */
 struct launch_request {
 	CUfunction function;
 	CUstream stream;
-	struct qmd_shape shape; /* shared memory: of what is asked for at the launch alone */
+	struct qmd_shape shape; /* its shared memory is what the launch adds to the function's own */
 };
 bool calls_read_request(const struct call *call, struct launch_request *request);
 
-/* Makes such a call ask for an empty grid, which the driver refuses. `room` lasts until the call has ended. */
+/* Makes such a call ask for an empty grid, which the driver refuses. `room` must last until the call has ended. */
 void calls_refuse(const struct call *call, CUlaunchConfig *room);
 
-/* The blocks of a cluster that a launch asks for: 1 where it asks for none, and where the function alone says how many,
- * which is left to the check of the descriptor. */
+/* How many blocks a cluster has: 1 if the launch does not ask for clusters. Also 1 if only the function's own
+ * attributes ask for them; residency.c finds those in the descriptor. */
 unsigned int calls_cluster_of(const CUlaunchConfig *config);
 
-/* What the calls that a thread is in say about launches that come from them; all 0 where they say nothing. */
+/* What the API calls that a thread is in say about the launches that they make; all 0 if they say nothing. */
 struct launch_origin {
-	bool uploads_nodes;     /* they are nodes of a graph */
-	CUstream stream;        /* which they go into, or one of those that every context has (cuda.h) */
-	struct qmd_shape shape; /* of one that may have to run at once */
+	bool uploads_nodes;     /* the launches are nodes of a graph */
+	CUstream stream;        /* that they go into, perhaps one that every context has (cuda.h) */
+	struct qmd_shape shape; /* for a launch whose blocks may have to run at once */
 };
 
-/* A call begins, and has ended. One within another takes nothing back that is not its own. */
+/* A call begins, or has ended. Calls nest: each clears only what it has set itself. */
 void calls_enter(const struct call *call, struct launch_origin *origin);
 void calls_leave(const struct call *call, struct launch_origin *origin);
 

@@ -2,11 +2,11 @@
 
 #include "base/table.h"
 
-/* Those that have gone are vacant, for others of their bucket. */
+/* The entry of a context that is destroyed becomes vacant, for another context of the same bucket. */
 #define ROOM (4 * TABLE_BUCKETS)
 
-/* Who finds a context with a GPU has the right one: of an entry that is occupied again, the GPU comes after the context and
- * goes before it. */
+/* Readers take no lock. In an entry that is used again, the GPU is set after the context and cleared before it: a
+ * reader that finds a context and a GPU has the right GPU. */
 struct known_context {
 	struct table_entry entry;
 	_Atomic(struct gpu *) gpu;
@@ -28,7 +28,7 @@ struct gpu *contexts_find(CUcontext context)
 	return known ? atomic_load_explicit(&known->gpu, memory_order_acquire) : NULL;
 }
 
-/* One that was never used; NULL where there is none. */
+/* An entry that was never used; NULL if there is none. */
 static struct known_context *take_new(void)
 {
 	unsigned int next = atomic_load_explicit(&used, memory_order_relaxed) < ROOM ? atomic_fetch_add(&used, 1) : ROOM;
@@ -49,7 +49,7 @@ void contexts_remember(CUcontext context, struct gpu *gpu)
 	}
 }
 
-/* Two threads may have remembered the same context in two places. */
+/* A loop: two threads may have remembered the same context, in two entries. */
 void contexts_forget(CUcontext context)
 {
 	for (struct known_context *known = find(context); known; known = find(context)) {

@@ -1,8 +1,8 @@
 /*
  * Which GPU a context belongs to: a table that any thread reads and writes without waiting.
  *
- * It remembers as many contexts as it has room for; one that is not found is asked for again, at the cost
- * of two driver calls. Used from the launch path, when a thread launches on another context than before.
+ * When the table is full, new contexts are not remembered, and the driver is asked again each time: three to five
+ * calls. The launch path looks here when a thread launches on another context than before.
  */
 #ifndef NVTASKSET_DRIVER_CONTEXTS_H
 #define NVTASKSET_DRIVER_CONTEXTS_H
@@ -11,7 +11,7 @@
 
 struct gpu;
 
-/* NULL where it is not known. */
+/* NULL if the table does not have it. */
 struct gpu *contexts_find(CUcontext context);
 
 void contexts_remember(CUcontext context, struct gpu *gpu);

@@ -1,6 +1,6 @@
 /*
- * The little of NVIDIA's driver interface that we speak, declared here so that no CUDA toolkit is needed.
- * Names are the driver API's own; values are published in its documentation.
+ * The part of NVIDIA's driver API that we use, declared here so that no CUDA toolkit is needed. Names are the driver
+ * API's own; values are published in its documentation.
  */
 #ifndef NVTASKSET_DRIVER_CUDA_H
 #define NVTASKSET_DRIVER_CUDA_H
@@ -61,7 +61,7 @@ enum {
 	CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE = 13
 };
 
-/* Streams that every context has; NULL is one of them. */
+/* Streams that every context has. NULL means one of them. */
 #define CU_STREAM_LEGACY ((CUstream)1)
 #define CU_STREAM_PER_THREAD ((CUstream)2)
 
@@ -105,8 +105,8 @@ typedef uint64_t CUgraphConditionalHandle;
 typedef struct {
 	CUgraphConditionalHandle handle;
 	int type;
-	unsigned int size;    /* how many bodies there are */
-	CUgraph *phGraph_out; /* the driver's: they */
+	unsigned int size;    /* the number of bodies */
+	CUgraph *phGraph_out; /* the bodies, in the driver's memory */
 	CUcontext ctx;
 } CUDA_CONDITIONAL_NODE_PARAMS;
 
@@ -125,7 +125,7 @@ enum {
 	CU_MEMORYTYPE_DEVICE = 2
 };
 
-/* The second version, which the driver's functions for nodes of graphs take. */
+/* CUDA_MEMCPY3D_v2, which the driver's functions for graph nodes take. */
 typedef struct {
 	size_t srcXInBytes, srcY, srcZ, srcLOD;
 	int srcMemoryType;

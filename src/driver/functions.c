@@ -8,7 +8,7 @@
 
 struct driver driver;
 
-/* Where in `struct driver` each function goes. */
+/* A function, and the offset of its pointer in `struct driver`. */
 struct function {
 	const char *name;
 	size_t offset;
@@ -44,7 +44,7 @@ static const struct function optional[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Where our library begins and ends, as the linker says. dladdr would look through all symbols of the driver. */
+/* The linker's symbols for the begin and end of our library. Not dladdr: it would search all symbols of the driver. */
 #define OWN __attribute__((visibility("hidden")))
 extern const char __ehdr_start[] OWN, _end[] OWN; /* NOLINT(bugprone-reserved-identifier) */
 

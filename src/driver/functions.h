@@ -1,9 +1,9 @@
 /*
- * The real driver library, as we call it.
+ * The functions of the real driver library that we call.
  *
- * The dynamic linker has loaded it before us, as our dependency under the name of a link beside us (docs/facts.md,
- * "Loading"), or the program has, under its own name, where we were attached. We look functions up in it alone, so that
- * neither a preloaded library nor we ourselves can be mistaken for it.
+ * The driver is loaded already: as our dependency, by the name of a link in our directory (docs/facts.md, "Loading"),
+ * or, if we were attached, by the program under its own name. We look functions up in that library alone, so that
+ * neither a preloaded library nor ours can be mistaken for it.
  */
 #ifndef NVTASKSET_DRIVER_FUNCTIONS_H
 #define NVTASKSET_DRIVER_FUNCTIONS_H
@@ -24,10 +24,10 @@ struct driver {
 	CUresult (*device_get_pci_bus_id)(char *text, int length, CUdevice device);
 	CUresult (*function_get_attribute)(int *value, int attribute, CUfunction function);
 	CUresult (*occupancy_blocks)(int *blocks, CUfunction function, int threads, size_t dynamic_bytes);
-	/* NULL where the driver lacks it. */
-	CUresult (*device_get_uuid)(CUuuid *uuid, CUdevice device); /* of the instance, where MIG is on */
+	/* From here on, NULL if the driver lacks it. */
+	CUresult (*device_get_uuid)(CUuuid *uuid, CUdevice device); /* the MIG instance's, if MIG is on */
 	CUresult (*stream_is_capturing)(CUstream stream, int *status);
-	/* The same; see driver_has_graphs. */
+	/* For graphs, see driver_has_graphs. */
 	CUresult (*graph_create)(CUgraph *graph, unsigned int flags);
 	CUresult (*graph_destroy)(CUgraph graph);
 	CUresult (*graph_get_nodes)(CUgraph graph, CUgraphNode *nodes, size_t *count);
@@ -43,7 +43,7 @@ struct driver {
 /* Filled by driver_resolve; constant afterwards. */
 extern struct driver driver;
 
-/* -1 with the reason where the library is not there, is we ourselves, or lacks a function that we cannot do without. */
+/* -1 with the reason if the library is not loaded, is our own, or lacks a function that we need. */
 int driver_resolve(const char *name, struct error *error);
 
 /* Whether graphs can be refreshed (cuGraphNodeSetEnabled came with CUDA 11.6). */

@@ -18,29 +18,30 @@ static atomic_bool is_loaded;
 static struct gpu gpus[GPUS_MAX];
 static struct gpu *const unknown_gpu = &gpus[TOPOLOGY_GPUS_MAX];
 
-/* What the driver shows this thread's program: found before `load`, which others may wait for while they keep the driver
- * busy. */
+/* The GPUs that the driver shows the program. Found before pthread_once: other threads may wait there while they hold a
+ * lock of the driver's, so `load` must not call the driver. */
 static __thread const struct visible *shown __attribute__((tls_model("initial-exec")));
 
-/* What this thread was handed: others must not come upon it, as it does not last. */
-static __thread const char *handed __attribute__((tls_model("initial-exec")));
+/* The text given to gpus_use_description. Of this thread only, since it does not last. */
+static __thread const char *description __attribute__((tls_model("initial-exec")));
 
-static void (*tell_unknown)(const char *reason);
+static void (*report_unknown)(const char *reason);
 
-void gpus_open(void (*tell)(const char *reason))
+void gpus_open(void (*report)(const char *reason))
 {
-	tell_unknown = tell;
+	report_unknown = report;
 }
 
-void gpus_hand(const char *text)
+void gpus_use_description(const char *text)
 {
-	handed = text;
+	description = text;
 }
 
-/* What the command that started this program, or attached to it, knew, if that holds for all that the program sees. */
-static bool take_handed(void)
+/* Uses the description of the GPUs from the command that started this program, or attached to it. False if there is
+ * none, or if it does not have all GPUs that the program sees. */
+static bool read_description(void)
 {
-	const char *text = handed ? handed : secure_getenv(HANDOVER_ENVIRONMENT);
+	const char *text = description ? description : secure_getenv(HANDOVER_ENVIRONMENT);
 	bool good = text && shown->gpus.count > 0 && !topology_named_file() && handover_read("", text, &topologies) == 0;
 
 	for (unsigned int i = 0; i < shown->gpus.count && good; i++) {
@@ -55,9 +56,9 @@ static void load(void)
 {
 	struct error error;
 
-	if (!take_handed() &&
+	if (!read_description() &&
 	    topology_load_wanted(shown->gpus.count > 0 ? &shown->gpus : NULL, &topologies, &error) < 0) {
-		tell_unknown(error.reason);
+		report_unknown(error.reason);
 		topologies.count = 0;
 	}
 	for (unsigned int i = 0; i < topologies.count; i++) {

@@ -9,14 +9,14 @@
 struct conditional {
 	struct table_entry by_node;
 	struct table_entry by_graph;
-	struct conditional *next; /* of those that are to be freed */
+	struct conditional *next; /* in a list of those that are to be freed */
 	CUgraphNode node;
-	CUgraph graph; /* which it lies in */
+	CUgraph graph; /* that contains the node */
 	unsigned int count;
 	CUgraph bodies[];
 };
 
-/* Each is in both. */
+/* Each node is in both tables. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table nodes;
 static struct table graphs;
@@ -33,7 +33,7 @@ static struct conditional *find_graph(CUgraph graph)
 
 /* --- forgetting -------------------------------------------------------------------------------------------------- */
 
-/* Moves one to those that are to be freed. */
+/* Moves a node to the list of those that are to be freed. */
 static void doom(struct conditional *conditional, struct conditional **doomed)
 {
 	table_remove(&nodes, &conditional->by_node);
@@ -48,7 +48,7 @@ static void doom_graph(CUgraph graph, struct conditional **doomed)
 		doom(in_it, doomed);
 }
 
-/* Frees them, and what lies in them. */
+/* Frees these nodes, and the nodes in their bodies. */
 static void free_all(struct conditional *doomed)
 {
 	while (doomed) {
@@ -90,7 +90,7 @@ void graph_bodies_remember(CUgraph graph, CUgraphNode node, const CUgraph *bodie
 {
 	struct conditional *new = malloc(sizeof *new + count * sizeof *bodies);
 
-	/* One that had the handle before is gone without our hearing of it. */
+	/* An older node with this handle was destroyed without our hearing of it. */
 	graph_bodies_forget_node(node);
 	if (!new)
 		return;

@@ -8,30 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A graph that was instantiated and lives as long as an instance of it. */
+/* A graph that was instantiated: it must live as long as any of its instances. */
 struct held_graph {
 	struct table_entry entry;
 	CUgraph graph;
 	unsigned int instances;
-	bool destroyed; /* by the application: it goes with the last instance */
+	bool destroyed; /* by the application: we destroy it with its last instance */
 };
 
 struct held_exec {
 	struct table_entry entry;
 	CUgraphExec exec;
 	struct held_graph *graph;
-	struct graph_nodes nodes; /* that it was made from: the application may change the graph later on,
+	struct graph_nodes nodes; /* the graph's when it was instantiated: the application may change the graph later,
 	                           * even while the instance is launched */
-	uint64_t number; /* that its nodes were uploaded under, or an older one */
+	uint64_t number; /* its nodes were uploaded under this number or a newer one */
 };
 
-/* Guards all that follows. Taken when graphs and their nodes are made and destroyed, and at launches after a change:
- * then for as long as nodes are marked, since none of them may be destroyed meanwhile. */
+/* Guards the tables. Taken when graphs and their nodes are made or destroyed, and at the first launch after a change:
+ * then it is held while nodes are uploaded again, since none of them may be destroyed meanwhile. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table graphs;
 static struct table execs;
 
-/* No instance in the bucket is older: read without the lock. */
+/* The smallest number of the instances in each bucket. Read without the lock. */
 static _Atomic uint64_t oldest[TABLE_BUCKETS] = {[0 ... TABLE_BUCKETS - 1] = UINT64_MAX};
 
 /* --- the table --------------------------------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ static struct held_exec *find_exec(CUgraphExec exec)
 	return TABLE_CONTENT(table_find(&execs, exec), struct held_exec, entry);
 }
 
-/* The first of a bucket, then those behind it; NULL behind the last one. */
+/* The first instance of a bucket, and the next one; NULL after the last. */
 static struct held_exec *first_exec(unsigned int bucket)
 {
 	return TABLE_CONTENT(atomic_load_explicit(&execs.buckets[bucket], memory_order_relaxed), struct held_exec, entry);
@@ -68,7 +68,7 @@ static void find_oldest(unsigned int bucket)
 	atomic_store_explicit(&oldest[bucket], number, memory_order_relaxed);
 }
 
-/* NULL where there is no memory. */
+/* NULL if there is no memory. */
 static struct held_graph *hold_graph(CUgraph graph)
 {
 	struct held_graph *held = find_graph(graph);
@@ -85,7 +85,7 @@ static struct held_graph *hold_graph(CUgraph graph)
 	return held;
 }
 
-/* One instance less. The graph that is to be destroyed now, or NULL. */
+/* The graph has one instance less. Returns it if it must be destroyed now, otherwise NULL. */
 static CUgraph release_graph(struct held_graph *held)
 {
 	CUgraph unwanted = NULL;
@@ -98,7 +98,7 @@ static CUgraph release_graph(struct held_graph *held)
 	return unwanted;
 }
 
-/* --- nodes that go ----------------------------------------------------------------------------------------------- */
+/* --- nodes that are destroyed ------------------------------------------------------------------------------------ */
 
 static bool lose_node(CUgraphNode node, int type, void *data)
 {
@@ -128,7 +128,7 @@ static void free_exec(struct held_exec *exec)
 	free(exec);
 }
 
-/* Takes over `exec`, but for its graph. False where there is no memory. */
+/* Takes over `exec` and sets its graph. False if there is no memory: the caller keeps `exec` then. */
 static bool hold_exec(struct held_exec *exec, CUgraph graph)
 {
 	pthread_mutex_lock(&lock);
@@ -159,7 +159,7 @@ void graph_instances_remove(CUgraphExec exec)
 		driver.graph_destroy(unwanted);
 }
 
-/* A handle that comes again had been given up without our hearing of it, with its context. */
+/* An old instance with the same handle was destroyed with its context, without our hearing of it. */
 bool graph_instances_add(CUgraphExec exec, CUgraph graph, uint64_t number)
 {
 	struct held_exec *held = calloc(1, sizeof *held);
@@ -174,7 +174,7 @@ bool graph_instances_add(CUgraphExec exec, CUgraph graph, uint64_t number)
 	return is_known;
 }
 
-/* Whether an instance needs the graph; `destroyed` says whether the application has destroyed it already. */
+/* Whether the graph has instances; `destroyed`: the application has destroyed it already. */
 static bool is_held(CUgraph graph, bool *destroyed)
 {
 	pthread_mutex_lock(&lock);
@@ -196,8 +196,8 @@ static bool mark_destroyed(CUgraph graph)
 	return held;
 }
 
-/* What the driver shall destroy in place of `graph`: itself, an empty one, or, where the application has destroyed it
- * before, nothing, which the driver refuses as it would have. */
+/* What the driver is to destroy in place of `graph`: the graph itself; an empty one if it has instances; NULL if the
+ * application destroys it a second time, which the driver refuses as it would have refused the graph. */
 static CUgraph stand_in(CUgraph graph)
 {
 	bool destroyed;
@@ -211,7 +211,7 @@ static CUgraph stand_in(CUgraph graph)
 		return graph;
 	if (mark_destroyed(graph))
 		return empty;
-	/* The last instance went meanwhile. */
+	/* Another thread has destroyed the last instance meanwhile. */
 	driver.graph_destroy(empty);
 	return graph;
 }
@@ -247,9 +247,9 @@ bool graph_instances_renew(CUgraphExec exec, uint64_t number, graph_instances_re
 
 /* --- forks ------------------------------------------------------------------------------------------------------- */
 
-/* The lock cannot be held over a fork instead: its holder may be who forks, in the callback of a tool that hears of our own
- * calls, or may wait for an allocator that has stopped for the fork. And another thread may have been in the middle of
- * changing the lists: nothing of them is freed. */
+/* The lock cannot be taken before a fork: the forking thread may hold it already (in the callback of a tool that hears
+ * of our own driver calls), or its holder may wait for an allocator that is stopped for the fork. Another thread may
+ * have been in the middle of changing the lists, so nothing in them is freed. */
 void graph_instances_after_fork(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

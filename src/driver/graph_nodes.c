@@ -52,7 +52,7 @@ bool graph_nodes_visit(CUgraphNode node, graph_nodes_visitor *visit, void *data)
 	return visit(node, type, data) && done;
 }
 
-/* --- which of them can be kernels -------------------------------------------------------------------------------- */
+/* --- which nodes can be kernels ----------------------------------------------------------------------------------- */
 
 static bool is_updated_by_kernels(CUgraphNode node)
 {

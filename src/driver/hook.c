@@ -15,7 +15,7 @@ enum {
 	RESOURCE_CONTEXT_CREATED = 1,
 	RESOURCE_CONTEXT_DESTROYED = 2, /* before the handle is given up */
 	RESOURCE_MODULE_LOADED = 17,
-	MODULE_LOADED_SIZE = 112, /* of its parameters, where they are as we know them */
+	MODULE_LOADED_SIZE = 112, /* of its parameters, in the layout that we know */
 	DOMAIN_CALL = 0x6,
 	DOMAIN_LAUNCH = 0xb,
 	LAUNCH_BEFORE_UPLOAD = 1
@@ -27,21 +27,22 @@ enum {
 	MODULE_CUBIN = 4,
 	MODULE_CUBIN_SIZE = 5,
 	MODULE_KIND = 7,
-	MODULE_OF_DRIVER = 1, /* in the low half: the driver's own, a few in every context */
-	CALL_RESULT = 5,    /* points to it */
-	CALL_ARGUMENTS = 7, /* points to them */
+	MODULE_OF_DRIVER = 1, /* in the low half of MODULE_KIND: the driver's own, a few in every context */
+	CALL_RESULT = 5,    /* a pointer */
+	CALL_ARGUMENTS = 7, /* a pointer */
 	CALL_CONTEXT = 8,
 	CALL_PHASE = 10     /* in its high half: 0 at the begin, 1 at the end */
 };
 
-/* A subscription without features makes the driver refuse APIs (docs/facts.md, "The callback table"). It accepts 0 to
- * 10 today; what it does not know it refuses without harm, and so many in a row are the end of them. */
+/* We declare all features, since a subscription without them makes the driver refuse APIs (docs/facts.md, "The callback
+ * table"). Today there are features 0 to 10. To declare one that the driver does not know does no harm; REFUSALS of
+ * these in a row mean that there are no more. */
 #define FEATURES 32
 #define REFUSALS 4
 
 static const CUuuid table_id = SLOT_TABLE_ID;
 
-/* The driver's own words about a launch (docs/facts.md, "Callbacks"). */
+/* The parameters of a launch, in the driver's layout (docs/facts.md, "Callbacks"). */
 struct launch_words {
 	uint32_t size; /* in bytes */
 	CUcontext context;
@@ -52,11 +53,11 @@ struct launch_words {
 
 static struct hook_events events;
 static void **table;
-static void *entries[SLOT_ENTRIES]; /* as they were when we came: those in the table are for others */
+static void *entries[SLOT_ENTRIES]; /* the driver's own; those in the table may be replaced, for other subscribers */
 static uint32_t subscription;
-static atomic_bool subscribed; /* by whichever thread; never taken back */
+static atomic_bool subscribed; /* never reset */
 
-/* Of this thread: the launch that it is in, or has been in. Its origin lasts from the begin of a call to its end. */
+/* This thread's current or last launch. Its origin is valid from the begin of an API call to its end. */
 static __thread struct launch current __attribute__((tls_model("initial-exec")));
 
 static bool has_word(const void *parameters, unsigned int word)
@@ -72,7 +73,7 @@ static void *word_of(const void *parameters, unsigned int word)
 	return ((void *const *)parameters)[word];
 }
 
-static void tell_call(int id, const void *parameters)
+static void on_call(int id, const void *parameters)
 {
 	if (!has_word(parameters, CALL_PHASE))
 		return;
@@ -92,7 +93,7 @@ static void tell_call(int id, const void *parameters)
 	}
 }
 
-static void tell_resource(int id, const void *parameters)
+static void on_resource(int id, const void *parameters)
 {
 	uint32_t size;
 
@@ -107,7 +108,7 @@ static void tell_resource(int id, const void *parameters)
 		                     (uintptr_t)word_of(parameters, MODULE_CUBIN_SIZE));
 }
 
-static inline void tell_launch(const struct launch_words *words)
+static inline void on_launch(const struct launch_words *words)
 {
 	if (words->size >= sizeof *words && words->qmd) {
 		current.context = words->context;
@@ -117,36 +118,36 @@ static inline void tell_launch(const struct launch_words *words)
 	}
 }
 
-static __attribute__((noinline)) void tell_other(void *user, int domain, int id, const void *parameters)
+static __attribute__((noinline)) void on_other(void *user, int domain, int id, const void *parameters)
 {
 	(void)user;
 	if (domain == DOMAIN_RESOURCE && has_word(parameters, RESOURCE_CONTEXT))
-		tell_resource(id, parameters);
+		on_resource(id, parameters);
 	else if (domain == DOMAIN_CALL && events.wants_call(id))
-		tell_call(id, parameters);
+		on_call(id, parameters);
 }
 
-static inline void tell(void *user, int domain, int id, const void *parameters)
+static inline void on_own_event(void *user, int domain, int id, const void *parameters)
 {
 	if (__builtin_expect(domain == DOMAIN_LAUNCH && id == LAUNCH_BEFORE_UPLOAD, 1))
-		tell_launch(parameters);
+		on_launch(parameters);
 	else
-		tell_other(user, domain, id, parameters);
+		on_other(user, domain, id, parameters);
 }
 
-/* The other subscriber comes last: it sees what the GPU will. */
-static __attribute__((noinline)) void tell_both(void *user, int domain, int id, const void *parameters)
+/* The other subscriber comes last: it sees the descriptor as the GPU will. */
+static __attribute__((noinline)) void on_shared_event(void *user, int domain, int id, const void *parameters)
 {
-	tell(user, domain, id, parameters);
+	on_own_event(user, domain, id, parameters);
 	slot_hand_on(domain, id, parameters);
 }
 
 static __attribute__((hot)) void on_event(void *user, int domain, int id, const void *parameters)
 {
 	if (__builtin_expect(slot_is_shared(), 0))
-		tell_both(user, domain, id, parameters);
+		on_shared_event(user, domain, id, parameters);
 	else
-		tell(user, domain, id, parameters);
+		on_own_event(user, domain, id, parameters);
 }
 
 static bool is_ours(int domain, int id)
@@ -174,7 +175,6 @@ static void **find_table(struct error *error)
 	return (void **)found;
 }
 
-/* All features that the driver knows: a subscription without them makes it refuse APIs. */
 static void declare_features(void)
 {
 	slot_declare_feature *declare = (slot_declare_feature *)entries[SLOT_DECLARE_FEATURE];
@@ -205,7 +205,7 @@ static int enable_events(struct error *error)
 		((slot_unsubscribe *)entries[SLOT_UNSUBSCRIBE])(subscription);
 		return error_set(error, "the driver does not announce launches (error %d)", result);
 	}
-	/* Without these two a reused context handle could be taken for its predecessor; see contexts.h. */
+	/* Without these two, a reused context handle could be taken for the old context (contexts.h). */
 	enable(DOMAIN_RESOURCE, RESOURCE_CONTEXT_CREATED);
 	enable(DOMAIN_RESOURCE, RESOURCE_CONTEXT_DESTROYED);
 	enable(DOMAIN_RESOURCE, RESOURCE_MODULE_LOADED);
@@ -233,33 +233,33 @@ static enum hook_state take_slot(struct error *error)
 	}
 	if (state == HOOK_SUBSCRIBED)
 		atomic_store(&subscribed, true);
-	/* Enforcement does not need it. */
+	/* The partition is in force even if the slot cannot be shared. */
 	if (state == HOOK_SUBSCRIBED && slot_share(table, handle, is_ours, &why) < 0)
 		log_warning("%s; they will not work in this program", why.reason);
 	return state;
 }
 
-/* The slot is free, unless somebody was faster than we are. */
-static void come_late(void)
+/* The slot is free, unless another tool was faster. */
+static void subscribe_late(void)
 {
 	struct error error;
 	enum hook_state state = take_slot(&error);
 
 	if (state == HOOK_SUBSCRIBED)
-		events.comes_late();
+		events.subscribed_late();
 	else if (state == HOOK_FAILED)
 		log_warning("%s; this program runs unrestricted", error.reason);
 }
 
-/* The reason stays that there is something to wait for. */
+/* Keeps the reason that take_slot gave. */
 static enum hook_state wait_for_slot(void)
 {
 	enum hook_state state = HOOK_FAILED;
 
 	events.waits();
-	if (slot_wait(table, come_late) == 0) {
-		/* It may have left before it had to pass us. */
-		come_late();
+	if (slot_wait(table, subscribe_late) == 0) {
+		/* The tool may have left before its unsubscribe call could reach our hook. */
+		subscribe_late();
 		state = atomic_load(&subscribed) ? HOOK_SUBSCRIBED : HOOK_WAITS;
 	}
 	return state;

@@ -7,7 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Our reading of the driver's words may be wrong on another driver: what is not mapped is not touched. */
+/* Another driver may pass other parameters, so the pointer may be no pointer: memory that is not mapped is not
+ * touched. */
 static bool is_mapped(const void *start, size_t size)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)start & ~(page - 1);

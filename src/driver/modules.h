@@ -1,6 +1,6 @@
 /*
- * Modules whose kernels may launch kernels. Such launches are not announced, and run on the whole GPU; under MPS they do
- * not run at all (docs/facts.md, "Kernels that launch kernels"). All that can be done is to see that they may come.
+ * Finds modules whose kernels may launch kernels. Such launches are not announced and run on the whole GPU; under MPS
+ * they do not run at all (docs/facts.md, "Kernels that launch kernels"). We can only report that they are possible.
  */
 #ifndef NVTASKSET_DRIVER_MODULES_H
 #define NVTASKSET_DRIVER_MODULES_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether kernels in the code of a module may launch kernels. It is not believed to be readable. */
+/* Whether kernels in the code of a module may launch kernels. False if the code cannot be read; any pointer is safe. */
 bool modules_launch_kernels(const void *cubin, size_t size);
 
 #endif

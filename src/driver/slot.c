@@ -16,7 +16,7 @@
 
 #define TOOLS_FEATURE 0 /* of the features: see declare_feature */
 
-/* The driver's own functions, and what we need ourselves. Constant once others can come. */
+/* The driver's own functions, and the events that we need. Constant once others can subscribe. */
 static struct {
 	uint32_t handle;
 	bool (*is_ours)(int domain, int id);
@@ -25,33 +25,33 @@ static struct {
 	slot_declare_feature *declare_feature;
 } real;
 
-/* Likewise, while we wait. */
+/* For the time while another tool has the slot and we wait. */
 static struct {
 	slot_unsubscribe *unsubscribe;
 	void (*may_be_free)(void);
 } first;
 
-/* Constant while others can find it: whoever has one has a callback and its user. */
+/* Constant once published in slot_other, so that a reader gets a callback and its own user. */
 struct slot_subscriber {
 	slot_callback *callback;
 	void *user;
-	struct slot_subscriber *next; /* of those that have left */
+	struct slot_subscriber *next; /* in the list of those that have left */
 };
 
 /* The other subscriber. */
 static struct {
-	atomic_bool taken;     /* from before it is there until it has left */
-	atomic_uint under_way; /* events that are with it, or may be */
+	atomic_bool taken;     /* from the begin of its subscribe call to the end of its unsubscribe call */
+	atomic_uint under_way; /* how many events are, or may be, in its callback */
 	_Atomic uint64_t wanted[DOMAINS][IDS / 64];
-	struct slot_subscriber *left; /* a thread may be in their callbacks still; for who has taken the slot */
+	struct slot_subscriber *left; /* not freed yet: a thread may still be in their callbacks. Guarded by `taken` */
 } other;
 
 _Atomic(struct slot_subscriber *) slot_other;
 
-/* Of `under_way`, those on this thread: a callback may make the driver announce more. */
+/* How many of `under_way` are on this thread. May be more than one: a callback may call the driver. */
 static __thread unsigned int own_under_way __attribute__((tls_model("initial-exec")));
 
-/* --- what it wants ----------------------------------------------------------------------------------------- */
+/* --- the events that it wants -------------------------------------------------------------------------------- */
 
 static bool is_known(int domain, int id)
 {
@@ -76,14 +76,14 @@ static bool is_wanted(int domain, int id)
 
 /* --- handing on ---------------------------------------------------------------------------------------------- */
 
-static void come_in(void)
+static void enter_callback(void)
 {
 	own_under_way++;
 	atomic_fetch_add(&other.under_way, 1);
 }
 
-/* None is left where the callback has unsubscribed: see all_are_out. */
-static void go_out(void)
+/* The counter is 0 already if the callback has unsubscribed: see wait_for_callbacks. */
+static void leave_callback(void)
 {
 	if (own_under_way > 0) {
 		own_under_way--;
@@ -91,20 +91,20 @@ static void go_out(void)
 	}
 }
 
-/* In this order: who takes the subscriber away sees that we are in, or we see that there is none. */
+/* Counts first, then looks: either unsubscribe sees the count, or we see that there is no subscriber. */
 void slot_hand_on(int domain, int id, const void *parameters)
 {
-	come_in();
+	enter_callback();
 	const struct slot_subscriber *subscriber = atomic_load(&slot_other);
 
 	if (subscriber && is_wanted(domain, id))
 		subscriber->callback(subscriber->user, domain, id, parameters);
-	go_out();
+	leave_callback();
 }
 
-/* Waits until nobody is in the callback of one that was taken away, but for this thread itself, which unsubscribes in it.
- * Not for ever: the callback may be waiting for what its caller holds. */
-static bool all_are_out(void)
+/* Waits until no other thread is in a callback of the subscriber that leaves. This thread may unsubscribe from within
+ * one. The time is limited, since a callback may itself wait for this thread. */
+static bool wait_for_callbacks(void)
 {
 	double end = clock_ms() + SLOT_PATIENCE_MS;
 	int saved = errno;
@@ -180,7 +180,7 @@ static bool has_ours(int domain)
 	return found;
 }
 
-/* All but ours, one by one: between disabling all and enabling ours again a kernel could get away. */
+/* One by one, without ours: between disabling the domain and enabling ours again, a launch would not be announced. */
 static void disable_others(int domain)
 {
 	for (int id = 0; id < IDS; id++) {
@@ -202,7 +202,7 @@ static CUresult set_domain(bool on, int domain)
 	return result;
 }
 
-/* The driver does not know all numbers: what it answers to some says nothing. */
+/* Ignores errors: the driver does not know all domains. */
 static void set_all(bool on)
 {
 	for (int domain = 0; domain < DOMAINS; domain++)
@@ -222,7 +222,7 @@ static CUresult enable_all(uint32_t on, uint32_t handle)
 	return CUDA_SUCCESS;
 }
 
-/* One by one: a fork finds those that are left. */
+/* Each is unlinked before it is freed: after a fork in between, the child finds a valid list. */
 static void free_left(void)
 {
 	while (other.left) {
@@ -233,7 +233,7 @@ static void free_left(void)
 	}
 }
 
-/* What the subscriber does with its user afterwards, no callback must meet. */
+/* After this, the subscriber may free `user`, so no callback may still run. */
 static CUresult unsubscribe(uint32_t handle)
 {
 	struct slot_subscriber *leaving = handle == real.handle ? atomic_exchange(&slot_other, NULL) : NULL;
@@ -243,21 +243,22 @@ static CUresult unsubscribe(uint32_t handle)
 	leaving->next = other.left;
 	other.left = leaving;
 	set_all(false);
-	if (all_are_out())
+	if (wait_for_callbacks())
 		free_left();
 	real.declare_feature(true, real.handle, TOOLS_FEATURE);
 	atomic_store(&other.taken, false);
 	return CUDA_SUCCESS;
 }
 
-/* All that the driver knows are declared and stay so: without them it refuses APIs. But the first is the other's to declare:
- * with it, Nsight Compute, which does not, waits in its callback for ever, for a lock that the driver holds (docs/hardware.md). */
+/* All features stay declared, since the driver refuses APIs without them. Except the first: the other subscriber
+ * decides. Nsight Compute does not declare it, and if it is declared, waits in its callback for ever for a lock of the
+ * driver's (docs/hardware.md). */
 static CUresult declare_feature(uint32_t on, uint32_t handle, int feature)
 {
 	return real.declare_feature(on || feature != TOOLS_FEATURE, handle, feature);
 }
 
-/* For who was there before us. */
+/* For a tool that subscribed before us. */
 static CUresult unsubscribe_first(uint32_t handle)
 {
 	CUresult result = first.unsubscribe(handle);
@@ -269,9 +270,9 @@ static CUresult unsubscribe_first(uint32_t handle)
 	return result;
 }
 
-/* --- putting them in place ---------------------------------------------------------------------------------- */
+/* --- replacing entries of the table ------------------------------------------------------------------------------ */
 
-/* The protection of the page at `address`, as mprotect takes it; PROT_READ where it cannot be found out. */
+/* The protection of the page at `address`, for mprotect; PROT_READ if it is unknown. */
 static int protection_of(const void *address)
 {
 	char line[512];
@@ -286,7 +287,7 @@ static int protection_of(const void *address)
 	return found ? mapping.protection : PROT_READ;
 }
 
-/* Others may be calling the one that stood there. */
+/* Atomic: another thread may be reading the entry. */
 #define REPLACE(table, entry, function) __atomic_store_n(&(table)[entry], (void *)(function), __ATOMIC_RELEASE)
 
 static void replace_for_others(void **table)
@@ -296,7 +297,7 @@ static void replace_for_others(void **table)
 	REPLACE(table, SLOT_ENABLE_DOMAIN, enable_domain);
 	REPLACE(table, SLOT_ENABLE_ALL, enable_all);
 	REPLACE(table, SLOT_DECLARE_FEATURE, declare_feature);
-	/* Last: whoever subscribes finds the others in place. */
+	/* Last: whoever subscribes through us finds the other entries replaced. */
 	REPLACE(table, SLOT_SUBSCRIBE, subscribe);
 	REPLACE(table, SLOT_SUBSCRIBE_WITH_NAME, subscribe_with_name);
 }
@@ -306,7 +307,7 @@ static void replace_for_first(void **table)
 	REPLACE(table, SLOT_UNSUBSCRIBE, unsubscribe_first);
 }
 
-/* -1 with errno. */
+/* Replaces entries in the read-only table. -1 with errno. */
 static int change(void **table, void replace(void **table))
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

@@ -1,4 +1,5 @@
-/* The GPUs that the driver shows this program: what CUDA_VISIBLE_DEVICES, a container and MIG leave of the machine's. */
+/* The GPUs that the driver shows this program. CUDA_VISIBLE_DEVICES, a container and MIG may hide some of the
+ * machine's. */
 #ifndef NVTASKSET_DRIVER_VISIBLE_H
 #define NVTASKSET_DRIVER_VISIBLE_H
 
@@ -9,10 +10,10 @@
 
 struct visible {
 	struct topology_wanted gpus;
-	char uuids[TOPOLOGY_GPUS_MAX][TOPOLOGY_UUID_MAX]; /* of each; of the instance, where MIG is on; "" where unknown */
+	char uuids[TOPOLOGY_GPUS_MAX][TOPOLOGY_UUID_MAX]; /* the MIG instance's, if MIG is on; "" if unknown */
 };
 
-/* None where the driver does not say. It is asked: not for where a lock of ours is held. */
+/* None if the driver does not say. Calls the driver, so the caller must hold no lock that a callback takes. */
 void visible_find(struct visible *visible);
 
 bool visible_find_pci(CUdevice device, struct pci_address *pci);

@@ -7,7 +7,8 @@ static struct segment segment;
 __thread struct segment_place *account_place __attribute__((tls_model("initial-exec")));
 static __thread bool has_asked_for_place __attribute__((tls_model("initial-exec")));
 
-/* A thread that ends gives its place back. Above the number, the C library takes memory for each thread's value. */
+/* A thread that ends gives its place back. For a key at or above this limit, the C library allocates memory in each
+ * thread. */
 #define KEYS_WITHOUT_MEMORY 32 /* glibc's PTHREAD_KEY_2NDLEVEL_SIZE */
 static pthread_key_t place_key;
 static atomic_bool has_place_key;
@@ -17,12 +18,12 @@ void account_use(const struct segment *wanted)
 	segment = *wanted;
 	account_place = NULL;
 	has_asked_for_place = false;
-	/* In a fork's child, it was its parent's. */
+	/* In the child of a fork, the value is the parent's place. */
 	if (atomic_load(&has_place_key))
 		pthread_setspecific(place_key, NULL);
 }
 
-/* What it launches from now on, in other destructors, counts in the common place. */
+/* Launches that other destructors still make are counted in the shared place. */
 static void give_place_back(void *place)
 {
 	account_place = NULL;
@@ -39,7 +40,7 @@ void account_follow_threads(void)
 		atomic_store(&has_place_key, has_key);
 }
 
-/* Without a key, a thread would have it for ever. */
+/* Without a key, the thread keeps its place until the process ends. */
 static struct segment_place *take_place(void)
 {
 	struct segment_place *place = segment_take_place(&segment);

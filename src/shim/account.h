@@ -1,8 +1,8 @@
 /*
- * Counting, in this process's segment: launches, and what happened to them.
+ * Counts launches, and what happened to them, in this process's segment.
  *
- * Launches are counted by each thread in a place of its own, which it gives back when it ends; all others count in one that
- * they share.
+ * Each thread counts its launches in a place of its own, which it gives back when it ends. Threads for which there is
+ * none share one place.
  */
 #ifndef NVTASKSET_SHIM_ACCOUNT_H
 #define NVTASKSET_SHIM_ACCOUNT_H
@@ -12,13 +12,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Counts there from here on. Not while launches are going on: at the start, and in the child of a fork. */
+/* From here on, counts go to this segment. Only while no thread launches: at the start, and in the child of a fork. */
 void account_use(const struct segment *segment);
 
-/* From here on, a thread that ends gives its place back. Once, when this library stays for good. */
+/* From here on, a thread that ends gives its place back. Call it once, when it is certain that this library is not
+ * unloaded. */
 void account_follow_threads(void);
 
-/* Where this thread counts, NULL where it has no place of its own: account.c's, here for account_launch alone. */
+/* This thread's place; NULL if it has none of its own. It belongs to account.c and is declared here for account_launch
+ * alone. */
 extern __thread struct segment_place *account_place __attribute__((tls_model("initial-exec"), visibility("hidden")));
 void account_launch_elsewhere(bool restricted);
 
@@ -34,7 +36,7 @@ static inline void account_launch(bool restricted)
 
 void account_reason(enum segment_reason reason);
 
-/* A node of a graph is uploaded again after a change. */
+/* Counts a graph node that was uploaded again after a change. */
 void account_refresh(void);
 
 #endif

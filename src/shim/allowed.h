@@ -1,4 +1,4 @@
-/* What the partition has of a GPU at this moment: for what the program asks for, or asks about, outside of launches. */
+/* The TPCs of a GPU that the partition allows now. For calls other than the launch itself: requests and queries. */
 #ifndef NVTASKSET_SHIM_ALLOWED_H
 #define NVTASKSET_SHIM_ALLOWED_H
 
@@ -7,8 +7,8 @@
 
 void allowed_use(const struct segment *segment);
 
-/* The TPCs of a GPU whose topology is known that a launch may use now: all where nothing is restricted, or what is asked
- * for cannot be. */
+/* The TPCs that a launch may use now. The GPU's topology must be known. All TPCs if nothing is restricted, or if the
+ * partition cannot be read or has no TPC of this GPU. */
 struct tpcset allowed_on(const struct gpu *gpu);
 
 #endif

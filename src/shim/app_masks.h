@@ -1,14 +1,13 @@
 /*
- * The second decider: masks of the program's own, which it sets through libsmctrl: for all its launches, for those into one
- * stream, for a thread's next one. The more particular one overrides the more general, and the partition stands above them
- * all.
+ * The second decider: the program's own masks, which it sets through libsmctrl. A mask is for all launches, for the
+ * launches into one stream, or for a thread's next launch. The narrower scope wins. The partition limits them all.
  *
- * The launch callback does not carry the stream (docs/facts.md, "Callbacks"), but the call that it comes from does
- * (hook.h). We hear of these calls from the first mask of a stream on. Until the program sets a mask, all this costs a
- * launch nothing.
+ * The launch callback does not say which stream it is (docs/facts.md, "Callbacks"); the API call around it does
+ * (hook.h). We hear of these calls once the program has set a mask for a stream. Until it sets any mask, launches cost
+ * nothing more.
  *
- * Kernels in graphs obey the mask for all launches, also when it changes later. They have no mask of a stream: a node is
- * uploaded once, for whichever stream the graph is launched into.
+ * Kernels in graphs obey the mask for all launches, also when it changes later. Masks of streams do not apply to them:
+ * a node is uploaded once, and the graph may be launched into any stream.
  */
 #ifndef NVTASKSET_SHIM_APP_MASKS_H
 #define NVTASKSET_SHIM_APP_MASKS_H
@@ -26,26 +25,30 @@ enum app_masks_scope {
 	APP_MASKS_ASK   /* nothing: asks whether masks can be set */
 };
 
-/* TPCs that a launch may not use: TPC n is bit n % 64 of word n / 64. An empty one counts as none. */
+/* A mask has a bit for each TPC that a launch may not use: TPC n is bit n % 64 of word n / 64. All zero means no
+ * mask. */
 #define APP_MASKS_WORDS 2
 
-/* Sets a mask; `stream` is a CUstream, and means something with APP_MASKS_ONE only. Streams that every context has (NULL, 1)
- * have one mask in all of them; 2 is the calling thread's. 0; ENOTSUP where we shall never hear of launches; ENOMEM; EINVAL.
- * Libsmctrl finds it by this name in whatever library of ours is in the process: the name changes with the meaning. */
+/* Sets a mask. `stream` is a CUstream and is used with APP_MASKS_ONE only. The default streams NULL and 1 share one
+ * mask, in all contexts; 2 is the calling thread's default stream. Returns 0; ENOTSUP if launches will never be
+ * announced to us; ENOMEM; EINVAL. libsmctrl looks this name up in the library of ours that is in the process: another
+ * meaning needs another name. */
 #define APP_MASKS_ENTRY "nvtaskset_set_mask_1"
 typedef int app_masks_set(int scope, void *stream, const uint64_t *disabled);
 __attribute__((visibility("default"))) app_masks_set nvtaskset_set_mask_1;
 
-/* Masks can be set from now on. They are in force once we hear of calls, which another tool may delay. */
+/* From now on, masks can be set. `hears`: we are subscribed. Another tool may delay that: call this again once we
+ * are. */
 void app_masks_open(bool hears);
 
-/* In the child of a fork, which has its parent's masks: what other threads were doing, they do no more. */
+/* In the child of a fork, which keeps its parent's masks. The parent's other threads do not exist there: the lock is
+ * free. */
 void app_masks_after_fork(void);
 
-/* Takes from what the partition leaves. An own mask that leaves nothing of that is overruled. */
+/* Disables TPCs of the partition. A mask that would leave none of them is overruled. */
 void app_masks_decide(const struct launch *launch, struct decision *decision);
 
-/* Whether we must hear of a call of the driver: streams that come and go, and those that launches go into. */
+/* Whether we must hear of this API call: it creates or destroys a stream, or it launches into one. */
 bool app_masks_want_call(int id);
 
 void app_masks_call_begins(const struct call *call);

@@ -10,10 +10,10 @@
 
 #define DEPTH 48
 
-/* Looks for the object that an address lies in. */
+/* A search for the loaded object that an address lies in. */
 struct search {
 	uintptr_t address;
-	const char *name; /* of the file, without its directory; NULL where there is no such object */
+	const char *name; /* of the object's file, without its directory; NULL if there is no such object */
 	uintptr_t base;
 };
 
@@ -56,7 +56,8 @@ static bool begins(const char *name, const char *with)
 	return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* Who asked stands behind the driver's frames, and those of the CUDA runtime; before them are ours, and a sanitizer's. */
+/* The stack, innermost first: our frames (and a sanitizer's), the driver's, perhaps the CUDA runtime's, then the
+ * caller's. */
 bool caller_is_cublas(void)
 {
 	static const char ours;

@@ -1,11 +1,11 @@
-/* Which library a call of the driver comes from. */
+/* Which library has called the driver. */
 #ifndef NVTASKSET_SHIM_CALLER_H
 #define NVTASKSET_SHIM_CALLER_H
 
 #include <stdbool.h>
 
-/* Whether the call that is announced to us on this thread was made by cuBLAS, itself or through the CUDA runtime; true,
- * too, where the stack cannot be read. Walks the stack: not for launches. */
+/* Whether cuBLAS has made the API call that is being announced on this thread, itself or through the CUDA runtime. Also
+ * true if the stack cannot be read. Walks the stack, so it is too slow for launches. */
 bool caller_is_cublas(void);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * What has been decided about a launch so far. Each decider (launch.c lists them) gets it from the one before.
+ * What has been decided about a launch so far. Each decider changes what the one before it decided (launch.c has the
+ * order).
  */
 #ifndef NVTASKSET_SHIM_DECISION_H
 #define NVTASKSET_SHIM_DECISION_H
@@ -13,19 +14,19 @@
 
 enum decision_state {
 	DECISION_WHOLE_GPU,    /* the descriptor stays as it is */
-	DECISION_RESTRICTED,   /* to `set` */
-	DECISION_UNRESTRICTED, /* there is a partition, and it cannot be enforced, for `reason` */
+	DECISION_RESTRICTED,   /* the launch may use `set` */
+	DECISION_UNRESTRICTED, /* there is a partition, but it cannot be enforced; `reason` says why */
 };
 
 struct decision {
 	enum decision_state state;
 	enum segment_reason reason;
-	struct tpcset partition; /* the GPU's TPCs in the partition; this and `set` are empty where the GPU is not known */
-	struct tpcset set;       /* those that the launch may use */
-	struct qmd_mask disable; /* says the same as `set`, where that is not the whole GPU */
-	bool is_of_launch;       /* the next launch may get another one, though nothing has changed */
-	bool is_exact;           /* `disable` counts alone, whatever the driver disabled in the descriptor */
-	uint32_t notes;          /* what is to be counted: a bit for each enum segment_reason */
+	struct tpcset partition; /* the GPU's TPCs in the partition; this and `set` are empty if the GPU is unknown */
+	struct tpcset set;       /* TPCs that the launch may use */
+	struct qmd_mask disable; /* the same as `set`, in mask bits; not valid for the whole GPU */
+	bool is_of_launch;       /* for this launch only: not cached, even if nothing changes */
+	bool is_exact;           /* `disable` replaces the driver's own mask in the descriptor */
+	uint32_t notes;          /* reasons to count: bit n is enum segment_reason n */
 };
 
 static inline void decision_note(struct decision *decision, enum segment_reason reason)
@@ -39,7 +40,7 @@ static inline void decision_leave_unrestricted(struct decision *decision, enum s
 	decision->reason = reason;
 }
 
-/* On a GPU whose mask bits are known. */
+/* The GPU's mask bits must be known (gpus_have_masks). */
 static inline void decision_restrict(struct decision *decision, const struct topology *gpu, const struct tpcset *set)
 {
 	decision->state = DECISION_RESTRICTED;

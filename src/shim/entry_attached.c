@@ -1,6 +1,6 @@
 /*
- * Our library in a process that was running before it came: nvtaskset --attach has loaded it, and calls this on a
- * borrowed thread. Whatever is wrong is the command's to say, not the program's.
+ * The library in a process that was already running: nvtaskset --attach has loaded it and calls nvtaskset_attached on a
+ * borrowed thread. Errors are returned, and the command reports them; the program prints nothing about them.
  */
 #include "attach/attach.h"
 #include "base/driver_names.h"
@@ -13,18 +13,18 @@
 
 __attribute__((visibility("default"))) const char *nvtaskset_attached(const char *argument);
 
-/* See ATTACH_ENTRY. Told of the GPUs, as the environment tells programs that the command starts. */
+/* See ATTACH_ENTRY. `argument` describes the GPUs, like the environment of a program that the command starts. */
 const char *nvtaskset_attached(const char *argument)
 {
 	static struct error error;
 	int saved = errno;
 
 	log_open();
-	gpus_hand(argument);
+	gpus_use_description(argument);
 	enum hook_state state = shim_set_up(DRIVER_NAME, true, &error);
 
-	gpus_hand(NULL);
+	gpus_use_description(NULL);
 	errno = saved;
-	/* Where we wait, the segment says so. */
+	/* HOOK_WAITS is no error: the segment says that the partition is not in force yet. */
 	return state == HOOK_FAILED ? error.reason : NULL;
 }

@@ -1,12 +1,12 @@
 /*
- * libcuda.so.1: stands in front of the real driver library. What happens when, once the dynamic linker has loaded us
- * and, before us, the driver.
+ * libcuda.so.1: stands in front of the real driver library. The dynamic linker loads the driver, our dependency, and
+ * then calls our constructor.
  *
- * Programs with more privileges than their users may carry us too (nvtaskset system enable), so nothing in the library
- * reads a variable but by secure_getenv.
+ * Programs with more privileges than their users may load us too (nvtaskset system enable). So all of the library reads
+ * the environment by secure_getenv only.
  *
- * We live in somebody else's process: whatever goes wrong here, the program runs on without us, and a line
- * on standard error says so.
+ * This is somebody else's process: if anything fails here, the program runs on without us, and a line on standard error
+ * says so.
  */
 #include "base/driver_names.h"
 #include "base/elf_note.h"

@@ -6,7 +6,7 @@ struct epoch_sources epoch_sources;
 
 void epoch_raise(void)
 {
-	atomic_fetch_add_explicit(&epoch_sources.others, STEP, memory_order_release);
+	atomic_fetch_add_explicit(&epoch_sources.invalidations, STEP, memory_order_release);
 }
 
 void epoch_raise_masks(void)

@@ -1,12 +1,11 @@
 /*
- * The one number by which a launch sees that the world is as it was when the last one was decided.
+ * The epoch: one number. While it is the same, a cached decision about launches is valid.
  *
- * It is raised by all that can change what a launch is given: every edit of the partition, whoever makes it; a mask of the
- * program's own; a context that comes or goes, whose handle may be another's tomorrow; another segment, in the child of a
- * fork.
+ * Everything that can change a decision raises it: each edit of the partition, by anybody; a mask of the program's own;
+ * a context that is created or destroyed, since its handle may be reused; a new segment, in the child of a fork.
  *
- * Who raises it has written what it is raised for. Who decides by what has been written reads it first, and so decides
- * anew the next time, should that change meanwhile.
+ * A writer first writes the change and then raises the epoch. A decider first reads the epoch and then what it decides
+ * from: after a change in between, the next launch is decided anew.
  */
 #ifndef NVTASKSET_SHIM_EPOCH_H
 #define NVTASKSET_SHIM_EPOCH_H
@@ -16,31 +15,31 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define EPOCH_NEVER UINT64_MAX /* no number that there will be */
+#define EPOCH_NEVER UINT64_MAX /* the epoch never has this value */
 
-/* epoch.c's own, here for the functions below alone. */
+/* Belongs to epoch.c, and is declared here for the functions below alone. */
 struct epoch_sources {
-	_Atomic uint64_t *edits; /* the segment's: its number */
-	_Atomic uint64_t others; /* in steps that edits, one at a time, do not catch up with: no sum comes twice */
-	_Atomic uint64_t masks;
+	_Atomic uint64_t *edits;        /* the number of the segment's revision */
+	_Atomic uint64_t invalidations; /* in steps of 2^32, which edits do not catch up with: no sum comes twice */
+	_Atomic uint64_t masks;         /* raised by epoch_raise_masks */
 };
 extern struct epoch_sources epoch_sources __attribute__((visibility("hidden")));
 
-/* The edits are this segment's from here on. */
+/* From here on, edits of this segment raise the epoch. */
 void epoch_use(const struct segment *segment);
 
 static inline uint64_t epoch_now(void)
 {
-	return atomic_load_explicit(&epoch_sources.others, memory_order_acquire) +
+	return atomic_load_explicit(&epoch_sources.invalidations, memory_order_acquire) +
 	       atomic_load_explicit(epoch_sources.edits, memory_order_acquire);
 }
 
 void epoch_raise(void);
 
-/* The same for masks of the program's own: what a kernel in a graph may use, too, is another now. */
+/* Also raises the epoch of masks: a change of the program's masks reaches kernels in graphs. */
 void epoch_raise_masks(void);
 
-/* What is uploaded once goes by this: raised by edits and masks alone. */
+/* The epoch of masks, for graphs: their nodes are uploaded once. Only edits and masks raise it, contexts do not. */
 static inline uint64_t epoch_of_masks(void)
 {
 	return atomic_load_explicit(&epoch_sources.masks, memory_order_acquire) +

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "strict.h"
 
-/* What these say is more than a launch. */
+/* The other reasons are about a graph or a module. */
 static bool is_of_launch(enum segment_reason reason)
 {
 	return reason != SEGMENT_STALE_GRAPH && reason != SEGMENT_LAUNCHED_BY_KERNELS;

@@ -1,16 +1,16 @@
 /*
- * What runs outside the partition, or may: under --strict the program ends; otherwise that is counted, and said the first
- * time.
+ * Reports what runs outside the partition, or may. With --strict, the program ends. Otherwise it is counted, and the
+ * first time a line on standard error says so.
  */
 #ifndef NVTASKSET_SHIM_ESCAPE_H
 #define NVTASKSET_SHIM_ESCAPE_H
 
 #include "state/segment.h"
 
-/* A launch does, or what the reason speaks of. */
+/* A launch, a graph or a module does, for this reason. */
 void escape_note(enum segment_reason reason);
 
-/* All that the program launches does. With what is to be said after it. */
+/* All launches of the program do. `until` ends the message: " until …", or "". */
 void escape_note_all(const char *reason, const char *until);
 
 #endif

@@ -10,7 +10,7 @@ struct written {
 	struct qmd_saved saved;
 };
 
-/* Of this thread's call. */
+/* Descriptors written in this thread's current call. */
 static __thread struct {
 	struct written *list;
 	size_t count;
@@ -24,7 +24,7 @@ void graph_descriptors_remember(const struct qmd_family *family, void *qmd)
 		struct written *list = realloc(written.list, room * sizeof *list);
 
 		if (!list) {
-			/* It keeps this partition, as far as later ones reach beyond it. */
+			/* It cannot be put back: what is disabled now stays disabled. */
 			escape_note(SEGMENT_STALE_GRAPH);
 			return;
 		}

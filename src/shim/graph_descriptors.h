@@ -1,18 +1,18 @@
 /*
- * Launch descriptors of nodes of graphs, put back.
+ * Restores the launch descriptors of graph nodes.
  *
- * The driver keeps a node's descriptor and uploads the same one again: what we disabled there is taken back as soon as it
- * has been uploaded, or the masks of all partitions that ever were would gather in it.
+ * The driver keeps a node's descriptor and uploads the same one again. So our mask is removed as soon as the descriptor
+ * has been uploaded. Otherwise the masks of all partitions that the process ever had would add up in it.
  */
 #ifndef NVTASKSET_SHIM_GRAPH_DESCRIPTORS_H
 #define NVTASKSET_SHIM_GRAPH_DESCRIPTORS_H
 
 #include "gpu/qmd.h"
 
-/* One is about to be written, in a call of this thread that uploads nodes. Of a version that is known. */
+/* A descriptor is about to be written, in a call of this thread that uploads nodes. Its version must be known. */
 void graph_descriptors_remember(const struct qmd_family *family, void *qmd);
 
-/* At the end of that call. */
+/* Restores all of them, at the end of that call. */
 void graph_descriptors_restore(void);
 
 #endif

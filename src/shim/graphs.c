@@ -9,9 +9,9 @@
 #include "graph_descriptors.h"
 
 static bool expects_older;
-static uint64_t whole_number; /* the revision in force since graphs_use, where it leaves all GPUs whole; otherwise 0 */
+static uint64_t whole_number; /* of the revision at graphs_use, if that restricted no GPU; otherwise 0 */
 
-/* What was in force when this thread's call began: some calls that make instances upload them as well. */
+/* The epoch of masks when this thread's call began. Not read at its end: some calls that instantiate also upload. */
 static __thread uint64_t number_at_begin __attribute__((tls_model("initial-exec")));
 
 void graphs_expect_older(void)
@@ -27,7 +27,7 @@ void graphs_use(const struct segment *segment)
 	whole_number = segment_read(segment, &revision, &number) && revision.count == 0 ? number : 0;
 }
 
-/* A node will run outside the partition, or may. */
+/* A node runs outside the partition, or may. */
 static void count_stale(void)
 {
 	escape_note(SEGMENT_STALE_GRAPH);
@@ -35,8 +35,9 @@ static void count_stale(void)
 
 /* --- refreshing -------------------------------------------------------------------------------------------------- */
 
-/* Has the driver upload the node again. It refuses to disable a cluster that is not portable, and does it all the same
- * (docs/hardware.md): whatever it answers, the node must be enabled afterwards, or the program loses a kernel. */
+/* Makes the driver upload the node again. For a kernel with a non-portable cluster size, the driver reports an error
+ * and disables the node nevertheless (docs/hardware.md). So the node is always enabled again, or the program would lose
+ * a kernel. */
 static CUresult toggle(CUgraphExec exec, CUgraphNode node)
 {
 	CUresult disabled = driver.graph_node_set_enabled(exec, node, false);
@@ -45,7 +46,7 @@ static CUresult toggle(CUgraphExec exec, CUgraphNode node)
 	return result == CUDA_SUCCESS && disabled != CUDA_ERROR_INVALID_CLUSTER_SIZE ? disabled : result;
 }
 
-/* A disabled node stays disabled, and is uploaded when the application enables it. */
+/* A disabled node stays disabled: it is uploaded when the application enables it. */
 static void refresh_node(CUgraphExec exec, CUgraphNode node)
 {
 	unsigned int enabled = 0;
@@ -67,7 +68,7 @@ static void refresh(CUgraphExec exec, const struct graph_nodes *nodes)
 		count_stale();
 }
 
-/* Whether what was uploaded before we came runs elsewhere than it may by now. */
+/* Whether there may be graphs that keep the whole GPU, and the partition has restricted a GPU or has changed since. */
 static bool older_are_stale(void)
 {
 	return expects_older && number_at_begin > whole_number;
@@ -90,7 +91,7 @@ static bool is_launched_by_kernels(CUgraphExec exec)
 	       flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
 }
 
-/* Launches by kernels are not announced: they are counted here, all as one. */
+/* Launches of a graph by kernels are not announced: all of them count once, here. */
 static void instantiated(CUgraphExec exec, CUgraph graph)
 {
 	if (!graph_instances_add(exec, graph, number_at_begin))

@@ -24,14 +24,14 @@ bool hide_wants_call(int id)
 	              id == CALL_MAX_POTENTIAL_CLUSTER_SIZE);
 }
 
-/* --- what the partition has ---------------------------------------------------------------------------- */
+/* --- the size of the partition -------------------------------------------------------------------------- */
 
 static unsigned int sms_of(const struct topology *topology, const struct tpcset *set)
 {
 	return tpcset_count(set) * topology->sms_per_tpc;
 }
 
-/* So that each group counts once: how many SMs it has, for the first of its members; 0 for the others. */
+/* The SMs of a TPC's group, if the TPC is its first member; otherwise 0. So each group counts once. */
 static unsigned int group_sms(const struct topology *topology, const struct tpcset *set, unsigned int tpc)
 {
 	struct tpcset group = topology_cluster_group(topology, set, tpc);
@@ -71,7 +71,7 @@ static int smaller(int answer, unsigned int limit)
 	return (unsigned int)answer > limit ? (int)limit : answer;
 }
 
-/* A share of what the driver has counted for the whole GPU, group by group. */
+/* `clusters` is the driver's answer for the whole GPU. Each group gets its share, rounded down. */
 static unsigned int clusters_in(const struct topology *topology, const struct tpcset *set, unsigned int clusters,
                                 unsigned int cluster)
 {
@@ -105,7 +105,7 @@ static void hide_occupancy(const struct call *call, const struct gpu *gpu)
 			*answer /= 2;
 		break;
 	default:
-		/* As many blocks as the GPU holds at once: the same number for each SM. */
+		/* The answer is the number of blocks that fill the GPU: each TPC holds the same number. */
 		*answer = *answer / topology->tpc_count * (int)tpcset_count(&set);
 	}
 }

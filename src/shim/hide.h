@@ -1,12 +1,13 @@
 /*
- * --hide: a program is told of a GPU that is as large as its partition.
+ * --hide: the program sees a GPU that is as large as its partition.
  *
- * That is the number of SMs, and how many clusters or blocks run at once: what it asks the driver for at that moment, so
- * a partition that changes later is seen by whoever asks again. SM ids are not renumbered: the limit of MPS that would do
- * so makes cuBLAS compute wrong products.
+ * We change the driver's answers about the number of SMs and about how many clusters or blocks run at once. They hold
+ * for that moment: after a change of the partition, the program must ask again. SM ids are not renumbered: the limit of
+ * MPS that would do so makes cuBLAS compute wrong products.
  *
- * cuBLAS gets the truth. Told 100, 98, 76, 74, 54, 52 or 44 SMs of an H200's 132, it computes wrong products, whoever
- * tells it (docs/hardware.md); a cuBLAS that is linked into the program itself cannot be told from the program.
+ * cuBLAS gets the driver's own answers. If it sees 100, 98, 76, 74, 54, 52 or 44 SMs of an H200's 132, for whatever
+ * reason, it computes wrong products (docs/hardware.md). A cuBLAS that is linked statically into the program cannot be
+ * distinguished from the program.
  */
 #ifndef NVTASKSET_SHIM_HIDE_H
 #define NVTASKSET_SHIM_HIDE_H
@@ -17,13 +18,13 @@
 
 #define HIDE_ENVIRONMENT "NVTASKSET_HIDE"
 
-/* Reads the environment: before any other thread can change it. */
+/* Reads the environment. Call it before another thread can change that. */
 void hide_open(void);
 
-/* Whether we must hear of a call of the driver. */
+/* Whether we must hear of this API call. */
 bool hide_wants_call(int id);
 
-/* Such a call has ended: what it has answered is made smaller. */
+/* Such a call has ended: reduces its answer. */
 void hide_call_ended(const struct call *call);
 
 #endif

@@ -19,9 +19,9 @@ static bool read_and_close(struct segment *segment, bool is_open, struct segment
 	return found;
 }
 
-/* --- by the descriptor that came through an exec, whoever of the ancestors still lives --------------------------- */
+/* --- by the inherited descriptor, also if its owner has ended ----------------------------------------------------- */
 
-/* What it is; SEGMENT_NONE where what stands there is no revision. */
+/* Where the segment is from; SEGMENT_NONE if it cannot be read. */
 static enum segment_source read_inherited(struct segment_revision *revision)
 {
 	struct segment segment;
@@ -34,11 +34,11 @@ static enum segment_source read_inherited(struct segment_revision *revision)
 
 /* --- by /proc ------------------------------------------------------------------------------------------------------ */
 
-/* `is_out_of_reach`: it has one, or may have, and lets nobody look. */
+/* `is_out_of_reach`: the process has a segment, or may have one, but we are not permitted to read it. */
 static bool read_segment_of(pid_t pid, struct segment_revision *revision, bool *is_out_of_reach)
 {
 	struct segment segment;
-	struct error error; /* so that it is looked for everywhere */
+	struct error error; /* with it, segment_open searches everywhere */
 	bool found = read_and_close(&segment, segment_open(&segment, pid, &error) == SEGMENT_FOUND, revision);
 
 	if (!found) {
@@ -50,7 +50,8 @@ static bool read_segment_of(pid_t pid, struct segment_revision *revision, bool *
 	return found;
 }
 
-/* Up to `root`, the process that the environment speaks of. `out_of_reach`: the nearest that has one, and lets nobody look. */
+/* Searches the ancestors, up to and including `root`. `out_of_reach`: the one whose segment we may not read, which ends
+ * the search; otherwise 0. */
 static bool read_ancestor(pid_t root, struct segment_revision *revision, pid_t *out_of_reach)
 {
 	pid_t pid = getpid();
@@ -65,25 +66,25 @@ static bool read_ancestor(pid_t root, struct segment_revision *revision, pid_t *
 	return found;
 }
 
-/* --- both ------------------------------------------------------------------------------------------------------------ */
+/* --- both, then the environment -------------------------------------------------------------------------------------- */
 
-/* What it has may not be what -p gave its ancestors. */
-static void tell_start(bool is_withheld, pid_t out_of_reach)
+/* The partition from the environment may be out of date: nvtaskset -p may have changed that of the ancestors. */
+static void warn_of_start(bool is_withheld, pid_t out_of_reach)
 {
 	char reason[256];
 
 	if (out_of_reach == 0 && !is_withheld)
 		return;
 	if (out_of_reach != 0)
-		snprintf(reason, sizeof reason, "the partition of pid %d, which started this program, is out of reach",
+		snprintf(reason, sizeof reason, "the partition of pid %d, which started this program, cannot be read",
 		         (int)out_of_reach);
 	else
-		strcpy(reason, "the partition that this program was started in is out of reach without /proc");
+		strcpy(reason, "the partition that this program was started in cannot be read without /proc");
 	strict_refuse(reason);
-	log_warning("%s: this program starts with the one that nvtaskset was given", reason);
+	log_warning("%s: this program starts with the one given to nvtaskset", reason);
 }
 
-/* An owner that has gone on with a new segment is asked for that one. */
+/* If the owner of the inherited segment has moved to a new one, the ancestors are searched for that. */
 static bool find_partition(pid_t root, struct segment_revision *revision)
 {
 	struct segment_revision inherited;
@@ -96,7 +97,7 @@ static bool find_partition(pid_t root, struct segment_revision *revision)
 	if (found)
 		*revision = inherited;
 	else
-		tell_start(source == SEGMENT_WITHHELD, out_of_reach);
+		warn_of_start(source == SEGMENT_WITHHELD, out_of_reach);
 	return found;
 }
 

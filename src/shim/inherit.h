@@ -1,10 +1,12 @@
 /*
- * The partition that a process starts with that has no segment of its own: its parent's of now, as with taskset's affinity,
- * not the one that its parent was started with.
+ * The partition of a process that has no segment of its own yet: its parent's current one, as with CPU affinity, not
+ * the one that its parent was started with.
  *
- * The descriptor that it has from its parent says which. Where it was closed on the way, the nearest ancestor that has a
- * segment says, up to and with the process that nvtaskset gave the partition to, which the environment names; and where
- * none can be asked, the environment.
+ * It is read from, in this order:
+ *   1. the segment whose descriptor the process has inherited;
+ *   2. if that descriptor was closed on the way, or its owner has moved to a new segment: the segment of the nearest
+ *      ancestor that has one. The search ends with the process that nvtaskset gave the partition to (NVTASKSET_PID);
+ *   3. the environment.
  */
 #ifndef NVTASKSET_SHIM_INHERIT_H
 #define NVTASKSET_SHIM_INHERIT_H
@@ -12,9 +14,9 @@
 #include "base/error.h"
 #include "state/segment.h"
 
-/* Reads the environment: before any other thread can change it. Not for a program with more privileges than its user. A line
- * says where it may not be the parent's of now; with --strict the program ends there. -1 with the reason where what stands
- * in the environment is no partition. */
+/* Reads the environment: call it before another thread can change that, and not in a program with more privileges than
+ * its user. If the partition may not be the parent's current one, a line on standard error says so, or with --strict
+ * the program ends. -1 with the reason if the environment has no valid partition. */
 int inherit_partition(struct segment_revision *revision, struct error *error);
 
 #endif

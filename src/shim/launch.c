@@ -20,12 +20,12 @@
 /* This thread's last decision, cached: the next launch on the same context gets the same while nothing has changed. */
 static __thread struct recent {
 	CUcontext context;
-	uint64_t epoch;        /* EPOCH_NEVER where the next launch is to be decided anew */
-	qmd_disabler *disable; /* NULL where the GPU is left whole */
+	uint64_t epoch;        /* EPOCH_NEVER: the next launch must be decided anew */
+	qmd_disabler *disable; /* NULL: the launch may use the whole GPU */
 	struct qmd_mask mask;
 } recent __attribute__((tls_model("initial-exec")));
 
-/* --- what is done with a decision ----------------------------------------------------------------------------------- */
+/* --- carrying out a decision ---------------------------------------------------------------------------------------- */
 
 static void count(const struct decision *decision)
 {
@@ -36,12 +36,12 @@ static void count(const struct decision *decision)
 	account_launch(decision->state == DECISION_RESTRICTED);
 }
 
-/* The one place where a descriptor is written, but for those that are as the last one was. */
+/* Descriptors are written only here and in disable_as_before. */
 static void write_descriptor(const struct launch *launch, struct decision *decision)
 {
 	const struct qmd_family *family = launch->gpu->family;
 
-	/* A graph's is used again: it is put back at the end of the call. */
+	/* The driver uses a graph's descriptor again: it is restored at the end of the call. */
 	if (launch->origin.uploads_nodes)
 		graph_descriptors_remember(family, launch->qmd);
 	if (decision->is_exact)
@@ -73,12 +73,12 @@ static void check_version(const struct launch *launch, struct decision *decision
 
 static __attribute__((noinline)) void decide(struct launch *launch)
 {
-	/* First: what changes from here on, the next launch sees. */
+	/* First: after a change from here on, the next launch is decided anew. */
 	uint64_t epoch = epoch_now();
 	struct decision decision;
 
 	launch->gpu = gpus_of_context(launch->context);
-	/* The partition stands above the program's own masks. What must run at once needs room in what is left. */
+	/* The partition limits the program's own masks. Residency needs to know what is left. */
 	partition_decide(launch, &decision);
 	app_masks_decide(launch, &decision);
 	remember(launch, &decision, epoch);
@@ -98,8 +98,9 @@ static inline bool is_as_before(CUcontext context)
 	return recent.context == context && recent.epoch == epoch_now();
 }
 
-/* What is in no need of more than a mask was given it; for the rest the descriptor is as it was. */
-static __attribute__((noinline)) void launch_otherwise(struct launch *launch, enum qmd_outcome outcome)
+/* Overruled: the mask is written. Otherwise the descriptor is unchanged: its blocks must run at once, or its version is
+ * unknown. */
+static __attribute__((noinline)) void launch_slow_path(struct launch *launch, enum qmd_outcome outcome)
 {
 	if (outcome == QMD_OVERRULED) {
 		account_reason(SEGMENT_GREEN_CONTEXT);
@@ -116,7 +117,7 @@ static inline void disable_as_before(struct launch *launch)
 	if (__builtin_expect(outcome == QMD_NARROWED, 1))
 		account_launch(true);
 	else
-		launch_otherwise(launch, outcome);
+		launch_slow_path(launch, outcome);
 }
 
 __attribute__((hot)) void launch_upload(struct launch *launch)
@@ -131,7 +132,7 @@ __attribute__((hot)) void launch_upload(struct launch *launch)
 
 /* --- calls around launches ------------------------------------------------------------------------------------------ */
 
-/* There is a GPU whose descriptors do not say that blocks must run at once. */
+/* There is a GPU whose descriptors do not say that blocks must run at once: those calls say it. */
 static atomic_bool before_hopper;
 
 static bool asks_to_run_at_once(int id)
@@ -146,8 +147,9 @@ bool launch_wants_call(int id)
 	                                         asks_to_run_at_once(id);
 }
 
-/* Graphs come first: to refresh one they call the driver, and whoever else hears of that may launch kernels, which are not the
- * graph's. Misfits come last: they may change what the call asks for. The hook reads what it says when all are done. */
+/* Graphs come first: to refresh one, we call the driver, and another tool that hears of that call may launch kernels
+ * that do not belong to the graph. Misfits come last: they may change the call's arguments, which the hook reads after
+ * this. */
 void launch_call_begins(const struct call *call)
 {
 	if (calls_are_of_graphs(call->id))
@@ -159,8 +161,8 @@ void launch_call_begins(const struct call *call)
 	recent.epoch = EPOCH_NEVER;
 }
 
-/* Nothing is launched any more: in whatever order, but that descriptors of graphs are put back before anything else uses
- * them. */
+/* Nothing is launched any more, so the order does not matter here. graphs_call_ended restores descriptors before all
+ * else. */
 void launch_call_ended(const struct call *call)
 {
 	if (misfit_wants_call(call->id))
@@ -180,14 +182,14 @@ static bool finds_first_before_hopper(void)
 	return gpus_some_before_hopper() && !atomic_exchange(&before_hopper, true);
 }
 
-/* Which calls we hear of is asked next. */
+/* Right after this, the hook asks which calls we want. */
 void launch_subscribed(bool is_late)
 {
 	if (is_late)
 		finds_first_before_hopper();
 }
 
-/* A good moment to ask the kernel driver: outside the launch path, and the GPU is awake. */
+/* The topology is read here: outside the launch path, and the GPU is awake. */
 void launch_context_created(CUcontext context)
 {
 	contexts_forget(context);

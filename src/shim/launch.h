@@ -1,9 +1,10 @@
 /*
- * The way of a launch: which deciders it passes, in which order, and what is done with what they have decided.
+ * The way of a launch: asks the deciders in their order, and carries out the decision.
  *
- * launch_upload is the launch path: no lock, no allocation, no system call; while the world stays the same (epoch.h), a
- * launch is given what this thread's last one was. Launches of graphs, those under masks of the program's own, those whose
- * blocks must run at once, and the first of a thread, on a context, after a change, or in a special call, do more.
+ * launch_upload is the launch path: no lock, no allocation, no system call. While the epoch is the same (epoch.h), a
+ * launch gets this thread's cached decision. These launches are decided anew: the first of a thread, on another
+ * context, after a change, or in an API call that we hear of; kernels in graphs; launches in a program with masks of
+ * its own; launches whose blocks must run at once.
  */
 #ifndef NVTASKSET_SHIM_LAUNCH_H
 #define NVTASKSET_SHIM_LAUNCH_H
@@ -15,12 +16,12 @@
 /* A kernel is about to be uploaded, on the launching thread. */
 void launch_upload(struct launch *launch);
 
-/* Calls of the driver around launches: which we must hear of, and what is done in them. */
+/* API calls: whether we must hear of one; one of these begins, or has ended. */
 bool launch_wants_call(int id);
 void launch_call_begins(const struct call *call);
 void launch_call_ended(const struct call *call);
 
-/* We hear of launches from now on. `is_late`: some contexts are there already, which nobody announced. */
+/* We are subscribed. `is_late`: there may be contexts that were not announced to us. */
 void launch_subscribed(bool is_late);
 
 void launch_context_created(CUcontext context);

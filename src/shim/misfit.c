@@ -15,10 +15,10 @@ enum {
 
 static bool fails;
 
-/* Of this thread's call. */
+/* This thread's current call. */
 static __thread struct {
-	CUlaunchConfig refused; /* what the driver is given in place of the program's */
-	CUresult result;        /* what the program is given in place of the driver's; CUDA_SUCCESS: the driver's */
+	CUlaunchConfig refused; /* the driver gets it in place of the program's */
+	CUresult result;        /* the program gets it in place of the driver's; CUDA_SUCCESS: it gets the driver's */
 } current __attribute__((tls_model("initial-exec")));
 
 void misfit_open(void)
@@ -51,7 +51,7 @@ static bool is_misfit(const struct call *call, const struct launch_request *requ
 		return false;
 	struct tpcset all = topology_all(gpu->topology), set = allowed_on(gpu);
 
-	/* What not even the whole GPU holds is the driver's to refuse. */
+	/* A launch that the whole GPU cannot hold either is refused by the driver itself. */
 	return !residency_holds(gpu, request, &set) && residency_holds(gpu, request, &all);
 }
 

@@ -1,8 +1,9 @@
 /*
- * --on-misfit fail: a launch whose blocks must run at once, and that the partition cannot hold, fails.
+ * --on-misfit fail: a launch fails if its blocks must run at once and the partition cannot hold them.
  *
- * Only a call can be made to fail: the driver is given a launch that it refuses, and the program an error that says what was
- * wrong (docs/hardware.md). Without this, such launches are given more room (residency.h).
+ * A launch cannot be stopped in the launch callback, only in the API call that it comes from. There we make the call
+ * ask for an empty grid, which the driver refuses, and replace its error by one that says what was wrong
+ * (docs/hardware.md). Without this option, such a launch gets more room (residency.h).
  */
 #ifndef NVTASKSET_SHIM_MISFIT_H
 #define NVTASKSET_SHIM_MISFIT_H
@@ -13,10 +14,10 @@
 
 #define MISFIT_ENVIRONMENT "NVTASKSET_ON_MISFIT"
 
-/* Reads the environment: before any other thread can change it. */
+/* Reads the environment. Call it before another thread can change that. */
 void misfit_open(void);
 
-/* Whether we must hear of a call of the driver. */
+/* Whether we must hear of this API call. */
 bool misfit_wants_call(int id);
 
 void misfit_call_begins(const struct call *call);

@@ -11,7 +11,7 @@ static struct segment segment;
 
 /* The partition, compiled for one GPU. */
 struct compiled {
-	uint64_t number; /* of the segment's revision that it was compiled from; 0 where there is none */
+	uint64_t number; /* of the segment's revision that it was compiled from; 0: not compiled yet */
 	uint32_t state;  /* enum decision_state */
 	uint32_t reason; /* enum segment_reason */
 	struct tpcset set;
@@ -23,9 +23,9 @@ struct compiled {
 
 _Static_assert(sizeof(struct compiled) == WORDS * sizeof(uint64_t), "copied by words");
 
-/* By number of the GPU: what is in force stands at places[current % PLACES]. */
+/* Indexed by gpus_number. The compiled partition in force is at places[current % PLACES]. */
 static struct gpu_partition {
-	_Atomic bool compiling; /* somebody is filling the next place */
+	_Atomic bool compiling; /* a thread is filling the next place */
 	_Atomic uint64_t current;
 	_Atomic uint64_t places[PLACES][WORDS];
 } partitions[GPUS_MAX];
@@ -33,13 +33,13 @@ static struct gpu_partition {
 void partition_use(const struct segment *wanted)
 {
 	segment = *wanted;
-	/* What was compiled is another segment's. In the child of a fork, what other threads were doing, they do no more. */
+	/* All of it was compiled from another segment. This also clears `compiling`, which a fork may have left set. */
 	memset(partitions, 0, sizeof partitions);
 }
 
-/* --- what is compiled, for all threads ------------------------------------------------------------------------------ */
+/* --- the compiled partition, for all threads ------------------------------------------------------------------------ */
 
-/* There is none where others came round the ring meanwhile. */
+/* Number 0 if writers came round the ring during the copy. */
 static struct compiled load(const struct gpu_partition *partition)
 {
 	uint64_t seen = atomic_load_explicit(&partition->current, memory_order_acquire);
@@ -53,7 +53,7 @@ static struct compiled load(const struct gpu_partition *partition)
 	return compiled;
 }
 
-/* Where another thread is doing the same, it may have its way: this one has what it compiled. */
+/* Does nothing while another thread publishes: this thread can use what it compiled. */
 static void publish(struct gpu_partition *partition, const struct compiled *compiled)
 {
 	uint64_t words[WORDS];
@@ -81,8 +81,8 @@ static struct decision decision_of(const struct compiled *compiled)
 	};
 }
 
-/* A partition that has no TPC of this GPU is not believed: what was in force before stays in force (docs/facts.md,
- * "Launches that never finish": nothing would ever run). */
+/* A partition without any TPC of this GPU is ignored, and the one before stays in force: no launch could ever run in it
+ * (docs/facts.md, "Launches that never finish"). */
 static struct decision compile_set(const struct gpu *gpu, const struct tpcset *set, const struct compiled *before)
 {
 	struct tpcset all = topology_all(gpu->topology);
@@ -100,8 +100,8 @@ static struct decision compile_set(const struct gpu *gpu, const struct tpcset *s
 	return decision;
 }
 
-/* What a GPU whose topology is unknown has depends on nothing but whether anything was asked for: its address is unknown,
- * too, so any partition at all may be meant for it. */
+/* All GPUs of unknown topology share one entry, without a PCI address. So any entry of the revision may be meant for
+ * one of them. */
 static struct decision compile(const struct gpu *gpu, const struct segment_revision *revision, const struct compiled *before)
 {
 	const struct segment_partition *partition = segment_find(revision, gpu->pci);
@@ -118,7 +118,8 @@ static struct decision compile(const struct gpu *gpu, const struct segment_revis
 	return decision;
 }
 
-/* What the segment asks for now. Where it cannot be read, what was in force stays, until the next launch asks again. */
+/* Compiles the segment's current revision. If it cannot be read, the one before stays in force, and the next launch
+ * tries again. */
 static __attribute__((noinline)) struct decision refresh(const struct gpu *gpu, struct gpu_partition *partition,
                                                          const struct compiled *before)
 {

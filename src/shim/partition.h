@@ -1,7 +1,7 @@
 /*
- * The first decider: where the partition lets a launch run.
+ * The first decider: the TPCs that the partition allows.
  *
- * The partition is compiled for each GPU when it is first needed after an edit; other launches copy what was compiled.
+ * After an edit, the first launch on a GPU compiles the partition for that GPU; later launches copy the result.
  */
 #ifndef NVTASKSET_SHIM_PARTITION_H
 #define NVTASKSET_SHIM_PARTITION_H
@@ -10,11 +10,11 @@
 #include "driver/hook.h"
 #include "state/segment.h"
 
-/* From here on, launches obey this segment. Not while launches are going on: at the start, and in the child of a fork, which
- * gets a segment of its own. */
+/* From here on, launches obey this segment. Only while no thread launches: at the start, and in the child of a fork,
+ * which has a segment of its own. */
 void partition_use(const struct segment *segment);
 
-/* Decides all of it. A launch on a GPU that is not known (NULL) is unrestricted. */
+/* Fills all of the decision. A launch on an unknown GPU (NULL) is unrestricted. */
 void partition_decide(const struct launch *launch, struct decision *decision);
 
 #endif

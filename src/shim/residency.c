@@ -3,8 +3,8 @@
 #include "driver/functions.h"
 #include "gpu/occupancy.h"
 
-/* How many blocks of the kernel an SM holds; the driver knows. Its answer to too much shared memory is 0, and ours to
- * no answer is 1: whoever needs room gets too much of it rather than too little. */
+/* How many blocks of the kernel an SM holds, as the driver says; it says 0 for too much shared memory. Without an
+ * answer, or with 0, this is 1: the launch then rather gets too much room than too little. */
 static unsigned int blocks_per_sm(CUfunction function, const struct qmd_shape *shape)
 {
 	int blocks = 0;
@@ -23,7 +23,8 @@ bool residency_holds(const struct gpu *gpu, const struct launch_request *request
 	return occupancy_fits(&need, set);
 }
 
-/* Of its shared memory, a shape has here what the launch adds to the function's own; the descriptor has both in one. */
+/* The driver's occupancy query takes dynamic shared memory only; the descriptor has the function's static memory in it,
+ * too. */
 static struct qmd_shape shape_in_descriptor(const struct launch *launch)
 {
 	struct qmd_shape shape = qmd_shape_of(launch->gpu->family, launch->qmd);
@@ -35,7 +36,7 @@ static struct qmd_shape shape_in_descriptor(const struct launch *launch)
 	return shape;
 }
 
-/* By where it lies, and not by how it was found: what we take for too little may be all that there is. */
+/* Judges by the result: even if the partition seemed too small, there may have been no other TPC to add. */
 static void note_where(const struct tpcset *set, const struct tpcset *theirs, struct decision *decision)
 {
 	if (!tpcset_is_subset(set, &decision->partition))
@@ -46,7 +47,8 @@ static void note_where(const struct tpcset *set, const struct tpcset *theirs, st
 		decision_note(decision, SEGMENT_GREEN_CONTEXT);
 }
 
-/* A launch that a mask of the program's own cannot hold has all of the partition, first of all. */
+/* If the program's own mask cannot hold the launch, it may use all of the partition. Only then is the partition
+ * widened. */
 static void give_room(const struct launch *launch, const struct qmd_shape *shape, struct decision *decision)
 {
 	const struct gpu *gpu = launch->gpu;
@@ -62,8 +64,8 @@ static void give_room(const struct launch *launch, const struct qmd_shape *shape
 	decision->is_exact = true;
 }
 
-/* Before Hopper the descriptor does not say that its blocks must run at once; where it does, that is more exact than what
- * the call said. */
+/* Before Hopper, only the API call says that blocks must run at once. From Hopper on, the descriptor says it, and more
+ * exactly than the call. */
 void residency_decide(const struct launch *launch, struct decision *decision)
 {
 	if (decision->state != DECISION_RESTRICTED)

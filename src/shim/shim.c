@@ -1,4 +1,5 @@
-/* What happens when, once we are in a process. Whatever goes wrong here, the program runs on without us. */
+/* Sets the library up in a process, and connects the driver's events with the modules. If that fails, the program runs
+ * on without us. */
 #include "shim.h"
 
 #include "account.h"
@@ -25,18 +26,17 @@
 
 static struct segment segment = {.memory = NULL, .file = -1};
 
-/* There may be contexts and graphs that nobody announced to us. */
+/* There may be contexts and graphs that were not announced to us. */
 static atomic_bool some_are_older;
 
-/* Some thread sees to it that the segment can be found. */
+/* A thread is in segment_keep_findable. */
 static atomic_flag looking = ATOMIC_FLAG_INIT;
 
-/* Another tool has the driver's callbacks. */
+/* Another tool holds the driver's callback slot. */
 static atomic_bool waiting;
 
-/* A child of fork has its parent's memory, but a partition of its own, which starts as the parent's was at the
- * fork: read before it, since the parent's can change as soon as there are two. Nothing else forks meanwhile: fork
- * serialises its handlers. */
+/* The child of a fork gets a partition of its own, equal to the parent's at the fork. It is read before the fork, since
+ * the parent's may change right after it. One variable is enough: fork serialises its handlers. */
 static struct segment_revision forked;
 
 static void before_fork(void)
@@ -61,7 +61,7 @@ static void in_child(void)
 	struct segment parents = segment;
 	int saved = errno;
 
-	/* The thread that was looking is the parent's. */
+	/* A thread that was looking does not exist in the child. */
 	atomic_flag_clear(&looking);
 	app_masks_after_fork();
 	slot_after_fork();
@@ -71,7 +71,7 @@ static void in_child(void)
 		segment_set_in_force(&segment, !atomic_load(&waiting));
 		segment_free_places();
 		use_segment();
-		parents.file = -1; /* which is the child's now */
+		parents.file = -1; /* the new segment's handle has its number now */
 		segment_close(&parents);
 	} else {
 		/* Sharing the parent's partition is better than having none. */
@@ -80,17 +80,17 @@ static void in_child(void)
 	errno = saved;
 }
 
-/* Said once, whenever it was. */
-static void tell_out_of_reach(const char *reason)
+/* Warns once in a process. */
+static void warn_out_of_reach(const char *reason)
 {
-	static atomic_flag told = ATOMIC_FLAG_INIT;
+	static atomic_flag has_warned = ATOMIC_FLAG_INIT;
 
-	if (!atomic_flag_test_and_set(&told))
+	if (!atomic_flag_test_and_set(&has_warned))
 		log_warning("%s; the partition of this program is in force, and cannot be changed", reason);
 }
 
-/* A context is the last good moment to see to it that editors find us: a program that closes descriptors later closes the
- * driver's too, and has no use for either. */
+/* Checks here that editors find the segment: a program may have closed our descriptor before. Later it will hardly
+ * close descriptors, since it would close the driver's too. */
 static void on_context_created(CUcontext context)
 {
 	struct error error;
@@ -98,7 +98,7 @@ static void on_context_created(CUcontext context)
 
 	if (!atomic_flag_test_and_set(&looking)) {
 		if (segment_keep_findable(&segment, &error) < 0)
-			tell_out_of_reach(error.reason);
+			warn_out_of_reach(error.reason);
 		atomic_flag_clear(&looking);
 	}
 	errno = saved;
@@ -111,7 +111,7 @@ static void expect_older(void)
 	graphs_expect_older();
 }
 
-/* What else is found out when a context is made. */
+/* Contexts that exist already are not announced. */
 static void on_subscribed(void)
 {
 	launch_subscribed(atomic_load(&some_are_older));
@@ -128,7 +128,7 @@ static void on_unknown_gpus(const char *reason)
 	escape_note_all(reason, "");
 }
 
-/* Contexts and graphs that are made meanwhile are made without us. */
+/* Contexts and graphs that are made while we wait are not announced to us. */
 static void on_waiting(void)
 {
 	atomic_store(&waiting, true);
@@ -137,25 +137,26 @@ static void on_waiting(void)
 	graphs_use(&segment);
 }
 
-static void on_late_coming(void)
+static void on_subscribed_late(void)
 {
 	atomic_store(&waiting, false);
 	segment_set_in_force(&segment, true);
 	app_masks_open(true);
 }
 
-/* Where limits leave no room for one that others can find, the partition holds all the same. */
+/* For when the process's limits allow no segment that others can find: the partition is in force nevertheless. */
 static int make_private_segment(const struct segment_revision *revision, const char *reason, struct error *error)
 {
 	int result = segment_create_private(&segment, revision, error);
 
 	if (result == 0)
-		tell_out_of_reach(reason);
+		warn_out_of_reach(reason);
 	return result;
 }
 
-/* The one that the process has from before; else one that starts with what its ancestors have, or with nothing: `is_new`, nobody
- * but us has made it. What a program with more privileges has inherited is left for those whom it executes. */
+/* Uses the segment that the process has already, or makes one with the inherited partition, or without any (`is_new`).
+ * A program with more privileges than its user does not obey what it has inherited, but keeps it for the programs that
+ * it executes. */
 static int have_segment(bool *is_new, struct error *error)
 {
 	struct segment_revision revision = {.count = 0};
@@ -163,13 +164,12 @@ static int have_segment(bool *is_new, struct error *error)
 	int result;
 
 	*is_new = false;
-	/* Who has more privileges than its user obeys nobody with less. */
 	if (!identity_is_privileged() && segment_find_own(&segment))
 		return 0;
 	if (!identity_is_privileged() && inherit_partition(&revision, error) < 0)
 		return -1;
 	*is_new = revision.count == 0;
-	/* What is inherited is meant, also by one whose environment was cleared. */
+	/* There is a partition, although the environment may not name it: warnings are printed from now on. */
 	if (!*is_new)
 		log_wake();
 	result = identity_is_privileged() ? segment_create(&segment, &revision, -1, &why)
@@ -189,7 +189,7 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 		.call_begins = launch_call_begins,
 		.call_ended = launch_call_ended,
 		.waits = on_waiting,
-		.comes_late = on_late_coming,
+		.subscribed_late = on_subscribed_late,
 	};
 
 	bool is_new;
@@ -202,7 +202,8 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 	use_segment();
 	enum hook_state state = hook_subscribe(&events, error);
 
-	/* Where nobody will ever obey, the segment says that the library is not at work; there is none where there was none. */
+	/* After a failure, a segment that was there before says that the library is not at work; a new one is
+	 * closed. */
 	if (state == HOOK_FAILED && is_new) {
 		segment_close(&segment);
 	} else if (state != HOOK_FAILED) {

@@ -1,7 +1,7 @@
 /*
- * Keeps the kernels of this process inside its partition, from when it is told to until the process ends. entry_loaded.c
- * tells it when the dynamic linker has loaded us in place of the driver; entry_attached.c when we were loaded into a
- * process that was running already.
+ * Keeps the kernels of this process inside its partition, from shim_set_up until the process ends. Called by
+ * entry_loaded.c when the dynamic linker has loaded us in place of the driver, by entry_attached.c in a process that
+ * was already running, and by libsmctrl.
  */
 #ifndef NVTASKSET_SHIM_SHIM_H
 #define NVTASKSET_SHIM_SHIM_H
@@ -11,9 +11,9 @@
 
 #include <stdbool.h>
 
-/* Makes the segment and hooks the driver, which is loaded and found by this name; `is_late` where the program may have
- * used it before. With the reason where nothing obeys the partition from here on; HOOK_FAILED, and nothing has changed.
- * Once a process. */
+/* Makes the segment and hooks the driver, which is loaded and has this name. `is_late`: the program may have used the
+ * driver before. The reason is set unless the result is HOOK_SUBSCRIBED. After HOOK_FAILED nothing has changed. Call it
+ * once in a process. */
 enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error *error);
 
 #endif

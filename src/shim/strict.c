@@ -16,8 +16,8 @@ void strict_open(void)
 	strict = value && *value;
 }
 
-/* Not by exit: the program's handlers are no business of a thread that is in the middle of a launch. Who comes second
- * leaves the first the time to say why, and launches nothing meanwhile. */
+/* Not exit: it would run the program's handlers on a thread that is in the middle of a launch. A second thread waits,
+ * so that the first has time to print the reason; it launches nothing meanwhile. */
 static _Noreturn void end(const char *reason)
 {
 	static atomic_flag ending = ATOMIC_FLAG_INIT;

@@ -1,15 +1,15 @@
 /*
- * --strict: where something would run outside its partition, the program ends, with the reason. This is the one place
- * where we end a program, and its user has asked for just that.
+ * --strict: ends the program, with the reason, before something runs outside the partition. We end a program nowhere
+ * else, and here its user has asked for it.
  */
 #ifndef NVTASKSET_SHIM_STRICT_H
 #define NVTASKSET_SHIM_STRICT_H
 
-/* Reads the environment: before any other thread can change it. */
+/* Reads the environment. Call it before another thread can change that. */
 void strict_open(void);
 
-/* Something is about to run unrestricted. Under --strict, says why, ends the process, and does not return; otherwise
- * does nothing. */
+/* Something is about to run unrestricted. With --strict, prints the reason and ends the process; otherwise does
+ * nothing. */
 void strict_refuse(const char *reason);
 
 #endif

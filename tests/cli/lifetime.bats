@@ -180,7 +180,7 @@ needs_fixed_addresses() {
 	nvtaskset -tp 20-23 "$PROGRAM"
 	pid=$PROGRAM
 	ends_with 0-7
-	grep -q "the partition of pid $pid, which started this program, is out of reach: this program starts with the one" "$WORK/errors"
+	grep -q "the partition of pid $pid, which started this program, cannot be read: this program starts with the one" "$WORK/errors"
 }
 
 @test "a child whose descriptors were closed has its nearest ancestor's, else the environment's" {
@@ -222,12 +222,12 @@ needs_fixed_addresses() {
 	needs_root
 	needs_namespaces -m
 	ASAN_OPTIONS=detect_leaks=0 start_playing -t 0-7 -- proc where wait where
-	grep -q "is out of reach without /proc: this program starts with the one that nvtaskset was given" "$WORK/errors"
+	grep -q "cannot be read without /proc: this program starts with the one given to nvtaskset" "$WORK/errors"
 	nvtaskset -tp 20-23 "$PROGRAM"
 	ends_with 20-23
 	ASAN_OPTIONS=detect_leaks=0 run nvtaskset --strict --mps off -t 0-7 play proc where
 	[ "$status" -eq 1 ]
-	[[ "$output" == *"is out of reach without /proc; --strict lets nothing run unrestricted" ]]
+	[[ "$output" == *"cannot be read without /proc; --strict lets nothing run unrestricted" ]]
 }
 
 # --- children that share it ----------------------------------------------------------------------------------------------

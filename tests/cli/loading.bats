@@ -249,7 +249,7 @@ escapes_and_shows() { # the program and its arguments
 	needs_namespaces -m
 	ASAN_OPTIONS=detect_leaks=0 play -- proc open libcuda.so.1 where
 	[ "$status" -eq 0 ]
-	[[ "${lines[0]}" == *"is out of reach without /proc: this program starts with the one that nvtaskset was given" ]]
+	[[ "${lines[0]}" == *"cannot be read without /proc: this program starts with the one given to nvtaskset" ]]
 	[ "${lines[1]}" = 3-5 ]
 }
 
