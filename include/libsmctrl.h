@@ -1,26 +1,27 @@
 /*
  * libsmctrl's interface (Bakita and Anderson, "Hardware Compute Partitioning on NVIDIA GPUs", RTAS 2023), on top of
- * nvtaskset: a program says itself which TPCs its kernels may not use. Link with -lsmctrl.
+ * nvtaskset: the program itself sets which TPCs its kernels may not use. Link with -lsmctrl.
  *
  * Masks
  *   - TPC n is bit n, and a bit that is set disables the TPC. To allow TPCs 0 to 4 only: ~0x1full.
- *   - TPCs are numbered as nvtaskset -T shows them, SM id / SMs per TPC, on every GPU. Bits of TPCs that a GPU does not
- *     have mean nothing.
- *   - The 64-bit forms know TPCs 0 to 63. On larger GPUs they disable the others, too: who asks for some TPCs gets no
- *     more. The _ext forms know TPCs 0 to 127.
- *   - A mask of 0 is none: what is set more generally applies again, and the whole GPU where there is nothing. To let a
- *     stream use the whole GPU although there is a mask for all kernels, disable a TPC that does not exist.
+ *   - On every GPU, TPCs have the numbers that nvtaskset -T shows: SM id / SMs per TPC. Bits of TPCs that a GPU does
+ *     not have are ignored.
+ *   - The 64-bit forms have bits for TPCs 0 to 63. On larger GPUs they disable all other TPCs, too, so that a program
+ *     never gets more than it asked for. The _ext forms have bits for TPCs 0 to 127.
+ *   - A mask of 0 means no mask: the next more general one applies, or the whole GPU if there is none. To let a stream
+ *     use the whole GPU although there is a mask for all kernels, disable a TPC that does not exist.
  *
- * Which mask a kernel obeys: the one for the thread's next launch, else the one of its stream, else the one for all. The
- * partition of the process (nvtaskset SET COMMAND, nvtaskset -p) stands above them: a kernel uses what both leave
- * enabled, or the partition where that is nothing. What green contexts are restricted to holds as well.
+ * A kernel obeys one mask: the one for the thread's next launch, or else the one of its stream, or else the one for all
+ * kernels. The partition of the process (nvtaskset SET COMMAND, nvtaskset -p) limits all masks: a kernel uses the TPCs
+ * that both enable, or the partition if there are none. Restrictions of green contexts apply as well.
  *
- * A kernel obeys what is in force when it is launched. Kernels in CUDA graphs obey the mask for all kernels, and when it
- * changes the next launch of the graph does: masks of streams and for the next launch do not reach them. A launch whose
- * blocks must run at once, cooperative or in clusters, and that does not fit, gets the smallest superset that it fits.
+ * A kernel obeys the masks at its launch. Kernels in CUDA graphs obey the mask for all kernels; after a change, they
+ * obey it from the next launch of the graph on. Masks of streams and for the next launch do not apply to them. If the
+ * blocks of a launch must run at once (cooperative launches and clusters) and do not fit, it gets the smallest superset
+ * in which they do.
  *
- * Functions return 0 or an errno number; those that the original declares void can be called as if they were. Where masks
- * have no effect, a line on standard error says why, once. All can be called from any thread.
+ * Functions return 0 or an errno number; those that return nothing in the original can be called in the same way. If
+ * masks have no effect, a line on standard error says why, once. All functions can be called from any thread.
  */
 #ifndef LIBSMCTRL_H
 #define LIBSMCTRL_H
@@ -40,36 +41,37 @@ __extension__ typedef unsigned __int128 uint128_t;
 int libsmctrl_set_global_mask(uint64_t mask);
 int libsmctrl_set_global_mask_ext(uint128_t mask);
 
-/* For kernels launched into a stream, a CUstream or cudaStream_t, until it is destroyed. A default stream is NULL or
- * cudaStreamLegacy, in all contexts; cudaStreamPerThread is the calling thread's. */
+/* For kernels launched into a stream (CUstream or cudaStream_t), until it is destroyed. NULL and cudaStreamLegacy mean
+ * the default streams of all contexts; cudaStreamPerThread means the calling thread's default streams. */
 int libsmctrl_set_stream_mask(void *stream, uint64_t mask);
 int libsmctrl_set_stream_mask_ext(void *stream, uint128_t mask);
 
-/* For the next kernel that the calling thread launches. CUDA may have kernels of its own. */
+/* For the next kernel that the calling thread launches. That may be a kernel of CUDA's own. */
 int libsmctrl_set_next_mask(uint64_t mask);
 int libsmctrl_set_next_mask_ext(uint128_t mask);
 
-/* The mask that disables all but TPCs `low` to `high_exclusive` - 1. EINVAL where there are none, or they are above 63
- * (127). */
+/* Makes the mask that disables all TPCs except `low` to `high_exclusive` - 1. EINVAL if there are none, or one is above
+ * 63 (127 for _ext). */
 int libsmctrl_make_mask(uint64_t *result, uint32_t low, uint32_t high_exclusive);
 int libsmctrl_make_mask_ext(uint128_t *result, uint32_t low, uint32_t high_exclusive);
 
-/* How many TPCs a GPU has: GPU number `dev` of nvtaskset -T, which is by PCI address; or of CUDA, which need not be. ENODEV
- * where there is none, or nobody knows it. */
+/* How many TPCs a GPU has. `dev` is the number that nvtaskset -T shows, in the order of PCI addresses; `cuda_dev` is
+ * CUDA's number, which may differ. ENODEV if there is no such GPU, or its topology is unknown. */
 int libsmctrl_get_tpc_info(uint32_t *num_tpcs, int dev);
 int libsmctrl_get_tpc_info_cuda(uint32_t *num_tpcs, int cuda_dev);
 
-/* The GPCs that have TPCs, by number, and for each the TPCs that are in it, as bits that are set: ~(*tpcs_for_gpc)[0] is
- * the mask that leaves the first GPC. The array is the library's. ENODEV as above; ENOENT where GPCs are not known;
- * ERANGE where a TPC has a number that the 64-bit form does not reach. */
+/* The GPCs that have TPCs, in the order of their numbers. In each element, the bits of the GPC's TPCs are set:
+ * ~(*tpcs_for_gpc)[0] is the mask that leaves only the first GPC. The array belongs to the library. ENODEV as above;
+ * ENOENT if the GPCs are not known; ERANGE if a TPC's number is too large for the 64-bit form. */
 int libsmctrl_get_gpc_info(uint32_t *num_enabled_gpcs, uint64_t **tpcs_for_gpc, int dev);
 int libsmctrl_get_gpc_info_ext(uint32_t *num_enabled_gpcs, uint128_t **tpcs_for_gpc, int dev);
 
-/* Launches a kernel into the stream, in the current context, and looks where it ran: 0 where that was on TPCs `low` to
- * `high_exclusive` - 1 and nowhere else, -1 otherwise. Prints with `echo` where it ran. */
+/* Launches a kernel into the stream, in the current context, and checks where it ran. 0 if it ran only on TPCs `low` to
+ * `high_exclusive` - 1; otherwise -1. With `echo`, prints where it ran. */
 int libsmctrl_validate_stream_mask(void *stream, int low, int high_exclusive, bool echo);
 
-/* Not needed: whatever is called first makes the library ready. After it, whether masks have an effect. */
+/* Optional: the first call of any function makes the library ready. init returns 0, and is_init true, if masks have an
+ * effect. */
 int libsmctrl_init(void);
 int libsmctrl_init_from_cuda(void);
 int libsmctrl_is_init(void);

@@ -119,7 +119,7 @@ static struct nvtaskset_set tpcs_of(struct tpcset (*group)(const struct topology
                                     const struct nvtaskset_topology *topology, unsigned int gpu, unsigned int number)
 {
 	const struct topology *model = api_gpu(topology, gpu, NULL);
-	/* Where numbers are unknown, it is not a group that has them. */
+	/* TOPOLOGY_UNKNOWN is no group, although TPCs may have it as their number. */
 	struct tpcset tpcs = model && number != TOPOLOGY_UNKNOWN ? group(model, number) : (struct tpcset){{0}};
 
 	return outside(&tpcs);
@@ -151,7 +151,7 @@ int nvtaskset_gpu_choose(const struct nvtaskset_topology *topology, unsigned int
 		                      "0 TPCs: a program without TPCs would never run");
 	if (strategy != NVTASKSET_PACKED && strategy != NVTASKSET_DISTRIBUTED)
 		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID,
-		                      "strategy %d: there is none with this number", (int)strategy);
+		                      "strategy %d: no such strategy", (int)strategy);
 	if (choose_tpcs(&set, model, &taken, count,
 	                strategy == NVTASKSET_DISTRIBUTED ? STRATEGY_DISTRIBUTED : STRATEGY_PACKED,
 	                inside_error(error)) < 0)

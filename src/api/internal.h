@@ -1,6 +1,6 @@
 /*
- * Between the public API (include/nvtaskset.h, which says what each function promises) and the modules behind it: what is
- * public has a layout of its own, which stays when theirs changes.
+ * Conversions between the public API and our modules. Public structs have a layout of their own, which stays when that
+ * of the modules changes. include/nvtaskset.h says what each function promises.
  */
 #ifndef NVTASKSET_API_INTERNAL_H
 #define NVTASKSET_API_INTERNAL_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-_Static_assert(sizeof(struct nvtaskset_error) == 320, "the room that programs of all versions have");
+_Static_assert(sizeof(struct nvtaskset_error) == 320, "the size in all versions");
 _Static_assert(sizeof(struct nvtaskset_error) == sizeof(struct error), "the same failure");
 _Static_assert(offsetof(struct nvtaskset_error, code) == offsetof(struct error, code), "the same code");
 _Static_assert(offsetof(struct nvtaskset_error, system_error) == offsetof(struct error, system_error), "the same errno");
@@ -26,7 +26,7 @@ struct nvtaskset_topology {
 	struct tpcset all[TOPOLOGY_GPUS_MAX]; /* TPCs of each GPU */
 };
 
-/* The same bytes, whichever it is called. */
+/* Both structs have the same layout, as asserted above. */
 static inline struct error *inside_error(struct nvtaskset_error *error)
 {
 	return (struct error *)error;
@@ -48,7 +48,7 @@ static inline struct nvtaskset_set outside(const struct tpcset *set)
 	return outer;
 }
 
-/* What failed in a module that gives reasons alone; a code that it did give stays. -1. */
+/* Sets the code for a module that gave only a reason; a code that it gave stays. Returns -1. */
 static inline int api_failed(struct nvtaskset_error *error, enum nvtaskset_error_code code)
 {
 	if (error && error->code == NVTASKSET_ERROR_OTHER)
@@ -59,9 +59,9 @@ static inline int api_failed(struct nvtaskset_error *error, enum nvtaskset_error
 /* The GPU with this number, or NULL with the reason. */
 const struct topology *api_gpu(const struct nvtaskset_topology *topology, unsigned int gpu, struct error *error);
 
-/* Fills a public struct, whose first member says how large it is for the caller. -1 with the reason where that is no
- * version's: it was not set, and any other size would perhaps be written over what is the caller's. So far there is one
- * version; the next one knows this one's size, too. */
+/* Fills a public struct, whose first member is the struct's size for the caller. -1 with the reason if no version has
+ * that size: the caller has not set it, and we might write beyond the struct. So far there is one version; later ones
+ * must accept this version's size, too. */
 int api_fill(void *public, const void *filled, size_t size, struct error *error);
 
 #endif

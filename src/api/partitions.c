@@ -54,7 +54,8 @@ static bool is_same_file(int a, int b)
 	       status_a.st_ino == status_b.st_ino;
 }
 
-/* Whether the process has the segment still; it has it mapped where it has closed the file. */
+/* 0 if the process still has this segment. A process that has closed the file still has it mapped. Otherwise -1 with
+ * the reason. */
 static int check_found(const struct editor *editor, struct error *error)
 {
 	struct editor found;
@@ -65,7 +66,7 @@ static int check_found(const struct editor *editor, struct error *error)
 		is_same = is_same_file(found.segment.file, editor->segment.file);
 		editor_close(&found);
 		if (!is_same)
-			error_set_code(error, NVTASKSET_ERROR_STALE, "pid %d: has another partition than it had: open it again",
+			error_set_code(error, NVTASKSET_ERROR_STALE, "pid %d: has a new partition: open it again",
 			               (int)editor->pid);
 	}
 	return is_same ? 0 : -1;
@@ -152,7 +153,7 @@ int nvtaskset_partition_counters(struct nvtaskset_partition *partition, struct n
 	return api_fill(counters, &filled, sizeof filled, inside_error(error));
 }
 
-/* --- who has one -------------------------------------------------------------------------------------------------------- */
+/* --- processes ---------------------------------------------------------------------------------------------------------- */
 
 static bool has_partition(pid_t pid)
 {

@@ -14,7 +14,7 @@ int api_fill(void *public, const void *filled, size_t size, struct error *error)
 	memcpy(&known, public, sizeof known);
 	if (known != size)
 		return error_set_code(error, NVTASKSET_ERROR_INVALID,
-		                      "the member `size` is %zu, which is no version's: set it to the size of the struct",
+		                      "the member `size` is %zu, which is wrong: set it to the size of the struct",
 		                      known);
 	memcpy((char *)public + sizeof known, (const char *)filled + sizeof known, size - sizeof known);
 	return 0;
@@ -111,7 +111,7 @@ static int parse(notation *parse_text, struct nvtaskset_set *set, const char *te
 	struct tpcset parsed;
 
 	if (limit == 0 || limit > TPCSET_MAX)
-		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID, "a limit of %u: it is 1-%u", limit,
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID, "limit %u: must be 1-%u", limit,
 		                      TPCSET_MAX);
 	if (parse_text(&parsed, text, limit, "TPC", inside_error(error)) < 0)
 		return api_failed(error, NVTASKSET_ERROR_INVALID);

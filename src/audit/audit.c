@@ -1,12 +1,13 @@
 /*
- * Leads every request for the driver library to ours, whatever the program's search paths say (rtld-audit(7)).
+ * Makes the dynamic linker load our library whenever the driver library is requested, whatever the program's search
+ * paths are (rtld-audit(7)).
  *
- * LD_LIBRARY_PATH comes after DT_RPATH, after what the program puts in front of it, and not at all where a program
- * opens the driver by its path. The dynamic linker asks its audit libraries before all that. It pays with room for the
- * libraries' thread-local storage, of which little is left then: so this is for --strict.
+ * LD_LIBRARY_PATH is not enough: DT_RPATH and directories that the program puts in front come first, and a program may
+ * open the driver by its path. The dynamic linker asks audit libraries before all that. But an audit library leaves
+ * little room for the thread-local storage of libraries that are loaded later, so only --strict uses it.
  *
- * An audit library lives in a namespace of its own. This one needs nothing, not even libc, which would be loaded a
- * second time into every process: it calls no function but its own.
+ * An audit library has a namespace of its own. This one needs no other library: even libc would be loaded into every
+ * process a second time. So it calls only its own functions.
  */
 #include "base/driver_names.h"
 
@@ -16,15 +17,15 @@
 #include <stdint.h>
 
 
-/* The dynamic linker looks these two up. */
+/* The dynamic linker finds these two by name. */
 __attribute__((visibility("default"))) unsigned int la_version(unsigned int version);
 __attribute__((visibility("default"))) char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag);
 
-/* Copies, as programs overwrite their environment. "" where it does not say: then nothing is led anywhere. */
+/* Copies of the environment, which programs may overwrite. If one is "", no request is redirected. */
 static char library[PATH_MAX];
 static char driver[PATH_MAX];
 
-/* What follows the prefix, or NULL. */
+/* The text after the prefix; NULL if the text does not begin with it. */
 static const char *behind(const char *text, const char *prefix)
 {
 	while (*prefix && *text == *prefix) {
@@ -71,7 +72,7 @@ static const char *file_name(const char *path)
 	return name;
 }
 
-/* libcuda.so, libcuda.so.1, libcuda.so.580.159.04 */
+/* Such as libcuda.so, libcuda.so.1, libcuda.so.580.159.04. */
 static int is_driver(const char *name)
 {
 	const char *rest = behind(name, DRIVER_OTHER_NAME);

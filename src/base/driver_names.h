@@ -4,6 +4,6 @@
 
 #define DRIVER_NAME "libcuda.so.1"
 #define DRIVER_OTHER_NAME "libcuda.so"         /* some programs try this first */
-#define DRIVER_LINK "libnvtaskset-driver.so.1" /* what our library is linked against */
+#define DRIVER_LINK "libnvtaskset-driver.so.1" /* the name by which our library depends on the driver: a link to it */
 
 #endif

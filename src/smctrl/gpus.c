@@ -1,4 +1,4 @@
-/* libsmctrl: what GPUs there are. */
+/* libsmctrl: the GPUs of this machine. */
 #include "libsmctrl.h"
 
 #include "base/driver_names.h"
@@ -12,10 +12,10 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct topology_list machine;
 
-/* What the GPUs' GPCs have, in both forms. */
+/* The TPCs of each GPU's GPCs, in both forms. */
 static struct {
 	uint32_t gpc_count;
-	bool is_narrow; /* no TPC is beyond the 64-bit form */
+	bool is_narrow; /* all TPC numbers are below 64 */
 	uint128_t wide[TOPOLOGY_GPCS_MAX];
 	uint64_t narrow[TOPOLOGY_GPCS_MAX];
 } gpcs[TOPOLOGY_GPUS_MAX];
@@ -46,7 +46,7 @@ static void load(void)
 		list_gpcs(number);
 }
 
-/* NULL where there is none. */
+/* NULL if there is no such GPU. */
 static const struct topology *find(int number)
 {
 	pthread_once(&once, load);

@@ -1,4 +1,4 @@
-/* libsmctrl: setting masks, and making them. */
+/* libsmctrl: setting and making masks. */
 #include "libsmctrl.h"
 #include "smctrl/ready.h"
 #include "version.h"
@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* Hopper's largest GPUs have more TPCs than a 64-bit mask knows: see libsmctrl.h. */
+/* Some GPUs have more TPCs than a 64-bit mask has bits. All others are disabled (libsmctrl.h). */
 static uint128_t widen(uint64_t mask)
 {
 	return mask == 0 ? 0 : (uint128_t)UINT64_MAX << 64 | mask;
@@ -52,7 +52,7 @@ int libsmctrl_set_next_mask(uint64_t mask)
 
 /* --- making them ------------------------------------------------------------------------------------------- */
 
-/* The lowest `count` bits, 0 … 128. */
+/* A mask of the lowest `count` bits; `count` is 0 to 128. */
 static uint128_t lowest(uint32_t count)
 {
 	return count == 0 ? 0 : ~(uint128_t)0 >> (128 - count);
@@ -76,7 +76,7 @@ int libsmctrl_make_mask(uint64_t *result, uint32_t low, uint32_t high_exclusive)
 	return error;
 }
 
-/* --- being ready ----------------------------------------------------------------------------------------------- */
+/* --- initialising ------------------------------------------------------------------------------------------------ */
 
 int libsmctrl_init(void)
 {

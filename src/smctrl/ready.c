@@ -13,8 +13,8 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static app_masks_set *set_mask;
 
-/* The program may have used the driver without us until now. */
-static app_masks_set *come_late(struct error *error)
+/* Uses the copy of the library in libsmctrl. The program may have used the driver before. */
+static app_masks_set *set_up_own(struct error *error)
 {
 	enum hook_state state = shim_set_up(DRIVER_NAME, true, error);
 
@@ -41,9 +41,9 @@ static app_masks_set *find(struct error *error)
 	if (!found)
 		found = look_up(dlopen(ATTACH_LIBRARY, RTLD_LAZY | RTLD_NOLOAD));
 	if (!found) {
-		found = come_late(error);
+		found = set_up_own(error);
 	} else if (found(APP_MASKS_ASK, NULL, NULL) != 0) {
-		error_set(error, "the library that is in this program does not hear of launches");
+		error_set(error, "nvtaskset's library in this program cannot see launches");
 		found = NULL;
 	}
 	return found;

@@ -1,14 +1,14 @@
 /*
- * Who enforces libsmctrl's masks: the library of ours that is in this process already, because nvtaskset started it or
- * has attached to it; otherwise a copy of it that libsmctrl carries.
+ * Finds the library that enforces libsmctrl's masks: ours, if nvtaskset has started the process or attached to it;
+ * otherwise the copy of it that is part of libsmctrl.
  */
 #ifndef NVTASKSET_SMCTRL_READY_H
 #define NVTASKSET_SMCTRL_READY_H
 
 #include "shim/app_masks.h"
 
-/* What sets a mask; NULL where nobody hears of launches. The first call finds it, and says on standard error what stands
- * in the way. */
+/* The function that sets a mask; NULL if launches will never be announced. The first call finds it, and if that fails,
+ * says why on standard error. */
 app_masks_set *ready(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* libsmctrl: where kernels of a stream run. */
+/* libsmctrl: checks where kernels of a stream run. */
 #include "libsmctrl.h"
 
 #include "base/driver_names.h"
@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Blocks of the largest size that there is everywhere, busy for so many cycles: they spread over all SMs. */
+/* Blocks of the largest size that all GPUs support. Each is busy for this many cycles, so that they spread over all
+ * SMs. */
 #define BLOCKS_PER_SM 4
 #define THREADS 1024
 #define CYCLES 20000
@@ -94,7 +95,7 @@ static struct tpcset tpcs_of(const uint32_t *sms, unsigned int blocks, unsigned 
 	return set;
 }
 
-/* Where kernels of the stream run; false where there is no saying. */
+/* Finds the TPCs that kernels of the stream run on. False if that is not possible. */
 static bool find_out(CUstream stream, struct tpcset *ran)
 {
 	int sm_count, major, minor;

@@ -102,7 +102,7 @@ has_no_effect() { # reason
 	smctrl_setup
 	run nv -t 3 env SIM_FAULTS=no-table "$SMCTRL"
 	[ "${lines[0]}" = "nvtaskset: the driver has no callback table (error 500); this program runs unrestricted" ]
-	[ "${lines[1]}" = "nvtaskset: the library that is in this program does not hear of launches; libsmctrl's masks have no effect" ]
+	[ "${lines[1]}" = "nvtaskset: nvtaskset's library in this program cannot see launches; libsmctrl's masks have no effect" ]
 	[ "${lines[2]}" = "default: TPCs 0-65" ]
 }
 

@@ -96,9 +96,9 @@ static void test_a_mistake_leaves_the_set(void **state)
 	assert_string_equal(error.reason, "'xyz': not a hexadecimal mask");
 	assert_code(error, INVALID);
 	assert_int_equal(nvtaskset_set_parse_list(&set, "0", 0, &error), -1);
-	assert_string_equal(error.reason, "a limit of 0: it is 1-256");
+	assert_string_equal(error.reason, "limit 0: must be 1-256");
 	assert_int_equal(nvtaskset_set_parse_mask(&set, "1", 257, &error), -1);
-	assert_string_equal(error.reason, "a limit of 257: it is 1-256");
+	assert_string_equal(error.reason, "limit 257: must be 1-256");
 	assert_code(error, INVALID);
 	assert_list(set, "1-3");
 }
@@ -232,7 +232,7 @@ static void test_sizes_that_are_no_versions(void **state)
 	}
 	given.gpu.size = 7;
 	assert_int_equal(nvtaskset_gpu_describe(topology, 0, &given.gpu, &error), -1);
-	assert_string_equal(error.reason, "the member `size` is 7, which is no version's: set it to the size of the struct");
+	assert_string_equal(error.reason, "the member `size` is 7, which is wrong: set it to the size of the struct");
 	given.gpu.size = sizeof given.gpu;
 	expected = given;
 	assert_int_equal(nvtaskset_gpu_describe(topology, 0, &given.gpu, NULL), 0);
@@ -267,7 +267,7 @@ static void test_choice(void **state)
 	assert_string_equal(error.reason, "0 TPCs: a program without TPCs would never run");
 	assert_code(error, INVALID);
 	assert_int_equal(nvtaskset_gpu_choose(topology, 0, NULL, 1, (enum nvtaskset_strategy)9, &chosen, &error), -1);
-	assert_string_equal(error.reason, "strategy 9: there is none with this number");
+	assert_string_equal(error.reason, "strategy 9: no such strategy");
 	assert_code(error, INVALID);
 	assert_true(nvtaskset_set_equal(&both, &chosen));
 }
@@ -712,7 +712,7 @@ static void test_another_partition_in_the_process(void **state)
 	(void)state;
 	process_order(&process, 'n');
 	assert_int_equal(nvtaskset_partition_check(partition, &error), -1);
-	assert_non_null(strstr(error.reason, "has another partition than it had: open it again"));
+	assert_non_null(strstr(error.reason, "has a new partition: open it again"));
 	assert_code(error, STALE);
 	nvtaskset_partition_close(partition);
 	process_end(&process);
