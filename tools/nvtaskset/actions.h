@@ -1,42 +1,43 @@
-/* What the command can do: one file for each. All return the command's exit status, or leave a reason. */
+/* The actions of the command, each in a file of its own. */
 #ifndef NVTASKSET_ACTIONS_H
 #define NVTASKSET_ACTIONS_H
 
 #include "base/error.h"
 #include "options.h"
 
-#define EXIT_CHANGED 3 /* a partition was changed, and it is not in force, or that could not be reported */
+#define EXIT_CHANGED 3 /* a partition was changed, but it is not in force or the change could not be reported */
 #define EXIT_CANNOT_EXECUTE 126
 #define EXIT_NOT_FOUND 127
 
-/* Replaces this process by COMMAND inside its partition: returns only on failure, with the exit status, or where it was
- * only asked what would be done. */
+/* Replaces this process by COMMAND, inside its partition. Returns only after --dry-run and on failure: the exit status,
+ * with the reason if it is not 0. */
 int action_run(const struct options *options, struct error *error);
 
-/* -p: shows a process's partition, after changing it where a SET was given. The exit status, with the reason where it is
- * not 0; EXIT_FAILURE: nothing has changed. */
+/* -p: changes the partition of a process if a SET is given, and shows it. Returns the exit status, with the reason if it
+ * is not 0. EXIT_FAILURE: nothing has changed. */
 int action_partition(const struct options *options, struct error *error);
 
-/* -l: every process with a partition that this user may look at. 0, or -1 with the reason. */
+/* -l: lists the processes with a partition that this user may examine. 0, or -1 with the reason. */
 int action_list(const struct options *options, struct error *error);
 
-/* -T: each GPU as a picture, and who sits where. 0, or -1 with the reason. */
+/* -T: draws each GPU, with the process that has each TPC. 0, or -1 with the reason. */
 int action_topology(const struct options *options, struct error *error);
 
-/* measure: finds the topology out by launching kernels, and keeps it. 0, or -1 with the reason. */
+/* measure: finds out the topology by launching kernels, and keeps it in a file. 0, or -1 with the reason. */
 int action_measure(const struct options *options, struct error *error);
 
-/* mps status: whether MPS runs, whose it is, and who uses it. mps stop: ends it. 0, or -1 with the reason. */
+/* mps status: shows whether MPS runs, who started it and how many clients it has. mps stop: stops it. 0, or -1 with the
+ * reason. */
 int action_mps_status(const struct options *options, struct error *error);
 int action_mps_stop(const struct options *options, struct error *error);
 
-/* system enable, system disable: every program that starts from now on loads our library, or no longer; not done in part.
- * system status: whether they do. 0, or -1 with the reason. */
+/* system enable, system disable: every program that starts from now on loads our library, or none does. Neither leaves its
+ * work half done. system status: shows which of the two holds. 0, or -1 with the reason. */
 int action_system_status(const struct options *options, struct error *error);
 int action_system_enable(const struct options *options, struct error *error);
 int action_system_disable(const struct options *options, struct error *error);
 
-/* What --help prints: of an action's word, or of the command where it is NULL. */
+/* Prints the help of an action, by its first word, or of the whole command if `word` is NULL. */
 void help_show(const char *word);
 
 #endif

@@ -11,17 +11,17 @@
 
 #define LIBRARY "/" ATTACH_LIBRARY
 
-static void tell(pid_t pid, const struct attach_report *report)
+static void print_report(pid_t pid, const struct attach_report *report)
 {
 	if (report->thread)
 		fprintf(stderr, "nvtaskset: pid %d: attached: thread %d stood still for %.1f ms; tries: %u\n", (int)pid,
 		        (int)report->thread, report->seconds * 1e3, report->tries);
 }
 
-/* What it takes for a process to have a partition of its own that is in force, or will be. */
+/* What a process lacks for a partition of its own that is in force, or will be. */
 enum need {
 	NEED_NOTHING,
-	NEED_SEGMENT, /* it shares its parent's, and our library will come when it comes to CUDA */
+	NEED_SEGMENT, /* it shares its parent's, and will load our library when it uses CUDA */
 	NEED_LIBRARY
 };
 
@@ -53,11 +53,11 @@ static int attach(pid_t pid, const char *library, const char *gpus, bool verbose
 	else if (need == NEED_SEGMENT)
 		result = attach_give_segment(pid, &report, error);
 	if (result == 0 && verbose)
-		tell(pid, &report);
+		print_report(pid, &report);
 	return result;
 }
 
-int attach_family(const struct pids *family, const struct topology_list *list, bool verbose, struct error *error)
+int attach_processes(const struct pids *pids, const struct topology_list *list, bool verbose, struct error *error)
 {
 	static char gpus[HANDOVER_TEXT];
 	char library[PATH_MAX + sizeof LIBRARY];
@@ -66,7 +66,7 @@ int attach_family(const struct pids *family, const struct topology_list *list, b
 	if (result == 0)
 		strcat(library, LIBRARY);
 	handover_write("", list, gpus);
-	for (size_t i = 0; result == 0 && i < family->count; i++)
-		result = attach(family->list[i], library, gpus, verbose, error);
+	for (size_t i = 0; result == 0 && i < pids->count; i++)
+		result = attach(pids->list[i], library, gpus, verbose, error);
 	return result;
 }

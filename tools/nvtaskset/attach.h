@@ -1,18 +1,19 @@
 /*
- * --attach: a partition for processes that were started without nvtaskset.
+ * --attach: gives a partition to processes that were started without nvtaskset.
  */
 #ifndef NVTASKSET_ATTACH_H
 #define NVTASKSET_ATTACH_H
 
-#include "ancestry.h"
 #include "base/error.h"
+#include "base/pids.h"
 #include "gpu/topology/topology.h"
 
 #include <stdbool.h>
 
-/* Loads our library into each of the processes that uses CUDA without it, and tells it of the GPUs: it then has a segment,
- * and the whole of each GPU until somebody edits it. The others stay as they are. With `verbose` it is told on standard
- * error how long that took. -1 with the reason. */
-int attach_family(const struct pids *family, const struct topology_list *list, bool verbose, struct error *error);
+/* Loads our library into each of the processes that uses CUDA without it, and passes on the topologies in `list`. A process
+ * then has a segment, and the whole of each GPU until its partition is changed. A process that shares its parent's segment
+ * and does not use CUDA yet gets a segment of its own. Other processes stay as they are. With `verbose`, prints on standard
+ * error how long each took. -1 with the reason. */
+int attach_processes(const struct pids *pids, const struct topology_list *list, bool verbose, struct error *error);
 
 #endif

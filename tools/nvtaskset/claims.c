@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* For a file in /proc, at first; where that is not enough, twice as much, and so on. */
+/* The first buffer for a file in /proc. It is doubled until the file fits. */
 #define ROOM 65536
 
-/* How long a process that is just becoming another program is waited for. */
+/* How long to wait for a process that is in the middle of an exec. */
 #define EXEC_WAIT_MS 1000
 
 /* --- programs that have no segment of their own --------------------------------------------------------------- */
@@ -22,14 +22,14 @@ struct claims {
 	size_t count;
 	struct claim {
 		pid_t pid;
-		pid_t root;  /* up to which ancestors say what it has; 0: it is certain, whatever they have */
-		struct identity owner; /* of the segment that it has from an ancestor; 0: it has none */
+		pid_t root;  /* an ancestor up to this one that has a segment overrides this claim; 0: none does */
+		struct identity owner; /* of the segment that it shares with an ancestor; 0: it shares none */
 		struct segment_revision revision;
 	} *list;
 };
 
-/* A file of /proc/PID as a string, to be freed; NULL where it cannot be read. By one call of the system: between two the
- * process can become another program, and the rest be missing. */
+/* Returns a file of /proc/PID as a string that the caller frees, or NULL if it cannot be read. One system call reads it
+ * all: between two, the process could execute another program, and the rest would be missing. */
 static char *read_at_once(pid_t pid, const char *name, size_t *length)
 {
 	char *text = NULL;
@@ -51,13 +51,13 @@ static char *read_at_once(pid_t pid, const char *name, size_t *length)
 }
 
 enum {
-	STAT_CODE = 26, /* where it starts; set when the environment is (fs/binfmt_elf.c) */
+	STAT_CODE = 26, /* where the code starts; the kernel sets it together with the environment (fs/binfmt_elf.c) */
 	STAT_ENVIRONMENT = 50,
 	STAT_ENVIRONMENT_END = 51
 };
 
-/* Whether a process whose environment was empty may have one all the same: in the middle of an exec the new one is not there
- * yet. Neither kernel threads nor the dead have a program. */
+/* Whether a process whose environment was empty when it was read may have one: in the middle of an exec, the new one is not
+ * there yet. Kernel threads and zombies have no program, and no environment. */
 static bool may_have_environment(pid_t pid)
 {
 	char program[8], stat[PROC_STAT_TEXT];
@@ -69,7 +69,7 @@ static bool may_have_environment(pid_t pid)
 	return may && proc_read_link(program, sizeof program, "/proc/%d/exe", (int)pid);
 }
 
-/* The value of a variable in an environment of `length` bytes; NULL where there is none. */
+/* Returns the value of a variable in an environment of `length` bytes, or NULL. */
 static const char *find_variable(const char *environment, size_t length, const char *name)
 {
 	size_t size = strlen(name);
@@ -80,7 +80,7 @@ static const char *find_variable(const char *environment, size_t length, const c
 	return value;
 }
 
-/* `is_empty`: it can be read, and there is no variable at all. */
+/* Whether the environment names a partition. `is_empty`: the environment can be read, and has no variable at all. */
 static bool read_environment(struct claim *claim, bool *is_empty)
 {
 	size_t length = 0;
@@ -106,7 +106,7 @@ static bool read_with_patience(struct claim *claim)
 	return found;
 }
 
-/* What it has from an ancestor, who may have ended. */
+/* Reads the segment that the process shares with an ancestor, which may have ended. False if there is none. */
 static bool read_shared(struct claim *claim)
 {
 	struct segment segment;
@@ -155,10 +155,10 @@ static int collect_claims(struct claims *claims, struct error *error)
 	return result;
 }
 
-/* --- both together ------------------------------------------------------------------------------------------ */
+/* --- segments and claims together --------------------------------------------------------------------------- */
 
-static void occupy(struct segment_revision *occupied, const struct topology_list *list,
-                   const struct segment_revision *revision)
+static void add_to_occupied(struct segment_revision *occupied, const struct topology_list *list,
+                            const struct segment_revision *revision)
 {
 	for (uint32_t i = 0; i < revision->count; i++) {
 		const struct segment_partition *partition = &revision->partitions[i];
@@ -174,7 +174,7 @@ static void occupy(struct segment_revision *occupied, const struct topology_list
 	}
 }
 
-/* Whether a process that lives has for itself what this one shares, or went on from that. */
+/* Whether the owner of the shared segment still has a segment, even if it has moved to a new one: then that one counts. */
 static bool has_owner(const struct claim *claim, const struct processes *processes)
 {
 	bool has = false;
@@ -184,7 +184,8 @@ static bool has_owner(const struct claim *claim, const struct processes *process
 	return has;
 }
 
-/* A process's own segment counts in place of its claim; and where it shares an ancestor's, or would begin with it, that one. */
+/* Whether a claim counts. It does not if a segment counts in its place: the process's own, the one that it shares, or the
+ * one of the ancestor whose partition it would get. */
 static bool counts(const struct claim *claim, const struct processes *processes)
 {
 	pid_t pid = claim->pid;
@@ -198,7 +199,7 @@ static bool counts(const struct claim *claim, const struct processes *processes)
 	return does;
 }
 
-static void start_empty(struct segment_revision *occupied, const struct topology_list *list)
+static void make_empty(struct segment_revision *occupied, const struct topology_list *list)
 {
 	*occupied = (struct segment_revision){.count = list->count};
 	for (unsigned int i = 0; i < list->count; i++)
@@ -211,21 +212,21 @@ int claims_find(struct segment_revision *occupied, const struct topology_list *l
 	static const struct pids nobody;
 	struct claims claims = {.count = 0};
 	struct processes processes = {.count = 0};
-	/* In this order: a claim can become a segment meanwhile, but not the other way round. */
+	/* Claims first: meanwhile a claim can become a segment, but a segment cannot become a claim. */
 	int result = collect_claims(&claims, error);
 
 	if (result == 0)
 		result = processes_collect(&processes, false, error);
 	except = except ? except : &nobody;
-	start_empty(occupied, list);
+	make_empty(occupied, list);
 	for (size_t i = 0; result == 0 && i < claims.count; i++) {
 		if (counts(&claims.list[i], &processes) && !pids_have(except, claims.list[i].pid))
-			occupy(occupied, list, &claims.list[i].revision);
+			add_to_occupied(occupied, list, &claims.list[i].revision);
 	}
 	for (size_t i = 0; result == 0 && i < processes.count; i++) {
-		/* This process becomes COMMAND, which gets other TPCs. */
+		/* This process's own TPCs are free: it will execute COMMAND, in a new partition. */
 		if (processes.list[i].pid != getpid() && !pids_have(except, processes.list[i].pid))
-			occupy(occupied, list, &processes.list[i].revision);
+			add_to_occupied(occupied, list, &processes.list[i].revision);
 	}
 	processes_free(&processes);
 	free(claims.list);

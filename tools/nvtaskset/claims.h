@@ -1,20 +1,20 @@
 /*
- * Which TPCs programs have: for choosing ones that nobody has.
+ * Which TPCs are in use, so that others can be selected.
  *
- * A program has a segment from before nvtaskset becomes it, and what it starts shares that or has one of its own. One that
- * has closed all its descriptors before it came to CUDA will begin with what its ancestors' say, or else its environment:
- * that counts, too.
+ * Most programs have a segment: nvtaskset makes it before it executes them, and their children share it or have their own.
+ * A program that has closed all its descriptors before it uses CUDA has none. It will get the partition of the nearest
+ * ancestor with a segment, or the one in its environment. These TPCs are claimed too.
  */
-#ifndef NVTASKSET_OCCUPIED_H
-#define NVTASKSET_OCCUPIED_H
+#ifndef NVTASKSET_CLAIMS_H
+#define NVTASKSET_CLAIMS_H
 
-#include "ancestry.h"
 #include "base/error.h"
+#include "base/pids.h"
 #include "gpu/topology/topology.h"
 #include "state/segment.h"
 
-/* What all processes that this user may look at have, a set for each GPU; but not those in `except` (NULL: all count).
- * A partition of a whole GPU keeps nobody away, and does not count. -1 with the reason. */
+/* Finds the TPCs of all processes that this user may examine, except of those in `except` (NULL: none): a set for each GPU
+ * of `list`. A partition that is the whole GPU claims nothing. -1 with the reason. */
 int claims_find(struct segment_revision *occupied, const struct topology_list *list, const struct pids *except,
                   struct error *error);
 

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Decimal digits and nothing else; at most `limit`, or -1. */
+/* Returns the number that is written in decimal digits, or -1 if there is anything else. For a number above `limit`, it
+ * returns some number above `limit`. */
 static int parse_number(const char *text, size_t length, int limit)
 {
 	int number = length > 0 ? 0 : -1;
@@ -19,7 +20,7 @@ static int parse_number(const char *text, size_t length, int limit)
 	return number;
 }
 
-/* CUDA's own order without CUDA: it puts the fastest first, which only CUDA can judge. */
+/* By default CUDA puts the fastest GPU first. Which one that is, only CUDA knows, so different GPUs need PCI_BUS_ID. */
 static int check_order(const struct topology_list *list, struct error *error)
 {
 	const char *order = getenv("CUDA_DEVICE_ORDER");
@@ -45,7 +46,7 @@ static const struct topology *find_uuid(const struct topology_list *list, const 
 	return found;
 }
 
-/* As CUDA reads the list: up to the first entry that it does not understand. */
+/* As CUDA does, reads the list up to the first entry that names no GPU. */
 static void read_visible(struct gpu_choices *visible, const struct topology_list *list, const char *text)
 {
 	const struct topology *gpu;
@@ -109,8 +110,8 @@ const char *gpus_label(struct pci_address gpu, const struct topology_list *list,
 
 /* --- -G ------------------------------------------------------------------------------------------ */
 
-/* The GPU that the first `length` characters name. NULL with a reason where they are a name but no GPU has it;
- * NULL with an empty reason where they are no name of a GPU at all. */
+/* Returns the GPU that the first `length` characters name. NULL with a reason if no GPU has this name; NULL with an empty
+ * reason if they cannot be the name of a GPU. */
 static const struct topology *find_named(const struct topology_list *list, const char *text, size_t length,
                                          struct error *error)
 {
@@ -168,7 +169,7 @@ static int add_all(struct gpu_choices *chosen, const struct topology_list *list,
 	return result;
 }
 
-/* A bus id and a stride have colons in them too, so the longest name in front of a colon is the GPU. */
+/* Bus ids and strides contain colons too, so the GPU is the longest name that ends at a colon or at the end. */
 static int choose(struct gpu_choices *chosen, const struct topology_list *list, const char *text,
                   struct error *error)
 {

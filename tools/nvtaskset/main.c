@@ -1,6 +1,6 @@
 /*
- * nvtaskset: taskset for GPUs. Parses the command line and hands over to one action; the one place that
- * prints reasons and decides the exit status.
+ * nvtaskset: taskset for GPUs. Parses the command line and runs one action. Error messages are printed here and nowhere
+ * else.
  */
 #include "actions.h"
 #include "options.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Output that nobody could read is a failure: a full disk, a closed pipe. */
+/* Output that could not be written is a failure: the disk is full, or the pipe is closed. */
 static int close_output(struct error *error)
 {
 	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : error_set_errno(error, "standard output");
@@ -31,7 +31,7 @@ static int say_version(const struct options *options, struct error *error)
 	return 0;
 }
 
-/* Those that succeed or fail; the others have exit statuses of their own. */
+/* The actions that either succeed or fail. The others have exit statuses of their own. */
 static int (*const actions[])(const struct options *options, struct error *error) = {
 	[ACTION_LIST] = action_list,
 	[ACTION_TOPOLOGY] = action_topology,
@@ -64,8 +64,8 @@ static int act(const struct options *options, struct error *error)
 	return status;
 }
 
-/* What was done cannot be undone because nobody could read of it. */
-static int explain_unread(const struct options *options, struct error *error)
+/* The output could not be written. A partition that has been changed stays changed, and the exit status must say so. */
+static int explain_lost_output(const struct options *options, struct error *error)
 {
 	struct error why = *error;
 
@@ -86,7 +86,7 @@ int main(int count, char **arguments)
 	if (options_parse(&options, count, arguments, &error) == 0)
 		status = act(&options, &error);
 	if (status == EXIT_SUCCESS && close_output(&error) < 0)
-		status = explain_unread(&options, &error);
+		status = explain_lost_output(&options, &error);
 	if (status != EXIT_SUCCESS)
 		fprintf(stderr, "nvtaskset: %s\n", error.reason);
 	return status;

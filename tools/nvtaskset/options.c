@@ -24,7 +24,7 @@ enum {
 	OPTION_WATCH
 };
 
-/* '+': the first word that is no option ends ours; what follows are COMMAND's. ':': we report errors. */
+/* '+': our options end at the first argument that is no option; those behind it are COMMAND's. ':': we report errors. */
 #define SHORT_OPTIONS "+:tgnpalTG:vhV"
 
 #define WATCH_SECONDS 1.0
@@ -65,7 +65,7 @@ static const struct option long_options[] = {
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
-	/* Former spellings of words, which scripts may have. */
+	/* Words were options once; scripts may still use these. */
 	{"measure", no_argument, NULL, OPTION_MEASURE},
 	{"mps-status", no_argument, NULL, OPTION_MPS_STATUS},
 	{"mps-stop", no_argument, NULL, OPTION_MPS_STOP},
@@ -74,7 +74,7 @@ static const struct option long_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-/* The actions that are words. None can be read as a mask: each has a letter above f. */
+/* The actions that are words. No first word can be read as a mask: each has a letter that is no hexadecimal digit. */
 static const struct action_word {
 	const char *first, *second; /* NULL: the first alone */
 	enum action action;
@@ -89,7 +89,7 @@ static const struct action_word {
 	{"system", "disable", ACTION_SYSTEM_DISABLE},
 };
 
-/* Options that are not for every action: an option that would be ignored is refused. */
+/* Options that do not go with every action. An option that would be ignored is refused. */
 static const struct rule {
 	int option;
 	const char *name;
@@ -118,7 +118,7 @@ static const struct rule {
 
 /* --- values ------------------------------------------------------------------------------------------ */
 
-/* What an option takes: one of some words. */
+/* An option whose value is one of several words. */
 struct word {
 	const char *name;
 	int value;
@@ -126,8 +126,8 @@ struct word {
 
 struct words {
 	const char *option;
-	const char *all; /* for the reason */
-	struct word list[4]; /* ended by one without a name */
+	const char *all; /* for error messages */
+	struct word list[4]; /* the last one has no name */
 };
 
 static const struct words mps_words = {"--mps", "auto, on or off", {{"auto", MPS_AUTO}, {"on", MPS_ON}, {"off", MPS_OFF}}};
@@ -196,7 +196,7 @@ static int add_gpu(struct options *options, const char *text, struct error *erro
 	return 0;
 }
 
-/* The reason, and where help is. */
+/* Adds to the reason where help is. */
 static int refuse(const struct options *options, struct error *error, const char *what, const char *why)
 {
 	const char *word = options->word ? options->word : "";
@@ -204,7 +204,7 @@ static int refuse(const struct options *options, struct error *error, const char
 	return error_set(error, "%.42s: %s; try 'nvtaskset %s%s--help'", what, why, word, options->word ? " " : "");
 }
 
-/* `argument` is the one that getopt is at. */
+/* `argument` is the one that getopt has stopped at. */
 static int unknown_option(const struct options *options, int option, const char *argument, struct error *error)
 {
 	const char letter[] = {'-', (char)optopt, '\0'};
@@ -302,7 +302,7 @@ static int take_option(struct options *options, int option, const char *argument
 	return result;
 }
 
-/* `given` holds a bit for each rule whose option was seen. */
+/* `given` has a bit for each rule whose option was given. */
 static int check_rules(const struct options *options, unsigned int given, struct error *error)
 {
 	int result = 0;
@@ -331,7 +331,7 @@ static unsigned int rule_of(int option)
 
 /* --- positional arguments --------------------------------------------------------------------------- */
 
-/* Whether a -G has its own SET; gpus_choose finds out whether all have. */
+/* Whether any -G has its own SET. gpus_choose checks that all have one or none. */
 static bool gpus_have_sets(const struct options *options)
 {
 	bool any = false;
@@ -339,7 +339,7 @@ static bool gpus_have_sets(const struct options *options)
 	for (unsigned int i = 0; i < options->gpu_count; i++) {
 		const char *colon = strrchr(options->gpus[i], ':');
 
-		/* What follows the last colon of a bus id has a dot; sets have none. */
+		/* Behind the last colon of a bus id there is a dot (00:06.0). No SET has one. */
 		any = any || (colon && !strchr(colon, '.'));
 	}
 	return any;
@@ -353,7 +353,7 @@ static int too_many(const struct options *options, const char *argument, struct 
 	return refuse(options, error, quoted, "one argument too many");
 }
 
-/* A COMMAND is not needed where nothing is started. */
+/* --dry-run starts nothing and needs no COMMAND. */
 static int take_command(struct options *options, char **arguments, bool own_sets, struct error *error)
 {
 	if (!own_sets) {
@@ -398,8 +398,8 @@ static int take_arguments(struct options *options, char **arguments, int count, 
 	return result;
 }
 
-/* Whether this is the next word of an action, of which `taken` have been: the first in place of a SET, the second behind
- * the first. */
+/* Takes `argument` if it is the next word of an action, `taken` words of which were taken before. The first word stands
+ * in place of a SET, the second behind the first. */
 static bool take_word(struct options *options, unsigned int taken, const char *argument)
 {
 	bool may_be_first = options->action == ACTION_RUN && options->notation == NOTATION_MASK && !gpus_have_sets(options);
@@ -419,13 +419,13 @@ static bool take_word(struct options *options, unsigned int taken, const char *a
 	return found != NULL;
 }
 
-/* Up to the next argument that is none. `given` gets a bit for each rule whose option was seen. */
+/* Takes options up to the next argument that is none. Adds to `given` a bit for each rule whose option it takes. */
 static int take_options(struct options *options, int count, char **arguments, unsigned int *given, struct error *error)
 {
 	int option, result = 0, place = optind;
 
 	while (result == 0 && (option = getopt_long(count, arguments, SHORT_OPTIONS, long_options, NULL)) != -1) {
-		/* Like everybody: these two act at once, whatever else is wrong. */
+		/* As in other programs, these two act at once, even if other arguments are wrong. */
 		if (option == 'h' || option == 'V') {
 			options->action = option == 'h' ? ACTION_HELP : ACTION_VERSION;
 			break;

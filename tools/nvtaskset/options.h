@@ -1,4 +1,4 @@
-/* What the command line says, before anybody acts on it. */
+/* The command line, parsed. */
 #ifndef NVTASKSET_OPTIONS_H
 #define NVTASKSET_OPTIONS_H
 
@@ -29,10 +29,10 @@ enum notation {
 	NOTATION_MASK,
 	NOTATION_TPC_LIST,
 	NOTATION_GPC_LIST,
-	NOTATION_COUNT /* not which TPCs, but how many: 20, 57% */
+	NOTATION_COUNT /* how many TPCs, not which: 20, 57% */
 };
 
-/* What becomes of a launch that the partition cannot hold. */
+/* What happens to a launch that the partition cannot hold. */
 enum misfit {
 	MISFIT_WIDEN,
 	MISFIT_FAIL
@@ -40,20 +40,20 @@ enum misfit {
 
 struct options {
 	enum action action;
-	const char *word;       /* the first of an action that has words, such as "mps"; NULL: none */
+	const char *word;       /* the first word of the action, such as "mps"; NULL: the action has none */
 	enum notation notation;
 	enum strategy strategy;
 	enum misfit misfit;
 	struct mps_request mps;
 	bool all_tasks; /* -a: descendants too */
 	bool attach;    /* load our library into a process that was started without it */
-	bool dry_run;   /* say what would be done */
+	bool dry_run;   /* only print what would be done */
 	bool force;     /* MPS: stop it whoever started it */
-	bool hide;      /* COMMAND is told of a GPU of its partition's size */
+	bool hide;      /* CUDA reports to COMMAND a GPU of its partition's size */
 	bool json;
-	bool strict;    /* start nothing, and let nothing run, that cannot be kept inside its partition */
+	bool strict;    /* start nothing that cannot be kept inside its partition, and end what turns out not to be */
 	bool verbose;
-	double watch_seconds; /* between two looks; 0: look once */
+	double watch_seconds; /* between two displays; 0: display once */
 	unsigned int gpu_count; /* 0: the default GPU */
 	const char *gpus[TOPOLOGY_GPUS_MAX]; /* the arguments of -G: GPU or GPU:SET */
 	const char *set;        /* NULL where every -G has its own, and with ACTION_SHOW */
@@ -61,8 +61,8 @@ struct options {
 	char **command;         /* with ACTION_RUN, ended by NULL */
 };
 
-/* All options first, the positional arguments after them (taskset's -p trips over its own order); an action's words may
- * stand between its options. -1 with the reason. */
+/* Options come first, positional arguments after them. (In taskset, the order around -p is a trap.) The words of an action
+ * may stand between its options. -1 with the reason. */
 int options_parse(struct options *options, int count, char **arguments, struct error *error);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/proc_status.h"
 #include "gpus.h"
+#include "process_tree.h"
 #include "set.h"
 #include "show/json.h"
 #include "targets.h"
@@ -13,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a driver is waited for that is just being loaded. */
+/* How long to wait for a driver that is being loaded. */
 #define LOADING_WAIT_MS 2000
 
-/* As taskset, it takes a thread's id, too, and means its process. */
+/* A thread's id, too, as in taskset: it stands for its process. */
 static int parse_pid(pid_t *pid, const char *text, struct error *error)
 {
 	char *end;
@@ -30,7 +31,7 @@ static int parse_pid(pid_t *pid, const char *text, struct error *error)
 
 /* --- which GPUs ------------------------------------------------------------------------------------- */
 
-/* Without -G: the GPUs that the process's partition names, else CUDA's first. */
+/* Without -G: the GPUs that the process's partition names, or CUDA's first if it names none. */
 static int choose_gpus(struct gpu_choices *chosen, const struct options *options,
                        const struct topology_list *list, const struct segment_revision *revision,
                        struct error *error)
@@ -56,7 +57,7 @@ static int choose_gpus(struct gpu_choices *chosen, const struct options *options
 
 /* --- showing ------------------------------------------------------------------------------------------ */
 
-/* Taskset's line; where several GPUs are shown, it says which one it speaks of. */
+/* The line that taskset prints; if several GPUs are shown, it also names the GPU. */
 static void show(const struct options *options, pid_t pid, const struct gpu_choices *chosen,
                  const struct segment_revision *revision, const char *when)
 {
@@ -73,9 +74,9 @@ static void show(const struct options *options, pid_t pid, const struct gpu_choi
 	}
 }
 
-/* --- all together ---------------------------------------------------------------------------------------- */
+/* --- showing and changing all of them --------------------------------------------------------------------- */
 
-/* The GPUs to speak of, which is checked before anything is changed. */
+/* Chooses the GPUs of each process. That can fail, so it comes before any change. */
 static int choose_all(struct gpu_choices *chosen, const struct targets *targets, const struct options *options,
                       const struct topology_list *list, struct error *error)
 {
@@ -112,7 +113,7 @@ static int write_document(const struct targets *targets, const struct gpu_choice
 	return result;
 }
 
-/* The library may just be being loaded; then it is in force in a moment. */
+/* Why the partition is not in force. If that is because our library is being loaded, it waits. */
 static const char *find_obstacle(const struct editor *editor)
 {
 	bool is_at_work = segment_is_at_work(&editor->segment, editor->pid);
@@ -120,14 +121,14 @@ static const char *find_obstacle(const struct editor *editor)
 
 	for (int waited = 0; obstacle && !is_at_work && waited < LOADING_WAIT_MS && !editor_has_ended(editor); waited++) {
 		clock_pause_us(1000);
-		/* In this order: the library can come between the two. */
+		/* In this order: the library can start its work between the two. */
 		is_at_work = segment_is_at_work(&editor->segment, editor->pid);
 		obstacle = segment_obstacle(&editor->segment, editor->pid);
 	}
 	return obstacle;
 }
 
-/* What was asked for has been done, and yet does not hold. */
+/* -1 with the reason if a partition is not in force. */
 static int check_in_force(const struct targets *targets, struct error *error)
 {
 	int result = 0;
@@ -155,7 +156,7 @@ static int report(const struct targets *targets, const struct options *options, 
 	return result == 0 ? check_in_force(targets, error) : result;
 }
 
-/* From the change on, whatever fails leaves it made: that is another answer than having changed nothing. */
+/* After the change, a failure does not undo it. The exit status then differs from that of a failure before it. */
 static int show_and_change(struct targets *targets, const struct options *options, const struct topology_list *list,
                            const struct gpu_choices *chosen, struct segment_revision *before,
                            const struct segment_revision *wanted, struct error *error)
@@ -192,16 +193,16 @@ static int show_and_change_all(struct targets *targets, const struct options *op
 	return status;
 }
 
-/* Every SET is understood before the first is written: a mistake in one changes nothing. */
-static int work(struct targets *targets, const struct options *options, const struct topology_list *list,
-                const struct pids *family, struct error *error)
+/* Every SET is parsed before the first is written, so that a mistake in one changes nothing. */
+static int act(struct targets *targets, const struct options *options, const struct topology_list *list,
+               const struct pids *tree, struct error *error)
 {
 	struct segment_revision wanted = {.count = 0};
 	struct gpu_choices chosen;
 
 	if (options->action == ACTION_CHANGE &&
 	    (choose_gpus(&chosen, options, list, &targets->revisions[0], error) < 0 ||
-	     set_find(&wanted, options, &chosen, list, family, error) < 0))
+	     set_find(&wanted, options, &chosen, list, tree, error) < 0))
 		return EXIT_FAILURE;
 	if (options->dry_run) {
 		set_print(&wanted);
@@ -210,7 +211,7 @@ static int work(struct targets *targets, const struct options *options, const st
 	return show_and_change_all(targets, options, list, &wanted, error);
 }
 
-/* False where a partition does not say which GPUs it is about, or they are too many. */
+/* Adds the GPUs that the partition names. False if it names none, or there are too many. */
 static bool add_wanted(struct topology_wanted *wanted, const struct segment_revision *revision)
 {
 	bool fits = revision->count > 0;
@@ -234,8 +235,8 @@ static bool has_all(const struct topology_list *list, const struct topology_want
 	return found;
 }
 
-/* Of the GPUs in the partitions alone, where nothing counts or names others, and they are to be seen from here: each takes
- * the kernel driver 1 to 3 ms (docs/hardware.md). */
+/* Loads only the GPUs that the partitions name, if no other is needed (-G, --json) and these are visible here: the kernel
+ * driver takes 1 to 3 ms for each GPU (docs/hardware.md). */
 static int load_topologies(struct topology_list *list, const struct targets *targets, const struct options *options,
                            struct error *error)
 {
@@ -248,15 +249,16 @@ static int load_topologies(struct topology_list *list, const struct targets *tar
 	                                                                                       : topology_load(list, error);
 }
 
-/* The library is told of the GPUs. Else they come last: that a process is not there needs none. */
-static int open_all(struct targets *targets, const struct options *options, const struct pids *family,
+/* With --attach, topologies are loaded first, since our library gets them. Otherwise they come last: if the process does not
+ * exist, none is needed. */
+static int open_all(struct targets *targets, const struct options *options, const struct pids *tree,
                     struct topology_list *list, struct error *error)
 {
 	bool attaches = options->attach && !options->dry_run;
 
-	if (attaches && (topology_load(list, error) < 0 || attach_family(family, list, options->verbose, error) < 0))
+	if (attaches && (topology_load(list, error) < 0 || attach_processes(tree, list, options->verbose, error) < 0))
 		return -1;
-	if (targets_open(targets, family, error) < 0)
+	if (targets_open(targets, tree, error) < 0)
 		return -1;
 	return attaches ? 0 : load_topologies(list, targets, options, error);
 }
@@ -265,18 +267,18 @@ int action_partition(const struct options *options, struct error *error)
 {
 	static struct topology_list list; /* large */
 	struct targets targets = {.count = 0};
-	struct pids family = {.count = 0};
+	struct pids tree = {.count = 0};
 	pid_t pid = 0;
 	int status = EXIT_FAILURE;
 	int result = parse_pid(&pid, options->pid, error);
 
 	if (result == 0)
-		result = options->all_tasks ? ancestry_family(&family, pid, error) : ancestry_alone(&family, pid, error);
+		result = options->all_tasks ? process_tree_find(&tree, pid, error) : process_tree_root_only(&tree, pid, error);
 	if (result == 0) {
-		if (open_all(&targets, options, &family, &list, error) == 0)
-			status = work(&targets, options, &list, &family, error);
+		if (open_all(&targets, options, &tree, &list, error) == 0)
+			status = act(&targets, options, &list, &tree, error);
 		targets_close(&targets);
-		free(family.list);
+		free(tree.list);
 	}
 	return status;
 }

@@ -17,7 +17,6 @@ static unsigned int gpc_limit(const struct topology *gpu)
 	return limit;
 }
 
-/* A list of GPCs has the notation of a list of TPCs. */
 static int parse_gpcs(struct tpcset *set, const char *text, const struct topology *gpu, struct error *error)
 {
 	struct tpcset gpcs;
@@ -39,8 +38,8 @@ static int parse_gpcs(struct tpcset *set, const char *text, const struct topolog
 	return 0;
 }
 
-static int choose(struct tpcset *set, const char *text, const struct options *options, const struct topology *gpu,
-                  const struct segment_revision *occupied, struct error *error)
+static int select_free(struct tpcset *set, const char *text, const struct options *options, const struct topology *gpu,
+                       const struct segment_revision *occupied, struct error *error)
 {
 	const struct segment_partition *used = segment_find(occupied, gpu->pci);
 	const struct tpcset none = {{0}};
@@ -71,7 +70,7 @@ static int parse(struct tpcset *set, const char *text, const struct options *opt
 		result = parse_gpcs(set, text, gpu, error);
 		break;
 	case NOTATION_COUNT:
-		result = choose(set, text, options, gpu, occupied, error);
+		result = select_free(set, text, options, gpu, occupied, error);
 		break;
 	}
 	if (result == 0 && tpcset_is_empty(set))

@@ -17,21 +17,21 @@ static int add_target(struct targets *targets, pid_t pid, struct error *error)
 	return result;
 }
 
-int targets_open(struct targets *targets, const struct pids *family, struct error *error)
+int targets_open(struct targets *targets, const struct pids *tree, struct error *error)
 {
 	struct error first = {.reason = ""}, other;
 
-	targets->editors = calloc(family->count, sizeof *targets->editors);
-	targets->revisions = calloc(family->count, sizeof *targets->revisions);
+	targets->editors = calloc(tree->count, sizeof *targets->editors);
+	targets->revisions = calloc(tree->count, sizeof *targets->revisions);
 	if (!targets->editors || !targets->revisions)
 		return error_set(error, "no memory");
-	for (size_t i = 0; i < family->count; i++)
-		add_target(targets, family->list[i], i == 0 ? &first : &other);
-	if (targets->count == 0 && family->count == 1)
+	for (size_t i = 0; i < tree->count; i++)
+		add_target(targets, tree->list[i], i == 0 ? &first : &other);
+	if (targets->count == 0 && tree->count == 1)
 		error_set(error, "%s", first.reason);
 	else if (targets->count == 0)
 		error_set(error, "pid %d: neither it nor any of its %zu descendants has a partition",
-		          (int)family->list[0], family->count - 1);
+		          (int)tree->list[0], tree->count - 1);
 	return targets->count > 0 ? 0 : -1;
 }
 

@@ -14,9 +14,9 @@ struct targets {
 	struct segment_revision *revisions; /* of each, as last read */
 };
 
-/* Those of a family (ancestry.h) that have a partition of their own: of a shell and what it has started, many share its.
+/* Those of a tree (process_tree.h) that have a partition of their own: of a shell and what it has started, many share its.
  * -1 with the reason where none has one; to be closed then, too. */
-int targets_open(struct targets *targets, const struct pids *family, struct error *error);
+int targets_open(struct targets *targets, const struct pids *tree, struct error *error);
 void targets_close(struct targets *targets);
 
 /* Reads the revisions anew. */

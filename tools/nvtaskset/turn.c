@@ -17,17 +17,16 @@
 #define TICKET_NAME "nvtaskset-turn"
 #define WAIT_MS 10000
 
-/* Zero at first, which means: about to take a number. */
 struct ticket {
-	_Atomic uint64_t number; /* lower ones come first */
-	uint64_t self;           /* tells equal numbers apart, and one's own from others' */
+	_Atomic uint64_t number; /* the lowest comes first; 0: its process is about to take a number */
+	uint64_t self;           /* random: orders equal numbers, and tells the own ticket from others */
 };
 
-/* What a look at all others has found. */
+/* What the other processes' tickets say. */
 struct look {
 	const struct ticket *own;
 	uint64_t highest;
-	bool some_first; /* others come before this one */
+	bool others_first; /* another process comes before this one */
 };
 
 static struct ticket *make_ticket(void)
@@ -35,7 +34,7 @@ static struct ticket *make_ticket(void)
 	int file = memfd_create(TICKET_NAME, MFD_CLOEXEC);
 	struct ticket *ticket = MAP_FAILED;
 
-	/* It stays open. */
+	/* The file stays open, so that others find it in /proc/PID/fd. */
 	if (file >= 0 && ftruncate(file, sizeof *ticket) == 0)
 		ticket = mmap(NULL, sizeof *ticket, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	if (ticket != MAP_FAILED && getrandom(&ticket->self, sizeof ticket->self, 0) != sizeof ticket->self)
@@ -51,17 +50,18 @@ static void compare(struct look *look, uint64_t number, uint64_t self)
 
 	if (number > look->highest)
 		look->highest = number;
-	/* Who is about to take a number may take one that is lower, or the same. */
-	look->some_first = look->some_first || number == 0 || number < own ||
-	                   (number == own && self < look->own->self);
+	/* A process that is about to take a number may take a lower one, or the same. */
+	look->others_first = look->others_first || number == 0 || number < own ||
+	                     (number == own && self < look->own->self);
 }
 
-/* Looks at each, and takes none. A fork may have one's own. */
+/* Reads each ticket of a process. Always false, so that the search goes on. A process forked from this one has this one's
+ * ticket, which is skipped. */
 static bool look_at_ticket(int file, int number, void *context)
 {
 	struct look *look = context;
 	struct stat status;
-	uint64_t words[2] = {0, 0}; /* as if it were zero where it is not whole yet */
+	uint64_t words[2] = {0, 0}; /* what cannot be read yet counts as 0 */
 
 	(void)number;
 	if (fstat(file, &status) == 0 && status.st_uid == geteuid() &&
@@ -107,7 +107,8 @@ static int take_number(struct ticket *ticket, struct error *error)
 	if (look_at_all(&look, ticket, error) < 0)
 		return -1;
 	if (look.highest == UINT64_MAX)
-		return error_set(error, "-n: a program of yours has damaged the order of those that choose");
+		return error_set(error, "-n: a program of yours has damaged the order in which TPCs are chosen; name them "
+		                        "instead (-t)");
 	atomic_store(&ticket->number, look.highest + 1);
 	return 0;
 }
@@ -115,19 +116,19 @@ static int take_number(struct ticket *ticket, struct error *error)
 int turn_wait(struct error *error)
 {
 	struct ticket *ticket = make_ticket();
-	struct look look = {.some_first = true};
+	struct look look = {.others_first = true};
 	double start = clock_ms();
 
 	if (!ticket)
-		return error_set_errno(error, "-n: no memory to share with others that choose");
+		return error_set_errno(error, "-n: no memory to share with other runs of nvtaskset");
 	if (take_number(ticket, error) < 0 || look_at_all(&look, ticket, error) < 0)
 		return -1;
-	while (look.some_first && clock_ms() - start < WAIT_MS) {
+	while (look.others_first && clock_ms() - start < WAIT_MS) {
 		clock_pause_us(1000);
 		if (look_at_all(&look, ticket, error) < 0)
 			return -1;
 	}
-	return look.some_first ? error_set(error, "-n: another nvtaskset has been choosing TPCs for %d s; name them "
-	                                          "instead (-t)", WAIT_MS / 1000)
-	                       : 0;
+	return look.others_first ? error_set(error, "-n: another nvtaskset has been choosing TPCs for %d s; name them "
+	                                            "instead (-t)", WAIT_MS / 1000)
+	                         : 0;
 }

@@ -1,17 +1,17 @@
 /*
- * Whose turn it is to choose TPCs (-n): one at a time of those who can see each other in /proc.
+ * Whose turn it is to select TPCs (-n). Of the processes that see each other in /proc, one selects at a time.
  *
- * Each has a ticket, a file in memory that the others find there (Lamport's bakery): no name that somebody could take
- * before, nothing that is left behind, and other namespaces of the network do not matter. Who ends has no ticket any more.
- * Tickets of other users do not count, so they hold nobody up.
+ * Each process has a ticket (Lamport's bakery algorithm): a memfd that the others find through /proc. So there is no name
+ * that another program could take first, nothing is left behind, and network namespaces do not matter. The ticket
+ * ends with its process. Tickets of other users are ignored, so no user can block another.
  */
 #ifndef NVTASKSET_TURN_H
 #define NVTASKSET_TURN_H
 
 #include "base/error.h"
 
-/* Waits for this process's turn, which lasts until it ends or becomes another program. -1 with the reason where others do
- * not finish. Once a process. */
+/* Waits for this process's turn, which lasts until it ends or executes another program. -1 with the reason if another
+ * process does not finish its turn. To be called once in a process. */
 int turn_wait(struct error *error);
 
 #endif

@@ -1,4 +1,4 @@
-#include "ancestry.h"
+#include "process_tree.h"
 
 #include "base/parent.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Whose child each is. */
+/* Finds the parent of each of the children, in the same order. */
 static int find_parents(struct pids *parents, const struct pids *children, struct error *error)
 {
 	int result = 0;
@@ -18,36 +18,36 @@ static int find_parents(struct pids *parents, const struct pids *children, struc
 	return result;
 }
 
-int ancestry_family(struct pids *family, pid_t pid, struct error *error)
+int process_tree_find(struct pids *tree, pid_t pid, struct error *error)
 {
 	struct pids all = {.count = 0}, parents = {.count = 0};
 	size_t before = 0;
 
-	*family = (struct pids){.count = 0};
+	*tree = (struct pids){.count = 0};
 	int result = pids_all(&all, error);
 
 	if (result < 0)
 		return -1;
 	result = find_parents(&parents, &all, error);
 	if (result == 0)
-		result = pids_add(family, pid, error);
-	/* A generation at a time. */
-	while (result == 0 && family->count > before) {
-		before = family->count;
+		result = pids_add(tree, pid, error);
+	/* Each round adds at least the next generation, until one adds none: a child may come before its parent in the list. */
+	while (result == 0 && tree->count > before) {
+		before = tree->count;
 		for (size_t i = 0; result == 0 && i < all.count; i++) {
-			if (pids_have(family, parents.list[i]) && !pids_have(family, all.list[i]))
-				result = pids_add(family, all.list[i], error);
+			if (pids_have(tree, parents.list[i]) && !pids_have(tree, all.list[i]))
+				result = pids_add(tree, all.list[i], error);
 		}
 	}
 	free(all.list);
 	free(parents.list);
 	if (result < 0)
-		free(family->list);
+		free(tree->list);
 	return result;
 }
 
-int ancestry_alone(struct pids *family, pid_t pid, struct error *error)
+int process_tree_root_only(struct pids *tree, pid_t pid, struct error *error)
 {
-	*family = (struct pids){.count = 0};
-	return pids_add(family, pid, error);
+	*tree = (struct pids){.count = 0};
+	return pids_add(tree, pid, error);
 }
