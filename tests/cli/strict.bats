@@ -75,13 +75,13 @@ make_driver() {
 
 @test "a driver that dies while it loads" {
 	make_driver <<<'__attribute__((constructor)) static void f(void) { __builtin_trap(); }'
-	refuses "our library was tried, and the process died without a reason" strict true
+	refuses "our library was tested, and the test process died without giving a reason" strict true
 }
 
 @test "a driver that never finishes loading" {
 	make_driver <<<'#include <unistd.h>
 		__attribute__((constructor)) static void f(void) { for (;;) pause(); }'
-	refuses "our library was tried, and the driver did not load within 10 seconds" strict true
+	refuses "our library was tested, and the driver did not load within 10 seconds" strict true
 }
 
 @test "a driver that says a lot, and goes" {

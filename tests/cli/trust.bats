@@ -84,7 +84,7 @@ on_machine() { # TEXT
 	[ "$status" -eq 1 ]
 	echo "$output"
 	[ "${lines[0]}" = /run/nvtaskset ]
-	[ "${lines[1]}" = "nvtaskset: /var/cache/nvtaskset: Read-only file system; nor is there another place for links to our library: set XDG_CACHE_HOME to a directory that only you can write to" ]
+	[ "${lines[1]}" = "nvtaskset: /var/cache/nvtaskset: Read-only file system; there is no other place for links to our library: set XDG_CACHE_HOME to a directory that only you can write to" ]
 	[ "${#lines[@]}" -eq 2 ]
 }
 
@@ -168,7 +168,7 @@ nvtaskset-65534.2" ]
 	setup_machine
 	run on_machine 'mkdir /tmp/nvtaskset-65534; for i in $(seq 15); do mkdir /tmp/nvtaskset-65534.$i; done
 		as_user nvtaskset --mps off -t 3 true || as_user env XDG_CACHE_HOME=/tmp/own nvtaskset --mps off -t 3 echo started'
-	[ "${lines[0]}" = "nvtaskset: /nonexistent: Permission denied; nor is there another place for links to our library: set XDG_CACHE_HOME to a directory that only you can write to" ]
+	[ "${lines[0]}" = "nvtaskset: /nonexistent: Permission denied; there is no other place for links to our library: set XDG_CACHE_HOME to a directory that only you can write to" ]
 	[ "${lines[1]}" = started ]
 }
 

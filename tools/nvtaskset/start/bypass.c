@@ -8,7 +8,7 @@
 
 #define VARIABLE "LD_LIBRARY_PATH="
 
-/* Values are bare or in quotes, and a word "export" may stand in front. */
+/* Returns the value if the line sets the variable, else NULL. The value may be in quotes, "export" may stand in front. */
 static const char *value_in(char *line)
 {
 	char *name = strncmp(line, "export ", 7) == 0 ? line + 7 : line;
@@ -22,7 +22,7 @@ static const char *value_in(char *line)
 	return value;
 }
 
-/* In a file of such lines, which end with `end`. */
+/* Searches a file of such lines. Each ends with `end`. */
 static bool find_in_file(struct bypass *bypass, const char *path, int end)
 {
 	FILE *file = fopen(path, "re");

@@ -1,5 +1,5 @@
 /*
- * Programs that find the driver before they ask the dynamic linker's cache: LD_LIBRARY_PATH names its directory, as in
+ * Programs that find the driver without the dynamic linker's cache: LD_LIBRARY_PATH names the driver's directory, as in
  * NVIDIA's containers.
  */
 #ifndef NVTASKSET_BYPASS_H
@@ -9,12 +9,12 @@
 #include <stdbool.h>
 
 struct bypass {
-	const char *where;      /* who says so, for users; constant */
-	char driver[PATH_MAX];  /* what is found there */
+	const char *where;      /* where LD_LIBRARY_PATH is set, for messages; constant */
+	char driver[PATH_MAX];  /* the driver in one of its directories */
 };
 
-/* Looks where what is started next may get it from: this environment, the machine's first process (root may look), and
- * /etc/environment. False where none of them names a directory with the driver. */
+/* Reads LD_LIBRARY_PATH where new programs may get it from: this environment, /etc/environment, and the environment of
+ * process 1, which only root can read. False if none of them names a directory with the driver. */
 bool bypass_find(struct bypass *bypass);
 
 #endif

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where packages and containers put the driver when nothing points there: NVIDIA's container images, Debian,
- * Red Hat, WSL, NixOS, Jetson, and last the toolkit's compatibility package. */
+/* Directories where packages and containers put the driver: NVIDIA's container images, Debian, Red Hat, WSL, NixOS, Jetson,
+ * and last the toolkit's compatibility package. */
 static const char *const usual_directories[] = {
 	"/usr/local/nvidia/lib64",
 	"/usr/local/nvidia/lib",
@@ -28,7 +28,7 @@ static const char *const usual_directories[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* A toolkit's stub has the driver's name and functions that do nothing. */
+/* A CUDA toolkit has stub libraries: they have the driver's name, and their functions do nothing. */
 static bool is_stub(const char *path)
 {
 	return strstr(path, "/stubs/") != NULL;
@@ -76,7 +76,7 @@ static int use_named(const char *named, char path[PATH_MAX], struct error *error
 	return 0;
 }
 
-/* The same file by a path that does not depend on where we stand. */
+/* COMMAND may change its working directory. */
 static int make_absolute(char path[PATH_MAX], struct error *error)
 {
 	char relative[PATH_MAX];

@@ -44,7 +44,7 @@ static int set(const char *variable, const char *value, struct error *error)
 	return setenv(variable, value, 1) == 0 ? 0 : error_set(error, "the environment: no memory");
 }
 
-/* Copies what is not ours. An empty entry, also the last one, means the current directory, and stays. */
+/* Copies the entries that are not ours. An empty entry, even at the end, means the current directory and is kept. */
 static void copy_others(const struct list *list, char *to, const char *entries)
 {
 	const char *separator = "", *start = to;
@@ -61,7 +61,7 @@ static void copy_others(const struct list *list, char *to, const char *entries)
 		more = entries[length] != '\0';
 		entries += length + more;
 	}
-	/* A single empty entry would read as none; two mean the same. */
+	/* A single empty entry would be read as no entry, so it is written as two. */
 	if (to == start && *separator)
 		*to++ = ':';
 	*to = '\0';
@@ -88,7 +88,7 @@ static int put_first(const struct list *list, const char *entry, struct error *e
 	const char *rest = getenv(list->variable);
 	char *entries = NULL;
 
-	/* Cut in two there, it would lead nowhere, and the driver would be found without us. */
+	/* The dynamic linker would split the entry there, and find the driver without us. */
 	if (strpbrk(entry, ":;$"))
 		return error_set(error, "%.200s: has one of : ; $ in its name, which the dynamic linker does not take: "
 		                        "install nvtaskset elsewhere", entry);
@@ -102,12 +102,11 @@ static int put_first(const struct list *list, const char *entry, struct error *e
 
 static int set_strict(const struct environment *environment, struct error *error)
 {
-	/* Large, and this is a process of its own. */
 	static char directory[PATH_MAX], audit[PATH_MAX], library[PATH_MAX];
 
 	if (own_library_directory(directory, error) < 0)
 		return -1;
-	/* It has room for these names: our library was found there. */
+	/* The paths fit: driver_own_directory has found our library there. */
 	snprintf(library, sizeof library, "%.*s/" DRIVER_NAME, PATH_MAX - 32, directory);
 	snprintf(audit, sizeof audit, "%.*s/" AUDIT_LIBRARY, PATH_MAX - 32, directory);
 	if (access(audit, R_OK) < 0)
@@ -129,8 +128,8 @@ int environment_clean(struct error *error)
 	return 0;
 }
 
-/* Of an nvtaskset around this one, it may be of other GPUs. */
-static int hand_over(const char *gpus, struct error *error)
+/* Without topologies the variable is unset: an nvtaskset that started this one may have set it, with other GPUs. */
+static int set_topologies(const char *gpus, struct error *error)
 {
 	return *gpus ? set(HANDOVER_ENVIRONMENT, gpus, error) : unsetenv(HANDOVER_ENVIRONMENT);
 }
@@ -139,10 +138,10 @@ int environment_set(const struct environment *environment, struct error *error)
 {
 	char pid[16];
 
-	/* COMMAND's, too. */
+	/* COMMAND keeps this pid through the exec. */
 	snprintf(pid, sizeof pid, "%d", (int)getpid());
 	if (set(SEGMENT_ENVIRONMENT, environment->partition, error) < 0 || set(SEGMENT_ROOT_ENVIRONMENT, pid, error) < 0 ||
-	    hand_over(environment->gpus, error) < 0 || put_first(&search_path, environment->directory, error) < 0)
+	    set_topologies(environment->gpus, error) < 0 || put_first(&search_path, environment->directory, error) < 0)
 		return -1;
 	if (environment->fail_misfits && set("NVTASKSET_ON_MISFIT", "fail", error) < 0)
 		return -1;

@@ -1,6 +1,6 @@
 /*
- * The environment of COMMAND, which everything that it starts inherits: its partition, and how its requests for the
- * driver library lead to ours.
+ * The environment of COMMAND and of everything that it starts: their partition, and the variables by which they load our
+ * library in place of the driver's.
  */
 #ifndef NVTASKSET_ENVIRONMENT_H
 #define NVTASKSET_ENVIRONMENT_H
@@ -11,18 +11,18 @@
 
 struct environment {
 	const char *partition; /* as segment_revision_format writes it */
-	const char *gpus;      /* of handover_write */
-	const char *driver;    /* of driver_find */
-	const char *directory; /* of front_directory: first in LD_LIBRARY_PATH */
-	bool hide;             /* it is told of a GPU of its partition's size: src/shim/hide.h */
-	bool fail_misfits;     /* the policy of src/shim/misfit.h */
-	bool strict;           /* what cannot be restricted ends, and no search path leads around us: src/audit */
+	const char *gpus;      /* from handover_write */
+	const char *driver;    /* from driver_find */
+	const char *directory; /* from front_directory; it comes first in LD_LIBRARY_PATH */
+	bool hide;             /* CUDA reports a GPU of the partition's size: src/shim/hide.h */
+	bool fail_misfits;     /* launches that the partition cannot hold fail: src/shim/misfit.h */
+	bool strict;           /* programs that cannot be restricted end, and all load our library: src/audit */
 };
 
-/* Takes out what an nvtaskset around this one has put in, but for the partition. */
+/* Removes what another nvtaskset, which has started this one, has set; but not the partition. -1 with the reason. */
 int environment_clean(struct error *error);
 
-/* All or nothing matters to nobody: where it fails, COMMAND is not started. */
+/* Not atomic: on failure some variables may be set, but COMMAND is not started. -1 with the reason. */
 int environment_set(const struct environment *environment, struct error *error);
 
 #endif

@@ -16,8 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SEPARATORS ":;$" /* what no directory in LD_LIBRARY_PATH can have in its name */
-#define PLACES 18       /* to look for: two, and sixteen in /tmp */
+#define SEPARATORS ":;$" /* no directory in LD_LIBRARY_PATH can have these in its name */
+#define BASES_MAX 18     /* base directories to try: a user has two, and sixteen in /tmp */
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -31,7 +31,7 @@ static bool same_file(const char *a, const char *b)
 	       first.st_ino == second.st_ino;
 }
 
-/* FNV-1a: one directory for each pair of library and driver. */
+/* FNV-1a. Each pair of library and driver has a directory, named by this hash. */
 static uint64_t hash(uint64_t value, const char *text)
 {
 	for (; *text; text++)
@@ -39,10 +39,10 @@ static uint64_t hash(uint64_t value, const char *text)
 	return value;
 }
 
-/* Makes the link, atomically, whatever another process that makes the same one does. */
+/* Makes the link atomically: other processes may be making or using the same one. */
 static int make_link(const char *target, const char *directory, const char *name, struct error *error)
 {
-	/* Large, as others below: stacks can be small, and this is a process of its own. */
+	/* Static, here and below, since they are large and stacks can be small. */
 	static char path[PATH_MAX], temporary[PATH_MAX];
 	char suffix[64];
 
@@ -59,9 +59,9 @@ static int make_link(const char *target, const char *directory, const char *name
 
 /* --- where they can be -------------------------------------------------------------------------------------- */
 
-/* Programs that run on after their user's session start others, and these would find the driver without us: so what
- * outlives it comes first. In /tmp, another user may have been there before. */
-static bool name_users_place(unsigned int number, char base[PATH_MAX])
+/* The cache comes before XDG_RUNTIME_DIR, which is removed when the session ends: programs may outlive the session, and
+ * programs that they start would then find the driver without us. In /tmp, another user may have taken the name. */
+static bool find_user_base(unsigned int number, char base[PATH_MAX])
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	unsigned int user = (unsigned int)geteuid();
@@ -78,8 +78,9 @@ static bool name_users_place(unsigned int number, char base[PATH_MAX])
 	return found;
 }
 
-/* None in /tmp: where that is cleaned while a program of root's runs, somebody else could make what it loads next. */
-static bool name_roots_place(unsigned int number, char base[PATH_MAX])
+/* Not in /tmp: if /tmp is cleaned while a program of root's runs, another user could put there the library that it loads
+ * next. */
+static bool find_root_base(unsigned int number, char base[PATH_MAX])
 {
 	static const char *const fixed[] = {"/var/cache/nvtaskset", "/run/nvtaskset"};
 	bool found = true;
@@ -93,7 +94,7 @@ static bool name_roots_place(unsigned int number, char base[PATH_MAX])
 	return found;
 }
 
-/* In a user namespace whose / is somebody else's, root is a user like others. */
+/* In a user namespace where root does not own /, root has no more rights than other users. */
 static bool is_root(void)
 {
 	struct stat top;
@@ -101,7 +102,7 @@ static bool is_root(void)
 	return geteuid() == 0 && stat("/", &top) == 0 && top.st_uid == 0;
 }
 
-/* Whether there are others in our user namespace. */
+/* Whether our user namespace has more than one user. */
 static bool has_other_users(void)
 {
 	FILE *map = fopen("/proc/self/uid_map", "re");
@@ -114,9 +115,9 @@ static bool has_other_users(void)
 	return !map || users > 1;
 }
 
-/* Whether COMMAND could be a program that goes on as another user, as su and daemons do. It needs the capability, and there
- * have to be others. Not by trying: the kernel lets nobody look into a process that has been another user for a moment, and
- * those who choose TPCs at the same time have to see us (turn.h). */
+/* Whether COMMAND could change its user, as su and daemons do. It needs the capability, and the user namespace must have
+ * another user. We do not try it: the kernel lets nobody look into a process that has changed its user, and commands that
+ * choose TPCs at the same time must see us (turn.h). */
 static bool can_change_user(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -127,9 +128,9 @@ static bool can_change_user(void)
 
 /* --- making them -------------------------------------------------------------------------------------------- */
 
-/* A directory to be made, and what it is to lead to. */
+/* A directory to be made, and the targets of its links. */
 struct links {
-	char name[32]; /* of the directory: one for each pair of library and driver */
+	char name[32]; /* of the directory: the hash of library and driver */
 	char library[PATH_MAX];
 	const char *driver;
 };
@@ -152,20 +153,21 @@ static int make_links(const struct links *links, const char *base, char director
 	return 0;
 }
 
-/* In the first place that will do. -1 with what speaks against the best one. */
-static int make_somewhere(const struct links *links, bool open, char directory[PATH_MAX], struct error *error)
+/* Makes them in the first usable base directory. `for_others`: other users must be able to read them. On failure, the reason
+ * is why the first base directory is not usable. */
+static int make_in_some_base(const struct links *links, bool for_others, char directory[PATH_MAX], struct error *error)
 {
-	bool (*const name_place)(unsigned int, char *) = is_root() ? name_roots_place : name_users_place;
+	bool (*const find_base)(unsigned int, char *) = is_root() ? find_root_base : find_user_base;
 	static char base[PATH_MAX];
 	struct error why;
 	int result = -1;
 
 	error_set(error, "%s", "");
-	for (unsigned int i = 0; i < PLACES && result < 0; i++) {
-		if (!name_place(i, base))
+	for (unsigned int i = 0; i < BASES_MAX && result < 0; i++) {
+		if (!find_base(i, base))
 			continue;
 		result = make_links(links, base, directory, &why);
-		if (result == 0 && open)
+		if (result == 0 && for_others)
 			result = trust_check_open(directory, &why);
 		if (result < 0 && error->reason[0] == '\0')
 			*error = why;
@@ -183,10 +185,10 @@ static int make_directory(const char *own, const char *driver, char directory[PA
 	snprintf(links.name, sizeof links.name, "%016llx", (unsigned long long)key);
 	if (!path_join(links.library, own, DRIVER_NAME))
 		return error_set(error, "%.200s: the path is too long", own);
-	if ((can_change_user() && make_somewhere(&links, true, directory, &why) == 0) ||
-	    make_somewhere(&links, false, directory, &why) == 0)
+	if ((can_change_user() && make_in_some_base(&links, true, directory, &why) == 0) ||
+	    make_in_some_base(&links, false, directory, &why) == 0)
 		return 0;
-	return error_set(error, "%.200s; nor is there another place for links to our library: set XDG_CACHE_HOME to a "
+	return error_set(error, "%.200s; there is no other place for links to our library: set XDG_CACHE_HOME to a "
 	                        "directory that only you can write to", why.reason);
 }
 

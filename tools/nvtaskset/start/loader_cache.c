@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The format is glibc's own (dl-cache.h), the only one that it has written since 2.32: a head, then entries,
- * then strings; string offsets count from the head. */
+/* glibc's format (dl-cache.h), the only one that it has written since 2.32: a head, entries, and strings. Offsets of strings
+ * count from the beginning of the head. */
 #define MAGIC "glibc-ld.so.cache1.1"
 
 #if defined(__x86_64__)
@@ -29,15 +29,15 @@ struct head {
 
 struct entry {
 	int32_t flags;
-	uint32_t name; /* offset of the text */
-	uint32_t path; /* likewise */
+	uint32_t name; /* offset of its string */
+	uint32_t path; /* offset of its string */
 	uint32_t os_version;
 	uint64_t hardware;
 };
 
 _Static_assert(sizeof(struct head) == 48 && sizeof(struct entry) == 24, "glibc's layout");
 
-/* The text at an offset, or NULL where it does not end inside the file. */
+/* Returns the string at an offset, or NULL if it does not end inside the file. */
 static const char *text_at(const char *file, size_t size, uint32_t offset)
 {
 	return offset < size && memchr(file + offset, '\0', size - offset) ? file + offset : NULL;

@@ -1,5 +1,5 @@
 /*
- * The dynamic linker's cache, /etc/ld.so.cache: where a library of this machine lies.
+ * The dynamic linker's cache, /etc/ld.so.cache: the paths of this machine's libraries.
  */
 #ifndef NVTASKSET_LOADER_CACHE_H
 #define NVTASKSET_LOADER_CACHE_H
@@ -7,7 +7,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* The path of the first library of this machine's kind with this name for which `wanted` says yes. */
+/* Finds the first library with this name, for this machine's architecture, that `wanted` accepts. False if there is none or
+ * the file is no such cache. */
 bool loader_cache_find(const char *cache, const char *name, bool (*wanted)(const char *path),
                        char path[PATH_MAX]);
 

@@ -9,11 +9,11 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* Where we are installed: in a build tree lib beside the command, else PREFIX/lib/nvtaskset of the command's
- * PREFIX/bin. */
+/* Finds the directory where our library is installed: lib beside the command in a build tree, otherwise PREFIX/lib/nvtaskset
+ * for a command in PREFIX/bin. 0, or -1 with the reason. */
 int own_library_directory(char directory[PATH_MAX], struct error *error);
 
-/* Whether a file is our library, under whatever name. */
+/* Whether a file is our library, whatever its name. */
 bool own_library_is(const char *path);
 
 #endif

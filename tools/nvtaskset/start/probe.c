@@ -18,12 +18,12 @@
 #include <unistd.h>
 
 #define NAME "nvtaskset-probe"
-#define PREFIX "nvtaskset: " /* of what our library says, and probe_main */
+#define PREFIX "nvtaskset: " /* of messages from our library and from probe_main */
 
-/* A driver is a hundred megabytes, perhaps on a slow disk. */
+/* A driver has a hundred megabytes, and the disk may be slow. */
 #define LIMIT_SECONDS 10
 
-/* --- the process that tries ---------------------------------------------------------------------------- */
+/* --- the probe: the process that loads the library ------------------------------------------------------ */
 
 bool probe_is_me(const char *name)
 {
@@ -45,27 +45,27 @@ int probe_main(void)
 	return status;
 }
 
-/* --- the process that asks ----------------------------------------------------------------------------- */
+/* --- the process that starts the probe ------------------------------------------------------------------ */
 
-/* What the process has in its environment. */
+/* The environment of the probe. */
 struct surroundings {
-	const struct environment *environment; /* COMMAND's; NULL: nothing that matters here, but for */
-	const char *directory;                 /* LD_LIBRARY_PATH, if it is not NULL */
+	const struct environment *environment; /* COMMAND's; NULL: none of our variables but NVTASKSET_STRICT */
+	const char *directory;                 /* then: the value of LD_LIBRARY_PATH; NULL: unset */
 };
 
 static int set_bare(const char *directory, struct error *error)
 {
-	static const char *const ways[] = {"LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", SEGMENT_ENVIRONMENT};
+	static const char *const unset[] = {"LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", SEGMENT_ENVIRONMENT};
 	int failed = setenv("NVTASKSET_STRICT", "1", 1);
 
-	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
-		unsetenv(ways[i]);
+	for (size_t i = 0; i < sizeof unset / sizeof unset[0]; i++)
+		unsetenv(unset[i]);
 	if (directory && !failed)
 		failed = setenv("LD_LIBRARY_PATH", directory, 1);
 	return failed ? error_set(error, "the environment: no memory") : 0;
 }
 
-static int surround(const struct surroundings *surroundings, struct error *error)
+static int set_surroundings(const struct surroundings *surroundings, struct error *error)
 {
 	return surroundings->environment ? environment_set(surroundings->environment, error)
 	                                 : set_bare(surroundings->directory, error);
@@ -77,20 +77,20 @@ static _Noreturn void become_probe(const struct surroundings *surroundings, int 
 	int nothing = open("/dev/null", O_RDWR);
 	struct error error;
 
-	/* What goes wrong is told by what is written there, and the exit status. */
+	/* The parent reads the reason of a failure from `errors`. */
 	dup2(nothing, STDIN_FILENO);
 	dup2(nothing, STDOUT_FILENO);
 	dup2(errors, STDERR_FILENO);
-	if (surround(surroundings, &error) == 0) {
+	if (set_surroundings(surroundings, &error) == 0) {
 		execv("/proc/self/exe", arguments);
-		error_set_errno(&error, "our library cannot be tried: /proc/self/exe");
+		error_set_errno(&error, "our library cannot be tested: /proc/self/exe");
 	}
 	dprintf(STDERR_FILENO, PREFIX "%s\n", error.reason);
 	_exit(EXIT_FAILURE);
 }
 
-/* What the process writes until it ends, as far as there is room; false where it does not end in time. */
-static bool hear(int file, char *text, size_t size)
+/* Reads what the probe writes until it ends; what does not fit is dropped. False if it does not end in time. */
+static bool read_until_end(int file, char *text, size_t size)
 {
 	const double end = clock_ms() + LIMIT_SECONDS * 1e3;
 	double left = LIMIT_SECONDS * 1e3;
@@ -110,19 +110,19 @@ static bool hear(int file, char *text, size_t size)
 	return got == 0;
 }
 
-/* The line of ours in what the process wrote: others, such as the driver, may have had something to say too. */
+/* The reason is the line that begins with our prefix: other libraries, such as the driver, may have written lines too. */
 static int explain(const char *text, struct error *error)
 {
 	const char *reason = strstr(text, PREFIX);
 
 	reason = reason ? reason + sizeof PREFIX - 1 : text;
 	if (!*reason)
-		return error_set(error, "our library was tried, and the process died without a reason");
+		return error_set(error, "our library was tested, and the test process died without giving a reason");
 	return error_set(error, "%.*s", (int)strcspn(reason, "\n"), reason);
 }
 
-/* How it went, once the process is over. */
-static int judge(pid_t pid, bool in_time, const char *text, struct error *error)
+/* Waits for the probe's end. -1 with the reason if it failed or was too slow. */
+static int finish(pid_t pid, bool in_time, const char *text, struct error *error)
 {
 	int status = -1;
 
@@ -131,20 +131,20 @@ static int judge(pid_t pid, bool in_time, const char *text, struct error *error)
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		continue;
 	if (!in_time)
-		return error_set(error, "our library was tried, and the driver did not load within %d seconds", LIMIT_SECONDS);
+		return error_set(error, "our library was tested, and the driver did not load within %d seconds", LIMIT_SECONDS);
 	return status == 0 ? 0 : explain(text, error);
 }
 
-static int try(const struct surroundings *surroundings, struct error *error)
+static int run_probe(const struct surroundings *surroundings, struct error *error)
 {
-	/* Whoever started us may have had it ignored, and then no child leaves a status. */
+	/* If our parent ignored SIGCHLD, so do we, and then no child leaves a status. */
 	const struct sigaction ordinary = {.sa_handler = SIG_DFL};
 	struct sigaction inherited;
 	char text[1024];
 	int ends[2], result = -1;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
-		return error_set_errno(error, "our library cannot be tried");
+		return error_set_errno(error, "our library cannot be tested");
 	sigaction(SIGCHLD, &ordinary, &inherited);
 	pid_t pid = fork();
 
@@ -152,9 +152,9 @@ static int try(const struct surroundings *surroundings, struct error *error)
 		become_probe(surroundings, ends[1]);
 	close(ends[1]);
 	if (pid > 0)
-		result = judge(pid, hear(ends[0], text, sizeof text), text, error);
+		result = finish(pid, read_until_end(ends[0], text, sizeof text), text, error);
 	else
-		error_set_errno(error, "our library cannot be tried");
+		error_set_errno(error, "our library cannot be tested");
 	close(ends[0]);
 	sigaction(SIGCHLD, &inherited, NULL);
 	return result;
@@ -162,14 +162,14 @@ static int try(const struct surroundings *surroundings, struct error *error)
 
 int probe(const struct environment *environment, struct error *error)
 {
-	return try(&(struct surroundings){.environment = environment}, error);
+	return run_probe(&(struct surroundings){.environment = environment}, error);
 }
 
 int probe_bare(const char *directory, struct error *error)
 {
-	int result = try(&(struct surroundings){.directory = directory}, error);
+	int result = run_probe(&(struct surroundings){.directory = directory}, error);
 
-	/* The user has not said --strict: we have, to hear the reason. */
+	/* The probe was strict only so that our library gives its reason. The user has not asked for --strict. */
 	if (result < 0 && strstr(error->reason, "; --strict"))
 		*strstr(error->reason, "; --strict") = '\0';
 	return result;

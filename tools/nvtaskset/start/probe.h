@@ -1,6 +1,6 @@
 /*
- * Tries our library out before others use it: a process of our own, in COMMAND's environment or another's, opens the
- * driver library by name, as they will. Nothing is initialised, no GPU is woken.
+ * Tests our library before programs use it: a process of our own loads the driver library by its name, as they will, in
+ * COMMAND's environment or in a plain one. CUDA is not initialised, and no GPU wakes up.
  */
 #ifndef NVTASKSET_PROBE_H
 #define NVTASKSET_PROBE_H
@@ -10,14 +10,14 @@
 
 #include <stdbool.h>
 
-/* 0 where that process found our library, and the library set itself up. `environment` must be a strict one. Waits a
- * bounded time. */
+/* 0 if that process has loaded our library, and the library has set itself up; -1 with the reason. `environment` must be
+ * strict. Waits for 10 seconds at most. */
 int probe(const struct environment *environment, struct error *error);
 
-/* The same without any of our variables, and with LD_LIBRARY_PATH naming just this directory, or, if NULL, nothing. */
+/* The same without COMMAND's variables. LD_LIBRARY_PATH is `directory`, or unset if that is NULL. */
 int probe_bare(const char *directory, struct error *error);
 
-/* Whether this process is one of those, by its name; then it does just this, and leaves with its exit status. */
+/* Whether this process, by the name it was started with, is that process. Then main must return probe_main's result. */
 bool probe_is_me(const char *name);
 int probe_main(void);
 

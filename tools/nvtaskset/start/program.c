@@ -15,9 +15,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define DEFAULT_PATH "/bin:/usr/bin" /* execvp's */
-#define LINE_BYTES 256               /* of a #! line, which the kernel reads */
-#define INTERPRETERS 4               /* one running the other, which the kernel follows */
+#define DEFAULT_PATH "/bin:/usr/bin" /* as in execvp */
+#define LINE_BYTES 256               /* the kernel reads this much of a #! line */
+#define INTERPRETERS 4               /* the kernel follows this many, if one is a script for another */
 
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64
@@ -45,7 +45,7 @@ static bool find_in_path(const char *name, char path[PATH_MAX])
 
 	if (!directories)
 		directories = DEFAULT_PATH;
-	/* An empty entry is the current directory, and there is always one. */
+	/* An empty entry is the current directory. An empty PATH is one empty entry. */
 	while (more && !found) {
 		int length = (int)strcspn(directories, ":");
 		int written = snprintf(path, PATH_MAX, "%.*s%s%s", length, directories, length ? "/" : "", name);
@@ -66,7 +66,7 @@ static bool find(const char *command, char path[PATH_MAX])
 
 /* --- #! ---------------------------------------------------------------------------------------------- */
 
-/* Puts the interpreter's path in place of the script's. False where the file is no script. */
+/* Replaces the script's path by its interpreter's. False if the file is no script. */
 static bool follow_interpreter(char path[PATH_MAX], const char *head)
 {
 	size_t start = 2 + strspn(head + 2, " \t");
@@ -84,7 +84,7 @@ static bool follow_interpreter(char path[PATH_MAX], const char *head)
 static bool has_capabilities(const char *path)
 {
 	struct {
-		uint32_t magic; /* little-endian, like what follows: as are all machines that we know */
+		uint32_t magic; /* this and all that follows is little-endian, as are our architectures */
 		uint32_t permitted;
 		uint32_t inheritable;
 		uint32_t permitted_upper;
@@ -96,7 +96,7 @@ static bool has_capabilities(const char *path)
 	       (capabilities.permitted != 0 || capabilities.permitted_upper != 0);
 }
 
-/* Whether this system gives nobody privileges by executing a file. */
+/* Whether executing the file cannot give privileges here: the process or the mount forbids it. */
 static bool grants_nothing(const char *path)
 {
 	struct statvfs mount;
@@ -105,7 +105,8 @@ static bool grants_nothing(const char *path)
 	       (statvfs(path, &mount) == 0 && (mount.f_flag & ST_NOSUID));
 }
 
-/* What the kernel calls a secure execution: real and effective ids differ afterwards, or capabilities come. */
+/* Whether the kernel would mark the exec as secure (AT_SECURE): real and effective ids differ afterwards, or the program gets
+ * capabilities. */
 static enum program_trouble examine_privileges(const char *command, const char *path, struct error *error)
 {
 	struct stat status;
@@ -128,7 +129,7 @@ static enum program_trouble examine_privileges(const char *command, const char *
 
 /* --- the file ------------------------------------------------------------------------------------------ */
 
-/* The dynamic linker that the program names. False where it names none. */
+/* Finds the dynamic linker that the program names. False if it names none. */
 static bool find_linker(int file, const Elf64_Ehdr *header, char linker[PATH_MAX])
 {
 	bool found = false;
@@ -195,7 +196,7 @@ enum program_trouble program_examine(const char *command, struct error *error)
 	if (!find(command, path))
 		return PROGRAM_FINE;
 	trouble = examine_file(command, path, 0, error);
-	/* By now `path` is the interpreter's, whose privileges count. */
+	/* For a script, `path` is now its interpreter, whose privileges count. */
 	if (examine_privileges(command, path, error) == PROGRAM_PRIVILEGED)
 		trouble = PROGRAM_PRIVILEGED;
 	return trouble;

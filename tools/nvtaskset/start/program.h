@@ -1,7 +1,8 @@
 /*
- * COMMAND, looked at before it is started: whether its dynamic linker will load our library.
+ * Examines COMMAND before it is started: whether its dynamic linker will load our library.
  *
- * What the first file says. Programs that it starts are not looked at, nor what it opens while it runs.
+ * It reads the file of COMMAND, or of a script's interpreter, and not the files of programs that it starts or of libraries
+ * that it loads.
  */
 #ifndef NVTASKSET_PROGRAM_H
 #define NVTASKSET_PROGRAM_H
@@ -9,12 +10,12 @@
 #include "base/error.h"
 
 enum program_trouble {
-	PROGRAM_FINE,       /* nothing speaks against it; or it cannot be run, and exec will say why */
-	PROGRAM_PRIVILEGED, /* it gets other privileges than ours, and ignores our environment then */
-	PROGRAM_UNREACHABLE /* statically linked, for another machine or of another libc */
+	PROGRAM_FINE,       /* no trouble found; or it cannot be run, and exec will give the reason */
+	PROGRAM_PRIVILEGED, /* it gets other privileges than ours, and its dynamic linker then ignores our variables */
+	PROGRAM_UNREACHABLE /* statically linked, for another architecture, or with another libc */
 };
 
-/* Finds `command` as execvp does, follows #! lines, and leaves the reason of the trouble. */
+/* Finds `command` as execvp does and follows #! lines. Sets the reason unless the program is fine. */
 enum program_trouble program_examine(const char *command, struct error *error);
 
 #endif

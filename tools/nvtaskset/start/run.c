@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void tell_partition(const struct segment_revision *revision, const struct topology_list *list)
+static void print_partition(const struct segment_revision *revision, const struct topology_list *list)
 {
 	char pci[PCI_ADDRESS_TEXT], text[TPCSET_TEXT];
 
@@ -32,7 +32,7 @@ static void tell_partition(const struct segment_revision *revision, const struct
 	}
 }
 
-static void tell_mps(const struct options *options, const struct mps_status *status)
+static void print_mps(const struct options *options, const struct mps_status *status)
 {
 	if (status->started)
 		fprintf(stderr, "nvtaskset: MPS: started a control daemon in %s\n", status->pipe_directory);
@@ -43,19 +43,19 @@ static void tell_mps(const struct options *options, const struct mps_status *sta
 		fprintf(stderr, "nvtaskset: MPS: off; programs take turns on the GPU\n");
 }
 
-/* With --strict, none that our library would not get into. That a program with more privileges runs unrestricted is always
- * said: it may well use CUDA. */
+/* With --strict, a program that would not load our library is refused. Otherwise, we always warn of a program with more
+ * privileges, since it may well use CUDA, and with -v of others. */
 static int check_program(const struct options *options, struct error *error)
 {
 	enum program_trouble trouble = program_examine(options->command[0], error);
-	bool is_said = trouble == PROGRAM_PRIVILEGED || (trouble == PROGRAM_UNREACHABLE && options->verbose);
+	bool warns = trouble == PROGRAM_PRIVILEGED || (trouble == PROGRAM_UNREACHABLE && options->verbose);
 
-	if (is_said && !options->strict)
+	if (warns && !options->strict)
 		fprintf(stderr, "nvtaskset: %s; it runs unrestricted\n", error->reason);
 	return trouble != PROGRAM_FINE && options->strict ? -1 : 0;
 }
 
-/* Su, and daemons: nobody should have to find out. */
+/* A program that changes its user, such as su or a daemon, may run unrestricted: a warning, or with --strict a failure. */
 static int check_others(const struct options *options, const char *directory, struct error *error)
 {
 	int result = front_check_others(directory, error);
@@ -65,7 +65,7 @@ static int check_others(const struct options *options, const char *directory, st
 	return options->strict ? result : 0;
 }
 
-/* MPS counts by GPU. Where one has no UUID, clients on any count. */
+/* MPS counts clients by GPU. If a GPU has no UUID, the clients of all GPUs count. */
 static int prepare_mps(const struct options *options, const struct gpu_choices *chosen, struct mps_status *status,
                        struct error *error)
 {
@@ -82,7 +82,7 @@ static int prepare_mps(const struct options *options, const struct gpu_choices *
 	return mps_prepare(&request, status, error);
 }
 
-/* Which GPUs, and which of their TPCs. */
+/* The partition that was asked for, and the GPUs that it is on. */
 struct partition {
 	struct topology_list list;
 	struct gpu_choices chosen;
@@ -98,7 +98,7 @@ static int find_partition(struct partition *partition, const struct options *opt
 	               : set_find(&partition->revision, options, &partition->chosen, &partition->list, NULL, error);
 }
 
-/* For --strict. */
+/* Checks for --strict that all promises can be kept: -1 with the reason. */
 static int check_promises(const struct partition *partition, const struct environment *environment,
                           struct error *error)
 {
@@ -108,7 +108,6 @@ static int check_promises(const struct partition *partition, const struct enviro
 static int prepare(const struct options *options, const struct partition *partition, struct error *error)
 {
 	struct mps_status status = {.running = false};
-	/* Large, and this is a process of its own. */
 	static char gpus[HANDOVER_TEXT], driver[PATH_MAX], directory[PATH_MAX], text[SEGMENT_ENVIRONMENT_MAX];
 	struct environment environment = {
 		.partition = segment_revision_format(&partition->revision, text),
@@ -123,20 +122,20 @@ static int prepare(const struct options *options, const struct partition *partit
 	if (check_program(options, error) < 0 || driver_find(driver, error) < 0 ||
 	    front_directory(driver, directory, error) < 0 || check_others(options, directory, error) < 0 ||
 	    (options->strict && check_promises(partition, &environment, error) < 0) ||
-	    /* What it may start must not inherit COMMAND's environment. */
+	    /* Before environment_set: an MPS daemon that it starts must not inherit COMMAND's environment. */
 	    prepare_mps(options, &partition->chosen, &status, error) < 0 ||
 	    environment_set(&environment, error) < 0)
 		return -1;
 	if (options->verbose || options->notation == NOTATION_COUNT)
-		tell_partition(&partition->revision, &partition->list);
+		print_partition(&partition->revision, &partition->list);
 	if (options->verbose)
 		fprintf(stderr, "nvtaskset: driver: %s, through %s\n", driver, directory);
-	tell_mps(options, &status);
+	print_mps(options, &status);
 	return 0;
 }
 
-/* COMMAND has its segment from its first moment on: it comes through the exec. Where limits refuse one, the library in
- * COMMAND does without, and says so. */
+/* COMMAND has its segment from the start, since a segment survives an exec. If resource limits do not allow one, the library
+ * in COMMAND works without and prints a warning. */
 static void make_segment(const struct segment_revision *revision)
 {
 	struct segment segment;
@@ -158,11 +157,10 @@ static int become(const struct options *options, const struct partition *partiti
 
 int action_run(const struct options *options, struct error *error)
 {
-	/* Large, and this is a process of its own. */
-	static struct partition partition;
+	static struct partition partition; /* large */
 	int status = EXIT_FAILURE;
 
-	/* What is asked, or may be started, must not run with our library in front of its driver, as we may. */
+	/* If another nvtaskset started us, our environment leads to its library. Programs of MPS that we run must not load it. */
 	if (environment_clean(error) < 0)
 		return EXIT_FAILURE;
 	if (!options->dry_run)
