@@ -44,13 +44,13 @@ lines_of() {
 	second=$PROGRAM
 	pids=$(printf '%s\n' "$first" "$second" | sort -n | xargs)
 	run nvtaskset -l
-	[[ "$output" == *"${pids% *} and ${pids#* } share TPCs 4-7 of GPU 0"* ]]
+	[[ "$output" == *"processes ${pids% *} and ${pids#* } share TPCs 4-7 of GPU 0"* ]]
 	start_program -t 6,20
 	pids=$(printf '%s\n' "$first" "$second" "$PROGRAM" | sort -n | xargs)
 	run nvtaskset -l
 	kill "$first" "$second"
 	[[ "$output" == *" share TPCs 4-5,7 of GPU 0"* ]]
-	[[ "$output" == *"$(awk '{print $1 ", " $2 " and " $3}' <<<"$pids") share TPCs 6 of GPU 0"* ]]
+	[[ "$output" == *"processes $(awk '{print $1 ", " $2 " and " $3}' <<<"$pids") share TPCs 6 of GPU 0"* ]]
 }
 
 @test "a shell is not said to share its TPCs with what it has started" {
@@ -94,7 +94,7 @@ crowd_is_there() {
 	awk '/crowd 300/ {print $1}' "$WORK/list" >"$WORK/pids"
 	[ "$(wc -l <"$WORK/pids")" -eq 300 ]
 	sort -nuc "$WORK/pids"
-	grep -q '^\([0-9]*, \)\{298\}[0-9]* and [0-9]* share TPCs 0-7 of GPU 0$' "$WORK/list"
+	grep -q '^processes \([0-9]*, \)\{298\}[0-9]* and [0-9]* share TPCs 0-7 of GPU 0$' "$WORK/list"
 	# More than there are letters.
 	[ "$(nvtaskset -T | grep -c '^ ?  .*crowd 300')" -eq 248 ]
 }

@@ -8,18 +8,18 @@
 #include <string.h>
 #include <time.h>
 
-/* RFC 7493: beyond this, readers that hold numbers as floating point lose digits. */
+/* RFC 7493: programs that read numbers as floating point lose digits of larger ones. */
 #define INTEGER_MAX ((UINT64_C(1) << 53) - 1)
 
 /* --- building blocks --------------------------------------------------------------------------------------------- */
 
-/* Appends, and says whether all went well so far: a value is NULL where memory lacked. */
+/* False if there was no memory, now or when the value was made: then it is NULL. */
 static bool append(json_t *array, json_t *value)
 {
 	return json_array_append_new(array, value) == 0;
 }
 
-/* The array, unless something is missing in it. */
+/* Returns the array if it is complete. Otherwise frees it and returns NULL. */
 static json_t *finish(json_t *array, bool complete)
 {
 	if (complete)
@@ -46,7 +46,6 @@ static json_int_t milliseconds(void)
 	return (json_int_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-/* Each member of a set. */
 static json_t *numbers(const struct tpcset *set)
 {
 	json_t *array = json_array();
@@ -57,7 +56,7 @@ static json_t *numbers(const struct tpcset *set)
 	return finish(array, complete);
 }
 
-/* What drivers and files call a GPU. */
+/* A name from a driver or a file, made harmless. */
 static json_t *name_or_null(const char *text)
 {
 	char clean[TEXT_ROOM(TOPOLOGY_NAME_MAX)];
@@ -77,7 +76,7 @@ static json_t *gpu_number(struct pci_address pci, const struct topology_list *gp
 	return number >= 0 ? json_integer(number) : json_null();
 }
 
-/* Which GPU: members of whatever is about one. */
+/* The members that say which GPU an object is about. */
 static json_t *gpu_reference(struct pci_address pci, const struct topology_list *gpus)
 {
 	char text[PCI_ADDRESS_TEXT];
@@ -85,7 +84,7 @@ static json_t *gpu_reference(struct pci_address pci, const struct topology_list 
 	return json_pack("{s:o, s:s}", "gpu", gpu_number(pci, gpus), "bus_id", pci_address_format(pci, text));
 }
 
-/* A set of TPCs in every notation of the command line. */
+/* A set of TPCs as an array, and as a list and a mask for the command line. */
 static json_t *set_members(const struct tpcset *set)
 {
 	char list[TPCSET_TEXT], mask[TPCSET_TEXT];
@@ -94,7 +93,7 @@ static json_t *set_members(const struct tpcset *set)
 	                 tpcset_format_mask(set, mask));
 }
 
-/* `object` with the members of `more`; both are taken over. */
+/* Returns `object` with the members of `more` added. Takes over both references. */
 static json_t *joined(json_t *object, json_t *more)
 {
 	bool complete = object && more && json_object_update_missing(object, more) == 0;
@@ -119,7 +118,7 @@ static json_t *set_on_gpu(struct pci_address pci, const struct tpcset *set, cons
 
 /* --- processes ------------------------------------------------------------------------------------------------------ */
 
-/* Identifiers as in segment.h, in lower case: programs can rely on them, unlike the text. */
+/* The identifier in segment.h, in lower case. Programs can rely on it, unlike on the text. */
 static json_t *reason_name(enum segment_reason reason)
 {
 	static const char *const identifiers[] = {

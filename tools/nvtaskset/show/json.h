@@ -1,7 +1,7 @@
 /*
- * What -l, -T and -p show, as JSON for programs. docs/json.md describes the documents.
+ * The output of -l, -T and -p as JSON, for programs. docs/json.md describes the documents.
  *
- * Functions return NULL where memory lacks; json_write takes that for an answer.
+ * Functions that make a document return NULL if there is no memory. The other functions take NULL, and report it.
  */
 #ifndef NVTASKSET_JSON_H
 #define NVTASKSET_JSON_H
@@ -21,17 +21,17 @@ json_t *json_list(const struct processes *processes, const struct topology_list 
 json_t *json_topology(const struct gpu_choices *chosen, const struct processes *processes,
                       const struct topology_list *gpus);
 
-/* -p: a document for partitions, to be added one by one. */
+/* -p: a document without partitions. json_add_partition adds them, one process at a time. */
 json_t *json_partitions(void);
 
-/* Adds the partition of a process on the chosen GPUs, and the one before where it was changed (else NULL). -1 where memory
- * lacks, also for the document itself. */
+/* Adds the partition of a process on the chosen GPUs. `before` is the partition before the change, or NULL if there was
+ * none. -1 with the reason if there is no memory. */
 int json_add_partition(json_t *document, pid_t pid, const struct gpu_choices *chosen,
                        const struct segment_revision *revision, const struct segment_revision *before,
                        const struct topology_list *gpus, struct error *error);
 
-/* Writes a document in ASCII, on one line or on many, and lets go of it. -1 with the reason where memory lacks; what the
- * file says to it is the file's to know. */
+/* Writes a document in ASCII, on one line or on many, and frees it. -1 with the reason if there is no memory. The caller
+ * checks the file for write errors. */
 int json_write(json_t *document, bool one_line, FILE *file, struct error *error);
 
 #endif

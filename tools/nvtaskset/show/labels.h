@@ -1,5 +1,5 @@
 /*
- * Which letter stands for which process in a picture of GPUs. A process keeps its letter from look to look.
+ * Which letter stands for which process in a picture of GPUs. With --watch, a process keeps its letter.
  */
 #ifndef NVTASKSET_LABELS_H
 #define NVTASKSET_LABELS_H
@@ -14,13 +14,13 @@ struct labels {
 	pid_t pids[LABELS_MAX]; /* 0: free */
 };
 
-/* Takes the letters back from processes that are gone from the shown GPUs, and gives one to each that is new there. */
+/* Frees the letters of processes that are no longer on the shown GPUs, and gives one to each process that is new there. */
 void labels_update(struct labels *labels, const struct processes *processes, const struct gpu_choices *shown);
 
-/* Below LABELS_MAX; or LABELS_MAX, for those that came when all letters were taken. */
+/* Returns the label of a process, below LABELS_MAX, or LABELS_MAX if it has none: all letters were taken when it came. */
 unsigned int labels_find(const struct labels *labels, pid_t pid);
 
-/* 'A' to 'Z', 'a' to 'z', and '?'. */
+/* Returns 'A' to 'Z' or 'a' to 'z', or '?' for LABELS_MAX. */
 char labels_letter(unsigned int label);
 
 #endif

@@ -28,7 +28,7 @@ enum column {
 #define COLUMN_ENUM(identifier, heading, number) COLUMN_##identifier,
 	COLUMNS(COLUMN_ENUM)
 #undef COLUMN_ENUM
-	COLUMN_COUNT /* COMMAND comes behind these, and ends the line */
+	COLUMN_COUNT /* COMMAND comes after these, at the end of the line */
 };
 
 static const struct {
@@ -41,7 +41,7 @@ static const struct {
 };
 
 #define CELL_MAX TPCSET_TEXT
-#define COMMAND_ROOM_MIN 8 /* less would say nothing: such a line wraps */
+#define COMMAND_ROOM_MIN 8 /* columns; if the terminal has fewer left, the line wraps */
 
 struct table {
 	const struct topology_list *gpus;
@@ -50,7 +50,7 @@ struct table {
 	size_t widths[COLUMN_COUNT];
 };
 
-/* A process on one GPU of its partition; a process with none has one row. */
+/* A process on one GPU of its partition. A process without a partition has one row. */
 struct row {
 	const struct process *process;
 	uint32_t place;
@@ -61,7 +61,7 @@ static uint32_t row_count(const struct process *process)
 	return process->revision.count > 0 ? process->revision.count : 1;
 }
 
-/* Counters are the process's, whichever GPU: they stand in its first row. */
+/* Counters belong to the process, not to a GPU, so only its first row shows them. */
 static const char *format_counter(char text[CELL_MAX], const struct row *row, uint64_t counter)
 {
 	if (row->place > 0)
@@ -85,7 +85,7 @@ static const char *format_place(char text[CELL_MAX], const struct table *table, 
 	return gpcs_format(&gpcs, text);
 }
 
-/* Returns `text`, or a constant. */
+/* Returns the text of a cell: in `text`, of the process, or a constant. */
 static const char *format_cell(char text[CELL_MAX], const struct table *table, const struct row *row,
                                enum column column)
 {
@@ -196,12 +196,12 @@ static void print_process(const struct table *table, FILE *page, const struct pr
 	print_reasons(process, page);
 }
 
-/* "12, 13 and 14 share TPCs 4-7 of GPU 0" */
+/* "processes 12, 13 and 14 share TPCs 4-7 of GPU 0" */
 static void print_shared(const struct table *table, FILE *page, const struct shared *shared)
 {
 	const struct processes *processes = table->processes;
 	char list[TPCSET_TEXT], label[PCI_ADDRESS_TEXT];
-	const char *separator = "";
+	const char *separator = "processes ";
 	pid_t last = 0;
 
 	for (size_t i = 0; i < processes->count; i++) {
@@ -255,14 +255,13 @@ static int look(void *context, const struct terminal *terminal, FILE *page, stru
 
 int action_list(const struct options *options, struct error *error)
 {
-	/* Large, and this is a process of its own. */
-	static struct subject subject;
+	static struct subject subject; /* large */
 	struct view view = {.look = look, .subject = &subject, .is_data = options->json};
 	struct error why;
 
 	subject.json = options->json;
 	subject.again = options->watch_seconds > 0;
-	/* What processes have can be told without: GPUs by their bus ids. */
+	/* Without topologies, partitions can still be listed: the bus id names the GPU. */
 	if (topology_load(&subject.gpus, &why) < 0) {
 		subject.gpus.count = 0;
 		fprintf(stderr, "nvtaskset: %s; GPCs are not shown\n", why.reason);

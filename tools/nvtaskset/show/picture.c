@@ -9,7 +9,7 @@
 #define COLUMNS_OF_FILES 80
 #define TITLE_MAX 24
 
-/* Beside the labels of processes. */
+/* Labels besides those of processes. */
 enum {
 	FREE = LABELS_MAX + 1,
 	SHARED
@@ -97,7 +97,7 @@ static void print_label(const struct picture *picture, unsigned int label)
 /* --- cells --------------------------------------------------------------------------------------------------------- */
 
 struct cell {
-	unsigned int row;   /* the GPC; TOPOLOGY_UNKNOWN for those that are in none */
+	unsigned int row;   /* the GPC, or the virtual GPC in rows of those; TOPOLOGY_UNKNOWN: none */
 	unsigned int group; /* the virtual GPC */
 	unsigned int tpc;
 	bool is_singleton;
@@ -174,7 +174,7 @@ static void lay_out(struct grid *grid, const struct picture *picture)
 	qsort(grid->cells, gpu->tpc_count, sizeof grid->cells[0], compare_cells);
 }
 
-/* How many cells, with their bar, find room in a line. */
+/* How many cells, with their bars, fit in a line: at least 1. */
 static unsigned int cells_in_line(const struct grid *grid)
 {
 	unsigned int width = grid->digits + 5, used = grid->title_width + 1;
@@ -193,7 +193,7 @@ static const char *bar_of(const struct picture *picture, const struct cell *cell
 	return bar;
 }
 
-/* What follows the bar: " 14 A ". */
+/* Draws the cell behind its bar: " 14 A ". */
 static void draw_cell(const struct picture *picture, const struct grid *grid, const struct cell *cell, bool is_last)
 {
 	unsigned int label = label_of(picture, cell->tpc);

@@ -1,11 +1,11 @@
 /*
- * A GPU as a picture of characters: a row for each GPC, a cell for each TPC with its number and who has it, and below
- * it who they are. On a UTF-8 terminal with lines and dots, elsewhere in ASCII:
+ * A GPU as a picture of characters. Each GPC is a row, each TPC a cell with its number and the letter of the process that
+ * has it. A legend of the processes follows. It is drawn with lines and dots on a UTF-8 terminal, and in ASCII elsewhere:
  *
  *   GPC 1 |  0 A    8 A   16 #   24 . : 62 .
  *
- * A bar stands in front of each virtual GPC, a dotted one in front of each TPC that is in none. Where only virtual GPCs
- * are known, the rows are those. Lines are as long as the terminal at most, or as 80 columns where it is none.
+ * A bar is in front of each virtual GPC, a dotted bar in front of each TPC that is in no virtual GPC. If only virtual GPCs
+ * are known, they are the rows. Lines of cells fit the terminal, or 80 columns if there is no terminal.
  */
 #ifndef NVTASKSET_PICTURE_H
 #define NVTASKSET_PICTURE_H
@@ -17,7 +17,7 @@
 
 #include <stdio.h>
 
-/* `label` is what -G calls the GPU. */
+/* `label` names the GPU as -G does. */
 void picture_draw(const struct topology *gpu, const char *label, const struct processes *processes,
                   const struct labels *labels, const struct terminal *terminal, FILE *page);
 

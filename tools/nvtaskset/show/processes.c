@@ -15,7 +15,7 @@
 
 /* --- one process ------------------------------------------------------------------------------------------------ */
 
-/* The command line, without the NULs at its end. */
+/* Returns the command line as clean text, or NULL if there is no memory. */
 static char *read_command(pid_t pid)
 {
 	char bytes[PROCESS_COMMAND_MAX];
@@ -46,7 +46,7 @@ static char *name_user(uid_t uid)
 	return name;
 }
 
-/* Looking users up can take long where they are not in a file: once for each. */
+/* Looks up each user only once: that can take long if users come from a network service. */
 static char *find_user(const struct processes *known, uid_t uid)
 {
 	for (size_t i = 0; i < known->count; i++) {
@@ -85,7 +85,7 @@ static bool is_not_in_force(struct process *process, pid_t pid)
 	return not_in_force;
 }
 
-/* --- what they say ------------------------------------------------------------------------------------------------ */
+/* --- counters and partition --------------------------------------------------------------------------------------- */
 
 uint64_t process_uploads(const struct process *process)
 {
@@ -97,7 +97,7 @@ uint64_t process_outside(const struct process *process)
 	uint64_t total = 0;
 
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
-		/* These did not leave the partition. */
+		/* Launches with these reasons did not run outside the partition. */
 		if (reason != SEGMENT_GREEN_CONTEXT && reason != SEGMENT_OWN_MASK && reason != SEGMENT_REFUSED)
 			total = segment_sum(total, process->counters.reasons[reason]);
 	}
@@ -106,7 +106,8 @@ uint64_t process_outside(const struct process *process)
 
 const struct tpcset *process_set(const struct process *process, struct pci_address gpu)
 {
-	const struct segment_partition *partition = process->has_heirs ? NULL : segment_find(&process->revision, gpu);
+	const struct segment_partition *partition =
+		process->yields_to_descendants ? NULL : segment_find(&process->revision, gpu);
 
 	return partition ? &partition->set : NULL;
 }
@@ -138,7 +139,7 @@ struct process *processes_find(const struct processes *processes, pid_t pid)
 	return found;
 }
 
-/* Shells and the like, above a process that has a partition of its own. */
+/* The ancestors of a process with a partition yield to it unless they use CUDA themselves: shells, for example. */
 static void mark_ancestors(struct processes *processes, pid_t pid)
 {
 	for (int generation = 0; generation < PARENT_GENERATIONS && pid > 1; generation++) {
@@ -146,21 +147,21 @@ static void mark_ancestors(struct processes *processes, pid_t pid)
 		struct process *ancestor = processes_find(processes, pid);
 
 		if (ancestor)
-			ancestor->has_heirs = !ancestor->is_at_work;
+			ancestor->yields_to_descendants = !ancestor->is_at_work;
 	}
 }
 
-static void find_heirs(struct processes *processes)
+static void find_yielding(struct processes *processes)
 {
-	bool some_wait = false;
+	bool some_may_yield = false;
 
 	for (size_t i = 0; i < processes->count; i++)
-		some_wait = some_wait || !processes->list[i].is_at_work;
-	for (size_t i = 0; some_wait && i < processes->count; i++)
+		some_may_yield = some_may_yield || !processes->list[i].is_at_work;
+	for (size_t i = 0; some_may_yield && i < processes->count; i++)
 		mark_ancestors(processes, processes->list[i].pid);
 }
 
-/* Who cannot look does not say that there is nobody. */
+/* If our own limits (open files, memory) keep us from examining a process, the list would lack it: an error. */
 static int check_limits(enum segment_state state, struct error *error)
 {
 	bool is_limit = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
@@ -191,7 +192,7 @@ int processes_collect(struct processes *processes, bool not_in_force_too, struct
 	for (size_t i = 0; result == 0 && i < pids.count; i++)
 		result = collect_one(processes, pids.list[i], not_in_force_too, error);
 	free(pids.list);
-	find_heirs(processes);
+	find_yielding(processes);
 	if (result == 0)
 		result = processes_find_shared(processes, error);
 	if (result < 0)

@@ -8,8 +8,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* ECMA-48 and xterm's private modes: 1049 the alternate screen, 25 the cursor, 7 lines that wrap, 2026 a frame that is
- * shown at once; a terminal ignores those that it does not know. */
+/* ECMA-48, and private modes of xterm: 1049 is the alternate screen, 25 the cursor, 7 wrapping of lines, 2026 a frame that
+ * is shown at once. Terminals ignore modes that they do not know. */
 #define ENTER "\033[?1049h\033[?25l\033[?7l"
 #define LEAVE "\033[?7h\033[?25h\033[?1049l"
 #define FRAME_BEGIN "\033[?2026h\033[H"
@@ -17,7 +17,7 @@
 #define ROW_END "\033[K"
 #define ERASE_BELOW "\033[J"
 
-/* Also where we are in it, and others have used the terminal meanwhile. */
+/* May be called twice, to set up the terminal again: other programs may have used it while we were stopped. */
 static void enter(struct screen *screen)
 {
 	if (!screen->is_entered && screen->keys >= 0 && tcgetattr(screen->keys, &screen->before) < 0)
@@ -34,7 +34,7 @@ static void enter(struct screen *screen)
 	screen->is_entered = true;
 }
 
-/* Also in the background, where to set the terminal would stop us. */
+/* SIGTTOU is blocked: in the background, setting the terminal would stop us otherwise. */
 static void leave(struct screen *screen)
 {
 	sigset_t stop, before;
@@ -74,7 +74,7 @@ void screen_close(struct screen *screen)
 	sigprocmask(SIG_SETMASK, &screen->unblocked, NULL);
 }
 
-/* Does what the signal does to programs that do not expect it: ends or stops us, here. */
+/* Takes the default action of the signal: this ends or stops us here. */
 static void obey(int number)
 {
 	sigset_t one;
@@ -109,7 +109,7 @@ bool screen_take_key(const struct screen *screen)
 
 /* --- what is on it ---------------------------------------------------------------------------------------------- */
 
-/* One row over what stood there. What follows a full row must not be erased: its last column would be. */
+/* Overwrites a row. After a row that fills all columns, nothing may be erased: terminals would erase its last column. */
 static void paint_row(FILE *frame, const char *line, unsigned int row, const struct terminal *terminal)
 {
 	fputs(row > 0 ? "\r\n" : "", frame);

@@ -13,11 +13,11 @@
 #include <termios.h>
 
 struct screen {
-	int signals;           /* tells which signal came */
-	int keys;              /* standard input, or -1 where it is no terminal */
+	int signals;           /* a signalfd */
+	int keys;              /* standard input, or -1 if it is no terminal */
 	bool is_entered;
-	struct termios before; /* what standard input was like before */
-	sigset_t unblocked;    /* the signals that were blocked before */
+	struct termios before; /* the settings of standard input before */
+	sigset_t unblocked;    /* the signal mask before */
 };
 
 /* -1 with the reason, and nothing to close. */

@@ -10,7 +10,7 @@ bool process_shares(const struct process *process, const struct shared *shared)
 	return set && tpcset_is_subset(&shared->tpcs, set);
 }
 
-/* The TPCs of `left` that just the same processes have as have `tpc`, and how many those are. */
+/* Finds the TPCs of `left` that exactly those processes have that have `tpc`, and how many these processes are. */
 static struct tpcset group_of(const struct processes *processes, struct pci_address gpu, const struct tpcset *left,
                               unsigned int tpc, unsigned int *holders)
 {
@@ -63,7 +63,7 @@ static int find_shared_of(struct processes *processes, struct pci_address gpu, s
 	return result;
 }
 
-/* The first GPU behind `gpu` that a partition names; NULL for `gpu`: the first. */
+/* Finds the next GPU, by PCI address, that a partition names: the first after `gpu`, or of all if that is NULL. */
 static bool next_gpu(const struct processes *processes, const struct pci_address *gpu, struct pci_address *next)
 {
 	bool found = false;

@@ -23,7 +23,7 @@ static const char *environment(const char *name)
 	return value ? value : "";
 }
 
-/* NO_COLOR counts where it is set and not empty: https://no-color.org */
+/* NO_COLOR counts if it is set and not empty: https://no-color.org */
 static enum terminal_colours colours(bool moves_cursor)
 {
 	enum terminal_colours colours = TERMINAL_PLAIN;

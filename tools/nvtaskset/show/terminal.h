@@ -11,26 +11,27 @@
 
 enum terminal_colours {
 	TERMINAL_PLAIN,  /* no colours: not a terminal, a dumb one, or NO_COLOR is set */
-	TERMINAL_BASIC,  /* the eight of every terminal */
-	TERMINAL_PALETTE /* the 256 of xterm */
+	TERMINAL_BASIC,  /* the eight that every terminal has */
+	TERMINAL_PALETTE /* the 256 that xterm has */
 };
 
 struct terminal {
-	bool is_terminal;    /* somebody looks at it: not a file or a pipe */
-	bool moves_cursor;   /* and it is not a dumb one */
-	bool utf8;           /* text is UTF-8, by the locale */
+	bool is_terminal;    /* not a file or a pipe */
+	bool moves_cursor;   /* a terminal, and not a dumb one */
+	bool utf8;           /* the locale says that text is UTF-8 */
 	enum terminal_colours colours;
-	unsigned int columns; /* 1 or more; TERMINAL_ENDLESS where it is no terminal */
-	unsigned int rows;    /* likewise */
+	unsigned int columns; /* 1 or more; TERMINAL_ENDLESS if it is no terminal */
+	unsigned int rows;    /* the same */
 };
 
 #define TERMINAL_ENDLESS (~0u)
 
-/* Asks anew: windows change their size. Needs the environment's locale: terminal_use_locale, once. */
+/* Examines standard output. To be called for each display, since windows change their size. Before the first call,
+ * terminal_use_locale must have been called. */
 struct terminal terminal_look(void);
 void terminal_use_locale(void);
 
-/* Whether lines and dots can be drawn: a UTF-8 terminal; what reads a pipe gets ASCII. */
+/* Whether to draw with lines and dots: only on a UTF-8 terminal. Files and pipes get ASCII. */
 static inline bool terminal_draws(const struct terminal *terminal)
 {
 	return terminal->is_terminal && terminal->utf8;

@@ -14,8 +14,8 @@ static bool continues(unsigned char byte)
 	return (byte & 0xc0) == 0x80;
 }
 
-/* The character at the front of `length` bytes, of which there is one at least, and how many bytes it has; 0 bytes
- * where it is none. The shortest form only, no surrogates, nothing beyond U+10FFFF (RFC 3629). */
+/* Decodes the first character of `length` bytes (at least 1), and returns how many bytes it has; 0 if they are not valid
+ * UTF-8 (RFC 3629): it must have its shortest form, be no surrogate, and not be above U+10FFFF. */
 static size_t decode(const char *text, size_t length, uint32_t *character)
 {
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -37,7 +37,7 @@ static size_t decode(const char *text, size_t length, uint32_t *character)
 
 /* --- cleaning ------------------------------------------------------------------------------------------------ */
 
-/* Characters that a terminal obeys instead of showing them, and those that hide or reorder what is around them. */
+/* Control characters, which a terminal obeys, and characters that hide or reorder the text around them. */
 static bool is_harmful(uint32_t character)
 {
 	static const struct {
@@ -76,7 +76,7 @@ const char *text_clean(char *clean, const char *bytes, size_t length)
 
 /* --- showing -------------------------------------------------------------------------------------------------- */
 
-/* One thing that is shown, or obeyed: how many bytes it has, and how many columns it takes. */
+/* A character, an escape sequence or an invalid byte: how many bytes it has, and how many columns it takes. */
 struct piece {
 	size_t size, columns;
 	bool ascii;

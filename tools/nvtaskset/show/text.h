@@ -1,5 +1,5 @@
 /*
- * Text that others wrote (command lines, names of users), made fit to be shown.
+ * Text from outside (command lines, names of users), made harmless for terminals and JSON.
  */
 #ifndef NVTASKSET_TEXT_H
 #define NVTASKSET_TEXT_H
@@ -8,20 +8,20 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Room for the UTF-8 of any `bytes` bytes, as text_clean leaves it. */
+/* The size of a buffer for text_clean's result from `bytes` bytes. */
 #define TEXT_ROOM(bytes) ((bytes) * 3 + 1)
 
-/* Writes `length` bytes as UTF-8, with NULs as spaces: whatever is not UTF-8, moves the cursor, or hides or reorders
+/* Copies `length` bytes as UTF-8, with NULs as spaces. Everything that is not UTF-8, moves the cursor, or hides or reorders
  * text becomes U+FFFD. `clean` has room for TEXT_ROOM(length) bytes, and is returned. */
 const char *text_clean(char *clean, const char *bytes, size_t length);
 
-/* How many columns clean text takes; where the terminal is not UTF-8, each character that is not ASCII is a '?'. */
+/* Returns how many columns text_print takes for the whole of a clean text. */
 size_t text_width(const char *text, bool utf8);
 
-/* Writes clean text into at most `columns` columns. Sequences that set colours, which are ours, take no room, and come
- * through whole even behind what is cut. Returns the columns that it took. */
+/* Prints clean text in at most `columns` columns, and returns how many it took. Our own escape sequences for colours take no
+ * column, and are printed even behind text that is cut off. Without `utf8`, '?' replaces each character that is not ASCII. */
 size_t text_print(FILE *file, const char *text, size_t columns, bool utf8);
 
-#define TEXT_WHOLE ((size_t)-1) /* columns: not cut */
+#define TEXT_WHOLE ((size_t)-1) /* for `columns`: print the whole text */
 
 #endif

@@ -14,7 +14,7 @@ struct subject {
 	bool json, again;
 };
 
-/* The GPUs that -G names; without it all of this machine's, those too that CUDA does not see here. */
+/* Chooses the GPUs that -G names, or without -G all GPUs, also those that CUDA_VISIBLE_DEVICES hides. */
 static int choose(struct subject *subject, const struct options *options, struct error *error)
 {
 	struct gpu_choices *shown = &subject->shown;
@@ -61,8 +61,7 @@ static int look(void *context, const struct terminal *terminal, FILE *page, stru
 
 int action_topology(const struct options *options, struct error *error)
 {
-	/* Large, and this is a process of its own. */
-	static struct subject subject;
+	static struct subject subject; /* large */
 	struct view view = {.look = look, .subject = &subject, .is_data = options->json};
 
 	subject.json = options->json;

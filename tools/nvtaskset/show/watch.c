@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* --- one look ---------------------------------------------------------------------------------------------------- */
+/* --- one display ------------------------------------------------------------------------------------------------- */
 
 struct page {
 	char *text;
@@ -32,13 +32,13 @@ static int take_look(const struct view *view, const struct terminal *terminal, s
 	return result;
 }
 
-/* --- what may happen between two looks ------------------------------------------------------------------------------ */
+/* --- events between two displays ------------------------------------------------------------------------------------ */
 
 enum event {
-	EVENT_TIME,   /* for the next look */
-	EVENT_SIGNAL, /* one of those that are waited for */
+	EVENT_TIME,   /* the next display is due */
+	EVENT_SIGNAL,
 	EVENT_KEY,
-	EVENT_CLOSED  /* nobody reads what we write */
+	EVENT_CLOSED  /* standard output has no reader any more */
 };
 
 static int64_t now(void)
@@ -46,7 +46,7 @@ static int64_t now(void)
 	return (int64_t)clock_ms();
 }
 
-/* Waits until `until`, in milliseconds. `signals` and `keys` are descriptors, or -1. */
+/* Waits for an event, until `until` (in milliseconds, as from now()). `signals` and `keys` are descriptors, or -1. */
 static enum event wait_for(int64_t until, int signals, int keys)
 {
 	struct pollfd files[] = {
@@ -68,7 +68,7 @@ static enum event wait_for(int64_t until, int signals, int keys)
 	return event;
 }
 
-/* When the look after the one that is due is due: in step, unless we were held up. */
+/* When the display after the one at `due` is due: `seconds` later, or `seconds` from now if that has passed already. */
 static int64_t due_after(int64_t due, double seconds)
 {
 	int64_t period = (int64_t)(seconds * 1000), time = now();
@@ -76,7 +76,7 @@ static int64_t due_after(int64_t due, double seconds)
 	return due + period > time ? due + period : time + period;
 }
 
-/* As a write would: by the signal, or where that is ignored, by the error. */
+/* Ends as a write to a closed pipe would: by SIGPIPE, or by an error if that is ignored. */
 static int end_closed(struct error *error)
 {
 	raise(SIGPIPE);
@@ -84,7 +84,7 @@ static int end_closed(struct error *error)
 	return error_set_errno(error, "standard output");
 }
 
-/* --- one look after another, to a file or a pipe -------------------------------------------------------------------- */
+/* --- a file or a pipe ------------------------------------------------------------------------------------------------ */
 
 static int write_look(const struct view *view, bool first, struct error *error)
 {

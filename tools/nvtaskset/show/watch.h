@@ -1,8 +1,8 @@
 /*
- * Shows something once, or again and again.
+ * Displays something once, or again and again.
  *
- * On a terminal each look takes the place of the one before, on the alternate screen, until a signal ends the program
- * or 'q' is typed; the terminal is then as it was. Elsewhere, looks follow each other with an empty line between.
+ * On a terminal, each display replaces the one before on the alternate screen, until a signal ends the program or the user
+ * types 'q'. The terminal is then restored. In a file or a pipe, displays follow each other, separated by an empty line.
  */
 #ifndef NVTASKSET_WATCH_H
 #define NVTASKSET_WATCH_H
@@ -12,16 +12,16 @@
 
 #include <stdio.h>
 
-/* What is shown. */
+/* What is displayed. */
 struct view {
-	/* Writes one look at it, whole lines, to `page`. -1 with the reason. */
+	/* Writes the present state, as whole lines, to `page`. -1 with the reason. */
 	int (*look)(void *subject, const struct terminal *terminal, FILE *page, struct error *error);
 	void *subject;
-	bool is_data; /* for programs: never drawn on a screen, no empty lines between */
+	bool is_data; /* for programs: never on the alternate screen, and without empty lines between */
 };
 
-/* Every `seconds`, or once where that is 0. Returns when the user has typed 'q', or once; -1 with the reason. A signal
- * that ends programs ends this one, once the terminal is as it was. */
+/* Displays `view` every `seconds`, or once if that is 0. Returns after the one display or when the user has typed 'q'; -1
+ * with the reason. Signals that end a program end this one after the terminal is restored. */
 int watch(const struct view *view, double seconds, struct error *error);
 
 #endif
