@@ -167,11 +167,11 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 	on_machine sh -c 'echo LD_LIBRARY_PATH=\"/nonexistent:/mnt/driver\" >/etc/environment'
 	run on_machine "$installed" system enable
 	[ "$status" -eq 0 ]
-	[[ "$output" == *"nvtaskset: programs whose LD_LIBRARY_PATH is the one in /etc/environment go on to find /mnt/driver/libcuda.so.1 without us: put nvtaskset in front of them, or use --attach"* ]]
+	[[ "$output" == *"nvtaskset: programs with the LD_LIBRARY_PATH in /etc/environment still find /mnt/driver/libcuda.so.1 and not our library: start them with nvtaskset, or use --attach"* ]]
 	on_machine "$installed" system disable
 	on_machine rm /etc/ld.so.conf.d/driver.conf
 	on_machine ldconfig -X
-	refuses_to_enable "programs find the driver, /mnt/driver/libcuda.so.1, by LD_LIBRARY_PATH (in /etc/environment), before they ask for what is system-wide: put nvtaskset in front of them, or use --attach"
+	refuses_to_enable "programs find the driver, /mnt/driver/libcuda.so.1, by LD_LIBRARY_PATH (in /etc/environment), before they look into the dynamic linker's cache: start them with nvtaskset, or use --attach"
 	on_machine rm /etc/environment
 	refuses_to_enable "no NVIDIA driver library (libcuda.so.1) in /etc/ld.so.cache, where programs look for it: install the driver, or run ldconfig"
 }

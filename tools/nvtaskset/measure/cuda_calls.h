@@ -17,7 +17,7 @@ extern struct cuda_calls {
 	CUresult (*device_attribute)(int *value, int attribute, CUdevice device);
 	CUresult (*device_bus_id)(char *text, int length, CUdevice device);
 	CUresult (*device_uuid)(CUuuid *uuid, CUdevice device);   /* of the whole GPU; may be NULL */
-	CUresult (*instance_uuid)(CUuuid *uuid, CUdevice device); /* of the MIG instance where it is one; likewise */
+	CUresult (*instance_uuid)(CUuuid *uuid, CUdevice device); /* of a MIG instance, or else the GPU; may be NULL */
 	CUresult (*context_create)(CUcontext *context, unsigned int flags, CUdevice device);
 	CUresult (*synchronize)(void);
 	CUresult (*module_load)(CUmodule *module, const void *image);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define THREADS 1024
-#define CYCLES 20000 /* some ten microseconds: until the last SM has its block */
+#define CYCLES 20000 /* some ten microseconds: a block runs until the last SM has a block */
 
 /* --- which GPUs there are ------------------------------------------------------------------------------------ */
 
@@ -40,7 +40,7 @@ static bool is_none(const CUuuid *uuid)
 	return memcmp(uuid, &none, sizeof none) == 0;
 }
 
-/* With MIG on, CUDA's device is an instance, with a UUID of its own. */
+/* With MIG, CUDA's device is an instance, and has another UUID than its GPU. */
 static bool is_mig_instance(CUdevice device)
 {
 	CUuuid whole = ask_uuid(cuda.device_uuid, device), instance = ask_uuid(cuda.instance_uuid, device);
@@ -57,7 +57,7 @@ static void read_uuid(CUdevice device, char text[TOPOLOGY_UUID_MAX])
 		uuid_format(uuid.bytes, text);
 }
 
-/* A GPU whose descriptors we do not know gets one bit, so that it is in the list and can be refused. */
+/* A GPU whose launch descriptors are unknown gets one mask bit: it must be in the list so that it can be refused later. */
 static int describe(CUdevice device, struct topology *gpu, struct error *error)
 {
 	char bus_id[PCI_ADDRESS_TEXT];
@@ -99,10 +99,10 @@ static int list_gpus(struct topology_list *gpus, struct error *error)
 	return status;
 }
 
-/* --- telling our library -------------------------------------------------------------------------------------- */
+/* --- the topology for our library ------------------------------------------------------------------------------ */
 
-/* A file in memory, which ends with this process. Its name is told before the driver has threads that could look into
- * the environment; our library reads it when the first context is made. */
+/* Makes a memfd and names it in the environment, before the driver has threads that could read the environment. Our library
+ * reads the file when the first context is made. */
 static FILE *make_file(struct error *error)
 {
 	char path[64];
@@ -150,7 +150,7 @@ static int prepare_kernel(struct launcher *launcher, struct error *error)
 		result = cuda.module_function(&launcher->where, module, "where");
 	if (result == CUDA_SUCCESS)
 		result = cuda.allocate(&launcher->output, LAUNCHER_BLOCKS_MAX * sizeof(uint32_t));
-	/* Refused where there are no such clusters, and the launch will be too. */
+	/* May fail: a GPU without such clusters refuses this, and will refuse the launch too. */
 	if (result == CUDA_SUCCESS)
 		cuda.function_set(launcher->where, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
 	return result == CUDA_SUCCESS ? 0 : cuda_fail("the kernel cannot be loaded", result, error);
@@ -225,7 +225,7 @@ int launcher_run(struct launcher *launcher, unsigned int cluster, uint32_t sms[L
 	if (blocks > LAUNCHER_BLOCKS_MAX)
 		blocks = LAUNCHER_BLOCKS_MAX;
 	*count = cluster > 0 ? blocks / cluster * cluster : blocks;
-	/* What stays unwritten must not look like an SM. */
+	/* If a block does not write its SM, its entry must be no SM's number. */
 	memset(sms, 0xff, LAUNCHER_BLOCKS_MAX * sizeof *sms);
 	CUresult result = cuda.copy_to(launcher->output, sms, *count * sizeof *sms);
 

@@ -1,9 +1,9 @@
 /*
- * Launches kernels in this very process, behind our library, and says on which SMs they ran while which mask bits were
- * enabled. For a process that does nothing else (measure_child.h): it initialises CUDA.
+ * Launches kernels in this process through our library, and reports the SMs on which their blocks ran. It initialises CUDA,
+ * so it is for a process that does nothing else (measure_child.h).
  *
- * A GPU is described to our library by a topology in which every mask bit is a TPC of its own, so that a partition is a
- * set of bits. Everything returns 0, or -1 with the reason.
+ * Our library gets a topology in which each mask bit is a TPC of its own, so a partition is a set of mask bits. All
+ * functions return 0, or -1 with the reason.
  */
 #ifndef NVTASKSET_LAUNCHER_H
 #define NVTASKSET_LAUNCHER_H
@@ -17,8 +17,8 @@
 
 #include <stdint.h>
 
-/* So many blocks reach every SM: they are of the largest size there is everywhere, of which one or two fit an SM, and
- * stay for a while. */
+/* Enough blocks for every SM: a block has the largest size that every GPU allows, so that one or two fit an SM, and it runs
+ * for some time. */
 #define LAUNCHER_BLOCKS_MAX (4 * MEASURED_SMS_MAX)
 
 struct launcher {
@@ -30,23 +30,23 @@ struct launcher {
 	CUdeviceptr output;
 };
 
-/* Opens our library and initialises CUDA, once a process: `gpus` are those that CUDA has, with a TPC for each mask bit,
- * by PCI address. Our library finds them in a file in memory. */
+/* Loads our library from the file `library` and initialises CUDA. To be called once in a process. Fills `gpus` with CUDA's
+ * GPUs, sorted by PCI address, with a TPC for each mask bit; our library reads the same from a memfd. */
 int launcher_start(const char *library, struct topology_list *gpus, struct error *error);
 
-/* Makes a context on a GPU of that list. A process ends without closing it. */
+/* Makes a context on a GPU of that list. It lives until the process ends. */
 int launcher_open(struct launcher *launcher, const struct topology *gpu, struct error *error);
 
-/* Enables these mask bits and no other, for the launches to come. Never none that stands for a TPC: such a launch would
- * never finish. */
+/* Enables these mask bits and no others for the next launches. At least one must stand for a TPC that exists: otherwise a
+ * launch would never finish. */
 int launcher_enable(struct launcher *launcher, const struct tpcset *bits, struct error *error);
 
-/* The SMs of the blocks of one launch, in clusters of `cluster` (0: no clusters), one cluster behind the other. `count`
- * is 0 where the GPU has no clusters of this size. */
+/* Launches once, in clusters of `cluster` blocks (0: without clusters). Returns in `sms` the SM of each of the `count` blocks;
+ * the blocks of a cluster are adjacent. `count` is 0 if the GPU has no clusters of this size. */
 int launcher_run(struct launcher *launcher, unsigned int cluster, uint32_t sms[LAUNCHER_BLOCKS_MAX],
                  unsigned int *count, struct error *error);
 
-/* Fails where our library had to let a launch of this process run outside its partition. */
+/* Fails if our library could not restrict a launch of this process as asked. */
 int launcher_check(struct launcher *launcher, struct error *error);
 
 #endif

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How long a GPU may keep silent: waking eight of them up can take half a minute. */
+/* How long there may be no launch: waking up eight GPUs can take half a minute. */
 #define SECONDS_DEFAULT 60
 #define SECONDS_MAX 3600
 #define SECONDS_TO_DIE 10
@@ -27,10 +27,10 @@
 
 struct child {
 	pid_t pid;
-	int alive; /* reads an end of file once the child has ended */
+	int alive; /* a pipe: end of file when the child has ended */
 };
 
-static int silence_allowed(int *seconds, struct error *error)
+static int read_time_limit(int *seconds, struct error *error)
 {
 	const char *text = getenv("NVTASKSET_MEASURE_SECONDS");
 	char *end = NULL;
@@ -51,7 +51,7 @@ static int start_child(struct child *child, const struct options *options, const
 		return error_set_errno(error, "no pipe");
 	child->pid = fork();
 	if (child->pid == 0) {
-		/* Whoever ends us ends the GPU's work too. */
+		/* When we are killed, the work on the GPU must end too. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		measure_child(options, library, report);
 		_exit(EXIT_SUCCESS);
@@ -71,7 +71,7 @@ static bool ended_within(const struct child *child, int seconds)
 	return TEMP_FAILURE_RETRY(poll(&end, 1, seconds * 1000)) > 0;
 }
 
-/* -1 where it had to be killed: it launched nothing for so long. */
+/* Waits for the child. Kills it when it has launched nothing for `seconds`. -1 with the reason if it did not finish. */
 static int wait_for_child(const struct child *child, struct measure_report *report, int seconds,
                           struct error *error)
 {
@@ -87,7 +87,7 @@ static int wait_for_child(const struct child *child, struct measure_report *repo
 	} while (patient);
 	if (!ended) {
 		kill(child->pid, SIGKILL);
-		/* A driver that hangs in the kernel keeps even a killed process; it is not ours to wait for. */
+		/* A process that hangs in the kernel driver does not end even when it is killed, so we do not wait for ever. */
 		ended = ended_within(child, SECONDS_TO_DIE);
 		result = error_set(error, "the GPU has not answered for %d s, after %u launches", seconds, now);
 	}
@@ -107,7 +107,7 @@ static int run_child(const struct options *options, const char *library, struct 
 	struct child child = {.alive = -1};
 	int seconds = 0;
 
-	if (silence_allowed(&seconds, error) < 0 || start_child(&child, options, library, report, error) < 0)
+	if (read_time_limit(&seconds, error) < 0 || start_child(&child, options, library, report, error) < 0)
 		return -1;
 	int result = wait_for_child(&child, report, seconds, error);
 
@@ -117,19 +117,20 @@ static int run_child(const struct options *options, const char *library, struct 
 	return result;
 }
 
-/* --- what comes out ---------------------------------------------------------------------------------------------- */
+/* --- the results -------------------------------------------------------------------------------------------------- */
 
-static const char *who_tells(void)
+/* The other source of topologies, if there is one. */
+static const char *other_source(void)
 {
 	return topology_named_file() ? "as NVTASKSET_TOPOLOGY's file says" : "as the kernel driver says";
 }
 
-/* Where somebody tells the topology too, the two must agree, bit for bit. */
-static int compare(const struct topology *gpu, const struct topology *told, struct error *error)
+/* If another source has the GPU's topology (else `other` is NULL), both must agree in every TPC, mask bit and virtual GPC. */
+static int compare(const struct topology *gpu, const struct topology *other, struct error *error)
 {
 	struct error why;
 	char pci[PCI_ADDRESS_TEXT];
-	int result = told ? measured_compare(gpu, "as measured", told, who_tells(), &why) : 0;
+	int result = other ? measured_compare(gpu, "as measured", other, other_source(), &why) : 0;
 
 	if (result < 0)
 		error_set(error, "GPU %s: %.200s; nothing was kept", pci_address_format(gpu->pci, pci), why.reason);
@@ -166,43 +167,42 @@ static void print(const struct topology *gpu, enum measured_numbers numbers)
 		printf("  several ways to number the virtual GPCs explain what was seen; this is the smallest\n");
 }
 
-static int keep(const struct topology *gpu, enum measured_numbers numbers, bool is_told, struct error *error)
+static int keep(const struct topology *gpu, enum measured_numbers numbers, bool is_confirmed, struct error *error)
 {
 	char path[PATH_MAX];
 	int result = cache_keep("", gpu, path, error);
 
 	if (result == 0) {
 		print(gpu, numbers);
-		if (is_told)
-			printf("  mask bit and virtual GPC of each are %s\n", who_tells());
+		if (is_confirmed)
+			printf("  mask bit and virtual GPC of each are %s\n", other_source());
 		printf("  kept in %s\n", path);
 	}
 	return result;
 }
 
-/* All are compared before the first is kept. */
+/* All GPUs are compared before the first topology is kept. */
 static int finish(struct measure_report *report, struct error *error)
 {
-	static struct topology_list told;
+	static struct topology_list list;
 	struct topology_list *measured = &report->measured;
-	const struct topology *tellers[TOPOLOGY_GPUS_MAX] = {NULL};
+	const struct topology *others[TOPOLOGY_GPUS_MAX] = {NULL};
 	int result = 0;
 
-	if (topology_load_told(&told, NULL) < 0)
-		told.count = 0;
+	if (topology_load_told(&list, NULL) < 0)
+		list.count = 0;
 	for (unsigned int i = 0; i < measured->count && result == 0; i++) {
-		tellers[i] = topology_find(&told, measured->gpus[i].pci);
-		result = compare(&measured->gpus[i], tellers[i], error);
+		others[i] = topology_find(&list, measured->gpus[i].pci);
+		result = compare(&measured->gpus[i], others[i], error);
 	}
 	load_gpcs("", measured);
 	for (unsigned int i = 0; i < measured->count && result == 0; i++)
-		result = keep(&measured->gpus[i], report->numbers[i], tellers[i], error);
+		result = keep(&measured->gpus[i], report->numbers[i], others[i], error);
 	return result;
 }
 
 int action_measure(const struct options *options, struct error *error)
 {
-	/* Large, and this is a process of its own. */
 	static char driver[PATH_MAX], directory[PATH_MAX], library[PATH_MAX + 16];
 	struct measure_report *report =
 		mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

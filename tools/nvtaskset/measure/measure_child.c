@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Chance decides which SMs get blocks: an SM is without one only after so many launches, */
+/* Which SMs get blocks depends on chance. An SM that got none in this many launches is taken for disabled, */
 #define ATTEMPTS_MIN 3
-/* and where more than a TPC is, after so many. */
+/* but if the SMs without blocks are more than one TPC's, only after this many. */
 #define ATTEMPTS_MAX 30
 
-/* A virtual GPC of an odd number of TPCs is only filled by clusters of odd numbers of TPCs. */
+/* Clusters of an odd number of TPCs are needed to fill a virtual GPC of an odd number of TPCs. */
 static const unsigned int cluster_sizes[] = {2, 3, 4, 5, 6, 7, 8, 12, 16};
 #define CLUSTER_ROUNDS 16
 
@@ -22,8 +22,8 @@ static const unsigned int cluster_sizes[] = {2, 3, 4, 5, 6, 7, 8, 12, 16};
 
 /* --- the environment ------------------------------------------------------------------------------------------ */
 
-/* CUDA must see all GPUs, in the order of their PCI addresses, and not through MPS, which renumbers SMs. Which of them
- * the user sees is looked up afterwards. */
+/* CUDA must see all GPUs, in the order of their PCI addresses, and must not use MPS, which renumbers SMs. Afterwards the
+ * user's variables are restored: they decide which GPUs the user sees. */
 static int start(const struct options *options, const char *library, struct topology_list *gpus,
                  struct error *error)
 {
@@ -63,7 +63,7 @@ static int choose(const struct options *options, const struct topology_list *gpu
 
 /* --- one GPU --------------------------------------------------------------------------------------------------- */
 
-/* A GPU while it is measured. */
+/* The GPU that is being measured. */
 struct subject {
 	struct launcher launcher;
 	struct measured measured;
@@ -75,8 +75,8 @@ static struct tpcset all_bits(const struct subject *subject)
 	return topology_all(subject->launcher.gpu);
 }
 
-/* Launches once, and notes where blocks ran. */
-static int look(struct subject *subject, bool *ran, struct error *error)
+/* Launches once, and notes in `ran` the SMs on which blocks ran. */
+static int observe(struct subject *subject, bool *ran, struct error *error)
 {
 	uint32_t sms[LAUNCHER_BLOCKS_MAX];
 	unsigned int count;
@@ -87,37 +87,37 @@ static int look(struct subject *subject, bool *ran, struct error *error)
 	               : measured_see(&subject->measured, ran, sms, count, error);
 }
 
-static int look_at_all(struct subject *subject, struct error *error)
+static int observe_all_bits(struct subject *subject, struct error *error)
 {
 	struct tpcset bits = all_bits(subject);
 	int result = launcher_enable(&subject->launcher, &bits, error);
 
 	for (int attempt = 0; attempt < ATTEMPTS_MAX && result == 0; attempt++)
-		result = look(subject, subject->measured.ran, error);
+		result = observe(subject, subject->measured.ran, error);
 	return result;
 }
 
-static bool is_worth_another_look(const struct subject *subject, unsigned int bit, int attempt)
+static bool is_worth_another_launch(const struct subject *subject, unsigned int bit, int attempt)
 {
 	return attempt < ATTEMPTS_MIN ||
 	       (attempt < ATTEMPTS_MAX &&
 	        measured_missing(&subject->measured, bit) > subject->launcher.gpu->sms_per_tpc);
 }
 
-static int look_without(struct subject *subject, unsigned int bit, struct error *error)
+static int observe_without(struct subject *subject, unsigned int bit, struct error *error)
 {
 	struct tpcset bits = all_bits(subject);
 	int result;
 
 	tpcset_remove(&bits, bit);
 	result = launcher_enable(&subject->launcher, &bits, error);
-	for (int attempt = 0; result == 0 && is_worth_another_look(subject, bit, attempt); attempt++)
-		result = look(subject, subject->measured.ran_without[bit], error);
+	for (int attempt = 0; result == 0 && is_worth_another_launch(subject, bit, attempt); attempt++)
+		result = observe(subject, subject->measured.ran_without[bit], error);
 	return result;
 }
 
-/* With the whole GPU enabled: our library would widen the partition of a cluster that does not fit. */
-static int look_at_clusters(struct subject *subject, unsigned int size, struct error *error)
+/* The whole GPU must be enabled: in a partition that cannot hold a cluster, our library would widen the partition. */
+static int observe_clusters(struct subject *subject, unsigned int size, struct error *error)
 {
 	uint32_t sms[LAUNCHER_BLOCKS_MAX];
 	unsigned int count = size;
@@ -132,22 +132,22 @@ static int look_at_clusters(struct subject *subject, unsigned int size, struct e
 	return result;
 }
 
-static int look_at_everything(struct subject *subject, struct error *error)
+static int observe_everything(struct subject *subject, struct error *error)
 {
 	const struct topology *gpu = subject->launcher.gpu;
 	const size_t sizes = gpu->compute_major >= 9 ? sizeof cluster_sizes / sizeof cluster_sizes[0] : 0;
-	int result = look_at_all(subject, error);
+	int result = observe_all_bits(subject, error);
 
 	for (size_t i = 0; i < sizes && result == 0; i++)
-		result = look_at_clusters(subject, cluster_sizes[i], error);
+		result = observe_clusters(subject, cluster_sizes[i], error);
 	for (unsigned int bit = 0; bit < gpu->tpc_count && result == 0; bit++)
-		result = look_without(subject, bit, error);
+		result = observe_without(subject, bit, error);
 	return result < 0 ? -1 : launcher_check(&subject->launcher, error);
 }
 
-/* --- the proof of it ------------------------------------------------------------------------------------------- */
+/* --- verification ---------------------------------------------------------------------------------------------- */
 
-/* Kernels must run on all SMs of these TPCs, and on no other. */
+/* Checks that kernels run on all SMs of these TPCs, and on no others. */
 static int check_set(struct subject *subject, const struct topology *gpu, const struct tpcset *set,
                      struct error *error)
 {
@@ -159,12 +159,12 @@ static int check_set(struct subject *subject, const struct topology *gpu, const 
 		tpcset_add(&bits, tpcset_has(set, tpc) ? gpu->tpcs[tpc].mask_bit : TPCSET_MAX);
 	result = launcher_enable(&subject->launcher, &bits, error);
 	for (int attempt = 0; attempt < ATTEMPTS_MIN && result == 0; attempt++)
-		result = look(subject, ran, error);
+		result = observe(subject, ran, error);
 	for (unsigned int sm = 0; sm < subject->launcher.sm_count && result == 0; sm++) {
 		unsigned int tpc = sm / gpu->sms_per_tpc;
 
 		if (ran[sm] != tpcset_has(set, tpc))
-			result = error_set(error, "the proof failed: TPC %u, which was %s, %s", tpc,
+			result = error_set(error, "the result is wrong: TPC %u was %s, but kernels %s on it", tpc,
 			                   ran[sm] ? "disabled" : "enabled", ran[sm] ? "ran" : "did not run");
 	}
 	return result;
@@ -183,7 +183,7 @@ static int check_singles(struct subject *subject, const struct topology *gpu, st
 	return result;
 }
 
-/* The same ones every time: a linear congruential generator's. */
+/* Checks random sets of TPCs. A linear congruential generator makes the same ones each time. */
 static int check_subsets(struct subject *subject, const struct topology *gpu, struct error *error)
 {
 	uint32_t random = 20251121;
@@ -209,7 +209,7 @@ static int measure(struct subject *subject, struct topology *gpu, enum measured_
 {
 	if (launcher_open(&subject->launcher, gpu, error) < 0 ||
 	    measured_start(&subject->measured, gpu, subject->launcher.sm_count, gpu->tpc_count, error) < 0 ||
-	    look_at_everything(subject, error) < 0)
+	    observe_everything(subject, error) < 0)
 		return -1;
 	struct topology inferred = *gpu;
 

@@ -1,7 +1,7 @@
 /*
- * What 'measure' does in a process of its own: launches kernels, and finds out from where they ran which TPC has which
- * mask bit and lies in which virtual GPC. CUDA may hang, crash and cost half a gigabyte there; the parent
- * (measure.c) waits, and has its own deadline.
+ * The part of 'measure' that runs in a process of its own. It launches kernels, and infers from the SMs on which they ran
+ * the mask bit and the virtual GPC of each TPC. There CUDA may hang, crash and take half a gigabyte of memory. The parent
+ * (measure.c) waits for it, and ends it if it makes no progress.
  */
 #ifndef NVTASKSET_MEASURE_CHILD_H
 #define NVTASKSET_MEASURE_CHILD_H
@@ -17,14 +17,14 @@
 /* In memory that parent and child share. */
 struct measure_report {
 	_Atomic unsigned int progress; /* rises with each launch */
-	_Atomic bool done;             /* set last */
-	struct error error;            /* "" where all went well */
-	struct topology_list measured; /* as they were chosen */
+	_Atomic bool done;             /* set after everything else */
+	struct error error;            /* an empty reason: success */
+	struct topology_list measured; /* in the order in which they were chosen */
 	enum measured_numbers numbers[TOPOLOGY_GPUS_MAX];
 };
 
-/* Measures the GPUs that `options` choose, all visible ones where it chooses none, behind our library at `library`.
- * Changes this process's environment. */
+/* Measures the GPUs that `options` choose, or all visible ones if it chooses none, through our library in the file
+ * `library`. Changes the environment of this process. */
 void measure_child(const struct options *options, const char *library, struct measure_report *report);
 
 #endif

@@ -26,7 +26,7 @@ void screen_close(struct screen *screen);
 
 /* Once `signals` or `keys` can be read. */
 void screen_take_signal(struct screen *screen);
-bool screen_take_key(const struct screen *screen); /* whether it asks for the end */
+bool screen_take_key(const struct screen *screen); /* whether the key ends the program */
 
 /* Shows lines in place of those before: as many as there are rows; where there are more, the last row says how many. They are
  * used up. -1 with the reason. */

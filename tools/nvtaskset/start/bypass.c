@@ -47,7 +47,7 @@ bool bypass_find(struct bypass *bypass)
 	bool found = true;
 
 	if (own && driver_find_in_directories(own, bypass->driver))
-		bypass->where = "here";
+		bypass->where = "in this environment";
 	else if (find_in_file(bypass, "/etc/environment", '\n'))
 		bypass->where = "in /etc/environment";
 	else if (find_in_file(bypass, "/proc/1/environ", '\0'))

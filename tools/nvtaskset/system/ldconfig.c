@@ -7,19 +7,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PROGRAM "/sbin/ldconfig" /* not by PATH: it is root's */
+#define PROGRAM "/sbin/ldconfig" /* not searched in PATH: root runs it */
 
 static int start(pid_t *pid, const char *cache, int held)
 {
 	char *const arguments[] = {PROGRAM, "-X", "-C", (char *)cache, NULL};
-	char *const environment[] = {NULL}; /* no language: it decides in which order files are read */
+	char *const environment[] = {NULL}; /* no locale: the order in which files are read depends on it */
 	posix_spawn_file_actions_t actions;
 
 	posix_spawn_file_actions_init(&actions);
-	/* It warns of directories that are not there, of which machines have many. */
+	/* Its warnings of directories that do not exist are common on sound machines. */
 	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-	posix_spawn_file_actions_adddup2(&actions, held, held); /* which keeps it open */
+	posix_spawn_file_actions_adddup2(&actions, held, held); /* keeps it open */
 	int failed = posix_spawn(pid, PROGRAM, &actions, NULL, arguments, environment);
 
 	posix_spawn_file_actions_destroy(&actions);

@@ -1,19 +1,20 @@
 /*
- * system enable, system disable: the dynamic linker's cache answers a request for the driver library with ours, for
- * every program of this machine.
+ * system enable, system disable: with 'enable', every program of this machine that asks for the driver library finds ours
+ * in the dynamic linker's cache.
  *
- * That takes a directory of links, PREFIX/lib/nvtaskset/system, which holds nothing but what programs are to find (ldconfig
- * would take a link to the driver beside it for another library of the same name), and a file that names it before all
- * other directories. The links lead through the names that upgrades of the driver keep. Nothing of the driver's is touched.
+ * This needs two things. One is a directory of links, PREFIX/lib/nvtaskset/system, with only the files that programs must
+ * find: if a link to the driver were in the same directory, ldconfig would take it for another library of the same name. The
+ * other is a file in /etc/ld.so.conf.d that names this directory before all others. The links use names that upgrades of
+ * the driver keep. No file of the driver is changed.
  *
- * Each step leaves the machine either as it was, or with our library found and tried out; so dying between two of them
- * does no harm, and `disable` takes away what is there.
+ * After each step, programs find either the driver as before, or our library, which was tested. So it does no harm if the
+ * command dies between two steps; `disable` then removes what is there.
  */
 #include "actions.h"
 
 #include "base/driver_names.h"
 #include "ldconfig.h"
-#include "place.h"
+#include "plan.h"
 #include "start/bypass.h"
 #include "start/loader_cache.h"
 #include "start/own_library.h"
@@ -27,7 +28,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-static void tell(const struct options *options, const char *format, ...)
+static void print_step(const struct options *options, const char *format, ...)
 {
 	va_list arguments;
 
@@ -42,19 +43,19 @@ static void tell(const struct options *options, const char *format, ...)
 
 /* --- enabling ------------------------------------------------------------------------------------------------ */
 
-static bool is_any(const char *path)
+static bool accept_any(const char *path)
 {
 	(void)path;
 	return true;
 }
 
-/* Whether a program that asks this cache gets ours. */
-static int check_cache(const struct place *place, const char *cache, struct error *error)
+/* Checks that programs find our library in this cache. 0, or -1 with the reason. */
+static int check_cache(const struct plan *plan, const char *cache, struct error *error)
 {
 	char expected[PATH_MAX], found[PATH_MAX] = "", ours[PATH_MAX];
 
-	snprintf(expected, sizeof expected, "%.*s/" DRIVER_NAME, PATH_MAX - 64, place->directory);
-	loader_cache_find(cache, DRIVER_NAME, is_any, found);
+	snprintf(expected, sizeof expected, "%.*s/" DRIVER_NAME, PATH_MAX - 64, plan->directory);
+	loader_cache_find(cache, DRIVER_NAME, accept_any, found);
 	if (strcmp(found, expected) == 0)
 		return 0;
 	if (!loader_cache_find(cache, DRIVER_NAME, own_library_is, ours))
@@ -64,77 +65,77 @@ static int check_cache(const struct place *place, const char *cache, struct erro
 	                        "name comes before ours, names its directory", found);
 }
 
-/* In a cache of our own first. */
-static int try_cache(const struct place *place, struct error *error)
+/* Makes and checks a cache that no program uses, before the real one is changed. */
+static int test_cache(const struct plan *plan, struct error *error)
 {
 	char cache[PATH_MAX];
 
-	snprintf(cache, sizeof cache, "%.*s/" TRIED_CACHE, PATH_MAX - 64, place->directory);
-	int result = ldconfig_make(cache, place->lock, error);
+	snprintf(cache, sizeof cache, "%.*s/" TEST_CACHE, PATH_MAX - 64, plan->directory);
+	int result = ldconfig_make(cache, plan->lock, error);
 
 	if (result == 0)
-		result = check_cache(place, cache, error);
+		result = check_cache(plan, cache, error);
 	unlink(cache);
 	return result;
 }
 
-static bool is_enabled(const struct place *place)
+static bool is_enabled(const struct plan *plan)
 {
-	char content[sizeof place->configuration + 1], directory[PATH_MAX];
-	bool enabled = place_read_configuration(directory, content, sizeof content) &&
-	               strcmp(content, place->configuration) == 0 && check_cache(place, LDCONFIG_CACHE, NULL) == 0;
+	char content[sizeof plan->configuration + 1], directory[PATH_MAX];
+	bool enabled = plan_read_configuration(directory, content, sizeof content) &&
+	               strcmp(content, plan->configuration) == 0 && check_cache(plan, LDCONFIG_CACHE, NULL) == 0;
 
-	for (unsigned int i = 0; i < place->link_count; i++)
-		enabled = enabled && place_leads_there(&place->links[i]);
+	for (unsigned int i = 0; i < plan->link_count; i++)
+		enabled = enabled && plan_link_is_made(&plan->links[i]);
 	return enabled;
 }
 
-/* Back to what it was: without us. */
-static void undo(const struct place *place)
+/* Restores the state before 'enable'. */
+static void undo(const struct plan *plan)
 {
 	char ours[PATH_MAX];
 
 	unlink(CONFIGURATION);
-	/* As long as programs are led there, it has to be there. */
+	/* As long as the cache leads programs to our files, these must stay. */
 	if (!loader_cache_find(LDCONFIG_CACHE, DRIVER_NAME, own_library_is, ours) ||
-	    ldconfig_make(LDCONFIG_CACHE, place->lock, NULL) == 0)
-		place_remove(place->directory);
+	    ldconfig_make(LDCONFIG_CACHE, plan->lock, NULL) == 0)
+		plan_remove_files(plan->directory);
 }
 
-static int enable(const struct place *place, const struct options *options, struct error *error)
+static int enable(const struct plan *plan, const struct options *options, struct error *error)
 {
-	tell(options, "%s: links to our library and to %s", place->directory, place->links[0].target);
-	if (place_make_directories(place, error) < 0)
+	print_step(options, "%s: links to our library and to %s", plan->directory, plan->links[0].target);
+	if (plan_make_directories(plan, error) < 0)
 		return -1;
-	tell(options, "trying our library out");
-	if (probe_bare(place->directory, error) < 0)
+	print_step(options, "testing our library");
+	if (probe_bare(plan->directory, error) < 0)
 		return -1;
-	tell(options, "writing %s", CONFIGURATION);
-	if (place_write_configuration(place, error) < 0 || try_cache(place, error) < 0)
+	print_step(options, "writing %s", CONFIGURATION);
+	if (plan_write_configuration(plan, error) < 0 || test_cache(plan, error) < 0)
 		return -1;
-	tell(options, "making %s anew", LDCONFIG_CACHE);
-	if (ldconfig_make(LDCONFIG_CACHE, place->lock, error) < 0)
+	print_step(options, "rebuilding %s", LDCONFIG_CACHE);
+	if (ldconfig_make(LDCONFIG_CACHE, plan->lock, error) < 0)
 		return -1;
-	tell(options, "trying it out as programs will find it");
+	print_step(options, "testing our library as programs will find it");
 	return probe_bare(NULL, error);
 }
 
-static void show_plan(const struct place *place)
+static void show_plan(const struct plan *plan)
 {
-	printf("%s:\n%s\n", CONFIGURATION, place->configuration);
-	for (unsigned int i = 0; i < place->link_count; i++)
-		printf("%s -> %s\n", place->links[i].path, place->links[i].target);
-	printf("%s: made anew by ldconfig\n", LDCONFIG_CACHE);
+	printf("%s:\n%s\n", CONFIGURATION, plan->configuration);
+	for (unsigned int i = 0; i < plan->link_count; i++)
+		printf("%s -> %s\n", plan->links[i].path, plan->links[i].target);
+	printf("%s: rebuilt by ldconfig\n", LDCONFIG_CACHE);
 }
 
-/* Where it does not reach is no failure, but nobody should have to find out. */
+/* Programs that find the driver by LD_LIBRARY_PATH are not reached. That is no failure, but deserves a warning. */
 static void warn_of_bypass(void)
 {
 	struct bypass bypass;
 
 	if (bypass_find(&bypass))
-		fprintf(stderr, "nvtaskset: programs whose LD_LIBRARY_PATH is the one %s go on to find %s without us: put "
-		                "nvtaskset in front of them, or use --attach\n", bypass.where, bypass.driver);
+		fprintf(stderr, "nvtaskset: programs with the LD_LIBRARY_PATH %s still find %s and not our library: start them "
+		                "with nvtaskset, or use --attach\n", bypass.where, bypass.driver);
 }
 
 /* --- the actions ------------------------------------------------------------------------------------------------ */
@@ -142,88 +143,87 @@ static void warn_of_bypass(void)
 int action_system_status(const struct options *options, struct error *error)
 {
 	/* Large, and this is a process of its own. */
-	static struct place place;
+	static struct plan plan;
 
 	(void)options;
-	if (place_find_library(&place, error) < 0 || place_find_driver(&place, error) < 0)
+	if (plan_find_library(&plan, error) < 0 || plan_find_driver(&plan, error) < 0)
 		return -1;
-	if (is_enabled(&place))
-		printf("enabled: programs that start find %s/" DRIVER_NAME " in front of %s\n", place.directory, place.links[0].target);
+	if (is_enabled(&plan))
+		printf("enabled: programs that start find %s/" DRIVER_NAME " in front of %s\n", plan.directory, plan.links[0].target);
 	else
 		puts("not enabled");
 	return 0;
 }
 
-static int be_root(const char *words, struct error *error)
+static int require_root(const char *words, struct error *error)
 {
 	return geteuid() == 0 ? 0 : error_set(error, "%s: only root can change what every program loads: sudo nvtaskset %s",
 	                                      words, words);
 }
 
-/* One at a time; until this process ends, and an ldconfig that outlives it. */
-static int lock(struct place *place, struct error *error)
+/* Waits for the lock, and holds it until this process and the ldconfig that it started have ended. */
+static int lock(struct plan *plan, struct error *error)
 {
-	place->lock = open(place->library, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return place->lock >= 0 && flock(place->lock, LOCK_EX) == 0 ? 0 : error_set_errno(error, "%.200s", place->library);
+	plan->lock = open(plan->library, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return plan->lock >= 0 && flock(plan->lock, LOCK_EX) == 0 ? 0 : error_set_errno(error, "%.200s", plan->library);
 }
 
 int action_system_enable(const struct options *options, struct error *error)
 {
 	/* Large, and this is a process of its own. */
-	static struct place place;
+	static struct plan plan;
 
-	if (place_find_library(&place, error) < 0 || place_find_driver(&place, error) < 0 || place_check_library(&place, error) < 0)
+	if (plan_find_library(&plan, error) < 0 || plan_find_driver(&plan, error) < 0 || plan_check_library(&plan, error) < 0)
 		return -1;
 	if (options->dry_run) {
-		show_plan(&place);
+		show_plan(&plan);
 		return 0;
 	}
-	if (be_root("system enable", error) < 0 || lock(&place, error) < 0)
+	if (require_root("system enable", error) < 0 || lock(&plan, error) < 0)
 		return -1;
-	if (is_enabled(&place)) {
+	if (is_enabled(&plan)) {
 		puts("enabled already");
-	} else if (enable(&place, options, error) == 0) {
+	} else if (enable(&plan, options, error) == 0) {
 		puts("enabled: programs that start from now on can be given a partition with -p");
 	} else {
-		undo(&place);
+		undo(&plan);
 		return -1;
 	}
 	warn_of_bypass();
 	return 0;
 }
 
-/* First nobody is led there any more, then it goes away. */
-static int disable(const struct place *place, const char *directory, bool configured, struct error *error)
+/* The files are removed last, when the cache no longer leads programs to them. */
+static int disable(const struct plan *plan, const char *directory, bool configured, struct error *error)
 {
-	if (configured && rename(CONFIGURATION, ASIDE) < 0)
+	if (configured && rename(CONFIGURATION, INACTIVE) < 0)
 		return error_set_errno(error, CONFIGURATION);
-	if (ldconfig_make(LDCONFIG_CACHE, place->lock, error) < 0) {
+	if (ldconfig_make(LDCONFIG_CACHE, plan->lock, error) < 0) {
 		if (configured)
-			rename(ASIDE, CONFIGURATION);
+			rename(INACTIVE, CONFIGURATION);
 		return -1;
 	}
-	place_remove(directory);
+	plan_remove_files(directory);
 	return 0;
 }
 
 int action_system_disable(const struct options *options, struct error *error)
 {
-	/* Large, and this is a process of its own. */
-	static struct place place;
-	static char content[sizeof place.configuration + 1], directory[PATH_MAX], ours[PATH_MAX];
+	static struct plan plan; /* large */
+	static char content[sizeof plan.configuration + 1], directory[PATH_MAX], ours[PATH_MAX];
 	int result = 0;
 
-	if (be_root("system disable", error) < 0 || place_find_library(&place, error) < 0 || lock(&place, error) < 0)
+	if (require_root("system disable", error) < 0 || plan_find_library(&plan, error) < 0 || lock(&plan, error) < 0)
 		return -1;
-	bool configured = place_read_configuration(directory, content, sizeof content);
+	bool configured = plan_read_configuration(directory, content, sizeof content);
 
 	if (configured || loader_cache_find(LDCONFIG_CACHE, DRIVER_NAME, own_library_is, ours)) {
-		tell(options, "removing " CONFIGURATION " and its directory, and making %s anew", LDCONFIG_CACHE);
-		result = disable(&place, configured ? directory : place.directory, configured, error);
+		print_step(options, "removing " CONFIGURATION " and its directory, and rebuilding %s", LDCONFIG_CACHE);
+		result = disable(&plan, configured ? directory : plan.directory, configured, error);
 		if (result == 0)
 			puts("disabled: programs that start from now on find the driver alone");
 	} else {
-		place_remove(place.directory);
+		plan_remove_files(plan.directory);
 		puts("not enabled");
 	}
 	return result;

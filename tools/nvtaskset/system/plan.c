@@ -1,4 +1,4 @@
-#include "place.h"
+#include "plan.h"
 
 #include "base/driver_names.h"
 #include "base/trust.h"
@@ -15,52 +15,53 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* --- what is to be written --------------------------------------------------------------------------------- */
+/* --- the plan ---------------------------------------------------------------------------------------------- */
 
-static void add_link(struct place *place, const char *directory, const char *name, const char *target)
+static void add_link(struct plan *plan, const char *directory, const char *name, const char *target)
 {
-	struct link *link = &place->links[place->link_count++];
+	struct link *link = &plan->links[plan->link_count++];
 
-	/* There is room: find_library has seen to it. */
+	/* The path fits: plan_find_library has checked the length. */
 	snprintf(link->path, sizeof link->path, "%.*s/%s", PATH_MAX - 64, directory, name);
 	snprintf(link->target, sizeof link->target, "%s", target);
 }
 
-int place_find_library(struct place *place, struct error *error)
+int plan_find_library(struct plan *plan, struct error *error)
 {
 	char own[PATH_MAX];
 
 	if (own_library_directory(own, error) < 0)
 		return -1;
-	if (!realpath(own, place->library))
+	if (!realpath(own, plan->library))
 		return error_set_errno(error, "%.200s", own);
-	/* How ldconfig tells directories from each other, and from comments. */
-	if (strpbrk(place->library, " \t\r\n\f\v:,=#") || strlen(place->library) > PATH_MAX - 128)
+	/* In a file that ldconfig reads, these separate directories or begin a comment. */
+	if (strpbrk(plan->library, " \t\r\n\f\v:,=#") || strlen(plan->library) > PATH_MAX - 128)
 		return error_set(error, "%.200s: a path that ldconfig does not take: install nvtaskset elsewhere",
-		                 place->library);
-	snprintf(place->directory, sizeof place->directory, "%.*s/system", PATH_MAX - 64, place->library);
-	snprintf(place->below, sizeof place->below, "%.*s/driver", PATH_MAX - 64, place->directory);
-	snprintf(place->configuration, sizeof place->configuration,
+		                 plan->library);
+	snprintf(plan->directory, sizeof plan->directory, "%.*s/system", PATH_MAX - 64, plan->library);
+	snprintf(plan->driver, sizeof plan->driver, "%.*s/driver", PATH_MAX - 64, plan->directory);
+	snprintf(plan->configuration, sizeof plan->configuration,
 	         "# Written by nvtaskset system enable: programs find nvtaskset's library in front of the CUDA driver's.\n"
 	         "# To undo it: nvtaskset system disable; or remove this file and run ldconfig.\n"
 	         "%s\n",
-	         place->directory);
+	         plan->directory);
 	return 0;
 }
 
-int place_find_driver(struct place *place, struct error *error)
+int plan_find_driver(struct plan *plan, struct error *error)
 {
 	char driver[PATH_MAX], other[PATH_MAX];
 	struct bypass bypass;
 
 	if (driver_find_in_cache(DRIVER_NAME, driver)) {
-		add_link(place, place->below, DRIVER_LINK, driver);
-		add_link(place, place->directory, DRIVER_NAME, "../" DRIVER_NAME);
+		add_link(plan, plan->driver, DRIVER_LINK, driver);
+		add_link(plan, plan->directory, DRIVER_NAME, "../" DRIVER_NAME);
 		if (driver_find_in_cache(DRIVER_OTHER_NAME, other))
-			add_link(place, place->directory, DRIVER_OTHER_NAME, DRIVER_NAME);
+			add_link(plan, plan->directory, DRIVER_OTHER_NAME, DRIVER_NAME);
 	} else if (bypass_find(&bypass)) {
-		return error_set(error, "programs find the driver, %.100s, by LD_LIBRARY_PATH (%s), before they ask for what is "
-		                        "system-wide: put nvtaskset in front of them, or use --attach", bypass.driver, bypass.where);
+		return error_set(error, "programs find the driver, %.100s, by LD_LIBRARY_PATH (%s), before they look into "
+		                        "the dynamic linker's cache: start them with nvtaskset, or use --attach", bypass.driver,
+		                 bypass.where);
 	} else {
 		return error_set(error, "no NVIDIA driver library (" DRIVER_NAME ") in " LDCONFIG_CACHE
 		                        ", where programs look for it: install the driver, or run ldconfig");
@@ -68,12 +69,12 @@ int place_find_driver(struct place *place, struct error *error)
 	return 0;
 }
 
-int place_check_library(const struct place *place, struct error *error)
+int plan_check_library(const struct plan *plan, struct error *error)
 {
 	char library[PATH_MAX];
 	struct error why;
 
-	snprintf(library, sizeof library, "%.*s/" DRIVER_NAME, PATH_MAX - 64, place->library);
+	snprintf(library, sizeof library, "%.*s/" DRIVER_NAME, PATH_MAX - 64, plan->library);
 	return trust_check(library, 0, TRUST_FOREVER, &why) == 0
 	               ? 0
 	               : error_set(error, "%.200s, and every program would load our library from it: install nvtaskset elsewhere",
@@ -82,7 +83,7 @@ int place_check_library(const struct place *place, struct error *error)
 
 /* --- writing ------------------------------------------------------------------------------------------------- */
 
-bool place_leads_there(const struct link *link)
+bool plan_link_is_made(const struct link *link)
 {
 	char target[PATH_MAX];
 	ssize_t length = readlink(link->path, target, sizeof target);
@@ -92,14 +93,14 @@ bool place_leads_there(const struct link *link)
 
 static int make_link(const struct link *link, struct error *error)
 {
-	if (place_leads_there(link))
+	if (plan_link_is_made(link))
 		return 0;
 	if ((unlink(link->path) < 0 && errno != ENOENT) || symlink(link->target, link->path) < 0)
 		return error_set_errno(error, "%.200s", link->path);
 	return 0;
 }
 
-/* Whatever the umask is: everybody must be able to look in. */
+/* Every user must be able to read the directory, whatever the umask is. */
 static int make_directory(const char *path, struct error *error)
 {
 	if ((mkdir(path, 0755) < 0 && errno != EEXIST) || chmod(path, 0755) < 0)
@@ -107,48 +108,48 @@ static int make_directory(const char *path, struct error *error)
 	return 0;
 }
 
-int place_make_directories(const struct place *place, struct error *error)
+int plan_make_directories(const struct plan *plan, struct error *error)
 {
-	int result = make_directory(place->directory, error);
+	int result = make_directory(plan->directory, error);
 
 	if (result == 0)
-		result = make_directory(place->below, error);
-	for (unsigned int i = 0; result == 0 && i < place->link_count; i++)
-		result = make_link(&place->links[i], error);
+		result = make_directory(plan->driver, error);
+	for (unsigned int i = 0; result == 0 && i < plan->link_count; i++)
+		result = make_link(&plan->links[i], error);
 	return result;
 }
 
-void place_remove(const char *directory)
+void plan_remove_files(const char *directory)
 {
 	static const char *const names[] = {
-		("driver/" DRIVER_LINK), "driver", DRIVER_NAME, DRIVER_OTHER_NAME, TRIED_CACHE, (TRIED_CACHE "~"), "",
+		("driver/" DRIVER_LINK), "driver", DRIVER_NAME, DRIVER_OTHER_NAME, TEST_CACHE, (TEST_CACHE "~"), "",
 	};
 	char path[PATH_MAX];
 
-	unlink(ASIDE);
+	unlink(INACTIVE);
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		snprintf(path, sizeof path, "%.*s/%s", PATH_MAX - 64, directory, names[i]);
 		remove(path);
 	}
 }
 
-int place_write_configuration(const struct place *place, struct error *error)
+int plan_write_configuration(const struct plan *plan, struct error *error)
 {
-	size_t length = strlen(place->configuration);
-	int file = open(ASIDE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-	int failed = file < 0 || fchmod(file, 0644) < 0 || write(file, place->configuration, length) != (ssize_t)length;
+	size_t length = strlen(plan->configuration);
+	int file = open(INACTIVE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	int failed = file < 0 || fchmod(file, 0644) < 0 || write(file, plan->configuration, length) != (ssize_t)length;
 
 	if (file >= 0 && close(file) < 0)
 		failed = 1;
-	if (failed || rename(ASIDE, CONFIGURATION) < 0) {
+	if (failed || rename(INACTIVE, CONFIGURATION) < 0) {
 		error_set_errno(error, CONFIGURATION);
-		unlink(ASIDE);
+		unlink(INACTIVE);
 		return -1;
 	}
 	return 0;
 }
 
-bool place_read_configuration(char directory[PATH_MAX], char *content, size_t size)
+bool plan_read_configuration(char directory[PATH_MAX], char *content, size_t size)
 {
 	FILE *file = fopen(CONFIGURATION, "re");
 	size_t length = file ? fread(content, 1, size - 1, file) : 0;
