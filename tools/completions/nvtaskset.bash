@@ -1,9 +1,9 @@
-# Bash completion of nvtaskset(1): options, words, the TPCs and GPCs of this machine's GPU, programs with a partition.
+# Bash completion for nvtaskset(1): options, words, the TPCs and GPCs of this machine's GPU, programs with a partition.
 
 _nvtaskset_options="-t --tpc-list -g --gpc-list -n --count --strategy --dry-run -p --pid -a --all-tasks --attach -l --list \
 -T --topology --watch --json -G --gpu --mps --connections --hide --on-misfit --strict -v --verbose -h --help -V --version"
 
-# What a SET may begin with: the numbers 0 to LAST behind what is typed of a list.
+# Offers the numbers 0 to LAST as the next element of a list.
 _nvtaskset_list() { # LAST
 	local typed=${cur##*[,-]} before
 	before=${cur%"$typed"}
@@ -24,7 +24,7 @@ _nvtaskset_set() { # NOTATION
 	esac
 }
 
-# What may follow the word of an action.
+# Offers what may follow the word of an action.
 _nvtaskset_word() { # WORD
 	local following
 	case $1 in
@@ -83,7 +83,7 @@ _nvtaskset() {
 	elif ((positional == 0)) && [[ $cur == -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$_nvtaskset_options" -- "$cur")
 	elif $pid && ((positional <= 1)); then
-		# Either may stand here: a SET, or the PID alone.
+		# The first argument is a SET, or the PID if there is no SET.
 		_nvtaskset_pids
 		if ((positional == 0)); then
 			local pids=("${COMPREPLY[@]}")
@@ -94,7 +94,7 @@ _nvtaskset() {
 		_nvtaskset_set "$notation"
 		[[ $notation != m ]] || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "mps system measure" -- "$cur")
 	elif declare -F _command_offset >/dev/null; then
-		# From here on the line is another command's.
+		# The rest of the line is COMMAND's. Find where it begins.
 		for ((i = 1; i < COMP_CWORD; i++)); do
 			[[ ${COMP_WORDS[i]} == -* || ${COMP_WORDS[i - 1]} == -*G ]] || break
 		done

@@ -1,12 +1,12 @@
-# Fish completion of nvtaskset(1): options, words, the TPCs and GPCs of this machine's GPU, programs with a partition.
+# Fish completion for nvtaskset(1): options, words, the TPCs and GPCs of this machine's GPU, programs with a partition.
 
-function __nvtaskset_asks_for --description 'Whether one of these options stands on the line' --argument-names short long
+function __nvtaskset_asks_for --description 'Whether the line has this option' --argument-names short long
     string match -qr -- "(^| )(-[a-zA-Z]*$short|--$long)( |\$)" (commandline -cp)
 end
 
 set -g __nvtaskset_with_value -G -tG -gG -nG --gpu --mps --connections --strategy --on-misfit
 
-function __nvtaskset_words --description 'How many words in front of the one that is typed are no options, nor their values'
+function __nvtaskset_words --description 'How many arguments before the current one are neither options nor values of options'
     set -l count 0
     set -l is_value false
     for word in (commandline -cpo)[2..-1]
@@ -46,7 +46,7 @@ function __nvtaskset_wants_action
     not __nvtaskset_has_notation; and not __nvtaskset_asks_for p pid; and test (__nvtaskset_words) = 0
 end
 
-function __nvtaskset_follows --description 'Whether the line is that of an action with one of these names' --argument-names name
+function __nvtaskset_follows --description 'Whether the line begins with the word of an action; the name is a pattern' --argument-names name
     not __nvtaskset_has_notation; and string match -qr -- "^nvtaskset +(-v +)?$name " (commandline -cp)
 end
 
@@ -62,7 +62,7 @@ function __nvtaskset_wants_command
     not __nvtaskset_asks_for p pid; and test (__nvtaskset_words) -ge 1; and not __nvtaskset_has_action
 end
 
-function __nvtaskset_numbers --description 'The numbers 0 to LAST behind what is typed of a list' --argument-names last
+function __nvtaskset_numbers --description 'The numbers 0 to LAST as the next element of a list' --argument-names last
     set -l before (string replace -r '[0-9]*$' '' -- (commandline -ct))
     for number in (seq 0 $last)
         echo $before$number

@@ -4,17 +4,19 @@
 
     for gpu in nvtaskset.gpus():
         print(gpu.name, gpu.tpcs)                  # NVIDIA H200 0-65
-    for partition in nvtaskset.partitions():       # of every process that we may change
+    for partition in nvtaskset.partitions():       # of every process that we may edit
         print(partition.pid, partition[0])
     with nvtaskset.Partition(1234) as partition:
-        partition[0] = "0-7"                       # GPU 0; the next launch obeys
+        partition[0] = "0-7"                       # GPU 0; from the next launch on
         partition[0] |= nvtaskset.gpus()[0].gpcs[3]
 
-Numbers of TPCs and GPUs are nvtaskset(3)'s. Nothing is compiled: this is libnvtaskset.so.0 by way of ctypes, found at
-NVTASKSET_LIBRARY, if that is set; where `make install` has put it, seen from here; or as any library is. Whatever
-fails raises Error with the reason and a code, also a wrong argument of whatever type: ErrorCode.INVALID. TypeError is
-for what Python itself refuses: too many arguments, or an operator between a Set and no set. Numbers are what Python
-takes for an index. Several threads may use one Partition; a fork opens its own.
+TPCs and GPUs have the numbers of nvtaskset(3). This module calls libnvtaskset.so.0 through ctypes, so nothing is
+compiled. It loads the library from NVTASKSET_LIBRARY if that is set, else from where `make install` has put it relative
+to this file, else from where the dynamic linker finds it.
+
+All failures raise Error with the reason and a code. A wrong argument, of any type, has ErrorCode.INVALID. Python itself
+raises TypeError for too many arguments, and for an operator between a Set and something that is no set. A number may be
+anything that Python takes as an index. Several threads may use one Partition. After a fork, the child must open its own.
 """
 
 import collections
@@ -35,7 +37,7 @@ _STRATEGIES = {"packed": 0, "distributed": 1}
 
 
 class ErrorCode(enum.IntEnum):
-    """What failed: nvtaskset(3) says what each means. The numbers stay."""
+    """The kind of failure; nvtaskset(3) describes each. The numbers do not change between versions."""
 
     OTHER = 0
     INVALID = 1
@@ -56,13 +58,13 @@ class ErrorCode(enum.IntEnum):
 
     @classmethod
     def _missing_(cls, value):
-        """A later library's."""
+        """A code of a later version of the library."""
         return cls.OTHER
 
 
 class Error(Exception):
-    """What failed, and why: str() is the reason, code an ErrorCode, errno the kernel's where it was that which refused,
-    else None."""
+    """A failure. str() is the reason, code is an ErrorCode, errno is the number from the kernel if the kernel refused, else
+    None."""
 
     def __init__(self, reason, code=ErrorCode.OTHER, errno=None):
         super().__init__(reason)
@@ -75,7 +77,7 @@ def _invalid(what, value, why):
 
 
 def _integer(what, value, first, last, why):
-    """An argument that is a number of `first` to `last`."""
+    """Returns an argument that must be a number from `first` to `last`."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -178,7 +180,7 @@ def _call(name, *arguments):
 
 
 def _try(name, *arguments):
-    """Calls a function that can fail: its last argument is the reason."""
+    """Calls a function that can fail. Such functions have a pointer to an error as their last parameter."""
     error = _Error()
     if _call(name, *arguments, ctypes.byref(error)) < 0:
         raise Error(error.reason.decode(errors="replace"), error.code, error.system_error or None)
@@ -192,7 +194,7 @@ def _topology():
 
 
 def version():
-    """Of the library."""
+    """The version of the library."""
     return _call("version").decode()
 
 
@@ -200,9 +202,10 @@ def version():
 
 
 class Set(frozenset):
-    """TPC numbers. Made from any iterable of them, or from text: a list ("0-7,9"), or "0x" and a hexadecimal mask.
+    """A set of TPC numbers. It is made from an iterable of numbers or from text: a list ("0-7,9"), or a hexadecimal mask
+    after "0x".
 
-    The arguments of its methods may be either, too; operators want sets on both sides.
+    Arguments of its methods may be either. Operators need sets on both sides.
     """
 
     __slots__ = ()
@@ -237,7 +240,7 @@ class Set(frozenset):
 
 
 def _members(tpcs):
-    # Bytes are numbers to Python, but not those that stand there.
+    # Python iterates over bytes as numbers: b"0-7" would be TPCs 48, 45 and 55.
     if not isinstance(tpcs, (bytes, bytearray, memoryview)):
         try:
             return iter(tpcs)
@@ -251,7 +254,7 @@ def _tpc(number):
 
 
 def _of_sets(name, convert):
-    """frozenset's operation, where a set that comes out is a Set; what goes in is as `convert` makes it."""
+    """Wraps an operation of frozenset: `convert` converts its arguments, and a resulting set becomes a Set."""
     operation = getattr(frozenset, name)
 
     @functools.wraps(operation)
@@ -278,7 +281,8 @@ def _parse(text):
 
 
 def _bytes(text):
-    """No NUL hides what stands behind it, and what is no character is seen as such."""
+    """Encodes text for C. A NUL becomes "?", since it would end the text. Surrogates, which UTF-8 does not have, are
+    escaped."""
     return text.replace("\0", "?").encode(errors="backslashreplace")
 
 
@@ -288,9 +292,9 @@ def _bytes(text):
 class Gpu:
     """A GPU of this machine, by number, bus id or UUID.
 
-    GPCs are the chip's, virtual ones hold a cluster of thread blocks each: nvtaskset(3).
-
-    number, bus_id, name, uuid, compute (9, 0), sms_per_tpc; tpcs, a Set; gpcs and virtual_gpcs, a Set for each number.
+    Attributes: number, bus_id, name, uuid, compute (such as (9, 0)), sms_per_tpc; tpcs, a Set; gpcs and virtual_gpcs,
+    dictionaries of a Set for each number. gpcs are those of the chip. A cluster of thread blocks always runs inside one
+    virtual GPC: see nvtaskset(3).
     """
 
     def __init__(self, number):
@@ -311,7 +315,7 @@ class Gpu:
         return {number: Set(groups[number]) for number in sorted(groups) if number >= 0}
 
     def choose(self, count, used=(), strategy="packed"):
-        """So many TPCs, none of them used; "packed" into whole GPCs, or "distributed" over them."""
+        """Chooses `count` TPCs that are not in `used`: "packed" into whole GPCs, or "distributed" over all GPCs."""
         if not isinstance(strategy, str) or strategy not in _STRATEGIES:
             raise _invalid("strategy", strategy, "it is packed or distributed")
         count = _integer("count", count, 0, _NUMBER_MAX, "not a number of TPCs")
@@ -325,7 +329,7 @@ class Gpu:
 
 
 def gpus():
-    """The GPUs of this machine, by PCI address, whatever CUDA_VISIBLE_DEVICES says."""
+    """All GPUs of this machine, sorted by PCI address. CUDA_VISIBLE_DEVICES does not matter."""
     return [Gpu(number) for number in range(_call("topology_gpu_count", _topology()))]
 
 
@@ -343,17 +347,18 @@ def _number(gpu):
 
 
 Counters = collections.namedtuple("Counters", "restricted unrestricted refreshed reasons")
-Counters.__doc__ = """Kernels that were kept inside the partition; that ran as they came; nodes of CUDA graphs that were
-uploaded again after a change; and a dictionary: how often a launch was not simply run inside the partition, and why.
+Counters.__doc__ = """restricted: launches that were restricted to the partition. unrestricted: launches that were not.
+refreshed: nodes of CUDA graphs that were uploaded again after a change. reasons: why launches were not simply run inside
+the partition, and how often; a dictionary.
 
 A kernel in a CUDA graph counts when it is uploaded, and not at each launch of the graph."""
 
 
 class Partition:
-    """The TPCs that a process may use: partition[gpu] is a Set for each GPU, to be read and assigned.
+    """The TPCs that a process may use. partition[gpu] is a Set for each GPU, and can be assigned.
 
-    `gpu` is a number, a bus id, a UUID or a Gpu. Has two descriptors until it is closed; `with` closes it. fileno() is
-    readable when the process has ended: for select, asyncio and the like.
+    `gpu` is a number, a bus id, a UUID or a Gpu. A Partition has two file descriptors open until close(); `with` closes it.
+    fileno() becomes readable when the process has ended, for use with select or asyncio.
     """
 
     def __init__(self, pid):
@@ -387,7 +392,7 @@ class Partition:
         return Counters(counters.restricted, counters.unrestricted, counters.refreshed, reasons)
 
     def check(self):
-        """Raises Error where the process has ended, has another partition by now, or does not obey."""
+        """Raises Error if the process has ended, has another partition now, or its partition is not in force."""
         self._use(_try, "check")
 
     def fileno(self):
@@ -426,12 +431,12 @@ def _pids():
 
 
 def partitions():
-    """Of every process that has one and that we may change, by pid."""
+    """A Partition of each process that has one and that we may edit, sorted by pid."""
     found = []
     for pid in _pids():
         try:
             found.append(Partition(pid))
         except Error as error:
             if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
-                raise  # Else it has ended meanwhile.
+                raise  # Otherwise the process has ended or has no partition any more.
     return found
