@@ -13,8 +13,8 @@
  * with the reason if it is not 0. */
 int action_run(const struct options *options, struct error *error);
 
-/* -p: changes the partition of a process if a SET is given, and shows it. Returns the exit status, with the reason if it
- * is not 0. EXIT_FAILURE: nothing has changed. */
+/* -p: changes the partition of a process if a SET is given, and shows it. Returns the exit status, with the reason if
+ * it is not 0. EXIT_FAILURE: nothing has changed. */
 int action_partition(const struct options *options, struct error *error);
 
 /* -l: lists the processes with a partition that this user may examine. 0, or -1 with the reason. */
@@ -31,8 +31,8 @@ int action_measure(const struct options *options, struct error *error);
 int action_mps_status(const struct options *options, struct error *error);
 int action_mps_stop(const struct options *options, struct error *error);
 
-/* system enable, system disable: every program that starts from now on loads our library, or none does. Neither leaves its
- * work half done. system status: shows which of the two holds. 0, or -1 with the reason. */
+/* system enable, system disable: every program that starts from now on loads our library, or none does. Neither leaves
+ * its work half done. system status: shows which of the two holds. 0, or -1 with the reason. */
 int action_system_status(const struct options *options, struct error *error);
 int action_system_enable(const struct options *options, struct error *error);
 int action_system_disable(const struct options *options, struct error *error);

@@ -56,8 +56,8 @@ enum {
 	STAT_ENVIRONMENT_END = 51
 };
 
-/* Whether a process whose environment was empty when it was read may have one: in the middle of an exec, the new one is not
- * there yet. Kernel threads and zombies have no program, and no environment. */
+/* Whether a process whose environment was empty when it was read may have one: in the middle of an exec, the new one is
+ * not there yet. Kernel threads and zombies have no program, and no environment. */
 static bool may_have_environment(pid_t pid)
 {
 	char program[8], stat[PROC_STAT_TEXT];
@@ -174,7 +174,8 @@ static void add_to_occupied(struct segment_revision *occupied, const struct topo
 	}
 }
 
-/* Whether the owner of the shared segment still has a segment, even if it has moved to a new one: then that one counts. */
+/* Whether the owner of the shared segment still has a segment, even if it has moved to a new one: then that one
+ * counts. */
 static bool has_owner(const struct claim *claim, const struct processes *processes)
 {
 	bool has = false;
@@ -184,8 +185,8 @@ static bool has_owner(const struct claim *claim, const struct processes *process
 	return has;
 }
 
-/* Whether a claim counts. It does not if a segment counts in its place: the process's own, the one that it shares, or the
- * one of the ancestor whose partition it would get. */
+/* Whether a claim counts. It does not if a segment counts in its place: the process's own, the one that it shares, or
+ * the one of the ancestor whose partition it would get. */
 static bool counts(const struct claim *claim, const struct processes *processes)
 {
 	pid_t pid = claim->pid;

@@ -16,8 +16,8 @@ struct gpcs {
 /* TPCs whose GPC is unknown are left out. */
 struct gpcs gpcs_of(const struct topology *gpu, const struct tpcset *set);
 
-/* Prints a list with '~' behind GPCs that are there in part: "1,3~,5-7~" is all of GPC 1 and some of 3, 5, 6 and 7. Returns
- * `text`. */
+/* Prints a list with '~' behind GPCs that are there in part: "1,3~,5-7~" is all of GPC 1 and some of 3, 5, 6 and 7.
+ * Returns `text`. */
 const char *gpcs_format(const struct gpcs *gpcs, char text[TPCSET_TEXT]);
 
 /* Whether the TPC is in no virtual GPC. A cluster there can only use the SMs of this one TPC. */

@@ -110,8 +110,8 @@ const char *gpus_label(struct pci_address gpu, const struct topology_list *list,
 
 /* --- -G ------------------------------------------------------------------------------------------ */
 
-/* Returns the GPU that the first `length` characters name. NULL with a reason if no GPU has this name; NULL with an empty
- * reason if they cannot be the name of a GPU. */
+/* Returns the GPU that the first `length` characters name. NULL with a reason if no GPU has this name; NULL with an
+ * empty reason if they cannot be the name of a GPU. */
 static const struct topology *find_named(const struct topology_list *list, const char *text, size_t length,
                                          struct error *error)
 {

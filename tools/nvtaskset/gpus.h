@@ -1,8 +1,8 @@
 /*
  * Which GPUs a command line names.
  *
- * A number is the one that CUDA gives a GPU in this environment: CUDA_VISIBLE_DEVICES hides GPUs and changes their order.
- * A bus id or a UUID names a GPU whether it is hidden or not.
+ * A number is the one that CUDA gives a GPU in this environment: CUDA_VISIBLE_DEVICES hides GPUs and changes their
+ * order. A bus id or a UUID names a GPU whether it is hidden or not.
  */
 #ifndef NVTASKSET_GPUS_H
 #define NVTASKSET_GPUS_H
@@ -21,12 +21,13 @@ struct gpu_choices {
 	struct gpu_choice choices[TOPOLOGY_GPUS_MAX];
 };
 
-/* Finds the GPUs that a program started here would see, in CUDA's order. -1 with the reason if their order cannot be known
- * or none is visible. */
+/* Finds the GPUs that a program started here would see, in CUDA's order. -1 with the reason if their order cannot be
+ * known or none is visible. */
 int gpus_visible(struct gpu_choices *visible, const struct topology_list *list, struct error *error);
 
-/* Reads the arguments of -G: a number, a bus id, a UUID or "all", each with or without :SET behind it. Without arguments,
- * it takes the first visible GPU. Either all GPUs have a SET of their own or none has. -1 with the reason. */
+/* Reads the arguments of -G: a number, a bus id, a UUID or "all", each with or without :SET behind it. Without
+ * arguments, it takes the first visible GPU. Either all GPUs have a SET of their own or none has. -1 with the
+ * reason. */
 int gpus_choose(struct gpu_choices *chosen, const struct topology_list *list, const char *const *texts,
                 unsigned int count, struct error *error);
 

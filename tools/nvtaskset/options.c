@@ -24,7 +24,8 @@ enum {
 	OPTION_WATCH
 };
 
-/* '+': our options end at the first argument that is no option; those behind it are COMMAND's. ':': we report errors. */
+/* '+': our options end at the first argument that is no option; those behind it are COMMAND's. ':': we report
+ * errors. */
 #define SHORT_OPTIONS "+:tgnpalTG:vhV"
 
 #define WATCH_SECONDS 1.0

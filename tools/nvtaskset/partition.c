@@ -235,8 +235,8 @@ static bool has_all(const struct topology_list *list, const struct topology_want
 	return found;
 }
 
-/* Loads only the GPUs that the partitions name, if no other is needed (-G, --json) and these are visible here: the kernel
- * driver takes 1 to 3 ms for each GPU (docs/hardware.md). */
+/* Loads only the GPUs that the partitions name, if no other is needed (-G, --json) and these are visible here: the
+ * kernel driver takes 1 to 3 ms for each GPU (docs/hardware.md). */
 static int load_topologies(struct topology_list *list, const struct targets *targets, const struct options *options,
                            struct error *error)
 {
@@ -249,8 +249,8 @@ static int load_topologies(struct topology_list *list, const struct targets *tar
 	                                                                                       : topology_load(list, error);
 }
 
-/* With --attach, topologies are loaded first, since our library gets them. Otherwise they come last: if the process does not
- * exist, none is needed. */
+/* With --attach, topologies are loaded first, since our library gets them. Otherwise they come last: if the process
+ * does not exist, none is needed. */
 static int open_all(struct targets *targets, const struct options *options, const struct pids *tree,
                     struct topology_list *list, struct error *error)
 {

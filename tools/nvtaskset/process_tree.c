@@ -31,7 +31,8 @@ int process_tree_find(struct pids *tree, pid_t pid, struct error *error)
 	result = find_parents(&parents, &all, error);
 	if (result == 0)
 		result = pids_add(tree, pid, error);
-	/* Each round adds at least the next generation, until one adds none: a child may come before its parent in the list. */
+	/* Each round adds at least the next generation, until one adds none: a child may come before its parent in the
+	 * list. */
 	while (result == 0 && tree->count > before) {
 		before = tree->count;
 		for (size_t i = 0; result == 0 && i < all.count; i++) {

@@ -7,8 +7,8 @@
 
 #include <sys/types.h>
 
-/* Finds `pid`, which comes first, and its living descendants. The caller frees the list. -1 with the reason, and nothing to
- * free. */
+/* Finds `pid`, which comes first, and its living descendants. The caller frees the list. -1 with the reason, and
+ * nothing to free. */
 int process_tree_find(struct pids *tree, pid_t pid, struct error *error);
 
 /* The same with `pid` alone, without its descendants. */

@@ -10,10 +10,10 @@
 #include "options.h"
 #include "state/segment.h"
 
-/* Finds the partition that the command line asks for on the chosen GPUs: the SET of each GPU, or the one SET for all. No
- * set is empty. "all" means the whole GPU in every notation. For a number of TPCs, it selects TPCs that no process has;
- * those of the processes in `except` (NULL: none) count as free. From then on no other nvtaskset can select TPCs until this
- * process ends or executes another program, except with --dry-run. -1 with the reason. */
+/* Finds the partition that the command line asks for on the chosen GPUs: the SET of each GPU, or the one SET for all.
+ * No set is empty. "all" means the whole GPU in every notation. For a number of TPCs, it selects TPCs that no process
+ * has; those of the processes in `except` (NULL: none) count as free. From then on no other nvtaskset can select TPCs
+ * until this process ends or executes another program, except with --dry-run. -1 with the reason. */
 int set_find(struct segment_revision *revision, const struct options *options, const struct gpu_choices *chosen,
              const struct topology_list *list, const struct pids *except, struct error *error);
 

@@ -55,8 +55,8 @@ static void compare(struct look *look, uint64_t number, uint64_t self)
 	                     (number == own && self < look->own->self);
 }
 
-/* Reads each ticket of a process. Always false, so that the search goes on. A process forked from this one has this one's
- * ticket, which is skipped. */
+/* Reads each ticket of a process. Always false, so that the search goes on. A process forked from this one has this
+ * one's ticket, which is skipped. */
 static bool look_at_ticket(int file, int number, void *context)
 {
 	struct look *look = context;

@@ -1,8 +1,8 @@
 /*
  * Whose turn it is to select TPCs (-n). Of the processes that see each other in /proc, one selects at a time.
  *
- * Each process has a ticket (Lamport's bakery algorithm): a memfd that the others find through /proc. So there is no name
- * that another program could take first, nothing is left behind, and network namespaces do not matter. The ticket
+ * Each process has a ticket (Lamport's bakery algorithm): a memfd that the others find through /proc. So there is no
+ * name that another program could take first, nothing is left behind, and network namespaces do not matter. The ticket
  * ends with its process. Tickets of other users are ignored, so no user can block another.
  */
 #ifndef NVTASKSET_TURN_H

@@ -11,12 +11,13 @@
         partition[0] |= nvtaskset.gpus()[0].gpcs[3]
 
 TPCs and GPUs have the numbers of nvtaskset(3). This module calls libnvtaskset.so.0 through ctypes, so nothing is
-compiled. It loads the library from NVTASKSET_LIBRARY if that is set, else from where `make install` has put it relative
-to this file, else from where the dynamic linker finds it.
+compiled. It loads the library from NVTASKSET_LIBRARY if that is set, else from where `make install` has put it
+relative to this file, else from where the dynamic linker finds it.
 
 All failures raise Error with the reason and a code. A wrong argument, of any type, has ErrorCode.INVALID. Python itself
-raises TypeError for too many arguments, and for an operator between a Set and something that is no set. A number may be
-anything that Python takes as an index. Several threads may use one Partition. After a fork, the child must open its own.
+raises TypeError for too many arguments, and for an operator between a Set and something that is no set. A number may
+be anything that Python takes as an index. Several threads may use one Partition. After a fork, the child must open its
+own.
 """
 
 import collections
@@ -63,8 +64,7 @@ class ErrorCode(enum.IntEnum):
 
 
 class Error(Exception):
-    """A failure. str() is the reason, code is an ErrorCode, errno is the number from the kernel if the kernel refused, else
-    None."""
+    """A failure. str() is the reason, code is an ErrorCode, errno is the kernel's error number or None."""
 
     def __init__(self, reason, code=ErrorCode.OTHER, errno=None):
         super().__init__(reason)
@@ -202,8 +202,8 @@ def version():
 
 
 class Set(frozenset):
-    """A set of TPC numbers. It is made from an iterable of numbers or from text: a list ("0-7,9"), or a hexadecimal mask
-    after "0x".
+    """A set of TPC numbers. It is made from an iterable of numbers or from text: a list ("0-7,9"), or a hexadecimal
+    mask after "0x".
 
     Arguments of its methods may be either. Operators need sets on both sides.
     """
@@ -348,8 +348,8 @@ def _number(gpu):
 
 Counters = collections.namedtuple("Counters", "restricted unrestricted refreshed reasons")
 Counters.__doc__ = """restricted: launches that were restricted to the partition. unrestricted: launches that were not.
-refreshed: nodes of CUDA graphs that were uploaded again after a change. reasons: why launches were not simply run inside
-the partition, and how often; a dictionary.
+refreshed: nodes of CUDA graphs that were uploaded again after a change. reasons: why launches were not simply run
+inside the partition, and how often; a dictionary.
 
 A kernel in a CUDA graph counts when it is uploaded, and not at each launch of the graph."""
 
@@ -357,8 +357,8 @@ A kernel in a CUDA graph counts when it is uploaded, and not at each launch of t
 class Partition:
     """The TPCs that a process may use. partition[gpu] is a Set for each GPU, and can be assigned.
 
-    `gpu` is a number, a bus id, a UUID or a Gpu. A Partition has two file descriptors open until close(); `with` closes it.
-    fileno() becomes readable when the process has ended, for use with select or asyncio.
+    `gpu` is a number, a bus id, a UUID or a Gpu. A Partition has two file descriptors open until close(); `with` closes
+    it. fileno() becomes readable when the process has ended, for use with select or asyncio.
     """
 
     def __init__(self, pid):

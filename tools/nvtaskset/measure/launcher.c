@@ -57,7 +57,8 @@ static void read_uuid(CUdevice device, char text[TOPOLOGY_UUID_MAX])
 		uuid_format(uuid.bytes, text);
 }
 
-/* A GPU whose launch descriptors are unknown gets one mask bit: it must be in the list so that it can be refused later. */
+/* A GPU whose launch descriptors are unknown gets one mask bit: it must be in the list so that it can be refused
+ * later. */
 static int describe(CUdevice device, struct topology *gpu, struct error *error)
 {
 	char bus_id[PCI_ADDRESS_TEXT];
@@ -101,8 +102,8 @@ static int list_gpus(struct topology_list *gpus, struct error *error)
 
 /* --- the topology for our library ------------------------------------------------------------------------------ */
 
-/* Makes a memfd and names it in the environment, before the driver has threads that could read the environment. Our library
- * reads the file when the first context is made. */
+/* Makes a memfd and names it in the environment, before the driver has threads that could read the environment. Our
+ * library reads the file when the first context is made. */
 static FILE *make_file(struct error *error)
 {
 	char path[64];

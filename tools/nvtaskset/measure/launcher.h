@@ -1,6 +1,6 @@
 /*
- * Launches kernels in this process through our library, and reports the SMs on which their blocks ran. It initialises CUDA,
- * so it is for a process that does nothing else (measure_child.h).
+ * Launches kernels in this process through our library, and reports the SMs on which their blocks ran. It initialises
+ * CUDA, so it is for a process that does nothing else (measure_child.h).
  *
  * Our library gets a topology in which each mask bit is a TPC of its own, so a partition is a set of mask bits. All
  * functions return 0, or -1 with the reason.
@@ -17,8 +17,8 @@
 
 #include <stdint.h>
 
-/* Enough blocks for every SM: a block has the largest size that every GPU allows, so that one or two fit an SM, and it runs
- * for some time. */
+/* Enough blocks for every SM: a block has the largest size that every GPU allows, so that one or two fit an SM, and it
+ * runs for some time. */
 #define LAUNCHER_BLOCKS_MAX (4 * MEASURED_SMS_MAX)
 
 struct launcher {
@@ -30,19 +30,19 @@ struct launcher {
 	CUdeviceptr output;
 };
 
-/* Loads our library from the file `library` and initialises CUDA. To be called once in a process. Fills `gpus` with CUDA's
- * GPUs, sorted by PCI address, with a TPC for each mask bit; our library reads the same from a memfd. */
+/* Loads our library from the file `library` and initialises CUDA. To be called once in a process. Fills `gpus` with
+ * CUDA's GPUs, sorted by PCI address, with a TPC for each mask bit; our library reads the same from a memfd. */
 int launcher_start(const char *library, struct topology_list *gpus, struct error *error);
 
 /* Makes a context on a GPU of that list. It lives until the process ends. */
 int launcher_open(struct launcher *launcher, const struct topology *gpu, struct error *error);
 
-/* Enables these mask bits and no others for the next launches. At least one must stand for a TPC that exists: otherwise a
- * launch would never finish. */
+/* Enables these mask bits and no others for the next launches. At least one must stand for a TPC that exists: otherwise
+ * a launch would never finish. */
 int launcher_enable(struct launcher *launcher, const struct tpcset *bits, struct error *error);
 
-/* Launches once, in clusters of `cluster` blocks (0: without clusters). Returns in `sms` the SM of each of the `count` blocks;
- * the blocks of a cluster are adjacent. `count` is 0 if the GPU has no clusters of this size. */
+/* Launches once, in clusters of `cluster` blocks (0: without clusters). Returns in `sms` the SM of each of the `count`
+ * blocks; the blocks of a cluster are adjacent. `count` is 0 if the GPU has no clusters of this size. */
 int launcher_run(struct launcher *launcher, unsigned int cluster, uint32_t sms[LAUNCHER_BLOCKS_MAX],
                  unsigned int *count, struct error *error);
 

@@ -125,7 +125,8 @@ static const char *other_source(void)
 	return topology_named_file() ? "as NVTASKSET_TOPOLOGY's file says" : "as the kernel driver says";
 }
 
-/* If another source has the GPU's topology (else `other` is NULL), both must agree in every TPC, mask bit and virtual GPC. */
+/* If another source has the GPU's topology (else `other` is NULL), both must agree in every TPC, mask bit and virtual
+ * GPC. */
 static int compare(const struct topology *gpu, const struct topology *other, struct error *error)
 {
 	struct error why;

@@ -22,8 +22,8 @@ static const unsigned int cluster_sizes[] = {2, 3, 4, 5, 6, 7, 8, 12, 16};
 
 /* --- the environment ------------------------------------------------------------------------------------------ */
 
-/* CUDA must see all GPUs, in the order of their PCI addresses, and must not use MPS, which renumbers SMs. Afterwards the
- * user's variables are restored: they decide which GPUs the user sees. */
+/* CUDA must see all GPUs, in the order of their PCI addresses, and must not use MPS, which renumbers SMs. Afterwards
+ * the user's variables are restored: they decide which GPUs the user sees. */
 static int start(const struct options *options, const char *library, struct topology_list *gpus,
                  struct error *error)
 {

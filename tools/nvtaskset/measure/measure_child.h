@@ -1,7 +1,7 @@
 /*
- * The part of 'measure' that runs in a process of its own. It launches kernels, and infers from the SMs on which they ran
- * the mask bit and the virtual GPC of each TPC. There CUDA may hang, crash and take half a gigabyte of memory. The parent
- * (measure.c) waits for it, and ends it if it makes no progress.
+ * The part of 'measure' that runs in a process of its own. It launches kernels, and infers from the SMs on which they
+ * ran the mask bit and the virtual GPC of each TPC. There CUDA may hang, crash and take half a gigabyte of memory. The
+ * parent (measure.c) waits for it, and ends it if it makes no progress.
  */
 #ifndef NVTASKSET_MEASURE_CHILD_H
 #define NVTASKSET_MEASURE_CHILD_H

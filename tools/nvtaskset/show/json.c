@@ -66,7 +66,7 @@ static json_t *name_or_null(const char *text)
 
 _Static_assert(TOPOLOGY_UUID_MAX <= TOPOLOGY_NAME_MAX, "there is room for both");
 
-/* --- GPUs and sets on them ------------------------------------------------------------------------------------------ */
+/* --- GPUs and sets on them --------------------------------------------------------------------------------------- */
 
 static json_t *gpu_number(struct pci_address pci, const struct topology_list *gpus)
 {
@@ -116,7 +116,7 @@ static json_t *set_on_gpu(struct pci_address pci, const struct tpcset *set, cons
 	return joined(object, gpc_members(topology_find(gpus, pci), set));
 }
 
-/* --- processes ------------------------------------------------------------------------------------------------------ */
+/* --- processes --------------------------------------------------------------------------------------------------- */
 
 /* The identifier in segment.h, in lower case. Programs can rely on it, unlike on the text. */
 static json_t *reason_name(enum segment_reason reason)
@@ -214,7 +214,7 @@ json_t *json_list(const struct processes *processes, const struct topology_list 
 	                 finish(array, complete), "overlaps", overlaps(processes, gpus));
 }
 
-/* --- GPUs, TPC by TPC -------------------------------------------------------------------------------------------------- */
+/* --- GPUs, TPC by TPC -------------------------------------------------------------------------------------------- */
 
 static json_t *number_or_null(unsigned int number)
 {
@@ -305,7 +305,7 @@ json_t *json_topology(const struct gpu_choices *chosen, const struct processes *
 	                 finish(array, complete));
 }
 
-/* --- one partition ----------------------------------------------------------------------------------------------------- */
+/* --- one partition ----------------------------------------------------------------------------------------------- */
 
 static struct tpcset set_of(const struct segment_revision *revision, const struct topology *gpu)
 {

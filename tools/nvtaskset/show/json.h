@@ -30,8 +30,8 @@ int json_add_partition(json_t *document, pid_t pid, const struct gpu_choices *ch
                        const struct segment_revision *revision, const struct segment_revision *before,
                        const struct topology_list *gpus, struct error *error);
 
-/* Writes a document in ASCII, on one line or on many, and frees it. -1 with the reason if there is no memory. The caller
- * checks the file for write errors. */
+/* Writes a document in ASCII, on one line or on many, and frees it. -1 with the reason if there is no memory. The
+ * caller checks the file for write errors. */
 int json_write(json_t *document, bool one_line, FILE *file, struct error *error);
 
 #endif

@@ -14,10 +14,12 @@ struct labels {
 	pid_t pids[LABELS_MAX]; /* 0: free */
 };
 
-/* Frees the letters of processes that are no longer on the shown GPUs, and gives one to each process that is new there. */
+/* Frees the letters of processes that are no longer on the shown GPUs, and gives one to each process that is new
+ * there. */
 void labels_update(struct labels *labels, const struct processes *processes, const struct gpu_choices *shown);
 
-/* Returns the label of a process, below LABELS_MAX, or LABELS_MAX if it has none: all letters were taken when it came. */
+/* Returns the label of a process, below LABELS_MAX, or LABELS_MAX if it has none: all letters were taken when it
+ * came. */
 unsigned int labels_find(const struct labels *labels, pid_t pid);
 
 /* Returns 'A' to 'Z' or 'a' to 'z', or '?' for LABELS_MAX. */

@@ -122,7 +122,7 @@ static const char *format_cell(char text[CELL_MAX], const struct table *table, c
 	return cell[0] != '\0' ? cell : "-";
 }
 
-/* --- printing ------------------------------------------------------------------------------------------------------ */
+/* --- printing ---------------------------------------------------------------------------------------------------- */
 
 static void measure(struct table *table)
 {

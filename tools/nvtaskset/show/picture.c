@@ -23,7 +23,7 @@ struct picture {
 	FILE *page;
 };
 
-/* --- colours ------------------------------------------------------------------------------------------------------- */
+/* --- colours ----------------------------------------------------------------------------------------------------- */
 
 static const char *const basic_colours[] = {"30;46", "30;43", "30;45", "30;42", "30;47", "37;44"};
 static const char *const palette_colours[] = {
@@ -94,7 +94,7 @@ static void print_label(const struct picture *picture, unsigned int label)
 		putc(label == SHARED ? '#' : labels_letter(label), picture->page);
 }
 
-/* --- cells --------------------------------------------------------------------------------------------------------- */
+/* --- cells ------------------------------------------------------------------------------------------------------- */
 
 struct cell {
 	unsigned int row;   /* the GPC, or the virtual GPC in rows of those; TOPOLOGY_UNKNOWN: none */
@@ -231,7 +231,7 @@ static void draw_grid(const struct picture *picture)
 	}
 }
 
-/* --- the legend ----------------------------------------------------------------------------------------------------- */
+/* --- the legend -------------------------------------------------------------------------------------------------- */
 
 struct widths {
 	int pid, user, tpcs;

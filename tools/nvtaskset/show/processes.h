@@ -14,7 +14,7 @@ struct process {
 	pid_t pid;
 	uid_t uid;
 	char *user;    /* the user's name, or number if it has no name; clean text (text.h), as is `command` */
-	char *command; /* the arguments, separated by spaces, of at most PROCESS_COMMAND_MAX bytes; "?" if they are unknown */
+	char *command; /* the arguments, separated by spaces, cut at PROCESS_COMMAND_MAX bytes; "?" if unknown */
 	struct segment_revision revision; /* empty if the process has no segment, as are the counters */
 	struct segment_counters counters;
 	struct identity identity; /* 0 if it has no segment */
@@ -39,30 +39,30 @@ struct processes {
 };
 
 /* Examines every process. Leaves out those that end meanwhile and those of other users. `not_in_force_too` also finds
- * processes that should have a partition but have no segment; that takes several times as long. The caller frees the result.
- * -1 with the reason, and nothing to free. */
+ * processes that should have a partition but have no segment; that takes several times as long. The caller frees the
+ * result. -1 with the reason, and nothing to free. */
 int processes_collect(struct processes *processes, bool not_in_force_too, struct error *error);
 void processes_free(struct processes *processes);
 
 /* Returns the process with this pid, or NULL. */
 struct process *processes_find(const struct processes *processes, pid_t pid);
 
-/* How many launch descriptors were uploaded: one for each launch of a kernel, but one for each upload of a graph's kernel
- * node, however often the graph is launched then. */
+/* How many launch descriptors were uploaded: one for each launch of a kernel, but one for each upload of a graph's
+ * kernel node, however often the graph is launched then. */
 uint64_t process_uploads(const struct process *process);
 
 /* How often a launch ran outside the partition, in whole or in part: the sum of the reasons for that. */
 uint64_t process_outside(const struct process *process);
 
-/* Returns the TPCs of a GPU in the partition of the process. NULL if the partition does not name the GPU, or the process
- * yields to its descendants. */
+/* Returns the TPCs of a GPU in the partition of the process. NULL if the partition does not name the GPU, or the
+ * process yields to its descendants. */
 const struct tpcset *process_set(const struct process *process, struct pci_address gpu);
 
 /* Whether the process is one of those that share these TPCs. */
 bool process_shares(const struct process *process, const struct shared *shared);
 
-/* Finds the TPCs that processes of the list share. processes_collect calls it; tests call it for lists of their own. -1 with
- * the reason if there is no memory. */
+/* Finds the TPCs that processes of the list share. processes_collect calls it; tests call it for lists of their own. -1
+ * with the reason if there is no memory. */
 int processes_find_shared(struct processes *processes, struct error *error);
 
 #endif

@@ -8,8 +8,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* ECMA-48, and private modes of xterm: 1049 is the alternate screen, 25 the cursor, 7 wrapping of lines, 2026 a frame that
- * is shown at once. Terminals ignore modes that they do not know. */
+/* ECMA-48, and private modes of xterm: 1049 is the alternate screen, 25 the cursor, 7 wrapping of lines, 2026 a frame
+ * that is shown at once. Terminals ignore modes that they do not know. */
 #define ENTER "\033[?1049h\033[?25l\033[?7l"
 #define LEAVE "\033[?7h\033[?25h\033[?1049l"
 #define FRAME_BEGIN "\033[?2026h\033[H"
@@ -109,7 +109,8 @@ bool screen_take_key(const struct screen *screen)
 
 /* --- what is on it ---------------------------------------------------------------------------------------------- */
 
-/* Overwrites a row. After a row that fills all columns, nothing may be erased: terminals would erase its last column. */
+/* Overwrites a row. After a row that fills all columns, nothing may be erased: terminals would erase its last
+ * column. */
 static void paint_row(FILE *frame, const char *line, unsigned int row, const struct terminal *terminal)
 {
 	fputs(row > 0 ? "\r\n" : "", frame);

@@ -14,8 +14,8 @@ static bool continues(unsigned char byte)
 	return (byte & 0xc0) == 0x80;
 }
 
-/* Decodes the first character of `length` bytes (at least 1), and returns how many bytes it has; 0 if they are not valid
- * UTF-8 (RFC 3629): it must have its shortest form, be no surrogate, and not be above U+10FFFF. */
+/* Decodes the first character of `length` bytes (at least 1), and returns how many bytes it has; 0 if they are not
+ * valid UTF-8 (RFC 3629): it must have its shortest form, be no surrogate, and not be above U+10FFFF. */
 static size_t decode(const char *text, size_t length, uint32_t *character)
 {
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};

@@ -32,7 +32,7 @@ static int take_look(const struct view *view, const struct terminal *terminal, s
 	return result;
 }
 
-/* --- events between two displays ------------------------------------------------------------------------------------ */
+/* --- events between two displays --------------------------------------------------------------------------------- */
 
 enum event {
 	EVENT_TIME,   /* the next display is due */
@@ -84,7 +84,7 @@ static int end_closed(struct error *error)
 	return error_set_errno(error, "standard output");
 }
 
-/* --- a file or a pipe ------------------------------------------------------------------------------------------------ */
+/* --- a file or a pipe -------------------------------------------------------------------------------------------- */
 
 static int write_look(const struct view *view, bool first, struct error *error)
 {

@@ -1,8 +1,9 @@
 /*
  * Displays something once, or again and again.
  *
- * On a terminal, each display replaces the one before on the alternate screen, until a signal ends the program or the user
- * types 'q'. The terminal is then restored. In a file or a pipe, displays follow each other, separated by an empty line.
+ * On a terminal, each display replaces the one before on the alternate screen, until a signal ends the program or the
+ * user types 'q'. The terminal is then restored. In a file or a pipe, displays follow each other, separated by an empty
+ * line.
  */
 #ifndef NVTASKSET_WATCH_H
 #define NVTASKSET_WATCH_H
@@ -20,8 +21,8 @@ struct view {
 	bool is_data; /* for programs: never on the alternate screen, and without empty lines between */
 };
 
-/* Displays `view` every `seconds`, or once if that is 0. Returns after the one display or when the user has typed 'q'; -1
- * with the reason. Signals that end a program end this one after the terminal is restored. */
+/* Displays `view` every `seconds`, or once if that is 0. Returns after the one display or when the user has typed 'q';
+ * -1 with the reason. Signals that end a program end this one after the terminal is restored. */
 int watch(const struct view *view, double seconds, struct error *error);
 
 #endif

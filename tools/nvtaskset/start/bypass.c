@@ -8,7 +8,8 @@
 
 #define VARIABLE "LD_LIBRARY_PATH="
 
-/* Returns the value if the line sets the variable, else NULL. The value may be in quotes, "export" may stand in front. */
+/* Returns the value if the line sets the variable, else NULL. The value may be in quotes, "export" may stand in
+ * front. */
 static const char *value_in(char *line)
 {
 	char *name = strncmp(line, "export ", 7) == 0 ? line + 7 : line;

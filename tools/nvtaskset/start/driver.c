@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Directories where packages and containers put the driver: NVIDIA's container images, Debian, Red Hat, WSL, NixOS, Jetson,
- * and last the toolkit's compatibility package. */
+/* Directories where packages and containers put the driver: NVIDIA's container images, Debian, Red Hat, WSL, NixOS,
+ * Jetson, and last the toolkit's compatibility package. */
 static const char *const usual_directories[] = {
 	"/usr/local/nvidia/lib64",
 	"/usr/local/nvidia/lib",

@@ -106,7 +106,7 @@ static int set_strict(const struct environment *environment, struct error *error
 
 	if (own_library_directory(directory, error) < 0)
 		return -1;
-	/* The paths fit: driver_own_directory has found our library there. */
+	/* The paths fit: own_library_directory has found our library there. */
 	snprintf(library, sizeof library, "%.*s/" DRIVER_NAME, PATH_MAX - 32, directory);
 	snprintf(audit, sizeof audit, "%.*s/" AUDIT_LIBRARY, PATH_MAX - 32, directory);
 	if (access(audit, R_OK) < 0)

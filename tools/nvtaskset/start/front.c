@@ -78,8 +78,8 @@ static bool find_user_base(unsigned int number, char base[PATH_MAX])
 	return found;
 }
 
-/* Not in /tmp: if /tmp is cleaned while a program of root's runs, another user could put there the library that it loads
- * next. */
+/* Not in /tmp: if /tmp is cleaned while a program of root's runs, another user could put there the library that it
+ * loads next. */
 static bool find_root_base(unsigned int number, char base[PATH_MAX])
 {
 	static const char *const fixed[] = {"/var/cache/nvtaskset", "/run/nvtaskset"};
@@ -153,8 +153,8 @@ static int make_links(const struct links *links, const char *base, char director
 	return 0;
 }
 
-/* Makes them in the first usable base directory. `for_others`: other users must be able to read them. On failure, the reason
- * is why the first base directory is not usable. */
+/* Makes them in the first usable base directory. `for_others`: other users must be able to read them. On failure, the
+ * reason is why the first base directory is not usable. */
 static int make_in_some_base(const struct links *links, bool for_others, char directory[PATH_MAX], struct error *error)
 {
 	bool (*const find_base)(unsigned int, char *) = is_root() ? find_root_base : find_user_base;

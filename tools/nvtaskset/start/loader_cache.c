@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* glibc's format (dl-cache.h), the only one that it has written since 2.32: a head, entries, and strings. Offsets of strings
- * count from the beginning of the head. */
+/* glibc's format (dl-cache.h), the only one that it has written since 2.32: a head, entries, and strings. Offsets of
+ * strings count from the beginning of the head. */
 #define MAGIC "glibc-ld.so.cache1.1"
 
 #if defined(__x86_64__)

@@ -9,8 +9,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* Finds the directory where our library is installed: lib beside the command in a build tree, otherwise PREFIX/lib/nvtaskset
- * for a command in PREFIX/bin. 0, or -1 with the reason. */
+/* Finds the directory where our library is installed: lib beside the command in a build tree, otherwise
+ * PREFIX/lib/nvtaskset for a command in PREFIX/bin. 0, or -1 with the reason. */
 int own_library_directory(char directory[PATH_MAX], struct error *error);
 
 /* Whether a file is our library, whatever its name. */

@@ -110,7 +110,8 @@ static bool read_until_end(int file, char *text, size_t size)
 	return got == 0;
 }
 
-/* The reason is the line that begins with our prefix: other libraries, such as the driver, may have written lines too. */
+/* The reason is the line that begins with our prefix: other libraries, such as the driver, may have written lines
+ * too. */
 static int explain(const char *text, struct error *error)
 {
 	const char *reason = strstr(text, PREFIX);

@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-/* 0 if that process has loaded our library, and the library has set itself up; -1 with the reason. `environment` must be
- * strict. Waits for 10 seconds at most. */
+/* 0 if that process has loaded our library, and the library has set itself up; -1 with the reason. `environment` must
+ * be strict. Waits for 10 seconds at most. */
 int probe(const struct environment *environment, struct error *error);
 
 /* The same without COMMAND's variables. LD_LIBRARY_PATH is `directory`, or unset if that is NULL. */

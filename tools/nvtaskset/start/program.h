@@ -1,8 +1,8 @@
 /*
  * Examines COMMAND before it is started: whether its dynamic linker will load our library.
  *
- * It reads the file of COMMAND, or of a script's interpreter, and not the files of programs that it starts or of libraries
- * that it loads.
+ * It reads the file of COMMAND, or of a script's interpreter, and not the files of programs that it starts or of
+ * libraries that it loads.
  */
 #ifndef NVTASKSET_PROGRAM_H
 #define NVTASKSET_PROGRAM_H

@@ -55,7 +55,8 @@ static int check_program(const struct options *options, struct error *error)
 	return trouble != PROGRAM_FINE && options->strict ? -1 : 0;
 }
 
-/* A program that changes its user, such as su or a daemon, may run unrestricted: a warning, or with --strict a failure. */
+/* A program that changes its user, such as su or a daemon, may run unrestricted: a warning, or with --strict a
+ * failure. */
 static int check_others(const struct options *options, const char *directory, struct error *error)
 {
 	int result = front_check_others(directory, error);
@@ -134,8 +135,8 @@ static int prepare(const struct options *options, const struct partition *partit
 	return 0;
 }
 
-/* COMMAND has its segment from the start, since a segment survives an exec. If resource limits do not allow one, the library
- * in COMMAND works without and prints a warning. */
+/* COMMAND has its segment from the start, since a segment survives an exec. If resource limits do not allow one, the
+ * library in COMMAND works without and prints a warning. */
 static void make_segment(const struct segment_revision *revision)
 {
 	struct segment segment;
@@ -160,7 +161,8 @@ int action_run(const struct options *options, struct error *error)
 	static struct partition partition; /* large */
 	int status = EXIT_FAILURE;
 
-	/* If another nvtaskset started us, our environment leads to its library. Programs of MPS that we run must not load it. */
+	/* If another nvtaskset started us, our environment leads to its library. Programs of MPS that we run must not load
+	 * it. */
 	if (environment_clean(error) < 0)
 		return EXIT_FAILURE;
 	if (!options->dry_run)

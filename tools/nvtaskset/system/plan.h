@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* ldconfig reads files in the order of their names, which depends on the locale. This name comes first, also before 00-nvcr
- * of NVIDIA's containers, whether the locale ignores hyphens or not. */
+/* ldconfig reads files in the order of their names, which depends on the locale. This name comes first, also before
+ * 00-nvcr of NVIDIA's containers, whether the locale ignores hyphens or not. */
 #define CONFIGURATION "/etc/ld.so.conf.d/00-000-nvtaskset.conf"
 #define INACTIVE "/etc/ld.so.conf.d/.nvtaskset" /* ldconfig does not read it: it does not end in .conf */
 #define TEST_CACHE "cache"                      /* in the directory of links; no program uses it */
@@ -39,7 +39,8 @@ struct plan {
 /* Finds where we are installed. The others need it. */
 int plan_find_library(struct plan *plan, struct error *error);
 
-/* Plans links to the driver that programs find now, by the name that upgrades keep, and by its other name if it has that. */
+/* Plans links to the driver that programs find now, by the name that upgrades keep, and by its other name if it has
+ * that. */
 int plan_find_driver(struct plan *plan, struct error *error);
 
 /* Checks that only root can change our library: set-user-ID programs will load it. */

@@ -1,14 +1,14 @@
 /*
- * system enable, system disable: with 'enable', every program of this machine that asks for the driver library finds ours
- * in the dynamic linker's cache.
+ * system enable, system disable: with 'enable', every program of this machine that asks for the driver library finds
+ * ours in the dynamic linker's cache.
  *
- * This needs two things. One is a directory of links, PREFIX/lib/nvtaskset/system, with only the files that programs must
- * find: if a link to the driver were in the same directory, ldconfig would take it for another library of the same name. The
- * other is a file in /etc/ld.so.conf.d that names this directory before all others. The links use names that upgrades of
- * the driver keep. No file of the driver is changed.
+ * This needs two things. One is a directory of links, PREFIX/lib/nvtaskset/system, with only the files that programs
+ * must find: if a link to the driver were in the same directory, ldconfig would take it for another library of the same
+ * name. The other is a file in /etc/ld.so.conf.d that names this directory before all others. The links use names that
+ * upgrades of the driver keep. No file of the driver is changed.
  *
- * After each step, programs find either the driver as before, or our library, which was tested. So it does no harm if the
- * command dies between two steps; `disable` then removes what is there.
+ * After each step, programs find either the driver as before, or our library, which was tested. So it does no harm if
+ * the command dies between two steps; `disable` then removes what is there.
  */
 #include "actions.h"
 
