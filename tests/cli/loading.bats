@@ -260,7 +260,7 @@ without_proc() {
 @test "the command without /proc says what it lacks" {
 	! is_sanitized || skip "sanitizers lack it too, and say so"
 	needs_namespaces -m
-	refuses "/proc, which has to be mounted: No such file or directory" without_proc nvtaskset --mps off -t 3 true
+	refuses "/proc must be mounted: No such file or directory" without_proc nvtaskset --mps off -t 3 true
 	refuses "/proc is not mounted, where processes are found" without_proc nvtaskset -p 1
 	refuses "/proc is not mounted, where processes are found" without_proc nvtaskset -l
 	refuses "/proc is not mounted, where processes are found" without_proc nvtaskset -l --json

@@ -9,7 +9,7 @@
 
 #define LABELS_MAX 52
 
-/* Starts with all zero. */
+/* To be set to zero before the first use. */
 struct labels {
 	pid_t pids[LABELS_MAX]; /* 0: free */
 };

@@ -34,7 +34,7 @@ int own_library_directory(char directory[PATH_MAX], struct error *error)
 	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
 
 	if (length < 0)
-		return error_set_errno(error, "/proc, which has to be mounted");
+		return error_set_errno(error, "/proc must be mounted");
 	self[length] = '\0';
 	if (!own_directory_is(directory, dirname(self), "lib") &&
 	    !own_directory_is(directory, dirname(self), "lib/nvtaskset"))

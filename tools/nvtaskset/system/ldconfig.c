@@ -16,7 +16,7 @@ static int start(pid_t *pid, const char *cache, int held)
 	posix_spawn_file_actions_t actions;
 
 	posix_spawn_file_actions_init(&actions);
-	/* Its warnings of directories that do not exist are common on sound machines. */
+	/* It warns of directories that do not exist, which is common and harmless. */
 	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, held, held); /* keeps it open */
