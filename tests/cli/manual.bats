@@ -46,7 +46,7 @@ prepare_examples() {
 	make_program "$WORK/path/python3" 1
 	make_program "$WORK/path/simulate" 120
 	NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
-	own_gpus # whose TPCs nobody else has
+	own_gpus h200-x2 # whose TPCs nobody else has
 	export PATH=$WORK/path:$ROOT/tests/fake-mps:$PATH FAKE_MPS_LINGER=600
 }
 
@@ -197,8 +197,8 @@ in_code() { # regular expression
 }
 
 @test "every option has an entry, and every entry is an option" {
-	sed -n '/^static const struct option /,/Former spellings/p' "$ROOT/tools/nvtaskset/options.c" >"$WORK/table"
-	grep -q 'Former spellings' "$WORK/table"
+	sed -n '/^static const struct option /,/Words were options once/p' "$ROOT/tools/nvtaskset/options.c" >"$WORK/table"
+	grep -q 'Words were options once' "$WORK/table"
 	{
 		sed -nE 's/.*\{"([a-z-]+)", .*/--\1/p' "$WORK/table"
 		sed -nE "s/.*, '(.)'\}.*/-\1/p" "$WORK/table"
