@@ -2,6 +2,7 @@
 # Completion in bash, zsh and fish
 
 load helpers
+load playing
 
 # What bash offers for the words of a command line, the last of which is being typed.
 offers() {
@@ -59,6 +60,15 @@ documented_options() {
 	[[ "$output" == *"$PROGRAM"* ]]
 	run offers nvtaskset -tp 8-15 ""
 	[[ " ${lines[*]} " == *" $PROGRAM "* ]]
+}
+
+@test "bash, fish: how often something happened is no program" {
+	SIM_FAULTS=bad-qmd start_playing -t 0-7 -- where wait
+	[[ "$(nvtaskset -l)" == *" 1 time: "* ]]
+	[ -z "$(offers nvtaskset -p "" | grep -x 1)" ]
+	[[ "$(offers nvtaskset -p "")" == *"$PROGRAM"* ]]
+	needs fish
+	[ -z "$(fish_offers 'nvtaskset -p ' | grep -x 1)" ]
 }
 
 @test "bash: values of options" {

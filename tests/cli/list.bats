@@ -2,6 +2,7 @@
 # nvtaskset -l
 
 load helpers
+load playing
 
 # The lines of a process, columns parted by one space.
 lines_of() {
@@ -34,6 +35,11 @@ lines_of() {
 	[[ "$(lines_of "$PROGRAM")" =~ \ 0-7~\ ([0-9]+)\ 0\ ([0-9]+)\  ]]
 	[ "${BASH_REMATCH[2]}" -gt 0 ]
 	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
+}
+
+@test "what happened once is said in the singular" {
+	SIM_FAULTS=bad-qmd start_playing -t 0-7 -- where wait
+	[[ "$(nvtaskset -l)" == *"        1 time: the launch descriptor has an unknown version"* ]]
 }
 
 @test "overlaps are pointed out, of as many as there are" {

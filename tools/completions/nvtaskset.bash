@@ -36,7 +36,7 @@ _nvtaskset_word() { # WORD
 }
 
 _nvtaskset_pids() {
-	mapfile -t COMPREPLY < <(compgen -W "$(nvtaskset -l 2>/dev/null | awk '$1 ~ /^[0-9]+$/ { print $1 }')" -- "$cur")
+	mapfile -t COMPREPLY < <(compgen -W "$(nvtaskset -l 2>/dev/null | awk '$1 ~ /^[0-9]+$/ && $2 !~ /^times?:$/ { print $1 }')" -- "$cur")
 }
 
 _nvtaskset_gpus() {

@@ -78,7 +78,7 @@ function __nvtaskset_gpcs
 end
 
 function __nvtaskset_pids
-    nvtaskset -l 2>/dev/null | string replace -rf '^ *([0-9]+)(?: +\S+){7} +(\S+).*' '$1\t$2' | sort -u
+    nvtaskset -l 2>/dev/null | string replace -rf '^ *([0-9]+) +(?!times?:)\S+(?: +\S+){6} +(\S+).*' '$1\t$2' | sort -u
 end
 
 complete -c nvtaskset -n '__nvtaskset_wants_set t tpc-list' -f -a '(__nvtaskset_tpcs)' -d TPC

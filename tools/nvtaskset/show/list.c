@@ -176,8 +176,10 @@ static void print_reasons(const struct process *process, FILE *page)
 	if (process->not_in_force)
 		fprintf(page, "        %s\n", process->not_in_force);
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
-		if (process->counters.reasons[reason] > 0)
-			fprintf(page, "        %" PRIu64 " times: %s\n", process->counters.reasons[reason],
+		uint64_t times = process->counters.reasons[reason];
+
+		if (times > 0)
+			fprintf(page, "        %" PRIu64 " %s: %s\n", times, times == 1 ? "time" : "times",
 			        segment_reason_text((enum segment_reason)reason));
 	}
 }
