@@ -31,7 +31,7 @@ static struct processes processes_of(struct process *array, size_t count)
 	struct processes processes = {.count = count, .list = array};
 	struct error error;
 
-	assert_int_equal(processes_find_shared(&processes, &error), 0);
+	assert_int_equal(shared_find(&processes, &error), 0);
 	return processes;
 }
 

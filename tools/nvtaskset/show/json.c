@@ -1,6 +1,7 @@
 #include "json.h"
 
 #include "gpcs.h"
+#include "shared.h"
 #include "text.h"
 
 #include <ctype.h>

@@ -3,7 +3,7 @@
 #include "gpcs.h"
 #include "gpus.h"
 #include "json.h"
-#include "processes.h"
+#include "shared.h"
 #include "text.h"
 #include "watch.h"
 
@@ -247,9 +247,10 @@ static int look(void *context, const struct terminal *terminal, FILE *page, stru
 
 	if (result < 0)
 		return -1;
-	if (subject->json)
+	result = shared_find(&processes, error);
+	if (result == 0 && subject->json)
 		result = json_write(json_list(&processes, &subject->gpus), subject->again, page, error);
-	else
+	else if (result == 0)
 		print_table(&subject->gpus, &processes, terminal, page);
 	processes_free(&processes);
 	return result;

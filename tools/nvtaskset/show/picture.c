@@ -1,6 +1,7 @@
 #include "picture.h"
 
 #include "gpcs.h"
+#include "shared.h"
 #include "text.h"
 
 #include <stdlib.h>

@@ -193,8 +193,6 @@ int processes_collect(struct processes *processes, bool not_in_force_too, struct
 		result = collect_one(processes, pids.list[i], not_in_force_too, error);
 	free(pids.list);
 	find_yielding(processes);
-	if (result == 0)
-		result = processes_find_shared(processes, error);
 	if (result < 0)
 		processes_free(processes);
 	return result;

@@ -35,7 +35,7 @@ struct processes {
 	size_t count;
 	struct process *list; /* by rising pid */
 	size_t shared_count;
-	struct shared *shared; /* each TPC is in one at most; sorted by GPU, then by the lowest TPC */
+	struct shared *shared; /* empty before shared_find; each TPC is in one at most; sorted by GPU, then by the lowest TPC */
 };
 
 /* Examines every process. Leaves out those that end meanwhile and those of other users. `not_in_force_too` also finds
@@ -57,12 +57,5 @@ uint64_t process_outside(const struct process *process);
 /* Returns the TPCs of a GPU in the partition of the process. NULL if the partition does not name the GPU, or the
  * process yields to its descendants. */
 const struct tpcset *process_set(const struct process *process, struct pci_address gpu);
-
-/* Whether the process is one of those that share these TPCs. */
-bool process_shares(const struct process *process, const struct shared *shared);
-
-/* Finds the TPCs that processes of the list share. processes_collect calls it; tests call it for lists of their own. -1
- * with the reason if there is no memory. */
-int processes_find_shared(struct processes *processes, struct error *error);
 
 #endif

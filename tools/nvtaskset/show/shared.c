@@ -1,5 +1,4 @@
-/* Which TPCs several processes have (processes.h). */
-#include "processes.h"
+#include "shared.h"
 
 #include <stdlib.h>
 
@@ -84,7 +83,7 @@ static bool next_gpu(const struct processes *processes, const struct pci_address
 	return found;
 }
 
-int processes_find_shared(struct processes *processes, struct error *error)
+int shared_find(struct processes *processes, struct error *error)
 {
 	struct pci_address gpu, next = {.bus = 0};
 	int result = 0;

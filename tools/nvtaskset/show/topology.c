@@ -4,7 +4,7 @@
 #include "json.h"
 #include "labels.h"
 #include "picture.h"
-#include "processes.h"
+#include "shared.h"
 #include "watch.h"
 
 struct subject {
@@ -51,9 +51,10 @@ static int look(void *context, const struct terminal *terminal, FILE *page, stru
 
 	if (result < 0)
 		return -1;
-	if (subject->json)
+	result = shared_find(&processes, error);
+	if (result == 0 && subject->json)
 		result = json_write(json_topology(&subject->shown, &processes, &subject->gpus), subject->again, page, error);
-	else
+	else if (result == 0)
 		draw(subject, &processes, terminal, page);
 	processes_free(&processes);
 	return result;
