@@ -18,25 +18,25 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* How often, and how far apart, a thread that can be borrowed is looked for. */
+/* How often we look for a thread that can be borrowed, and the pause between two looks. */
 #define ROUNDS 100
 #define ROUND_US 20000
 
-/* How long another nvtaskset that attaches to the same process is waited for. */
+/* How long we wait for another nvtaskset that attaches to the same process. */
 #define LOCK_WAIT_MS 15000
 
 /* --- finding a thread ------------------------------------------------------------------------------------------------ */
 
 enum outcome {
 	OUTCOME_DONE,
-	OUTCOME_ELSEWHERE, /* another thread, or later */
+	OUTCOME_ELSEWHERE, /* try another thread, or the same one later */
 	OUTCOME_FAILED     /* with the reason */
 };
 
-/* What a thread is borrowed for, and the room that it needs. */
+/* Work for a borrowed thread, and the bytes of room that it needs. */
 struct task {
 	size_t room;
-	enum outcome (*run)(const struct task *task, pid_t pid, struct loan *loan); /* closes the loan */
+	enum outcome (*run)(const struct task *task, pid_t pid, struct loan *loan); /* closes `loan` */
 	const struct library *library;
 	const struct segment_gift *gift;
 };
@@ -59,7 +59,7 @@ static enum outcome give(const struct task *task, pid_t pid, struct loan *loan)
 	return result == 0 ? OUTCOME_DONE : OUTCOME_FAILED;
 }
 
-/* Nothing is there twice: the segment tells whether a library that nobody saw has stayed. */
+/* If we did not see the result, the segment shows whether the library was loaded. It must not be loaded twice. */
 static enum outcome load(const struct task *task, pid_t pid, struct loan *loan)
 {
 	enum outcome outcome = OUTCOME_FAILED;
@@ -92,7 +92,7 @@ static enum outcome try_thread(const struct target *target, pid_t thread, const 
 	return outcome;
 }
 
-/* Every thread that may do, once. */
+/* Tries every thread that may be borrowed, once. */
 static enum outcome look_around(pid_t pid, const struct task *task, struct attach_report *report,
                                 struct error *error)
 {
@@ -128,7 +128,8 @@ static int try_for_a_while(pid_t pid, const struct task *task, struct attach_rep
 
 /* --- one at a time ---------------------------------------------------------------------------------------------------- */
 
-/* Its directory in /proc serves as a lock, which goes with its holder. -1 with the reason. */
+/* Locks the process's directory in /proc, against other attachers. The kernel drops the lock when its holder ends. -1
+ * with the reason. */
 static int lock_process(pid_t pid, struct error *error)
 {
 	char path[32];

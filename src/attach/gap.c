@@ -14,7 +14,7 @@ static bool is_zero(const struct machine_way *way)
 	return memcmp(way, &zero, sizeof zero) == 0;
 }
 
-/* As long as its thread works for somebody, there is the code that does. */
+/* While a thread works for an attacher, its memory starts with the code (machine.h), which names its way back. */
 static bool has_memory(const struct target *target, uint64_t at, uint64_t memory)
 {
 	struct machine_code_head head;
@@ -23,7 +23,8 @@ static bool has_memory(const struct target *target, uint64_t at, uint64_t memory
 	       head.mark == MACHINE_CODE_MARK && head.way == at;
 }
 
-/* One that an attacher has left behind, and that its thread does not need any more: it is gone, or elsewhere. */
+/* Whether an attacher left this way back behind, and the thread needs it no longer: the thread has ended, or is
+ * elsewhere. */
 static bool is_left(const struct target *target, uint64_t at, const struct machine_way *way, uint64_t thread)
 {
 	const struct range range = {at, at + sizeof *way};
@@ -32,7 +33,7 @@ static bool is_left(const struct target *target, uint64_t at, const struct machi
 	       (way->owner == thread || threads_is_outside(target, way->owner, &range));
 }
 
-/* A place in the gap; 0 if none is free. */
+/* The address of free room in the gap; 0 if there is none. */
 static uint64_t find_place(const struct target *target, const struct range *gap, uint64_t thread)
 {
 	uint64_t at = (gap->start + MACHINE_WAY_ALIGNMENT - 1) & ~(uint64_t)(MACHINE_WAY_ALIGNMENT - 1), found = 0;
@@ -46,7 +47,8 @@ static uint64_t find_place(const struct target *target, const struct range *gap,
 	return found;
 }
 
-/* The first word, which marks it, comes first: half of one is one that was left behind. */
+/* The mark is written first, and cleared last (gap_clear): so a way back that was written or cleared in part is
+ * recognized as one that was left behind. */
 uint64_t gap_lay(const struct target *target, pid_t thread, const struct machine_way *way)
 {
 	uint64_t at = 0;
@@ -63,7 +65,7 @@ int gap_note_memory(pid_t thread, uint64_t way, uint64_t memory)
 	return tracee_write(thread, way + offsetof(struct machine_way, memory), &memory, sizeof memory);
 }
 
-/* And goes last. */
+/* From the end, so that the mark is cleared last. */
 void gap_clear(pid_t thread, uint64_t way)
 {
 	const uint64_t zero = 0;

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-/* --- before ------------------------------------------------------------------------------------------------------- */
+/* --- preparing ---------------------------------------------------------------------------------------------------- */
 
-/* The kernel would end the process for a file that is longer. */
+/* The kernel would end the process (SIGXFSZ) if the file became longer than its limit. */
 static int check_limit(pid_t pid, struct error *error)
 {
 	uint64_t limit = target_file_limit(pid);
@@ -44,7 +44,7 @@ int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *err
 
 /* --- in the process ------------------------------------------------------------------------------------------------- */
 
-/* -1 with the reason; what the call answers otherwise. */
+/* The call's result; -1 with the reason. */
 static int64_t call(struct loan *loan, long number, uint64_t a, uint64_t b, uint64_t c)
 {
 	const uint64_t arguments[6] = {a, b, c};
@@ -77,7 +77,7 @@ static int fill(const struct segment_gift *gift, struct loan *loan, uint64_t fil
 	               : -1;
 }
 
-/* See state/handle.h; below the inherited one's. */
+/* Makes a handle (state/handle.h), with a number below the inherited one's. */
 static int make_handle(const struct segment_gift *gift, struct loan *loan, uint64_t file)
 {
 	const size_t at = offsetof(struct segment_gift, room.path) - offsetof(struct segment_gift, room);

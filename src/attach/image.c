@@ -3,7 +3,7 @@
 #include <elf.h>
 #include <string.h>
 
-/* Bounds for what a hostile process may claim. */
+/* Bounds, since a hostile process may claim any number. */
 #define HEADERS_MAX 64
 #define DYNAMIC_MAX 256
 #define CHAIN_MAX 4096
@@ -23,7 +23,7 @@ static bool is_native(const Elf64_Ehdr *header)
 	       header->e_phnum <= HEADERS_MAX;
 }
 
-/* The dynamic linker relocates addresses in the dynamic section of all but the kernel's own image. */
+/* The dynamic linker has relocated the addresses in the dynamic section, in every image but the kernel's own. */
 static uint64_t absolute(const struct image *image, uint64_t value)
 {
 	return value >= image->range.start ? value : image->bias + value;
@@ -56,7 +56,7 @@ static uint64_t page_start(uint64_t address)
 	return address & ~UINT64_C(4095);
 }
 
-/* Finds the extent, the gap, and the dynamic section, whose address in the file it returns; 0 where there is none. */
+/* Finds the extent, the gap and the dynamic section. Returns the latter's address in the file; 0 if there is none. */
 static uint64_t take_headers(struct image *image, const Elf64_Phdr *headers, size_t count)
 {
 	uint64_t first = UINT64_MAX, last = 0, code = 0, dynamic = 0;
@@ -128,7 +128,7 @@ static bool is_called(const struct image *image, const struct memory *memory, co
 	       memcmp(found, name, length) == 0;
 }
 
-/* Walks the symbols of a bucket, whose last one has an odd hash. */
+/* Walks the symbols of a bucket. The last one's hash has its lowest bit set. */
 static bool find_in_chain(const struct image *image, const struct memory *memory, const struct hash_header *header,
                           uint32_t index, uint32_t hash, const char *name, Elf64_Sym *symbol)
 {

@@ -43,7 +43,7 @@ static int read_content(struct library *library, int file)
 	return -1;
 }
 
-/* What the dynamic linker maps: without what debuggers read, a file is four times as small. */
+/* The part of the file that the dynamic linker maps. Without debug information, the file is a quarter as large. */
 static size_t loaded_size(const struct library *library)
 {
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)library->content;
@@ -85,27 +85,28 @@ int library_check_limits(const struct library *library, pid_t pid, struct error 
 	                                          (int)pid, limit, library->size, (int)pid);
 }
 
-/* --- what the thread works in -------------------------------------------------------------------------------------- */
+/* --- the thread's room --------------------------------------------------------------------------------------------- */
 
 /*
- * Its room:
+ * Layout of the room:
  *
- *   0                    the request, and strings for it
- *   REST_AT to `told`    the library, while it is copied to its file; then the stack
- *   `told` to the end    what the library is told
+ *   0                        the request, and strings for it
+ *   REST_AT to `argument`    the library, while it is copied to its file; then the stack
+ *   `argument` to the end    the argument of the library's entry
  */
 #define REST_AT 4096
 #define STACK_MIN (256 * 1024)
 #define ALIGNMENT 64
 
-/* The number of the library's file (base/descriptor.h), apart from the handle's (state/handle.h), which comes meanwhile. */
+/* The lowest number for the library's file (base/descriptor.h). It must differ from the handle's (state/handle.h),
+ * which is made while this file is open. */
 #define FILE_USUAL 200
 
-/* How long it waits for us when it has finished: longer than we may be without a processor, most of the time. */
+/* How long the thread waits for us when it has finished: longer than we are usually without a processor. */
 #define PATIENCE_S 1
 
-/* A spelling that no program has of its own: the dynamic linker knows libraries by their paths. The file's number takes the
- * place of the last slashes. */
+/* A spelling that no program uses: the dynamic linker knows libraries by their paths. The file's number replaces the
+ * last slashes. */
 #define LIBRARY_DIRECTORY "/proc/thread-self/./fd/"
 #define LIBRARY_PATH LIBRARY_DIRECTORY "/////////"
 
@@ -133,7 +134,7 @@ size_t library_room(const struct library *library)
 	return told_at(library) + strlen(library->told) + 1;
 }
 
-/* Not every kernel knows the flag, nor needs it. */
+/* Older kernels do not know MFD_EXEC, and do not need it. */
 static unsigned int file_flags(void)
 {
 	int file = memfd_create(LIBRARY_NAME, MFD_CLOEXEC | MFD_EXEC);
@@ -168,7 +169,7 @@ static struct machine_request request_for(const struct library *library, const s
 	};
 }
 
-/* The dynamic linker speaks of the library by its path. */
+/* The dynamic linker's messages begin with the library's path. */
 static const char *without_path(const char *text)
 {
 	const char *colon = strncmp(text, LIBRARY_DIRECTORY, strlen(LIBRARY_DIRECTORY)) == 0 ? strstr(text, ": ") : NULL;
@@ -176,7 +177,8 @@ static const char *without_path(const char *text)
 	return colon ? colon + 2 : text;
 }
 
-/* What the kernel, the dynamic linker or the library has against it. */
+/* Reads the result: 0 if the library is loaded; LIBRARY_UNSEEN; -1 with the reason of the kernel, the dynamic linker or
+ * the library. */
 static int read_refusal(const struct loan *loan, bool is_back)
 {
 	const struct memory *memory = &loan->target->memory;
@@ -195,8 +197,8 @@ static int read_refusal(const struct loan *loan, bool is_back)
 	return error_set(loan->error, "pid %d: %s", (int)loan->target->pid, without_path(text));
 }
 
-/* The content is written by the thread itself, to a file in memory with the process's own rights. Once it runs, it needs us
- * no more. */
+/* The thread itself writes the content to a file in memory, with the process's own rights. Once it runs, it does not
+ * need us. */
 int library_load(const struct library *library, struct loan *loan)
 {
 	const struct machine_request request = request_for(library, loan);

@@ -1,7 +1,6 @@
 /*
- * Loads a library into a process, through a borrowed thread. What the thread needs for it, memory and a file in memory
- * with the library in it, it makes and gives up itself, with the process's own rights: nothing is written on its behalf
- * with ours.
+ * Loads a library into a process, through a borrowed thread. The thread itself allocates and frees the memory and the
+ * memfd for the library, with the process's own rights: nothing is written with ours.
  */
 #ifndef NVTASKSET_ATTACH_LOAD_H
 #define NVTASKSET_ATTACH_LOAD_H
@@ -14,21 +13,21 @@
 struct library {
 	char *content;
 	size_t size;
-	const char *told; /* to its entry */
+	const char *told; /* for its entry */
 };
 
-/* Reads the file: content and size. -1 with the reason; the caller frees the content if 0. */
+/* Reads the file's content and size. -1 with the reason; on success, the caller frees the content. */
 int library_read(struct library *library, const char *path, struct error *error);
 
-/* Whether the process's limits let it have such a file. -1 with the reason: the kernel would end it. */
+/* Whether the process's limits allow such a file. -1 with the reason: the kernel would end the process (SIGXFSZ). */
 int library_check_limits(const struct library *library, pid_t pid, struct error *error);
 
-/* The room that is needed for it in the loan (loan_open). */
+/* The bytes of room that the borrowed thread needs for it (borrowed_open). */
 size_t library_room(const struct library *library);
 
-/* Loads it, and calls its entry (attach.h). -1 with the reason, which is the dynamic linker's or the library's own where
- * they refuse; nothing is left in the process then. LIBRARY_UNSEEN where the thread did not wait for us, who had no
- * processor: it is back, and whether the library has stayed is to be found out in another way. */
+/* Loads the library and calls its entry (entry.h). -1 with the reason of the dynamic linker or the library; nothing is
+ * then left in the process. LIBRARY_UNSEEN if we were without a processor for so long that the thread went back without
+ * us: the caller must find out in another way whether the library is loaded. */
 #define LIBRARY_UNSEEN 1
 int library_load(const struct library *library, struct loan *loan);
 

@@ -30,11 +30,13 @@ static int expect_stop(const struct loan *loan, enum tracee_answer answer)
 	return result;
 }
 
-/* --- its memory ---------------------------------------------------------------------------------------------------- */
+/* --- the thread's memory ------------------------------------------------------------------------------------------- */
 
 /*
- *   0         the code, which can be run and not written
- *   PAGE      its extended registers
+ * Layout of the memory:
+ *
+ *   0         the code, executable and not writable
+ *   PAGE      the thread's extended registers
  *   ROOM_AT   the room
  */
 #define PAGE 4096
@@ -42,7 +44,7 @@ static int expect_stop(const struct loan *loan, enum tracee_answer answer)
 
 _Static_assert(sizeof(struct machine_code) <= PAGE, "one page");
 
-/* To the next system call's begin, and to its end. */
+/* Lets the thread run to the begin of its next system call, and then to that call's end. */
 static int step_through_call(struct loan *loan, int64_t *result)
 {
 	uint64_t instruction;
@@ -62,7 +64,7 @@ static int call_at(struct loan *loan, uint64_t instruction, long number, const u
 	return step_through_call(loan, result);
 }
 
-/* The first step: only now, when the thread has something to come back from, where its signals are let through again. */
+/* The thread's first step for us. Its signals are blocked only now, when it has a way back that unblocks them. */
 static int call_first(struct loan *loan, const uint64_t arguments[6], int64_t *result)
 {
 	const uint64_t all = UINT64_MAX;
@@ -112,7 +114,7 @@ static int get_code(struct loan *loan)
 	return tracee_write(loan->tracee.thread, loan->memory, &code, sizeof code) < 0 ? loan_lost(loan) : 0;
 }
 
-/* As its last step: it stands in its way back then. The thread may be gone, which does not matter. */
+/* The thread's last step for us, taken in its way back. If the thread has ended, that does not matter. */
 static void give_memory(struct loan *loan)
 {
 	const uint64_t arguments[6] = {loan->memory, loan->size};
@@ -126,7 +128,7 @@ static void give_memory(struct loan *loan)
 
 /* --- borrowing ----------------------------------------------------------------------------------------------------- */
 
-/* A call that we have broken off is to be made again, from now on, whether or not we are there. */
+/* If our stop made a call fail, has the call made again, from now on and also if we die. */
 static void mend_call(struct loan *loan)
 {
 	bool goes_on;
@@ -147,8 +149,8 @@ static bool is_in_code(const struct target *target, const struct machine_state *
 	return is_code(target, machine_instruction(state) / PAGE * PAGE);
 }
 
-/* Whether it still works for somebody who has died: it stands in the code, or on a stack, in the memory that it has for
- * that. */
+/* Whether the thread still works for an attacher that has died: it runs the code, or uses a stack in the memory that
+ * starts with the code. */
 static bool is_on_loan(const struct target *target, const struct machine_state *state)
 {
 	const struct mapping *stack = memory_find(&target->memory, machine_stack(state));
@@ -156,7 +158,7 @@ static bool is_on_loan(const struct target *target, const struct machine_state *
 	return is_in_code(target, state) || (stack && is_code(target, stack->start - PAGE));
 }
 
-/* In the code, it waits for nobody but him. */
+/* If the thread waits in the code for the attacher that has died, ends that wait. */
 static enum loan_answer end_other_loan(struct loan *loan)
 {
 	if (is_in_code(loan->target, &loan->state))
@@ -164,7 +166,7 @@ static enum loan_answer end_other_loan(struct loan *loan)
 	return LOAN_ELSEWHERE;
 }
 
-/* Saves what it was about, and lays its way back, if this is a good moment for it. */
+/* Saves the thread's state, and writes its way back if this is a good moment. */
 static enum loan_answer lay_way(struct loan *loan)
 {
 	const struct target *target = loan->target;
@@ -207,7 +209,7 @@ enum loan_answer loan_open(struct loan *loan, const struct target *target, pid_t
 	loan->way = loan->memory = 0;
 	loan->size = (ROOM_AT + room + PAGE - 1) / PAGE * PAGE;
 	if (tracee_seize(&loan->tracee, thread, target->unfiltered) < 0) {
-		/* A thread that has ended is one of many. */
+		/* If only the thread has ended, others remain. */
 		if (errno != ESRCH) {
 			target_explain(target->pid, errno, error);
 			answer = LOAN_FAILED;
@@ -222,8 +224,8 @@ enum loan_answer loan_open(struct loan *loan, const struct target *target, pid_t
 	return answer;
 }
 
-/* Where the kernel decides about interrupted calls, everything is as it was before, and it goes on from there. One that
- * is still running waits for a lock, and is left to that. */
+/* The state is restored at a stop where the kernel decides whether to restart a call, so the thread continues as if it
+ * had not been stopped. A thread that still runs waits for a lock; we leave it running. */
 void loan_close(struct loan *loan)
 {
 	if (loan->is_saved && loan->memory && loan->tracee.is_stopped)
@@ -238,7 +240,7 @@ void loan_close(struct loan *loan)
 	tracee_release(&loan->tracee);
 }
 
-/* --- working ------------------------------------------------------------------------------------------------------- */
+/* --- using it ------------------------------------------------------------------------------------------------------ */
 
 int loan_write(const struct loan *loan, size_t at, const void *from, size_t length)
 {
@@ -268,6 +270,6 @@ int loan_load(struct loan *loan, size_t request, size_t stack, size_t flag, bool
 		return loan_lost(loan);
 	*is_back = !range_has(&code, instruction);
 	loan->is_saved = !*is_back;
-	/* What only the end of the code would restore. */
+	/* Only the end of the code would restore these. */
 	return *is_back || machine_restore_extended(loan->tracee.thread, &loan->state) == 0 ? 0 : loan_lost(loan);
 }

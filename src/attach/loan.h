@@ -1,10 +1,10 @@
 /*
- * A thread of another process, borrowed: it makes system calls and runs code for us, and goes on afterwards as if it
- * had not.
+ * A borrowed thread of another process: it makes system calls and runs code for us, and then continues as if it had
+ * not.
  *
- * Nothing is written to its stack. From its first step for us on, its way back lies in a gap behind a library's code
- * (gap.h), and its first step is to get memory for us, which is where everything else is: what calls need, the code that
- * it runs, a stack. Whenever we die, it gives that up and comes back by itself.
+ * Nothing is written to its stack. Before its first step for us, its way back (machine.h) is written into a gap
+ * behind a library's code (gap.h). Its first step allocates memory, which holds all else: the code that it runs, a
+ * stack, and the data of calls. If we die, it frees that memory and comes back by itself.
  */
 #ifndef NVTASKSET_ATTACH_LOAN_H
 #define NVTASKSET_ATTACH_LOAN_H
@@ -23,40 +23,40 @@ struct loan {
 	const struct target *target;
 	struct tracee tracee;
 	bool is_saved;
-	struct machine_state state; /* of the thread, as it was; large */
-	uint64_t way;               /* back; 0 before it is there */
-	uint64_t memory, size;      /* that it has got for us; 0: none */
-	uint64_t room;              /* in that memory, for whatever it is borrowed for */
-	struct error *error;        /* where reasons go */
+	struct machine_state state; /* the thread's, before we borrowed it; large */
+	uint64_t way;               /* address of the way back; 0 before it is written */
+	uint64_t memory, size;      /* allocated by the thread for us; 0 if none */
+	uint64_t room;              /* address in that memory, for the caller's use */
+	struct error *error;        /* receives reasons */
 };
 
 enum loan_answer {
-	LOAN_OPEN,      /* it is ours, and stopped; give it back */
-	LOAN_ELSEWHERE, /* it cannot be borrowed now: another one, or later */
-	LOAN_FAILED     /* none can, with the reason */
+	LOAN_OPEN,      /* borrowed, and stopped: close it */
+	LOAN_ELSEWHERE, /* this thread cannot be borrowed now: try another one, or later */
+	LOAN_FAILED     /* no thread can be borrowed, with the reason */
 };
 
-/* With so many bytes of room, zeroed. `stopped` says whether the thread was made to stop. */
+/* Borrows the thread, with `room` zeroed bytes. `stopped` says whether the thread was stopped. */
 enum loan_answer loan_open(struct loan *loan, const struct target *target, pid_t thread, size_t room, bool *stopped,
                            struct error *error);
 
-/* Gives the thread back as it was; where it does not stop any more, it comes back by itself. */
+/* Gives the thread back as it was. If it does not stop any more, it comes back by itself. */
 void loan_close(struct loan *loan);
 
-/* All of these: -1 with the reason where the thread is gone, or waits for something for long. */
+/* The following return -1 with the reason if the thread has ended, or waits for something for too long. */
 
-/* Writes into the room. */
+/* Writes at the offset `at` in the room. */
 int loan_write(const struct loan *loan, size_t at, const void *from, size_t length);
 
-/* Makes a system call; its errors are its result, as the kernel has them. */
+/* Makes a system call. A call that fails has the kernel's negative error number as its result. */
 int loan_call(struct loan *loan, long number, const uint64_t arguments[6], int64_t *result);
 
-/* Runs the loading code (machine.h), with the request there in the room and a stack that ends there, until the word at
- * `flag` is not 0. Where the thread is then on its way back already, it makes no calls any more, and may have given up its
- * memory: *is_back. */
+/* Runs the loading code (machine.h) until the word at `flag` is not 0. `request`, `stack` (its end) and `flag` are
+ * offsets in the room. `is_back` says that the thread was already on its way back: it can make no more calls, and may
+ * have freed its memory. */
 int loan_load(struct loan *loan, size_t request, size_t stack, size_t flag, bool *is_back);
 
-/* -1 with the reason that is behind a step that failed. */
+/* Sets the reason for a failed step: the process has ended. Always -1. */
 int loan_lost(const struct loan *loan);
 
 #endif

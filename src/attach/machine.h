@@ -1,10 +1,10 @@
 /*
- * The part of attaching that depends on the processor. There is one machine so far: x86_64.c has a thread's state, and
- * x86_64_way.c, x86_64_signals.c and x86_64_code.c have the sections that follow it.
+ * The part of attaching that depends on the processor. Only x86-64 exists so far: x86_64.c implements the section on
+ * a thread's state, and x86_64_way.c, x86_64_signals.c and x86_64_code.c the sections after it.
  *
- * The thread comes back by a piece of code that has its registers in it, and needs no stack: its way back. Whatever the
- * thread runs for us ends there, so that the thread goes on where it was even when we are no longer there to see it. While
- * we are there, we put its registers back ourselves.
+ * A thread comes back by its way back: a piece of code that contains the thread's registers and needs no stack. All
+ * code that the thread runs for us ends there, so the thread continues where it was even if we have died. While we
+ * live, we restore its registers ourselves.
  */
 #ifndef NVTASKSET_ATTACH_MACHINE_H
 #define NVTASKSET_ATTACH_MACHINE_H
@@ -22,7 +22,7 @@
 
 #define MACHINE_EXTENDED_MAX 16384 /* with AMX's tiles, 11 008 bytes */
 
-/* All of a thread that a function call can change: registers, and the mask of blocked signals. */
+/* The state of a thread that a function call can change: its registers and the mask of blocked signals. */
 struct machine_state {
 	struct user_regs_struct registers;
 	uint64_t blocked;
@@ -30,74 +30,74 @@ struct machine_state {
 	_Alignas(64) unsigned char extended[MACHINE_EXTENDED_MAX];
 };
 
-/* Of a stopped thread that is ours to trace. -1 with errno. machine_restore changes its place last: until then it
- * still comes back by itself. Its way back leaves alone what machine_restore_extended restores, all registers but the
- * general ones. */
+/* For a stopped thread that we trace. -1 with errno. machine_restore changes the instruction pointer last: until then
+ * the thread still comes back by itself. machine_restore_extended restores all registers but the general ones; the way
+ * back leaves those alone. */
 int machine_save(pid_t thread, struct machine_state *state);
 int machine_restore(pid_t thread, const struct machine_state *state);
 int machine_restore_extended(pid_t thread, const struct machine_state *state);
 
-/* The system call out of which the thread was stopped, and which goes on when it is let go; -1 if none. */
+/* The system call that was interrupted by our stop, and that continues or can be made again; -1 if none. */
 long machine_interrupted_call(const struct machine_state *state);
 
-/* Its arguments, from 0 on. */
+/* An argument of that call, counted from 0. */
 uint64_t machine_argument(const struct machine_state *state, unsigned int number);
 
-/* A call that the stop itself made fail, as if a signal had come (epoll_wait and others), is to be started again. Only
- * where that does no harm. False where there is none. */
+/* If our stop made the call fail with EINTR (epoll_wait and others), has the kernel start it again. Only for calls
+ * where that does no harm. False if no call failed so. */
 bool machine_restart_call(struct machine_state *state);
 
-/* Whether it is of a kind that can run something else for us. */
+/* Whether the thread can run our code: it is in 64-bit mode, and not single-stepped. */
 bool machine_is_native(const struct machine_state *state);
 uint64_t machine_instruction(const struct machine_state *state);
 uint64_t machine_stack(const struct machine_state *state);
 
-/* When the thread goes on, it makes this system call, by the instruction at that place. */
+/* Makes the thread continue with this system call, by the `syscall` instruction at that address. */
 int machine_set_call(pid_t thread, const struct machine_state *state, uint64_t instruction, long number,
                      const uint64_t arguments[6]);
 
-/* Where the stopped thread stands, and the result of the system call that it comes from. */
+/* The stopped thread's instruction pointer, and the result of the system call that it has made. */
 int machine_look(pid_t thread, uint64_t *instruction, int64_t *result);
 
 /* --- the way back --------------------------------------------------------------------------------------------------- */
 
 #define MACHINE_WAY_MARK UINT64_C(0xb9d1f6a35e27c84d)
 
-/* As it lies in code memory of the thread's, at any multiple of MACHINE_WAY_ALIGNMENT. */
+/* Lies in executable memory of the process, at a multiple of MACHINE_WAY_ALIGNMENT. */
 struct machine_way {
 	uint64_t mark;
-	uint64_t owner;  /* the thread, as its own process knows it */
-	uint64_t memory; /* that the thread has for us, or 0 */
+	uint64_t owner;  /* the thread's number in its own PID namespace */
+	uint64_t memory; /* allocated by the thread for us, or 0 */
 	uint64_t rest[42];
 };
 
 #define MACHINE_WAY_ALIGNMENT 16
 
-/* Two system calls in it that a thread can be made to start with. After the first one, which gets memory, it gives back
- * what it got; the second one is the one with which it gives memory back. After both it goes back. */
+/* Offsets of two system calls at which a thread can be made to start. The first allocates memory, and code after it
+ * frees that memory again; the second frees the memory. After either, the thread goes back. */
 #define MACHINE_WAY_GETS 176
 #define MACHINE_WAY_GIVES 193
 
-/* For memory of that size. */
+/* Makes a way back that frees `size` bytes of memory. */
 void machine_make_way(struct machine_way *way, const struct machine_state *state, uint64_t owner, uint64_t size);
 
 /* --- signal handlers ------------------------------------------------------------------------------------------------- */
 
-/* The place in the C library's code to which signal handlers return; 0 where it has none. */
+/* The address in the C library's code to which signal handlers return; 0 if it has none. */
 uint64_t machine_find_signal_return(const struct memory *memory, const struct image *libc);
 
-/* Where the thread was when a signal handler began, whose frame's address lies at `frame`; 0 where that cannot be read. */
+/* The instruction that a signal handler interrupted, from the handler's frame at `frame`; 0 if it cannot be read. */
 uint64_t machine_interrupted_by_signal(const struct memory *memory, uint64_t frame);
 
-/* --- the code that it runs for us -------------------------------------------------------------------------------------- */
+/* --- the code that threads run for us ---------------------------------------------------------------------------------- */
 
 #define MACHINE_CODE_MARK UINT64_C(0x8e61c3f2d70b5a94)
 
-/* The code that threads run for us, at the start of the memory that they have for us: system calls, after which they give
- * up the memory and go back; and the loading code. */
+/* The code at the start of the memory that a thread has for us. It has two parts: a system call, after which the thread
+ * frees the memory and goes back; and the loading code. */
 struct machine_code_head {
 	uint64_t mark;
-	uint64_t way; /* back */
+	uint64_t way; /* address of the way back */
 };
 
 struct machine_code {
@@ -105,43 +105,45 @@ struct machine_code {
 	uint64_t rest[56];
 };
 
-/* In it: the system call; the loading code. */
+/* Offsets of the system call and of the loading code. */
 #define MACHINE_CODE_CALLS 56
 #define MACHINE_CODE_LOADS 96
 
-/* `extended` is where the thread finds its extended registers (machine_copy_extended). */
+/* `extended` is the address of the thread's extended registers (machine_copy_extended). */
 void machine_make_code(struct machine_code *code, const struct machine_state *state, uint64_t way, uint64_t memory,
                        uint64_t size, uint64_t extended);
 
-/* What has to be there, whose address must be a multiple of 64; its length. */
+/* Copies the extended registers for the code, to an address that is a multiple of 64. Returns their length. */
 size_t machine_copy_extended(const struct machine_state *state, unsigned char to[MACHINE_EXTENDED_MAX]);
 
 #define MACHINE_TEXT 256
 
-/* What the loading code works with, at an address in the thread's memory. */
+/* Input and results of the loading code, at an address in the thread's memory. */
 struct machine_request {
 	/* Functions of the C library. */
 	uint64_t errno_location, open_library, find_symbol, last_error, close_library;
-	/* Strings. The last digit of the file's number comes to `path_last`, the others before it. */
+	/* Strings. The file's number is written into the path, with its last digit at `path_last`. */
 	uint64_t name, path, path_last, entry, told;
-	/* The library's file: the flags of memfd_create, the smallest number it is to have, and what comes into it. */
+	/* For the library's file: memfd_create's flags, the lowest descriptor number, and the content. */
 	uint64_t file_flags, file_min, content, content_size;
-	/* How long to wait for us. */
+	/* How long the thread waits for us when it has finished. */
 	uint64_t patience_s, patience_ns;
-	/* Results: not 0 when they are there; an error of the kernel's, negative, where there is no file, or 0; the library,
-	 * or 0; why not, or 0, and its text. */
+	/* Results. `finished` is not 0 once they are there. `failed` is the kernel's negative error number if the file
+	 * could not be made, or 0. `library` is dlopen's handle, or 0. `refusal` is 0, or not 0 with the reason in
+	 * `text`. */
 	uint64_t finished;
 	int64_t failed;
 	uint64_t library, refusal;
 	char text[MACHINE_TEXT];
 };
 
-/* A thread that has finished and waits for us does not wait any longer, once this is its state. */
+/* Changes the state of a thread that has finished and waits for us, so that the thread does not wait any longer. */
 void machine_end_wait(struct machine_state *state);
 
-/* When the thread goes on, it runs the loading code of the code at `code`, on this stack: makes a file in memory, opens
- * the library in it and calls its function `entry` with `told`, which returns a refusal or NULL; closes the library where
- * it refused, and the file; restores errno. Says that it has finished, and waits for us. If nobody comes, it goes back. */
+/* Makes the thread continue with the loading code of the code at `code`, on this stack. It makes a memfd, opens the
+ * library in it, and calls its function `entry` with `argument`, which returns NULL or why it refuses. It closes the
+ * library if that refused, closes the file, restores errno, sets `finished`, and waits for us. If we do not come, it
+ * goes back. */
 int machine_set_loading(pid_t thread, const struct machine_state *state, uint64_t code, uint64_t request, uint64_t stack);
 
 #endif

@@ -12,7 +12,7 @@
 
 /* --- the map -------------------------------------------------------------------------------------------------- */
 
-/* The whole file, ended by NUL, or NULL with errno. */
+/* Reads the whole file, ended by NUL. NULL with errno. */
 static char *read_all(int file)
 {
 	size_t room = 1 << 16, length = 0;
@@ -118,7 +118,7 @@ const struct mapping *memory_find(const struct memory *memory, uint64_t address)
 	return found;
 }
 
-/* --- what is in it ------------------------------------------------------------------------------------------------ */
+/* --- its content -------------------------------------------------------------------------------------------------- */
 
 bool memory_read(const struct memory *memory, uint64_t address, void *to, size_t length)
 {

@@ -14,16 +14,15 @@ struct __ptrace_rseq_configuration {
 };
 #endif
 
-/* Process ids are smaller (the kernel's PID_MAX_LIMIT). */
+/* Process ids are below this (the kernel's PID_MAX_LIMIT). */
 #define PIDS_MAX (1 << 22)
 
-/* How far up its stack a thread's callers are looked for. */
+/* How many words of a thread's stack are searched for its callers. */
 #define STACK_WORDS 2048
 
 /* --- the dynamic linker ---------------------------------------------------------------------------------------------- */
 
-/* Whether a thread is in the dynamic linker, or in a library that it is just starting. Its locks are recursive:
- * pthread_mutex_t's lock, count, owner, users and kind, 32 bits each. */
+/* The dynamic linker's locks are recursive: pthread_mutex_t's lock, count, owner, users and kind, of 32 bits each. */
 bool moment_loader_is_busy(const struct target *target)
 {
 	static uint32_t words[4096];
@@ -42,7 +41,7 @@ bool moment_loader_is_busy(const struct target *target)
 
 /* --- a thread -------------------------------------------------------------------------------------------------------- */
 
-/* Code that takes the locks in question, or is called while they are held; a way back. */
+/* Unsafe code is: code that takes the locks in question, code that is called while they are held, and a way back. */
 static bool is_unsafe_code(const struct target *target, uint64_t address)
 {
 	bool unsafe = range_has(&target->loader.range, address) || range_has(&target->libc.range, address) ||
@@ -55,8 +54,8 @@ static bool is_unsafe_code(const struct target *target, uint64_t address)
 	return unsafe;
 }
 
-/* A lock of the C library's or the loader's, or of one of its heaps, which starts with its lock. Heaps are aligned to
- * their size, 64 MiB, or 8 MiB where they consist of huge pages. */
+/* Whether the lock belongs to the C library, the dynamic linker, or one of the C library's heaps, which start with
+ * their lock. Heaps are aligned to their size: 64 MiB, or 8 MiB if they consist of huge pages. */
 static bool is_library_lock(const struct target *target, uint64_t address)
 {
 	const uint64_t heap = 8 << 20, head = 4096;
@@ -65,7 +64,8 @@ static bool is_library_lock(const struct target *target, uint64_t address)
 	       (address >= heap && address % heap < head);
 }
 
-/* Others' locks can be anywhere: who waits for one has been called by the library. */
+/* The locks of the driver and of other allocators can be anywhere: who waits for one of them has been called by that
+ * library, so the stack shows it. */
 static bool is_called_by_library(const struct target *target, uint64_t stack)
 {
 	uint64_t words[64];
@@ -85,7 +85,7 @@ static bool waits_for_library_lock(const struct target *target, const struct mac
 	       is_called_by_library(target, machine_stack(state));
 }
 
-/* Whether a signal handler is running that began in unsafe code. Each handler returns to the same place in libc. */
+/* Whether a signal handler runs that interrupted unsafe code. Every handler returns to the same address in libc. */
 static bool interrupted_unsafe_code(const struct target *target, const struct machine_state *state)
 {
 	uint64_t stack = machine_stack(state) & ~UINT64_C(7);
@@ -106,11 +106,11 @@ static bool interrupted_unsafe_code(const struct target *target, const struct ma
 	return found;
 }
 
-/* In a restartable sequence: the kernel would no longer restart it when the thread is back. */
+/* Whether the thread is in a restartable sequence: after our work, the kernel would no longer restart it. */
 static bool is_in_sequence(const struct target *target, pid_t thread)
 {
 	struct __ptrace_rseq_configuration registered = {0};
-	const uint64_t sequence = 8; /* where struct rseq has the one that is running */
+	const uint64_t sequence = 8; /* offset of rseq_cs in struct rseq */
 	uint64_t running = 0;
 
 	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, thread, sizeof registered, &registered) > 0 &&
@@ -119,7 +119,8 @@ static bool is_in_sequence(const struct target *target, pid_t thread)
 	return running != 0;
 }
 
-/* The wait for a lock, or one that was interrupted before, by a SIGSTOP say: it was the same kind then, for all we know. */
+/* The call waits for a lock, or is the rest of a wait that was interrupted before, by a SIGSTOP for example, and may
+ * have been for a lock. */
 static bool may_wait_for_lock(long call)
 {
 	return call == SYS_futex || call == SYS_restart_syscall;

@@ -18,7 +18,7 @@
 
 /* --- reasons --------------------------------------------------------------------------------------------------- */
 
-/* What Yama, a security module of the kernel, allows; 0 where it is not there. */
+/* The setting of Yama, a security module of the kernel; 0 if Yama is absent. */
 static int ptrace_scope(void)
 {
 	char text[16];
@@ -27,7 +27,7 @@ static int ptrace_scope(void)
 	return atoi(text);
 }
 
-/* The process that traces it; 0: none does. */
+/* The process that traces `pid`; 0 if none does. */
 static int tracer_of(pid_t pid)
 {
 	return (int)proc_status_of(pid, "TracerPid:", 0);
@@ -62,10 +62,10 @@ int target_explain(pid_t pid, int failure, struct error *error)
 	return error_set_errno(error, "pid %d", (int)pid);
 }
 
-/* --- what it is ------------------------------------------------------------------------------------------------ */
+/* --- whether it can be attached to ----------------------------------------------------------------------------- */
 
-/* Filters could end the process at one of our calls. Root may lift them from the thread that we work in, for as long;
- * we are safe too where we live under the same ones ourselves, as beside it in a container. */
+/* Seccomp filters could end the process at one of our system calls. Root can suspend the borrowed thread's filters
+ * meanwhile. If we run under the same filters, as in the same container, there is no danger either. */
 static int check_filters(struct target *target, struct error *error)
 {
 	pid_t pid = target->pid, self = getpid();
@@ -114,7 +114,7 @@ static int check_state(pid_t pid, struct error *error)
 		return error_set(error, "pid %d: is stopped: continue it first, with 'kill -CONT %d'", (int)pid, (int)pid);
 	if (state == 'Z' || state == 'X')
 		return error_set(error, "pid %d: it has ended", (int)pid);
-	/* A return that no call has put on it would end the thread. */
+	/* With a shadow stack, a return without a call on record there would end the thread. */
 	if (proc_status_has(pid, "x86_Thread_features:", "shstk"))
 		return error_set(error, "pid %d: uses a shadow stack, which attaching would violate: start it by nvtaskset",
 		                 (int)pid);
@@ -146,7 +146,7 @@ static bool defines(const struct target *target, const struct image *image, cons
 	return image_find(image, &target->memory, name, NULL) != 0;
 }
 
-/* The C library's own from glibc 2.34 on; before that libdl's, which the driver needs. */
+/* These are in the C library from glibc 2.34 on, and in libdl before that. The driver needs libdl, so it is loaded. */
 static void take_loading(struct target *target, const struct image *image)
 {
 	target->open_library = image_find(image, &target->memory, "dlopen", NULL);
@@ -155,7 +155,7 @@ static void take_loading(struct target *target, const struct image *image)
 	target->close_library = image_find(image, &target->memory, "dlclose", NULL);
 }
 
-/* Each by what it defines: names differ from one distribution to the other. */
+/* Libraries are recognized by the symbols that they define, since their names differ between distributions. */
 static void take_image(struct target *target, const struct image *image, const char *path)
 {
 	uint64_t size = 0, data = image_find(image, &target->memory, "_rtld_global", &size);
@@ -176,7 +176,7 @@ static void take_image(struct target *target, const struct image *image, const c
 	}
 }
 
-/* Only where it is code's, as far as the kernel goes. */
+/* Takes the gap only if the kernel has mapped it as code. */
 static void take_gap(struct target *target, const struct range *gap)
 {
 	const struct mapping *mapping = memory_find(&target->memory, gap->start);
@@ -185,7 +185,7 @@ static void take_gap(struct target *target, const struct range *gap)
 		target->gaps[target->gap_count++] = *gap;
 }
 
-/* A library that is mapped to be read, and not to be run, is none. */
+/* A library that is mapped only for reading is not loaded. */
 static bool has_code(const struct memory *memory, const struct range *range)
 {
 	bool found = false;
@@ -233,7 +233,7 @@ static int find_functions(struct target *target, struct error *error)
 	return 0;
 }
 
-/* --- all together ------------------------------------------------------------------------------------------------------ */
+/* --- opening ----------------------------------------------------------------------------------------------------------- */
 
 int target_open(struct target *target, pid_t pid, struct error *error)
 {

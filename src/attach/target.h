@@ -1,5 +1,5 @@
 /*
- * What has to be known of a process before it is attached to; first of all, whether it can be.
+ * What we know of a process before we attach to it; above all, whether that is possible.
  */
 #ifndef NVTASKSET_ATTACH_TARGET_H
 #define NVTASKSET_ATTACH_TARGET_H
@@ -15,28 +15,28 @@
 struct target {
 	pid_t pid;
 	struct memory memory;
-	bool unfiltered; /* its seccomp filters must not hold while we work in it */
+	bool unfiltered; /* its seccomp filters must be suspended while we work in it */
 	struct image loader, libc;
 	struct range driver; /* CUDA's */
-	/* Other libraries that allocate memory for it. */
+	/* Other libraries that define malloc. */
 	struct range *allocators;
 	size_t allocator_count;
-	struct range loader_data; /* where the dynamic linker's locks are */
+	struct range loader_data; /* the dynamic linker's data, with its locks */
 	struct range *gaps; /* gap.h */
 	size_t gap_count;
-	uint64_t signal_return; /* where signal handlers return to */
+	uint64_t signal_return; /* the address to which signal handlers return */
 	uint64_t errno_location, open_library, find_symbol, last_error, close_library;
 };
 
-/* Looks at the process without stopping it. -1 with the reason where it cannot be attached to; nothing has happened to
- * it then. The caller closes it if 0. */
+/* Inspects the process without stopping or changing it. -1 with the reason if it cannot be attached to. On success, the
+ * caller closes it. */
 int target_open(struct target *target, pid_t pid, struct error *error);
 void target_close(struct target *target);
 
-/* How large a file the process may write, in bytes; UINT64_MAX where nothing says less. */
+/* The size of the largest file that the process may write, in bytes; UINT64_MAX if there is no limit. */
 uint64_t target_file_limit(pid_t pid);
 
-/* The reason for a failure with this errno, and the command to run where one helps. Always -1. */
+/* Sets the reason for a failure with this errno, with the command to run if one helps. Always -1. */
 int target_explain(pid_t pid, int failure, struct error *error);
 
 #endif

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The smaller, the better. */
+/* Smaller ranks are better. */
 enum rank {
 	RANK_WAITS,
-	RANK_WAITS_IN_DRIVER, /* CUDA's own threads, or one that waits for the GPU: it may hold a lock of the driver's */
+	RANK_WAITS_IN_DRIVER, /* CUDA's own threads and threads that wait for the GPU: they may hold a lock of the driver's */
 	RANK_RUNS,
-	RANK_BREAKS_OFF, /* last: its call would end early if we died before we have seen to that */
+	RANK_BREAKS_OFF, /* last: its call would end early if we died before we have it restarted */
 	RANK_NONE
 };
 
@@ -48,14 +48,14 @@ static enum rank rank_waiting(const struct target *target, long call, uint64_t s
 	return rank;
 }
 
-/* Where a thread that sleeps in a system call is. */
+/* A thread that sleeps in a system call. */
 struct asleep {
 	long call;
 	unsigned long stack, instruction;
 };
 
-/* -1 where it is gone, 0 where it runs, 1 where it sleeps: the number of the system call, its six arguments, the stack
- * pointer and the instruction. */
+/* Reads the number of the system call, the stack pointer and the instruction pointer. 1 if the thread sleeps, 0 if it
+ * runs, -1 if it has ended. */
 static int look_at(const struct target *target, pid_t thread, struct asleep *asleep)
 {
 	char text[256];

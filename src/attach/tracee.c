@@ -12,25 +12,26 @@
 #define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
 #endif
 
-/* How long a step may take: the loader waits for other threads' locks, and they may be loading something large. */
+/* How long a step may take. It may be long: the dynamic linker waits for other threads' locks, and they may be loading
+ * something large. */
 #define PATIENCE_MS 10000
 
 #define LOOK_AGAIN_NS 1000000
 
-/* How often a thread that runs is looked at. */
+/* The pause between two looks at a running thread. */
 #define RUN_PAUSE_US 50
 
-/* What a stop is about: ptrace(2), "stopped states". */
+/* The kind of a stop: ptrace(2), "Stopped states". */
 enum stop {
-	STOP_EVENT, /* what we asked for, or the whole process was stopped */
+	STOP_EVENT, /* we asked for it, or the whole process was stopped */
 	STOP_CALL,
 	STOP_SIGNAL
 };
 
 int tracee_seize(struct tracee *tracee, pid_t thread, bool unfiltered)
 {
-	/* Stops at system calls look different from signals, for the kernel too: when we die, it hands on as a signal
-	 * what a stop was about, and this one is none. */
+	/* TRACESYSGOOD distinguishes stops at system calls from signals, for the kernel too: if we die in a stop, the
+	 * kernel delivers the stop's signal to the thread, and a stop at a system call must not be taken for one. */
 	long options = PTRACE_O_TRACESYSGOOD | (unfiltered ? PTRACE_O_SUSPEND_SECCOMP : 0);
 	sigset_t child;
 
@@ -44,7 +45,8 @@ int tracee_seize(struct tracee *tracee, pid_t thread, bool unfiltered)
 	return 0;
 }
 
-/* SIGCHLD, which comes with each stop, ends the wait for it early; another thread of ours may get it instead. */
+/* Each stop sends SIGCHLD, which ends the pause early. Another thread of ours may get the signal instead, so the pause
+ * is short. */
 static enum tracee_answer wait_for_stop(const struct tracee *tracee, int *status)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_AGAIN_NS};
@@ -78,7 +80,8 @@ static bool go_on(struct tracee *tracee, int request, long signal)
 	return ptrace(request, tracee->thread, NULL, signal) == 0;
 }
 
-/* Waits for such a stop; others are gone on from, by `request`, signals as if we were not there. */
+/* Waits for a stop of the wanted kind. After other stops the thread continues, by `request`, and gets its signals as if
+ * we were not there. */
 static enum tracee_answer wait_for(struct tracee *tracee, enum stop wanted, int request)
 {
 	int status = 0;
@@ -93,7 +96,7 @@ static enum tracee_answer wait_for(struct tracee *tracee, enum stop wanted, int 
 	return answer;
 }
 
-/* Where it is stopped already, it stops again as soon as it goes on. */
+/* A thread that is stopped already continues first, and stops again at once. */
 enum tracee_answer tracee_interrupt(struct tracee *tracee)
 {
 	bool asked = ptrace(PTRACE_INTERRUPT, tracee->thread, NULL, NULL) == 0;
@@ -108,7 +111,7 @@ enum tracee_answer tracee_step(struct tracee *tracee)
 	return go_on(tracee, PTRACE_SYSCALL, 0) ? wait_for(tracee, STOP_CALL, PTRACE_SYSCALL) : TRACEE_GONE;
 }
 
-/* Sees to it that it goes on, where something else has stopped it. */
+/* Lets the thread continue if something else has stopped it. */
 static enum tracee_answer keep_running(struct tracee *tracee)
 {
 	int status = 0;
@@ -155,7 +158,7 @@ void tracee_release(struct tracee *tracee)
 	int saved = errno;
 
 	ptrace(PTRACE_DETACH, tracee->thread, NULL, NULL);
-	/* What it told us on the way is of no interest to anybody else. */
+	/* Removes a pending SIGCHLD that the thread's stops have sent: it is of no interest to anybody else. */
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	if (!sigismember(&tracee->blocked, SIGCHLD)) {

@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <sys/syscall.h>
 
-/* What is broken off and has then to be repeated is told the whole of its time again. What the kernel calls restart_syscall is
- * the rest of a timed wait that was interrupted before; it goes on with that as long as nobody but us comes between. */
+/* A call that failed and is made again waits its full time again. SYS_restart_syscall is the rest of a timed wait that
+ * was interrupted before: made again, it continues with the time left, as long as only we interrupted it. */
 static const struct {
 	long number;
 	bool goes_on;

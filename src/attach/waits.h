@@ -1,13 +1,13 @@
 /*
- * System calls in which threads wait, holding nothing that loading needs, and which can be made again.
+ * System calls in which a thread waits while it holds no lock that loading needs, and which can be made again.
  */
 #ifndef NVTASKSET_ATTACH_WAITS_H
 #define NVTASKSET_ATTACH_WAITS_H
 
 #include <stdbool.h>
 
-/* Whether a call is one. `goes_on`: when we have stopped the thread in it, the kernel goes on with it by itself; else the call
- * is broken off, and is to be made once more. */
+/* Whether `call` is such a call. `goes_on` says that after our stop the kernel continues it by itself; otherwise the
+ * call fails, and has to be made once more. */
 bool waits_include(long call, bool *goes_on);
 
 #endif

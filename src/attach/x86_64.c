@@ -14,17 +14,17 @@
 #define CODE_SEGMENT_64 0x33
 #define FLAG_TRAP 0x100
 
-/* The kernel's own codes for calls to restart, which user space never sees (include/linux/errno.h). */
+/* The kernel's internal codes for calls to restart, which user space never sees (include/linux/errno.h). */
 enum {
 	RESTART_ALWAYS = -512,  /* ERESTARTSYS */
 	RESTART_QUIETLY = -513, /* ERESTARTNOINTR */
 	RESTART_UNLESS_HANDLED = -514, /* ERESTARTNOHAND */
-	RESTART_WITH_REST = -516 /* ERESTART_RESTARTBLOCK: with the time that is left */
+	RESTART_WITH_REST = -516 /* ERESTART_RESTARTBLOCK: continue with the time that is left */
 };
 
-#define CALL_LENGTH 2 /* of the instruction */
+#define CALL_LENGTH 2 /* bytes of the syscall instruction */
 
-/* --- saved, put back ------------------------------------------------------------------------------------------- */
+/* --- saving and restoring -------------------------------------------------------------------------------------- */
 
 static int get_extended(pid_t thread, struct machine_state *state)
 {
@@ -75,7 +75,7 @@ static bool will_restart(const struct user_regs_struct *registers)
 	        result == RESTART_WITH_REST);
 }
 
-/* As the kernel itself does it; a call with the time that is left goes on, unless another that was interrupted has come
+/* Restarts the call as the kernel does. A call with a time left continues with it, unless another interrupted call came
  * between. */
 void x86_64_restart_call(struct user_regs_struct *registers)
 {
@@ -106,7 +106,7 @@ uint64_t machine_argument(const struct machine_state *state, unsigned int number
 	return arguments[number];
 }
 
-/* The kernel then decides as for other calls: EINTR where a signal is handled, otherwise once more. */
+/* The kernel then decides as it does for other calls: EINTR if a signal is handled, otherwise the call is made again. */
 bool machine_restart_call(struct machine_state *state)
 {
 	bool broken_off = was_broken_off(&state->registers);
@@ -116,7 +116,7 @@ bool machine_restart_call(struct machine_state *state)
 	return broken_off;
 }
 
-/* A thread that has the processor stop it after each instruction would be stopped in our code, too. */
+/* A thread with the trap flag set would be stopped after each instruction of our code, too. */
 bool machine_is_native(const struct machine_state *state)
 {
 	return state->registers.cs == CODE_SEGMENT_64 && !(state->registers.eflags & FLAG_TRAP);

@@ -1,13 +1,14 @@
-/* What the parts of x86-64 (machine.h) share. */
+/* Shared by the x86-64 files (machine.h). */
 #ifndef NVTASKSET_ATTACH_X86_64_H
 #define NVTASKSET_ATTACH_X86_64_H
 
 #include "machine.h"
 
-/* The registers with which a thread makes an interrupted call again by itself, where the kernel would; else they stay. */
+/* Changes the registers so that the thread itself makes an interrupted call again, if the kernel would; otherwise
+ * leaves them. */
 void x86_64_restart_call(struct user_regs_struct *registers);
 
-/* Those with which it goes on at another instruction: no call is interrupted any more. */
+/* The thread's registers, changed to continue at another instruction, with no call interrupted any more. */
 struct user_regs_struct x86_64_go_on(const struct machine_state *state, uint64_t instruction);
 
 #endif

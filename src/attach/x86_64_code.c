@@ -1,8 +1,8 @@
 /*
  * x86-64, Linux (machine.h): the code that threads run for us.
  *
- * What leads back from a system call touches no flag, nor a register beyond the general ones: what the way back does not
- * restore, it has left alone. What leads back from loading restores flags and extended registers first.
+ * After a system call, it changes no flag and only general registers, which the way back restores. After loading, it
+ * restores flags and extended registers itself.
  */
 #ifdef __x86_64__
 
@@ -16,13 +16,13 @@
 
 #define FLAG_DIRECTION 0x400
 
-/* --- running it ---------------------------------------------------------------------------------------------------- */
+/* --- running the loading code -------------------------------------------------------------------------------------- */
 
 int machine_set_loading(pid_t thread, const struct machine_state *state, uint64_t code, uint64_t request, uint64_t stack)
 {
 	struct user_regs_struct registers = x86_64_go_on(state, code + MACHINE_CODE_LOADS);
 
-	/* As functions expect it. */
+	/* The calling convention expects this flag to be clear. */
 	registers.eflags &= ~(unsigned long long)FLAG_DIRECTION;
 	registers.rsp = stack & ~UINT64_C(15);
 	registers.rbp = 0;
@@ -38,18 +38,18 @@ void machine_end_wait(struct machine_state *state)
 	}
 }
 
-/* --- what it finds ------------------------------------------------------------------------------------------------- */
+/* --- the code's data ----------------------------------------------------------------------------------------------- */
 
 extern const unsigned char machine_code_template[] __attribute__((visibility("hidden")));
 
-/* What the code finds in front of it. */
+/* The data at the start of the code. */
 struct code {
 	struct machine_code_head head;
 	uint64_t memory, size, leave, extended, flags;
 };
 
-/* Places in the extended registers (asm/sigcontext.h, struct _xstate): the header, whose first word says which are
- * there, and whose rest is 0. */
+/* Offsets in the extended registers (asm/sigcontext.h, struct _xstate): the header, whose first word says which
+ * components are present. The rest of the header is 0. */
 #define EXTENDED_HEADER 512
 #define EXTENDED_HEADER_END 576
 
@@ -84,7 +84,7 @@ _Static_assert(offsetof(struct code, flags) == 48 && sizeof(struct code) == 56, 
 _Static_assert(sizeof(struct machine_code) == 464 && MACHINE_CODE_CALLS == 56 && MACHINE_CODE_LOADS == 96,
                "as the code has it");
 
-/* The request's words, as the code below sees them. */
+/* Offsets in struct machine_request, for the code below. */
 #define ERRNO_LOCATION 0
 #define OPEN_LIBRARY 8
 #define FIND_SYMBOL 16
@@ -137,11 +137,11 @@ _Static_assert(SYS_write == 1 && SYS_close == 3 && SYS_fcntl == 72 && SYS_ppoll 
 #define AT_PLUS_RCX(word) TEXT_OF(word) "(%rbx,%rcx)"
 
 /*
- * The request is in rbx, the library's file in r14d; once the library is copied, errno's address and value in r12 and
- * r13d. The wait is one of those calls that leave alone what the kernel remembers of an interrupted one.
+ * rbx holds the request and r14d the library's file. Once the library is copied, r12 and r13d hold errno's address
+ * and value. The wait is ppoll, since ppoll leaves alone what the kernel remembers of an interrupted call.
  *
- * Of the extended registers, protection keys (component 9) and tiles (17, 18) are not put back: a library that is loaded
- * does not touch them, and the kernel has tiles only for who has asked for them.
+ * Of the extended registers, protection keys (component 9) and AMX tiles (17, 18) are not restored: loading a library
+ * does not change them, and the kernel allows tiles only to programs that have asked for them.
  */
 __asm__(".pushsection .rodata\n"
         ".hidden machine_code_template\n"
@@ -156,7 +156,7 @@ __asm__(".pushsection .rodata\n"
         "	mov $11, %eax\n" /* munmap */
         "	jmp *machine_code_template + 32(%rip)\n"
         "	.org machine_code_template + 96\n" /* MACHINE_CODE_LOADS */
-        /* A file, out of the way of programs that count on low numbers. */
+        /* Makes a file, with a high number: some programs count on low numbers. */
         "	mov " AT(NAME) ", %rdi\n"
         "	mov " AT(FILE_FLAGS) ", %rsi\n"
         "	mov $319, %eax\n" /* memfd_create */
@@ -191,11 +191,11 @@ __asm__(".pushsection .rodata\n"
         "	add %rax, %r15\n"
         "	sub %rax, %rbp\n"
         "	jnz .Lwrite\n"
-        /* From here on the stack takes the place of the content. */
+        /* From here on the stack overwrites the content. */
         "	call *" AT(ERRNO_LOCATION) "\n"
         "	mov %rax, %r12\n"
         "	mov (%rax), %r13d\n"
-        /* The file's number, before which any number of slashes are one. */
+        /* Writes the file's number into the path; slashes before it count as one. */
         "	movq $0, " AT(FAILED) "\n"
         "	mov " AT(PATH_LAST) ", %rsi\n"
         "	mov %r14d, %eax\n"

@@ -9,12 +9,12 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-/* mov $15, %rax; syscall. Debuggers know handlers' frames by these bytes, so they stay as they are. */
+/* mov $15, %rax; syscall. Debuggers recognize handlers' frames by these bytes, so the C library does not change them. */
 static const unsigned char return_from_signal[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
 
 #define CHUNK 65536
 
-/* Where the bytes stand in the mapping; 0 if nowhere. */
+/* The address of the bytes in the mapping; 0 if they are not there. */
 static uint64_t find_in_mapping(const struct memory *memory, const struct mapping *mapping, const unsigned char *bytes,
                                 size_t length)
 {
@@ -45,7 +45,7 @@ uint64_t machine_find_signal_return(const struct memory *memory, const struct im
 	return found;
 }
 
-/* What the kernel writes for a handler (arch/x86/kernel/signal_64.c). */
+/* The frame that the kernel writes for a handler (arch/x86/kernel/signal_64.c). */
 struct signal_frame {
 	uint64_t restore;
 	ucontext_t context;

@@ -1,7 +1,7 @@
 /*
  * x86-64, Linux (machine.h): the way back.
  *
- * It touches no flag, nor a register beyond the general ones: what it does not restore, it has left alone.
+ * It changes no flag, and only general registers, which it restores.
  */
 #ifdef __x86_64__
 
@@ -11,16 +11,16 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-/* What the code of a way back finds in front of it. */
+/* The data at the start of a way back. */
 struct way {
 	uint64_t mark, owner, memory;
 	uint64_t size;    /* of the memory */
-	uint64_t blocked; /* signals */
+	uint64_t blocked; /* the mask of blocked signals */
 	uint64_t rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15, rip;
 };
 
-/* Nothing but moves, which leave the flags alone; a system call does, too. The stack is the thread's own again before
- * its signals are let through. */
+/* Only moves and system calls, which leave the flags alone. The thread's own stack pointer is restored before its
+ * signals are unblocked. */
 __asm__(".pushsection .rodata\n"
         ".hidden machine_way_template\n"
         ".globl machine_way_template\n"
