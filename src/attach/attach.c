@@ -4,7 +4,7 @@
 
 #include "attach/give.h"
 #include "attach/load.h"
-#include "attach/loan.h"
+#include "attach/borrowed_thread.h"
 #include "attach/target.h"
 #include "attach/threads.h"
 #include "base/clock.h"
@@ -29,14 +29,14 @@
 
 enum outcome {
 	OUTCOME_DONE,
-	OUTCOME_ELSEWHERE, /* try another thread, or the same one later */
+	OUTCOME_RETRY, /* try another thread, or the same one later */
 	OUTCOME_FAILED     /* with the reason */
 };
 
 /* Work for a borrowed thread, and the bytes of room that it needs. */
 struct task {
 	size_t room;
-	enum outcome (*run)(const struct task *task, pid_t pid, struct loan *loan); /* closes `loan` */
+	enum outcome (*run)(const struct task *task, pid_t pid, struct borrowed_thread *borrowed); /* closes `borrowed` */
 	const struct library *library;
 	const struct segment_gift *gift;
 };
@@ -50,41 +50,41 @@ static bool has_library(pid_t pid)
 	return found;
 }
 
-static enum outcome give(const struct task *task, pid_t pid, struct loan *loan)
+static enum outcome give(const struct task *task, pid_t pid, struct borrowed_thread *borrowed)
 {
-	int result = segment_give(task->gift, loan);
+	int result = segment_give(task->gift, borrowed);
 
 	(void)pid;
-	loan_close(loan);
+	borrowed_close(borrowed);
 	return result == 0 ? OUTCOME_DONE : OUTCOME_FAILED;
 }
 
 /* If we did not see the result, the segment shows whether the library was loaded. It must not be loaded twice. */
-static enum outcome load(const struct task *task, pid_t pid, struct loan *loan)
+static enum outcome load(const struct task *task, pid_t pid, struct borrowed_thread *borrowed)
 {
 	enum outcome outcome = OUTCOME_FAILED;
-	int result = library_load(task->library, loan);
+	int result = library_load(task->library, borrowed);
 
-	loan_close(loan);
+	borrowed_close(borrowed);
 	if (result == 0 || (result == LIBRARY_UNSEEN && has_library(pid)))
 		outcome = OUTCOME_DONE;
 	else if (result == LIBRARY_UNSEEN)
-		outcome = OUTCOME_ELSEWHERE;
+		outcome = OUTCOME_RETRY;
 	return outcome;
 }
 
 static enum outcome try_thread(const struct target *target, pid_t thread, const struct task *task,
                                struct attach_report *report, struct error *error)
 {
-	static struct loan loan; /* large */
-	enum outcome outcome = OUTCOME_ELSEWHERE;
+	static struct borrowed_thread borrowed; /* large */
+	enum outcome outcome = OUTCOME_RETRY;
 	double start = clock_ms();
 	bool stopped;
-	enum loan_answer answer = loan_open(&loan, target, thread, task->room, &stopped, error);
+	enum borrow_answer answer = borrowed_open(&borrowed, target, thread, task->room, &stopped, error);
 
-	if (answer == LOAN_OPEN)
-		outcome = task->run(task, target->pid, &loan);
-	else if (answer == LOAN_FAILED)
+	if (answer == BORROW_DONE)
+		outcome = task->run(task, target->pid, &borrowed);
+	else if (answer == BORROW_FAILED)
 		outcome = OUTCOME_FAILED;
 	report->tries += stopped;
 	report->thread = thread;
@@ -96,7 +96,7 @@ static enum outcome try_thread(const struct target *target, pid_t thread, const 
 static enum outcome look_around(pid_t pid, const struct task *task, struct attach_report *report,
                                 struct error *error)
 {
-	enum outcome outcome = OUTCOME_ELSEWHERE;
+	enum outcome outcome = OUTCOME_RETRY;
 	struct target target;
 	pid_t *threads;
 
@@ -104,7 +104,7 @@ static enum outcome look_around(pid_t pid, const struct task *task, struct attac
 		return OUTCOME_FAILED;
 	size_t count = threads_choose(&target, &threads);
 
-	for (size_t i = 0; i < count && outcome == OUTCOME_ELSEWHERE; i++)
+	for (size_t i = 0; i < count && outcome == OUTCOME_RETRY; i++)
 		outcome = try_thread(&target, threads[i], task, report, error);
 	free(threads);
 	target_close(&target);
@@ -113,14 +113,14 @@ static enum outcome look_around(pid_t pid, const struct task *task, struct attac
 
 static int try_for_a_while(pid_t pid, const struct task *task, struct attach_report *report, struct error *error)
 {
-	enum outcome outcome = OUTCOME_ELSEWHERE;
+	enum outcome outcome = OUTCOME_RETRY;
 
-	for (int round = 0; round < ROUNDS && outcome == OUTCOME_ELSEWHERE; round++) {
+	for (int round = 0; round < ROUNDS && outcome == OUTCOME_RETRY; round++) {
 		if (round > 0)
 			clock_pause_us(ROUND_US);
 		outcome = look_around(pid, task, report, error);
 	}
-	if (outcome == OUTCOME_ELSEWHERE)
+	if (outcome == OUTCOME_RETRY)
 		error_set(error, "pid %d: none of its threads could be borrowed: each was in the middle of something; try "
 		                 "again", (int)pid);
 	return outcome == OUTCOME_DONE ? 0 : -1;
@@ -153,10 +153,10 @@ static int lock_process(pid_t pid, struct error *error)
 	return directory;
 }
 
-static int load_locked(pid_t pid, const char *path, const char *told, struct attach_report *report,
+static int load_locked(pid_t pid, const char *path, const char *argument, struct attach_report *report,
                        struct error *error)
 {
-	struct library library = {.told = told};
+	struct library library = {.argument = argument};
 	int result = library_read(&library, path, error);
 
 	if (result < 0)
@@ -170,7 +170,7 @@ static int load_locked(pid_t pid, const char *path, const char *told, struct att
 	return result;
 }
 
-int attach_load(pid_t pid, const char *path, const char *told, struct attach_report *report, struct error *error)
+int attach_load(pid_t pid, const char *path, const char *argument, struct attach_report *report, struct error *error)
 {
 	int lock = lock_process(pid, error), result = 0;
 
@@ -178,7 +178,7 @@ int attach_load(pid_t pid, const char *path, const char *told, struct attach_rep
 	if (lock < 0)
 		return -1;
 	if (!has_library(pid))
-		result = load_locked(pid, path, told, report, error);
+		result = load_locked(pid, path, argument, report, error);
 	close(lock);
 	return result;
 }
@@ -211,10 +211,10 @@ int attach_give_segment(pid_t pid, struct attach_report *report, struct error *e
 	return attach_load(pid, NULL, NULL, report, error);
 }
 
-int attach_load(pid_t pid, const char *path, const char *told, struct attach_report *report, struct error *error)
+int attach_load(pid_t pid, const char *path, const char *argument, struct attach_report *report, struct error *error)
 {
 	(void)path;
-	(void)told;
+	(void)argument;
 	*report = (struct attach_report){.thread = 0};
 	return error_set(error, "pid %d: processes can be attached to on x86-64 only, so far", (int)pid);
 }

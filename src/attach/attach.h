@@ -32,7 +32,7 @@ struct attach_report {
  * Does nothing if our library is at work in the process already. -1 with the reason; the process is then as it was,
  * except that the library may still come later if a lock inside the process is held for more than 10 seconds. For one
  * thread at a time: it waits for children, and blocks SIGCHLD. */
-int attach_load(pid_t pid, const char *path, const char *told, struct attach_report *report, struct error *error);
+int attach_load(pid_t pid, const char *path, const char *argument, struct attach_report *report, struct error *error);
 
 /* Gives a process a segment of its own, with the content of the ancestor's segment that it shares. For a process that
  * has not loaded CUDA: our library is not loaded, and finds the segment later. The promises are those of attach_load. */

@@ -45,75 +45,79 @@ int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *err
 /* --- in the process ------------------------------------------------------------------------------------------------- */
 
 /* The call's result; -1 with the reason. */
-static int64_t call(struct loan *loan, long number, uint64_t a, uint64_t b, uint64_t c)
+static int64_t call(struct borrowed_thread *borrowed, long number, uint64_t a, uint64_t b, uint64_t c)
 {
 	const uint64_t arguments[6] = {a, b, c};
 	int64_t result = -1;
 
-	if (loan_call(loan, number, arguments, &result) < 0)
+	if (borrowed_call(borrowed, number, arguments, &result) < 0)
 		return -1;
 	if (result < 0 && result > -4096) {
 		errno = (int)-result;
-		return error_set_errno(loan->error, "pid %d: it gets no partition", (int)loan->target->pid);
+		return error_set_errno(borrowed->error, "pid %d: it gets no partition", (int)borrowed->target->pid);
 	}
 	return result;
 }
 
-static int64_t make_file(struct loan *loan)
+static int64_t make_file(struct borrowed_thread *borrowed)
 {
-	int64_t file = call(loan, SYS_memfd_create, loan->room, SEGMENT_FILE_FLAGS | MFD_NOEXEC_SEAL, 0);
+	int64_t file = call(borrowed, SYS_memfd_create, borrowed->room, SEGMENT_FILE_FLAGS | MFD_NOEXEC_SEAL, 0);
 
-	return file < 0 && errno == EINVAL ? call(loan, SYS_memfd_create, loan->room, SEGMENT_FILE_FLAGS, 0) : file;
+	return file < 0 && errno == EINVAL ? call(borrowed, SYS_memfd_create, borrowed->room, SEGMENT_FILE_FLAGS, 0)
+	                                   : file;
 }
 
-static int fill(const struct segment_gift *gift, struct loan *loan, uint64_t file)
+static int fill(const struct segment_gift *gift, struct borrowed_thread *borrowed, uint64_t file)
 {
-	const uint64_t content = loan->room + offsetof(struct segment_gift, room.content) - offsetof(struct segment_gift, room);
+	const uint64_t content =
+		borrowed->room + offsetof(struct segment_gift, room.content) - offsetof(struct segment_gift, room);
 	const uint64_t size = sizeof gift->room.content;
 
-	return call(loan, SYS_write, file, content, size) == (int64_t)size && call(loan, SYS_fchmod, file, SEGMENT_FILE_MODE, 0) >= 0 &&
-	                       call(loan, SYS_fcntl, file, F_ADD_SEALS, SEGMENT_FILE_SEALS) >= 0
+	return call(borrowed, SYS_write, file, content, size) == (int64_t)size &&
+	                       call(borrowed, SYS_fchmod, file, SEGMENT_FILE_MODE, 0) >= 0 &&
+	                       call(borrowed, SYS_fcntl, file, F_ADD_SEALS, SEGMENT_FILE_SEALS) >= 0
 	               ? 0
 	               : -1;
 }
 
 /* Makes a handle (state/handle.h), with a number below the inherited one's. */
-static int make_handle(const struct segment_gift *gift, struct loan *loan, uint64_t file)
+static int make_handle(const struct segment_gift *gift, struct borrowed_thread *borrowed, uint64_t file)
 {
 	const size_t at = offsetof(struct segment_gift, room.path) - offsetof(struct segment_gift, room);
 	char path[sizeof gift->room.path];
 
 	snprintf(path, sizeof path, "/proc/self/fd/%d", (int)file);
-	int64_t name = loan_write(loan, at, path, sizeof path) < 0
+	int64_t name = borrowed_write(borrowed, at, path, sizeof path) < 0
 	                       ? -1
-	                       : call(loan, SYS_openat, (uint64_t)AT_FDCWD, loan->room + at, O_PATH | O_CLOEXEC);
+	                       : call(borrowed, SYS_openat, (uint64_t)AT_FDCWD, borrowed->room + at,
+	                              O_PATH | O_CLOEXEC);
 
 	if (name < 0)
 		return -1;
-	int64_t number = call(loan, SYS_fcntl, (uint64_t)name, F_DUPFD, HANDLE_MIN);
+	int64_t number = call(borrowed, SYS_fcntl, (uint64_t)name, F_DUPFD, HANDLE_MIN);
 
 	if (number >= gift->inherited) {
-		call(loan, SYS_close, (uint64_t)number, 0, 0);
-		number = error_set(loan->error, "pid %d: has no descriptor free from %d to %d", (int)loan->target->pid, HANDLE_MIN,
-		                   gift->inherited);
+		call(borrowed, SYS_close, (uint64_t)number, 0, 0);
+		number = error_set(borrowed->error, "pid %d: has no descriptor free from %d to %d",
+		                   (int)borrowed->target->pid, HANDLE_MIN, gift->inherited);
 	}
-	call(loan, SYS_close, (uint64_t)name, 0, 0);
+	call(borrowed, SYS_close, (uint64_t)name, 0, 0);
 	return number < 0 ? -1 : 0;
 }
 
-int segment_give(const struct segment_gift *gift, struct loan *loan)
+int segment_give(const struct segment_gift *gift, struct borrowed_thread *borrowed)
 {
 	int result = -1;
 
-	if (loan_write(loan, 0, &gift->room, sizeof gift->room) < 0)
+	if (borrowed_write(borrowed, 0, &gift->room, sizeof gift->room) < 0)
 		return -1;
-	int64_t file = make_file(loan);
+	int64_t file = make_file(borrowed);
 
 	if (file >= 0) {
-		result = fill(gift, loan, (uint64_t)file);
+		result = fill(gift, borrowed, (uint64_t)file);
 		if (result == 0)
-			result = make_handle(gift, loan, (uint64_t)file);
-		call(loan, SYS_close, (uint64_t)file, 0, 0);
+			result = make_handle(gift, borrowed, (uint64_t)file);
+		call(borrowed, SYS_close, (uint64_t)file, 0, 0);
 	}
 	return result;
 }

@@ -7,7 +7,7 @@
 #ifndef NVTASKSET_ATTACH_GIVE_H
 #define NVTASKSET_ATTACH_GIVE_H
 
-#include "attach/loan.h"
+#include "attach/borrowed_thread.h"
 #include "base/error.h"
 #include "state/layout.h"
 
@@ -24,6 +24,6 @@ struct segment_gift {
 int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *error);
 
 /* -1 with the reason; the process then has no new descriptor or memory. */
-int segment_give(const struct segment_gift *gift, struct loan *loan);
+int segment_give(const struct segment_gift *gift, struct borrowed_thread *borrowed);
 
 #endif

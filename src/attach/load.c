@@ -120,9 +120,9 @@ static const struct strings strings = {LIBRARY_PATH, ATTACH_ENTRY, LIBRARY_NAME}
 
 _Static_assert(STRINGS_AT + sizeof(struct strings) <= REST_AT, "one page");
 
-#define STRING_AT(loan, which) ((loan)->room + STRINGS_AT + offsetof(struct strings, which))
+#define STRING_AT(borrowed, which) ((borrowed)->room + STRINGS_AT + offsetof(struct strings, which))
 
-static size_t told_at(const struct library *library)
+static size_t argument_at(const struct library *library)
 {
 	size_t size = library->size > STACK_MIN ? library->size : STACK_MIN;
 
@@ -131,7 +131,7 @@ static size_t told_at(const struct library *library)
 
 size_t library_room(const struct library *library)
 {
-	return told_at(library) + strlen(library->told) + 1;
+	return argument_at(library) + strlen(library->argument) + 1;
 }
 
 /* Older kernels do not know MFD_EXEC, and do not need it. */
@@ -146,9 +146,9 @@ static unsigned int file_flags(void)
 
 /* --- loading ------------------------------------------------------------------------------------------------------- */
 
-static struct machine_request request_for(const struct library *library, const struct loan *loan)
+static struct machine_request request_for(const struct library *library, const struct borrowed_thread *borrowed)
 {
-	const struct target *target = loan->target;
+	const struct target *target = borrowed->target;
 
 	return (struct machine_request){
 		.errno_location = target->errno_location,
@@ -156,14 +156,14 @@ static struct machine_request request_for(const struct library *library, const s
 		.find_symbol = target->find_symbol,
 		.last_error = target->last_error,
 		.close_library = target->close_library,
-		.name = STRING_AT(loan, name),
-		.path = STRING_AT(loan, path),
-		.path_last = STRING_AT(loan, path) + sizeof LIBRARY_PATH - 2,
-		.entry = STRING_AT(loan, entry),
-		.told = loan->room + told_at(library),
+		.name = STRING_AT(borrowed, name),
+		.path = STRING_AT(borrowed, path),
+		.path_last = STRING_AT(borrowed, path) + sizeof LIBRARY_PATH - 2,
+		.entry = STRING_AT(borrowed, entry),
+		.argument = borrowed->room + argument_at(library),
 		.file_flags = file_flags(),
 		.file_min = (uint64_t)descriptor_lowest(proc_status_of(target->pid, "FDSize:", 0), FILE_USUAL),
-		.content = loan->room + REST_AT,
+		.content = borrowed->room + REST_AT,
 		.content_size = library->size,
 		.patience_s = PATIENCE_S,
 	};
@@ -179,36 +179,37 @@ static const char *without_path(const char *text)
 
 /* Reads the result: 0 if the library is loaded; LIBRARY_UNSEEN; -1 with the reason of the kernel, the dynamic linker or
  * the library. */
-static int read_refusal(const struct loan *loan, bool is_back)
+static int read_refusal(const struct borrowed_thread *borrowed, bool is_back)
 {
-	const struct memory *memory = &loan->target->memory;
+	const struct memory *memory = &borrowed->target->memory;
 	struct machine_request request;
 	char text[MACHINE_TEXT];
 
-	if (!memory_read(memory, loan->room, &request, sizeof request))
-		return is_back ? LIBRARY_UNSEEN : loan_lost(loan);
+	if (!memory_read(memory, borrowed->room, &request, sizeof request))
+		return is_back ? LIBRARY_UNSEEN : borrowed_lost(borrowed);
 	if (request.failed < 0) {
 		errno = (int)-request.failed;
-		return error_set_errno(loan->error, "pid %d: no file in memory for the library", (int)loan->target->pid);
+		return error_set_errno(borrowed->error, "pid %d: no file in memory for the library",
+		                       (int)borrowed->target->pid);
 	}
 	if (request.library && !request.refusal)
 		return 0;
-	memory_read_text(memory, loan->room + offsetof(struct machine_request, text), text, sizeof text);
-	return error_set(loan->error, "pid %d: %s", (int)loan->target->pid, without_path(text));
+	memory_read_text(memory, borrowed->room + offsetof(struct machine_request, text), text, sizeof text);
+	return error_set(borrowed->error, "pid %d: %s", (int)borrowed->target->pid, without_path(text));
 }
 
 /* The thread itself writes the content to a file in memory, with the process's own rights. Once it runs, it does not
  * need us. */
-int library_load(const struct library *library, struct loan *loan)
+int library_load(const struct library *library, struct borrowed_thread *borrowed)
 {
-	const struct machine_request request = request_for(library, loan);
+	const struct machine_request request = request_for(library, borrowed);
 	bool is_back = false;
 
-	if (loan_write(loan, 0, &request, sizeof request) < 0 ||
-	    loan_write(loan, STRINGS_AT, &strings, sizeof strings) < 0 ||
-	    loan_write(loan, REST_AT, library->content, library->size) < 0 ||
-	    loan_write(loan, told_at(library), library->told, strlen(library->told) + 1) < 0 ||
-	    loan_load(loan, 0, told_at(library), offsetof(struct machine_request, finished), &is_back) < 0)
+	if (borrowed_write(borrowed, 0, &request, sizeof request) < 0 ||
+	    borrowed_write(borrowed, STRINGS_AT, &strings, sizeof strings) < 0 ||
+	    borrowed_write(borrowed, REST_AT, library->content, library->size) < 0 ||
+	    borrowed_write(borrowed, argument_at(library), library->argument, strlen(library->argument) + 1) < 0 ||
+	    borrowed_load(borrowed, 0, argument_at(library), offsetof(struct machine_request, finished), &is_back) < 0)
 		return -1;
-	return read_refusal(loan, is_back);
+	return read_refusal(borrowed, is_back);
 }

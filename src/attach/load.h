@@ -5,7 +5,7 @@
 #ifndef NVTASKSET_ATTACH_LOAD_H
 #define NVTASKSET_ATTACH_LOAD_H
 
-#include "attach/loan.h"
+#include "attach/borrowed_thread.h"
 #include "base/error.h"
 
 #include <stddef.h>
@@ -13,7 +13,7 @@
 struct library {
 	char *content;
 	size_t size;
-	const char *told; /* for its entry */
+	const char *argument; /* for its entry */
 };
 
 /* Reads the file's content and size. -1 with the reason; on success, the caller frees the content. */
@@ -29,6 +29,6 @@ size_t library_room(const struct library *library);
  * then left in the process. LIBRARY_UNSEEN if we were without a processor for so long that the thread went back without
  * us: the caller must find out in another way whether the library is loaded. */
 #define LIBRARY_UNSEEN 1
-int library_load(const struct library *library, struct loan *loan);
+int library_load(const struct library *library, struct borrowed_thread *borrowed);
 
 #endif

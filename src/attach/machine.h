@@ -123,7 +123,7 @@ struct machine_request {
 	/* Functions of the C library. */
 	uint64_t errno_location, open_library, find_symbol, last_error, close_library;
 	/* Strings. The file's number is written into the path, with its last digit at `path_last`. */
-	uint64_t name, path, path_last, entry, told;
+	uint64_t name, path, path_last, entry, argument;
 	/* For the library's file: memfd_create's flags, the lowest descriptor number, and the content. */
 	uint64_t file_flags, file_min, content, content_size;
 	/* How long the thread waits for us when it has finished. */

@@ -94,7 +94,7 @@ _Static_assert(sizeof(struct machine_code) == 464 && MACHINE_CODE_CALLS == 56 &&
 #define PATH 48
 #define PATH_LAST 56
 #define ENTRY 64
-#define TOLD 72
+#define ARGUMENT 72
 #define FILE_FLAGS 80
 #define FILE_MIN 88
 #define CONTENT 96
@@ -116,7 +116,7 @@ CHECK(name, NAME);
 CHECK(path, PATH);
 CHECK(path_last, PATH_LAST);
 CHECK(entry, ENTRY);
-CHECK(told, TOLD);
+CHECK(argument, ARGUMENT);
 CHECK(file_flags, FILE_FLAGS);
 CHECK(file_min, FILE_MIN);
 CHECK(content, CONTENT);
@@ -225,7 +225,7 @@ __asm__(".pushsection .rodata\n"
         "	call *" AT(FIND_SYMBOL) "\n"
         "	test %rax, %rax\n"
         "	jz .Lno_library\n"
-        "	mov " AT(TOLD) ", %rdi\n"
+        "	mov " AT(ARGUMENT) ", %rdi\n"
         "	call *%rax\n"
         "	jmp .Lasked\n"
         ".Lno_library:\n"

@@ -1100,7 +1100,7 @@ static void test_other_filters(void **state)
 /* Not what debuggers read, nor the table of sections, which every file has at its end. */
 static void test_only_what_is_loaded(void **state)
 {
-	struct library read = {.told = ""};
+	struct library read = {.argument = ""};
 	struct error error;
 	struct stat file;
 

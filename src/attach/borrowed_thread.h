@@ -6,8 +6,8 @@
  * behind a library's code (gap.h). Its first step allocates memory, which holds all else: the code that it runs, a
  * stack, and the data of calls. If we die, it frees that memory and comes back by itself.
  */
-#ifndef NVTASKSET_ATTACH_LOAN_H
-#define NVTASKSET_ATTACH_LOAN_H
+#ifndef NVTASKSET_ATTACH_BORROWED_THREAD_H
+#define NVTASKSET_ATTACH_BORROWED_THREAD_H
 
 #include "attach/machine.h"
 #include "attach/target.h"
@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct loan {
+struct borrowed_thread {
 	const struct target *target;
 	struct tracee tracee;
 	bool is_saved;
@@ -30,33 +30,33 @@ struct loan {
 	struct error *error;        /* receives reasons */
 };
 
-enum loan_answer {
-	LOAN_OPEN,      /* borrowed, and stopped: close it */
-	LOAN_ELSEWHERE, /* this thread cannot be borrowed now: try another one, or later */
-	LOAN_FAILED     /* no thread can be borrowed, with the reason */
+enum borrow_answer {
+	BORROW_DONE,      /* borrowed, and stopped: close it */
+	BORROW_RETRY, /* this thread cannot be borrowed now: try another one, or later */
+	BORROW_FAILED     /* no thread can be borrowed, with the reason */
 };
 
 /* Borrows the thread, with `room` zeroed bytes. `stopped` says whether the thread was stopped. */
-enum loan_answer loan_open(struct loan *loan, const struct target *target, pid_t thread, size_t room, bool *stopped,
-                           struct error *error);
+enum borrow_answer borrowed_open(struct borrowed_thread *borrowed, const struct target *target, pid_t thread,
+                                 size_t room, bool *stopped, struct error *error);
 
 /* Gives the thread back as it was. If it does not stop any more, it comes back by itself. */
-void loan_close(struct loan *loan);
+void borrowed_close(struct borrowed_thread *borrowed);
 
 /* The following return -1 with the reason if the thread has ended, or waits for something for too long. */
 
 /* Writes at the offset `at` in the room. */
-int loan_write(const struct loan *loan, size_t at, const void *from, size_t length);
+int borrowed_write(const struct borrowed_thread *borrowed, size_t at, const void *from, size_t length);
 
 /* Makes a system call. A call that fails has the kernel's negative error number as its result. */
-int loan_call(struct loan *loan, long number, const uint64_t arguments[6], int64_t *result);
+int borrowed_call(struct borrowed_thread *borrowed, long number, const uint64_t arguments[6], int64_t *result);
 
 /* Runs the loading code (machine.h) until the word at `flag` is not 0. `request`, `stack` (its end) and `flag` are
  * offsets in the room. `is_back` says that the thread was already on its way back: it can make no more calls, and may
  * have freed its memory. */
-int loan_load(struct loan *loan, size_t request, size_t stack, size_t flag, bool *is_back);
+int borrowed_load(struct borrowed_thread *borrowed, size_t request, size_t stack, size_t flag, bool *is_back);
 
 /* Sets the reason for a failed step: the process has ended. Always -1. */
-int loan_lost(const struct loan *loan);
+int borrowed_lost(const struct borrowed_thread *borrowed);
 
 #endif
