@@ -1,4 +1,4 @@
-/* Why a process has no segment, or does not obey the one that it has. */
+/* Why a process has no segment, or does not obey its segment. */
 #include "execution.h"
 #include "layout.h"
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether one of the file's pieces, each ended by `end`, contains the text. */
+/* Whether one of the pieces of /proc/PID/`name` contains the text. Each piece ends with `end`. */
 static bool file_contains(pid_t pid, const char *name, int end, const char *text)
 {
 	char path[64], *piece = NULL;
@@ -38,7 +38,7 @@ enum segment_state segment_absence(pid_t pid)
 {
 	enum segment_state state = SEGMENT_NOT_OURS;
 
-	/* Without CUDA, what it has mapped are the segments of others, which it edits. */
+	/* A process without CUDA may have mapped the segments of others, which it edits: so CUDA is checked first. */
 	if (!uses_cuda(pid))
 		state = SEGMENT_NO_CUDA;
 	else if (file_contains(pid, "maps", '\n', SEGMENT_LINK))
@@ -53,7 +53,7 @@ const char *segment_absence_text(enum segment_state state)
 	const char *text = "was started without nvtaskset: --attach gives it a partition all the same";
 
 	if (state == SEGMENT_CLOSED)
-		text = "has closed the file of its partition, which is out of reach until it makes its next CUDA context";
+		text = "has closed the file of its partition, which is out of reach until the program makes its next CUDA context";
 	else if (state == SEGMENT_NO_CUDA)
 		text = "has not loaded CUDA";
 	else if (state == SEGMENT_NOT_IN_FORCE)

@@ -1,10 +1,10 @@
-/* Counting in a segment: what its owner's threads count, and what that comes to. */
+/* The counters in a segment: counting by the owner's threads, and reading. */
 #include "layout.h"
 
 /* --- launches ------------------------------------------------------------------------------------------------ */
 
-/* Those that threads of this process have: bit n stands for place n, and the first is nobody's. Not in the shared memory:
- * whatever stands there, two threads have two places. */
+/* The counter slots that threads of this process have taken: bit n stands for slot n. Slot 0 is shared, and is never
+ * taken. This is not in the shared memory: whatever is written there, two threads have two slots. */
 #define NOBODYS UINT64_C(1)
 
 static _Atomic uint64_t places_taken = NOBODYS;
@@ -15,7 +15,7 @@ struct segment_place *segment_take_place(const struct segment *segment)
 {
 	uint64_t taken = atomic_load_explicit(&places_taken, memory_order_relaxed), free = ~taken;
 
-	/* Bounded: where others take or give all the time, the common place will do. */
+	/* Bounded: if other threads take or give all the time, the thread counts in the shared slot. */
 	for (int attempt = 0; attempt < SEGMENT_PLACES && free != 0; attempt++) {
 		int place = __builtin_ctzll(free);
 
@@ -42,7 +42,7 @@ void segment_keep_places(void)
 	atomic_store(&places_taken, UINT64_MAX);
 }
 
-/* --- what happened to them ------------------------------------------------------------------------------------- */
+/* --- reasons --------------------------------------------------------------------------------------------------- */
 
 const char *segment_reason_text(enum segment_reason reason)
 {
@@ -65,7 +65,7 @@ void segment_count_refresh(const struct segment *segment)
 	atomic_fetch_add_explicit(&segment->memory->refreshed, 1, memory_order_relaxed);
 }
 
-/* --- read -------------------------------------------------------------------------------------------------------- */
+/* --- reading ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t sum_launches(const struct segment_memory *memory, bool restricted)
 {

@@ -5,7 +5,8 @@
 #include <fcntl.h>
 #include <time.h>
 
-/* How long an editor waits for another's lock. One edit takes microseconds: only a stopped one holds it. */
+/* How long an editor waits for another's lock. An edit takes microseconds: an editor that holds the lock for longer is
+ * stopped. */
 #define LOCK_WAIT_MS 2000
 
 bool segment_has_moved(const struct segment *segment)
@@ -13,8 +14,8 @@ bool segment_has_moved(const struct segment *segment)
 	return atomic_load_explicit(&segment->memory->magic, memory_order_relaxed) != SEGMENT_MAGIC;
 }
 
-/* Editors lock for writing, which needs a file that is open for writing. Whoever inherited the segment and may but read it
- * could keep them out by a lock for reading: that one does not count. */
+/* Editors take a write lock, which needs a file that is open for writing. A process that inherited the segment and may
+ * only read it could keep editors out by a read lock: so read locks do not count. */
 static int try_lock(int file)
 {
 	struct flock wanted = {.l_type = F_WRLCK, .l_whence = SEEK_SET}, held = wanted;
@@ -64,7 +65,7 @@ int segment_put(struct segment_revision *revision, const struct segment_partitio
 	return 0;
 }
 
-/* Puts the next revision in force. -1 with the reason where the owner has moved meanwhile. */
+/* Puts the next revision in force. -1 with the reason if the owner has moved meanwhile. */
 static int publish(struct segment *segment, uint64_t number, const struct segment_revision *revision, struct error *error)
 {
 	segment_store(segment->memory, number, revision);

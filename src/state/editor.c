@@ -15,22 +15,22 @@
 
 #define COMMAND_NAME "nvtaskset"
 
-/* How long to wait for a segment: see editor_open. */
+/* How long to wait for a segment (editor_open). */
 #define WAIT_FOR_COMMAND_MS 10000.0
 #define WAIT_FOR_MAKER_MS 2000.0
 #define AGE_BEFORE_EXEC_MS 1000.0
 #define AGE_AFTER_EXEC_MS 200.0
 
-/* How often an owner may move while it is edited: it does so once in the life of most programs that do. */
+/* How often an owner may move while it is edited. Most programs that move do so once in their life. */
 #define MOVES_MAX 100
 
-/* --- a process that has just begun ------------------------------------------------------------------ */
+/* --- a process that has just started ---------------------------------------------------------------- */
 
 /* Fields of /proc/PID/stat. */
 enum {
 	STAT_FLAGS = 9,
-	STAT_START = 22, /* clock ticks since the machine was started */
-	FORKED_BEFORE_EXEC = 0x40 /* of the flags: PF_FORKNOEXEC */
+	STAT_START = 22, /* in clock ticks since boot */
+	FORKED_BEFORE_EXEC = 0x40 /* one of the flags: PF_FORKNOEXEC */
 };
 
 static double age_ms(const char *stat)
@@ -42,7 +42,7 @@ static double age_ms(const char *stat)
 	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6 - start;
 }
 
-/* The command, which becomes another program as soon as it has all that this one needs. */
+/* Whether the process runs our command, which executes another program as soon as the segment is made. */
 static bool runs_the_command(pid_t pid)
 {
 	char program[4096];
@@ -84,7 +84,7 @@ static enum segment_state open_with_patience(struct segment *segment, pid_t pid,
 	return state;
 }
 
-/* --- a hold on a process ------------------------------------------------------------------------------ */
+/* --- holding a process -------------------------------------------------------------------------------- */
 
 bool editor_has_ended(const struct editor *editor)
 {
@@ -93,7 +93,7 @@ bool editor_has_ended(const struct editor *editor)
 	return poll(&process, 1, 0) > 0;
 }
 
-/* What programs make of a state. Others have the code of their own reason. */
+/* The error code for a state; `own` for states that have none. */
 static enum nvtaskset_error_code code_of(enum segment_state state, enum nvtaskset_error_code own)
 {
 	enum nvtaskset_error_code code = own;
@@ -128,8 +128,8 @@ static enum nvtaskset_error_code code_of(enum segment_state state, enum nvtaskse
 	return code;
 }
 
-/* Of this process, and of no other that has got its pid meanwhile. Always finds out why there is none: without that, it would
- * not be looked for everywhere. */
+/* Finds the segment of this process, and not of another one that has got its pid meanwhile. Always passes an error to
+ * segment_open: without one, it does not search all descriptors. */
 static enum segment_state find_segment(const struct editor *editor, struct segment *segment, struct error *error)
 {
 	struct error why = {.reason = ""};
@@ -146,7 +146,8 @@ static enum segment_state find_segment(const struct editor *editor, struct segme
 	return state;
 }
 
-/* Not every kernel has such descriptors; but no editor is without one just because the caller has too many. */
+/* A kernel without pidfd is accepted. But if there is a pidfd, a lack of descriptors or memory is an error: an editor
+ * must not go without one for that. */
 static int open_process(struct editor *editor, struct error *error)
 {
 	editor->process = (int)syscall(SYS_pidfd_open, editor->pid, 0);
@@ -224,7 +225,7 @@ static int change(struct editor *editor, const struct segment_revision *wanted, 
 	return result;
 }
 
-/* Whether what is wanted has room, as far as can be told before. */
+/* Whether the wanted partitions have room, as far as can be known in advance. */
 static int check(struct editor *editor, const struct segment_revision *wanted, struct error *error)
 {
 	struct segment_revision revision;
@@ -246,7 +247,7 @@ static int check_all(struct editor *editors, size_t count, const struct segment_
 	return result;
 }
 
-/* The first `count` of them; how many have not what they had. */
+/* Takes back the edits of the first `count` editors. Returns how many failed. */
 static size_t take_back(struct editor *editors, size_t count, const struct segment_undo *undos)
 {
 	size_t failed = 0;

@@ -1,7 +1,7 @@
 /*
- * Changing the partitions of running processes: the one way to do so, for the command and for programs.
+ * Changes the partitions of running processes: the one way to do so, for the command and for programs.
  *
- * Only the owner's threads, and edits of others, go on meanwhile. One editor is for one thread at a time.
+ * Meanwhile the owner's threads and other editors continue. One editor is for one thread at a time.
  */
 #ifndef NVTASKSET_EDITOR_H
 #define NVTASKSET_EDITOR_H
@@ -13,32 +13,32 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* A hold on the partition of one process, wherever its segment moves to. */
+/* Holds the partition of one process, wherever its segment moves to. */
 struct editor {
 	pid_t pid;
-	int process; /* a descriptor that stands for it, and no other that gets its pid; -1 where the kernel has none */
+	int process; /* a pidfd, which no other process with the same pid can take over; -1 if the kernel has none */
 	struct segment segment;
 };
 
-/* SEGMENT_FOUND, and the caller closes it; otherwise the state and the reason, as segment_open. A process that is about to
- * have a segment is waited for: one that has just been started, for 200 ms of its life, 1 s where it has not executed a
- * program yet; one that runs the command nvtaskset, for 10 s; one that is making its segment, for 2 s. */
+/* SEGMENT_FOUND, and the caller closes it; otherwise the state and the reason, like segment_open. Waits for a process
+ * that is about to have a segment: one that has just started, until it is 200 ms old (1 s if it has not called exec
+ * yet); one that runs the command nvtaskset, for 10 s; one that is making its segment, for 2 s. */
 enum segment_state editor_open(struct editor *editor, pid_t pid, struct error *error);
 void editor_close(struct editor *editor);
 
-/* Whether the process has ended. False where the kernel cannot tell. */
+/* Whether the process has ended. False if the kernel cannot tell. */
 bool editor_has_ended(const struct editor *editor);
 
-/* Follows the process where it has moved its segment to a new file. -1 with the reason where it has ended, or cannot be
- * followed. */
+/* Finds the segment again if the process has moved it to a new file. -1 with the reason if the process has ended, or
+ * the new segment cannot be opened. */
 int editor_follow(struct editor *editor, struct error *error);
 
 /* Copies the revision in force. */
 int editor_read(struct editor *editor, struct segment_revision *revision, struct error *error);
 
-/* Gives all these processes these partitions, each on its GPU; other GPUs stay. All or none: -1 with the reason where one
- * cannot be changed, and those that were changed before it have what they had; the reason says so where that failed, too.
- * Of several, one that has ended needs none. */
+/* Gives each of these processes the wanted partitions; GPUs that they do not name stay as they are. All or none: if one
+ * process cannot be changed, those that were changed before get their old partitions again. Then -1 with the reason,
+ * which also says if that failed. If there are several processes, those that have ended are skipped. */
 int editor_change(struct editor *editors, size_t count, const struct segment_revision *wanted, struct error *error);
 
 #endif

@@ -1,4 +1,4 @@
-/* The environment's way to say a partition. */
+/* Partitions as text, for the environment. */
 #include "layout.h"
 
 #include <stdio.h>

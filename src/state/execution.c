@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <sys/auxv.h>
 
-#define ENTRIES_MAX 64 /* the kernel has some 20 (AT_VECTOR_SIZE) */
+#define ENTRIES_MAX 64 /* the kernel writes some 20 (AT_VECTOR_SIZE) */
 
-/* What the kernel chooses: where the stack, the vDSO, the dynamic linker and the program are. */
+/* Addresses that the kernel chooses: of the stack, the vDSO, the dynamic linker and the program. */
 static const uint64_t addresses[] = {AT_RANDOM, AT_EXECFN, AT_SYSINFO_EHDR, AT_BASE, AT_PHDR, AT_ENTRY};
 
 static uint64_t add(uint64_t number, uint64_t address)
@@ -25,7 +25,7 @@ uint64_t execution_own(void)
 	return number | 1;
 }
 
-/* As the kernel has it: entries of two words, the last one's first is 0. */
+/* The value of an entry; 0 if there is none. The kernel writes entries of two words: type and value. */
 static uint64_t look_up(const Elf64_auxv_t *entries, size_t count, uint64_t type)
 {
 	uint64_t value = 0;

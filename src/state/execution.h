@@ -1,8 +1,8 @@
 /*
- * Which execution of a program a process is in: from one exec to the next its number stays the same.
+ * A number for a process's current execution of a program: it changes at each exec.
  *
- * It is made of the addresses at which the kernel has put the program's parts, which it chooses anew at each exec. Where it
- * may not choose (setarch -R), the same program executed again with the same arguments has the same number.
+ * It is made of the addresses of the program's parts, which the kernel chooses anew at each exec. If the kernel may
+ * not choose (setarch -R), the same program executed again with the same arguments has the same number.
  */
 #ifndef NVTASKSET_EXECUTION_H
 #define NVTASKSET_EXECUTION_H
@@ -10,10 +10,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Never 0. Without /proc. */
+/* This process's number. Never 0. Does not need /proc. */
 uint64_t execution_own(void);
 
-/* Another process's; 0 where it has ended or may not be looked into. */
+/* Another process's number; 0 if it has ended or may not be inspected. */
 uint64_t execution_of(pid_t pid);
 
 #endif

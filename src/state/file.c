@@ -18,7 +18,7 @@ bool segment_is_file(int file)
 	       fstat(file, &status) == 0 && status.st_size == (off_t)sizeof(struct segment_memory);
 }
 
-/* The kernel would end the process (SIGXFSZ) for a file that is longer. */
+/* The kernel would end the process (SIGXFSZ) if the file became longer than its limit. */
 static int check_file_limit(struct error *error)
 {
 	struct rlimit limit;

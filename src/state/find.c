@@ -1,4 +1,4 @@
-/* The editor's side: finding a process's segment. The process may be hostile, and so may be what it has open. */
+/* The editor's side: finding a process's segment. The process may be hostile, and so may its open files. */
 #include "handle.h"
 #include "kind.h"
 
@@ -20,13 +20,13 @@
 
 /* --- among the descriptors of others ------------------------------------------------------------------ */
 
-/* What is looked for, of which process. */
+/* What to look for, and in which process. */
 struct seeker {
 	pid_t pid;
-	struct identity who; /* its pid is 0: not asked yet */
-	uint64_t user;       /* likewise */
+	struct identity who; /* pid 0: not read yet */
+	uint64_t user;       /* its user, read together with `who` */
 	enum segment_kind kind;
-	int number; /* of the descriptor, once one is found */
+	int number; /* of the descriptor, once it is found */
 };
 
 static struct identity who(struct seeker *seeker)
@@ -41,8 +41,9 @@ static struct identity who(struct seeker *seeker)
 	return seeker->who;
 }
 
-/* What its user has made: a program with more privileges has its user's from before, which is not its own. What root has made
- * of one that became another user is root's to change until there is another. */
+/* Whether the process's user has made the file. A program with more privileges may hold one that its user made before,
+ * which is not its own. If root made the file for a process that then became another user, root may change it until the
+ * process makes a new one. */
 static bool may_be_own(int file, const struct seeker *seeker)
 {
 	struct stat status;
@@ -50,7 +51,8 @@ static bool may_be_own(int file, const struct seeker *seeker)
 	return fstat(file, &status) == 0 && (status.st_uid == seeker->user || (status.st_uid == 0 && geteuid() == 0));
 }
 
-/* Who edits another's segment has it open for itself alone. What is passed on is a partition. */
+/* Whether exec keeps the descriptor. Editors open others' segments close-on-exec; the handle of a partition is passed
+ * on. */
 static bool is_passed_on(pid_t pid, int number)
 {
 	char path[64], line[64];
@@ -66,7 +68,7 @@ static bool is_passed_on(pid_t pid, int number)
 	return !(flags & O_CLOEXEC);
 }
 
-/* Whoever looks for an inherited one has a use for one that was left, too. */
+/* A search for an inherited segment also accepts one that its owner has left. */
 static bool is_sought(int file, int number, void *context)
 {
 	struct seeker *seeker = context;
@@ -99,7 +101,7 @@ static int find_descriptor(int directory, int first, struct seeker *seeker)
 	return memfd_find(&search);
 }
 
-/* Whether the handle's number is HANDLE_MIN or above. */
+/* Whether the process may open so many files that its handle's number is HANDLE_MIN or above. */
 static bool has_room_above(pid_t pid)
 {
 	struct rlimit limit;
@@ -123,9 +125,9 @@ bool segment_open_inherited(struct segment *segment, pid_t pid, int *number)
 	return file >= 0 && segment_map_found(segment, file, NULL) == SEGMENT_FOUND;
 }
 
-/* --- in memory alone --------------------------------------------------------------------------------------- */
+/* --- without a file ---------------------------------------------------------------------------------------- */
 
-/* Copies what the process has at this address, if that is its segment. */
+/* Copies the process's segment from this address. False if that is not its segment. */
 static bool copy_memory(struct segment_memory *copy, int memory, uint64_t address, struct seeker *seeker)
 {
 	return pread(memory, copy, sizeof *copy, (off_t)address) == sizeof *copy && copy->magic == SEGMENT_MAGIC &&
@@ -193,7 +195,8 @@ static enum segment_state explain_closed(pid_t pid, struct error *error)
 	return state;
 }
 
-/* Under which number /proc shows it; 0: not at all. One whose namespace is not known may be it, where no other is. */
+/* The pid under which /proc shows the process; 0 if it does not. If no process matches exactly, one of unknown
+ * namespace is taken. */
 static pid_t find_process(struct identity wanted)
 {
 	struct pids all;
@@ -213,7 +216,7 @@ static pid_t find_process(struct identity wanted)
 	return found != 0 ? found : possible;
 }
 
-/* Takes over `file`, an ancestor's segment. */
+/* Explains a shared segment. Takes over `file`, an ancestor's. */
 static enum segment_state explain_shared(pid_t pid, int file, struct error *error)
 {
 	struct segment_header header = segment_read_header(file);
@@ -231,7 +234,7 @@ static enum segment_state explain_shared(pid_t pid, int file, struct error *erro
 	return SEGMENT_SHARED;
 }
 
-/* --- all together ----------------------------------------------------------------------------------------- */
+/* --- opening ---------------------------------------------------------------------------------------------- */
 
 static enum segment_state open_found(struct segment *segment, pid_t pid, int file, struct error *error)
 {
@@ -242,13 +245,13 @@ static enum segment_state open_found(struct segment *segment, pid_t pid, int fil
 	return state;
 }
 
-/* Whether it may be there all the same. */
+/* Whether a segment may exist although none was found. */
 static bool could_not_look(int failure)
 {
 	return failure == EWOULDBLOCK || failure == EMFILE || failure == ENFILE || failure == ENOMEM;
 }
 
-/* Where it has none of its own. */
+/* For a process that has no segment of its own. */
 static enum segment_state explain(pid_t pid, int directory, struct error *error)
 {
 	struct seeker inherited = {.pid = pid, .kind = KIND_INHERITED};
@@ -271,7 +274,7 @@ static enum segment_state open_in(struct segment *segment, pid_t pid, int direct
 
 	if (file < 0 && error)
 		state = explain(pid, directory, error);
-	/* It may have come by one while we looked for the reason. */
+	/* The process may have made one while we looked for the reason. */
 	if (file < 0 && state == SEGMENT_CLOSED)
 		file = find_descriptor(directory, 0, &own);
 	return file >= 0 ? open_found(segment, pid, file, error) : state;

@@ -4,8 +4,8 @@
 
 #include <sys/mman.h>
 
-/* Editors who have the old file open are told; but not those of a parent whose segment this process shares. Either the
- * content that is copied from now on has an edit, or its editor sees the mark: see segment_edit. */
+/* Marks the old file as moved, for editors that have it open; but not a parent's file that this process shares. Every
+ * edit is either in the content that is copied from now on, or its editor sees the mark afterwards (segment_edit). */
 static void mark_moved(struct segment_memory *memory, bool moved)
 {
 	if (identity_matches(memory->owner, identity_own()))
@@ -13,7 +13,7 @@ static void mark_moved(struct segment_memory *memory, bool moved)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* The whole content, as it was at some moment of the copying; but not the magic, without which it is no segment yet. */
+/* Copies the whole content, except the magic: without it the copy is not yet a segment. */
 static void copy_content(struct segment_memory *to, const struct segment_memory *from)
 {
 	_Atomic uint64_t *target = (_Atomic uint64_t *)to;
@@ -41,7 +41,7 @@ int segment_keep_findable(struct segment *segment, struct error *error)
 	copy_content(moved.memory, segment->memory);
 	moved.memory->owner = identity_own();
 	atomic_store_explicit(&moved.memory->magic, SEGMENT_MAGIC, memory_order_release);
-	/* At one stroke for the other threads. */
+	/* For the other threads, this replaces the mapping in one step. */
 	if (mremap(moved.memory, sizeof *moved.memory, sizeof *moved.memory, MREMAP_MAYMOVE | MREMAP_FIXED,
 	           segment->memory) == MAP_FAILED) {
 		error_set_errno(error, "shared memory cannot be moved");

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* So far below the end of a small table, so that nobody's lowest free descriptor is there. */
+/* The distance from the end of a small table, so that no program gets this number as its lowest free descriptor. */
 #define BELOW_LIMIT 8
 
-/* How far to look for one without /proc. */
+/* Where the search without /proc ends. */
 #define LOOK_END 1024
 
 /* --- its number ------------------------------------------------------------------------------------------------- */
@@ -31,11 +31,12 @@ static int choose_number(void)
 {
 	uint64_t table = has_threads() ? proc_status("self", "FDSize:", 0) : 0;
 
-	/* It has what it inherited for those whom it executes: its own is found first. */
+	/* A privileged process keeps the inherited handle for the programs that it executes. Its own gets a lower
+	 * number, so that it is found first. */
 	return identity_is_privileged() ? HANDLE_MIN : descriptor_lowest(table, HANDLE_USUAL);
 }
 
-/* Out of the way of programs that count on the low numbers being free (or closed: 0 to 2 may be). */
+/* Some programs count on low numbers being free, or close them: 0 to 2 may be closed. */
 static int move_up(int file, int flags)
 {
 	struct rlimit limit = {.rlim_cur = 0};
@@ -46,9 +47,10 @@ static int move_up(int file, int flags)
 	return moved < 0 ? fcntl(file, flags, 3) : moved;
 }
 
-/* --- those that there are ------------------------------------------------------------------------------------------- */
+/* --- finding handles ------------------------------------------------------------------------------------------------ */
 
-/* A program's own file is not asked for more than is known of it (memfd_find.c); but where statx is not permitted. */
+/* Uses statx without synchronization, so that a file system of the program's cannot make us wait (memfd_find.c); fstat
+ * only if statx is missing or not permitted. */
 static bool look(int number, struct statx *status)
 {
 	struct stat known;
@@ -68,7 +70,7 @@ bool handle_leads_to(int number, ino_t inode)
 	return look(number, &status) && status.stx_ino == inode;
 }
 
-/* Of those that /proc shows; `is_known` is false where there is no /proc. */
+/* Searches the descriptors that /proc shows; `is_known` is false without /proc. */
 static int next_by_name(int first, bool *is_known)
 {
 	int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -82,7 +84,7 @@ static int next_by_name(int first, bool *is_known)
 	return number;
 }
 
-/* Any may be one, in a process without /proc. */
+/* Without /proc, checks each descriptor itself. */
 static int next_by_look(int first)
 {
 	struct statx status;
@@ -105,7 +107,7 @@ int handle_open(int number)
 {
 	int file = memfd_reopen(number);
 
-	/* One that is open itself: this process may have no /proc. */
+	/* Without /proc, the handle is the open file itself. */
 	return file < 0 && (fcntl(number, F_GETFL) & O_PATH) == 0 ? fcntl(number, F_DUPFD_CLOEXEC, 3) : file;
 }
 

@@ -1,10 +1,11 @@
 /*
- * The handle: the descriptor by which a process's segment is found, and which programs that it executes inherit.
+ * The handle: the descriptor by which a process's segment is found. Programs that the process executes inherit it.
  *
- * It names the file and opens nothing (O_PATH). Whoever inherits it opens the file anew by way of /proc, as its mode lets
- * them: its user and root for reading and writing, others for reading alone, so that a program with fewer privileges starts
- * with its parent's partition and can change nothing. Without /proc there is no such descriptor, and it is the file's own,
- * which is not passed on; nor is that of a program with more privileges than its user.
+ * It names the file but does not open it (O_PATH). Who inherits it opens the file through /proc, as far as the file's
+ * mode permits: its user and root for reading and writing, others only for reading. So a program with fewer
+ * privileges starts with its parent's partition and cannot change it. Without /proc there is no O_PATH handle: the
+ * handle is the open file itself, and is not inherited. A program with more privileges than its user does not pass on
+ * its handle either.
  */
 #ifndef NVTASKSET_SEGMENT_HANDLE_H
 #define NVTASKSET_SEGMENT_HANDLE_H
@@ -14,26 +15,28 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Its number: HANDLE_USUAL or above where limits allow, which scripts do not use; in a process with threads HANDLE_MIN or above
- * (base/descriptor.h). */
+/* The handle's number: HANDLE_USUAL or above if limits permit, which scripts do not use; in a process with threads
+ * HANDLE_MIN or above (base/descriptor.h). */
 #define HANDLE_USUAL 237
 #define HANDLE_MIN (DESCRIPTOR_TABLE_MIN - DESCRIPTOR_TABLE_END)
 
-/* Makes the handle of a file and takes the file over, also where it fails: -1, with errno. `in_place_of`, a handle of this
- * process, is replaced at one stroke, so that those whom it starts meanwhile find one or the other; -1: none is. */
+/* Makes the handle of a file, and takes the file over in any case. `in_place_of` is a handle of this process that is
+ * replaced, or -1. The replacement is atomic: programs that are started meanwhile inherit one or the other. -1 with
+ * errno. */
 int handle_make(int file, int in_place_of);
 
-/* Whether the descriptor leads to the segment whose file has this number. */
+/* Whether the descriptor leads to a segment's file with this inode number. */
 bool handle_leads_to(int number, ino_t inode);
 
-/* This process's next descriptor, from `first` on, that may be a segment's; -1 where there are no more. Without /proc, too. */
+/* This process's next descriptor, from `first` on, that may be a segment's; -1 if there are no more. Also works without
+ * /proc. */
 int handle_next(int first);
 
-/* Opens its file, close-on-exec: for reading and writing, or for reading where no more is permitted. -1 with errno: ENOENT
- * without /proc. */
+/* Opens the handle's file, close-on-exec, for reading and writing, or for reading if only that is permitted. -1 with
+ * errno: ENOENT without /proc. */
 int handle_open(int number);
 
-/* Whether programs that this process executes inherit it. */
+/* Whether programs that this process executes inherit the descriptor. */
 bool handle_is_passed_on(int number);
 
 #endif

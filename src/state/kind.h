@@ -1,5 +1,5 @@
 /*
- * Whose segment a file is, for those who have found one. Its process may be hostile: nothing in it is believed.
+ * Whose segment a found file is. The process that has it open may be hostile: its content is not trusted.
  */
 #ifndef NVTASKSET_SEGMENT_KIND_H
 #define NVTASKSET_SEGMENT_KIND_H
@@ -8,9 +8,9 @@
 
 enum segment_kind {
 	KIND_OWN,
-	KIND_INHERITED, /* an ancestor's, that came through an exec or a fork */
-	KIND_LEFT,      /* likewise, and its owner has gone on with a new one */
-	KIND_NOT_READY, /* which it may be making */
+	KIND_INHERITED, /* an ancestor's, inherited through fork or exec */
+	KIND_LEFT,      /* inherited, and its owner */
+	KIND_NOT_READY, /* the process may be making it */
 	KIND_NOBODYS
 };
 
@@ -19,13 +19,13 @@ struct segment_header {
 	struct identity owner;
 };
 
-/* All zero where that is no segment, or none yet. */
+/* Reads the header. All zero if the file is not, or not yet, a segment. */
 struct segment_header segment_read_header(int file);
 
-/* What it is for this process. */
+/* What the segment is for the process `who`. */
 enum segment_kind segment_kind_for(const struct segment_header *header, struct identity who);
 
-/* Maps it if it is one, also one that was left. Takes over `file`: it is the segment's or closed. */
+/* Maps a segment, also one that its owner has left. Takes over `file`: it is then the segment's, or closed. */
 enum segment_state segment_map_found(struct segment *segment, int file, struct error *error);
 
 #endif

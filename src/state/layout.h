@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-/* How its file is made, by whom ever: with MFD_NOEXEC_SEAL, too, where the kernel knows that (Linux 6.3), as not every C library
- * does. Others may read what they inherit, and do no more: see handle.h. */
+/* How a segment's file is made. MFD_NOEXEC_SEAL is added if the kernel knows it (Linux 6.3). Not every C library
+ * defines it. Other users may only read the file, if they inherit it (handle.h). */
 #define SEGMENT_FILE_FLAGS (MFD_CLOEXEC | MFD_ALLOW_SEALING)
 #define SEGMENT_FILE_MODE 0644
 #define SEGMENT_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
@@ -18,10 +18,10 @@
 #endif
 
 #define SEGMENT_NAME "nvtaskset"
-#define SEGMENT_LINK MEMFD_LINK(SEGMENT_NAME) /* /proc/PID/maps shows it like this, too */
+#define SEGMENT_LINK MEMFD_LINK(SEGMENT_NAME) /* also its name in /proc/PID/maps */
 
-#define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* no text, so that no text file is taken for a segment */
-#define SEGMENT_MOVED UINT64_C(0x6b73617464766e02) /* in its place, once all has moved to a new file */
+#define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* not text, so that no text file is */
+#define SEGMENT_MOVED UINT64_C(0x6b73617464766e02) /* replaces the magic once the segment has moved */
 #define SEGMENT_VERSION 4
 #define SEGMENT_RING 8
 #define SEGMENT_REVISION_WORDS (sizeof(struct segment_revision) / sizeof(uint64_t))
@@ -30,15 +30,15 @@
  * 8-byte words in the machine's byte order:
  *
  *   0    magic, version, size,
- *        owner, 2 words          written once, magic last; SEGMENT_MOVED in its place when all moves to a new file
- *        execution               in which the library is at work, see segment_execution; 0 before it is
- *        out of force            not 0 where the library does not obey yet
- *   64   the revision in force   raised by editors
- *   128  counters                added to by the owner; apart from what launches only read
- *   256  the places              where the owner's threads count launches
- *   4352 the ring of revisions   revision n stands at place n % SEGMENT_RING
+ *        owner, 2 words          written once, magic last; SEGMENT_MOVED replaces the magic when the segment moves
+ *        execution               number of the execution in which the library is at work (execution.h); 0 before
+ *        out of force            not 0 while the library does not obey
+ *   64   the revision in force   its number, raised by editors
+ *   128  counters                written by the owner; on other cache lines than what launches only read
+ *   256  the counter slots       in which the owner's threads count launches
+ *   4352 the ring of revisions   revision n is at n % SEGMENT_RING
  *
- * Revisions are read while they are written: see base/ring.h.
+ * Revisions are read while they are written (base/ring.h).
  */
 struct segment_memory {
 	_Atomic uint64_t magic;
@@ -65,30 +65,30 @@ _Static_assert(offsetof(struct segment_memory, ring) == 4352, "shared layout");
 _Static_assert(sizeof(struct segment_place) == 64, "shared layout");
 _Static_assert(SEGMENT_REASON_COUNT <= 15, "shared layout");
 
-/* Of a side that holds none. */
+/* The value of a struct segment without a segment. */
 extern const struct segment segment_closed;
 
-/* Whether a file that calls itself a segment has its size and its seals: its process may be hostile. */
+/* Whether a file has the size and the seals of a segment: the process that has it open may be hostile. */
 bool segment_is_file(int file);
 
-/* Makes a file, maps it, and makes its handle, in place of the one given, or of none (-1). The memory is all zero. -1 with the
- * reason. */
+/* Makes a file of zeros, maps it, and makes its handle, in place of `in_place_of` (-1: of none). -1 with the reason. */
 int segment_make(struct segment *segment, int in_place_of, struct error *error);
 
-/* Maps the file, which is one, for what it is open for, and takes it over; `segment_closed`, with errno, where that fails. */
+/* Maps a segment's file, for writing if the file is open for that, and takes the file over. `segment_closed` with errno
+ * on failure. */
 struct segment segment_map(int file);
 
-/* Whether a hold's file is open for writing, and its memory mapped so. */
+/* Whether the segment's file is open for writing, and so its memory mapped for writing. */
 bool segment_may_write(const struct segment *segment);
 
-/* Takes an editor's lock, which its hold has until segment_edit ends or it is closed. Waits a bounded time. -1 with the
+/* Takes the editors' lock. It is held until segment_edit ends or the file is closed. Waits a bounded time. -1 with the
  * reason. */
 int segment_lock(const struct segment *segment, struct error *error);
 
-/* A hold on memory that is there, without a file. */
+/* A struct segment for existing memory, without a file. */
 struct segment segment_in(struct segment_memory *memory);
 
-/* Puts a revision into the ring; it is in force when the number is raised. */
+/* Writes a revision into the ring; it is in force once the number is raised. */
 void segment_store(struct segment_memory *memory, uint64_t number, const struct segment_revision *revision);
 
 #endif

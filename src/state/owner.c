@@ -65,9 +65,9 @@ int segment_replace(struct segment *segment, const struct segment_revision *revi
 	return result;
 }
 
-/* --- having it already --------------------------------------------------------------------------------- */
+/* --- finding its own ----------------------------------------------------------------------------------- */
 
-/* Whether something in this process's memory has mapped it: an exec leaves nothing of it. */
+/* Whether this process has the segment mapped elsewhere, too. An exec removes all mappings. */
 static bool is_mapped(const struct segment *segment)
 {
 	char *line = NULL;
@@ -83,7 +83,7 @@ static bool is_mapped(const struct segment *segment)
 	free(line);
 	if (maps)
 		fclose(maps);
-	return mappings > 1; /* this hold is one */
+	return mappings > 1; /* one of them is this one */
 }
 
 bool segment_find_own(struct segment *segment)
@@ -97,7 +97,7 @@ bool segment_find_own(struct segment *segment)
 	}
 	close(segment->file);
 	segment->file = handle;
-	/* The number alone does not tell: see execution.h. */
+	/* The number alone can be the same after an exec (execution.h). */
 	if (atomic_load(&segment->memory->execution) == execution_own() && is_mapped(segment))
 		segment_keep_places();
 	else

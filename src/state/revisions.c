@@ -1,14 +1,14 @@
-/* The ring of revisions, as both sides use it. */
+/* The ring of revisions, used by owners and editors. */
 #include "layout.h"
 
 #include "base/ring.h"
 
 #include <string.h>
 
-/* How often a reader tries before it says that editors overtook it. */
+/* How often a reader tries before it reports that editors overtook it. */
 #define READ_ATTEMPTS 4
 
-/* Those that a revision of so many partitions takes: an edit is quick because the others are not copied. */
+/* How many words a revision of so many partitions uses. Only these are copied, which makes edits quick. */
 static size_t words_used(uint32_t count)
 {
 	size_t partitions = count < SEGMENT_GPUS ? count : SEGMENT_GPUS;
@@ -26,7 +26,7 @@ void segment_store(struct segment_memory *memory, uint64_t number, const struct 
 	ring_fill(memory->ring[number % SEGMENT_RING], words, used);
 }
 
-/* False where editors came round the ring while we copied. */
+/* False if editors went round the ring while we copied. */
 static bool load_revision(const struct segment_memory *memory, uint64_t number,
                           struct segment_revision *revision)
 {

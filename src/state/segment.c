@@ -1,4 +1,4 @@
-/* One side's hold on a segment. */
+/* Mapping and closing a segment. */
 #include "handle.h"
 #include "layout.h"
 
@@ -45,7 +45,7 @@ void segment_close(struct segment *segment)
 {
 	if (segment->memory)
 		munmap(segment->memory, sizeof *segment->memory);
-	/* The program may have closed it, and have a file of its own there. */
+	/* The program may have closed our descriptor, and the number may now be a file of its own. */
 	if (handle_leads_to(segment->file, segment->inode))
 		close(segment->file);
 	*segment = segment_closed;

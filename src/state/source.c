@@ -1,11 +1,12 @@
-/* What this process has among its own descriptors. */
+/* This process's own segments, among its descriptors. */
 #include "handle.h"
 #include "kind.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* `file` is the handle's file, opened; -1: it cannot be. What is not passed on is an editor's hold on another's. */
+/* `file` is the handle's opened file; -1 if it cannot be opened. A descriptor that is not passed on is an editor's, of
+ * another process's segment. */
 static enum segment_source source_of(int file, int handle)
 {
 	struct stat status;
