@@ -4,59 +4,59 @@
 
 static struct segment segment;
 
-__thread struct segment_place *account_place __attribute__((tls_model("initial-exec")));
-static __thread bool has_asked_for_place __attribute__((tls_model("initial-exec")));
+__thread struct counter_slot *account_slot __attribute__((tls_model("initial-exec")));
+static __thread bool has_asked_for_slot __attribute__((tls_model("initial-exec")));
 
-/* A thread that ends gives its place back. For a key at or above this limit, the C library allocates memory in each
+/* A thread that ends gives its slot back. For a key at or above this limit, the C library allocates memory in each
  * thread. */
 #define KEYS_WITHOUT_MEMORY 32 /* glibc's PTHREAD_KEY_2NDLEVEL_SIZE */
-static pthread_key_t place_key;
-static atomic_bool has_place_key;
+static pthread_key_t slot_key;
+static atomic_bool has_slot_key;
 
 void account_use(const struct segment *wanted)
 {
 	segment = *wanted;
-	account_place = NULL;
-	has_asked_for_place = false;
-	/* In the child of a fork, the value is the parent's place. */
-	if (atomic_load(&has_place_key))
-		pthread_setspecific(place_key, NULL);
+	account_slot = NULL;
+	has_asked_for_slot = false;
+	/* In the child of a fork, the value is the parent's slot. */
+	if (atomic_load(&has_slot_key))
+		pthread_setspecific(slot_key, NULL);
 }
 
-/* Launches that other destructors still make are counted in the shared place. */
-static void give_place_back(void *place)
+/* Launches that other destructors still make are counted in the shared slot. */
+static void give_slot_back(void *slot)
 {
-	account_place = NULL;
-	segment_give_place(&segment, place);
+	account_slot = NULL;
+	counter_slot_give_back(&segment, slot);
 }
 
 void account_follow_threads(void)
 {
-	bool has_key = pthread_key_create(&place_key, give_place_back) == 0;
+	bool has_key = pthread_key_create(&slot_key, give_slot_back) == 0;
 
-	if (has_key && place_key >= KEYS_WITHOUT_MEMORY)
-		pthread_key_delete(place_key);
+	if (has_key && slot_key >= KEYS_WITHOUT_MEMORY)
+		pthread_key_delete(slot_key);
 	else
-		atomic_store(&has_place_key, has_key);
+		atomic_store(&has_slot_key, has_key);
 }
 
-/* Without a key, the thread keeps its place until the process ends. */
-static struct segment_place *take_place(void)
+/* Without a key, the thread keeps its slot until the process ends. */
+static struct counter_slot *take_slot(void)
 {
-	struct segment_place *place = segment_take_place(&segment);
+	struct counter_slot *slot = counter_slot_take(&segment);
 
-	if (place && atomic_load(&has_place_key))
-		pthread_setspecific(place_key, place);
-	return place;
+	if (slot && atomic_load(&has_slot_key))
+		pthread_setspecific(slot_key, slot);
+	return slot;
 }
 
 void account_launch_elsewhere(bool restricted)
 {
-	if (!has_asked_for_place)
-		account_place = take_place();
-	has_asked_for_place = true;
-	if (account_place)
-		segment_count_launch_alone(account_place, restricted);
+	if (!has_asked_for_slot)
+		account_slot = take_slot();
+	has_asked_for_slot = true;
+	if (account_slot)
+		counter_slot_count_launch(account_slot, restricted);
 	else
 		segment_count_launch(&segment, restricted);
 }

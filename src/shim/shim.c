@@ -69,7 +69,7 @@ static void in_child(void)
 	if (segment_create(&segment, &forked, segment_is_findable(&parents) ? parents.file : -1, NULL) == 0) {
 		segment_set_at_work(&segment);
 		segment_set_in_force(&segment, !atomic_load(&waiting));
-		segment_free_places();
+		counter_slots_free();
 		use_segment();
 		parents.file = -1; /* the new segment's handle has its number now */
 		segment_close(&parents);

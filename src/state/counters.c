@@ -5,41 +5,41 @@
 
 /* The counter slots that threads of this process have taken: bit n stands for slot n. Slot 0 is shared, and is never
  * taken. This is not in the shared memory: whatever is written there, two threads have two slots. */
-#define NOBODYS UINT64_C(1)
+#define SHARED_SLOT UINT64_C(1)
 
-static _Atomic uint64_t places_taken = NOBODYS;
+static _Atomic uint64_t slots_taken = SHARED_SLOT;
 
-_Static_assert(SEGMENT_PLACES == 64, "a bit for each");
+_Static_assert(COUNTER_SLOTS == 64, "a bit for each");
 
-struct segment_place *segment_take_place(const struct segment *segment)
+struct counter_slot *counter_slot_take(const struct segment *segment)
 {
-	uint64_t taken = atomic_load_explicit(&places_taken, memory_order_relaxed), free = ~taken;
+	uint64_t taken = atomic_load_explicit(&slots_taken, memory_order_relaxed), free = ~taken;
 
 	/* Bounded: if other threads take or give all the time, the thread counts in the shared slot. */
-	for (int attempt = 0; attempt < SEGMENT_PLACES && free != 0; attempt++) {
-		int place = __builtin_ctzll(free);
+	for (int attempt = 0; attempt < COUNTER_SLOTS && free != 0; attempt++) {
+		int slot = __builtin_ctzll(free);
 
-		if (atomic_compare_exchange_strong_explicit(&places_taken, &taken, taken | UINT64_C(1) << place,
+		if (atomic_compare_exchange_strong_explicit(&slots_taken, &taken, taken | UINT64_C(1) << slot,
 		                                            memory_order_acquire, memory_order_relaxed))
-			return &segment->places[place];
+			return &segment->slots[slot];
 		free = ~taken;
 	}
 	return NULL;
 }
 
-void segment_give_place(const struct segment *segment, const struct segment_place *place)
+void counter_slot_give_back(const struct segment *segment, const struct counter_slot *slot)
 {
-	atomic_fetch_and_explicit(&places_taken, ~(UINT64_C(1) << (place - segment->places)), memory_order_release);
+	atomic_fetch_and_explicit(&slots_taken, ~(UINT64_C(1) << (slot - segment->slots)), memory_order_release);
 }
 
-void segment_free_places(void)
+void counter_slots_free(void)
 {
-	atomic_store(&places_taken, NOBODYS);
+	atomic_store(&slots_taken, SHARED_SLOT);
 }
 
-void segment_keep_places(void)
+void counter_slots_keep(void)
 {
-	atomic_store(&places_taken, UINT64_MAX);
+	atomic_store(&slots_taken, UINT64_MAX);
 }
 
 /* --- reasons --------------------------------------------------------------------------------------------------- */
@@ -71,8 +71,8 @@ static uint64_t sum_launches(const struct segment_memory *memory, bool restricte
 {
 	uint64_t sum = 0;
 
-	for (int place = 0; place < SEGMENT_PLACES; place++)
-		sum = segment_sum(sum, atomic_load_explicit(&memory->places[place].launches[restricted], memory_order_relaxed));
+	for (int slot = 0; slot < COUNTER_SLOTS; slot++)
+		sum = segment_sum(sum, atomic_load_explicit(&memory->slots[slot].launches[restricted], memory_order_relaxed));
 	return sum;
 }
 

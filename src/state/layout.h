@@ -50,7 +50,7 @@ struct segment_memory {
 	_Alignas(64) _Atomic uint64_t number;
 	_Alignas(64) _Atomic uint64_t refreshed;
 	_Atomic uint64_t reasons[15];
-	struct segment_place places[SEGMENT_PLACES];
+	struct counter_slot slots[COUNTER_SLOTS];
 	_Alignas(64) _Atomic uint64_t ring[SEGMENT_RING][SEGMENT_REVISION_WORDS];
 };
 
@@ -60,9 +60,9 @@ _Static_assert(sizeof(struct segment_revision) == 8 + SEGMENT_GPUS * 40, "shared
 _Static_assert(offsetof(struct segment_memory, owner) == 16, "shared layout");
 _Static_assert(offsetof(struct segment_memory, number) == 64, "shared layout");
 _Static_assert(offsetof(struct segment_memory, refreshed) == 128, "shared layout");
-_Static_assert(offsetof(struct segment_memory, places) == 256, "shared layout");
+_Static_assert(offsetof(struct segment_memory, slots) == 256, "shared layout");
 _Static_assert(offsetof(struct segment_memory, ring) == 4352, "shared layout");
-_Static_assert(sizeof(struct segment_place) == 64, "shared layout");
+_Static_assert(sizeof(struct counter_slot) == 64, "shared layout");
 _Static_assert(SEGMENT_REASON_COUNT <= 15, "shared layout");
 
 /* The value of a struct segment without a segment. */

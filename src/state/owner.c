@@ -99,7 +99,7 @@ bool segment_find_own(struct segment *segment)
 	segment->file = handle;
 	/* The number alone can be the same after an exec (execution.h). */
 	if (atomic_load(&segment->memory->execution) == execution_own() && is_mapped(segment))
-		segment_keep_places();
+		counter_slots_keep();
 	else
 		segment_set_in_force(segment, true);
 	return true;

@@ -11,7 +11,7 @@ const struct segment segment_closed = {.memory = NULL, .file = -1};
 
 struct segment segment_in(struct segment_memory *memory)
 {
-	return (struct segment){.memory = memory, .file = -1, .number = &memory->number, .places = memory->places};
+	return (struct segment){.memory = memory, .file = -1, .number = &memory->number, .slots = memory->slots};
 }
 
 static bool may_write(int file)

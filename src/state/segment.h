@@ -70,8 +70,8 @@ struct segment_revision {
 };
 
 /* A slot in which one thread counts its launches. Slot 0 is shared by all threads that have none of their own. */
-#define SEGMENT_PLACES 64
-struct segment_place {
+#define COUNTER_SLOTS 64
+struct counter_slot {
 	_Alignas(64) _Atomic uint64_t launches[2]; /* unrestricted, restricted */
 };
 
@@ -84,7 +84,7 @@ struct segment {
 	ino_t inode;                   /* the file's inode number: whoever */
 	/* Pointers into the memory, for the launch path. */
 	_Atomic uint64_t *number;      /* of the revision in force */
-	struct segment_place *places;
+	struct counter_slot *slots;
 };
 
 struct segment_counters {
@@ -156,24 +156,24 @@ bool segment_read(const struct segment *segment, struct segment_revision *revisi
 /* Counts a launch in the shared slot, from any thread. */
 static inline void segment_count_launch(const struct segment *segment, bool restricted)
 {
-	atomic_fetch_add_explicit(&segment->places[0].launches[restricted], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&segment->slots[0].launches[restricted], 1, memory_order_relaxed);
 }
 
 /* A slot for the calling thread alone, until it gives it back; NULL if all are taken. */
-struct segment_place *segment_take_place(const struct segment *segment);
-void segment_give_place(const struct segment *segment, const struct segment_place *place);
+struct counter_slot *counter_slot_take(const struct segment *segment);
+void counter_slot_give_back(const struct segment *segment, const struct counter_slot *slot);
 
 /* After a fork, no thread has a slot. */
-void segment_free_places(void);
+void counter_slots_free(void);
 
 /* Another copy of the library has all slots, so this one takes none. */
-void segment_keep_places(void);
+void counter_slots_keep(void);
 
 /* Counts a launch in the thread's own slot. Not an atomic addition: it would wait for all earlier memory accesses of
  * the thread, and take as long as the rest of the callback (docs/evaluation.md). */
-static inline void segment_count_launch_alone(struct segment_place *place, bool restricted)
+static inline void counter_slot_count_launch(struct counter_slot *slot, bool restricted)
 {
-	_Atomic uint64_t *launches = &place->launches[restricted];
+	_Atomic uint64_t *launches = &slot->launches[restricted];
 
 	atomic_store_explicit(launches, atomic_load_explicit(launches, memory_order_relaxed) + 1, memory_order_relaxed);
 }

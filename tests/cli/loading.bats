@@ -101,7 +101,7 @@ is_inside() {
 # --- ways around us: seen, and with --strict closed ------------------------------------------------------
 
 not_in_force="its partition is not in force: the driver was loaded without our library, is being loaded just now, or our library said on standard error why not"
-closed="has closed the file of its partition, which is out of reach until it makes its next CUDA context"
+closed="has closed the file of its partition, which is out of reach until the program makes its next CUDA context"
 
 # It has one, and goes its own way.
 shows_in_vain() { # the TPCs that it has

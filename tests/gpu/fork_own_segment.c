@@ -183,24 +183,24 @@ static void test_errno_is_the_programs(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* The first place where a thread can count: those that threads of the parent have are free in the child. */
-static void count_in_the_first_place(void)
+/* The first slot that a thread can take: those of the parent's threads are free in the child. */
+static void count_in_the_first_slot(void)
 {
 	gpu_launch_empty(&gpu);
 	struct segment segment = gpu_own_segment();
 
-	assert_int_equal(segment.places[1].launches[true], 1);
+	assert_int_equal(segment.slots[1].launches[true], 1);
 	segment_close(&segment);
 }
 
-static void test_places_of_the_parents_threads_are_free(void **state)
+static void test_slots_of_the_parents_threads_are_free(void **state)
 {
 	(void)state;
 	if (!gpu_is_simulated())
 		gpu_skip("CUDA does not survive a fork");
 	gpu_open(&gpu, 0);
 	gpu_launch_empty(&gpu);
-	struct child_end end = child_run(count_in_the_first_place);
+	struct child_end end = child_run(count_in_the_first_slot);
 
 	child_assert_passed(&end);
 	gpu_close(&gpu);
@@ -268,7 +268,7 @@ int main(void)
 		cmocka_unit_test(test_starts_as_the_parents),  cmocka_unit_test(test_child_changes_its_own),
 		cmocka_unit_test(test_parent_changes_its_own), cmocka_unit_test(test_grandchild_has_its_own),
 		cmocka_unit_test(test_errno_is_the_programs),  cmocka_unit_test(test_parent_goes_on),
-		cmocka_unit_test(test_places_of_the_parents_threads_are_free),
+		cmocka_unit_test(test_slots_of_the_parents_threads_are_free),
 		cmocka_unit_test(test_numbers_are_of_one_segment),
 	};
 

@@ -159,7 +159,7 @@ static void test_cooperative_obeys(void **state)
 
 /* --- threads ------------------------------------------------------------------------------------------------ */
 
-#define THREADS (3 * SEGMENT_PLACES)
+#define THREADS (3 * COUNTER_SLOTS)
 
 static void *launch_once(void *unused)
 {
@@ -169,11 +169,11 @@ static void *launch_once(void *unused)
 	return NULL;
 }
 
-/* A thread that ends gives up where it counted: however many have launched, the next has a place of its own. */
+/* A thread that ends gives its counter slot back: however many have launched, the next gets one. */
 static void test_threads_one_after_another(void **state)
 {
 	struct segment own = gpu_own_segment();
-	uint64_t in_common = own.places[0].launches[0] + own.places[0].launches[1];
+	uint64_t in_common = own.slots[0].launches[0] + own.slots[0].launches[1];
 	struct segment_counters before = gpu_counters(), after;
 
 	(void)state;
@@ -186,7 +186,7 @@ static void test_threads_one_after_another(void **state)
 	gpu_check(cuCtxSynchronize());
 	after = gpu_counters();
 	assert_int_equal(after.restricted + after.unrestricted - before.restricted - before.unrestricted, THREADS);
-	assert_int_equal(own.places[0].launches[0] + own.places[0].launches[1] - in_common, 0);
+	assert_int_equal(own.slots[0].launches[0] + own.slots[0].launches[1] - in_common, 0);
 	segment_close(&own);
 }
 

@@ -577,7 +577,7 @@ static void test_counters(void **state)
 	assert_int_equal(counters.reasons[SEGMENT_GREEN_CONTEXT], 1);
 	assert_int_equal(counters.reasons[SEGMENT_NO_TOPOLOGY], 0);
 	/* What a program writes there itself does not make a sum wrap around. */
-	atomic_store(&owner.places[3].launches[true], UINT64_MAX);
+	atomic_store(&owner.slots[3].launches[true], UINT64_MAX);
 	segment_read_counters(&owner, &counters);
 	assert_true(counters.restricted == UINT64_MAX);
 	assert_int_equal(counters.unrestricted, 1);
@@ -586,17 +586,17 @@ static void test_counters(void **state)
 
 static void *count_alone(void *owner)
 {
-	struct segment_place *place = segment_take_place(owner);
+	struct counter_slot *slot = counter_slot_take(owner);
 
 	/* The first is for all that have none of their own. */
-	if (place == ((struct segment *)owner)->places)
-		return "everybody's place";
+	if (slot == ((struct segment *)owner)->slots)
+		return "the shared slot";
 	for (int i = 0; i < 1000; i++)
-		segment_count_launch_alone(place, i % 4 > 0);
+		counter_slot_count_launch(slot, i % 4 > 0);
 	return NULL;
 }
 
-static void test_threads_count_in_places_of_their_own(void **state)
+static void test_threads_count_in_slots_of_their_own(void **state)
 {
 	struct segment owner = make_segment();
 	struct segment_counters counters;
@@ -611,10 +611,10 @@ static void test_threads_count_in_places_of_their_own(void **state)
 		pthread_join(threads[i], &failure);
 		assert_null(failure);
 	}
-	while (segment_take_place(&owner) && more < 1000)
+	while (counter_slot_take(&owner) && more < 1000)
 		more++;
 	assert_in_range(more, 1, 999);
-	assert_null(segment_take_place(&owner));
+	assert_null(counter_slot_take(&owner));
 	segment_count_launch(&owner, true);
 	segment_read_counters(&owner, &counters);
 	assert_int_equal(counters.restricted, 7501);
@@ -622,27 +622,27 @@ static void test_threads_count_in_places_of_their_own(void **state)
 	segment_close(&owner);
 }
 
-/* More than there are places, one after the other: each gives its own back. */
+/* More than there are slots, one after the other: each gives its own back. */
 static void *count_and_give_back(void *owner)
 {
-	struct segment_place *place = segment_take_place(owner);
+	struct counter_slot *slot = counter_slot_take(owner);
 
-	if (!place)
-		return "no place";
-	segment_count_launch_alone(place, true);
-	segment_give_place(owner, place);
+	if (!slot)
+		return "no slot";
+	counter_slot_count_launch(slot, true);
+	counter_slot_give_back(owner, slot);
 	return NULL;
 }
 
-static void test_threads_give_their_places_back(void **state)
+static void test_threads_give_their_slots_back(void **state)
 {
 	struct segment owner;
 	struct segment_counters counters;
 
 	(void)state;
-	segment_free_places();
+	counter_slots_free();
 	owner = make_segment();
-	for (int i = 0; i < 5 * SEGMENT_PLACES; i++) {
+	for (int i = 0; i < 5 * COUNTER_SLOTS; i++) {
 		pthread_t thread;
 		void *failure;
 
@@ -651,7 +651,7 @@ static void test_threads_give_their_places_back(void **state)
 		assert_null(failure);
 	}
 	segment_read_counters(&owner, &counters);
-	assert_int_equal(counters.restricted, 5 * SEGMENT_PLACES);
+	assert_int_equal(counters.restricted, 5 * COUNTER_SLOTS);
 	segment_close(&owner);
 }
 
@@ -774,8 +774,8 @@ int main(void)
 		cmocka_unit_test(test_the_table_of_descriptors_does_not_grow),
 		cmocka_unit_test(test_quick_look),
 		cmocka_unit_test(test_counters),
-		cmocka_unit_test(test_threads_count_in_places_of_their_own),
-		cmocka_unit_test(test_threads_give_their_places_back),
+		cmocka_unit_test(test_threads_count_in_slots_of_their_own),
+		cmocka_unit_test(test_threads_give_their_slots_back),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_no_descriptor_to_look_with),
 		cmocka_unit_test(test_environment_round_trip),

@@ -234,9 +234,9 @@ static void test_second_copy_shares_it(void **state)
 	move_to(20, 21);
 	assert_set(&owner, first, 20, 21);
 	assert_set(&second, first, 20, 21);
-	/* It counts, and takes none of the places. */
-	assert_null(segment_take_place(&second));
-	segment_free_places();
+	/* It counts, and takes none of the slots. */
+	assert_null(counter_slot_take(&second));
+	counter_slots_free();
 	segment_close(&second);
 	segment_close(&owner);
 }
