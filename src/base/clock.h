@@ -1,11 +1,11 @@
-/* Time that only goes forward, for waiting a bounded while. */
+/* Time that never goes backward, for bounded waits. */
 #ifndef NVTASKSET_CLOCK_H
 #define NVTASKSET_CLOCK_H
 
-/* Milliseconds since some moment of the past, with fractions. */
+/* Milliseconds since a fixed moment, with fractions. */
 double clock_ms(void);
 
-/* Pauses this thread, at most for so long: less than a second, and less where a signal comes. */
+/* Pauses this thread for `microseconds`, less than a second; shorter if a signal comes. */
 void clock_pause_us(long microseconds);
 
 #endif

@@ -1,4 +1,4 @@
-/* The names by which the driver library is asked for, and so ours in front of it. */
+/* The names by which programs load the driver library, and so our library in front of it. */
 #ifndef NVTASKSET_DRIVER_NAMES_H
 #define NVTASKSET_DRIVER_NAMES_H
 

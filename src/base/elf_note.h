@@ -1,21 +1,22 @@
 /*
- * What tells our library from the driver's, whose name it bears: an ELF note, which linkers put on a file's first page.
+ * An ELF note that distinguishes our library from the driver's, which has the same name. Linkers put notes on a
+ * file's first page.
  */
-#ifndef NVTASKSET_MARK_H
-#define NVTASKSET_MARK_H
+#ifndef NVTASKSET_BASE_ELF_NOTE_H
+#define NVTASKSET_BASE_ELF_NOTE_H
 
 #include <stdint.h>
 
-#define MARK_WITHIN 4096 /* bytes of the file's beginning */
+#define ELF_NOTE_WITHIN 4096 /* it lies within so many bytes of the file's beginning */
 
-/* elf(5), Elf64_Nhdr and the name; nothing more. */
-struct mark {
+/* elf(5): an Elf64_Nhdr and the name, without content. */
+struct elf_note {
 	uint32_t name_size;
 	uint32_t content_size;
 	uint32_t type;
 	char name[12];
 };
 
-#define MARK ((struct mark){.name_size = sizeof "nvtaskset", .type = 1, .name = "nvtaskset"})
+#define ELF_NOTE ((struct elf_note){.name_size = sizeof "nvtaskset", .type = 1, .name = "nvtaskset"})
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A reason can quote what others said; nothing in it may move a cursor, and it is one line. */
+/* A reason can quote others' text. It must stay one line, and must not move a terminal's cursor. */
 static void make_printable(char *text)
 {
 	for (; *text; text++) {

@@ -1,4 +1,4 @@
-/* Who a process is, whoever looks at it from whichever PID namespace. */
+/* The identity of a process, the same from every PID namespace. */
 #ifndef NVTASKSET_IDENTITY_H
 #define NVTASKSET_IDENTITY_H
 
@@ -7,22 +7,23 @@
 #include <sys/types.h>
 
 struct identity {
-	uint64_t pid;       /* in the innermost namespace that it is in: as it sees itself */
-	uint64_t namespace; /* that one's number; 0: not known */
+	uint64_t pid;       /* in the process's own, innermost namespace */
+	uint64_t namespace; /* the number of that namespace; 0: unknown */
 };
 
 struct identity identity_own(void);
 
-/* Of a process that /proc shows under this number; the namespace of one that may not be looked into is not known. */
+/* The identity of the process that /proc shows under this number. Its namespace is unknown if the process may not be
+ * inspected. */
 struct identity identity_of(pid_t pid);
 
-/* The same without the namespace: a process's or a thread's number in the innermost one. */
+/* Only the number: of a process or a thread, in its innermost namespace. */
 uint64_t identity_inner(pid_t pid);
 
-/* Whether they may be the same process: a namespace that is not known may be any. */
+/* Whether both may be the same process: an unknown namespace may be any. */
 bool identity_matches(struct identity a, struct identity b);
 
-/* Whether this process has more privileges than the user who started it (set-user-ID, say). */
+/* Whether this process has more privileges than the user who started it (set-user-ID, for example). */
 bool identity_is_privileged(void);
 
 #endif

@@ -14,7 +14,7 @@
 static bool silent;
 static bool asked_for;
 static atomic_bool idle;
-static struct stat standard_error; /* st_mode is 0 where there was none */
+static struct stat standard_error; /* st_mode is 0 if there was none */
 
 void log_open(void)
 {
@@ -36,7 +36,7 @@ void log_wake(void)
 	atomic_store(&idle, false);
 }
 
-/* A file that can be read back may be a database's; what is only written is likely to be a log. */
+/* A file that can be read back may be a database's; one that is only written is likely to be a log. */
 static bool may_be_data(const struct stat *file)
 {
 	int flags = fcntl(STDERR_FILENO, F_GETFL);
@@ -45,7 +45,8 @@ static bool may_be_data(const struct stat *file)
 	       (S_ISREG(file->st_mode) && (flags & O_ACCMODE) != O_WRONLY && !(flags & O_APPEND));
 }
 
-/* Whether descriptor 2 is what it was when we came, and not a file of the program's, which a line of ours would spoil. */
+/* Whether descriptor 2 is still the program's standard error, and not a file of the program's, which our line would
+ * spoil. */
 static bool is_standard_error(void)
 {
 	struct stat now;
@@ -65,7 +66,7 @@ static void say(const char *format, va_list arguments)
 	size_t length = strlen(line);
 
 	line[length] = '\n';
-	/* Nobody is there to hear of a failed write. */
+	/* A failed write cannot be reported. */
 	if (is_standard_error() && write(STDERR_FILENO, line, length + 1) < 0)
 		errno = saved;
 	errno = saved;

@@ -1,5 +1,5 @@
 /*
- * A mapping, as a line of /proc/PID/maps tells of it.
+ * A mapping of memory, from a line of /proc/PID/maps.
  */
 #ifndef NVTASKSET_MAPPING_H
 #define NVTASKSET_MAPPING_H
@@ -9,13 +9,13 @@
 
 struct mapping {
 	uint64_t start, end;
-	int protection;   /* as mprotect takes it */
+	int protection;   /* PROT_READ, PROT_WRITE and PROT_EXEC */
 	uint64_t offset;  /* in its file */
-	uint64_t inode;   /* of its file; 0 where it has none */
-	const char *path; /* the rest of the line; "" where it has none */
+	uint64_t inode;   /* of its file; 0 if it has none */
+	const char *path; /* the rest of the line; "" if */
 };
 
-/* False where it is no such line. */
+/* `mapping` points into `line`. False if it is no such line. */
 bool mapping_parse(struct mapping *mapping, const char *line);
 
 static inline bool mapping_has(const struct mapping *mapping, uint64_t address)

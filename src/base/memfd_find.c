@@ -14,7 +14,7 @@
 
 #define LINK_MAX_LENGTH 64
 
-/* Where a file lies, as far as is known without asking its file system; 0: not known, and no device. */
+/* The device that a file lies on, as far as the kernel knows it without asking the file system; 0 if unknown. */
 static uint64_t device_of(int file)
 {
 	struct statx status;
@@ -23,7 +23,7 @@ static uint64_t device_of(int file)
 	return known ? (uint64_t)status.stx_dev_major << 32 | status.stx_dev_minor : 0;
 }
 
-/* Where all files in memory lie: asked until it is known. */
+/* The device of all memfds. Found once. */
 static uint64_t memory_device(void)
 {
 	static _Atomic uint64_t device;
@@ -36,8 +36,8 @@ static uint64_t memory_device(void)
 	return atomic_load(&device);
 }
 
-/* On other file systems, FUSE say, a hostile process can make us wait for ever, as soon as we open a file or ask for what is
- * not known of it yet. */
+/* On other file systems, such as FUSE, a hostile process can make us wait for ever as soon as we open a file or query
+ * its attributes. */
 bool memfd_is_one(int file)
 {
 	uint64_t device = device_of(file);
@@ -56,7 +56,7 @@ int memfd_reopen(int number)
 	return file < 0 && errno == EACCES ? open(link, O_RDONLY | flags) : file;
 }
 
-/* The file of this descriptor if it is one in memory; or -1. */
+/* Opens the file of this descriptor if it is a memfd; -1 otherwise. */
 static int open_number(int directory, int number)
 {
 	char name[16];
@@ -67,7 +67,7 @@ static int open_number(int directory, int number)
 	if (path >= 0 && memfd_is_one(path))
 		file = memfd_reopen(path);
 	if (path >= 0) {
-		int saved = errno; /* says what could not be opened */
+		int saved = errno; /* why the file could not be opened */
 
 		close(path);
 		errno = saved;
@@ -83,14 +83,14 @@ static bool has_link(int directory, const char *name, const char *expected)
 	return length == (ssize_t)strlen(expected) && memcmp(link, expected, (size_t)length) == 0;
 }
 
-/* Without opendir: it takes as long as all the rest. */
+/* Not by opendir, which would take as long as all the rest. */
 int memfd_next(int directory, int first, const char *link)
 {
 	_Alignas(struct dirent64) char entries[4096];
 	int number = -1;
 	ssize_t length;
 
-	/* The kernel's: positions 0 and 1 are "." and "..", and descriptor n is at n + 2 (fs/proc/fd.c). */
+	/* The kernel's numbering: positions 0 and 1 are "." and "..", and descriptor n is at n + 2 (fs/proc/fd.c). */
 	lseek(directory, first + 2, SEEK_SET);
 	while (number < 0 && (length = getdents64(directory, entries, sizeof entries)) > 0) {
 		const struct dirent64 *entry;

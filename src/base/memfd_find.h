@@ -1,6 +1,6 @@
 /*
- * Files in memory (memfd_create) that another process has open, by their names. The process may be hostile: nothing that it
- * has open makes us wait.
+ * Finds memfds that another process has open, by their names. The process may be hostile: nothing that it has open
+ * makes us wait.
  */
 #ifndef NVTASKSET_MEMFD_FIND_H
 #define NVTASKSET_MEMFD_FIND_H
@@ -8,31 +8,31 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* As /proc/PID/fd shows a file with this name. */
+/* The link that /proc/PID/fd shows for a memfd with this name. */
 #define MEMFD_LINK(name) "/memfd:" name " (deleted)"
 
 struct memfd_search {
-	int directory;    /* /proc/PID/fd of the process whose descriptors they are */
+	int directory;    /* /proc/PID/fd of the process */
 	int first;        /* the lowest descriptor to look at */
 	const char *link; /* MEMFD_LINK */
-	/* Whether it is this one; `number` is the descriptor's there. Preserves errno. */
+	/* Whether this is the wanted file; `number` is its descriptor in the process. Preserves errno. */
 	bool (*is_sought)(int file, int number, void *context);
 	void *context;
 };
 
-/* The next descriptor with this name, from `first` on; -1 where there are no more. */
+/* The next descriptor with this link, from `first` on; -1 if there are no more. */
 int memfd_next(int directory, int first, const char *link);
 
-/* Whether a descriptor leads to a file in memory, whatever may be done with it; without asking a file system that is not the
- * kernel's own. */
+/* Whether a descriptor, of any kind, leads to a memfd. Does not ask any file system outside the kernel. */
 bool memfd_is_one(int file);
 
-/* Opens the file of a descriptor of this process anew, so that locks on it are this hold's own: close-on-exec, for reading and
- * writing, or only for reading where no more is permitted. Nor may a lease on it make us wait. -1 with errno. */
+/* Opens the file of one of this process's descriptors again, so that locks on it belong to the new descriptor:
+ * close-on-exec, for reading and writing, or only for reading if no more is permitted. A lease on the file does not
+ * make us wait. -1 with errno. */
 int memfd_reopen(int number);
 
-/* Opens the file close-on-exec, for reading and writing, or only for reading where no more is permitted. -1 where there is none: errno is not 0 where one could not be
- * looked at. */
+/* Opens the first wanted file, like memfd_reopen. -1 if there is none; errno is then 0, unless a file could not be
+ * opened. */
 int memfd_find(const struct memfd_search *search);
 
 #endif

@@ -4,10 +4,10 @@
 
 #include <sys/types.h>
 
-/* A tree of processes is not deeper, and numbers of another PID namespace may lead in a circle. */
+/* Bounds the search for ancestors: trees are not deeper, and numbers of another PID namespace may lead in a circle. */
 #define PARENT_GENERATIONS 64
 
-/* The process that `pid` is a child of; 0 where there is none, it has ended, or /proc is not there. No allocation. */
+/* The parent of `pid`; 0 if it has none, it has ended, or /proc is not mounted. Allocates nothing. */
 pid_t parent_of(pid_t pid);
 
 #endif

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* False where the whole path does not fit. */
+/* False if the path does not fit. */
 bool path_join(char path[PATH_MAX], const char *directory, const char *name);
 
-/* The same with a directory that is the first `length` characters of a list. */
+/* The same with the first `length` characters of `directory`, for lists of directories. */
 bool path_join_part(char path[PATH_MAX], const char *directory, size_t length, const char *name);
 
 #endif

@@ -40,7 +40,7 @@ int pids_all(struct pids *pids, struct error *error)
 			result = pids_add(pids, pid, error);
 	}
 	closedir(directory);
-	/* There is this process at least. */
+	/* /proc shows at least this process. */
 	if (result == 0 && pids->count == 0)
 		result = error_set(error, "/proc is not mounted, where processes are found");
 	if (result < 0)

@@ -1,4 +1,4 @@
-/* Processes, as a list of their ids. */
+/* A list of process ids. */
 #ifndef NVTASKSET_PIDS_H
 #define NVTASKSET_PIDS_H
 
@@ -8,18 +8,18 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Starts with all zero; who has filled it frees the list. */
+/* Initially all zero. The caller who fills it frees the list. */
 struct pids {
 	size_t count;
 	pid_t *list;
 };
 
-/* -1 with the reason where memory lacks. */
+/* -1 with the reason if there is no memory. */
 int pids_add(struct pids *pids, pid_t pid, struct error *error);
 
 bool pids_have(const struct pids *pids, pid_t pid);
 
-/* Every process that /proc shows, by rising number. -1 with the reason, and nothing to free. */
+/* Lists every process that /proc shows, by rising number. -1 with the reason, and nothing to free. */
 int pids_all(struct pids *pids, struct error *error);
 
 #endif

@@ -9,7 +9,7 @@
 
 #define PATH_ROOM 512
 
-/* False, with errno, where it is too long. */
+/* False with errno if the path is too long. */
 static bool format_path(char path[PATH_ROOM], const char *format, va_list arguments)
 {
 	bool fits = vsnprintf(path, PATH_ROOM, format, arguments) < PATH_ROOM;

@@ -1,7 +1,7 @@
 /*
- * What the kernel tells in files, those of /proc first of all. No allocation.
+ * Reads files in which the kernel reports something, mostly in /proc. Allocates nothing.
  *
- * A file is read by one call of the system, and so as it is at one moment. Paths are as for printf.
+ * A file is read by one system call, so its content is of one moment. Paths are formats for printf.
  */
 #ifndef NVTASKSET_PROC_H
 #define NVTASKSET_PROC_H
@@ -10,16 +10,16 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* As many bytes as there are, or as there is room for: their number, or -1 with errno. */
+/* Reads at most `room` bytes. Returns their number; -1 with errno. */
 ssize_t __attribute__((format(printf, 3, 4))) proc_read(void *bytes, size_t room, const char *path, ...);
 
-/* The same as a string, which is "" where the file cannot be read. */
+/* The same as a string; "" if the file cannot be read. */
 ssize_t __attribute__((format(printf, 3, 4))) proc_read_text(char *text, size_t room, const char *path, ...);
 
-/* What a link leads to, as a string; false, and "", where it cannot be read. */
+/* Reads the target of a link as a string; false and "" if it cannot be read. */
 bool __attribute__((format(printf, 3, 4))) proc_read_link(char *text, size_t room, const char *path, ...);
 
-/* Whose a process is; false where it has ended, or is not to be seen. */
+/* The user that a process belongs to. False and 0 if the process has ended, or is hidden. */
 bool proc_owner(pid_t pid, uid_t *owner);
 
 #endif

@@ -12,7 +12,7 @@ void proc_stat_read(pid_t pid, char text[PROC_STAT_TEXT])
 	proc_read_text(text, PROC_STAT_TEXT, "/proc/%d/stat", (int)pid);
 }
 
-/* The blank in front of a field; NULL where there is none. */
+/* The blank in front of a field; NULL if there is none. */
 static const char *find(const char *text, int number)
 {
 	const char *at = strrchr(text, ')');

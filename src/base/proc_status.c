@@ -7,17 +7,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* For what follows a field: of the lines that are asked for, 32 numbers at most, one for each namespace. */
+/* For the text behind a field: at most 32 numbers, one for each PID namespace. */
 #define TEXT_ROOM 512
 
 #define PROCESS_ROOM 16
 
-/* What has been read of a line. */
+/* The part of a line that was read so far. */
 struct line {
 	const char *field;
-	size_t matched; /* characters of the field, as long as the line begins with it */
+	size_t matched; /* how many characters of the field the line begins with */
 	bool differs;
-	char *text; /* behind the field, of TEXT_ROOM, and its length */
+	char *text; /* the text behind the field, of TEXT_ROOM, and */
 	size_t length;
 };
 
@@ -36,7 +36,7 @@ static void take(struct line *line, char character)
 	}
 }
 
-/* What follows the field, or "". A line can be as long as a user has groups: this one is cut then. */
+/* Finds the text behind the field; "" if there is none. A line can be very long (a user's groups): the text is cut. */
 static void find(const char *process, const char *field, char text[TEXT_ROOM])
 {
 	const struct line start = {.field = field, .text = text};

@@ -1,12 +1,12 @@
 #include "table.h"
 
-/* Fibonacci hashing: handles are addresses, so their low bits say little. */
+/* Fibonacci hashing: handles are addresses, so their low bits hardly differ. */
 unsigned int table_bucket(const void *handle)
 {
 	return (unsigned int)((uint64_t)(uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15) >> 56);
 }
 
-/* NULL as a handle: the first vacant one. */
+/* With NULL as the handle, finds the first vacant entry. */
 static struct table_entry *find_in(const struct table *table, unsigned int bucket, const void *handle)
 {
 	struct table_entry *entry = atomic_load_explicit(&table->buckets[bucket], memory_order_acquire);

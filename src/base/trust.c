@@ -8,15 +8,15 @@
 
 #define LINKS_MAX 40 /* the kernel's limit */
 
-/* --- going there ------------------------------------------------------------------------------------------- */
+/* --- following a path -------------------------------------------------------------------------------------- */
 
-/* A path, gone as the kernel goes it, name by name. Each name is looked up when what comes before it was judged: nobody
+/* A path, followed name by name, like the kernel does. A name is looked up after all before it was judged, so nobody
  * else can change its meaning any more. */
 struct way {
-	char at[PATH_MAX];   /* without links, but for the last name */
-	char rest[PATH_MAX]; /* to be gone from there */
-	struct stat status;  /* of what lies at `at` */
-	unsigned int links;  /* followed */
+	char at[PATH_MAX];   /* without links, except perhaps the last name */
+	char rest[PATH_MAX]; /* still to be followed from there */
+	struct stat status;  /* of `at` */
+	unsigned int links;  /* links followed so far */
 	uid_t top;           /* the owner of / */
 };
 
@@ -50,7 +50,7 @@ static void go_up(struct way *way)
 		*last = '\0';
 }
 
-/* What the link says comes first, then what was to come. */
+/* The link's target comes first, then the rest. */
 static int follow(struct way *way)
 {
 	char target[PATH_MAX];
@@ -92,7 +92,7 @@ static int step(struct way *way)
 	return look(way);
 }
 
-/* What is missing is made, as a directory. */
+/* Makes a directory if the name does not exist. */
 static int step_or_make(struct way *way)
 {
 	int result = step(way);
@@ -107,21 +107,21 @@ static int step_or_make(struct way *way)
 	return result;
 }
 
-/* --- in whose hands ---------------------------------------------------------------------------------------- */
+/* --- who can change it ------------------------------------------------------------------------------------- */
 
 static bool others_write(const struct stat *status)
 {
 	return !S_ISLNK(status->st_mode) && (status->st_mode & (S_IWGRP | S_IWOTH)) != 0;
 }
 
-/* A directory such as /tmp. */
+/* Whether nobody can replace others' files in the directory, as in /tmp. */
 static bool is_sticky(const struct stat *status)
 {
 	return S_ISDIR(status->st_mode) && (status->st_mode & S_ISVTX) != 0;
 }
 
-/* Whoever owns / can change every program here. In a container in which root has no name, that is nobody, who owns /tmp
- * then, too. */
+/* The owner of / is trusted: that user can change every program here. In a container in which root has no name, the
+ * owner of / is nobody, who also owns /tmp. */
 static int judge(const struct way *way, uid_t user, enum trust trust, struct error *error)
 {
 	const struct stat *status = &way->status;
@@ -174,7 +174,7 @@ int trust_make_directory(const char *path, char real[PATH_MAX], struct error *er
 	return result;
 }
 
-/* --- who gets there ---------------------------------------------------------------------------------------- */
+/* --- who can read it --------------------------------------------------------------------------------------- */
 
 static bool is_closed(const struct stat *status)
 {

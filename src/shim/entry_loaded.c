@@ -21,7 +21,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static const struct mark mark __attribute__((section(".note.nvtaskset"), aligned(4), used)) = MARK;
+static const struct elf_note note __attribute__((section(".note.nvtaskset"), aligned(4), used)) = ELF_NOTE;
 
 __attribute__((constructor)) static void start(void)
 {

@@ -11,14 +11,14 @@
 
 bool own_library_is(const char *path)
 {
-	const struct mark mark = MARK;
-	char beginning[MARK_WITHIN];
+	const struct elf_note note = ELF_NOTE;
+	char beginning[ELF_NOTE_WITHIN];
 	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t size = file >= 0 ? read(file, beginning, sizeof beginning) : 0;
 
 	if (file >= 0)
 		close(file);
-	return size > 0 && memmem(beginning, (size_t)size, &mark, sizeof mark) != NULL;
+	return size > 0 && memmem(beginning, (size_t)size, &note, sizeof note) != NULL;
 }
 
 static bool own_directory_is(char directory[PATH_MAX], const char *parent, const char *name)
