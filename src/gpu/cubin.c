@@ -3,11 +3,11 @@
 #include <elf.h>
 #include <string.h>
 
-/* In the tables of names: a variable of the device runtime, and what kernels call to launch (CUDA 13.0; see
- * docs/hardware.md). */
+/* Symbols of CUDA's device runtime, in the tables of names: a variable, and the function that kernels call to launch
+ * (CUDA 13.0; docs/hardware.md). */
 static const char *const marks[] = {"__CNPRT_VERSION_NUMBER__", "__cuda_syscall_cnp"};
 
-/* Part of the file, from which nothing may be read where it is NULL. */
+/* Part of the file; NULL if the file is shorter. */
 static const void *part(const void *cubin, size_t size, uint64_t offset, uint64_t length)
 {
 	return offset <= size && length <= size - offset ? (const char *)cubin + offset : NULL;

@@ -1,14 +1,13 @@
 /*
- * The kernels that we launch ourselves, to measure and to test, as PTX text: the driver compiles it, so that no CUDA
- * toolkit is needed. The simulator knows them by their names.
+ * The kernels that we launch ourselves, to measure and to test, as PTX text. The driver compiles it, so no CUDA
+ * toolkit is needed. The simulator recognizes them by their names.
  */
 #ifndef NVTASKSET_KERNELS_H
 #define NVTASKSET_KERNELS_H
 
 /*
  * where(uint32_t *output, uint64_t cycles): each block writes the SM that it runs on to output[block], and stays
- * there for so many cycles.
- * nothing(): returns.
+ * there for `cycles` cycles. nothing(): returns at once.
  */
 static const char kernels_ptx[] =
 	".version 6.0\n"

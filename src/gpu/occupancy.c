@@ -5,7 +5,8 @@ static bool holds_cluster(const struct occupancy *need, const struct tpcset *gro
 	return tpcset_count(group) * need->topology->sms_per_tpc >= need->shape.cluster;
 }
 
-/* Where clusters find room: not known, only what the driver has judged is sure. */
+/* Whether the virtual GPCs, in which clusters are placed, are known. If not, only what the driver has judged is
+ * certain. */
 static bool knows_groups(const struct occupancy *need)
 {
 	return need->shape.cluster <= 1 || need->topology->tpcs[0].virtual_gpc != TOPOLOGY_UNKNOWN;
@@ -35,7 +36,7 @@ struct occupancy occupancy_of(const struct topology *topology, const struct qmd_
 	return need;
 }
 
-/* Clusters run in groups that can hold one; whatever lies elsewhere does not count. */
+/* Clusters need a group that can hold one; TPCs outside such groups do not count. */
 bool occupancy_fits(const struct occupancy *need, const struct tpcset *set)
 {
 	struct tpcset usable = tpcset_and(set, &need->possible), seen = {{0}};
@@ -58,8 +59,8 @@ bool occupancy_fits(const struct occupancy *need, const struct tpcset *set)
 	return any && blocks >= need->shape.cooperative;
 }
 
-/* The group that helps most for the fewest TPCs: one that can hold a cluster when whole, of which the set has most
- * already. False where there is none left. */
+/* Adds the best group to the set: of the groups that can hold a cluster, the one with the fewest missing TPCs. False if
+ * none is left. */
 static bool add_group(const struct occupancy *need, struct tpcset *set)
 {
 	struct tpcset best = {{0}};
@@ -80,7 +81,7 @@ static bool add_group(const struct occupancy *need, struct tpcset *set)
 	return best_missing < TPCSET_MAX;
 }
 
-/* The driver let the launch pass, so it fits into the whole GPU. */
+/* The driver accepted the launch, so it fits into the whole GPU. */
 struct tpcset occupancy_find_room(const struct occupancy *need, const struct tpcset *allowed, const struct tpcset *preferred)
 {
 	struct tpcset set = tpcset_and(preferred, allowed);
@@ -90,6 +91,6 @@ struct tpcset occupancy_find_room(const struct occupancy *need, const struct tpc
 		set = tpcset_and(allowed, &need->possible);
 	while (more && !occupancy_fits(need, &set))
 		more = add_group(need, &set);
-	/* The driver knows a place for it that our topology does not have. */
+	/* The set is empty if our topology has no room although the driver found some. */
 	return tpcset_is_empty(&set) ? *allowed : set;
 }

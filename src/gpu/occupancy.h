@@ -1,6 +1,6 @@
 /*
- * Which TPCs can hold a launch whose blocks must run at once: a cluster, or a cooperative grid. Without asking anybody: from
- * the GPU's topology and from how many blocks an SM holds.
+ * Which TPCs can hold a launch whose blocks must run at once: a cluster, or a cooperative grid. Computed from the
+ * GPU's topology and the number of blocks that an SM holds, without calling the driver.
  */
 #ifndef NVTASKSET_OCCUPANCY_H
 #define NVTASKSET_OCCUPANCY_H
@@ -18,16 +18,17 @@ struct occupancy {
 	struct tpcset possible;     /* TPCs on which its blocks can run at all */
 };
 
-/* `judged`: TPCs on which the driver thinks that the launch can run. They count where the topology does not say in which
- * groups clusters are placed. */
+/* `judged` are the TPCs on which the driver thinks that the launch can run. They are used if the topology does not know
+ * the groups in which clusters are placed. */
 struct occupancy occupancy_of(const struct topology *topology, const struct qmd_shape *shape, unsigned int blocks_per_sm,
                               const struct tpcset *judged);
 
 /* Whether these TPCs hold all blocks that must run at once. */
 bool occupancy_fits(const struct occupancy *need, const struct tpcset *set);
 
-/* The TPCs that the launch can have of `allowed`: those in `preferred` where they hold it; all that can be of use where these
- * do not; and where all of `allowed` does not hold it, the fewest more that do, a whole group at a time. */
+/* The TPCs that the launch gets: those of `allowed` that are also in `preferred`, if they hold it; otherwise all of
+ * `allowed` that it can use. If these do not hold it either, whole groups beyond `allowed` are added, as few TPCs as
+ * possible. */
 struct tpcset occupancy_find_room(const struct occupancy *need, const struct tpcset *allowed, const struct tpcset *preferred);
 
 #endif

@@ -17,7 +17,7 @@ bool pci_address_equal(struct pci_address a, struct pci_address b)
 	return pci_address_compare(a, b) == 0;
 }
 
-/* Reads up to `digits` hexadecimal digits and the character behind them; the position after it, or NULL. */
+/* Reads up to `digits` hexadecimal digits and the character `end`. Returns the position after it, or NULL. */
 static const char *read_hex(const char *text, unsigned int digits, char end, uint32_t *value)
 {
 	unsigned int count = 0;

@@ -1,5 +1,5 @@
 /*
- * Where a GPU is plugged in. By that it is known, whatever number somebody gives it.
+ * A GPU's PCI address, which identifies it, whatever number it has elsewhere.
  */
 #ifndef NVTASKSET_PCI_ADDRESS_H
 #define NVTASKSET_PCI_ADDRESS_H
@@ -11,11 +11,11 @@
 
 struct pci_address {
 	uint32_t domain;
-	uint16_t bus; /* 0 … 255, and device 0 … 31; no padding: it is shared, and compared */
+	uint16_t bus; /* 0 … 255, and device 0 … 31; without padding, since it is shared and compared */
 	uint16_t device;
 };
 
-int pci_address_compare(struct pci_address a, struct pci_address b); /* <0, 0, >0, as strcmp */
+int pci_address_compare(struct pci_address a, struct pci_address b); /* <0, 0, >0, like strcmp */
 bool pci_address_equal(struct pci_address a, struct pci_address b);
 
 /* "00000000:3b:00.0", "0000:3b:00.0" or "3b:00.0", in any case; function 0 only. */

@@ -4,20 +4,20 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Positions are in 32-bit words from the start of the descriptor, unless called a byte. */
+/* Positions are in 32-bit words from the start of the descriptor, except for version_byte. */
 struct qmd_layout {
-	uint8_t version_byte;  /* where the version stands: major in the high half, minor in the low */
-	uint8_t first_version; /* the versions whose mask is where we say */
+	uint8_t version_byte;  /* the version: major */
+	uint8_t first_version; /* the versions with this layout */
 	uint8_t last_version;
 	uint8_t mask_word;
 	uint8_t mask_words; /* 2 or 4 */
-	uint8_t valid_word; /* whose bit 31 says that the mask counts; NONE where it always does */
+	uint8_t valid_word; /* its bit 31 says that the mask is valid; NONE if the mask always is */
 	uint8_t cluster_word;     /* GPC_CGA_WIDTH, _HEIGHT and _DEPTH in its bytes; NONE before clusters */
-	uint8_t cooperative_word; /* GPU_CGA_WIDTH and _HEIGHT, _DEPTH in the next; NONE likewise */
+	uint8_t cooperative_word; /* GPU_CGA_WIDTH and _HEIGHT, _DEPTH in the next; NONE before clusters */
 	uint8_t threads_word;     /* CTA_THREAD_DIMENSION0 and 1, 2 in the next */
-	uint8_t shared_word;      /* where SHARED_MEMORY_SIZE stands, */
+	uint8_t shared_word;      /* the word of SHARED_MEMORY_SIZE, */
 	uint8_t shared_low;       /* from this bit on, */
-	uint8_t shared_bits;      /* so many, */
+	uint8_t shared_bits;      /* of so many bits, */
 	uint8_t shared_shift;     /* in units of 1 << shared_shift bytes */
 };
 
@@ -37,8 +37,8 @@ static const struct qmd_layout kepler_to_ada = {
 	.cooperative_word = NONE,
 };
 
-/* Hopper: version 4.0, TPC_DISABLE_MASK; measured on an H200. Version 4.1 keeps these four words where they are and
- * has more elsewhere, for TPCs beyond bit 127. */
+/* Hopper: version 4.0, TPC_DISABLE_MASK; measured on an H200. Version 4.1 keeps these four words, and has more
+ * elsewhere, for TPCs beyond bit 127. */
 static const struct qmd_layout hopper = {
 	.version_byte = 72,
 	.first_version = 0x40,
@@ -55,7 +55,7 @@ static const struct qmd_layout hopper = {
 	.shared_shift = 0,
 };
 
-/* Blackwell: version 5.0. Version 5.1 is published without the place of its mask. */
+/* Blackwell: version 5.0. For version 5.1 the position of the mask is not published. */
 static const struct qmd_layout blackwell = {
 	.version_byte = 58,
 	.first_version = 0x50,
@@ -72,7 +72,7 @@ static const struct qmd_layout blackwell = {
 	.shared_shift = 7,
 };
 
-/* --- narrowing ------------------------------------------------------------------------------------ */
+/* --- restricting ---------------------------------------------------------------------------------- */
 
 /* Descriptors are aligned to 4 bytes, and their masks too. */
 static uint64_t load64(const uint32_t *words)
@@ -95,7 +95,7 @@ static bool has_known_version(const struct qmd_layout *layout, const void *qmd)
 	return version >= layout->first_version && version <= layout->last_version;
 }
 
-/* What stands in a mask that does not count is no mask. */
+/* A mask that is not valid has no meaning. */
 static bool mask_counts(const struct qmd_layout *layout, const uint32_t *words)
 {
 	return layout->valid_word == NONE || words[layout->valid_word] & VALID_BIT;
@@ -127,7 +127,7 @@ static inline __attribute__((always_inline)) void store_mask(const struct qmd_la
 		words[layout->valid_word] |= VALID_BIT;
 }
 
-/* Part of every launch: made once for each layout, with all that depends on it known to the compiler. */
+/* Runs in every launch. It is compiled once for each layout, so that the compiler knows the layout's constants. */
 static inline __attribute__((always_inline)) enum qmd_outcome
 disable_in(const struct qmd_layout *layout, void *qmd, const struct qmd_mask *disable)
 {
@@ -181,7 +181,7 @@ const struct qmd_family *qmd_family_for(unsigned int compute_major, unsigned int
 {
 	const struct qmd_family *found = NULL;
 
-	/* Kepler's first chips, 3.0, have version 0.6, which has no mask. */
+	/* Compute capability 3.0 has version 0.6, which has no mask. */
 	if (compute_major == 3 && compute_minor < 5)
 		return NULL;
 	for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
@@ -268,7 +268,7 @@ struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd)
 	if (layout->cooperative_word != NONE) {
 		uint32_t shared = words[layout->shared_word] >> layout->shared_low;
 
-		/* In clusters, where it has some (docs/hardware.md). */
+		/* The size is in clusters, if the launch has clusters (docs/hardware.md). */
 		shape.cooperative = product_at(words + layout->cooperative_word) * shape.cluster;
 		shape.threads = (words[layout->threads_word] & 0xffff) * (words[layout->threads_word] >> 16) *
 		                (words[layout->threads_word + 1] & 0xff);

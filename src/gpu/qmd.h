@@ -1,9 +1,8 @@
 /*
  * The launch descriptor of a kernel (QMD, also TMD): where each version keeps what we need.
  *
- * This file's .c alone knows bit positions. They are published in NVIDIA's open-gpu-doc, in
- * classes/compute/cl*qmd.h; docs/facts.md, "Launch descriptors", says what was measured. A set mask bit disables the
- * TPC.
+ * Only qmd.c knows bit positions. They are published in NVIDIA's open-gpu-doc, in classes/compute/cl*qmd.h;
+ * docs/facts.md, "Launch descriptors", says what was measured. A set mask bit disables the TPC.
  */
 #ifndef NVTASKSET_QMD_H
 #define NVTASKSET_QMD_H
@@ -11,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* No version that we know has a wider mask. */
+/* No known version has a wider mask. */
 #define QMD_MASK_BITS 128
 
 /* A disable mask: TPC bit n is bit n % 64 of words[n / 64]. */
@@ -20,18 +19,18 @@ struct qmd_mask {
 };
 
 enum qmd_outcome {
-	QMD_NARROWED,        /* just what both the driver and we leave enabled is enabled now */
-	QMD_OVERRULED,       /* the driver's own mask and ours leave nothing together: ours alone is in force */
-	QMD_UNKNOWN_VERSION, /* not a version of this family: nothing was touched */
-	QMD_MUST_FIT,        /* some of its blocks must run at once: nothing was touched; see qmd_set_mask */
+	QMD_NARROWED,        /* enabled now: the TPCs that both the driver and we leave enabled */
+	QMD_OVERRULED,       /* the driver's mask and ours have no enabled TPC in common: only ours is in force */
+	QMD_UNKNOWN_VERSION, /* not a version of this family; unchanged */
+	QMD_MUST_FIT,        /* some of its blocks must run at once; unchanged, see qmd_set_mask */
 };
 
 typedef enum qmd_outcome qmd_disabler(void *qmd, const struct qmd_mask *disable);
 
-/* What decides whether a launch whose blocks must run at once fits into a set of TPCs. Not known before Hopper, whose
- * descriptors do not say that a launch is cooperative. */
+/* What a launch whose blocks must run at once needs. Not known before Hopper, whose descriptors do not say that a
+ * launch is cooperative. */
 struct qmd_shape {
-	unsigned int cluster;      /* blocks of a cluster, which run in one virtual GPC; 1 without clusters */
+	unsigned int cluster;      /* blocks of a cluster, which runs in one virtual GPC; 1 without clusters */
 	unsigned int cooperative;  /* blocks of a cooperative grid, which all run at once; 0 for other launches */
 	unsigned int threads;      /* of a block */
 	unsigned int shared_bytes; /* shared memory of a block */
@@ -42,46 +41,47 @@ struct qmd_family {
 	unsigned int first_compute_major;
 	unsigned int last_compute_major;
 	const struct qmd_layout *layout; /* qmd.c's own */
-	qmd_disabler *disable;           /* qmd_disable, of this family */
+	qmd_disabler *disable;           /* qmd_disable for this family */
 };
 
-/* The family of a GPU with this compute capability; NULL where it is older or newer than what we know. */
+/* The family of a GPU with this compute capability; NULL if the GPU is too old or too new. */
 const struct qmd_family *qmd_family_for(unsigned int compute_major, unsigned int compute_minor);
 
 /* How many bits of a disable mask every version of the family holds. */
 unsigned int qmd_mask_bits(const struct qmd_family *family);
 
-/* Disables in `qmd` what `disable` says, on top of what the driver disabled there (docs/facts.md, "Launch descriptors",
- * last point): a green context or a cluster launch comes with a mask of its own. Bits of absent TPCs must be set in
- * `disable`. Never leaves a descriptor with nothing enabled: such a kernel would hang (docs/facts.md,
- * "Launches that never finish"). `qmd` is 4-byte aligned. */
+/* Disables in `qmd` the TPCs of `disable`, in addition to those that the driver disabled: green contexts and cluster
+ * launches come with a mask of their own (docs/facts.md, "Launch descriptors", last point). Bits of absent TPCs must be
+ * set in `disable`. Never disables all TPCs: such a kernel would hang (docs/facts.md, "Launches that never finish").
+ * `qmd` is 4-byte aligned. */
 static inline enum qmd_outcome qmd_disable(const struct qmd_family *family, void *qmd,
                                            const struct qmd_mask *disable)
 {
 	return family->disable(qmd, disable);
 }
 
-/* Disables just what `disable` says, whatever the driver did: for a launch that must fit, once the caller knows where it does.
- * Of a descriptor whose version is known. */
+/* Disables exactly the TPCs of `disable`, whatever the driver did: for a launch that must fit, once the caller knows
+ * where it does. The descriptor's version must be known. */
 void qmd_set_mask(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable);
 
-/* Whether its descriptors say which launches must fit; whether this one does, of a version that is known. */
+/* Whether the family's descriptors show which launches must fit; whether a descriptor of a known version is one that
+ * must. */
 bool qmd_tells_what_must_fit(const struct qmd_family *family);
 bool qmd_must_fit(const struct qmd_family *family, const void *qmd);
 
 /* Whether the descriptor has a version of this family. */
 bool qmd_is_known(const struct qmd_family *family, const void *qmd);
 
-/* What qmd_disable changes, as it was: a graph's descriptors are used again, and must not gather masks. */
+/* The state that qmd_disable changes. Graphs use descriptors again, and must not accumulate masks. */
 struct qmd_saved {
 	struct qmd_mask mask;
 	bool valid;
 };
 
-/* Of a descriptor whose version is known. */
+/* For these, the descriptor's version must be known. */
 struct qmd_saved qmd_save(const struct qmd_family *family, const void *qmd);
 void qmd_restore(const struct qmd_family *family, void *qmd, const struct qmd_saved *saved);
 struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd);
-struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd); /* what the driver disabled */
+struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd); /* the mask that the driver set */
 
 #endif

@@ -12,13 +12,13 @@ struct groups {
 	struct group {
 		struct tpcset free;
 		unsigned int free_count;
-		bool whole; /* nobody has any of its TPCs */
+		bool whole; /* all its TPCs are free */
 	} list[TPCSET_MAX];
 };
 
 /* --- GPCs --------------------------------------------------------------------------------------------- */
 
-/* What stands for a TPC's GPC: as the chip has it, else as clusters show it. */
+/* The group that a TPC belongs to: its GPC on the chip if known, else its virtual GPC. */
 static unsigned int group_of(const struct topology_tpc *tpc)
 {
 	return tpc->gpc != TOPOLOGY_UNKNOWN ? tpc->gpc : tpc->virtual_gpc;
@@ -53,8 +53,8 @@ static void find_groups(struct groups *groups, const struct topology *gpu, const
 	}
 }
 
-/* Moves TPCs of a group to the chosen ones: those of its largest virtual GPC first, so that clusters find room, which is
- * the order of rising mask bits: singletons come last. */
+/* Moves TPCs of a group to the selected ones, in the order of rising mask bits. So the TPCs of the largest virtual GPC
+ * come first, where clusters find room, and singletons last. */
 static void take(struct tpcset *chosen, struct group *group, unsigned int count, const struct topology *gpu)
 {
 	for (; count > 0; count--) {
@@ -74,7 +74,7 @@ static void take(struct tpcset *chosen, struct group *group, unsigned int count,
 
 /* --- packed ------------------------------------------------------------------------------------------- */
 
-/* The largest whole GPC that is wanted whole. */
+/* The largest whole GPC that has no more TPCs than wanted. */
 static struct group *find_whole(struct groups *groups, unsigned int wanted)
 {
 	struct group *best = NULL;
@@ -88,7 +88,7 @@ static struct group *find_whole(struct groups *groups, unsigned int wanted)
 	return best;
 }
 
-/* The GPC with the least room that still holds all: one that somebody uses already rather than a whole one. */
+/* The GPC with the least room that still holds all wanted TPCs: one that is in use already rather than a whole one. */
 static struct group *find_tightest(struct groups *groups, unsigned int wanted)
 {
 	struct group *best = NULL;
@@ -149,7 +149,7 @@ static void distribute(struct tpcset *chosen, struct groups *groups, unsigned in
 	}
 }
 
-/* --- the question ------------------------------------------------------------------------------------- */
+/* --- selecting ---------------------------------------------------------------------------------------- */
 
 static int too_few(const struct topology *gpu, const struct tpcset *free, unsigned int count, struct error *error)
 {

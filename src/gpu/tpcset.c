@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How much of the user's text a reason repeats. */
+/* Reasons repeat only the beginning of the user's text. */
 #define QUOTE "%.40s%s"
 #define QUOTED(text) (text), strlen(text) > 40 ? "…" : ""
 
@@ -94,8 +94,8 @@ unsigned int tpcset_next(const struct tpcset *set, unsigned int from)
 
 /* --- the list notation ------------------------------------------------------------------------- */
 
-/* Reads decimal digits at *text and steps over them; false where there are none. A number too large to
- * matter stays at `limit`, whatever its length: ten to the billion is just as absent as TPC 256. */
+/* Reads decimal digits at *text and moves *text behind them; false if there are none. A number above `limit` becomes
+ * `limit`, however long it is: every number from there on is equally wrong. */
 static bool read_number(const char **text, unsigned int limit, unsigned int *number)
 {
 	const char *at = *text;
@@ -188,7 +188,7 @@ static int hex_digit(char character)
 	return digit;
 }
 
-/* Commas group the digits by eight from the right, as in /proc; every group but the first is full. */
+/* Commas group the digits by eight from the right, as in /proc; every group but the first must be full. */
 static bool commas_fit(const char *digits, size_t length)
 {
 	bool grouped = memchr(digits, ',', length) != NULL;
@@ -203,7 +203,7 @@ static bool commas_fit(const char *digits, size_t length)
 	return fit && (!grouped || digits[0] != ',');
 }
 
-/* Adds the members that one digit stands for; false where one of them is at `limit` or above. */
+/* Adds the members that one digit stands for; false if one of them is not below `limit`. */
 static bool add_digit(struct tpcset *set, int digit, size_t position, unsigned int limit)
 {
 	bool fit = true;

@@ -1,14 +1,14 @@
 /*
  * A set of TPCs of one GPU.
  *
- * A TPC is named by its logical number everywhere: the one that software sees, SM id / SMs per TPC
- * (the driver's globalTpcId). Which bit of a launch descriptor stands for it is gpu/topology's business.
+ * A TPC is always named by its logical number, the one that software sees: SM id / SMs per TPC (the driver's
+ * globalTpcId). Only gpu/topology knows which bit of a launch descriptor stands for it.
  *
- * Two notations, both taskset's:
- *   list  0-9,12,20-30:2    numbers and ranges, with a stride where wanted
+ * Two notations, both like taskset's:
+ *   list  0-9,12,20-30:2    numbers and ranges, optionally with a stride
  *   mask  3ff, 0x3ff        hexadecimal, bit n is TPC n; groups may be separated by commas as in
  *                           /proc: 1,00000000
- * Both parsers take the whole text or nothing.
+ * Both parsers accept only a whole text.
  */
 #ifndef NVTASKSET_TPCSET_H
 #define NVTASKSET_TPCSET_H
@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The driver's table of SMs has 512 rows (docs/facts.md, "Topology"); with two SMs to a TPC, that is 256 TPCs. */
+/* The driver's table of SMs has 512 rows (docs/facts.md, "Topology"): with two SMs in a TPC, 256 TPCs. */
 #define TPCSET_MAX 256
 #define TPCSET_WORDS (TPCSET_MAX / 64)
 
@@ -48,8 +48,8 @@ struct tpcset tpcset_without(const struct tpcset *a, const struct tpcset *b); /*
 /* The smallest member that is not below `from`, or TPCSET_MAX. */
 unsigned int tpcset_next(const struct tpcset *set, unsigned int from);
 
-/* `limit` is the first number that must not occur; `noun` names a member in reasons ("TPC", "GPC").
- * 0, or -1 with the reason; `set` is only written on success. An empty set is not an error here. */
+/* `limit` is the first number that is not allowed; `noun` names a member in reasons ("TPC", "GPC"). -1 with the reason;
+ * `set` is only written on success. An empty set is not an error here. */
 int tpcset_parse_list(struct tpcset *set, const char *text, unsigned int limit, const char *noun,
                       struct error *error);
 int tpcset_parse_mask(struct tpcset *set, const char *text, unsigned int limit, const char *noun,

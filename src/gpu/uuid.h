@@ -1,5 +1,5 @@
 /*
- * A GPU's UUID as text, as nvidia-smi writes it.
+ * A GPU's UUID as text, like nvidia-smi's.
  */
 #ifndef NVTASKSET_UUID_H
 #define NVTASKSET_UUID_H

@@ -10,7 +10,7 @@
 
 #define DEVICES_MAX 64 /* more than a machine has */
 
-/* The clients of one server, by GPU: each GPU has channels of its own. */
+/* The clients of one server, by GPU: each GPU has its own channels. */
 struct census {
 	unsigned int devices;
 	struct {
@@ -23,11 +23,11 @@ static bool is_mine(long server)
 {
 	uid_t owner;
 
-	/* A server that cannot be looked at (another PID namespace) is taken for ours: it is the only one then. */
+	/* A server that cannot be inspected (another PID namespace) is taken for ours: it is then the only one. */
 	return !proc_owner((pid_t)server, &owner) || owner == getuid();
 }
 
-/* The daemon shortens UUIDs. */
+/* The daemon shortens UUIDs, so only a prefix is compared. */
 static bool will_use(const struct mps_request *request, const char *uuid)
 {
 	bool use = request->gpu_count == 0;
@@ -37,7 +37,7 @@ static bool will_use(const struct mps_request *request, const char *uuid)
 	return use;
 }
 
-/* Counts one more client on a GPU, and says how many that are. */
+/* Counts one more client on a GPU. Returns how many it has then. */
 static unsigned int count_client(struct census *census, const char *uuid)
 {
 	unsigned int device = 0;

@@ -1,5 +1,5 @@
 /*
- * Who uses MPS, counted from what its control daemon says.
+ * Counts the users of MPS, from its control daemon's answer.
  */
 #ifndef NVTASKSET_MPS_CENSUS_H
 #define NVTASKSET_MPS_CENSUS_H
@@ -7,10 +7,10 @@
 #include "request.h"
 #include "status.h"
 
-/* What the daemon is to be asked: its servers, and their clients. */
+/* The commands for the daemon: list its servers, and their clients. */
 #define CENSUS_QUESTION "get_server_list\nps\n"
 
-/* Fills in the server and the clients, which were 0, from the answer. It is used up. */
+/* Fills in the server and the numbers of clients, which must be 0, from the answer. The answer is destroyed. */
 void census_read(struct mps_status *status, const struct mps_request *request, char *answer);
 
 #endif

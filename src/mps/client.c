@@ -23,7 +23,7 @@ static int set_variable(const char *name, const char *value, struct error *error
 	return setenv(name, value, 1) < 0 ? error_set(error, "MPS: no memory") : 0;
 }
 
-/* A program is no client where the directory of the daemon's pipes cannot be one (the paper, footnote 20). */
+/* A program does not use MPS if the directory for the daemon's pipes is no directory (the paper, footnote 20). */
 static int stay_away(struct error *error)
 {
 	return set_variable(MPS_DIRECTORY_ENVIRONMENT, "/dev/null", error);

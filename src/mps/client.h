@@ -1,6 +1,6 @@
 /*
- * Becoming a client of NVIDIA MPS, which lets several processes' kernels run at the same time. For the command only: the shim
- * never comes here.
+ * Becoming a client of NVIDIA MPS, which lets kernels of several processes run at the same time. For the command
+ * only, never for the shim.
  */
 #ifndef NVTASKSET_MPS_CLIENT_H
 #define NVTASKSET_MPS_CLIENT_H
@@ -9,10 +9,9 @@
 #include "request.h"
 #include "status.h"
 
-/* Makes MPS ready for one more client, as `request` says, and puts what the client needs into this
- * process's environment (CUDA_DEVICE_MAX_CONNECTIONS, and CUDA_MPS_PIPE_DIRECTORY for MPS_OFF): call it
- * just before the exec. -1 with the reason: not found, not permitted, no answer, full. Never hangs: every
- * question to the daemon is bounded in time. */
+/* Makes MPS ready for one more client, as `request` says, and sets what the client needs in this process's environment
+ * (CUDA_DEVICE_MAX_CONNECTIONS, and CUDA_MPS_PIPE_DIRECTORY for MPS_OFF): call it just before the exec. -1 with the
+ * reason: not found, not permitted, no answer, full. Never hangs: every question to the daemon has a time limit. */
 int mps_prepare(const struct mps_request *request, struct mps_status *status, struct error *error);
 
 #endif

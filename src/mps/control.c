@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-/* Where NVIDIA's packages and container images put the control program when PATH does not name it. */
+/* The directories of NVIDIA's packages and container images, searched after PATH. */
 static const char *const usual_directories[] = {
 	"/usr/bin", "/usr/local/nvidia/bin", "/usr/local/cuda/bin", "/run/opengl-driver/bin", "/opt/bin",
 };
@@ -48,18 +48,18 @@ int mps_control_find(char path[PATH_MAX], struct error *error)
 	                                "put it on PATH, or use --mps off");
 }
 
-/* --- calling it ---------------------------------------------------------------------------------------------- */
+/* --- running it ---------------------------------------------------------------------------------------------- */
 
 struct call {
 	const char *control;
 	char *const *arguments;
 	char *const *environment;
 	const char *input;
-	bool lasting;   /* what it starts outlives us: it gets nothing of ours to hold */
-	bool from_root; /* not our working directory either */
+	bool lasting;   /* it starts a process that outlives us: that one must hold nothing of ours */
+	bool from_root; /* nor our working directory */
 };
 
-/* Like waitpid, which returns 0 for a child that still runs, but for a limited time. */
+/* Like waitpid, for a limited time. Returns 0 for a child that still runs. */
 static pid_t wait_for(pid_t child, int *status, long limit)
 {
 	double end = clock_ms() + (double)limit;
@@ -72,7 +72,7 @@ static pid_t wait_for(pid_t child, int *status, long limit)
 	return ended;
 }
 
-/* Waits for a child, and ends it when its time is over. */
+/* Waits for a child, and kills it when its time is over. */
 static int await(pid_t child, long limit, bool leads_session)
 {
 	int status = 0;
@@ -89,8 +89,8 @@ static int await(pid_t child, long limit, bool leads_session)
 	return result;
 }
 
-/* Files in memory, not pipes: the daemon keeps what its starter gave it. Never one of the standard descriptors, which
- * may be free, and are yet to be replaced. */
+/* Memfds, not pipes: the daemon keeps its starter's descriptors. Never a standard descriptor, which may be free now but
+ * is replaced later. */
 static int memory_file(const char *content)
 {
 	ssize_t length = (ssize_t)strlen(content);
@@ -106,7 +106,7 @@ static int memory_file(const char *content)
 	return moved;
 }
 
-/* A lock or a pipe of our caller's must not stay open for as long as the daemon runs. */
+/* Our caller's locks and pipes must not stay open as long as the daemon runs. */
 static void close_inherited(void)
 {
 	DIR *directory = opendir("/proc/self/fd");
@@ -132,7 +132,7 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* In the child. What goes wrong is said where the control program would say it. */
+/* Runs in the child. Errors are written where the control program would write them. */
 static __attribute__((noreturn)) void become(const struct call *call, int input, int output)
 {
 	bool ready = dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
@@ -151,7 +151,7 @@ static __attribute__((noreturn)) void become(const struct call *call, int input,
 	_exit(127);
 }
 
-/* Whoever started us may have had SIGCHLD ignored, and then no child leaves a status. */
+/* Whoever started us may have set SIGCHLD to be ignored; then children leave no exit status. */
 static void begin(struct mps_control_question *question, const struct call *call)
 {
 	const struct sigaction ordinary = {.sa_handler = SIG_DFL};
@@ -168,7 +168,7 @@ static void begin(struct mps_control_question *question, const struct call *call
 		close(input);
 }
 
-/* The control program's exit status, or why there is none, and what it said. */
+/* Returns the control program's exit status, or why there is none, and copies its output. */
 static int end(struct mps_control_question *question, long limit, bool leads_session, char answer[MPS_CONTROL_ANSWER])
 {
 	int result = MPS_CONTROL_IMPOSSIBLE;
@@ -206,7 +206,7 @@ int mps_control_end(struct mps_control_question *question, long limit, char answ
 
 /* --- starting the daemon ---------------------------------------------------------------------------------------- */
 
-/* What the control daemon must not inherit from whoever happens to start it: it would rule for all clients. */
+/* Variables that the control daemon must not inherit from whoever happens to start it: they would apply to all clients. */
 static bool is_private(const char *variable)
 {
 	static const char *const private[] = {
@@ -225,7 +225,7 @@ static bool is_private(const char *variable)
 	return found;
 }
 
-/* The daemon's environment: ours less what is private, and what is added. Allocated as one block; NULL where there is
+/* The daemon's environment: ours without the private variables, plus `added`. Allocated as one block; NULL if there is
  * no memory. */
 static char **make_environment(const char *const *added)
 {

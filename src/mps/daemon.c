@@ -10,13 +10,13 @@
 
 #define ENVIRONMENT_MAX 131072
 
-/* Where the daemon says which process it is. */
+/* The file with the daemon's pid. */
 #define PID_FILE "/nvidia-cuda-mps-control.pid"
-#define DAEMON_NAME "nvidia-cuda-mps" /* as much of it as a process's name holds */
+#define DAEMON_NAME "nvidia-cuda-mps" /* cut to the length of a process's name */
 
-/* --- whose it is ------------------------------------------------------------------------------------------------- */
+/* --- who started it ---------------------------------------------------------------------------------------------- */
 
-/* The daemon's process, 0 where that cannot be known: it may be in another PID namespace, and the file be an old one. */
+/* The daemon's process; 0 if it cannot be known: it may be in another PID namespace, or the file may be old. */
 static pid_t find_daemon(const struct mps_status *status)
 {
 	char text[64];
@@ -67,7 +67,7 @@ int mps_inspect(const struct mps_request *request, struct mps_status *status, st
 	return find(request, status, control, error);
 }
 
-/* --- ending it ---------------------------------------------------------------------------------------------------- */
+/* --- stopping it -------------------------------------------------------------------------------------------------- */
 
 static int may_stop(const struct mps_status *status, bool force, struct error *error)
 {
@@ -83,7 +83,8 @@ static int may_stop(const struct mps_status *status, bool force, struct error *e
 	return 0;
 }
 
-/* The daemon's word to a client is an error of its next call; without a time it would wait for all to end. */
+/* With a time, the daemon then ends its clients, whose next call fails. Without one, it would wait until all have
+ * ended. */
 static int quit(const char *control, const struct mps_status *status, struct error *error)
 {
 	static char answer[MPS_CONTROL_ANSWER];
@@ -92,7 +93,7 @@ static int quit(const char *control, const struct mps_status *status, struct err
 
 	if (mps_explain(result, control, status, error) < 0)
 		return -1;
-	/* It refuses with status 0. */
+	/* A refusal has exit status 0. */
 	if (strstr(answer, "Not enough privilege"))
 		return error_set(error, "MPS: the control daemon in %.100s belongs to another user: ask that user, or root",
 		                 status->pipe_directory);

@@ -17,7 +17,7 @@
 /* The daemon's socket, in the directory of its pipes. */
 #define SOCKET "/control"
 
-/* --- where it would be ------------------------------------------------------------------------------------------ */
+/* --- where the daemon would be ---------------------------------------------------------------------------------- */
 
 static const char *pipe_directory(void)
 {
@@ -26,7 +26,7 @@ static const char *pipe_directory(void)
 	return directory && *directory ? directory : PIPE_DIRECTORY_DEFAULT;
 }
 
-/* The daemon itself is silent about most of these, and a client then just runs without MPS. */
+/* The daemon itself does not report most of these errors, and a client then just runs without MPS. */
 static int check_directory(const char *directory, struct error *error)
 {
 	struct stat status;
@@ -49,14 +49,14 @@ static int check_directory(const char *directory, struct error *error)
 	return result;
 }
 
-/* --- asked early ----------------------------------------------------------------------------------------------- */
+/* --- asking early ---------------------------------------------------------------------------------------------- */
 
 static struct {
 	bool pending;
 	struct mps_control_question question;
 } early;
 
-/* The answer to what was asked early; else to what is asked now. */
+/* Takes the answer to the early question, or asks now. */
 static int ask_who_is_there(const char *control, char answer[MPS_CONTROL_ANSWER])
 {
 	bool asked = early.pending;

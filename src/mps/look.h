@@ -1,5 +1,5 @@
 /*
- * MPS as this process finds it: where its control daemon would be, whether it is there, and what it says.
+ * The state of MPS for this process: where its control daemon would be, whether it runs, and what it reports.
  */
 #ifndef NVTASKSET_MPS_LOOK_H
 #define NVTASKSET_MPS_LOOK_H
@@ -12,17 +12,18 @@
 
 #define MPS_DIRECTORY_ENVIRONMENT "CUDA_MPS_PIPE_DIRECTORY"
 
-/* Looks, and changes nothing: all of `status` but what is for mps_inspect, and the control program's path. No daemon is not a
- * failure. With MPS_OFF nobody is asked. -1 with the reason: not found, not permitted, no answer. */
+/* Inspects MPS, and changes nothing. Fills in all of `status` except what only mps_inspect fills in, and the control
+ * program's path. It is no failure if no daemon runs. With MPS_OFF the daemon is not asked. -1 with the reason: not
+ * found, not permitted, no answer. */
 int mps_look(const struct mps_request *request, struct mps_status *status, char control[PATH_MAX], struct error *error);
 
 /* Asks the same daemon once more. */
 int mps_look_again(const char *control, const struct mps_request *request, struct mps_status *status,
                    struct error *error);
 
-/* The daemon takes 2 ms to answer. Asked early, it does so while the caller does something else, and the next mps_look
- * of this process takes that answer; without, it asks itself. What cannot be asked is found out, and told, by then.
- * Whoever asks early and does not come to that must forget it. */
+/* The daemon needs 2 ms to answer. mps_ask_early asks now; the next mps_look of this process takes the answer, and
+ * reports failures. If there is no early question, mps_look asks itself. Whoever asks early and does not call mps_look
+ * must call mps_forget. */
 void mps_ask_early(const struct mps_request *request);
 void mps_forget(void);
 

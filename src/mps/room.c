@@ -12,7 +12,7 @@ unsigned int mps_capacity(unsigned int connections)
 	return capacity < CLIENTS_MAX ? capacity : CLIENTS_MAX;
 }
 
-/* What the user set for all programs holds, where it is a number that CUDA would take. */
+/* The user's own setting for all programs is kept, if it is a number that CUDA would accept. */
 unsigned int mps_connections(const struct mps_request *request)
 {
 	const char *text = getenv(MPS_CONNECTIONS_ENVIRONMENT);

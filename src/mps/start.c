@@ -11,7 +11,7 @@
 
 #define LOG_DIRECTORY "CUDA_MPS_LOG_DIRECTORY"
 
-/* Until a new daemon answers, a program would run without MPS: also one whose daemon somebody else is starting. */
+/* Until a new daemon answers, a program would run without MPS; also if somebody else is starting the daemon. */
 static int await_daemon(const char *control, const struct mps_request *request, struct mps_status *status,
                         struct error *error)
 {
@@ -42,7 +42,8 @@ static int call_daemon(const char *control, const struct mps_status *status, cha
 	bool from_root = is_absolute(control) && is_absolute(status->pipe_directory) &&
 	                 is_absolute(getenv(LOG_DIRECTORY));
 
-	/* Its default, under /var/log, is root's. Not where the pipes are: it becomes the user's alone. */
+	/* The default log directory, under /var/log, is root's. We do not use the pipes' directory, since the log
+	 * directory becomes the user's alone. */
 	snprintf(log_directory, sizeof log_directory, LOG_DIRECTORY "=%s-log-%u", status->pipe_directory,
 	         (unsigned int)geteuid());
 	return mps_control_start(control, added, from_root, mps_patience_ms, answer);
@@ -59,7 +60,7 @@ int mps_start(const char *control, const struct mps_request *request, struct mps
 		return error_set(error, "MPS: the control daemon does not start: not done after %d s; --mps off runs "
 		                        "without it",
 		                 mps_patience_ms / 1000);
-	/* Somebody else may have been faster. */
+	/* Somebody else may have started one first. */
 	if (result != 0 && !strstr(answer, "already running"))
 		return error_set(error, "MPS: the control daemon does not start: %.160s; --mps off runs without it",
 		                 mps_first_line(answer));

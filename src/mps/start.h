@@ -8,10 +8,11 @@
 #include "request.h"
 #include "status.h"
 
-/* The daemon that we start says so in its environment: no file of ours is left behind. */
+/* A variable in the environment of daemons that we start, by which they are recognized: we leave no file behind. */
 #define START_SIGN "NVTASKSET_MPS=started"
 
-/* Where none runs. Comes back when it answers, or another that somebody else has started meanwhile. -1 with the reason. */
+/* Starts a daemon if none runs. Returns when it answers, or another one that somebody else has started meanwhile. -1
+ * with the reason. */
 int mps_start(const char *control, const struct mps_request *request, struct mps_status *status, struct error *error);
 
 #endif
