@@ -32,16 +32,16 @@ static int choose(struct tpcset *chosen, const struct topology *gpu, const char 
 {
 	const struct tpcset none = {{0}};
 	unsigned int count;
-	int result = choose_parse_count(&count, text, gpu, error);
+	int result = select_parse_count(&count, text, gpu, error);
 
 	if (result < 0)
 		return result;
 	if (strcmp(strategy, "gpcs") == 0)
 		result = choose_gpcs(chosen, gpu, count, error);
 	else if (strcmp(strategy, "packed") == 0)
-		result = choose_tpcs(chosen, gpu, &none, count, STRATEGY_PACKED, error);
+		result = select_tpcs(chosen, gpu, &none, count, STRATEGY_PACKED, error);
 	else if (strcmp(strategy, "distributed") == 0)
-		result = choose_tpcs(chosen, gpu, &none, count, STRATEGY_DISTRIBUTED, error);
+		result = select_tpcs(chosen, gpu, &none, count, STRATEGY_DISTRIBUTED, error);
 	else
 		result = error_set(error, "%s: not a strategy", strategy);
 	return result;

@@ -152,7 +152,7 @@ int nvtaskset_gpu_choose(const struct nvtaskset_topology *topology, unsigned int
 	if (strategy != NVTASKSET_PACKED && strategy != NVTASKSET_DISTRIBUTED)
 		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID,
 		                      "strategy %d: no such strategy", (int)strategy);
-	if (choose_tpcs(&set, model, &taken, count,
+	if (select_tpcs(&set, model, &taken, count,
 	                strategy == NVTASKSET_DISTRIBUTED ? STRATEGY_DISTRIBUTED : STRATEGY_PACKED,
 	                inside_error(error)) < 0)
 		return api_failed(error, NVTASKSET_ERROR_NO_ROOM);

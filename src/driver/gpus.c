@@ -41,8 +41,9 @@ void gpus_use_description(const char *text)
  * none, or if it does not have all GPUs that the program sees. */
 static bool read_description(void)
 {
-	const char *text = description ? description : secure_getenv(HANDOVER_ENVIRONMENT);
-	bool good = text && shown->gpus.count > 0 && !topology_named_file() && handover_read("", text, &topologies) == 0;
+	const char *text = description ? description : secure_getenv(TOPOLOGY_ENVIRONMENT);
+	bool good = text && shown->gpus.count > 0 && !topology_named_file() &&
+	            topology_environment_read("", text, &topologies) == 0;
 
 	for (unsigned int i = 0; i < shown->gpus.count && good; i++) {
 		const struct topology *gpu = topology_find(&topologies, shown->gpus.gpus[i]);
@@ -98,7 +99,7 @@ bool gpus_some_before_hopper(void)
 
 	gpus_prepare();
 	for (unsigned int i = 0; i < topologies.count; i++)
-		some = some || (gpus[i].family && !qmd_tells_what_must_fit(gpus[i].family));
+		some = some || (gpus[i].family && !qmd_shows_must_fit(gpus[i].family));
 	return some;
 }
 

@@ -5,7 +5,7 @@
 
 /* Symbols of CUDA's device runtime, in the tables of names: a variable, and the function that kernels call to launch
  * (CUDA 13.0; docs/hardware.md). */
-static const char *const marks[] = {"__CNPRT_VERSION_NUMBER__", "__cuda_syscall_cnp"};
+static const char *const labels[] = {"__CNPRT_VERSION_NUMBER__", "__cuda_syscall_cnp"};
 
 /* Part of the file; NULL if the file is shorter. */
 static const void *part(const void *cubin, size_t size, uint64_t offset, uint64_t length)
@@ -13,16 +13,16 @@ static const void *part(const void *cubin, size_t size, uint64_t offset, uint64_
 	return offset <= size && length <= size - offset ? (const char *)cubin + offset : NULL;
 }
 
-static bool has_mark(const void *names, size_t length)
+static bool has_label(const void *names, size_t length)
 {
 	bool found = false;
 
-	for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
-		found = found || memmem(names, length, marks[i], strlen(marks[i]));
+	for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++)
+		found = found || memmem(names, length, labels[i], strlen(labels[i]));
 	return found;
 }
 
-static bool is_marked(const void *cubin, size_t size, const Elf64_Ehdr *header, unsigned int number)
+static bool is_labelled(const void *cubin, size_t size, const Elf64_Ehdr *header, unsigned int number)
 {
 	Elf64_Shdr section;
 	const void *at = part(cubin, size, header->e_shoff + (uint64_t)number * header->e_shentsize, sizeof section);
@@ -32,7 +32,7 @@ static bool is_marked(const void *cubin, size_t size, const Elf64_Ehdr *header, 
 	memcpy(&section, at, sizeof section);
 	const void *names = part(cubin, size, section.sh_offset, section.sh_size);
 
-	return section.sh_type == SHT_STRTAB && names && has_mark(names, section.sh_size);
+	return section.sh_type == SHT_STRTAB && names && has_label(names, section.sh_size);
 }
 
 bool cubin_launches_kernels(const void *cubin, size_t size)
@@ -47,6 +47,6 @@ bool cubin_launches_kernels(const void *cubin, size_t size)
 	    header.e_shoff > size)
 		return false;
 	for (unsigned int number = 0; number < header.e_shnum && !found; number++)
-		found = is_marked(cubin, size, &header, number);
+		found = is_labelled(cubin, size, &header, number);
 	return found;
 }

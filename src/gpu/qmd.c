@@ -107,7 +107,7 @@ static bool must_fit(const struct qmd_layout *layout, const uint32_t *words)
 	       ((words[layout->cluster_word] & CLUSTER_BITS) | words[layout->cooperative_word]) != 0;
 }
 
-bool qmd_tells_what_must_fit(const struct qmd_family *family)
+bool qmd_shows_must_fit(const struct qmd_family *family)
 {
 	return family->layout->cluster_word != NONE;
 }

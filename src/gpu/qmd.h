@@ -66,7 +66,7 @@ void qmd_set_mask(const struct qmd_family *family, void *qmd, const struct qmd_m
 
 /* Whether the family's descriptors show which launches must fit; whether a descriptor of a known version is one that
  * must. */
-bool qmd_tells_what_must_fit(const struct qmd_family *family);
+bool qmd_shows_must_fit(const struct qmd_family *family);
 bool qmd_must_fit(const struct qmd_family *family, const void *qmd);
 
 /* Whether the descriptor has a version of this family. */

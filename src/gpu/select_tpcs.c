@@ -55,7 +55,7 @@ static void find_groups(struct groups *groups, const struct topology *gpu, const
 
 /* Moves TPCs of a group to the selected ones, in the order of rising mask bits. So the TPCs of the largest virtual GPC
  * come first, where clusters find room, and singletons last. */
-static void take(struct tpcset *chosen, struct group *group, unsigned int count, const struct topology *gpu)
+static void take(struct tpcset *selected, struct group *group, unsigned int count, const struct topology *gpu)
 {
 	for (; count > 0; count--) {
 		unsigned int best = TPCSET_MAX;
@@ -65,7 +65,7 @@ static void take(struct tpcset *chosen, struct group *group, unsigned int count,
 			if (best == TPCSET_MAX || gpu->tpcs[tpc].mask_bit < gpu->tpcs[best].mask_bit)
 				best = tpc;
 		}
-		tpcset_add(chosen, best);
+		tpcset_add(selected, best);
 		tpcset_remove(&group->free, best);
 		group->free_count--;
 		group->whole = false;
@@ -115,7 +115,7 @@ static struct group *find_largest(struct groups *groups)
 	return best;
 }
 
-static void pack(struct tpcset *chosen, struct groups *groups, unsigned int count, const struct topology *gpu)
+static void pack(struct tpcset *selected, struct groups *groups, unsigned int count, const struct topology *gpu)
 {
 	while (count > 0) {
 		struct group *group = find_whole(groups, count);
@@ -126,14 +126,14 @@ static void pack(struct tpcset *chosen, struct groups *groups, unsigned int coun
 			group = find_largest(groups);
 		unsigned int taken = group->free_count < count ? group->free_count : count;
 
-		take(chosen, group, taken, gpu);
+		take(selected, group, taken, gpu);
 		count -= taken;
 	}
 }
 
 /* --- distributed -------------------------------------------------------------------------------------- */
 
-static void distribute(struct tpcset *chosen, struct groups *groups, unsigned int count, const struct topology *gpu)
+static void distribute(struct tpcset *selected, struct groups *groups, unsigned int count, const struct topology *gpu)
 {
 	unsigned int taken[TPCSET_MAX] = {0};
 
@@ -144,7 +144,7 @@ static void distribute(struct tpcset *chosen, struct groups *groups, unsigned in
 			if (groups->list[i].free_count > 0 && (best == groups->count || taken[i] < taken[best]))
 				best = i;
 		}
-		take(chosen, &groups->list[best], 1, gpu);
+		take(selected, &groups->list[best], 1, gpu);
 		taken[best]++;
 	}
 }
@@ -162,7 +162,7 @@ static int too_few(const struct topology *gpu, const struct tpcset *free, unsign
 	                 tpcset_count(free), tpcset_format_list(free, text));
 }
 
-int choose_tpcs(struct tpcset *chosen, const struct topology *gpu, const struct tpcset *used, unsigned int count,
+int select_tpcs(struct tpcset *selected, const struct topology *gpu, const struct tpcset *used, unsigned int count,
                 enum strategy strategy, struct error *error)
 {
 	struct tpcset all = topology_all(gpu), unused = tpcset_without(&all, used);
@@ -171,15 +171,15 @@ int choose_tpcs(struct tpcset *chosen, const struct topology *gpu, const struct 
 	if (tpcset_count(&unused) < count)
 		return too_few(gpu, &unused, count, error);
 	find_groups(&groups, gpu, used);
-	memset(chosen, 0, sizeof *chosen);
+	memset(selected, 0, sizeof *selected);
 	if (strategy == STRATEGY_PACKED)
-		pack(chosen, &groups, count, gpu);
+		pack(selected, &groups, count, gpu);
 	else
-		distribute(chosen, &groups, count, gpu);
+		distribute(selected, &groups, count, gpu);
 	return 0;
 }
 
-int choose_parse_count(unsigned int *count, const char *text, const struct topology *gpu, struct error *error)
+int select_parse_count(unsigned int *count, const char *text, const struct topology *gpu, struct error *error)
 {
 	char *end;
 	unsigned long number = strtoul(text, &end, 10);

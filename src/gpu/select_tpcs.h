@@ -1,8 +1,8 @@
 /*
  * Selects TPCs for a program that asks only for a number of them.
  */
-#ifndef NVTASKSET_CHOOSE_H
-#define NVTASKSET_CHOOSE_H
+#ifndef NVTASKSET_SELECT_TPCS_H
+#define NVTASKSET_SELECT_TPCS_H
 
 #include "base/error.h"
 #include "gpu/topology/topology.h"
@@ -15,11 +15,11 @@ enum strategy {
 
 /* Selects `count` TPCs, 1 or more, none of them `used`. GPCs are the chip's if known, else virtual ones, else the GPU
  * counts as one. The same arguments have the same result. -1 if too few are free, with a reason that lists them. */
-int choose_tpcs(struct tpcset *chosen, const struct topology *gpu, const struct tpcset *used, unsigned int count,
+int select_tpcs(struct tpcset *selected, const struct topology *gpu, const struct tpcset *used, unsigned int count,
                 enum strategy strategy, struct error *error);
 
 /* Parses a number of TPCs, 1 … tpc_count, or a share of them from 1% to 100%, rounded to the nearest number that is not
  * 0. -1 with the reason. */
-int choose_parse_count(unsigned int *count, const char *text, const struct topology *gpu, struct error *error);
+int select_parse_count(unsigned int *count, const char *text, const struct topology *gpu, struct error *error);
 
 #endif

@@ -70,7 +70,7 @@ void residency_decide(const struct launch *launch, struct decision *decision)
 {
 	if (decision->state != DECISION_RESTRICTED)
 		return;
-	if (!qmd_tells_what_must_fit(launch->gpu->family)) {
+	if (!qmd_shows_must_fit(launch->gpu->family)) {
 		if (launch->origin.shape.cooperative > 0)
 			give_room(launch, &launch->origin.shape, decision);
 	} else if (qmd_must_fit(launch->gpu->family, launch->qmd)) {

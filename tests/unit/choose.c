@@ -20,7 +20,7 @@ static const char *choose(const struct topology *gpu, const char *used, unsigned
 	struct tpcset set = {{0}}, taken = parse(used);
 	struct error error;
 
-	if (choose_tpcs(&set, gpu, &taken, count, strategy, &error) < 0)
+	if (select_tpcs(&set, gpu, &taken, count, strategy, &error) < 0)
 		return "";
 	struct tpcset both = tpcset_and(&set, &taken);
 
@@ -193,10 +193,10 @@ static void test_too_few_are_free(void **state)
 	struct error error;
 
 	(void)state;
-	assert_int_equal(choose_tpcs(&set, gpu, &used, 25, STRATEGY_PACKED, &error), -1);
+	assert_int_equal(select_tpcs(&set, gpu, &used, 25, STRATEGY_PACKED, &error), -1);
 	assert_string_equal(error.reason, "25 TPCs: of this GPU's 66 only 24 are free: 42-65");
 	used = topology_all(gpu);
-	assert_int_equal(choose_tpcs(&set, gpu, &used, 1, STRATEGY_PACKED, &error), -1);
+	assert_int_equal(select_tpcs(&set, gpu, &used, 1, STRATEGY_PACKED, &error), -1);
 	assert_string_equal(error.reason, "1 TPC: none of this GPU's 66 is free; see nvtaskset -l");
 }
 
@@ -232,7 +232,7 @@ static void test_numbers_and_shares(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		unsigned int count = 0;
 		struct error error;
-		int result = choose_parse_count(&count, cases[i].text, gpu, &error);
+		int result = select_parse_count(&count, cases[i].text, gpu, &error);
 
 		assert_int_equal(result, cases[i].count ? 0 : -1);
 		if (result == 0)

@@ -7,7 +7,7 @@
 #include "share.h"
 
 static struct topology_list list, arrived;
-static char text[HANDOVER_TEXT];
+static char text[TOPOLOGY_ENVIRONMENT_MAX];
 
 static void install_driver(const char *version)
 {
@@ -26,13 +26,13 @@ static void describe(const char *name)
 
 static void assert_arrives(void)
 {
-	assert_int_equal(handover_read(root, text, &arrived), 0);
+	assert_int_equal(topology_environment_read(root, text, &arrived), 0);
 	assert_memory_equal(&arrived, &list, sizeof list);
 }
 
 static void assert_refused(const char *line)
 {
-	assert_int_equal(handover_read(root, line, &arrived), -1);
+	assert_int_equal(topology_environment_read(root, line, &arrived), -1);
 	assert_int_equal(arrived.count, 0);
 }
 
@@ -45,7 +45,7 @@ static void test_all_arrives(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		describe(names[i]);
-		handover_write(root, &list, text);
+		topology_environment_write(root, &list, text);
 		assert_null(strchr(text, '\n'));
 		assert_arrives();
 	}
@@ -57,7 +57,7 @@ static void test_unknown_gpcs_stay_unknown(void **state)
 	describe("h200");
 	for (unsigned int tpc = 0; tpc < list.gpus[0].tpc_count; tpc++)
 		list.gpus[0].tpcs[tpc].gpc = TOPOLOGY_UNKNOWN;
-	handover_write(root, &list, text);
+	topology_environment_write(root, &list, text);
 	assert_arrives();
 }
 
@@ -66,14 +66,14 @@ static void test_gpus_without_uuid_stay_behind(void **state)
 	(void)state;
 	describe("h200-x2");
 	memset(list.gpus[0].uuid, 0, sizeof list.gpus[0].uuid);
-	handover_write(root, &list, text);
-	assert_int_equal(handover_read(root, text, &arrived), 0);
+	topology_environment_write(root, &list, text);
+	assert_int_equal(topology_environment_read(root, text, &arrived), 0);
 	assert_int_equal(arrived.count, 1);
 	assert_memory_equal(&arrived.gpus[0], &list.gpus[1], sizeof arrived.gpus[0]);
 	strcpy(list.gpus[1].uuid, "GPU-;");
-	assert_string_equal(handover_write(root, &list, text), "");
+	assert_string_equal(topology_environment_write(root, &list, text), "");
 	list.count = 0;
-	assert_string_equal(handover_write(root, &list, text), "");
+	assert_string_equal(topology_environment_write(root, &list, text), "");
 }
 
 /* Another version may number virtual GPCs in another way. */
@@ -82,7 +82,7 @@ static void test_another_driver(void **state)
 	(void)state;
 	describe("h200");
 	install_driver("580.159.04");
-	handover_write(root, &list, text);
+	topology_environment_write(root, &list, text);
 	assert_arrives();
 	install_driver("580.159.0");
 	assert_refused(text);
@@ -90,7 +90,7 @@ static void test_another_driver(void **state)
 	assert_refused(text);
 	root_run("rm sys/module/nvidia/version");
 	assert_refused(text);
-	handover_write(root, &list, text);
+	topology_environment_write(root, &list, text);
 	install_driver("580.159.04");
 	assert_refused(text);
 	root_run("rm sys/module/nvidia/version");
@@ -100,7 +100,7 @@ static void test_what_is_cut_off(void **state)
 {
 	(void)state;
 	describe("h200");
-	handover_write(root, &list, text);
+	topology_environment_write(root, &list, text);
 	for (size_t length = strlen(text); length-- > 0;) {
 		text[length] = '\0';
 		assert_refused(text);
@@ -130,7 +130,7 @@ static void test_garbage(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(handover_read(root, ";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.0;", &arrived), 0);
+	assert_int_equal(topology_environment_read(root, ";0000:01:00.0 GPU-1 9.0 2 8 9 0.0.0;", &arrived), 0);
 	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
 		assert_refused(lines[i]);
 }
@@ -138,7 +138,7 @@ static void test_garbage(void **state)
 /* As many TPCs and GPUs as there can be, and one more. */
 static void test_too_much(void **state)
 {
-	static char line[2 * HANDOVER_TEXT];
+	static char line[2 * TOPOLOGY_ENVIRONMENT_MAX];
 	char *to = line;
 
 	(void)state;
@@ -150,7 +150,7 @@ static void test_too_much(void **state)
 	to = stpcpy(line, ";");
 	for (unsigned int gpu = 0; gpu < TOPOLOGY_GPUS_MAX; gpu++)
 		to += sprintf(to, "0000:%02x:00.0 GPU-%u 7.5 2 8 9 0.-.0;", gpu + 1, gpu);
-	assert_int_equal(handover_read(root, line, &arrived), 0);
+	assert_int_equal(topology_environment_read(root, line, &arrived), 0);
 	assert_int_equal(arrived.count, TOPOLOGY_GPUS_MAX);
 	strcpy(to, "0000:ff:00.0 GPU-x 7.5 2 8 9 0.-.0;");
 	assert_refused(line);

@@ -62,47 +62,47 @@ static int set_up(void **state)
 
 static void test_installed_gpus(void **state)
 {
-	struct installed_gpu gpus[TOPOLOGY_GPUS_MAX];
+	struct procfs_gpu gpus[TOPOLOGY_GPUS_MAX];
 
 	(void)state;
-	assert_int_equal(installed_read(root, gpus), 0);
+	assert_int_equal(procfs_read(root, gpus), 0);
 	install("0000:3b:00.0", UUID, 0);
-	assert_int_equal(installed_read(root, gpus), 1);
+	assert_int_equal(procfs_read(root, gpus), 1);
 	assert_string_equal(gpus[0].uuid, UUID);
 	assert_string_equal(gpus[0].name, "NVIDIA H200");
 	assert_int_equal(gpus[0].pci.bus, 0x3b);
 	assert_int_equal(gpus[0].device_id, 0x2335);
 	root_run("rm -r sys; mkdir proc/driver/nvidia/gpus/nonsense proc/driver/nvidia/gpus/0000:3c:00.0");
-	assert_int_equal(installed_read(root, gpus), 1);
+	assert_int_equal(procfs_read(root, gpus), 1);
 	assert_int_equal(gpus[0].device_id, 0);
 }
 
 /* Another container's, say. */
 static void test_gpus_that_cannot_be_used(void **state)
 {
-	struct installed_gpu gpus[TOPOLOGY_GPUS_MAX];
+	struct procfs_gpu gpus[TOPOLOGY_GPUS_MAX];
 
 	(void)state;
 	install("0000:3b:00.0", UUID, 0);
 	install("0000:3c:00.0", OTHER, 1);
 	root_run("rm dev/nvidia0");
-	assert_int_equal(installed_read(root, gpus), 1);
+	assert_int_equal(procfs_read(root, gpus), 1);
 	assert_string_equal(gpus[0].uuid, OTHER);
 }
 
 static void test_garbage_in_the_list(void **state)
 {
-	struct installed_gpu gpus[TOPOLOGY_GPUS_MAX];
+	struct procfs_gpu gpus[TOPOLOGY_GPUS_MAX];
 
 	(void)state;
 	install("0000:3b:00.0", "GPU-\?\?\?\?\?\?\?\?", 0);
-	assert_int_equal(installed_read(root, gpus), 1);
+	assert_int_equal(procfs_read(root, gpus), 1);
 	assert_string_equal(gpus[0].uuid, "");
 	root_run("head -c 100000 /dev/zero | tr '\\0' x > proc/driver/nvidia/gpus/0000:3b:00.0/information");
-	assert_int_equal(installed_read(root, gpus), 0);
+	assert_int_equal(procfs_read(root, gpus), 0);
 	root_run("yes 'Device Minor: 0' | head -n 63 > proc/driver/nvidia/gpus/0000:3b:00.0/information; "
 	    "printf 'Model: %%0500d\\nGPU UUID: %%0200d\\n' 0 0 >> proc/driver/nvidia/gpus/0000:3b:00.0/information");
-	assert_int_equal(installed_read(root, gpus), 1);
+	assert_int_equal(procfs_read(root, gpus), 1);
 	assert_string_equal(gpus[0].uuid, "");
 	assert_true(strlen(gpus[0].name) < TOPOLOGY_NAME_MAX);
 }
@@ -282,7 +282,7 @@ static void assert_loads(void)
 {
 	struct error error = {.reason = ""};
 
-	if (load_untold(root, &list, &error) < 0)
+	if (load_cache_or_nvdebug(root, &list, &error) < 0)
 		fail_msg("%s", error.reason);
 }
 
@@ -290,7 +290,7 @@ static void assert_fails(const char *reason)
 {
 	struct error error = {.reason = "old"};
 
-	assert_int_equal(load_untold(root, &list, &error), -1);
+	assert_int_equal(load_cache_or_nvdebug(root, &list, &error), -1);
 	assert_string_equal(error.reason, reason);
 	assert_int_equal(list.count, 0);
 }
@@ -339,7 +339,7 @@ static void test_measured_gpus_of_a_machine_without_list(void **state)
 	keep(&second);
 	struct error error;
 
-	assert_int_equal(load_untold(root, &list, &error), -1);
+	assert_int_equal(load_cache_or_nvdebug(root, &list, &error), -1);
 	assert_non_null(strstr(error.reason, "two GPUs at 0000:07:06.0; remove what is not of this machine"));
 }
 
@@ -409,11 +409,11 @@ static void test_measured_gpus_without_uuid(void **state)
 
 /* --- after the kernel driver ---------------------------------------------------------------------------------------- */
 
-static void assert_otherwise(int told, const char *reason)
+static void assert_fallback(int failure, const char *reason)
 {
 	struct error error = {.reason = "why"};
 
-	assert_int_equal(load_otherwise(root, told, &list, &error), -1);
+	assert_int_equal(load_fallback(root, failure, &list, &error), -1);
 	assert_string_equal(error.reason, reason);
 }
 
@@ -423,15 +423,15 @@ static void test_what_the_kernel_driver_does_not_say(void **state)
 	struct error error = {.reason = "why"};
 
 	(void)state;
-	assert_otherwise(-1, "why"); /* nor would a measurement find a GPU */
+	assert_fallback(-1, "why"); /* nor would a measurement find a GPU */
 	root_run("mkdir dev && : > dev/nvidiactl");
-	assert_otherwise(-1, "why (nvtaskset measure may find it out)");
+	assert_fallback(-1, "why (nvtaskset measure may find it out)");
 	install("0000:00:06.0", UUID, 0);
 	load_nvdebug();
-	assert_otherwise(-1, "GPU 0000:00:06.0: nvdebug: does not say which mask bits its TPCs have (PCI device id 2335); "
+	assert_fallback(-1, "GPU 0000:00:06.0: nvdebug: does not say which mask bits its TPCs have (PCI device id 2335); "
 	                     "try 'nvtaskset measure'");
 	keep(&gpu);
-	assert_int_equal(load_otherwise(root, -1, &list, &error), 0);
+	assert_int_equal(load_fallback(root, -1, &list, &error), 0);
 	assert_int_equal(list.count, 1);
 }
 
@@ -441,7 +441,7 @@ static void test_what_the_kernel_driver_refuses(void **state)
 
 	(void)state;
 	keep(&gpu);
-	assert_otherwise(TOPOLOGY_REFUSED, "why");
+	assert_fallback(TOPOLOGY_REFUSED, "why");
 }
 
 int main(void)

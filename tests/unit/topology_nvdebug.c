@@ -119,7 +119,7 @@ static void test_gpcs_before_hopper(void **state)
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct topology gpu = *share_read(&list, gpus[i].name);
-		struct installed_gpu installed = {.pci = gpu.pci, .device_id = gpus[i].device_id};
+		struct procfs_gpu installed = {.pci = gpu.pci, .device_id = gpus[i].device_id};
 
 		strcpy(installed.name, gpu.name);
 		load_nvdebug(&gpu);
@@ -132,7 +132,7 @@ static void test_gpcs_before_hopper(void **state)
 static void test_hopper_needs_a_measurement(void **state)
 {
 	const struct topology *gpu = share_read(&list, "hopper-synthetic");
-	struct installed_gpu installed = {.pci = gpu->pci, .device_id = 0x2330};
+	struct procfs_gpu installed = {.pci = gpu->pci, .device_id = 0x2330};
 	struct topology measured = *gpu, described;
 	struct nvdebug nvdebug;
 	struct error error;

@@ -59,13 +59,13 @@ static int attach(pid_t pid, const char *library, const char *gpus, bool verbose
 
 int attach_processes(const struct pids *pids, const struct topology_list *list, bool verbose, struct error *error)
 {
-	static char gpus[HANDOVER_TEXT];
+	static char gpus[TOPOLOGY_ENVIRONMENT_MAX];
 	char library[PATH_MAX + sizeof LIBRARY];
 	int result = own_library_directory(library, error);
 
 	if (result == 0)
 		strcat(library, LIBRARY);
-	handover_write("", list, gpus);
+	topology_environment_write("", list, gpus);
 	for (size_t i = 0; result == 0 && i < pids->count; i++)
 		result = attach(pids->list[i], library, gpus, verbose, error);
 	return result;

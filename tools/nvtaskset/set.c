@@ -45,9 +45,9 @@ static int select_free(struct tpcset *set, const char *text, const struct option
 	const struct tpcset none = {{0}};
 	unsigned int count = 0;
 
-	if (choose_parse_count(&count, text, gpu, error) < 0)
+	if (select_parse_count(&count, text, gpu, error) < 0)
 		return -1;
-	return choose_tpcs(set, gpu, used ? &used->set : &none, count, options->strategy, error);
+	return select_tpcs(set, gpu, used ? &used->set : &none, count, options->strategy, error);
 }
 
 static int parse(struct tpcset *set, const char *text, const struct options *options, const struct topology *gpu,

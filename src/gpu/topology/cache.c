@@ -15,15 +15,15 @@
 
 #define EVERYBODYS "/var/cache/nvtaskset"
 #define SUFFIX ".txt"
-#define BYTES_MAX (64 * 1024) /* of a file; 256 TPCs take 8 KiB */
+#define BYTES_MAX (64 * 1024) /* limit for a file; 256 TPCs take 8 KiB */
 
-/* A directory, and to whom its files must belong. */
+/* A directory, and the user to whom its files must belong. */
 struct place {
 	char directory[PATH_MAX];
 	uid_t owner;
 };
 
-/* --- where ------------------------------------------------------------------------------------------------ */
+/* --- directories ------------------------------------------------------------------------------------------ */
 
 static void everybodys_place(const char *root, struct place *place)
 {
@@ -31,13 +31,13 @@ static void everybodys_place(const char *root, struct place *place)
 	place->owner = 0;
 }
 
-/* What a user set, root may have inherited (sudo -E, su), and is not led by it to where that user can write. */
+/* Root may have inherited a user's XDG_CACHE_HOME (sudo -E, su), and must not follow it to where that user can write. */
 static bool is_followed(const char *cache, uid_t user)
 {
 	return cache && cache[0] == '/' && (user != 0 || trust_check(cache, user, TRUST_NOW, NULL) == 0);
 }
 
-/* False where this user has none: variables that are not set, or name no absolute path. */
+/* This user's own place. False if there is none: the variables are not set, or are no absolute paths. */
 static bool own_place(const char *root, struct place *place)
 {
 	const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
@@ -65,7 +65,7 @@ bool cache_directory(char directory[PATH_MAX])
 	return found;
 }
 
-/* The places in which to look, the first first; how many. */
+/* The places to search, in this order. Returns how many there are. */
 static unsigned int find_places(const char *root, struct place places[2])
 {
 	unsigned int count = own_place(root, &places[0]) ? 1 : 0;
@@ -76,7 +76,7 @@ static unsigned int find_places(const char *root, struct place places[2])
 	return count;
 }
 
-/* UUIDs become names of files. */
+/* Whether the text may be a UUID: UUIDs become file names. */
 static bool is_uuid(const char *text, size_t length)
 {
 	bool good = length > 0 && length < TOPOLOGY_UUID_MAX;
@@ -102,7 +102,8 @@ static int check_trust(int file, const char *path, uid_t owner, struct error *er
 	return 0;
 }
 
-/* The file's one GPU, which must have this UUID. Takes the descriptor over. Lists are large, and stacks can be small. */
+/* Reads the file's one GPU, which must have this UUID. Takes over the descriptor. A list is allocated because it is
+ * large, and stacks can be small. */
 static int read_gpu(int descriptor, const char *path, const char *uuid, struct topology *gpu, struct error *error)
 {
 	struct topology_list *list = malloc(sizeof *list);
@@ -134,7 +135,7 @@ static int read_file(const struct place *place, const char *uuid, struct topolog
 	error_set(error, "%s", "");
 	if (!path_join(path, place->directory, name))
 		return -1;
-	/* Not to wait for whoever is to write into a pipe. */
+	/* O_NONBLOCK: opening a pipe must not wait for a writer. */
 	int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	if (file < 0 && errno != ENOENT && errno != ENOTDIR && errno != EACCES)
@@ -160,7 +161,7 @@ int cache_find(const char *root, const char *uuid, struct topology *gpu, struct 
 	return result;
 }
 
-/* --- all of them ------------------------------------------------------------------------------------------- */
+/* --- finding all ------------------------------------------------------------------------------------------- */
 
 static bool has_uuid(const struct topology_list *list, const char *uuid)
 {
@@ -171,7 +172,7 @@ static bool has_uuid(const struct topology_list *list, const char *uuid)
 	return found;
 }
 
-/* Adds the GPU of this file, unless it is there already; an empty reason for files that are not meant. */
+/* Adds the GPU of this file, unless the list has it. Ignores files with other names. */
 static int add_file(const struct place *place, const char *name, struct topology_list *list, struct error *error)
 {
 	size_t length = strlen(name), suffix = sizeof SUFFIX - 1;

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define VERSION_MAX 32 /* of a driver: "580.159.04" */
+#define VERSION_MAX 32 /* of a driver version: "580.159.04" */
 
-/* "" where the kernel module is not there, or does not say: everywhere the same, then. No stdio, which allocates. */
+/* The version of the kernel module; "" if there is none, or it has no version. Without stdio, which allocates. */
 static void read_driver_version(const char *root, char version[VERSION_MAX])
 {
 	proc_read_text(version, VERSION_MAX, "%s/sys/module/nvidia/version", root);
@@ -35,7 +35,8 @@ static char *write_gpu(char *to, const struct topology *gpu)
 	return stpcpy(to, ";");
 }
 
-const char *handover_write(const char *root, const struct topology_list *list, char text[HANDOVER_TEXT])
+const char *topology_environment_write(const char *root, const struct topology_list *list,
+                                       char text[TOPOLOGY_ENVIRONMENT_MAX])
 {
 	char version[VERSION_MAX];
 	unsigned int written = 0;
@@ -56,7 +57,7 @@ const char *handover_write(const char *root, const struct topology_list *list, c
 
 /* --- reading ------------------------------------------------------------------------------------------------ */
 
-/* What is left of the text. Once something else than expected came, nothing is. */
+/* The rest of the text. After the first unexpected character, nothing more is read. */
 struct reader {
 	const char *at;
 	bool failed;
@@ -98,7 +99,7 @@ static uint16_t read_known(struct reader *reader)
 	return number;
 }
 
-/* Up to a space, with that. */
+/* Reads a word and the space behind it. */
 static void read_word(struct reader *reader, char *word, size_t size)
 {
 	size_t length = reader->failed ? 0 : strcspn(reader->at, " ;");
@@ -148,7 +149,7 @@ static bool read_gpu(struct reader *reader, struct topology *gpu)
 	return !reader->failed && pci_address_parse(&gpu->pci, pci, NULL) == 0 && topology_validate(gpu, NULL) == 0;
 }
 
-int handover_read(const char *root, const char *text, struct topology_list *list)
+int topology_environment_read(const char *root, const char *text, struct topology_list *list)
 {
 	struct reader reader = {.at = text};
 	char version[VERSION_MAX];

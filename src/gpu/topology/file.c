@@ -17,11 +17,11 @@ struct reader {
 	const char *name; /* of the file */
 	unsigned int line;
 	struct error *error;
-	/* The section that we are in: */
+	/* The current section: */
 	struct topology *gpu; /* NULL before the first */
 	unsigned int gpu_line;
 	unsigned int seen; /* a bit for each of `keywords` */
-	uint16_t tpcs;     /* how many there must be; TOPOLOGY_UNKNOWN where the file does not say */
+	uint16_t tpcs;     /* the number that the file announces; TOPOLOGY_UNKNOWN if */
 };
 
 static int __attribute__((format(printf, 2, 3))) fail(const struct reader *reader, const char *format, ...)
@@ -35,7 +35,7 @@ static int __attribute__((format(printf, 2, 3))) fail(const struct reader *reade
 	return error_set(reader->error, "%.100s:%u: %s", reader->name, reader->line, why);
 }
 
-/* Splits into `wanted` words; false where there are more or less. */
+/* Splits into `wanted` words; false if there are more or fewer. */
 static bool split(char *text, char **words, unsigned int wanted)
 {
 	unsigned int count = 0;
@@ -70,7 +70,7 @@ static int read_number_or_unknown(const struct reader *reader, const char *text,
 	return read_number(reader, text, TOPOLOGY_UNKNOWN - 1, number);
 }
 
-/* --- the lines of a section; each function takes what stands behind the keyword ----------------------- */
+/* --- the lines of a section; each function takes the text behind the keyword -------------------------- */
 
 static int read_name(struct reader *reader, char *text)
 {
@@ -249,7 +249,7 @@ static int read_line(struct reader *reader, char *line)
 	return result;
 }
 
-/* Control characters would reach the terminal in a reason. */
+/* Control characters in a reason would reach the terminal. */
 static bool is_text(int character)
 {
 	return character == '\t' || (character >= ' ' && character != 0x7f);

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* --- told --------------------------------------------------------------------------------------------------- */
+/* --- from the file or the driver ---------------------------------------------------------------------------- */
 
-/* Nobody is waited for, as would be in a pipe; other than a file, nothing can be read again in COMMAND. */
+/* O_NONBLOCK: opening a pipe must not wait. Only a regular file can be read again, in COMMAND. */
 static FILE *open_file(const char *path, struct error *error)
 {
 	struct stat status;
@@ -46,19 +46,19 @@ const char *topology_named_file(void)
 	return path && *path ? path : NULL;
 }
 
-static int load_told(const struct topology_wanted *wanted, struct topology_list *list, struct error *error)
+static int load_file_or_driver(const struct topology_wanted *wanted, struct topology_list *list, struct error *error)
 {
 	const char *path = topology_named_file();
 
 	return path ? load_file(list, path, error) : topology_load_rm(wanted, list, error);
 }
 
-int topology_load_told(struct topology_list *list, struct error *error)
+int topology_load_file_or_driver(struct topology_list *list, struct error *error)
 {
-	return load_told(NULL, list, error);
+	return load_file_or_driver(NULL, list, error);
 }
 
-/* --- not told ------------------------------------------------------------------------------------------------ */
+/* --- from the cache or nvdebug ------------------------------------------------------------------------------- */
 
 void load_gpcs(const char *root, struct topology_list *list)
 {
@@ -84,16 +84,17 @@ static int find_by_pci(const char *root, struct pci_address pci, struct topology
 	return found ? 0 : -1;
 }
 
-/* By UUID; by PCI address only where the kernel module does not know that. */
-static int find_measured(const char *root, const struct installed_gpu *installed, struct topology *gpu,
+/* Finds a GPU in the cache by its UUID; by its PCI address only if the kernel module does not know the UUID. */
+static int find_measured(const char *root, const struct procfs_gpu *installed, struct topology *gpu,
                          struct error *error)
 {
 	return installed->uuid[0] ? cache_find(root, installed->uuid, gpu, error)
 	                          : find_by_pci(root, installed->pci, gpu, error);
 }
 
-/* A GPU that the kernel module lists: as it was measured, wherever it was plugged in then; else as nvdebug says. */
-static int load_installed(const char *root, const struct installed_gpu *installed, bool alone,
+/* Loads a GPU that the kernel module lists: from the cache, wherever the GPU was plugged in when it was measured; else
+ * from nvdebug. */
+static int load_installed(const char *root, const struct procfs_gpu *installed, bool alone,
                           struct topology *gpu, struct error *error)
 {
 	struct nvdebug nvdebug;
@@ -106,11 +107,11 @@ static int load_installed(const char *root, const struct installed_gpu *installe
 	return result;
 }
 
-/* All or none: CUDA numbers what is there, and one that is missing would give its number to another. */
-static int load_all_installed(const char *root, const struct installed_gpu *installed, unsigned int count,
+/* All or none: CUDA numbers all GPUs, so if one were missing, others would have wrong numbers. */
+static int load_all_installed(const char *root, const struct procfs_gpu *installed, unsigned int count,
                               struct topology_list *list, struct error *error)
 {
-	const struct installed_gpu *missing = NULL;
+	const struct procfs_gpu *missing = NULL;
 	struct error why = {.reason = ""};
 	char pci[PCI_ADDRESS_TEXT];
 
@@ -130,10 +131,10 @@ static int load_all_installed(const char *root, const struct installed_gpu *inst
 	return missing ? -1 : 0;
 }
 
-int load_untold(const char *root, struct topology_list *list, struct error *error)
+int load_cache_or_nvdebug(const char *root, struct topology_list *list, struct error *error)
 {
-	struct installed_gpu installed[TOPOLOGY_GPUS_MAX];
-	unsigned int count = installed_read(root, installed);
+	struct procfs_gpu installed[TOPOLOGY_GPUS_MAX];
+	unsigned int count = procfs_read(root, installed);
 	int result;
 
 	memset(list, 0, sizeof *list);
@@ -147,7 +148,8 @@ int load_untold(const char *root, struct topology_list *list, struct error *erro
 	return result;
 }
 
-/* Whether there is a way to a GPU that CUDA goes: on servers, under WSL, on Jetson. Without, a measurement would fail, too. */
+/* Whether there is a device through which CUDA reaches a GPU: on servers, under WSL, on Jetson. Without one, a
+ * measurement would fail, too. */
 static bool has_device(const char *root)
 {
 	static const char *const devices[] = {"nvidiactl", "dxg", "nvhost-ctrl-gpu", "nvgpu"};
@@ -161,14 +163,14 @@ static bool has_device(const char *root)
 	return found;
 }
 
-int load_otherwise(const char *root, int told, struct topology_list *list, struct error *error)
+int load_fallback(const char *root, int failure, struct topology_list *list, struct error *error)
 {
 	struct error why = {.reason = ""}, reason = *error;
-	int result = told == TOPOLOGY_REFUSED ? -1 : load_untold(root, list, &why);
+	int result = failure == TOPOLOGY_REFUSED ? -1 : load_cache_or_nvdebug(root, list, &why);
 
 	if (result < 0 && why.reason[0])
 		error_set(error, "%.250s; try 'nvtaskset measure'", why.reason);
-	else if (result < 0 && told != TOPOLOGY_REFUSED && has_device(root))
+	else if (result < 0 && failure != TOPOLOGY_REFUSED && has_device(root))
 		error_set(error, "%.250s (nvtaskset measure may find it out)", reason.reason);
 	return result;
 }
@@ -176,10 +178,10 @@ int load_otherwise(const char *root, int told, struct topology_list *list, struc
 int topology_load_wanted(const struct topology_wanted *wanted, struct topology_list *list, struct error *error)
 {
 	struct error why = {.reason = ""};
-	int result = load_told(wanted, list, &why);
+	int result = load_file_or_driver(wanted, list, &why);
 
 	if (result < 0 && !topology_named_file())
-		result = load_otherwise("", result, list, &why);
+		result = load_fallback("", result, list, &why);
 	if (result < 0)
 		error_set(error, "%s", why.reason);
 	return result;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* --- what was seen --------------------------------------------------------------------------------------- */
+/* --- observations ---------------------------------------------------------------------------------------- */
 
 int measured_start(struct measured *measured, const struct topology *gpu, unsigned int sm_count,
                    unsigned int bit_count, struct error *error)
@@ -40,7 +40,7 @@ int measured_see(const struct measured *measured, bool *ran, const uint32_t *sms
 	return result;
 }
 
-/* The SM that stands for all those that are known to share its virtual GPC. */
+/* The root of an SM's tree: one SM represents all SMs that are known to share its virtual GPC. */
 static unsigned int root_of(const uint16_t *forest, unsigned int sm)
 {
 	while (forest[sm] != sm)
@@ -48,7 +48,7 @@ static unsigned int root_of(const uint16_t *forest, unsigned int sm)
 	return sm;
 }
 
-/* The lower root stays, so that trees are the same whatever came first. */
+/* The lower root stays a root, so that the trees do not depend on the order of observations. */
 static void join(uint16_t *forest, unsigned int a, unsigned int b)
 {
 	unsigned int first = root_of(forest, a), second = root_of(forest, b);
@@ -91,7 +91,8 @@ static int check_all_ran(const struct measured *measured, struct error *error)
 	return result;
 }
 
-/* Which TPC has no block with this bit set: its number, TOPOLOGY_UNKNOWN where all have, or -1. */
+/* Finds the TPC on which no block ran while this bit was set. Returns its number; TOPOLOGY_UNKNOWN if blocks ran on
+ * all; -1 with the reason. */
 static int tpc_of_bit(const struct measured *measured, const struct topology *gpu, unsigned int bit,
                       struct error *error)
 {
@@ -135,7 +136,7 @@ static int infer_bits(const struct measured *measured, struct topology *gpu, str
 
 /* --- virtual GPCs ------------------------------------------------------------------------------------------ */
 
-/* Limits as GPU makers publish them: GPCs of the chip, TPCs of each. */
+/* Published limits of chips: the number of GPCs, and of TPCs in each. */
 static const struct limits {
 	uint16_t compute_major;
 	uint16_t compute_minor;
@@ -150,7 +151,7 @@ struct groups {
 	uint16_t first[TPCSET_MAX];
 };
 
-/* Says whether any cluster spanned TPCs: without, nothing is known of virtual GPCs. */
+/* Returns whether any cluster spanned TPCs: if not, virtual GPCs are unknown. */
 static bool find_groups(const struct measured *measured, const struct topology *gpu, struct groups *groups)
 {
 	uint16_t forest[MEASURED_SMS_MAX];
@@ -166,7 +167,7 @@ static bool find_groups(const struct measured *measured, const struct topology *
 	return any;
 }
 
-/* The rule of docs/facts.md, "Mask bits", read backwards. */
+/* The inverse of the rule of docs/facts.md, "Mask bits". */
 static unsigned int virtual_gpc_of(unsigned int bit, unsigned int gpcs, unsigned int tpcs)
 {
 	return bit < gpcs * tpcs ? bit / tpcs : gpcs + (bit - gpcs * tpcs);
@@ -174,12 +175,12 @@ static unsigned int virtual_gpc_of(unsigned int bit, unsigned int gpcs, unsigned
 
 enum verdict {
 	CONTRADICTED, /* a cluster spanned two virtual GPCs */
-	POSSIBLE,     /* virtual GPCs are larger than the groups that were seen */
-	EXPLAINED     /* they are those groups */
+	POSSIBLE,     /* virtual GPCs are larger than the observed groups */
+	EXPLAINED     /* virtual GPCs are the observed groups */
 };
 
-/* What limits make of the bits, against what was seen of clusters. Numbers that follow from bits are only worth
- * comparing with the first TPC of each group, and groups with each other. */
+/* Compares the virtual GPCs that follow from these limits with the observed groups. The numbers themselves were not
+ * observed: only whether the TPCs of a group have the same number, and groups different ones. */
 static enum verdict judge(const struct topology *gpu, const struct groups *groups, unsigned int gpcs,
                           unsigned int tpcs)
 {
@@ -223,8 +224,8 @@ static unsigned int highest_bit(const struct topology *gpu)
 	return highest;
 }
 
-/* How many pairs of limits explain what was seen, and the smallest of them. Room for more GPCs behind the highest bit
- * explains nothing more. */
+/* Returns how many pairs of limits explain the observations, and the smallest pair. Room for more GPCs than the highest
+ * bit needs makes no difference, so it is not tried. */
 static unsigned int find_any(const struct topology *gpu, const struct groups *groups, struct limits *limits)
 {
 	unsigned int highest = highest_bit(gpu), found = 0;
@@ -262,14 +263,14 @@ static int infer_virtual_gpcs(const struct measured *measured, struct topology *
 	return 0;
 }
 
-/* --- together ---------------------------------------------------------------------------------------------- */
+/* --- result ------------------------------------------------------------------------------------------------ */
 
 int measured_infer(const struct measured *measured, struct topology *gpu, enum measured_numbers *numbers,
                    struct error *error)
 {
 	gpu->sms_per_tpc = (uint16_t)topology_sms_per_tpc(gpu->compute_major, gpu->compute_minor);
 	gpu->tpc_count = (uint16_t)(measured->sm_count / gpu->sms_per_tpc);
-	/* Nothing more is known before Hopper than that there is no room for more. */
+	/* Before Hopper, the limits are unknown; these are certainly large enough. */
 	gpu->gpc_limit = TOPOLOGY_GPCS_MAX;
 	gpu->tpc_limit = gpu->tpc_count;
 	*numbers = MEASURED_NO_NUMBERS;
@@ -296,16 +297,16 @@ static int compare_number(const char *what, unsigned int tpc, uint16_t a, const 
 	return error_set(error, "TPC %u: its %s is %s %s, %s %s", tpc, what, first, here, second, there);
 }
 
-int measured_compare(const struct topology *measured, const char *here, const struct topology *told,
+int measured_compare(const struct topology *measured, const char *here, const struct topology *other,
                      const char *there, struct error *error)
 {
 	int result = 0;
 
-	if (measured->tpc_count != told->tpc_count || measured->sms_per_tpc != told->sms_per_tpc)
+	if (measured->tpc_count != other->tpc_count || measured->sms_per_tpc != other->sms_per_tpc)
 		return error_set(error, "%u TPCs of %u SMs %s, %u of %u %s", measured->tpc_count,
-		                 measured->sms_per_tpc, here, told->tpc_count, told->sms_per_tpc, there);
-	for (unsigned int tpc = 0; tpc < told->tpc_count && result == 0; tpc++) {
-		const struct topology_tpc *a = &measured->tpcs[tpc], *b = &told->tpcs[tpc];
+		                 measured->sms_per_tpc, here, other->tpc_count, other->sms_per_tpc, there);
+	for (unsigned int tpc = 0; tpc < other->tpc_count && result == 0; tpc++) {
+		const struct topology_tpc *a = &measured->tpcs[tpc], *b = &other->tpcs[tpc];
 
 		result = compare_number("mask bit", tpc, a->mask_bit, here, b->mask_bit, there, error);
 		if (result == 0)

@@ -8,13 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define GPCS_MAX 16 /* four bits say which */
-#define TPCS_MAX 16 /* of a GPC, likewise */
+#define GPCS_MAX 16 /* their numbers have four bits */
+#define TPCS_MAX 16 /* in a GPC; their numbers have four bits, too */
 #define TPCS_PER_REGISTER 4
 
 /* --- files -------------------------------------------------------------------------------------------------- */
 
-/* The number in a file of /proc/gpu0. -1 with errno where it is not there, or without where it is no number. */
+/* Reads the number in a file of /proc/gpu0. -1: with errno if it cannot be opened, with errno 0 if it has no number. */
 static int __attribute__((format(printf, 3, 4)))
 read_register(const char *root, uint32_t *value, const char *format, ...)
 {
@@ -99,8 +99,8 @@ static int compare_counts(const void *a, const void *b)
 	return (*first > *second) - (*first < *second);
 }
 
-/* The table numbers the GPCs that are there, the fuses those of the chip: so only how many TPCs they have is the same
- * for both. */
+/* The table numbers only the GPCs that are present, and the fuses all GPCs of the chip. So only the sizes of the GPCs
+ * can be compared. */
 static int check_fuses(const struct nvdebug *nvdebug, struct fuses *fuses, struct error *error)
 {
 	unsigned int counts[GPCS_MAX] = {0}, gpcs = 0;
@@ -114,13 +114,13 @@ static int check_fuses(const struct nvdebug *nvdebug, struct fuses *fuses, struc
 	return 0;
 }
 
-/* The table while it is read. */
+/* The state of reading the table. */
 struct table {
 	bool taken[GPCS_MAX][TPCS_MAX];
 	uint32_t content; /* of the register that was read last */
 };
 
-/* Whether a TPC that there can be, and that has no place yet, stands here, and in which GPC. Places come in order. */
+/* Reads a place of the table, in rising order. True, with the GPC, if it has a possible TPC that no earlier place has. */
 static bool read_place(const char *root, const struct nvdebug *nvdebug, struct table *table, unsigned int place,
                        uint8_t *gpc)
 {
@@ -138,7 +138,7 @@ static bool read_place(const char *root, const struct nvdebug *nvdebug, struct t
 	return good;
 }
 
-/* What stands behind the last TPC is none: unused places repeat others. */
+/* Places behind the last TPC are unused, and repeat others. */
 static int read_table(const char *root, struct nvdebug *nvdebug, struct error *error)
 {
 	struct table table = {.content = 0};
@@ -206,7 +206,7 @@ static bool find_compute(uint16_t device_id, struct topology *gpu)
 	return found;
 }
 
-int nvdebug_describe(const struct nvdebug *nvdebug, const struct installed_gpu *installed, struct topology *gpu,
+int nvdebug_describe(const struct nvdebug *nvdebug, const struct procfs_gpu *installed, struct topology *gpu,
                      struct error *error)
 {
 	memset(gpu, 0, sizeof *gpu);
@@ -228,7 +228,7 @@ int nvdebug_describe(const struct nvdebug *nvdebug, const struct installed_gpu *
 	return topology_validate(gpu, error);
 }
 
-/* All TPCs of a virtual GPC lie in one GPC of the chip. */
+/* Whether all TPCs of each virtual GPC are in one GPC of the chip. */
 static bool keeps_groups(const struct nvdebug *nvdebug, const struct topology *gpu)
 {
 	bool keeps = true;

@@ -9,7 +9,7 @@
 
 #define LINES_MAX 64 /* of a file; the module writes some ten */
 
-/* "Key:   value" without what surrounds the value, or NULL where the line has another key. */
+/* The value of a line "Key: value"; NULL if the line has another key. */
 static char *value_of(char *line, const char *key)
 {
 	size_t length = strlen(key);
@@ -23,15 +23,15 @@ static char *value_of(char *line, const char *key)
 	return value;
 }
 
-/* Until the GPU has been used once, its UUID is a row of question marks. */
+/* Until a GPU is used for the first time, its UUID consists of question marks. */
 static void copy_uuid(char uuid[TOPOLOGY_UUID_MAX], const char *value)
 {
 	if (!strchr(value, '?') && strlen(value) < TOPOLOGY_UUID_MAX)
 		strcpy(uuid, value);
 }
 
-/* Says the number of its device file, or -1. */
-static int read_information(FILE *file, struct installed_gpu *gpu)
+/* Returns the number of the GPU's device file, or -1. */
+static int read_information(FILE *file, struct procfs_gpu *gpu)
 {
 	char line[256];
 	int minor = -1;
@@ -49,7 +49,7 @@ static int read_information(FILE *file, struct installed_gpu *gpu)
 	return minor;
 }
 
-static void read_device_id(const char *root, const char *bus_id, struct installed_gpu *gpu)
+static void read_device_id(const char *root, const char *bus_id, struct procfs_gpu *gpu)
 {
 	char path[PATH_MAX];
 	unsigned int number = 0;
@@ -63,13 +63,13 @@ static void read_device_id(const char *root, const char *bus_id, struct installe
 		fclose(file);
 }
 
-/* Whether this is a GPU that the process may use. */
-static bool read_gpu(const char *root, const char *bus_id, struct installed_gpu *gpu)
+/* Reads a GPU. False if the process may not use it. */
+static bool read_gpu(const char *root, const char *bus_id, struct procfs_gpu *gpu)
 {
 	char path[PATH_MAX];
 	int minor = -1;
 
-	*gpu = (struct installed_gpu){.device_id = 0};
+	*gpu = (struct procfs_gpu){.device_id = 0};
 	if (pci_address_parse(&gpu->pci, bus_id, NULL) < 0)
 		return false;
 	snprintf(path, sizeof path, "%s/proc/driver/nvidia/gpus/%s/information", root, bus_id);
@@ -84,7 +84,7 @@ static bool read_gpu(const char *root, const char *bus_id, struct installed_gpu 
 	return minor >= 0 && access(path, R_OK | W_OK) == 0;
 }
 
-unsigned int installed_read(const char *root, struct installed_gpu *gpus)
+unsigned int procfs_read(const char *root, struct procfs_gpu *gpus)
 {
 	char path[PATH_MAX];
 	struct dirent *entry;

@@ -1,26 +1,26 @@
 /*
- * The GPUs that NVIDIA's kernel module lists under /proc/driver/nvidia/gpus: who they are, and no more. Without root,
- * and where its ioctls are out of reach. The files are described in the driver's README, "proc Interface".
+ * The GPUs that NVIDIA's kernel module lists under /proc/driver/nvidia/gpus, with their identity only. Needs neither
+ * root nor the module's ioctls. The files are described in the driver's README, "proc Interface".
  *
- * It may run in other people's processes: nothing is left open, and every loop is bounded.
+ * This may run in other people's processes: nothing is left open, and every loop is bounded.
  */
-#ifndef NVTASKSET_TOPOLOGY_INSTALLED_H
-#define NVTASKSET_TOPOLOGY_INSTALLED_H
+#ifndef NVTASKSET_TOPOLOGY_PROCFS_H
+#define NVTASKSET_TOPOLOGY_PROCFS_H
 
 #include "topology.h"
 
 #include <stdint.h>
 
-struct installed_gpu {
+struct procfs_gpu {
 	struct pci_address pci;
-	char uuid[TOPOLOGY_UUID_MAX]; /* "" where the module does not know it yet */
+	char uuid[TOPOLOGY_UUID_MAX]; /* "" if the module does not know it yet */
 	char name[TOPOLOGY_NAME_MAX];
-	uint16_t device_id; /* PCI's; 0 where unknown */
+	uint16_t device_id; /* PCI's; 0 if unknown */
 };
 
-/* Fills `gpus` with those that this process may use (their device file opens), at most TOPOLOGY_GPUS_MAX, in no
- * order, and says how many. 0 where the module is not there, as on Jetson. `root` is "" but in tests: it goes before
- * every path. */
-unsigned int installed_read(const char *root, struct installed_gpu *gpus);
+/* Fills `gpus` with the GPUs that this process may use (their device file can be opened), at most TOPOLOGY_GPUS_MAX, in
+ * no order. Returns their number; 0 if there is no module, as on Jetson. `root` is put before every path; "" except in
+ * tests. */
+unsigned int procfs_read(const char *root, struct procfs_gpu *gpus);
 
 #endif

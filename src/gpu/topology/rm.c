@@ -12,9 +12,10 @@
 
 #define DEVICES_MAX 64 /* /dev/nvidia0 and up */
 
-/* --- those that it has ----------------------------------------------------------------------------------------- */
+/* --- its GPUs -------------------------------------------------------------------------------------------------- */
 
-/* A GPU is attached, and answers, only while somebody has its device file open. -1 where none opens. */
+/* Opens all device files: the driver lists and describes a GPU only while its device file is open. -1 if none can be
+ * opened. */
 static int open_devices(const struct rm_system *system, int files[DEVICES_MAX], struct error *error)
 {
 	int result = error_set(error, "no NVIDIA GPU: there is no /dev/nvidia0");
@@ -40,7 +41,7 @@ static void close_devices(const struct rm_system *system, const int files[DEVICE
 	}
 }
 
-/* Appends the GPU, if it is wanted, or says why not. */
+/* Appends the GPU, if it is wanted. -1 with the reason. */
 static int read_attached_gpu(const struct rm *rm, uint32_t id, const struct topology_wanted *wanted,
                              struct topology_list *list, struct error *error)
 {
@@ -72,7 +73,7 @@ static int read_attached_gpu(const struct rm *rm, uint32_t id, const struct topo
 	return result;
 }
 
-/* A GPU that does not answer (another container's, say) is not ours to complain about while others do. */
+/* A GPU that does not answer, such as another container's, is only an error if no GPU answers. */
 static int read_attached(const struct rm *rm, const struct topology_wanted *wanted, struct topology_list *list,
                          struct error *error)
 {
@@ -93,7 +94,7 @@ static int read_attached(const struct rm *rm, const struct topology_wanted *want
 	return list->count > 0 ? 0 : result;
 }
 
-/* With all of them awake. */
+/* Wakes all GPUs, and reads them. */
 static int read_all(const struct rm *rm, const struct topology_wanted *wanted, struct topology_list *list,
                     struct error *error)
 {
@@ -106,7 +107,7 @@ static int read_all(const struct rm *rm, const struct topology_wanted *wanted, s
 	return result;
 }
 
-/* Those that are wanted may be awake already, and to wake others takes seconds where nothing keeps them so. */
+/* The wanted GPUs may be awake already. Waking the others takes seconds if nothing keeps them awake, so it is avoided. */
 static int read_wanted(const struct rm *rm, const struct topology_wanted *wanted, struct topology_list *list,
                        struct error *error)
 {
@@ -136,7 +137,7 @@ int rm_load(const struct rm_system *system, const struct topology_wanted *wanted
 
 /* --- this system -------------------------------------------------------------------------------------- */
 
-/* The driver waits interruptibly, and the program whose process this is may live on signals. */
+/* The driver's waits can be interrupted, and the program of this process may use signals. */
 static int open_device(const char *path)
 {
 	return (int)TEMP_FAILURE_RETRY(open(path, O_RDWR | O_CLOEXEC));

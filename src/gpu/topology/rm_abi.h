@@ -1,6 +1,6 @@
 /*
  * The ioctls of NVIDIA's kernel driver that we need, as structures and numbers. They are published in
- * open-gpu-kernel-modules; each names its header there (under src/common/sdk/nvidia/inc).
+ * open-gpu-kernel-modules; the comments name the header (under src/common/sdk/nvidia/inc).
  */
 #ifndef NVTASKSET_TOPOLOGY_RM_ABI_H
 #define NVTASKSET_TOPOLOGY_RM_ABI_H
@@ -88,7 +88,7 @@ struct name_string { /* ctrl/ctrl2080/ctrl2080gpu.h */
 	uint32_t flags; /* 0: ASCII */
 	union {
 		char text[0x40];
-		uint16_t unicode[0x40]; /* gone from driver 595 on, and with it half of the size */
+		uint16_t unicode[0x40]; /* removed in driver 595, which halves the size */
 	};
 };
 
@@ -135,14 +135,14 @@ enum { /* ctrl/ctrl0080/ctrl0080gr.h */
 	INFO_SMS_PER_TPC = 0x20
 };
 
-/* The SM version is the compute capability, 0x905 would be 9.5; before 5.0 the minor number stood a digit
- * further left, and 12.0 was 10.4 before it got its name (ctrl2080gr.h, SM_VERSION_10_04). */
+/* The SM version is the compute capability: 0x905 would be 9.5. Before 5.0 the minor number was one digit further left.
+ * 12.0 was called 10.4 at first (ctrl2080gr.h, SM_VERSION_10_04). */
 #define SM_VERSION_OF_5_0 0x500
 #define SM_VERSION_10_04 0xa04
 #define SM_VERSION_12_00 0xc00
 
-/* The table of SMs: 512 rows of 16-bit fields, two counts, a route. Rows grew with the driver, to 9 fields so far; the
- * call fails where the size is not exactly the driver's. */
+/* The table of SMs: 512 rows of 16-bit fields, two counts, a route. Newer drivers have longer rows, up to 9 fields so
+ * far; the call fails unless the size is exactly the driver's. */
 #define SM_ORDER 0x2080121b
 #define SM_ROWS 512
 #define SM_FIELDS_MAX 9

@@ -5,15 +5,15 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Handles are ours to choose; each GPU has a client of its own, so these can be the same for all. */
+/* Handles of our choice. Each GPU has a client of its own, so they can be the same for all. */
 enum {
 	HANDLE_DEVICE = 0x6e760001,
 	HANDLE_SUBDEVICE = 0x6e760002
 };
 
-/* --- what it is ----------------------------------------------------------------------------------------- */
+/* --- the GPU -------------------------------------------------------------------------------------------- */
 
-/* While MIG is on, the driver describes a GPU's instances, and only to those who use one. */
+/* While MIG is on, the driver describes only a GPU's instances, and only to their users. */
 static bool is_mig_on(const struct rm *rm)
 {
 	struct info_entry entry = {.index = INFO_MIG};
@@ -37,14 +37,14 @@ static int explain(const struct rm *rm, uint32_t status, const char *what, struc
 	return mig ? TOPOLOGY_REFUSED : -1;
 }
 
-/* Up to the first character that is below `first` or not of ASCII. `to` was all zeros. */
+/* Copies the text up to the first character that is below `first` or not ASCII. `to` must be all zeros. */
 static void copy_text(char *to, const char *from, size_t size, char first)
 {
 	for (size_t i = 0; i + 1 < size && from[i] >= first && from[i] <= '~'; i++)
 		to[i] = from[i];
 }
 
-/* Neither is needed for anything but showing it. */
+/* Name and UUID are only shown, so it is no error if they are missing. */
 static void read_identity(const struct rm *rm, struct topology *gpu)
 {
 	struct name_string name = {.flags = 0};
@@ -92,23 +92,23 @@ static int read_limits(const struct rm *rm, struct topology *gpu, struct error *
 	return 0;
 }
 
-/* --- which TPC is where ---------------------------------------------------------------------------------- */
+/* --- TPCs ------------------------------------------------------------------------------------------------ */
 
-/* Of a row of the table of SMs, by driver. */
+/* The number of fields in a row of the table of SMs, by driver version. */
 static const unsigned int sm_field_counts[] = {
 	9, /* from driver 580 on */
 	7, /* 575 */
 	6, /* up to 570 */
 };
 
-/* The table, and how many fields its rows have; the status where no known size is the driver's. */
+/* Reads the table, and the number of fields in its rows. Returns STATUS_WRONG_SIZE if no known size is the driver's. */
 static uint32_t read_sm_order(const struct rm *rm, struct sm_order *order, unsigned int *fields)
 {
 	const size_t count = sizeof sm_field_counts / sizeof sm_field_counts[0];
 	uint32_t status = STATUS_WRONG_SIZE;
 
 	for (size_t i = 0; i < count && status == STATUS_WRONG_SIZE; i++) {
-		/* The counts end on a multiple of 4; the route wants one of 8. */
+		/* The counts end at a multiple of 4, and the route is aligned to 8. */
 		size_t route = ((size_t)SM_ROWS * sm_field_counts[i] * 2 + 4 + 7) / 8 * 8;
 
 		*fields = sm_field_counts[i];
@@ -119,7 +119,7 @@ static uint32_t read_sm_order(const struct rm *rm, struct sm_order *order, unsig
 	return status;
 }
 
-/* What a row says of its TPC. A migratable number beyond the limit would make another group's bit. */
+/* Reads a row's TPC. A migratable number beyond the limit would give the bit of another group. */
 static int read_row(const struct topology *gpu, const uint16_t *row, struct topology_tpc *tpc,
                     struct error *error)
 {
@@ -139,7 +139,7 @@ static int read_row(const struct topology *gpu, const uint16_t *row, struct topo
 	return 0;
 }
 
-/* All SMs of a TPC must say the same of it, and each TPC must have one. */
+/* All SMs of a TPC must describe it in the same way, and each TPC must have an SM. */
 static int read_rows(const uint16_t *rows, unsigned int fields, unsigned int sm_count, struct topology *gpu,
                      struct error *error)
 {
@@ -183,7 +183,7 @@ static int read_tpcs(const struct rm *rm, struct topology *gpu, struct error *er
 	return read_rows(order.words, fields, sm_count, gpu, error);
 }
 
-/* --- all of it ------------------------------------------------------------------------------------------- */
+/* --- reading a GPU --------------------------------------------------------------------------------------- */
 
 int rm_gpu_read(const struct rm_system *system, const struct rm_instance *instance, struct topology *gpu,
                 struct error *error)

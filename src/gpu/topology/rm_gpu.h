@@ -1,5 +1,5 @@
 /*
- * One GPU, as NVIDIA's kernel driver describes it.
+ * Reads one GPU from NVIDIA's kernel driver.
  */
 #ifndef NVTASKSET_TOPOLOGY_RM_GPU_H
 #define NVTASKSET_TOPOLOGY_RM_GPU_H
@@ -7,13 +7,13 @@
 #include "rm_client.h"
 #include "topology.h"
 
-/* The driver's numbers for it. */
+/* The driver's numbers for a GPU. */
 struct rm_instance {
 	uint32_t device, subdevice;
 };
 
-/* All but the PCI address, of a GPU that is attached; what was not found out stays as it was. Through a client of its own, so
- * that all handles go with it. -1 with the reason; TOPOLOGY_REFUSED as topology_load_rm. */
+/* Reads all but the PCI address of an attached GPU; what is unknown stays unchanged. Uses a client of its own, which
+ * frees all handles. -1 with the reason, or TOPOLOGY_REFUSED like topology_load_rm. */
 int rm_gpu_read(const struct rm_system *system, const struct rm_instance *instance, struct topology *gpu,
                 struct error *error);
 

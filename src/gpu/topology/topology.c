@@ -41,7 +41,7 @@ void topology_disable_mask(const struct topology *gpu, const struct tpcset *set,
 	for (unsigned int first = 0; first < gpu->tpc_count; first += 64) {
 		unsigned int here = gpu->tpc_count - first;
 
-		/* Part of launches: as long as the set, and not as the GPU. */
+		/* Runs in launches: its time depends on the size of the set, not of the GPU. */
 		for (uint64_t rest = set->words[first / 64] & (here < 64 ? (UINT64_C(1) << here) - 1 : UINT64_MAX); rest;
 		     rest &= rest - 1) {
 			unsigned int bit = gpu->tpcs[first + (unsigned int)__builtin_ctzll(rest)].mask_bit;
@@ -106,7 +106,7 @@ struct tpcset topology_cluster_group(const struct topology *gpu, const struct tp
 	return tpcset_and(&group, set);
 }
 
-/* --- among others --------------------------------------------------------------------------------------- */
+/* --- lists of GPUs -------------------------------------------------------------------------------------- */
 
 bool topology_wants(const struct topology_wanted *wanted, struct pci_address pci)
 {
@@ -128,7 +128,7 @@ const struct topology *topology_find(const struct topology_list *list, struct pc
 	return found;
 }
 
-/* By insertion: there are few, and the library's sort may allocate. */
+/* Insertion sort: there are few, and qsort may allocate. */
 void topology_sort(struct topology_list *list)
 {
 	struct topology *gpus = list->gpus;

@@ -1,4 +1,4 @@
-/* The model's promises (topology.h), checked. */
+/* Checks the promises of topology.h. */
 #include "topology.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static int check_numbers(const struct topology *gpu, struct error *error)
 	return check_range("TPCs", gpu->tpc_count, 1, TPCSET_MAX, error);
 }
 
-/* Names are shown on terminals, which obey control characters, and written to files, which have lines. */
+/* Names are shown on terminals, which obey control characters, and written to files, whose format has lines. */
 static int check_text(const char *what, const char *text, size_t size, struct error *error)
 {
 	if (strnlen(text, size) == size)
@@ -46,7 +46,7 @@ static int check_texts(const struct topology *gpu, struct error *error)
 	return strchr(gpu->uuid, ' ') ? error_set(error, "UUID: a space in it") : 0;
 }
 
-/* What has been given to a TPC, and must not be given to another. */
+/* What one TPC has, and no other may have. */
 struct taken {
 	bool bits[TOPOLOGY_MASK_BITS];
 	bool singletons[TPCSET_MAX]; /* by virtual GPC, from the topology's gpc_limit on */

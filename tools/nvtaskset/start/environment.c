@@ -131,7 +131,7 @@ int environment_clean(struct error *error)
 /* Without topologies the variable is unset: an nvtaskset that started this one may have set it, with other GPUs. */
 static int set_topologies(const char *gpus, struct error *error)
 {
-	return *gpus ? set(HANDOVER_ENVIRONMENT, gpus, error) : unsetenv(HANDOVER_ENVIRONMENT);
+	return *gpus ? set(TOPOLOGY_ENVIRONMENT, gpus, error) : unsetenv(TOPOLOGY_ENVIRONMENT);
 }
 
 int environment_set(const struct environment *environment, struct error *error)

@@ -11,7 +11,7 @@
 
 struct environment {
 	const char *partition; /* as segment_revision_format writes it */
-	const char *gpus;      /* from handover_write */
+	const char *gpus;      /* from topology_environment_write */
 	const char *driver;    /* from driver_find */
 	const char *directory; /* from front_directory; it comes first in LD_LIBRARY_PATH */
 	bool hide;             /* CUDA reports a GPU of the partition's size: src/shim/hide.h */

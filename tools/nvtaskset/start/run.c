@@ -109,10 +109,10 @@ static int check_promises(const struct partition *partition, const struct enviro
 static int prepare(const struct options *options, const struct partition *partition, struct error *error)
 {
 	struct mps_status status = {.running = false};
-	static char gpus[HANDOVER_TEXT], driver[PATH_MAX], directory[PATH_MAX], text[SEGMENT_ENVIRONMENT_MAX];
+	static char gpus[TOPOLOGY_ENVIRONMENT_MAX], driver[PATH_MAX], directory[PATH_MAX], text[SEGMENT_ENVIRONMENT_MAX];
 	struct environment environment = {
 		.partition = segment_revision_format(&partition->revision, text),
-		.gpus = handover_write("", &partition->list, gpus),
+		.gpus = topology_environment_write("", &partition->list, gpus),
 		.driver = driver,
 		.directory = directory,
 		.hide = options->hide,
