@@ -24,8 +24,8 @@ static int expect_stop(const struct borrowed_thread *borrowed, enum tracee_answe
 	if (answer == TRACEE_GONE)
 		result = borrowed_lost(borrowed);
 	else if (answer == TRACEE_LATE)
-		result = error_set(borrowed->error, "pid %d: its thread %d waits for something that another of its threads "
-		                                    "holds; it goes on, and the library comes when it can",
+		result = error_set(borrowed->error, "pid %d: its thread %d waits for a lock that another thread holds; once it "
+		                                    "gets the lock, it will load the library",
 		                   (int)borrowed->target->pid, (int)borrowed->tracee.thread);
 	return result;
 }

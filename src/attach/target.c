@@ -77,7 +77,7 @@ static int check_filters(struct target *target, struct error *error)
 	if (mode == 2 && proc_status_of(self, "Seccomp:", 0) == 2)
 		return proc_status_of(self, "Seccomp_filters:", 0) == proc_status_of(pid, "Seccomp_filters:", 0) ?
 		               0 :
-		               error_set(error, "pid %d: its system calls are filtered (seccomp) otherwise than ours: "
+		               error_set(error, "pid %d: its system calls are filtered (seccomp) by other filters than ours: "
 		                                "attach from outside its sandbox, as root", (int)pid);
 	if (geteuid() != 0)
 		return error_set(error, "pid %d: its system calls are filtered (seccomp): run 'sudo nvtaskset --attach -p "

@@ -42,7 +42,7 @@ int pids_all(struct pids *pids, struct error *error)
 	closedir(directory);
 	/* /proc shows at least this process. */
 	if (result == 0 && pids->count == 0)
-		result = error_set(error, "/proc is not mounted, where processes are found");
+		result = error_set(error, "/proc is not mounted: processes cannot be found");
 	if (result < 0)
 		free(pids->list);
 	return result;

@@ -231,7 +231,7 @@ int tpcset_parse_mask(struct tpcset *set, const char *text, unsigned int limit, 
 	if (length == 0)
 		return error_set(error, "'" QUOTE "': a mask without digits", QUOTED(text));
 	if (!commas_fit(digits, length))
-		return error_set(error, "'" QUOTE "': commas must part a mask in groups of eight digits",
+		return error_set(error, "'" QUOTE "': commas must separate groups of eight digits",
 		                 QUOTED(text));
 	for (size_t at = length; at-- > 0;) {
 		if (digits[at] != ',')

@@ -185,7 +185,7 @@ static enum segment_state explain_closed(pid_t pid, struct error *error)
 		error_set(error, "pid %d: belongs to another user, or does not let itself be inspected",
 		          (int)pid);
 	} else if (access("/proc/self", F_OK) < 0) {
-		error_set(error, "/proc is not mounted, where processes are found");
+		error_set(error, "/proc is not mounted: processes cannot be found");
 	} else if (errno == ENOENT || errno == ESRCH) {
 		state = SEGMENT_NO_PROCESS;
 		error_set(error, "pid %d: no such process", (int)pid);

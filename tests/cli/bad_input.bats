@@ -39,8 +39,8 @@ load helpers
 
 @test "garbage masks" {
 	refuses "'xyz': not a hexadecimal mask" nv xyz true
-	refuses "',': commas must part a mask in groups of eight digits" nv , true
-	refuses "'1,2': commas must part a mask in groups of eight digits" nv 1,2 true
+	refuses "',': commas must separate groups of eight digits" nv , true
+	refuses "'1,2': commas must separate groups of eight digits" nv 1,2 true
 	refuses "'0-7': not a hexadecimal mask" nv 0-7 true
 }
 

@@ -387,7 +387,7 @@ has_the_list() { # pid list
 	prlimit --pid "$child" --fsize=unlimited --nofile=3
 	run nvtaskset --attach -tp 9 "$child"
 	[ "$status" -eq 1 ]
-	[[ "$output" == "nvtaskset: pid $child: it gets no partition: Too many open files" ]]
+	[[ "$output" == "nvtaskset: pid $child: it cannot be given a partition: Too many open files" ]]
 	kill -0 "$child"
 	pkill -P "$PROGRAM"
 }

@@ -261,10 +261,10 @@ without_proc() {
 	! is_sanitized || skip "sanitizers lack it too, and say so"
 	needs_namespaces -m
 	refuses "/proc must be mounted: No such file or directory" without_proc nvtaskset --mps off -t 3 true
-	refuses "/proc is not mounted, where processes are found" without_proc nvtaskset -p 1
-	refuses "/proc is not mounted, where processes are found" without_proc nvtaskset -l
-	refuses "/proc is not mounted, where processes are found" without_proc nvtaskset -l --json
-	refuses "/proc is not mounted, where processes are found" without_proc nvtaskset -T
+	refuses "/proc is not mounted: processes cannot be found" without_proc nvtaskset -p 1
+	refuses "/proc is not mounted: processes cannot be found" without_proc nvtaskset -l
+	refuses "/proc is not mounted: processes cannot be found" without_proc nvtaskset -l --json
+	refuses "/proc is not mounted: processes cannot be found" without_proc nvtaskset -T
 }
 
 # --- programs that we cannot get into --------------------------------------------------------------------

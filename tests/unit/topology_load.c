@@ -233,7 +233,7 @@ static void test_files_that_are_damaged(void **state)
 	gpu = h200(UUID);
 	keep(&gpu);
 	root_run("cd cache/nvtaskset; head -n 40 " UUID ".txt > cut; mv cut " UUID ".txt");
-	assert_not_found("%s:3: this GPU has 66 TPCs, and 30 stand here: is the file cut off?");
+	assert_not_found("%s:3: this GPU has 66 TPCs, but 30 are listed: is the file cut off?");
 	root_run("cd cache/nvtaskset; : > " UUID ".txt");
 	assert_not_found("%s:1: the first line must be 'nvtaskset-topology 1'");
 	root_run("cd cache/nvtaskset; yes '#' | head -c 100000 > " UUID ".txt");
@@ -254,7 +254,7 @@ static void test_uuids_that_are_no_names(void **state)
 		assert_string_equal(error.reason, "");
 		strcpy(gpu.uuid, bad[i]);
 		assert_int_equal(cache_keep(root, &gpu, path, &error), -1);
-		assert_string_equal(error.reason, "the driver gives the GPU no UUID to keep it by");
+		assert_string_equal(error.reason, "the driver gives the GPU no UUID, by which its topology would be kept");
 	}
 }
 
@@ -425,7 +425,7 @@ static void test_what_the_kernel_driver_does_not_say(void **state)
 	(void)state;
 	assert_fallback(-1, "why"); /* nor would a measurement find a GPU */
 	root_run("mkdir dev && : > dev/nvidiactl");
-	assert_fallback(-1, "why (nvtaskset measure may find it out)");
+	assert_fallback(-1, "why; try 'nvtaskset measure'");
 	install("0000:00:06.0", UUID, 0);
 	load_nvdebug();
 	assert_fallback(-1, "GPU 0000:00:06.0: nvdebug: does not say which mask bits its TPCs have (PCI device id 2335); "

@@ -239,11 +239,11 @@ static void test_noise(void **state)
 	assert_int_equal(measured_missing(&seen, 9), 2);
 	seen.ran_without[9][80] = false; /* by chance: bit 9 is TPC 1's */
 	assert_int_equal(measured_missing(&seen, 9), 3);
-	assert_refused(gpu, "mask bit 9: SM 80 stops too, which makes no TPC of 2 SMs");
+	assert_refused(gpu, "mask bit 9: SM 80 stops too: the SMs that stop are not a TPC of 2 SMs");
 
 	run_everything(gpu);
 	seen.ran_without[4][81] = false; /* a bit that stands for nothing */
-	assert_refused(gpu, "mask bit 4: SM 81 stops too, which makes no TPC of 2 SMs");
+	assert_refused(gpu, "mask bit 4: SM 81 stops too: the SMs that stop are not a TPC of 2 SMs");
 }
 
 static void test_contradictions(void **state)
@@ -256,11 +256,11 @@ static void test_contradictions(void **state)
 	(void)state;
 	run_everything(gpu);
 	seen.ran_without[9][2] = true;
-	assert_refused(gpu, "mask bit 9: SM 3 stops too, which makes no TPC of 2 SMs");
+	assert_refused(gpu, "mask bit 9: SM 3 stops too: the SMs that stop are not a TPC of 2 SMs");
 
 	run_everything(gpu);
 	seen.ran_without[9][3] = true;
-	assert_refused(gpu, "mask bit 9: SM 3 runs on, which makes no TPC of 2 SMs");
+	assert_refused(gpu, "mask bit 9: SM 3 runs on: the SMs that stop are not a TPC of 2 SMs");
 
 	run_everything(gpu);
 	seen.ran_without[100][2] = seen.ran_without[100][3] = false;
@@ -315,10 +315,10 @@ static void test_gpus_that_cannot_be_measured(void **state)
 	assert_string_equal(error.reason, "2 SMs: with a single TPC there is nothing to partition");
 	assert_int_equal(measured_start(&seen, gpu, 0, 128, &error), -1);
 	assert_int_equal(measured_start(&seen, gpu, 131, 128, &error), -1);
-	assert_string_equal(error.reason, "131 SMs, with 2 in a TPC: does not come out even");
+	assert_string_equal(error.reason, "131 SMs, with 2 in a TPC: not a whole number of TPCs");
 	assert_int_equal(measured_start(&seen, gpu, 514, 128, &error), -1);
 	assert_int_equal(measured_start(&seen, gpu, 132, 320, &error), -1);
-	assert_string_equal(error.reason, "132 SMs and 320 mask bits: more than is known");
+	assert_string_equal(error.reason, "132 SMs and 320 mask bits: more than nvtaskset knows");
 }
 
 /* --- comparing -------------------------------------------------------------------------------------------------------- */

@@ -159,7 +159,7 @@ static void test_a_measurement_that_it_contradicts(void **state)
 	(void)state;
 	load_nvdebug(&other);
 	write_number("CWD_GPC_TPC_ID16", 0x0808); /* beyond the published sixteen: TPCs 64 and 65 */
-	assert_refused(TABLE "fewer TPCs than its fuses let through, 66");
+	assert_refused(TABLE "fewer TPCs than its fuses allow, 66");
 	other.tpc_count = 62; /* without the singletons */
 	load_nvdebug(&other);
 	assert_read(&nvdebug);
@@ -167,7 +167,7 @@ static void test_a_measurement_that_it_contradicts(void **state)
 	struct topology whole = *gpu;
 
 	assert_int_equal(nvdebug_add_gpcs(&nvdebug, &whole, &error), -1);
-	assert_string_equal(error.reason, "nvdebug: tells of 62 TPCs, and the GPU has 66");
+	assert_string_equal(error.reason, "nvdebug: reports 62 TPCs, but the GPU has 66");
 	other.tpcs[0].virtual_gpc = 1;
 	assert_int_equal(nvdebug_add_gpcs(&nvdebug, &other, &error), -1);
 	assert_string_equal(error.reason, "nvdebug: its GPCs divide a virtual GPC");
@@ -208,7 +208,7 @@ static void test_files_that_are_missing(void **state)
 		{"num_tpc_per_gpc", "nvdebug: /proc/gpu0/num_tpc_per_gpc: No such file or directory"},
 		{"gpc_mask", "nvdebug: /proc/gpu0/gpc_mask: No such file or directory"},
 		{"gpc5_tpc_mask", "nvdebug: /proc/gpu0/gpcN_tpc_mask: No such file or directory"},
-		{"CWD_GPC_TPC_ID8", TABLE "fewer TPCs than its fuses let through, 34"},
+		{"CWD_GPC_TPC_ID8", TABLE "fewer TPCs than its fuses allow, 34"},
 	};
 
 	(void)state;
@@ -252,15 +252,15 @@ static void test_contradictions(void **state)
 		snprintf(name, sizeof name, "gpc%u_tpc_mask", gpc);
 		write_number(name, gpc < 4 ? 0x3f : 0x1f);
 	}
-	assert_refused(TABLE "more TPCs than its fuses let through, 2");
+	assert_refused(TABLE "more TPCs than its fuses allow, 2");
 	load_nvdebug(share_read(&list, "turing"));
 	write_number("CWD_GPC_TPC_ID0", 0);
-	assert_refused(TABLE "fewer TPCs than its fuses let through, 34");
+	assert_refused(TABLE "fewer TPCs than its fuses allow, 34");
 	write_number("CWD_GPC_TPC_ID0", 0x30206000); /* GPC 6 of 0-5 */
-	assert_refused(TABLE "fewer TPCs than its fuses let through, 34");
+	assert_refused(TABLE "fewer TPCs than its fuses allow, 34");
 	load_nvdebug(share_read(&list, "turing"));
 	write_number("gpc0_tpc_mask", 0x30); /* 4, where the table has 6, */
-	assert_refused(TABLE "more TPCs than its fuses let through, 32");
+	assert_refused(TABLE "more TPCs than its fuses allow, 32");
 	write_number("gpc0_tpc_mask", 0);
 	write_number("gpc1_tpc_mask", 0); /* the right number of TPCs, in other GPCs than the table's */
 	write_number("gpc2_tpc_mask", 0);

@@ -603,11 +603,11 @@ static void test_refusals(void **state)
 		{PCI_INFO, NOT_SUPPORTED, DRIVER "does not say where its GPU 0x600 is"},
 		{CLASS_DEVICE, NOT_PERMITTED, GPU DRIVER "does not let this process use it"},
 		{CLASS_SUBDEVICE, NOT_PERMITTED, GPU DRIVER "does not let this process use it"},
-		{GR_INFO, NOT_PERMITTED, GPU DRIVER "does not permit to ask what the GPU is"},
-		{GR_INFO, 0, GPU DRIVER "does not permit to ask what the GPU is"},
+		{GR_INFO, NOT_PERMITTED, GPU DRIVER "does not let this process ask what the GPU is"},
+		{GR_INFO, 0, GPU DRIVER "does not let this process ask what the GPU is"},
 		{GR_INFO, NOT_SUPPORTED, GPU DRIVER "does not say what the GPU is (status 0x56); "
 		                             "nvtaskset knows versions 515 to 595"},
-		{SM_ORDER, NOT_PERMITTED, GPU DRIVER "does not permit to ask which SM is where"},
+		{SM_ORDER, NOT_PERMITTED, GPU DRIVER "does not let this process ask which SM is where"},
 		{SM_ORDER, NOT_SUPPORTED, GPU DRIVER "does not say which SM is where (status 0x56); "
 		                              "nvtaskset knows versions 515 to 595"},
 	};
@@ -712,14 +712,14 @@ static void test_contradictory_tables(void **state)
 		void (*spoil)(unsigned char *rows, unsigned int fields);
 		const char *reason;
 	} cases[] = {
-		{too_many_sms, GPU DRIVER "speaks of 513 SMs and 66 TPCs"},
-		{too_many_tpcs, GPU DRIVER "speaks of 132 SMs and 257 TPCs"},
+		{too_many_sms, GPU DRIVER "reports 513 SMs and 66 TPCs"},
+		{too_many_tpcs, GPU DRIVER "reports 132 SMs and 257 TPCs"},
 		{fewer_tpcs, GPU DRIVER "puts SM 130 into TPC 65 of 65"},
-		{more_tpcs, GPU DRIVER "tells of 66 TPCs of 67"},
-		{fewer_sms, GPU DRIVER "tells of 65 TPCs of 66"},
+		{more_tpcs, GPU DRIVER "describes 66 of 67 TPCs"},
+		{fewer_sms, GPU DRIVER "describes 65 of 66 TPCs"},
 		{nothing, GPU "TPCs: 0, must be 1-256"},
-		{two_gpcs, GPU DRIVER "says two things of TPC 5"},
-		{two_bits, GPU DRIVER "says two things of TPC 5"},
+		{two_gpcs, GPU DRIVER "contradicts itself about TPC 5"},
+		{two_bits, GPU DRIVER "contradicts itself about TPC 5"},
 		{far_gpc, GPU "TPC 5: GPC 32 is beyond 31"},
 		{disabled_sm, GPU DRIVER "makes TPC 5 number 0 of virtual GPC 255"},
 		{beyond_the_group, GPU DRIVER "makes TPC 0 number 9 of virtual GPC 0"},

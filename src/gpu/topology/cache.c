@@ -257,7 +257,7 @@ int cache_keep(const char *root, const struct topology *gpu, char path[PATH_MAX]
 	char directory[PATH_MAX], temporary[PATH_MAX], name[TOPOLOGY_UUID_MAX + sizeof SUFFIX], hidden[64];
 
 	if (!is_uuid(gpu->uuid, strlen(gpu->uuid)))
-		return error_set(error, "the driver gives the GPU no UUID to keep it by");
+		return error_set(error, "the driver gives the GPU no UUID, by which its topology would be kept");
 	if (!own_place(root, &place))
 		return error_set(error, "nowhere to keep it: set HOME or XDG_CACHE_HOME");
 	snprintf(name, sizeof name, "%s" SUFFIX, gpu->uuid);

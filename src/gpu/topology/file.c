@@ -179,9 +179,9 @@ static int read_keyword(struct reader *reader, const char *word, char *text)
 	if (i == KEYWORD_COUNT)
 		return fail(reader, "'%.40s': not understood", word);
 	if (!reader->gpu)
-		return fail(reader, "%s: no gpu line stands before it", word);
+		return fail(reader, "%s: no gpu line comes before it", word);
 	if (reader->seen & 1u << i && keywords[i].occurs != REPEATED)
-		return fail(reader, "%s: stands here twice for one GPU", word);
+		return fail(reader, "%s: appears twice for one GPU", word);
 	reader->seen |= 1u << i;
 	return keywords[i].read(reader, text);
 }
@@ -200,7 +200,7 @@ static int finish_gpu(struct reader *reader)
 			return fail(reader, "this GPU has no %s line", keywords[i].word);
 	}
 	if (reader->tpcs != TOPOLOGY_UNKNOWN && reader->tpcs != reader->gpu->tpc_count)
-		return fail(reader, "this GPU has %u TPCs, and %u stand here: is the file cut off?", reader->tpcs,
+		return fail(reader, "this GPU has %u TPCs, but %u are listed: is the file cut off?", reader->tpcs,
 		            reader->gpu->tpc_count);
 	if (topology_validate(reader->gpu, &why) < 0)
 		return fail(reader, "this GPU: %s", why.reason);
@@ -298,7 +298,7 @@ static int read_all(struct reader *reader, FILE *file)
 	if (more < 0 || finish_gpu(reader) < 0)
 		return -1;
 	if (reader->list->count == 0)
-		return fail(reader, "no GPU stands here");
+		return fail(reader, "the file has no GPU");
 	return 0;
 }
 

@@ -171,7 +171,7 @@ int load_fallback(const char *root, int failure, struct topology_list *list, str
 	if (result < 0 && why.reason[0])
 		error_set(error, "%.250s; try 'nvtaskset measure'", why.reason);
 	else if (result < 0 && failure != TOPOLOGY_REFUSED && has_device(root))
-		error_set(error, "%.250s (nvtaskset measure may find it out)", reason.reason);
+		error_set(error, "%.250s; try 'nvtaskset measure'", reason.reason);
 	return result;
 }
 

@@ -10,11 +10,11 @@ int measured_start(struct measured *measured, const struct topology *gpu, unsign
 	unsigned int sms_per_tpc = topology_sms_per_tpc(gpu->compute_major, gpu->compute_minor);
 
 	if (sm_count > MEASURED_SMS_MAX || bit_count > TOPOLOGY_MASK_BITS)
-		return error_set(error, "%u SMs and %u mask bits: more than is known", sm_count, bit_count);
+		return error_set(error, "%u SMs and %u mask bits: more than nvtaskset knows", sm_count, bit_count);
 	if (sm_count <= sms_per_tpc)
 		return error_set(error, "%u SMs: with a single TPC there is nothing to partition", sm_count);
 	if (sm_count % sms_per_tpc != 0)
-		return error_set(error, "%u SMs, with %u in a TPC: does not come out even", sm_count, sms_per_tpc);
+		return error_set(error, "%u SMs, with %u in a TPC: not a whole number of TPCs", sm_count, sms_per_tpc);
 	memset(measured, 0, sizeof *measured);
 	measured->sm_count = sm_count;
 	measured->bit_count = bit_count;
@@ -105,7 +105,7 @@ static int tpc_of_bit(const struct measured *measured, const struct topology *gp
 		if (!ran && tpc == TOPOLOGY_UNKNOWN && sm % gpu->sms_per_tpc == 0)
 			tpc = (int)(sm / gpu->sms_per_tpc);
 		else if (ran != expected)
-			return error_set(error, "mask bit %u: SM %u %s, which makes no TPC of %u SMs", bit, sm,
+			return error_set(error, "mask bit %u: SM %u %s: the SMs that stop are not a TPC of %u SMs", bit, sm,
 			                 ran ? "runs on" : "stops too", gpu->sms_per_tpc);
 	}
 	return tpc;

@@ -150,7 +150,7 @@ static int read_table(const char *root, struct nvdebug *nvdebug, struct error *e
 		nvdebug->gpcs[count++] = gpc;
 	if (count == nvdebug->tpc_count)
 		return 0;
-	return error_set(error, "nvdebug: its table (CWD_GPC_TPC_IDn) has %s TPCs than its fuses let through, %u",
+	return error_set(error, "nvdebug: its table (CWD_GPC_TPC_IDn) has %s TPCs than its fuses allow, %u",
 	                 count > nvdebug->tpc_count ? "more" : "fewer", nvdebug->tpc_count);
 }
 
@@ -245,7 +245,7 @@ static bool keeps_groups(const struct nvdebug *nvdebug, const struct topology *g
 int nvdebug_add_gpcs(const struct nvdebug *nvdebug, struct topology *gpu, struct error *error)
 {
 	if (gpu->tpc_count != nvdebug->tpc_count)
-		return error_set(error, "nvdebug: tells of %u TPCs, and the GPU has %u", nvdebug->tpc_count,
+		return error_set(error, "nvdebug: reports %u TPCs, but the GPU has %u", nvdebug->tpc_count,
 		                 gpu->tpc_count);
 	if (!keeps_groups(nvdebug, gpu))
 		return error_set(error, "nvdebug: its GPCs divide a virtual GPC");

@@ -30,7 +30,7 @@ static int explain(const struct rm *rm, uint32_t status, const char *what, struc
 	if (mig)
 		error_set(error, "MIG is on: only whole GPUs can be partitioned");
 	else if (status == STATUS_NOT_PERMITTED)
-		error_set(error, "the NVIDIA kernel driver does not permit to ask %s", what);
+		error_set(error, "the NVIDIA kernel driver does not let this process ask %s", what);
 	else
 		error_set(error, "the NVIDIA kernel driver does not say %s (status 0x%x); nvtaskset knows "
 		                 "versions 515 to 595", what, status);
@@ -156,12 +156,12 @@ static int read_rows(const uint16_t *rows, unsigned int fields, unsigned int sm_
 		if (read_row(gpu, row, &tpc, error) < 0)
 			return -1;
 		if (tpcset_has(&seen, number) && memcmp(&tpc, &gpu->tpcs[number], sizeof tpc) != 0)
-			return error_set(error, "the NVIDIA kernel driver says two things of TPC %u", number);
+			return error_set(error, "the NVIDIA kernel driver contradicts itself about TPC %u", number);
 		gpu->tpcs[number] = tpc;
 		tpcset_add(&seen, number);
 	}
 	if (tpcset_count(&seen) != gpu->tpc_count)
-		return error_set(error, "the NVIDIA kernel driver tells of %u TPCs of %u",
+		return error_set(error, "the NVIDIA kernel driver describes %u of %u TPCs",
 		                 tpcset_count(&seen), gpu->tpc_count);
 	return 0;
 }
@@ -177,7 +177,7 @@ static int read_tpcs(const struct rm *rm, struct topology *gpu, struct error *er
 	unsigned int sm_count = order.words[SM_ROWS * fields], tpc_count = order.words[SM_ROWS * fields + 1];
 
 	if (sm_count > SM_ROWS || tpc_count > TPCSET_MAX)
-		return error_set(error, "the NVIDIA kernel driver speaks of %u SMs and %u TPCs", sm_count,
+		return error_set(error, "the NVIDIA kernel driver reports %u SMs and %u TPCs", sm_count,
 		                 tpc_count);
 	gpu->tpc_count = (uint16_t)tpc_count;
 	return read_rows(order.words, fields, sm_count, gpu, error);
