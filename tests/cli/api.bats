@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What programs get: nvtaskset.h, libnvtaskset, the Python module; as they are installed.
+# What other programs use: nvtaskset.h, libnvtaskset and the Python module, as they are installed.
 
 load helpers
 
@@ -12,7 +12,7 @@ install_api() {
 	export PKG_CONFIG_PATH=$WORK/usr/lib/pkgconfig
 }
 
-# A sanitizer's run-time library must come with the program then.
+# If the build is sanitized, the program needs the sanitizer's run-time library, too.
 compile() { # OUTPUT SOURCE FLAG...
 	local sanitizer=
 	! is_sanitized asan || sanitizer=-fsanitize=address,undefined
@@ -24,30 +24,30 @@ declared() {
 	grep -oE '\bnvtaskset_[a-z_]+\(' "$ROOT/include/nvtaskset.h" | tr -d '(' | sort -u
 }
 
-@test "the archive gives programs no other name" {
+@test "the archive exports no other name" {
 	nm --defined-only --extern-only "$BUILD/api/libnvtaskset.a" | sed -n 's/^.* [A-Z] //p' | sort >"$WORK/exported"
 	! is_sanitized || skip "sanitizers have names of their own"
 	declared | diff - "$WORK/exported"
 }
 
-@test "the library needs libc alone" {
+@test "the library needs only libc" {
 	! is_sanitized || skip "sanitizers need more"
 	needed=$(readelf -d "$BUILD/api/libnvtaskset.so.0" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 	[ "$needed" = libc.so.6 ]
 }
 
-@test "the header is good for C11 without extensions" {
+@test "the header compiles as C11 without extensions" {
 	echo '#include <nvtaskset.h>' >"$WORK/include.c"
 	compile "$WORK/include.o" "$WORK/include.c" -c -std=c11 -pedantic -D_POSIX_C_SOURCE=200809L -I"$ROOT/include"
 }
 
-@test "the header is good for C++" {
+@test "the header compiles as C++" {
 	needs "${CXX:-c++}"
 	echo '#include <nvtaskset.h>' >"$WORK/include.cc"
 	"${CXX:-c++}" -Wall -Wextra -Werror -pedantic -I"$ROOT/include" -fsyntax-only "$WORK/include.cc"
 }
 
-@test "pkg-config knows the version, and where a package was staged" {
+@test "pkg-config knows the version, and the directory of a staged package" {
 	in_source install-api PREFIX=/usr DESTDIR="$WORK/stage"
 	export PKG_CONFIG_SYSROOT_DIR=$WORK/stage PKG_CONFIG_PATH=$WORK/stage/usr/lib/pkgconfig
 	export PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
@@ -78,7 +78,7 @@ try_scheduler() {
 	printf '%s\n' "$first: 0,2-65" "$second: gone" "$first: 0-65" "$first: gone" | diff - "$WORK/turns"
 }
 
-@test "the example gives programs the GPU by turns" {
+@test "the example gives programs the GPU in turns" {
 	install_api
 	# shellcheck disable=SC2046
 	compile "$WORK/scheduler" "$ROOT/examples/scheduler.c" $(pkg-config --cflags --libs nvtaskset)
@@ -87,7 +87,7 @@ try_scheduler() {
 	try_scheduler "$WORK/scheduler"
 }
 
-@test "the example, with the archive in it" {
+@test "the example, linked with the archive" {
 	install_api
 	# shellcheck disable=SC2046
 	compile "$WORK/scheduler" "$ROOT/examples/scheduler.c" $(pkg-config --cflags nvtaskset) "$WORK/usr/lib/libnvtaskset.a"
@@ -109,7 +109,7 @@ try_scheduler() {
 	runs_on "$(nvtaskset -tp "$PROGRAM" | sed 's/.*: //')"
 }
 
-@test "changes while a program runs: what the bench measures is done" {
+@test "a partition changes while a program runs: the bench really does what it measures" {
 	run "$BUILD/bench/change" 100
 	echo "$output"
 	[ "$status" -eq 0 ]
@@ -128,7 +128,7 @@ for code in nvtaskset.ErrorCode:
     print(f"NVTASKSET_ERROR_{code.name} = {code.value:d}")' | diff "$WORK/codes" -
 }
 
-@test "the man page names functions that there are" {
+@test "the man page names only functions that exist" {
 	grep -oE '\bnvtaskset_[a-z_]+\(' "$ROOT/tools/man/nvtaskset.3" | tr -d '(' | sort -u >"$WORK/named"
 	[ -s "$WORK/named" ]
 	[ -z "$(declared | comm -13 - "$WORK/named")" ]

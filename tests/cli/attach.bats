@@ -1,17 +1,18 @@
 #!/usr/bin/env bats
-# nvtaskset --attach: a partition for a program that was started without us, and goes on as if nothing had happened.
-# tests/unit/attach.c has what can happen inside the program.
+# nvtaskset --attach: a partition for a program that was started without nvtaskset. The program must not notice.
+# tests/unit/attach.c tests what can happen inside the program.
 
 load helpers
 
-# A sanitizer inside the program stands where the dynamic linker and the allocator would be.
+# A sanitizer inside the program replaces parts of the dynamic linker and the allocator.
 attach_setup() {
 	needs_attach
 	! is_sanitized || skip "not with a sanitizer"
 	PATH=$BUILD/tests/attach:$PATH
 }
 
-# Starts a program without nvtaskset, and waits for its first line; PROGRAM is its pid. It ends when fifo 9 does.
+# Starts a program without nvtaskset, and waits for its first line; PROGRAM is its pid. It ends when descriptor 9, a
+# fifo, is closed.
 start_plain() { # COMMAND…
 	attach_setup
 	mkfifo "$WORK/input"
@@ -22,7 +23,7 @@ start_plain() { # COMMAND…
 	wait_for_line .
 }
 
-# Everything that the program may miss is there, and it has ended well.
+# The program has lost nothing, and has ended with success.
 end_intact() {
 	exec 9>&-
 	wait "$PROGRAM"
@@ -41,7 +42,7 @@ runs_on_tpcs() {
 	}
 }
 
-# Under a filter of one's own, as in a container, that of a program is one more.
+# If this shell has a filter of its own, as in a container, a program's filter would be a second one.
 needs_no_filter() {
 	grep -q '^Seccomp:.*0$' /proc/self/status || skip "our own system calls are filtered"
 }
@@ -50,7 +51,7 @@ has_library() {
 	grep -q nvtaskset-library "/proc/$1/maps"
 }
 
-@test "without --attach: the reason, and the way" {
+@test "without --attach: the reason, and what to do" {
 	start_plain busy launch=1
 	refuses "pid $PROGRAM: was started without nvtaskset: --attach gives it a partition all the same" \
 		nvtaskset -tp 0-7 "$PROGRAM"
@@ -76,7 +77,7 @@ has_library() {
 	[ ! -s "$WORK/errors" ]
 }
 
-@test "the command tells it of the GPUs, and it asks nobody" {
+@test "the command passes the topology to the program, which then does not ask the kernel driver" {
 	sed 's/^  compute/  uuid GPU-01234567-89ab-cdef-0123-456789abcdef\n&/' "$NVTASKSET_TOPOLOGY" >"$WORK/known.txt"
 	SIM_TOPOLOGY=$WORK/known.txt start_plain env -u NVTASKSET_TOPOLOGY busy launch=1
 	NVTASKSET_TOPOLOGY=$WORK/known.txt nvtaskset --attach -tp 0-7 "$PROGRAM"
@@ -85,7 +86,7 @@ has_library() {
 	[ ! -s "$WORK/errors" ]
 }
 
-@test "attached twice is once" {
+@test "attaching twice is the same as once" {
 	start_plain busy launch=1
 	nvtaskset --attach -tp 0-7 "$PROGRAM"
 	run nvtaskset --attach -vtp "$PROGRAM"
@@ -175,7 +176,7 @@ has_library() {
 	end_intact
 }
 
-@test "a program and what it started" {
+@test "a program and its children" {
 	start_plain sh -c 'busy launch=1'
 	wait_for_child "$PROGRAM"
 	nvtaskset --attach -atp 2 "$PROGRAM"
@@ -215,8 +216,8 @@ has_library() {
 	end_intact
 }
 
-@test "one's own program, without being root" {
-	needs_another_user # to everybody else, it is the other tests
+@test "a user's own program, without being root" {
+	needs_another_user # for a user who is not root, the other tests are this test
 	scope=$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)
 	[ "$scope" = 0 ] || skip "this kernel lets only root attach"
 	start_plain "${ANOTHER_USER[@]}" busy launch=1
@@ -225,9 +226,9 @@ has_library() {
 	end_intact
 }
 
-@test "a program that the kernel ends at a call that it does not expect" {
+@test "a program whose filter makes the kernel kill it at an unexpected system call" {
 	needs_root
-	needs_namespaces --mount # SYS_ADMIN lets root do both, lift a filter too
+	needs_namespaces --mount # with SYS_ADMIN root can do this, and can also lift a filter
 	needs_no_filter
 	start_plain busy filter=1 launch=1
 	nvtaskset --attach -tp 0-7 "$PROGRAM"
@@ -256,7 +257,7 @@ has_library() {
 	end_intact
 }
 
-# The program as it was: no library, no file of ours, and alive.
+# The program is alive and as it was: it has no library and no file of ours.
 is_untouched() {
 	not has_library "$PROGRAM"
 	run bash -c "ls -l /proc/$PROGRAM/fd | grep memfd:nvtaskset"
@@ -264,7 +265,7 @@ is_untouched() {
 	kill -0 "$PROGRAM"
 }
 
-@test "limits that leave no room: a reason, and the program goes on" {
+@test "limits that leave no room: a reason is given, and the program goes on" {
 	start_plain busy launch=1
 	for limit in fsize=4096 nofile=3 as=4096 data=4096; do
 		prlimit --pid "$PROGRAM" "--$limit:"
@@ -289,7 +290,7 @@ is_untouched() {
 	end_intact
 }
 
-@test "a debugger is at work" {
+@test "a program under a debugger" {
 	needs gdb
 	start_plain busy launch=1
 	mkfifo "$WORK/done"
@@ -306,7 +307,7 @@ is_untouched() {
 	end_intact
 }
 
-@test "no CUDA in it" {
+@test "a program without CUDA" {
 	start_plain alone read
 	refuses "pid $PROGRAM: has not loaded CUDA" nvtaskset --attach -tp 0 "$PROGRAM"
 	printf x >&9

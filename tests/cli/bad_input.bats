@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What is wrong gets its own reason, in one line, and exit status 1; and nothing changes.
+# Each wrong input gets its own reason, in one line, and exit status 1; and nothing changes.
 
 load helpers
 
@@ -72,7 +72,7 @@ load helpers
 	refuses "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one" nvtaskset -t -g 0 true
 }
 
-@test "GPUs that are not there" {
+@test "GPUs that do not exist" {
 	refuses "GPU 7: CUDA sees one GPU here, number 0" nv -G 7 -t 0 true
 	refuses "0000:99:00.0: no GPU here has this bus id" nv -G 0000:99:00.0 -t 0 true
 	refuses "GPU-12345678: no GPU here has this UUID" nv -G GPU-12345678 -t 0 true
@@ -99,7 +99,7 @@ load helpers
 	refuses "pid $$: has not loaded CUDA" nvtaskset -tp 0 $$
 }
 
-@test "a process that was started without us" {
+@test "a process that was started without nvtaskset" {
 	LD_LIBRARY_PATH=$BUILD/sim where 60 >"$WORK/output" 3>&- &
 	PROGRAM=$!
 	wait_until [ -s "$WORK/output" ]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The experiments of bench/, tried on the simulated GPU: their shape, and what becomes of those that fail
+# The experiments of bench/ on the simulated GPU: the form of their results, and what happens when they fail
 
 load helpers
 
@@ -11,13 +11,13 @@ has_program() {
 	grep -qsa "BENCH_WORK=$WORK" /proc/[0-9]*/environ
 }
 
-# No program and no directory of a run is left; who was told to end may still be about to.
+# No program and no directory of a run is left. A program that has got a signal may need a moment to end.
 left_nothing() {
 	[ -z "$(ls -d "$WORK"/nvbench.* 2>/dev/null)" ]
 	wait_until not has_program
 }
 
-# The file says what it was measured on, has rows, and each has as many values as there are columns.
+# The file says on what it was measured and has rows, each with a value for every column.
 well_formed() {
 	awk -F, '
 		/^# / {about = about " " $1; next}
@@ -48,7 +48,7 @@ draws() {
 	return 1
 }
 
-@test "every experiment writes what it says, and all are drawn" {
+@test "every experiment writes the tables that it names, and all are drawn" {
 	run bench
 	echo "$output"
 	[ "$status" -eq 0 ]
@@ -84,7 +84,7 @@ draws() {
 	fi
 }
 
-@test "static partitions and MIG, where they are" {
+@test "static partitions and MIG, where they exist" {
 	cat >"$WORK/nvidia-smi" <<-'END'
 		#!/bin/sh
 		case $1 in
@@ -100,7 +100,7 @@ draws() {
 	left_nothing
 }
 
-@test "without MPS, what needs it is left out" {
+@test "without MPS, experiments that need it are left out" {
 	FAKE_MPS=no-start run bench startup strategies
 	echo "$output"
 	[ "$status" -eq 0 ]
@@ -118,7 +118,7 @@ draws() {
 	left_nothing
 }
 
-@test "one that takes too long is ended, and what finds no time is left out" {
+@test "an experiment that takes too long is ended, and those that have no time left are left out" {
 	quick='' BENCH_SECONDS=3 run bench enforcement startup
 	echo "$output"
 	[ "$status" -eq 1 ]
@@ -138,7 +138,7 @@ draws() {
 	left_nothing
 }
 
-@test "a run that has nothing to run leaves nothing" {
+@test "a run without an experiment leaves nothing" {
 	mkdir "$WORK/empty"
 	BUILD=$WORK/empty run bench launch
 	[ "$status" -eq 1 ]
@@ -199,7 +199,7 @@ draws() {
 	[[ "$output" == "bench: $WORK has no bench/task: build first (make bench does)" ]]
 }
 
-@test "a difference is told with the range that its median has" {
+@test "a difference is reported with the range of its median" {
 	mkdir "$WORK/results"
 	{
 		echo round,mechanism,ns
@@ -212,7 +212,7 @@ draws() {
 	[[ "$output" == *"| hook-whole − hook-out | +10.5 ns | +10.50 % | +6.00 … +15.00 % | +5.00 … +15.00 % |"* ]]
 }
 
-@test "a task that waits all the while has run no lap" {
+@test "a task that waits all the time has run no lap" {
 	mkdir "$WORK/results"
 	{
 		echo mechanism,task,ms,laps

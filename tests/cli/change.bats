@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# nvtaskset -p: what a partition is, and its change while the program runs
+# nvtaskset -p: shows a partition, and changes it while the program runs
 
 load helpers
 load playing
@@ -41,7 +41,7 @@ load playing
 	[ "$output" = "pid $PROGRAM's current TPC list: 0-65" ]
 }
 
-@test "a program on two GPUs: which one to change must be said" {
+@test "a program on two GPUs: the command line must name the GPU to change" {
 	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
 	start_program -t -G 0:0-3 -G 1:4-7
 	refuses "the partition spans 2 GPUs: say which one to change (-G)" nvtaskset -tp 9 "$PROGRAM"
@@ -52,32 +52,32 @@ load playing
 	runs_on 9
 }
 
-@test "a process whose descriptor table another reads has no descriptor of ours below 200" {
+@test "our descriptor in a program has a number of 200 or more" {
 	start_program -t 0-7
 	run bash -c "ls -l /proc/$PROGRAM/fd | grep memfd:nvtaskset"
 	[ "$status" -eq 0 ]
 	[[ "$output" =~ \ 2[0-9][0-9]\ -\>\ /memfd:nvtaskset ]]
 }
 
-# A program that, told to, starts another by way of a shell, which says where it runs.
+# Starts a program that starts another one by a shell each time it gets a signal. That one prints where it runs.
 start_parent() { # options and SET
 	make_script "$WORK/child" '#!/bin/sh' 'where 1'
 	start_playing "$@" -- where wait spawn "$WORK/child"
 }
 
-# What it has started last ran there.
+# The program that it started last ran there.
 ends_with_one_on() { # TPCs
 	go_on_to_the_end
 	last_is_on "$1"
 }
 
-@test "a program that is started later has its parent's partition of then" {
+@test "a child starts with the partition that its parent has at that moment" {
 	start_parent -t 0-7
 	nvtaskset -tp 8-15 "$PROGRAM"
 	ends_with_one_on 8-15
 }
 
-@test "a program that nvtaskset starts in a partition has its own, whatever its parent's" {
+@test "a program that nvtaskset starts in a partition has its own, not its parent's" {
 	start_parent -t 0-7
 	make_script "$WORK/child" '#!/bin/sh' 'nvtaskset --mps off -t 20 where 1'
 	nvtaskset -tp 8-15 "$PROGRAM"
@@ -95,7 +95,7 @@ ends_with_one_on() { # TPCs
 	done
 }
 
-@test "out of descriptors, nobody is said to have nothing" {
+@test "out of descriptors, the command does not say that a process has no partition" {
 	start_program -t 0-7
 	for limit in 4 5; do
 		run bash -c "exec 3>&-; ulimit -n $limit; nvtaskset -tp $PROGRAM"
@@ -107,9 +107,9 @@ ends_with_one_on() { # TPCs
 	done
 }
 
-# --- what is made, and cannot be told --------------------------------------------------------------------------------
+# --- changes that are made, but cannot be reported -------------------------------------------------------------------
 
-@test "a change that cannot be reported has a status of its own, and is made" {
+@test "a change that cannot be reported is made, and has an exit status of its own" {
 	start_program -t 0-7
 	run bash -c "nvtaskset -tp 5 $PROGRAM >/dev/full"
 	[ "$status" -eq 3 ]
@@ -119,7 +119,7 @@ ends_with_one_on() { # TPCs
 	[ "$status" -eq 3 ]
 	[ "$output" = "nvtaskset: standard output: Bad file descriptor; the partition has been changed" ]
 	runs_on 6
-	# Nothing is made of what is only shown.
+	# A command that only shows changes nothing.
 	run bash -c "nvtaskset -tp $PROGRAM >/dev/full"
 	[ "$status" -eq 1 ]
 	[ "$output" = "nvtaskset: standard output: No space left on device" ]
@@ -128,7 +128,7 @@ ends_with_one_on() { # TPCs
 	runs_on 6
 }
 
-@test "several GPUs are changed at one stroke" {
+@test "the partitions on several GPUs change at once" {
 	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
 	start_program -t -G 0:0-3 -G 1:4-7
 	run nvtaskset -tp -G 0:9 -G 1:10 "$PROGRAM"

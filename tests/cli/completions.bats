@@ -28,7 +28,7 @@ documented_options() {
 --strict" ]
 }
 
-@test "bash: words, and what follows them" {
+@test "bash: words, and their arguments" {
 	run offers nvtaskset ""
 	[ "$output" = "$(printf '%s\n' all mps system measure)" ]
 	run offers nvtaskset m
@@ -43,7 +43,7 @@ documented_options() {
 	[ "$(offers nvtaskset -t 0-7 mps sto | grep -x stop)" = "" ]
 }
 
-@test "bash: TPCs and GPCs of this GPU, behind what is typed of a list" {
+@test "bash: TPCs and GPCs of this GPU, after the part of a list that is typed" {
 	run offers nvtaskset -t 6
 	[ "$output" = "$(printf '%s\n' 6 60 61 62 63 64 65)" ]
 	run offers nvtaskset -t 0-7,6
@@ -88,7 +88,7 @@ distributed" ]
 	[[ "$output" == *nvtaskset* ]]
 }
 
-@test "the three know the same options" {
+@test "the three shells know the same options" {
 	documented_options >"$WORK/help"
 	grep -oE -- "'?--[a-z-]+|,--[a-z-]+" "$ROOT/tools/completions/_nvtaskset" | grep -oE -- '--[a-z-]+' | sort -u >"$WORK/zsh"
 	sed -n 's/^complete .* -l \([a-z-]*\).*/--\1/p' "$ROOT/tools/completions/nvtaskset.fish" | sort -u >"$WORK/fish"
@@ -96,17 +96,17 @@ distributed" ]
 	diff "$WORK/help" "$WORK/fish"
 }
 
-@test "zsh takes its own" {
+@test "zsh accepts its file" {
 	needs zsh
 	zsh -n "$ROOT/tools/completions/_nvtaskset"
 }
 
-@test "fish takes its own" {
+@test "fish accepts its file" {
 	needs fish
 	fish -n "$ROOT/tools/completions/nvtaskset.fish"
 }
 
-# What fish offers behind this line, without what it says of each.
+# What fish offers after this line, without its descriptions.
 fish_offers() { # LINE
 	fish --no-config -c "source '$ROOT/tools/completions/nvtaskset.fish'; complete -C '$1'" | cut -f 1
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# nvtaskset -n: so many TPCs, that nobody has
+# nvtaskset -n: a number of free TPCs
 
 load helpers
 
@@ -13,7 +13,7 @@ chosen() {
 	sed -n 's/^nvtaskset: GPU .*TPCs: //p' "$WORK/output"
 }
 
-@test "a number of TPCs: whole GPCs first, and what was chosen is said" {
+@test "a number of TPCs: whole GPCs first, and the choice is printed" {
 	start_program_loudly -n 8
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: $(chosen)" ]
 	for gpc in 0 1 2 3 4 5 6 7; do
@@ -22,7 +22,7 @@ chosen() {
 	[ "$(nvtaskset --dry-run -g $gpc)" = "$(chosen)" ]
 }
 
-# What the command says goes with the program's output.
+# The command's message goes where the program's output goes.
 start_program_loudly() {
 	empty_output
 	nvtaskset --mps off "$@" "$BUILD/demo/where" 60 >"$WORK/output" 2>&1 3>&- &
@@ -38,7 +38,7 @@ start_program_loudly() {
 	[ ! -e "$WORK/ran" ]
 }
 
-@test "a choice can be pasted" {
+@test "the printed choice can be pasted as options" {
 	run nvtaskset --dry-run -n 20
 	[ "$status" -eq 0 ]
 	[ -n "$output" ]
@@ -51,7 +51,7 @@ start_program_loudly() {
 	[ "$(nvtaskset --dry-run -t $output)" = "$output" ]
 }
 
-@test "the second gets what the first left" {
+@test "the second program gets TPCs that the first left" {
 	start_program -n 60
 	first=$PROGRAM
 	free=$(nvtaskset --dry-run -n 6)
@@ -62,8 +62,8 @@ start_program_loudly() {
 	kill "$first"
 }
 
-# With an environment that takes a while to read.
-@test "a program that becomes another all the time keeps its TPCs" {
+# Its environment takes a while to read.
+@test "a program that calls exec all the time keeps its TPCs" {
 	again='exec sh -c "$0" "$0"'
 	LONG=$(printf '%060000d' 0) nvtaskset --mps off -n 3 sh -c "$again" "$again" 2>/dev/null 3>&- &
 	PROGRAM=$!
@@ -88,7 +88,7 @@ start_many() { # COMMAND…
 		[ $((i % 2)) -eq 0 ] || command=("$@")
 		"${command[@]}" nvtaskset --mps off -n 3 sh -c 'echo "$NVTASKSET_PARTITION"; exec sleep 120' >"$WORK/$i" 2>"$WORK/error.$i" 3>&- &
 	done
-	wait_until all_have_chosen || true # those who could not say why
+	wait_until all_have_chosen || true # a program that could not choose says why, below
 	# shellcheck disable=SC2046
 	kill $(jobs -p)
 	cat "$WORK"/error.* >&2
@@ -111,8 +111,8 @@ no_tpc_twice() {
 	no_tpc_twice
 }
 
-# It has chosen when it starts MPS, and is looked at then.
-@test "who has chosen can be seen by the next one of the same user, also by root in a container" {
+# The command starts MPS after it has chosen, so the fake control program looks at it then.
+@test "the next command of the same user can see who has chosen, also root's in a container" {
 	needs_root
 	cat >"$WORK/nvidia-cuda-mps-control" <<-END
 		#!/bin/sh
@@ -124,7 +124,7 @@ no_tpc_twice() {
 	grep nvtaskset-turn "$WORK/seen"
 }
 
-# A ticket that is never called: a file in memory, as the command has one.
+# Takes a place in the queue and keeps it: a file in memory, as the command has one.
 hold_ticket() {
 	exec python3 -c '
 import ctypes, os, time
@@ -134,7 +134,7 @@ print(flush=True)
 time.sleep(60)'
 }
 
-@test "another user cannot keep anybody from choosing; one of this user's own only for a while" {
+@test "another user's process cannot keep anybody from choosing; one of the same user's only for a while" {
 	needs_another_user
 	"${ANOTHER_USER[@]}" bash -c "$(declare -f hold_ticket); hold_ticket" >"$WORK/ready" 3>&- &
 	holder=$!
@@ -149,14 +149,14 @@ time.sleep(60)'
 	nv -n 3 true 2>/dev/null
 }
 
-@test "who shares a partition with an ancestor keeps its TPCs, also when that one has ended" {
+@test "a process that shares an ancestor's partition keeps its TPCs, also after the ancestor has ended" {
 	nvtaskset --mps off -n 60 sh -c 'sleep 20 & echo $! >"$0"; exec sleep 0' "$WORK/child" 3>&- 2>/dev/null
 	refuses "7 TPCs: of this GPU's 66 only 6 are free: $(nvtaskset --dry-run -n 6)" nv -n 7 true
 	kill "$(cat "$WORK/child")"
 	wait_until nvtaskset --dry-run -n 66 2>/dev/null
 }
 
-@test "a process that chooses anew gives up what it had" {
+@test "a process that chooses anew gives up its former TPCs" {
 	run nvtaskset --mps off -t 0-7 nvtaskset --mps off -n 66 sh -c 'echo "$NVTASKSET_PARTITION"'
 	[ "$status" -eq 0 ]
 	[ "${lines[-1]}" = "$GPU=0-65" ]
@@ -172,18 +172,18 @@ time.sleep(60)'
 	[ "$(nvtaskset --dry-run -n 66)" = 0-65 ]
 }
 
-@test "a program that was moved away frees what it was started with" {
+@test "a program that was moved away frees the TPCs that it was started with" {
 	start_program -t 0-59
 	nvtaskset -tp 60-65 "$PROGRAM"
 	[ "$(nvtaskset --dry-run --strategy distributed -n 60)" = 0-59 ]
 }
 
-@test "a partition of the whole GPU keeps nobody away" {
+@test "a partition of the whole GPU claims no TPC" {
 	start_program all
 	[ "$(nvtaskset --dry-run -n 66)" = 0-65 ]
 }
 
-@test "-p: a program may keep its own TPCs when it gets more, or fewer" {
+@test "-p: a program keeps TPCs of its own when it gets more, or fewer" {
 	start_program -t 10-19
 	first=$PROGRAM
 	start_program -t 0-9
@@ -195,13 +195,13 @@ time.sleep(60)'
 	kill "$first"
 }
 
-@test "each GPU its own number" {
+@test "another number on each GPU" {
 	own_gpus h200-x2
 	run nvtaskset --dry-run --strategy distributed -n -G 0:4 -G 1:12%
 	[[ "$output" =~ ^-G\ [0-9a-f:.]+:0-3\ -G\ [0-9a-f:.]+:0-7$ ]]
 }
 
-@test "numbers that cannot be" {
+@test "impossible numbers" {
 	refuses "0 TPCs: this GPU has 66" nv -n 0 true
 	refuses "70 TPCs: this GPU has 66" nv -n 70 true
 	refuses "101%: must be 1%-100%" nv -n 101% true

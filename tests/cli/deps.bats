@@ -1,9 +1,10 @@
 #!/usr/bin/env bats
-# What is missing is installed, or asked for: tools/deps, on a machine that these tests make up. Nothing is installed here.
+# tools/deps installs missing packages, or names them. The tests run it on a made-up machine; nothing is really
+# installed.
 
 load helpers
 
-# Where all commands are that there are.
+# All commands of the made-up machine.
 new_machine() {
 	mkdir "$WORK/bin" "$WORK/headers"
 	unset COMPILE
@@ -16,12 +17,12 @@ new_machine() {
 	done
 }
 
-command_is() { # NAME, and the lines of a script
+command_is() { # NAME, and the lines of its script
 	printf '%s\n' '#!/bin/sh' "${@:2}" >"$WORK/bin/$1"
 	chmod 755 "$WORK/bin/$1"
 }
 
-has_compiler() { # and these headers
+has_compiler() { # HEADER…
 	local name=${COMPILE:-cc}
 	command_is "${name%% *}" 'read -r _ header' 'header=${header#<}' "test -e '$WORK/headers/'\${header%>}"
 	for header in "$@"; do
@@ -40,8 +41,8 @@ has_all() {
 	has_commands make prove pgrep bats jq python3 pkg-config
 }
 
-# Which does as it is told where it needs no password, or was given one.
-has_sudo() { # free, or with a password: right, or wrong
+# sudo runs a command if it needs no password, or was given the right one.
+has_sudo() { # free (needs no password), right or wrong (the password that is typed)
 	command_is sudo "asks=$1" "case \$1 in
 		-n) [ \$asks = free ] || { echo 'sudo: a password is required' >&2; exit 1; } ;;
 		-v) [ \$asks = right ] && echo 'Password' ; exit ;;
@@ -60,20 +61,20 @@ gives_nothing() {
 	[ ! -s "$log" ]
 }
 
-# Ends at once, with these lines and no other, and has tried nothing.
+# tools/deps fails with these lines and no others, and has installed nothing.
 gives_up() { # LINE…
 	printf '%s\n' "$@" | diff - <(echo "$output")
 	[ "$status" -eq 1 ]
 	[ ! -s "$log" ]
 }
 
-installs() { # PACKAGES, and how often by sudo
+installs() { # PACKAGES, and how often through sudo
 	[ "$status" -eq 0 ]
 	printf '%s\n' "apt-get -q update" "apt-get install -y --no-install-recommends $1" | diff - <(grep -v '^sudo$' "$log")
 	[ "$(grep -c '^sudo$' "$log")" -eq "${2:-0}" ]
 }
 
-# A compiler is there, so that this machine's own headers are not looked at.
+# It has a compiler, so that the headers of the real machine do not matter.
 new_bare_machine() { # the user's id
 	new_machine "$@"
 	has_compiler
@@ -81,7 +82,7 @@ new_bare_machine() { # the user's id
 to_build="libc6-dev make libjansson-dev"
 to_test="$to_build libcmocka-dev perl procps bats jq python3 pkg-config"
 
-@test "all is there: not a word, whoever asks" {
+@test "nothing is missing: no output, for any user" {
 	new_machine
 	has_all
 	for what in build tests; do
@@ -142,14 +143,14 @@ to_test="$to_build libcmocka-dev perl procps bats jq python3 pkg-config"
 	installs libjansson-dev
 }
 
-@test "sudo that asks for no password: installs" {
+@test "sudo that needs no password: installs" {
 	new_bare_machine
 	has_sudo free
 	deps build
 	installs "$to_build" 2
 }
 
-@test "no sudo, or one that would ask where nobody is: two lines for the administrator" {
+@test "no sudo, or one that would ask for a password without a terminal: two lines for the administrator" {
 	new_bare_machine
 	for asks in '' right wrong; do
 		[ -z "$asks" ] || has_sudo "$asks"
@@ -196,7 +197,7 @@ deps_asks() {
 	[ "$(grep -c install "$log")" -eq 1 ]
 }
 
-@test "make stops there, before it builds anything" {
+@test "make stops when deps fails, before it builds anything" {
 	new_machine
 	for command in make mkdir find rm sh; do
 		ln -s "$(command -v "$command")" "$WORK/bin/"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What other programs are linked with: names, versions, sonames, layouts (docs/compatibility.md).
+# The interface that other programs are linked with: names, versions, sonames, layouts (docs/compatibility.md).
 
 load helpers
 
@@ -15,12 +15,12 @@ exported() { # LIBRARY
 	sed -nE "s/^$1\.so\.0 T ([^@]*)@@.*/\1/p" "$ROOT/tests/exports.list" | sort
 }
 
-@test "that is what the headers declare" {
+@test "the list has exactly what the headers declare" {
 	diff <(declared nvtaskset) <(exported libnvtaskset)
 	diff <(declared libsmctrl) <(exported libsmctrl)
 }
 
-@test "structs of programs that were built before are what they were" {
+@test "structs have the layout that older programs were built with" {
 	! is_sanitized || skip "the same without"
 	cat >"$WORK/layout.c" <<-'END'
 		#include <libsmctrl.h>
@@ -54,7 +54,7 @@ exported() { # LIBRARY
 	"${CC:-cc}" -std=c11 -Wall -Werror -I"$ROOT/include" -fsyntax-only "$WORK/layout.c"
 }
 
-# What was built, but for a libsmctrl whose map, name or functions are others.
+# The built libraries, but with a libsmctrl that has another map, name or function.
 export_instead() { # SED-COMMAND SONAME
 	rm -rf "$WORK/build"
 	mkdir "$WORK/build"
@@ -66,7 +66,7 @@ export_instead() { # SED-COMMAND SONAME
 	BUILD=$WORK/build run "$ROOT/tests/exports"
 }
 
-@test "what comes, goes or changes its version is noticed, and what to do is said" {
+@test "a name that is added, removed or gets another version is noticed, with what to do" {
 	export_instead '' libsmctrl.so.0
 	[ "$status" -eq 0 ]
 	[ -z "$output" ]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# nvtaskset -a -p: a process and what it started
+# nvtaskset -a -p: a process and its descendants
 
 load helpers
 
@@ -31,7 +31,7 @@ stop_family() {
 	[[ "$output" == *"pid $SECOND's current TPC list: 0-7"* ]]
 }
 
-# Numbers of processes begin anew some day: then a child has a smaller one than its parent.
+# Process ids wrap around: then a child has a smaller id than its parent.
 @test "a process whose parent comes later in /proc" {
 	needs_namespaces --pid --fork --mount-proc
 	[ "$(id -u)" = 0 ] || skip "only root chooses the numbers of processes"
@@ -51,7 +51,7 @@ stop_family() {
 	[[ "$output" == *"pid 201's new TPC list: 5"* ]]
 }
 
-@test "changed together; a stranger is not" {
+@test "changed together; another process is not changed" {
 	start_program -t 20-21
 	stranger=$PROGRAM
 	start_family -t 0-7
@@ -64,14 +64,14 @@ stop_family() {
 	kill "$stranger"
 }
 
-@test "a mistake changes nobody" {
+@test "a mistake changes no process" {
 	start_family -t 0-7
 	refuses "TPC 66: this GPU has TPCs 0-65" nvtaskset -atp 66 "$PROGRAM"
 	[ "$(nvtaskset -tp "$FIRST")" = "pid $FIRST's current TPC list: 0-7" ]
 	stop_family
 }
 
-@test "a number for the family: all of it gets the same" {
+@test "-n with -a: all processes get the same TPCs" {
 	start_family -t 0-7
 	nvtaskset -anp 4 "$PROGRAM"
 	list=$(nvtaskset -tp "$FIRST" | sed 's/.*: //')
@@ -79,7 +79,7 @@ stop_family() {
 	stop_family
 }
 
-# Who holds its lock, stopped in the middle of an edit.
+# Holds a segment's lock, as an editor that was stopped in the middle of an edit.
 hold_lock() { # pid
 	python3 -c 'if True:
 		import fcntl, os, struct, sys, time
@@ -91,7 +91,7 @@ hold_lock() { # pid
 	wait_until [ -s "$WORK/locked" ]
 }
 
-@test "where one cannot be changed, the others get back what they had" {
+@test "if one process cannot be changed, the others get their former partitions back" {
 	start_family -t 0-7
 	hold_lock "$SECOND"
 	refuses "pid $SECOND: the partition is being changed by another process, which is stopped; the others have what they had" \
@@ -103,7 +103,7 @@ hold_lock() { # pid
 	stop_family
 }
 
-@test "a process without CUDA, and one that is not there" {
+@test "a process without CUDA, and one that does not exist" {
 	sleep 20 3>&- &
 	PROGRAM=$!
 	refuses "pid $PROGRAM: has not loaded CUDA" nvtaskset -atp "$PROGRAM"

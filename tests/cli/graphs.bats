@@ -1,18 +1,18 @@
 #!/usr/bin/env bats
-# What users hear of nodes of CUDA graphs that cannot follow a change.
+# What users are told about nodes of CUDA graphs that cannot follow a change.
 
 bats_require_minimum_version 1.5.0
 load helpers
 
 REASON="a node of a CUDA graph keeps the partition that it was uploaded with"
 
-@test "it is said once" {
+@test "the message comes once" {
 	run nv all "$BUILD/tests/gpu/graphs_changed"
 	[ "$status" -eq 0 ]
 	[ "$(grep -c "^nvtaskset: $REASON\$" <<<"$output")" -eq 1 ]
 }
 
-@test "not where all nodes follow" {
+@test "no message if all nodes follow" {
 	run nv all "$BUILD/tests/gpu/graphs"
 	[ "$status" -eq 0 ]
 	[[ $output == *test_* ]]

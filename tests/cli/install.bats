@@ -7,7 +7,7 @@ in_source() {
 	make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" "$@" 3>&-
 }
 
-@test "what is installed runs from its new place" {
+@test "the installed command runs from its new directory" {
 	in_source install PREFIX="$WORK/usr"
 	PATH=$WORK/usr/bin:$PATH run nvtaskset --mps off -t 3 where 1
 	[ "$status" -eq 0 ]
@@ -25,7 +25,7 @@ in_source() {
 	[ -z "$(ls "$WORK/stage")" ]
 }
 
-@test "uninstall removes what install made, twice or once, and nothing else" {
+@test "uninstall removes what install made, once or twice, and nothing else" {
 	mkdir -p "$WORK/usr/bin" "$WORK/usr/include" "$WORK/usr/share/man"
 	touch "$WORK/usr/bin/other"
 	chmod 2775 "$WORK/usr/bin"
@@ -37,13 +37,13 @@ in_source() {
 	[ "$status" -eq 0 ]
 	[ -z "$output" ]
 	diff <(echo "$before") <(find "$WORK/usr" -printf '%p %M\n' | sort)
-	# Nothing was there.
+	# Nothing was installed.
 	in_source install PREFIX="$WORK/new/usr"
 	in_source uninstall PREFIX="$WORK/new/usr"
 	[ ! -e "$WORK/new" ]
 }
 
-@test "the dynamic linker finds the libraries, or it is said" {
+@test "the dynamic linker finds the libraries, or a message says that it does not" {
 	run in_source install PREFIX="$WORK/usr"
 	[ "${lines[0]}" = "Programs find $WORK/usr/lib/libnvtaskset.so.0 by LD_LIBRARY_PATH, or once ldconfig knows that directory." ]
 	[ "${lines[1]}" = "Programs find $WORK/usr/lib/libsmctrl.so.0 by LD_LIBRARY_PATH, or once ldconfig knows that directory." ]
@@ -67,7 +67,7 @@ in_source() {
 	done
 }
 
-@test "a later compiler's warnings stop nobody but developers" {
+@test "warnings of a newer compiler are errors for developers only" {
 	not grep -q -- -Werror <(unset MAKEFLAGS WERROR && in_source -n -B V=1 all)
 	grep -q -- -Werror <(in_source -n -B V=1 WERROR=1 all)
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# --json: what another program reads in it. docs/json.md promises each member that is asked for here.
+# --json, as another program reads it. docs/json.md promises each member that is tested here.
 
 load helpers
 
@@ -99,7 +99,7 @@ process_members="pid uid user command not_in_force launches restricted outside g
 	[ "$(ask -c '[.processes[0].partitions[] | [.gpu, .tpc_list]]')" = '[[0,"0-3"],[1,"4-7"]]' ]
 }
 
-@test "-p: a mistake is told as ever, and nothing else" {
+@test "-p: a mistake is reported as without --json, and nothing else is printed" {
 	start_program -t 0-7
 	refuses "TPC 99: this GPU has TPCs 0-65" nvtaskset --json -tp 99 "$PROGRAM"
 	refuses "--json and --dry-run, which prints a list that can be pasted: choose one" \
@@ -109,7 +109,7 @@ process_members="pid uid user command not_in_force launches restricted outside g
 	[ "$output" = "nvtaskset: standard output: No space left on device" ]
 }
 
-@test "a GPU's name that is no text" {
+@test "a GPU's name that is not valid text" {
 	sed 's/NVIDIA H200/\xffH\xc2\x9b200/' "$NVTASKSET_TOPOLOGY" >"$WORK/named.txt"
 	export NVTASKSET_TOPOLOGY=$WORK/named.txt
 	nvtaskset -T --json >"$WORK/json"
@@ -117,16 +117,16 @@ process_members="pid uid user command not_in_force launches restricted outside g
 	[[ "$(LC_ALL=C nvtaskset -T)" == "GPU 0, ?H?200, "* ]]
 }
 
-@test "what others write into their names and counters stays JSON" {
+@test "names and counters made up by other processes do not break the JSON" {
 	start_named $'60\e[2J"\\\x9b\xff\n\u202e\u6f22'
 	LC_ALL=C nvtaskset -l --json >"$WORK/json"
 	[ "$(ask ".processes[] | select(.pid == $PROGRAM) | .command")" = \
 		"$BUILD/demo/where "$'60\ufffd[2J"\\\ufffd\ufffd\ufffd\ufffd\u6f22' ]
-	# In ASCII, whatever the terminal: nothing in it can do harm there.
+	# It is ASCII on every terminal, so nothing in it can harm the terminal.
 	not env LC_ALL=C grep -q '[^ -~]' "$WORK/json"
 }
 
-@test "a counter that a process made up does not become negative or lose digits" {
+@test "a counter made up by a process does not become negative or lose digits" {
 	start_program -t 0-7
 	file=$(readlink -f "/proc/$PROGRAM/fd"/* | grep -n memfd:nvtaskset | cut -d: -f1)
 	file=$(printf '%s\n' "/proc/$PROGRAM/fd"/* | sed -n "${file}p")
@@ -150,7 +150,7 @@ process_members="pid uid user command not_in_force launches restricted outside g
 	[ "$(ask '.gpus[0].tpc_count' | xargs)" = "66 66" ]
 }
 
-@test "every member that comes out is described, and what is described comes out" {
+@test "docs/json.md describes exactly the members that are printed" {
 	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
 	SIM_FAULTS=bad-qmd start_program -t -G 0:0-3 -G 1:4-7
 	first=$PROGRAM

@@ -4,7 +4,7 @@
 load helpers
 load playing
 
-# The lines of a process, columns parted by one space.
+# The lines of a process, with one space between columns.
 lines_of() {
 	nvtaskset -l | awk -v pid="$1" '$1 == pid {$1 = $1; print}'
 }
@@ -28,7 +28,7 @@ lines_of() {
 	[[ "$(lines_of "$PROGRAM")" == *" 0-1,5-6,8,16,24,62-65 0~,1,2~,6~ "* ]]
 }
 
-@test "what ran outside is counted and named" {
+@test "launches outside are counted, with their reasons" {
 	SIM_FAULTS=bad-qmd start_program -t 0-7
 	run nvtaskset --list
 	[[ "$output" =~ \ +[0-9]+\ times:\ the\ launch\ descriptor\ has\ an\ unknown\ version ]]
@@ -42,7 +42,7 @@ lines_of() {
 	[[ "$(nvtaskset -l)" == *"        1 time: the launch descriptor has an unknown version"* ]]
 }
 
-@test "overlaps are pointed out, of as many as there are" {
+@test "overlaps of any number of processes are shown" {
 	own_gpus
 	start_program -t 0-7
 	first=$PROGRAM
@@ -59,7 +59,7 @@ lines_of() {
 	[[ "$output" == *"processes $(awk '{print $1 ", " $2 " and " $3}' <<<"$pids") share TPCs 6 of GPU 0"* ]]
 }
 
-@test "a shell is not said to share its TPCs with what it has started" {
+@test "a shell and its children are no overlap" {
 	own_gpus
 	empty_output
 	# shellcheck disable=SC2016 # for that shell
@@ -105,7 +105,7 @@ crowd_is_there() {
 	[ "$(nvtaskset -T | grep -c '^ ?  .*crowd 300')" -eq 248 ]
 }
 
-@test "nobody has a partition: just the heading" {
+@test "no process has a partition: only the heading" {
 	needs_root
 	needs_namespaces --pid --fork --mount-proc
 	run unshare --pid --fork --mount-proc "$BUILD/nvtaskset" -l
@@ -124,7 +124,7 @@ crowd_is_there() {
 	refuses "'1': one argument too many; try 'nvtaskset --help'" nvtaskset -l 1
 }
 
-@test "a command line that would move the cursor does not" {
+@test "control characters in a command line do not reach the terminal" {
 	start_named $'60\e[2J\x9b\nnew'
 	LC_ALL=C run nvtaskset -l
 	[[ "$output" == *"where 60?[2J??new"* ]]
@@ -132,7 +132,7 @@ crowd_is_there() {
 	[[ "$output" == *$'where 60\ufffd[2J\ufffd\ufffdnew'* ]]
 }
 
-@test "UTF-8 comes through where the locale has it" {
+@test "UTF-8 is shown where the locale is UTF-8" {
 	start_named $'60 \u00e9t\u00e9 \u6f22 \u202egpj \xc3\x28'
 	LC_ALL=C.UTF-8 run nvtaskset -l
 	[[ "$output" == *$'where 60 \u00e9t\u00e9 \u6f22 \ufffdgpj \ufffd('* ]]
@@ -140,16 +140,16 @@ crowd_is_there() {
 	[[ "$output" == *"where 60 ?t? ? ?gpj ?("* ]]
 }
 
-@test "a long command is whole in a file" {
+@test "a long command is not cut in a file" {
 	start_named "60 $(printf 'x%.0s' {1..500})"
 	run nvtaskset -l
 	[[ "$output" == *"$(printf 'x%.0s' {1..500})"* ]]
 }
 
-@test "a closed pipe ends it without a word; a full disk with a reason" {
+@test "a closed pipe ends it without a message; a full disk with a reason" {
 	bash -c 'nvtaskset -l 2>"$1" | true' - "$WORK/stderr"
 	[ ! -s "$WORK/stderr" ]
-	# Where the caller ignores the signal, as some do, it is a failure like others.
+	# If the caller ignores SIGPIPE, as some do, a closed pipe is an error like any other.
 	run bash -c 'trap "" PIPE; exec 4> >(true); wait $!; nvtaskset -l >&4; echo "status $?" >&2'
 	[ "$output" = $'nvtaskset: standard output: Broken pipe\nstatus 1' ]
 	for view in -l -T "-l --json" "-T --json" "-l --watch=0.1" "-T --json --watch=0.1"; do
