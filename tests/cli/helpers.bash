@@ -1,26 +1,27 @@
-# What the tests of the command share. They run on a simulated H200, with a control daemon for MPS that is a fake.
+# Functions that the tests of the command share. They run on a simulated H200, with a fake control daemon of MPS.
 
 setup() {
 	BUILD=${BUILD:-$BATS_TEST_DIRNAME/../../build}
 	ROOT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 	PATH=$BUILD:$BUILD/demo:$PATH
 	WORK=$(mktemp -d)
-	# Root's links to library and driver are to be open to everybody.
+	# Every user must be able to read root's links to library and driver.
 	chmod 755 "$WORK"
 	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200.txt
 	export NVTASKSET_DRIVER=$BUILD/sim/libcuda.so.1
 	export XDG_CACHE_HOME=$WORK XDG_RUNTIME_DIR=$WORK CUDA_MPS_PIPE_DIRECTORY=$WORK/mps
 	# An audit library (--strict) leaves next to no room for ThreadSanitizer's thread-local storage.
 	! is_sanitized tsan || export GLIBC_TUNABLES=glibc.rtld.optional_static_tls=1000000
-	# Before a command: as somebody who is not root, with a cache of their own.
+	# Before a command: runs it as a user who is not root, with a cache of its own.
 	ANOTHER_USER=(setpriv --reuid 65534 --regid 65534 --clear-groups env "XDG_CACHE_HOME=$WORK/another")
-	# Likewise: as root in most containers, who may not look into what has more privileges, as this shell.
+	# Before a command: runs it as root of most containers, who may not look into processes with more privileges, as
+	# this shell.
 	LIMITED_ROOT=(setpriv "--bounding-set=-sys_ptrace,-mknod")
 	unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER CUDA_DEVICE_MAX_CONNECTIONS LD_LIBRARY_PATH
 	PROGRAM=
 }
 
-# "! COMMAND" fails no test, but as its last line.
+# Use this, since "! COMMAND" only fails a test as its last line.
 not() { # COMMAND…
 	if "$@"; then
 		echo "succeeded: $*"
@@ -28,13 +29,13 @@ not() { # COMMAND…
 	fi
 }
 
-# By tsan, by asan; by either, where not said.
+# Whether the build is sanitized by tsan or asan; without an argument, by either.
 is_sanitized() {
 	local by=${BUILD##*/}
 	[[ "$by" =~ ^[at]san$ && "$by" = "${1:-$by}" ]]
 }
 
-# What a test cannot do without, and every machine can be given (tests/run): a program.
+# A program that a test needs, and that every machine can be given (tests/run).
 needs() { # COMMAND
 	command -v "$1" >/dev/null || skip "needs $1"
 }
@@ -43,7 +44,7 @@ needs_root() {
 	[ "$(id -u)" = 0 ] || skip "needs root"
 }
 
-# Who must be able to get at this tree: in root's home, nobody else is.
+# Another user must be able to read this tree; in root's home, nobody else can.
 needs_another_user() {
 	needs_root
 	mkdir "$WORK/another"
@@ -51,12 +52,12 @@ needs_another_user() {
 	"${ANOTHER_USER[@]}" test -x "$BUILD/nvtaskset" || skip "no other user gets at the build directory"
 }
 
-# Of the kinds that these options of unshare make: in a container, not even root may.
+# Namespaces of the kinds that these options of unshare make. In a container, not even root may make them.
 needs_namespaces() {
 	unshare "$@" true 2>/dev/null || skip "namespaces are not permitted"
 }
 
-# With the capability SYS_PTRACE, which root has not in every container.
+# This takes the capability SYS_PTRACE, which root does not have in every container.
 needs_to_look_into_others() {
 	(($(sed -n 's/^CapEff:[[:blank:]]*/0x/p' /proc/self/status) >> 19 & 1)) || skip "root may not look into others' processes here"
 }
@@ -70,7 +71,7 @@ teardown() {
 	rm -rf "$WORK"
 }
 
-# GPUs of this test's own: what other tests run at the same moment is not on them. GPU is the first one's bus id.
+# GPUs of this test's own: programs of other tests do not run on them. GPU is the first one's bus id.
 own_gpus() { # [TOPOLOGY]
 	local domain
 	domain=$(printf '%08x' $((1 << 31 | (BASHPID & 0x7fff) << 16 | RANDOM)))
@@ -80,12 +81,12 @@ own_gpus() { # [TOPOLOGY]
 	GPU=$(sed -n 's/^gpu //p' "$WORK/gpus.txt" | head -n 1)
 }
 
-# The command without MPS, which most tests are not about.
+# Runs the command without MPS, since most tests are not about MPS.
 nv() {
 	nvtaskset --mps off "$@"
 }
 
-# Waits until the command succeeds: on a busy machine that may take its time.
+# Waits until the command succeeds; on a busy machine that may take long.
 wait_until() { # COMMAND…
 	local end=$((SECONDS + 60))
 	until "$@"; do
@@ -101,19 +102,19 @@ find_child() { # PID [NAME]
 	child=$(pgrep -P "$1" ${2:+"$2"})
 }
 
-# Until the process has a child, of this name; `child` is its pid then.
+# Waits until the process has a child, of this name if there is one; then `child` is its pid.
 wait_for_child() { # PID [NAME]
 	wait_until find_child "$@"
 }
 
-# A script of these lines.
+# Makes a script of these lines.
 make_script() { # FILE LINE…
 	printf '%s\n' "${@:2}" >"$1"
 	chmod +x "$1"
 }
 
-# Before a program is started in the background: the shell there empties the file as well, but perhaps after our first look,
-# and what an earlier program said would count.
+# Call this before a program is started in the background: its shell empties the file as well, but perhaps after our
+# first look, and then the output of an earlier program would count.
 empty_output() {
 	: >"$WORK/output"
 }
@@ -121,13 +122,13 @@ empty_output() {
 # Starts a CUDA program inside a partition and waits until it has launched; PROGRAM is its pid.
 start_program() {
 	empty_output
-	# Not by nv: the process in the background would be a shell around it.
+	# Not with nv: the process in the background would be a shell around it.
 	nvtaskset --mps off "$@" "$BUILD/demo/where" 60 >"$WORK/output" 3>&- &
 	PROGRAM=$!
 	wait_until [ -s "$WORK/output" ]
 }
 
-# The same on TPCs 0-3 with this argument, which is seen in lists; it begins with a number of seconds.
+# The same on TPCs 0-3 with this argument, which lists show; it begins with a number of seconds.
 start_named() { # ARGUMENT
 	empty_output
 	nvtaskset --mps off -t 0-3 "$BUILD/demo/where" "$1" >"$WORK/output" 3>&- &
@@ -135,7 +136,7 @@ start_named() { # ARGUMENT
 	wait_until [ -s "$WORK/output" ]
 }
 
-# Waits until the program has said that.
+# Waits until the program has printed such a line.
 wait_for_line() { # PATTERN
 	wait_until grep -q "$1" "$WORK/output" || {
 		cat "$WORK"/{output,errors}
@@ -152,7 +153,7 @@ last_is_on() { # TPCs
 	[[ "$(tail -n 1 "$WORK/output")" == *"on TPCs $1 ("* ]]
 }
 
-# Waits until the program says that its kernels run there.
+# Waits until the program prints that its kernels run there.
 runs_on() { # TPCs
 	wait_until last_is_on "$1" || {
 		echo "last: $(tail -n 1 "$WORK/output")"
@@ -160,7 +161,7 @@ runs_on() { # TPCs
 	}
 }
 
-# Before a program in a partition: without the descriptor that came through the exec, so that the environment counts.
+# Before a program in a partition: closes the descriptor that came through the exec, so that the environment counts.
 WITHOUT_SEGMENT=(bash -c 'exec 237>&-; exec "$@"' bash)
 
 # Runs the command, which must refuse with this reason, in one line on standard error, and exit 1.
@@ -176,7 +177,7 @@ refuses() {
 
 slot_taken="its partition is not in force until another tool (a profiler or debugger) gives up the driver's callback slot"
 
-# Changes the program's partition by the command, which does so and says that it is not in force.
+# Changes the program's partition with the command, which says that the partition is not in force.
 changes_in_vain() { # the TPCs, and the command
 	local tpcs=$1 status=0
 	shift

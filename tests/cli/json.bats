@@ -117,7 +117,7 @@ process_members="pid uid user command not_in_force launches restricted outside g
 	[[ "$(LC_ALL=C nvtaskset -T)" == "GPU 0, ?H?200, "* ]]
 }
 
-@test "names and counters made up by other processes do not break the JSON" {
+@test "names and counters that other processes set do not break the JSON" {
 	start_named $'60\e[2J"\\\x9b\xff\n\u202e\u6f22'
 	LC_ALL=C nvtaskset -l --json >"$WORK/json"
 	[ "$(ask ".processes[] | select(.pid == $PROGRAM) | .command")" = \

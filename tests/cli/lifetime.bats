@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# A partition is there from the first moment and for as long as the program lives, across exec, as CPU affinity is
+# A partition exists from the first moment and as long as the program lives, across exec, as CPU affinity does
 
 load helpers
 load playing
@@ -10,7 +10,7 @@ setup() {
 	PATH=$BUILD/tests/programs:$PATH
 }
 
-# Starts a script inside TPCs 0-7 that waits until let_go, and goes on with these lines; PROGRAM is its pid.
+# Starts a script inside TPCs 0-7 that waits for let_go and then runs these lines; PROGRAM is its pid.
 start_script() { # LINE…
 	make_script "$WORK/script" '#!/bin/bash' 'read -r go <"$1"' "$@"
 	mkfifo "$WORK/go"
@@ -23,14 +23,14 @@ let_go() {
 	timeout 60 sh -c 'echo go >"$0"' "$WORK/go"
 }
 
-# Starts a shell inside TPCs 0-7 that runs this, and goes on when it has ended; `child` is the child that it has for it.
+# Starts a shell inside TPCs 0-7 that runs LINE and waits for its end; `child` is the pid of the child that runs it.
 start_shell_with() { # NAME LINE
 	nvtaskset --mps off -t 0-7 bash -c "$2; true" 3>&- &
 	PROGRAM=$!
 	wait_for_child "$PROGRAM" "$1"
 }
 
-# It goes on, and ends, and has said that last.
+# The program goes on and ends; this is the last line that it has printed.
 ends_with() { # LINE
 	go_on_to_the_end
 	[ "$(tail -n 1 "$WORK/output")" = "$1" ]
@@ -38,7 +38,7 @@ ends_with() { # LINE
 
 # --- the first moment ------------------------------------------------------------------------------------------------
 
-@test "it can be changed as soon as the command is started" {
+@test "a partition can be changed as soon as the command is started" {
 	for _ in $(seq 20); do
 		nvtaskset --mps off -t 0-7 where 60 >"$WORK/output" 3>&- &
 		PROGRAM=$!
@@ -54,13 +54,13 @@ ends_with() { # LINE
 	runs_on 8-15
 }
 
-@test "also before the shell that starts it has executed the command, and while that takes its time" {
+@test "also before the starting shell has called exec for the command, and while the exec takes long" {
 	bash -c 'sleep 0.3; exec nvtaskset --mps off -t 0-7 where 60' >"$WORK/output" 3>&- &
 	PROGRAM=$!
 	not nvtaskset -tp 8-15 "$PROGRAM"
 	wait_for_line "my kernels"
 	stop_program
-	# A shell's own child, which has executed nothing yet.
+	# The child of a shell, before its exec.
 	{ read -r -t 0.3 <>"$WORK/never" || true; exec nvtaskset --mps off -t 0-7 where 60; } >"$WORK/output" 3>&- &
 	PROGRAM=$!
 	nvtaskset -tp 8-15 "$PROGRAM"
@@ -76,7 +76,7 @@ ends_with() { # LINE
 	pkill -P "$PROGRAM"
 }
 
-@test "a program without CUDA runs as before: its descriptors, its result, its output" {
+@test "a program without CUDA runs as before: its descriptors, its exit status, its output" {
 	show='ls /proc/self/fd | wc -l; cat <"$0" | wc -c; ls -l /proc/self/fd | grep -c "237 -> /memfd:nvtaskset"; exit 7'
 	run bash -c "$show" "$BATS_TEST_FILENAME"
 	without=("${lines[@]}")
@@ -96,7 +96,7 @@ ends_with() { # LINE
 
 # --- exec --------------------------------------------------------------------------------------------------------------
 
-@test "what -p gave it lasts over an exec, with CUDA before and after it" {
+@test "a change by -p lasts over an exec, with CUDA before and after it" {
 	start_playing -t 0-7 -- where wait exec where wait exec where
 	nvtaskset -tp 20-23 "$PROGRAM"
 	go_on
@@ -107,19 +107,19 @@ ends_with() { # LINE
 	[ ! -s "$WORK/errors" ]
 }
 
-@test "and with nothing but an exec between" {
+@test "a change by -p lasts over several execs without CUDA between them" {
 	start_playing -t 0-7 -- wait exec exec exec where
 	nvtaskset -tp 20-23 "$PROGRAM"
 	ends_with 20-23
 }
 
-@test "a process has one descriptor of it, however often it executes a program" {
+@test "a process has one descriptor of its segment, after any number of execs" {
 	start_playing -t 0-7 -- where exec where exec where wait
 	[ "$(readlink "/proc/$PROGRAM/fd/"* | grep -c memfd:nvtaskset)" -eq 1 ]
 	[ "$(readlink "/proc/$PROGRAM/fd/237")" = "/memfd:nvtaskset (deleted)" ]
 }
 
-@test "between an exec and CUDA, the library is not said to be at work; a way around it is told" {
+@test "between an exec and CUDA, nothing is wrong; a driver loaded without our library is reported" {
 	start_playing -t 0-7 -- where wait exec wait exec wait open "$BUILD/sim/libcuda.so.1" wait
 	go_on
 	waits 2
@@ -136,7 +136,7 @@ ends_with() { # LINE
 	[[ "$output" == *"its partition is not in force: the driver was loaded without our library"* ]]
 }
 
-@test "the kernel may put everything where it was before the exec" {
+@test "the kernel may map everything at the same addresses as before the exec" {
 	needs_fixed_addresses
 	touch "$WORK/again" "$WORK/once-more"
 	empty_output
@@ -156,7 +156,7 @@ needs_fixed_addresses() {
 
 # --- descriptors that a program closes -----------------------------------------------------------------------------------
 
-@test "a program that closes all descriptors keeps what -p gave it, and so do its later children" {
+@test "a program that closes all descriptors keeps a change by -p, and so do its later children" {
 	start_playing -t 0-7 -- where wait closefrom 3 spawn "$WORK/child" where
 	make_script "$WORK/child" '#!/bin/sh' 'play where'
 	nvtaskset -tp 20-23 "$PROGRAM"
@@ -164,10 +164,10 @@ needs_fixed_addresses() {
 	[ "$(tail -n 2 "$WORK/output" | head -n 1)" = 20-23 ]
 }
 
-@test "where nobody may look into its memory, its children say that they have the partition of the start" {
+@test "if nobody may read its memory, its children say that they have the partition of the start" {
 	needs_another_user
 	needs_to_look_into_others
-	# What comes from a file that its user may not read is nobody's to look into.
+	# The kernel lets no user read the memory of a program whose file its user may not read.
 	install -m 711 "$BUILD/tests/programs/play" "$WORK/unreadable"
 	chmod 755 "$WORK"
 	make_script "$WORK/child" '#!/bin/sh' 'play where'
@@ -183,7 +183,7 @@ needs_fixed_addresses() {
 	grep -q "the partition of pid $pid, which started this program, cannot be read: this program starts with the one" "$WORK/errors"
 }
 
-@test "a child whose descriptors were closed has its nearest ancestor's, else the environment's" {
+@test "a child whose descriptors were closed has its nearest ancestor's partition, or else the environment's" {
 	make_script "$WORK/child" '#!/bin/sh' 'exec play closefrom 3 where'
 	start_playing -t 0-7 -- wait spawn "$WORK/child"
 	nvtaskset -tp 20-23 "$PROGRAM"
@@ -193,7 +193,7 @@ needs_fixed_addresses() {
 	ends_with 0-7
 }
 
-@test "in a sandbox where statx or memfd_create is refused, it keeps what -p gave, and one descriptor" {
+@test "in a sandbox that refuses statx or memfd_create, a program keeps a change by -p, and one descriptor" {
 	for call in statx memfd_create; do
 		empty_output
 		nvtaskset --mps off -t 0-7 bash -c "nvtaskset -tp 20-23 \$\$ >/dev/null; exec \"\$@\"" bash refuse $call \
@@ -206,7 +206,7 @@ needs_fixed_addresses() {
 	done
 }
 
-@test "an ancestor's is found at any number" {
+@test "an ancestor's segment is found at any descriptor number" {
 	make_script "$WORK/child" '#!/bin/sh' 'exec play closefrom 3 where'
 	(
 		ulimit -Sn 40
@@ -218,7 +218,7 @@ needs_fixed_addresses() {
 	)
 }
 
-@test "without /proc it starts with what nvtaskset was given, says so, and can be changed" {
+@test "without /proc a program starts with the partition of the start, says so, and can be changed" {
 	needs_root
 	needs_namespaces -m
 	ASAN_OPTIONS=detect_leaks=0 start_playing -t 0-7 -- proc where wait where
@@ -230,9 +230,10 @@ needs_fixed_addresses() {
 	[[ "$output" == *"cannot be read without /proc; --strict lets nothing run unrestricted" ]]
 }
 
-# --- children that share it ----------------------------------------------------------------------------------------------
+# --- children that share a partition
+# -------------------------------------------------------------------------------------
 
-@test "a child that has not come to CUDA has its parent's partition; -p on it says whose that is" {
+@test "a child that has not loaded CUDA has its parent's partition; -p on it names the parent" {
 	start_shell_with sleep 'sleep 60'
 	refuses "pid $child: shares the partition of pid $PROGRAM until it loads CUDA; change that one, or give this one its own with --attach" \
 		nvtaskset -tp 9 "$child"
@@ -257,13 +258,13 @@ says_in_a_container_what_its_user_sees() {
 	pkill -KILL -P "$PROGRAM"
 }
 
-@test "in a container too, the message says what its user sees" {
+@test "in a container, the message has the pids that its user sees" {
 	needs_namespaces -pf --mount-proc
 	says_in_a_container_what_its_user_sees
 }
 
-# The container's first process has the same number.
-@test "also beside a first process of the machine that may not be looked into" {
+# The container's first process has the same pid.
+@test "also if the first process of the machine may not be read" {
 	needs_root
 	needs_namespaces -pf --mount-proc
 	# shellcheck disable=SC2016 # for that shell
@@ -276,7 +277,7 @@ says_in_a_container_what_its_user_sees() {
 	[ "$status" -eq 0 ]
 }
 
-@test "a number of TPCs for a shell: those that its children share with it are not others'" {
+@test "-n for a shell: TPCs that its children share with it count as its own" {
 	own_gpus
 	start_shell_with sleep 'sleep 60'
 	run nvtaskset -np 66 "$PROGRAM"
@@ -285,7 +286,7 @@ says_in_a_container_what_its_user_sees() {
 	kill "$child"
 }
 
-@test "those that it has from before it went on with another partition are its, too" {
+@test "-n for a process: TPCs of its former partition, which its children share, count as its own" {
 	own_gpus
 	nvtaskset --mps off -t 0-7 bash -c 'sleep 60 & exec nvtaskset --mps off -t 9 sleep 61' 3>&- &
 	PROGRAM=$!
@@ -303,7 +304,7 @@ has_the_list() { # pid list
 	[ "$(nvtaskset -tp "$1")" = "pid $1's current TPC list: $2" ]
 }
 
-@test "--attach gives one to a process that has another user's" {
+@test "--attach gives a partition to a process that has another user's" {
 	needs_another_user
 	needs_attach
 	chmod 755 "$WORK"
@@ -316,7 +317,7 @@ has_the_list() { # pid list
 	[ "${lines[-1]}" = "pid $PROGRAM's new TPC list: 9" ]
 }
 
-@test "one whose owner went on with another partition, and has ended, is what it was then" {
+@test "a shared partition stays as it was when its owner took another one and ended" {
 	mkfifo "$WORK/go"
 	empty_output
 	nvtaskset --mps off -t 0-7 bash -c "play wait where >'$WORK/output' & read -r go <'$WORK/go'; exec nvtaskset --mps off -t 9 true" 3>&- &
@@ -333,7 +334,7 @@ has_the_list() { # pid list
 	wait_for_line '^20-23$'
 }
 
-@test "--attach gives it its own, which it takes to CUDA" {
+@test "--attach gives a child a partition of its own, which it keeps when it loads CUDA" {
 	needs_attach
 	start_shell_with play "play wait where wait >'$WORK/output'"
 	wait_for_line waiting
@@ -345,7 +346,7 @@ has_the_list() { # pid list
 	[ "${lines[1]}" = "pid $child's new TPC list: 9" ]
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-7" ]
 	[ "$(ls "/proc/$child/fd" | wc -l)" -eq $((files + 1)) ]
-	# Others may do no more than read it.
+	# Other users may only read it.
 	for file in "/proc/$child/fd/"*; do
 		[[ "$(readlink "$file")" != /memfd:nvtaskset* ]] || [ "$(stat -L -c %a "$file")" = 644 ]
 	done
@@ -358,7 +359,7 @@ has_the_list() { # pid list
 	kill -USR1 "$child"
 }
 
-@test "also in a PID namespace, where it has another number" {
+@test "also in a PID namespace, where the child has another pid" {
 	needs_namespaces --pid --fork --mount-proc
 	nvtaskset --mps off -t 0-7 unshare --pid --fork --mount-proc --kill-child \
 		bash -c "play wait where >'$WORK/output'; true" 3>&- &
@@ -366,9 +367,9 @@ has_the_list() { # pid list
 	wait_for_line waiting
 	wait_for_child "$PROGRAM" bash
 	wait_for_child "$child" play
-	PROGRAM=$child # it ends by a signal, and with it the others
+	PROGRAM=$child # a signal ends it, and the others end with it
 	nvtaskset --attach -tp 9 "$child"
-	# That number is its owner's, by which it knows it for its own.
+	# This is the owner's pid, by which a process recognizes its own segment.
 	for file in "/proc/$child/fd/"*; do
 		[[ "$(readlink "$file")" != /memfd:nvtaskset* ]] || owners+=" $(od -An -tu8 -j16 -N8 "$file" | tr -d ' ')"
 	done
@@ -377,7 +378,7 @@ has_the_list() { # pid list
 	wait_for_line '^9$'
 }
 
-@test "where its limits leave no room, --attach says so, and it lives" {
+@test "if its limits leave no room, --attach says so, and the child lives" {
 	needs_attach
 	start_shell_with sleep 'sleep 60'
 	prlimit --pid "$child" --fsize=4096:unlimited
@@ -392,7 +393,7 @@ has_the_list() { # pid list
 	pkill -P "$PROGRAM"
 }
 
-@test "its own is made when it comes to CUDA, of what its parent's says then" {
+@test "a child gets its own segment when it loads CUDA, with its parent's partition of that moment" {
 	start_script 'play where wait where'
 	nvtaskset -tp 8-15 "$PROGRAM"
 	let_go
@@ -408,7 +409,7 @@ has_the_list() { # pid list
 	[ "$(tail -n 1 "$WORK/output")" = 4 ]
 }
 
-# Tries to do to what it has inherited what only the owner's user may, and then keeps every lock that a reader can have.
+# Tries on an inherited segment all that only the owner's user may do. Then it keeps every lock that a reader can have.
 write_attack() {
 	cat >"$WORK/attack.py" <<-'END'
 		import fcntl, mmap, os, struct, time
@@ -439,7 +440,7 @@ write_attack() {
 	END
 }
 
-@test "a worker with fewer privileges can do nothing to the partition that it has from its parent" {
+@test "a worker with fewer privileges cannot change the partition that it has from its parent" {
 	needs_another_user
 	write_attack
 	chmod 755 "$WORK"
@@ -454,7 +455,7 @@ write_attack() {
 	pkill -P "$PROGRAM"
 }
 
-@test "a program that becomes another user starts with what -p gave, whatever its environment" {
+@test "a program that becomes another user starts with the change by -p, not with its environment's partition" {
 	needs_another_user
 	needs_to_look_into_others
 	chmod 755 "$WORK"
@@ -467,7 +468,7 @@ write_attack() {
 		nvtaskset -tp 20-23 "$PROGRAM"
 		let_go
 		wait_for_line waiting
-		# Until it comes to CUDA, it is root's to change.
+		# Until it loads CUDA, root can change it.
 		refuses "pid $PROGRAM: has another user's partition until it loads CUDA; give it its own with --attach" \
 			"${ANOTHER_USER[@]}" nvtaskset -tp 5 "$PROGRAM"
 		nvtaskset -tp 24-27 "$PROGRAM"
@@ -476,7 +477,7 @@ write_attack() {
 	done
 }
 
-@test "two processes with the same number, in containers one in the other, have one each" {
+@test "two processes with the same pid, in nested containers, have a partition each" {
 	needs_namespaces -pf --mount-proc
 	empty_output
 	unshare -pf --mount-proc "$BUILD/nvtaskset" --mps off -t 0-7 \
@@ -495,7 +496,7 @@ write_attack() {
 	[ "$(tail -n 1 "$WORK/output")" = 0-7 ]
 }
 
-@test "a program that becomes another user is that one's to change" {
+@test "a program that becomes another user can be changed by that user" {
 	needs_another_user
 	chmod 755 "$WORK"
 	start_playing -t 0-7 -- wait
@@ -512,19 +513,19 @@ write_attack() {
 
 # --- limits --------------------------------------------------------------------------------------------------------------
 
-# The program is ended by none of them, and runs inside its partition.
-runs_inside_under() { # a limit, as bash's ulimit has it
+# No limit ends the program, and it runs inside its partition.
+runs_inside_under() { # a limit: the arguments of bash's ulimit
 	run bash -c "ulimit $*; exec nvtaskset --mps off -t 0-7 play where"
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[ "${lines[-1]}" = 0-7 ]
 }
 
-@test "limits: where there is no room for a segment, the partition holds, and cannot be changed" {
+@test "limits: without room for a segment, the partition is in force, and cannot be changed" {
 	runs_inside_under -f 8
 	[[ "$output" == *"the limit for files (ulimit -f) is 8192; the partition of this program is in force, and cannot be changed"* ]]
 	[ "$(grep -c "cannot be changed" <<<"$output")" -eq 1 ]
-	# ThreadSanitizer writes a file of its own.
+	# ThreadSanitizer writes a file of its own, which this limit would stop.
 	is_sanitized tsan || runs_inside_under -f 0
 }
 

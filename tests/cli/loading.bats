@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# How programs come to load the driver, and what becomes of their partition.
+# The ways in which programs load the driver, and whether their partition is in force.
 
 bats_require_minimum_version 1.5.0
 load helpers
@@ -12,7 +12,7 @@ play() { # options of nvtaskset, --, and the steps
 	echo "$output"
 }
 
-# A directory in which programs find the driver as they would without us.
+# A directory in which programs find the driver as they would without nvtaskset.
 make_driver_directory() {
 	mkdir "$WORK/driver"
 	cp "$BUILD/sim/libcuda.so.1" "$WORK/driver/"
@@ -48,7 +48,7 @@ is_inside() {
 	is_inside
 }
 
-@test "opened with its symbols for everybody: Go" {
+@test "opened with global symbols: Go" {
 	play -- global libcuda.so.1 where
 	is_inside
 }
@@ -59,7 +59,7 @@ is_inside() {
 }
 
 @test "opened from Java" {
-	needs javac # whose compiler java runs
+	needs javac # java runs its compiler
 	! is_sanitized || skip "java is not built with the sanitizer"
 	cat >"$WORK/Open.java" <<-'EOF'
 		public class Open {
@@ -69,7 +69,7 @@ is_inside() {
 			}
 		}
 	EOF
-	# The virtual machine goes through its own search path, and then opens by path: that of our library.
+	# The virtual machine looks through its own search path and then opens our library by its path.
 	run nv -v -t 3-5 true
 	directory=$(sed -n 's/.*through //p' <<<"$output")
 	run nv -t 3-5 java "$WORK/Open.java" "$directory/libcuda.so.1"
@@ -98,12 +98,12 @@ is_inside() {
 	[ "${lines[*]}" = "3-5 3-5" ]
 }
 
-# --- ways around us: seen, and with --strict closed ------------------------------------------------------
+# --- ways around our library: reported, and closed by --strict --------------------------------------------
 
 not_in_force="its partition is not in force: the driver was loaded without our library, is being loaded just now, or our library said on standard error why not"
 closed="has closed the file of its partition, which is out of reach until the program makes its next CUDA context"
 
-# It has one, and goes its own way.
+# The program has a partition that is not in force, and -p says so.
 shows_in_vain() { # the TPCs that it has
 	local status=0
 	nvtaskset -tp "$PROGRAM" >"$WORK/stdout" 2>"$WORK/stderr" || status=$?
@@ -133,7 +133,7 @@ escapes_and_shows() { # the program and its arguments
 	shows_in_vain 3-5
 }
 
-@test "a library that waits for a profiler to leave" {
+@test "a library that waits until a profiler unsubscribes" {
 	SIM_FAULTS=slot-taken start_playing -t 3-5 -- where wait
 	[ "$(head -n 1 "$WORK/output")" = 0-65 ]
 	[ "$(wc -l <"$WORK/errors")" -eq 1 ]
@@ -174,7 +174,7 @@ escapes_and_shows() { # the program and its arguments
 	[[ "$output" == *"/lib/libnvtaskset-audit.so:/nonexistent.so /nonexistent2.so" ]]
 }
 
-@test "nvtaskset under a strict one takes its things out again" {
+@test "nvtaskset under nvtaskset --strict removes the outer one's settings" {
 	NVTASKSET_LIBRARY=theirs run nv --strict -t 3-5 nvtaskset --mps off -t 7 sh -c \
 		'echo "${LD_AUDIT-none} ${NVTASKSET_STRICT-none} ${NVTASKSET_SHIM-none} $NVTASKSET_LIBRARY"; where 1'
 	[ "${lines[0]}" = "none none none theirs" ]
@@ -188,7 +188,7 @@ escapes_and_shows() { # the program and its arguments
 	[ "$output" = 1 ]
 }
 
-# --- what programs do to themselves ----------------------------------------------------------------------
+# --- forks, exits and closed descriptors -----------------------------------------------------------------
 
 @test "a fork before the first context, after the library is loaded" {
 	play -- open libcuda.so.1 fork where
@@ -226,7 +226,7 @@ escapes_and_shows() { # the program and its arguments
 	[ ! -s "$WORK/errors" ]
 }
 
-@test "a child of a program that closed all descriptors, and has others there" {
+@test "a child of a program that closed all descriptors and opened others with the same numbers" {
 	play -- open libcuda.so.1 closefrom 3 fork where
 	is_inside
 }
@@ -257,7 +257,7 @@ without_proc() {
 	unshare -m sh -c 'mount -t tpmfs none /proc 2>/dev/null || mount -t tmpfs none /proc && exec "$@"' sh "$@"
 }
 
-@test "the command without /proc says what it lacks" {
+@test "the command without /proc says that it needs it" {
 	! is_sanitized || skip "sanitizers lack it too, and say so"
 	needs_namespaces -m
 	refuses "/proc must be mounted: No such file or directory" without_proc nvtaskset --mps off -t 3 true
@@ -267,9 +267,9 @@ without_proc() {
 	refuses "/proc is not mounted: processes cannot be found" without_proc nvtaskset -T
 }
 
-# --- programs that we cannot get into --------------------------------------------------------------------
+# --- programs that cannot load our library ---------------------------------------------------------------
 
-# It runs unrestricted, which is said; with --strict it does not.
+# The program runs unrestricted, and a message says so; with --strict it does not run.
 is_told() { # the program, why
 	local reason="$1: runs with other privileges than yours ($2), and so without our library: start nvtaskset with those privileges"
 	run "${ANOTHER_USER[@]}" nvtaskset --mps off -t 3 "$1"
@@ -279,7 +279,7 @@ is_told() { # the program, why
 	refuses "$reason" "${ANOTHER_USER[@]}" nvtaskset --mps off --strict -t 3 "$1"
 }
 
-@test "set-user-ID and set-group-ID are told, but for whoever has that id" {
+@test "set-user-ID and set-group-ID are reported, except to a user or group with that id" {
 	needs_another_user
 	cp "$BUILD/tests/programs/nothing" "$WORK/privileged"
 	chmod 755 "$WORK"
@@ -290,13 +290,13 @@ is_told() { # the program, why
 	chmod 2755 "$WORK/privileged"
 	is_told "$WORK/privileged" set-group-ID
 	nv -t 3 "$WORK/privileged"
-	# Which do not count where nobody gets privileges.
+	# These bits have no effect where no program may get privileges.
 	run "${ANOTHER_USER[@]}" setpriv --no-new-privs nvtaskset --mps off -t 3 "$WORK/privileged"
 	[ "$status" -eq 0 ]
 	[ -z "$output" ]
 }
 
-@test "file capabilities are told, but for root" {
+@test "file capabilities are reported, except to root" {
 	needs_another_user
 	cp "$BUILD/tests/programs/nothing" "$WORK/privileged"
 	chmod 755 "$WORK"
@@ -328,13 +328,13 @@ is_told() { # the program, why
 	[[ "$output" == *"nvtaskset: $BUILD/tests/programs/nothing-static: statically linked: it does not load our library; it runs unrestricted"* ]]
 }
 
-@test "scripts that run themselves, and garbage, are left to exec" {
+@test "scripts that are their own interpreter, and garbage, are left to exec" {
 	printf '#!%s\n' "$WORK/loop" >"$WORK/loop"
 	printf '\x7fELF' >"$WORK/short"
 	printf '#!' >"$WORK/empty"
 	chmod +x "$WORK/loop" "$WORK/short" "$WORK/empty"
 	run -126 nv -t 3 "$WORK/loop"
-	# Of these two the shell makes what it can, as ever.
+	# exec refuses these two, and the shell tries to run them as scripts, as it does without nvtaskset.
 	run -127 nv -t 3 "$WORK/short"
 	run -126 nv -t 3 "$WORK/empty"
 	run -127 nv -t 3 ""

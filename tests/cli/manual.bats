@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# The man pages, and the pages of docs/ that they name: their examples run as they stand, and nothing is left out.
+# The man pages, and the pages of docs/ that they name: their examples run as written, and the pages are complete.
 
 load helpers
 
 PAGES=(tools/man/nvtaskset.1 docs/processes.md docs/attaching.md docs/graphs.md docs/mps.md docs/loading.md docs/system-wide.md)
 
-# What a man page says: its lines with what they stand for in place of roff's escapes, but for those that change the font.
+# The text of a man page, with roff's escapes replaced by their characters, except escapes that change the font.
 page() { # FILE
 	sed -e 's/\\-/-/g; s/\\&//g; s/\\(aq/'"'"'/g; s/\\e/\\/g' "$1"
 }
@@ -16,8 +16,8 @@ section() { # FILE, HEADING
 
 # --- examples --------------------------------------------------------------------------------------------------------
 
-# Each of a page's examples becomes a file of its own, $WORK/examples/PAGE.NUMBER: commands behind "$ " or "# " (root's), and
-# what they print, where it is said.
+# Writes each example of a page to a file of its own, $WORK/examples/PAGE.NUMBER: commands after "$ " or "# " (root's),
+# and what they print, if the page says so.
 find_examples() { # FILE…
 	mkdir -p "$WORK/examples"
 	for file; do
@@ -28,7 +28,7 @@ find_examples() { # FILE…
 	done
 }
 
-# Programs that examples name: each is demo/where for this long, and says in $WORK/said/NAME where it runs.
+# A program that examples name: it runs demo/where for this long, which prints in $WORK/said/NAME where it runs.
 make_program() { # PATH SECONDS
 	local name=${1##*/}
 	mkdir -p "$WORK/bin" "$WORK/said"
@@ -37,7 +37,7 @@ make_program() { # PATH SECONDS
 	chmod +x "$1"
 }
 
-# Examples run in an empty directory, on two simulated GPUs, with a control daemon that is a fake.
+# Examples run in an empty directory, on two simulated GPUs, with a fake control daemon of MPS.
 prepare_examples() {
 	mkdir "$WORK/here" "$WORK/path"
 	cd "$WORK/here" || return
@@ -45,12 +45,11 @@ prepare_examples() {
 	make_program batch 1
 	make_program "$WORK/path/python3" 1
 	make_program "$WORK/path/simulate" 120
-	NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
-	own_gpus h200-x2 # whose TPCs nobody else has
+	own_gpus h200-x2 # no other test has their TPCs
 	export PATH=$WORK/path:$ROOT/tests/fake-mps:$PATH FAKE_MPS_LINGER=600
 }
 
-# As somebody types it, or pastes several: nobody waits for what was started in the background.
+# Runs the command as if it was typed, or pasted with others: without waiting for programs in the background.
 type_line() { # COMMAND
 	echo "\$ $1"
 	eval "$1" >"$WORK/printed" 3>&- || {
@@ -60,7 +59,7 @@ type_line() { # COMMAND
 	[[ "$1" != *"&" ]] || started+=("$!")
 }
 
-# Pids are others each time. Not by process substitution, which would change $!.
+# Pids differ each time. Process substitution is not used, as it would change $!.
 printed_as_said() {
 	sed -i -E 's/^pid [0-9]+/pid/' "$WORK/expected" "$WORK/printed"
 	[ ! -s "$WORK/expected" ] || diff "$WORK/expected" "$WORK/printed"
@@ -93,11 +92,11 @@ teardown() {
 	rm -rf "$WORK"
 }
 
-@test "every example runs as it stands" {
+@test "every example runs as written" {
 	started=()
 	prepare_examples
 	find_examples "${PAGES[@]}"
-	type_line "nvtaskset -t 0 true" # MPS is there, whichever page comes first
+	type_line "nvtaskset -t 0 true" # starts MPS, whichever page comes first
 	for example in $(grep -LE -- '^# |--attach' "$WORK"/examples/*); do
 		run_example "$example"
 	done
@@ -122,7 +121,7 @@ teardown() {
 		PROGRAM=$!
 		wait_until [ -s "$WORK/said/simulate" ]
 		run_example "$example"
-		# What its last line gives.
+		# The partition that its last line gives.
 		if grep -q -- '-p all' "$example"; then tpcs=0-65; else tpcs=0-7; fi
 		wait_until says simulate "$tpcs"
 		stop_program
@@ -185,9 +184,9 @@ has_doubled() { # TPCs
 	wait_until grep -q "($((2 * $1)) SMs)" "$WORK/said/infer"
 }
 
-# --- nothing is left out ---------------------------------------------------------------------------------------------
+# --- completeness ----------------------------------------------------------------------------------------------------
 
-# Which entries a section has: what stands behind .TP.
+# The entries of a section: the lines after .TP.
 entries() { # FILE, HEADING
 	section "$1" "$2" | sed -n '/^\.TP/{n;s/^\.[A-Z]* //;s/\\f.//g;s/"//g;p}'
 }
@@ -214,7 +213,7 @@ in_code() { # regular expression
 
 @test "every action is in the synopsis, and every word has its subsection" {
 	section tools/man/nvtaskset.1 SYNOPSIS | sed -E 's/^\.[A-Z]+ ?//' | tr -d '[]"' | tr -s ' \n' ' ' >"$WORK/synopsis"
-	# The words of options.c: first, and second where there is one.
+	# The words of options.c: the first, and the second if there is one.
 	sed -nE '/action_words\[\] = /,/^\}/s/^\t\{"([a-z]+)", ("([a-z]+)"|NULL), .*/\1 \3/p' "$ROOT/tools/nvtaskset/options.c" |
 		sort >"$WORK/words"
 	while read -r first second; do
@@ -235,7 +234,7 @@ in_code() { # regular expression
 	[ "$(wc -l <"$WORK/read")" -ge 10 ]
 	entries tools/man/nvtaskset.1 ENVIRONMENT | grep -oE '[A-Z][A-Z_]+' | sort -u >"$WORK/entries"
 	grep '^NVTASKSET_' "$WORK/entries" | diff "$WORK/read" -
-	# Other people's: by their names, and by names of ours for these.
+	# Variables that others define, some of them read by a constant of ours.
 	{
 		in_code '(getenv|environment)\("[A-Z_]+"'
 		in_code 'define [A-Z_]+ "CUDA_[A-Z_]+"'
@@ -250,7 +249,7 @@ in_code() { # regular expression
 	entries tools/man/nvtaskset.1 OPTIONS | tr -d ' ' | tr , '\n' | grep -E '^[A-Z-]{3,}$' | sort | diff "$WORK/columns" -
 }
 
-@test "every page that is named is installed, and the other way round" {
+@test "every page that is named is installed, and every installed page is named" {
 	section tools/man/nvtaskset.1 FILES | grep -oE '[a-z-]+\.md' | sort -u >"$WORK/pages"
 	make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" install DESTDIR="$WORK/stage" PREFIX=/usr 3>&-
 	(cd "$WORK/stage/usr/share/doc/nvtaskset" && ls) | sort | diff "$WORK/pages" -

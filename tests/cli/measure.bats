@@ -1,32 +1,32 @@
 #!/usr/bin/env bats
-# nvtaskset measure: what is found out by launching kernels must be what the topology file says of the simulated GPU.
+# nvtaskset measure: the measured topology must be that of the simulated GPU's topology file.
 
 load helpers
 
 UUID=GPU-00000000-0000-0000-0001-000000000006 # of the simulated H200: its PCI address
 
-# The simulated GPU, which nobody describes to nvtaskset.
+# The simulated GPU, without a topology file for nvtaskset.
 nobody_tells() {
 	export SIM_TOPOLOGY=${1:-$NVTASKSET_TOPOLOGY}
 	unset NVTASKSET_TOPOLOGY
 }
 
-# shellcheck disable=SC2120 # options, of some tests
+# shellcheck disable=SC2120 # some tests pass options
 measure() {
 	XDG_CACHE_HOME=$WORK/cache nvtaskset measure "$@"
 }
 
-# What was kept, by name; links to libraries may lie beside it.
+# The names of the cached topologies; links to libraries may lie beside them.
 kept() {
 	[ ! -e "$WORK/cache" ] || find "$WORK/cache" -type f -printf '%f\n' | sort
 }
 
-# Mask bits and virtual GPCs, all that can be measured.
+# Mask bits and virtual GPCs: only these can be measured.
 bits_of() {
 	awk '$1 == "tpc" { print $2, $4, $5 }' "$@"
 }
 
-@test "every shipped GPU is measured right, bit for bit" {
+@test "every shipped GPU is measured correctly, bit for bit" {
 	nobody_tells
 	for gpu in h200 h200-x2 hopper-synthetic blackwell turing ada; do
 		rm -rf "$WORK/cache"
@@ -37,7 +37,7 @@ bits_of() {
 	done
 }
 
-@test "it says what it found, and that somebody tells the same" {
+@test "it prints its result, and that the reported topology is the same" {
 	export SIM_TOPOLOGY=$NVTASKSET_TOPOLOGY
 	run measure
 	echo "$output"
@@ -55,7 +55,7 @@ bits_of() {
 	[ "${lines[1]}" = "  which of them share a GPC cannot be measured before Hopper" ]
 }
 
-@test "the first difference to what is told is an error, and nothing is kept" {
+@test "a difference from the reported topology is an error, and nothing is kept" {
 	export SIM_TOPOLOGY=$NVTASKSET_TOPOLOGY NVTASKSET_TOPOLOGY=$WORK/topology
 	sed 's/^  tpc  62 .*/  tpc  62    1    12    76/' "$SIM_TOPOLOGY" >"$NVTASKSET_TOPOLOGY"
 	refuses "GPU 0000:00:06.0: TPC 62: its mask bit is 75 as measured, 76 as NVTASKSET_TOPOLOGY's file says; nothing was kept" \
@@ -63,7 +63,7 @@ bits_of() {
 	[ -z "$(kept)" ]
 }
 
-@test "commands and programs use what was measured" {
+@test "commands and programs use the measured topology" {
 	[ ! -e /dev/nvidiactl ] && [ ! -e /proc/driver/nvidia/gpus ] || skip "a GPU is here"
 	nobody_tells
 	export XDG_CACHE_HOME=$WORK/cache
@@ -75,7 +75,7 @@ bits_of() {
 	refuses "GPCs: this GPU's are unknown; name TPCs instead (-t)" nv -g 1 true
 }
 
-@test "a measurement that others could have changed is not believed" {
+@test "a measurement that other users could have changed is not used" {
 	[ ! -e /dev/nvidiactl ] && [ ! -e /proc/driver/nvidia/gpus ] || skip "a GPU is here"
 	nobody_tells
 	export XDG_CACHE_HOME=$WORK/cache
@@ -89,7 +89,7 @@ bits_of() {
 	[ "$status" -eq 0 ]
 }
 
-@test "nothing else is left behind" {
+@test "no other file is left behind" {
 	nobody_tells
 	measure
 	[ "$(kept)" = "$UUID.txt" ]
@@ -133,7 +133,7 @@ bits_of() {
 	NVTASKSET_MEASURE_SECONDS=1x refuses "NVTASKSET_MEASURE_SECONDS=1x: must be 1-3600" measure
 }
 
-@test "whoever kills it ends its work on the GPU too" {
+@test "killing the command also ends its kernels on the GPU" {
 	nobody_tells
 	SIM_FAULTS=hang XDG_CACHE_HOME=$WORK/cache nvtaskset measure 3>&- &
 	PROGRAM=$!
@@ -145,14 +145,14 @@ bits_of() {
 	wait_until not kill -0 $child
 }
 
-@test "what is seen and cannot be explained" {
+@test "measurements that no topology explains" {
 	nobody_tells
 	SIM_FAULTS=idle-sm refuses "GPU 0000:00:06.0: SM 7: no block ever ran there" measure
 	SIM_FAULTS=renumbered refuses "GPU 0000:00:06.0: a block ran on SM 132 of 132: are SMs renumbered here?" measure
 	[ -z "$(kept)" ]
 }
 
-@test "drivers that do not play along" {
+@test "drivers that lack what is needed, or fail" {
 	nobody_tells
 	SIM_FAULTS=no-device \
 		refuses "CUDA does not start: CUDA error 100, no CUDA-capable device is detected" measure
@@ -183,7 +183,7 @@ bits_of() {
 	refuses "$WORK/nvtaskset/$UUID.txt: Is a directory" nvtaskset measure
 }
 
-@test "under nvtaskset, with another partition" {
+@test "under nvtaskset, in a partition" {
 	nobody_tells
 	export XDG_CACHE_HOME=$WORK/cache
 	run env NVTASKSET_TOPOLOGY="$SIM_TOPOLOGY" nvtaskset --mps off -t 3 env -u NVTASKSET_TOPOLOGY nvtaskset measure

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# MPS: used where it runs, started where it does not, and refused with the real reason
+# MPS: used if it runs, started if it does not, and errors name the real reason
 
 load helpers
 
@@ -7,7 +7,7 @@ fake() {
 	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH "$@"
 }
 
-@test "a control daemon is started, and that is said" {
+@test "a control daemon is started, with a message" {
 	run fake nvtaskset -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS'
 	[ "$status" -eq 0 ]
 	[ "${lines[0]}" = "nvtaskset: MPS: started a control daemon in $WORK/mps" ]
@@ -15,12 +15,12 @@ fake() {
 	[ -e "$WORK/mps/running" ]
 }
 
-@test "one that runs is used, silently" {
+@test "a running control daemon is used, without a message" {
 	fake nvidia-cuda-mps-control -d 3>&-
 	run fake nvtaskset -t 0 echo ran
 	[ "$status" -eq 0 ]
 	[ "$output" = ran ]
-	# The control program may be further back on PATH.
+	# The control program may come later on PATH.
 	PATH=/nonexistent:$BATS_TEST_DIRNAME/../fake-mps:$PATH run nvtaskset -t 0 echo ran
 	[ "$output" = ran ]
 }
@@ -32,10 +32,10 @@ fake() {
 	[ "$(cat "$WORK/first")" = first ]
 }
 
-@test "the daemon does not inherit what is the program's alone" {
+@test "the daemon does not inherit the program's environment" {
 	CUDA_VISIBLE_DEVICES=0 CUDA_DEVICE_MAX_CONNECTIONS=2 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=10 \
 		fake nvtaskset -t 0 true 3>&-
-	# Nor does it load our library.
+	# It does not load our library either.
 	run grep -E "CUDA_VISIBLE_DEVICES|CONNECTIONS|PERCENTAGE|NVTASKSET_PARTITION|LD_LIBRARY_PATH" "$WORK/mps/running"
 	[ "$status" -eq 1 ]
 }
@@ -73,7 +73,7 @@ fake() {
 	[[ "$output" == *"48 fit at 2 connections each; end one" ]]
 }
 
-@test "--mps on wants one that runs" {
+@test "--mps on needs a running daemon" {
 	refuses "MPS: no control daemon runs in $WORK/mps; start it with 'nvidia-cuda-mps-control -d', or use --mps auto" \
 		fake nvtaskset --mps on -t 0 true
 	fake nvidia-cuda-mps-control -d 3>&-
@@ -81,7 +81,7 @@ fake() {
 	[ "$output" = ran ]
 }
 
-@test "--mps off keeps the program away from a daemon that runs" {
+@test "--mps off keeps the program away from a running daemon" {
 	run nvtaskset --mps off -t 0 sh -c 'echo $CUDA_MPS_PIPE_DIRECTORY'
 	[ "$output" = /dev/null ]
 }
@@ -118,7 +118,7 @@ fake() {
 	fake nvidia-cuda-mps-control -d 3>&-
 	FAKE_MPS=garbage run fake nvtaskset -t 0 echo ran
 	echo "$output"
-	# Or it is refused, in a line.
+	# Or it is refused, with one line.
 	[ "$status $output" = "0 ran" ] || [[ "$status ${#lines[@]} $output" == "1 1 nvtaskset: MPS: "* ]]
 }
 
@@ -134,7 +134,7 @@ fake() {
 	[ "$(wc -c <"$WORK/mps/busy")" -eq 3 ]
 }
 
-@test "--mps-status: whose it is, and how many more fit" {
+@test "--mps-status: whose daemon it is, and how many more clients fit" {
 	FAKE_MPS_LINGER=20 fake nvtaskset -t 0 true 3>&-
 	daemon=$(cat "$WORK/mps/nvidia-cuda-mps-control.pid")
 	FAKE_MPS_SERVER=$$ FAKE_MPS_CLIENTS=3 run fake nvtaskset mps status
@@ -147,7 +147,7 @@ fake() {
 	[[ "$output" == *"clients: 3; 45 more fit at 2 connections each" ]]
 }
 
-@test "--mps-status: a daemon of somebody else's, without a server; none at all" {
+@test "--mps-status: another user's daemon, without a server; no daemon at all" {
 	FAKE_MPS_LINGER=20 fake nvidia-cuda-mps-control -d 3>&-
 	run fake nvtaskset mps status
 	kill "$(cat "$WORK/mps/nvidia-cuda-mps-control.pid")"
@@ -157,7 +157,7 @@ fake() {
 	refuses "MPS: no control daemon runs in $WORK/mps" fake nvtaskset mps status
 }
 
-@test "--mps-status: a process that has the number of a daemon that is gone" {
+@test "--mps-status: a process that has the pid of a daemon that has ended" {
 	fake nvtaskset -t 0 true 3>&-
 	echo $$ >"$WORK/mps/nvidia-cuda-mps-control.pid"
 	run fake nvtaskset mps status
@@ -176,7 +176,7 @@ fake() {
 	refuses "MPS: no control daemon runs in $WORK/mps" fake nvtaskset mps stop
 }
 
-@test "--mps-stop leaves others' daemons and clients alone, unless forced" {
+@test "--mps-stop leaves other users' daemons and clients alone, unless forced" {
 	FAKE_MPS_LINGER=20 fake nvidia-cuda-mps-control -d 3>&-
 	daemon=$(cat "$WORK/mps/nvidia-cuda-mps-control.pid")
 	refuses "MPS: nvtaskset did not start the control daemon in $WORK/mps (pid $daemon); --force stops it" \
@@ -191,7 +191,7 @@ fake() {
 	FAKE_MPS_CLIENTS=2 refuses "MPS: 2 programs use it; end them first, or stop it and them with --force" \
 		fake nvtaskset mps stop
 	[ -e "$WORK/mps/running" ]
-	# Others' too: process 1 is no server of this user's, or is taken for one that is not there.
+	# Other users' clients, too: process 1 is no server of this user's, or is taken for one that does not exist.
 	FAKE_MPS_SERVER=0 FAKE_MPS_CLIENTS=2 refuses "MPS: 2 programs use it; end them first, or stop it and them with --force" \
 		fake nvtaskset mps stop
 	[ -e "$WORK/mps/running" ]
@@ -199,7 +199,7 @@ fake() {
 	[ ! -e "$WORK/mps/running" ]
 }
 
-@test "--mps-stop: another user's" {
+@test "--mps-stop: another user's daemon" {
 	FAKE_MPS_LINGER=20 fake nvtaskset -t 0 true 3>&-
 	FAKE_MPS=private refuses "MPS: the control daemon in $WORK/mps belongs to another user: ask that user, or root" \
 		fake nvtaskset mps stop

@@ -1,6 +1,6 @@
-# Programs that do as they are told, one step after the other (tests/programs/play.c).
+# Programs that run given steps, one after the other (tests/programs/play.c).
 
-# Into `options` and `steps`.
+# Splits its arguments into `options` and `steps`.
 take_steps() { # OPTION… -- STEP…
 	options=()
 	while [ "$1" != -- ]; do
@@ -10,7 +10,8 @@ take_steps() { # OPTION… -- STEP…
 	steps=("${@:2}")
 }
 
-# Starts one in a partition, and waits until it says that it waits; PROGRAM is its pid, and what it says is in WORK/output.
+# Starts such a program in a partition, and waits until it prints that it waits; PROGRAM is its pid, WORK/output its
+# output.
 start_playing() { # options and SET -- steps
 	local options steps
 	take_steps "$@"
@@ -35,7 +36,7 @@ go_on() {
 	kill -USR1 "$PROGRAM"
 }
 
-# It goes on, and comes to its end.
+# Lets the program go on, and waits for its end.
 go_on_to_the_end() {
 	go_on
 	wait "$PROGRAM"

@@ -31,7 +31,7 @@ load helpers
 	[ "${lines[1]}" = "a b c" ]
 }
 
-@test "the program is the process that was started: we exec" {
+@test "the program has the pid of the command: nvtaskset calls exec" {
 	run bash -c 'echo $$; exec nvtaskset --mps off -t 0 sh -c "echo \$\$"'
 	[ "${lines[0]}" = "${lines[1]}" ]
 }
@@ -41,7 +41,7 @@ load helpers
 	[ "$output" = "-p -t --help" ]
 }
 
-@test "a command that is not there: 127; one that cannot be run: 126" {
+@test "a command that does not exist: 127; one that cannot be run: 126" {
 	run -127 nv -t 0 /nonexistent/program
 	[ "$output" = "nvtaskset: /nonexistent/program: No such file or directory" ]
 	run -127 nv -t 0 /etc/passwd/program
@@ -54,16 +54,16 @@ load helpers
 	[[ "$output" == *"on TPCs 3-5 ("* ]]
 }
 
-@test "nvtaskset under nvtaskset: the inner partition holds" {
+@test "nvtaskset under nvtaskset: the inner partition is in force" {
 	run nv -t 3-5 nvtaskset --mps off -t 7 where 1
 	[[ "$output" == *"on TPCs 7 ("* ]]
 	[[ "$output" != *"3-5"* ]]
-	# And what was said of the outer one alone.
+	# The inner program also has none of the outer one's other settings.
 	# shellcheck disable=SC2016 # for that shell
 	[ "$(nv --hide --on-misfit fail -t 3-5 nvtaskset --mps off -t 7 sh -c 'echo "${NVTASKSET_HIDE-} ${NVTASKSET_ON_MISFIT-}"')" = " " ]
 }
 
-@test "an LD_LIBRARY_PATH that names the driver's directory comes second" {
+@test "an LD_LIBRARY_PATH with the driver's directory comes after ours" {
 	mkdir "$WORK/driver"
 	cp "$BUILD/sim/libcuda.so.1" "$WORK/driver/"
 	unset NVTASKSET_DRIVER
@@ -86,7 +86,7 @@ load helpers
 	[ "$output" = "$first" ]
 	LD_LIBRARY_PATH=$first: run nv -t 7 printenv LD_LIBRARY_PATH
 	[ "$output" = "$first::" ]
-	# As a program sees it.
+	# As a program sees the variable.
 	mkdir "$WORK/here"
 	${CC:-cc} -shared -x c -o "$WORK/here/libmine.so" - <<<''
 	${CC:-cc} -x c -o "$WORK/here/program" - -Wl,--no-as-needed -L"$WORK/here" -lmine <<<'int main(void) { return 0; }'
@@ -104,20 +104,20 @@ load helpers
 	[[ "$output" == *"driver: $WORK/driver/libcuda.so.1"* ]]
 }
 
-@test "the library directory is the user's, and made once" {
+@test "the library directory belongs to the user, and is made once" {
 	(umask 0 && nv -t 0 true)
 	nv -t 0 true
 	[ "$(stat -c %a "$WORK/nvtaskset")" = 755 ]
 	[ "$(find "$WORK/nvtaskset" -name libcuda.so.1 | wc -l)" -eq 1 ]
-	# A link that leads elsewhere by now is made anew.
+	# A link that has another target by now is made anew.
 	link=$(find "$WORK/nvtaskset" -name libcuda.so.1)
 	ln -sf /nonexistent "$link"
 	nv -t 0 true
 	[ "$(realpath "$link")" = "$(realpath "$BUILD/lib/libcuda.so.1")" ]
 }
 
-# In trust.bats, all about root's.
-@test "the library directory outlives the session where it can" {
+# trust.bats has the tests of root's directory.
+@test "the library directory outlives the session where that is possible" {
 	local user=()
 	if [ "$(id -u)" -eq 0 ]; then
 		needs_another_user
@@ -140,13 +140,13 @@ load helpers
 	[ -z "$(ls "$HOME/.cache")" ]
 }
 
-@test "programs without CUDA run as ever" {
+@test "programs without CUDA run as without nvtaskset" {
 	run nv -t 0 echo fine
 	[ "$status" -eq 0 ]
 	[ "$output" = fine ]
 }
 
-# 64 KiB, of which arguments and environment take some.
+# 64 KiB, including arguments and environment.
 with_small_stack() {
 	(ulimit -s 64 && exec "$@")
 }
@@ -162,7 +162,7 @@ with_small_stack() {
 		# shellcheck disable=SC2086
 		with_small_stack nvtaskset $what
 	done
-	unset NVTASKSET_TOPOLOGY # as measured, or as the kernel driver says
+	unset NVTASKSET_TOPOLOGY # a measured topology, or the kernel driver's
 	with_small_stack nvtaskset --mps off -t 3 true
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The library inside the program: whatever goes wrong, the program runs, unrestricted, and one line says why.
+# The library inside the program: whatever goes wrong, the program runs unrestricted, and one line says why.
 
 load helpers
 
@@ -36,7 +36,7 @@ where_unrestricted() { # the reason, and NAME=VALUE… for the program's environ
 	[[ "$output" == *"on TPCs 0-65 ("* ]]
 }
 
-@test "a module whose kernels can launch kernels: the program runs, and that is said, and counted" {
+@test "a module whose kernels can launch kernels: the program runs; the module is reported and counted" {
 	SIM_FAULTS=device-runtime start_program -t 0-3
 	runs_on 0-3
 	run nvtaskset -l
@@ -57,12 +57,13 @@ where_unrestricted() { # the reason, and NAME=VALUE… for the program's environ
 		NVTASKSET_PARTITION=nonsense
 }
 
-# Its own topology, or none: what the kernel driver would say, were there one here.
+# Only the simulated GPU and the command get the topology file. The program has none, and there is no kernel driver to
+# ask.
 told_by_the_command() { # COMMAND…
 	SIM_TOPOLOGY=$WORK/known.txt NVTASKSET_TOPOLOGY=$WORK/known.txt nv -t 0-3 env -u NVTASKSET_TOPOLOGY "$@"
 }
 
-@test "the command tells the program of the GPUs, which then asks nobody" {
+@test "the command passes the topology to the program, which then does not ask the kernel driver" {
 	sed 's/^  compute/  uuid GPU-01234567-89ab-cdef-0123-456789abcdef\n&/' "$NVTASKSET_TOPOLOGY" >"$WORK/known.txt"
 	run told_by_the_command "$BUILD/bench/launches" 3
 	echo "$output"
@@ -96,7 +97,7 @@ told_by_the_command() { # COMMAND…
 	[ "${#lines[@]}" -eq 1 ]
 }
 
-# There is something to warn of, and descriptor 2 is a file of the program's own by then: FILE, in its steps.
+# The library has something to warn of, but descriptor 2 is by then a file of the program's own: FILE, in its steps.
 warns_nobody() { # the status, options of nvtaskset, the program and its steps
 	local expected=$1 file=$WORK/theirs
 	shift
@@ -113,22 +114,22 @@ warns_nobody() { # the status, options of nvtaskset, the program and its steps
 	needed=$BUILD/tests/programs/play-needed
 	warns_nobody 0 -t 0-3 "$needed" data FILE where
 	warns_nobody 0 -t 0-3 "$needed" output FILE where
-	# Before the library is there.
+	# The program opens the file before it loads the library.
 	warns_nobody 0 -t 0-3 "$BUILD/tests/programs/play" data FILE where
 	warns_nobody 1 --strict -t 0-3 "$needed" output FILE where
 	warns_nobody 1 --strict -t 0-3 "$BUILD/tests/programs/play" data FILE where
 	# shellcheck disable=SC2016 # for that shell
 	warns_nobody 0 -t 0-3 sh -c '"$@" 2>&-' sh "$needed" output FILE where
-	# One on the same file system, too.
+	# Also if standard error was a file on the same file system.
 	# shellcheck disable=SC2016
 	warns_nobody 0 -t 0-3 sh -c '"$@" 2>"$0"' "$WORK/log" "$needed" output FILE where
 }
 
-@test "errno is the program's, also where a warning cannot be written" {
+@test "errno does not change, also if a warning cannot be written" {
 	[ "$(nv -t 0-3 env SIM_FAULTS=bad-qmd "$BUILD/tests/programs/play-needed" errno where 2>/dev/full)" = 0-65 ]
 }
 
-@test "standard error may be a file: a log is written to, as long as it is that" {
+@test "standard error may be a file: warnings go there as long as it is standard error" {
 	local log=$WORK/log
 	for redirect in '2>"$0"' '2>>"$0"' '2>"$0" 1>&2'; do
 		rm -f "$log"
@@ -143,17 +144,17 @@ warns_nobody() { # the status, options of nvtaskset, the program and its steps
 	[ "${#lines[@]}" -eq 1 ]
 }
 
-@test "it exports nothing but what libsmctrl looks for" {
+@test "the library exports only what libsmctrl looks for" {
 	run bash -c "nm -D --defined-only $BUILD/lib/libcuda.so.1 | cut -d ' ' -f 2-"
 	[ "$output" = "T nvtaskset_set_mask_1" ]
 }
 
-@test "it needs nothing but libc and the driver" {
+@test "the library needs only libc and the driver" {
 	run bash -c "readelf -d $BUILD/lib/libcuda.so.1 | sed -n 's/.*Shared library: \[\(.*\)\]/\1/p' | grep -v san"
 	[ "${lines[*]}" = "libnvtaskset-driver.so.1 libc.so.6" ]
 }
 
-@test "what every launch runs lies together: a page of code" {
+@test "the code of a launch lies on one page" {
 	! is_sanitized || skip "a sanitizer puts things in between"
 	for library in "$BUILD/lib/libcuda.so.1" "$BUILD/lib/libnvtaskset-attach.so"; do
 		pages=$(nm "$library" | sed -nE 's/ . (on_event|launch_upload|disable_in_[a-z_]*)$//p' | cut -c1-13 | sort -u | wc -l)
@@ -161,15 +162,15 @@ warns_nobody() { # the status, options of nvtaskset, the program and its steps
 	done
 }
 
-# glibc gives the thread-local storage of a library that is opened later no more alignment than its own control block of
-# a thread has: 64 bytes on x86-64; 16 on aarch64 (32 from glibc 2.35 on).
-is_placed() { # the most, and the library
+# glibc aligns the thread-local storage of a library that is opened later only as much as its own
+# control block of a thread: 64 bytes on x86-64; 16 on aarch64 (32 from glibc 2.35 on).
+is_placed() { # the greatest alignment, and the library
 	local most=$1 alignment
 	alignment=$(readelf -lW "$2" | awk '$1 == "TLS" { print $NF }')
 	[ $((alignment)) -le "$most" ] || { echo "$2: thread-local storage aligned to $alignment" && false; }
 }
 
-@test "the dynamic linker finds a place for what a thread has of us" {
+@test "the dynamic linker can place our thread-local storage" {
 	most=16
 	[ "$(uname -m)" != x86_64 ] || most=64
 	for library in lib/libcuda.so.1 lib/libnvtaskset-attach.so lib/libnvtaskset-audit.so libsmctrl.so.0 api/libnvtaskset.so.0; do
@@ -177,7 +178,7 @@ is_placed() { # the most, and the library
 	done
 }
 
-@test "the dynamic linker finds a place for what a thread has of us, on aarch64" {
+@test "the dynamic linker can place our thread-local storage, on aarch64" {
 	command -v aarch64-linux-gnu-gcc >/dev/null || skip "no compiler for aarch64"
 	env -u MAKEFLAGS make -s -j2 -C "$ROOT" BUILD="$WORK/aarch64" SANITIZE= CC=aarch64-linux-gnu-gcc CFLAGS=-O1 \
 		"$WORK/aarch64/lib/libcuda.so.1" "$WORK/aarch64/libsmctrl.so.0" 3>&-

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# Tests that are skipped: make check says how many and why, and with MUST_WORK=1 fails of what need not be.
+# Skipped tests: make check says how many and why, and with MUST_WORK=1 fails if a skip could be avoided.
 
 load helpers
 
-# Fakes of both kinds, each with a test that is skipped for a need and one that is skipped for another reason.
+# Fake tests of both kinds, each with one that is skipped for a need and one that is skipped for another reason.
 make_tests() {
 	mkdir "$WORK/unit"
 	cc -I"$ROOT/tests" -x c - -x none -lcmocka -o "$WORK/unit/program" <<-'END'
@@ -25,7 +25,7 @@ make_tests() {
 	printf '@test "%s" {\n\t%s\n}\n' need 'skip "needs a penny"' other 'skip "it rains"' run true >"$WORK/file.bats"
 }
 
-# As make check does, in its own directory for what is said.
+# Runs tests as make check does, with a directory of its own for their output.
 prove_tests() { # MUST_WORK, TEST…
 	run env BUILD="$WORK" BARE_TESTS= PERL5LIB="$ROOT/tests" MUST_WORK="$1" \
 		prove --harness TellSkips --exec "$ROOT/tests/run" "${@:2}" 3>&-
@@ -44,7 +44,7 @@ All tests successful.
 	[ "${lines[-1]}" = "Result: PASS" ]
 }
 
-@test "where all must work, what is only needed fails" {
+@test "with MUST_WORK=1, a test that is skipped for a need fails" {
 	make_tests
 	for test in "$WORK/unit/program" "$WORK/file.bats"; do
 		prove_tests 1 "$test"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Programs written for libsmctrl: inside nvtaskset and without it, with the library as a file and as a part of the
-# program. tests/gpu/smctrl.c has where their kernels run.
+# Programs written for libsmctrl: inside nvtaskset and without it, with the shared library and with the archive in the
+# program. tests/gpu/smctrl.c tests where their kernels run.
 
 load helpers
 
@@ -37,7 +37,7 @@ runs_as_documented() {
 	done
 }
 
-@test "what is linked today finds the library by its versioned name, and asks for versions" {
+@test "a newly linked program finds the library by its versioned name, and needs versioned symbols" {
 	readelf -d "$BUILD/tests/programs/smctrl" | grep -q 'NEEDED.*\[libsmctrl\.so\.0\]'
 	nm -D "$BUILD/tests/programs/smctrl" | grep -q ' U libsmctrl_set_next_mask@LIBSMCTRL_0\.1$'
 }
@@ -52,7 +52,7 @@ runs_as_documented() {
 	runs_as_documented
 }
 
-@test "the partition stands above the masks" {
+@test "the partition overrules the masks" {
 	smctrl_setup
 	run nv -t 3-10 "$SMCTRL"
 	[ "${lines[*]}" = "default: TPCs 3-10 other: TPCs 3-4 urgent: TPCs 5-8 next: TPCs 10 urgent: TPCs 5-8" ]
@@ -63,7 +63,7 @@ shows_own_mask() {
 	[[ "$shown" == *own_mask* ]]
 }
 
-@test "what the partition wins did not leave it" {
+@test "a launch whose mask is overruled did not run outside" {
 	smctrl_setup
 	nvtaskset --mps off -t 10-12 "$SMCTRL" 1000000000 >"$WORK/output" 2>&1 3>&- &
 	PROGRAM=$!
@@ -98,7 +98,7 @@ has_no_effect() { # reason
 	[ "${lines[0]}" = "default: TPCs 0-65" ]
 }
 
-@test "the same inside nvtaskset: its library says why, and libsmctrl what follows" {
+@test "the same inside nvtaskset: its library says why, and libsmctrl that its masks have no effect" {
 	smctrl_setup
 	run nv -t 3 env SIM_FAULTS=no-table "$SMCTRL"
 	[ "${lines[0]}" = "nvtaskset: the driver has no callback table (error 500); this program runs unrestricted" ]
@@ -142,7 +142,7 @@ has_no_effect() { # reason
 	[ "${lines[*]:1}" = "95 95 19" ]
 }
 
-@test "the header is C++, too, and the archive gives a program no names of ours" {
+@test "the header compiles as C++, too, and the archive exports no internal names" {
 	needs c++
 	printf '#include <libsmctrl.h>\nint main() { uint128_t m; return libsmctrl_make_mask_ext(&m, 0, 1); }\n' >"$WORK/program.cc"
 	! is_sanitized || skip "another compiler's program"

@@ -1,4 +1,4 @@
-# The soak test, which must be able to fail.
+# The soak test must be able to fail.
 
 load helpers
 

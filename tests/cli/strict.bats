@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# --strict: nothing is started, and nothing runs, that cannot be kept inside its partition.
+# --strict: no program starts or runs that cannot be kept inside its partition.
 
 bats_require_minimum_version 1.5.0
 load helpers
@@ -8,20 +8,20 @@ strict() {
 	nvtaskset --mps off --strict -t 0-3 "$@"
 }
 
-@test "what can be kept runs as ever" {
+@test "a program that can be kept inside runs as without --strict" {
 	run strict where 1
 	[ "$status" -eq 0 ]
 	[[ "$output" == *"on TPCs 0-3 ("* ]]
 	[ "${#lines[@]}" -eq 1 ]
 }
 
-@test "its status and streams are the program's" {
+@test "exit status and standard streams are the program's" {
 	run bash -c 'echo in | nvtaskset --mps off --strict -t 0 sh -c "cat; exit 7"'
 	[ "$status" -eq 7 ]
 	[ "$output" = in ]
 }
 
-@test "only where a COMMAND is started" {
+@test "--strict is refused without a COMMAND" {
 	refuses "--strict: only where a COMMAND is started" nvtaskset --strict -tp 3 $$
 	refuses "--strict: only where a COMMAND is started" nvtaskset --strict -p $$
 	refuses "--strict: only where a COMMAND is started" nvtaskset --strict -l
@@ -46,7 +46,7 @@ strict() {
 		strict where 1
 }
 
-@test "children that nobody waits for: SIGCHLD ignored" {
+@test "SIGCHLD ignored: children are not waited for" {
 	SIM_FAULTS=slot-taken run bash -c "trap '' CHLD; exec nvtaskset --mps off --strict -t 0 true"
 	[ "$status" -eq 1 ]
 	run bash -c "trap '' CHLD; exec nvtaskset --mps off --strict -t 0 grep SigIgn /proc/self/status"
@@ -54,12 +54,12 @@ strict() {
 	[ "$((0x${output#SigIgn:?} >> 16 & 1))" -eq 1 ]
 }
 
-@test "the reason is said although the library is to be silent" {
+@test "the reason is printed even with NVTASKSET_LOG=off" {
 	NVTASKSET_LOG=off SIM_FAULTS=no-table \
 		refuses "the driver has no callback table (error 500); --strict lets nothing run unrestricted" strict true
 }
 
-# A library that is taken for the driver, and is not.
+# Makes a library that is taken for the driver.
 make_driver() {
 	${CC:-cc} -shared -fPIC -Wl,-soname,libcuda.so.1 -x c - -o "$WORK/driver.so" "$@"
 	export NVTASKSET_DRIVER=$WORK/driver.so
@@ -84,7 +84,7 @@ make_driver() {
 	refuses "our library was tested, and the driver did not load within 10 seconds" strict true
 }
 
-@test "a driver that says a lot, and goes" {
+@test "a driver that prints a lot, and exits" {
 	make_driver <<<'#include <stdio.h>
 		#include <stdlib.h>
 		__attribute__((constructor)) static void f(void) {
@@ -113,7 +113,7 @@ make_driver() {
 	[ "$output" = 8 ]
 }
 
-@test "a place that the dynamic linker cannot be told" {
+@test "a path that cannot be passed to the dynamic linker" {
 	mkdir -p "$WORK/a:b/bin" "$WORK/a:b/lib/nvtaskset"
 	cp "$BUILD/nvtaskset" "$WORK/a:b/bin/"
 	cp "$BUILD/lib/libcuda.so.1" "$BUILD/lib/libnvtaskset-audit.so" "$WORK/a:b/lib/nvtaskset/"
@@ -160,13 +160,13 @@ make_driver() {
 	refuses "$WORK/script: statically linked: it does not load our library" strict "$WORK/script"
 }
 
-@test "MPS is not started for what is refused" {
+@test "MPS is not started for a program that is refused" {
 	PATH=$ROOT/tests/fake-mps:$PATH refuses "$BUILD/tests/programs/nothing-static: statically linked: it does not load our library" \
 		nvtaskset --strict -t 0-3 "$BUILD/tests/programs/nothing-static"
 	[ ! -e "$CUDA_MPS_PIPE_DIRECTORY" ]
 }
 
-# --- what only shows later: the program ends ---------------------------------------------------------------
+# --- faults that only show later: the program ends --------------------------------------------------------
 
 ends() { # the reason, and NAME=VALUE… for the program's environment
 	local reason=$1
@@ -197,7 +197,7 @@ ends() { # the reason, and NAME=VALUE… for the program's environment
 	ends "NVTASKSET_PARTITION: 'nonsense' is not GPU=TPCs" NVTASKSET_PARTITION=nonsense
 }
 
-@test "without --strict nothing ends a program" {
+@test "without --strict the library ends no program" {
 	run nv -t 0-3 env -u NVTASKSET_STRICT SIM_FAULTS=bad-qmd "$BUILD/demo/where" 1
 	[ "$status" -eq 0 ]
 	[[ "$output" == *"kernels run"* ]]

@@ -42,12 +42,12 @@ teardown() {
 	rm -rf "$WORK"
 }
 
-# All of the machine that could be written to, in one text.
+# All files of the machine that the command could write, in one text.
 state() {
 	on_machine sh -c 'find /etc /mnt/driver /mnt/usr -printf "%p %y %m %u %l %s\n" | grep -v " d " | sort; sha256sum /etc/ld.so.cache'
 }
 
-# Starts a program that knows nothing of nvtaskset, and waits until it has a context.
+# Starts a program without nvtaskset, and waits until it has a context.
 start_innocent() {
 	empty_output
 	nsenter -m -t "$MACHINE" -- "$BUILD/tests/programs/play" where wait where >"$WORK/output" 2>&1 3>&- &
@@ -55,7 +55,7 @@ start_innocent() {
 	wait_for_line waiting
 }
 
-@test "every program can be given a partition, and is as it was afterwards" {
+@test "every program can be given a partition; after disable, all is as before" {
 	setup_machine
 	before=$(state)
 	[ "$(on_machine "$installed" system enable)" = "enabled: programs that start from now on can be given a partition with -p" ]
@@ -75,8 +75,8 @@ waiting" ]
 	[[ "$output" == *"was started without nvtaskset"* ]]
 }
 
-# Refuses to enable, for this reason, and changes nothing.
-refuses_to_enable() { # REASON, and how to call nvtaskset
+# system enable refuses for this reason, and changes nothing.
+refuses_to_enable() { # REASON, and the command that calls nvtaskset
 	local reason=$1 before
 	shift
 	before=$(state)
@@ -84,7 +84,7 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 	diff <(echo "$before") <(state)
 }
 
-@test "twice is once, for both" {
+@test "enabling twice is the same as once, and so is disabling" {
 	setup_machine
 	(umask 077 && on_machine "$installed" system enable)
 	[ "$(on_machine stat -c %a "$links" "$links/driver" "$configuration" | xargs)" = "755 755 644" ]
@@ -109,7 +109,7 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 	on_machine "$installed" system enable
 }
 
-@test "--dry-run says what would be written, to anybody; -v what is done" {
+@test "--dry-run says to any user what would be written; -v says what is done" {
 	setup_machine
 	before=$(state)
 	run on_machine "${ANOTHER_USER[@]}" "$installed" system enable --dry-run
@@ -137,12 +137,12 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 		on_machine "/mnt/my usr/bin/nvtaskset" system enable
 }
 
-@test "nothing changes where the library does not work with the driver" {
+@test "nothing changes if the library does not work with the driver" {
 	setup_machine
 	refuses_to_enable "the driver has no callback table (error 500)" env SIM_FAULTS=no-table
 }
 
-@test "nothing changes where other directories come first, or ours is not asked for" {
+@test "nothing changes if other directories come first, or the dynamic linker does not use ours" {
 	setup_machine
 	on_machine sh -c 'echo /mnt/driver >/etc/ld.so.conf.d/00-000-first.conf'
 	refuses_to_enable "programs would still find /mnt/driver/libcuda.so.1 first: /etc/ld.so.conf, or a file in /etc/ld.so.conf.d whose name comes before ours, names its directory"
@@ -150,7 +150,7 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 	refuses_to_enable "/etc/ld.so.conf does not include /etc/ld.so.conf.d/*.conf, where $configuration would stand: include it, as its first line"
 }
 
-@test "nothing changes where ldconfig fails" {
+@test "nothing changes if ldconfig fails" {
 	setup_machine
 	on_machine mount --bind /bin/false /sbin/ldconfig
 	refuses_to_enable "/sbin/ldconfig, which makes the dynamic linker's cache, failed: run it to see why"
@@ -189,14 +189,14 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-65" ]
 }
 
-@test "nvtaskset in front of a command, as ever" {
+@test "nvtaskset in front of a command works as before" {
 	setup_machine
 	on_machine "$installed" system enable
 	[ "$(on_machine "$installed" --mps off -t 3-5 "$BUILD/tests/programs/play" where)" = 3-5 ]
 	[ "$(on_machine "$installed" --mps off --strict -t 3-5 "$BUILD/tests/programs/play" where)" = 3-5 ]
 }
 
-@test "a program without a partition hears nothing, whatever goes wrong" {
+@test "a program without a partition gets no message, whatever goes wrong" {
 	setup_machine
 	on_machine "$installed" system enable
 	on_machine test -e "$configuration"
@@ -206,7 +206,7 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 	[ "$output" = 0-65 ]
 }
 
-@test "a privileged program carries the library, and believes no variable" {
+@test "a privileged program loads the library, which believes no variable" {
 	setup_machine
 	! is_sanitized || skip "sanitizers do not run with other privileges"
 	on_machine "$installed" system enable
@@ -220,7 +220,7 @@ refuses_to_enable() { # REASON, and how to call nvtaskset
 	grep -q /memfd:nvtaskset "/proc/$PROGRAM/maps"
 }
 
-@test "what a privileged program has for itself, those whom it starts with less do not" {
+@test "children with fewer privileges do not get a privileged program's own partition" {
 	setup_machine
 	! is_sanitized || skip "sanitizers do not run with other privileges"
 	on_machine "$installed" system enable
@@ -244,7 +244,7 @@ as_before() {
 	diff <(echo "$1") <(state)
 }
 
-@test "a system disable that died before it made the cache anew is finished by the next one" {
+@test "a system disable that was killed before it made the cache anew is finished by the next one" {
 	setup_machine
 	before=$(state)
 	on_machine "$installed" system enable
@@ -252,7 +252,7 @@ as_before() {
 	as_before "$before"
 }
 
-# Killed alone, or with the ldconfig that it has started.
+# Runs the command and kills it, alone or with the ldconfig that it has started.
 killed() {
 	on_machine timeout "$1" -s KILL "$2" "$installed" "$3" >/dev/null 2>&1 || true
 	[ "$(on_machine "$BUILD/tests/programs/play" where)" = 0-65 ]

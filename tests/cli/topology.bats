@@ -4,23 +4,23 @@
 load helpers
 
 setup_file() {
-	# Text in a known language and a terminal that can do all; tests take away what they are about.
+	# A known language and a terminal with all abilities; a test removes the one that it is about.
 	export LC_ALL=C.UTF-8 TERM=xterm-256color
 	unset NO_COLOR COLORTERM
 }
 
-# What the command draws on a terminal of this size, without what a terminal makes of the ends of lines.
+# What the command draws on a terminal of this size, with the terminal's carriage returns removed.
 drawn_on() {
 	"$BATS_TEST_DIRNAME/on_terminal" "$1" "$WORK/screen" -- "${@:2}" >/dev/null
 	tr -d '\r' <"$WORK/screen"
 }
 
-# The letters of a picture that is not in colour.
+# The letters of a picture without colours.
 plain() {
 	sed 's/\x1b\[[0-9;]*m//g'
 }
 
-@test "a picture in ASCII where it is no terminal" {
+@test "a picture in ASCII without a terminal" {
 	own_gpus
 	start_program -g 2
 	first=$PROGRAM
@@ -64,7 +64,7 @@ plain() {
 	[[ "$output" != *$'\e'* ]]
 	run nvtaskset -T
 	[[ "$output" != *$'\e'* ]]
-	# One that is empty counts for nothing: https://no-color.org
+	# An empty NO_COLOR has no effect: https://no-color.org
 	NO_COLOR='' run drawn_on 80x40 nvtaskset -T
 	[[ "$output" == *$'\e'* ]]
 }
@@ -78,7 +78,7 @@ plain() {
 	not grep -q $'[^ -~\e]' <<<"$output"
 }
 
-@test "20 columns, 300 columns, hardly any" {
+@test "20 columns, 300 columns, very few" {
 	own_gpus
 	start_program -t 0-65
 	run drawn_on 20x60 nvtaskset -T
@@ -91,7 +91,7 @@ plain() {
 	[ "$(plain <<<"$output" | grep -o '[0-9]* A ' | sort -un | wc -l)" -ge 66 ]
 }
 
-@test "a command is cut to the width of a terminal, and only there" {
+@test "a command is cut to the width of a terminal, but not elsewhere" {
 	own_gpus
 	long=$(printf 'x%.0s' {1..300})
 	start_named "60 $long"
@@ -103,7 +103,7 @@ plain() {
 	done
 }
 
-@test "-G: one of two GPUs; each, without" {
+@test "-G: one of two GPUs; without it, both" {
 	own_gpus h200-x2
 	start_program -t -G 0:0-3 -G 1:4-7
 	run nvtaskset -T
@@ -121,7 +121,7 @@ plain() {
 	refuses "'1': one argument too many; try 'nvtaskset --help'" nvtaskset -T 1
 }
 
-@test "who ends or comes meanwhile does no harm" {
+@test "processes that start or end meanwhile do no harm" {
 	own_gpus
 	for _ in $(seq 20); do
 		sh -c 'for _ in $(seq 50); do (exit 0) & done; wait' &
@@ -131,7 +131,7 @@ plain() {
 	done
 }
 
-@test "neither view touches CUDA" {
+@test "neither view uses CUDA" {
 	own_gpus
 	export NVTASKSET_DRIVER=$WORK/none
 	run nvtaskset -T

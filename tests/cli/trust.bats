@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
-# In whose hands the directory is from which programs load our library, and who gets at it. On machines of each test's own,
-# whose /tmp, /run and /var/cache are empty.
+# Who can change the directory from which programs load our library, and who can read it. Each test has a machine of its
+# own, whose /tmp, /run and /var/cache are empty.
 
-# Variables are the inner shells'.
+# Variables in single quotes are for the inner shells.
 # shellcheck disable=SC2016
 load helpers
 
@@ -14,7 +14,7 @@ setup_machine() {
 	unset XDG_CACHE_HOME XDG_RUNTIME_DIR
 }
 
-# Where this tree lies in what is covered, it is put back there.
+# If this tree lies in a directory that a new mount covers, it is mounted there again.
 put_tree_back() {
 	case $ROOT/ in
 	/tmp/* | /run/*) echo "mkdir -p '$ROOT'; mount --move /mnt/tree '$ROOT'" ;;
@@ -22,8 +22,8 @@ put_tree_back() {
 	esac
 }
 
-# Runs a shell's text there. In it, "as_user COMMAND" is another user, and "through WHO" says where the links are by which
-# WHO's programs find our library.
+# Runs shell text on that machine. In it, "as_user COMMAND" runs a command as another user. "through WHO" prints the
+# directory of the links through which WHO's programs find our library.
 on_machine() { # TEXT
 	unshare -m sh -euc "
 		mount -t tmpfs -o mode=755 none /mnt
@@ -41,7 +41,7 @@ on_machine() { # TEXT
 
 # --- root ------------------------------------------------------------------------------------------------
 
-@test "root's are everybody's" {
+@test "every user can read root's directory" {
 	setup_machine
 	run on_machine 'through env'
 	[ "$output" = /var/cache/nvtaskset ]
@@ -50,7 +50,7 @@ on_machine() { # TEXT
 	[[ "${lines[1]}" == *"on TPCs 3 ("* ]]
 }
 
-@test "root is not led to where another user can write" {
+@test "root uses no directory that another user can write" {
 	setup_machine
 	run on_machine 'mkdir -p /run/home/cache /run/roots; chown 65534 /run/home
 		ln -s /run/roots /run/home/link
@@ -69,7 +69,7 @@ on_machine() { # TEXT
 /var/cache/nvtaskset" ]
 }
 
-@test "root is led to where only root can write" {
+@test "root uses a directory that only root can write" {
 	setup_machine
 	run on_machine 'cache=$(mktemp -d); chmod 755 $cache; [ "$(through env XDG_CACHE_HOME=$cache)" = $cache/nvtaskset ]
 		mkdir -p /run/real; ln -s /run/real /run/link; through env XDG_CACHE_HOME=/run/link/below'
@@ -77,7 +77,7 @@ on_machine() { # TEXT
 	[ "$output" = /run/real/below/nvtaskset ]
 }
 
-@test "where /var/cache cannot be written, /run; where neither can, nothing starts" {
+@test "if /var/cache cannot be written, /run; if neither can, nothing starts" {
 	setup_machine
 	run on_machine 'mount -o remount,ro /var/cache; through env
 		mount -t tmpfs -o mode=755,ro none /run; nvtaskset --mps off -t 3 true'
@@ -88,7 +88,7 @@ on_machine() { # TEXT
 	[ "${#lines[@]}" -eq 2 ]
 }
 
-@test "root in a user namespace is a user like others" {
+@test "root in a user namespace is treated as an ordinary user" {
 	setup_machine
 	$AS_USER unshare --user --map-root-user true || skip "namespaces are not permitted"
 	run on_machine 'through as_user unshare --user --map-root-user
@@ -100,9 +100,9 @@ on_machine() { # TEXT
 /run/user/below/nvtaskset" ]
 }
 
-# --- who becomes another user ------------------------------------------------------------------------------
+# --- programs that become another user ---------------------------------------------------------------------
 
-@test "a program that changes its user finds our library, where root's directory is closed" {
+@test "a program that changes its user finds our library, although root's own directory is closed" {
 	setup_machine
 	run on_machine 'mkdir -m 700 /run/home; export XDG_CACHE_HOME=/run/home/.cache
 		nvtaskset --mps off -t 3 '"$AS_USER"' where 1; through env'
@@ -112,12 +112,12 @@ on_machine() { # TEXT
 	[ "${#lines[@]}" -eq 2 ]
 }
 
-@test "where a program that changes its user would run unrestricted, it is said" {
+@test "if a program that changes its user would run unrestricted, a message says so" {
 	setup_machine
 	export WORK BUILD
 	said="other users cannot read it: a program that changes its user runs unrestricted"
 	closed='mkdir -p -m 700 /run/closed; cp -r $BUILD/nvtaskset $BUILD/lib $BUILD/sim /run/closed; '
-	# Our library, or the driver, by one of two ways.
+	# Our library is closed, or the driver, in one of two ways.
 	run on_machine "$closed"'/run/closed/nvtaskset --mps off -t 3 true'
 	[ "$status" -eq 0 ]
 	[ "$output" = "nvtaskset: /run/closed: $said" ]
@@ -129,13 +129,13 @@ on_machine() { # TEXT
 	run on_machine "$closed"'/run/closed/nvtaskset --mps off --strict -t 3 echo started'
 	[ "$status" -eq 1 ]
 	[ "$output" = "nvtaskset: /run/closed: $said" ]
-	# The directory of links, where there is none that is open.
+	# The directory of links is closed, and there is no open one.
 	run on_machine 'mount -o remount,ro /var/cache; mkdir -m 700 /tmp/closed; mount --bind /tmp/closed /run
 		XDG_CACHE_HOME=/run nvtaskset --mps off -t 3 true'
 	[ "$output" = "nvtaskset: /run: $said" ]
 }
 
-@test "it is not said where no program can change its user" {
+@test "no such message where no program can change its user" {
 	setup_machine
 	run on_machine 'mkdir /run/closed; cp -r $BUILD/nvtaskset $BUILD/lib /run/closed; chown -R 65534 /run/closed; chmod 700 /run/closed
 		as_user /run/closed/nvtaskset --mps off --strict -t 3 echo ran'
@@ -147,7 +147,7 @@ on_machine() { # TEXT
 	[ "$output" = ran ]
 }
 
-# --- others -------------------------------------------------------------------------------------------------
+# --- other users --------------------------------------------------------------------------------------------
 
 @test "another user's directory in /tmp keeps nobody from starting" {
 	setup_machine
@@ -172,7 +172,7 @@ nvtaskset-65534.2" ]
 	[ "${lines[1]}" = started ]
 }
 
-@test "a user's cache, or their session's directory, or one in /tmp: what nobody else can write to" {
+@test "a user's cache, session directory, or directory in /tmp: the first that nobody else can write" {
 	setup_machine
 	run on_machine 'mkdir -p /run/home /run/user /run/theirs; chown 65534 /run/home /run/user
 		export HOME=/run/home XDG_RUNTIME_DIR=/run/user

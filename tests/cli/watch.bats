@@ -6,7 +6,7 @@ load helpers
 enter=$'\e[?1049h\e[?25l\e[?7l'
 leave=$'\e[?7h\e[?25h\e[?1049l'
 
-# Runs the command on a terminal of this size, with these steps; OUTPUT is what it wrote, `output` how it ended.
+# Runs the command on a terminal of this size, with these steps; OUTPUT has what it wrote, `output` how it ended.
 on_terminal() {
 	TERM=${TERM_NAME-xterm-256color} LC_ALL=C.UTF-8 \
 		run "$BATS_TEST_DIRNAME/on_terminal" "$1" "$WORK/screen" "${@:2}"
@@ -21,13 +21,13 @@ on_terminal() {
 	[[ "$OUTPUT" == "$enter"*"$leave" ]]
 }
 
-@test "whatever signal ends it, the terminal is as it was" {
+@test "after any signal that ends it, the terminal is as it was" {
 	for signal in INT=2 QUIT=3 HUP=1 TERM=15; do
 		on_terminal 80x24 see "PID" signal "${signal%=*}" -- nvtaskset -l --watch=0.1
 		[ "$output" = "signal ${signal#*=}, terminal as before" ]
 		[[ "$OUTPUT" == "$enter"*"$leave" ]]
 	done
-	# By the keyboard, where a look is far away.
+	# By the keyboard, while the next update is far away.
 	on_terminal 80x24 see "PID" type $'\x03' -- nvtaskset -l --watch=1000
 	[ "$output" = "signal 2, terminal as before" ]
 }
@@ -35,7 +35,7 @@ on_terminal() {
 @test "stopped and continued" {
 	on_terminal 80x24 see "PID" type $'\x1a' stopped continue see "$enter" see "PID" type q -- nvtaskset -l --watch=1000
 	[ "$output" = $'stopped, terminal as before\nstatus 0, terminal as before' ]
-	# What cannot be caught leaves the screen as it is; afterwards all is well again.
+	# SIGSTOP cannot be caught, so the screen stays as it is; after SIGCONT all is well again.
 	on_terminal 80x24 see "PID" signal STOP stopped continue see "$enter" see "PID" type q -- nvtaskset -l --watch=1000
 	[ "${lines[1]}" = "status 0, terminal as before" ]
 }
@@ -55,13 +55,13 @@ on_terminal() {
 	on_terminal 80x40 see "66 free" see "66 free" type q -- nvtaskset -T --watch=0.1
 	frames=${OUTPUT#"$enter"}
 	[[ "$frames" == $'\e[?2026h\e[H'*$'\e[J\e[?2026l\e[?2026h\e[H'* ]]
-	# Nothing is ever cleared but what a shorter line or frame leaves.
+	# Only the rest that a shorter line or frame leaves is cleared.
 	[[ "$frames" != *$'\e[2J'* ]]
-	# What begins is shown as a whole.
+	# A frame that is begun is written as a whole.
 	[ "$(grep -o $'\e\[?2026h' <<<"$frames" | wc -l)" -eq "$(grep -o $'\e\[?2026l' <<<"$frames" | wc -l)" ]
 }
 
-@test "what happens shows, and a process keeps its letter" {
+@test "changes are shown, and a process keeps its letter" {
 	own_gpus
 	start_program -t 0-7
 	first=$PROGRAM
@@ -70,7 +70,7 @@ on_terminal() {
 	[ "$output" = "status 0, terminal as before" ]
 }
 
-@test "the window's size is obeyed, and its changes" {
+@test "the picture fits the window, also after a change of its size" {
 	own_gpus
 	on_terminal 80x24 see "61 ·" size 20x6 see "(34 more lines)" size 80x30 see "single TPC" type q -- \
 		nvtaskset -T --watch=1000
@@ -82,7 +82,7 @@ on_terminal() {
 	[ "$(LC_ALL=C.UTF-8 wc -L <<<"$small")" -eq 20 ]
 }
 
-@test "without a terminal: one look after the other, an empty line between" {
+@test "without a terminal: one picture after the other, with an empty line between" {
 	own_gpus
 	run timeout 60 bash -c 'nvtaskset -T --watch=0.1 | head -n 32'
 	[ "$status" -eq 0 ]
@@ -91,13 +91,13 @@ on_terminal() {
 	[[ "$output" != *$'\e'* ]]
 }
 
-@test "without a terminal: it ends when nobody reads any more, though no look is due" {
+@test "without a terminal: it ends when nobody reads any more, even before the next update" {
 	run timeout 60 bash -c 'nvtaskset -l --watch=1000 | head -n 1'
 	[ "$status" -eq 0 ]
 	[[ "$output" == *"PID USER"* ]]
 }
 
-@test "a dumb terminal gets one look after the other, in plain text" {
+@test "a dumb terminal gets one picture after the other, in plain text" {
 	own_gpus
 	TERM_NAME=dumb on_terminal 80x24 see "66 free" see "66 free" signal INT -- nvtaskset -T --watch=0.1
 	[ "$output" = "signal 2, terminal as before" ]
@@ -106,7 +106,7 @@ on_terminal() {
 	[[ "$OUTPUT" != *$'\e'* ]]
 }
 
-@test "how often" {
+@test "the interval of --watch" {
 	refuses "--watch=0.05: must be 0.1-86400 seconds" nvtaskset -l --watch=0.05
 	refuses "--watch=soon: must be 0.1-86400 seconds" nvtaskset -T --watch=soon
 	refuses "--watch=nan: must be 0.1-86400 seconds" nvtaskset -T --watch=nan

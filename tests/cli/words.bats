@@ -43,7 +43,7 @@ load helpers
 	refuses "-p, -l, -T and words such as 'mps': choose one" nvtaskset measure -l
 }
 
-@test "what is not the word's says where help is" {
+@test "an error about a word's arguments names the word's help" {
 	refuses "'go': one argument too many; try 'nvtaskset mps --help'" nvtaskset mps go
 	refuses "'stop': one argument too many; try 'nvtaskset measure --help'" nvtaskset measure stop
 	refuses "'enable': one argument too many; try 'nvtaskset system --help'" nvtaskset system enable enable
@@ -51,8 +51,8 @@ load helpers
 	refuses "--connections: needs a value; try 'nvtaskset mps --help'" nvtaskset mps --connections
 }
 
-# They come to the same answer, which on a machine without NVIDIA's driver and MPS is a reason.
-@test "the former spellings work on, and nobody is told of them" {
+# Both spellings give the same answer. On a machine without NVIDIA's driver and MPS, that is an error.
+@test "the former spellings still work, and are documented nowhere" {
 	export PATH=$BUILD:/usr/bin:/bin CUDA_MPS_PIPE_DIRECTORY=$WORK/mps
 	for pair in "mps:--mps-status" "mps stop:--mps-stop" "mps stop --force:--force --mps-stop" "system enable:--enable-system" \
 		"system disable:--disable-system" "measure -G 9:--measure -G 9"; do
