@@ -4,6 +4,7 @@
 
 #include "base/memfd_find.h"
 #include "base/pids.h"
+#include "base/proc.h"
 #include "base/proc_status.h"
 
 #include <errno.h>
@@ -260,13 +261,21 @@ static enum segment_state explain(pid_t pid, int directory, struct error *error)
 	return file >= 0 ? explain_shared(pid, file, error) : explain_absence(pid, error);
 }
 
+/* The descriptors can be listed with fewer rights than it takes to see where they lead. */
+static bool may_be_inspected(pid_t pid)
+{
+	char program[2];
+
+	return proc_read_link(program, sizeof program, "/proc/%d/exe", (int)pid) || (errno != EACCES && errno != EPERM);
+}
+
 static enum segment_state open_in(struct segment *segment, pid_t pid, int directory, struct error *error)
 {
 	struct seeker own = {.pid = pid, .kind = KIND_OWN}, unready = {.pid = pid, .kind = KIND_NOT_READY};
 	int first = !error && has_room_above(pid) ? HANDLE_MIN : 0;
 	int file = find_descriptor(directory, first, &own);
 
-	if (file < 0 && could_not_look(errno))
+	if (file < 0 && (could_not_look(errno) || (error && !may_be_inspected(pid))))
 		return explain_closed(pid, error);
 	if (file < 0 && error)
 		file = find_descriptor(directory, 0, &unready);

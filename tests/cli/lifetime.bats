@@ -263,6 +263,18 @@ says_in_a_container_what_its_user_sees() {
 	says_in_a_container_what_its_user_sees
 }
 
+@test "root who may not look into a program says so" {
+	needs_root
+	start_program -t 0-7
+	"${LIMITED_ROOT[@]}" ls "/proc/$PROGRAM/fd" >/dev/null
+	! "${LIMITED_ROOT[@]}" readlink "/proc/$PROGRAM/exe" || skip "root has no more rights here than in a container"
+	for options in -p -tp; do
+		refuses "pid $PROGRAM: belongs to another user, or does not let itself be inspected" \
+			"${LIMITED_ROOT[@]}" "$BUILD/nvtaskset" "$options" $([ "$options" = -p ] || echo 9) "$PROGRAM"
+	done
+	runs_on 0-7
+}
+
 # The container's first process has the same pid.
 @test "also if the first process of the machine may not be read" {
 	needs_root
