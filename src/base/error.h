@@ -14,7 +14,7 @@
 
 /* Has the same layout as struct nvtaskset_error, through which programs read it: hence may_alias. */
 struct __attribute__((may_alias)) error {
-	char reason[ERROR_MAX]; /* NUL-terminated, cut if */
+	char reason[ERROR_MAX]; /* NUL-terminated, cut if too long; "" if nothing failed */
 	int code;               /* enum nvtaskset_error_code */
 	int system_error;       /* errno if the kernel refused something, else 0 */
 };

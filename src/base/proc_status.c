@@ -17,7 +17,7 @@ struct line {
 	const char *field;
 	size_t matched; /* how many characters of the field the line begins with */
 	bool differs;
-	char *text; /* the text behind the field, of TEXT_ROOM, and */
+	char *text; /* the text behind the field, with room for TEXT_ROOM, and its length */
 	size_t length;
 };
 

@@ -6,7 +6,7 @@
 
 /* Positions are in 32-bit words from the start of the descriptor, except for version_byte. */
 struct qmd_layout {
-	uint8_t version_byte;  /* the version: major */
+	uint8_t version_byte;  /* the version: major in the high half, minor in the low */
 	uint8_t first_version; /* the versions with this layout */
 	uint8_t last_version;
 	uint8_t mask_word;

@@ -9,7 +9,7 @@
 enum segment_kind {
 	KIND_OWN,
 	KIND_INHERITED, /* an ancestor's, inherited through fork or exec */
-	KIND_LEFT,      /* inherited, and its owner */
+	KIND_LEFT,      /* inherited, and its owner has gone on with a new one */
 	KIND_NOT_READY, /* the process may be making it */
 	KIND_NOBODYS
 };

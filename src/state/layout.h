@@ -20,7 +20,7 @@
 #define SEGMENT_NAME "nvtaskset"
 #define SEGMENT_LINK MEMFD_LINK(SEGMENT_NAME) /* also its name in /proc/PID/maps */
 
-#define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* not text, so that no text file is */
+#define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* not text, so that no text file is taken for a segment */
 #define SEGMENT_MOVED UINT64_C(0x6b73617464766e02) /* replaces the magic once the segment has moved */
 #define SEGMENT_VERSION 4
 #define SEGMENT_RING 8

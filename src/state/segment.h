@@ -81,7 +81,7 @@ struct segment_memory; /* the mapped memory: layout.h */
 struct segment {
 	struct segment_memory *memory; /* NULL if there is none */
 	int file;                      /* an editor's file, or the owner's handle; -1 if there is none, or nobody can find it */
-	ino_t inode;                   /* the file's inode number: whoever */
+	ino_t inode;                   /* the file's inode number: whoever has the same one shares the segment */
 	/* Pointers into the memory, for the launch path. */
 	_Atomic uint64_t *number;      /* of the revision in force */
 	struct counter_slot *slots;
@@ -90,7 +90,7 @@ struct segment {
 struct segment_counters {
 	uint64_t restricted;   /* kernels whose descriptor we restricted */
 	uint64_t unrestricted; /* kernels whose descriptor we left unchanged */
-	uint64_t refreshed;    /* nodes of CUDA graphs that were */
+	uint64_t refreshed;    /* nodes of CUDA graphs that were uploaded again after a change */
 	uint64_t reasons[SEGMENT_REASON_COUNT];
 };
 
@@ -119,8 +119,8 @@ bool segment_find_own(struct segment *segment);
 enum segment_source {
 	SEGMENT_OWN,
 	SEGMENT_INHERITED, /* from an ancestor, which may have ended, or from itself when it was another user's */
-	SEGMENT_LEFT,      /* inherited, and its owner has gone on */
-	SEGMENT_WITHHELD,  /* it cannot be opened: there */
+	SEGMENT_LEFT,      /* inherited, and its owner has gone on with a new one */
+	SEGMENT_WITHHELD,  /* it cannot be opened: there is no /proc */
 	SEGMENT_NONE
 };
 
@@ -192,7 +192,7 @@ enum segment_state {
 	SEGMENT_NOT_OURS,      /* uses CUDA, but was started without nvtaskset */
 	SEGMENT_NOT_IN_FORCE,  /* was started by nvtaskset and uses CUDA, but our library is not, or not yet, at work there */
 	SEGMENT_CLOSED,        /* the program has closed the file, and has made no context since */
-	SEGMENT_SHARED,        /* shares an ancestor's, and has none of */
+	SEGMENT_SHARED,        /* shares an ancestor's, and has none of its own until it loads CUDA */
 	SEGMENT_NOT_READY,     /* its segment is damaged or not ready yet: try again */
 	SEGMENT_FAILED         /* anything else */
 };

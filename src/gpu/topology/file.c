@@ -21,7 +21,7 @@ struct reader {
 	struct topology *gpu; /* NULL before the first */
 	unsigned int gpu_line;
 	unsigned int seen; /* a bit for each of `keywords` */
-	uint16_t tpcs;     /* the number that the file announces; TOPOLOGY_UNKNOWN if */
+	uint16_t tpcs;     /* the number that the file announces; TOPOLOGY_UNKNOWN if it announces none */
 };
 
 static int __attribute__((format(printf, 2, 3))) fail(const struct reader *reader, const char *format, ...)
