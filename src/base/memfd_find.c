@@ -23,7 +23,7 @@ static uint64_t device_of(int file)
 	return known ? (uint64_t)status.stx_dev_major << 32 | status.stx_dev_minor : 0;
 }
 
-/* The device of all memfds. Found once. */
+/* The device of all memfds. Asked for until it is known; 0 before. */
 static uint64_t memory_device(void)
 {
 	static _Atomic uint64_t device;
