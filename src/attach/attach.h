@@ -35,7 +35,8 @@ struct attach_report {
 int attach_load(pid_t pid, const char *path, const char *argument, struct attach_report *report, struct error *error);
 
 /* Gives a process a segment of its own, with the content of the ancestor's segment that it shares. For a process that
- * has not loaded CUDA: our library is not loaded, and finds the segment later. The promises are those of attach_load. */
+ * has not loaded CUDA: our library is not loaded, and finds the segment later. The promises are those
+ * of attach_load. */
 int attach_give_segment(pid_t pid, struct attach_report *report, struct error *error);
 
 #endif

@@ -20,7 +20,8 @@ struct segment_gift {
 	} room;
 };
 
-/* Copies the revision that the process shares now. -1 with the reason if it shares none, or its limits leave no room. */
+/* Copies the revision that the process shares now. -1 with the reason if it shares none, or its limits leave
+ * no room. */
 int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *error);
 
 /* -1 with the reason; the process then has no new descriptor or memory. */

@@ -106,7 +106,8 @@ uint64_t machine_argument(const struct machine_state *state, unsigned int number
 	return arguments[number];
 }
 
-/* The kernel then decides as it does for other calls: EINTR if a signal is handled, otherwise the call is made again. */
+/* The kernel then decides as it does for other calls: EINTR if a signal is handled, otherwise the call is
+ * made again. */
 bool machine_restart_call(struct machine_state *state)
 {
 	bool broken_off = was_broken_off(&state->registers);

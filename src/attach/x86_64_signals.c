@@ -9,7 +9,8 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-/* mov $15, %rax; syscall. Debuggers recognize handlers' frames by these bytes, so the C library does not change them. */
+/* mov $15, %rax; syscall. Debuggers recognize handlers' frames by these bytes, so the C library does not
+ * change them. */
 static const unsigned char return_from_signal[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
 
 #define CHUNK 65536

@@ -12,7 +12,8 @@
 /* Reads the environment, and remembers what standard error is: before any other thread can change them. */
 void log_open(void);
 
-/* log_idle: the program has no partition. Until log_wake, it must not be able to notice us, so no warnings are written. */
+/* log_idle: the program has no partition. Until log_wake, it must not be able to notice us, so no warnings
+ * are written. */
 void log_idle(void);
 void log_wake(void);
 

@@ -206,7 +206,8 @@ int mps_control_end(struct mps_control_question *question, long limit, char answ
 
 /* --- starting the daemon ---------------------------------------------------------------------------------------- */
 
-/* Variables that the control daemon must not inherit from whoever happens to start it: they would apply to all clients. */
+/* Variables that the control daemon must not inherit from whoever happens to start it: they would apply to
+ * all clients. */
 static bool is_private(const char *variable)
 {
 	static const char *const private[] = {

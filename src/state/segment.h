@@ -80,7 +80,7 @@ struct segment_memory; /* the mapped memory: layout.h */
 /* A mapped segment, of the owner or an editor. */
 struct segment {
 	struct segment_memory *memory; /* NULL if there is none */
-	int file;                      /* an editor's file, or the owner's handle; -1 if there is none, or nobody can find it */
+	int file;                      /* an editor's file, or the owner's handle; -1 if none, or nobody can find it */
 	ino_t inode;                   /* the file's inode number: whoever has the same one shares the segment */
 	/* Pointers into the memory, for the launch path. */
 	_Atomic uint64_t *number;      /* of the revision in force */

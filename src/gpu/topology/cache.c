@@ -31,7 +31,8 @@ static void everybodys_place(const char *root, struct place *place)
 	place->owner = 0;
 }
 
-/* Root may have inherited a user's XDG_CACHE_HOME (sudo -E, su), and must not follow it to where that user can write. */
+/* Root may have inherited a user's XDG_CACHE_HOME (sudo -E, su), and must not follow it to where that user
+ * can write. */
 static bool is_followed(const char *cache, uid_t user)
 {
 	return cache && cache[0] == '/' && (user != 0 || trust_check(cache, user, TRUST_NOW, NULL) == 0);

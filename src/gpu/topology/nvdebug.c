@@ -120,7 +120,8 @@ struct table {
 	uint32_t content; /* of the register that was read last */
 };
 
-/* Reads a place of the table, in rising order. True, with the GPC, if it has a possible TPC that no earlier place has. */
+/* Reads a place of the table, in rising order. True, with the GPC, if it has a possible TPC that no earlier
+ * place has. */
 static bool read_place(const char *root, const struct nvdebug *nvdebug, struct table *table, unsigned int place,
                        uint8_t *gpc)
 {

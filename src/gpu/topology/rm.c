@@ -107,7 +107,8 @@ static int read_all(const struct rm *rm, const struct topology_wanted *wanted, s
 	return result;
 }
 
-/* The wanted GPUs may be awake already. Waking the others takes seconds if nothing keeps them awake, so it is avoided. */
+/* The wanted GPUs may be awake already. Waking the others takes seconds if nothing keeps them awake, so it
+ * is avoided. */
 static int read_wanted(const struct rm *rm, const struct topology_wanted *wanted, struct topology_list *list,
                        struct error *error)
 {
