@@ -189,7 +189,9 @@ int select_parse_count(unsigned int *count, const char *text, const struct topol
 		return error_set(error, "'%.40s': not a number of TPCs such as 20 or 57%%", text);
 	if (share && (number < 1 || number > PERCENT_MAX))
 		return error_set(error, "%.40s: must be 1%%-100%%", text);
-	if (!share && (number < 1 || number > gpu->tpc_count))
+	if (!share && number < 1)
+		return error_set(error, "0 TPCs: a program without TPCs would never run");
+	if (!share && number > gpu->tpc_count)
 		return error_set(error, "%.40s TPCs: this GPU has %u", text, gpu->tpc_count);
 	*count = (unsigned int)number;
 	if (share)

@@ -38,10 +38,10 @@ load helpers
 }
 
 @test "garbage masks" {
-	refuses "'xyz': not a hexadecimal mask" nv xyz true
+	refuses "'xyz': not a hexadecimal mask; -t takes a list of TPCs, -g of GPCs, -n a number of TPCs" nv xyz true
 	refuses "',': commas must separate groups of eight digits" nv , true
 	refuses "'1,2': commas must separate groups of eight digits" nv 1,2 true
-	refuses "'0-7': not a hexadecimal mask" nv 0-7 true
+	refuses "'0-7': not a hexadecimal mask; -t takes a list of TPCs, -g of GPCs, -n a number of TPCs" nv 0-7 true
 }
 
 @test "a number of a hundred thousand digits" {
@@ -70,6 +70,34 @@ load helpers
 	refuses "--connections 33: must be 1-32" nvtaskset --connections 33 -t 0 true
 	refuses "--connections x: must be 1-32" nvtaskset --connections x -t 0 true
 	refuses "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one" nvtaskset -t -g 0 true
+}
+
+@test "options behind SET, and SET as an option's value" {
+	for misplaced in --mps -p -t --attach -l; do
+		refuses "'$misplaced': options come before SET and PID, as in 'nvtaskset --mps off -t 0-7 COMMAND'" \
+			nvtaskset -t 0-3 "$misplaced" off true
+	done
+	refuses "'--attach': options come before SET and PID, as in 'nvtaskset --mps off -t 0-7 COMMAND'" nvtaskset -tp 0-3 --attach 1
+	refuses "'-a': options come before SET and PID, as in 'nvtaskset --mps off -t 0-7 COMMAND'" nvtaskset -p 1 -a
+	for long in --tpc-list=0-7 --count=4 --strict=yes; do
+		refuses "$long: the option takes no value; SET comes behind the options, as in '-t 0-7'; try 'nvtaskset --help'" \
+			nvtaskset "$long" true
+	done
+	refuses "-t0-7: SET is an argument of its own, as in '-t 0-7'; try 'nvtaskset --help'" nvtaskset -t0-7 true
+	refuses "-n4: SET is an argument of its own, as in '-t 0-7'; try 'nvtaskset --help'" nvtaskset -n4 true
+	refuses "--frob=3: unknown option; try 'nvtaskset --help'" nvtaskset --frob=3
+	[ "$(nv -t 0-3 -- echo -t)" = -t ]
+	printf '#!/bin/sh\necho "$0"\n' >"$WORK/-t"
+	chmod +x "$WORK/-t"
+	[ "$(cd "$WORK" && nv -t 0-3 ./-t)" = ./-t ]
+}
+
+@test "what is neither a mask nor a word" {
+	for word in sytem ./infer help; do
+		refuses "'$word': neither a mask of TPCs nor a word (mps, system, measure); try 'nvtaskset --help'" nvtaskset "$word"
+	done
+	refuses "no COMMAND; try 'nvtaskset --help'" nvtaskset fade
+	refuses "no COMMAND; try 'nvtaskset --help'" nvtaskset all
 }
 
 @test "GPUs that do not exist" {

@@ -202,7 +202,7 @@ time.sleep(60)'
 }
 
 @test "impossible numbers" {
-	refuses "0 TPCs: this GPU has 66" nv -n 0 true
+	refuses "0 TPCs: a program without TPCs would never run" nv -n 0 true
 	refuses "70 TPCs: this GPU has 66" nv -n 70 true
 	refuses "101%: must be 1%-100%" nv -n 101% true
 	refuses "'many': not a number of TPCs such as 20 or 57%" nv -n many true

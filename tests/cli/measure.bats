@@ -118,7 +118,7 @@ bits_of() {
 	refuses "GPU 1: CUDA sees one GPU here, number 0" measure -G 1
 	refuses "-G nonsense: not a GPU's number, bus id or UUID, nor 'all'" measure -G nonsense
 	refuses "-G: 'measure' takes no SET" measure -G 0:3-5
-	refuses "'0-7': one argument too many; try 'nvtaskset measure --help'" measure 0-7
+	refuses "'0-7': not one of its words; try 'nvtaskset measure --help'" measure 0-7
 	CUDA_VISIBLE_DEVICES=-1 refuses "CUDA_VISIBLE_DEVICES=-1: shows none of this machine's 1 GPUs" measure
 }
 

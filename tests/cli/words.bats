@@ -44,9 +44,9 @@ load helpers
 }
 
 @test "an error about a word's arguments names the word's help" {
-	refuses "'go': one argument too many; try 'nvtaskset mps --help'" nvtaskset mps go
-	refuses "'stop': one argument too many; try 'nvtaskset measure --help'" nvtaskset measure stop
-	refuses "'enable': one argument too many; try 'nvtaskset system --help'" nvtaskset system enable enable
+	refuses "'go': not one of its words; try 'nvtaskset mps --help'" nvtaskset mps go
+	refuses "'stop': not one of its words; try 'nvtaskset measure --help'" nvtaskset measure stop
+	refuses "'enable': not one of its words; try 'nvtaskset system --help'" nvtaskset system enable enable
 	refuses "--frob: unknown option; try 'nvtaskset system --help'" nvtaskset system --frob
 	refuses "--connections: needs a value; try 'nvtaskset mps --help'" nvtaskset mps --connections
 }

@@ -213,7 +213,7 @@ static void test_numbers_and_shares(void **state)
 		{"1%", 1, NULL},
 		{"50%", 33, NULL},
 		{"100%", 66, NULL},
-		{"0", 0, "0 TPCs: this GPU has 66"},
+		{"0", 0, "0 TPCs: a program without TPCs would never run"},
 		{"67", 0, "67 TPCs: this GPU has 66"},
 		{"99999999999999999999999", 0, "99999999999999999999999 TPCs: this GPU has 66"},
 		{"0%", 0, "0%: must be 1%-100%"},

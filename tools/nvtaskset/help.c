@@ -31,6 +31,8 @@ static const char help[] =
 	" -v, --verbose          say what is done\n"
 	" -h, --help             display this help; -V, --version: the version\n"
 	"\n"
+	"Options come before SET and PID.\n"
+	"\n"
 	"Words, each with its own --help:\n"
 	" mps                    whether MPS runs, and for whom; stop it\n"
 	" system                 have every program of this machine carry the library\n"

@@ -205,13 +205,22 @@ static int refuse(const struct options *options, struct error *error, const char
 	return error_set(error, "%.42s: %s; try 'nvtaskset %s%s--help'", what, why, word, options->word ? " " : "");
 }
 
-/* `argument` is the one that getopt has stopped at. */
+/* `argument` is the one that getopt has stopped at. SET is often taken for the value of -t. */
 static int unknown_option(const struct options *options, int option, const char *argument, struct error *error)
 {
 	const char letter[] = {'-', (char)optopt, '\0'};
-	bool is_letter = optopt > 0 && optopt < OPTION_ATTACH;
+	bool is_letter = optopt > 0 && optopt < OPTION_ATTACH, has_value = argument[0] == '-' && strchr(argument, '=');
+	int result;
 
-	return refuse(options, error, is_letter ? letter : argument, option == ':' ? "needs a value" : "unknown option");
+	if (option == ':')
+		result = refuse(options, error, is_letter ? letter : argument, "needs a value");
+	else if (has_value && optopt != 0)
+		result = refuse(options, error, argument, "the option takes no value; SET comes behind the options, as in '-t 0-7'");
+	else if (is_letter && optopt >= '0' && optopt <= '9')
+		result = refuse(options, error, argument, "SET is an argument of its own, as in '-t 0-7'");
+	else
+		result = refuse(options, error, is_letter ? letter : argument, "unknown option");
+	return result;
 }
 
 static int take_option(struct options *options, int option, const char *argument, struct error *error)
@@ -346,12 +355,39 @@ static bool gpus_have_sets(const struct options *options)
 	return any;
 }
 
-static int too_many(const struct options *options, const char *argument, struct error *error)
+static int refuse_argument(const struct options *options, const char *argument, const char *why, struct error *error)
 {
 	char quoted[44];
 
 	snprintf(quoted, sizeof quoted, "'%.40s'", argument);
-	return refuse(options, error, quoted, "one argument too many");
+	return refuse(options, error, quoted, why);
+}
+
+static int too_many(const struct options *options, const char *argument, struct error *error)
+{
+	return refuse_argument(options, argument, options->word ? "not one of its words" : "one argument too many", error);
+}
+
+static bool is_option(const char *argument)
+{
+	return argument[0] == '-' && (argument[1] == '-' || (argument[1] >= 'A' && argument[1] <= 'Z') ||
+	                              (argument[1] >= 'a' && argument[1] <= 'z'));
+}
+
+static int misplaced(const char *argument, struct error *error)
+{
+	return error_set(error, "'%.40s': options come before SET and PID, as in 'nvtaskset --mps off -t 0-7 COMMAND'", argument);
+}
+
+/* What stands in place of a mask, and is none. */
+static int no_command(const struct options *options, struct error *error)
+{
+	bool is_set = options->notation != NOTATION_MASK || !options->set || strcmp(options->set, "all") == 0 ||
+	              options->set[strspn(options->set, "0123456789abcdefABCDEFxX,")] == '\0';
+
+	return is_set ? error_set(error, "no COMMAND; try 'nvtaskset --help'")
+	              : error_set(error, "'%.40s': neither a mask of TPCs nor a word (mps, system, measure); try 'nvtaskset --help'",
+	                          options->set);
 }
 
 /* --dry-run starts nothing and needs no COMMAND. */
@@ -364,14 +400,22 @@ static int take_command(struct options *options, char **arguments, bool own_sets
 			                        "or 'nvtaskset --help'");
 		arguments++;
 	}
+	if (arguments[0] && strcmp(arguments[0], "--") == 0)
+		arguments++;
+	else if (arguments[0] && is_option(arguments[0]))
+		return misplaced(arguments[0], error);
 	options->command = arguments;
-	return arguments[0] || options->dry_run ? 0 : error_set(error, "no COMMAND; try 'nvtaskset --help'");
+	return arguments[0] || options->dry_run ? 0 : no_command(options, error);
 }
 
 static int take_pid(struct options *options, char **arguments, int count, bool own_sets, struct error *error)
 {
 	int result = 0;
 
+	for (int i = 0; i < count && result == 0; i++)
+		result = is_option(arguments[i]) ? misplaced(arguments[i], error) : 0;
+	if (result < 0)
+		return -1;
 	if (count == 0)
 		result = refuse(options, error, "-p", "no PID");
 	else if (count > (own_sets ? 1 : 2))

@@ -38,6 +38,16 @@ static int parse_gpcs(struct tpcset *set, const char *text, const struct topolog
 	return 0;
 }
 
+static int parse_mask(struct tpcset *set, const char *text, const struct topology *gpu, struct error *error)
+{
+	int result = tpcset_parse_mask(set, text, gpu->tpc_count, "TPC", error);
+
+	/* Such as a list without -t, or a COMMAND without SET. */
+	if (result < 0 && text[strspn(text, "0123456789abcdefABCDEFxX,")] != '\0')
+		error_reword(error, "%.200s; -t takes a list of TPCs, -g of GPCs, -n a number of TPCs", error->reason);
+	return result;
+}
+
 static int select_free(struct tpcset *set, const char *text, const struct options *options, const struct topology *gpu,
                        const struct segment_revision *occupied, struct error *error)
 {
@@ -61,7 +71,7 @@ static int parse(struct tpcset *set, const char *text, const struct options *opt
 	}
 	switch (options->notation) {
 	case NOTATION_MASK:
-		result = tpcset_parse_mask(set, text, gpu->tpc_count, "TPC", error);
+		result = parse_mask(set, text, gpu, error);
 		break;
 	case NOTATION_TPC_LIST:
 		result = tpcset_parse_list(set, text, gpu->tpc_count, "TPC", error);

@@ -61,8 +61,10 @@ static int check_others(const struct options *options, const char *directory, st
 {
 	int result = front_check_others(directory, error);
 
-	if (result < 0 && !options->strict)
-		fprintf(stderr, "nvtaskset: %s\n", error->reason);
+	if (result < 0 && options->strict)
+		error_reword(error, "%.250s, so --strict does not start COMMAND", error->reason);
+	else if (result < 0)
+		fprintf(stderr, "nvtaskset: %s; most programs do not\n", error->reason);
 	return options->strict ? result : 0;
 }
 
