@@ -1,4 +1,4 @@
-/* nvtaskset.h, as a program sees it that changes other processes' partitions: those here are made by this test. */
+/* nvtaskset.h, as used by a program that changes other processes' partitions. This test makes those processes. */
 #include "cuda_process.h"
 #include "nvtaskset.h"
 #include "process.h"
@@ -128,7 +128,7 @@ static void test_topology(void **state)
 	assert_true(nvtaskset_gpu_virtual_gpc_of(topology, 0, 62) >= (int)gpu.gpc_limit);
 }
 
-/* As nvidia-smi writes it, or in capitals. */
+/* The UUID as nvidia-smi writes it, or in capitals. */
 static void test_a_gpu_by_its_uuid(void **state)
 {
 	char path[] = "/tmp/nvtaskset-api-XXXXXX", line[256];
@@ -209,7 +209,7 @@ static void test_no_topology(void **state)
 	nvtaskset_topology_free(NULL);
 }
 
-/* One that was not set has any value; nothing is written then. */
+/* A size that a program forgot to set has any value; then nothing is written. */
 static void test_sizes_that_are_no_versions(void **state)
 {
 	static const size_t sizes[] = {0, 1, sizeof(size_t), offsetof(struct nvtaskset_gpu, gpc_limit),
@@ -296,7 +296,7 @@ static void obey(char order)
 	struct stat status;
 
 	switch (order) {
-	case 'c': /* closes the file that it did not open */
+	case 'c': /* closes a file that it did not open: the segment's */
 		close(owned.file);
 		break;
 	case 'm': /* and moves to a new one */
@@ -304,7 +304,7 @@ static void obey(char order)
 		if (segment_keep_findable(&owned, NULL) < 0)
 			_exit(1);
 		break;
-	case 'n': /* as a program does that has come to have more privileges */
+	case 'n': /* as a program that has gained privileges */
 		segment_close(&owned);
 		if (segment_create(&owned, &revision, -1, NULL) < 0)
 			_exit(1);
@@ -327,7 +327,7 @@ static void obey(char order)
 		}
 		segment_close(&own);
 		break;
-	case 'h': /* hides from all who are not root */
+	case 'h': /* hides from all users but root */
 		prctl(PR_SET_DUMPABLE, 0);
 		break;
 	case 'v': /* another version */
@@ -346,7 +346,7 @@ static void obey(char order)
 	}
 }
 
-/* One with a partition: 0-7 on GPU 0. */
+/* A process with a partition: TPCs 0-7 of GPU 0. */
 static struct process start(void)
 {
 	return process_start(obey);
@@ -395,7 +395,7 @@ static void test_change(void **state)
 	process_end(&process);
 }
 
-/* What this GPU lacks, another version may have, or a hostile process have written. */
+/* A partition with a GPU that this machine lacks: written by another version, or by a hostile process. */
 static void test_what_fails_leaves_no_memory(void **state)
 {
 	struct nvtaskset_partition *partition;
@@ -403,7 +403,7 @@ static void test_what_fails_leaves_no_memory(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2000; i++) {
-		/* By then, what is kept for the next time is there. */
+		/* By then, all memory that is kept for the next call has been allocated. */
 		if (i == 1000)
 			before = mallinfo2().uordblks;
 		assert_int_equal(nvtaskset_partition_open(&partition, topology, getppid(), NULL), -1);
@@ -490,7 +490,7 @@ static void test_who_has_a_partition(void **state)
 	for (size_t i = 0; i < count; i++)
 		found += pids[i] == first.pid || pids[i] == second.pid;
 	assert_int_equal(found, 2);
-	/* Other tests may have some. */
+	/* Processes of other tests may have partitions. */
 	assert_int_equal(nvtaskset_processes(few, 1, &again, NULL), 0);
 	assert_in_range(again, 2, 4096);
 	assert_true(few[0] > 0);
@@ -516,7 +516,7 @@ static void test_who_has_none(void **state)
 	assert_null(partition);
 }
 
-/* Why there is none. */
+/* The error of opening a process without a partition. */
 static struct nvtaskset_error open_in_vain(pid_t pid)
 {
 	struct nvtaskset_partition *partition = NULL;
@@ -537,7 +537,7 @@ static void test_program_started_without_nvtaskset(void **state)
 	process_end(&process);
 }
 
-/* What main is then, started by nvtaskset as far as can be seen. */
+/* What main runs then: a process that looks as if nvtaskset had started it. */
 static _Noreturn void use_cuda_without_our_library(void)
 {
 	load_a_driver();
@@ -651,7 +651,7 @@ static void test_no_such_process(void **state)
 	assert_code(open_in_vain(process.pid), ENDED);
 }
 
-/* Nobody has waited for it yet. */
+/* A zombie: nobody has waited for it yet. */
 static void test_process_that_is_dead_and_listed(void **state)
 {
 	struct process process = start();
@@ -697,7 +697,7 @@ static void test_end_of_the_process(void **state)
 	snprintf(expected, sizeof expected, "pid %d: has ended", (int)process.pid);
 	assert_string_equal(error.reason, expected);
 	assert_code(error, ENDED);
-	/* In vain, and harmless. */
+	/* This has no effect, and no harm. */
 	assert_int_equal(set_list(partition, 0, "1", NULL), 0);
 	assert_partition(partition, 0, "1");
 	nvtaskset_partition_close(partition);
@@ -735,7 +735,7 @@ static void test_partition_that_is_not_in_force(void **state)
 	process_end(&process);
 }
 
-/* The process is followed to its new file, by every function. */
+/* Every function follows the process to its new file. */
 static void test_partition_that_moves(void **state)
 {
 	struct process process = start();
@@ -762,7 +762,7 @@ static void test_partition_that_moves(void **state)
 	process_end(&process);
 }
 
-/* It moved, and closed that file too, or ended: there is nothing to follow. */
+/* The process moved and then closed the new file too, or ended: there is no file to follow it to. */
 static void test_partition_that_is_gone(void **state)
 {
 	struct process process = start();
@@ -805,7 +805,7 @@ static void test_damaged_partition(void **state)
 	process_end(&process);
 }
 
-/* Another editor, stopped in the middle. */
+/* Another editor is stopped in the middle of an edit. */
 static void test_lock_is_not_waited_for_for_ever(void **state)
 {
 	struct process process = start();
@@ -826,7 +826,7 @@ static void test_lock_is_not_waited_for_for_ever(void **state)
 	process_end(&process);
 }
 
-/* Who has others' partitions open has none himself, and what he forks has its own. */
+/* A process that has others' partitions open has none because of that; its children have their own. */
 static void test_handles_are_not_taken_for_a_partition(void **state)
 {
 	struct process process = start();

@@ -1,9 +1,9 @@
 /*
- * Attaching to a program, wherever its threads are: the program loses nothing. The library that is loaded says who called
- * it, refuses, and is unloaded again. Programs and library are those of tests/attach.
+ * Attaching to a program, whatever its threads are doing: the program loses nothing. The library that is loaded reports
+ * which thread called it, refuses, and is unloaded again. Programs and library are those of tests/attach.
  *
- * ATTACH_STRIDE is how many of the attacher's system calls lie between two of its deaths, 1 to 50; ATTACH_TIMES how often a
- * program is attached to where once may be luck.
+ * ATTACH_STRIDE is the number of the attacher's system calls between two places where it is killed, 1 to 50.
+ * ATTACH_TIMES is how often a test attaches if once may succeed by luck.
  */
 #include "../skip.h"
 #include "attach/attach.h"
@@ -62,7 +62,7 @@ static void pause_for_ms(long milliseconds)
 	nanosleep(&pause, NULL);
 }
 
-/* Reads up to the end of a line that starts so; fails at the program's end. */
+/* Reads up to the end of a line with this start; fails if the program ends. */
 static void expect_line(const struct program *program, const char *wanted)
 {
 	char line[200] = "";
@@ -78,8 +78,8 @@ static void expect_line(const struct program *program, const char *wanted)
 	}
 }
 
-/* `arguments` are one string, with blanks in between. A program that is left behind when a test fails ends with this one:
- * whoever waits for the end of what we write would wait for it, too. */
+/* `arguments` are one string, separated by blanks. If a test fails, its program ends with this process: a reader that
+ * waits for the end of our output would otherwise wait for the program, too. */
 static struct program start(const char *name, const char *arguments)
 {
 	struct program program;
@@ -108,7 +108,7 @@ static struct program start(const char *name, const char *arguments)
 	return program;
 }
 
-/* Whether there is a line of /proc/PID/status that starts so; it is the one in `line`. */
+/* Whether /proc/PID/status has a line with this start, which goes into `line`. */
 static bool find_status(const struct program *program, const char *wanted, char line[200])
 {
 	char path[40];
@@ -131,7 +131,7 @@ static bool has_status(const struct program *program, const char *wanted)
 	return find_status(program, wanted, line);
 }
 
-/* What stands there in kB. */
+/* Such a line's number, which is in kB, in bytes. */
 static rlim_t status_bytes(const struct program *program, const char *field)
 {
 	char line[200];
@@ -176,8 +176,8 @@ static const char *tell_words(void)
 	return text;
 }
 
-/* Attaches, and returns the thread that was borrowed. The library ends what it says with something that a terminal would
- * obey. */
+/* Attaches, and returns the thread that was borrowed. The library's message ends with a control sequence, which must
+ * not reach a terminal. */
 static pid_t attach(const struct program *program)
 {
 	struct attach_report report;
@@ -210,7 +210,7 @@ static bool attaching_says(const struct program *program, const char *wanted)
 	return strstr(error.reason, wanted);
 }
 
-/* The same in a process of its own, where it takes long: ends with 0. */
+/* Expects a refusal that takes long, in a process of its own; this ends with 0. */
 static pid_t start_refusal(pid_t pid, const char *reason)
 {
 	pid_t child = fork();
@@ -233,7 +233,8 @@ static void wait_for_refusal(pid_t child)
 	assert_int_equal(status, 0);
 }
 
-/* --- what attaching may not leave behind --------------------------------------------------------------------------- */
+/* --- traces that attaching may not leave
+ * --------------------------------------------------------------------------- */
 
 static FILE *open_maps(const struct program *program)
 {
@@ -264,7 +265,7 @@ static uint64_t hash_memory(uint64_t so_far, int memory, unsigned long from, uns
 	return so_far;
 }
 
-/* All of its code, and where it is; to the ends of the pages. */
+/* A checksum of all its code and of its addresses, up to the ends of the pages. */
 static uint64_t code_of(const struct program *program)
 {
 	char path[40], line[400];
@@ -307,7 +308,7 @@ static int library_file(const struct program *program)
 	return number;
 }
 
-/* Memory that can be run and is no file's is ours alone in these programs. */
+/* In these programs, only our memory is executable and belongs to no file. */
 static bool has_our_memory(const struct program *program)
 {
 	char line[400];
@@ -320,7 +321,7 @@ static bool has_our_memory(const struct program *program)
 	return found;
 }
 
-/* A thread whose attacher has died may take a second. */
+/* A thread whose attacher has died may need a second. */
 static void assert_nothing_left(const struct program *program)
 {
 	for (int waited = 0; waited < 5000 && (library_file(program) >= 0 || has_our_memory(program)); waited++)
@@ -331,7 +332,8 @@ static void assert_nothing_left(const struct program *program)
 
 /* --- an attacher that can be made to die ------------------------------------------------------------------------------ */
 
-/* Makes the kernel tell our tracer when we are about to take hold of a thread; but `spared`, to us, is gone. */
+/* Makes the kernel stop us for our tracer when we are about to seize a thread. `spared` looks to us as if it was
+ * gone. */
 static void tell_when_seizing(pid_t spared)
 {
 	struct sock_filter code[] = {
@@ -351,7 +353,7 @@ static void tell_when_seizing(pid_t spared)
 	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-/* Attaches in a process of its own, which stops where let_step and let_seize say. It borrows any thread but `spared`. */
+/* Attaches in a process of its own, which let_step and let_seize stop. It borrows any thread but `spared`. */
 static pid_t start_attacher(pid_t target, pid_t spared)
 {
 	struct attach_report report;
@@ -369,7 +371,7 @@ static pid_t start_attacher(pid_t target, pid_t spared)
 	return attacher;
 }
 
-/* Lets it come to where it is about to take hold of a thread. */
+/* Lets it run until it is about to seize a thread. */
 static void let_seize(pid_t attacher)
 {
 	int status = 0;
@@ -381,7 +383,8 @@ static void let_seize(pid_t attacher)
 	}
 }
 
-/* Lets it make so many steps, to the begin or the end of a system call each. False where it has ended before; waited for then. */
+/* Lets it make so many steps; each ends at the beginning or the end of a system call. False if it has ended before;
+ * then it has been waited for. */
 static bool let_step(pid_t attacher, int steps)
 {
 	int status = 0;
@@ -397,7 +400,7 @@ static bool let_step(pid_t attacher, int steps)
 	return lives;
 }
 
-/* Lets it come to its end, untraced. */
+/* Lets it run to its end, untraced. */
 static void let_finish(pid_t attacher)
 {
 	int status = 0;
@@ -412,7 +415,7 @@ static int stride(void)
 	return setting("ATTACH_STRIDE", 7);
 }
 
-/* It dies so many steps after its start, or after it was about to take hold of a thread. False where it has come to its end
+/* Attaches and is killed so many steps after the start, or after it was about to seize a thread. False if it has ended
  * before. */
 static bool attach_and_die(const struct program *program, bool after_seizing, int steps)
 {
@@ -441,7 +444,7 @@ static void attach_to_alone(const char *what, long after_ms)
 	end(&program);
 }
 
-/* Each waits for 4 seconds, and notices when it starts over. */
+/* Each call waits for 4 seconds, and the program notices if a wait starts again. */
 static void test_timed_waits(void **state)
 {
 	static const char *const waits[] = {"nanosleep", "poll", "select", "futex"};
@@ -456,7 +459,7 @@ static void test_timed_waits(void **state)
 	/* More than once: the second time, the rest of the wait is interrupted. */
 	for (int i = 0; i < 12; i++)
 		attach(&programs[i % 4]);
-	/* Nor does it where the attacher dies while the thread works for it; the next one sends it back at once. */
+	/* The same if the attacher dies while the thread works for it; the next attacher sends it back at once. */
 	for (int i = 0; i < 4; i++) {
 		attach_and_die(&abandoned[i], true, 180 + 50 * i);
 		attach(&abandoned[i]);
@@ -494,7 +497,7 @@ static void test_signal_handler(void **state)
 	end(&program);
 }
 
-/* What holds a lock that loading needs, or may hold one, is not borrowed. */
+/* A thread that holds, or may hold, a lock that loading needs is not borrowed. */
 static void test_in_the_middle(void **state)
 {
 	const char *reason = "none of its threads could be borrowed";
@@ -507,7 +510,7 @@ static void test_in_the_middle(void **state)
 	wait_until(&constructing, ASLEEP);
 	pid_t one = start_refusal(in_libc.pid, reason), other = start_refusal(constructing.pid, reason);
 
-	/* It may come by its own code for a moment. */
+	/* The thread may run its own code for a moment. */
 	attach_load(loading.pid, library, "", &report, NULL);
 	wait_for_refusal(one);
 	wait_for_refusal(other);
@@ -545,7 +548,7 @@ static bool send_number(pid_t receiver, int number)
 	return sigqueue(receiver, SIGRTMIN + 1, (union sigval){.sival_int = number}) == 0;
 }
 
-/* To the first thread, one every now and then: 1, 2, … */
+/* Sends signals with the numbers 1, 2, … to the first thread, one every now and then. */
 static pid_t start_sender(pid_t receiver)
 {
 	const struct timespec pause = {.tv_nsec = 20000};
@@ -559,7 +562,7 @@ static pid_t start_sender(pid_t receiver)
 	return sender;
 }
 
-/* Those that come while a thread is taken hold of, or let go. */
+/* Signals that come while a thread is seized or released. */
 static void test_no_signal_is_lost(void **state)
 {
 	struct program program = start("alone", "signals");
@@ -575,7 +578,7 @@ static void test_no_signal_is_lost(void **state)
 	end(&program);
 }
 
-/* One that comes when the thread is held and has not been told to stop: it is stopped for the signal's sake then. */
+/* A signal that comes after the thread was seized and before it was told to stop: the signal stops it. */
 static void test_signal_before_the_stop(void **state)
 {
 	struct program program = start("alone", "signals");
@@ -592,7 +595,7 @@ static void test_signal_before_the_stop(void **state)
 	assert_true(send_number(program.pid, 1));
 	wait_until(&program, STOPPED_BY_TRACER);
 	let_finish(attacher);
-	/* Which is not the one that the program expects, if the first is lost. */
+	/* If the first signal was lost, the program expects another number. */
 	assert_true(send_number(program.pid, 2));
 	end(&program);
 }
@@ -624,7 +627,7 @@ static void test_vsyscall(void **state)
 
 /* --- small stacks ---------------------------------------------------------------------------------------------------- */
 
-/* The thread is asleep most of the time: otherwise it is in its own code. */
+/* The thread sleeps most of the time; otherwise it runs its own code. */
 static void attach_to_small(const char *stack)
 {
 	struct program program = start("small", stack);
@@ -668,7 +671,7 @@ static void test_goroutines(void **state)
 
 	bool was_first = false;
 
-	/* Others than the first thread may be asleep in the runtime. */
+	/* Other threads than the first may sleep in the runtime. */
 	for (int i = 0; i < times() || !was_first; i++)
 		was_first = attach(&program) == program.pid || was_first;
 	assert_true(code_of(&program) == code);
@@ -678,7 +681,7 @@ static void test_goroutines(void **state)
 
 /* --- limits ---------------------------------------------------------------------------------------------------------- */
 
-/* With so low a limit the library comes, or there is a reason, in which this stands. The program lives on. */
+/* With such a low limit the library is loaded, or the error contains this text. The program lives on. */
 static void attach_within(enum __rlimit_resource resource, rlim_t limit, const char *reason)
 {
 	struct program program = start("alone", "read");
@@ -721,7 +724,7 @@ static void test_limits(void **state)
 	attach_within(RLIMIT_SIGPENDING, 0, loaded);
 }
 
-/* What there is ends in the middle of it: what it has when it is not attached to, and then some. */
+/* The limit is reached in the middle of attaching: it is the program's own use, and a little more. */
 static void test_limits_in_the_middle(void **state)
 {
 	struct program program = start("alone", "read");
@@ -751,7 +754,7 @@ static void test_many_cycles(void **state)
 	end(&program);
 }
 
-/* The number of the system call that this thread is in; -1 where it runs. */
+/* The number of the system call that this thread is in; -1 if it runs. */
 static long call_of(const struct program *program, pid_t thread)
 {
 	char path[60];
@@ -767,7 +770,8 @@ static long call_of(const struct program *program, pid_t thread)
 	return call;
 }
 
-/* Those whose wait for events would end early if the attacher died: as long as others wait for something else. */
+/* Threads whose wait for events would end early if the attacher died are not borrowed while others wait for something
+ * else. */
 static void test_calls_that_break_off_come_last(void **state)
 {
 	struct program program = start("busy", "epoll=8");
@@ -797,8 +801,8 @@ static void test_only_one_kind(void **state)
 
 /* --- deaths ------------------------------------------------------------------------------------------------------------- */
 
-/* The attacher dies after 1 step, 1 + stride, …, until it has come to its end. Before it takes hold of a thread, it only
- * looks, and what may come of that is seen in larger steps. */
+/* The attacher is killed after 1 step, 1 + stride, …, until it reaches its end. Before it seizes a thread, it only
+ * reads, so larger steps are enough. */
 static void die_everywhere(const char *name, const char *arguments)
 {
 	struct program program = start(name, arguments);
@@ -807,13 +811,14 @@ static void die_everywhere(const char *name, const char *arguments)
 		steps += 10 * stride();
 	for (int steps = 1; attach_and_die(&program, true, steps);)
 		steps += stride();
-	/* And nobody stands in the way of the next one. */
+	/* The next attacher succeeds. */
 	attach(&program);
 	assert_nothing_left(&program);
 	end(&program);
 }
 
-/* Lets the slow library go on, wherever it has come to: what it does not read, the program reads and does not mind. */
+/* Lets the slow library go on, wherever it waits. Input that it does not read is read by the program, which ignores
+ * it. */
 static void feed_for_ms(const struct program *program, long milliseconds)
 {
 	for (long past = 0; past < milliseconds; past += 50) {
@@ -822,8 +827,8 @@ static void feed_for_ms(const struct program *program, long milliseconds)
 	}
 }
 
-/* The library is finished while its attacher does not run: the thread waits for a second, and goes back then. Another try
- * finds out what the library has against it. */
+/* The library finishes while its attacher does not run: the thread waits for a second and then goes back. A second try
+ * gets the library's reason. */
 static void test_attacher_that_is_late(void **state)
 {
 	struct program program = start("busy", "sleep=1");
@@ -839,7 +844,7 @@ static void test_attacher_that_is_late(void **state)
 	}
 	while (library_file(&program) < 0)
 		pause_for_ms(1);
-	/* Away from the numbers that a program may count on. */
+	/* Moves to descriptor numbers that no program relies on. */
 	pause_for_ms(50);
 	assert_true(library_file(&program) >= 48);
 	kill(attacher, SIGSTOP);
@@ -856,11 +861,11 @@ static void test_death_of_the_attacher(void **state)
 	(void)state;
 	die_everywhere("alone", "read");
 	die_everywhere("alone", "spin");
-	/* Without those that a death can disturb: see attach.h. */
+	/* Without the system calls that an attacher's death can disturb: see attach.h. */
 	die_everywhere("busy", "allocate=3 load=1 sleep=3 hold=1 poll=2 read=2 wait=3 signal=1");
 }
 
-/* A signal that came while the attacher died is taken on the way back, where the thread has its own stack again. */
+/* A signal that came while the attacher died is delivered on the way back, when the thread has its own stack again. */
 static void test_signal_on_the_way_back(void **state)
 {
 	struct program program = start("alone", "pause");
@@ -883,12 +888,12 @@ static void test_signal_on_the_way_back(void **state)
 	assert_int_equal(write(program.input, "1", 1), 1);
 	attach(&program);
 	assert_nothing_left(&program);
-	/* The first one may have come just before the call that it is to end. */
+	/* The first signal may have come just before the call that it is to interrupt. */
 	kill(program.pid, SIGUSR1);
 	end(&program);
 }
 
-/* In which PID namespace our children are from now on: a process's own. */
+/* From now on, our children are in this process's PID namespace. */
 static void have_children_beside(pid_t pid)
 {
 	char path[40];
@@ -900,7 +905,7 @@ static void have_children_beside(pid_t pid)
 	close(namespace);
 }
 
-/* In a child there: with a /proc that says so, attaches to that namespace's first process. */
+/* In a child in that namespace: mounts its /proc, and attaches to the namespace's first process. */
 static _Noreturn void attach_from_inside(void)
 {
 	const struct program first = {.pid = 1};
@@ -930,8 +935,8 @@ static pid_t second_thread(const struct program *program)
 	return found;
 }
 
-/* The attacher dies when this thread has just begun its way back, and we keep it there: it is stopped with its process,
- * and ours to trace when that goes on. */
+/* The attacher is killed when this thread has just begun its way back. We keep the thread at this place: it is stopped
+ * with its process, and we trace it when the process goes on. */
 static void keep_on_its_way(const struct program *program, pid_t thread, pid_t attacher)
 {
 	let_seize(attacher);
@@ -947,7 +952,8 @@ static void keep_on_its_way(const struct program *program, pid_t thread, pid_t a
 	wait_until(program, ASLEEP);
 }
 
-/* Who knows the thread by another number does not take it for gone, nor its way back for one that nobody needs. */
+/* An attacher that knows the thread by another id does not think that it has ended, nor that its way back is no longer
+ * needed. */
 static void test_death_in_another_namespace(void **state)
 {
 	int status = 0;
@@ -1077,7 +1083,7 @@ static void let_all_through(void)
 	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-/* Under the attacher's own filter a program can be attached to; under one more, the kernel may end it for it. */
+/* A program under the attacher's own filter can be attached to. If it has another filter, the kernel may kill it. */
 static void test_other_filters(void **state)
 {
 	int status = 0;
@@ -1097,7 +1103,7 @@ static void test_other_filters(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* Not what debuggers read, nor the table of sections, which every file has at its end. */
+/* The file is compared without debugging data and without the table of sections at its end. */
 static void test_only_what_is_loaded(void **state)
 {
 	struct library read = {.argument = ""};
@@ -1127,7 +1133,7 @@ static void test_no_library(void **state)
 	end(&program);
 }
 
-/* Another user's program, where another user gets at the library at all: in root's home, nobody else does. */
+/* Another user's program, if another user can read the library at all: in root's home, nobody else can. */
 static void test_not_permitted(void **state)
 {
 	const int out_of_reach = 77;

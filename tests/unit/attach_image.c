@@ -1,4 +1,5 @@
-/* Libraries as their process's memory shows them: what they define, and what a hostile process makes of itself. */
+/* Libraries as seen in their process's memory: the symbols that they define, and memory that a hostile process has
+ * forged. */
 #include "attach/image.h"
 
 #include <setjmp.h>
@@ -39,7 +40,8 @@ static struct image image_of(const void *address)
 
 static void *const in_libc = (void *)getpid;
 
-/* --- what is there --------------------------------------------------------------------------------------------------- */
+/* --- real libraries
+ * -------------------------------------------------------------------------------------------------- */
 
 static void test_symbols(void **state)
 {
@@ -52,7 +54,7 @@ static void test_symbols(void **state)
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		uint64_t size = 0, address = image_find(&libc, &memory, names[i], &size);
 
-		/* Another may stand in front of it, a sanitizer's for example. */
+		/* Another definition may come first, a sanitizer's for example. */
 		assert_true(range_has(&libc.range, address));
 		assert_true(size > 0);
 	}
@@ -80,7 +82,7 @@ static void test_extent(void **state)
 
 	(void)state;
 	assert_true(range_has(&libc.range, (uint64_t)(uintptr_t)in_libc));
-	/* Zeroed data too, which is in no file. */
+	/* The range has zeroed data, too, which is in no file. */
 	assert_true(range_has(&libc.range, image_find(&libc, &memory, "obstack_exit_failure", NULL)));
 	assert_false(range_has(&libc.range, (uint64_t)(uintptr_t)&memory));
 }
@@ -106,10 +108,11 @@ static void test_not_an_image(void **state)
 	assert_false(image_open(&image, &memory, UINT64_MAX - 100));
 }
 
-/* --- what is not what it seems --------------------------------------------------------------------------------------- */
+/* --- forged libraries
+ * ------------------------------------------------------------------------------------------------ */
 
-/* The first pages of the C library, in which all tables are that symbols are looked up by, and its dynamic section, which
- * the headers are made to lead to. */
+/* The first pages of the C library with all tables for looking up symbols, and its dynamic section, to which the
+ * headers are made to point. */
 #define COPY_SIZE ((size_t)256 << 10)
 
 static unsigned char *copy_libc(void)
@@ -149,7 +152,7 @@ static void test_damaged_images(void **state)
 	const size_t places[] = {0, 64, COPY_SIZE - 4096, libc.hash - libc.range.start, libc.symbols - libc.range.start};
 
 	(void)state;
-	/* The copy is one that works. */
+	/* The undamaged copy works. */
 	assert_int_equal(find_in(copy) - (uint64_t)(uintptr_t)copy,
 	                 image_find(&libc, &memory, "getpid", NULL) - libc.range.start);
 	for (unsigned int i = 0; i < 20000; i++) {
@@ -159,7 +162,7 @@ static void test_damaged_images(void **state)
 		if (i % 8 == 0)
 			memcpy(damaged, copy, COPY_SIZE);
 		damaged[place] = i % 3 == 0 ? 0xff : value;
-		/* That it comes back is all that can be asked. */
+		/* It only has to return. */
 		find_in(damaged);
 	}
 	munmap(copy, COPY_SIZE);

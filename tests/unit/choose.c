@@ -1,4 +1,4 @@
-/* Choosing TPCs for a number of them. */
+/* Choosing a number of TPCs. */
 #include "gpu/select_tpcs.h"
 #include "sets.h"
 #include "share.h"
@@ -13,7 +13,7 @@
 
 static struct topology_list list;
 
-/* What is chosen, as a list; "" where it does not fit. */
+/* The chosen TPCs, as a list; "" if there are not enough. */
 static const char *choose(const struct topology *gpu, const char *used, unsigned int count, enum strategy strategy)
 {
 	static char text[TPCSET_TEXT];
@@ -76,7 +76,7 @@ static void test_whole_gpcs_first(void **state)
 	assert_int_equal(whole, 8);
 }
 
-/* Few TPCs go where somebody is already, and leave whole GPCs whole. */
+/* A few TPCs are taken from a GPC that is in use, so that free GPCs stay whole. */
 static void test_the_tightest_gpc_takes_the_rest(void **state)
 {
 	const struct topology *gpu = share_read(&list, "h200");
@@ -90,7 +90,7 @@ static void test_the_tightest_gpc_takes_the_rest(void **state)
 	assert_true(tpcset_is_subset(&chosen, &gpc));
 }
 
-/* Of two that somebody uses, the one with less room, wherever it stands. */
+/* Of two GPCs in use, the one with less room is taken, whatever its number. */
 static void test_the_fuller_of_two_gpcs(void **state)
 {
 	const struct topology *gpu = share_read(&list, "h200");
@@ -139,7 +139,7 @@ static void test_distributed_is_even(void **state)
 	}
 }
 
-/* Clusters find room in a virtual GPC; singletons are for when that is used up. */
+/* Clusters have room in a virtual GPC; singletons are taken when that is used up. */
 static void test_singletons_last(void **state)
 {
 	const struct topology *gpu = share_read(&list, "h200");
@@ -150,7 +150,7 @@ static void test_singletons_last(void **state)
 	assert_string_equal(choose(gpu, tpcset_format_list(&others, used), 4, STRATEGY_PACKED), "0,8,16,24");
 }
 
-/* All of one GPU's TPCs, in chunks, until none is left: nobody gets what another has. */
+/* All TPCs of one GPU are taken in chunks, until none is left: none is taken twice. */
 static void test_every_tpc_is_found(void **state)
 {
 	static const char *const names[] = {"h200", "turing", "ada", "hopper-synthetic", "blackwell"};

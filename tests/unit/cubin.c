@@ -33,7 +33,7 @@ static struct file make(const char *names, size_t length)
 	return file;
 }
 
-/* In memory of just this size, so that a sanitizer sees what is read beyond it. */
+/* In memory of exactly this size, so that a sanitizer sees reads beyond it. */
 static bool launches(const struct file *file, size_t size)
 {
 	void *copy = malloc(size > 0 ? size : 1);

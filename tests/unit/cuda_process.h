@@ -1,4 +1,4 @@
-/* For unit tests of what is found out about CUDA programs: from then on, this process looks like one. */
+/* For unit tests of detecting CUDA programs: makes this process look like one. */
 #ifndef NVTASKSET_TESTS_CUDA_PROCESS_H
 #define NVTASKSET_TESTS_CUDA_PROCESS_H
 

@@ -63,7 +63,7 @@ struct family {
 	struct editor editors[COUNT];
 };
 
-/* The second has as many GPUs as it is said. */
+/* The second process gets this number of GPUs. */
 static struct family start_family(unsigned int gpus_of_second)
 {
 	struct family family;
@@ -107,13 +107,13 @@ static void test_all_are_changed(void **state)
 		assert_list(&family.editors[i], "20-23");
 		assert_int_equal(editor_read(&family.editors[i], &now, NULL), 0);
 		assert_int_equal(now.count, 2);
-		/* Both GPUs at one stroke. */
+		/* Both GPUs change in one revision. */
 		assert_int_equal(segment_revision_number(&family.editors[i].segment), 2);
 	}
 	end_family(&family);
 }
 
-/* One has no room for another GPU: that is found before any is written. */
+/* One process has no room for another GPU: this is noticed before any partition is written. */
 static void test_what_cannot_be_is_found_before(void **state)
 {
 	struct family family = start_family(SEGMENT_GPUS);
@@ -150,7 +150,7 @@ static void test_those_that_were_changed_get_back_what_they_had(void **state)
 	/* They were changed, and changed back. */
 	assert_int_equal(segment_revision_number(&family.editors[0].segment), 3);
 	assert_int_equal(segment_revision_number(&family.editors[2].segment), 1);
-	/* Nor are they locked still. */
+	/* Their locks are released. */
 	struct editor other;
 
 	assert_int_equal(editor_open(&other, family.processes[0].pid, NULL), SEGMENT_FOUND);
@@ -159,7 +159,7 @@ static void test_those_that_were_changed_get_back_what_they_had(void **state)
 	end_family(&family);
 }
 
-/* What somebody else has said since is not taken back. */
+/* A later edit by somebody else is not undone. */
 static void test_a_later_edit_stays(void **state)
 {
 	struct family family = start_family(1);
@@ -181,7 +181,7 @@ static void test_one_that_has_ended_holds_up_nobody(void **state)
 	struct segment_revision wanted = revision_of(1, 20, 23);
 
 	(void)state;
-	/* Moved, and gone: there is nothing to follow. */
+	/* It moved and ended: there is no file to follow it to. */
 	process_order(&family.processes[2], 'm');
 	process_end(&family.processes[2]);
 	assert_int_equal(editor_change(family.editors, COUNT, &wanted, NULL), 0);
@@ -199,7 +199,7 @@ static void test_one_that_has_ended_holds_up_nobody(void **state)
 
 static _Atomic bool done;
 
-/* What a program does that closes all descriptors again and again. */
+/* A program that closes all its descriptors again and again. */
 static _Noreturn void keep_moving(void)
 {
 	struct segment_revision revision = revision_of(1, 0, 7);
@@ -224,7 +224,7 @@ static void test_moves_are_followed(void **state)
 	struct error error = {.reason = ""};
 	int opened = 0, edited = 0;
 
-	/* One that moves faster than a slow editor looks is busy: the editor gives up, and says so. */
+	/* If it moves faster than a slow editor looks, the editor gives up and says that it is busy. */
 	(void)state;
 	if (mover == 0) {
 		load_a_driver();
@@ -233,7 +233,7 @@ static void test_moves_are_followed(void **state)
 	for (int i = 0; i < 20000 && edited < 50; i++) {
 		enum segment_state found = editor_open(&editor, mover, &error);
 
-		/* Between its close and its next file it has none; that is true, and not what is tried here. */
+		/* Between its close and its next file it has no file; that answer is right, and not tested here. */
 		if (found != SEGMENT_FOUND && found != SEGMENT_CLOSED && found != SEGMENT_NO_CUDA && found != SEGMENT_NOT_OURS)
 			fail_msg("state %d: %s", found, error.reason);
 		if (found != SEGMENT_FOUND)
@@ -276,7 +276,7 @@ static void test_the_old_file_is_closed(void **state)
 	process_end(&process);
 }
 
-/* Between memfd_create and the magic, it is not ready yet: that is no error. */
+/* Between memfd_create and the write of the magic, a segment is not ready; that is no error. */
 static void *keep_making(void *unused)
 {
 	struct segment_revision revision = revision_of(1, 0, 7);

@@ -1,4 +1,4 @@
-/* What is left behind where something fails: the reason as a line, and a code. */
+/* The description of an error: the reason as one line, and a code. */
 #include "base/error.h"
 
 #include <setjmp.h>
@@ -67,7 +67,7 @@ static void test_other_words(void **state)
 	assert_int_equal(passed.system_error, ENOMEM);
 }
 
-/* The code begins where no reason reaches. */
+/* The longest reason ends before the code. */
 static void test_long_reasons_are_cut(void **state)
 {
 	struct error error;

@@ -1,4 +1,4 @@
-/* The dynamic linker's cache: this machine's, and ones that are cut off or lie. */
+/* The dynamic linker's cache: this machine's, and caches that are truncated or wrong. */
 #include "../skip.h"
 #include "../../tools/nvtaskset/start/loader_cache.c"
 

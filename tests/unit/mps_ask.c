@@ -23,7 +23,7 @@ static void set_number(const char *name, unsigned int number)
 	setenv(name, text, 1);
 }
 
-/* Whether one more client finds room beside so many, and how many were counted. */
+/* Whether one more client has room beside so many, and how many were counted. */
 static bool has_room(unsigned int clients, const struct mps_request *request, unsigned int counted)
 {
 	struct mps_status status;
@@ -92,7 +92,7 @@ static void test_several_gpus(void **state)
 	assert_true(has_room(45, &request, 0));
 }
 
-/* The daemon starts another one for us. */
+/* The daemon starts another server for us. */
 static void test_other_users_server(void **state)
 {
 	const struct mps_request request = {.mode = MPS_ON};
@@ -132,7 +132,7 @@ static void test_partial_answer(void **state)
 	assert_true(has_room(20, &request, 0));
 }
 
-/* A daemon that answers is there, whatever it says; what is no client is not counted. */
+/* A daemon that gives any answer is running. Lines that are no clients are not counted. */
 static void test_garbage(void **state)
 {
 	struct mps_status status;
@@ -165,7 +165,7 @@ static void test_not_permitted(void **state)
 	fake_refuses(MPS_AUTO, "/mps cannot be asked: Failed to connect: Permission denied");
 }
 
-/* First on PATH, with these lines, instead of the fake. */
+/* A control program with these lines, first on PATH, instead of the fake. */
 static void replace_control(const char *content)
 {
 	static char path[PATH_MAX];
@@ -191,7 +191,7 @@ static void test_cannot_be_run(void **state)
 	fake_refuses(MPS_ON, "/nvidia-cuda-mps-control: No such file or directory");
 }
 
-/* A client on each of more GPUs than are counted; the rest only looks like one. */
+/* A client on each of more GPUs than are counted; the other lines only look like clients. */
 static void test_lines_that_are_no_clients(void **state)
 {
 	const struct mps_request request = {.mode = MPS_ON};
@@ -212,7 +212,7 @@ static void test_lines_that_are_no_clients(void **state)
 	assert_true(has_room(0, &request, 1));
 }
 
-/* Nothing reaches the user's terminal that it would obey. */
+/* No control sequence reaches the user's terminal. */
 static void test_escape_sequences(void **state)
 {
 	(void)state;
@@ -274,7 +274,7 @@ static void test_early_and_overdue(void **state)
 	fake_refuses(MPS_ON, "/mps does not answer: end it");
 }
 
-/* The tear-down looks for children. */
+/* The tear-down checks that no child is left. */
 static void test_early_and_forgotten(void **state)
 {
 	const struct mps_request request = {.mode = MPS_ON}, none = {.mode = MPS_OFF};
@@ -298,7 +298,7 @@ static void test_early_where_it_cannot_be_asked(void **state)
 	fake_refuses(MPS_AUTO, "/dev/null, which keeps programs away from MPS");
 }
 
-/* The reason is that of then, whatever has failed since. */
+/* The reason is the one of the early question, whatever has failed since. */
 static void test_early_and_impossible(void **state)
 {
 	const struct mps_request request = {.mode = MPS_ON};

@@ -49,7 +49,7 @@ static void test_not_started_for_others(void **state)
 	assert_int_equal(access(fake_path("mps/running"), F_OK), -1);
 }
 
-/* What would otherwise rule for every later client. */
+/* Variables that would otherwise apply to every later client. */
 static void test_clean_environment(void **state)
 {
 	static const char *const private[] = {"CUDA_VISIBLE_DEVICES", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
@@ -71,7 +71,7 @@ static void test_clean_environment(void **state)
 	assert_true(daemon_has("PWD=/\n"));
 }
 
-/* Such a directory means something in ours only. */
+/* A relative directory is only right in our working directory. */
 static void test_relative_directory(void **state)
 {
 	struct mps_status status;
@@ -108,7 +108,7 @@ static void test_holds_nothing(void **state)
 	close(ends[0]);
 }
 
-/* Nor are signals blocked in it that whoever starts programs has blocked. */
+/* Signals that our caller has blocked are not blocked in the daemon. */
 static void test_blocks_no_signal(void **state)
 {
 	struct mps_status status;
@@ -153,7 +153,7 @@ static void test_waits_until_it_answers(void **state)
 	assert_int_equal(access(fake_path("mps/running"), F_OK), 0);
 }
 
-/* Exits with 2 where it started the daemon, 1 where it uses another's. */
+/* Exits with 2 if it started the daemon, 1 if it uses a running one. */
 static pid_t prepare_in_child(void)
 {
 	pid_t child = fork();
@@ -195,7 +195,7 @@ static void test_several_at_once(void **state)
 	assert_int_equal(sum, 4 + 1);
 }
 
-/* A service manager may start programs like this. */
+/* A service manager may start programs without them. */
 static void test_no_standard_descriptors(void **state)
 {
 	pid_t child = fork();
@@ -213,7 +213,7 @@ static void test_no_standard_descriptors(void **state)
 	assert_int_equal(exit_status(child), 7);
 }
 
-/* Ignored by whoever started us, it stays so for the program that we become. */
+/* If our caller ignores SIGCHLD, it stays ignored in the program that we execute. */
 static void test_ignored_children(void **state)
 {
 	struct mps_status status;
@@ -235,7 +235,7 @@ static void test_does_not_start(void **state)
 	fake_refuses(MPS_AUTO, "the control daemon does not start: Failed to create the log directory; --mps off");
 }
 
-/* A path that the daemon could not make its socket with: it would start, end, and say nothing. */
+/* A path too long for the daemon's socket: the daemon would start, and end without a message. */
 static void test_long_directory(void **state)
 {
 	char path[] = "/0123456789012345678901234567890123456789012345678"
@@ -257,7 +257,7 @@ static void test_kept_away(void **state)
 	fake_refuses(MPS_AUTO, "CUDA_MPS_PIPE_DIRECTORY is /dev/null, which keeps programs away from MPS");
 }
 
-/* As another user, where we may become one; root is shut out of nothing. */
+/* Runs as another user, if we may become one: nothing is closed to root. */
 static void test_closed_directory(void **state)
 {
 	(void)state;

@@ -53,7 +53,7 @@ static void test_a_cooperative_grid_needs_an_sm_for_so_many_blocks(void **state)
 	assert_false(fits(&eight, "0-2"));
 	assert_true(fits(&dense, "0-3"));
 	assert_false(fits(&dense, "0-2"));
-	/* Nothing is set aside for whoever is not cooperative. */
+	/* A launch that is not cooperative needs no room. */
 	assert_room(&eight, "0-3", WHOLE, "0-3");
 }
 
@@ -65,7 +65,7 @@ static void test_a_cluster_needs_one_virtual_gpc(void **state)
 	char text[TPCSET_TEXT];
 
 	(void)state;
-	/* Four TPCs in a row of numbers lie in four GPCs. */
+	/* Four TPCs with consecutive numbers lie in four GPCs. */
 	assert_false(fits(&eight, "1-4"));
 	assert_true(fits(&eight, tpcset_format_list(&members, text)));
 	/* A singleton holds a cluster of two blocks, and no larger one. */
@@ -92,7 +92,7 @@ static void test_room_is_what_is_preferred_then_allowed_then_more(void **state)
 	(void)state;
 	assert_room(&four, "0-7", "2-3,60", "2-3");
 	assert_room(&four, "0-7", "2,60", "0-7");
-	/* The group comes whole of which the fewest TPCs are missing and which can hold a cluster. */
+	/* Of the groups that can hold a cluster, the one with the fewest missing TPCs is added as a whole. */
 	const struct occupancy small = need(4, 0, 1), large = need(16, 0, 1);
 
 	assert_room(&small, "1", WHOLE, "0-1,8,16,24");

@@ -1,4 +1,4 @@
-/* For unit tests of the segment: this process's own, how it is changed, and what it says. */
+/* For unit tests of the segment: makes, changes and reads this process's own. */
 #ifndef NVTASKSET_TESTS_OWN_SEGMENT_H
 #define NVTASKSET_TESTS_OWN_SEGMENT_H
 
@@ -33,7 +33,7 @@ static struct segment_revision revision_of(const struct segment_partition *parti
 	return revision;
 }
 
-/* TPCs 0 to 7 of the first GPU. */
+/* A segment with TPCs 0 to 7 of the first GPU. */
 static struct segment make_segment(void)
 {
 	struct segment_partition partition = partition_of(first, 0, 7);
@@ -44,7 +44,7 @@ static struct segment make_segment(void)
 	return segment;
 }
 
-/* As another process would. */
+/* Edits it as another process would. */
 static int edit(const struct segment_partition *wanted, struct error *error)
 {
 	struct segment editor;

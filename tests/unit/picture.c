@@ -1,4 +1,4 @@
-/* The picture of a GPU, character by character; who has which letter; what is shared. */
+/* The picture of a GPU, character by character; the processes' letters; shared TPCs. */
 #include "../../tools/nvtaskset/gpcs.c"
 #include "../skip.h"
 #include "sets.h"
@@ -161,7 +161,7 @@ static void test_what_is_known_of_gpcs(void **state)
 	               "\n"
 	               " .  free\n"
 	               " :  a single TPC, in no virtual GPC\n");
-	/* Neither, and one SM to a TPC. Two virtual GPCs in one GPC of the chip are parted. */
+	/* No GPCs at all, and one SM to a TPC. Two virtual GPCs in one GPC of the chip are separated. */
 	gpu.sms_per_tpc = 1;
 	for (unsigned int tpc = 0; tpc < 3; tpc++)
 		gpu.tpcs[tpc].virtual_gpc = TOPOLOGY_UNKNOWN;
@@ -237,7 +237,7 @@ static void test_groups_of_sharers(void **state)
 	};
 
 	(void)state;
-	/* The same TPCs of another GPU are others. */
+	/* TPCs with the same numbers on another GPU are not shared. */
 	array[4].revision.partitions[0].pci = list.gpus[1].pci;
 	struct processes processes = processes_of(array, 5);
 	const struct shared *shared = processes.shared;

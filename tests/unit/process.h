@@ -1,4 +1,4 @@
-/* For unit tests: processes that do as they are told, and say when they have. */
+/* For unit tests: processes that obey orders and report when they have. */
 #ifndef NVTASKSET_TESTS_PROCESS_H
 #define NVTASKSET_TESTS_PROCESS_H
 
@@ -17,7 +17,7 @@ struct process {
 	int orders, answers;
 };
 
-/* When this returns, it has obeyed the order 0. It ends with us, if not before. */
+/* When this returns, the process has obeyed the order 0. It ends with this process at the latest. */
 static struct process process_start(void (*obey)(char order))
 {
 	int orders[2], answers[2];
@@ -45,7 +45,7 @@ static struct process process_start(void (*obey)(char order))
 	return process;
 }
 
-/* Not every test has more than the first order. */
+/* Inline, since some tests give no second order. */
 static inline void process_order(const struct process *process, char order)
 {
 	assert_int_equal(write(process->orders, &order, 1), 1);

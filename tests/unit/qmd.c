@@ -1,4 +1,4 @@
-/* Launch descriptors of every version: what is narrowed, what is kept, what is left alone. */
+/* Launch descriptors of every version: which bits change, which stay, and which descriptors are not changed. */
 #include "gpu/qmd.h"
 
 #include <setjmp.h>
@@ -126,7 +126,7 @@ static void test_nothing_in_common(void **state)
 	}
 }
 
-/* Beyond the first 64 bits there is something left. */
+/* Only bits beyond the first 64 are left. */
 static void test_something_in_common_further_up(void **state)
 {
 	(void)state;
@@ -148,7 +148,7 @@ static void test_something_in_common_further_up(void **state)
 	}
 }
 
-/* Whatever stood there. */
+/* The former mask does not matter. */
 static void test_just_this_mask(void **state)
 {
 	(void)state;
@@ -214,7 +214,7 @@ static void test_restored_as_it_was(void **state)
 	}
 }
 
-/* Where clusters and cooperative grids stand, by the published headers. */
+/* The positions of clusters and cooperative grids in the published headers. */
 static void test_launches_that_must_fit(void **state)
 {
 	static const struct {
@@ -255,7 +255,7 @@ static void test_launches_that_must_fit(void **state)
 	}
 }
 
-/* SHARED_MEMORY_SIZE among all that stands around it, by the published headers. */
+/* SHARED_MEMORY_SIZE and the fields around it, as in the published headers. */
 static void test_shared_memory(void **state)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* The ring that a number publishes. */
+/* The ring whose values are published by a number. */
 #include "base/ring.h"
 
 #include <setjmp.h>
@@ -47,7 +47,7 @@ static void reads_what_was_published_last(void **state)
 	}
 }
 
-/* A writer may be filling the place that a reader copies as soon as it is the next one. */
+/* As soon as the place that a reader copies is the next to be written, a writer may be filling it. */
 static void knows_when_writers_came_round(void **state)
 {
 	(void)state;
@@ -58,7 +58,7 @@ static void knows_when_writers_came_round(void **state)
 		assert_true(ring_is_whole(&ring.number, seen, PLACES));
 		publish(2);
 	}
-	/* However often. */
+	/* Also after many edits. */
 	for (int edits = 0; edits < 3 * PLACES; edits++) {
 		assert_false(ring_is_whole(&ring.number, seen, PLACES));
 		publish(2);

@@ -1,4 +1,4 @@
-/* For unit tests of what reads /proc, /sys, /dev and /var: a file system's root of their own. */
+/* For unit tests of code that reads /proc, /sys, /dev and /var: a root directory of their own. */
 #ifndef NVTASKSET_TESTS_ROOT_H
 #define NVTASKSET_TESTS_ROOT_H
 
@@ -13,7 +13,7 @@
 
 static char root[32];
 
-/* A shell command, there; it must succeed. */
+/* Runs a shell command in this root; it must succeed. */
 static void __attribute__((format(printf, 1, 2))) root_run(const char *format, ...)
 {
 	char command[1024];
@@ -26,7 +26,7 @@ static void __attribute__((format(printf, 1, 2))) root_run(const char *format, .
 	assert_int_equal(system(command), 0);
 }
 
-/* An empty one, which every user may look into. For cmocka, with what removes it. */
+/* Make an empty root that every user may read, and remove it. For cmocka. */
 static int root_make(void **state)
 {
 	(void)state;

@@ -1,4 +1,4 @@
-/* What editors may do to a segment, and what they are told. */
+/* What editors may do to a segment, and which errors they get. */
 #include "../skip.h"
 #include "cuda_process.h"
 #include "own_segment.h"
@@ -146,7 +146,7 @@ static void do_work(char order)
 	work_of_child();
 }
 
-/* It has done that, and waits to be looked at. */
+/* A child that has done this work, and waits. */
 static struct process start_child(void (*work)(void))
 {
 	work_of_child = work;
@@ -181,7 +181,7 @@ static void test_process_without_us(void **state)
 	assert_state(load_a_driver, SEGMENT_NOT_OURS, "was started without nvtaskset");
 }
 
-/* A scheduler, say, that has not come by its parent's descriptor. */
+/* A scheduler, for example, that has not inherited its parent's descriptor. */
 static void edit_another(void)
 {
 	struct segment other;
@@ -239,7 +239,8 @@ static void test_process_of_another_user(void **state)
 	process_end(&child);
 }
 
-/* As a program with more privileges has its user's from before, whatever that says of itself, and one of its own. */
+/* A program with more privileges has two: its user's from before, whatever that one claims to be, and one of its
+ * own. */
 static void make_two(void)
 {
 	struct segment_partition wanted = partition_of(first, 8, 15);
@@ -249,7 +250,8 @@ static void make_two(void)
 	if (seteuid(65534) < 0)
 		_exit(1);
 	make_segment();
-	/* Who has been another user may be looked into by the almighty alone: not what this is about. */
+	/* Only root with all capabilities may look into a process that has been another user; that is not tested
+	 * here. */
 	if (seteuid(0) < 0 || segment_create(&segment, &revision, -1, NULL) < 0 || prctl(PR_SET_DUMPABLE, 1) < 0)
 		_exit(1);
 }
@@ -305,7 +307,7 @@ static void add_truncated(void)
 	add_file(F_SEAL_SHRINK | F_SEAL_GROW, true_size() - 1, 0);
 }
 
-/* Could be truncated under an editor's feet. */
+/* Without seals, it could be truncated while an editor uses it. */
 static void add_unsealed(void)
 {
 	add_file(0, true_size(), 0);
@@ -331,7 +333,7 @@ static void test_hostile_files_are_refused(void **state)
 	assert_state(add_garbage, SEGMENT_NOT_READY, "not one that this version knows");
 }
 
-/* Opening it to write would make an editor wait for 45 s, or whatever /proc/sys/fs/lease-break-time says. */
+/* Opening it for writing would make an editor wait for 45 s, or as long as /proc/sys/fs/lease-break-time says. */
 static void add_leased(void)
 {
 	int file = memfd_create("nvtaskset", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -341,7 +343,7 @@ static void add_leased(void)
 	int again = open(path, O_RDONLY | O_CLOEXEC);
 
 	close(file);
-	/* The kernel says by it that somebody wants the file. */
+	/* The kernel sends it when another process opens the file. */
 	signal(SIGIO, SIG_IGN);
 	if (fcntl(again, F_SETLEASE, F_RDLCK) < 0)
 		_exit(1);
@@ -353,7 +355,7 @@ static void test_leased_file_is_not_waited_for(void **state)
 	assert_state(add_leased, SEGMENT_FAILED, "its descriptors cannot be read");
 }
 
-/* A file system that answers to being mounted, and then never again. */
+/* A file system that answers while it is mounted, and then never again. */
 static int mount_mute(const char *file)
 {
 	struct {
@@ -417,7 +419,7 @@ static void test_file_on_a_mute_file_system_is_not_waited_for(void **state)
 	alarm(0);
 }
 
-/* Whatever an editor writes, the owner reads a revision or none. */
+/* Whatever an editor writes, the owner reads a valid revision or none. */
 static void test_garbage_inside_is_no_revision(void **state)
 {
 	struct segment owner = make_segment();
@@ -454,11 +456,11 @@ static void test_low_descriptors_stay_free(void **state)
 
 	(void)state;
 	assert_true(owner.file >= HANDLE_USUAL);
-	assert_int_equal(fcntl(owner.file, F_GETFD), 0); /* it comes through an exec */
+	assert_int_equal(fcntl(owner.file, F_GETFD), 0); /* it stays open over an exec */
 	segment_close(&owner);
 }
 
-/* Whoever inherits it, with fewer privileges say, can do nothing with it. */
+/* A process that inherits it, for example with fewer privileges, can do nothing with it. */
 static void test_handle_opens_nothing(void **state)
 {
 	struct segment owner = make_segment();
@@ -480,7 +482,7 @@ static void *wait_for_end(void *end)
 	return read(*(const int *)end, &byte, 1) == 0 ? NULL : end;
 }
 
-/* The segment's descriptor, or 0 where it is not found. */
+/* The segment's descriptor, or 0 if it is not found. */
 static int make_segment_beside_a_thread(void)
 {
 	int end[2];
@@ -498,7 +500,8 @@ static int make_segment_beside_a_thread(void)
 	return file;
 }
 
-/* The exit status of a child, and its: a fork's table is as large as it must be, and none shrinks. */
+/* Runs this in a child's child, and returns its exit status: a fork's table is no larger than needed, and no table
+ * shrinks. */
 static int in_a_small_table(int run(void))
 {
 	int status = 0;
@@ -517,14 +520,14 @@ static int in_a_small_table(int run(void))
 	return WEXITSTATUS(status);
 }
 
-/* The kernel would make all threads' process wait while it makes room for a higher one. */
+/* For a higher number, the kernel would make the process wait while it enlarges the table. */
 static void test_the_table_of_descriptors_does_not_grow(void **state)
 {
 	(void)state;
 	assert_in_range(in_a_small_table(make_segment_beside_a_thread), 48, 63);
 }
 
-/* Many are looked into without asking why they have none: quickly, and yet wherever a segment may be. */
+/* A quick look at many processes, which gives no reason for a missing segment, finds segments at all usual numbers. */
 static void test_quick_look(void **state)
 {
 	struct segment owner, editor;
@@ -532,7 +535,7 @@ static void test_quick_look(void **state)
 	int others[8];
 
 	(void)state;
-	/* Not the first descriptor there. */
+	/* So the segment's is not the first descriptor in its range. */
 	for (int i = 0; i < 8; i++)
 		others[i] = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, HANDLE_USUAL);
 	owner = make_segment();
@@ -552,7 +555,7 @@ static void test_quick_look(void **state)
 	assert_true(owner.file < 100);
 	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
 	segment_close(&editor);
-	/* Who asks why finds it in any case. */
+	/* A search that gives a reason finds it in any case. */
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(segment_open(&editor, getpid(), &(struct error){.reason = ""}), SEGMENT_FOUND);
 	segment_close(&editor);
@@ -576,7 +579,7 @@ static void test_counters(void **state)
 	assert_int_equal(counters.unrestricted, 1);
 	assert_int_equal(counters.reasons[SEGMENT_GREEN_CONTEXT], 1);
 	assert_int_equal(counters.reasons[SEGMENT_NO_TOPOLOGY], 0);
-	/* What a program writes there itself does not make a sum wrap around. */
+	/* A value that a program writes into its counters does not make a sum wrap around. */
 	atomic_store(&owner.slots[3].launches[true], UINT64_MAX);
 	segment_read_counters(&owner, &counters);
 	assert_true(counters.restricted == UINT64_MAX);
@@ -588,7 +591,7 @@ static void *count_alone(void *owner)
 {
 	struct counter_slot *slot = counter_slot_take(owner);
 
-	/* The first is for all that have none of their own. */
+	/* All threads that have no counters of their own share the first. */
 	if (slot == ((struct segment *)owner)->slots)
 		return "the shared slot";
 	for (int i = 0; i < 1000; i++)
@@ -622,7 +625,7 @@ static void test_threads_count_in_slots_of_their_own(void **state)
 	segment_close(&owner);
 }
 
-/* More than there are slots, one after the other: each gives its own back. */
+/* More threads than slots, one after the other: each gives its slot back. */
 static void *count_and_give_back(void *owner)
 {
 	struct counter_slot *slot = counter_slot_take(owner);
@@ -675,7 +678,7 @@ static void test_limits(void **state)
 	assert_int_equal(segment_keep_findable(&segment, &error), -1);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_non_null(strstr(error.reason, "the limit for files (ulimit -f) is 4096"));
-	/* As soon as there is room. */
+	/* It works as soon as there is room. */
 	assert_int_equal(segment_keep_findable(&segment, &error), 0);
 	assert_true(segment.file >= HANDLE_USUAL);
 	assert_set(&segment, first, 0, 7);
@@ -690,7 +693,7 @@ static void test_limits(void **state)
 	segment_close(&segment);
 }
 
-/* Who cannot look does not say that there is nothing. */
+/* An editor that cannot look must not say that there is no segment. */
 static void test_no_descriptor_to_look_with(void **state)
 {
 	struct segment owner = make_segment(), editor;
@@ -700,7 +703,7 @@ static void test_no_descriptor_to_look_with(void **state)
 
 	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-	/* One is left for the directory. */
+	/* One descriptor is left, for the directory. */
 	none = before;
 	none.rlim_cur = (rlim_t)dup(STDIN_FILENO);
 	close((int)none.rlim_cur);

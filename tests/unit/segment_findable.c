@@ -58,7 +58,7 @@ static void test_found_again_as_it_was(void **state)
 	segment_close(&owner);
 }
 
-/* Its own file, in the place of the one that it closed. */
+/* The program opens a file of its own with the number of the descriptor that it closed. */
 static void test_the_programs_file_stays_open(void **state)
 {
 	struct segment owner = make_segment();
@@ -79,7 +79,7 @@ static void test_the_programs_file_stays_open(void **state)
 	close(place);
 }
 
-/* Launches go on meanwhile. */
+/* Set when the launches that go on meanwhile may end. */
 static _Atomic bool done;
 
 static void *launch(void *segment)
@@ -123,7 +123,7 @@ static void test_who_has_the_old_file_open_is_told(void **state)
 	close(owner.file);
 	assert_int_equal(segment_edit(&editor, &wanted, 1, NULL, NULL), 0);
 	assert_false(segment_has_moved(&editor));
-	/* A descriptor of its own, which is no trace of the owner's. */
+	/* The editor has a descriptor of its own, which does not count as the owner's. */
 	editor.file = dup2(editor.file, 100);
 	assert_int_equal(fcntl(editor.file, F_SETFD, FD_CLOEXEC), 0);
 	assert_int_equal(segment_keep_findable(&owner, NULL), 0);
@@ -135,7 +135,7 @@ static void test_who_has_the_old_file_open_is_told(void **state)
 	segment_close(&owner);
 }
 
-/* What an edit says is true, whenever the owner moves: made, or to be made again. */
+/* The result of an edit is true whenever the owner moves: the edit was made, or must be made again. */
 struct race {
 	struct segment editor;
 	pthread_barrier_t barrier;
@@ -181,7 +181,7 @@ static void test_no_edit_is_lost_silently(void **state)
 	segment_close(&owner);
 }
 
-/* A fork that could not make one of its own shares its parent's: that one has not moved. */
+/* A fork that could not make a segment of its own shares its parent's. The parent's has not moved. */
 static void test_a_fork_leaves_its_parents_alone(void **state)
 {
 	struct segment owner = make_segment();
@@ -234,7 +234,7 @@ static void test_second_copy_shares_it(void **state)
 	move_to(20, 21);
 	assert_set(&owner, first, 20, 21);
 	assert_set(&second, first, 20, 21);
-	/* It counts, and takes none of the slots. */
+	/* Its launches are counted, but it takes none of the parent's slots. */
 	assert_null(counter_slot_take(&second));
 	counter_slots_free();
 	segment_close(&second);
@@ -275,7 +275,7 @@ static void assert_written_by_its_user_alone(const struct segment *segment)
 	assert_int_equal(status.st_mode & 07777, 0644);
 }
 
-/* Whatever its umask, and after a move. Who may look into /proc/PID/fd is asked apart from that. */
+/* This holds for every umask, and after a move. Access to /proc/PID/fd is another question. */
 static void test_only_its_user_may_write_it(void **state)
 {
 	mode_t before = umask(0);

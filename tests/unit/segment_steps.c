@@ -1,10 +1,10 @@
 /*
- * The promises of the segment that no luck may hide: no torn read; an editor that dies anywhere leaves the old set or
- * the new one; an owner that moves to a new file is found whole or not yet.
+ * Promises of the segment that are tested at every step, not by chance: no read is torn; an editor that dies anywhere
+ * leaves the old set or the new one; an owner that moves to a new file is found complete or not yet.
  *
- * A child does the work one machine instruction at a time (ptrace); at every single place between two of its
- * instructions the parent overruns it with edits, kills it or looks at it. Each case of reading and editing also runs against a naive
- * implementation, which writes the set in place: there the same harness must find the damage, or it proves
+ * A child does the work one machine instruction at a time (ptrace); between any two of its instructions the parent
+ * overruns it with edits, kills it or looks at it. Each case of reading and editing also runs against a naive
+ * implementation, which writes the set in place: in this one the same harness must find the damage, or it proves
  * nothing.
  */
 #include "state/segment.h"
@@ -20,8 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Every place between two instructions takes minutes: `make check-steps`. In between, one of so many does: a prime, so
- * that loops are hit in all their parts. Sanitizers multiply the instructions. */
+/* To try every place between two instructions takes minutes: `make check-steps`. Otherwise one place of so many is
+ * tried. The number is a prime, so that loops are hit in all their parts. Sanitizers multiply the instructions. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define SANITIZED
@@ -44,15 +44,15 @@ static unsigned long stride;
 
 static const struct pci_address pci = {.bus = 0x3b};
 
-/* What parent and child share: the real segment by inheritance, the naive one and the reader's answer here. */
+/* Parent and child share this; the real segment is inherited, the naive one and the reader's answer are in it. */
 static struct shared {
 	struct tpcset naive;
 	struct tpcset answer;
 	bool answered;
 } *shared;
 
-/* The owner's hold, and the child's: by a descriptor of its own, since a lock on an inherited one would be the
- * parent's too. */
+/* The owner's segment, and the child's, which has a descriptor of its own, since a lock on an inherited one would be
+ * the parent's, too. */
 static struct segment segment, own_editor, editor;
 
 static struct tpcset pattern(uint64_t word)
@@ -140,7 +140,7 @@ static pid_t start_child(const struct implementation *implementation,
 	return child;
 }
 
-/* Steps the child `count` instructions; false where it ended before. */
+/* Steps the child by `count` instructions; false if it ended before. */
 static bool step(pid_t child, unsigned long count)
 {
 	int status = 0;
@@ -184,7 +184,7 @@ static void parent_writes(const struct implementation *implementation, uint64_t 
 		implementation->write(word);
 }
 
-/* How many of the places between two instructions of a read, overrun by `edits` edits, gave a torn set. */
+/* At how many places between two instructions of a read `edits` edits led to a torn set. */
 static unsigned int count_torn_reads(const struct implementation *implementation, unsigned int edits)
 {
 	unsigned int torn = 0;
@@ -209,7 +209,7 @@ static unsigned int count_torn_reads(const struct implementation *implementation
 static void test_read_is_whole(void **state)
 {
 	(void)state;
-	/* Once, nearly round the ring of eight, once round, and a little more. */
+	/* One edit; nearly once round the ring of eight; once round; a little more. */
 	static const unsigned int edits[] = {1, 7, 8, 9};
 
 	for (size_t i = 0; i < sizeof edits / sizeof edits[0]; i++)
@@ -225,7 +225,7 @@ static void test_harness_finds_torn_reads(void **state)
 
 /* --- killed editors ------------------------------------------------------------------------------------ */
 
-/* How many of the places at which an editor died left something else than the old set or the new one. */
+/* At how many places an editor's death left neither the old set nor the new one. */
 static unsigned int count_damage(const struct implementation *implementation)
 {
 	unsigned int damaged = 0;
@@ -246,7 +246,7 @@ static unsigned int count_damage(const struct implementation *implementation)
 	return damaged;
 }
 
-/* parent_writes also shows that the lock of the dead is free: it would fail otherwise. */
+/* parent_writes would fail if the dead editor's lock was not free. */
 static void test_dead_editor_leaves_old_or_new(void **state)
 {
 	(void)state;

@@ -65,7 +65,7 @@ static void finds_the_last_of_several(void **state)
 	assert_int_equal(find(&table, 1)->value, 1);
 }
 
-/* In its own bucket alone. */
+/* Only in its own bucket. */
 static void occupies_what_was_vacated(void **state)
 {
 	struct known known = {.value = 1};

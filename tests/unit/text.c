@@ -1,4 +1,4 @@
-/* Text of others: what is made harmless, what is kept, and what fits. */
+/* Text that others wrote: control characters are removed, other text is kept, and cut to a width. */
 #include "../skip.h"
 #include "../../tools/nvtaskset/show/text.c"
 
@@ -12,7 +12,7 @@
 
 static void assert_clean(const char *bytes, size_t length, const char *expected)
 {
-	/* No byte more than there is: the sanitizer sees whoever reads or writes it. */
+	/* Memory of exactly this size: a sanitizer sees reads and writes beyond it. */
 	char *exact = malloc(length > 0 ? length : 1), *clean = malloc(TEXT_ROOM(length));
 
 	memcpy(exact, bytes, length);
@@ -54,7 +54,7 @@ static void test_what_does_harm(void **state)
 	(void)state;
 	ASSERT_CLEAN("a\033[2J\r\n\t\x7f", "a" R "[2J" R R R R);
 	ASSERT_CLEAN("\xc2\x9b" "2J", R "2J");         /* CSI as one character */
-	/* What is misleading is what this is about: NOLINTBEGIN(misc-misleading-bidirectional) */
+	/* Misleading text is tested here: NOLINTBEGIN(misc-misleading-bidirectional) */
 	ASSERT_CLEAN("\xe2\x80\xae" "gpj", R "gpj"); /* right to left */
 	ASSERT_CLEAN("\xe2\x81\xa6\xe2\x80\x8b\xef\xbb\xbf\xe2\x80\xa8", R R R R);
 	/* NOLINTEND(misc-misleading-bidirectional) */
@@ -90,10 +90,10 @@ static void test_utf8(void **state)
 		skip_because("needs the locale C.UTF-8");
 	assert_int_equal(text_width("\xc3\xa9t\xc3\xa9 \xe6\xbc\xa2", true), 6);
 	assert_printed("\xc3\xa9t\xc3\xa9", 2, true, "\xc3\xa9t", 2);
-	/* A character of two columns does not fit into one, and nothing takes its place. */
+	/* A character of two columns does not fit into one column, and is left out. */
 	assert_printed("a\xe6\xbc\xa2z", 2, true, "a", 1);
 	assert_printed("a\xe6\xbc\xa2z", 3, true, "a\xe6\xbc\xa2", 3);
-	/* An accent that combines belongs to what is before it. */
+	/* A combining accent belongs to the character before it. */
 	assert_printed("e\xcc\x81z", 1, true, "e\xcc\x81", 1);
 }
 
@@ -102,7 +102,7 @@ static void test_colours_take_no_room(void **state)
 	(void)state;
 	assert_int_equal(text_width("\033[1;37;41m # \033[m ok", false), 6);
 	assert_printed("\033[7m A \033[m train", 4, false, "\033[7m A \033[m ", 4);
-	/* What is cut leaves no colour behind. */
+	/* After a cut, colours are reset. */
 	assert_printed("\033[7mlong\033[m", 2, false, "\033[7mlo\033[m", 2);
 	assert_printed("\033[7", 2, false, "\033[7", 0);
 }

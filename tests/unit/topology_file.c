@@ -1,4 +1,4 @@
-/* The text format: what is read, what is refused and why, and that writing and reading agree. */
+/* The text format: reading, refusals with their reasons, and writing what reading accepts. */
 #include "gpu/topology/topology.h"
 
 #include <setjmp.h>
@@ -39,7 +39,7 @@ static void test_smallest_file(void **state)
 	assert_int_equal(list.gpus[0].pci.bus, 0x3b);
 }
 
-/* Text, and what the reason must be. */
+/* Text, and the reason for its refusal. */
 static const struct {
 	const char *text;
 	const char *reason;
@@ -57,13 +57,13 @@ static const struct {
 	{"nvtaskset-topology 1\ngpu\n", "test:2: gpu: a bus id such as 0000:3b:00.0 was expected"},
 	{"nvtaskset-topology 1\ngpu 3b:00.0 x\n", "test:2: gpu: a bus id such as 0000:3b:00.0 was expected"},
 
-	/* Lines that lack */
+	/* Missing lines */
 	{GPU_HEAD, "test:2: this GPU has no compute line"},
 	{GPU_HEAD "compute 9.0\nlimits 8 9\ntpc 0 1 0 0\n", "test:2: this GPU has no sms-per-tpc line"},
 	{GPU_HEAD "compute 9.0\nsms-per-tpc 2\ntpc 0 1 0 0\n", "test:2: this GPU has no limits line"},
 	{GPU_HEAD "compute 9.0\nsms-per-tpc 2\nlimits 8 9\n", "test:2: this GPU: TPCs: 0, must be 1-256"},
 
-	/* and that stand twice */
+	/* Repeated lines */
 	{GPU_HEAD GPU_REST "compute 9.0\n", "test:7: compute: appears twice for one GPU"},
 	{GPU_HEAD GPU_REST "limits 8 9\n", "test:7: limits: appears twice for one GPU"},
 	{GPU_HEAD "name X\nname X\n", "test:4: name: appears twice for one GPU"},
@@ -88,7 +88,7 @@ static const struct {
 	{GPU_HEAD GPU_REST "tpc 1 1 0 1 7\n",
          "test:7: tpc: its number, GPC, virtual GPC and mask bit were expected"},
 
-	/* The number of TPCs, where it is said */
+	/* The number of TPCs, if it is given */
 	{GPU_HEAD "tpcs 2\n" GPU_REST, "test:2: this GPU has 2 TPCs, but 1 are listed: is the file cut off?"},
 	{GPU_HEAD "tpcs 0\n" GPU_REST, "test:2: this GPU has 0 TPCs, but 1 are listed: is the file cut off?"},
 	{GPU_HEAD "tpcs 2\n" GPU_REST "gpu 3c:00.0\n",
@@ -194,7 +194,7 @@ static void test_blanks_and_comments(void **state)
 	assert_int_equal(list.gpus[0].tpcs[0].virtual_gpc, TOPOLOGY_UNKNOWN);
 }
 
-/* As many GPUs and TPCs as there can be. All TPCs are singletons. */
+/* The largest numbers of GPUs and TPCs. All TPCs are singletons. */
 static int read_large(unsigned int gpus, unsigned int tpcs, struct error *error)
 {
 	char *text = NULL;
@@ -263,7 +263,7 @@ static void test_reason_is_not_needed(void **state)
 	assert_int_equal(read_text(GPU_HEAD, sizeof GPU_HEAD - 1, NULL), -1);
 }
 
-/* Cut within a line, a file is refused; behind one, it is refused or a file of its own. */
+/* A file that is cut within a line is refused. One that is cut after a line is refused, or is a valid shorter file. */
 static void test_truncated_anywhere(void **state)
 {
 	static const char text[] = GPU_HEAD GPU_REST "tpc 1 1 0 1\n";
@@ -278,7 +278,7 @@ static void test_truncated_anywhere(void **state)
 	}
 }
 
-/* What we write says how many TPCs must follow: cut anywhere, even behind a line, it is refused. */
+/* A file that we write says how many TPCs must follow. So it is refused if it is cut anywhere, even after a line. */
 static void test_written_and_truncated_anywhere(void **state)
 {
 	static const char text[] = GPU_HEAD GPU_REST "tpc 1 1 0 1\n";

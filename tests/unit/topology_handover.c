@@ -1,6 +1,6 @@
 /*
- * What a command tells the programs that it starts of the GPUs: all of it arrives, or nothing, and only with the driver that
- * it came from.
+ * The topology that a command passes to the programs that it starts: all of it arrives, or nothing, and only with the
+ * same driver.
  */
 #include "gpu/topology/environment.h"
 #include "root.h"
@@ -14,7 +14,7 @@ static void install_driver(const char *version)
 	root_run("mkdir -p sys/module/nvidia && echo '%s' >sys/module/nvidia/version", version);
 }
 
-/* A shipped topology, whose GPUs get UUIDs, and no names, which do not travel. */
+/* A shipped topology, whose GPUs get UUIDs. They get no names, as names are not passed. */
 static void describe(const char *name)
 {
 	share_read(&list, name);
@@ -135,7 +135,7 @@ static void test_garbage(void **state)
 		assert_refused(lines[i]);
 }
 
-/* As many TPCs and GPUs as there can be, and one more. */
+/* The largest numbers of TPCs and GPUs, and one more. */
 static void test_too_much(void **state)
 {
 	static char line[2 * TOPOLOGY_ENVIRONMENT_MAX];

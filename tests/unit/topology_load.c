@@ -1,6 +1,6 @@
 /*
- * Where topologies come from when nobody tells them: the kernel module's list of GPUs, the cache and nvdebug, in a file
- * system of our own.
+ * The sources of topologies when the kernel driver does not report them: the kernel module's list of GPUs, the cache
+ * and nvdebug, in a file system of our own.
  */
 #include "../skip.h"
 #include "gpu/topology/cache.h"
@@ -77,7 +77,7 @@ static void test_installed_gpus(void **state)
 	assert_int_equal(gpus[0].device_id, 0);
 }
 
-/* Another container's, say. */
+/* For example another container's GPUs. */
 static void test_gpus_that_cannot_be_used(void **state)
 {
 	struct procfs_gpu gpus[TOPOLOGY_GPUS_MAX];
@@ -199,7 +199,7 @@ static void assert_not_found(const char *reason_format)
 
 #define DISTRUSTED "must be a file of root's that nobody else can write; remove it"
 
-/* What somebody else could have put there. */
+/* Files that another user could have put there. */
 static void test_files_that_are_not_trusted(void **state)
 {
 	struct topology gpu = h200(UUID);
@@ -303,7 +303,7 @@ static void test_nothing_anywhere(void **state)
 	assert_fails("");
 }
 
-/* It may have been plugged in elsewhere since. */
+/* A GPU may have been moved to another slot since. */
 static void test_measured_gpus_are_known_by_uuid(void **state)
 {
 	struct topology first = h200(UUID), second = h200(OTHER);
@@ -386,7 +386,7 @@ static void test_nvdebug_completes_a_measurement(void **state)
 	assert_int_equal(list.gpus[0].tpcs[0].gpc, 0);
 	assert_int_equal(list.gpus[0].tpcs[1].gpc, 1);
 	assert_int_equal(list.gpus[0].tpcs[1].mask_bit, 9);
-	root_run("echo 0x3 > proc/gpu0/gpc1_tpc_mask"); /* what contradicts itself completes nothing, and harms nothing */
+	root_run("echo 0x3 > proc/gpu0/gpc1_tpc_mask"); /* contradictory files are ignored */
 	assert_loads();
 	assert_int_equal(list.gpus[0].tpcs[0].gpc, TOPOLOGY_UNKNOWN);
 }

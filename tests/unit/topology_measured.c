@@ -1,6 +1,6 @@
 /*
- * What follows from where kernels ran. The GPUs are those of share/topologies and some that are made up; what is seen of
- * them is made from their description, and what is inferred must be that description again.
+ * Inferring a topology from where kernels ran. The GPUs are those of share/topologies and some that are made up.
+ * Observations are made from a GPU's description; the inferred topology must be that description again.
  */
 #include "gpu/topology/measured.h"
 #include "share.h"
@@ -73,7 +73,7 @@ static void forget_clusters(void)
 		seen.cluster[sm] = (uint16_t)sm;
 }
 
-/* What is left of the GPU in the eyes of who must infer. */
+/* The GPU with all that must be inferred removed. */
 static struct topology stranger(const struct topology *gpu)
 {
 	struct topology result = {.pci = gpu->pci,
@@ -133,7 +133,7 @@ static void test_shipped_gpus(void **state)
 	}
 }
 
-/* GH100s: some GPCs are whole, some lack TPCs, of some a part became singletons, some are not there. */
+/* Makes a random GH100: some GPCs are whole, some lack TPCs, some are partly singletons, some are missing. */
 static void make_gh100(struct topology *gpu)
 {
 	unsigned int singletons = 0, numbers[8] = {0};
@@ -142,7 +142,7 @@ static void make_gh100(struct topology *gpu)
 		.compute_major = 9, .sms_per_tpc = 2, .gpc_limit = 8, .tpc_limit = 9};
 	for (unsigned int gpc = 0; gpc < 8; gpc++)
 		numbers[gpc] = random() % 8 ? 1 + (unsigned int)random() % 9 : 0;
-	numbers[0] += numbers[0] < 2 ? 2 : 0; /* or no cluster would span TPCs */
+	numbers[0] += numbers[0] < 2 ? 2 : 0; /* otherwise no cluster would span TPCs */
 	for (unsigned int number = 0; number < 9; number++) {
 		for (unsigned int gpc = 0; gpc < 8; gpc++) {
 			bool single = number > 2 && number == numbers[gpc] && singletons < 56;
@@ -185,7 +185,7 @@ static void test_one_sm_a_tpc(void **state)
 	assert_int_equal(assert_inferred(&gpu), MEASURED_NO_NUMBERS);
 }
 
-/* Clusters that never linked two halves of a virtual GPC: the published rule says that they belong together. */
+/* No cluster linked the two halves of a virtual GPC; the published rule says that they belong together. */
 static void test_too_few_clusters(void **state)
 {
 	const struct topology *gpu = share_read(&list, "h200");
@@ -200,7 +200,7 @@ static void test_too_few_clusters(void **state)
 	assert_int_equal(assert_inferred(gpu), MEASURED_PUBLISHED);
 }
 
-/* Of a chip without published limits, what is seen can have several explanations. */
+/* For a chip without published limits, observations can have several explanations. */
 static void test_numbers_that_are_not_the_only_ones(void **state)
 {
 	struct topology gpu = {.compute_major = 10, .tpc_count = 4};

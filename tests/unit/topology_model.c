@@ -68,7 +68,7 @@ static void test_disable_mask_of_the_h200(void **state)
 	assert_true(words[2] == UINT64_MAX && words[3] == UINT64_MAX);
 }
 
-/* TPC 65 has bit 83, for which such a mask has no place. */
+/* TPC 65 has bit 83, which such a mask does not have. */
 static void test_disable_mask_narrower_than_the_gpu(void **state)
 {
 	const struct topology *gpu = share_read(&list, "h200");
@@ -92,7 +92,7 @@ static void test_virtual_gpcs_are_unknown_before_hopper(void **state)
 	}
 }
 
-/* What a driver could tell; a file's reader refuses most of it by itself. */
+/* Wrong topologies that a driver could report; the reader of files refuses most of them itself. */
 static void test_validate(void **state)
 {
 	const struct topology *good = share_read(&list, "h200");
@@ -122,7 +122,7 @@ static void test_validate(void **state)
 #undef assert_refused
 }
 
-/* At the end of a page behind which nothing may be read. */
+/* A copy at the end of a page, before unreadable memory. */
 static char *guarded(const char *text)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = strlen(text) + 1;

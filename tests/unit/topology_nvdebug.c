@@ -1,4 +1,4 @@
-/* nvdebug's files, as published, in a directory of our own: what is read from them, and what is not believed. */
+/* nvdebug's files, as published, in a directory of our own: what is read from them, and what is refused. */
 #include "gpu/topology/nvdebug.h"
 #include "root.h"
 #include "share.h"
@@ -48,7 +48,7 @@ static void write_fuses(const struct topology *gpu)
 	write_number("gpc_mask", gpcs);
 }
 
-/* The hardware's table counts the GPCs that are there. */
+/* The hardware's table numbers only the GPCs that are present. */
 static void write_table(const struct topology *gpu)
 {
 	unsigned int numbers[16] = {0};
@@ -173,7 +173,8 @@ static void test_a_measurement_that_it_contradicts(void **state)
 	assert_string_equal(error.reason, "nvdebug: its GPCs divide a virtual GPC");
 }
 
-/* --- what is not believed -------------------------------------------------------------------------------------------- */
+/* --- what is refused
+ * ------------------------------------------------------------------------------------------------- */
 
 static void test_not_loaded(void **state)
 {
@@ -238,7 +239,7 @@ static void test_garbage(void **state)
 	assert_refused("nvdebug: room for 0 GPCs and 6 TPCs in each, must be 1-16 and 1-16");
 }
 
-/* Fuses whose bits mean the contrary of what was published, and tables that say something else than the fuses. */
+/* Fuses whose bits mean the opposite of what was published, and tables that contradict the fuses. */
 static void test_contradictions(void **state)
 {
 	(void)state;

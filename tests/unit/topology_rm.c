@@ -1,8 +1,8 @@
 /*
- * What the kernel driver's answers become, with a driver played here.
+ * Making a topology from the kernel driver's answers. The driver is simulated in this file.
  *
  * It knows the calls by number, size and offset, from NVIDIA's headers and not from rm.c, so that the two
- * check each other. Its GPUs are those of share/topologies: what comes out must be what the file says.
+ * check each other. Its GPUs are those of share/topologies: the result must be what the file says.
  */
 #include "gpu/topology/rm.h"
 #include "share.h"
@@ -233,8 +233,8 @@ static uint32_t write_limits(const struct topology *gpu, const unsigned char *qu
 	return 0;
 }
 
-/* The inverse of the rule in docs/facts.md, "Mask bits". Before Hopper the driver fills these fields too, and nobody
- * may look. */
+/* The inverse of the rule in docs/facts.md, "Mask bits". Before Hopper the driver fills these fields, too, and they
+ * must be ignored. */
 static int migratable(const struct topology *gpu, const struct topology_tpc *tpc)
 {
 	return tpc->virtual_gpc < gpu->gpc_limit ? tpc->mask_bit - tpc->virtual_gpc * gpu->tpc_limit : 0;
@@ -347,7 +347,7 @@ static int fake_ioctl(int file, unsigned long request, void *argument)
 	return 0;
 }
 
-/* --- the tests' hold on it ------------------------------------------------------------------------------- */
+/* --- loading from it ------------------------------------------------------------------------------------- */
 
 static struct topology_list list;
 static const struct topology_wanted *wanted; /* NULL: all */
@@ -363,7 +363,7 @@ static void prepare(const char *name)
 	fake.name_size = 132;
 }
 
-/* Whatever comes out, nothing stays open, and a failure leaves no GPU. */
+/* Whatever the result, no file stays open, and a failure leaves no GPU. */
 static int load(struct error *error)
 {
 	static const struct rm_system system = {fake_open, fake_ioctl, fake_close};

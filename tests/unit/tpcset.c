@@ -79,7 +79,7 @@ static void test_masks(void **state)
 		check_good(masks[i][0], true, masks[i][1]);
 }
 
-/* Nothing is written where anything is wrong. */
+/* If anything is wrong, nothing is written. */
 static void check_bad(const char *text, bool is_mask)
 {
 	struct tpcset set = {{1, 2, 3, 4}}, before = set;

@@ -1,5 +1,5 @@
 /*
- * In whose hands a path is. Other users are made by chown, so most of it needs root.
+ * Who can change a path. Other users are made by chown, so most of it needs root.
  */
 #include "../skip.h"
 #include "base/trust.h"
@@ -27,7 +27,7 @@ static void assert_trusted(const char *path)
 		fail_msg("%s: %s", path, error.reason);
 }
 
-/* The reason, but for the root in front. */
+/* The reason, without the path of the root in front. */
 static void assert_reason(const struct error *error, const char *reason)
 {
 	assert_memory_equal(error->reason, root, strlen(root));
@@ -87,7 +87,7 @@ static void test_others_own(void **state)
 	assert_distrusted("a/b/missing", "/a/b: belongs to another user");
 }
 
-/* What belongs to root is in nobody's hands. */
+/* A path that belongs to root can be changed by no other user. */
 static void test_roots_is_everybodys(void **state)
 {
 	struct error error = {.reason = ""};
@@ -125,7 +125,7 @@ static void test_sticky_directories(void **state)
 	assert_distrusted("tmp", "/tmp: others can write there");
 	assert_distrusted("tmp/missing", "/tmp/missing: others can make it");
 	assert_int_equal(trust_check(below("tmp/mine"), geteuid(), TRUST_FOREVER, &error), -1);
-	/* The root itself is in one. */
+	/* The test's root itself is in such a directory. */
 	assert_string_equal(error.reason, "/tmp: others can write there");
 	needs_root();
 	root_run("mkdir tmp/theirs && chown " OTHER " tmp/theirs && chown -h " OTHER " tmp/link");
@@ -186,7 +186,7 @@ static void test_making(void **state)
 	root_run("[ ! -e a/new ]");
 }
 
-/* Not a step is made in others' directories. */
+/* No directory is made inside another user's. */
 static void test_making_where_others_are(void **state)
 {
 	(void)state;
@@ -202,7 +202,7 @@ static void test_making_where_others_are(void **state)
 	root_run("[ -z \"$(ls mine)\" ] && [ \"$(ls theirs)\" = link ] && [ -z \"$(ls tmp/theirs)\" ]");
 }
 
-/* Root's can be entered by all; a user's are as the user wants it. */
+/* Root's directories can be entered by all users; a user's have the modes of the user's umask. */
 static void test_modes(void **state)
 {
 	mode_t mask = umask(077);
@@ -215,7 +215,8 @@ static void test_modes(void **state)
 	root_run("[ \"$(stat -c %%a a a/b c | tr '\\n' ' ')\" = \"%s 755 \" ]", geteuid() == 0 ? "755 755" : "700 700");
 }
 
-/* --- who gets there ------------------------------------------------------------------------------------------------- */
+/* --- who can reach it
+ * ----------------------------------------------------------------------------------------------- */
 
 static void assert_open(const char *path)
 {
