@@ -395,7 +395,6 @@ static void test_change(void **state)
 	process_end(&process);
 }
 
-/* A partition with a GPU that this machine lacks: written by another version, or by a hostile process. */
 static void test_what_fails_leaves_no_memory(void **state)
 {
 	struct nvtaskset_partition *partition;

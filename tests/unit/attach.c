@@ -233,8 +233,7 @@ static void wait_for_refusal(pid_t child)
 	assert_int_equal(status, 0);
 }
 
-/* --- traces that attaching may not leave
- * --------------------------------------------------------------------------- */
+/* --- traces that attaching may not leave --------------------------------------------------------------------------- */
 
 static FILE *open_maps(const struct program *program)
 {

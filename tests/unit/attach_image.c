@@ -40,8 +40,7 @@ static struct image image_of(const void *address)
 
 static void *const in_libc = (void *)getpid;
 
-/* --- real libraries
- * -------------------------------------------------------------------------------------------------- */
+/* --- real libraries ------------------------------------------------------------------------------------------------ */
 
 static void test_symbols(void **state)
 {
@@ -108,8 +107,7 @@ static void test_not_an_image(void **state)
 	assert_false(image_open(&image, &memory, UINT64_MAX - 100));
 }
 
-/* --- forged libraries
- * ------------------------------------------------------------------------------------------------ */
+/* --- forged libraries ---------------------------------------------------------------------------------------------- */
 
 /* The first pages of the C library with all tables for looking up symbols, and its dynamic section, to which the
  * headers are made to point. */

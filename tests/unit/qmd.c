@@ -1,4 +1,4 @@
-/* Launch descriptors of every version: which bits change, which stay, and which descriptors are not changed. */
+/* Launch descriptors of every version: which bits change, which stay, and which descriptors stay unchanged. */
 #include "gpu/qmd.h"
 
 #include <setjmp.h>

@@ -173,8 +173,7 @@ static void test_a_measurement_that_it_contradicts(void **state)
 	assert_string_equal(error.reason, "nvdebug: its GPCs divide a virtual GPC");
 }
 
-/* --- what is refused
- * ------------------------------------------------------------------------------------------------- */
+/* --- what is refused ----------------------------------------------------------------------------------------------- */
 
 static void test_not_loaded(void **state)
 {
