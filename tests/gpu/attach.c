@@ -1,7 +1,7 @@
 /*
- * nvtaskset --attach, on a program that was started without nvtaskset: this one. What it launches from then on obeys,
- * from every thread and context; graphs that it has instantiated before do not, and are counted. BUILD is the build
- * directory, where the command is.
+ * nvtaskset --attach on this program, which was started without nvtaskset. Later launches of every thread and context
+ * run in the partition. Graphs that were instantiated before do not, and are counted. BUILD is the build directory,
+ * where the command is.
  */
 #include "support/child.h"
 #include "support/graph.h"
@@ -33,7 +33,7 @@ static int attach(const char *set)
 	int status = -1;
 	pid_t child;
 
-	/* Where only a process's parents may trace it. */
+	/* For kernels that let only its parents trace a process. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	snprintf(command, sizeof command, "%s/nvtaskset", build ? build : "build");
 	snprintf(pid, sizeof pid, "%d", (int)getpid());
@@ -172,7 +172,7 @@ static void test_older_graphs_are_counted(void **state)
 
 /* --- profilers ----------------------------------------------------------------------------------------------------- */
 
-/* More of that: tool_first.c. */
+/* tool_first.c has more tests of this. */
 static void wait_for_a_profiler(void)
 {
 	struct tpcset all;
@@ -180,7 +180,7 @@ static void wait_for_a_profiler(void)
 	graph_set_up(NULL);
 	all = gpu_all(&gpu);
 	subscriber_open(NULL);
-	/* Changed, and not in force. */
+	/* The partition was changed and is not in force. */
 	assert_int_equal(attach("0-3"), 3);
 	assert_runs_in(&all);
 	subscriber_close();

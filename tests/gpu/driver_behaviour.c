@@ -1,6 +1,6 @@
 /*
- * What the project relies on the driver for (docs/facts.md, docs/hardware.md), asked of whatever driver is
- * there: it keeps the simulator honest, and says what changed in a new driver.
+ * The behaviour of the driver that the project relies on (docs/facts.md, docs/hardware.md), tested on the driver at
+ * hand. This keeps the simulator right, and shows what changed in a new driver.
  *
  * Runs without nvtaskset, whose subscription would be in the way.
  */
@@ -16,7 +16,7 @@ static struct gpu_under_test gpu;
 
 /* --- the table (docs/facts.md, "The callback table") ------------------------------------------------------- */
 
-/* Before cuInit, as the shim does it. */
+/* The table is used before cuInit, as the shim uses it. */
 static void test_table(void **state)
 {
 	void *const *table = subscriber_table();
@@ -42,7 +42,7 @@ static void test_there_is_one_slot(void **state)
 
 	(void)state;
 	subscriber_open(NULL);
-	/* Not by the entry with a name, which has more arguments than we know, and uses them then. */
+	/* Not with the entry that takes a name: it has more arguments than we know, and would use them here. */
 	CUresult second = ((table_subscribe *)table[TABLE_SUBSCRIBE])(&handle, ignore, NULL);
 
 	subscriber_close();
@@ -217,7 +217,7 @@ static void need_hopper(void)
 		gpu_skip("the descriptor of this GPU was not measured");
 }
 
-/* The mask of a 4.0 descriptor, and whether it counts. */
+/* Whether the mask of a 4.0 descriptor takes effect. */
 static bool mask_counts(const uint32_t *qmd)
 {
 	return qmd[0] >> 31;
@@ -260,7 +260,7 @@ static void test_cooperative_launch(void **state)
 	assert_int_equal(cooperative_grid, 20);
 }
 
-/* Singletons have bits 72 and on, and no room for four blocks. */
+/* Singletons have the bits from 72 on, and no room for four blocks. */
 static void test_cluster_launch(void **state)
 {
 	uint32_t sms[8];
@@ -280,7 +280,7 @@ static void test_cluster_launch(void **state)
 	assert_int_equal(mask[3], 0xffffffff);
 }
 
-/* Counted in clusters, in either place. */
+/* Both fields for a grid count clusters. */
 static void test_grids_of_clusters(void **state)
 {
 	uint64_t cycles = GPU_CYCLES;
@@ -411,7 +411,7 @@ static bool is_exit(const uint64_t *words)
 	return words[10] >> 32;
 }
 
-/* Whether the driver's result was there at entry, and what it was at exit. */
+/* What the callback saw as the call's result at entry and at exit. */
 static CUresult result_at_entry, result_at_exit;
 static void *first_argument, *second_argument;
 
@@ -475,14 +475,14 @@ static void launch_graph(void)
 	gpu_check(cuCtxSynchronize());
 }
 
-/* The driver puts kernels of its own into a graph (docs/hardware.md): they do not count. */
+/* The driver puts kernels of its own into a graph (docs/hardware.md): these are not counted. */
 static unsigned int count_nodes(int id)
 {
 	return subscriber_count_function(LAUNCHES, id, gpu.where);
 }
 
-/* Launches, and checks how many of the kernel nodes are uploaded and launched at least: with a node the driver may
- * upload the one before it again, and it may announce a disabled one. No upload is exactly none. */
+/* Launches, and checks that at least so many kernel nodes are uploaded and launched. There may be more: with a node the
+ * driver may upload the one before it again, and it may announce a disabled one. 0 uploads means exactly none. */
 static void check_launch(unsigned int uploaded, unsigned int launched)
 {
 	subscriber_forget();
@@ -597,7 +597,7 @@ static void test_an_update_with_other_parameters_uploads(void **state)
 	check_launch(0, NODES);
 }
 
-/* The handles that count are still those of the graph that was instantiated. */
+/* The valid handles are still those of the graph that was instantiated. */
 static void test_handles_after_an_update(void **state)
 {
 	CUgraphNode others[NODES];
@@ -717,7 +717,7 @@ static void test_captured_graph(void **state)
 	gpu_check(cuStreamDestroy_v2(stream));
 }
 
-/* It has a function of the driver's own. */
+/* Such a node runs a kernel of the driver's own. */
 static void test_memset_node(void **state)
 {
 	CUDA_MEMSET_NODE_PARAMS parameters = {.elementSize = 1, .width = 1 << 20, .height = 1};
@@ -758,7 +758,7 @@ static void renew_node(CUgraphNode node)
 	gpu_check(cuGraphNodeSetEnabled(exec, node, 1));
 }
 
-/* No kernel; renewing it does no harm. */
+/* It is no kernel; disabling and enabling it does no harm. */
 static void test_small_memset_node(void **state)
 {
 	CUDA_MEMSET_NODE_PARAMS parameters = {.value = 3, .elementSize = 1, .width = 4096, .height = 1};
@@ -779,7 +779,7 @@ static void test_small_memset_node(void **state)
 	gpu_check(cuMemFree_v2(parameters.dst));
 }
 
-/* On the device it has a function of the driver's own, too. */
+/* A copy on the device runs a kernel of the driver's own, too. */
 static void check_copy_node(size_t width, size_t rows)
 {
 	CUDA_MEMCPY3D parameters = {
@@ -819,7 +819,7 @@ static void test_copy_node_of_rows(void **state)
 	check_copy_node(64, 64);
 }
 
-/* Its body is reached by the handles of the body's nodes, and it has one instance at a time. */
+/* The handles of the body's nodes reach its body. Its graph has one instance at a time. */
 static void test_conditional_node(void **state)
 {
 	CUgraphNode node, inside;

@@ -1,10 +1,10 @@
 /*
- * What the refresh of graphs relies on: a node that was disabled and enabled again runs at the next launch, each time,
- * whatever its kind, and while other threads do the same to graphs of theirs; also where the application itself disables
- * and enables one, once the instance has been launched. (One that is disabled before that, the driver can lose for good:
- * docs/hardware.md.) Each for SOAK_SECONDS.
+ * The refresh of graphs relies on this: a node that was disabled and enabled again always runs at the next launch,
+ * whatever its kind, also while other threads do the same to their graphs, and also if the application itself disables
+ * and enables a node after the instance's first launch. (The driver can lose a node for good that is disabled before
+ * that: docs/hardware.md.) Each test runs for SOAK_SECONDS.
  *
- * Runs without nvtaskset: what goes wrong here is the driver's doing.
+ * Runs without nvtaskset: failures are the driver's.
  */
 #include "support/gpu.h"
 
@@ -77,7 +77,7 @@ static void launch(const struct worker *worker, unsigned int node, struct kind k
 	gpu_check(cuLaunchKernelEx(&config, gpu.where, parameters, NULL));
 }
 
-/* In the order in which they were captured. */
+/* Finds the nodes in the order in which they were captured. */
 static void find_nodes(struct instance *instance)
 {
 	CUgraph inner = instance->graph;
@@ -122,7 +122,7 @@ static bool is_disabled(const struct instance *instance, unsigned int node)
 	return node == 0 && instance->first_is_disabled;
 }
 
-/* A cluster that is not portable is refused, and disabled all the same (docs/hardware.md). */
+/* For a cluster that is not portable, the driver returns an error, but disables the node (docs/hardware.md). */
 static void disable(const struct instance *instance, unsigned int node)
 {
 	CUresult result = cuGraphNodeSetEnabled(instance->exec, instance->nodes[node], 0);
@@ -145,7 +145,7 @@ static void toggle(const struct instance *instance)
 	}
 }
 
-/* Not a cooperative one: the next launch would fail; nor one whose cluster is not portable (docs/hardware.md). */
+/* Not for a cooperative node: the next launch would fail. Not for a cluster that is not portable (docs/hardware.md). */
 static void switch_first(struct instance *instance)
 {
 	if (instance->kinds[0].is_cooperative || instance->kinds[0].cluster > PORTABLE_CLUSTER)

@@ -32,7 +32,7 @@ static void test_random_subsets(void **state)
 	(void)state;
 	srandom(20251121);
 	for (unsigned int i = 0; i < SUBSETS; i++) {
-		unsigned int share = 1 + (unsigned int)random() % 9; /* so that small and large ones come */
+		unsigned int share = 1 + (unsigned int)random() % 9; /* so that there are small and large sets */
 		struct tpcset set = gpu_range(0, 0);
 
 		for (unsigned int tpc = 0; tpc < gpu.topology->tpc_count; tpc++) {

@@ -1,7 +1,7 @@
 /*
- * A fork while other threads are at work on graphs: in the child, nobody holds what they held.
+ * A fork while other threads work on graphs: in the child, the locks that they held are free.
  *
- * On the simulator alone: with the driver, the child may wait for locks of the driver's own.
+ * Only on the simulator: with the real driver, the child may wait for the driver's own locks.
  */
 #include "base/clock.h"
 #include "support/child.h"
@@ -22,9 +22,10 @@ enum {
 
 #define SECONDS 60 /* after which a child that waits is ended, and its test fails */
 
-/* --- a call of another thread that stays in its middle ------------------------------------------------------------- */
+/* --- a call of another thread that is not finished
+ * ----------------------------------------------------------------- */
 
-static atomic_bool inside; /* a tool's callback, which comes after our library's */
+static atomic_bool inside; /* a tool's callback, which is called after our library's */
 static atomic_bool may_go;
 
 static void stay(void *user, int domain, int id, const void *parameters)
@@ -75,7 +76,7 @@ static void destroy_a_graph(void)
 	gpu_check(cuGraphDestroy(empty));
 }
 
-/* Whether it did. */
+/* Whether the child succeeded. */
 static bool fork_and_destroy(void)
 {
 	struct child_end end = child_run(destroy_a_graph);
@@ -87,7 +88,7 @@ static bool fork_and_destroy(void)
 
 static CUgraphExec exec;
 
-/* A launch of this graph will have to. */
+/* Makes a graph whose next launch must upload its nodes again. */
 static void prepare_refresh(void)
 {
 	graph_change(&before);
@@ -177,7 +178,7 @@ static void *destroy(void *graph)
 	return NULL;
 }
 
-/* How many forks met the thread at it. */
+/* How many forks came while the thread forgot bodies. */
 static unsigned int fork_while_conditionals_go(void)
 {
 	unsigned int met = 0;
@@ -215,7 +216,7 @@ static void test_while_another_thread_forgets_bodies(void **state)
 	need_simulator();
 	if (!allocates_after_fork())
 		gpu_skip("this sanitizer's allocator does not survive a fork");
-	/* The first forks may have come before it began. */
+	/* The first forks may come before the thread begins. */
 	while (met < 3)
 		met += fork_while_conditionals_go();
 }

@@ -15,7 +15,7 @@
 static struct topology_list gpus;
 static struct gpu_under_test gpu;
 
-/* The partition of this process on every GPU; which of them is CUDA's first we can't tell yet. */
+/* Sets the partition of this process on every GPU: before cuInit we do not know which GPU is CUDA's first. */
 static void set_partition(const struct tpcset *set)
 {
 	for (unsigned int i = 0; i < gpus.count; i++) {
@@ -37,7 +37,7 @@ static void check_partition(const struct tpcset *expected)
 	segment_close(&segment);
 }
 
-/* Opens the GPU and launches. */
+/* Opens the GPU, launches, and checks where the launch ran. */
 static void check_launch(const struct tpcset *expected)
 {
 	gpu_initialise();
@@ -162,7 +162,7 @@ static void test_parent_goes_on(void **state)
 	check_launch(&set);
 }
 
-/* Without room far up for the segment's descriptor, the kernel says no on the way. */
+/* Without room for the segment's high descriptor number, system calls fail on the way. */
 static void test_errno_is_the_programs(void **state)
 {
 	struct rlimit limit, low;
@@ -183,7 +183,7 @@ static void test_errno_is_the_programs(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* The first slot that a thread can take: those of the parent's threads are free in the child. */
+/* This thread counts in the first place: places of the parent's threads are free in the child. */
 static void count_in_the_first_slot(void)
 {
 	gpu_launch_empty(&gpu);
@@ -217,7 +217,7 @@ static uint64_t revision_number(void)
 
 static uint64_t parents_number;
 
-/* In the context that its parent has launched in. */
+/* The child launches in the context that its parent has launched in. */
 static void change_own_to_the_same_number(void)
 {
 	struct tpcset own = gpu_range(1, 1);
@@ -230,7 +230,8 @@ static void change_own_to_the_same_number(void)
 	gpu_assert_equal(&ran, &own);
 }
 
-/* Numbers of revisions say nothing across segments: a thread that has launched by the parent's remembers one of them. */
+/* A revision's number belongs to one segment: a thread that has launched in the parent's partition remembers a number
+ * of the parent's segment. */
 static void test_numbers_are_of_one_segment(void **state)
 {
 	struct tpcset set = gpu_range(2, 3);
@@ -250,7 +251,7 @@ static void test_numbers_are_of_one_segment(void **state)
 	gpu_close(&gpu);
 }
 
-/* The library is loaded, and so the segment there, before the first fork. */
+/* Loads the library, and with it makes the segment, before the first fork. */
 static int set_up(void **state)
 {
 	struct error error;

@@ -1,6 +1,6 @@
 /*
- * CUDA graphs follow a changed partition at their next launch (docs/facts.md, "CUDA graphs"): whatever became of the
- * graph that they were made from, nodes in child graphs too, and disabled nodes stay disabled.
+ * Instances of CUDA graphs follow a changed partition at their next launch (docs/facts.md, "CUDA graphs"), even if the
+ * graph that they were made from has been destroyed. So do nodes in child graphs. Disabled nodes stay disabled.
  */
 #include "support/graph.h"
 
@@ -30,7 +30,7 @@ static void test_follows_a_change(void **state)
 	gpu_check(cuGraphDestroy(graph));
 }
 
-/* Under overlapping partitions; with other launches of this thread in between, or without. */
+/* Partitions that overlap; with or without other launches of this thread in between. */
 static void follow_overlapping(bool with_others)
 {
 	CUgraph graph = graph_make();
@@ -48,14 +48,14 @@ static void follow_overlapping(bool with_others)
 	gpu_check(cuGraphDestroy(graph));
 }
 
-/* The driver uploads the same descriptors again: what was disabled once must not stay so. */
+/* The driver uploads the same descriptors again: TPCs that one mask disabled must not stay disabled in the next. */
 static void test_masks_do_not_gather(void **state)
 {
 	(void)state;
 	follow_overlapping(false);
 }
 
-/* What a thread remembers of a launch of its own is not what it needs for those of a graph. */
+/* A thread must not use its remembered decision of a plain launch for a graph's nodes. */
 static void test_behind_a_launch(void **state)
 {
 	(void)state;
@@ -101,7 +101,7 @@ static uint64_t uploads(void)
 	return now.restricted + now.unrestricted;
 }
 
-/* What the counters count, as the man page says. */
+/* The counters count what the man page says. */
 static void test_replays_are_no_uploads(void **state)
 {
 	CUgraphExec exec = graph_instantiate(graph_make());
@@ -196,7 +196,7 @@ static void test_change_before_the_first_launch(void **state)
 	gpu_check(cuGraphDestroy(graph));
 }
 
-/* What the driver would say to a second one. */
+/* The result is the one that the driver would give. */
 static void test_destroying_twice_is_refused(void **state)
 {
 	CUgraph graph = graph_make();
@@ -246,8 +246,8 @@ static void cycle(unsigned int count)
 	}
 }
 
-/* Instances come and go for ever; memory must not. What the driver keeps is not ours: a graph leaked a time would be
- * more * than a hundred bytes a time. The simulator keeps nothing. */
+/* However many instances are made and destroyed, memory must not grow. The driver keeps some memory of its own: a
+ * leaked graph each time would be more * than a hundred bytes a time. The simulator keeps nothing. */
 static void test_memory_stays_flat(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /*
- * Graphs that change after they were made, or are made in less usual ways: they follow a changed partition, but for
- * nodes that are out of reach, each of which is counted.
+ * Graphs that change after they were made, or are made in unusual ways: they follow a changed partition, except for
+ * nodes that we cannot reach, each of which is counted.
  */
 #include "support/graph.h"
 #include "support/subscriber.h"
@@ -19,7 +19,7 @@ static void end(CUgraphExec exec, CUgraph graph)
 
 /* --- instances that are updated ---------------------------------------------------------------------------------- */
 
-/* The driver wants another graph with other parameters, or it has nothing to do. */
+/* Updates from another graph with other parameters, since the driver would otherwise have nothing to do. */
 static void update(CUgraphExec exec, unsigned int blocks)
 {
 	CUgraphExecUpdateResultInfo info;
@@ -75,7 +75,7 @@ static void test_updated_when_its_graph_is_gone(void **state)
 	end(exec, NULL);
 }
 
-/* The largest virtual GPC from this one on that holds a cluster; empty where there is none. */
+/* The largest virtual GPC from this one on that holds a cluster; empty if there is none. */
 static struct tpcset room_for_cluster(unsigned int from, unsigned int blocks)
 {
 	struct tpcset group = {{0}};
@@ -103,7 +103,7 @@ static CUgraph capture_cluster(unsigned int blocks)
 	return graph;
 }
 
-/* The driver refuses to disable such a node, and does it all the same. */
+/* The driver returns an error for disabling such a node, but disables it. */
 static void test_clusters_that_are_not_portable(void **state)
 {
 	const unsigned int blocks = 16;
@@ -150,7 +150,7 @@ static void test_other_parameters(void **state)
 	end(exec, graph);
 }
 
-/* --- graphs whose nodes come and go ------------------------------------------------------------------------------ */
+/* --- graphs whose nodes are added and destroyed ------------------------------------------------------------------ */
 
 static void test_destroyed_node_is_counted(void **state)
 {
@@ -192,7 +192,7 @@ static void test_destroyed_child_graph_is_counted(void **state)
 	end(exec, graph);
 }
 
-/* It is none of the instance's. */
+/* It is no node of the instance. */
 static void test_node_added_later(void **state)
 {
 	uint64_t stale = graph_stale();
@@ -277,7 +277,7 @@ static void test_uploaded_as_it_is_made(void **state)
 	end(exec, graph);
 }
 
-/* Then the launch has nothing left to do. */
+/* After cuGraphUpload the launch has nothing left to upload. */
 static void test_uploaded_after_a_change(void **state)
 {
 	CUgraph graph = graph_make();
@@ -297,7 +297,7 @@ static void test_uploaded_after_a_change(void **state)
 	end(exec, graph);
 }
 
-/* Kernels that launch it are not heard. */
+/* Launches by kernels are not announced. */
 static void test_launched_by_kernels_is_counted(void **state)
 {
 	uint64_t stale = graph_stale();
@@ -314,7 +314,7 @@ static void test_launched_by_kernels_is_counted(void **state)
 	end(exec, graph);
 }
 
-/* What we do at a launch must not break it off, nor be recorded. */
+/* Our calls of the driver at a launch must neither break the capture off nor be recorded. */
 static void test_capture_elsewhere(void **state)
 {
 	CUgraph graph = graph_make(), captured;
@@ -351,7 +351,7 @@ static void test_capture_elsewhere(void **state)
 
 static bool change_at_next_upload;
 
-/* A subscriber hears of an upload after the library. */
+/* A subscriber's callback for an upload comes after the library's. */
 static void change_once(int domain, int id, const uint64_t *words)
 {
 	(void)words;
@@ -396,9 +396,10 @@ static void test_changed_while_it_is_launched(void **state)
 
 #define ROUNDS 50
 
-static CUDA_KERNEL_NODE_PARAMS shared_parameters; /* but for the arguments */
+static CUDA_KERNEL_NODE_PARAMS shared_parameters; /* except for the arguments */
 
-/* Makes, launches and destroys graphs, whose output is this thread's alone. How many launches were in neither set. */
+/* Makes, launches and destroys graphs with an output of this thread's own. Returns how many launches were in neither
+ * set. */
 static void *use_graphs(void *unused)
 {
 	CUdeviceptr output;

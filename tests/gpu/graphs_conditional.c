@@ -1,6 +1,6 @@
 /*
- * The bodies of conditional nodes of graphs follow a changed partition: whichever kind, however deep, run or not. No
- * kernel changes a condition here: each launch finds the value that the handle was made with.
+ * The bodies of conditional nodes of graphs follow a changed partition: of every kind, at every depth, whether they run
+ * or not. No kernel changes a condition: each launch uses the value that the handle was made with.
  */
 #include "support/graph.h"
 
@@ -24,7 +24,7 @@ static CUgraph new_graph(void)
 
 static CUgraphNode last_conditional;
 
-/* Adds one to `graph`, which is `root` or lies in it. Its bodies, which are empty as yet. */
+/* Adds a conditional node to `graph`, which is `root` or lies in it. Returns its bodies, which are empty. */
 static CUgraph *add(CUgraph root, CUgraph graph, int type, unsigned int bodies, unsigned int value)
 {
 	CUgraphNodeParams parameters = gpu_conditional_node(&gpu, root, type, bodies, value);
@@ -33,7 +33,7 @@ static CUgraph *add(CUgraph root, CUgraph graph, int type, unsigned int bodies, 
 	return parameters.conditional.phGraph_out;
 }
 
-/* One whose only body runs at each launch. */
+/* Adds a conditional node whose only body runs at each launch. */
 static CUgraph add_if(CUgraph root, CUgraph graph)
 {
 	return *add(root, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
@@ -57,7 +57,7 @@ static void end(CUgraphExec exec, CUgraph graph)
 
 /* --- asking ------------------------------------------------------------------------------------------------------ */
 
-/* Launches it after a change to `set`: `refreshed` nodes are uploaded again, `stale` cannot be. */
+/* Launches it after a change to `set`: `refreshed` nodes are uploaded again, `stale` nodes cannot be. */
 static void launch_changed(CUgraphExec exec, const struct tpcset *set, uint64_t refreshed, uint64_t stale)
 {
 	struct segment_counters first, second;
@@ -77,7 +77,7 @@ static void assert_in(unsigned int number, const struct tpcset *set)
 	gpu_assert_equal(&ran, set);
 }
 
-/* It has `count` nodes that can be kernels, of which the first `running` kernels run. */
+/* The instance has `count` nodes that can be kernels; the first `running` of the kernels run. */
 static void assert_follows(CUgraphExec exec, unsigned int running, uint64_t count)
 {
 	graph_launch(exec);
@@ -90,7 +90,7 @@ static void assert_follows(CUgraphExec exec, unsigned int running, uint64_t coun
 	}
 }
 
-/* The same of a graph, which is instantiated for it and thrown away. */
+/* The same for a graph, which is instantiated for this and destroyed. */
 static void assert_graph_follows(CUgraph graph, unsigned int running, uint64_t count)
 {
 	CUgraphExec exec;
@@ -169,7 +169,7 @@ static void test_first_version_of_the_call(void **state)
 	assert_graph_follows(graph, 1, 1);
 }
 
-/* Its kernels are there, and follow, but are never run. */
+/* Its kernels follow, although they never run. */
 static void test_loop_without_a_turn(void **state)
 {
 	CUgraph graph = new_graph();
@@ -185,7 +185,7 @@ static void test_loop_without_a_turn(void **state)
 	end(exec, graph);
 }
 
-/* A node with more than one body, of which one is run; from CUDA 12.8 on. */
+/* A node with several bodies, one of which runs; from CUDA 12.8 on. */
 static void assert_one_of_several(int type, unsigned int bodies, unsigned int value, unsigned int chosen)
 {
 	CUgraph graph = new_graph();
@@ -256,7 +256,7 @@ static void test_disabled_stays_disabled(void **state)
 	end(exec, graph);
 }
 
-/* A launch that was not waited for may run yet while the next one's nodes are uploaded again. */
+/* A launch that was not waited for may still run while the nodes are uploaded again for the next one. */
 static void test_changed_while_it_runs(void **state)
 {
 	CUgraph graph = make_if();
@@ -341,7 +341,7 @@ static void test_destroyed_node_in_a_body_is_counted(void **state)
 	end(exec, graph);
 }
 
-/* With all that lies in it. */
+/* All nodes inside it are counted, too. */
 static void test_destroyed_conditional_node_is_counted(void **state)
 {
 	CUgraph graph = new_graph(), body;
@@ -364,7 +364,7 @@ static void test_destroyed_conditional_node_is_counted(void **state)
 	end(exec, graph);
 }
 
-/* As one that was added before anybody attached to the program; its count stands for whatever lies in it. */
+/* Like a node that was added before nvtaskset attached to the program. It is counted once for everything inside it. */
 static void test_unheard_node_is_counted(void **state)
 {
 	CUgraph graph;
@@ -387,13 +387,14 @@ static void test_unheard_node_is_counted(void **state)
 	end(exec, graph);
 }
 
-/* What was remembered of the one must not be taken for the other's. */
+/* Data of a destroyed node must not be used for a new one with the same handle. */
 static void test_nodes_come_and_go(void **state)
 {
 	CUgraph graph;
 
 	(void)state;
-	/* Of an H200's, 580.159.04; the graph is fine, but for a handle that is left of each. */
+	/* Only on the simulator: with an H200 and 580.159.04 a handle of each node is left in the graph, which is fine
+	 * otherwise. */
 	if (!gpu_is_simulated())
 		gpu_skip("the driver does not instantiate a graph that conditional nodes were destroyed in");
 	graph = new_graph();
@@ -473,7 +474,7 @@ static void test_several_threads(void **state)
 	assert_int_equal(graph_stale(), stale);
 }
 
-/* --- for ever ---------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------------------ */
 
 static void cycle(unsigned int count)
 {
@@ -485,7 +486,7 @@ static void cycle(unsigned int count)
 		graph_add_node(body, 0, NULL);
 		graph_add_node(add_if(graph, body), 1, NULL);
 		exec = graph_instantiate(graph);
-		/* The graph may go before the instance or after it. */
+		/* The graph may be destroyed before the instance or after it. */
 		if (i % 2)
 			gpu_check(cuGraphDestroy(graph));
 		gpu_check(cuGraphLaunch(exec, NULL));
@@ -496,7 +497,7 @@ static void cycle(unsigned int count)
 	}
 }
 
-/* As in graphs.c: what the driver keeps is not ours. */
+/* As in graphs.c: the driver keeps some memory of its own. */
 static void test_memory_stays_flat(void **state)
 {
 	(void)state;
@@ -507,7 +508,7 @@ static void test_memory_stays_flat(void **state)
 	assert_true(mallinfo2().uordblks <= used + (gpu_is_simulated() ? 0 : 50000));
 }
 
-/* Alive all at once, so that no handle comes again, which would cover up what was left behind. */
+/* All exist at the same time, so that no handle is given again: that would hide an entry that was not removed. */
 static void make_and_destroy(unsigned int count)
 {
 	CUgraph *graphs = malloc(count * sizeof *graphs);

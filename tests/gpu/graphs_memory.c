@@ -1,6 +1,6 @@
 /*
  * Fills and copies in graphs are uploaded again after a change, as they can be kernels (docs/hardware.md); a kernel of
- * the driver's does not say where it runs. A copy from or to the host's memory is none.
+ * the driver's does not report where it runs. A copy from or to the host's memory is no kernel.
  */
 #include "support/graph.h"
 
@@ -71,7 +71,7 @@ static void launch(CUgraphExec exec)
 	gpu_check(cuCtxSynchronize());
 }
 
-/* Launches it after a change: its node is uploaded again. How many launches the driver announced, at the least. */
+/* Launches it after a change: its node is uploaded again. Returns how many launches the driver announced, at least. */
 static uint64_t launch_refreshed(CUgraphExec exec, const struct tpcset *set)
 {
 	struct segment_counters first, second;
@@ -120,7 +120,7 @@ static void test_fill(void **state)
 	end(exec, graph);
 }
 
-/* Copies `rows` rows of `width` bytes by a kernel. */
+/* Copies `rows` rows of `width` bytes with a kernel. */
 static void copy_on_device(size_t width, size_t rows, size_t pitch)
 {
 	const CUDA_MEMCPY3D parameters = on_device(width, rows, pitch);
@@ -194,7 +194,7 @@ static void test_copy_to_the_host(void **state)
 	end(exec, graph);
 }
 
-/* What was made from a destroyed node cannot be reached: one that can be a kernel counts. */
+/* The instance's copy of a destroyed node cannot be reached: it is counted if it can be a kernel. */
 static void assert_counted_when_destroyed(const CUDA_MEMCPY3D *parameters, uint64_t count)
 {
 	uint64_t stale;

@@ -1,7 +1,7 @@
 /*
- * Launches whose blocks must run at once, in green contexts: where what the green context and the partition have in common
- * can hold them, they run there; otherwise where the partition can, or in as much more of the GPU as they need. Never in the
- * green context alone.
+ * Launches whose blocks must run at once, in green contexts. If the TPCs that green context and partition share can
+ * hold them, they run there. Otherwise they run in the partition, widened if necessary. They never run in the green
+ * context outside of the partition.
  */
 #include "gpu/qmd.h"
 #include "support/green.h"
@@ -69,7 +69,7 @@ static struct shape cooperative(unsigned int tpcs, unsigned int more)
 	};
 }
 
-/* Each needs two TPCs of one virtual GPC. */
+/* A launch of clusters, each of which needs two TPCs of one virtual GPC. */
 static struct shape clusters(void)
 {
 	unsigned int size = 2 * gpu.topology->sms_per_tpc;
@@ -94,11 +94,11 @@ static struct tpcset run(const struct shape *shape)
 	return gpu_read_tpcs(&green.inside, green.inside.output, shape->blocks);
 }
 
-/* --- what happens ------------------------------------------------------------------------------------------------ */
+/* --- where launches run ------------------------------------------------------------------------------------------ */
 
 #define NOTHING SEGMENT_REASON_COUNT
 
-/* It runs inside `room`, and just this is counted. */
+/* The launch runs inside `room`, and exactly these counters rise. */
 static void assert_runs(struct shape shape, struct tpcset partition, struct tpcset room, enum segment_reason counted)
 {
 	gpu_set_partition(&gpu, &partition);
@@ -113,7 +113,7 @@ static void assert_runs(struct shape shape, struct tpcset partition, struct tpcs
 	assert_int_equal(second.restricted, first.restricted + 1);
 }
 
-/* In what the green context and the partition have in common. */
+/* The launch runs on the TPCs that the green context and the partition share. */
 static void assert_in_both(struct shape shape, struct tpcset partition)
 {
 	assert_runs(shape, partition, tpcset_and(&partition, &green.tpcs), NOTHING);
@@ -189,7 +189,7 @@ static void test_clusters_apart(void **state)
 	assert_widened(clusters(), first_of(outside(), 1));
 }
 
-/* In what the GPU was given last, which a tool beside us sees. */
+/* Checks the mask of the last descriptor, as another tool sees it. */
 static void assert_disabled(const struct tpcset *set)
 {
 	const struct qmd_family *family = qmd_family_for(gpu.topology->compute_major, gpu.topology->compute_minor);
@@ -202,8 +202,8 @@ static void assert_disabled(const struct tpcset *set)
 	}
 }
 
-/* The driver keeps clusters off TPCs that have no room for one (docs/facts.md, "Launch descriptors"), and so does what
- * stands in for its mask. */
+/* The driver keeps clusters off TPCs that have no room for one (docs/facts.md, "Launch descriptors"). A mask that
+ * replaces the driver's must do so, too. */
 static void test_clusters_keep_off_singletons(void **state)
 {
 	struct tpcset singletons = gpu_singletons(&gpu);

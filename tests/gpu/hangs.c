@@ -1,8 +1,8 @@
 /*
- * Every launch that was seen to hang (docs/facts.md, "Launches that never finish") is known to the simulator for one,
- * and those that ran do run. On the hardware nobody wants to try the first; the second are tried there too.
+ * The simulator detects every launch that was seen to hang (docs/facts.md, "Launches that never finish"), and runs
+ * those that finished. On the hardware, only those that finished are tried.
  *
- * Runs without nvtaskset, which is there to prevent just this.
+ * Runs without nvtaskset, which would prevent such launches.
  */
 #include "support/child.h"
 #include "support/subscriber.h"
@@ -31,7 +31,7 @@ static struct tpcset some_of_gpc(unsigned int virtual_gpc, unsigned int count)
 	return some;
 }
 
-/* A virtual GPC with so many TPCs at least. */
+/* A virtual GPC with at least so many TPCs. */
 static unsigned int gpc_with(unsigned int tpcs)
 {
 	unsigned int found = 0;
@@ -228,7 +228,7 @@ static void test_runs(void **state)
 	child_assert_passed(&end);
 }
 
-/* In a child, as everything here: CUDA does not survive a fork. */
+/* In a child, like every test in this file: CUDA does not survive a fork. */
 static int set_up(void **state)
 {
 	struct child_end end = child_run(look_at_gpu);

@@ -1,5 +1,6 @@
 /*
- * --hide: what the driver answers is as small as the partition, at the moment when it is asked. cuBLAS gets the truth.
+ * --hide: the driver's answers are as small as the partition at the moment of the question. cuBLAS gets the true
+ * answers.
  */
 #include "support/first_gpu.h"
 
@@ -52,7 +53,7 @@ static void test_the_number_of_sms(void **state)
 	}
 }
 
-/* Asked again, the driver answers what holds now: after a partition has shrunk and grown. */
+/* The answer follows the partition after it has shrunk and grown. */
 static void test_a_partition_that_changes(void **state)
 {
 	struct tpcset small = gpu_range(0, 1), large = gpu_range(0, gpu.topology->tpc_count / 2);
@@ -173,7 +174,7 @@ static void test_clusters(void **state)
 	gpu_set_partition(&gpu, &four);
 	assert_int_equal(clusters_at_once(4), 0);
 	assert_in_range(largest_cluster(), 1, gpu.topology->sms_per_tpc);
-	/* No answer is none of ours either. */
+	/* If the driver gives no answer, we give none either. */
 	assert_int_not_equal(count_clusters(64, &untouched), CUDA_SUCCESS);
 	assert_int_equal(untouched, 1000);
 	singletons = gpu_singletons(&gpu);

@@ -1,4 +1,5 @@
-/* A kernel obeys the partition by whichever of the driver's functions it is launched, and however they were found. */
+/* A kernel runs in the partition, whichever of the driver's functions launches it, and however that function was
+ * found. */
 #include "support/first_gpu.h"
 
 #include <setjmp.h>
@@ -142,7 +143,7 @@ static void test_obeys(void **state)
 	check(*launch, &all);
 }
 
-/* As many blocks as fit the partition at once. */
+/* The launch has as many blocks as the partition holds at once. */
 static void test_cooperative_obeys(void **state)
 {
 	struct tpcset set = gpu_range(4, 7);
@@ -169,7 +170,7 @@ static void *launch_once(void *unused)
 	return NULL;
 }
 
-/* A thread that ends gives its counter slot back: however many have launched, the next gets one. */
+/* A thread that ends gives up its counters: after any number of threads, the next one has counters of its own. */
 static void test_threads_one_after_another(void **state)
 {
 	struct segment own = gpu_own_segment();

@@ -1,4 +1,4 @@
-/* A changed partition holds from the next launch on, whatever stream or thread it comes from. */
+/* A changed partition is in force from the next launch on, in every stream and thread. */
 #include "support/first_gpu.h"
 
 #include <setjmp.h>
@@ -40,7 +40,7 @@ static void test_all_streams_obey(void **state)
 	}
 }
 
-/* A launch that has been made keeps the partition that it was made in. */
+/* A launch keeps the partition that was in force when it was made. */
 static void test_launches_in_flight_keep_theirs(void **state)
 {
 	enum { COUNT = 8 };
@@ -69,9 +69,9 @@ static void test_launches_in_flight_keep_theirs(void **state)
 	}
 }
 
-/* --- editors that are not to be believed ------------------------------------------------------------------ */
+/* --- editors that write wrong sets ------------------------------------------------------------------------ */
 
-/* That this set changes nothing: launches stay where they were, inside the partition of before, and it is counted. */
+/* This set must change nothing: launches stay inside the former partition, and it is counted. */
 static void assert_not_believed(const struct tpcset *before, const struct tpcset *set)
 {
 	struct segment_counters counted;
@@ -93,8 +93,8 @@ static void assert_not_believed(const struct tpcset *before, const struct tpcset
 		assert_int_equal(after.unrestricted, counted.unrestricted);
 }
 
-/* The command and the API write no set without a TPC of this GPU; what does shall neither set the program free nor make
- * it hang. */
+/* The command and the API write no set without a TPC of this GPU. If something else writes one, the program must
+ * neither run outside the partition nor hang. */
 static void test_a_set_without_a_tpc_changes_nothing(void **state)
 {
 	struct tpcset some = gpu_range(1, 3), all = gpu_all(&gpu), others = {{0}};
@@ -116,7 +116,7 @@ static void test_a_set_without_a_tpc_changes_nothing(void **state)
 #define THREADS 8
 #define LAUNCHES 40
 
-/* The two sets that the editor alternates between; a launch ran in one of them, wholly. */
+/* The two sets between which the editor alternates. A launch must run completely in one of them. */
 static struct tpcset low, high;
 static atomic_bool stop;
 

@@ -1,6 +1,6 @@
 /*
  * The driver has masks of its own, for green contexts and clusters (docs/facts.md, "Launch descriptors"): a kernel runs
- * where both it and the partition let it.
+ * on the TPCs that both the driver's mask and the partition allow.
  */
 #include "support/green.h"
 
@@ -68,7 +68,7 @@ static uint64_t overruled(void)
 	return gpu_counters().reasons[SEGMENT_GREEN_CONTEXT];
 }
 
-/* Nothing escapes, and nothing hangs: the partition wins, and it is counted each time. */
+/* Nothing runs outside and nothing hangs: the partition wins, and each launch is counted. */
 static void test_green_outside_partition(void **state)
 {
 	struct tpcset all = gpu_all(&gpu);
@@ -106,7 +106,8 @@ static unsigned int group_of(uint32_t sm)
 	return gpu.topology->tpcs[sm / gpu.topology->sms_per_tpc].virtual_gpc;
 }
 
-/* Launches clusters of this size: each must lie in one group, on SMs of its own, and all in the partition. */
+/* Launches clusters of this size. Each must lie in one group, its blocks on SMs of their own, and all in the
+ * partition. */
 static struct tpcset run_clusters(unsigned int size, const struct tpcset *partition)
 {
 	enum { CLUSTERS = 24, LARGEST = 16 };

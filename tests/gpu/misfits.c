@@ -1,7 +1,7 @@
 /*
- * Launches whose blocks must run at once finish in every partition, those of docs/facts.md,
- * "Launches that never finish", among them; what fits stays inside, and what does not is given whole virtual GPCs until
- * it does, and is counted.
+ * Launches whose blocks must run at once finish in every partition, also those of docs/facts.md, "Launches that never
+ * finish". A launch that fits stays inside. One that does not fit gets whole virtual GPCs until it does, and is
+ * counted.
  */
 #include "support/first_gpu.h"
 
@@ -76,7 +76,7 @@ static void assert_stays(unsigned int cluster, struct tpcset set)
 	assert_int_equal(widened(), before);
 }
 
-/* It finishes, it is counted, and the partition holds for the next kernel. */
+/* The launch finishes and is counted, and the next kernel runs in the partition. */
 static void assert_widened(unsigned int cluster, struct tpcset set)
 {
 	uint64_t before = widened();
@@ -114,7 +114,7 @@ static void test_cluster_of_4_on_singletons(void **state)
 	assert_widened(4, singletons());
 }
 
-/* The libraries' products on 1, 2 and 3 TPCs (docs/facts.md, "What others report"). */
+/* As the products of libraries on 1, 2 and 3 TPCs (docs/facts.md, "What others report"). */
 static void test_clusters_of_2_and_4_on_few_tpcs(void **state)
 {
 	(void)state;
@@ -137,7 +137,7 @@ static void test_what_fits_stays(void **state)
 	assert_stays(1, gpu_range(0, 0));
 }
 
-/* A GPC of the chip holds a cluster where one virtual GPC has enough of its TPCs; elsewhere the cluster gets more. */
+/* A GPC of the chip holds a cluster if one virtual GPC has enough of its TPCs; otherwise the launch is widened. */
 static bool gpc_holds(const struct tpcset *gpc, unsigned int cluster)
 {
 	bool holds = false;
@@ -174,7 +174,7 @@ static void run_cooperative(unsigned int blocks)
 	gpu_check(cuCtxSynchronize());
 }
 
-/* By a call that has no way to ask for blocks that run at once. */
+/* Launches with a call that cannot ask for blocks that run at once. */
 static struct tpcset where_without_asking(void)
 {
 	uint64_t cycles = GPU_CYCLES;
@@ -192,7 +192,7 @@ static void test_cooperative_grids(void **state)
 
 	(void)state;
 	gpu_set_partition(&gpu, &set);
-	/* What a thread remembers of an ordinary launch is not enough for the next. */
+	/* The next launch must not use the thread's remembered decision of a plain launch. */
 	gpu_run(&gpu);
 	run_cooperative(8);
 	assert_int_equal(widened(), before);
@@ -203,7 +203,7 @@ static void test_cooperative_grids(void **state)
 	struct tpcset ran = gpu_where(&gpu, NULL);
 
 	gpu_assert_equal(&ran, &set);
-	/* What the last call asked for is nothing that the next does. */
+	/* A plain launch must not get the room that the last call needed. */
 	run_cooperative(gpu.sm_count);
 	gpu_set_partition(&gpu, &other);
 	ran = where_without_asking();
@@ -234,7 +234,7 @@ static CUresult launch_cooperative_clusters(unsigned int size, unsigned int bloc
 	return cuLaunchKernelEx(&config, gpu.where, parameters, NULL);
 }
 
-/* Three TPCs have room for one cluster of two TPCs' SMs at a time: what is left over, a cluster does not fill. */
+/* Three TPCs have room for one cluster of two TPCs' SMs at a time: the TPC that is left over holds no cluster. */
 static void test_whole_clusters(void **state)
 {
 	unsigned int size = 2 * gpu.topology->sms_per_tpc, room = size * blocks_per_sm();
@@ -255,7 +255,7 @@ static void test_whole_clusters(void **state)
 	assert_int_equal(widened(), first + 1);
 }
 
-/* Before Hopper nothing in it says that it is cooperative, either. */
+/* Before Hopper, a descriptor does not say either that its launch is cooperative. */
 static void test_descriptors_that_are_not_known(void **state)
 {
 	struct tpcset set = gpu_range(0, 3);

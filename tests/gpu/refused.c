@@ -1,6 +1,6 @@
 /*
- * --on-misfit fail: a launch whose blocks must run at once, and that the partition cannot hold, fails as it does where the
- * whole GPU is too small. What fits runs, and what is only captured is not refused.
+ * --on-misfit fail: a launch whose blocks must run at once, and that the partition cannot hold, fails with the error
+ * for a GPU that is too small. Launches that fit run, and launches that are only captured are not refused.
  */
 #include "support/green.h"
 
@@ -43,7 +43,7 @@ static CUresult launch_cooperative(unsigned int blocks, CUstream stream)
 	return launch(&attribute, blocks, stream);
 }
 
-/* The older of the two calls. */
+/* Launches with the older of the two functions. */
 static CUresult launch_cooperative_by_list(unsigned int blocks)
 {
 	uint64_t cycles = GPU_CYCLES;
@@ -52,7 +52,7 @@ static CUresult launch_cooperative_by_list(unsigned int blocks)
 	return cuLaunchCooperativeKernel(gpu.where, blocks, 1, 1, GPU_THREADS, 1, 1, 0, NULL, parameters);
 }
 
-/* Of four blocks, in two dimensions. */
+/* Launches clusters of four blocks, in two dimensions. */
 static CUresult launch_square_clusters(void)
 {
 	uint64_t cycles = GPU_CYCLES;
@@ -71,7 +71,7 @@ static CUresult launch_clusters(unsigned int cluster, unsigned int blocks)
 	return launch(&attribute, blocks, NULL);
 }
 
-/* Nothing runs, and the context is as good as before. */
+/* The launch fails, nothing runs, and the context still works. */
 static void assert_refused(CUresult result, CUresult expected, uint64_t launched, uint64_t refused)
 {
 	assert_int_equal(result, expected);
@@ -102,7 +102,8 @@ static void test_cooperative(void **state)
 	assert_int_equal(gpu_counters().reasons[SEGMENT_WIDENED], 0);
 }
 
-/* The partition decides, whatever else may be left of it: what it can hold runs in it (green_misfits.c). */
+/* The partition decides, even if the green context leaves less of it: a launch that the partition can hold runs in it
+ * (green_misfits.c). */
 static void launch_in_green(const struct tpcset *set, unsigned int blocks, CUresult expected)
 {
 	uint64_t cycles = GPU_CYCLES;
@@ -137,7 +138,7 @@ static void test_in_a_green_context(void **state)
 	assert_int_equal(gpu_counters().reasons[SEGMENT_WIDENED], 0);
 }
 
-/* The next launch is judged by the partition of then. */
+/* Each launch is decided with the partition of that moment. */
 static void test_a_partition_that_grows(void **state)
 {
 	struct tpcset small = gpu_range(0, 0), large = gpu_range(0, 2);
@@ -186,7 +187,7 @@ static void test_plain_launches_are_not_looked_at(void **state)
 	assert_int_equal(gpu_counters().reasons[SEGMENT_REFUSED], refused);
 }
 
-/* What the whole GPU cannot hold is for the driver to say, and is not ours to count. */
+/* The driver itself refuses launches that the whole GPU cannot hold; we do not count these. */
 static void test_the_drivers_own_refusals(void **state)
 {
 	struct tpcset set = gpu_range(0, 0);
@@ -200,7 +201,7 @@ static void test_the_drivers_own_refusals(void **state)
 	assert_int_equal(gpu_counters().reasons[SEGMENT_REFUSED], refused);
 }
 
-/* A cluster without blocks is the driver's to judge. */
+/* The driver decides about a cluster without blocks. */
 static void test_a_cluster_of_nothing(void **state)
 {
 	uint64_t cycles = GPU_CYCLES;

@@ -1,6 +1,6 @@
 /*
- * The driver has one subscriber slot, and we are in it; profilers work all the same, and whatever they enable, disable
- * or leave, the partition holds (docs/facts.md, "The callback table").
+ * The driver has one subscriber slot, and we have it. Profilers work nevertheless, and whatever they enable, disable or
+ * leave enabled, the partition stays in force (docs/facts.md, "The callback table").
  */
 #include "base/clock.h"
 #include "support/child.h"
@@ -34,7 +34,7 @@ static void assert_partition_holds(void)
 	gpu_assert_equal(&ran, &set);
 }
 
-/* Counts alone: enabling everything announces more than a test remembers. */
+/* Only counts: with everything enabled, more is announced than a test remembers. */
 static struct {
 	uint32_t handle;
 	unsigned int launches;
@@ -110,7 +110,7 @@ static void test_one_profiler_at_a_time(void **state)
 	unsubscribe_counter();
 }
 
-/* Turns launch events on and off in one way. */
+/* Enables and disables launch events with this function. */
 static void check_enabling(CUresult enable(bool on))
 {
 	gpu_check(subscribe_counter(&counter.handle));
@@ -166,7 +166,7 @@ static void test_each_tool_after_the_other(void **state)
 			gpu_check(ways[first](false));
 			assert_partition_holds();
 			unsubscribe_counter();
-			/* Nothing of the one before is enabled for the next. */
+			/* Events that the previous tool enabled are not enabled for the next. */
 			subscriber_open(NULL);
 			assert_partition_holds();
 			assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 1);
@@ -192,7 +192,7 @@ static void test_both_ways_to_subscribe_are_one_slot(void **state)
 	assert_partition_holds();
 }
 
-/* We listen to these domains, too: a tool that turns them off must not deafen us. */
+/* We need events of these domains, too: a tool that disables them must not disable them for us. */
 static void test_graphs_follow_without_the_domains(void **state)
 {
 	CUgraph graph;
@@ -235,7 +235,7 @@ static bool is_declared(int feature)
 	return on == 1;
 }
 
-/* Nsight Compute, which does not declare it, waits for ever in a driver where we have (docs/hardware.md). */
+/* Nsight Compute does not declare it, and waits for ever if we have declared it (docs/hardware.md). */
 static void test_the_first_feature_is_the_tools(void **state)
 {
 	(void)state;
@@ -286,14 +286,14 @@ static void test_nothing_for_who_has_left(void **state)
 	assert_partition_holds();
 }
 
-/* --- tools that come and go while others launch ------------------------------------------------------------ */
+/* --- tools that subscribe and unsubscribe while others launch ---------------------------------------------- */
 
-/* What a tool subscribes with; each has a callback of its own. */
+/* A tool; each has a callback of its own. */
 struct tool {
 	subscriber_callback *callback;
-	atomic_bool is_there; /* otherwise a callback would be late */
+	atomic_bool is_there; /* no callback may come when this is false */
 	atomic_bool inside;   /* a callback has been called, */
-	atomic_bool may_go;   /* and returns as soon as this is said */
+	atomic_bool may_go;   /* and returns as soon as this is set */
 };
 
 static void hear_of(const struct tool *tool, const void *user)
@@ -306,7 +306,7 @@ static subscriber_callback hear_first, hear_second, stay, leave_inside;
 static struct tool first = {.callback = hear_first}, second = {.callback = hear_second}, staying = {.callback = stay},
                    leaving = {.callback = leave_inside};
 
-/* As long as a launch takes, so that many leave in the middle of it. */
+/* Takes as long as a launch, so that tools often unsubscribe in the middle of it. */
 static void hear_for_a_while(const struct tool *tool, const void *user)
 {
 	for (int i = 0; i < 200; i++)
@@ -387,7 +387,7 @@ static void test_tools_that_take_turns(void **state)
 	assert_partition_holds();
 }
 
-/* Stays inside until it may go. */
+/* Stays in the callback until it may return. */
 static void stay(void *user, int domain, int id, const void *parameters)
 {
 	(void)domain, (void)id, (void)parameters;
@@ -406,7 +406,7 @@ static void *launch_once(void *argument)
 	return NULL;
 }
 
-/* A launch of another thread is in the tool's callback. */
+/* Starts a launch on another thread, and waits until it is in the tool's callback. */
 static pthread_t go_inside(void)
 {
 	staying.inside = staying.may_go = false;
@@ -421,7 +421,7 @@ static pthread_t go_inside(void)
 static void *let_go(void *argument)
 {
 	(void)argument;
-	/* Whoever does not wait has left by then, and the callback finds it gone. */
+	/* If unsubscribing does not wait, the tool is gone by then, and the callback notices it. */
 	clock_pause_us(50000);
 	staying.may_go = true;
 	return NULL;
@@ -453,7 +453,7 @@ static void *disturb_and_let_go(void *waiting)
 	return NULL;
 }
 
-/* Signals that the program handles break off what the wait consists of. */
+/* Signals that the program handles interrupt the system calls of the wait. */
 static void test_leaving_keeps_errno(void **state)
 {
 	const struct sigaction action = {.sa_handler = take_signal};
@@ -469,7 +469,7 @@ static void test_leaving_keeps_errno(void **state)
 	pthread_join(inside, NULL);
 }
 
-/* The callback returns only once who unsubscribes has gone on. */
+/* The callback returns only after the thread that unsubscribes has gone on. */
 static void test_leaving_does_not_wait_for_ever(void **state)
 {
 	(void)state;
@@ -481,13 +481,13 @@ static void test_leaving_does_not_wait_for_ever(void **state)
 	staying.may_go = true;
 	pthread_join(inside, NULL);
 	assert_partition_holds();
-	/* Nothing of it is left for the next. */
+	/* The next tool is not affected. */
 	come(&first);
 	assert_partition_holds();
 	go(&first);
 }
 
-/* It is in its callback, and waits for no other. */
+/* A tool that unsubscribes in its own callback does not wait. */
 static void leave_inside(void *user, int domain, int id, const void *parameters)
 {
 	(void)domain, (void)id, (void)parameters;
@@ -509,7 +509,7 @@ static void test_leaving_from_inside(void **state)
 	assert_partition_holds();
 }
 
-/* The thread that is inside is the parent's. */
+/* The thread in the callback is the parent's; the child does not have it. */
 static void leave_in_a_fork(void)
 {
 	alarm(100);

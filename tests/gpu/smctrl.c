@@ -1,6 +1,6 @@
 /*
- * libsmctrl's masks: where kernels run, inside nvtaskset and, as smctrl_alone, without it. What libsmctrl.h says of
- * them is said there; the numbers of TPCs are logical on every GPU.
+ * libsmctrl's masks: where kernels run, inside nvtaskset and, as smctrl_alone, without it. libsmctrl.h describes the
+ * masks; their numbers of TPCs are logical on every GPU.
  */
 #include "libsmctrl.h"
 
@@ -64,7 +64,7 @@ static void test_global(void **state)
 	CUstream stream = new_stream();
 
 	(void)state;
-	/* What a thread remembers of this is not enough once there is a first mask. */
+	/* The thread must not use its remembered decision of this launch once there is a first mask. */
 	assert_runs_in(stream, &all);
 	assert_int_equal(libsmctrl_set_global_mask_ext(only_range(1, 3)), 0);
 	assert_runs_in_range(NULL, 1, 3);
@@ -112,7 +112,7 @@ static void test_next(void **state)
 	gpu_check(cuStreamDestroy_v2(stream));
 }
 
-/* The next launch is one that happens. */
+/* A mask for the next launch waits for a launch that succeeds. */
 static void test_next_after_refusal(void **state)
 {
 	CUlaunchConfig nothing = {.blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
@@ -139,7 +139,7 @@ static void test_precedence(void **state)
 	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(3, 5)), 0);
 	assert_runs_in_range(NULL, 3, 5);
 	assert_runs_in_range(NULL, 0, 0);
-	/* What disables nothing is none; what disables nothing that there is, is one. */
+	/* A mask that disables no bit counts as no mask. One that disables only TPCs that the GPU lacks is a mask. */
 	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, 0), 0);
 	assert_runs_in_range(stream, 0, 0);
 	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, absent), 0);
@@ -206,7 +206,7 @@ static struct tpcset where_by(enum way way, CUstream stream)
 {
 	uint64_t cycles = GPU_CYCLES;
 	void *parameters[] = {&gpu.output, &cycles};
-	/* As many as there are SMs on the smallest partition here. */
+	/* As many blocks as there are SMs in the smallest partition of this test. */
 	unsigned int blocks = way == COOPERATIVELY ? gpu.topology->sms_per_tpc * 2 : GPU_BLOCKS(&gpu);
 	const CUlaunchConfig config = {.gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = GPU_THREADS,
 	                               .blockDimY = 1, .blockDimZ = 1, .hStream = stream};
@@ -296,7 +296,7 @@ static void test_default_stream_per_thread(void **state)
 	assert_runs_by(BY_LIST_PER_THREAD, NULL, &all);
 }
 
-/* A handle may come again, and its mask must not. */
+/* A new stream may get the handle of an old one, but not its mask. */
 static void test_streams_end(void **state)
 {
 	enum { STREAMS = 16 };
@@ -315,7 +315,7 @@ static void test_streams_end(void **state)
 	}
 }
 
-/* A context takes its streams along without saying so. */
+/* Destroying a context destroys its streams without an event. */
 static void test_streams_end_with_context(void **state)
 {
 	enum { STREAMS = 16 };
@@ -340,7 +340,7 @@ static void test_streams_end_with_context(void **state)
 	gpu_check(cuCtxSetCurrent(gpu.context));
 }
 
-/* --- beside others ------------------------------------------------------------------------------------------- */
+/* --- with other masks ---------------------------------------------------------------------------------------- */
 
 static void test_inside_partition(void **state)
 {
@@ -397,7 +397,7 @@ static void test_counters(void **state)
 	assert_int_equal(gpu_counters().restricted, at_first.restricted + 1);
 }
 
-/* A launch that needs more room than its mask has finds it in the partition, where there is enough. */
+/* A launch that needs more room than its mask has gets it inside the partition, if there is enough. */
 static void test_misfit_stays_in_partition(void **state)
 {
 	enum { CLUSTER = 8 };
@@ -434,7 +434,7 @@ static void test_graphs(void **state)
 	graph_assert_ran(exec, NODES, &some);
 	assert_int_equal(libsmctrl_set_stream_mask_ext(NULL, only(&some)), 0);
 	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(9, 9)), 0);
-	/* Its nodes are uploaded again now. */
+	/* Its nodes must now be uploaded again. */
 	assert_int_equal(libsmctrl_set_global_mask_ext(only(&others)), 0);
 	graph_assert_ran(exec, NODES, &others);
 	assert_runs_in_range(NULL, 9, 9);
@@ -451,7 +451,7 @@ static void test_graphs(void **state)
 #define THREADS 8
 #define ROUNDS 50
 
-/* Each has a TPC for its stream and one for its next launch, which are nobody else's. */
+/* Each thread has a TPC for its stream and one for its next launch, which no other thread has. */
 static void *run_apart(void *argument)
 {
 	unsigned int number = (unsigned int)(uintptr_t)argument;
@@ -497,7 +497,7 @@ static void *change_all_the_time(void *argument)
 	return NULL;
 }
 
-/* Nobody ever sees half of a mask: that would be more, or less, than either. */
+/* No launch sees half of a changed mask: it would have more, or fewer, TPCs than either. */
 static void test_changes_are_whole(void **state)
 {
 	struct tpcset some = gpu_range(1, 2), others = tpcset_without(&all, &some);
@@ -518,7 +518,7 @@ static void test_changes_are_whole(void **state)
 	gpu_check(cuStreamDestroy_v2(stream));
 }
 
-/* --- what it says -------------------------------------------------------------------------------------------- */
+/* --- errors -------------------------------------------------------------------------------------------------- */
 
 static void test_make_mask(void **state)
 {

@@ -1,2 +1,2 @@
-/* The same without nvtaskset: libsmctrl brings what enforces its masks. */
+/* The tests of smctrl.c without nvtaskset: libsmctrl enforces its masks itself. */
 #include "smctrl.c"

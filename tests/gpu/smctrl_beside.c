@@ -1,7 +1,7 @@
 /*
- * libsmctrl beside others: in a program that nvtaskset --attach has given a partition before, where there is one library
- * that hears of launches, and it knows both; and after a tool that has the driver's callbacks. BUILD is the build
- * directory, where the command is.
+ * libsmctrl in a program that already has a partition by nvtaskset --attach: one library gets the callbacks and knows
+ * partition and masks. And libsmctrl after a tool that has the driver's callbacks. BUILD is the build directory, where
+ * the command is.
  */
 #include "libsmctrl.h"
 
@@ -30,7 +30,7 @@ static void be_attached_before(void)
 	char command[512];
 
 	graph_set_up(NULL);
-	/* Where only a process's parents may trace it. */
+	/* For kernels that let only its parents trace a process. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	snprintf(command, sizeof command, "%s/nvtaskset --attach -tp 2-6 %d >/dev/null", build ? build : "build",
 	         (int)getpid());
@@ -40,7 +40,7 @@ static void be_attached_before(void)
 	assert_runs_in(2, 4);
 	assert_int_equal(libsmctrl_set_stream_mask(NULL, ~UINT64_C(0x40)), 0);
 	assert_runs_in(6, 6);
-	/* Once each. */
+	/* Each launch is counted once. */
 	assert_int_equal(gpu_counters().restricted, 3);
 }
 
@@ -67,7 +67,7 @@ static void wait_for_a_tool(void)
 	assert_runs_in(0, 4);
 }
 
-/* Masks come into force when it leaves. */
+/* Masks come into force when the tool unsubscribes. */
 static void test_tool_first(void **state)
 {
 	(void)state;

@@ -3,8 +3,8 @@
  * or two GPUs, while their partitions change some thousand times a second and editors are killed in the middle of an
  * edit.
  *
- * Nothing hangs, nothing fails, and every kernel runs inside a partition that was in force during its launch: between
- * two looks at the segment's number; see support/plan.h and, for launches that are given more room, support/room.h.
+ * Nothing hangs, nothing fails, and every kernel runs inside a partition that was in force during its launch, that is,
+ * between two reads of the segment's number. See support/plan.h and, for launches that are widened, support/room.h.
  *
  * Four kinds of processes: the test itself, which watches; the load, with the one that changes partitions among its
  * threads; the killer; and the editors that it kills.
@@ -33,9 +33,9 @@
 #define NODES 4        /* of a graph */
 #define PORTABLE_CLUSTER 8
 #define BLOCKS_MAX 1200
-#define PATIENCE 60    /* seconds without a kernel done, until a worker counts as hung */
+#define PATIENCE 60    /* seconds without a finished kernel after which a worker counts as hung */
 #define CHANGE_PAUSE_US 1000
-#define EDITS_MAX 50   /* of an editor, until it waits to be killed */
+#define EDITS_MAX 50   /* by an editor, before it waits to be killed */
 #define EDITOR_LIFE_US 200
 #define KILL_PAUSE_US 3000
 
@@ -50,7 +50,7 @@ static unsigned int soak_seconds(void)
 
 enum state {
 	STARTING,
-	RUNNING, /* the plan stands, and may be followed */
+	RUNNING, /* the plan is made, and editors may follow it */
 	OVER
 };
 
@@ -58,7 +58,7 @@ static struct shared {
 	_Atomic int state;
 	struct plan plan;
 	unsigned int worker_count;
-	_Atomic uint64_t kernels[WORKERS_MAX]; /* of each worker, done and checked */
+	_Atomic uint64_t kernels[WORKERS_MAX]; /* of each worker: finished and checked */
 	_Atomic uint64_t graphs;               /* instantiated, or updated */
 	_Atomic uint64_t changes;              /* by the load's own thread */
 	_Atomic uint64_t edits;                /* by editors */
@@ -87,7 +87,7 @@ static void pause_us(uint64_t us)
 
 struct graph {
 	CUgraphExec exec; /* NULL where there is none yet */
-	CUgraph made_of;  /* NULL where it was destroyed at once */
+	CUgraph made_of;  /* NULL if it was destroyed at once */
 	struct shape shapes[NODES];
 	unsigned int disabled; /* how many nodes do not run */
 	bool was_launched;
@@ -133,7 +133,7 @@ static void make_cooperative(struct worker *worker, struct shape *shape)
 	shape->blocks_per_sm = (unsigned int)blocks_per_sm;
 }
 
-/* Before Hopper there are no clusters, and nobody can see that a launch is cooperative. */
+/* Before Hopper there are no clusters, and a descriptor does not say that a launch is cooperative. */
 static struct shape random_shape(struct worker *worker)
 {
 	struct shape shape = {.blocks = random_blocks(worker), .threads = GPU_THREADS};
@@ -213,7 +213,7 @@ static void check_place(const struct worker *worker, const struct shape *shape, 
 		report(worker, shape, ran, span);
 }
 
-/* Whether the kernel ran: all of it then, and where it may. */
+/* Whether the kernel ran. If it did, checks that all its blocks ran, and where they may. */
 static bool check_output(const struct worker *worker, const struct shape *shape, unsigned int output, struct span span)
 {
 	uint32_t sms[BLOCKS_MAX];
@@ -288,8 +288,7 @@ static void make_graph(struct worker *worker)
 	shared->graphs++;
 }
 
-/* Other numbers of blocks, by way of another graph. One whose nodes lie in a child graph has another shape than that.
- * */
+/* Updates the numbers of blocks from another graph. That has no child graph, so it does not fit instances with one. */
 static void update_graph(struct worker *worker)
 {
 	struct graph *graph = &worker->graph;
@@ -308,15 +307,15 @@ static void update_graph(struct worker *worker)
 
 	gpu_check(cuGraphDestroy(other));
 	shared->graphs++;
-	/* One that fails may leave some nodes updated (docs/hardware.md). */
+	/* A failing update may leave some nodes updated (docs/hardware.md). */
 	if (result == CUDA_SUCCESS)
 		memcpy(graph->shapes, shapes, sizeof shapes);
 	else
 		make_graph(worker);
 }
 
-/* Where the graph that it was made of still exists: one of its kernel nodes, or none any more. Not before the first
- * launch: the driver can lose the node then, for good, without us, too (docs/hardware.md). */
+/* Disables one kernel node, or enables all again, if the instance's graph still exists. Not before the first launch:
+ * the driver could lose the node for good, also without nvtaskset (docs/hardware.md). */
 static void disable_node(struct worker *worker)
 {
 	struct graph *graph = &worker->graph;
@@ -326,8 +325,8 @@ static void disable_node(struct worker *worker)
 
 	if (!graph->made_of || !graph->was_launched)
 		return;
-	/* Of a cluster that is not portable the driver refuses; of a cooperative launch it accepts, and the next launch of
-	 * the graph fails (docs/hardware.md). */
+	/* For a cluster that is not portable, the driver refuses. For a cooperative node it accepts, but the graph's
+	 * next launch fails (docs/hardware.md). */
 	if (graph->shapes[0].cluster > PORTABLE_CLUSTER || graph->shapes[0].is_cooperative)
 		return;
 	gpu_check(cuGraphGetNodes(graph->made_of, nodes, &count));
@@ -335,13 +334,13 @@ static void disable_node(struct worker *worker)
 	if (type == CU_GRAPH_NODE_TYPE_KERNEL) {
 		CUresult result = cuGraphNodeSetEnabled(graph->exec, nodes[0], graph->disabled);
 
-		/* The driver's answer to a cluster that is not portable, although it does as it is told. */
+		/* The driver returns an error for a cluster that is not portable, although it disables the node. */
 		assert_true(result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_CLUSTER_SIZE);
 		graph->disabled = !graph->disabled;
 	}
 }
 
-/* Which of its nodes did not run, and whether they do when it is launched again. */
+/* Reports which of the graph's nodes did not run, and whether they run when it is launched again. */
 static _Noreturn void report_graph(struct worker *worker, const bool *did_run)
 {
 	struct graph *graph = &worker->graph;
@@ -424,7 +423,7 @@ static void *work(void *data)
 	return NULL;
 }
 
-/* An editor that nobody kills. */
+/* The load's own editor, which is not killed. */
 static void *change_all_the_time(void *data)
 {
 	struct segment *segment = data;
@@ -532,7 +531,7 @@ static _Noreturn void edit_until_killed(pid_t pid)
 	_exit(1);
 }
 
-/* Most of the time in the middle of an edit. */
+/* Kills an editor, most of the time in the middle of an edit. */
 static void kill_one_editor(pid_t pid, uint64_t *random)
 {
 	uint64_t edits = shared->edits;
@@ -546,7 +545,7 @@ static void kill_one_editor(pid_t pid, uint64_t *random)
 	pause_us(plan_random(random) % EDITOR_LIFE_US);
 	kill(editor, SIGKILL);
 	waitpid(editor, &status, 0);
-	/* With the load gone, it finds no segment. */
+	/* After the end of the load, an editor finds no segment. */
 	if (WIFSIGNALED(status))
 		shared->killed++;
 	else if (shared->state == RUNNING)
@@ -585,7 +584,7 @@ static bool has_ended(pid_t pid)
 	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == pid;
 }
 
-/* Waits for the end of the load, and kills it where one of its workers hangs. The number of that worker, or -1. */
+/* Waits for the end of the load, and kills it if one of its workers hangs. Returns the number of that worker, or -1. */
 static int watch(pid_t pid)
 {
 	uint64_t last[WORKERS_MAX] = {0};

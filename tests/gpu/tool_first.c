@@ -1,9 +1,9 @@
 /*
- * A tool that has the driver's one subscriber slot before our library is in the process: the partition is there and says
- * that it is not in force, the tool keeps all that it has, and as soon as it leaves, launches obey (docs/facts.md,
- * "The callback table").
+ * A tool that has the driver's one subscriber slot before our library is in the process: the partition exists and says
+ * that it is not in force, the tool keeps all its events, and as soon as it unsubscribes, launches run in the partition
+ * (docs/facts.md, "The callback table").
  *
- * Runs without nvtaskset, and loads the library itself, in both ways in which it comes. BUILD is the build directory.
+ * Runs without nvtaskset, and loads the library itself, in both ways. BUILD is the build directory.
  */
 #include "shim/app_masks.h"
 #include "support/child.h"
@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* --- our library comes -------------------------------------------------------------------------------------------- */
+/* --- loading our library ------------------------------------------------------------------------------------------ */
 
 static void in_build(char path[PATH_MAX], const char *name)
 {
@@ -33,7 +33,7 @@ static void in_build(char path[PATH_MAX], const char *name)
 	assert_true(snprintf(path, PATH_MAX, "%s/%s", build ? build : "build", name) < PATH_MAX);
 }
 
-static void *ours; /* NULL until it has come */
+static void *ours; /* NULL until it is loaded */
 
 static void load(const char *path)
 {
@@ -64,7 +64,7 @@ static void link_into(const char *directory, const char *name, const char *targe
 		assert_int_equal(symlink(target, path), 0);
 }
 
-/* In the driver's place, beside a link to the driver, as nvtaskset puts it there. */
+/* In place of the driver, beside a link to the driver, as nvtaskset does it. */
 static void load_as_driver(void)
 {
 	char directory[] = "/tmp/nvtaskset-test-XXXXXX", library[PATH_MAX], path[sizeof directory + 16];
@@ -97,7 +97,7 @@ static void assert_runs_in(const struct tpcset *set)
 	gpu_assert_equal(&ran, set);
 }
 
-/* What our library will find in the environment: the partition `before`. */
+/* Puts the partition `before` into the environment, for our library. */
 static void prepare(void)
 {
 	struct segment_revision revision = {.count = 1};
@@ -110,7 +110,7 @@ static void prepare(void)
 	setenv("NVTASKSET_LOG", "off", 1);
 }
 
-/* The tool is there, and then we. */
+/* The tool subscribes, and then our library is loaded. */
 static void come_second(void)
 {
 	prepare();
@@ -120,7 +120,7 @@ static void come_second(void)
 	assert_runs_in(&all);
 }
 
-/* Another tool, which can be heard from several threads. */
+/* Another tool, whose callback may be called from several threads. */
 static atomic_uint heard;
 
 static void hear(void *user, int domain, int id, const void *parameters)
@@ -145,7 +145,7 @@ static int exit_status_of_command(void)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Each in a process of its own, where nobody has ever subscribed. */
+/* Runs a test in a process of its own, in which nobody has subscribed before. */
 static void run_in_child(void **state, void (*body)(void))
 {
 	way = *state;
@@ -154,7 +154,8 @@ static void run_in_child(void **state, void (*body)(void))
 	child_assert_passed(&end);
 }
 
-/* --- what holds meanwhile, and afterwards --------------------------------------------------------------------------- */
+/* --- while the tool is subscribed, and afterwards
+ * ------------------------------------------------------------------- */
 
 static void wait_and_obey(void)
 {
@@ -226,7 +227,7 @@ static void test_a_second_tool_is_refused_as_ever(void **state)
 	run_in_child(state, refuse_a_second);
 }
 
-/* By an address that it had before we came. */
+/* With the address of a function that it got before our library was loaded. */
 static void come_after_the_next(void)
 {
 	table_unsubscribe *unsubscribe;
@@ -299,7 +300,7 @@ static void test_a_fork_says_the_same(void **state)
 	run_in_child(state, say_so_in_forks);
 }
 
-/* Without launches, a subscription is of no use to us, and may be to others. */
+/* Without launch events we have no use for a subscription, but others may have. */
 static void leave_the_slot(void)
 {
 	uint32_t handle;
@@ -320,7 +321,8 @@ static void test_a_slot_that_is_of_no_use(void **state)
 	run_in_child(state, leave_the_slot);
 }
 
-/* --- it leaves while we come ---------------------------------------------------------------------------------------- */
+/* --- it unsubscribes while our library is loaded
+ * -------------------------------------------------------------------- */
 
 static uint32_t leaving;
 static unsigned int refusals;
@@ -333,8 +335,8 @@ static void *leave(void *argument)
 	return NULL;
 }
 
-/* Our library asks once, and again when it has seen to it that it will hear of the tool's leaving. That answer is late: the
- * tool has left by then, on another thread, and the library has come on it. */
+/* Our library tries to subscribe, hooks the tool's unsubscribe call, and tries again. The second answer is late: by
+ * then the tool has unsubscribed on another thread, and the library has subscribed there. */
 static CUresult refuse_late(uint32_t *handle, subscriber_callback *callback, void *user)
 {
 	CUresult result = subscribe_really(handle, callback, user);
@@ -347,7 +349,7 @@ static CUresult refuse_late(uint32_t *handle, subscriber_callback *callback, voi
 	return result;
 }
 
-/* In the driver's table, as profilers do. */
+/* Replaces the entry in the driver's table, as profilers do. */
 static void replace_subscribe(table_subscribe *with)
 {
 	void **entry = (void **)&subscriber_table()[TABLE_SUBSCRIBE];
@@ -359,7 +361,7 @@ static void replace_subscribe(table_subscribe *with)
 	*entry = (void *)with;
 }
 
-/* A mask of the program's own, for one stream: its launches are ours to hear. */
+/* A mask of the program's own for one stream: we must get the callbacks of its launches. */
 static void assert_streams_have_masks(void)
 {
 	struct tpcset kept = {{0}};
@@ -381,7 +383,7 @@ static void assert_streams_have_masks(void)
 static void come_on_both_threads(void)
 {
 	prepare();
-	/* It has nothing to refuse. */
+	/* There is no reason to end the program. */
 	setenv("NVTASKSET_STRICT", "1", 1);
 	gpu_check(subscribe_counter(&leaving));
 	replace_subscribe(refuse_late);

@@ -1,4 +1,4 @@
-/* Each GPU of a process has a partition of its own: a launch obeys that of its context's GPU. */
+/* Each GPU of a process has a partition of its own: a launch runs in the one of its context's GPU. */
 #include "support/gpu.h"
 
 #include <setjmp.h>
@@ -82,7 +82,7 @@ static void test_both_at_once(void **state)
 		pthread_join(threads[i], NULL);
 }
 
-/* Drivers give a handle again. What was known of the context that had it before holds no more. */
+/* Drivers give a handle again. Data of the context that had it before is then no longer valid. */
 static void test_a_handle_that_another_gpus_context_had(void **state)
 {
 	struct tpcset own[] = {gpu_range(0, 3), gpu_range(8, 11)};

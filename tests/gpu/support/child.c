@@ -28,7 +28,7 @@
 static _Noreturn void be_the_child(void (*body)(void), int errors)
 {
 	dup2(errors, STDERR_FILENO);
-	/* Otherwise cmocka would go on to the next test, here too. */
+	/* Otherwise cmocka would go on to the next test in the child, too. */
 	setenv("CMOCKA_TEST_ABORT", "1", 1);
 	body();
 	_exit(0);

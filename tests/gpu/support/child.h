@@ -11,7 +11,7 @@ struct child {
 };
 
 struct child_end {
-	int status; /* as waitpid says it */
+	int status; /* as from waitpid */
 	char errors[1024];
 };
 
@@ -21,10 +21,10 @@ struct child_end child_wait(struct child *child);
 
 struct child_end child_run(void (*body)(void));
 
-/* Fails the test where the child's body did not return, and shows what the child had to say. */
+/* Fails the test if the child's body did not return, and shows the child's output. */
 void child_assert_passed(const struct child_end *end);
 
-/* Both, for a body that has nvtaskset attach to it; skips the test where that cannot be. */
+/* Both, for a body to which nvtaskset attaches; skips the test if that is not possible. */
 void child_run_to_attach(void (*body)(void));
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The driver functions that the tests call and the simulator offers, said once: the tests' loader and the
- * simulator's declarations are made from this list. Names, types and numbers are the driver API's own; see
- * NVIDIA's documentation of it.
+ * The one list of the driver functions that the tests call and the simulator offers: the tests' loader and the
+ * simulator's declarations are made from it. Names, types and numbers are the driver API's own; see NVIDIA's
+ * documentation of it.
  */
 #ifndef TESTS_CUDA_API_H
 #define TESTS_CUDA_API_H
@@ -85,7 +85,7 @@ typedef struct {
 
 typedef struct {
 	int type;
-	unsigned char internal[92]; /* the driver's own business */
+	unsigned char internal[92]; /* private to the driver */
 	union {
 		CUdevSmResource sm;
 		unsigned char oversize[48];

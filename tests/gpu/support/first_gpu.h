@@ -1,4 +1,4 @@
-/* For tests of one GPU: that one. */
+/* For tests of one GPU: the first one. */
 #ifndef TESTS_FIRST_GPU_H
 #define TESTS_FIRST_GPU_H
 
@@ -9,7 +9,7 @@ extern struct gpu_under_test gpu;
 /* Opens it. For cmocka. */
 int gpu_set_up(void **state);
 
-/* Skips the test where it has none. */
+/* Skips the test if the GPU has no clusters. */
 void gpu_need_clusters(void);
 
 #endif

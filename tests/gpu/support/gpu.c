@@ -70,7 +70,7 @@ int gpu_initialise(void)
 
 /* --- a GPU ------------------------------------------------------------------------------------------------ */
 
-/* NULL where it is unknown: some tests see to that. */
+/* NULL if it is unknown; some tests need that case. */
 static const struct topology *find_topology(CUdevice device)
 {
 	static struct topology_list list;
@@ -143,8 +143,8 @@ static CUresult start(const struct gpu_under_test *gpu, const CUlaunchConfig *co
 	return cuLaunchKernelEx(config, gpu->where, parameters, NULL);
 }
 
-/* What the launch leaves unwritten must not look like an SM. A copy, because a memset can be a kernel, which tests
- * that count launches would count too. */
+/* Words that the launch does not write must not look like an SM. They are filled by a copy, because a memset can be a
+ * kernel, and tests that count launches would count it. */
 static CUresult launch(const struct gpu_under_test *gpu, const CUlaunchConfig *config, CUdeviceptr output)
 {
 	static const uint32_t no_sms[BLOCKS_MAX] = {[0 ... BLOCKS_MAX - 1] = UINT32_MAX};

@@ -1,8 +1,8 @@
 /*
- * What the tests do on a GPU, real or simulated: open it, find out where kernels ran, change the partition of
- * this very process.
+ * Functions for tests on a GPU, real or simulated: they open it, find out where kernels ran, and change this process's
+ * own partition.
  *
- * Everything here fails the running cmocka test where it fails.
+ * All of them fail the running cmocka test if they fail.
  */
 #ifndef TESTS_GPU_H
 #define TESTS_GPU_H
@@ -19,11 +19,11 @@
 CUDA_API(CUDA_DECLARE)
 #undef CUDA_DECLARE
 
-/* Looks the driver up as a program does, by its name. */
+/* Loads the driver by its name, as a program does. */
 void gpu_load_driver(void);
 bool gpu_is_simulated(void);
 
-/* cuInit and all; how many GPUs there are. */
+/* Loads the driver and calls cuInit. Returns the number of GPUs. */
 int gpu_initialise(void);
 
 struct gpu_under_test {
@@ -33,7 +33,7 @@ struct gpu_under_test {
 	CUfunction where; /* writes each block's SM id, and is busy for a while */
 	CUfunction nothing;
 	CUdeviceptr output;
-	const struct topology *topology; /* NULL where unknown; what speaks of TPCs needs it */
+	const struct topology *topology; /* NULL if unknown; functions that deal with TPCs need it */
 	unsigned int sm_count;
 };
 
@@ -41,27 +41,27 @@ struct gpu_under_test {
 void gpu_open(struct gpu_under_test *gpu, int number);
 void gpu_close(struct gpu_under_test *gpu);
 
-/* The same in the context that is current, on GPU `number`, which remains when this is closed. */
+/* The same in the current context, on GPU `number`; the context stays when this is closed. */
 void gpu_open_current(struct gpu_under_test *gpu, int number);
 void gpu_close_current(struct gpu_under_test *gpu);
 
-/* The launches of `where` that reach every SM: blocks of the largest size there is everywhere, of which two fit an
- * SM on most GPUs, busy for so many cycles. */
+/* Launches of `where` that reach every SM: blocks of the largest size that all GPUs have; two of them fit on an SM on
+ * most GPUs. Each is busy for so many cycles. */
 #define GPU_BLOCKS(gpu) ((gpu)->sm_count * 4)
 #define GPU_THREADS 1024
 #define GPU_CYCLES 20000
 
-/* Launches so many blocks, waits, and says which TPCs they ran on. Fails where they ran on a
- * TPC, but not on all its SMs. */
+/* Launches so many blocks, waits, and returns the TPCs that they ran on. Fails if they ran on a TPC, but not on all its
+ * SMs. */
 struct tpcset gpu_where(const struct gpu_under_test *gpu, CUstream stream);
 
-/* The same launch on the null stream, waited for and not looked at. */
+/* The same launch on the null stream; waits, but does not check where it ran. */
 void gpu_run(const struct gpu_under_test *gpu);
 
 /* A launch of one block of a kernel that does nothing; not waited for. */
 void gpu_launch_empty(const struct gpu_under_test *gpu);
 
-/* Which SM each block of a launch of `blocks` with these clusters (0: none) ran on. */
+/* On which SM each block ran, of a launch of `blocks` with clusters of this size (0: none). */
 void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, unsigned int blocks,
                         uint32_t *sms);
 
@@ -69,15 +69,15 @@ void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, 
  * that many. */
 #define GPU_COOPERATIVE_THREADS 256
 
-/* Just launches; the answer is the driver's. */
+/* Only launches, and returns the driver's result. */
 CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int blocks);
 
-/* The same from several threads at once, each with an output of its own and the context current; without the
- * check of SMs, which others may keep busy. */
+/* For several threads at once, each with an output of its own and the context current. SMs are not checked, since
+ * others may keep them busy. */
 CUdeviceptr gpu_new_output(const struct gpu_under_test *gpu);
 struct tpcset gpu_where_into(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output);
 
-/* That launch alone, and, after it has run, the TPCs on which its blocks ran. */
+/* Only launches; and, after the launch has run, returns the TPCs on which its blocks ran. */
 void gpu_launch_where(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output);
 struct tpcset gpu_read_tpcs(const struct gpu_under_test *gpu, CUdeviceptr output, unsigned int blocks);
 
@@ -88,19 +88,19 @@ CUDA_KERNEL_NODE_PARAMS gpu_where_node(const struct gpu_under_test *gpu, void **
 CUgraphNodeParams gpu_conditional_node(const struct gpu_under_test *gpu, CUgraph root, int type, unsigned int bodies,
                                        unsigned int value);
 
-/* A graph whose only node, a child graph, is this one: given up with the call. `node` may be NULL. */
+/* A graph whose only node is this child graph, which the call takes over. `node` may be NULL. */
 CUgraph gpu_wrap_graph(CUgraph child, CUgraphNode *node);
 
-/* Of this process; for the caller to close. */
+/* This process's segment; the caller closes it. */
 struct segment gpu_own_segment(void);
 
-/* The partition of this process on the GPU, from now on. */
+/* Sets the partition of this process on the GPU. */
 void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *set);
 
-/* What it counted so far. */
+/* This process's counters. */
 struct segment_counters gpu_counters(void);
 
-/* Whether it is in force, or a tool has the driver's callbacks. */
+/* Whether the partition is in force; false while a tool has the driver's callbacks. */
 bool gpu_is_in_force(void);
 
 struct tpcset gpu_all(const struct gpu_under_test *gpu);

@@ -1,6 +1,6 @@
 /*
- * What the tests of graphs share: graphs of kernels that say where they ran, each with an output of its own, and two
- * partitions to move between.
+ * Shared by the tests of graphs: graphs of kernels that write where they ran, each with an output of its own, and two
+ * partitions.
  */
 #ifndef TESTS_GRAPH_H
 #define TESTS_GRAPH_H
@@ -29,13 +29,13 @@ CUgraphExec graph_instantiate(CUgraph graph);
 /* Launches it, with every output marked as not written, and waits. */
 void graph_launch(CUgraphExec exec);
 
-/* Where kernel `number` ran; nowhere when it did not. */
+/* Where kernel `number` ran; the empty set if it did not. */
 struct tpcset graph_ran(unsigned int number);
 
-/* Launches it: the first `count` kernels run in `set`, all over it. */
+/* Launches it: the first `count` kernels run on all of `set`, and nowhere else. */
 void graph_assert_ran(CUgraphExec exec, unsigned int count, const struct tpcset *set);
 
-/* From here on, the partition is this one. */
+/* Changes the partition to this set. */
 void graph_change(const struct tpcset *set);
 
 /* Runs `use` in several threads at once, while the partition is `before` and `after` in turns. Each thread returns how many

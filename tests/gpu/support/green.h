@@ -1,4 +1,4 @@
-/* A green context: its kernels come with a mask of the driver's own (docs/facts.md, "Launch descriptors"). */
+/* A green context: its kernels have a mask of the driver's own (docs/facts.md, "Launch descriptors"). */
 #ifndef TESTS_GREEN_H
 #define TESTS_GREEN_H
 
@@ -7,25 +7,25 @@
 #define GREEN_SMS 16
 
 struct green {
-	CUgreenCtx context;           /* NULL where there is none */
+	CUgreenCtx context;           /* NULL if there is none */
 	struct gpu_under_test inside; /* the same GPU, in the green context */
-	struct tpcset tpcs;           /* where it lies */
+	struct tpcset tpcs;           /* its TPCs */
 };
 
-/* One at a time. */
+/* There is one at a time. */
 extern struct green green;
 
-/* Makes it, current to this thread, and finds out where it lies: the partition is the whole GPU then. Skips the test where
- * the driver has none. */
+/* Makes it, current to this thread, and finds its TPCs; the partition must be the whole GPU. Skips the test if the
+ * driver has no green contexts. */
 void green_enter(void);
 
-/* For cmocka; it may have been left already, or not been entered. */
+/* Leaves it, unless it was not entered or has been left already. For cmocka. */
 int green_leave(void **state);
 
-/* A test that leaves it, whatever becomes of that. */
+/* A test after which it is left, even if the test fails. */
 #define IN_GREEN(test) cmocka_unit_test_teardown(test, green_leave)
 
-/* A stream of it. */
+/* A new stream of the green context. */
 CUstream green_stream(void);
 
 #endif

@@ -13,7 +13,7 @@ uint64_t plan_random(uint64_t *state)
 	return bits ^ bits >> 31;
 }
 
-/* All TPCs, or half of them, a quarter, and so on: single ones too. */
+/* All TPCs, or half of them, a quarter, and so on down to single ones. */
 static struct tpcset random_set(const struct topology *gpu, uint64_t number)
 {
 	struct tpcset all = topology_all(gpu), set = all;
@@ -27,7 +27,7 @@ static struct tpcset random_set(const struct topology *gpu, uint64_t number)
 	return tpcset_is_empty(&set) ? all : set;
 }
 
-/* Revision n is one that changes GPU n % gpu_count. */
+/* Revision n changes GPU n % gpu_count. */
 struct tpcset plan_set(const struct plan *plan, unsigned int gpu, uint64_t number)
 {
 	while (number > plan->start && number % plan->gpu_count != gpu)
@@ -50,8 +50,8 @@ bool plan_is_kept(const struct plan *plan, const struct segment *segment)
 	return kept;
 }
 
-/* The number must stay as it is until the edit: so we hold the lock that segment_edit takes, and finds taken by
- * itself. */
+/* The number must not change before the edit. So we take the lock that segment_edit takes; it belongs to the same file
+ * description, so segment_edit does not wait. */
 int plan_edit(const struct plan *plan, struct segment *segment, struct error *error)
 {
 	if (segment_lock(segment, error) < 0)

@@ -1,6 +1,6 @@
 /*
- * Partitions that change all the time, by a plan: what a revision of the segment holds follows from its number. Whoever
- * knows which revisions were in force during a launch then knows where it may have run, and nobody keeps a history.
+ * Partitions that change all the time, by a plan: the contents of a revision of the segment follow from its number. So
+ * the revisions that were in force during a launch say where it may have run, and no history is needed.
  *
  * Every editor must follow the plan.
  */
@@ -14,7 +14,7 @@
 struct plan {
 	unsigned int gpu_count; /* 1 … PLAN_GPUS: they are changed in turn */
 	struct topology gpus[PLAN_GPUS];
-	uint64_t start; /* the last revision that is not by the plan; in it, all GPUs are whole */
+	uint64_t start; /* the last revision before the plan; in it, all GPUs are whole */
 };
 
 /* The partition on a GPU in revision `number`. Never empty. */
@@ -23,10 +23,10 @@ struct tpcset plan_set(const struct plan *plan, unsigned int gpu, uint64_t numbe
 /* Whether the revision in force holds what the plan says. */
 bool plan_is_kept(const struct plan *plan, const struct segment *segment);
 
-/* Puts the next revision in force. -1 with the reason where the segment says so. */
+/* Puts the next revision in force. -1 with the reason of segment_edit. */
 int plan_edit(const struct plan *plan, struct segment *segment, struct error *error);
 
-/* The next of a row of random numbers. */
+/* The next number of a random sequence. */
 uint64_t plan_random(uint64_t *state);
 
 #endif

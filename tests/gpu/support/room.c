@@ -13,7 +13,7 @@ static bool holds_cluster(const struct topology *gpu, const struct shape *shape,
 	return tpcset_count(group) * gpu->sms_per_tpc >= shape->cluster;
 }
 
-/* In one virtual GPC. */
+/* Whether a cluster has room in one virtual GPC. */
 static bool has_room_for_cluster(const struct topology *gpu, const struct shape *shape, const struct tpcset *set)
 {
 	bool found = false;
@@ -38,7 +38,7 @@ static bool has_room(const struct topology *gpu, const struct shape *shape, cons
 	return room;
 }
 
-/* The virtual GPC of which the fewest TPCs are missing, of those that help. */
+/* The set with one more virtual GPC: of those that help, the one with the fewest missing TPCs. */
 static struct tpcset widened_by_one(const struct topology *gpu, const struct shape *shape, const struct tpcset *set)
 {
 	struct tpcset best = {{0}};

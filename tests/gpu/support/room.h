@@ -1,13 +1,13 @@
 /*
- * Where a launch may run inside a partition, blocks that must run at once being given the room that they need: what
- * src/shim/residency.h says, said again.
+ * Where a launch may run inside a partition if blocks that must run at once get the room that they need: a second
+ * implementation of src/shim/residency.h.
  */
 #ifndef TESTS_ROOM_H
 #define TESTS_ROOM_H
 
 #include "gpu/topology/topology.h"
 
-/* Either in clusters or cooperative, or neither. */
+/* A launch: in clusters, or cooperative, or neither. */
 struct shape {
 	unsigned int blocks;
 	unsigned int threads; /* of a block */

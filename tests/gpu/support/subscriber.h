@@ -1,6 +1,6 @@
 /*
  * A subscription of the test's own to the driver's callbacks (docs/facts.md, "The callback table" and "Callbacks"),
- * which remembers what it was told. There is one slot: only a program that runs without nvtaskset gets it.
+ * which remembers the events. There is one slot, so only a program that runs without nvtaskset gets it.
  */
 #ifndef TESTS_SUBSCRIBER_H
 #define TESTS_SUBSCRIBER_H
@@ -28,7 +28,7 @@ enum {
 	GRAPH_NODE_LAUNCH = 3
 };
 
-#define EVENT_WORDS 21 /* of the longest that is known */
+#define EVENT_WORDS 21 /* of the longest known event */
 #define QMD_WORDS 96
 
 struct event {
@@ -59,14 +59,14 @@ void subscriber_close(void);
 void subscriber_enable(int domain, int id);
 CUresult subscriber_declare(int feature);
 
-/* What was announced since subscriber_open or the last subscriber_forget. Not for several threads. */
+/* How many events came since subscriber_open or the last subscriber_forget. Not for several threads. */
 unsigned int subscriber_count(int domain, int id);
 unsigned int subscriber_count_all(void);
 unsigned int subscriber_count_function(int domain, int id, CUfunction function); /* of launches of this one */
 const struct event *subscriber_last(int domain, int id); /* there must be one */
 void subscriber_forget(void);
 
-/* An action: leaves each launch just these TPCs, whatever they are; none, too. */
+/* An action: leaves each launch exactly these TPCs, which may be none. */
 void subscriber_narrow_to(const struct gpu_under_test *gpu, const struct tpcset *set);
 subscriber_action subscriber_narrow;
 
