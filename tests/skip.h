@@ -1,4 +1,4 @@
-/* For test programs: what not every machine can run. */
+/* For test programs: skips what not every machine can run. */
 #ifndef NVTASKSET_TESTS_SKIP_H
 #define NVTASKSET_TESTS_SKIP_H
 
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 /*
- * Ends the running test as skipped, and says why; tests/run, which takes the line for the reason, says what "needs …" means.
- * Not from a test's setup, where cmocka takes it for a failure.
+ * Ends the running test as skipped, and prints why; tests/run reads that line, and its head explains "needs …". Not for
+ * a test's setup, where cmocka counts it as a failure.
  */
 static inline _Noreturn void skip_because(const char *reason)
 {

@@ -1,7 +1,7 @@
 /*
  * Usage: again PID LIBRARY TIMES
  *
- * Loads a library into a process that refuses to stay, so many times (library.c). Prints the median and the longest time
+ * Loads a library that does not stay (library.c) into a process, TIMES times. Prints the median and the longest time
  * for which a thread stood still, in ms.
  */
 #include "attach/attach.h"

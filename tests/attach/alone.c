@@ -1,8 +1,8 @@
 /*
  * Usage: alone WHAT
  *
- * A program of one thread, which is always in the one place that WHAT names, and notices when that ends otherwise than
- * it should, or when something else of the thread has changed. Says "ready" before, and "intact" after.
+ * A program of one thread, which is always in the one place that WHAT names. It notices if that ends in a wrong way, or
+ * if anything else of the thread has changed. Prints "ready" before, and "intact" afterwards.
  */
 #include "registers.h"
 
@@ -47,8 +47,8 @@ static void do_read(void)
 	check(read(STDIN_FILENO, &byte, 1) == 1 && byte == 'x', "read");
 }
 
-/* A wait that starts over when it was disturbed near its end takes nearly twice as long. A clock cannot be asserted on a
- * busy machine; that a child, which nobody disturbs, waits for about as long, can. */
+/* A wait that starts again after a disturbance near its end takes nearly twice as long. On a busy machine no absolute
+ * time can be asserted. So the wait is compared with that of a child, which nobody disturbs. */
 static void as_long_as_a_child(void (*wait)(void))
 {
 	int ends[2];
@@ -156,7 +156,7 @@ static void do_pause(void)
 	errno = EXFULL;
 }
 
-/* With other signals let through than outside. */
+/* With another signal mask during the wait. */
 static void do_sigsuspend(void)
 {
 	sigset_t none;
@@ -199,7 +199,7 @@ static void do_handler(void)
 		check(registers_hold(100000000), "registers");
 }
 
-/* The handler interrupts the C library, which may be in the middle of anything. */
+/* The handler interrupts the C library at any place. */
 static void do_handler_in_libc(void)
 {
 	be_ready_to_handle();
@@ -213,7 +213,7 @@ static bool has_input(void)
 	return poll(&wanted, 1, 0) == 1;
 }
 
-/* Into the page that the kernel keeps for programs of long ago. */
+/* Calls into the page that the kernel keeps for very old programs. */
 static void do_vsyscall(void)
 {
 	long (*volatile ask)(long *) = (long (*)(long *))0xffffffffff600400;
@@ -244,7 +244,7 @@ static void take_next(int signal, siginfo_t *info, void *context)
 	check(info->si_value.sival_int == ++received, "a signal");
 }
 
-/* Signals with numbers come all the time, none of which may be missing. */
+/* Numbered signals come all the time; none may be missing. */
 static void do_signals(void)
 {
 	struct sigaction action = {.sa_sigaction = take_next, .sa_flags = SA_SIGINFO | SA_RESTART};
@@ -253,7 +253,7 @@ static void do_signals(void)
 	while (!has_input())
 		check(registers_hold(100000), "registers, with signals");
 	do_read();
-	/* They interrupt poll. */
+	/* The signals interrupt poll. */
 	errno = EXFULL;
 }
 
@@ -282,7 +282,7 @@ static void do_load(void)
 	do_read();
 }
 
-/* In the dynamic linker, as far as others can see. */
+/* In a constructor: for others, the thread is inside the dynamic linker. */
 static void do_construct(void)
 {
 	void *library = dlopen("slow.so", RTLD_NOW);
@@ -301,7 +301,7 @@ static const struct {
 	{"vsyscall", do_vsyscall},   {"signals", do_signals},
 };
 
-/* What a thread has beside its registers. */
+/* Runs `what`, and checks what a thread has beside its registers. */
 static void act(void (*what)(void))
 {
 	static char stack[65536];

@@ -1,4 +1,4 @@
-/* A program of 32 bits, for machines without libraries for such: waits for a byte. */
+/* A 32-bit program without libraries, which this machine may lack for 32 bits: waits for a byte. */
 static long call(long number, long a, const void *b, long c)
 {
 	long result;

@@ -1,9 +1,10 @@
 /*
  * Usage: busy ROLE=THREADS…
  *
- * An ordinary multi-threaded program that knows nothing of nvtaskset, and notices when something is lost: a result, a
- * signal, a byte, a register, errno. Says "ready" when all threads run; ends when its standard input does, and says
- * "intact" then. On the first loss it says what, and ends with status 3. It leaves others some time to run.
+ * An ordinary multi-threaded program that knows nothing of nvtaskset. It notices if something is lost: a result, a
+ * signal, a byte, a register, errno. Prints "ready" when all threads run. At the end of its standard input it prints
+ * "intact" and ends. At the first loss it prints what was lost, and ends with status 3. Its threads sleep at times, so
+ * that others can run.
  *
  *   launch    kernels, and on which TPCs they ran whenever that changes
  *   allocate  memory, given back by other sizes
@@ -76,7 +77,7 @@ static void tell_where(const struct tpcset *tpcs)
 	fflush(stdout);
 }
 
-/* The first one of them tells. */
+/* Only the first of them prints. */
 static void launch(unsigned int number)
 {
 	struct tpcset last = {{0}};
@@ -177,7 +178,7 @@ static void start_partner(struct pair *pair, void *(*partner)(void *), pthread_t
 	check(pthread_create(thread, NULL, partner, pair) == 0, "a thread");
 }
 
-/* Receives numbers, each of which `await` waits for first. */
+/* Receives numbers; `await` waits for each. */
 static void receive(unsigned int number, void (*await)(int file, int other), int other)
 {
 	struct pair *pair = &pairs[number];
@@ -203,7 +204,7 @@ static void await_poll(int file, int other)
 	check(poll(&wanted, 1, 10000) == 1, "poll");
 }
 
-/* Without a library function: what the kernel says to a thread that was stopped. */
+/* Without a library function, to see what the kernel returns to a thread that was stopped. */
 static void await_epoll(int file, int other)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -275,7 +276,7 @@ static void wait_for_condition(unsigned int number)
 	pthread_join(partner, NULL);
 }
 
-/* Of this thread's. */
+/* The last number that this thread has received. */
 static __thread volatile int received;
 
 static void take_signal(int signal, siginfo_t *info, void *context)

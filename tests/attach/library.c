@@ -1,6 +1,7 @@
 /*
- * In place of our library, for tests of attaching alone: says who it was called by and how much it was told, and is unloaded again, so that it can
- * be loaded any number of times. Uses what a library may: thread-local storage, memory, the loader.
+ * Takes the place of our library in tests of attaching: reports which thread called it and how many bytes it got, and
+ * is unloaded again, so that it can be loaded any number of times. It uses what libraries use: thread-local storage,
+ * memory, the loader.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,7 +33,7 @@ const char *nvtaskset_attached(const char *told)
 	         strlen(told) / strlen("word "));
 	memcpy(refusal, counted, sizeof refusal);
 	errno = ENOTNAM;
-	/* What a borrowed thread must not miss. */
+	/* Overwrites registers, which must be restored in the borrowed thread. */
 	__asm__ volatile("vpxor %%ymm0, %%ymm0, %%ymm0; vpxor %%ymm7, %%ymm7, %%ymm7; fninit" ::: "xmm0", "xmm7", "memory");
 	return refusal;
 }

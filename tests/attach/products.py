@@ -29,7 +29,7 @@ def multiply(number, ready):
     with torch.cuda.stream(torch.cuda.Stream()):
         while not ends.is_set():
             product = a @ b
-            # Memory that comes and goes, and the work of other threads in between.
+            # Allocates and frees memory, with the work of other threads in between.
             copy = product.cpu()
             check(torch.equal(copy, product.cpu()), "a copy")
             error = ((product.double() - expected).abs().max() / scale).item()

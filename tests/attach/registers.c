@@ -104,7 +104,7 @@ static void fill(void *to, size_t size)
 	}
 }
 
-/* What the processor at hand has. */
+/* Clears the registers that this processor does not have. */
 static void blank(struct registers *registers, bool has_avx512)
 {
 	if (!has_avx512) {

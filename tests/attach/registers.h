@@ -1,4 +1,4 @@
-/* All that a thread can have in its registers. */
+/* Tests that all registers of a thread keep their values. */
 #ifndef TESTS_ATTACH_REGISTERS_H
 #define TESTS_ATTACH_REGISTERS_H
 

@@ -1,4 +1,4 @@
-/* A library that takes until somebody writes a byte to standard input to be loaded. */
+/* A library whose loading lasts until standard input has a byte. */
 #include <unistd.h>
 
 __attribute__((constructor)) static void start(void)

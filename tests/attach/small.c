@@ -1,9 +1,9 @@
 /*
  * Usage: small context|handler SIZE
  *
- * A thread that sleeps on a stack of so many bytes, a context's or one for signals with a handler on it, in the middle of
- * bytes that it knows: all around the stack, and below its stack pointer, from the red zone down. Says "ready" before, and
- * "intact" when it has got a byte and all of them are as they were.
+ * A thread sleeps on a stack of SIZE bytes: a context's, or a handler's signal stack. A known pattern fills all bytes
+ * around the stack, and below the stack pointer from the red zone down. Prints "ready" before, and "intact" if the
+ * pattern is unchanged when a byte has come.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -27,8 +27,8 @@ static size_t size;
 static const struct timespec nap = {.tv_nsec = 20000000};
 static struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
 
-/* Fills all from `low` to the stack pointer, sleeps until there is input, and says whether all is there: 1; 0 where not, or
- * where a sleep was cut short. Uses no stack itself. */
+/* Fills the bytes from `low` to the stack pointer and sleeps until there is input. Returns 1 if all bytes are
+ * unchanged; 0 if not, or if a sleep was cut short. Uses no stack itself. */
 int sleep_in_guards(unsigned char *low, const struct timespec *nap, struct pollfd *input);
 
 __asm__(".text\n"
@@ -90,7 +90,7 @@ static void handle(int signal)
 	sleep_here();
 }
 
-/* The signal comes to this program's own code, not to the C library's. */
+/* The signal interrupts this program's own code, not the C library's. */
 static void sleep_in_handler(void)
 {
 	const stack_t signals = {.ss_sp = stack, .ss_size = size};

@@ -41,7 +41,7 @@ static int fake_setup(void **state)
 	char here[PATH_MAX];
 
 	(void)state;
-	/* That the daemon is slow fails no test. */
+	/* A slow daemon must not fail a test. */
 	mps_patience_ms = 120000;
 	if (!inherited)
 		inherited = strdup(before ? before : "/usr/bin:/bin");
@@ -54,7 +54,7 @@ static int fake_setup(void **state)
 	return setenv("PATH", path, 1) || setenv("CUDA_MPS_PIPE_DIRECTORY", fake_path("mps"), 1);
 }
 
-/* A test leaves no child, not even a dead one. */
+/* A test leaves no child, not even a zombie. */
 static int fake_teardown(void **state)
 {
 	bool childless = waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD;
@@ -77,7 +77,7 @@ static int fake_prepare(enum mps_mode mode, struct mps_status *status, struct er
 	return mps_prepare(&request, status, error);
 }
 
-/* Refused, for a reason that says this, in one line that does nothing to a terminal. */
+/* Expects a refusal whose reason contains this, in one line without control characters. */
 static void fake_refuses(enum mps_mode mode, const char *part)
 {
 	struct mps_status status;

@@ -1,4 +1,4 @@
-/* Any bytes: refused, or GPUs that hold their promises and survive a round trip. */
+/* Any bytes as a topology in the environment: refused, or valid GPUs that survive writing and reading. */
 #include "fuzz.h"
 
 #include "gpu/topology/environment.h"

@@ -1,8 +1,8 @@
 /*
- * Launches of a process whose segment anybody may have scribbled on. Whatever stands there: a descriptor keeps a TPC
- * that the GPU has, and loses none but by its mask; a launch whose blocks must run at once has room for them.
+ * Launches of a process whose segment has been overwritten with any bytes. A descriptor must always keep a TPC that the
+ * GPU has, and only its mask may change; a launch whose blocks must run at once must have room for them.
  *
- * The driver is played by this file: one context on the GPU of share/topologies/h200.txt (from the root of the tree).
+ * This file stands for the driver: one context on the GPU of share/topologies/h200.txt (from the root of the tree).
  */
 #include "fuzz.h"
 
@@ -32,7 +32,7 @@ static char context_object;
 static struct topology_list machine;
 static const struct topology *gpu;
 static struct segment segment;
-static uint8_t *memory; /* the segment's, once more */
+static uint8_t *memory; /* a second mapping of the segment */
 static uint8_t *pristine;
 static size_t memory_size;
 
@@ -167,8 +167,8 @@ static void check_launch(uint8_t cluster)
 
 struct input {
 	uint8_t cluster; /* blocks */
-	uint8_t edited;  /* whether an editor writes a set before anybody scribbles */
-	uint16_t at;     /* where the scribbling starts */
+	uint8_t edited;  /* whether an editor writes a set before the segment is overwritten */
+	uint16_t at;     /* where overwriting starts */
 	struct tpcset set;
 };
 
@@ -189,7 +189,7 @@ static void scribble(size_t at, const uint8_t *data, size_t size)
 		memory[(at + i) % memory_size] = data[i];
 }
 
-/* Each input meets the segment as it was made, and a process that has not launched yet. */
+/* Each input starts with a new segment, and a process that has not launched yet. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input;

@@ -1,8 +1,8 @@
 /*
- * Any bytes as a launch descriptor: narrowing changes the mask and its valid bit and nothing else, never leaves a
- * descriptor with nothing enabled, can be taken back exactly, and leaves versions alone that it does not know.
+ * Any bytes as a launch descriptor: narrowing changes only the mask and its valid bit, never leaves a descriptor
+ * without an enabled TPC, can be undone exactly, and does not change descriptors of unknown versions.
  *
- * Where the fields stand is said here again, from NVIDIA's published headers and not from src/gpu/qmd.c.
+ * The positions of the fields are written again, from NVIDIA's published headers and not from src/gpu/qmd.c.
  */
 #include "fuzz.h"
 
@@ -17,7 +17,7 @@ static const struct generation {
 	unsigned int bytes; /* of a descriptor */
 	unsigned int version_byte, first_version, last_version;
 	unsigned int mask_byte, mask_bytes;
-	unsigned int valid_byte; /* the one whose bit 7 says that the mask counts; 0 where it always does */
+	unsigned int valid_byte; /* the one whose bit 7 makes the mask take effect; 0 if it always does */
 } generations[] = {
 	{8, 256, 72, 0x16, 0x30, 84, 8, 0},
 	{9, 384, 72, 0x40, 0x41, 304, 16, 3},
@@ -30,7 +30,7 @@ struct input {
 	const struct generation *generation;
 	const struct qmd_family *family;
 	struct qmd_mask disable;
-	uint8_t *qmd; /* in a block of its very size, so that reaching beyond it is seen */
+	uint8_t *qmd; /* in a block of exactly its size, so that a sanitizer sees accesses beyond it */
 };
 
 /* --- what a descriptor says ------------------------------------------------------------------------------- */
@@ -47,7 +47,7 @@ static bool mask_counts(const struct input *input, const uint8_t *qmd)
 	return !input->generation->valid_byte || qmd[input->generation->valid_byte] & 0x80;
 }
 
-/* The part of the mask that the generation has; the rest is all ones: no TPC has its bit there. */
+/* The part of the mask that the generation has; the rest is all ones, since no TPC has a bit there. */
 static struct qmd_mask mask_of(const struct input *input, const uint8_t *qmd)
 {
 	struct qmd_mask mask = {{UINT64_MAX, UINT64_MAX}};
@@ -79,7 +79,7 @@ static void check_nothing_else_changed(const struct input *input, const uint8_t 
 	}
 }
 
-/* The driver's mask and ours together, or ours where they leave nothing. */
+/* The driver's mask and ours together, or only ours if both leave nothing. */
 static void check_mask(const struct input *input, const uint8_t *before, enum qmd_outcome outcome)
 {
 	struct qmd_mask wanted = input->disable, now = mask_of(input, input->qmd);
@@ -130,7 +130,7 @@ static void check_set(const struct input *input, const uint8_t *before, const st
 	check_restored(input, before, saved);
 }
 
-/* Clusters and cooperative grids are told apart before anything is touched. */
+/* Clusters and cooperative grids are detected before anything is changed. */
 static void check_known(const struct input *input, const uint8_t *before)
 {
 	struct qmd_saved saved = qmd_save(input->family, input->qmd);

@@ -89,7 +89,7 @@ static unsigned int seals_of(uint8_t choices)
 	       (choices & SEAL_WRITE ? F_SEAL_WRITE : 0);
 }
 
-/* Its number is below the owner's, and so it is found first. */
+/* Its descriptor number is below the owner's, so it is found first. */
 static int make_hostile(uint8_t choices, const uint8_t *data, size_t size)
 {
 	int file = memfd_create(NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);

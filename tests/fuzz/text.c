@@ -1,4 +1,4 @@
-/* Text of others: whatever the bytes, what comes out is harmless, is JSON, and fits. */
+/* Text that others wrote: for any bytes, the result has no control characters, is valid JSON text, and fits. */
 #include "../../tools/nvtaskset/show/text.c"
 
 #include "fuzz.h"
@@ -18,7 +18,7 @@ static void check_clean(const char *clean)
 	free(again);
 }
 
-/* What is printed has the width that it is said to have, at most what there is room for. */
+/* Printed text has the width that is returned, which is at most the given one. */
 static void check_printed(const char *clean, size_t columns, bool utf8)
 {
 	char *printed;

@@ -1,4 +1,4 @@
-/* Any bytes: refused with a reason, or a topology that holds its promises and survives a round trip. */
+/* Any bytes: refused with a reason, or a valid topology that survives writing and reading. */
 #include "fuzz.h"
 
 #include "gpu/topology/topology.h"

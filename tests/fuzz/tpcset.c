@@ -26,7 +26,7 @@ static void check_round_trip(const struct tpcset *set, unsigned int limit, parse
 	char text[TPCSET_TEXT];
 
 	must(strlen(format(set, text)) < TPCSET_TEXT);
-	/* The empty set is "" as a list, which nobody may write. */
+	/* The empty set is "" as a list, which is not accepted as input. */
 	if (*text) {
 		must(parse(&again, text, limit, "TPC", NULL) == 0);
 		must(tpcset_equal(set, &again));
@@ -48,7 +48,8 @@ static void check_text(const char *text, unsigned int limit, parse_function *par
 	}
 }
 
-/* The first byte says how many TPCs there are. The text is in a block of its very size, so that reading on is seen. */
+/* The first byte is the number of TPCs. The text is in a block of exactly its size, so that a sanitizer sees reads
+ * beyond it. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size > 0) {

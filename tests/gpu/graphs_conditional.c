@@ -393,8 +393,8 @@ static void test_nodes_come_and_go(void **state)
 	CUgraph graph;
 
 	(void)state;
-	/* Only on the simulator: with an H200 and 580.159.04 a handle of each node is left in the graph, which is fine
-	 * otherwise. */
+	/* Seen with an H200, 580.159.04. The graph itself is fine, but a handle of each destroyed node is left in
+	 * it. */
 	if (!gpu_is_simulated())
 		gpu_skip("the driver does not instantiate a graph that conditional nodes were destroyed in");
 	graph = new_graph();

@@ -314,7 +314,7 @@ static void update_graph(struct worker *worker)
 		make_graph(worker);
 }
 
-/* Disables one kernel node, or enables all again, if the instance's graph still exists. Not before the first launch:
+/* Disables one kernel node, or enables it again, if the instance's graph still exists. Not before the first launch:
  * the driver could lose the node for good, also without nvtaskset (docs/hardware.md). */
 static void disable_node(struct worker *worker)
 {

@@ -1,6 +1,6 @@
 /*
- * CUPTI itself, with the calls of its sample programs, in a process that has a partition: CUPTI hears all that it would
- * without us, and the partition holds before, meanwhile and afterwards.
+ * CUPTI itself, with the calls of its sample programs, in a process that has a partition: CUPTI gets all events that it
+ * would get without nvtaskset, and the partition is in force before, meanwhile and afterwards.
  */
 #include "gpu.h"
 #include "tool.h"

@@ -1,6 +1,6 @@
 /*
- * CUPTI has the driver's callbacks when nvtaskset --attach comes: the partition says that it is not in force, and is as
- * soon as CUPTI leaves. Runs without nvtaskset; BUILD is the build directory.
+ * CUPTI has the driver's callbacks before nvtaskset --attach: the partition says that it is not in force, and comes
+ * into force when CUPTI unsubscribes. Runs without nvtaskset; BUILD is the build directory.
  */
 #include "gpu.h"
 #include "tool.h"
@@ -36,7 +36,7 @@ static void test_cupti_first(void **state)
 	all = gpu_all(&gpu);
 	assert_int_equal(tool_subscribe(), 0);
 	assert_int_equal(tool_enable_launches(true), 0);
-	assert_int_equal(attach(), 3); /* changed, and not in force */
+	assert_int_equal(attach(), 3); /* the partition was changed and is not in force */
 	assert_false(gpu_is_in_force());
 	ran = gpu_where(&gpu, NULL);
 	gpu_assert_equal(&ran, &all);
@@ -46,7 +46,8 @@ static void test_cupti_first(void **state)
 		print_message("# CUPTI keeps its subscription until cuptiFinalize\n");
 		assert_int_equal(tool_finalize(), 0);
 	}
-	/* It keeps the driver's own function from before we came, and leaves past us. Then that is still said, and so it is. */
+	/* CUPTI may unsubscribe with the driver's own function, which it got before us. Then the partition stays not in
+	 * force, and says so. */
 	if (!gpu_is_in_force())
 		print_message("# nor then: it leaves past us\n");
 	ran = gpu_where(&gpu, NULL);

@@ -1,6 +1,6 @@
 /*
- * A profiler that the driver loads itself (CUDA_INJECTION64_PATH), or the dynamic linker (LD_PRELOAD): hears every launch,
- * and says at the end on standard error how many there were.
+ * A profiler that the driver loads itself (CUDA_INJECTION64_PATH), or the dynamic linker (LD_PRELOAD): counts every
+ * launch, and prints the number on standard error at the end.
  */
 #include "tool.h"
 
@@ -14,7 +14,7 @@ int InitializeInjection(void)
 	return tool_subscribe() == 0 && tool_enable_all(true) == 0;
 }
 
-/* Before the program has come to CUDA: with LD_PRELOAD. */
+/* With LD_PRELOAD: before the program uses CUDA. */
 __attribute__((constructor)) static void come_early(void)
 {
 	if (getenv("INJECTED_EARLY"))

@@ -1,6 +1,6 @@
 /*
- * A profiler as CUPTI's sample programs are, on the callback and the activity API. What returns a number returns CUPTI's:
- * 0 is well. Nothing of CUDA's headers is in here: ours have the same names.
+ * A profiler as CUPTI's sample programs are, on the callback and the activity API. Functions that return int return
+ * CUPTI's result: 0 is success. CUDA's headers are not included, since ours have the same names.
  */
 #ifndef TESTS_HARDWARE_TOOL_H
 #define TESTS_HARDWARE_TOOL_H
@@ -24,7 +24,7 @@ int tool_trace(bool on);
 /* Kernels recorded, since it was last asked. */
 unsigned int tool_recorded(void);
 
-/* CUPTI leaves the process. */
+/* Ends CUPTI in this process. */
 int tool_finalize(void);
 
 #endif

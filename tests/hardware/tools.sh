@@ -1,6 +1,6 @@
 #!/bin/bash
-# Profilers and debuggers as they are, each on a program in a partition of 8 TPCs: TAP on standard output, what they say on
-# standard error. Needs a GPU and the CUDA toolkit; without MPS, for SM ids mean something only there.
+# Real profilers and debuggers, each on a program in a partition of 8 TPCs: TAP on standard output, their output on
+# standard error. Needs a GPU and the CUDA toolkit. Runs without MPS, since SM ids mean nothing under MPS.
 #
 #   make check-tools
 # shellcheck disable=SC2317 # functions that check calls
@@ -19,7 +19,7 @@ inside() {
 	nvtaskset --mps off -t 0-7 "$@"
 }
 
-# Says whether it went well; what it printed, where it did not.
+# Runs the command and reports whether it succeeded; if not, also its output.
 check() { # what, and the command
 	local what=$1 verdict=ok
 	shift
@@ -29,7 +29,7 @@ check() { # what, and the command
 	echo "$verdict $count - $what"
 }
 
-# The same, where the tool is there.
+# The same, if the tool is installed.
 check_tool() { # the tool, what, and the command
 	local tool=$1
 	shift
@@ -41,7 +41,8 @@ check_tool() { # the tool, what, and the command
 	fi
 }
 
-# Runs the command, which has started `where`: all of its kernels ran in the partition, and the tool says what it should.
+# Runs the command, which starts `where`: all kernels must run in the partition, and the tool's output must match the
+# pattern.
 stays() { # a pattern, and the command
 	local says=$1 log status=0
 	shift

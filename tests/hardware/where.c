@@ -5,7 +5,7 @@
 
 __attribute__((visibility("default"))) void where(char text[TPCSET_TEXT]);
 
-/* The same kernel as ever, on GPU 0, as a list. */
+/* Runs the usual kernel on GPU 0, and writes its TPCs as a list. */
 void where(char text[TPCSET_TEXT])
 {
 	static struct gpu_under_test gpu;

@@ -1,4 +1,4 @@
-/* Plays a part of cuBLAS: a library of this name that asks the driver how many SMs there are. */
+/* Stands for cuBLAS: a library of this name that asks the driver for the number of SMs. */
 #include "driver/cuda.h"
 
 #pragma GCC visibility push(default)
@@ -10,6 +10,6 @@ int cublas_sm_count(CUresult (*get_attribute)(int *value, int attribute, CUdevic
 	int count = 0;
 	CUresult result = get_attribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
 
-	/* Not as a last act: this frame must be there when the driver is called. */
+	/* Not as a tail call: this frame must be on the stack when the driver is called. */
 	return result == CUDA_SUCCESS ? count : -1;
 }

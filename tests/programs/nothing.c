@@ -1,4 +1,4 @@
-/* Does nothing: what matters is how it is linked, and its file's mode. */
+/* Does nothing: tests need only the way it is linked, and its file's mode. */
 int main(void)
 {
 	return 0;

@@ -1,7 +1,7 @@
 /*
  * Usage: play STEP [ARGUMENT]...
  *
- * A CUDA program that does what it is told, one step after the other, to find out what becomes of its partition:
+ * A CUDA program that runs the given steps, one after the other, to show what happens to its partition:
  *
  *   open NAME       opens a library
  *   global NAME     likewise, as Go does, with its symbols for everybody
@@ -183,7 +183,7 @@ static void hide_proc(void)
 		stop("proc", "it cannot be hidden");
 }
 
-/* How many words the step takes. */
+/* Runs a step, and returns how many words it takes. */
 static int play(const char *step, const char *argument)
 {
 	int words = 2;

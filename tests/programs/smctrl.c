@@ -1,7 +1,7 @@
 /*
- * A program for libsmctrl, as its paper and its documentation show how to use it: most TPCs are disabled by default, and
- * streams are given some of their own. Says where kernels ran; `smctrl COUNT` launches so many into a masked stream and
- * says nothing.
+ * A program for libsmctrl, as its paper and its documentation show how to use it: most TPCs are disabled by default,
+ * and streams are given some of their own. Prints where kernels ran; `smctrl COUNT` launches so many into a masked
+ * stream and prints nothing.
  */
 #include <libsmctrl.h>
 
@@ -33,7 +33,7 @@ int main(int count, char **arguments)
 
 	gpu_initialise();
 	gpu_open(&gpu, 0);
-	/* TPC 0 only, unless said otherwise. */
+	/* By default, TPC 0 only. */
 	libsmctrl_set_global_mask(~1ull);
 	gpu_check(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
 	gpu_check(cuStreamCreate(&urgent, CU_STREAM_NON_BLOCKING));

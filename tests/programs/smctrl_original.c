@@ -1,6 +1,6 @@
 /*
  * Stands for the original libsmctrl when a program is linked: like that one, it has no soname, its symbols have no version,
- * and what sets a mask returns nothing.
+ * and functions that set a mask return nothing.
  */
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /*
- * What the simulated driver library exports: the functions of tests/gpu/support/cuda_api.h and a mark by
- * which a test knows that it has the simulator before it.
+ * What the simulated driver library exports: the functions of tests/gpu/support/cuda_api.h and a mark that tells a test
+ * that this is the simulator.
  */
 #ifndef SIM_API_H
 #define SIM_API_H

@@ -1,5 +1,5 @@
 /*
- * Conditional nodes of graphs, with conditions that no kernel changes: each launch finds the value that the handle was
+ * Conditional nodes of graphs, with conditions that no kernel changes: each launch uses the value that the handle was
  * made with.
  */
 #include "faults.h"
@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* The handle tells the value. */
+/* The handle contains the value. */
 CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph graph, CUcontext context,
                                         unsigned int value, unsigned int flags)
 {
@@ -31,7 +31,7 @@ static unsigned int choose(int type, unsigned int value)
 	return type == CU_GRAPH_COND_TYPE_SWITCH ? value : value == 0;
 }
 
-/* A loop would never end. */
+/* A loop with a true condition would never end. */
 static bool is_supported(const CUDA_CONDITIONAL_NODE_PARAMS *parameters)
 {
 	return parameters->handle != 0 && is_size_allowed(parameters->type, parameters->size) &&

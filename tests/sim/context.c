@@ -76,7 +76,7 @@ CUresult cuCtxGetDevice(CUdevice *device)
 	return CUDA_SUCCESS;
 }
 
-/* Kernels run before their launch returns, so nothing is ever left to wait for. */
+/* Kernels run before their launch returns, so there is never anything to wait for. */
 CUresult cuCtxSynchronize(void)
 {
 	while (fault(FAULT_HANG))
@@ -143,7 +143,7 @@ CUresult cuCtxDestroy_v2(CUcontext context)
 
 /* --- primary contexts ----------------------------------------------------------------------------------- */
 
-/* A device's primary context has one handle for good, as the driver's has. */
+/* As in the driver, a device's primary context always has the same handle. */
 static struct {
 	struct CUctx_st context;
 	unsigned int retained;

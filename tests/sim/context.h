@@ -22,7 +22,7 @@ void context_prepare(CUcontext context, CUdevice device);
 /* The thread's current context, or NULL. */
 CUcontext context_current(void);
 
-/* Out of this thread's stack: it is about to be destroyed. */
+/* Removes it from this thread's stack, as it is about to be destroyed. */
 void context_forget(CUcontext context);
 
 #endif

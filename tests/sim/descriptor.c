@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-/* --- where things stand ----------------------------------------------------------------------------- */
+/* --- positions of fields ---------------------------------------------------------------------------- */
 
-/* A field of some bits; `bits` is 0 where a version has no such field. */
+/* A field; `bits` is 0 if a version has no such field. */
 struct field {
 	uint16_t low;
 	uint16_t bits;
@@ -33,7 +33,7 @@ struct format {
 	struct field mask;
 };
 
-/* Versions 1.7 to 3.0 differ in the depth of the grid and in the registers alone. */
+/* Versions 1.7 to 3.0 differ only in the depth of the grid and in the registers. */
 #define FORMAT_BEFORE_HOPPER(first_compute, number, depth, register_count)                                    \
 	{                                                                                                     \
 		.compute = (first_compute),                                                                   \
@@ -47,8 +47,8 @@ struct format {
 		.mask = FIELD(735, 672),                                                                      \
 	}
 
-/* Which version a compute capability has is measured for 9.0; for the others it is the newest one in the header of
- * its generation. */
+/* The version for compute capability 9.0 was measured. For the others it is the newest one in the header of the
+ * generation. */
 static const struct format formats[] = {
 	FORMAT_BEFORE_HOPPER(30, 0x17, FIELD(447, 432), FIELD(1503, 1496)),
 	FORMAT_BEFORE_HOPPER(60, 0x21, FIELD(463, 448), FIELD(991, 984)),
@@ -129,8 +129,8 @@ static void set_dimensions(struct descriptor *descriptor, const struct field fie
 
 /* --- the driver's side ------------------------------------------------------------------------------ */
 
-/* A field of no version that we know at that place: what stands there must not be taken for a version
- * (docs/facts.md, "Launch descriptors"). A 4.0 descriptor was seen to hold 3, 4 and 0 at byte 58; a 5.0 may hold
+/* Bytes that hold the version in other descriptors, but not in this one. They must not be read as a version
+ * (docs/facts.md, "Launch descriptors"). A 4.0 descriptor was seen to hold 3, 4 and 0 at byte 58; a 5.0 one may hold
  * anything at byte 72. */
 static void write_misleading_bytes(struct descriptor *descriptor, const struct format *format)
 {
@@ -143,8 +143,8 @@ static void write_misleading_bytes(struct descriptor *descriptor, const struct f
 		set_field(descriptor, FIELD(583, 576), 0x40);
 }
 
-/* The words of the mask up to the last that has a TPC's bit; behind it a green context leaves 0 (docs/facts.md,
- * "Launch descriptors"). */
+/* The bits of the mask's words up to the last word with a TPC's bit. After that a green context leaves 0
+ * (docs/facts.md, "Launch descriptors"). */
 static unsigned int green_mask_bits(const struct format *format, const struct topology *gpu)
 {
 	unsigned int bits = 0;
@@ -174,9 +174,9 @@ static void write_green_mask(struct descriptor *descriptor, const struct format 
 	}
 }
 
-/* Singletons have no room for a cluster of more blocks than a TPC has SMs, and the driver keeps it away from
- * them (docs/facts.md, "Launch descriptors": measured with 4). Their bits come behind all GPCs' (docs/facts.md,
- * "Mask bits"). */
+/* A singleton has no room for a cluster of more blocks than a TPC has SMs, so the driver disables singletons for it
+ * (docs/facts.md, "Launch descriptors": measured with 4). Their bits come after those of all GPCs (docs/facts.md, "Mask
+ * bits"). */
 static void write_cluster_mask(struct descriptor *descriptor, const struct format *format,
                                const struct launch *launch)
 {
@@ -200,7 +200,7 @@ static struct dimensions grid_of(const struct launch *launch)
 	return grid;
 }
 
-/* The grid of a cooperative launch stands in a field of its own, and the usual one is 1 (docs/facts.md,
+/* The grid of a cooperative launch is in a field of its own, and the usual one is 1 (docs/facts.md,
  * "Launch descriptors"). */
 static void write_grid(struct descriptor *descriptor, const struct format *format,
                        const struct launch *launch)

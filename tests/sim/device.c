@@ -82,7 +82,7 @@ unsigned int device_sms(const struct topology *gpu)
 	return gpu->tpc_count * gpu->sms_per_tpc;
 }
 
-/* What to answer about a device that is not there. */
+/* The error for a device that does not exist. */
 static CUresult no_such_device(void)
 {
 	CUresult ready = device_ready();
@@ -180,7 +180,7 @@ CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
 	return hook_leave(&call, get_attribute(arguments.value, arguments.attribute, arguments.device));
 }
 
-/* "GPU-01234567-89ab-…": the digits behind the first dash. */
+/* "GPU-01234567-89ab-…": the digits after the first dash. */
 static void parse_uuid(const char *text, CUuuid *uuid)
 {
 	const char *digits = strchr(text, '-');
@@ -197,7 +197,7 @@ static void parse_uuid(const char *text, CUuuid *uuid)
 	}
 }
 
-/* For files that give none: every GPU has one of its own. */
+/* For files without UUIDs: every GPU gets one of its own. */
 static const char *invent_uuid(const struct topology *gpu, char text[TOPOLOGY_UUID_MAX])
 {
 	snprintf(text, TOPOLOGY_UUID_MAX, "GPU-00000000-0000-0000-0001-%08x%02x%02x", gpu->pci.domain, gpu->pci.bus,

@@ -5,10 +5,10 @@
 #include "api.h"
 #include "gpu/topology/topology.h"
 
-/* CUDA_SUCCESS once this process has called cuInit; a child of fork has not, whatever its parent did. */
+/* CUDA_SUCCESS once this process has called cuInit; a child of fork has not, even if its parent has. */
 CUresult device_ready(void);
 
-/* NULL where there is no such device. */
+/* NULL if there is no such device. */
 const struct topology *device_topology(CUdevice device);
 
 unsigned int device_sms(const struct topology *gpu);

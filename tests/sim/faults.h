@@ -1,7 +1,7 @@
 /*
- * How the simulator misbehaves when it is told to, and how it ends a test that did what it must not.
+ * How the simulator misbehaves on request, and how it ends a test that did something forbidden.
  *
- * The environment's SIM_FAULTS is a list, with commas, of the names below.
+ * SIM_FAULTS in the environment is a list of the names below, separated by commas.
  */
 #ifndef SIM_FAULTS_H
 #define SIM_FAULTS_H
@@ -14,13 +14,13 @@
 #define FAULT_NO_FEATURES "no-features"           /* no feature can be declared */
 #define FAULT_NO_LAUNCH_EVENTS "no-launch-events" /* callbacks of domain 0xb cannot be enabled */
 #define FAULT_LOST_LAUNCHES "lost-launches"       /* one launch in a thousand is not announced */
-#define FAULT_BAD_QMD "bad-qmd"                   /* launch descriptors of a version that nobody knows */
+#define FAULT_BAD_QMD "bad-qmd"                   /* launch descriptors have an unknown version */
 #define FAULT_DEVICE_RUNTIME "device-runtime"     /* kernels of every module can launch kernels */
 #define FAULT_UNHEARD_NODES "unheard-nodes"       /* cuGraphAddNode_v2 is not announced */
 #define FAULT_NO_DEVICE "no-device"               /* cuInit finds no GPU */
 #define FAULT_HANG "hang"                         /* waiting for a kernel never ends */
 #define FAULT_IDLE_SM "idle-sm"                   /* no block ever runs on SM 7 */
-#define FAULT_RENUMBERED "renumbered"             /* SM ids are others than there are, as MPS can make them */
+#define FAULT_RENUMBERED "renumbered"             /* SM ids that the GPU does not have, as under MPS */
 #define FAULT_NO_CONTEXT "no-context"             /* contexts cannot be made, as with a full MPS server */
 
 /* Whether the environment asks for this one. */

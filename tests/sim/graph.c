@@ -10,7 +10,7 @@
 /* Guards the list of graphs and their nodes, so that a handle can be looked up; never held during a callback. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUgraph live_graphs;
-static CUgraphNode destroyed_nodes; /* their handles must never come again */
+static CUgraphNode destroyed_nodes; /* their handles must never be given again */
 static uint64_t last_serial;
 
 /* --- nodes ------------------------------------------------------------------------------------------------ */
@@ -133,7 +133,7 @@ CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode
 	return graph_add_node(graph, &content, node);
 }
 
-/* Gives a child graph node its own. */
+/* Gives a child graph node its own copy of the graph. */
 static CUresult clone_into(struct CUgraphNode_st *content, CUgraph child)
 {
 	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -166,7 +166,7 @@ CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph)
 	return CUDA_SUCCESS;
 }
 
-/* Of the attributes, one alone is kept. */
+/* Only one attribute is kept. */
 CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, int attribute, CUlaunchAttributeValue *value)
 {
 	memset(value, 0, sizeof *value);
@@ -209,7 +209,7 @@ CUresult cuGraphCreate(CUgraph *graph, unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
-/* Whether it was among the graphs that exist. */
+/* Removes it; whether it was in the list of existing graphs. */
 static bool remove_from_list(CUgraph graph)
 {
 	pthread_mutex_lock(&lock);
@@ -242,7 +242,7 @@ static CUresult destroy(CUgraph graph)
 	return CUDA_SUCCESS;
 }
 
-/* Out of the graph that it is in; false where there is none. */
+/* Removes it from its graph; false if no graph has it. */
 static bool remove_node(CUgraphNode node)
 {
 	bool found = false;
@@ -330,7 +330,7 @@ CUresult cuGraphNodeFindInClone(CUgraphNode *node, CUgraphNode original, CUgraph
 	return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* With nodes == NULL the number alone is asked for. */
+/* With nodes == NULL it only returns the number. */
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count)
 {
 	size_t present = 0;

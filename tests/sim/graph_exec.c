@@ -16,16 +16,16 @@
 struct exec_node {
 	uint64_t serial; /* of the graph's node */
 	struct launch launch;
-	bool runs; /* its body does, where it lies in one */
+	bool runs; /* false in a body that does not run */
 	bool enabled;
-	bool written;  /* `host` is there, and used for every upload: what a callback left in it stays */
+	bool written;  /* `host` is written, and used for every upload: a callback's changes stay in it */
 	bool uploaded;
 	struct descriptor host;   /* the copy that callbacks see: changing it after the upload has no effect */
 	struct descriptor device; /* the copy that runs */
 };
 
 struct CUgraphExec_st {
-	CUgraphExec next; /* of those with conditional nodes */
+	CUgraphExec next; /* next in the list of instances with conditional nodes */
 	uint64_t serial;  /* of the graph */
 	uint64_t flags;
 	size_t count;
@@ -94,7 +94,7 @@ static CUgraphExec flatten(CUgraph graph)
 		return NULL;
 	exec->serial = graph->serial;
 	graph_visit_launches(graph, count_node, &count);
-	exec->nodes = calloc(count + 1, sizeof *exec->nodes); /* none is a number of nodes, too */
+	exec->nodes = calloc(count + 1, sizeof *exec->nodes); /* a graph may have no node */
 	if (exec->nodes) {
 		graph_visit_launches(graph, append_node, exec);
 	} else {
@@ -255,7 +255,7 @@ CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
 
 /* --- changing --------------------------------------------------------------------------------------------- */
 
-/* The kernel node that was made from this one; NULL for a node of another graph, or of one that is gone. */
+/* The kernel node that was made from this one; NULL for a node of another graph, or of a destroyed one. */
 static struct exec_node *find(CUgraphExec exec, CUgraphNode node)
 {
 	uint64_t serial = graph_serial(node);
@@ -277,7 +277,7 @@ static CUresult set_enabled(CUgraphExec exec, CUgraphNode handle, bool enabled)
 	if (node->enabled != enabled)
 		node->uploaded = false;
 	node->enabled = enabled;
-	/* As seen on an H200: refused, and yet done (docs/hardware.md). */
+	/* As on an H200: it returns an error, and disables the node (docs/hardware.md). */
 	return !enabled && launch_cluster_size(&node->launch) > PORTABLE_CLUSTER ? CUDA_ERROR_INVALID_CLUSTER_SIZE
 	                                                                        : CUDA_SUCCESS;
 }
@@ -318,8 +318,8 @@ static bool is_same_launch(const struct launch *a, const struct launch *b)
 	       memcmp(a->arguments, b->arguments, sizeof a->arguments) == 0;
 }
 
-/* The same parameters cause no upload (docs/facts.md, "CUDA graphs"). That others do is not measured, but must be
- * so. */
+/* The same parameters cause no upload (docs/facts.md, "CUDA graphs"). That other parameters cause one was not measured,
+ * but must be so. */
 static void set_launch(struct exec_node *node, const struct launch *launch)
 {
 	if (!is_same_launch(&node->launch, launch)) {

@@ -1,5 +1,5 @@
-/* Green contexts: contexts with a part of the GPU, which the driver enforces by the same mask as we (docs/facts.md,
- * "Launch descriptors"). */
+/* Green contexts: contexts with a part of the GPU, which the driver enforces with the same mask as we do
+ * (docs/facts.md, "Launch descriptors"). */
 #include "context.h"
 #include "device.h"
 #include "hook.h"
@@ -18,7 +18,7 @@ struct CUdevResourceDesc_st {
 	struct CUdevResourceDesc_st *next;
 };
 
-/* --- resources: a set of TPCs, kept where the driver keeps what is its own ------------------------------ */
+/* --- resources: a set of TPCs, kept in the bytes that are private to the driver ------------------------- */
 
 struct content {
 	CUdevice device;
@@ -35,7 +35,7 @@ static struct content content_of(const CUdevResource *resource)
 	return content;
 }
 
-/* SMs that a green context has at least, and multiples of which it has, by compute capability: published in the
+/* The least number of SMs of a green context, of which its size is a multiple, by compute capability: published in the
  * driver API's documentation. */
 static unsigned int sm_alignment(const struct topology *gpu)
 {
@@ -110,7 +110,7 @@ static bool take_chunk(const struct topology *gpu, struct tpcset *left, unsigned
 	return taken;
 }
 
-/* Fills one part, or leaves `left` as it was where there is not enough. */
+/* Fills one part, or leaves `left` unchanged if there is not enough. */
 static bool take_part(const struct topology *gpu, struct tpcset *left, unsigned int *virtual_gpc,
                       unsigned int sms, struct tpcset *part)
 {
@@ -125,7 +125,7 @@ static bool take_part(const struct topology *gpu, struct tpcset *left, unsigned 
 	return enough;
 }
 
-/* With groups == NULL only their number is asked for. */
+/* With groups == NULL it only returns their number. */
 CUresult cuDevSmResourceSplitByCount(CUdevResource *groups, unsigned int *count, const CUdevResource *input,
                                      CUdevResource *remaining, unsigned int flags, unsigned int smallest)
 {

@@ -38,10 +38,10 @@ struct subscription {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(struct subscription *) slot; /* NULL where free */
+static _Atomic(struct subscription *) slot; /* NULL if free */
 static _Atomic uint64_t enabled[DOMAINS][IDS / 64];
 
-/* A callback may still run in a subscription that has ended, so none is ever freed. */
+/* A callback may still run for a subscription that has ended, so no subscription is freed. */
 static struct subscription *all_subscriptions;
 
 static bool is_slot_taken(void)
@@ -78,7 +78,7 @@ static CUresult subscribe_with_name(uint32_t *handle, callback *function, void *
 	return name ? subscribe(handle, function, user) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The subscription in the slot where `handle` is its, otherwise NULL. */
+/* The subscription in the slot if this is its handle, otherwise NULL. */
 static struct subscription *find(uint32_t handle)
 {
 	struct subscription *current = atomic_load(&slot);
@@ -102,7 +102,7 @@ static CUresult unsubscribe(uint32_t handle)
 	return result;
 }
 
-/* --- what is enabled -------------------------------------------------------------------------------------- */
+/* --- enabled events and features -------------------------------------------------------------------------- */
 
 static bool is_known(int domain, int id)
 {
@@ -166,7 +166,7 @@ static CUresult declare_feature(uint32_t on, uint32_t handle, int feature)
 	return CUDA_SUCCESS;
 }
 
-/* The order of the arguments is a guess, by the likeness with entry 5; nobody has called it yet. */
+/* The order of the arguments is a guess, by analogy with entry 5; nobody has called it yet. */
 static CUresult query_feature(uint32_t *on, uint32_t handle, int feature)
 {
 	struct subscription *subscription = find(handle);
@@ -186,7 +186,7 @@ bool hook_hides_green_contexts(void)
 
 /* --- the table -------------------------------------------------------------------------------------------- */
 
-/* Entries 1 and 2 enumerate, in CUPTI's order of things; how they are called is not known. */
+/* Entries 1 and 2 enumerate, as in CUPTI's interface; their arguments are not known. */
 static CUresult enumerate(void)
 {
 	return CUDA_ERROR_NOT_SUPPORTED;
@@ -197,7 +197,7 @@ static CUresult enumerate(void)
 #define TABLE_ENTRIES 12
 #define SHORT_TABLE_ENTRIES 3
 
-/* Read-only, as the driver's: who wants to replace an entry has to make the page writable (docs/facts.md,
+/* Read-only, like the driver's: the page must be made writable to replace an entry (docs/facts.md,
  * "The callback table"). */
 static void *const table[TABLE_ENTRIES] = {
 	(void *)sizeof table,
@@ -299,7 +299,7 @@ void hook_before_upload(CUcontext context, CUfunction function, void *qmd)
 		announce(DOMAIN_LAUNCH, LAUNCH_BEFORE_UPLOAD, parameters);
 }
 
-/* Addresses of the GPU's that the CPU cannot follow. */
+/* Addresses on the GPU, which the CPU cannot read. */
 #define UPLOADED_QMD UINT64_C(0x7f0000000000)
 
 void hook_graph_node_launch(CUcontext context, CUfunction function, void *qmd)
@@ -311,7 +311,7 @@ void hook_graph_node_launch(CUcontext context, CUfunction function, void *qmd)
 	announce(DOMAIN_LAUNCH, LAUNCH_GRAPH_NODE, parameters);
 }
 
-/* What stands where the result will be, before there is one. */
+/* The result before there is one. */
 #define NO_RESULT_YET 999
 
 static void announce_call(struct hook_call *call, bool is_exit)
@@ -338,6 +338,6 @@ CUresult hook_leave(struct hook_call *call, CUresult result)
 {
 	call->result = result;
 	announce_call(call, true);
-	/* What a callback has made of it: seen on an H200. */
+	/* A callback may have changed it, as seen on an H200. */
 	return call->result;
 }

@@ -1,6 +1,6 @@
 /*
- * The driver's callback table (docs/facts.md, "The callback table") and what is announced through it (docs/facts.md,
- * "Callbacks", and docs/hardware.md).
+ * The driver's callback table (docs/facts.md, "The callback table") and the events that are announced through it
+ * (docs/facts.md, "Callbacks", and docs/hardware.md).
  *
  * No lock is held while a callback runs: it may call any function of the driver.
  */
@@ -15,7 +15,7 @@ bool hook_hides_green_contexts(void);
 
 void hook_context_created(CUcontext context);
 void hook_context_destroy_starting(CUcontext context);
-void hook_context_destroyed(CUcontext context); /* which is but a number now */
+void hook_context_destroyed(CUcontext context); /* the handle is only a number now */
 
 /* 2/17: the code of a module, in host memory; the driver's own, or the program's. */
 void hook_module_loaded(CUcontext context, CUmodule module, const void *code, size_t size, bool is_drivers);
@@ -27,8 +27,8 @@ void hook_before_upload(CUcontext context, CUfunction function, void *qmd);
 void hook_graph_node_launch(CUcontext context, CUfunction function, void *qmd);
 
 /*
- * Domain 6: entry and exit of a function of the driver. `arguments` are its arguments in order, as a struct; a
- * callback may replace them at entry, so the function has to use what stands there afterwards.
+ * Domain 6: entry and exit of a function of the driver. `arguments` are its arguments in order, as a struct; a callback
+ * may replace them at entry, so the function must use the values after the callback.
  */
 struct hook_call {
 	enum api_id id;

@@ -1,6 +1,6 @@
 /*
- * What the simulated GPU executes: a function in C for each kernel that it knows by name. The kernels
- * themselves, in PTX, stand in src/kernels.h.
+ * What the simulated GPU executes: a function in C for each kernel that it knows by name. The kernels themselves are
+ * PTX text.
  */
 #ifndef SIM_KERNELS_H
 #define SIM_KERNELS_H
@@ -16,7 +16,7 @@ struct schedule;
 
 typedef CUresult kernel_model(const struct launch *launch, const struct schedule *schedule);
 
-/* NULL where the simulator knows no kernel of that name: it then does nothing. */
+/* NULL if the simulator knows no kernel of that name; such a kernel does nothing. */
 kernel_model *kernel_model_of(const char *name);
 
 #endif

@@ -68,7 +68,7 @@ static CUresult check_cluster(const struct launch *launch)
 	return result;
 }
 
-/* Whether the launch fits where the driver thinks that it runs: on the whole GPU, or in the green context. */
+/* Whether the launch fits on the TPCs where the driver expects it: the whole GPU, or the green context. */
 static CUresult check_room(const struct launch *launch)
 {
 	struct schedule schedule;

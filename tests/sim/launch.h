@@ -15,22 +15,22 @@ struct launch {
 	CUfunction function;
 	struct dimensions grid;
 	struct dimensions block;
-	struct dimensions cluster; /* all 0 where none was asked for */
+	struct dimensions cluster; /* all 0 without clusters */
 	bool cooperative;
 	unsigned int shared_bytes;
-	unsigned char arguments[LAUNCH_ARGUMENTS_MAX]; /* as the kernel finds them */
+	unsigned char arguments[LAUNCH_ARGUMENTS_MAX]; /* in the layout that the kernel reads */
 };
 
 /* In blocks. */
 #define PORTABLE_CLUSTER 8
-#define LARGEST_CLUSTER 16 /* where the function allows it */
+#define LARGEST_CLUSTER 16 /* if the function allows it */
 
 size_t launch_blocks(const struct launch *launch);
 unsigned int launch_threads(const struct launch *launch);      /* of one block */
-unsigned int launch_cluster_size(const struct launch *launch); /* in blocks; 0 where there are no clusters */
+unsigned int launch_cluster_size(const struct launch *launch); /* in blocks; 0 without clusters */
 
-/* Fills a launch, but for its arguments, or says as the driver would what is wrong with it. The driver knows
- * nothing of partitions: it looks at the whole GPU, or the green context. */
+/* Fills a launch except for its arguments, or returns the error that the driver would return. The driver knows nothing
+ * of partitions: it checks against the whole GPU, or the green context. */
 CUresult launch_configure(struct launch *launch, const CUlaunchConfig *config, CUfunction function);
 
 /* Copies the arguments of the call. */
@@ -39,7 +39,7 @@ CUresult launch_copy_arguments(struct launch *launch, void **parameters);
 /* Lets the subscriber change the mask of a descriptor that has been written. */
 void launch_upload(const struct launch *launch, struct descriptor *descriptor);
 
-/* Runs all blocks where this descriptor lets them run. Ends the test where they would never finish. */
+/* Runs all blocks on the TPCs that this descriptor enables. Ends the test if they would never finish. */
 CUresult launch_run(const struct launch *launch, const struct descriptor *descriptor);
 
 #endif

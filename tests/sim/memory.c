@@ -75,7 +75,7 @@ CUresult cuMemFree_v2(CUdeviceptr address)
 	return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* --- copies and fills: they pass no launch callback (docs/facts.md, "Callbacks") -------------------------- */
+/* --- copies and fills: no launch callback announces them (docs/facts.md, "Callbacks") --------------------- */
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
 {

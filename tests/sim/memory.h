@@ -4,7 +4,7 @@
 
 #include "api.h"
 
-/* Where the host finds these bytes; NULL where they do not lie in one allocation. */
+/* The host's address of these bytes; NULL if they do not lie in one allocation. */
 void *memory_at(CUdeviceptr address, size_t bytes);
 
 #endif

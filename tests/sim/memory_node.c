@@ -1,4 +1,4 @@
-/* Nodes of graphs that fill and copy: from some size on they are kernels, and announced (docs/hardware.md). */
+/* Nodes of graphs that fill and copy. From some size on they are kernels, which are announced (docs/hardware.md). */
 #include "context.h"
 #include "graph.h"
 #include "memory.h"
@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#define SMALLEST_KERNEL 65536 /* bytes; of a copy not measured so exactly */
+#define SMALLEST_KERNEL 65536 /* bytes; for a copy, the limit was not measured exactly */
 
-/* A node whose content, which `model` understands, takes the place of a kernel's arguments. */
+/* Adds a node whose content takes the place of a kernel's arguments; `model` reads it. */
 static CUresult add(CUgraphNode *node, CUgraph graph, int type, CUcontext context, CUfunction function,
                     const void *arguments, size_t bytes)
 {
@@ -116,7 +116,7 @@ static bool is_simple_end(int type, size_t x, size_t y, size_t z)
 	return (type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE) && x == 0 && y == 0 && z == 0;
 }
 
-/* Rows from the begin of what is host's or device's memory. */
+/* Copies rows from the start of host or device memory. */
 CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
                               const CUDA_MEMCPY3D *parameters, CUcontext context)
 {

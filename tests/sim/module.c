@@ -45,7 +45,7 @@ static void add_parameter(CUfunction function, unsigned int bytes)
 	function->parameter_count++;
 }
 
-/* `text` stands behind the name; the list of parameters may be missing. */
+/* `text` is the PTX after the name; the list of parameters may be missing. */
 static void read_parameters(CUfunction function, const char *text)
 {
 	static const char keyword[] = ".param";
@@ -84,7 +84,7 @@ static CUfunction read_function(CUmodule module, const char *text)
 
 /* --- modules ------------------------------------------------------------------------------------------- */
 
-/* There is no code: its place takes a file with a table of names, which is all that anybody looks at. */
+/* There is no code. A file with a table of names takes its place, since only the table is read. */
 static void announce_code(CUcontext context, CUmodule module, bool has_runtime)
 {
 	static const char names[] = "\0__CNPRT_VERSION_NUMBER__";

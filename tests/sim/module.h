@@ -1,4 +1,4 @@
-/* Modules and functions, from PTX text: of that only entry names and parameters are read. */
+/* Modules and functions, from PTX text: only the names of entries and their parameters are read. */
 #ifndef SIM_MODULE_H
 #define SIM_MODULE_H
 
@@ -16,18 +16,18 @@ struct CUfunc_st {
 		unsigned int offset;
 		unsigned int bytes;
 	} parameters[FUNCTION_PARAMETERS_MAX];
-	bool is_unannounced; /* no kernel, for the driver: memory work */
+	bool is_unannounced; /* to the driver this is memory work, not a kernel */
 	_Atomic bool allows_large_clusters;
 	_Atomic int dynamic_shared_limit;
 	struct CUfunc_st *next;
 };
 
 struct CUmod_st {
-	CUcontext family; /* the contexts that can launch it are those of this one's family */
+	CUcontext family; /* only contexts of this family can launch it */
 	struct CUfunc_st *functions;
 };
 
-/* One of the driver's own, which are in every context, and some of them have the device runtime. */
+/* Announces one of the driver's own modules, which every context has; some of them have the device runtime. */
 void module_announce_drivers(CUcontext context);
 
 #endif

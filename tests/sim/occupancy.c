@@ -8,10 +8,10 @@
 
 #define WARP 32
 #define REGISTERS_PER_SM 65536
-#define SHARED_RESERVED 1024 /* of each block, by the system */
+#define SHARED_RESERVED 1024 /* bytes that the system takes for each block */
 #define KIB 1024u
 
-/* What an SM has room for; published in the CUDA programming guide's table of compute capabilities. */
+/* The limits of an SM, from the CUDA programming guide's table of compute capabilities. */
 struct sm_limits {
 	unsigned int compute; /* ten times major, plus minor: this one and those up to the next row */
 	unsigned int threads;
@@ -101,7 +101,7 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function, const 
 	return hook_leave(&call, count_clusters(arguments.clusters, arguments.function, arguments.config));
 }
 
-/* Blocks as large as can be, and as many as run at once on the whole GPU. */
+/* The largest size of a block, and the number of such blocks that run at once on the whole GPU. */
 static CUresult find_block_size(int *blocks, int *threads, CUfunction function, size_t shared_bytes)
 {
 	const struct topology *gpu = function->module->family->gpu;

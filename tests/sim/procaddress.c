@@ -31,8 +31,8 @@ static void *find(const char *symbol, const char *suffix)
 	return found;
 }
 
-/* Programs ask for "cuMemAlloc" and mean cuMemAlloc_v2. The simulator has one version of each function, so the
- * driver version that they ask for does not matter. */
+/* Programs that ask for "cuMemAlloc" mean cuMemAlloc_v2. The simulator has one version of each function, so the
+ * requested driver version does not matter. */
 static void *find_any_version(const char *symbol, bool per_thread)
 {
 	static const char *const suffixes[] = {"_ptsz", "", "_v2"};

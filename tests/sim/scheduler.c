@@ -4,7 +4,7 @@
 #include "launch.h"
 #include "occupancy.h"
 
-/* --- where there is room ---------------------------------------------------------------------------- */
+/* --- room ------------------------------------------------------------------------------------------- */
 
 static void add_sms(struct schedule *schedule, const struct topology *gpu, unsigned int tpc)
 {
@@ -31,8 +31,8 @@ static void add_group(struct schedule *schedule, const struct tpcset *group, con
 	}
 }
 
-/* Groups in which clusters of `size` blocks fit. A singleton is alone in its virtual GPC, so that this is all there
- * is to it. */
+/* Groups in which clusters of `size` blocks fit. A singleton is alone in its virtual GPC, so it needs no rule of its
+ * own. */
 static void add_groups(struct schedule *schedule, const struct tpcset *enabled, unsigned int size)
 {
 	const struct topology *gpu = schedule->launch->context->gpu;

@@ -1,5 +1,5 @@
 /*
- * A model of the block scheduler: on which SM each block of a launch runs, and whether it ever can.
+ * A model of the block scheduler: on which SM each block of a launch runs, and whether it can run at all.
  *
  * A cluster runs inside one group of TPCs, a virtual GPC or a singleton TPC by itself, and no two of its
  * blocks share an SM (docs/facts.md, "Launches that never finish": a cluster of 4 never ran on singletons, which have 2
@@ -21,7 +21,7 @@ struct schedule {
 	unsigned int blocks_per_sm;
 	unsigned int sm_count;
 	uint16_t sms[SCHEDULER_SMS_MAX]; /* the enabled ones; for clusters, group by group */
-	unsigned int group_count;        /* of those in which a cluster has room */
+	unsigned int group_count;        /* groups in which a cluster has room */
 	struct {
 		uint16_t first; /* in `sms` */
 		uint16_t count;
@@ -31,7 +31,7 @@ struct schedule {
 
 void schedule_prepare(struct schedule *schedule, const struct launch *launch, const struct tpcset *enabled);
 
-/* NULL, or why this launch would never finish. */
+/* NULL, or the reason why this launch would never finish. */
 const char *schedule_verdict(const struct schedule *schedule);
 
 /* Blocks are numbered as in memory: x runs fastest. */

@@ -6,12 +6,12 @@
 
 struct CUstream_st {
 	CUcontext context;
-	CUgraph capture; /* NULL while launches are run and not recorded */
+	CUgraph capture; /* NULL unless launches are recorded */
 };
 
 CUresult stream_create(CUstream *stream, CUcontext context);
 
-/* The context that a launch into this stream is for: the current one, for the streams that every context has. */
+/* The context of a launch into this stream. For the streams that every context has, it is the current one. */
 CUcontext stream_context(CUstream stream);
 
 CUgraph stream_capture(CUstream stream);
