@@ -183,7 +183,7 @@ static void test_errno_is_the_programs(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* This thread counts in the first place: places of the parent's threads are free in the child. */
+/* This thread counts in the first slot: slots of the parent's threads are free in the child. */
 static void count_in_the_first_slot(void)
 {
 	gpu_launch_empty(&gpu);
