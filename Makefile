@@ -1,11 +1,11 @@
 # nvtaskset: make, make demo, make check; `make help` lists the rest.
 #
-# make, a C compiler, glibc and jansson (the command alone) are needed to build. What is missing of these, and of what tests
-# need where those are run, is installed first (tools/deps); `make deps` does that alone.
-# CC, CFLAGS, LDFLAGS, PREFIX and DESTDIR are the packager's: what we need is added, never replaced.
+# Building needs make, a C compiler, glibc and, for the command, jansson. If packages for this, or for tests that are to
+# run, are missing, they are installed first (tools/deps); `make deps` does only that.
+# CC, CFLAGS, LDFLAGS, PREFIX and DESTDIR are the packager's: our flags are added to them, and replace none.
 
 BUILD  ?= build
-# One name for it, however it was given: what depends on what is kept by name.
+# One spelling of BUILD, however it was given, since rules name files by it.
 override BUILD := $(patsubst $(CURDIR)/%,%,$(abspath $(BUILD)))
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
@@ -16,11 +16,11 @@ Q = $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' $(1) $(2);)
 
 CFLAGS ?= -O2 -g
-# Warnings are errors for those who develop it (WERROR=1, as in CI), not for those who build it with a later compiler.
+# Warnings are errors for developers (WERROR=1, as in CI), but not for users, who may have a newer compiler.
 WERROR ?= 0
 SANITIZE ?=
 sanitize_flags = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-# gcc says that ThreadSanitizer does not know fences. What they order is atomic, which is what it checks.
+# gcc warns that ThreadSanitizer does not know fences. Our fences order only atomic accesses, which it knows.
 sanitize_flags += $(if $(filter thread,$(SANITIZE)),$(if $(findstring clang,$(CC)),,-Wno-tsan))
 override CPPFLAGS += -D_GNU_SOURCE -Isrc -Iinclude
 override CFLAGS += -std=gnu11 -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror) -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
@@ -31,15 +31,15 @@ override LDFLAGS += -pthread $(sanitize_flags)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
-# --- what there is ---------------------------------------------------------------------------------
+# --- files -----------------------------------------------------------------------------------------
 
-# What everything rests on; driver and shim, attach and api come on top (HACKING.md).
+# The lowest rooms; driver and shim, attach and api use them (HACKING.md).
 rooms = base gpu gpu/topology state mps
 library_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(patsubst %,src/%/*.c,$(rooms) attach api)))
-# The library comes in two kinds, which differ in how they start.
+# There are two kinds of the library, which differ in how they start.
 shim_objects    = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/entry_attached.c,$(wildcard src/driver/*.c src/shim/*.c)))
 attach_objects  = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/entry_loaded.c,$(wildcard src/driver/*.c src/shim/*.c)))
-# libsmctrl carries what they have in common, for processes that have neither.
+# libsmctrl contains their common part, for processes that have neither.
 smctrl_objects  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/smctrl/*.c)) \
                   $(filter-out %/entry_loaded.o,$(shim_objects))
 command_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/nvtaskset/*.c tools/nvtaskset/*/*.c))
@@ -65,11 +65,11 @@ api         = $(BUILD)/api/libnvtaskset.so.$(version)
 api_archive = $(BUILD)/api/libnvtaskset.a
 smctrl_archive = $(BUILD)/libsmctrl.a
 
-# What people type first. Packages come before all else, with -j too.
+# The goals that users type first. Packages are installed before anything is built, also with -j.
 packages_all  = build
 packages_demo = build
 with_packages = all demo check check-gpu check-tools soak
-# Each of these builds in a make of its own: not beside another goal, which may build the same.
+# Each of these builds in a make of its own, so it must not run beside another goal that may build the same files.
 ifneq ($(filter $(with_packages),$(MAKECMDGOALS)),)
 ifneq ($(words $(MAKECMDGOALS)),1)
 .NOTPARALLEL:
@@ -100,7 +100,7 @@ $(command): $(command_objects) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ljansson -ldl -o $@
 
 # The shim needs the real driver under another file name, which the command puts beside it as a symbolic
-# link (docs/facts.md, "Loading"); this stub lends its name to the linker.
+# link (docs/facts.md, "Loading"); this stub gives the linker that name.
 $(BUILD)/stub/libnvtaskset-driver.so.1:
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -nostdlib -Wl,-soname,libnvtaskset-driver.so.1 -x c /dev/null -o $@
@@ -113,23 +113,23 @@ $(shim): $(shim_objects) $(library) src/shim/libcuda.map $(BUILD)/stub/libnvtask
 		-Wl,--no-as-needed $(BUILD)/stub/libnvtaskset-driver.so.1 -o $@
 	$(Q)ln -sf $(@F) $(@D)/libcuda.so
 
-# Needs nothing, and must not: see there. What the compiler would add to the code of the packager or of a sanitizer
-# calls libc.
+# It must need no library: src/audit/audit.c says why. Code that the packager's or a sanitizer's flags add would call libc.
 $(audit): src/audit/audit.c src/base/driver_names.h
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(filter-out $(sanitize_flags),$(CFLAGS)) $(filter-out $(sanitize_flags),$(LDFLAGS)) \
 		-fno-builtin -fno-stack-protector -shared -nostdlib -Wl,-z,defs \
 		-Wl,-soname,$(@F) $< -o $@
 
-# The same for a process that has loaded the driver already (--attach): it needs none, and may be unloaded.
+# The same for a process that has loaded the driver already (--attach): it does not need the driver, and may be
+# unloaded.
 $(attach): $(attach_objects) $(library) src/shim/attached.map
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) \
 		-Wl,--version-script=src/shim/attached.map $(if $(SANITIZE),,-Wl,-z,defs) -Wl,-z,now \
 		$(attach_objects) $(library) -o $@
 
-# What include/nvtaskset.h declares, and no other name, for other people's programs: as a library and as an archive.
-# All as one object of machine code: no name can be taken from what compilers leave for optimizing at link time (-flto).
+# Exactly the names that include/nvtaskset.h declares, for other programs: as a library and as an archive.
+# It is one object of machine code, since names cannot be hidden in the data that compilers leave for -flto.
 lto = $(filter -flto%,$(CFLAGS))
 lto_to_code = $(shell $(CC) -flinker-output=nolto-rel -E -x c /dev/null >/dev/null 2>&1 && echo -flinker-output=nolto-rel)
 link_one = $(CC) $(lto) -r -nostdlib $(if $(lto),$(lto_to_code))
@@ -146,8 +146,8 @@ $(api_archive): $(api_objects) $(library)
 	$(call say,AR,$@)rm -f $@ && $(link_one) $(api_objects) $(library) -o $(@:.a=.o) && \
 		$(OBJCOPY) --localize-hidden $(@:.a=.o) && $(AR) rcs $@ $(@:.a=.o)
 
-# Programs that were linked with the original need libsmctrl.so, and symbols without a version: these get the same file by the
-# link, and the one version that there is.
+# Programs that were linked with the original need libsmctrl.so, and symbols without a version. The link gives them the same
+# file, with the one version that exists.
 $(smctrl): $(smctrl_objects) $(library) src/smctrl/libsmctrl.map
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) \
@@ -155,7 +155,7 @@ $(smctrl): $(smctrl_objects) $(library) src/smctrl/libsmctrl.map
 		$(smctrl_objects) $(library) -o $@
 	$(Q)ln -sf $(@F) $(@D)/libsmctrl.so
 
-# One object, so that a program is not given names that are ours.
+# One object, so that a program does not get our internal names.
 $(smctrl_archive): $(smctrl_objects) $(library)
 	$(call say,AR,$@)rm -f $@ && $(link_one) $^ -o $(@:.a=.o) && \
 		$(OBJCOPY) --wildcard --keep-global-symbol='libsmctrl_*' $(@:.a=.o) && \
@@ -181,18 +181,19 @@ link_smctrl_beside = $(link_smctrl)
 link_bench_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ldl -o $@
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(bench_support) $(library)
 	$(link_bench_program)
-# The demo needs no package of the tests: no cmocka.
+# The demo must not need the tests' packages, such as cmocka.
 $(BUILD)/demo/%: $(BUILD)/demo/%.o $(bench_support) $(library)
 	$(link_bench_program)
 
-# The same program, which opens the driver by name; which has its directory built in; which needs it to start.
+# The same program three times: it opens the driver by name; it has the driver's directory built in; it is linked with
+# the driver.
 $(BUILD)/tests/programs/%.o: override CPPFLAGS += -Itests/gpu/support
 $(filter %/play %/play-rpath %/play-needed,$(test_programs)): $(BUILD)/tests/programs/play.o $(gpu_support) $(library) | $(sim)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o %.a,$^) -lcmocka -ldl $(link_$(@F)) -o $@
 link_play-rpath  = -Wl,--disable-new-dtags,-rpath,$(abspath $(dir $(sim)))
 link_play-needed = -Wl,--no-as-needed,-rpath-link,$(BUILD)/lib $(sim)
-# With the library as a file of its own, and as a part of the program; linked with the original, which has neither a soname
-# nor versions; and with a library that is opened by name.
+# With the shared library; with the archive; linked with the original, which has neither a soname nor versions; and opening
+# the library by name.
 $(BUILD)/tests/programs/smctrl: $(smctrl)
 $(BUILD)/tests/programs/smctrl-static: $(smctrl_archive)
 $(BUILD)/tests/programs/smctrl-original: $(BUILD)/tests/programs/original/libsmctrl.so
@@ -215,8 +216,8 @@ $(BUILD)/tests/programs/refuse: tests/programs/refuse.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $< -o $@
 
-# Programs to attach to, and a library to load into them: without sanitizers, which stand in the loader's way. For the one
-# machine where that can be done: elsewhere their tests are skipped.
+# Programs to attach to, and a library to load into them: without sanitizers, which change the dynamic linker. Only for
+# the architecture where attaching works; on others their tests are skipped.
 can_attach = $(filter x86_64-%,$(shell $(CC) -dumpmachine))
 attach_programs = $(addprefix $(BUILD)/tests/attach/,busy alone small alone-static alone32 plain-musl goroutines plain-go \
                     library.so slow.so again)
@@ -224,7 +225,7 @@ $(filter-out %32 %-musl %-go %/goroutines,$(attach_programs)): $(wildcard tests/
 	@mkdir -p $(@D)
 	$(if $(can_attach),$(call say,LINK,$@)$(CC) $(CPPFLAGS) -Itests/gpu/support $(filter-out $(sanitize_flags),$(CFLAGS)) \
 		$(build_$(@F)) -o $@)
-# What not every machine can build: a test that needs it is skipped.
+# Programs that not every machine can build. If one is missing, tests that need it are skipped.
 $(BUILD)/tests/attach/alone32: tests/attach/alone32.c
 	@mkdir -p $(@D)
 	-$(Q)$(if $(can_attach),$(CC) -m32 -O2 -static -nostdlib -ffreestanding -fno-stack-protector -fno-pie $< -o $@)
@@ -260,17 +261,17 @@ bare_tests         = attach driver_behaviour driver_toggles hangs tool_first smc
 sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 	$(addprefix $(BUILD)/tests/gpu/$(test)@,$(or $(sim_gpus_$(test)),$(sim_gpus))))
 
-# A make that a test starts is told what we were told, but for our share of the cores.
+# A make that a test starts gets our variables, but not our job slots.
 test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)" MAKEFLAGS='$(filter-out -j% --jobserver-%,$(MAKEFLAGS))'
 
-# Runs these tests, and says once more what failed.
+# Runs these tests, and lists the failures at the end.
 define run_tests
 	$(Q)rm -rf $(BUILD)/tests/said
 	$(Q)$(test_environment) PERL5LIB=tests tests/in_the_open prove --timer --harness TellSkips --exec tests/run $(PROVE_FLAGS) $(1) || \
 		{ $(test_environment) tests/failures; exit 1; }
 endef
 
-# Fewer, where told so.
+# TESTS may name fewer.
 TESTS = $(unit_tests) $(sim_runs) $(wildcard tests/cli/*.bats)
 
 check_programs = $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(bench_programs) $(BUILD)/demo/where
@@ -281,7 +282,8 @@ run-check: build-check
 run-check-gpu: $(command) $(shim) $(gpu_tests)
 	$(call run_tests,$(gpu_tests))
 
-# Profilers and debuggers as they are, on the GPU. CUPTI's headers come with the toolkit's, which have the names of ours.
+# Real profilers and debuggers, on the GPU. CUPTI's headers come with the toolkit's, which declare the same names as
+# ours.
 CUDA ?= /usr/local/cuda
 cupti_link = -L$(CUDA)/lib64 -L$(CUDA)/extras/CUPTI/lib64 -lcupti -Wl,-rpath,$(CUDA)/lib64:$(CUDA)/extras/CUPTI/lib64
 tool = $(BUILD)/tests/hardware/tool.o
@@ -298,32 +300,32 @@ $(BUILD)/tests/hardware/where.so: $(BUILD)/tests/hardware/where.o $(gpu_support)
 run-check-tools: $(command) $(shim) $(attach) $(BUILD)/demo/where $(tool_programs)
 	$(Q)BUILD=$(abspath $(BUILD)) tests/hardware/tools.sh
 
-# A mixed load under changing partitions, on the GPUs that are there, or on simulated ones.
+# A mixed load under changing partitions, on all GPUs of the machine, or on simulated ones.
 SOAK_SECONDS ?= 600
 run-soak: $(command) $(shim) $(sim) $(BUILD)/tests/gpu/soak
 	$(Q)$(test_environment) SOAK_SECONDS=$(SOAK_SECONDS) TEST_SECONDS=$$(($(SOAK_SECONDS) + 120)) \
 		tests/run $(BUILD)/tests/gpu/soak$(if $(wildcard /dev/nvidiactl),,@h200-x2)
 
-# Deliberate faults, one after the other, in a copy: whether the tests notice. FAULTS: names, or patterns.
+# Checks in a copy, with one deliberate fault after the other, that the tests notice. FAULTS: names, or patterns.
 mutants: deps
 	$(Q)BUILD=$(abspath $(BUILD)) tests/mutants/run $(FAULTS)
 
-# Every place at which a reader or an editor of the segment can be interrupted.
+# Interrupts readers and editors of the segment at every place.
 check-steps: $(BUILD)/tests/unit/segment_steps
 	SEGMENT_STRIDE=1 $<
 
-# Attaching a thousand times to each program, and an attacher that dies at each of its steps.
+# Attaches a thousand times to each program, and kills the attacher at each of its steps.
 check-attach: run-all $(sim) $(BUILD)/tests/unit/attach $(attach_programs)
 	$(Q)$(test_environment) ATTACH_TIMES=1000 ATTACH_STRIDE=1 TEST_SECONDS=3600 tests/run $(BUILD)/tests/unit/attach
 
-# The same tests in a program that watches itself.
+# The same tests with sanitizers.
 check-asan:
 	$(Q)$(MAKE) BUILD=$(BUILD)/asan SANITIZE=address,undefined check
 check-tsan:
 	$(Q)$(MAKE) BUILD=$(BUILD)/tsan SANITIZE=thread check
 check-sanitizers: check-asan check-tsan
 
-# Each core has some files at a time.
+# Each core checks some files at a time.
 lint:
 	tests/layers
 	tests/plain_text
@@ -360,8 +362,8 @@ run-demo: $(command) $(shim) $(sim) $(BUILD)/demo/where
 
 # --- installing ------------------------------------------------------------------------------------
 
-# The directories of these files. Those that were missing are noted where we are installed, so that uninstalling removes no
-# others. A package (DESTDIR) has its own.
+# The directories of these files. A file in the installation lists those that were missing, so that uninstalling removes
+# no others. A package (DESTDIR) has its own.
 directories = $(LIBDIR)/directories
 make_directories = $(Q)umask 022; $(if $(DESTDIR),mkdir -p $(sort $(dir $(addprefix $(DESTDIR),$(1)))),\
 	made=$$(LC_ALL=C mkdir -pv $(LIBDIR) $(sort $(dir $(1)))) && printf '%s\n' "$$made" | sed -n "s/.* '\(.*\)'$$/\1/p" >>$(directories))
@@ -369,9 +371,9 @@ remove_directories = $(Q)$(if $(DESTDIR),cd $(DESTDIR) && rmdir -p $(patsubst /%
 	made=$$(sort -ru $(directories)); rm -f $(directories); \
 	rmdir $(LIBDIR) $(DOCDIR) $(PYTHONDIR) $(DATADIR)/nvtaskset $$made) 2>/dev/null || true
 
-# The library comes in one piece: after nvtaskset system enable, programs open it at any time. The link beside it leads
-# to this machine's driver, by the name that a driver upgrade keeps. A package (DESTDIR) has none: nvtaskset makes one for
-# each user at run time.
+# The library is replaced atomically: after nvtaskset system enable, programs open it at any time. The link beside it
+# leads to this machine's driver, by the name that a driver upgrade keeps. A package (DESTDIR) has none: nvtaskset makes
+# one for each user at run time.
 install: $(command) $(shim) $(attach) $(audit)
 	$(call make_directories,$(installed_command))
 	install -D -m 755 $(command) $(DESTDIR)$(BINDIR)/nvtaskset
@@ -387,7 +389,7 @@ install: $(command) $(shim) $(attach) $(audit)
 	install -D -m 644 -t $(DESTDIR)$(DOCDIR) $(documents)
 	$(Q)$(if $(DESTDIR),,$(link_driver))
 
-# What the dynamic linker knows of its directories is from when it was last told to look. $(1): a library.
+# The dynamic linker's cache is as of the last ldconfig. Renews it for $(1), a library, or says what programs need.
 define register_library
 $(Q)if /sbin/ldconfig -NXv 2>/dev/null | grep -q '^$(SHLIBDIR):' && [ -w /etc/ld.so.cache ]; then /sbin/ldconfig; else \
 	echo "Programs find $(SHLIBDIR)/$(1) by LD_LIBRARY_PATH, or once ldconfig knows that directory."; fi

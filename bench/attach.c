@@ -1,8 +1,8 @@
 /*
  * Usage: attach THREADS TIMES
  *
- * How long nvtaskset --attach makes a program wait: one of so many threads, each of which launches a kernel and sleeps
- * for a millisecond, again and again. TIMES times, in a process of its own, which attaches to itself; in ms:
+ * How long nvtaskset --attach makes a program wait. The program has THREADS threads; each launches a kernel and sleeps
+ * for a millisecond, again and again. It attaches to itself, TIMES times, in a new process each time. Prints in ms:
  *
  *   borrowed   how long the thread that was borrowed stood still, as the command says (-v)
  *   before     the longest time between two launches of any thread in the second before,
@@ -60,7 +60,7 @@ static void *work(void *unused)
 	return NULL;
 }
 
-/* Runs the command on this process, and returns what it says on standard error. */
+/* Runs the command on this process, and returns its standard error. */
 static void attach(char *text, size_t room)
 {
 	char path[BENCH_PATH], command[BENCH_PATH + 100];
@@ -103,7 +103,7 @@ static void measure(unsigned int threads)
 	attach(text, sizeof text);
 	int64_t command = bench_now() - start;
 
-	/* Who has not come back yet will say so now. */
+	/* Lets threads that are still waiting note their pause. */
 	bench_sleep(20 * PAUSE_NS);
 	printf("borrowed,%.1f\nbefore,%.1f\nduring,%.1f\ncommand,%.1f\n", borrowed_ms(text), (double)before / 1e6,
 	       (double)longest / 1e6, (double)command / 1e6);

@@ -1,9 +1,10 @@
 /*
  * Usage: change SAMPLES [PID]
  *
- * What a change of another process's partition costs through nvtaskset.h, for a handle that is held open: by turns to one
- * half of the GPU's TPCs and to the other. Prints the median of SAMPLES as "change,NS". Without PID the process is one of
- * this program's, which does nothing; with it, its partition is as before in the end. No CUDA.
+ * How long a change of another process's partition takes through nvtaskset.h, with a handle that is kept open. The
+ * partition changes to one half of the GPU's TPCs and to the other in turn. Prints the median of SAMPLES as
+ * "change,NS". Without PID this program starts an idle process; with PID, the process has its former partition at the
+ * end. Does not use CUDA.
  */
 #include "bench.h"
 
@@ -19,7 +20,7 @@
 
 #define GPU 0
 #define SAMPLES_MAX 10000000
-/* A clock costs a part of what it is to measure. */
+/* Several changes for each sample, since reading the clock takes some of the time itself. */
 #define CHANGES 10
 
 /* A process with a partition; it ends with this one. */

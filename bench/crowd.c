@@ -1,8 +1,8 @@
 /*
  * Usage: crowd COUNT [LIBRARY]
  *
- * COUNT processes with some open files, which have loaded the library and do nothing: a machine for `nvtaskset -l` to
- * look at. They end with the one that started it.
+ * Starts COUNT idle processes with some open files, which have loaded the library: a full machine for `nvtaskset -l`.
+ * They end with the process that started this program.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -43,7 +43,7 @@ static void find_segment(void)
 		bench_fail("%s", error.reason);
 }
 
-/* The whole of each GPU, or all but its first TPC, in turn. */
+/* Changes the partition to the whole of each GPU, and to all but its first TPC, in turn. */
 static void change(void)
 {
 	static bool whole;
@@ -65,7 +65,7 @@ static void change(void)
 
 /* --- graphs ------------------------------------------------------------------------------------------------------ */
 
-/* In a row. */
+/* Adds kernels, each dependent on the one before. */
 static void add_kernels(CUgraph graph, unsigned int count)
 {
 	const CUDA_KERNEL_NODE_PARAMS parameters = {
@@ -105,7 +105,7 @@ static bool has_conditional(void)
 	return cuGraphConditionalHandleCreate && cuGraphAddNode_v2;
 }
 
-/* A kernel in a body that runs at each launch. */
+/* A graph with a kernel in a body that runs at each launch. */
 static CUgraphExec make_conditional(unsigned int count)
 {
 	CUgraphNodeParams parameters = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
@@ -126,7 +126,7 @@ static CUgraphExec make_conditional(unsigned int count)
 	return exec;
 }
 
-/* The median time that a launch's call takes. */
+/* The median time of a launch's call. */
 static int64_t launch(CUgraphExec exec, bool changed)
 {
 	int64_t times[SAMPLES];

@@ -1,12 +1,12 @@
 /*
  * Usage: hook ROUNDS
  *
- * What our hook costs a launch, within one process. In each of ROUNDS, in another order each time, the mean of 100
- * launches that are not waited for (the median of five such means): with the hook taken out, with it in and all TPCs in
- * the partition, and with it in and half of them. As lines "hook-out,NS", "hook-whole,NS", "hook-half,NS".
+ * How much our hook costs a launch, within one process. Each of ROUNDS measures, in another order each time, the mean
+ * of 100 launches that are not waited for (the median of five such means): without the hook; with it and all TPCs in
+ * the partition; with it and half of them. As lines "hook-out,NS", "hook-whole,NS", "hook-half,NS".
  *
- * Runs without nvtaskset: the library comes behind the driver, as --attach brings it, whose own functions can still take
- * the hook out. It is ../lib/libnvtaskset-attach.so, seen from here.
+ * Runs without nvtaskset: the library is loaded after the driver, as with --attach, so the driver's own functions can
+ * still take the hook out. It is ../lib/libnvtaskset-attach.so, seen from here.
  */
 #include "bench.h"
 #include "gpu/kernels.h"
@@ -60,7 +60,7 @@ static void ignore(void *user, int domain, int id, const void *parameters)
 	(void)parameters;
 }
 
-/* Who subscribes beside our library is given its subscription. */
+/* A second subscriber gets our library's subscription. */
 static void find_hook(void)
 {
 	static const CUuuid table_id = SLOT_TABLE_ID;

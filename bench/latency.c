@@ -1,10 +1,10 @@
 /*
  * Usage: latency SAMPLES [PLACE]
  *
- * What a launch costs its caller, as lines "submit,NS", "start,NS" and "finish,NS", of each SAMPLES: the call, as a
- * mean over 100 that are not waited for; the call until the host sees what the kernel wrote; the call and the wait for
- * the kernel's end. With a PLACE, the thread that measures stays on one CPU: of those that it may use, the one of that
- * number, counted around.
+ * How long a launch takes for its caller. Prints SAMPLES lines each of "submit,NS", the call (the mean of 100 calls
+ * whose kernels are not waited for); "start,NS", the call until the host sees what the kernel wrote; "finish,NS", the
+ * call and the wait for the kernel's end. With a PLACE, the measuring thread stays on one CPU: number PLACE, modulo
+ * their count, of those that it may use.
  */
 #include "bench.h"
 #include "gpu/kernels.h"
@@ -15,12 +15,12 @@
 
 #define BATCH 100
 #define WARM_UP 200
-#define STREAMS 8 /* as many as there are connections */
+#define STREAMS 8 /* as many as connections */
 #define PATIENCE_NS 1000000000
 
 static struct bench_gpu gpu;
 
-/* One after the other: what is in the stream's favour, or against it, is not in the mechanism's. */
+/* Used in turn, so that differences between streams do not count as differences between mechanisms. */
 static CUstream streams[STREAMS];
 
 static void open_streams(void)
@@ -61,7 +61,7 @@ static double start(const struct bench_launch *launch, volatile uint32_t *mark)
 	return (double)(end - start);
 }
 
-/* Only this thread: the driver's own may run where they like. */
+/* Only this thread: the driver's threads may run on all CPUs. */
 static void stay_on(unsigned int place)
 {
 	cpu_set_t usable, one;

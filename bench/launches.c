@@ -1,8 +1,7 @@
 /*
  * Usage: launches COUNT
  *
- * Launches COUNT kernels inside a partition that does not change: what the experiment `callback` counts the
- * instructions of.
+ * Launches COUNT kernels inside a partition that does not change. The experiment `callback` counts their instructions.
  */
 #include "bench.h"
 #include "gpu/kernels.h"

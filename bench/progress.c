@@ -1,9 +1,9 @@
 /*
  * Usage: progress BLOCKS START SECONDS
  *
- * One long kernel, and how far it came, when: prints "MS,LAPS" for each 10 ms on the GPU's clock, which all processes
+ * Runs one long kernel, and prints its progress: "MS,LAPS" for each 10 ms on the GPU's clock, which all processes
  * share. It starts at the time START (in seconds, as of date +%s.%N) and works for SECONDS. Its BLOCKS stay all the
- * while, one to an SM where there is room; "many" means more than there is time for, two to an SM, each of one lap.
+ * time, one to an SM if there is room; "many" means more blocks of one lap each than there is time for, two to an SM.
  */
 #include "bench.h"
 #include "bench_kernels.h"
@@ -60,7 +60,7 @@ static void sleep_until(double time)
 
 /* --- laps by time -------------------------------------------------------------------------------------------- */
 
-/* A lap that nobody ran has the stamp 0; on a simulated GPU all have. */
+/* A lap that was not run has the stamp 0; on a simulated GPU all laps have it. */
 static bool was_run(uint64_t stamp)
 {
 	return stamp != 0 || gpu.is_simulated;
@@ -105,7 +105,7 @@ int main(int count, char **arguments)
 
 	if (!stamps)
 		bench_fail("no memory for %zu laps", laps);
-	/* What loads and compiles on first use does it now: this launch's deadline is over, and it runs no lap. */
+	/* Loads and compiles what the first use needs: this launch's deadline has passed, so it runs no lap. */
 	deadline = read_clock(clock, output);
 	bench_start(&gpu, &launch);
 	bench_wait(&gpu);

@@ -1,8 +1,8 @@
 /*
  * Usage: repeat COUNT COMMAND…
  *
- * Runs COMMAND so many times, its output thrown away, and prints for each run how many µs it took from its start to
- * its end. One that fails ends this.
+ * Runs COMMAND COUNT times without its output, and prints for each run how many µs it took. Ends at the first run that
+ * fails.
  */
 #include "bench.h"
 

@@ -10,7 +10,8 @@
  *   done           from before the change to the end of the last kernel
  *   plain-submit, plain-first, plain-done   the same, from before the launch, with no change
  *
- * Each kernel says on which SM it ran. One in the wrong half ends the program: so without MPS, which renumbers SMs.
+ * Each kernel reports on which SM it ran. A kernel in the wrong half ends the program. So this runs without MPS, which
+ * renumbers SMs.
  */
 #include "bench.h"
 #include "gpu/kernels.h"

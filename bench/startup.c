@@ -2,9 +2,9 @@
  * Usage: startup COMMAND…
  *        startup [--driver]
  *
- * The time from the start of a command to its first kernel. With a COMMAND: notes the time in the environment and
- * executes it. Without: is what such a COMMAND ends in: runs a kernel, and prints how many ms have passed; with --driver
- * it only loads the driver's library, and prints that.
+ * Measures the time from the start of a command to its first kernel. With a COMMAND, writes the time into the
+ * environment and executes COMMAND, which ends in this program without a COMMAND: that runs a kernel and prints how
+ * many ms have passed. With --driver it only loads the driver's library, and prints the time until then.
  */
 #include "bench.h"
 #include "gpu/kernels.h"

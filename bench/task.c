@@ -74,7 +74,7 @@ static void matmul_start(void)
 	bench_start(&gpu, &launch);
 }
 
-/* A partition must not change results: the first row and the last. */
+/* Checks the first row and the last: a partition must not change results. */
 static void matmul_check(void)
 {
 	size_t bytes = product.n * sizeof(float);
@@ -237,7 +237,7 @@ static int64_t run_once(const struct options *options)
 	return bench_now() - start;
 }
 
-/* Up to `limit` µs, evenly: so that it falls into step with nobody. */
+/* Pauses for up to `limit` µs, uniformly random, so that programs do not synchronize. */
 static void pause_for_up_to(double limit)
 {
 	static unsigned short state[3] = {1, 2, 3};

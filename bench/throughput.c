@@ -1,8 +1,8 @@
 /*
  * Usage: throughput SECONDS
  *
- * Launches one kernel after another and prints how many a second finished. Each needs every SM that it may
- * use for a while, so the rate says how much of the GPU this program has.
+ * Launches one kernel after another and prints how many finished a second. Each kernel fills every SM that it may use
+ * for a while, so the rate shows how much of the GPU this program has.
  */
 #include "bench.h"
 #include "gpu/kernels.h"

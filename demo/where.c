@@ -12,12 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* That many blocks of the largest size reach every SM, if they stay there for so long. */
+/* So many blocks of the largest size reach every SM, if each runs this long. */
 #define BLOCKS_PER_SM 4
 #define THREADS 1024
 #define CYCLES 20000
 
-/* Which SM is of which TPC. */
+/* The topology, which says which SMs a TPC has. */
 static const struct topology *find_topology(const struct bench_gpu *gpu)
 {
 	static struct topology_list list;
@@ -34,7 +34,7 @@ static const struct topology *find_topology(const struct bench_gpu *gpu)
 	return topology;
 }
 
-/* Launches once, waits, and says on which TPCs the blocks ran. */
+/* Launches once, waits, and returns the TPCs on which the blocks ran. */
 static struct tpcset run(const struct bench_gpu *gpu, const struct bench_launch *launch, CUdeviceptr output,
                          unsigned int sms_per_tpc)
 {

@@ -41,7 +41,7 @@ NAMES = {
 }
 CHOICES = {"packed": "", "whole": ", whole GPU", "gpcs": ", whole GPCs", "distributed": ", across GPCs"}
 
-# A picture shows shapes: no line needs more points than it has pixels.
+# No line needs more points than the picture has pixels.
 POINTS = 400
 
 plt.rcParams.update(
@@ -211,7 +211,7 @@ def granularity(table, save_as):
         for row in rows:
             times.setdefault(row["sms"], []).append(row["us"] / 1e3)
         sizes = sorted(times)
-        # Whoever wants a size between two has to take the smaller one.
+        # For a size between two, a user has to take the smaller one.
         axes.plot(
             sizes,
             [results.median(times[size]) for size in sizes],
@@ -243,7 +243,7 @@ def pitfall(table, save_as):
     for (axes,), ((mechanism,), rows) in zip(grid, mechanisms.items()):
         zero = min(row["ms"] for row in rows)
         for task, (label, color) in TASKS.items():
-            # The first and the last 10 ms are not whole.
+            # The first and the last 10 ms are incomplete.
             own = [row for row in rows if row["task"] == task][1:-1]
             times = [row["ms"] - zero for row in own]
             axes.plot(times, [row["laps"] / 10 for row in own], color=color, linewidth=1.3, label=label)
@@ -410,7 +410,7 @@ def main():
             continue
         try:
             picture(table, lambda fig, name, table=table: save(fig, table, target, name))
-        except Exception as error:  # One that cannot be drawn does not keep the others from it.
+        except Exception as error:  # If one cannot be drawn, the others still are.
             print(f"draw.py: {picture.__name__}: {error!r}", file=sys.stderr)
             failed = True
     return failed

@@ -81,7 +81,7 @@ def median_interval(values):
     return ordered[low], ordered[-1 - low]
 
 
-# What each mechanism adds is the difference to this one.
+# The mechanism to which each one is compared.
 COMPARED_WITH = {
     "mps-percent": "mps",
     "green": "mps",

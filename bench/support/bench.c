@@ -61,7 +61,7 @@ static void load_driver(void)
 		*functions[i].function = dlsym(library, functions[i].name);
 }
 
-/* The part of the GPU that BENCH_GREEN means. */
+/* The part of the GPU that BENCH_GREEN names. */
 static CUdevResource green_part(CUdevice device, const char *text)
 {
 	CUdevResource whole, part, rest;
@@ -78,7 +78,7 @@ static CUdevResource green_part(CUdevice device, const char *text)
 	return *end == '\0' ? part : rest;
 }
 
-/* Its context is made current, and the stream is the one that stays in it. */
+/* Makes the green context's context current, and makes the stream that stays in it. */
 static void open_green(struct bench_gpu *gpu, const char *text)
 {
 	CUdevResource part = green_part(gpu->device, text);
@@ -193,8 +193,8 @@ CUdeviceptr bench_filled(size_t words, uint32_t word)
 	return address;
 }
 
-/* With one address space for both, which 64-bit Linux has, page-locked memory has one address. The simulator's
- * memory is the host's. */
+/* On 64-bit Linux, host and GPU share one address space, so page-locked memory has one address. The simulator's memory
+ * is the host's. */
 volatile uint32_t *bench_visible(size_t words, CUdeviceptr *address)
 {
 	CUresult (*allocate)(void **memory, size_t bytes, unsigned int flags) = dlsym(library, "cuMemHostAlloc");

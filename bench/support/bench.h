@@ -1,6 +1,6 @@
 /*
- * What the programs of the experiments do on a GPU, real or simulated. Whatever fails ends the program, with one
- * line on standard error. Nothing here knows nvtaskset: the programs are what it is tried on.
+ * Functions with which the programs of the experiments use a GPU, real or simulated. Each failure ends the program,
+ * with one line on standard error. Nothing in this file uses nvtaskset: it is applied to these programs.
  *
  * BENCH_GREEN in the environment is a part of the GPU for programs that make green contexts themselves: "N" means N
  * SMs, "N-rest" all but those.

@@ -1,15 +1,15 @@
-# What every experiment starts with. bench/run runs them: the environment is its.
+# The beginning of every experiment. bench/run runs it and sets its environment.
 set -euo pipefail
-LEFT_OUT=77  # the exit status of an experiment that this machine cannot do
-INCOMPLETE=3 # of one that did all but a part, whose reasons it told
+LEFT_OUT=77  # the exit status of an experiment that this machine cannot run
+INCOMPLETE=3 # the exit status of one that could not do a part, and said why
 
-# A part that fails does not keep an experiment from the others.
+# If a part fails, an experiment goes on with the others.
 failures=0
 note_failure() {
 	failures=$((failures + 1))
 }
 
-# However it ends, it leaves none of its programs.
+# However an experiment ends, it leaves none of its programs.
 leave() {
 	local status=$?
 	stop "${!task_pids[@]}" || true
@@ -24,7 +24,7 @@ support=$(dirname "${BASH_SOURCE[0]}")
 . "$support/results.bash"
 . "$support/tasks.bash"
 
-# Adds a row for each line that a command prints, with these first columns; none where it fails.
+# Adds a row for each line that a command prints, with these first columns; no row if it fails.
 rows_of() { # COLUMN,COLUMN… COMMAND…
 	if "${@:2}" >"$BENCH_WORK/printed"; then
 		rows "$1" <"$BENCH_WORK/printed"

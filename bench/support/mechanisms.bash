@@ -1,4 +1,4 @@
-# The mechanisms that are compared, and what runs under each.
+# The mechanisms that are compared, and how programs run under each.
 #
 #   none               no partition, no MPS: programs take turns on the GPU
 #   mps                MPS alone
@@ -37,7 +37,7 @@ count_of() { # PART: how many TPCs
 	esac
 }
 
-# The least whole percentage that gives a client so many SMs: MPS rounds down.
+# The smallest whole percentage that gives a client so many SMs: MPS rounds down.
 percentage_of() { # PART
 	echo $((($(count_of "$1") * 100 + total_tpcs - 1) / total_tpcs))
 }
@@ -67,7 +67,7 @@ mig_instance() { # PART
 	nvidia-smi -L 2>/dev/null | grep -oE 'MIG-[0-9a-f-]{36}' | sed -n "${line}p"
 }
 
-# Why a mechanism cannot be had here; nothing where it can.
+# Prints why this machine lacks a mechanism; nothing if it has it.
 missing() { # MECHANISM
 	case $1 in
 	none | nvtaskset-no-mps) ;;
@@ -77,7 +77,7 @@ missing() { # MECHANISM
 	esac
 }
 
-# Those of these mechanisms that can be had; why the others can not, on standard error.
+# Prints which of these mechanisms the machine has; on standard error, why it lacks the others.
 available() { # MECHANISM…
 	local mechanism reason
 	for mechanism in "$@"; do
@@ -123,12 +123,13 @@ under() { # MECHANISM PART COMMAND…
 		set -- nvtaskset --mps off -t "$(tpcs_of "$part")" "$@"
 		;;
 	esac
-	# Not quoted: nothing, where there is no prefix.
+	# Not quoted, so that an empty prefix is no word.
 	# shellcheck disable=SC2086
 	exec ${BENCH_PREFIX:-} "$@"
 }
 
-# Whether it is measured in this round. Differences are between the first of these; the others are due in every third.
+# Whether a mechanism is measured in this round. none, mps and both of nvtaskset are measured in every round, the others
+# in every third.
 is_due() { # MECHANISM ROUND
 	case $1 in
 	none | mps | nvtaskset*) true ;;

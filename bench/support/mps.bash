@@ -1,4 +1,4 @@
-# An MPS daemon of the benchmark's own, in a private directory, and its end.
+# Starts and ends an MPS daemon of the benchmark's own, in a private directory.
 #
 #   BENCH_WORK      a directory for this run alone, with a short path: MPS has sockets there
 #   BENCH_MPS       set by start_mps: the control program; empty where there is none
@@ -8,7 +8,7 @@ find_mps() {
 	PATH=$PATH:/usr/local/nvidia/bin:/usr/local/cuda/bin command -v nvidia-cuda-mps-control || true
 }
 
-# The daemon outlives the shell that starts it, so it gets nothing of ours to hold.
+# The daemon outlives the shell that starts it, so it inherits none of our descriptors.
 start_mps() { # the arguments of the daemon, beside -d
 	BENCH_MPS=$(find_mps)
 	export BENCH_MPS
@@ -24,7 +24,7 @@ ask_mps() { # COMMAND
 	echo "$1" | timeout 10 "$BENCH_MPS" 2>/dev/null
 }
 
-# A server whose client was killed in the middle of a kernel may not answer any more: it is ours, so it is killed.
+# A server whose client was killed in the middle of a kernel may not answer any more. It is ours, so we kill it.
 stop_mps() {
 	local daemon servers process
 	[ -n "${BENCH_MPS:-}" ] || return 0
@@ -41,7 +41,7 @@ stop_mps() {
 	rm -rf "$CUDA_MPS_PIPE_DIRECTORY"
 }
 
-# Process numbers are used again.
+# Process ids are used again.
 is_mps() { # PID
 	grep -q nvidia-cuda-mps "/proc/$1/cmdline" 2>/dev/null
 }

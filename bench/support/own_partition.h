@@ -1,6 +1,6 @@
 /*
- * The partition of this process on the GPU that it works on, for programs that change it themselves: by the same write
- * that `nvtaskset -p` does.
+ * The partition of this process on its GPU, for programs that change it themselves, with the same write as `nvtaskset
+ * -p`.
  */
 #ifndef OWN_PARTITION_H
 #define OWN_PARTITION_H
@@ -14,12 +14,12 @@ struct own_partition {
 	struct tpcset halves[2]; /* the lower TPCs, and the upper ones */
 };
 
-/* There is one in a process; a program without, or whose GPU has a single TPC, is ended. */
+/* A process has one. Ends a program that has none, or whose GPU has a single TPC. */
 void own_partition_open(struct own_partition *partition, const struct bench_gpu *gpu);
 
 void own_partition_set(const struct own_partition *partition, const struct tpcset *set);
 
-/* How many launches our library has seen. */
+/* How many launches our library has counted. */
 uint64_t own_partition_launches(void);
 
 #endif

@@ -1,8 +1,8 @@
-# The results of an experiment: a CSV file, with what was measured on in comments before its first line.
+# The results of an experiment: a CSV file. Comments before its first line describe the machine.
 #
 #   BENCH_OUT       where to; BENCH_WORK/header, the comments, is there before an experiment starts
 
-# Makes NAME.csv the file that rows go to.
+# Makes NAME.csv, to which rows are added.
 open_csv() { # NAME COLUMN,COLUMN…
 	csv=$BENCH_OUT/$1.csv
 	{
@@ -18,7 +18,7 @@ rows() { # COLUMN…
 	sed "s|^|${*:+$*,}|" >>"$csv"
 }
 
-# FULL, or QUICK where only the experiments themselves are tried, and no time is to be spent.
+# Prints FULL; or QUICK if the experiments themselves are tested and should take no time.
 pick() { # FULL QUICK
 	if [ -n "${BENCH_QUICK:-}" ]; then echo "$2"; else echo "$1"; fi
 }

@@ -1,7 +1,7 @@
 # Programs under a mechanism: in the foreground, or (bench/task, or what speaks like it) in the background, each with a
-# name. One that nvtaskset lets run unrestricted has failed: it would be measured as what it is not.
+# name. A program that runs unrestricted under nvtaskset has failed, since its results would be wrong.
 
-# What it prints is passed on; the reason of a failure, too, which the caller notes.
+# Passes on the program's output and the reason of a failure, which the caller notes.
 measure_under() { # MECHANISM PART COMMAND…
 	local result=0
 	(under "$@") 2>"$BENCH_WORK/measured.err" || result=1
@@ -19,7 +19,7 @@ declare -A task_pids
 start() { # NAME MECHANISM PART COMMAND…
 	local name=$1
 	shift
-	# Now, not when the task starts: what an earlier one of that name left must not be taken for its.
+	# Emptied now, not when the task starts: the output of an earlier task of that name must not count.
 	: >"$BENCH_WORK/$name.out"
 	under "$@" >"$BENCH_WORK/$name.out" 2>"$BENCH_WORK/$name.err" &
 	task_pids[$name]=$!
@@ -31,7 +31,7 @@ start_task() { # NAME MECHANISM PART ARGUMENT…
 	start "$name" "$mechanism" "$part" task "$@"
 }
 
-# Until it has worked once. Fails where it ended instead, with its reason.
+# Waits until each task has worked once. Fails with its reason if one ended instead.
 await() { # NAME…
 	local name
 	for name in "$@"; do
@@ -46,13 +46,13 @@ await() { # NAME…
 	done
 }
 
-# What failed, and its reason.
+# Prints what failed, and the reason.
 complain() { # NAME
 	echo "  $1: $(head -n 1 "$BENCH_WORK/$1.err")" >&2
 	note_failure
 }
 
-# Until it has ended by itself. One that has been waited for already is not a failure again.
+# Waits until each task has ended by itself. One that was waited for before does not count as a failure again.
 finish() { # NAME…
 	local name result=0
 	for name in "$@"; do
@@ -66,7 +66,7 @@ finish() { # NAME…
 	return $result
 }
 
-# Asks them to end, and waits for it.
+# Asks the tasks to end, and waits until they have.
 stop() { # NAME…
 	local name
 	for name in "$@"; do
@@ -75,12 +75,12 @@ stop() { # NAME…
 	finish "$@"
 }
 
-# What it measured.
+# Prints the task's samples.
 samples() { # NAME
 	sed -n "2,$(pick '$' 6)p" "$BENCH_WORK/$1.out"
 }
 
-# The SMs that a task has: it knows itself, unless nvtaskset partitions it.
+# Prints the number of SMs that a task has. The task reports it, unless nvtaskset partitions it.
 sms() { # NAME MECHANISM PART
 	case $2 in
 	nvtaskset*) echo "$(($(count_of "$3") * sms_per_tpc))" ;;

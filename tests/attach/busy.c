@@ -7,10 +7,10 @@
  * that others can run.
  *
  *   launch    kernels, and on which TPCs they ran whenever that changes
- *   allocate  memory, given back by other sizes
+ *   allocate  memory, freed in other sizes
  *   load      a library, and unload it
  *   sleep     for some milliseconds at a time
- *   poll      for bytes that another thread writes, one after the other; epoll and read likewise
+ *   poll      for bytes that another thread writes, one after the other; epoll and read: the same
  *   wait      for a condition that another thread makes true
  *   signal    another thread sends signals with numbers
  *   hold      patterns in all registers

@@ -4,20 +4,20 @@
  * A CUDA program that runs the given steps, one after the other, to show what happens to its partition:
  *
  *   open NAME       opens a library
- *   global NAME     likewise, as Go does, with its symbols for everybody
+ *   global NAME     opens a library with global symbols, as Go does
  *   namespace NAME  opens it in a namespace of its own, and forgets it
- *   close           closes what was opened last
- *   where           opens the driver by name, and says on which TPCs a kernel ran; in the same context every time
+ *   close           closes the library that was opened last
+ *   where           opens the driver by name, and prints on which TPCs a kernel ran; in the same context every time
  *   context         makes the context, and nothing else
  *   errno           fails if a launch changes it
  *   closefrom N     closes all descriptors from N on
- *   exec            becomes itself again, for the following steps
- *   again FILE      becomes itself again, for all its steps, if it can remove the file
+ *   exec            executes itself again, for the following steps
+ *   again FILE      executes itself again, for all its steps, if it can remove the file
  *   data FILE       closes standard error, and opens a file as descriptor 2, as a database; output FILE: only to write it
  *   fork            the child takes the following steps; the parent waits for it
  *   vfork PROGRAM   starts a program so, and waits for it; spawn PROGRAM: by posix_spawn
- *   launch          launches and launches, in a thread of its own
- *   wait            says so, and waits for SIGUSR1
+ *   launch          launches all the time, in a thread of its own
+ *   wait            prints "waiting", and waits for SIGUSR1
  *   proc            hides /proc, for a process that may
  */
 #include "gpu.h"

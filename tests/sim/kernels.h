@@ -1,6 +1,6 @@
 /*
  * What the simulated GPU executes: a function in C for each kernel that it knows by name. The kernels themselves are
- * PTX text.
+ * PTX text in src/gpu/kernels.h.
  */
 #ifndef SIM_KERNELS_H
 #define SIM_KERNELS_H
