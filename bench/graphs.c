@@ -2,7 +2,7 @@
  * Usage: graphs NODES CYCLES
  *
  * What CUDA graphs cost inside nvtaskset, as lines "NAME,VALUE":
- *   unchanged_ns      the call that launches a graph of NODES kernels, the partition being what it was
+ *   unchanged_ns      the call that launches a graph of NODES kernels, with an unchanged partition
  *   changed_ns        the same after a change; both are medians
  *   refresh_node_ns   their difference, for each node
  *   cycles            how often a graph of one kernel was then made, launched and destroyed, with a change now and then
@@ -11,7 +11,7 @@
  *   conditional_…     the same three for a graph with the kernel in the body of a conditional node, where the driver
  *                     has such nodes
  *
- * Without nvtaskset there is nothing to change: unchanged_ns and the cycles alone.
+ * Without nvtaskset there is no partition to change: only unchanged_ns and the cycles.
  */
 #include "bench.h"
 #include "gpu/kernels.h"

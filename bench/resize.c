@@ -1,8 +1,8 @@
 /*
  * Usage: nvtaskset --mps off all resize SAMPLES [NODES]
  *
- * How soon a changed partition is in force: by turns in one half of the GPU's TPCs and in the other, launches one
- * kernel, or a graph of NODES kernels one after the other, and prints as lines "METRIC,US" of each SAMPLES:
+ * How soon a changed partition is in force. Launches one kernel, or a graph of NODES kernels in a row, in one half of
+ * the GPU's TPCs and in the other in turn. Prints SAMPLES lines "METRIC,US" of each metric:
  *
  *   write          the change itself
  *   first          from before the change until the host sees what the first kernel after it wrote

@@ -1,18 +1,18 @@
 /*
  * Usage: task KIND [--size N] [--repeat N] [--pause US] [--seconds S] [--samples N]
  *
- * Works on the GPU again and again, and prints at the end how many µs each time took, from the first launch to the end
- * of the last kernel. KIND and what N is:
+ * Works on the GPU again and again, and prints at the end how many µs each repetition took, from the first launch to
+ * the end of the last kernel. KIND and what N is:
  *
  *   matmul    a product of N × N matrices (3072)
  *   copy      N MiB from here to there (512)
  *   compute   arithmetic in registers, N blocks of 1024 threads (2048)
  *   network   the products of a transformer's inference, N layers of four 512 × 512 products and a copy (12)
  *
- * Before the first sample it prints "ready SMS", with the number of SMs that the driver tells it of. It ends after
- * SECONDS (without end, where there is no such option), or after so many samples, or at SIGTERM, never in the middle
- * of a kernel: that would hurt an MPS server. SIGUSR1 makes it forget the samples so far, of which it keeps 100 000.
- * Each sample is REPEAT times the work; it pauses for up to PAUSE between two.
+ * Before the first sample it prints "ready SMS", with the number of SMs that the driver reports. It ends after SECONDS
+ * (never, without this option), after so many samples, or at SIGTERM, but never in the middle of a kernel: that would
+ * disturb an MPS server. SIGUSR1 discards the samples so far. It keeps at most 100 000. Each sample is REPEAT times the
+ * work; it pauses for up to PAUSE between two.
  */
 #include "bench.h"
 #include "bench_kernels.h"

@@ -21,26 +21,26 @@ CUDA_API(CUDA_DECLARE)
 struct bench_gpu {
 	CUdevice device;
 	CUcontext context;
-	CUgreenCtx green; /* NULL where the context is no part of one */
+	CUgreenCtx green; /* NULL if the context belongs to no green context */
 	CUstream stream;
-	unsigned int sm_count; /* that the driver tells this program of, or of its green context */
-	bool is_simulated;     /* its kernels compute nothing, in no time */
+	unsigned int sm_count; /* as the driver reports it, of the GPU or of the green context */
+	bool is_simulated;     /* its kernels compute nothing, and take no time */
 };
 
 /* A context on the first GPU, current to this thread, and a stream of it. Memory ends with it. */
 void bench_open(struct bench_gpu *gpu);
 void bench_close(struct bench_gpu *gpu);
 
-/* Another stream, to be put in the place of that one. It ends with the context. */
+/* Another stream, to replace that one. It ends with the context. */
 CUstream bench_stream(const struct bench_gpu *gpu);
 
-/* "PROGRAM: REASON" on standard error, and the end. */
+/* Prints "PROGRAM: REASON" on standard error, and ends the program. */
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #define bench_check(call) bench_check_result(call, #call)
 void bench_check_result(CUresult result, const char *call);
 
-/* A kernel of this PTX text: bench_kernels_ptx, or src/kernels.h's. Its module ends with bench_close. */
+/* A kernel of this PTX text: bench_kernels_ptx, or that of src/gpu/kernels.h. Its module ends with bench_close. */
 CUfunction bench_kernel(const char *ptx, const char *name);
 
 struct bench_launch {
@@ -51,16 +51,16 @@ struct bench_launch {
 	void **arguments;
 };
 
-/* Not waited for. */
+/* Launches, without waiting. */
 void bench_start(const struct bench_gpu *gpu, const struct bench_launch *launch);
 void bench_wait(const struct bench_gpu *gpu);
 
-/* So many of them in a row: the time of the calls, in ns. Waits for all afterwards. */
+/* Launches so many in a row, and then waits for all. Returns the time of the calls, in ns. */
 int64_t bench_submit(const struct bench_gpu *gpu, const struct bench_launch *launch, int count);
 
 CUdeviceptr bench_memory(size_t bytes);
 
-/* Memory full of this word: waited for, as nothing else would do that for a stream of ours. */
+/* Memory filled with this word. Waits for that, since a stream of ours would not. */
 CUdeviceptr bench_filled(size_t words, uint32_t word);
 
 /* Memory that a kernel writes and the host reads, also while the kernel runs. */
@@ -70,14 +70,14 @@ volatile uint32_t *bench_visible(size_t words, CUdeviceptr *address);
 int64_t bench_now(void);
 void bench_sleep(int64_t ns);
 
-/* The middle one, or the upper of two; puts them in order. */
+/* The median, the upper of two; sorts the values. */
 int64_t bench_median(int64_t *values, size_t count);
 
 /* "DIRECTORY/NAME", where DIRECTORY is this program's. */
 #define BENCH_PATH 4200
 void bench_beside(char path[BENCH_PATH], const char *name);
 
-/* The number of an argument, or the end of the program. */
+/* The number in an argument; ends the program if there is none. */
 double bench_number(const char *text, const char *what);
 
 #endif

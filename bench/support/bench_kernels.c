@@ -1,7 +1,7 @@
 #include "bench_kernels.h"
 
-/* Two blocks of 1024 threads are to fit on an SM that has room for so many threads: registers must not keep them from
- * it. */
+/* Two blocks of 1024 threads must fit on an SM that has room for so many threads, so kernels must not use too many
+ * registers. */
 
 #define READ_CLOCK                                                                                            \
 	".visible .entry read_clock(.param .u64 output)\n"                                                    \
@@ -127,9 +127,9 @@
 
 #define CHAIN(register) "	fma.rn.f32 " register ", " register ", %f9, %f10;\n"
 
-/* The threads of a block go from lap to lap together, and end together: else some of its warps run ahead, and the one
- * that writes the stamps waits for them. The results are kept alive by a store that never happens: no caller asks for 0
- * rounds. */
+/* The threads of a block synchronize after each lap and at the end. Otherwise some of its warps would run ahead, and
+ * the one that writes the stamps would wait for them. A store that never happens keeps the compiler from removing the
+ * results: no caller asks for 0 rounds. */
 #define LAPS                                                                                                  \
 	".visible .entry laps(.param .u64 stamps, .param .u64 deadline, .param .u32 rounds,"                  \
 	" .param .u32 count)\n"                                                                               \

@@ -1,6 +1,6 @@
 /*
- * What the simulated driver library exports: the functions of tests/gpu/support/cuda_api.h and a mark that tells a test
- * that this is the simulator.
+ * The exports of the simulated driver library: the functions of tests/gpu/support/cuda_api.h and a mark that tells a
+ * test that this is the simulator.
  */
 #ifndef SIM_API_H
 #define SIM_API_H
