@@ -449,8 +449,9 @@ installed_command = $(BINDIR)/nvtaskset $(addprefix $(LIBDIR)/,libcuda.so.1 libc
 	$(FISH_COMPLETION) $(addprefix $(DOCDIR)/,$(notdir $(documents)))
 installed = $(installed_command) $(installed_api) $(installed_smctrl)
 system_configuration = /etc/ld.so.conf.d/00-000-nvtaskset.conf
+# Disables by the former spelling: what is installed may be an older version.
 uninstall:
-	$(Q)$(if $(DESTDIR),,! grep -qsx $(LIBDIR)/system $(system_configuration) || $(BINDIR)/nvtaskset system disable)
+	$(Q)$(if $(DESTDIR),,! grep -qsx $(LIBDIR)/system $(system_configuration) || $(BINDIR)/nvtaskset --disable-system)
 	rm -f $(addprefix $(DESTDIR),$(installed_command))
 	$(remove_directories)
 

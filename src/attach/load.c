@@ -98,8 +98,7 @@ int library_check_limits(const struct library *library, pid_t pid, struct error 
 #define STACK_MIN (256 * 1024)
 #define ALIGNMENT 64
 
-/* The lowest number for the library's file (base/descriptor.h). It must differ from the handle's (state/handle.h),
- * which is made while this file is open. */
+/* The lowest number for the library's file (base/descriptor.h). */
 #define FILE_USUAL 200
 
 /* How long the thread waits for us when it has finished: longer than we are usually without a processor. */

@@ -94,9 +94,10 @@ uint64_t target_file_limit(pid_t pid)
 	proc_read_text(text, sizeof text, "/proc/%d/limits", (int)pid);
 	const char *line = strstr(text, "\nMax file size ");
 
+	/* Not for "unlimited". */
 	if (line)
 		sscanf(line, "\nMax file size %" SCNu64, &limit);
-	return limit;
+	return line ? limit : 0;
 }
 
 static int check_state(pid_t pid, struct error *error)

@@ -33,7 +33,8 @@ struct target {
 int target_open(struct target *target, pid_t pid, struct error *error);
 void target_close(struct target *target);
 
-/* The size of the largest file that the process may write, in bytes; UINT64_MAX if there is no limit. */
+/* The size of the largest file that the process may write, in bytes; UINT64_MAX if there is no limit, 0 if it
+ * cannot be read. */
 uint64_t target_file_limit(pid_t pid);
 
 /* Sets the reason for a failure with this errno, with the command to run if one helps. Always -1. */

@@ -12,7 +12,7 @@ struct mapping {
 	int protection;   /* PROT_READ, PROT_WRITE and PROT_EXEC */
 	uint64_t offset;  /* in its file */
 	uint64_t inode;   /* of its file; 0 if it has none */
-	const char *path; /* the rest of the line; "" if the mapping has no name */
+	const char *path; /* the rest of the line, with its newline if it has one; "" if the mapping has no name */
 };
 
 /* `mapping` points into `line`. False if it is no such line. */

@@ -36,15 +36,20 @@ static atomic_flag looking = ATOMIC_FLAG_INIT;
 static atomic_bool waiting;
 
 /* The child of a fork gets a partition of its own, equal to the parent's at the fork. It is read before the fork, since
- * the parent's may change right after it. One variable is enough: fork serialises its handlers. */
-static struct segment_revision forked;
+ * the parent's may change right after it. Threads can fork at the same time: from glibc 2.36 on, fork holds no lock while
+ * it runs handlers. */
+#define FORKS_AT_ONCE 16
+static struct segment_revision forked[FORKS_AT_ONCE];
+static atomic_uint forks;
+static __thread unsigned int own_fork __attribute__((tls_model("initial-exec")));
 
 static void before_fork(void)
 {
 	uint64_t number;
 
-	if (!segment_read(&segment, &forked, &number))
-		forked.count = 0;
+	own_fork = atomic_fetch_add(&forks, 1) % FORKS_AT_ONCE;
+	if (!segment_read(&segment, &forked[own_fork], &number))
+		forked[own_fork].count = 0;
 }
 
 static void use_segment(void)
@@ -66,7 +71,7 @@ static void in_child(void)
 	app_masks_after_fork();
 	slot_after_fork();
 	graph_instances_after_fork();
-	if (segment_create(&segment, &forked, segment_is_findable(&parents) ? parents.file : -1, NULL) == 0) {
+	if (segment_create(&segment, &forked[own_fork], segment_is_findable(&parents) ? parents.file : -1, NULL) == 0) {
 		segment_set_at_work(&segment);
 		segment_set_in_force(&segment, !atomic_load(&waiting));
 		counter_slots_free();

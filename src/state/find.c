@@ -208,7 +208,7 @@ static pid_t find_process(struct identity wanted)
 	for (size_t i = 0; i < all.count && found == 0; i++) {
 		struct identity identity = identity_of(all.list[i]);
 
-		if (identity_matches(identity, wanted) && identity.namespace == wanted.namespace)
+		if (identity_matches(identity, wanted) && identity.namespace != 0 && wanted.namespace != 0)
 			found = all.list[i];
 		else if (identity_matches(identity, wanted) && possible == 0)
 			possible = all.list[i];

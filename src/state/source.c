@@ -1,4 +1,4 @@
-/* This process's own segments, among its descriptors. */
+/* The segments among this process's descriptors: its own, and inherited ones. */
 #include "handle.h"
 #include "kind.h"
 

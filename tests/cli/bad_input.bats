@@ -86,10 +86,12 @@ load helpers
 	refuses "-t0-7: SET is an argument of its own, as in '-t 0-7'; try 'nvtaskset --help'" nvtaskset -t0-7 true
 	refuses "-n4: SET is an argument of its own, as in '-t 0-7'; try 'nvtaskset --help'" nvtaskset -n4 true
 	refuses "--frob=3: unknown option; try 'nvtaskset --help'" nvtaskset --frob=3
+	refuses "-x: unknown option; try 'nvtaskset --help'" nvtaskset -x=3
 	[ "$(nv -t 0-3 -- echo -t)" = -t ]
 	printf '#!/bin/sh\necho "$0"\n' >"$WORK/-t"
 	chmod +x "$WORK/-t"
 	[ "$(cd "$WORK" && nv -t 0-3 ./-t)" = ./-t ]
+	[[ "$(PATH=$WORK:$PATH nv -G 0:ff -- -t)" == *-t ]]
 }
 
 @test "what is neither a mask nor a word" {

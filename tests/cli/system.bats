@@ -94,6 +94,13 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 	[ "$(on_machine "$installed" system)" = "$said" ]
 	[ "$(on_machine "${ANOTHER_USER[@]}" "$installed" system status)" = "$said" ]
 	diff <(echo "$before") <(state)
+	# What an older version has written, and what the driver has left since.
+	on_machine sed -i 's/^#.*/# Written by another version./' "$configuration"
+	[ "$(on_machine "$installed" system)" = "$said" ]
+	on_machine ln -sf /elsewhere/libcuda.so.1 "$links/driver/libnvtaskset-driver.so.1"
+	[[ "$(on_machine "$installed" system)" == "enabled, by another installation or before the driver moved: "*"$links/libcuda.so.1; "* ]]
+	on_machine "$installed" system enable
+	[ "$(on_machine "$installed" system)" = "$said" ]
 	on_machine "$installed" system disable
 	before=$(state)
 	[ "$(on_machine "$installed" system disable)" = "not enabled" ]

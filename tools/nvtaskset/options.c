@@ -205,6 +205,15 @@ static int refuse(const struct options *options, struct error *error, const char
 	return error_set(error, "%.42s: %s; try 'nvtaskset %s%s--help'", what, why, word, options->word ? " " : "");
 }
 
+static bool is_known(int option)
+{
+	const struct option *known = long_options;
+
+	while (known->name && known->val != option)
+		known++;
+	return known->name != NULL;
+}
+
 /* `argument` is the one that getopt has stopped at. SET is often taken for the value of -t. */
 static int unknown_option(const struct options *options, int option, const char *argument, struct error *error)
 {
@@ -214,7 +223,7 @@ static int unknown_option(const struct options *options, int option, const char 
 
 	if (option == ':')
 		result = refuse(options, error, is_letter ? letter : argument, "needs a value");
-	else if (has_value && optopt != 0)
+	else if (has_value && (optopt == '=' || is_known(optopt)))
 		result = refuse(options, error, argument, "the option takes no value; SET comes behind the options, as in '-t 0-7'");
 	else if (is_letter && optopt >= '0' && optopt <= '9')
 		result = refuse(options, error, argument, "SET is an argument of its own, as in '-t 0-7'");
@@ -400,9 +409,12 @@ static int take_command(struct options *options, char **arguments, bool own_sets
 			                        "or 'nvtaskset --help'");
 		arguments++;
 	}
-	if (arguments[0] && strcmp(arguments[0], "--") == 0)
+	bool ends_options = arguments[0] && strcmp(arguments[0], "--") == 0;
+
+	/* If every -G has its own SET, getopt has taken it. */
+	if (ends_options)
 		arguments++;
-	else if (arguments[0] && is_option(arguments[0]))
+	else if (arguments[0] && is_option(arguments[0]) && !(own_sets && strcmp(arguments[-1], "--") == 0))
 		return misplaced(arguments[0], error);
 	options->command = arguments;
 	return arguments[0] || options->dry_run ? 0 : no_command(options, error);

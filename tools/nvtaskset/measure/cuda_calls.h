@@ -1,5 +1,5 @@
 /*
- * The functions of the driver that --measure calls, through our library.
+ * The functions of the driver that `measure` calls, through our library.
  */
 #ifndef NVTASKSET_MEASURE_CUDA_CALLS_H
 #define NVTASKSET_MEASURE_CUDA_CALLS_H

@@ -1,5 +1,5 @@
 /*
- * system enable, system disable: with 'enable', every program of this machine that asks for the driver library finds
+ * The word system. With `enable`, every program of this machine that asks for the driver library finds
  * ours in the dynamic linker's cache.
  *
  * This needs two things. One is a directory of links, PREFIX/lib/nvtaskset/system, with only the files that programs
@@ -81,9 +81,9 @@ static int test_cache(const struct plan *plan, struct error *error)
 
 static bool is_enabled(const struct plan *plan)
 {
-	char content[sizeof plan->configuration + 1], directory[PATH_MAX];
+	char content[sizeof plan->configuration + 1], directory[PATH_MAX]; /* the file may have other comments */
 	bool enabled = plan_read_configuration(directory, content, sizeof content) &&
-	               strcmp(content, plan->configuration) == 0 && check_cache(plan, LDCONFIG_CACHE, NULL) == 0;
+	               strcmp(directory, plan->directory) == 0 && check_cache(plan, LDCONFIG_CACHE, NULL) == 0;
 
 	for (unsigned int i = 0; i < plan->link_count; i++)
 		enabled = enabled && plan_link_is_made(&plan->links[i]);
@@ -140,18 +140,22 @@ static void warn_of_bypass(void)
 
 /* --- the actions ------------------------------------------------------------------------------------------------ */
 
+/* What programs find counts, whichever installation has written it. */
 int action_system_status(const struct options *options, struct error *error)
 {
-	/* Large, and this is a process of its own. */
-	static struct plan plan;
+	static struct plan plan; /* large */
+	static char found[PATH_MAX];
+	bool are_ours = loader_cache_find(LDCONFIG_CACHE, DRIVER_NAME, accept_any, found) && own_library_is(found);
 
 	(void)options;
-	if (plan_find_library(&plan, error) < 0 || plan_find_driver(&plan, error) < 0)
-		return -1;
-	if (is_enabled(&plan))
-		printf("enabled: programs that start find %s/" DRIVER_NAME " in front of %s\n", plan.directory, plan.links[0].target);
-	else
+	(void)error;
+	if (!are_ours)
 		puts("not enabled");
+	else if (plan_find_library(&plan, NULL) == 0 && plan_find_driver(&plan, NULL) == 0 && is_enabled(&plan))
+		printf("enabled: programs that start find %s in front of %s\n", found, plan.links[0].target);
+	else
+		printf("enabled, by another installation or before the driver moved: programs that start find %s; "
+		       "'nvtaskset system enable' makes it anew\n", found);
 	return 0;
 }
 
