@@ -60,6 +60,15 @@ has_library() {
 	end_intact
 }
 
+@test "a SET that is wrong changes nothing" {
+	start_plain busy launch=1
+	refuses "TPC 999: this GPU has TPCs 0-65" nvtaskset --attach -tp 0-999 "$PROGRAM"
+	refuses "GPU 7: CUDA sees one GPU here, number 0" nvtaskset --attach -G 7 -tp 0-3 "$PROGRAM"
+	not grep -q nvtaskset "/proc/$PROGRAM/maps"
+	refuses "pid $PROGRAM: was started without nvtaskset: --attach gives it a partition all the same" nvtaskset -p "$PROGRAM"
+	end_intact
+}
+
 @test "attach and change, and the next kernel obeys" {
 	start_plain busy launch=1
 	runs_on_tpcs 0-65

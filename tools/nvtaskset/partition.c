@@ -249,6 +249,24 @@ static int load_topologies(struct topology_list *list, const struct targets *tar
 	                                                                                       : topology_load(list, error);
 }
 
+/* A SET that is wrong must not have changed a program that is attached to. A number of TPCs is chosen later, and so are
+ * the GPUs if there are several and no -G. */
+static int check_sets(const struct options *options, const struct topology_list *list, struct error *error)
+{
+	static struct gpu_choices chosen;
+	static struct segment_revision unused;
+	int result = 0;
+
+	if (options->action != ACTION_CHANGE || options->notation == NOTATION_COUNT ||
+	    (options->gpu_count == 0 && list->count != 1))
+		return 0;
+	if (options->gpu_count > 0)
+		result = gpus_choose(&chosen, list, options->gpus, options->gpu_count, error);
+	else
+		chosen = (struct gpu_choices){.count = 1, .choices = {{.gpu = &list->gpus[0]}}};
+	return result == 0 ? set_find(&unused, options, &chosen, list, NULL, error) : -1;
+}
+
 /* With --attach, topologies are loaded first, since our library gets them. Otherwise they come last: if the process
  * does not exist, none is needed. */
 static int open_all(struct targets *targets, const struct options *options, const struct pids *tree,
@@ -256,7 +274,8 @@ static int open_all(struct targets *targets, const struct options *options, cons
 {
 	bool attaches = options->attach && !options->dry_run;
 
-	if (attaches && (topology_load(list, error) < 0 || attach_processes(tree, list, options->verbose, error) < 0))
+	if (attaches && (topology_load(list, error) < 0 || check_sets(options, list, error) < 0 ||
+	                 attach_processes(tree, list, options->verbose, error) < 0))
 		return -1;
 	if (targets_open(targets, tree, error) < 0)
 		return -1;
