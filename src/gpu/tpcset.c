@@ -217,11 +217,28 @@ static bool add_digit(struct tpcset *set, int digit, size_t position, unsigned i
 	return fit;
 }
 
+static const char *skip_prefix(const char *text)
+{
+	return text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? text + 2 : text;
+}
+
+static size_t count_digits(const char *digits)
+{
+	return strspn(digits, "0123456789abcdefABCDEF,");
+}
+
+bool tpcset_looks_like_mask(const char *text)
+{
+	const char *digits = skip_prefix(text);
+
+	return digits[count_digits(digits)] == '\0';
+}
+
 int tpcset_parse_mask(struct tpcset *set, const char *text, unsigned int limit, const char *noun,
                       struct error *error)
 {
-	const char *digits = text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? text + 2 : text;
-	size_t length = strspn(digits, "0123456789abcdefABCDEF,");
+	const char *digits = skip_prefix(text);
+	size_t length = count_digits(digits);
 	struct tpcset parsed = {{0}};
 	size_t position = 0; /* of the digit, from the right */
 	bool fit = true;

@@ -55,6 +55,9 @@ int tpcset_parse_list(struct tpcset *set, const char *text, unsigned int limit, 
 int tpcset_parse_mask(struct tpcset *set, const char *text, unsigned int limit, const char *noun,
                       struct error *error);
 
+/* Whether nothing in the text is foreign to a mask. It may still be refused: no digits, say, or misplaced commas. */
+bool tpcset_looks_like_mask(const char *text);
+
 /* Returns `text`, which has room for TPCSET_TEXT bytes. The empty set is "" as a list and "0" as a mask. */
 const char *tpcset_format_list(const struct tpcset *set, char text[TPCSET_TEXT]);
 const char *tpcset_format_mask(const struct tpcset *set, char text[TPCSET_TEXT]);

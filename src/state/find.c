@@ -207,10 +207,11 @@ static pid_t find_process(struct identity wanted)
 		return 0;
 	for (size_t i = 0; i < all.count && found == 0; i++) {
 		struct identity identity = identity_of(all.list[i]);
+		bool matches = identity_matches(identity, wanted);
 
-		if (identity_matches(identity, wanted) && identity.namespace != 0 && wanted.namespace != 0)
+		if (matches && identity.namespace != 0 && wanted.namespace != 0)
 			found = all.list[i];
-		else if (identity_matches(identity, wanted) && possible == 0)
+		else if (matches && possible == 0)
 			possible = all.list[i];
 	}
 	free(all.list);

@@ -40,4 +40,7 @@ int action_system_disable(const struct options *options, struct error *error);
 /* Prints the help of an action, by its first word, or of the whole command if `word` is NULL. */
 void help_show(const char *word);
 
+/* Refuses `what`, for the reason `why`, and says where help is. Always -1. */
+int help_refer(const struct options *options, struct error *error, const char *what, const char *why);
+
 #endif

@@ -92,3 +92,10 @@ void help_show(const char *word)
 	}
 	fputs(text, stdout);
 }
+
+int help_refer(const struct options *options, struct error *error, const char *what, const char *why)
+{
+	const char *word = options->word ? options->word : "";
+
+	return error_set(error, "%.42s: %s; try 'nvtaskset %s%s--help'", what, why, word, options->word ? " " : "");
+}

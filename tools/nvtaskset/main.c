@@ -3,7 +3,7 @@
  * else.
  */
 #include "actions.h"
-#include "options.h"
+#include "parse.h"
 #include "start/probe.h"
 #include "version.h"
 
@@ -83,7 +83,7 @@ int main(int count, char **arguments)
 
 	if (probe_is_me(arguments[0]))
 		return probe_main();
-	if (options_parse(&options, count, arguments, &error) == 0)
+	if (parse_options(&options, count, arguments, &error) == 0)
 		status = act(&options, &error);
 	if (status == EXIT_SUCCESS && close_output(&error) < 0)
 		status = explain_lost_output(&options, &error);

@@ -61,8 +61,4 @@ struct options {
 	char **command;         /* with ACTION_RUN, ended by NULL */
 };
 
-/* Options come first, positional arguments after them. (In taskset, the order around -p is a trap.) The words of an
- * action may stand between its options. -1 with the reason. */
-int options_parse(struct options *options, int count, char **arguments, struct error *error);
-
 #endif

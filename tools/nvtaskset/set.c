@@ -43,7 +43,7 @@ static int parse_mask(struct tpcset *set, const char *text, const struct topolog
 	int result = tpcset_parse_mask(set, text, gpu->tpc_count, "TPC", error);
 
 	/* Such as a list without -t, or a COMMAND without SET. */
-	if (result < 0 && text[strspn(text, "0123456789abcdefABCDEFxX,")] != '\0')
+	if (result < 0 && !tpcset_looks_like_mask(text))
 		error_reword(error, "%.200s; -t takes a list of TPCs, -g of GPCs, -n a number of TPCs", error->reason);
 	return result;
 }

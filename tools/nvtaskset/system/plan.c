@@ -149,10 +149,11 @@ int plan_write_configuration(const struct plan *plan, struct error *error)
 	return 0;
 }
 
-bool plan_read_configuration(char directory[PATH_MAX], char *content, size_t size)
+bool plan_read_configuration(char directory[PATH_MAX])
 {
+	static char content[sizeof((struct plan *)NULL)->configuration + 1]; /* large */
 	FILE *file = fopen(CONFIGURATION, "re");
-	size_t length = file ? fread(content, 1, size - 1, file) : 0;
+	size_t length = file ? fread(content, 1, sizeof content - 1, file) : 0;
 
 	content[length] = '\0';
 	directory[0] = '\0';

@@ -56,9 +56,9 @@ int plan_write_configuration(const struct plan *plan, struct error *error);
 
 bool plan_link_is_made(const struct link *link);
 
-/* Reads the file, which another installation may have written, and the directory that its last line names. False if there
- * is no such file. */
-bool plan_read_configuration(char directory[PATH_MAX], char *content, size_t size);
+/* Reads the directory that the last line of the file names; another installation may have written it. False if there is
+ * no such file. */
+bool plan_read_configuration(char directory[PATH_MAX]);
 
 /* Removes our files, whichever of them exist. If the directory has other files, these and the directory stay. */
 void plan_remove_files(const char *directory);

@@ -81,9 +81,9 @@ static int test_cache(const struct plan *plan, struct error *error)
 
 static bool is_enabled(const struct plan *plan)
 {
-	char content[sizeof plan->configuration + 1], directory[PATH_MAX]; /* the file may have other comments */
-	bool enabled = plan_read_configuration(directory, content, sizeof content) &&
-	               strcmp(directory, plan->directory) == 0 && check_cache(plan, LDCONFIG_CACHE, NULL) == 0;
+	char directory[PATH_MAX];
+	bool enabled = plan_read_configuration(directory) && strcmp(directory, plan->directory) == 0 &&
+	               check_cache(plan, LDCONFIG_CACHE, NULL) == 0;
 
 	for (unsigned int i = 0; i < plan->link_count; i++)
 		enabled = enabled && plan_link_is_made(&plan->links[i]);
@@ -214,12 +214,12 @@ static int disable(const struct plan *plan, const char *directory, bool configur
 int action_system_disable(const struct options *options, struct error *error)
 {
 	static struct plan plan; /* large */
-	static char content[sizeof plan.configuration + 1], directory[PATH_MAX], ours[PATH_MAX];
+	static char directory[PATH_MAX], ours[PATH_MAX];
 	int result = 0;
 
 	if (require_root("system disable", error) < 0 || plan_find_library(&plan, error) < 0 || lock(&plan, error) < 0)
 		return -1;
-	bool configured = plan_read_configuration(directory, content, sizeof content);
+	bool configured = plan_read_configuration(directory);
 
 	if (configured || loader_cache_find(LDCONFIG_CACHE, DRIVER_NAME, own_library_is, ours)) {
 		print_step(options, "removing " CONFIGURATION " and its directory, and rebuilding %s", LDCONFIG_CACHE);

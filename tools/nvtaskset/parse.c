@@ -1,8 +1,10 @@
-#include "options.h"
+#include "parse.h"
+
+#include "actions.h"
+#include "arguments.h"
+#include "option_values.h"
 
 #include <getopt.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -27,10 +29,6 @@ enum {
 /* '+': our options end at the first argument that is no option; those behind it are COMMAND's. ':': we report
  * errors. */
 #define SHORT_OPTIONS "+:tgnpalTG:vhV"
-
-#define WATCH_SECONDS 1.0
-#define WATCH_SECONDS_MIN 0.1
-#define WATCH_SECONDS_MAX 86400.0
 
 /* --- where an option makes sense --------------------------------------------------------------------- */
 
@@ -75,21 +73,6 @@ static const struct option long_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-/* The actions that are words. No first word can be read as a mask: each has a letter that is no hexadecimal digit. */
-static const struct action_word {
-	const char *first, *second; /* NULL: the first alone */
-	enum action action;
-} action_words[] = {
-	{"measure", NULL, ACTION_MEASURE},
-	{"mps", NULL, ACTION_MPS_STATUS},
-	{"mps", "status", ACTION_MPS_STATUS},
-	{"mps", "stop", ACTION_MPS_STOP},
-	{"system", NULL, ACTION_SYSTEM_STATUS},
-	{"system", "status", ACTION_SYSTEM_STATUS},
-	{"system", "enable", ACTION_SYSTEM_ENABLE},
-	{"system", "disable", ACTION_SYSTEM_DISABLE},
-};
-
 /* Options that do not go with every action. An option that would be ignored is refused. */
 static const struct rule {
 	int option;
@@ -117,61 +100,7 @@ static const struct rule {
 
 #define RULES (sizeof rules / sizeof rules[0])
 
-/* --- values ------------------------------------------------------------------------------------------ */
-
-/* An option whose value is one of several words. */
-struct word {
-	const char *name;
-	int value;
-};
-
-struct words {
-	const char *option;
-	const char *all; /* for error messages */
-	struct word list[4]; /* the last one has no name */
-};
-
-static const struct words mps_words = {"--mps", "auto, on or off", {{"auto", MPS_AUTO}, {"on", MPS_ON}, {"off", MPS_OFF}}};
-static const struct words strategy_words = {
-	"--strategy", "packed or distributed", {{"packed", STRATEGY_PACKED}, {"distributed", STRATEGY_DISTRIBUTED}}};
-static const struct words misfit_words = {
-	"--on-misfit", "widen or fail", {{"widen", MISFIT_WIDEN}, {"fail", MISFIT_FAIL}}};
-
-static int parse_word(int *value, const struct words *words, const char *text, struct error *error)
-{
-	const struct word *word = words->list;
-
-	while (word->name && strcmp(text, word->name) != 0)
-		word++;
-	if (!word->name)
-		return error_set(error, "%s %.40s: must be %s", words->option, text, words->all);
-	*value = word->value;
-	return 0;
-}
-
-static int parse_connections(unsigned int *connections, const char *text, struct error *error)
-{
-	char *end;
-	unsigned long number = strtoul(text, &end, 10);
-
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || number < 1 || number > MPS_CONNECTIONS_MAX)
-		return error_set(error, "--connections %.40s: must be 1-%d", text, MPS_CONNECTIONS_MAX);
-	*connections = (unsigned int)number;
-	return 0;
-}
-
-static int parse_watch(double *seconds, const char *text, struct error *error)
-{
-	char *end;
-
-	*seconds = WATCH_SECONDS;
-	if (text) {
-		*seconds = strtod(text, &end);
-		if (end == text || *end != '\0' || !(*seconds >= WATCH_SECONDS_MIN && *seconds <= WATCH_SECONDS_MAX))
-			return error_set(error, "--watch=%.40s: must be 0.1-86400 seconds", text);
-	}
-	return 0;
-}
+/* --- one option ------------------------------------------------------------------------------------------ */
 
 static int set_notation(struct options *options, enum notation notation, struct error *error)
 {
@@ -197,14 +126,6 @@ static int add_gpu(struct options *options, const char *text, struct error *erro
 	return 0;
 }
 
-/* Adds to the reason where help is. */
-static int refuse(const struct options *options, struct error *error, const char *what, const char *why)
-{
-	const char *word = options->word ? options->word : "";
-
-	return error_set(error, "%.42s: %s; try 'nvtaskset %s%s--help'", what, why, word, options->word ? " " : "");
-}
-
 static bool is_known(int option)
 {
 	const struct option *known = long_options;
@@ -222,19 +143,19 @@ static int unknown_option(const struct options *options, int option, const char 
 	int result;
 
 	if (option == ':')
-		result = refuse(options, error, is_letter ? letter : argument, "needs a value");
+		result = help_refer(options, error, is_letter ? letter : argument, "needs a value");
 	else if (has_value && (optopt == '=' || is_known(optopt)))
-		result = refuse(options, error, argument, "the option takes no value; SET comes behind the options, as in '-t 0-7'");
+		result = help_refer(options, error, argument, "the option takes no value; SET comes behind the options, as in '-t 0-7'");
 	else if (is_letter && optopt >= '0' && optopt <= '9')
-		result = refuse(options, error, argument, "SET is an argument of its own, as in '-t 0-7'");
+		result = help_refer(options, error, argument, "SET is an argument of its own, as in '-t 0-7'");
 	else
-		result = refuse(options, error, is_letter ? letter : argument, "unknown option");
+		result = help_refer(options, error, is_letter ? letter : argument, "unknown option");
 	return result;
 }
 
 static int take_option(struct options *options, int option, const char *argument, struct error *error)
 {
-	int result = 0, value = 0;
+	int result = 0;
 
 	switch (option) {
 	case 't':
@@ -298,22 +219,19 @@ static int take_option(struct options *options, int option, const char *argument
 		options->strict = true;
 		break;
 	case OPTION_WATCH:
-		result = parse_watch(&options->watch_seconds, optarg, error);
+		result = option_watch(&options->watch_seconds, optarg, error);
 		break;
 	case OPTION_ON_MISFIT:
-		result = parse_word(&value, &misfit_words, optarg, error);
-		options->misfit = (enum misfit)value;
+		result = option_misfit(&options->misfit, optarg, error);
 		break;
 	case OPTION_STRATEGY:
-		result = parse_word(&value, &strategy_words, optarg, error);
-		options->strategy = (enum strategy)value;
+		result = option_strategy(&options->strategy, optarg, error);
 		break;
 	case OPTION_MPS:
-		result = parse_word(&value, &mps_words, optarg, error);
-		options->mps.mode = (enum mps_mode)value;
+		result = option_mps(&options->mps.mode, optarg, error);
 		break;
 	case OPTION_CONNECTIONS:
-		result = parse_connections(&options->mps.connections, optarg, error);
+		result = option_connections(&options->mps.connections, optarg, error);
 		break;
 	default:
 		result = unknown_option(options, option, argument, error);
@@ -348,133 +266,7 @@ static unsigned int rule_of(int option)
 	return bit;
 }
 
-/* --- positional arguments --------------------------------------------------------------------------- */
-
-/* Whether any -G has its own SET. gpus_choose checks that all have one or none. */
-static bool gpus_have_sets(const struct options *options)
-{
-	bool any = false;
-
-	for (unsigned int i = 0; i < options->gpu_count; i++) {
-		const char *colon = strrchr(options->gpus[i], ':');
-
-		/* Behind the last colon of a bus id there is a dot (00:06.0). No SET has one. */
-		any = any || (colon && !strchr(colon, '.'));
-	}
-	return any;
-}
-
-static int refuse_argument(const struct options *options, const char *argument, const char *why, struct error *error)
-{
-	char quoted[44];
-
-	snprintf(quoted, sizeof quoted, "'%.40s'", argument);
-	return refuse(options, error, quoted, why);
-}
-
-static int too_many(const struct options *options, const char *argument, struct error *error)
-{
-	return refuse_argument(options, argument, options->word ? "not one of its words" : "one argument too many", error);
-}
-
-static bool is_option(const char *argument)
-{
-	return argument[0] == '-' && (argument[1] == '-' || (argument[1] >= 'A' && argument[1] <= 'Z') ||
-	                              (argument[1] >= 'a' && argument[1] <= 'z'));
-}
-
-static int misplaced(const char *argument, struct error *error)
-{
-	return error_set(error, "'%.40s': options come before SET and PID, as in 'nvtaskset --mps off -t 0-7 COMMAND'", argument);
-}
-
-/* What stands in place of a mask, and is none. */
-static int no_command(const struct options *options, struct error *error)
-{
-	bool is_set = options->notation != NOTATION_MASK || !options->set || strcmp(options->set, "all") == 0 ||
-	              options->set[strspn(options->set, "0123456789abcdefABCDEFxX,")] == '\0';
-
-	return is_set ? error_set(error, "no COMMAND; try 'nvtaskset --help'")
-	              : error_set(error, "'%.40s': neither a mask of TPCs nor a word (mps, system, measure); try 'nvtaskset --help'",
-	                          options->set);
-}
-
-/* --dry-run starts nothing and needs no COMMAND. */
-static int take_command(struct options *options, char **arguments, bool own_sets, struct error *error)
-{
-	if (!own_sets) {
-		options->set = *arguments;
-		if (!options->set)
-			return error_set(error, "no SET and no COMMAND: try 'nvtaskset -t 0-7 COMMAND', 'nvtaskset -T' to see the GPU, "
-			                        "or 'nvtaskset --help'");
-		arguments++;
-	}
-	bool ends_options = arguments[0] && strcmp(arguments[0], "--") == 0;
-
-	/* If every -G has its own SET, getopt has taken it. */
-	if (ends_options)
-		arguments++;
-	else if (arguments[0] && is_option(arguments[0]) && !(own_sets && strcmp(arguments[-1], "--") == 0))
-		return misplaced(arguments[0], error);
-	options->command = arguments;
-	return arguments[0] || options->dry_run ? 0 : no_command(options, error);
-}
-
-static int take_pid(struct options *options, char **arguments, int count, bool own_sets, struct error *error)
-{
-	int result = 0;
-
-	for (int i = 0; i < count && result == 0; i++)
-		result = is_option(arguments[i]) ? misplaced(arguments[i], error) : 0;
-	if (result < 0)
-		return -1;
-	if (count == 0)
-		result = refuse(options, error, "-p", "no PID");
-	else if (count > (own_sets ? 1 : 2))
-		result = too_many(options, arguments[count - 1], error);
-	if (count == 2)
-		options->set = arguments[0];
-	if (count == 2 || own_sets)
-		options->action = ACTION_CHANGE;
-	if (count > 0)
-		options->pid = arguments[count - 1];
-	return result;
-}
-
-static int take_arguments(struct options *options, char **arguments, int count, struct error *error)
-{
-	bool own_sets = gpus_have_sets(options);
-	int result = 0;
-
-	if (options->action == ACTION_RUN)
-		result = take_command(options, arguments, own_sets, error);
-	else if (options->action == ACTION_SHOW)
-		result = take_pid(options, arguments, count, own_sets, error);
-	else if (count > 0)
-		result = too_many(options, arguments[0], error);
-	return result;
-}
-
-/* Takes `argument` if it is the next word of an action, `taken` words of which were taken before. The first word stands
- * in place of a SET, the second behind the first. */
-static bool take_word(struct options *options, unsigned int taken, const char *argument)
-{
-	bool may_be_first = options->action == ACTION_RUN && options->notation == NOTATION_MASK && !gpus_have_sets(options);
-	const struct action_word *found = NULL;
-
-	for (size_t i = 0; argument && i < sizeof action_words / sizeof action_words[0] && !found; i++) {
-		const struct action_word *word = &action_words[i];
-		bool is_next = word->second ? taken == 1 && strcmp(options->word, word->first) == 0 : taken == 0 && may_be_first;
-
-		if (is_next && strcmp(argument, word->second ? word->second : word->first) == 0)
-			found = word;
-	}
-	if (found) {
-		options->action = found->action;
-		options->word = found->first;
-	}
-	return found != NULL;
-}
+/* --- all of them --------------------------------------------------------------------------------------- */
 
 /* Takes options up to the next argument that is none. Adds to `given` a bit for each rule whose option it takes. */
 static int take_options(struct options *options, int count, char **arguments, unsigned int *given, struct error *error)
@@ -499,7 +291,7 @@ static bool asks_for_text(const struct options *options)
 	return options->action == ACTION_HELP || options->action == ACTION_VERSION;
 }
 
-int options_parse(struct options *options, int count, char **arguments, struct error *error)
+int parse_options(struct options *options, int count, char **arguments, struct error *error)
 {
 	unsigned int given = 0;
 
@@ -510,14 +302,13 @@ int options_parse(struct options *options, int count, char **arguments, struct e
 	opterr = 0;
 	int result = take_options(options, count, arguments, &given, error);
 
-	for (unsigned int words = 0; result == 0 && !asks_for_text(options) && take_word(options, words, arguments[optind]);
+	for (unsigned int words = 0; result == 0 && !asks_for_text(options) && arguments_take_word(options, words, arguments[optind]);
 	     words++) {
 		optind++;
 		result = take_options(options, count, arguments, &given, error);
 	}
-	if (result == 0 && !asks_for_text(options))
-		result = take_arguments(options, arguments + optind, count - optind, error);
-	if (result == 0 && !asks_for_text(options))
-		result = check_rules(options, given, error);
-	return result;
+	if (result < 0 || asks_for_text(options))
+		return result;
+	result = arguments_take(options, arguments + optind, count - optind, error);
+	return result == 0 ? check_rules(options, given, error) : -1;
 }

@@ -1,0 +1,141 @@
+#include "arguments.h"
+
+#include "actions.h"
+#include "gpu/tpcset.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The actions that are words. No first word can be read as a mask: each has a letter that is no hexadecimal digit. */
+static const struct action_word {
+	const char *first, *second; /* NULL: the first alone */
+	enum action action;
+} action_words[] = {
+	{"measure", NULL, ACTION_MEASURE},
+	{"mps", NULL, ACTION_MPS_STATUS},
+	{"mps", "status", ACTION_MPS_STATUS},
+	{"mps", "stop", ACTION_MPS_STOP},
+	{"system", NULL, ACTION_SYSTEM_STATUS},
+	{"system", "status", ACTION_SYSTEM_STATUS},
+	{"system", "enable", ACTION_SYSTEM_ENABLE},
+	{"system", "disable", ACTION_SYSTEM_DISABLE},
+};
+
+/* Whether any -G has its own SET. gpus_choose checks that all have one or none. */
+static bool gpus_have_sets(const struct options *options)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < options->gpu_count; i++) {
+		const char *colon = strrchr(options->gpus[i], ':');
+
+		/* Behind the last colon of a bus id there is a dot (00:06.0). No SET has one. */
+		any = any || (colon && !strchr(colon, '.'));
+	}
+	return any;
+}
+
+static int too_many(const struct options *options, const char *argument, struct error *error)
+{
+	char quoted[44];
+
+	snprintf(quoted, sizeof quoted, "'%.40s'", argument);
+	return help_refer(options, error, quoted, options->word ? "not one of its words" : "one argument too many");
+}
+
+static bool is_option(const char *argument)
+{
+	return argument[0] == '-' && (argument[1] == '-' || (argument[1] >= 'A' && argument[1] <= 'Z') ||
+	                              (argument[1] >= 'a' && argument[1] <= 'z'));
+}
+
+static int misplaced(const char *argument, struct error *error)
+{
+	return error_set(error, "'%.40s': options come before SET and PID, as in 'nvtaskset --mps off -t 0-7 COMMAND'", argument);
+}
+
+/* What stands in place of a mask, and is none. */
+static int no_command(const struct options *options, struct error *error)
+{
+	bool is_set = options->notation != NOTATION_MASK || !options->set || strcmp(options->set, "all") == 0 ||
+	              tpcset_looks_like_mask(options->set);
+
+	return is_set ? error_set(error, "no COMMAND; try 'nvtaskset --help'")
+	              : error_set(error, "'%.40s': neither a mask of TPCs nor a word (mps, system, measure); try 'nvtaskset --help'",
+	                          options->set);
+}
+
+/* --dry-run starts nothing and needs no COMMAND. */
+static int take_command(struct options *options, char **arguments, bool own_sets, struct error *error)
+{
+	if (!own_sets) {
+		options->set = *arguments;
+		if (!options->set)
+			return error_set(error, "no SET and no COMMAND: try 'nvtaskset -t 0-7 COMMAND', 'nvtaskset -T' to see the GPU, "
+			                        "or 'nvtaskset --help'");
+		arguments++;
+	}
+	bool ends_options = arguments[0] && strcmp(arguments[0], "--") == 0;
+
+	/* If every -G has its own SET, getopt has taken it. */
+	if (ends_options)
+		arguments++;
+	else if (arguments[0] && is_option(arguments[0]) && !(own_sets && strcmp(arguments[-1], "--") == 0))
+		return misplaced(arguments[0], error);
+	options->command = arguments;
+	return arguments[0] || options->dry_run ? 0 : no_command(options, error);
+}
+
+static int take_pid(struct options *options, char **arguments, int count, bool own_sets, struct error *error)
+{
+	int result = 0;
+
+	for (int i = 0; i < count && result == 0; i++)
+		result = is_option(arguments[i]) ? misplaced(arguments[i], error) : 0;
+	if (result < 0)
+		return -1;
+	if (count == 0)
+		result = help_refer(options, error, "-p", "no PID");
+	else if (count > (own_sets ? 1 : 2))
+		result = too_many(options, arguments[count - 1], error);
+	if (count == 2)
+		options->set = arguments[0];
+	if (count == 2 || own_sets)
+		options->action = ACTION_CHANGE;
+	if (count > 0)
+		options->pid = arguments[count - 1];
+	return result;
+}
+
+int arguments_take(struct options *options, char **arguments, int count, struct error *error)
+{
+	bool own_sets = gpus_have_sets(options);
+	int result = 0;
+
+	if (options->action == ACTION_RUN)
+		result = take_command(options, arguments, own_sets, error);
+	else if (options->action == ACTION_SHOW)
+		result = take_pid(options, arguments, count, own_sets, error);
+	else if (count > 0)
+		result = too_many(options, arguments[0], error);
+	return result;
+}
+
+bool arguments_take_word(struct options *options, unsigned int taken, const char *argument)
+{
+	bool may_be_first = options->action == ACTION_RUN && options->notation == NOTATION_MASK && !gpus_have_sets(options);
+	const struct action_word *found = NULL;
+
+	for (size_t i = 0; argument && i < sizeof action_words / sizeof action_words[0] && !found; i++) {
+		const struct action_word *word = &action_words[i];
+		bool is_next = word->second ? taken == 1 && strcmp(options->word, word->first) == 0 : taken == 0 && may_be_first;
+
+		if (is_next && strcmp(argument, word->second ? word->second : word->first) == 0)
+			found = word;
+	}
+	if (found) {
+		options->action = found->action;
+		options->word = found->first;
+	}
+	return found != NULL;
+}
