@@ -2,6 +2,7 @@
 #include "handle.h"
 #include "kind.h"
 
+#include "base/mapping.h"
 #include "base/memfd_find.h"
 #include "base/pids.h"
 #include "base/proc.h"
@@ -9,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,7 +142,8 @@ enum segment_state segment_read_mapped(pid_t pid, struct segment_revision *revis
 	struct segment segment = segment_in(&copy);
 	enum segment_state state = SEGMENT_NOT_OURS;
 	char path[64], line[512];
-	uint64_t address, number;
+	struct mapping mapping;
+	uint64_t number;
 
 	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
 	FILE *maps = fopen(path, "re");
@@ -153,10 +154,10 @@ enum segment_state segment_read_mapped(pid_t pid, struct segment_revision *revis
 	int memory = open(path, O_RDONLY | O_CLOEXEC);
 
 	while (maps && state != SEGMENT_FOUND && fgets(line, sizeof line, maps)) {
-		if (!strstr(line, SEGMENT_LINK) || sscanf(line, "%" SCNx64, &address) != 1)
+		if (!strstr(line, SEGMENT_LINK) || !mapping_parse(&mapping, line))
 			continue;
 		state = SEGMENT_NOT_PERMITTED;
-		if (memory >= 0 && copy_memory(&copy, memory, address, &seeker) &&
+		if (memory >= 0 && copy_memory(&copy, memory, mapping.start, &seeker) &&
 		    segment_read(&segment, revision, &number))
 			state = SEGMENT_FOUND;
 	}
