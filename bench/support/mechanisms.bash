@@ -2,6 +2,7 @@
 #
 #   none               no partition, no MPS: programs take turns on the GPU
 #   mps                MPS alone
+#   mps-priority       MPS with CUDA_MPS_CLIENT_PRIORITY=1 (below normal) for the rest
 #   mps-percent        MPS with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE
 #   mps-static         MPS with static partitions, where the driver has them
 #   green              green contexts, made by the program, under MPS
@@ -98,6 +99,9 @@ under() { # MECHANISM PART COMMAND…
 	case $mechanism in
 	none)
 		export CUDA_MPS_PIPE_DIRECTORY=/dev/null
+		;;
+	mps-priority)
+		[ "$part" != rest ] || export CUDA_MPS_CLIENT_PRIORITY=1
 		;;
 	mps-percent)
 		value=$(percentage_of "$part")
