@@ -357,6 +357,9 @@ fuzz-%: tests/fuzz/%.c
 bench: $(command) $(shim) $(sim) $(bench_programs)
 	$(Q)BUILD=$(abspath $(BUILD)) bench/run
 
+figures:
+	$(Q)bench/figures
+
 run-demo: $(command) $(shim) $(sim) $(BUILD)/demo/where
 	$(Q)BUILD=$(abspath $(BUILD)) demo/run
 
@@ -470,13 +473,13 @@ help:
 	@echo 'make check-gpu       run the tests of tests/gpu on the GPU; check-tools: profilers and debuggers'
 	@echo 'make mutants         which deliberate faults no test notices; FAULTS'
 	@echo 'make soak            ten minutes of a mixed load under changing partitions; SOAK_SECONDS'
-	@echo 'make bench           measure'
+	@echo 'make bench           measure; make figures: pictures and numbers of the docs from bench/data'
 	@echo 'make lint, fuzz      clang-tidy, cppcheck, shellcheck, mandoc; libFuzzer, FUZZ_SECONDS each'
 	@echo 'make deps            install what is needed to build and to test (Debian, Ubuntu); the others do so, too'
 	@echo 'make install         DESTDIR= PREFIX=/usr/local; also: uninstall'
 	@echo 'V=1 shows commands; WERROR=1 makes warnings errors; CC, CFLAGS, LDFLAGS, BUILD as usual'
 
 .PHONY: $(with_packages) $(addprefix run-,$(with_packages)) build-check clean check-steps check-attach mutants check-asan check-tsan \
-	check-sanitizers lint fuzz bench deps \
+	check-sanitizers lint fuzz bench figures deps \
 	install uninstall install-api uninstall-api help install-smctrl uninstall-smctrl
 .SECONDARY:

@@ -2,7 +2,7 @@
  * Usage: split STRATEGY COUNT
  *        split
  *
- * Parts the first GPU in two, for the experiments: prints "TPCS LIST" for COUNT TPCs (a number, or a share such as
+ * Parts a GPU in two, for the experiments: the first, or the one whose number BENCH_GPU is. Prints "TPCS LIST" for COUNT TPCs (a number, or a share such as
  * 57%) that STRATEGY chooses, and "TPCS LIST" for the rest ("0 " where there is none). STRATEGY is packed or
  * distributed, as nvtaskset's, or gpcs: as many whole GPCs as fit into COUNT. Without arguments: "TPCS SMS-PER-TPC
  * NAME".
@@ -47,6 +47,17 @@ static int choose(struct tpcset *chosen, const struct topology *gpu, const char 
 	return result;
 }
 
+/* The GPU of the experiments; NULL if the machine has none of this number. */
+static const struct topology *find_gpu(const struct topology_list *list, struct error *error)
+{
+	const char *text = getenv("BENCH_GPU");
+	unsigned long number = text ? strtoul(text, NULL, 10) : 0;
+
+	if (number >= list->count)
+		error_set(error, "BENCH_GPU=%s: there are %u GPUs", text, list->count);
+	return number < list->count ? &list->gpus[number] : NULL;
+}
+
 static void print(const struct tpcset *set)
 {
 	char text[TPCSET_TEXT];
@@ -57,11 +68,15 @@ static void print(const struct tpcset *set)
 int main(int count, char **arguments)
 {
 	static struct topology_list list;
-	const struct topology *gpu = &list.gpus[0];
+	const struct topology *gpu = NULL;
 	struct tpcset chosen, rest = {{0}};
 	struct error error = {.reason = "Usage: split [packed|distributed|gpcs COUNT]"};
 	int result = count == 1 || count == 3 ? topology_load(&list, &error) : -1;
 
+	if (result == 0)
+		gpu = find_gpu(&list, &error);
+	if (result == 0 && !gpu)
+		result = -1;
 	if (result == 0 && count == 3)
 		result = choose(&chosen, gpu, arguments[1], arguments[2], &error);
 	if (result < 0) {

@@ -16,28 +16,19 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 sys.dont_write_bytecode = True  # in a working tree
 import results
+import stats
 
 INK, FAINT, PAPER = "#222222", "#8a8a8a", "#ffffff"
 COLORS = {
     "none": "#6b6b6b",
     "mps": "#0072b2",
+    "mps-priority": "#004c78",
     "mps-percent": "#56b4e9",
     "mps-static": "#a64d79",
     "green": "#009e73",
     "mig": "#b8860b",
     "nvtaskset": "#d55e00",
     "nvtaskset-no-mps": "#e69f00",
-}
-NAMES = {
-    "none": "no partitions",
-    "mps": "MPS",
-    "mps-percent": "MPS, percentage",
-    "mps-static": "MPS, static",
-    "green": "green contexts",
-    "mig": "MIG",
-    "nvtaskset-no-mps": "nvtaskset, no MPS",
-    "hook-whole": "all TPCs in the partition",
-    "hook-half": "half of the TPCs",
 }
 CHOICES = {"packed": "", "whole": ", whole GPU", "gpcs": ", whole GPCs", "distributed": ", across GPCs"}
 
@@ -70,10 +61,6 @@ plt.rcParams.update(
 )
 
 
-def name_of(mechanism):
-    return NAMES.get(mechanism, mechanism)
-
-
 def figure(rows, columns, height, **options):
     return plt.subplots(rows, columns, figsize=(8.4, height), squeeze=False, layout="constrained", **options)
 
@@ -82,10 +69,10 @@ def save(fig, table, directory, name):
     about = table.about
     version = re.search(r"\d+\.\d+(\.\d+)?", about.get("driver", ""))
     driver = version.group() if version else "unknown"
-    text = f"{about.get('gpu', '?')} · driver {driver} · {about.get('date', '?')[:10]}"
+    text = f"{about.get('gpu', '?')} · driver {driver} · {about.get('date', '?')[:10]} · {about.get('nvtaskset', '?')}"
     fig.supxlabel(text, x=0.01, ha="left", fontsize=7.5, color=FAINT)
     path = os.path.join(directory, f"{name}.svg")
-    fig.savefig(path, metadata={"Date": None})
+    fig.savefig(path, metadata={"Date": None, "Description": f"data: {table.digest}"})
     plt.close(fig)
     print(f"drawn: {path}")
 
@@ -97,23 +84,29 @@ def plain_numbers(axis):
     axis.set_minor_formatter(NullFormatter())
 
 
-def spread(axes, height, values, color):
-    """One distribution, lying: the box from quartile to quartile, the line from 5 % to 99 %, the dot the slowest."""
-    low, first, middle, third, high = (results.percentile(values, percent) for percent in (5, 25, 50, 75, 99))
-    axes.plot([low, high], [height, height], color=color, linewidth=1.2, zorder=2, solid_capstyle="butt")
-    axes.barh(height, third - first, left=first, height=0.55, color=color, zorder=3, linewidth=0)
+def spread(axes, height, measured, color):
+    """One distribution, lying: its samples; or, where there are enough, what SPREAD_NOTE says."""
+    if measured.n < stats.needed(25):
+        axes.plot(measured.ordered, [height] * measured.n, "o", markersize=2.6, color=color, zorder=2)
+    else:
+        low, high = measured.percentile(25), measured.percentile(75)
+        axes.barh(height, high - low, left=low, height=0.55, color=color, zorder=3, linewidth=0)
+        axes.plot(measured.ordered[-1], height, marker="o", markersize=2.6, color=color, zorder=2)
+    if measured.n >= stats.needed(99):
+        ends = measured.percentile(1), measured.percentile(99)
+        axes.plot(ends, [height, height], color=color, linewidth=1.2, zorder=2, solid_capstyle="butt")
+    middle = measured.percentile(50)
     axes.plot([middle, middle], [height - 0.38, height + 0.38], color=INK, linewidth=1.6, zorder=4)
-    axes.plot(max(values), height, marker="o", markersize=2.6, color=color, zorder=2)
 
 
-SPREAD_NOTE = "box: quartiles, with the median; line: 5 % to 99 %; dot: the slowest"
+SPREAD_NOTE = "box: quartiles, and the median; line: 1 % to 99 %, from 1000 samples on; dot: the slowest"
 
 
 def spreads(axes, groups, log=False):
-    """Distributions one below the other: [(label, color, values)]; a place stays empty where there are no values."""
-    for place, (_, color, values) in enumerate(groups):
-        if values:
-            spread(axes, place, values, color)
+    """Distributions one below the other: [(label, color, Measurement)]; a place stays empty where there is none."""
+    for place, (_, color, measured) in enumerate(groups):
+        if measured:
+            spread(axes, place, measured, color)
     axes.set_yticks(range(len(groups)), [label for label, _, _ in groups])
     axes.set_ylim(len(groups) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
@@ -124,32 +117,40 @@ def spreads(axes, groups, log=False):
         plain_numbers(axes.xaxis)
 
 
-def by_mechanism(samples):
-    return [(name_of(mechanism), COLORS[mechanism], values) for (mechanism,), values in samples.items()]
+def by_mechanism(measurements):
+    return [(results.name_of(mechanism), COLORS[mechanism], one) for (mechanism,), one in measurements.items()]
 
 
-def thousandth(values):
+def thousandth(measured):
     """From ns to µs, from µs to ms."""
-    return [value / 1e3 for value in values]
+    return stats.Measurement([value / 1e3 for value in samples] for samples in measured.rounds)
+
+
+def thousandths(measurements):
+    return {key: thousandth(measured) for key, measured in measurements.items()}
 
 
 def startup(table, save_as):
     fig, ((axes,),) = figure(1, 1, 3.0)
-    spreads(axes, by_mechanism(table.samples("ms", "mechanism")))
+    spreads(axes, by_mechanism(table.measurements("mechanism")))
     axes.set_xlim(left=0)
     axes.set_xlabel("ms from exec to the end of the first kernel")
-    axes.set_title(f"Start-up ({SPREAD_NOTE})")
+    axes.set_title(f"Start-up ({SPREAD_NOTE})", fontsize=9)
     save_as(fig, "startup")
 
 
 def parts(table, save_as):
     fig, ((axes,),) = figure(1, 1, 2.8)
-    spreads(axes, [(part, "#d55e00", values) for (part,), values in table.samples("ms", "part").items()])
+    found = table.measurements("part")
+    spreads(axes, [(part, "#d55e00", found[part,]) for part in PARTS if (part,) in found])
     axes.set_xlim(left=0)
     axes.set_xlabel("ms from exec until the driver is loaded")
-    axes.set_title(f"Start-up under nvtaskset, part by part ({SPREAD_NOTE})", fontsize=9)
+    axes.set_title(f"Start-up under nvtaskset, part by part ({SPREAD_NOTE})", fontsize=8.5)
     save_as(fig, "parts")
 
+
+# As they follow each other, each with those before it.
+PARTS = ["MPS alone", "and the library", "and a partition", "and the command", "and its question to MPS"]
 
 LAUNCH_METRICS = {
     "submit": "the call returns",
@@ -160,9 +161,9 @@ LAUNCH_METRICS = {
 
 def launch(table, save_as):
     fig, grid = figure(3, 1, 6.6)
-    samples = table.samples("ns", "metric", "mechanism")
+    found = thousandths(table.measurements("metric", "mechanism"))
     for (axes,), (metric, meaning) in zip(grid, LAUNCH_METRICS.items()):
-        own = {(mechanism,): thousandth(values) for (which, mechanism), values in samples.items() if which == metric}
+        own = {(mechanism,): one for (which, mechanism), one in found.items() if which == metric}
         spreads(axes, by_mechanism(own), log=True)
         axes.set_title(f"From a launch until {meaning}")
     grid[-1][0].set_xlabel(f"µs ({SPREAD_NOTE})")
@@ -170,57 +171,71 @@ def launch(table, save_as):
 
 
 def hook(table, save_as):
+    """Differences within a process, with their median's interval."""
     fig, ((axes,),) = figure(1, 1, 2.2)
-    differences = results.paired_differences(table, "ns")
-    spreads(axes, [(name_of(state), "#d55e00", absolute) for (state,), (absolute, _) in differences.items()])
-    ends = [results.percentile(absolute, percent) for absolute, _ in differences.values() for percent in (5, 95)]
+    lines = []
+    for (under, mechanism), rows in table.groups("under", "mechanism").items():
+        other = results.COMPARED_WITH.get(mechanism)
+        if other:
+            without = [row for row in table.rows if row["under"] == under and row["mechanism"] == other]
+            found = stats.differences(results.rounds(rows, "ns"), results.rounds(without, "ns"))
+            label = results.name_of(mechanism) + (", under MPS" if under == "mps" else "")
+            lines.append((label, "#d55e00", found))
+    spreads(axes, lines)
     axes.axvline(0, color=INK, linewidth=1, linestyle=(0, (1.5, 1)))
-    axes.set_xlim(min(ends), max(ends) + 1)
     axes.set_xlabel("ns of a launch's call, less those with the hook taken out in the same process")
-    axes.set_title("What the hook costs a launch (box: quartiles, with the median; line: from 5 %, cut at 95 %)", fontsize=9)
+    axes.set_title(f"What the hook costs a launch, by process ({SPREAD_NOTE})", fontsize=8.5)
     save_as(fig, "hook")
 
 
 def enforcement(table, save_as):
+    """A picture for each size of product."""
+    for (size,), rows in table.groups("size").items():
+        enforcement_of_size(table, rows, size, save_as)
+
+
+def enforcement_of_size(table, rows, size, save_as):
     expected = results.scaled(table)
-    samples = table.samples("us", "neighbour", "mechanism", "choice", "sms")
+    found = {
+        key: stats.Measurement([value / 1e3 for value in samples] for samples in results.rounds(own, "us").values())
+        for key, own in results.groups(rows, "neighbour", "mechanism", "choice", "sms").items()
+    }
     titles = {"alone": "alone", "memory": "beside copies of memory", "compute": "beside arithmetic"}
     dotted = {"color": INK, "linewidth": 1, "linestyle": (0, (1.5, 1)), "zorder": 5}
-    fig, grid = figure(1, 3, 4.2, sharey=True, sharex=True)
+    fig, grid = figure(1, 3, 4.6, sharey=True, sharex=True)
     # The same rows in all of them, whatever was measured.
-    places = list(dict.fromkeys(key[1:] for key in samples if key[2] != "whole"))
+    places = list(dict.fromkeys(key[1:] for key in found if key[2] != "whole"))
     for axes, (neighbour, title) in zip(grid[0], titles.items()):
         lines = []
         for place, (mechanism, choice, sms) in enumerate(places):
-            values = samples.get((neighbour, mechanism, choice, sms), [])
-            lines.append((name_of(mechanism) + CHOICES[choice], COLORS[mechanism], thousandth(values)))
-            axes.plot([expected[sms] / 1e3] * 2, [place - 0.45, place + 0.45], **dotted)
+            measured = found.get((neighbour, mechanism, choice, sms))
+            lines.append((results.name_of(mechanism) + CHOICES[choice], COLORS[mechanism], measured))
+            if (size, sms) in expected:
+                axes.plot([expected[size, sms] / 1e3] * 2, [place - 0.45, place + 0.45], **dotted)
         spreads(axes, lines)
         axes.set_title(title)
         axes.set_xlabel("ms a product")
     grid[0][0].set_xlim(left=0)
-    title = "A product in 57 % of the TPCs. Dotted: its time on the whole GPU, scaled to its SMs;"
-    fig.suptitle(f"{title}\n{SPREAD_NOTE}", fontsize=9, x=0.01, ha="left")
-    save_as(fig, "enforcement")
+    title = f"A product of {size:g} × {size:g} in 57 % of the TPCs. Dotted: its time on the whole GPU, scaled to its SMs;"
+    fig.suptitle(f"{title}\n{SPREAD_NOTE}", fontsize=8.5, x=0.01, ha="left")
+    save_as(fig, f"enforcement-{size:g}")
 
 
 def granularity(table, save_as):
     fig, ((axes,),) = figure(1, 1, 4.4)
     for (mechanism,), rows in table.groups("mechanism").items():
-        times = {}
-        for row in rows:
-            times.setdefault(row["sms"], []).append(row["us"] / 1e3)
+        times = {size: [row["us"] / 1e3 for row in own] for (size,), own in results.groups(rows, "sms").items()}
         sizes = sorted(times)
         # For a size between two, a user has to take the smaller one.
         axes.plot(
             sizes,
-            [results.median(times[size]) for size in sizes],
+            [stats.Measurement([times[size]]).percentile(50) for size in sizes],
             marker=".",
             markersize=4,
             linewidth=1,
             drawstyle="steps-post",
             color=COLORS[mechanism],
-            label=f"{name_of(mechanism)}: {len(sizes)} sizes",
+            label=f"{results.name_of(mechanism)}: {len(sizes)} sizes",
         )
     axes.set(xscale="log", yscale="log", xlabel="SMs of the partition", ylabel="ms a product")
     plain_numbers(axes.xaxis)
@@ -247,7 +262,7 @@ def pitfall(table, save_as):
             own = [row for row in rows if row["task"] == task][1:-1]
             times = [row["ms"] - zero for row in own]
             axes.plot(times, [row["laps"] / 10 for row in own], color=color, linewidth=1.3, label=label)
-        axes.set_title(f"{name_of(mechanism)}: each has half of the TPCs")
+        axes.set_title(f"{results.name_of(mechanism)}: each has half of the TPCs")
         axes.set_ylabel("laps a ms")
         axes.set_ylim(0, 1.25 * max(row["laps"] / 10 for row in table.rows))
     grid[0][0].legend(loc="upper right", ncols=3, fontsize=8.5)
@@ -263,17 +278,17 @@ CHANGE_METRICS = {
 
 
 def resize(table, save_as):
-    samples = table.samples("us", "work", "metric")
-    works = list(dict.fromkeys(work for work, _ in samples))
+    found = table.measurements("work", "metric")
+    works = list(dict.fromkeys(work for work, _ in found))
     fig, ((axes,),) = figure(1, 1, 0.62 * len(works) + 1.6)
     groups = [
-        (f"{work}: {meaning}", color, samples[work, metric])
+        (f"{work}: {meaning}", color, found[work, metric])
         for work in works
         for metric, (meaning, color) in CHANGE_METRICS.items()
     ]
     spreads(axes, groups, log=True)
     axes.tick_params(axis="y", labelsize=7.5)
-    axes.set_xlabel(f"µs ({SPREAD_NOTE})")
+    axes.set_xlabel(f"µs ({SPREAD_NOTE})", fontsize=9)
     axes.set_title("A launch, and a change of the partition just before it")
     save_as(fig, "resize")
 
@@ -288,66 +303,59 @@ ACTIONS = {
 
 def command(table, save_as):
     fig, ((axes,),) = figure(1, 1, 2.4)
-    samples = table.samples("us", "action")
-    spreads(axes, [(ACTIONS[action], "#d55e00", thousandth(values)) for (action,), values in samples.items()])
+    found = thousandths(table.measurements("action"))
+    spreads(axes, [(meaning, "#d55e00", found[action,]) for action, meaning in ACTIONS.items()])
     axes.set_xlim(left=0)
-    axes.set_xlabel(f"ms from start to end ({SPREAD_NOTE})")
+    axes.set_xlabel(f"ms from start to end ({SPREAD_NOTE})", fontsize=9)
     save_as(fig, "command")
 
 
-def survival(axes, values, **style):
-    """The share of samples that took longer than x."""
-    ordered = sorted(values)
-    count = len(ordered)
+def survival(axes, measured, **style):
+    """The share of samples that took longer than x, as far down as ten samples show it."""
+    count = measured.n
+    last = count - stats.BEYOND
     # Dense where the tail is: equally spaced on the logarithmic axis.
-    ranks = sorted({min(count - 1, int(count * (1 - count ** (-step / POINTS)))) for step in range(POINTS + 1)})
-    axes.step([ordered[rank] for rank in ranks], [1 - rank / count for rank in ranks], where="post", **style)
+    ranks = sorted({min(last, int(count * (1 - count ** (-step / POINTS)))) for step in range(POINTS + 1)})
+    axes.step([measured.ordered[rank] for rank in ranks], [1 - rank / count for rank in ranks], where="post", **style)
 
 
-def in_workload(rows):
-    """The latencies of the critical task, in ms; the slowest tail first."""
-    samples = {}
-    for row in rows:
-        if row["side"] == "critical":
-            samples.setdefault((row["mechanism"], row["neighbour"]), []).append(row["us"] / 1e3)
-    return sorted(samples.items(), key=lambda item: -results.percentile(item[1], 99))
+def latencies(axes, found):
+    """Tails of {(mechanism, neighbour): Measurement}, the slowest first."""
+    enough = [(key, one) for key, one in found.items() if one.n >= 2 * stats.BEYOND]
+    for (mechanism, neighbour), measured in sorted(enough, key=lambda item: -item[1].percentile(50)):
+        label, line = (", alone", ":") if neighbour == "alone" else ("", "-")
+        style = {"color": COLORS[mechanism], "linestyle": line, "linewidth": 1.5}
+        survival(axes, measured, label=f"{results.name_of(mechanism)}{label} (n = {measured.n})", **style)
+    axes.set(xscale="log", yscale="log")
+    plain_numbers(axes.xaxis)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * 100:g} %"))
+    axes.legend(fontsize=7.5, ncols=1, loc="upper center", bbox_to_anchor=(0.5, -0.16))
 
 
 def tail(table, save_as):
-    workloads = table.groups("workload")
-    titles = {"network": "a chain of 60 small kernels", "pytorch": "PyTorch: a transformer"}
-    fig, grid = figure(1, len(workloads), 4.6)
-    for axes, ((workload,), rows) in zip(grid[0], workloads.items()):
-        for (mechanism, neighbour), values in in_workload(rows):
-            label, line = (", alone", ":") if neighbour == "alone" else ("", "-")
-            color = COLORS[mechanism]
-            survival(axes, values, color=color, linestyle=line, linewidth=1.5, label=name_of(mechanism) + label)
-        axes.set(xscale="log", yscale="log", xlabel="ms an inference", title=titles.get(workload, workload))
-        plain_numbers(axes.xaxis)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * 100:g} %"))
-        axes.legend(fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16))
-    grid[0][0].set_ylabel("of inferences take longer")
+    fig, ((axes,),) = figure(1, 1, 5.4)
+    critical = [row for row in table.rows if row["side"] == "critical"]
+    latencies(axes, in_milliseconds(critical, "mechanism", "neighbour"))
+    axes.set(xlabel="ms an inference (a chain of 60 small kernels)", ylabel="of inferences take longer")
     save_as(fig, "tail")
 
 
-def processes(table, save_as):
-    titles = {"kernel": "a kernel, while all work: median, 5 % to 95 %", "startup": "start-up of one more program"}
-    fig, grid = figure(1, 2, 3.6)
-    for axes, (metric, title) in zip(grid[0], titles.items()):
-        rows = [row for row in table.rows if row["metric"] == metric]
-        for (mechanism, connections), own in results.groups(rows, "mechanism", "connections").items():
-            times = {}
-            for row in own:
-                times.setdefault(row["processes"], []).append(row["us"] / 1e3)
-            low, high = ([results.percentile(values, percent) for values in times.values()] for percent in (5, 95))
-            style = {"color": COLORS[mechanism], "linestyle": "-" if connections == 8 else "--"}
-            label = f"{name_of(mechanism)}, {connections:g} connections"
-            medians = [results.median(values) for values in times.values()]
-            axes.plot(list(times), medians, marker="o", markersize=3, label=label, **style)
-            axes.fill_between(list(times), low, high, color=style["color"], alpha=0.15, linewidth=0)
-        axes.set(title=title, xlabel="programs", ylabel="ms", ylim=(0, None))
-    grid[0][0].legend(fontsize=8)
-    save_as(fig, "processes")
+def in_milliseconds(rows, *columns):
+    return {
+        key: thousandth(stats.Measurement(results.rounds(own, "us").values()))
+        for key, own in results.groups(rows, *columns).items()
+    }
+
+
+def decode(table, save_as):
+    neighbours = [neighbour for neighbour in ("products", "training") if neighbour in {row["neighbour"] for row in table.rows}]
+    fig, grid = figure(1, len(neighbours), 6.0, sharex=True, sharey=True)
+    for axes, neighbour in zip(grid[0], neighbours):
+        rows = [row for row in table.rows if row["neighbour"] in ("alone", neighbour)]
+        latencies(axes, in_milliseconds(rows, "mechanism", "neighbour"))
+        axes.set(xlabel="ms a step", title=f"Decoding beside {neighbour}")
+    grid[0][0].set_ylabel("of steps take longer")
+    save_as(fig, "decode")
 
 
 STRATEGIES = {"packed": "#d55e00", "distributed": "#0072b2"}

@@ -1,85 +1,14 @@
-"""The CSV files of an experiment's results, and what is computed from them. The standard library is enough."""
+"""The CSV files of an experiment's results, also compressed. The standard library is enough."""
 
 import csv
+import gzip
+import hashlib
 import os
-import statistics
+
+import stats
 
 # Tables and pictures show the mechanisms in this order, whatever the order in which they were measured.
-MECHANISMS = "none mps mps-percent green mps-static mig nvtaskset nvtaskset-no-mps".split()
-
-
-def place(row):
-    mechanism = row.get("mechanism")
-    return MECHANISMS.index(mechanism) if mechanism in MECHANISMS else len(MECHANISMS)
-
-
-class Table:
-    """One file: `about`, from its comments, and `rows`, as dicts; numbers are floats in the columns of `NUMBERS`."""
-
-    NUMBERS = set("round ms us ns sms tpcs laps processes connections shared_tpcs instructions".split())
-
-    def __init__(self, path):
-        self.about = {}
-        self.rows = []
-        with open(path, newline="") as file:
-            lines = []
-            for line in file:
-                if line.startswith("# "):
-                    name, _, value = line[2:].rstrip("\n").partition(": ")
-                    self.about[name] = value
-                else:
-                    lines.append(line)
-        for number, row in enumerate(csv.DictReader(lines), start=len(self.about) + 2):
-            if None in row or None in row.values():
-                raise ValueError(f"{path}:{number}: not as many values as columns")
-            for name in self.NUMBERS & row.keys():
-                row[name] = float(row[name])
-            self.rows.append(row)
-        self.rows.sort(key=place)
-
-    def groups(self, *columns):
-        return groups(self.rows, *columns)
-
-    def samples(self, value, *columns):
-        """The values of one column, by these."""
-        return {key: [row[value] for row in rows] for key, rows in self.groups(*columns).items()}
-
-
-def groups(rows, *columns):
-    """Rows by their values in these columns, in the order in which they first occur."""
-    found = {}
-    for row in rows:
-        found.setdefault(tuple(row[column] for column in columns), []).append(row)
-    return found
-
-
-def read(directory):
-    """All tables of a directory that have rows, by name."""
-    tables = {}
-    for name in sorted(os.listdir(directory)):
-        if name.endswith(".csv"):
-            table = Table(os.path.join(directory, name))
-            if table.rows:
-                tables[name[: -len(".csv")]] = table
-    return tables
-
-
-def percentile(values, percent):
-    """The least value that so many percent are not above."""
-    ordered = sorted(values)
-    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
-
-
-def median(values):
-    return statistics.median(values)
-
-
-def median_interval(values):
-    """Where the median would lie in 19 of 20 repetitions: two of the values themselves, whatever their distribution."""
-    ordered = sorted(values)
-    low = max(0, int(len(ordered) / 2 - 0.98 * len(ordered) ** 0.5))
-    return ordered[low], ordered[-1 - low]
-
+MECHANISMS = "none mps mps-priority mps-percent green mps-static mig nvtaskset nvtaskset-no-mps".split()
 
 # The mechanism to which each one is compared.
 COMPARED_WITH = {
@@ -91,25 +20,124 @@ COMPARED_WITH = {
     "hook-half": "hook-out",
 }
 
+NAMES = {
+    "none": "no partitions",
+    "mps": "MPS",
+    "mps-priority": "MPS, client priority",
+    "mps-percent": "MPS, percentage",
+    "mps-static": "MPS, static",
+    "green": "green contexts",
+    "mig": "MIG",
+    "nvtaskset-no-mps": "nvtaskset, no MPS",
+    "hook-out": "the hook taken out",
+    "hook-whole": "all TPCs in the partition",
+    "hook-half": "half of the TPCs",
+}
 
-def paired_differences(table, value, *columns):
-    """The medians of each round's samples, less those of the mechanism that it is compared with.
+ENDINGS = (".csv", ".csv.gz")
 
-    {(mechanism, …): ([one for each round], [the same in percent])}; drift hits both of a pair.
-    """
-    medians = {key: median(values) for key, values in table.samples(value, "round", "mechanism", *columns).items()}
-    differences = {}
-    for (number, mechanism, *rest), own in medians.items():
-        other = medians.get((number, COMPARED_WITH.get(mechanism), *rest))
-        if other:
-            absolute, percent = differences.setdefault((mechanism, *rest), ([], []))
-            absolute.append(own - other)
-            percent.append((own - other) / other * 100)
-    return differences
+
+def place(row):
+    mechanism = row.get("mechanism")
+    return MECHANISMS.index(mechanism) if mechanism in MECHANISMS else len(MECHANISMS)
+
+
+class Table:
+    """One file: `about`, from its comments; `rows`, as dicts, with numbers where all of a column are; and `value`, the
+    name of the last column, which was measured. `digest` names exactly this data."""
+
+    def __init__(self, path):
+        self.about = {}
+        lines = []
+        digest = hashlib.sha256()
+        with gzip.open(path, "rt") if path.endswith(".gz") else open(path) as file:
+            for line in file:
+                digest.update(line.encode())
+                if line.startswith("# "):
+                    name, _, value = line[2:].rstrip("\n").partition(": ")
+                    self.about[name] = value
+                else:
+                    lines.append(line)
+        self.digest = digest.hexdigest()
+        reader = csv.DictReader(lines)
+        self.rows = list(reader)
+        for number, row in enumerate(self.rows, start=len(self.about) + 2):
+            if None in row or None in row.values():
+                raise ValueError(f"{path}:{number}: not as many values as columns")
+        for name in reader.fieldnames or []:
+            self.make_numbers(name)
+        self.value = (reader.fieldnames or [""])[-1]
+        self.rows.sort(key=place)
+
+    def make_numbers(self, column):
+        try:
+            numbers = [float(row[column]) for row in self.rows]
+        except ValueError:
+            return
+        for row, number in zip(self.rows, numbers):
+            row[column] = number
+
+    def groups(self, *columns):
+        return groups(self.rows, *columns)
+
+    def measurements(self, *columns, value=None):
+        """What was measured, by these columns: {key: Measurement}."""
+        found = {}
+        for key, rows in self.groups(*columns).items():
+            found[key] = stats.Measurement(rounds(rows, value or self.value).values())
+        return found
+
+    def select(self, conditions):
+        """The rows that have these values in these columns, {column: value as text}."""
+        for column in conditions:
+            if self.rows and column not in self.rows[0]:
+                raise KeyError(f"there is no column {column}")
+        return [row for row in self.rows if all(label(row[name]) == value for name, value in conditions.items())]
+
+
+def label(value):
+    return f"{value:g}" if isinstance(value, float) else value
+
+
+def name_of(value):
+    """As a reader reads it."""
+    return NAMES.get(value, label(value))
+
+
+def groups(rows, *columns):
+    """Rows by their values in these columns, in the order in which they first occur."""
+    found = {}
+    for row in rows:
+        found.setdefault(tuple(row[column] for column in columns), []).append(row)
+    return found
+
+
+def rounds(rows, value):
+    """The samples of each round; all are one round where the table has no such column."""
+    found = {}
+    for row in rows:
+        found.setdefault(row.get("round", ""), []).append(row[value])
+    return found
+
+
+def read(directory):
+    """All tables of a directory that have rows, by name."""
+    tables = {}
+    for name in sorted(os.listdir(directory)):
+        if name.endswith(ENDINGS):
+            table = Table(os.path.join(directory, name))
+            if table.rows:
+                tables[name.partition(".csv")[0]] = table
+    return tables
 
 
 def scaled(table):
-    """{SMs: what the product would take in so many, were it the time on the whole GPU, scaled}."""
-    whole = [row for row in table.rows if row["choice"] == "whole"]
-    time = median([row["us"] for row in whole])
-    return {row["sms"]: time * whole[0]["sms"] / row["sms"] for row in table.rows}
+    """{(size, SMs): what a product would take in so many, were it the time on the whole GPU, scaled}."""
+    expected = {}
+    for (size,), rows in table.groups("size").items():
+        whole = [row for row in rows if row["choice"] == "whole"]
+        if whole:
+            time = stats.Measurement([[row["us"] for row in whole]]).percentile(50)
+            for row in rows:
+                expected[size, row["sms"]] = time * whole[0]["sms"] / row["sms"]
+    return expected

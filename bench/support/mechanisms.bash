@@ -55,7 +55,7 @@ static_partition() { # PART
 	local file gpu chunks
 	file=$BENCH_WORK/static-$1-$(count_of "$1")
 	if [ ! -e "$file" ]; then
-		gpu=$(nvidia-smi --query-gpu=uuid --format=csv,noheader -i 0)
+		gpu=$(nvidia-smi --query-gpu=uuid --format=csv,noheader -i "$BENCH_GPU")
 		chunks=$(($(count_of "$1") * sms_per_tpc / 8))
 		ask_mps "sm_partition add $gpu $chunks" | grep -oE 'GPU-[^ ]+/[^ ]+' >"$file"
 	fi

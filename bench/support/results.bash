@@ -25,7 +25,7 @@ pick() { # FULL QUICK
 
 driver_version() {
 	sed -n 's/^NVRM version: *//p' /proc/driver/nvidia/version 2>/dev/null ||
-		nvidia-smi --query-gpu=driver_version --format=csv,noheader -i 0 2>/dev/null
+		nvidia-smi --query-gpu=driver_version --format=csv,noheader -i "$BENCH_GPU" 2>/dev/null
 }
 
 describe_machine() {
@@ -40,4 +40,5 @@ describe_machine() {
 	echo "# mps: ${BENCH_MPS:-none}"
 	echo "# nvtaskset: $(nvtaskset --version), $(git describe --always --dirty 2>/dev/null || echo no git)"
 	echo "# date: $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+	echo "# command: $BENCH_COMMAND"
 }

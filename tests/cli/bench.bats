@@ -26,7 +26,7 @@ well_formed() {
 		{for (i = 1; i <= NF; i++) if ($i == "") {print FILENAME ": empty: " $0; wrong = 1}}
 		{rows++}
 		END {
-			split("experiment machine gpu driver mps nvtaskset date", names, " ")
+			split("experiment machine gpu driver mps nvtaskset date command", names, " ")
 			for (i in names)
 				if (!index(about, "# " names[i] ":")) {print FILENAME ": no " names[i]; wrong = 1}
 			exit wrong || !rows
@@ -180,7 +180,6 @@ draws() {
 		startup --driver|startup: not started by 'startup COMMAND…'
 		startup /nonexistent|startup: /nonexistent: No such file or directory
 		latency|latency: Usage: latency SAMPLES [PLACE]
-		throughput 0|throughput: Usage: throughput SECONDS
 		progress many|progress: Usage: progress BLOCKS|many START SECONDS
 		repeat 1 false|repeat: false: failed
 		repeat 0 true|repeat: Usage: repeat COUNT COMMAND…

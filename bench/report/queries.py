@@ -1,0 +1,199 @@
+"""A number of a text, by its query. A query is written behind the number, as a comment that a reader does not see:
+
+    8.2<!--h200 resize work=eager metric=first: p50 us--> µs
+
+names a directory of bench/data, a table of it, what its rows have in some columns (a _ in a value is a space), and what is asked about those:
+
+    n                  how many samples
+    rounds             how many rounds
+    min, max, mean     the fastest, the slowest, the mean
+    p50, p99.9         a percentile, refused where there are too few samples for it (stats.py)
+    sum                of all samples
+    value              the only one there is, a number or a word
+    values COLUMN      how many different values a column has
+    difference         the median over rounds of the differences between the medians of a round, to the same rows …
+    ratio50, ratio99   a percentile divided by that of the same rows …
+        to COLUMN=VALUE …   … which have other values in these columns; without it, to the mechanism that this one
+                       is compared with (results.py)
+    verdict LEAST MOST whether the difference lies within these: met, missed or not shown
+    ABOUT              gpu, driver, date …, as the table's first lines say (only the date's day)
+
+`.low` and `.high` behind a percentile, difference or ratio ask for the ends of its interval. The last words say how the
+number is written: a unit (ns, us, ms, s; % for a difference; x and +% for a ratio), and how many digits are behind
+the point (.0, .1; three digits in all without it).
+"""
+
+import os
+import re
+
+import results
+import stats
+
+NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+
+class Wrong(ValueError):
+    """A query that cannot be answered."""
+
+
+class Data:
+    """The tables below a directory, each read once."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.read = {}
+
+    def table(self, machine, name):
+        if (machine, name) not in self.read:
+            paths = [os.path.join(self.directory, machine, name + ending) for ending in results.ENDINGS]
+            path = next((path for path in paths if os.path.exists(path)), None)
+            if not path:
+                raise Wrong(f"there is no table {machine}/{name}")
+            self.read[machine, name] = results.Table(path)
+        return self.read[machine, name]
+
+
+def answer(data, text):
+    """The number, as it is to be written."""
+    subject, colon, question = text.partition(":")
+    machine, name, *conditions = subject.split() + [""] * (2 - len(subject.split()))
+    if not colon or not question.split():
+        raise Wrong("a query is MACHINE TABLE COLUMN=VALUE…: QUESTION")
+    table = data.table(machine, name)
+    conditions = pairs_of(conditions)
+    try:
+        return Question(table, conditions, question.split()).answer()
+    except (KeyError, stats.TooFew) as error:
+        raise Wrong(error.args[0]) from error
+
+
+def pairs_of(words):
+    if any("=" not in word for word in words):
+        raise Wrong(f"not COLUMN=VALUE: {' '.join(words)}")
+    pairs = (word.split("=", 1) for word in words)
+    return {column: value.replace("_", " ") for column, value in pairs}
+
+
+class Question:
+    def __init__(self, table, conditions, words):
+        self.table, self.conditions = table, conditions
+        self.what, _, self.end = re.fullmatch(r"(.*?)(\.(low|high))?", words[0]).groups()
+        self.words = words[1:]
+        self.rows = table.select(conditions)
+        if not self.rows:
+            raise Wrong("no row is like that")
+
+    def answer(self):
+        if self.what in self.table.about:
+            return self.about(self.table.about[self.what])
+        if self.what == "values":
+            return str(len({row[self.words[0]] for row in self.rows}))
+        found = [row[self.table.value] for row in self.rows]
+        if self.what == "value" and len(set(found)) == 1 and isinstance(found[0], str):
+            return found[0]
+        if not isinstance(found[0], float):
+            raise Wrong(f"{self.table.value} is no number, or there are several")
+        measurement = stats.Measurement(results.rounds(self.rows, self.table.value).values())
+        if self.what in ("n", "rounds"):
+            return grouped(measurement.n if self.what == "n" else len(measurement.rounds))
+        if self.what in ("difference", "verdict"):
+            return self.difference()
+        if self.what.startswith("ratio"):
+            return self.ratio(measurement)
+        return self.value(measurement)
+
+    def about(self, value):
+        return value[:10] if self.what == "date" else value
+
+    def value(self, measurement):
+        simple = {"min": lambda: measurement.ordered[0], "max": lambda: measurement.ordered[-1],
+                  "value": measurement.only, "mean": measurement.mean, "sum": lambda: sum(measurement.ordered)}
+        if self.what in simple:
+            value = simple[self.what]()
+        elif re.fullmatch(r"p\d+(\.\d+)?", self.what):
+            value = self.end_of(measurement, float(self.what[1:]))
+        else:
+            raise Wrong(f"{self.what}: not a question")
+        return self.written(value)
+
+    def end_of(self, measurement, percent):
+        if not self.end:
+            return measurement.percentile(percent)
+        return measurement.interval(percent)[self.end == "high"]
+
+    def others(self):
+        """The rows to which these are compared. What says which is taken out of the words."""
+        compared = results.COMPARED_WITH.get(self.conditions.get("mechanism"))
+        other = {"mechanism": compared} if compared else {}
+        if "to" in self.words:
+            start = end = self.words.index("to")
+            while end + 1 < len(self.words) and "=" in self.words[end + 1]:
+                end += 1
+            other = pairs_of(self.words[start + 1 : end + 1])
+            self.words = self.words[:start] + self.words[end + 1 :]
+        if not other:
+            raise Wrong(f"{self.what}: to what?")
+        rows = self.table.select({**self.conditions, **other})
+        if not rows:
+            raise Wrong("no row is like that behind to")
+        return rows
+
+    def difference(self):
+        sides = [results.rounds(rows, self.table.value) for rows in (self.rows, self.others())]
+        relative = "%" in self.words
+        found = (stats.relative_differences if relative else stats.differences)(*sides)
+        if not found.n:
+            raise Wrong("no round has both")
+        if self.what == "verdict":
+            return stats.verdict(found.interval(50), *(self.goal(word, relative) for word in self.words[:2]))
+        value = self.end_of(found, 50)
+        return signed(self.digits(value) if relative else self.written(value))
+
+    def goal(self, word, relative):
+        return float(word) * (1 if relative else self.unit_factor(self.words[-1]))
+
+    def ratio(self, measurement):
+        other = stats.Measurement(results.rounds(self.others(), self.table.value).values())
+        value, interval = stats.ratio(measurement, other, float(self.what[len("ratio") :]))
+        value = interval[self.end == "high"] if self.end else value
+        return signed(self.digits((value - 1) * 100)) if "+%" in self.words else self.digits(value)
+
+    def unit_factor(self, unit):
+        return NANOSECONDS[unit] / NANOSECONDS[self.table.value]
+
+    def written(self, value):
+        units = [word for word in self.words if word in NANOSECONDS]
+        if units and self.table.value not in NANOSECONDS:
+            raise Wrong(f"{self.table.value} is no time")
+        return self.digits(value / self.unit_factor(units[0]) if units else value)
+
+    def digits(self, value):
+        unknown = [word for word in self.words if not re.fullmatch(r"\.\d|\+?%|[num]?s", word)]
+        if unknown:
+            raise Wrong(f"{unknown[0]}: not a word of a query")
+        behind = [word for word in self.words if re.fullmatch(r"\.\d", word)]
+        return shown(value, int(behind[0][1:]) if behind else None)
+
+
+def shown(value, behind=None):
+    """Three digits, or so many behind the point."""
+    if value == 0 and behind is None:
+        behind = 0
+    if behind is None:
+        whole = len(f"{abs(value):.0f}") if abs(value) >= 1 else 0
+        small = next((digits for digits in range(3, 9) if round(abs(value), digits - 2)), 3)
+        behind = max(0, 3 - whole) if whole else small
+    text = f"{value:.{behind}f}"
+    if float(text) == 0:
+        text = text.lstrip("-")
+    return grouped(int(text)) if behind == 0 else text.replace("-", "−")
+
+
+def grouped(value):
+    """10 000, with a space that does not break."""
+    digits = f"{value:,}".replace("-", "−")
+    return digits.replace(",", "\u202f") if abs(value) >= 10000 else digits.replace(",", "")
+
+
+def signed(text):
+    return text if text.startswith("−") else "+" + text

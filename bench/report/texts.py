@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Usage: texts.py [--check] [--data DIRECTORY] [FILE…]
+
+Puts the numbers of the texts in from the data of bench/data: each number that has a query behind it (queries.py), and
+each table between <!--table NAME ARGUMENTS--> and <!--/table--> (tables.py). With --check it changes nothing, and names
+each number that is not what the data says, and each quantity of README.md and docs/*.md that has no query: a
+quantity that was not measured but chosen has <!--given--> behind it; and each picture that was drawn from other data.
+Status 1 if there is one.
+"""
+
+import glob
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True  # in a working tree
+import queries
+import tables
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+NUMBER = r"[−+]?\d+(?:[ \u202f]\d{3})*(?:\.\d+)?|met|missed|not shown|\d{4}-\d\d-\d\d|[^\s<>|*(]+"
+MARKED = re.compile(rf"({NUMBER})<!--([^<>]*?:[^<>]*?)-->")
+TABLE = re.compile(r"(<!--table ([^<>]*?)-->\n)(.*?)(<!--/table-->)", re.DOTALL)
+GIVEN = re.compile(r"\S*\d\S*(?:[ \u202f]\S+)?<!--given-->")
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+PICTURE = re.compile(r"!\[[^\]]*\]\(((?:docs/)?evaluation/([^/)]+)/([^/)]+?)(?:-\d+)?\.svg)\)")
+UNIT = r"(?:ns|us|µs|ms|s|min|%|percent|seconds?|minutes?|times|[\w-]+/s)"
+QUANTITY = re.compile(rf"(?<![\w.#/-])\d+(?:[ \u202f.,]\d+)*[ \u202f]?{UNIT}(?![\w-])")
+
+
+def blank(match):
+    """As long and with as many lines, so that what is found later has its place."""
+    return re.sub(r"[^\n]", " ", match.group())
+
+
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
+
+
+class Text:
+    def __init__(self, path, data):
+        self.name = os.path.relpath(path, ROOT)
+        self.path, self.data = path, data
+        with open(path, encoding="utf-8") as file:
+            self.old = file.read()
+        self.faults = []
+
+    def complain(self, position, what):
+        self.faults.append(f"{self.name}:{line_of(self.old, position)}: {what}")
+
+    def new(self):
+        """The text as the data has it. Whatever cannot be answered stays, and is complained about."""
+        text = TABLE.sub(self.table, self.old)
+        return MARKED.sub(self.number, text)
+
+    def table(self, match):
+        head, name, body, tail = match.groups()
+        try:
+            body = tables.table(self.data, name)
+        except (queries.Wrong, KeyError) as error:
+            self.complain(match.start(), f"table {name}: {error.args[0]}")
+        return head + body + tail
+
+    def number(self, match):
+        value, query = match.groups()
+        try:
+            value = queries.answer(self.data, query)
+        except queries.Wrong as error:
+            self.complain(match.start(), f"{query}: {error.args[0]}")
+        return f"{value}<!--{query}-->"
+
+    def find_unmarked(self):
+        text = self.old
+        for pattern in (TABLE, CODE, MARKED, GIVEN):
+            text = pattern.sub(blank, text)
+        for match in QUANTITY.finditer(text):
+            self.complain(match.start(), f"{match.group()}: nothing in bench/data says so: put its query behind it")
+
+    def find_old_pictures(self):
+        for match in PICTURE.finditer(self.old):
+            path, machine, name = match.groups()
+            try:
+                with open(os.path.join(os.path.dirname(self.path), path), encoding="utf-8") as file:
+                    drawn_from = re.search(r"data: (\w+)", file.read())
+                if not drawn_from or drawn_from.group(1) != self.data.table(machine, name).digest:
+                    self.complain(match.start(), f"{path}: drawn from other data: make figures draws it anew")
+            except (OSError, queries.Wrong) as error:
+                self.complain(match.start(), f"{path}: {error}")
+
+    def compare(self):
+        new = self.new()
+        for number, (old, wanted) in enumerate(zip(self.old.split("\n"), new.split("\n")), 1):
+            if old != wanted:
+                self.faults.append(f"{self.name}:{number}: make figures would write: {wanted.strip()}")
+        if self.old.count("\n") != new.count("\n"):
+            self.faults.append(f"{self.name}: a table has another number of lines")
+        self.find_unmarked()
+        self.find_old_pictures()
+
+    def write(self):
+        new = self.new()
+        if new != self.old:
+            with open(self.path, "w", encoding="utf-8") as file:
+                file.write(new)
+
+
+def main(arguments):
+    check = "--check" in arguments
+    directory = os.path.join(ROOT, "bench", "data")
+    if "--data" in arguments:
+        at = arguments.index("--data")
+        directory = arguments[at + 1]
+        del arguments[at : at + 2]
+    names = [name for name in arguments if name != "--check"]
+    data = queries.Data(directory)
+    faults = []
+    texts = [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")))]
+    for name in names or texts:
+        text = Text(name, data)
+        text.compare() if check else text.write()
+        faults += text.faults
+    print("\n".join(faults), end="\n" if faults else "")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,16 @@
+#!/usr/bin/env bats
+# What README and docs say was measured is what bench/data says
+
+load helpers
+
+@test "statistics, queries, and numbers in texts" {
+	PYTHONDONTWRITEBYTECODE=1 run python3 "$ROOT/tests/python/report.py"
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
+
+@test "every number of README and docs is in the data" {
+	run python3 "$ROOT/bench/report/texts.py" --check
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
