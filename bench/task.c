@@ -1,5 +1,5 @@
 /*
- * Usage: task KIND [--size N] [--repeat N] [--pause US] [--seconds S] [--samples N]
+ * Usage: task KIND [--size N] [--repeat N] [--pause US] [--seconds S] [--samples N] [--at-rest]
  *
  * Works on the GPU again and again, and prints at the end how many µs each repetition took, from the first launch to
  * the end of the last kernel. KIND and what N is:
@@ -13,6 +13,9 @@
  * (never, without this option), after so many samples, or at SIGTERM, but never in the middle of a kernel: that would
  * disturb an MPS server. SIGUSR1 discards the samples so far. It keeps at most 100 000. Each sample is REPEAT times the
  * work; it pauses for up to PAUSE between two.
+ *
+ * SIGUSR2 makes it print its samples and "rest", and wait, with nothing to do for the GPU, until SIGUSR1 makes it work
+ * again. --at-rest makes it wait from the beginning.
  */
 #include "bench.h"
 #include "bench_kernels.h"
@@ -200,28 +203,31 @@ static const struct kind {
 
 /* --- again and again --------------------------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t ending, forgetting;
+static sigset_t signals;
 
-static void note_signal(int number)
-{
-	if (number == SIGUSR1)
-		forgetting = 1;
-	else
-		ending = 1;
-}
-
+/* They are blocked, and asked for between two repetitions: so none is lost, and none disturbs a repetition. */
 static void listen(void)
 {
-	const struct sigaction action = {.sa_handler = note_signal};
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGUSR1);
+	sigaddset(&signals, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+}
 
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGUSR1, &action, NULL);
+/* The number of a signal that was sent; 0 or less if there is none. */
+static int next_signal(bool wait)
+{
+	const struct timespec none = {0};
+
+	return wait ? sigwaitinfo(&signals, NULL) : sigtimedwait(&signals, NULL, &none);
 }
 
 struct options {
 	const struct kind *kind;
 	double size, repeat, pause, seconds, samples;
+	bool at_rest;
 };
 
 static double samples[100000];
@@ -246,20 +252,47 @@ static void pause_for_up_to(double limit)
 		bench_sleep((int64_t)(erand48(state) * limit * 1e3));
 }
 
+static void keep(double sample)
+{
+	if (sample_count < sizeof samples / sizeof samples[0])
+		samples[sample_count++] = sample;
+}
+
+static void print_samples(void)
+{
+	for (size_t i = 0; i < sample_count; i++)
+		printf("%.2f\n", samples[i]);
+}
+
+static void print_and_rest(void)
+{
+	print_samples();
+	puts("rest");
+	fflush(stdout);
+	sample_count = 0;
+}
+
 static void work(const struct options *options)
 {
-	const size_t room = sizeof samples / sizeof samples[0];
+	bool resting = options->at_rest, ending = false;
 	int64_t start = bench_now();
 
 	while (!ending && (double)(bench_now() - start) < options->seconds * 1e9 &&
 	       (double)sample_count < options->samples) {
-		int64_t length = run_once(options);
+		int number = next_signal(resting);
 
-		if (forgetting)
-			forgetting = sample_count = 0;
-		else if (sample_count < room)
-			samples[sample_count++] = (double)length / 1e3;
-		pause_for_up_to(options->pause);
+		if (number == SIGUSR1) {
+			resting = false;
+			sample_count = 0;
+		} else if (number == SIGUSR2) {
+			resting = true;
+			print_and_rest();
+		} else if (number > 0) {
+			ending = true;
+		} else if (!resting) {
+			keep((double)run_once(options) / 1e3);
+			pause_for_up_to(options->pause);
+		}
 	}
 }
 
@@ -283,7 +316,8 @@ static struct options read_options(int count, char **arguments)
 	static const struct option names[] = {
 		{"size", required_argument, NULL, 's'},    {"repeat", required_argument, NULL, 'r'},
 		{"pause", required_argument, NULL, 'p'},   {"seconds", required_argument, NULL, 't'},
-		{"samples", required_argument, NULL, 'n'}, {NULL, 0, NULL, 0},
+		{"samples", required_argument, NULL, 'n'}, {"at-rest", no_argument, NULL, 'a'},
+		{NULL, 0, NULL, 0},
 	};
 	struct options options = {.repeat = 1, .seconds = HUGE_VAL, .samples = HUGE_VAL};
 	int option;
@@ -296,9 +330,12 @@ static struct options read_options(int count, char **arguments)
 		                 : option == 'n' ? &options.samples
 		                                 : NULL;
 
-		if (!number)
+		if (option == 'a')
+			options.at_rest = true;
+		else if (number)
+			*number = bench_number(optarg, "an option");
+		else
 			exit(EXIT_FAILURE);
-		*number = bench_number(optarg, "an option");
 	}
 	if (optind != count - 1)
 		bench_fail("one KIND of work is needed");
@@ -322,8 +359,7 @@ int main(int count, char **arguments)
 	work(&options);
 	if (!gpu.is_simulated)
 		options.kind->check();
-	for (size_t i = 0; i < sample_count; i++)
-		printf("%.2f\n", samples[i]);
+	print_samples();
 	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }
