@@ -84,6 +84,75 @@ draws() {
 	fi
 }
 
+@test "programs that take turns" {
+	run bench decode
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"  left out: green: a program of PyTorch cannot have what another's green context leaves"* ]]
+	for file in "$WORK"/results/decode*.csv; do
+		well_formed "$file"
+	done
+	[ "$(column "$WORK/results/decode.csv" 2)" = "mps mps-percent mps-priority none nvtaskset nvtaskset-no-mps" ]
+	[ "$(column "$WORK/results/decode.csv" 3)" = "alone products training" ]
+	[ "$(column "$WORK/results/decode_neighbour.csv" 2)" = \
+		"alone mps mps-percent mps-priority none nvtaskset nvtaskset-no-mps" ]
+	[ "$(column "$WORK/results/decode_neighbour.csv" 3)" = "products training" ]
+	left_nothing
+}
+
+has_rows() { # FILE
+	[ -n "$(grep -v '^#' "$1" 2>/dev/null | sed 1d)" ]
+}
+
+@test "a program that dies is reported once, and the others go on" {
+	BENCH_DECODE_SECONDS=6 bench decode >"$WORK/output" 2>&1 3>&- &
+	wait_until has_rows "$WORK/results/decode.csv"
+	for environ in $(grep -lsaz '^CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=26' /proc/[0-9]*/environ); do
+		! grep -qsaz "^BENCH_WORK=$WORK" "$environ" || kill -KILL "$(cut -d / -f 3 <<<"$environ")"
+	done
+	status=0
+	wait $! || status=$?
+	cat "$WORK/output"
+	[ "$status" -eq 1 ]
+	[ "$(grep -c '^  decode-mps-percent: ' "$WORK/output")" -eq 1 ]
+	grep -q '^decode: done in .* s, but for what FAILED$' "$WORK/output"
+	[[ "$(column "$WORK/results/decode.csv" 2)" == *"mps"*"none nvtaskset nvtaskset-no-mps" ]]
+	left_nothing
+}
+
+@test "programs of Python talk as bench/task does" {
+	export LD_LIBRARY_PATH=$BUILD/sim PYTHONPATH=$ROOT/bench PYTHONDONTWRITEBYTECODE=1
+	cat >"$WORK/steps" <<-'END'
+		#!/usr/bin/env python3
+		from support import conversation
+		class Work:
+		    def step(self): return 1.5
+		    def rest(self): pass
+		conversation.converse(Work(), 132, conversation.parser("").parse_args())
+	END
+	chmod +x "$WORK/steps"
+	for command in "$WORK/steps" "$BUILD/bench/task compute --size 8"; do
+		: >"$WORK/output"
+		$command --at-rest --samples 3 >"$WORK/output" 3>&- &
+		wait_until [ -s "$WORK/output" ]
+		grep -q '^ready 132$' "$WORK/output"
+		kill -USR1 $!
+		wait $!
+		[ "$(grep -cE '^[0-9]+\.[0-9][0-9]$' "$WORK/output")" -eq 3 ]
+		[ "$(wc -l <"$WORK/output")" -eq 4 ]
+		: >"$WORK/output"
+		$command >"$WORK/output" 3>&- &
+		wait_until [ -s "$WORK/output" ]
+		kill -USR2 $!
+		wait_for_line '^rest$'
+		[ "$(tail -n 1 "$WORK/output")" = rest ]
+		# It rests until it ends, and has no more samples.
+		kill -TERM $!
+		wait $!
+		[ "$(tail -n 1 "$WORK/output")" = rest ]
+	done
+}
+
 @test "static partitions and MIG, where they exist" {
 	cat >"$WORK/nvidia-smi" <<-'END'
 		#!/bin/sh
@@ -93,10 +162,12 @@ draws() {
 		esac
 	END
 	chmod +x "$WORK/nvidia-smi"
-	PATH=$WORK:$PATH FAKE_MPS_STATIC=1 run bench enforcement
+	PATH=$WORK:$PATH FAKE_MPS_STATIC=1 run bench enforcement decode
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[ "$(column "$WORK/results/enforcement.csv" 1)" = "green mig mps mps-percent mps-static none nvtaskset" ]
+	[ "$(column "$WORK/results/decode.csv" 2)" = \
+		"mig mps mps-percent mps-priority mps-static none nvtaskset nvtaskset-no-mps" ]
 	left_nothing
 }
 

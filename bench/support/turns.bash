@@ -1,0 +1,90 @@
+# Programs that all exist from the beginning of an experiment, so that mechanisms alternate in short turns and each
+# program starts only once. Programs whose turn it is not are at rest (task --at-rest and conversation.py): they wait for
+# a signal, and the GPU has nothing to do for them. So programs with and without MPS exist beside each other, but never
+# work at the same time.
+#
+# A turn is "MECHANISM NEIGHBOUR". The experiment has:
+#
+#   share TURN            prints how much of the time a turn gets, as a whole number
+#   measure ROUND SECONDS MECHANISM NEIGHBOUR
+
+# Programs that start at the same time may share a static partition, so it is made before. Fails if no room is left.
+make_partitions() { # MECHANISM
+	local part
+	[ "$1" = mps-static ] || return 0
+	for part in first rest; do
+		[ -n "$(CUDA_MPS_PIPE_DIRECTORY=$BENCH_STATIC static_partition "$part")" ] || {
+			echo "  $1: there is no room for the partition '$part'" >&2
+			note_failure
+			return 1
+		}
+	done
+}
+
+# Measures each turn once in each round, in random order.
+take_turns() { # ROUNDS SECONDS TURN…
+	local rounds=$1 seconds=$2 round turn shares=0 length
+	shift 2
+	for turn in "$@"; do
+		shares=$((shares + $(share "$turn")))
+	done
+	for round in $(seq "$rounds"); do
+		while read -r turn; do
+			length=$(awk "BEGIN {print $seconds * $(share "$turn") / $shares / $rounds}")
+			# shellcheck disable=SC2086
+			measure "$round" "$length" $turn
+		done < <(shuf -e "$@")
+	done
+}
+
+declare -A turn_began # at which line of a program's output
+
+# Lets these programs work together. Fails if one cannot; a failure that was reported before is not reported again.
+take_turn() { # SECONDS NAME…
+	local name pids=()
+	for name in "${@:2}"; do
+		[ -n "${task_pids[$name]:-}" ] || return 1
+		pids+=("${task_pids[$name]}")
+		turn_began[$name]=$(wc -l <"$BENCH_WORK/$name.out")
+	done
+	# What they do until all of them work is discarded.
+	kill -USR1 "${pids[@]}" || true
+	sleep "$(pick 0.15 0.01)"
+	kill -USR1 "${pids[@]}" || true
+	sleep "$1"
+	kill -USR2 "${pids[@]}" || true
+	await_rest "${@:2}"
+}
+
+await_rest() { # NAME…
+	local name result=0
+	for name in "$@"; do
+		for _ in $(seq 1000); do
+			! is_at_rest "$name" || break
+			kill -0 "${task_pids[$name]}" 2>/dev/null || break
+			sleep 0.02
+		done
+		is_at_rest "$name" || {
+			give_up "$name"
+			result=1
+		}
+	done
+	return $result
+}
+
+is_at_rest() { # NAME
+	[ "$(wc -l <"$BENCH_WORK/$1.out")" -gt "${turn_began[$1]}" ] && [ "$(tail -n 1 "$BENCH_WORK/$1.out")" = rest ]
+}
+
+# Ends a program that takes no more turns.
+give_up() { # NAME
+	if kill -KILL "${task_pids[$1]}" 2>/dev/null; then
+		echo "the program did not rest" >>"$BENCH_WORK/$1.err"
+	fi
+	! finish "$1" || complain "$1"
+}
+
+# The samples of a program's last turn.
+turn_samples() { # NAME
+	tail -n "+$((turn_began[$1] + 1))" "$BENCH_WORK/$1.out" | sed -n "/^rest$/d;1,$(pick '$' 5)p"
+}
