@@ -28,6 +28,8 @@ COLORS = {
     "green": "#009e73",
     "mig": "#b8860b",
     "nvtaskset": "#d55e00",
+    "nvtaskset-distributed": "#8a2be2",
+    "nvtaskset-overlap": "#b22222",
     "nvtaskset-no-mps": "#e69f00",
 }
 CHOICES = {"packed": "", "whole": ", whole GPU", "gpcs": ", whole GPCs", "distributed": ", across GPCs"}
@@ -253,8 +255,10 @@ TASKS = {
 
 
 def pitfall(table, save_as):
-    mechanisms = table.groups("mechanism")
-    fig, grid = figure(len(mechanisms), 1, 2.4 * len(mechanisms), sharex=True, sharey=True)
+    """The first round of each mechanism; the others are in the data."""
+    first = [row for row in table.rows if row["round"] == min(row["round"] for row in table.rows)]
+    mechanisms = results.groups(first, "mechanism")
+    fig, grid = figure(len(mechanisms), 1, 2.1 * len(mechanisms), sharex=True, sharey=True)
     for (axes,), ((mechanism,), rows) in zip(grid, mechanisms.items()):
         zero = min(row["ms"] for row in rows)
         for task, (label, color) in TASKS.items():
@@ -262,7 +266,7 @@ def pitfall(table, save_as):
             own = [row for row in rows if row["task"] == task][1:-1]
             times = [row["ms"] - zero for row in own]
             axes.plot(times, [row["laps"] / 10 for row in own], color=color, linewidth=1.3, label=label)
-        axes.set_title(f"{results.name_of(mechanism)}: each has half of the TPCs")
+        axes.set_title(f"{results.name_of(mechanism)}: half of the GPU each")
         axes.set_ylabel("laps a ms")
         axes.set_ylim(0, 1.25 * max(row["laps"] / 10 for row in table.rows))
     grid[0][0].legend(loc="upper right", ncols=3, fontsize=8.5)
@@ -358,36 +362,120 @@ def decode(table, save_as):
     save_as(fig, "decode")
 
 
+def medians(axes, found, x, **style):
+    """A line of medians: {x: Measurement}."""
+    axes.plot([key[x] for key in found], [one.percentile(50) for one in found.values()], marker="o", markersize=3, **style)
+
+
+def processes(table, save_as):
+    fig, ((axes,),) = figure(1, 1, 4.0)
+    found = in_milliseconds(table.rows, "mechanism", "connections", "processes")
+    for mechanism, connections in dict.fromkeys(key[:2] for key in found):
+        own = {key: one for key, one in found.items() if key[:2] == (mechanism, connections)}
+        style = {"color": COLORS[mechanism], "linestyle": "-" if connections == 8 else "--", "linewidth": 1.2}
+        label = f"{results.name_of(mechanism)}, {connections:g} connections"
+        medians(axes, dict(sorted(own.items())), 2, label=label, **style)
+    axes.set(title="A kernel of each, while all work: medians", xlabel="programs", ylabel="ms", yscale="log", xscale="log")
+    plain_numbers(axes.xaxis)
+    plain_numbers(axes.yaxis)
+    axes.legend(fontsize=7.5)
+    save_as(fig, "processes")
+
+
 STRATEGIES = {"packed": "#d55e00", "distributed": "#0072b2"}
 
 
 def strategies(table, save_as):
     titles = {"matmul": "a product of matrices", "copy": "a copy of memory"}
     fig, grid = figure(1, 2, 3.6)
-    samples = table.samples("us", "work", "strategy", "tpcs")
+    found = in_milliseconds(table.rows, "work", "strategy", "tpcs")
     for axes, (work, title) in zip(grid[0], titles.items()):
         for strategy, color in STRATEGIES.items():
-            own = {key[2]: thousandth(values) for key, values in samples.items() if key[:2] == (work, strategy)}
-            medians = [results.median(values) for values in own.values()]
-            axes.plot(list(own), medians, marker="o", markersize=3, color=color, linewidth=1.2, label=strategy)
+            own = {key: one for key, one in sorted(found.items()) if key[:2] == (work, strategy)}
+            medians(axes, own, 2, color=color, linewidth=1.2, label=strategy)
         axes.set(xscale="log", yscale="log", xlabel="TPCs", title=title)
         plain_numbers(axes.xaxis)
         plain_numbers(axes.yaxis)
-    grid[0][0].set_ylabel("ms")
+    grid[0][0].set_ylabel("ms (medians)")
     grid[0][0].legend()
     save_as(fig, "strategies")
 
 
+ORDERS = {
+    ("short", "free"): "both short, without a pause",
+    ("short", "first-first"): "both short, the first one begins",
+    ("short", "second-first"): "both short, the second one begins",
+    ("mixed", "first-first"): "the first one long, and it begins",
+    ("mixed", "second-first"): "the first one long, the second one begins",
+}
+
+
 def overlap(table, save_as):
-    fig, ((axes,),) = figure(1, 1, 3.6)
     colors = {"first": "#0072b2", "second": "#d55e00"}
-    samples = table.samples("us", "shared_tpcs", "task")
-    names = {(shared, task): f"{shared:g} shared: the {task}" for shared, task in samples}
-    spreads(axes, [(names[key], colors[key[1]], thousandth(values)) for key, values in samples.items()])
-    axes.set_xlim(left=0)
-    axes.set_xlabel(f"ms a product ({SPREAD_NOTE})")
-    axes.set_title("Two programs, each in half of the TPCs, some of which are the same")
+    found = in_milliseconds(table.rows, "work", "order", "shared_tpcs", "task")
+    orders = [order for order in ORDERS if order in {key[:2] for key in found}]
+    fig, grid = figure(len(orders), 1, 1.9 * len(orders), sharex=False)
+    for (axes,), order in zip(grid, orders):
+        own = {key[2:]: one for key, one in sorted(found.items()) if key[:2] == order}
+        spreads(axes, [(f"{shared:g} shared: the {task}", colors[task], one) for (shared, task), one in own.items()])
+        axes.tick_params(axis="y", labelsize=7)
+        axes.set_xlim(left=0)
+        axes.set_title(ORDERS[order])
+    grid[-1][0].set_xlabel(f"ms a product ({SPREAD_NOTE})", fontsize=9)
     save_as(fig, "overlap")
+
+
+def network(table, save_as):
+    fig, ((axes,),) = figure(1, 1, 4.2)
+    found = in_milliseconds(table.rows, "mechanism", "neighbour", "sms")
+    for mechanism, neighbour in dict.fromkeys(key[:2] for key in found):
+        own = {key: one for key, one in sorted(found.items()) if key[:2] == (mechanism, neighbour)}
+        label = results.name_of(mechanism) + (", alone" if neighbour == "alone" else ", beside a faulty neighbour")
+        medians(axes, own, 2, color=COLORS[mechanism], linestyle=":" if neighbour == "alone" else "-", label=label)
+    axes.set(xscale="log", yscale="log", xlabel="SMs of the partition", ylabel="ms an inference (medians)")
+    plain_numbers(axes.xaxis)
+    plain_numbers(axes.yaxis)
+    axes.set_title("YOLOv2 in partitions of several sizes")
+    axes.legend(fontsize=8)
+    save_as(fig, "network")
+
+
+def faulty(table, save_as):
+    titles = {"alone": "alone", "planned": "beside a second one", "faulty": "beside a faulty neighbour"}
+    found = in_milliseconds(table.rows, "neighbour", "mechanism")
+    fig, grid = figure(1, len(titles), 3.2, sharey=True)
+    places = list(dict.fromkeys(key[1] for key in found))
+    for axes, (neighbour, title) in zip(grid[0], titles.items()):
+        spreads(axes, [(results.name_of(place), COLORS[place], found.get((neighbour, place))) for place in places])
+        axes.set(title=title, xlabel="ms an inference")
+        axes.set_xlim(left=0)
+    save_as(fig, "faulty")
+
+
+def slots(table, save_as):
+    found = in_milliseconds(table.rows, "mechanism", "priority", "kernels")
+    fig, ((axes,),) = figure(1, 1, 0.24 * len(found) + 1.2)
+    lines = []
+    for (mechanism, priority, kernels), one in found.items():
+        beside = "alone" if kernels == 0 else f"beside {kernels:g} kernels of {priority} priority"
+        lines.append((f"{results.name_of(mechanism)}, {beside}", COLORS[mechanism], one))
+    spreads(axes, lines, log=True)
+    axes.tick_params(axis="y", labelsize=7)
+    axes.set_xlabel(f"ms a kernel in half of the GPU ({SPREAD_NOTE})", fontsize=8.5)
+    save_as(fig, "slots")
+
+
+def kernels(table, save_as):
+    """Where and when each kernel of the first round with partitions ran."""
+    rows = [row for row in table.rows if row["mechanism"] != "none"]
+    rows = [row for row in rows if row["round"] == rows[0]["round"]]
+    fig, ((axes,),) = figure(1, 1, 4.4)
+    colors = {stream: color for stream, color in zip(sorted({row["stream"] for row in rows}), ("#0072b2", "#d55e00"))}
+    for row in rows:
+        axes.barh(row["tpc"], row["end_us"] - row["start_us"], left=row["start_us"], color=colors[row["stream"]],
+                  height=0.8, linewidth=0)
+    axes.set(xlabel="µs", ylabel="TPC", title="Kernels of two streams (by colour), each in a partition of its own")
+    save_as(fig, "kernels")
 
 
 PICTURES = [
@@ -404,6 +492,11 @@ PICTURES = [
     processes,
     strategies,
     overlap,
+    decode,
+    network,
+    faulty,
+    slots,
+    kernels,
 ]
 
 

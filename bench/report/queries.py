@@ -2,7 +2,7 @@
 
     8.2<!--h200 resize work=eager metric=first: p50 us--> µs
 
-names a directory of bench/data, a table of it, what its rows have in some columns (a _ in a value is a space), and what is asked about those:
+names a directory of bench/data, a table of it, what its rows have in some columns (with _ for a space), and what is asked about those:
 
     n                  how many samples
     rounds             how many rounds
@@ -70,8 +70,7 @@ def answer(data, text):
 def pairs_of(words):
     if any("=" not in word for word in words):
         raise Wrong(f"not COLUMN=VALUE: {' '.join(words)}")
-    pairs = (word.split("=", 1) for word in words)
-    return {column: value.replace("_", " ") for column, value in pairs}
+    return dict(word.split("=", 1) for word in words)
 
 
 class Question:

@@ -8,7 +8,8 @@ import os
 import stats
 
 # Tables and pictures show the mechanisms in this order, whatever the order in which they were measured.
-MECHANISMS = "none mps mps-priority mps-percent green mps-static mig nvtaskset nvtaskset-no-mps".split()
+MECHANISMS = "none mps mps-priority mps-percent green mps-static mig nvtaskset".split()
+MECHANISMS += ["nvtaskset-distributed", "nvtaskset-overlap", "nvtaskset-no-mps"]
 
 # The mechanism to which each one is compared.
 COMPARED_WITH = {
@@ -28,6 +29,8 @@ NAMES = {
     "mps-static": "MPS, static",
     "green": "green contexts",
     "mig": "MIG",
+    "nvtaskset-distributed": "nvtaskset, across GPCs",
+    "nvtaskset-overlap": "nvtaskset, only the neighbour",
     "nvtaskset-no-mps": "nvtaskset, no MPS",
     "hook-out": "the hook taken out",
     "hook-whole": "all TPCs in the partition",
@@ -88,15 +91,19 @@ class Table:
         return found
 
     def select(self, conditions):
-        """The rows that have these values in these columns, {column: value as text}."""
+        """The rows that have these values in these columns, {column: value as text, with _ for a space}."""
         for column in conditions:
             if self.rows and column not in self.rows[0]:
                 raise KeyError(f"there is no column {column}")
-        return [row for row in self.rows if all(label(row[name]) == value for name, value in conditions.items())]
+        return [row for row in self.rows if all(word_of(row[name]) == value for name, value in conditions.items())]
 
 
 def label(value):
     return f"{value:g}" if isinstance(value, float) else value
+
+
+def word_of(value):
+    return label(value).replace(" ", "_")
 
 
 def name_of(value):

@@ -49,7 +49,7 @@ def table(data, text):
         keys += [key for key in results.groups(rows, *columns) if key not in keys]
     lines = [header, ["---"] * len(header)]
     for key in keys:
-        conditions = [f"{column}={results.label(value).replace(' ', '_')}" for column, value in zip(columns, key)]
+        conditions = [f"{column}={results.word_of(value)}" for column, value in zip(columns, key)]
         subject = " ".join([name, words.get("where", ""), *conditions])
         cells = [cell(data, f"{machine} {subject}", question) for machine in machines for question in questions]
         lines.append([*map(results.name_of, key), *cells])

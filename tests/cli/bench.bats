@@ -92,10 +92,11 @@ draws() {
 	for file in "$WORK"/results/decode*.csv; do
 		well_formed "$file"
 	done
-	[ "$(column "$WORK/results/decode.csv" 2)" = "mps mps-percent mps-priority none nvtaskset nvtaskset-no-mps" ]
+	[ "$(column "$WORK/results/decode.csv" 2)" = \
+		"mps mps-percent mps-priority none nvtaskset nvtaskset-distributed nvtaskset-no-mps nvtaskset-overlap" ]
 	[ "$(column "$WORK/results/decode.csv" 3)" = "alone products training" ]
 	[ "$(column "$WORK/results/decode_neighbour.csv" 2)" = \
-		"alone mps mps-percent mps-priority none nvtaskset nvtaskset-no-mps" ]
+		"alone mps mps-percent mps-priority none nvtaskset nvtaskset-distributed nvtaskset-no-mps nvtaskset-overlap" ]
 	[ "$(column "$WORK/results/decode_neighbour.csv" 3)" = "products training" ]
 	left_nothing
 }
@@ -116,7 +117,7 @@ has_rows() { # FILE
 	[ "$status" -eq 1 ]
 	[ "$(grep -c '^  decode-mps-percent: ' "$WORK/output")" -eq 1 ]
 	grep -q '^decode: done in .* s, but for what FAILED$' "$WORK/output"
-	[[ "$(column "$WORK/results/decode.csv" 2)" == *"mps"*"none nvtaskset nvtaskset-no-mps" ]]
+	[[ "$(column "$WORK/results/decode.csv" 2)" == *"mps"*"none nvtaskset nvtaskset-"* ]]
 	left_nothing
 }
 
@@ -167,7 +168,7 @@ has_rows() { # FILE
 	[ "$status" -eq 0 ]
 	[ "$(column "$WORK/results/enforcement.csv" 1)" = "green mig mps mps-percent mps-static none nvtaskset" ]
 	[ "$(column "$WORK/results/decode.csv" 2)" = \
-		"mig mps mps-percent mps-priority mps-static none nvtaskset nvtaskset-no-mps" ]
+		"mig mps mps-percent mps-priority mps-static none nvtaskset nvtaskset-distributed nvtaskset-no-mps nvtaskset-overlap" ]
 	left_nothing
 }
 
