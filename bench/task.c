@@ -1,5 +1,6 @@
 /*
- * Usage: task KIND [--size N] [--repeat N] [--pause US] [--seconds S] [--samples N] [--at-rest]
+ * Usage: task KIND [--size N] [--repeat N] [--pause US] [--seconds S] [--samples N] [--period US [--offset US]]
+ *        [--at-rest]
  *
  * Works on the GPU again and again, and prints at the end how many µs each repetition took, from the first launch to
  * the end of the last kernel. KIND and what N is:
@@ -12,7 +13,8 @@
  * Before the first sample it prints "ready SMS", with the number of SMs that the driver reports. It ends after SECONDS
  * (never, without this option), after so many samples, or at SIGTERM, but never in the middle of a kernel: that would
  * disturb an MPS server. SIGUSR1 discards the samples so far. It keeps at most 100 000. Each sample is REPEAT times the
- * work; it pauses for up to PAUSE between two.
+ * work; it pauses for up to PAUSE between two. With PERIOD, each begins OFFSET after the next multiple of PERIOD on
+ * CLOCK_MONOTONIC, so that of two programs with the same PERIOD it is known which one begins first.
  *
  * SIGUSR2 makes it print its samples and "rest", and wait, with nothing to do for the GPU, until SIGUSR1 makes it work
  * again. --at-rest makes it wait from the beginning.
@@ -38,6 +40,8 @@
 
 #define NETWORK_PRODUCTS 4
 #define NETWORK_WIDTH 512
+
+#define WAKE_UP_NS 1000000 /* a sleep seldom ends so much later than asked for */
 
 static struct bench_gpu gpu;
 
@@ -226,7 +230,7 @@ static int next_signal(bool wait)
 
 struct options {
 	const struct kind *kind;
-	double size, repeat, pause, seconds, samples;
+	double size, repeat, pause, seconds, samples, period, offset;
 	bool at_rest;
 };
 
@@ -272,6 +276,24 @@ static void print_and_rest(void)
 	sample_count = 0;
 }
 
+/* A sleep that lasts too long misses a turn; the next one is taken then, rather than to begin late. */
+static void await_turn(const struct options *options)
+{
+	int64_t period = (int64_t)(options->period * 1e3), offset = (int64_t)(options->offset * 1e3), turn;
+
+	if (period == 0)
+		return;
+	do {
+		int64_t now = bench_now();
+
+		turn = (now / period + 1) * period + offset;
+		if (turn - now > WAKE_UP_NS)
+			bench_sleep(turn - now - WAKE_UP_NS);
+	} while (bench_now() >= turn);
+	while (bench_now() < turn)
+		;
+}
+
 static void work(const struct options *options)
 {
 	bool resting = options->at_rest, ending = false;
@@ -290,6 +312,7 @@ static void work(const struct options *options)
 		} else if (number > 0) {
 			ending = true;
 		} else if (!resting) {
+			await_turn(options);
 			keep((double)run_once(options) / 1e3);
 			pause_for_up_to(options->pause);
 		}
@@ -316,7 +339,8 @@ static struct options read_options(int count, char **arguments)
 	static const struct option names[] = {
 		{"size", required_argument, NULL, 's'},    {"repeat", required_argument, NULL, 'r'},
 		{"pause", required_argument, NULL, 'p'},   {"seconds", required_argument, NULL, 't'},
-		{"samples", required_argument, NULL, 'n'}, {"at-rest", no_argument, NULL, 'a'},
+		{"samples", required_argument, NULL, 'n'}, {"period", required_argument, NULL, 'e'},
+		{"offset", required_argument, NULL, 'o'},  {"at-rest", no_argument, NULL, 'a'},
 		{NULL, 0, NULL, 0},
 	};
 	struct options options = {.repeat = 1, .seconds = HUGE_VAL, .samples = HUGE_VAL};
@@ -328,6 +352,8 @@ static struct options read_options(int count, char **arguments)
 		                 : option == 'p' ? &options.pause
 		                 : option == 't' ? &options.seconds
 		                 : option == 'n' ? &options.samples
+		                 : option == 'e' ? &options.period
+		                 : option == 'o' ? &options.offset
 		                                 : NULL;
 
 		if (option == 'a')

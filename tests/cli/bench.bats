@@ -69,9 +69,10 @@ draws() {
 	[ "$(column resize.csv 1)" = "eager graph1 graph10 graph100 graph1000" ]
 	[ "$(column command.csv 1)" = "change list show true" ]
 	[ "$(column tail.csv 3)" = "batch critical" ]
-	[ "$(column processes.csv 4)" = "kernel startup" ]
-	[ "$(column strategies.csv 1)" = "distributed packed" ]
-	[ "$(column overlap.csv 1)" = "0 16 24 33 8" ]
+	[ "$(column processes.csv 2)" = "mps mps-percent none nvtaskset" ]
+	[ "$(column strategies.csv 2)" = "distributed packed" ]
+	[ "$(column overlap.csv 3)" = "first-first free second-first" ]
+	[ "$(column overlap.csv 4)" = "0 16 24 33 8" ]
 	left_nothing
 	[ "$(grep -c '^### ' tables.md)" -ge 14 ]
 	if draws; then
