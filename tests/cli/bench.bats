@@ -253,6 +253,9 @@ has_rows() { # FILE
 		startup --driver|startup: not started by 'startup COMMAND…'
 		startup /nonexistent|startup: /nonexistent: No such file or directory
 		latency|latency: Usage: latency SAMPLES [PLACE]
+		slots 1|slots: Usage: slots KERNELS normal|high, up to 1024
+		slots 1 low|slots: Usage: slots KERNELS normal|high, up to 1024
+		kernels|kernels: Usage: kernels each|whole
 		progress many|progress: Usage: progress BLOCKS|many START SECONDS
 		repeat 1 false|repeat: false: failed
 		repeat 0 true|repeat: Usage: repeat COUNT COMMAND…

@@ -1,0 +1,155 @@
+/*
+ * Usage: slots KERNELS normal|high
+ *
+ * Occupies the GPU's slots for running kernels, but hardly anything else: launches KERNELS kernels at once, each in a
+ * stream of its own and of one warp that stays for some ms; when all have ended, again. Their streams have the priority
+ * of any other stream, or the highest that there is.
+ *
+ * Prints "ready SMS" before the first sample, and at the end, for each time, how many of them ran at the same moment.
+ * Ends at SIGTERM, when the kernels have ended; SIGUSR1 discards the samples so far.
+ */
+#include "bench.h"
+#include "span_kernel.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KERNELS_MAX 1024
+#define SAMPLES_MAX 100000
+#define STAY_NS 5000000
+#define THREADS 32
+
+static struct bench_gpu gpu;
+static CUstream streams[KERNELS_MAX];
+static struct span spans[KERNELS_MAX];
+
+/* --- streams with a priority ------------------------------------------------------------------------------------ */
+
+static int highest_priority(void *driver)
+{
+	CUresult (*get_range)(int *least, int *greatest);
+	int least, greatest = 0;
+
+	*(void **)&get_range = dlsym(driver, "cuCtxGetStreamPriorityRange");
+	if (get_range)
+		bench_check(get_range(&least, &greatest));
+	else if (!gpu.is_simulated)
+		bench_fail("this driver has no priorities");
+	return greatest;
+}
+
+static CUstream high_stream(void *driver, int priority)
+{
+	CUresult (*create)(CUstream *stream, unsigned int flags, int priority);
+	CUstream stream;
+
+	*(void **)&create = dlsym(driver, "cuStreamCreateWithPriority");
+	if (gpu.green)
+		bench_check(cuGreenCtxStreamCreate(&stream, gpu.green, CU_STREAM_NON_BLOCKING, priority));
+	else if (create)
+		bench_check(create(&stream, CU_STREAM_NON_BLOCKING, priority));
+	else
+		stream = bench_stream(&gpu); /* the simulator has no priorities */
+	return stream;
+}
+
+static void make_streams(unsigned int count, bool is_high)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+	int priority = is_high ? highest_priority(driver) : 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		streams[i] = is_high ? high_stream(driver, priority) : bench_stream(&gpu);
+	dlclose(driver);
+}
+
+/* --- again and again ----------------------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t ending, forgetting;
+
+static void note_signal(int number)
+{
+	if (number == SIGUSR1)
+		forgetting = 1;
+	else
+		ending = 1;
+}
+
+static void listen(void)
+{
+	const struct sigaction action = {.sa_handler = note_signal};
+
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+}
+
+/* Those that had started when the first one ended. */
+static unsigned int ran_together(unsigned int count)
+{
+	uint64_t first_end = UINT64_MAX;
+	unsigned int together = 0;
+
+	for (unsigned int i = 0; i < count; i++) {
+		if (spans[i].end < first_end)
+			first_end = spans[i].end;
+	}
+	for (unsigned int i = 0; i < count; i++)
+		together += spans[i].start < first_end;
+	return together;
+}
+
+static unsigned int run_once(CUfunction function, CUdeviceptr output, unsigned int count)
+{
+	uint64_t stay = STAY_NS;
+
+	for (unsigned int i = 0; i < count; i++) {
+		CUdeviceptr place = output + i * sizeof spans[0];
+		void *arguments[] = {&place, &stay};
+		const struct bench_launch launch = {function, 1, 1, THREADS, 1, 0, arguments};
+		struct bench_gpu in_stream = gpu;
+
+		in_stream.stream = streams[i];
+		bench_start(&in_stream, &launch);
+	}
+	bench_check(cuCtxSynchronize());
+	bench_check(cuMemcpyDtoH_v2(spans, output, count * sizeof spans[0]));
+	return ran_together(count);
+}
+
+int main(int count, char **arguments)
+{
+	static unsigned int samples[SAMPLES_MAX];
+	size_t sample_count = 0;
+	bool is_high = count == 3 && strcmp(arguments[2], "high") == 0;
+	unsigned int kernels = count == 3 ? (unsigned int)bench_number(arguments[1], "KERNELS") : 0;
+
+	if (kernels < 1 || kernels > KERNELS_MAX || (!is_high && strcmp(arguments[2], "normal") != 0))
+		bench_fail("Usage: slots KERNELS normal|high, up to %d", KERNELS_MAX);
+	listen();
+	bench_open(&gpu);
+	make_streams(kernels, is_high);
+	CUfunction function = bench_kernel(span_ptx, "span");
+	CUdeviceptr output = bench_filled(kernels * sizeof spans[0] / sizeof(uint32_t), 0);
+
+	run_once(function, output, kernels);
+	printf("ready %u\n", gpu.sm_count);
+	fflush(stdout);
+	while (!ending) {
+		unsigned int together = run_once(function, output, kernels);
+
+		if (forgetting)
+			forgetting = sample_count = 0;
+		else if (sample_count < SAMPLES_MAX)
+			samples[sample_count++] = together;
+	}
+	for (size_t i = 0; i < sample_count; i++)
+		printf("%u\n", samples[i]);
+	for (unsigned int i = 0; i < kernels; i++)
+		bench_check(cuStreamDestroy_v2(streams[i]));
+	bench_close(&gpu);
+	return EXIT_SUCCESS;
+}
