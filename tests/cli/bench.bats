@@ -155,6 +155,39 @@ has_rows() { # FILE
 	done
 }
 
+@test "a network in PyTorch, and many kernels" {
+	# The report does not know all of them yet.
+	PYTHONPATH=$ROOT/tests/fake-torch PYTHONDONTWRITEBYTECODE=1 run bench faulty network kernels slots
+	echo "$output"
+	[[ "$output" != *FAILED* ]]
+	[[ "$output" != *"left out: there is no PyTorch"* ]]
+	cd "$WORK/results"
+	for file in faulty network kernels slots slots_used; do
+		well_formed "$file.csv"
+	done
+	[ "$(column faulty.csv 2)" = "mps mps-percent mps-priority none nvtaskset" ]
+	[ "$(column faulty.csv 3)" = "alone faulty planned" ]
+	[ "$(column network.csv 3)" = "1 66 8" ]
+	[ "$(column kernels.csv 3 | wc -w)" -eq 38 ]
+	[ "$(column kernels.csv 5 | wc -w)" -eq 17 ]
+	[ "$(column slots.csv 4)" = "high normal" ]
+	[ "$(column slots_used.csv 2)" = "green mps mps-percent mps-priority none nvtaskset" ]
+	left_nothing
+}
+
+@test "a network that ends before it has inferred is a failure" {
+	mkdir "$WORK/torch"
+	echo 'raise RuntimeError("no such GPU")' >"$WORK/torch/nn.py"
+	echo >"$WORK/torch/__init__.py"
+	PYTHONPATH=$WORK run bench faulty network
+	echo "$output"
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"network-nvtaskset: Traceback "* ]]
+	[[ "$output" == *"faulty: done in "*", but for what FAILED"* ]]
+	[[ "$output" == *"network: FAILED"* ]]
+	left_nothing
+}
+
 @test "static partitions and MIG, where they exist" {
 	cat >"$WORK/nvidia-smi" <<-'END'
 		#!/bin/sh
