@@ -35,3 +35,10 @@ await_inferred() { # NAME
 inferred() { # NAME
 	sed -n "1,$(pick '$' 5)p" "$BENCH_WORK/$1.inferred"
 }
+
+# How many of its kernels have run outside of its partition so far.
+outside() { # NAME
+	nvtaskset -l --json | awk -F '[:,]' -v pid="${task_pids[$1]}" '
+		/"pid":/ {is_own = $2 == pid}
+		is_own && /"outside":/ {print $2 + 0}'
+}

@@ -168,6 +168,7 @@ has_rows() { # FILE
 	[ "$(column faulty.csv 2)" = "mps mps-percent mps-priority none nvtaskset" ]
 	[ "$(column faulty.csv 3)" = "alone faulty planned" ]
 	[ "$(column network.csv 3)" = "1 66 8" ]
+	[ "$(column network.csv 6)" = 0 ]
 	[ "$(column kernels.csv 3 | wc -w)" -eq 38 ]
 	[ "$(column kernels.csv 5 | wc -w)" -eq 17 ]
 	[ "$(column slots.csv 4)" = "high normal" ]
