@@ -2,9 +2,9 @@
  * Usage: change SAMPLES [PID]
  *
  * How long a change of another process's partition takes through nvtaskset.h, with a handle that is kept open. The
- * partition changes to one half of the GPU's TPCs and to the other in turn. Prints the median of SAMPLES as
- * "change,NS". Without PID this program starts an idle process; with PID, the process has its former partition at the
- * end. Does not use CUDA.
+ * partition changes to one half of the GPU's TPCs and to the other in turn. Prints SAMPLES lines, each the mean of ten
+ * changes in ns. Without PID this program starts an idle process; with PID, the process has its former partition at
+ * the end. Does not use CUDA.
  */
 #include "bench.h"
 
@@ -68,7 +68,7 @@ static void find_halves(const struct nvtaskset_topology *topology, struct nvtask
 	nvtaskset_set_add_range(&halves[1], count / 2, count - 1);
 }
 
-static int64_t sample(struct nvtaskset_partition *partition, const struct nvtaskset_set halves[2])
+static double sample(struct nvtaskset_partition *partition, const struct nvtaskset_set halves[2])
 {
 	struct nvtaskset_set now;
 	int64_t start = bench_now();
@@ -79,7 +79,7 @@ static int64_t sample(struct nvtaskset_partition *partition, const struct nvtask
 
 	if (nvtaskset_partition_get(partition, GPU, &now, NULL) < 0 || !nvtaskset_set_equal(&now, &halves[1]))
 		bench_fail("a change did not arrive");
-	return (end - start) / CHANGES;
+	return (double)(end - start) / CHANGES;
 }
 
 int main(int count, char **arguments)
@@ -93,7 +93,7 @@ int main(int count, char **arguments)
 
 	if (count > 3 || samples < 1 || samples > SAMPLES_MAX)
 		bench_fail("Usage: change SAMPLES [PID]");
-	int64_t *times = calloc((size_t)samples, sizeof *times);
+	double *times = calloc((size_t)samples, sizeof *times);
 
 	if (!times)
 		bench_fail("no memory");
@@ -105,7 +105,8 @@ int main(int count, char **arguments)
 	for (size_t i = 0; i < (size_t)samples; i++)
 		times[i] = sample(partition, halves);
 	change(partition, &before);
-	printf("change,%lld\n", (long long)bench_median(times, (size_t)samples));
+	for (size_t i = 0; i < (size_t)samples; i++)
+		printf("%.1f\n", times[i]);
 	nvtaskset_partition_close(partition);
 	nvtaskset_topology_free(topology);
 	free(times);

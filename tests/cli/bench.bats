@@ -155,14 +155,14 @@ has_rows() { # FILE
 	done
 }
 
-@test "a network in PyTorch, and many kernels" {
+@test "a network in PyTorch, many kernels, changes" {
 	# The report does not know all of them yet.
-	PYTHONPATH=$ROOT/tests/fake-torch PYTHONDONTWRITEBYTECODE=1 run bench faulty network kernels slots
+	PYTHONPATH=$ROOT/tests/fake-torch PYTHONDONTWRITEBYTECODE=1 run bench faulty network kernels slots change
 	echo "$output"
 	[[ "$output" != *FAILED* ]]
 	[[ "$output" != *"left out: there is no PyTorch"* ]]
 	cd "$WORK/results"
-	for file in faulty network kernels slots slots_used; do
+	for file in faulty network kernels slots slots_used change; do
 		well_formed "$file.csv"
 	done
 	[ "$(column faulty.csv 2)" = "mps mps-percent mps-priority none nvtaskset" ]
@@ -172,6 +172,7 @@ has_rows() { # FILE
 	[ "$(column kernels.csv 3 | wc -w)" -eq 38 ]
 	[ "$(column kernels.csv 5 | wc -w)" -eq 17 ]
 	[ "$(column slots.csv 4)" = "high normal" ]
+	[ "$(column change.csv 2)" = "idle working" ]
 	[ "$(column slots_used.csv 2)" = "green mps mps-percent mps-priority none nvtaskset" ]
 	left_nothing
 }
