@@ -46,9 +46,12 @@ await() { # NAME…
 	done
 }
 
-# Prints what failed, and the reason.
+# Prints what failed, and the reason: what it said first, but of Python's many lines the last.
 complain() { # NAME
-	echo "  $1: $(head -n 1 "$BENCH_WORK/$1.err")" >&2
+	local reason
+	reason=$(head -n 1 "$BENCH_WORK/$1.err")
+	! grep -q '^Traceback ' "$BENCH_WORK/$1.err" || reason=$(tail -n 1 "$BENCH_WORK/$1.err")
+	echo "  $1: $reason" >&2
 	note_failure
 }
 

@@ -184,7 +184,7 @@ has_rows() { # FILE
 	PYTHONPATH=$WORK run bench faulty network
 	echo "$output"
 	[ "$status" -eq 1 ]
-	[[ "$output" == *"network-nvtaskset: Traceback "* ]]
+	[[ "$output" == *"network-nvtaskset: RuntimeError: no such GPU"* ]]
 	[[ "$output" == *"faulty: done in "*", but for what FAILED"* ]]
 	[[ "$output" == *"network: FAILED"* ]]
 	left_nothing
