@@ -24,6 +24,13 @@ support=$(dirname "${BASH_SOURCE[0]}")
 . "$support/results.bash"
 . "$support/tasks.bash"
 
+# Whether there is time for more rounds; says so if not.
+has_time() { # SECONDS-SINCE-THE-START
+	[ "$SECONDS" -ge "$1" ] || return 0
+	echo "  no more rounds after $1 s" >&2
+	return 1
+}
+
 # Adds a row for each line that a command prints, with these first columns; no row if it fails.
 rows_of() { # COLUMN,COLUMN… COMMAND…
 	if "${@:2}" >"$BENCH_WORK/printed"; then
