@@ -62,10 +62,12 @@ draws() {
 	[ "$(column parts.csv 2 | wc -w)" -eq 16 ]
 	[ "$(column launch.csv 3)" = "finish start submit" ]
 	[ "$(column hook.csv 2)" = "hook-half hook-out hook-whole" ]
-	[ "$(column enforcement.csv 2)" = "distributed gpcs packed whole" ]
-	[ "$(column enforcement.csv 4)" = "alone compute memory" ]
-	[ "$(column granularity.csv 1)" = "green mps-percent nvtaskset" ]
-	[ "$(column pitfall.csv 2)" = "task1 task2 task3" ]
+	[ "$(column enforcement.csv 3)" = "distributed gpcs packed whole" ]
+	[ "$(column enforcement.csv 5)" = "1024 6144 8192" ]
+	[ "$(column enforcement.csv 6)" = "alone compute memory" ]
+	[ "$(column enforcement_neighbour.csv 6)" = "compute memory" ]
+	[ "$(column granularity.csv 2)" = "green mps-percent nvtaskset" ]
+	[ "$(column pitfall.csv 3)" = "task1 task2 task3" ]
 	[ "$(column resize.csv 1)" = "eager graph1 graph10 graph100 graph1000" ]
 	[ "$(column command.csv 1)" = "change list show true" ]
 	[ "$(column tail.csv 3)" = "batch critical" ]
@@ -202,7 +204,8 @@ has_rows() { # FILE
 	PATH=$WORK:$PATH FAKE_MPS_STATIC=1 run bench enforcement decode
 	echo "$output"
 	[ "$status" -eq 0 ]
-	[ "$(column "$WORK/results/enforcement.csv" 1)" = "green mig mps mps-percent mps-static none nvtaskset" ]
+	[ "$(column "$WORK/results/enforcement.csv" 2)" = \
+		"green mig mps mps-percent mps-priority mps-static none nvtaskset nvtaskset-no-mps" ]
 	[ "$(column "$WORK/results/decode.csv" 2)" = \
 		"mig mps mps-percent mps-priority mps-static none nvtaskset nvtaskset-distributed nvtaskset-no-mps nvtaskset-overlap" ]
 	left_nothing
