@@ -190,6 +190,37 @@ has_rows() { # FILE
 	[[ "$output" == *"faulty: done in "*", but for what FAILED"* ]]
 	[[ "$output" == *"network: FAILED"* ]]
 	left_nothing
+@test "the pitfalls of MPS, and the properties of the mechanisms" {
+	run bench pitfalls fault properties
+	echo "$output"
+	for file in "$WORK"/results/*.csv; do
+		well_formed "$file"
+	done
+	cd "$WORK/results"
+	[[ "$output" == *"pitfalls: done in "*"fault: done in "*"properties: done in "* ]]
+	[[ "$output" != *"but for what FAILED"* ]]
+	[ "$(column pitfall1.csv 3)" = "first first+second" ]
+	[ "$(column pitfall2.csv 2)" = "green mps mps-percent none nvtaskset nvtaskset-no-mps" ]
+	[ "$(column pitfall2.csv 4)" = yes ]
+	[ "$(column pitfall4.csv 3)" = "8 default" ]
+	[ "$(column pitfall5.csv 3)" = "first second" ]
+	[ "$(column pitfall6.csv 3)" = "first first+second first+third second+third" ]
+	[ "$(column properties.csv 3)" = "dynamic granular isolated" ]
+	left_nothing
+}
+
+# What is counted comes from stamps, which the simulated GPU does not make.
+@test "blocks at once" {
+	. "$ROOT/bench/support/clients.bash"
+	BENCH_WORK=$WORK turns_taken=([first]=2 [second]=1)
+	printf '%s\n' "ready 8" 0,0,0,1,100,900 0,0,1,1,100,900 0,0,2,1,100,900 done \
+		0,0,0,1,100000000000100,100000000000200 0,0,1,1,100000000000200,100000000000300 done >"$WORK/first.out"
+	printf '%s\n' "ready 8" 0,0,0,1,100000000000299,100000000000400 0,0,1,1,100000000000250,100000000000260 done \
+		>"$WORK/second.out"
+	[ "$(at_once first)" = 1 ]
+	[ "$(at_once second)" = 1 ]
+	[ "$(at_once first second)" = 2 ]
+	[ "$(blocks_of second | wc -l)" = 2 ]
 }
 
 @test "static partitions and MIG, where they exist" {
@@ -295,6 +326,9 @@ has_rows() { # FILE
 		slots 1 low|slots: Usage: slots KERNELS normal|high, up to 1024
 		kernels|kernels: Usage: kernels each|whole
 		progress many|progress: Usage: progress BLOCKS|many START SECONDS
+		spans /nonexistent 1|spans: /nonexistent: No such file or directory
+		spans /dev/null 0|spans: Usage: spans TURNS STREAMS
+		trespass hold x|trespass: Usage: trespass hold WORD | trespass read ADDRESS
 		repeat 1 false|repeat: false: failed
 		repeat 0 true|repeat: Usage: repeat COUNT COMMAND…
 		resize|resize: Usage: resize SAMPLES [NODES]

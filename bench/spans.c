@@ -1,0 +1,152 @@
+/*
+ * Usage: spans TURNS STREAMS
+ *
+ * Launches kernels that stay for a given time, whatever runs beside them, so that one can count how many are there at
+ * once. Makes STREAMS streams, prints "ready SMS", with the number of SMs that the driver reports, and then reads turns
+ * from the file (or FIFO) TURNS, a line each, until its end or the word "end":
+ *
+ *   START KERNELS STREAMS BLOCKS THREADS MS
+ *
+ * At START (in seconds, as of date +%s.%N) it launches so many kernels into the first STREAMS streams, one stream after
+ * the other, each of BLOCKS blocks of THREADS threads that stay for MS. It waits, prints for each block
+ * "STREAM,KERNEL,BLOCK,SM,BEGIN,END", the last two in ns of the GPU's clock, which all processes share, modulo 10^15;
+ * and then "done".
+ */
+#include "bench.h"
+#include "client_kernels.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define STREAMS_MAX 1024
+#define BLOCKS_MAX 1000000 /* of all kernels of a turn */
+#define LATE_S 0.02
+#define PRINTED_NS UINT64_C(1000000000000000)
+
+static struct bench_gpu gpu;
+static CUstream streams[STREAMS_MAX];
+static CUfunction span;
+
+/* What the kernel writes. */
+struct stay {
+	uint64_t begin, end, sm;
+};
+
+struct turn {
+	double start, ms;
+	unsigned int kernels, streams, blocks, threads;
+};
+
+static void sleep_until(double time)
+{
+	const struct timespec start = {.tv_sec = (time_t)time, .tv_nsec = (long)((time - (double)(time_t)time) * 1e9)};
+	struct timespec now;
+
+	clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &start, NULL);
+	clock_gettime(CLOCK_REALTIME, &now);
+	if ((double)now.tv_sec + (double)now.tv_nsec / 1e9 > time + LATE_S && !gpu.is_simulated)
+		bench_fail("more than %g s late", LATE_S);
+}
+
+static unsigned int stream_of(const struct turn *turn, unsigned int kernel)
+{
+	return kernel / (turn->kernels / turn->streams);
+}
+
+static void launch(const struct turn *turn, unsigned int kernel, CUdeviceptr output)
+{
+	uint64_t ns = (uint64_t)(turn->ms * 1e6);
+	void *arguments[] = {&output, &ns};
+	const struct bench_launch what = {span, turn->blocks, 1, turn->threads, 1, 0, arguments};
+
+	gpu.stream = streams[stream_of(turn, kernel)];
+	bench_start(&gpu, &what);
+}
+
+static void print(const struct turn *turn, const struct stay *stays)
+{
+	for (unsigned int kernel = 0; kernel < turn->kernels; kernel++) {
+		for (unsigned int block = 0; block < turn->blocks; block++, stays++) {
+			if (stays->begin == 0 && !gpu.is_simulated)
+				bench_fail("a block did not run");
+			printf("%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", stream_of(turn, kernel), kernel, block,
+			       stays->sm, stays->begin % PRINTED_NS, stays->end % PRINTED_NS);
+		}
+	}
+}
+
+static void take(const struct turn *turn)
+{
+	size_t count = (size_t)turn->kernels * turn->blocks;
+	CUdeviceptr output = bench_filled(count * sizeof(struct stay) / sizeof(uint32_t), 0);
+	struct stay *stays = calloc(count, sizeof *stays);
+
+	if (!stays)
+		bench_fail("no memory");
+	sleep_until(turn->start);
+	for (unsigned int kernel = 0; kernel < turn->kernels; kernel++)
+		launch(turn, kernel, output + (CUdeviceptr)kernel * turn->blocks * sizeof *stays);
+	bench_check(cuCtxSynchronize());
+	bench_check(cuMemcpyDtoH_v2(stays, output, count * sizeof *stays));
+	print(turn, stays);
+	free(stays);
+	bench_check(cuMemFree_v2(output));
+}
+
+static void check(const struct turn *turn, unsigned int stream_count)
+{
+	if (turn->streams == 0 || turn->streams > stream_count || turn->kernels % turn->streams != 0)
+		bench_fail("%u kernels in %u of %u streams", turn->kernels, turn->streams, stream_count);
+	if (turn->kernels == 0 || turn->blocks == 0 || turn->blocks > BLOCKS_MAX / turn->kernels)
+		bench_fail("a turn has 1 to %d blocks", BLOCKS_MAX);
+}
+
+/* What the first launch loads is loaded then. */
+static void open_all(unsigned int stream_count)
+{
+	const struct turn first = {.kernels = 1, .streams = 1, .blocks = 1, .threads = 1};
+
+	bench_open(&gpu);
+	span = bench_kernel(client_kernels_ptx, "span");
+	streams[0] = gpu.stream;
+	for (unsigned int i = 1; i < stream_count; i++)
+		streams[i] = bench_stream(&gpu);
+	CUdeviceptr output = bench_memory(sizeof(struct stay));
+	launch(&first, 0, output);
+	bench_wait(&gpu);
+	bench_check(cuMemFree_v2(output));
+}
+
+int main(int count, char **arguments)
+{
+	double stream_count = count == 3 ? bench_number(arguments[2], "STREAMS") : 0;
+	char line[256];
+
+	if (stream_count < 1 || stream_count > STREAMS_MAX)
+		bench_fail("Usage: spans TURNS STREAMS");
+	FILE *turns = fopen(arguments[1], "r");
+	if (!turns)
+		bench_fail("%s: %s", arguments[1], strerror(errno));
+	open_all((unsigned int)stream_count);
+	printf("ready %u\n", gpu.sm_count);
+	fflush(stdout);
+	while (fgets(line, sizeof line, turns)) {
+		struct turn turn;
+
+		if (sscanf(line, "%lf %u %u %u %u %lf", &turn.start, &turn.kernels, &turn.streams, &turn.blocks,
+		           &turn.threads, &turn.ms) != 6)
+			break;
+		check(&turn, (unsigned int)stream_count);
+		take(&turn);
+		puts("done");
+		fflush(stdout);
+	}
+	fclose(turns);
+	gpu.stream = streams[0];
+	bench_close(&gpu);
+	return EXIT_SUCCESS;
+}
