@@ -1,6 +1,6 @@
 /*
- * The kernels with which it is tried what programs share, as PTX text. To the simulator they are only names: they do
- * nothing there.
+ * The kernels with which it is tried what programs share, as PTX text. The simulator knows span by its name; peek
+ * does nothing there.
  *
  * span(uint64_t *output, uint64_t ns): each block stays for so many ns of the GPU's clock, whatever runs beside it, and
  *     writes to output[3 * block] and the two after it: when it began, when it ended, and on which SM it ran.

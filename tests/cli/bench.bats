@@ -205,17 +205,27 @@ has_rows() { # FILE
 	[ "$(column pitfall4.csv 3)" = "8 default" ]
 	[ "$(column pitfall5.csv 3)" = "first second" ]
 	[ "$(column pitfall6.csv 3)" = "first first+second first+third second+third" ]
+	# Two blocks in each of 132 SMs, or of half of them: the simulated GPU has partitions, but knows no percentages.
+	grep -q '^1,mps,first,132,0,264,0,264$' pitfall6.csv
+	grep -q '^1,nvtaskset,first,66,0,132,0,132$' pitfall6.csv
+	[ "$(grep -c '^1,mps,first,[0-9]*,4$' pitfall5.csv)" -eq 132 ]
+	[ "$(grep -c '^1,nvtaskset,first,[0-9]*,8$' pitfall5.csv)" -eq 66 ]
+	[ "$(grep -c '^1,nvtaskset,second,[0-9]*,8$' pitfall5.csv)" -eq 66 ]
+	[ "$(grep -c '^1,nvtaskset.*,dynamic,132,264,yes$' properties.csv)" -eq 2 ]
+	[ "$(grep -c '^1,nvtaskset.*,granular,4,4,yes$' properties.csv)" -eq 2 ]
+	grep -q '^1,mps-percent,dynamic,264,264,no$' properties.csv
+	grep -q '^1,mps-percent,granular,4,80,no$' properties.csv
 	[ "$(column properties.csv 3)" = "dynamic granular isolated" ]
 	left_nothing
 }
 
-# What is counted comes from stamps, which the simulated GPU does not make.
+# On the simulated GPU, all launches begin at the same time.
 @test "blocks at once" {
 	. "$ROOT/bench/support/clients.bash"
 	BENCH_WORK=$WORK turns_taken=([first]=2 [second]=1)
-	printf '%s\n' "ready 8" 0,0,0,1,100,900 0,0,1,1,100,900 0,0,2,1,100,900 done \
-		0,0,0,1,100000000000100,100000000000200 0,0,1,1,100000000000200,100000000000300 done >"$WORK/first.out"
-	printf '%s\n' "ready 8" 0,0,0,1,100000000000299,100000000000400 0,0,1,1,100000000000250,100000000000260 done \
+	printf '%s\n' "ready 8" 0,0,0,1,100,900 0,0,1,1,100,900 0,0,2,1,100,900 "done" \
+		0,0,0,1,100000000000100,100000000000200 0,0,1,1,100000000000200,100000000000300 "done" >"$WORK/first.out"
+	printf '%s\n' "ready 8" 0,0,0,1,100000000000299,100000000000400 0,0,1,1,100000000000250,100000000000260 "done" \
 		>"$WORK/second.out"
 	[ "$(at_once first)" = 1 ]
 	[ "$(at_once second)" = 1 ]

@@ -35,11 +35,32 @@ static CUresult where(const struct launch *launch, const struct schedule *schedu
 	return CUDA_SUCCESS;
 }
 
+/* span(uint64_t *stays, uint64_t ns), of bench/: each block writes when it began and ended, and its SM. As many blocks
+ * run at once as there is room for, from the time 1 on, which is that of every launch. */
+static CUresult span(const struct launch *launch, const struct schedule *schedule)
+{
+	size_t blocks = launch_blocks(launch), at_once = (size_t)schedule->sm_count * schedule->blocks_per_sm;
+	uint64_t ns = argument64(launch, 8);
+	struct stay {
+		uint64_t begin, end, sm;
+	} *stays = memory_at(argument64(launch, 0), blocks * sizeof *stays);
+
+	if (!stays)
+		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	for (size_t block = 0; block < blocks; block++) {
+		uint64_t begin = 1 + block / at_once * ns;
+
+		stays[block] = (struct stay){begin, begin + ns, sm_as_told(schedule_sm(schedule, block))};
+	}
+	return CUDA_SUCCESS;
+}
+
 static const struct {
 	const char *name;
 	kernel_model *model;
 } models[] = {
 	{"where", where},
+	{"span", span},
 };
 
 kernel_model *kernel_model_of(const char *name)
