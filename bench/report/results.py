@@ -92,10 +92,12 @@ class Table:
 
     def select(self, conditions):
         """The rows that have these values in these columns, {column: value as text, with _ for a space}."""
-        for column in conditions:
+        found = self.rows
+        for column, value in conditions.items():
             if self.rows and column not in self.rows[0]:
                 raise KeyError(f"there is no column {column}")
-        return [row for row in self.rows if all(word_of(row[name]) == value for name, value in conditions.items())]
+            found = [row for row in found if word_of(row[column]) == value]
+        return found
 
 
 def label(value):

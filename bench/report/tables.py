@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Usage: tables.py [RESULTS]
 
-All that the experiments measured, as Markdown tables. In a text (texts.py), a table stands between
+What the experiments measured, as Markdown tables. In a text (texts.py), a table stands between
 
     <!--table NAME by COLUMN… where COLUMN=VALUE… show QUESTION, QUESTION…-->  and  <!--/table-->
 
@@ -18,6 +18,7 @@ import queries
 import results
 
 MACHINES = ["h100", "h200"]
+ROWS_MAX = 100
 TITLES = {
     "n": "n",
     "p50": "median",
@@ -89,7 +90,7 @@ def asked(data, query):
 
 
 def main():
-    """All tables of a directory, by all their columns."""
+    """All tables of a directory, by all their columns, but for those that a reader would rather see drawn."""
     directory = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.environ.get("BUILD", "build"), "bench", "results")
     above, name = os.path.split(os.path.abspath(directory))
     MACHINES[:] = [name]
@@ -97,6 +98,8 @@ def main():
     for name, found in results.read(directory).items():
         columns = [column for column in found.rows[0] if column not in ("round", found.value)]
         unit = f" {found.value}" if found.value in queries.NANOSECONDS else ""
+        if len(results.groups(found.rows, *columns)) > ROWS_MAX:
+            continue
         questions = ["n", *(what + unit for what in ("min", "p50~", "p95", "p99", "p99.9", "max"))]
         if "mechanism" in columns and "round" in found.rows[0]:
             questions.append("difference~ %")

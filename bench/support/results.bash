@@ -1,5 +1,6 @@
 # The results of an experiment: a CSV file. Comments before its first line describe the machine.
 #
+#   BENCH_COMMIT    which version is measured, where git does not know
 #   BENCH_OUT       where to; BENCH_WORK/header, the comments, is there before an experiment starts
 
 # Makes NAME.csv, to which rows are added.
@@ -38,7 +39,7 @@ describe_machine() {
 		echo "# driver: $(driver_version || echo unknown)"
 	fi
 	echo "# mps: ${BENCH_MPS:-none}"
-	echo "# nvtaskset: $(nvtaskset --version), $(git describe --always --dirty 2>/dev/null || echo no git)"
+	echo "# nvtaskset: $(nvtaskset --version), ${BENCH_COMMIT:-$(git describe --always --dirty 2>/dev/null || echo no git)}"
 	echo "# date: $(date -u +%Y-%m-%dT%H:%M:%SZ)"
 	echo "# command: $BENCH_COMMAND"
 }
