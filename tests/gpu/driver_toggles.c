@@ -250,7 +250,7 @@ static void test_every_toggled_node_runs(void **state)
 	work_in_threads();
 }
 
-static void test_what_the_application_disables_and_no_other(void **state)
+static void test_only_nodes_disabled_by_the_application_stay_off(void **state)
 {
 	(void)state;
 	application_disables = true;
@@ -261,7 +261,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_toggled_node_runs),
-		cmocka_unit_test(test_what_the_application_disables_and_no_other),
+		cmocka_unit_test(test_only_nodes_disabled_by_the_application_stay_off),
 	};
 
 	return cmocka_run_group_tests_name("driver_toggles", tests, NULL, NULL);

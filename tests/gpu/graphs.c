@@ -49,14 +49,14 @@ static void follow_overlapping(bool with_others)
 }
 
 /* The driver uploads the same descriptors again: TPCs that one mask disabled must not stay disabled in the next. */
-static void test_masks_do_not_gather(void **state)
+static void test_masks_do_not_accumulate(void **state)
 {
 	(void)state;
 	follow_overlapping(false);
 }
 
 /* A thread must not use its remembered decision of a plain launch for a graph's nodes. */
-static void test_behind_a_launch(void **state)
+static void test_replay_after_a_plain_launch(void **state)
 {
 	(void)state;
 	follow_overlapping(true);
@@ -262,8 +262,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_follows_a_change),
-		cmocka_unit_test(test_masks_do_not_gather),
-		cmocka_unit_test(test_behind_a_launch),
+		cmocka_unit_test(test_masks_do_not_accumulate),
+		cmocka_unit_test(test_replay_after_a_plain_launch),
 		cmocka_unit_test(test_graph_destroyed_before),
 		cmocka_unit_test(test_several_instances),
 		cmocka_unit_test(test_replays_are_no_uploads),

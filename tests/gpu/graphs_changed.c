@@ -315,7 +315,7 @@ static void test_launched_by_kernels_is_counted(void **state)
 }
 
 /* Our calls of the driver at a launch must neither break the capture off nor be recorded. */
-static void test_capture_elsewhere(void **state)
+static void test_capture_in_another_stream(void **state)
 {
 	CUgraph graph = graph_make(), captured;
 	CUgraphExec exec = graph_instantiate(graph);
@@ -456,7 +456,7 @@ int main(void)
 		cmocka_unit_test(test_uploaded_as_it_is_made),
 		cmocka_unit_test(test_uploaded_after_a_change),
 		cmocka_unit_test(test_launched_by_kernels_is_counted),
-		cmocka_unit_test(test_capture_elsewhere),
+		cmocka_unit_test(test_capture_in_another_stream),
 		cmocka_unit_test(test_changed_while_it_is_made),
 		cmocka_unit_test(test_changed_while_it_is_launched),
 		cmocka_unit_test(test_several_threads),

@@ -153,7 +153,7 @@ static void test_child_graph_in_a_body(void **state)
 	assert_graph_follows(graph, NODES, NODES);
 }
 
-static void test_first_version_of_the_call(void **state)
+static void test_first_version_of_add_node(void **state)
 {
 	CUgraph graph = new_graph();
 	CUgraphNodeParams parameters = gpu_conditional_node(&gpu, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
@@ -219,7 +219,7 @@ static void test_switch(void **state)
 
 /* --- masks ------------------------------------------------------------------------------------------------------- */
 
-static void test_masks_do_not_gather(void **state)
+static void test_masks_do_not_accumulate(void **state)
 {
 	struct tpcset overlapping = gpu_range(2, 5), all;
 	CUgraph graph = make_if();
@@ -365,7 +365,7 @@ static void test_destroyed_conditional_node_is_counted(void **state)
 }
 
 /* Like a node that was added before nvtaskset attached to the program. It is counted once for everything inside it. */
-static void test_unheard_node_is_counted(void **state)
+static void test_node_that_was_not_announced_is_counted(void **state)
 {
 	CUgraph graph;
 	CUgraphExec exec;
@@ -543,11 +543,11 @@ int main(void)
 		cmocka_unit_test(test_several),
 		cmocka_unit_test(test_nested),
 		cmocka_unit_test(test_child_graph_in_a_body),
-		cmocka_unit_test(test_first_version_of_the_call),
+		cmocka_unit_test(test_first_version_of_add_node),
 		cmocka_unit_test(test_loop_without_a_turn),
 		cmocka_unit_test(test_else),
 		cmocka_unit_test(test_switch),
-		cmocka_unit_test(test_masks_do_not_gather),
+		cmocka_unit_test(test_masks_do_not_accumulate),
 		cmocka_unit_test(test_disabled_stays_disabled),
 		cmocka_unit_test(test_changed_while_it_runs),
 		cmocka_unit_test(test_graph_destroyed_before),
@@ -555,7 +555,7 @@ int main(void)
 		cmocka_unit_test(test_updated),
 		cmocka_unit_test(test_destroyed_node_in_a_body_is_counted),
 		cmocka_unit_test(test_destroyed_conditional_node_is_counted),
-		cmocka_unit_test(test_unheard_node_is_counted),
+		cmocka_unit_test(test_node_that_was_not_announced_is_counted),
 		cmocka_unit_test(test_nodes_come_and_go),
 		cmocka_unit_test(test_several_threads),
 		cmocka_unit_test(test_memory_stays_flat),

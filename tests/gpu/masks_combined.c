@@ -88,7 +88,7 @@ static void test_green_outside_partition(void **state)
 	}
 }
 
-static void test_outside_green_again(void **state)
+static void test_partition_after_green_context(void **state)
 {
 	struct tpcset partition = gpu_range(0, 2);
 
@@ -168,7 +168,7 @@ int main(void)
 		IN_GREEN(test_green_and_partition),
 		IN_GREEN(test_stream_of_green_context),
 		IN_GREEN(test_green_outside_partition),
-		cmocka_unit_test(test_outside_green_again),
+		cmocka_unit_test(test_partition_after_green_context),
 		cmocka_unit_test(test_clusters_keep_off_singletons),
 		cmocka_unit_test(test_clusters_in_every_gpc),
 		cmocka_unit_test(test_pairs_on_singletons),

@@ -202,7 +202,7 @@ static void test_the_drivers_own_refusals(void **state)
 }
 
 /* The driver decides about a cluster without blocks. */
-static void test_a_cluster_of_nothing(void **state)
+static void test_cluster_without_blocks(void **state)
 {
 	uint64_t cycles = GPU_CYCLES;
 	void *parameters[] = {&gpu.output, &cycles};
@@ -249,7 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cooperative),
 		IN_GREEN(test_in_a_green_context),
-		cmocka_unit_test(test_a_cluster_of_nothing),
+		cmocka_unit_test(test_cluster_without_blocks),
 		cmocka_unit_test(test_a_partition_that_grows),
 		cmocka_unit_test(test_clusters),
 		cmocka_unit_test(test_plain_launches_are_not_looked_at),

@@ -88,7 +88,7 @@ static CUresult enable_all(bool on)
 
 /* --- the tests --------------------------------------------------------------------------------------------- */
 
-static void test_a_profiler_sees_what_the_gpu_will(void **state)
+static void test_profiler_sees_the_final_descriptor(void **state)
 {
 	(void)state;
 	subscriber_open(NULL);
@@ -276,7 +276,7 @@ static void test_features_stay_declared(void **state)
 	gpu_check(cuGreenCtxDestroy(green));
 }
 
-static void test_nothing_for_who_has_left(void **state)
+static void test_unsubscribed_tool_can_enable_nothing(void **state)
 {
 	(void)state;
 	gpu_check(subscribe_counter(&counter.handle));
@@ -547,7 +547,7 @@ static int set_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_profiler_sees_what_the_gpu_will),
+		cmocka_unit_test(test_profiler_sees_the_final_descriptor),
 		cmocka_unit_test(test_one_profiler_at_a_time),
 		cmocka_unit_test(test_an_event_on_and_off),
 		cmocka_unit_test(test_a_domain_on_and_off),
@@ -557,7 +557,7 @@ int main(void)
 		cmocka_unit_test(test_graphs_follow_without_the_domains),
 		cmocka_unit_test(test_features_stay_declared),
 		cmocka_unit_test(test_the_first_feature_is_the_tools),
-		cmocka_unit_test(test_nothing_for_who_has_left),
+		cmocka_unit_test(test_unsubscribed_tool_can_enable_nothing),
 		cmocka_unit_test(test_tools_that_take_turns),
 		cmocka_unit_test(test_leaving_waits_for_a_callback),
 		cmocka_unit_test(test_leaving_keeps_errno),

@@ -313,7 +313,7 @@ static void leave_the_slot(void)
 	assert_runs_in(&all);
 }
 
-static void test_a_slot_that_is_of_no_use(void **state)
+static void test_driver_that_announces_no_launches(void **state)
 {
 	gpu_load_driver();
 	if (!gpu_is_simulated())
@@ -477,7 +477,7 @@ int main(void)
 		IN_BOTH_WAYS(test_one_that_leaves_past_us),
 		IN_BOTH_WAYS(test_graphs_of_meanwhile_are_counted),
 		IN_BOTH_WAYS(test_a_fork_says_the_same),
-		cmocka_unit_test(test_a_slot_that_is_of_no_use),
+		cmocka_unit_test(test_driver_that_announces_no_launches),
 		IN_BOTH_WAYS(test_it_leaves_while_we_come),
 		IN_BOTH_WAYS(test_it_leaves_while_others_launch),
 	};

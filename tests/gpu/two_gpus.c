@@ -83,7 +83,7 @@ static void test_both_at_once(void **state)
 }
 
 /* Drivers give a handle again. Data of the context that had it before is then no longer valid. */
-static void test_a_handle_that_another_gpus_context_had(void **state)
+static void test_context_handle_reused_on_another_gpu(void **state)
 {
 	struct tpcset own[] = {gpu_range(0, 3), gpu_range(8, 11)};
 	struct gpu_under_test gpu;
@@ -129,7 +129,7 @@ int main(void)
 		cmocka_unit_test(test_each_has_its_own),
 		cmocka_unit_test(test_changing_one_leaves_the_other),
 		cmocka_unit_test(test_both_at_once),
-		cmocka_unit_test(test_a_handle_that_another_gpus_context_had),
+		cmocka_unit_test(test_context_handle_reused_on_another_gpu),
 	};
 
 	return cmocka_run_group_tests_name("two_gpus", tests, open_gpus, close_gpus);

@@ -158,7 +158,7 @@ static void test_a_gpu_by_its_uuid(void **state)
 	nvtaskset_topology_free(one);
 }
 
-static void test_what_no_gpu_has(void **state)
+static void test_gpus_and_gpcs_that_do_not_exist(void **state)
 {
 	struct nvtaskset_gpu gpu = {.size = sizeof gpu};
 	struct nvtaskset_error error;
@@ -210,7 +210,7 @@ static void test_no_topology(void **state)
 }
 
 /* A size that a program forgot to set has any value; then nothing is written. */
-static void test_sizes_that_are_no_versions(void **state)
+static void test_sizes_of_no_version(void **state)
 {
 	static const size_t sizes[] = {0, 1, sizeof(size_t), offsetof(struct nvtaskset_gpu, gpc_limit),
 	                               sizeof(struct nvtaskset_gpu) - 1, sizeof(struct nvtaskset_gpu) + 1,
@@ -395,7 +395,7 @@ static void test_change(void **state)
 	process_end(&process);
 }
 
-static void test_what_fails_leaves_no_memory(void **state)
+static void test_failures_leak_no_memory(void **state)
 {
 	struct nvtaskset_partition *partition;
 	size_t before = 0;
@@ -477,7 +477,7 @@ static void test_counters(void **state)
 	process_end(&process);
 }
 
-static void test_who_has_a_partition(void **state)
+static void test_list_of_processes(void **state)
 {
 	struct process first = start(), second = start();
 	pid_t pids[4096] = {0}, few[1] = {0};
@@ -498,7 +498,7 @@ static void test_who_has_a_partition(void **state)
 	process_end(&second);
 }
 
-static void test_who_has_none(void **state)
+static void test_process_without_partition(void **state)
 {
 	struct nvtaskset_partition *partition = NULL;
 	struct nvtaskset_error error;
@@ -626,7 +626,7 @@ static void lose_memory(void)
 	setrlimit(RLIMIT_AS, &(struct rlimit){.rlim_cur = 0});
 }
 
-static void test_what_the_kernel_refuses(void **state)
+static void test_errors_of_the_kernel(void **state)
 {
 	struct process process = start();
 	struct nvtaskset_error error = open_in_vain_after(lose_descriptors, process.pid);
@@ -883,23 +883,23 @@ int main(int count, char **arguments)
 		cmocka_unit_test(test_a_mistake_leaves_the_set),
 		cmocka_unit_test(test_topology),
 		cmocka_unit_test(test_a_gpu_by_its_uuid),
-		cmocka_unit_test(test_what_no_gpu_has),
+		cmocka_unit_test(test_gpus_and_gpcs_that_do_not_exist),
 		cmocka_unit_test(test_groups_that_are_unknown),
 		cmocka_unit_test(test_no_topology),
-		cmocka_unit_test(test_sizes_that_are_no_versions),
+		cmocka_unit_test(test_sizes_of_no_version),
 		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_change),
-		cmocka_unit_test(test_what_fails_leaves_no_memory),
+		cmocka_unit_test(test_failures_leak_no_memory),
 		cmocka_unit_test(test_tpcs_that_are_not_there),
 		cmocka_unit_test(test_sets_that_are_refused),
 		cmocka_unit_test(test_counters),
-		cmocka_unit_test(test_who_has_a_partition),
-		cmocka_unit_test(test_who_has_none),
+		cmocka_unit_test(test_list_of_processes),
+		cmocka_unit_test(test_process_without_partition),
 		cmocka_unit_test(test_program_started_without_nvtaskset),
 		cmocka_unit_test(test_library_that_is_not_at_work),
 		cmocka_unit_test(test_partition_of_another_version),
 		cmocka_unit_test(test_not_permitted),
-		cmocka_unit_test(test_what_the_kernel_refuses),
+		cmocka_unit_test(test_errors_of_the_kernel),
 		cmocka_unit_test(test_no_such_process),
 		cmocka_unit_test(test_process_that_is_dead_and_listed),
 		cmocka_unit_test(test_no_place_for_one_more_gpu),

@@ -66,7 +66,7 @@ static void test_other_modules(void **state)
 	assert_false(launches(&file, sizeof file));
 }
 
-static void test_names_that_are_code(void **state)
+static void test_names_inside_code(void **state)
 {
 	static const char names[] = "__CNPRT_VERSION_NUMBER__";
 	struct file file = make(names, sizeof names);
@@ -77,7 +77,7 @@ static void test_names_that_are_code(void **state)
 }
 
 /* Every length, and sections that lie elsewhere. */
-static void test_what_is_cut_or_wrong(void **state)
+static void test_truncated_or_damaged_modules(void **state)
 {
 	static const char names[] = "\0__CNPRT_VERSION_NUMBER__";
 	struct file file = make(names, sizeof names);
@@ -105,8 +105,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_device_runtime),
 		cmocka_unit_test(test_other_modules),
-		cmocka_unit_test(test_names_that_are_code),
-		cmocka_unit_test(test_what_is_cut_or_wrong),
+		cmocka_unit_test(test_names_inside_code),
+		cmocka_unit_test(test_truncated_or_damaged_modules),
 	};
 
 	return cmocka_run_group_tests_name("cubin", tests, NULL, NULL);

@@ -114,7 +114,7 @@ static void test_all_are_changed(void **state)
 }
 
 /* One process has no room for another GPU: this is noticed before any partition is written. */
-static void test_what_cannot_be_is_found_before(void **state)
+static void test_impossible_change_changes_none(void **state)
 {
 	struct family family = start_family(SEGMENT_GPUS);
 	struct segment_revision wanted = revision_of(1, 20, 23);
@@ -132,7 +132,7 @@ static void test_what_cannot_be_is_found_before(void **state)
 }
 
 /* A stopped editor holds the third one's lock. */
-static void test_those_that_were_changed_get_back_what_they_had(void **state)
+static void test_failure_undoes_earlier_changes(void **state)
 {
 	struct family family = start_family(1);
 	struct segment_revision wanted = revision_of(1, 20, 23);
@@ -160,7 +160,7 @@ static void test_those_that_were_changed_get_back_what_they_had(void **state)
 }
 
 /* A later edit by somebody else is not undone. */
-static void test_a_later_edit_stays(void **state)
+static void test_undo_keeps_later_edit(void **state)
 {
 	struct family family = start_family(1);
 	struct segment_revision wanted = revision_of(1, 20, 23), later = revision_of(1, 40, 41);
@@ -175,7 +175,7 @@ static void test_a_later_edit_stays(void **state)
 	end_family(&family);
 }
 
-static void test_one_that_has_ended_holds_up_nobody(void **state)
+static void test_ended_process_does_not_stop_others(void **state)
 {
 	struct family family = start_family(1);
 	struct segment_revision wanted = revision_of(1, 20, 23);
@@ -291,7 +291,7 @@ static void *keep_making(void *unused)
 	return NULL;
 }
 
-static void test_one_that_is_being_made_is_waited_for(void **state)
+static void test_waits_for_segment_in_creation(void **state)
 {
 	pthread_t maker;
 	struct editor editor;
@@ -321,13 +321,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_are_changed),
-		cmocka_unit_test(test_what_cannot_be_is_found_before),
-		cmocka_unit_test(test_those_that_were_changed_get_back_what_they_had),
-		cmocka_unit_test(test_a_later_edit_stays),
-		cmocka_unit_test(test_one_that_has_ended_holds_up_nobody),
+		cmocka_unit_test(test_impossible_change_changes_none),
+		cmocka_unit_test(test_failure_undoes_earlier_changes),
+		cmocka_unit_test(test_undo_keeps_later_edit),
+		cmocka_unit_test(test_ended_process_does_not_stop_others),
 		cmocka_unit_test(test_moves_are_followed),
 		cmocka_unit_test(test_the_old_file_is_closed),
-		cmocka_unit_test(test_one_that_is_being_made_is_waited_for),
+		cmocka_unit_test(test_waits_for_segment_in_creation),
 	};
 
 	return cmocka_run_group_tests_name("editor", tests, NULL, NULL);

@@ -51,7 +51,7 @@ static void test_code_of_errno(void **state)
 	}
 }
 
-static void test_other_words(void **state)
+static void test_reworded_reason_keeps_code(void **state)
 {
 	struct error error, passed;
 
@@ -92,7 +92,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reason_and_code),
 		cmocka_unit_test(test_code_of_errno),
-		cmocka_unit_test(test_other_words),
+		cmocka_unit_test(test_reworded_reason_keeps_code),
 		cmocka_unit_test(test_long_reasons_are_cut),
 	};
 

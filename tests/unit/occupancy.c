@@ -44,7 +44,7 @@ static void assert_room(const struct occupancy *occupancy, const char *allowed, 
 	assert_string_equal(tpcset_format_list(&found, text), expected);
 }
 
-static void test_a_cooperative_grid_needs_an_sm_for_so_many_blocks(void **state)
+static void test_cooperative_grid_needs_enough_sms(void **state)
 {
 	const struct occupancy eight = need(1, 8, 1), dense = need(1, 64, 8);
 
@@ -57,7 +57,7 @@ static void test_a_cooperative_grid_needs_an_sm_for_so_many_blocks(void **state)
 	assert_room(&eight, "0-3", WHOLE, "0-3");
 }
 
-static void test_a_cluster_needs_one_virtual_gpc(void **state)
+static void test_cluster_needs_one_virtual_gpc(void **state)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 	const struct occupancy eight = need(8, 0, 1);
@@ -75,7 +75,7 @@ static void test_a_cluster_needs_one_virtual_gpc(void **state)
 	assert_true(fits(&two, "62"));
 }
 
-static void test_parts_of_clusters_do_not_count(void **state)
+static void test_only_whole_clusters_count(void **state)
 {
 	/* 3 TPCs of one group are 6 SMs: one whole cluster of 4, with 8 blocks to an SM 32 blocks. */
 	const struct occupancy some = need(4, 32, 8), more = need(4, 33, 8);
@@ -85,7 +85,7 @@ static void test_parts_of_clusters_do_not_count(void **state)
 	assert_false(fits(&more, "1,9,17"));
 }
 
-static void test_room_is_what_is_preferred_then_allowed_then_more(void **state)
+static void test_room_in_preferred_then_allowed_then_widened(void **state)
 {
 	const struct occupancy four = need(1, 4, 1);
 
@@ -99,7 +99,7 @@ static void test_room_is_what_is_preferred_then_allowed_then_more(void **state)
 	assert_room(&large, "1,9,17,25,32", WHOLE, "1,9,17,25,32,39,46,53");
 }
 
-static void test_where_groups_are_not_known_the_driver_has_judged(void **state)
+static void test_unknown_groups_use_drivers_answer(void **state)
 {
 	static struct topology gpu;
 	const struct qmd_shape shape = {.cluster = 4, .threads = 32};
@@ -119,11 +119,11 @@ static void test_where_groups_are_not_known_the_driver_has_judged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_cooperative_grid_needs_an_sm_for_so_many_blocks),
-		cmocka_unit_test(test_a_cluster_needs_one_virtual_gpc),
-		cmocka_unit_test(test_parts_of_clusters_do_not_count),
-		cmocka_unit_test(test_room_is_what_is_preferred_then_allowed_then_more),
-		cmocka_unit_test(test_where_groups_are_not_known_the_driver_has_judged),
+		cmocka_unit_test(test_cooperative_grid_needs_enough_sms),
+		cmocka_unit_test(test_cluster_needs_one_virtual_gpc),
+		cmocka_unit_test(test_only_whole_clusters_count),
+		cmocka_unit_test(test_room_in_preferred_then_allowed_then_widened),
+		cmocka_unit_test(test_unknown_groups_use_drivers_answer),
 	};
 
 	return cmocka_run_group_tests_name("occupancy", tests, NULL, NULL);

@@ -141,7 +141,7 @@ static void test_in_colours(void **state)
 	               "\033[2m . \033[m free\n");
 }
 
-static void test_what_is_known_of_gpcs(void **state)
+static void test_gpcs_unknown_in_part(void **state)
 {
 	struct topology gpu = *share_read(&list, "h200");
 	struct processes none = {.count = 0};
@@ -256,7 +256,7 @@ static void test_groups_of_sharers(void **state)
 	free(processes.shared);
 }
 
-static void test_each_pair_shares_something_else(void **state)
+static void test_each_pair_shares_other_tpcs(void **state)
 {
 	struct process array[40];
 
@@ -316,11 +316,11 @@ int main(void)
 		cmocka_unit_test(test_in_ascii),
 		cmocka_unit_test(test_on_a_narrow_utf8_terminal),
 		cmocka_unit_test(test_in_colours),
-		cmocka_unit_test(test_what_is_known_of_gpcs),
+		cmocka_unit_test(test_gpcs_unknown_in_part),
 		cmocka_unit_test(test_letters_stay),
 		cmocka_unit_test(test_more_processes_than_letters),
 		cmocka_unit_test(test_groups_of_sharers),
-		cmocka_unit_test(test_each_pair_shares_something_else),
+		cmocka_unit_test(test_each_pair_shares_other_tpcs),
 		cmocka_unit_test(test_sums_do_not_wrap_around),
 		cmocka_unit_test(test_gpcs_in_words),
 	};

@@ -109,7 +109,7 @@ static void test_mask_without_valid_bit_does_not_count(void **state)
 }
 
 /* Both masks together would leave nothing, and the kernel would hang. */
-static void test_nothing_in_common(void **state)
+static void test_disjoint_masks(void **state)
 {
 	(void)state;
 	for (size_t g = 0; g < COUNT(generations); g++) {
@@ -127,7 +127,7 @@ static void test_nothing_in_common(void **state)
 }
 
 /* Only bits beyond the first 64 are left. */
-static void test_something_in_common_further_up(void **state)
+static void test_masks_overlap_beyond_64_bits(void **state)
 {
 	(void)state;
 	for (size_t g = 0; g < COUNT(generations); g++) {
@@ -149,7 +149,7 @@ static void test_something_in_common_further_up(void **state)
 }
 
 /* The former mask does not matter. */
-static void test_just_this_mask(void **state)
+static void test_set_mask_ignores_former_mask(void **state)
 {
 	(void)state;
 	for (size_t g = 0; g < COUNT(generations); g++) {
@@ -291,9 +291,9 @@ int main(void)
 		cmocka_unit_test(test_mask_lands_where_the_version_has_it),
 		cmocka_unit_test(test_drivers_mask_is_kept),
 		cmocka_unit_test(test_mask_without_valid_bit_does_not_count),
-		cmocka_unit_test(test_nothing_in_common),
-		cmocka_unit_test(test_something_in_common_further_up),
-		cmocka_unit_test(test_just_this_mask),
+		cmocka_unit_test(test_disjoint_masks),
+		cmocka_unit_test(test_masks_overlap_beyond_64_bits),
+		cmocka_unit_test(test_set_mask_ignores_former_mask),
 		cmocka_unit_test(test_unknown_versions_are_not_touched),
 		cmocka_unit_test(test_restored_as_it_was),
 		cmocka_unit_test(test_launches_that_must_fit),

@@ -256,7 +256,7 @@ static void make_two(void)
 		_exit(1);
 }
 
-static void test_what_another_user_has_made_is_not_its_own(void **state)
+static void test_segment_of_another_user_is_not_its_own(void **state)
 {
 	struct segment segment;
 
@@ -766,7 +766,7 @@ int main(void)
 		cmocka_unit_test(test_process_that_edits_another),
 		cmocka_unit_test(test_process_that_is_gone),
 		cmocka_unit_test(test_process_of_another_user),
-		cmocka_unit_test(test_what_another_user_has_made_is_not_its_own),
+		cmocka_unit_test(test_segment_of_another_user_is_not_its_own),
 		cmocka_unit_test(test_hostile_files_are_refused),
 		cmocka_unit_test(test_leased_file_is_not_waited_for),
 		cmocka_unit_test(test_file_on_a_mute_file_system_is_not_waited_for),

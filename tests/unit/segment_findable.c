@@ -112,7 +112,7 @@ static void test_while_others_launch(void **state)
 	segment_close(&owner);
 }
 
-static void test_who_has_the_old_file_open_is_told(void **state)
+static void test_old_file_reports_the_move(void **state)
 {
 	struct segment_partition wanted = partition_of(first, 5, 6);
 	struct segment owner = make_segment(), editor;
@@ -242,7 +242,7 @@ static void test_second_copy_shares_it(void **state)
 }
 
 /* An editor has others' segments open, and none of its own. */
-static void test_others_are_not_taken_for_it(void **state)
+static void test_segments_of_others_are_not_found(void **state)
 {
 	struct segment others, own;
 	int ready[2];
@@ -297,12 +297,12 @@ int main(void)
 		cmocka_unit_test(test_found_again_as_it_was),
 		cmocka_unit_test(test_the_programs_file_stays_open),
 		cmocka_unit_test(test_while_others_launch),
-		cmocka_unit_test(test_who_has_the_old_file_open_is_told),
+		cmocka_unit_test(test_old_file_reports_the_move),
 		cmocka_unit_test(test_no_edit_is_lost_silently),
 		cmocka_unit_test(test_a_fork_leaves_its_parents_alone),
 		cmocka_unit_test(test_no_descriptor_left),
 		cmocka_unit_test(test_second_copy_shares_it),
-		cmocka_unit_test(test_others_are_not_taken_for_it),
+		cmocka_unit_test(test_segments_of_others_are_not_found),
 		cmocka_unit_test(test_only_its_user_may_write_it),
 	};
 

@@ -283,7 +283,7 @@ static pid_t start_mover(void)
 	return child;
 }
 
-static void test_one_that_moves_is_found_whole_or_not_yet(void **state)
+static void test_moving_segment_is_found_whole_or_not_at_all(void **state)
 {
 	pid_t child = start_mover();
 	unsigned int found = 0, absent = 0;
@@ -329,7 +329,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read_is_whole),
 		cmocka_unit_test(test_dead_editor_leaves_old_or_new),
-		cmocka_unit_test(test_one_that_moves_is_found_whole_or_not_yet),
+		cmocka_unit_test(test_moving_segment_is_found_whole_or_not_at_all),
 		cmocka_unit_test(test_harness_finds_torn_reads),
 		cmocka_unit_test(test_harness_finds_damage),
 	};

@@ -23,7 +23,7 @@ static void assert_clean(const char *bytes, size_t length, const char *expected)
 
 #define ASSERT_CLEAN(literal, expected) assert_clean(literal, sizeof literal - 1, expected)
 
-static void test_what_is_kept(void **state)
+static void test_harmless_text_is_kept(void **state)
 {
 	(void)state;
 	ASSERT_CLEAN("", "");
@@ -32,7 +32,7 @@ static void test_what_is_kept(void **state)
 	ASSERT_CLEAN("\xc2\xa0\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf", "\xc2\xa0\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf");
 }
 
-static void test_what_is_no_utf8(void **state)
+static void test_invalid_utf8_is_replaced(void **state)
 {
 	(void)state;
 	ASSERT_CLEAN("\x80", R);
@@ -49,7 +49,7 @@ static void test_what_is_no_utf8(void **state)
 	ASSERT_CLEAN("\xf8\x88\x80\x80\x80", R R R R R);
 }
 
-static void test_what_does_harm(void **state)
+static void test_harmful_characters_are_replaced(void **state)
 {
 	(void)state;
 	ASSERT_CLEAN("a\033[2J\r\n\t\x7f", "a" R "[2J" R R R R);
@@ -110,8 +110,8 @@ static void test_colours_take_no_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_kept), cmocka_unit_test(test_what_is_no_utf8),
-		cmocka_unit_test(test_what_does_harm), cmocka_unit_test(test_ascii),
+		cmocka_unit_test(test_harmless_text_is_kept), cmocka_unit_test(test_invalid_utf8_is_replaced),
+		cmocka_unit_test(test_harmful_characters_are_replaced), cmocka_unit_test(test_ascii),
 		cmocka_unit_test(test_utf8), cmocka_unit_test(test_colours_take_no_room),
 	};
 

@@ -558,7 +558,7 @@ static void test_wanted_gpu_that_is_in_use(void **state)
 	assert_int_equal(devices_opened, 0);
 }
 
-static void test_wanted_gpu_that_is_not(void **state)
+static void test_only_wanted_gpu_is_opened(void **state)
 {
 	(void)state;
 	prepare("h200-x2");
@@ -853,7 +853,7 @@ int main(void)
 		cmocka_unit_test(test_no_gpu),
 		cmocka_unit_test(test_gpus_that_may_not_be_opened),
 		cmocka_unit_test(test_wanted_gpu_that_is_in_use),
-		cmocka_unit_test(test_wanted_gpu_that_is_not),
+		cmocka_unit_test(test_only_wanted_gpu_is_opened),
 		cmocka_unit_test(test_wanted_gpu_that_does_not_answer),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_mig),

@@ -4,7 +4,7 @@
 load helpers
 
 # A shell in a partition that starts two programs; PROGRAM is the shell, FIRST and SECOND are its children.
-start_family() {
+start_tree() {
 	nvtaskset --mps off "$@" bash -c "
 		'$BUILD/demo/where' 60 >'$WORK/first' & echo \$! >'$WORK/pid.first'
 		'$BUILD/demo/where' 60 >'$WORK/second' & echo \$! >'$WORK/pid.second'
@@ -16,14 +16,14 @@ start_family() {
 	SECOND=$(cat "$WORK/pid.second")
 }
 
-stop_family() {
+stop_tree() {
 	kill "$FIRST" "$SECOND" 2>/dev/null || true
 }
 
 @test "shown together" {
-	start_family -t 0-7
+	start_tree -t 0-7
 	run nvtaskset -atp "$PROGRAM"
-	stop_family
+	stop_tree
 	[ "$status" -eq 0 ]
 	[ "${#lines[@]}" -eq 3 ]
 	[ "${lines[0]}" = "pid $PROGRAM's current TPC list: 0-7" ]
@@ -54,29 +54,29 @@ stop_family() {
 @test "changed together; another process is not changed" {
 	start_program -t 20-21
 	stranger=$PROGRAM
-	start_family -t 0-7
+	start_tree -t 0-7
 	run nvtaskset --all-tasks -tp 8-9 "$PROGRAM"
 	[ "$status" -eq 0 ]
 	[ "$(nvtaskset -tp "$FIRST")" = "pid $FIRST's current TPC list: 8-9" ]
 	[ "$(nvtaskset -tp "$SECOND")" = "pid $SECOND's current TPC list: 8-9" ]
 	[ "$(nvtaskset -tp "$stranger")" = "pid $stranger's current TPC list: 20-21" ]
-	stop_family
+	stop_tree
 	kill "$stranger"
 }
 
 @test "a mistake changes no process" {
-	start_family -t 0-7
+	start_tree -t 0-7
 	refuses "TPC 66: this GPU has TPCs 0-65" nvtaskset -atp 66 "$PROGRAM"
 	[ "$(nvtaskset -tp "$FIRST")" = "pid $FIRST's current TPC list: 0-7" ]
-	stop_family
+	stop_tree
 }
 
 @test "-n with -a: all processes get the same TPCs" {
-	start_family -t 0-7
+	start_tree -t 0-7
 	nvtaskset -anp 4 "$PROGRAM"
 	list=$(nvtaskset -tp "$FIRST" | sed 's/.*: //')
 	[ "$(nvtaskset -tp "$SECOND")" = "pid $SECOND's current TPC list: $list" ]
-	stop_family
+	stop_tree
 }
 
 # Holds a segment's lock, as an editor that was stopped in the middle of an edit.
@@ -92,7 +92,7 @@ hold_lock() { # pid
 }
 
 @test "if one process cannot be changed, the others get their former partitions back" {
-	start_family -t 0-7
+	start_tree -t 0-7
 	hold_lock "$SECOND"
 	refuses "pid $SECOND: the partition is being changed by another process, which is stopped; the others have what they had" \
 		nvtaskset -atp 8-9 "$PROGRAM"
@@ -100,7 +100,7 @@ hold_lock() { # pid
 	for pid in "$PROGRAM" "$FIRST" "$SECOND"; do
 		[ "$(nvtaskset -tp "$pid")" = "pid $pid's current TPC list: 0-7" ]
 	done
-	stop_family
+	stop_tree
 }
 
 @test "a process without CUDA, and one that does not exist" {

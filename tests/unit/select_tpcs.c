@@ -44,7 +44,7 @@ static unsigned int gpcs_of(const struct topology *gpu, const char *text, unsign
 	return touched;
 }
 
-static void test_a_gpc_for_as_many_as_it_has(void **state)
+static void test_whole_gpc_if_count_matches(void **state)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 	char text[TPCSET_TEXT];
@@ -77,7 +77,7 @@ static void test_whole_gpcs_first(void **state)
 }
 
 /* A few TPCs are taken from a GPC that is in use, so that free GPCs stay whole. */
-static void test_the_tightest_gpc_takes_the_rest(void **state)
+static void test_rest_goes_to_tightest_gpc(void **state)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 	struct tpcset gpc = topology_gpc(gpu, 3), chosen;
@@ -91,7 +91,7 @@ static void test_the_tightest_gpc_takes_the_rest(void **state)
 }
 
 /* Of two GPCs in use, the one with less room is taken, whatever its number. */
-static void test_the_fuller_of_two_gpcs(void **state)
+static void test_rest_prefers_fuller_gpc(void **state)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 
@@ -108,7 +108,7 @@ static void test_the_fuller_of_two_gpcs(void **state)
 	}
 }
 
-static void test_fragments_where_nothing_else_is_left(void **state)
+static void test_fragments_as_last_resort(void **state)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 
@@ -245,11 +245,11 @@ static void test_numbers_and_shares(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_gpc_for_as_many_as_it_has),
+		cmocka_unit_test(test_whole_gpc_if_count_matches),
 		cmocka_unit_test(test_whole_gpcs_first),
-		cmocka_unit_test(test_the_tightest_gpc_takes_the_rest),
-		cmocka_unit_test(test_the_fuller_of_two_gpcs),
-		cmocka_unit_test(test_fragments_where_nothing_else_is_left),
+		cmocka_unit_test(test_rest_goes_to_tightest_gpc),
+		cmocka_unit_test(test_rest_prefers_fuller_gpc),
+		cmocka_unit_test(test_fragments_as_last_resort),
 		cmocka_unit_test(test_distributed_is_even),
 		cmocka_unit_test(test_singletons_last),
 		cmocka_unit_test(test_every_tpc_is_found),
@@ -258,5 +258,5 @@ int main(void)
 		cmocka_unit_test(test_numbers_and_shares),
 	};
 
-	return cmocka_run_group_tests_name("choose", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("select_tpcs", tests, NULL, NULL);
 }

@@ -96,7 +96,7 @@ static void test_another_driver(void **state)
 	root_run("rm sys/module/nvidia/version");
 }
 
-static void test_what_is_cut_off(void **state)
+static void test_truncated_text(void **state)
 {
 	(void)state;
 	describe("h200");
@@ -163,10 +163,10 @@ int main(void)
 		cmocka_unit_test(test_unknown_gpcs_stay_unknown),
 		cmocka_unit_test(test_gpus_without_uuid_stay_behind),
 		cmocka_unit_test(test_another_driver),
-		cmocka_unit_test(test_what_is_cut_off),
+		cmocka_unit_test(test_truncated_text),
 		cmocka_unit_test(test_garbage),
 		cmocka_unit_test(test_too_much),
 	};
 
-	return cmocka_run_group_tests_name("topology_handover", tests, root_make, root_remove);
+	return cmocka_run_group_tests_name("topology_env", tests, root_make, root_remove);
 }
