@@ -301,7 +301,7 @@ has_rows() { # FILE
 	[ ! -e "$WORK/results" ]
 }
 
-@test "the demo leaves nothing" {
+@test "the demo leaves nothing, and measure works with the settings that it prints" {
 	[ ! -e /dev/nvidiactl ] || skip "a GPU is here, whose links stay"
 	mkdir "$WORK/tmp"
 	run env TMPDIR="$WORK/tmp" "$ROOT/demo/run"
@@ -309,6 +309,13 @@ has_rows() { # FILE
 	[[ "$output" == *"my kernels run on TPCs 8-15 "* ]]
 	[ -z "$(ls "$WORK/tmp")" ]
 	[ ! -e "$XDG_CACHE_HOME/nvtaskset" ]
+	# The settings that it prints do for every command, also for this one, which writes a topology of its own.
+	sed -n '/^export PATH/,/[^\\]$/p' <<<"$output" >"$WORK/settings"
+	# shellcheck disable=SC2016 # the inner shell's
+	run env -u NVTASKSET_TOPOLOGY -u NVTASKSET_DRIVER bash -c '. "$0"; XDG_CACHE_HOME=$1 nvtaskset measure' "$WORK/settings" "$WORK"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "${lines[0]}" == "GPU 0000:00:06.0 (NVIDIA H200): 66 TPCs in 12 virtual GPCs"* ]]
 }
 
 @test "what the programs refuse" {
