@@ -280,6 +280,8 @@ run-check: build-check
 	$(call run_tests,$(TESTS))
 
 run-check-gpu: $(command) $(shim) $(gpu_tests)
+	$(Q)said=$$($(command) --mps off all true 2>&1) || \
+		{ echo "make check-gpu: needs a GPU that nvtaskset can use: $${said#nvtaskset: }" >&2; exit 1; }
 	$(call run_tests,$(gpu_tests))
 
 # Real profilers and debuggers, on the GPU. CUPTI's headers come with the toolkit's, which declare the same names as
@@ -373,6 +375,14 @@ make_directories = $(Q)umask 022; $(if $(DESTDIR),mkdir -p $(sort $(dir $(addpre
 remove_directories = $(Q)$(if $(DESTDIR),cd $(DESTDIR) && rmdir -p $(patsubst /%,%,$(sort $(dir $(installed)))),\
 	made=$$(sort -ru $(directories)); rm -f $(directories); \
 	rmdir $(LIBDIR) $(DOCDIR) $(PYTHONDIR) $(DATADIR)/nvtaskset $$made) 2>/dev/null || true
+
+# Whether we may write there, before anything is built or written. A package's DESTDIR is not checked.
+may-install:
+	$(Q)$(if $(DESTDIR),,for directory in $(sort $(dir $(installed))); do \
+		while [ ! -e "$$directory" ]; do directory=$$(dirname "$$directory"); done; \
+		[ -w "$$directory" ] || { echo "make install: $$directory: you may not write there;" \
+			"use 'sudo make install', or 'make install PREFIX=\$$HOME/.local'" >&2; exit 1; }; done)
+install install-api install-smctrl: | may-install
 
 # The library is replaced atomically: after nvtaskset system enable, programs open it at any time. The link beside it
 # leads to this machine's driver, by the name that a driver upgrade keeps. A package (DESTDIR) has none: nvtaskset makes
@@ -481,5 +491,5 @@ help:
 
 .PHONY: $(with_packages) $(addprefix run-,$(with_packages)) build-check clean check-steps check-attach mutants check-asan check-tsan \
 	check-sanitizers lint fuzz bench figures deps \
-	install uninstall install-api uninstall-api help install-smctrl uninstall-smctrl
+	install uninstall may-install install-api uninstall-api help install-smctrl uninstall-smctrl
 .SECONDARY:

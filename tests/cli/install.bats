@@ -43,6 +43,19 @@ in_source() {
 	[ ! -e "$WORK/new" ]
 }
 
+@test "where the user may not write, make install says what to type, and installs nothing" {
+	needs_another_user
+	mkdir -p "$WORK/usr/bin"
+	before=$(find "$WORK/usr")
+	run "${ANOTHER_USER[@]}" make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" install PREFIX="$WORK/usr" 3>&-
+	echo "$output"
+	[ "$status" -ne 0 ]
+	[ "${lines[0]}" = "make install: $WORK/usr/bin/: you may not write there; use 'sudo make install', or 'make install PREFIX=\$HOME/.local'" ]
+	[[ "${lines[1]}" == "make: "* ]]
+	[ "${#lines[@]}" -eq 2 ]
+	diff <(echo "$before") <(find "$WORK/usr")
+}
+
 @test "the dynamic linker finds the libraries, or a message says that it does not" {
 	run in_source install PREFIX="$WORK/usr"
 	[ "${lines[0]}" = "Programs find $WORK/usr/lib/libnvtaskset.so.0 by LD_LIBRARY_PATH, or once ldconfig knows that directory." ]

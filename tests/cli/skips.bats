@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# Skipped tests: make check says how many and why, and with MUST_WORK=1 fails if a skip could be avoided.
+# Tests that cannot run: make check says how many were skipped and why, and with MUST_WORK=1 fails if a skip could be
+# avoided. make check-gpu says why there is no GPU for it.
 
 load helpers
 
@@ -65,4 +66,13 @@ All tests successful.
 	grep -qx 'not ok 1 lazy # skipped without a reason' "$WORK/tests/said/file.bats"
 	[[ "$output" == *"Tests skipped: 0
 "* ]]
+}
+
+@test "make check-gpu without a GPU says so in one line" {
+	NVTASKSET_TOPOLOGY=/nonexistent run make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" run-check-gpu 3>&-
+	echo "$output"
+	[ "$status" -ne 0 ]
+	[ "${lines[0]}" = "make check-gpu: needs a GPU that nvtaskset can use: NVTASKSET_TOPOLOGY=/nonexistent: No such file or directory" ]
+	[[ "${lines[1]}" == "make: "* ]]
+	[ "${#lines[@]}" -eq 2 ]
 }
