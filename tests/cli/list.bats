@@ -161,7 +161,9 @@ crowd_is_there() {
 	done
 }
 
-@test "another user's processes are left out" {
+hidden="Programs that you may not look at, those of other users, are not shown."
+
+@test "another user's processes are left out, and both views say so" {
 	needs_another_user
 	start_program -t 0-7
 	chmod 755 "$WORK"
@@ -169,4 +171,24 @@ crowd_is_there() {
 	[ "$status" -eq 0 ]
 	[[ "$output" != *"$PROGRAM"* ]]
 	[[ "${lines[0]}" == *"PID USER"* ]]
+	[ "${lines[-1]}" = "$hidden" ]
+	run "${ANOTHER_USER[@]}" "$BUILD/nvtaskset" -T
+	[ "${lines[-1]}" = "$hidden" ]
+	"${ANOTHER_USER[@]}" "$BUILD/nvtaskset" -l --json | jq -e .processes
+}
+
+# Not even its parent may look at a process that has ended. Here `sleep` is such a parent, which never waits for it.
+@test "where all programs are one's own, nothing is said to be missing" {
+	needs_another_user
+	needs_namespaces -p
+	cat >"$WORK/script" <<-'END'
+		bash -c 'bash -c "until grep -qx sleep /proc/\$PPID/comm; do sleep 0.1; done" & echo $! >&4; exec sleep 60' 4>"$1/ended" &
+		until grep -qs "^State:.Z" "/proc/$(cat "$1/ended")/status"; do sleep 0.1; done
+		! ls "/proc/$(cat "$1/ended")/fd" && nvtaskset -l && nvtaskset -T
+	END
+	run timeout 60 unshare -pf --mount-proc --kill-child "${ANOTHER_USER[@]}" bash "$WORK/script" "$WORK/another"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"PID USER"*"GPU 0, NVIDIA H200"* ]]
+	[[ "$output" != *"not shown"* ]]
 }

@@ -237,6 +237,7 @@ static void print_table(const struct topology_list *gpus, const struct processes
 		print_process(&table, page, &processes->list[i]);
 	for (size_t i = 0; i < processes->shared_count; i++)
 		print_shared(&table, page, &processes->shared[i]);
+	fputs(processes_note(processes), page);
 }
 
 static int look(void *context, const struct terminal *terminal, FILE *page, struct error *error)

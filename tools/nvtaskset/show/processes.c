@@ -169,12 +169,22 @@ static int check_limits(enum segment_state state, struct error *error)
 	return state == SEGMENT_FAILED && is_limit ? error_set_errno(error, "/proc") : 0;
 }
 
+/* Linux lets nobody but root examine a process that has ended, or a thread of its own. These have no command line. */
+static bool is_program(pid_t pid)
+{
+	char byte;
+
+	return proc_read(&byte, 1, "/proc/%d/cmdline", (int)pid) == 1;
+}
+
 static int collect_one(struct processes *processes, pid_t pid, bool not_in_force_too, struct error *error)
 {
 	struct process process;
 	enum segment_state state = read_segment(&process, pid);
 	int result = check_limits(state, error);
 
+	if (state == SEGMENT_NOT_PERMITTED && !processes->some_are_hidden)
+		processes->some_are_hidden = is_program(pid);
 	if (result == 0 && (state == SEGMENT_FOUND || (not_in_force_too && is_not_in_force(&process, pid))) &&
 	    proc_owner(pid, &process.uid))
 		result = add(processes, &process, error);
@@ -196,6 +206,11 @@ int processes_collect(struct processes *processes, bool not_in_force_too, struct
 	if (result < 0)
 		processes_free(processes);
 	return result;
+}
+
+const char *processes_note(const struct processes *processes)
+{
+	return processes->some_are_hidden ? "Programs that you may not look at, those of other users, are not shown.\n" : "";
 }
 
 void processes_free(struct processes *processes)

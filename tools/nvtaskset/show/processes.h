@@ -36,6 +36,7 @@ struct processes {
 	struct process *list; /* by rising pid */
 	size_t shared_count;
 	struct shared *shared; /* empty before shared_find; each TPC is in one at most; sorted by GPU, then by the lowest TPC */
+	bool some_are_hidden;  /* there are programs that this user may not examine; nobody knows whether they use a GPU */
 };
 
 /* Examines every process. Leaves out those that end meanwhile and those of other users. `not_in_force_too` also finds
@@ -43,6 +44,9 @@ struct processes {
  * result. -1 with the reason, and nothing to free. */
 int processes_collect(struct processes *processes, bool not_in_force_too, struct error *error);
 void processes_free(struct processes *processes);
+
+/* A line for people, below what was collected: that programs may be missing. "" if none can be. */
+const char *processes_note(const struct processes *processes);
 
 /* Returns the process with this pid, or NULL. */
 struct process *processes_find(const struct processes *processes, pid_t pid);

@@ -41,6 +41,7 @@ static void draw(struct subject *subject, const struct processes *processes, con
 		fputs(i > 0 ? "\n" : "", page);
 		picture_draw(gpu, gpus_label(gpu->pci, &subject->gpus, label), processes, &subject->labels, terminal, page);
 	}
+	fputs(processes_note(processes), page);
 }
 
 static int look(void *context, const struct terminal *terminal, FILE *page, struct error *error)
