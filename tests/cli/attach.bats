@@ -325,5 +325,5 @@ is_untouched() {
 
 @test "--attach is for running programs" {
 	refuses "--attach: only with -p" nv --attach -t 0-7 true
-	refuses "--attach: only with -p" nv --attach -l
+	refuses "--attach: not with -l; only with -p" nv --attach -l
 }

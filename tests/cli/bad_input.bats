@@ -181,10 +181,14 @@ load helpers
 	refuses "--json: only with -p, -l and -T" nv --json -t 0 true
 	refuses "--watch: only with -l and -T" nv --watch -t 0 true
 	refuses "--watch: only with -l and -T" nvtaskset --watch -p 1
-	refuses "--dry-run: only with a SET and 'system enable'" nvtaskset --dry-run -l
-	refuses "--mps: only where a COMMAND is started" nvtaskset --mps off -l
-	refuses "--force: only with 'mps stop'" nvtaskset --force -l
-	refuses "-t: only with a SET and with -p" nvtaskset -tl
+	refuses "--dry-run: not with -l; only with a SET and 'system enable'" nvtaskset --dry-run -l
+	refuses "--mps: not with -l; only where a COMMAND is started" nvtaskset --mps off -l
+	refuses "--force: not with -l; only with 'mps stop'" nvtaskset --force -l
+	refuses "--force: only with 'mps stop'" nvtaskset --force mps
+	refuses "-t: not with -l; only with a SET and with -p" nvtaskset -tl
+	refuses "-t: not with -l; only with a SET and with -p" nvtaskset -tl 0-7
+	refuses "-g: not with -T; only with a SET and with -p" nvtaskset -Tg 2 ./app
+	refuses "'0-7': one argument too many; try 'nvtaskset --help'" nvtaskset -l 0-7
 	refuses "--watch=0: must be 0.1-86400 seconds" nvtaskset --watch=0 -l
 	refuses "--watch=nan: must be 0.1-86400 seconds" nvtaskset --watch=nan -l
 	refuses "--watch=soon: must be 0.1-86400 seconds" nvtaskset --watch=soon -l

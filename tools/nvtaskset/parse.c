@@ -239,6 +239,15 @@ static int take_option(struct options *options, int option, const char *argument
 	return result;
 }
 
+/* A view's letter can stand in one argument with another option, as in -tl. */
+static int refuse(const struct options *options, const struct rule *rule, struct error *error)
+{
+	bool is_list = options->action == ACTION_LIST, is_view = is_list || options->action == ACTION_TOPOLOGY;
+
+	return error_set(error, "%s: %s%sonly %s", rule->name, is_view ? "not with " : "",
+	                 is_list ? "-l; " : is_view ? "-T; " : "", rule->where);
+}
+
 /* `given` has a bit for each rule whose option was given. */
 static int check_rules(const struct options *options, unsigned int given, struct error *error)
 {
@@ -246,7 +255,7 @@ static int check_rules(const struct options *options, unsigned int given, struct
 
 	for (size_t i = 0; result == 0 && i < RULES; i++) {
 		if ((given & 1u << i) && !(rules[i].actions & 1u << options->action))
-			result = error_set(error, "%s: only %s", rules[i].name, rules[i].where);
+			result = refuse(options, &rules[i], error);
 		else if ((given & 1u << i) && rules[i].option == OPTION_STRATEGY && options->notation != NOTATION_COUNT)
 			result = error_set(error, "--strategy: only with -n, where nvtaskset chooses the TPCs");
 	}
@@ -309,6 +318,10 @@ int parse_options(struct options *options, int count, char **arguments, struct e
 	}
 	if (result < 0 || asks_for_text(options))
 		return result;
-	result = arguments_take(options, arguments + optind, count - optind, error);
+	/* Views take no arguments. If an option is wrong there, it is the reason why there are some. */
+	if (options->action == ACTION_LIST || options->action == ACTION_TOPOLOGY)
+		result = check_rules(options, given, error);
+	if (result == 0)
+		result = arguments_take(options, arguments + optind, count - optind, error);
 	return result == 0 ? check_rules(options, given, error) : -1;
 }
