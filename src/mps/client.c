@@ -36,6 +36,14 @@ static int none_runs(const struct mps_status *status, struct error *error)
 	                 status->pipe_directory);
 }
 
+/* Names the way out that a program has, and a question about MPS does not. */
+static int offer_off(struct error *error)
+{
+	if (error)
+		error_reword(error, "%s; --mps off runs without MPS", error->reason);
+	return -1;
+}
+
 static int join_server(const char *control, const struct mps_request *request, struct mps_status *status,
                        struct error *error)
 {
@@ -44,7 +52,7 @@ static int join_server(const char *control, const struct mps_request *request, s
 	if (!status->running && request->mode == MPS_ON)
 		return none_runs(status, error);
 	if (!status->running && mps_start(control, request, status, error) < 0)
-		return -1;
+		return offer_off(error);
 	snprintf(number, sizeof number, "%u", status->connections);
 	return check_room(status, error) < 0 ? -1 : set_variable(MPS_CONNECTIONS_ENVIRONMENT, number, error);
 }
@@ -54,6 +62,6 @@ int mps_prepare(const struct mps_request *request, struct mps_status *status, st
 	char control[PATH_MAX];
 
 	if (mps_look(request, status, control, error) < 0)
-		return -1;
+		return offer_off(error);
 	return request->mode == MPS_OFF ? stay_away(error) : join_server(control, request, status, error);
 }

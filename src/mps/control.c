@@ -45,7 +45,7 @@ int mps_control_find(char path[PATH_MAX], struct error *error)
 		found = is_in(path, usual_directories[i], strlen(usual_directories[i]));
 	return found ? 0
 	             : error_set(error, "MPS: " MPS_CONTROL " is neither on PATH nor where NVIDIA installs it; "
-	                                "put it on PATH, or use --mps off");
+	                                "put it on PATH");
 }
 
 /* --- running it ---------------------------------------------------------------------------------------------- */

@@ -39,12 +39,11 @@ static int check_directory(const char *directory, struct error *error)
 	else if (stat(directory, &status) < 0)
 		result = errno == ENOENT ? 0 : error_set_errno(error, "MPS: %.100s", directory);
 	else if (!S_ISDIR(status.st_mode))
-		result = error_set(error, "MPS: " MPS_DIRECTORY_ENVIRONMENT " is %.100s, which keeps programs away from MPS; unset it, "
-		                          "or use --mps off",
+		result = error_set(error, "MPS: " MPS_DIRECTORY_ENVIRONMENT " is %.100s, which keeps programs away from MPS; unset it",
 		                   directory);
 	else if (access(directory, X_OK) < 0)
 		result = error_set(error, "MPS: %.100s, where the control daemon is found, belongs to user %u and is closed "
-		                          "to you; set " MPS_DIRECTORY_ENVIRONMENT " to a directory of yours, or use --mps off",
+		                          "to you; set " MPS_DIRECTORY_ENVIRONMENT " to a directory of yours",
 		                   directory, (unsigned int)status.st_uid);
 	return result;
 }

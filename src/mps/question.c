@@ -18,11 +18,11 @@ int mps_explain(int result, const char *control, const struct mps_status *status
 		return error_set_errno(error, "MPS: %.200s cannot be run", control);
 	if (result == MPS_CONTROL_OVERDUE)
 		return error_set(error, "MPS: the control daemon in %.100s does not answer: end it with 'echo "
-		                        "quit | " MPS_CONTROL "' or kill it, or use --mps off",
+		                        "quit | " MPS_CONTROL "' or kill it",
 		                 status->pipe_directory);
 	if (result == MPS_CONTROL_DIED)
 		return error_set(error, "MPS: the control daemon in %.100s does not answer: " MPS_CONTROL " died when it was "
-		                        "asked; --mps off runs without it",
+		                        "asked",
 		                 status->pipe_directory);
 	return 0;
 }

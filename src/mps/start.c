@@ -23,8 +23,7 @@ static int await_daemon(const char *control, const struct mps_request *request, 
 		result = mps_look_again(control, request, status, error);
 	}
 	if (result == 0 && !status->running)
-		result = error_set(error, "MPS: the control daemon in %.100s was started and cannot be found: see its log, "
-		                          "or use --mps off",
+		result = error_set(error, "MPS: the control daemon in %.100s was started and cannot be found: see its log",
 		                   status->pipe_directory);
 	return result;
 }
@@ -57,12 +56,11 @@ int mps_start(const char *control, const struct mps_request *request, struct mps
 	if (result == MPS_CONTROL_IMPOSSIBLE)
 		return error_set_errno(error, "MPS: %.200s cannot be run", control);
 	if (result == MPS_CONTROL_OVERDUE)
-		return error_set(error, "MPS: the control daemon does not start: not done after %d s; --mps off runs "
-		                        "without it",
+		return error_set(error, "MPS: the control daemon does not start: not done after %d s",
 		                 mps_patience_ms / 1000);
 	/* Somebody else may have started one first. */
 	if (result != 0 && !strstr(answer, "already running"))
-		return error_set(error, "MPS: the control daemon does not start: %.160s; --mps off runs without it",
+		return error_set(error, "MPS: the control daemon does not start: %.160s",
 		                 mps_first_line(answer));
 	status->started = result == 0;
 	return await_daemon(control, request, status, error);

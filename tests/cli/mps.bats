@@ -89,19 +89,26 @@ fake() {
 @test "MPS is not installed" {
 	[ ! -x /usr/bin/nvidia-cuda-mps-control ] && [ ! -x /usr/local/nvidia/bin/nvidia-cuda-mps-control ] ||
 		skip "MPS is installed"
-	refuses "MPS: nvidia-cuda-mps-control is neither on PATH nor where NVIDIA installs it; put it on PATH, or use --mps off" \
+	refuses "MPS: nvidia-cuda-mps-control is neither on PATH nor where NVIDIA installs it; put it on PATH; --mps off runs without MPS" \
 		nvtaskset -t 0 true
+	# These start no program that could do without MPS.
+	for words in "mps" "mps stop"; do
+		# shellcheck disable=SC2086 # several words
+		refuses "MPS: nvidia-cuda-mps-control is neither on PATH nor where NVIDIA installs it; put it on PATH" nvtaskset $words
+		CUDA_MPS_PIPE_DIRECTORY=/dev/null refuses \
+			"MPS: CUDA_MPS_PIPE_DIRECTORY is /dev/null, which keeps programs away from MPS; unset it" nvtaskset $words
+	done
 }
 
 @test "the daemon does not start" {
 	FAKE_MPS=no-start refuses \
-		"MPS: the control daemon does not start: Failed to create the log directory; --mps off runs without it" \
+		"MPS: the control daemon does not start: Failed to create the log directory; --mps off runs without MPS" \
 		fake nvtaskset -t 0 true
 }
 
 @test "the daemon cannot be asked" {
 	FAKE_MPS=forbidden refuses \
-		"MPS: the control daemon in $WORK/mps cannot be asked: Failed to connect: Permission denied" \
+		"MPS: the control daemon in $WORK/mps cannot be asked: Failed to connect: Permission denied; --mps off runs without MPS" \
 		fake nvtaskset -t 0 true
 }
 
