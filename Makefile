@@ -449,8 +449,8 @@ BASH_COMPLETION = $(DATADIR)/bash-completion/completions/nvtaskset
 ZSH_COMPLETION  = $(DATADIR)/zsh/site-functions/_nvtaskset
 FISH_COMPLETION = $(DATADIR)/fish/vendor_completions.d/nvtaskset.fish
 DOCDIR         ?= $(DATADIR)/doc/nvtaskset
-documents       = $(addprefix docs/,processes.md attaching.md graphs.md mps.md loading.md system-wide.md json.md \
-                  topology-format.md compatibility.md)
+documents       = $(addprefix docs/,processes.md attaching.md graphs.md mps.md loading.md system-wide.md outside.md \
+                  hardware.md json.md topology-format.md compatibility.md)
 
 define link_driver
 driver=$$(/sbin/ldconfig -p | grep -v $(LIBDIR)/ | sed -n 's/^.*libcuda\.so\.1 (libc6,[^ ]*64) => //p' | head -n 1); \

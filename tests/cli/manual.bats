@@ -256,6 +256,29 @@ in_code() { # regular expression
 	page "$ROOT/tools/man/nvtaskset.1" | grep -oE '(^|[ /])[a-z-]+\.md' | tr -d ' ' | grep -v / | sort -u | diff "$WORK/pages" -
 }
 
+@test "links of installed pages lead to installed pages" {
+	make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" install DESTDIR="$WORK/stage" PREFIX=/usr 3>&-
+	cd "$WORK/stage/usr/share/doc/nvtaskset"
+	grep -ohE '\]\([^)#]+' ./*.md | sed 's/](//' | sort -u >"$WORK/links"
+	[ -s "$WORK/links" ]
+	while read -r link; do
+		[ -e "$link" ] || echo "$link"
+	done <"$WORK/links" | diff /dev/null -
+}
+
+@test "docs/outside.md has every reason that the library or the command can give" {
+	{
+		sed -n 's/^\tX([A-Z_]*, "\(.*\)").*/\1/p' "$ROOT/src/state/segment.h"
+		grep -ohE 'error_set(_errno)?\(error, "[^"]+"' "$ROOT"/src/driver/*.c | sed 's/.*(error, "//; s/"$//; s/ (error %d)//; s/%s/NAME/'
+		grep -ohE 'log_warning\("%s; [^%"]+"' "$ROOT"/src/driver/*.c "$ROOT"/src/shim/*.c | sed 's/.*%s; //; s/"$//'
+		sed -n '/^const char \*segment_absence_text/,/^}/p' "$ROOT/src/state/absence.c" | grep -oE '"(has closed|its partition)[^"]+"' | tr -d '"'
+	} | sort -u >"$WORK/reasons"
+	[ "$(wc -l <"$WORK/reasons")" -ge 20 ]
+	while read -r reason; do
+		grep -qF "$reason" "$ROOT/docs/outside.md" || echo "$reason"
+	done <"$WORK/reasons" | diff /dev/null -
+}
+
 @test "every function of the header is in the synopsis" {
 	grep -oE '\bnvtaskset_[a-z_]+\(' "$ROOT/include/nvtaskset.h" | sort -u >"$WORK/declared"
 	section tools/man/nvtaskset.3 SYNOPSIS | grep -oE '\bnvtaskset_[a-z_]+\(' | sort | diff "$WORK/declared" -
