@@ -41,6 +41,24 @@ documented_options() {
 	[ "$output" = enable ]
 	[ "$(offers nvtaskset -p m)" = "" ]
 	[ "$(offers nvtaskset -t 0-7 mps sto | grep -x stop)" = "" ]
+	run offers nvtaskset mps stop ""
+	[ "$output" = "$(printf '%s\n' --force -h --help)" ]
+	run offers nvtaskset system enable ""
+	[ "$output" = "$(printf '%s\n' --dry-run -v --verbose -h --help)" ]
+	run offers nvtaskset mps --connections 1
+	[ "$output" = "$(printf '%s\n' 1 16)" ]
+}
+
+@test "bash: no words where none can stand" {
+	for line in "-p m" "-l m" "-T m" "-Tv s" "--list s" "--topology s" "-G 0:3-5 measur" "-tG 0000:3b:00.0:3 measur" "-G 0 -t m"; do
+		# shellcheck disable=SC2086 # several words
+		[ "$(offers nvtaskset $line | grep -xE 'mps|system|measure')" = "" ]
+	done
+	[ "$(offers nvtaskset -G 0000:3b:00.0 measu)" = measure ]
+	# As bash splits the line.
+	[ "$(offers nvtaskset -G 0 : 3-5 measur | grep -x measure)" = "" ]
+	[ "$(offers nvtaskset -G 0000 : 3b : 00.0 measu)" = measure ]
+	[ "$(offers nvtaskset -T --watch = 2 --js)" = --json ]
 }
 
 @test "bash: TPCs and GPCs of this GPU, after the part of a list that is typed" {
@@ -84,8 +102,24 @@ distributed" ]
 }
 
 @test "bash: after SET, commands" {
-	run offers nvtaskset -t 0-7 nvtaskse
-	[[ "$output" == *nvtaskset* ]]
+	for line in "-t 0-7" "-t 0-7 --" "--mps off -tG 0 0-7" "-G 0:3-5" "-G 0:3-5 --" 3; do
+		# shellcheck disable=SC2086 # several words
+		run offers nvtaskset $line nvtaskse
+		[[ "$output" == *nvtaskset* ]]
+	done
+	# COMMAND's options are not ours.
+	[ "$(offers nvtaskset 3 ls -p "")" = "" ]
+}
+
+@test "bash: COMMAND's own completion, from its place in the line" {
+	_command_offset() {
+		COMPREPLY=("$1")
+	}
+	[ "$(offers nvtaskset -t 0-7 ls "")" = 3 ]
+	[ "$(offers nvtaskset -t 0-7 -- ls "")" = 4 ]
+	[ "$(offers nvtaskset --mps off -tG 0 0-7 ls -p "")" = 6 ]
+	[ "$(offers nvtaskset -G 0:3-5 ls "")" = 3 ]
+	[ "$(offers nvtaskset -G 0 : 3-5 ls "")" = 5 ]
 }
 
 @test "the three shells know the same options" {

@@ -25,12 +25,16 @@ _nvtaskset_set() { # NOTATION
 }
 
 # Offers what may follow the word of an action.
-_nvtaskset_word() { # WORD
+_nvtaskset_word() { # WORD, and what follows it already
 	local following
-	case $1 in
-	mps) following="status stop --connections --force" ;;
-	system) following="status enable disable --dry-run -v --verbose" ;;
-	measure) following="-G --gpu -v --verbose" ;;
+	case " $* " in
+	" mps"*" stop "*) following="--force" ;;
+	" mps"*" status "*) following="--connections" ;;
+	" mps "*) following="status stop --connections --force" ;;
+	" system"*" enable "*) following="--dry-run -v --verbose" ;;
+	" system"*" status "* | " system"*" disable "*) following="-v --verbose" ;;
+	" system "*) following="status enable disable --dry-run -v --verbose" ;;
+	" measure "*) following="-G --gpu -v --verbose" ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$following -h --help" -- "$cur")
 }
@@ -43,64 +47,107 @@ _nvtaskset_gpus() {
 	mapfile -t COMPREPLY < <(compgen -W "all $(nvtaskset -T 2>/dev/null | sed -n 's/^GPU \([^,]*\),.*/\1/p')" -- "$cur")
 }
 
-_nvtaskset() {
-	local cur=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-	local notation=m pid=false positional=0 first="" word i
-	COMPREPLY=()
+# Whether a GPU has a SET of its own, as in 0:3-5. Bus ids have colons, too, and end in a dot and a digit.
+_nvtaskset_has_set() { # GPU[:SET]
+	[[ $1 == *:* && ${1##*:} != *.* ]]
+}
 
-	for ((i = 1; i < COMP_CWORD; i++)); do
-		word=${COMP_WORDS[i]}
+# Bash splits words at : and =. Joins them again in `words`; `places` says where each begins in COMP_WORDS.
+_nvtaskset_join() {
+	local i
+	for ((i = 0; i <= COMP_CWORD; i++)); do
+		if ((i > 0)) && [[ ${COMP_WORDS[i]} == [:=] || (${COMP_WORDS[i - 1]} == [:=] && -n ${COMP_WORDS[i]}) ]]; then
+			words[${#words[@]} - 1]+=${COMP_WORDS[i]}
+		else
+			words+=("${COMP_WORDS[i]}")
+			places+=("$i")
+		fi
+	done
+}
+
+# Offers what the last of these options wants; false if it wants nothing.
+_nvtaskset_value() { # OPTION
+	local values
+	case $1 in
+	--mps) values="auto on off" ;;
+	--strategy) values="packed distributed" ;;
+	--on-misfit) values="widen fail" ;;
+	--connections) values="1 2 4 8 16 32" ;;
+	--gpu | -[!-]*G | -G) _nvtaskset_gpus && return ;;
+	*) return 1 ;;
+	esac
+	mapfile -t COMPREPLY < <(compgen -W "$values" -- "$cur")
+}
+
+_nvtaskset() {
+	local cur notation=m pid=false view=false has_set=false is_word=false word gpu i last
+	local -a words=() places=()
+	COMPREPLY=()
+	_nvtaskset_join
+	last=$((${#words[@]} - 1))
+	cur=${words[last]}
+
+	# Our options end at the first argument.
+	for ((i = 1; i < last; i++)); do
+		word=${words[i]} gpu=
 		case $word in
 		--tpc-list) notation=t ;;
 		--gpc-list) notation=g ;;
 		--count) notation=n ;;
 		--pid) pid=true ;;
-		-G | --gpu | --mps | --connections | --strategy | --on-misfit) ((i++)) ;;
+		--list | --topology) view=true ;;
+		--gpu) gpu=${words[++i]} ;;
+		--mps | --connections | --strategy | --on-misfit) ((++i)) ;;
 		--*) ;;
 		-*)
+			[[ $word != *G ]] || gpu=${words[++i]}
+			[[ $word != *G?* ]] || gpu=${word#*G}
+			word=${word%%G*}
 			[[ $word != *t* ]] || notation=t
 			[[ $word != *g* ]] || notation=g
 			[[ $word != *n* ]] || notation=n
 			[[ $word != *p* ]] || pid=true
-			[[ $word != *G ]] || ((i++))
+			[[ $word != *[lT]* ]] || view=true
 			;;
-		*)
-			((++positional))
-			first=${first:-$word}
-			;;
+		*) break ;;
 		esac
+		! _nvtaskset_has_set "$gpu" || has_set=true
 	done
+	# How many words stand behind the first argument; -1 if the current one is the value of an option.
+	local first=${words[i]-} behind=$((last - i))
+	if [[ $notation == m && $first == @(mps|system|measure) ]] && ((behind > 0)) && ! $pid && ! $view && ! $has_set; then
+		is_word=true
+	fi
 
-	case $previous in
-	--mps) mapfile -t COMPREPLY < <(compgen -W "auto on off" -- "$cur") && return ;;
-	--strategy) mapfile -t COMPREPLY < <(compgen -W "packed distributed" -- "$cur") && return ;;
-	--on-misfit) mapfile -t COMPREPLY < <(compgen -W "widen fail" -- "$cur") && return ;;
-	--connections) mapfile -t COMPREPLY < <(compgen -W "1 2 4 8 16 32" -- "$cur") && return ;;
-	--gpu | -*G) _nvtaskset_gpus && return ;;
-	esac
-	if [[ $notation == m && $first == @(mps|system|measure) ]]; then
-		_nvtaskset_word "$first"
-	elif ((positional == 0)) && [[ $cur == -* ]]; then
+	if ((behind <= 0)) || $is_word; then
+		_nvtaskset_value "${words[last - 1]}" && return
+	fi
+	if $is_word; then
+		_nvtaskset_word "${words[@]:i:behind}"
+	elif ((behind == 0)) && [[ $cur == -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$_nvtaskset_options" -- "$cur")
-	elif $pid && ((positional <= 1)); then
+	elif $view; then
+		: # takes no arguments
+	elif $pid && ((behind <= 1)); then
 		# The first argument is a SET, or the PID if there is no SET.
 		_nvtaskset_pids
-		if ((positional == 0)); then
+		if ((behind == 0)) && ! $has_set; then
 			local pids=("${COMPREPLY[@]}")
 			_nvtaskset_set "$notation"
 			COMPREPLY+=("${pids[@]}")
 		fi
-	elif ((positional == 0)); then
+	elif ((behind == 0)) && ! $has_set; then
 		_nvtaskset_set "$notation"
 		[[ $notation != m ]] || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "mps system measure" -- "$cur")
-	elif declare -F _command_offset >/dev/null; then
-		# The rest of the line is COMMAND's. Find where it begins.
-		for ((i = 1; i < COMP_CWORD; i++)); do
-			[[ ${COMP_WORDS[i]} == -* || ${COMP_WORDS[i - 1]} == -*G ]] || break
-		done
-		_command_offset $((i + 1))
-	else
-		mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+	elif ! $pid; then
+		# The rest of the line is COMMAND's. A -- may stand between SET and COMMAND.
+		$has_set || ((++i))
+		[[ ${words[i]} != -- ]] || ((i == last)) || ((++i))
+		if declare -F _command_offset >/dev/null; then
+			_command_offset "${places[i]}"
+		elif ((i == last)); then
+			mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+		fi
 	fi
 }
 
