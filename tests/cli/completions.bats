@@ -135,6 +135,34 @@ distributed" ]
 	zsh -n "$ROOT/tools/completions/_nvtaskset"
 }
 
+@test "zsh: sets, words, values, commands" {
+	needs zsh
+	while IFS='|' read -r line expected; do
+		echo "$line"
+		timeout 60 "$BATS_TEST_DIRNAME/zsh_offers" "$ROOT/tools/completions" "$line" >"$WORK/offers"
+		diff <(tr ' ' '\n' <<<"$expected" | grep . | sort) "$WORK/offers"
+	done <<-'END'
+		nvtaskset m|measure mps
+		nvtaskset --st|--strategy --strict
+		nvtaskset --mps |auto off on
+		nvtaskset -G |0 all
+		nvtaskset -tG 0 0-7,6|6 60 61 62 63 64 65
+		nvtaskset -gp |0 1 2 3 4 5 6 7
+		nvtaskset -l m|
+		nvtaskset -p m|
+		nvtaskset -G 0000:00:06.0 measu|measure
+		nvtaskset mps st|status stop
+		nvtaskset -v system en|enable
+		sudo nvtaskset mps sto|stop
+		true; nvtaskset mps sto|stop
+		/usr/bin/nvtaskset mps sto|stop
+		nvtaskset -t 0-7 nvtaskse|nvtaskset
+		nvtaskset -t 0-7 -- nvtaskse|nvtaskset
+		nvtaskset -G 0:3-5 nvtaskse|nvtaskset
+		nvtaskset -t 0-7 -- nvtaskset --st|--strategy --strict
+	END
+}
+
 @test "fish accepts its file" {
 	needs fish
 	fish -n "$ROOT/tools/completions/nvtaskset.fish"
