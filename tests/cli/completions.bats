@@ -182,6 +182,21 @@ fish_offers() { # LINE
 	[ "$(fish_offers 'nvtaskset m')" = "$(printf '%s\n' measure mps)" ]
 	[ "$(fish_offers 'nvtaskset mps st')" = "$(printf '%s\n' status stop)" ]
 	[ "$(fish_offers 'nvtaskset system --d')" = --dry-run ]
+	for line in 'true; nvtaskset mps sto' '/usr/bin/nvtaskset mps sto' 'nvtaskset -v mps sto'; do
+		[ "$(fish_offers "$line")" = stop ]
+	done
+	# Behind sudo: fish completes programs that exist, and knows sudo from its own files.
+	make_script "$WORK/sudo" '#!/bin/sh'
+	[ "$(PATH=$WORK:$PATH XDG_CONFIG_HOME=$WORK XDG_DATA_HOME=$WORK \
+		fish -c "source '$ROOT/tools/completions/nvtaskset.fish'; complete -C 'sudo nvtaskset mps sto'" | cut -f 1 | sort -u)" = stop ]
+	[ "$(fish_offers 'nvtaskset mps stop ')" = "" ]
+	[ "$(fish_offers 'nvtaskset -G 0000:00:06.0 measu')" = measure ]
+	[ "$(fish_offers 'nvtaskset -l ')" = "" ]
+	for line in '-p m' '-T m' '-G 0:3-5 measur' '-t measur'; do
+		[ "$(fish_offers "nvtaskset $line" | grep -xE 'mps|measure')" = "" ]
+	done
+	[ "$(fish_offers 'nvtaskset -G 0:3-5 nvtaskse')" = nvtaskset ]
+	[ "$(fish_offers 'nvtaskset -t 0-7 -- nvtaskse')" = nvtaskset ]
 	[ "$(fish_offers 'nvtaskset --strategy ')" = "$(printf '%s\n' distributed packed)" ]
 	[ "$(fish_offers 'nvtaskset -tG 0 0-7 nvtaskse')" = nvtaskset ]
 	start_program -t 0-7

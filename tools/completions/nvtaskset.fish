@@ -1,31 +1,45 @@
 # Fish completion for nvtaskset(1): options, words, the TPCs and GPCs of this machine's GPU, programs with a partition.
 
-function __nvtaskset_asks_for --description 'Whether the line has this option' --argument-names short long
-    string match -qr -- "(^| )(-[a-zA-Z]*$short|--$long)( |\$)" (commandline -cp)
+function __nvtaskset_line --description 'The words before the current one, behind the name of the command, also behind sudo or with a path'
+    set -l line (commandline -cpo)
+    while set -q line[1]; and not string match -qr '(^|/)nvtaskset$' -- $line[1]
+        set -e line[1]
+    end
+    set -e line[1]
+    string join \n -- $line
 end
 
 set -g __nvtaskset_with_value -G -tG -gG -nG --gpu --mps --connections --strategy --on-misfit
 
-function __nvtaskset_words --description 'How many arguments before the current one are neither options nor values of options'
-    set -l count 0
+function __nvtaskset_own --description 'Our options in the line, with their values: those before the first other word'
     set -l is_value false
-    for word in (commandline -cpo)[2..-1]
+    for word in (__nvtaskset_line)
         if $is_value
             set is_value false
-            continue
+        else if not string match -q -- '-*' $word
+            break
+        else if contains -- $word $__nvtaskset_with_value; or string match -qr -- '^-[^-]*G$' $word
+            set is_value true
         end
-        switch $word
-            case $__nvtaskset_with_value
-                set is_value true
-            case '--*'
-            case '-*G'
-                set is_value true
-            case '-*'
-            case '*'
-                set count (math $count + 1)
-        end
+        echo -- $word
     end
-    echo $count
+end
+
+function __nvtaskset_asks_for --description 'Whether the line has this option' --argument-names short long
+    string match -qr -- "^(-[a-zA-FH-Z]*$short.*|--$long)\$" (__nvtaskset_own)
+end
+
+# Bus ids have colons, too, and end in a dot and a digit.
+function __nvtaskset_has_set --description 'Whether -G gives a GPU a SET, as in 0:3-5'
+    string match -qr -- '^[^-].*:[^:.]*$' (__nvtaskset_own)
+end
+
+function __nvtaskset_words --description 'How many arguments before the current one are neither options nor values of options'
+    math (count (__nvtaskset_line)) - (count (__nvtaskset_own))
+end
+
+function __nvtaskset_views
+    __nvtaskset_asks_for l list; or __nvtaskset_asks_for T topology
 end
 
 function __nvtaskset_wants_set --argument-names short long
@@ -42,16 +56,29 @@ function __nvtaskset_has_notation
     __nvtaskset_asks_for t tpc-list; or __nvtaskset_asks_for g gpc-list; or __nvtaskset_asks_for n count
 end
 
-function __nvtaskset_wants_action
-    not __nvtaskset_has_notation; and not __nvtaskset_asks_for p pid; and test (__nvtaskset_words) = 0
+function __nvtaskset_may_have_action
+    not __nvtaskset_has_notation; and not __nvtaskset_asks_for p pid; and not __nvtaskset_views; and not __nvtaskset_has_set
 end
 
-function __nvtaskset_follows --description 'Whether the line begins with the word of an action; the name is a pattern' --argument-names name
-    not __nvtaskset_has_notation; and string match -qr -- "^nvtaskset +(-v +)?$name " (commandline -cp)
+function __nvtaskset_wants_action
+    __nvtaskset_may_have_action; and test (__nvtaskset_words) = 0
+end
+
+function __nvtaskset_follows --description 'Whether the line begins with this word of an action, and has none of the other words' --argument-names name
+    __nvtaskset_may_have_action; or return
+    set -l line (__nvtaskset_line)
+    set -l first (math (count (__nvtaskset_own)) + 1)
+    test "$line[$first]" = $name; or return
+    for other in $argv[2..-1]
+        not contains -- $other $line; or return
+    end
 end
 
 function __nvtaskset_has_action
-    __nvtaskset_follows "("(string join '|' $__nvtaskset_actions)")"
+    for name in $__nvtaskset_actions
+        __nvtaskset_follows $name; and return
+    end
+    return 1
 end
 
 function __nvtaskset_wants_option
@@ -59,7 +86,8 @@ function __nvtaskset_wants_option
 end
 
 function __nvtaskset_wants_command
-    not __nvtaskset_asks_for p pid; and test (__nvtaskset_words) -ge 1; and not __nvtaskset_has_action
+    not __nvtaskset_asks_for p pid; and not __nvtaskset_views; and not __nvtaskset_has_action; or return
+    test (__nvtaskset_words) -ge 1; or __nvtaskset_has_set
 end
 
 function __nvtaskset_numbers --description 'The numbers 0 to LAST as the next element of a list' --argument-names last
@@ -110,13 +138,14 @@ complete -c nvtaskset -n __nvtaskset_wants_option -s V -l version -d 'Display th
 complete -c nvtaskset -n __nvtaskset_wants_action -f -a mps -d 'Whether MPS runs, and for whom'
 complete -c nvtaskset -n __nvtaskset_wants_action -f -a system -d 'Have every program carry the library'
 complete -c nvtaskset -n __nvtaskset_wants_action -f -a measure -d 'Find out which TPC is where'
-complete -c nvtaskset -n '__nvtaskset_follows mps' -f -a status -d 'Whether it runs, and for whom'
-complete -c nvtaskset -n '__nvtaskset_follows mps' -f -a stop -d 'End it'
+complete -c nvtaskset -n '__nvtaskset_follows mps status stop' -f -a status -d 'Whether it runs, and for whom'
+complete -c nvtaskset -n '__nvtaskset_follows mps status stop' -f -a stop -d 'End it'
 complete -c nvtaskset -n '__nvtaskset_follows mps' -l connections -x -a '1 2 4 8 16 32' -d 'Hardware queues of each client'
 complete -c nvtaskset -n '__nvtaskset_follows mps' -l force -d 'End it whoever uses it'
-complete -c nvtaskset -n '__nvtaskset_follows system' -f -a status -d 'Whether every program does'
-complete -c nvtaskset -n '__nvtaskset_follows system' -f -a enable -d 'From now on every program does'
-complete -c nvtaskset -n '__nvtaskset_follows system' -f -a disable -d 'Undo it'
+complete -c nvtaskset -n '__nvtaskset_follows system status enable disable' -f -a status -d 'Whether every program does'
+complete -c nvtaskset -n '__nvtaskset_follows system status enable disable' -f -a enable -d 'From now on every program does'
+complete -c nvtaskset -n '__nvtaskset_follows system status enable disable' -f -a disable -d 'Undo it'
 complete -c nvtaskset -n '__nvtaskset_follows system' -l dry-run -d 'Print what would be written'
 complete -c nvtaskset -n '__nvtaskset_follows measure' -s G -l gpu -x -a all -d 'Which GPU'
 complete -c nvtaskset -n __nvtaskset_has_action -s h -l help -d 'Display help'
+complete -c nvtaskset -n '__nvtaskset_has_action; or __nvtaskset_views' -f
