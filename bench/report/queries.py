@@ -42,8 +42,12 @@ class Data:
     def __init__(self, directory):
         self.directory = directory
         self.read = {}
+        self.intervals = {}  # by what was asked
 
     def table(self, machine, name):
+        if name in results.DERIVED and (machine, name) not in self.read:
+            source, make = results.DERIVED[name]
+            self.read[machine, name] = results.Derived(self.table(machine, source), make(self.table(machine, source)))
         if (machine, name) not in self.read:
             paths = [os.path.join(self.directory, machine, name + ending) for ending in results.ENDINGS]
             path = next((path for path in paths if os.path.exists(path)), None)
@@ -62,7 +66,7 @@ def answer(data, text):
     table = data.table(machine, name)
     conditions = pairs_of(conditions)
     try:
-        return Question(table, conditions, question.split()).answer()
+        return Question(data, table, conditions, question.split()).answer()
     except (KeyError, stats.TooFew) as error:
         raise Wrong(error.args[0]) from error
 
@@ -74,8 +78,9 @@ def pairs_of(words):
 
 
 class Question:
-    def __init__(self, table, conditions, words):
-        self.table, self.conditions = table, conditions
+    def __init__(self, data, table, conditions, words):
+        self.data, self.table, self.conditions = data, table, conditions
+        self.asked = (table.digest, tuple(conditions.items()), tuple(words[1:]))
         self.what, _, self.end = re.fullmatch(r"(.*?)(\.(low|high))?", words[0]).groups()
         self.words = words[1:]
         self.rows = table.select(conditions)
@@ -118,7 +123,14 @@ class Question:
     def end_of(self, measurement, percent):
         if not self.end:
             return measurement.percentile(percent)
-        return measurement.interval(percent)[self.end == "high"]
+        return self.interval(lambda: measurement.interval(percent))[self.end == "high"]
+
+    def interval(self, compute):
+        """Both ends of an interval are asked for one after the other."""
+        key = self.what, self.asked
+        if key not in self.data.intervals:
+            self.data.intervals[key] = compute()
+        return self.data.intervals[key]
 
     def others(self):
         """The rows to which these are compared. What says which is taken out of the words."""
@@ -153,8 +165,10 @@ class Question:
 
     def ratio(self, measurement):
         other = stats.Measurement(results.rounds(self.others(), self.table.value).values())
-        value, interval = stats.ratio(measurement, other, float(self.what[len("ratio") :]))
-        value = interval[self.end == "high"] if self.end else value
+        percent = float(self.what[len("ratio") :])
+        value = measurement.percentile(percent) / other.percentile(percent)
+        if self.end:
+            value = self.interval(lambda: stats.ratio(measurement, other, percent)[1])[self.end == "high"]
         return signed(self.digits((value - 1) * 100)) if "+%" in self.words else self.digits(value)
 
     def unit_factor(self, unit):
@@ -176,12 +190,9 @@ class Question:
 
 def shown(value, behind=None):
     """Three digits, or so many behind the point."""
-    if value == 0 and behind is None:
-        behind = 0
     if behind is None:
-        whole = len(f"{abs(value):.0f}") if abs(value) >= 1 else 0
-        small = next((digits for digits in range(3, 9) if round(abs(value), digits - 2)), 3)
-        behind = max(0, 3 - whole) if whole else small
+        exponent = int(f"{value:.2e}".split("e")[1])
+        behind = max(0, 2 - exponent) if value else 0
     text = f"{value:.{behind}f}"
     if float(text) == 0:
         text = text.lstrip("-")

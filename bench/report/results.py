@@ -29,6 +29,7 @@ NAMES = {
     "mps-static": "MPS, static",
     "green": "green contexts",
     "mig": "MIG",
+    "gpcs": "whole GPCs",
     "nvtaskset-distributed": "nvtaskset, across GPCs",
     "nvtaskset-overlap": "nvtaskset, only the neighbour",
     "nvtaskset-no-mps": "nvtaskset, no MPS",
@@ -36,6 +37,12 @@ NAMES = {
     "hook-whole": "all TPCs in the partition",
     "hook-half": "half of the TPCs",
 }
+
+# And these values of other columns; all others by number or alphabet.
+ORDER = ["whole", "packed", "gpcs", "distributed", "alone", "planned", "faulty", "compute", "memory", "products", "training"]
+ORDER += ["MPS alone", "and the library", "and a partition", "and the command", "and its question to MPS"]
+ORDER += ["true", "show", "change", "list", "submit", "start", "finish", "eager", "graph1", "graph10", "graph100"]
+ORDER += ["borrowed", "before", "during", "command", "normal", "high", "hook-out", "hook-whole", "hook-half"]
 
 ENDINGS = (".csv", ".csv.gz")
 
@@ -45,12 +52,21 @@ def place(row):
     return MECHANISMS.index(mechanism) if mechanism in MECHANISMS else len(MECHANISMS)
 
 
+def order(value):
+    """For sorting values of a column as a reader expects them."""
+    known = MECHANISMS + ORDER
+    if isinstance(value, float):
+        return 0, value, ""
+    return 1, known.index(value) if value in known else len(known), value
+
+
 class Table:
     """One file: `about`, from its comments; `rows`, as dicts, with numbers where all of a column are; and `value`, the
     name of the last column, which was measured. `digest` names exactly this data."""
 
     def __init__(self, path):
         self.about = {}
+        self.indexes = {}
         lines = []
         digest = hashlib.sha256()
         with gzip.open(path, "rt") if path.endswith(".gz") else open(path) as file:
@@ -96,8 +112,19 @@ class Table:
         for column, value in conditions.items():
             if self.rows and column not in self.rows[0]:
                 raise KeyError(f"there is no column {column}")
-            found = [row for row in found if word_of(row[column]) == value]
+            if found is self.rows:
+                found = self.index(column).get(value, [])
+            else:
+                found = [row for row in found if word_of(row[column]) == value]
         return found
+
+    def index(self, column):
+        """The rows by what they have in a column; made once, since tables ask for each combination."""
+        if column not in self.indexes:
+            self.indexes[column] = {}
+            for row in self.rows:
+                self.indexes[column].setdefault(word_of(row[column]), []).append(row)
+        return self.indexes[column]
 
 
 def label(value):
@@ -138,6 +165,37 @@ def read(directory):
             if table.rows:
                 tables[name.partition(".csv")[0]] = table
     return tables
+
+
+def phases(table):
+    """Of the table pitfall: how many laps the tasks ran in 10 ms, while the third one works beside the second, and after
+    that has ended. The third one joins in the middle of the second one's time; where it waits, it runs no lap."""
+    found = []
+    for (number, mechanism), rows in table.groups("round", "mechanism").items():
+        second = [row["ms"] for row in rows if row["task"] == "task2"]
+        joins, end = (min(second) + max(second)) / 2, max(second)
+        times = {"beside the second": range(int(joins) + 10, int(end) - 10, 10),
+                 "after the second": range(int(end) + 20, int(max(row["ms"] for row in rows)) - 10, 10)}
+        for task in ("task1", "task3"):
+            laps = {row["ms"]: row["laps"] for row in rows if row["task"] == task}
+            for phase, span in times.items():
+                found += [{"round": number, "mechanism": mechanism, "task": task, "phase": phase, "laps": laps.get(ms, 0.0)}
+                          for ms in span if task == "task3" or ms in laps]
+    return found
+
+
+class Derived:
+    """A table made from another one."""
+
+    def __init__(self, table, rows):
+        self.about, self.digest, self.rows = table.about, table.digest, rows
+        self.value = list(rows[0])[-1]
+        self.indexes = {}
+
+    groups, measurements, select, index = Table.groups, Table.measurements, Table.select, Table.index
+
+
+DERIVED = {"pitfall_phases": ("pitfall", phases)}
 
 
 def scaled(table):

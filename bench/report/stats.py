@@ -14,7 +14,7 @@ import statistics
 
 ROUNDS_ENOUGH = 8
 BLOCKS = 20  # at least, where there are too few rounds
-DRAWS = 1000
+DRAWS = 500
 GROUPS_NEEDED = 6  # for an interval
 BEYOND = 10  # as many samples must lie beyond a percentile: 1000 for 99 %, 10 000 for 99.9 %
 

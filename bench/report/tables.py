@@ -24,9 +24,13 @@ TITLES = {
     "p50": "median",
     "p99": "99 %",
     "p99.9": "99.9 %",
-    "max": "slowest",
-    "difference": "difference",
-    "ratio50": "median, to",
+    "max": "max",
+    "ratio50": "median beside that",
+    "ratio99": "99 % beside that",
+    "sms": "SMs",
+    "tpcs": "TPCs",
+    "shared_tpcs": "shared TPCs",
+    "size": "product",
 }
 
 
@@ -43,13 +47,13 @@ def table(data, text):
     machines = [machine for machine in MACHINES if has(data, machine, name)]
     if not machines:
         raise queries.Wrong(f"no machine has a table {name}")
-    header = columns + [title(machine, question, machines) for machine in machines for question in questions]
+    header = [TITLES.get(column, column) for column in columns] + [title(machine, question, machines) for machine in machines for question in questions]
     keys = []
     for machine in machines:
         rows = data.table(machine, name).select(queries.pairs_of(words.get("where", "").split()))
         keys += [key for key in results.groups(rows, *columns) if key not in keys]
     lines = [header, ["---"] * len(header)]
-    for key in keys:
+    for key in sorted(keys, key=lambda key: [results.order(value) for value in key]):
         conditions = [f"{column}={results.word_of(value)}" for column, value in zip(columns, key)]
         subject = " ".join([name, words.get("where", ""), *conditions])
         cells = [cell(data, f"{machine} {subject}", question) for machine in machines for question in questions]

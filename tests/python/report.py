@@ -164,7 +164,7 @@ class Texts(unittest.TestCase):
                 self.assertRaisesRegex(queries.Wrong, reason, self.ask, query)
 
     def test_numbers_as_they_are_written(self):
-        for value, text in ((0, "0"), (0.00123, "0.00123"), (0.5, "0.500"), (7.056, "7.06"), (99.96, "100"),
+        for value, text in ((0, "0"), (0.00123, "0.00123"), (0.5, "0.500"), (7.056, "7.06"), (99.96, "100"), (9.94, "9.94"), (9.996, "10.0"),
                             (1234.5, "1234"), (-43210, "−43\u202f210")):
             self.assertEqual(queries.shown(value), text)
         self.assertEqual(queries.shown(2.55, 1), "2.5")
