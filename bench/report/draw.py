@@ -308,7 +308,7 @@ ACTIONS = {
 def command(table, save_as):
     fig, ((axes,),) = figure(1, 1, 2.4)
     found = thousandths(table.measurements("action"))
-    spreads(axes, [(meaning, "#d55e00", found[action,]) for action, meaning in ACTIONS.items()])
+    spreads(axes, [(meaning, "#d55e00", found.get((action,))) for action, meaning in ACTIONS.items()])
     axes.set_xlim(left=0)
     axes.set_xlabel(f"ms from start to end ({SPREAD_NOTE})", fontsize=9)
     save_as(fig, "command")

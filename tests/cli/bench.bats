@@ -365,34 +365,6 @@ has_rows() { # FILE
 	[[ "$output" == "bench: $WORK has no bench/task: build first (make bench does)" ]]
 }
 
-@test "a difference is reported with the range of its median" {
-	mkdir "$WORK/results"
-	{
-		echo round,mechanism,ns
-		for round in $(seq 20); do
-			printf '%d,%s\n' "$round" hook-out,100 "$round" hook-whole,$((100 + round))
-		done
-	} >"$WORK/results/hook.csv"
-	run python3 "$ROOT/bench/report/tables.py" "$WORK/results"
-	[ "$status" -eq 0 ]
-	[[ "$output" == *"| hook-whole − hook-out | +10.5 ns | +10.50 % | +6.00 … +15.00 % | +5.00 … +15.00 % |"* ]]
-}
-
-@test "a task that waits all the time has run no lap" {
-	mkdir "$WORK/results"
-	{
-		echo mechanism,task,ms,laps
-		printf 'nvtaskset,task2,%d,40\n' $(seq 100 10 200)
-		printf 'nvtaskset,task3,%d,40\n' $(seq 210 10 300)
-		printf 'mps-percent,task2,%d,40\n' $(seq 100 10 200)
-		printf 'mps-percent,task3,%d,20\n' $(seq 150 10 300)
-	} >"$WORK/results/pitfall.csv"
-	run python3 "$ROOT/bench/report/tables.py" "$WORK/results"
-	[ "$status" -eq 0 ]
-	[[ "$output" == *"| nvtaskset | 0 | 4 |"* ]]
-	[[ "$output" == *"| mps-percent | 2 | 2 |"* ]]
-}
-
 @test "a damaged table is refused, not drawn" {
 	mkdir "$WORK/results"
 	printf '# gpu: x\nround,mechanism,ms\n1,none,1.5\n2,none\n' >"$WORK/results/startup.csv"

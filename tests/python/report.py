@@ -220,6 +220,30 @@ class Texts(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("make figures would write: | all TPCs in the partition | 20 | 3.03", output)
 
+    def test_a_task_that_waits_all_the_time_has_run_no_lap(self):
+        lines = [f"1,nvtaskset,task2,{ms},40" for ms in range(100, 210, 10)]
+        lines += [f"1,nvtaskset,task3,{ms},50" for ms in range(210, 310, 10)]
+        self.table("h100", "pitfall", ["round,mechanism,task,ms,laps", *lines])
+        for phase, median in (("beside the second", "0"), ("after the second", "50.0")):
+            query = f"h100 pitfall_phases task=task3 phase={phase.replace(' ', '_')}: p50"
+            self.assertEqual(self.ask(query), median)
+
+    def test_pictures_of_other_data(self):
+        folder = os.path.join(self.work.name, "evaluation", "h200")
+        os.makedirs(folder)
+        digest = queries.Data(self.work.name).table("h200", "hook").digest
+        for content, fault in ((f"data: {digest}", ""), ("data: 0123", "drawn from other data"), (None, "No such file")):
+            path = os.path.join(folder, "hook.svg")
+            if content is None:
+                os.remove(path)
+            else:
+                with open(path, "w") as file:
+                    file.write(content)
+            with self.subTest(fault):
+                status, output, _ = self.run_texts("![The hook](evaluation/h200/hook.svg)\n", "--check")
+                self.assertEqual(status, 1 if fault else 0)
+                self.assertIn(fault, output)
+
     def test_a_table_has_all_machines(self):
         self.table("h100", "hook", ["round,mechanism,ns", "1,hook-out,5000"])
         text = tables.table(queries.Data(self.work.name), "hook by mechanism show p50 us")
