@@ -11,7 +11,7 @@
  */
 #include "bench.h"
 #include "own_partition.h"
-#include "span_kernel.h"
+#include "client_kernels.h"
 
 #include "gpu/topology/topology.h"
 #include "gpu/tpcset.h"
@@ -141,7 +141,7 @@ int main(int count, char **arguments)
 	choose_partitions();
 	if (has_each)
 		own_partition_open(&own, &streams[0]);
-	CUfunction function = bench_kernel(span_ptx, "span");
+	CUfunction function = bench_kernel(client_kernels_ptx, "span");
 
 	for (unsigned int i = 0; i < KERNELS; i++)
 		prepare(&kernels[i], tpcset_count(&partitions[partition_of(i)]));

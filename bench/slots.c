@@ -9,7 +9,7 @@
  * Ends at SIGTERM, when the kernels have ended; SIGUSR1 discards the samples so far.
  */
 #include "bench.h"
-#include "span_kernel.h"
+#include "client_kernels.h"
 
 #include <dlfcn.h>
 #include <signal.h>
@@ -132,7 +132,7 @@ int main(int count, char **arguments)
 	listen();
 	bench_open(&gpu);
 	make_streams(kernels, is_high);
-	CUfunction function = bench_kernel(span_ptx, "span");
+	CUfunction function = bench_kernel(client_kernels_ptx, "span");
 	CUdeviceptr output = bench_filled(kernels * sizeof spans[0] / sizeof(uint32_t), 0);
 
 	run_once(function, output, kernels);

@@ -29,12 +29,7 @@
 
 static struct bench_gpu gpu;
 static CUstream streams[STREAMS_MAX];
-static CUfunction span;
-
-/* What the kernel writes. */
-struct stay {
-	uint64_t begin, end, sm;
-};
+static CUfunction span_kernel;
 
 struct turn {
 	double start, ms;
@@ -61,20 +56,20 @@ static void launch(const struct turn *turn, unsigned int kernel, CUdeviceptr out
 {
 	uint64_t ns = (uint64_t)(turn->ms * 1e6);
 	void *arguments[] = {&output, &ns};
-	const struct bench_launch what = {span, turn->blocks, 1, turn->threads, 1, 0, arguments};
+	const struct bench_launch what = {span_kernel, turn->blocks, 1, turn->threads, 1, 0, arguments};
 
 	gpu.stream = streams[stream_of(turn, kernel)];
 	bench_start(&gpu, &what);
 }
 
-static void print(const struct turn *turn, const struct stay *stays)
+static void print(const struct turn *turn, const struct span *spans)
 {
 	for (unsigned int kernel = 0; kernel < turn->kernels; kernel++) {
-		for (unsigned int block = 0; block < turn->blocks; block++, stays++) {
-			if (stays->begin == 0)
+		for (unsigned int block = 0; block < turn->blocks; block++, spans++) {
+			if (spans->start == 0)
 				bench_fail("a block did not run");
 			printf("%u,%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", stream_of(turn, kernel), kernel, block,
-			       stays->sm, stays->begin % PRINTED_NS, stays->end % PRINTED_NS);
+			       spans->sm, spans->start % PRINTED_NS, spans->end % PRINTED_NS);
 		}
 	}
 }
@@ -82,18 +77,18 @@ static void print(const struct turn *turn, const struct stay *stays)
 static void take(const struct turn *turn)
 {
 	size_t count = (size_t)turn->kernels * turn->blocks;
-	CUdeviceptr output = bench_filled(count * sizeof(struct stay) / sizeof(uint32_t), 0);
-	struct stay *stays = calloc(count, sizeof *stays);
+	CUdeviceptr output = bench_filled(count * sizeof(struct span) / sizeof(uint32_t), 0);
+	struct span *spans = calloc(count, sizeof *spans);
 
-	if (!stays)
+	if (!spans)
 		bench_fail("no memory");
 	sleep_until(turn->start);
 	for (unsigned int kernel = 0; kernel < turn->kernels; kernel++)
-		launch(turn, kernel, output + (CUdeviceptr)kernel * turn->blocks * sizeof *stays);
+		launch(turn, kernel, output + (CUdeviceptr)kernel * turn->blocks * sizeof *spans);
 	bench_check(cuCtxSynchronize());
-	bench_check(cuMemcpyDtoH_v2(stays, output, count * sizeof *stays));
-	print(turn, stays);
-	free(stays);
+	bench_check(cuMemcpyDtoH_v2(spans, output, count * sizeof *spans));
+	print(turn, spans);
+	free(spans);
 	bench_check(cuMemFree_v2(output));
 }
 
@@ -111,11 +106,11 @@ static void open_all(unsigned int stream_count)
 	const struct turn first = {.kernels = 1, .streams = 1, .blocks = 1, .threads = 1};
 
 	bench_open(&gpu);
-	span = bench_kernel(client_kernels_ptx, "span");
+	span_kernel = bench_kernel(client_kernels_ptx, "span");
 	streams[0] = gpu.stream;
 	for (unsigned int i = 1; i < stream_count; i++)
 		streams[i] = bench_stream(&gpu);
-	CUdeviceptr output = bench_memory(sizeof(struct stay));
+	CUdeviceptr output = bench_memory(sizeof(struct span));
 	launch(&first, 0, output);
 	bench_wait(&gpu);
 	bench_check(cuMemFree_v2(output));
