@@ -72,6 +72,69 @@ static const struct qmd_layout blackwell = {
 	.shared_shift = 7,
 };
 
+/*
+ * Releases. Positions are in bits, as the headers count them. A slot is in two places: its address and, 64 bits after
+ * it, its payload; and its control, which is the same few fields in all versions, in another order. Those that are not
+ * named here are 0 in our releases: RED_ADD, UNSIGNED, no trap and no membar.
+ */
+struct qmd_release_layout {
+	uint8_t first_version, last_version;
+	uint8_t address_bits;
+	uint16_t address[QMD_SLOTS]; /* ADDRESS_LOWER */
+	uint16_t control[QMD_SLOTS]; /* its first bit; from there on: */
+	uint8_t enable;
+	uint8_t structure_size; /* two bits */
+	uint8_t reduction_enable;
+	uint8_t payload_64;
+};
+
+#define CONTROL_BITS 13
+
+enum structure_size {
+	FOUR_WORDS = 0,
+	TWO_WORDS = 2
+};
+
+/* Version 3.0: the control is in the upper word of the address. Versions up to 2.4 have two slots, for 32-bit numbers.
+ * So has, by its header, 3.0 of compute capability 8.0: it has a bit for 64-bit payloads, but its formats for a
+ * reduction are called UNSIGNED_32 and SIGNED_32. From 8.6 on they are UNSIGNED and SIGNED. */
+static const struct qmd_release_layout ampere_and_ada_releases = {
+	.first_version = 0x30,
+	.last_version = 0x30,
+	.address_bits = 32 + 8,
+	.address = {768, 896, 1664},
+	.control = {819, 947, 1715},
+	.enable = 823 - 819,
+	.structure_size = 830 - 819,
+	.reduction_enable = 826 - 819,
+	.payload_64 = 829 - 819,
+};
+
+/* Measured on an H100 and an H200. */
+static const struct qmd_release_layout hopper_releases = {
+	.first_version = 0x40,
+	.last_version = 0x41,
+	.address_bits = 32 + 25,
+	.address = {640, 768, 896},
+	.control = {320, 336, 352},
+	.enable = 320 - 320,
+	.structure_size = 321 - 320,
+	.reduction_enable = 324 - 320,
+	.payload_64 = 332 - 320,
+};
+
+static const struct qmd_release_layout blackwell_releases = {
+	.first_version = 0x50,
+	.last_version = 0x50,
+	.address_bits = 32 + 25,
+	.address = {480, 768, 896},
+	.control = {288, 304, 320},
+	.enable = 288 - 288,
+	.structure_size = 289 - 288,
+	.reduction_enable = 292 - 288,
+	.payload_64 = 300 - 288,
+};
+
 /* --- restricting ---------------------------------------------------------------------------------- */
 
 /* Descriptors are aligned to 4 bytes, and their masks too. */
@@ -171,22 +234,24 @@ static __attribute__((hot)) enum qmd_outcome disable_in_blackwell(void *qmd, con
 
 /* --- families ------------------------------------------------------------------------------------- */
 
+#define COMPUTE(major, minor) ((major) << 8 | (minor))
+#define LAST_OF(major) COMPUTE(major, 0xff)
+
+/* Compute capability 3.0 has version 0.6, which has no mask. */
 static const struct qmd_family families[] = {
-	{3, 8, &kepler_to_ada, disable_in_kepler_to_ada},
-	{9, 9, &hopper, disable_in_hopper},
-	{10, 12, &blackwell, disable_in_blackwell},
+	{COMPUTE(3, 5), COMPUTE(8, 5), &kepler_to_ada, disable_in_kepler_to_ada, NULL},
+	{COMPUTE(8, 6), LAST_OF(8), &kepler_to_ada, disable_in_kepler_to_ada, &ampere_and_ada_releases},
+	{COMPUTE(9, 0), LAST_OF(9), &hopper, disable_in_hopper, &hopper_releases},
+	{COMPUTE(10, 0), LAST_OF(12), &blackwell, disable_in_blackwell, &blackwell_releases},
 };
 
 const struct qmd_family *qmd_family_for(unsigned int compute_major, unsigned int compute_minor)
 {
+	unsigned int compute = COMPUTE(compute_major, compute_minor);
 	const struct qmd_family *found = NULL;
 
-	/* Compute capability 3.0 has version 0.6, which has no mask. */
-	if (compute_major == 3 && compute_minor < 5)
-		return NULL;
 	for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
-		if (compute_major >= families[i].first_compute_major &&
-		    compute_major <= families[i].last_compute_major)
+		if (compute >= families[i].first_compute && compute <= families[i].last_compute)
 			found = &families[i];
 	}
 	return found;
@@ -275,4 +340,105 @@ struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd)
 		shape.shared_bytes = (shared & ((UINT32_C(1) << layout->shared_bits) - 1)) << layout->shared_shift;
 	}
 	return shape;
+}
+
+/* --- releases ---------------------------------------------------------------------------------------- */
+
+/* From this bit on, so many bits, which lie in two words. */
+static struct qmd_bits bits_at(unsigned int position, unsigned int count, uint64_t value)
+{
+	unsigned int shift = position % 32;
+	uint64_t all = (UINT64_C(1) << count) - 1;
+
+	return (struct qmd_bits){.keep = ~(all << shift), .value = value << shift, .word = position / 32};
+}
+
+static uint64_t control_of(const struct qmd_release_layout *layout, enum qmd_release_kind kind)
+{
+	uint64_t control = UINT64_C(1) << layout->enable | UINT64_C(1) << layout->payload_64;
+
+	if (kind == QMD_ADDS)
+		control |= UINT64_C(1) << layout->reduction_enable | (uint64_t)TWO_WORDS << layout->structure_size;
+	else
+		control |= (uint64_t)FOUR_WORDS << layout->structure_size;
+	return control;
+}
+
+uint64_t qmd_release_reach(const struct qmd_family *family)
+{
+	return family->releases ? UINT64_C(1) << family->releases->address_bits : 0;
+}
+
+bool qmd_release_prepare(struct qmd_release *release, const struct qmd_family *family, unsigned int slot,
+                         enum qmd_release_kind kind, uint64_t address, uint64_t value)
+{
+	const struct qmd_release_layout *layout = family->releases;
+
+	if (address >= qmd_release_reach(family))
+		return false;
+	*release = (struct qmd_release){
+		.version_byte = family->layout->version_byte,
+		.first_version = layout->first_version,
+		.last_version = layout->last_version,
+		.enable = UINT64_C(1) << (layout->control[slot] % 32 + layout->enable),
+		.control = bits_at(layout->control[slot], CONTROL_BITS, control_of(layout, kind)),
+		.address = bits_at(layout->address[slot], layout->address_bits, address),
+		.payload = value,
+	};
+	return true;
+}
+
+static inline void store_bits(uint32_t *at, const struct qmd_bits *bits, uint64_t value)
+{
+	store64(at, (load64(at) & bits->keep) | value);
+}
+
+__attribute__((hot)) enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qmd)
+{
+	uint8_t version = ((const uint8_t *)qmd)[release->version_byte];
+	uint32_t *control = (uint32_t *)qmd + release->control.word;
+	uint32_t *address = (uint32_t *)qmd + release->address.word;
+
+	if (version < release->first_version || version > release->last_version)
+		return QMD_NO_RELEASE_SLOTS;
+	if (load64(control) & release->enable)
+		return QMD_SLOT_USED;
+	store_bits(control, &release->control, release->control.value);
+	store_bits(address, &release->address, release->address.value);
+	store64(address + 2, release->payload);
+	return QMD_RELEASES;
+}
+
+bool qmd_slot_is_used(const struct qmd_family *family, const void *qmd, unsigned int slot)
+{
+	const struct qmd_release_layout *layout = family->releases;
+	uint8_t version = ((const uint8_t *)qmd)[family->layout->version_byte];
+	const uint32_t *words = qmd;
+
+	if (!layout || version < layout->first_version || version > layout->last_version)
+		return false;
+	unsigned int enable = layout->control[slot] + (unsigned int)layout->enable;
+
+	return words[enable / 32] >> (enable % 32) & 1;
+}
+
+struct qmd_saved_slot qmd_save_slot(const struct qmd_release *release, const void *qmd)
+{
+	const uint32_t *words = qmd;
+
+	return (struct qmd_saved_slot){
+		.control = load64(words + release->control.word) & ~release->control.keep,
+		.address = load64(words + release->address.word) & ~release->address.keep,
+		.payload = load64(words + release->address.word + 2),
+	};
+}
+
+void qmd_restore_slot(const struct qmd_release *release, void *qmd, const struct qmd_saved_slot *saved)
+{
+	uint32_t *control = (uint32_t *)qmd + release->control.word;
+	uint32_t *address = (uint32_t *)qmd + release->address.word;
+
+	store_bits(control, &release->control, saved->control);
+	store_bits(address, &release->address, saved->address);
+	store64(address + 2, saved->payload);
 }

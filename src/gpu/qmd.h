@@ -38,10 +38,11 @@ struct qmd_shape {
 
 /* The descriptor versions of one generation of GPUs. */
 struct qmd_family {
-	unsigned int first_compute_major;
-	unsigned int last_compute_major;
-	const struct qmd_layout *layout; /* qmd.c's own */
-	qmd_disabler *disable;           /* qmd_disable for this family */
+	unsigned int first_compute; /* 256 * major + minor */
+	unsigned int last_compute;
+	const struct qmd_layout *layout;           /* qmd.c's own */
+	qmd_disabler *disable;                     /* qmd_disable for this family */
+	const struct qmd_release_layout *releases; /* qmd.c's own; NULL without slots that we can use */
 };
 
 /* The family of a GPU with this compute capability; NULL if the GPU is too old or too new. */
@@ -83,5 +84,62 @@ struct qmd_saved qmd_save(const struct qmd_family *family, const void *qmd);
 void qmd_restore(const struct qmd_family *family, void *qmd, const struct qmd_saved *saved);
 struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd);
 struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd); /* the mask that the driver set */
+
+/*
+ * Releases: what the hardware writes into memory when the kernel has ended (docs/facts.md, "Releases"). A descriptor
+ * has a slot for each. The driver uses slot 0 itself; slot 1 is CUPTI's while it traces kernels.
+ */
+#define QMD_SLOTS 3
+
+enum qmd_release_kind {
+	QMD_ADDS,   /* adds the value to the 64-bit number at the address */
+	QMD_STAMPS, /* writes the value there, and the time, in ns on the GPU's clock, into the next 8 bytes */
+};
+
+/* 64 bits of a descriptor: those of `keep` stay as they are, the others are as in `value`. */
+struct qmd_bits {
+	uint64_t keep;
+	uint64_t value;
+	uint32_t word; /* the first of the two 32-bit words */
+};
+
+/* A release that is ready to be written into any number of descriptors. */
+struct qmd_release {
+	uint8_t version_byte;
+	uint8_t first_version, last_version; /* the versions that have the slot there */
+	uint64_t enable;                     /* the bit of `control` that says whether the slot is used */
+	struct qmd_bits control, address;
+	uint64_t payload; /* in the two words after the address */
+};
+
+enum qmd_release_outcome {
+	QMD_RELEASES,         /* written */
+	QMD_SLOT_USED,        /* there is a release in the slot already; unchanged */
+	QMD_NO_RELEASE_SLOTS, /* not a version that has the slot; unchanged */
+};
+
+/* A release can write to addresses below this one; 0 if the family has no slots that we can use. 64-bit additions are
+ * published from version 3.0 on only, whose addresses have 40 bits. */
+uint64_t qmd_release_reach(const struct qmd_family *family);
+
+/* False, with nothing prepared, if the family has no slots that we can use, or if the address is out of reach. The
+ * address is a multiple of 8, or of 16 for QMD_STAMPS. */
+bool qmd_release_prepare(struct qmd_release *release, const struct qmd_family *family, unsigned int slot,
+                         enum qmd_release_kind kind, uint64_t address, uint64_t value);
+
+/* Runs in every launch. */
+enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qmd);
+
+/* Whether the driver or somebody else has a release in the slot. False for versions without it. */
+bool qmd_slot_is_used(const struct qmd_family *family, const void *qmd, unsigned int slot);
+
+/* The state that qmd_release changes. Graphs use descriptors again, and would find our own release in the slot. The
+ * descriptor's version must have the slot. */
+struct qmd_saved_slot {
+	uint64_t control, address, payload;
+};
+
+struct qmd_saved_slot qmd_save_slot(const struct qmd_release *release, const void *qmd);
+void qmd_restore_slot(const struct qmd_release *release, void *qmd, const struct qmd_saved_slot *saved);
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * Any bytes as a launch descriptor: narrowing changes only the mask and its valid bit, never leaves a descriptor
- * without an enabled TPC, can be undone exactly, and does not change descriptors of unknown versions.
+ * without an enabled TPC, can be undone exactly, and does not change descriptors of unknown versions. A release changes
+ * only its slot, and only if that is free, and can be undone exactly.
  *
  * The positions of the fields are written again, from NVIDIA's published headers and not from src/gpu/qmd.c.
  */
@@ -13,15 +14,17 @@
 #define QMD_BYTES_MAX 384
 
 static const struct generation {
-	unsigned int compute_major;
+	unsigned int compute_major, compute_minor;
 	unsigned int bytes; /* of a descriptor */
 	unsigned int version_byte, first_version, last_version;
 	unsigned int mask_byte, mask_bytes;
 	unsigned int valid_byte; /* the one whose bit 7 makes the mask take effect; 0 if it always does */
+	unsigned int first_with_releases; /* up to the last version */
+	unsigned int address_bit[QMD_SLOTS], address_bits, control_bit[QMD_SLOTS], enable_bit[QMD_SLOTS];
 } generations[] = {
-	{8, 256, 72, 0x16, 0x30, 84, 8, 0},
-	{9, 384, 72, 0x40, 0x41, 304, 16, 3},
-	{12, 384, 58, 0x50, 0x50, 280, 16, 19},
+	{8, 9, 256, 72, 0x16, 0x30, 84, 8, 0, 0x30, {768, 896, 1664}, 40, {819, 947, 1715}, {823, 951, 1719}},
+	{9, 0, 384, 72, 0x40, 0x41, 304, 16, 3, 0x40, {640, 768, 896}, 57, {320, 336, 352}, {320, 336, 352}},
+	{12, 0, 384, 58, 0x50, 0x50, 280, 16, 19, 0x50, {480, 768, 896}, 57, {288, 304, 320}, {288, 304, 320}},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -130,6 +133,54 @@ static void check_set(const struct input *input, const uint8_t *before, const st
 	check_restored(input, before, saved);
 }
 
+static bool is_in(unsigned int bit, unsigned int first, unsigned int count)
+{
+	return bit >= first && bit < first + count;
+}
+
+static bool is_set(const uint8_t *qmd, unsigned int bit)
+{
+	return qmd[bit / 8] >> bit % 8 & 1;
+}
+
+static void check_only_slot_changed(const struct input *input, const uint8_t *before, unsigned int slot)
+{
+	const struct generation *generation = input->generation;
+
+	for (unsigned int bit = 0; bit < generation->bytes * 8; bit++)
+		must(is_set(input->qmd, bit) == is_set(before, bit) || is_in(bit, generation->control_bit[slot], 13) ||
+		     is_in(bit, generation->address_bit[slot], generation->address_bits) ||
+		     is_in(bit, generation->address_bit[slot] + 64, 64));
+}
+
+/* Our mask says which slot, address, value and kind. */
+static void check_release(const struct input *input, const uint8_t *before)
+{
+	uint64_t address = input->disable.words[0], value = input->disable.words[1];
+	unsigned int slot = (unsigned int)(address >> 60) % QMD_SLOTS;
+	bool is_in_reach = (address & (UINT64_MAX >> 4)) >> input->generation->address_bits == 0;
+	uint8_t version = before[input->generation->version_byte];
+	bool has_slots = is_known(input, before) && version >= input->generation->first_with_releases;
+	bool is_used = has_slots && is_set(before, input->generation->enable_bit[slot]);
+	struct qmd_release release;
+
+	must(qmd_slot_is_used(input->family, input->qmd, slot) == is_used);
+	must(qmd_release_prepare(&release, input->family, slot, value % 2 ? QMD_ADDS : QMD_STAMPS,
+	                         address & (UINT64_MAX >> 4), value) == is_in_reach);
+	if (!is_in_reach)
+		return;
+	struct qmd_saved_slot saved = qmd_save_slot(&release, input->qmd);
+	enum qmd_release_outcome outcome = qmd_release(&release, input->qmd);
+
+	must(outcome == (is_used ? QMD_SLOT_USED : has_slots ? QMD_RELEASES : QMD_NO_RELEASE_SLOTS));
+	if (outcome == QMD_RELEASES) {
+		check_only_slot_changed(input, before, slot);
+		must(qmd_slot_is_used(input->family, input->qmd, slot));
+		qmd_restore_slot(&release, input->qmd, &saved);
+	}
+	must(memcmp(input->qmd, before, input->generation->bytes) == 0);
+}
+
 /* Clusters and cooperative grids are detected before anything is changed. */
 static void check_known(const struct input *input, const uint8_t *before)
 {
@@ -152,6 +203,7 @@ static void check(const struct input *input)
 
 	memcpy(before, input->qmd, input->generation->bytes);
 	must(qmd_is_known(input->family, input->qmd) == is_known(input, input->qmd));
+	check_release(input, before);
 	if (is_known(input, input->qmd)) {
 		check_known(input, before);
 	} else {
@@ -180,7 +232,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 1 + sizeof input.disable)
 		return 0;
 	input.generation = &generations[data[0] % COUNT(generations)];
-	input.family = qmd_family_for(input.generation->compute_major, 0);
+	input.family = qmd_family_for(input.generation->compute_major, input.generation->compute_minor);
 	memcpy(&input.disable, data + 1, sizeof input.disable);
 	data += 1 + sizeof input.disable;
 	size -= 1 + sizeof input.disable;

@@ -276,11 +276,202 @@ static void test_shared_memory(void **state)
 	}
 }
 
+/* --- releases --------------------------------------------------------------------------------------- */
+
+/* A slot in the published headers: the first bit of each field. */
+struct slot {
+	unsigned int major, minor, version_byte, version, slot;
+	unsigned int enable, size, membar, reduction_enable, operation, format, trap, payload_64;
+	unsigned int address, address_bits, payload;
+};
+
+static const struct slot slots[] = {
+	/* QMDV03_00 in clc7c0qmd.h, clc9c0qmd.h */
+	{8, 6, 72, 0x30, 0, 823, 830, 819, 826, 820, 824, 827, 829, 768, 40, 832},
+	{8, 6, 72, 0x30, 1, 951, 958, 947, 954, 948, 952, 955, 957, 896, 40, 960},
+	{8, 9, 72, 0x30, 2, 1719, 1726, 1715, 1722, 1716, 1720, 1723, 1725, 1664, 40, 1728},
+	/* QMDV04_00 in clcbc0qmd.h, QMDV04_01 in clcdc0qmd.h */
+	{9, 0, 72, 0x40, 0, 320, 321, 323, 324, 325, 328, 330, 332, 640, 57, 704},
+	{9, 0, 72, 0x40, 1, 336, 337, 339, 340, 341, 344, 346, 348, 768, 57, 832},
+	{9, 0, 72, 0x40, 2, 352, 353, 355, 356, 357, 360, 362, 364, 896, 57, 960},
+	{9, 0, 72, 0x41, 2, 352, 353, 355, 356, 357, 360, 362, 364, 896, 57, 960},
+	/* QMDV05_00 in clcdc0qmd.h, clcec0qmd.h */
+	{10, 0, 58, 0x50, 0, 288, 289, 291, 292, 293, 296, 298, 300, 480, 57, 544},
+	{10, 0, 58, 0x50, 1, 304, 305, 307, 308, 309, 312, 314, 316, 768, 57, 832},
+	{12, 0, 58, 0x50, 2, 320, 321, 323, 324, 325, 328, 330, 332, 896, 57, 960},
+};
+
+#define ADDRESS UINT64_C(0x123456789ab0)
+#define VALUE UINT64_C(0xfedcba9876543210)
+
+static uint64_t address_for(const struct slot *slot)
+{
+	return ADDRESS & ((UINT64_C(1) << slot->address_bits) - 1);
+}
+
+static void set_bits(union descriptor *descriptor, unsigned int first, unsigned int count, uint64_t value)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		uint32_t bit = UINT32_C(1) << (first + i) % 32, *word = &descriptor->words[(first + i) / 32];
+
+		*word = value >> i & 1 ? *word | bit : *word & ~bit;
+	}
+}
+
+/* Every other bit of the descriptor is as in `pattern`. */
+static union descriptor make_with_slot(const struct slot *slot, uint8_t pattern)
+{
+	union descriptor descriptor;
+
+	memset(&descriptor, pattern, sizeof descriptor);
+	descriptor.bytes[slot->version_byte] = (uint8_t)slot->version;
+	set_bits(&descriptor, slot->enable, 1, 0);
+	return descriptor;
+}
+
+static void set_release(union descriptor *descriptor, const struct slot *slot, enum qmd_release_kind kind)
+{
+	set_bits(descriptor, slot->enable, 1, 1);
+	set_bits(descriptor, slot->size, 2, kind == QMD_ADDS ? 2 : 0);
+	set_bits(descriptor, slot->membar, 1, 0);
+	set_bits(descriptor, slot->reduction_enable, 1, kind == QMD_ADDS);
+	set_bits(descriptor, slot->operation, 3, 0);
+	set_bits(descriptor, slot->format, 2, 0);
+	set_bits(descriptor, slot->trap, 2, 0);
+	set_bits(descriptor, slot->payload_64, 1, 1);
+	set_bits(descriptor, slot->address, slot->address_bits, address_for(slot));
+	set_bits(descriptor, slot->payload, 64, VALUE);
+}
+
+static struct qmd_release prepare(const struct slot *slot, enum qmd_release_kind kind)
+{
+	struct qmd_release release;
+
+	assert_true(qmd_release_prepare(&release, qmd_family_for(slot->major, slot->minor), slot->slot, kind,
+	                                address_for(slot), VALUE));
+	return release;
+}
+
+/* Whatever the descriptor holds elsewhere, and whatever an unused slot holds. */
+static void test_release_lands_where_the_version_has_it(void **state)
+{
+	static const uint8_t patterns[] = {0, 0xff, 0x5a};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(slots) * COUNT(patterns) * 2; i++) {
+		const struct slot *slot = &slots[i % COUNT(slots)];
+		enum qmd_release_kind kind = i / COUNT(slots) % 2 ? QMD_STAMPS : QMD_ADDS;
+		struct qmd_release release = prepare(slot, kind);
+		union descriptor descriptor = make_with_slot(slot, patterns[i / COUNT(slots) / 2]);
+		union descriptor expected = descriptor;
+
+		set_release(&expected, slot, kind);
+		assert_int_equal(qmd_release(&release, &descriptor), QMD_RELEASES);
+		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
+	}
+}
+
+static void test_used_slots_are_left_alone(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(slots); i++) {
+		const struct slot *slot = &slots[i];
+		const struct qmd_family *family = qmd_family_for(slot->major, slot->minor);
+		union descriptor descriptor = make_with_slot(slot, 0xff), before;
+		struct qmd_release release = prepare(slot, QMD_ADDS);
+
+		assert_false(qmd_slot_is_used(family, &descriptor, slot->slot));
+		for (unsigned int other = 0; other < QMD_SLOTS; other++)
+			assert_int_equal(qmd_slot_is_used(family, &descriptor, other), other != slot->slot);
+		set_bits(&descriptor, slot->enable, 1, 1);
+		before = descriptor;
+		assert_true(qmd_slot_is_used(family, &descriptor, slot->slot));
+		assert_int_equal(qmd_release(&release, &descriptor), QMD_SLOT_USED);
+		assert_memory_equal(&descriptor, &before, sizeof descriptor);
+	}
+}
+
+static void test_slot_restored_as_it_was(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(slots); i++) {
+		union descriptor descriptor = make_with_slot(&slots[i], 0xa5), before = descriptor;
+		struct qmd_release release = prepare(&slots[i], QMD_ADDS);
+		struct qmd_saved_slot saved = qmd_save_slot(&release, &descriptor);
+
+		assert_int_equal(qmd_release(&release, &descriptor), QMD_RELEASES);
+		qmd_restore_slot(&release, &descriptor, &saved);
+		assert_memory_equal(&descriptor, &before, sizeof descriptor);
+	}
+}
+
+/* Versions before 3.0 add 32 bits only, and a GPU's descriptors may have a version of another GPU. */
+static void test_versions_without_releases(void **state)
+{
+	static const struct {
+		unsigned int major, minor, byte, version;
+	} without[] = {{8, 6, 72, 0x22}, {8, 6, 72, 0x24}, {8, 9, 72, 0x2f}, {8, 9, 72, 0x31}, {8, 9, 72, 0x40},
+	               {9, 0, 72, 0x30}, {9, 0, 72, 0x3f}, {9, 0, 72, 0x42}, {9, 0, 58, 0x40}, {10, 0, 58, 0x51},
+	               {10, 0, 58, 0x4f}, {12, 0, 72, 0x50}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(without); i++) {
+		const struct qmd_family *family = qmd_family_for(without[i].major, without[i].minor);
+
+		for (unsigned int slot = 0; slot < QMD_SLOTS; slot++) {
+			union descriptor descriptor, before;
+			struct qmd_release release;
+
+			memset(&descriptor, 0xff, sizeof descriptor);
+			descriptor.bytes[without[i].byte] = (uint8_t)without[i].version;
+			before = descriptor;
+			assert_false(qmd_slot_is_used(family, &descriptor, slot));
+			assert_true(qmd_release_prepare(&release, family, slot, QMD_ADDS, 0x1000, 1));
+			assert_int_equal(qmd_release(&release, &descriptor), QMD_NO_RELEASE_SLOTS);
+			assert_memory_equal(&descriptor, &before, sizeof descriptor);
+		}
+	}
+}
+
+static void test_gpus_without_releases(void **state)
+{
+	static const unsigned int without[][2] = {{3, 5}, {3, 7}, {5, 2}, {6, 1}, {7, 0}, {7, 5}, {8, 0}};
+	struct qmd_release release;
+	union descriptor descriptor;
+
+	(void)state;
+	memset(&descriptor, 0xff, sizeof descriptor);
+	descriptor.bytes[72] = 0x30;
+	for (size_t i = 0; i < COUNT(without); i++) {
+		const struct qmd_family *family = qmd_family_for(without[i][0], without[i][1]);
+
+		assert_int_equal(qmd_release_reach(family), 0);
+		assert_false(qmd_release_prepare(&release, family, 0, QMD_ADDS, 0x1000, 1));
+		assert_false(qmd_slot_is_used(family, &descriptor, 0));
+	}
+}
+
+/* An address of more bits would reach into the fields after it, or be another one. */
+static void test_addresses_out_of_reach(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(slots); i++) {
+		const struct qmd_family *family = qmd_family_for(slots[i].major, slots[i].minor);
+		uint64_t reach = qmd_release_reach(family);
+		struct qmd_release release;
+
+		assert_true(reach == UINT64_C(1) << slots[i].address_bits);
+		assert_true(qmd_release_prepare(&release, family, slots[i].slot, QMD_ADDS, reach - 8, 1));
+		assert_false(qmd_release_prepare(&release, family, slots[i].slot, QMD_ADDS, reach, 1));
+	}
+}
+
 static void test_gpus_without_a_family(void **state)
 {
 	(void)state;
 	assert_null(qmd_family_for(2, 1));
 	assert_null(qmd_family_for(3, 0));
+	assert_null(qmd_family_for(3, 2));
 	assert_null(qmd_family_for(13, 0));
 	assert_null(qmd_family_for(0, 0));
 }
@@ -298,6 +489,12 @@ int main(void)
 		cmocka_unit_test(test_restored_as_it_was),
 		cmocka_unit_test(test_launches_that_must_fit),
 		cmocka_unit_test(test_shared_memory),
+		cmocka_unit_test(test_release_lands_where_the_version_has_it),
+		cmocka_unit_test(test_used_slots_are_left_alone),
+		cmocka_unit_test(test_slot_restored_as_it_was),
+		cmocka_unit_test(test_versions_without_releases),
+		cmocka_unit_test(test_gpus_without_releases),
+		cmocka_unit_test(test_addresses_out_of_reach),
 		cmocka_unit_test(test_gpus_without_a_family),
 	};
 
