@@ -3,9 +3,11 @@
 #include "device.h"
 #include "faults.h"
 #include "hook.h"
+#include "memory.h"
 #include "module.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -81,7 +83,19 @@ CUresult cuCtxSynchronize(void)
 {
 	while (fault(FAULT_HANG))
 		pause();
-	return context_current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+	return context_result(context_current());
+}
+
+/* --- failing ------------------------------------------------------------------------------------------ */
+
+void context_fail(CUcontext context, CUresult error)
+{
+	atomic_store(&context->family->failure, error);
+}
+
+CUresult context_result(CUcontext context)
+{
+	return context ? atomic_load(&context->family->failure) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 /* --- making and destroying ---------------------------------------------------------------------------- */
@@ -135,6 +149,7 @@ CUresult cuCtxDestroy_v2(CUcontext context)
 	if (!context)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	hook_context_destroy_starting(context);
+	memory_forget(context);
 	context_forget(context);
 	hook_context_destroyed(context);
 	free(context);
@@ -187,6 +202,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 	pthread_mutex_unlock(&lock);
 	if (is_last) {
 		hook_context_destroy_starting(&primaries[device].context);
+		memory_forget(&primaries[device].context);
 		hook_context_destroyed(&primaries[device].context);
 	}
 	return result;

@@ -14,6 +14,7 @@ struct CUctx_st {
 	bool hides_green_contexts; /* decided when it was made (docs/facts.md, "The callback table") */
 	char object[8];            /* what word [2] of launch events points to (docs/facts.md, "Callbacks") */
 	_Atomic uint64_t launches; /* word [5] */
+	_Atomic CUresult failure;  /* of the family, which stays; CUDA_SUCCESS if there is none */
 };
 
 /* Fills a context that covers the whole device. */
@@ -21,6 +22,12 @@ void context_prepare(CUcontext context, CUdevice device);
 
 /* The thread's current context, or NULL. */
 CUcontext context_current(void);
+
+/* The family fails with an error that stays. */
+void context_fail(CUcontext context, CUresult error);
+
+/* The error with which it failed, or CUDA_SUCCESS; CUDA_ERROR_INVALID_CONTEXT without a context. */
+CUresult context_result(CUcontext context);
 
 /* Removes it from this thread's stack, as it is about to be destroyed. */
 void context_forget(CUcontext context);

@@ -18,6 +18,45 @@ struct field {
 /* As the headers write them: highest bit, lowest bit. */
 #define FIELD(high, low) ((struct field){(low), (high) - (low) + 1})
 
+struct slot {
+	struct field enable;
+	struct field size;
+	struct field reduction_enable;
+	struct field operation;
+	struct field format;
+	struct field payload_64;
+	struct field address;
+	struct field payload;
+};
+
+/* The three slots of a version; what has no name here stays 0. */
+static const struct slot slots_of_ampere[DESCRIPTOR_SLOTS] = {
+	{FIELD(823, 823), FIELD(831, 830), FIELD(826, 826), FIELD(822, 820), FIELD(825, 824), FIELD(829, 829),
+	 FIELD(807, 768), FIELD(895, 832)},
+	{FIELD(951, 951), FIELD(959, 958), FIELD(954, 954), FIELD(950, 948), FIELD(953, 952), FIELD(957, 957),
+	 FIELD(935, 896), FIELD(1023, 960)},
+	{FIELD(1719, 1719), FIELD(1727, 1726), FIELD(1722, 1722), FIELD(1718, 1716), FIELD(1721, 1720),
+	 FIELD(1725, 1725), FIELD(1703, 1664), FIELD(1791, 1728)},
+};
+
+static const struct slot slots_of_hopper[DESCRIPTOR_SLOTS] = {
+	{FIELD(320, 320), FIELD(322, 321), FIELD(324, 324), FIELD(327, 325), FIELD(329, 328), FIELD(332, 332),
+	 FIELD(696, 640), FIELD(767, 704)},
+	{FIELD(336, 336), FIELD(338, 337), FIELD(340, 340), FIELD(343, 341), FIELD(345, 344), FIELD(348, 348),
+	 FIELD(824, 768), FIELD(895, 832)},
+	{FIELD(352, 352), FIELD(354, 353), FIELD(356, 356), FIELD(359, 357), FIELD(361, 360), FIELD(364, 364),
+	 FIELD(952, 896), FIELD(1023, 960)},
+};
+
+static const struct slot slots_of_blackwell[DESCRIPTOR_SLOTS] = {
+	{FIELD(288, 288), FIELD(290, 289), FIELD(292, 292), FIELD(295, 293), FIELD(297, 296), FIELD(300, 300),
+	 FIELD(536, 480), FIELD(607, 544)},
+	{FIELD(304, 304), FIELD(306, 305), FIELD(308, 308), FIELD(311, 309), FIELD(313, 312), FIELD(316, 316),
+	 FIELD(824, 768), FIELD(895, 832)},
+	{FIELD(320, 320), FIELD(322, 321), FIELD(324, 324), FIELD(327, 325), FIELD(329, 328), FIELD(332, 332),
+	 FIELD(952, 896), FIELD(1023, 960)},
+};
+
 struct format {
 	unsigned int compute; /* ten times major, plus minor: this one and those up to the next row */
 	uint8_t version_value;
@@ -31,10 +70,11 @@ struct format {
 	struct field cooperative[3];
 	struct field mask_valid;
 	struct field mask;
+	const struct slot *slots; /* NULL where they do not add 64-bit numbers */
 };
 
-/* Versions 1.7 to 3.0 differ only in the depth of the grid and in the registers. */
-#define FORMAT_BEFORE_HOPPER(first_compute, number, depth, register_count)                                    \
+/* Versions 1.7 to 3.0 differ only in the depth of the grid, in the registers and in the slots. */
+#define FORMAT_BEFORE_HOPPER(first_compute, number, depth, register_count, its_slots)                         \
 	{                                                                                                     \
 		.compute = (first_compute),                                                                   \
 		.version_value = (number),                                                                    \
@@ -45,16 +85,17 @@ struct format {
 		.shared = FIELD(561, 544),                                                                    \
 		.shared_unit = 1,                                                                             \
 		.mask = FIELD(735, 672),                                                                      \
+		.slots = its_slots,                                                                           \
 	}
 
 /* The version for compute capability 9.0 was measured. For the others it is the newest one in the header of the
  * generation. */
 static const struct format formats[] = {
-	FORMAT_BEFORE_HOPPER(30, 0x17, FIELD(447, 432), FIELD(1503, 1496)),
-	FORMAT_BEFORE_HOPPER(60, 0x21, FIELD(463, 448), FIELD(991, 984)),
-	FORMAT_BEFORE_HOPPER(70, 0x22, FIELD(463, 448), FIELD(656, 648)),
-	FORMAT_BEFORE_HOPPER(75, 0x23, FIELD(463, 448), FIELD(656, 648)),
-	FORMAT_BEFORE_HOPPER(80, 0x30, FIELD(463, 448), FIELD(656, 648)),
+	FORMAT_BEFORE_HOPPER(30, 0x17, FIELD(447, 432), FIELD(1503, 1496), NULL),
+	FORMAT_BEFORE_HOPPER(60, 0x21, FIELD(463, 448), FIELD(991, 984), NULL),
+	FORMAT_BEFORE_HOPPER(70, 0x22, FIELD(463, 448), FIELD(656, 648), NULL),
+	FORMAT_BEFORE_HOPPER(75, 0x23, FIELD(463, 448), FIELD(656, 648), NULL),
+	FORMAT_BEFORE_HOPPER(80, 0x30, FIELD(463, 448), FIELD(656, 648), slots_of_ampere),
 	{
 		.compute = 90,
 		.version_value = 0x40,
@@ -68,6 +109,7 @@ static const struct format formats[] = {
 		.cooperative = {FIELD(2223, 2208), FIELD(2239, 2224), FIELD(2255, 2240)},
 		.mask_valid = FIELD(31, 31),
 		.mask = FIELD(2559, 2432),
+		.slots = slots_of_hopper,
 	},
 	{
 		.compute = 100,
@@ -82,6 +124,7 @@ static const struct format formats[] = {
 		.cooperative = {FIELD(2127, 2112), FIELD(2143, 2128), FIELD(2159, 2144)},
 		.mask_valid = FIELD(159, 159),
 		.mask = FIELD(2367, 2240),
+		.slots = slots_of_blackwell,
 	},
 };
 
@@ -113,10 +156,19 @@ static void set_bit(struct descriptor *descriptor, unsigned int bit, bool on)
 		descriptor->words[bit / 32] &= ~(UINT32_C(1) << (bit % 32));
 }
 
-static void set_field(struct descriptor *descriptor, struct field field, uint32_t value)
+static void set_field(struct descriptor *descriptor, struct field field, uint64_t value)
 {
 	for (unsigned int bit = 0; bit < field.bits; bit++)
-		set_bit(descriptor, field.low + bit, bit < 32 && value >> bit & 1);
+		set_bit(descriptor, field.low + bit, bit < 64 && value >> bit & 1);
+}
+
+static uint64_t get_field(const struct descriptor *descriptor, struct field field)
+{
+	uint64_t value = 0;
+
+	for (unsigned int bit = 0; bit < field.bits; bit++)
+		value |= (uint64_t)get_bit(descriptor, field.low + bit) << bit;
+	return value;
 }
 
 static void set_dimensions(struct descriptor *descriptor, const struct field fields[3],
@@ -233,7 +285,41 @@ void descriptor_write(struct descriptor *descriptor, const struct launch *launch
 		write_cluster_mask(descriptor, format, launch);
 }
 
+/* The structure's sizes, in words. */
+static const unsigned int sizes[] = {4, 1, 2};
+
+bool descriptor_set_release(struct descriptor *descriptor, const struct topology *gpu, unsigned int slot,
+                            const struct release *release)
+{
+	const struct format *format = format_of(gpu);
+
+	if (!format->slots)
+		return false;
+	const struct slot *where = &format->slots[slot];
+
+	for (unsigned int i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		if (sizes[i] == release->words)
+			set_field(descriptor, where->size, i);
+	}
+	set_field(descriptor, where->enable, 1);
+	set_field(descriptor, where->reduction_enable, release->reduces);
+	set_field(descriptor, where->operation, release->operation);
+	set_field(descriptor, where->payload_64, release->is_64_bit);
+	set_field(descriptor, where->address, release->address);
+	set_field(descriptor, where->payload, release->payload);
+	return true;
+}
+
 /* --- the hardware's side ---------------------------------------------------------------------------- */
+
+static void clear_slot(struct descriptor *descriptor, const struct slot *slot)
+{
+	const struct field fields[] = {slot->enable, slot->size, slot->reduction_enable, slot->operation, slot->format,
+	                               slot->payload_64, slot->address, slot->payload};
+
+	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+		set_field(descriptor, fields[i], 0);
+}
 
 void descriptor_check_change(const struct descriptor *before, const struct descriptor *after,
                              const struct topology *gpu)
@@ -242,12 +328,16 @@ void descriptor_check_change(const struct descriptor *before, const struct descr
 	const struct field may_change[] = {format->mask, format->mask_valid};
 	struct descriptor a = *before, b = *after;
 
+	for (unsigned int slot = 0; slot < DESCRIPTOR_SLOTS && format->slots; slot++) {
+		clear_slot(&a, &format->slots[slot]);
+		clear_slot(&b, &format->slots[slot]);
+	}
 	for (size_t i = 0; i < sizeof may_change / sizeof may_change[0]; i++) {
 		set_field(&a, may_change[i], 0);
 		set_field(&b, may_change[i], 0);
 	}
 	if (memcmp(a.words, b.words, sizeof a.words) != 0)
-		fatal("a callback changed a launch descriptor outside its mask");
+		fatal("a callback changed a launch descriptor outside its mask and its releases");
 }
 
 struct tpcset descriptor_enabled(const struct descriptor *descriptor, const struct topology *gpu)
@@ -263,4 +353,27 @@ struct tpcset descriptor_enabled(const struct descriptor *descriptor, const stru
 			tpcset_remove(&enabled, tpc);
 	}
 	return enabled;
+}
+
+bool descriptor_release(const struct descriptor *descriptor, const struct topology *gpu, unsigned int slot,
+                        struct release *release)
+{
+	const struct format *format = format_of(gpu);
+
+	if (!format->slots || !get_bit(descriptor, format->slots[slot].enable.low))
+		return false;
+	const struct slot *where = &format->slots[slot];
+	uint64_t size = get_field(descriptor, where->size);
+
+	if (size >= sizeof sizes / sizeof sizes[0] || get_field(descriptor, where->format) != 0)
+		fatal("a release of a kind that the hardware does not have");
+	*release = (struct release){
+		.words = sizes[size],
+		.reduces = get_bit(descriptor, where->reduction_enable.low),
+		.operation = (unsigned int)get_field(descriptor, where->operation),
+		.is_64_bit = get_bit(descriptor, where->payload_64.low),
+		.address = get_field(descriptor, where->address),
+		.payload = get_field(descriptor, where->payload),
+	};
+	return true;
 }

@@ -13,6 +13,18 @@
 
 struct launch;
 
+/* What a slot of a descriptor makes the hardware write when the kernel has ended (docs/facts.md, "Releases"). */
+struct release {
+	unsigned int words; /* 1, 2 or 4, of 32 bits */
+	bool reduces;
+	unsigned int operation; /* of the reduction */
+	bool is_64_bit;         /* the payload */
+	uint64_t address;
+	uint64_t payload;
+};
+
+#define DESCRIPTOR_SLOTS 3
+
 /* Aligned to 4 bytes only, like the driver's in graphs (docs/facts.md, "Callbacks"). */
 struct descriptor {
 	uint32_t odd; /* keeps `words` from being 8-byte aligned by accident */
@@ -22,11 +34,19 @@ struct descriptor {
 /* Writes what the driver writes before the callback, including its own mask (docs/facts.md, "Launch descriptors"). */
 void descriptor_write(struct descriptor *descriptor, const struct launch *launch);
 
-/* Ends the test if a callback changed anything but the mask. */
+/* Ends the test if a callback changed anything but the mask and the releases. */
 void descriptor_check_change(const struct descriptor *before, const struct descriptor *after,
                              const struct topology *gpu);
 
 /* The TPCs that the descriptor enables. */
 struct tpcset descriptor_enabled(const struct descriptor *descriptor, const struct topology *gpu);
+
+/* Fills the slot. False if this GPU's descriptors have no slots. */
+bool descriptor_set_release(struct descriptor *descriptor, const struct topology *gpu, unsigned int slot,
+                            const struct release *release);
+
+/* Whether the slot is used, and for what. */
+bool descriptor_release(const struct descriptor *descriptor, const struct topology *gpu, unsigned int slot,
+                        struct release *release);
 
 #endif

@@ -22,6 +22,7 @@
 #define FAULT_IDLE_SM "idle-sm"                   /* no block ever runs on SM 7 */
 #define FAULT_RENUMBERED "renumbered"             /* SM ids that the GPU does not have, as under MPS */
 #define FAULT_NO_CONTEXT "no-context"             /* contexts cannot be made, as with a full MPS server */
+#define FAULT_NO_REGISTER "no-register"           /* no host memory can be registered */
 
 /* Whether the environment asks for this one. */
 bool fault(const char *name);

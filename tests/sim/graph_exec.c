@@ -85,6 +85,32 @@ static void append_node(CUgraphNode node, bool runs, void *data)
 	new->enabled = true;
 }
 
+static unsigned int count_kernels(CUgraph graph)
+{
+	unsigned int count = 0;
+
+	for (CUgraphNode node = graph->first; node; node = node->next) {
+		if (node->type == CU_GRAPH_NODE_TYPE_GRAPH)
+			count += count_kernels(node->inside[0]);
+		else
+			count += node->type == CU_GRAPH_NODE_TYPE_KERNEL;
+	}
+	return count;
+}
+
+/* The driver puts a kernel of its own in front of several kernels (docs/hardware.md, "Graphs"). The program has no handle
+ * of it. */
+static struct exec_node drivers_node(CUcontext context)
+{
+	static struct CUfunc_st function = {.name = "driver"};
+
+	return (struct exec_node){
+		.launch = {.context = context, .function = &function, .grid = {0, 1, 1}, .block = {32, 1, 1}},
+		.runs = true,
+		.enabled = true,
+	};
+}
+
 static CUgraphExec flatten(CUgraph graph)
 {
 	CUgraphExec exec = calloc(1, sizeof *exec);
@@ -94,9 +120,14 @@ static CUgraphExec flatten(CUgraph graph)
 		return NULL;
 	exec->serial = graph->serial;
 	graph_visit_launches(graph, count_node, &count);
-	exec->nodes = calloc(count + 1, sizeof *exec->nodes); /* a graph may have no node */
+	exec->nodes = calloc(count + 1, sizeof *exec->nodes); /* and the driver's own */
 	if (exec->nodes) {
+		bool has_drivers = count_kernels(graph) > 1;
+
+		exec->count = has_drivers;
 		graph_visit_launches(graph, append_node, exec);
+		if (has_drivers)
+			exec->nodes[0] = drivers_node(exec->nodes[1].launch.context);
 	} else {
 		free(exec);
 		exec = NULL;
@@ -173,8 +204,10 @@ static void upload(struct exec_node *node)
 
 static CUresult upload_all(CUgraphExec exec, CUstream stream)
 {
-	if (!stream_context(stream))
-		return CUDA_ERROR_INVALID_CONTEXT;
+	CUresult result = context_result(stream_context(stream));
+
+	if (result != CUDA_SUCCESS)
+		return result;
 	for (size_t i = 0; i < exec->count; i++)
 		upload(&exec->nodes[i]);
 	return CUDA_SUCCESS;

@@ -6,6 +6,7 @@
 #include "hook.h"
 #include "module.h"
 #include "occupancy.h"
+#include "release.h"
 #include "scheduler.h"
 #include "stream.h"
 
@@ -108,9 +109,10 @@ static void read_attribute(struct launch *launch, const CUlaunchAttribute *attri
 CUresult launch_configure(struct launch *launch, const CUlaunchConfig *config, CUfunction function)
 {
 	CUcontext context = stream_context(config->hStream);
+	CUresult result = context_result(context);
 
-	if (!context)
-		return CUDA_ERROR_INVALID_CONTEXT;
+	if (result != CUDA_SUCCESS)
+		return result;
 	if (!function)
 		return CUDA_ERROR_INVALID_HANDLE;
 	*launch = (struct launch){
@@ -158,7 +160,11 @@ CUresult launch_run(const struct launch *launch, const struct descriptor *descri
 
 	if (verdict)
 		fatal("this launch would never finish: %s", verdict);
-	return launch->function->model ? launch->function->model(launch, &schedule) : CUDA_SUCCESS;
+	CUresult result = launch->function->model ? launch->function->model(launch, &schedule) : CUDA_SUCCESS;
+
+	if (result == CUDA_SUCCESS)
+		release_all(launch->context, descriptor);
+	return result;
 }
 
 static CUresult run_now(const struct launch *launch)
@@ -166,8 +172,14 @@ static CUresult run_now(const struct launch *launch)
 	struct descriptor descriptor;
 
 	descriptor_write(&descriptor, launch);
+	uint32_t number = release_ask_for_end(launch->context, &descriptor);
+
 	launch_upload(launch, &descriptor);
-	return launch_run(launch, &descriptor);
+	CUresult result = launch_run(launch, &descriptor);
+
+	if (result == CUDA_SUCCESS)
+		release_check_end(launch->context, number);
+	return result;
 }
 
 static CUresult launch_kernel(const CUlaunchConfig *config, CUfunction function, void **parameters,

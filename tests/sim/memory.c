@@ -1,100 +1,227 @@
 #include "memory.h"
 
 #include "context.h"
+#include "faults.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct allocation {
-	struct allocation *next;
+struct piece {
+	struct piece *next;
+	CUcontext family; /* whose it is; NULL once that is destroyed */
+	bool is_registered;
+	char *start;
 	size_t bytes;
-	uint64_t content[];
+	uint64_t content[]; /* of an allocation */
 };
 
-static struct allocation *allocations;
+static struct piece *pieces;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static CUdeviceptr address_of(const struct allocation *allocation)
+static CUdeviceptr address_of(const struct piece *piece)
 {
-	return (CUdeviceptr)(uintptr_t)allocation->content;
+	return (CUdeviceptr)(uintptr_t)piece->start;
 }
 
-void *memory_at(CUdeviceptr address, size_t bytes)
+/* --- finding --------------------------------------------------------------------------------------------- */
+
+static bool contains(const struct piece *piece, CUdeviceptr address, size_t bytes)
+{
+	CUdeviceptr start = address_of(piece);
+
+	return address >= start && address - start <= piece->bytes && bytes <= piece->bytes - (address - start);
+}
+
+/* `context` may be NULL, for memory of any. */
+static void *find(CUcontext context, CUdeviceptr address, size_t bytes)
 {
 	void *found = NULL;
 
 	pthread_mutex_lock(&lock);
-	for (struct allocation *allocation = allocations; allocation && !found;
-	     allocation = allocation->next) {
-		CUdeviceptr start = address_of(allocation);
+	for (const struct piece *piece = pieces; piece && !found; piece = piece->next) {
+		bool serves = !context || piece->is_registered || piece->family == context->family;
 
-		if (address >= start && address - start <= allocation->bytes &&
-		    bytes <= allocation->bytes - (address - start))
-			found = (char *)allocation->content + (address - start);
+		if (serves && contains(piece, address, bytes))
+			found = piece->start + (address - address_of(piece));
 	}
 	pthread_mutex_unlock(&lock);
 	return found;
 }
 
-CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
+void *memory_at(CUdeviceptr address, size_t bytes)
 {
-	if (!context_current())
-		return CUDA_ERROR_INVALID_CONTEXT;
-	if (bytes == 0)
-		return CUDA_ERROR_INVALID_VALUE;
-	struct allocation *new = calloc(1, sizeof *new + bytes);
+	return find(NULL, address, bytes);
+}
+
+void *memory_of_context(CUcontext context, CUdeviceptr address, size_t bytes)
+{
+	return find(context, address, bytes);
+}
+
+/* --- making and removing ----------------------------------------------------------------------------------- */
+
+static CUresult add(CUcontext context, void *start, size_t bytes, struct piece **added)
+{
+	struct piece *new = calloc(1, sizeof *new + (start ? 0 : bytes));
 
 	if (!new)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	new->family = context->family;
+	new->is_registered = start != NULL;
+	new->start = start ? start : (char *)new->content;
 	new->bytes = bytes;
 	pthread_mutex_lock(&lock);
-	new->next = allocations;
-	allocations = new;
+	new->next = pieces;
+	pieces = new;
 	pthread_mutex_unlock(&lock);
-	*address = address_of(new);
+	*added = new;
 	return CUDA_SUCCESS;
 }
 
-CUresult cuMemFree_v2(CUdeviceptr address)
+/* The first that begins there and is of this kind; with a family, only of that. False if there is none. */
+static bool remove_at(CUdeviceptr address, bool is_registered, CUcontext family)
 {
-	struct allocation *found = NULL;
-
-	if (address == 0)
-		return CUDA_SUCCESS;
 	pthread_mutex_lock(&lock);
-	struct allocation **link = &allocations;
+	struct piece **link = &pieces;
 
-	while (*link && address_of(*link) != address)
+	while (*link && !(address_of(*link) == address && (*link)->is_registered == is_registered &&
+	                  (!family || (*link)->family == family)))
 		link = &(*link)->next;
-	found = *link;
+	struct piece *found = *link;
+
 	if (found)
 		*link = found->next;
 	pthread_mutex_unlock(&lock);
 	free(found);
-	return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return found != NULL;
+}
+
+/* Allocations stay, since tests free them after the context. */
+void memory_forget(CUcontext context)
+{
+	pthread_mutex_lock(&lock);
+	for (struct piece **link = &pieces; *link;) {
+		struct piece *piece = *link;
+		bool is_its = piece->family == context;
+
+		if (is_its)
+			piece->family = NULL;
+		if (is_its && piece->is_registered) {
+			*link = piece->next;
+			free(piece);
+		} else {
+			link = &piece->next;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
+{
+	CUcontext context = context_current();
+	struct piece *new;
+
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (bytes == 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	CUresult result = add(context, NULL, bytes, &new);
+
+	if (result == CUDA_SUCCESS)
+		*address = address_of(new);
+	return result;
+}
+
+CUresult cuMemFree_v2(CUdeviceptr address)
+{
+	return address == 0 || remove_at(address, false, NULL) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* --- registered memory of the program ------------------------------------------------------------------------ */
+
+/* Whether this family has registered a part of it already. Another may have: each needs its own. */
+static bool overlaps(CUcontext family, const char *start, size_t bytes)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&lock);
+	for (const struct piece *piece = pieces; piece && !found; piece = piece->next)
+		found = piece->is_registered && piece->family == family && start < piece->start + piece->bytes &&
+		        piece->start < start + bytes;
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+CUresult cuMemHostRegister_v2(void *start, size_t bytes, unsigned int flags)
+{
+	CUcontext context = context_current();
+	CUresult result = context_result(context);
+	struct piece *new;
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	if (!start || bytes == 0 || flags & ~(unsigned int)(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (fault(FAULT_NO_REGISTER))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (overlaps(context->family, start, bytes))
+		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	return add(context, start, bytes, &new);
+}
+
+CUresult cuMemHostUnregister(void *start)
+{
+	CUcontext context = context_current();
+
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	return remove_at((uintptr_t)start, true, context->family) ? CUDA_SUCCESS
+	                                                          : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+}
+
+/* The GPU's address is the CPU's. */
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *start, unsigned int flags)
+{
+	CUcontext context = context_current();
+
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (flags != 0 || !memory_of_context(context, (uintptr_t)start, 1))
+		return CUDA_ERROR_INVALID_VALUE;
+	*address = (uintptr_t)start;
+	return CUDA_SUCCESS;
 }
 
 /* --- copies and fills: no launch callback announces them (docs/facts.md, "Callbacks") --------------------- */
 
+static CUresult find_for_copy(void **memory, CUdeviceptr address, size_t bytes)
+{
+	CUcontext context = context_current();
+	CUresult result = context ? context_result(context) : CUDA_SUCCESS;
+
+	*memory = memory_at(address, bytes);
+	return result == CUDA_SUCCESS && !*memory ? CUDA_ERROR_INVALID_VALUE : result;
+}
+
 CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes)
 {
-	void *memory = memory_at(to, bytes);
+	void *memory;
+	CUresult result = find_for_copy(&memory, to, bytes);
 
-	if (!memory)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(memory, from, bytes);
-	return CUDA_SUCCESS;
+	if (result == CUDA_SUCCESS)
+		memcpy(memory, from, bytes);
+	return result;
 }
 
 CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes)
 {
-	const void *memory = memory_at(from, bytes);
+	void *memory;
+	CUresult result = find_for_copy(&memory, from, bytes);
 
-	if (!memory)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(to, memory, bytes);
-	return CUDA_SUCCESS;
+	if (result == CUDA_SUCCESS)
+		memcpy(to, memory, bytes);
+	return result;
 }
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
@@ -111,12 +238,12 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
 
 CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count)
 {
-	void *memory = memory_at(address, count);
+	void *memory;
+	CUresult result = find_for_copy(&memory, address, count);
 
-	if (!memory)
-		return CUDA_ERROR_INVALID_VALUE;
-	memset(memory, value, count);
-	return CUDA_SUCCESS;
+	if (result == CUDA_SUCCESS)
+		memset(memory, value, count);
+	return result;
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t count, CUstream stream)
@@ -127,11 +254,10 @@ CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t count,
 
 CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned int value, size_t count)
 {
-	uint32_t *memory = memory_at(address, count * sizeof *memory);
+	void *memory;
+	CUresult result = find_for_copy(&memory, address, count * sizeof value);
 
-	if (!memory)
-		return CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < count; i++)
-		memory[i] = value;
-	return CUDA_SUCCESS;
+	for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
+		((unsigned int *)memory)[i] = value;
+	return result;
 }

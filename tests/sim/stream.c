@@ -77,7 +77,7 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
-	return stream_context(stream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+	return context_result(stream_context(stream));
 }
 
 /* --- capture ---------------------------------------------------------------------------------------------- */

@@ -17,6 +17,9 @@ enum {
 	CUDA_ERROR_INVALID_IMAGE = 200,
 	CUDA_ERROR_ILLEGAL_ADDRESS = 700,
 	CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
+	CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
+	CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
+	CUDA_ERROR_LAUNCH_FAILED = 719,
 	CUDA_ERROR_ILLEGAL_STATE = 401,
 	CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910
 };
@@ -25,6 +28,11 @@ enum {
 	CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
 	CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
 	CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
+};
+
+enum {
+	CU_MEMHOSTREGISTER_PORTABLE = 1,
+	CU_MEMHOSTREGISTER_DEVICEMAP = 2
 };
 
 enum {
@@ -129,6 +137,9 @@ typedef struct {
                                                                                                               \
 	X(cuMemAlloc_v2, 243, (CUdeviceptr *address, size_t bytes))                                           \
 	X(cuMemFree_v2, 245, (CUdeviceptr address))                                                           \
+	X(cuMemHostRegister_v2, 379, (void *start, size_t bytes, unsigned int flags))                         \
+	X(cuMemHostUnregister, 302, (void *start))                                                            \
+	X(cuMemHostGetDevicePointer_v2, 247, (CUdeviceptr *address, void *start, unsigned int flags))         \
 	X(cuMemcpyHtoD_v2, 276, (CUdeviceptr to, const void *from, size_t bytes))                             \
 	X(cuMemcpyDtoH_v2, 278, (void *to, CUdeviceptr from, size_t bytes))                                   \
 	X(cuMemcpyHtoDAsync_v2, 277, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))       \
