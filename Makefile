@@ -257,7 +257,7 @@ sim_gpus_fork_graphs = h200
 sim_gpus_two_gpus  = h200-x2
 sim_gpus_hangs     = h200 blackwell hopper-synthetic
 sim_gpus_soak      = h200-x2 turing blackwell
-bare_tests         = attach driver_behaviour driver_toggles hangs tool_first smctrl_alone smctrl_beside
+bare_tests         = attach driver_behaviour driver_toggles hangs releases tool_first smctrl_alone smctrl_beside
 sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 	$(addprefix $(BUILD)/tests/gpu/$(test)@,$(or $(sim_gpus_$(test)),$(sim_gpus))))
 
