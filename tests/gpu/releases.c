@@ -34,15 +34,21 @@ static struct {
 	_Atomic uint64_t *words;
 } area;
 
-/* Below 1 TiB, if it is free there: descriptors of version 3.0 reach no further. */
-#define LOW_ADDRESS ((void *)0x20000000)
-
-static _Atomic uint64_t *map_area(void)
+static void *map(void *at, int file, size_t bytes, int protection)
 {
-	void *start = mmap(LOW_ADDRESS, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, area.file, 0);
+	void *start = mmap(at, bytes, protection, MAP_SHARED, file, 0);
 
 	assert_ptr_not_equal(start, MAP_FAILED);
 	return start;
+}
+
+/* Below 1 TiB, if it is free there: descriptors of version 3.0 reach no further. */
+#define LOW_ADDRESS ((void *)0x20000000)
+#define LOW_ADDRESS_TOO ((void *)0x20010000)
+
+static _Atomic uint64_t *map_area(void *at)
+{
+	return map(at, area.file, AREA_BYTES, PROT_READ | PROT_WRITE);
 }
 
 static void make_area(void)
@@ -50,13 +56,17 @@ static void make_area(void)
 	area.file = memfd_create("releases", MFD_CLOEXEC);
 	assert_true(area.file >= 0);
 	assert_int_equal(ftruncate(area.file, AREA_BYTES), 0);
-	area.words = map_area();
+	area.words = map_area(LOW_ADDRESS);
+}
+
+static CUresult register_memory(void *start, size_t bytes)
+{
+	return cuMemHostRegister_v2(start, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
 }
 
 static CUresult register_area(void)
 {
-	return cuMemHostRegister_v2((void *)area.words, AREA_BYTES,
-	                            CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+	return register_memory((void *)area.words, AREA_BYTES);
 }
 
 /* Nothing says that a release is visible before a synchronisation ends, so this waits. */
@@ -130,11 +140,34 @@ static void open_gpu(void)
 	gpu_check(register_area());
 }
 
+/* The context that was open before, while `gpu` is a second one. */
+static struct gpu_under_test first;
+
+static void open_second(void)
+{
+	first = gpu;
+	gpu_open(&gpu, 0);
+}
+
+static void close_first(void)
+{
+	struct gpu_under_test closed = first;
+
+	first.context = NULL;
+	if (closed.context) {
+		gpu_check(cuCtxSetCurrent(closed.context));
+		gpu_close(&closed);
+		gpu_check(cuCtxSetCurrent(gpu.context));
+	}
+}
+
+/* Whatever the test has left registered goes with its contexts, so that the next one finds nothing. */
 static int close_gpu(void **state)
 {
 	(void)state;
-	gpu_close(&gpu);
 	subscriber_close();
+	close_first();
+	gpu_close(&gpu);
 	munmap((void *)area.words, AREA_BYTES);
 	close(area.file);
 	return 0;
@@ -181,11 +214,11 @@ static CUgraph graph;
 static CUgraphNode nodes[NODES];
 static CUgraphExec exec;
 
-static void make_graph(void)
+static void make_nodes(unsigned int blocks)
 {
 	const CUDA_KERNEL_NODE_PARAMS parameters = {
 		.func = gpu.nothing,
-		.gridDimX = 1,
+		.gridDimX = blocks,
 		.gridDimY = 1,
 		.gridDimZ = 1,
 		.blockDimX = 1,
@@ -196,6 +229,11 @@ static void make_graph(void)
 	gpu_check(cuGraphCreate(&graph, 0));
 	for (unsigned int i = 0; i < NODES; i++)
 		gpu_check(cuGraphAddKernelNode_v2(&nodes[i], graph, i > 0 ? &nodes[i - 1] : NULL, i > 0, &parameters));
+}
+
+static void make_graph(void)
+{
+	make_nodes(1);
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
 }
 
@@ -209,11 +247,8 @@ static void launch_graph(void)
 /* The graph's nodes write into memory that another context has registered. */
 static void outlive_a_registration(void)
 {
-	struct gpu_under_test first;
-
 	open_in_child();
-	first = gpu;
-	gpu_open(&gpu, 0);
+	open_second();
 	count_into(0);
 	make_graph();
 	launch_graph();
@@ -339,7 +374,6 @@ static void test_registration_refused(void **state)
 
 /* --- registering -------------------------------------------------------------------------------------------- */
 
-/* Not seen on hardware yet. */
 static void test_memory_is_registered_once(void **state)
 {
 	(void)state;
@@ -348,6 +382,109 @@ static void test_memory_is_registered_once(void **state)
 	gpu_check(cuMemHostUnregister((void *)area.words));
 	assert_int_equal(cuMemHostUnregister((void *)area.words), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 	gpu_check(register_area());
+}
+
+/* With the address that is registered, a second context need not. */
+static void test_a_second_context_registers_another_mapping(void **state)
+{
+	CUdeviceptr address;
+
+	(void)state;
+	open_gpu();
+	open_second();
+	gpu_check(cuMemHostGetDevicePointer_v2(&address, (void *)area.words, 0));
+	assert_int_equal(register_area(), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+	void *again = map_area(LOW_ADDRESS_TOO);
+
+	gpu_check(register_memory(again, AREA_BYTES));
+	gpu_check(cuMemHostUnregister(again));
+	munmap(again, AREA_BYTES);
+}
+
+/* The error is that of the call alone. */
+static void refuse(void *start, size_t bytes)
+{
+	assert_int_equal(register_memory(start, bytes), CUDA_ERROR_INVALID_VALUE);
+	gpu_check(cuCtxSynchronize());
+	munmap(start, bytes);
+}
+
+static void test_what_is_refused(void **state)
+{
+	(void)state;
+	open_gpu();
+	refuse(map(NULL, area.file, AREA_BYTES, PROT_READ), AREA_BYTES);
+	refuse(map(NULL, area.file, AREA_BYTES, PROT_NONE), AREA_BYTES);
+	refuse(map(NULL, area.file, 2 * AREA_BYTES, PROT_READ | PROT_WRITE), 2 * AREA_BYTES);
+	void *gone = map(NULL, area.file, AREA_BYTES, PROT_READ | PROT_WRITE);
+
+	munmap(gone, AREA_BYTES);
+	refuse(gone, AREA_BYTES);
+}
+
+static void test_what_is_accepted(void **state)
+{
+	(void)state;
+	open_gpu();
+	gpu_check(cuMemHostUnregister((void *)area.words));
+	gpu_check(register_memory((void *)&area.words[8], 64)); /* a part of a page */
+	gpu_check(cuMemHostUnregister((void *)&area.words[8]));
+	close(area.file);
+	gpu_check(register_area());
+	area.file = -1;
+}
+
+/* --- registering while launches are captured ------------------------------------------------------------------ */
+
+static CUresult register_in_capture(int mode, bool says_so, CUresult *registered)
+{
+	int relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+	CUgraph captured = NULL;
+	CUstream stream;
+
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	gpu_check(cuStreamBeginCapture_v2(stream, mode));
+	if (says_so)
+		gpu_check(cuThreadExchangeStreamCaptureMode(&relaxed));
+	*registered = register_area();
+	if (says_so)
+		gpu_check(cuThreadExchangeStreamCaptureMode(&relaxed));
+	if (*registered == CUDA_SUCCESS)
+		gpu_check(cuMemHostUnregister((void *)area.words));
+	CUresult result = cuStreamEndCapture(stream, &captured);
+
+	if (result == CUDA_SUCCESS)
+		gpu_check(cuGraphDestroy(captured));
+	gpu_check(cuStreamDestroy_v2(stream));
+	return result;
+}
+
+static void test_registering_breaks_a_capture(void **state)
+{
+	CUresult registered;
+
+	(void)state;
+	open_gpu();
+	gpu_check(cuMemHostUnregister((void *)area.words));
+	for (int mode = CU_STREAM_CAPTURE_MODE_GLOBAL; mode <= CU_STREAM_CAPTURE_MODE_THREAD_LOCAL; mode++) {
+		assert_int_equal(register_in_capture(mode, false, &registered), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+		assert_int_equal(registered, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	}
+	gpu_check(register_in_capture(CU_STREAM_CAPTURE_MODE_RELAXED, false, &registered));
+	gpu_check(registered);
+}
+
+static void test_a_thread_may_say_that_it_knows(void **state)
+{
+	CUresult registered;
+
+	(void)state;
+	open_gpu();
+	gpu_check(cuMemHostUnregister((void *)area.words));
+	for (int mode = CU_STREAM_CAPTURE_MODE_GLOBAL; mode <= CU_STREAM_CAPTURE_MODE_RELAXED; mode++) {
+		gpu_check(register_in_capture(mode, true, &registered));
+		gpu_check(registered);
+	}
 }
 
 /* --- plain launches ----------------------------------------------------------------------------------------- */
@@ -455,37 +592,44 @@ static void test_cooperative_and_cluster_launches(void **state)
 /* The memory that the first context has registered serves the second. */
 static void test_two_contexts(void **state)
 {
-	struct gpu_under_test first;
-
 	(void)state;
 	open_gpu();
-	first = gpu;
 	count_into(0);
 	launch(50);
-	gpu_open(&gpu, 0);
+	open_second();
 	launch(50);
 	await(0, 100);
-	gpu_close(&gpu);
-	gpu = first;
-	gpu_check(cuCtxSetCurrent(gpu.context));
 }
 
-/* Then it serves the second also when the first has gone. Not seen on hardware yet. */
-static void test_two_contexts_register_the_same_memory(void **state)
+/* What the second has registered itself serves it when the first has gone. */
+static void test_a_context_of_two_ends(void **state)
 {
-	struct gpu_under_test first;
+	_Atomic uint64_t *registered_by_first;
 
 	(void)state;
 	open_gpu();
-	first = gpu;
-	gpu_open(&gpu, 0);
+	registered_by_first = area.words;
+	open_second();
+	area.words = map_area(LOW_ADDRESS_TOO);
 	gpu_check(register_area());
 	count_into(0);
-	gpu_check(cuCtxSetCurrent(first.context));
-	gpu_close(&first);
-	gpu_check(cuCtxSetCurrent(gpu.context));
 	launch(50);
-	await(0, 50);
+	close_first();
+	munmap((void *)registered_by_first, AREA_BYTES);
+	launch(50);
+	await(0, 100);
+}
+
+static void test_a_launch_that_fails(void **state)
+{
+	(void)state;
+	open_gpu();
+	count_into(0);
+	subscriber_forget();
+	assert_int_equal(cuLaunchKernel(gpu.nothing, 1, 1, 1, 4096, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 0);
+	launch(1);
+	await(0, 1);
 }
 
 static void test_stamps(void **state)
@@ -509,7 +653,7 @@ static void test_stamps(void **state)
 /* Ends by the alarm if it sees nothing. */
 static void look_on(void)
 {
-	const _Atomic uint64_t *words = map_area();
+	const _Atomic uint64_t *words = map_area(NULL);
 
 	alarm(PATIENCE_SECONDS);
 	while (atomic_load(&words[0]) != SEEN_BY_ANOTHER)
@@ -572,6 +716,65 @@ static void test_a_node_that_is_uploaded_again(void **state)
 	assert_true(writing.outcomes[QMD_SLOT_USED] > 0);
 }
 
+static void upload(void)
+{
+	subscriber_forget();
+	gpu_check(cuGraphUpload(exec, NULL));
+	gpu_check(cuCtxSynchronize());
+}
+
+/* So to count the events of 0xb/3 is not to count kernels. */
+static void test_an_upload_is_announced_as_a_launch(void **state)
+{
+	(void)state;
+	open_gpu();
+	count_into(0);
+	make_graph();
+	for (unsigned int uploads = 0; uploads < 2; uploads++) {
+		upload();
+		assert_int_equal(subscriber_count(LAUNCHES, GRAPH_NODE_LAUNCH), NODES + 1);
+		assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), uploads == 0 ? NODES + 1 : 0);
+	}
+	launch_graph();
+	await(0, NODES + 1);
+}
+
+/* In its place the driver has a kernel of its own, with the node's release. */
+static void test_a_disabled_node_counts(void **state)
+{
+	(void)state;
+	open_gpu();
+	count_into(0);
+	make_graph();
+	launch_graph();
+	gpu_check(cuGraphNodeSetEnabled(exec, nodes[3], 0));
+	launch_graph();
+	await(0, 2 * (NODES + 1));
+	assert_true(writing.outcomes[QMD_SLOT_USED] > 0);
+	assert_int_equal(writing.outcomes[QMD_RELEASES], NODES + 1);
+}
+
+/* The driver writes new descriptors, and leaves the release in them. */
+static void test_an_updated_instance(void **state)
+{
+	CUgraphExecUpdateResultInfo info;
+	CUgraph before;
+
+	(void)state;
+	open_gpu();
+	count_into(0);
+	make_graph();
+	before = graph;
+	launch_graph();
+	make_nodes(2);
+	gpu_check(cuGraphDestroy(before));
+	gpu_check(cuGraphExecUpdate_v2(exec, graph, &info));
+	launch_graph();
+	await(0, 2 * (NODES + 1));
+	assert_true(writing.outcomes[QMD_SLOT_USED] >= NODES);
+	assert_int_equal(writing.outcomes[QMD_RELEASES], NODES + 1);
+}
+
 static void check_memory_graph(void)
 {
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
@@ -621,6 +824,24 @@ static void test_a_copy_node(void **state)
 	gpu_check(cuMemFree_v2(parameters.dstDevice));
 }
 
+/* Outside of graphs, too. */
+static void test_fills_and_copies(void **state)
+{
+	CUdeviceptr memory;
+
+	(void)state;
+	open_gpu();
+	count_into(0);
+	gpu_check(cuMemAlloc_v2(&memory, 2 << 20));
+	gpu_check(cuMemsetD8_v2(memory, 1, 4096));
+	gpu_check(cuMemsetD8_v2(memory, 1, 1 << 20));
+	gpu_check(cuMemcpyDtoD_v2(memory + (1 << 20), memory, 4096));
+	gpu_check(cuMemcpyDtoD_v2(memory + (1 << 20), memory, 1 << 20));
+	gpu_check(cuCtxSynchronize());
+	await(0, 3);
+	gpu_check(cuMemFree_v2(memory));
+}
+
 /* --------------------------------------------------------------------------------------------------------------- */
 
 static int load_driver(void **state)
@@ -642,6 +863,11 @@ int main(void)
 		cmocka_unit_test(test_slot_0_is_the_drivers),
 		cmocka_unit_test(test_registration_refused),
 		ON_GPU(test_memory_is_registered_once),
+		ON_GPU(test_a_second_context_registers_another_mapping),
+		ON_GPU(test_what_is_refused),
+		ON_GPU(test_what_is_accepted),
+		ON_GPU(test_registering_breaks_a_capture),
+		ON_GPU(test_a_thread_may_say_that_it_knows),
 		ON_GPU(test_slots_are_free),
 		ON_GPU(test_counts_in_64_bits),
 		ON_GPU(test_adds_any_number),
@@ -649,13 +875,18 @@ int main(void)
 		ON_GPU(test_streams),
 		ON_GPU(test_cooperative_and_cluster_launches),
 		ON_GPU(test_two_contexts),
-		ON_GPU(test_two_contexts_register_the_same_memory),
+		ON_GPU(test_a_context_of_two_ends),
+		ON_GPU(test_a_launch_that_fails),
 		ON_GPU(test_stamps),
 		ON_GPU(test_another_process_sees_it),
 		WITH_GRAPH(test_a_graph_counts_at_every_launch),
 		WITH_GRAPH(test_a_node_that_is_uploaded_again),
+		WITH_GRAPH(test_an_upload_is_announced_as_a_launch),
+		WITH_GRAPH(test_a_disabled_node_counts),
+		WITH_GRAPH(test_an_updated_instance),
 		WITH_GRAPH(test_a_memset_node),
 		WITH_GRAPH(test_a_copy_node),
+		ON_GPU(test_fills_and_copies),
 	};
 
 	return cmocka_run_group_tests_name("releases", tests, load_driver, NULL);

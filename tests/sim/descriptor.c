@@ -310,6 +310,19 @@ bool descriptor_set_release(struct descriptor *descriptor, const struct topology
 	return true;
 }
 
+void descriptor_rewrite(struct descriptor *descriptor, const struct launch *launch)
+{
+	const struct topology *gpu = launch->context->gpu;
+	const struct descriptor before = *descriptor;
+	struct release release;
+
+	descriptor_write(descriptor, launch);
+	for (unsigned int slot = 0; slot < DESCRIPTOR_SLOTS; slot++) {
+		if (descriptor_release(&before, gpu, slot, &release))
+			descriptor_set_release(descriptor, gpu, slot, &release);
+	}
+}
+
 /* --- the hardware's side ---------------------------------------------------------------------------- */
 
 static void clear_slot(struct descriptor *descriptor, const struct slot *slot)

@@ -225,7 +225,7 @@ static bool remove_from_list(CUgraph graph)
 	return found;
 }
 
-static CUresult destroy(CUgraph graph)
+CUresult graph_destroy(CUgraph graph)
 {
 	if (!remove_from_list(graph))
 		return CUDA_ERROR_INVALID_VALUE;
@@ -234,7 +234,7 @@ static CUresult destroy(CUgraph graph)
 
 		graph->first = node->next;
 		for (unsigned int i = 0; i < node->inside_count; i++)
-			destroy(node->inside[i]);
+			graph_destroy(node->inside[i]);
 		free(node->inside);
 		free(node);
 	}
@@ -270,7 +270,7 @@ static CUresult take_out(CUgraphNode node)
 	for (unsigned int i = 0; i < node->inside_count; i++) {
 		while (node->inside[i]->first)
 			take_out(node->inside[i]->first);
-		destroy(node->inside[i]);
+		graph_destroy(node->inside[i]);
 	}
 	free(node->inside);
 	pthread_mutex_lock(&lock);
@@ -299,7 +299,7 @@ CUresult cuGraphDestroy(CUgraph graph)
 	struct hook_call call;
 
 	HOOK_ENTER(&call, cuGraphDestroy, &arguments);
-	return hook_leave(&call, destroy(arguments.graph));
+	return hook_leave(&call, graph_destroy(arguments.graph));
 }
 
 CUresult cuGraphClone(CUgraph *clone, CUgraph original)

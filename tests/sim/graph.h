@@ -28,6 +28,9 @@ struct CUgraph_st {
 CUresult graph_add_node(CUgraph graph, const struct CUgraphNode_st *content, CUgraphNode *node);
 CUresult graph_add_kernel(CUgraph graph, const struct launch *launch, CUgraphNode *node);
 
+/* CUDA_ERROR_INVALID_VALUE if there is no such graph. */
+CUresult graph_destroy(CUgraph graph);
+
 /* The launch that node parameters describe, in the current context. */
 CUresult graph_read_parameters(struct launch *launch, const CUDA_KERNEL_NODE_PARAMS *parameters);
 

@@ -3,6 +3,7 @@
  * cuGraphUpload, and after the node was disabled and enabled again or given other parameters. Only then does the launch
  * callback come, and only then does the mask in force reach the node.
  */
+#include "capture.h"
 #include "context.h"
 #include "graph.h"
 #include "hook.h"
@@ -19,6 +20,7 @@ struct exec_node {
 	bool runs; /* false in a body that does not run */
 	bool enabled;
 	bool written;  /* `host` is written, and used for every upload: a callback's changes stay in it */
+	bool written_enabled; /* what it is written for: the node, or what takes its place when it is disabled */
 	bool uploaded;
 	struct descriptor host;   /* the copy that callbacks see: changing it after the upload has no effect */
 	struct descriptor device; /* the copy that runs */
@@ -100,15 +102,11 @@ static unsigned int count_kernels(CUgraph graph)
 
 /* The driver puts a kernel of its own in front of several kernels (docs/hardware.md, "Graphs"). The program has no handle
  * of it. */
-static struct exec_node drivers_node(CUcontext context)
+static struct launch drivers_launch(CUcontext context)
 {
 	static struct CUfunc_st function = {.name = "driver"};
 
-	return (struct exec_node){
-		.launch = {.context = context, .function = &function, .grid = {0, 1, 1}, .block = {32, 1, 1}},
-		.runs = true,
-		.enabled = true,
-	};
+	return (struct launch){.context = context, .function = &function, .grid = {0, 1, 1}, .block = {32, 1, 1}};
 }
 
 static CUgraphExec flatten(CUgraph graph)
@@ -127,7 +125,11 @@ static CUgraphExec flatten(CUgraph graph)
 		exec->count = has_drivers;
 		graph_visit_launches(graph, append_node, exec);
 		if (has_drivers)
-			exec->nodes[0] = drivers_node(exec->nodes[1].launch.context);
+			exec->nodes[0] = (struct exec_node){
+				.launch = drivers_launch(exec->nodes[1].launch.context),
+				.runs = true,
+				.enabled = true,
+			};
 	} else {
 		free(exec);
 		exec = NULL;
@@ -190,16 +192,39 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
 
 /* --- uploading and launching ------------------------------------------------------------------------------ */
 
+/* In place of a disabled node, the driver has a kernel of its own. */
+static struct launch launch_of(const struct exec_node *node)
+{
+	return node->enabled ? node->launch : drivers_launch(node->launch.context);
+}
+
+/* A fill or copy that is none leaves nothing when it is disabled. */
+static bool has_kernel(const struct exec_node *node)
+{
+	return node->enabled || !node->launch.function->is_unannounced;
+}
+
 static void upload(struct exec_node *node)
 {
-	if (node->enabled && !node->uploaded) {
-		if (!node->written)
-			descriptor_write(&node->host, &node->launch);
+	const struct launch launch = launch_of(node);
+
+	if (!node->uploaded && has_kernel(node)) {
+		if (!node->written || node->written_enabled != node->enabled)
+			descriptor_rewrite(&node->host, &launch);
 		node->written = true;
-		launch_upload(&node->launch, &node->host);
+		node->written_enabled = node->enabled;
+		launch_upload(&launch, &node->host);
 		node->device = node->host;
 		node->uploaded = true;
 	}
+}
+
+/* 0xb/3 comes for all nodes with their functions: also for disabled ones, in bodies that will not run, and when they are
+ * only uploaded. */
+static void announce(const struct exec_node *node)
+{
+	if (!node->launch.function->is_unannounced)
+		hook_graph_node_launch(node->launch.context, node->launch.function, (void *)node->host.words);
 }
 
 static CUresult upload_all(CUgraphExec exec, CUstream stream)
@@ -208,8 +233,10 @@ static CUresult upload_all(CUgraphExec exec, CUstream stream)
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	for (size_t i = 0; i < exec->count; i++)
+	for (size_t i = 0; i < exec->count; i++) {
 		upload(&exec->nodes[i]);
+		announce(&exec->nodes[i]);
+	}
 	return CUDA_SUCCESS;
 }
 
@@ -249,16 +276,14 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRA
 
 static CUresult launch(CUgraphExec exec, CUstream stream)
 {
-	CUresult result = stream_capture(stream) ? CUDA_ERROR_NOT_SUPPORTED : upload_all(exec, stream);
+	CUresult result = capture_of(stream) ? CUDA_ERROR_NOT_SUPPORTED : upload_all(exec, stream);
 
 	for (size_t i = 0; i < exec->count && result == CUDA_SUCCESS; i++) {
-		struct exec_node *node = &exec->nodes[i];
+		const struct exec_node *node = &exec->nodes[i];
+		const struct launch as_run = launch_of(node);
 
-		if (node->enabled && node->runs) {
-			if (!node->launch.function->is_unannounced)
-				hook_graph_node_launch(node->launch.context, node->launch.function, node->host.words);
-			result = launch_run(&node->launch, &node->device);
-		}
+		if (node->runs && has_kernel(node))
+			result = launch_run(&as_run, &node->device);
 	}
 	return result;
 }

@@ -1,5 +1,6 @@
 #include "launch.h"
 
+#include "capture.h"
 #include "context.h"
 #include "faults.h"
 #include "graph.h"
@@ -167,7 +168,7 @@ CUresult launch_run(const struct launch *launch, const struct descriptor *descri
 	return result;
 }
 
-static CUresult run_now(const struct launch *launch)
+CUresult launch_now(const struct launch *launch)
 {
 	struct descriptor descriptor;
 
@@ -186,13 +187,13 @@ static CUresult launch_kernel(const CUlaunchConfig *config, CUfunction function,
                               void **extra)
 {
 	struct launch launch;
-	CUgraph capturing = stream_capture(config->hStream);
+	CUgraph capturing = capture_of(config->hStream);
 	CUresult result = extra ? CUDA_ERROR_NOT_SUPPORTED : launch_configure(&launch, config, function);
 
 	if (result == CUDA_SUCCESS)
 		result = launch_copy_arguments(&launch, parameters);
 	if (result == CUDA_SUCCESS)
-		result = capturing ? graph_add_kernel(capturing, &launch, NULL) : run_now(&launch);
+		result = capturing ? graph_add_kernel(capturing, &launch, NULL) : launch_now(&launch);
 	return result;
 }
 

@@ -1,11 +1,16 @@
 #include "memory.h"
 
+#include "capture.h"
 #include "context.h"
 #include "faults.h"
+#include "launch.h"
+#include "module.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 struct piece {
 	struct piece *next;
@@ -140,17 +145,26 @@ CUresult cuMemFree_v2(CUdeviceptr address)
 
 /* --- registered memory of the program ------------------------------------------------------------------------ */
 
-/* Whether this family has registered a part of it already. Another may have: each needs its own. */
-static bool overlaps(CUcontext family, const char *start, size_t bytes)
+/* Whether a context has registered a part of it already, this one or another. Another mapping of the same memory is
+ * none (docs/facts.md, "Releases"). */
+static bool overlaps(const char *start, size_t bytes)
 {
 	bool found = false;
 
 	pthread_mutex_lock(&lock);
 	for (const struct piece *piece = pieces; piece && !found; piece = piece->next)
-		found = piece->is_registered && piece->family == family && start < piece->start + piece->bytes &&
-		        piece->start < start + bytes;
+		found = piece->is_registered && start < piece->start + piece->bytes && piece->start < start + bytes;
 	pthread_mutex_unlock(&lock);
 	return found;
+}
+
+/* Whether all its pages can be written. This needs Linux 5.14. */
+static bool is_writable(char *start, size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t before = (uintptr_t)start % page;
+
+	return madvise(start - before, before + bytes, MADV_POPULATE_WRITE) == 0;
 }
 
 CUresult cuMemHostRegister_v2(void *start, size_t bytes, unsigned int flags)
@@ -159,14 +173,18 @@ CUresult cuMemHostRegister_v2(void *start, size_t bytes, unsigned int flags)
 	CUresult result = context_result(context);
 	struct piece *new;
 
+	if (result == CUDA_SUCCESS)
+		result = capture_allows();
 	if (result != CUDA_SUCCESS)
 		return result;
 	if (!start || bytes == 0 || flags & ~(unsigned int)(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (fault(FAULT_NO_REGISTER))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (overlaps(context->family, start, bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (overlaps(start, bytes))
 		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	if (!is_writable(start, bytes))
+		return CUDA_ERROR_INVALID_VALUE;
 	return add(context, start, bytes, &new);
 }
 
@@ -193,12 +211,35 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *start, unsigne
 	return CUDA_SUCCESS;
 }
 
-/* --- copies and fills: no launch callback announces them (docs/facts.md, "Callbacks") --------------------- */
+/* --- copies and fills ----------------------------------------------------------------------------------------- */
+
+/* Fills of this size and copies within the device are kernels, which are announced (docs/hardware.md, "Callbacks"). */
+#define SMALLEST_FILL_BY_KERNEL 16384
+#define BYTES_OF_BLOCK 8192
+
+static CUresult launch_drivers(CUfunction function, size_t bytes)
+{
+	const struct launch launch = {
+		.context = context_current(),
+		.function = function,
+		.grid = {(unsigned int)((bytes + BYTES_OF_BLOCK - 1) / BYTES_OF_BLOCK), 1, 1},
+		.block = {512, 1, 1},
+	};
+
+	return launch_now(&launch);
+}
+
+static CUresult end_fill(size_t bytes)
+{
+	static struct CUfunc_st function = {.name = "memset32"};
+
+	return bytes >= SMALLEST_FILL_BY_KERNEL ? launch_drivers(&function, bytes) : CUDA_SUCCESS;
+}
 
 static CUresult find_for_copy(void **memory, CUdeviceptr address, size_t bytes)
 {
 	CUcontext context = context_current();
-	CUresult result = context ? context_result(context) : CUDA_SUCCESS;
+	CUresult result = context ? context_result(context) : CUDA_ERROR_INVALID_CONTEXT;
 
 	*memory = memory_at(address, bytes);
 	return result == CUDA_SUCCESS && !*memory ? CUDA_ERROR_INVALID_VALUE : result;
@@ -236,14 +277,29 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
 	return cuMemcpyDtoH_v2(to, from, bytes);
 }
 
+CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes)
+{
+	static struct CUfunc_st function = {.name = "memcpy"};
+	void *target, *source;
+	CUresult result = find_for_copy(&target, to, bytes);
+
+	if (result == CUDA_SUCCESS)
+		result = find_for_copy(&source, from, bytes);
+	if (result != CUDA_SUCCESS || bytes == 0)
+		return result;
+	memmove(target, source, bytes);
+	return launch_drivers(&function, bytes);
+}
+
 CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count)
 {
 	void *memory;
 	CUresult result = find_for_copy(&memory, address, count);
 
-	if (result == CUDA_SUCCESS)
-		memset(memory, value, count);
-	return result;
+	if (result != CUDA_SUCCESS)
+		return result;
+	memset(memory, value, count);
+	return end_fill(count);
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t count, CUstream stream)
@@ -259,5 +315,5 @@ CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned int value, size_t count)
 
 	for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
 		((unsigned int *)memory)[i] = value;
-	return result;
+	return result == CUDA_SUCCESS ? end_fill(count * sizeof value) : result;
 }

@@ -6,7 +6,9 @@
 
 #include <string.h>
 
-#define SMALLEST_KERNEL 65536 /* bytes; for a copy, the limit was not measured exactly */
+/* Bytes. The limits were not measured exactly: a fill of 4 KiB is no kernel, a copy of 4 KiB is one. */
+#define SMALLEST_FILL 65536
+#define SMALLEST_COPY 4096
 
 /* Adds a node whose content takes the place of a kernel's arguments; `model` reads it. */
 static CUresult add(CUgraphNode *node, CUgraph graph, int type, CUcontext context, CUfunction function,
@@ -57,7 +59,7 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 	if (parameters->elementSize != 1 || parameters->height != 1 || !context)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	return add(node, graph, CU_GRAPH_NODE_TYPE_MEMSET, context,
-	           what.bytes >= SMALLEST_KERNEL ? &fill_by_kernel : &fill_by_other_means, &what, sizeof what);
+	           what.bytes >= SMALLEST_FILL ? &fill_by_kernel : &fill_by_other_means, &what, sizeof what);
 }
 
 /* --- copies ----------------------------------------------------------------------------------------------- */
@@ -108,7 +110,7 @@ static struct CUfunc_st copy_by_other_means = {.name = "memcpy", .model = copy, 
 static bool is_kernel(const struct copy *what)
 {
 	return what->from.type == CU_MEMORYTYPE_DEVICE && what->to.type == CU_MEMORYTYPE_DEVICE &&
-	       (what->rows > 1 || what->width >= SMALLEST_KERNEL);
+	       (what->rows > 1 || what->width >= SMALLEST_COPY);
 }
 
 static bool is_simple_end(int type, size_t x, size_t y, size_t z)

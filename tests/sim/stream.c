@@ -1,7 +1,7 @@
 #include "stream.h"
 
+#include "capture.h"
 #include "context.h"
-#include "graph.h"
 #include "hook.h"
 
 #include <stdlib.h>
@@ -9,19 +9,14 @@
 
 /* --- streams: their work is done when it has been submitted -------------------------------------------- */
 
-static bool is_real(CUstream stream)
+bool stream_is_real(CUstream stream)
 {
 	return stream && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
 }
 
 CUcontext stream_context(CUstream stream)
 {
-	return is_real(stream) ? stream->context : context_current();
-}
-
-CUgraph stream_capture(CUstream stream)
-{
-	return is_real(stream) ? stream->capture : NULL;
+	return stream_is_real(stream) ? stream->context : context_current();
 }
 
 CUresult stream_create(CUstream *stream, CUcontext context)
@@ -58,8 +53,9 @@ CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 
 static CUresult destroy(CUstream stream)
 {
-	if (!is_real(stream))
+	if (!stream_is_real(stream))
 		return CUDA_ERROR_INVALID_HANDLE;
+	capture_forget(stream);
 	free(stream);
 	return CUDA_SUCCESS;
 }
@@ -78,42 +74,6 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 CUresult cuStreamSynchronize(CUstream stream)
 {
 	return context_result(stream_context(stream));
-}
-
-/* --- capture ---------------------------------------------------------------------------------------------- */
-
-CUresult cuStreamBeginCapture_v2(CUstream stream, int mode)
-{
-	if (!is_real(stream) || mode < 0 || mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-		return CUDA_ERROR_INVALID_VALUE;
-	return stream->capture ? CUDA_ERROR_ILLEGAL_STATE : cuGraphCreate(&stream->capture, 0);
-}
-
-static CUresult end_capture(CUstream stream, CUgraph *graph)
-{
-	if (!stream_capture(stream))
-		return CUDA_ERROR_ILLEGAL_STATE;
-	*graph = stream->capture;
-	stream->capture = NULL;
-	return CUDA_SUCCESS;
-}
-
-CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
-{
-	struct {
-		CUstream stream;
-		CUgraph *graph;
-	} arguments = {stream, graph};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuStreamEndCapture, &arguments);
-	return hook_leave(&call, end_capture(arguments.stream, arguments.graph));
-}
-
-CUresult cuStreamIsCapturing(CUstream stream, int *status)
-{
-	*status = stream_capture(stream) != NULL;
-	return CUDA_SUCCESS;
 }
 
 /* --- events ------------------------------------------------------------------------------------------------ */

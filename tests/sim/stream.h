@@ -1,4 +1,4 @@
-/* Streams, and the graph that one is capturing. */
+/* Streams. capture.h has what they capture. */
 #ifndef SIM_STREAM_H
 #define SIM_STREAM_H
 
@@ -6,7 +6,7 @@
 
 struct CUstream_st {
 	CUcontext context;
-	CUgraph capture; /* NULL unless launches are recorded */
+	struct capture *capture; /* NULL unless launches are recorded */
 };
 
 CUresult stream_create(CUstream *stream, CUcontext context);
@@ -14,6 +14,7 @@ CUresult stream_create(CUstream *stream, CUcontext context);
 /* The context of a launch into this stream. For the streams that every context has, it is the current one. */
 CUcontext stream_context(CUstream stream);
 
-CUgraph stream_capture(CUstream stream);
+/* Whether it was created, and is none of those that every context has. */
+bool stream_is_real(CUstream stream);
 
 #endif

@@ -21,6 +21,8 @@ enum {
 	CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
 	CUDA_ERROR_LAUNCH_FAILED = 719,
 	CUDA_ERROR_ILLEGAL_STATE = 401,
+	CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
+	CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
 	CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910
 };
 
@@ -41,6 +43,7 @@ enum {
 	CU_GREEN_CTX_DEFAULT_STREAM = 1,
 	CU_DEV_RESOURCE_TYPE_SM = 1,
 	CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
+	CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
 	CU_GRAPH_NODE_TYPE_EMPTY = 5,
 	CU_GRAPH_COND_ASSIGN_DEFAULT = 1,
 	CU_GRAPH_COND_TYPE_IF = 0,
@@ -144,6 +147,7 @@ typedef struct {
 	X(cuMemcpyDtoH_v2, 278, (void *to, CUdeviceptr from, size_t bytes))                                   \
 	X(cuMemcpyHtoDAsync_v2, 277, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))       \
 	X(cuMemcpyDtoHAsync_v2, 279, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))             \
+	X(cuMemcpyDtoD_v2, 280, (CUdeviceptr to, CUdeviceptr from, size_t bytes))                             \
 	X(cuMemsetD8_v2, 249, (CUdeviceptr address, unsigned char value, size_t count))                       \
 	X(cuMemsetD8Async, 216, (CUdeviceptr address, unsigned char value, size_t count, CUstream stream))    \
 	X(cuMemsetD32_v2, 251, (CUdeviceptr address, unsigned int value, size_t count))                       \
@@ -153,6 +157,7 @@ typedef struct {
 	X(cuStreamSynchronize, 126, (CUstream stream))                                                        \
 	X(cuStreamBeginCapture_v2, 539, (CUstream stream, int mode))                                          \
 	X(cuStreamEndCapture, 497, (CUstream stream, CUgraph *graph))                                         \
+	X(cuThreadExchangeStreamCaptureMode, 541, (int *mode))                                                \
 	X(cuStreamIsCapturing, 499, (CUstream stream, int *status))                                           \
 	X(cuEventCreate, 118, (CUevent *event, unsigned int flags))                                           \
 	X(cuEventDestroy_v2, 325, (CUevent event))                                                            \
