@@ -65,29 +65,35 @@ static void print(const struct tpcset *set)
 	printf("%u %s\n", tpcset_count(set), tpcset_format_list(set, text));
 }
 
+static int split(const char *strategy, const char *count, const struct topology *gpu, struct error *error)
+{
+	struct tpcset chosen, rest = topology_all(gpu);
+	int result = choose(&chosen, gpu, strategy, count, error);
+
+	if (result == 0) {
+		rest = tpcset_without(&rest, &chosen);
+		print(&chosen);
+		print(&rest);
+	}
+	return result;
+}
+
 int main(int count, char **arguments)
 {
 	static struct topology_list list;
 	const struct topology *gpu = NULL;
-	struct tpcset chosen, rest = {{0}};
 	struct error error = {.reason = "Usage: split [packed|distributed|gpcs COUNT]"};
 	int result = count == 1 || count == 3 ? topology_load(&list, &error) : -1;
 
 	if (result == 0)
 		gpu = find_gpu(&list, &error);
-	if (result == 0 && !gpu)
+	if (!gpu)
 		result = -1;
-	if (result == 0 && count == 3)
-		result = choose(&chosen, gpu, arguments[1], arguments[2], &error);
-	if (result < 0) {
-		fprintf(stderr, "split: %s\n", error.reason);
-	} else if (count == 1) {
+	else if (count == 3)
+		result = split(arguments[1], arguments[2], gpu, &error);
+	else
 		printf("%u %u %s\n", gpu->tpc_count, gpu->sms_per_tpc, gpu->name);
-	} else {
-		rest = topology_all(gpu);
-		rest = tpcset_without(&rest, &chosen);
-		print(&chosen);
-		print(&rest);
-	}
+	if (result < 0)
+		fprintf(stderr, "split: %s\n", error.reason);
 	return result == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

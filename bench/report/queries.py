@@ -36,6 +36,10 @@ class Wrong(ValueError):
     """A query that cannot be answered."""
 
 
+class Missing(Wrong):
+    """One that the samples do not answer: there are too few, or none."""
+
+
 class Data:
     """The tables below a directory, each read once."""
 
@@ -63,12 +67,14 @@ def answer(data, text):
     machine, name, *conditions = subject.split() + [""] * (2 - len(subject.split()))
     if not colon or not question.split():
         raise Wrong("a query is MACHINE TABLE COLUMN=VALUE…: QUESTION")
-    table = data.table(machine, name)
+    data.table(machine, name)
     conditions = pairs_of(conditions)
     try:
-        return Question(data, table, conditions, question.split()).answer()
-    except (KeyError, stats.TooFew) as error:
-        raise Wrong(error.args[0]) from error
+        return Question(data, (machine, name), conditions, question.split()).answer()
+    except stats.TooFew as error:
+        raise Missing(error.args[0]) from error
+    except (KeyError, ValueError) as error:
+        raise error if isinstance(error, Wrong) else Wrong(error.args[0]) from error
 
 
 def pairs_of(words):
@@ -78,14 +84,14 @@ def pairs_of(words):
 
 
 class Question:
-    def __init__(self, data, table, conditions, words):
-        self.data, self.table, self.conditions = data, table, conditions
-        self.asked = (table.digest, tuple(conditions.items()), tuple(words[1:]))
+    def __init__(self, data, place, conditions, words):
+        self.data, self.table, self.conditions = data, data.table(*place), conditions
+        self.asked = (place, tuple(conditions.items()), tuple(words[1:]))
         self.what, _, self.end = re.fullmatch(r"(.*?)(\.(low|high))?", words[0]).groups()
         self.words = words[1:]
-        self.rows = table.select(conditions)
+        self.rows = self.table.select(conditions)
         if not self.rows:
-            raise Wrong("no row is like that")
+            raise Missing("no row is like that")
 
     def answer(self):
         if self.what in self.table.about:
@@ -95,6 +101,7 @@ class Question:
         found = [row[self.table.value] for row in self.rows]
         if self.what == "value" and len(set(found)) == 1 and isinstance(found[0], str):
             return found[0]
+        self.refuse_mixtures()
         if not isinstance(found[0], float):
             raise Wrong(f"{self.table.value} is no number, or there are several")
         measurement = stats.Measurement(results.rounds(self.rows, self.table.value).values())
@@ -105,6 +112,14 @@ class Question:
         if self.what.startswith("ratio"):
             return self.ratio(measurement)
         return self.value(measurement)
+
+    def refuse_mixtures(self):
+        """What was measured under different conditions has no percentile in common."""
+        if self.what in ("n", "rounds", "min", "max", "sum"):
+            return
+        for column in self.rows[0]:
+            if column not in ("round", self.table.value) and len({row[column] for row in self.rows}) > 1:
+                raise Wrong(f"rows differ in {column}: say which")
 
     def about(self, value):
         return value[:10] if self.what == "date" else value
@@ -143,10 +158,10 @@ class Question:
             other = pairs_of(self.words[start + 1 : end + 1])
             self.words = self.words[:start] + self.words[end + 1 :]
         if not other:
-            raise Wrong(f"{self.what}: to what?")
+            raise Missing(f"{self.what}: to what?")
         rows = self.table.select({**self.conditions, **other})
         if not rows:
-            raise Wrong("no row is like that behind to")
+            raise Missing("no row is like that behind to")
         return rows
 
     def difference(self):
@@ -154,7 +169,7 @@ class Question:
         relative = "%" in self.words
         found = (stats.relative_differences if relative else stats.differences)(*sides)
         if not found.n:
-            raise Wrong("no round has both")
+            raise Missing("no round has both")
         if self.what == "verdict":
             return stats.verdict(found.interval(50), *(self.goal(word, relative) for word in self.words[:2]))
         value = self.end_of(found, 50)

@@ -1,10 +1,10 @@
 """Statistics of what was measured, for the tables, the pictures and the numbers in the texts. Reproducible: the same
 samples give the same intervals. The standard library is enough.
 
-A Measurement has rounds of samples. Samples of one process or one moment are alike, so an interval that took them as
-independent would be too narrow. The bootstrap therefore draws groups of samples: whole rounds; or, where there are
-fewer than ROUNDS_ENOUGH, blocks of samples that follow each other. An interval is where the value would lie 19 times
-of 20, if all was measured again like this.
+A Measurement has rounds of samples. Samples of one round are alike: of one process, or of one moment. An interval that
+took them as independent would be far too narrow. So what is drawn, with replacement, is whole rounds (a bootstrap). It
+then has the true value in some 19 of 20 experiments, if it has ROUNDS_ENOUGH rounds; in fewer rounds it would promise
+too much, and the lowest and the highest round stand in its place.
 """
 
 import bisect
@@ -13,9 +13,7 @@ import random
 import statistics
 
 ROUNDS_ENOUGH = 8
-BLOCKS = 20  # at least, where there are too few rounds
 DRAWS = 500
-GROUPS_NEEDED = 6  # for an interval
 BEYOND = 10  # as many samples must lie beyond a percentile: 1000 for 99 %, 10 000 for 99.9 %
 
 
@@ -24,7 +22,9 @@ class TooFew(ValueError):
 
 
 def needed(percent):
-    """How many samples a percentile needs. The median is that of however few there are."""
+    """How many samples a percentile needs. The median is that of however few there are: n stands beside it."""
+    if not 0 < percent < 100:
+        raise ValueError(f"{percent:g} is no percentile")
     outside = min(percent, 100 - percent) / 100
     return 1 if percent == 50 else math.ceil(round(BEYOND / outside, 6))
 
@@ -49,19 +49,9 @@ class Measurement:
             return statistics.median(self.ordered)
         return self.ordered[rank(self.n, percent) - 1]
 
-    def groups(self):
-        """What the bootstrap draws."""
-        if len(self.rounds) >= ROUNDS_ENOUGH:
-            return self.rounds
-        blocks = math.ceil(BLOCKS / max(1, len(self.rounds)))
-        return [block for samples in self.rounds for block in cut(samples, blocks)]
-
     def draws(self, percent):
-        """The percentile of each of DRAWS repetitions: as many groups as there are, drawn with replacement."""
-        self.percentile(percent)  # or too few
-        groups = [sorted(group) for group in self.groups()]
-        if len(groups) < GROUPS_NEEDED:
-            raise TooFew(f"an interval from {len(groups)} groups of samples: {GROUPS_NEEDED} are needed")
+        """The percentile of each of DRAWS repetitions: as many rounds as there are, drawn with replacement."""
+        groups = [sorted(samples) for samples in self.rounds]
         chance = random.Random(1)
         for _ in range(DRAWS):
             times = [0] * len(groups)
@@ -83,7 +73,11 @@ class Measurement:
         return self.ordered[low]
 
     def interval(self, percent):
-        return middle_of(self.draws(percent))
+        """(low, high): the bootstrap's, or the lowest and the highest round's."""
+        self.percentile(percent)  # or too few
+        if len(self.rounds) >= ROUNDS_ENOUGH:
+            return middle_of(self.draws(percent))
+        return ends_of([Measurement([samples]).percentile(percent) for samples in self.rounds])
 
     def only(self):
         """The sample, where there is one."""
@@ -95,23 +89,26 @@ class Measurement:
         return statistics.fmean(self.ordered)
 
 
-def cut(samples, count):
-    """So many blocks of samples that follow each other, as equal as possible; fewer where there are fewer samples."""
-    count = min(count, len(samples))
-    ends = [len(samples) * number // count for number in range(count + 1)]
-    return [samples[start:end] for start, end in zip(ends, ends[1:])]
-
-
 def middle_of(values):
     """Where 19 of 20 lie."""
     ordered = sorted(values)
     return ordered[rank(len(ordered), 2.5) - 1], ordered[rank(len(ordered), 97.5) - 1]
 
 
+def ends_of(values):
+    if len(values) < 2:
+        raise TooFew("one round says nothing about others")
+    return min(values), max(values)
+
+
 def ratio(one, other, percent):
-    """What a percentile is, divided by that of another measurement, and its interval. Nothing is paired."""
-    quotients = [above / below for above, below in zip(one.draws(percent), shuffled(other.draws(percent)))]
-    return one.percentile(percent) / other.percentile(percent), middle_of(quotients)
+    """What a percentile is, divided by that of another measurement, and its interval."""
+    value = one.percentile(percent) / other.percentile(percent)
+    if min(len(one.rounds), len(other.rounds)) >= ROUNDS_ENOUGH:
+        quotients = (above / below for above, below in zip(one.draws(percent), shuffled(other.draws(percent))))
+        return value, middle_of(quotients)
+    pairs = zip(one.rounds, other.rounds)
+    return value, ends_of([Measurement([own]).percentile(percent) / Measurement([its]).percentile(percent) for own, its in pairs])
 
 
 def shuffled(values):

@@ -6,7 +6,7 @@ What the experiments measured, as Markdown tables. In a text (texts.py), a table
     <!--table NAME by COLUMN… where COLUMN=VALUE… show QUESTION, QUESTION…-->  and  <!--/table-->
 
 and has a row for each combination of values of these columns, and the answers (queries.py) for each machine of bench/data that has this
-table. A ~ behind a percentile, difference or ratio adds its interval. What so few samples cannot answer is a dash.
+table. A ~ behind a percentile, difference or ratio adds its interval (stats.py). What so few samples cannot answer is a dash.
 """
 
 import os
@@ -25,8 +25,8 @@ TITLES = {
     "p99": "99 %",
     "p99.9": "99.9 %",
     "max": "max",
-    "ratio50": "median beside that",
-    "ratio99": "99 % beside that",
+    "ratio50": "median, compared",
+    "ratio99": "99 %, compared",
     "sms": "SMs",
     "tpcs": "TPCs",
     "shared_tpcs": "shared TPCs",
@@ -89,7 +89,7 @@ def cell(data, subject, question):
 def asked(data, query):
     try:
         return queries.answer(data, query)
-    except queries.Wrong:
+    except queries.Missing:
         return "–"
 
 

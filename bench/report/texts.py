@@ -22,11 +22,17 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 NUMBER = r"[−+]?\d+(?:[ \u202f]\d{3})*(?:\.\d+)?|met|missed|not shown|\d{4}-\d\d-\d\d|[^\s<>|*(]+"
 MARKED = re.compile(rf"({NUMBER})<!--([^<>]*?:[^<>]*?)-->")
 TABLE = re.compile(r"(<!--table ([^<>]*?)-->\n)(.*?)(<!--/table-->)", re.DOTALL)
-GIVEN = re.compile(r"\S*\d\S*(?:[ \u202f]\S+)?<!--given-->")
+GIVEN = re.compile(r"\S*\d\S*(?:\s\S+)?<!--given-->")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 PICTURE = re.compile(r"!\[[^\]]*\]\(((?:docs/)?evaluation/([^/)]+)/([^/)]+?)(?:-\d+)?\.svg)\)")
-UNIT = r"(?:ns|us|µs|ms|s|min|%|percent|seconds?|minutes?|times|[\w-]+/s)"
-QUANTITY = re.compile(rf"(?<![\w.#/-])\d+(?:[ \u202f.,]\d+)*[ \u202f]?{UNIT}(?![\w-])")
+UNIT = (
+    r"(?:ns|us|[µμ]s|ms|s|min|(?:nano|micro|milli)?sec(?:onds?)?|minutes?|hours?|%|percent|per cent|times|[×x](?!\s*\d)|[\w-]+/s|"
+    r"[\w-]+ (?:a|per) second)"
+)
+QUANTITY = re.compile(rf"(?<![\w.#/])\d+(?:[ \u00a0\u202f.,–-]\d+)*[\s\u00a0\u202f-]?{UNIT}(?![a-z])")
+BY_HAND = re.compile(r"^\|[^\n]*\b(?:[numµμ]?s|fast|slow|time)\b[^\n]*\|\n\|[ :|-]+\|\n(?:\|[^\n]*\n)+", re.MULTILINE)
+CELL = re.compile(r"(?<=\|) *[−+]?\d+\.\d+ *(?=\|)")
+FOLLOWING = re.compile(r"\**[\s\u00a0\u202f]*(ns|us|µs|ms|s|%)(?![a-z])")
 
 
 def blank(match):
@@ -74,8 +80,19 @@ class Text:
         text = self.old
         for pattern in (TABLE, CODE, MARKED, GIVEN):
             text = pattern.sub(blank, text)
-        for match in QUANTITY.finditer(text):
-            self.complain(match.start(), f"{match.group()}: nothing in bench/data says so: put its query behind it")
+        found = [(match.start(), match.group()) for match in QUANTITY.finditer(text)]
+        for table in BY_HAND.finditer(text):
+            found += [(table.start() + cell.start(), cell.group()) for cell in CELL.finditer(table.group())]
+        for position, what in found:
+            self.complain(position, f"{what.strip()}: nothing in bench/data says so: put its query behind it")
+
+    def find_other_units(self):
+        """A unit behind the query that is not the query's own."""
+        for match in MARKED.finditer(self.old):
+            following = FOLLOWING.match(self.old, match.end())
+            own = [word.lstrip("+").replace("us", "µs") for word in match.group(2).split() if re.fullmatch(r"[num]?s|\+?%", word)]
+            if following and own and following.group(1).replace("us", "µs") != own[-1]:
+                self.complain(match.start(), f"{match.group(2)}: its unit is {own[-1]}, not {following.group(1)}")
 
     def find_old_pictures(self):
         for match in PICTURE.finditer(self.old):
@@ -96,6 +113,7 @@ class Text:
         if self.old.count("\n") != new.count("\n"):
             self.faults.append(f"{self.name}: a table has another number of lines")
         self.find_unmarked()
+        self.find_other_units()
         self.find_old_pictures()
 
     def write(self):
