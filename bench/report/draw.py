@@ -71,7 +71,7 @@ def save(fig, table, directory, name):
     about = table.about
     version = re.search(r"\d+\.\d+(\.\d+)?", about.get("driver", ""))
     driver = version.group() if version else "unknown"
-    text = f"{about.get('gpu', '?')} · driver {driver} · {about.get('date', '?')[:10]} · {about.get('nvtaskset', '?')}"
+    text = " · ".join([about.get("gpu", "?"), f"driver {driver}", about.get("date", "?")[:10], about.get("nvtaskset", "?")])
     fig.supxlabel(text, x=0.01, ha="left", fontsize=7.5, color=FAINT)
     path = os.path.join(directory, f"{name}.svg")
     fig.savefig(path, metadata={"Date": None, "Description": f"data: {table.digest}"})
@@ -218,7 +218,7 @@ def enforcement_of_size(table, rows, size, save_as):
         axes.set_title(title)
         axes.set_xlabel("ms a product")
     grid[0][0].set_xlim(left=0)
-    title = f"A product of {size:g} × {size:g} in 57 % of the TPCs. Dotted: its time on the whole GPU, scaled to its SMs;"
+    title = f"A product of {size:g} × {size:g} in 57 % of the TPCs. Dotted: its time on the whole GPU, scaled;"
     fig.suptitle(f"{title}\n{SPREAD_NOTE}", fontsize=8.5, x=0.01, ha="left")
     save_as(fig, f"enforcement-{size:g}")
 
@@ -352,7 +352,8 @@ def in_milliseconds(rows, *columns):
 
 
 def decode(table, save_as):
-    neighbours = [neighbour for neighbour in ("products", "training") if neighbour in {row["neighbour"] for row in table.rows}]
+    measured = {row["neighbour"] for row in table.rows}
+    neighbours = [neighbour for neighbour in ("products", "training") if neighbour in measured]
     fig, grid = figure(1, len(neighbours), 6.0, sharex=True, sharey=True)
     for axes, neighbour in zip(grid[0], neighbours):
         rows = [row for row in table.rows if row["neighbour"] in ("alone", neighbour)]
@@ -364,7 +365,8 @@ def decode(table, save_as):
 
 def medians(axes, found, x, **style):
     """A line of medians: {x: Measurement}."""
-    axes.plot([key[x] for key in found], [one.percentile(50) for one in found.values()], marker="o", markersize=3, **style)
+    values = [one.percentile(50) for one in found.values()]
+    axes.plot([key[x] for key in found], values, marker="o", markersize=3, **style)
 
 
 def processes(table, save_as):
@@ -375,7 +377,8 @@ def processes(table, save_as):
         style = {"color": COLORS[mechanism], "linestyle": "-" if connections == 8 else "--", "linewidth": 1.2}
         label = f"{results.name_of(mechanism)}, {connections:g} connections"
         medians(axes, dict(sorted(own.items())), 2, label=label, **style)
-    axes.set(title="A kernel of each, while all work: medians", xlabel="programs", ylabel="ms", yscale="log", xscale="log")
+    axes.set(title="A kernel of each, while all work: medians", xlabel="programs", ylabel="ms")
+    axes.set(xscale="log", yscale="log")
     plain_numbers(axes.xaxis)
     plain_numbers(axes.yaxis)
     axes.legend(fontsize=7.5)

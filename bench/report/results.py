@@ -39,7 +39,8 @@ NAMES = {
 }
 
 # And these values of other columns; all others by number or alphabet.
-ORDER = ["whole", "packed", "gpcs", "distributed", "alone", "planned", "faulty", "compute", "memory", "products", "training"]
+ORDER = ["whole", "packed", "gpcs", "distributed"]
+ORDER += ["alone", "planned", "faulty", "compute", "memory", "products", "training"]
 ORDER += ["MPS alone", "and the library", "and a partition", "and the command", "and its question to MPS"]
 ORDER += ["true", "show", "change", "list", "submit", "start", "finish", "eager", "graph1", "graph10", "graph100"]
 ORDER += ["borrowed", "before", "during", "command", "normal", "high", "hook-out", "hook-whole", "hook-half"]
@@ -169,7 +170,7 @@ def read(directory):
 
 def phases(table):
     """Of the table pitfall: how many laps the tasks ran in 10 ms, while the third one works beside the second, and after
-    that has ended. The third one joins in the middle of the second one's time; where it waits, it runs no lap."""
+    the second's end. The third one joins in the middle of the second one's time; where it waits, it runs no lap."""
     found = []
     for (number, mechanism), rows in table.groups("round", "mechanism").items():
         second = [row["ms"] for row in rows if row["task"] == "task2"]
@@ -179,8 +180,8 @@ def phases(table):
         for task in ("task1", "task3"):
             laps = {row["ms"]: row["laps"] for row in rows if row["task"] == task}
             for phase, span in times.items():
-                found += [{"round": number, "mechanism": mechanism, "task": task, "phase": phase, "laps": laps.get(ms, 0.0)}
-                          for ms in span if task == "task3" or ms in laps]
+                where = {"round": number, "mechanism": mechanism, "task": task, "phase": phase}
+                found += [{**where, "laps": laps.get(ms, 0.0)} for ms in span if task == "task3" or ms in laps]
     return found
 
 

@@ -107,8 +107,8 @@ def ratio(one, other, percent):
     if min(len(one.rounds), len(other.rounds)) >= ROUNDS_ENOUGH:
         quotients = (above / below for above, below in zip(one.draws(percent), shuffled(other.draws(percent))))
         return value, middle_of(quotients)
-    pairs = zip(one.rounds, other.rounds)
-    return value, ends_of([Measurement([own]).percentile(percent) / Measurement([its]).percentile(percent) for own, its in pairs])
+    values = [[Measurement([samples]).percentile(percent) for samples in side.rounds] for side in (one, other)]
+    return value, ends_of([own / its for own, its in zip(*values)])
 
 
 def shuffled(values):

@@ -5,8 +5,9 @@ What the experiments measured, as Markdown tables. In a text (texts.py), a table
 
     <!--table NAME by COLUMN… where COLUMN=VALUE… show QUESTION, QUESTION…-->  and  <!--/table-->
 
-and has a row for each combination of values of these columns, and the answers (queries.py) for each machine of bench/data that has this
-table. A ~ behind a percentile, difference or ratio adds its interval (stats.py). What so few samples cannot answer is a dash.
+and has a row for each combination of values of these columns, and the answers (queries.py) for each machine of bench/data
+that has this table. A ~ behind a percentile, difference or ratio adds its interval (stats.py). What so few samples
+cannot answer is a dash.
 """
 
 import os
@@ -47,7 +48,8 @@ def table(data, text):
     machines = [machine for machine in MACHINES if has(data, machine, name)]
     if not machines:
         raise queries.Wrong(f"no machine has a table {name}")
-    header = [TITLES.get(column, column) for column in columns] + [title(machine, question, machines) for machine in machines for question in questions]
+    header = [TITLES.get(column, column) for column in columns]
+    header += [title(machine, question, machines) for machine in machines for question in questions]
     keys = []
     for machine in machines:
         rows = data.table(machine, name).select(queries.pairs_of(words.get("where", "").split()))

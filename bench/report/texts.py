@@ -26,8 +26,8 @@ GIVEN = re.compile(r"\S*\d\S*(?:\s\S+)?<!--given-->")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 PICTURE = re.compile(r"!\[[^\]]*\]\(((?:docs/)?evaluation/([^/)]+)/([^/)]+?)(?:-\d+)?\.svg)\)")
 UNIT = (
-    r"(?:ns|us|[µμ]s|ms|s|min|(?:nano|micro|milli)?sec(?:onds?)?|minutes?|hours?|%|percent|per cent|times|[×x](?!\s*\d)|[\w-]+/s|"
-    r"[\w-]+ (?:a|per) second)"
+    r"(?:ns|us|[µμ]s|ms|s|min|(?:nano|micro|milli)?sec(?:onds?)?|minutes?|hours?|%|percent|per cent|times|"
+    r"[×x](?!\s*\d)|[\w-]+/s|[\w-]+ (?:a|per) second)"
 )
 QUANTITY = re.compile(rf"(?<![\w.#/])\d+(?:[ \u00a0\u202f.,–-]\d+)*[\s\u00a0\u202f-]?{UNIT}(?![a-z])")
 BY_HAND = re.compile(r"^\|[^\n]*\b(?:[numµμ]?s|fast|slow|time)\b[^\n]*\|\n\|[ :|-]+\|\n(?:\|[^\n]*\n)+", re.MULTILINE)
@@ -90,7 +90,8 @@ class Text:
         """A unit behind the query that is not the query's own."""
         for match in MARKED.finditer(self.old):
             following = FOLLOWING.match(self.old, match.end())
-            own = [word.lstrip("+").replace("us", "µs") for word in match.group(2).split() if re.fullmatch(r"[num]?s|\+?%", word)]
+            words = match.group(2).replace("us", "µs").replace("+%", "%").split()
+            own = [word for word in words if re.fullmatch(r"[nµm]?s|%", word)]
             if following and own and following.group(1).replace("us", "µs") != own[-1]:
                 self.complain(match.start(), f"{match.group(2)}: its unit is {own[-1]}, not {following.group(1)}")
 

@@ -1,4 +1,4 @@
-"""What bench/report makes of samples: statistics, queries, and the numbers in texts. tests/cli/figures.bats starts it."""
+"""What bench/report makes of samples: statistics, queries, numbers in texts. tests/cli/figures.bats starts it."""
 
 import gzip
 import os
@@ -168,7 +168,8 @@ class Texts(unittest.TestCase):
                 self.assertRaisesRegex(queries.Wrong, reason, self.ask, query)
 
     def test_numbers_as_they_are_written(self):
-        for value, text in ((0, "0"), (0.00123, "0.00123"), (0.5, "0.500"), (7.056, "7.06"), (99.96, "100"), (9.94, "9.94"), (9.996, "10.0"),
+        for value, text in ((0, "0"), (0.00123, "0.00123"), (0.5, "0.500"), (7.056, "7.06"),
+                            (99.96, "100"), (9.94, "9.94"), (9.996, "10.0"),
                             (1234.5, "1234"), (-43210, "−43\u202f210")):
             self.assertEqual(queries.shown(value), text)
         self.assertEqual(queries.shown(2.55, 1), "2.5")
@@ -195,8 +196,9 @@ class Texts(unittest.TestCase):
         self.assertIn("2.99", text)
 
     def test_a_number_without_a_query_fails(self):
-        for quantity in ("7 µs", "3.1 ms", "34 %", "12 s", "5393 kernels/s", "1 550 ns", "20 times", "4 GiB/s", "25 percent",
-                         "7\u00a0ms", "7 \u03bcs", "7\nms", "1.5-2 ms", "7-ms", "7 milliseconds", "3x", "3 ×", "9 kernels a second"):
+        for quantity in ("7 µs", "3.1 ms", "34 %", "12 s", "5393 kernels/s", "1 550 ns", "20 times",
+                         "4 GiB/s", "25 percent", "7\u00a0ms", "7 \u03bcs", "7\nms", "1.5-2 ms", "7-ms",
+                         "7 milliseconds", "3x", "3 ×", "9 kernels a second"):
             with self.subTest(quantity):
                 status, output, _ = self.run_texts(f"It is {quantity}, they say.\n", "--check")
                 self.assertEqual(status, 1)
@@ -225,7 +227,8 @@ class Texts(unittest.TestCase):
 
     def test_a_query_that_cannot_be_answered_fails(self):
         for arguments in ([], ["--check"]):
-            status, output, _ = self.run_texts("It takes 1<!--h200 hook mechanism=hook-out: p99.9 ns--> ns.\n", *arguments)
+            query = "<!--h200 hook mechanism=hook-out: p99.9 ns-->"
+            status, output, _ = self.run_texts(f"It takes 1{query} ns.\n", *arguments)
             self.assertEqual(status, 1)
             self.assertIn("99.9 % of 20 samples: 10000 are needed", output)
 
@@ -254,7 +257,8 @@ class Texts(unittest.TestCase):
         folder = os.path.join(self.work.name, "evaluation", "h200")
         os.makedirs(folder)
         digest = queries.Data(self.work.name).table("h200", "hook").digest
-        for content, fault in ((f"data: {digest}", ""), ("data: 0123", "drawn from other data"), (None, "No such file")):
+        cases = (f"data: {digest}", ""), ("data: 0123", "drawn from other data"), (None, "No such file")
+        for content, fault in cases:
             path = os.path.join(folder, "hook.svg")
             if content is None:
                 os.remove(path)
