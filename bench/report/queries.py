@@ -104,7 +104,7 @@ class Question:
             return found[0]
         self.refuse_mixtures()
         if not isinstance(found[0], float):
-            raise Wrong(f"{self.table.value} is no number, or there are several")
+            raise (Missing if self.what == "value" else Wrong)(f"{self.table.value} is no number, or there are several")
         measurement = stats.Measurement(results.rounds(self.rows, self.table.value).values())
         if self.what in ("n", "rounds"):
             return grouped(measurement.n if self.what == "n" else len(measurement.rounds))

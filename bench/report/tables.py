@@ -107,7 +107,9 @@ def main():
         if len(results.groups(found.rows, *columns)) > ROWS_MAX:
             continue
         questions = ["n", *(what + unit for what in ("min", "p50~", "p95", "p99", "p99.9", "max"))]
-        if "mechanism" in columns and "round" in found.rows[0]:
+        if not isinstance(found.rows[0][found.value], float):
+            questions = ["value"]
+        elif "mechanism" in columns and "round" in found.rows[0]:
             questions.append("difference~ %")
         print(f"\n### {name}\n")
         print(table(data, f"{name} by {' '.join(columns)} show {', '.join(questions)}"), end="")

@@ -51,7 +51,7 @@ in_source() {
 	echo "$output"
 	[ "$status" -ne 0 ]
 	[ "${lines[0]}" = "make install: $WORK/usr/bin/: you may not write there; use 'sudo make install', or 'make install PREFIX=\$HOME/.local'" ]
-	[[ "${lines[1]}" == "make: "* ]]
+	[[ "${lines[1]}" == make*": *** "* ]]
 	[ "${#lines[@]}" -eq 2 ]
 	diff <(echo "$before") <(find "$WORK/usr")
 }

@@ -73,6 +73,6 @@ All tests successful.
 	echo "$output"
 	[ "$status" -ne 0 ]
 	[ "${lines[0]}" = "make check-gpu: needs a GPU that nvtaskset can use: NVTASKSET_TOPOLOGY=/nonexistent: No such file or directory" ]
-	[[ "${lines[1]}" == "make: "* ]]
+	[[ "${lines[1]}" == make*": *** "* ]]
 	[ "${#lines[@]}" -eq 2 ]
 }

@@ -24,7 +24,7 @@ strict() {
 @test "--strict is refused without a COMMAND" {
 	refuses "--strict: only where a COMMAND is started" nvtaskset --strict -tp 3 $$
 	refuses "--strict: only where a COMMAND is started" nvtaskset --strict -p $$
-	refuses "--strict: only where a COMMAND is started" nvtaskset --strict -l
+	refuses "--strict: not with -l; only where a COMMAND is started" nvtaskset --strict -l
 }
 
 # --- refused before it starts ----------------------------------------------------------------------------
