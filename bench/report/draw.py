@@ -86,6 +86,12 @@ def plain_numbers(axis):
     axis.set_minor_formatter(NullFormatter())
 
 
+def make_logarithmic(axes):
+    axes.set(xscale="log", yscale="log")
+    plain_numbers(axes.xaxis)
+    plain_numbers(axes.yaxis)
+
+
 def spread(axes, height, measured, color):
     """One distribution, lying: its samples; or, where there are enough, what SPREAD_NOTE says."""
     if measured.n < stats.needed(25):
@@ -132,6 +138,10 @@ def thousandths(measurements):
     return {key: thousandth(measured) for key, measured in measurements.items()}
 
 
+def in_milliseconds(rows, *columns):
+    return thousandths(results.measurements(rows, "us", *columns))
+
+
 def startup(table, save_as):
     fig, ((axes,),) = figure(1, 1, 3.0)
     spreads(axes, by_mechanism(table.measurements("mechanism")))
@@ -144,15 +154,13 @@ def startup(table, save_as):
 def parts(table, save_as):
     fig, ((axes,),) = figure(1, 1, 2.8)
     found = table.measurements("part")
-    spreads(axes, [(part, "#d55e00", found[part,]) for part in PARTS if (part,) in found])
+    parts_in_order = sorted((part for part, in found), key=results.order)
+    spreads(axes, [(part, "#d55e00", found[part,]) for part in parts_in_order])
     axes.set_xlim(left=0)
     axes.set_xlabel("ms from exec until the driver is loaded")
     axes.set_title(f"Start-up under nvtaskset, part by part ({SPREAD_NOTE})", fontsize=8.5)
     save_as(fig, "parts")
 
-
-# As they follow each other, each with those before it.
-PARTS = ["MPS alone", "and the library", "and a partition", "and the command", "and its question to MPS"]
 
 LAUNCH_METRICS = {
     "submit": "the call returns",
@@ -173,13 +181,13 @@ def launch(table, save_as):
 
 
 def hook(table, save_as):
-    """Differences within a process, with their median's interval."""
+    """Differences within a process."""
     fig, ((axes,),) = figure(1, 1, 2.2)
     lines = []
     for (under, mechanism), rows in table.groups("under", "mechanism").items():
         other = results.COMPARED_WITH.get(mechanism)
         if other:
-            without = [row for row in table.rows if row["under"] == under and row["mechanism"] == other]
+            without = table.select({"under": under, "mechanism": other})
             found = stats.differences(results.rounds(rows, "ns"), results.rounds(without, "ns"))
             label = results.name_of(mechanism) + (", under MPS" if under == "mps" else "")
             lines.append((label, "#d55e00", found))
@@ -198,10 +206,7 @@ def enforcement(table, save_as):
 
 def enforcement_of_size(table, rows, size, save_as):
     expected = results.scaled(table)
-    found = {
-        key: stats.Measurement([value / 1e3 for value in samples] for samples in results.rounds(own, "us").values())
-        for key, own in results.groups(rows, "neighbour", "mechanism", "choice", "sms").items()
-    }
+    found = in_milliseconds(rows, "neighbour", "mechanism", "choice", "sms")
     titles = {"alone": "alone", "memory": "beside copies of memory", "compute": "beside arithmetic"}
     dotted = {"color": INK, "linewidth": 1, "linestyle": (0, (1.5, 1)), "zorder": 5}
     fig, grid = figure(1, 3, 4.6, sharey=True, sharex=True)
@@ -239,9 +244,8 @@ def granularity(table, save_as):
             color=COLORS[mechanism],
             label=f"{results.name_of(mechanism)}: {len(sizes)} sizes",
         )
-    axes.set(xscale="log", yscale="log", xlabel="SMs of the partition", ylabel="ms a product")
-    plain_numbers(axes.xaxis)
-    plain_numbers(axes.yaxis)
+    make_logarithmic(axes)
+    axes.set(xlabel="SMs of the partition", ylabel="ms a product")
     axes.set_title("One product of matrices, in every size of partition that there is")
     axes.legend()
     save_as(fig, "granularity")
@@ -344,13 +348,6 @@ def tail(table, save_as):
     save_as(fig, "tail")
 
 
-def in_milliseconds(rows, *columns):
-    return {
-        key: thousandth(stats.Measurement(results.rounds(own, "us").values()))
-        for key, own in results.groups(rows, *columns).items()
-    }
-
-
 def decode(table, save_as):
     measured = {row["neighbour"] for row in table.rows}
     neighbours = [neighbour for neighbour in ("products", "training") if neighbour in measured]
@@ -364,7 +361,7 @@ def decode(table, save_as):
 
 
 def medians(axes, found, x, **style):
-    """A line of medians: {x: Measurement}."""
+    """A line of medians, of {key: Measurement}; place x of the key is on the axis."""
     values = [one.percentile(50) for one in found.values()]
     axes.plot([key[x] for key in found], values, marker="o", markersize=3, **style)
 
@@ -378,9 +375,7 @@ def processes(table, save_as):
         label = f"{results.name_of(mechanism)}, {connections:g} connections"
         medians(axes, dict(sorted(own.items())), 2, label=label, **style)
     axes.set(title="A kernel of each, while all work: medians", xlabel="programs", ylabel="ms")
-    axes.set(xscale="log", yscale="log")
-    plain_numbers(axes.xaxis)
-    plain_numbers(axes.yaxis)
+    make_logarithmic(axes)
     axes.legend(fontsize=7.5)
     save_as(fig, "processes")
 
@@ -396,9 +391,8 @@ def strategies(table, save_as):
         for strategy, color in STRATEGIES.items():
             own = {key: one for key, one in sorted(found.items()) if key[:2] == (work, strategy)}
             medians(axes, own, 2, color=color, linewidth=1.2, label=strategy)
-        axes.set(xscale="log", yscale="log", xlabel="TPCs", title=title)
-        plain_numbers(axes.xaxis)
-        plain_numbers(axes.yaxis)
+        make_logarithmic(axes)
+        axes.set(xlabel="TPCs", title=title)
     grid[0][0].set_ylabel("ms (medians)")
     grid[0][0].legend()
     save_as(fig, "strategies")
@@ -435,9 +429,8 @@ def network(table, save_as):
         own = {key: one for key, one in sorted(found.items()) if key[:2] == (mechanism, neighbour)}
         label = results.name_of(mechanism) + (", alone" if neighbour == "alone" else ", beside a faulty neighbour")
         medians(axes, own, 2, color=COLORS[mechanism], linestyle=":" if neighbour == "alone" else "-", label=label)
-    axes.set(xscale="log", yscale="log", xlabel="SMs of the partition", ylabel="ms an inference (medians)")
-    plain_numbers(axes.xaxis)
-    plain_numbers(axes.yaxis)
+    make_logarithmic(axes)
+    axes.set(xlabel="SMs of the partition", ylabel="ms an inference (medians)")
     axes.set_title("YOLOv2 in partitions of several sizes")
     axes.legend(fontsize=8)
     save_as(fig, "network")

@@ -20,7 +20,7 @@ about those:
     ABOUT              gpu, driver, date …, as the table's first lines say (only the date's day)
 
 `.low` and `.high` behind a percentile, difference or ratio ask for the ends of its interval. The last words say how the
-number is written: a unit (ns, us, ms, s; % for a difference; x and +% for a ratio), and how many digits are behind
+number is written: a unit (ns, us, ms, s; % for a difference; +% for what a ratio is above 1), and how many digits are behind
 the point (.0, .1; three digits in all without it).
 """
 
@@ -68,7 +68,6 @@ def answer(data, text):
     machine, name, *conditions = subject.split() + [""] * (2 - len(subject.split()))
     if not colon or not question.split():
         raise Wrong("a query is MACHINE TABLE COLUMN=VALUE…: QUESTION")
-    data.table(machine, name)
     conditions = pairs_of(conditions)
     try:
         return Question(data, (machine, name), conditions, question.split()).answer()
@@ -182,9 +181,9 @@ class Question:
     def ratio(self, measurement):
         other = stats.Measurement(results.rounds(self.others(), self.table.value).values())
         percent = float(self.what[len("ratio") :])
-        value = measurement.percentile(percent) / other.percentile(percent)
+        value = stats.ratio(measurement, other, percent)
         if self.end:
-            value = self.interval(lambda: stats.ratio(measurement, other, percent)[1])[self.end == "high"]
+            value = self.interval(lambda: stats.ratio_interval(measurement, other, percent))[self.end == "high"]
         return signed(self.digits((value - 1) * 100)) if "+%" in self.words else self.digits(value)
 
     def unit_factor(self, unit):

@@ -100,12 +100,8 @@ class Table:
     def groups(self, *columns):
         return groups(self.rows, *columns)
 
-    def measurements(self, *columns, value=None):
-        """What was measured, by these columns: {key: Measurement}."""
-        found = {}
-        for key, rows in self.groups(*columns).items():
-            found[key] = stats.Measurement(rounds(rows, value or self.value).values())
-        return found
+    def measurements(self, *columns):
+        return measurements(self.rows, self.value, *columns)
 
     def select(self, conditions):
         """The rows that have these values in these columns, {column: value as text, with _ for a space}."""
@@ -155,6 +151,11 @@ def rounds(rows, value):
     for row in rows:
         found.setdefault(row.get("round", ""), []).append(row[value])
     return found
+
+
+def measurements(rows, value, *columns):
+    """What was measured, by these columns: {key: Measurement}."""
+    return {key: stats.Measurement(rounds(own, value).values()) for key, own in groups(rows, *columns).items()}
 
 
 def read(directory):

@@ -102,13 +102,17 @@ def ends_of(values):
 
 
 def ratio(one, other, percent):
-    """What a percentile is, divided by that of another measurement, and its interval."""
-    value = one.percentile(percent) / other.percentile(percent)
+    """What a percentile is, divided by that of another measurement."""
+    return one.percentile(percent) / other.percentile(percent)
+
+
+def ratio_interval(one, other, percent):
+    ratio(one, other, percent)  # or too few
     if min(len(one.rounds), len(other.rounds)) >= ROUNDS_ENOUGH:
         quotients = (above / below for above, below in zip(one.draws(percent), shuffled(other.draws(percent))))
-        return value, middle_of(quotients)
+        return middle_of(quotients)
     values = [[Measurement([samples]).percentile(percent) for samples in side.rounds] for side in (one, other)]
-    return value, ends_of([own / its for own, its in zip(*values)])
+    return ends_of([own / its for own, its in zip(*values)])
 
 
 def shuffled(values):
@@ -118,20 +122,22 @@ def shuffled(values):
     return values
 
 
+def pairs(one, other):
+    """The medians of each round that both have."""
+    return [(statistics.median(one[name]), statistics.median(other[name])) for name in one if name in other]
+
+
 def differences(one, other):
     """From rounds by name, {round: samples}: the difference of the medians in each round that both have.
 
     What drifts from round to round hits both of a pair.
     """
-    both = [name for name in one if name in other]
-    return Measurement([statistics.median(one[name]) - statistics.median(other[name])] for name in both)
+    return Measurement([own - its] for own, its in pairs(one, other))
 
 
 def relative_differences(one, other):
     """The same, in percent of the other's."""
-    both = [name for name in one if name in other]
-    medians = [(statistics.median(one[name]), statistics.median(other[name])) for name in both]
-    return Measurement([(own - its) / its * 100] for own, its in medians)
+    return Measurement([(own - its) / its * 100] for own, its in pairs(one, other))
 
 
 def verdict(interval, least, most):

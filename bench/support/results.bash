@@ -24,6 +24,18 @@ pick() { # FULL QUICK
 	if [ -n "${BENCH_QUICK:-}" ]; then echo "$2"; else echo "$1"; fi
 }
 
+# The python3 that has matplotlib: Debian's may be another one than the first on PATH.
+find_drawing_python() {
+	local python
+	for python in python3 /usr/bin/python3; do
+		if $python -c 'import matplotlib' 2>/dev/null; then
+			echo "$python"
+			return
+		fi
+	done
+	return 1
+}
+
 driver_version() {
 	sed -n 's/^NVRM version: *//p' /proc/driver/nvidia/version 2>/dev/null ||
 		nvidia-smi --query-gpu=driver_version --format=csv,noheader -i "$BENCH_GPU" 2>/dev/null

@@ -38,15 +38,10 @@ column() { # FILE NUMBER
 	grep -v '^#' "$1" | sed 1d | cut -d , -f "$2" | sort -u | paste -sd ' '
 }
 
-draws() {
-	local python
-	for python in python3 /usr/bin/python3; do
-		if $python -c 'import matplotlib' 2>/dev/null; then
-			return
-		fi
-	done
-	return 1
-}
+draws() (
+	. "$ROOT/bench/support/results.bash"
+	find_drawing_python >/dev/null
+)
 
 @test "every experiment writes the tables that it names, and all are drawn" {
 	PYTHONPATH=$ROOT/tests/fake-torch PYTHONDONTWRITEBYTECODE=1 run bench

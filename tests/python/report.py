@@ -94,7 +94,8 @@ class Comparisons(unittest.TestCase):
         self.assertEqual(stats.relative_differences({1: [5]}, {1: [4]}).ordered, [25])
 
     def test_a_ratio_has_the_uncertainty_of_both(self):
-        value, (low, high) = stats.ratio(normal(5, 20, 50, 0, 5), normal(6, 20, 50, 0, 5), 50)
+        sides = normal(5, 20, 50, 0, 5), normal(6, 20, 50, 0, 5), 50
+        value, (low, high) = stats.ratio(*sides), stats.ratio_interval(*sides)
         alone = normal(5, 20, 50, 0, 5).interval(50)
         self.assertTrue(low < value < high)
         self.assertGreater(high - low, 1.15 * (alone[1] - alone[0]) / 100)
