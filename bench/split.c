@@ -2,10 +2,10 @@
  * Usage: split STRATEGY COUNT
  *        split
  *
- * Parts a GPU in two, for the experiments: the first, or the one whose number BENCH_GPU is. Prints "TPCS LIST" for COUNT TPCs (a number, or a share such as
- * 57%) that STRATEGY chooses, and "TPCS LIST" for the rest ("0 " where there is none). STRATEGY is packed or
- * distributed, as nvtaskset's, or gpcs: as many whole GPCs as fit into COUNT. Without arguments: "TPCS SMS-PER-TPC
- * NAME".
+ * Parts a GPU in two, for the experiments: the first, or the one whose number BENCH_GPU is. Prints "TPCS LIST" for
+ * COUNT TPCs (a number, or a share such as 57%) that STRATEGY chooses, and "TPCS LIST" for the rest ("0 " where there
+ * is none). STRATEGY is packed or distributed, as nvtaskset's, or gpcs: as many whole GPCs as fit into COUNT. Without
+ * arguments: "TPCS SMS-PER-TPC NAME".
  */
 #include "gpu/select_tpcs.h"
 #include "gpu/topology/topology.h"

@@ -19,7 +19,8 @@ ssize_t __attribute__((format(printf, 3, 4))) proc_read_text(char *text, size_t 
 /* Reads the target of a link as a string; false and "" if it cannot be read. */
 bool __attribute__((format(printf, 3, 4))) proc_read_link(char *text, size_t room, const char *path, ...);
 
-/* The user that a process belongs to; root if the process does not let itself be inspected. False and 0 if the process has ended, or is hidden. */
+/* The user that a process belongs to; root if the process does not let itself be inspected. False and 0 if the process
+ * has ended, or is hidden. */
 bool proc_owner(pid_t pid, uid_t *owner);
 
 #endif

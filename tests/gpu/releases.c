@@ -216,16 +216,11 @@ static CUgraphExec exec;
 
 static void make_nodes(unsigned int blocks)
 {
-	const CUDA_KERNEL_NODE_PARAMS parameters = {
-		.func = gpu.nothing,
-		.gridDimX = blocks,
-		.gridDimY = 1,
-		.gridDimZ = 1,
-		.blockDimX = 1,
-		.blockDimY = 1,
-		.blockDimZ = 1,
-	};
+	CUDA_KERNEL_NODE_PARAMS parameters = gpu_where_node(&gpu, NULL);
 
+	parameters.func = gpu.nothing;
+	parameters.gridDimX = blocks;
+	parameters.blockDimX = 1;
 	gpu_check(cuGraphCreate(&graph, 0));
 	for (unsigned int i = 0; i < NODES; i++)
 		gpu_check(cuGraphAddKernelNode_v2(&nodes[i], graph, i > 0 ? &nodes[i - 1] : NULL, i > 0, &parameters));
@@ -436,6 +431,12 @@ static void test_what_is_accepted(void **state)
 
 /* --- registering while launches are captured ------------------------------------------------------------------ */
 
+static void open_unregistered(void)
+{
+	open_gpu();
+	gpu_check(cuMemHostUnregister((void *)area.words));
+}
+
 static CUresult register_in_capture(int mode, bool says_so, CUresult *registered)
 {
 	int relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -464,8 +465,7 @@ static void test_registering_breaks_a_capture(void **state)
 	CUresult registered;
 
 	(void)state;
-	open_gpu();
-	gpu_check(cuMemHostUnregister((void *)area.words));
+	open_unregistered();
 	for (int mode = CU_STREAM_CAPTURE_MODE_GLOBAL; mode <= CU_STREAM_CAPTURE_MODE_THREAD_LOCAL; mode++) {
 		assert_int_equal(register_in_capture(mode, false, &registered), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 		assert_int_equal(registered, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
@@ -479,8 +479,7 @@ static void test_a_thread_may_say_that_it_knows(void **state)
 	CUresult registered;
 
 	(void)state;
-	open_gpu();
-	gpu_check(cuMemHostUnregister((void *)area.words));
+	open_unregistered();
 	for (int mode = CU_STREAM_CAPTURE_MODE_GLOBAL; mode <= CU_STREAM_CAPTURE_MODE_RELAXED; mode++) {
 		gpu_check(register_in_capture(mode, true, &registered));
 		gpu_check(registered);
