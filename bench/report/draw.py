@@ -348,16 +348,19 @@ def tail(table, save_as):
     save_as(fig, "tail")
 
 
+def decoding(table, save_as, name, neighbour):
+    fig, ((axes,),) = figure(1, 1, 6.0)
+    latencies(axes, in_milliseconds(table.rows, "mechanism", "neighbour"))
+    axes.set(xlabel="ms a step", ylabel="of steps take longer", title=f"Decoding beside {neighbour}")
+    save_as(fig, name)
+
+
 def decode(table, save_as):
-    measured = {row["neighbour"] for row in table.rows}
-    neighbours = [neighbour for neighbour in ("products", "training") if neighbour in measured]
-    fig, grid = figure(1, len(neighbours), 6.0, sharex=True, sharey=True)
-    for axes, neighbour in zip(grid[0], neighbours):
-        rows = [row for row in table.rows if row["neighbour"] in ("alone", neighbour)]
-        latencies(axes, in_milliseconds(rows, "mechanism", "neighbour"))
-        axes.set(xlabel="ms a step", title=f"Decoding beside {neighbour}")
-    grid[0][0].set_ylabel("of steps take longer")
-    save_as(fig, "decode")
+    decoding(table, save_as, "decode", "products")
+
+
+def decode_training(table, save_as):
+    decoding(table, save_as, "decode_training", "training")
 
 
 def medians(axes, found, x, **style):
@@ -489,6 +492,7 @@ PICTURES = [
     strategies,
     overlap,
     decode,
+    decode_training,
     network,
     faulty,
     slots,

@@ -24,11 +24,20 @@ support=$(dirname "${BASH_SOURCE[0]}")
 . "$support/results.bash"
 . "$support/tasks.bash"
 
-# Whether there is time for more rounds; says so if not.
-has_time() { # SECONDS-SINCE-THE-START
-	[ "$SECONDS" -ge "$1" ] || return 0
-	echo "  no more rounds after $1 s" >&2
-	return 1
+# Measures the cases that are given one a line, in random order: measure ROUND CASE. What would begin later than so many
+# seconds after the experiment did is left out, and said.
+measure_cases() { # ROUND [SECONDS]
+	local cases case left_out=0
+	mapfile -t cases < <(shuf)
+	for case in "${cases[@]}"; do
+		if [ "$SECONDS" -ge "${2:-1000000}" ]; then
+			left_out=$((left_out + 1))
+			continue
+		fi
+		# shellcheck disable=SC2086
+		measure "$1" $case
+	done
+	[ $left_out = 0 ] || echo "  round $1: $left_out of ${#cases[@]} cases left out: no time" >&2
 }
 
 # Adds a row for each line that a command prints, with these first columns; no row if it fails.
