@@ -25,7 +25,7 @@ support=$(dirname "${BASH_SOURCE[0]}")
 . "$support/tasks.bash"
 
 # Measures the cases that are given one a line, in random order: measure ROUND CASE. What would begin later than so many
-# seconds after the experiment did is left out, and said.
+# seconds after the experiment did is left out, and said: it fails then.
 measure_cases() { # ROUND [SECONDS]
 	local cases case left_out=0
 	mapfile -t cases < <(shuf)
@@ -38,6 +38,7 @@ measure_cases() { # ROUND [SECONDS]
 		measure "$1" $case
 	done
 	[ $left_out = 0 ] || echo "  round $1: $left_out of ${#cases[@]} cases left out: no time" >&2
+	[ $left_out = 0 ]
 }
 
 # Adds a row for each line that a command prints, with these first columns; no row if it fails.
