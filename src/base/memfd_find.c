@@ -56,8 +56,7 @@ int memfd_reopen(int number)
 	return file < 0 && errno == EACCES ? open(link, O_RDONLY | flags) : file;
 }
 
-/* Opens the file of this descriptor if it is a memfd; -1 otherwise. */
-static int open_number(int directory, int number)
+int memfd_open(int directory, int number)
 {
 	char name[16];
 
@@ -109,7 +108,7 @@ int memfd_find(const struct memfd_search *search)
 
 	while (number >= 0 && file < 0) {
 		errno = 0;
-		file = open_number(search->directory, number);
+		file = memfd_open(search->directory, number);
 		failure = errno != 0 ? errno : failure;
 		if (file >= 0 && !search->is_sought(file, number, search->context)) {
 			close(file);

@@ -31,6 +31,9 @@ bool memfd_is_one(int file);
  * make us wait. -1 with errno. */
 int memfd_reopen(int number);
 
+/* Opens the file of another process's descriptor if it is a memfd; `directory` is its /proc/PID/fd. -1 with errno. */
+int memfd_open(int directory, int number);
+
 /* Opens the first wanted file, like memfd_reopen. -1 if there is none; errno is then 0, unless a file could not be
  * opened. */
 int memfd_find(const struct memfd_search *search);

@@ -19,29 +19,29 @@ bool segment_is_file(int file)
 }
 
 /* The kernel would end the process (SIGXFSZ) if the file became longer than its limit. */
-static int check_file_limit(struct error *error)
+static int check_file_limit(size_t size, struct error *error)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < sizeof(struct segment_memory)) {
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < size) {
 		errno = EFBIG;
 		return error_set(error, "no shared memory: it takes %zu bytes, and the limit for files (ulimit -f) is %llu",
-		                 sizeof(struct segment_memory), (unsigned long long)limit.rlim_cur);
+		                 size, (unsigned long long)limit.rlim_cur);
 	}
 	return 0;
 }
 
-static int make_file(struct error *error)
+int segment_make_file(const char *name, size_t size, struct error *error)
 {
-	if (check_file_limit(error) < 0)
+	if (check_file_limit(size, error) < 0)
 		return -1;
-	int file = memfd_create(SEGMENT_NAME, SEGMENT_FILE_FLAGS | MFD_NOEXEC_SEAL);
+	int file = memfd_create(name, SEGMENT_FILE_FLAGS | MFD_NOEXEC_SEAL);
 
 	if (file < 0 && errno == EINVAL)
-		file = memfd_create(SEGMENT_NAME, SEGMENT_FILE_FLAGS);
+		file = memfd_create(name, SEGMENT_FILE_FLAGS);
 	if (file < 0)
 		return error_set_errno(error, "no shared memory");
-	if (fchmod(file, SEGMENT_FILE_MODE) < 0 || ftruncate(file, sizeof(struct segment_memory)) < 0 ||
+	if (fchmod(file, SEGMENT_FILE_MODE) < 0 || ftruncate(file, (off_t)size) < 0 ||
 	    fcntl(file, F_ADD_SEALS, SEGMENT_FILE_SEALS) < 0) {
 		error_set_errno(error, "shared memory cannot be set up");
 		close(file);
@@ -52,7 +52,7 @@ static int make_file(struct error *error)
 
 int segment_make(struct segment *segment, int in_place_of, struct error *error)
 {
-	int file = make_file(error);
+	int file = segment_make_file(SEGMENT_NAME, sizeof(struct segment_memory), error);
 
 	*segment = segment_closed;
 	if (file < 0)

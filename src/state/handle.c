@@ -133,6 +133,15 @@ static int open_name(int file)
 	return open(path, O_PATH | O_CLOEXEC);
 }
 
+int handle_move_up(int file)
+{
+	int moved = move_up(file, F_DUPFD_CLOEXEC);
+
+	if (moved >= 0)
+		close(file);
+	return moved >= 0 ? moved : file;
+}
+
 int handle_make(int file, int in_place_of)
 {
 	int name = open_name(file), number = -1;

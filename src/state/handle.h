@@ -25,6 +25,9 @@
  * errno. */
 int handle_make(int file, int in_place_of);
 
+/* Gives the file a number as a handle has, close-on-exec; the number that it has if there is no room. */
+int handle_move_up(int file);
+
 /* Whether the descriptor leads to a segment's file with this inode number. */
 bool handle_leads_to(int number, ino_t inode);
 

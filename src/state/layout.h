@@ -4,6 +4,7 @@
 #define NVTASKSET_SEGMENT_LAYOUT_H
 
 #include "base/memfd_find.h"
+#include "counts.h"
 #include "segment.h"
 
 #include <stddef.h>
@@ -22,7 +23,7 @@
 
 #define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* not text, so that no text file is taken for a segment */
 #define SEGMENT_MOVED UINT64_C(0x6b73617464766e02) /* replaces the magic once the segment has moved */
-#define SEGMENT_VERSION 4
+#define SEGMENT_VERSION 5
 #define SEGMENT_RING 8
 #define SEGMENT_REVISION_WORDS (sizeof(struct segment_revision) / sizeof(uint64_t))
 
@@ -36,7 +37,9 @@
  *   64   the revision in force   its number, raised by editors
  *   128  counters                written by the owner; on other cache lines than what launches only read
  *   256  the counter slots       in which the owner's threads count launches
- *   4352 the ring of revisions   revision n is at n % SEGMENT_RING
+ *   4352 the areas               in which kernels are counted (counts.h): gaps of all, how many were made, and where
+ *                                each is; the inode is written last
+ *   4544 the ring of revisions   revision n is at n % SEGMENT_RING
  *
  * Revisions are read while they are written (base/ring.h).
  */
@@ -51,6 +54,12 @@ struct segment_memory {
 	_Alignas(64) _Atomic uint64_t refreshed;
 	_Atomic uint64_t reasons[15];
 	struct counter_slot slots[COUNTER_SLOTS];
+	_Alignas(64) _Atomic uint64_t gaps;
+	_Atomic uint64_t areas_made;
+	struct {
+		_Atomic uint64_t inode; /* 0: none */
+		_Atomic uint64_t file;  /* the number of the owner's descriptor */
+	} areas[COUNTS_AREAS];
 	_Alignas(64) _Atomic uint64_t ring[SEGMENT_RING][SEGMENT_REVISION_WORDS];
 };
 
@@ -61,7 +70,8 @@ _Static_assert(offsetof(struct segment_memory, owner) == 16, "shared layout");
 _Static_assert(offsetof(struct segment_memory, number) == 64, "shared layout");
 _Static_assert(offsetof(struct segment_memory, refreshed) == 128, "shared layout");
 _Static_assert(offsetof(struct segment_memory, slots) == 256, "shared layout");
-_Static_assert(offsetof(struct segment_memory, ring) == 4352, "shared layout");
+_Static_assert(offsetof(struct segment_memory, gaps) == 4352, "shared layout");
+_Static_assert(offsetof(struct segment_memory, ring) == 4544, "shared layout");
 _Static_assert(sizeof(struct counter_slot) == 64, "shared layout");
 _Static_assert(SEGMENT_REASON_COUNT <= 15, "shared layout");
 
@@ -70,6 +80,9 @@ extern const struct segment segment_closed;
 
 /* Whether a file has the size and the seals of a segment: the process that has it open may be hostile. */
 bool segment_is_file(int file);
+
+/* Makes a file of zeros with this name in memory. -1 with the reason. */
+int segment_make_file(const char *name, size_t size, struct error *error);
 
 /* Makes a file of zeros, maps it, and makes its handle, in place of `in_place_of` (-1: of none). -1 with the reason. */
 int segment_make(struct segment *segment, int in_place_of, struct error *error);

@@ -86,6 +86,15 @@ static bool is_mapped(const struct segment *segment)
 	return mappings > 1; /* one of them is this one */
 }
 
+/* The areas (counts.h) have gone with the execution that made them. */
+static void forget_areas(struct segment_memory *memory)
+{
+	for (int i = 0; i < COUNTS_AREAS; i++)
+		atomic_store(&memory->areas[i].inode, 0);
+	atomic_store(&memory->areas_made, 0);
+	atomic_store(&memory->gaps, 0);
+}
+
 bool segment_find_own(struct segment *segment)
 {
 	int handle;
@@ -98,10 +107,12 @@ bool segment_find_own(struct segment *segment)
 	close(segment->file);
 	segment->file = handle;
 	/* The number alone can be the same after an exec (execution.h). */
-	if (atomic_load(&segment->memory->execution) == execution_own() && is_mapped(segment))
+	if (atomic_load(&segment->memory->execution) == execution_own() && is_mapped(segment)) {
 		counter_slots_keep();
-	else
+	} else {
 		segment_set_in_force(segment, true);
+		forget_areas(segment->memory);
+	}
 	return true;
 }
 

@@ -1,0 +1,239 @@
+/* The owner's side: where this process's kernels are counted. */
+#include "counts_layout.h"
+
+#include "handle.h"
+#include "layout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- areas ------------------------------------------------------------------------------------------------------ */
+
+/* Where memory that must lie low is looked for: low enough for the release slots of every version, and far from where
+ * programs are loaded; then below what sanitizers take. */
+#define LOW_ATTEMPTS 64
+
+static uint64_t low_address(unsigned int attempt)
+{
+	return attempt < LOW_ATTEMPTS / 2 ? UINT64_C(0x2000000000) + attempt * UINT64_C(0x10000000)
+	                                  : UINT64_C(0x20000000) + (attempt - LOW_ATTEMPTS / 2) * UINT64_C(0x1000000);
+}
+
+/* The kernel takes another address if memory is in use at this one. */
+static struct counts_memory *map_at(uint64_t hint, int file)
+{
+	void *memory = mmap((void *)(uintptr_t)hint, sizeof(struct counts_memory), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* If there is no memory below `reach`, the memory lies above it. */
+static struct counts_memory *map(int file, uint64_t reach)
+{
+	struct counts_memory *memory = map_at(0, file);
+
+	for (unsigned int i = 0; memory && (uintptr_t)memory + sizeof *memory > reach && i < LOW_ATTEMPTS; i++) {
+		munmap(memory, sizeof *memory);
+		memory = map_at(low_address(i), file);
+	}
+	return memory;
+}
+
+/* Names the area in the segment. */
+static int publish(const struct segment *segment, const struct counts_area *area, struct error *error)
+{
+	struct segment_memory *memory = segment->memory;
+	uint64_t place = atomic_fetch_add(&memory->areas_made, 1);
+
+	if (place >= COUNTS_AREAS)
+		return error_set(error, "no room for more counts");
+	atomic_store_explicit(&memory->areas[place].file, (uint64_t)area->file, memory_order_relaxed);
+	atomic_store_explicit(&memory->areas[place].inode, area->inode, memory_order_release);
+	return 0;
+}
+
+static int prepare(struct counts_area *area, uint64_t reach, struct error *error)
+{
+	struct stat status;
+	struct counts_memory *memory = map(area->file, reach);
+
+	if (!memory || fstat(area->file, &status) < 0)
+		return error_set_errno(error, "counts: shared memory cannot be mapped");
+	area->memory = memory;
+	area->inode = status.st_ino;
+	memory->version = COUNTS_VERSION;
+	memory->size = sizeof *memory;
+	atomic_store_explicit(&memory->magic, COUNTS_MAGIC, memory_order_release);
+	return 0;
+}
+
+/* NULL with the reason. */
+static struct counts_area *make(struct counts_areas *areas, const struct segment *segment, uint64_t reach,
+                                struct error *error)
+{
+	struct counts_area area = {.memory = NULL};
+
+	if (areas->count == COUNTS_AREAS) {
+		error_set(error, "no room for more counts");
+		return NULL;
+	}
+	area.file = segment_make_file(COUNTS_NAME, sizeof *area.memory, error);
+	if (area.file < 0)
+		return NULL;
+	area.file = handle_move_up(area.file);
+	if (prepare(&area, reach, error) < 0 || publish(segment, &area, error) < 0) {
+		if (area.memory)
+			munmap(area.memory, sizeof *area.memory);
+		close(area.file);
+		return NULL;
+	}
+	areas->list[areas->count] = area;
+	return &areas->list[areas->count++];
+}
+
+static bool is_open(const struct counts_area *area)
+{
+	struct stat status;
+
+	return fstat(area->file, &status) == 0 && status.st_ino == area->inode && S_ISREG(status.st_mode) &&
+	       status.st_size == sizeof *area->memory;
+}
+
+void counts_after_fork(struct counts_areas *areas)
+{
+	for (unsigned int i = 0; i < areas->count; i++) {
+		if (is_open(&areas->list[i]))
+			close(areas->list[i].file);
+	}
+	*areas = (struct counts_areas){.count = 0};
+}
+
+/* --- places ----------------------------------------------------------------------------------------------------- */
+
+/* NULL if there is none. */
+static struct counts_place *find_used(const struct counts_area *area, struct pci_address pci)
+{
+	struct counts_place *found = NULL;
+
+	for (unsigned int i = 0; i < area->used && !found; i++) {
+		struct counts_place *place = &area->memory->places[i];
+		uint64_t ended = COUNTS_ENDED;
+
+		if (pci_address_equal(place->pci, pci) &&
+		    atomic_compare_exchange_strong(&place->state, &ended, COUNTS_UNUSED))
+			found = place;
+	}
+	return found;
+}
+
+static struct counts_place *take_unused(struct counts_area *area, unsigned int area_number, struct pci_address pci)
+{
+	struct counts_place *place = NULL;
+
+	if (area->used < COUNTS_PLACES) {
+		place = &area->memory->places[area->used];
+		place->pci = pci;
+		place->number = (uint64_t)area_number * COUNTS_PLACES + area->used++;
+		atomic_store_explicit(&place->magic, COUNTS_MAGIC, memory_order_release);
+	}
+	return place;
+}
+
+struct counts_place *counts_take(struct counts_areas *areas, const struct segment *segment, struct pci_address pci,
+                                 uint64_t reach, bool is_unused, struct error *error)
+{
+	struct counts_area *last = areas->count > 0 ? &areas->list[areas->count - 1] : NULL;
+	struct counts_place *place = NULL;
+
+	for (unsigned int i = 0; i < areas->count && !place && !is_unused; i++)
+		place = is_open(&areas->list[i]) ? find_used(&areas->list[i], pci) : NULL;
+	if (!place && (!last || !is_open(last) || last->used == COUNTS_PLACES))
+		last = make(areas, segment, reach, error);
+	if (!place && last)
+		place = take_unused(last, (unsigned int)(last - areas->list), pci);
+	return place;
+}
+
+unsigned int counts_number(const struct counts_place *place)
+{
+	return (unsigned int)place->number;
+}
+
+/* Kernels that a former context has launched, and that have not ended, never will. */
+static void give_up(struct counts_place *place, enum counts_kind kind, uint64_t launched)
+{
+	uint64_t ended = atomic_load_explicit(&place->ended[kind].kernels, memory_order_relaxed);
+
+	atomic_store_explicit(&place->uncounted[kind], launched - ended, memory_order_relaxed);
+}
+
+static uint64_t launched_plain(const struct counts_place *place)
+{
+	uint64_t sum = atomic_load_explicit(&place->plain, memory_order_relaxed);
+
+	for (int slot = 0; slot < COUNTER_SLOTS - 1; slot++)
+		sum += atomic_load_explicit(&place->slots[slot].plain, memory_order_relaxed);
+	return sum;
+}
+
+void counts_begin(struct counts_place *place)
+{
+	give_up(place, COUNTS_PLAIN, launched_plain(place));
+	give_up(place, COUNTS_NODE, atomic_load_explicit(&place->nodes, memory_order_relaxed));
+	atomic_store_explicit(&place->state, COUNTS_IN_USE, memory_order_release);
+}
+
+void counts_end(struct counts_place *place)
+{
+	atomic_store_explicit(&place->state, COUNTS_ENDED, memory_order_release);
+}
+
+/* --- counting --------------------------------------------------------------------------------------------------- */
+
+_Atomic uint64_t *counts_ended(struct counts_place *place, enum counts_kind kind)
+{
+	return &place->ended[kind].kernels;
+}
+
+_Atomic uint64_t *counts_launched(struct counts_place *place, const struct segment *segment, const struct counter_slot *slot)
+{
+	return &place->slots[slot - segment->slots - 1].plain;
+}
+
+void counts_launch_shared(struct counts_place *place)
+{
+	atomic_fetch_add_explicit(&place->plain, 1, memory_order_relaxed);
+}
+
+void counts_launch_nodes(struct counts_place *place, uint64_t kernels)
+{
+	atomic_fetch_add_explicit(&place->nodes, kernels, memory_order_relaxed);
+}
+
+void counts_note_uncounted(struct counts_place *place, enum counts_kind kind, uint64_t kernels)
+{
+	if (kind != COUNTS_UNHEARD)
+		atomic_fetch_add_explicit(&place->uncounted[kind], kernels, memory_order_relaxed);
+}
+
+/* Most gaps are noted again and again. */
+static void note(_Atomic uint64_t *gaps, enum counts_gap gap)
+{
+	uint64_t bit = UINT64_C(1) << gap;
+
+	if (!(atomic_load_explicit(gaps, memory_order_relaxed) & bit))
+		atomic_fetch_or_explicit(gaps, bit, memory_order_relaxed);
+}
+
+void counts_note_gap(struct counts_place *place, enum counts_gap gap)
+{
+	note(&place->gaps, gap);
+}
+
+void counts_note_gap_everywhere(const struct segment *segment, enum counts_gap gap)
+{
+	note(&segment->memory->gaps, gap);
+}

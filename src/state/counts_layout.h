@@ -1,0 +1,56 @@
+/*
+ * The memory of an area, as its owner and readers map it. counts.h says what it is for.
+ */
+#ifndef NVTASKSET_COUNTS_LAYOUT_H
+#define NVTASKSET_COUNTS_LAYOUT_H
+
+#include "base/memfd_find.h"
+#include "counts.h"
+
+#include <stddef.h>
+
+#define COUNTS_NAME "nvtaskset-counts"
+#define COUNTS_LINK MEMFD_LINK(COUNTS_NAME)
+#define COUNTS_MAGIC UINT64_C(0x636b73617464766e)
+#define COUNTS_VERSION 1
+
+enum counts_state {
+	COUNTS_UNUSED, /* nobody counts there, or the context is not ready yet */
+	COUNTS_IN_USE,
+	COUNTS_ENDED /* the context is destroyed, or is about to be */
+};
+
+struct counts_place {
+	/* The page that the hardware writes. The first line is written before the context registers the page. */
+	_Alignas(COUNTS_PAGE) _Atomic uint64_t magic; /* last */
+	struct pci_address pci;                       /* all 0 if the GPU is unknown */
+	uint64_t number;
+	struct {
+		_Alignas(64) _Atomic uint64_t kernels;
+	} ended[COUNTS_KINDS];
+
+	/* The page that the owner's threads write. */
+	_Alignas(COUNTS_PAGE) _Atomic uint64_t state; /* enum counts_state */
+	_Atomic uint64_t gaps;                        /* a bit for each enum counts_gap */
+	_Atomic uint64_t plain;                       /* launched by threads without a slot of their own */
+	_Atomic uint64_t nodes;                       /* launched in graphs */
+	_Atomic uint64_t uncounted[COUNTS_UNHEARD];   /* launched and never counted as ended: plain, nodes */
+	struct {
+		_Alignas(64) _Atomic uint64_t plain;
+	} slots[COUNTER_SLOTS - 1]; /* slot n of the segment is n - 1 here: its slot 0 is nobody's own */
+};
+
+struct counts_memory {
+	_Atomic uint64_t magic; /* last */
+	uint32_t version;
+	uint32_t size;
+	struct counts_place places[COUNTS_PLACES];
+};
+
+_Static_assert(offsetof(struct counts_place, ended) == 64, "shared layout");
+_Static_assert(offsetof(struct counts_place, state) == COUNTS_PAGE, "shared layout");
+_Static_assert(offsetof(struct counts_place, slots) == COUNTS_PAGE + 64, "shared layout");
+_Static_assert(sizeof(struct counts_place) == 2 * COUNTS_PAGE, "shared layout");
+_Static_assert(offsetof(struct counts_memory, places) == COUNTS_PAGE, "shared layout");
+
+#endif

@@ -1,0 +1,153 @@
+/* Reading what a process has counted. The process may be hostile. */
+#include "counts_layout.h"
+
+#include "layout.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ALL_GAPS ((UINT32_C(1) << COUNTS_GAP_COUNT) - 1)
+#define BIT(gap) (UINT32_C(1) << (gap))
+
+const char *counts_gap_text(enum counts_gap gap)
+{
+	static const char *const texts[] = {
+#define GAP_TEXT(identifier, text) text,
+		COUNTS_GAPS(GAP_TEXT)
+#undef GAP_TEXT
+	};
+
+	return texts[gap];
+}
+
+static uint64_t load(const _Atomic uint64_t *word)
+{
+	return atomic_load_explicit(word, memory_order_acquire);
+}
+
+/* --- one place -------------------------------------------------------------------------------------------------- */
+
+static uint64_t launched_plain(const struct counts_place *place)
+{
+	uint64_t sum = load(&place->plain);
+
+	for (int slot = 0; slot < COUNTER_SLOTS - 1; slot++)
+		sum = segment_sum(sum, load(&place->slots[slot].plain));
+	return sum;
+}
+
+/* `ended` was read first, so a kernel that was launched and has ended meanwhile is in flight: there are never too few. A
+ * graph's launch is counted when its call ends, and its first kernels may have ended before. */
+static uint64_t in_flight(uint64_t launched, uint64_t ended, uint64_t uncounted)
+{
+	uint64_t gone = segment_sum(ended, uncounted);
+
+	return launched > gone ? launched - gone : 0;
+}
+
+static void add_place(struct counts_of_gpu *gpu, const struct counts_place *place)
+{
+	uint64_t plain_ended = load(&place->ended[COUNTS_PLAIN].kernels);
+	uint64_t nodes_ended = load(&place->ended[COUNTS_NODE].kernels);
+	uint64_t unheard = load(&place->ended[COUNTS_UNHEARD].kernels);
+	uint64_t plain = launched_plain(place), nodes = load(&place->nodes);
+
+	gpu->ended = segment_sum(gpu->ended, segment_sum(unheard, segment_sum(plain_ended, nodes_ended)));
+	gpu->unheard = segment_sum(gpu->unheard, unheard);
+	gpu->launched = segment_sum(gpu->launched, segment_sum(unheard, segment_sum(plain, nodes)));
+	gpu->gaps |= (uint32_t)load(&place->gaps) & ALL_GAPS;
+	if (load(&place->state) == COUNTS_IN_USE)
+		gpu->in_flight = segment_sum(gpu->in_flight,
+		                             segment_sum(in_flight(plain, plain_ended, load(&place->uncounted[COUNTS_PLAIN])),
+		                                         in_flight(nodes, nodes_ended, load(&place->uncounted[COUNTS_NODE]))));
+}
+
+/* NULL if the list is full, as only a hostile process's is. */
+static struct counts_of_gpu *entry_for(struct counts *counts, struct pci_address pci)
+{
+	struct counts_of_gpu *found = NULL;
+
+	for (unsigned int i = 0; i < counts->count && !found; i++)
+		found = pci_address_equal(counts->gpus[i].pci, pci) ? &counts->gpus[i] : NULL;
+	if (!found && counts->count < COUNTS_GPUS) {
+		found = &counts->gpus[counts->count++];
+		*found = (struct counts_of_gpu){.pci = pci};
+	}
+	return found;
+}
+
+static void add_area(struct counts *counts, const struct counts_memory *memory)
+{
+	for (int i = 0; i < COUNTS_PLACES; i++) {
+		const struct counts_place *place = &memory->places[i];
+		struct counts_of_gpu *gpu = load(&place->magic) == COUNTS_MAGIC ? entry_for(counts, place->pci) : NULL;
+
+		if (gpu)
+			add_place(gpu, place);
+	}
+}
+
+/* --- finding areas ---------------------------------------------------------------------------------------------- */
+
+static bool is_area(int file, uint64_t inode)
+{
+	struct stat status;
+	int seals = fcntl(file, F_GET_SEALS);
+
+	return seals >= 0 && (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) == (F_SEAL_SHRINK | F_SEAL_GROW) &&
+	       fstat(file, &status) == 0 && status.st_ino == inode &&
+	       status.st_size == (off_t)sizeof(struct counts_memory);
+}
+
+/* NULL if it is not the area that was named. */
+static const struct counts_memory *map_area(int directory, uint64_t number, uint64_t inode)
+{
+	int file = number <= INT32_MAX ? memfd_open(directory, (int)number) : -1;
+	void *memory = MAP_FAILED;
+
+	if (file >= 0 && is_area(file, inode))
+		memory = mmap(NULL, sizeof(struct counts_memory), PROT_READ, MAP_SHARED, file, 0);
+	if (file >= 0)
+		close(file);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static bool is_known(const struct counts_memory *memory)
+{
+	return memory && load(&memory->magic) == COUNTS_MAGIC && memory->version == COUNTS_VERSION &&
+	       memory->size == sizeof *memory;
+}
+
+static void read_area(struct counts *counts, int directory, uint64_t number, uint64_t inode)
+{
+	const struct counts_memory *memory = map_area(directory, number, inode);
+
+	if (is_known(memory))
+		add_area(counts, memory);
+	else
+		counts->gaps |= BIT(COUNTS_CLOSED);
+	if (memory)
+		munmap((void *)memory, sizeof *memory);
+}
+
+void counts_read(const struct segment *segment, pid_t pid, struct counts *counts)
+{
+	const struct segment_memory *memory = segment->memory;
+	char path[32];
+
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	*counts = (struct counts){.gaps = (uint32_t)load(&memory->gaps) & ALL_GAPS};
+	for (int i = 0; i < COUNTS_AREAS; i++) {
+		uint64_t inode = load(&memory->areas[i].inode);
+
+		if (inode != 0)
+			read_area(counts, directory, load(&memory->areas[i].file), inode);
+	}
+	if (directory >= 0)
+		close(directory);
+}
