@@ -14,6 +14,7 @@ struct qmd_layout {
 	uint8_t valid_word; /* its bit 31 says that the mask is valid; NONE if the mask always is */
 	uint8_t cluster_word;     /* GPC_CGA_WIDTH, _HEIGHT and _DEPTH in its bytes; NONE before clusters */
 	uint8_t cooperative_word; /* GPU_CGA_WIDTH and _HEIGHT, _DEPTH in the next; NONE before clusters */
+	uint8_t grid_word;        /* CTA_RASTER_WIDTH */
 	uint8_t threads_word;     /* CTA_THREAD_DIMENSION0 and 1, 2 in the next */
 	uint8_t shared_word;      /* the word of SHARED_MEMORY_SIZE, */
 	uint8_t shared_low;       /* from this bit on, */
@@ -32,6 +33,7 @@ static const struct qmd_layout kepler_to_ada = {
 	.last_version = 0x30,
 	.mask_word = 84 / 4,
 	.mask_words = 2,
+	.grid_word = 384 / 32,
 	.valid_word = NONE,
 	.cluster_word = NONE,
 	.cooperative_word = NONE,
@@ -48,6 +50,7 @@ static const struct qmd_layout hopper = {
 	.valid_word = 0,
 	.cluster_word = 268 / 4,
 	.cooperative_word = 276 / 4,
+	.grid_word = 1024 / 32,
 	.threads_word = 144 / 4,
 	.shared_word = 72 / 4,
 	.shared_low = 8,
@@ -65,6 +68,7 @@ static const struct qmd_layout blackwell = {
 	.valid_word = 16 / 4,
 	.cluster_word = 256 / 4,
 	.cooperative_word = 264 / 4,
+	.grid_word = 1248 / 32,
 	.threads_word = 136 / 4,
 	.shared_word = 144 / 4,
 	.shared_low = 0,
@@ -89,6 +93,9 @@ struct qmd_release_layout {
 };
 
 #define CONTROL_BITS 13
+
+/* The other bits of two words: all but `count` of them, from this one on. */
+#define KEEP(first, count) (~(((UINT64_C(1) << (count)) - 1) << (first)))
 
 enum structure_size {
 	FOUR_WORDS = 0,
@@ -190,9 +197,32 @@ static inline __attribute__((always_inline)) void store_mask(const struct qmd_la
 		words[layout->valid_word] |= VALID_BIT;
 }
 
-/* Runs in every launch. It is compiled once for each layout, so that the compiler knows the layout's constants. */
+/* What qmd_release does. False if it cannot. */
+static inline __attribute__((always_inline)) bool write_release(const struct qmd_layout *layout,
+                                                                const struct qmd_release_layout *slots, uint32_t *words,
+                                                                const struct qmd_release *release)
+{
+	uint32_t *control = words + slots->control[QMD_COUNTING_SLOT] / 32;
+	uint32_t *address = words + slots->address[QMD_COUNTING_SLOT] / 32;
+	uint64_t enable = UINT64_C(1) << (slots->control[QMD_COUNTING_SLOT] % 32 + slots->enable);
+	uint64_t now = load64(control);
+	uint8_t version = ((const uint8_t *)words)[layout->version_byte];
+	bool has_slot = layout->first_version >= slots->first_version || version >= slots->first_version;
+	bool done = has_slot && !(now & enable);
+
+	if (done) {
+		store64(control, (now & KEEP(slots->control[QMD_COUNTING_SLOT] % 32, CONTROL_BITS)) | release->control.value);
+		store64(address, (load64(address) & KEEP(0, slots->address_bits)) | release->address.value);
+		store64(address + 2, release->payload);
+	}
+	return done;
+}
+
+/* Runs in every launch. It is compiled once for each layout, so that the compiler knows the layout's constants. `slots` is
+ * NULL if there are none. */
 static inline __attribute__((always_inline)) enum qmd_outcome
-disable_in(const struct qmd_layout *layout, void *qmd, const struct qmd_mask *disable)
+disable_in(const struct qmd_layout *layout, const struct qmd_release_layout *slots, void *qmd, const struct qmd_mask *disable,
+           const struct qmd_release *release)
 {
 	uint32_t *words = qmd, *mask = words + layout->mask_word;
 	bool is_wide = layout->mask_words == 4;
@@ -214,23 +244,22 @@ disable_in(const struct qmd_layout *layout, void *qmd, const struct qmd_mask *di
 		}
 	}
 	store_mask(layout, words, low, high);
+	if (release && outcome == QMD_NARROWED && !(slots && write_release(layout, slots, words, release)))
+		outcome = QMD_SLOT_LEFT;
 	return outcome;
 }
 
-static __attribute__((hot)) enum qmd_outcome disable_in_kepler_to_ada(void *qmd, const struct qmd_mask *disable)
-{
-	return disable_in(&kepler_to_ada, qmd, disable);
-}
+#define DISABLE_IN(name, layout, slots)                                                                                  \
+	static __attribute__((hot)) enum qmd_outcome disable_in_##name(void *qmd, const struct qmd_mask *disable,       \
+	                                                               const struct qmd_release *release)              \
+	{                                                                                                               \
+		return disable_in(layout, slots, qmd, disable, release);                                                \
+	}
 
-static __attribute__((hot)) enum qmd_outcome disable_in_hopper(void *qmd, const struct qmd_mask *disable)
-{
-	return disable_in(&hopper, qmd, disable);
-}
-
-static __attribute__((hot)) enum qmd_outcome disable_in_blackwell(void *qmd, const struct qmd_mask *disable)
-{
-	return disable_in(&blackwell, qmd, disable);
-}
+DISABLE_IN(kepler_to_ampere, &kepler_to_ada, NULL)
+DISABLE_IN(ampere_and_ada, &kepler_to_ada, &ampere_and_ada_releases)
+DISABLE_IN(hopper, &hopper, &hopper_releases)
+DISABLE_IN(blackwell, &blackwell, &blackwell_releases)
 
 /* --- families ------------------------------------------------------------------------------------- */
 
@@ -239,8 +268,8 @@ static __attribute__((hot)) enum qmd_outcome disable_in_blackwell(void *qmd, con
 
 /* Compute capability 3.0 has version 0.6, which has no mask. */
 static const struct qmd_family families[] = {
-	{COMPUTE(3, 5), COMPUTE(8, 5), &kepler_to_ada, disable_in_kepler_to_ada, NULL},
-	{COMPUTE(8, 6), LAST_OF(8), &kepler_to_ada, disable_in_kepler_to_ada, &ampere_and_ada_releases},
+	{COMPUTE(3, 5), COMPUTE(8, 5), &kepler_to_ada, disable_in_kepler_to_ampere, NULL},
+	{COMPUTE(8, 6), LAST_OF(8), &kepler_to_ada, disable_in_ampere_and_ada, &ampere_and_ada_releases},
 	{COMPUTE(9, 0), LAST_OF(9), &hopper, disable_in_hopper, &hopper_releases},
 	{COMPUTE(10, 0), LAST_OF(12), &blackwell, disable_in_blackwell, &blackwell_releases},
 };
@@ -296,6 +325,11 @@ struct qmd_saved qmd_save(const struct qmd_family *family, const void *qmd)
 	return saved;
 }
 
+bool qmd_has_no_blocks(const struct qmd_family *family, const void *qmd)
+{
+	return ((const uint32_t *)qmd)[family->layout->grid_word] == 0;
+}
+
 void qmd_restore(const struct qmd_family *family, void *qmd, const struct qmd_saved *saved)
 {
 	const struct qmd_layout *layout = family->layout;
@@ -348,9 +382,8 @@ struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd)
 static struct qmd_bits bits_at(unsigned int position, unsigned int count, uint64_t value)
 {
 	unsigned int shift = position % 32;
-	uint64_t all = (UINT64_C(1) << count) - 1;
 
-	return (struct qmd_bits){.keep = ~(all << shift), .value = value << shift, .word = position / 32};
+	return (struct qmd_bits){.keep = KEEP(shift, count), .value = value << shift, .word = position / 32};
 }
 
 static uint64_t control_of(const struct qmd_release_layout *layout, enum qmd_release_kind kind)

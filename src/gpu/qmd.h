@@ -19,13 +19,16 @@ struct qmd_mask {
 };
 
 enum qmd_outcome {
-	QMD_NARROWED,        /* enabled now: the TPCs that both the driver and we leave enabled */
-	QMD_OVERRULED,       /* the driver's mask and ours have no enabled TPC in common: only ours is in force */
+	QMD_NARROWED,        /* enabled now: the TPCs that both the driver and we leave enabled; the release is written */
+	QMD_SLOT_LEFT,       /* the same, but the release is not written: qmd_release says why */
+	QMD_OVERRULED,       /* the driver's mask and ours have no enabled TPC in common: only ours is in force; no release */
 	QMD_UNKNOWN_VERSION, /* not a version of this family; unchanged */
 	QMD_MUST_FIT,        /* some of its blocks must run at once; unchanged, see qmd_set_mask */
 };
 
-typedef enum qmd_outcome qmd_disabler(void *qmd, const struct qmd_mask *disable);
+struct qmd_release;
+
+typedef enum qmd_outcome qmd_disabler(void *qmd, const struct qmd_mask *disable, const struct qmd_release *release);
 
 /* What a launch whose blocks must run at once needs. Not known before Hopper, whose descriptors do not say that a
  * launch is cooperative. */
@@ -54,11 +57,11 @@ unsigned int qmd_mask_bits(const struct qmd_family *family);
 /* Disables in `qmd` the TPCs of `disable`, in addition to those that the driver disabled: green contexts and cluster
  * launches come with a mask of their own (docs/facts.md, "Launch descriptors", last point). Bits of absent TPCs must be
  * set in `disable`. Never disables all TPCs: such a kernel would hang (docs/facts.md, "Launches that never finish").
- * `qmd` is 4-byte aligned. */
-static inline enum qmd_outcome qmd_disable(const struct qmd_family *family, void *qmd,
-                                           const struct qmd_mask *disable)
+ * `qmd` is 4-byte aligned. At the same time writes a release, which is in QMD_COUNTING_SLOT; NULL: none. */
+static inline enum qmd_outcome qmd_disable(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable,
+                                           const struct qmd_release *release)
 {
-	return family->disable(qmd, disable);
+	return family->disable(qmd, disable, release);
 }
 
 /* Disables exactly the TPCs of `disable`, whatever the driver did: for a launch that must fit, once the caller knows
@@ -72,6 +75,10 @@ bool qmd_must_fit(const struct qmd_family *family, const void *qmd);
 
 /* Whether the descriptor has a version of this family. */
 bool qmd_is_known(const struct qmd_family *family, const void *qmd);
+
+/* Whether it is of a kernel without blocks: the driver has such kernels of its own in graphs (docs/hardware.md, "Graphs").
+ * The version must be known. */
+bool qmd_has_no_blocks(const struct qmd_family *family, const void *qmd);
 
 /* The state that qmd_disable changes. Graphs use descriptors again, and must not accumulate masks. */
 struct qmd_saved {
@@ -90,6 +97,7 @@ struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd); 
  * has a slot for each. The driver uses slot 0 itself; slot 1 is CUPTI's while it traces kernels.
  */
 #define QMD_SLOTS 3
+#define QMD_COUNTING_SLOT 2
 
 enum qmd_release_kind {
 	QMD_ADDS,   /* adds the value to the 64-bit number at the address */

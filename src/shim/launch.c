@@ -46,7 +46,7 @@ static void write_descriptor(const struct launch *launch, struct decision *decis
 		graph_descriptors_remember(family, launch->qmd);
 	if (decision->is_exact)
 		qmd_set_mask(family, launch->qmd, &decision->disable);
-	else if (qmd_disable(family, launch->qmd, &decision->disable) == QMD_OVERRULED)
+	else if (qmd_disable(family, launch->qmd, &decision->disable, NULL) == QMD_OVERRULED)
 		decision_note(decision, SEGMENT_GREEN_CONTEXT);
 }
 
@@ -112,7 +112,7 @@ static __attribute__((noinline)) void launch_slow_path(struct launch *launch, en
 
 static inline void disable_as_before(struct launch *launch)
 {
-	enum qmd_outcome outcome = recent.disable(launch->qmd, &recent.mask);
+	enum qmd_outcome outcome = recent.disable(launch->qmd, &recent.mask, NULL);
 
 	if (__builtin_expect(outcome == QMD_NARROWED, 1))
 		account_launch(true);

@@ -186,7 +186,7 @@ static void check_known(const struct input *input, const uint8_t *before)
 {
 	struct qmd_saved saved = qmd_save(input->family, input->qmd);
 	struct qmd_shape shape = qmd_shape_of(input->family, input->qmd);
-	enum qmd_outcome outcome = qmd_disable(input->family, input->qmd, &input->disable);
+	enum qmd_outcome outcome = qmd_disable(input->family, input->qmd, &input->disable, NULL);
 
 	must(shape.cluster >= 1);
 	must(outcome == QMD_MUST_FIT || (shape.cluster == 1 && shape.cooperative == 0));
@@ -207,7 +207,7 @@ static void check(const struct input *input)
 	if (is_known(input, input->qmd)) {
 		check_known(input, before);
 	} else {
-		must(qmd_disable(input->family, input->qmd, &input->disable) == QMD_UNKNOWN_VERSION);
+		must(qmd_disable(input->family, input->qmd, &input->disable, NULL) == QMD_UNKNOWN_VERSION);
 		must(memcmp(input->qmd, before, input->generation->bytes) == 0);
 	}
 }

@@ -196,7 +196,7 @@ static void test_version_is_known(void **state)
 	gpu_run(&gpu);
 	struct event launch = *subscriber_last(LAUNCHES, BEFORE_UPLOAD);
 
-	assert_int_equal(qmd_disable(family, launch.qmd, &nothing), QMD_NARROWED);
+	assert_int_equal(qmd_disable(family, launch.qmd, &nothing, NULL), QMD_NARROWED);
 }
 
 static void test_narrowing_narrows(void **state)

@@ -66,7 +66,7 @@ static void test_mask_lands_where_the_version_has_it(void **state)
 		struct qmd_mask disable = all_words(0xfffffff0);
 		assert_non_null(family);
 		assert_int_equal(qmd_mask_bits(family), generation->mask_words * 32);
-		assert_int_equal(qmd_disable(family, &descriptor, &disable), QMD_NARROWED);
+		assert_int_equal(qmd_disable(family, &descriptor, &disable, NULL), QMD_NARROWED);
 		set_mask(&expected, generation, 0xfffffff0);
 		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
 	}
@@ -82,7 +82,7 @@ static void test_drivers_mask_is_kept(void **state)
 		set_mask(&descriptor, generation, 0x0000ff00);
 		struct qmd_mask disable = all_words(0x000000f0);
 		assert_int_equal(qmd_disable(qmd_family_for(generation->major, generation->minor), &descriptor,
-		                             &disable),
+		                             &disable, NULL),
 		                 QMD_NARROWED);
 		set_mask(&expected, generation, 0x0000fff0);
 		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
@@ -101,7 +101,7 @@ static void test_mask_without_valid_bit_does_not_count(void **state)
 		descriptor.words[generation->mask_byte / 4] = 0xdeadbeef;
 		struct qmd_mask disable = all_words(0x000000f0);
 		assert_int_equal(qmd_disable(qmd_family_for(generation->major, generation->minor), &descriptor,
-		                             &disable),
+		                             &disable, NULL),
 		                 QMD_NARROWED);
 		set_mask(&expected, generation, 0x000000f0);
 		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
@@ -119,7 +119,7 @@ static void test_disjoint_masks(void **state)
 		set_mask(&descriptor, generation, 0xffff0000);
 		struct qmd_mask disable = all_words(0x0000ffff);
 		assert_int_equal(qmd_disable(qmd_family_for(generation->major, generation->minor), &descriptor,
-		                             &disable),
+		                             &disable, NULL),
 		                 QMD_OVERRULED);
 		set_mask(&expected, generation, 0x0000ffff);
 		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
@@ -142,7 +142,7 @@ static void test_masks_overlap_beyond_64_bits(void **state)
 		set_mask(&expected, generation, 0);
 		memset(&expected.bytes[generation->mask_byte], 0xff, 8);
 		assert_int_equal(qmd_disable(qmd_family_for(generation->major, generation->minor), &descriptor,
-		                             &disable),
+		                             &disable, NULL),
 		                 QMD_NARROWED);
 		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
 	}
@@ -184,7 +184,7 @@ static void test_unknown_versions_are_not_touched(void **state)
 		before = descriptor;
 		struct qmd_mask disable = all_words(UINT32_MAX - 1);
 		assert_int_equal(
-			qmd_disable(qmd_family_for(unknown[i].major, unknown[i].minor), &descriptor, &disable),
+			qmd_disable(qmd_family_for(unknown[i].major, unknown[i].minor), &descriptor, &disable, NULL),
 			QMD_UNKNOWN_VERSION);
 		assert_memory_equal(&descriptor, &before, sizeof descriptor);
 	}
@@ -207,7 +207,7 @@ static void test_restored_as_it_was(void **state)
 			struct qmd_saved saved = qmd_save(family, &descriptor);
 
 			assert_true(qmd_is_known(family, &descriptor));
-			assert_int_equal(qmd_disable(family, &descriptor, &disable), QMD_NARROWED);
+			assert_int_equal(qmd_disable(family, &descriptor, &disable, NULL), QMD_NARROWED);
 			qmd_restore(family, &descriptor, &saved);
 			assert_memory_equal(&descriptor, &before, sizeof descriptor);
 		}
@@ -234,7 +234,7 @@ static void test_launches_that_must_fit(void **state)
 		cluster.bytes[layouts[i].cluster_byte + 1] = 2;
 		cluster.bytes[layouts[i].cluster_byte + 2] = 1;
 		before = cluster;
-		assert_int_equal(qmd_disable(family, &cluster, &disable), QMD_MUST_FIT);
+		assert_int_equal(qmd_disable(family, &cluster, &disable, NULL), QMD_MUST_FIT);
 		assert_memory_equal(&cluster, &before, sizeof cluster);
 		assert_int_equal(qmd_shape_of(family, &cluster).cluster, 8);
 		assert_int_equal(qmd_shape_of(family, &cluster).cooperative, 0);
@@ -243,7 +243,7 @@ static void test_launches_that_must_fit(void **state)
 		cooperative.words[layouts[i].cooperative_byte / 4 + 1] = 2;
 		cooperative.words[layouts[i].threads_byte / 4] = 4 << 16 | 32;
 		cooperative.words[layouts[i].threads_byte / 4 + 1] = 1;
-		assert_int_equal(qmd_disable(family, &cooperative, &disable), QMD_MUST_FIT);
+		assert_int_equal(qmd_disable(family, &cooperative, &disable, NULL), QMD_MUST_FIT);
 		assert_int_equal(qmd_shape_of(family, &cooperative).cooperative, 30);
 		assert_int_equal(qmd_shape_of(family, &cooperative).threads, 128);
 		assert_int_equal(qmd_shape_of(family, &cooperative).cluster, 1);
@@ -405,6 +405,74 @@ static void test_slot_restored_as_it_was(void **state)
 	}
 }
 
+/* The mask and the release are written at once, or the mask alone. */
+static void test_mask_and_release(void **state)
+{
+	const struct qmd_mask disable = all_words(0xfffffff0);
+	unsigned int tried = 0;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(slots); i++) {
+		const struct slot *slot = &slots[i];
+		const struct qmd_family *family = qmd_family_for(slot->major, slot->minor);
+		union descriptor descriptor = make_with_slot(slot, 0), expected = descriptor;
+		struct qmd_release release = prepare(slot, QMD_ADDS);
+
+		if (slot->slot != QMD_COUNTING_SLOT)
+			continue;
+		assert_int_equal(qmd_disable(family, &expected, &disable, NULL), QMD_NARROWED);
+		set_release(&expected, slot, QMD_ADDS);
+		assert_int_equal(qmd_disable(family, &descriptor, &disable, &release), QMD_NARROWED);
+		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
+		/* Now the slot is used. */
+		assert_int_equal(qmd_disable(family, &descriptor, &disable, &release), QMD_SLOT_LEFT);
+		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
+		tried++;
+	}
+	assert_int_equal(tried, 4);
+}
+
+static void test_mask_of_a_version_without_the_slot(void **state)
+{
+	const struct qmd_mask disable = all_words(0xfffffff0);
+	const struct qmd_family *family = qmd_family_for(8, 9);
+	struct qmd_release release;
+
+	(void)state;
+	assert_true(qmd_release_prepare(&release, family, QMD_COUNTING_SLOT, QMD_ADDS, 0x1000, 1));
+	for (unsigned int version = 0x16; version <= 0x30; version++) {
+		const struct generation generation = {8, 9, 72, version, 84, 2, 0xffff};
+		union descriptor descriptor = make(&generation), expected = descriptor;
+
+		set_mask(&expected, &generation, 0xfffffff0);
+		assert_int_equal(qmd_disable(family, &descriptor, &disable, &release),
+		                 version == 0x30 ? QMD_NARROWED : QMD_SLOT_LEFT);
+		if (version != 0x30)
+			assert_memory_equal(&descriptor, &expected, sizeof descriptor);
+	}
+}
+
+/* CTA_RASTER_WIDTH in the headers. */
+static void test_kernels_without_blocks(void **state)
+{
+	static const struct {
+		unsigned int major, minor, bit;
+	} grids[] = {{7, 5, 384}, {8, 9, 384}, {9, 0, 1024}, {10, 0, 1248}, {12, 0, 1248}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(grids); i++) {
+		const struct qmd_family *family = qmd_family_for(grids[i].major, grids[i].minor);
+		union descriptor descriptor;
+
+		memset(&descriptor, 0xff, sizeof descriptor);
+		assert_false(qmd_has_no_blocks(family, &descriptor));
+		set_bits(&descriptor, grids[i].bit, 32, 0);
+		assert_true(qmd_has_no_blocks(family, &descriptor));
+		set_bits(&descriptor, grids[i].bit, 32, UINT32_C(1) << 31);
+		assert_false(qmd_has_no_blocks(family, &descriptor));
+	}
+}
+
 /* Versions before 3.0 add 32 bits only, and a GPU's descriptors may have a version of another GPU. */
 static void test_versions_without_releases(void **state)
 {
@@ -492,6 +560,9 @@ int main(void)
 		cmocka_unit_test(test_release_lands_where_the_version_has_it),
 		cmocka_unit_test(test_used_slots_are_left_alone),
 		cmocka_unit_test(test_slot_restored_as_it_was),
+		cmocka_unit_test(test_mask_and_release),
+		cmocka_unit_test(test_mask_of_a_version_without_the_slot),
+		cmocka_unit_test(test_kernels_without_blocks),
 		cmocka_unit_test(test_versions_without_releases),
 		cmocka_unit_test(test_gpus_without_releases),
 		cmocka_unit_test(test_addresses_out_of_reach),
