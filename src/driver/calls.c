@@ -62,10 +62,14 @@ bool calls_instantiate_graph(int id)
 	       id == CALL_GRAPH_INSTANTIATE_WITH_PARAMS || id == CALL_GRAPH_INSTANTIATE_WITH_PARAMS_PER_THREAD;
 }
 
+bool calls_run_graph(int id)
+{
+	return id == CALL_GRAPH_LAUNCH || id == CALL_GRAPH_LAUNCH_PER_THREAD;
+}
+
 bool calls_launch_graph(int id)
 {
-	return id == CALL_GRAPH_LAUNCH || id == CALL_GRAPH_LAUNCH_PER_THREAD || id == CALL_GRAPH_UPLOAD ||
-	       id == CALL_GRAPH_UPLOAD_PER_THREAD;
+	return calls_run_graph(id) || id == CALL_GRAPH_UPLOAD || id == CALL_GRAPH_UPLOAD_PER_THREAD;
 }
 
 bool calls_add_node(int id)
@@ -200,6 +204,7 @@ void calls_enter(const struct call *call, struct launch_origin *origin)
 		origin->shape = shape_of(call);
 	} else if (calls_upload_nodes(call->id)) {
 		origin->uploads_nodes = true;
+		origin->exec = calls_launch_graph(call->id) ? ((const struct call_exec *)call->arguments)->exec : NULL;
 	}
 }
 
@@ -210,5 +215,6 @@ void calls_leave(const struct call *call, struct launch_origin *origin)
 		origin->shape = (struct qmd_shape){.cluster = 0};
 	} else if (calls_upload_nodes(call->id)) {
 		origin->uploads_nodes = false;
+		origin->exec = NULL;
 	}
 }

@@ -68,6 +68,7 @@ bool calls_destroy_stream(int id);
 bool calls_are_of_graphs(int id);
 bool calls_instantiate_graph(int id);
 bool calls_launch_graph(int id);
+bool calls_run_graph(int id); /* launches one, and does not only upload it */
 bool calls_add_node(int id);
 
 /* Whether a call about graphs may upload nodes. */
@@ -140,6 +141,7 @@ unsigned int calls_cluster_of(const CUlaunchConfig *config);
 /* What the API calls that a thread is in say about the launches that they make; all 0 if they say nothing. */
 struct launch_origin {
 	bool uploads_nodes;     /* the launches are nodes of a graph */
+	CUgraphExec exec;       /* the graph's instance; NULL while it is being made */
 	CUstream stream;        /* that they go into, perhaps one that every context has (cuda.h) */
 	struct qmd_shape shape; /* for a launch whose blocks may have to run at once */
 };

@@ -5,11 +5,12 @@
 /* The entry of a context that is destroyed becomes vacant, for another context of the same bucket. */
 #define ROOM (4 * TABLE_BUCKETS)
 
-/* Readers take no lock. In an entry that is used again, the GPU is set after the context and cleared before it: a
- * reader that finds a context and a GPU has the right GPU. */
+/* Readers take no lock. In an entry that is used again, the facts are set after the context and cleared before it: a
+ * reader that finds a context and facts has the right facts. */
 struct known_context {
 	struct table_entry entry;
 	_Atomic(struct gpu *) gpu;
+	_Atomic(struct releases *) releases;
 };
 
 static struct table table;
@@ -21,11 +22,25 @@ static struct known_context *find(CUcontext context)
 	return TABLE_CONTENT(table_find(&table, context), struct known_context, entry);
 }
 
-struct gpu *contexts_find(CUcontext context)
+struct context_facts contexts_find(CUcontext context)
+{
+	struct known_context *known = find(context);
+	struct context_facts facts = {.gpu = NULL};
+
+	if (known) {
+		facts.gpu = atomic_load_explicit(&known->gpu, memory_order_acquire);
+		facts.releases = atomic_load_explicit(&known->releases, memory_order_acquire);
+	}
+	return facts;
+}
+
+bool contexts_set_releases(CUcontext context, struct releases *releases)
 {
 	struct known_context *known = find(context);
 
-	return known ? atomic_load_explicit(&known->gpu, memory_order_acquire) : NULL;
+	if (known)
+		atomic_store_explicit(&known->releases, releases, memory_order_release);
+	return known;
 }
 
 /* An entry that was never used; NULL if there is none. */
@@ -53,7 +68,14 @@ void contexts_remember(CUcontext context, struct gpu *gpu)
 void contexts_forget(CUcontext context)
 {
 	for (struct known_context *known = find(context); known; known = find(context)) {
+		atomic_store_explicit(&known->releases, NULL, memory_order_release);
 		atomic_store_explicit(&known->gpu, NULL, memory_order_release);
 		table_vacate(&known->entry);
 	}
+}
+
+void contexts_after_fork(void)
+{
+	for (unsigned int i = 0; i < ROOM; i++)
+		atomic_store_explicit(&contexts[i].releases, NULL, memory_order_relaxed);
 }

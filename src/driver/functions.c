@@ -30,6 +30,9 @@ static const struct function needed[] = {
 static const struct function optional[] = {
 	{"cuDeviceGetUuid_v2", offsetof(struct driver, device_get_uuid)},
 	{"cuStreamIsCapturing", offsetof(struct driver, stream_is_capturing)},
+	{"cuMemHostRegister_v2", offsetof(struct driver, memory_register)},
+	{"cuMemHostGetDevicePointer_v2", offsetof(struct driver, memory_get_device_pointer)},
+	{"cuThreadExchangeStreamCaptureMode", offsetof(struct driver, thread_exchange_capture_mode)},
 	{"cuGraphCreate", offsetof(struct driver, graph_create)},
 	{"cuGraphDestroy", offsetof(struct driver, graph_destroy)},
 	{"cuGraphGetNodes", offsetof(struct driver, graph_get_nodes)},
@@ -75,6 +78,11 @@ int driver_resolve(const char *name, struct error *error)
 	for (size_t i = 0; i < COUNT(optional) && result == 0; i++)
 		resolve(library, &optional[i], NULL);
 	return result;
+}
+
+bool driver_can_register(void)
+{
+	return driver.memory_register && driver.memory_get_device_pointer && driver.thread_exchange_capture_mode;
 }
 
 bool driver_has_graphs(void)

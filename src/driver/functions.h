@@ -27,6 +27,10 @@ struct driver {
 	/* From here on, NULL if the driver lacks it. */
 	CUresult (*device_get_uuid)(CUuuid *uuid, CUdevice device); /* the MIG instance's, if MIG is on */
 	CUresult (*stream_is_capturing)(CUstream stream, int *status);
+	/* For counting, see driver_can_register. */
+	CUresult (*memory_register)(void *start, size_t bytes, unsigned int flags);
+	CUresult (*memory_get_device_pointer)(CUdeviceptr *address, void *start, unsigned int flags);
+	CUresult (*thread_exchange_capture_mode)(int *mode);
 	/* For graphs, see driver_has_graphs. */
 	CUresult (*graph_create)(CUgraph *graph, unsigned int flags);
 	CUresult (*graph_destroy)(CUgraph graph);
@@ -45,6 +49,9 @@ extern struct driver driver;
 
 /* -1 with the reason if the library is not loaded, is our own, or lacks a function that we need. */
 int driver_resolve(const char *name, struct error *error);
+
+/* Whether host memory can be registered, also while a stream is being captured (CUDA 10.1). */
+bool driver_can_register(void);
 
 /* Whether graphs can be refreshed (cuGraphNodeSetEnabled came with CUDA 11.6). */
 bool driver_has_graphs(void);

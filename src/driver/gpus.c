@@ -1,6 +1,5 @@
 #include "gpus.h"
 
-#include "contexts.h"
 #include "functions.h"
 #include "gpu/topology/environment.h"
 #include "visible.h"
@@ -117,17 +116,22 @@ static CUresult device_of(CUcontext context, CUdevice *device)
 	return result;
 }
 
-struct gpu *gpus_of_context(CUcontext context)
+struct context_facts gpus_facts_of_context(CUcontext context)
 {
-	struct gpu *gpu = contexts_find(context);
+	struct context_facts facts = contexts_find(context);
 	CUdevice device = 0;
 
-	if (!gpu && device_of(context, &device) == CUDA_SUCCESS) {
-		gpu = gpus_of_device(device);
-		if (gpu)
-			contexts_remember(context, gpu);
+	if (!facts.gpu && device_of(context, &device) == CUDA_SUCCESS) {
+		facts.gpu = gpus_of_device(device);
+		if (facts.gpu)
+			contexts_remember(context, facts.gpu);
 	}
-	return gpu;
+	return facts;
+}
+
+struct gpu *gpus_of_context(CUcontext context)
+{
+	return gpus_facts_of_context(context).gpu;
 }
 
 struct gpu *gpus_of_device(CUdevice device)

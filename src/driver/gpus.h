@@ -4,6 +4,7 @@
 #ifndef NVTASKSET_DRIVER_GPUS_H
 #define NVTASKSET_DRIVER_GPUS_H
 
+#include "contexts.h"
 #include "cuda.h"
 #include "gpu/qmd.h"
 #include "gpu/topology/topology.h"
@@ -39,7 +40,9 @@ bool gpus_have_masks(const struct gpu *gpu);
 /* Whether the program sees a GPU whose descriptors do not say that blocks must run at once. */
 bool gpus_some_before_hopper(void);
 
-/* The GPU of a context; NULL if the driver does not say. The driver is asked once for each context (contexts.h). */
+/* What is known of a context, and its GPU; that is NULL if the driver does not say. The driver is asked once for each
+ * context (contexts.h). */
+struct context_facts gpus_facts_of_context(CUcontext context);
 struct gpu *gpus_of_context(CUcontext context);
 
 /* The GPU of a device; NULL if the driver does not say. */

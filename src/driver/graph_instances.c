@@ -174,6 +174,16 @@ bool graph_instances_add(CUgraphExec exec, CUgraph graph, uint64_t number)
 	return is_known;
 }
 
+bool graph_instances_run_once(CUgraphExec exec)
+{
+	pthread_mutex_lock(&lock);
+	const struct held_exec *held = find_exec(exec);
+	bool run_once = held && held->nodes.conditionals == 0 && held->nodes.out_of_reach == 0;
+
+	pthread_mutex_unlock(&lock);
+	return run_once;
+}
+
 /* Whether the graph has instances; `destroyed`: the application has destroyed it already. */
 static bool is_held(CUgraph graph, bool *destroyed)
 {

@@ -103,6 +103,7 @@ static bool collect(CUgraphNode node, int type, void *data)
 	struct graph_nodes *nodes = data;
 	bool done = true;
 
+	nodes->conditionals += type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
 	if ((type == CU_GRAPH_NODE_TYPE_CONDITIONAL && !graph_bodies_of(node, 0)) ||
 	    (type == CU_GRAPH_NODE_TYPE_KERNEL && is_updated_by_kernels(node)))
 		nodes->out_of_reach++;

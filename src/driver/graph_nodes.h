@@ -13,6 +13,7 @@ struct graph_nodes {
 	CUgraphNode *list; /* nodes that can be uploaded again */
 	size_t count;
 	size_t room;
+	size_t conditionals; /* how many nodes have bodies, which run as often as the GPU decides */
 	size_t out_of_reach; /* how many other nodes may have kernels: conditional nodes whose bodies are not known, nodes
 	                      * that kernels update (an upload would undo that), and destroyed nodes */
 };

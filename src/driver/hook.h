@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 struct gpu;
+struct releases;
 
 /* A kernel that is about to be uploaded, on the launching thread. */
 struct launch {
@@ -20,7 +21,9 @@ struct launch {
 	CUfunction function;
 	void *qmd;                   /* the launch descriptor, which may be changed */
 	struct launch_origin origin; /* what the API call says about it; all 0 if we do not hear of that call */
-	const struct gpu *gpu;       /* not set by the hook, but by the launch path; NULL if unknown */
+	/* Not set by the hook, but by the launch path. NULL if unknown. */
+	const struct gpu *gpu;
+	const struct releases *releases; /* what counts the context's kernels */
 };
 
 struct hook_events {

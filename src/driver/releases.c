@@ -1,0 +1,155 @@
+#include "releases.h"
+
+#include "contexts.h"
+#include "functions.h"
+#include "gpus.h"
+
+#include <pthread.h>
+
+static struct segment segment;
+static bool is_on;
+
+/* Guards the areas, and nothing else: the driver is not called while it is held. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct counts_areas areas;
+
+/* By the numbers of the places. They are used again with these, but never freed: a thread may be about to launch. */
+static struct releases of_places[COUNTS_AREAS * COUNTS_PLACES];
+
+/* For contexts without a place. */
+static struct releases nowhere;
+
+void releases_use(const struct segment *wanted)
+{
+	segment = *wanted;
+	is_on = true;
+}
+
+/* Another thread may have held the lock. */
+void releases_after_fork(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	is_on = false;
+	contexts_after_fork();
+	counts_after_fork(&areas);
+}
+
+/* --- registering ------------------------------------------------------------------------------------------------ */
+
+static CUresult register_page(struct counts_place *place, CUdeviceptr *address)
+{
+	CUresult result = driver.memory_register(place, COUNTS_PAGE, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+
+	return result == CUDA_SUCCESS ? driver.memory_get_device_pointer(address, place, 0) : result;
+}
+
+/* Otherwise the driver refuses while this thread or, in the global mode, another one captures a stream, and the capture
+ * is lost (docs/hardware.md). */
+static CUresult register_beside_captures(struct counts_place *place, CUdeviceptr *address)
+{
+	int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	CUresult result = driver.thread_exchange_capture_mode(&mode);
+
+	if (result == CUDA_SUCCESS) {
+		result = register_page(place, address);
+		driver.thread_exchange_capture_mode(&mode);
+	}
+	return result;
+}
+
+/* `address`: the place's for the GPU. */
+static CUresult register_in(CUcontext context, struct counts_place *place, CUdeviceptr *address)
+{
+	CUcontext current = NULL;
+	CUresult result = driver.context_get_current(&current);
+
+	if (result == CUDA_SUCCESS && current == context) {
+		result = register_beside_captures(place, address);
+	} else if (result == CUDA_SUCCESS && (result = driver.context_push(context)) == CUDA_SUCCESS) {
+		result = register_beside_captures(place, address);
+		driver.context_pop(&current);
+	}
+	return result;
+}
+
+/* --- preparing -------------------------------------------------------------------------------------------------- */
+
+static struct counts_place *take_place(const struct gpu *gpu, uint64_t reach, bool is_unused)
+{
+	struct error error;
+
+	pthread_mutex_lock(&lock);
+	struct counts_place *place = counts_take(&areas, &segment, gpu->pci, reach, is_unused, &error);
+
+	pthread_mutex_unlock(&lock);
+	return place;
+}
+
+/* NULL if there is no memory. `address` stays 0 if the driver refuses. It also refuses a place whose former context is
+ * not quite gone yet: then this context gets one that nobody had. */
+static struct counts_place *have_registered(CUcontext context, const struct gpu *gpu, CUdeviceptr *address)
+{
+	uint64_t reach = qmd_release_reach(gpu->family);
+	struct counts_place *place = take_place(gpu, reach, false);
+
+	if (place && register_in(context, place, address) != CUDA_SUCCESS) {
+		counts_end(place);
+		place = take_place(gpu, reach, true);
+		if (place)
+			register_in(context, place, address);
+	}
+	return place;
+}
+
+static bool prepare(struct releases *releases, const struct gpu *gpu, CUdeviceptr address)
+{
+	bool done = true;
+
+	for (int kind = 0; kind < COUNTS_KINDS; kind++) {
+		uint64_t at = (uintptr_t)counts_ended(releases->place, (enum counts_kind)kind) - (uintptr_t)releases->place;
+
+		done = done && qmd_release_prepare(&releases->of_kind[kind], gpu->family, QMD_COUNTING_SLOT, QMD_ADDS, address + at, 1);
+	}
+	return done;
+}
+
+static bool can_count(const struct gpu *gpu)
+{
+	return gpu->family && qmd_release_reach(gpu->family) > 0 && driver_can_register() && driver_has_graphs();
+}
+
+/* The context's releases; their place is NULL if there is no memory. */
+static struct releases *make(CUcontext context, const struct gpu *gpu)
+{
+	CUdeviceptr address = 0;
+	struct counts_place *place = can_count(gpu) ? have_registered(context, gpu, &address)
+	                                            : take_place(gpu, UINT64_MAX, false);
+	struct releases *releases = place ? &of_places[counts_number(place)] : &nowhere;
+
+	if (!place) {
+		counts_note_gap_everywhere(&segment, COUNTS_NO_MEMORY);
+	} else {
+		releases->place = place;
+		releases->are_ready = address != 0 && prepare(releases, gpu, address);
+		if (!releases->are_ready)
+			counts_note_gap(place, can_count(gpu) ? COUNTS_REFUSED : COUNTS_NO_SLOTS);
+		counts_begin(place);
+	}
+	return releases;
+}
+
+void releases_context_created(CUcontext context)
+{
+	struct gpu *gpu = is_on ? gpus_of_context(context) : NULL;
+
+	if (gpu && !contexts_set_releases(context, make(context, gpu)))
+		counts_note_gap_everywhere(&segment, COUNTS_NO_MEMORY);
+}
+
+void releases_context_destroyed(CUcontext context)
+{
+	struct releases *releases = contexts_find(context).releases;
+
+	if (releases && releases->place)
+		counts_end(releases->place);
+}

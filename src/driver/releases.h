@@ -1,0 +1,35 @@
+/*
+ * Lets the GPU count the kernels of each context when they have ended (state/counts.h, docs/facts.md, "Releases").
+ *
+ * A context registers its place when it is created: before it can launch, and not in a launch, since the driver then
+ * holds locks. We never unregister: until the context is destroyed, any descriptor may write there, those of graphs too.
+ * What the launch path writes into descriptors is prepared here, once for each context.
+ */
+#ifndef NVTASKSET_DRIVER_RELEASES_H
+#define NVTASKSET_DRIVER_RELEASES_H
+
+#include "cuda.h"
+#include "gpu/qmd.h"
+#include "state/counts.h"
+
+#include <stdbool.h>
+
+/* Of a context. Found with its GPU (contexts.h). */
+struct releases {
+	struct counts_place *place;                /* NULL: nothing is counted, and the reason is noted */
+	bool are_ready;                            /* false: launches are counted, ends are not, and the reason is noted */
+	struct qmd_release of_kind[COUNTS_KINDS];  /* for descriptors of the GPU's family */
+};
+
+/* From here on, counts go to areas of this segment. Only while no thread uses the driver: at the start, and in the child
+ * of a fork after releases_after_fork. Before it, nothing is counted. */
+void releases_use(const struct segment *segment);
+
+/* In the child of a fork: it has no context yet, and its parent's areas are not its own. */
+void releases_after_fork(void);
+
+/* A context has been created, and cannot launch yet; it is about to be destroyed. */
+void releases_context_created(CUcontext context);
+void releases_context_destroyed(CUcontext context);
+
+#endif
