@@ -1,11 +1,20 @@
 #include "account.h"
 
+#include "driver/contexts.h"
+#include "driver/releases.h"
+
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
 
 static struct segment segment;
 
-__thread struct counter_slot *account_slot __attribute__((tls_model("initial-exec")));
+__thread struct account_own account_own __attribute__((tls_model("initial-exec")));
 static __thread bool has_asked_for_slot __attribute__((tls_model("initial-exec")));
+static __thread struct counts_place *chosen __attribute__((tls_model("initial-exec")));
+
+/* Counts launches that are counted nowhere, so that the launch path need not ask. */
+static __thread _Atomic uint64_t nowhere __attribute__((tls_model("initial-exec")));
 
 /* A thread that ends gives its slot back. For a key at or above this limit, the C library allocates memory in each
  * thread. */
@@ -13,11 +22,25 @@ static __thread bool has_asked_for_slot __attribute__((tls_model("initial-exec")
 static pthread_key_t slot_key;
 static atomic_bool has_slot_key;
 
+static bool is_off;
+
+void account_open(void)
+{
+	const char *text = secure_getenv(ACCOUNT_ENVIRONMENT);
+
+	is_off = text && strcmp(text, "off") == 0;
+}
+
 void account_use(const struct segment *wanted)
 {
 	segment = *wanted;
-	account_slot = NULL;
+	account_own = (struct account_own){.slot = NULL};
 	has_asked_for_slot = false;
+	chosen = NULL;
+	if (is_off)
+		counts_note_gap_everywhere(&segment, COUNTS_OFF);
+	else
+		releases_use(&segment);
 	/* In the child of a fork, the value is the parent's slot. */
 	if (atomic_load(&has_slot_key))
 		pthread_setspecific(slot_key, NULL);
@@ -26,7 +49,7 @@ void account_use(const struct segment *wanted)
 /* Launches that other destructors still make are counted in the shared slot. */
 static void give_slot_back(void *slot)
 {
-	account_slot = NULL;
+	account_own.slot = NULL;
 	counter_slot_give_back(&segment, slot);
 }
 
@@ -50,15 +73,71 @@ static struct counter_slot *take_slot(void)
 	return slot;
 }
 
-void account_launch_elsewhere(bool restricted)
+static struct counter_slot *have_slot(void)
 {
 	if (!has_asked_for_slot)
-		account_slot = take_slot();
+		account_own.slot = take_slot();
 	has_asked_for_slot = true;
-	if (account_slot)
-		counter_slot_count_launch(account_slot, restricted);
+	return account_own.slot;
+}
+
+void account_choose(struct counts_place *place)
+{
+	const struct counter_slot *slot = have_slot();
+
+	chosen = place;
+	account_own.launched = slot && place ? counts_launched(place, &segment, slot) : &nowhere;
+}
+
+void account_launch_elsewhere(bool restricted)
+{
+	segment_count_launch(&segment, restricted);
+	if (chosen)
+		counts_launch_shared(chosen);
+}
+
+void account_node(bool restricted)
+{
+	if (account_own.slot)
+		counter_slot_count_launch(account_own.slot, restricted);
 	else
 		segment_count_launch(&segment, restricted);
+}
+
+void account_uncounted_node(enum qmd_release_outcome why)
+{
+	if (chosen)
+		counts_note_gap(chosen, why == QMD_SLOT_USED ? COUNTS_SLOT_USED : COUNTS_NO_SLOTS);
+}
+
+void account_uncounted_launch(enum qmd_release_outcome why)
+{
+	account_uncounted_node(why);
+	if (chosen)
+		counts_note_uncounted(chosen, COUNTS_PLAIN, 1);
+}
+
+void account_stop(void)
+{
+	is_off = true;
+	account_own.launched = &nowhere;
+	chosen = NULL;
+}
+
+void account_older_graph(CUcontext context)
+{
+	const struct releases *releases = contexts_find(context).releases;
+
+	if (releases && releases->place)
+		counts_note_gap(releases->place, COUNTS_OLDER);
+	else
+		account_older_context();
+}
+
+void account_older_context(void)
+{
+	if (!is_off)
+		counts_note_gap_everywhere(&segment, COUNTS_OLDER);
 }
 
 void account_reason(enum segment_reason reason)

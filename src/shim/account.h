@@ -1,5 +1,6 @@
 /*
- * Counts launches, and what happened to them, in this process's segment.
+ * Counts launches, and what happened to them: in this process's segment how many the partition restricted, and in the
+ * place of their context (state/counts.h) how many there were. There the GPU counts how many have ended.
  *
  * Each thread counts its launches in a counter slot of its own, which it gives back when it ends. Threads for which
  * there is none share one slot.
@@ -7,32 +8,63 @@
 #ifndef NVTASKSET_SHIM_ACCOUNT_H
 #define NVTASKSET_SHIM_ACCOUNT_H
 
+#include "driver/cuda.h"
+#include "gpu/qmd.h"
+#include "state/counts.h"
 #include "state/segment.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
+/* "off": what ran is not counted, and no release slot is used. */
+#define ACCOUNT_ENVIRONMENT "NVTASKSET_ACCOUNT"
+
+/* Reads the environment. Call it before account_use, and before another thread can change that. */
+void account_open(void);
+
 /* From here on, counts go to this segment. Only while no thread launches: at the start, and in the child of a fork. */
 void account_use(const struct segment *segment);
+
+/* In the child of a fork that shares its parent's segment: what ran is not counted any more. */
+void account_stop(void);
 
 /* From here on, a thread that ends gives its slot back. Call it once, when it is certain that this library is not
  * unloaded. */
 void account_follow_threads(void);
 
-/* This thread's slot; NULL if it has none of its own. It belongs to account.c and is declared here for account_launch
- * alone. */
-extern __thread struct counter_slot *account_slot __attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* Where this thread counts. It belongs to account.c and is declared here for account_launch alone. */
+struct account_own {
+	struct counter_slot *slot;   /* NULL if it has none of its own */
+	_Atomic uint64_t *launched;  /* in the place of the context that it launches on; valid if there is a slot */
+};
+extern __thread struct account_own account_own __attribute__((tls_model("initial-exec"), visibility("hidden")));
 void account_launch_elsewhere(bool restricted);
 
+/* Until the next call, this thread's launches count in this place; NULL: nowhere. */
+void account_choose(struct counts_place *place);
+
+/* Counts a kernel that is launched now. */
 static inline void account_launch(bool restricted)
 {
-	struct counter_slot *slot = account_slot;
-
-	if (__builtin_expect(slot != NULL, 1))
-		counter_slot_count_launch(slot, restricted);
-	else
+	if (__builtin_expect(account_own.slot != NULL, 1)) {
+		counter_slot_count_launch(account_own.slot, restricted);
+		counts_launch(account_own.launched);
+	} else {
 		account_launch_elsewhere(restricted);
+	}
 }
+
+/* Counts a node of a graph that is uploaded: how often it is launched is another question (graph_counts.h). */
+void account_node(bool restricted);
+
+/* A kernel of the chosen place is not counted when it ends, since its release was not written: for a launch, and for a
+ * node. */
+void account_uncounted_launch(enum qmd_release_outcome why);
+void account_uncounted_node(enum qmd_release_outcome why);
+
+/* Something older than we are runs: a context without a place; a graph, in this context. */
+void account_older_context(void);
+void account_older_graph(CUcontext context);
 
 void account_reason(enum segment_reason reason);
 

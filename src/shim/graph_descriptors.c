@@ -1,44 +1,69 @@
 #include "graph_descriptors.h"
 
-#include "escape.h"
+#include "driver/gpus.h"
 
 #include <stdlib.h>
 
-struct written {
-	const struct qmd_family *family;
-	void *qmd;
-	struct qmd_saved saved;
-};
-
 /* Descriptors written in this thread's current call. */
 static __thread struct {
-	struct written *list;
+	struct graph_descriptor *list;
 	size_t count;
 	size_t room;
 } written __attribute__((tls_model("initial-exec")));
 
-void graph_descriptors_remember(const struct qmd_family *family, void *qmd)
+static bool have_room(void)
 {
-	if (written.count == written.room) {
-		size_t room = written.room ? 2 * written.room : 64;
-		struct written *list = realloc(written.list, room * sizeof *list);
+	size_t room = written.room ? 2 * written.room : 64;
 
-		if (!list) {
-			/* It cannot be put back: what is disabled now stays disabled. */
-			escape_note(SEGMENT_STALE_GRAPH);
-			return;
-		}
+	if (written.count == written.room) {
+		struct graph_descriptor *list = realloc(written.list, room * sizeof *list);
+
+		if (!list)
+			return false;
 		written.list = list;
 		written.room = room;
 	}
-	written.list[written.count++] =
-		(struct written){.family = family, .qmd = qmd, .saved = qmd_save(family, qmd)};
+	return true;
+}
+
+struct graph_descriptor *graph_descriptors_remember(const struct launch *launch, const struct qmd_release *release)
+{
+	const struct qmd_family *family = launch->gpu ? launch->gpu->family : NULL;
+	struct graph_descriptor *descriptor = NULL;
+
+	if (have_room()) {
+		descriptor = &written.list[written.count++];
+		*descriptor = (struct graph_descriptor){.qmd = launch->qmd, .release = release};
+		if (launch->releases)
+			descriptor->place = launch->releases->place;
+		if (family && qmd_is_known(family, launch->qmd)) {
+			descriptor->family = family;
+			descriptor->mask = qmd_save(family, launch->qmd);
+		}
+		if (release)
+			descriptor->slot = qmd_save_slot(release, launch->qmd);
+	}
+	return descriptor;
+}
+
+void graph_descriptors_visit(void (*visit)(const struct graph_descriptor *descriptor, void *data), void *data)
+{
+	for (size_t i = 0; i < written.count; i++)
+		visit(&written.list[i], data);
+}
+
+static void restore(const struct graph_descriptor *descriptor)
+{
+	if (descriptor->family)
+		qmd_restore(descriptor->family, descriptor->qmd, &descriptor->mask);
+	if (descriptor->release)
+		qmd_restore_slot(descriptor->release, descriptor->qmd, &descriptor->slot);
 }
 
 void graph_descriptors_restore(void)
 {
 	for (size_t i = 0; i < written.count; i++)
-		qmd_restore(written.list[i].family, written.list[i].qmd, &written.list[i].saved);
+		restore(&written.list[i]);
 	free(written.list);
 	written.list = NULL;
 	written.count = written.room = 0;

@@ -1,18 +1,43 @@
 /*
- * Restores the launch descriptors of graph nodes.
+ * The launch descriptors of graph nodes that a call uploads.
  *
- * The driver keeps a node's descriptor and uploads the same one again. So our mask is removed as soon as the descriptor
- * has been uploaded. Otherwise the masks of all partitions that the process ever had would add up in it.
+ * The driver keeps a node's descriptor and uploads the same one again. So our mask and our release are removed as soon as
+ * the descriptor has been uploaded. Otherwise the masks of all partitions that the process ever had would add up in it.
  */
 #ifndef NVTASKSET_SHIM_GRAPH_DESCRIPTORS_H
 #define NVTASKSET_SHIM_GRAPH_DESCRIPTORS_H
 
+#include "driver/hook.h"
+#include "driver/releases.h"
 #include "gpu/qmd.h"
 
-/* A descriptor is about to be written, in a call of this thread that uploads nodes. Its version must be known. */
-void graph_descriptors_remember(const struct qmd_family *family, void *qmd);
+#include <stdbool.h>
 
-/* Restores all of them, at the end of that call. */
+/* How a launch of the graph counts the node. */
+enum graph_kernel {
+	GRAPH_NO_KERNEL, /* the driver's own, or counted when it ends (COUNTS_UNHEARD) */
+	GRAPH_COUNTED,   /* launched, and counted when it ends */
+	GRAPH_UNCOUNTED  /* launched, and not counted when it ends */
+};
+
+struct graph_descriptor {
+	void *qmd;
+	struct counts_place *place; /* of its context; NULL: nowhere */
+	enum graph_kernel kernel;
+
+	/* What was there before. */
+	const struct qmd_family *family; /* NULL: the mask stays */
+	struct qmd_saved mask;
+	const struct qmd_release *release; /* NULL: the slot stays */
+	struct qmd_saved_slot slot;
+};
+
+/* A descriptor is about to be written, in a call of this thread that uploads nodes: its mask, and with `release` its
+ * release. The result is valid until the next call of this function. NULL if there is no memory. */
+struct graph_descriptor *graph_descriptors_remember(const struct launch *launch, const struct qmd_release *release);
+
+/* Visits all of them; restores them, at the end of that call. */
+void graph_descriptors_visit(void (*visit)(const struct graph_descriptor *descriptor, void *data), void *data);
 void graph_descriptors_restore(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include "driver/graph_instances.h"
 #include "epoch.h"
 #include "escape.h"
+#include "graph_counts.h"
 #include "graph_descriptors.h"
 
 static bool expects_older;
@@ -96,8 +97,11 @@ static void instantiated(CUgraphExec exec, CUgraph graph)
 {
 	if (!graph_instances_add(exec, graph, number_at_begin))
 		count_stale();
-	if (is_launched_by_kernels(exec))
+	bool by_kernels = is_launched_by_kernels(exec);
+
+	if (by_kernels)
 		count_stale();
+	graph_counts_add(exec, !by_kernels && graph_instances_run_once(exec));
 }
 
 static void node_added(const struct call *call)
@@ -110,6 +114,25 @@ static void node_added(const struct call *call)
 		                      parameters->conditional.size);
 }
 
+static void destroy_instance(CUgraphExec exec)
+{
+	graph_instances_remove(exec);
+	graph_counts_remove(exec);
+}
+
+static void node_uploaded(const struct graph_descriptor *descriptor, void *exec)
+{
+	graph_counts_uploaded(exec, descriptor);
+}
+
+/* What the call uploaded counts even if it failed. */
+static void count_kernels(const struct call *call, CUgraphExec exec)
+{
+	graph_descriptors_visit(node_uploaded, exec);
+	if (calls_run_graph(call->id) && *call->result == CUDA_SUCCESS && !graph_counts_launched(exec))
+		account_older_graph(call->context);
+}
+
 void graphs_call_begins(const struct call *call)
 {
 	struct call_destroy_graph *destroyed = (struct call_destroy_graph *)call->arguments;
@@ -118,7 +141,7 @@ void graphs_call_begins(const struct call *call)
 	if (calls_launch_graph(call->id))
 		launch_begins(((const struct call_exec *)call->arguments)->exec);
 	else if (call->id == CALL_GRAPH_EXEC_DESTROY)
-		graph_instances_remove(((const struct call_exec *)call->arguments)->exec);
+		destroy_instance(((const struct call_exec *)call->arguments)->exec);
 	else if (call->id == CALL_GRAPH_DESTROY)
 		destroyed->graph = graph_instances_destroy_graph(destroyed->graph);
 	else if (call->id == CALL_GRAPH_NODE_DESTROY)
@@ -129,8 +152,12 @@ void graphs_call_ended(const struct call *call)
 {
 	const struct call_instantiate *made = (const struct call_instantiate *)call->arguments;
 
+	bool has_made = calls_instantiate_graph(call->id) && *call->result == CUDA_SUCCESS && made->exec;
+
+	if (calls_launch_graph(call->id))
+		count_kernels(call, ((const struct call_exec *)call->arguments)->exec);
 	graph_descriptors_restore();
-	if (calls_instantiate_graph(call->id) && *call->result == CUDA_SUCCESS && made->exec)
+	if (has_made)
 		instantiated(*made->exec, made->graph);
 	else if (calls_add_node(call->id) && *call->result == CUDA_SUCCESS)
 		node_added(call);

@@ -6,8 +6,10 @@
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
+#include "driver/releases.h"
 #include "epoch.h"
 #include "escape.h"
+#include "graph_counts.h"
 #include "graph_descriptors.h"
 #include "graphs.h"
 #include "hide.h"
@@ -20,34 +22,95 @@
 /* This thread's last decision, cached: the next launch on the same context gets the same while nothing has changed. */
 static __thread struct recent {
 	CUcontext context;
-	uint64_t epoch;        /* EPOCH_NEVER: the next launch must be decided anew */
-	qmd_disabler *disable; /* NULL: the launch may use the whole GPU */
+	uint64_t epoch;                    /* EPOCH_NEVER: the next launch must be decided anew */
+	const struct qmd_release *release; /* of plain launches; NULL: none */
+	qmd_disabler *disable;             /* NULL: the launch may use the whole GPU */
 	struct qmd_mask mask;
 } recent __attribute__((tls_model("initial-exec")));
 
 /* --- carrying out a decision ---------------------------------------------------------------------------------------- */
 
-static void count(const struct decision *decision)
+/* Descriptors are written only in this part of the file. */
+static void write_mask(const struct launch *launch, struct decision *decision)
+{
+	const struct qmd_family *family = launch->gpu->family;
+
+	if (decision->is_exact)
+		qmd_set_mask(family, launch->qmd, &decision->disable);
+	else if (qmd_disable(family, launch->qmd, &decision->disable, NULL) == QMD_OVERRULED)
+		decision_note(decision, SEGMENT_GREEN_CONTEXT);
+}
+
+static inline void write_release(const struct qmd_release *release, void *qmd)
+{
+	enum qmd_release_outcome outcome = release ? qmd_release(release, qmd) : QMD_RELEASES;
+
+	if (__builtin_expect(outcome != QMD_RELEASES, 0))
+		account_uncounted_launch(outcome);
+}
+
+static const struct qmd_release *release_of(const struct launch *launch, enum counts_kind kind)
+{
+	return launch->releases && launch->releases->are_ready ? &launch->releases->of_kind[kind] : NULL;
+}
+
+static bool is_drivers_own(const struct launch *launch)
+{
+	const struct qmd_family *family = launch->gpu ? launch->gpu->family : NULL;
+
+	return family && qmd_is_known(family, launch->qmd) && qmd_has_no_blocks(family, launch->qmd);
+}
+
+/* The driver uses a graph's descriptor again: it is restored at the end of the call. `descriptor` is NULL if there is no
+ * memory for that. */
+static enum graph_kernel write_release_of_node(const struct qmd_release *release, const struct launch *launch,
+                                               enum counts_kind kind, const struct graph_descriptor *descriptor)
+{
+	enum qmd_release_outcome outcome = release && descriptor ? qmd_release(release, launch->qmd) : QMD_NO_RELEASE_SLOTS;
+	enum graph_kernel kernel = outcome == QMD_RELEASES ? GRAPH_COUNTED : GRAPH_UNCOUNTED;
+
+	if (release && outcome != QMD_RELEASES)
+		account_uncounted_node(outcome);
+	return kind == COUNTS_NODE ? kernel : GRAPH_NO_KERNEL;
+}
+
+static void carry_out_node(const struct launch *launch, struct decision *decision)
+{
+	enum counts_kind kind = graph_counts_kind(launch->origin.exec);
+	bool is_own = is_drivers_own(launch);
+	const struct qmd_release *release = is_own ? NULL : release_of(launch, kind);
+	struct graph_descriptor *descriptor = graph_descriptors_remember(launch, release);
+
+	if (decision->state == DECISION_RESTRICTED) {
+		/* What is disabled now stays disabled. */
+		if (!descriptor)
+			escape_note(SEGMENT_STALE_GRAPH);
+		write_mask(launch, decision);
+	}
+	if (!is_own) {
+		enum graph_kernel kernel = write_release_of_node(release, launch, kind, descriptor);
+
+		if (descriptor)
+			descriptor->kernel = kernel;
+	}
+	account_node(decision->state == DECISION_RESTRICTED);
+}
+
+/* The launch is counted before it can end. */
+static void carry_out_launch(const struct launch *launch, struct decision *decision)
+{
+	if (decision->state == DECISION_RESTRICTED)
+		write_mask(launch, decision);
+	account_launch(decision->state == DECISION_RESTRICTED);
+	write_release(recent.release, launch->qmd);
+}
+
+static void count_notes(const struct decision *decision)
 {
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
 		if (decision->notes >> reason & 1)
 			account_reason((enum segment_reason)reason);
 	}
-	account_launch(decision->state == DECISION_RESTRICTED);
-}
-
-/* Descriptors are written only here and in disable_as_before. */
-static void write_descriptor(const struct launch *launch, struct decision *decision)
-{
-	const struct qmd_family *family = launch->gpu->family;
-
-	/* The driver uses a graph's descriptor again: it is restored at the end of the call. */
-	if (launch->origin.uploads_nodes)
-		graph_descriptors_remember(family, launch->qmd);
-	if (decision->is_exact)
-		qmd_set_mask(family, launch->qmd, &decision->disable);
-	else if (qmd_disable(family, launch->qmd, &decision->disable, NULL) == QMD_OVERRULED)
-		decision_note(decision, SEGMENT_GREEN_CONTEXT);
 }
 
 /* --- deciding ------------------------------------------------------------------------------------------------------- */
@@ -57,10 +120,10 @@ static void remember(const struct launch *launch, const struct decision *decisio
 	bool is_restricted = decision->state == DECISION_RESTRICTED;
 
 	recent.context = launch->context;
-	recent.epoch = decision->is_of_launch || decision->state == DECISION_UNRESTRICTED ||
-	                               (is_restricted && launch->origin.uploads_nodes)
+	recent.epoch = decision->is_of_launch || decision->state == DECISION_UNRESTRICTED || launch->origin.uploads_nodes
 	                       ? EPOCH_NEVER
 	                       : epoch;
+	recent.release = release_of(launch, COUNTS_PLAIN);
 	recent.disable = is_restricted ? launch->gpu->family->disable : NULL;
 	recent.mask = decision->disable;
 }
@@ -71,24 +134,37 @@ static void check_version(const struct launch *launch, struct decision *decision
 		decision_leave_unrestricted(decision, SEGMENT_UNKNOWN_QMD);
 }
 
+static void look_up(struct launch *launch)
+{
+	struct context_facts facts = gpus_facts_of_context(launch->context);
+
+	launch->gpu = facts.gpu;
+	launch->releases = facts.releases;
+	account_choose(facts.releases ? facts.releases->place : NULL);
+	if (!facts.releases)
+		account_older_context();
+}
+
 static __attribute__((noinline)) void decide(struct launch *launch)
 {
 	/* First: after a change from here on, the next launch is decided anew. */
 	uint64_t epoch = epoch_now();
 	struct decision decision;
 
-	launch->gpu = gpus_of_context(launch->context);
+	look_up(launch);
 	/* The partition limits the program's own masks. Residency needs to know what is left. */
 	partition_decide(launch, &decision);
 	app_masks_decide(launch, &decision);
 	remember(launch, &decision, epoch);
 	check_version(launch, &decision);
 	residency_decide(launch, &decision);
-	if (decision.state == DECISION_RESTRICTED)
-		write_descriptor(launch, &decision);
-	else if (decision.state == DECISION_UNRESTRICTED)
+	if (launch->origin.uploads_nodes)
+		carry_out_node(launch, &decision);
+	else
+		carry_out_launch(launch, &decision);
+	if (decision.state == DECISION_UNRESTRICTED)
 		escape_note(decision.reason);
-	count(&decision);
+	count_notes(&decision);
 }
 
 /* --- the launch path ------------------------------------------------------------------------------------------------ */
@@ -98,13 +174,14 @@ static inline bool is_as_before(CUcontext context)
 	return recent.context == context && recent.epoch == epoch_now();
 }
 
-/* Overruled: the mask is written. Otherwise the descriptor is unchanged: its blocks must run at once, or its version is
- * unknown. */
+/* Unless the mask is written, the descriptor is unchanged: its blocks must run at once, or its version is unknown. */
 static __attribute__((noinline)) void launch_slow_path(struct launch *launch, enum qmd_outcome outcome)
 {
-	if (outcome == QMD_OVERRULED) {
+	if (outcome == QMD_OVERRULED)
 		account_reason(SEGMENT_GREEN_CONTEXT);
+	if (outcome == QMD_OVERRULED || outcome == QMD_SLOT_LEFT) {
 		account_launch(true);
+		write_release(recent.release, launch->qmd);
 	} else {
 		decide(launch);
 	}
@@ -112,12 +189,18 @@ static __attribute__((noinline)) void launch_slow_path(struct launch *launch, en
 
 static inline void disable_as_before(struct launch *launch)
 {
-	enum qmd_outcome outcome = recent.disable(launch->qmd, &recent.mask, NULL);
+	enum qmd_outcome outcome = recent.disable(launch->qmd, &recent.mask, recent.release);
 
 	if (__builtin_expect(outcome == QMD_NARROWED, 1))
 		account_launch(true);
 	else
 		launch_slow_path(launch, outcome);
+}
+
+static inline void count_as_before(const struct launch *launch)
+{
+	account_launch(false);
+	write_release(recent.release, launch->qmd);
 }
 
 __attribute__((hot)) void launch_upload(struct launch *launch)
@@ -127,7 +210,7 @@ __attribute__((hot)) void launch_upload(struct launch *launch)
 	else if (recent.disable)
 		disable_as_before(launch);
 	else
-		account_launch(false);
+		count_as_before(launch);
 }
 
 /* --- calls around launches ------------------------------------------------------------------------------------------ */
@@ -195,12 +278,14 @@ void launch_context_created(CUcontext context)
 	contexts_forget(context);
 	epoch_raise();
 	gpus_prepare();
+	releases_context_created(context);
 	if (finds_first_before_hopper())
 		hook_want_more();
 }
 
 void launch_context_destroyed(CUcontext context)
 {
+	releases_context_destroyed(context);
 	contexts_forget(context);
 	epoch_raise();
 }

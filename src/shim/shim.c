@@ -11,9 +11,11 @@
 #include "driver/graph_instances.h"
 #include "driver/hook.h"
 #include "driver/modules.h"
+#include "driver/releases.h"
 #include "driver/slot.h"
 #include "epoch.h"
 #include "escape.h"
+#include "graph_counts.h"
 #include "graphs.h"
 #include "inherit.h"
 #include "launch.h"
@@ -71,6 +73,8 @@ static void in_child(void)
 	app_masks_after_fork();
 	slot_after_fork();
 	graph_instances_after_fork();
+	graph_counts_after_fork();
+	releases_after_fork();
 	if (segment_create(&segment, &forked[own_fork], segment_is_findable(&parents) ? parents.file : -1, NULL) == 0) {
 		segment_set_at_work(&segment);
 		segment_set_in_force(&segment, !atomic_load(&waiting));
@@ -81,6 +85,7 @@ static void in_child(void)
 	} else {
 		/* Sharing the parent's partition is better than having none. */
 		segment = parents;
+		account_stop();
 	}
 	errno = saved;
 }
@@ -106,8 +111,8 @@ static void on_context_created(CUcontext context)
 			warn_out_of_reach(error.reason);
 		atomic_flag_clear(&looking);
 	}
-	errno = saved;
 	launch_context_created(context);
+	errno = saved;
 }
 
 static void expect_older(void)
@@ -204,6 +209,7 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 	if (is_late)
 		expect_older();
 	gpus_open(on_unknown_gpus);
+	account_open();
 	use_segment();
 	enum hook_state state = hook_subscribe(&events, error);
 

@@ -128,7 +128,7 @@ process_members="pid uid user command not_in_force launches restricted outside g
 
 @test "a counter made up by a process does not become negative or lose digits" {
 	start_program -t 0-7
-	file=$(readlink -f "/proc/$PROGRAM/fd"/* | grep -n memfd:nvtaskset | cut -d: -f1)
+	file=$(readlink -f "/proc/$PROGRAM/fd"/* | grep -n "memfd:nvtaskset " | cut -d: -f1)
 	file=$(printf '%s\n' "/proc/$PROGRAM/fd"/* | sed -n "${file}p")
 	printf '\xff\xff\xff\xff\xff\xff\xff\x7f\xff\xff\xff\xff\xff\xff\xff\xff' |
 		dd of="$file" bs=1 seek=256 conv=notrunc status=none

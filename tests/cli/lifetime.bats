@@ -115,7 +115,7 @@ ends_with() { # LINE
 
 @test "a process has one descriptor of its segment, after any number of execs" {
 	start_playing -t 0-7 -- where exec where exec where wait
-	[ "$(readlink "/proc/$PROGRAM/fd/"* | grep -c memfd:nvtaskset)" -eq 1 ]
+	[ "$(readlink "/proc/$PROGRAM/fd/"* | grep -c "memfd:nvtaskset ")" -eq 1 ]
 	[ "$(readlink "/proc/$PROGRAM/fd/237")" = "/memfd:nvtaskset (deleted)" ]
 }
 
@@ -144,7 +144,7 @@ ends_with() { # LINE
 	PROGRAM=$!
 	wait_for_line waiting
 	[ ! -e "$WORK/once-more" ]
-	[ "$(readlink "/proc/$PROGRAM/fd/"* | grep -c memfd:nvtaskset)" -eq 1 ]
+	[ "$(readlink "/proc/$PROGRAM/fd/"* | grep -c "memfd:nvtaskset ")" -eq 1 ]
 	nvtaskset -tp 9 "$PROGRAM"
 	go_on
 	wait_for_line '^9$'
@@ -201,7 +201,7 @@ needs_fixed_addresses() {
 		PROGRAM=$!
 		wait_for_line waiting
 		[ "$(head -n 1 "$WORK/output")" = 20-23 ]
-		[ "$(readlink "/proc/$PROGRAM/fd/"* | grep -c memfd:nvtaskset)" -eq 1 ]
+		[ "$(readlink "/proc/$PROGRAM/fd/"* | grep -c "memfd:nvtaskset ")" -eq 1 ]
 		ends_with 20-23
 	done
 }
@@ -382,7 +382,7 @@ has_the_list() { # pid list
 	nvtaskset --attach -tp 9 "$child"
 	# This is the owner's pid, by which a process recognizes its own segment.
 	for file in "/proc/$child/fd/"*; do
-		[[ "$(readlink "$file")" != /memfd:nvtaskset* ]] || owners+=" $(od -An -tu8 -j16 -N8 "$file" | tr -d ' ')"
+		[[ "$(readlink "$file")" != "/memfd:nvtaskset "* ]] || owners+=" $(od -An -tu8 -j16 -N8 "$file" | tr -d ' ')"
 	done
 	[[ "$owners " == *" $(awk '/^NSpid/ { print $NF }' "/proc/$child/status") "* ]]
 	kill -USR1 "$child"
@@ -432,7 +432,7 @@ write_attack() {
 		        return how(*arguments), print(what, "worked")
 		    except OSError:
 		        pass
-		found = [n for n in range(1024) if "memfd:nvtaskset" in name(n)]
+		found = [n for n in range(1024) if "memfd:nvtaskset (" in name(n)]
 		for n in found:
 		    path = "/proc/self/fd/%d" % n
 		    attempt("lock", fcntl.flock, n, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,182 @@
+#include "graph_counts.h"
+
+#include "base/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Kernels in one context. */
+struct share {
+	struct counts_place *place;
+	uint64_t launched;
+	uint64_t uncounted; /* of them: not counted when they end */
+};
+
+/* A descriptor, by its address. */
+struct node {
+	const void *qmd; /* NULL: none */
+	struct counts_place *place;
+	enum graph_kernel kernel;
+};
+
+#define CONTEXTS 8 /* that one graph has kernels in */
+
+/* An entry stays in the table, and is used again: a reader may have found it. */
+struct instance {
+	struct table_entry entry;
+	bool run_once;
+	struct share shares[CONTEXTS];
+	struct node *nodes; /* a hash table; `room` is a power of 2 */
+	size_t count, room;
+};
+
+static struct table instances;
+
+static struct instance *find(CUgraphExec exec)
+{
+	return exec ? TABLE_CONTENT(table_find(&instances, exec), struct instance, entry) : NULL;
+}
+
+/* --- instances -------------------------------------------------------------------------------------------------- */
+
+static void forget_nodes(struct instance *instance)
+{
+	free(instance->nodes);
+	instance->nodes = NULL;
+	instance->count = instance->room = 0;
+	memset(instance->shares, 0, sizeof instance->shares);
+}
+
+/* An old instance with the same handle was destroyed with its context, without our hearing of it. */
+void graph_counts_add(CUgraphExec exec, bool run_once)
+{
+	graph_counts_remove(exec);
+	struct table_entry *vacant = table_find_vacant(&instances, exec);
+
+	if (vacant && table_occupy(vacant, exec)) {
+		TABLE_CONTENT(vacant, struct instance, entry)->run_once = run_once;
+	} else {
+		struct instance *new = calloc(1, sizeof *new);
+
+		if (new) {
+			new->run_once = run_once;
+			table_add(&instances, &new->entry, exec);
+		}
+	}
+}
+
+void graph_counts_remove(CUgraphExec exec)
+{
+	struct instance *instance = find(exec);
+
+	if (instance) {
+		forget_nodes(instance);
+		table_vacate(&instance->entry);
+	}
+}
+
+void graph_counts_after_fork(void)
+{
+	memset(&instances, 0, sizeof instances);
+}
+
+/* --- nodes ------------------------------------------------------------------------------------------------------ */
+
+/* The place of this descriptor, or where it would be put. */
+static struct node *locate(const struct instance *instance, const void *qmd)
+{
+	size_t at = (size_t)((uint64_t)(uintptr_t)qmd * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (instance->room - 1);
+
+	while (instance->nodes[at].qmd && instance->nodes[at].qmd != qmd)
+		at = (at + 1) & (instance->room - 1);
+	return &instance->nodes[at];
+}
+
+/* At most half of it is used. */
+static bool have_room(struct instance *instance)
+{
+	struct instance larger = *instance;
+
+	if (2 * (instance->count + 1) <= instance->room)
+		return true;
+	larger.room = instance->room ? 2 * instance->room : 16;
+	larger.nodes = calloc(larger.room, sizeof *larger.nodes);
+	if (!larger.nodes)
+		return false;
+	for (size_t i = 0; i < instance->room; i++) {
+		if (instance->nodes[i].qmd)
+			*locate(&larger, instance->nodes[i].qmd) = instance->nodes[i];
+	}
+	free(instance->nodes);
+	instance->nodes = larger.nodes;
+	instance->room = larger.room;
+	return true;
+}
+
+/* NULL if there are too many. */
+static struct share *share_of(struct instance *instance, struct counts_place *place)
+{
+	struct share *share = instance->shares;
+
+	while (share < instance->shares + CONTEXTS && share->place && share->place != place)
+		share++;
+	return share < instance->shares + CONTEXTS ? share : NULL;
+}
+
+/* `by`: 1, or -1 cast. */
+static bool change(struct instance *instance, const struct node *node, uint64_t by)
+{
+	struct share *share = share_of(instance, node->place);
+
+	if (share) {
+		share->place = node->place;
+		share->launched += node->kernel != GRAPH_NO_KERNEL ? by : 0;
+		share->uncounted += node->kernel == GRAPH_UNCOUNTED ? by : 0;
+	}
+	return share;
+}
+
+static bool put(struct instance *instance, const struct graph_descriptor *descriptor)
+{
+	const struct node new = {.qmd = descriptor->qmd, .place = descriptor->place, .kernel = descriptor->kernel};
+
+	if (!have_room(instance))
+		return false;
+	struct node *node = locate(instance, descriptor->qmd);
+
+	if (!node->qmd)
+		instance->count++;
+	else
+		change(instance, node, (uint64_t)-1);
+	*node = new;
+	return change(instance, node, 1);
+}
+
+enum counts_kind graph_counts_kind(CUgraphExec exec)
+{
+	const struct instance *instance = find(exec);
+
+	return instance && instance->run_once ? COUNTS_NODE : COUNTS_UNHEARD;
+}
+
+void graph_counts_uploaded(CUgraphExec exec, const struct graph_descriptor *descriptor)
+{
+	struct instance *instance = find(exec);
+
+	if (instance && descriptor->place && !put(instance, descriptor))
+		counts_note_gap(descriptor->place, COUNTS_NO_MEMORY);
+}
+
+bool graph_counts_launched(CUgraphExec exec)
+{
+	struct instance *instance = find(exec);
+
+	for (int i = 0; instance && i < CONTEXTS && instance->shares[i].place; i++) {
+		const struct share *share = &instance->shares[i];
+
+		counts_launch_nodes(share->place, share->launched);
+		if (share->uncounted > 0)
+			counts_note_uncounted(share->place, COUNTS_NODE, share->uncounted);
+	}
+	return instance;
+}

@@ -1,0 +1,40 @@
+/*
+ * How many kernels each launch of a graph has.
+ *
+ * A launch does not announce its kernels, but the upload of a node does, at the first launch of an instance and after a
+ * change. Each node has a descriptor of its own, by whose address it is known here. So as many kernels are launched as
+ * there are descriptors, without those of kernels of the driver's own, which stand in front, or for a disabled node.
+ *
+ * Some instances do not run each kernel once at each launch by the program: those with bodies, or that kernels launch or
+ * update. Their kernels count when they end (COUNTS_UNHEARD), and their launches count nothing.
+ *
+ * As with the driver itself, one thread at a time uses an instance.
+ */
+#ifndef NVTASKSET_SHIM_GRAPH_COUNTS_H
+#define NVTASKSET_SHIM_GRAPH_COUNTS_H
+
+#include "driver/cuda.h"
+#include "graph_descriptors.h"
+#include "state/counts.h"
+
+#include <stdbool.h>
+
+/* An instance has been made. `run_once`: each kernel runs once at each launch. Without memory for it, it stays unknown. */
+void graph_counts_add(CUgraphExec exec, bool run_once);
+
+/* It is about to be destroyed; it need not be known. */
+void graph_counts_remove(CUgraphExec exec);
+
+/* How its nodes count that are uploaded now. In the launch path: waits for nothing. */
+enum counts_kind graph_counts_kind(CUgraphExec exec);
+
+/* These nodes have been uploaded. */
+void graph_counts_uploaded(CUgraphExec exec, const struct graph_descriptor *descriptor);
+
+/* It has been launched. False if it is not known. */
+bool graph_counts_launched(CUgraphExec exec);
+
+/* In the child of a fork: forgets everything, see graph_instances_after_fork. */
+void graph_counts_after_fork(void);
+
+#endif
