@@ -30,6 +30,9 @@ static const struct function needed[] = {
 static const struct function optional[] = {
 	{"cuDeviceGetUuid_v2", offsetof(struct driver, device_get_uuid)},
 	{"cuStreamIsCapturing", offsetof(struct driver, stream_is_capturing)},
+	{"cuDevicePrimaryCtxGetState", offsetof(struct driver, primary_get_state)},
+	{"cuDevicePrimaryCtxRetain", offsetof(struct driver, primary_retain)},
+	{"cuDevicePrimaryCtxRelease_v2", offsetof(struct driver, primary_release)},
 	{"cuMemHostRegister_v2", offsetof(struct driver, memory_register)},
 	{"cuMemHostGetDevicePointer_v2", offsetof(struct driver, memory_get_device_pointer)},
 	{"cuThreadExchangeStreamCaptureMode", offsetof(struct driver, thread_exchange_capture_mode)},

@@ -31,6 +31,9 @@ struct driver {
 	CUresult (*memory_register)(void *start, size_t bytes, unsigned int flags);
 	CUresult (*memory_get_device_pointer)(CUdeviceptr *address, void *start, unsigned int flags);
 	CUresult (*thread_exchange_capture_mode)(int *mode);
+	CUresult (*primary_get_state)(CUdevice device, unsigned int *flags, int *is_active);
+	CUresult (*primary_retain)(CUcontext *context, CUdevice device);
+	CUresult (*primary_release)(CUdevice device); /* from CUDA 11.0 on */
 	/* For graphs, see driver_has_graphs. */
 	CUresult (*graph_create)(CUgraph *graph, unsigned int flags);
 	CUresult (*graph_destroy)(CUgraph graph);

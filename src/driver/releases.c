@@ -153,3 +153,34 @@ void releases_context_destroyed(CUcontext context)
 	if (releases && releases->place)
 		counts_end(releases->place);
 }
+
+/* --- after an attach -------------------------------------------------------------------------------------------- */
+
+/* Only while we hold it, it cannot go. */
+static void adopt_primary(CUdevice device)
+{
+	CUcontext context = NULL;
+	unsigned int flags;
+	int is_active = 0;
+
+	if (driver.primary_get_state(device, &flags, &is_active) == CUDA_SUCCESS && is_active &&
+	    driver.primary_retain(&context, device) == CUDA_SUCCESS) {
+		if (!contexts_find(context).releases)
+			releases_context_created(context);
+		driver.primary_release(device);
+	}
+}
+
+void releases_find_older(void)
+{
+	bool can_find = driver.primary_get_state && driver.primary_retain && driver.primary_release;
+	CUdevice device;
+	int count = 0;
+
+	if (!can_find || driver.device_get_count(&count) != CUDA_SUCCESS)
+		return;
+	for (int number = 0; number < count; number++) {
+		if (driver.device_get(&device, number) == CUDA_SUCCESS)
+			adopt_primary(device);
+	}
+}

@@ -268,8 +268,10 @@ static bool finds_first_before_hopper(void)
 /* Right after this, the hook asks which calls we want. */
 void launch_subscribed(bool is_late)
 {
-	if (is_late)
+	if (is_late) {
 		finds_first_before_hopper();
+		releases_find_older();
+	}
 }
 
 /* The topology is read here: outside the launch path, and the GPU is awake. */

@@ -84,6 +84,89 @@ static void test_next_launch_obeys(void **state)
 	child_run_to_attach(obey);
 }
 
+/* --- counting ------------------------------------------------------------------------------------------------------ */
+
+static void launch(unsigned int kernels)
+{
+	for (unsigned int i = 0; i < kernels; i++)
+		gpu_launch_empty(&gpu);
+	gpu_check(cuCtxSynchronize());
+}
+
+/* Waits until all that was launched has ended: the count may be seen later than the end. */
+static struct counts_of_gpu kernels_at_rest(uint32_t *gaps)
+{
+	struct counts_of_gpu kernels = gpu_kernels(&gpu, gaps);
+
+	while (*gaps == 0 && kernels.ended < kernels.launched)
+		kernels = gpu_kernels(&gpu, gaps);
+	return kernels;
+}
+
+static void open_primary(void)
+{
+	CUcontext context;
+
+	gpu_initialise();
+	gpu_check(cuDevicePrimaryCtxRetain(&context, 0));
+	gpu_check(cuCtxSetCurrent(context));
+	gpu_open_current(&gpu, 0);
+}
+
+/* A graph that is older can be said, and not counted. */
+static void count_from_the_attach_on(void)
+{
+	uint32_t gaps;
+
+	open_primary();
+	CUgraph graph;
+	CUgraphExec exec;
+	const CUDA_KERNEL_NODE_PARAMS node = {gpu.nothing, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL, NULL};
+	CUgraphNode added;
+
+	gpu_check(cuGraphCreate(&graph, 0));
+	gpu_check(cuGraphAddKernelNode_v2(&added, graph, NULL, 0, &node));
+	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	gpu_check(cuGraphLaunch(exec, NULL));
+	launch(100);
+	assert_int_equal(attach("all"), 0);
+	launch(10);
+	struct counts_of_gpu kernels = kernels_at_rest(&gaps);
+
+	assert_int_equal(kernels.launched, 10);
+	assert_true(gaps == 1 << COUNTS_NO_SLOTS || (gaps == 0 && kernels.ended == 10));
+	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuCtxSynchronize());
+	gpu_kernels(&gpu, &gaps);
+	assert_true(gaps & 1 << COUNTS_OLDER);
+}
+
+static void test_kernels_are_counted_from_here_on(void **state)
+{
+	(void)state;
+	child_run_to_attach(count_from_the_attach_on);
+}
+
+/* The driver does not list contexts but the primary ones. */
+static void say_what_is_not_counted(void)
+{
+	uint32_t gaps;
+
+	graph_set_up(NULL);
+	assert_int_equal(attach("all"), 0);
+	gpu_kernels(&gpu, &gaps);
+	assert_int_equal(gaps, 0);
+	launch(10);
+	gpu_kernels(&gpu, &gaps);
+	assert_int_equal(gaps, 1 << COUNTS_OLDER);
+}
+
+static void test_older_contexts_are_said(void **state)
+{
+	(void)state;
+	child_run_to_attach(say_what_is_not_counted);
+}
+
 #define THREADS 8
 
 static atomic_bool ends;
@@ -214,6 +297,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_next_launch_obeys),
+		cmocka_unit_test(test_kernels_are_counted_from_here_on),
+		cmocka_unit_test(test_older_contexts_are_said),
 		cmocka_unit_test(test_all_threads_obey),
 		cmocka_unit_test(test_older_graphs_are_counted),
 		cmocka_unit_test(test_profiler_first),

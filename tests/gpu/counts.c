@@ -19,28 +19,12 @@
 
 /* --- reading ---------------------------------------------------------------------------------------------------- */
 
-static struct counts_of_gpu read_gpu(struct pci_address pci, uint32_t *gaps)
-{
-	struct segment segment = gpu_own_segment();
-	struct counts_of_gpu found = {.launched = 0};
-	struct counts counts;
-
-	counts_read(&segment, getpid(), &counts);
-	for (unsigned int i = 0; i < counts.count; i++) {
-		if (pci_address_equal(counts.gpus[i].pci, pci))
-			found = counts.gpus[i];
-	}
-	*gaps = counts.gaps | found.gaps;
-	segment_close(&segment);
-	return found;
-}
-
 static struct counts_of_gpu at_begin;
 static uint32_t gaps; /* of the last reading */
 
 static struct counts_of_gpu now(void)
 {
-	return read_gpu(gpu.topology->pci, &gaps);
+	return gpu_kernels(&gpu, &gaps);
 }
 
 /* Nothing says that a count is visible before a synchronisation ends, so this waits. */

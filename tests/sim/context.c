@@ -187,6 +187,17 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *is_active)
+{
+	if (!device_topology(device))
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&lock);
+	*is_active = primaries[device].retained > 0;
+	pthread_mutex_unlock(&lock);
+	*flags = 0;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
 	CUresult result = CUDA_SUCCESS;

@@ -117,6 +117,7 @@ typedef struct {
                                                                                                               \
 	X(cuDevicePrimaryCtxRetain, 386, (CUcontext *context, CUdevice device))                               \
 	X(cuDevicePrimaryCtxRelease_v2, 544, (CUdevice device))                                               \
+	X(cuDevicePrimaryCtxGetState, 389, (CUdevice device, unsigned int *flags, int *is_active))            \
 	X(cuCtxCreate_v2, 235, (CUcontext *context, unsigned int flags, CUdevice device))                     \
 	X(cuCtxDestroy_v2, 322, (CUcontext context))                                                          \
 	X(cuCtxPushCurrent_v2, 323, (CUcontext context))                                                      \

@@ -348,6 +348,22 @@ struct segment_counters gpu_counters(void)
 	return now;
 }
 
+struct counts_of_gpu gpu_kernels(const struct gpu_under_test *gpu, uint32_t *gaps)
+{
+	struct segment segment = gpu_own_segment();
+	struct counts_of_gpu found = {.launched = 0};
+	struct counts counts;
+
+	counts_read(&segment, getpid(), &counts);
+	for (unsigned int i = 0; i < counts.count; i++) {
+		if (pci_address_equal(counts.gpus[i].pci, gpu->topology->pci))
+			found = counts.gpus[i];
+	}
+	*gaps = counts.gaps | found.gaps;
+	segment_close(&segment);
+	return found;
+}
+
 struct tpcset gpu_all(const struct gpu_under_test *gpu)
 {
 	return topology_all(gpu->topology);

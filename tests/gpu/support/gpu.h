@@ -10,6 +10,7 @@
 #include "cuda_api.h"
 #include "gpu/topology/topology.h"
 #include "gpu/tpcset.h"
+#include "state/counts.h"
 #include "state/segment.h"
 
 #include <stdbool.h>
@@ -99,6 +100,9 @@ void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *se
 
 /* This process's counters. */
 struct segment_counters gpu_counters(void);
+
+/* The kernels that this process has counted on the GPU; `gaps` gets those of the GPU and of the process. */
+struct counts_of_gpu gpu_kernels(const struct gpu_under_test *gpu, uint32_t *gaps);
 
 /* Whether the partition is in force; false while a tool has the driver's callbacks. */
 bool gpu_is_in_force(void);
