@@ -123,8 +123,12 @@ struct counts_of_gpu {
 	uint64_t ended;
 	uint64_t in_flight;
 	uint64_t unheard; /* of `launched` and `ended`: nobody announced them */
-	uint32_t gaps;    /* a bit for each enum counts_gap; unless 0, `ended` and `in_flight` are not known */
+	uint32_t gaps;    /* a bit for each enum counts_gap; those of all GPUs are not among them */
 };
+
+/* Whether the number of kernels that were launched is known; of those that have ended, and are in flight. */
+bool counts_know_launched(uint32_t gaps);
+bool counts_know_ended(uint32_t gaps);
 
 struct counts {
 	uint32_t gaps; /* of all GPUs */

@@ -23,6 +23,16 @@ const char *counts_gap_text(enum counts_gap gap)
 	return texts[gap];
 }
 
+bool counts_know_launched(uint32_t gaps)
+{
+	return !(gaps & (BIT(COUNTS_OFF) | BIT(COUNTS_NO_MEMORY) | BIT(COUNTS_OLDER) | BIT(COUNTS_CLOSED)));
+}
+
+bool counts_know_ended(uint32_t gaps)
+{
+	return gaps == 0;
+}
+
 static uint64_t load(const _Atomic uint64_t *word)
 {
 	return atomic_load_explicit(word, memory_order_acquire);

@@ -2,6 +2,7 @@
 # --json, as another program reads it. docs/json.md promises each member that is tested here.
 
 load helpers
+load playing
 
 # The members that an object has, in order.
 members() {
@@ -13,14 +14,14 @@ ask() {
 }
 
 set_members="tpcs tpc_list tpc_mask gpcs gpcs_in_part"
-process_members="pid uid user command not_in_force launches restricted outside graph_nodes_refreshed reasons"
+process_members="pid uid user command not_in_force kernels uploads restricted outside graph_nodes_refreshed reasons"
 
 @test "-l" {
 	own_gpus
 	SIM_FAULTS=bad-qmd start_program -t 0,8,16,24,62-65,1
 	nvtaskset -l --json >"$WORK/json"
 	[ "$(members .)" = "schema time_ms processes overlaps" ]
-	[ "$(ask .schema)" = nvtaskset-list/2 ]
+	[ "$(ask .schema)" = nvtaskset-list/3 ]
 	[ "$(ask ".time_ms / 1000 | floor | . <= $(date +%s) and . > $(date +%s) - 60")" = true ]
 	mine=".processes[] | select(.pid == $PROGRAM)"
 	[ "$(members "$mine")" = "$process_members partitions" ]
@@ -28,13 +29,33 @@ process_members="pid uid user command not_in_force launches restricted outside g
 	[ "$(ask "$mine | .uid")" = "$(id -u)" ]
 	[ "$(ask "$mine | .command")" = "$BUILD/demo/where 60" ]
 	[ "$(ask "$mine | .not_in_force")" = null ]
-	[ "$(ask "$mine | .launches > 0 and .restricted == 0 and .outside == .launches")" = true ]
+	[ "$(ask "$mine | .uploads > 0 and .restricted == 0 and .outside == .uploads")" = true ]
 	[ "$(members "$mine | .reasons[0]")" = "reason text times" ]
 	[ "$(ask "$mine | .reasons[0] | .reason")" = unknown_qmd ]
-	[ "$(ask "$mine | .reasons[0].times == .launches")" = true ]
+	[ "$(ask "$mine | .reasons[0].times == .uploads")" = true ]
 	[ "$(members "$mine | .partitions[0]")" = "gpu bus_id $set_members" ]
 	[ "$(ask -c "$mine | .partitions[0] | [.gpu, .bus_id, .tpcs, .tpc_list, .tpc_mask, .gpcs, .gpcs_in_part]")" = \
 		"[0,\"$GPU\",[0,1,8,16,24,62,63,64,65],\"0-1,8,16,24,62-65\",\"3c000000001010103\",[1],[2]]" ]
+}
+
+@test "-l: kernels that were launched and have ended" {
+	own_gpus
+	start_playing -t 0-7 -- where wait
+	nvtaskset -l --json >"$WORK/json"
+	mine=".processes[] | select(.pid == $PROGRAM) | .kernels[0]"
+	[ "$(members "$mine")" = "gpu bus_id launches ended in_flight unannounced gaps" ]
+	[ "$(ask "$mine | .launches > 0 and .ended == .launches")" = true ]
+	[ "$(ask -c "$mine | [.gpu, .bus_id, .in_flight, .unannounced, .gaps]")" = "[0,\"$GPU\",0,0,[]]" ]
+}
+
+@test "-l: what is not known about kernels is null" {
+	own_gpus
+	SIM_FAULTS=no-register start_playing -t 0-7 -- where wait
+	nvtaskset -l --json >"$WORK/json"
+	mine=".processes[] | select(.pid == $PROGRAM) | .kernels[0]"
+	[ "$(ask "$mine | .launches > 0")" = true ]
+	[ "$(ask -c "$mine | [.ended, .in_flight, .unannounced, (.gaps | map(.gap))]")" = '[null,null,null,["refused"]]' ]
+	[ "$(members "$mine | .gaps[0]")" = "gap text" ]
 }
 
 @test "-l: overlaps" {
@@ -55,7 +76,7 @@ process_members="pid uid user command not_in_force launches restricted outside g
 	start_program -t 7,62
 	nvtaskset -T --json >"$WORK/json"
 	[ "$(members .)" = "schema time_ms gpus" ]
-	[ "$(ask .schema)" = nvtaskset-topology/2 ]
+	[ "$(ask .schema)" = nvtaskset-topology/3 ]
 	[ "$(members ".gpus[0]")" = \
 		"gpu bus_id uuid name compute_capability sms_per_tpc tpc_count tpcs processes" ]
 	[ "$(ask -c '.gpus[0] | [.gpu, .bus_id, .uuid, .name, .compute_capability, .sms_per_tpc, .tpc_count]')" = \
@@ -133,7 +154,7 @@ process_members="pid uid user command not_in_force launches restricted outside g
 	printf '\xff\xff\xff\xff\xff\xff\xff\x7f\xff\xff\xff\xff\xff\xff\xff\xff' |
 		dd of="$file" bs=1 seek=256 conv=notrunc status=none
 	nvtaskset -l --json >"$WORK/json"
-	[ "$(ask ".processes[] | select(.pid == $PROGRAM) | .launches")" = 9007199254740991 ]
+	[ "$(ask ".processes[] | select(.pid == $PROGRAM) | .uploads")" = 9007199254740991 ]
 	nvtaskset -l | grep "^ *$PROGRAM .* [0-9]\{19,20\} "
 }
 
@@ -141,7 +162,7 @@ process_members="pid uid user command not_in_force launches restricted outside g
 	own_gpus
 	timeout 60 bash -c 'nvtaskset -l --json --watch=0.1 | head -n 3' >"$WORK/json"
 	[ "$(wc -l <"$WORK/json")" -eq 3 ]
-	[ "$(ask .schema | uniq -c | xargs)" = "3 nvtaskset-list/2" ]
+	[ "$(ask .schema | uniq -c | xargs)" = "3 nvtaskset-list/3" ]
 	[ "$(jq -s '.[0].time_ms < .[1].time_ms and .[1].time_ms < .[2].time_ms' "$WORK/json")" = true ]
 	TERM=xterm "$BATS_TEST_DIRNAME/on_terminal" 20x5 "$WORK/screen" \
 		see schema see schema see schema signal INT -- nvtaskset -T --json --watch=0.1

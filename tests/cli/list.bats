@@ -13,10 +13,34 @@ lines_of() {
 	start_program -t 0-7
 	run nvtaskset -l
 	[ "$status" -eq 0 ]
-	[ "$(echo "${lines[0]}" | xargs)" = "PID USER GPU TPCS GPCS UPLOADS RESTRICTED OUTSIDE COMMAND" ]
-	[[ "$(lines_of "$PROGRAM")" =~ ^$PROGRAM\ $(id -un)\ 0\ 0-7\ 0-7~\ ([0-9]+)\ ([0-9]+)\ 0\ $BUILD/demo/where\ 60$ ]]
+	[ "$(echo "${lines[0]}" | xargs)" = "PID USER GPU TPCS GPCS LAUNCHES ENDED IN-FLIGHT UPLOADS RESTRICTED OUTSIDE COMMAND" ]
+	[[ "$(lines_of "$PROGRAM")" =~ ^$PROGRAM\ $(id -un)\ 0\ 0-7\ 0-7~\ [0-9]+\ [0-9]+\ [0-9]+\ ([0-9]+)\ ([0-9]+)\ 0\ $BUILD/demo/where\ 60$ ]]
 	[ "${BASH_REMATCH[1]}" -gt 0 ]
 	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
+}
+
+# Columns 6 to 8 of a program that waits: its launches, how many have ended, how many are in flight.
+kernels_of() {
+	lines_of "$1" | awk '{print $6, $7, $8}'
+}
+
+@test "every kernel is counted when it has ended, also in a whole GPU" {
+	start_playing all -- where where where wait
+	[[ "$(kernels_of "$PROGRAM")" =~ ^([0-9]+)\ ([0-9]+)\ 0$ ]]
+	[ "${BASH_REMATCH[1]}" -ge 3 ]
+	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
+}
+
+@test "a number of kernels that is not known is no number" {
+	NVTASKSET_ACCOUNT=off start_playing -t 0-7 -- where wait
+	[ "$(kernels_of "$PROGRAM")" = "- - -" ]
+	[[ "$(nvtaskset -l)" == *"        kernels are not all counted: counting is turned off (NVTASKSET_ACCOUNT)"* ]]
+	run readlink "/proc/$PROGRAM/fd/"*
+	[[ "$output" != *nvtaskset-counts* ]]
+	stop_program
+	SIM_FAULTS=no-register start_playing -t 0-7 -- where wait
+	[[ "$(kernels_of "$PROGRAM")" =~ ^[1-9][0-9]*\ -\ -$ ]]
+	[[ "$(nvtaskset -l)" == *"        kernels are not all counted: the driver did not let the GPU write the counts"* ]]
 }
 
 @test "GPCs of the chip, whole and in part" {
@@ -32,7 +56,7 @@ lines_of() {
 	SIM_FAULTS=bad-qmd start_program -t 0-7
 	run nvtaskset --list
 	[[ "$output" =~ \ +[0-9]+\ times?:\ the\ launch\ descriptor\ has\ an\ unknown\ version ]]
-	[[ "$(lines_of "$PROGRAM")" =~ \ 0-7~\ ([0-9]+)\ 0\ ([0-9]+)\  ]]
+	[[ "$(lines_of "$PROGRAM")" =~ \ 0-7~\ [0-9]+\ -\ -\ ([0-9]+)\ 0\ ([0-9]+)\  ]]
 	[ "${BASH_REMATCH[2]}" -gt 0 ]
 	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
 }
@@ -78,8 +102,8 @@ lines_of() {
 	start_program -t -G 0:0-3 -G 1:4-7
 	mapfile -t lines < <(lines_of "$PROGRAM")
 	[ "${#lines[@]}" -eq 2 ]
-	[[ "${lines[0]}" =~ ^$PROGRAM\ [^\ ]+\ 0\ 0-3\ [^\ ]+\ [0-9]+\ [0-9]+\ 0\  ]]
-	[[ "${lines[1]}" =~ ^$PROGRAM\ [^\ ]+\ 1\ 4-7\ [^\ ]+\ -\ -\ -\ .*where\ 60$ ]]
+	[[ "${lines[0]}" =~ ^$PROGRAM\ [^\ ]+\ 0\ 0-3\ [^\ ]+\ [0-9]+\ [0-9]+\ [0-9]+\ [0-9]+\ [0-9]+\ 0\  ]]
+	[[ "${lines[1]}" =~ ^$PROGRAM\ [^\ ]+\ 1\ 4-7\ [^\ ]+\ 0\ 0\ 0\ -\ -\ -\ .*where\ 60$ ]]
 	# A GPU that CUDA hides here has no number.
 	export CUDA_VISIBLE_DEVICES=1
 	mapfile -t lines < <(lines_of "$PROGRAM")
@@ -110,7 +134,7 @@ crowd_is_there() {
 	needs_namespaces --pid --fork --mount-proc
 	run unshare --pid --fork --mount-proc "$BUILD/nvtaskset" -l
 	[ "$status" -eq 0 ]
-	[ "$output" = "PID USER GPU TPCS GPCS UPLOADS RESTRICTED OUTSIDE COMMAND" ]
+	[ "$output" = "PID USER GPU TPCS GPCS LAUNCHES ENDED IN-FLIGHT UPLOADS RESTRICTED OUTSIDE COMMAND" ]
 }
 
 @test "without a topology, partitions are listed all the same" {

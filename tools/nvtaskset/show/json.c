@@ -119,7 +119,17 @@ static json_t *set_on_gpu(struct pci_address pci, const struct tpcset *set, cons
 
 /* --- processes --------------------------------------------------------------------------------------------------- */
 
-/* The identifier in segment.h, in lower case. Programs can rely on it, unlike on the text. */
+/* An identifier in lower case. Programs can rely on it, unlike on the text. */
+static json_t *name_of(const char *identifier)
+{
+	char name[32] = "";
+
+	for (size_t i = 0; identifier[i] != '\0' && i < sizeof name - 1; i++)
+		name[i] = (char)tolower((unsigned char)identifier[i]);
+	return json_string(name);
+}
+
+/* As in segment.h. */
 static json_t *reason_name(enum segment_reason reason)
 {
 	static const char *const identifiers[] = {
@@ -127,11 +137,20 @@ static json_t *reason_name(enum segment_reason reason)
 		SEGMENT_REASONS(REASON_NAME)
 #undef REASON_NAME
 	};
-	char name[32] = "";
 
-	for (size_t i = 0; identifiers[reason][i] != '\0' && i < sizeof name - 1; i++)
-		name[i] = (char)tolower((unsigned char)identifiers[reason][i]);
-	return json_string(name);
+	return name_of(identifiers[reason]);
+}
+
+/* As in counts.h. */
+static json_t *gap_name(enum counts_gap gap)
+{
+	static const char *const identifiers[] = {
+#define GAP_NAME(identifier, text) #identifier,
+		COUNTS_GAPS(GAP_NAME)
+#undef GAP_NAME
+	};
+
+	return name_of(identifiers[gap]);
 }
 
 static json_t *reasons(const struct segment_counters *counters)
@@ -161,19 +180,61 @@ static json_t *partitions(const struct segment_revision *revision, const struct 
 	return finish(array, complete);
 }
 
-static json_t *process_members(const struct process *process)
+static json_t *counter_or_null(uint64_t value, bool is_known)
 {
-	return json_pack("{s:i, s:I, s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:o}", "pid", (int)process->pid, "uid",
+	return is_known ? json_integer(counter(value)) : json_null();
+}
+
+static json_t *gaps(uint32_t bits)
+{
+	json_t *array = json_array();
+	bool complete = true;
+
+	for (int gap = 0; gap < COUNTS_GAP_COUNT; gap++) {
+		if (bits >> gap & 1)
+			complete = append(array, json_pack("{s:o, s:s}", "gap", gap_name((enum counts_gap)gap), "text",
+			                                   counts_gap_text((enum counts_gap)gap))) &&
+			           complete;
+	}
+	return finish(array, complete);
+}
+
+static json_t *kernels_on_gpu(const struct process *process, struct pci_address pci, const struct topology_list *gpus)
+{
+	struct kernels kernels = process_kernels(process, pci);
+	bool knows_ended = kernels.ended_are_known;
+
+	return joined(gpu_reference(pci, gpus),
+	              json_pack("{s:o, s:o, s:o, s:o, s:o}", "launches",
+	                        counter_or_null(kernels.count.launched, kernels.launched_are_known), "ended",
+	                        counter_or_null(kernels.count.ended, knows_ended), "in_flight",
+	                        counter_or_null(kernels.count.in_flight, knows_ended), "unannounced",
+	                        counter_or_null(kernels.count.unheard, knows_ended), "gaps", gaps(kernels.count.gaps)));
+}
+
+static json_t *kernels(const struct process *process, const struct topology_list *gpus)
+{
+	json_t *array = json_array();
+	bool complete = true;
+
+	for (unsigned int i = 0; i < process->counts.count; i++)
+		complete = append(array, kernels_on_gpu(process, process->counts.gpus[i].pci, gpus)) && complete;
+	return finish(array, complete);
+}
+
+static json_t *process_members(const struct process *process, const struct topology_list *gpus)
+{
+	return json_pack("{s:i, s:I, s:s, s:s, s:s?, s:o, s:I, s:I, s:I, s:I, s:o}", "pid", (int)process->pid, "uid",
 	                 (json_int_t)process->uid, "user", process->user, "command", process->command, "not_in_force",
-	                 process->not_in_force, "launches", counter(process_uploads(process)), "restricted",
-	                 counter(process->counters.restricted), "outside", counter(process_outside(process)),
-	                 "graph_nodes_refreshed", counter(process->counters.refreshed), "reasons",
-	                 reasons(&process->counters));
+	                 process->not_in_force, "kernels", kernels(process, gpus), "uploads",
+	                 counter(process_uploads(process)), "restricted", counter(process->counters.restricted), "outside",
+	                 counter(process_outside(process)), "graph_nodes_refreshed", counter(process->counters.refreshed),
+	                 "reasons", reasons(&process->counters));
 }
 
 static json_t *list_process(const struct process *process, const struct topology_list *gpus)
 {
-	return joined(process_members(process),
+	return joined(process_members(process, gpus),
 	              json_pack("{s:o}", "partitions", partitions(&process->revision, gpus)));
 }
 
@@ -211,7 +272,7 @@ json_t *json_list(const struct processes *processes, const struct topology_list 
 
 	for (size_t i = 0; i < processes->count; i++)
 		complete = append(array, list_process(&processes->list[i], gpus)) && complete;
-	return json_pack("{s:s, s:I, s:o, s:o}", "schema", "nvtaskset-list/2", "time_ms", milliseconds(), "processes",
+	return json_pack("{s:s, s:I, s:o, s:o}", "schema", "nvtaskset-list/3", "time_ms", milliseconds(), "processes",
 	                 finish(array, complete), "overlaps", overlaps(processes, gpus));
 }
 
@@ -275,7 +336,7 @@ static json_t *occupants(const struct topology *gpu, const struct processes *pro
 		const struct tpcset *set = process_set(&processes->list[i], gpu->pci);
 
 		if (set)
-			complete = append(array, joined(process_members(&processes->list[i]),
+			complete = append(array, joined(process_members(&processes->list[i], gpus),
 			                                set_on_gpu(gpu->pci, set, gpus))) &&
 			           complete;
 	}
@@ -302,7 +363,7 @@ json_t *json_topology(const struct gpu_choices *chosen, const struct processes *
 
 	for (unsigned int i = 0; i < chosen->count; i++)
 		complete = append(array, one_gpu(chosen->choices[i].gpu, processes, gpus)) && complete;
-	return json_pack("{s:s, s:I, s:o}", "schema", "nvtaskset-topology/2", "time_ms", milliseconds(), "gpus",
+	return json_pack("{s:s, s:I, s:o}", "schema", "nvtaskset-topology/3", "time_ms", milliseconds(), "gpus",
 	                 finish(array, complete));
 }
 

@@ -20,6 +20,9 @@
 	X(GPU, "GPU", false)               \
 	X(TPCS, "TPCS", false)             \
 	X(GPCS, "GPCS", false)             \
+	X(LAUNCHES, "LAUNCHES", true)      \
+	X(ENDED, "ENDED", true)            \
+	X(IN_FLIGHT, "IN-FLIGHT", true)    \
 	X(UPLOADS, "UPLOADS", true)        \
 	X(RESTRICTED, "RESTRICTED", true)  \
 	X(OUTSIDE, "OUTSIDE", true)
@@ -50,18 +53,39 @@ struct table {
 	size_t widths[COLUMN_COUNT];
 };
 
-/* A process on one GPU of its partition. A process without a partition has one row. */
+/* A process on one GPU: first those of its partition, then others on which it has launched. A process without any has one
+ * row. */
 struct row {
 	const struct process *process;
 	uint32_t place;
+	bool has_gpu;
+	struct pci_address pci;
+	const struct tpcset *set; /* NULL: the GPU is not restricted */
 };
 
-static uint32_t row_count(const struct process *process)
+static bool find_row(struct row *row)
 {
-	return process->revision.count > 0 ? process->revision.count : 1;
+	const struct process *process = row->process;
+	uint32_t place = row->place, restricted = process->revision.count;
+
+	row->has_gpu = false;
+	row->set = NULL;
+	if (place < restricted) {
+		row->pci = process->revision.partitions[place].pci;
+		row->set = &process->revision.partitions[place].set;
+		row->has_gpu = true;
+		return true;
+	}
+	for (unsigned int i = 0, other = restricted; i < process->counts.count && !row->has_gpu; i++) {
+		if (!segment_find(&process->revision, process->counts.gpus[i].pci)) {
+			row->pci = process->counts.gpus[i].pci;
+			row->has_gpu = other++ == place;
+		}
+	}
+	return row->has_gpu || place == 0;
 }
 
-/* Counters belong to the process, not to a GPU, so only its first row shows them. */
+/* These counters belong to the process, not to a GPU, so only its first row shows them. */
 static const char *format_counter(char text[CELL_MAX], const struct row *row, uint64_t counter)
 {
 	if (row->place > 0)
@@ -70,19 +94,40 @@ static const char *format_counter(char text[CELL_MAX], const struct row *row, ui
 	return text;
 }
 
-static const char *format_place(char text[CELL_MAX], const struct table *table, const struct row *row,
-                                enum column column)
+static bool is_known_gpu(struct pci_address pci)
 {
-	const struct segment_partition *partition = &row->process->revision.partitions[row->place];
-	const struct topology *gpu = topology_find(table->gpus, partition->pci);
+	return !pci_address_equal(pci, (struct pci_address){.bus = 0});
+}
 
-	if (column == COLUMN_GPU)
-		return gpus_label(partition->pci, table->gpus, text);
-	if (column == COLUMN_TPCS)
-		return tpcset_format_list(&partition->set, text);
-	struct gpcs gpcs = gpu ? gpcs_of(gpu, &partition->set) : (struct gpcs){.whole = {{0}}};
+static const char *format_gpu(char text[CELL_MAX], const struct table *table, const struct row *row)
+{
+	if (!row->has_gpu)
+		return "";
+	return is_known_gpu(row->pci) ? gpus_label(row->pci, table->gpus, text) : "?";
+}
+
+static const char *format_gpcs(char text[CELL_MAX], const struct table *table, const struct row *row)
+{
+	const struct topology *gpu = topology_find(table->gpus, row->pci);
+	struct gpcs gpcs = gpu ? gpcs_of(gpu, row->set) : (struct gpcs){.whole = {{0}}};
 
 	return gpcs_format(&gpcs, text);
+}
+
+static const char *format_kernels(char text[CELL_MAX], const struct row *row, enum column column)
+{
+	struct kernels kernels = process_kernels(row->process, row->pci);
+	bool is_known = column == COLUMN_LAUNCHES ? kernels.launched_are_known : kernels.ended_are_known;
+	uint64_t number = kernels.count.launched;
+
+	if (!is_known)
+		return "-";
+	if (column == COLUMN_ENDED)
+		number = kernels.count.ended;
+	else if (column == COLUMN_IN_FLIGHT)
+		number = kernels.count.in_flight;
+	snprintf(text, CELL_MAX, "%" PRIu64, number);
+	return text;
 }
 
 /* Returns the text of a cell: in `text`, of the process, or a constant. */
@@ -100,12 +145,18 @@ static const char *format_cell(char text[CELL_MAX], const struct table *table, c
 		cell = process->user;
 		break;
 	case COLUMN_GPU:
+		cell = format_gpu(text, table, row);
+		break;
 	case COLUMN_TPCS:
+		cell = row->set ? tpcset_format_list(row->set, text) : "all";
+		break;
 	case COLUMN_GPCS:
-		if (process->revision.count > 0)
-			cell = format_place(text, table, row, column);
-		else
-			cell = column == COLUMN_TPCS ? "all" : "";
+		cell = row->set ? format_gpcs(text, table, row) : "";
+		break;
+	case COLUMN_LAUNCHES:
+	case COLUMN_ENDED:
+	case COLUMN_IN_FLIGHT:
+		cell = format_kernels(text, row, column);
 		break;
 	case COLUMN_UPLOADS:
 		cell = format_counter(text, row, process_uploads(process));
@@ -134,7 +185,7 @@ static void measure(struct table *table)
 	for (size_t i = 0; i < table->processes->count; i++) {
 		struct row row = {.process = &table->processes->list[i]};
 
-		for (; row.place < row_count(row.process); row.place++) {
+		for (; find_row(&row); row.place++) {
 			for (enum column column = 0; column < COLUMN_COUNT; column++) {
 				size_t width = text_width(format_cell(text, table, &row, column), utf8);
 
@@ -184,18 +235,32 @@ static void print_reasons(const struct process *process, FILE *page)
 	}
 }
 
+/* Why a number of kernels is not known. */
+static void print_gaps(const struct process *process, FILE *page)
+{
+	uint32_t gaps = process->counts.gaps;
+
+	for (unsigned int i = 0; i < process->counts.count; i++)
+		gaps |= process->counts.gpus[i].gaps;
+	for (int gap = 0; gap < COUNTS_GAP_COUNT; gap++) {
+		if (gaps >> gap & 1)
+			fprintf(page, "        kernels are not all counted: %s\n", counts_gap_text((enum counts_gap)gap));
+	}
+}
+
 static void print_process(const struct table *table, FILE *page, const struct process *process)
 {
 	struct row row = {.process = process};
 	char text[CELL_MAX];
 
-	for (; row.place < row_count(process); row.place++) {
+	for (; find_row(&row); row.place++) {
 		for (enum column column = 0; column < COLUMN_COUNT; column++)
 			print_cell(table, page, format_cell(text, table, &row, column), column);
 		text_print(page, process->command, command_room(table), table->terminal->utf8);
 		putc('\n', page);
 	}
 	print_reasons(process, page);
+	print_gaps(process, page);
 }
 
 /* "processes 12, 13 and 14 share TPCs 4-7 of GPU 0" */

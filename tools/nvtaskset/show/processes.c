@@ -67,6 +67,7 @@ static enum segment_state read_segment(struct process *process, pid_t pid)
 		if (!segment_read(&segment, &process->revision, &number))
 			state = SEGMENT_NOT_READY;
 		segment_read_counters(&segment, &process->counters);
+		counts_read(&segment, pid, &process->counts);
 		process->not_in_force = segment_obstacle(&segment, pid);
 		process->identity = segment_owner(&segment);
 		process->is_at_work = segment_is_at_work(&segment, pid);
@@ -90,6 +91,22 @@ static bool is_not_in_force(struct process *process, pid_t pid)
 uint64_t process_uploads(const struct process *process)
 {
 	return segment_sum(process->counters.restricted, process->counters.unrestricted);
+}
+
+/* A process without a segment, or whose library is not in force, may have launched any number. */
+struct kernels process_kernels(const struct process *process, struct pci_address gpu)
+{
+	bool is_counted = process->identity.pid != 0 && !process->not_in_force;
+	struct kernels kernels = {.pci = gpu};
+
+	for (unsigned int i = 0; i < process->counts.count; i++) {
+		if (pci_address_equal(process->counts.gpus[i].pci, gpu))
+			kernels.count = process->counts.gpus[i];
+	}
+	kernels.count.gaps |= process->counts.gaps;
+	kernels.launched_are_known = is_counted && counts_know_launched(kernels.count.gaps);
+	kernels.ended_are_known = is_counted && counts_know_ended(kernels.count.gaps);
+	return kernels;
 }
 
 uint64_t process_outside(const struct process *process)

@@ -5,6 +5,7 @@
 #define NVTASKSET_PROCESSES_H
 
 #include "base/error.h"
+#include "state/counts.h"
 #include "state/segment.h"
 
 #include <stdint.h>
@@ -17,6 +18,7 @@ struct process {
 	char *command; /* the arguments, separated by spaces, cut at PROCESS_COMMAND_MAX bytes; "?" if unknown */
 	struct segment_revision revision; /* empty if the process has no segment, as are the counters */
 	struct segment_counters counters;
+	struct counts counts; /* of kernels; see process_kernels */
 	struct identity identity; /* 0 if it has no segment */
 	bool is_at_work; /* our library is loaded; usually it is not while the process has not used CUDA */
 	bool yields_to_descendants; /* our library is not loaded, and descendants have partitions: these count instead */
@@ -54,6 +56,16 @@ struct process *processes_find(const struct processes *processes, pid_t pid);
 /* How many launch descriptors were uploaded: one for each launch of a kernel, but one for each upload of a graph's
  * kernel node, however often the graph is launched then. */
 uint64_t process_uploads(const struct process *process);
+
+/* The kernels of the process on one GPU. Numbers that are not known are said to be so. */
+struct kernels {
+	struct pci_address pci; /* all 0: of GPUs that are not known */
+	bool launched_are_known, ended_are_known;
+	struct counts_of_gpu count; /* its `gaps` include those of the process */
+};
+
+/* On a GPU on which the process has made no context, all are 0. */
+struct kernels process_kernels(const struct process *process, struct pci_address gpu);
 
 /* How often a launch ran outside the partition, in whole or in part: the sum of the reasons for that. */
 uint64_t process_outside(const struct process *process);
