@@ -113,6 +113,44 @@ static int open_gpus(void **state)
 	return 0;
 }
 
+/* Waits until all that was launched has ended: the count may be seen later than the end. */
+static struct counts_of_gpu kernels_at_rest(const struct gpu_under_test *gpu)
+{
+	uint32_t gaps;
+	struct counts_of_gpu kernels = gpu_kernels(gpu, &gaps);
+
+	while (gaps == 0 && kernels.ended < kernels.launched)
+		kernels = gpu_kernels(gpu, &gaps);
+	if (gaps & 1 << COUNTS_NO_SLOTS)
+		gpu_skip("this GPU's launch descriptors have no slot that counts");
+	assert_int_equal(gaps, 0);
+	return kernels;
+}
+
+/* One thread, on one GPU and the other in turns. */
+static void test_kernels_are_counted_on_their_gpu(void **state)
+{
+	struct counts_of_gpu before[2];
+
+	(void)state;
+	need_two();
+	for (int i = 0; i < 2; i++)
+		before[i] = kernels_at_rest(&gpus[i]);
+	for (unsigned int launch = 0; launch < 3 * LAUNCHES; launch++) {
+		const struct gpu_under_test *gpu = &gpus[launch % 3 == 0];
+
+		gpu_check(cuCtxSetCurrent(gpu->context));
+		gpu_launch_empty(gpu);
+		gpu_check(cuCtxSynchronize());
+	}
+	for (int i = 0; i < 2; i++) {
+		struct counts_of_gpu kernels = kernels_at_rest(&gpus[i]);
+
+		assert_int_equal(kernels.launched - before[i].launched, i == 0 ? 2 * LAUNCHES : LAUNCHES);
+		assert_int_equal(kernels.ended - before[i].ended, i == 0 ? 2 * LAUNCHES : LAUNCHES);
+	}
+}
+
 static int close_gpus(void **state)
 {
 	(void)state;
@@ -129,6 +167,7 @@ int main(void)
 		cmocka_unit_test(test_each_has_its_own),
 		cmocka_unit_test(test_changing_one_leaves_the_other),
 		cmocka_unit_test(test_both_at_once),
+		cmocka_unit_test(test_kernels_are_counted_on_their_gpu),
 		cmocka_unit_test(test_context_handle_reused_on_another_gpu),
 	};
 
