@@ -217,6 +217,30 @@ int nvtaskset_partition_counters(struct nvtaskset_partition *partition, struct n
 /* A reason in words; NULL if this version has no such reason. */
 const char *nvtaskset_reason_text(unsigned int reason);
 
+/* What a process has run on one GPU. All 0 on a GPU that it has not used. */
+struct nvtaskset_kernels {
+	size_t size;        /* set by the caller: sizeof(struct nvtaskset_kernels) */
+	uint64_t launched;  /* kernels, those in a CUDA graph at each launch of the graph */
+	uint64_t ended;     /* of them: the GPU itself counts them */
+	uint64_t in_flight; /* of them: waiting, or running */
+	/* Of `launched` and `ended`: kernels whose launches nothing announces, in graphs with conditional bodies and in graphs
+	 * that kernels launch. They count when they end, and are never in flight. */
+	uint64_t unannounced;
+	/* A bit for each reason why some kernels are not counted, see nvtaskset_gap_text. */
+	uint64_t gaps;
+	uint32_t launched_is_known; /* 1 or 0: `launched` counts all of them */
+	uint32_t ended_is_known;    /* 1 or 0: so do `ended`, `in_flight` and `unannounced` */
+};
+
+/* Reads the counts of one GPU. They are read one after the other while the process runs, `launched` last, so `in_flight`
+ * is never too small; it is exact when nothing is being launched. Counts only rise, except `in_flight`. The process, which
+ * may be hostile, has them in its memory. Takes some dozens of microseconds. */
+int nvtaskset_partition_kernels(struct nvtaskset_partition *partition, unsigned int gpu,
+                                struct nvtaskset_kernels *kernels, struct nvtaskset_error *error);
+
+/* Why kernels are not counted, by the number of a bit of `gaps`; NULL if this version has no such reason. */
+const char *nvtaskset_gap_text(unsigned int gap);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 #include "api/internal.h"
 
 #include "base/pids.h"
+#include "state/counts.h"
 #include "state/editor.h"
 
 #include <stdlib.h>
@@ -151,6 +152,53 @@ int nvtaskset_partition_counters(struct nvtaskset_partition *partition, struct n
 	                                     .refreshed = counted.refreshed};
 	memcpy(filled.reasons, counted.reasons, sizeof counted.reasons);
 	return api_fill(counters, &filled, sizeof filled, inside_error(error));
+}
+
+/* --- kernels ------------------------------------------------------------------------------------------------------------ */
+
+const char *nvtaskset_gap_text(unsigned int gap)
+{
+	return gap < COUNTS_GAP_COUNT ? counts_gap_text((enum counts_gap)gap) : NULL;
+}
+
+static struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address gpu)
+{
+	struct counts_of_gpu found = {.pci = gpu};
+
+	for (unsigned int i = 0; i < counts->count; i++) {
+		if (pci_address_equal(counts->gpus[i].pci, gpu))
+			found = counts->gpus[i];
+	}
+	found.gaps |= counts->gaps;
+	return found;
+}
+
+/* Another process may have the pid by now: so whether the process has ended is asked after the counts were read. A
+ * library that is not in force hears of no launch. */
+int nvtaskset_partition_kernels(struct nvtaskset_partition *partition, unsigned int gpu, struct nvtaskset_kernels *kernels,
+                                struct nvtaskset_error *error)
+{
+	const struct topology *model = api_gpu(partition->topology, gpu, inside_error(error));
+	struct editor *editor = &partition->editor;
+	struct counts counts;
+
+	if (!model || editor_follow(editor, inside_error(error)) < 0)
+		return -1;
+	counts_read(&editor->segment, editor->pid, &counts);
+	bool is_in_force = !segment_obstacle(&editor->segment, editor->pid);
+
+	if (editor_has_ended(editor))
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_ENDED, "pid %d: has ended", (int)editor->pid);
+	struct counts_of_gpu counted = counts_on(&counts, model->pci);
+	struct nvtaskset_kernels filled = {.launched = counted.launched,
+	                                   .ended = counted.ended,
+	                                   .in_flight = counted.in_flight,
+	                                   .unannounced = counted.unheard,
+	                                   .gaps = counted.gaps,
+	                                   .launched_is_known = is_in_force && counts_know_launched(counted.gaps),
+	                                   .ended_is_known = is_in_force && counts_know_ended(counted.gaps)};
+
+	return api_fill(kernels, &filled, sizeof filled, inside_error(error));
 }
 
 /* --- processes ---------------------------------------------------------------------------------------------------------- */

@@ -48,6 +48,14 @@ exported() { # LIBRARY
 		IS_AT(counters, unrestricted, 16);
 		IS_AT(counters, refreshed, 24);
 		IS_AT(counters, reasons, 32);
+		IS_LARGE(kernels, 56);
+		IS_AT(kernels, launched, 8);
+		IS_AT(kernels, ended, 16);
+		IS_AT(kernels, in_flight, 24);
+		IS_AT(kernels, unannounced, 32);
+		IS_AT(kernels, gaps, 40);
+		IS_AT(kernels, launched_is_known, 48);
+		IS_AT(kernels, ended_is_known, 52);
 		_Static_assert(NVTASKSET_TPCS_MAX == 256 && NVTASKSET_SET_TEXT == 1024 && NVTASKSET_REASONS_MAX == 16, "limits");
 		_Static_assert(NVTASKSET_ERROR_SHARED == 15 && NVTASKSET_DISTRIBUTED == 1, "numbers");
 	END

@@ -174,10 +174,13 @@ write_example() { # LINE FILE
 		run_example "$example"
 	done
 	has_doubled 16
-	write_example 'import nvtaskset' double.py
+	write_example '    gpu = nvtaskset.Gpu(0)' double.py
 	rm "$WORK/path/python3"
-	PYTHONPATH=$WORK/usr/share/nvtaskset/python PYTHONDONTWRITEBYTECODE=1 python3 double.py "${started[0]}"
+	export PYTHONPATH=$WORK/usr/share/nvtaskset/python PYTHONDONTWRITEBYTECODE=1
+	python3 double.py "${started[0]}"
 	has_doubled 32
+	write_example '    kernels = partition.kernels(0)' kernels.py
+	[[ "$(python3 kernels.py "${started[0]}")" =~ ^[1-9][0-9]*\ [0-9]+$ ]]
 }
 
 has_doubled() { # TPCs

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 import nvtaskset
@@ -124,10 +125,12 @@ class Arguments(unittest.TestCase):
         with Partition(PID) as partition:
             before = partition[0]
             self.refuses(partition.__getitem__, self.NO_GPUS)
+            self.refuses(partition.kernels, self.NO_GPUS)
             self.refuses(lambda number: partition.__setitem__(number, "1"), self.NO_GPUS)
             self.refuses(lambda tpcs: partition.__setitem__(0, tpcs), (*self.NO_SETS, "", [], Set()))
             self.assertEqual(partition[0], before)
-        for use in (partition.check, partition.fileno, lambda: partition[0], lambda: partition.counters):
+        for use in (partition.check, partition.fileno, lambda: partition[0], lambda: partition.counters,
+                    lambda: partition.kernels(0)):
             self.refuses(lambda _, use=use: use(), [None])
 
     def test_names_that_no_gpu_has(self):
@@ -202,6 +205,29 @@ class Partitions(unittest.TestCase):
         self.assertGreater(counters.restricted, 0)
         self.assertIn("the GPU's topology is unknown", counters.reasons)
         self.assertEqual(sum(counters.reasons.values()), 0)
+
+    def test_kernels(self):
+        before, uploads = self.partition.kernels(0), sum(self.partition.counters[:2])
+        deadline = time.monotonic() + 60
+        while self.partition.kernels(0).ended == before.ended and time.monotonic() < deadline:
+            time.sleep(0.01)
+        kernels = self.partition.kernels(0)
+        self.assertGreater(kernels.ended, before.ended)
+        self.assertGreaterEqual(kernels.launched, kernels.ended)
+        self.assertGreaterEqual(kernels.launched, uploads)  # The program has no graphs.
+        self.assertLess(kernels.in_flight, 100)
+        self.assertEqual((kernels.unannounced, kernels.gaps), (0, []))
+
+    def test_kernels_that_are_not_counted(self):
+        environment = dict(os.environ, NVTASKSET_ACCOUNT="off")
+        command = ["nvtaskset", "--mps", "off", "-t", "1", "where", "60"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as program:
+            program.stdout.readline()
+            with Partition(program.pid) as partition:
+                kernels = partition.kernels(0)
+            program.kill()
+        self.assertEqual(kernels[:4], (None, None, None, None))
+        self.assertEqual(kernels.gaps, ["counting is turned off (NVTASKSET_ACCOUNT)"])
 
     def test_list(self):
         found = [partition for partition in nvtaskset.partitions() if partition.pid == PID]

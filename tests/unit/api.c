@@ -2,6 +2,7 @@
 #include "cuda_process.h"
 #include "nvtaskset.h"
 #include "process.h"
+#include "state/counts.h"
 #include "state/layout.h"
 
 #include <setjmp.h>
@@ -289,6 +290,25 @@ static void have_partition(void)
 	segment_set_at_work(&owned);
 }
 
+static struct counts_areas areas;
+static struct counts_place *place;
+
+/* Launches kernels on GPU 1, of which some end, as the hardware would count them. */
+static void run_kernels(unsigned int launched, unsigned int ended)
+{
+	struct error error;
+
+	if (!place)
+		place = counts_take(&areas, &owned, pci[1], UINT64_MAX, false, &error);
+	if (!place)
+		_exit(1);
+	counts_begin(place);
+	for (unsigned int i = 0; i < launched; i++)
+		counts_launch_shared(place);
+	atomic_fetch_add(counts_ended(place, COUNTS_PLAIN), ended);
+	atomic_fetch_add(counts_ended(place, COUNTS_UNHEARD), 1);
+}
+
 static void obey(char order)
 {
 	struct segment_revision revision = {.count = 0};
@@ -318,6 +338,15 @@ static void obey(char order)
 		segment_count_launch(&owned, true);
 		segment_count_launch(&owned, false);
 		segment_count_reason(&owned, SEGMENT_WIDENED);
+		break;
+	case 'k':
+		run_kernels(5, 3);
+		break;
+	case 's': /* somebody else uses a release slot */
+		counts_note_gap(place, COUNTS_SLOT_USED);
+		break;
+	case 'a': /* closes the counts' file */
+		close(areas.list[0].file);
 		break;
 	case 'f': /* names as many GPUs as there is room for */
 		assert_int_equal(segment_open(&own, getpid(), NULL), SEGMENT_FOUND);
@@ -473,6 +502,85 @@ static void test_counters(void **state)
 	assert_non_null(strstr(nvtaskset_reason_text(reason), "it was widened"));
 	assert_null(nvtaskset_reason_text(NVTASKSET_REASONS_MAX));
 	assert_int_equal(nvtaskset_partition_counters(partition, &unset, NULL), -1);
+	nvtaskset_partition_close(partition);
+	process_end(&process);
+}
+
+static struct nvtaskset_kernels kernels_on(struct nvtaskset_partition *partition, unsigned int gpu)
+{
+	struct nvtaskset_kernels kernels = {.size = sizeof kernels};
+
+	assert_int_equal(nvtaskset_partition_kernels(partition, gpu, &kernels, NULL), 0);
+	return kernels;
+}
+
+static void assert_kernels(struct nvtaskset_kernels kernels, uint64_t launched, uint64_t ended, uint64_t in_flight)
+{
+	assert_int_equal(kernels.launched, launched);
+	assert_int_equal(kernels.ended, ended);
+	assert_int_equal(kernels.in_flight, in_flight);
+	assert_int_equal(kernels.launched_is_known, 1);
+	assert_int_equal(kernels.ended_is_known, 1);
+	assert_int_equal(kernels.gaps, 0);
+}
+
+static void test_kernels(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process);
+	struct nvtaskset_kernels unset = {.size = 0};
+	struct nvtaskset_error error;
+
+	(void)state;
+	assert_kernels(kernels_on(partition, 1), 0, 0, 0);
+	process_order(&process, 'k');
+	assert_kernels(kernels_on(partition, 0), 0, 0, 0);
+	assert_kernels(kernels_on(partition, 1), 6, 4, 2);
+	assert_int_equal(kernels_on(partition, 1).unannounced, 1);
+	assert_int_equal(nvtaskset_partition_kernels(partition, 1, &unset, &error), -1);
+	assert_code(error, INVALID);
+	assert_int_equal(nvtaskset_partition_kernels(partition, 2, &unset, &error), -1);
+	assert_code(error, NOT_KNOWN);
+	nvtaskset_partition_close(partition);
+	process_end(&process);
+}
+
+static void test_kernels_that_are_not_counted(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process);
+	struct nvtaskset_kernels kernels = {.size = sizeof kernels};
+	struct nvtaskset_error error;
+
+	(void)state;
+	process_order(&process, 'k');
+	process_order(&process, 's');
+	assert_int_equal(kernels_on(partition, 1).launched_is_known, 1);
+	assert_int_equal(kernels_on(partition, 1).ended_is_known, 0);
+	assert_int_equal(kernels_on(partition, 1).gaps, UINT64_C(1) << COUNTS_SLOT_USED);
+	assert_string_equal(nvtaskset_gap_text(COUNTS_SLOT_USED), counts_gap_text(COUNTS_SLOT_USED));
+	assert_null(nvtaskset_gap_text(COUNTS_GAP_COUNT));
+	assert_int_equal(kernels_on(partition, 0).gaps, 0);
+	process_order(&process, 'a');
+	assert_int_equal(kernels_on(partition, 0).gaps, UINT64_C(1) << COUNTS_CLOSED);
+	assert_int_equal(kernels_on(partition, 0).launched_is_known, 0);
+	process_end(&process);
+	assert_int_equal(nvtaskset_partition_kernels(partition, 1, &kernels, &error), -1);
+	assert_code(error, ENDED);
+	nvtaskset_partition_close(partition);
+}
+
+/* As long as a library is not in force, it hears of nothing. */
+static void test_kernels_of_a_library_that_is_not_in_force(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process);
+
+	(void)state;
+	process_order(&process, 'k');
+	process_order(&process, 'o');
+	assert_int_equal(kernels_on(partition, 1).launched_is_known, 0);
+	assert_int_equal(kernels_on(partition, 1).ended_is_known, 0);
 	nvtaskset_partition_close(partition);
 	process_end(&process);
 }
@@ -893,6 +1001,9 @@ int main(int count, char **arguments)
 		cmocka_unit_test(test_tpcs_that_are_not_there),
 		cmocka_unit_test(test_sets_that_are_refused),
 		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_kernels),
+		cmocka_unit_test(test_kernels_that_are_not_counted),
+		cmocka_unit_test(test_kernels_of_a_library_that_is_not_in_force),
 		cmocka_unit_test(test_list_of_processes),
 		cmocka_unit_test(test_process_without_partition),
 		cmocka_unit_test(test_program_started_without_nvtaskset),

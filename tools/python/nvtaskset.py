@@ -30,7 +30,7 @@ import os
 import reprlib
 import threading
 
-__all__ = ["Counters", "Error", "ErrorCode", "Gpu", "Partition", "Set", "gpus", "partitions", "version"]
+__all__ = ["Counters", "Error", "ErrorCode", "Gpu", "Kernels", "Partition", "Set", "gpus", "partitions", "version"]
 
 _TPCS_MAX = 256
 _NUMBER_MAX = (1 << 32) - 1
@@ -122,10 +122,24 @@ class _Counters(ctypes.Structure):
     ]
 
 
+class _Kernels(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("launched", ctypes.c_uint64),
+        ("ended", ctypes.c_uint64),
+        ("in_flight", ctypes.c_uint64),
+        ("unannounced", ctypes.c_uint64),
+        ("gaps", ctypes.c_uint64),
+        ("launched_is_known", ctypes.c_uint32),
+        ("ended_is_known", ctypes.c_uint32),
+    ]
+
+
 _NUMBER, _HANDLE, _TEXT = ctypes.c_uint, ctypes.c_void_p, ctypes.c_char_p
 _FUNCTIONS = {
     "version": (_TEXT,),
     "reason_text": (_TEXT, _NUMBER),
+    "gap_text": (_TEXT, _NUMBER),
     "set_parse_list": (ctypes.c_int, ctypes.POINTER(_Set), _TEXT, _NUMBER, ctypes.POINTER(_Error)),
     "set_parse_mask": (ctypes.c_int, ctypes.POINTER(_Set), _TEXT, _NUMBER, ctypes.POINTER(_Error)),
     "set_format_list": (_TEXT, ctypes.POINTER(_Set), _TEXT),
@@ -151,6 +165,7 @@ _FUNCTIONS = {
     "partition_check": (ctypes.c_int, _HANDLE, ctypes.POINTER(_Error)),
     "partition_descriptor": (ctypes.c_int, _HANDLE),
     "partition_counters": (ctypes.c_int, _HANDLE, ctypes.POINTER(_Counters), ctypes.POINTER(_Error)),
+    "partition_kernels": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Kernels), ctypes.POINTER(_Error)),
 }
 
 
@@ -354,6 +369,13 @@ inside the partition, and how often; a dictionary.
 A kernel in a CUDA graph counts when it is uploaded, and not at each launch of the graph."""
 
 
+Kernels = collections.namedtuple("Kernels", "launched ended in_flight unannounced gaps")
+Kernels.__doc__ = """launched: kernels that the process has launched on a GPU, those in CUDA graphs at each launch of the
+graph. ended: how many of them have ended, as the GPU counts. in_flight: how many wait or run. unannounced: kernels of
+graphs with conditional bodies and of graphs that kernels launch; they count in both when they end. gaps: why some are
+not counted, a list. A number that is not known is None."""
+
+
 class Partition:
     """The TPCs that a process may use. partition[gpu] is a Set for each GPU, and can be assigned.
 
@@ -390,6 +412,16 @@ class Partition:
         texts = ((_call("reason_text", number), count) for number, count in enumerate(counters.reasons))
         reasons = {text.decode(): count for text, count in texts if text}
         return Counters(counters.restricted, counters.unrestricted, counters.refreshed, reasons)
+
+    def kernels(self, gpu):
+        """The kernels that the process has run on a GPU, as Kernels."""
+        counts = _Kernels(size=ctypes.sizeof(_Kernels))
+        self._use(_try, "kernels", _number(gpu), ctypes.byref(counts))
+        texts = [_call("gap_text", number) for number in range(64) if counts.gaps >> number & 1]
+        ended = (counts.ended, counts.in_flight, counts.unannounced)
+        return Kernels(counts.launched if counts.launched_is_known else None,
+                       *(ended if counts.ended_is_known else (None, None, None)),
+                       [text.decode() for text in texts if text])
 
     def check(self):
         """Raises Error if the process has ended, has another partition now, or its partition is not in force."""
