@@ -23,6 +23,11 @@ struct config_arguments {
 	CUfunction function;
 };
 
+struct graph_arguments {
+	CUgraphExec exec;
+	CUstream stream;
+};
+
 /* --- which calls -------------------------------------------------------------------------------------------------- */
 
 static bool is_cooperative(int id)
@@ -185,6 +190,16 @@ static CUstream stream_of(const struct call *call)
 		stream = ((const struct list_arguments *)call->arguments)->stream;
 	if (!stream)
 		stream = null_is_per_thread(call->id) ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+	return stream;
+}
+
+CUstream calls_stream_of_graph(const struct call *call)
+{
+	CUstream stream = ((const struct graph_arguments *)call->arguments)->stream;
+	bool is_per_thread = call->id == CALL_GRAPH_LAUNCH_PER_THREAD || call->id == CALL_GRAPH_UPLOAD_PER_THREAD;
+
+	if (!stream)
+		stream = is_per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 	return stream;
 }
 

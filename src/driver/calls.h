@@ -107,6 +107,9 @@ struct call_exec {
 	CUgraphExec exec;
 };
 
+/* Where a call that launches a graph puts it, perhaps into a stream that every context has (cuda.h). */
+CUstream calls_stream_of_graph(const struct call *call);
+
 struct call_destroy_graph {
 	CUgraph graph;
 };

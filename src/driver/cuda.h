@@ -73,6 +73,7 @@ enum {
 /* Streams that every context has. NULL means one of them. */
 #define CU_STREAM_LEGACY ((CUstream)1)
 #define CU_STREAM_PER_THREAD ((CUstream)2)
+#define CU_STREAM_CAPTURE_STATUS_NONE 0
 
 typedef union {
 	char pad[64];

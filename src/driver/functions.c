@@ -88,6 +88,14 @@ bool driver_can_register(void)
 	return driver.memory_register && driver.memory_get_device_pointer && driver.thread_exchange_capture_mode;
 }
 
+bool driver_captures(CUstream stream)
+{
+	int status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+	return driver.stream_is_capturing && driver.stream_is_capturing(stream, &status) == CUDA_SUCCESS &&
+	       status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 bool driver_has_graphs(void)
 {
 	return driver.graph_create && driver.graph_destroy && driver.graph_get_nodes &&

@@ -56,6 +56,9 @@ int driver_resolve(const char *name, struct error *error);
 /* Whether host memory can be registered, also while a stream is being captured (CUDA 10.1). */
 bool driver_can_register(void);
 
+/* Whether what goes into this stream is captured, and does not run. False if the driver does not say. */
+bool driver_captures(CUstream stream);
+
 /* Whether graphs can be refreshed (cuGraphNodeSetEnabled came with CUDA 11.6). */
 bool driver_has_graphs(void);
 

@@ -171,12 +171,22 @@ static void adopt_primary(CUdevice device)
 	}
 }
 
+/* The context that this thread uses cannot go meanwhile. */
+static void adopt_current(void)
+{
+	CUcontext context = NULL;
+
+	if (driver.context_get_current(&context) == CUDA_SUCCESS && context && !contexts_find(context).releases)
+		releases_context_created(context);
+}
+
 void releases_find_older(void)
 {
 	bool can_find = driver.primary_get_state && driver.primary_retain && driver.primary_release;
 	CUdevice device;
 	int count = 0;
 
+	adopt_current();
 	if (!can_find || driver.device_get_count(&count) != CUDA_SUCCESS)
 		return;
 	for (int number = 0; number < count; number++) {

@@ -28,8 +28,8 @@ void releases_use(const struct segment *segment);
 /* In the child of a fork: it has no context yet, and its parent's areas are not its own. */
 void releases_after_fork(void);
 
-/* The primary contexts of the GPUs may be older than we are: their kernels are counted from here on. The driver does not
- * list other contexts. */
+/* The primary contexts of the GPUs, and the one that this thread uses, may be older than we are: their kernels are counted
+ * from here on. The driver does not list other contexts. */
 void releases_find_older(void);
 
 /* A context has been created, and cannot launch yet; it is about to be destroyed. */

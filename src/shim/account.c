@@ -22,13 +22,18 @@ static __thread _Atomic uint64_t nowhere __attribute__((tls_model("initial-exec"
 static pthread_key_t slot_key;
 static atomic_bool has_slot_key;
 
+/* Nsight Compute sets this for the programs that it profiles. It runs a kernel many times, or not at all. */
+#define NCU_ENVIRONMENT "NV_COMPUTE_PROFILER_PERFWORKS_DIR"
+
 static bool is_off;
+static bool is_repeated;
 
 void account_open(void)
 {
 	const char *text = secure_getenv(ACCOUNT_ENVIRONMENT);
 
 	is_off = text && strcmp(text, "off") == 0;
+	is_repeated = secure_getenv(NCU_ENVIRONMENT) != NULL;
 }
 
 void account_use(const struct segment *wanted)
@@ -41,6 +46,8 @@ void account_use(const struct segment *wanted)
 		counts_note_gap_everywhere(&segment, COUNTS_OFF);
 	else
 		releases_use(&segment);
+	if (is_repeated)
+		counts_note_gap_everywhere(&segment, COUNTS_REPEATED);
 	/* In the child of a fork, the value is the parent's slot. */
 	if (atomic_load(&has_slot_key))
 		pthread_setspecific(slot_key, NULL);

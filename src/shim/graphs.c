@@ -125,11 +125,21 @@ static void node_uploaded(const struct graph_descriptor *descriptor, void *exec)
 	graph_counts_uploaded(exec, descriptor);
 }
 
+/* A launch that is captured becomes a node of another graph. The stream that all contexts have is never captured, and need
+ * not be asked about. */
+static bool has_run(const struct call *call)
+{
+	CUstream stream = calls_stream_of_graph(call);
+
+	return calls_run_graph(call->id) && *call->result == CUDA_SUCCESS &&
+	       (stream == CU_STREAM_LEGACY || !driver_captures(stream));
+}
+
 /* What the call uploaded counts even if it failed. */
 static void count_kernels(const struct call *call, CUgraphExec exec)
 {
 	graph_descriptors_visit(node_uploaded, exec);
-	if (calls_run_graph(call->id) && *call->result == CUDA_SUCCESS && !graph_counts_launched(exec))
+	if (has_run(call) && !graph_counts_launched(exec))
 		account_older_graph(call->context);
 }
 

@@ -9,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	CAPTURE_NONE = 0
-};
-
 static bool fails;
 
 /* This thread's current call. */
@@ -33,21 +29,12 @@ bool misfit_wants_call(int id)
 	return fails && calls_may_launch_at_once(id);
 }
 
-/* A launch that is captured does not run. */
-static bool is_captured(CUstream stream)
-{
-	int status = CAPTURE_NONE;
-
-	return driver.stream_is_capturing && driver.stream_is_capturing(stream, &status) == CUDA_SUCCESS &&
-	       status != CAPTURE_NONE;
-}
-
 static bool is_misfit(const struct call *call, const struct launch_request *request)
 {
 	bool at_once = request->shape.cluster > 1 || request->shape.cooperative > 0;
 	const struct gpu *gpu = at_once ? gpus_of_context(call->context) : NULL;
 
-	if (!gpu || !gpu->topology || is_captured(request->stream))
+	if (!gpu || !gpu->topology || driver_captures(request->stream))
 		return false;
 	struct tpcset all = topology_all(gpu->topology), set = allowed_on(gpu);
 

@@ -34,7 +34,8 @@ enum counts_kind {
 	X(REFUSED, "the driver did not let the GPU write the counts")                         \
 	X(SLOT_USED, "something else uses what counts in the launch descriptor")              \
 	X(OLDER, "a context or a graph is older than nvtaskset in this process")              \
-	X(CLOSED, "the program has closed the file of its counts")
+	X(CLOSED, "the program has closed the file of its counts")                            \
+	X(REPEATED, "Nsight Compute runs its kernels again and again")
 
 enum counts_gap {
 #define COUNTS_GAP_ENUM(identifier, text) COUNTS_##identifier,

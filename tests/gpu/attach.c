@@ -147,13 +147,44 @@ static void test_kernels_are_counted_from_here_on(void **state)
 	child_run_to_attach(count_from_the_attach_on);
 }
 
+/* The context is not a primary one. The command goes by the one thread that there is. */
+static void count_in_the_current_context(void)
+{
+	struct gpu_under_test later;
+	uint32_t gaps;
+
+	graph_set_up(NULL);
+	launch(100);
+	assert_int_equal(attach("all"), 0);
+	launch(10);
+	struct counts_of_gpu kernels = kernels_at_rest(&gaps);
+
+	assert_int_equal(kernels.launched, 10);
+	assert_true(gaps == 1 << COUNTS_NO_SLOTS || (gaps == 0 && kernels.ended == 10));
+	gpu_open(&later, 0);
+	gpu_launch_empty(&later);
+	gpu_check(cuCtxSynchronize());
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	kernels = kernels_at_rest(&gaps);
+	assert_int_equal(kernels.launched, 11);
+	assert_true(gaps == 1 << COUNTS_NO_SLOTS || (gaps == 0 && kernels.ended == 11));
+}
+
+static void test_kernels_of_the_current_context_are_counted(void **state)
+{
+	(void)state;
+	child_run_to_attach(count_in_the_current_context);
+}
+
 /* The driver does not list contexts but the primary ones. */
 static void say_what_is_not_counted(void)
 {
 	uint32_t gaps;
 
 	graph_set_up(NULL);
+	gpu_check(cuCtxSetCurrent(NULL));
 	assert_int_equal(attach("all"), 0);
+	gpu_check(cuCtxSetCurrent(gpu.context));
 	gpu_kernels(&gpu, &gaps);
 	assert_int_equal(gaps, 0);
 	launch(10);
@@ -298,6 +329,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_next_launch_obeys),
 		cmocka_unit_test(test_kernels_are_counted_from_here_on),
+		cmocka_unit_test(test_kernels_of_the_current_context_are_counted),
 		cmocka_unit_test(test_older_contexts_are_said),
 		cmocka_unit_test(test_all_threads_obey),
 		cmocka_unit_test(test_older_graphs_are_counted),

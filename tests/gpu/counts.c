@@ -299,6 +299,42 @@ static void test_updated_nodes(void **state)
 	gpu_check(cuGraphDestroy(other));
 }
 
+/* It does not run, but becomes a node of the graph that is captured, and runs with that. */
+static void test_graph_that_is_captured(void **state)
+{
+	CUgraph graph, outer;
+	CUgraphExec exec, outer_exec;
+	CUstream stream;
+
+	(void)state;
+	begin();
+	graph = graph_make();
+	exec = graph_instantiate(graph);
+	run(exec, 1);
+	assert_ran(NODES, 0);
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	CUresult result = cuGraphLaunch(exec, stream);
+
+	if (result == CUDA_SUCCESS)
+		result = cuGraphLaunch(exec, stream);
+	gpu_check(cuStreamEndCapture(stream, &outer));
+	assert_ran(0, 0);
+	if (result == CUDA_SUCCESS) {
+		outer_exec = graph_instantiate(outer);
+		run(outer_exec, 10);
+		assert_ran(10 * 2 * NODES, 0);
+		run(exec, 10);
+		assert_ran(10 * NODES, 0);
+		gpu_check(cuGraphExecDestroy(outer_exec));
+	}
+	gpu_check(cuGraphDestroy(outer));
+	gpu_check(cuStreamDestroy_v2(stream));
+	end(exec, graph);
+	if (result != CUDA_SUCCESS)
+		gpu_skip("this driver does not capture launches of graphs");
+}
+
 /* How often a body runs only the GPU knows: it counts when it ends, and so does the graph's other kernel. */
 static void test_conditional_body(void **state)
 {
@@ -378,11 +414,31 @@ static void test_several_contexts(void **state)
 	assert_ran(5, 0);
 }
 
+static bool is_area(int file)
+{
+	char path[32], link[64] = "";
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+	return readlink(path, link, sizeof link - 1) > 0 && strstr(link, "nvtaskset-counts");
+}
+
+static unsigned int count_areas(void)
+{
+	unsigned int found = 0;
+
+	for (int file = 3; file < 1024; file++)
+		found += is_area(file);
+	return found;
+}
+
+/* More than an area has places: the page of a context that is destroyed serves the next one. */
 static void test_one_context_after_the_other(void **state)
 {
 	(void)state;
 	begin();
-	for (unsigned int i = 0; i < 20; i++) {
+	unsigned int areas = count_areas();
+
+	for (unsigned int i = 0; i < COUNTS_PLACES + 2; i++) {
 		struct gpu_under_test other;
 
 		gpu_open(&other, 0);
@@ -392,6 +448,7 @@ static void test_one_context_after_the_other(void **state)
 		gpu_check(cuCtxSetCurrent(gpu.context));
 		assert_ran(1, 0);
 	}
+	assert_int_equal(count_areas(), areas);
 }
 
 static void test_while_a_stream_is_captured(void **state)
@@ -478,10 +535,7 @@ static void close_all_in_child(void)
 	launch(10);
 	at_rest();
 	for (int file = 3; file < 1024; file++) {
-		char path[32], link[64] = "";
-
-		snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-		if (readlink(path, link, sizeof link - 1) > 0 && strstr(link, "nvtaskset-counts"))
+		if (is_area(file))
 			close(file);
 	}
 	launch(10);
@@ -556,6 +610,7 @@ int main(void)
 		cmocka_unit_test(test_graph_that_follows_changes),
 		cmocka_unit_test(test_disabled_nodes),
 		cmocka_unit_test(test_updated_nodes),
+		cmocka_unit_test(test_graph_that_is_captured),
 		cmocka_unit_test(test_conditional_body),
 		cmocka_unit_test(test_fills_and_copies),
 		cmocka_unit_test(test_several_contexts),

@@ -64,6 +64,12 @@ check_tool "$torch" "torch.profiler" inside python3 tests/hardware/torch_profile
 check_tool ncu "Nsight Compute, inside" stays '==PROF== Profiling "where"' inside ncu --launch-count 3 "$where" 2
 check_tool ncu "Nsight Compute, around" stays '==PROF== Profiling "where"' \
 	ncu --target-processes all --launch-count 3 "$BUILD/nvtaskset" --mps off -t 0-7 "$where" 2
+# By this we know that it is there (src/shim/account.c).
+set_by_ncu() {
+	ncu --target-processes all env 2>&1 | grep '^NV_COMPUTE_PROFILER_PERFWORKS_DIR='
+}
+export -f set_by_ncu
+check_tool ncu "Nsight Compute sets the variable that tells of it" set_by_ncu
 check_tool nsys "Nsight Systems, inside" stays 'Generated|generated' inside nsys profile -t cuda -o "$output.nsys" -f true "$where" 2
 rm -f "$output".nsys*
 check_tool compute-sanitizer "compute-sanitizer, inside" stays 'ERROR SUMMARY: 0 errors' inside compute-sanitizer "$where" 2

@@ -274,9 +274,27 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRA
 	return hook_leave(&call, instantiate_with(arguments.exec, arguments.graph, arguments.parameters));
 }
 
-static CUresult launch(CUgraphExec exec, CUstream stream)
+/* The instance becomes a child node of the graph that is captured. */
+static CUresult capture(CUgraphExec exec, CUgraph into)
 {
-	CUresult result = capture_of(stream) ? CUDA_ERROR_NOT_SUPPORTED : upload_all(exec, stream);
+	CUgraph child;
+	CUresult result = cuGraphCreate(&child, 0);
+
+	if (result != CUDA_SUCCESS)
+		return result;
+	for (size_t i = 0; i < exec->count && result == CUDA_SUCCESS; i++) {
+		if (exec->nodes[i].serial != 0 && exec->nodes[i].runs)
+			result = graph_add_kernel(child, &exec->nodes[i].launch, NULL);
+	}
+	if (result == CUDA_SUCCESS)
+		result = cuGraphAddChildGraphNode(NULL, into, NULL, 0, child);
+	graph_destroy(child);
+	return result;
+}
+
+static CUresult run(CUgraphExec exec, CUstream stream)
+{
+	CUresult result = upload_all(exec, stream);
 
 	for (size_t i = 0; i < exec->count && result == CUDA_SUCCESS; i++) {
 		const struct exec_node *node = &exec->nodes[i];
@@ -286,6 +304,13 @@ static CUresult launch(CUgraphExec exec, CUstream stream)
 			result = launch_run(&as_run, &node->device);
 	}
 	return result;
+}
+
+static CUresult launch(CUgraphExec exec, CUstream stream)
+{
+	CUgraph capturing = capture_of(stream);
+
+	return capturing ? capture(exec, capturing) : run(exec, stream);
 }
 
 struct graph_launch_arguments {
