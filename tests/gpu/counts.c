@@ -505,6 +505,34 @@ static void test_registration_is_refused(void **state)
 	child_assert_passed(&child);
 }
 
+/* Its kernel writes to memory that is not there, and never ends. What the driver refuses afterwards was not launched. */
+static void fail_in_child(void)
+{
+	uint64_t nowhere = 16, cycles = 0;
+	void *arguments[] = {&nowhere, &cycles};
+
+	open_in_child();
+	launch(3);
+	struct counts_of_gpu before_it = at_rest();
+
+	cuLaunchKernel(gpu.where, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL);
+	assert_int_not_equal(cuCtxSynchronize(), CUDA_SUCCESS);
+	for (unsigned int i = 0; i < 10; i++)
+		assert_int_not_equal(cuLaunchKernel(gpu.nothing, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), CUDA_SUCCESS);
+	struct counts_of_gpu counts = now();
+
+	assert_int_equal(counts.launched - before_it.launched, 1);
+	assert_int_equal(counts.ended, before_it.ended);
+}
+
+static void test_a_kernel_fails(void **state)
+{
+	(void)state;
+	struct child_end child = child_run(fail_in_child);
+
+	child_assert_passed(&child);
+}
+
 static void count_in_child(void)
 {
 	open_in_child();
@@ -596,6 +624,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_registration_is_refused),
+		cmocka_unit_test(test_a_kernel_fails),
 		cmocka_unit_test(test_child_of_a_fork),
 		cmocka_unit_test(test_the_file_is_closed),
 		cmocka_unit_test_setup(test_plain, graph_set_up), /* from here on, this process uses CUDA */

@@ -163,9 +163,12 @@ CUresult launch_run(const struct launch *launch, const struct descriptor *descri
 		fatal("this launch would never finish: %s", verdict);
 	CUresult result = launch->function->model ? launch->function->model(launch, &schedule) : CUDA_SUCCESS;
 
+	/* The program hears of a failure later. */
 	if (result == CUDA_SUCCESS)
 		release_all(launch->context, descriptor);
-	return result;
+	else
+		context_fail(launch->context, result);
+	return CUDA_SUCCESS;
 }
 
 CUresult launch_now(const struct launch *launch)
@@ -178,7 +181,7 @@ CUresult launch_now(const struct launch *launch)
 	launch_upload(launch, &descriptor);
 	CUresult result = launch_run(launch, &descriptor);
 
-	if (result == CUDA_SUCCESS)
+	if (context_result(launch->context) == CUDA_SUCCESS)
 		release_check_end(launch->context, number);
 	return result;
 }
@@ -190,6 +193,8 @@ static CUresult launch_kernel(const CUlaunchConfig *config, CUfunction function,
 	CUgraph capturing = capture_of(config->hStream);
 	CUresult result = extra ? CUDA_ERROR_NOT_SUPPORTED : launch_configure(&launch, config, function);
 
+	if (result == CUDA_SUCCESS)
+		result = context_result(launch.context);
 	if (result == CUDA_SUCCESS)
 		result = launch_copy_arguments(&launch, parameters);
 	if (result == CUDA_SUCCESS)
