@@ -1,9 +1,12 @@
 /*
  * Any content in a segment. The owner, whose editors may be hostile, reads a revision or says that there is none; an
- * editor, whose owner may be hostile, refuses with a reason, or edits and finds what it wrote.
+ * editor, whose owner may be hostile, refuses with a reason, or edits and finds what it wrote. A reader of counts gets
+ * numbers that agree with each other, whatever the memory has in which they are.
  */
 #include "fuzz.h"
 
+#include "state/counts_layout.h"
+#include "state/layout.h"
 #include "state/segment.h"
 
 #include <fcntl.h>
@@ -22,7 +25,9 @@ enum {
 	SEAL_SHRINK = 4,
 	SEAL_GROW = 8,
 	SEAL_WRITE = 16,
-	OTHER_SIZE = 32
+	OTHER_SIZE = 32,
+	HAS_AREA = 64,      /* the segment names a file with counts, */
+	KEEP_AREA_HEADS = 128 /* of which what says that it is one is as it should be */
 };
 
 static struct segment owner;
@@ -81,6 +86,64 @@ static void check_owner(uint8_t choices, const uint8_t *data, size_t size)
 	}
 }
 
+/* --- hostile counts ------------------------------------------------------------------------------------------- */
+
+/* The places' heads, too, or few inputs would have any. */
+static void keep_heads(struct counts_memory *area)
+{
+	area->magic = COUNTS_MAGIC;
+	area->version = COUNTS_VERSION;
+	area->size = sizeof *area;
+	for (int i = 0; i < COUNTS_PLACES; i++) {
+		area->places[i].magic = COUNTS_MAGIC;
+		area->places[i].state %= COUNTS_ENDED + 1;
+	}
+}
+
+/* The file of an area, which the segment is made to name. */
+static int make_area(struct segment_memory *segment, uint8_t choices, const uint8_t *data, size_t size)
+{
+	int file = memfd_create("nvtaskset-counts", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct stat status;
+
+	must(file >= 0 && ftruncate(file, sizeof(struct counts_memory)) == 0 && fstat(file, &status) == 0);
+	struct counts_memory *area = mmap(NULL, sizeof *area, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	must(area != MAP_FAILED);
+	fill((uint8_t *)area, sizeof *area, data, size);
+	if (choices & KEEP_AREA_HEADS)
+		keep_heads(area);
+	munmap(area, sizeof *area);
+	must(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0);
+	for (int i = 0; i < COUNTS_AREAS; i++) {
+		segment->areas[i].file = (uint64_t)file;
+		segment->areas[i].inode = status.st_ino;
+	}
+	return file;
+}
+
+static void check_counts_of_gpu(const struct counts *counts, unsigned int number)
+{
+	const struct counts_of_gpu *gpu = &counts->gpus[number];
+
+	must(gpu->gaps >> COUNTS_GAP_COUNT == 0);
+	must(gpu->in_flight <= gpu->launched);
+	must(gpu->unheard <= gpu->launched && gpu->unheard <= gpu->ended);
+	for (unsigned int i = 0; i < number; i++)
+		must(!pci_address_equal(counts->gpus[i].pci, gpu->pci));
+}
+
+static void check_counts(const struct segment *segment, bool has_area)
+{
+	struct counts counts;
+
+	counts_read(segment, getpid(), &counts);
+	must(counts.gaps >> COUNTS_GAP_COUNT == 0 && counts.count <= COUNTS_GPUS);
+	for (unsigned int i = 0; i < counts.count; i++)
+		check_counts_of_gpu(&counts, i);
+	must(!has_area || counts.count > 0);
+}
+
 /* --- a hostile owner ------------------------------------------------------------------------------------------ */
 
 static unsigned int seals_of(uint8_t choices)
@@ -90,7 +153,7 @@ static unsigned int seals_of(uint8_t choices)
 }
 
 /* Its descriptor number is below the owner's, so it is found first. */
-static int make_hostile(uint8_t choices, const uint8_t *data, size_t size)
+static int make_hostile(uint8_t choices, const uint8_t *data, size_t size, int *area)
 {
 	int file = memfd_create(NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	size_t room = choices & OTHER_SIZE ? size : segment_size;
@@ -100,6 +163,7 @@ static int make_hostile(uint8_t choices, const uint8_t *data, size_t size)
 	fill(content, room, data, size);
 	if (choices & KEEP_HEADER)
 		memcpy(content, header, sizeof header);
+	*area = choices & HAS_AREA && room >= segment_size ? make_area((void *)content, choices, data, size) : -1;
 	must(write(file, content, room) == (ssize_t)room);
 	must(fcntl(file, F_ADD_SEALS, seals_of(choices)) == 0);
 	free(content);
@@ -130,7 +194,7 @@ static void check_editor(uint8_t choices, const uint8_t *data, size_t size)
 	struct error error = {.reason = ""};
 	struct segment_counters counters;
 	struct segment segment;
-	int file = make_hostile(choices, data, size);
+	int area, file = make_hostile(choices, data, size, &area);
 	uint8_t good = SEAL_SHRINK | SEAL_GROW;
 
 	/* Without its magic, the owner's own is not found in place of it. */
@@ -140,6 +204,7 @@ static void check_editor(uint8_t choices, const uint8_t *data, size_t size)
 		must((choices & (good | SEAL_WRITE)) == good);
 		must(!(choices & OTHER_SIZE) || size == segment_size);
 		segment_read_counters(&segment, &counters);
+		check_counts(&segment, area >= 0 && choices & KEEP_AREA_HEADS);
 		check_edit(&segment, data, size);
 	} else {
 		must(error.reason[0] && !segment.memory);
@@ -147,6 +212,8 @@ static void check_editor(uint8_t choices, const uint8_t *data, size_t size)
 	}
 	segment_close(&segment);
 	close(file);
+	if (area >= 0)
+		close(area);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
