@@ -5,6 +5,8 @@
  *
  * Nothing hangs, nothing fails, and every kernel runs inside a partition that was in force during its launch, that is,
  * between two reads of the segment's number. See support/plan.h and, for launches that are widened, support/room.h.
+ * In between, workers launch bursts that nobody waits for, so that many kernels are counted (state/counts.h). In the end
+ * none is lost: as many were launched as the workers say, and all of them have ended, as the GPU says.
  *
  * Four kinds of processes: the test itself, which watches; the load, with the one that changes partitions among its
  * threads; the killer; and the editors that it kills.
@@ -35,6 +37,7 @@
 #define BLOCKS_MAX 1200
 #define PATIENCE 60    /* seconds without a finished kernel after which a worker counts as hung */
 #define CHANGE_PAUSE_US 1000
+#define BURST 500      /* kernels, or nodes */
 #define EDITS_MAX 50   /* by an editor, before it waits to be killed */
 #define EDITOR_LIFE_US 200
 #define KILL_PAUSE_US 3000
@@ -59,12 +62,15 @@ static struct shared {
 	struct plan plan;
 	unsigned int worker_count;
 	_Atomic uint64_t kernels[WORKERS_MAX]; /* of each worker: finished and checked */
+	_Atomic uint64_t launched[PLAN_GPUS];  /* by the workers */
 	_Atomic uint64_t graphs;               /* instantiated, or updated */
 	_Atomic uint64_t changes;              /* by the load's own thread */
 	_Atomic uint64_t edits;                /* by editors */
 	_Atomic uint64_t killed;
 	_Atomic uint64_t failed_editors;
 	struct segment_counters counters; /* at the end */
+	struct counts_of_gpu counts[PLAN_GPUS];
+	uint32_t gaps[PLAN_GPUS];
 } *shared;
 
 static uint64_t kernels_done(void)
@@ -234,6 +240,11 @@ static bool check_output(const struct worker *worker, const struct shape *shape,
 	return true;
 }
 
+static void note_launches(const struct worker *worker, uint64_t kernels)
+{
+	shared->launched[worker->gpu_number] += kernels;
+}
+
 static void launch_once(struct worker *worker)
 {
 	struct shape shape = random_shape(worker);
@@ -242,8 +253,16 @@ static void launch_once(struct worker *worker)
 	clear(worker, 0);
 	span.first = segment_revision_number(worker->segment);
 	launch(worker, &shape, 0);
+	note_launches(worker, 1);
 	span.last = segment_revision_number(worker->segment);
 	assert_true(check_output(worker, &shape, 0, span));
+}
+
+static void launch_burst(struct worker *worker)
+{
+	for (unsigned int i = 0; i < BURST; i++)
+		gpu_check(cuLaunchKernel(worker->gpu->nothing, 1, 1, 1, 1, 1, 1, 0, worker->stream, NULL, NULL));
+	note_launches(worker, BURST);
 }
 
 /* --- graphs ------------------------------------------------------------------------------------------------------ */
@@ -377,6 +396,7 @@ static void launch_graph(struct worker *worker)
 		clear(worker, node);
 	span.first = segment_revision_number(worker->segment);
 	gpu_check(cuGraphLaunch(graph->exec, worker->stream));
+	note_launches(worker, NODES - graph->disabled);
 	graph->was_launched = true;
 	span.last = segment_revision_number(worker->segment);
 	for (unsigned int node = 0; node < NODES; node++) {
@@ -387,16 +407,30 @@ static void launch_graph(struct worker *worker)
 		report_graph(worker, did_run);
 }
 
+static void launch_graphs(struct worker *worker)
+{
+	const struct graph *graph = &worker->graph;
+	unsigned int launches = graph->was_launched ? BURST / NODES : 0;
+
+	for (unsigned int i = 0; i < launches; i++)
+		gpu_check(cuGraphLaunch(graph->exec, worker->stream));
+	note_launches(worker, launches * (NODES - graph->disabled));
+}
+
 /* --- the load ---------------------------------------------------------------------------------------------------- */
 
 static void do_something(struct worker *worker)
 {
 	unsigned int choice = random_below(worker, 100);
 
-	if (choice < 50)
+	if (choice < 40)
 		launch_once(worker);
-	else if (choice < 92)
+	else if (choice < 74)
 		launch_graph(worker);
+	else if (choice < 88)
+		launch_burst(worker);
+	else if (choice < 92)
+		launch_graphs(worker);
 	else if (choice < 95)
 		disable_node(worker);
 	else if (choice < 97)
@@ -495,6 +529,19 @@ static void run_threads(const struct gpu_under_test *gpus, struct segment *segme
 	pthread_join(changer, NULL);
 }
 
+/* A count may be seen later than the end of its kernel. */
+static void read_counts(const struct gpu_under_test *gpus, unsigned int number)
+{
+	time_t end = time(NULL) + PATIENCE;
+	struct counts_of_gpu *counts = &shared->counts[number];
+
+	gpu_check(cuCtxSetCurrent(gpus[number].context));
+	gpu_check(cuCtxSynchronize());
+	do {
+		*counts = gpu_kernels(&gpus[number], &shared->gaps[number]);
+	} while (counts->ended < counts->launched && !(shared->gaps[number] & 1 << COUNTS_NO_SLOTS) && time(NULL) < end);
+}
+
 static void load(void)
 {
 	static struct gpu_under_test gpus[PLAN_GPUS];
@@ -506,6 +553,8 @@ static void load(void)
 	run_threads(gpus, &segment);
 	segment_read_counters(&segment, &shared->counters);
 	segment_close(&segment);
+	for (unsigned int i = 0; i < count; i++)
+		read_counts(gpus, i);
 	for (unsigned int i = 0; i < count; i++) {
 		gpu_check(cuCtxSetCurrent(gpus[i].context));
 		gpu_close(&gpus[i]);
@@ -618,6 +667,25 @@ static void print_summary(void)
 	              (unsigned long long)shared->killed);
 }
 
+/* Whatever more there is, the driver has launched on its own. */
+static void check_counts(unsigned int number)
+{
+	const struct counts_of_gpu *counts = &shared->counts[number];
+	uint64_t launched = shared->launched[number];
+
+	print_message("# soak: GPU %u: the workers launched %llu kernels; counted as launched %llu", number,
+	              (unsigned long long)launched, (unsigned long long)counts->launched);
+	if (shared->gaps[number] & 1 << COUNTS_NO_SLOTS)
+		print_message(", as ended none: this GPU cannot\n");
+	else
+		print_message(", as ended %llu; lost %lld\n", (unsigned long long)counts->ended,
+		              (long long)(counts->launched - counts->ended));
+	assert_true(counts->launched >= launched && counts->launched - launched < 100);
+	assert_int_equal(shared->gaps[number] & ~(1u << COUNTS_NO_SLOTS), 0);
+	if (shared->gaps[number] == 0)
+		assert_int_equal(counts->ended, counts->launched);
+}
+
 static void test_soak(void **state)
 {
 	struct child child;
@@ -638,6 +706,8 @@ static void test_soak(void **state)
 		fail_msg("worker %d did nothing for %d s", hung, PATIENCE);
 	child_assert_passed(&end);
 	print_summary();
+	for (unsigned int i = 0; i < shared->plan.gpu_count; i++)
+		check_counts(i);
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
 		if (reason != SEGMENT_WIDENED)
 			assert_int_equal(shared->counters.reasons[reason], 0);
