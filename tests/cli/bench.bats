@@ -60,6 +60,9 @@ draws() (
 	[ "$(column launch.csv 3)" = "finish start submit" ]
 	[ "$(column hook.csv 2)" = "mps none" ]
 	[ "$(column hook.csv 3)" = "hook-half hook-out hook-whole" ]
+	[ "$(column account.csv 2)" = "kernel launch" ]
+	[ "$(column account.csv 3)" = "off on" ]
+	[ "$(column account_start.csv 2)" = "off on" ]
 	[ "$(column enforcement.csv 3)" = "distributed gpcs packed whole" ]
 	[ "$(column enforcement.csv 5)" = "1024 6144 8192" ]
 	[ "$(column enforcement.csv 6)" = "alone compute memory" ]
@@ -352,6 +355,8 @@ has_rows() { # FILE
 		repeat 0 true|repeat: Usage: repeat COUNT COMMAND…
 		resize|resize: Usage: resize SAMPLES [NODES]
 		hook|hook: Usage: hook ROUNDS
+		account|account: Usage: account ROUNDS
+		env SIM_FAULTS=no-register account 1|account: kernels are not counted on this GPU
 		env SIM_FAULTS=no-table hook 1|hook: error 500 (unknown): cuGetExportTable(&found, &table_id)
 		split packed|split: Usage: split [packed|distributed|gpcs COUNT]
 		split nonsense 3|split: nonsense: not a strategy

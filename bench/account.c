@@ -1,0 +1,126 @@
+/*
+ * Usage: account ROUNDS
+ *
+ * How much counting costs (state/counts.h), within one process. Each of ROUNDS measures, in another order each time, with
+ * counting turned off and on:
+ *
+ *   launch   the mean of 100 launches that are not waited for (the median of five such means)
+ *   kernel   the time from one kernel of about 2 µs to the next, of 500 that are launched in a row
+ *
+ * As lines "launch,off,NS" and so on. The library is part of this program, since nothing else can turn counting off in a
+ * process: then no context has anything that counts, as with NVTASKSET_ACCOUNT=off from the start.
+ */
+#include "bench.h"
+#include "gpu/kernels.h"
+#include "own_partition.h"
+
+#include "driver/contexts.h"
+#include "driver/releases.h"
+#include "shim/epoch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BATCH 100
+#define BATCHES 5
+#define KERNELS 500
+#define CYCLES UINT64_C(3000) /* with what begins and ends a kernel, about 2 µs */
+
+/* Of src/shim/entry_attached.c. */
+const char *nvtaskset_attached(const char *argument);
+
+static struct bench_gpu gpu;
+static struct releases *releases;
+static struct bench_launch nothing, spin;
+
+/* --- counting ------------------------------------------------------------------------------------------------- */
+
+static void attach_ourselves(void)
+{
+	const char *refusal = nvtaskset_attached("");
+
+	if (refusal)
+		bench_fail("%s", refusal);
+	releases = contexts_find(gpu.context).releases;
+	if (!releases || !releases->are_ready)
+		bench_fail("kernels are not counted on this GPU");
+}
+
+static void turn_counting(bool on)
+{
+	contexts_set_releases(gpu.context, on ? releases : NULL);
+	epoch_raise();
+}
+
+static uint64_t ended(void)
+{
+	return atomic_load(counts_ended(releases->place, COUNTS_PLAIN));
+}
+
+/* --- launches ------------------------------------------------------------------------------------------------- */
+
+static double time_of_launch(void)
+{
+	int64_t times[BATCHES];
+
+	bench_submit(&gpu, &nothing, BATCH);
+	for (int i = 0; i < BATCHES; i++)
+		times[i] = bench_submit(&gpu, &nothing, BATCH);
+	return (double)bench_median(times, BATCHES) / BATCH;
+}
+
+static double time_of_kernel(void)
+{
+	bench_start(&gpu, &spin);
+	bench_wait(&gpu);
+	int64_t begin = bench_now();
+
+	for (int i = 0; i < KERNELS; i++)
+		bench_start(&gpu, &spin);
+	bench_wait(&gpu);
+	return (double)(bench_now() - begin) / KERNELS;
+}
+
+static const struct quantity {
+	const char *name;
+	double (*measure)(void);
+} quantities[] = {
+	{"launch", time_of_launch},
+	{"kernel", time_of_kernel},
+};
+
+static void measure(const struct quantity *quantity, bool on)
+{
+	turn_counting(on);
+	uint64_t before = ended();
+	double time = quantity->measure();
+
+	/* The last ones of the measurement before may count late. */
+	if ((ended() - before > BATCH) != on)
+		bench_fail("counting could not be turned off or on");
+	printf("%s,%s,%.1f\n", quantity->name, on ? "on" : "off", time);
+}
+
+int main(int count, char **arguments)
+{
+	int rounds = count == 2 ? (int)bench_number(arguments[1], "ROUNDS") : 0;
+	uint64_t cycles = CYCLES;
+
+	if (rounds <= 0)
+		bench_fail("Usage: account ROUNDS");
+	bench_open(&gpu);
+	attach_ourselves();
+	CUdeviceptr output = bench_memory(sizeof(uint32_t));
+	void *spin_arguments[] = {&output, &cycles};
+
+	nothing = (struct bench_launch){bench_kernel(kernels_ptx, "nothing"), 1, 1, 1, 1, 0, NULL};
+	spin = (struct bench_launch){bench_kernel(kernels_ptx, "where"), 1, 1, 1, 1, 0, spin_arguments};
+	time_of_launch();
+	time_of_kernel();
+	for (int round = 0; round < rounds; round++) {
+		for (int i = 0; i < 4; i++)
+			measure(&quantities[i / 2], (i + round) % 2);
+	}
+	bench_close(&gpu);
+	return EXIT_SUCCESS;
+}
