@@ -282,6 +282,14 @@ in_code() { # regular expression
 	done <"$WORK/reasons" | diff /dev/null -
 }
 
+@test "docs/outside.md has every reason why kernels are not counted" {
+	sed -n 's/^\tX([A-Z_]*, "\(.*\)").*/\1/p' "$ROOT/src/state/counts.h" >"$WORK/reasons"
+	[ "$(wc -l <"$WORK/reasons")" -ge 8 ]
+	while read -r reason; do
+		grep -qF "| \`$reason\` |" "$ROOT/docs/outside.md" || echo "$reason"
+	done <"$WORK/reasons" | diff /dev/null -
+}
+
 @test "every function of the header is in the synopsis" {
 	grep -oE '\bnvtaskset_[a-z_]+\(' "$ROOT/include/nvtaskset.h" | sort -u >"$WORK/declared"
 	section tools/man/nvtaskset.3 SYNOPSIS | grep -oE '\bnvtaskset_[a-z_]+\(' | sort | diff "$WORK/declared" -
