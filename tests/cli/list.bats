@@ -31,6 +31,13 @@ kernels_of() {
 	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
 }
 
+@test "kernels that nobody announces are said" {
+	start_playing -t 0-7 -- conditional wait
+	[[ "$(kernels_of "$PROGRAM")" =~ ^([1-9][0-9]*)\ ([1-9][0-9]*)\ 0$ ]]
+	[[ "$(nvtaskset -l)" == *"        1 kernel counted when it ended: graphs with conditional nodes, or that kernels launch"* ]]
+	[ "$(nvtaskset -l --json | jq ".processes[] | select(.pid == $PROGRAM) | .kernels[0].unannounced")" = 1 ]
+}
+
 @test "a number of kernels that is not known is no number" {
 	NVTASKSET_ACCOUNT=off start_playing -t 0-7 -- where wait
 	[ "$(kernels_of "$PROGRAM")" = "- - -" ]

@@ -17,6 +17,7 @@
  *   fork            the child takes the following steps; the parent waits for it
  *   vfork PROGRAM   starts a program so, and waits for it; spawn PROGRAM: by posix_spawn
  *   launch          launches all the time, in a thread of its own
+ *   conditional     launches a graph whose one kernel is in the body of a conditional node
  *   wait            prints "waiting", and waits for SIGUSR1
  *   proc            hides /proc, for a process that may
  */
@@ -164,6 +165,25 @@ static void launch(void)
 		stop("launch", "no thread");
 }
 
+static void launch_conditional(void)
+{
+	CUgraphNode conditional, kernel;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	be_in_context();
+	const CUDA_KERNEL_NODE_PARAMS nothing = {gpu.nothing, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL, gpu.context};
+
+	gpu_check(cuGraphCreate(&graph, 0));
+	CUgraphNodeParams parameters = gpu_conditional_node(&gpu, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
+
+	gpu_check(cuGraphAddNode_v2(&conditional, graph, NULL, NULL, 0, &parameters));
+	gpu_check(cuGraphAddKernelNode_v2(&kernel, *parameters.conditional.phGraph_out, NULL, 0, &nothing));
+	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuCtxSynchronize());
+}
+
 static void wait_for_signal(void)
 {
 	sigset_t signals;
@@ -218,6 +238,8 @@ static int play(const char *step, const char *argument)
 		say_where();
 	else if (strcmp(step, "fork") == 0)
 		go_on_in_child();
+	else if (strcmp(step, "conditional") == 0)
+		launch_conditional();
 	else if (strcmp(step, "launch") == 0)
 		launch();
 	else if (strcmp(step, "wait") == 0)

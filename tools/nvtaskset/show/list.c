@@ -235,6 +235,18 @@ static void print_reasons(const struct process *process, FILE *page)
 	}
 }
 
+/* What of the kernels launched and ended nobody has announced. */
+static void print_unannounced(const struct process *process, FILE *page)
+{
+	uint64_t kernels = 0;
+
+	for (unsigned int i = 0; i < process->counts.count; i++)
+		kernels = segment_sum(kernels, process->counts.gpus[i].unheard);
+	if (kernels > 0)
+		fprintf(page, "        %" PRIu64 " %s counted when %s ended: graphs with conditional nodes, or that kernels launch\n",
+		        kernels, kernels == 1 ? "kernel" : "kernels", kernels == 1 ? "it" : "they");
+}
+
 /* Why a number of kernels is not known. */
 static void print_gaps(const struct process *process, FILE *page)
 {
@@ -260,6 +272,7 @@ static void print_process(const struct table *table, FILE *page, const struct pr
 		putc('\n', page);
 	}
 	print_reasons(process, page);
+	print_unannounced(process, page);
 	print_gaps(process, page);
 }
 
