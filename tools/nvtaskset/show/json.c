@@ -124,7 +124,7 @@ static json_t *name_of(const char *identifier)
 {
 	char name[32] = "";
 
-	for (size_t i = 0; identifier[i] != '\0' && i < sizeof name - 1; i++)
+	for (size_t i = 0; i < sizeof name - 1 && identifier[i] != '\0'; i++)
 		name[i] = (char)tolower((unsigned char)identifier[i]);
 	return json_string(name);
 }
