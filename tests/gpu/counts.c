@@ -302,7 +302,7 @@ static void test_updated_nodes(void **state)
 /* It does not run, but becomes a node of the graph that is captured, and runs with that. */
 static void test_graph_that_is_captured(void **state)
 {
-	CUgraph graph, outer;
+	CUgraph graph, outer = NULL;
 	CUgraphExec exec, outer_exec;
 	CUstream stream;
 
@@ -318,17 +318,19 @@ static void test_graph_that_is_captured(void **state)
 
 	if (result == CUDA_SUCCESS)
 		result = cuGraphLaunch(exec, stream);
-	gpu_check(cuStreamEndCapture(stream, &outer));
+	CUresult ended = cuStreamEndCapture(stream, &outer);
+
 	assert_ran(0, 0);
 	if (result == CUDA_SUCCESS) {
+		gpu_check(ended);
 		outer_exec = graph_instantiate(outer);
 		run(outer_exec, 10);
 		assert_ran(10 * 2 * NODES, 0);
 		run(exec, 10);
 		assert_ran(10 * NODES, 0);
 		gpu_check(cuGraphExecDestroy(outer_exec));
+		gpu_check(cuGraphDestroy(outer));
 	}
-	gpu_check(cuGraphDestroy(outer));
 	gpu_check(cuStreamDestroy_v2(stream));
 	end(exec, graph);
 	if (result != CUDA_SUCCESS)

@@ -450,10 +450,10 @@ static CUresult register_in_capture(int mode, bool says_so, CUresult *registered
 	*registered = register_area();
 	if (says_so)
 		gpu_check(cuThreadExchangeStreamCaptureMode(&relaxed));
-	if (*registered == CUDA_SUCCESS)
-		gpu_check(cuMemHostUnregister((void *)area.words));
 	CUresult result = cuStreamEndCapture(stream, &captured);
 
+	if (*registered == CUDA_SUCCESS)
+		gpu_check(cuMemHostUnregister((void *)area.words));
 	if (result == CUDA_SUCCESS)
 		gpu_check(cuGraphDestroy(captured));
 	gpu_check(cuStreamDestroy_v2(stream));

@@ -191,9 +191,10 @@ CUresult cuMemHostRegister_v2(void *start, size_t bytes, unsigned int flags)
 CUresult cuMemHostUnregister(void *start)
 {
 	CUcontext context = context_current();
+	CUresult result = context ? capture_allows() : CUDA_ERROR_INVALID_CONTEXT;
 
-	if (!context)
-		return CUDA_ERROR_INVALID_CONTEXT;
+	if (result != CUDA_SUCCESS)
+		return result;
 	return remove_at((uintptr_t)start, true, context->family) ? CUDA_SUCCESS
 	                                                          : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }
