@@ -10,6 +10,7 @@ about those:
     min, max, mean     the fastest, the slowest, the mean
     p50, p99.9         a percentile, refused where there are too few samples for it (stats.py)
     sum                of all samples
+    rate               how many samples a second has: their number, divided by their sum, which must be a time
     value              the only one there is, a number or a word
     values COLUMN      how many different values a column has
     difference         the median over rounds of the differences between the medians of a round, to the same rows …
@@ -125,6 +126,8 @@ class Question:
         return value[:10] if self.what == "date" else value
 
     def value(self, measurement):
+        if self.what == "rate":
+            return self.digits(1e9 / (measurement.mean() * self.nanoseconds()))
         simple = {"min": lambda: measurement.ordered[0], "max": lambda: measurement.ordered[-1],
                   "value": measurement.only, "mean": measurement.mean, "sum": lambda: sum(measurement.ordered)}
         if self.what in simple:
@@ -187,12 +190,16 @@ class Question:
         return signed(self.digits((value - 1) * 100)) if "+%" in self.words else self.digits(value)
 
     def unit_factor(self, unit):
-        return NANOSECONDS[unit] / NANOSECONDS[self.table.value]
+        return NANOSECONDS[unit] / self.nanoseconds()
+
+    def nanoseconds(self):
+        """Of the unit of the samples."""
+        if self.table.value not in NANOSECONDS:
+            raise Wrong(f"{self.table.value} is no time")
+        return NANOSECONDS[self.table.value]
 
     def written(self, value):
         units = [word for word in self.words if word in NANOSECONDS]
-        if units and self.table.value not in NANOSECONDS:
-            raise Wrong(f"{self.table.value} is no time")
         return self.digits(value / self.unit_factor(units[0]) if units else value)
 
     def digits(self, value):

@@ -26,6 +26,7 @@ TITLES = {
     "p99": "99 %",
     "p99.9": "99.9 %",
     "max": "max",
+    "rate": "per second",
     "ratio50": "median, compared",
     "ratio99": "99 %, compared",
     "sms": "SMs",

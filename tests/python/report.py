@@ -144,6 +144,8 @@ class Texts(unittest.TestCase):
             ("h200 hook: date", "2026-11-22"),
             ("h200 hook: driver", "580.1"),
             ("h100 parts part=MPS_alone: p50 ms", "2.70"),
+            ("h100 parts part=MPS_alone: rate", "375"),
+            ("h100 parts part=MPS_alone: rate .1", "375.0"),
         ):
             with self.subTest(query):
                 self.assertEqual(self.ask(query), value)
@@ -163,10 +165,15 @@ class Texts(unittest.TestCase):
             ("h200 hook mechanism=hook-out: difference ns", "difference: to what?"),
             ("h100 parts: p50.low ms", "one round says nothing"),
             ("h200 hook: p50 ns", "rows differ in mechanism: say which"),
+            ("h200 hook: rate", "rows differ in mechanism: say which"),
             ("h200 hook mechanism=hook-out: p100 ns", "100 is no percentile"),
         ):
             with self.subTest(query):
                 self.assertRaisesRegex(queries.Wrong, reason, self.ask, query)
+
+    def test_only_times_have_a_rate(self):
+        self.table("h200", "graphs", ["nodes,bytes", "1,100"])
+        self.assertRaisesRegex(queries.Wrong, "bytes is no time", self.ask, "h200 graphs: rate")
 
     def test_numbers_as_they_are_written(self):
         for value, text in ((0, "0"), (0.00123, "0.00123"), (0.5, "0.500"), (7.056, "7.06"),
