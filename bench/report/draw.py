@@ -110,6 +110,19 @@ def spread(axes, height, measured, color):
 SPREAD_NOTE = "box: quartiles, and the median; line: 1 % to 99 %, from 1000 samples on; dot: the slowest"
 
 
+def title_of_spreads(fig, text):
+    """Over the whole picture: it is wider than the axes."""
+    fig.suptitle(f"{text} ({SPREAD_NOTE})", fontsize=8, x=0.01, ha="left")
+
+
+def label_of_spreads(axes, text):
+    axes.set_xlabel(f"{text} ({SPREAD_NOTE})", fontsize=8, loc="right")
+
+
+def in_order(keys):
+    return sorted(keys, key=lambda key: [results.order(value) for value in key])
+
+
 def spreads(axes, groups, log=False):
     """Distributions one below the other: [(label, color, Measurement)]; a place stays empty where there is none."""
     for place, (_, color, measured) in enumerate(groups):
@@ -147,7 +160,7 @@ def startup(table, save_as):
     spreads(axes, by_mechanism(table.measurements("mechanism")))
     axes.set_xlim(left=0)
     axes.set_xlabel("ms from exec to the end of the first kernel")
-    axes.set_title(f"Start-up ({SPREAD_NOTE})", fontsize=9)
+    title_of_spreads(fig, "Start-up")
     save_as(fig, "startup")
 
 
@@ -158,7 +171,7 @@ def parts(table, save_as):
     spreads(axes, [(part, "#d55e00", found[part,]) for part in parts_in_order])
     axes.set_xlim(left=0)
     axes.set_xlabel("ms from exec until the driver is loaded")
-    axes.set_title(f"Start-up under nvtaskset, part by part ({SPREAD_NOTE})", fontsize=8.5)
+    title_of_spreads(fig, "Start-up under nvtaskset, part by part")
     save_as(fig, "parts")
 
 
@@ -176,7 +189,7 @@ def launch(table, save_as):
         own = {(mechanism,): one for (which, mechanism), one in found.items() if which == metric}
         spreads(axes, by_mechanism(own), log=True)
         axes.set_title(f"From a launch until {meaning}")
-    grid[-1][0].set_xlabel(f"µs ({SPREAD_NOTE})")
+    label_of_spreads(grid[-1][0], "µs")
     save_as(fig, "launch")
 
 
@@ -184,17 +197,18 @@ def hook(table, save_as):
     """Differences within a process."""
     fig, ((axes,),) = figure(1, 1, 2.2)
     lines = []
-    for (under, mechanism), rows in table.groups("under", "mechanism").items():
+    groups = table.groups("under", "mechanism")
+    for under, mechanism in in_order(groups):
         other = results.COMPARED_WITH.get(mechanism)
         if other:
             without = table.select({"under": under, "mechanism": other})
-            found = stats.differences(results.rounds(rows, "ns"), results.rounds(without, "ns"))
+            found = stats.differences(results.rounds(groups[under, mechanism], "ns"), results.rounds(without, "ns"))
             label = results.name_of(mechanism) + (", under MPS" if under == "mps" else "")
             lines.append((label, "#d55e00", found))
     spreads(axes, lines)
     axes.axvline(0, color=INK, linewidth=1, linestyle=(0, (1.5, 1)))
     axes.set_xlabel("ns of a launch's call, less those with the hook taken out in the same process")
-    axes.set_title(f"What the hook costs a launch, by process ({SPREAD_NOTE})", fontsize=8.5)
+    title_of_spreads(fig, "What the hook costs a launch, by process")
     save_as(fig, "hook")
 
 
@@ -211,7 +225,7 @@ def enforcement_of_size(table, rows, size, save_as):
     dotted = {"color": INK, "linewidth": 1, "linestyle": (0, (1.5, 1)), "zorder": 5}
     fig, grid = figure(1, 3, 4.6, sharey=True, sharex=True)
     # The same rows in all of them, whatever was measured.
-    places = list(dict.fromkeys(key[1:] for key in found if key[2] != "whole"))
+    places = in_order({key[1:] for key in found if key[2] != "whole"})
     for axes, (neighbour, title) in zip(grid[0], titles.items()):
         lines = []
         for place, (mechanism, choice, sms) in enumerate(places):
@@ -296,7 +310,7 @@ def resize(table, save_as):
     ]
     spreads(axes, groups, log=True)
     axes.tick_params(axis="y", labelsize=7.5)
-    axes.set_xlabel(f"µs ({SPREAD_NOTE})", fontsize=9)
+    label_of_spreads(axes, "µs")
     axes.set_title("A launch, and a change of the partition just before it")
     save_as(fig, "resize")
 
@@ -314,7 +328,7 @@ def command(table, save_as):
     found = thousandths(table.measurements("action"))
     spreads(axes, [(meaning, "#d55e00", found.get((action,))) for action, meaning in ACTIONS.items()])
     axes.set_xlim(left=0)
-    axes.set_xlabel(f"ms from start to end ({SPREAD_NOTE})", fontsize=9)
+    label_of_spreads(axes, "ms from start to end")
     save_as(fig, "command")
 
 
@@ -379,7 +393,7 @@ def processes(table, save_as):
         medians(axes, dict(sorted(own.items())), 2, label=label, **style)
     axes.set(title="A kernel of each, while all work: medians", xlabel="programs", ylabel="ms")
     make_logarithmic(axes)
-    axes.legend(fontsize=7.5)
+    axes.legend(fontsize=7.5, loc="center left", bbox_to_anchor=(1, 0.5))
     save_as(fig, "processes")
 
 
@@ -421,7 +435,7 @@ def overlap(table, save_as):
         axes.tick_params(axis="y", labelsize=7)
         axes.set_xlim(left=0)
         axes.set_title(ORDERS[order])
-    grid[-1][0].set_xlabel(f"ms a product ({SPREAD_NOTE})", fontsize=9)
+    label_of_spreads(grid[-1][0], "ms a product")
     save_as(fig, "overlap")
 
 
@@ -452,15 +466,16 @@ def faulty(table, save_as):
 
 
 def slots(table, save_as):
-    found = in_milliseconds(table.rows, "mechanism", "priority", "kernels")
+    found = in_milliseconds(table.rows, "mechanism", "kernels", "priority")
     fig, ((axes,),) = figure(1, 1, 0.24 * len(found) + 1.2)
     lines = []
-    for (mechanism, priority, kernels), one in found.items():
+    for mechanism, kernels, priority in in_order(found):
         beside = "alone" if kernels == 0 else f"beside {kernels:g} kernels of {priority} priority"
-        lines.append((f"{results.name_of(mechanism)}, {beside}", COLORS[mechanism], one))
+        measured = found[mechanism, kernels, priority]
+        lines.append((f"{results.name_of(mechanism)}, {beside}", COLORS[mechanism], measured))
     spreads(axes, lines, log=True)
     axes.tick_params(axis="y", labelsize=7)
-    axes.set_xlabel(f"ms a kernel in half of the GPU ({SPREAD_NOTE})", fontsize=8.5)
+    label_of_spreads(axes, "ms a kernel in half of the GPU")
     save_as(fig, "slots")
 
 
