@@ -1,9 +1,9 @@
 /*
  * Usage: hook ROUNDS
  *
- * How much our hook costs a launch, within one process. Each of ROUNDS measures, in another order each time, the mean
- * of 100 launches that are not waited for (the median of five such means): without the hook; with it and all TPCs in
- * the partition; with it and half of them. As lines "hook-out,NS", "hook-whole,NS", "hook-half,NS".
+ * How much our hook costs a launch, within one process. Each of ROUNDS measures, in another order each time, backwards
+ * every second time, the mean of 100 launches that are not waited for (the median of five such means): without the hook;
+ * with it and all TPCs in the partition; with it and half of them. As lines "hook-out,NS", "hook-whole,NS", "hook-half,NS".
  *
  * Runs without nvtaskset: the library is loaded after the driver, as with --attach, so the driver's own functions can
  * still take the hook out. It is ../lib/libnvtaskset-attach.so, seen from here.
@@ -131,7 +131,7 @@ int main(int count, char **arguments)
 	median_of_batches(&nothing);
 	for (int round = 0; round < rounds; round++) {
 		for (int i = 0; i < STATES; i++)
-			measure(&states[(round + i) % STATES], &nothing);
+			measure(&states[(round + (round % 2 ? STATES - i : i)) % STATES], &nothing);
 	}
 	bench_close(&gpu);
 	return EXIT_SUCCESS;
