@@ -60,8 +60,16 @@ class Measurement:
             yield self.percentile_of([(group, often) for group, often in zip(groups, times) if often], percent)
 
     def percentile_of(self, drawn, percent):
-        """Of groups, each taken so often: sought among the samples, without making the list."""
-        wanted = rank(sum(len(group) * often for group, often in drawn), percent)
+        """Of groups, each taken so often. As in percentile, the median of an even number is between two samples."""
+        count = sum(len(group) * often for group, often in drawn)
+        if percent != 50:
+            return self.sample(drawn, rank(count, percent))
+        low, high = (count + 1) // 2, count // 2 + 1
+        lower = self.sample(drawn, low)
+        return lower if low == high else (lower + self.sample(drawn, high)) / 2
+
+    def sample(self, drawn, wanted):
+        """The one of this rank: sought among the samples, without making the list."""
         low, high = 0, self.n - 1
         while low < high:
             middle = (low + high) // 2

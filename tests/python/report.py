@@ -61,6 +61,13 @@ class Intervals(unittest.TestCase):
     def test_the_same_samples_give_the_same_interval(self):
         self.assertEqual(normal(1, 10, 10).interval(50), normal(1, 10, 10).interval(50))
 
+    def test_samples_that_are_mirrored_give_the_interval_mirrored(self):
+        """Also where the number of samples is even, so that the median is between two of them."""
+        sample = Measurement([[value] for value in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)])
+        mirrored = Measurement([[-value for value in samples] for samples in sample.rounds])
+        low, high = sample.interval(50)
+        self.assertEqual(mirrored.interval(50), (-high, -low))
+
     def test_few_rounds_have_their_lowest_and_highest(self):
         self.assertEqual(Measurement([[1, 2, 3], [7, 8, 9], [4, 5, 6]]).interval(50), (2, 8))
 
