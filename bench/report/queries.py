@@ -168,7 +168,10 @@ class Question:
         return rows
 
     def difference(self):
-        sides = [results.rounds(rows, self.table.value) for rows in (self.rows, self.others())]
+        others = self.others()
+        if others == self.rows:
+            raise Missing("difference: to itself")
+        sides = [results.rounds(rows, self.table.value) for rows in (self.rows, others)]
         relative = "%" in self.words
         found = (stats.relative_differences if relative else stats.differences)(*sides)
         if not found.n:

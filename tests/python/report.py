@@ -170,6 +170,7 @@ class Texts(unittest.TestCase):
             ("h200 hook mechanism=hook-out: p50 parsecs", "parsecs: not a word of a query"),
             ("h200 hook mechanism=hook-out: middle ns", "middle: not a question"),
             ("h200 hook mechanism=hook-out: difference ns", "difference: to what?"),
+            ("h200 hook mechanism=hook-out: difference ns to mechanism=hook-out", "difference: to itself"),
             ("h100 parts: p50.low ms", "one round says nothing"),
             ("h200 hook: p50 ns", "rows differ in mechanism: say which"),
             ("h200 hook: rate", "rows differ in mechanism: say which"),
