@@ -58,6 +58,24 @@ process_members="pid uid user command not_in_force kernels uploads restricted ou
 	[ "$(members "$mine | .gaps[0]")" = "gap text" ]
 }
 
+@test "-l: a process whose kernels are not counted anywhere says so for its GPU" {
+	own_gpus
+	NVTASKSET_ACCOUNT=off start_playing -t 0-7 -- where wait
+	nvtaskset -l --json >"$WORK/json"
+	mine=".processes[] | select(.pid == $PROGRAM) | .kernels"
+	[ "$(ask -c "$mine | map([.gpu, .bus_id, .launches, .ended])")" = "[[0,\"$GPU\",null,null]]" ]
+	[ "$(ask -c "$mine[0] | [.in_flight, .unannounced, (.gaps | map(.gap))]")" = '[null,null,["off"]]' ]
+}
+
+@test "-l: kernels on a GPU that has no kernels yet, and on one outside the partition" {
+	own_gpus h200-x2
+	start_playing -G 1 -t 0-7 -- where wait
+	nvtaskset -l --json >"$WORK/json"
+	mine=".processes[] | select(.pid == $PROGRAM)"
+	[ "$(ask -c "$mine | .partitions | map(.gpu)")" = "[1]" ]
+	[ "$(ask -c "$mine | .kernels | map([.gpu, .launches > 0])")" = "[[1,false],[0,true]]" ]
+}
+
 @test "-l: overlaps" {
 	own_gpus
 	start_program -t 0-7

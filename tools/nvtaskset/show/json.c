@@ -212,13 +212,21 @@ static json_t *kernels_on_gpu(const struct process *process, struct pci_address 
 	                        counter_or_null(kernels.count.unheard, knows_ended), "gaps", gaps(kernels.count.gaps)));
 }
 
+/* On the GPUs of the partition, also where nothing is counted, and on the others that are used. */
 static json_t *kernels(const struct process *process, const struct topology_list *gpus)
 {
+	const struct segment_revision *revision = &process->revision;
 	json_t *array = json_array();
 	bool complete = true;
 
-	for (unsigned int i = 0; i < process->counts.count; i++)
-		complete = append(array, kernels_on_gpu(process, process->counts.gpus[i].pci, gpus)) && complete;
+	for (uint32_t i = 0; i < revision->count; i++)
+		complete = append(array, kernels_on_gpu(process, revision->partitions[i].pci, gpus)) && complete;
+	for (unsigned int i = 0; i < process->counts.count; i++) {
+		struct pci_address pci = process->counts.gpus[i].pci;
+
+		if (!segment_find(revision, pci))
+			complete = append(array, kernels_on_gpu(process, pci, gpus)) && complete;
+	}
 	return finish(array, complete);
 }
 
