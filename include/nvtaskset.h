@@ -226,15 +226,18 @@ struct nvtaskset_kernels {
 	/* Of `launched` and `ended`: kernels whose launches nothing announces, in graphs with conditional bodies and in graphs
 	 * that kernels launch. They count when they end, and are never in flight. */
 	uint64_t unannounced;
-	/* A bit for each reason why some kernels are not counted, see nvtaskset_gap_text. */
+	/* A bit for each reason why some kernels are not counted, see nvtaskset_gap_text. It may be 0 where the partition is
+	 * not in force: see nvtaskset_partition_check. */
 	uint64_t gaps;
 	uint32_t launched_is_known; /* 1 or 0: `launched` counts all of them */
 	uint32_t ended_is_known;    /* 1 or 0: so do `ended`, `in_flight` and `unannounced` */
 };
 
-/* Reads the counts of one GPU. They are read one after the other while the process runs, `launched` last, so `in_flight`
- * is never too small; it is exact when nothing is being launched. Counts only rise, except `in_flight`. The process, which
- * may be hostile, has them in its memory. Takes some dozens of microseconds. */
+/* Reads the counts of one GPU. They are read one after the other while the process runs, `launched` last, so what ends
+ * meanwhile is still in flight; they are exact when nothing is being launched. A graph's kernels count as launched when the
+ * call returns, and some may have ended before. Where they are known, counts only rise, except `in_flight`; a program that
+ * the process executes begins with 0. The process, which may be hostile, has them in its memory. Takes some dozens of
+ * microseconds. */
 int nvtaskset_partition_kernels(struct nvtaskset_partition *partition, unsigned int gpu,
                                 struct nvtaskset_kernels *kernels, struct nvtaskset_error *error);
 

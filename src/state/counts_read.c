@@ -50,8 +50,8 @@ static uint64_t launched_plain(const struct counts_place *place)
 	return sum;
 }
 
-/* `ended` was read first, so a kernel that was launched and has ended meanwhile is in flight: there are never too few. A
- * graph's launch is counted when its call ends, and its first kernels may have ended before. */
+/* `ended` was read first, so a kernel that was launched and has ended meanwhile is in flight. There are too few only while
+ * a graph is being launched: that is counted when the call ends, and its first kernels may have ended before. */
 static uint64_t in_flight(uint64_t launched, uint64_t ended, uint64_t uncounted)
 {
 	uint64_t gone = segment_sum(ended, uncounted);
