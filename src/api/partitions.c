@@ -161,18 +161,6 @@ const char *nvtaskset_gap_text(unsigned int gap)
 	return gap < COUNTS_GAP_COUNT ? counts_gap_text((enum counts_gap)gap) : NULL;
 }
 
-static struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address gpu)
-{
-	struct counts_of_gpu found = {.pci = gpu};
-
-	for (unsigned int i = 0; i < counts->count; i++) {
-		if (pci_address_equal(counts->gpus[i].pci, gpu))
-			found = counts->gpus[i];
-	}
-	found.gaps |= counts->gaps;
-	return found;
-}
-
 /* Another process may have the pid by now: so whether the process has ended is asked after the counts were read. A
  * library that is not in force hears of no launch. */
 int nvtaskset_partition_kernels(struct nvtaskset_partition *partition, unsigned int gpu, struct nvtaskset_kernels *kernels,

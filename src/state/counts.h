@@ -140,4 +140,7 @@ struct counts {
 /* Reads the counts of process `pid`, whose segment this is. A GPU that it has made no context on is not in the list. */
 void counts_read(const struct segment *segment, pid_t pid, struct counts *counts);
 
+/* Those of one GPU, all 0 if it is not in the list, with the gaps of all GPUs. */
+struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address pci);
+
 #endif

@@ -162,3 +162,15 @@ void counts_read(const struct segment *segment, pid_t pid, struct counts *counts
 	if (directory >= 0)
 		close(directory);
 }
+
+struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address pci)
+{
+	struct counts_of_gpu found = {.pci = pci};
+
+	for (unsigned int i = 0; i < counts->count; i++) {
+		if (pci_address_equal(counts->gpus[i].pci, pci))
+			found = counts->gpus[i];
+	}
+	found.gaps |= counts->gaps;
+	return found;
+}

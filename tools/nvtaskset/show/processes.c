@@ -97,13 +97,8 @@ uint64_t process_uploads(const struct process *process)
 struct kernels process_kernels(const struct process *process, struct pci_address gpu)
 {
 	bool is_counted = process->identity.pid != 0 && !process->not_in_force;
-	struct kernels kernels = {.pci = gpu};
+	struct kernels kernels = {.count = counts_on(&process->counts, gpu)};
 
-	for (unsigned int i = 0; i < process->counts.count; i++) {
-		if (pci_address_equal(process->counts.gpus[i].pci, gpu))
-			kernels.count = process->counts.gpus[i];
-	}
-	kernels.count.gaps |= process->counts.gaps;
 	kernels.launched_are_known = is_counted && counts_know_launched(kernels.count.gaps);
 	kernels.ended_are_known = is_counted && counts_know_ended(kernels.count.gaps);
 	return kernels;

@@ -59,9 +59,8 @@ uint64_t process_uploads(const struct process *process);
 
 /* The kernels of the process on one GPU. Numbers that are not known are said to be so. */
 struct kernels {
-	struct pci_address pci; /* all 0: of GPUs that are not known */
 	bool launched_are_known, ended_are_known;
-	struct counts_of_gpu count; /* its `gaps` include those of the process */
+	struct counts_of_gpu count; /* with the gaps of all GPUs; `pci` is all 0 for GPUs that are not known */
 };
 
 /* On a GPU on which the process has made no context, all are 0. */
