@@ -94,13 +94,15 @@ static void launch(unsigned int kernels)
 }
 
 /* Waits until all that was launched has ended: the count may be seen later than the end. */
-static struct counts_of_gpu kernels_at_rest(uint32_t *gaps)
+static void assert_counted(uint64_t launched)
 {
-	struct counts_of_gpu kernels = gpu_kernels(&gpu, gaps);
+	uint32_t gaps;
+	struct counts_of_gpu kernels = gpu_kernels(&gpu, &gaps);
 
-	while (*gaps == 0 && kernels.ended < kernels.launched)
-		kernels = gpu_kernels(&gpu, gaps);
-	return kernels;
+	while (gaps == 0 && kernels.ended < kernels.launched)
+		kernels = gpu_kernels(&gpu, &gaps);
+	assert_int_equal(kernels.launched, launched);
+	assert_true(gaps == 1 << COUNTS_NO_SLOTS || (gaps == 0 && kernels.ended == launched));
 }
 
 static void open_primary(void)
@@ -131,10 +133,7 @@ static void count_from_the_attach_on(void)
 	launch(100);
 	assert_int_equal(attach("all"), 0);
 	launch(10);
-	struct counts_of_gpu kernels = kernels_at_rest(&gaps);
-
-	assert_int_equal(kernels.launched, 10);
-	assert_true(gaps == 1 << COUNTS_NO_SLOTS || (gaps == 0 && kernels.ended == 10));
+	assert_counted(10);
 	gpu_check(cuGraphLaunch(exec, NULL));
 	gpu_check(cuCtxSynchronize());
 	gpu_kernels(&gpu, &gaps);
@@ -151,23 +150,17 @@ static void test_kernels_are_counted_from_here_on(void **state)
 static void count_in_the_current_context(void)
 {
 	struct gpu_under_test later;
-	uint32_t gaps;
 
 	graph_set_up(NULL);
 	launch(100);
 	assert_int_equal(attach("all"), 0);
 	launch(10);
-	struct counts_of_gpu kernels = kernels_at_rest(&gaps);
-
-	assert_int_equal(kernels.launched, 10);
-	assert_true(gaps == 1 << COUNTS_NO_SLOTS || (gaps == 0 && kernels.ended == 10));
+	assert_counted(10);
 	gpu_open(&later, 0);
 	gpu_launch_empty(&later);
 	gpu_check(cuCtxSynchronize());
 	gpu_check(cuCtxSetCurrent(gpu.context));
-	kernels = kernels_at_rest(&gaps);
-	assert_int_equal(kernels.launched, 11);
-	assert_true(gaps == 1 << COUNTS_NO_SLOTS || (gaps == 0 && kernels.ended == 11));
+	assert_counted(11);
 }
 
 static void test_kernels_of_the_current_context_are_counted(void **state)
