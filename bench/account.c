@@ -5,7 +5,8 @@
  * counting turned off and on:
  *
  *   launch   the mean of 100 launches that are not waited for (the median of five such means)
- *   kernel   the time from one kernel of about 2 µs to the next, of 500 that are launched in a row
+ *   kernel   the time from one kernel of about 2 µs to the next, of 500 that are launched in a row: as fast as the CPU can
+ *   node     the same in a graph: as fast as the GPU can
  *
  * As lines "launch,off,NS" and so on. The library is part of this program, since nothing else can turn counting off in a
  * process: then no context has anything that counts, as with NVTASKSET_ACCOUNT=off from the start.
@@ -16,7 +17,6 @@
 
 #include "driver/contexts.h"
 #include "driver/releases.h"
-#include "shim/epoch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +30,10 @@
 const char *nvtaskset_attached(const char *argument);
 
 static struct bench_gpu gpu;
+static struct own_partition partition;
 static struct releases *releases;
 static struct bench_launch nothing, spin;
+static CUgraphExec graph;
 
 /* --- counting ------------------------------------------------------------------------------------------------- */
 
@@ -46,15 +48,16 @@ static void attach_ourselves(void)
 		bench_fail("kernels are not counted on this GPU");
 }
 
+/* A graph's nodes are uploaded again after an edit, also if it changes nothing. */
 static void turn_counting(bool on)
 {
 	contexts_set_releases(gpu.context, on ? releases : NULL);
-	epoch_raise();
+	own_partition_set(&partition, &partition.all);
 }
 
 static uint64_t ended(void)
 {
-	return atomic_load(counts_ended(releases->place, COUNTS_PLAIN));
+	return atomic_load(counts_ended(releases->place, COUNTS_PLAIN)) + atomic_load(counts_ended(releases->place, COUNTS_NODE));
 }
 
 /* --- launches ------------------------------------------------------------------------------------------------- */
@@ -81,13 +84,40 @@ static double time_of_kernel(void)
 	return (double)(bench_now() - begin) / KERNELS;
 }
 
+static void prepare_graph(void)
+{
+	CUgraph captured;
+
+	bench_check(cuStreamBeginCapture_v2(gpu.stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	for (int i = 0; i < KERNELS; i++)
+		bench_start(&gpu, &spin);
+	bench_check(cuStreamEndCapture(gpu.stream, &captured));
+	bench_check(cuGraphInstantiateWithFlags(&graph, captured, 0));
+	bench_check(cuGraphDestroy(captured));
+}
+
+/* The first launch uploads the nodes. */
+static double time_of_node(void)
+{
+	bench_check(cuGraphLaunch(graph, gpu.stream));
+	bench_wait(&gpu);
+	int64_t begin = bench_now();
+
+	bench_check(cuGraphLaunch(graph, gpu.stream));
+	bench_wait(&gpu);
+	return (double)(bench_now() - begin) / KERNELS;
+}
+
 static const struct quantity {
 	const char *name;
 	double (*measure)(void);
 } quantities[] = {
 	{"launch", time_of_launch},
 	{"kernel", time_of_kernel},
+	{"node", time_of_node},
 };
+
+#define QUANTITIES (int)(sizeof quantities / sizeof quantities[0])
 
 static void measure(const struct quantity *quantity, bool on)
 {
@@ -110,6 +140,7 @@ int main(int count, char **arguments)
 		bench_fail("Usage: account ROUNDS");
 	bench_open(&gpu);
 	attach_ourselves();
+	own_partition_open(&partition, &gpu);
 	CUdeviceptr output = bench_memory(sizeof(uint32_t));
 	void *spin_arguments[] = {&output, &cycles};
 
@@ -117,8 +148,9 @@ int main(int count, char **arguments)
 	spin = (struct bench_launch){bench_kernel(kernels_ptx, "where"), 1, 1, 1, 1, 0, spin_arguments};
 	time_of_launch();
 	time_of_kernel();
+	prepare_graph();
 	for (int round = 0; round < rounds; round++) {
-		for (int i = 0; i < 4; i++)
+		for (int i = 0; i < 2 * QUANTITIES; i++)
 			measure(&quantities[i / 2], (i + round) % 2);
 	}
 	bench_close(&gpu);

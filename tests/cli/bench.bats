@@ -60,7 +60,7 @@ draws() (
 	[ "$(column launch.csv 3)" = "finish start submit" ]
 	[ "$(column hook.csv 2)" = "mps none" ]
 	[ "$(column hook.csv 3)" = "hook-half hook-out hook-whole" ]
-	[ "$(column account.csv 2)" = "kernel launch" ]
+	[ "$(column account.csv 2)" = "kernel launch node" ]
 	[ "$(column account.csv 3)" = "off on" ]
 	[ "$(column account_start.csv 2)" = "off on" ]
 	[ "$(column enforcement.csv 3)" = "distributed gpcs packed whole" ]
