@@ -74,29 +74,29 @@ static CUresult register_in(CUcontext context, struct counts_place *place, CUdev
 
 /* --- preparing -------------------------------------------------------------------------------------------------- */
 
-static struct counts_place *take_place(const struct gpu *gpu, uint64_t reach, bool is_unused)
+static struct counts_place *take_place(const struct gpu *gpu, uint64_t reach, unsigned int from)
 {
 	struct error error;
 
 	pthread_mutex_lock(&lock);
-	struct counts_place *place = counts_take(&areas, &segment, gpu->pci, reach, is_unused, &error);
+	struct counts_place *place = counts_take(&areas, &segment, gpu->pci, reach, from, &error);
 
 	pthread_mutex_unlock(&lock);
 	return place;
 }
 
-/* NULL if there is no memory. `address` stays 0 if the driver refuses. It also refuses a place whose former context is
- * not quite gone yet: then this context gets one that nobody had. */
+/* NULL if there is no memory. `address` stays 0 if the driver refuses. A place whose former context is not quite gone yet
+ * is left to a later context: this one gets the next that serves. */
 static struct counts_place *have_registered(CUcontext context, const struct gpu *gpu, CUdeviceptr *address)
 {
 	uint64_t reach = qmd_release_reach(gpu->family);
-	struct counts_place *place = take_place(gpu, reach, false);
+	struct counts_place *place = take_place(gpu, reach, 0);
 
-	if (place && register_in(context, place, address) != CUDA_SUCCESS) {
+	while (place && register_in(context, place, address) == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
+		unsigned int next = counts_number(place) + 1;
+
 		counts_end(place);
-		place = take_place(gpu, reach, true);
-		if (place)
-			register_in(context, place, address);
+		place = take_place(gpu, reach, next);
 	}
 	return place;
 }
@@ -123,7 +123,7 @@ static struct releases *make(CUcontext context, const struct gpu *gpu)
 {
 	CUdeviceptr address = 0;
 	struct counts_place *place = can_count(gpu) ? have_registered(context, gpu, &address)
-	                                            : take_place(gpu, UINT64_MAX, false);
+	                                            : take_place(gpu, UINT64_MAX, 0);
 	struct releases *releases = place ? &of_places[counts_number(place)] : &nowhere;
 
 	if (!place) {

@@ -114,7 +114,7 @@ void counts_after_fork(struct counts_areas *areas)
 /* --- places ----------------------------------------------------------------------------------------------------- */
 
 /* NULL if there is none. */
-static struct counts_place *find_used(const struct counts_area *area, struct pci_address pci)
+static struct counts_place *find_used(const struct counts_area *area, struct pci_address pci, unsigned int from)
 {
 	struct counts_place *found = NULL;
 
@@ -122,7 +122,7 @@ static struct counts_place *find_used(const struct counts_area *area, struct pci
 		struct counts_place *place = &area->memory->places[i];
 		uint64_t ended = COUNTS_ENDED;
 
-		if (pci_address_equal(place->pci, pci) &&
+		if (place->number >= from && pci_address_equal(place->pci, pci) &&
 		    atomic_compare_exchange_strong(&place->state, &ended, COUNTS_UNUSED))
 			found = place;
 	}
@@ -143,13 +143,13 @@ static struct counts_place *take_unused(struct counts_area *area, unsigned int a
 }
 
 struct counts_place *counts_take(struct counts_areas *areas, const struct segment *segment, struct pci_address pci,
-                                 uint64_t reach, bool is_unused, struct error *error)
+                                 uint64_t reach, unsigned int from, struct error *error)
 {
 	struct counts_area *last = areas->count > 0 ? &areas->list[areas->count - 1] : NULL;
 	struct counts_place *place = NULL;
 
-	for (unsigned int i = 0; i < areas->count && !place && !is_unused; i++)
-		place = is_open(&areas->list[i]) ? find_used(&areas->list[i], pci) : NULL;
+	for (unsigned int i = 0; i < areas->count && !place; i++)
+		place = is_open(&areas->list[i]) ? find_used(&areas->list[i], pci, from) : NULL;
 	if (!place && (!last || !is_open(last) || last->used == COUNTS_PLACES))
 		last = make(areas, segment, reach, error);
 	if (!place && last)

@@ -97,11 +97,11 @@ struct counts_areas {
 	unsigned int count;
 };
 
-/* A place for a new context on this GPU. It is one of a context there that has ended, unless `is_unused`: then it is one
+/* A place for a new context on this GPU: the first from the number `from` on whose context there has ended, or else one
  * that no context ever had. Areas are made when they are needed, also when the program has closed the last one's file:
  * below the address `reach` if possible. NULL with the reason. One call at a time. */
 struct counts_place *counts_take(struct counts_areas *areas, const struct segment *segment, struct pci_address pci,
-                                 uint64_t reach, bool is_unused, struct error *error);
+                                 uint64_t reach, unsigned int from, struct error *error);
 
 /* 0 … COUNTS_AREAS * COUNTS_PLACES - 1, in the order in which they were first taken. */
 unsigned int counts_number(const struct counts_place *place);

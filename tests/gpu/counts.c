@@ -6,6 +6,7 @@
 #include "support/child.h"
 #include "support/graph.h"
 #include "support/green.h"
+#include "support/subscriber.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -483,6 +484,18 @@ static void open_in_child(void)
 	gpu_open(&gpu, 0);
 }
 
+#define MANY_CONTEXTS (COUNTS_AREAS * COUNTS_PLACES + 2)
+
+static void use_another_context(void)
+{
+	struct gpu_under_test other;
+
+	gpu_open(&other, 0);
+	gpu_launch_empty(&other);
+	gpu_close(&other);
+	gpu_check(cuCtxSetCurrent(gpu.context));
+}
+
 static void be_refused(void)
 {
 	setenv("SIM_FAULTS", "no-register", 1);
@@ -497,12 +510,68 @@ static void be_refused(void)
 	assert_int_equal(counts.in_flight, 10);
 }
 
+/* A place is used again though it could not be registered, so that launches are counted for ever. */
+static void be_refused_again_and_again(void)
+{
+	setenv("SIM_FAULTS", "no-register", 1);
+	open_in_child();
+	for (unsigned int i = 0; i < MANY_CONTEXTS; i++)
+		use_another_context();
+	struct counts_of_gpu counts = now();
+
+	assert_true(gaps == 1 << COUNTS_REFUSED || gaps == 1 << COUNTS_NO_SLOTS);
+	assert_int_equal(counts.launched, MANY_CONTEXTS);
+	assert_int_equal(count_areas(), 1);
+}
+
 static void test_registration_is_refused(void **state)
 {
 	(void)state;
 	if (!gpu_is_simulated())
 		gpu_skip("on the simulated driver only");
 	struct child_end child = child_run(be_refused);
+
+	child_assert_passed(&child);
+	child = child_run(be_refused_again_and_again);
+	child_assert_passed(&child);
+}
+
+/* While a context is being destroyed, another thread makes one: the driver refuses it the former one's memory. */
+static void make_one_while_another_ends(int domain, int id, const uint64_t *words)
+{
+	static bool is_inside;
+	CUcontext context;
+
+	(void)words;
+	if (domain == RESOURCES && id == CONTEXT_DESTROY_STARTING && !is_inside) {
+		is_inside = true;
+		gpu_check(cuCtxCreate_v2(&context, 0, gpu.device));
+		gpu_check(cuCtxDestroy_v2(context));
+		is_inside = false;
+	}
+}
+
+static void make_while_others_end(void)
+{
+	open_in_child();
+	subscriber_open(make_one_while_another_ends);
+	subscriber_enable(RESOURCES, CONTEXT_DESTROY_STARTING);
+	for (unsigned int i = 0; i < MANY_CONTEXTS; i++) {
+		subscriber_forget();
+		use_another_context();
+	}
+	subscriber_close();
+	assert_int_equal(now().launched, MANY_CONTEXTS);
+	assert_true(gaps == 0 || gaps == 1 << COUNTS_NO_SLOTS);
+	assert_int_equal(count_areas(), 1);
+}
+
+static void test_contexts_made_while_others_end(void **state)
+{
+	(void)state;
+	if (!gpu_is_simulated())
+		gpu_skip("on the simulated driver only");
+	struct child_end child = child_run(make_while_others_end);
 
 	child_assert_passed(&child);
 }
@@ -626,6 +695,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_registration_is_refused),
+		cmocka_unit_test(test_contexts_made_while_others_end),
 		cmocka_unit_test(test_a_kernel_fails),
 		cmocka_unit_test(test_child_of_a_fork),
 		cmocka_unit_test(test_the_file_is_closed),

@@ -299,7 +299,7 @@ static void run_kernels(unsigned int launched, unsigned int ended)
 	struct error error;
 
 	if (!place)
-		place = counts_take(&areas, &owned, pci[1], UINT64_MAX, false, &error);
+		place = counts_take(&areas, &owned, pci[1], UINT64_MAX, 0, &error);
 	if (!place)
 		_exit(1);
 	counts_begin(place);

@@ -41,7 +41,7 @@ static int close_segment(void **state)
 static struct counts_place *take(struct pci_address pci)
 {
 	struct error error;
-	struct counts_place *place = counts_take(&areas, &segment, pci, ANYWHERE, false, &error);
+	struct counts_place *place = counts_take(&areas, &segment, pci, ANYWHERE, 0, &error);
 
 	if (!place)
 		fail_msg("%s", error.reason);
@@ -239,19 +239,21 @@ static void test_the_next_context_goes_on_where_it_ended(void **state)
 	assert_gpu(0, first, 16, 6, 0);
 }
 
-/* The driver may refuse a place whose former context is not quite gone. */
-static void test_an_unused_place(void **state)
+/* The driver may refuse places whose former contexts are not quite gone. */
+static void test_the_next_place(void **state)
 {
-	struct counts_place *place = begin(first);
+	struct counts_place *places[] = {begin(first), begin(second), begin(first), begin(first)};
 	struct error error;
 
 	(void)state;
-	counts_end(place);
-	struct counts_place *unused = counts_take(&areas, &segment, first, ANYWHERE, true, &error);
+	for (unsigned int i = 0; i < 3; i++)
+		counts_end(places[i]);
+	assert_ptr_equal(take(first), places[0]);
+	assert_ptr_equal(counts_take(&areas, &segment, first, ANYWHERE, counts_number(places[0]) + 1, &error), places[2]);
+	struct counts_place *unused = counts_take(&areas, &segment, first, ANYWHERE, counts_number(places[2]) + 1, &error);
 
 	assert_non_null(unused);
-	assert_ptr_not_equal(unused, place);
-	assert_ptr_equal(take(first), place);
+	assert_int_equal(counts_number(unused), counts_number(places[3]) + 1);
 }
 
 static void test_many_contexts_one_after_the_other(void **state)
@@ -279,7 +281,7 @@ static void test_more_contexts_than_there_is_room_for(void **state)
 		assert_int_equal(counts_number(place), i);
 		launch(place, 1);
 	}
-	assert_null(counts_take(&areas, &segment, first, ANYWHERE, false, &error));
+	assert_null(counts_take(&areas, &segment, first, ANYWHERE, 0, &error));
 	assert_string_equal(error.reason, "no room for more counts");
 	assert_gpu(0, first, COUNTS_AREAS * COUNTS_PLACES, 0, COUNTS_AREAS * COUNTS_PLACES);
 }
@@ -289,12 +291,12 @@ static void test_more_contexts_than_there_is_room_for(void **state)
 static void test_below_an_address(void **state)
 {
 	struct error error;
-	struct counts_place *place = counts_take(&areas, &segment, first, UINT64_C(1) << 40, false, &error);
+	struct counts_place *place = counts_take(&areas, &segment, first, UINT64_C(1) << 40, 0, &error);
 
 	(void)state;
 	assert_non_null(place);
 	close(areas.list[0].file);
-	place = counts_take(&areas, &segment, first, UINT64_C(1) << 40, false, &error);
+	place = counts_take(&areas, &segment, first, UINT64_C(1) << 40, 0, &error);
 	assert_non_null(place);
 	assert_true((uintptr_t)place < UINT64_C(1) << 40);
 }
@@ -352,7 +354,7 @@ static void test_no_memory_for_it(void **state)
 	none = before;
 	none.rlim_cur = 0;
 	setrlimit(RLIMIT_NOFILE, &none);
-	assert_null(counts_take(&areas, &segment, first, ANYWHERE, false, &error));
+	assert_null(counts_take(&areas, &segment, first, ANYWHERE, 0, &error));
 	setrlimit(RLIMIT_NOFILE, &before);
 	assert_string_equal(error.reason, "no shared memory: Too many open files");
 	assert_int_equal(areas.count, 0);
@@ -556,7 +558,7 @@ int main(void)
 		TEST(what_the_hardware_writes_lies_apart),
 		TEST(a_context_that_ended_has_nothing_in_flight),
 		TEST(the_next_context_goes_on_where_it_ended),
-		TEST(an_unused_place),
+		TEST(the_next_place),
 		TEST(many_contexts_one_after_the_other),
 		TEST(more_contexts_than_there_is_room_for),
 		TEST(below_an_address),
