@@ -1,6 +1,7 @@
 /* Reading what a process has counted. The process may be hostile. */
 #include "counts_layout.h"
 
+#include "execution.h"
 #include "layout.h"
 
 #include <fcntl.h>
@@ -144,6 +145,14 @@ static void read_area(struct counts *counts, int directory, uint64_t number, uin
 		munmap((void *)memory, sizeof *memory);
 }
 
+/* After an exec, until the library is at work again, the segment names what the former execution had. */
+static bool is_of_former_execution(const struct segment *segment, pid_t pid)
+{
+	uint64_t execution = load(&segment->memory->execution), now = execution != 0 ? execution_of(pid) : 0;
+
+	return now != 0 && now != execution;
+}
+
 void counts_read(const struct segment *segment, pid_t pid, struct counts *counts)
 {
 	const struct segment_memory *memory = segment->memory;
@@ -161,6 +170,8 @@ void counts_read(const struct segment *segment, pid_t pid, struct counts *counts
 	}
 	if (directory >= 0)
 		close(directory);
+	if (counts->gaps != 0 && is_of_former_execution(segment, pid))
+		*counts = (struct counts){.count = 0};
 }
 
 struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address pci)

@@ -124,6 +124,7 @@ ends_with() { # LINE
 	go_on
 	waits 2
 	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-7" ]
+	[[ "$(nvtaskset -l)" != *"kernels are not all counted"* ]]
 	go_on
 	waits 3
 	nvtaskset -tp 4 "$PROGRAM"

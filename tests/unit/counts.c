@@ -427,6 +427,22 @@ static void test_another_execution(void **state)
 	assert_int_equal(counts.gaps, 0);
 }
 
+/* Before the library is at work again, or if the program does not use the driver any more. */
+static void test_right_after_an_exec(void **state)
+{
+	(void)state;
+	segment_set_at_work(&segment);
+	begin(first);
+	counts_note_gap_everywhere(&segment, COUNTS_NO_MEMORY);
+	close(areas.list[0].file); /* as the exec does */
+	read_counts();
+	assert_int_equal(counts.gaps, 1 << COUNTS_CLOSED | 1 << COUNTS_NO_MEMORY);
+	atomic_fetch_add(&segment.memory->execution, 1);
+	read_counts();
+	assert_int_equal(counts.count, 0);
+	assert_int_equal(counts.gaps, 0);
+}
+
 /* --- hostile owners --------------------------------------------------------------------------------------------- */
 
 /* Names this file as the first area. */
@@ -569,6 +585,7 @@ int main(void)
 		TEST(another_process_reads_it),
 		TEST(the_child_of_a_fork_has_its_own),
 		TEST(another_execution),
+		TEST(right_after_an_exec),
 		TEST(files_that_are_no_areas),
 		TEST(another_version),
 		TEST(any_content),
