@@ -170,9 +170,9 @@ int nvtaskset_partition_kernels(struct nvtaskset_partition *partition, unsigned 
 	struct editor *editor = &partition->editor;
 	struct counts counts;
 
-	if (!model || editor_follow(editor, inside_error(error)) < 0)
+	if (!model || editor_follow(editor, inside_error(error)) < 0 ||
+	    counts_read(&editor->segment, editor->pid, &counts, inside_error(error)) < 0)
 		return -1;
-	counts_read(&editor->segment, editor->pid, &counts);
 	bool is_in_force = !segment_obstacle(&editor->segment, editor->pid);
 
 	if (editor_has_ended(editor))

@@ -137,8 +137,9 @@ struct counts {
 	struct counts_of_gpu gpus[COUNTS_GPUS];
 };
 
-/* Reads the counts of process `pid`, whose segment this is. A GPU that it has made no context on is not in the list. */
-void counts_read(const struct segment *segment, pid_t pid, struct counts *counts);
+/* Reads the counts of process `pid`, whose segment this is. A GPU that it has made no context on is not in the list. -1
+ * with the reason, and errno, if the reader's own limits keep it from that: they say nothing about the process. */
+int counts_read(const struct segment *segment, pid_t pid, struct counts *counts, struct error *error);
 
 /* Those of one GPU, all 0 if it is not in the list, with the gaps of all GPUs. */
 struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address pci);

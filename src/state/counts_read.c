@@ -4,6 +4,7 @@
 #include "execution.h"
 #include "layout.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -133,8 +134,10 @@ static bool is_known(const struct counts_memory *memory)
 	       memory->size == sizeof *memory;
 }
 
+/* errno is that of a limit if the reader's own is in the way, otherwise anything else. */
 static void read_area(struct counts *counts, int directory, uint64_t number, uint64_t inode)
 {
+	errno = 0;
 	const struct counts_memory *memory = map_area(directory, number, inode);
 
 	if (is_known(memory))
@@ -153,25 +156,37 @@ static bool is_of_former_execution(const struct segment *segment, pid_t pid)
 	return now != 0 && now != execution;
 }
 
-void counts_read(const struct segment *segment, pid_t pid, struct counts *counts)
+static bool is_limit(int code)
+{
+	return code == EMFILE || code == ENFILE || code == ENOMEM;
+}
+
+int counts_read(const struct segment *segment, pid_t pid, struct counts *counts, struct error *error)
 {
 	const struct segment_memory *memory = segment->memory;
+	int saved = errno;
 	char path[32];
 
 	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), limit = 0;
 
+	if (directory < 0 && is_limit(errno))
+		limit = errno;
 	*counts = (struct counts){.gaps = (uint32_t)load(&memory->gaps) & ALL_GAPS};
 	for (int i = 0; i < COUNTS_AREAS; i++) {
 		uint64_t inode = load(&memory->areas[i].inode);
 
-		if (inode != 0)
+		if (inode != 0 && limit == 0) {
 			read_area(counts, directory, load(&memory->areas[i].file), inode);
+			limit = is_limit(errno) ? errno : 0;
+		}
 	}
 	if (directory >= 0)
 		close(directory);
 	if (counts->gaps != 0 && is_of_former_execution(segment, pid))
 		*counts = (struct counts){.count = 0};
+	errno = limit != 0 ? limit : saved;
+	return limit != 0 ? error_set_errno(error, "counts of kernels") : 0;
 }
 
 struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address pci)

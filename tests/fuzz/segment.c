@@ -137,7 +137,7 @@ static void check_counts(const struct segment *segment, bool has_area)
 {
 	struct counts counts;
 
-	counts_read(segment, getpid(), &counts);
+	counts_read(segment, getpid(), &counts, NULL);
 	must(counts.gaps >> COUNTS_GAP_COUNT == 0 && counts.count <= COUNTS_GPUS);
 	for (unsigned int i = 0; i < counts.count; i++)
 		check_counts_of_gpu(&counts, i);

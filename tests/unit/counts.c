@@ -70,7 +70,7 @@ static void end(struct counts_place *place, enum counts_kind kind, uint64_t kern
 
 static void read_counts(void)
 {
-	counts_read(&segment, getpid(), &counts);
+	assert_int_equal(counts_read(&segment, getpid(), &counts, NULL), 0);
 }
 
 static void assert_gpu(unsigned int entry, struct pci_address pci, uint64_t launched, uint64_t ended, uint64_t in_flight)
@@ -384,7 +384,7 @@ static void test_another_process_reads_it(void **state)
 	(void)state;
 	assert_int_equal(segment_open(&others, process.pid, NULL), SEGMENT_FOUND);
 	for (uint64_t ended = 0; ended < 3; ended++) {
-		counts_read(&others, process.pid, &counts);
+		assert_int_equal(counts_read(&others, process.pid, &counts, NULL), 0);
 		assert_int_equal(counts.count, 1);
 		assert_int_equal(counts.gpus[0].launched, 7);
 		assert_int_equal(counts.gpus[0].ended, ended);
@@ -392,9 +392,38 @@ static void test_another_process_reads_it(void **state)
 		process_order(&process, 1);
 	}
 	process_end(&process);
-	counts_read(&others, process.pid, &counts);
+	assert_int_equal(counts_read(&others, process.pid, &counts, NULL), 0);
 	assert_int_equal(counts.gaps, 1 << COUNTS_CLOSED);
 	segment_close(&others);
+}
+
+/* They say nothing about the process. */
+static void test_the_readers_limits(void **state)
+{
+	int lowest = dup(STDIN_FILENO);
+	unsigned int refused = 0;
+	struct rlimit limit;
+	struct error error;
+
+	(void)state;
+	close(lowest);
+	begin(first);
+	read_counts(); /* what is looked up once is known now */
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (unsigned int free = 0; free < 6; free++) {
+		struct rlimit low = {(rlim_t)lowest + free, limit.rlim_max};
+
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+		int result = counts_read(&segment, getpid(), &counts, &error);
+
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		if (result < 0)
+			assert_string_equal(error.reason, "counts of kernels: Too many open files");
+		else
+			assert_int_equal(counts.gaps, 0);
+		refused += result < 0;
+	}
+	assert_int_equal(refused, 3);
 }
 
 static void test_the_child_of_a_fork_has_its_own(void **state)
@@ -583,6 +612,7 @@ int main(void)
 		TEST(programs_do_not_inherit_it),
 		TEST(no_memory_for_it),
 		TEST(another_process_reads_it),
+		TEST(the_readers_limits),
 		TEST(the_child_of_a_fork_has_its_own),
 		TEST(another_execution),
 		TEST(right_after_an_exec),

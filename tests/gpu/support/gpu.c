@@ -354,7 +354,7 @@ struct counts_of_gpu gpu_kernels(const struct gpu_under_test *gpu, uint32_t *gap
 	struct counts_of_gpu found = {.launched = 0};
 	struct counts counts;
 
-	counts_read(&segment, getpid(), &counts);
+	assert_int_equal(counts_read(&segment, getpid(), &counts, NULL), 0);
 	for (unsigned int i = 0; i < counts.count; i++) {
 		if (pci_address_equal(counts.gpus[i].pci, gpu->topology->pci))
 			found = counts.gpus[i];

@@ -67,10 +67,11 @@ static enum segment_state read_segment(struct process *process, pid_t pid)
 		if (!segment_read(&segment, &process->revision, &number))
 			state = SEGMENT_NOT_READY;
 		segment_read_counters(&segment, &process->counters);
-		counts_read(&segment, pid, &process->counts);
 		process->not_in_force = segment_obstacle(&segment, pid);
 		process->identity = segment_owner(&segment);
 		process->is_at_work = segment_is_at_work(&segment, pid);
+		if (counts_read(&segment, pid, &process->counts, NULL) < 0)
+			state = SEGMENT_FAILED;
 		segment_close(&segment);
 	}
 	return state;
