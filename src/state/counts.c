@@ -96,10 +96,7 @@ static struct counts_area *make(struct counts_areas *areas, const struct segment
 
 static bool is_open(const struct counts_area *area)
 {
-	struct stat status;
-
-	return fstat(area->file, &status) == 0 && status.st_ino == area->inode && S_ISREG(status.st_mode) &&
-	       status.st_size == sizeof *area->memory;
+	return handle_leads_to(area->file, area->inode, sizeof *area->memory);
 }
 
 void counts_after_fork(struct counts_areas *areas)

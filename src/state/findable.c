@@ -26,7 +26,7 @@ static void copy_content(struct segment_memory *to, const struct segment_memory 
 
 bool segment_is_findable(const struct segment *segment)
 {
-	return handle_leads_to(segment->file, segment->inode);
+	return handle_leads_to(segment->file, segment->inode, sizeof *segment->memory);
 }
 
 int segment_keep_findable(struct segment *segment, struct error *error)

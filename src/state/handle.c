@@ -51,7 +51,7 @@ static int move_up(int file, int flags)
 
 /* Uses statx without synchronization, so that a file system of the program's cannot make us wait (memfd_find.c); fstat
  * only if statx is missing or not permitted. */
-static bool look(int number, struct statx *status)
+static bool look(int number, size_t size, struct statx *status)
 {
 	struct stat known;
 	bool found = statx(number, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, status) == 0;
@@ -60,14 +60,14 @@ static bool look(int number, struct statx *status)
 		*status = (struct statx){.stx_mode = (uint16_t)known.st_mode, .stx_ino = known.st_ino, .stx_size = (uint64_t)known.st_size};
 		found = true;
 	}
-	return found && S_ISREG(status->stx_mode) && status->stx_size == sizeof(struct segment_memory);
+	return found && S_ISREG(status->stx_mode) && status->stx_size == size;
 }
 
-bool handle_leads_to(int number, ino_t inode)
+bool handle_leads_to(int number, ino_t inode, size_t size)
 {
 	struct statx status;
 
-	return look(number, &status) && status.stx_ino == inode;
+	return look(number, size, &status) && status.stx_ino == inode;
 }
 
 /* Searches the descriptors that /proc shows; `is_known` is false without /proc. */
@@ -90,7 +90,7 @@ static int next_by_look(int first)
 	struct statx status;
 	int number = first;
 
-	while (number < LOOK_END && !(memfd_is_one(number) && look(number, &status)))
+	while (number < LOOK_END && !(memfd_is_one(number) && look(number, sizeof(struct segment_memory), &status)))
 		number++;
 	return number < LOOK_END ? number : -1;
 }

@@ -28,8 +28,9 @@ int handle_make(int file, int in_place_of);
 /* Gives the file a number as a handle has, close-on-exec; the number that it has if there is no room. */
 int handle_move_up(int file);
 
-/* Whether the descriptor leads to a segment's file with this inode number. */
-bool handle_leads_to(int number, ino_t inode);
+/* Whether the descriptor leads to a file with this inode number and size, as one of ours has. Never waits for a file system
+ * of the program's. */
+bool handle_leads_to(int number, ino_t inode, size_t size);
 
 /* This process's next descriptor, from `first` on, that may be a segment's; -1 if there are no more. Also works without
  * /proc. */

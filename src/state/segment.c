@@ -46,7 +46,7 @@ void segment_close(struct segment *segment)
 	if (segment->memory)
 		munmap(segment->memory, sizeof *segment->memory);
 	/* The program may have closed our descriptor, and the number may now be a file of its own. */
-	if (handle_leads_to(segment->file, segment->inode))
+	if (handle_leads_to(segment->file, segment->inode, sizeof *segment->memory))
 		close(segment->file);
 	*segment = segment_closed;
 }
