@@ -64,7 +64,7 @@ process_members="pid uid user command not_in_force kernels uploads restricted ou
 	nvtaskset -l --json >"$WORK/json"
 	mine=".processes[] | select(.pid == $PROGRAM) | .kernels"
 	[ "$(ask -c "$mine | map([.gpu, .bus_id, .launches, .ended])")" = "[[0,\"$GPU\",null,null]]" ]
-	[ "$(ask -c "$mine[0] | [.in_flight, .unannounced, (.gaps | map(.gap))]")" = '[null,null,["off"]]' ]
+	[ "$(ask -c "${mine}[0] | [.in_flight, .unannounced, (.gaps | map(.gap))]")" = '[null,null,["off"]]' ]
 }
 
 @test "-l: kernels on a GPU that has no kernels yet, and on one outside the partition" {
