@@ -64,7 +64,7 @@ has_library() {
 	start_plain busy launch=1
 	refuses "TPC 999: this GPU has TPCs 0-65" nvtaskset --attach -tp 0-999 "$PROGRAM"
 	refuses "GPU 7: CUDA sees one GPU here, number 0" nvtaskset --attach -G 7 -tp 0-3 "$PROGRAM"
-	not grep -q nvtaskset "/proc/$PROGRAM/maps"
+	not grep -q 'nvtaskset-library\|memfd:nvtaskset' "/proc/$PROGRAM/maps"
 	refuses "pid $PROGRAM: was started without nvtaskset: --attach gives it a partition all the same" nvtaskset -p "$PROGRAM"
 	end_intact
 }

@@ -72,12 +72,12 @@ on_terminal() {
 
 @test "the picture fits the window, also after a change of its size" {
 	own_gpus
-	on_terminal 80x24 see "61 ·" size 20x6 see "(34 more lines)" size 80x30 see "single TPC" type q -- \
+	on_terminal 80x24 see "61 ·" size 20x6 see " more lines)" size 80x30 see "single TPC" type q -- \
 		nvtaskset -T --watch=1000
 	[ "$output" = "status 0, terminal as before" ]
 	# The frame for the small window has its size.
-	small=${OUTPUT%"(34 more lines)"*}
-	small=$(sed 's/\x1b\[[?0-9;]*[a-zA-Z]//g; s/\r//g' <<<"${small##*$'\e[H'}(34 more lines)")
+	small=${OUTPUT%" more lines)"*}
+	small=$(sed 's/\x1b\[[?0-9;]*[a-zA-Z]//g; s/\r//g' <<<"${small##*$'\e[H'} more lines)")
 	[ "$(wc -l <<<"$small")" -eq 6 ]
 	[ "$(LC_ALL=C.UTF-8 wc -L <<<"$small")" -eq 20 ]
 }
@@ -87,7 +87,7 @@ on_terminal() {
 	run timeout 60 bash -c 'nvtaskset -T --watch=0.1 | head -n 32'
 	[ "$status" -eq 0 ]
 	[ "${#lines[@]}" -gt 20 ]
-	[[ "$output" == *$'virtual GPC\n\nGPU 0, '* ]]
+	[[ "$output" == *$'\n\nGPU 0, '* ]]
 	[[ "$output" != *$'\e'* ]]
 }
 
