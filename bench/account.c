@@ -21,8 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BATCH 100
-#define BATCHES 5
 #define KERNELS 500
 #define CYCLES UINT64_C(3000) /* with what begins and ends a kernel, about 2 µs */
 
@@ -64,12 +62,7 @@ static uint64_t ended(void)
 
 static double time_of_launch(void)
 {
-	int64_t times[BATCHES];
-
-	bench_submit(&gpu, &nothing, BATCH);
-	for (int i = 0; i < BATCHES; i++)
-		times[i] = bench_submit(&gpu, &nothing, BATCH);
-	return (double)bench_median(times, BATCHES) / BATCH;
+	return bench_submit_time(&gpu, &nothing);
 }
 
 static double time_of_kernel(void)
@@ -125,8 +118,8 @@ static void measure(const struct quantity *quantity, bool on)
 	uint64_t before = ended();
 	double time = quantity->measure();
 
-	/* The last ones of the measurement before may count late. */
-	if ((ended() - before > BATCH) != on)
+	/* Each measurement has more kernels than this. The last ones of the one before may count late. */
+	if ((ended() - before > 100) != on)
 		bench_fail("counting could not be turned off or on");
 	printf("%s,%s,%.1f\n", quantity->name, on ? "on" : "off", time);
 }

@@ -19,9 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BATCH 100
-#define BATCHES 5
-
 #define DOMAIN_LAUNCH 0xb
 #define LAUNCH_BEFORE_UPLOAD 1
 
@@ -82,16 +79,6 @@ static void put_in(bool in)
 
 /* --- launches ------------------------------------------------------------------------------------------------- */
 
-static double median_of_batches(const struct bench_launch *launch)
-{
-	int64_t times[BATCHES];
-
-	bench_submit(&gpu, launch, BATCH);
-	for (int i = 0; i < BATCHES; i++)
-		times[i] = bench_submit(&gpu, launch, BATCH);
-	return (double)bench_median(times, BATCHES) / BATCH;
-}
-
 static const struct state {
 	const char *name;
 	bool in;
@@ -110,7 +97,7 @@ static void measure(const struct state *state, const struct bench_launch *launch
 
 	own_partition_set(&partition, state->tpcs);
 	put_in(state->in);
-	double time = median_of_batches(launch);
+	double time = bench_submit_time(&gpu, launch);
 
 	if ((own_partition_launches() > seen) != state->in)
 		bench_fail("the hook could not be taken out or put in");
@@ -128,7 +115,7 @@ int main(int count, char **arguments)
 	own_partition_open(&partition, &gpu);
 	const struct bench_launch nothing = {bench_kernel(kernels_ptx, "nothing"), 1, 1, 1, 1, 0, NULL};
 
-	median_of_batches(&nothing);
+	bench_submit_time(&gpu, &nothing);
 	for (int round = 0; round < rounds; round++) {
 		for (int i = 0; i < STATES; i++)
 			measure(&states[(round + (round % 2 ? STATES - i : i)) % STATES], &nothing);

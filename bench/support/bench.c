@@ -174,6 +174,19 @@ int64_t bench_submit(const struct bench_gpu *gpu, const struct bench_launch *lau
 	return end - start;
 }
 
+#define BATCH 100
+#define BATCHES 5
+
+double bench_submit_time(const struct bench_gpu *gpu, const struct bench_launch *launch)
+{
+	int64_t times[BATCHES];
+
+	bench_submit(gpu, launch, BATCH);
+	for (int i = 0; i < BATCHES; i++)
+		times[i] = bench_submit(gpu, launch, BATCH);
+	return (double)bench_median(times, BATCHES) / BATCH;
+}
+
 /* --- memory -------------------------------------------------------------------------------------------------- */
 
 CUdeviceptr bench_memory(size_t bytes)

@@ -58,6 +58,10 @@ void bench_wait(const struct bench_gpu *gpu);
 /* Launches so many in a row, and then waits for all. Returns the time of the calls, in ns. */
 int64_t bench_submit(const struct bench_gpu *gpu, const struct bench_launch *launch, int count);
 
+/* The ns of a launch that is not waited for: the mean of 100, and of five such means the median, after one that does not
+ * count. */
+double bench_submit_time(const struct bench_gpu *gpu, const struct bench_launch *launch);
+
 CUdeviceptr bench_memory(size_t bytes);
 
 /* Memory filled with this word. Waits for that, since a stream of ours would not. */

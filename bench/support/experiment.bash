@@ -25,9 +25,11 @@ support=$(dirname "${BASH_SOURCE[0]}")
 . "$support/tasks.bash"
 
 # Measures the cases that are given one a line, in random order: measure ROUND CASE. What would begin later than so many
-# seconds after the experiment did is left out, and said: it fails then.
+# seconds after the experiment did is left out, and said; so are all later rounds. Not to be called in a condition: a
+# failure in measure would not end the experiment then.
 measure_cases() { # ROUND [SECONDS]
-	local cases case left_out=0
+	local cases case
+	[ $left_out = 0 ] || return 0
 	mapfile -t cases < <(shuf)
 	for case in "${cases[@]}"; do
 		if [ "$SECONDS" -ge "${2:-1000000}" ]; then
@@ -38,8 +40,8 @@ measure_cases() { # ROUND [SECONDS]
 		measure "$1" $case
 	done
 	[ $left_out = 0 ] || echo "  round $1: $left_out of ${#cases[@]} cases left out: no time" >&2
-	[ $left_out = 0 ]
 }
+left_out=0
 
 # Adds a row for each line that a command prints, with these first columns; no row if it fails.
 rows_of() { # COLUMN,COLUMN… COMMAND…
