@@ -3,6 +3,7 @@
 #include "base/parent.h"
 #include "base/pids.h"
 #include "base/proc.h"
+#include "base/proc_stat.h"
 #include "text.h"
 
 #include <errno.h>
@@ -12,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define STAT_MEMORY 23 /* a field of /proc/PID/stat: the size of the address space */
 
 /* --- one process ------------------------------------------------------------------------------------------------ */
 
@@ -127,6 +130,12 @@ const struct tpcset *process_set(const struct process *process, struct pci_addre
 
 /* --- all of them ------------------------------------------------------------------------------------------------- */
 
+static void free_texts(struct process *process)
+{
+	free(process->user);
+	free(process->command);
+}
+
 static int add(struct processes *processes, const struct process *found, struct error *error)
 {
 	struct process *more = realloc(processes->list, (processes->count + 1) * sizeof *more);
@@ -190,6 +199,28 @@ static bool is_program(pid_t pid)
 	return proc_read(&byte, 1, "/proc/%d/cmdline", (int)pid) == 1;
 }
 
+/* A process that ends gives up its memory first, and then its files. If only our own limits keep us from reading, it has
+ * not ended. */
+static bool has_ended(pid_t pid)
+{
+	char text[PROC_STAT_TEXT];
+	uid_t owner;
+
+	proc_stat_read(pid, text);
+	return !proc_owner(pid, &owner) || (text[0] != '\0' && proc_stat_field(text, STAT_MEMORY) == 0);
+}
+
+/* What was read of it last may say that it has neither a command nor counts. */
+static void drop_last_if_ended(struct processes *processes)
+{
+	struct process *last = &processes->list[processes->count - 1];
+
+	if (has_ended(last->pid)) {
+		free_texts(last);
+		processes->count--;
+	}
+}
+
 static int collect_one(struct processes *processes, pid_t pid, bool not_in_force_too, struct error *error)
 {
 	struct process process;
@@ -199,8 +230,11 @@ static int collect_one(struct processes *processes, pid_t pid, bool not_in_force
 	if (state == SEGMENT_NOT_PERMITTED && !processes->some_are_hidden)
 		processes->some_are_hidden = is_program(pid);
 	if (result == 0 && (state == SEGMENT_FOUND || (not_in_force_too && is_not_in_force(&process, pid))) &&
-	    proc_owner(pid, &process.uid))
+	    proc_owner(pid, &process.uid)) {
 		result = add(processes, &process, error);
+		if (result == 0)
+			drop_last_if_ended(processes);
+	}
 	return result;
 }
 
@@ -228,10 +262,8 @@ const char *processes_note(const struct processes *processes)
 
 void processes_free(struct processes *processes)
 {
-	for (size_t i = 0; i < processes->count; i++) {
-		free(processes->list[i].user);
-		free(processes->list[i].command);
-	}
+	for (size_t i = 0; i < processes->count; i++)
+		free_texts(&processes->list[i]);
 	free(processes->list);
 	free(processes->shared);
 	*processes = (struct processes){.count = 0};
