@@ -28,6 +28,14 @@ struct graph_arguments {
 	CUstream stream;
 };
 
+struct instantiate_arguments {
+	struct call_instantiate made;
+	union {
+		uint64_t flags;
+		const uint64_t *parameters; /* which begin with the flags */
+	};
+};
+
 /* --- which calls -------------------------------------------------------------------------------------------------- */
 
 static bool is_cooperative(int id)
@@ -191,6 +199,20 @@ static CUstream stream_of(const struct call *call)
 	if (!stream)
 		stream = null_is_per_thread(call->id) ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 	return stream;
+}
+
+uint64_t calls_instantiate_flags(const struct call *call)
+{
+	const struct instantiate_arguments *arguments = (const struct instantiate_arguments *)call->arguments;
+	bool has_parameters = call->id == CALL_GRAPH_INSTANTIATE_WITH_PARAMS ||
+	                      call->id == CALL_GRAPH_INSTANTIATE_WITH_PARAMS_PER_THREAD;
+	uint64_t flags = 0;
+
+	if (call->id == CALL_GRAPH_INSTANTIATE_WITH_FLAGS)
+		flags = arguments->flags;
+	else if (has_parameters && arguments->parameters)
+		flags = *arguments->parameters;
+	return flags;
 }
 
 CUstream calls_stream_of_graph(const struct call *call)

@@ -102,6 +102,9 @@ struct call_instantiate {
 	CUgraph graph;
 };
 
+/* What such a call asks for besides: CUDA_GRAPH_INSTANTIATE_FLAG_*. 0 if its flags say nothing of that. */
+uint64_t calls_instantiate_flags(const struct call *call);
+
 /* Calls that launch, upload or destroy an instance. */
 struct call_exec {
 	CUgraphExec exec;

@@ -43,7 +43,6 @@ static const struct function optional[] = {
 	{"cuGraphChildGraphNodeGetGraph", offsetof(struct driver, graph_child)},
 	{"cuGraphNodeGetEnabled", offsetof(struct driver, graph_node_get_enabled)},
 	{"cuGraphNodeSetEnabled", offsetof(struct driver, graph_node_set_enabled)},
-	{"cuGraphExecGetFlags", offsetof(struct driver, graph_exec_get_flags)},
 	{"cuGraphKernelNodeGetAttribute", offsetof(struct driver, graph_kernel_get_attribute)},
 	{"cuGraphMemcpyNodeGetParams", offsetof(struct driver, graph_copy_get_parameters)},
 };

@@ -42,7 +42,6 @@ struct driver {
 	CUresult (*graph_child)(CUgraphNode node, CUgraph *graph);
 	CUresult (*graph_node_get_enabled)(CUgraphExec exec, CUgraphNode node, unsigned int *enabled);
 	CUresult (*graph_node_set_enabled)(CUgraphExec exec, CUgraphNode node, unsigned int enabled);
-	CUresult (*graph_exec_get_flags)(CUgraphExec exec, uint64_t *flags); /* from CUDA 12.0 on */
 	CUresult (*graph_kernel_get_attribute)(CUgraphNode node, int attribute, CUlaunchAttributeValue *value);
 	CUresult (*graph_copy_get_parameters)(CUgraphNode node, CUDA_MEMCPY3D *parameters);
 };

@@ -178,7 +178,7 @@ bool graph_instances_run_once(CUgraphExec exec)
 {
 	pthread_mutex_lock(&lock);
 	const struct held_exec *held = find_exec(exec);
-	bool run_once = held && held->nodes.conditionals == 0 && held->nodes.out_of_reach == 0;
+	bool run_once = held && graph_nodes_run_once(&held->nodes);
 
 	pthread_mutex_unlock(&lock);
 	return run_once;

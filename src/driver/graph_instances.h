@@ -21,8 +21,7 @@
  * then. */
 bool graph_instances_add(CUgraphExec exec, CUgraph graph, uint64_t number);
 
-/* Whether every kernel of the instance runs once at each launch by the program: it has neither bodies nor nodes that
- * kernels may update. False if it is not known. */
+/* graph_nodes_run_once. False if the instance is not known. */
 bool graph_instances_run_once(CUgraphExec exec);
 
 /* An instance is about to be destroyed; it need not be known. */

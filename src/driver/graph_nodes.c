@@ -124,6 +124,11 @@ void graph_nodes_free(struct graph_nodes *nodes)
 	*nodes = (struct graph_nodes){.list = NULL};
 }
 
+bool graph_nodes_run_once(const struct graph_nodes *nodes)
+{
+	return nodes->conditionals == 0 && nodes->out_of_reach == 0;
+}
+
 void graph_nodes_lose(struct graph_nodes *nodes, CUgraphNode node)
 {
 	size_t place = 0;

@@ -22,6 +22,10 @@ struct graph_nodes {
 bool graph_nodes_collect(struct graph_nodes *nodes, CUgraph graph);
 void graph_nodes_free(struct graph_nodes *nodes);
 
+/* Whether every kernel of an instance with these nodes runs once at each launch by the program: it has neither bodies nor
+ * nodes that kernels may update. */
+bool graph_nodes_run_once(const struct graph_nodes *nodes);
+
 /* A node is about to be destroyed. Instances of its graph still run it, but it cannot be uploaded again: it is out of
  * reach. */
 void graph_nodes_lose(struct graph_nodes *nodes, CUgraphNode node);

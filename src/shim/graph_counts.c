@@ -32,6 +32,8 @@ struct instance {
 
 static struct table instances;
 
+static __thread bool expected_run_once __attribute__((tls_model("initial-exec")));
+
 static struct instance *find(CUgraphExec exec)
 {
 	return exec ? TABLE_CONTENT(table_find(&instances, exec), struct instance, entry) : NULL;
@@ -152,11 +154,17 @@ static bool put(struct instance *instance, const struct graph_descriptor *descri
 	return change(instance, node, 1);
 }
 
+void graph_counts_expect(bool run_once)
+{
+	expected_run_once = run_once;
+}
+
 enum counts_kind graph_counts_kind(CUgraphExec exec)
 {
 	const struct instance *instance = find(exec);
+	bool run_once = exec ? instance && instance->run_once : expected_run_once;
 
-	return instance && instance->run_once ? COUNTS_NODE : COUNTS_UNHEARD;
+	return run_once ? COUNTS_NODE : COUNTS_UNHEARD;
 }
 
 void graph_counts_uploaded(CUgraphExec exec, const struct graph_descriptor *descriptor)

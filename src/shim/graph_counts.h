@@ -25,7 +25,11 @@ void graph_counts_add(CUgraphExec exec, bool run_once);
 /* It is about to be destroyed; it need not be known. */
 void graph_counts_remove(CUgraphExec exec);
 
-/* How its nodes count that are uploaded now. In the launch path: waits for nothing. */
+/* This thread is about to make an instance: how its nodes count that are uploaded before it is made. */
+void graph_counts_expect(bool run_once);
+
+/* How its nodes count that are uploaded now; NULL: those of the instance that this thread is making. In the launch path:
+ * waits for nothing. */
 enum counts_kind graph_counts_kind(CUgraphExec exec);
 
 /* These nodes have been uploaded. */

@@ -84,24 +84,46 @@ static void launch_begins(CUgraphExec exec)
 
 /* --- calls ------------------------------------------------------------------------------------------------------- */
 
-static bool is_launched_by_kernels(CUgraphExec exec)
+static bool is_made_for_kernels(const struct call *call)
 {
-	uint64_t flags = 0;
+	return calls_instantiate_flags(call) & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
+}
 
-	return driver.graph_exec_get_flags && driver.graph_exec_get_flags(exec, &flags) == CUDA_SUCCESS &&
-	       flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH;
+static bool runs_once(CUgraph graph)
+{
+	struct graph_nodes nodes = {.list = NULL};
+	bool run_once = graph_nodes_collect(&nodes, graph) && graph_nodes_run_once(&nodes);
+
+	graph_nodes_free(&nodes);
+	return run_once;
+}
+
+/* If the call uploads nodes, too, how they count must be known before. */
+static void instance_begins(const struct call *call)
+{
+	bool uploads = calls_instantiate_flags(call) & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
+
+	graph_counts_expect(uploads && !is_made_for_kernels(call) &&
+	                    runs_once(((const struct call_instantiate *)call->arguments)->graph));
+}
+
+static void node_uploaded(const struct graph_descriptor *descriptor, void *exec)
+{
+	graph_counts_uploaded(exec, descriptor);
 }
 
 /* Launches of a graph by kernels are not announced: all of them count once, here. */
-static void instantiated(CUgraphExec exec, CUgraph graph)
+static void instantiated(const struct call *call)
 {
-	if (!graph_instances_add(exec, graph, number_at_begin))
-		count_stale();
-	bool by_kernels = is_launched_by_kernels(exec);
+	const struct call_instantiate *made = (const struct call_instantiate *)call->arguments;
+	CUgraphExec exec = *made->exec;
 
-	if (by_kernels)
+	if (!graph_instances_add(exec, made->graph, number_at_begin))
 		count_stale();
-	graph_counts_add(exec, !by_kernels && graph_instances_run_once(exec));
+	if (is_made_for_kernels(call))
+		count_stale();
+	graph_counts_add(exec, !is_made_for_kernels(call) && graph_instances_run_once(exec));
+	graph_descriptors_visit(node_uploaded, exec);
 }
 
 static void node_added(const struct call *call)
@@ -118,11 +140,6 @@ static void destroy_instance(CUgraphExec exec)
 {
 	graph_instances_remove(exec);
 	graph_counts_remove(exec);
-}
-
-static void node_uploaded(const struct graph_descriptor *descriptor, void *exec)
-{
-	graph_counts_uploaded(exec, descriptor);
 }
 
 /* A launch that is captured becomes a node of another graph. The stream that all contexts have is never captured, and need
@@ -148,7 +165,9 @@ void graphs_call_begins(const struct call *call)
 	struct call_destroy_graph *destroyed = (struct call_destroy_graph *)call->arguments;
 
 	number_at_begin = epoch_of_masks();
-	if (calls_launch_graph(call->id))
+	if (calls_instantiate_graph(call->id))
+		instance_begins(call);
+	else if (calls_launch_graph(call->id))
 		launch_begins(((const struct call_exec *)call->arguments)->exec);
 	else if (call->id == CALL_GRAPH_EXEC_DESTROY)
 		destroy_instance(((const struct call_exec *)call->arguments)->exec);
@@ -160,15 +179,13 @@ void graphs_call_begins(const struct call *call)
 
 void graphs_call_ended(const struct call *call)
 {
-	const struct call_instantiate *made = (const struct call_instantiate *)call->arguments;
-
-	bool has_made = calls_instantiate_graph(call->id) && *call->result == CUDA_SUCCESS && made->exec;
+	bool is_done = *call->result == CUDA_SUCCESS;
 
 	if (calls_launch_graph(call->id))
 		count_kernels(call, ((const struct call_exec *)call->arguments)->exec);
+	else if (calls_instantiate_graph(call->id) && is_done && ((const struct call_instantiate *)call->arguments)->exec)
+		instantiated(call);
 	graph_descriptors_restore();
-	if (has_made)
-		instantiated(*made->exec, made->graph);
-	else if (calls_add_node(call->id) && *call->result == CUDA_SUCCESS)
+	if (calls_add_node(call->id) && is_done)
 		node_added(call);
 }

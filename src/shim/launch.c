@@ -244,8 +244,7 @@ void launch_call_begins(const struct call *call)
 	recent.epoch = EPOCH_NEVER;
 }
 
-/* Nothing is launched any more, so the order does not matter here. graphs_call_ended restores descriptors before all
- * else. */
+/* Nothing is launched any more, so the order does not matter here. */
 void launch_call_ended(const struct call *call)
 {
 	if (misfit_wants_call(call->id))

@@ -238,6 +238,31 @@ static void test_graph_that_is_uploaded_first(void **state)
 	end(exec, graph);
 }
 
+static CUgraphExec instantiate_uploaded(CUgraph graph)
+{
+	CUDA_GRAPH_INSTANTIATE_PARAMS parameters = {.flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD};
+	CUgraphExec exec;
+
+	gpu_check(cuGraphInstantiateWithParams(&exec, graph, &parameters));
+	return exec;
+}
+
+static void test_graph_that_is_uploaded_as_it_is_made(void **state)
+{
+	(void)state;
+	begin();
+	CUgraph graph = graph_make();
+	CUgraphExec exec = instantiate_uploaded(graph);
+
+	assert_ran(0, 0);
+	run(exec, 5);
+	assert_ran(5 * NODES, 0);
+	graph_change(&after);
+	run(exec, 5);
+	assert_ran(5 * NODES, 0);
+	end(exec, graph);
+}
+
 static void test_graph_that_follows_changes(void **state)
 {
 	(void)state;
@@ -339,12 +364,11 @@ static void test_graph_that_is_captured(void **state)
 }
 
 /* How often a body runs only the GPU knows: it counts when it ends, and so does the graph's other kernel. */
-static void test_conditional_body(void **state)
+static void count_conditional_body(CUgraphExec (*instantiate)(CUgraph graph))
 {
 	CUgraph graph;
 	CUgraphExec exec;
 
-	(void)state;
 	begin();
 	if (!cuGraphConditionalHandleCreate || !cuGraphAddNode_v2)
 		gpu_skip("this driver has no conditional nodes");
@@ -354,7 +378,7 @@ static void test_conditional_body(void **state)
 
 	gpu_check(cuGraphAddNode_v2(&conditional, graph, NULL, NULL, 0, &parameters));
 	graph_add_node(*parameters.conditional.phGraph_out, 0, NULL);
-	exec = graph_instantiate(graph);
+	exec = instantiate(graph);
 	run(exec, 10);
 	struct counts_of_gpu counts = at_rest();
 
@@ -367,6 +391,13 @@ static void test_conditional_body(void **state)
 	launch(5);
 	assert_ran(5, 0);
 	end(exec, graph);
+}
+
+static void test_conditional_body(void **state)
+{
+	(void)state;
+	count_conditional_body(graph_instantiate);
+	count_conditional_body(instantiate_uploaded);
 }
 
 static void test_fills_and_copies(void **state)
@@ -708,6 +739,7 @@ int main(void)
 		cmocka_unit_test(test_more_threads_than_slots),
 		cmocka_unit_test(test_graph),
 		cmocka_unit_test(test_graph_that_is_uploaded_first),
+		cmocka_unit_test(test_graph_that_is_uploaded_as_it_is_made),
 		cmocka_unit_test(test_graph_that_follows_changes),
 		cmocka_unit_test(test_disabled_nodes),
 		cmocka_unit_test(test_updated_nodes),

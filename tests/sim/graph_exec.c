@@ -29,7 +29,6 @@ struct exec_node {
 struct CUgraphExec_st {
 	CUgraphExec next; /* next in the list of instances with conditional nodes */
 	uint64_t serial;  /* of the graph */
-	uint64_t flags;
 	size_t count;
 	struct exec_node *nodes;
 };
@@ -145,7 +144,7 @@ static CUresult destroy(CUgraphExec exec)
 	return CUDA_SUCCESS;
 }
 
-static CUresult instantiate(CUgraphExec *exec, CUgraph graph, uint64_t flags)
+static CUresult instantiate(CUgraphExec *exec, CUgraph graph)
 {
 	CUgraphExec new = flatten(graph);
 
@@ -155,14 +154,7 @@ static CUresult instantiate(CUgraphExec *exec, CUgraph graph, uint64_t flags)
 		destroy(new);
 		return CUDA_ERROR_NOT_SUPPORTED;
 	}
-	new->flags = flags;
 	*exec = new;
-	return CUDA_SUCCESS;
-}
-
-CUresult cuGraphExecGetFlags(CUgraphExec exec, uint64_t *flags)
-{
-	*flags = exec->flags;
 	return CUDA_SUCCESS;
 }
 
@@ -176,7 +168,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
 	struct hook_call call;
 
 	HOOK_ENTER(&call, cuGraphInstantiateWithFlags, &arguments);
-	return hook_leave(&call, instantiate(arguments.exec, arguments.graph, arguments.flags));
+	return hook_leave(&call, instantiate(arguments.exec, arguments.graph));
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec exec)
@@ -254,7 +246,7 @@ CUresult cuGraphUpload(CUgraphExec exec, CUstream stream)
 
 static CUresult instantiate_with(CUgraphExec *exec, CUgraph graph, const CUDA_GRAPH_INSTANTIATE_PARAMS *parameters)
 {
-	CUresult result = instantiate(exec, graph, parameters->flags);
+	CUresult result = instantiate(exec, graph);
 
 	if (result == CUDA_SUCCESS && parameters->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD)
 		result = upload_all(*exec, parameters->hUploadStream);

@@ -222,7 +222,6 @@ typedef struct {
 	  (CUgraphNode node, int attribute, const CUlaunchAttributeValue *value))                             \
 	X(cuGraphInstantiateWithParams, 656,                                                                  \
 	  (CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters))                      \
-	X(cuGraphExecGetFlags, 658, (CUgraphExec exec, uint64_t *flags))                                      \
 	X(cuGraphInstantiateWithFlags, 643, (CUgraphExec *exec, CUgraph graph, unsigned long long flags))     \
 	X(cuGraphExecDestroy, 516, (CUgraphExec exec))                                                        \
 	X(cuGraphUpload, 580, (CUgraphExec exec, CUstream stream))                                            \
