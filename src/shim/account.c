@@ -117,6 +117,12 @@ void account_uncounted_node(enum qmd_release_outcome why)
 		counts_note_gap(chosen, why == QMD_SLOT_USED ? COUNTS_SLOT_USED : COUNTS_NO_SLOTS);
 }
 
+void account_forgotten_node(void)
+{
+	if (chosen)
+		counts_note_gap(chosen, COUNTS_NO_MEMORY);
+}
+
 void account_uncounted_launch(enum qmd_release_outcome why)
 {
 	account_uncounted_node(why);
@@ -131,20 +137,25 @@ void account_stop(void)
 	chosen = NULL;
 }
 
-void account_older_graph(CUcontext context)
+static void note_everywhere(enum counts_gap gap)
+{
+	if (!is_off)
+		counts_note_gap_everywhere(&segment, gap);
+}
+
+void account_unknown_graph(CUcontext context, enum counts_gap why)
 {
 	const struct releases *releases = contexts_find(context).releases;
 
 	if (releases && releases->place)
-		counts_note_gap(releases->place, COUNTS_OLDER);
+		counts_note_gap(releases->place, why);
 	else
-		account_older_context();
+		note_everywhere(why);
 }
 
 void account_older_context(void)
 {
-	if (!is_off)
-		counts_note_gap_everywhere(&segment, COUNTS_OLDER);
+	note_everywhere(COUNTS_OLDER);
 }
 
 void account_reason(enum segment_reason reason)

@@ -62,9 +62,13 @@ void account_node(bool restricted);
 void account_uncounted_launch(enum qmd_release_outcome why);
 void account_uncounted_node(enum qmd_release_outcome why);
 
-/* Something older than we are runs: a context without a place; a graph, in this context. */
+/* There is no memory to know how often a node of the chosen place runs. */
+void account_forgotten_node(void);
+
+/* A graph runs in this context of which we know nothing: it is older than we are, or there was no memory for it. A context
+ * without a place is older. */
+void account_unknown_graph(CUcontext context, enum counts_gap why);
 void account_older_context(void);
-void account_older_graph(CUcontext context);
 
 void account_reason(enum segment_reason reason);
 

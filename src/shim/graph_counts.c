@@ -50,21 +50,18 @@ static void forget_nodes(struct instance *instance)
 }
 
 /* An old instance with the same handle was destroyed with its context, without our hearing of it. */
-void graph_counts_add(CUgraphExec exec, bool run_once)
+bool graph_counts_add(CUgraphExec exec, bool run_once)
 {
 	graph_counts_remove(exec);
 	struct table_entry *vacant = table_find_vacant(&instances, exec);
+	bool is_vacant = vacant && table_occupy(vacant, exec);
+	struct instance *instance = is_vacant ? TABLE_CONTENT(vacant, struct instance, entry) : calloc(1, sizeof *instance);
 
-	if (vacant && table_occupy(vacant, exec)) {
-		TABLE_CONTENT(vacant, struct instance, entry)->run_once = run_once;
-	} else {
-		struct instance *new = calloc(1, sizeof *new);
-
-		if (new) {
-			new->run_once = run_once;
-			table_add(&instances, &new->entry, exec);
-		}
-	}
+	if (instance)
+		instance->run_once = run_once;
+	if (instance && !is_vacant)
+		table_add(&instances, &instance->entry, exec);
+	return instance;
 }
 
 void graph_counts_remove(CUgraphExec exec)

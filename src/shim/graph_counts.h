@@ -19,8 +19,9 @@
 
 #include <stdbool.h>
 
-/* An instance has been made. `run_once`: each kernel runs once at each launch. Without memory for it, it stays unknown. */
-void graph_counts_add(CUgraphExec exec, bool run_once);
+/* An instance has been made. `run_once`: each kernel runs once at each launch. False if there is no memory: it stays
+ * unknown then. */
+bool graph_counts_add(CUgraphExec exec, bool run_once);
 
 /* It is about to be destroyed; it need not be known. */
 void graph_counts_remove(CUgraphExec exec);

@@ -10,6 +10,7 @@
 #include "graph_descriptors.h"
 
 static bool expects_older;
+static atomic_bool some_are_forgotten; /* there was no memory for them */
 static uint64_t whole_number; /* of the revision at graphs_use, if that restricted no GPU; otherwise 0 */
 
 /* The epoch of masks when this thread's call began. Not read at its end: some calls that instantiate also upload. */
@@ -122,7 +123,8 @@ static void instantiated(const struct call *call)
 		count_stale();
 	if (is_made_for_kernels(call))
 		count_stale();
-	graph_counts_add(exec, !is_made_for_kernels(call) && graph_instances_run_once(exec));
+	if (!graph_counts_add(exec, !is_made_for_kernels(call) && graph_instances_run_once(exec)))
+		atomic_store(&some_are_forgotten, true);
 	graph_descriptors_visit(node_uploaded, exec);
 }
 
@@ -157,7 +159,7 @@ static void count_kernels(const struct call *call, CUgraphExec exec)
 {
 	graph_descriptors_visit(node_uploaded, exec);
 	if (has_run(call) && !graph_counts_launched(exec))
-		account_older_graph(call->context);
+		account_unknown_graph(call->context, atomic_load(&some_are_forgotten) ? COUNTS_NO_MEMORY : COUNTS_OLDER);
 }
 
 void graphs_call_begins(const struct call *call)

@@ -61,12 +61,10 @@ static bool is_drivers_own(const struct launch *launch)
 	return family && qmd_is_known(family, launch->qmd) && qmd_has_no_blocks(family, launch->qmd);
 }
 
-/* The driver uses a graph's descriptor again: it is restored at the end of the call. `descriptor` is NULL if there is no
- * memory for that. */
 static enum graph_kernel write_release_of_node(const struct qmd_release *release, const struct launch *launch,
-                                               enum counts_kind kind, const struct graph_descriptor *descriptor)
+                                               enum counts_kind kind)
 {
-	enum qmd_release_outcome outcome = release && descriptor ? qmd_release(release, launch->qmd) : QMD_NO_RELEASE_SLOTS;
+	enum qmd_release_outcome outcome = release ? qmd_release(release, launch->qmd) : QMD_NO_RELEASE_SLOTS;
 	enum graph_kernel kernel = outcome == QMD_RELEASES ? GRAPH_COUNTED : GRAPH_UNCOUNTED;
 
 	if (release && outcome != QMD_RELEASES)
@@ -74,6 +72,8 @@ static enum graph_kernel write_release_of_node(const struct qmd_release *release
 	return kind == COUNTS_NODE ? kernel : GRAPH_NO_KERNEL;
 }
 
+/* The driver uses a graph's descriptor again, so it is restored at the end of the call. Without memory for that, the mask is
+ * written all the same, and the release is not. */
 static void carry_out_node(const struct launch *launch, struct decision *decision)
 {
 	enum counts_kind kind = graph_counts_kind(launch->origin.exec);
@@ -87,12 +87,10 @@ static void carry_out_node(const struct launch *launch, struct decision *decisio
 			escape_note(SEGMENT_STALE_GRAPH);
 		write_mask(launch, decision);
 	}
-	if (!is_own) {
-		enum graph_kernel kernel = write_release_of_node(release, launch, kind, descriptor);
-
-		if (descriptor)
-			descriptor->kernel = kernel;
-	}
+	if (!descriptor)
+		account_forgotten_node();
+	else if (!is_own)
+		descriptor->kernel = write_release_of_node(release, launch, kind);
 	account_node(decision->state == DECISION_RESTRICTED);
 }
 

@@ -29,7 +29,7 @@ enum counts_kind {
 /* Why the number of ended kernels is not complete. X(identifier, text for users). */
 #define COUNTS_GAPS(X)                                                                        \
 	X(OFF, "counting is turned off (NVTASKSET_ACCOUNT)")                                  \
-	X(NO_MEMORY, "there is no shared memory to count in")                                 \
+	X(NO_MEMORY, "there is no memory to count in")                                        \
 	X(NO_SLOTS, "this GPU, or its driver, cannot count them")                            \
 	X(REFUSED, "the driver did not let the GPU write the counts")                         \
 	X(SLOT_USED, "something else uses what counts in the launch descriptor")              \

@@ -1,0 +1,151 @@
+/*
+ * Graphs in a program whose memory runs out: what our library cannot remember then is not counted, and the reason is
+ * said, and no other one.
+ */
+#include "../skip.h"
+#include "state/counts.h"
+#include "support/child.h"
+#include "support/graph.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+/* --- memory ----------------------------------------------------------------------------------------------------- */
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED
+#endif
+
+static bool is_refused;
+static unsigned int refusals;
+
+/* The program's functions come before the C library's. A sanitizer has functions of its own. */
+#ifndef SANITIZED
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+
+/* Inside nvtaskset, the driver has another name. */
+static bool is_ours(void *caller)
+{
+	Dl_info from;
+
+	return dladdr(caller, &from) != 0 && strstr(from.dli_fname, "/libcuda.so.1");
+}
+
+static bool refuse(void *caller)
+{
+	bool refused = is_refused && is_ours(caller);
+
+	refusals += refused;
+	if (refused)
+		errno = ENOMEM;
+	return refused;
+}
+
+__attribute__((visibility("default"))) void *calloc(size_t count, size_t size)
+{
+	return refuse(__builtin_return_address(0)) ? NULL : __libc_calloc(count, size);
+}
+
+__attribute__((visibility("default"))) void *realloc(void *memory, size_t size)
+{
+	return refuse(__builtin_return_address(0)) ? NULL : __libc_realloc(memory, size);
+}
+#endif
+
+static void refuse_memory(bool wanted)
+{
+	is_refused = wanted;
+	if (!wanted)
+		assert_true(refusals > 0);
+}
+
+/* --- graphs ----------------------------------------------------------------------------------------------------- */
+
+static uint32_t at_begin; /* the GPU may have no slots that count */
+
+static uint32_t gaps(void)
+{
+	uint32_t found;
+
+	gpu_kernels(&gpu, &found);
+	return found;
+}
+
+static void open_in_child(void)
+{
+	graph_set_up(NULL);
+	at_begin = gaps();
+	assert_true(at_begin == 0 || at_begin == 1 << COUNTS_NO_SLOTS);
+}
+
+static void at_its_first_launch(void)
+{
+	open_in_child();
+	CUgraphExec exec = graph_instantiate(graph_make());
+
+	refuse_memory(true);
+	gpu_check(cuGraphLaunch(exec, NULL));
+	refuse_memory(false);
+	gpu_check(cuGraphLaunch(exec, NULL));
+	assert_int_equal(gaps(), at_begin | 1 << COUNTS_NO_MEMORY);
+}
+
+static void as_it_is_made(void)
+{
+	open_in_child();
+	CUgraph graph = graph_make();
+
+	refuse_memory(true);
+	CUgraphExec exec = graph_instantiate(graph);
+
+	refuse_memory(false);
+	gpu_check(cuGraphLaunch(exec, NULL));
+	assert_int_equal(gaps(), at_begin | 1 << COUNTS_NO_MEMORY);
+}
+
+static void assert_said(void (*body)(void))
+{
+#ifdef SANITIZED
+	skip_because("the sanitizer has the functions of memory");
+#endif
+	if (!gpu_is_simulated())
+		gpu_skip("on the simulated driver only");
+	struct child_end child = child_run(body);
+
+	child_assert_passed(&child);
+}
+
+static void test_at_its_first_launch(void **state)
+{
+	(void)state;
+	assert_said(at_its_first_launch);
+}
+
+static void test_as_it_is_made(void **state)
+{
+	(void)state;
+	assert_said(as_it_is_made);
+}
+
+static int load_driver(void **state)
+{
+	(void)state;
+	gpu_load_driver();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_at_its_first_launch),
+		cmocka_unit_test(test_as_it_is_made),
+	};
+
+	return cmocka_run_group_tests_name("no_memory", tests, load_driver, NULL);
+}
