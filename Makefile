@@ -181,8 +181,8 @@ link_smctrl_beside = $(link_smctrl)
 link_bench_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ldl -o $@
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(bench_support) $(library)
 	$(link_bench_program)
-# It has the library in it.
-$(BUILD)/bench/account: $(BUILD)/bench/account.o $(attach_objects) $(bench_support) $(library)
+# They have the library in them.
+$(addprefix $(BUILD)/bench/,account registration): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(attach_objects) $(bench_support) $(library)
 	$(link_bench_program)
 # The demo must not need the tests' packages, such as cmocka.
 $(BUILD)/demo/%: $(BUILD)/demo/%.o $(bench_support) $(library)

@@ -63,6 +63,9 @@ draws() (
 	[ "$(column account.csv 2)" = "kernel launch node" ]
 	[ "$(column account.csv 3)" = "off on" ]
 	[ "$(column account_start.csv 2)" = "off on" ]
+	[ "$(column registration.csv 2)" = "mps none" ]
+	[ "$(column registration.csv 3)" = "again first" ]
+	[ "$(column registration.csv 4)" = "off on" ]
 	[ "$(column enforcement.csv 3)" = "distributed gpcs packed whole" ]
 	[ "$(column enforcement.csv 5)" = "1024 6144 8192" ]
 	[ "$(column enforcement.csv 6)" = "alone compute memory" ]
@@ -357,6 +360,8 @@ has_rows() { # FILE
 		hook|hook: Usage: hook ROUNDS
 		account|account: Usage: account ROUNDS
 		env SIM_FAULTS=no-register account 1|account: kernels are not counted on this GPU
+		registration|registration: Usage: registration ROUNDS
+		env SIM_FAULTS=no-register registration 1|registration: kernels are not counted on this GPU
 		env SIM_FAULTS=no-table hook 1|hook: error 500 (unknown): cuGetExportTable(&found, &table_id)
 		split packed|split: Usage: split [packed|distributed|gpcs COUNT]
 		split nonsense 3|split: nonsense: not a strategy
