@@ -113,14 +113,13 @@ void account_node(bool restricted)
 
 void account_uncounted_node(enum qmd_release_outcome why)
 {
-	if (chosen)
-		counts_note_gap(chosen, why == QMD_SLOT_USED ? COUNTS_SLOT_USED : COUNTS_NO_SLOTS);
+	account_node_gap(why == QMD_SLOT_USED ? COUNTS_SLOT_USED : COUNTS_NO_SLOTS);
 }
 
-void account_forgotten_node(void)
+void account_node_gap(enum counts_gap why)
 {
 	if (chosen)
-		counts_note_gap(chosen, COUNTS_NO_MEMORY);
+		counts_note_gap(chosen, why);
 }
 
 void account_uncounted_launch(enum qmd_release_outcome why)

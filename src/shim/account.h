@@ -62,8 +62,8 @@ void account_node(bool restricted);
 void account_uncounted_launch(enum qmd_release_outcome why);
 void account_uncounted_node(enum qmd_release_outcome why);
 
-/* There is no memory to know how often a node of the chosen place runs. */
-void account_forgotten_node(void);
+/* Nobody knows how often a node of the chosen place is launched. */
+void account_node_gap(enum counts_gap why);
 
 /* A graph runs in this context of which we know nothing: it is older than we are, or there was no memory for it. A context
  * without a place is older. */

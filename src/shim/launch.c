@@ -69,6 +69,8 @@ static enum graph_kernel write_release_of_node(const struct qmd_release *release
 
 	if (release && outcome != QMD_RELEASES)
 		account_uncounted_node(outcome);
+	if (kind == COUNTS_UNHEARD && outcome != QMD_RELEASES)
+		account_node_gap(COUNTS_UNSEEN);
 	return kind == COUNTS_NODE ? kernel : GRAPH_NO_KERNEL;
 }
 
@@ -88,7 +90,7 @@ static void carry_out_node(const struct launch *launch, struct decision *decisio
 		write_mask(launch, decision);
 	}
 	if (!descriptor)
-		account_forgotten_node();
+		account_node_gap(COUNTS_NO_MEMORY);
 	else if (!is_own)
 		descriptor->kernel = write_release_of_node(release, launch, kind);
 	account_node(decision->state == DECISION_RESTRICTED);

@@ -26,7 +26,7 @@ enum counts_kind {
 	COUNTS_KINDS
 };
 
-/* Why the number of ended kernels is not complete. X(identifier, text for users). */
+/* Why the number of ended kernels, or also that of launched ones, is not complete. X(identifier, text for users). */
 #define COUNTS_GAPS(X)                                                                        \
 	X(OFF, "counting is turned off (NVTASKSET_ACCOUNT)")                                  \
 	X(NO_MEMORY, "there is no memory to count in")                                        \
@@ -35,7 +35,8 @@ enum counts_kind {
 	X(SLOT_USED, "something else uses what counts in the launch descriptor")              \
 	X(OLDER, "a context or a graph is older than nvtaskset in this process")              \
 	X(CLOSED, "the program has closed the file of its counts")                            \
-	X(REPEATED, "Nsight Compute runs its kernels again and again")
+	X(REPEATED, "Nsight Compute runs its kernels again and again")                        \
+	X(UNSEEN, "only the GPU knows how often a graph runs them, and it does not count")
 
 enum counts_gap {
 #define COUNTS_GAP_ENUM(identifier, text) COUNTS_##identifier,

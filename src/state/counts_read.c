@@ -28,7 +28,7 @@ const char *counts_gap_text(enum counts_gap gap)
 bool counts_know_launched(uint32_t gaps)
 {
 	return !(gaps & (BIT(COUNTS_OFF) | BIT(COUNTS_NO_MEMORY) | BIT(COUNTS_OLDER) | BIT(COUNTS_CLOSED) |
-	                 BIT(COUNTS_REPEATED)));
+	                 BIT(COUNTS_REPEATED) | BIT(COUNTS_UNSEEN)));
 }
 
 bool counts_know_ended(uint32_t gaps)

@@ -49,6 +49,10 @@ kernels_of() {
 	[[ "$(kernels_of "$PROGRAM")" =~ ^[1-9][0-9]*\ -\ -$ ]]
 	[[ "$(nvtaskset -l)" == *"        kernels are not all counted: the driver did not let the GPU write the counts"* ]]
 	stop_program
+	SIM_FAULTS=no-register start_playing -t 0-7 -- conditional wait
+	[ "$(kernels_of "$PROGRAM")" = "- - -" ]
+	[[ "$(nvtaskset -l)" == *"        kernels are not all counted: only the GPU knows how often a graph runs them, and it does not count"* ]]
+	stop_program
 	NV_COMPUTE_PROFILER_PERFWORKS_DIR=/nowhere start_playing -t 0-7 -- where wait
 	[ "$(kernels_of "$PROGRAM")" = "- - -" ]
 	[[ "$(nvtaskset -l)" == *"        kernels are not all counted: Nsight Compute runs its kernels again and again"* ]]
