@@ -8,8 +8,10 @@
 /* Kernels in one context. */
 struct share {
 	struct counts_place *place;
-	uint64_t launched;
-	uint64_t uncounted; /* of them: not counted when they end */
+	struct kernels {
+		uint64_t launched;
+		uint64_t uncounted; /* of them: not counted when they end */
+	} each, once;               /* by each launch; besides, by this call */
 };
 
 /* A descriptor, by its address. */
@@ -25,6 +27,7 @@ struct node {
 struct instance {
 	struct table_entry entry;
 	bool run_once;
+	bool is_uploaded; /* all its nodes are known */
 	struct share shares[CONTEXTS];
 	struct node *nodes; /* a hash table; `room` is a power of 2 */
 	size_t count, room;
@@ -46,6 +49,7 @@ static void forget_nodes(struct instance *instance)
 	free(instance->nodes);
 	instance->nodes = NULL;
 	instance->count = instance->room = 0;
+	instance->is_uploaded = false;
 	memset(instance->shares, 0, sizeof instance->shares);
 }
 
@@ -123,32 +127,32 @@ static struct share *share_of(struct instance *instance, struct counts_place *pl
 }
 
 /* `by`: 1, or -1 cast. */
-static bool change(struct instance *instance, const struct node *node, uint64_t by)
+static void change(struct kernels *kernels, const struct node *node, uint64_t by)
 {
-	struct share *share = share_of(instance, node->place);
-
-	if (share) {
-		share->place = node->place;
-		share->launched += node->kernel != GRAPH_NO_KERNEL ? by : 0;
-		share->uncounted += node->kernel == GRAPH_UNCOUNTED ? by : 0;
-	}
-	return share;
+	kernels->launched += node->kernel != GRAPH_NO_KERNEL ? by : 0;
+	kernels->uncounted += node->kernel == GRAPH_UNCOUNTED ? by : 0;
 }
 
-static bool put(struct instance *instance, const struct graph_descriptor *descriptor)
+/* False if there is no memory. */
+static bool put(struct instance *instance, const struct node *new)
 {
-	const struct node new = {.qmd = descriptor->qmd, .place = descriptor->place, .kernel = descriptor->kernel};
+	struct share *share = share_of(instance, new->place);
 
-	if (!have_room(instance))
+	if (!share || !have_room(instance))
 		return false;
-	struct node *node = locate(instance, descriptor->qmd);
+	struct node *node = locate(instance, new->qmd);
 
-	if (!node->qmd)
-		instance->count++;
-	else
-		change(instance, node, (uint64_t)-1);
-	*node = new;
-	return change(instance, node, 1);
+	share->place = new->place;
+	if (node->qmd)
+		change(&share_of(instance, node->place)->each, node, (uint64_t)-1);
+	if (node->qmd || !instance->is_uploaded) {
+		instance->count += !node->qmd;
+		*node = *new;
+		change(&share->each, node, 1);
+	} else {
+		change(&share->once, new, 1);
+	}
+	return true;
 }
 
 void graph_counts_expect(bool run_once)
@@ -166,22 +170,32 @@ enum counts_kind graph_counts_kind(CUgraphExec exec)
 
 void graph_counts_uploaded(CUgraphExec exec, const struct graph_descriptor *descriptor)
 {
+	const struct node node = {.qmd = descriptor->qmd, .place = descriptor->place, .kernel = descriptor->kernel};
 	struct instance *instance = find(exec);
 
-	if (instance && descriptor->place && !put(instance, descriptor))
-		counts_note_gap(descriptor->place, COUNTS_NO_MEMORY);
+	if (instance && node.place && !put(instance, &node))
+		counts_note_gap(node.place, COUNTS_NO_MEMORY);
 }
 
-bool graph_counts_launched(CUgraphExec exec)
+static void count(struct share *share)
+{
+	uint64_t uncounted = share->each.uncounted + share->once.uncounted;
+
+	counts_launch_nodes(share->place, share->each.launched + share->once.launched);
+	if (uncounted > 0)
+		counts_note_uncounted(share->place, COUNTS_NODE, uncounted);
+}
+
+bool graph_counts_call_ended(CUgraphExec exec, bool has_run)
 {
 	struct instance *instance = find(exec);
 
 	for (int i = 0; instance && i < CONTEXTS && instance->shares[i].place; i++) {
-		const struct share *share = &instance->shares[i];
-
-		counts_launch_nodes(share->place, share->launched);
-		if (share->uncounted > 0)
-			counts_note_uncounted(share->place, COUNTS_NODE, share->uncounted);
+		if (has_run)
+			count(&instance->shares[i]);
+		memset(&instance->shares[i].once, 0, sizeof instance->shares[i].once);
 	}
+	if (instance && has_run)
+		instance->is_uploaded = true;
 	return instance;
 }

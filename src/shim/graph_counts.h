@@ -5,6 +5,10 @@
  * change. Each node has a descriptor of its own, by whose address it is known here. So as many kernels are launched as
  * there are descriptors, without those of kernels of the driver's own, which stand in front, or for a disabled node.
  *
+ * A fill that was no kernel when the instance was made, and that an update has made large, has no such descriptor: each
+ * launch announces it anew (docs/hardware.md, "Graphs"). All descriptors of an instance are there when it has been
+ * uploaded for the first time, so what comes with others is such a kernel, and counts for that launch.
+ *
  * Some instances do not run each kernel once at each launch by the program: those with bodies, or that kernels launch or
  * update. Their kernels count when they end (COUNTS_UNHEARD), and their launches count nothing.
  *
@@ -33,11 +37,11 @@ void graph_counts_expect(bool run_once);
  * waits for nothing. */
 enum counts_kind graph_counts_kind(CUgraphExec exec);
 
-/* These nodes have been uploaded. */
+/* This node has been uploaded. */
 void graph_counts_uploaded(CUgraphExec exec, const struct graph_descriptor *descriptor);
 
-/* It has been launched. False if it is not known. */
-bool graph_counts_launched(CUgraphExec exec);
+/* A call that uploads it has ended, and perhaps has launched it. False if it is not known. */
+bool graph_counts_call_ended(CUgraphExec exec, bool has_run);
 
 /* In the child of a fork: forgets everything, see graph_instances_after_fork. */
 void graph_counts_after_fork(void);

@@ -157,8 +157,10 @@ static bool has_run(const struct call *call)
 /* What the call uploaded counts even if it failed. */
 static void count_kernels(const struct call *call, CUgraphExec exec)
 {
+	bool runs = has_run(call);
+
 	graph_descriptors_visit(node_uploaded, exec);
-	if (has_run(call) && !graph_counts_launched(exec))
+	if (!graph_counts_call_ended(exec, runs) && runs)
 		account_unknown_graph(call->context, atomic_load(&some_are_forgotten) ? COUNTS_NO_MEMORY : COUNTS_OLDER);
 }
 

@@ -325,6 +325,58 @@ static void test_updated_nodes(void **state)
 	gpu_check(cuGraphDestroy(other));
 }
 
+static CUgraph make_fill(CUdeviceptr memory, size_t bytes)
+{
+	const CUDA_MEMSET_NODE_PARAMS parameters = {.dst = memory, .elementSize = 1, .width = bytes, .height = 1};
+	CUgraph graph = graph_make();
+	CUgraphNode node;
+
+	gpu_check(cuGraphAddMemsetNode(&node, graph, &nodes[NODES - 1], 1, &parameters, gpu.context));
+	return graph;
+}
+
+static void update(CUgraphExec exec, CUgraph graph)
+{
+	CUgraphExecUpdateResultInfo info;
+
+	gpu_check(cuGraphExecUpdate_v2(exec, graph, &info));
+}
+
+/* One that is made small is no kernel, but becomes one while it is large; one that is made large stays a kernel. */
+static void test_fills_that_change(void **state)
+{
+	enum { SMALL = 4096, LARGE = 1 << 20 };
+	CUdeviceptr memory;
+
+	(void)state;
+	begin();
+	gpu_check(cuMemAlloc_v2(&memory, LARGE));
+	CUgraph small = make_fill(memory, SMALL), large = make_fill(memory, LARGE);
+	CUgraphExec made_small = graph_instantiate(small), made_large = graph_instantiate(large);
+
+	run(made_small, 10);
+	assert_ran(10 * NODES, 0);
+	run(made_large, 10);
+	assert_ran(10 * (NODES + 1), 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		update(made_small, large);
+		update(made_large, small);
+		run(made_small, 10);
+		assert_ran(10 * (NODES + 1), 0);
+		run(made_large, 10);
+		assert_ran(10 * (NODES + 1), 0);
+		update(made_small, small);
+		update(made_large, large);
+		run(made_small, 10);
+		assert_ran(10 * NODES, 0);
+		run(made_large, 10);
+		assert_ran(10 * (NODES + 1), 0);
+	}
+	end(made_small, small);
+	end(made_large, large);
+	gpu_check(cuMemFree_v2(memory));
+}
+
 /* It does not run, but becomes a node of the graph that is captured, and runs with that. */
 static void test_graph_that_is_captured(void **state)
 {
@@ -743,6 +795,7 @@ int main(void)
 		cmocka_unit_test(test_graph_that_follows_changes),
 		cmocka_unit_test(test_disabled_nodes),
 		cmocka_unit_test(test_updated_nodes),
+		cmocka_unit_test(test_fills_that_change),
 		cmocka_unit_test(test_graph_that_is_captured),
 		cmocka_unit_test(test_conditional_body),
 		cmocka_unit_test(test_fills_and_copies),

@@ -18,6 +18,7 @@ struct exec_node {
 	uint64_t serial; /* of the graph's node */
 	struct launch launch;
 	bool runs; /* false in a body that does not run */
+	bool has_descriptor; /* made as a kernel; a fill that becomes one later is launched as outside of graphs */
 	bool enabled;
 	bool written;  /* `host` is written, and used for every upload: a callback's changes stay in it */
 	bool written_enabled; /* what it is written for: the node, or what takes its place when it is disabled */
@@ -83,6 +84,7 @@ static void append_node(CUgraphNode node, bool runs, void *data)
 	new->serial = node->serial;
 	new->launch = node->launch;
 	new->runs = runs;
+	new->has_descriptor = !node->launch.function || !node->launch.function->is_unannounced;
 	new->enabled = true;
 }
 
@@ -127,6 +129,7 @@ static CUgraphExec flatten(CUgraph graph)
 			exec->nodes[0] = (struct exec_node){
 				.launch = drivers_launch(exec->nodes[1].launch.context),
 				.runs = true,
+				.has_descriptor = true,
 				.enabled = true,
 			};
 	} else {
@@ -190,17 +193,11 @@ static struct launch launch_of(const struct exec_node *node)
 	return node->enabled ? node->launch : drivers_launch(node->launch.context);
 }
 
-/* A fill or copy that is none leaves nothing when it is disabled. */
-static bool has_kernel(const struct exec_node *node)
-{
-	return node->enabled || !node->launch.function->is_unannounced;
-}
-
 static void upload(struct exec_node *node)
 {
 	const struct launch launch = launch_of(node);
 
-	if (!node->uploaded && has_kernel(node)) {
+	if (!node->uploaded && node->has_descriptor) {
 		if (!node->written || node->written_enabled != node->enabled)
 			descriptor_rewrite(&node->host, &launch);
 		node->written = true;
@@ -284,16 +281,26 @@ static CUresult capture(CUgraphExec exec, CUgraph into)
 	return result;
 }
 
+/* A disabled node without a descriptor leaves nothing. */
+static CUresult run_node(struct exec_node *node)
+{
+	const struct launch as_run = launch_of(node);
+	CUresult result = CUDA_SUCCESS;
+
+	if (node->has_descriptor)
+		result = launch_run(&as_run, &node->device);
+	else if (node->enabled)
+		result = launch_by(&node->host, &as_run);
+	return result;
+}
+
 static CUresult run(CUgraphExec exec, CUstream stream)
 {
 	CUresult result = upload_all(exec, stream);
 
 	for (size_t i = 0; i < exec->count && result == CUDA_SUCCESS; i++) {
-		const struct exec_node *node = &exec->nodes[i];
-		const struct launch as_run = launch_of(node);
-
-		if (node->runs && has_kernel(node))
-			result = launch_run(&as_run, &node->device);
+		if (exec->nodes[i].runs)
+			result = run_node(&exec->nodes[i]);
 	}
 	return result;
 }
@@ -393,12 +400,16 @@ static bool is_same_launch(const struct launch *a, const struct launch *b)
 	       memcmp(a->arguments, b->arguments, sizeof a->arguments) == 0;
 }
 
-/* The same parameters cause no upload (docs/facts.md, "CUDA graphs"). That other parameters cause one was not measured,
- * but must be so. */
+/* The same parameters cause no upload, others do (docs/facts.md, "CUDA graphs"). A kernel stays one, however small a fill
+ * becomes. */
 static void set_launch(struct exec_node *node, const struct launch *launch)
 {
-	if (!is_same_launch(&node->launch, launch)) {
-		node->launch = *launch;
+	struct launch new = *launch;
+
+	if (new.function->is_unannounced && node->has_descriptor)
+		new.function = node->launch.function;
+	if (!is_same_launch(&node->launch, &new)) {
+		node->launch = new;
 		node->uploaded = node->written = false;
 	}
 }

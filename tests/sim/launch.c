@@ -171,19 +171,24 @@ CUresult launch_run(const struct launch *launch, const struct descriptor *descri
 	return CUDA_SUCCESS;
 }
 
-CUresult launch_now(const struct launch *launch)
+CUresult launch_by(struct descriptor *descriptor, const struct launch *launch)
 {
-	struct descriptor descriptor;
+	descriptor_write(descriptor, launch);
+	uint32_t number = release_ask_for_end(launch->context, descriptor);
 
-	descriptor_write(&descriptor, launch);
-	uint32_t number = release_ask_for_end(launch->context, &descriptor);
-
-	launch_upload(launch, &descriptor);
-	CUresult result = launch_run(launch, &descriptor);
+	launch_upload(launch, descriptor);
+	CUresult result = launch_run(launch, descriptor);
 
 	if (context_result(launch->context) == CUDA_SUCCESS)
 		release_check_end(launch->context, number);
 	return result;
+}
+
+CUresult launch_now(const struct launch *launch)
+{
+	struct descriptor descriptor;
+
+	return launch_by(&descriptor, launch);
 }
 
 static CUresult launch_kernel(const CUlaunchConfig *config, CUfunction function, void **parameters,

@@ -42,7 +42,8 @@ void launch_upload(const struct launch *launch, struct descriptor *descriptor);
 /* Runs all blocks on the TPCs that this descriptor enables. Ends the test if they would never finish. */
 CUresult launch_run(const struct launch *launch, const struct descriptor *descriptor);
 
-/* All of a launch outside of graphs. */
+/* All of a launch outside of graphs; with this descriptor, which stays. */
 CUresult launch_now(const struct launch *launch);
+CUresult launch_by(struct descriptor *descriptor, const struct launch *launch);
 
 #endif

@@ -6,9 +6,8 @@
 
 #include <string.h>
 
-/* Bytes. The limits were not measured exactly: a fill of 4 KiB is no kernel, a copy of 4 KiB is one. */
-#define SMALLEST_FILL 65536
-#define SMALLEST_COPY 4096
+/* Bytes. Not measured exactly: a fill of 4 KiB is no kernel, one of 16 KiB is; a copy of 4 bytes is one. */
+#define SMALLEST_FILL 16384
 
 /* Adds a node whose content takes the place of a kernel's arguments; `model` reads it. */
 static CUresult add(CUgraphNode *node, CUgraph graph, int type, CUcontext context, CUfunction function,
@@ -109,8 +108,7 @@ static struct CUfunc_st copy_by_other_means = {.name = "memcpy", .model = copy, 
 
 static bool is_kernel(const struct copy *what)
 {
-	return what->from.type == CU_MEMORYTYPE_DEVICE && what->to.type == CU_MEMORYTYPE_DEVICE &&
-	       (what->rows > 1 || what->width >= SMALLEST_COPY);
+	return what->from.type == CU_MEMORYTYPE_DEVICE && what->to.type == CU_MEMORYTYPE_DEVICE;
 }
 
 static bool is_simple_end(int type, size_t x, size_t y, size_t z)
