@@ -301,10 +301,16 @@ static void test_disabled_nodes(void **state)
 	end(exec, graph);
 }
 
+static void update(CUgraphExec exec, CUgraph graph)
+{
+	CUgraphExecUpdateResultInfo info;
+
+	gpu_check(cuGraphExecUpdate_v2(exec, graph, &info));
+}
+
 static void test_updated_nodes(void **state)
 {
 	CUDA_KERNEL_NODE_PARAMS parameters = graph_parameters(1);
-	CUgraphExecUpdateResultInfo info;
 
 	(void)state;
 	begin();
@@ -318,7 +324,7 @@ static void test_updated_nodes(void **state)
 	gpu_check(cuGraphExecKernelNodeSetParams_v2(exec, original, &parameters));
 	run(exec, 10);
 	assert_ran(20 * NODES, 0);
-	gpu_check(cuGraphExecUpdate_v2(exec, other, &info));
+	update(exec, other);
 	run(exec, 10);
 	assert_ran(10 * NODES, 0);
 	end(exec, graph);
@@ -333,13 +339,6 @@ static CUgraph make_fill(CUdeviceptr memory, size_t bytes)
 
 	gpu_check(cuGraphAddMemsetNode(&node, graph, &nodes[NODES - 1], 1, &parameters, gpu.context));
 	return graph;
-}
-
-static void update(CUgraphExec exec, CUgraph graph)
-{
-	CUgraphExecUpdateResultInfo info;
-
-	gpu_check(cuGraphExecUpdate_v2(exec, graph, &info));
 }
 
 /* One that is made small is no kernel, but becomes one while it is large; one that is made large stays a kernel. */

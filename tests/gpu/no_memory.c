@@ -2,6 +2,7 @@
  * Graphs in a program whose memory runs out: what our library cannot remember then is not counted, and the reason is
  * said, and no other one.
  */
+#include "../sanitized.h"
 #include "../skip.h"
 #include "state/counts.h"
 #include "support/child.h"
@@ -13,19 +14,11 @@
 
 /* --- memory ----------------------------------------------------------------------------------------------------- */
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED
-#endif
-
 static bool is_refused;
 static unsigned int refusals;
 
 /* The program's functions come before the C library's. A sanitizer has functions of its own. */
-#ifndef SANITIZED
+#if !SANITIZED
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
 
@@ -117,9 +110,8 @@ static void as_it_is_made(void)
 
 static void assert_said(void (*body)(void))
 {
-#ifdef SANITIZED
-	skip_because("the sanitizer has the functions of memory");
-#endif
+	if (SANITIZED)
+		skip_because("the sanitizer has the functions of memory");
 	if (!gpu_is_simulated())
 		gpu_skip("on the simulated driver only");
 	struct child_end child = child_run(body);

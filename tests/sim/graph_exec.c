@@ -84,7 +84,7 @@ static void append_node(CUgraphNode node, bool runs, void *data)
 	new->serial = node->serial;
 	new->launch = node->launch;
 	new->runs = runs;
-	new->has_descriptor = !node->launch.function || !node->launch.function->is_unannounced;
+	new->has_descriptor = !node->launch.function->is_unannounced;
 	new->enabled = true;
 }
 

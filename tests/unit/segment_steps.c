@@ -7,6 +7,7 @@
  * implementation, which writes the set in place: in this one the same harness must find the damage, or it proves
  * nothing.
  */
+#include "../sanitized.h"
 #include "state/segment.h"
 
 #include <setjmp.h>
@@ -22,14 +23,7 @@
 
 /* To try every place between two instructions takes minutes: `make check-steps`. Otherwise one place of so many is
  * tried. The number is a prime, so that loops are hit in all their parts. Sanitizers multiply the instructions. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED
-#endif
-#ifdef SANITIZED
+#if SANITIZED
 #define STRIDE_DEFAULT 2003
 #define STRIDE_NAIVE 31
 #else

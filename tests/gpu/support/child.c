@@ -1,5 +1,6 @@
 #include "child.h"
 
+#include "../../sanitized.h"
 #include "gpu.h"
 
 #include <setjmp.h>
@@ -10,14 +11,6 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define SANITIZED 0
-#endif
 
 #ifdef __x86_64__
 #define KNOWN_MACHINE 1
