@@ -49,7 +49,7 @@ bench_support   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
 unit_tests      = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c))
 bench_programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 gpu_tests       = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
-test_programs   = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed nothing nothing-static refuse libcublas.so.0 \
+test_programs   = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed memory nothing nothing-static refuse libcublas.so.0 \
                   smctrl smctrl-static smctrl-original smctrl-opens)
 
 library = $(BUILD)/libnvtaskset.a
@@ -68,7 +68,8 @@ smctrl_archive = $(BUILD)/libsmctrl.a
 # The goals that users type first. Packages are installed before anything is built, also with -j.
 packages_all  = build
 packages_demo = build
-with_packages = all demo check check-gpu check-tools soak
+with_packages = all demo check check-gpu check-tools check-slurm soak
+packages_check-slurm = slurm
 # Each of these builds in a make of its own, so it must not run beside another goal that may build the same files.
 ifneq ($(filter $(with_packages),$(MAKECMDGOALS)),)
 ifneq ($(words $(MAKECMDGOALS)),1)
@@ -161,6 +162,21 @@ $(smctrl_archive): $(smctrl_objects) $(library)
 		$(OBJCOPY) --wildcard --keep-global-symbol='libsmctrl_*' $(@:.a=.o) && \
 		$(AR) rcs $@ $(@:.a=.o)
 
+# The plugin for Slurm: needs Slurm's headers, and calls what the program that loads it has of Slurm's.
+slurm_plugin = $(BUILD)/slurm/nvtaskset.so
+slurm_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/slurm/*.c))
+$(BUILD)/tools/slurm/%.o: override CPPFLAGS += -DLIBRARY_DIRECTORY='"$(LIBDIR)"'
+slurm: $(slurm_plugin)
+# Built again where another PREFIX is given.
+$(BUILD)/slurm/libdir: FORCE
+	@mkdir -p $(@D) && echo '$(LIBDIR)' | cmp -s - $@ || echo '$(LIBDIR)' >$@
+FORCE:
+$(BUILD)/tools/slurm/config.o: $(BUILD)/slurm/libdir
+$(slurm_plugin): $(slurm_objects) $(api_objects) $(library) tools/slurm/nvtaskset.map
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--version-script=tools/slurm/nvtaskset.map -Wl,-z,relro \
+		$(slurm_objects) $(api_objects) $(library) -o $@
+
 # --- tests -----------------------------------------------------------------------------------------
 
 $(sim): $(sim_objects) $(library)
@@ -170,19 +186,33 @@ $(sim): $(sim_objects) $(library)
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
 
+# What they test is not in the library.
+$(BUILD)/tests/unit/quota: $(BUILD)/tests/unit/quota.o $(BUILD)/src/shim/quota.o $(library)
+$(BUILD)/tests/unit/calls: $(BUILD)/tests/unit/calls.o $(BUILD)/src/driver/calls.o $(library)
+$(BUILD)/tests/unit/top: $(BUILD)/tests/unit/top.o $(BUILD)/tools/nvtaskset/quota.o $(library)
+$(addprefix $(BUILD)/tests/unit/,quota calls top):
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
+
 link_gpu_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(link_$(@F)) -o $@
 
 $(BUILD)/tests/gpu/%: $(BUILD)/tests/gpu/%.o $(gpu_support) $(library)
+	$(link_gpu_program)
+# It has the library in it.
+$(BUILD)/tests/gpu/channels: $(BUILD)/tests/gpu/channels.o $(attach_objects) $(gpu_support) $(library)
 	$(link_gpu_program)
 $(addprefix $(BUILD)/tests/gpu/,smctrl smctrl_alone smctrl_beside): $(smctrl)
 link_smctrl = -Wl,-rpath,$(abspath $(BUILD))
 link_smctrl_alone = $(link_smctrl)
 link_smctrl_beside = $(link_smctrl)
-link_bench_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ldl -o $@
+link_bench_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ldl -lm -o $@
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(bench_support) $(library)
 	$(link_bench_program)
 # They have the library in them.
 $(addprefix $(BUILD)/bench/,account registration): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(attach_objects) $(bench_support) $(library)
+	$(link_bench_program)
+# They are where calls of the kernel driver pass, which a simulated one needs.
+$(addprefix $(BUILD)/bench/,presence quota_cost): $(BUILD)/tests/gpu/support/kernel.o
+$(addprefix $(BUILD)/bench/,aside quota_start): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(attach_objects) $(BUILD)/tests/gpu/support/kernel.o $(bench_support) $(library)
 	$(link_bench_program)
 # The demo must not need the tests' packages, such as cmocka.
 $(BUILD)/demo/%: $(BUILD)/demo/%.o $(bench_support) $(library)
@@ -195,6 +225,8 @@ $(filter %/play %/play-rpath %/play-needed,$(test_programs)): $(BUILD)/tests/pro
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o %.a,$^) -lcmocka -ldl $(link_$(@F)) -o $@
 link_play-rpath  = -Wl,--disable-new-dtags,-rpath,$(abspath $(dir $(sim)))
 link_play-needed = -Wl,--no-as-needed,-rpath-link,$(BUILD)/lib $(sim)
+$(BUILD)/tests/programs/memory: $(BUILD)/tests/programs/memory.o $(gpu_support) $(library)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl -o $@
 # With the shared library; with the archive; linked with the original, which has neither a soname nor versions; and opening
 # the library by name.
 $(BUILD)/tests/programs/smctrl: $(smctrl)
@@ -242,7 +274,7 @@ $(BUILD)/tests/attach/goroutines: tests/attach/goroutines.go
 $(BUILD)/tests/attach/plain-go: tests/attach/plain.go
 	@mkdir -p $(@D)
 	-$(Q)CGO_ENABLED=0 && export CGO_ENABLED && $(go_build)
-build_busy         = $(addprefix tests/,attach/busy.c attach/registers.c gpu/support/gpu.c) \
+build_busy         = $(addprefix tests/,attach/busy.c attach/registers.c gpu/support/gpu.c gpu/support/kernel.c) \
                      $(wildcard $(patsubst %,src/%/*.c,$(rooms))) -lcmocka -ldl
 build_again        = tests/attach/again.c $(wildcard $(patsubst %,src/%/*.c,$(rooms) attach))
 build_alone        = tests/attach/alone.c tests/attach/registers.c -ldl -Wl,-rpath,'$$ORIGIN'
@@ -258,9 +290,11 @@ sim_gpus_attach    = h200 turing blackwell
 sim_gpus_smctrl_beside = h200
 sim_gpus_fork_graphs = h200
 sim_gpus_two_gpus  = h200-x2
+sim_gpus_channels  = h200 h200-x2
+sim_gpus_quota     = h200 turing
 sim_gpus_hangs     = h200 blackwell hopper-synthetic
 sim_gpus_soak      = h200-x2 turing blackwell
-bare_tests         = attach driver_behaviour driver_toggles hangs releases tool_first smctrl_alone smctrl_beside
+bare_tests         = attach channels driver_behaviour driver_toggles hangs releases tool_first smctrl_alone smctrl_beside
 sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 	$(addprefix $(BUILD)/tests/gpu/$(test)@,$(or $(sim_gpus_$(test)),$(sim_gpus))))
 
@@ -274,8 +308,10 @@ define run_tests
 		{ $(test_environment) tests/failures; exit 1; }
 endef
 
-# TESTS may name fewer.
-TESTS = $(unit_tests) $(sim_runs) $(wildcard tests/cli/*.bats)
+# TESTS may name fewer. Sanitizers see nothing in tests of texts; and ThreadSanitizer nothing where one thread does much.
+left_out = $(if $(SANITIZE),tests/cli/completions.bats tests/cli/figures.bats) \
+           $(if $(filter thread,$(SANITIZE)),tests/cli/bench.bats $(BUILD)/tests/unit/segment_steps)
+TESTS = $(filter-out $(left_out),$(unit_tests) $(sim_runs) $(wildcard tests/cli/*.bats))
 
 check_programs = $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(bench_programs) $(BUILD)/demo/where
 build-check: run-all $(check_programs)
@@ -304,6 +340,15 @@ $(BUILD)/tests/hardware/where.so: $(BUILD)/tests/hardware/where.o $(gpu_support)
 
 run-check-tools: $(command) $(shim) $(attach) $(BUILD)/demo/where $(tool_programs)
 	$(Q)BUILD=$(abspath $(BUILD)) tests/hardware/tools.sh
+
+# The plugin on a real cluster of this machine, with simulated GPUs; as root. SLURM_JOBS: of random sizes and kinds.
+slurm_parts = $(BUILD)/tests/slurm/unit/parts
+$(slurm_parts).o: override CPPFLAGS += -Itools/slurm
+$(slurm_parts): $(slurm_parts).o $(filter %/allocation.o %/cgroup.o %/config.o %/jobs.o %/number.o %/options.o %/reason.o,$(slurm_objects)) $(api_archive)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
+build-check-slurm: run-all $(slurm_plugin) $(sim) $(BUILD)/demo/where $(slurm_parts)
+run-check-slurm: build-check-slurm
+	$(call run_tests,$(slurm_parts) $(wildcard tests/slurm/*.bats))
 
 # A mixed load under changing partitions, on all GPUs of the machine, or on simulated ones.
 SOAK_SECONDS ?= 600
@@ -338,11 +383,15 @@ lint:
 	shellcheck -S warning $(scripts)
 	cppcheck --quiet --suppress=ctunullpointer --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		-D_GNU_SOURCE -D__x86_64__ -Isrc src tools
-	$(Q)printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 8 \
-		sh -c 'clang-tidy --quiet "$$@" -- $(CPPFLAGS) -std=gnu11 -Itools/nvtaskset -Itests/gpu/support -Ibench/support' clang-tidy
+	$(call tidy,$(sources),-Itools/nvtaskset -Itests/gpu/support -Ibench/support)
+	$(call tidy,$(slurm_sources),-Itools/slurm)
+
+tidy = $(Q)printf '%s\n' $(1) | xargs -r -P "$$(nproc)" -n 8 sh -c 'clang-tidy --quiet "$$@" -- $(CPPFLAGS) -std=gnu11 $(2)' clang-tidy
 
 sources = $(wildcard src/*/*.c src/*/*/*.c tools/nvtaskset/*.c tools/nvtaskset/*/*.c tests/sim/*.c tests/gpu/*.c tests/gpu/support/*.c \
 	tests/unit/*.c bench/*.c bench/support/*.c)
+# These need Slurm's headers (libslurm-dev).
+slurm_sources = $(if $(wildcard /usr/include/slurm/spank.h),$(wildcard tools/slurm/*.c tests/slurm/unit/*.c))
 scripts = $(wildcard tests/cli/*.bash tools/completions/*.bash bench/support/*.bash) \
 	$(shell grep -rlE '^\#!.*[/ ](sh|bash|bats)$$' .ci bench demo tests tools)
 
@@ -403,6 +452,8 @@ install: $(command) $(shim) $(attach) $(audit)
 	install -D -m 644 tools/completions/_nvtaskset $(DESTDIR)$(ZSH_COMPLETION)
 	install -D -m 644 tools/completions/nvtaskset.fish $(DESTDIR)$(FISH_COMPLETION)
 	install -D -m 644 -t $(DESTDIR)$(DOCDIR) $(documents)
+	install -D -m 644 share/systemd/nvtaskset-metrics.socket $(DESTDIR)$(UNITDIR)/nvtaskset-metrics.socket
+	sed 's|@BINDIR@|$(BINDIR)|' share/systemd/nvtaskset-metrics.service.in >$(DESTDIR)$(UNITDIR)/nvtaskset-metrics.service
 	$(Q)$(if $(DESTDIR),,$(link_driver))
 
 # The dynamic linker's cache is as of the last ldconfig. Renews it for $(1), a library, or says what programs need.
@@ -450,9 +501,10 @@ uninstall-smctrl:
 
 BASH_COMPLETION = $(DATADIR)/bash-completion/completions/nvtaskset
 ZSH_COMPLETION  = $(DATADIR)/zsh/site-functions/_nvtaskset
+UNITDIR        ?= $(PREFIX)/lib/systemd/system
 FISH_COMPLETION = $(DATADIR)/fish/vendor_completions.d/nvtaskset.fish
 DOCDIR         ?= $(DATADIR)/doc/nvtaskset
-documents       = $(addprefix docs/,processes.md attaching.md graphs.md mps.md loading.md system-wide.md outside.md \
+documents       = $(addprefix docs/,processes.md attaching.md graphs.md mps.md slurm.md loading.md system-wide.md outside.md \
                   hardware.md json.md topology-format.md compatibility.md)
 
 define link_driver
@@ -462,7 +514,8 @@ endef
 
 installed_command = $(BINDIR)/nvtaskset $(addprefix $(LIBDIR)/,libcuda.so.1 libcuda.so libnvtaskset-attach.so \
 	libnvtaskset-audit.so libnvtaskset-driver.so.1) $(DATADIR)/man/man1/nvtaskset.1 $(BASH_COMPLETION) $(ZSH_COMPLETION) \
-	$(FISH_COMPLETION) $(addprefix $(DOCDIR)/,$(notdir $(documents)))
+	$(FISH_COMPLETION) $(addprefix $(UNITDIR)/,nvtaskset-metrics.socket nvtaskset-metrics.service) \
+	$(addprefix $(DOCDIR)/,$(notdir $(documents)))
 installed = $(installed_command) $(installed_api) $(installed_smctrl)
 system_configuration = /etc/ld.so.conf.d/00-000-nvtaskset.conf
 # Disables by the former spelling: what is installed may be an older version.
@@ -483,6 +536,7 @@ help:
 	@echo '                     MUST_WORK=1: what a package or being root would let run may not be skipped'
 	@echo 'make check-asan      the same under sanitizers; check-tsan. tests/busy: while every core is busy'
 	@echo 'make check-attach    attach a thousand times; check-steps: interrupt editors anywhere'
+	@echo 'make check-slurm     the plugin for Slurm, on a real cluster of this machine; SLURM_JOBS. make slurm builds it'
 	@echo 'make check-gpu       run the tests of tests/gpu on the GPU; check-tools: profilers and debuggers'
 	@echo 'make mutants         which deliberate faults no test notices; FAULTS'
 	@echo 'make soak            ten minutes of a mixed load under changing partitions; SOAK_SECONDS'
@@ -493,6 +547,6 @@ help:
 	@echo 'V=1 shows commands; WERROR=1 makes warnings errors; CC, CFLAGS, LDFLAGS, BUILD as usual'
 
 .PHONY: $(with_packages) $(addprefix run-,$(with_packages)) build-check clean check-steps check-attach mutants check-asan check-tsan \
-	check-sanitizers lint fuzz bench figures deps \
+	check-sanitizers slurm build-check-slurm FORCE lint fuzz bench figures deps \
 	install uninstall may-install install-api uninstall-api help install-smctrl uninstall-smctrl
 .SECONDARY:

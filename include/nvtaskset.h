@@ -1,5 +1,6 @@
 /*
- * nvtaskset for programs: reads and changes which TPCs of an NVIDIA GPU a process may use, while it runs.
+ * nvtaskset for programs: reads and changes which TPCs of an NVIDIA GPU a process may use, while it runs, and tells
+ * what the process does with the GPU.
  *
  *   cc scheduler.c $(pkg-config --cflags --libs nvtaskset)
  *
@@ -13,9 +14,9 @@
  * Functions that can fail return 0 or -1. After -1, `error` has the reason, as one line and as a code, and other output
  * is unchanged. `error` may be NULL. Nothing here prints, exits, starts a thread or handles a signal.
  *
- * Threads: several threads may use a topology at once. A partition handle belongs to one thread at a time. Several
- * handles for the same process may be used at once, in one program or in several: their changes exclude each other.
- * After a fork, the child must open its own handles.
+ * Threads: several threads may use a topology at once. A partition handle, or a watcher, belongs to one thread at a
+ * time. Several handles for the same process may be used at once, in one program or in several: their changes exclude
+ * each other. After a fork, the child must open its own handles.
  *
  * Compatibility: symbols have versions. New members come only at the end of structs with a `size`, by which a later
  * library knows the caller's version of the struct. A size that the library does not know is an error.
@@ -157,6 +158,61 @@ int nvtaskset_gpu_choose(const struct nvtaskset_topology *topology, unsigned int
                          unsigned int count, enum nvtaskset_strategy strategy, struct nvtaskset_set *chosen,
                          struct nvtaskset_error *error);
 
+/* --- groups --------------------------------------------------------------------------------------------------------- */
+
+/* A group of processes that have one partition: nvtaskset(1), --group. Who manages jobs gives each job a group with a file:
+ * makes the file, claims TPCs for it, starts the job's programs with the file's path in NVTASKSET_GROUP_FILE, and removes
+ * the file when they have ended. */
+struct nvtaskset_group;
+
+/* Makes the file of a group, or opens the one that is there, which keeps what it has. Its name, the last part of the absolute
+ * path, is the group's: letters, digits and ._:@+-, at most 63, and not a number alone. Only root and the caller may be able
+ * to write to the directory. `cgroup` is the job's control group, as in /proc/PID/cgroup ("/system.slice/job_7"); NULL: none.
+ * Programs that have lost their environment and their descriptors find the file by it: of version 2 of control groups, where
+ * the caller may write to its directory, from their start on (extended attribute user.nvtaskset); else they follow the next
+ * change by the command. A caller that is killed meanwhile leaves the whole file or none. */
+int nvtaskset_group_make(struct nvtaskset_group **group, const struct nvtaskset_topology *topology, const char *path,
+                         const char *cgroup, struct nvtaskset_error *error);
+
+/* Opens the group of a file that is there; of a process that is in one. */
+int nvtaskset_group_open(struct nvtaskset_group **group, const struct nvtaskset_topology *topology, const char *path,
+                         struct nvtaskset_error *error);
+int nvtaskset_group_of(struct nvtaskset_group **group, const struct nvtaskset_topology *topology, pid_t pid,
+                       struct nvtaskset_error *error);
+
+/* NULL does nothing. */
+void nvtaskset_group_close(struct nvtaskset_group *group);
+
+/* Removes the file of a group, and so gives back its TPCs; a file that is not there is no failure. Programs that still run
+ * keep what they had, so end them first. */
+int nvtaskset_group_remove(const char *path, struct nvtaskset_error *error);
+
+/* The name; "" if it has none. It is in `name`. */
+#define NVTASKSET_GROUP_NAME 64
+const char *nvtaskset_group_name(const struct nvtaskset_group *group, char name[NVTASKSET_GROUP_NAME]);
+
+/* The TPCs of a GPU that the group may use: all, if it says nothing about that GPU. */
+int nvtaskset_group_get(const struct nvtaskset_group *group, unsigned int gpu, struct nvtaskset_set *set,
+                        struct nvtaskset_error *error);
+
+/* Sets them, for all processes of the group and those to come; other GPUs stay as they are. The next launch of each obeys. Does
+ * not ask whether another group has them. */
+int nvtaskset_group_set(struct nvtaskset_group *group, unsigned int gpu, const struct nvtaskset_set *set,
+                        struct nvtaskset_error *error);
+
+struct nvtaskset_claim {
+	unsigned int gpu;
+	unsigned int count; /* of TPCs */
+};
+
+/* Chooses TPCs that no other group has that has a file in the same directory, whether its processes can be seen or not, and
+ * gives them to this group: on all of these GPUs, or on none. A GPU on which the group has so many TPCs already stays as it
+ * is, so that a claim can be repeated; with another number it is an error (INVALID). Fails if too few are free (NO_ROOM).
+ * Waits a bounded time while another process claims in the directory (BUSY). Only for a group opened by its path, whose file is
+ * still there. */
+int nvtaskset_group_claim(struct nvtaskset_group *group, const struct nvtaskset_claim *claims, size_t count,
+                          enum nvtaskset_strategy strategy, struct nvtaskset_error *error);
+
 /* --- processes -------------------------------------------------------------------------------------------------------- */
 
 /* Finds the processes with a partition that the caller may change. Writes at most `room` pids, in rising order, and the
@@ -241,8 +297,103 @@ struct nvtaskset_kernels {
 int nvtaskset_partition_kernels(struct nvtaskset_partition *partition, unsigned int gpu,
                                 struct nvtaskset_kernels *kernels, struct nvtaskset_error *error);
 
+/* How much of the time a process may be present on its GPUs, in the middle of kernels, and what it has used. */
+struct nvtaskset_quota {
+	size_t size;         /* set by the caller: sizeof(struct nvtaskset_quota) */
+	uint32_t run_us;     /* at most so much of each period; `period_us` or more: no limit any more */
+	uint32_t period_us;  /* 0: it was never given a quota, and all else is 0 */
+	uint32_t in_force;   /* 1 or 0 */
+	uint32_t state;      /* see nvtaskset_quota_text */
+	uint64_t present_us; /* for so long it wanted to run, and was not put aside */
+	uint64_t aside_us;   /* for so long it wanted to run, and was put aside */
+};
+
+/* Reads it. The process, which may be hostile, has it in its memory. */
+int nvtaskset_partition_quota(struct nvtaskset_partition *partition, struct nvtaskset_quota *quota,
+                              struct nvtaskset_error *error);
+
+/* Gives the process a quota: a period of 1000 to 10 000 000 microseconds, and at least 1000 of them; as much as the period
+ * has lifts it. It is in force at once, or from the process's next calls on. Not for clients of MPS. */
+int nvtaskset_partition_set_quota(struct nvtaskset_partition *partition, uint32_t run_us, uint32_t period_us,
+                                  struct nvtaskset_error *error);
+
+/* What became of a quota, by its `state`; NULL if this version has no such state. */
+const char *nvtaskset_quota_text(uint32_t state);
+
 /* Why kernels are not counted, by the number of a bit of `gaps`; NULL if this version has no such reason. */
 const char *nvtaskset_gap_text(unsigned int gap);
+
+/* --- times ------------------------------------------------------------------------------------------------------------ */
+
+/* Watches what a process does with the GPUs: how long they were busy for it, and with which kernels.
+ *
+ * Counts are always there; times are measured only while somebody looks, and the program pays for that (nvtaskset(1),
+ * "top"). All numbers are of the time since the watcher was opened, and only grow: who wants those of a second takes
+ * differences. They are estimates, since the GPU tells only when a kernel has ended. A kernel that was launched before has
+ * no time. */
+struct nvtaskset_watcher;
+
+/* A number that is not known. */
+#define NVTASKSET_UNKNOWN UINT64_MAX
+
+/* Look so often: the process remembers its last 8192 launches of each context, and what was more is lost. After so long
+ * without a look, nobody looks any more, and nothing is measured until the next one. */
+#define NVTASKSET_LOOK_MS 50
+#define NVTASKSET_LOOK_LAST_MS 1500
+
+/* For who may change the process's partition; the process may be the caller itself. Any number of watchers may watch a
+ * process. `topology` must stay until the watcher is closed. It uses some file descriptors, close-on-exec, and memory as
+ * large as what the process remembers. */
+int nvtaskset_watcher_open(struct nvtaskset_watcher **watcher, const struct nvtaskset_topology *topology, pid_t pid,
+                           struct nvtaskset_error *error);
+
+/* NULL does nothing. If nobody else looks, the process measures nothing any more within NVTASKSET_LOOK_LAST_MS. */
+void nvtaskset_watcher_close(struct nvtaskset_watcher *watcher);
+
+/* Looks now and, sleeping in between, as often as needed for so many milliseconds; 0: once. A look takes a few
+ * milliseconds at most. -1 if the process has ended (ENDED): what was seen before can still be read. */
+int nvtaskset_watcher_look(struct nvtaskset_watcher *watcher, unsigned int milliseconds, struct nvtaskset_error *error);
+
+/* How long one GPU was busy for the process, as of the last look. */
+struct nvtaskset_times {
+	size_t size;         /* set by the caller: sizeof(struct nvtaskset_times) */
+	uint64_t elapsed_ns; /* since the watcher was opened */
+	uint64_t span_ns;    /* of it, the time of which the following is known: busy is busy_ns of span_ns */
+	uint64_t busy_ns;    /* at least one kernel was on the GPU; under MPS also while all waited there for a neighbour's */
+	uint64_t tpc_ns;     /* the same times the TPCs that the kernels had */
+	uint64_t error_ns;   /* how exactly a begin is known if the GPU was idle before; may be NVTASKSET_UNKNOWN */
+	uint64_t timed;      /* kernels that have a time; in graphs these are samples */
+	uint64_t lost;       /* kernels whose time was lost, for want of looks */
+	/* A bit for each reason why times are not known now, see nvtaskset_time_gap_text. It may be 0 where too little was
+	 * seen yet. */
+	uint64_t gaps;
+	uint32_t is_known;    /* 1 or 0; 0: busy_ns and tpc_ns are NVTASKSET_UNKNOWN */
+	uint32_t is_presence; /* 1 or 0; 1: without MPS, times contain the time slices of other processes: it was not busy
+	                       * for so long, but present */
+};
+
+int nvtaskset_watcher_times(const struct nvtaskset_watcher *watcher, unsigned int gpu, struct nvtaskset_times *times,
+                            struct nvtaskset_error *error);
+
+/* Why times are not known, by the number of a bit of `gaps`; NULL if this version has no such reason. */
+const char *nvtaskset_time_gap_text(unsigned int gap);
+
+/* The kernels of one function, on all GPUs. What is not known is NVTASKSET_UNKNOWN. */
+struct nvtaskset_function {
+	size_t size;        /* set by the caller: sizeof(struct nvtaskset_function) */
+	const char *name;   /* as the compiler wrote it, mangled, until the watcher is closed; NULL: all functions that
+	                     * there was no room for */
+	uint64_t instances; /* kernels that have ended, in graphs too */
+	uint64_t timed;     /* of them, those that the following was made from */
+	uint64_t total_ns;  /* the average, times the instances */
+	uint64_t average_ns, median_ns, min_ns, max_ns;
+	uint64_t deviation_ns; /* standard deviation, of a sample */
+};
+
+/* Functions are 0 to count - 1, and keep their numbers. More come with later looks. */
+unsigned int nvtaskset_watcher_function_count(const struct nvtaskset_watcher *watcher);
+int nvtaskset_watcher_function(const struct nvtaskset_watcher *watcher, unsigned int number,
+                               struct nvtaskset_function *function, struct nvtaskset_error *error);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

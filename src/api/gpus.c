@@ -43,6 +43,19 @@ const struct topology *api_gpu(const struct nvtaskset_topology *topology, unsign
 	return NULL;
 }
 
+int api_check_set(const struct tpcset *set, const struct tpcset *all, const struct topology *gpu, struct error *error)
+{
+	struct tpcset absent = tpcset_without(set, all);
+
+	if (!tpcset_is_empty(&absent))
+		return error_set_code(error, NVTASKSET_ERROR_NOT_KNOWN, "TPC %u: this GPU has TPCs 0-%u",
+		                      tpcset_next(&absent, 0), gpu->tpc_count - 1u);
+	if (tpcset_is_empty(set))
+		return error_set_code(error, NVTASKSET_ERROR_INVALID,
+		                      "an empty set: a program without TPCs would never run");
+	return 0;
+}
+
 int nvtaskset_topology_find_gpu(const struct nvtaskset_topology *topology, const char *name, unsigned int *gpu,
                                 struct nvtaskset_error *error)
 {

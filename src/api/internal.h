@@ -59,6 +59,9 @@ static inline int api_failed(struct nvtaskset_error *error, enum nvtaskset_error
 /* The GPU with this number, or NULL with the reason. */
 const struct topology *api_gpu(const struct nvtaskset_topology *topology, unsigned int gpu, struct error *error);
 
+/* -1 with the reason if the set is empty, or has TPCs that the GPU lacks. */
+int api_check_set(const struct tpcset *set, const struct tpcset *all, const struct topology *gpu, struct error *error);
+
 /* Fills a public struct, whose first member is the struct's size for the caller. -1 with the reason if no version has
  * that size: the caller has not set it, and we might write beyond the struct. So far there is one version; later ones
  * must accept this version's size, too. */

@@ -2,6 +2,7 @@
 
 #include "base/pids.h"
 #include "state/counts.h"
+#include "mps/reach.h"
 #include "state/editor.h"
 
 #include <stdlib.h>
@@ -106,26 +107,13 @@ int nvtaskset_partition_get(struct nvtaskset_partition *partition, unsigned int 
 	return 0;
 }
 
-static int check_set(const struct tpcset *set, const struct tpcset *all, const struct topology *gpu, struct error *error)
-{
-	struct tpcset absent = tpcset_without(set, all);
-
-	if (!tpcset_is_empty(&absent))
-		return error_set_code(error, NVTASKSET_ERROR_NOT_KNOWN, "TPC %u: this GPU has TPCs 0-%u",
-		                      tpcset_next(&absent, 0), gpu->tpc_count - 1u);
-	if (tpcset_is_empty(set))
-		return error_set_code(error, NVTASKSET_ERROR_INVALID,
-		                      "an empty set: a program without TPCs would never run");
-	return 0;
-}
-
 int nvtaskset_partition_set(struct nvtaskset_partition *partition, unsigned int gpu, const struct nvtaskset_set *set,
                             struct nvtaskset_error *error)
 {
 	const struct topology *model = api_gpu(partition->topology, gpu, inside_error(error));
 	struct segment_revision wanted = {.count = 1, .partitions[0].set = inside(set)};
 
-	if (!model || check_set(&wanted.partitions[0].set, &partition->topology->all[gpu], model, inside_error(error)) < 0)
+	if (!model || api_check_set(&wanted.partitions[0].set, &partition->topology->all[gpu], model, inside_error(error)) < 0)
 		return -1;
 	wanted.partitions[0].pci = model->pci;
 	return editor_change(&partition->editor, 1, &wanted, inside_error(error));
@@ -187,6 +175,49 @@ int nvtaskset_partition_kernels(struct nvtaskset_partition *partition, unsigned 
 	                                   .ended_is_known = is_in_force && counts_know_ended(counted.gaps)};
 
 	return api_fill(kernels, &filled, sizeof filled, inside_error(error));
+}
+
+/* --- quotas --------------------------------------------------------------------------------------------------------------- */
+
+const char *nvtaskset_quota_text(uint32_t state)
+{
+	return state < SEGMENT_TIME_STATE_COUNT ? segment_time_text((enum segment_time_state)state) : NULL;
+}
+
+int nvtaskset_partition_quota(struct nvtaskset_partition *partition, struct nvtaskset_quota *quota,
+                              struct nvtaskset_error *error)
+{
+	struct nvtaskset_quota filled = {.period_us = 0};
+	struct segment_revision revision;
+	struct segment_time time;
+
+	if (editor_read(&partition->editor, &revision, inside_error(error)) < 0)
+		return -1;
+	segment_read_time(&partition->editor.segment, &time);
+	if (revision.quota.period_us > 0) {
+		filled.run_us = revision.quota.run_us;
+		filled.period_us = revision.quota.period_us;
+		filled.in_force = time.state == SEGMENT_TIME_IN_FORCE;
+		filled.state = time.state;
+		filled.present_us = time.present_us;
+		filled.aside_us = time.aside_us;
+	}
+	return api_fill(quota, &filled, sizeof filled, inside_error(error));
+}
+
+int nvtaskset_partition_set_quota(struct nvtaskset_partition *partition, uint32_t run_us, uint32_t period_us,
+                                  struct nvtaskset_error *error)
+{
+	const struct segment_revision wanted = {.quota = {.run_us = run_us, .period_us = period_us}};
+
+	if (period_us < SEGMENT_QUOTA_PERIOD_MIN_US || period_us > SEGMENT_QUOTA_PERIOD_MAX_US || run_us < SEGMENT_QUOTA_RUN_MIN_US)
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID,
+		                      "a quota of %u us in each %u us: the period must be 1 ms to 10 s, and 1 ms of it or more", run_us,
+		                      period_us);
+	if (segment_quota_limits(wanted.quota) && mps_reaches(partition->editor.pid))
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID,
+		                      "pid %d: clients of MPS cannot be put aside each for itself", (int)partition->editor.pid);
+	return editor_change(&partition->editor, 1, &wanted, inside_error(error));
 }
 
 /* --- processes ---------------------------------------------------------------------------------------------------------- */

@@ -30,6 +30,8 @@ int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *err
 	struct segment_revision revision;
 	uint64_t number;
 	bool found = segment_open_inherited(&shared, pid, &gift->inherited) && segment_read(&shared, &revision, &number);
+	struct group_identity group = shared.group.identity;
+	int descriptor = found ? segment_group_descriptor(&shared) : -1;
 
 	segment_close(&shared);
 	if (!found)
@@ -38,6 +40,9 @@ int segment_prepare_gift(struct segment_gift *gift, pid_t pid, struct error *err
 		return error_set(error, "pid %d: its limit for descriptors (ulimit -n) leaves no room for a partition", (int)pid);
 	memset(&gift->room, 0, sizeof gift->room);
 	strcpy(gift->room.name, SEGMENT_NAME);
+	/* It stays in the group. */
+	gift->room.content.group = group;
+	gift->room.content.group_descriptor = (uint64_t)descriptor;
 	segment_prepare(&gift->room.content, identity_of(pid), &revision);
 	return check_limit(pid, error);
 }

@@ -1,6 +1,7 @@
 #include "calls.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* The arguments of the calls that launch. */
 struct list_arguments {
@@ -57,6 +58,50 @@ bool calls_launch(int id)
 {
 	return id == CALL_LAUNCH || id == CALL_LAUNCH_PER_THREAD || calls_may_launch_at_once(id) ||
 	       id == CALL_LAUNCH_OLDEST || id == CALL_LAUNCH_GRID || id == CALL_LAUNCH_GRID_ASYNC;
+}
+
+/* Pools of memory say what they are for. */
+static bool is_of_pools(int id)
+{
+	return id == CALL_POOL_CREATE || id == CALL_GET_DEFAULT_POOL || id == CALL_GET_POOL || id == CALL_SET_POOL;
+}
+
+bool calls_may_use_managed_memory(int id)
+{
+	return id == CALL_ALLOC_MANAGED || id == CALL_ATTACH_MEMORY || id == CALL_ATTACH_MEMORY_PER_THREAD || id == CALL_ADVISE ||
+	       id == CALL_ADVISE_2 || id == CALL_PREFETCH || id == CALL_PREFETCH_PER_THREAD || id == CALL_PREFETCH_2 ||
+	       id == CALL_PREFETCH_2_PER_THREAD || (id >= CALL_PREFETCH_BATCH && id <= CALL_PREFETCH_BATCH_PER_THREAD) ||
+	       (id >= CALL_DISCARD_BATCH && id <= CALL_DISCARD_AND_PREFETCH_PER_THREAD) || is_of_pools(id);
+}
+
+#define ALLOCATION_TYPE_MANAGED 2 /* CU_MEM_ALLOCATION_TYPE_MANAGED */
+
+/* The type is what a pool's properties begin with, or the third argument. */
+static bool is_of_managed_pool(const struct call *call)
+{
+	const void *place = call->id == CALL_POOL_CREATE ? call->arguments[1] : &call->arguments[2];
+	int type = 0;
+
+	if (place)
+		memcpy(&type, place, sizeof type);
+	return type == ALLOCATION_TYPE_MANAGED;
+}
+
+bool calls_use_managed_memory(const struct call *call)
+{
+	return calls_may_use_managed_memory(call->id) && (!is_of_pools(call->id) || is_of_managed_pool(call));
+}
+
+bool calls_share_memory(int id)
+{
+	return id == CALL_IPC_GET_MEMORY || id == CALL_IPC_OPEN_MEMORY || id == CALL_IPC_OPEN_MEMORY_2 ||
+	       id == CALL_IPC_GET_EVENT || id == CALL_IPC_OPEN_EVENT || id == CALL_EXPORT_MEMORY ||
+	       id == CALL_IMPORT_MEMORY || id == CALL_EXPORT_POOL || id == CALL_IMPORT_POOL;
+}
+
+bool calls_synchronize(int id)
+{
+	return id == CALL_SYNCHRONIZE || id == CALL_STREAM_SYNCHRONIZE;
 }
 
 bool calls_create_stream(int id)

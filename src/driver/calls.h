@@ -20,17 +20,29 @@ struct call {
 
 enum call_id {
 	CALL_DEVICE_GET_ATTRIBUTE = 9,
+	CALL_SYNCHRONIZE = 17,
 	CALL_LAUNCH_OLDEST = 115, /* cuLaunch; like cuLaunchGrid, into the null stream */
 	CALL_LAUNCH_GRID = 116,
 	CALL_LAUNCH_GRID_ASYNC = 117,
 	CALL_STREAM_CREATE = 124,
+	CALL_STREAM_SYNCHRONIZE = 126,
 	CALL_STREAM_DESTROY_OLD = 127,
 	CALL_LAUNCH = 307,
+	CALL_IPC_GET_MEMORY = 328,
+	CALL_IPC_OPEN_MEMORY = 329,
+	CALL_IPC_GET_EVENT = 334,
+	CALL_IPC_OPEN_EVENT = 335,
 	CALL_STREAM_DESTROY = 326,
 	CALL_STREAM_CREATE_WITH_PRIORITY = 367,
+	CALL_ALLOC_MANAGED = 371,
+	CALL_ATTACH_MEMORY = 377,
 	CALL_MAX_POTENTIAL_BLOCK_SIZE = 384,
+	CALL_ATTACH_MEMORY_PER_THREAD = 438,
 	CALL_LAUNCH_PER_THREAD = 442,
 	CALL_MAX_POTENTIAL_BLOCK_SIZE_WITH_FLAGS = 452,
+	CALL_ADVISE = 457,
+	CALL_PREFETCH = 467,
+	CALL_PREFETCH_PER_THREAD = 468,
 	CALL_LAUNCH_COOPERATIVE = 477,
 	CALL_LAUNCH_COOPERATIVE_PER_THREAD = 478,
 	CALL_GRAPH_INSTANTIATE = 513,
@@ -39,9 +51,15 @@ enum call_id {
 	CALL_GRAPH_EXEC_DESTROY = 516,
 	CALL_GRAPH_DESTROY = 517,
 	CALL_GRAPH_NODE_DESTROY = 522,
+	CALL_EXPORT_MEMORY = 554,
+	CALL_IMPORT_MEMORY = 555,
+	CALL_IPC_OPEN_MEMORY_2 = 567,
 	CALL_GRAPH_INSTANTIATE_2 = 578,
 	CALL_GRAPH_UPLOAD = 580,
 	CALL_GRAPH_UPLOAD_PER_THREAD = 581,
+	CALL_POOL_CREATE = 607,
+	CALL_EXPORT_POOL = 613,
+	CALL_IMPORT_POOL = 614,
 	CALL_GRAPH_INSTANTIATE_WITH_FLAGS = 643,
 	CALL_LAUNCH_EX = 652,
 	CALL_LAUNCH_EX_PER_THREAD = 653,
@@ -50,8 +68,20 @@ enum call_id {
 	CALL_MAX_POTENTIAL_CLUSTER_SIZE = 675,
 	CALL_MAX_ACTIVE_CLUSTERS = 676,
 	CALL_GRAPH_NODE_ADD = 712,
+	CALL_ADVISE_2 = 715,
+	CALL_PREFETCH_2 = 716,
+	CALL_PREFETCH_2_PER_THREAD = 717,
 	CALL_GRAPH_NODE_ADD_2 = 723,
 	CALL_STREAM_CREATE_GREEN = 758,
+	CALL_PREFETCH_BATCH = 784,
+	CALL_PREFETCH_BATCH_PER_THREAD = 785,
+	CALL_DISCARD_BATCH = 789,
+	CALL_DISCARD_BATCH_PER_THREAD = 790,
+	CALL_DISCARD_AND_PREFETCH = 791,
+	CALL_DISCARD_AND_PREFETCH_PER_THREAD = 792,
+	CALL_GET_DEFAULT_POOL = 801,
+	CALL_GET_POOL = 802,
+	CALL_SET_POOL = 803,
 	CALLS_MAX = 1024
 };
 
@@ -60,6 +90,15 @@ enum call_id {
 /* Whether a call launches a kernel outside of graphs; and whether its blocks may have to run at once. */
 bool calls_launch(int id);
 bool calls_may_launch_at_once(int id);
+
+/* Whether a call, at its begin, is for memory whose pages move when they are touched, managed or the program's own; the first
+ * asks for fewer calls. Whether it is for memory or events that other processes have, too. */
+bool calls_may_use_managed_memory(int id);
+bool calls_use_managed_memory(const struct call *call);
+bool calls_share_memory(int id);
+
+/* Whether a call waits for work. */
+bool calls_synchronize(int id);
 
 bool calls_create_stream(int id);
 bool calls_destroy_stream(int id);

@@ -1,12 +1,14 @@
 #include "functions.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 struct driver driver;
+static void *opened;
 
 /* A function, and the offset of its pointer in `struct driver`. */
 struct function {
@@ -29,6 +31,8 @@ static const struct function needed[] = {
 
 static const struct function optional[] = {
 	{"cuDeviceGetUuid_v2", offsetof(struct driver, device_get_uuid)},
+	{"cuDeviceGetAttribute", offsetof(struct driver, device_get_attribute)},
+	{"cuFuncGetName", offsetof(struct driver, function_get_name)},
 	{"cuStreamIsCapturing", offsetof(struct driver, stream_is_capturing)},
 	{"cuDevicePrimaryCtxGetState", offsetof(struct driver, primary_get_state)},
 	{"cuDevicePrimaryCtxRetain", offsetof(struct driver, primary_retain)},
@@ -36,6 +40,8 @@ static const struct function optional[] = {
 	{"cuMemHostRegister_v2", offsetof(struct driver, memory_register)},
 	{"cuMemHostGetDevicePointer_v2", offsetof(struct driver, memory_get_device_pointer)},
 	{"cuThreadExchangeStreamCaptureMode", offsetof(struct driver, thread_exchange_capture_mode)},
+	{"cuMemGetInfo_v2", offsetof(struct driver, memory_get_info)},
+	{"cuPointerGetAttribute", offsetof(struct driver, pointer_get_attribute)},
 	{"cuGraphCreate", offsetof(struct driver, graph_create)},
 	{"cuGraphDestroy", offsetof(struct driver, graph_destroy)},
 	{"cuGraphGetNodes", offsetof(struct driver, graph_get_nodes)},
@@ -75,11 +81,19 @@ int driver_resolve(const char *name, struct error *error)
 
 	if (!library)
 		return error_set(error, "the driver library: %s is not loaded", name);
+	opened = library;
 	for (size_t i = 0; i < COUNT(needed) && result == 0; i++)
 		result = resolve(library, &needed[i], error);
 	for (size_t i = 0; i < COUNT(optional) && result == 0; i++)
 		resolve(library, &optional[i], NULL);
 	return result;
+}
+
+const struct link_map *driver_library(void)
+{
+	struct link_map *library = NULL;
+
+	return opened && dlinfo(opened, RTLD_DI_LINKMAP, &library) == 0 ? library : NULL;
 }
 
 bool driver_can_register(void)

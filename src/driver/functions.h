@@ -26,11 +26,15 @@ struct driver {
 	CUresult (*occupancy_blocks)(int *blocks, CUfunction function, int threads, size_t dynamic_bytes);
 	/* From here on, NULL if the driver lacks it. */
 	CUresult (*device_get_uuid)(CUuuid *uuid, CUdevice device); /* the MIG instance's, if MIG is on */
+	CUresult (*device_get_attribute)(int *value, int attribute, CUdevice device);
+	CUresult (*function_get_name)(const char **name, CUfunction function); /* from CUDA 12.3 on */
 	CUresult (*stream_is_capturing)(CUstream stream, int *status);
 	/* For counting, see driver_can_register. */
 	CUresult (*memory_register)(void *start, size_t bytes, unsigned int flags);
 	CUresult (*memory_get_device_pointer)(CUdeviceptr *address, void *start, unsigned int flags);
 	CUresult (*thread_exchange_capture_mode)(int *mode);
+	CUresult (*memory_get_info)(size_t *free_bytes, size_t *total_bytes);
+	CUresult (*pointer_get_attribute)(void *value, int attribute, CUdeviceptr address);
 	CUresult (*primary_get_state)(CUdevice device, unsigned int *flags, int *is_active);
 	CUresult (*primary_retain)(CUcontext *context, CUdevice device);
 	CUresult (*primary_release)(CUdevice device); /* from CUDA 11.0 on */
@@ -51,6 +55,10 @@ extern struct driver driver;
 
 /* -1 with the reason if the library is not loaded, is our own, or lacks a function that we need. */
 int driver_resolve(const char *name, struct error *error);
+
+/* The library, as the dynamic linker knows it; NULL before driver_resolve. */
+struct link_map;
+const struct link_map *driver_library(void);
 
 /* Whether host memory can be registered, also while a stream is being captured (CUDA 10.1). */
 bool driver_can_register(void);

@@ -102,7 +102,7 @@ bool gpus_some_before_hopper(void)
 	return some;
 }
 
-static CUresult device_of(CUcontext context, CUdevice *device)
+CUresult gpus_device_of(CUcontext context, CUdevice *device)
 {
 	CUcontext current = NULL;
 	CUresult result = driver.context_get_current(&current);
@@ -121,7 +121,7 @@ struct context_facts gpus_facts_of_context(CUcontext context)
 	struct context_facts facts = contexts_find(context);
 	CUdevice device = 0;
 
-	if (!facts.gpu && device_of(context, &device) == CUDA_SUCCESS) {
+	if (!facts.gpu && gpus_device_of(context, &device) == CUDA_SUCCESS) {
 		facts.gpu = gpus_of_device(device);
 		if (facts.gpu)
 			contexts_remember(context, facts.gpu);

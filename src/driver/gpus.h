@@ -45,6 +45,9 @@ bool gpus_some_before_hopper(void);
 struct context_facts gpus_facts_of_context(CUcontext context);
 struct gpu *gpus_of_context(CUcontext context);
 
+/* The device of a context, which need not be current. */
+CUresult gpus_device_of(CUcontext context, CUdevice *device);
+
 /* The GPU of a device; NULL if the driver does not say. */
 struct gpu *gpus_of_device(CUdevice device);
 

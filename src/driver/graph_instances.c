@@ -255,6 +255,18 @@ bool graph_instances_renew(CUgraphExec exec, uint64_t number, graph_instances_re
 	return held;
 }
 
+void graph_instances_expire(CUgraphExec exec)
+{
+	pthread_mutex_lock(&lock);
+	struct held_exec *held = find_exec(exec);
+
+	if (held) {
+		held->number = 0;
+		find_oldest(table_bucket(exec));
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 /* --- forks ------------------------------------------------------------------------------------------------------- */
 
 /* The lock cannot be taken before a fork: the forking thread may hold it already (in the callback of a tool that hears

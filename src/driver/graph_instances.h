@@ -41,6 +41,9 @@ bool graph_instances_may_be_older(CUgraphExec exec, uint64_t number);
 typedef void graph_instances_renewer(CUgraphExec exec, const struct graph_nodes *nodes);
 bool graph_instances_renew(CUgraphExec exec, uint64_t number, graph_instances_renewer *renew);
 
+/* From here on, the instance is older than any number. */
+void graph_instances_expire(CUgraphExec exec);
+
 /* In the child of a fork: forgets everything. The parent's graphs do not exist there, and other threads may have been
  * in the middle of a change. */
 void graph_instances_after_fork(void);

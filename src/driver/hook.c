@@ -197,6 +197,14 @@ void hook_want_more(void)
 	}
 }
 
+void hook_want_less(void)
+{
+	for (int id = 0; id < CALLS_MAX && !slot_is_shared(); id++) {
+		if (!events.wants_call(id))
+			((slot_enable *)entries[SLOT_ENABLE])(false, subscription, DOMAIN_CALL, id);
+	}
+}
+
 static int enable_events(struct error *error)
 {
 	CUresult result = enable(DOMAIN_LAUNCH, LAUNCH_BEFORE_UPLOAD);

@@ -60,4 +60,7 @@ enum hook_state hook_subscribe(const struct hook_events *events, struct error *e
 /* Call it when `wants_call` accepts more calls than before: from here on these are announced, too. */
 void hook_want_more(void);
 
+/* The same when it accepts fewer. Those that another tool may need stay announced to the library, which ignores them. */
+void hook_want_less(void);
+
 #endif

@@ -25,3 +25,12 @@ bool modules_launch_kernels(const void *cubin, size_t size)
 	errno = saved;
 	return found;
 }
+
+bool modules_have_managed_variables(const void *cubin, size_t size)
+{
+	int saved = errno;
+	bool found = is_mapped(cubin, size) && cubin_has_managed_variables(cubin, size);
+
+	errno = saved;
+	return found;
+}

@@ -11,4 +11,7 @@
 /* Whether kernels in the code of a module may launch kernels. False if the code cannot be read; any pointer is safe. */
 bool modules_launch_kernels(const void *cubin, size_t size);
 
+/* Whether it has variables in managed memory. The same. */
+bool modules_have_managed_variables(const void *cubin, size_t size);
+
 #endif

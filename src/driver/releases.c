@@ -12,6 +12,7 @@ static bool is_on;
 /* Guards the areas, and nothing else: the driver is not called while it is held. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct counts_areas areas;
+static struct stamps_areas stamps_areas;
 
 /* By the numbers of the places. They are used again with these, but never freed: a thread may be about to launch. */
 static struct releases of_places[COUNTS_AREAS * COUNTS_PLACES];
@@ -25,6 +26,13 @@ void releases_use(const struct segment *wanted)
 	is_on = true;
 }
 
+void releases_read(struct counts *counts)
+{
+	pthread_mutex_lock(&lock);
+	counts_read_own(&areas, &segment, counts);
+	pthread_mutex_unlock(&lock);
+}
+
 /* Another thread may have held the lock. */
 void releases_after_fork(void)
 {
@@ -32,41 +40,43 @@ void releases_after_fork(void)
 	is_on = false;
 	contexts_after_fork();
 	counts_after_fork(&areas);
+	stamps_after_fork(&stamps_areas);
 }
 
 /* --- registering ------------------------------------------------------------------------------------------------ */
 
-static CUresult register_page(struct counts_place *place, CUdeviceptr *address)
+/* Whole pages: a place's, or a ring's. */
+static CUresult register_pages(void *start, size_t bytes, CUdeviceptr *address)
 {
-	CUresult result = driver.memory_register(place, COUNTS_PAGE, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+	CUresult result = driver.memory_register(start, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
 
-	return result == CUDA_SUCCESS ? driver.memory_get_device_pointer(address, place, 0) : result;
+	return result == CUDA_SUCCESS ? driver.memory_get_device_pointer(address, start, 0) : result;
 }
 
 /* Otherwise the driver refuses while this thread or, in the global mode, another one captures a stream, and the capture
  * is lost (docs/hardware.md). */
-static CUresult register_beside_captures(struct counts_place *place, CUdeviceptr *address)
+static CUresult register_beside_captures(void *start, size_t bytes, CUdeviceptr *address)
 {
 	int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 	CUresult result = driver.thread_exchange_capture_mode(&mode);
 
 	if (result == CUDA_SUCCESS) {
-		result = register_page(place, address);
+		result = register_pages(start, bytes, address);
 		driver.thread_exchange_capture_mode(&mode);
 	}
 	return result;
 }
 
-/* `address`: the place's for the GPU. */
-static CUresult register_in(CUcontext context, struct counts_place *place, CUdeviceptr *address)
+/* `address`: the memory's for the GPU. */
+static CUresult register_in(CUcontext context, void *start, size_t bytes, CUdeviceptr *address)
 {
 	CUcontext current = NULL;
 	CUresult result = driver.context_get_current(&current);
 
 	if (result == CUDA_SUCCESS && current == context) {
-		result = register_beside_captures(place, address);
+		result = register_beside_captures(start, bytes, address);
 	} else if (result == CUDA_SUCCESS && (result = driver.context_push(context)) == CUDA_SUCCESS) {
-		result = register_beside_captures(place, address);
+		result = register_beside_captures(start, bytes, address);
 		driver.context_pop(&current);
 	}
 	return result;
@@ -92,7 +102,8 @@ static struct counts_place *have_registered(CUcontext context, const struct gpu 
 	uint64_t reach = qmd_release_reach(gpu->family);
 	struct counts_place *place = take_place(gpu, reach, 0);
 
-	while (place && register_in(context, place, address) == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
+	while (place && register_in(context, place, COUNTS_PAGE, address) ==
+	                CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
 		unsigned int next = counts_number(place) + 1;
 
 		counts_end(place);
@@ -111,6 +122,47 @@ static bool prepare(struct releases *releases, const struct gpu *gpu, CUdevicept
 		done = done && qmd_release_prepare(&releases->of_kind[kind], gpu->family, QMD_COUNTING_SLOT, QMD_ADDS, address + at, 1);
 	}
 	return done;
+}
+
+/* The ring beside the place. NULL if there is no memory. */
+static struct stamps *take_ring(const struct gpu *gpu, const struct counts_place *place)
+{
+	struct error error;
+
+	pthread_mutex_lock(&lock);
+	struct stamps *stamps = stamps_take(&stamps_areas, &segment, counts_number(place), gpu->pci,
+	                                    qmd_release_reach(gpu->family), &error);
+
+	pthread_mutex_unlock(&lock);
+	return stamps;
+}
+
+/* False if the driver does not say. */
+static bool is_shared_by_mps(CUcontext context)
+{
+	CUdevice device;
+	int by_mps = 0;
+
+	return driver.device_get_attribute && gpus_device_of(context, &device) == CUDA_SUCCESS &&
+	       driver.device_get_attribute(&by_mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, device) == CUDA_SUCCESS && by_mps;
+}
+
+static void prepare_stamps(CUcontext context, struct releases *releases, const struct gpu *gpu)
+{
+	struct stamps *stamps = take_ring(gpu, releases->place);
+	CUdeviceptr address = 0;
+
+	releases->stamps = NULL;
+	if (!stamps)
+		return;
+	stamps_begin(stamps, is_shared_by_mps(context));
+	register_in(context, stamps_cells(stamps), STAMPS_BYTES, &address);
+	if (address != 0 && qmd_release_prepare(&releases->stamping, gpu->family, QMD_STAMPING_SLOT, QMD_STAMPS, address, 0)) {
+		releases->stamps_at = address;
+		releases->stamps = stamps;
+	} else {
+		stamps_note_gap(stamps, STAMPS_REFUSED);
+	}
 }
 
 static bool can_count(const struct gpu *gpu)
@@ -133,6 +185,8 @@ static struct releases *make(CUcontext context, const struct gpu *gpu)
 		releases->are_ready = address != 0 && prepare(releases, gpu, address);
 		if (!releases->are_ready)
 			counts_note_gap(place, can_count(gpu) ? COUNTS_REFUSED : COUNTS_NO_SLOTS);
+		else
+			prepare_stamps(context, releases, gpu);
 		counts_begin(place);
 	}
 	return releases;
@@ -150,6 +204,8 @@ void releases_context_destroyed(CUcontext context)
 {
 	struct releases *releases = contexts_find(context).releases;
 
+	if (releases && releases->stamps)
+		stamps_end(releases->stamps);
 	if (releases && releases->place)
 		counts_end(releases->place);
 }

@@ -1,7 +1,8 @@
 /*
- * Lets the GPU count the kernels of each context when they have ended (state/counts.h, docs/facts.md, "Releases").
+ * Lets the GPU count the kernels of each context when they have ended, and write when that was, while somebody looks
+ * (state/counts.h, state/stamps.h, docs/facts.md, "Releases").
  *
- * A context registers its place when it is created: before it can launch, and not in a launch, since the driver then
+ * A context registers its place and its ring when it is created: before it can launch, and not in a launch, since the driver then
  * holds locks. We never unregister: until the context is destroyed, any descriptor may write there, those of graphs too.
  * What the launch path writes into descriptors is prepared here, once for each context.
  */
@@ -11,6 +12,7 @@
 #include "cuda.h"
 #include "gpu/qmd.h"
 #include "state/counts.h"
+#include "state/stamps.h"
 
 #include <stdbool.h>
 
@@ -19,6 +21,9 @@ struct releases {
 	struct counts_place *place;                /* NULL: nothing is counted, and the reason is noted */
 	bool are_ready;                            /* false: launches are counted, ends are not, and the reason is noted */
 	struct qmd_release of_kind[COUNTS_KINDS];  /* for descriptors of the GPU's family */
+	struct stamps *stamps;                     /* NULL: ends get no time, and the reason is noted */
+	uint64_t stamps_at;                        /* its cells, for the GPU */
+	struct qmd_release stamping;               /* into the first of them */
 };
 
 /* From here on, counts go to areas of this segment. Only while no thread uses the driver: at the start, and in the child
@@ -31,6 +36,9 @@ void releases_after_fork(void);
 /* The primary contexts of the GPUs, and the one that this thread uses, may be older than we are: their kernels are counted
  * from here on. The driver does not list other contexts. */
 void releases_find_older(void);
+
+/* What this process counts now. Without a system call. */
+void releases_read(struct counts *counts);
 
 /* A context has been created, and cannot launch yet; it is about to be destroyed. */
 void releases_context_created(CUcontext context);

@@ -22,7 +22,26 @@ static bool has_label(const void *names, size_t length)
 	return found;
 }
 
-static bool is_labelled(const void *cubin, size_t size, const Elf64_Ehdr *header, unsigned int number)
+/* In a symbol's st_other: the variable is managed (cuda-gdb's STO_CUDA_MANAGED). */
+#define MANAGED 4
+
+static bool has_managed(const void *symbols, size_t length)
+{
+	bool found = false;
+	Elf64_Sym symbol;
+
+	for (size_t at = 0; at + sizeof symbol <= length && !found; at += sizeof symbol) {
+		memcpy(&symbol, (const char *)symbols + at, sizeof symbol);
+		found = ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_other & MANAGED;
+	}
+	return found;
+}
+
+/* Whether a section of this type has it. */
+typedef bool section_has(const void *content, size_t length);
+
+static bool is_in_section(const void *cubin, size_t size, const Elf64_Ehdr *header, unsigned int number, uint32_t type,
+                          section_has *has)
 {
 	Elf64_Shdr section;
 	const void *at = part(cubin, size, header->e_shoff + (uint64_t)number * header->e_shentsize, sizeof section);
@@ -30,12 +49,12 @@ static bool is_labelled(const void *cubin, size_t size, const Elf64_Ehdr *header
 	if (!at)
 		return false;
 	memcpy(&section, at, sizeof section);
-	const void *names = part(cubin, size, section.sh_offset, section.sh_size);
+	const void *content = part(cubin, size, section.sh_offset, section.sh_size);
 
-	return section.sh_type == SHT_STRTAB && names && has_label(names, section.sh_size);
+	return section.sh_type == type && content && has(content, section.sh_size);
 }
 
-bool cubin_launches_kernels(const void *cubin, size_t size)
+static bool is_in_file(const void *cubin, size_t size, uint32_t type, section_has *has)
 {
 	Elf64_Ehdr header;
 	bool found = false;
@@ -47,6 +66,16 @@ bool cubin_launches_kernels(const void *cubin, size_t size)
 	    header.e_shoff > size)
 		return false;
 	for (unsigned int number = 0; number < header.e_shnum && !found; number++)
-		found = is_labelled(cubin, size, &header, number);
+		found = is_in_section(cubin, size, &header, number, type, has);
 	return found;
+}
+
+bool cubin_launches_kernels(const void *cubin, size_t size)
+{
+	return is_in_file(cubin, size, SHT_STRTAB, has_label);
+}
+
+bool cubin_has_managed_variables(const void *cubin, size_t size)
+{
+	return is_in_file(cubin, size, SHT_SYMTAB, has_managed);
 }

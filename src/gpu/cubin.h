@@ -9,4 +9,7 @@
  * module look the same. `cubin` is an ELF file in memory, and may be damaged. */
 bool cubin_launches_kernels(const void *cubin, size_t size);
 
+/* Whether the module has variables in managed memory. Under the same conditions. */
+bool cubin_has_managed_variables(const void *cubin, size_t size);
+
 #endif

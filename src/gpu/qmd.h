@@ -1,8 +1,8 @@
 /*
  * The launch descriptor of a kernel (QMD, also TMD): where each version keeps what we need.
  *
- * Only qmd.c knows bit positions. They are published in NVIDIA's open-gpu-doc, in classes/compute/cl*qmd.h;
- * docs/facts.md, "Launch descriptors", says what was measured. A set mask bit disables the TPC.
+ * Only qmd.c knows bit positions, and tells them qmd_release.c. They are published in NVIDIA's open-gpu-doc, in
+ * classes/compute/cl*qmd.h; docs/facts.md, "Launch descriptors", says what was measured. A set mask bit disables the TPC.
  */
 #ifndef NVTASKSET_QMD_H
 #define NVTASKSET_QMD_H
@@ -43,9 +43,9 @@ struct qmd_shape {
 struct qmd_family {
 	unsigned int first_compute; /* 256 * major + minor */
 	unsigned int last_compute;
-	const struct qmd_layout *layout;           /* qmd.c's own */
+	const struct qmd_layout *layout;           /* of qmd_layout.h */
 	qmd_disabler *disable;                     /* qmd_disable for this family */
-	const struct qmd_release_layout *releases; /* qmd.c's own; NULL without slots that we can use */
+	const struct qmd_release_layout *releases; /* the same; NULL without slots that we can use */
 };
 
 /* The family of a GPU with this compute capability; NULL if the GPU is too old or too new. */
@@ -97,6 +97,7 @@ struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd); 
  * has a slot for each. The driver uses slot 0 itself; slot 1 is CUPTI's while it traces kernels.
  */
 #define QMD_SLOTS 3
+#define QMD_STAMPING_SLOT 1
 #define QMD_COUNTING_SLOT 2
 
 enum qmd_release_kind {
@@ -140,6 +141,9 @@ enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qm
 
 /* Whether the driver or somebody else has a release in the slot. False for versions without it. */
 bool qmd_slot_is_used(const struct qmd_family *family, const void *qmd, unsigned int slot);
+
+/* Where the release in the slot writes to; 0 if there is none. */
+uint64_t qmd_slot_address(const struct qmd_family *family, const void *qmd, unsigned int slot);
 
 /* The state that qmd_release changes. Graphs use descriptors again, and would find our own release in the slot. The
  * descriptor's version must have the slot. */

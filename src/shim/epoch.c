@@ -18,5 +18,6 @@ void epoch_raise_masks(void)
 void epoch_use(const struct segment *segment)
 {
 	epoch_sources.edits = segment->number;
+	epoch_sources.group_edits = segment->group_number;
 	epoch_raise();
 }

@@ -1,5 +1,6 @@
 #include "graph_counts.h"
 
+#include "base/pointer_map.h"
 #include "base/table.h"
 
 #include <stdlib.h>
@@ -16,7 +17,7 @@ struct share {
 
 /* A descriptor, by its address. */
 struct node {
-	const void *qmd; /* NULL: none */
+	const void *qmd;
 	struct counts_place *place;
 	enum graph_kernel kernel;
 };
@@ -29,8 +30,7 @@ struct instance {
 	bool run_once;
 	bool is_uploaded; /* all its nodes are known */
 	struct share shares[CONTEXTS];
-	struct node *nodes; /* a hash table; `room` is a power of 2 */
-	size_t count, room;
+	struct pointer_map nodes;
 };
 
 static struct table instances;
@@ -46,9 +46,7 @@ static struct instance *find(CUgraphExec exec)
 
 static void forget_nodes(struct instance *instance)
 {
-	free(instance->nodes);
-	instance->nodes = NULL;
-	instance->count = instance->room = 0;
+	pointer_map_clear(&instance->nodes);
 	instance->is_uploaded = false;
 	memset(instance->shares, 0, sizeof instance->shares);
 }
@@ -85,37 +83,6 @@ void graph_counts_after_fork(void)
 
 /* --- nodes ------------------------------------------------------------------------------------------------------ */
 
-/* The place of this descriptor, or where it would be put. */
-static struct node *locate(const struct instance *instance, const void *qmd)
-{
-	size_t at = (size_t)((uint64_t)(uintptr_t)qmd * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (instance->room - 1);
-
-	while (instance->nodes[at].qmd && instance->nodes[at].qmd != qmd)
-		at = (at + 1) & (instance->room - 1);
-	return &instance->nodes[at];
-}
-
-/* At most half of it is used. */
-static bool have_room(struct instance *instance)
-{
-	struct instance larger = *instance;
-
-	if (2 * (instance->count + 1) <= instance->room)
-		return true;
-	larger.room = instance->room ? 2 * instance->room : 16;
-	larger.nodes = calloc(larger.room, sizeof *larger.nodes);
-	if (!larger.nodes)
-		return false;
-	for (size_t i = 0; i < instance->room; i++) {
-		if (instance->nodes[i].qmd)
-			*locate(&larger, instance->nodes[i].qmd) = instance->nodes[i];
-	}
-	free(instance->nodes);
-	instance->nodes = larger.nodes;
-	instance->room = larger.room;
-	return true;
-}
-
 /* NULL if there are too many. */
 static struct share *share_of(struct instance *instance, struct counts_place *place)
 {
@@ -133,25 +100,24 @@ static void change(struct kernels *kernels, const struct node *node, uint64_t by
 	kernels->uncounted += node->kernel == GRAPH_UNCOUNTED ? by : 0;
 }
 
-/* False if there is no memory. */
+/* What was uploaded once counts for each launch; what comes later, for this call. False if there is no memory, or there are
+ * too many contexts. */
 static bool put(struct instance *instance, const struct node *new)
 {
 	struct share *share = share_of(instance, new->place);
+	struct node *node = pointer_map_find(&instance->nodes, sizeof *node, new->qmd);
+	bool is_once = !node && instance->is_uploaded;
 
-	if (!share || !have_room(instance))
-		return false;
-	struct node *node = locate(instance, new->qmd);
-
-	share->place = new->place;
-	if (node->qmd)
+	if (share && node)
 		change(&share_of(instance, node->place)->each, node, (uint64_t)-1);
-	if (node->qmd || !instance->is_uploaded) {
-		instance->count += !node->qmd;
+	else if (share && !is_once)
+		node = pointer_map_add(&instance->nodes, sizeof *node, new->qmd);
+	if (!share || (!node && !is_once))
+		return false;
+	share->place = new->place;
+	if (node)
 		*node = *new;
-		change(&share->each, node, 1);
-	} else {
-		change(&share->once, new, 1);
-	}
+	change(is_once ? &share->once : &share->each, new, 1);
 	return true;
 }
 

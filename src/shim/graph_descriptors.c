@@ -46,6 +46,12 @@ struct graph_descriptor *graph_descriptors_remember(const struct launch *launch,
 	return descriptor;
 }
 
+void graph_descriptors_save_stamp(struct graph_descriptor *descriptor, const struct qmd_release *release)
+{
+	descriptor->stamp = release;
+	descriptor->stamp_slot = qmd_save_slot(release, descriptor->qmd);
+}
+
 void graph_descriptors_visit(void (*visit)(const struct graph_descriptor *descriptor, void *data), void *data)
 {
 	for (size_t i = 0; i < written.count; i++)
@@ -58,6 +64,8 @@ static void restore(const struct graph_descriptor *descriptor)
 		qmd_restore(descriptor->family, descriptor->qmd, &descriptor->mask);
 	if (descriptor->release)
 		qmd_restore_slot(descriptor->release, descriptor->qmd, &descriptor->slot);
+	if (descriptor->stamp)
+		qmd_restore_slot(descriptor->stamp, descriptor->qmd, &descriptor->stamp_slot);
 }
 
 void graph_descriptors_restore(void)

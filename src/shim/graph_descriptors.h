@@ -30,11 +30,16 @@ struct graph_descriptor {
 	struct qmd_saved mask;
 	const struct qmd_release *release; /* NULL: the slot stays */
 	struct qmd_saved_slot slot;
+	const struct qmd_release *stamp; /* the same for the slot of looking.h */
+	struct qmd_saved_slot stamp_slot;
 };
 
 /* A descriptor is about to be written, in a call of this thread that uploads nodes: its mask, and with `release` its
  * release. The result is valid until the next call of this function. NULL if there is no memory. */
 struct graph_descriptor *graph_descriptors_remember(const struct launch *launch, const struct qmd_release *release);
+
+/* A release like this one is about to be written into it, too. */
+void graph_descriptors_save_stamp(struct graph_descriptor *descriptor, const struct qmd_release *release);
 
 /* Visits all of them; restores them, at the end of that call. */
 void graph_descriptors_visit(void (*visit)(const struct graph_descriptor *descriptor, void *data), void *data);

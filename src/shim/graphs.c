@@ -8,10 +8,12 @@
 #include "escape.h"
 #include "graph_counts.h"
 #include "graph_descriptors.h"
+#include "looking_graphs.h"
 
 static bool expects_older;
 static atomic_bool some_are_forgotten; /* there was no memory for them */
-static uint64_t whole_number; /* of the revision at graphs_use, if that restricted no GPU; otherwise 0 */
+static struct segment own;
+static uint64_t whole_edit; /* the last edit at graphs_use, if the revision restricted no GPU; otherwise 0 */
 
 /* The epoch of masks when this thread's call began. Not read at its end: some calls that instantiate also upload. */
 static __thread uint64_t number_at_begin __attribute__((tls_model("initial-exec")));
@@ -26,7 +28,8 @@ void graphs_use(const struct segment *segment)
 	struct segment_revision revision;
 	uint64_t number;
 
-	whole_number = segment_read(segment, &revision, &number) && revision.count == 0 ? number : 0;
+	own = *segment;
+	whole_edit = segment_read(segment, &revision, &number) && revision.count == 0 ? number - segment_raised(segment) : 0;
 }
 
 /* A node runs outside the partition, or may. */
@@ -64,16 +67,18 @@ static void refresh_node(CUgraphExec exec, CUgraphNode node)
 
 static void refresh(CUgraphExec exec, const struct graph_nodes *nodes)
 {
+	looking_graph_renewed(exec);
 	for (size_t i = 0; i < nodes->count; i++)
 		refresh_node(exec, nodes->list[i]);
 	for (size_t i = 0; i < nodes->out_of_reach; i++)
 		count_stale();
 }
 
-/* Whether there may be graphs that keep the whole GPU, and the partition has restricted a GPU or has changed since. */
+/* Whether there may be graphs that keep the whole GPU, and the partition has restricted a GPU or has changed since. That
+ * somebody looks is no change. */
 static bool older_are_stale(void)
 {
-	return expects_older && number_at_begin > whole_number;
+	return expects_older && number_at_begin - segment_raised(&own) > whole_edit;
 }
 
 static void launch_begins(CUgraphExec exec)
@@ -126,6 +131,7 @@ static void instantiated(const struct call *call)
 	if (!graph_counts_add(exec, !is_made_for_kernels(call) && graph_instances_run_once(exec)))
 		atomic_store(&some_are_forgotten, true);
 	graph_descriptors_visit(node_uploaded, exec);
+	looking_graph_destroyed(exec); /* an old one with the same handle */
 }
 
 static void node_added(const struct call *call)
@@ -142,6 +148,7 @@ static void destroy_instance(CUgraphExec exec)
 {
 	graph_instances_remove(exec);
 	graph_counts_remove(exec);
+	looking_graph_destroyed(exec);
 }
 
 /* A launch that is captured becomes a node of another graph. The stream that all contexts have is never captured, and need
@@ -168,6 +175,9 @@ void graphs_call_begins(const struct call *call)
 {
 	struct call_destroy_graph *destroyed = (struct call_destroy_graph *)call->arguments;
 
+	/* First: it may raise that number. */
+	if (calls_launch_graph(call->id) && looking_graph_begins(((const struct call_exec *)call->arguments)->exec))
+		graph_instances_expire(((const struct call_exec *)call->arguments)->exec);
 	number_at_begin = epoch_of_masks();
 	if (calls_instantiate_graph(call->id))
 		instance_begins(call);
@@ -190,6 +200,8 @@ void graphs_call_ended(const struct call *call)
 	else if (calls_instantiate_graph(call->id) && is_done && ((const struct call_instantiate *)call->arguments)->exec)
 		instantiated(call);
 	graph_descriptors_restore();
+	if (calls_launch_graph(call->id))
+		looking_graph_ended(call, ((const struct call_exec *)call->arguments)->exec);
 	if (calls_add_node(call->id) && is_done)
 		node_added(call);
 }

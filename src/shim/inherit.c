@@ -2,6 +2,9 @@
 
 #include "base/log.h"
 #include "base/parent.h"
+#include "state/group_file.h"
+#include "state/group_find.h"
+#include "state/group_note.h"
 #include "strict.h"
 
 #include <stdbool.h>
@@ -10,11 +13,24 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool read_and_close(struct segment *segment, bool is_open, struct segment_revision *revision)
+/* Another user's group is not ours, although we start with what it has. */
+static void take_group(struct inheritance *inheritance, struct segment *segment)
+{
+	inheritance->descriptor = segment_group_descriptor(segment);
+	if (group_is_trusted(&segment->group)) {
+		inheritance->group = segment->group;
+		segment->group = group_closed;
+	}
+}
+
+static bool read_and_close(struct segment *segment, bool is_open, struct inheritance *inheritance)
 {
 	uint64_t number;
-	bool found = is_open && segment_read(segment, revision, &number);
+	bool found = is_open && segment_read(segment, &inheritance->revision, &number);
 
+	group_close(&inheritance->group);
+	if (found)
+		take_group(inheritance, segment);
 	segment_close(segment);
 	return found;
 }
@@ -22,27 +38,27 @@ static bool read_and_close(struct segment *segment, bool is_open, struct segment
 /* --- by the inherited descriptor, also if its owner has ended ----------------------------------------------------- */
 
 /* Where the segment is from; SEGMENT_NONE if it cannot be read. */
-static enum segment_source read_inherited(struct segment_revision *revision)
+static enum segment_source read_inherited(struct inheritance *inheritance)
 {
 	struct segment segment;
 	int handle;
 	enum segment_source source = segment_open_source(&segment, &handle);
 	bool is_open = segment.memory != NULL;
 
-	return read_and_close(&segment, is_open, revision) || !is_open ? source : SEGMENT_NONE;
+	return read_and_close(&segment, is_open, inheritance) || !is_open ? source : SEGMENT_NONE;
 }
 
 /* --- by /proc ------------------------------------------------------------------------------------------------------ */
 
 /* `is_out_of_reach`: the process has a segment, or may have one, but we are not permitted to read it. */
-static bool read_segment_of(pid_t pid, struct segment_revision *revision, bool *is_out_of_reach)
+static bool read_segment_of(pid_t pid, struct inheritance *inheritance, bool *is_out_of_reach)
 {
 	struct segment segment;
 	struct error error; /* with it, segment_open searches everywhere */
-	bool found = read_and_close(&segment, segment_open(&segment, pid, &error) == SEGMENT_FOUND, revision);
+	bool found = read_and_close(&segment, segment_open(&segment, pid, &error) == SEGMENT_FOUND, inheritance);
 
 	if (!found) {
-		enum segment_state state = segment_read_mapped(pid, revision);
+		enum segment_state state = segment_read_mapped(pid, &inheritance->revision);
 
 		found = state == SEGMENT_FOUND;
 		*is_out_of_reach = state == SEGMENT_NOT_PERMITTED;
@@ -52,7 +68,7 @@ static bool read_segment_of(pid_t pid, struct segment_revision *revision, bool *
 
 /* Searches the ancestors, up to and including `root`. `out_of_reach`: the one whose segment we may not read, which ends
  * the search; otherwise 0. */
-static bool read_ancestor(pid_t root, struct segment_revision *revision, pid_t *out_of_reach)
+static bool read_ancestor(pid_t root, struct inheritance *inheritance, pid_t *out_of_reach)
 {
 	pid_t pid = getpid();
 	bool found = false, is_out_of_reach = false;
@@ -60,7 +76,7 @@ static bool read_ancestor(pid_t root, struct segment_revision *revision, pid_t *
 	for (int generation = 0; generation < PARENT_GENERATIONS && !found && !is_out_of_reach && pid > 1 && pid != root;
 	     generation++) {
 		pid = parent_of(pid);
-		found = pid > 1 && read_segment_of(pid, revision, &is_out_of_reach);
+		found = pid > 1 && read_segment_of(pid, inheritance, &is_out_of_reach);
 	}
 	*out_of_reach = is_out_of_reach ? pid : 0;
 	return found;
@@ -85,30 +101,72 @@ static void warn_of_start(bool is_withheld, pid_t out_of_reach)
 }
 
 /* If the owner of the inherited segment has moved to a new one, the ancestors are searched for that. */
-static bool find_partition(pid_t root, struct segment_revision *revision)
+static bool find_partition(pid_t root, struct inheritance *inheritance)
 {
-	struct segment_revision inherited;
-	enum segment_source source = read_inherited(&inherited);
+	struct inheritance ancestors = {.group = group_closed};
+	enum segment_source source = read_inherited(inheritance);
 	pid_t out_of_reach = 0;
 	bool found = source <= SEGMENT_LEFT;
 
-	if (source >= SEGMENT_LEFT && root > 0 && read_ancestor(root, revision, &out_of_reach))
+	if (source >= SEGMENT_LEFT && root > 0 && read_ancestor(root, &ancestors, &out_of_reach)) {
+		group_close(&inheritance->group);
+		*inheritance = ancestors;
 		return true;
-	if (found)
-		*revision = inherited;
-	else
+	}
+	if (!found)
 		warn_of_start(source == SEGMENT_WITHHELD, out_of_reach);
 	return found;
 }
 
-int inherit_partition(struct segment_revision *revision, struct error *error)
+/* --- the group ------------------------------------------------------------------------------------------------------ */
+
+/* The file that the environment names, in place of another group; or without any group, the control group's note. */
+static void find_file(struct inheritance *inheritance)
+{
+	struct group_path file;
+	struct group group;
+	struct error error;
+
+	group_path_find(&file, inheritance->group.memory != NULL);
+	if (!file.path)
+		return;
+	if (group_file_obey(&group, file.path, &error) < 0) {
+		strict_refuse(error.reason);
+		log_wake();
+		log_warning("%s: %s: this program does not obey that group", file.source, error.reason);
+	} else if (group_is_same(group.identity, inheritance->group.identity)) {
+		group_close(&group);
+	} else {
+		group_close(&inheritance->group);
+		inheritance->group = group;
+		inheritance->revision.group = 0;
+	}
+}
+
+static void join_group(struct inheritance *inheritance)
+{
+	struct group_identity former = inheritance->group.identity;
+
+	find_file(inheritance);
+	if (inheritance->group.memory)
+		inheritance->descriptor = group_keep(&inheritance->group, former, inheritance->descriptor);
+	if (!group_resolve(&inheritance->group, &inheritance->revision))
+		group_close(&inheritance->group);
+}
+
+int inherit_partition(struct inheritance *inheritance, struct error *error)
 {
 	const char *partition = secure_getenv(SEGMENT_ENVIRONMENT), *number = secure_getenv(SEGMENT_ROOT_ENVIRONMENT);
 	pid_t root = partition && number ? (pid_t)strtol(number, NULL, 10) : 0;
-	struct segment_revision now;
-	int result = segment_revision_parse(revision, partition ? partition : "", error);
+	struct segment_revision given;
+	int result = segment_revision_parse(&given, partition ? partition : "", error);
 
-	if (result == 0 && find_partition(root, &now))
-		*revision = now;
+	*inheritance = (struct inheritance){.group = group_closed, .descriptor = -1};
+	if (result == 0 && !find_partition(root, inheritance)) {
+		inheritance->revision = given;
+		group_open_inherited(&inheritance->group);
+	}
+	if (result == 0)
+		join_group(inheritance);
 	return result;
 }

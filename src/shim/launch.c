@@ -13,8 +13,11 @@
 #include "graph_descriptors.h"
 #include "graphs.h"
 #include "hide.h"
+#include "looking.h"
+#include "looking_graphs.h"
 #include "misfit.h"
 #include "partition.h"
+#include "presence.h"
 #include "residency.h"
 
 #include <stdatomic.h>
@@ -76,7 +79,7 @@ static enum graph_kernel write_release_of_node(const struct qmd_release *release
 
 /* The driver uses a graph's descriptor again, so it is restored at the end of the call. Without memory for that, the mask is
  * written all the same, and the release is not. */
-static void carry_out_node(const struct launch *launch, struct decision *decision)
+static void carry_out_node(const struct launch *launch, struct decision *decision, bool is_looked_at)
 {
 	enum counts_kind kind = graph_counts_kind(launch->origin.exec);
 	bool is_own = is_drivers_own(launch);
@@ -93,16 +96,20 @@ static void carry_out_node(const struct launch *launch, struct decision *decisio
 		account_node_gap(COUNTS_NO_MEMORY);
 	else if (!is_own)
 		descriptor->kernel = write_release_of_node(release, launch, kind);
+	if (is_looked_at)
+		looking_graph_node(launch, decision, descriptor);
 	account_node(decision->state == DECISION_RESTRICTED);
 }
 
 /* The launch is counted before it can end. */
-static void carry_out_launch(const struct launch *launch, struct decision *decision)
+static void carry_out_launch(const struct launch *launch, struct decision *decision, bool is_looked_at)
 {
 	if (decision->state == DECISION_RESTRICTED)
 		write_mask(launch, decision);
 	account_launch(decision->state == DECISION_RESTRICTED);
 	write_release(recent.release, launch->qmd);
+	if (is_looked_at)
+		looking_launch(launch, decision);
 }
 
 static void count_notes(const struct decision *decision)
@@ -149,9 +156,13 @@ static __attribute__((noinline)) void decide(struct launch *launch)
 {
 	/* First: after a change from here on, the next launch is decided anew. */
 	uint64_t epoch = epoch_now();
+	bool is_looked_at = looking_is_on();
 	struct decision decision;
 
+	if (is_looked_at)
+		epoch = EPOCH_NEVER;
 	look_up(launch);
+	presence_check();
 	/* The partition limits the program's own masks. Residency needs to know what is left. */
 	partition_decide(launch, &decision);
 	app_masks_decide(launch, &decision);
@@ -159,9 +170,9 @@ static __attribute__((noinline)) void decide(struct launch *launch)
 	check_version(launch, &decision);
 	residency_decide(launch, &decision);
 	if (launch->origin.uploads_nodes)
-		carry_out_node(launch, &decision);
+		carry_out_node(launch, &decision, is_looked_at);
 	else
-		carry_out_launch(launch, &decision);
+		carry_out_launch(launch, &decision, is_looked_at);
 	if (decision.state == DECISION_UNRESTRICTED)
 		escape_note(decision.reason);
 	count_notes(&decision);
@@ -171,7 +182,7 @@ static __attribute__((noinline)) void decide(struct launch *launch)
 
 static inline bool is_as_before(CUcontext context)
 {
-	return recent.context == context && recent.epoch == epoch_now();
+	return recent.context == context && epoch_now() == recent.epoch;
 }
 
 /* Unless the mask is written, the descriptor is unchanged: its blocks must run at once, or its version is unknown. */
@@ -197,7 +208,8 @@ static inline void disable_as_before(struct launch *launch)
 		launch_slow_path(launch, outcome);
 }
 
-static inline void count_as_before(const struct launch *launch)
+/* Not inline: launch_upload would save more registers for it, in every launch. */
+static __attribute__((noinline)) void count_as_before(const struct launch *launch)
 {
 	account_launch(false);
 	write_release(recent.release, launch->qmd);
@@ -226,7 +238,7 @@ static bool asks_to_run_at_once(int id)
 bool launch_wants_call(int id)
 {
 	return calls_are_of_graphs(id) ? driver_has_graphs()
-	                               : hide_wants_call(id) || misfit_wants_call(id) || app_masks_want_call(id) ||
+	                               : presence_wants_call(id) || hide_wants_call(id) || misfit_wants_call(id) || app_masks_want_call(id) ||
 	                                         asks_to_run_at_once(id);
 }
 
@@ -235,6 +247,7 @@ bool launch_wants_call(int id)
  * this. */
 void launch_call_begins(const struct call *call)
 {
+	presence_call_begins(call);
 	if (calls_are_of_graphs(call->id))
 		graphs_call_begins(call);
 	if (app_masks_want_call(call->id))

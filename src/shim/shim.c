@@ -19,7 +19,10 @@
 #include "graphs.h"
 #include "inherit.h"
 #include "launch.h"
+#include "looking.h"
+#include "looking_graphs.h"
 #include "partition.h"
+#include "presence.h"
 #include "state/segment.h"
 
 #include <errno.h>
@@ -60,7 +63,9 @@ static void use_segment(void)
 	partition_use(&segment);
 	account_use(&segment);
 	allowed_use(&segment);
+	presence_use(&segment);
 	graphs_use(&segment);
+	looking_use(&segment);
 }
 
 static void in_child(void)
@@ -74,8 +79,11 @@ static void in_child(void)
 	slot_after_fork();
 	graph_instances_after_fork();
 	graph_counts_after_fork();
+	looking_graphs_after_fork();
 	releases_after_fork();
-	if (segment_create(&segment, &forked[own_fork], segment_is_findable(&parents) ? parents.file : -1, NULL) == 0) {
+	presence_after_fork();
+	if (segment_create_in_group(&segment, &forked[own_fork], segment_is_findable(&parents) ? parents.file : -1, &parents.group,
+	                            segment_group_descriptor(&parents), NULL) == 0) {
 		segment_set_at_work(&segment);
 		segment_set_in_force(&segment, !atomic_load(&waiting));
 		counter_slots_free();
@@ -112,7 +120,14 @@ static void on_context_created(CUcontext context)
 		atomic_flag_clear(&looking);
 	}
 	launch_context_created(context);
+	presence_context_created();
 	errno = saved;
+}
+
+static void on_context_destroyed(CUcontext context)
+{
+	launch_context_destroyed(context);
+	presence_context_destroyed();
 }
 
 static void expect_older(void)
@@ -129,8 +144,10 @@ static void on_subscribed(void)
 
 static void on_module_loaded(const void *cubin, size_t size)
 {
+	looking_functions_changed();
 	if (modules_launch_kernels(cubin, size))
 		escape_note(SEGMENT_LAUNCHED_BY_KERNELS);
+	presence_module_loaded(cubin, size);
 }
 
 static void on_unknown_gpus(const char *reason)
@@ -155,9 +172,9 @@ static void on_subscribed_late(void)
 }
 
 /* For when the process's limits allow no segment that others can find: the partition is in force nevertheless. */
-static int make_private_segment(const struct segment_revision *revision, const char *reason, struct error *error)
+static int make_private_segment(const struct inheritance *inheritance, const char *reason, struct error *error)
 {
-	int result = segment_create_private(&segment, revision, error);
+	int result = segment_create_private(&segment, &inheritance->revision, error);
 
 	if (result == 0)
 		warn_out_of_reach(reason);
@@ -169,22 +186,26 @@ static int make_private_segment(const struct segment_revision *revision, const c
  * it executes. */
 static int have_segment(bool *is_new, struct error *error)
 {
-	struct segment_revision revision = {.count = 0};
+	struct inheritance inheritance = {.group = group_closed, .descriptor = -1};
 	struct error why;
 	int result;
 
 	*is_new = false;
 	if (!identity_is_privileged() && segment_find_own(&segment))
 		return 0;
-	if (!identity_is_privileged() && inherit_partition(&revision, error) < 0)
+	if (!identity_is_privileged() && inherit_partition(&inheritance, error) < 0)
 		return -1;
-	*is_new = revision.count == 0;
+	*is_new = inheritance.revision.count == 0 && !inheritance.group.memory;
 	/* There is a partition, although the environment may not name it: warnings are printed from now on. */
 	if (!*is_new)
 		log_wake();
-	result = identity_is_privileged() ? segment_create(&segment, &revision, -1, &why)
-	                                  : segment_replace(&segment, &revision, &why);
-	return result == 0 ? 0 : make_private_segment(&revision, why.reason, error);
+	result = identity_is_privileged()
+	                 ? segment_create(&segment, &inheritance.revision, -1, &why)
+	                 : segment_replace(&segment, &inheritance.revision, &inheritance.group, inheritance.descriptor, &why);
+	if (result < 0)
+		result = make_private_segment(&inheritance, why.reason, error);
+	group_close(&inheritance.group);
+	return result;
 }
 
 enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error *error)
@@ -193,7 +214,7 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 		.launch = launch_upload,
 		.subscribed = on_subscribed,
 		.context_created = on_context_created,
-		.context_destroyed = launch_context_destroyed,
+		.context_destroyed = on_context_destroyed,
 		.module_loaded = on_module_loaded,
 		.wants_call = launch_wants_call,
 		.call_begins = launch_call_begins,
@@ -220,6 +241,7 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 	} else if (state != HOOK_FAILED) {
 		segment_set_at_work(&segment);
 		account_follow_threads();
+		presence_start(is_late);
 		pthread_atfork(before_fork, NULL, in_child);
 		app_masks_open(state == HOOK_SUBSCRIBED);
 	}

@@ -65,6 +65,43 @@ void segment_count_refresh(const struct segment *segment)
 	atomic_fetch_add_explicit(&segment->memory->refreshed, 1, memory_order_relaxed);
 }
 
+/* --- time -------------------------------------------------------------------------------------------------------- */
+
+const char *segment_time_text(enum segment_time_state state)
+{
+	static const char *const texts[] = {
+#define TIME_TEXT(identifier, text) text,
+		SEGMENT_TIME_STATES(TIME_TEXT)
+#undef TIME_TEXT
+	};
+
+	return texts[state];
+}
+
+void segment_set_time_state(const struct segment *segment, enum segment_time_state state, uint64_t number)
+{
+	atomic_store_explicit(&segment->memory->time_state, state, memory_order_relaxed);
+	atomic_store_explicit(&segment->memory->time_number, number, memory_order_release);
+}
+
+void segment_set_time_used(const struct segment *segment, uint64_t present_us, uint64_t aside_us)
+{
+	atomic_store_explicit(&segment->memory->present_us, present_us, memory_order_relaxed);
+	atomic_store_explicit(&segment->memory->aside_us, aside_us, memory_order_relaxed);
+}
+
+void segment_read_time(const struct segment *segment, struct segment_time *time)
+{
+	const struct segment_memory *memory = segment->memory;
+
+	time->number = atomic_load_explicit(&memory->time_number, memory_order_acquire);
+	uint64_t state = atomic_load_explicit(&memory->time_state, memory_order_relaxed);
+
+	time->state = state < SEGMENT_TIME_STATE_COUNT ? (enum segment_time_state)state : SEGMENT_TIME_NONE;
+	time->present_us = atomic_load_explicit(&memory->present_us, memory_order_relaxed);
+	time->aside_us = atomic_load_explicit(&memory->aside_us, memory_order_relaxed);
+}
+
 /* --- reading ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t sum_launches(const struct segment_memory *memory, bool restricted)

@@ -1,6 +1,7 @@
 /* The owner's side: where this process's kernels are counted. */
 #include "counts_layout.h"
 
+#include "base/low_memory.h"
 #include "handle.h"
 #include "layout.h"
 
@@ -11,36 +12,6 @@
 #include <unistd.h>
 
 /* --- areas ------------------------------------------------------------------------------------------------------ */
-
-/* Where memory that must lie low is looked for: low enough for the release slots of every version, and far from where
- * programs are loaded; then below what sanitizers take. */
-#define LOW_ATTEMPTS 64
-
-static uint64_t low_address(unsigned int attempt)
-{
-	return attempt < LOW_ATTEMPTS / 2 ? UINT64_C(0x2000000000) + attempt * UINT64_C(0x10000000)
-	                                  : UINT64_C(0x20000000) + (attempt - LOW_ATTEMPTS / 2) * UINT64_C(0x1000000);
-}
-
-/* The kernel takes another address if memory is in use at this one. */
-static struct counts_memory *map_at(uint64_t hint, int file)
-{
-	void *memory = mmap((void *)(uintptr_t)hint, sizeof(struct counts_memory), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
-/* If there is no memory below `reach`, the memory lies above it. */
-static struct counts_memory *map(int file, uint64_t reach)
-{
-	struct counts_memory *memory = map_at(0, file);
-
-	for (unsigned int i = 0; memory && (uintptr_t)memory + sizeof *memory > reach && i < LOW_ATTEMPTS; i++) {
-		munmap(memory, sizeof *memory);
-		memory = map_at(low_address(i), file);
-	}
-	return memory;
-}
 
 /* Names the area in the segment. */
 static int publish(const struct segment *segment, const struct counts_area *area, struct error *error)
@@ -58,7 +29,7 @@ static int publish(const struct segment *segment, const struct counts_area *area
 static int prepare(struct counts_area *area, uint64_t reach, struct error *error)
 {
 	struct stat status;
-	struct counts_memory *memory = map(area->file, reach);
+	struct counts_memory *memory = low_memory_map(area->file, sizeof *memory, reach);
 
 	if (!memory || fstat(area->file, &status) < 0)
 		return error_set_errno(error, "counts: shared memory cannot be mapped");

@@ -145,4 +145,7 @@ int counts_read(const struct segment *segment, pid_t pid, struct counts *counts,
 /* Those of one GPU, all 0 if it is not in the list, with the gaps of all GPUs. */
 struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address pci);
 
+/* The same for the owner, without a system call. Not while an area is made. */
+void counts_read_own(const struct counts_areas *areas, const struct segment *segment, struct counts *counts);
+
 #endif

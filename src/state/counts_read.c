@@ -1,6 +1,7 @@
 /* Reading what a process has counted. The process may be hostile. */
 #include "counts_layout.h"
 
+#include "area.h"
 #include "execution.h"
 #include "layout.h"
 
@@ -8,7 +9,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define ALL_GAPS ((UINT32_C(1) << COUNTS_GAP_COUNT) - 1)
@@ -105,29 +105,6 @@ static void add_area(struct counts *counts, const struct counts_memory *memory)
 
 /* --- finding areas ---------------------------------------------------------------------------------------------- */
 
-static bool is_area(int file, uint64_t inode)
-{
-	struct stat status;
-	int seals = fcntl(file, F_GET_SEALS);
-
-	return seals >= 0 && (seals & (F_SEAL_SHRINK | F_SEAL_GROW)) == (F_SEAL_SHRINK | F_SEAL_GROW) &&
-	       fstat(file, &status) == 0 && status.st_ino == inode &&
-	       status.st_size == (off_t)sizeof(struct counts_memory);
-}
-
-/* NULL if it is not the area that was named. */
-static const struct counts_memory *map_area(int directory, uint64_t number, uint64_t inode)
-{
-	int file = number <= INT32_MAX ? memfd_open(directory, (int)number) : -1;
-	void *memory = MAP_FAILED;
-
-	if (file >= 0 && is_area(file, inode))
-		memory = mmap(NULL, sizeof(struct counts_memory), PROT_READ, MAP_SHARED, file, 0);
-	if (file >= 0)
-		close(file);
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
 static bool is_known(const struct counts_memory *memory)
 {
 	return memory && load(&memory->magic) == COUNTS_MAGIC && memory->version == COUNTS_VERSION &&
@@ -138,7 +115,7 @@ static bool is_known(const struct counts_memory *memory)
 static void read_area(struct counts *counts, int directory, uint64_t number, uint64_t inode)
 {
 	errno = 0;
-	const struct counts_memory *memory = map_area(directory, number, inode);
+	const struct counts_memory *memory = area_map(directory, number, inode, sizeof *memory);
 
 	if (is_known(memory))
 		add_area(counts, memory);
@@ -199,4 +176,11 @@ struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address p
 	}
 	found.gaps |= counts->gaps;
 	return found;
+}
+
+void counts_read_own(const struct counts_areas *areas, const struct segment *segment, struct counts *counts)
+{
+	*counts = (struct counts){.gaps = (uint32_t)load(&segment->memory->gaps) & ALL_GAPS};
+	for (unsigned int i = 0; i < areas->count; i++)
+		add_area(counts, areas->list[i].memory);
 }

@@ -140,6 +140,8 @@ static enum segment_state find_segment(const struct editor *editor, struct segme
 		error_set(&why, "pid %d: has ended", (int)editor->pid);
 		state = SEGMENT_NO_PROCESS;
 	}
+	/* To be read and obeyed, a group needs no descriptor of ours. */
+	group_close_file(&segment->group);
 	why.code = code_of(state, why.code);
 	if (state != SEGMENT_FOUND)
 		error_pass(error, &why);
@@ -214,7 +216,7 @@ static int change(struct editor *editor, const struct segment_revision *wanted, 
 	for (int move = 0; result < 0 && move < MOVES_MAX; move++) {
 		if (editor_follow(editor, error) < 0)
 			return -1;
-		result = segment_edit(&editor->segment, wanted->partitions, wanted->count, undo, &why);
+		result = segment_change(&editor->segment, wanted, undo, &why);
 		if (!segment_has_moved(&editor->segment))
 			break;
 	}

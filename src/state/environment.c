@@ -4,9 +4,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One "PCI=LIST" of `length` characters. */
-static int parse_partition(struct segment_revision *revision, const char *text, size_t length,
-                           struct error *error)
+#define QUOTA "quota="
+
+static int parse_quota(struct segment_quota *quota, const char *text, struct error *error)
+{
+	unsigned int run_us, period_us;
+	int length = 0;
+
+	if (sscanf(text, "%9u/%9u%n", &run_us, &period_us, &length) != 2 || text[length] != '\0' || period_us == 0)
+		return error_set(error, "%s: '%.40s' is not RUN/PERIOD", SEGMENT_ENVIRONMENT, text);
+	*quota = (struct segment_quota){.run_us = run_us, .period_us = period_us};
+	return 0;
+}
+
+/* One "PCI=LIST", or the quota, of `length` characters. */
+static int parse_entry(struct segment_revision *revision, const char *text, size_t length, struct error *error)
 {
 	char copy[PCI_ADDRESS_TEXT + TPCSET_TEXT];
 	struct segment_partition partition;
@@ -15,6 +27,8 @@ static int parse_partition(struct segment_revision *revision, const char *text, 
 		return error_set(error, "%s: an entry is too long", SEGMENT_ENVIRONMENT);
 	memcpy(copy, text, length);
 	copy[length] = '\0';
+	if (strncmp(copy, QUOTA, strlen(QUOTA)) == 0)
+		return parse_quota(&revision->quota, copy + strlen(QUOTA), error);
 	char *list = strchr(copy, '=');
 
 	if (!list)
@@ -36,7 +50,7 @@ int segment_revision_parse(struct segment_revision *revision, const char *text, 
 	while (result == 0 && *at) {
 		size_t length = strcspn(at, ";");
 
-		result = parse_partition(revision, at, length, error);
+		result = parse_entry(revision, at, length, error);
 		at += length + (at[length] == ';');
 	}
 	return result;
@@ -53,5 +67,8 @@ const char *segment_revision_format(const struct segment_revision *revision,
 		length += (size_t)snprintf(text + length, SEGMENT_ENVIRONMENT_MAX - length, "%s%s=%s",
 		                           i ? ";" : "", pci_address_format(revision->partitions[i].pci, pci),
 		                           tpcset_format_list(&revision->partitions[i].set, list));
+	if (revision->quota.period_us > 0)
+		snprintf(text + length, SEGMENT_ENVIRONMENT_MAX - length, "%s" QUOTA "%u/%u", length > 0 ? ";" : "",
+		         revision->quota.run_us, revision->quota.period_us);
 	return text;
 }

@@ -110,7 +110,7 @@ static bool has_room_above(pid_t pid)
 	return prlimit(pid, RLIMIT_NOFILE, NULL, &limit) == 0 && limit.rlim_cur > HANDLE_USUAL;
 }
 
-bool segment_open_inherited(struct segment *segment, pid_t pid, int *number)
+static bool open_inherited(struct segment *segment, pid_t pid, int *number, enum group_use use)
 {
 	struct seeker seeker = {.pid = pid, .kind = KIND_INHERITED, .number = -1};
 	char path[64];
@@ -123,7 +123,15 @@ bool segment_open_inherited(struct segment *segment, pid_t pid, int *number)
 	*number = seeker.number;
 	if (directory >= 0)
 		close(directory);
-	return file >= 0 && segment_map_found(segment, file, NULL) == SEGMENT_FOUND;
+	if (file < 0 || segment_map_found(segment, file, NULL) != SEGMENT_FOUND)
+		return false;
+	segment_open_group(segment, pid, use);
+	return true;
+}
+
+bool segment_open_inherited(struct segment *segment, pid_t pid, int *number)
+{
+	return open_inherited(segment, pid, number, GROUP_TO_OBEY);
 }
 
 /* --- without a file ---------------------------------------------------------------------------------------- */
@@ -245,6 +253,8 @@ static enum segment_state open_found(struct segment *segment, pid_t pid, int fil
 
 	if (state != SEGMENT_FOUND && error)
 		error_reword(error, "pid %d: %.200s", (int)pid, error->reason);
+	if (state == SEGMENT_FOUND)
+		segment_open_group(segment, pid, GROUP_TO_CHANGE);
 	return state;
 }
 
@@ -305,4 +315,18 @@ enum segment_state segment_open(struct segment *segment, pid_t pid, struct error
 
 	close(directory);
 	return state;
+}
+
+bool segment_open_group_of(pid_t pid, struct group *group)
+{
+	struct segment segment;
+	int number;
+
+	*group = group_closed;
+	if (segment_open(&segment, pid, NULL) == SEGMENT_FOUND || open_inherited(&segment, pid, &number, GROUP_TO_CHANGE)) {
+		*group = segment.group;
+		segment.group = group_closed;
+	}
+	segment_close(&segment);
+	return group->memory != NULL;
 }

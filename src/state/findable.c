@@ -24,6 +24,21 @@ static void copy_content(struct segment_memory *to, const struct segment_memory 
 		                      memory_order_relaxed);
 }
 
+/* If the program has closed the descriptor of its group, too, and another member still has one, it gets it again. */
+static void keep_group_findable(struct segment *segment)
+{
+	struct group group = group_closed;
+	int descriptor = segment_group_descriptor(segment);
+
+	if (!segment->group.memory || group_is_same(group_identity_of(descriptor), segment->group.identity))
+		return;
+	if (group_open_anywhere(&group, segment->group.identity, GROUP_TO_CHANGE))
+		descriptor = group_keep(&group, group.identity, -1);
+	if (group.memory && descriptor >= 0)
+		atomic_store(&segment->memory->group_descriptor, (uint64_t)descriptor);
+	group_close(&group);
+}
+
 bool segment_is_findable(const struct segment *segment)
 {
 	return handle_leads_to(segment->file, segment->inode, sizeof *segment->memory);
@@ -51,5 +66,6 @@ int segment_keep_findable(struct segment *segment, struct error *error)
 	}
 	segment->file = moved.file;
 	segment->inode = moved.inode;
+	keep_group_findable(segment);
 	return 0;
 }

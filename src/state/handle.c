@@ -37,13 +37,13 @@ static int choose_number(void)
 }
 
 /* Some programs count on low numbers being free, or close them: 0 to 2 may be closed. */
-static int move_up(int file, int flags)
+static int move_up(int file, int flags, int above)
 {
 	struct rlimit limit = {.rlim_cur = 0};
-	int moved = fcntl(file, flags, choose_number());
+	int moved = fcntl(file, flags, choose_number() + above);
 
 	if (moved < 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 2 * BELOW_LIMIT)
-		moved = fcntl(file, flags, (int)limit.rlim_cur - BELOW_LIMIT);
+		moved = fcntl(file, flags, (int)limit.rlim_cur - BELOW_LIMIT + above);
 	return moved < 0 ? fcntl(file, flags, 3) : moved;
 }
 
@@ -118,11 +118,11 @@ bool handle_is_passed_on(int number)
 
 /* --- making it ---------------------------------------------------------------------------------------------------- */
 
-static int put(int file, int in_place_of, bool is_passed_on)
+static int put(int file, int in_place_of, int above, bool is_passed_on)
 {
 	return in_place_of >= 0
 	               ? dup3(file, in_place_of, is_passed_on ? 0 : O_CLOEXEC)
-	               : move_up(file, is_passed_on ? F_DUPFD : F_DUPFD_CLOEXEC);
+	               : move_up(file, is_passed_on ? F_DUPFD : F_DUPFD_CLOEXEC, above);
 }
 
 static int open_name(int file)
@@ -135,21 +135,21 @@ static int open_name(int file)
 
 int handle_move_up(int file)
 {
-	int moved = move_up(file, F_DUPFD_CLOEXEC);
+	int moved = move_up(file, F_DUPFD_CLOEXEC, 0);
 
 	if (moved >= 0)
 		close(file);
 	return moved >= 0 ? moved : file;
 }
 
-int handle_make(int file, int in_place_of)
+static int make(int file, int in_place_of, int above)
 {
 	int name = open_name(file), number = -1;
 
 	if (name >= 0)
-		number = put(name, in_place_of, !identity_is_privileged());
+		number = put(name, in_place_of, above, !identity_is_privileged());
 	else if (errno == ENOENT) /* no /proc */
-		number = put(file, in_place_of, false);
+		number = put(file, in_place_of, above, false);
 	int saved = errno;
 
 	close(file);
@@ -157,4 +157,14 @@ int handle_make(int file, int in_place_of)
 		close(name);
 	errno = saved;
 	return number;
+}
+
+int handle_make(int file, int in_place_of)
+{
+	return make(file, in_place_of, 0);
+}
+
+int handle_make_second(int file, int in_place_of)
+{
+	return make(file, in_place_of, 1);
 }

@@ -25,6 +25,9 @@
  * errno. */
 int handle_make(int file, int in_place_of);
 
+/* The same for a file that is named beside the segment's, whose number it leaves free. */
+int handle_make_second(int file, int in_place_of);
+
 /* Gives the file a number as a handle has, close-on-exec; the number that it has if there is no room. */
 int handle_move_up(int file);
 

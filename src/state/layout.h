@@ -5,6 +5,7 @@
 
 #include "base/memfd_find.h"
 #include "counts.h"
+#include "group_find.h"
 #include "segment.h"
 
 #include <stddef.h>
@@ -23,9 +24,7 @@
 
 #define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* not text, so that no text file is taken for a segment */
 #define SEGMENT_MOVED UINT64_C(0x6b73617464766e02) /* replaces the magic once the segment has moved */
-#define SEGMENT_VERSION 5
-#define SEGMENT_RING 8
-#define SEGMENT_REVISION_WORDS (sizeof(struct segment_revision) / sizeof(uint64_t))
+#define SEGMENT_VERSION 8
 
 /*
  * 8-byte words in the machine's byte order:
@@ -39,7 +38,11 @@
  *   256  the counter slots       in which the owner's threads count launches
  *   4352 the areas               in which kernels are counted (counts.h): gaps of all, how many were made, and where
  *                                each is; the inode is written last
- *   4544 the ring of revisions   revision n is at n % SEGMENT_RING
+ *   4544 looking                 until when somebody looks (lease.h); how often the number was raised for that; the areas
+ *                                of times (stamps.h), as those of counts
+ *        the group               its file, and the owner's descriptor that names it: written before the magic
+ *   4736 time                    what the owner says of its quota
+ *   4800 the ring of revisions   revision n is at n % REVISIONS_RING
  *
  * Revisions are read while they are written (base/ring.h).
  */
@@ -56,22 +59,33 @@ struct segment_memory {
 	struct counter_slot slots[COUNTER_SLOTS];
 	_Alignas(64) _Atomic uint64_t gaps;
 	_Atomic uint64_t areas_made;
-	struct {
+	struct segment_area {
 		_Atomic uint64_t inode; /* 0: none */
 		_Atomic uint64_t file;  /* the number of the owner's descriptor */
 	} areas[COUNTS_AREAS];
-	_Alignas(64) _Atomic uint64_t ring[SEGMENT_RING][SEGMENT_REVISION_WORDS];
+	_Alignas(64) _Atomic uint64_t lease;
+	_Atomic uint64_t raised;
+	struct segment_area stamps[COUNTS_AREAS];
+	struct group_identity group;
+	_Atomic uint64_t group_descriptor;
+	_Alignas(64) _Atomic uint64_t time_state;
+	_Atomic uint64_t time_number;
+	_Atomic uint64_t present_us;
+	_Atomic uint64_t aside_us;
+	_Alignas(64) revisions_ring ring;
 };
 
 _Static_assert(sizeof(struct pci_address) == 8, "shared layout");
 _Static_assert(sizeof(struct segment_partition) == 40, "shared layout");
-_Static_assert(sizeof(struct segment_revision) == 8 + SEGMENT_GPUS * 40, "shared layout");
+_Static_assert(sizeof(struct segment_revision) == 16 + SEGMENT_GPUS * 40, "shared layout");
 _Static_assert(offsetof(struct segment_memory, owner) == 16, "shared layout");
 _Static_assert(offsetof(struct segment_memory, number) == 64, "shared layout");
 _Static_assert(offsetof(struct segment_memory, refreshed) == 128, "shared layout");
 _Static_assert(offsetof(struct segment_memory, slots) == 256, "shared layout");
 _Static_assert(offsetof(struct segment_memory, gaps) == 4352, "shared layout");
-_Static_assert(offsetof(struct segment_memory, ring) == 4544, "shared layout");
+_Static_assert(offsetof(struct segment_memory, lease) == 4544, "shared layout");
+_Static_assert(offsetof(struct segment_memory, time_state) == 4736, "shared layout");
+_Static_assert(offsetof(struct segment_memory, ring) == 4800, "shared layout");
 _Static_assert(sizeof(struct counter_slot) == 64, "shared layout");
 _Static_assert(SEGMENT_REASON_COUNT <= 15, "shared layout");
 
@@ -98,10 +112,13 @@ bool segment_may_write(const struct segment *segment);
  * reason. */
 int segment_lock(const struct segment *segment, struct error *error);
 
+/* From here on the segment uses this group, and closes it. */
+void segment_use_group(struct segment *segment, const struct group *group);
+
+/* Opens the group that the segment names, through the descriptors of process `pid`, or else of others. */
+void segment_open_group(struct segment *segment, pid_t pid, enum group_use use);
+
 /* A struct segment for existing memory, without a file. */
 struct segment segment_in(struct segment_memory *memory);
-
-/* Writes a revision into the ring; it is in force once the number is raised. */
-void segment_store(struct segment_memory *memory, uint64_t number, const struct segment_revision *revision);
 
 #endif

@@ -18,18 +18,34 @@ void segment_prepare(struct segment_memory *memory, struct identity owner, const
 	memory->version = SEGMENT_VERSION;
 	memory->size = sizeof *memory;
 	memory->owner = owner;
-	segment_store(memory, 1, revision);
+	revisions_store(memory->ring, 1, revision);
 	atomic_store_explicit(&memory->number, 1, memory_order_release);
 	atomic_store_explicit(&memory->magic, SEGMENT_MAGIC, memory_order_release);
 }
 
-int segment_create(struct segment *segment, const struct segment_revision *revision, int in_place_of, struct error *error)
+/* In no group, the revision is in force whatever it says. */
+int segment_create_in_group(struct segment *segment, const struct segment_revision *revision, int in_place_of,
+                            struct group *group, int descriptor, struct error *error)
 {
 	int result = segment_make(segment, in_place_of, error);
 
+	if (result == 0 && group->memory && descriptor >= 0) {
+		segment->memory->group = group->identity;
+		atomic_store(&segment->memory->group_descriptor, (uint64_t)descriptor);
+		group_close_file(group);
+		segment_use_group(segment, group);
+		*group = group_closed;
+	}
 	if (result == 0)
 		segment_prepare(segment->memory, identity_own(), revision);
 	return result;
+}
+
+int segment_create(struct segment *segment, const struct segment_revision *revision, int in_place_of, struct error *error)
+{
+	struct group none = group_closed;
+
+	return segment_create_in_group(segment, revision, in_place_of, &none, -1, error);
 }
 
 int segment_create_private(struct segment *segment, const struct segment_revision *revision, struct error *error)
@@ -50,14 +66,15 @@ static bool is_own(const struct segment *segment)
 	return identity_matches(segment->memory->owner, identity_own());
 }
 
-int segment_replace(struct segment *segment, const struct segment_revision *revision, struct error *error)
+int segment_replace(struct segment *segment, const struct segment_revision *revision, struct group *group, int descriptor,
+                    struct error *error)
 {
 	struct segment before;
 	int handle;
 
 	segment_open_source(&before, &handle);
 	bool is_left = before.memory && is_own(&before) && segment_may_write(&before);
-	int result = segment_create(segment, revision, handle, error);
+	int result = segment_create_in_group(segment, revision, handle, group, descriptor, error);
 
 	if (result == 0 && is_left)
 		atomic_store(&before.memory->magic, SEGMENT_MOVED);
@@ -86,11 +103,13 @@ static bool is_mapped(const struct segment *segment)
 	return mappings > 1; /* one of them is this one */
 }
 
-/* The areas (counts.h) have gone with the execution that made them. */
+/* The areas (counts.h, stamps.h) have gone with the execution that made them. */
 static void forget_areas(struct segment_memory *memory)
 {
-	for (int i = 0; i < COUNTS_AREAS; i++)
+	for (int i = 0; i < COUNTS_AREAS; i++) {
 		atomic_store(&memory->areas[i].inode, 0);
+		atomic_store(&memory->stamps[i].inode, 0);
+	}
 	atomic_store(&memory->areas_made, 0);
 	atomic_store(&memory->gaps, 0);
 }
@@ -106,6 +125,7 @@ bool segment_find_own(struct segment *segment)
 	}
 	close(segment->file);
 	segment->file = handle;
+	group_close_file(&segment->group);
 	/* The number alone can be the same after an exec (execution.h). */
 	if (atomic_load(&segment->memory->execution) == execution_own() && is_mapped(segment)) {
 		counter_slots_keep();

@@ -1,8 +1,8 @@
-/* The ring of revisions, used by owners and editors. */
-#include "layout.h"
+#include "revisions.h"
 
 #include "base/ring.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* How often a reader tries before it reports that editors overtook it. */
@@ -17,37 +17,38 @@ static size_t words_used(uint32_t count)
 	       sizeof(uint64_t);
 }
 
-void segment_store(struct segment_memory *memory, uint64_t number, const struct segment_revision *revision)
+void revisions_store(revisions_ring ring, uint64_t number, const struct segment_revision *revision)
 {
 	size_t used = words_used(revision->count);
-	uint64_t words[SEGMENT_REVISION_WORDS];
+	uint64_t words[REVISIONS_WORDS];
 
 	memcpy(words, revision, used * sizeof words[0]);
-	ring_fill(memory->ring[number % SEGMENT_RING], words, used);
+	ring_fill(ring[number % REVISIONS_RING], words, used);
 }
 
 /* False if editors went round the ring while we copied. */
-static bool load_revision(const struct segment_memory *memory, uint64_t number,
-                          struct segment_revision *revision)
+static bool load(const revisions_ring ring, const _Atomic uint64_t *in_force, uint64_t number,
+                 struct segment_revision *revision)
 {
-	const _Atomic uint64_t *place = memory->ring[number % SEGMENT_RING];
-	uint64_t words[SEGMENT_REVISION_WORDS] = {0};
+	const _Atomic uint64_t *place = ring[number % REVISIONS_RING];
+	uint64_t words[REVISIONS_WORDS] = {0};
 	uint32_t count;
 
 	ring_copy(words, place, 1);
 	memcpy(&count, words, sizeof count);
 	ring_copy(&words[1], &place[1], words_used(count) - 1);
 	memcpy(revision, words, sizeof *revision);
-	return ring_is_whole(&memory->number, number, SEGMENT_RING);
+	return ring_is_whole(in_force, number, REVISIONS_RING);
 }
 
-bool segment_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number)
+bool revisions_load(const revisions_ring ring, const _Atomic uint64_t *in_force, struct segment_revision *revision,
+                    uint64_t *number)
 {
 	bool whole = false;
 
 	for (int attempt = 0; !whole && attempt < READ_ATTEMPTS; attempt++) {
-		*number = segment_revision_number(segment);
-		whole = load_revision(segment->memory, *number, revision);
+		*number = atomic_load_explicit(in_force, memory_order_acquire);
+		whole = load(ring, in_force, *number, revision);
 	}
 	return whole && revision->count <= SEGMENT_GPUS;
 }
@@ -61,4 +62,19 @@ const struct segment_partition *segment_find(const struct segment_revision *revi
 			found = &revision->partitions[i];
 	}
 	return found;
+}
+
+int segment_put(struct segment_revision *revision, const struct segment_partition *partition, struct error *error)
+{
+	uint32_t place = 0;
+
+	while (place < revision->count && !pci_address_equal(revision->partitions[place].pci, partition->pci))
+		place++;
+	if (place == SEGMENT_GPUS)
+		return error_set_code(error, NVTASKSET_ERROR_NO_ROOM, "the partition already names %u GPUs, and no more fit",
+		                      SEGMENT_GPUS);
+	revision->partitions[place] = *partition;
+	if (place == revision->count)
+		revision->count++;
+	return 0;
 }

@@ -7,11 +7,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const struct segment segment_closed = {.memory = NULL, .file = -1};
+const struct segment segment_closed = {.memory = NULL, .file = -1, .group = {.file = -1}};
 
 struct segment segment_in(struct segment_memory *memory)
 {
-	return (struct segment){.memory = memory, .file = -1, .number = &memory->number, .slots = memory->slots};
+	return (struct segment){
+		.memory = memory,
+		.file = -1,
+		.number = &memory->number,
+		.group_number = group_number(&group_closed),
+		.slots = memory->slots,
+		.group = group_closed,
+	};
 }
 
 static bool may_write(int file)
@@ -43,6 +50,7 @@ struct segment segment_map(int file)
 
 void segment_close(struct segment *segment)
 {
+	group_close(&segment->group);
 	if (segment->memory)
 		munmap(segment->memory, sizeof *segment->memory);
 	/* The program may have closed our descriptor, and the number may now be a file of its own. */
@@ -54,4 +62,38 @@ void segment_close(struct segment *segment)
 struct identity segment_owner(const struct segment *segment)
 {
 	return segment->memory->owner;
+}
+
+/* --- its group ------------------------------------------------------------------------------------------------------ */
+
+void segment_use_group(struct segment *segment, const struct group *group)
+{
+	segment->group = *group;
+	segment->group_number = group_number(group);
+}
+
+int segment_group_descriptor(const struct segment *segment)
+{
+	return segment->memory->group.inode != 0 ? (int)atomic_load(&segment->memory->group_descriptor) : -1;
+}
+
+void segment_open_group(struct segment *segment, pid_t pid, enum group_use use)
+{
+	struct group_identity identity = segment->memory->group;
+	struct group group;
+
+	if (identity.inode != 0 && (group_open_of(&group, pid, segment_group_descriptor(segment), identity, use) ||
+	                            group_open_anywhere(&group, identity, use)))
+		segment_use_group(segment, &group);
+}
+
+bool segment_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number)
+{
+	uint64_t seen = atomic_load_explicit(segment->group_number, memory_order_acquire);
+	bool whole = revisions_load(segment->memory->ring, &segment->memory->number, revision, number);
+
+	whole = whole && group_resolve(&segment->group, revision);
+	/* If the group changes meanwhile, the number is older than the revision, and the next look reads both anew. */
+	*number += seen;
+	return whole;
 }

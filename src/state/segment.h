@@ -17,6 +17,9 @@
  *   - an editor that dies before it raises the number leaves the old revision in force.
  * Editors exclude each other by a lock on the file, which the kernel drops when its holder ends.
  *
+ * A process can be in a group (group.h), which it shares with others. The segment names it. What is in force is then
+ * decided by both: functions that read a partition here read what is in force.
+ *
  * Neither side trusts the other: a reader checks what it copied; an editor checks seals, size, magic and version
  * before it uses a segment.
  */
@@ -25,15 +28,13 @@
 
 #include "base/error.h"
 #include "base/identity.h"
-#include "gpu/topology/topology.h"
-#include "gpu/tpcset.h"
+#include "group.h"
+#include "revisions.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-#define SEGMENT_GPUS TOPOLOGY_GPUS_MAX
 
 /* Why a launch did not simply run inside the partition. X(identifier, text for users). */
 #define SEGMENT_REASONS(X)                                                          \
@@ -57,16 +58,38 @@ enum segment_reason {
 
 const char *segment_reason_text(enum segment_reason reason);
 
-/* The partition of a process on one GPU. */
-struct segment_partition {
-	struct pci_address pci;
-	struct tpcset set; /* logical TPCs that it may use */
+/* What became of a quota. X(identifier, text for users). */
+#define SEGMENT_TIME_STATES(X)                                                                            \
+	X(NONE, "it was not looked at yet")                                                               \
+	X(UNLIMITED, "there is no limit")                                                                 \
+	X(PENDING, "it holds from the program's next call on")                                           \
+	X(IN_FORCE, "it is in force")                                                                     \
+	X(MANAGED, "the program uses managed memory, whose page faults must not wait: it is not put aside") \
+	X(SHARED, "the program shares GPU memory with others by CUDA IPC: it is not put aside")            \
+	X(OLDER, "the program was running already, and what it did before cannot be known: it is not put aside") \
+	X(UNREACHABLE, "the driver's way to the kernel driver cannot be found: it is not put aside")       \
+	X(NO_EFFECT, "putting the program aside does not stop it here: it is not tried again")             \
+	X(UNCOUNTED, "its kernels are not counted, so nobody would see whether it stops: it is not put aside") \
+	X(NO_THREAD, "no thread could be made in the program: it is not put aside")                       \
+	X(NO_CHANNELS, "the kernel driver does not put the program aside: it is not tried again")          \
+	X(MPS_CLIENT, "the program is a client of MPS: it is not put aside")                               \
+	X(PAGEABLE, "kernels may use any memory of the program here, and its page faults must not wait: it is not put aside")
+
+enum segment_time_state {
+#define SEGMENT_TIME_ENUM(identifier, text) SEGMENT_TIME_##identifier,
+	SEGMENT_TIME_STATES(SEGMENT_TIME_ENUM)
+#undef SEGMENT_TIME_ENUM
+	SEGMENT_TIME_STATE_COUNT
 };
 
-/* A whole partition: at most one entry for a GPU. A GPU without an entry is not restricted. */
-struct segment_revision {
-	uint32_t count; /* 0 … SEGMENT_GPUS */
-	struct segment_partition partitions[SEGMENT_GPUS];
+const char *segment_time_text(enum segment_time_state state);
+
+/* What the owner says of its time. */
+struct segment_time {
+	enum segment_time_state state;
+	uint64_t number;     /* of the revision that it is about */
+	uint64_t present_us; /* it wanted to run, and was not put aside */
+	uint64_t aside_us;   /* it wanted to run, and was put aside */
 };
 
 /* A slot in which one thread counts its launches. Slot 0 is shared by all threads that have none of their own. */
@@ -83,8 +106,10 @@ struct segment {
 	int file;                      /* an editor's file, or the owner's handle; -1 if none, or nobody can find it */
 	ino_t inode;                   /* the file's inode number: whoever has the same one shares the segment */
 	/* Pointers into the memory, for the launch path. */
-	_Atomic uint64_t *number;      /* of the revision in force */
+	_Atomic uint64_t *number;      /* of the own revision */
+	const _Atomic uint64_t *group_number;
 	struct counter_slot *slots;
+	struct group group;            /* that the process is in; none if there is none, or it cannot be reached */
 };
 
 struct segment_counters {
@@ -101,6 +126,11 @@ struct segment_counters {
  * low. */
 int segment_create(struct segment *segment, const struct segment_revision *revision, int in_place_of, struct error *error);
 
+/* The same for a process that is in this group. The segment takes the group over, if it was made. `descriptor` is the one
+ * that names the group (group_keep). */
+int segment_create_in_group(struct segment *segment, const struct segment_revision *revision, int in_place_of,
+                            struct group *group, int descriptor, struct error *error);
+
 /* Makes a segment in private memory, if segment_create fails: the process obeys it, and nobody can change it. */
 int segment_create_private(struct segment *segment, const struct segment_revision *revision, struct error *error);
 
@@ -108,8 +138,12 @@ int segment_create_private(struct segment *segment, const struct segment_revisio
 void segment_prepare(struct segment_memory *memory, struct identity owner, const struct segment_revision *revision);
 
 /* Makes a segment that replaces the one that this process has: its own from before, which is then marked as moved for
- * its editors, or an ancestor's. */
-int segment_replace(struct segment *segment, const struct segment_revision *revision, struct error *error);
+ * its editors, or an ancestor's. It takes over `group`, which may be none. */
+int segment_replace(struct segment *segment, const struct segment_revision *revision, struct group *group, int descriptor,
+                    struct error *error);
+
+/* The number of the owner's descriptor that names its group; -1 if it is in none. */
+int segment_group_descriptor(const struct segment *segment);
 
 /* Finds the segment that this process already has: from before its exec, or made by another copy of the library, in
  * another namespace of the dynamic linker, which shares it. Needs /proc. */
@@ -143,14 +177,19 @@ bool segment_is_findable(const struct segment *segment);
  * refuses; the segment is then unchanged. One call at a time. */
 int segment_keep_findable(struct segment *segment, struct error *error);
 
-/* The number of the revision in force: raised by every edit, never 0. */
+/* The number of what is in force: raised by every edit, of the segment and of its group; never 0. Both numbers only
+ * rise, so their sum is the same only while both are. */
 static inline uint64_t segment_revision_number(const struct segment *segment)
 {
-	return atomic_load_explicit(segment->number, memory_order_acquire);
+	return atomic_load_explicit(segment->number, memory_order_acquire) +
+	       atomic_load_explicit(segment->group_number, memory_order_acquire);
 }
 
-/* Copies the revision in force, and its number. Bounded work. False if editors overtook the copy again and again, or if
- * the copy is not a revision; `revision` is then undefined. */
+/* How often it was raised without an edit (segment_raise). */
+uint64_t segment_raised(const struct segment *segment);
+
+/* Copies what is in force, and its number. Bounded work. False if editors overtook the copy again and again, or if the copy
+ * is not a revision; `revision` is then undefined. */
 bool segment_read(const struct segment *segment, struct segment_revision *revision, uint64_t *number);
 
 /* Counts a launch in the shared slot, from any thread. */
@@ -177,6 +216,10 @@ static inline void counter_slot_count_launch(struct counter_slot *slot, bool res
 
 	atomic_store_explicit(launches, atomic_load_explicit(launches, memory_order_relaxed) + 1, memory_order_relaxed);
 }
+
+/* Says what became of the quota of this revision; and what was used of it, from one thread at a time. */
+void segment_set_time_state(const struct segment *segment, enum segment_time_state state, uint64_t number);
+void segment_set_time_used(const struct segment *segment, uint64_t present_us, uint64_t aside_us);
 
 /* From any thread. */
 void segment_count_reason(const struct segment *segment, enum segment_reason reason);
@@ -223,13 +266,13 @@ enum segment_state segment_read_mapped(pid_t pid, struct segment_revision *revis
 /* Unmaps and closes; may be repeated. An owner may close only a segment that it never obeyed. */
 void segment_close(struct segment *segment);
 
-/* Puts a partition into the revision, in place of the one on the same GPU; the others stay. -1 with the reason if there
- * is no room for one more GPU. */
-int segment_put(struct segment_revision *revision, const struct segment_partition *partition, struct error *error);
+/* Opens the group of a process, for changing: of its own segment, or of the one that it shares with an ancestor. False if it
+ * is in none, or that cannot be reached. */
+bool segment_open_group_of(pid_t pid, struct group *group);
 
 /* What is needed to take an edit back. */
 struct segment_undo {
-	uint64_t number;
+	uint64_t edit; /* how many edits there had been with this one */
 	struct segment_revision before;
 };
 
@@ -242,8 +285,16 @@ struct segment_undo {
 int segment_edit(struct segment *segment, const struct segment_partition *partitions, uint32_t count,
                  struct segment_undo *undo, struct error *error);
 
+/* The same for all that a revision has: its partitions, and its quota, unless that was never given. */
+int segment_change(struct segment *segment, const struct segment_revision *wanted, struct segment_undo *undo,
+                   struct error *error);
+
 /* Restores the revision before an edit, unless another edit has followed. */
 int segment_take_back(struct segment *segment, const struct segment_undo *undo, struct error *error);
+
+/* Raises the number, and nothing else changes: the next launch of each thread, and of each graph, is decided anew. -1 as
+ * for segment_edit. */
+int segment_raise(struct segment *segment, struct error *error);
 
 /* Whether the owner has moved to a new file (segment_keep_findable): editors must open the segment again. */
 bool segment_has_moved(const struct segment *segment);
@@ -259,21 +310,20 @@ struct identity segment_owner(const struct segment *segment);
 
 void segment_read_counters(const struct segment *segment, struct segment_counters *counters);
 
+void segment_read_time(const struct segment *segment, struct segment_time *time);
+
 /* Adds without wrapping around: a process can write anything into its own counters. */
 static inline uint64_t segment_sum(uint64_t a, uint64_t b)
 {
 	return a + b >= a ? a + b : UINT64_MAX;
 }
 
-/* The partition on one GPU; NULL if the revision does not restrict that GPU. */
-const struct segment_partition *segment_find(const struct segment_revision *revision, struct pci_address pci);
-
 /* --- the environment ------------------------------------------------------------------------------
- * NVTASKSET_PARTITION carries a revision from the command to the shim: "0000:3b:00.0=0-7,9;…".
+ * NVTASKSET_PARTITION carries a revision from the command to the shim: "0000:3b:00.0=0-7,9;…;quota=30000/100000", in us.
  */
 #define SEGMENT_ENVIRONMENT "NVTASKSET_PARTITION"
 #define SEGMENT_ROOT_ENVIRONMENT "NVTASKSET_PID" /* the process that got the partition */
-#define SEGMENT_ENVIRONMENT_MAX (SEGMENT_GPUS * (PCI_ADDRESS_TEXT + TPCSET_TEXT))
+#define SEGMENT_ENVIRONMENT_MAX (SEGMENT_GPUS * (PCI_ADDRESS_TEXT + TPCSET_TEXT) + 32)
 
 int segment_revision_parse(struct segment_revision *revision, const char *text, struct error *error);
 const char *segment_revision_format(const struct segment_revision *revision,

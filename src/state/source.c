@@ -43,6 +43,8 @@ enum segment_source segment_open_source(struct segment *segment, int *handle)
 			close(file);
 		if (source < best && (file < 0 || segment_map_found(&found, file, NULL) == SEGMENT_FOUND)) {
 			segment_close(segment);
+			if (found.memory)
+				segment_open_group(&found, getpid(), GROUP_TO_OBEY);
 			*segment = found;
 			*handle = next;
 			best = source;

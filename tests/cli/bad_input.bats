@@ -96,7 +96,7 @@ load helpers
 
 @test "what is neither a mask nor a word" {
 	for word in sytem ./infer help; do
-		refuses "'$word': neither a mask of TPCs nor a word (mps, system, measure); try 'nvtaskset --help'" nvtaskset "$word"
+		refuses "'$word': neither a mask of TPCs nor a word (top, metrics, mps, system, measure); try 'nvtaskset --help'" nvtaskset "$word"
 	done
 	refuses "no COMMAND; try 'nvtaskset --help'" nvtaskset fade
 	refuses "no COMMAND; try 'nvtaskset --help'" nvtaskset all
@@ -178,7 +178,8 @@ load helpers
 	refuses "-p, -l, -T and words such as 'mps': choose one" nvtaskset -l -p 1
 	refuses "-p, -l, -T and words such as 'mps': choose one" nvtaskset mps stop -T
 	refuses "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one" nv -t -g 0 true
-	refuses "--json: only with -p, -l and -T" nv --json -t 0 true
+	refuses "--busy: not with -T; only with -l and 'metrics'" nvtaskset -T --busy
+	refuses "--json: only with -p, -l, -T and 'top'" nv --json -t 0 true
 	refuses "--watch: only with -l and -T" nv --watch -t 0 true
 	refuses "--watch: only with -l and -T" nvtaskset --watch -p 1
 	refuses "--dry-run: not with -l; only with a SET and 'system enable'" nvtaskset --dry-run -l

@@ -74,6 +74,7 @@ draws() (
 	[ "$(column pitfall.csv 3)" = "task1 task2 task3" ]
 	[ "$(column resize.csv 1)" = "eager graph1 graph10 graph100 graph1000" ]
 	[ "$(column command.csv 2)" = "change list show true" ]
+	[ "$(column group.csv 3)" = "change one show" ]
 	[ "$(column tail.csv 3)" = "batch critical" ]
 	[ "$(column processes.csv 2)" = "mps mps-percent none nvtaskset" ]
 	[ "$(column strategies.csv 2)" = "distributed packed" ]
@@ -227,6 +228,49 @@ has_rows() { # FILE
 	left_nothing
 }
 
+@test "looking at programs" {
+	cat >"$WORK/nvidia-smi" <<-'END'
+		#!/bin/sh
+		case $* in
+		"pmon -c 1 -s u -i 0")
+			echo '# gpu        pid  type    sm   mem   enc   dec   command'
+			pgrep duty | sed 's/^/    0 /; s/$/ M+C - - - - duty/; 1s/ - - - -/ 37 1 - -/'
+			;;
+		--query-compute-apps*) pgrep duty | sed 's/$/, 512 MiB/' ;;
+		--query-gpu=utilization*) echo 61 ;;
+		esac
+	END
+	chmod +x "$WORK/nvidia-smi"
+	PATH=$WORK:$PATH run bench looking busy watchers
+	echo "$output"
+	[[ "$output" != *FAILED* ]]
+	[[ "$output" == *"  nvml says nothing: nvml: libnvidia-ml.so.1: "* ]]
+	cd "$WORK/results"
+	for file in looking looking_cpu looking_graph busy busy_change busy_ways busy_clock watchers; do
+		well_formed "$file.csv"
+	done
+	[ "$(column looking.csv 2)" = "10 us 2 us graph" ]
+	[ "$(column looking.csv 3)" = "nobody top watch" ]
+	[ "$(column looking_cpu.csv 3)" = "top watch" ]
+	[ "$(column looking_graph.csv 2)" = "begins ends goes on unchanged" ]
+	[ "$(column busy.csv 2)" = "nvtaskset nvtaskset-no-mps" ]
+	[ "$(column busy.csv 3)" = "10 1000 10000 2 200 5 50" ]
+	[ "$(column busy_change.csv 4)" = "0 100 1000 20000 5000" ]
+	[ "$(column busy_ways.csv 3)" = "graph1 graph10 graph100 plain" ]
+	[ "$(column busy_ways.csv 5)" = "front latency next release visible" ]
+	[ "$(column watchers.csv 2)" = "compute-apps nvml own pmon top utilization" ]
+	# What says nothing has no number, and no 0; what its kernels saw, and what top says, are numbers.
+	[ "$(grep -c '^1,nvml,.*,no,n/a$' watchers.csv)" -eq 4 ]
+	[ "$(grep -c '^1,compute-apps,.*,yes,n/a$' watchers.csv)" -eq 4 ]
+	[ "$(grep -c '^1,pmon,.*,yes,n/a$' watchers.csv)" -eq 3 ]
+	[ "$(grep -c '^1,pmon,.*,yes,37$' watchers.csv)" -eq 1 ]
+	grep -q '^1,utilization,all,yes,61$' watchers.csv
+	[ "$(grep -cE '^1,(own|top),(20|50|90|0.1),yes,[0-9.]+$' watchers.csv)" -eq 8 ]
+	grep -qF '| nvidia-smi --query-compute-apps | 20 | yes | 0 | n/a | n/a |' tables.md
+	! draws || grep -q '</svg>' looking.svg busy_change.svg watchers.svg
+	left_nothing
+}
+
 # On the simulated GPU, all launches begin at the same time.
 @test "blocks at once" {
 	. "$ROOT/bench/support/clients.bash"
@@ -362,6 +406,10 @@ has_rows() { # FILE
 		env SIM_FAULTS=no-register account 1|account: kernels are not counted on this GPU
 		registration|registration: Usage: registration ROUNDS
 		env SIM_FAULTS=no-register registration 1|registration: kernels are not counted on this GPU
+		looking|looking: Usage: looking FIRST REPEATS MS, or looking watch PID
+		busy|busy: Usage: busy KERNELS
+		duty 0 10|duty: Usage: duty PERCENT MS
+		nvml|nvml: Usage: nvml GPU MS
 		env SIM_FAULTS=no-table hook 1|hook: error 500 (unknown): cuGetExportTable(&found, &table_id)
 		split packed|split: Usage: split [packed|distributed|gpcs COUNT]
 		split nonsense 3|split: nonsense: not a strategy

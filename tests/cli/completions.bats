@@ -21,7 +21,7 @@ documented_options() {
 }
 
 @test "bash: every option" {
-	documented_options | grep -vx -e --force >"$WORK/expected"
+	documented_options | grep -vxE -e '--(force|delay|once|format|output)' >"$WORK/expected"
 	offers nvtaskset -- | sort -u | diff "$WORK/expected" -
 	run offers nvtaskset --st
 	[ "$output" = "--strategy
@@ -30,9 +30,9 @@ documented_options() {
 
 @test "bash: words, and their arguments" {
 	run offers nvtaskset ""
-	[ "$output" = "$(printf '%s\n' all mps system measure)" ]
+	[ "$output" = "$(printf '%s\n' all top metrics mps system measure)" ]
 	run offers nvtaskset m
-	[ "$output" = "$(printf '%s\n' mps measure)" ]
+	[ "$output" = "$(printf '%s\n' metrics mps measure)" ]
 	run offers nvtaskset mps st
 	[ "$output" = "$(printf '%s\n' status stop)" ]
 	run offers nvtaskset mps stop --f
@@ -47,12 +47,16 @@ documented_options() {
 	[ "$output" = "$(printf '%s\n' --dry-run -v --verbose -h --help)" ]
 	run offers nvtaskset mps --connections 1
 	[ "$output" = "$(printf '%s\n' 1 16)" ]
+	run offers nvtaskset top --o
+	[ "$output" = --once ]
+	run offers nvtaskset metrics --format p
+	[ "$output" = prometheus ]
 }
 
 @test "bash: no words where none can stand" {
 	for line in "-p m" "-l m" "-T m" "-Tv s" "--list s" "--topology s" "-G 0:3-5 measur" "-tG 0000:3b:00.0:3 measur" "-G 0 -t m"; do
 		# shellcheck disable=SC2086 # several words
-		[ "$(offers nvtaskset $line | grep -xE 'mps|system|measure')" = "" ]
+		[ "$(offers nvtaskset $line | grep -xE 'mps|system|measure|top|metrics')" = "" ]
 	done
 	[ "$(offers nvtaskset -G 0000:3b:00.0 measu)" = measure ]
 	# As bash splits the line.
@@ -76,6 +80,7 @@ documented_options() {
 	start_program -t 0-7
 	run offers nvtaskset -p "$PROGRAM"
 	[[ "$output" == *"$PROGRAM"* ]]
+	[[ "$(offers nvtaskset top "")" == *"$PROGRAM"* ]]
 	run offers nvtaskset -tp 8-15 ""
 	[[ " ${lines[*]} " == *" $PROGRAM "* ]]
 }
@@ -142,7 +147,9 @@ distributed" ]
 		timeout 60 "$BATS_TEST_DIRNAME/zsh_offers" "$ROOT/tools/completions" "$line" >"$WORK/offers"
 		diff <(tr ' ' '\n' <<<"$expected" | grep . | sort) "$WORK/offers"
 	done <<-'END'
-		nvtaskset m|measure mps
+		nvtaskset m|measure metrics mps
+		nvtaskset top --o|--once
+		nvtaskset metrics --format |openmetrics prometheus
 		nvtaskset --st|--strategy --strict
 		nvtaskset --mps |auto off on
 		nvtaskset -G |0 all
@@ -179,7 +186,9 @@ fish_offers() { # LINE
 	[ "$(fish_offers 'nvtaskset -t 0-7,6')" = "$(printf '0-7,%s\n' 6 60 61 62 63 64 65)" ]
 	[ "$(fish_offers 'nvtaskset --gpc-list ')" = "$(seq 0 7)" ]
 	[ "$(fish_offers 'nvtaskset --st')" = "$(printf -- '--%s\n' strategy strict)" ]
-	[ "$(fish_offers 'nvtaskset m')" = "$(printf '%s\n' measure mps)" ]
+	[ "$(fish_offers 'nvtaskset m')" = "$(printf '%s\n' measure metrics mps)" ]
+	[ "$(fish_offers 'nvtaskset top --o')" = --once ]
+	[ "$(fish_offers 'nvtaskset metrics --format p')" = prometheus ]
 	[ "$(fish_offers 'nvtaskset mps st')" = "$(printf '%s\n' status stop)" ]
 	[ "$(fish_offers 'nvtaskset system --d')" = --dry-run ]
 	for line in 'true; nvtaskset mps sto' '/usr/bin/nvtaskset mps sto' 'nvtaskset -v mps sto'; do

@@ -56,6 +56,28 @@ exported() { # LIBRARY
 		IS_AT(kernels, gaps, 40);
 		IS_AT(kernels, launched_is_known, 48);
 		IS_AT(kernels, ended_is_known, 52);
+		IS_LARGE(times, 80);
+		IS_AT(times, elapsed_ns, 8);
+		IS_AT(times, span_ns, 16);
+		IS_AT(times, busy_ns, 24);
+		IS_AT(times, tpc_ns, 32);
+		IS_AT(times, error_ns, 40);
+		IS_AT(times, timed, 48);
+		IS_AT(times, lost, 56);
+		IS_AT(times, gaps, 64);
+		IS_AT(times, is_known, 72);
+		IS_AT(times, is_presence, 76);
+		IS_LARGE(function, 80);
+		IS_AT(function, name, 8);
+		IS_AT(function, instances, 16);
+		IS_AT(function, timed, 24);
+		IS_AT(function, total_ns, 32);
+		IS_AT(function, average_ns, 40);
+		IS_AT(function, median_ns, 48);
+		IS_AT(function, min_ns, 56);
+		IS_AT(function, max_ns, 64);
+		IS_AT(function, deviation_ns, 72);
+		_Static_assert(NVTASKSET_UNKNOWN == UINT64_MAX && NVTASKSET_LOOK_MS == 50, "numbers of times");
 		_Static_assert(NVTASKSET_TPCS_MAX == 256 && NVTASKSET_SET_TEXT == 1024 && NVTASKSET_REASONS_MAX == 16, "limits");
 		_Static_assert(NVTASKSET_ERROR_SHARED == 15 && NVTASKSET_DISTRIBUTED == 1, "numbers");
 	END

@@ -161,8 +161,9 @@ runs_on() { # TPCs
 	}
 }
 
-# Before a program in a partition: closes the descriptor that came through the exec, so that the environment counts.
-WITHOUT_SEGMENT=(bash -c 'exec 237>&-; exec "$@"' bash)
+# Before a program in a partition: closes the descriptors that came through the exec, of its segment and of its group, so
+# that the environment counts.
+WITHOUT_SEGMENT=(bash -c 'exec 237>&- 238>&-; exec "$@"' bash)
 
 # Runs the command, which must refuse with this reason, in one line on standard error, and exit 1.
 refuses() {

@@ -14,17 +14,17 @@ ask() {
 }
 
 set_members="tpcs tpc_list tpc_mask gpcs gpcs_in_part"
-process_members="pid uid user command not_in_force kernels uploads restricted outside graph_nodes_refreshed reasons"
+process_members="pid uid user command group not_in_force kernels uploads restricted outside graph_nodes_refreshed reasons"
 
 @test "-l" {
 	own_gpus
 	SIM_FAULTS=bad-qmd start_program -t 0,8,16,24,62-65,1
 	nvtaskset -l --json >"$WORK/json"
-	[ "$(members .)" = "schema time_ms processes overlaps" ]
+	[ "$(members .)" = "schema time_ms processes overlaps groups" ]
 	[ "$(ask .schema)" = nvtaskset-list/3 ]
 	[ "$(ask ".time_ms / 1000 | floor | . <= $(date +%s) and . > $(date +%s) - 60")" = true ]
 	mine=".processes[] | select(.pid == $PROGRAM)"
-	[ "$(members "$mine")" = "$process_members partitions" ]
+	[ "$(members "$mine")" = "$process_members partitions quota" ]
 	[ "$(ask "$mine | .user")" = "$(id -un)" ]
 	[ "$(ask "$mine | .uid")" = "$(id -u)" ]
 	[ "$(ask "$mine | .command")" = "$BUILD/demo/where 60" ]
@@ -48,6 +48,25 @@ process_members="pid uid user command not_in_force kernels uploads restricted ou
 	[ "$(ask -c "$mine | [.gpu, .bus_id, .in_flight, .unannounced, .gaps]")" = "[0,\"$GPU\",0,0,[]]" ]
 }
 
+@test "-l --busy" {
+	own_gpus
+	start_playing -t 0-7 -- where launch wait
+	mine=".processes[] | select(.pid == $PROGRAM) | .kernels[0]"
+	nvtaskset -l --busy --json >"$WORK/json"
+	[ "$(ask "$mine | .busy > 0 and .busy <= 1.01")" = true ]
+	nvtaskset -l --json >"$WORK/json"
+	[ "$(ask "$mine | has(\"busy\")")" = false ]
+}
+
+@test "-l --busy: of two GPUs" {
+	own_gpus h200-x2
+	start_playing -G 1 -t 0-7 -- where launch wait
+	nvtaskset -l --busy --json >"$WORK/json"
+	mine=".processes[] | select(.pid == $PROGRAM) | .kernels"
+	[ "$(ask -c "$mine | map([.gpu, .busy > 0])")" = "[[1,false],[0,true]]" ]
+	[ "$(ask "${mine}[0].busy")" = 0 ]
+}
+
 @test "-l: what is not known about kernels is null" {
 	own_gpus
 	SIM_FAULTS=no-register start_playing -t 0-7 -- where wait
@@ -56,6 +75,8 @@ process_members="pid uid user command not_in_force kernels uploads restricted ou
 	[ "$(ask "$mine | .launches > 0")" = true ]
 	[ "$(ask -c "$mine | [.ended, .in_flight, .unannounced, (.gaps | map(.gap))]")" = '[null,null,null,["refused"]]' ]
 	[ "$(members "$mine | .gaps[0]")" = "gap text" ]
+	nvtaskset -l --busy --json >"$WORK/json"
+	[ "$(ask "$mine | .busy")" = null ]
 }
 
 @test "-l: a process whose kernels are not counted anywhere says so for its GPU" {
@@ -121,7 +142,7 @@ process_members="pid uid user command not_in_force kernels uploads restricted ou
 	nvtaskset --json -p "$PROGRAM" >"$WORK/json"
 	[ "$(members .)" = "schema time_ms processes" ]
 	[ "$(ask .schema)" = nvtaskset-partition/1 ]
-	[ "$(members '.processes[0]')" = "pid partitions" ]
+	[ "$(members '.processes[0]')" = "pid partitions quota" ]
 	[ "$(members '.processes[0].partitions[0]')" = "gpu bus_id $set_members before" ]
 	[ "$(ask -c '.processes[0] | [.pid, .partitions[0].bus_id, .partitions[0].tpc_list, .partitions[0].before]')" = \
 		"[$PROGRAM,\"$GPU\",\"0-7\",null]" ]
@@ -143,7 +164,7 @@ process_members="pid uid user command not_in_force kernels uploads restricted ou
 	refuses "TPC 99: this GPU has TPCs 0-65" nvtaskset --json -tp 99 "$PROGRAM"
 	refuses "--json and --dry-run, which prints a list that can be pasted: choose one" \
 		nvtaskset --json --dry-run -tp 9 "$PROGRAM"
-	refuses "--json: only with -p, -l and -T" nvtaskset --json -t 0 true
+	refuses "--json: only with -p, -l, -T and 'top'" nvtaskset --json -t 0 true
 	run bash -c 'nvtaskset --json -p "$1" >/dev/full' - "$PROGRAM"
 	[ "$output" = "nvtaskset: standard output: No space left on device" ]
 }
@@ -195,9 +216,11 @@ process_members="pid uid user command not_in_force kernels uploads restricted ou
 	first=$PROGRAM
 	start_program -t 0-1
 	{
-		nvtaskset -l --json
+		nvtaskset -l --busy --json
+		nvtaskset top --once --delay 0.2 --json "$PROGRAM"
 		nvtaskset -T --json
-		nvtaskset -p --json "$PROGRAM"
+		nvtaskset -p --json --quota 30% "$PROGRAM"
+		nvtaskset -p --group "$PROGRAM" --json
 	} >"$WORK/json"
 	kill "$first"
 	ask -s '[.. | objects | keys[]] | unique[]' | sort >"$WORK/members"

@@ -82,7 +82,8 @@ ends_with() { # LINE
 	without=("${lines[@]}")
 	run nvtaskset --mps off -t 0-7 bash -c "$show" "$BATS_TEST_FILENAME"
 	[ "$status" -eq 7 ]
-	[ "${lines[0]}" -eq $((without[0] + 1)) ]
+	# One of its segment, and one of its group.
+	[ "${lines[0]}" -eq $((without[0] + 2)) ]
 	[ "${lines[1]}" = "${without[1]}" ]
 	[ "${without[2]} ${lines[2]}" = "0 1" ]
 }

@@ -139,7 +139,9 @@ crowd_is_there() {
 	awk '/crowd 300/ {print $1}' "$WORK/list" >"$WORK/pids"
 	[ "$(wc -l <"$WORK/pids")" -eq 300 ]
 	sort -nuc "$WORK/pids"
-	grep -q '^processes \([0-9]*, \)\{298\}[0-9]* and [0-9]* share TPCs 0-7 of GPU 0$' "$WORK/list"
+	# They are one command's, and share on purpose.
+	grep -q '^group of [0-9]*: 30[01] processes, ' "$WORK/list"
+	run ! grep -q share "$WORK/list"
 	# More than there are letters.
 	[ "$(nvtaskset -T | grep -c '^ ?  .*crowd 300')" -eq 248 ]
 }
@@ -230,4 +232,12 @@ hidden="Programs that you may not look at, those of other users, are not shown."
 	[ "$status" -eq 0 ]
 	[[ "$output" == *"PID USER"*"GPU 0, NVIDIA H200"* ]]
 	[[ "$output" != *"not shown"* ]]
+}
+
+@test "--busy: how busy the GPUs are" {
+	own_gpus
+	start_program -t 0-7
+	column=$(nvtaskset -l --busy | awk -v pid="$PROGRAM" 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == "BUSY%") at = i} $1 == pid {print $at}')
+	awk -v busy="$column" 'BEGIN {exit !(busy ~ /^[0-9.]+$/ && busy > 0 && busy <= 100.1)}'
+	[[ "$(nvtaskset -l | head -n 1)" != *BUSY* ]]
 }

@@ -169,7 +169,7 @@ write_example() { # LINE FILE
 	started=()
 	prepare_examples
 	find_examples tools/man/nvtaskset.3
-	write_example '#include <nvtaskset.h>' double.c
+	write_example '    struct nvtaskset_partition *partition;' double.c
 	for example in $(grep -lE '^\$ ' "$WORK"/examples/*); do
 		run_example "$example"
 	done
@@ -181,6 +181,18 @@ write_example() { # LINE FILE
 	has_doubled 32
 	write_example '    kernels = partition.kernels(0)' kernels.py
 	[[ "$(python3 kernels.py "${started[0]}")" =~ ^[1-9][0-9]*\ [0-9]+$ ]]
+	write_example '    struct nvtaskset_watcher *watcher;' busy.c
+	# shellcheck disable=SC2046
+	"${CC:-cc}" -Wall -Wextra -Werror -o busy busy.c $(pkg-config --cflags --libs nvtaskset)
+	./busy "${started[0]}" >said
+	watches said
+	write_example '    watcher.look(1)' busy.py
+	python3 busy.py "${started[0]}" >said
+	watches said
+}
+
+watches() { # FILE
+	grep -qE '^GPU 0: busy for [1-9]?[0-9]\.[0-9] % of the time$' "$1" && grep -qE '^[1-9][0-9]* of where, [0-9]+ ns each$' "$1"
 }
 
 has_doubled() { # TPCs
@@ -194,8 +206,9 @@ entries() { # FILE, HEADING
 	section "$1" "$2" | sed -n '/^\.TP/{n;s/^\.[A-Z]* //;s/\\f.//g;s/"//g;p}'
 }
 
+# The plugin for Slurm has a page of its own.
 in_code() { # regular expression
-	grep -rhoE "$1" --include='*.[ch]' "$ROOT/src" "$ROOT/tools"
+	grep -rhoE "$1" --include='*.[ch]' --exclude-dir=slurm "$ROOT/src" "$ROOT/tools"
 }
 
 @test "every option has an entry, and every entry is an option" {
@@ -208,7 +221,7 @@ in_code() { # regular expression
 	for heading in OPTIONS WORDS; do
 		entries tools/man/nvtaskset.1 "$heading"
 	done | grep -oE -- '(^|[ ,])--?[A-Za-z][a-z-]*' | tr -d ' ,' | sort -u | diff "$WORK/options" -
-	for word in "" mps system measure; do
+	for word in "" top metrics mps system measure; do
 		nvtaskset $word --help
 	done | grep -oE -- '--[a-z-]+' | sort -u | comm -23 - "$WORK/options" >"$WORK/unknown"
 	diff /dev/null "$WORK/unknown"
@@ -248,8 +261,8 @@ in_code() { # regular expression
 }
 
 @test "every column of the list has an entry" {
-	nvtaskset -l 2>/dev/null | head -n 1 | tr -s ' ' '\n' | sort >"$WORK/columns"
-	entries tools/man/nvtaskset.1 OPTIONS | tr -d ' ' | tr , '\n' | grep -E '^[A-Z-]{3,}$' | sort | diff "$WORK/columns" -
+	nvtaskset -l --busy 2>/dev/null | head -n 1 | tr -s ' ' '\n' | sort >"$WORK/columns"
+	entries tools/man/nvtaskset.1 OPTIONS | tr -d ' ' | tr , '\n' | grep -E '^[A-Z%-]{3,}$' | sort | diff "$WORK/columns" -
 }
 
 @test "every page that is named is installed, and every installed page is named" {
@@ -273,7 +286,7 @@ in_code() { # regular expression
 	{
 		sed -n 's/^\tX([A-Z_]*, "\(.*\)").*/\1/p' "$ROOT/src/state/segment.h"
 		grep -ohE 'error_set(_errno)?\(error, "[^"]+"' "$ROOT"/src/driver/*.c | sed 's/.*(error, "//; s/"$//; s/ (error %d)//; s/%s/NAME/'
-		grep -ohE 'log_warning\("%s; [^%"]+"' "$ROOT"/src/driver/*.c "$ROOT"/src/shim/*.c | sed 's/.*%s; //; s/"$//'
+		grep -ohE 'log_warning\("(%s: )*%s[;:] [^%"]+"' "$ROOT"/src/driver/*.c "$ROOT"/src/shim/*.c | sed 's/.*%s[;:] //; s/"$//'
 		sed -n '/^const char \*segment_absence_text/,/^}/p' "$ROOT/src/state/absence.c" | grep -oE '"(has closed|its partition)[^"]+"' | tr -d '"'
 	} | sort -u >"$WORK/reasons"
 	[ "$(wc -l <"$WORK/reasons")" -ge 20 ]

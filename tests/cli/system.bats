@@ -227,6 +227,42 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 	grep -q /memfd:nvtaskset "/proc/$PROGRAM/maps"
 }
 
+# Its user could say in a file, or by a descriptor, where root's program runs.
+@test "a privileged program is in no group: neither its user's file nor the descriptor that it inherits counts" {
+	setup_machine
+	! is_sanitized || skip "sanitizers do not run with other privileges"
+	on_machine "$installed" system enable
+	on_machine cp "$BUILD/tests/programs/play" /mnt/privileged
+	on_machine chmod 4755 /mnt/privileged
+	mkdir "$WORK/another"
+	chown 65534 "$WORK/another"
+	as_user=(nsenter -m -t "$MACHINE" -- "${ANOTHER_USER[@]}")
+	on_machine install -d -o 65534 /mnt/groups
+	NVTASKSET_GROUP_FILE=/mnt/groups/job "${as_user[@]}" "$installed" --mps off -t 0-7 true 3>&-
+	# Without privileges, both count.
+	on_machine cp "$BUILD/tests/programs/play" /mnt/plain
+	for program in plain:0-7 privileged:0-65; do
+		NVTASKSET_GROUP_FILE=/mnt/groups/job "${as_user[@]}" "/mnt/${program%:*}" open libcuda.so.1 context wait >"$WORK/output" 3>&- &
+		is_given "${program#*:}"
+		"${as_user[@]}" "$installed" --mps off --group "g$$" -t 0-7 "/mnt/${program%:*}" context wait >"$WORK/output" 3>&- &
+		is_given "${program#*:}"
+	done
+}
+
+is_given() { # TPCs
+	PROGRAM=$!
+	wait_for_line waiting
+	run on_machine "$installed" -l --json
+	jq -c ".processes[] | select(.pid == $PROGRAM)" <<<"$output"
+	[ "$(jq "[.processes[] | select(.pid == $PROGRAM) | .group] | length" <<<"$output")" -eq 1 ]
+	[ "$(jq ".processes[] | select(.pid == $PROGRAM) | .group == null" <<<"$output")" = "$([ "$1" = 0-7 ] && echo false || echo true)" ]
+	run on_machine "$installed" -tp "$PROGRAM"
+	echo "$output"
+	[[ "$output" == *": $1" ]]
+	stop_program
+	empty_output
+}
+
 @test "children with fewer privileges do not get a privileged program's own partition" {
 	setup_machine
 	! is_sanitized || skip "sanitizers do not run with other privileges"

@@ -4,11 +4,11 @@
 load helpers
 
 @test "the help fits into 40 lines of 80 columns, and so does each word's" {
-	for words in "" mps system measure; do
+	for words in "" top metrics mps system measure; do
 		# shellcheck disable=SC2086 # several words
 		run nvtaskset $words --help
 		[ "$status" -eq 0 ]
-		[ "${#lines[@]}" -le 40 ]
+		[ "$(wc -l <<<"$output")" -le 40 ]
 		[ -z "$(printf '%s\n' "${lines[@]}" | awk 'length > 80')" ]
 		[[ "${lines[0]}" == "Usage: nvtaskset ${words:-[options]}"* ]]
 	done
@@ -16,7 +16,7 @@ load helpers
 
 @test "every word that the help names has a help of its own" {
 	named=$(nvtaskset --help | sed -n '/^Words/,/^$/s/^ \([a-z]*\) .*/\1/p')
-	[ "$named" = "$(printf '%s\n' mps system measure)" ]
+	[ "$named" = "$(printf '%s\n' top metrics mps system measure)" ]
 	for word in $named; do
 		[ "$(nvtaskset "$word" -h)" != "$(nvtaskset -h)" ]
 		[ "$(nvtaskset -v "$word" --help)" = "$(nvtaskset "$word" --help)" ]
@@ -41,6 +41,10 @@ load helpers
 	refuses "--hide: only where a COMMAND is started" nvtaskset mps --hide stop
 	refuses "--dry-run: only with a SET and 'system enable'" nvtaskset system disable --dry-run
 	refuses "-p, -l, -T and words such as 'mps': choose one" nvtaskset measure -l
+	refuses "--once: only with 'top'" nvtaskset metrics --once
+	refuses "--delay: not with -l; only with 'top'" nvtaskset --delay 2 -l
+	refuses "--output: only with 'metrics'" nvtaskset top --output file
+	refuses "--format: only with 'metrics'" nvtaskset --format prometheus -t 0 true
 }
 
 @test "an error about a word's arguments names the word's help" {
@@ -48,6 +52,8 @@ load helpers
 	refuses "'stop': not one of its words; try 'nvtaskset measure --help'" nvtaskset measure stop
 	refuses "'enable': not one of its words; try 'nvtaskset system --help'" nvtaskset system enable enable
 	refuses "--frob: unknown option; try 'nvtaskset system --help'" nvtaskset system --frob
+	refuses "'1': one argument too many; try 'nvtaskset top --help'" nvtaskset top $$ 1
+	refuses "'1': not one of its words; try 'nvtaskset metrics --help'" nvtaskset metrics 1
 	refuses "--connections: needs a value; try 'nvtaskset mps --help'" nvtaskset mps --connections
 }
 

@@ -12,6 +12,7 @@
 #include "shim/account.h"
 #include "shim/epoch.h"
 #include "shim/launch.h"
+#include "shim/looking.h"
 #include "shim/partition.h"
 
 #include <stdio.h>
@@ -203,6 +204,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(memory, pristine, memory_size);
 	epoch_use(&segment);
 	partition_use(&segment);
+	looking_use(&segment);
 	account_use(&segment);
 	check_launch(1);
 	if (input.edited)

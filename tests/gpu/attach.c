@@ -19,16 +19,17 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
 
-/* Runs the command on this process; its exit status. */
-static int attach(const char *set)
+/* Runs the command on this process, with two arguments before the pid; its exit status. */
+static int attach_with(const char *option, const char *value)
 {
 	const char *build = getenv("BUILD");
-	char command[512], pid[16], list[64];
-	char *const arguments[] = {command, "--attach", "-tp", list, pid, NULL};
+	char command[512], pid[16], first[64], second[64];
+	char *const arguments[] = {command, "--attach", first, second, pid, NULL};
 	posix_spawn_file_actions_t quietly;
 	int status = -1;
 	pid_t child;
@@ -37,13 +38,19 @@ static int attach(const char *set)
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	snprintf(command, sizeof command, "%s/nvtaskset", build ? build : "build");
 	snprintf(pid, sizeof pid, "%d", (int)getpid());
-	snprintf(list, sizeof list, "%s", set);
+	snprintf(first, sizeof first, "%s", option);
+	snprintf(second, sizeof second, "%s", value);
 	posix_spawn_file_actions_init(&quietly);
 	posix_spawn_file_actions_addopen(&quietly, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
 	assert_int_equal(posix_spawn(&child, command, &quietly, NULL, arguments, environ), 0);
 	posix_spawn_file_actions_destroy(&quietly);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int attach(const char *set)
+{
+	return attach_with("-tp", set);
 }
 
 static void attach_to(const struct tpcset *set)
@@ -317,6 +324,46 @@ static void test_profiler_afterwards(void **state)
 	child_run_to_attach(share_with_a_profiler);
 }
 
+/* --- a quota ------------------------------------------------------------------------------------------------------- */
+
+#define PATIENCE_SECONDS 20
+
+/* With kernels of 1 to 2 ms. It was not put aside before, and has made its context itself. */
+static void be_held_to_a_quota(void)
+{
+	uint64_t cycles = 3000000;
+	void *parameters[] = {&gpu.output, &cycles};
+	struct segment_time used = {.aside_us = 0};
+	time_t end = time(NULL) + PATIENCE_SECONDS;
+	uint32_t gaps;
+
+	gpu_initialise();
+	gpu_open(&gpu, 0);
+	gpu_run(&gpu);
+	assert_int_equal(attach_with("-p", "--quota=30%"), 0);
+	gpu_run(&gpu);
+	gpu_kernels(&gpu, &gaps);
+	while (used.aside_us < 50000 && !(gaps & 1 << COUNTS_NO_SLOTS) && time(NULL) < end) {
+		struct segment segment = gpu_own_segment();
+
+		for (unsigned int i = 0; i < 5; i++)
+			gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+		gpu_check(cuCtxSynchronize());
+		segment_read_time(&segment, &used);
+		segment_close(&segment);
+	}
+	if (!(gaps & 1 << COUNTS_NO_SLOTS)) {
+		assert_string_equal(segment_time_text(used.state), segment_time_text(SEGMENT_TIME_IN_FORCE));
+		assert_true(used.aside_us >= 50000);
+	}
+}
+
+static void test_quota(void **state)
+{
+	(void)state;
+	child_run_to_attach(be_held_to_a_quota);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,6 +375,7 @@ int main(void)
 		cmocka_unit_test(test_older_graphs_are_counted),
 		cmocka_unit_test(test_profiler_first),
 		cmocka_unit_test(test_profiler_afterwards),
+		cmocka_unit_test(test_quota),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

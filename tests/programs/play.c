@@ -16,12 +16,17 @@
  *   data FILE       closes standard error, and opens a file as descriptor 2, as a database; output FILE: only to write it
  *   fork            the child takes the following steps; the parent waits for it
  *   vfork PROGRAM   starts a program so, and waits for it; spawn PROGRAM: by posix_spawn
+ *   allocate MIB    allocates so many mebibytes on each GPU in turn, and prints CUDA's results
  *   launch          launches all the time, in a thread of its own
+ *   busy            has kernels of 1 to 2 ms in flight all the time, in a thread of its own
+ *   managed         allocates managed memory
  *   conditional     launches a graph whose one kernel is in the body of a conditional node
+ *   watched         waits until somebody has looked at its times, and nobody does any more
  *   wait            prints "waiting", and waits for SIGUSR1
  *   proc            hides /proc, for a process that may
  */
 #include "gpu.h"
+#include "state/lease.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -147,6 +152,26 @@ static void open_as_descriptor_2(const char *name, int access)
 		exit(EXIT_FAILURE);
 }
 
+static void allocate(const char *mebibytes)
+{
+	int count = 0;
+
+	gpu_initialise();
+	cuDeviceGetCount(&count);
+	for (int device = 0; device < count; device++) {
+		CUcontext context;
+		CUdeviceptr address;
+		CUresult result = cuDevicePrimaryCtxRetain(&context, device);
+
+		if (result == CUDA_SUCCESS)
+			result = cuCtxSetCurrent(context);
+		if (result == CUDA_SUCCESS)
+			result = cuMemAlloc_v2(&address, (size_t)atol(mebibytes) << 20);
+		printf("%s%d", device > 0 ? " " : "", (int)result);
+	}
+	putchar('\n');
+}
+
 static void *keep_launching(void *unused)
 {
 	(void)unused;
@@ -156,13 +181,37 @@ static void *keep_launching(void *unused)
 	return NULL;
 }
 
-static void launch(void)
+static void *keep_busy(void *unused)
+{
+	uint64_t cycles = 3000000;
+	void *parameters[] = {&gpu.output, &cycles};
+
+	(void)unused;
+	cuCtxSetCurrent(gpu.context);
+	while (is_open) {
+		for (unsigned int i = 0; i < 4; i++)
+			cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL);
+		cuCtxSynchronize();
+	}
+	return NULL;
+}
+
+static void launch(void *(*keep)(void *))
 {
 	pthread_t thread;
 
 	be_in_context();
-	if (pthread_create(&thread, NULL, keep_launching, NULL) != 0)
+	if (pthread_create(&thread, NULL, keep, NULL) != 0)
 		stop("launch", "no thread");
+}
+
+static void use_managed_memory(void)
+{
+	CUdeviceptr memory;
+
+	be_in_context();
+	if (cuMemAllocManaged(&memory, 4096, 1) != CUDA_SUCCESS)
+		stop("managed", "no memory");
 }
 
 static void launch_conditional(void)
@@ -196,6 +245,17 @@ static void wait_for_signal(void)
 	sigwait(&signals, &signal);
 }
 
+static void wait_until_unwatched(void)
+{
+	struct segment segment = gpu_own_segment();
+
+	while (!lease_is_on(&segment))
+		usleep(1000);
+	while (lease_is_on(&segment))
+		usleep(1000);
+	segment_close(&segment);
+}
+
 static void hide_proc(void)
 {
 	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
@@ -216,6 +276,8 @@ static int play(const char *step, const char *argument)
 		open_library(dlmopen(LM_ID_NEWLM, argument, RTLD_NOW));
 	else if (strcmp(step, "closefrom") == 0)
 		closefrom(atoi(argument));
+	else if (strcmp(step, "allocate") == 0)
+		allocate(argument);
 	else if (strcmp(step, "data") == 0)
 		open_as_descriptor_2(argument, O_RDWR);
 	else if (strcmp(step, "output") == 0)
@@ -241,7 +303,13 @@ static int play(const char *step, const char *argument)
 	else if (strcmp(step, "conditional") == 0)
 		launch_conditional();
 	else if (strcmp(step, "launch") == 0)
-		launch();
+		launch(keep_launching);
+	else if (strcmp(step, "busy") == 0)
+		launch(keep_busy);
+	else if (strcmp(step, "managed") == 0)
+		use_managed_memory();
+	else if (strcmp(step, "watched") == 0)
+		wait_until_unwatched();
 	else if (strcmp(step, "wait") == 0)
 		wait_for_signal();
 	else if (strcmp(step, "proc") == 0)

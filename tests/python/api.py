@@ -13,12 +13,13 @@ import select
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
 
 import nvtaskset
-from nvtaskset import Error, ErrorCode, Partition, Set
+from nvtaskset import Error, ErrorCode, Group, Partition, Set
 
 PID = int(os.environ["PROGRAM"])
 
@@ -122,6 +123,10 @@ class Arguments(unittest.TestCase):
         self.refuses(lambda used: gpu.choose(1, used), self.NO_SETS)
         self.refuses(lambda strategy: gpu.choose(1, strategy=strategy), self.NO_STRATEGIES)
         self.refuses(Partition, self.NO_PIDS)
+        self.refuses(nvtaskset.Watcher, self.NO_PIDS)
+        with nvtaskset.Watcher(PID) as watcher:
+            self.refuses(watcher.times, self.NO_GPUS)
+            self.refuses(watcher.look, (None, "x", [], float("nan"), float("inf"), 1j))
         with Partition(PID) as partition:
             before = partition[0]
             self.refuses(partition.__getitem__, self.NO_GPUS)
@@ -228,6 +233,57 @@ class Partitions(unittest.TestCase):
             program.kill()
         self.assertEqual(kernels[:4], (None, None, None, None))
         self.assertEqual(kernels.gaps, ["counting is turned off (NVTASKSET_ACCOUNT)"])
+
+    def test_times(self):
+        with nvtaskset.Watcher(PID) as watcher:
+            self.assertEqual(watcher.times(0)[:4], (0, 0, None, None))
+            self.assertEqual(watcher.functions(), [])
+            watcher.look(0.3)
+            times, function = watcher.times(0), watcher.functions()[0]
+            self.assertGreater(times.elapsed_ns, 300000000)
+            self.assertGreater(times.busy_ns, 0)
+            self.assertLess(times.busy_ns, times.span_ns)
+            self.assertGreater(times.tpc_ns, times.busy_ns)
+            self.assertEqual((times.gaps, times.lost, times.is_presence), ([], 0, False))
+            self.assertEqual((function.name, function.timed), ("where", function.instances))
+            self.assertEqual(function.timed, times.timed)
+            self.assertLessEqual(function.min_ns, function.average_ns)
+            self.assertLessEqual(function.average_ns, function.max_ns)
+            deadline = time.monotonic() + 60
+            while watcher.times(0).timed == times.timed and time.monotonic() < deadline:
+                watcher.look()
+            self.assertGreater(watcher.functions()[0].instances, function.instances)
+        with self.assertRaisesRegex(Error, "the watcher was closed here"):
+            watcher.look()
+
+    def test_times_that_are_not_known(self):
+        environment = dict(os.environ, NVTASKSET_ACCOUNT="off")
+        command = ["nvtaskset", "--mps", "off", "-t", "1", "where", "60"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as program:
+            program.stdout.readline()
+            with nvtaskset.Watcher(program.pid) as watcher:
+                watcher.look(0.1)
+                times = watcher.times(0)
+                program.kill()
+                program.communicate()
+                with self.assertRaisesRegex(Error, f"^pid {program.pid}: has ended$"):
+                    watcher.look(60)
+                self.assertEqual(watcher.times(0), times)
+        self.assertEqual((times.span_ns, times.busy_ns, times.tpc_ns, times.error_ns), (0, None, None, None))
+        self.assertEqual(times.gaps, ["counting is turned off (NVTASKSET_ACCOUNT)"])
+
+    def test_quota(self):
+        self.assertIsNone(self.partition.quota)
+        self.partition.quota = 0.03, 0.1
+        quota = self.partition.quota
+        self.assertEqual(quota[:2], (0.03, 0.1))
+        self.assertEqual(type(quota.state), str)
+        for wrong in ((0.0001, 0.1), (1, 100), (-1, 1)):
+            with self.assertRaises(Error, msg=wrong):
+                self.partition.quota = wrong
+        self.assertEqual(self.partition.quota[:2], (0.03, 0.1))
+        self.partition.quota = None
+        self.assertEqual(self.partition.quota.run, self.partition.quota.period)
 
     def test_list(self):
         found = [partition for partition in nvtaskset.partitions() if partition.pid == PID]
@@ -365,6 +421,48 @@ class Codes(unittest.TestCase):
         for same in (copy.copy(error), pickle.loads(pickle.dumps(error))):
             self.assertEqual((str(same), same.code, same.errno), (str(error), error.code, error.errno))
         self.assertIs(Error("of a later library", 99).code, ErrorCode.OTHER)
+
+
+class Groups(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.directory.name, name)
+
+    def test_claims(self):
+        with Group.make(self.path("a"), "/jobs/a") as a, Group.make(self.path("b")) as b:
+            self.assertEqual(a.name, "a")
+            a.claim({0: 20})
+            b.claim({0: 40}, "distributed")
+            self.assertEqual((len(a[0]), len(b[0]), len(a[0] & b[0])), (20, 40, 0))
+            before = a[0]
+            a.claim({nvtaskset.gpus()[0]: 20})
+            self.assertEqual(a[0], before)
+            with self.assertRaises(Error) as caught:
+                Group.make(self.path("c")).claim({0: 7})
+            self.assertIs(caught.exception.code, ErrorCode.NO_ROOM)
+            Group.remove(self.path("a"))
+            Group.make(self.path("c")).claim({0: 26})
+        with self.assertRaises(Error):
+            a[0]
+
+    def test_change(self):
+        with Group.of(PID) as group:
+            group[0] = "12-15"
+            with Partition(PID) as partition:
+                self.assertEqual(partition[0], Set("12-15"))
+                partition[0] = "13"
+                self.assertEqual((partition[0], group[0]), (Set("13"), Set("12-15")))
+                group[0] = "0-7"
+                self.assertEqual(partition[0], Set("0-7"))
+
+    def test_mistakes(self):
+        for wrong in (lambda: Group(self.path("none")), lambda: Group.make(self.path("12")), lambda: Group.of(0),
+                      lambda: Group.of(os.getpid()), lambda: Group.make(self.path("x")).claim({0: 8}, "best")):
+            with self.assertRaises(Error):
+                wrong()
 
 
 class Library(unittest.TestCase):

@@ -146,6 +146,8 @@ class Texts(unittest.TestCase):
             ("h200 hook mechanism=hook-out: difference % .1 to mechanism=hook-whole", "−1.0"),
             ("h200 hook mechanism=hook-whole: verdict -1 1 %", "met"),
             ("h200 hook mechanism=hook-whole: verdict -10 10 ns", "missed"),
+            ("h200 hook mechanism=hook-out: within 2 4 us", "met"),
+            ("h200 hook mechanism=hook-out: within 0 1 us", "missed"),
             ("h200 hook mechanism=hook-whole: ratio50 +% .1 to mechanism=hook-out", "+1.0"),
             ("h200 hook: values mechanism", "2"),
             ("h200 hook: date", "2026-11-22"),
@@ -178,6 +180,17 @@ class Texts(unittest.TestCase):
         ):
             with self.subTest(query):
                 self.assertRaisesRegex(queries.Wrong, reason, self.ask, query)
+
+    def test_what_says_nothing_has_no_number(self):
+        """A tool that said nothing twice, and one that did once."""
+        self.table("h100", "watchers", ["round,tool,percent", "1,nvml,n/a", "2,nvml,n/a", "1,pmon,n/a", "2,pmon,40", "1,top,50"])
+        for query, answer in (("tool=nvml: p50", "n/a"), ("tool=nvml: max % .1", "n/a"), ("tool=nvml: value", "n/a"),
+                              ("tool=nvml: n", "0"), ("tool=pmon: p50", "40.0"), ("tool=pmon: n", "1"),
+                              ("tool=nvml: difference % to tool=top", "n/a"), ("tool=pmon: mean .0", "40")):
+            with self.subTest(query):
+                self.assertEqual(self.ask(f"h100 watchers {query}"), answer)
+        text = tables.table(queries.Data(self.work.name), "watchers by tool show n, p50~ %")
+        self.assertIn("| NVML, of each process | 0 | n/a |\n", text)
 
     def test_only_times_have_a_rate(self):
         self.table("h200", "graphs", ["nodes,bytes", "1,100"])
@@ -260,6 +273,14 @@ class Texts(unittest.TestCase):
         status, output, _ = self.run_texts(text.replace("3.03", "3.02"), "--check")
         self.assertEqual(status, 1)
         self.assertIn("make figures would write: | all TPCs in the partition | 20 | 3.03", output)
+
+    def test_a_table_whose_columns_are_rows(self):
+        lines = [f"{number},{load},{metric},{value}" for number in (1, 2, 3) for load in (1, 2)
+                 for metric, value in (("used", load * number), ("jobs", 9))]
+        self.table("simulator", "queue", ["round,load,metric,value", *lines])
+        text = tables.table(queries.Data(self.work.name), "queue by load show p50~ for metric=used, p50 .1 for metric=jobs")
+        self.assertEqual(text, "| load | used, % | jobs |\n| --- | --- | --- |\n"
+                         "| 1 | 2.00 (1.00 to 3.00) | 9.0 |\n| 2 | 4.00 (2.00 to 6.00) | 9.0 |\n")
 
     def test_a_task_that_waits_all_the_time_has_run_no_lap(self):
         lines = [f"1,nvtaskset,task2,{ms},40" for ms in range(100, 210, 10)]

@@ -1,10 +1,12 @@
 #include "context.h"
 
 #include "device.h"
+#include "engine.h"
 #include "faults.h"
 #include "hook.h"
 #include "memory.h"
 #include "module.h"
+#include "rm.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -78,11 +80,12 @@ CUresult cuCtxGetDevice(CUdevice *device)
 	return CUDA_SUCCESS;
 }
 
-/* Kernels run before their launch returns, so there is never anything to wait for. */
 CUresult cuCtxSynchronize(void)
 {
 	while (fault(FAULT_HANG))
 		pause();
+	if (context_current())
+		engine_wait(context_current());
 	return context_result(context_current());
 }
 
@@ -137,6 +140,7 @@ CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
 	if (!new)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	context_prepare(new, device);
+	rm_context_created(new);
 	hook_context_created(new);
 	module_announce_drivers(new);
 	push(new);
@@ -149,6 +153,10 @@ CUresult cuCtxDestroy_v2(CUcontext context)
 	if (!context)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	hook_context_destroy_starting(context);
+	engine_wait_for_all();
+	if (context->family == context)
+		rm_context_destroyed(context);
+	engine_forget(context); /* nobody can put it aside any more */
 	memory_forget(context);
 	context_forget(context);
 	hook_context_destroyed(context);
@@ -181,8 +189,10 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 		is_new = true;
 	}
 	pthread_mutex_unlock(&lock);
-	if (is_new)
+	if (is_new) {
+		rm_context_created(primary);
 		hook_context_created(primary);
+	}
 	*context = primary;
 	return CUDA_SUCCESS;
 }
@@ -213,6 +223,9 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 	pthread_mutex_unlock(&lock);
 	if (is_last) {
 		hook_context_destroy_starting(&primaries[device].context);
+		engine_wait_for_all();
+		rm_context_destroyed(&primaries[device].context);
+		engine_forget(&primaries[device].context);
 		memory_forget(&primaries[device].context);
 		hook_context_destroyed(&primaries[device].context);
 	}

@@ -14,6 +14,7 @@ struct CUctx_st {
 	bool hides_green_contexts; /* decided when it was made (docs/facts.md, "The callback table") */
 	char object[8];            /* what word [2] of launch events points to (docs/facts.md, "Callbacks") */
 	_Atomic uint64_t launches; /* word [5] */
+	struct engine *engine;     /* of the family: engine.h */
 	_Atomic CUresult failure;  /* of the family, which stays; CUDA_SUCCESS if there is none */
 };
 

@@ -2,6 +2,7 @@
 
 #include "faults.h"
 #include "hook.h"
+#include "rm.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -49,6 +50,7 @@ CUresult cuInit(unsigned int flags)
 	pthread_mutex_lock(&lock);
 	if (atomic_load(&initialised) == 0) {
 		load_topologies();
+		rm_open(topologies.count);
 		atomic_store(&initialised, getpid());
 	} else {
 		result = device_ready();
@@ -160,6 +162,12 @@ static CUresult get_attribute(int *value, int attribute, CUdevice device)
 		break;
 	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
 		*value = gpu->compute_minor;
+		break;
+	case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS:
+		*value = fault(FAULT_PAGEABLE);
+		break;
+	case CU_DEVICE_ATTRIBUTE_MPS_ENABLED:
+		*value = !fault(FAULT_TIME_SLICES);
 		break;
 	default:
 		result = CUDA_ERROR_INVALID_VALUE;

@@ -23,6 +23,12 @@
 #define FAULT_RENUMBERED "renumbered"             /* SM ids that the GPU does not have, as under MPS */
 #define FAULT_NO_CONTEXT "no-context"             /* contexts cannot be made, as with a full MPS server */
 #define FAULT_NO_REGISTER "no-register"           /* no host memory can be registered */
+#define FAULT_TIME_SLICES "time-slices"           /* the driver says that the process is no client of MPS */
+#define FAULT_NO_ASIDE "no-aside"                 /* the kernel driver refuses to put channels aside */
+#define FAULT_SECOND_ASIDE "second-aside"         /* it does every second time */
+#define FAULT_INERT_ASIDE "inert-aside"           /* it says that it has, and nothing stops */
+#define FAULT_PAGEABLE "pageable"                 /* kernels may use any memory of the program */
+#define FAULT_SILENT_DRIVER "silent-driver"       /* cuMemGetInfo does not ask the kernel driver */
 
 /* Whether the environment asks for this one. */
 bool fault(const char *name);

@@ -5,6 +5,8 @@
  */
 #include "capture.h"
 #include "context.h"
+#include "engine.h"
+#include "gpu_time.h"
 #include "graph.h"
 #include "hook.h"
 #include "module.h"
@@ -216,16 +218,43 @@ static void announce(const struct exec_node *node)
 		hook_graph_node_launch(node->launch.context, node->launch.function, (void *)node->host.words);
 }
 
+#define UPLOAD_GROUP 17
+
+/* Which node is the next to be uploaded after so many (docs/hardware.md, "Graphs"): not in the order in which they run. */
+static size_t upload_order(size_t count, bool has_front, size_t done)
+{
+	size_t place = done;
+
+	if (has_front && count <= UPLOAD_GROUP / 4) {
+		place = count - 1 - done;
+	} else if (has_front && done < 2) {
+		place = 1 - done;
+	} else if (has_front) {
+		size_t first = done - (done - 2) % UPLOAD_GROUP, end = first + UPLOAD_GROUP;
+
+		place = (end < count ? end : count) - 1 - (done - first);
+	}
+	return place;
+}
+
+static bool has_front(CUgraphExec exec)
+{
+	return exec->count > 1 && exec->nodes[0].serial == 0;
+}
+
+/* With a node, the one before it is uploaded again: seen of the driver's own in front. */
 static CUresult upload_all(CUgraphExec exec, CUstream stream)
 {
 	CUresult result = context_result(stream_context(stream));
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	for (size_t i = 0; i < exec->count; i++) {
-		upload(&exec->nodes[i]);
+	if (has_front(exec) && !exec->nodes[1].uploaded)
+		exec->nodes[0].uploaded = false;
+	for (size_t i = 0; i < exec->count; i++)
+		upload(&exec->nodes[upload_order(exec->count, has_front(exec), i)]);
+	for (size_t i = 0; i < exec->count; i++)
 		announce(&exec->nodes[i]);
-	}
 	return CUDA_SUCCESS;
 }
 
@@ -282,25 +311,37 @@ static CUresult capture(CUgraphExec exec, CUgraph into)
 }
 
 /* A disabled node without a descriptor leaves nothing. */
-static CUresult run_node(struct exec_node *node)
+static CUresult run_node(CUgraphExec exec, struct exec_node *node, bool *is_first)
 {
 	const struct launch as_run = launch_of(node);
 	CUresult result = CUDA_SUCCESS;
 
-	if (node->has_descriptor)
+	if (node->has_descriptor && engine_takes(&as_run, &node->device)) {
+		result = CUDA_SUCCESS;
+	} else if (node->has_descriptor) {
+		if (!*is_first)
+			gpu_time_follow();
+		else if (has_front(exec))
+			gpu_time_launch_front();
+		else
+			gpu_time_launch();
+		*is_first = false;
 		result = launch_run(&as_run, &node->device);
-	else if (node->enabled)
+		engine_has_run(as_run.context);
+	} else if (node->enabled) {
 		result = launch_by(&node->host, &as_run);
+	}
 	return result;
 }
 
 static CUresult run(CUgraphExec exec, CUstream stream)
 {
 	CUresult result = upload_all(exec, stream);
+	bool is_first = true;
 
 	for (size_t i = 0; i < exec->count && result == CUDA_SUCCESS; i++) {
 		if (exec->nodes[i].runs)
-			result = run_node(&exec->nodes[i]);
+			result = run_node(exec, &exec->nodes[i], &is_first);
 	}
 	return result;
 }

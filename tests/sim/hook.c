@@ -1,12 +1,14 @@
 #include "hook.h"
 
 #include "context.h"
+#include "engine.h"
 #include "faults.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #define DOMAINS 0x20
 #define IDS 1024
@@ -328,8 +330,18 @@ static void announce_call(struct hook_call *call, bool is_exit)
 	announce(DOMAIN_API, (int)call->id, parameters);
 }
 
+/* The one thread that can take back what is put aside must not wait for it, not even for a lock of the driver's. */
+static void check_caller(const char *name)
+{
+	char thread[16] = "";
+
+	if (engine_some_are_aside() && prctl(PR_GET_NAME, thread) == 0 && strcmp(thread, "nvtaskset") == 0)
+		fatal("%s: called by nvtaskset's thread while work is put aside", name);
+}
+
 void hook_enter(struct hook_call *call, enum api_id id, const char *name, void *arguments)
 {
+	check_caller(name);
 	*call = (struct hook_call){.id = id, .name = name, .arguments = arguments, .result = NO_RESULT_YET};
 	announce_call(call, false);
 }

@@ -2,7 +2,9 @@
 
 #include "capture.h"
 #include "context.h"
+#include "engine.h"
 #include "faults.h"
+#include "gpu_time.h"
 #include "graph.h"
 #include "hook.h"
 #include "module.h"
@@ -118,6 +120,7 @@ CUresult launch_configure(struct launch *launch, const CUlaunchConfig *config, C
 		return CUDA_ERROR_INVALID_HANDLE;
 	*launch = (struct launch){
 		.context = context,
+		.stream = config->hStream,
 		.function = function,
 		.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
 		.block = {config->blockDimX, config->blockDimY, config->blockDimZ},
@@ -174,11 +177,15 @@ CUresult launch_run(const struct launch *launch, const struct descriptor *descri
 CUresult launch_by(struct descriptor *descriptor, const struct launch *launch)
 {
 	descriptor_write(descriptor, launch);
-	uint32_t number = release_ask_for_end(launch->context, descriptor);
+	uint32_t number = release_ask_for_end(launch->context, launch->stream, descriptor);
 
 	launch_upload(launch, descriptor);
+	if (engine_takes(launch, descriptor))
+		return CUDA_SUCCESS;
+	gpu_time_launch();
 	CUresult result = launch_run(launch, descriptor);
 
+	engine_has_run(launch->context);
 	if (context_result(launch->context) == CUDA_SUCCESS)
 		release_check_end(launch->context, number);
 	return result;

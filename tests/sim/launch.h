@@ -12,6 +12,7 @@ struct dimensions {
 
 struct launch {
 	CUcontext context;
+	CUstream stream;
 	CUfunction function;
 	struct dimensions grid;
 	struct dimensions block;

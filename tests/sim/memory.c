@@ -2,11 +2,15 @@
 
 #include "capture.h"
 #include "context.h"
+#include "engine.h"
 #include "faults.h"
+#include "hook.h"
 #include "launch.h"
 #include "module.h"
 
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -122,6 +126,35 @@ void memory_forget(CUcontext context)
 	pthread_mutex_unlock(&lock);
 }
 
+/* What MPS lets this client allocate on a device: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT, "0=512M,1=2G". */
+static uint64_t limit_on(CUdevice device)
+{
+	const char *directory = getenv("CUDA_MPS_PIPE_DIRECTORY"), *entry = getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+	uint64_t limit = UINT64_MAX, number;
+	bool has_mps = !directory || strcmp(directory, "/dev/null") != 0;
+	int of;
+	char unit;
+
+	while (has_mps && entry && sscanf(entry, "%d=%" SCNu64 "%c", &of, &number, &unit) == 3) {
+		if (of == device)
+			limit = number << (unit == 'G' ? 30 : 20);
+		entry = strchr(entry, ',');
+		entry = entry ? entry + 1 : NULL;
+	}
+	return limit;
+}
+
+static uint64_t allocated_on(CUdevice device)
+{
+	uint64_t bytes = 0;
+
+	pthread_mutex_lock(&lock);
+	for (const struct piece *piece = pieces; piece; piece = piece->next)
+		bytes += piece->family && piece->family->device == device && !piece->is_registered ? piece->bytes : 0;
+	pthread_mutex_unlock(&lock);
+	return bytes;
+}
+
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
 	CUcontext context = context_current();
@@ -131,6 +164,8 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (bytes == 0)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (allocated_on(context->device) + bytes > limit_on(context->device))
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	CUresult result = add(context, NULL, bytes, &new);
 
 	if (result == CUDA_SUCCESS)
@@ -138,8 +173,38 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 	return result;
 }
 
+CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags)
+{
+	struct {
+		CUdeviceptr *address;
+		size_t bytes;
+		unsigned int flags;
+	} arguments = {address, bytes, flags};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuMemAllocManaged, &arguments);
+	return hook_leave(&call, cuMemAlloc_v2(arguments.address, arguments.bytes));
+}
+
+/* Nobody can open the handle. */
+CUresult cuIpcGetMemHandle(void *handle, CUdeviceptr address)
+{
+	struct {
+		void *handle;
+		CUdeviceptr address;
+	} arguments = {handle, address};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuIpcGetMemHandle, &arguments);
+	memset(arguments.handle, 0, 64);
+	return hook_leave(&call, memory_at(arguments.address, 1) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
 CUresult cuMemFree_v2(CUdeviceptr address)
 {
+	engine_wait_for_all();
+	if (context_current())
+		engine_wait(context_current());
 	return address == 0 || remove_at(address, false, NULL) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -195,6 +260,7 @@ CUresult cuMemHostUnregister(void *start)
 
 	if (result != CUDA_SUCCESS)
 		return result;
+	engine_wait_for_all();
 	return remove_at((uintptr_t)start, true, context->family) ? CUDA_SUCCESS
 	                                                          : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }

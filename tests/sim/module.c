@@ -1,6 +1,7 @@
 #include "module.h"
 
 #include "context.h"
+#include "engine.h"
 #include "faults.h"
 #include "hook.h"
 #include "occupancy.h"
@@ -120,6 +121,7 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (strncmp(text, ".version", strlen(".version")) != 0)
 		return CUDA_ERROR_INVALID_IMAGE;
+	engine_wait_for_all();
 	CUmodule new = calloc(1, sizeof *new);
 
 	if (!new)
@@ -139,6 +141,8 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
 
 CUresult cuModuleUnload(CUmodule module)
 {
+	if (context_current())
+		engine_wait(context_current());
 	while (module->functions) {
 		CUfunction next = module->functions->next;
 
@@ -182,6 +186,13 @@ CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function)
 		result = CUDA_ERROR_INVALID_VALUE;
 	}
 	return result;
+}
+
+/* Not announced here: its number is not known to us, and nobody needs it. */
+CUresult cuFuncGetName(const char **name, CUfunction function)
+{
+	*name = function->name;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value)

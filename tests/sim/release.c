@@ -2,37 +2,44 @@
 
 #include "context.h"
 #include "faults.h"
+#include "gpu_time.h"
 #include "memory.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-/* --- time --------------------------------------------------------------------------------------------- */
-
-#define START_NS UINT64_C(1000000000000)
-#define KERNEL_NS UINT64_C(2000)
-
-static uint64_t time_of_end(void)
-{
-	static _Atomic uint64_t ended;
-
-	return START_NS + KERNEL_NS * (atomic_fetch_add(&ended, 1) + 1);
-}
-
 /* --- the driver's own release --------------------------------------------------------------------------- */
 
-/* On the GPU: the CPU cannot read it. Low enough for all versions of the descriptor. */
+/* On the GPU: the CPU cannot read it. Low enough for all versions of the descriptor. Each stream has a line, whose words take
+ * turns (docs/hardware.md, "Releases"). */
 #define DRIVERS_ADDRESS UINT64_C(0x205000000)
+#define LINES 1024
+#define LINE_BYTES 64
+#define FENCES 8
 
 /* A launch has ended before its call returns, so each thread needs to be told of one at a time. They are numbered from
  * 1 on. */
 static _Thread_local uint32_t last_asked, last_ended;
 
-uint32_t release_ask_for_end(CUcontext context, struct descriptor *descriptor)
+static uint64_t address_of(CUstream stream, uint32_t number)
 {
-	const struct release release = {.words = 1, .address = DRIVERS_ADDRESS, .payload = ++last_asked};
+	uint64_t line = stream == CU_STREAM_LEGACY ? 0 : (uintptr_t)stream / sizeof(void *) % LINES;
 
-	return descriptor_set_release(descriptor, context->gpu, 0, &release) ? last_asked : 0;
+	return DRIVERS_ADDRESS + line * LINE_BYTES + 0x3c - number % FENCES * 8;
+}
+
+static bool is_drivers_own(const struct release *release)
+{
+	return release->words == 1 && release->address >= DRIVERS_ADDRESS &&
+	       release->address < DRIVERS_ADDRESS + LINES * LINE_BYTES;
+}
+
+uint32_t release_ask_for_end(CUcontext context, CUstream stream, struct descriptor *descriptor)
+{
+	uint32_t number = ++last_asked;
+	const struct release release = {.words = 1, .address = address_of(stream, number), .payload = number};
+
+	return descriptor_set_release(descriptor, context->gpu, 0, &release) ? number : 0;
 }
 
 void release_check_end(CUcontext context, uint32_t number)
@@ -71,8 +78,7 @@ static void store(const struct release *release, void *to, uint64_t now)
 static void carry_out(CUcontext context, const struct release *release, uint64_t now)
 {
 	size_t bytes = release->words * sizeof(uint32_t);
-	bool is_drivers = release->address == DRIVERS_ADDRESS && release->words == 1;
-	void *to = is_drivers ? &last_ended : memory_of_context(context, release->address, bytes);
+	void *to = is_drivers_own(release) ? &last_ended : memory_of_context(context, release->address, bytes);
 
 	if (release->address % bytes != 0)
 		fatal("a release to an address that is not aligned");
@@ -84,9 +90,19 @@ static void carry_out(CUcontext context, const struct release *release, uint64_t
 		store(release, to, now);
 }
 
+static bool tells_time(CUcontext context, const struct descriptor *descriptor)
+{
+	struct release release;
+	bool tells = false;
+
+	for (unsigned int slot = 0; slot < DESCRIPTOR_SLOTS; slot++)
+		tells = tells || (descriptor_release(descriptor, context->gpu, slot, &release) && release.words == 4);
+	return tells;
+}
+
 void release_all(CUcontext context, const struct descriptor *descriptor)
 {
-	uint64_t now = time_of_end();
+	uint64_t now = tells_time(context, descriptor) ? gpu_time_release() : 0;
 	struct release release;
 
 	for (unsigned int slot = 0; slot < DESCRIPTOR_SLOTS; slot++) {

@@ -1,9 +1,6 @@
 /*
  * What the hardware writes when a kernel has ended (docs/facts.md, "Releases"), and the release with which the driver
  * itself learns of the end.
- *
- * The time is the simulated GPUs' own: they have one clock. It stands still until a kernel ends, and every kernel takes
- * equally long.
  */
 #ifndef SIM_RELEASE_H
 #define SIM_RELEASE_H
@@ -16,7 +13,7 @@ void release_all(CUcontext context, const struct descriptor *descriptor);
 
 /* The driver asks to be told of a plain launch's end, in slot 0 if there is one; then, that it was told. If not, the
  * context fails: on the hardware, the next synchronisation would never end. */
-uint32_t release_ask_for_end(CUcontext context, struct descriptor *descriptor);
+uint32_t release_ask_for_end(CUcontext context, CUstream stream, struct descriptor *descriptor);
 void release_check_end(CUcontext context, uint32_t number);
 
 #endif

@@ -2,12 +2,13 @@
 
 #include "capture.h"
 #include "context.h"
+#include "engine.h"
 #include "hook.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-/* --- streams: their work is done when it has been submitted -------------------------------------------- */
+/* --- streams -------------------------------------------- */
 
 bool stream_is_real(CUstream stream)
 {
@@ -73,12 +74,23 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
+	if (stream_context(stream))
+		engine_wait(stream_context(stream));
 	return context_result(stream_context(stream));
+}
+
+CUresult cuStreamQuery(CUstream stream)
+{
+	CUresult result = context_result(stream_context(stream));
+
+	return result == CUDA_SUCCESS && !engine_is_idle(stream_context(stream)) ? CUDA_ERROR_NOT_READY : result;
 }
 
 /* --- events ------------------------------------------------------------------------------------------------ */
 
 struct CUevent_st {
+	CUcontext context; /* in which it was recorded; NULL before */
+	uint64_t kernel;   /* the last one then */
 	struct timespec recorded;
 };
 
@@ -101,17 +113,23 @@ CUresult cuEventRecord(CUevent event, CUstream stream)
 {
 	if (!stream_context(stream))
 		return CUDA_ERROR_INVALID_CONTEXT;
+	event->context = stream_context(stream);
+	event->kernel = engine_last(event->context);
 	clock_gettime(CLOCK_MONOTONIC, &event->recorded);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuEventQuery(CUevent event)
 {
-	return event ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	if (!event)
+		return CUDA_ERROR_INVALID_HANDLE;
+	return event->context && !engine_has_ended(event->context, event->kernel) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
 CUresult cuEventSynchronize(CUevent event)
 {
+	if (event && event->context)
+		engine_wait_for(event->context, event->kernel);
 	return event ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 

@@ -1,9 +1,12 @@
 /* nvtaskset.h, as used by a program that changes other processes' partitions. This test makes those processes. */
+#include "base/process_clock.h"
 #include "cuda_process.h"
 #include "nvtaskset.h"
 #include "process.h"
 #include "state/counts.h"
 #include "state/layout.h"
+#include "state/look.h"
+#include "state/stamps_layout.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -309,6 +312,73 @@ static void run_kernels(unsigned int launched, unsigned int ended)
 	atomic_fetch_add(counts_ended(place, COUNTS_UNHEARD), 1);
 }
 
+/* --- kernels with times --------------------------------------------------------------------------------------------- */
+
+static struct stamps_areas stamps_areas;
+static struct stamps *stamps;
+
+#define KERNEL_NS 5000000
+
+static void begin_stamps(bool is_shared)
+{
+	struct error error;
+
+	stamps = stamps_take(&stamps_areas, &owned, 0, pci[1], UINT64_MAX, &error);
+	if (!stamps)
+		_exit(1);
+	stamps_begin(stamps, is_shared);
+}
+
+static void write_stamp(struct stamps_cell cell)
+{
+	struct stamps_stamp *stamp = (struct stamps_stamp *)((char *)stamps_cells(stamps) + cell.at);
+
+	atomic_store(&stamp->time, process_clock_ns());
+	atomic_store(&stamp->number, cell.number);
+}
+
+/* Runs a kernel on 8 TPCs of GPU 1, which tells its end as the hardware would. */
+static void run_kernel_with_time(const void *function, const char *name, uint64_t ns)
+{
+	const struct stamps_launch launch = {.launched_ns = process_clock_ns(), .function = function, .stream = &owned, .tpcs = 8};
+	struct stamps_cell cell = stamps_add_launch(stamps, &launch);
+
+	stamps_name(stamps, function, name);
+	while (process_clock_ns() < launch.launched_ns + ns)
+		;
+	write_stamp(cell);
+}
+
+/* The clocks are known by one that ended soon after it was launched. */
+static void run_short_kernel(void)
+{
+	static const char nothing;
+
+	run_kernel_with_time(&nothing, "nothing", 5000);
+}
+
+static void run_saxpy(void)
+{
+	static const char saxpy;
+
+	run_kernel_with_time(&saxpy, "_Z5saxpyf", KERNEL_NS);
+}
+
+/* A graph of one kernel, of which nobody knows when it began. */
+static void run_graph(void)
+{
+	static const char exec, lonely;
+	struct stamps_cell cell = stamps_add_node(stamps, &(const struct stamps_node){&exec, &lonely, 8, 0});
+	struct stamps_cell share = stamps_add_node(stamps, &(const struct stamps_node){&exec, &lonely, 8, 1});
+	uint64_t now = process_clock_ns();
+
+	stamps_name(stamps, &lonely, "lonely");
+	stamps_add_graph(stamps, &(const struct stamps_graph){now, &exec, cell.number, cell.number, share.number, 1});
+	while (process_clock_ns() < now + KERNEL_NS)
+		;
+	write_stamp(cell);
+}
+
 static void obey(char order)
 {
 	struct segment_revision revision = {.count = 0};
@@ -341,6 +411,25 @@ static void obey(char order)
 		break;
 	case 'k':
 		run_kernels(5, 3);
+		break;
+	case 'b':
+	case 'p': /* in time slices */
+		begin_stamps(order == 'b');
+		break;
+	case 'T':
+		run_short_kernel();
+		break;
+	case 't':
+		run_saxpy();
+		break;
+	case 'q':
+		counts_note_gap_everywhere(&owned, COUNTS_OFF);
+		break;
+	case 'R':
+		run_graph();
+		break;
+	case 'r': /* the GPU may not write there */
+		stamps_note_gap(stamps, STAMPS_REFUSED);
 		break;
 	case 's': /* somebody else uses a release slot */
 		counts_note_gap(place, COUNTS_SLOT_USED);
@@ -524,6 +613,33 @@ static void assert_kernels(struct nvtaskset_kernels kernels, uint64_t launched, 
 	assert_int_equal(kernels.gaps, 0);
 }
 
+static void test_quota(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process);
+	struct nvtaskset_quota quota = {.size = sizeof quota}, unset = {.size = 0};
+	struct nvtaskset_error error;
+
+	(void)state;
+	assert_int_equal(nvtaskset_partition_quota(partition, &quota, NULL), 0);
+	assert_int_equal(quota.period_us, 0);
+	assert_int_equal(nvtaskset_partition_set_quota(partition, 30000, 100000, NULL), 0);
+	assert_int_equal(nvtaskset_partition_quota(partition, &quota, NULL), 0);
+	assert_int_equal(quota.run_us, 30000);
+	assert_int_equal(quota.period_us, 100000);
+	assert_int_equal(quota.in_force, 0);
+	assert_non_null(nvtaskset_quota_text(quota.state));
+	assert_null(nvtaskset_quota_text(UINT32_MAX));
+	assert_int_equal(nvtaskset_partition_set_quota(partition, 100, 100000, &error), -1);
+	assert_code(error, INVALID);
+	assert_int_equal(nvtaskset_partition_set_quota(partition, 30000, 20000000, &error), -1);
+	assert_code(error, INVALID);
+	assert_int_equal(nvtaskset_partition_quota(partition, &unset, &error), -1);
+	assert_code(error, INVALID);
+	nvtaskset_partition_close(partition);
+	process_end(&process);
+}
+
 static void test_kernels(void **state)
 {
 	struct process process = start();
@@ -583,6 +699,200 @@ static void test_kernels_of_a_library_that_is_not_in_force(void **state)
 	assert_int_equal(kernels_on(partition, 1).ended_is_known, 0);
 	nvtaskset_partition_close(partition);
 	process_end(&process);
+}
+
+/* --- times ----------------------------------------------------------------------------------------------------------- */
+
+static struct nvtaskset_watcher *open_watcher(const struct process *process)
+{
+	struct nvtaskset_watcher *watcher = NULL;
+	struct nvtaskset_error error;
+
+	if (nvtaskset_watcher_open(&watcher, topology, process->pid, &error) < 0)
+		fail_msg("%s", error.reason);
+	return watcher;
+}
+
+static struct nvtaskset_times times_on(struct nvtaskset_watcher *watcher, unsigned int gpu)
+{
+	struct nvtaskset_times times = {.size = sizeof times};
+
+	assert_int_equal(nvtaskset_watcher_times(watcher, gpu, &times, NULL), 0);
+	return times;
+}
+
+static void assert_not_known(struct nvtaskset_times times, uint64_t gaps)
+{
+	assert_int_equal(times.is_known, 0);
+	assert_true(times.busy_ns == NVTASKSET_UNKNOWN && times.tpc_ns == NVTASKSET_UNKNOWN);
+	assert_int_equal(times.gaps, gaps);
+}
+
+static void look(struct nvtaskset_watcher *watcher, unsigned int milliseconds)
+{
+	assert_int_equal(nvtaskset_watcher_look(watcher, milliseconds, NULL), 0);
+}
+
+/* This machine may be interrupted between a kernel's end and the look. Returns how many kernels it took. */
+static unsigned int make_clocks_known(const struct process *process, struct nvtaskset_watcher *watcher)
+{
+	unsigned int kernels = 0;
+
+	do {
+		process_order(process, 'T');
+		look(watcher, 0);
+		kernels++;
+	} while (times_on(watcher, 1).error_ns > 50000 && kernels < 1000);
+	return kernels;
+}
+
+static void test_times(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_watcher *watcher = open_watcher(&process);
+	struct nvtaskset_function function = {.size = sizeof function};
+
+	(void)state;
+	/* Nothing is known before the first look; then that it has done nothing. */
+	assert_not_known(times_on(watcher, 1), 0);
+	look(watcher, 0);
+	assert_int_equal(times_on(watcher, 1).is_known, 1);
+	assert_int_equal(times_on(watcher, 1).busy_ns, 0);
+	assert_int_equal(nvtaskset_watcher_function_count(watcher), 0);
+	process_order(&process, 'b');
+	look(watcher, 0);
+	unsigned int kernels = make_clocks_known(&process, watcher);
+
+	process_order(&process, 't');
+	process_order(&process, 't');
+	look(watcher, 120);
+	struct nvtaskset_times times = times_on(watcher, 1);
+
+	assert_int_equal(times.is_known, 1);
+	assert_int_equal(times.is_presence, 0);
+	assert_int_equal(times.timed, kernels + 2);
+	assert_int_equal(times.lost, 0);
+	assert_in_range(times.busy_ns, KERNEL_NS, times.span_ns - 100000000);
+	assert_int_equal(times.tpc_ns, 8 * times.busy_ns);
+	assert_true(times.span_ns >= 120000000 && times.span_ns <= times.elapsed_ns + 5000000);
+	assert_int_equal(times_on(watcher, 0).busy_ns, 0);
+	assert_int_equal(nvtaskset_watcher_function_count(watcher), 2);
+	assert_int_equal(nvtaskset_watcher_function(watcher, 1, &function, NULL), 0);
+	assert_string_equal(function.name, "_Z5saxpyf");
+	assert_int_equal(function.instances, 2);
+	assert_int_equal(function.timed, 2);
+	assert_in_range(function.min_ns, KERNEL_NS / 2, function.average_ns);
+	assert_in_range(function.max_ns, function.average_ns, times.busy_ns);
+	assert_in_range(function.median_ns, function.min_ns - function.min_ns / 16, function.max_ns + function.max_ns / 16);
+	assert_in_range(function.total_ns, 2 * function.average_ns - 1, 2 * function.average_ns + 1);
+	assert_true(function.deviation_ns < function.max_ns);
+	/* Sums go on. */
+	process_order(&process, 't');
+	look(watcher, 0);
+	assert_true(times_on(watcher, 1).busy_ns > times.busy_ns);
+	assert_int_equal(nvtaskset_watcher_function(watcher, 1, &function, NULL), 0);
+	assert_int_equal(function.instances, 3);
+	/* It has run, and for how long is not known. */
+	process_order(&process, 'R');
+	look(watcher, 0);
+	assert_int_equal(nvtaskset_watcher_function(watcher, 2, &function, NULL), 0);
+	assert_string_equal(function.name, "lonely");
+	assert_int_equal(function.instances, 1);
+	assert_int_equal(function.timed, 0);
+	assert_true(function.total_ns == NVTASKSET_UNKNOWN && function.average_ns == NVTASKSET_UNKNOWN &&
+	            function.median_ns == NVTASKSET_UNKNOWN && function.min_ns == NVTASKSET_UNKNOWN &&
+	            function.max_ns == NVTASKSET_UNKNOWN && function.deviation_ns == NVTASKSET_UNKNOWN);
+	nvtaskset_watcher_close(watcher);
+	process_end(&process);
+}
+
+static void test_presence_is_told_apart(void **state)
+{
+	struct process process = start();
+
+	(void)state;
+	process_order(&process, 'p');
+	struct nvtaskset_watcher *watcher = open_watcher(&process);
+
+	make_clocks_known(&process, watcher);
+	process_order(&process, 't');
+	look(watcher, 0);
+	assert_int_equal(times_on(watcher, 1).is_presence, 1);
+	assert_int_equal(times_on(watcher, 1).is_known, 1);
+	assert_int_equal(times_on(watcher, 0).is_presence, 0);
+	nvtaskset_watcher_close(watcher);
+	process_end(&process);
+}
+
+static void test_times_that_are_not_known(void **state)
+{
+	struct process process = start();
+
+	(void)state;
+	process_order(&process, 'b');
+	struct nvtaskset_watcher *watcher = open_watcher(&process);
+
+	process_order(&process, 'r');
+	look(watcher, 0);
+	assert_not_known(times_on(watcher, 1), UINT64_C(1) << LOOK_REFUSED);
+	assert_int_equal(times_on(watcher, 1).span_ns, 0);
+	assert_int_equal(times_on(watcher, 0).is_known, 1);
+	assert_string_equal(nvtaskset_time_gap_text(LOOK_REFUSED), look_gap_text(LOOK_REFUSED));
+	assert_null(nvtaskset_time_gap_text(LOOK_GAP_COUNT));
+	nvtaskset_watcher_close(watcher);
+	process_end(&process);
+}
+
+/* Where nothing is counted, there is no GPU in a look. */
+static void test_times_that_are_known_of_no_gpu(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_watcher *watcher = open_watcher(&process);
+
+	(void)state;
+	process_order(&process, 'q');
+	look(watcher, 0);
+	assert_not_known(times_on(watcher, 0), UINT64_C(1) << LOOK_OFF);
+	nvtaskset_watcher_close(watcher);
+	process_end(&process);
+}
+
+static void test_mistakes_with_watchers(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_watcher *watcher = NULL;
+	struct nvtaskset_times times = {.size = 0};
+	struct nvtaskset_function function = {.size = 0};
+	struct nvtaskset_error error;
+
+	(void)state;
+	assert_int_equal(nvtaskset_watcher_open(&watcher, topology, 0, &error), -1);
+	assert_code(error, INVALID);
+	assert_int_equal(nvtaskset_watcher_open(&watcher, topology, getpid(), &error), -1);
+	assert_code(error, NO_CUDA);
+	assert_null(watcher);
+	watcher = open_watcher(&process);
+	assert_int_equal(nvtaskset_watcher_times(watcher, 0, &times, &error), -1);
+	assert_code(error, INVALID);
+	times.size = sizeof times;
+	assert_int_equal(nvtaskset_watcher_times(watcher, 2, &times, &error), -1);
+	assert_code(error, NOT_KNOWN);
+	assert_int_equal(nvtaskset_watcher_function(watcher, 0, &function, &error), -1);
+	assert_string_equal(error.reason, "function 0: there are 0");
+	assert_code(error, INVALID);
+	process_order(&process, 'b');
+	process_order(&process, 't');
+	look(watcher, 0);
+	assert_int_equal(nvtaskset_watcher_function(watcher, 0, &function, &error), -1);
+	assert_code(error, INVALID);
+	/* What was seen before stays. */
+	process_end(&process);
+	assert_int_equal(nvtaskset_watcher_look(watcher, 1000000, &error), -1);
+	assert_code(error, ENDED);
+	assert_int_equal(times_on(watcher, 1).timed, 1);
+	assert_int_equal(nvtaskset_watcher_function_count(watcher), 1);
+	nvtaskset_watcher_close(watcher);
+	nvtaskset_watcher_close(NULL);
 }
 
 static void test_list_of_processes(void **state)
@@ -1001,9 +1311,15 @@ int main(int count, char **arguments)
 		cmocka_unit_test(test_tpcs_that_are_not_there),
 		cmocka_unit_test(test_sets_that_are_refused),
 		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_quota),
 		cmocka_unit_test(test_kernels),
 		cmocka_unit_test(test_kernels_that_are_not_counted),
 		cmocka_unit_test(test_kernels_of_a_library_that_is_not_in_force),
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_presence_is_told_apart),
+		cmocka_unit_test(test_times_that_are_not_known),
+		cmocka_unit_test(test_times_that_are_known_of_no_gpu),
+		cmocka_unit_test(test_mistakes_with_watchers),
 		cmocka_unit_test(test_list_of_processes),
 		cmocka_unit_test(test_process_without_partition),
 		cmocka_unit_test(test_program_started_without_nvtaskset),

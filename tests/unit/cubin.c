@@ -1,4 +1,4 @@
-/* Modules whose kernels launch kernels. */
+/* Modules whose kernels launch kernels, and those with managed variables. */
 #include "gpu/cubin.h"
 
 #include <setjmp.h>
@@ -76,6 +76,26 @@ static void test_names_inside_code(void **state)
 	assert_false(launches(&file, sizeof file));
 }
 
+static void test_managed_variables(void **state)
+{
+	Elf64_Sym symbols[] = {
+		{.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_other = 0x14},
+		{.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), .st_other = 0x24},
+	};
+	struct file file = make((const char *)symbols, sizeof symbols);
+
+	(void)state;
+	assert_false(cubin_has_managed_variables(&file, sizeof file));
+	file.sections[1].sh_type = SHT_SYMTAB;
+	assert_true(cubin_has_managed_variables(&file, sizeof file));
+	for (size_t size = 0; size < NAMES_AT + sizeof symbols; size++)
+		assert_false(cubin_has_managed_variables(&file, size));
+	symbols[1].st_other = 0x20;
+	file = make((const char *)symbols, sizeof symbols);
+	file.sections[1].sh_type = SHT_SYMTAB;
+	assert_false(cubin_has_managed_variables(&file, sizeof file));
+}
+
 /* Every length, and sections that lie elsewhere. */
 static void test_truncated_or_damaged_modules(void **state)
 {
@@ -106,6 +126,7 @@ int main(void)
 		cmocka_unit_test(test_the_device_runtime),
 		cmocka_unit_test(test_other_modules),
 		cmocka_unit_test(test_names_inside_code),
+		cmocka_unit_test(test_managed_variables),
 		cmocka_unit_test(test_truncated_or_damaged_modules),
 	};
 

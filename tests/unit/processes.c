@@ -3,6 +3,7 @@
 #include "base/proc.h"
 #include "own_segment.h"
 #include "state/counts.h"
+#include "state/layout.h"
 
 #include <fcntl.h>
 #include <pwd.h>
@@ -107,11 +108,29 @@ static void test_it_ends(void **state)
 	}
 }
 
+/* How many partitions it says to have is then not believed: rows are listed by that. */
+static void test_a_damaged_partition(void **state)
+{
+	struct segment segment;
+	struct process process;
+
+	(void)state;
+	start();
+	assert_int_equal(segment_open(&segment, examined.pid, NULL), SEGMENT_FOUND);
+	memset((void *)segment.memory->ring, 0xee, sizeof segment.memory->ring);
+	segment_close(&segment);
+	assert_int_equal(read_segment(&process, examined.pid), SEGMENT_NOT_READY);
+	assert_int_equal(process.revision.count, 0);
+	kill(examined.pid, SIGKILL);
+	waitpid(examined.pid, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_it_goes_on),
 		cmocka_unit_test(test_it_ends),
+		cmocka_unit_test(test_a_damaged_partition),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,6 +57,45 @@ static void test_other_gpus_keep_their_sets(void **state)
 	segment_close(&owner);
 }
 
+/* Partitions and the quota change each for itself, and come back together. */
+static void test_quota(void **state)
+{
+	const struct segment_partition partition = {.pci = second, .set = {{0xf}}};
+	const struct segment_revision wanted = {.quota = {.run_us = 30000, .period_us = 100000}};
+	struct segment owner = make_segment(), editor;
+	struct segment_revision before, after;
+	struct segment_time time;
+	struct segment_undo undo;
+	uint64_t number;
+
+	(void)state;
+	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	assert_true(segment_read(&owner, &before, &number));
+	assert_int_equal(before.quota.period_us, 0);
+	assert_int_equal(segment_change(&editor, &wanted, &undo, NULL), 0);
+	assert_true(segment_read(&owner, &after, &number));
+	assert_int_equal(after.quota.run_us, 30000);
+	assert_true(segment_quota_limits(after.quota));
+	assert_int_equal(after.count, before.count);
+	assert_int_equal(segment_take_back(&editor, &undo, NULL), 0);
+	assert_true(segment_read(&owner, &after, &number));
+	assert_int_equal(after.quota.period_us, 0);
+	assert_int_equal(segment_change(&editor, &wanted, NULL, NULL), 0);
+	assert_int_equal(segment_edit(&editor, &partition, 1, NULL, NULL), 0);
+	assert_true(segment_read(&owner, &after, &number));
+	assert_int_equal(after.quota.period_us, 100000);
+	assert_non_null(segment_find(&after, second));
+	segment_set_time_used(&owner, 12, 34);
+	segment_set_time_state(&owner, SEGMENT_TIME_IN_FORCE, number);
+	segment_read_time(&owner, &time);
+	assert_int_equal(time.state, SEGMENT_TIME_IN_FORCE);
+	assert_int_equal(time.number, number);
+	assert_int_equal(time.present_us, 12);
+	assert_int_equal(time.aside_us, 34);
+	segment_close(&editor);
+	segment_close(&owner);
+}
+
 static void test_one_gpu_too_many(void **state)
 {
 	struct segment owner = make_segment();
@@ -718,7 +757,7 @@ static void test_no_descriptor_to_look_with(void **state)
 
 static void test_environment_round_trip(void **state)
 {
-	static const char text[] = "0000:3b:00.0=0-7,9;0001:5e:00.0=255";
+	static const char text[] = "0000:3b:00.0=0-7,9;0001:5e:00.0=255;quota=30000/100000";
 	struct segment_revision revision;
 	struct error error;
 	char again[SEGMENT_ENVIRONMENT_MAX];
@@ -726,7 +765,11 @@ static void test_environment_round_trip(void **state)
 	(void)state;
 	assert_int_equal(segment_revision_parse(&revision, text, &error), 0);
 	assert_int_equal(revision.count, 2);
+	assert_int_equal(revision.quota.run_us, 30000);
+	assert_int_equal(revision.quota.period_us, 100000);
 	assert_string_equal(segment_revision_format(&revision, again), text);
+	assert_int_equal(segment_revision_parse(&revision, "quota=1/2", &error), 0);
+	assert_string_equal(segment_revision_format(&revision, again), "quota=1/2");
 	assert_int_equal(segment_revision_parse(&revision, "", &error), 0);
 	assert_int_equal(revision.count, 0);
 }
@@ -741,6 +784,10 @@ static void test_garbage_in_the_environment(void **state)
 	                                      "0000:3b:00.0=256",
 	                                      "0000:3b:00.0=0;;",
 	                                      "zz:3b:00.0=0",
+	                                      "quota=",
+	                                      "quota=1",
+	                                      "quota=1/0",
+	                                      "quota=1/2x",
 	                                      "0000:3b:00.0=0\n"};
 
 	(void)state;
@@ -758,6 +805,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_edit_is_seen_by_the_owner),
 		cmocka_unit_test(test_other_gpus_keep_their_sets),
+		cmocka_unit_test(test_quota),
 		cmocka_unit_test(test_one_gpu_too_many),
 		cmocka_unit_test(test_no_edit_is_lost),
 		cmocka_unit_test(test_stopped_editor_is_reported),

@@ -27,7 +27,7 @@
 #define STRIDE_DEFAULT 2003
 #define STRIDE_NAIVE 31
 #else
-#define STRIDE_DEFAULT 29
+#define STRIDE_DEFAULT 19
 #define STRIDE_NAIVE 1
 #endif
 

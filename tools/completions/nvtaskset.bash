@@ -1,7 +1,7 @@
 # Bash completion for nvtaskset(1): options, words, the TPCs and GPCs of this machine's GPU, programs with a partition.
 
 _nvtaskset_options="-t --tpc-list -g --gpc-list -n --count --strategy --dry-run -p --pid -a --all-tasks --attach -l --list \
--T --topology --watch --json -G --gpu --mps --connections --hide --on-misfit --strict -v --verbose -h --help -V --version"
+-T --topology --watch --json --busy -G --gpu --group --memory --mps --connections --hide --on-misfit --quota --strict -v --verbose -h --help -V --version"
 
 # Offers the numbers 0 to LAST as the next element of a list.
 _nvtaskset_list() { # LAST
@@ -35,12 +35,22 @@ _nvtaskset_word() { # WORD, and what follows it already
 	" system"*" status "* | " system"*" disable "*) following="-v --verbose" ;;
 	" system "*) following="status enable disable --dry-run -v --verbose" ;;
 	" measure "*) following="-G --gpu -v --verbose" ;;
+	" top "*) following="--delay --once --json $(_nvtaskset_running)" ;;
+	" metrics "*) following="--format --output --busy" ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$following -h --help" -- "$cur")
 }
 
+_nvtaskset_running() {
+	nvtaskset -l 2>/dev/null | awk '$1 ~ /^[0-9]+$/ && $2 !~ /^times?:$/ { print $1 }'
+}
+
 _nvtaskset_pids() {
-	mapfile -t COMPREPLY < <(compgen -W "$(nvtaskset -l 2>/dev/null | awk '$1 ~ /^[0-9]+$/ && $2 !~ /^times?:$/ { print $1 }')" -- "$cur")
+	mapfile -t COMPREPLY < <(compgen -W "$(_nvtaskset_running)" -- "$cur")
+}
+
+_nvtaskset_groups() {
+	nvtaskset -l 2>/dev/null | sed -n 's/^group \([^ ]*\): .*/\1/p'
 }
 
 _nvtaskset_gpus() {
@@ -72,7 +82,13 @@ _nvtaskset_value() { # OPTION
 	--mps) values="auto on off" ;;
 	--strategy) values="packed distributed" ;;
 	--on-misfit) values="widen fail" ;;
+	--quota) values="10% 25% 50% 30ms/100ms max" ;;
 	--connections) values="1 2 4 8 16 32" ;;
+	--format) values="openmetrics prometheus" ;;
+	--delay) values="0.5 1 5" ;;
+	--output) compopt -o default 2>/dev/null && return ;;
+	--group) values=$(_nvtaskset_groups) ;;
+	--memory) values="1G 2G 4G 8G 16G" ;;
 	--gpu | -[!-]*G | -G) _nvtaskset_gpus && return ;;
 	*) return 1 ;;
 	esac
@@ -97,7 +113,7 @@ _nvtaskset() {
 		--pid) pid=true ;;
 		--list | --topology) view=true ;;
 		--gpu) gpu=${words[++i]} ;;
-		--mps | --connections | --strategy | --on-misfit) ((++i)) ;;
+		--mps | --connections | --strategy | --on-misfit | --group | --memory | --quota | --delay | --format | --output) ((++i)) ;;
 		--*) ;;
 		-*)
 			[[ $word != *G ]] || gpu=${words[++i]}
@@ -115,7 +131,7 @@ _nvtaskset() {
 	done
 	# How many words stand behind the first argument; -1 if the current one is the value of an option.
 	local first=${words[i]-} behind=$((last - i))
-	if [[ $notation == m && $first == @(mps|system|measure) ]] && ((behind > 0)) && ! $pid && ! $view && ! $has_set; then
+	if [[ $notation == m && $first == @(mps|system|measure|top|metrics) ]] && ((behind > 0)) && ! $pid && ! $view && ! $has_set; then
 		is_word=true
 	fi
 
@@ -138,7 +154,7 @@ _nvtaskset() {
 		fi
 	elif ((behind == 0)) && ! $has_set; then
 		_nvtaskset_set "$notation"
-		[[ $notation != m ]] || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "mps system measure" -- "$cur")
+		[[ $notation != m ]] || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "top metrics mps system measure" -- "$cur")
 	elif ! $pid; then
 		# The rest of the line is COMMAND's. A -- may stand between SET and COMMAND.
 		$has_set || ((++i))

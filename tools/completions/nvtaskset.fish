@@ -9,7 +9,7 @@ function __nvtaskset_line --description 'The words before the current one, behin
     string join \n -- $line
 end
 
-set -g __nvtaskset_with_value -G -tG -gG -nG --gpu --mps --connections --strategy --on-misfit
+set -g __nvtaskset_with_value -G -tG -gG -nG --gpu --mps --connections --strategy --on-misfit --group --memory --quota --delay --format --output
 
 function __nvtaskset_own --description 'Our options in the line, with their values: those before the first other word'
     set -l is_value false
@@ -50,7 +50,7 @@ function __nvtaskset_wants_pid
     __nvtaskset_asks_for p pid; and test (__nvtaskset_words) -le 1
 end
 
-set -g __nvtaskset_actions mps system measure
+set -g __nvtaskset_actions top metrics mps system measure
 
 function __nvtaskset_has_notation
     __nvtaskset_asks_for t tpc-list; or __nvtaskset_asks_for g gpc-list; or __nvtaskset_asks_for n count
@@ -126,15 +126,21 @@ complete -c nvtaskset -n __nvtaskset_wants_option -s l -l list -d 'Every program
 complete -c nvtaskset -n __nvtaskset_wants_option -s T -l topology -d 'A picture of each GPU'
 complete -c nvtaskset -n __nvtaskset_wants_option -l watch -d 'Look again and again'
 complete -c nvtaskset -n __nvtaskset_wants_option -l json -d 'One JSON document'
+complete -c nvtaskset -n __nvtaskset_wants_option -l busy -d 'With -l: how busy the GPUs are'
 complete -c nvtaskset -n __nvtaskset_wants_option -s G -l gpu -x -a 'all (nvtaskset -T 2>/dev/null | string replace -rf "^GPU ([^,]*),.*" "\$1")' -d 'Which GPU'
+complete -c nvtaskset -n __nvtaskset_wants_option -l group -x -a '(nvtaskset --list 2>/dev/null | string replace -rf "^group (\S+): .*" "\$1")' -d 'Join a group, or with -p change it'
+complete -c nvtaskset -n __nvtaskset_wants_option -l memory -x -a '1G 2G 4G 8G 16G' -d 'At most so much GPU memory'
 complete -c nvtaskset -n __nvtaskset_wants_option -l mps -x -a 'auto on off' -d 'Whether to use MPS'
 complete -c nvtaskset -n __nvtaskset_wants_option -l connections -x -a '1 2 4 8 16 32' -d 'Hardware queues under MPS'
 complete -c nvtaskset -n __nvtaskset_wants_option -l hide -d 'Tell COMMAND of a GPU of its size'
+complete -c nvtaskset -n __nvtaskset_wants_option -l quota -x -a '10% 25% 50% 30ms/100ms max' -d 'At most so much of the time'
 complete -c nvtaskset -n __nvtaskset_wants_option -l on-misfit -x -a 'widen fail' -d 'A launch that SET cannot hold'
 complete -c nvtaskset -n __nvtaskset_wants_option -l strict -d 'Keep every promise, or do not start'
 complete -c nvtaskset -n __nvtaskset_wants_option -s v -l verbose -d 'Say what is done'
 complete -c nvtaskset -n __nvtaskset_wants_option -s h -l help -d 'Display help'
 complete -c nvtaskset -n __nvtaskset_wants_option -s V -l version -d 'Display the version'
+complete -c nvtaskset -n __nvtaskset_wants_action -f -a top -d 'What programs do on the GPUs, live'
+complete -c nvtaskset -n __nvtaskset_wants_action -f -a metrics -d 'The same for Prometheus'
 complete -c nvtaskset -n __nvtaskset_wants_action -f -a mps -d 'Whether MPS runs, and for whom'
 complete -c nvtaskset -n __nvtaskset_wants_action -f -a system -d 'Have every program carry the library'
 complete -c nvtaskset -n __nvtaskset_wants_action -f -a measure -d 'Find out which TPC is where'
@@ -146,6 +152,13 @@ complete -c nvtaskset -n '__nvtaskset_follows system status enable disable' -f -
 complete -c nvtaskset -n '__nvtaskset_follows system status enable disable' -f -a enable -d 'From now on every program does'
 complete -c nvtaskset -n '__nvtaskset_follows system status enable disable' -f -a disable -d 'Undo it'
 complete -c nvtaskset -n '__nvtaskset_follows system' -l dry-run -d 'Print what would be written'
+complete -c nvtaskset -n '__nvtaskset_follows top' -f -a '(__nvtaskset_pids)'
+complete -c nvtaskset -n '__nvtaskset_follows top' -l delay -x -a '0.5 1 5' -d 'How long a look takes'
+complete -c nvtaskset -n '__nvtaskset_follows top' -l once -d 'One page or document'
+complete -c nvtaskset -n '__nvtaskset_follows top' -l json -d 'A JSON document for each look'
+complete -c nvtaskset -n '__nvtaskset_follows metrics' -l format -x -a 'openmetrics prometheus' -d 'How they are written'
+complete -c nvtaskset -n '__nvtaskset_follows metrics' -l busy -d 'On a socket: measure busy time all the time'
+complete -c nvtaskset -n '__nvtaskset_follows metrics' -l output -r -F -d 'A file that is replaced'
 complete -c nvtaskset -n '__nvtaskset_follows measure' -s G -l gpu -x -a all -d 'Which GPU'
 complete -c nvtaskset -n __nvtaskset_has_action -s h -l help -d 'Display help'
 complete -c nvtaskset -n '__nvtaskset_has_action; or __nvtaskset_views' -f

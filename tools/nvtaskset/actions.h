@@ -37,6 +37,13 @@ int action_system_status(const struct options *options, struct error *error);
 int action_system_enable(const struct options *options, struct error *error);
 int action_system_disable(const struct options *options, struct error *error);
 
+/* top: shows what programs do on the GPUs, again and again. 0, or -1 with the reason. */
+int action_top(const struct options *options, struct error *error);
+
+/* metrics: writes what programs have done on the GPUs, for Prometheus: to standard output, to a file, or to who connects
+ * to a socket of systemd's. 0, or -1 with the reason. */
+int action_metrics(const struct options *options, struct error *error);
+
 /* Prints the help of an action, by its first word, or of the whole command if `word` is NULL. */
 void help_show(const char *word);
 

@@ -19,6 +19,8 @@ static const struct action_word {
 	{"system", "status", ACTION_SYSTEM_STATUS},
 	{"system", "enable", ACTION_SYSTEM_ENABLE},
 	{"system", "disable", ACTION_SYSTEM_DISABLE},
+	{"top", NULL, ACTION_TOP},
+	{"metrics", NULL, ACTION_METRICS},
 };
 
 /* Whether any -G has its own SET. gpus_choose checks that all have one or none. */
@@ -37,10 +39,11 @@ static bool gpus_have_sets(const struct options *options)
 
 static int too_many(const struct options *options, const char *argument, struct error *error)
 {
+	bool has_words = options->word && options->action != ACTION_TOP;
 	char quoted[44];
 
 	snprintf(quoted, sizeof quoted, "'%.40s'", argument);
-	return help_refer(options, error, quoted, options->word ? "not one of its words" : "one argument too many");
+	return help_refer(options, error, quoted, has_words ? "not one of its words" : "one argument too many");
 }
 
 static bool is_option(const char *argument)
@@ -54,6 +57,22 @@ static int misplaced(const char *argument, struct error *error)
 	return error_set(error, "'%.40s': options come before SET and PID, as in 'nvtaskset --mps off -t 0-7 COMMAND'", argument);
 }
 
+/* top [PID] */
+static int take_optional_pid(struct options *options, char **arguments, int count, struct error *error)
+{
+	char quoted[44];
+	int result = 0;
+
+	if (count > 1 && is_option(arguments[1])) {
+		snprintf(quoted, sizeof quoted, "'%.40s'", arguments[1]);
+		result = help_refer(options, error, quoted, "options come before PID");
+	} else if (count > 1) {
+		result = too_many(options, arguments[1], error);
+	}
+	options->pid = arguments[0];
+	return result;
+}
+
 /* What stands in place of a mask, and is none. */
 static int no_command(const struct options *options, struct error *error)
 {
@@ -61,7 +80,7 @@ static int no_command(const struct options *options, struct error *error)
 	              tpcset_looks_like_mask(options->set);
 
 	return is_set ? error_set(error, "no COMMAND; try 'nvtaskset --help'")
-	              : error_set(error, "'%.40s': neither a mask of TPCs nor a word (mps, system, measure); try 'nvtaskset --help'",
+	              : error_set(error, "'%.40s': neither a mask of TPCs nor a word (top, metrics, mps, system, measure); try 'nvtaskset --help'",
 	                          options->set);
 }
 
@@ -84,6 +103,23 @@ static int take_command(struct options *options, char **arguments, bool own_sets
 		return misplaced(arguments[0], error);
 	options->command = arguments;
 	return arguments[0] || options->dry_run ? 0 : no_command(options, error);
+}
+
+/* -p --group NAME: the group in place of a PID. */
+static int take_group(struct options *options, char **arguments, int count, bool own_sets, struct error *error)
+{
+	int result = 0;
+
+	for (int i = 0; i < count && result == 0; i++)
+		result = is_option(arguments[i]) ? misplaced(arguments[i], error) : 0;
+	if (result == 0 && count > (own_sets ? 0 : 1))
+		result = error_set(error, "'%.40s': --group stands in place of a PID, as in 'nvtaskset -tp --group %.40s 0-7'",
+		                   arguments[count - 1], options->group);
+	if (count == 1)
+		options->set = arguments[0];
+	if (count == 1 || own_sets)
+		options->action = ACTION_CHANGE;
+	return result;
 }
 
 static int take_pid(struct options *options, char **arguments, int count, bool own_sets, struct error *error)
@@ -114,8 +150,12 @@ int arguments_take(struct options *options, char **arguments, int count, struct 
 
 	if (options->action == ACTION_RUN)
 		result = take_command(options, arguments, own_sets, error);
+	else if (options->action == ACTION_SHOW && options->group)
+		result = take_group(options, arguments, count, own_sets, error);
 	else if (options->action == ACTION_SHOW)
 		result = take_pid(options, arguments, count, own_sets, error);
+	else if (options->action == ACTION_TOP)
+		result = take_optional_pid(options, arguments, count, error);
 	else if (count > 0)
 		result = too_many(options, arguments[0], error);
 	return result;

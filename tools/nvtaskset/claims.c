@@ -24,6 +24,7 @@ struct claims {
 		pid_t pid;
 		pid_t root;  /* an ancestor up to this one that has a segment overrides this claim; 0: none does */
 		struct identity owner; /* of the segment that it shares with an ancestor; 0: it shares none */
+		struct group_identity group; /* of that segment */
 		struct segment_revision revision;
 	} *list;
 };
@@ -115,8 +116,10 @@ static bool read_shared(struct claim *claim)
 	bool found = segment_open_inherited(&segment, claim->pid, &file) && segment_read(&segment, &claim->revision, &number);
 
 	claim->root = 0;
-	if (found)
+	if (found) {
 		claim->owner = segment_owner(&segment);
+		claim->group = segment.group.identity;
+	}
 	segment_close(&segment);
 	return found;
 }
@@ -207,10 +210,31 @@ static void make_empty(struct segment_revision *occupied, const struct topology_
 		occupied->partitions[i].pci = list->gpus[i].pci;
 }
 
-int claims_find(struct segment_revision *occupied, const struct topology_list *list, const struct pids *except,
-                  struct error *error)
+/* Whether a process has just what its group has: then a part of that may be chosen for another member. */
+static bool has_all_of_group(const struct set_limits *limits, struct group_identity group,
+                             const struct segment_revision *revision)
 {
-	static const struct pids nobody;
+	bool is_same = limits->group && group_is_same(limits->group->identity, group);
+
+	for (uint32_t i = 0; is_same && limits->room && i < limits->room->count; i++) {
+		const struct segment_partition *partition = segment_find(revision, limits->room->partitions[i].pci);
+
+		is_same = partition && tpcset_equal(&partition->set, &limits->room->partitions[i].set);
+	}
+	return is_same;
+}
+
+/* This process's own TPCs are free: it will execute COMMAND, in a new partition. */
+static bool is_free(const struct set_limits *limits, pid_t pid, struct group_identity group,
+                    const struct segment_revision *revision)
+{
+	return pid == getpid() || (limits->except && pids_have(limits->except, pid)) ||
+	       has_all_of_group(limits, group, revision);
+}
+
+int claims_find(struct segment_revision *occupied, const struct topology_list *list, const struct set_limits *limits,
+                struct error *error)
+{
 	struct claims claims = {.count = 0};
 	struct processes processes = {.count = 0};
 	/* Claims first: meanwhile a claim can become a segment, but a segment cannot become a claim. */
@@ -218,16 +242,18 @@ int claims_find(struct segment_revision *occupied, const struct topology_list *l
 
 	if (result == 0)
 		result = processes_collect(&processes, false, error);
-	except = except ? except : &nobody;
 	make_empty(occupied, list);
 	for (size_t i = 0; result == 0 && i < claims.count; i++) {
-		if (counts(&claims.list[i], &processes) && !pids_have(except, claims.list[i].pid))
-			add_to_occupied(occupied, list, &claims.list[i].revision);
+		const struct claim *claim = &claims.list[i];
+
+		if (counts(claim, &processes) && !is_free(limits, claim->pid, claim->group, &claim->revision))
+			add_to_occupied(occupied, list, &claim->revision);
 	}
 	for (size_t i = 0; result == 0 && i < processes.count; i++) {
-		/* This process's own TPCs are free: it will execute COMMAND, in a new partition. */
-		if (processes.list[i].pid != getpid() && !pids_have(except, processes.list[i].pid))
-			add_to_occupied(occupied, list, &processes.list[i].revision);
+		const struct process *process = &processes.list[i];
+
+		if (!is_free(limits, process->pid, process->group.identity, &process->revision))
+			add_to_occupied(occupied, list, &process->revision);
 	}
 	processes_free(&processes);
 	free(claims.list);

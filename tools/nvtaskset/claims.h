@@ -13,9 +13,17 @@
 #include "gpu/topology/topology.h"
 #include "state/segment.h"
 
-/* Finds the TPCs of all processes that this user may examine, except of those in `except` (NULL: none): a set for each
- * GPU of `list`. A partition that is the whole GPU claims nothing. -1 with the reason. */
-int claims_find(struct segment_revision *occupied, const struct topology_list *list, const struct pids *except,
-                  struct error *error);
+/* What of a GPU may be chosen. All NULL: everything. */
+struct set_limits {
+	const struct pids *except;             /* the TPCs of these processes count as free (-n) */
+	const struct group *group;             /* and those of the processes of this group that have all of its partition */
+	const struct segment_revision *taken;  /* these do not, although no process may have them (-n) */
+	const struct segment_revision *room;   /* what there is on the GPUs that it names, in place of the whole GPU */
+};
+
+/* Finds the TPCs of all processes that this user may examine, except of those that `limits` names: a set for each GPU of
+ * `list`. A partition that is the whole GPU claims nothing. -1 with the reason. */
+int claims_find(struct segment_revision *occupied, const struct topology_list *list, const struct set_limits *limits,
+                struct error *error);
 
 #endif

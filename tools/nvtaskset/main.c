@@ -41,6 +41,8 @@ static int (*const actions[])(const struct options *options, struct error *error
 	[ACTION_SYSTEM_STATUS] = action_system_status,
 	[ACTION_SYSTEM_ENABLE] = action_system_enable,
 	[ACTION_SYSTEM_DISABLE] = action_system_disable,
+	[ACTION_TOP] = action_top,
+	[ACTION_METRICS] = action_metrics,
 	[ACTION_HELP] = say_help,
 	[ACTION_VERSION] = say_version,
 };
@@ -69,7 +71,9 @@ static int explain_lost_output(const struct options *options, struct error *erro
 {
 	struct error why = *error;
 
-	if (options->action != ACTION_CHANGE || options->dry_run)
+	bool changes = options->action == ACTION_CHANGE || options->quota.period_us > 0;
+
+	if (!changes || options->action == ACTION_RUN || options->dry_run)
 		return EXIT_FAILURE;
 	error_set(error, "%.200s; the partition has been changed", why.reason);
 	return EXIT_CHANGED;

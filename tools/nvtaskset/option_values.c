@@ -1,11 +1,14 @@
 #include "option_values.h"
 
+#include "base/proc_status.h"
+
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define WATCH_SECONDS 1.0
-#define WATCH_SECONDS_MIN 0.1
-#define WATCH_SECONDS_MAX 86400.0
+#define SECONDS_MIN 0.1
+#define SECONDS_MAX 86400.0
 
 /* An option whose value is one of several words. */
 struct word {
@@ -24,6 +27,9 @@ static const struct words strategy_words = {
 	"--strategy", "packed or distributed", {{"packed", STRATEGY_PACKED}, {"distributed", STRATEGY_DISTRIBUTED}}};
 static const struct words misfit_words = {
 	"--on-misfit", "widen or fail", {{"widen", MISFIT_WIDEN}, {"fail", MISFIT_FAIL}}};
+
+static const struct words format_words = {
+	"--format", "openmetrics or prometheus", {{"openmetrics", METRICS_OPENMETRICS}, {"prometheus", METRICS_PROMETHEUS}}};
 
 static int parse_word(int *value, const struct words *words, const char *text, struct error *error)
 {
@@ -61,6 +67,37 @@ int option_misfit(enum misfit *misfit, const char *text, struct error *error)
 	return result;
 }
 
+/* MPS counts in these units; a number alone would be bytes to some and megabytes to others. */
+int option_memory(uint64_t *mebibytes, const char *text, struct error *error)
+{
+	static const struct {
+		char letter;
+		uint64_t mebibytes;
+	} units[] = {{'M', 1}, {'G', 1024}, {'T', 1024 * 1024}};
+	const size_t digits = strspn(text, "0123456789");
+	uint64_t number = digits > 0 && digits <= 9 ? strtoull(text, NULL, 10) : 0, unit = 0;
+
+	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+		if (text[digits] == units[i].letter && text[digits + 1] == '\0')
+			unit = units[i].mebibytes;
+	}
+	if (unit == 0 || number == 0)
+		return error_set(error, "--memory %.40s: must be a whole number and M, G or T (powers of 1024), such as 512M or 2G",
+		                 text);
+	*mebibytes = number * unit;
+	return 0;
+}
+
+int option_group(const char **group, const char *text, struct error *error)
+{
+	if (*group && strcmp(*group, text) != 0)
+		return error_set(error, "--group: a program is in one group at a time: choose one");
+	if (text[0] == '\0')
+		return error_set(error, "--group: an empty name");
+	*group = text;
+	return 0;
+}
+
 int option_connections(unsigned int *connections, const char *text, struct error *error)
 {
 	char *end;
@@ -72,15 +109,42 @@ int option_connections(unsigned int *connections, const char *text, struct error
 	return 0;
 }
 
-int option_watch(double *seconds, const char *text, struct error *error)
+static int parse_seconds(double *seconds, const char *option, const char *text, struct error *error)
 {
 	char *end;
 
+	*seconds = strtod(text, &end);
+	if (end == text || *end != '\0' || !(*seconds >= SECONDS_MIN && *seconds <= SECONDS_MAX))
+		return error_set(error, "%s%.40s: must be 0.1-86400 seconds", option, text);
+	return 0;
+}
+
+int option_watch(double *seconds, const char *text, struct error *error)
+{
 	*seconds = WATCH_SECONDS;
-	if (text) {
-		*seconds = strtod(text, &end);
-		if (end == text || *end != '\0' || !(*seconds >= WATCH_SECONDS_MIN && *seconds <= WATCH_SECONDS_MAX))
-			return error_set(error, "--watch=%.40s: must be 0.1-86400 seconds", text);
-	}
+	return text ? parse_seconds(seconds, "--watch=", text, error) : 0;
+}
+
+int option_delay(double *seconds, const char *text, struct error *error)
+{
+	return parse_seconds(seconds, "--delay ", text, error);
+}
+
+int option_format(enum metrics_format *format, const char *text, struct error *error)
+{
+	int value = *format, result = parse_word(&value, &format_words, text, error);
+
+	*format = (enum metrics_format)value;
+	return result;
+}
+
+int option_pid(pid_t *pid, const char *text, struct error *error)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || number < 1 || number > INT_MAX)
+		return error_set(error, "pid '%.40s': not a process id", text);
+	*pid = (pid_t)proc_status(text, "Tgid:", (uint64_t)number);
 	return 0;
 }

@@ -6,12 +6,24 @@
 
 #include "options.h"
 
+#include <sys/types.h>
+
 int option_mps(enum mps_mode *mode, const char *text, struct error *error);            /* --mps */
 int option_strategy(enum strategy *strategy, const char *text, struct error *error);   /* --strategy */
 int option_misfit(enum misfit *misfit, const char *text, struct error *error);         /* --on-misfit */
+/* A size of memory, such as 2G: in mebibytes. */
+int option_memory(uint64_t *mebibytes, const char *text, struct error *error);
+int option_group(const char **group, const char *text, struct error *error);
 int option_connections(unsigned int *connections, const char *text, struct error *error); /* --connections */
 
-/* --watch; `text` is NULL where it stands alone. */
+/* --watch; `text` is NULL where it stands alone. --delay. */
 int option_watch(double *seconds, const char *text, struct error *error);
+int option_delay(double *seconds, const char *text, struct error *error);
+
+/* --format: of metrics. */
+int option_format(enum metrics_format *format, const char *text, struct error *error);
+
+/* PID. A thread's id, too, as in taskset: it stands for its process. */
+int option_pid(pid_t *pid, const char *text, struct error *error);
 
 #endif

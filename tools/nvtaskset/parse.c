@@ -3,28 +3,40 @@
 #include "actions.h"
 #include "arguments.h"
 #include "option_values.h"
+#include "quota.h"
+#include "state/group.h"
 
 #include <getopt.h>
 #include <string.h>
 
 enum {
 	OPTION_ATTACH = 256,
+	OPTION_BUSY,
 	OPTION_CONNECTIONS,
+	OPTION_DELAY,
 	OPTION_DISABLE_SYSTEM,
 	OPTION_DRY_RUN,
 	OPTION_ENABLE_SYSTEM,
 	OPTION_FORCE,
+	OPTION_FORMAT,
+	OPTION_GROUP,
 	OPTION_HIDE,
 	OPTION_JSON,
 	OPTION_MEASURE,
+	OPTION_MEMORY,
 	OPTION_MPS,
 	OPTION_MPS_STATUS,
 	OPTION_MPS_STOP,
 	OPTION_ON_MISFIT,
+	OPTION_ONCE,
+	OPTION_OUTPUT,
+	OPTION_QUOTA,
 	OPTION_STRATEGY,
 	OPTION_STRICT,
 	OPTION_WATCH
 };
+
+#define DELAY_SECONDS 1.0 /* --delay where it is not given */
 
 /* '+': our options end at the first argument that is no option; those behind it are COMMAND's. ':': we report
  * errors. */
@@ -40,6 +52,8 @@ enum {
 #define MPS (1u << ACTION_MPS_STATUS)
 #define STOP (1u << ACTION_MPS_STOP)
 #define ENABLE (1u << ACTION_SYSTEM_ENABLE)
+#define TOP (1u << ACTION_TOP)
+#define METRICS (1u << ACTION_METRICS)
 
 static const struct option long_options[] = {
 	{"tpc-list", no_argument, NULL, 't'},
@@ -51,13 +65,21 @@ static const struct option long_options[] = {
 	{"topology", no_argument, NULL, 'T'},
 	{"gpu", required_argument, NULL, 'G'},
 	{"attach", no_argument, NULL, OPTION_ATTACH},
+	{"busy", no_argument, NULL, OPTION_BUSY},
 	{"dry-run", no_argument, NULL, OPTION_DRY_RUN},
 	{"hide", no_argument, NULL, OPTION_HIDE},
 	{"json", no_argument, NULL, OPTION_JSON},
+	{"memory", required_argument, NULL, OPTION_MEMORY},
 	{"mps", required_argument, NULL, OPTION_MPS},
 	{"connections", required_argument, NULL, OPTION_CONNECTIONS},
+	{"delay", required_argument, NULL, OPTION_DELAY},
 	{"force", no_argument, NULL, OPTION_FORCE},
+	{"format", required_argument, NULL, OPTION_FORMAT},
+	{"once", no_argument, NULL, OPTION_ONCE},
+	{"output", required_argument, NULL, OPTION_OUTPUT},
+	{"group", required_argument, NULL, OPTION_GROUP},
 	{"on-misfit", required_argument, NULL, OPTION_ON_MISFIT},
+	{"quota", required_argument, NULL, OPTION_QUOTA},
 	{"strategy", required_argument, NULL, OPTION_STRATEGY},
 	{"strict", no_argument, NULL, OPTION_STRICT},
 	{"watch", optional_argument, NULL, OPTION_WATCH},
@@ -86,13 +108,21 @@ static const struct rule {
 	{'a', "-a", SHOW | CHANGE, "with -p"},
 	{'G', "-G", RUN | SHOW | CHANGE | 1u << ACTION_TOPOLOGY | MEASURE, "with a SET, -p, -T and 'measure'"},
 	{OPTION_ATTACH, "--attach", SHOW | CHANGE, "with -p"},
+	{OPTION_BUSY, "--busy", 1u << ACTION_LIST | METRICS, "with -l and 'metrics'"},
 	{OPTION_DRY_RUN, "--dry-run", RUN | CHANGE | ENABLE, "with a SET and 'system enable'"},
+	{OPTION_GROUP, "--group", RUN | SHOW | CHANGE, "with a SET and with -p"},
 	{OPTION_HIDE, "--hide", RUN, "where a COMMAND is started"},
-	{OPTION_JSON, "--json", SHOW | CHANGE | VIEWS, "with -p, -l and -T"},
+	{OPTION_JSON, "--json", SHOW | CHANGE | VIEWS | TOP, "with -p, -l, -T and 'top'"},
+	{OPTION_MEMORY, "--memory", RUN, "where a COMMAND is started: a program reads its limit when it starts CUDA"},
 	{OPTION_MPS, "--mps", RUN, "where a COMMAND is started"},
 	{OPTION_CONNECTIONS, "--connections", RUN | MPS, "where a COMMAND is started, and with 'mps status'"},
+	{OPTION_DELAY, "--delay", TOP, "with 'top'"},
 	{OPTION_FORCE, "--force", STOP, "with 'mps stop'"},
+	{OPTION_FORMAT, "--format", METRICS, "with 'metrics'"},
+	{OPTION_ONCE, "--once", TOP, "with 'top'"},
+	{OPTION_OUTPUT, "--output", METRICS, "with 'metrics'"},
 	{OPTION_ON_MISFIT, "--on-misfit", RUN, "where a COMMAND is started"},
+	{OPTION_QUOTA, "--quota", RUN | SHOW | CHANGE, "with a SET and with -p"},
 	{OPTION_STRATEGY, "--strategy", RUN | CHANGE, "with -n"},
 	{OPTION_STRICT, "--strict", RUN, "where a COMMAND is started"},
 	{OPTION_WATCH, "--watch", VIEWS, "with -l and -T"},
@@ -203,11 +233,29 @@ static int take_option(struct options *options, int option, const char *argument
 	case OPTION_ATTACH:
 		options->attach = true;
 		break;
+	case OPTION_BUSY:
+		options->busy = true;
+		break;
 	case OPTION_DRY_RUN:
 		options->dry_run = true;
 		break;
+	case OPTION_DELAY:
+		result = option_delay(&options->delay_seconds, optarg, error);
+		break;
+	case OPTION_FORMAT:
+		result = option_format(&options->format, optarg, error);
+		break;
+	case OPTION_ONCE:
+		options->once = true;
+		break;
+	case OPTION_OUTPUT:
+		options->output = optarg;
+		break;
 	case OPTION_FORCE:
 		options->force = true;
+		break;
+	case OPTION_GROUP:
+		result = option_group(&options->group, optarg, error);
 		break;
 	case OPTION_HIDE:
 		options->hide = true;
@@ -227,7 +275,14 @@ static int take_option(struct options *options, int option, const char *argument
 	case OPTION_STRATEGY:
 		result = option_strategy(&options->strategy, optarg, error);
 		break;
+	case OPTION_MEMORY:
+		result = option_memory(&options->memory, optarg, error);
+		break;
+	case OPTION_QUOTA:
+		result = quota_parse(&options->quota, optarg, error);
+		break;
 	case OPTION_MPS:
+		options->mps_given = true;
 		result = option_mps(&options->mps.mode, optarg, error);
 		break;
 	case OPTION_CONNECTIONS:
@@ -259,6 +314,13 @@ static int check_rules(const struct options *options, unsigned int given, struct
 		else if ((given & 1u << i) && rules[i].option == OPTION_STRATEGY && options->notation != NOTATION_COUNT)
 			result = error_set(error, "--strategy: only with -n, where nvtaskset chooses the TPCs");
 	}
+	if (result == 0 && options->group && options->action != ACTION_RUN && (options->all_tasks || options->attach))
+		result = error_set(error, "%s: not with --group: name a process instead", options->attach ? "--attach" : "-a");
+	if (result == 0 && options->group && options->action == ACTION_RUN && !group_name_is_valid(options->group))
+		result = error_set(error, "--group %.40s: a name has letters, digits and ._:@+-, at most %d, and is no number alone",
+		                   options->group, GROUP_NAME_MAX - 1);
+	if (result == 0 && options->memory > 0 && options->mps.mode == MPS_OFF)
+		result = error_set(error, "--memory: only MPS sees to it, and --mps off runs without: choose one");
 	if (result == 0 && options->json && options->dry_run)
 		result = error_set(error, "--json and --dry-run, which prints a list that can be pasted: choose one");
 	return result;
@@ -300,6 +362,19 @@ static bool asks_for_text(const struct options *options)
 	return options->action == ACTION_HELP || options->action == ACTION_VERSION;
 }
 
+/* Programs that run side by side cannot be put aside each for itself. */
+static int settle_mps(struct options *options, struct error *error)
+{
+	bool has_quota = segment_quota_limits(options->quota);
+
+	if (options->action != ACTION_RUN || !has_quota)
+		return 0;
+	if (options->mps_given && options->mps.mode != MPS_OFF)
+		return error_set(error, "--quota: clients of MPS cannot be put aside each for itself; use it with --mps off");
+	options->mps.mode = MPS_OFF;
+	return 0;
+}
+
 int parse_options(struct options *options, int count, char **arguments, struct error *error)
 {
 	unsigned int given = 0;
@@ -307,6 +382,7 @@ int parse_options(struct options *options, int count, char **arguments, struct e
 	*options = (struct options){
 		.action = ACTION_RUN,
 		.mps = {.mode = MPS_AUTO},
+		.delay_seconds = DELAY_SECONDS,
 	};
 	opterr = 0;
 	int result = take_options(options, count, arguments, &given, error);
@@ -323,5 +399,7 @@ int parse_options(struct options *options, int count, char **arguments, struct e
 		result = check_rules(options, given, error);
 	if (result == 0)
 		result = arguments_take(options, arguments + optind, count - optind, error);
-	return result == 0 ? check_rules(options, given, error) : -1;
+	if (result == 0)
+		result = check_rules(options, given, error);
+	return result == 0 ? settle_mps(options, error) : -1;
 }

@@ -1,59 +1,19 @@
 #include "actions.h"
 
 #include "attach.h"
-#include "base/clock.h"
-#include "base/proc_status.h"
+#include "group.h"
 #include "gpus.h"
+#include "option_values.h"
 #include "process_tree.h"
+#include "quota.h"
+#include "quota_change.h"
 #include "set.h"
 #include "show/json.h"
 #include "targets.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* How long to wait for a driver that is being loaded. */
-#define LOADING_WAIT_MS 2000
-
-/* A thread's id, too, as in taskset: it stands for its process. */
-static int parse_pid(pid_t *pid, const char *text, struct error *error)
-{
-	char *end;
-	long number = strtol(text, &end, 10);
-
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || number < 1 || number > INT_MAX)
-		return error_set(error, "pid '%.40s': not a process id", text);
-	*pid = (pid_t)proc_status(text, "Tgid:", (uint64_t)number);
-	return 0;
-}
-
-/* --- which GPUs ------------------------------------------------------------------------------------- */
-
-/* Without -G: the GPUs that the process's partition names, or CUDA's first if it names none. */
-static int choose_gpus(struct gpu_choices *chosen, const struct options *options,
-                       const struct topology_list *list, const struct segment_revision *revision,
-                       struct error *error)
-{
-	int result = 0;
-
-	chosen->count = 0;
-	if (options->gpu_count == 0) {
-		for (uint32_t i = 0; i < revision->count; i++) {
-			const struct topology *gpu = topology_find(list, revision->partitions[i].pci);
-
-			if (gpu)
-				chosen->choices[chosen->count++] = (struct gpu_choice){.gpu = gpu};
-		}
-	}
-	if (chosen->count == 0)
-		result = gpus_choose(chosen, list, options->gpus, options->gpu_count, error);
-	else if (chosen->count > 1 && options->action == ACTION_CHANGE)
-		result = error_set(error, "the partition spans %u GPUs: say which one to change (-G)",
-		                   chosen->count);
-	return result;
-}
 
 /* --- showing ------------------------------------------------------------------------------------------ */
 
@@ -83,8 +43,19 @@ static int choose_all(struct gpu_choices *chosen, const struct targets *targets,
 	int result = 0;
 
 	for (size_t i = 0; result == 0 && i < targets->count; i++)
-		result = choose_gpus(&chosen[i], options, list, &targets->revisions[i], error);
+		result = target_gpus(&chosen[i], options, list, &targets->revisions[i], error);
 	return result;
+}
+
+/* A process that was never given a quota has no line for it. */
+static void show_quota(const struct editor *editor, const struct segment_revision *revision, const char *when)
+{
+	struct segment_time time;
+	char text[QUOTA_LINE];
+
+	segment_read_time(&editor->segment, &time);
+	if (revision->quota.period_us > 0)
+		printf("pid %d's %s quota: %s\n", (int)editor->pid, when, quota_describe(revision->quota, &time, text));
 }
 
 static void show_all(const struct targets *targets, const struct options *options, const struct gpu_choices *chosen,
@@ -92,8 +63,9 @@ static void show_all(const struct targets *targets, const struct options *option
 {
 	for (size_t i = 0; i < targets->count; i++) {
 		show(options, targets->editors[i].pid, &chosen[i], &before[i], "current");
-		if (after)
+		if (after && options->action == ACTION_CHANGE)
 			show(options, targets->editors[i].pid, &chosen[i], &after[i], "new");
+		show_quota(&targets->editors[i], after ? &after[i] : &before[i], after && options->quota.period_us > 0 ? "new" : "current");
 	}
 }
 
@@ -104,28 +76,17 @@ static int write_document(const struct targets *targets, const struct gpu_choice
 	json_t *document = json_partitions();
 	int result = 0;
 
-	for (size_t i = 0; result == 0 && i < targets->count; i++)
+	for (size_t i = 0; result == 0 && i < targets->count; i++) {
+		struct segment_time time;
+
+		segment_read_time(&targets->editors[i].segment, &time);
 		result = json_add_partition(document, targets->editors[i].pid, &chosen[i], after ? &after[i] : &before[i],
-		                            after ? &before[i] : NULL, list, error);
+		                            after ? &before[i] : NULL, &time, list, error);
+	}
 	if (result == 0)
 		return json_write(document, false, stdout, error);
 	json_decref(document);
 	return result;
-}
-
-/* Why the partition is not in force. If that is because our library is being loaded, it waits. */
-static const char *find_obstacle(const struct editor *editor)
-{
-	bool is_at_work = segment_is_at_work(&editor->segment, editor->pid);
-	const char *obstacle = segment_obstacle(&editor->segment, editor->pid);
-
-	for (int waited = 0; obstacle && !is_at_work && waited < LOADING_WAIT_MS && !editor_has_ended(editor); waited++) {
-		clock_pause_us(1000);
-		/* In this order: the library can start its work between the two. */
-		is_at_work = segment_is_at_work(&editor->segment, editor->pid);
-		obstacle = segment_obstacle(&editor->segment, editor->pid);
-	}
-	return obstacle;
 }
 
 /* -1 with the reason if a partition is not in force. */
@@ -135,8 +96,12 @@ static int check_in_force(const struct targets *targets, struct error *error)
 
 	for (size_t i = 0; result == 0 && i < targets->count; i++) {
 		const struct editor *editor = &targets->editors[i];
-		const char *obstacle = find_obstacle(editor);
+		const char *obstacle = target_obstacle(editor);
+		struct segment_time time;
 
+		segment_read_time(&editor->segment, &time);
+		if (!obstacle)
+			obstacle = quota_refusal(&time, targets->revisions[i].quota);
 		if (obstacle)
 			result = error_set(error, "pid %d: %s", (int)editor->pid, obstacle);
 	}
@@ -156,12 +121,20 @@ static int report(const struct targets *targets, const struct options *options, 
 	return result == 0 ? check_in_force(targets, error) : result;
 }
 
+static void wait_for_quotas(const struct targets *targets)
+{
+	double end = quota_wait_end();
+
+	for (size_t i = 0; i < targets->count; i++)
+		quota_wait(&targets->editors[i].segment, end);
+}
+
 /* After the change, a failure does not undo it. The exit status then differs from that of a failure before it. */
 static int show_and_change(struct targets *targets, const struct options *options, const struct topology_list *list,
                            const struct gpu_choices *chosen, struct segment_revision *before,
                            const struct segment_revision *wanted, struct error *error)
 {
-	bool changes = wanted->count > 0;
+	bool changes = wanted->count > 0 || wanted->quota.period_us > 0;
 	int status = EXIT_FAILURE;
 
 	if (targets_read(targets, error) < 0)
@@ -169,11 +142,14 @@ static int show_and_change(struct targets *targets, const struct options *option
 	memcpy(before, targets->revisions, targets->count * sizeof *before);
 	if (!changes)
 		return report(targets, options, chosen, before, NULL, list, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-	if (editor_change(targets->editors, targets->count, wanted, error) == 0)
+	if (editor_change(targets->editors, targets->count, wanted, error) == 0) {
+		if (wanted->quota.period_us > 0)
+			wait_for_quotas(targets);
 		status = targets_read(targets, error) == 0 &&
 		                         report(targets, options, chosen, before, targets->revisions, list, error) == 0
 		                 ? EXIT_SUCCESS
 		                 : EXIT_CHANGED;
+	}
 	return status;
 }
 
@@ -193,16 +169,29 @@ static int show_and_change_all(struct targets *targets, const struct options *op
 	return status;
 }
 
+static int check_quota(const struct targets *targets, const struct options *options, struct error *error)
+{
+	int result = 0;
+
+	for (size_t i = 0; result == 0 && i < targets->count; i++)
+		result = quota_check(targets->editors[i].pid, options->quota, error);
+	return result;
+}
+
 /* Every SET is parsed before the first is written, so that a mistake in one changes nothing. */
 static int act(struct targets *targets, const struct options *options, const struct topology_list *list,
                const struct pids *tree, struct error *error)
 {
+	const struct set_limits limits = {.except = tree};
 	struct segment_revision wanted = {.count = 0};
 	struct gpu_choices chosen;
 
 	if (options->action == ACTION_CHANGE &&
-	    (choose_gpus(&chosen, options, list, &targets->revisions[0], error) < 0 ||
-	     set_find(&wanted, options, &chosen, list, tree, error) < 0))
+	    (target_gpus(&chosen, options, list, &targets->revisions[0], error) < 0 ||
+	     set_find(&wanted, options, &chosen, list, &limits, error) < 0))
+		return EXIT_FAILURE;
+	wanted.quota = options->quota;
+	if (check_quota(targets, options, error) < 0)
 		return EXIT_FAILURE;
 	if (options->dry_run) {
 		set_print(&wanted);
@@ -255,6 +244,7 @@ static int check_sets(const struct options *options, const struct topology_list 
 {
 	static struct gpu_choices chosen;
 	static struct segment_revision unused;
+	static const struct set_limits limits;
 	int result = 0;
 
 	if (options->action != ACTION_CHANGE || options->notation == NOTATION_COUNT ||
@@ -264,7 +254,7 @@ static int check_sets(const struct options *options, const struct topology_list 
 		result = gpus_choose(&chosen, list, options->gpus, options->gpu_count, error);
 	else
 		chosen = (struct gpu_choices){.count = 1, .choices = {{.gpu = &list->gpus[0]}}};
-	return result == 0 ? set_find(&unused, options, &chosen, list, NULL, error) : -1;
+	return result == 0 ? set_find(&unused, options, &chosen, list, &limits, error) : -1;
 }
 
 /* With --attach, topologies are loaded first, since our library gets them. Otherwise they come last: if the process
@@ -289,7 +279,10 @@ int action_partition(const struct options *options, struct error *error)
 	struct pids tree = {.count = 0};
 	pid_t pid = 0;
 	int status = EXIT_FAILURE;
-	int result = parse_pid(&pid, options->pid, error);
+
+	if (options->group)
+		return group_action(options, error);
+	int result = option_pid(&pid, options->pid, error);
 
 	if (result == 0)
 		result = options->all_tasks ? process_tree_find(&tree, pid, error) : process_tree_root_only(&tree, pid, error);

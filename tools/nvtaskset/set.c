@@ -1,6 +1,5 @@
 #include "set.h"
 
-#include "claims.h"
 #include "turn.h"
 
 #include <stdio.h>
@@ -60,13 +59,22 @@ static int select_free(struct tpcset *set, const char *text, const struct option
 	return select_tpcs(set, gpu, used ? &used->set : &none, count, options->strategy, error);
 }
 
+/* The TPCs that there are. */
+static struct tpcset room_on(const struct set_limits *limits, const struct topology *gpu)
+{
+	const struct segment_partition *room = limits->room ? segment_find(limits->room, gpu->pci) : NULL;
+	struct tpcset all = topology_all(gpu);
+
+	return room ? tpcset_and(&all, &room->set) : all;
+}
+
 static int parse(struct tpcset *set, const char *text, const struct options *options, const struct topology *gpu,
-                 const struct segment_revision *occupied, struct error *error)
+                 const struct set_limits *limits, const struct segment_revision *occupied, struct error *error)
 {
 	int result = -1;
 
 	if (strcmp(text, "all") == 0) {
-		*set = topology_all(gpu);
+		*set = room_on(limits, gpu);
 		return 0;
 	}
 	switch (options->notation) {
@@ -89,7 +97,8 @@ static int parse(struct tpcset *set, const char *text, const struct options *opt
 }
 
 static int parse_all(struct segment_revision *revision, const struct options *options,
-                     const struct gpu_choices *chosen, const struct segment_revision *occupied, struct error *error)
+                     const struct gpu_choices *chosen, const struct set_limits *limits,
+                     const struct segment_revision *occupied, struct error *error)
 {
 	int result = 0;
 
@@ -99,20 +108,36 @@ static int parse_all(struct segment_revision *revision, const struct options *op
 		struct segment_partition *partition = &revision->partitions[revision->count++];
 
 		partition->pci = chosen->choices[i].gpu->pci;
-		result = parse(&partition->set, text, options, chosen->choices[i].gpu, occupied, error);
+		result = parse(&partition->set, text, options, chosen->choices[i].gpu, limits, occupied, error);
 	}
 	return result;
 }
 
+/* `occupied` names every GPU of the list. */
+static void add_limits(struct segment_revision *occupied, const struct set_limits *limits, const struct topology_list *list)
+{
+	for (uint32_t i = 0; i < occupied->count; i++) {
+		struct segment_partition *partition = &occupied->partitions[i];
+		const struct topology *gpu = topology_find(list, partition->pci);
+		const struct segment_partition *taken = limits->taken ? segment_find(limits->taken, partition->pci) : NULL;
+		struct tpcset all = topology_all(gpu), room = room_on(limits, gpu), outside = tpcset_without(&all, &room);
+
+		partition->set = tpcset_or(&partition->set, &outside);
+		if (taken)
+			partition->set = tpcset_or(&partition->set, &taken->set);
+	}
+}
+
 int set_find(struct segment_revision *revision, const struct options *options, const struct gpu_choices *chosen,
-             const struct topology_list *list, const struct pids *except, struct error *error)
+             const struct topology_list *list, const struct set_limits *limits, struct error *error)
 {
 	struct segment_revision occupied = {.count = 0};
 
 	if (options->notation == NOTATION_COUNT &&
-	    ((!options->dry_run && turn_wait(error) < 0) || claims_find(&occupied, list, except, error) < 0))
+	    ((!options->dry_run && turn_wait("-n", "name them instead (-t)", error) < 0) || claims_find(&occupied, list, limits, error) < 0))
 		return -1;
-	return parse_all(revision, options, chosen, &occupied, error);
+	add_limits(&occupied, limits, list);
+	return parse_all(revision, options, chosen, limits, &occupied, error);
 }
 
 void set_print(const struct segment_revision *revision)

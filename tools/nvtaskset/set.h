@@ -3,7 +3,7 @@
 #define NVTASKSET_SET_H
 
 #include "base/error.h"
-#include "base/pids.h"
+#include "claims.h"
 #include "gpu/topology/topology.h"
 #include "gpu/tpcset.h"
 #include "gpus.h"
@@ -12,10 +12,10 @@
 
 /* Finds the partition that the command line asks for on the chosen GPUs: the SET of each GPU, or the one SET for all.
  * No set is empty. "all" means the whole GPU in every notation. For a number of TPCs, it selects TPCs that no process
- * has; those of the processes in `except` (NULL: none) count as free. From then on no other nvtaskset can select TPCs
- * until this process ends or executes another program, except with --dry-run. -1 with the reason. */
+ * has. From then on no other nvtaskset can select TPCs until this process ends or executes another program, except with
+ * --dry-run. -1 with the reason. */
 int set_find(struct segment_revision *revision, const struct options *options, const struct gpu_choices *chosen,
-             const struct topology_list *list, const struct pids *except, struct error *error);
+             const struct topology_list *list, const struct set_limits *limits, struct error *error);
 
 /* Prints a partition so that it can be pasted behind -t. */
 void set_print(const struct segment_revision *revision);

@@ -1,6 +1,11 @@
 #include "targets.h"
 
+#include "base/clock.h"
+
 #include <stdlib.h>
+
+/* How long to wait for a driver that is being loaded. */
+#define LOADING_WAIT_MS 2000
 
 static int add_target(struct targets *targets, pid_t pid, struct error *error)
 {
@@ -49,5 +54,42 @@ int targets_read(struct targets *targets, struct error *error)
 
 	for (size_t i = 0; result == 0 && i < targets->count; i++)
 		result = editor_read(&targets->editors[i], &targets->revisions[i], error);
+	return result;
+}
+
+const char *target_obstacle(const struct editor *editor)
+{
+	bool is_at_work = segment_is_at_work(&editor->segment, editor->pid);
+	const char *obstacle = segment_obstacle(&editor->segment, editor->pid);
+
+	for (int waited = 0; obstacle && !is_at_work && waited < LOADING_WAIT_MS && !editor_has_ended(editor); waited++) {
+		clock_pause_us(1000);
+		/* In this order: the library can start its work between the two. */
+		is_at_work = segment_is_at_work(&editor->segment, editor->pid);
+		obstacle = segment_obstacle(&editor->segment, editor->pid);
+	}
+	return obstacle;
+}
+
+int target_gpus(struct gpu_choices *chosen, const struct options *options,
+                       const struct topology_list *list, const struct segment_revision *revision,
+                       struct error *error)
+{
+	int result = 0;
+
+	chosen->count = 0;
+	if (options->gpu_count == 0) {
+		for (uint32_t i = 0; i < revision->count; i++) {
+			const struct topology *gpu = topology_find(list, revision->partitions[i].pci);
+
+			if (gpu)
+				chosen->choices[chosen->count++] = (struct gpu_choice){.gpu = gpu};
+		}
+	}
+	if (chosen->count == 0)
+		result = gpus_choose(chosen, list, options->gpus, options->gpu_count, error);
+	else if (chosen->count > 1 && options->action == ACTION_CHANGE)
+		result = error_set(error, "the partition spans %u GPUs: say which one to change (-G)",
+		                   chosen->count);
 	return result;
 }

@@ -5,6 +5,8 @@
 #define NVTASKSET_TARGETS_H
 
 #include "base/pids.h"
+#include "gpus.h"
+#include "options.h"
 #include "state/editor.h"
 
 /* The process, and with -a those of its descendants that have a partition of their own. */
@@ -21,5 +23,12 @@ void targets_close(struct targets *targets);
 
 /* Reads the revisions anew. */
 int targets_read(struct targets *targets, struct error *error);
+
+/* Why a process's partition is not in force; NULL if it is. If our library is being loaded just now, it waits for that. */
+const char *target_obstacle(const struct editor *editor);
+
+/* Which GPUs: those of -G; or those that the partition names, or CUDA's first if it names none. -1 with the reason. */
+int target_gpus(struct gpu_choices *chosen, const struct options *options, const struct topology_list *list,
+                const struct segment_revision *revision, struct error *error);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memfd_find.h"
 #include "base/pids.h"
+#include "state/layout.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -26,23 +27,32 @@ struct ticket {
 struct look {
 	const struct ticket *own;
 	uint64_t highest;
-	bool others_first; /* another process comes before this one */
+	bool others_first;             /* another process comes before this one */
+	uint64_t first, first_of_self; /* the first of these: its number, and its ticket's `self` */
 };
 
-static struct ticket *make_ticket(void)
+/* NULL with the reason. The file stays open, so that others find it in /proc/PID/fd. */
+static struct ticket *make_ticket(const char *option, struct error *error)
 {
-	int file = memfd_create(TICKET_NAME, MFD_CLOEXEC);
+	struct error why = {.reason = ""};
+	int file = segment_make_file(TICKET_NAME, sizeof(struct ticket), &why);
 	struct ticket *ticket = MAP_FAILED;
 
-	/* The file stays open, so that others find it in /proc/PID/fd. */
-	if (file >= 0 && ftruncate(file, sizeof *ticket) == 0)
+	if (file >= 0)
 		ticket = mmap(NULL, sizeof *ticket, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	if (ticket != MAP_FAILED && getrandom(&ticket->self, sizeof ticket->self, 0) != sizeof ticket->self)
 		ticket->self = (uint64_t)getpid();
+	if (ticket == MAP_FAILED)
+		error_set(error, "%s: %.200s", option, file < 0 ? why.reason : "no memory to share with other runs of nvtaskset");
 	return ticket == MAP_FAILED ? NULL : ticket;
 }
 
 /* --- others ---------------------------------------------------------------------------------------------------- */
+
+static bool comes_before(uint64_t number, uint64_t self, uint64_t other_number, uint64_t other_self)
+{
+	return number < other_number || (number == other_number && self < other_self);
+}
 
 static void compare(struct look *look, uint64_t number, uint64_t self)
 {
@@ -51,8 +61,13 @@ static void compare(struct look *look, uint64_t number, uint64_t self)
 	if (number > look->highest)
 		look->highest = number;
 	/* A process that is about to take a number may take a lower one, or the same. */
-	look->others_first = look->others_first || number == 0 || number < own ||
-	                     (number == own && self < look->own->self);
+	if (number == 0 || comes_before(number, self, own, look->own->self)) {
+		if (!look->others_first || comes_before(number, self, look->first, look->first_of_self)) {
+			look->first = number;
+			look->first_of_self = self;
+		}
+		look->others_first = true;
+	}
 }
 
 /* Reads each ticket of a process. Always false, so that the search goes on. A process forked from this one has this
@@ -100,35 +115,42 @@ static int look_at_all(struct look *look, const struct ticket *own, struct error
 
 /* --- waiting ----------------------------------------------------------------------------------------------------- */
 
-static int take_number(struct ticket *ticket, struct error *error)
+static int take_number(struct ticket *ticket, const char *option, const char *instead, struct error *error)
 {
 	struct look look;
 
 	if (look_at_all(&look, ticket, error) < 0)
 		return -1;
 	if (look.highest == UINT64_MAX)
-		return error_set(error, "-n: a program of yours has damaged the order in which TPCs are chosen; name them "
-		                        "instead (-t)");
+		return error_set(error, "%s: a program of yours has damaged the order in which nvtaskset's runs take turns; "
+		                        "%s", option, instead);
 	atomic_store(&ticket->number, look.highest + 1);
 	return 0;
 }
 
-int turn_wait(struct error *error)
+int turn_wait(const char *option, const char *instead, struct error *error)
 {
-	struct ticket *ticket = make_ticket();
+	static struct ticket *ticket;
 	struct look look = {.others_first = true};
 	double start = clock_ms();
 
+	if (ticket)
+		return 0;
+	ticket = make_ticket(option, error);
 	if (!ticket)
-		return error_set_errno(error, "-n: no memory to share with other runs of nvtaskset");
-	if (take_number(ticket, error) < 0 || look_at_all(&look, ticket, error) < 0)
+		return -1;
+	if (take_number(ticket, option, instead, error) < 0 || look_at_all(&look, ticket, error) < 0)
 		return -1;
 	while (look.others_first && clock_ms() - start < WAIT_MS) {
+		uint64_t first = look.first_of_self;
+
 		clock_pause_us(1000);
 		if (look_at_all(&look, ticket, error) < 0)
 			return -1;
+		if (look.first_of_self != first)
+			start = clock_ms();
 	}
-	return look.others_first ? error_set(error, "-n: another nvtaskset has been choosing TPCs for %d s; name them "
-	                                            "instead (-t)", WAIT_MS / 1000)
+	return look.others_first ? error_set(error, "%s: another nvtaskset has been choosing TPCs for %d s; %s", option,
+	                                     WAIT_MS / 1000, instead)
 	                         : 0;
 }

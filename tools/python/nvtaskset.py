@@ -9,6 +9,12 @@
     with nvtaskset.Partition(1234) as partition:
         partition[0] = "0-7"                       # GPU 0; from the next launch on
         partition[0] |= nvtaskset.gpus()[0].gpcs[3]
+    with nvtaskset.Watcher(1234) as watcher:
+        watcher.look(1)                            # for a second
+        times = watcher.times(0)
+        print(times.busy_ns / times.span_ns)
+    with nvtaskset.Group.make("/var/lib/jobs/job-7") as group:
+        group.claim({0: 8})                        # 8 TPCs of GPU 0 that no other job in this directory has
 
 TPCs and GPUs have the numbers of nvtaskset(3). This module calls libnvtaskset.so.0 through ctypes, so nothing is
 compiled. It loads the library from NVTASKSET_LIBRARY if that is set, else from where `make install` has put it
@@ -29,8 +35,10 @@ import operator
 import os
 import reprlib
 import threading
+import time
 
-__all__ = ["Counters", "Error", "ErrorCode", "Gpu", "Kernels", "Partition", "Set", "gpus", "partitions", "version"]
+__all__ = ["Counters", "Error", "ErrorCode", "Function", "Gpu", "Group", "Kernels", "Partition", "Set", "Times", "Watcher",
+           "gpus", "partitions", "version"]
 
 _TPCS_MAX = 256
 _NUMBER_MAX = (1 << 32) - 1
@@ -135,6 +143,53 @@ class _Kernels(ctypes.Structure):
     ]
 
 
+class _Times(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("elapsed_ns", ctypes.c_uint64),
+        ("span_ns", ctypes.c_uint64),
+        ("busy_ns", ctypes.c_uint64),
+        ("tpc_ns", ctypes.c_uint64),
+        ("error_ns", ctypes.c_uint64),
+        ("timed", ctypes.c_uint64),
+        ("lost", ctypes.c_uint64),
+        ("gaps", ctypes.c_uint64),
+        ("is_known", ctypes.c_uint32),
+        ("is_presence", ctypes.c_uint32),
+    ]
+
+
+class _Function(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("name", ctypes.c_char_p),
+        ("instances", ctypes.c_uint64),
+        ("timed", ctypes.c_uint64),
+        ("total_ns", ctypes.c_uint64),
+        ("average_ns", ctypes.c_uint64),
+        ("median_ns", ctypes.c_uint64),
+        ("min_ns", ctypes.c_uint64),
+        ("max_ns", ctypes.c_uint64),
+        ("deviation_ns", ctypes.c_uint64),
+    ]
+
+
+class _Claim(ctypes.Structure):
+    _fields_ = [("gpu", ctypes.c_uint), ("count", ctypes.c_uint)]
+
+
+class _Quota(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("run_us", ctypes.c_uint32),
+        ("period_us", ctypes.c_uint32),
+        ("in_force", ctypes.c_uint32),
+        ("state", ctypes.c_uint32),
+        ("present_us", ctypes.c_uint64),
+        ("aside_us", ctypes.c_uint64),
+    ]
+
+
 _NUMBER, _HANDLE, _TEXT = ctypes.c_uint, ctypes.c_void_p, ctypes.c_char_p
 _FUNCTIONS = {
     "version": (_TEXT,),
@@ -154,6 +209,17 @@ _FUNCTIONS = {
         ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Set), _NUMBER, ctypes.c_int, ctypes.POINTER(_Set),
         ctypes.POINTER(_Error),
     ),
+    "group_make": (ctypes.c_int, ctypes.POINTER(_HANDLE), _HANDLE, _TEXT, _TEXT, ctypes.POINTER(_Error)),
+    "group_open": (ctypes.c_int, ctypes.POINTER(_HANDLE), _HANDLE, _TEXT, ctypes.POINTER(_Error)),
+    "group_of": (ctypes.c_int, ctypes.POINTER(_HANDLE), _HANDLE, ctypes.c_int, ctypes.POINTER(_Error)),
+    "group_close": (None, _HANDLE),
+    "group_remove": (ctypes.c_int, _TEXT, ctypes.POINTER(_Error)),
+    "group_name": (_TEXT, _HANDLE, _TEXT),
+    "group_get": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Set), ctypes.POINTER(_Error)),
+    "group_set": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Set), ctypes.POINTER(_Error)),
+    "group_claim": (
+        ctypes.c_int, _HANDLE, ctypes.POINTER(_Claim), ctypes.c_size_t, ctypes.c_int, ctypes.POINTER(_Error),
+    ),
     "processes": (
         ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t),
         ctypes.POINTER(_Error),
@@ -165,7 +231,17 @@ _FUNCTIONS = {
     "partition_check": (ctypes.c_int, _HANDLE, ctypes.POINTER(_Error)),
     "partition_descriptor": (ctypes.c_int, _HANDLE),
     "partition_counters": (ctypes.c_int, _HANDLE, ctypes.POINTER(_Counters), ctypes.POINTER(_Error)),
+    "quota_text": (_TEXT, ctypes.c_uint32),
+    "partition_quota": (ctypes.c_int, _HANDLE, ctypes.POINTER(_Quota), ctypes.POINTER(_Error)),
+    "partition_set_quota": (ctypes.c_int, _HANDLE, ctypes.c_uint32, ctypes.c_uint32, ctypes.POINTER(_Error)),
     "partition_kernels": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Kernels), ctypes.POINTER(_Error)),
+    "watcher_open": (ctypes.c_int, ctypes.POINTER(_HANDLE), _HANDLE, ctypes.c_int, ctypes.POINTER(_Error)),
+    "watcher_close": (None, _HANDLE),
+    "watcher_look": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Error)),
+    "watcher_times": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Times), ctypes.POINTER(_Error)),
+    "watcher_function_count": (_NUMBER, _HANDLE),
+    "watcher_function": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Function), ctypes.POINTER(_Error)),
+    "time_gap_text": (_TEXT, _NUMBER),
 }
 
 
@@ -331,11 +407,10 @@ class Gpu:
 
     def choose(self, count, used=(), strategy="packed"):
         """Chooses `count` TPCs that are not in `used`: "packed" into whole GPCs, or "distributed" over all GPCs."""
-        if not isinstance(strategy, str) or strategy not in _STRATEGIES:
-            raise _invalid("strategy", strategy, "it is packed or distributed")
+        strategy = _strategy(strategy)
         count = _integer("count", count, 0, _NUMBER_MAX, "not a number of TPCs")
         chosen = _Set()
-        _try("gpu_choose", _topology(), self.number, ctypes.byref(Set(used)._words()), count, _STRATEGIES[strategy],
+        _try("gpu_choose", _topology(), self.number, ctypes.byref(Set(used)._words()), count, strategy,
              ctypes.byref(chosen))
         return Set(chosen)
 
@@ -358,6 +433,92 @@ def _number(gpu):
     return _integer("GPU", gpu, 0, _NUMBER_MAX, "it is a number, a bus id, a UUID or a Gpu")
 
 
+def _strategy(strategy):
+    if not isinstance(strategy, str) or strategy not in _STRATEGIES:
+        raise _invalid("strategy", strategy, "it is packed or distributed")
+    return _STRATEGIES[strategy]
+
+
+# --- groups -----------------------------------------------------------------------------------------------------------
+
+
+class Group:
+    """The TPCs that a group of processes may use. group[gpu] is a Set for each GPU, and can be assigned: for all of them and
+    those to come. nvtaskset(3) says what groups are. A Group has a file descriptor open until close(); `with` closes it.
+    """
+
+    def __init__(self, path):
+        """Opens the group of a file that is there."""
+        self._open("open", _bytes(os.fspath(path)))
+
+    @classmethod
+    def make(cls, path, cgroup=None):
+        """Makes the file of a group, or opens the one that is there. `cgroup` is the job's control
+        group, as in /proc/PID/cgroup, by which programs find the file that have lost their environment."""
+        return cls.__new__(cls)._open("make", _bytes(os.fspath(path)), None if cgroup is None else _bytes(cgroup))
+
+    @classmethod
+    def of(cls, pid):
+        """Opens the group that a process is in."""
+        return cls.__new__(cls)._open("of", _integer("pid", pid, 1, (1 << 31) - 1, "not a process id"))
+
+    @staticmethod
+    def remove(path):
+        """Removes the file of a group, which gives its TPCs back. One that is not there is no failure."""
+        _try("group_remove", _bytes(os.fspath(path)))
+
+    def _open(self, how, *arguments):
+        self._lock = threading.Lock()
+        self._handle = None
+        handle = _HANDLE()
+        _try("group_" + how, ctypes.byref(handle), _topology(), *arguments)
+        self._handle = handle
+        return self
+
+    def _use(self, function, *arguments):
+        with self._lock:
+            if self._handle is None:
+                raise Error("the group was closed here", ErrorCode.INVALID)
+            return function("group_" + arguments[0], self._handle, *arguments[1:])
+
+    @property
+    def name(self):
+        return self._use(_call, "name", ctypes.create_string_buffer(64)).decode()
+
+    def __getitem__(self, gpu):
+        words = _Set()
+        self._use(_try, "get", _number(gpu), ctypes.byref(words))
+        return Set(words)
+
+    def __setitem__(self, gpu, tpcs):
+        self._use(_try, "set", _number(gpu), ctypes.byref(Set(tpcs)._words()))
+
+    def claim(self, counts, strategy="packed"):
+        """Gives the group TPCs that no other group has that has a file in the same directory: so many on each GPU, such as
+        {0: 8}. All or none; it can be repeated."""
+        claims = (_Claim * len(counts))(*(
+            _Claim(_number(gpu), _integer("count", count, 0, _NUMBER_MAX, "not a number of TPCs"))
+            for gpu, count in counts.items()
+        ))
+        self._use(_try, "claim", claims, len(claims), _strategy(strategy))
+
+    def close(self):
+        with self._lock:
+            if self._handle is not None:
+                _call("group_close", self._handle)
+                self._handle = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_handle", None) is not None:
+            self.close()
+
+
 # --- processes --------------------------------------------------------------------------------------------------------
 
 
@@ -376,7 +537,56 @@ graphs with conditional bodies and of graphs that kernels launch; they count in 
 not counted, a list. A number that is not known is None."""
 
 
-class Partition:
+Quota = collections.namedtuple("Quota", "run period in_force state present aside")
+Quota.__doc__ = """run: the process may be present on its GPUs for at most so many seconds of each period, in the middle of
+kernels; as many as the period has: no limit any more. state: what became of it, as text. present: for so long it wanted
+to run and was not put aside. aside: for so long it wanted to run and was. All in seconds."""
+
+
+def _gaps(function, bits):
+    texts = [_call(function, number) for number in range(64) if bits >> number & 1]
+    return [text.decode() for text in texts if text]
+
+
+class _Handle:
+    """A handle of the library, of this kind, to a process. `with` closes it."""
+
+    def __init__(self, kind, pid):
+        self.pid = _integer("pid", pid, 1, (1 << 31) - 1, "not a process id")
+        self._kind = kind
+        self._lock = threading.Lock()
+        self._handle = None
+        handle = _HANDLE()
+        _try(kind + "_open", ctypes.byref(handle), _topology(), self.pid)
+        self._handle = handle
+
+    def _use(self, function, *arguments):
+        with self._lock:
+            if self._handle is None:
+                raise _invalid("pid", self.pid, f"the {self._kind} was closed here")
+            return function(f"{self._kind}_{arguments[0]}", self._handle, *arguments[1:])
+
+    def close(self):
+        with self._lock:
+            if self._handle is not None:
+                _call(self._kind + "_close", self._handle)
+                self._handle = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_handle", None) is not None:
+            self.close()
+
+    def __repr__(self):
+        return f"<{type(self).__name__} of {self.pid}>"
+
+
+class Partition(_Handle):
     """The TPCs that a process may use. partition[gpu] is a Set for each GPU, and can be assigned.
 
     `gpu` is a number, a bus id, a UUID or a Gpu. A Partition has two file descriptors open until close(); `with` closes
@@ -384,18 +594,7 @@ class Partition:
     """
 
     def __init__(self, pid):
-        self.pid = _integer("pid", pid, 1, (1 << 31) - 1, "not a process id")
-        self._lock = threading.Lock()
-        self._handle = None
-        handle = _HANDLE()
-        _try("partition_open", ctypes.byref(handle), _topology(), self.pid)
-        self._handle = handle
-
-    def _use(self, function, *arguments):
-        with self._lock:
-            if self._handle is None:
-                raise _invalid("pid", self.pid, "the partition was closed here")
-            return function("partition_" + arguments[0], self._handle, *arguments[1:])
+        super().__init__("partition", pid)
 
     def __getitem__(self, gpu):
         words = _Set()
@@ -417,11 +616,27 @@ class Partition:
         """The kernels that the process has run on a GPU, as Kernels."""
         counts = _Kernels(size=ctypes.sizeof(_Kernels))
         self._use(_try, "kernels", _number(gpu), ctypes.byref(counts))
-        texts = [_call("gap_text", number) for number in range(64) if counts.gaps >> number & 1]
         ended = (counts.ended, counts.in_flight, counts.unannounced)
         return Kernels(counts.launched if counts.launched_is_known else None,
                        *(ended if counts.ended_is_known else (None, None, None)),
-                       [text.decode() for text in texts if text])
+                       _gaps("gap_text", counts.gaps))
+
+    @property
+    def quota(self):
+        """The process's Quota; None if it was never given one. Assigned as (run, period), in seconds; None lifts it."""
+        quota = _Quota(size=ctypes.sizeof(_Quota))
+        self._use(_try, "quota", ctypes.byref(quota))
+        if quota.period_us == 0:
+            return None
+        state = _call("quota_text", quota.state)
+        return Quota(quota.run_us / 1e6, quota.period_us / 1e6, bool(quota.in_force), state.decode() if state else None,
+                     quota.present_us / 1e6, quota.aside_us / 1e6)
+
+    @quota.setter
+    def quota(self, wanted):
+        run, period = (1, 1) if wanted is None else wanted[:2]
+        self._use(_try, "set_quota", *(_integer("quota", round(time * 1e6), 0, _NUMBER_MAX, "in seconds")
+                                       for time in (run, period)))
 
     def check(self):
         """Raises Error if the process has ended, has another partition now, or its partition is not in force."""
@@ -432,25 +647,6 @@ class Partition:
         if number < 0:
             raise Error("the kernel has no descriptors of processes: Linux 5.3 has", ErrorCode.SYSTEM, errno.ENOSYS)
         return number
-
-    def close(self):
-        with self._lock:
-            if self._handle is not None:
-                _call("partition_close", self._handle)
-                self._handle = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def __del__(self):
-        if getattr(self, "_handle", None) is not None:
-            self.close()
-
-    def __repr__(self):
-        return f"<Partition of {self.pid}>"
 
 
 def _pids():
@@ -472,3 +668,75 @@ def partitions():
             if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
                 raise  # Otherwise the process has ended or has no partition any more.
     return found
+
+
+# --- times ------------------------------------------------------------------------------------------------------------
+
+
+Times = collections.namedtuple("Times", "elapsed_ns span_ns busy_ns tpc_ns error_ns timed lost gaps is_presence")
+Times.__doc__ = """How long a GPU was busy for a process, since the Watcher was made. elapsed_ns: how long that is.
+span_ns: how much of it is known; busy_ns is of that. busy_ns: at least one kernel was on the GPU. tpc_ns: the same times the
+TPCs that the kernels had. error_ns: how exactly a begin is known if the GPU was idle before. timed: kernels that have a time.
+lost: kernels whose time was lost, for want of looks. gaps: why times are not known, a list. is_presence: without MPS, times
+contain the time slices of other processes, so the process was present rather than busy. A number that is not known is
+None."""
+
+
+Function = collections.namedtuple(
+    "Function", "name instances timed total_ns average_ns median_ns min_ns max_ns deviation_ns")
+Function.__doc__ = """The kernels of one function. name: mangled; None: all functions that there was no room for. instances:
+kernels that have ended. timed: those of them that the following was made from. total_ns: the average, times the
+instances. deviation_ns: standard deviation. A number that is not known is None."""
+
+_UNKNOWN = (1 << 64) - 1
+_LOOK_SECONDS = 0.05
+
+
+def _known(number):
+    return None if number == _UNKNOWN else number
+
+
+class Watcher(_Handle):
+    """Watches how long the GPUs are busy for a process, and with which kernels; see nvtaskset(3).
+
+    The process pays for being watched, until close(); `with` closes it. All numbers are of the time since the Watcher was
+    made, and estimates.
+    """
+
+    def __init__(self, pid):
+        super().__init__("watcher", pid)
+
+    def look(self, seconds=0):
+        """Looks now and, sleeping in between, as often as needed for so many seconds. Without looks at least every
+        50 ms, times may be lost; without any for 1.5 s, they are not measured."""
+        try:
+            until = time.monotonic() + float(seconds)
+        except (TypeError, ValueError):
+            until = float("nan")
+        if not until < float("inf"):
+            raise _invalid("seconds", seconds, "not a number of seconds")
+        left = self._look_until(until)
+        while left > 0:
+            time.sleep(min(left, _LOOK_SECONDS))
+            left = self._look_until(until)
+
+    def _look_until(self, until):
+        self._use(_try, "look", 0)
+        return until - time.monotonic()
+
+    def times(self, gpu):
+        """How long a GPU was busy for the process as of the last look, as Times."""
+        times = _Times(size=ctypes.sizeof(_Times))
+        self._use(_try, "times", _number(gpu), ctypes.byref(times))
+        return Times(times.elapsed_ns, times.span_ns, _known(times.busy_ns), _known(times.tpc_ns), _known(times.error_ns),
+                     times.timed, times.lost, _gaps("time_gap_text", times.gaps), bool(times.is_presence))
+
+    def functions(self):
+        """The kernels by function, on all GPUs: a list of Function, in the order in which they were seen first."""
+        return [self._function(number) for number in range(self._use(_call, "function_count"))]
+
+    def _function(self, number):
+        function = _Function(size=ctypes.sizeof(_Function))
+        self._use(_try, "function", number, ctypes.byref(function))
+        name, *numbers = (getattr(function, member) for member in Function._fields)
+        return Function(name.decode(errors="replace") if name is not None else None, *map(_known, numbers))

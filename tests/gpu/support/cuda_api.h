@@ -19,6 +19,7 @@ enum {
 	CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
 	CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
 	CUDA_ERROR_LAUNCH_FAILED = 719,
+	CUDA_ERROR_NOT_READY = 600,
 	CUDA_ERROR_ILLEGAL_STATE = 401,
 	CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
 	CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
@@ -130,10 +131,14 @@ typedef struct {
 	X(cuModuleUnload, 22, (CUmodule module))                                                              \
 	X(cuModuleGetFunction, 23, (CUfunction *function, CUmodule module, const char *name))                 \
 	X(cuFuncGetAttribute, 85, (int *value, int attribute, CUfunction function))                           \
+	X(cuFuncGetName, 0, (const char **name, CUfunction function))                                         \
 	X(cuFuncSetAttribute, 481, (CUfunction function, int attribute, int value))                           \
                                                                                                               \
 	X(cuMemAlloc_v2, 243, (CUdeviceptr *address, size_t bytes))                                           \
 	X(cuMemFree_v2, 245, (CUdeviceptr address))                                                           \
+	X(cuMemAllocManaged, 371, (CUdeviceptr *address, size_t bytes, unsigned int flags))                   \
+	X(cuMemGetInfo_v2, 242, (size_t *free_bytes, size_t *total_bytes))                                    \
+	X(cuIpcGetMemHandle, 328, (void *handle, CUdeviceptr address))                                        \
 	X(cuMemHostRegister_v2, 379, (void *start, size_t bytes, unsigned int flags))                         \
 	X(cuMemHostUnregister, 302, (void *start))                                                            \
 	X(cuMemHostGetDevicePointer_v2, 247, (CUdeviceptr *address, void *start, unsigned int flags))         \
@@ -149,6 +154,7 @@ typedef struct {
 	X(cuStreamCreate, 124, (CUstream *stream, unsigned int flags))                                        \
 	X(cuStreamDestroy_v2, 326, (CUstream stream))                                                         \
 	X(cuStreamSynchronize, 126, (CUstream stream))                                                        \
+	X(cuStreamQuery, 125, (CUstream stream))                                                              \
 	X(cuStreamBeginCapture_v2, 539, (CUstream stream, int mode))                                          \
 	X(cuStreamEndCapture, 497, (CUstream stream, CUgraph *graph))                                         \
 	X(cuThreadExchangeStreamCaptureMode, 541, (int *mode))                                                \

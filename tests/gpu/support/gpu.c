@@ -2,6 +2,7 @@
 
 #include "../../skip.h"
 #include "gpu/kernels.h"
+#include "kernel.h"
 #include "state/segment.h"
 
 #include <setjmp.h>
@@ -49,6 +50,7 @@ void gpu_load_driver(void)
 	library = dlopen("libcuda.so.1", RTLD_NOW);
 	if (!library)
 		fail_msg("%s", dlerror());
+	kernel_use(library);
 	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
 		*functions[i].function = dlsym(library, functions[i].name);
 }

@@ -1,10 +1,12 @@
 #include "json.h"
 
 #include "gpcs.h"
+#include "rows.h"
 #include "shared.h"
 #include "text.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,14 +16,12 @@
 
 /* --- building blocks --------------------------------------------------------------------------------------------- */
 
-/* False if there was no memory, now or when the value was made: then it is NULL. */
-static bool append(json_t *array, json_t *value)
+bool json_append(json_t *array, json_t *value)
 {
 	return json_array_append_new(array, value) == 0;
 }
 
-/* Returns the array if it is complete. Otherwise frees it and returns NULL. */
-static json_t *finish(json_t *array, bool complete)
+json_t *json_finish(json_t *array, bool complete)
 {
 	if (complete)
 		return array;
@@ -39,7 +39,7 @@ static json_int_t counter(uint64_t value)
 	return (json_int_t)(value < INTEGER_MAX ? value : INTEGER_MAX);
 }
 
-static json_int_t milliseconds(void)
+json_int_t json_now(void)
 {
 	struct timespec time;
 
@@ -53,8 +53,8 @@ static json_t *numbers(const struct tpcset *set)
 	bool complete = true;
 
 	for (unsigned int i = tpcset_next(set, 0); i < TPCSET_MAX; i = tpcset_next(set, i + 1))
-		complete = append(array, json_integer(i)) && complete;
-	return finish(array, complete);
+		complete = json_append(array, json_integer(i)) && complete;
+	return json_finish(array, complete);
 }
 
 /* A name from a driver or a file, made harmless. */
@@ -77,8 +77,7 @@ static json_t *gpu_number(struct pci_address pci, const struct topology_list *gp
 	return number >= 0 ? json_integer(number) : json_null();
 }
 
-/* The members that say which GPU an object is about. */
-static json_t *gpu_reference(struct pci_address pci, const struct topology_list *gpus)
+json_t *json_gpu(struct pci_address pci, const struct topology_list *gpus)
 {
 	char text[PCI_ADDRESS_TEXT];
 
@@ -94,13 +93,12 @@ static json_t *set_members(const struct tpcset *set)
 	                 tpcset_format_mask(set, mask));
 }
 
-/* Returns `object` with the members of `more` added. Takes over both references. */
-static json_t *joined(json_t *object, json_t *more)
+json_t *json_joined(json_t *object, json_t *more)
 {
 	bool complete = object && more && json_object_update_missing(object, more) == 0;
 
 	json_decref(more);
-	return finish(object, complete);
+	return json_finish(object, complete);
 }
 
 static json_t *gpc_members(const struct topology *gpu, const struct tpcset *set)
@@ -112,9 +110,9 @@ static json_t *gpc_members(const struct topology *gpu, const struct tpcset *set)
 
 static json_t *set_on_gpu(struct pci_address pci, const struct tpcset *set, const struct topology_list *gpus)
 {
-	json_t *object = joined(gpu_reference(pci, gpus), set_members(set));
+	json_t *object = json_joined(json_gpu(pci, gpus), set_members(set));
 
-	return joined(object, gpc_members(topology_find(gpus, pci), set));
+	return json_joined(object, gpc_members(topology_find(gpus, pci), set));
 }
 
 /* --- processes --------------------------------------------------------------------------------------------------- */
@@ -160,13 +158,13 @@ static json_t *reasons(const struct segment_counters *counters)
 
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
 		if (counters->reasons[reason] > 0)
-			complete = append(array, json_pack("{s:o, s:s, s:I}", "reason",
+			complete = json_append(array, json_pack("{s:o, s:s, s:I}", "reason",
 			                                   reason_name((enum segment_reason)reason), "text",
 			                                   segment_reason_text((enum segment_reason)reason),
 			                                   "times", counter(counters->reasons[reason]))) &&
 			           complete;
 	}
-	return finish(array, complete);
+	return json_finish(array, complete);
 }
 
 static json_t *partitions(const struct segment_revision *revision, const struct topology_list *gpus)
@@ -175,9 +173,9 @@ static json_t *partitions(const struct segment_revision *revision, const struct 
 	bool complete = true;
 
 	for (uint32_t i = 0; i < revision->count; i++)
-		complete = append(array, set_on_gpu(revision->partitions[i].pci, &revision->partitions[i].set, gpus)) &&
+		complete = json_append(array, set_on_gpu(revision->partitions[i].pci, &revision->partitions[i].set, gpus)) &&
 		           complete;
-	return finish(array, complete);
+	return json_finish(array, complete);
 }
 
 static json_t *counter_or_null(uint64_t value, bool is_known)
@@ -192,11 +190,11 @@ static json_t *gaps(uint32_t bits)
 
 	for (int gap = 0; gap < COUNTS_GAP_COUNT; gap++) {
 		if (bits >> gap & 1)
-			complete = append(array, json_pack("{s:o, s:s}", "gap", gap_name((enum counts_gap)gap), "text",
+			complete = json_append(array, json_pack("{s:o, s:s}", "gap", gap_name((enum counts_gap)gap), "text",
 			                                   counts_gap_text((enum counts_gap)gap))) &&
 			           complete;
 	}
-	return finish(array, complete);
+	return json_finish(array, complete);
 }
 
 static json_t *kernels_on_gpu(const struct process *process, struct pci_address pci, const struct topology_list *gpus)
@@ -204,7 +202,7 @@ static json_t *kernels_on_gpu(const struct process *process, struct pci_address 
 	struct kernels kernels = process_kernels(process, pci);
 	bool knows_ended = kernels.ended_are_known;
 
-	return joined(gpu_reference(pci, gpus),
+	return json_joined(json_gpu(pci, gpus),
 	              json_pack("{s:o, s:o, s:o, s:o, s:o}", "launches",
 	                        counter_or_null(kernels.count.launched, kernels.launched_are_known), "ended",
 	                        counter_or_null(kernels.count.ended, knows_ended), "in_flight",
@@ -215,35 +213,57 @@ static json_t *kernels_on_gpu(const struct process *process, struct pci_address 
 /* On the GPUs of the partition, also where nothing is counted, and on the others that are used. */
 static json_t *kernels(const struct process *process, const struct topology_list *gpus)
 {
-	const struct segment_revision *revision = &process->revision;
+	struct row row = {.process = process};
 	json_t *array = json_array();
 	bool complete = true;
 
-	for (uint32_t i = 0; i < revision->count; i++)
-		complete = append(array, kernels_on_gpu(process, revision->partitions[i].pci, gpus)) && complete;
-	for (unsigned int i = 0; i < process->counts.count; i++) {
-		struct pci_address pci = process->counts.gpus[i].pci;
+	for (; row_find(&row) && row.has_gpu; row.place++)
+		complete = json_append(array, kernels_on_gpu(process, row.pci, gpus)) && complete;
+	return json_finish(array, complete);
+}
 
-		if (!segment_find(revision, pci))
-			complete = append(array, kernels_on_gpu(process, pci, gpus)) && complete;
-	}
-	return finish(array, complete);
+/* The same for all members, and for no other group at that time. */
+static json_t *group_reference(const struct process *process)
+{
+	const struct process_group *group = &process->group;
+	char id[40];
+
+	snprintf(id, sizeof id, "%" PRIx64 "-%" PRIx64, group->identity.device, group->identity.inode);
+	return group->identity.inode == 0 ? json_null()
+	                                  : json_pack("{s:s, s:s?, s:b}", "id", id, "name",
+	                                              group->name[0] != '\0' ? group->name : NULL, "is_file", group->is_file);
 }
 
 static json_t *process_members(const struct process *process, const struct topology_list *gpus)
 {
-	return json_pack("{s:i, s:I, s:s, s:s, s:s?, s:o, s:I, s:I, s:I, s:I, s:o}", "pid", (int)process->pid, "uid",
-	                 (json_int_t)process->uid, "user", process->user, "command", process->command, "not_in_force",
+	return json_pack("{s:i, s:I, s:s, s:s, s:o, s:s?, s:o, s:I, s:I, s:I, s:I, s:o}", "pid", (int)process->pid, "uid",
+	                 (json_int_t)process->uid, "user", process->user, "command", process->command, "group",
+	                 group_reference(process), "not_in_force",
 	                 process->not_in_force, "kernels", kernels(process, gpus), "uploads",
 	                 counter(process_uploads(process)), "restricted", counter(process->counters.restricted), "outside",
 	                 counter(process_outside(process)), "graph_nodes_refreshed", counter(process->counters.refreshed),
 	                 "reasons", reasons(&process->counters));
 }
 
+json_t *json_quota(struct segment_quota quota, const struct segment_time *time)
+{
+	json_t *object = json_null();
+
+	if (quota.period_us > 0)
+		object = json_pack("{s:I, s:I, s:b}", "run_us", (json_int_t)quota.run_us, "period_us", (json_int_t)quota.period_us,
+		                   "limits", segment_quota_limits(quota));
+	if (quota.period_us > 0 && time)
+		object = json_joined(object, json_pack("{s:b, s:s, s:I, s:I}", "in_force", time->state == SEGMENT_TIME_IN_FORCE, "state",
+		                                  segment_time_text(time->state), "present_us", counter(time->present_us),
+		                                  "aside_us", counter(time->aside_us)));
+	return object;
+}
+
 static json_t *list_process(const struct process *process, const struct topology_list *gpus)
 {
-	return joined(process_members(process, gpus),
-	              json_pack("{s:o}", "partitions", partitions(&process->revision, gpus)));
+	return json_joined(process_members(process, gpus),
+	                   json_pack("{s:o, s:o}", "partitions", partitions(&process->revision, gpus), "quota",
+	                             json_quota(process->revision.quota, &process->time)));
 }
 
 static json_t *sharers(const struct processes *processes, const struct shared *shared)
@@ -253,9 +273,9 @@ static json_t *sharers(const struct processes *processes, const struct shared *s
 
 	for (size_t i = 0; i < processes->count; i++) {
 		if (process_shares(&processes->list[i], shared))
-			complete = append(array, json_integer(processes->list[i].pid)) && complete;
+			complete = json_append(array, json_integer(processes->list[i].pid)) && complete;
 	}
-	return finish(array, complete);
+	return json_finish(array, complete);
 }
 
 static json_t *overlaps(const struct processes *processes, const struct topology_list *gpus)
@@ -266,22 +286,83 @@ static json_t *overlaps(const struct processes *processes, const struct topology
 	for (size_t i = 0; i < processes->shared_count; i++) {
 		const struct shared *shared = &processes->shared[i];
 
-		complete = append(array, joined(set_on_gpu(shared->gpu, &shared->tpcs, gpus),
+		complete = json_append(array, json_joined(set_on_gpu(shared->gpu, &shared->tpcs, gpus),
 		                                json_pack("{s:o}", "pids", sharers(processes, shared)))) &&
 		           complete;
 	}
-	return finish(array, complete);
+	return json_finish(array, complete);
 }
 
-json_t *json_list(const struct processes *processes, const struct topology_list *gpus)
+static json_t *members(const struct processes *processes, const struct group_sum *group)
+{
+	json_t *array = json_array();
+	bool complete = true;
+
+	for (size_t i = 0; i < processes->count; i++) {
+		if (group_has(group, &processes->list[i]))
+			complete = json_append(array, json_integer(processes->list[i].pid)) && complete;
+	}
+	return json_finish(array, complete);
+}
+
+static json_t *group_sums(const struct processes *processes, const struct groups *groups)
+{
+	json_t *array = json_array();
+	bool complete = true;
+
+	for (size_t i = 0; i < groups->count; i++) {
+		const struct group_sum *sum = &groups->list[i];
+
+		complete = json_append(array,
+		                       json_joined(group_reference(sum->first),
+		                                   json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "pids", members(processes, sum),
+		                                             "launches", counter_or_null(sum->launched, sum->launched_are_known),
+		                                             "ended", counter_or_null(sum->ended, sum->ended_are_known), "in_flight",
+		                                             counter_or_null(sum->in_flight, sum->ended_are_known), "uploads",
+		                                             counter(sum->uploads), "restricted", counter(sum->restricted),
+		                                             "outside", counter(sum->outside)))) &&
+		           complete;
+	}
+	return json_finish(array, complete);
+}
+
+json_t *json_list(const struct processes *processes, const struct groups *groups, const struct topology_list *gpus)
 {
 	json_t *array = json_array();
 	bool complete = true;
 
 	for (size_t i = 0; i < processes->count; i++)
-		complete = append(array, list_process(&processes->list[i], gpus)) && complete;
-	return json_pack("{s:s, s:I, s:o, s:o}", "schema", "nvtaskset-list/3", "time_ms", milliseconds(), "processes",
-	                 finish(array, complete), "overlaps", overlaps(processes, gpus));
+		complete = json_append(array, list_process(&processes->list[i], gpus)) && complete;
+	return json_pack("{s:s, s:I, s:o, s:o, s:o}", "schema", "nvtaskset-list/3", "time_ms", json_now(), "processes",
+	                 json_finish(array, complete), "overlaps", overlaps(processes, gpus), "groups",
+	                 group_sums(processes, groups));
+}
+
+/* Of one process. Its kernels stand in the order of its rows. */
+static bool add_busy(const json_t *kernels, const struct process *process, const struct activities *activities)
+{
+	struct row row = {.process = process};
+	bool complete = true;
+
+	for (; row_find(&row) && row.has_gpu; row.place++) {
+		const struct activity *activity = activities_find(activities, process, row.pci);
+		bool is_known = activity && activity->busy.is_known;
+
+		complete = json_object_set_new(json_array_get(kernels, row.place), "busy",
+		                               is_known ? json_real(activity->busy.value) : json_null()) == 0 && complete;
+	}
+	return complete;
+}
+
+int json_add_busy(json_t *list, const struct activities *activities, struct error *error)
+{
+	const json_t *array = json_object_get(list, "processes");
+	const struct processes *processes = &activities->processes;
+	bool complete = true;
+
+	for (size_t i = 0; i < processes->count; i++)
+		complete = add_busy(json_object_get(json_array_get(array, i), "kernels"), &processes->list[i], activities) && complete;
+	return complete ? 0 : no_memory(error);
 }
 
 /* --- GPUs, TPC by TPC -------------------------------------------------------------------------------------------- */
@@ -297,8 +378,8 @@ static json_t *tpc_sms(const struct topology *gpu, unsigned int tpc)
 	bool complete = true;
 
 	for (unsigned int sm = 0; sm < gpu->sms_per_tpc; sm++)
-		complete = append(array, json_integer(tpc * gpu->sms_per_tpc + sm)) && complete;
-	return finish(array, complete);
+		complete = json_append(array, json_integer(tpc * gpu->sms_per_tpc + sm)) && complete;
+	return json_finish(array, complete);
 }
 
 static json_t *tpc_pids(const struct topology *gpu, unsigned int tpc, const struct processes *processes)
@@ -310,9 +391,9 @@ static json_t *tpc_pids(const struct topology *gpu, unsigned int tpc, const stru
 		const struct tpcset *set = process_set(&processes->list[i], gpu->pci);
 
 		if (set && tpcset_has(set, tpc))
-			complete = append(array, json_integer(processes->list[i].pid)) && complete;
+			complete = json_append(array, json_integer(processes->list[i].pid)) && complete;
 	}
-	return finish(array, complete);
+	return json_finish(array, complete);
 }
 
 static json_t *tpcs(const struct topology *gpu, const struct processes *processes)
@@ -323,7 +404,7 @@ static json_t *tpcs(const struct topology *gpu, const struct processes *processe
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
 		unsigned int virtual_gpc = gpu->tpcs[tpc].virtual_gpc;
 
-		complete = append(array,
+		complete = json_append(array,
 		                  json_pack("{s:i, s:o, s:o, s:o, s:b, s:o}", "tpc", (int)tpc, "sms",
 		                            tpc_sms(gpu, tpc), "gpc", number_or_null(gpu->tpcs[tpc].gpc),
 		                            "virtual_gpc", number_or_null(virtual_gpc), "singleton",
@@ -331,7 +412,7 @@ static json_t *tpcs(const struct topology *gpu, const struct processes *processe
 		                            tpc_pids(gpu, tpc, processes))) &&
 		           complete;
 	}
-	return finish(array, complete);
+	return json_finish(array, complete);
 }
 
 static json_t *occupants(const struct topology *gpu, const struct processes *processes,
@@ -344,11 +425,11 @@ static json_t *occupants(const struct topology *gpu, const struct processes *pro
 		const struct tpcset *set = process_set(&processes->list[i], gpu->pci);
 
 		if (set)
-			complete = append(array, joined(process_members(&processes->list[i], gpus),
+			complete = json_append(array, json_joined(process_members(&processes->list[i], gpus),
 			                                set_on_gpu(gpu->pci, set, gpus))) &&
 			           complete;
 	}
-	return finish(array, complete);
+	return json_finish(array, complete);
 }
 
 static json_t *one_gpu(const struct topology *gpu, const struct processes *processes, const struct topology_list *gpus)
@@ -356,7 +437,7 @@ static json_t *one_gpu(const struct topology *gpu, const struct processes *proce
 	char compute[16];
 
 	snprintf(compute, sizeof compute, "%u.%u", gpu->compute_major, gpu->compute_minor);
-	return joined(gpu_reference(gpu->pci, gpus),
+	return json_joined(json_gpu(gpu->pci, gpus),
 	              json_pack("{s:o, s:o, s:s, s:i, s:i, s:o, s:o}", "uuid", name_or_null(gpu->uuid), "name",
 	                        name_or_null(gpu->name), "compute_capability", compute, "sms_per_tpc",
 	                        (int)gpu->sms_per_tpc, "tpc_count", (int)gpu->tpc_count, "tpcs", tpcs(gpu, processes),
@@ -370,9 +451,9 @@ json_t *json_topology(const struct gpu_choices *chosen, const struct processes *
 	bool complete = true;
 
 	for (unsigned int i = 0; i < chosen->count; i++)
-		complete = append(array, one_gpu(chosen->choices[i].gpu, processes, gpus)) && complete;
-	return json_pack("{s:s, s:I, s:o}", "schema", "nvtaskset-topology/3", "time_ms", milliseconds(), "gpus",
-	                 finish(array, complete));
+		complete = json_append(array, one_gpu(chosen->choices[i].gpu, processes, gpus)) && complete;
+	return json_pack("{s:s, s:I, s:o}", "schema", "nvtaskset-topology/3", "time_ms", json_now(), "gpus",
+	                 json_finish(array, complete));
 }
 
 /* --- one partition ----------------------------------------------------------------------------------------------- */
@@ -388,17 +469,16 @@ static json_t *set_before(const struct segment_revision *before, const struct to
 {
 	struct tpcset set = before ? set_of(before, gpu) : (struct tpcset){{0}};
 
-	return before ? joined(set_members(&set), gpc_members(gpu, &set)) : json_null();
+	return before ? json_joined(set_members(&set), gpc_members(gpu, &set)) : json_null();
 }
 
 json_t *json_partitions(void)
 {
-	return json_pack("{s:s, s:I, s:[]}", "schema", "nvtaskset-partition/1", "time_ms", milliseconds(), "processes");
+	return json_pack("{s:s, s:I, s:[]}", "schema", "nvtaskset-partition/1", "time_ms", json_now(), "processes");
 }
 
-int json_add_partition(json_t *document, pid_t pid, const struct gpu_choices *chosen,
-                       const struct segment_revision *revision, const struct segment_revision *before,
-                       const struct topology_list *gpus, struct error *error)
+static json_t *sets_on_gpus(const struct gpu_choices *chosen, const struct segment_revision *revision,
+                            const struct segment_revision *before, const struct topology_list *gpus)
 {
 	json_t *array = json_array();
 	bool complete = true;
@@ -407,13 +487,31 @@ int json_add_partition(json_t *document, pid_t pid, const struct gpu_choices *ch
 		const struct topology *gpu = chosen->choices[i].gpu;
 		struct tpcset set = set_of(revision, gpu);
 
-		complete = append(array, joined(set_on_gpu(gpu->pci, &set, gpus),
+		complete = json_append(array, json_joined(set_on_gpu(gpu->pci, &set, gpus),
 		                                json_pack("{s:o}", "before", set_before(before, gpu)))) &&
 		           complete;
 	}
-	json_t *process = json_pack("{s:i, s:o}", "pid", (int)pid, "partitions", finish(array, complete));
+	return json_finish(array, complete);
+}
 
-	return append(json_object_get(document, "processes"), process) ? 0 : no_memory(error);
+int json_add_partition(json_t *document, pid_t pid, const struct gpu_choices *chosen,
+                       const struct segment_revision *revision, const struct segment_revision *before,
+                       const struct segment_time *time, const struct topology_list *gpus, struct error *error)
+{
+	json_t *process = json_pack("{s:i, s:o, s:o}", "pid", (int)pid, "partitions",
+	                            sets_on_gpus(chosen, revision, before, gpus), "quota", json_quota(revision->quota, time));
+
+	return json_append(json_object_get(document, "processes"), process) ? 0 : no_memory(error);
+}
+
+int json_add_group(json_t *document, const char *name, const struct gpu_choices *chosen,
+                   const struct segment_revision *revision, const struct segment_revision *before,
+                   const struct topology_list *gpus, struct error *error)
+{
+	json_t *group = json_pack("{s:s?, s:o, s:o}", "name", name[0] != '\0' ? name : NULL, "partitions",
+	                          sets_on_gpus(chosen, revision, before, gpus), "quota", json_quota(revision->quota, NULL));
+
+	return json_object_set_new(document, "group", group) == 0 ? 0 : no_memory(error);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------------ */

@@ -1,8 +1,13 @@
 #include "actions.h"
 
+#include "activity.h"
+#include "events.h"
 #include "gpcs.h"
 #include "gpus.h"
+#include "groups.h"
 #include "json.h"
+#include "quota.h"
+#include "rows.h"
 #include "shared.h"
 #include "text.h"
 #include "watch.h"
@@ -23,6 +28,7 @@
 	X(LAUNCHES, "LAUNCHES", true)      \
 	X(ENDED, "ENDED", true)            \
 	X(IN_FLIGHT, "IN-FLIGHT", true)    \
+	X(BUSY, "BUSY%", true)             \
 	X(UPLOADS, "UPLOADS", true)        \
 	X(RESTRICTED, "RESTRICTED", true)  \
 	X(OUTSIDE, "OUTSIDE", true)
@@ -49,41 +55,10 @@ static const struct {
 struct table {
 	const struct topology_list *gpus;
 	const struct processes *processes;
+	const struct activities *activities; /* NULL: without BUSY% */
 	const struct terminal *terminal;
 	size_t widths[COLUMN_COUNT];
 };
-
-/* A process on one GPU: first those of its partition, then others on which it has launched. A process without any has one
- * row. */
-struct row {
-	const struct process *process;
-	uint32_t place;
-	bool has_gpu;
-	struct pci_address pci;
-	const struct tpcset *set; /* NULL: the GPU is not restricted */
-};
-
-static bool find_row(struct row *row)
-{
-	const struct process *process = row->process;
-	uint32_t place = row->place, restricted = process->revision.count;
-
-	row->has_gpu = false;
-	row->set = NULL;
-	if (place < restricted) {
-		row->pci = process->revision.partitions[place].pci;
-		row->set = &process->revision.partitions[place].set;
-		row->has_gpu = true;
-		return true;
-	}
-	for (unsigned int i = 0, other = restricted; i < process->counts.count && !row->has_gpu; i++) {
-		if (!segment_find(&process->revision, process->counts.gpus[i].pci)) {
-			row->pci = process->counts.gpus[i].pci;
-			row->has_gpu = other++ == place;
-		}
-	}
-	return row->has_gpu || place == 0;
-}
 
 /* These counters belong to the process, not to a GPU, so only its first row shows them. */
 static const char *format_counter(char text[CELL_MAX], const struct row *row, uint64_t counter)
@@ -130,6 +105,16 @@ static const char *format_kernels(char text[CELL_MAX], const struct row *row, en
 	return text;
 }
 
+static const char *format_busy(char text[CELL_MAX], const struct table *table, const struct row *row)
+{
+	const struct activity *activity = activities_find(table->activities, row->process, row->pci);
+
+	if (!row->has_gpu || !activity || !activity->busy.is_known)
+		return "-";
+	snprintf(text, CELL_MAX, "%.1f%s", activity->busy.value * 100, activity->is_presence ? "p" : "");
+	return text;
+}
+
 /* Returns the text of a cell: in `text`, of the process, or a constant. */
 static const char *format_cell(char text[CELL_MAX], const struct table *table, const struct row *row,
                                enum column column)
@@ -158,6 +143,9 @@ static const char *format_cell(char text[CELL_MAX], const struct table *table, c
 	case COLUMN_IN_FLIGHT:
 		cell = format_kernels(text, row, column);
 		break;
+	case COLUMN_BUSY:
+		cell = format_busy(text, table, row);
+		break;
 	case COLUMN_UPLOADS:
 		cell = format_counter(text, row, process_uploads(process));
 		break;
@@ -173,6 +161,16 @@ static const char *format_cell(char text[CELL_MAX], const struct table *table, c
 	return cell[0] != '\0' ? cell : "-";
 }
 
+/* The first shown column from this one on. */
+static enum column shown_from(const struct table *table, unsigned int column)
+{
+	return (enum column)(column == COLUMN_BUSY && !table->activities ? column + 1 : column);
+}
+
+/* In order, those that are shown. */
+#define FOR_COLUMNS(table, column) \
+	for (enum column column = shown_from(table, 0); column < COLUMN_COUNT; column = shown_from(table, column + 1))
+
 /* --- printing ---------------------------------------------------------------------------------------------------- */
 
 static void measure(struct table *table)
@@ -180,13 +178,13 @@ static void measure(struct table *table)
 	bool utf8 = table->terminal->utf8;
 	char text[CELL_MAX];
 
-	for (enum column column = 0; column < COLUMN_COUNT; column++)
+	FOR_COLUMNS(table, column)
 		table->widths[column] = strlen(columns[column].heading);
 	for (size_t i = 0; i < table->processes->count; i++) {
 		struct row row = {.process = &table->processes->list[i]};
 
-		for (; find_row(&row); row.place++) {
-			for (enum column column = 0; column < COLUMN_COUNT; column++) {
+		for (; row_find(&row); row.place++) {
+			FOR_COLUMNS(table, column) {
 				size_t width = text_width(format_cell(text, table, &row, column), utf8);
 
 				if (width > table->widths[column])
@@ -210,14 +208,14 @@ static size_t command_room(const struct table *table)
 {
 	size_t used = 0;
 
-	for (enum column column = 0; column < COLUMN_COUNT; column++)
+	FOR_COLUMNS(table, column)
 		used += table->widths[column] + 1;
 	return table->terminal->columns >= used + COMMAND_ROOM_MIN ? table->terminal->columns - used : COMMAND_ROOM_MIN;
 }
 
 static void print_header(const struct table *table, FILE *page)
 {
-	for (enum column column = 0; column < COLUMN_COUNT; column++)
+	FOR_COLUMNS(table, column)
 		print_cell(table, page, columns[column].heading, column);
 	fputs("COMMAND\n", page);
 }
@@ -233,6 +231,14 @@ static void print_reasons(const struct process *process, FILE *page)
 			fprintf(page, "        %" PRIu64 " %s: %s\n", times, times == 1 ? "time" : "times",
 			        segment_reason_text((enum segment_reason)reason));
 	}
+}
+
+static void print_quota(const struct process *process, FILE *page)
+{
+	char text[QUOTA_LINE];
+
+	if (process->revision.quota.period_us > 0)
+		fprintf(page, "        quota %s\n", quota_describe(process->revision.quota, &process->time, text));
 }
 
 /* What of the kernels launched and ended nobody has announced. */
@@ -265,12 +271,13 @@ static void print_process(const struct table *table, FILE *page, const struct pr
 	struct row row = {.process = process};
 	char text[CELL_MAX];
 
-	for (; find_row(&row); row.place++) {
-		for (enum column column = 0; column < COLUMN_COUNT; column++)
+	for (; row_find(&row); row.place++) {
+		FOR_COLUMNS(table, column)
 			print_cell(table, page, format_cell(text, table, &row, column), column);
 		text_print(page, process->command, command_room(table), table->terminal->utf8);
 		putc('\n', page);
 	}
+	print_quota(process, page);
 	print_reasons(process, page);
 	print_unannounced(process, page);
 	print_gaps(process, page);
@@ -299,39 +306,76 @@ static void print_shared(const struct table *table, FILE *page, const struct sha
 
 /* ---------------------------------------------------------------------------------------------------------------------- */
 
+#define SAMPLE_SECONDS 0.1
+
 struct subject {
 	struct topology_list gpus;
-	bool json, again;
+	struct activities activities;
+	bool busy, json, again;
 };
 
-static void print_table(const struct topology_list *gpus, const struct processes *processes,
-                        const struct terminal *terminal, FILE *page)
+/* Looks, and with --busy again a sample later. */
+static int take_looks(struct subject *subject, struct error *error)
 {
-	struct table table = {.gpus = gpus, .processes = processes, .terminal = terminal};
+	int64_t until = event_due_after(event_now(), SAMPLE_SECONDS);
+	int result = activities_look(&subject->activities, &subject->gpus, error);
 
+	if (result < 0 || !subject->busy)
+		return result;
+	for (int64_t now = event_now(); now < until; now = event_now()) {
+		if (event_wait(now + LOOK_TAKE_MS < until ? now + LOOK_TAKE_MS : until, -1, -1) == EVENT_CLOSED)
+			return event_end_closed(error);
+		activities_keep_up(&subject->activities);
+	}
+	return activities_look(&subject->activities, &subject->gpus, error);
+}
+
+static void print_table(const struct subject *subject, const struct groups *groups, const struct terminal *terminal,
+                        FILE *page)
+{
+	const struct processes *processes = &subject->activities.processes;
+	struct table table = {.gpus = &subject->gpus, .processes = processes, .terminal = terminal};
+
+	if (subject->busy)
+		table.activities = &subject->activities;
 	measure(&table);
 	print_header(&table, page);
 	for (size_t i = 0; i < processes->count; i++)
 		print_process(&table, page, &processes->list[i]);
-	for (size_t i = 0; i < processes->shared_count; i++)
-		print_shared(&table, page, &processes->shared[i]);
+	for (size_t i = 0; i < processes->shared_count; i++) {
+		if (!groups_explain(processes, &processes->shared[i]))
+			print_shared(&table, page, &processes->shared[i]);
+	}
+	groups_print(groups, page);
 	fputs(processes_note(processes), page);
+}
+
+static int print_json(const struct subject *subject, const struct groups *groups, FILE *page, struct error *error)
+{
+	json_t *list = json_list(&subject->activities.processes, groups, &subject->gpus);
+	int result = list && subject->busy ? json_add_busy(list, &subject->activities, error) : 0;
+
+	if (result == 0)
+		return json_write(list, subject->again, page, error);
+	json_decref(list);
+	return -1;
 }
 
 static int look(void *context, const struct terminal *terminal, FILE *page, struct error *error)
 {
 	struct subject *subject = context;
-	struct processes processes;
-	int result = processes_collect(&processes, true, error);
+	struct groups groups = {.count = 0};
+	int result = take_looks(subject, error);
 
-	if (result < 0)
-		return -1;
-	result = shared_find(&processes, error);
+	if (result == 0)
+		result = shared_find(&subject->activities.processes, error);
+	if (result == 0)
+		result = groups_sum(&groups, &subject->activities.processes, error);
 	if (result == 0 && subject->json)
-		result = json_write(json_list(&processes, &subject->gpus), subject->again, page, error);
+		result = print_json(subject, &groups, page, error);
 	else if (result == 0)
-		print_table(&subject->gpus, &processes, terminal, page);
-	processes_free(&processes);
+		print_table(subject, &groups, terminal, page);
+	free(groups.list);
 	return result;
 }
 
@@ -341,6 +385,7 @@ int action_list(const struct options *options, struct error *error)
 	struct view view = {.look = look, .subject = &subject, .is_data = options->json};
 	struct error why;
 
+	subject.busy = subject.activities.measures_times = options->busy;
 	subject.json = options->json;
 	subject.again = options->watch_seconds > 0;
 	/* Without topologies, partitions can still be listed: the bus id names the GPU. */
@@ -348,5 +393,8 @@ int action_list(const struct options *options, struct error *error)
 		subject.gpus.count = 0;
 		fprintf(stderr, "nvtaskset: %s; GPCs are not shown\n", why.reason);
 	}
-	return watch(&view, options->watch_seconds, error);
+	int result = watch(&view, options->watch_seconds, error);
+
+	activities_free(&subject.activities);
+	return result;
 }

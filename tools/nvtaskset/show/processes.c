@@ -14,7 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STAT_MEMORY 23 /* a field of /proc/PID/stat: the size of the address space */
+/* Fields of /proc/PID/stat. */
+#define STAT_STARTED 22
+#define STAT_MEMORY 23 /* the size of the address space */
 
 /* --- one process ------------------------------------------------------------------------------------------------ */
 
@@ -67,12 +69,17 @@ static enum segment_state read_segment(struct process *process, pid_t pid)
 
 	*process = (struct process){.pid = pid};
 	if (state == SEGMENT_FOUND) {
-		if (!segment_read(&segment, &process->revision, &number))
+		if (!segment_read(&segment, &process->revision, &number)) {
+			process->revision = (struct segment_revision){.count = 0};
 			state = SEGMENT_NOT_READY;
+		}
 		segment_read_counters(&segment, &process->counters);
+		segment_read_time(&segment, &process->time);
 		process->not_in_force = segment_obstacle(&segment, pid);
 		process->identity = segment_owner(&segment);
 		process->is_at_work = segment_is_at_work(&segment, pid);
+		process->group = (struct process_group){.identity = segment.group.identity, .is_file = segment.group.is_file};
+		group_name(&segment.group, process->group.name);
 		if (counts_read(&segment, pid, &process->counts, NULL) < 0)
 			state = SEGMENT_FAILED;
 		segment_close(&segment);
@@ -136,6 +143,14 @@ static void free_texts(struct process *process)
 	free(process->command);
 }
 
+static uint64_t started(pid_t pid)
+{
+	char stat[PROC_STAT_TEXT];
+
+	proc_stat_read(pid, stat);
+	return proc_stat_field(stat, STAT_STARTED);
+}
+
 static int add(struct processes *processes, const struct process *found, struct error *error)
 {
 	struct process *more = realloc(processes->list, (processes->count + 1) * sizeof *more);
@@ -146,6 +161,7 @@ static int add(struct processes *processes, const struct process *found, struct 
 
 	processes->list = more;
 	*process = *found;
+	process->started = started(found->pid);
 	process->user = find_user(processes, found->uid);
 	process->command = read_command(found->pid);
 	processes->count++;

@@ -13,12 +13,19 @@
 
 struct process {
 	pid_t pid;
+	uint64_t started; /* when, since boot, in the kernel's ticks: tells it from another one that had its pid */
 	uid_t uid;
 	char *user;    /* the user's name, or number if it has no name; clean text (text.h), as is `command` */
 	char *command; /* the arguments, separated by spaces, cut at PROCESS_COMMAND_MAX bytes; "?" if unknown */
 	struct segment_revision revision; /* empty if the process has no segment, as are the counters */
 	struct segment_counters counters;
+	struct segment_time time;
 	struct counts counts; /* of kernels; see process_kernels */
+	struct process_group {
+		struct group_identity identity; /* 0 if it is in none, or its group cannot be reached */
+		char name[GROUP_NAME_MAX];      /* "" if it has none */
+		bool is_file;
+	} group;
 	struct identity identity; /* 0 if it has no segment */
 	bool is_at_work; /* our library is loaded; usually it is not while the process has not used CUDA */
 	bool yields_to_descendants; /* our library is not loaded, and descendants have partitions: these count instead */

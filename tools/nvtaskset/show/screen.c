@@ -107,6 +107,13 @@ bool screen_take_key(const struct screen *screen)
 	return read(screen->keys, &key, 1) <= 0 || key == 'q' || key == 'Q';
 }
 
+size_t screen_read_keys(const struct screen *screen, char *bytes, size_t room)
+{
+	ssize_t length = read(screen->keys, bytes, room);
+
+	return length > 0 ? (size_t)length : 0;
+}
+
 /* --- what is on it ---------------------------------------------------------------------------------------------- */
 
 /* Overwrites a row. After a row that fills all columns, nothing may be erased: terminals would erase its last

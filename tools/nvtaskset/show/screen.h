@@ -28,6 +28,9 @@ void screen_close(struct screen *screen);
 void screen_take_signal(struct screen *screen);
 bool screen_take_key(const struct screen *screen); /* whether the key ends the program */
 
+/* The bytes that the keys have sent, of which there is at least one; 0 if the keyboard is gone. */
+size_t screen_read_keys(const struct screen *screen, char *bytes, size_t room);
+
 /* Shows lines in place of those before: as many as there are rows; where there are more, the last row says how many. They are
  * used up. -1 with the reason. */
 int screen_draw(char *text, const struct terminal *terminal, struct error *error);

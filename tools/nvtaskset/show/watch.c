@@ -1,14 +1,9 @@
 #include "watch.h"
 
-#include "base/clock.h"
+#include "events.h"
 #include "screen.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* --- one display ------------------------------------------------------------------------------------------------- */
 
@@ -32,58 +27,6 @@ static int take_look(const struct view *view, const struct terminal *terminal, s
 	return result;
 }
 
-/* --- events between two displays --------------------------------------------------------------------------------- */
-
-enum event {
-	EVENT_TIME,   /* the next display is due */
-	EVENT_SIGNAL,
-	EVENT_KEY,
-	EVENT_CLOSED  /* standard output has no reader any more */
-};
-
-static int64_t now(void)
-{
-	return (int64_t)clock_ms();
-}
-
-/* Waits for an event, until `until` (in milliseconds, as from now()). `signals` and `keys` are descriptors, or -1. */
-static enum event wait_for(int64_t until, int signals, int keys)
-{
-	struct pollfd files[] = {
-		{.fd = signals, .events = POLLIN},
-		{.fd = keys, .events = POLLIN},
-		{.fd = STDOUT_FILENO, .events = 0},
-	};
-	int64_t left = until - now();
-	enum event event = EVENT_TIME;
-
-	if (poll(files, 3, left > 0 ? (int)left : 0) > 0) {
-		if (files[0].revents)
-			event = EVENT_SIGNAL;
-		else if (files[2].revents)
-			event = EVENT_CLOSED;
-		else
-			event = EVENT_KEY;
-	}
-	return event;
-}
-
-/* When the display after the one at `due` is due: `seconds` later, or `seconds` from now if that has passed already. */
-static int64_t due_after(int64_t due, double seconds)
-{
-	int64_t period = (int64_t)(seconds * 1000), time = now();
-
-	return due + period > time ? due + period : time + period;
-}
-
-/* Ends as a write to a closed pipe would: by SIGPIPE, or by an error if that is ignored. */
-static int end_closed(struct error *error)
-{
-	raise(SIGPIPE);
-	errno = EPIPE;
-	return error_set_errno(error, "standard output");
-}
-
 /* --- a file or a pipe -------------------------------------------------------------------------------------------- */
 
 static int write_look(const struct view *view, bool first, struct error *error)
@@ -104,13 +47,13 @@ static int write_look(const struct view *view, bool first, struct error *error)
 
 static int watch_stream(const struct view *view, double seconds, struct error *error)
 {
-	int64_t due = now();
+	int64_t due = event_now();
 	int result = write_look(view, true, error);
 
 	while (result == 0) {
-		due = due_after(due, seconds);
-		if (wait_for(due, -1, -1) == EVENT_CLOSED)
-			result = end_closed(error);
+		due = event_due_after(due, seconds);
+		if (event_wait(due, -1, -1) == EVENT_CLOSED)
+			result = event_end_closed(error);
 		else
 			result = write_look(view, false, error);
 	}
@@ -139,11 +82,11 @@ static int watch_screen(const struct view *view, double seconds, struct error *e
 
 	if (screen_open(&screen, error) < 0)
 		return -1;
-	int64_t due = now() + (int64_t)(seconds * 1000);
+	int64_t due = event_now() + (int64_t)(seconds * 1000);
 	int result = draw_look(view, error);
 
 	while (result == 0 && !ends) {
-		enum event event = wait_for(due, screen.signals, screen.keys);
+		enum event event = event_wait(due, screen.signals, screen.keys);
 
 		if (event == EVENT_SIGNAL)
 			screen_take_signal(&screen);
@@ -152,7 +95,7 @@ static int watch_screen(const struct view *view, double seconds, struct error *e
 		else if (event == EVENT_CLOSED)
 			result = error_set(error, "standard output: the terminal is gone");
 		else
-			due = due_after(due, seconds);
+			due = event_due_after(due, seconds);
 		if (result == 0 && !ends)
 			result = draw_look(view, error);
 	}

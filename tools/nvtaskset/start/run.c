@@ -5,8 +5,10 @@
 #include "front.h"
 #include "gpu/topology/environment.h"
 #include "gpus.h"
+#include "membership.h"
 #include "mps/client.h"
 #include "mps/look.h"
+#include "mps/memory.h"
 #include "probe.h"
 #include "program.h"
 #include "set.h"
@@ -34,6 +36,8 @@ static void print_partition(const struct segment_revision *revision, const struc
 
 static void print_mps(const struct options *options, const struct mps_status *status)
 {
+	if (segment_quota_limits(options->quota) && !options->mps_given)
+		fprintf(stderr, "nvtaskset: --quota: without MPS, programs take turns on the GPU (--mps off)\n");
 	if (status->started)
 		fprintf(stderr, "nvtaskset: MPS: started a control daemon in %s\n", status->pipe_directory);
 	else if (options->verbose && status->running)
@@ -82,7 +86,28 @@ static int prepare_mps(const struct options *options, const struct gpu_choices *
 	}
 	request.gpus = uuids;
 	request.gpu_count = known ? chosen->count : 0;
-	return mps_prepare(&request, status, error);
+	int result = mps_prepare(&request, status, error);
+
+	if (result < 0 && options->memory > 0)
+		error_reword(error, "%.250s; only MPS sees to --memory", error->reason);
+	return result;
+}
+
+/* Programs know a GPU by CUDA's number, and so does MPS. */
+static int limit_memory(const struct options *options, const struct gpu_choices *chosen, const struct topology_list *list,
+                        struct error *error)
+{
+	int numbers[TOPOLOGY_GPUS_MAX];
+	char pci[PCI_ADDRESS_TEXT];
+	int result = 0;
+
+	for (unsigned int i = 0; i < chosen->count && result == 0; i++) {
+		numbers[i] = gpus_number(chosen->choices[i].gpu, list);
+		if (numbers[i] < 0)
+			result = error_set(error, "--memory: GPU %s has no number here: CUDA_VISIBLE_DEVICES hides it",
+			                   pci_address_format(chosen->choices[i].gpu->pci, pci));
+	}
+	return result == 0 ? mps_limit_memory(numbers, chosen->count, options->memory, error) : -1;
 }
 
 /* The partition that was asked for, and the GPUs that it is on. */
@@ -90,15 +115,22 @@ struct partition {
 	struct topology_list list;
 	struct gpu_choices chosen;
 	struct segment_revision revision;
+	struct membership membership;
 };
 
 static int find_partition(struct partition *partition, const struct options *options, struct error *error)
 {
-	return topology_load(&partition->list, error) < 0 ||
+	int result = topology_load(&partition->list, error) < 0 ||
 	                       gpus_choose(&partition->chosen, &partition->list, options->gpus, options->gpu_count,
-	                                   error) < 0
+	                                   error) < 0 ||
+	                       membership_find(&partition->membership, options, error) < 0
 	               ? -1
-	               : set_find(&partition->revision, options, &partition->chosen, &partition->list, NULL, error);
+	               : membership_choose(&partition->membership, &partition->revision, options, &partition->chosen,
+	                                   &partition->list, error);
+
+	if (options->quota.period_us > 0)
+		partition->revision.quota = options->quota;
+	return result;
 }
 
 /* Checks for --strict that all promises can be kept: -1 with the reason. */
@@ -127,7 +159,8 @@ static int prepare(const struct options *options, const struct partition *partit
 	    (options->strict && check_promises(partition, &environment, error) < 0) ||
 	    /* Before environment_set: an MPS daemon that it starts must not inherit COMMAND's environment. */
 	    prepare_mps(options, &partition->chosen, &status, error) < 0 ||
-	    environment_set(&environment, error) < 0)
+	    environment_set(&environment, error) < 0 ||
+	    (options->memory > 0 && limit_memory(options, &partition->chosen, &partition->list, error) < 0))
 		return -1;
 	if (options->verbose || options->notation == NOTATION_COUNT)
 		print_partition(&partition->revision, &partition->list);
@@ -137,20 +170,12 @@ static int prepare(const struct options *options, const struct partition *partit
 	return 0;
 }
 
-/* COMMAND has its segment from the start, since a segment survives an exec. If resource limits do not allow one, the
- * library in COMMAND works without and prints a warning. */
-static void make_segment(const struct segment_revision *revision)
-{
-	struct segment segment;
-
-	segment_replace(&segment, revision, NULL);
-}
-
-static int become(const struct options *options, const struct partition *partition, struct error *error)
+/* COMMAND has its segment from the start, since a segment survives an exec. */
+static int become(const struct options *options, struct partition *partition, struct error *error)
 {
 	if (prepare(options, partition, error) < 0)
 		return EXIT_FAILURE;
-	make_segment(&partition->revision);
+	membership_begin(&partition->membership, &partition->revision, options);
 	execvp(options->command[0], options->command);
 	int status = errno == ENOENT || errno == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_EXECUTE;
 

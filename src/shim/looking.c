@@ -1,0 +1,108 @@
+#include "looking.h"
+
+#include "base/process_clock.h"
+#include "driver/functions.h"
+#include "driver/gpus.h"
+#include "driver/releases.h"
+#include "state/lease.h"
+
+#include <stdatomic.h>
+
+static struct segment segment;
+static atomic_bool was_on;
+
+void looking_use(const struct segment *wanted)
+{
+	segment = *wanted;
+	atomic_store(&was_on, false);
+}
+
+bool looking_is_on(void)
+{
+	bool is_on = lease_is_on(&segment);
+
+	if (__builtin_expect(is_on != atomic_load_explicit(&was_on, memory_order_relaxed), 0)) {
+		atomic_store_explicit(&was_on, is_on, memory_order_relaxed);
+		stamps_forget_names();
+	}
+	return is_on;
+}
+
+void looking_functions_changed(void)
+{
+	stamps_forget_names();
+}
+
+/* --- launches --------------------------------------------------------------------------------------------------- */
+
+unsigned int looking_tpcs(const struct launch *launch, const struct decision *decision)
+{
+	const struct topology *topology = launch->gpu ? launch->gpu->topology : NULL;
+	unsigned int tpcs = 0;
+
+	if (decision->state == DECISION_RESTRICTED)
+		tpcs = tpcset_count(&decision->set);
+	else if (topology)
+		tpcs = topology->tpc_count;
+	return tpcs;
+}
+
+/* The words of a stream's line take turns (docs/hardware.md, "Releases"). */
+#define STREAM_LINE UINT64_C(64)
+
+/* What runs one after the other: a stream, if we hear of the call that launches. Otherwise the line in which the driver is
+ * told of the end, in slot 0. Each thread has a per-thread stream of its own. */
+static const void *stream_of(const struct launch *launch)
+{
+	static __thread char own __attribute__((tls_model("initial-exec")));
+	const void *stream = launch->origin.stream;
+
+	if (stream == CU_STREAM_PER_THREAD)
+		stream = &own;
+	else if (!stream)
+		stream = (const void *)(uintptr_t)(qmd_slot_address(launch->gpu->family, launch->qmd, 0) & ~(STREAM_LINE - 1));
+	return stream;
+}
+
+void looking_name(struct stamps *stamps, CUfunction function)
+{
+	const char *name = NULL;
+
+	if (!stamps_want_name(stamps, function))
+		return;
+	if (driver.function_get_name && driver.function_get_name(&name, function) != CUDA_SUCCESS)
+		name = NULL;
+	stamps_name(stamps, function, name);
+}
+
+bool looking_stamp(const struct launch *launch, struct stamps_cell cell)
+{
+	const struct releases *releases = launch->releases;
+	struct qmd_release release;
+	bool is_written = qmd_release_prepare(&release, launch->gpu->family, QMD_STAMPING_SLOT, QMD_STAMPS,
+	                                      releases->stamps_at + cell.at, cell.number) &&
+	                  qmd_release(&release, launch->qmd) == QMD_RELEASES;
+
+	if (!is_written) {
+		stamps_note_gap(releases->stamps, STAMPS_SLOT_USED);
+		stamps_take_back(releases->stamps, cell);
+	}
+	return is_written;
+}
+
+void looking_launch(const struct launch *launch, const struct decision *decision)
+{
+	struct stamps *stamps = launch->releases ? launch->releases->stamps : NULL;
+
+	if (stamps && qmd_is_known(launch->gpu->family, launch->qmd)) {
+		const struct stamps_launch record = {
+			.launched_ns = process_clock_ns(),
+			.function = launch->function,
+			.stream = stream_of(launch),
+			.tpcs = looking_tpcs(launch, decision),
+		};
+
+		looking_name(stamps, launch->function);
+		looking_stamp(launch, stamps_add_launch(stamps, &record));
+	}
+}

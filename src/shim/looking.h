@@ -1,0 +1,38 @@
+/*
+ * While somebody looks (state/lease.h), the GPU writes when each kernel has ended (state/stamps.h).
+ *
+ * For this a launch gets another release, in slot 1 of its descriptor, and a record of what it is and when it was
+ * launched. Kernels of graphs: looking_graphs.h.
+ *
+ * While nobody looks, a launch is as fast as without this: what is said here is asked only where launches are decided
+ * anew.
+ */
+#ifndef NVTASKSET_SHIM_LOOKING_H
+#define NVTASKSET_SHIM_LOOKING_H
+
+#include "decision.h"
+#include "driver/hook.h"
+#include "state/segment.h"
+#include "state/stamps.h"
+
+#include <stdbool.h>
+
+/* From here on, whoever looks says so in this segment. Only while no thread launches. */
+void looking_use(const struct segment *segment);
+
+/* Whether somebody looks. In the launch path. */
+bool looking_is_on(void);
+
+/* The launch's kernel is about to be uploaded, and somebody looks. */
+void looking_launch(const struct launch *launch, const struct decision *decision);
+
+/* Functions may have gone, and others may get their handles. */
+void looking_functions_changed(void);
+
+/* Of a launch or a node: its TPCs, 0 if that is not known; has the function's name written, once; and the release, which
+ * writes to this cell. False if there is no place for one: then the cell is given back. */
+unsigned int looking_tpcs(const struct launch *launch, const struct decision *decision);
+void looking_name(struct stamps *stamps, CUfunction function);
+bool looking_stamp(const struct launch *launch, struct stamps_cell cell);
+
+#endif

@@ -1,0 +1,329 @@
+#include "looking_graphs.h"
+
+#include "base/pointer_map.h"
+#include "base/process_clock.h"
+#include "base/table.h"
+#include "driver/gpus.h"
+#include "driver/releases.h"
+#include "epoch.h"
+#include "looking.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So many nodes of a graph have a cell at once; larger graphs' take turns, so that others have cells, too. */
+#define NODES_AT_ONCE (STAMPS_NODES / 2)
+
+/* In each turn those that are uploaded first and last have a cell: of nodes in a row, the ones that begin and end the graph
+ * are among them (docs/hardware.md, "Graphs"). A break is on each side of the others. */
+#define NODES_AT_EDGE 64
+#define NODES_OF_TURN (NODES_AT_ONCE - 2 * NODES_AT_EDGE - 2)
+
+/* An instance is uploaded for a turn once a second at most, and all of them together for so much of the time: an upload
+ * takes 1.5 us a node, so this is 1 %. */
+#define TURN_NS UINT64_C(1000000000)
+#define TURN_NS_FOR_NODE UINT64_C(150000)
+
+#define SHARES_MAX 256
+
+/* A node, by its descriptor's address. */
+struct node {
+	const void *qmd;
+	const void *function; /* NULL: the driver's own */
+	uint64_t number; /* of its cell; 0: it has none */
+};
+
+/* How many nodes are kernels of a function. */
+struct share {
+	const void *function;
+	unsigned int nodes;
+	uint64_t number; /* where that stands; 0: not yet */
+};
+
+/* An instance, and the cells of its nodes. It stays in the table, and is used again: another thread may have found it. */
+struct instance {
+	struct table_entry entry;
+	struct stamps *stamps; /* those of its first node: the others must lie there, too */
+	uint64_t first, last, end; /* as for stamps_add_graph */
+	struct pointer_map nodes; /* that have been uploaded since it was uploaded as a whole */
+	unsigned int before;      /* how many they were at the time before, or 0 */
+	unsigned int own;        /* of the kernels, the driver's */
+	unsigned int cell_index; /* the node that got the last cell */
+	unsigned int turn; /* the first node that has a turn */
+	uint64_t turned_ns;
+	struct share shares[SHARES_MAX];
+	unsigned int share_count;
+};
+
+static struct table instances;
+
+/* There may be nodes that have a cell. */
+static atomic_bool has_stamped;
+
+/* When the next instance may be uploaded for a turn. */
+static _Atomic uint64_t next_turn_ns;
+
+/* When this thread's current call, which launches a graph, began; 0: nobody looks. */
+static __thread uint64_t began_ns __attribute__((tls_model("initial-exec")));
+
+static unsigned int nodes_of(const struct instance *instance)
+{
+	return (unsigned int)instance->nodes.count;
+}
+
+static struct instance *find(CUgraphExec exec)
+{
+	return TABLE_CONTENT(table_find(&instances, exec), struct instance, entry);
+}
+
+/* NULL if there is no memory. */
+static struct instance *find_or_add(CUgraphExec exec)
+{
+	struct instance *instance = find(exec);
+	struct table_entry *vacant = instance ? NULL : table_find_vacant(&instances, exec);
+
+	if (!instance && vacant && table_occupy(vacant, exec)) {
+		instance = TABLE_CONTENT(vacant, struct instance, entry);
+	} else if (!instance) {
+		instance = calloc(1, sizeof *instance);
+		if (instance)
+			table_add(&instances, &instance->entry, exec);
+	}
+	return instance;
+}
+
+static void forget_nodes(struct instance *instance)
+{
+	pointer_map_clear(&instance->nodes);
+	instance->stamps = NULL;
+	instance->first = instance->last = instance->end = 0;
+	instance->own = instance->cell_index = instance->share_count = 0;
+}
+
+void looking_graph_renewed(CUgraphExec exec)
+{
+	struct instance *instance = find(exec);
+
+	/* Nothing is known of an upload while nobody looked. */
+	if (instance) {
+		instance->before = nodes_of(instance) > 0 ? nodes_of(instance) : instance->before;
+		forget_nodes(instance);
+	}
+}
+
+void looking_graph_destroyed(CUgraphExec exec)
+{
+	struct instance *instance = find(exec);
+
+	if (instance) {
+		forget_nodes(instance);
+		instance->before = instance->turn = 0;
+		instance->turned_ns = 0;
+		table_vacate(&instance->entry);
+	}
+}
+
+void looking_graphs_after_fork(void)
+{
+	memset(&instances, 0, sizeof instances);
+	atomic_store(&has_stamped, false);
+	atomic_store(&next_turn_ns, 0);
+	began_ns = 0;
+}
+
+/* --- one node --------------------------------------------------------------------------------------------------- */
+
+/* The last one is that of all functions that have no room. */
+static void count_node(struct instance *instance, const void *function, unsigned int by)
+{
+	static const char others;
+	unsigned int place = 0;
+
+	if (!function) {
+		instance->own += by;
+		return;
+	}
+	while (place < instance->share_count && instance->shares[place].function != function)
+		place++;
+	if (place >= SHARES_MAX - 1) {
+		place = SHARES_MAX - 1;
+		function = &others;
+	}
+	if (place >= instance->share_count) {
+		instance->shares[place] = (struct share){.function = function};
+		instance->share_count = place + 1;
+	}
+	instance->shares[place].nodes += by;
+}
+
+/* How many there are is known from the last upload as a whole. */
+static bool has_turn(const struct instance *instance, unsigned int index)
+{
+	if (instance->before <= NODES_AT_ONCE)
+		return index < NODES_AT_ONCE;
+	return index < NODES_AT_EDGE || index + NODES_AT_EDGE >= instance->before ||
+	       (index >= instance->turn && index - instance->turn < NODES_OF_TURN);
+}
+
+/* The cell of a node that is uploaded for the first time. Number 0: none. */
+static struct stamps_cell new_cell(struct instance *instance, const struct stamps_node *node, unsigned int index)
+{
+	struct stamps_cell cell = {.number = 0};
+
+	if (!has_turn(instance, index))
+		return cell;
+	if (index > 0 && instance->cell_index != index - 1)
+		stamps_add_node(instance->stamps, &(const struct stamps_node){.exec = node->exec, .nodes = 1});
+	cell = stamps_add_node(instance->stamps, node);
+	if (index == 0)
+		instance->first = cell.number;
+	instance->last = cell.number;
+	instance->cell_index = index;
+	return cell;
+}
+
+/* One that the application has changed keeps its cell, and so its place among the others. */
+static struct stamps_cell same_cell(const struct instance *instance, const struct stamps_node *node, uint64_t number)
+{
+	bool has_cell = number != 0 && stamps_set_node(instance->stamps, number, node);
+
+	return has_cell ? stamps_node_cell(number) : (struct stamps_cell){.number = 0};
+}
+
+static struct stamps_cell put_node(struct instance *instance, const struct launch *launch, const struct stamps_node *node)
+{
+	struct node *place = pointer_map_find(&instance->nodes, sizeof *place, launch->qmd);
+	struct stamps_cell cell = {.number = 0};
+	bool is_known = place;
+
+	if (!is_known)
+		place = pointer_map_add(&instance->nodes, sizeof *place, launch->qmd);
+	if (is_known) {
+		cell = same_cell(instance, node, place->number);
+		count_node(instance, place->function, -1U);
+	} else if (place) {
+		cell = new_cell(instance, node, nodes_of(instance) - 1);
+	}
+	if (place) {
+		*place = (struct node){.qmd = launch->qmd, .function = node->function, .number = cell.number};
+		count_node(instance, node->function, 1);
+	}
+	return cell;
+}
+
+void looking_graph_node(const struct launch *launch, const struct decision *decision, struct graph_descriptor *descriptor)
+{
+	struct stamps *stamps = launch->releases ? launch->releases->stamps : NULL;
+	struct instance *instance = launch->origin.exec ? find_or_add(launch->origin.exec) : NULL;
+
+	if (!stamps || !descriptor || !instance || !qmd_is_known(launch->gpu->family, launch->qmd) ||
+	    (instance->stamps && instance->stamps != stamps))
+		return;
+	bool is_own = qmd_has_no_blocks(launch->gpu->family, launch->qmd);
+	const struct stamps_node node = {
+		.exec = launch->origin.exec,
+		.function = is_own ? NULL : launch->function,
+		.tpcs = looking_tpcs(launch, decision),
+	};
+
+	instance->stamps = stamps;
+	if (!is_own)
+		looking_name(stamps, launch->function);
+	struct stamps_cell cell = put_node(instance, launch, &node);
+
+	if (cell.number != 0) {
+		graph_descriptors_save_stamp(descriptor, &launch->releases->stamping);
+		if (looking_stamp(launch, cell))
+			atomic_store_explicit(&has_stamped, true, memory_order_relaxed);
+	}
+}
+
+/* --- launches of graphs ----------------------------------------------------------------------------------------- */
+
+/* Whether the end of a launch will be known: those that may be the last have a cell. */
+static bool tells_end(const struct instance *instance)
+{
+	return instance->first != 0 && instance->cell_index == nodes_of(instance) - 1 &&
+	       stamps_has_node(instance->stamps, instance->first) && stamps_has_node(instance->stamps, instance->last);
+}
+
+static bool may_turn(struct instance *instance, uint64_t now)
+{
+	uint64_t next = atomic_load_explicit(&next_turn_ns, memory_order_relaxed);
+	bool has_all = nodes_of(instance) <= NODES_AT_ONCE && tells_end(instance);
+
+	return instance->stamps && !has_all && now - instance->turned_ns >= TURN_NS && now >= next &&
+	       atomic_compare_exchange_strong(&next_turn_ns, &next, now + nodes_of(instance) * TURN_NS_FOR_NODE);
+}
+
+/* The next nodes, and the last ones once more: how long a node took is known with the one in front. */
+static void turn(struct instance *instance, uint64_t now)
+{
+	bool had_turn = instance->before > NODES_AT_ONCE;
+
+	instance->turned_ns = now;
+	instance->turn = had_turn && instance->turn + NODES_OF_TURN < nodes_of(instance) ? instance->turn + NODES_OF_TURN - 1 : 0;
+}
+
+/* Nobody looks any more: graphs are uploaded again, without releases. */
+bool looking_graph_begins(CUgraphExec exec)
+{
+	bool is_on = looking_is_on(), must_upload = false;
+
+	began_ns = is_on ? process_clock_ns() : 0;
+	if (is_on) {
+		struct instance *instance = find(exec);
+
+		must_upload = instance && may_turn(instance, began_ns);
+		if (must_upload)
+			turn(instance, began_ns);
+	} else if (atomic_load_explicit(&has_stamped, memory_order_relaxed) && atomic_exchange(&has_stamped, false)) {
+		epoch_raise_masks();
+	}
+	return must_upload;
+}
+
+/* Says how many nodes each function has, behind the nodes. */
+static void tell_shares(struct instance *instance, CUgraphExec exec)
+{
+	instance->end = instance->last;
+	for (unsigned int i = 0; i < instance->share_count; i++) {
+		struct share *share = &instance->shares[i];
+		const struct stamps_node node = {.exec = exec, .function = share->function, .nodes = share->nodes};
+
+		/* Behind the nodes also where more nodes have come. */
+		bool is_told = share->number > instance->last && stamps_set_node(instance->stamps, share->number, &node);
+
+		if (!is_told && share->nodes > 0)
+			share->number = stamps_add_node(instance->stamps, &node).number;
+		if (share->number > instance->end)
+			instance->end = share->number;
+	}
+}
+
+static void add_launch(const struct instance *instance, CUgraphExec exec)
+{
+	bool is_known = tells_end(instance);
+
+	stamps_add_graph(instance->stamps, &(const struct stamps_graph){
+						   .launched_ns = began_ns,
+						   .exec = exec,
+						   .first = is_known ? instance->first : 0,
+						   .last = is_known ? instance->last : 0,
+						   .end = is_known ? instance->end : 0,
+						   .kernels = nodes_of(instance) - instance->own,
+					   });
+}
+
+void looking_graph_ended(const struct call *call, CUgraphExec exec)
+{
+	struct instance *instance = began_ns != 0 ? find(exec) : NULL;
+
+	if (instance && instance->stamps) {
+		tell_shares(instance, exec);
+		if (calls_run_graph(call->id) && *call->result == CUDA_SUCCESS)
+			add_launch(instance, exec);
+	}
+	began_ns = 0;
+}

@@ -1,0 +1,33 @@
+/*
+ * Kernels of graphs while somebody looks (looking.h).
+ *
+ * A kernel of a graph gets its release when it is uploaded: graphs are uploaded again when somebody begins to look, as after
+ * a change of the partition, and at their first launch after nobody looks any more. There are fewer cells than a graph may
+ * have nodes: then these take turns, and the graph is uploaded again for each.
+ */
+#ifndef NVTASKSET_SHIM_LOOKING_GRAPHS_H
+#define NVTASKSET_SHIM_LOOKING_GRAPHS_H
+
+#include "decision.h"
+#include "driver/calls.h"
+#include "driver/hook.h"
+#include "graph_descriptors.h"
+
+#include <stdbool.h>
+
+/* The node is about to be uploaded, and somebody looks. `descriptor` is NULL if there is no memory for it. */
+void looking_graph_node(const struct launch *launch, const struct decision *decision, struct graph_descriptor *descriptor);
+
+/* A call that launches an instance begins: before it is decided whether the instance is uploaded again. True if it must
+ * be, for other nodes to get their turn. It has ended. */
+bool looking_graph_begins(CUgraphExec exec);
+void looking_graph_ended(const struct call *call, CUgraphExec exec);
+
+/* All nodes of an instance will be uploaded again; it is about to be destroyed. */
+void looking_graph_renewed(CUgraphExec exec);
+void looking_graph_destroyed(CUgraphExec exec);
+
+/* In the child of a fork: forgets the instances. */
+void looking_graphs_after_fork(void);
+
+#endif

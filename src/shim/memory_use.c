@@ -1,0 +1,113 @@
+#include "memory_use.h"
+
+#include "base/mapping.h"
+#include "driver/functions.h"
+#include "driver/modules.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A driver that does not know the question does not do it. */
+static bool uses_any_memory(int number)
+{
+	CUdevice device;
+	int value = 0;
+
+	return driver.device_get_attribute && driver.device_get(&device, number) == CUDA_SUCCESS &&
+	       driver.device_get_attribute(&value, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device) == CUDA_SUCCESS && value;
+}
+
+enum segment_time_state memory_use_of_gpus(void)
+{
+	bool is_found = false;
+	int count = 0;
+
+	if (driver.device_get_count(&count) != CUDA_SUCCESS)
+		count = 0;
+	for (int number = 0; number < count && !is_found; number++)
+		is_found = uses_any_memory(number);
+	return is_found ? SEGMENT_TIME_PAGEABLE : SEGMENT_TIME_NONE;
+}
+
+bool memory_use_wants_call(int id)
+{
+	return calls_may_use_managed_memory(id) || calls_share_memory(id);
+}
+
+enum segment_time_state memory_use_of_call(const struct call *call)
+{
+	enum segment_time_state found = SEGMENT_TIME_NONE;
+
+	if (calls_use_managed_memory(call))
+		found = SEGMENT_TIME_MANAGED;
+	else if (calls_share_memory(call->id))
+		found = SEGMENT_TIME_SHARED;
+	return found;
+}
+
+enum segment_time_state memory_use_of_module(const void *cubin, size_t size)
+{
+	return modules_have_managed_variables(cubin, size) ? SEGMENT_TIME_MANAGED : SEGMENT_TIME_NONE;
+}
+
+/* --- a program that was running already ------------------------------------------------------------------------------- */
+
+#define MANAGED_DEVICE "/dev/nvidia-uvm"
+#define IS_MANAGED 8 /* CU_POINTER_ATTRIBUTE_IS_MANAGED */
+
+/* Managed memory is mapped from this device, and so are some buffers of the driver's own. */
+static enum segment_time_state of_mapping(const char *line)
+{
+	enum segment_time_state found = SEGMENT_TIME_NONE;
+	struct mapping mapping;
+	unsigned int is_managed = 0;
+
+	if (!mapping_parse(&mapping, line) || strncmp(mapping.path, MANAGED_DEVICE, strlen(MANAGED_DEVICE)) != 0)
+		return found;
+	CUresult result = driver.pointer_get_attribute
+	                          ? driver.pointer_get_attribute(&is_managed, IS_MANAGED, mapping.start)
+	                          : CUDA_ERROR_NOT_SUPPORTED;
+
+	if (result == CUDA_SUCCESS && is_managed)
+		found = SEGMENT_TIME_MANAGED;
+	else if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_VALUE)
+		found = SEGMENT_TIME_OLDER;
+	return found;
+}
+
+/* The lines of `text`; what is left of the last one is moved to the front. */
+static enum segment_time_state of_lines(char *text, size_t *length)
+{
+	enum segment_time_state found = SEGMENT_TIME_NONE;
+	char *line = text, *end;
+
+	for (; found == SEGMENT_TIME_NONE && (end = memchr(line, '\n', *length - (size_t)(line - text))) != NULL;
+	     line = end + 1) {
+		*end = '\0';
+		found = of_mapping(line);
+	}
+	*length -= (size_t)(line - text);
+	memmove(text, line, *length);
+	return found;
+}
+
+enum segment_time_state memory_use_of_past(void)
+{
+	static char text[16384];
+	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	enum segment_time_state found = maps < 0 ? SEGMENT_TIME_OLDER : SEGMENT_TIME_NONE;
+	size_t length = 0;
+	ssize_t more = 1;
+
+	while (found == SEGMENT_TIME_NONE && more > 0) {
+		more = read(maps, text + length, sizeof text - length);
+		if (more > 0) {
+			length += (size_t)more;
+			found = of_lines(text, &length);
+		}
+	}
+	if (maps >= 0)
+		close(maps);
+	return found;
+}

@@ -1,0 +1,67 @@
+#include "reaching.h"
+
+#include "base/error.h"
+#include "driver/calls.h"
+#include "driver/channels.h"
+#include "driver/hook.h"
+#include "mps/reach.h"
+#include "obstacle.h"
+
+#include <stdatomic.h>
+
+static atomic_bool listens;
+
+/* Calls need not be asked for any more, or have to be. */
+static void listen(bool wanted)
+{
+	if (atomic_exchange(&listens, wanted) == wanted)
+		return;
+	if (wanted)
+		hook_want_more();
+	else
+		hook_want_less();
+}
+
+void reaching_begin(void)
+{
+	struct error error;
+
+	if (mps_is_in_reach())
+		obstacle_found(SEGMENT_TIME_MPS_CLIENT);
+	else if (channels_watch(&error) < 0)
+		obstacle_found(SEGMENT_TIME_UNREACHABLE);
+}
+
+void reaching_end(void)
+{
+	listen(false);
+	channels_unwatch();
+}
+
+bool reaching_is_done(void)
+{
+	if (!channels_are_reachable())
+		channels_provoke_in_primary();
+	listen(!channels_are_reachable());
+	return channels_are_reachable();
+}
+
+bool reaching_wants_call(int id)
+{
+	return atomic_load_explicit(&listens, memory_order_relaxed) && (calls_launch(id) || calls_synchronize(id));
+}
+
+bool reaching_call_begins(void)
+{
+	bool asks = atomic_load_explicit(&listens, memory_order_relaxed) && !channels_are_reachable();
+
+	if (asks)
+		channels_provoke();
+	return asks;
+}
+
+void reaching_after_fork(void)
+{
+	channels_after_fork();
+	atomic_store(&listens, false);
+}

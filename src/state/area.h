@@ -1,0 +1,12 @@
+/* Memory of another process's that its segment names: an area of counts.h or stamps.h. */
+#ifndef NVTASKSET_AREA_H
+#define NVTASKSET_AREA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Maps it for reading. `directory` is the process's /proc/PID/fd, `number` its descriptor. NULL if that is not a memfd with
+ * this inode number and size that nobody can cut. The process may be hostile. The caller unmaps it. */
+const void *area_map(int directory, uint64_t number, uint64_t inode, size_t size);
+
+#endif

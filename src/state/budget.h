@@ -1,0 +1,48 @@
+/*
+ * The time that the members of a group share: how much of the group's quota is left in the current period. It counts the
+ * time in which at least one of them is present.
+ *
+ * A period has slots, and each member marks those in which it was present: whoever marks a slot again changes nothing. So
+ * nobody waits for anybody, and who dies in between has charged one look too little. A slot is marked by who is present in
+ * its middle.
+ *
+ * It lies behind what the group's memory has otherwise (group.h), and all members write it. A member that writes nonsense can
+ * take away the group's quota, or some of it, for one period: the next but one begins anew.
+ *
+ * Periods are counted from the begin of CLOCK_MONOTONIC on, so that all members agree on them.
+ */
+#ifndef NVTASKSET_BUDGET_H
+#define NVTASKSET_BUDGET_H
+
+#include "segment.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define BUDGET_SLOTS 4096 /* of a period */
+#define BUDGET_SLOTS_AT_ONCE 32
+
+/* Words say in their upper half of which period they are, by the lower half of its number. */
+struct budget {
+	_Atomic uint64_t allowance; /* what there was at the begin of the period */
+	_Atomic uint64_t slots[2][BUDGET_SLOTS / BUDGET_SLOTS_AT_ONCE]; /* of the periods with even and odd numbers */
+};
+
+/* The budget of the group that the process is in, for budget_close. NULL if there is none, or the process may not write it:
+ * a group in a file of another user's. */
+struct budget *budget_open(const struct segment *segment);
+void budget_close(struct budget *budget);
+
+/* Somebody was present from `from` to `to`, in ns. Of an earlier period, only if nobody has begun a later one. */
+void budget_charge(struct budget *budget, int64_t period_ns, uint64_t from, uint64_t to);
+
+/* What is left at `now` of its period; negative if it was overdrawn. */
+int64_t budget_left(struct budget *budget, int64_t run_ns, int64_t period_ns, uint64_t now);
+
+/* When the period of this moment began. */
+static inline uint64_t budget_period(int64_t period_ns, uint64_t now)
+{
+	return now - now % (uint64_t)period_ns;
+}
+
+#endif

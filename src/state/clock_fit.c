@@ -1,0 +1,303 @@
+#include "clock_fit.h"
+
+#include <float.h>
+#include <stddef.h>
+
+/* What two clocks may drift apart, in ns for each ns. */
+#define DRIFT_MAX 100e-6
+#define TIGHT_NS 10000
+
+static double distance(uint64_t from, uint64_t to)
+{
+	return (double)(int64_t)(to - from);
+}
+
+/* Of two offsets. A hostile process's may be as far apart as numbers can be. */
+static double difference(int64_t a, int64_t b)
+{
+	return (double)(int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+static double absolute(double value)
+{
+	return value < 0 ? -value : value;
+}
+
+/* --- adding ----------------------------------------------------------------------------------------------------- */
+
+static struct clock_bounds *bounds_at(struct clock_fit *fit, uint64_t cpu)
+{
+	uint64_t span = cpu / CLOCK_FIT_SPAN_NS + 1;
+	struct clock_bounds *bounds = &fit->spans[span % CLOCK_FIT_SPANS];
+
+	if (bounds->span < span)
+		*bounds = (struct clock_bounds){.span = span};
+	return bounds->span == span ? bounds : NULL;
+}
+
+/* Whether the clock would have to drift faster than any does for both to be true. */
+static bool contradicts(const struct clock_bound *upper, const struct clock_bound *lower)
+{
+	return upper->is_known && lower->is_known &&
+	       difference(lower->offset, upper->offset) > DRIFT_MAX * absolute(distance(lower->at, upper->at));
+}
+
+static struct clock_bound bound_of(uint64_t cpu, uint64_t gpu)
+{
+	return (struct clock_bound){.is_known = true, .offset = (int64_t)(gpu - cpu), .at = cpu};
+}
+
+static bool set_if(bool is_better, struct clock_bound *bound, struct clock_bound new)
+{
+	if (is_better)
+		*bound = new;
+	return is_better;
+}
+
+bool clock_fit_not_before(struct clock_fit *fit, uint64_t cpu, uint64_t gpu)
+{
+	struct clock_bounds *bounds = bounds_at(fit, cpu);
+	const struct clock_bound new = bound_of(cpu, gpu);
+
+	return bounds && set_if(!bounds->upper.is_known || new.offset < bounds->upper.offset, &bounds->upper, new);
+}
+
+bool clock_fit_not_after(struct clock_fit *fit, uint64_t cpu, uint64_t gpu)
+{
+	struct clock_bounds *bounds = bounds_at(fit, cpu);
+	const struct clock_bound new = bound_of(cpu, gpu);
+	bool is_new = bounds && set_if(!bounds->lower.is_known || new.offset > bounds->lower.offset, &bounds->lower, new);
+
+	if (is_new && contradicts(&bounds->usual, &bounds->lower))
+		bounds->usual.is_known = false;
+	return is_new;
+}
+
+bool clock_fit_usually_not_before(struct clock_fit *fit, uint64_t cpu, uint64_t gpu)
+{
+	struct clock_bounds *bounds = bounds_at(fit, cpu);
+	const struct clock_bound new = bound_of(cpu, gpu);
+
+	return bounds && !contradicts(&new, &bounds->lower) &&
+	       set_if(!bounds->usual.is_known || new.offset < bounds->usual.offset, &bounds->usual, new);
+}
+
+/* --- fitting ---------------------------------------------------------------------------------------------------- */
+
+/* The offset is a line over time, whose drift nobody knows: every line that keeps all bounds may be the true one. Of upper
+ * bounds, only those on their lower hull can be the first that a line meets; lower bounds are mirrored, to be upper ones. */
+struct point {
+	double time, offset; /* relative to the time that was asked for, and to a base */
+};
+
+struct hull {
+	unsigned int count;
+	struct point points[2 * CLOCK_FIT_SPANS];
+};
+
+struct limits {
+	int64_t base;
+	struct hull upper, mirrored;
+};
+
+/* Whether the middle one of three, in the order of time, lies on or above the line through the others. */
+static bool is_above(const struct point *first, const struct point *middle, const struct point *last)
+{
+	return (middle->offset - first->offset) * (last->time - first->time) >=
+	       (last->offset - first->offset) * (middle->time - first->time);
+}
+
+/* In the order of time. */
+static void add_point(struct hull *hull, struct point point)
+{
+	while (hull->count > 1 && is_above(&hull->points[hull->count - 2], &hull->points[hull->count - 1], &point))
+		hull->count--;
+	hull->points[hull->count++] = point;
+}
+
+static void add_bound(struct hull *hull, const struct clock_bound *bound, uint64_t cpu, int64_t base, int sign)
+{
+	if (bound->is_known)
+		add_point(hull, (struct point){distance(cpu, bound->at), sign * difference(bound->offset, base)});
+}
+
+/* What was added in the last span, or before. */
+static uint64_t last_span(const struct clock_fit *fit)
+{
+	uint64_t last = 0;
+
+	for (int i = 0; i < CLOCK_FIT_SPANS; i++)
+		last = fit->spans[i].span > last ? fit->spans[i].span : last;
+	return last;
+}
+
+static int64_t any_offset(const struct clock_fit *fit)
+{
+	int64_t offset = 0;
+
+	for (int i = 0; i < CLOCK_FIT_SPANS; i++)
+		offset = fit->spans[i].lower.is_known ? fit->spans[i].lower.offset : offset;
+	return offset;
+}
+
+static void collect(struct limits *limits, const struct clock_fit *fit, uint64_t cpu, const bool *is_believed)
+{
+	uint64_t last = last_span(fit);
+
+	limits->base = any_offset(fit);
+	limits->upper.count = limits->mirrored.count = 0;
+	for (uint64_t back = CLOCK_FIT_SPANS; back-- > 0;) {
+		uint64_t index = (last - back) % CLOCK_FIT_SPANS;
+		const struct clock_bounds *bounds = &fit->spans[index];
+		const struct clock_bound none = {.is_known = false}, *usual = is_believed[index] ? &bounds->usual : &none;
+		bool is_first = !usual->is_known || distance(usual->at, bounds->upper.at) < 0;
+
+		if (bounds->span + back != last)
+			continue;
+		add_bound(&limits->mirrored, &bounds->lower, cpu, limits->base, -1);
+		add_bound(&limits->upper, is_first ? &bounds->upper : usual, cpu, limits->base, 1);
+		add_bound(&limits->upper, is_first ? usual : &bounds->upper, cpu, limits->base, 1);
+	}
+}
+
+/* Of the lines with this drift below the hull, the highest: where it is at the time that was asked for. */
+static double highest_below(const struct hull *hull, double drift)
+{
+	double highest = DBL_MAX;
+
+	for (unsigned int i = 0; i < hull->count; i++) {
+		double offset = hull->points[i].offset - drift * hull->points[i].time;
+
+		highest = offset < highest ? offset : highest;
+	}
+	return highest;
+}
+
+static double highest(const struct limits *limits, double drift)
+{
+	return highest_below(&limits->upper, drift);
+}
+
+static double mirrored_lowest(const struct limits *limits, double drift)
+{
+	return highest_below(&limits->mirrored, -drift);
+}
+
+/* Between the lines of this drift; below 0 there is none. */
+static double room(const struct limits *limits, double drift)
+{
+	return highest(limits, drift) + mirrored_lowest(limits, drift);
+}
+
+/* Of the drift: 0.1 ns in the time that is kept. */
+#define STEP 1e-11
+
+/* The drift for which a concave function is the largest. */
+static double drift_of_most(const struct limits *limits, double from, double to, double (*of)(const struct limits *, double))
+{
+	while (to - from > STEP) {
+		double third = (to - from) / 3;
+
+		if (of(limits, from + third) < of(limits, to - third))
+			from += third;
+		else
+			to -= third;
+	}
+	return (from + to) / 2;
+}
+
+/* The last drift from `inside` to `outside` for which there is a line. */
+static double drift_at_edge(const struct limits *limits, double inside, double outside)
+{
+	if (room(limits, outside) >= 0)
+		inside = outside;
+	while (absolute(outside - inside) > STEP) {
+		double middle = (inside + outside) / 2;
+
+		if (room(limits, middle) >= 0)
+			inside = middle;
+		else
+			outside = middle;
+	}
+	return inside;
+}
+
+/* Of the usual bounds, the one that leaves the least room. False if none is left. */
+static bool disbelieve_one(const struct clock_fit *fit, const struct limits *limits, uint64_t cpu, double drift, bool *is_believed)
+{
+	double least = DBL_MAX;
+	int worst = -1;
+
+	for (int i = 0; i < CLOCK_FIT_SPANS; i++) {
+		const struct clock_bound *usual = &fit->spans[i].usual;
+		double offset = difference(usual->offset, limits->base) - drift * distance(cpu, usual->at);
+
+		if (usual->is_known && is_believed[i] && offset < least) {
+			least = offset;
+			worst = i;
+		}
+	}
+	if (worst >= 0)
+		is_believed[worst] = false;
+	return worst >= 0;
+}
+
+/* Returns the drift that leaves the most room. */
+static double collect_consistent(struct limits *limits, const struct clock_fit *fit, uint64_t cpu)
+{
+	bool is_believed[CLOCK_FIT_SPANS];
+	bool is_left = true;
+	double drift;
+
+	for (int i = 0; i < CLOCK_FIT_SPANS; i++)
+		is_believed[i] = true;
+	do {
+		collect(limits, fit, cpu, is_believed);
+		drift = drift_of_most(limits, -DRIFT_MAX, DRIFT_MAX, room);
+		is_left = room(limits, drift) < 0 && disbelieve_one(fit, limits, cpu, drift, is_believed);
+	} while (is_left);
+	return drift;
+}
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+static double between(double value, double lower, double upper)
+{
+	value = value > upper ? upper : value;
+	return value < lower ? lower : value;
+}
+
+/* What a hostile process says may lead to any number. */
+static int64_t rounded(double value)
+{
+	const double limit = 9e18;
+
+	value = value > limit ? limit : value;
+	return (int64_t)(value < -limit ? -limit : value);
+}
+
+bool clock_fit_offset(const struct clock_fit *fit, uint64_t cpu, struct clock_offset *offset)
+{
+	struct limits limits;
+	double drift = collect_consistent(&limits, fit, cpu);
+	double from = drift_at_edge(&limits, drift, -DRIFT_MAX), to = drift_at_edge(&limits, drift, DRIFT_MAX);
+	double upper = highest(&limits, drift_of_most(&limits, from, to, highest));
+	double lower = -mirrored_lowest(&limits, drift_of_most(&limits, from, to, mirrored_lowest));
+	bool is_tight = absolute(upper - lower) < TIGHT_NS;
+
+	/* Where little is known, clocks that hardly drift apart are likelier than others. */
+	drift = is_tight ? (from + to) / 2 : between(0, from, to);
+	double best = is_tight ? (upper + lower) / 2 : (highest(&limits, drift) - mirrored_lowest(&limits, drift)) / 2;
+
+	*offset = (struct clock_offset){
+		.at = cpu,
+		.offset = (int64_t)((uint64_t)limits.base + (uint64_t)rounded(best)),
+		.error_ns = (uint64_t)rounded(larger(absolute(upper - best), absolute(best - lower))),
+		.drift = drift,
+		.drift_error = larger(to - drift, drift - from),
+	};
+	return limits.upper.count > 0 && limits.mirrored.count > 0;
+}

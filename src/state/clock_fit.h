@@ -1,0 +1,49 @@
+/*
+ * How far a GPU's clock is ahead of the processor's, and how exactly that is known.
+ *
+ * Both count ns, but they began at different times, and drift apart. An event on the GPU that the processor knows to be
+ * later than a moment of its own, or earlier, bounds the offset from one side. Bounds of the last 12 seconds are kept: the
+ * offset is known as far as all lines over time that keep them agree.
+ */
+#ifndef NVTASKSET_CLOCK_FIT_H
+#define NVTASKSET_CLOCK_FIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CLOCK_FIT_SPANS 128
+#define CLOCK_FIT_SPAN_NS UINT64_C(100000000)
+
+/* All zero is one that knows nothing. */
+struct clock_fit {
+	struct clock_bounds {
+		uint64_t span; /* the processor's time, in CLOCK_FIT_SPAN_NS; 0: none */
+		struct clock_bound {
+			bool is_known;
+			int64_t offset;
+			uint64_t at;
+		} lower, upper, usual;
+	} spans[CLOCK_FIT_SPANS];
+};
+
+/* What the GPU did at its time `gpu` was not before `cpu`; not after it. Return whether that is new: the clocks were not known
+ * so well before. */
+bool clock_fit_not_before(struct clock_fit *fit, uint64_t cpu, uint64_t gpu);
+bool clock_fit_not_after(struct clock_fit *fit, uint64_t cpu, uint64_t gpu);
+
+/* As clock_fit_not_before, but not always true: what contradicts the others is not believed. */
+bool clock_fit_usually_not_before(struct clock_fit *fit, uint64_t cpu, uint64_t gpu);
+
+/* GPU minus processor at the processor's time `at`. It differs from the true one by at most the error; before and after,
+ * the drift in ns for each ns, and its error, add up. */
+struct clock_offset {
+	uint64_t at;
+	int64_t offset;
+	uint64_t error_ns;
+	double drift, drift_error;
+};
+
+/* At the processor's time `cpu`. False if it is not bounded from both sides. */
+bool clock_fit_offset(const struct clock_fit *fit, uint64_t cpu, struct clock_offset *offset);
+
+#endif

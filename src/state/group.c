@@ -1,0 +1,390 @@
+#include "group.h"
+
+#include "base/memfd_find.h"
+#include "base/proc.h"
+#include "layout.h"
+#include "lock.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define GROUP_MAGIC UINT64_C(0x70756f7267766e01) /* not text */
+#define GROUP_VERSION 2
+#define GROUP_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
+
+/* Whose files are that have an owner without a name in this namespace of users, and how many users the first one has. */
+#define OVERFLOW_UID 65534
+#define ALL_USERS "4294967295"
+
+/* How often a file is read anew that is changed meanwhile. */
+#define COPY_ATTEMPTS 4
+
+/* In the machine's byte order. Written once, but for the number and the ring. */
+struct group_memory {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t size;
+	char name[GROUP_NAME_MAX];
+	char cgroup[GROUP_CGROUP_MAX];
+	_Alignas(64) _Atomic uint64_t number;
+	_Alignas(64) revisions_ring ring;
+};
+
+_Static_assert(sizeof(struct group_memory) <= GROUP_FILE_SIZE, "shared layout");
+_Static_assert(offsetof(struct group_memory, number) == 384, "shared layout");
+_Static_assert(offsetof(struct group_memory, ring) == 448, "shared layout");
+
+const struct group group_closed = {.memory = NULL, .file = -1};
+
+static const _Atomic uint64_t no_number;
+
+bool group_name_is_valid(const char *name)
+{
+	size_t length = strlen(name);
+	bool is_number = true, is_valid = length > 0 && length < GROUP_NAME_MAX && name[0] != '-' && name[0] != '.';
+
+	for (size_t i = 0; is_valid && i < length; i++) {
+		unsigned char letter = (unsigned char)name[i];
+
+		is_valid = letter < 128 && (isalnum(letter) || strchr("._:@+-", letter));
+		is_number = is_number && isdigit(letter);
+	}
+	return is_valid && !is_number;
+}
+
+bool group_is_same(struct group_identity a, struct group_identity b)
+{
+	return a.inode != 0 && a.inode == b.inode && a.device == b.device;
+}
+
+struct group_identity group_identity_of(int file)
+{
+	struct statx status;
+	struct group_identity identity = {.inode = 0};
+	struct stat known;
+
+	if (statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status) == 0)
+		identity = (struct group_identity){(uint64_t)status.stx_dev_major << 32 | status.stx_dev_minor, status.stx_ino};
+	else if ((errno == ENOSYS || errno == EPERM) && fstat(file, &known) == 0)
+		identity = (struct group_identity){known.st_dev, known.st_ino};
+	return identity;
+}
+
+/* In a container whose namespace of users lacks root, root's files are nobody's, as all are that came from outside. Who
+ * made the container has put them there, and is believed. */
+static bool came_from_outside(uid_t owner)
+{
+	char map[64];
+
+	return owner == OVERFLOW_UID && proc_read_text(map, sizeof map, "/proc/self/uid_map") > 0 && !strstr(map, ALL_USERS);
+}
+
+/* The owner of / is trusted as in base/trust.c. */
+bool group_trusts(uid_t owner)
+{
+	struct stat top;
+
+	return owner == 0 || owner == geteuid() || (stat("/", &top) == 0 && owner == top.st_uid) || came_from_outside(owner);
+}
+
+bool group_is_trusted(const struct group *group)
+{
+	return group_trusts(group->owner);
+}
+
+static struct group_memory *map(int file)
+{
+	bool may_write = (fcntl(file, F_GETFL) & O_ACCMODE) == O_RDWR;
+	void *memory = mmap(NULL, GROUP_FILE_SIZE, PROT_READ | (may_write ? PROT_WRITE : 0), MAP_SHARED, file, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* --- making it ---------------------------------------------------------------------------------------------------- */
+
+static void prepare(struct group_memory *memory, const char *name, const char *cgroup, const struct segment_revision *revision)
+{
+	struct segment_revision first = *revision;
+
+	memory->version = GROUP_VERSION;
+	memory->size = GROUP_FILE_SIZE;
+	strncpy(memory->name, name, sizeof memory->name - 1);
+	strncpy(memory->cgroup, cgroup, sizeof memory->cgroup - 1);
+	memory->number = 1;
+	first.group = 1;
+	revisions_store(memory->ring, 1, &first);
+	memory->magic = GROUP_MAGIC;
+}
+
+/* The kernel would end the process (SIGXFSZ) if the file became longer than its limit. */
+int group_fill(int file, const char *name, const char *cgroup, const struct segment_revision *revision, struct error *error)
+{
+	union {
+		struct group_memory memory;
+		char bytes[GROUP_FILE_SIZE];
+	} content;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < sizeof content)
+		return error_set(error, "the limit for files (ulimit -f) leaves no room for a group's %zu bytes", sizeof content);
+	memset(&content, 0, sizeof content);
+	prepare(&content.memory, name, cgroup, revision);
+	errno = ENOSPC; /* of which a short write says nothing */
+	return pwrite(file, &content, sizeof content, 0) == sizeof content ? 0 : error_set_errno(error, "a group cannot be written");
+}
+
+int group_create(struct group *group, const char *name, const struct segment_revision *revision, struct error *error)
+{
+	int file = segment_make_file(GROUP_MEMORY_NAME, GROUP_FILE_SIZE, error);
+	struct group_memory *memory = file >= 0 ? map(file) : NULL;
+
+	*group = group_closed;
+	if (memory) {
+		prepare(memory, name, "", revision);
+		munmap(memory, GROUP_FILE_SIZE);
+	}
+	return file >= 0 ? group_map(group, file, error) : -1;
+}
+
+/* --- mapping it --------------------------------------------------------------------------------------------------- */
+
+/* Memory that ends when it is unmapped. A file is read, since another user could make it shorter under a mapping. NULL
+ * if it cannot be read as it was at one moment. */
+static struct group_memory *copy_of(int file)
+{
+	struct group_memory *memory =
+		mmap(NULL, GROUP_FILE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t after = 0;
+	bool is_whole = false;
+
+	for (int attempt = 0; memory != MAP_FAILED && !is_whole && attempt < COPY_ATTEMPTS; attempt++)
+		is_whole = pread(file, memory, GROUP_FILE_SIZE, 0) == GROUP_FILE_SIZE &&
+		           pread(file, &after, sizeof after, offsetof(struct group_memory, number)) == sizeof after &&
+		           after == memory->number;
+	if (memory != MAP_FAILED && !is_whole) {
+		munmap(memory, GROUP_FILE_SIZE);
+		memory = MAP_FAILED;
+	}
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* A memfd must have the seals, so that nobody can make it shorter. */
+static bool has_right_size(int file, const struct stat *status, bool is_file)
+{
+	int seals = is_file ? GROUP_SEALS : fcntl(file, F_GET_SEALS);
+
+	return S_ISREG(status->st_mode) && status->st_size == GROUP_FILE_SIZE && seals >= 0 &&
+	       (seals & GROUP_SEALS) == GROUP_SEALS;
+}
+
+static int check_content(const struct group_memory *memory, struct error *error)
+{
+	if (memory->magic != GROUP_MAGIC)
+		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "not a group");
+	if (memory->version != GROUP_VERSION || memory->size != GROUP_FILE_SIZE)
+		return error_set_code(error, NVTASKSET_ERROR_DAMAGED,
+		                      "a group of another version: use the nvtaskset that made it");
+	return 0;
+}
+
+int group_map(struct group *group, int file, struct error *error)
+{
+	struct stat status;
+	int result = 0;
+
+	*group = (struct group){.file = file, .is_file = !memfd_is_one(file), .identity = group_identity_of(file)};
+	if (fstat(file, &status) < 0 || !has_right_size(file, &status, group->is_file)) {
+		result = error_set_code(error, NVTASKSET_ERROR_DAMAGED, "not a group");
+	} else {
+		group->owner = status.st_uid;
+		group->is_copy = group->is_file && !group_is_trusted(group);
+		group->memory = group->is_copy ? copy_of(file) : map(file);
+		result = group->memory ? check_content(group->memory, error) : error_set_errno(error, "a group cannot be mapped");
+	}
+	if (result < 0) {
+		close(file);
+		if (group->memory)
+			munmap(group->memory, GROUP_FILE_SIZE);
+		*group = group_closed;
+	}
+	return result;
+}
+
+/* All zero, too, is no group. */
+void group_close_file(struct group *group)
+{
+	if (group->memory && group->file >= 0)
+		close(group->file);
+	group->file = -1;
+}
+
+void group_close(struct group *group)
+{
+	group_close_file(group);
+	if (group->memory)
+		munmap(group->memory, GROUP_FILE_SIZE);
+	*group = group_closed;
+}
+
+/* --- reading it --------------------------------------------------------------------------------------------------- */
+
+static void copy_text(char *to, const char *from, size_t room)
+{
+	memcpy(to, from, room);
+	to[room - 1] = '\0';
+}
+
+const char *group_name(const struct group *group, char name[GROUP_NAME_MAX])
+{
+	name[0] = '\0';
+	if (group->memory)
+		copy_text(name, group->memory->name, GROUP_NAME_MAX);
+	return group_name_is_valid(name) ? name : "";
+}
+
+const char *group_cgroup(const struct group *group, char cgroup[GROUP_CGROUP_MAX])
+{
+	cgroup[0] = '\0';
+	if (group->memory)
+		copy_text(cgroup, group->memory->cgroup, GROUP_CGROUP_MAX);
+	return cgroup;
+}
+
+const _Atomic uint64_t *group_number(const struct group *group)
+{
+	return group->memory ? &group->memory->number : &no_number;
+}
+
+bool group_read(const struct group *group, struct segment_revision *revision, uint64_t *number)
+{
+	return group->memory && revisions_load(group->memory->ring, &group->memory->number, revision, number);
+}
+
+/* On GPUs that the group does not name, the member's own partition stays; and its quota, if the group was given none. */
+static void keep_others(struct segment_revision *revision, const struct segment_revision *own)
+{
+	if (revision->quota.period_us == 0)
+		revision->quota = own->quota;
+	for (uint32_t i = 0; i < own->count; i++) {
+		if (!segment_find(revision, own->partitions[i].pci))
+			segment_put(revision, &own->partitions[i], NULL);
+	}
+}
+
+bool group_resolve(const struct group *group, struct segment_revision *revision)
+{
+	struct segment_revision own = *revision;
+	uint64_t number = atomic_load_explicit(group_number(group), memory_order_acquire);
+
+	if (!group->memory || own.group == (uint32_t)number || own.group == GROUP_LEFT)
+		return true;
+	if (!group_read(group, revision, &number))
+		return false;
+	keep_others(revision, &own);
+	revision->group = (uint32_t)number;
+	return true;
+}
+
+/* --- changing it -------------------------------------------------------------------------------------------------- */
+
+static int put_all(struct segment_revision *revision, const struct segment_revision *wanted, struct error *error)
+{
+	int result = 0;
+
+	for (uint32_t i = 0; result == 0 && i < wanted->count; i++)
+		result = segment_put(revision, &wanted->partitions[i], error);
+	if (wanted->quota.period_us > 0)
+		revision->quota = wanted->quota;
+	return result;
+}
+
+/* `is_first`: only if there is nothing yet; 1 if there is. */
+static int edit_locked(struct group_memory *memory, const struct segment_revision *wanted, bool is_first, struct error *error)
+{
+	struct segment_revision revision;
+	uint64_t number;
+
+	if (!revisions_load(memory->ring, &memory->number, &revision, &number))
+		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "the group is damaged");
+	if (is_first && revision.count > 0)
+		return 1;
+	if (put_all(&revision, wanted, error) < 0)
+		return -1;
+	/* 0 is no group's number, and GROUP_LEFT says that a member does not follow. */
+	do
+		number++;
+	while ((uint32_t)number == 0 || (uint32_t)number == GROUP_LEFT);
+	revision.group = (uint32_t)number;
+	revisions_store(memory->ring, number, &revision);
+	atomic_store_explicit(&memory->number, number, memory_order_release);
+	return 0;
+}
+
+static int edit(struct group *group, const struct segment_revision *wanted, bool is_first, struct error *error)
+{
+	if (group->is_copy || group->file < 0 || (fcntl(group->file, F_GETFL) & O_ACCMODE) != O_RDWR)
+		return error_set_code(error, NVTASKSET_ERROR_NOT_PERMITTED, "the group belongs to user %u, who alone can change it",
+		                      (unsigned int)group->owner);
+	int result = lock_take(group->file, error);
+
+	if (result == 0) {
+		result = edit_locked(group->memory, wanted, is_first, error);
+		lock_give_back(group->file);
+	}
+	return result;
+}
+
+int group_change(struct group *group, const struct segment_revision *wanted, struct error *error)
+{
+	return edit(group, wanted, false, error);
+}
+
+static int edit_partitions(struct group *group, const struct segment_partition *partitions, uint32_t count, bool is_first,
+                           struct error *error)
+{
+	struct segment_revision wanted = {.count = count};
+
+	if (count > SEGMENT_GPUS)
+		return error_set_code(error, NVTASKSET_ERROR_NO_ROOM, "no more than %u GPUs fit", SEGMENT_GPUS);
+	memcpy(wanted.partitions, partitions, count * sizeof *partitions);
+	return edit(group, &wanted, is_first, error);
+}
+
+int group_edit(struct group *group, const struct segment_partition *partitions, uint32_t count, struct error *error)
+{
+	return edit_partitions(group, partitions, count, false, error);
+}
+
+int group_begin(struct group *group, const struct segment_partition *partitions, uint32_t count, struct error *error)
+{
+	return edit_partitions(group, partitions, count, true, error);
+}
+
+int group_check_within(const struct group *group, const struct segment_partition *partitions, uint32_t count,
+                       struct error *error)
+{
+	struct segment_revision fence = {.count = 0};
+	char list[TPCSET_TEXT];
+	uint64_t number;
+	int result = 0;
+
+	if (group->is_file && !group_read(group, &fence, &number))
+		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "the group is damaged");
+	for (uint32_t i = 0; result == 0 && i < count; i++) {
+		const struct segment_partition *room = segment_find(&fence, partitions[i].pci);
+
+		if (room && !tpcset_is_subset(&partitions[i].set, &room->set))
+			result = error_set_code(error, NVTASKSET_ERROR_NOT_PERMITTED,
+			                        "its group has TPCs %.200s only, and its manager alone can change that",
+			                        tpcset_format_list(&room->set, list));
+	}
+	return result;
+}

@@ -1,0 +1,329 @@
+#include "group_file.h"
+
+#include "base/trust.h"
+#include "group_note.h"
+#include "lock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOCK_NAME ".nvtaskset-lock"
+#define NEW_NAME ".nvtaskset-new" /* of a file that is being made: under the lock, so there is one at most */
+#define FILE_MODE 0644
+#define LOCK_ATTEMPTS 16
+
+/* --- opening ------------------------------------------------------------------------------------------------------- */
+
+/* Files with other names are not looked at where TPCs are claimed, nor are they removed. */
+static int check_name(const char *path, struct error *error)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && group_name_is_valid(slash + 1)
+	               ? 0
+	               : error_set_code(error, NVTASKSET_ERROR_INVALID, "%.200s: the file's name is the group's: letters, digits "
+	                                "and ._:@+-, at most %d, and no number alone", path, GROUP_NAME_MAX - 1);
+}
+
+/* `file` names it and has opened nothing yet: opening a device or a FIFO can have effects. */
+static int check_file(int file, const char *path, struct error *error)
+{
+	struct stat status;
+	int result = 0;
+
+	if (fstat(file, &status) < 0)
+		result = error_set_errno(error, "%.200s", path);
+	else if (S_ISLNK(status.st_mode))
+		result = error_set(error, "%.200s: a symbolic link: name the group's file itself", path);
+	else if (!S_ISREG(status.st_mode) || status.st_size != GROUP_FILE_SIZE)
+		result = error_set_code(error, NVTASKSET_ERROR_DAMAGED, "%.200s: not a group's file", path);
+	else if (status.st_mode & (S_IWGRP | S_IWOTH))
+		result = error_set(error, "%.200s: others can write there", path);
+	return result;
+}
+
+static int open_named(int name, int flags)
+{
+	char link[32];
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", name);
+	return open(link, flags | O_CLOEXEC);
+}
+
+static int open_checked(const char *path, bool to_change, struct error *error)
+{
+	int name = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), file = -1;
+
+	if (name < 0)
+		return error_set_errno(error, "%.200s", path);
+	if (check_file(name, path, error) == 0) {
+		file = to_change ? open_named(name, O_RDWR) : -1;
+		if (file < 0)
+			file = open_named(name, O_RDONLY);
+		if (file < 0)
+			error_set_errno(error, "%.200s", path);
+	}
+	close(name);
+	return file;
+}
+
+static int open_group(struct group *group, const char *path, bool to_change, struct error *error)
+{
+	struct error why = {.reason = ""};
+	int file = -1;
+
+	*group = group_closed;
+	if (check_name(path, error) == 0)
+		file = open_checked(path, to_change, error);
+	if (file < 0)
+		return -1;
+	if (group_map(group, file, &why) < 0)
+		return error_set_code(error, NVTASKSET_ERROR_DAMAGED, "%.200s: %.80s", path, why.reason);
+	if (!group_is_trusted(group)) {
+		group_close(group);
+		return error_set_code(error, NVTASKSET_ERROR_NOT_PERMITTED, "%.200s: belongs to another user", path);
+	}
+	return 0;
+}
+
+int group_file_obey(struct group *group, const char *path, struct error *error)
+{
+	*group = group_closed;
+	if (path[0] != '/')
+		return error_set(error, "%.200s: not an absolute path", path);
+	return open_group(group, path, false, error);
+}
+
+int group_file_open(struct group *group, const char *path, struct error *error)
+{
+	*group = group_closed;
+	return trust_check(path, geteuid(), TRUST_NOW, error) < 0 ? -1 : open_group(group, path, true, error);
+}
+
+/* --- its directory ------------------------------------------------------------------------------------------------- */
+
+/* Opens the directory; `name` is the file's there. -1 with the reason. */
+static int open_directory(const char *path, const char **name, struct error *error)
+{
+	char directory[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	int length = slash ? (int)(slash - path) : 0;
+
+	if (path[0] != '/' || strlen(path) >= sizeof directory)
+		return error_set(error, "%.200s: not an absolute path, or too long", path);
+	*name = slash + 1;
+	snprintf(directory, sizeof directory, "%.*s", length > 0 ? length : 1, path);
+	if (trust_check(directory, geteuid(), TRUST_NOW, error) < 0)
+		return -1;
+	int file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return file >= 0 ? file : error_set_errno(error, "%.200s", directory);
+}
+
+/* Only who may write there can open the lock's file, and so take the lock. */
+static int lock_file(int directory, const char *path, struct error *error)
+{
+	struct error why = {.reason = ""};
+	int file = openat(directory, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+
+	if (file < 0)
+		return error_set_errno(error, "%.200s: its directory, in which TPCs are claimed", path);
+	if (lock_take(file, &why) < 0) {
+		close(file);
+		return error_set_code(error, NVTASKSET_ERROR_BUSY, "%.200s: another process has been choosing TPCs in its "
+		                                                   "directory for too long", path);
+	}
+	return file;
+}
+
+static bool is_removed(int directory, int lock)
+{
+	struct stat held, now;
+
+	return fstat(lock, &held) == 0 &&
+	       (fstatat(directory, LOCK_NAME, &now, AT_SYMLINK_NOFOLLOW) < 0 || now.st_ino != held.st_ino);
+}
+
+/* Who cleans the directory may remove the lock's file while we wait for it: then others lock a new one. */
+static int lock_directory(int directory, const char *path, struct error *error)
+{
+	int file = lock_file(directory, path, error);
+
+	for (int attempt = 1; attempt < LOCK_ATTEMPTS && file >= 0 && is_removed(directory, file); attempt++) {
+		close(file);
+		file = lock_file(directory, path, error);
+	}
+	return file;
+}
+
+int group_file_lock_directory(const char *path, struct error *error)
+{
+	const char *name;
+	int directory = open_directory(path, &name, error);
+	int lock = directory >= 0 ? lock_directory(directory, path, error) : -1;
+
+	if (directory >= 0)
+		close(directory);
+	return lock;
+}
+
+/* Whether both are on one mount, as far as the kernel tells (Linux 5.8). */
+static bool are_on_one_mount(int file, int directory)
+{
+	struct statx a, b;
+	bool known = statx(file, "", AT_EMPTY_PATH, STATX_MNT_ID, &a) == 0 &&
+	             statx(directory, "", AT_EMPTY_PATH, STATX_MNT_ID, &b) == 0 && a.stx_mask & b.stx_mask & STATX_MNT_ID;
+
+	return !known || a.stx_mnt_id == b.stx_mnt_id;
+}
+
+static int add_set(struct segment_revision *taken, const struct segment_partition *partition, struct error *error)
+{
+	struct segment_partition sum = *partition;
+	const struct segment_partition *before = segment_find(taken, partition->pci);
+
+	if (before)
+		sum.set = tpcset_or(&before->set, &partition->set);
+	return segment_put(taken, &sum, error);
+}
+
+/* What is no group's file takes nothing: files come complete, by rename. `is_there`: the excepted one is in this directory;
+ * a file that is mounted there is in another. */
+static int add_file(struct segment_revision *taken, int directory, const char *name, struct group_identity except,
+                    bool *is_there, struct error *error)
+{
+	struct segment_revision revision = {.count = 0};
+	struct group group;
+	uint64_t number;
+	int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), result = 0;
+
+	if (file < 0 || group_map(&group, file, NULL) < 0)
+		return 0;
+	if (group_is_same(group.identity, except))
+		*is_there = are_on_one_mount(group.file, directory);
+	else if (!group_read(&group, &revision, &number))
+		result = error_set_code(error, NVTASKSET_ERROR_DAMAGED, "%.200s: the group is damaged", name);
+	for (uint32_t i = 0; result == 0 && i < revision.count; i++)
+		result = add_set(taken, &revision.partitions[i], error);
+	group_close(&group);
+	return result;
+}
+
+int group_file_add_taken(struct segment_revision *taken, const char *path, struct group_identity except,
+                         struct error *error)
+{
+	const char *name;
+	int file = open_directory(path, &name, error), result = 0;
+	DIR *directory = file >= 0 ? fdopendir(file) : NULL;
+	const struct dirent *entry;
+	bool is_there = false;
+
+	if (file < 0)
+		return -1;
+	if (!directory) {
+		close(file);
+		return error_set_errno(error, "%.200s", path);
+	}
+	while (result == 0 && (entry = readdir(directory))) {
+		if (group_name_is_valid(entry->d_name))
+			result = add_file(taken, dirfd(directory), entry->d_name, except, &is_there, error);
+	}
+	closedir(directory);
+	/* Nobody would see what it claims. */
+	if (result == 0 && !is_there && except.inode != 0)
+		result = error_set(error, "%.200s: was removed, or mounted without its directory, in which TPCs are claimed", path);
+	return result;
+}
+
+/* --- making and removing -------------------------------------------------------------------------------------------- */
+
+/* Whoever was killed here left a file under the other name, which the next one removes. */
+static int make_file(int directory, const char *name, const char *cgroup, struct error *error)
+{
+	static const struct segment_revision nothing;
+	int result = -1;
+
+	unlinkat(directory, NEW_NAME, 0);
+	int file = openat(directory, NEW_NAME, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+
+	if (file < 0)
+		return error_set_errno(error, "%.200s", name);
+	if (group_fill(file, name, cgroup, &nothing, error) == 0)
+		result = fchmod(file, FILE_MODE) < 0 || renameat(directory, NEW_NAME, directory, name) < 0
+		                 ? error_set_errno(error, "%.200s", name)
+		                 : 0;
+	close(file);
+	if (result < 0)
+		unlinkat(directory, NEW_NAME, 0);
+	return result;
+}
+
+static int make_in(int directory, const char *name, const char *path, const char *cgroup, struct error *error)
+{
+	struct stat status;
+	int lock = lock_directory(directory, path, error), result = 0;
+
+	if (lock < 0)
+		return -1;
+	if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		result = make_file(directory, name, cgroup, error);
+	close(lock);
+	return result;
+}
+
+int group_file_make(struct group *group, const char *path, const char *cgroup, struct error *error)
+{
+	const char *name;
+
+	*group = group_closed;
+	int directory = open_directory(path, &name, error), result = -1;
+
+	if (directory < 0)
+		return -1;
+	if (check_name(path, error) == 0)
+		result = make_in(directory, name, path, cgroup, error);
+	close(directory);
+	if (result == 0)
+		result = group_file_open(group, path, error);
+	if (result == 0)
+		group_note_write(cgroup, path);
+	return result;
+}
+
+/* Of a control group that has gone, there is none. */
+static void remove_note(const char *path)
+{
+	char cgroup[GROUP_CGROUP_MAX];
+	struct group group;
+	struct error why;
+
+	if (group_file_open(&group, path, &why) == 0) {
+		group_note_remove(group_cgroup(&group, cgroup), path);
+		group_close(&group);
+	}
+}
+
+int group_file_remove(const char *path, struct error *error)
+{
+	const char *name;
+	int directory = open_directory(path, &name, error), result = 0;
+
+	if (directory < 0)
+		return -1;
+	int lock = check_name(path, error) == 0 ? lock_directory(directory, path, error) : -1;
+
+	if (lock >= 0)
+		remove_note(path);
+	if (lock < 0 || (unlinkat(directory, name, 0) < 0 && errno != ENOENT))
+		result = lock < 0 ? -1 : error_set_errno(error, "%.200s", path);
+	if (lock >= 0)
+		close(lock);
+	close(directory);
+	return result;
+}

@@ -1,0 +1,33 @@
+/*
+ * Finding groups through the descriptors that processes have. These may be hostile: nothing that they have open makes us
+ * wait.
+ */
+#ifndef NVTASKSET_GROUP_FIND_H
+#define NVTASKSET_GROUP_FIND_H
+
+#include "group.h"
+
+/* Whether for reading only, as members do, or for writing where this user may. */
+enum group_use {
+	GROUP_TO_OBEY,
+	GROUP_TO_CHANGE
+};
+
+/* Opens this group by descriptor `number` of a process, or by any descriptor of any process that this user may look into.
+ * Searching takes milliseconds. False if it cannot be reached. */
+bool group_open_of(struct group *group, pid_t pid, int number, struct group_identity identity, enum group_use use);
+bool group_open_anywhere(struct group *group, struct group_identity identity, enum group_use use);
+
+/* Looks for groups in memory with this name and owner (-1: of anybody), for changing. 0 if there is none, 1 if there is one,
+ * 2 if there are several: then the last is open. */
+int group_open_named(struct group *group, const char *name, uid_t owner);
+
+/* The number of this process's own descriptor that names the group, and that programs inherit. `descriptor` may be one
+ * that names the group `former`: it is used if that is the same, or else replaced, so that nobody keeps a group that it has
+ * left. The group's file must be open. -1 with errno. */
+int group_keep(const struct group *group, struct group_identity former, int descriptor);
+
+/* The group in memory that this process has inherited a descriptor of. */
+bool group_open_inherited(struct group *group);
+
+#endif

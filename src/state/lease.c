@@ -1,0 +1,48 @@
+#include "lease.h"
+
+#include "base/process_clock.h"
+#include "layout.h"
+
+static bool is_on(uint64_t end, uint64_t now)
+{
+	return end > now && end - now <= LEASE_LONGEST_NS;
+}
+
+bool lease_is_on(const struct segment *segment)
+{
+	uint64_t end = atomic_load_explicit(&segment->memory->lease, memory_order_acquire);
+
+	return end != 0 && is_on(end, process_clock_ns());
+}
+
+/* Set once the number has been raised for this lease. A watcher that dies before leaves that to the next one. */
+#define ANNOUNCED UINT64_C(1)
+
+static uint64_t renewed(uint64_t before, uint64_t now)
+{
+	uint64_t wanted = (now + LEASE_NS) & ~ANNOUNCED;
+
+	if (is_on(before, now))
+		wanted = (before > wanted ? before & ~ANNOUNCED : wanted) | (before & ANNOUNCED);
+	return wanted;
+}
+
+/* The time is written before the number is raised: a thread that sees the number sees the time. */
+int lease_renew(struct segment *segment, uint64_t now, struct error *error)
+{
+	_Atomic uint64_t *lease = &segment->memory->lease;
+	uint64_t before = atomic_load_explicit(lease, memory_order_acquire), written;
+	int result = 0;
+
+	do
+		written = renewed(before, now);
+	while (!atomic_compare_exchange_weak_explicit(lease, &before, written, memory_order_acq_rel, memory_order_acquire));
+	if (!is_on(before, now) || !(before & ANNOUNCED)) {
+		result = segment_raise(segment, error);
+		/* If another watcher has written one since, that may be another lease, and is that watcher's to announce. */
+		if (result == 0)
+			atomic_compare_exchange_strong_explicit(lease, &written, written | ANNOUNCED, memory_order_release,
+			                                        memory_order_relaxed);
+	}
+	return result;
+}

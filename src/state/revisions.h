@@ -1,0 +1,68 @@
+/*
+ * A whole partition, the sets of all GPUs and a quota, and the ring in which its revisions stand in shared memory.
+ *
+ * Readers and editors do not trust each other: segment.h and group.h say who they are.
+ */
+#ifndef NVTASKSET_REVISIONS_H
+#define NVTASKSET_REVISIONS_H
+
+#include "base/error.h"
+#include "gpu/topology/topology.h"
+#include "gpu/tpcset.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SEGMENT_GPUS TOPOLOGY_GPUS_MAX
+
+/* The partition of a process on one GPU. */
+struct segment_partition {
+	struct pci_address pci;
+	struct tpcset set; /* logical TPCs that it may use */
+};
+
+/* How much of the time a process may be present on its GPUs: at most `run_us` in each `period_us`. */
+struct segment_quota {
+	uint32_t run_us;    /* `period_us` or more: no limit any more */
+	uint32_t period_us; /* 0: it was never given one */
+};
+
+#define SEGMENT_QUOTA_PERIOD_MIN_US 1000
+#define SEGMENT_QUOTA_PERIOD_MAX_US 10000000
+#define SEGMENT_QUOTA_RUN_MIN_US 1000
+
+static inline bool segment_quota_limits(struct segment_quota quota)
+{
+	return quota.run_us < quota.period_us;
+}
+
+/* A whole partition: at most one entry for a GPU. A GPU without an entry is not restricted. */
+struct segment_revision {
+	uint32_t count; /* 0 … SEGMENT_GPUS */
+	uint32_t group; /* the number that the process's group had when this was made; 0 without a group (group.h) */
+	struct segment_quota quota; /* on all GPUs together */
+	struct segment_partition partitions[SEGMENT_GPUS];
+};
+
+/* The partition on one GPU; NULL if the revision does not restrict that GPU. */
+const struct segment_partition *segment_find(const struct segment_revision *revision, struct pci_address pci);
+
+/* Puts a partition into the revision, in place of the one on the same GPU; the others stay. -1 with the reason if there
+ * is no room for one more GPU. */
+int segment_put(struct segment_revision *revision, const struct segment_partition *partition, struct error *error);
+
+#define REVISIONS_RING 8
+#define REVISIONS_WORDS (sizeof(struct segment_revision) / sizeof(uint64_t))
+
+/* A ring in shared memory, without the number that says which revision is in force. */
+typedef _Atomic uint64_t revisions_ring[REVISIONS_RING][REVISIONS_WORDS];
+
+/* Writes a revision into the ring; it is in force once the number is raised. */
+void revisions_store(revisions_ring ring, uint64_t number, const struct segment_revision *revision);
+
+/* Copies the revision in force, and its number. Bounded work. False if editors overtook the copy again and again, or if
+ * the copy is not a revision; `revision` is then undefined. */
+bool revisions_load(const revisions_ring ring, const _Atomic uint64_t *in_force, struct segment_revision *revision,
+                    uint64_t *number);
+
+#endif

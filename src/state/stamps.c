@@ -1,0 +1,323 @@
+/* The owner's side: the memory for the times at which kernels have ended. */
+#include "stamps_layout.h"
+
+#include "base/low_memory.h"
+#include "handle.h"
+#include "layout.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void store(_Atomic uint64_t *word, uint64_t value)
+{
+	atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+static uint64_t pointer_word(const void *pointer)
+{
+	return (uintptr_t)pointer;
+}
+
+void *stamps_cells(struct stamps *stamps)
+{
+	return stamps->cells;
+}
+
+/* --- launches --------------------------------------------------------------------------------------------------- */
+
+/* Another kernel's stamp may still come: it has another number. */
+static struct stamps_cell cell_of(struct stamps *stamps, uint64_t cell, uint64_t number)
+{
+	store(&stamps->cells[cell].number, 0);
+	store(&stamps->cells[cell].time, 0);
+	return (struct stamps_cell){.at = cell * sizeof stamps->cells[0], .number = number};
+}
+
+/* The next record, which nobody reads until it has its number. */
+static struct stamps_record *begin_record(struct stamps *stamps, uint64_t *number)
+{
+	*number = atomic_fetch_add_explicit(&stamps->launches, 1, memory_order_relaxed) + 1;
+	struct stamps_record *record = &stamps->records[*number % STAMPS_CELLS];
+
+	store(&record->number, 0);
+	atomic_thread_fence(memory_order_release);
+	return record;
+}
+
+static void end_record(struct stamps_record *record, uint64_t number)
+{
+	atomic_store_explicit(&record->number, number, memory_order_release);
+}
+
+struct stamps_cell stamps_add_launch(struct stamps *stamps, const struct stamps_launch *launch)
+{
+	uint64_t number;
+	struct stamps_record *record = begin_record(stamps, &number);
+	struct stamps_cell cell = cell_of(stamps, number % STAMPS_CELLS, number);
+
+	store(&record->kind, STAMPS_LAUNCH);
+	store(&record->launched_ns, launch->launched_ns);
+	store(&record->function, pointer_word(launch->function));
+	store(&record->stream, pointer_word(launch->stream));
+	store(&record->tpcs, launch->tpcs);
+	end_record(record, number);
+	return cell;
+}
+
+void stamps_take_back(struct stamps *stamps, struct stamps_cell cell)
+{
+	if (!(cell.number & STAMPS_IS_NODE))
+		store(&stamps->records[cell.number % STAMPS_CELLS].kind, STAMPS_NOTHING);
+}
+
+static void write_node(struct stamps_node_record *record, uint64_t number, const struct stamps_node *node)
+{
+	store(&record->number, 0);
+	atomic_thread_fence(memory_order_release);
+	store(&record->exec, pointer_word(node->exec));
+	store(&record->function, pointer_word(node->function));
+	store(&record->tpcs, node->tpcs);
+	store(&record->nodes, node->nodes);
+	atomic_store_explicit(&record->number, number, memory_order_release);
+}
+
+struct stamps_cell stamps_node_cell(uint64_t number)
+{
+	uint64_t cell = STAMPS_CELLS + (number & ~STAMPS_IS_NODE) % STAMPS_NODES;
+
+	return (struct stamps_cell){.at = cell * sizeof(struct stamps_stamp), .number = number};
+}
+
+bool stamps_has_node(const struct stamps *stamps, uint64_t number)
+{
+	uint64_t plain = number & ~STAMPS_IS_NODE;
+
+	return atomic_load_explicit(&stamps->node_records[plain % STAMPS_NODES].number, memory_order_relaxed) == plain;
+}
+
+bool stamps_set_node(struct stamps *stamps, uint64_t number, const struct stamps_node *node)
+{
+	uint64_t plain = number & ~STAMPS_IS_NODE;
+	struct stamps_node_record *record = &stamps->node_records[plain % STAMPS_NODES];
+	bool is_own = stamps_has_node(stamps, number) &&
+	              atomic_load_explicit(&record->exec, memory_order_relaxed) == pointer_word(node->exec);
+
+	if (is_own)
+		write_node(record, plain, node);
+	return is_own;
+}
+
+struct stamps_cell stamps_add_node(struct stamps *stamps, const struct stamps_node *node)
+{
+	uint64_t number = atomic_fetch_add_explicit(&stamps->nodes, 1, memory_order_relaxed) + 1;
+
+	write_node(&stamps->node_records[number % STAMPS_NODES], number, node);
+	return cell_of(stamps, STAMPS_CELLS + number % STAMPS_NODES, number | STAMPS_IS_NODE);
+}
+
+void stamps_add_graph(struct stamps *stamps, const struct stamps_graph *graph)
+{
+	uint64_t number;
+	struct stamps_record *record = begin_record(stamps, &number);
+
+	store(&record->kind, STAMPS_GRAPH);
+	store(&record->launched_ns, graph->launched_ns);
+	store(&record->function, graph->first & ~STAMPS_IS_NODE);
+	store(&record->stream, pointer_word(graph->exec));
+	store(&record->tpcs, graph->kernels);
+	store(&record->last, graph->last & ~STAMPS_IS_NODE);
+	store(&record->end, graph->end & ~STAMPS_IS_NODE);
+	end_record(record, number);
+}
+
+void stamps_note_gap(struct stamps *stamps, enum stamps_gap gap)
+{
+	atomic_fetch_or_explicit(&stamps->gaps, UINT64_C(1) << gap, memory_order_relaxed);
+}
+
+void stamps_begin(struct stamps *stamps, bool is_shared_by_mps)
+{
+	store(&stamps->gaps, 0);
+	store(&stamps->is_shared_by_mps, is_shared_by_mps);
+}
+
+void stamps_end(struct stamps *stamps)
+{
+	store(&stamps->gone, atomic_load(&stamps->launches));
+}
+
+/* --- names ------------------------------------------------------------------------------------------------------ */
+
+/* In which ring a function has its name: a hash table by the functions' addresses. An entry belongs to its function for
+ * ever. */
+#define KNOWN (4 * STAMPS_FUNCTIONS)
+
+static struct known_name {
+	_Atomic uint64_t function;
+	_Atomic uint64_t generation;
+	_Atomic(struct stamps *) ring;
+	uint64_t entry; /* in the ring's list; under is_naming */
+} known[KNOWN];
+
+/* Names of an older generation are asked for again. */
+static _Atomic uint64_t generation = 1;
+
+/* One thread at a time writes names; another one leaves it to its next launch. */
+static atomic_flag is_naming = ATOMIC_FLAG_INIT;
+
+void stamps_forget_names(void)
+{
+	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+}
+
+/* The entry of a function, or a free one for it. NULL if the table is full. */
+static struct known_name *locate(const void *function)
+{
+	size_t start = (size_t)(pointer_word(function) * UINT64_C(0x9e3779b97f4a7c15) >> 32), tried = 0;
+	struct known_name *found = NULL;
+
+	while (!found && tried < KNOWN) {
+		struct known_name *name = &known[(start + tried++) % KNOWN];
+		uint64_t there = atomic_load_explicit(&name->function, memory_order_acquire);
+
+		if (there == 0 || there == pointer_word(function))
+			found = name;
+	}
+	return found;
+}
+
+bool stamps_want_name(const struct stamps *stamps, const void *function)
+{
+	const struct known_name *name = locate(function);
+
+	return name && (atomic_load_explicit(&name->ring, memory_order_relaxed) != stamps ||
+	                atomic_load_explicit(&name->generation, memory_order_relaxed) !=
+	                        atomic_load_explicit(&generation, memory_order_relaxed));
+}
+
+/* Whether it has this name there already. Others may write to this memory, so nothing in it is believed. */
+static bool has_name(const struct stamps_names *names, uint64_t entry, const void *function, const char *text, size_t length)
+{
+	if (entry >= STAMPS_FUNCTIONS || atomic_load(&names->list[entry].function) != pointer_word(function))
+		return false;
+	uint64_t begin = atomic_load(&names->list[entry].begin);
+
+	return atomic_load(&names->list[entry].length) == length && begin <= STAMPS_TEXT - length &&
+	       memcmp(names->text + begin, text, length) == 0;
+}
+
+/* Without room, it stays nameless. */
+static uint64_t add_name(struct stamps_names *names, const void *function, const char *text, size_t length)
+{
+	uint64_t entry = atomic_load(&names->count), begin = 0;
+
+	if (entry > 0 && entry < STAMPS_FUNCTIONS)
+		begin = atomic_load(&names->list[entry - 1].begin) + atomic_load(&names->list[entry - 1].length);
+	if (entry < STAMPS_FUNCTIONS && begin <= STAMPS_TEXT - length) {
+		memcpy(names->text + begin, text, length);
+		store(&names->list[entry].function, pointer_word(function));
+		store(&names->list[entry].begin, begin);
+		store(&names->list[entry].length, length);
+		atomic_store_explicit(&names->count, entry + 1, memory_order_release);
+	}
+	return entry;
+}
+
+void stamps_name(struct stamps *stamps, const void *function, const char *text)
+{
+	size_t length = text ? strnlen(text, STAMPS_NAME_MAX) : 0;
+
+	if (atomic_flag_test_and_set_explicit(&is_naming, memory_order_acquire))
+		return;
+	struct known_name *name = locate(function);
+
+	if (name) {
+		bool is_there = length > 0 && atomic_load(&name->ring) == stamps &&
+		                has_name(&stamps->names, name->entry, function, text, length);
+
+		if (length > 0 && !is_there)
+			name->entry = add_name(&stamps->names, function, text, length);
+		store(&name->generation, atomic_load_explicit(&generation, memory_order_relaxed));
+		atomic_store_explicit(&name->ring, stamps, memory_order_relaxed);
+		atomic_store_explicit(&name->function, pointer_word(function), memory_order_release);
+	}
+	atomic_flag_clear_explicit(&is_naming, memory_order_release);
+}
+
+/* --- areas ------------------------------------------------------------------------------------------------------ */
+
+static int prepare(struct stamps_areas *areas, unsigned int number, uint64_t reach, struct error *error)
+{
+	struct stat status;
+	struct stamps_memory *memory = low_memory_map(areas->files[number], sizeof *memory, reach);
+
+	if (!memory || fstat(areas->files[number], &status) < 0)
+		return error_set_errno(error, "times: shared memory cannot be mapped");
+	areas->memory[number] = memory;
+	areas->inodes[number] = status.st_ino;
+	memory->version = STAMPS_VERSION;
+	memory->size = sizeof *memory;
+	atomic_store_explicit(&memory->magic, STAMPS_MAGIC, memory_order_release);
+	return 0;
+}
+
+static void publish(const struct stamps_areas *areas, const struct segment *segment, unsigned int number)
+{
+	struct segment_area *area = &segment->memory->stamps[number];
+
+	atomic_store_explicit(&area->file, (uint64_t)areas->files[number], memory_order_relaxed);
+	atomic_store_explicit(&area->inode, areas->inodes[number], memory_order_release);
+}
+
+static int make(struct stamps_areas *areas, const struct segment *segment, unsigned int number, uint64_t reach,
+                struct error *error)
+{
+	areas->files[number] = segment_make_file(STAMPS_NAME, sizeof(struct stamps_memory), error);
+	if (areas->files[number] < 0)
+		return -1;
+	areas->files[number] = handle_move_up(areas->files[number]);
+	if (prepare(areas, number, reach, error) < 0) {
+		if (areas->memory[number])
+			munmap(areas->memory[number], sizeof *areas->memory[number]);
+		areas->memory[number] = NULL;
+		close(areas->files[number]);
+		return -1;
+	}
+	publish(areas, segment, number);
+	return 0;
+}
+
+struct stamps *stamps_take(struct stamps_areas *areas, const struct segment *segment, unsigned int number,
+                           struct pci_address pci, uint64_t reach, struct error *error)
+{
+	unsigned int area = number / COUNTS_PLACES;
+
+	if (!areas->memory[area] && make(areas, segment, area, reach, error) < 0)
+		return NULL;
+	struct stamps *stamps = &areas->memory[area]->rings[number % COUNTS_PLACES];
+
+	stamps->pci = pci;
+	atomic_store_explicit(&stamps->magic, STAMPS_MAGIC, memory_order_release);
+	return stamps;
+}
+
+static bool is_open(const struct stamps_areas *areas, unsigned int number)
+{
+	struct stat status;
+
+	return areas->memory[number] && fstat(areas->files[number], &status) == 0 && S_ISREG(status.st_mode) &&
+	       status.st_ino == areas->inodes[number] && status.st_size == sizeof *areas->memory[number];
+}
+
+void stamps_after_fork(struct stamps_areas *areas)
+{
+	for (unsigned int i = 0; i < COUNTS_AREAS; i++) {
+		if (is_open(areas, i))
+			close(areas->files[i]);
+	}
+	*areas = (struct stamps_areas){.memory = {NULL}};
+	memset(known, 0, sizeof known);
+	atomic_flag_clear(&is_naming);
+}

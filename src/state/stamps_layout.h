@@ -1,0 +1,94 @@
+/*
+ * The memory of an area of stamps, as its owner and readers map it. stamps.h says what it is for.
+ */
+#ifndef NVTASKSET_STAMPS_LAYOUT_H
+#define NVTASKSET_STAMPS_LAYOUT_H
+
+#include "stamps.h"
+
+#include <stddef.h>
+
+#define STAMPS_NAME "nvtaskset-times"
+#define STAMPS_MAGIC UINT64_C(0x656d69747464766e)
+#define STAMPS_VERSION 1
+
+/* The number of a node's cell has this bit, that of a launch has not. */
+#define STAMPS_IS_NODE (UINT64_C(1) << 63)
+
+enum stamps_kind {
+	STAMPS_LAUNCH,
+	STAMPS_GRAPH,
+	STAMPS_NOTHING /* it never ends */
+};
+
+/* In the order in which the hardware writes them. */
+struct stamps_stamp {
+	_Atomic uint64_t number, time;
+};
+
+/* A launch, of a kernel or a graph. */
+struct stamps_record {
+	_Atomic uint64_t number; /* 0 while it is written */
+	_Atomic uint64_t kind;
+	_Atomic uint64_t launched_ns;
+	_Atomic uint64_t function; /* the number of its first node, for a graph */
+	_Atomic uint64_t stream;   /* its instance, for a graph */
+	_Atomic uint64_t tpcs;     /* how many kernels, for a graph */
+	_Atomic uint64_t last;     /* the number of its last node, for a graph */
+	_Atomic uint64_t end;      /* the number of the last function's nodes, for a graph */
+};
+
+struct stamps_node_record {
+	_Atomic uint64_t number; /* 0 while it is written */
+	_Atomic uint64_t exec;
+	_Atomic uint64_t function;
+	_Atomic uint64_t tpcs;
+	_Atomic uint64_t nodes; /* not 0: so many nodes of the graph are kernels of the function */
+};
+
+/* Names of functions are only ever added. */
+#define STAMPS_FUNCTIONS 1024
+#define STAMPS_TEXT (1 << 18)
+#define STAMPS_NAME_MAX 4096
+
+struct stamps_names {
+	_Atomic uint64_t count; /* so many are complete; of one function, the last counts */
+	struct {
+		_Atomic uint64_t function;
+		_Atomic uint64_t begin;
+		_Atomic uint64_t length;
+	} list[STAMPS_FUNCTIONS];
+	char text[STAMPS_TEXT];
+};
+
+struct stamps {
+	/* Pages that the hardware writes. */
+	_Alignas(COUNTS_PAGE) struct stamps_stamp cells[STAMPS_CELLS + STAMPS_NODES];
+
+	/* Pages that the owner's threads write. */
+	_Alignas(COUNTS_PAGE) _Atomic uint64_t magic; /* last */
+	struct pci_address pci;                       /* all 0 if the GPU is unknown */
+	_Atomic uint64_t gaps;                        /* a bit for each enum stamps_gap */
+	_Atomic uint64_t is_shared_by_mps;
+	_Atomic uint64_t gone; /* what was launched up to this number has ended, or never will */
+	_Alignas(64) _Atomic uint64_t launches; /* the last number that was given */
+	_Alignas(64) _Atomic uint64_t nodes;
+	_Alignas(64) struct stamps_record records[STAMPS_CELLS];
+	struct stamps_node_record node_records[STAMPS_NODES];
+	struct stamps_names names;
+};
+
+struct stamps_memory {
+	_Atomic uint64_t magic; /* last */
+	uint32_t version;
+	uint32_t unused;
+	uint64_t size;
+	_Alignas(COUNTS_PAGE) struct stamps rings[COUNTS_PLACES];
+};
+
+_Static_assert(STAMPS_BYTES % COUNTS_PAGE == 0, "registered as whole pages");
+_Static_assert(offsetof(struct stamps, magic) == STAMPS_BYTES, "shared layout");
+_Static_assert(sizeof(struct stamps_record) == 64, "shared layout");
+_Static_assert(sizeof(struct stamps_stamp) == 16, "as the hardware writes it");
+
+#endif

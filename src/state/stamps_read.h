@@ -1,0 +1,69 @@
+/*
+ * Reading a ring of stamps (stamps.h). Its owner may be hostile: no number in it is used as an index before it is checked,
+ * and whatever stands there, the work is bounded.
+ */
+#ifndef NVTASKSET_STAMPS_READ_H
+#define NVTASKSET_STAMPS_READ_H
+
+#include "stamps_layout.h"
+
+/* How far one reader has read in one ring. All zero, but for the ring, reads from its oldest launch on. */
+struct stamps_reader {
+	const struct stamps *ring;
+	uint64_t read;  /* all up to this number are done */
+	uint64_t looked; /* all up to this number have been looked at */
+	uint64_t done[STAMPS_CELLS / 64]; /* bit number % STAMPS_CELLS */
+};
+
+enum stamps_state {
+	STAMPS_ENDED,
+	STAMPS_RUNNING, /* or waiting; it comes again in the next scan */
+	STAMPS_GRAPH_LAUNCHED
+};
+
+struct stamps_event {
+	enum stamps_state state;
+	uint64_t number;
+	bool was_looked_at; /* by the scan before this one, and had not ended then */
+	uint64_t launched_ns;
+	uint64_t stamp_ns; /* of STAMPS_ENDED, the GPU's time */
+	uint64_t function, stream; /* what the owner calls them */
+	unsigned int tpcs;
+	/* Of STAMPS_GRAPH_LAUNCHED: its nodes, and up to `end` its functions; 0: they are not known. `stream` is the instance,
+	 * `tpcs` the number of kernels. */
+	uint64_t first, last, end;
+};
+
+typedef void stamps_visitor(const struct stamps_event *event, void *data);
+
+/* Begins to read with what is launched from now on. */
+void stamps_reader_begin(struct stamps_reader *reader, const struct stamps *ring);
+
+/* Visits what has ended, and what runs, since the last scan, in the order of launches; it stops when `running` kernels were
+ * found that run. Returns how many were overwritten before they were read. */
+uint64_t stamps_scan(struct stamps_reader *reader, unsigned int running, stamps_visitor *visit, void *data);
+
+/* The time at which the oldest launch was made that the ring still has; 0 if there is none. */
+uint64_t stamps_oldest(const struct stamps_reader *reader);
+
+/* What runs now never ends: it will not come again. */
+void stamps_give_up(struct stamps_reader *reader);
+
+/* A node of a graph. False if it has no cell any more. */
+struct stamps_node_event {
+	uint64_t number;
+	uint64_t exec, function;
+	uint64_t stamp_ns; /* 0: it has not ended yet */
+	unsigned int tpcs;
+	bool is_break; /* it is no node, see stamps_add_node */
+};
+bool stamps_read_node(const struct stamps *ring, uint64_t number, struct stamps_node_event *event);
+
+/* How many nodes of the instance are kernels of the function; 0 if that is not there, or is not there any more. */
+uint64_t stamps_read_function(const struct stamps *ring, uint64_t number, uint64_t exec, uint64_t *function);
+
+/* How many names there are; the name `entry`, into `name`. False if there is none, or it is none. */
+unsigned int stamps_names_count(const struct stamps *ring);
+bool stamps_read_name(const struct stamps *ring, unsigned int entry, uint64_t *function, char name[STAMPS_NAME_MAX + 1]);
+
+#endif

@@ -1,0 +1,342 @@
+#include "times.h"
+
+#include "gpu/tpcset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct times_calibration times_usual = {
+	.plain = {.latency_ns = 4600, .release_ns = 760, .next_ns = 1060},
+	.graph = {.latency_ns = 4900, .release_ns = 960, .next_ns = 110},
+	.front_ns = 470,
+	.paused_ns_per_ms = 350,
+	.paused_most_ns = 6000,
+	.latency_least_ns = 3300,
+	.visible_least_ns = 650,
+	.visible_most_ns = 1350,
+};
+
+const struct times_calibration times_under_mps = {
+	.plain = {.latency_ns = 4600, .release_ns = 1240, .next_ns = 1120},
+	.graph = {.latency_ns = 4900, .release_ns = 1440, .next_ns = 110},
+	.front_ns = 550,
+	.paused_ns_per_ms = 350,
+	.paused_most_ns = 6000,
+	.latency_least_ns = 3300,
+	.visible_least_ns = 650,
+	.visible_most_ns = 1350,
+};
+
+void times_open(struct times *times, const struct times_calibration *calibration, uint64_t now)
+{
+	*times = (struct times){.calibration = *calibration, .begin = now};
+}
+
+void times_close(struct times *times)
+{
+	free(times->intervals);
+	*times = (struct times){.intervals = NULL};
+}
+
+/* --- clocks ----------------------------------------------------------------------------------------------------- */
+
+void times_share(struct times *times, struct shared_clock *shared, uint64_t ahead)
+{
+	times->shared = shared;
+	times->ahead = ahead;
+	times->has_offset = false;
+}
+
+static bool not_before(struct times *times, uint64_t cpu, uint64_t gpu)
+{
+	bool is_new = clock_fit_not_before(&times->fit, cpu, gpu);
+
+	return (times->shared && shared_clock_not_before(times->shared, cpu - times->ahead, gpu)) || is_new;
+}
+
+static bool not_after(struct times *times, uint64_t cpu, uint64_t gpu)
+{
+	bool is_new = clock_fit_not_after(&times->fit, cpu, gpu);
+
+	return (times->shared && shared_clock_not_after(times->shared, cpu - times->ahead, gpu)) || is_new;
+}
+
+static bool usually_not_before(struct times *times, uint64_t cpu, uint64_t gpu)
+{
+	bool is_new = clock_fit_usually_not_before(&times->fit, cpu, gpu);
+
+	return (times->shared && shared_clock_usually_not_before(times->shared, cpu - times->ahead, gpu)) || is_new;
+}
+
+bool times_compare(struct times *times, const struct times_kernel *kernel, uint64_t unseen, uint64_t seen)
+{
+	const struct times_calibration *calibration = &times->calibration;
+	bool is_new = false;
+
+	if (kernel->launched_ns != 0)
+		is_new = not_before(times, kernel->launched_ns + calibration->latency_least_ns + calibration->plain.release_ns,
+		                    kernel->stamp_ns);
+	is_new = not_after(times, seen - calibration->visible_least_ns, kernel->stamp_ns) || is_new;
+	if (unseen != 0)
+		is_new = usually_not_before(times, unseen - calibration->visible_most_ns, kernel->stamp_ns) || is_new;
+	times->has_offset = times->has_offset && !is_new;
+	return is_new;
+}
+
+/* Of two offsets, which may be as far apart as numbers can be. */
+static bool are_within(int64_t a, int64_t b, double most)
+{
+	double distance = (double)(int64_t)((uint64_t)a - (uint64_t)b);
+
+	return distance <= most && distance >= -most;
+}
+
+bool times_clock(const struct times *times, uint64_t cpu, struct clock_offset *offset)
+{
+	struct clock_offset others;
+	bool is_known = clock_fit_offset(&times->fit, cpu, offset);
+	bool others_know = times->shared && shared_clock_offset(times->shared, cpu - times->ahead, &others);
+
+	if (others_know) {
+		others.at = cpu;
+		others.offset = (int64_t)((uint64_t)others.offset - times->ahead);
+	}
+	if (others_know && (!is_known || (others.error_ns < offset->error_ns &&
+	                                  are_within(others.offset, offset->offset,
+	                                             (double)others.error_ns + (double)offset->error_ns)))) {
+		*offset = others;
+		is_known = true;
+	}
+	return is_known;
+}
+
+/* For how long an offset counts, and how much less exact it may become meanwhile. */
+#define SAME_OFFSET_NS 100e6
+#define SAME_OFFSET_ERROR_NS 100
+
+static double since(const struct clock_offset *offset, uint64_t cpu)
+{
+	return (double)(int64_t)(cpu - offset->at);
+}
+
+static bool is_valid(const struct times *times, uint64_t cpu)
+{
+	double distance = since(&times->offset, cpu);
+
+	distance = distance < 0 ? -distance : distance;
+	return times->has_offset && distance < SAME_OFFSET_NS &&
+	       distance * times->offset.drift_error < SAME_OFFSET_ERROR_NS;
+}
+
+bool times_convert(struct times *times, uint64_t stamp, uint64_t near, uint64_t *time)
+{
+	struct clock_offset *last = &times->offset;
+	uint64_t cpu = times->has_offset ? stamp - (uint64_t)last->offset : near;
+
+	if (!is_valid(times, cpu)) {
+		times->has_offset = times_clock(times, cpu, last);
+		cpu = stamp - (uint64_t)last->offset;
+	}
+	*time = cpu - (uint64_t)(int64_t)(last->drift * since(last, cpu));
+	return times->has_offset;
+}
+
+/* --- intervals -------------------------------------------------------------------------------------------------- */
+
+bool times_add_interval(struct times *times, uint64_t begin, uint64_t end, unsigned int tpcs)
+{
+	if (times->count == times->room) {
+		size_t room = times->room ? 2 * times->room : 256;
+		struct times_interval *intervals = realloc(times->intervals, room * sizeof *intervals);
+
+		if (!intervals)
+			return false;
+		times->intervals = intervals;
+		times->room = room;
+	}
+	if (begin < end)
+		times->intervals[times->count++] =
+			(struct times_interval){begin, end, tpcs < TPCSET_MAX ? tpcs : TPCSET_MAX};
+	return true;
+}
+
+/* The entry of a stream; one that was not used for the longest time becomes a new stream's. */
+static struct times_stream *stream_of(struct times *times, uint64_t stream)
+{
+	struct times_stream *oldest = &times->streams[0], *found = NULL;
+
+	for (size_t i = 0; i < sizeof times->streams / sizeof times->streams[0] && !found; i++) {
+		struct times_stream *entry = &times->streams[i];
+
+		if (entry->used != 0 && entry->stream == stream)
+			found = entry;
+		else if (entry->used < oldest->used)
+			oldest = entry;
+	}
+	if (!found) {
+		*oldest = (struct times_stream){.stream = stream};
+		found = oldest;
+	}
+	found->used = ++times->used;
+	return found;
+}
+
+/* A hostile process's times may be anything. */
+static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
+{
+	if (value > most)
+		value = most;
+	return value < least ? least : value;
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a + b >= a ? a + b : UINT64_MAX;
+}
+
+/* From the launch to the kernel's begin. Who comes back to the driver after a while is slower. */
+static uint64_t latency_of(const struct times *times, const struct times_kernel *kernel)
+{
+	const struct times_calibration *calibration = &times->calibration;
+	uint64_t pause = times->launched != 0 && kernel->launched_ns > times->launched ? kernel->launched_ns - times->launched : 0;
+	uint64_t longer = pause / 1000000 * calibration->paused_ns_per_ms;
+
+	return calibration->plain.latency_ns + between(longer, 0, calibration->paused_most_ns);
+}
+
+/* The begin of a kernel whose stamp, or the present, is `end` on the processor's clock. */
+static uint64_t begin_of(struct times *times, const struct times_stream *stream, const struct times_kernel *kernel,
+                         uint64_t end)
+{
+	uint64_t begin = sum(kernel->launched_ns, latency_of(times, kernel)), behind;
+
+	if (stream->stamp != 0 && times_convert(times, stream->stamp, end, &behind) &&
+	    sum(behind, times->calibration.plain.next_ns) > begin)
+		begin = sum(behind, times->calibration.plain.next_ns);
+	return begin < end ? begin : end;
+}
+
+bool times_add(struct times *times, const struct times_kernel *kernel, uint64_t *duration_ns)
+{
+	struct times_stream *stream = stream_of(times, kernel->stream);
+	uint64_t stamp = 0;
+	bool is_known = times_convert(times, kernel->stamp_ns, kernel->launched_ns, &stamp);
+
+	if (is_known) {
+		uint64_t end = stamp - (stamp > times->calibration.plain.release_ns ? times->calibration.plain.release_ns : 0);
+		uint64_t begin = begin_of(times, stream, kernel, end);
+
+		*duration_ns = end - begin;
+		is_known = times_add_interval(times, begin, end, kernel->tpcs);
+	}
+	stream->stamp = kernel->stamp_ns;
+	if (kernel->launched_ns > times->launched)
+		times->launched = kernel->launched_ns;
+	return is_known;
+}
+
+/* Long before this, clocks are compared more closely, if ends are seen at all (look.c). */
+#define COARSE_NS 100000
+
+bool times_know_duration(const struct times *times, uint64_t duration_ns)
+{
+	return times->offset.error_ns <= COARSE_NS || times->offset.error_ns <= duration_ns / 4;
+}
+
+bool times_add_running(struct times *times, const struct times_kernel *kernel, uint64_t now)
+{
+	return times_add_interval(times, begin_of(times, stream_of(times, kernel->stream), kernel, now), now, kernel->tpcs);
+}
+
+void times_lose(struct times *times, uint64_t until)
+{
+	if (until > times->begin)
+		times->begin = until;
+}
+
+/* --- sums ------------------------------------------------------------------------------------------------------- */
+
+/* A begin or an end. */
+struct edge {
+	uint64_t time;
+	unsigned int tpcs;
+	int by; /* 1 or -1 */
+};
+
+static int compare_edges(const void *a, const void *b)
+{
+	const struct edge *one = a, *other = b;
+
+	return (one->time > other->time) - (one->time < other->time);
+}
+
+/* The most TPCs of those that are there. */
+static unsigned int most_of(const unsigned int *running)
+{
+	unsigned int tpcs = TPCSET_MAX;
+
+	while (tpcs > 0 && running[tpcs] == 0)
+		tpcs--;
+	return tpcs;
+}
+
+static void sweep(const struct edge *edges, size_t count, uint64_t from, struct times_taken *taken)
+{
+	unsigned int running[TPCSET_MAX + 1] = {0}, kernels = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0 && kernels > 0) {
+			uint64_t length = edges[i].time - edges[i - 1].time;
+
+			taken->busy_ns += length;
+			taken->tpc_ns += length > 0 ? length * most_of(running) : 0;
+		}
+		taken->changes += kernels == 0 && edges[i].time > from && (i == 0 || edges[i].time > edges[i - 1].time);
+		running[edges[i].tpcs] += (unsigned int)edges[i].by;
+		kernels += (unsigned int)edges[i].by;
+	}
+}
+
+void times_take(struct times *times, uint64_t now, struct times_taken *taken)
+{
+	uint64_t begin = times->begin < now ? times->begin : now;
+	struct edge *edges = malloc((2 * times->count + 1) * sizeof *edges);
+	size_t count = 0;
+	struct clock_offset offset;
+
+	*taken = (struct times_taken){.span_ns = now - begin};
+	taken->error_ns = times_clock(times, now, &offset) ? offset.error_ns : UINT64_MAX;
+	for (size_t i = 0; i < times->count && edges; i++) {
+		const struct times_interval *interval = &times->intervals[i];
+		uint64_t first = between(interval->begin, begin, now), last = between(interval->end, begin, now);
+
+		if (first < last) {
+			edges[count++] = (struct edge){first, interval->tpcs, 1};
+			edges[count++] = (struct edge){last, interval->tpcs, -1};
+		}
+	}
+	if (edges) {
+		qsort(edges, count, sizeof *edges, compare_edges);
+		sweep(edges, count, begin, taken);
+	}
+	free(edges);
+	double error = (double)taken->error_ns * (double)taken->changes;
+
+	taken->busy_error_ns = error < (double)taken->span_ns ? (uint64_t)error : taken->span_ns;
+	times->count = 0;
+	times->begin = now;
+}
+
+#define FINE_NS 25000
+#define BUSY_PART 0.05
+#define SPAN_PART 0.01
+#define SPAN_LEAST_NS 50000000 /* a shorter one is a part of one that others put together */
+
+bool times_are_exact(const struct times_taken *taken)
+{
+	double changes = taken->changes > 0 ? (double)taken->changes : 1;
+	double span = taken->span_ns > SPAN_LEAST_NS ? (double)taken->span_ns : SPAN_LEAST_NS;
+	double error = (double)taken->error_ns * changes;
+
+	return taken->error_ns <= FINE_NS || error <= BUSY_PART * (double)taken->busy_ns || error <= SPAN_PART * span;
+}

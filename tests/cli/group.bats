@@ -1,0 +1,781 @@
+#!/usr/bin/env bats
+# --group: processes that have one partition
+# shellcheck disable=SC2016,SC2030,SC2031 # there are shells inside; each test is a subshell
+
+load helpers
+
+# Starts a program in the background, whose output is in WORK/NAME; its pid is in the variable NAME.
+start_as() { # NAME, options and SET
+	: >"$WORK/$1"
+	nvtaskset --mps off "${@:2}" "$BUILD/demo/where" 60 >"$WORK/$1" 2>"$WORK/$1.errors" 3>&- &
+	printf -v "$1" %s $!
+	ALL+=($!)
+	wait_until [ -s "$WORK/$1" ]
+}
+
+teardown() {
+	kill "${ALL[@]}" 2>/dev/null || true
+	wait
+	rm -rf "$WORK"
+	[ ! -d "${CGROUP:-}" ] || find "$CGROUP" -depth -type d -exec rmdir {} +
+}
+
+is_on() { # NAME TPCs
+	[[ "$(tail -n 1 "$WORK/$1")" == *"on TPCs $2 ("* ]]
+}
+
+come_to() { # TPCs NAME…
+	local name
+	for name in "${@:2}"; do
+		wait_until is_on "$name" "$1" || {
+			echo "$name: $(tail -n 1 "$WORK/$name")"
+			return 1
+		}
+	done
+}
+
+list_of() { # PID
+	nvtaskset -tp "$1" | sed 's/.*: //'
+}
+
+# --- by name -----------------------------------------------------------------------------------------------------------
+
+@test "two commands join by a name, and one change is for both, and for who comes later" {
+	start_as a --group "g$$" -t 0-7
+	start_as b --group "g$$" -t 0-7
+	start_as other --group "h$$" -t 20
+	[ ! -s "$WORK/b.errors" ]
+	run nvtaskset -tp --group "g$$" 8-15
+	[ "$status $output" = "0 group g$$'s current TPC list: 0-7
+group g$$'s new TPC list: 8-15" ]
+	come_to 8-15 a b
+	[ "$(list_of "$a") $(list_of "$b") $(list_of "$other")" = "8-15 8-15 20" ]
+	start_as c --group "g$$" -t 8-15
+	[ "$(list_of "$c")" = 8-15 ]
+	[ "$(nvtaskset -tp --group "$c")" = "group $c's current TPC list: 8-15" ]
+}
+
+@test "who joins gets what the group has, and is told so" {
+	start_as a --group "g$$" -t 0-7
+	start_as b --group "g$$" -t 30
+	[ "$(cat "$WORK/b.errors")" = "nvtaskset: group g$$ has TPCs 0-7 of GPU 0, and so has COMMAND; to change all of it: -p --group" ]
+	come_to 0-7 b
+	start_as c --group "g$$" -n 4
+	come_to 0-7 c
+	start_as d --group "g$$" all
+	come_to 0-7 d
+	[ ! -s "$WORK/d.errors" ]
+	refuses "TPC 66: this GPU has TPCs 0-65" nv --group "g$$" -t 66 true
+}
+
+@test "who joins and names another GPU is told that the group has all of that" {
+	own_gpus h200-x2
+	start_as a -G 0 --group "g$$" -t 0-7
+	start_as b -G 1 --group "g$$" -t 0-7
+	[ "$(cat "$WORK/b.errors")" = "nvtaskset: group g$$ has TPCs 0-65 of GPU 1, and so has COMMAND; to change all of it: -p --group" ]
+	come_to 0-7 b
+	nvtaskset -G 1 -tp --group "g$$" 20-27
+	start_as c -G 1 --group "g$$" -t 20-27
+	[ ! -s "$WORK/c.errors" ]
+}
+
+# The kernel would end a process that makes a longer file.
+@test "a limit for files that leaves no room for a turn is a reason" {
+	! is_sanitized tsan || skip "ThreadSanitizer needs a file itself"
+	for turn in "--group g$$ -t 0" "-n 4"; do
+		# shellcheck disable=SC2086 # several words
+		run bash -c 'ulimit -f 0; "$@" 2>&1 | cat; exit "${PIPESTATUS[0]}"' bash nvtaskset --mps off $turn true
+		[ "$status $output" = "1 nvtaskset: ${turn%% *}: no shared memory: it takes 16 bytes, and the limit for files (ulimit -f) is 0" ]
+	done
+}
+
+@test "-p on one of them is for that one, until the group changes again" {
+	start_as a --group "g$$" -t 0-7
+	start_as b --group "g$$" -t 0-7
+	nvtaskset -tp 2-3 "$a"
+	come_to 2-3 a
+	[ "$(list_of "$b")" = 0-7 ]
+	nvtaskset -tp --group "g$$" 8-15
+	come_to 8-15 a b
+	nvtaskset -tp 9 "$b"
+	come_to 9 b
+	[ "$(list_of "$a")" = 8-15 ]
+}
+
+@test "a command's process tree is a group, also when its first process has gone" {
+	: >"$WORK/tree"
+	nvtaskset --mps off -t 0-7 bash -c '"$0" 60 >"$1" & echo $! >"$2"' "$BUILD/demo/where" "$WORK/tree" "$WORK/pid" 3>&-
+	tree=$(cat "$WORK/pid")
+	ALL+=("$tree")
+	wait_until [ -s "$WORK/tree" ]
+	[ "$(nvtaskset -tp --group "$tree" 5 | tail -n 1)" = "group $tree's new TPC list: 5" ]
+	come_to 5 tree
+}
+
+@test "children that come later, and their children, have it from their first moment" {
+	empty_output
+	nvtaskset --mps off --group "g$$" -t 0-7 bash -c 'until [ -e "$1" ]; do sleep 0.05; done; bash -c "\"\$0\" 60; true" "$0"' \
+		"$BUILD/demo/where" "$WORK/go" >"$WORK/output" 3>&- &
+	ALL+=($!)
+	wait_until nvtaskset -tp --group "g$$" 8-15
+	touch "$WORK/go"
+	runs_on 8-15
+	# What it has started shows its group, not what the environment says.
+	nvtaskset -tp --group "g$$" 30-31
+	runs_on 30-31
+	pkill -P "$!" -f where || pkill -f "$BUILD/demo/where 60"
+}
+
+# Each runs where the group was at one moment, and from the last change on, there; those that go on running, too.
+@test "1000 programs of a tree, started in any way while the group changes" {
+	programs=1000
+	! is_sanitized || programs=100
+	make_script "$WORK/worker" '#!/bin/bash' 'for i in $(seq "$1"); do' \
+		'	[ -e "$WORK/last" ] && when=after || when=before' \
+		'	case $((RANDOM % 20)) in' \
+		'	0) "$PLAY" where wait where >"$WORK/long.$BASHPID.$i" & echo $! >>"$WORK/pids"; continue ;;' \
+		'	[1-4]) set -- "$PLAY" where ;;' \
+		'	[5-9]) set -- "$PLAY" fork where ;;' \
+		'	1[0-4]) set -- "$PLAY" exec where ;;' \
+		'	*) set -- bash -c "\"$PLAY\" where; true" ;;' \
+		'	esac' \
+		'	echo "$when $("$@")"' \
+		'done'
+	export WORK PLAY=$BUILD/tests/programs/play
+	nvtaskset --mps off --group "g$$" -t 0-7 bash -c '"$WORK/worker" "$0" & "$WORK/worker" "$0" & wait' $((programs / 2)) \
+		>"$WORK/output" 3>&- &
+	ALL+=($!)
+	wait_until nvtaskset -tp --group "g$$"
+	while [ "$(wc -l <"$WORK/output")" -lt $((programs * 2 / 3)) ]; do
+		for set in 20-27 40-43 10,12,14 0-7; do
+			nvtaskset -tp --group "g$$" "$set" >"$WORK/changed"
+		done
+	done
+	nvtaskset -tp --group "g$$" 50-55
+	touch "$WORK/last"
+	wait "${ALL[0]}"
+	sort "$WORK/output" | uniq -c
+	mapfile -t long <"$WORK/pids"
+	ALL+=("${long[@]}")
+	[ "${#long[@]}" -gt $((programs / 50)) ]
+	for file in "$WORK"/long.*; do
+		wait_until grep -q waiting "$file"
+	done
+	kill -USR1 "${long[@]}"
+	for file in "$WORK"/long.*; do
+		wait_until grep -q '^50-55$' "$file"
+	done
+	[ $(($(wc -l <"$WORK/output") + ${#long[@]})) -eq "$programs" ]
+	not grep -Evx '(before|after) (0-7|20-27|40-43|10,12,14|50-55)' "$WORK/output"
+	[ "$(grep -c '^after' "$WORK/output")" -gt 10 ]
+	[ -z "$(grep '^after' "$WORK/output" | grep -v ' 50-55$')" ]
+	# They were started while all of them were in force.
+	[ "$(sort -u "$WORK/output" | grep -c before)" -ge 4 ]
+}
+
+@test "nested: a command in a group starts its own, or joins another" {
+	start_as a --group "g$$" -t 0-7
+	start_as b --group "h$$" -t 0-7 nvtaskset --mps off -t 20-21
+	start_as c --group "h$$" -t 0-7 nvtaskset --mps off --group "g$$" -t 0-7
+	nvtaskset -tp --group "g$$" 8-15
+	come_to 8-15 a c
+	[ "$(list_of "$b")" = 20-21 ]
+	# Nobody is left in it.
+	refuses "--group h$$: no program that you may look at is in it" nvtaskset -tp --group "h$$"
+	[ "$(readlink /proc/"$c"/fd/* | grep -c nvtaskset-group)" -eq 1 ]
+}
+
+@test "48 programs at once, started by 48 commands at the same time" {
+	for i in $(seq 48); do
+		nvtaskset --mps off --group "g$$" -n 4 "$BUILD/demo/where" 60 >"$WORK/out.$i" 2>/dev/null 3>&- &
+		ALL+=($!)
+	done
+	for i in $(seq 48); do
+		wait_until [ -s "$WORK/out.$i" ]
+	done
+	[ "$(for pid in "${ALL[@]}"; do list_of "$pid"; done | sort -u | wc -l)" -eq 1 ]
+	nvtaskset -tp --group "g$$" 33-40
+	[ "$(for pid in "${ALL[@]}"; do list_of "$pid"; done | sort -u)" = 33-40 ]
+	[ "$(nvtaskset -p --group "g$$" --json | jq '.processes | length')" -eq 48 ]
+}
+
+@test "names that are none, groups that are not there" {
+	for name in -x .x 12 'a b' 'a/b' "$(printf 'x%.0s' $(seq 64))" $'a\nb'; do
+		shown=${name/$'\n'/?}
+		refuses "--group ${shown:0:40}: a name has letters, digits and ._:@+-, at most 63, and is no number alone" \
+			nv --group="$name" -t 0 true
+	done
+	refuses "--group: an empty name" nv --group= -t 0 true
+	refuses "--group: a program is in one group at a time: choose one" nv --group a --group b -t 0 true
+	refuses "--group nobody$$: no program that you may look at is in it" nvtaskset -tp --group "nobody$$" 0-7
+	refuses "--group a b: not a group's name, nor a process id, nor the path of a file (with /)" nvtaskset -tp --group "a b" 0-7
+	refuses "pid 4194304: no such process" nvtaskset -tp --group 4194304 0-7
+	refuses "'12': --group stands in place of a PID, as in 'nvtaskset -tp --group g 0-7'" nvtaskset -tp --group g 0-7 12
+	refuses "-a: not with --group: name a process instead" nvtaskset -atp --group g 0-7
+	refuses "--group: not with -l; only with a SET and with -p" nvtaskset -l --group g
+}
+
+@test "a mistake in SET changes nobody" {
+	start_as a --group "g$$" -t 0-7
+	refuses "TPC 66: this GPU has TPCs 0-65" nvtaskset -tp --group "g$$" 66
+	[ "$(nvtaskset --dry-run -tp --group "g$$" 9)" = 9 ]
+	[ "$(list_of "$a")" = 0-7 ]
+}
+
+@test "another user's group is not joined, and not changed; root changes it" {
+	needs_another_user
+	needs_to_look_into_others
+	"${ANOTHER_USER[@]}" nvtaskset --mps off --group "g$$" -t 0-7 "$BUILD/demo/where" 60 >"$WORK/theirs" 3>&- &
+	ALL+=($!)
+	theirs=$!
+	wait_until [ -s "$WORK/theirs" ]
+	start_as mine --group "g$$" -t 20
+	come_to 20 mine
+	refuses "--group g$$: there are several; name a process of the one that you mean: --group PID" nvtaskset -tp --group "g$$" 9
+	[ "$("${ANOTHER_USER[@]}" nvtaskset -tp --group "g$$")" = "group g$$'s current TPC list: 0-7" ]
+	nvtaskset -tp --group "$theirs" 9
+	come_to 9 theirs
+	[ "$(list_of "$mine")" = 20 ]
+}
+
+@test "a program that has closed its descriptors still obeys; nothing is left when all have ended" {
+	start_as a --group "g$$" -t 0-7
+	nvtaskset --mps off --group "g$$" -t 0-7 "$BUILD/tests/programs/play" where closefrom 3 wait where >"$WORK/output" 3>&- &
+	ALL+=($!)
+	wait_until grep -q waiting "$WORK/output"
+	nvtaskset -tp --group "g$$" 8-15
+	kill -USR1 "$!"
+	wait "$!"
+	[ "$(tail -n 1 "$WORK/output")" = 8-15 ]
+	kill "$a"
+	wait "$a" || true
+	refuses "--group g$$: no program that you may look at is in it" nvtaskset -tp --group "g$$"
+}
+
+# A page that nobody has open is out of reach, although programs obey it; a file has a path.
+@test "when all have closed it, a group by name is out of reach, and one with a file is not" {
+	mkdir "$WORK/groups"
+	nvtaskset --mps off --group "g$$" -t 0-7 "$BUILD/tests/programs/play" where closefrom 3 wait where >"$WORK/output" 3>&- &
+	ALL+=($!)
+	NVTASKSET_GROUP_FILE=$WORK/groups/job nvtaskset --mps off -t 0-7 "$BUILD/tests/programs/play" where closefrom 3 wait where \
+		>"$WORK/by_file" 3>&- &
+	ALL+=($!)
+	wait_until grep -q waiting "$WORK/output"
+	wait_until grep -q waiting "$WORK/by_file"
+	refuses "--group g$$: no program that you may look at is in it" nvtaskset -tp --group "g$$" 8-15
+	refuses "pid ${ALL[0]}: has closed the file of its partition, which is out of reach until the program makes its next CUDA context" \
+		nvtaskset -tp --group "${ALL[0]}" 8-15
+	# Another group of that name begins.
+	start_as b --group "g$$" -t 20
+	nvtaskset -tp --group "g$$" 21
+	come_to 21 b
+	nvtaskset -tp --group "$WORK/groups/job" 8-15
+	kill -USR1 "${ALL[@]:0:2}"
+	wait "${ALL[@]:0:2}"
+	[ "$(tail -n 1 "$WORK/output") $(tail -n 1 "$WORK/by_file")" = "0-7 8-15" ]
+}
+
+@test "exec and fork, with CUDA before and after; a program that has closed its descriptors before it" {
+	nvtaskset --mps off --group "g$$" -t 0-7 "$BUILD/tests/programs/play" where wait exec where fork where >"$WORK/output" 3>&- &
+	ALL+=($!)
+	wait_until grep -q waiting "$WORK/output"
+	nvtaskset -tp --group "g$$" 8-15
+	kill -USR1 "$!"
+	wait "$!"
+	[ "$(tail -n 2 "$WORK/output")" = "8-15
+8-15" ]
+	start_as a --group "g$$" -t 0-7
+	# Its segment's descriptor is gone, and its group's is not.
+	start_as b --group "g$$" -t 0-7 bash -c 'nvtaskset -tp --group "$$" 8-15 >&2; exec 237>&-; exec "$@"' bash
+	come_to 8-15 a b
+}
+
+@test "a child that gets a partition of its own by --attach stays in the group" {
+	needs_attach
+	! is_sanitized || skip "not with a sanitizer"
+	nvtaskset --mps off --group "g$$" -t 0-7 bash -c '"$0" 60; true' "$(command -v sleep)" 3>&- &
+	ALL+=($!)
+	wait_for_child "$!"
+	ALL+=("$child")
+	wait_until nvtaskset -tp --group "g$$"
+	nvtaskset --attach -tp 2-3 "$child"
+	[ "$(list_of "$child")" = 2-3 ]
+	nvtaskset -tp --group "g$$" 8-15
+	[ "$(list_of "$child")" = 8-15 ]
+}
+
+@test "a command that is killed while it joins keeps nobody out, and leaves nothing" {
+	start_as a --group "g$$" -t 0-7
+	for i in $(seq 40); do
+		nvtaskset --mps off --group "g$$" -t 0-7 sleep 60 >"$WORK/killed.$i" 2>&1 3>&- &
+		read -r -t "0.0$((i % 4))$((RANDOM % 10))" <>"$WORK/never" || true
+		kill -KILL "$!" 2>/dev/null
+		wait "$!" 2>/dev/null || true
+	done
+	start_as b --group "g$$" -t 0-7
+	nvtaskset -tp --group "g$$" 8-15
+	come_to 8-15 a b
+	[ "$(nvtaskset -l --json | jq --arg name "g$$" '[.groups[] | select(.name == $name)] | length')" -eq 1 ]
+}
+
+# --- by a file ---------------------------------------------------------------------------------------------------------
+
+each_of() { # a list of TPCs
+	tr ',' '\n' <<<"$1" | awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }'
+}
+
+in_file() { # NAME of the file, and a command
+	local file=$1
+	shift
+	NVTASKSET_GROUP_FILE=$WORK/groups/$file "$@"
+}
+
+@test "a file: the first command chooses for all, what others of the directory have is taken" {
+	mkdir "$WORK/groups"
+	in_file job-1 start_as a -n 8
+	in_file job-1 start_as b all
+	in_file job-2 start_as c -n 8
+	first=$(list_of "$a")
+	[ "$(list_of "$b")" = "$first" ]
+	[ "$(list_of "$c")" != "$first" ]
+	kill "$a" "$b" "$c"
+	wait "$a" "$b" "$c" || true
+	# The processes have ended; what they had is their manager's, until it removes the files.
+	run in_file job-3 nvtaskset --mps off -n 51 true
+	[ "$status" -eq 1 ]
+	[ "$(nvtaskset -tp --group "$WORK/groups/job-1")" = "group $WORK/groups/job-1's current TPC list: $first" ]
+	rm "$WORK/groups/job-1"
+	in_file job-3 nvtaskset --mps off -n 58 true
+}
+
+@test "a file: -p --group changes it before there is a process, and after; by path, by name, by pid" {
+	mkdir "$WORK/groups"
+	in_file job nvtaskset --mps off -t 0-7 true
+	nvtaskset -tp --group "$WORK/groups/job" 8-15
+	in_file job start_as a all
+	come_to 8-15 a
+	in_file job start_as b -t 9
+	come_to 9 b
+	nvtaskset -tp --group job 20-27
+	come_to 20-27 a b
+	nvtaskset -tp --group "$a" 30-31
+	come_to 30-31 a b
+	# -n claims, also where the path is a relative one.
+	in_file other nvtaskset --mps off -t 0-7,40-65 true
+	cd "$WORK"
+	refuses "--group job: -n needs the path of its file, in whose directory TPCs are claimed" nvtaskset -np --group job 32
+	nvtaskset -np --group groups/job 32
+	come_to 8-39 a b
+	refuses "33 TPCs: of this GPU's 66 only 32 are free: 8-39" nvtaskset -np --group groups/job 33
+}
+
+@test "a file fences: neither -p nor a command inside leads out, and -n chooses inside" {
+	mkdir "$WORK/groups"
+	in_file job nvtaskset --mps off -t 8-15 true
+	in_file job start_as a all
+	refuses "pid $a: its group has TPCs 8-15 only, and its manager alone can change that" nvtaskset -tp 7-9 "$a"
+	nvtaskset -tp 9-10 "$a"
+	come_to 9-10 a
+	refuses "its group has TPCs 8-15 only, and its manager alone can change that" in_file job nv -t 0-7 true
+	in_file job start_as b -n 3
+	in_file job start_as c -n 3
+	# What is left of it: 8 and 11 to 15.
+	[ "$(each_of "$(list_of "$b"),$(list_of "$c")" | sort -n | tr '\n' ' ')" = "8 11 12 13 14 15 " ]
+	refuses "--group x: who started this program has given it the group of a file (NVTASKSET_GROUP_FILE), which it cannot leave" \
+		in_file job nv --group x -t 8 true
+	# Also where the environment was cleared: the descriptor leads there.
+	refuses "its group has TPCs 8-15 only, and its manager alone can change that" \
+		in_file job nv all env -u NVTASKSET_GROUP_FILE "$BUILD/nvtaskset" --mps off -t 0-7 true
+}
+
+# Such a command knows the file by a descriptor only, and so not the directory in which TPCs are claimed.
+@test "a file without a partition gets none from a command that has lost its path" {
+	! is_sanitized || skip "a sanitizer's run-time library must come with python"
+	mkdir "$WORK/groups"
+	nvtaskset --mps off -t 0 true # makes the links to the library
+	in_python 'make(sys.argv[1])' "$WORK/groups/empty"
+	make_script "$WORK/inside" '#!/bin/sh' 'exec env -u NVTASKSET_GROUP_FILE nvtaskset --mps off -n 66 true'
+	run in_file empty env LD_LIBRARY_PATH="$(dirname "$WORK"/nvtaskset/*/libcuda.so.1)" "$BUILD/tests/programs/play" where vfork "$WORK/inside"
+	echo "$output"
+	[ "$output" = "0-65
+nvtaskset: its group has no partition yet, and gets one from a command that finds the path of its file in NVTASKSET_GROUP_FILE" ]
+}
+
+@test "a file: without nvtaskset, a program with the library and the path obeys; one that has lost its environment, too" {
+	mkdir "$WORK/groups"
+	in_file job nvtaskset --mps off -t 8-15 true
+	in_file job start_as a all env -u NVTASKSET_GROUP_FILE -u NVTASKSET_PARTITION -u NVTASKSET_PID
+	come_to 8-15 a
+	nvtaskset -tp --group "$WORK/groups/job" 20
+	come_to 20 a
+	rm "$WORK/groups/job"
+	come_to 20 a
+}
+
+@test "a file that is none, or not to be trusted" {
+	mkdir "$WORK/groups"
+	cd "$WORK/groups"
+	in_file job nvtaskset --mps off -t 0 true
+	ln -s job link
+	mkfifo fifo
+	head -c 8192 /dev/urandom >garbage
+	truncate -s 1T huge
+	: >empty
+	cp job open
+	chmod 666 open
+	mkdir directory
+	for file in fifo garbage huge empty directory; do
+		run in_file "$file" nvtaskset --mps off -t 0 true
+		echo "$output"
+		[ "$status" -eq 1 ]
+		[[ "$output" == "nvtaskset: NVTASKSET_GROUP_FILE: $WORK/groups/$file: not a group"* ]]
+		run nvtaskset -tp --group "$WORK/groups/$file" 0
+		[ "$status" -eq 1 ]
+	done
+	refuses "NVTASKSET_GROUP_FILE: $WORK/groups/link: a symbolic link: name the group's file itself" in_file link nv -t 0 true
+	refuses "NVTASKSET_GROUP_FILE: $WORK/groups/open: others can write there" in_file open nv -t 0 true
+	refuses "NVTASKSET_GROUP_FILE: $WORK/groups/12: the file's name is the group's: letters, digits and ._:@+-, at most 63, and no number alone" \
+		in_file 12 nv -t 0 true
+	refuses "NVTASKSET_GROUP_FILE: job2: not an absolute path, or too long" env NVTASKSET_GROUP_FILE=job2 nvtaskset --mps off -t 0 true
+	# A program that finds it in its environment says so, and runs; one that finds a good one obeys.
+	run nvtaskset --mps off -t 5 "${WITHOUT_SEGMENT[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/garbage" "$BUILD/tests/programs/play" where
+	echo "$output"
+	[ "$output" = "nvtaskset: NVTASKSET_GROUP_FILE: $WORK/groups/garbage: not a group: this program does not obey that group
+5" ]
+	run nvtaskset --mps off -t 5 "${WITHOUT_SEGMENT[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job" "$BUILD/tests/programs/play" where
+	[ "$output" = 0 ]
+	# Garbage in the directory takes nothing.
+	in_file other nvtaskset --mps off -n 60 true
+}
+
+@test "a file of another user, a directory that is not writable" {
+	needs_another_user
+	mkdir "$WORK/groups"
+	in_file job nvtaskset --mps off -t 0-7 true
+	chown 12345 "$WORK/groups/job"
+	refuses "NVTASKSET_GROUP_FILE: $WORK/groups/job: belongs to another user" \
+		"${ANOTHER_USER[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job" nvtaskset --mps off -t 0 true
+	# No more does root's program.
+	run nvtaskset --mps off -t 5 "${WITHOUT_SEGMENT[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job" "$BUILD/tests/programs/play" where
+	[ "$output" = "nvtaskset: NVTASKSET_GROUP_FILE: $WORK/groups/job: belongs to another user: this program does not obey that group
+5" ]
+	rm "$WORK/groups/job"
+	refuses "NVTASKSET_GROUP_FILE: $WORK/groups/new: its directory, in which TPCs are claimed: Permission denied" \
+		"${ANOTHER_USER[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/new" nvtaskset --mps off -n 3 true
+	# A file of root's that has a partition needs no more.
+	in_file job nvtaskset --mps off -t 4-7 true
+	[ "$("${ANOTHER_USER[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job" nvtaskset --mps off all "$BUILD/tests/programs/play" where)" = 4-7 ]
+	refuses "the group belongs to user 0, who alone can change it" \
+		"${ANOTHER_USER[@]}" nvtaskset -tp --group "$WORK/groups/job" 0
+	# Root does not map what another user could make shorter.
+	"${ANOTHER_USER[@]}" env NVTASKSET_GROUP_FILE="$WORK/another/theirs" nvtaskset --mps off -t 0-7 "$BUILD/demo/where" 60 >"$WORK/theirs" 3>&- &
+	ALL+=($!)
+	wait_until [ -s "$WORK/theirs" ]
+	[ "$(nvtaskset -tp --group "${ALL[0]}")" = "group ${ALL[0]}'s current TPC list: 0-7" ]
+	refuses "the group belongs to user 65534, who alone can change it" nvtaskset -tp --group "${ALL[0]}" 0
+}
+
+@test "a file: a full disk leaves nothing, and no group is hurt that is there already" {
+	needs_root
+	needs_namespaces -m
+	mkdir "$WORK/groups"
+	run unshare -m bash -c 'cd "$0/groups" && mount -t tmpfs -o mode=755,size=4k none . && cd . && cd "$0/groups" &&
+		NVTASKSET_GROUP_FILE=$0/groups/job nvtaskset --mps off -t 0 true; ls -A; mount -o remount,size=8k "$0/groups"
+		export NVTASKSET_GROUP_FILE=$0/groups/job; nvtaskset --mps off -t 0-7 true && df --output=avail . | tail -n 1
+		nvtaskset -tp --group "$0/groups/job" 8 | tail -n 1; NVTASKSET_GROUP_FILE=$0/groups/more nvtaskset --mps off -t 0 true; ls -A' "$WORK"
+	echo "$output"
+	no_room="a group cannot be written: No space left on device"
+	[ "$output" = "nvtaskset: NVTASKSET_GROUP_FILE: $no_room
+.nvtaskset-lock
+    0
+group $WORK/groups/job's new TPC list: 8
+nvtaskset: NVTASKSET_GROUP_FILE: $no_room
+.nvtaskset-lock
+job" ]
+}
+
+# As with docker run -v /run/jobs/job:/job: other claims are in a directory that is not to be seen here.
+@test "a file that was mounted without its directory claims nothing, and all else goes" {
+	needs_root
+	needs_namespaces -m
+	mkdir "$WORK/groups" "$WORK/container"
+	in_file job nvtaskset --mps off -t 0-7 true
+	: >"$WORK/container/job"
+	export NVTASKSET_GROUP_FILE=$WORK/container/job
+	in_container=(unshare -m bash -c 'mount --bind "$0/groups/job" "$0/container/job" && "$@"' "$WORK")
+	[ "$("${in_container[@]}" nvtaskset --mps off all "$BUILD/tests/programs/play" where)" = 0-7 ]
+	"${in_container[@]}" nvtaskset -tp --group "$WORK/container/job" 8-15
+	refuses "$WORK/container/job: was removed, or mounted without its directory, in which TPCs are claimed" \
+		"${in_container[@]}" nvtaskset -np --group "$WORK/container/job" 20
+}
+
+# As with podman and enroot: nobody's are all files that are not the user's, root's too.
+@test "a file of root's in a container of a user's own, where root has no name" {
+	needs_another_user
+	user=(setpriv --reuid 65533 --regid 65533 --clear-groups) # nobody is 65534
+	"${user[@]}" unshare --user --map-root-user --mount true 2>/dev/null || skip "namespaces of users are not permitted"
+	mkdir "$WORK/groups" "$WORK/root"
+	in_file job nvtaskset --mps off -t 8-15 true
+	make_script "$WORK/container" '#!/bin/bash' 'mount -t tmpfs none "$WORK/root" && cd "$WORK/root"' \
+		'for directory in /*; do' \
+		'	if [ -L "$directory" ]; then cp -P "$directory" .' \
+		'	elif [ -d "$directory" ]; then mkdir ".$directory" && mount --rbind "$directory" ".$directory"; fi' \
+		'done' 'exec chroot . "$@"'
+	export WORK
+	for mapped in --map-root-user "--map-current-user --keep-caps"; do
+		# shellcheck disable=SC2206 # several words
+		in_container=("${WITHOUT_SEGMENT[@]}" "${user[@]}" unshare --user $mapped --mount "$WORK/container")
+		[ "$("${in_container[@]}" stat -c %u / "$WORK/groups/job" | sort -u | wc -l)" = 2 ]
+		nvtaskset -tp --group "$WORK/groups/job" 8-15
+		start_as a -t 5 "${in_container[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job"
+		come_to 8-15 a
+		nvtaskset -tp --group "$WORK/groups/job" 20
+		come_to 20 a
+		refuses "NVTASKSET_GROUP_FILE: /$(cut -d / -f 2 <<<"$WORK"): belongs to another user" \
+			"${in_container[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job" "$BUILD/nvtaskset" --mps off all true
+	done
+}
+
+# Whoever may write to a file can end those that have it mapped, by SIGBUS: members obey only files of root and of
+# themselves, and the command copies what belongs to others.
+@test "a file that its user makes shorter all the time ends nobody else's command" {
+	needs_another_user
+	needs_to_look_into_others
+	mkdir "$WORK/groups"
+	chown 65534 "$WORK/groups"
+	"${ANOTHER_USER[@]}" env NVTASKSET_GROUP_FILE="$WORK/groups/job" nvtaskset --mps off -t 0-7 "$BUILD/tests/programs/play" where wait \
+		>"$WORK/output" 3>&- &
+	ALL+=($!)
+	theirs=$!
+	wait_until grep -q waiting "$WORK/output"
+	cp "$WORK/groups/job" "$WORK/whole"
+	chmod 644 "$WORK/whole"
+	"${ANOTHER_USER[@]}" bash -c 'while :; do : >"$0/groups/job"; cat "$0/whole" >"$0/groups/job"; done' "$WORK" 3>&- &
+	ALL+=($!)
+	for i in $(seq 30); do
+		for command in "-l" "-tp $theirs" "-tp --group $theirs" "-tp --group $WORK/groups/job" "-tp --group job" \
+			"--mps off -n 1 true"; do
+			status=0
+			# shellcheck disable=SC2086 # several words
+			nvtaskset $command >"$WORK/answer" 2>&1 || status=$?
+			[ "$status" -le 1 ] || { echo "$command: status $status"; cat "$WORK/answer"; false; }
+		done
+	done
+}
+
+@test "a file: between containers, TPCs are never given twice" {
+	needs_root
+	needs_namespaces --pid --fork --mount-proc
+	mkdir "$WORK/groups"
+	for i in $(seq 8); do
+		NVTASKSET_GROUP_FILE=$WORK/groups/job-$i unshare --pid --fork --mount-proc "$BUILD/nvtaskset" --mps off -n 8 \
+			"$BUILD/tests/programs/play" where >"$WORK/out.$i" 2>"$WORK/errors.$i" 3>&- &
+	done
+	wait
+	cat "$WORK"/errors.*
+	for i in $(seq 8); do
+		[ "$(cat "$WORK/out.$i")" = "$(nvtaskset -tp --group "$WORK/groups/job-$i" | sed 's/.*: //')" ]
+	done
+	# 64 TPCs, each of them once.
+	[ "$(each_of "$(cat "$WORK"/out.*)" | sort -u | wc -l)" -eq 64 ]
+	[ -e "$WORK/groups/.nvtaskset-lock" ]
+	[ "$(find "$WORK/groups" -type f | wc -l)" -eq 9 ]
+}
+
+# --- what is shown -------------------------------------------------------------------------------------------------------
+
+@test "-l sums each group; its members share TPCs on purpose" {
+	own_gpus
+	start_as a --group "g$$" -t 0-7
+	start_as b --group "g$$" -t 0-7
+	start_as other -t 4-5
+	run nvtaskset -l
+	echo "$output"
+	[[ "$output" =~ (^|$'\n')"group g$$: 2 processes, "[0-9]+" launches, "[0-9]+" ended, "[0-9]+" in flight, 0 outside"($'\n'|$) ]]
+	# Only those that share with somebody else are named.
+	[ "$(grep -c share <<<"$output")" -eq 1 ]
+	[[ "$output" == *"processes $a, $b and $other share TPCs 4-5 of GPU "* ]]
+	run nvtaskset -l --json
+	[ "$(jq -c --arg name "g$$" '.groups[] | select(.name == $name) | [.pids, .is_file, .launches >= .ended, .outside]' <<<"$output")" = \
+		"[[$a,$b],false,true,0]" ]
+	[ "$(jq --argjson pid "$a" '(.processes[] | select(.pid == $pid)).group.id as $id | .groups[] | select(.id == $id).pids | length' <<<"$output")" -eq 2 ]
+	[ "$(jq -c --argjson pid "$other" '.processes[] | select(.pid == $pid).group.name' <<<"$output")" = null ]
+	run nvtaskset -tp --group "g$$" --json 9
+	[ "$(jq -c '.group | [.name, .partitions[0].tpcs, .partitions[0].before.tpc_list]' <<<"$output")" = "[\"g$$\",[9],\"0-7\"]" ]
+	[ "$(jq -c '[.processes[] | .partitions[0].tpc_list, .partitions[0].before.tpc_list]' <<<"$output")" = '["9","0-7","9","0-7"]' ]
+}
+
+# --- by the job's control group ------------------------------------------------------------------------------------------
+
+# Makes control groups CGROUP and CGROUP/step, of version 2, or with `any` of a hierarchy of version 1.
+make_cgroups() { # [any]
+	local top
+	needs_root
+	for top in /sys/fs/cgroup /sys/fs/cgroup/unified ${1:+/sys/fs/cgroup/pids}; do
+		[ -w "$top/cgroup.procs" ] && mkdir -p "$top/nvtaskset-$$/step" 2>/dev/null || continue
+		CGROUP=$top/nvtaskset-$$
+		STEP=$CGROUP/step
+		return
+	done
+	skip "control groups cannot be made here"
+}
+
+note() { # DIRECTORY VALUE, or DIRECTORY to see what it is
+	python3 -c 'if True:
+		import os, sys
+		name = "user.nvtaskset"
+		if len(sys.argv) > 2:
+			os.setxattr(sys.argv[1], name, os.fsencode(sys.argv[2]))
+		elif name in os.listxattr(sys.argv[1]):
+			print(os.fsdecode(os.getxattr(sys.argv[1], name)))' "$@"
+}
+
+in_python() { # what to do with a group, ARGUMENT…
+	NVTASKSET_LIBRARY=$BUILD/api/libnvtaskset.so.0 PYTHONPATH=$ROOT/tools/python python3 -c "import nvtaskset, sys; nvtaskset.Group.$1" "${@:2}"
+}
+
+# Before a command: in the control group STEP, and without what nvtaskset has given it, but for the library.
+LOST=(bash -c 'echo $$ >"$STEP/cgroup.procs"; exec 237>&- 238>&-; exec env -u NVTASKSET_GROUP_FILE -u NVTASKSET_PARTITION -u NVTASKSET_PID "$@"' bash)
+
+where_lost() { # COMMAND… in front of the program
+	nvtaskset --mps off -t 20 env STEP="$STEP" "${LOST[@]}" "$@" "$BUILD/tests/programs/play" where 2>&1
+}
+
+@test "a program that has lost environment and descriptors starts in the group that its control group notes" {
+	make_cgroups
+	mkdir "$WORK/groups"
+	in_file job nvtaskset --mps off -t 8-15 true
+	export STEP
+	[ "$(where_lost)" = 0-65 ]
+	note "$CGROUP" "$WORK/groups/job"
+	[ "$(where_lost)" = 8-15 ]
+	start_as a -t 20 "${LOST[@]}"
+	start_as other -t 20
+	come_to 8-15 a
+	nvtaskset -tp --group "$WORK/groups/job" 30-31
+	come_to 30-31 a
+	[ "$(list_of "$other")" = 20 ]
+	[ "$(nvtaskset -l --json | jq -c '.groups[] | select(.name == "job").pids')" = "[$a]" ]
+	refuses "pid $a: its group has TPCs 30-31 only, and its manager alone can change that" nvtaskset -tp 29-30 "$a"
+	# Who has a group keeps it.
+	[ "$(bash -c 'echo $$ >"$STEP/cgroup.procs"; in="$0" && NVTASKSET_GROUP_FILE=$in/groups/other nvtaskset --mps off -t 3 "$BUILD/tests/programs/play" where' "$WORK")" = 3 ]
+	# The nearest one counts.
+	in_file inner nvtaskset --mps off -t 40 true
+	note "$STEP" "$WORK/groups/inner"
+	[ "$(where_lost)" = 40 ]
+	# Errno is the program's.
+	[ "$(nvtaskset --mps off -t 20 "${LOST[@]}" "$BUILD/tests/programs/play" errno where)" = 40 ]
+}
+
+@test "a command that has lost its environment is in the group that its control group notes, and in its fence" {
+	make_cgroups
+	mkdir "$WORK/groups"
+	export STEP
+	note "$STEP" "$WORK/groups/job"
+	inside=("${LOST[@]}" nvtaskset --mps off)
+	# As with the environment, the first command makes the file.
+	[ "$("${inside[@]}" -t 8-15 "$BUILD/tests/programs/play" where)" = 8-15 ]
+	refuses "its group has TPCs 8-15 only, and its manager alone can change that" "${inside[@]}" -t 7-8 true
+	[ "$("${inside[@]}" all "$BUILD/tests/programs/play" where)" = 8-15 ]
+	run "${inside[@]}" -n 9 true
+	[[ "$status $output" == "1 nvtaskset: 9 TPCs: "* ]]
+	refuses "--group x: who started this program has given it the group of a file (user.nvtaskset of its control group), which it cannot leave" \
+		"${inside[@]}" --group x -t 8 true
+	note "$STEP" "$WORK/groups"
+	refuses "user.nvtaskset of its control group: $WORK/groups: not a group's file" "${inside[@]}" -t 8 true
+}
+
+@test "notes that do not count, and files that are not to be trusted" {
+	needs_another_user
+	make_cgroups
+	mkdir "$WORK/groups"
+	in_file job nvtaskset --mps off -t 8-15 true
+	in_file upper nvtaskset --mps off -t 40 true
+	mkfifo "$WORK/groups/fifo"
+	export STEP
+	says() { # what it says of its own in front of ": this program…"
+		run where_lost "${@:2}"
+		echo "$output"
+		[ "$output" = "nvtaskset: user.nvtaskset of its control group: $1: this program does not obey that group
+0-65" ]
+	}
+	note "$STEP" groups/job
+	says "groups/job: not an absolute path"
+	note "$STEP" "$WORK/groups/fifo"
+	says "$WORK/groups/fifo: not a group's file"
+	note "$STEP" "$WORK/groups/nothing"
+	says "$WORK/groups/nothing: No such file or directory"
+	note "$STEP" "$WORK/groups/"$'job\n'
+	says "$WORK/groups/job?: the file's name is the group's: letters, digits and ._:@+-, at most 63, and no number alone"
+	# None: the one above counts.
+	note "$CGROUP" "$WORK/groups/upper"
+	note "$STEP" ""
+	[ "$(where_lost)" = 40 ]
+	note "$STEP" "$(printf '/%.0s' $(seq 4096))"
+	[ "$(where_lost)" = 40 ]
+	note "$STEP" "$(printf '/%.0s' $(seq 4095))"
+	says "$(printf '/%.0s' $(seq 200)): the file's name is the group's: letters, digits and ._:@+-, at most 63, and no number alone"
+	# Others may have written it: root's programs do not believe a user's, and nobody believes everybody's.
+	note "$STEP" "$WORK/groups/job"
+	chmod 775 "$STEP"
+	[ "$(where_lost)" = 40 ]
+	chmod 755 "$STEP"
+	chown 65534 "$STEP" "$STEP/cgroup.procs"
+	[ "$(where_lost)" = 40 ]
+	user=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+	[ "$(where_lost "${user[@]}")" = 8-15 ]
+	# The file is judged as any other.
+	chown 12345 "$WORK/groups/job"
+	says "$WORK/groups/job: belongs to another user" "${user[@]}"
+}
+
+@test "a control group that is out of sight has no note" {
+	make_cgroups
+	needs_namespaces -C
+	mkdir "$WORK/groups"
+	in_file job nvtaskset --mps off -t 8-15 true
+	note "$CGROUP" "$WORK/groups/job"
+	export STEP
+	# Below is a namespace whose top is the step: seen from there, other control groups are "/..".
+	[ "$(where_lost unshare -C)" = 0-65 ]
+	[ "$(where_lost unshare -C bash -c 'echo $$ >"$STEP/../cgroup.procs"; exec "$@"' bash)" = 0-65 ]
+	# A container's own view: its control groups at the usual place.
+	needs_namespaces -m
+	note "$STEP" "$WORK/groups/job"
+	[ "$(where_lost unshare -C -m bash -c 'mount -t cgroup2 none /sys/fs/cgroup && exec "$@"' bash)" = 8-15 ]
+}
+
+@test "a file: a process that has lost environment and descriptors is found by the job's control group" {
+	needs_root
+	! is_sanitized || skip "a sanitizer's run-time library must come with python"
+	make_cgroups any
+	mkdir "$WORK/groups"
+	in_python 'make(sys.argv[1], sys.argv[2])[0] = "8-15"' "$WORK/groups/job" "/nvtaskset-$$"
+	start_as stray -t 20
+	start_as stranger -t 21
+	echo "$stray" >"$CGROUP/cgroup.procs"
+	nvtaskset -tp --group "$WORK/groups/job" 30-31
+	come_to 30-31 stray
+	[ "$(list_of "$stranger")" = 21 ]
+}
+
+@test "who makes a file for a control group leaves a note there, and who removes it none" {
+	! is_sanitized || skip "a sanitizer's run-time library must come with python"
+	make_cgroups
+	mkdir "$WORK/groups"
+	in_python 'make(sys.argv[1], sys.argv[2])[0] = "8-15"' "$WORK/groups/job" "/nvtaskset-$$"
+	[ "$(note "$CGROUP")" = "$WORK/groups/job" ]
+	[ "$(where_lost)" = 8-15 ]
+	# Another group's note stays, and a control group that is not there is no failure.
+	in_python 'make(sys.argv[1], sys.argv[2])' "$WORK/groups/gone" "/nvtaskset-$$/gone"
+	in_python 'make(sys.argv[1], sys.argv[2])' "$WORK/groups/other" "/nvtaskset-$$"
+	in_python 'remove(sys.argv[1])' "$WORK/groups/gone"
+	in_python 'remove(sys.argv[1])' "$WORK/groups/job"
+	[ "$(note "$CGROUP")" = "$WORK/groups/other" ]
+	in_python 'remove(sys.argv[1])' "$WORK/groups/other"
+	[ -z "$(note "$CGROUP")" ]
+	[ "$(where_lost)" = 0-65 ]
+	# Not to a name that leads out of what is to be seen.
+	in_python 'make(sys.argv[1], sys.argv[2])' "$WORK/groups/top" "/../$(basename "${CGROUP%/*}")/nvtaskset-$$"
+	[ -z "$(note "$CGROUP")" ]
+}

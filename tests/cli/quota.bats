@@ -1,0 +1,221 @@
+#!/usr/bin/env bats
+# --quota: at the start, live, shown and refused
+
+load helpers
+load playing
+
+quota_of() {
+	nvtaskset -p "$PROGRAM" | sed -n "s/^pid $PROGRAM's current quota: //p"
+}
+
+is_used() {
+	[[ "$(quota_of)" =~ present\ for\ [0-9.]+\ s,\ put\ aside\ for\ ([0-9.]+)\ s$ ]] && [ "${BASH_REMATCH[1]}" != 0.0 ]
+}
+
+has_thread() {
+	grep -qx nvtaskset /proc/"$PROGRAM"/task/*/comm
+}
+
+has_no_thread() {
+	! has_thread
+}
+
+@test "at the start: in force, shown with what was used; it implies --mps off and says so" {
+	empty_output
+	nvtaskset --quota 30% -t 0-7 "$BUILD/tests/programs/play" busy wait >"$WORK/output" 2>"$WORK/errors" 3>&- &
+	PROGRAM=$!
+	waits 1
+	grep -qx 'nvtaskset: --quota: without MPS, programs take turns on the GPU (--mps off)' "$WORK/errors"
+	wait_until is_used
+	[[ "$(quota_of)" == "30ms/100ms: present for "* ]]
+	nvtaskset -l | grep -q "^        quota 30ms/100ms: present for "
+	nvtaskset -l --json >"$WORK/json"
+	[ "$(jq -c ".processes[] | select(.pid == $PROGRAM) | .quota | [.run_us, .period_us, .limits, .in_force]" "$WORK/json")" = \
+		"[30000,100000,true,true]" ]
+	nvtaskset top --once --delay 0.2 | grep -qE "^ *$PROGRAM .* 30ms/100ms "
+	[ "$(nvtaskset top --once --delay 0.2 --json | jq -c ".processes[] | select(.pid == $PROGRAM) | .quota | [.run_us, .in_force]")" = \
+		"[30000,true]" ]
+}
+
+@test "live, without a SET: given, changed and lifted" {
+	start_playing -t 0-7 -- busy wait
+	[ -z "$(quota_of)" ]
+	has_no_thread
+	run nvtaskset -p --quota 5ms/20ms "$PROGRAM"
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "pid $PROGRAM's current TPC mask: ff" ]
+	[[ "${lines[1]}" == "pid $PROGRAM's new quota: 5ms/20ms: "* ]]
+	wait_until is_used
+	has_thread
+	run nvtaskset -tp --quota 50% 8-9 "$PROGRAM"
+	[ "$status" -eq 0 ]
+	[ "${lines[1]}" = "pid $PROGRAM's new TPC list: 8-9" ]
+	[[ "${lines[2]}" == "pid $PROGRAM's new quota: 50ms/100ms: present for "* ]]
+	nvtaskset -p --quota max "$PROGRAM"
+	[[ "$(quota_of)" == "max: present for "* ]]
+	wait_until has_no_thread
+}
+
+@test "who was given none has neither line nor thread" {
+	start_playing -t 0-7 -- busy wait
+	has_no_thread
+	run nvtaskset -p "$PROGRAM"
+	[ "${#lines[@]}" -eq 1 ]
+	! nvtaskset -l | grep -q '^        quota'
+}
+
+@test "a program that uses managed memory is not put aside: changed, and not in force" {
+	start_playing -t 0-7 -- managed busy wait
+	nvtaskset -p --quota 30% "$PROGRAM" 2>"$WORK/errors" || status=$?
+	is_refused() {
+		run nvtaskset -p --quota 30% "$PROGRAM"
+		[ "$status" -eq 3 ] && [[ "$output" == *"nvtaskset: pid $PROGRAM: the program uses managed memory"* ]]
+	}
+	wait_until is_refused
+}
+
+@test "refused: clients of MPS, and what is no quota" {
+	refuses "--quota: clients of MPS cannot be put aside each for itself; use it with --mps off" \
+		nvtaskset --mps on --quota 30% -t 0-7 true
+	refuses "--quota: clients of MPS cannot be put aside each for itself; use it with --mps off" \
+		nvtaskset --quota 30% --mps auto -t 0-7 true
+	for text in x 30 30% % 30ms/ /100ms 30ms/100 30x 30ms/100xx -5%; do
+		[ "$text" = 30% ] ||
+			refuses "--quota $text: must be RUN[/PERIOD], such as 30% or 30ms/100ms, or 'max'" nvtaskset --quota "$text" -t 0-7 true
+	done
+	refuses "--quota 30ms/20s: the period must be 1ms-10s" nvtaskset --quota 30ms/20s -t 0-7 true
+	refuses "--quota 0.1%: less than 1ms of the time in each period; --quota 1%/1s has longer periods" \
+		nvtaskset --quota 0.1% -t 0-7 true
+	refuses "--quota 30ms/20ms: more time than the period has" nvtaskset --quota 30ms/20ms -t 0-7 true
+	refuses "--quota: not with -l; only with a SET and with -p" nvtaskset --quota 30% -l
+}
+
+@test "a program whose MPS has a daemon may be a client of it: nothing has changed" {
+	mkdir "$WORK/mps"
+	touch "$WORK/mps/control"
+	CUDA_MPS_PIPE_DIRECTORY=$WORK/mps LD_LIBRARY_PATH=$BUILD/sim "$BUILD/tests/programs/play" context wait >"$WORK/output" 3>&- &
+	PROGRAM=$!
+	waits 1
+	[ "$(uname -m)" = x86_64 ] || skip "attaching works on x86-64 only"
+	nvtaskset --attach -tp 0-7 "$PROGRAM" || skip "attaching is not possible here"
+	refuses "pid $PROGRAM: --quota: clients of MPS cannot be put aside each for itself; start it with --mps off" \
+		nvtaskset -p --quota 30% "$PROGRAM"
+	[ -z "$(quota_of)" ]
+}
+
+@test "children start with their parent's" {
+	start_playing --quota 40% -t 0-7 -- fork context wait
+	child=$(pgrep -P "$PROGRAM")
+	[[ "$(nvtaskset -p "$child")" == *"current quota: 40ms/100ms"* ]]
+	kill "$child"
+}
+
+# --- groups ------------------------------------------------------------------------------------------------------------
+
+# A member that is busy all the time, from here on.
+start_member() { # NAME, options and SET
+	: >"$WORK/$1"
+	nvtaskset --mps off "${@:2}" "$BUILD/tests/programs/play" busy wait >"$WORK/$1" 2>"$WORK/$1.errors" 3>&- &
+	printf -v "$1" %s $!
+	MEMBERS+=($!)
+}
+
+teardown() {
+	kill -KILL ${MEMBERS[@]+"${MEMBERS[@]}"} ${PROGRAM:-} 2>/dev/null || true
+	wait
+	rm -rf "$WORK"
+}
+
+has_launched() { # PID
+	nvtaskset -l --json | jq -e ".processes[] | select(.pid == $1) | .uploads > 0" >/dev/null
+}
+
+used() { # PID MEMBER, in us
+	nvtaskset -l --json | jq ".processes[] | select(.pid == $1) | .quota.$2"
+}
+
+is_aside_for() { # PID US
+	[ "$(used "$1" aside_us)" -ge "$2" ]
+}
+
+# So that what follows lies in one period of 10 s.
+wait_for_period() {
+	local ms
+	ms=$(awk '{print int($1 * 1000) % 10000}' /proc/uptime)
+	[ "$ms" -lt 6000 ] || sleep "$(((10100 - ms) / 1000)).$(printf %03d $(((10100 - ms) % 1000)))"
+}
+
+@test "a group shares its quota: who comes when it is used up gets no more" {
+	wait_for_period
+	start_member first --group "q$$" --quota 800ms/10s -t 0-7
+	wait_until is_aside_for "$first" 10000
+	[ "$(used "$first" present_us)" -ge 700000 ]
+	start_member second --group "q$$" -t 0-7
+	wait_until is_aside_for "$second" 10000
+	[ "$(used "$second" present_us)" -lt 400000 ]
+	[ "$(nvtaskset -l --json | jq ".processes[] | select(.pid == $second) | .quota.run_us")" = 800000 ]
+}
+
+@test "who has a quota of its own does not use up the group's" {
+	wait_for_period
+	start_member first --group "q$$" --quota 800ms/10s -t 0-7
+	wait_until is_aside_for "$first" 10000
+	start_member second --group "q$$" --quota 700ms/10s -t 0-7
+	wait_until is_aside_for "$second" 10000
+	[ "$(used "$second" present_us)" -ge 600000 ]
+}
+
+@test "a running group is given a quota, which its members share; shown, changed and lifted" {
+	start_member first --group "q$$" -t 0-7
+	start_member second --group "q$$" -t 0-7
+	wait_until has_launched "$first"
+	wait_until has_launched "$second"
+	[ "$(nvtaskset -p --group "q$$")" = "group q$$'s current TPC mask: ff" ]
+	wait_for_period
+	run nvtaskset -p --group "q$$" --quota 800ms/10s
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "group q$$'s current TPC mask: ff" ]
+	[ "${lines[1]}" = "group q$$'s new quota: 800ms/10s" ]
+	wait_until is_aside_for "$first" 10000
+	wait_until is_aside_for "$second" 10000
+	[ "$(used "$first" present_us)" -lt 1200000 ]
+	[ "$(nvtaskset -p --group "q$$" --json | jq -c '[.group.quota.run_us, .processes[].quota.run_us]')" = "[800000,800000,800000]" ]
+	run nvtaskset -tp --group "q$$" --quota max 8-9
+	[ "${lines[1]}" = "group q$$'s new TPC list: 8-9" ]
+	[ "${lines[2]}" = "group q$$'s new quota: max" ]
+	PROGRAM=$first
+	wait_until has_no_thread
+}
+
+@test "a group's change leaves the quota of a member alone if the group was never given one" {
+	start_member first --group "q$$" -t 0-7
+	wait_until has_launched "$first"
+	nvtaskset -p --quota 40% "$first"
+	nvtaskset -tp --group "q$$" 8-9
+	PROGRAM=$first
+	[[ "$(quota_of)" == "40ms/100ms: "* ]]
+}
+
+@test "a group of which a member is never put aside: changed, and not in force there" {
+	nvtaskset --mps off --group "q$$" -t 0-7 "$BUILD/tests/programs/play" managed busy wait >"$WORK/first" 2>&1 3>&- &
+	MEMBERS+=($!)
+	is_refused() {
+		run nvtaskset -p --group "q$$" --quota 30%
+		[ "$status" -eq 3 ] && [[ "$output" == *"nvtaskset: pid ${MEMBERS[0]}: the program uses managed memory"* ]]
+	}
+	wait_until is_refused
+}
+
+@test "a group of which a member may be a client of MPS: nothing has changed" {
+	mkdir "$WORK/mps"
+	touch "$WORK/mps/control"
+	nvtaskset --mps off --group "q$$" -t 0-7 env "CUDA_MPS_PIPE_DIRECTORY=$WORK/mps" "$BUILD/tests/programs/play" busy wait \
+		>"$WORK/first" 3>&- &
+	first=$!
+	MEMBERS+=("$first")
+	wait_until has_launched "$first"
+	refuses "pid $first: --quota: clients of MPS cannot be put aside each for itself; start it with --mps off" \
+		nvtaskset -p --group "q$$" --quota 30%
+	[ "$(nvtaskset -p --group "q$$")" = "group q$$'s current TPC mask: ff" ]
+}

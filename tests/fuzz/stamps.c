@@ -1,0 +1,143 @@
+/*
+ * Any content in the memory that a process shares for its times. A watcher reads it again and again, while it changes: its
+ * work is bounded, it reads nothing outside of that memory, and what it says of lengths cannot be more than the time that
+ * passed.
+ */
+#include "fuzz.h"
+
+#include "state/stamps_read.h"
+#include "state/times.h"
+
+#include <string.h>
+
+#define CHUNK 64
+
+static struct stamps *ring;
+static struct stamps_reader reader;
+
+/* Words of the input go to places that the input names, near what a reader looks at. */
+static void *place_of(uint8_t kind, uint64_t number)
+{
+	void *place = &ring->launches;
+
+	switch (kind % 8) {
+	case 0:
+		place = &ring->nodes;
+		break;
+	case 1:
+		place = &ring->gone;
+		break;
+	case 2:
+		place = &ring->names.count;
+		break;
+	case 3:
+		place = &ring->names.list[number % STAMPS_FUNCTIONS];
+		break;
+	case 4:
+		place = &ring->records[number % STAMPS_CELLS];
+		break;
+	case 5:
+		place = &ring->node_records[number % STAMPS_NODES];
+		break;
+	case 6:
+		place = &ring->cells[number % (STAMPS_CELLS + STAMPS_NODES)];
+		break;
+	default:
+		break;
+	}
+	return place;
+}
+
+static size_t room_of(uint8_t kind)
+{
+	static const size_t rooms[8] = {8, 8, 8, sizeof ring->names.list[0], sizeof ring->records[0],
+	                                sizeof ring->node_records[0], sizeof ring->cells[0], 8};
+
+	return rooms[kind % 8];
+}
+
+/* Returns how much of the input it used. */
+static size_t write_one(const uint8_t *data, size_t size)
+{
+	uint64_t number;
+
+	if (size < 9)
+		return size;
+	memcpy(&number, data + 1, sizeof number);
+	size_t room = room_of(data[0]);
+	size_t length = size - 9 < room ? size - 9 : room;
+
+	memcpy(place_of(data[0], number), data + 9, length);
+	return 9 + length;
+}
+
+struct visit {
+	struct times *times;
+	uint64_t last, visits;
+};
+
+static void on_event(const struct stamps_event *event, void *data)
+{
+	struct visit *visit = data;
+	const struct times_kernel kernel = {event->stream, event->launched_ns, event->stamp_ns, event->tpcs};
+	uint64_t duration;
+
+	must(event->number > visit->last);
+	visit->last = event->number;
+	visit->visits++;
+	times_compare(visit->times, &kernel, event->was_looked_at, event->launched_ns);
+	if (event->state == STAMPS_ENDED)
+		times_add(visit->times, &kernel, &duration);
+	else
+		times_add_running(visit->times, &kernel, 1000);
+}
+
+static void read_all(struct times *times, uint64_t now)
+{
+	struct visit visit = {.times = times};
+	struct times_taken taken;
+	struct stamps_node_event node;
+	char name[STAMPS_NAME_MAX + 1];
+	uint64_t function, before = reader.read;
+
+	uint64_t lost = stamps_scan(&reader, STAMPS_CELLS, on_event, &visit);
+
+	must(visit.visits <= STAMPS_CELLS && lost < STAMPS_IS_NODE + STAMPS_CELLS);
+	must(reader.read >= before || atomic_load(&ring->launches) < before || atomic_load(&ring->launches) >= STAMPS_IS_NODE);
+	stamps_oldest(&reader);
+	if (now % 3 == 0)
+		stamps_give_up(&reader);
+	for (uint64_t number = 0; number < 2 * STAMPS_NODES; number += 61) {
+		stamps_read_node(ring, number, &node);
+		stamps_read_function(ring, number, now, &function);
+	}
+	must(stamps_names_count(ring) <= STAMPS_FUNCTIONS);
+	for (unsigned int entry = 0; entry <= stamps_names_count(ring); entry++)
+		must(!stamps_read_name(ring, entry, &function, name) || (name[0] && strlen(name) <= STAMPS_NAME_MAX));
+	times_take(times, now, &taken);
+	must(taken.busy_ns <= taken.span_ns);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct times times;
+	uint64_t now = 0;
+
+	if (!ring)
+		ring = aligned_alloc(COUNTS_PAGE, sizeof *ring);
+	must(ring);
+	memset(ring, 0, sizeof *ring);
+	reader = (struct stamps_reader){.ring = ring};
+	times_open(&times, &times_usual, 0);
+	while (size > 0) {
+		for (int i = 0; i < CHUNK && size > 0; i++) {
+			size_t used = write_one(data, size);
+
+			data += used;
+			size -= used;
+		}
+		read_all(&times, now += 1000);
+	}
+	times_close(&times);
+	return 0;
+}

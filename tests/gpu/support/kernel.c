@@ -1,0 +1,97 @@
+#include "kernel.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+typedef int answerer(int file, unsigned long request, void *argument);
+
+static _Atomic(answerer *) simulated;
+
+void kernel_use(void *library)
+{
+	atomic_store(&simulated, (answerer *)dlsym(library, "simulated_ioctl"));
+}
+
+/* --- who listens --------------------------------------------------------------------------------------------- */
+
+typedef void kernel_listener(unsigned long request, const void *argument);
+
+static _Atomic(kernel_listener *) listener;
+
+void kernel_listen(kernel_listener *wanted)
+{
+	atomic_store(&listener, wanted);
+}
+
+static bool is_for_driver(unsigned long request)
+{
+	return (request >> 8 & 0xff) == 'F';
+}
+
+static void tell(unsigned long request, const void *argument)
+{
+	kernel_listener *told = atomic_load(&listener);
+
+	if (told && is_for_driver(request))
+		told(request, argument);
+}
+
+/* --- who asks ----------------------------------------------------------------------------------------------- */
+
+#define ASKERS 64
+
+static _Atomic(void *) askers[ASKERS]; /* addresses behind calls */
+static atomic_uint asked;
+
+static void note_asker(void *caller, unsigned long request)
+{
+	if (is_for_driver(request))
+		atomic_store(&askers[atomic_fetch_add(&asked, 1) % ASKERS], caller);
+}
+
+bool kernel_was_asked_by(const char *library)
+{
+	bool found = false;
+	Dl_info info;
+
+	for (unsigned int i = 0; i < ASKERS; i++) {
+		void *caller = atomic_exchange(&askers[i], NULL);
+
+		if (caller && dladdr(caller, &info) && info.dli_fname) {
+			size_t length = strlen(info.dli_fname), wanted = strlen(library);
+
+			found = found || (length >= wanted && strcmp(info.dli_fname + length - wanted, library) == 0);
+		}
+	}
+	return found;
+}
+
+/* --- the door ------------------------------------------------------------------------------------------------- */
+
+/* Exported, so that all libraries of the program find it before the C library's. */
+__attribute__((visibility("default"))) int ioctl(int file, unsigned long request, ...)
+{
+	answerer *answer = atomic_load(&simulated);
+	int saved = errno;
+	va_list arguments;
+
+	va_start(arguments, request);
+	void *argument = va_arg(arguments, void *);
+
+	va_end(arguments);
+	note_asker(__builtin_return_address(0), request);
+	tell(request, argument);
+	if (answer && answer(file, request, argument) == 0) {
+		errno = saved;
+		return 0;
+	}
+	errno = saved;
+	return (int)syscall(SYS_ioctl, file, request, argument);
+}

@@ -1,0 +1,1118 @@
+/*
+ * When kernels were on the GPU: what a watcher estimates (state/look.h), beside what the kernels themselves saw on
+ * %globaltimer. Prints how far they are apart: on the hardware, that calibrates the estimate (state/times.h).
+ */
+#include "base/process_clock.h"
+#include "gpu/qmd.h"
+#include "state/area.h"
+#include "state/layout.h"
+#include "state/lease.h"
+#include "state/look.h"
+#include "state/stamps_layout.h"
+#include "support/child.h"
+#include "support/graph.h"
+#include "support/last_kernel.h"
+#include "support/subscriber.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KERNELS_MAX 2000
+
+static CUmodule module;
+static CUfunction last;
+static CUdeviceptr looks;
+
+/* When a block, or a kernel, ran, by its own looks. */
+struct span {
+	uint64_t begin, end;
+};
+
+/* What the watcher has seen since the test began. */
+static struct seen {
+	uint64_t kernels, timed, lost, busy_ns, tpc_ns, span_ns, error_ns;
+	uint32_t gaps;
+	bool is_known, is_presence;
+	uint64_t instances[2]; /* of last, nothing or where */
+	struct durations durations[2];
+} seen;
+
+static struct look *look;
+
+static bool is_open;
+
+/* CUDA does not survive a fork: so it is used first when it is needed. */
+static int open_test(void **state)
+{
+	int result = is_open ? 0 : gpu_set_up(state);
+
+	if (is_open)
+		return result;
+	is_open = true;
+	gpu_check(cuModuleLoadData(&module, last_ptx));
+	gpu_check(cuModuleGetFunction(&last, module, "last"));
+	gpu_check(cuMemAlloc_v2(&looks, KERNELS_MAX * gpu.sm_count * sizeof(struct span)));
+	return result;
+}
+
+/* --- watching --------------------------------------------------------------------------------------------------- */
+
+static const char *const names[] = {"last", "nothing"};
+
+static void add(const struct look_times *times)
+{
+	const struct look_gpu *on = NULL;
+
+	for (unsigned int i = 0; i < times->gpu_count; i++)
+		on = gpu.topology && pci_address_equal(times->gpus[i].pci, gpu.topology->pci) ? &times->gpus[i] : on;
+	if (!on)
+		return;
+	/* A simulated GPU is part of a program that may be interrupted for long: then its clock is not known well. */
+	uint32_t unsure = gpu_is_simulated() ? 1u << LOOK_CLOCKS : 0;
+
+	seen.kernels += on->kernels;
+	seen.timed += on->timed;
+	seen.lost += on->lost;
+	seen.busy_ns += on->busy_ns;
+	seen.tpc_ns += on->tpc_ns;
+	seen.span_ns += on->span_ns;
+	seen.error_ns = on->error_ns;
+	seen.gaps |= on->gaps & ~unsure;
+	seen.is_known = on->is_time_known || (on->gaps != 0 && on->gaps == unsure);
+	seen.is_presence = on->is_presence;
+	for (unsigned int i = 0; i < times->function_count; i++) {
+		for (unsigned int name = 0; name < 2; name++) {
+			if (times->functions[i].name && strcmp(times->functions[i].name, names[name]) == 0) {
+				seen.instances[name] += times->functions[i].instances;
+				durations_merge(&seen.durations[name], &times->functions[i].durations);
+			}
+		}
+	}
+}
+
+/* The lease had ended before the last take: this machine was so slow. What was launched meanwhile is lost, then. */
+static bool was_late;
+static uint64_t taken_at;
+
+static void take(void)
+{
+	struct look_times times;
+	struct error error;
+	uint64_t before_that = taken_at;
+
+	taken_at = process_clock_ns();
+	was_late = taken_at - before_that >= LEASE_NS;
+	if (look_take(look, &times, &error) < 0)
+		fail_msg("%s", error.reason);
+	add(&times);
+}
+
+static void begin(void)
+{
+	struct error error;
+
+	look = look_begin(getpid(), &error);
+	if (!look)
+		fail_msg("%s", error.reason);
+	gpu_launch_empty(&gpu);
+	gpu_check(cuCtxSynchronize());
+	take();
+	if (seen.gaps & 1 << LOOK_NO_SLOTS)
+		gpu_skip("this GPU's launch descriptors have no slot that tells the time");
+	memset(&seen, 0, sizeof seen);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	look_end(look);
+	look = NULL;
+	memset(&seen, 0, sizeof seen);
+	return 0;
+}
+
+/* Nothing says that a stamp is visible before a synchronisation ends, so this waits. */
+#define PATIENCE_SECONDS 60
+
+static void take_until(uint64_t kernels)
+{
+	time_t patience = time(NULL) + PATIENCE_SECONDS;
+
+	gpu_check(cuCtxSynchronize());
+	take();
+	while (seen.timed + seen.lost < kernels && time(NULL) < patience)
+		take();
+}
+
+/* Another thread watches while this one launches. */
+static atomic_bool is_watching;
+
+static void *watch(void *data)
+{
+	(void)data;
+	while (atomic_load(&is_watching)) {
+		take();
+		usleep(2000);
+	}
+	return NULL;
+}
+
+/* --- kernels that know when they ran ---------------------------------------------------------------------------- */
+
+static CUdeviceptr looks_of(unsigned int number)
+{
+	return looks + (CUdeviceptr)number * gpu.sm_count * sizeof(struct span);
+}
+
+/* A block for each SM, as kernels are that use the GPU: one alone is told of 0.6 us earlier under MPS (docs/hardware.md). */
+static void launch_last(unsigned int number, uint64_t ns)
+{
+	CUdeviceptr at = looks_of(number);
+	void *arguments[] = {&at, &ns};
+
+	gpu_check(cuLaunchKernel(last, gpu.sm_count, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL));
+}
+
+static void read_spans(unsigned int kernels, struct span *spans)
+{
+	size_t bytes = (size_t)kernels * gpu.sm_count * sizeof(struct span);
+	struct span *blocks = malloc(bytes);
+
+	assert_non_null(blocks);
+	gpu_check(cuMemcpyDtoH_v2(blocks, looks, bytes));
+	for (unsigned int i = 0; i < kernels; i++) {
+		const struct span *first = &blocks[(size_t)i * gpu.sm_count];
+
+		spans[i] = *first;
+		for (const struct span *block = first; block < first + gpu.sm_count; block++) {
+			spans[i].begin = block->begin < spans[i].begin ? block->begin : spans[i].begin;
+			spans[i].end = block->end > spans[i].end ? block->end : spans[i].end;
+		}
+	}
+	free(blocks);
+}
+
+/* Their lengths, as they saw them. */
+static uint64_t read_looks(unsigned int kernels, struct durations *own)
+{
+	static struct span spans[KERNELS_MAX];
+	uint64_t sum = 0;
+
+	read_spans(kernels, spans);
+	for (unsigned int i = 0; i < kernels; i++) {
+		sum += spans[i].end - spans[i].begin;
+		durations_add(own, spans[i].end - spans[i].begin);
+	}
+	return sum;
+}
+
+struct load {
+	unsigned int kernels;
+	uint64_t ns;
+	unsigned int in_a_row; /* then the GPU is idle for a while */
+};
+
+/* Returns how long the calls took that launch them. */
+static uint64_t run(const struct load *load)
+{
+	uint64_t calls = 0;
+
+	for (unsigned int i = 0; i < load->kernels; i++) {
+		uint64_t begin_call = process_clock_ns();
+
+		launch_last(i, load->ns);
+		calls += process_clock_ns() - begin_call;
+		if (i % load->in_a_row == load->in_a_row - 1) {
+			gpu_check(cuCtxSynchronize());
+			usleep(200);
+		}
+	}
+	return calls;
+}
+
+static double distance(double a, double b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* Of each change, in ns. A simulated GPU is part of a program that may be interrupted at any moment, and is slow under a
+ * sanitizer. Its launches wait for their kernels: so what a call took longer than its kernel, `slack`, is how much later than
+ * usual the kernel may have begun; that is 10000 otherwise. */
+static double allowed(double slack)
+{
+	return gpu_is_simulated() ? (slack > 12000 ? slack : 6000) + 2 * (double)seen.error_ns : 2000;
+}
+
+/* A launch may be interrupted between the record of its time and the GPU: so a few tries. */
+#define TRIES 5
+
+/* Within 1 %, or 2 us for each change from idle to busy. Within 2 % in rows: between two kernels of 10 us the GPU is idle for 1.8
+ * us, of which 0.3 us are not the same each time. A simulated launch waits for its kernel: none is in a row. */
+static bool is_right(const struct load *load)
+{
+	struct durations own = {.count = 0};
+	pthread_t watcher;
+
+	memset(&seen, 0, sizeof seen);
+	atomic_store(&is_watching, true);
+	assert_int_equal(pthread_create(&watcher, NULL, watch, NULL), 0);
+	uint64_t calls = run(load);
+
+	atomic_store(&is_watching, false);
+	pthread_join(watcher, NULL);
+	take_until(load->kernels);
+
+	double sum = (double)read_looks(load->kernels, &own), changes = load->kernels;
+
+	if (!gpu_is_simulated())
+		changes /= load->in_a_row;
+	double off = ((double)seen.busy_ns - sum) / changes, most = allowed(((double)calls - sum) / load->kernels);
+	double median = (double)durations_median(&seen.durations[0]), expected = (double)durations_median(&own);
+
+	print_message("%u kernels of %llu ns, %u in a row: busy %.0f ns too long for each change (%.2f %%), median %.0f ns, "
+	              "their own %.0f ns, clocks within %llu ns, allowed %.0f ns\n",
+	              load->kernels, (unsigned long long)load->ns, load->in_a_row, off,
+	              100 * ((double)seen.busy_ns - sum) / sum, median, expected, (unsigned long long)seen.error_ns, most);
+	assert_int_equal(seen.gaps, 0);
+	assert_true(seen.is_known);
+	assert_int_equal(seen.kernels, load->kernels);
+	assert_int_equal(seen.lost, 0);
+	assert_int_equal(seen.instances[0], load->kernels);
+	assert_int_equal(seen.durations[0].count, load->kernels);
+	return (distance((double)seen.busy_ns, sum) <= sum / (load->in_a_row > 1 ? 50 : 100) || distance(off, 0) <= most) &&
+	       (distance(median, expected) <= expected / 32 || distance(median, expected) <= most);
+}
+
+static void check_load(unsigned int kernels, uint64_t ns, unsigned int in_a_row)
+{
+	const struct load load = {kernels, ns, in_a_row};
+	bool right = false;
+
+	begin();
+	for (int i = 0; i < TRIES && !right; i++)
+		right = is_right(&load);
+	assert_true(right);
+}
+
+static void test_short_kernels(void **state)
+{
+	(void)state;
+	check_load(1000, 10000, 1);
+}
+
+static void test_short_kernels_in_a_row(void **state)
+{
+	(void)state;
+	check_load(1000, 10000, 50);
+}
+
+static void test_kernels_of_a_millisecond(void **state)
+{
+	(void)state;
+	check_load(100, 1000000, 1);
+}
+
+static void test_long_kernels(void **state)
+{
+	(void)state;
+	check_load(6, 50000000, 1);
+}
+
+static void test_tpcs(void **state)
+{
+	struct tpcset few = gpu_range(0, 7);
+
+	(void)state;
+	gpu_set_partition(&gpu, &few);
+	begin();
+	launch_last(0, 1000000);
+	take_until(1);
+	assert_true(seen.busy_ns + 2 * seen.error_ns >= 900000);
+	assert_int_equal(seen.tpc_ns, 8 * seen.busy_ns);
+	struct tpcset all = gpu_all(&gpu);
+
+	gpu_set_partition(&gpu, &all);
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	begin();
+	for (unsigned int i = 0; i < 30; i++)
+		gpu_launch_empty(&gpu);
+	launch_last(0, 1000);
+	take_until(31);
+	assert_int_equal(seen.instances[0], 1);
+	assert_int_equal(seen.instances[1], 30);
+	assert_int_equal(seen.durations[1].count, 30);
+}
+
+/* Time that the processor saw pass bounds it from both sides. */
+static void test_an_idle_gpu(void **state)
+{
+	(void)state;
+	begin();
+	usleep(20000);
+	take();
+	assert_true(seen.is_known);
+	assert_int_equal(seen.busy_ns, 0);
+	assert_true(seen.span_ns >= 20000000);
+	assert_int_equal(seen.kernels, 0);
+}
+
+/* More than the ring has. */
+static void test_what_is_overwritten_is_counted(void **state)
+{
+	enum { MANY = 3 * STAMPS_CELLS };
+
+	(void)state;
+	begin();
+	struct segment segment = gpu_own_segment();
+
+	/* The lease must not end meanwhile. */
+	for (unsigned int i = 0; i < MANY; i++) {
+		if (i % 100 == 0)
+			assert_int_equal(lease_renew(&segment, process_clock_ns(), NULL), 0);
+		gpu_launch_empty(&gpu);
+	}
+	segment_close(&segment);
+	take_until(MANY);
+	assert_int_equal(seen.kernels, MANY);
+	assert_int_equal(seen.lost, MANY - STAMPS_CELLS);
+	assert_int_equal(seen.timed, STAMPS_CELLS);
+	assert_true(seen.busy_ns <= seen.span_ns);
+}
+
+/* --- nobody looks ----------------------------------------------------------------------------------------------- */
+
+/* This process's rings; NULL if it has none. */
+static const struct stamps_memory *map_stamps(void)
+{
+	struct segment segment = gpu_own_segment();
+	const struct segment_area *area = &segment.memory->stamps[0];
+	int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY);
+	const struct stamps_memory *memory =
+		area_map(directory, atomic_load(&area->file), atomic_load(&area->inode), sizeof *memory);
+
+	close(directory);
+	segment_close(&segment);
+	return memory;
+}
+
+/* How many launches have been recorded in all of this process's rings. */
+static uint64_t recorded(void)
+{
+	const struct stamps_memory *memory = map_stamps();
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; memory && i < COUNTS_PLACES; i++)
+		sum += atomic_load(&memory->rings[i].launches);
+	if (memory)
+		munmap((void *)memory, sizeof *memory);
+	return sum;
+}
+
+/* What a watcher takes for the stream of the last launch. */
+static uint64_t recorded_stream(void)
+{
+	const struct stamps_memory *memory = map_stamps();
+	uint64_t stream = 0;
+
+	assert_non_null(memory);
+	for (unsigned int i = 0; i < COUNTS_PLACES; i++) {
+		uint64_t number = atomic_load(&memory->rings[i].launches);
+
+		if (number > 0)
+			stream = atomic_load(&memory->rings[i].records[number % STAMPS_CELLS].stream);
+	}
+	munmap((void *)memory, sizeof *memory);
+	return stream;
+}
+
+static void launch_in(CUstream stream)
+{
+	gpu_check(cuLaunchKernel(gpu.nothing, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+}
+
+/* Also where the driver names none: how it is told of the end differs from launch to launch. */
+static void test_launches_of_a_stream(void **state)
+{
+	CUstream own;
+
+	(void)state;
+	gpu_check(cuStreamCreate(&own, CU_STREAM_NON_BLOCKING));
+	begin();
+	launch_in(NULL);
+	uint64_t first = recorded_stream();
+
+	for (unsigned int i = 0; i < 20; i++) {
+		launch_in(own);
+		assert_int_not_equal(recorded_stream(), first);
+		launch_in(NULL);
+		assert_int_equal(recorded_stream(), first);
+	}
+	gpu_check(cuCtxSynchronize());
+	gpu_check(cuStreamDestroy_v2(own));
+}
+
+static void wait_for_the_end_of_the_lease(void)
+{
+	struct segment segment = gpu_own_segment();
+
+	while (lease_is_on(&segment))
+		usleep(10000);
+	segment_close(&segment);
+}
+
+static void test_nobody_looks_any_more(void **state)
+{
+	(void)state;
+	begin();
+	uint64_t at_first = recorded();
+
+	gpu_launch_empty(&gpu);
+	assert_int_equal(recorded(), at_first + 1);
+	wait_for_the_end_of_the_lease();
+	for (unsigned int i = 0; i < 10; i++)
+		gpu_launch_empty(&gpu);
+	assert_int_equal(recorded(), at_first + 1);
+	take();
+	gpu_launch_empty(&gpu);
+	assert_int_equal(recorded(), at_first + 2);
+}
+
+/* Busy meanwhile, and nobody measured it: that is not known, and no part of the span. */
+static void test_looking_again_after_it_has_ended(void **state)
+{
+	(void)state;
+	begin();
+	wait_for_the_end_of_the_lease();
+	for (unsigned int i = 0; i < 10; i++)
+		launch_last(i, 1000000);
+	gpu_check(cuCtxSynchronize());
+	take();
+	assert_int_equal(seen.kernels, 10);
+	assert_int_equal(seen.lost, 10);
+	assert_int_equal(seen.timed, 0);
+	assert_int_equal(seen.busy_ns, 0);
+	assert_true(seen.span_ns < 1000000000);
+	memset(&seen, 0, sizeof seen);
+	launch_last(0, 1000000);
+	take_until(1);
+	assert_int_equal(seen.lost, 0);
+	assert_true(seen.busy_ns >= 900000);
+}
+
+static void test_several_watchers(void **state)
+{
+	struct error error;
+	struct look_times times;
+
+	(void)state;
+	begin();
+	struct look *other = look_begin(getpid(), &error);
+
+	assert_non_null(other);
+	for (unsigned int i = 0; i < 10; i++)
+		launch_last(i, 1000);
+	take_until(10);
+	assert_int_equal(seen.instances[0], 10);
+	memset(&seen, 0, sizeof seen);
+	assert_int_equal(look_take(other, &times, &error), 0);
+	add(&times);
+	assert_int_equal(seen.instances[0], 10);
+	look_end(other);
+}
+
+/* --- other processes -------------------------------------------------------------------------------------------- */
+
+#define SEEN_BY_ANOTHER 20
+
+/* Ends by the alarm if it sees nothing. */
+static void look_at_the_parent(void)
+{
+	struct error error;
+
+	alarm(PATIENCE_SECONDS);
+	memset(&seen, 0, sizeof seen);
+	look = look_begin(getppid(), &error);
+	if (!look)
+		fail_msg("%s", error.reason);
+	while (seen.instances[0] < SEEN_BY_ANOTHER) {
+		take();
+		usleep(1000);
+	}
+	assert_int_equal(seen.gaps & ~(1u << LOOK_CLOCKS), 0); /* the first ones compare them */
+	assert_true(seen.timed > 0);
+	look_end(look);
+}
+
+static void test_another_process_looks(void **state)
+{
+	struct segment segment = gpu_own_segment();
+
+	(void)state;
+	begin();
+	end(NULL);
+	wait_for_the_end_of_the_lease();
+	struct child child = child_start(look_at_the_parent);
+
+	while (!lease_is_on(&segment))
+		sched_yield();
+	usleep(10000); /* it has read what was there */
+	for (unsigned int i = 0; i < SEEN_BY_ANOTHER; i++)
+		launch_last(i, 100000);
+	gpu_check(cuCtxSynchronize());
+	struct child_end ended = child_wait(&child);
+
+	child_assert_passed(&ended);
+	segment_close(&segment);
+}
+
+static bool can_tell_time(void)
+{
+	const struct qmd_family *family = qmd_family_for(gpu.topology->compute_major, gpu.topology->compute_minor);
+
+	return family && qmd_release_reach(family) > 0;
+}
+
+/* Who looks at a process does not look at its children. */
+static void launch_in_the_child(void)
+{
+	open_test(NULL);
+	for (unsigned int i = 0; i < 10; i++)
+		gpu_launch_empty(&gpu);
+	gpu_check(cuCtxSynchronize());
+	assert_int_equal(recorded(), 0);
+	if (!can_tell_time())
+		return;
+	begin();
+	launch_last(0, 1000);
+	take_until(1);
+	assert_int_equal(seen.instances[0], 1);
+	assert_int_equal(recorded(), 2);
+}
+
+static void fork_while_looked_at(void)
+{
+	struct error error;
+
+	look = look_begin(getpid(), &error);
+	assert_non_null(look);
+	struct child_end ended = child_run(launch_in_the_child);
+
+	child_assert_passed(&ended);
+}
+
+static void test_a_child(void **state)
+{
+	(void)state;
+	struct child_end ended = child_run(fork_while_looked_at);
+
+	child_assert_passed(&ended);
+}
+
+/* As CUPTI: it comes after us, and what it writes stands in the descriptor. */
+static void take_the_slot(int domain, int id, const uint64_t *words)
+{
+	if (domain == LAUNCHES && id == BEFORE_UPLOAD) {
+		const struct qmd_family *family = qmd_family_for(gpu.topology->compute_major, gpu.topology->compute_minor);
+		struct qmd_release release;
+		const struct qmd_saved_slot nothing = {.control = 0};
+
+		qmd_release_prepare(&release, family, QMD_STAMPING_SLOT, QMD_STAMPS, 0x1000, 0);
+		qmd_restore_slot(&release, (void *)(uintptr_t)words[4], &nothing);
+	}
+}
+
+/* --- graphs ----------------------------------------------------------------------------------------------------- */
+
+static CUgraph make_graph(unsigned int kernels, uint64_t ns)
+{
+	CUgraphNode node, previous = NULL;
+	CUgraph graph;
+
+	gpu_check(cuGraphCreate(&graph, 0));
+	for (unsigned int i = 0; i < kernels; i++) {
+		CUdeviceptr at = looks_of(i);
+		void *arguments[] = {&at, &ns};
+		CUDA_KERNEL_NODE_PARAMS parameters = {.func = last, .gridDimX = gpu.sm_count, .gridDimY = 1, .gridDimZ = 1,
+		                                      .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1, .kernelParams = arguments};
+
+		gpu_check(cuGraphAddKernelNode_v2(&node, graph, &previous, previous != NULL, &parameters));
+		previous = node;
+	}
+	return graph;
+}
+
+#define GRAPH_KERNELS 10
+#define GRAPH_NS 200000
+#define REPLAYS 20
+
+/* From the first look of its first kernel to the last one of its last. */
+static double span_of_replay(void)
+{
+	struct span spans[GRAPH_KERNELS];
+
+	read_spans(GRAPH_KERNELS, spans);
+	return (double)(spans[GRAPH_KERNELS - 1].end - spans[0].begin);
+}
+
+static bool graph_is_right(CUgraphExec exec)
+{
+	double expected = 0;
+
+	memset(&seen, 0, sizeof seen);
+	for (unsigned int i = 0; i < REPLAYS; i++) {
+		gpu_check(cuGraphLaunch(exec, NULL));
+		gpu_check(cuCtxSynchronize());
+		expected += span_of_replay() / REPLAYS;
+		take();
+	}
+	take_until(1);
+	double median = (double)durations_median(&seen.durations[0]);
+	double busy = (double)seen.busy_ns / REPLAYS;
+
+	print_message("graph of %d kernels of %d ns: busy %.0f ns each time, by their own looks %.0f, median of a kernel %.0f ns\n",
+	              GRAPH_KERNELS, GRAPH_NS, busy, expected, median);
+	assert_int_equal(seen.gaps, 0);
+	assert_int_equal(seen.kernels, REPLAYS * GRAPH_KERNELS);
+	assert_int_equal(seen.instances[0], REPLAYS * GRAPH_KERNELS);
+	assert_true(seen.durations[0].count >= GRAPH_KERNELS - 1);
+	return distance(median, GRAPH_NS) <= GRAPH_NS / 20.0 &&
+	       distance(busy, expected) <= expected / 100;
+}
+
+static void test_graph(void **state)
+{
+	CUgraph graph = make_graph(GRAPH_KERNELS, GRAPH_NS);
+	CUgraphExec exec = graph_instantiate(graph);
+	bool right = false;
+
+	(void)state;
+	gpu_check(cuGraphLaunch(exec, NULL)); /* uploaded while nobody looks */
+	gpu_check(cuCtxSynchronize());
+	begin();
+	for (int i = 0; i < TRIES && !right; i++)
+		right = graph_is_right(exec);
+	assert_true(right);
+	gpu_check(cuGraphExecDestroy(exec));
+	gpu_check(cuGraphDestroy(graph));
+}
+
+/* The stamp of the last node that has one; 0 without. */
+static uint64_t last_node_stamp(void)
+{
+	const struct stamps_memory *memory = map_stamps();
+	uint64_t stamp = 0;
+
+	assert_non_null(memory);
+	for (unsigned int i = 0; i < COUNTS_PLACES; i++) {
+		uint64_t number = atomic_load(&memory->rings[i].nodes);
+
+		/* Behind the nodes, it is told how many each function has. */
+		while (number > 0 && atomic_load(&memory->rings[i].node_records[number % STAMPS_NODES].nodes) != 0)
+			number--;
+		if (number > 0)
+			stamp = atomic_load(&memory->rings[i].cells[STAMPS_CELLS + number % STAMPS_NODES].time);
+	}
+	munmap((void *)memory, sizeof *memory);
+	return stamp;
+}
+
+static void test_graph_when_nobody_looks_any_more(void **state)
+{
+	CUgraph graph = make_graph(GRAPH_KERNELS, 1000);
+	CUgraphExec exec = graph_instantiate(graph);
+
+	(void)state;
+	begin();
+	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuCtxSynchronize());
+	uint64_t stamp = last_node_stamp();
+
+	assert_int_not_equal(stamp, 0);
+	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuCtxSynchronize());
+	assert_true(last_node_stamp() > stamp);
+	stamp = last_node_stamp();
+	wait_for_the_end_of_the_lease();
+	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuCtxSynchronize());
+	assert_int_equal(last_node_stamp(), stamp);
+	gpu_check(cuGraphExecDestroy(exec));
+	gpu_check(cuGraphDestroy(graph));
+}
+
+static void launch_graph_once(unsigned int kernels)
+{
+	CUgraph graph = make_graph(kernels, 1000);
+	CUgraphExec exec = graph_instantiate(graph);
+
+	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuCtxSynchronize());
+	take();
+	gpu_check(cuGraphExecDestroy(exec));
+	gpu_check(cuGraphDestroy(graph));
+}
+
+/* Their handles may be the same, and what is remembered of the ones before is used again. */
+static void test_graphs_in_place_of_larger_ones(void **state)
+{
+	enum { MANY = 50 };
+
+	(void)state;
+	begin();
+	for (unsigned int i = 0; i < MANY; i++)
+		launch_graph_once(GRAPH_KERNELS);
+	for (unsigned int i = 0; i < MANY; i++)
+		launch_graph_once(1);
+	take_until(1);
+	assert_int_equal(seen.kernels, MANY * (GRAPH_KERNELS + 1));
+	assert_int_equal(seen.instances[0], MANY * (GRAPH_KERNELS + 1));
+}
+
+/* How often nodes that have a cell have others before them that have none. */
+static unsigned int count_breaks(void)
+{
+	const struct stamps_memory *memory = map_stamps();
+	unsigned int count = 0;
+
+	assert_non_null(memory);
+	for (unsigned int i = 0; i < COUNTS_PLACES * STAMPS_NODES; i++) {
+		const struct stamps_node_record *record = &memory->rings[i / STAMPS_NODES].node_records[i % STAMPS_NODES];
+
+		count += atomic_load(&record->nodes) == 1 && atomic_load(&record->function) == 0;
+	}
+	munmap((void *)memory, sizeof *memory);
+	return count;
+}
+
+/* A chain of kernels: some of another function, with as many of the first one behind them. */
+static CUgraphExec make_long_graph(unsigned int kernels, unsigned int others)
+{
+	CUgraphNode node = NULL;
+	CUgraph graph;
+
+	gpu_check(cuGraphCreate(&graph, 0));
+	for (unsigned int i = 0; i < kernels; i++) {
+		CUgraphNode previous = node;
+		uint64_t ns = 500;
+		void *arguments[] = {&looks, &ns};
+		bool is_other = i >= kernels - 2 * others && i < kernels - others;
+		const CUDA_KERNEL_NODE_PARAMS parameters = {.func = is_other ? gpu.nothing : last, .gridDimX = 1, .gridDimY = 1,
+		                                            .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1,
+		                                            .kernelParams = is_other ? NULL : arguments};
+
+		gpu_check(cuGraphAddKernelNode_v2(&node, graph, &previous, previous != NULL, &parameters));
+	}
+	CUgraphExec exec = graph_instantiate(graph);
+
+	gpu_check(cuGraphDestroy(graph));
+	return exec;
+}
+
+static void replay(CUgraphExec exec)
+{
+	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuCtxSynchronize());
+	take();
+}
+
+/* Until its end is known, which takes an upload, and at most a second for it. */
+static void replay_until_known(CUgraphExec exec)
+{
+	time_t patience = time(NULL) + PATIENCE_SECONDS;
+
+	do {
+		memset(&seen, 0, sizeof seen);
+		replay(exec);
+	} while (!(seen.is_known && seen.lost == 0 && seen.instances[0] > 0) && time(NULL) < patience);
+	assert_true(seen.is_known);
+}
+
+#define LONG (STAMPS_NODES + 900)
+#define LONG_OTHERS 500
+
+/* The numbers are exact in each launch. Those that have no cell at first get times, too, after a few seconds. */
+static void test_nodes_take_turns(void **state)
+{
+	CUgraphExec exec = make_long_graph(LONG, LONG_OTHERS);
+	uint64_t replays = 0;
+
+	(void)state;
+	begin();
+	replay_until_known(exec);
+	time_t patience = time(NULL) + PATIENCE_SECONDS;
+
+	memset(&seen, 0, sizeof seen);
+	while ((seen.durations[0].count == 0 || seen.durations[1].count < LONG_OTHERS - 10) && time(NULL) < patience) {
+		replay(exec);
+		replays++;
+		if (was_late) {
+			replay_until_known(exec);
+			memset(&seen, 0, sizeof seen);
+			replays = 0;
+		}
+		assert_true(seen.is_known || replays == 0);
+	}
+	if (replays == 0 && gpu_is_simulated())
+		gpu_skip("a launch takes longer here than a lease");
+	print_message("%llu launches of %d kernels: %llu have times\n", (unsigned long long)replays, LONG,
+	              (unsigned long long)seen.timed);
+	assert_int_equal(seen.gaps, 0);
+	assert_int_equal(seen.lost, 0);
+	assert_int_equal(seen.kernels, replays * LONG);
+	assert_int_equal(seen.instances[0], replays * (LONG - LONG_OTHERS));
+	assert_int_equal(seen.instances[1], replays * LONG_OTHERS);
+	assert_true(seen.durations[0].count > 0);
+	assert_true(seen.durations[1].count >= LONG_OTHERS - 10);
+	assert_true(seen.timed < seen.kernels);
+	/* What lies between nodes that have a turn is nobody's time. */
+	assert_true(count_breaks() > 0);
+	assert_true(seen.durations[0].sum_ns + seen.durations[1].sum_ns < seen.busy_ns);
+	assert_true(seen.busy_ns > 0 && seen.busy_ns <= seen.span_ns);
+	gpu_check(cuGraphExecDestroy(exec));
+}
+
+/* Two that are larger together than there are cells. Nothing is taken for busy that has ended. */
+static void test_a_graph_loses_its_cells_to_others(void **state)
+{
+	enum { HALF = STAMPS_NODES / 2 - 1 };
+	CUgraphExec execs[] = {make_long_graph(HALF, 0), make_long_graph(HALF, 0), make_long_graph(HALF, 0)};
+
+	(void)state;
+	begin();
+	for (int i = 0; i < 3; i++)
+		replay_until_known(execs[i]);
+	memset(&seen, 0, sizeof seen);
+	replay(execs[0]);
+	/* It has its next turn only after a second. */
+	assert_true(seen.lost == 0 || seen.lost == HALF);
+	assert_true(seen.is_known || seen.lost == HALF);
+	assert_int_equal(seen.instances[0], HALF - seen.lost);
+	memset(&seen, 0, sizeof seen);
+	usleep(20000);
+	take();
+	assert_true(seen.is_known);
+	assert_int_equal(seen.busy_ns, 0);
+	replay_until_known(execs[0]);
+	assert_int_equal(seen.instances[0], HALF);
+	for (int i = 0; i < 3; i++)
+		gpu_check(cuGraphExecDestroy(execs[i]));
+}
+
+/* Its stamps never come: a profiler took them. It is not busy for ever. */
+static void test_a_graph_whose_end_is_missed(void **state)
+{
+	CUgraph graph = make_graph(GRAPH_KERNELS, 1000);
+	CUgraphExec exec = graph_instantiate(graph);
+
+	(void)state;
+	begin();
+	subscriber_open(take_the_slot);
+	for (int i = 0; i < 3; i++)
+		gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuCtxSynchronize());
+	subscriber_close();
+	for (int i = 0; i < 3; i++)
+		take();
+	assert_int_equal(seen.kernels, 3 * GRAPH_KERNELS);
+	assert_int_equal(seen.instances[0], 3 * GRAPH_KERNELS);
+	assert_int_equal(seen.lost, 3 * GRAPH_KERNELS);
+	memset(&seen, 0, sizeof seen);
+	usleep(20000);
+	take();
+	assert_int_equal(seen.busy_ns, 0);
+	gpu_check(cuGraphExecDestroy(exec));
+	gpu_check(cuGraphDestroy(graph));
+}
+
+/* It counts as what it is now, and the graph's end is still that of the last node. */
+static void test_a_node_that_is_changed(void **state)
+{
+	CUgraph graph = make_graph(GRAPH_KERNELS, GRAPH_NS);
+	CUgraphExec exec = graph_instantiate(graph);
+	CUgraphNode parts[GRAPH_KERNELS];
+	size_t count = GRAPH_KERNELS;
+	const CUDA_KERNEL_NODE_PARAMS nothing = {.func = gpu.nothing, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+	                                         .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
+
+	(void)state;
+	gpu_check(cuGraphGetNodes(graph, parts, &count));
+	begin();
+	replay_until_known(exec);
+	for (int change = 0; change < 3; change++) {
+		gpu_check(cuGraphExecKernelNodeSetParams_v2(exec, parts[GRAPH_KERNELS / 2], &nothing));
+		memset(&seen, 0, sizeof seen);
+		for (int i = 0; i < 5; i++)
+			replay(exec);
+		assert_int_equal(seen.instances[0], 5 * (GRAPH_KERNELS - 1));
+		assert_int_equal(seen.instances[1], 5);
+		assert_true(seen.busy_ns >= UINT64_C(5) * (GRAPH_KERNELS - 1) * GRAPH_NS);
+	}
+	gpu_check(cuGraphExecDestroy(exec));
+	gpu_check(cuGraphDestroy(graph));
+}
+
+/* A graph keeps the counts of its nodes while it gets their times. */
+static void test_counts_stay_right(void **state)
+{
+	CUgraph graph = make_graph(GRAPH_KERNELS, 1000);
+	CUgraphExec exec = graph_instantiate(graph);
+	uint32_t gaps;
+
+	(void)state;
+	struct counts_of_gpu at_first = gpu_kernels(&gpu, &gaps);
+
+	for (int i = 0; i < 3; i++) {
+		begin();
+		gpu_check(cuGraphLaunch(exec, NULL));
+		gpu_check(cuCtxSynchronize());
+		end(NULL);
+		wait_for_the_end_of_the_lease();
+		gpu_check(cuGraphLaunch(exec, NULL));
+		gpu_check(cuCtxSynchronize());
+	}
+	struct counts_of_gpu now = gpu_kernels(&gpu, &gaps);
+
+	assert_int_equal(gaps, 0);
+	assert_int_equal(now.launched - at_first.launched, 6 * GRAPH_KERNELS + 3);
+	assert_int_equal(now.ended - at_first.ended, 6 * GRAPH_KERNELS + 3);
+	gpu_check(cuGraphExecDestroy(exec));
+	gpu_check(cuGraphDestroy(graph));
+}
+
+/* --- what is not known ------------------------------------------------------------------------------------------ */
+
+static void test_a_profiler(void **state)
+{
+	(void)state;
+	begin();
+	subscriber_open(take_the_slot);
+	for (int i = 0; i < 3; i++) {
+		gpu_launch_empty(&gpu);
+		gpu_check(cuCtxSynchronize());
+		usleep(1000);
+		take();
+	}
+	subscriber_close();
+	assert_int_equal(seen.gaps, 1 << LOOK_PROFILER);
+	assert_false(seen.is_known);
+	assert_int_equal(seen.kernels, 3);
+	assert_int_equal(seen.timed, 0);
+	/* It has gone. */
+	take();
+	memset(&seen, 0, sizeof seen);
+	launch_last(0, 1000);
+	take_until(1);
+	assert_int_equal(seen.gaps, 0);
+	assert_true(seen.is_known);
+	assert_int_equal(seen.timed, 1);
+}
+
+static void test_a_context_that_ends(void **state)
+{
+	struct gpu_under_test other;
+
+	(void)state;
+	begin();
+	for (int i = 0; i < 3; i++) {
+		gpu_open(&other, 0);
+		gpu_launch_empty(&other);
+		gpu_check(cuCtxSynchronize());
+		gpu_close(&other);
+		gpu_check(cuCtxSetCurrent(gpu.context));
+		take();
+	}
+	take_until(3);
+	assert_int_equal(seen.gaps, 0);
+	assert_int_equal(seen.instances[1], 3);
+}
+
+/* What it launched and never ended is not waited for. */
+static void test_a_context_that_ends_with_work(void **state)
+{
+	struct gpu_under_test other;
+
+	(void)state;
+	begin();
+	gpu_open(&other, 0);
+	subscriber_open(take_the_slot);
+	gpu_launch_empty(&other);
+	subscriber_close();
+	gpu_check(cuCtxSynchronize());
+	gpu_close(&other);
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	for (int i = 0; i < 3; i++)
+		take();
+	assert_int_equal(seen.gaps, 0);
+	assert_int_equal(seen.kernels, 1);
+	assert_int_equal(seen.timed, 0);
+}
+
+static void test_in_time_slices(void **state)
+{
+	(void)state;
+	begin();
+	launch_last(0, 1000);
+	take_until(1);
+	const char *faults = getenv("SIM_FAULTS");
+
+	if (gpu_is_simulated())
+		assert_int_equal(seen.is_presence, faults && strstr(faults, "time-slices"));
+	else
+		print_message("this process is %s client of MPS\n", seen.is_presence ? "no" : "a");
+}
+
+#define ON_GPU(test) cmocka_unit_test_setup_teardown(test, open_test, end)
+
+static int load(void **state)
+{
+	(void)state;
+	gpu_load_driver();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_child),
+		ON_GPU(test_short_kernels),
+		ON_GPU(test_short_kernels_in_a_row),
+		ON_GPU(test_kernels_of_a_millisecond),
+		ON_GPU(test_long_kernels),
+		ON_GPU(test_tpcs),
+		ON_GPU(test_names),
+		ON_GPU(test_an_idle_gpu),
+		ON_GPU(test_what_is_overwritten_is_counted),
+		ON_GPU(test_launches_of_a_stream),
+		ON_GPU(test_nobody_looks_any_more),
+		ON_GPU(test_looking_again_after_it_has_ended),
+		ON_GPU(test_several_watchers),
+		ON_GPU(test_another_process_looks),
+		ON_GPU(test_graph),
+		ON_GPU(test_graph_when_nobody_looks_any_more),
+		ON_GPU(test_graphs_in_place_of_larger_ones),
+		ON_GPU(test_nodes_take_turns),
+		ON_GPU(test_a_graph_loses_its_cells_to_others),
+		ON_GPU(test_a_graph_whose_end_is_missed),
+		ON_GPU(test_a_node_that_is_changed),
+		ON_GPU(test_counts_stay_right),
+		ON_GPU(test_a_profiler),
+		ON_GPU(test_a_context_that_ends),
+		ON_GPU(test_a_context_that_ends_with_work),
+		ON_GPU(test_in_time_slices),
+	};
+
+	return cmocka_run_group_tests_name("times", tests, load, NULL);
+}

@@ -1,0 +1,94 @@
+#include "gpu_time.h"
+
+#include <stdbool.h>
+#include <time.h>
+
+#define START_NS UINT64_C(1000000000000000)
+#define NS_PER_SECOND UINT64_C(1000000000)
+#define SPIN_NS UINT64_C(100000)
+
+/* Of this thread's current kernel, and the end of its last one. */
+static _Thread_local uint64_t begin, length, release_ns, last_end;
+static _Thread_local bool has_ended, is_front;
+
+static uint64_t cpu_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t now(void)
+{
+	uint64_t cpu = cpu_now();
+
+	return START_NS + cpu + cpu / GPU_TIME_DRIFT;
+}
+
+static void begin_at(uint64_t time, uint64_t release)
+{
+	begin = time;
+	length = GPU_TIME_KERNEL_NS;
+	release_ns = release;
+	has_ended = false;
+	is_front = false;
+}
+
+void gpu_time_launch(void)
+{
+	begin_at(now() + GPU_TIME_LATENCY_NS, GPU_TIME_RELEASE_NS);
+}
+
+/* The one behind it begins as early as if it were the first. */
+void gpu_time_launch_front(void)
+{
+	begin_at(now() + GPU_TIME_LATENCY_NS - GPU_TIME_FRONT_NS - GPU_TIME_GRAPH_RELEASE_NS, GPU_TIME_GRAPH_RELEASE_NS);
+	length = 0;
+	is_front = true;
+}
+
+void gpu_time_follow(void)
+{
+	begin_at(last_end + (is_front ? GPU_TIME_FRONT_NS : GPU_TIME_NEXT_NS), GPU_TIME_GRAPH_RELEASE_NS);
+}
+
+uint64_t gpu_time_begin(void)
+{
+	return begin;
+}
+
+void gpu_time_last(uint64_t ns)
+{
+	length = ns;
+}
+
+static void wait_until(uint64_t end)
+{
+	for (uint64_t time = now(); time < end; time = now()) {
+		uint64_t left = end - time;
+
+		if (left > SPIN_NS)
+			nanosleep(&(const struct timespec){.tv_sec = (time_t)((left - SPIN_NS) / NS_PER_SECOND),
+			                                   .tv_nsec = (long)((left - SPIN_NS) % NS_PER_SECOND)},
+			          NULL);
+	}
+}
+
+/* It may be later than it was to be, if this machine is busy: but it is true. */
+uint64_t gpu_time_end(void)
+{
+	if (!has_ended) {
+		wait_until(begin + length);
+		length = now() - begin;
+		has_ended = true;
+	}
+	return begin + length;
+}
+
+uint64_t gpu_time_release(void)
+{
+	last_end = gpu_time_end() + release_ns;
+	wait_until(last_end + GPU_TIME_VISIBLE_NS);
+	return last_end;
+}

@@ -1,0 +1,362 @@
+#include "rm.h"
+
+#include "context.h"
+#include "device.h"
+#include "engine.h"
+#include "faults.h"
+#include "gpu/topology/rm_abi.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	CLASS_MEMORY = 0x40,
+	CLASS_GROUP = 0xa06c,
+	CLASS_CHANNEL = 0xc86f,
+	CLASS_COMPUTE = 0xcbc0,
+	CLASS_COPY = 0xc8b5
+};
+
+enum {
+	RM_INVALID_ARGUMENT = 0x1f,
+	RM_INVALID_CHANNEL = 0x21,
+	RM_INVALID_PARAMETERS = 0x3a,
+	RM_NOT_SUPPORTED = 0x56,
+	RM_NOT_FOUND = 0x57
+};
+
+enum {
+	HANDLE_INFO = 0xd02,
+	MEMORY_INFO = 0x20801303,
+	DISABLE_CHANNELS = 0x2080110b,
+	SET_TIMESLICE = 0xa06c0103,
+	GET_TIMESLICE = 0xa06c0104
+};
+
+struct rm_free { /* nvos.h, NVOS00_PARAMETERS */
+	uint32_t client, parent, object, status;
+};
+#define IOCTL_FREE _IOWR('F', 0x29, struct rm_free)
+
+struct handle_info {
+	uint32_t handle, index;
+	uint64_t result;
+};
+
+struct disable_channels {
+	uint8_t disable;
+	uint32_t count;
+	uint8_t only_scheduling, rewind;
+	uint64_t event;
+	uint32_t clients[64], channels[64];
+};
+
+#define FIRST_HANDLE 0x5c000001
+#define COMPUTE_SLICE_US ENGINE_SLICE_US
+#define COPY_SLICE_US 1024
+
+struct object {
+	uint32_t class; /* 0: freed */
+	uint32_t parent;
+	CUcontext context;
+	uint64_t slice_us;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct object *objects; /* by their handles, which are never used again */
+static uint32_t count, room;
+static int file = -1;
+static uint32_t client;
+static _Atomic(CUcontext) creating; /* whose objects are being made */
+
+__attribute__((visibility("default"))) int simulated_ioctl(int number, unsigned long request, void *argument);
+
+/* --- objects ------------------------------------------------------------------------------------------------ */
+
+static struct object *find(uint32_t handle)
+{
+	bool is_known = handle >= FIRST_HANDLE && handle - FIRST_HANDLE < count && objects[handle - FIRST_HANDLE].class != 0;
+
+	return is_known ? &objects[handle - FIRST_HANDLE] : NULL;
+}
+
+static uint32_t alloc(const struct rm_alloc *call)
+{
+	if (call->class == CLASS_CLIENT)
+		return STATUS_OK;
+	if (call->object != FIRST_HANDLE + count)
+		fatal("an object whose handle is not the next one");
+	if (count == room) {
+		room = room > 0 ? 2 * room : 1024;
+		objects = realloc(objects, room * sizeof *objects);
+		if (!objects)
+			fatal("no memory");
+	}
+	objects[count++] = (struct object){
+		.class = call->class,
+		.parent = call->parent,
+		.context = atomic_load(&creating),
+		.slice_us = COPY_SLICE_US,
+	};
+	if (call->class == CLASS_COMPUTE)
+		find(find(call->parent)->parent)->slice_us = COMPUTE_SLICE_US;
+	return STATUS_OK;
+}
+
+static uint32_t get_info(struct handle_info *info)
+{
+	const struct object *object = find(info->handle);
+
+	if (info->handle == client)
+		info->result = CLASS_CLIENT;
+	else if (!object)
+		return RM_NOT_FOUND;
+	else
+		info->result = info->index == 2 ? object->class : object->parent;
+	return STATUS_OK;
+}
+
+/* --- groups of channels --------------------------------------------------------------------------------------- */
+
+static uint32_t group_of(uint32_t handle)
+{
+	const struct object *object = find(handle);
+
+	return object && object->class == CLASS_CHANNEL ? object->parent : handle;
+}
+
+static bool is_compute(uint32_t group)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < count && !found; i++)
+		found = objects[i].class == CLASS_COMPUTE && group_of(objects[i].parent) == group;
+	return found;
+}
+
+/* A list with one handle that is no channel of this GPU does nothing at all. */
+static uint32_t check_channels(uint32_t subdevice, const struct disable_channels *list)
+{
+	uint32_t status = list->count > 0 && list->count <= 64 ? STATUS_OK : RM_INVALID_PARAMETERS;
+
+	for (uint32_t i = 0; i < list->count && i < 64 && status == STATUS_OK; i++) {
+		const struct object *group = find(group_of(list->channels[i]));
+
+		if (list->clients[i] != client || !group || group->class != CLASS_GROUP ||
+		    group->parent != find(subdevice)->parent)
+			status = RM_INVALID_CHANNEL;
+	}
+	return status;
+}
+
+/* One channel stops and starts its whole group. */
+static uint32_t disable_channels(uint32_t subdevice, const struct disable_channels *list)
+{
+	static _Atomic unsigned int calls;
+	uint32_t status = check_channels(subdevice, list);
+
+	if (status == STATUS_OK && fault(FAULT_NO_ASIDE) && list->disable)
+		status = RM_NOT_SUPPORTED;
+	if (status == STATUS_OK && fault(FAULT_SECOND_ASIDE) && list->disable && ++calls % 2 == 0)
+		status = RM_NOT_SUPPORTED;
+	for (uint32_t i = 0; i < list->count && status == STATUS_OK; i++) {
+		uint32_t group = group_of(list->channels[i]);
+
+		if (!list->only_scheduling && is_compute(group) && !fault(FAULT_INERT_ASIDE))
+			engine_put_aside(find(group)->context, list->disable);
+	}
+	return status;
+}
+
+/* --- answering -------------------------------------------------------------------------------------------------- */
+
+static uint32_t control_object(const struct rm_control *call, const struct object *object)
+{
+	void *parameters = (void *)(uintptr_t)call->parameters;
+	uint32_t status = RM_NOT_SUPPORTED;
+
+	if (object->class == CLASS_SUBDEVICE && call->command == MEMORY_INFO) {
+		status = STATUS_OK;
+	} else if (object->class == CLASS_SUBDEVICE && call->command == DISABLE_CHANNELS) {
+		status = call->size == sizeof(struct disable_channels) ? disable_channels(call->object, parameters)
+		                                                       : RM_INVALID_ARGUMENT;
+	} else if (object->class == CLASS_GROUP && call->command == SET_TIMESLICE) {
+		objects[call->object - FIRST_HANDLE].slice_us = *(const uint64_t *)parameters;
+		if (is_compute(call->object))
+			engine_set_slice(object->context, object->slice_us);
+		status = STATUS_OK;
+	} else if (object->class == CLASS_GROUP && call->command == GET_TIMESLICE) {
+		*(uint64_t *)parameters = object->slice_us;
+		status = STATUS_OK;
+	}
+	return status;
+}
+
+static uint32_t control(const struct rm_control *call)
+{
+	const struct object *object = find(call->object);
+	uint32_t status = RM_NOT_FOUND;
+
+	if (call->client != client && call->client + 1 != client)
+		fatal("a question about a client that does not exist");
+	if (call->object == client && call->command == HANDLE_INFO)
+		status = get_info((void *)(uintptr_t)call->parameters);
+	else if (object)
+		status = control_object(call, object);
+	return status;
+}
+
+static int answer(unsigned long request, void *argument)
+{
+	int result = 0;
+
+	if (request == IOCTL_ALLOC) {
+		struct rm_alloc *call = argument;
+
+		call->status = alloc(call);
+	} else if (request == IOCTL_CONTROL) {
+		struct rm_control *call = argument;
+
+		call->status = control(call);
+	} else if (request == IOCTL_FREE) {
+		struct rm_free *call = argument;
+		struct object *object = find(call->object);
+
+		call->status = object ? STATUS_OK : RM_NOT_FOUND;
+		if (object)
+			object->class = 0;
+	} else {
+		errno = ENOTTY;
+		result = -1;
+	}
+	return result;
+}
+
+int simulated_ioctl(int number, unsigned long request, void *argument)
+{
+	int result = -1;
+
+	if (number < 0 || number != file) {
+		errno = ENOTTY;
+	} else {
+		pthread_mutex_lock(&lock);
+		result = answer(request, argument);
+		pthread_mutex_unlock(&lock);
+	}
+	return result;
+}
+
+/* --- the driver library's side ---------------------------------------------------------------------------------- */
+
+static void call_kernel(unsigned long request, void *argument)
+{
+	if (rm_call(file, request, argument) < 0 && simulated_ioctl(file, request, argument) < 0)
+		fatal("the descriptor of /dev/nvidiactl is gone");
+}
+
+static uint32_t make(uint32_t parent, uint32_t class)
+{
+	struct rm_alloc call = {.client = client, .parent = parent, .object = FIRST_HANDLE + count, .class = class};
+
+	call_kernel(IOCTL_ALLOC, &call);
+	return call.object;
+}
+
+/* A file of its own, which no other descriptor is. Not one in memory: some programs must not make any. */
+static int open_file(void)
+{
+	char name[] = "/tmp/simulated-nvidiactl.XXXXXX";
+	int opened = mkostemp(name, O_CLOEXEC);
+
+	if (opened >= 0)
+		unlink(name);
+	/* In a sandbox. */
+	return opened >= 0 ? opened : open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+/* The descriptor lies where scripts have none. The driver makes two clients, and uses the second one. */
+void rm_open(unsigned int gpus)
+{
+	int opened = open_file();
+
+	file = fcntl(opened, F_DUPFD_CLOEXEC, 64);
+	if (file < 0)
+		file = opened;
+	else
+		close(opened);
+	client = 0xc1d00000 + ((uint32_t)getpid() & 0x7fff) * 2 + 1;
+	for (uint32_t number = 0; number < 2; number++) {
+		struct rm_alloc call = {.object = client - 1 + number, .class = CLASS_CLIENT};
+
+		call_kernel(IOCTL_ALLOC, &call);
+	}
+	for (unsigned int gpu = 0; gpu < gpus; gpu++) {
+		uint32_t device = make(client, CLASS_DEVICE);
+
+		make(device, CLASS_SUBDEVICE);
+	}
+}
+
+static uint32_t device_of(CUcontext context)
+{
+	return FIRST_HANDLE + 2 * (uint32_t)context->device;
+}
+
+static void make_group(CUcontext context, unsigned int channels, uint32_t class)
+{
+	uint32_t group = make(device_of(context), CLASS_GROUP);
+
+	for (unsigned int i = 0; i < channels; i++) {
+		make(device_of(context), CLASS_MEMORY);
+		make(make(group, CLASS_CHANNEL), class);
+	}
+}
+
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+
+void rm_context_created(CUcontext context)
+{
+	pthread_mutex_lock(&making);
+	atomic_store(&creating, context);
+	for (unsigned int i = 0; i < 12; i++)
+		make(device_of(context), CLASS_MEMORY);
+	make_group(context, 8, CLASS_COMPUTE);
+	for (unsigned int i = 0; i < 3; i++)
+		make_group(context, 4, CLASS_COPY);
+	atomic_store(&creating, NULL);
+	pthread_mutex_unlock(&making);
+}
+
+void rm_context_destroyed(CUcontext context)
+{
+	pthread_mutex_lock(&making);
+	for (uint32_t handle = FIRST_HANDLE; handle < FIRST_HANDLE + count; handle++) {
+		struct rm_free call = {.client = client, .object = handle};
+		const struct object *object = find(handle);
+
+		if (object && object->context == context)
+			call_kernel(IOCTL_FREE, &call);
+	}
+	pthread_mutex_unlock(&making);
+}
+
+/* The one question that the driver does not answer by itself. */
+CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
+{
+	CUcontext context = context_current();
+
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	struct rm_control call = {.client = client, .object = device_of(context) + 1, .command = MEMORY_INFO};
+
+	if (!fault(FAULT_SILENT_DRIVER))
+		call_kernel(IOCTL_CONTROL, &call);
+	cuDeviceTotalMem_v2(total_bytes, context->device);
+	*free_bytes = *total_bytes;
+	return CUDA_SUCCESS;
+}

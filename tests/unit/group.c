@@ -1,0 +1,487 @@
+/* Groups of files, as who manages jobs uses them: claims, at the same time and killed anywhere; what is in the directory. */
+#include "nvtaskset.h"
+
+#include "../sanitized.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WORKERS 8
+#define CLAIMS 1000 /* of all workers together */
+#define STRIDE (SANITIZED ? 1009 : 23) /* of the instructions at which a change is killed; sanitizers multiply them */
+#define TPCS 66
+#define STEPS_MAX 200000
+
+static char directory[] = "/tmp/nvtaskset-group-XXXXXX";
+static struct nvtaskset_topology *topology;
+
+static int setup(void **state)
+{
+	(void)state;
+	strcpy(directory + strlen(directory) - 6, "XXXXXX");
+	return mkdtemp(directory) && setenv("NVTASKSET_TOPOLOGY", "share/topologies/h200-x2.txt", 1) == 0 &&
+	                       nvtaskset_topology_load(&topology, NULL) == 0
+	               ? 0
+	               : -1;
+}
+
+static const char *path_of(const char *name)
+{
+	static char path[PATH_MAX];
+
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	return path;
+}
+
+static void remove_all(void)
+{
+	DIR *files = opendir(directory);
+	const struct dirent *entry;
+
+	while (files && (entry = readdir(files)))
+		unlink(path_of(entry->d_name));
+	if (files)
+		closedir(files);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	remove_all();
+	nvtaskset_topology_free(topology);
+	return rmdir(directory);
+}
+
+static struct nvtaskset_group *make(const char *name)
+{
+	struct nvtaskset_group *group = NULL;
+	struct nvtaskset_error error = {.reason = ""};
+
+	if (nvtaskset_group_make(&group, topology, path_of(name), NULL, &error) < 0)
+		fail_msg("%s", error.reason);
+	return group;
+}
+
+static int claim(struct nvtaskset_group *group, unsigned int count, struct nvtaskset_error *error)
+{
+	const struct nvtaskset_claim claims[] = {{.gpu = 0, .count = count}};
+
+	return nvtaskset_group_claim(group, claims, 1, NVTASKSET_PACKED, error);
+}
+
+static struct nvtaskset_set set_of(const struct nvtaskset_group *group, unsigned int gpu)
+{
+	struct nvtaskset_set set = {{0}};
+
+	assert_int_equal(nvtaskset_group_get(group, gpu, &set, NULL), 0);
+	return set;
+}
+
+/* --- claims ---------------------------------------------------------------------------------------------------------- */
+
+static void test_claims(void **state)
+{
+	struct nvtaskset_group *a = make("a"), *b = make("b"), *again;
+	struct nvtaskset_error error;
+	const struct nvtaskset_claim both[] = {{0, 4}, {1, 6}}, too_many[] = {{0, 4}, {1, 67}}, unknown[] = {{0, 4}, {2, 1}};
+	char name[NVTASKSET_GROUP_NAME];
+
+	(void)state;
+	assert_string_equal(nvtaskset_group_name(a, name), "a");
+	assert_int_equal(claim(a, 20, &error), 0);
+	assert_int_equal(claim(b, 40, &error), 0);
+	struct nvtaskset_set first = set_of(a, 0), second = set_of(b, 0), common = nvtaskset_set_and(&first, &second);
+
+	assert_int_equal(nvtaskset_set_count(&first), 20);
+	assert_int_equal(nvtaskset_set_count(&second), 40);
+	assert_int_equal(nvtaskset_set_count(&common), 0);
+	/* Once more is the same; another number is a mistake. */
+	again = make("a");
+	assert_int_equal(claim(again, 20, &error), 0);
+	second = set_of(again, 0);
+	assert_true(nvtaskset_set_equal(&first, &second));
+	assert_int_equal(claim(again, 21, &error), -1);
+	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
+	nvtaskset_group_close(again);
+	/* All of them or none. */
+	again = make("c");
+	assert_int_equal(nvtaskset_group_claim(again, too_many, 2, NVTASKSET_PACKED, &error), -1);
+	assert_int_equal(error.code, NVTASKSET_ERROR_NO_ROOM);
+	assert_int_equal(nvtaskset_group_claim(again, unknown, 2, NVTASKSET_PACKED, &error), -1);
+	assert_int_equal(error.code, NVTASKSET_ERROR_NOT_KNOWN);
+	second = set_of(again, 0);
+	assert_int_equal(nvtaskset_set_count(&second), TPCS);
+	assert_int_equal(claim(again, 0, &error), -1);
+	assert_int_equal(claim(again, 7, &error), -1);
+	assert_int_equal(error.code, NVTASKSET_ERROR_NO_ROOM);
+	assert_int_equal(nvtaskset_group_claim(again, both, 2, NVTASKSET_DISTRIBUTED, &error), 0);
+	second = set_of(again, 1);
+	assert_int_equal(nvtaskset_set_count(&second), 6);
+	/* A removed file gives them back; twice is no failure. */
+	assert_int_equal(nvtaskset_group_remove(path_of("a"), &error), 0);
+	assert_int_equal(nvtaskset_group_remove(path_of("a"), &error), 0);
+	nvtaskset_group_close(a);
+	a = make("d");
+	assert_int_equal(claim(a, 22, &error), 0);
+	nvtaskset_group_close(a);
+	nvtaskset_group_close(b);
+	nvtaskset_group_close(again);
+}
+
+static void test_mistakes(void **state)
+{
+	struct nvtaskset_group *group = NULL;
+	struct nvtaskset_error error;
+	struct nvtaskset_set set = {{0}};
+	char cgroup[300];
+
+	(void)state;
+	assert_int_equal(nvtaskset_group_open(&group, topology, path_of("none"), &error), -1);
+	assert_int_equal(error.system_error, ENOENT);
+	assert_int_equal(nvtaskset_group_make(&group, topology, path_of("12"), NULL, &error), -1);
+	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
+	memset(cgroup, 'x', sizeof cgroup);
+	cgroup[sizeof cgroup - 1] = '\0';
+	assert_int_equal(nvtaskset_group_make(&group, topology, path_of("job"), cgroup, &error), -1);
+	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
+	assert_int_equal(nvtaskset_group_of(&group, topology, 0, &error), -1);
+	assert_int_equal(nvtaskset_group_of(&group, topology, getpid(), &error), -1);
+	assert_int_equal(error.code, NVTASKSET_ERROR_NO_PARTITION);
+	assert_null(group);
+	group = make("job");
+	assert_int_equal(nvtaskset_group_set(group, 0, &set, &error), -1);
+	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
+	nvtaskset_set_add(&set, TPCS);
+	assert_int_equal(nvtaskset_group_set(group, 0, &set, &error), -1);
+	assert_int_equal(error.code, NVTASKSET_ERROR_NOT_KNOWN);
+	nvtaskset_group_close(group);
+	nvtaskset_group_close(NULL);
+}
+
+/* --- the directory --------------------------------------------------------------------------------------------------- */
+
+/* Nobody would see what a file has that was removed. */
+static void test_claim_of_a_removed_file(void **state)
+{
+	struct nvtaskset_group *former = make("job"), *job;
+	struct nvtaskset_error error;
+
+	(void)state;
+	assert_int_equal(nvtaskset_group_remove(path_of("job"), &error), 0);
+	assert_int_equal(claim(former, 4, &error), -1);
+	assert_non_null(strstr(error.reason, "/job: was removed"));
+	job = make("job");
+	assert_int_equal(claim(former, 4, &error), -1);
+	assert_int_equal(claim(job, TPCS, &error), 0);
+	nvtaskset_group_close(former);
+	nvtaskset_group_close(job);
+}
+
+/* A file that others do not look at when they claim is no group: one by another name, one in another directory. */
+static void test_names_of_files(void **state)
+{
+	static const char *const names[] = {"12", ".job", "a b", "-job", "job\n"};
+	struct nvtaskset_group *group = make("job");
+	struct nvtaskset_error error;
+	char from[PATH_MAX];
+
+	(void)state;
+	nvtaskset_group_close(group);
+	strcpy(from, path_of("job"));
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		assert_int_equal(rename(from, path_of(names[i])), 0);
+		strcpy(from, path_of(names[i]));
+		assert_int_equal(nvtaskset_group_open(&group, topology, from, &error), -1);
+		assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
+		assert_int_equal(nvtaskset_group_make(&group, topology, from, NULL, &error), -1);
+		assert_int_equal(nvtaskset_group_remove(from, &error), -1);
+		assert_int_equal(access(from, F_OK), 0);
+	}
+	assert_int_equal(nvtaskset_group_remove(path_of(""), &error), -1);
+	assert_int_equal(nvtaskset_group_remove(path_of("job/"), &error), -1);
+}
+
+static struct nvtaskset_group *waiting;
+
+static _Noreturn void claim_when_told(int pipe)
+{
+	char byte;
+
+	_exit(read(pipe, &byte, 1) == 1 && claim(waiting, 4, NULL) == 0 ? 0 : 1);
+}
+
+static int lock_file(void)
+{
+	const struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int file = open(path_of(".nvtaskset-lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_true(file >= 0 && fcntl(file, F_OFD_SETLK, &lock) == 0);
+	return file;
+}
+
+/* Whether the process has the lock's file open, under the name that it has now. */
+static bool has_lock_open(pid_t pid)
+{
+	char path[64], link[PATH_MAX];
+	bool found = false;
+
+	for (int file = 3; file < 20 && !found; file++) {
+		snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, file);
+		ssize_t length = readlink(path, link, sizeof link - 1);
+
+		link[length > 0 ? length : 0] = '\0';
+		found = strcmp(link, path_of(".nvtaskset-lock")) == 0;
+	}
+	return found;
+}
+
+static void wait_for_lock_open(pid_t pid)
+{
+	while (!has_lock_open(pid) && waitpid(pid, NULL, WNOHANG) == 0)
+		usleep(1000);
+}
+
+/* Who cleans the directory removes the lock's file, too, perhaps while somebody waits for it. */
+static void test_lock_file_is_removed(void **state)
+{
+	int status, former, now, told[2];
+
+	(void)state;
+	waiting = make("job");
+	assert_int_equal(pipe(told), 0);
+	pid_t child = fork();
+
+	if (child == 0)
+		claim_when_told(told[0]);
+	former = lock_file();
+	assert_int_equal(write(told[1], "x", 1), 1);
+	wait_for_lock_open(child);
+	assert_int_equal(unlink(path_of(".nvtaskset-lock")), 0);
+	now = lock_file();
+	close(former);
+	/* It has to come here: with the former lock alone, it would claim and end. */
+	wait_for_lock_open(child);
+	close(now);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(told[0]);
+	close(told[1]);
+	nvtaskset_group_close(waiting);
+}
+
+/* --- at the same time ------------------------------------------------------------------------------------------------ */
+
+/* Who has which TPC, as the workers know it. */
+static struct {
+	_Atomic int holder[TPCS];
+	_Atomic int done, wrong;
+	_Atomic int begun[WORKERS]; /* of each worker: the claim that it is at */
+} *shared;
+
+static void name_of(char name[32], int worker, int number)
+{
+	snprintf(name, 32, "job-%d-%d", worker, number);
+}
+
+/* Marks the group's TPCs as held, or as free. */
+static void mark(const struct nvtaskset_set *set, int from, int to)
+{
+	for (unsigned int tpc = nvtaskset_set_next(set, 0); tpc < TPCS; tpc = nvtaskset_set_next(set, tpc + 1)) {
+		int expected = from;
+
+		if (!atomic_compare_exchange_strong(&shared->holder[tpc], &expected, to))
+			atomic_fetch_add(&shared->wrong, 1);
+	}
+}
+
+static void claim_and_free(int worker, int number)
+{
+	struct nvtaskset_group *group;
+	struct nvtaskset_error error = {.reason = ""};
+	char name[32];
+
+	name_of(name, worker, number);
+	if (nvtaskset_group_make(&group, topology, path_of(name), NULL, &error) < 0) {
+		atomic_fetch_add(&shared->wrong, 1);
+		return;
+	}
+	if (claim(group, 1 + (unsigned int)rand() % 20, &error) == 0) {
+		struct nvtaskset_set set;
+
+		nvtaskset_group_get(group, 0, &set, NULL);
+		mark(&set, 0, worker + 1);
+		usleep((useconds_t)(rand() % 500));
+		mark(&set, worker + 1, 0);
+	} else if (error.code != NVTASKSET_ERROR_NO_ROOM) {
+		atomic_fetch_add(&shared->wrong, 1);
+	}
+	nvtaskset_group_close(group);
+	if (nvtaskset_group_remove(path_of(name), NULL) < 0)
+		atomic_fetch_add(&shared->wrong, 1);
+}
+
+static _Noreturn void work(int worker)
+{
+	srand((unsigned int)worker + 1);
+	while (atomic_fetch_add(&shared->done, 1) < CLAIMS)
+		claim_and_free(worker, atomic_fetch_add(&shared->begun[worker], 1) + 1);
+	_exit(0);
+}
+
+static void test_never_given_twice(void **state)
+{
+	pid_t workers[WORKERS];
+	int status;
+
+	(void)state;
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(shared, MAP_FAILED);
+	for (int i = 0; i < WORKERS; i++) {
+		workers[i] = fork();
+		if (workers[i] == 0)
+			work(i);
+	}
+	for (int i = 0; i < WORKERS; i++) {
+		assert_int_equal(waitpid(workers[i], &status, 0), workers[i]);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(shared->wrong, 0);
+	for (int tpc = 0; tpc < TPCS; tpc++)
+		assert_int_equal(shared->holder[tpc], 0);
+	munmap(shared, sizeof *shared);
+	/* Nothing is left but the lock's file. */
+	assert_int_equal(unlink(path_of(".nvtaskset-lock")), 0);
+}
+
+/* --- killed anywhere ------------------------------------------------------------------------------------------------- */
+
+/* Runs it in a child that is killed after so many steps of a kind: system calls or instructions. False if the child came to
+ * its end before. */
+static bool run_and_kill(void (*run)(void), int request, int steps)
+{
+	pid_t child = fork();
+	int status;
+	bool is_over = false;
+
+	if (child == 0) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		raise(SIGSTOP);
+		run();
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	for (int step = 0; step < steps && !is_over; step++) {
+		assert_int_equal(ptrace(request, child, NULL, NULL), 0);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		is_over = WIFEXITED(status);
+	}
+	if (!is_over) {
+		kill(child, SIGKILL);
+		waitpid(child, &status, 0);
+	}
+	return !is_over;
+}
+
+static void make_and_claim(void)
+{
+	struct nvtaskset_group *group;
+
+	if (nvtaskset_group_make(&group, topology, path_of("killed"), NULL, NULL) == 0)
+		claim(group, 10, NULL);
+}
+
+static void test_killed_while_it_claims(void **state)
+{
+	bool was_killed = true;
+	int steps;
+
+	(void)state;
+	for (steps = 1; was_killed && steps < 2000; steps++) {
+		struct nvtaskset_error error;
+
+		was_killed = run_and_kill(make_and_claim, PTRACE_SYSCALL, steps);
+		/* The file is whole or not there, and nobody waits for who was killed. */
+		bool is_there = access(path_of("killed"), F_OK) == 0;
+		struct nvtaskset_group *killed = make("killed"), *other = make("other");
+
+		assert_int_equal(claim(other, TPCS - 10, &error), 0);
+		assert_int_equal(claim(killed, 10, &error), 0);
+		struct nvtaskset_set a = set_of(killed, 0), b = set_of(other, 0), common = nvtaskset_set_and(&a, &b);
+
+		assert_int_equal(nvtaskset_set_count(&common), 0);
+		assert_true(was_killed || is_there);
+		nvtaskset_group_close(killed);
+		nvtaskset_group_close(other);
+		assert_int_equal(access(path_of(".nvtaskset-new"), F_OK), -1);
+		remove_all();
+	}
+	assert_false(was_killed);
+	assert_true(steps > 10);
+}
+
+static struct nvtaskset_group *changed;
+
+static void change(void)
+{
+	struct nvtaskset_set set = {{0xff00}};
+
+	nvtaskset_group_set(changed, 0, &set, NULL);
+}
+
+static void test_killed_while_it_changes(void **state)
+{
+	const struct nvtaskset_set after = {{0xff00}};
+	const char *stride = getenv("SEGMENT_STRIDE");
+	int by = stride ? atoi(stride) : STRIDE, steps, olds = 0, news = 0;
+	bool was_killed = true;
+
+	(void)state;
+	changed = make("changed");
+	for (steps = 1; was_killed && steps < STEPS_MAX; steps += by) {
+		/* Another one each time, so that a place of the ring that was not filled shows. */
+		const struct nvtaskset_set before = {{(uint64_t)steps << 16}};
+
+		assert_int_equal(nvtaskset_group_set(changed, 0, &before, NULL), 0);
+		was_killed = run_and_kill(change, PTRACE_SINGLESTEP, steps);
+		struct nvtaskset_set now = set_of(changed, 0);
+
+		olds += nvtaskset_set_equal(&now, &before);
+		news += nvtaskset_set_equal(&now, &after);
+		assert_true(nvtaskset_set_equal(&now, &before) || nvtaskset_set_equal(&now, &after));
+	}
+	assert_false(was_killed);
+	assert_true(olds > 0 && news > 0);
+	nvtaskset_group_close(changed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_claims, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mistakes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_claim_of_a_removed_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_names_of_files, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lock_file_is_removed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_never_given_twice, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_killed_while_it_claims, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_killed_while_it_changes, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,242 @@
+/* Metrics as text, the labels that a control group tells, and files that are replaced as a whole. */
+#include "root.h"
+#include "../../tools/nvtaskset/metrics/exposition.c"
+#include "../../tools/nvtaskset/metrics/replace.c"
+#include "../../tools/nvtaskset/metrics/workload.c"
+
+#include <unistd.h>
+
+/* --- text --------------------------------------------------------------------------------------------------------------- */
+
+/* One sample of each kind. */
+static void assert_exposition(enum metrics_format format, const char *expected)
+{
+	struct exposition exposition;
+	struct metric_labels labels = {.count = 0}, none = {.count = 0};
+	struct error error;
+	char *text = NULL;
+	size_t length = 0;
+	FILE *file = open_memstream(&text, &length);
+
+	metric_label(&labels, "user", "a\"b\\c\nd");
+	metric_label(&labels, "pod", "");
+	metric_label(&labels, "container", NULL);
+	metric_label(&labels, "pid", "7");
+	assert_int_equal(exposition_begin(&exposition, format, &error), 0);
+	exposition_add(&exposition, METRIC_BUSY, &labels, 0.1);
+	exposition_add(&exposition, METRIC_PROGRAM, &labels, 1);
+	exposition_add(&exposition, METRIC_IN_FLIGHT, &none, 12345678901234567.0);
+	exposition_add(&exposition, METRIC_BUSY, &none, 0.1 + 0.2);
+	assert_int_equal(exposition_end(&exposition, file, &error), 0);
+	fclose(file);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void test_openmetrics(void **state)
+{
+	(void)state;
+	assert_exposition(METRICS_OPENMETRICS,
+	                  "# TYPE nvtaskset_program info\n"
+	                  "# HELP nvtaskset_program A program with a partition, by the name of its process.\n"
+	                  "nvtaskset_program_info{user=\"a\\\"b\\\\c\\nd\",pid=\"7\"} 1\n"
+	                  "# TYPE nvtaskset_in_flight_kernels gauge\n"
+	                  "# UNIT nvtaskset_in_flight_kernels kernels\n"
+	                  "# HELP nvtaskset_in_flight_kernels Kernels that wait or run.\n"
+	                  "nvtaskset_in_flight_kernels 12345678901234568\n"
+	                  "# TYPE nvtaskset_busy_seconds counter\n"
+	                  "# UNIT nvtaskset_busy_seconds seconds\n"
+	                  "# HELP nvtaskset_busy_seconds Time in which a kernel of the program was on the GPU.\n"
+	                  "nvtaskset_busy_seconds_total{user=\"a\\\"b\\\\c\\nd\",pid=\"7\"} 0.1\n"
+	                  "nvtaskset_busy_seconds_total 0.30000000000000004\n"
+	                  "# EOF\n");
+}
+
+static void test_the_classic_format(void **state)
+{
+	(void)state;
+	assert_exposition(METRICS_PROMETHEUS,
+	                  "# HELP nvtaskset_program_info A program with a partition, by the name of its process.\n"
+	                  "# TYPE nvtaskset_program_info gauge\n"
+	                  "nvtaskset_program_info{user=\"a\\\"b\\\\c\\nd\",pid=\"7\"} 1\n"
+	                  "# HELP nvtaskset_in_flight_kernels Kernels that wait or run.\n"
+	                  "# TYPE nvtaskset_in_flight_kernels gauge\n"
+	                  "nvtaskset_in_flight_kernels 12345678901234568\n"
+	                  "# HELP nvtaskset_busy_seconds_total Time in which a kernel of the program was on the GPU.\n"
+	                  "# TYPE nvtaskset_busy_seconds_total counter\n"
+	                  "nvtaskset_busy_seconds_total{user=\"a\\\"b\\\\c\\nd\",pid=\"7\"} 0.1\n"
+	                  "nvtaskset_busy_seconds_total 0.30000000000000004\n");
+}
+
+/* OpenMetrics: a family with a unit has a name that ends with it; only counters end in _total, only infos in _info. */
+static void test_names_are_as_openmetrics_wants_them(void **state)
+{
+	(void)state;
+	for (int i = 0; i < METRIC_COUNT; i++) {
+		size_t name = strlen(metrics[i].name), unit = strlen(metrics[i].unit);
+
+		assert_true(strspn(metrics[i].name, "abcdefghijklmnopqrstuvwxyz_") == name);
+		const char *end = metrics[i].name + name - unit;
+
+		assert_true(unit == 0 || (end[-1] == '_' && strcmp(end, metrics[i].unit) == 0));
+		assert_null(strstr(metrics[i].name, "_total"));
+		assert_null(strstr(metrics[i].name, "_info"));
+		assert_null(strpbrk(metrics[i].help, "\\\"\n"));
+		assert_int_equal(metrics[i].help[strlen(metrics[i].help) - 1], '.');
+	}
+}
+
+/* --- control groups ------------------------------------------------------------------------------------------------------- */
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define UID "12345678-9abc-def0-1234-56789abcdef0"
+
+static void assert_workload(const char *cgroup, const char *job, const char *pod_uid, const char *id)
+{
+	struct workload workload;
+	char container[WORKLOAD_NAME];
+
+	workload_read(&workload, cgroup, container);
+	assert_string_equal(workload.hpc_job, job);
+	assert_string_equal(workload.pod_uid, pod_uid);
+	assert_string_equal(container, id);
+	assert_string_equal(workload.container, id[0] != '\0' ? "0123456789ab" : "");
+	assert_string_equal(workload.pod, "");
+	assert_string_equal(workload.namespace, "");
+}
+
+static void test_control_groups(void **state)
+{
+	(void)state;
+	assert_workload("", "", "", "");
+	assert_workload("0::/user.slice/user-1000.slice/session-3.scope\n", "", "", "");
+	/* Slurm, with cgroup v2 and v1 */
+	assert_workload("0::/system.slice/slurmstepd.scope/job_4711/step_0/user/task_0\n", "4711", "", "");
+	assert_workload("9:memory:/slurm/uid_1000/job_4711/step_batch/task_0\n8:cpu:/\n", "4711", "", "");
+	assert_workload("4:devices:/slurm_node1/uid_1000/job_4711\n", "4711", "", "");
+	/* Docker, with systemd's driver and without, and Podman */
+	assert_workload("0::/system.slice/docker-" ID ".scope\n", "", "", ID);
+	assert_workload("5:cpuset:/docker/" ID "\n4:cpu:/docker/" ID "\n", "", "", ID);
+	assert_workload("0::/user.slice/libpod-" ID ".scope/container\n", "", "", ID);
+	/* Kubernetes */
+	assert_workload("0::/kubepods.slice/kubepods-burstable.slice/"
+	                "kubepods-burstable-pod12345678_9abc_def0_1234_56789abcdef0.slice/cri-containerd-" ID ".scope\n",
+	                "", UID, ID);
+	assert_workload("3:cpu:/kubepods/besteffort/pod" UID "/" ID "\n", "", UID, ID);
+	/* What only looks like it */
+	assert_workload("0::/job_4711\n", "", "", "");
+	assert_workload("0::/slurm/job_/job_x1/job_12x\n", "", "", "");
+	assert_workload("0::/podman/pod1/tripod-\n", "", "", "");
+	assert_workload("0::/" ID "0/x" ID "\n", "", "", "");
+}
+
+static void test_names_of_pods(void **state)
+{
+	struct workload workload;
+	char container[WORKLOAD_NAME];
+
+	(void)state;
+	root_run("mkdir logs && cd logs && touch junk _ a_b "
+	         "other_default_main-fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210.log");
+	workload_read(&workload, "0::/docker/" ID "\n", container);
+	char logs[64];
+
+	snprintf(logs, sizeof logs, "%s/logs", root);
+	workload_find_names(&workload, container, logs);
+	assert_string_equal(workload.pod, "");
+	assert_string_equal(workload.container, "0123456789ab");
+	root_run("touch logs/infer-6d4cf56db6-x7k2p_team-a_cuda-main-" ID ".log");
+	workload_find_names(&workload, container, logs);
+	assert_string_equal(workload.pod, "infer-6d4cf56db6-x7k2p");
+	assert_string_equal(workload.namespace, "team-a");
+	assert_string_equal(workload.container, "cuda-main");
+	/* No container: not looked for. No directory: no names. */
+	workload_find_names(&workload, "", "/proc");
+	workload_find_names(&workload, container, "/nowhere");
+}
+
+/* --- files ------------------------------------------------------------------------------------------------------------------ */
+
+static char path[64];
+
+static void assert_content(const char *expected)
+{
+	char text[64] = "";
+	FILE *file = fopen(path, "r");
+
+	assert_non_null(file);
+	size_t length = fread(text, 1, sizeof text - 1, file);
+
+	text[length] = '\0';
+	fclose(file);
+	assert_string_equal(text, expected);
+}
+
+static void test_a_file_is_replaced(void **state)
+{
+	struct error error;
+	struct stat status;
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/metrics.prom", root);
+	umask(022);
+	assert_int_equal(replace_file(path, "old\n", 4, &error), 0);
+	assert_content("old\n");
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0644);
+	/* Who has the old file open goes on reading it. */
+	int old = open(path, O_RDONLY);
+	char byte;
+
+	assert_int_equal(replace_file(path, "new\n", 4, &error), 0);
+	assert_content("new\n");
+	assert_int_equal(read(old, &byte, 1), 1);
+	assert_int_equal(byte, 'o');
+	close(old);
+	root_run("test \"$(ls -A | grep -v logs)\" = metrics.prom");
+}
+
+static void assert_refused(const char *where, const char *why)
+{
+	struct error error;
+
+	assert_int_equal(replace_file(where, "new\n", 4, &error), -1);
+	assert_non_null(strstr(error.reason, why));
+}
+
+static void test_what_is_no_file_stays(void **state)
+{
+	char name[5000];
+
+	(void)state;
+	root_run("mkfifo fifo && ln -s metrics.prom link && mkdir directory");
+	snprintf(path, sizeof path, "%s/fifo", root);
+	assert_refused(path, "/fifo: not a regular file");
+	snprintf(path, sizeof path, "%s/link", root);
+	assert_refused(path, "/link: not a regular file");
+	snprintf(path, sizeof path, "%s/directory", root);
+	assert_refused(path, "/directory: not a regular file");
+	assert_refused("/dev/null", "/dev/null: not a regular file");
+	assert_refused("/nowhere/metrics.prom", "/nowhere/metrics.prom: No such file or directory");
+	assert_refused("", ": ");
+	memset(name, 'x', sizeof name - 1);
+	name[sizeof name - 1] = '\0';
+	assert_refused(name, "File name too long");
+	root_run("test -p fifo && test -L link && rm -r fifo link directory && "
+	         "test \"$(ls -A | grep -v logs)\" = metrics.prom");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_openmetrics),
+		cmocka_unit_test(test_the_classic_format),
+		cmocka_unit_test(test_names_are_as_openmetrics_wants_them),
+		cmocka_unit_test(test_control_groups),
+		cmocka_unit_test(test_names_of_pods),
+		cmocka_unit_test(test_a_file_is_replaced),
+		cmocka_unit_test(test_what_is_no_file_stays),
+	};
+
+	return cmocka_run_group_tests(tests, root_make, root_remove);
+}

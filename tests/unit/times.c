@@ -1,0 +1,669 @@
+/* The estimate of when kernels ran: from events that are written here, on clocks that are made up. */
+#include "state/clock_fit.h"
+#include "state/durations.h"
+#include "state/replays.h"
+#include "state/shared_clock.h"
+#include "state/times.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+#define SECOND UINT64_C(1000000000)
+
+/* --- durations -------------------------------------------------------------------------------------------------- */
+
+static void test_no_durations(void **state)
+{
+	struct durations durations = {.count = 0};
+
+	(void)state;
+	assert_int_equal(durations_median(&durations), 0);
+	assert_true(durations_average(&durations) == 0);
+	assert_true(durations_deviation(&durations) == 0);
+}
+
+static bool is_near(double value, double expected, double part)
+{
+	return value >= expected * (1 - part) && value <= expected * (1 + part);
+}
+
+static void test_durations(void **state)
+{
+	struct durations durations = {.count = 0}, others = {.count = 0};
+
+	(void)state;
+	for (uint64_t i = 1; i <= 50; i++)
+		durations_add(&durations, 1000 * i);
+	for (uint64_t i = 51; i <= 101; i++)
+		durations_add(&others, 1000 * i);
+	durations_merge(&durations, &others);
+	assert_int_equal(durations.count, 101);
+	assert_int_equal(durations.min_ns, 1000);
+	assert_int_equal(durations.max_ns, 101000);
+	assert_int_equal(durations.sum_ns, 5151000);
+	assert_true(is_near(durations_average(&durations), 51000, 1e-9));
+	assert_true(is_near(durations_deviation(&durations), 29300.17, 1e-6)); /* 1000 * sqrt(101 * 102 / 12) */
+	assert_true(is_near((double)durations_median(&durations), 51000, 1.0 / 32));
+}
+
+static void test_merging_into_none(void **state)
+{
+	struct durations durations = {.count = 0}, others = {.count = 0};
+
+	(void)state;
+	durations_add(&others, 7);
+	durations_merge(&durations, &others);
+	assert_int_equal(durations.min_ns, 7);
+	durations_merge(&durations, &(const struct durations){.count = 0});
+	assert_int_equal(durations.min_ns, 7);
+	assert_int_equal(durations_median(&durations), 7);
+}
+
+/* Also of lengths that no kernel has. */
+static void test_medians_of_all_sizes(void **state)
+{
+	(void)state;
+	for (unsigned int power = 0; power < 64; power++) {
+		struct durations durations = {.count = 0};
+		uint64_t low = (UINT64_C(1) << power) - (power > 0), high = UINT64_C(1) << power;
+
+		durations_add(&durations, low);
+		durations_add(&durations, high);
+		durations_add(&durations, high);
+		uint64_t median = durations_median(&durations);
+
+		assert_true(median >= low && median <= high);
+	}
+	struct durations durations = {.count = 0};
+
+	for (uint64_t ns = 1; ns < UINT64_C(1) << 39; ns += ns / 50 + 1) {
+		memset(&durations, 0, sizeof durations);
+		durations_add(&durations, 0);
+		durations_add(&durations, ns);
+		durations_add(&durations, UINT64_MAX);
+		assert_true(is_near((double)durations_median(&durations), (double)ns, 1.0 / 32));
+	}
+}
+
+/* --- clocks ----------------------------------------------------------------------------------------------------- */
+
+#define AHEAD UINT64_C(1000000000000000)
+#define LATER (100 * SECOND)
+
+static double drift; /* of the GPU's clock */
+static unsigned int seed_of_bounds = 19;
+
+static uint64_t gpu_time(uint64_t cpu)
+{
+	return cpu + AHEAD + (uint64_t)(int64_t)(drift * (double)(cpu - LATER));
+}
+
+static bool knows(const struct clock_fit *fit, uint64_t cpu, uint64_t within)
+{
+	struct clock_offset offset;
+
+	if (!clock_fit_offset(fit, cpu, &offset))
+		return false;
+	int64_t off = offset.offset - (int64_t)(gpu_time(cpu) - cpu);
+
+	return offset.error_ns <= within && (uint64_t)(off < 0 ? -off : off) <= offset.error_ns;
+}
+
+static void test_clocks_are_bounded_from_both_sides(void **state)
+{
+	struct clock_fit fit = {.spans = {{0}}};
+	struct clock_offset offset;
+
+	(void)state;
+	drift = 0;
+	assert_false(clock_fit_offset(&fit, LATER, &offset));
+	clock_fit_not_before(&fit, LATER - 5000, gpu_time(LATER));
+	assert_false(clock_fit_offset(&fit, LATER, &offset));
+	clock_fit_not_after(&fit, LATER + 1000, gpu_time(LATER));
+	assert_true(knows(&fit, LATER, 3001));
+	/* Better ones count, worse ones do not. */
+	clock_fit_not_before(&fit, LATER - 1000, gpu_time(LATER));
+	clock_fit_not_before(&fit, LATER - 9000, gpu_time(LATER));
+	clock_fit_not_after(&fit, LATER + 50000, gpu_time(LATER));
+	assert_true(knows(&fit, LATER, 1001));
+}
+
+static void test_clocks_drift_apart(void **state)
+{
+	struct clock_fit fit = {.spans = {{0}}};
+	uint64_t time = LATER;
+
+	(void)state;
+	drift = 40e-6;
+	clock_fit_not_before(&fit, time - 500, gpu_time(time));
+	clock_fit_not_after(&fit, time + 500, gpu_time(time));
+	assert_true(knows(&fit, time, 501));
+	assert_true(knows(&fit, time + SECOND, 200 * 1000));
+	assert_false(knows(&fit, time + SECOND, 20 * 1000)); /* nobody knows how fast it is */
+	for (; time < LATER + 5 * SECOND; time += SECOND / 10) {
+		clock_fit_usually_not_before(&fit, time - 500, gpu_time(time));
+		clock_fit_not_after(&fit, time + 500, gpu_time(time));
+	}
+	assert_true(knows(&fit, time, 1000));
+	assert_true(knows(&fit, time + SECOND, 4000)); /* now it is known */
+}
+
+/* Compared once; since then, only launches bound it closely. It is still where it was. */
+static void test_clocks_that_were_compared_before(void **state)
+{
+	struct clock_fit fit = {.spans = {{0}}};
+	struct clock_offset offset;
+	uint64_t early = LATER + 50 * MS, later = LATER + 2050 * MS;
+
+	(void)state;
+	drift = 0;
+	clock_fit_usually_not_before(&fit, early - 500, gpu_time(early));
+	clock_fit_not_after(&fit, early + 500, gpu_time(early));
+	clock_fit_not_before(&fit, later - 10000, gpu_time(later));
+	clock_fit_not_after(&fit, later + 30 * MS, gpu_time(later));
+	assert_true(clock_fit_offset(&fit, later, &offset));
+	assert_in_range(offset.offset + 1000 - (int64_t)AHEAD, 0, 2000);
+	assert_in_range(offset.error_ns, 190 * 1000, 210 * 1000);
+	/* A launch says that it cannot be there any more. */
+	clock_fit_not_before(&fit, later + 5000, gpu_time(later));
+	assert_true(clock_fit_offset(&fit, later, &offset));
+	assert_in_range(offset.offset + 5500 - (int64_t)AHEAD, 0, 1000);
+}
+
+static void test_what_contradicts_is_not_believed(void **state)
+{
+	struct clock_fit fit = {.spans = {{0}}};
+
+	(void)state;
+	drift = 0;
+	clock_fit_not_before(&fit, LATER - 30000, gpu_time(LATER));
+	/* It could be seen late. */
+	clock_fit_usually_not_before(&fit, LATER + 20000, gpu_time(LATER));
+	clock_fit_not_after(&fit, LATER + 1000, gpu_time(LATER));
+	assert_true(knows(&fit, LATER, 16000));
+	clock_fit_usually_not_before(&fit, LATER - 500, gpu_time(LATER));
+	clock_fit_usually_not_before(&fit, LATER + 20000, gpu_time(LATER));
+	assert_true(knows(&fit, LATER, 800));
+}
+
+/* Bounds that are true never lead to a wrong offset: not while the drift is hardly known, and not where few are close. */
+static void test_true_bounds_never_mislead(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 500; i++) {
+		struct clock_fit fit = {.spans = {{0}}};
+		unsigned int spans = 2 + (unsigned int)rand_r(&seed_of_bounds) % 40;
+		uint64_t time = LATER;
+
+		drift = (rand_r(&seed_of_bounds) % 180 - 90) * 1e-6;
+		for (unsigned int j = 0; j < spans; j++) {
+			time += CLOCK_FIT_SPAN_NS / 2 + (uint64_t)rand_r(&seed_of_bounds) % CLOCK_FIT_SPAN_NS;
+			clock_fit_usually_not_before(&fit, time - (uint64_t)rand_r(&seed_of_bounds) % 9000, gpu_time(time));
+			clock_fit_not_before(&fit, time - (uint64_t)rand_r(&seed_of_bounds) % 20000, gpu_time(time));
+			time += (uint64_t)rand_r(&seed_of_bounds) % (10 * MS);
+			clock_fit_not_after(&fit, time + (uint64_t)rand_r(&seed_of_bounds) % 9000, gpu_time(time));
+		}
+		assert_true(knows(&fit, time, UINT64_MAX));
+		assert_true(knows(&fit, time + SECOND / 3, UINT64_MAX));
+		assert_true(knows(&fit, LATER + SECOND / 4, UINT64_MAX));
+	}
+}
+
+/* A few usual bounds that are not true are found out by those of before and after. */
+static void test_bounds_that_are_not_usual(void **state)
+{
+	struct clock_fit fit = {.spans = {{0}}};
+
+	(void)state;
+	drift = 25e-6;
+	for (unsigned int i = 0; i < 60; i++) {
+		uint64_t time = LATER + i * CLOCK_FIT_SPAN_NS;
+		bool is_usual = i % 7 != 3;
+
+		clock_fit_usually_not_before(&fit, time + (is_usual ? -500 : 8000), gpu_time(time));
+		if (is_usual)
+			clock_fit_not_after(&fit, time + 500, gpu_time(time));
+	}
+	assert_true(knows(&fit, LATER + 60 * CLOCK_FIT_SPAN_NS, 600));
+}
+
+/* Between two times, it is known by what was known between them. */
+static void test_a_bound_in_the_middle(void **state)
+{
+	const uint64_t not_before[] = {10000, 1000, 900};
+	struct clock_fit fit = {.spans = {{0}}};
+
+	(void)state;
+	drift = 0;
+	for (unsigned int i = 0; i < 3; i++) {
+		clock_fit_not_before(&fit, LATER + i * SECOND - not_before[i], gpu_time(LATER + i * SECOND));
+		clock_fit_not_after(&fit, LATER + i * SECOND + 1000, gpu_time(LATER + i * SECOND));
+	}
+	assert_true(knows(&fit, LATER + SECOND, 1001));
+}
+
+static void test_old_bounds_are_forgotten(void **state)
+{
+	struct clock_fit fit = {.spans = {{0}}};
+	uint64_t time = LATER + CLOCK_FIT_SPANS * CLOCK_FIT_SPAN_NS;
+
+	(void)state;
+	drift = 0;
+	/* The clock was set. */
+	clock_fit_not_before(&fit, LATER, gpu_time(LATER) - SECOND);
+	clock_fit_not_after(&fit, LATER, gpu_time(LATER) - SECOND);
+	clock_fit_not_before(&fit, time - 100, gpu_time(time));
+	clock_fit_not_after(&fit, time + 100, gpu_time(time));
+	assert_true(knows(&fit, time, 101));
+	/* From long ago: too late. */
+	clock_fit_not_after(&fit, LATER, gpu_time(LATER) + SECOND);
+	assert_true(knows(&fit, time, 101));
+}
+
+/* --- intervals -------------------------------------------------------------------------------------------------- */
+
+static const struct times_calibration calibration = {
+	.plain = {.latency_ns = 4000, .release_ns = 800, .next_ns = 1200},
+	.graph = {.latency_ns = 4000, .release_ns = 800, .next_ns = 1200},
+	.latency_least_ns = 2000,
+	.visible_least_ns = 0,
+	.visible_most_ns = 0,
+};
+
+static struct times times;
+
+static int open_times(void **state)
+{
+	(void)state;
+	drift = 0;
+	times_open(&times, &calibration, LATER);
+	clock_fit_not_before(&times.fit, LATER, gpu_time(LATER));
+	clock_fit_not_after(&times.fit, LATER, gpu_time(LATER));
+	return 0;
+}
+
+static int close_times(void **state)
+{
+	(void)state;
+	times_close(&times);
+	return 0;
+}
+
+/* In ns after LATER. */
+static struct times_kernel kernel(uint64_t stream, uint64_t launched, uint64_t stamp, unsigned int tpcs)
+{
+	return (struct times_kernel){stream, LATER + launched, gpu_time(LATER + stamp), tpcs};
+}
+
+static uint64_t add(uint64_t stream, uint64_t launched, uint64_t stamp, unsigned int tpcs)
+{
+	struct times_kernel new = kernel(stream, launched, stamp, tpcs);
+	uint64_t duration = 0;
+
+	assert_true(times_add(&times, &new, &duration));
+	return duration;
+}
+
+/* The latency, gaps between kernels, and a drift that is not known. */
+#define EXACT 15000
+
+static void assert_taken(uint64_t until, uint64_t span, uint64_t busy, uint64_t tpc_ns)
+{
+	struct times_taken taken;
+
+	times_take(&times, LATER + until, &taken);
+	assert_int_equal(taken.span_ns, span);
+	assert_in_range(taken.busy_ns, busy > EXACT ? busy - EXACT : 0, busy + EXACT);
+	assert_in_range(taken.tpc_ns, tpc_ns > 66 * EXACT ? tpc_ns - 66 * EXACT : 0, tpc_ns + 66 * EXACT);
+}
+
+static void test_nothing_ran(void **state)
+{
+	(void)state;
+	assert_taken(MS, MS, 0, 0);
+	assert_taken(3 * MS, 2 * MS, 0, 0);
+}
+
+static void test_one_kernel(void **state)
+{
+	(void)state;
+	assert_int_equal(add(1, 100000, 204800, 10), 100000);
+	assert_taken(MS, MS, 100000, 1000000);
+	assert_taken(2 * MS, MS, 0, 0);
+}
+
+/* The second one begins when the first has ended, though it was launched long before. */
+static void test_one_after_the_other(void **state)
+{
+	(void)state;
+	assert_int_equal(add(1, 100000, 204800, 10), 100000);
+	assert_int_equal(add(1, 101000, 306800, 10), 100000);
+	assert_taken(MS, MS, 200000, 2000000);
+	/* It also follows what was there before. */
+	assert_int_equal(add(1, 102000, 308800, 10), 0);
+	assert_int_equal(add(1, 103000, 408800, 10), 98000);
+}
+
+static void test_streams_side_by_side(void **state)
+{
+	(void)state;
+	assert_int_equal(add(1, 100000, 204800, 10), 100000);
+	assert_int_equal(add(2, 150000, 254800, 20), 100000);
+	assert_taken(MS, MS, 150000, 50000 * 10 + 100000 * 20);
+}
+
+/* A kernel is busy while it runs, and not again when it has ended. */
+static void test_a_long_kernel(void **state)
+{
+	struct times_kernel running = kernel(1, 1 * MS, 0, 5);
+
+	(void)state;
+	assert_true(times_add_running(&times, &running, LATER + 5 * MS));
+	assert_taken(5 * MS, 5 * MS, 4 * MS, 20 * MS);
+	assert_true(times_add_running(&times, &running, LATER + 10 * MS));
+	assert_taken(10 * MS, 5 * MS, 5 * MS, 25 * MS);
+	assert_in_range(add(1, 1 * MS, 12 * MS, 5), 10994000, 10996000);
+	assert_taken(20 * MS, 10 * MS, 2 * MS, 10 * MS);
+}
+
+/* What waits in a stream begins behind what was there before. */
+static void test_what_waits(void **state)
+{
+	struct times_kernel waiting = kernel(1, 0, 0, 5);
+
+	(void)state;
+	add(1, 0, 5 * MS, 5);
+	assert_true(times_add_running(&times, &waiting, LATER + 8 * MS));
+	assert_taken(8 * MS, 8 * MS, 8 * MS, 40 * MS);
+}
+
+static void test_what_is_lost_is_left_out(void **state)
+{
+	(void)state;
+	add(1, 7 * MS, 9 * MS, 1);
+	times_lose(&times, LATER + 6 * MS);
+	assert_taken(10 * MS, 4 * MS, 2 * MS, 2 * MS);
+	/* Only once. */
+	times_lose(&times, LATER + 8 * MS);
+	assert_taken(12 * MS, 2 * MS, 0, 0);
+}
+
+static void test_without_comparison_nothing_is_known(void **state)
+{
+	struct times_kernel ended = kernel(1, 0, 1 * MS, 1), running = kernel(1, 1 * MS, 0, 1);
+	struct times_taken taken;
+	uint64_t duration;
+
+	(void)state;
+	memset(&times.fit, 0, sizeof times.fit);
+	times.has_offset = false;
+	assert_false(times_add(&times, &ended, &duration));
+	assert_true(times_add_running(&times, &running, LATER + 2 * MS));
+	times_take(&times, LATER + 2 * MS, &taken);
+	assert_true(taken.error_ns == UINT64_MAX);
+	assert_int_equal(taken.busy_ns, MS - calibration.plain.latency_ns);
+}
+
+static bool is_converted(uint64_t at, uint64_t within)
+{
+	uint64_t time, near = at - 30 * MS;
+
+	return times_convert(&times, gpu_time(at), near, &time) && time + within >= at && time <= at + within;
+}
+
+/* An offset that was asked for counts for what is near, with the drift, until something new is known. */
+static void test_offsets_are_kept(void **state)
+{
+	uint64_t time = LATER;
+
+	(void)state;
+	drift = 50e-6;
+	memset(&times.fit, 0, sizeof times.fit);
+	times.has_offset = false;
+	clock_fit_not_before(&times.fit, time - 60000, gpu_time(time));
+	clock_fit_not_after(&times.fit, time + 1000, gpu_time(time));
+	assert_false(is_converted(time, 20000));
+	assert_false(is_converted(time, 20000)); /* this one is asked for where it is */
+	for (; time < LATER + 2 * SECOND; time += CLOCK_FIT_SPAN_NS) {
+		struct times_kernel ended = {.stamp_ns = gpu_time(time)};
+
+		assert_true(times_compare(&times, &ended, time - 400, time + 400));
+		assert_false(times_compare(&times, &ended, time - 500, time + 500));
+		assert_true(is_converted(time, 500));
+	}
+	assert_true(is_converted(time, 500));
+	assert_true(is_converted(time + 60 * MS, 600));
+	drift = 0;
+}
+
+/* A program that comes back to the driver after a pause takes longer to launch, up to a limit. */
+static void test_a_pause_before_a_launch(void **state)
+{
+	const uint64_t at[] = {1, 2, 12, 512}, longer[] = {0, 300, 3000, 6000};
+	struct times_taken taken;
+	uint64_t duration;
+
+	(void)state;
+	times.calibration.paused_ns_per_ms = 300;
+	times.calibration.paused_most_ns = 6000;
+	for (unsigned int i = 0; i < 4; i++) {
+		struct times_kernel paused = kernel(1, at[i] * MS, at[i] * MS + 100000, 1);
+
+		assert_true(times_add(&times, &paused, &duration));
+		assert_int_equal(duration, 100000 - calibration.plain.release_ns - calibration.plain.latency_ns - longer[i]);
+	}
+	times_take(&times, LATER + SECOND, &taken);
+}
+
+/* Launched and seen by the processor, ended on the GPU. */
+static void test_kernels_compare_clocks(void **state)
+{
+	struct times_kernel ended = kernel(1, 1 * MS, 1 * MS + 20000, 1);
+
+	(void)state;
+	memset(&times.fit, 0, sizeof times.fit);
+	times_compare(&times, &ended, 0, LATER + 1 * MS + 21000);
+	assert_true(knows(&times.fit, LATER + 1 * MS, 12000));
+	times_compare(&times, &ended, LATER + 1 * MS + 19000, LATER + 1 * MS + 21000);
+	assert_true(knows(&times.fit, LATER + 1 * MS, 1100));
+}
+
+/* Two programs of one user on the same GPU; the second one's clock of the processor shows an hour more. */
+#define SHIFT (3600 * SECOND)
+
+static void test_clocks_are_shared(void **state)
+{
+	static const struct pci_address pci = {.bus = 7}, elsewhere = {.bus = 8};
+	struct shared_clock *shared = shared_clock_join(pci, 1000);
+	struct times other;
+	struct clock_offset offset;
+
+	(void)state;
+	assert_ptr_equal(shared_clock_join(pci, 1000), shared);
+	struct shared_clock *not_the_same[] = {shared_clock_join(pci, 1001), shared_clock_join(elsewhere, 1000)};
+
+	assert_true(not_the_same[0] != shared && not_the_same[1] != shared);
+	memset(&times.fit, 0, sizeof times.fit);
+	times_share(&times, shared, 0);
+	times_open(&other, &calibration, LATER + SHIFT);
+	times_share(&other, shared, SHIFT);
+	/* The first one's end was seen soon. */
+	struct times_kernel soon = kernel(1, 0, 5000, 1), late = kernel(1, 0, 5000, 1);
+
+	late.launched_ns += SHIFT;
+	times_compare(&other, &late, 0, LATER + SHIFT + 30 * MS);
+	assert_true(times_clock(&other, LATER + SHIFT, &offset));
+	assert_true(offset.error_ns > 10 * MS);
+	times_compare(&times, &soon, 0, LATER + 6000);
+	assert_true(times_clock(&other, LATER + SHIFT, &offset));
+	assert_true(offset.error_ns < 10000);
+	assert_in_range(offset.offset + (int64_t)SHIFT - (int64_t)AHEAD + 10000, 0, 20000);
+	/* One whose own bounds say something else keeps to them. */
+	memset(&other.fit, 0, sizeof other.fit);
+	clock_fit_not_before(&other.fit, LATER + SHIFT, gpu_time(LATER) + SECOND);
+	clock_fit_not_after(&other.fit, LATER + SHIFT, gpu_time(LATER) + SECOND - MS);
+	assert_true(times_clock(&other, LATER + SHIFT, &offset));
+	assert_in_range(offset.offset + (int64_t)SHIFT - (int64_t)AHEAD, SECOND - MS, SECOND);
+	times_close(&other);
+	times_share(&times, NULL, 0);
+	shared_clock_leave(shared);
+	shared_clock_leave(shared);
+	for (int i = 0; i < 2; i++)
+		shared_clock_leave(not_the_same[i]);
+	shared_clock_leave(NULL);
+}
+
+static void test_more_streams_than_there_is_room_for(void **state)
+{
+	(void)state;
+	for (uint64_t stream = 1; stream <= 1000; stream++)
+		add(stream, stream * 1000, stream * 1000 + 10000, 1);
+	assert_taken(2 * MS, 2 * MS, 1004200, 1004200);
+}
+
+/* A hostile process's numbers. */
+static void test_numbers_that_cannot_be(void **state)
+{
+	static const uint64_t numbers[] = {0, 1, LATER, UINT64_MAX / 2, UINT64_MAX - 1, UINT64_MAX};
+	struct times_taken taken;
+	uint64_t duration;
+
+	(void)state;
+	for (unsigned int i = 0; i < 6 * 6; i++) {
+		struct times_kernel hostile = {numbers[i % 6], numbers[i % 6], numbers[i / 6], (unsigned int)numbers[i / 6]};
+
+		times_compare(&times, &hostile, numbers[i % 6], numbers[i / 6]);
+		times_add(&times, &hostile, &duration);
+		times_add_running(&times, &hostile, LATER + i * MS);
+		times_lose(&times, i % 5 == 0 ? numbers[i % 6] : 0);
+		times_take(&times, LATER + i * MS, &taken);
+		assert_true(taken.busy_ns <= taken.span_ns);
+	}
+}
+
+/* --- graphs ----------------------------------------------------------------------------------------------------- */
+
+static struct replays replays;
+
+static int open_replays(void **state)
+{
+	memset(&replays, 0, sizeof replays);
+	return open_times(state);
+}
+
+static void launch_at(uint64_t ns)
+{
+	assert_true(replays_launch(&replays, LATER + ns));
+}
+
+static uint64_t see_end(uint64_t end, uint64_t length, bool none_is_left)
+{
+	return replays_see_end(&replays, &times, &calibration.graph, LATER + end, length, none_is_left, 10);
+}
+
+static void test_one_replay(void **state)
+{
+	(void)state;
+	launch_at(MS);
+	replays_see_running(&replays, &times, &calibration.graph, LATER + 2 * MS, 10);
+	assert_taken(2 * MS, 2 * MS, 1 * MS, 10 * MS);
+	assert_int_equal(see_end(4 * MS, 3 * MS, true), 1);
+	replays_see_running(&replays, &times, &calibration.graph, LATER + 5 * MS, 10);
+	assert_taken(5 * MS, 3 * MS, 2 * MS, 20 * MS);
+}
+
+/* Ten were launched at once, and only some ends are seen. */
+static void test_replays_in_a_row(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 10; i++)
+		launch_at(i * 1000);
+	assert_int_equal(see_end(3 * MS, MS, false), 3);
+	assert_int_equal(see_end(7 * MS, 0, false), 4);
+	replays_see_running(&replays, &times, &calibration.graph, LATER + 8 * MS, 10);
+	assert_taken(8 * MS, 8 * MS, 8 * MS, 80 * MS);
+	assert_int_equal(see_end(10 * MS, 0, true), 3);
+	replays_see_running(&replays, &times, &calibration.graph, LATER + 20 * MS, 10);
+	assert_taken(20 * MS, 12 * MS, 2 * MS, 20 * MS);
+}
+
+/* Between the ends that are seen, others ran with pauses. */
+static void test_replays_with_pauses(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 10; i++)
+		launch_at(i * 2 * MS);
+	assert_int_equal(see_end(19 * MS, MS, true), 10);
+	assert_taken(20 * MS, 20 * MS, 10 * MS, 100 * MS);
+}
+
+static void test_replays_of_unknown_length(void **state)
+{
+	(void)state;
+	launch_at(0);
+	launch_at(1000);
+	assert_int_equal(see_end(2 * MS, 0, true), 2);
+	assert_taken(3 * MS, 3 * MS, 2 * MS, 20 * MS);
+	/* An end that nothing was launched for. */
+	assert_int_equal(see_end(4 * MS, MS, true), 0);
+	assert_int_equal(see_end(4 * MS, MS, false), 0);
+	assert_taken(5 * MS, 2 * MS, 0, 0);
+}
+
+static void test_more_replays_than_there_is_room_for(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < REPLAYS_WAITING; i++)
+		launch_at(i);
+	assert_false(replays_launch(&replays, LATER));
+	assert_int_equal(see_end(MS, 100, true), REPLAYS_WAITING);
+	launch_at(2 * MS);
+	assert_int_equal(see_end(3 * MS, MS, true), 1);
+}
+
+#define WITH_TIMES(test) cmocka_unit_test_setup_teardown(test, open_times, close_times)
+#define WITH_REPLAYS(test) cmocka_unit_test_setup_teardown(test, open_replays, close_times)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_durations),
+		cmocka_unit_test(test_durations),
+		cmocka_unit_test(test_merging_into_none),
+		cmocka_unit_test(test_medians_of_all_sizes),
+		cmocka_unit_test(test_clocks_are_bounded_from_both_sides),
+		cmocka_unit_test(test_clocks_drift_apart),
+		cmocka_unit_test(test_clocks_that_were_compared_before),
+		cmocka_unit_test(test_what_contradicts_is_not_believed),
+		cmocka_unit_test(test_true_bounds_never_mislead),
+		cmocka_unit_test(test_bounds_that_are_not_usual),
+		cmocka_unit_test(test_a_bound_in_the_middle),
+		cmocka_unit_test(test_old_bounds_are_forgotten),
+		WITH_TIMES(test_nothing_ran),
+		WITH_TIMES(test_one_kernel),
+		WITH_TIMES(test_one_after_the_other),
+		WITH_TIMES(test_streams_side_by_side),
+		WITH_TIMES(test_a_long_kernel),
+		WITH_TIMES(test_what_waits),
+		WITH_TIMES(test_what_is_lost_is_left_out),
+		WITH_TIMES(test_without_comparison_nothing_is_known),
+		WITH_TIMES(test_offsets_are_kept),
+		WITH_TIMES(test_a_pause_before_a_launch),
+		WITH_TIMES(test_kernels_compare_clocks),
+		WITH_TIMES(test_clocks_are_shared),
+		WITH_TIMES(test_more_streams_than_there_is_room_for),
+		WITH_TIMES(test_numbers_that_cannot_be),
+		WITH_REPLAYS(test_one_replay),
+		WITH_REPLAYS(test_replays_in_a_row),
+		WITH_REPLAYS(test_replays_with_pauses),
+		WITH_REPLAYS(test_replays_of_unknown_length),
+		WITH_REPLAYS(test_more_replays_than_there_is_room_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,723 @@
+/* nvtaskset top: what is shown of a look, what keys do, and that every page fits its terminal. */
+#include "../../tools/nvtaskset/gpus.c"
+#define add add_process /* two files have one */
+#include "../../tools/nvtaskset/show/processes.c"
+#undef add
+#include "../../tools/nvtaskset/show/text.c"
+#include "../../tools/nvtaskset/top/columns.c"
+#include "../../tools/nvtaskset/top/keys.c"
+#include "../../tools/nvtaskset/top/layout.c"
+#include "../../tools/nvtaskset/top/model.c"
+#include "../skip.h"
+
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct pci_address first_gpu = {.bus = 0x3b}, second_gpu = {.bus = 0x5e};
+
+/* --- pages ------------------------------------------------------------------------------------------------------------ */
+
+/* The caller frees it. */
+static char *draw(const struct model *model, const struct view *view, const struct terminal *terminal)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *page = open_memstream(&text, &length);
+	struct error error;
+
+	assert_int_equal(layout_draw(model, view, terminal, page, &error), 0);
+	fclose(page);
+	return text;
+}
+
+static void assert_page(const struct model *model, const struct view *view, const struct terminal *terminal,
+                        const char *expected)
+{
+	char *drawn = draw(model, view, terminal);
+
+	assert_string_equal(drawn, expected);
+	free(drawn);
+}
+
+static struct top_row row_with(int pid, const char *command, struct reading busy, struct reading rate)
+{
+	struct top_row row = {.pid = pid, .user = "ana", .command = command, .gpu = "0", .tpcs = "0-32", .pci = first_gpu,
+	                      .busy = busy, .rate = rate, .in_flight = reading_of(2)};
+
+	if (busy.is_known) {
+		row.tpc = reading_of(busy.value / 2);
+		row.time = reading_of(busy.value * 100);
+	}
+	return row;
+}
+
+/* A model of these rows. */
+static struct model model_of(struct top_row *rows, size_t count)
+{
+	struct model model = {.row_count = count, .rows = rows, .all_count = count, .all = rows, .gpu_count = 1, .delay = 1};
+
+	model.gpus[0] = (struct top_gpu){.label = "0", .name = "NVIDIA H200", .pci = first_gpu};
+	return model;
+}
+
+static const struct reading unknown = {.is_known = false};
+static const struct terminal file = {.columns = TERMINAL_ENDLESS, .rows = TERMINAL_ENDLESS};
+static const struct view by_busy = {.sort = TOP_BUSY};
+
+static void test_a_page(void **state)
+{
+	struct top_row rows[] = {
+		row_with(16013, "./train --all", reading_of(0.912), reading_of(20341)),
+		row_with(16014, "./infer", reading_of(0.3), reading_of(4.2)),
+	};
+	struct model model = model_of(rows, COUNT(rows));
+
+	(void)state;
+	assert_page(&model, &by_busy, &file,
+	            "nvtaskset top: 2 programs, over 1 s\n"
+	            "GPU 0 [16013=====================|16014===|                        ]  60.6% NVIDIA H200\n"
+	            "  PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
+	            "16013 ana  0   0-32  91.2 45.6     20341        2 1:31.20 ./train --all\n"
+	            "16014 ana  0   0-32  30.0 15.0       4.2        2 0:30.00 ./infer\n");
+}
+
+static void test_what_is_not_known_is_not_0(void **state)
+{
+	struct top_row rows[] = {row_with(7, "./infer", unknown, unknown), row_with(8, "./idle", reading_of(0), reading_of(0))};
+	struct model model = model_of(rows, 1);
+
+	(void)state;
+	rows[0].in_flight = unknown;
+	model.why_no_times = "nobody measures";
+	assert_page(&model, &by_busy, &file,
+	            "nvtaskset top: 1 program, over 1 s\n"
+	            "GPU 0 [not known                                                   ]     - NVIDIA H200\n"
+	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT TIME COMMAND\n"
+	            "  7 ana  0   0-32     -    -         -        -    - ./infer\n"
+	            "Times that are not known: nobody measures.\n");
+	/* Where one program's share is not known, the sum is not, either. */
+	model = model_of(rows, 2);
+	assert_page(&model, &by_busy, &file,
+	            "nvtaskset top: 2 programs, over 1 s\n"
+	            "GPU 0 [                                                            ]     - NVIDIA H200\n"
+	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
+	            "  7 ana  0   0-32     -    -         -        -       - ./infer\n"
+	            "  8 ana  0   0-32   0.0  0.0       0.0        2 0:00.00 ./idle\n");
+}
+
+static void test_what_busy_contains_is_marked(void **state)
+{
+	struct top_row rows[] = {row_with(7, "./train", reading_of(0.9), reading_of(10)),
+	                         row_with(8, "./infer", reading_of(0.8), reading_of(4))};
+	struct model model = model_of(rows, 1);
+
+	(void)state;
+	/* Alone, it has the bar; where others take turns with it, nobody knows how much is whose. */
+	rows[0].is_presence = rows[1].is_presence = model.some_are_present = true;
+	assert_page(&model, &by_busy, &file,
+	            "nvtaskset top: 1 program, over 1 s\n"
+	            "GPU 0 [7=========================|                                 ]  45.0% NVIDIA H200\n"
+	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
+	            "  7 ana  0   0-32 90.0p 45.0        10        2 1:30.00 ./train\n"
+	            "p: present, not busy: without MPS, others' turns are in BUSY%, TPC% and TIME.\n");
+	model = model_of(rows, 2);
+	model.some_are_present = true;
+	assert_page(&model, &by_busy, &file,
+	            "nvtaskset top: 2 programs, over 1 s\n"
+	            "GPU 0 [in turns                                                    ]     - NVIDIA H200\n"
+	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
+	            "  7 ana  0   0-32 90.0p 45.0        10        2 1:30.00 ./train\n"
+	            "  8 ana  0   0-32 80.0p 40.0       4.0        2 1:20.00 ./infer\n"
+	            "p: present, not busy: without MPS, others' turns are in BUSY%, TPC% and TIME.\n");
+	rows[0].is_presence = rows[1].is_presence = false;
+	rows[0].shares = true;
+	model = model_of(rows, 1);
+	model.some_share = true;
+	assert_page(&model, &by_busy, &file,
+	            "nvtaskset top: 1 program, over 1 s\n"
+	            "GPU 0 [7=========================|                                 ]  45.0% NVIDIA H200\n"
+	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
+	            "  7 ana  0   0-32 90.0* 45.0        10        2 1:30.00 ./train\n"
+	            "*: shares TPCs, and is busy, too, while it waits there for a neighbour.\n");
+}
+
+static void test_nobody(void **state)
+{
+	struct model model = model_of(NULL, 0);
+
+	(void)state;
+	model.some_are_hidden = true;
+	assert_page(&model, &by_busy, &file,
+	            "nvtaskset top: 0 programs, over 1 s\n"
+	            "GPU 0 [no program                                                  ]     - NVIDIA H200\n"
+	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT TIME COMMAND\n"
+	            "Programs are shown here that were started with nvtaskset, or that it was attached to.\n"
+	            "Programs that you may not look at, those of other users, are not shown.\n");
+}
+
+static void test_kernels_of_a_program(void **state)
+{
+	struct top_row rows[] = {row_with(7, "./infer", reading_of(0.5), reading_of(10))};
+	struct model model = model_of(rows, 1);
+	char name[] = "gemm(float*, int)";
+	struct kernel_activity kernel = {.name = name, .instances = 12000, .timed = 300, .share = reading_of(0.75), .sum = reading_of(3.6e9),
+	                                 .average = reading_of(300e3), .median = reading_of(299.5e3), .shortest = reading_of(812),
+	                                 .longest = reading_of(2.1e6), .deviation = unknown};
+
+	(void)state;
+	model.pid = 7;
+	model.kernels = &kernel;
+	model.kernel_count = 1;
+	model.gpu_count = 0;
+	assert_page(&model, &by_busy, &file,
+	            "nvtaskset top: pid 7, over 1 s\n"
+	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
+	            "  7 ana  0   0-32  50.0 25.0        10        2 0:50.00 ./infer\n"
+	            "TIME% TOTAL INSTANCES TIMED     AVG     MED   MIN   MAX STDDEV NAME\n"
+	            " 75.0  3.6s     12000   300 300.0us 299.5us 812ns 2.1ms      - gemm(float*, int)\n");
+	model.why_no_kernels = "nobody measures";
+	model.why_no_times = "nobody measures";
+	model.has_ended = true;
+	model.row_count = model.all_count = 0;
+	assert_page(&model, &by_busy, &file,
+	            "nvtaskset top: pid 7 has ended, over 1 s\n"
+	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT TIME COMMAND\n"
+	            "kernels are not known: nobody measures\n");
+}
+
+/* With one program, it is its kernels that are scrolled and searched. */
+static void test_more_kernels_than_lines(void **state)
+{
+	const struct terminal small = {.is_terminal = true, .columns = 80, .rows = 10};
+	struct top_row rows[] = {row_with(7, "./infer", reading_of(0.5), reading_of(10))};
+	struct model model = model_of(rows, 1);
+	char names[20][3];
+	struct kernel_activity kernels[20];
+	struct view view = by_busy;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		snprintf(names[i], sizeof names[i], "k%c", 'a' + i);
+		kernels[i] = (struct kernel_activity){.name = names[i], .instances = 1};
+	}
+	model.pid = 7;
+	model.kernels = kernels;
+	model.kernel_count = 20;
+	model.gpu_count = 0;
+	char *page = draw(&model, &view, &small);
+
+	assert_non_null(strstr(page, " ka\n"));
+	assert_non_null(strstr(page, "(16 more kernels)\n"));
+	free(page);
+	view_take_key(&view, KEY_END, &model, layout_rows(&model, &view, &small));
+	assert_int_equal(view.first, 19);
+	page = draw(&model, &view, &small);
+	assert_non_null(strstr(page, " kt\n"));
+	assert_null(strstr(page, "more kernels"));
+	assert_non_null(strstr(page, "./infer"));
+	free(page);
+	for (const char *at = "/kf\r"; *at; at++)
+		view_take_key(&view, *at, &model, layout_rows(&model, &view, &small));
+	assert_int_equal(view.first, 5);
+}
+
+static void test_a_narrow_terminal(void **state)
+{
+	const struct terminal narrow = {.is_terminal = true, .columns = 40, .rows = 8};
+	struct top_row rows[] = {row_with(16013, "./train --all", reading_of(0.912), reading_of(20341))};
+	struct model model = model_of(rows, 1);
+
+	(void)state;
+	assert_page(&model, &by_busy, &narrow,
+	            "nvtaskset top: 1 program, over 1 s\n"
+	            "GPU 0 [16013=====|             ]  45.6%\n"
+	            "  PID GPU BUSY% KERNELS/s COMMAND\n"
+	            "16013 0    91.2     20341 ./train --all\n"
+	            "\n\n\n"
+	            "q quit  ? help  P busy  T time  < > sort\n");
+}
+
+/* A column for quotas is there if one of the programs has one, also on a narrow terminal. */
+static void test_quotas(void **state)
+{
+	const struct terminal narrow = {.is_terminal = true, .columns = 40, .rows = 8};
+	struct top_row rows[] = {
+		row_with(16013, "./train --all", reading_of(0.3), reading_of(20341)),
+		row_with(16014, "./infer", reading_of(0.3), reading_of(4.2)),
+	};
+	struct model model = model_of(rows, COUNT(rows));
+
+	(void)state;
+	strcpy(rows[0].quota, "30ms/100ms");
+	assert_page(&model, &by_busy, &file,
+	            "nvtaskset top: 2 programs, over 1 s\n"
+	            "GPU 0 [16013===|16014===|                                          ]  30.0% NVIDIA H200\n"
+	            "  PID USER GPU TPCS QUOTA      BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
+	            "16013 ana  0   0-32 30ms/100ms  30.0 15.0     20341        2 0:30.00 ./train --all\n"
+	            "16014 ana  0   0-32             30.0 15.0       4.2        2 0:30.00 ./infer\n");
+	assert_page(&model, &by_busy, &narrow,
+	            "nvtaskset top: 2 programs, over 1 s\n"
+	            "GPU 0 [===|==|                 ]  30.0%\n"
+	            "  PID QUOTA      BUSY% COMMAND\n"
+	            "16013 30ms/100ms  30.0 ./train --all\n"
+	            "16014             30.0 ./infer\n"
+	            "\n\n"
+	            "q quit  ? help  P busy  T time  < > sort\n");
+}
+
+/* What README.md shows is what is drawn. */
+static void test_the_readme(void **state)
+{
+	struct top_row rows[] = {
+		row_with(16013, "python3 train.py", reading_of(0.618), reading_of(3102)),
+		row_with(16014, "./infer", reading_of(0.606), reading_of(20341)),
+	};
+	struct model model = model_of(rows, COUNT(rows));
+	char text[65536];
+	FILE *readme = fopen("README.md", "r");
+
+	(void)state;
+	assert_non_null(readme);
+	text[fread(text, 1, sizeof text - 1, readme)] = '\0';
+	fclose(readme);
+	strcpy(rows[0].tpcs, "16-65");
+	strcpy(rows[1].tpcs, "0-15");
+	rows[0].tpc = reading_of(0.618 * 50 / 66);
+	rows[1].tpc = reading_of(0.606 * 16 / 66);
+	rows[0].time = reading_of(63.2);
+	rows[1].time = reading_of(58.41);
+	rows[0].in_flight = reading_of(4);
+	char *page = draw(&model, &by_busy, &file);
+
+	if (!strstr(text, page))
+		fail_msg("README.md lacks:\n%s", page);
+	free(page);
+}
+
+/* --- every page fits ---------------------------------------------------------------------------------------------------- */
+
+static uint64_t seed;
+
+static unsigned int some(unsigned int below)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned int)(seed >> 33) % below;
+}
+
+static struct reading some_reading(double largest)
+{
+	return some(4) == 0 ? unknown : reading_of(largest * some(1000) / 999);
+}
+
+#define ROWS_MAX 60
+
+static struct top_row some_row(int pid)
+{
+	static const char *const commands[] = {"./train", "\xe6\xbc\xa2\xe5\xad\x97 \xf0\x9f\x98\x80", "a",
+	                                       "python3 -m long.module --with=many --arguments=", "\xef\xbf\xbd[2J"};
+	static const char *const users[] = {"ana", "root", "a-user-with-a-very-long-name@example.com", "\xc3\xa9ric"};
+	static const char *const tpcs[] = {"all", "0-7", "0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38"};
+	struct top_row row = {.pid = pid, .user = users[some(4)], .command = commands[some(5)], .busy = some_reading(1),
+	                      .tpc = some_reading(1.2), .rate = some_reading(1e9), .in_flight = some_reading(1e6),
+	                      .time = some_reading(1e6)};
+
+	row.pci = some(2) ? first_gpu : second_gpu;
+	strcpy(row.gpu, some(5) == 0 ? "" : some(2) ? "0" : "0000:3b:00.0");
+	strcpy(row.tpcs, tpcs[some(3)]);
+	strcpy(row.quota, some(2) ? "" : some(2) ? "30ms/100ms" : "(9999999us/10s)");
+	return row;
+}
+
+static struct model some_model(struct top_row rows[ROWS_MAX], struct kernel_activity *kernel)
+{
+	struct model model = {.row_count = some(ROWS_MAX), .rows = rows, .all = rows, .gpu_count = some(5), .delay = 0.5,
+	                      .kernels = kernel, .kernel_count = some(2), .some_are_hidden = some(2)};
+	int pid = 1;
+
+	model.all_count = model.row_count;
+	for (size_t i = 0; i < model.row_count; i++)
+		rows[i] = some_row(pid += (int)some(1000000));
+	for (unsigned int i = 0; i < model.gpu_count; i++)
+		model.gpus[i] = (struct top_gpu){.label = "0000:3b:00.0", .name = "NVIDIA \xe6\xbc\xa2",
+		                                 .pci = i % 2 ? second_gpu : first_gpu};
+	model.pid = some(3) == 0 ? 7 : 0;
+	model.has_ended = some(2);
+	model.why_no_times = some(2) ? "a reason" : NULL;
+	model.why_no_kernels = some(2) ? "a reason" : NULL;
+	return model;
+}
+
+static struct view some_view(void)
+{
+	struct view view = {.sort = (enum top_column)some(TOP_COLUMN_COUNT), .prompt = (enum prompt)some(3), .first = some(100),
+	                    .is_paused = some(2), .is_help = some(5) == 0};
+
+	strcpy(view.search, some(2) ? "train" : "");
+	strcpy(view.user, some(3) ? "" : "\033[2J\xff");
+	return view;
+}
+
+/* Without the sequences that set attributes. */
+static void strip(char *text)
+{
+	char *to = text;
+
+	for (; *text; text++) {
+		if (*text == '\033')
+			text += strcspn(text, "m");
+		else
+			*to++ = *text;
+	}
+	*to = '\0';
+}
+
+static void assert_fits(const char *page, const struct terminal *terminal)
+{
+	unsigned int lines = 0;
+	bool has_headings = false;
+
+	for (const char *line = page, *end; *line; line = end + 1) {
+		char text[8192];
+
+		end = strchr(line, '\n');
+		assert_non_null(end);
+		assert_true((size_t)(end - line) < sizeof text);
+		snprintf(text, sizeof text, "%.*s", (int)(end - line), line);
+		assert_true(text_width(text, terminal->utf8) <= terminal->columns);
+		/* No bytes but ours reach the terminal. */
+		assert_null(strstr(text, "\033[2J"));
+		strip(text);
+		has_headings = has_headings || (strstr(text, "PID ") && strstr(text, "COMMAND"));
+		lines++;
+	}
+	assert_true(lines <= terminal->rows);
+	assert_true(has_headings);
+}
+
+static void test_every_page_fits(void **state)
+{
+	static struct top_row rows[ROWS_MAX];
+	char name[] = "void gemm<float, (int)128>(float const*, float*)";
+	struct kernel_activity kernel = {.name = name, .instances = 1000000000, .share = reading_of(1), .sum = reading_of(1e12)};
+
+	(void)state;
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
+		skip_because("needs the locale C.UTF-8");
+	for (unsigned int columns = 20; columns <= 300; columns++) {
+		for (unsigned int round = 0; round < 20; round++) {
+			struct terminal terminal = {.is_terminal = true, .moves_cursor = some(4) > 0, .utf8 = some(4) > 0, .columns = columns,
+			                            .rows = round < 12 ? round + 1 : 1 + some(80),
+			                            .colours = (enum terminal_colours)some(3)};
+			struct model model = some_model(rows, &kernel);
+			struct view view = some_view();
+			char *page = draw(&model, &view, &terminal);
+
+			assert_fits(page, &terminal);
+			free(page);
+		}
+	}
+}
+
+/* The last row can be reached, and what is typed is always to be seen. */
+static void test_scrolling_shows_every_row(void **state)
+{
+	static struct top_row rows[ROWS_MAX];
+	const struct terminal terminal = {.is_terminal = true, .columns = 100, .rows = 12};
+
+	(void)state;
+	for (int i = 0; i < ROWS_MAX; i++)
+		rows[i] = row_with(1000 + i, "./infer", unknown, unknown);
+	struct model model = model_of(rows, ROWS_MAX);
+
+	for (int i = 0; i < ROWS_MAX; i++) {
+		struct view view = {.sort = TOP_PID, .first = (size_t)i};
+		char pid[8], *page = draw(&model, &view, &terminal);
+
+		snprintf(pid, sizeof pid, "\n %d", 1000 + i);
+		assert_non_null(strstr(page, pid + 2));
+		free(page);
+	}
+	struct view typing = {.sort = TOP_PID, .prompt = PROMPT_SEARCH, .search = "foo"};
+
+	for (unsigned int height = 2; height < 12; height++) {
+		struct terminal low = {.is_terminal = true, .columns = 40, .rows = height};
+		char *page = draw(&model, &typing, &low);
+
+		assert_non_null(strstr(page, "Search: foo_\n"));
+		free(page);
+	}
+}
+
+static void test_no_escape_sequence_where_none_belongs(void **state)
+{
+	struct top_row rows[] = {row_with(7, "./infer", reading_of(0.5), reading_of(10))};
+	struct model model = model_of(rows, 1);
+	struct terminal plain = {.is_terminal = true, .columns = 100, .rows = 24};
+	struct terminal no_colour = {.is_terminal = true, .moves_cursor = true, .columns = 100, .rows = 24};
+	char *page = draw(&model, &by_busy, &plain);
+
+	(void)state;
+	assert_null(strchr(page, '\033'));
+	free(page);
+	/* NO_COLOR: reverse and bold, and no colours. */
+	page = draw(&model, &by_busy, &no_colour);
+	assert_non_null(strstr(page, "\033[7m"));
+	assert_null(strstr(page, "\033[3"));
+	assert_null(strstr(page, "\033[4"));
+	free(page);
+}
+
+/* --- rows --------------------------------------------------------------------------------------------------------------- */
+
+static struct process listed[3];
+static struct activity activity[3];
+
+/* Three programs of two users; the second one's times are not known. */
+static struct activities look(void)
+{
+	static const char *const users[] = {"bob", "ana", "bob"}, *const commands[] = {"c", "b", "a"};
+	static struct topology_list none;
+
+	for (int i = 0; i < 3; i++) {
+		listed[i] = (struct process){.pid = 10 + i, .user = (char *)users[i], .command = (char *)commands[i]};
+		activity[i] = (struct activity){.row = {.process = &listed[i], .has_gpu = true, .pci = first_gpu},
+		                                .rate = reading_of(i), .busy = reading_of(i / 2.0), .time = reading_of(2 - i)};
+	}
+	listed[0].revision.quota = (struct segment_quota){.run_us = 3000, .period_us = 10000};
+	listed[1].revision.quota = (struct segment_quota){.run_us = 500000, .period_us = 1000000};
+	activity[1].busy = activity[1].time = unknown;
+	activity[1].why_no_times = "a profiler";
+	return (struct activities){.gpus = &none, .count = 3, .list = activity, .processes = {.count = 3, .list = listed}};
+}
+
+static void assert_order(enum top_column sort, const char *user, const char *pids)
+{
+	struct activities activities = look();
+	struct view view = {.sort = sort};
+	struct model model;
+	struct error error;
+	char order[64] = "";
+
+	strcpy(view.user, user);
+	assert_int_equal(model_make(&model, &activities, &view, &error), 0);
+	for (size_t i = 0; i < model.row_count; i++)
+		snprintf(order + strlen(order), sizeof order - strlen(order), "%d ", model.rows[i].pid);
+	assert_string_equal(order, pids);
+	assert_int_equal(model.all_count, 3);
+	assert_string_equal(model.why_no_times, "a profiler");
+	model_free(&model);
+}
+
+static void test_sorting_and_users(void **state)
+{
+	(void)state;
+	assert_order(TOP_PID, "", "10 11 12 ");
+	assert_order(TOP_USER, "", "11 12 10 ");
+	assert_order(TOP_BUSY, "", "12 10 11 "); /* what is not known comes last */
+	assert_order(TOP_TIME, "", "10 12 11 ");
+	assert_order(TOP_RATE, "", "12 11 10 ");
+	assert_order(TOP_COMMAND, "", "12 11 10 ");
+	assert_order(TOP_IN_FLIGHT, "", "12 11 10 "); /* all unknown: by the rate */
+	assert_order(TOP_QUOTA, "", "11 10 12 "); /* who has none comes last */
+	assert_order(TOP_PID, "bo", "10 12 ");
+	assert_order(TOP_PID, "eve", "");
+}
+
+static void assert_quota(struct segment_quota quota, enum segment_time_state state, const char *text)
+{
+	const struct process process = {.pid = 7, .revision.quota = quota, .time.state = state};
+	struct top_row row = {.pid = 7};
+
+	describe_quota(&row, &process);
+	assert_string_equal(row.quota, text);
+}
+
+static void test_what_a_quota_is(void **state)
+{
+	const struct segment_quota third = {.run_us = 30000, .period_us = 100000}, max = {.run_us = 100000, .period_us = 100000};
+
+	(void)state;
+	assert_quota(third, SEGMENT_TIME_IN_FORCE, "30ms/100ms");
+	assert_quota(third, SEGMENT_TIME_PENDING, "(30ms/100ms)");
+	assert_quota(third, SEGMENT_TIME_MANAGED, "(30ms/100ms)");
+	assert_quota(max, SEGMENT_TIME_UNLIMITED, "max");
+	assert_quota((struct segment_quota){.period_us = 0}, SEGMENT_TIME_NONE, "");
+}
+
+static void test_one_program(void **state)
+{
+	struct activities activities = look();
+	struct model model;
+	struct error error;
+
+	(void)state;
+	activities.kernels_of = 11;
+	assert_int_equal(model_make(&model, &activities, &by_busy, &error), 0);
+	assert_int_equal(model.row_count, 1);
+	assert_true(model.rows && model.rows[0].pid == 11);
+	assert_true(model.rows && strcmp(model.rows[0].gpu, "0000:3b:00.0") == 0 && strcmp(model.rows[0].tpcs, "all") == 0);
+	assert_false(model.has_ended);
+	model_free(&model);
+	activities.kernels_of = 13;
+	assert_int_equal(model_make(&model, &activities, &by_busy, &error), 0);
+	assert_true(model.has_ended);
+	model_free(&model);
+}
+
+/* --- keys --------------------------------------------------------------------------------------------------------------- */
+
+static void assert_keys(const char *bytes, const int *keys, size_t count)
+{
+	size_t length = strlen(bytes), i = 0;
+
+	for (; length > 0; i++) {
+		assert_true(i < count);
+		assert_int_equal(key_next(&bytes, &length), keys[i]);
+	}
+	assert_int_equal(i, count);
+}
+
+#define ASSERT_KEYS(bytes, ...) assert_keys(bytes, (const int[]){__VA_ARGS__}, COUNT(((const int[]){__VA_ARGS__})))
+
+static void test_keys(void **state)
+{
+	(void)state;
+	ASSERT_KEYS("qP", 'q', 'P');
+	ASSERT_KEYS("\033[17~\033[A\033OB<", KEY_F6, KEY_UP, KEY_DOWN, '<');
+	ASSERT_KEYS("\033[5~\033[6~\033[H\033[4~", KEY_PAGE_UP, KEY_PAGE_DOWN, KEY_HOME, KEY_END);
+	ASSERT_KEYS("\033", KEY_ESCAPE);
+	ASSERT_KEYS("\033q", KEY_ESCAPE, 'q');
+	ASSERT_KEYS("\033[", KEY_NONE);
+	ASSERT_KEYS("\033O", KEY_NONE);
+	ASSERT_KEYS("\033[1;5Aq", KEY_NONE, 'q'); /* with a modifier: not used here, and no other key */
+	ASSERT_KEYS("\xc3\xa9", 0xc3, 0xa9);
+}
+
+static struct top_row typed_rows[30];
+
+/* Types into a view of 30 rows, of which the table shows 10. False if that ended the program. */
+static bool type(struct view *view, const char *bytes)
+{
+	struct model model = model_of(typed_rows, COUNT(typed_rows));
+	size_t length = strlen(bytes);
+	bool goes_on = true;
+
+	for (size_t i = 0; i < COUNT(typed_rows); i++)
+		typed_rows[i] = row_with(100 + (int)i, i == 20 ? "./Train" : i == 25 ? "./train again" : "./infer", unknown, unknown);
+	while (length > 0 && goes_on)
+		goes_on = view_take_key(view, key_next(&bytes, &length), &model, 10);
+	return goes_on;
+}
+
+static void test_commands(void **state)
+{
+	struct view view = by_busy;
+
+	(void)state;
+	assert_true(type(&view, "T"));
+	assert_int_equal(view.sort, TOP_TIME);
+	type(&view, "P");
+	assert_int_equal(view.sort, TOP_BUSY);
+	type(&view, ">\033[17~<");
+	assert_int_equal(view.sort, TOP_TPC);
+	view.sort = TOP_PID;
+	type(&view, "<");
+	assert_int_equal(view.sort, TOP_COMMAND);
+	type(&view, ">");
+	assert_int_equal(view.sort, TOP_PID);
+	type(&view, "Z");
+	assert_true(view.is_paused);
+	type(&view, "Z");
+	assert_false(view.is_paused);
+	type(&view, "?");
+	assert_true(view.is_help);
+	assert_true(type(&view, "q")); /* back from the help */
+	assert_false(view.is_help);
+	assert_true(type(&view, "\033\001xyz\033[99~"));
+	assert_false(type(&view, "q"));
+}
+
+static void test_scrolling(void **state)
+{
+	struct view view = by_busy;
+
+	(void)state;
+	type(&view, "\033[B\033[B\033[A");
+	assert_int_equal(view.first, 1);
+	type(&view, "\033[6~");
+	assert_int_equal(view.first, 11);
+	type(&view, "\033[F");
+	assert_int_equal(view.first, 29);
+	type(&view, "\033[B");
+	assert_int_equal(view.first, 29);
+	type(&view, "\033[5~");
+	assert_int_equal(view.first, 19);
+	type(&view, "\033[H\033[A\033[5~");
+	assert_int_equal(view.first, 0);
+}
+
+static void test_typing(void **state)
+{
+	struct view view = by_busy;
+	char many[200];
+
+	(void)state;
+	type(&view, "/train");
+	assert_int_equal(view.prompt, PROMPT_SEARCH);
+	assert_int_equal(view.first, 20);
+	type(&view, "\r");
+	assert_int_equal(view.prompt, PROMPT_NONE);
+	assert_string_equal(view.search, "train");
+	type(&view, "n");
+	assert_int_equal(view.first, 25);
+	type(&view, "n");
+	assert_int_equal(view.first, 20);
+	type(&view, "/103\r");
+	assert_int_equal(view.first, 3);
+	type(&view, "/nobody\r");
+	assert_int_equal(view.first, 3);
+	type(&view, "/x\033");
+	assert_string_equal(view.search, "");
+	/* Letters are text now, no commands. */
+	assert_true(type(&view, "uqZ\xc3\xa9\x7f\x7f\r"));
+	assert_string_equal(view.user, "q");
+	assert_false(view.is_paused);
+	type(&view, "u\x7f\r");
+	assert_string_equal(view.user, "");
+	memset(many, 'x', sizeof many - 1);
+	many[0] = 'u';
+	many[sizeof many - 1] = '\0';
+	type(&view, many);
+	assert_int_equal(strlen(view.user), VIEW_TEXT - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_page),
+		cmocka_unit_test(test_what_is_not_known_is_not_0),
+		cmocka_unit_test(test_what_busy_contains_is_marked),
+		cmocka_unit_test(test_nobody),
+		cmocka_unit_test(test_kernels_of_a_program),
+		cmocka_unit_test(test_more_kernels_than_lines),
+		cmocka_unit_test(test_a_narrow_terminal),
+		cmocka_unit_test(test_quotas),
+		cmocka_unit_test(test_the_readme),
+		cmocka_unit_test(test_every_page_fits),
+		cmocka_unit_test(test_scrolling_shows_every_row),
+		cmocka_unit_test(test_no_escape_sequence_where_none_belongs),
+		cmocka_unit_test(test_sorting_and_users),
+		cmocka_unit_test(test_what_a_quota_is),
+		cmocka_unit_test(test_one_program),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_commands),
+		cmocka_unit_test(test_scrolling),
+		cmocka_unit_test(test_typing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

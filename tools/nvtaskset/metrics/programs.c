@@ -1,0 +1,133 @@
+#include "programs.h"
+
+#include "base/proc.h"
+#include "gpus.h"
+#include "show/text.h"
+#include "version.h"
+#include "workload.h"
+
+#include <string.h>
+
+#define COMM_MAX 64
+
+/* The texts of labels. They must live as long as the labels that point to them. */
+struct texts {
+	char gpu[12], pci[PCI_ADDRESS_TEXT], uuid[TEXT_ROOM(TOPOLOGY_UUID_MAX)], pid[12];
+	struct workload workload;
+};
+
+/* --- labels ------------------------------------------------------------------------------------------------------- */
+
+/* A GPU that CUDA does not see here has no number; one whose topology is not known has only its bus id, if that. */
+static void label_gpu(struct metric_labels *labels, struct texts *texts, struct pci_address pci,
+                      const struct topology_list *gpus)
+{
+	const struct topology *gpu = topology_find(gpus, pci);
+	int number = gpu ? gpus_number(gpu, gpus) : -1;
+	bool is_known = !pci_address_equal(pci, (struct pci_address){.bus = 0});
+
+	snprintf(texts->gpu, sizeof texts->gpu, "%d", number);
+	metric_label(labels, "gpu", number >= 0 ? texts->gpu : NULL);
+	metric_label(labels, "UUID", gpu ? text_clean(texts->uuid, gpu->uuid, strlen(gpu->uuid)) : NULL);
+	metric_label(labels, "pci_bus_id", is_known ? pci_address_format(pci, texts->pci) : NULL);
+}
+
+static void label_process(struct metric_labels *labels, struct texts *texts, const struct process *process)
+{
+	snprintf(texts->pid, sizeof texts->pid, "%d", (int)process->pid);
+	workload_of(&texts->workload, process->pid);
+	metric_label(labels, "pid", texts->pid);
+	metric_label(labels, "user", process->user);
+	metric_label(labels, "hpc_job", texts->workload.hpc_job);
+	metric_label(labels, "namespace", texts->workload.namespace);
+	metric_label(labels, "pod", texts->workload.pod);
+	metric_label(labels, "pod_uid", texts->workload.pod_uid);
+	metric_label(labels, "container", texts->workload.container);
+}
+
+/* --- samples ------------------------------------------------------------------------------------------------------ */
+
+static void expose_gpu(struct exposition *exposition, const struct topology *gpu, const struct topology_list *gpus)
+{
+	struct metric_labels labels = {.count = 0};
+	struct texts texts = {.gpu = ""};
+	char name[TEXT_ROOM(TOPOLOGY_NAME_MAX)];
+
+	label_gpu(&labels, &texts, gpu->pci, gpus);
+	exposition_add(exposition, METRIC_GPU_TPCS, &labels, gpu->tpc_count);
+	metric_label(&labels, "model", text_clean(name, gpu->name, strlen(gpu->name)));
+	exposition_add(exposition, METRIC_GPU, &labels, 1);
+}
+
+static void add_known(struct exposition *exposition, enum metric metric, const struct metric_labels *labels,
+                      struct reading reading)
+{
+	if (reading.is_known)
+		exposition_add(exposition, metric, labels, reading.value);
+}
+
+/* What belongs to the process, not to one of its GPUs. */
+static void expose_process(struct exposition *exposition, const struct process *process, const struct metric_labels *common)
+{
+	struct metric_labels labels = *common;
+	char comm[COMM_MAX], name[TEXT_ROOM(COMM_MAX)];
+	bool is_in_force = !process->not_in_force;
+
+	exposition_add(exposition, METRIC_IN_FORCE, &labels, is_in_force);
+	/* What was counted before others took the launches over, or by another library, is not all. */
+	if (process->identity.pid != 0) {
+		exposition_add(exposition, METRIC_UPLOADS, &labels, (double)process_uploads(process));
+		exposition_add(exposition, METRIC_RESTRICTED, &labels, (double)process->counters.restricted);
+		exposition_add(exposition, METRIC_OUTSIDE, &labels, (double)process_outside(process));
+	}
+	proc_read_text(comm, sizeof comm, "/proc/%d/comm", (int)process->pid);
+	metric_label(&labels, "command", text_clean(name, comm, strcspn(comm, "\n")));
+	exposition_add(exposition, METRIC_PROGRAM, &labels, 1);
+}
+
+static void expose_activity(struct exposition *exposition, const struct activity *activity,
+                            const struct metric_labels *labels, const struct topology_list *gpus)
+{
+	struct kernels kernels = process_kernels(activity->row.process, activity->row.pci);
+
+	add_known(exposition, METRIC_TPCS, labels, activity_partition(activity, gpus));
+	if (kernels.launched_are_known)
+		exposition_add(exposition, METRIC_LAUNCHED, labels, (double)kernels.count.launched);
+	if (kernels.ended_are_known)
+		exposition_add(exposition, METRIC_ENDED, labels, (double)kernels.count.ended);
+	add_known(exposition, METRIC_IN_FLIGHT, labels, activity->in_flight);
+	add_known(exposition, METRIC_MEASURED, labels, activity->measured);
+	add_known(exposition, activity->is_presence ? METRIC_PRESENT : METRIC_BUSY, labels, activity->time);
+	if (!activity->is_presence)
+		add_known(exposition, METRIC_TPC_TIME, labels, activity->tpc_time);
+}
+
+static void expose_row(struct exposition *exposition, const struct activity *activity, const struct topology_list *gpus)
+{
+	struct metric_labels process = {.count = 0}, labels = {.count = 0};
+	struct texts texts = {.gpu = ""};
+
+	label_process(&process, &texts, activity->row.process);
+	if (activity->row.place == 0)
+		expose_process(exposition, activity->row.process, &process);
+	if (activity->row.has_gpu) {
+		label_gpu(&labels, &texts, activity->row.pci, gpus);
+		for (unsigned int i = 0; i < process.count; i++)
+			metric_label(&labels, process.list[i].name, process.list[i].value);
+		expose_activity(exposition, activity, &labels, gpus);
+	}
+}
+
+void programs_expose(struct exposition *exposition, const struct activities *activities,
+                     const struct topology_list *gpus)
+{
+	struct metric_labels labels = {.count = 0}, none = {.count = 0};
+
+	metric_label(&labels, "version", NVTASKSET_VERSION);
+	exposition_add(exposition, METRIC_BUILD, &labels, 1);
+	exposition_add(exposition, METRIC_HIDDEN, &none, activities->processes.some_are_hidden);
+	for (unsigned int i = 0; i < gpus->count; i++)
+		expose_gpu(exposition, &gpus->gpus[i], gpus);
+	for (size_t i = 0; i < activities->count; i++)
+		expose_row(exposition, &activities->list[i], gpus);
+}

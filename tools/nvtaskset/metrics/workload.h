@@ -1,0 +1,29 @@
+/*
+ * Which job or container a process belongs to, by its control group: under Slurm, in Kubernetes, in Docker and others.
+ *
+ * The names are those of dcgm-exporter's labels. A control group tells the ids of a pod and of a container; their names are
+ * known where the container's log has a link in /var/log/containers, as on every node of Kubernetes.
+ */
+#ifndef NVTASKSET_WORKLOAD_H
+#define NVTASKSET_WORKLOAD_H
+
+#include <sys/types.h>
+
+#define WORKLOAD_NAME 256
+
+/* Each is "" where it is not known. */
+struct workload {
+	char hpc_job[WORKLOAD_NAME]; /* the number of the Slurm job */
+	char pod_uid[WORKLOAD_NAME];
+	char pod[WORKLOAD_NAME];
+	char namespace[WORKLOAD_NAME];
+	char container[WORKLOAD_NAME]; /* the name, or else the first 12 digits of the id, as `docker ps` shows it */
+};
+
+void workload_of(struct workload *workload, pid_t pid);
+
+/* The two halves: from the content of /proc/PID/cgroup, and then from the names of links in a directory. */
+void workload_read(struct workload *workload, const char *cgroup, char container[WORKLOAD_NAME]);
+void workload_find_names(struct workload *workload, const char *container, const char *directory);
+
+#endif

@@ -1,0 +1,48 @@
+#include "events.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+int64_t event_now(void)
+{
+	return (int64_t)clock_ms();
+}
+
+int64_t event_due_after(int64_t due, double seconds)
+{
+	int64_t period = (int64_t)(seconds * 1000), time = event_now();
+
+	return due + period > time ? due + period : time + period;
+}
+
+enum event event_wait(int64_t until, int signals, int keys)
+{
+	struct pollfd files[] = {
+		{.fd = signals, .events = POLLIN},
+		{.fd = keys, .events = POLLIN},
+		{.fd = STDOUT_FILENO, .events = 0},
+	};
+	int64_t left = until - event_now();
+	enum event event = EVENT_TIME;
+
+	if (poll(files, 3, left > 0 ? (int)left : 0) > 0) {
+		if (files[0].revents)
+			event = EVENT_SIGNAL;
+		else if (files[2].revents)
+			event = EVENT_CLOSED;
+		else
+			event = EVENT_KEY;
+	}
+	return event;
+}
+
+int event_end_closed(struct error *error)
+{
+	raise(SIGPIPE);
+	errno = EPIPE;
+	return error_set_errno(error, "standard output");
+}

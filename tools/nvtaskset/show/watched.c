@@ -1,0 +1,206 @@
+#include "watched.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- one program -------------------------------------------------------------------------------------------------- */
+
+static void end_one(struct watched *watched)
+{
+	look_end(watched->look);
+	function_sums_free(&watched->functions);
+}
+
+static struct watched begin_one(const struct process *process)
+{
+	struct watched watched = {.pid = process->pid, .started = process->started};
+	struct error error = {.reason = ""};
+
+	watched.look = look_begin(process->pid, &error);
+	snprintf(watched.why, sizeof watched.why, "%s", error.reason);
+	return watched;
+}
+
+/* The first of these reasons; NULL if there is none. */
+static const char *first_gap(uint32_t gaps)
+{
+	const char *why = NULL;
+
+	for (int gap = LOOK_GAP_COUNT - 1; gap >= 0; gap--)
+		why = gaps >> gap & 1 ? look_gap_text((enum look_gap)gap) : why;
+	return why;
+}
+
+#define CLOCKS (UINT32_C(1) << LOOK_CLOCKS)
+
+/* A take in which the clocks are not known is left out, and no reason. */
+static const char *why_unknown(const struct look_gpu *gpu)
+{
+	const char *why = gpu->is_time_known ? NULL : first_gap(gpu->gaps & ~CLOCKS);
+
+	return gpu->is_time_known || gpu->gaps == CLOCKS || why ? why : "some were lost";
+}
+
+/* There is room for each GPU of a look, once. */
+static struct watched_gpu *gpu_of(struct watched *watched, struct pci_address pci)
+{
+	unsigned int place = 0;
+
+	while (place < watched->gpu_count && !pci_address_equal(watched->gpus[place].pci, pci))
+		place++;
+	if (place == LOOK_GPUS)
+		return NULL;
+	if (place == watched->gpu_count)
+		watched->gpus[watched->gpu_count++] = (struct watched_gpu){.pci = pci};
+	return &watched->gpus[place];
+}
+
+static void add_gpu(struct watched *watched, const struct look_gpu *came)
+{
+	struct watched_gpu *gpu = gpu_of(watched, came->pci);
+
+	if (!gpu)
+		return;
+	gpu->why_unknown = gpu->why_unknown ? gpu->why_unknown : why_unknown(came);
+	gpu->is_presence = came->is_presence;
+	if (came->gaps == CLOCKS)
+		gpu->left_out_ns += (double)came->span_ns;
+	else
+		gpu->span_ns += (double)came->span_ns;
+	if (came->is_time_known) {
+		gpu->busy_ns += (double)came->busy_ns;
+		gpu->busy_error_ns += (double)came->busy_error_ns;
+		gpu->tpc_ns += (double)came->tpc_ns;
+		gpu->all_span_ns += (double)came->span_ns;
+		gpu->all_busy_ns += (double)came->busy_ns;
+		gpu->all_tpc_ns += (double)came->tpc_ns;
+	}
+}
+
+static void take_one(struct watched *watched, bool has_functions)
+{
+	struct look_times times;
+	struct error error;
+
+	if (!watched->look)
+		return;
+	if (look_take(watched->look, &times, &error) < 0) {
+		look_end(watched->look);
+		watched->look = NULL;
+		snprintf(watched->why, sizeof watched->why, "%s", error.reason);
+		return;
+	}
+	watched->was_taken = true;
+	watched->why_unknown = watched->why_unknown ? watched->why_unknown : first_gap(times.gaps);
+	for (unsigned int i = 0; i < times.gpu_count; i++)
+		add_gpu(watched, &times.gpus[i]);
+	if (has_functions)
+		function_sums_add(&watched->functions, &times);
+}
+
+/* --- all of them -------------------------------------------------------------------------------------------------- */
+
+const struct watched *watched_find(const struct watch_list *watched, const struct process *process)
+{
+	const struct watched *found = NULL;
+
+	for (size_t i = 0; i < watched->count && !found; i++) {
+		bool is_it = watched->list[i].pid == process->pid && watched->list[i].started == process->started;
+
+		found = is_it ? &watched->list[i] : NULL;
+	}
+	return found;
+}
+
+const struct watched_gpu *watched_find_gpu(const struct watched *watched, struct pci_address pci)
+{
+	const struct watched_gpu *found = NULL;
+
+	for (unsigned int i = 0; i < watched->gpu_count && !found; i++)
+		found = pci_address_equal(watched->gpus[i].pci, pci) ? &watched->gpus[i] : NULL;
+	return found;
+}
+
+/* So much of the time must be known, for it to stand for the rest. */
+#define KNOWN_PART 0.1
+
+const char *watched_why_unknown(const struct watched_gpu *gpu)
+{
+	bool is_little = gpu->left_out_ns > 0 && gpu->span_ns < KNOWN_PART * (gpu->span_ns + gpu->left_out_ns);
+
+	return !gpu->why_unknown && is_little ? look_gap_text(LOOK_CLOCKS) : gpu->why_unknown;
+}
+
+static void drop_unlisted(struct watch_list *watched)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < watched->count; i++) {
+		if (watched->list[i].is_listed)
+			watched->list[kept++] = watched->list[i];
+		else
+			end_one(&watched->list[i]);
+	}
+	watched->count = kept;
+}
+
+static int add_process(struct watch_list *watched, const struct process *process, struct error *error)
+{
+	struct watched *more = realloc(watched->list, (watched->count + 1) * sizeof *more);
+
+	if (!more)
+		return error_set(error, "no memory");
+	watched->list = more;
+	more[watched->count] = begin_one(process);
+	more[watched->count++].is_listed = true;
+	return 0;
+}
+
+int watched_follow(struct watch_list *watched, const struct processes *processes, struct error *error)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < watched->count; i++)
+		watched->list[i].is_listed = false;
+	for (size_t i = 0; result == 0 && i < processes->count; i++) {
+		const struct process *process = &processes->list[i];
+		struct watched *known = (struct watched *)watched_find(watched, process);
+		bool is_wanted = !process->yields_to_descendants && !process->not_in_force;
+
+		if (known)
+			known->is_listed = is_wanted;
+		else if (is_wanted && (watched->functions_of == 0 || watched->functions_of == process->pid))
+			result = add_process(watched, process, error);
+	}
+	drop_unlisted(watched);
+	return result;
+}
+
+void watched_take(struct watch_list *watched)
+{
+	for (size_t i = 0; i < watched->count; i++)
+		take_one(&watched->list[i], watched->functions_of == watched->list[i].pid);
+}
+
+void watched_begin(struct watch_list *watched)
+{
+	for (size_t i = 0; i < watched->count; i++) {
+		struct watched *one = &watched->list[i];
+
+		one->was_taken = false;
+		one->why_unknown = NULL;
+		for (unsigned int place = 0; place < one->gpu_count; place++) {
+			one->gpus[place].why_unknown = NULL;
+			one->gpus[place].span_ns = one->gpus[place].left_out_ns = 0;
+			one->gpus[place].busy_ns = one->gpus[place].busy_error_ns = one->gpus[place].tpc_ns = 0;
+		}
+	}
+}
+
+void watched_end(struct watch_list *watched)
+{
+	for (size_t i = 0; i < watched->count; i++)
+		end_one(&watched->list[i]);
+	free(watched->list);
+	*watched = (struct watch_list){.count = 0};
+}

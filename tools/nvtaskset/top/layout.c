@@ -1,0 +1,582 @@
+#include "layout.h"
+
+#include "columns.h"
+#include "show/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- lines ---------------------------------------------------------------------------------------------------------- */
+
+struct sheet {
+	const struct terminal *terminal;
+	FILE *page;
+	unsigned int lines; /* so many are there */
+	FILE *line;         /* the one that is being written */
+	char *text;
+	size_t length;
+};
+
+/* Every line is written here first, and then cut. */
+static void end_line(struct sheet *sheet)
+{
+	putc('\0', sheet->line);
+	fflush(sheet->line);
+	if (sheet->lines < sheet->terminal->rows && sheet->text) {
+		text_print(sheet->page, sheet->text, sheet->terminal->columns, sheet->terminal->utf8);
+		putc('\n', sheet->page);
+		sheet->lines++;
+	}
+	rewind(sheet->line);
+}
+
+enum style {
+	STYLE_HEADINGS,
+	STYLE_SORTED,
+	STYLE_MATCH,
+	STYLE_WEAK
+};
+
+/* Those that are no colours: NO_COLOR does not forbid them. */
+static const char *const styles[] = {"\033[7m", "\033[1;4m", "\033[1m", "\033[2m"};
+
+static const char *begin_style(const struct sheet *sheet, enum style style)
+{
+	return sheet->terminal->moves_cursor ? styles[style] : "";
+}
+
+static const char *end_style(const struct sheet *sheet)
+{
+	return sheet->terminal->moves_cursor ? "\033[m" : "";
+}
+
+/* --- numbers -------------------------------------------------------------------------------------------------------- */
+
+static const char *format_percent(char text[CELL_MAX], struct reading share)
+{
+	snprintf(text, CELL_MAX, "%.1f", share.value * 100);
+	return share.is_known ? text : "-";
+}
+
+/* What the note at the end explains. */
+static const char *format_busy(char text[CELL_MAX], const struct top_row *row)
+{
+	const char *mark = row->is_presence ? "p" : row->shares ? "*" : "";
+
+	snprintf(text, CELL_MAX, "%.1f%s", row->busy.value * 100, mark);
+	return row->busy.is_known ? text : "-";
+}
+
+/* Of things that come one by one, `decimals` is 0. */
+static const char *format_count(char text[CELL_MAX], struct reading count, int decimals)
+{
+	if (!count.is_known)
+		return "-";
+	if (count.value >= 1e7)
+		snprintf(text, CELL_MAX, "%.4gM", count.value / 1e6);
+	else
+		snprintf(text, CELL_MAX, "%.*f", count.value < 10 ? decimals : 0, count.value);
+	return text;
+}
+
+/* As top does: minutes, or hours. */
+static const char *format_time(char text[CELL_MAX], struct reading time)
+{
+	unsigned long seconds = (unsigned long)time.value, minutes = seconds / 60;
+
+	if (!time.is_known)
+		return "-";
+	if (seconds < 3600)
+		snprintf(text, CELL_MAX, "%lu:%05.2f", minutes, time.value - (double)minutes * 60);
+	else
+		snprintf(text, CELL_MAX, "%lu:%02lu:%02lu", minutes / 60, minutes % 60, seconds % 60);
+	return text;
+}
+
+static const char *format_duration(char text[CELL_MAX], struct reading nanoseconds)
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+	double value = nanoseconds.value;
+	size_t unit = 0;
+
+	for (; value >= 1000 && unit < 3; unit++)
+		value /= 1000;
+	snprintf(text, CELL_MAX, "%.*f%s", unit > 0 ? 1 : 0, value, units[unit]);
+	return nanoseconds.is_known ? text : "-";
+}
+
+/* --- the table of programs ------------------------------------------------------------------------------------------ */
+
+static const struct column top_columns[] = {
+#define TOP_COLUMN_ENTRY(identifier, heading, number, rank, widest, may_be_missing) {heading, number, rank, widest, may_be_missing},
+	TOP_COLUMNS(TOP_COLUMN_ENTRY)
+#undef TOP_COLUMN_ENTRY
+};
+
+_Static_assert(TOP_COLUMN_COUNT <= COLUMNS_MAX, "there is room");
+
+static const char *top_cell(const void *context, size_t number, unsigned int column, char text[CELL_MAX])
+{
+	const struct model *model = context;
+	const struct top_row *row = &model->rows[number];
+	const char *cell = text;
+
+	switch ((enum top_column)column) {
+	case TOP_PID:
+		snprintf(text, CELL_MAX, "%d", row->pid);
+		break;
+	case TOP_USER:
+		cell = row->user;
+		break;
+	case TOP_GPU:
+		cell = row->gpu[0] != '\0' ? row->gpu : "-";
+		break;
+	case TOP_TPCS:
+		cell = row->tpcs;
+		break;
+	case TOP_QUOTA:
+		cell = row->quota;
+		break;
+	case TOP_BUSY:
+		cell = format_busy(text, row);
+		break;
+	case TOP_TPC:
+		cell = format_percent(text, row->tpc);
+		break;
+	case TOP_RATE:
+		cell = format_count(text, row->rate, 1);
+		break;
+	case TOP_IN_FLIGHT:
+		cell = format_count(text, row->in_flight, 0);
+		break;
+	case TOP_TIME:
+		cell = format_time(text, row->time);
+		break;
+	case TOP_COMMAND:
+	case TOP_COLUMN_COUNT:
+		cell = row->command;
+		break;
+	}
+	return cell;
+}
+
+static struct table table_of_programs(const struct model *model, const struct terminal *terminal)
+{
+	struct table table = {.columns = top_columns, .column_count = TOP_COLUMN_COUNT, .row_count = model->row_count,
+	                      .cell = top_cell, .context = model, .utf8 = terminal->utf8};
+
+	table_fit(&table, terminal->columns);
+	return table;
+}
+
+/* A row of headings in reverse, as wide as the terminal. */
+static void draw_headings(struct sheet *sheet, const struct table *table, unsigned int sorted)
+{
+	char again[32];
+	const char *marks[] = {begin_style(sheet, STYLE_SORTED), again};
+
+	snprintf(again, sizeof again, "%s%s", end_style(sheet), begin_style(sheet, STYLE_HEADINGS));
+	fputs(begin_style(sheet, STYLE_HEADINGS), sheet->line);
+	table_print_headings(table, sorted, marks, sheet->line);
+	if (sheet->terminal->moves_cursor)
+		fprintf(sheet->line, "%*s", (int)sheet->terminal->columns, "");
+	fputs(end_style(sheet), sheet->line);
+	end_line(sheet);
+}
+
+static void draw_row(struct sheet *sheet, const struct table *table, size_t row, bool matches)
+{
+	fputs(matches ? begin_style(sheet, STYLE_MATCH) : "", sheet->line);
+	table_print_row(table, row, sheet->line);
+	fputs(matches ? end_style(sheet) : "", sheet->line);
+	end_line(sheet);
+}
+
+static void draw_rows(struct sheet *sheet, const struct table *table, const struct model *model, const struct view *view,
+                      size_t first, size_t count)
+{
+	for (size_t i = first; i < first + count && i < model->row_count; i++)
+		draw_row(sheet, table, i, model_matches(&model->rows[i], view->search));
+}
+
+/* --- the kernels of one program --------------------------------------------------------------------------------------- */
+
+/* The columns of Nsight Systems' cuda_gpu_kern_sum, and of how many instances the times are. */
+static const struct column kernel_columns[] = {
+	{"TIME%", true, 0, 0, false}, {"TOTAL", true, 3, 0, false},  {"INSTANCES", true, 2, 0, false}, {"TIMED", true, 8, 0, false},
+	{"AVG", true, 1, 0, false},   {"MED", true, 4, 0, false},    {"MIN", true, 5, 0, false},       {"MAX", true, 6, 0, false},
+	{"STDDEV", true, 7, 0, false}, {"NAME", false, 0, 0, false},
+};
+
+static const char *kernel_cell(const void *context, size_t number, unsigned int column, char text[CELL_MAX])
+{
+	const struct kernel_activity *kernel = &((const struct model *)context)->kernels[number];
+	const struct reading durations[] = {kernel->average, kernel->median, kernel->shortest, kernel->longest, kernel->deviation};
+	const char *cell;
+
+	if (column == 0)
+		cell = format_percent(text, kernel->share);
+	else if (column == 1)
+		cell = format_duration(text, kernel->sum);
+	else if (column == 2)
+		cell = format_count(text, reading_of((double)kernel->instances), 0);
+	else if (column == 3)
+		cell = format_count(text, reading_of((double)kernel->timed), 0);
+	else if (column < 9)
+		cell = format_duration(text, durations[column - 4]);
+	else
+		cell = kernel->name;
+	return cell;
+}
+
+/* The last of `count` lines says how many kernels come behind those. */
+static void draw_kernels(struct sheet *sheet, const struct model *model, const struct view *view, size_t first, size_t count)
+{
+	size_t left = model->kernel_count - first, shown = left <= count ? left : count > 0 ? count - 1 : 0;
+
+	struct table table = {.columns = kernel_columns, .column_count = sizeof kernel_columns / sizeof kernel_columns[0],
+	                      .row_count = model->kernel_count, .cell = kernel_cell, .context = model,
+	                      .utf8 = sheet->terminal->utf8};
+
+	if (model->why_no_kernels) {
+		fprintf(sheet->line, "kernels are not known: %s", model->why_no_kernels);
+		end_line(sheet);
+		return;
+	}
+	table_fit(&table, sheet->terminal->columns);
+	draw_headings(sheet, &table, COLUMNS_MAX);
+	for (size_t i = first; i < first + shown; i++)
+		draw_row(sheet, &table, i, model_kernel_matches(&model->kernels[i], view->search));
+	if (shown < left && count > 0) {
+		fprintf(sheet->line, "(%zu more kernels)", left - shown);
+		end_line(sheet);
+	}
+}
+
+/* --- a bar for each GPU ----------------------------------------------------------------------------------------------- */
+
+#define BAR_MIN 12
+#define BAR_MAX 60
+#define TEXT_OF_BAR 32
+
+/* Who has how much of the GPU's TPCs and time. What is not known is no part of it; nor is what some have in turns, since one
+ * program's times then contain another's. */
+struct load {
+	unsigned int programs, known;
+	bool is_in_turns;
+	double share;
+};
+
+static struct load load_of(const struct model *model, const struct top_gpu *gpu)
+{
+	struct load load = {.programs = 0};
+
+	for (size_t i = 0; i < model->all_count; i++) {
+		const struct top_row *row = &model->all[i];
+		bool is_here = row->gpu[0] != '\0' && pci_address_equal(row->pci, gpu->pci);
+
+		load.programs += is_here;
+		load.known += is_here && row->tpc.is_known;
+		load.is_in_turns = load.is_in_turns || (is_here && row->is_presence);
+		load.share += is_here ? row->tpc.value : 0;
+	}
+	load.is_in_turns = load.is_in_turns && load.programs > 1;
+	return load;
+}
+
+/* The pid, and then as much of the bar as is the program's. */
+static void draw_part(struct sheet *sheet, int pid, size_t cells, unsigned int number)
+{
+	static const char *const colours[] = {"30;46", "30;43", "30;45", "30;42"};
+	bool has_colours = sheet->terminal->colours != TERMINAL_PLAIN;
+	char text[BAR_MAX + 12];
+
+	memset(text, '=', sizeof text);
+	int digits = snprintf(text, sizeof text, "%d", pid);
+
+	text[digits] = '=';
+	if ((size_t)digits >= cells)
+		memset(text, '=', cells);
+	text[cells - 1] = '|';
+	text[cells] = '\0';
+	if (has_colours)
+		fprintf(sheet->line, "\033[%sm", colours[number % 4]);
+	fputs(text, sheet->line);
+	fputs(has_colours ? "\033[m" : "", sheet->line);
+}
+
+static size_t cells_of(double share, size_t width)
+{
+	double cells = share * (double)width + 0.5;
+
+	return cells < (double)width ? (size_t)cells : width;
+}
+
+static void draw_bar(struct sheet *sheet, const struct model *model, const struct top_gpu *gpu, size_t width)
+{
+	unsigned int number = 0;
+	size_t done = 0;
+	double share = 0;
+
+	for (size_t i = 0; i < model->all_count; i++) {
+		const struct top_row *row = &model->all[i];
+
+		if (row->gpu[0] != '\0' && pci_address_equal(row->pci, gpu->pci) && row->tpc.is_known) {
+			share += row->tpc.value;
+			size_t end = cells_of(share, width);
+
+			if (end > done)
+				draw_part(sheet, row->pid, end - done, number);
+			done = end > done ? end : done;
+			number++;
+		}
+	}
+	fprintf(sheet->line, "%*s", (int)(width - done), "");
+}
+
+static void draw_gpu(struct sheet *sheet, const struct model *model, const struct top_gpu *gpu)
+{
+	struct load load = load_of(model, gpu);
+	bool is_known = load.programs > 0 && load.known == load.programs && !load.is_in_turns;
+	bool has_name = sheet->terminal->columns >= 80;
+	char number[CELL_MAX], words[CELL_MAX];
+	size_t used = strlen("GPU  [] 100.0% ") + strlen(gpu->label) + (has_name ? text_width(gpu->name, sheet->terminal->utf8) : 0);
+	size_t width = sheet->terminal->columns > used ? sheet->terminal->columns - used : 0;
+
+	width = width > BAR_MAX ? BAR_MAX : width;
+	snprintf(number, sizeof number, "%s", format_percent(words, (struct reading){.is_known = is_known, .value = load.share}));
+	snprintf(words, sizeof words, "%s", load.programs == 0 ? "no program" : load.known == 0 ? "not known" :
+	         load.is_in_turns ? "in turns" : "");
+	fprintf(sheet->line, "GPU %s ", gpu->label);
+	if (width >= BAR_MIN) {
+		putc('[', sheet->line);
+		if (words[0] != '\0')
+			fprintf(sheet->line, "%s%s%s%*s", begin_style(sheet, STYLE_WEAK), words, end_style(sheet),
+			        (int)(width - strlen(words)), "");
+		else
+			draw_bar(sheet, model, gpu, width);
+		putc(']', sheet->line);
+	}
+	fprintf(sheet->line, "%6s%s%s%s", number, is_known ? "%" : "", has_name ? " " : "", has_name ? gpu->name : "");
+	end_line(sheet);
+}
+
+static void draw_gpus(struct sheet *sheet, const struct model *model, size_t lines)
+{
+	size_t shown = model->gpu_count <= lines ? model->gpu_count : lines > 0 ? lines - 1 : 0;
+
+	for (size_t i = 0; i < shown; i++)
+		draw_gpu(sheet, model, &model->gpus[i]);
+	if (shown < model->gpu_count && lines > 0) {
+		fprintf(sheet->line, "(%zu more GPUs)", model->gpu_count - shown);
+		end_line(sheet);
+	}
+}
+
+/* --- other lines ------------------------------------------------------------------------------------------------------ */
+
+static size_t count_programs(const struct model *model)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < model->all_count; i++)
+		count += i == 0 || model->all[i].pid != model->all[i - 1].pid;
+	return count;
+}
+
+static void draw_title(struct sheet *sheet, const struct model *model, const struct view *view, size_t first, size_t rows)
+{
+	char user[TEXT_ROOM(VIEW_TEXT)];
+	size_t programs = count_programs(model), last = first + rows < model->row_count ? first + rows : model->row_count;
+
+	if (model->pid != 0)
+		fprintf(sheet->line, "nvtaskset top: pid %d%s", (int)model->pid, model->has_ended ? " has ended" : "");
+	else
+		fprintf(sheet->line, "nvtaskset top: %zu %s", programs, programs == 1 ? "program" : "programs");
+	fputs(view->is_paused ? ", paused, nothing is measured" : "", sheet->line);
+	if (view->user[0] != '\0')
+		fprintf(sheet->line, ", of %s...", text_clean(user, view->user, strlen(view->user)));
+	if (last - first < model->row_count)
+		fprintf(sheet->line, ", rows %zu-%zu of %zu", first + 1, last, model->row_count);
+	fprintf(sheet->line, ", over %g s", model->delay);
+	end_line(sheet);
+}
+
+/* Of one program, the line in place of its kernels says why. */
+static bool tells_why(const struct model *model)
+{
+	return model->why_no_times && !(model->pid != 0 && model->why_no_kernels);
+}
+
+static bool is_empty(const struct model *model)
+{
+	return model->pid == 0 && model->all_count == 0;
+}
+
+static size_t count_notes(const struct model *model)
+{
+	return (size_t)tells_why(model) + model->some_are_present + model->some_share + model->some_are_hidden + is_empty(model);
+}
+
+static void draw_notes(struct sheet *sheet, const struct model *model)
+{
+	if (tells_why(model)) {
+		fprintf(sheet->line, "Times that are not known: %s.", model->why_no_times);
+		end_line(sheet);
+	}
+	if (model->some_are_present) {
+		fputs("p: present, not busy: without MPS, others' turns are in BUSY%, TPC% and TIME.", sheet->line);
+		end_line(sheet);
+	}
+	if (model->some_share) {
+		fputs("*: shares TPCs, and is busy, too, while it waits there for a neighbour.", sheet->line);
+		end_line(sheet);
+	}
+	if (is_empty(model)) {
+		fputs("Programs are shown here that were started with nvtaskset, or that it was attached to.", sheet->line);
+		end_line(sheet);
+	}
+	if (model->some_are_hidden) {
+		fputs("Programs that you may not look at, those of other users, are not shown.", sheet->line);
+		end_line(sheet);
+	}
+}
+
+/* What is typed is not clean yet. */
+static void draw_prompt(struct sheet *sheet, const char *what, const char *typed)
+{
+	char clean[TEXT_ROOM(VIEW_TEXT)];
+
+	fprintf(sheet->line, "%s: %s_", what, text_clean(clean, typed, strlen(typed)));
+	end_line(sheet);
+}
+
+static void draw_footer(struct sheet *sheet, const struct view *view)
+{
+	if (view->prompt == PROMPT_USER) {
+		draw_prompt(sheet, "User, or nothing for all", view->user);
+	} else if (view->prompt == PROMPT_SEARCH) {
+		draw_prompt(sheet, "Search", view->search);
+	} else {
+		fprintf(sheet->line, "%sq quit  ? help  P busy  T time  < > sort  u user  / search  Z pause%s",
+		        begin_style(sheet, STYLE_WEAK), end_style(sheet));
+		end_line(sheet);
+	}
+}
+
+static const char *const help[] = {
+	"q        quit",
+	"P        sort by BUSY%",
+	"T        sort by TIME",
+	"< > F6   sort by the column before, or behind",
+	"u        only users whose names begin so",
+	"/        search; n: the next one",
+	"Z        pause, and measure nothing; go on",
+	"up down  scroll; also by pages, Home, End",
+	"",
+	"BUSY%  time in which its kernels were on the GPU",
+	"TPC%   of all TPCs and of the time, what they had",
+	"QUOTA  what it may have; (in brackets): not in force",
+	"TIME   how long it was busy since top began",
+	"p      present: others' turns are in it",
+	"*      shares TPCs: waiting there is in it",
+	"-      not known",
+	"",
+	"Any key goes back.",
+};
+
+static void draw_help(struct sheet *sheet, size_t lines)
+{
+	for (size_t i = 0; i < sizeof help / sizeof help[0] && i < lines; i++) {
+		fputs(help[i], sheet->line);
+		end_line(sheet);
+	}
+}
+
+/* --- the page --------------------------------------------------------------------------------------------------------- */
+
+/* How many lines each part gets. */
+struct plan {
+	size_t title, gpus, notes, rows, kernels, footer;
+};
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Half of what is left, at least, is the table's. */
+static struct plan make_plan(const struct model *model, const struct view *view, const struct terminal *terminal)
+{
+	size_t height = terminal->rows, left = height - 1;
+	bool is_endless = height == TERMINAL_ENDLESS, is_typing = view->prompt != PROMPT_NONE;
+	struct plan plan = {.footer = !is_endless && left > 0 && (is_typing || height >= 6), .title = height >= 5};
+
+	left -= plan.footer + plan.title;
+	plan.gpus = height >= 7 ? least(model->gpu_count, left / 3) : 0;
+	left -= plan.gpus;
+	plan.notes = height >= 12 ? count_notes(model) : 0;
+	left -= plan.notes;
+	if (model->pid != 0 && height >= 8)
+		plan.kernels = least(left - least(left / 2, model->row_count), model->kernel_count + 1);
+	plan.rows = left - plan.kernels;
+	return plan;
+}
+
+/* Of all programs, their rows are scrolled; of one, its kernels. */
+static size_t first_of(size_t count, const struct view *view, size_t lines)
+{
+	size_t most = count > lines ? count - lines : 0;
+
+	return lines == 0 ? 0 : least(view->first, most);
+}
+
+static void draw_page(struct sheet *sheet, const struct model *model, const struct view *view)
+{
+	struct plan plan = make_plan(model, view, sheet->terminal);
+	struct table table = table_of_programs(model, sheet->terminal);
+	size_t first = model->pid == 0 ? first_of(model->row_count, view, plan.rows) : 0, used;
+	size_t kernels = plan.kernels > 0 ? plan.kernels - 1 : 0;
+
+	if (plan.title > 0)
+		draw_title(sheet, model, view, first, plan.rows);
+	draw_gpus(sheet, model, plan.gpus);
+	draw_headings(sheet, &table, view->sort);
+	used = sheet->lines;
+	if (view->is_help) {
+		draw_help(sheet, plan.rows + plan.kernels + plan.notes);
+	} else {
+		draw_rows(sheet, &table, model, view, first, plan.rows);
+		if (plan.kernels > 0)
+			draw_kernels(sheet, model, view, first_of(model->kernel_count, view, kernels), kernels);
+		if (plan.notes > 0)
+			draw_notes(sheet, model);
+	}
+	/* The last line is at the bottom. */
+	while (plan.footer > 0 && sheet->lines < used + plan.rows + plan.kernels + plan.notes)
+		end_line(sheet);
+	if (plan.footer > 0)
+		draw_footer(sheet, view);
+}
+
+int layout_draw(const struct model *model, const struct view *view, const struct terminal *terminal, FILE *page,
+                struct error *error)
+{
+	struct sheet sheet = {.terminal = terminal, .page = page};
+
+	sheet.line = open_memstream(&sheet.text, &sheet.length);
+	if (!sheet.line)
+		return error_set(error, "no memory");
+	draw_page(&sheet, model, view);
+	int result = fclose(sheet.line) == 0 ? 0 : error_set(error, "no memory");
+
+	free(sheet.text);
+	return result;
+}
+
+size_t layout_rows(const struct model *model, const struct view *view, const struct terminal *terminal)
+{
+	struct plan plan = make_plan(model, view, terminal);
+
+	return model->pid == 0 ? plan.rows : plan.kernels;
+}

@@ -1,0 +1,98 @@
+/*
+ * What `nvtaskset top` shows, as plain data: what was looked at, filtered and sorted as the user wants it.
+ */
+#ifndef NVTASKSET_MODEL_H
+#define NVTASKSET_MODEL_H
+
+#include "gpu/topology/topology.h"
+#include "quota.h"
+#include "show/activity.h"
+#include "show/text.h"
+
+/* X(identifier, heading, whether it is a number, rank, widest cell, whether it may be missing; see columns.h). The first
+ * column is shown on every terminal. Numbers and quotas are sorted from the largest down, all but PID. */
+#define TOP_COLUMNS(X)                                  \
+	X(PID, "PID", true, 0, 0, false)                \
+	X(USER, "USER", false, 6, 16, false)            \
+	X(GPU, "GPU", false, 5, 0, false)               \
+	X(TPCS, "TPCS", false, 9, 16, false)            \
+	X(QUOTA, "QUOTA", false, 3, 0, true)            \
+	X(BUSY, "BUSY%", true, 2, 0, false)             \
+	X(TPC, "TPC%", true, 7, 0, false)               \
+	X(RATE, "KERNELS/s", true, 4, 0, false)         \
+	X(IN_FLIGHT, "INFLIGHT", true, 8, 0, false)     \
+	X(TIME, "TIME", true, 10, 0, false)             \
+	X(COMMAND, "COMMAND", false, 1, 0, false)
+
+enum top_column {
+#define TOP_COLUMN_ENUM(identifier, heading, number, rank, widest, may_be_missing) TOP_##identifier,
+	TOP_COLUMNS(TOP_COLUMN_ENUM)
+#undef TOP_COLUMN_ENUM
+	TOP_COLUMN_COUNT
+};
+
+#define VIEW_TEXT 64
+
+enum prompt {
+	PROMPT_NONE,
+	PROMPT_USER,
+	PROMPT_SEARCH
+};
+
+/* What the user has chosen. All zero but `sort` in the beginning. */
+struct view {
+	enum top_column sort;
+	enum prompt prompt;     /* what is being typed */
+	char user[VIEW_TEXT];   /* users whose names begin so; "": all */
+	char search[VIEW_TEXT]; /* rows that contain this are marked; "": none */
+	size_t first;           /* the row at the top of the table; with one program, that of its kernels */
+	bool is_paused, is_help;
+};
+
+/* A row of the table. The texts are clean (text.h). */
+struct top_row {
+	int pid;
+	const char *user, *command;
+	char gpu[PCI_ADDRESS_TEXT]; /* as -G names it; "" for none */
+	char tpcs[TPCSET_TEXT];
+	char quota[QUOTA_TEXT + 2]; /* "" without one; in brackets where it is not in force */
+	struct pci_address pci;
+	struct reading busy, tpc, rate, in_flight, time;
+	struct reading limit; /* the share of the time that its quota allows */
+	bool is_presence; /* busy, tpc and time contain the turns of other programs */
+	bool shares;      /* it has TPCs there that another program has, too; not told where is_presence is */
+};
+
+struct top_gpu {
+	char label[PCI_ADDRESS_TEXT], name[TEXT_ROOM(TOPOLOGY_NAME_MAX)];
+	struct pci_address pci;
+};
+
+struct model {
+	pid_t pid;      /* the only process, with its kernels; 0: all processes */
+	bool has_ended; /* that process */
+	size_t row_count;
+	struct top_row *rows;
+	size_t all_count; /* rows of all users */
+	struct top_row *all;
+	unsigned int gpu_count;
+	struct top_gpu gpus[TOPOLOGY_GPUS_MAX];
+	size_t kernel_count;
+	const struct kernel_activity *kernels;
+	const char *why_no_kernels;
+	const char *why_no_times; /* of the first row whose times are not known; NULL */
+	bool some_are_present, some_share; /* rows whose times are known */
+	bool some_are_hidden;
+	double delay;   /* seconds between two looks */
+};
+
+/* Makes it anew from a look, which must stay as long as the model. The caller frees it. -1 with the reason, and nothing
+ * to free. */
+int model_make(struct model *model, const struct activities *activities, const struct view *view, struct error *error);
+void model_free(struct model *model);
+
+/* Whether the row, or the kernel's name, contains the text that is searched for. */
+bool model_matches(const struct top_row *row, const char *search);
+bool model_kernel_matches(const struct kernel_activity *kernel, const char *search);
+
+#endif
