@@ -1,0 +1,205 @@
+#!/usr/bin/env bats
+# Jobs of all kinds, on a real cluster with simulated GPUs.
+
+load helpers
+
+setup_file() {
+	start_cluster
+}
+
+teardown_file() {
+	stop_cluster
+}
+
+count_tpcs() { # FILE: the SMs of its only line, two of a TPC
+	[ "$(wc -l <"$1")" = 1 ]
+	sed 's/.*(\([0-9]*\) SMs).*/\1/' "$1" | awk '{print $1 / 2}'
+}
+
+@test "a job runs in as many TPCs as it has shards" {
+	srun --gres=shard:8 where 1 >"$WORK/output"
+	[ "$(count_tpcs "$WORK/output")" = 8 ]
+}
+
+@test "a job without shards has the whole GPU, and no library of ours" {
+	srun bash -c 'where 1; ' >"$WORK/output" 2>&1 || true
+	srun env >"$WORK/environment"
+	not grep -E '^(NVTASKSET_GROUP_FILE|LD_LIBRARY_PATH)=' "$WORK/environment"
+}
+
+@test "all tasks, and steps side by side, are in the job's TPCs" {
+	sbatch -W -o "$WORK/output" --gres=shard:8 -n 3 --wrap "srun $BUILD/demo/where 1
+		srun -n 1 --overlap --gres=shard:4 $BUILD/demo/where 2 & srun -n 1 --overlap $BUILD/demo/where 2 & wait
+		$BUILD/demo/where 1"
+	[ "$(grep -c 'run on' "$WORK/output")" = 6 ]
+	[ "$(sort -u "$WORK/output" | grep -c 'run on')" = 1 ]
+	[[ "$(cat "$WORK/output")" == *"(16 SMs)"* ]]
+}
+
+# The TPCs in these lines, one a line.
+list_tpcs() { # FILE
+	grep -o 'TPCs [0-9,-]*' "$1" | sed 's/TPCs //' | tr ',' '\n' |
+		awk -F - '{ for (tpc = $1; tpc <= (NF > 1 ? $2 : $1); tpc++) print tpc }'
+}
+
+# For a job: what its group has of its GPU. The simulated CUDA shows all GPUs, whatever CUDA_VISIBLE_DEVICES says.
+make_print_group() { # SECONDS
+	make_script "$WORK/print-group" '#!/bin/bash' 'gpu=${SLURM_STEP_GPUS:-$SLURM_JOB_GPUS}' \
+		'tpcs=$(env -u CUDA_VISIBLE_DEVICES nvtaskset -G "$gpu" -tp --group "$NVTASKSET_GROUP_FILE" | sed "s/.*: //")' \
+		'echo "GPU $gpu, TPCs $tpcs"' "sleep $1"
+}
+
+@test "jobs at the same time have TPCs of their own, on both GPUs" {
+	make_print_group 3
+	for job in 1 2 3 4; do
+		srun -w n1 --gres=shard:33 "$WORK/print-group" >"$WORK/$job" &
+	done
+	wait
+	for gpu in 0 1; do
+		cat "$WORK"/? | grep "GPU $gpu" >"$WORK/both"
+		[ "$(wc -l <"$WORK/both")" = 2 ]
+		[ "$(list_tpcs "$WORK/both" | wc -l)" = 66 ]
+		[ "$(list_tpcs "$WORK/both" | sort -u | wc -l)" = 66 ]
+	done
+}
+
+@test "a job on several nodes has its TPCs on each" {
+	srun -N 4 --gres=shard:5 where 1 >"$WORK/output"
+	[ "$(grep -c '(10 SMs)' "$WORK/output")" = 4 ]
+}
+
+@test "whole GPUs, one or several: nobody else has their TPCs, and programs run without our library" {
+	make_print_group 2
+	srun -w n1 --gpus=2 bash -c 'env; sleep 4' >"$WORK/environment" &
+	wait_until grep -q '^SLURM_JOB_ID' "$WORK/environment"
+	not grep -E '^(NVTASKSET_GROUP_FILE|LD_LIBRARY_PATH)=' "$WORK/environment"
+	job=$(sed -n 's/^SLURM_JOB_ID=//p' "$WORK/environment")
+	for gpu in 0 1; do
+		[[ "$(nvtaskset -G "$gpu" -tp --group "$CLUSTER/spool/n1/nvtaskset/job-$job")" == *": 0-65" ]]
+	done
+	wait
+	# One beside a job with shards of the other.
+	srun -w n1 --gres=shard:66 "$WORK/print-group" >"$WORK/shards" &
+	wait_until [ -s "$WORK/shards" ]
+	srun -w n1 --gres=gpu:1 bash -c 'echo $SLURM_JOB_GPUS' >"$WORK/whole"
+	wait
+	[ "$(cat "$WORK/whole")" != "$(sed 's/GPU \([0-9]\).*/\1/' "$WORK/shards")" ]
+}
+
+@test "a job with whole GPUs waits for TPCs that an ending job still has" {
+	sbatch -w n1 -o "$WORK/first" --gres=shard:60 --wrap "trap '' TERM; $BUILD/demo/where 60 & while :; do sleep 1; done" >"$WORK/said"
+	job=$(grep -o '[0-9]*' "$WORK/said")
+	wait_until [ -s "$WORK/first" ]
+	scancel "$job"
+	wait_until job_is "$job" CANCELLED
+	srun -w n1 --gpus=2 bash -c "[ ! -e '$CLUSTER/spool/n1/nvtaskset/job-$job' ]"
+}
+
+@test "salloc: steps of an allocation" {
+	salloc --gres=shard:6 bash -c 'srun where 1; srun where 1' >"$WORK/output" 2>"$WORK/errors"
+	[ "$(grep -c '(12 SMs)' "$WORK/output")" = 2 ]
+	[ "$(sort -u "$WORK/output" | wc -l)" = 1 ]
+}
+
+@test "each member of an array has its own" {
+	make_print_group 3
+	sbatch -W -w n2 --array=1-4 -o "$WORK/%a" --gres=shard:20 --wrap "$WORK/print-group"
+	for gpu in 0 1; do
+		cat "$WORK"/? | grep "GPU $gpu" >"$WORK/its" || true
+		[ "$(list_tpcs "$WORK/its" | sort -u | wc -l)" = $(($(wc -l <"$WORK/its") * 20)) ]
+	done
+	[ "$(cat "$WORK"/? | wc -l)" = 4 ]
+}
+
+@test "each component of a heterogeneous job has its own" {
+	srun --gres=shard:3 where 1 : --gres=shard:5 where 1 >"$WORK/output"
+	grep -q '(6 SMs)' "$WORK/output"
+	grep -q '(10 SMs)' "$WORK/output"
+}
+
+@test "a change of the job's group reaches what runs" {
+	sbatch -w n1 -o "$WORK/output" --gres=shard:8 --wrap "$BUILD/demo/where 60" >"$WORK/said"
+	job=$(grep -o '[0-9]*' "$WORK/said")
+	wait_until [ -s "$WORK/output" ]
+	nvtaskset -G 0 -tp --group "$CLUSTER/spool/n1/nvtaskset/job-$job" 0-1
+	wait_until grep -q 'TPCs 0-1 (4 SMs)' "$WORK/output"
+	scancel "$job"
+}
+
+@test "suspended, a job keeps its TPCs" {
+	sbatch -w n1 -o "$WORK/output" --gres=shard:66 --wrap "$BUILD/demo/where 60" >"$WORK/said"
+	job=$(grep -o '[0-9]*' "$WORK/said")
+	wait_until [ -s "$WORK/output" ]
+	scontrol suspend "$job"
+	wait_until job_is "$job" SUSPENDED
+	[ -s "$CLUSTER/spool/n1/nvtaskset/job-$job" ]
+	scontrol resume "$job"
+	wait_until job_runs "$job"
+	[ "$(wc -l <"$WORK/output")" = 1 ]
+	scancel "$job"
+}
+
+starts_again() { # JOB
+	await_requeued "$1"
+	wait_until starts_now "$1"
+}
+
+has_lines() { # COUNT FILE
+	[ "$(grep -c 'kernels run' "$2")" = "$1" ]
+}
+
+@test "requeued, a job starts with TPCs of its own anew" {
+	sbatch -w n1 -o "$WORK/output" --open-mode=append --gres=shard:8 --wrap "$BUILD/demo/where 60" >"$WORK/said"
+	job=$(grep -o '[0-9]*' "$WORK/said")
+	wait_until [ -s "$WORK/output" ]
+	scontrol requeue "$job"
+	starts_again "$job"
+	wait_until has_lines 2 "$WORK/output"
+	[ "$(grep -c '(16 SMs)' "$WORK/output")" = 2 ]
+	scancel "$job"
+}
+
+@test "a job waits for TPCs that an ending job still has" {
+	# It ignores SIGTERM, and so lives for KillWait after scancel.
+	sbatch -w n1 -o "$WORK/first" --gres=shard:60 --wrap "trap '' TERM; $BUILD/demo/where 60 & while :; do sleep 1; done" >"$WORK/said"
+	job=$(grep -o '[0-9]*' "$WORK/said")
+	sbatch -w n1 -o "$WORK/other" --gres=shard:60 --wrap "$BUILD/demo/where 60" >>"$WORK/said"
+	wait_until [ -s "$WORK/first" ]
+	wait_until [ -s "$WORK/other" ]
+	scancel "$job"
+	wait_until job_is "$job" CANCELLED
+	srun -w n1 --gres=shard:60 where 1 >"$WORK/second"
+	[ "$(count_tpcs "$WORK/second")" = 60 ]
+}
+
+@test "--tpcs and --gpcs" {
+	srun --tpcs=8 where 1 >"$WORK/output"
+	srun --tpcs=25% where 1 >>"$WORK/output"
+	srun --tpcs=7 --tpcs=9 where 1 >>"$WORK/output"
+	srun --tpcs=5 : --tpcs=6 where 1 >>"$WORK/output"
+	for sms in 16 34 18 10 12; do
+		grep -q "($sms SMs)" "$WORK/output"
+	done
+	srun --gpcs=1 where 1 >"$WORK/output"
+	[[ "$(count_tpcs "$WORK/output")" =~ ^[789]$ ]]
+}
+
+refuses_job() { # REASON, and options of srun
+	local reason=$1
+	shift
+	not srun "$@" true 2>"$WORK/errors"
+	grep -qF -- "$reason" "$WORK/errors" || {
+		cat "$WORK/errors"
+		false
+	}
+}
+
+@test "options that are wrong are refused before a job is there" {
+	refuses_job "--tpcs=0: wants a number of TPCs" --tpcs=0
+	refuses_job "--tpcs=8x: wants a number of TPCs" --tpcs=8x
+	refuses_job "--gpcs=0: wants a number of GPCs" --gpcs=0
+	refuses_job "--tpcs and --gpcs: give one of them" --tpcs=1 --gpcs=1
+	refuses_job "--tpcs=67: a GPU has 66 TPCs" --tpcs=67
+	refuses_job "leave --gres and --gpus out" --tpcs=8 --gres=shard:8
+	refuses_job "leave --gres and --gpus out" --tpcs=8 --gpus=1
+}

@@ -1,0 +1,96 @@
+#include "options.h"
+
+#include "number.h"
+#include "reason.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct options given;
+
+const struct options *options_given(void)
+{
+	return &given;
+}
+
+int options_parse_tpcs(struct options *options, const char *text)
+{
+	char digits[16];
+	size_t length = strlen(text);
+	bool is_percent = length > 0 && text[length - 1] == '%';
+
+	if (length >= sizeof digits)
+		return -1;
+	snprintf(digits, sizeof digits, "%.*s", (int)(length - is_percent), text);
+	options->unit = is_percent ? OPTIONS_PERCENT : OPTIONS_TPCS;
+	return number_parse(&options->number, digits, 1, is_percent ? 100 : NVTASKSET_TPCS_MAX);
+}
+
+int options_parse_gpcs(struct options *options, const char *text)
+{
+	options->unit = OPTIONS_GPCS;
+	return number_parse(&options->number, text, 1, 16);
+}
+
+/* In the job's node, the text is what a user has sent. */
+static int take(const char *name, int (*parse)(struct options *, const char *), const char *text, const char *wanted)
+{
+	struct options parsed;
+
+	if (!text || parse(&parsed, text) < 0) {
+		slurm_error("nvtaskset: --%s=%.40s: wants %s", name, text ? text : "", wanted);
+		return -1;
+	}
+	if (given.unit != OPTIONS_NONE && (given.unit == OPTIONS_GPCS) != (parsed.unit == OPTIONS_GPCS)) {
+		slurm_error("nvtaskset: --tpcs and --gpcs: give one of them");
+		return -1;
+	}
+	given = parsed;
+	return 0;
+}
+
+static int take_tpcs(int value, const char *text, int is_remote)
+{
+	(void)value;
+	(void)is_remote;
+	return take("tpcs", options_parse_tpcs, text, "a number of TPCs from 1 on, or a part of a GPU such as 25%");
+}
+
+static int take_gpcs(int value, const char *text, int is_remote)
+{
+	(void)value;
+	(void)is_remote;
+	return take("gpcs", options_parse_gpcs, text, "a number of GPCs from 1 on");
+}
+
+int options_register(spank_t spank)
+{
+	static struct spank_option options[] = {
+		{"tpcs", "N|P%", "run in N TPCs of a GPU on each node, or in P percent of its TPCs, that no other job has", 1, 0, take_tpcs},
+		{"gpcs", "N", "the same with N whole GPCs; may fail at the start, and the job is requeued", 1, 0, take_gpcs},
+	};
+
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+		if (spank_option_register(spank, &options[i]) != ESPANK_SUCCESS) {
+			slurm_error("nvtaskset: --%s: Slurm does not take the option", options[i].name);
+			return -1;
+		}
+	return 0;
+}
+
+int options_check(const struct options *options, unsigned int has, unsigned int all, struct nvtaskset_error *error)
+{
+	unsigned int wanted = options->number;
+
+	if (options->unit == OPTIONS_NONE || (options->unit == OPTIONS_GPCS && has > 0))
+		return 0;
+	if (options->unit == OPTIONS_PERCENT)
+		wanted = (all * options->number + 99) / 100;
+	if (has == wanted)
+		return 0;
+	return has == 0 ? reason_set(error, NVTASKSET_ERROR_INVALID, "--%s was given, and the job has no shards: this cluster lacks "
+	                             "nvtaskset's job_submit.lua, which asks for them; use --gres=shard:N",
+	                             options->unit == OPTIONS_GPCS ? "gpcs" : "tpcs")
+	                : reason_set(error, NVTASKSET_ERROR_INVALID, "--tpcs asks for %u TPCs, and the job has %u: steps have "
+	                             "what their job has, and the count is given once", wanted, has);
+}
