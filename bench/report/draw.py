@@ -70,8 +70,8 @@ def figure(rows, columns, height, **options):
 def save(fig, table, directory, name):
     about = table.about
     version = re.search(r"\d+\.\d+(\.\d+)?", about.get("driver", ""))
-    driver = version.group() if version else "unknown"
-    text = " · ".join([about.get("gpu", "?"), f"driver {driver}", about.get("date", "?")[:10], about.get("nvtaskset", "?")])
+    driver = [f"driver {version.group() if version else 'unknown'}"] if "driver" in about else []
+    text = " · ".join([about.get("gpu", "?"), *driver, about.get("date", "?")[:10], about.get("nvtaskset", "?")])
     fig.supxlabel(text, x=0.01, ha="left", fontsize=7.5, color=FAINT)
     path = os.path.join(directory, f"{name}.svg")
     fig.savefig(path, metadata={"Date": None, "Description": f"data: {table.digest}"})
@@ -210,6 +210,67 @@ def hook(table, save_as):
     axes.set_xlabel("ns of a launch's call, less those with the hook taken out in the same process")
     title_of_spreads(fig, "What the hook costs a launch, by process")
     save_as(fig, "hook")
+
+
+WATCHERS = {"watch": "#0072b2", "top": "#d55e00"}
+WORKS = {"2 us": "kernels of 2 µs", "10 us": "kernels of 10 µs", "graph": "a graph of 1000 kernels"}
+
+
+def looking(table, save_as):
+    """Differences within a process."""
+    fig, ((axes,),) = figure(1, 1, 2.6)
+    lines = []
+    for work, meaning in WORKS.items():
+        sides = {watcher: results.rounds(table.select({"work": results.word_of(work), "watcher": watcher}), "ns")
+                 for watcher in ("nobody", *WATCHERS)}
+        for watcher, color in WATCHERS.items():
+            found = stats.relative_differences(sides[watcher], sides["nobody"])
+            lines.append((f"{meaning}, {results.name_of(watcher)}", color, found if found.n else None))
+    spreads(axes, lines)
+    axes.axvline(0, color=INK, linewidth=1, linestyle=(0, (1.5, 1)))
+    axes.set_xlabel("% longer from kernel to kernel than while nobody looks, in the same process")
+    title_of_spreads(fig, "What looking costs, by process")
+    save_as(fig, "looking")
+
+
+def busy_change(table, save_as):
+    fig, ((axes,),) = figure(1, 1, 6)
+    found = table.measurements("pause_us", "kernel_us", "mechanism")
+    lines = []
+    for pause, length, mechanism in in_order(found):
+        idle = f"then idle for {pause:g} µs" if pause > 0 else "50 in a row"
+        label = f"{length:g} µs, {idle}" + (", MPS" if mechanism == "nvtaskset" else "")
+        lines.append((label, COLORS[mechanism], found[pause, length, mechanism]))
+    spreads(axes, lines)
+    axes.axvline(0, color=INK, linewidth=1, linestyle=(0, (1.5, 1)))
+    axes.set_xscale("symlog", linthresh=5)
+    least, most = axes.get_xlim()
+    steps = [0, 1, 2, 5, 10, 20, 50, 100, 1000, 10000]
+    axes.set_xticks([tick for step in steps for tick in {step, -step} if least <= tick <= most])
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xlabel("µs by which a kernel is estimated to be longer than by its own looks at the clock")
+    title_of_spreads(fig, "Busy time, kernel by kernel")
+    save_as(fig, "busy_change")
+
+
+def watchers(table, save_as):
+    """A line for each tool: what it says of each program, or that it says nothing."""
+    colors = {"20": "#009e73", "50": "#0072b2", "90": "#d55e00", "0.1": FAINT, "all": INK}
+    tools = sorted({row["tool"] for row in table.rows}, key=results.order)
+    fig, ((axes,),) = figure(1, 1, 3.2)
+    for place, tool in enumerate(tools):
+        for (program,), rows in results.groups([row for row in table.rows if row["tool"] == tool], "program").items():
+            said = [row["percent"] for row in rows if row["percent"] != results.NOT_SAID]
+            color = colors.get(program, INK)
+            axes.plot(said, [place] * len(said), "|" if program == "all" else "o", markersize=9 if program == "all" else 5,
+                      color=color, alpha=0.6)
+        if not any(row["percent"] != results.NOT_SAID for row in table.rows if row["tool"] == tool):
+            axes.text(50, place, "says nothing", ha="center", va="center", fontsize=8.5, color=FAINT)
+    axes.set_yticks(range(len(tools)), [results.name_of(tool) for tool in tools])
+    axes.set_ylim(len(tools) - 0.4, -0.6)
+    axes.set_xlim(-2, 102)
+    axes.set_xlabel("% of the time: programs that are busy for 0.1, 20, 50 and 90 % (dots), the whole GPU (lines)", loc="right", fontsize=9)
+    save_as(fig, "watchers")
 
 
 def enforcement(table, save_as):
@@ -492,11 +553,75 @@ def kernels(table, save_as):
     save_as(fig, "kernels")
 
 
+def share_of(quota):
+    """30ms/100ms: 30 %."""
+    run, period = (float(re.match(r"[0-9.]+", text).group()) * (1000 if text[-2:] != "ms" else 1) for text in quota.split("/"))
+    return run / period * 100
+
+
+KINDS = ["10us", "1ms", "40ms", "400ms", "graph"]
+
+
+def quota(table, save_as):
+    """How far presence, and progress compared with a program without a quota, are from what the quota says."""
+    fig, grid = figure(1, 2, 4.2, sharey=True)
+    limited = [row for row in table.rows if row["quota"] != "unlimited"]
+    cases = list(dict.fromkeys((row["quota"], row["beside"]) for row in limited))
+    cases.sort(key=lambda case: (case[1] != "alone", share_of(case[0])))
+
+    def draw(axes, row, percent, **look):
+        case = cases.index((row["quota"], row["beside"]))
+        height = KINDS.index(row["kind"]) + (case + 1) / (len(cases) + 1) - 0.5
+        axes.plot(percent - share_of(row["quota"]), height, color=plt.cm.viridis(case / len(cases)), markersize=4, **look)
+
+    for row in limited:
+        draw(grid[0][0], row, row["presence"], marker="o")
+        if row["beside"] != "alone":
+            draw(grid[0][0], row, row["asked"], marker="x")
+    for row in results.progress(table):
+        if row["quota"] != "unlimited" and row["beside"] == "alone":
+            draw(grid[0][1], row, row["percent"], marker="o")
+    for axes, title, most in zip(grid[0], ("present (x: by calls)", "progress, alone"), (1, 2)):
+        axes.axvspan(-most, most, color="#f0f0f0", zorder=0)
+        axes.set(title=title, xlabel="percentage points more than the quota")
+        axes.set_yticks(range(len(KINDS)), [kind.replace("us", " µs").replace("ms", " ms") for kind in KINDS])
+        axes.set_ylim(len(KINDS) - 0.5, -0.5)
+    for case, (limit, beside) in enumerate(cases):
+        label = limit if beside == "alone" else f"{limit} beside {beside}"
+        grid[0][1].plot([], [], "o", markersize=4, color=plt.cm.viridis(case / len(cases)), label=label)
+    grid[0][1].legend(fontsize=7.5, loc="center left", bbox_to_anchor=(1, 0.5))
+    save_as(fig, "quota")
+
+
+POLICIES = {"tpcs": "#d55e00", "whole-products": "#0072b2", "whole-network": "#56b4e9", "whole-fits": "#6b6b6b"}
+QUEUE_METRICS = {
+    "used": "of all TPCs' time is used, %",
+    "start50": "hours until a job starts (median)",
+    "end50": "hours until a job has ended (median)",
+}
+
+
+def queue(table, save_as):
+    found = table.measurements("kind", "metric", "policy", "load")
+    fig, grid = figure(1, len(QUEUE_METRICS), 3.6)
+    for axes, (metric, title) in zip(grid[0], QUEUE_METRICS.items()):
+        for policy, color in POLICIES.items():
+            own = {key: one for key, one in sorted(found.items()) if key[:3] == ("all", metric, policy)}
+            medians(axes, own, 3, color=color, linewidth=1.5, label=results.name_of(policy))
+        axes.set(xlabel="load", ylim=(0, None))
+        axes.set_title(title, fontsize=9)
+    grid[0][1].legend(loc="upper left", fontsize=8)
+    save_as(fig, "queue")
+
+
 PICTURES = [
     startup,
     parts,
     launch,
     hook,
+    looking,
+    busy_change,
+    watchers,
     enforcement,
     granularity,
     pitfall,
@@ -512,6 +637,8 @@ PICTURES = [
     faulty,
     slots,
     kernels,
+    quota,
+    queue,
 ]
 
 

@@ -18,7 +18,10 @@ about those:
         to COLUMN=VALUE …   … which have other values in these columns; without it, to the mechanism that this one
                        is compared with (results.py)
     verdict LEAST MOST whether the difference lies within these: met, missed or not shown
+    within LEAST MOST  the same of the median
     ABOUT              gpu, driver, date …, as the table's first lines say (only the date's day)
+
+Samples that are n/a, since a tool said nothing, do not count; where all of them are, so is the answer.
 
 `.low` and `.high` behind a percentile, difference or ratio ask for the ends of its interval. The last words say how the
 number is written: a unit (ns, us, ms, s; % for a difference; +% for what a ratio is above 1), and how many digits are behind
@@ -103,13 +106,18 @@ class Question:
         if self.what == "value" and len(set(found)) == 1 and isinstance(found[0], str):
             return found[0]
         self.refuse_mixtures()
-        if not isinstance(found[0], float):
+        is_said = set(found) != {results.NOT_SAID}
+        if not is_said and self.what not in ("n", "rounds"):
+            return results.NOT_SAID
+        if is_said and not any(isinstance(value, float) for value in found):
             raise (Missing if self.what == "value" else Wrong)(f"{self.table.value} is no number, or there are several")
         measurement = stats.Measurement(results.rounds(self.rows, self.table.value).values())
         if self.what in ("n", "rounds"):
             return grouped(measurement.n if self.what == "n" else len(measurement.rounds))
         if self.what in ("difference", "verdict"):
             return self.difference()
+        if self.what == "within":
+            return self.verdict(measurement, "%" in self.words)
         if self.what.startswith("ratio"):
             return self.ratio(measurement)
         return self.value(measurement)
@@ -177,9 +185,12 @@ class Question:
         if not found.n:
             raise Missing("no round has both")
         if self.what == "verdict":
-            return stats.verdict(found.interval(50), *(self.goal(word, relative) for word in self.words[:2]))
+            return self.verdict(found, relative)
         value = self.end_of(found, 50)
         return signed(self.digits(value) if relative else self.written(value))
+
+    def verdict(self, measurement, relative):
+        return stats.verdict(measurement.interval(50), *(self.goal(word, relative) for word in self.words[:2]))
 
     def goal(self, word, relative):
         return float(word) * (1 if relative else self.unit_factor(self.words[-1]))

@@ -36,6 +36,22 @@ NAMES = {
     "hook-out": "the hook taken out",
     "hook-whole": "all TPCs in the partition",
     "hook-half": "half of the TPCs",
+    "nobody": "nobody",
+    "watch": "every 50 ms",
+    "top": "nvtaskset top",
+    "own": "its own kernels",
+    "pmon": "nvidia-smi pmon",
+    "compute-apps": "nvidia-smi --query-compute-apps",
+    "utilization": "nvidia-smi, utilization.gpu",
+    "nvml": "NVML, of each process",
+    "tpcs": "TPCs",
+    "whole-fits": "whole GPUs, not faster",
+    "whole-network": "whole GPUs, as the network",
+    "whole-products": "whole GPUs, as products",
+    "small": "4 to 16 TPCs",
+    "half": "33 TPCs",
+    "one": "a GPU",
+    "several": "2, 4, 8 GPUs",
 }
 
 # And these values of other columns; all others by number or alphabet.
@@ -43,7 +59,14 @@ ORDER = ["whole", "packed", "gpcs", "distributed"]
 ORDER += ["alone", "planned", "faulty", "compute", "memory", "products", "training"]
 ORDER += ["MPS alone", "and the library", "and a partition", "and the command", "and its question to MPS"]
 ORDER += ["true", "show", "change", "list", "submit", "start", "finish", "eager", "graph1", "graph10", "graph100"]
+ORDER += ["nobody", "watch", "own", "top", "pmon", "nvml", "compute-apps", "utilization"]
+ORDER += ["2 us", "10 us", "graph", "unchanged", "begins", "goes on", "ends", "plain", "latency", "front", "next", "release", "visible"]
 ORDER += ["borrowed", "before", "during", "command", "normal", "high", "hook-out", "hook-whole", "hook-half"]
+ORDER += ["tpcs", "whole-products", "whole-network", "whole-fits", "small", "half", "one", "several"]
+ORDER += ["running", "ended", "group", "note", "all"]
+
+# What a tool says that says nothing. It is neither a number nor 0.
+NOT_SAID = "n/a"
 
 ENDINGS = (".csv", ".csv.gz")
 
@@ -91,7 +114,7 @@ class Table:
 
     def make_numbers(self, column):
         try:
-            numbers = [float(row[column]) for row in self.rows]
+            numbers = [row[column] if row[column] == NOT_SAID else float(row[column]) for row in self.rows]
         except ValueError:
             return
         for row, number in zip(self.rows, numbers):
@@ -146,10 +169,11 @@ def groups(rows, *columns):
 
 
 def rounds(rows, value):
-    """The samples of each round; all are one round where the table has no such column."""
+    """The samples of each round that are numbers; all are one round where the table has no such column."""
     found = {}
     for row in rows:
-        found.setdefault(row.get("round", ""), []).append(row[value])
+        if row[value] != NOT_SAID:
+            found.setdefault(row.get("round", ""), []).append(row[value])
     return found
 
 
@@ -186,6 +210,26 @@ def phases(table):
     return found
 
 
+def presences(table):
+    """Of the table quota: how much a program was present, by its laps and by what the kernel driver was asked for, in %."""
+    return [{"round": row["round"], "quota": row["quota"], "beside": row["beside"], "kind": row["kind"], "witness": witness, "percent": row[column]}
+            for row in table.rows for witness, column in (("laps", "presence"), ("calls", "asked"))]
+
+
+def turns(table):
+    """Of the table quota: the longest turn of a neighbour that came between two laps."""
+    return [{"round": row["round"], "quota": row["quota"], "beside": row["beside"], "kind": row["kind"], "ms": row["turn_ms"]}
+            for row in table.rows]
+
+
+def progress(table):
+    """Of the table quota: how far a program got, in % of the same without a quota."""
+    without = {row["kind"]: row["laps_per_ms"] for row in table.rows if row["quota"] == "unlimited"}
+    return [{"round": row["round"], "quota": row["quota"], "beside": row["beside"], "kind": row["kind"],
+             "percent": row["laps_per_ms"] / without[row["kind"]] * 100}
+            for row in table.rows if without.get(row["kind"], 0) > 0]
+
+
 class Derived:
     """A table made from another one."""
 
@@ -197,7 +241,8 @@ class Derived:
     groups, measurements, select, index = Table.groups, Table.measurements, Table.select, Table.index
 
 
-DERIVED = {"pitfall_phases": ("pitfall", phases)}
+DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", presences), "quota_turn": ("quota", turns),
+           "quota_progress": ("quota", progress)}
 
 
 def scaled(table):

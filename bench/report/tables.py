@@ -6,8 +6,8 @@ What the experiments measured, as Markdown tables. In a text (texts.py), a table
     <!--table NAME by COLUMN… where COLUMN=VALUE… show QUESTION, QUESTION…-->  and  <!--/table-->
 
 and has a row for each combination of values of these columns, and the answers (queries.py) for each machine of bench/data
-that has this table. A ~ behind a percentile, difference or ratio adds its interval (stats.py). What so few samples
-cannot answer is a dash.
+that has this table. A ~ behind a percentile, difference or ratio adds its interval (stats.py). QUESTION for COLUMN=VALUE
+asks about those rows only, and VALUE names the column. What so few samples cannot answer is a dash.
 """
 
 import os
@@ -18,10 +18,11 @@ sys.dont_write_bytecode = True  # in a working tree
 import queries
 import results
 
-MACHINES = ["h100", "h200"]
+MACHINES = ["h100", "h200", "simulator"]
 ROWS_MAX = 100
 TITLES = {
     "n": "n",
+    "p1": "1 %",
     "p50": "median",
     "p99": "99 %",
     "p99.9": "99.9 %",
@@ -32,7 +33,17 @@ TITLES = {
     "sms": "SMs",
     "tpcs": "TPCs",
     "shared_tpcs": "shared TPCs",
+    "kernel_us": "kernel, µs",
+    "pause_us": "idle, µs",
+    "percent": "%",
     "size": "product",
+    "policy": "jobs get",
+    "used": "used, %",
+    "given": "given, %",
+    "start50": "start: median, h",
+    "start99": "start: 99 %, h",
+    "end50": "end: median, h",
+    "end99": "end: 99 %, h",
 }
 
 
@@ -72,20 +83,24 @@ def has(data, machine, name):
 
 
 def title(machine, question, machines):
-    what, *rest = question.replace("~", "").split()
+    question, _, condition = question.replace("~", "").partition(" for ")
+    what, *rest = question.split()
     unit = next((word for word in rest if word in queries.NANOSECONDS or word in ("%", "+%")), "")
-    text = TITLES.get(what, what) + (f", {unit.replace('us', 'µs').replace('+', '')}" if unit else "")
+    named = condition.partition("=")[2] or what
+    text = TITLES.get(named, named) + (f", {unit.replace('us', 'µs').replace('+', '')}" if unit else "")
     return f"{machine.upper()}: {text}" if len(machines) > 1 else text
 
 
 def cell(data, subject, question):
     """With its interval if it has a ~ and there are enough samples."""
+    question, _, condition = question.partition(" for ")
     what, _, rest = question.partition(" ")
     plain = what.rstrip("~")
+    subject += f" {condition}"
     value = asked(data, f"{subject}: {plain} {rest}")
     if what.endswith("~"):
         ends = [asked(data, f"{subject}: {plain}.{end} {rest}") for end in ("low", "high")]
-        value += f" ({ends[0]} to {ends[1]})" if "–" not in ends else ""
+        value += f" ({ends[0]} to {ends[1]})" if not {"–", results.NOT_SAID} & set(ends) else ""
     return value
 
 
@@ -108,7 +123,7 @@ def main():
         if len(results.groups(found.rows, *columns)) > ROWS_MAX:
             continue
         questions = ["n", *(what + unit for what in ("min", "p50~", "p95", "p99", "p99.9", "max"))]
-        if not isinstance(found.rows[0][found.value], float):
+        if not any(isinstance(row[found.value], float) for row in found.rows):
             questions = ["value"]
         elif "mechanism" in columns and "round" in found.rows[0]:
             questions.append("difference~ %")

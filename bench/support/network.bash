@@ -40,5 +40,5 @@ inferred() { # NAME
 outside() { # NAME
 	nvtaskset -l --json | awk -F '[:,]' -v pid="${task_pids[$1]}" '
 		/"pid":/ {is_own = $2 == pid}
-		is_own && /"outside":/ {print $2 + 0}'
+		is_own && /"outside":/ {print $2 + 0; is_own = 0}'
 }
