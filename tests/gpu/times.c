@@ -449,8 +449,8 @@ static void test_launches_of_a_stream(void **state)
 	CUstream own;
 
 	(void)state;
-	gpu_check(cuStreamCreate(&own, CU_STREAM_NON_BLOCKING));
 	begin();
+	gpu_check(cuStreamCreate(&own, CU_STREAM_NON_BLOCKING));
 	launch_in(NULL);
 	uint64_t first = recorded_stream();
 
