@@ -14,6 +14,9 @@
 #define LOOKS_ENOUGH 3
 #define JUDGED_ENOUGH 3
 
+/* Looking for channels disturbs calls of the program's, as when it starts, and takes up to 11 ms (driver/channels.h). */
+#define PREPARATION_NS (20 * MS)
+
 /* So many failures in a row are no accident. */
 #define FAILURES_MAX 3
 
@@ -105,9 +108,10 @@ void aside_take_back(struct aside_call *call)
 }
 
 /* Contexts that came meanwhile run: they are put aside, too, and what they have done is no evidence. */
-uint64_t aside_look(uint64_t now, const struct sight *sight)
+uint64_t aside_look(uint64_t now, const struct sight *sight, uint64_t soonest)
 {
 	uint64_t next = UINT64_MAX;
+	bool needs_channels = sight->wants && !channels_are_current();
 	struct error error;
 
 	if (state.is_aside && !channels_are_current()) {
@@ -116,7 +120,9 @@ uint64_t aside_look(uint64_t now, const struct sight *sight)
 		next = state.judged_from;
 	} else if (state.is_aside) {
 		next = judge(now, sight->ended);
-	} else if (sight->wants && !channels_are_current()) {
+	} else if (needs_channels && soonest > now + PREPARATION_NS) {
+		next = soonest - PREPARATION_NS;
+	} else if (needs_channels) {
 		channels_find(&error);
 	}
 	return next;

@@ -27,8 +27,8 @@ bool aside_is(void);
 bool aside_put(struct aside_call *call);
 void aside_take_back(struct aside_call *call);
 
-/* Before each decision: looks for channels that are new, and judges. Returns when to look again at the latest; UINT64_MAX if
- * nothing needs it. */
-uint64_t aside_look(uint64_t now, const struct sight *sight);
+/* Before each decision: judges, and looks for channels that are new, shortly before they are needed: the program is not put
+ * aside before `soonest`. Returns when to look again at the latest; UINT64_MAX if nothing needs it. */
+uint64_t aside_look(uint64_t now, const struct sight *sight, uint64_t soonest);
 
 #endif

@@ -99,14 +99,11 @@ static uint64_t look(void)
 
 	if (!sight.is_counted)
 		obstacle_found(SEGMENT_TIME_UNCOUNTED);
-	uint64_t aside_wake = aside_look(now, &sight);
+	struct wish wish = rules_ask(now, sight.wants);
+	uint64_t aside_wake = aside_look(now, &sight, wish.soonest);
 
-	if (is_free()) {
-		struct wish wish = rules_ask(now, sight.wants);
-
-		if (!obey(&wish))
-			wake = sooner(wish.until, aside_wake);
-	}
+	if (is_free() && !obey(&wish))
+		wake = sooner(wish.until, aside_wake);
 	rules_tell(segment);
 	return sooner(wake, now + ATTENTION_NS);
 }

@@ -108,6 +108,11 @@ static void decide(struct quota *quota)
 	quota->is_spent = begins || (quota->is_spent && !ends);
 }
 
+uint64_t quota_soonest(const struct quota *quota, uint64_t now)
+{
+	return now + (uint64_t)greater(quota->left_ns - quota->lag_ns, 0);
+}
+
 static uint64_t choose_wake(struct quota *quota, uint64_t now)
 {
 	int64_t pause = look_of(quota);
@@ -119,7 +124,7 @@ static uint64_t choose_wake(struct quota *quota, uint64_t now)
 	if (quota->is_spent)
 		return next_period(quota);
 	if (quota->wants && !quota->is_aside)
-		pause = lesser(pause, greater(quota->left_ns - quota->lag_ns, 0));
+		pause = lesser(pause, (int64_t)(quota_soonest(quota, now) - now));
 	return now + (uint64_t)pause;
 }
 

@@ -44,6 +44,9 @@ void quota_begin(struct quota *quota, int64_t run_ns, int64_t period_ns, struct 
  * latest. */
 bool quota_step(struct quota *quota, uint64_t now, bool wants, uint64_t *wake);
 
+/* Before this moment it will not be wanted aside. */
+uint64_t quota_soonest(const struct quota *quota, uint64_t now);
+
 /* It was put aside or taken back, by this rule or another one: the call that did it began and ended then. */
 void quota_was_put_aside(struct quota *quota, uint64_t begin, uint64_t end);
 void quota_was_taken_back(struct quota *quota, uint64_t end);

@@ -53,6 +53,7 @@ struct wish rules_ask(uint64_t now, bool wants)
 	struct wish wish;
 
 	wish.is_aside = quota_step(&quota, now, wants, &wish.until);
+	wish.soonest = quota_soonest(&quota, now);
 	return wish;
 }
 

@@ -13,6 +13,7 @@
 struct wish {
 	bool is_aside;  /* whether the program is to be aside */
 	uint64_t until; /* when to ask again at the latest */
+	uint64_t soonest; /* it will not be wanted aside before */
 };
 
 /* Whether a revision has a rule that needs our thread. From any thread. */

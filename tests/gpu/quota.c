@@ -33,6 +33,7 @@
 
 static const struct segment_quota third = {.run_us = 30000, .period_us = 100000};
 static const struct segment_quota little = {.run_us = 1000, .period_us = 10000000};
+static const struct segment_quota plenty = {.run_us = 9900000, .period_us = 10000000};
 static const struct segment_quota max = {.run_us = 100000, .period_us = 100000};
 
 /* --- looking -------------------------------------------------------------------------------------------------------- */
@@ -242,6 +243,39 @@ static void lose_it(void)
 	assert_false(kernel_was_asked_by(SHIM));
 	give_and_wait(third);
 	work_until_aside(10000);
+}
+
+/* What our thread has asked the kernel driver. */
+static atomic_uint questions;
+
+static void count_questions(unsigned long request, const void *argument)
+{
+	char name[16] = "";
+
+	(void)request;
+	(void)argument;
+	prctl(PR_GET_NAME, name);
+	if (strcmp(name, "nvtaskset") == 0)
+		atomic_fetch_add(&questions, 1);
+}
+
+/* Looking for its channels would disturb a program that starts. */
+static void not_use_it_up(void)
+{
+	kernel_listen(count_questions);
+	open_gpu();
+	give_and_wait(plenty);
+	double end = now_s() + 0.1;
+
+	while (now_s() < end) {
+		launch(5);
+		gpu_check(cuCtxSynchronize());
+	}
+	assert_int_equal(atomic_load(&questions), 0);
+	give(third);
+	work_until_aside(10000);
+	assert_true(atomic_load(&questions) > 0);
+	kernel_listen(NULL);
 }
 
 static void have_several_contexts(void)
@@ -496,6 +530,7 @@ static void run_on_simulator(void (*body)(void))
 
 TEST(test_without, run_and_pass, have_none)
 TEST(test_holds, run_and_pass, keep_to_it)
+TEST(test_is_looked_for_late, run_and_pass, not_use_it_up)
 TEST(test_is_lifted, run_and_pass, lose_it)
 TEST(test_several_contexts, run_and_pass, have_several_contexts)
 TEST(test_captures, run_and_pass, give_while_capturing)
@@ -762,6 +797,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_without),
 		cmocka_unit_test(test_holds),
+		cmocka_unit_test(test_is_looked_for_late),
 		cmocka_unit_test(test_is_lifted),
 		cmocka_unit_test(test_several_contexts),
 		cmocka_unit_test(test_captures),
