@@ -733,6 +733,29 @@ static void test_a_graph_that_has_just_been_launched(void **state)
 	look_end(look);
 }
 
+/* Its kernels are lost, and how busy the GPU was is not known: just for this take. */
+static void test_a_graph_that_does_not_tell_its_end(void **state)
+{
+	enum { KERNELS = 3 };
+	static char exec;
+	struct look *look = begin_look();
+
+	(void)state;
+	run_kernel(0, true);
+	take(look);
+	assert_true(times.gpus[0].is_time_known);
+	run_kernel(0, true);
+	stamps_add_graph(stamps, &(const struct stamps_graph){.launched_ns = process_clock_ns(), .exec = &exec, .kernels = KERNELS});
+	take(look);
+	assert_int_equal(times.gpus[0].lost, KERNELS);
+	assert_false(times.gpus[0].is_time_known);
+	run_kernel(0, true);
+	take(look);
+	assert_int_equal(times.gpus[0].lost, 0);
+	assert_true(times.gpus[0].is_time_known);
+	look_end(look);
+}
+
 /* A hostile program names nodes that no program comes to. */
 static void test_nodes_without_an_end(void **state)
 {
@@ -958,6 +981,7 @@ int main(void)
 		STAMPS_TEST(test_looking),
 		STAMPS_TEST(test_what_was_before),
 		STAMPS_TEST(test_a_graph_that_has_just_been_launched),
+		STAMPS_TEST(test_a_graph_that_does_not_tell_its_end),
 		STAMPS_TEST(test_nodes_without_an_end),
 		STAMPS_TEST(test_a_program_that_is_nearly_idle),
 		STAMPS_TEST(test_looks_share_clocks),

@@ -1,0 +1,118 @@
+#include "base/process_clock.h"
+#include "look_parts.h"
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+/* Clocks are compared anew when they are not known so well. */
+#define GOOD_ERROR_NS 1000
+#define COMPARE_NS UINT64_C(2000000)
+#define COMPARE_EVERY_NS UINT64_C(10000000)
+
+/* Where they are not known at all, it waits longer for an end, if there was one lately. */
+#define COARSE_ERROR_NS 100000
+#define COMPARE_LONG_NS UINT64_C(120000000)
+#define COMPARE_LONG_EVERY_NS UINT64_C(500000000)
+#define COMPARE_PAUSE_US 50
+
+void look_clocks_compare(struct look *look, struct watched_gpu *gpu, uint64_t launched, uint64_t stamp, uint64_t unseen,
+                         uint64_t seen)
+{
+	look->comparisons += times_compare(&gpu->times, &(const struct times_kernel){.launched_ns = launched, .stamp_ns = stamp},
+	                                   unseen, seen);
+}
+
+void look_clocks_compare_events(struct look *look, size_t from)
+{
+	for (size_t i = from; i < look->found_count; i++) {
+		const struct watched_event *found = &look->found[i];
+
+		if (found->event.state == STAMPS_ENDED)
+			look_clocks_compare(look, found->ring->gpu, found->event.launched_ns, found->event.stamp_ns, found->unseen,
+			                    found->seen);
+	}
+}
+
+static bool is_within(const struct watched_gpu *gpu, uint64_t now, uint64_t most_ns)
+{
+	struct clock_offset offset;
+
+	return times_clock(&gpu->times, now, &offset) && offset.error_ns <= most_ns;
+}
+
+/* Of the GPUs on which something ended lately. */
+static bool all_are_within(const struct look *look, uint64_t now, uint64_t most_ns)
+{
+	bool all = true;
+
+	for (unsigned int i = 0; i < look->gpu_count; i++)
+		all = all && (now - look->gpus[i]->found_at >= LOOK_IDLE_NS || is_within(look->gpus[i], now, most_ns));
+	return all;
+}
+
+/* The stamps of nodes compare clocks, too. */
+static void poll_graph(struct look *look, const struct watched_ring *ring, struct watched_graph *graph)
+{
+	uint64_t before = graph->polled_at;
+	struct stamps_node_event last;
+
+	graph->polled_at = look_now(look);
+	if (graph->order.latest != 0 && stamps_read_node(ring->reader.ring, graph->order.latest, &last)) {
+		if (last.stamp_ns != graph->polled_end && last.stamp_ns != 0 && graph->polled_end != 0 && before != 0)
+			look_clocks_compare(look, ring->gpu, 0, last.stamp_ns, before, look_now(look));
+		graph->polled_end = last.stamp_ns;
+	}
+}
+
+static void poll_graphs(struct look *look, struct watched_ring *ring)
+{
+	for (unsigned int i = 0; i < ring->graph_count; i++)
+		poll_graph(look, ring, ring->graphs[i]);
+}
+
+/* How long to wait for an end, so that the moment is known at which it can be seen: for long only where the clocks are not
+ * known at all, and not for each program that this process looks at. */
+static uint64_t time_to_wait(struct look *look, uint64_t now)
+{
+	static _Atomic uint64_t last;
+	uint64_t time = process_clock_ns(), before = atomic_load(&last), wait = 0;
+	bool has_ended = look->found_count > 0;
+
+	for (size_t i = 0; i < look->found_count; i++)
+		look->found[i].ring->gpu->found_at = now;
+	if (now - look->compared_at < COMPARE_EVERY_NS || all_are_within(look, now, GOOD_ERROR_NS))
+		wait = 0;
+	else if (!all_are_within(look, now, COARSE_ERROR_NS) && time - before >= COMPARE_LONG_EVERY_NS &&
+	         atomic_compare_exchange_strong(&last, &before, time))
+		wait = COMPARE_LONG_NS;
+	else if (has_ended)
+		wait = COMPARE_NS;
+	return wait;
+}
+
+/* Looks all the time, for a while. A program that is nearly idle is waited for, and less closely. What the clocks say now
+ * takes longer to find out than a look, so that nobody asks while there is nothing new. */
+void look_clocks_compare_closely(struct look *look)
+{
+	uint64_t begin = look_now(look), now = begin, wait = time_to_wait(look, begin);
+	bool is_done = false;
+
+	if (wait == 0)
+		return;
+	look_rings_each(look, poll_graphs);
+	while (now - begin < wait && !is_done) {
+		size_t before = look->found_count;
+		uint64_t comparisons = look->comparisons;
+		bool is_long = now - begin >= COMPARE_NS;
+
+		if (is_long)
+			usleep(COMPARE_PAUSE_US);
+		look_rings_each(look, look_events_some);
+		look_rings_each(look, poll_graphs);
+		look_clocks_compare_events(look, before);
+		now = look_now(look);
+		if (is_long || look->comparisons != comparisons)
+			is_done = all_are_within(look, now, is_long ? COARSE_ERROR_NS : GOOD_ERROR_NS);
+	}
+	look->compared_at = now;
+}

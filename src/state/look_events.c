@@ -1,0 +1,68 @@
+#include "look_parts.h"
+
+#include <stdlib.h>
+
+/* Of what runs, while clocks are compared. */
+#define COMPARE_RUNNING 8
+
+/* Without memory, it gets no time. */
+static void keep(struct look *look, const struct watched_event *found)
+{
+	if (look->found_count == look->found_room) {
+		size_t room = look->found_room ? 2 * look->found_room : 1024;
+		struct watched_event *list = realloc(look->found, room * sizeof *list);
+
+		if (!list)
+			return;
+		look->found = list;
+		look->found_room = room;
+	}
+	look->found[look->found_count++] = *found;
+}
+
+struct scan {
+	struct look *look;
+	struct watched_ring *ring;
+	uint64_t began;
+	bool keeps_running;
+};
+
+static void on_event(const struct stamps_event *event, void *data)
+{
+	const struct scan *scan = data;
+	bool could_see = event->was_looked_at && event->launched_ns < scan->ring->scanned_at;
+
+	if (event->state != STAMPS_RUNNING || scan->keeps_running)
+		keep(scan->look, &(const struct watched_event){
+					 .ring = scan->ring,
+					 .event = *event,
+					 .unseen = could_see ? scan->ring->scanned_at : 0,
+					 .seen = event->state == STAMPS_ENDED ? look_now(scan->look) : scan->began,
+				 });
+}
+
+static void scan(struct look *look, struct watched_ring *ring, bool keeps_running, unsigned int running)
+{
+	struct scan how = {look, ring, look_now(look), keeps_running};
+	uint64_t lost = stamps_scan(&ring->reader, running, on_event, &how);
+
+	ring->scanned_at = how.began;
+	ring->gpu->taken.lost += lost;
+	if (lost > 0)
+		times_lose(&ring->gpu->times, stamps_oldest(&ring->reader));
+}
+
+void look_events_ended(struct look *look, struct watched_ring *ring)
+{
+	scan(look, ring, false, STAMPS_CELLS);
+}
+
+void look_events_some(struct look *look, struct watched_ring *ring)
+{
+	scan(look, ring, false, COMPARE_RUNNING);
+}
+
+void look_events_all(struct look *look, struct watched_ring *ring)
+{
+	scan(look, ring, true, STAMPS_CELLS);
+}

@@ -1,0 +1,182 @@
+#include "look_parts.h"
+
+#include <stdlib.h>
+
+#define NODES_MAX (16 * STAMPS_NODES) /* that are read in one take: a hostile process names any number */
+
+/* NULL if there are too many, or there is no memory. */
+static struct watched_graph *graph_for(struct watched_ring *ring, uint64_t exec)
+{
+	struct watched_graph *found = NULL;
+
+	for (unsigned int i = 0; i < ring->graph_count && !found; i++)
+		found = ring->graphs[i]->exec == exec ? ring->graphs[i] : NULL;
+	if (!found && ring->graph_count < LOOK_GRAPHS_MAX) {
+		found = calloc(1, sizeof *found);
+		if (found) {
+			found->exec = exec;
+			ring->graphs[ring->graph_count++] = found;
+		}
+	}
+	return found;
+}
+
+/* A hostile process names any numbers: the work is that of all cells at most. */
+static void set_nodes(struct watched_graph *graph, uint64_t first, uint64_t last, uint64_t end)
+{
+	if (last >= STAMPS_IS_NODE)
+		last = 0;
+	if (first > last || last - first >= STAMPS_NODES)
+		first = last + 1;
+	if (end < last || end - last >= STAMPS_NODES)
+		end = last;
+	if (graph->first != first || graph->last != last) {
+		graph->order = (struct node_order){.front = 0};
+		graph->polled_end = 0;
+	}
+	graph->first = first;
+	graph->last = last;
+	graph->end = end;
+}
+
+/* Of an instance that does not tell its end, kernels are lost; those that it launched before have ended or never will. */
+void look_graphs_launched(const struct watched_event *found)
+{
+	struct watched_graph *graph = graph_for(found->ring, found->event.stream);
+
+	if (graph && found->event.first == 0) {
+		found->ring->gpu->taken.lost += found->event.tpcs;
+		found->ring->gpu->misses_graph = true;
+		graph->replays = (struct replays){.first = 0};
+		set_nodes(graph, 1, 0, 0);
+	} else if (graph) {
+		set_nodes(graph, found->event.first, found->event.last, found->event.end);
+		graph->kernels = found->event.tpcs;
+		if (!replays_launch(&graph->replays, found->event.launched_ns))
+			found->ring->gpu->taken.lost++;
+	}
+}
+
+static void take_functions(struct look *look, struct watched_ring *ring, const struct watched_graph *graph, uint64_t replays)
+{
+	uint64_t function = 0;
+
+	for (uint64_t number = graph->last + 1; number <= graph->end && look->nodes_read < NODES_MAX; number++, look->nodes_read++) {
+		uint64_t nodes = stamps_read_function(ring->reader.ring, number, graph->exec, &function);
+
+		if (nodes > 0)
+			look_functions_find(look, ring, function)->instances += nodes * replays;
+	}
+}
+
+/* Those that have a cell are samples, once for each of their stamps. */
+static void take_nodes(struct look *look, struct watched_ring *ring, struct watched_graph *graph)
+{
+	const struct node_stamps *nodes = &look->nodes;
+	uint64_t duration;
+
+	for (unsigned int i = 0; i < nodes->count; i++) {
+		const struct stamps_node_event *node = &nodes->nodes[i];
+
+		if (node->stamp_ns > graph->sampled && node_stamps_duration(nodes, i, &ring->gpu->times.calibration, &duration)) {
+			durations_add(&look_functions_find(look, ring, node->function)->durations, duration);
+			ring->gpu->taken.timed++;
+		}
+	}
+	graph->sampled = nodes->nodes[nodes->count - 1].stamp_ns;
+}
+
+/* One kernel alone has nothing in front. */
+static const struct times_ways *ways_of(const struct watched_ring *ring, const struct watched_graph *graph)
+{
+	const struct times_calibration *calibration = &ring->gpu->times.calibration;
+
+	return graph->kernels == 1 ? &calibration->plain : &calibration->graph;
+}
+
+/* Whether a launch has ended since the last one that was taken. */
+static bool read_nodes(struct look *look, const struct watched_ring *ring, struct watched_graph *graph)
+{
+	bool waits = graph->replays.first < graph->replays.next && graph->first <= graph->last;
+	struct stamps_node_event latest;
+	bool may_have = waits && (graph->order.latest == 0 ||
+	                          !stamps_read_node(ring->reader.ring, graph->order.latest, &latest) ||
+	                          latest.stamp_ns > graph->seen_end);
+
+	if (!may_have || look->nodes_read >= NODES_MAX)
+		return false;
+	/* Some may have been launched since it was seen that nothing is in flight. */
+	bool is_idle = ring->gpu->in_flight == 0 && replays_after(&graph->replays, look->counted_at) == graph->replays.next;
+	uint64_t watched = graph->order.latest;
+
+	look->nodes_read += (unsigned int)(graph->last - graph->first + 1);
+	bool has_end = node_stamps_read(&look->nodes, ring->reader.ring, graph->exec, graph->first, graph->last, is_idle,
+	                                &graph->order) &&
+	               look->nodes.end > graph->seen_end;
+
+	if (graph->order.latest != watched)
+		graph->polled_end = 0;
+	return has_end;
+}
+
+/* It could not be seen before the first launch that waits had come to the GPU. If the end is that of another launch, this
+ * contradicts what is known, and is not believed. */
+static void compare_graph(const struct look *look, const struct watched_ring *ring, const struct watched_graph *graph)
+{
+	const struct replays *replays = &graph->replays;
+	const struct times_calibration *calibration = &ring->gpu->times.calibration;
+	uint64_t launched = replays->launched[replays->first % REPLAYS_WAITING];
+
+	times_compare(&ring->gpu->times, &(const struct times_kernel){.stamp_ns = look->nodes.end},
+	              launched + calibration->latency_least_ns + calibration->plain.release_ns, look_now(look));
+}
+
+static void take_end(struct look *look, struct watched_ring *ring, struct watched_graph *graph, uint64_t now)
+{
+	struct watched_gpu *gpu = ring->gpu;
+	const struct times_ways *ways = ways_of(ring, graph);
+	uint64_t end;
+
+	compare_graph(look, ring, graph);
+	if (times_convert(&gpu->times, look->nodes.end, now, &end)) {
+		graph->tpcs = look->nodes.tpcs;
+		graph->seen_end = look->nodes.end;
+		uint64_t replays = replays_see_end(&graph->replays, &gpu->times, ways, end - ways->release_ns,
+		                                   node_stamps_length(&look->nodes, &gpu->times.calibration),
+		                                   gpu->in_flight == 0, graph->tpcs);
+
+		take_functions(look, ring, graph, replays);
+		take_nodes(look, ring, graph);
+	}
+}
+
+/* Nothing was in flight: what was launched before has ended. The stamp may come a little later; after another take it is not
+ * waited for any more. */
+static void take_idle(struct look *look, struct watched_ring *ring, struct watched_graph *graph)
+{
+	uint64_t dropped = replays_drop(&graph->replays, graph->idle_number);
+
+	take_functions(look, ring, graph, dropped);
+	ring->gpu->taken.lost += dropped * graph->kernels;
+	graph->idle_number = replays_after(&graph->replays, look->counted_at);
+}
+
+static void take_graph(struct look *look, struct watched_ring *ring, struct watched_graph *graph, uint64_t now)
+{
+	struct watched_gpu *gpu = ring->gpu;
+
+	if (read_nodes(look, ring, graph))
+		take_end(look, ring, graph, now);
+	if (gpu->in_flight == 0)
+		take_idle(look, ring, graph);
+	else
+		replays_see_running(&graph->replays, &gpu->times, ways_of(ring, graph), now, graph->tpcs);
+}
+
+void look_graphs_take(struct look *look, struct watched_ring *ring)
+{
+	uint64_t now = look_now(look);
+
+	for (unsigned int i = 0; i < ring->graph_count; i++)
+		take_graph(look, ring, ring->graphs[i], now);
+}

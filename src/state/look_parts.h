@@ -1,0 +1,154 @@
+/*
+ * The parts of a look (look.h), each in its file:
+ *
+ *   look.c            GPUs, what counts say of them, and the order in which a take asks the others
+ *   look_rings.c      the rings in which the process's contexts leave their stamps
+ *   look_functions.c  the functions that have names there
+ *   look_events.c     what has come since the last take
+ *   look_clocks.c     how the GPUs' clocks go, by what has come
+ *   look_graphs.c     launches of graphs
+ *
+ * Only for these files. A look is for one thread at a time.
+ */
+#ifndef NVTASKSET_LOOK_PARTS_H
+#define NVTASKSET_LOOK_PARTS_H
+
+#include "editor.h"
+#include "look.h"
+#include "node_stamps.h"
+#include "replays.h"
+#include "stamps_read.h"
+
+/* So long after a GPU has shown something, its clock is of interest. */
+#define LOOK_IDLE_NS UINT64_C(5000000000)
+
+#define LOOK_BIT(gap) (UINT32_C(1) << (gap))
+
+/* A GPU of the process's. */
+struct watched_gpu {
+	struct look_gpu taken;
+	struct times times;
+	uint64_t ended;             /* kernels, when they were last read */
+	uint64_t running, in_flight; /* of the current take: by stamps, by counts */
+	uint64_t found_at;          /* the last time when there was something to see; 0: never */
+	bool misses_graph;          /* in this take, one was launched that does not tell its end */
+	bool was_short;             /* in the last take, more kernels had no stamp than were in flight */
+	bool has_ring;
+};
+
+#define LOOK_GRAPHS_MAX 256 /* of one ring */
+
+struct watched_graph {
+	uint64_t exec, first, last, end;
+	unsigned int kernels, tpcs;
+	struct node_order order;
+	uint64_t seen_end;    /* the stamp of the last end that was taken */
+	uint64_t sampled;     /* the last stamp of a node that was taken */
+	uint64_t polled_end, polled_at; /* the stamp of the latest node, when that was looked at closely, and when that was */
+	uint64_t idle_number; /* the launches before it had ended by the last take */
+	struct replays replays;
+};
+
+/* What a ring calls a function, and where that is in the look's list. */
+struct watched_name {
+	uint64_t function;
+	unsigned int index;
+};
+
+#define LOOK_NAMES (2 * STAMPS_FUNCTIONS)
+
+struct watched_ring {
+	struct stamps_reader reader;
+	struct watched_gpu *gpu;
+	uint64_t scanned_at; /* when the last scan began */
+	unsigned int names_read;
+	struct watched_name names[LOOK_NAMES]; /* a hash table; function 0: free */
+	struct watched_graph *graphs[LOOK_GRAPHS_MAX];
+	unsigned int graph_count;
+};
+
+/* An event of the current take. */
+struct watched_event {
+	struct watched_ring *ring;
+	struct stamps_event event;
+	uint64_t unseen, seen;
+};
+
+struct look {
+	struct editor editor;
+	int64_t clock_offset;
+	uint64_t user; /* the process's */
+	struct {
+		uint64_t inode;
+		const struct stamps_memory *memory;
+		struct watched_ring *rings[COUNTS_PLACES];
+	} areas[COUNTS_AREAS];
+	uint32_t gaps; /* of all GPUs, in this take */
+	struct counts counts;
+	struct watched_gpu *gpus[LOOK_GPUS];
+	unsigned int gpu_count;
+	struct look_function *functions;
+	unsigned int function_count, function_room;
+	struct watched_event *found;
+	size_t found_count, found_room;
+	struct node_stamps nodes; /* of the graph that is looked at */
+	uint64_t began, compared_at, comparisons, counted_at;
+	uint64_t renewed_at;     /* the lease */
+	bool has_lapsed;         /* it had ended when this take began */
+	unsigned int nodes_read; /* in this take */
+};
+
+/* CLOCK_MONOTONIC as the process has it. */
+uint64_t look_now(const struct look *look);
+
+/* NULL if there is no memory, or no room, as only a hostile process needs. */
+struct watched_gpu *look_gpu_for(struct look *look, struct pci_address pci);
+
+/* --- look_rings.c ----------------------------------------------------------------------------------------------------- */
+
+/* Finds the areas and rings that there are now. `is_first`: a ring is read from here on; otherwise from its first launch on. */
+void look_rings_find(struct look *look, bool is_first);
+
+typedef void look_ring_action(struct look *look, struct watched_ring *ring);
+void look_rings_each(struct look *look, look_ring_action *act);
+
+/* Leaves the area of this number, and its rings. */
+void look_rings_leave(struct look *look, unsigned int number);
+
+/* --- look_functions.c ------------------------------------------------------------------------------------------------- */
+
+/* Index 0 is that of all functions without a name. False if there is no memory. */
+bool look_functions_add(struct look *look, const char *name);
+
+/* The names that the ring has now. */
+void look_functions_read(struct look *look, struct watched_ring *ring);
+
+/* By what the ring calls it. */
+struct look_function *look_functions_find(struct look *look, struct watched_ring *ring, uint64_t function);
+
+/* --- look_events.c ---------------------------------------------------------------------------------------------------- */
+
+/* Adds what has come to the events of the take: only what has ended; the same, but of what runs only the oldest are looked at;
+ * also what runs. */
+void look_events_ended(struct look *look, struct watched_ring *ring);
+void look_events_some(struct look *look, struct watched_ring *ring);
+void look_events_all(struct look *look, struct watched_ring *ring);
+
+/* --- look_clocks.c ---------------------------------------------------------------------------------------------------- */
+
+/* A stamp that could not be seen yet at `unseen`, and could at `seen`. */
+void look_clocks_compare(struct look *look, struct watched_gpu *gpu, uint64_t launched, uint64_t stamp, uint64_t unseen,
+                         uint64_t seen);
+
+/* Those of the events of the take from this one on. */
+void look_clocks_compare_events(struct look *look, size_t from);
+
+/* Looks all the time, for a while, where the clocks are not known well. */
+void look_clocks_compare_closely(struct look *look);
+
+/* --- look_graphs.c ---------------------------------------------------------------------------------------------------- */
+
+void look_graphs_launched(const struct watched_event *event);
+void look_graphs_take(struct look *look, struct watched_ring *ring);
+
+#endif

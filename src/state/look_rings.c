@@ -1,0 +1,127 @@
+#include "area.h"
+#include "layout.h"
+#include "look_parts.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static bool is_known(const struct stamps_memory *memory)
+{
+	return memory && atomic_load(&memory->magic) == STAMPS_MAGIC && memory->version == STAMPS_VERSION &&
+	       memory->size == sizeof *memory;
+}
+
+static void free_ring(struct watched_ring *ring)
+{
+	for (unsigned int i = 0; ring && i < ring->graph_count; i++)
+		free(ring->graphs[i]);
+	free(ring);
+}
+
+void look_rings_leave(struct look *look, unsigned int number)
+{
+	for (unsigned int i = 0; i < COUNTS_PLACES; i++) {
+		free_ring(look->areas[number].rings[i]);
+		look->areas[number].rings[i] = NULL;
+	}
+	if (look->areas[number].memory)
+		munmap((void *)look->areas[number].memory, sizeof *look->areas[number].memory);
+	look->areas[number].memory = NULL;
+	look->areas[number].inode = 0;
+}
+
+/* After an exec, the areas are others. */
+static void find_area(struct look *look, int directory, unsigned int number)
+{
+	const struct segment_area *area = &look->editor.segment.memory->stamps[number];
+	uint64_t inode = atomic_load_explicit(&area->inode, memory_order_acquire);
+
+	if (inode != look->areas[number].inode) {
+		look_rings_leave(look, number);
+		look->areas[number].inode = inode;
+		if (inode != 0)
+			look->areas[number].memory = area_map(directory, atomic_load(&area->file), inode,
+			                                      sizeof *look->areas[number].memory);
+	}
+	if (inode != 0 && !is_known(look->areas[number].memory))
+		look->gaps |= LOOK_BIT(LOOK_CLOSED);
+}
+
+static void find_areas(struct look *look)
+{
+	char path[32];
+
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)look->editor.pid);
+	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	for (unsigned int i = 0; i < COUNTS_AREAS; i++)
+		find_area(look, directory, i);
+	if (directory >= 0)
+		close(directory);
+}
+
+/* A ring that was not there when we began to look is read from its first launch on. */
+static struct watched_ring *open_ring(struct look *look, const struct stamps *stamps, bool is_first)
+{
+	struct watched_gpu *gpu = look_gpu_for(look, stamps->pci);
+	struct watched_ring *ring = gpu ? calloc(1, sizeof *ring) : NULL;
+
+	if (ring) {
+		ring->gpu = gpu;
+		ring->reader.ring = stamps;
+		if (is_first)
+			stamps_reader_begin(&ring->reader, stamps);
+	}
+	return ring;
+}
+
+static uint32_t gaps_of_ring(const struct stamps *stamps)
+{
+	uint64_t gaps = atomic_load(&stamps->gaps);
+
+	return (gaps >> STAMPS_NO_SLOTS & 1 ? LOOK_BIT(LOOK_NO_SLOTS) : 0) |
+	       (gaps >> STAMPS_REFUSED & 1 ? LOOK_BIT(LOOK_REFUSED) : 0) | (gaps >> STAMPS_SLOT_USED & 1 ? LOOK_BIT(LOOK_PROFILER) : 0);
+}
+
+static void set_shared(struct watched_gpu *gpu, bool is_shared_by_mps)
+{
+	gpu->times.calibration = is_shared_by_mps ? times_under_mps : times_usual;
+	gpu->taken.is_presence |= !is_shared_by_mps;
+}
+
+static void find_rings(struct look *look, unsigned int number, bool is_first)
+{
+	const struct stamps_memory *memory = look->areas[number].memory;
+
+	for (unsigned int i = 0; is_known(memory) && i < COUNTS_PLACES; i++) {
+		struct watched_ring **ring = &look->areas[number].rings[i];
+
+		if (!*ring && atomic_load(&memory->rings[i].magic) == STAMPS_MAGIC)
+			*ring = open_ring(look, &memory->rings[i], is_first);
+		if (*ring) {
+			(*ring)->gpu->has_ring = true;
+			(*ring)->gpu->taken.gaps |= gaps_of_ring(&memory->rings[i]);
+			set_shared((*ring)->gpu, atomic_load(&memory->rings[i].is_shared_by_mps));
+		}
+	}
+}
+
+void look_rings_find(struct look *look, bool is_first)
+{
+	find_areas(look);
+	for (unsigned int i = 0; i < COUNTS_AREAS; i++)
+		find_rings(look, i, is_first);
+}
+
+void look_rings_each(struct look *look, look_ring_action *act)
+{
+	for (unsigned int area = 0; area < COUNTS_AREAS; area++) {
+		for (unsigned int i = 0; i < COUNTS_PLACES; i++) {
+			if (look->areas[area].rings[i])
+				act(look, look->areas[area].rings[i]);
+		}
+	}
+}
