@@ -69,5 +69,5 @@ void rules_taken_back(uint64_t end)
 
 void rules_tell(const struct segment *segment)
 {
-	segment_set_time_used(segment, quota.present_ns / 1000, quota.aside_ns / 1000);
+	segment_set_time_used(segment, quota.present_ns / 1000, quota.aside_ns / 1000, 0);
 }

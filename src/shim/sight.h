@@ -2,6 +2,8 @@
 #ifndef NVTASKSET_SHIM_SIGHT_H
 #define NVTASKSET_SHIM_SIGHT_H
 
+#include "state/counts.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -9,6 +11,12 @@ struct sight {
 	uint64_t ended;  /* so many kernels */
 	bool is_counted; /* when kernels end, this is seen */
 	bool wants;      /* it wants to run: it has work in flight; true where that is not known */
+	/* The GPUs on which it has launched anything, and whether it wants to run there. */
+	unsigned int gpu_count;
+	struct sight_gpu {
+		struct pci_address pci;
+		bool wants;
+	} gpus[COUNTS_GPUS];
 };
 
 /* One thread at a time. */

@@ -84,10 +84,11 @@ void segment_set_time_state(const struct segment *segment, enum segment_time_sta
 	atomic_store_explicit(&segment->memory->time_number, number, memory_order_release);
 }
 
-void segment_set_time_used(const struct segment *segment, uint64_t present_us, uint64_t aside_us)
+void segment_set_time_used(const struct segment *segment, uint64_t present_us, uint64_t aside_us, uint64_t bounded)
 {
 	atomic_store_explicit(&segment->memory->present_us, present_us, memory_order_relaxed);
 	atomic_store_explicit(&segment->memory->aside_us, aside_us, memory_order_relaxed);
+	atomic_store_explicit(&segment->memory->bounded, bounded, memory_order_relaxed);
 }
 
 void segment_read_time(const struct segment *segment, struct segment_time *time)
@@ -100,6 +101,7 @@ void segment_read_time(const struct segment *segment, struct segment_time *time)
 	time->state = state < SEGMENT_TIME_STATE_COUNT ? (enum segment_time_state)state : SEGMENT_TIME_NONE;
 	time->present_us = atomic_load_explicit(&memory->present_us, memory_order_relaxed);
 	time->aside_us = atomic_load_explicit(&memory->aside_us, memory_order_relaxed);
+	time->bounded = atomic_load_explicit(&memory->bounded, memory_order_relaxed);
 }
 
 /* --- reading ----------------------------------------------------------------------------------------------------- */

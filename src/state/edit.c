@@ -60,8 +60,7 @@ static int edit_locked(struct segment *segment, const struct segment_revision *w
 		*undo = (struct segment_undo){.edit = number + 1 - segment_raised(segment), .before = own};
 	for (uint32_t i = 0; result == 0 && i < wanted->count; i++)
 		result = segment_put(&revision, &wanted->partitions[i], error);
-	if (wanted->quota.period_us > 0)
-		revision.quota = wanted->quota;
+	segment_put_time(&revision, wanted);
 	return result == 0 ? publish(segment, number + 1, &revision, error) : -1;
 }
 

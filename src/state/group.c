@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define GROUP_MAGIC UINT64_C(0x70756f7267766e01) /* not text */
-#define GROUP_VERSION 2
+#define GROUP_VERSION 3
 #define GROUP_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
 /* Whose files are that have an owner without a name in this namespace of users, and how many users the first one has. */
@@ -268,11 +268,13 @@ bool group_read(const struct group *group, struct segment_revision *revision, ui
 	return group->memory && revisions_load(group->memory->ring, &group->memory->number, revision, number);
 }
 
-/* On GPUs that the group does not name, the member's own partition stays; and its quota, if the group was given none. */
+/* On GPUs that the group does not name, the member's own partition stays; and of the time what the group was not given. */
 static void keep_others(struct segment_revision *revision, const struct segment_revision *own)
 {
-	if (revision->quota.period_us == 0)
-		revision->quota = own->quota;
+	struct segment_revision of_group = *revision;
+
+	segment_put_time(revision, own);
+	segment_put_time(revision, &of_group);
 	for (uint32_t i = 0; i < own->count; i++) {
 		if (!segment_find(revision, own->partitions[i].pci))
 			segment_put(revision, &own->partitions[i], NULL);
@@ -301,8 +303,7 @@ static int put_all(struct segment_revision *revision, const struct segment_revis
 
 	for (uint32_t i = 0; result == 0 && i < wanted->count; i++)
 		result = segment_put(revision, &wanted->partitions[i], error);
-	if (wanted->quota.period_us > 0)
-		revision->quota = wanted->quota;
+	segment_put_time(revision, wanted);
 	return result;
 }
 

@@ -24,7 +24,7 @@
 
 #define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* not text, so that no text file is taken for a segment */
 #define SEGMENT_MOVED UINT64_C(0x6b73617464766e02) /* replaces the magic once the segment has moved */
-#define SEGMENT_VERSION 8
+#define SEGMENT_VERSION 9
 
 /*
  * 8-byte words in the machine's byte order:
@@ -72,12 +72,13 @@ struct segment_memory {
 	_Atomic uint64_t time_number;
 	_Atomic uint64_t present_us;
 	_Atomic uint64_t aside_us;
+	_Atomic uint64_t bounded;
 	_Alignas(64) revisions_ring ring;
 };
 
 _Static_assert(sizeof(struct pci_address) == 8, "shared layout");
 _Static_assert(sizeof(struct segment_partition) == 40, "shared layout");
-_Static_assert(sizeof(struct segment_revision) == 16 + SEGMENT_GPUS * 40, "shared layout");
+_Static_assert(sizeof(struct segment_revision) == 24 + SEGMENT_GPUS * 40, "shared layout");
 _Static_assert(offsetof(struct segment_memory, owner) == 16, "shared layout");
 _Static_assert(offsetof(struct segment_memory, number) == 64, "shared layout");
 _Static_assert(offsetof(struct segment_memory, refreshed) == 128, "shared layout");

@@ -78,3 +78,13 @@ int segment_put(struct segment_revision *revision, const struct segment_partitio
 		revision->count++;
 	return 0;
 }
+
+void segment_put_time(struct segment_revision *revision, const struct segment_revision *wanted)
+{
+	if (wanted->quota.period_us > 0)
+		revision->quota = wanted->quota;
+	if (wanted->rank.priority > 0)
+		revision->rank.priority = wanted->rank.priority;
+	if (wanted->rank.weight > 0)
+		revision->rank.weight = wanted->rank.weight;
+}

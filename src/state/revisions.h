@@ -36,11 +36,40 @@ static inline bool segment_quota_limits(struct segment_quota quota)
 	return quota.run_us < quota.period_us;
 }
 
+/* Who goes first on a GPU, and in which proportion those share it who are equal. */
+struct segment_rank {
+	uint16_t priority; /* 1 + the priority, 0 … SEGMENT_PRIORITY_MAX; 0: it was never given one */
+	uint16_t weight;   /* 1 … SEGMENT_WEIGHT_MAX; 0: it was never given one */
+	uint32_t unused;   /* 0 */
+};
+
+#define SEGMENT_PRIORITY_MAX 99
+#define SEGMENT_PRIORITY_USUAL 50 /* of who has a weight only */
+#define SEGMENT_WEIGHT_MAX 10000
+#define SEGMENT_WEIGHT_USUAL 100  /* of who has a priority only */
+
+/* Whether a process with this rank takes part in who goes first. */
+static inline bool segment_rank_is_given(struct segment_rank rank)
+{
+	return rank.priority > 0 || rank.weight > 0;
+}
+
+static inline uint32_t segment_rank_priority(struct segment_rank rank)
+{
+	return rank.priority > 0 ? rank.priority - 1u : SEGMENT_PRIORITY_USUAL;
+}
+
+static inline uint32_t segment_rank_weight(struct segment_rank rank)
+{
+	return rank.weight > 0 ? rank.weight : SEGMENT_WEIGHT_USUAL;
+}
+
 /* A whole partition: at most one entry for a GPU. A GPU without an entry is not restricted. */
 struct segment_revision {
 	uint32_t count; /* 0 … SEGMENT_GPUS */
 	uint32_t group; /* the number that the process's group had when this was made; 0 without a group (group.h) */
 	struct segment_quota quota; /* on all GPUs together */
+	struct segment_rank rank;   /* on each GPU */
 	struct segment_partition partitions[SEGMENT_GPUS];
 };
 
@@ -50,6 +79,9 @@ const struct segment_partition *segment_find(const struct segment_revision *revi
 /* Puts a partition into the revision, in place of the one on the same GPU; the others stay. -1 with the reason if there
  * is no room for one more GPU. */
 int segment_put(struct segment_revision *revision, const struct segment_partition *partition, struct error *error);
+
+/* Puts what `wanted` was given of the time into the revision; what it was not given stays. */
+void segment_put_time(struct segment_revision *revision, const struct segment_revision *wanted);
 
 #define REVISIONS_RING 8
 #define REVISIONS_WORDS (sizeof(struct segment_revision) / sizeof(uint64_t))

@@ -90,6 +90,7 @@ struct segment_time {
 	uint64_t number;     /* of the revision that it is about */
 	uint64_t present_us; /* it wanted to run, and was not put aside */
 	uint64_t aside_us;   /* it wanted to run, and was put aside */
+	uint64_t bounded;    /* so often it was back before its time: work of its own was in flight on another GPU */
 };
 
 /* A slot in which one thread counts its launches. Slot 0 is shared by all threads that have none of their own. */
@@ -219,7 +220,7 @@ static inline void counter_slot_count_launch(struct counter_slot *slot, bool res
 
 /* Says what became of the quota of this revision; and what was used of it, from one thread at a time. */
 void segment_set_time_state(const struct segment *segment, enum segment_time_state state, uint64_t number);
-void segment_set_time_used(const struct segment *segment, uint64_t present_us, uint64_t aside_us);
+void segment_set_time_used(const struct segment *segment, uint64_t present_us, uint64_t aside_us, uint64_t bounded);
 
 /* From any thread. */
 void segment_count_reason(const struct segment *segment, enum segment_reason reason);

@@ -85,7 +85,7 @@ static void test_quota(void **state)
 	assert_true(segment_read(&owner, &after, &number));
 	assert_int_equal(after.quota.period_us, 100000);
 	assert_non_null(segment_find(&after, second));
-	segment_set_time_used(&owner, 12, 34);
+	segment_set_time_used(&owner, 12, 34, 5);
 	segment_set_time_state(&owner, SEGMENT_TIME_IN_FORCE, number);
 	segment_read_time(&owner, &time);
 	assert_int_equal(time.state, SEGMENT_TIME_IN_FORCE);

@@ -1,0 +1,46 @@
+/*
+ * The other programs on this process's GPUs that were given a priority or a weight, as the rules see them: from the board
+ * (state/board.h). While somebody else is there, this process's own claim is written at each look.
+ *
+ * For our thread alone, but for the last one.
+ */
+#ifndef NVTASKSET_SHIM_NEIGHBOURS_H
+#define NVTASKSET_SHIM_NEIGHBOURS_H
+
+#include "sight.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What this process has of the time, and what it does just now. */
+struct neighbours_self {
+	uint32_t priority; /* 0 … 99 */
+	uint32_t weight;   /* 1 … 10000 */
+	bool is_aside;
+	bool is_client;    /* of MPS */
+	uint64_t served_ns; /* shim/weight.h */
+};
+
+/* Of all GPUs on which this process has a context, the one on which it has most to give way to. */
+struct neighbours {
+	bool any;                   /* somebody else is there */
+	bool has_higher;            /* somebody of a higher priority is there, */
+	bool higher_wants;          /* and wants to run, */
+	uint64_t higher_since;      /* without a pause since then */
+	unsigned int equals_present; /* of the same priority: those that want to run and are not aside */
+	unsigned int equals_wanting; /* … that want to run; aside or not */
+	uint64_t least_served_ns;   /* of the equals that want to run; UINT64_MAX if none does */
+};
+
+/* From here on it takes part, as this; the first call joins, which takes a look through /proc. */
+void neighbours_join(void);
+void neighbours_leave(void);
+
+/* Writes what this process wants, and reads what the others do. At `now`; `sight` is of this moment. Now and then this looks
+ * for a board that comes first (state/board.h). */
+struct neighbours neighbours_look(uint64_t now, const struct sight *sight, const struct neighbours_self *self);
+
+/* In the child of a fork. */
+void neighbours_after_fork(void);
+
+#endif
