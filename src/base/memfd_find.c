@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -82,8 +83,8 @@ static bool has_link(int directory, const char *name, const char *expected)
 	return length == (ssize_t)strlen(expected) && memcmp(link, expected, (size_t)length) == 0;
 }
 
-/* Not by opendir, which would take as long as all the rest. */
-int memfd_next(int directory, int first, const char *link)
+/* Looks at no more than `most` descriptors, and counts it down. Not by opendir, which would take as long as all the rest. */
+static int next_of(int directory, int first, const char *link, unsigned int *most)
 {
 	_Alignas(struct dirent64) char entries[4096];
 	int number = -1;
@@ -91,20 +92,29 @@ int memfd_next(int directory, int first, const char *link)
 
 	/* The kernel's numbering: positions 0 and 1 are "." and "..", and descriptor n is at n + 2 (fs/proc/fd.c). */
 	lseek(directory, first + 2, SEEK_SET);
-	while (number < 0 && (length = getdents64(directory, entries, sizeof entries)) > 0) {
+	while (number < 0 && *most > 0 && (length = getdents64(directory, entries, sizeof entries)) > 0) {
 		const struct dirent64 *entry;
 
-		for (ssize_t at = 0; number < 0 && at < length; at += entry->d_reclen) {
+		for (ssize_t at = 0; number < 0 && *most > 0 && at < length; at += entry->d_reclen) {
 			entry = (const struct dirent64 *)(entries + at);
+			(*most)--;
 			number = has_link(directory, entry->d_name, link) ? atoi(entry->d_name) : -1;
 		}
 	}
 	return number;
 }
 
+int memfd_next(int directory, int first, const char *link)
+{
+	unsigned int most = UINT_MAX;
+
+	return next_of(directory, first, link, &most);
+}
+
 int memfd_find(const struct memfd_search *search)
 {
-	int file = -1, failure = 0, number = memfd_next(search->directory, search->first, search->link);
+	unsigned int all = UINT_MAX, *most = search->most ? search->most : &all;
+	int file = -1, failure = 0, number = next_of(search->directory, search->first, search->link, most);
 
 	while (number >= 0 && file < 0) {
 		errno = 0;
@@ -115,7 +125,7 @@ int memfd_find(const struct memfd_search *search)
 			file = -1;
 		}
 		if (file < 0)
-			number = memfd_next(search->directory, number + 1, search->link);
+			number = next_of(search->directory, number + 1, search->link, most);
 	}
 	errno = failure;
 	return file;

@@ -14,6 +14,7 @@
 struct memfd_search {
 	int directory;    /* /proc/PID/fd of the process */
 	int first;        /* the lowest descriptor to look at */
+	unsigned int *most; /* look at no more descriptors, and count this down; NULL: at all */
 	const char *link; /* MEMFD_LINK */
 	/* Whether this is the wanted file; `number` is its descriptor in the process. Preserves errno. */
 	bool (*is_sought)(int file, int number, void *context);

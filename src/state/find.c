@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,14 +99,6 @@ static int find_descriptor(int directory, int first, struct seeker *seeker)
 	};
 
 	return memfd_find(&search);
-}
-
-/* Whether the process may open so many files that its handle's number is HANDLE_MIN or above. */
-static bool has_room_above(pid_t pid)
-{
-	struct rlimit limit;
-
-	return prlimit(pid, RLIMIT_NOFILE, NULL, &limit) == 0 && limit.rlim_cur > HANDLE_USUAL;
 }
 
 static bool open_inherited(struct segment *segment, pid_t pid, int *number, enum group_use use)
@@ -284,7 +275,7 @@ static bool may_be_inspected(pid_t pid)
 static enum segment_state open_in(struct segment *segment, pid_t pid, int directory, struct error *error)
 {
 	struct seeker own = {.pid = pid, .kind = KIND_OWN}, unready = {.pid = pid, .kind = KIND_NOT_READY};
-	int first = !error && has_room_above(pid) ? HANDLE_MIN : 0;
+	int first = error ? 0 : handle_lowest_of(pid);
 	int file = find_descriptor(directory, first, &own);
 
 	if (file < 0 && (could_not_look(errno) || (error && !may_be_inspected(pid))))

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 /* --- one descriptor ----------------------------------------------------------------------------------------------- */
@@ -102,14 +101,6 @@ bool group_open_of(struct group *group, pid_t pid, int number, struct group_iden
 
 /* --- all processes ------------------------------------------------------------------------------------------------ */
 
-/* Descriptors of groups have numbers from here on, if the process's limit permits (handle.h). */
-static int first_of(pid_t pid)
-{
-	struct rlimit limit;
-
-	return prlimit(pid, RLIMIT_NOFILE, NULL, &limit) == 0 && limit.rlim_cur > HANDLE_USUAL ? HANDLE_MIN : 0;
-}
-
 /* What is looked for: a group in memory, by its identity or by its name and owner. */
 struct search {
 	struct group_identity identity;
@@ -152,7 +143,7 @@ static bool look_at_file(int file, int number, void *context)
 static void look_at_process(struct search *search, pid_t pid)
 {
 	struct memfd_search memfds = {
-		.first = first_of(pid), .link = MEMFD_LINK(GROUP_MEMORY_NAME), .is_sought = look_at_file, .context = search};
+		.first = handle_lowest_of(pid), .link = MEMFD_LINK(GROUP_MEMORY_NAME), .is_sought = look_at_file, .context = search};
 	char path[64];
 
 	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);

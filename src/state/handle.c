@@ -36,6 +36,13 @@ static int choose_number(void)
 	return identity_is_privileged() ? HANDLE_MIN : descriptor_lowest(table, HANDLE_USUAL);
 }
 
+int handle_lowest_of(pid_t pid)
+{
+	struct rlimit limit;
+
+	return prlimit(pid, RLIMIT_NOFILE, NULL, &limit) == 0 && limit.rlim_cur > HANDLE_USUAL ? HANDLE_MIN : 0;
+}
+
 /* Some programs count on low numbers being free, or close them: 0 to 2 may be closed. */
 static int move_up(int file, int flags, int above)
 {

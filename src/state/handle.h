@@ -20,6 +20,9 @@
 #define HANDLE_USUAL 237
 #define HANDLE_MIN (DESCRIPTOR_TABLE_MIN - DESCRIPTOR_TABLE_END)
 
+/* The lowest number that descriptors of ours have in that process: 0 if it may open only few files, or that is not known. */
+int handle_lowest_of(pid_t pid);
+
 /* Makes the handle of a file, and takes the file over in any case. `in_place_of` is a handle of this process that is
  * replaced, or -1. The replacement is atomic: programs that are started meanwhile inherit one or the other. -1 with
  * errno. */
