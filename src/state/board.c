@@ -1,0 +1,405 @@
+/* This process on the board: its places, and what it reads of others'. */
+#include "board_layout.h"
+
+#include "base/identity.h"
+#include "base/proc.h"
+#include "base/proc_stat.h"
+#include "gpu/topology/topology.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define STAT_START 22 /* the field of /proc/PID/stat */
+
+/* Of so many processes it is asked whether they still are, each time a place is taken. */
+#define QUESTIONS 8
+
+/* When there was no place, or it was taken away, the next one is looked for after this. */
+#define RETRY_NS UINT64_C(100000000)
+
+#define NOWHERE (-1)
+
+#define NO_PROC "/proc is not mounted: other programs cannot be found"
+
+static struct {
+	struct board_file file;
+	struct board_search search;
+	struct board_owner self;
+	/* Its GPUs, and its place for each. */
+	struct own {
+		struct pci_address pci;
+		int place; /* or NOWHERE */
+	} own[TOPOLOGY_GPUS_MAX];
+	unsigned int count;
+	bool may_ask;       /* /proc shows the processes of this one's namespace */
+	unsigned int asked; /* the place at which to go on asking */
+	bool has_missed;    /* a place, at this moment */
+	uint64_t missed;
+} board;
+
+/* --- who is who --------------------------------------------------------------------------------------------------- */
+
+/* 0 if there is no such process. */
+static uint64_t start_of(pid_t pid)
+{
+	char stat[PROC_STAT_TEXT];
+
+	proc_stat_read(pid, stat);
+	return proc_stat_field(stat, STAT_START);
+}
+
+/* This process's number in /proc, which may be of another namespace; 0 without /proc. */
+static pid_t shown_as(void)
+{
+	char text[16];
+
+	proc_read_link(text, sizeof text, "/proc/self");
+	return (pid_t)strtol(text, NULL, 10);
+}
+
+static pid_t pid_of(uint64_t who)
+{
+	return (pid_t)(who & ((UINT64_C(1) << BOARD_PID_BITS) - 1));
+}
+
+static bool is_self(struct board_owner owner)
+{
+	return owner.who == board.self.who && owner.namespace == board.self.namespace;
+}
+
+/* --- which places are in use -------------------------------------------------------------------------------------- */
+
+static _Atomic uint64_t *used_word(int place)
+{
+	return &board.file.memory->used[place / 64];
+}
+
+static uint64_t used_bit(int place)
+{
+	return UINT64_C(1) << place % 64;
+}
+
+static void mark(int place)
+{
+	if (!(atomic_load_explicit(used_word(place), memory_order_relaxed) & used_bit(place)))
+		atomic_fetch_or(used_word(place), used_bit(place));
+}
+
+static struct board_place *place_at(int place)
+{
+	return &board.file.memory->places[place];
+}
+
+/* The mark goes first: it may be set again only by who takes the place afterwards. */
+static void free_place(int place, uint64_t who)
+{
+	atomic_fetch_and(used_word(place), ~used_bit(place));
+	if (!atomic_compare_exchange_strong(&place_at(place)->who, &who, 0) && who != 0)
+		mark(place);
+}
+
+/* --- whose owners have gone --------------------------------------------------------------------------------------- */
+
+static bool is_apart(uint64_t a, uint64_t b, uint64_t ns)
+{
+	return (a > b ? a - b : b - a) > ns;
+}
+
+/* Whether a process of the same namespace has gone, or a pid is another process's by now. Of who has taken the place and said
+ * nothing yet, the namespace is not known. */
+static bool has_gone(uint64_t who, const struct board_owner *owner, unsigned int *questions)
+{
+	bool asks = board.may_ask && *questions > 0 && (!owner || owner->namespace == board.self.namespace);
+
+	*questions -= asks;
+	return asks && board_who((uint64_t)pid_of(who), start_of(pid_of(who))) != who;
+}
+
+static bool is_abandoned(const struct board_place *place, uint64_t who, uint64_t now, unsigned int *questions)
+{
+	struct board_owner owner;
+	struct board_claim claim;
+	bool is_known = board_place_read(place, &owner, &claim);
+
+	return who != 0 && ((is_known && is_apart(claim.said, now, BOARD_LAPSE_NS)) ||
+	                    has_gone(who, is_known ? &owner : NULL, questions));
+}
+
+/* Frees the places of those who have gone, as far as the questions suffice. */
+static void sweep(uint64_t now)
+{
+	unsigned int questions = QUESTIONS, from = board.asked;
+
+	for (unsigned int i = 0; i < BOARD_PLACES && questions > 0; i++) {
+		int place = (int)((from + i) % BOARD_PLACES);
+		uint64_t who = atomic_load(&place_at(place)->who);
+
+		if (is_abandoned(place_at(place), who, now, &questions))
+			free_place(place, who);
+		board.asked = (unsigned int)place + 1;
+	}
+}
+
+/* --- its own places ----------------------------------------------------------------------------------------------- */
+
+static struct own *find_own(struct pci_address pci)
+{
+	struct own *found = NULL;
+
+	for (unsigned int i = 0; i < board.count && !found; i++)
+		found = pci_address_equal(board.own[i].pci, pci) ? &board.own[i] : NULL;
+	return found;
+}
+
+static struct own *add_own(struct pci_address pci)
+{
+	struct own *added = board.count < TOPOLOGY_GPUS_MAX ? &board.own[board.count++] : NULL;
+
+	if (added)
+		*added = (struct own){.pci = pci, .place = NOWHERE};
+	return added;
+}
+
+static bool has_place(const struct own *own)
+{
+	return own->place != NOWHERE && atomic_load(&place_at(own->place)->who) == board.self.who;
+}
+
+static void give_place_up(struct own *own)
+{
+	if (has_place(own))
+		free_place(own->place, board.self.who);
+	own->place = NOWHERE;
+}
+
+static void take_free_place(struct own *own)
+{
+	for (int place = 0; place < BOARD_PLACES && own->place == NOWHERE; place++) {
+		uint64_t nobody = 0;
+
+		if (atomic_load(&place_at(place)->who) == 0 &&
+		    atomic_compare_exchange_strong(&place_at(place)->who, &nobody, board.self.who))
+			own->place = place;
+	}
+}
+
+/* A place that was lost is one that others took away: that may happen again at once. */
+static void take_place(struct own *own, uint64_t now)
+{
+	bool was_lost = own->place != NOWHERE;
+
+	if (board.has_missed && !is_apart(board.missed, now, RETRY_NS))
+		return;
+	own->place = NOWHERE;
+	sweep(now);
+	take_free_place(own);
+	board.has_missed = was_lost || own->place == NOWHERE;
+	board.missed = now;
+}
+
+bool board_claim(const struct board_claim *claim)
+{
+	struct own *own = find_own(claim->pci);
+	int saved = errno;
+
+	if (!own && board.file.memory)
+		own = add_own(claim->pci);
+	if (own && !has_place(own))
+		take_place(own, claim->said);
+	bool has = own && has_place(own);
+
+	if (has) {
+		board_place_write(place_at(own->place), board.self, claim);
+		mark(own->place);
+	}
+	errno = saved;
+	return has;
+}
+
+void board_retract(struct pci_address pci)
+{
+	struct own *own = find_own(pci);
+
+	if (own) {
+		give_place_up(own);
+		*own = board.own[--board.count];
+	}
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+/* What is left of a claim whose owner has said nothing for some time. */
+static struct board_claim without_wish(const struct board_claim *claim)
+{
+	struct board_claim rest = *claim;
+
+	rest.wants = false;
+	rest.wants_since = 0;
+	return rest;
+}
+
+static bool read_place(int place, struct pci_address pci, uint64_t now, struct board_claim *claim)
+{
+	struct board_owner owner;
+	bool is_there = board_place_read(place_at(place), &owner, claim) && !is_self(owner) &&
+	                pci_address_equal(claim->pci, pci) && board_place_is_sound(claim, now) &&
+	                !is_apart(claim->said, now, BOARD_ALIVE_NS);
+
+	if (is_there && is_apart(claim->said, now, BOARD_FRESH_NS))
+		*claim = without_wish(claim);
+	return is_there;
+}
+
+unsigned int board_read(struct pci_address pci, uint64_t now, struct board_claim claims[BOARD_PLACES])
+{
+	unsigned int count = 0;
+
+	for (int word = 0; board.file.memory && word < BOARD_PLACES / 64; word++) {
+		uint64_t bits = atomic_load(&board.file.memory->used[word]);
+
+		for (; bits != 0; bits &= bits - 1)
+			count += read_place(word * 64 + __builtin_ctzll(bits), pci, now, &claims[count]);
+	}
+	return count;
+}
+
+/* --- coming and going --------------------------------------------------------------------------------------------- */
+
+static void give_all_up(void)
+{
+	for (unsigned int i = 0; i < board.count; i++)
+		give_place_up(&board.own[i]);
+}
+
+/* What this process left there before it executed another program. */
+static void free_former_places(void)
+{
+	struct board_owner owner;
+	struct board_claim claim;
+
+	for (int place = 0; place < BOARD_PLACES; place++) {
+		if (board_place_read(place_at(place), &owner, &claim) && is_self(owner))
+			free_place(place, owner.who);
+	}
+}
+
+/* Takes the file over. */
+static void go_to(int file)
+{
+	struct board_file found;
+
+	if (!board_file_open(&found, file))
+		return;
+	if (board.file.memory) {
+		give_all_up();
+		board_file_close(&board.file);
+	}
+	board.file = found;
+	free_former_places();
+}
+
+static int make(struct error *error)
+{
+	if (board.search.is_blind)
+		return error_set(error, NO_PROC);
+	return board_file_make(&board.file, error);
+}
+
+/* Returns whether there is more to look at. */
+static bool look_on(void)
+{
+	int file = board_search_on(&board.search, board.file.memory ? &board.file.rank : NULL);
+
+	if (file >= 0)
+		go_to(file);
+	return board.search.position != 0;
+}
+
+/* Who may join: a program with more privileges than its user has nothing to say to the user's programs. */
+static int be_someone(struct error *error)
+{
+	if (identity_is_privileged())
+		return error_set(error, "a program with more privileges than its user has no neighbours");
+	struct identity identity = identity_own();
+	pid_t shown = shown_as();
+	uint64_t start = start_of(shown);
+
+	if (start == 0)
+		return error_set(error, NO_PROC);
+	board.self = (struct board_owner){.who = board_who(identity.pid, start), .namespace = identity.namespace};
+	board.may_ask = shown == getpid();
+	return 0;
+}
+
+static bool takes_part(void)
+{
+	return board.self.who != 0;
+}
+
+static void take_no_part(void)
+{
+	board.count = 0;
+	board.self = (struct board_owner){.who = 0};
+	board.search.position = 0;
+}
+
+static int find_or_make(struct error *error)
+{
+	board.search.position = 0;
+	while (look_on() && !board.file.memory)
+		;
+	return board.file.memory ? 0 : make(error);
+}
+
+int board_join(struct error *error)
+{
+	int saved = errno, result = 0;
+
+	if (!board.file.memory)
+		result = be_someone(error) == 0 ? find_or_make(error) : -1;
+	errno = saved;
+	return result;
+}
+
+bool board_look(void)
+{
+	int saved = errno;
+
+	if (board.search.position == 0 && board.file.memory && !board_file_is_kept(&board.file)) {
+		give_all_up();
+		board_file_close(&board.file);
+	}
+	bool is_more = takes_part() && look_on();
+
+	if (!is_more && takes_part() && !board.file.memory)
+		make(NULL);
+	errno = saved;
+	return is_more;
+}
+
+void board_leave(void)
+{
+	int saved = errno;
+
+	if (board.file.memory)
+		give_all_up();
+	board_file_close(&board.file);
+	take_no_part();
+	errno = saved;
+}
+
+bool board_is_joined(void)
+{
+	return board.file.memory != NULL;
+}
+
+/* The places are its parent's. */
+void board_after_fork(void)
+{
+	int saved = errno;
+
+	board_file_close(&board.file);
+	take_no_part();
+	errno = saved;
+}

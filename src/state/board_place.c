@@ -1,0 +1,87 @@
+#include "board_layout.h"
+
+#include "base/ring.h"
+
+#include <string.h>
+
+/* How often a place is read anew that is written meanwhile. */
+#define ATTEMPTS 4
+
+#define FLAG_WANTS (UINT64_C(1) << 32)
+#define FLAG_ASIDE (UINT64_C(1) << 33)
+#define FLAG_CLIENT (UINT64_C(1) << 34)
+
+#define WEIGHT_SHIFT 8
+#define WEIGHT_MASK UINT64_C(0xffffff)
+#define PRIORITY_MASK UINT64_C(0xff)
+
+#define PRIORITY_MAX 99
+#define WEIGHT_MAX 10000
+
+static uint64_t pack_rank(const struct board_claim *claim)
+{
+	return (claim->priority & PRIORITY_MASK) | (claim->weight & WEIGHT_MASK) << WEIGHT_SHIFT |
+	       (claim->wants ? FLAG_WANTS : 0) | (claim->is_aside ? FLAG_ASIDE : 0) | (claim->is_client ? FLAG_CLIENT : 0);
+}
+
+static void unpack_rank(struct board_claim *claim, uint64_t word)
+{
+	claim->priority = (uint32_t)(word & PRIORITY_MASK);
+	claim->weight = (uint32_t)(word >> WEIGHT_SHIFT & WEIGHT_MASK);
+	claim->wants = (word & FLAG_WANTS) != 0;
+	claim->is_aside = (word & FLAG_ASIDE) != 0;
+	claim->is_client = (word & FLAG_CLIENT) != 0;
+}
+
+static bool copy(const struct board_place *place, uint64_t words[BOARD_WORDS])
+{
+	bool is_whole = false;
+
+	for (int attempt = 0; attempt < ATTEMPTS && !is_whole; attempt++) {
+		uint64_t seen = atomic_load_explicit(&place->number, memory_order_acquire);
+
+		ring_copy(words, place->versions[seen % BOARD_VERSIONS], BOARD_WORDS);
+		is_whole = ring_is_whole(&place->number, seen, BOARD_VERSIONS);
+	}
+	return is_whole;
+}
+
+bool board_place_read(const struct board_place *place, struct board_owner *owner, struct board_claim *claim)
+{
+	uint64_t who = atomic_load_explicit(&place->who, memory_order_acquire), words[BOARD_WORDS];
+
+	if (who == 0 || !copy(place, words) || words[BOARD_WHO] != who)
+		return false;
+	*owner = (struct board_owner){.who = who, .namespace = words[BOARD_NAMESPACE]};
+	memcpy(&claim->pci, &words[BOARD_PCI], sizeof claim->pci);
+	unpack_rank(claim, words[BOARD_RANK]);
+	claim->wants_since = words[BOARD_WANTS_SINCE];
+	claim->served_ns = words[BOARD_SERVED];
+	claim->said = words[BOARD_SAID];
+	return true;
+}
+
+bool board_place_is_sound(const struct board_claim *claim, uint64_t now)
+{
+	bool wants_well = claim->wants ? claim->wants_since > 0 && claim->wants_since <= claim->said : claim->wants_since == 0;
+
+	return claim->priority <= PRIORITY_MAX && claim->weight >= 1 && claim->weight <= WEIGHT_MAX && wants_well &&
+	       (claim->said <= now || claim->said - now <= BOARD_FRESH_NS);
+}
+
+void board_place_write(struct board_place *place, struct board_owner owner, const struct board_claim *claim)
+{
+	uint64_t number = atomic_load_explicit(&place->number, memory_order_relaxed) + 1;
+	uint64_t words[BOARD_WORDS] = {
+		[BOARD_WHO] = owner.who,
+		[BOARD_NAMESPACE] = owner.namespace,
+		[BOARD_RANK] = pack_rank(claim),
+		[BOARD_WANTS_SINCE] = claim->wants_since,
+		[BOARD_SERVED] = claim->served_ns,
+		[BOARD_SAID] = claim->said,
+	};
+
+	memcpy(&words[BOARD_PCI], &claim->pci, sizeof claim->pci);
+	ring_fill(place->versions[number % BOARD_VERSIONS], words, BOARD_WORDS);
+	atomic_store_explicit(&place->number, number, memory_order_release);
+}
