@@ -1,21 +1,256 @@
 #include "neighbours.h"
 
-void neighbours_join(void)
+#include "state/board.h"
+
+#include <stddef.h>
+
+#define MS UINT64_C(1000000)
+#define SECOND (1000 * MS)
+
+/* --- finding others ------------------------------------------------------------------------------------------------------ */
+
+/* When to look for other boards, after the first look at neighbours; the last again and again. Two that came up at once become
+ * one soon. */
+static const uint64_t searches[] = {20 * MS, 200 * MS, SECOND, 10 * SECOND};
+
+#define SEARCHES (sizeof searches / sizeof searches[0])
+
+static struct {
+	bool takes_part;
+	bool is_searching;
+	uint64_t since; /* the first look, or the last search; 0: none yet */
+	size_t next;    /* of `searches` */
+} finding;
+
+static void plan_search(uint64_t now)
 {
+	if (finding.since == 0)
+		finding.since = now;
+	finding.is_searching = now - finding.since >= searches[finding.next];
+	if (finding.is_searching && finding.next + 1 < SEARCHES)
+		finding.next++;
+	else if (finding.is_searching)
+		finding.since = now;
 }
 
-void neighbours_leave(void)
+/* A part of a search at each look. */
+static void search(uint64_t now)
 {
+	if (!finding.is_searching)
+		plan_search(now);
+	if (finding.is_searching)
+		finding.is_searching = board_look();
+}
+
+/* --- what this process wants ---------------------------------------------------------------------------------------------- */
+
+/* While nobody else is there, this process says that it is, no more often. */
+#define IDLE_NS SECOND
+
+/* Its GPUs, and what it says on each. */
+static struct own {
+	struct pci_address pci;
+	bool wants;
+	bool is_idle; /* it had no work at the last look */
+	uint64_t wants_since;
+	uint64_t idle_since;
+	bool has_said;
+	uint64_t said;
+} owns[COUNTS_GPUS];
+static unsigned int own_count;
+
+static void notice(struct own *own, bool has_work, uint64_t now)
+{
+	if (has_work && !own->wants)
+		own->wants_since = now;
+	if (!has_work && !own->is_idle)
+		own->idle_since = now;
+	own->is_idle = !has_work;
+	own->wants = has_work || (own->wants && now - own->idle_since < BOARD_PAUSE_NS);
+}
+
+static void say(struct own *own, uint64_t now, const struct neighbours_self *self)
+{
+	const struct board_claim claim = {
+		.pci = own->pci,
+		.priority = self->priority,
+		.weight = self->weight,
+		.wants = own->wants,
+		.is_aside = self->is_aside,
+		.is_client = self->is_client,
+		.wants_since = own->wants ? own->wants_since : 0,
+		.served_ns = self->served_ns,
+		.said = now,
+	};
+
+	own->has_said = board_claim(&claim);
+	own->said = now;
+}
+
+static struct own *own_on(struct pci_address pci)
+{
+	struct own *found = NULL;
+
+	for (unsigned int i = 0; i < own_count && !found; i++)
+		found = pci_address_equal(owns[i].pci, pci) ? &owns[i] : NULL;
+	if (!found && own_count < COUNTS_GPUS) {
+		found = &owns[own_count++];
+		*found = (struct own){.pci = pci, .is_idle = true};
+	}
+	return found;
+}
+
+static bool is_on(const struct sight *sight, struct pci_address pci)
+{
+	bool found = false;
+
+	for (unsigned int i = 0; i < sight->gpu_count && !found; i++)
+		found = pci_address_equal(sight->gpus[i].pci, pci);
+	return found;
+}
+
+static void retract_former(const struct sight *sight)
+{
+	for (unsigned int i = own_count; i > 0; i--) {
+		if (!is_on(sight, owns[i - 1].pci)) {
+			board_retract(owns[i - 1].pci);
+			owns[i - 1] = owns[--own_count];
+		}
+	}
+}
+
+/* --- what the others want ------------------------------------------------------------------------------------------------- */
+
+static const struct neighbours nobody = {.least_served_ns = UINT64_MAX};
+
+static void add_higher(struct neighbours *all, const struct board_claim *claim)
+{
+	bool wants = claim->wants && !claim->is_aside;
+
+	all->has_higher = true;
+	if (wants && (!all->higher_wants || claim->wants_since < all->higher_since))
+		all->higher_since = claim->wants_since;
+	all->higher_wants = all->higher_wants || wants;
+}
+
+static void add_equal(struct neighbours *all, const struct board_claim *claim)
+{
+	bool is_present = claim->wants && !claim->is_aside;
+
+	all->equals_wanting += claim->wants;
+	all->equals_present += is_present;
+	if (is_present && claim->served_ns < all->least_served_ns)
+		all->least_served_ns = claim->served_ns;
+}
+
+static struct neighbours neighbours_on(struct pci_address pci, uint64_t now, const struct neighbours_self *self)
+{
+	static struct board_claim claims[BOARD_PLACES]; /* large */
+	struct neighbours all = nobody;
+	unsigned int count = board_read(pci, now, claims);
+
+	all.any = count > 0;
+	for (unsigned int i = 0; i < count; i++) {
+		if (claims[i].priority > self->priority)
+			add_higher(&all, &claims[i]);
+		else if (claims[i].priority == self->priority)
+			add_equal(&all, &claims[i]);
+	}
+	return all;
+}
+
+/* Whether there is more to give way to among `a` than among `b`. */
+static bool is_more(const struct neighbours *a, const struct neighbours *b)
+{
+	bool is_so = a->any && !b->any;
+
+	if (a->higher_wants != b->higher_wants)
+		is_so = a->higher_wants;
+	else if (a->higher_wants && a->higher_since != b->higher_since)
+		is_so = a->higher_since < b->higher_since;
+	else if (a->has_higher != b->has_higher)
+		is_so = a->has_higher;
+	else if (a->least_served_ns != b->least_served_ns)
+		is_so = a->least_served_ns < b->least_served_ns;
+	else if (a->equals_wanting != b->equals_wanting)
+		is_so = a->equals_wanting > b->equals_wanting;
+	return is_so;
+}
+
+/* --- both ----------------------------------------------------------------------------------------------------------------- */
+
+static struct neighbours look_on(struct own *own, uint64_t now, const struct neighbours_self *self)
+{
+	struct neighbours found = neighbours_on(own->pci, now, self);
+
+	if (found.any || !own->has_said || now - own->said >= IDLE_NS)
+		say(own, now, self);
+	return found;
+}
+
+/* A GPU that is not known is not the same as another process's. */
+static bool is_known(struct pci_address pci)
+{
+	return !pci_address_equal(pci, (struct pci_address){.domain = 0});
+}
+
+static struct neighbours look_on_all(uint64_t now, const struct sight *sight, const struct neighbours_self *self)
+{
+	struct neighbours most = nobody;
+	bool is_busy = false; /* on the GPU of `most` */
+
+	for (unsigned int i = 0; i < sight->gpu_count; i++) {
+		struct own *own = is_known(sight->gpus[i].pci) ? own_on(sight->gpus[i].pci) : NULL;
+
+		if (own) {
+			notice(own, sight->gpus[i].wants, now);
+			struct neighbours found = look_on(own, now, self);
+
+			if (own->wants != is_busy ? own->wants : is_more(&found, &most))
+				most = found;
+			is_busy = is_busy || own->wants;
+		}
+	}
+	return most;
 }
 
 struct neighbours neighbours_look(uint64_t now, const struct sight *sight, const struct neighbours_self *self)
 {
-	(void)now;
-	(void)sight;
-	(void)self;
-	return (struct neighbours){.least_served_ns = UINT64_MAX};
+	if (!finding.takes_part)
+		return nobody;
+	search(now);
+	retract_former(sight);
+	return look_on_all(now, sight, self);
+}
+
+/* --- its life -------------------------------------------------------------------------------------------------------------- */
+
+static void begin(bool takes_part)
+{
+	finding.takes_part = takes_part;
+	finding.is_searching = false;
+	finding.since = 0;
+	finding.next = 0;
+	own_count = 0;
+}
+
+/* Without a board, nobody is there; now and then one is looked for. */
+void neighbours_join(void)
+{
+	if (!finding.takes_part) {
+		begin(true);
+		board_join(NULL);
+	}
+}
+
+void neighbours_leave(void)
+{
+	begin(false);
+	board_leave();
 }
 
 void neighbours_after_fork(void)
 {
+	begin(false);
+	board_after_fork();
 }
