@@ -51,22 +51,20 @@ static void search(uint64_t now)
 static struct own {
 	struct pci_address pci;
 	bool wants;
-	bool is_idle; /* it had no work at the last look */
 	uint64_t wants_since;
-	uint64_t idle_since;
 	bool has_said;
 	uint64_t said;
 } owns[COUNTS_GPUS];
 static unsigned int own_count;
 
-static void notice(struct own *own, bool has_work, uint64_t now)
+/* A look that sees no work is a pause: short ones are for the rules to tell from long ones. */
+static void notice(struct own *own, bool wants, uint64_t now)
 {
-	if (has_work && !own->wants)
+	if (!wants)
+		own->wants_since = 0;
+	else if (!own->wants)
 		own->wants_since = now;
-	if (!has_work && !own->is_idle)
-		own->idle_since = now;
-	own->is_idle = !has_work;
-	own->wants = has_work || (own->wants && now - own->idle_since < BOARD_PAUSE_NS);
+	own->wants = wants;
 }
 
 static void say(struct own *own, uint64_t now, const struct neighbours_self *self)
@@ -78,7 +76,7 @@ static void say(struct own *own, uint64_t now, const struct neighbours_self *sel
 		.wants = own->wants,
 		.is_aside = self->is_aside,
 		.is_client = self->is_client,
-		.wants_since = own->wants ? own->wants_since : 0,
+		.wants_since = own->wants_since,
 		.served_ns = self->served_ns,
 		.said = now,
 	};
@@ -95,7 +93,7 @@ static struct own *own_on(struct pci_address pci)
 		found = pci_address_equal(owns[i].pci, pci) ? &owns[i] : NULL;
 	if (!found && own_count < COUNTS_GPUS) {
 		found = &owns[own_count++];
-		*found = (struct own){.pci = pci, .is_idle = true};
+		*found = (struct own){.pci = pci};
 	}
 	return found;
 }

@@ -349,6 +349,7 @@ static int find_or_make(struct error *error)
 	board.search.position = 0;
 	while (look_on() && !board.file.memory)
 		;
+	board.search.position = 0;
 	return board.file.memory ? 0 : make(error);
 }
 

@@ -36,19 +36,15 @@
 #define BOARD_ALIVE_NS UINT64_C(3000000000)
 #define BOARD_LAPSE_NS UINT64_C(10000000000)
 
-/* Who has been without work for less wants to run: gaps between kernels are no pauses. Claims are written so; readers need not
- * wait for it. */
-#define BOARD_PAUSE_NS UINT64_C(1000000)
-
 /* What a process says of itself on one GPU. */
 struct board_claim {
 	struct pci_address pci;
 	uint32_t priority;     /* 0 … 99 */
 	uint32_t weight;       /* 1 … 10000 */
-	bool wants;            /* to run on this GPU */
+	bool wants;            /* to run on this GPU: it has work in flight there, at the moment of its look */
 	bool is_aside;         /* it is put aside just now: it takes none of the GPU's time */
 	bool is_client;        /* of MPS */
-	uint64_t wants_since;  /* since when without a pause; 0 while it does not want */
+	uint64_t wants_since;  /* since when each of its looks has seen so; 0 while it does not want */
 	uint64_t served_ns;    /* its share of the time until now, by weight (shim/weight.h) */
 	uint64_t said;         /* when this was written */
 };

@@ -1,0 +1,1066 @@
+/*
+ * The board: processes that find each other, on a clock of this file's own where time matters; those that die, are stopped, or
+ * are hostile. In namespaces of its own where that is permitted, so that no other program's board is found.
+ */
+#include "process.h"
+
+#include "../sanitized.h"
+#include "../skip.h"
+#include "base/identity.h"
+#include "base/proc.h"
+#include "base/proc_stat.h"
+#include "base/process_clock.h"
+#include "gpu/topology/topology.h"
+#include "state/board.h"
+#include "state/board_layout.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define MS UINT64_C(1000000)
+#define SECOND (1000 * MS)
+#define NOW (1000 * SECOND) /* of the tests' clock */
+
+#define KILLS (SANITIZED ? 100 : 1000)
+#define READS (SANITIZED ? 5000 : 100000)
+#define OTHER_USER 65534
+#define THIRD_USER 65533
+
+static const struct pci_address gpu = {.domain = 0, .bus = 0x3b}, other_gpu = {.domain = 0, .bus = 0x86};
+static struct board_claim claims[BOARD_PLACES];
+
+/* --- a process of the test ---------------------------------------------------------------------------------------------- */
+
+static uint64_t said = NOW; /* by the processes that are told to claim */
+
+static struct board_claim claim_at(struct pci_address pci, uint64_t now)
+{
+	return (struct board_claim){.pci = pci, .priority = 70, .weight = 300, .wants = true, .wants_since = now - MS,
+	                            .served_ns = 123, .said = now};
+}
+
+static void must(bool is_so)
+{
+	if (!is_so)
+		_exit(1);
+}
+
+static void claim_on(struct pci_address pci)
+{
+	struct board_claim claim = claim_at(pci, said);
+
+	must(board_claim(&claim));
+}
+
+/* 0: joins; the others as they are called. */
+static void obey(char order)
+{
+	switch (order) {
+	case 0:
+		board_after_fork();
+		must(board_join(NULL) == 0);
+		break;
+	case 'c':
+		claim_on(gpu);
+		break;
+	case 'o':
+		claim_on(other_gpu);
+		break;
+	case 'l':
+		board_leave();
+		break;
+	case 's':
+		while (board_look())
+			;
+		break;
+	default:
+		_exit(2);
+	}
+}
+
+static void become(uid_t user)
+{
+	must(setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0);
+}
+
+static void obey_as_other(char order)
+{
+	if (order == 0)
+		become(OTHER_USER);
+	obey(order);
+}
+
+static void obey_as_third(char order)
+{
+	if (order == 0)
+		become(THIRD_USER);
+	obey(order);
+}
+
+/* --- looking at it ------------------------------------------------------------------------------------------------------ */
+
+static int descriptor_of(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), number;
+
+	assert_true(directory >= 0);
+	number = memfd_next(directory, 0, BOARD_LINK);
+	close(directory);
+	return number;
+}
+
+/* The number of the board that a process holds; 0: of none. */
+static ino_t board_of(pid_t pid)
+{
+	char path[64];
+	struct stat status = {.st_ino = 0};
+
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, descriptor_of(pid));
+	return stat(path, &status) == 0 ? status.st_ino : 0;
+}
+
+/* The memory of the board that a process holds; to be unmapped. */
+static struct board_memory *memory_of(pid_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, descriptor_of(pid));
+	int file = open(path, O_RDWR | O_CLOEXEC);
+	struct board_memory *memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	close(file);
+	return memory;
+}
+
+static int places_of(const struct board_memory *memory, pid_t pid)
+{
+	int count = 0;
+
+	for (int i = 0; i < BOARD_PLACES; i++) {
+		uint64_t who = atomic_load(&memory->places[i].who);
+
+		count += who != 0 && (pid == 0 || (pid_t)(who & ((1 << BOARD_PID_BITS) - 1)) == pid);
+	}
+	return count;
+}
+
+static uint64_t who_is(pid_t pid)
+{
+	char text[PROC_STAT_TEXT];
+
+	proc_stat_read(pid, text);
+	return board_who((uint64_t)pid, proc_stat_field(text, 22));
+}
+
+static int count_descriptors(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	int count = 0;
+
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
+}
+
+static void join(void)
+{
+	struct error error = {.reason = ""};
+
+	if (board_join(&error) < 0)
+		fail_msg("%s", error.reason);
+	assert_true(board_is_joined());
+}
+
+static void claim_own(uint64_t now)
+{
+	struct board_claim claim = claim_at(gpu, now);
+
+	assert_true(board_claim(&claim));
+}
+
+/* Looks at all processes. */
+static void look(void)
+{
+	while (board_look())
+		;
+}
+
+/* Reads the one claim that there is. */
+static struct board_claim the_claim(uint64_t now)
+{
+	assert_int_equal(board_read(gpu, now, claims), 1);
+	return claims[0];
+}
+
+static int leave(void **state)
+{
+	(void)state;
+	board_leave();
+	said = NOW;
+	return 0;
+}
+
+/* --- together ----------------------------------------------------------------------------------------------------------- */
+
+static void test_alone(void **state)
+{
+	int before = count_descriptors();
+	struct board_claim claim = claim_at(gpu, NOW);
+
+	(void)state;
+	assert_false(board_is_joined());
+	assert_false(board_claim(&claim));
+	assert_int_equal(board_read(gpu, NOW, claims), 0);
+	assert_false(board_look());
+	assert_false(board_is_joined());
+	join();
+	assert_int_equal(count_descriptors(), before + 1);
+	assert_true(descriptor_of(getpid()) >= 48);
+	assert_int_equal(fcntl(descriptor_of(getpid()), F_GETFD), FD_CLOEXEC);
+	join();
+	claim_own(NOW);
+	assert_int_equal(board_read(gpu, NOW, claims), 0);
+	look();
+	assert_int_equal(count_descriptors(), before + 1);
+	board_leave();
+	board_leave();
+	assert_int_equal(count_descriptors(), before);
+	assert_false(board_claim(&claim));
+}
+
+static void test_two(void **state)
+{
+	struct process other = process_start(obey);
+	struct board_claim claim;
+
+	(void)state;
+	join();
+	assert_int_equal(board_of(getpid()), board_of(other.pid));
+	assert_int_equal(board_read(gpu, NOW, claims), 0);
+	process_order(&other, 'c');
+	claim_own(NOW);
+	claim = the_claim(NOW);
+	assert_int_equal(claim.priority, 70);
+	assert_int_equal(claim.weight, 300);
+	assert_true(claim.wants && !claim.is_aside && !claim.is_client);
+	assert_int_equal(claim.wants_since, NOW - MS);
+	assert_int_equal(claim.served_ns, 123);
+	assert_int_equal(claim.said, NOW);
+	assert_true(pci_address_equal(claim.pci, gpu));
+	assert_int_equal(board_read(other_gpu, NOW, claims), 0);
+	process_order(&other, 'o');
+	assert_int_equal(board_read(other_gpu, NOW, claims), 1);
+	board_retract(gpu);
+	claim_own(NOW);
+	process_order(&other, 'l');
+	assert_int_equal(board_read(other_gpu, NOW, claims), 0);
+	assert_int_equal(board_read(gpu, NOW, claims), 0);
+	process_end(&other);
+}
+
+static void test_many(void **state)
+{
+	enum { MANY = 40 };
+	struct process others[MANY];
+	struct board_memory *memory;
+
+	(void)state;
+	join();
+	for (int i = 0; i < MANY; i++) {
+		others[i] = process_start(obey);
+		process_order(&others[i], 'c');
+	}
+	assert_int_equal(board_read(gpu, NOW, claims), MANY);
+	memory = memory_of(getpid());
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(places_of(memory, others[i].pid), 1);
+		process_end(&others[i]);
+	}
+	/* Dead, they want for no longer than that; and who comes next tidies up. */
+	assert_int_equal(board_read(gpu, NOW + BOARD_FRESH_NS + 1, claims), MANY);
+	for (int i = 0; i < MANY; i++)
+		assert_false(claims[i].wants);
+	for (int i = 0; i < MANY; i++) {
+		board_retract(gpu);
+		claim_own(NOW);
+	}
+	assert_int_equal(places_of(memory, 0), 1);
+	munmap(memory, sizeof *memory);
+}
+
+/* --- time --------------------------------------------------------------------------------------------------------------- */
+
+static void test_freshness(void **state)
+{
+	struct process other = process_start(obey);
+
+	(void)state;
+	join();
+	process_order(&other, 'c');
+	assert_true(the_claim(NOW + BOARD_FRESH_NS).wants);
+	assert_false(the_claim(NOW + BOARD_FRESH_NS + 1).wants);
+	assert_int_equal(the_claim(NOW + BOARD_FRESH_NS + 1).wants_since, 0);
+	assert_int_equal(the_claim(NOW + BOARD_ALIVE_NS).priority, 70);
+	assert_int_equal(board_read(gpu, NOW + BOARD_ALIVE_NS + 1, claims), 0);
+	/* It was written while we read; later, it was not written by a clock like ours. */
+	assert_true(the_claim(NOW - BOARD_FRESH_NS).wants);
+	assert_int_equal(board_read(gpu, NOW - BOARD_FRESH_NS - 1, claims), 0);
+	/* Stopped, it is as if dead; when it goes on, it is there again. */
+	kill(other.pid, SIGSTOP);
+	assert_false(the_claim(NOW + SECOND).wants);
+	kill(other.pid, SIGCONT);
+	process_order(&other, 'c');
+	assert_true(the_claim(NOW).wants);
+	process_end(&other);
+}
+
+/* A place of a namespace whose processes cannot be asked for. */
+static struct board_place *put_stranger(struct board_memory *memory, int number, uint64_t who, uint64_t namespace, uint64_t when)
+{
+	struct board_place *place = &memory->places[number];
+	struct board_claim claim = claim_at(gpu, when);
+
+	atomic_store(&place->who, who);
+	board_place_write(place, (struct board_owner){.who = who, .namespace = namespace}, &claim);
+	atomic_fetch_or(&memory->used[number / 64], UINT64_C(1) << number % 64);
+	return place;
+}
+
+static void test_lapse(void **state)
+{
+	struct board_memory *memory;
+	struct board_place *place;
+
+	(void)state;
+	join();
+	memory = memory_of(getpid());
+	place = put_stranger(memory, 0, board_who(4000000, 1), 1, NOW);
+	claim_own(NOW + BOARD_LAPSE_NS);
+	assert_int_equal(atomic_load(&place->who), board_who(4000000, 1));
+	board_retract(gpu);
+	claim_own(NOW + BOARD_LAPSE_NS + 1);
+	assert_int_equal(atomic_load(&place->who), who_is(getpid()));
+	munmap(memory, sizeof *memory);
+}
+
+/* --- places ------------------------------------------------------------------------------------------------------------- */
+
+static void test_places_are_used_again(void **state)
+{
+	struct board_memory *memory;
+
+	(void)state;
+	join();
+	memory = memory_of(getpid());
+	for (int i = 0; i < 20; i++) {
+		struct process other = process_start(obey);
+
+		process_order(&other, 'c');
+		assert_int_equal(places_of(memory, other.pid), 1);
+		assert_int_equal(atomic_load(&memory->places[0].who), who_is(other.pid));
+		process_end(&other);
+	}
+	/* A pid of a living process that started at another time is another process's. */
+	put_stranger(memory, 0, who_is(getppid()) + (UINT64_C(1) << BOARD_PID_BITS), identity_own().namespace, NOW);
+	claim_own(NOW);
+	assert_int_equal(atomic_load(&memory->places[0].who), who_is(getpid()));
+	munmap(memory, sizeof *memory);
+}
+
+static void test_full(void **state)
+{
+	struct process other = process_start(obey);
+	struct board_claim claim = claim_at(gpu, NOW);
+	struct board_memory *memory;
+
+	(void)state;
+	join();
+	memory = memory_of(getpid());
+	for (int i = 0; i < BOARD_PLACES; i++)
+		put_stranger(memory, i, who_is(other.pid), identity_own().namespace, NOW);
+	assert_false(board_claim(&claim));
+	assert_int_equal(board_read(gpu, NOW, claims), BOARD_PLACES);
+	process_end(&other);
+	/* Not at once, but soon. */
+	claim = claim_at(gpu, NOW + 99 * MS);
+	assert_false(board_claim(&claim));
+	claim_own(NOW + 101 * MS);
+	claim_own(NOW + 101 * MS);
+	munmap(memory, sizeof *memory);
+}
+
+/* More GPUs than any machine has are more than a process may have places for. */
+static void test_all_gpus(void **state)
+{
+	struct board_claim claim = claim_at(gpu, NOW);
+
+	(void)state;
+	join();
+	for (uint16_t i = 0; i < TOPOLOGY_GPUS_MAX; i++) {
+		claim.pci.bus = i;
+		assert_true(board_claim(&claim));
+	}
+	claim.pci.bus = TOPOLOGY_GPUS_MAX;
+	assert_false(board_claim(&claim));
+	board_retract((struct pci_address){.bus = 3});
+	assert_true(board_claim(&claim));
+}
+
+/* Others may write what they like: a place that was taken away is left to who took it, and not found anew all the time. */
+static void test_place_taken_away(void **state)
+{
+	struct board_memory *memory;
+	struct board_claim claim = claim_at(gpu, NOW);
+
+	(void)state;
+	join();
+	memory = memory_of(getpid());
+	claim_own(NOW);
+	put_stranger(memory, 0, board_who(4000000, 1), 1, NOW);
+	claim_own(NOW);
+	assert_int_equal(atomic_load(&memory->places[0].who), board_who(4000000, 1));
+	assert_int_equal(atomic_load(&memory->places[1].who), who_is(getpid()));
+	put_stranger(memory, 1, board_who(4000000, 1), 1, NOW);
+	assert_false(board_claim(&claim));
+	claim_own(NOW + SECOND);
+	/* The mark is gone: it is put back. */
+	atomic_store(&memory->used[0], 0);
+	claim_own(NOW + SECOND);
+	assert_int_equal(atomic_load(&memory->used[0]), 4);
+	board_leave();
+	assert_int_equal(atomic_load(&memory->places[1].who), board_who(4000000, 1));
+	assert_int_equal(atomic_load(&memory->places[2].who), 0);
+	assert_int_equal(atomic_load(&memory->used[0]), 0);
+	munmap(memory, sizeof *memory);
+}
+
+/* --- half of a claim ---------------------------------------------------------------------------------------------------- */
+
+static void test_died_in_the_middle(void **state)
+{
+	struct process other = process_start(obey);
+	struct board_memory *memory;
+
+	(void)state;
+	join();
+	process_order(&other, 'c');
+	memory = memory_of(getpid());
+	struct board_place *place = &memory->places[0];
+	uint64_t number = atomic_load(&place->number), who = atomic_load(&place->who);
+
+	/* Before the number is raised: the one before holds. */
+	for (int word = 0; word < BOARD_WORDS; word++) {
+		atomic_store(&place->versions[(number + 1) % BOARD_VERSIONS][word], UINT64_MAX);
+		assert_int_equal(the_claim(NOW).served_ns, 123);
+	}
+	/* A place that was taken, where nothing was said yet: what its former owner has said is not its new one's. */
+	atomic_store(&place->who, board_who((uint64_t)getppid(), 1));
+	assert_int_equal(board_read(gpu, NOW, claims), 0);
+	atomic_store(&place->who, who);
+	the_claim(NOW);
+	atomic_store(&place->who, 0);
+	assert_int_equal(board_read(gpu, NOW, claims), 0);
+	munmap(memory, sizeof *memory);
+	process_end(&other);
+}
+
+static struct process start_writer(void)
+{
+	struct process process = {.pid = fork()};
+	struct board_claim claim = claim_at(gpu, NOW);
+
+	claim.wants_since = NOW / 2;
+	if (process.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		obey(0);
+		for (;;) {
+			claim.served_ns = ++claim.wants_since;
+			must(board_claim(&claim));
+		}
+	}
+	return process;
+}
+
+static void end_writer(const struct process *process)
+{
+	kill(process->pid, SIGKILL);
+	assert_int_equal(waitpid(process->pid, NULL, 0), process->pid);
+}
+
+static void test_no_claim_is_torn(void **state)
+{
+	uint64_t last = 0, changes = 0;
+
+	(void)state;
+	join();
+	struct process writer = start_writer();
+
+	while (board_read(gpu, NOW, claims) == 0)
+		sched_yield();
+	for (int i = 0; i < READS || changes < 3; i++) {
+		if (board_read(gpu, NOW, claims) == 1) {
+			assert_int_equal(claims[0].wants_since, claims[0].served_ns);
+			assert_true(claims[0].served_ns >= last);
+			changes += claims[0].served_ns != last;
+			last = claims[0].served_ns;
+		}
+	}
+	end_writer(&writer);
+}
+
+/* --- any instruction ------------------------------------------------------------------------------------------------------ */
+
+static void come_and_go(void)
+{
+	board_after_fork();
+	for (;;) {
+		struct board_claim claim = claim_at(gpu, process_clock_ns());
+
+		must(board_join(NULL) == 0);
+		for (int i = 0; i < 20; i++) {
+			claim.said = process_clock_ns();
+			must(board_claim(&claim));
+		}
+		board_retract(gpu);
+		claim.pci = other_gpu;
+		must(board_claim(&claim));
+		board_leave();
+	}
+}
+
+static pid_t start_comer(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		come_and_go();
+	}
+	return pid;
+}
+
+static void pause_at_random(unsigned int *seed)
+{
+	const struct timespec time = {.tv_nsec = rand_r(seed) % 3000000};
+
+	nanosleep(&time, NULL);
+}
+
+static void check_that_nobody_wants(uint64_t now)
+{
+	unsigned int count = board_read(gpu, now, claims);
+
+	for (unsigned int i = 0; i < count; i++)
+		assert_false(claims[i].wants);
+}
+
+static void test_killed_at_any_instruction(void **state)
+{
+	unsigned int seed = (unsigned int)process_clock_ns();
+	struct board_memory *memory;
+	int status;
+
+	(void)state;
+	print_message("# seed %u\n", seed);
+	join();
+	memory = memory_of(getpid());
+	claim_own(process_clock_ns());
+	for (int i = 0; i < KILLS / 2; i++) {
+		pid_t pids[2] = {start_comer(), start_comer()};
+
+		pause_at_random(&seed);
+		for (int each = 0; each < 2; each++) {
+			kill(pids[each], SIGKILL);
+			assert_int_equal(waitpid(pids[each], &status, 0), pids[each]);
+			assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		}
+		check_that_nobody_wants(process_clock_ns() + BOARD_FRESH_NS);
+		assert_true(places_of(memory, 0) <= 16);
+	}
+	for (int i = 0; i < 16; i++) {
+		board_retract(gpu);
+		claim_own(process_clock_ns());
+	}
+	assert_int_equal(places_of(memory, 0), 1);
+	munmap(memory, sizeof *memory);
+}
+
+/* --- hostile files ------------------------------------------------------------------------------------------------------ */
+
+/* What is wrong with a file that is called as a board. */
+enum wrong { SMALL, LARGE, NO_SEALS, HALF_SEALED, NO_MAGIC, OTHER_VERSION, OTHER_SIZE, OPEN_TO_ALL, READ_ONLY, NOTHING_WRONG };
+
+static void put_high(int file)
+{
+	must(file >= 0 && fcntl(file, F_DUPFD, 300) >= 300);
+	close(file);
+}
+
+static int offer(enum wrong wrong)
+{
+	int file = memfd_create(BOARD_NAME, MFD_ALLOW_SEALING);
+	uint64_t header[3] = {wrong == NO_MAGIC ? 1 : BOARD_MAGIC, BOARD_VERSION + (wrong == OTHER_VERSION),
+	                      sizeof(struct board_memory) + (wrong == OTHER_SIZE)};
+	int seals = wrong == NO_SEALS ? 0 : wrong == HALF_SEALED ? F_SEAL_GROW : BOARD_SEALS;
+	long size = (long)sizeof(struct board_memory) - (wrong == SMALL) + (wrong == LARGE);
+
+	must(fchmod(file, wrong == OPEN_TO_ALL ? 0666 : BOARD_MODE) == 0 && ftruncate(file, size) == 0 &&
+	     pwrite(file, header, sizeof header, 0) == sizeof header);
+	must(fcntl(file, F_ADD_SEALS, seals | (wrong == READ_ONLY ? F_SEAL_WRITE : 0)) == 0);
+	return file;
+}
+
+static enum wrong wrong_now;
+
+static void obey_with_offer(char order)
+{
+	if (order == 0)
+		put_high(offer(wrong_now));
+}
+
+static void test_files_that_are_no_boards(void **state)
+{
+	(void)state;
+	for (wrong_now = SMALL; wrong_now <= NOTHING_WRONG; wrong_now++) {
+		struct process hostile = process_start(obey_with_offer);
+
+		join();
+		if ((board_of(getpid()) == board_of(hostile.pid)) != (wrong_now == NOTHING_WRONG))
+			fail_msg("kind %d", (int)wrong_now);
+		board_leave();
+		process_end(&hostile);
+	}
+}
+
+#define BLOCKING_PATH "/memfd:" BOARD_NAME " (deleted)"
+
+/* A file that blocks who opens it, one with a lease, more boards than anybody has, and more files. */
+static void obey_as_obstacle(char order)
+{
+	struct rlimit limit = {.rlim_cur = 10000, .rlim_max = 10000};
+
+	if (order != 0)
+		return;
+	int fifo = open(BLOCKING_PATH, O_RDWR | O_NONBLOCK), leased = offer(NOTHING_WRONG);
+
+	setrlimit(RLIMIT_NOFILE, &limit);
+	signal(SIGIO, SIG_IGN);
+	if (fifo >= 0)
+		put_high(fifo);
+	fcntl(leased, F_SETLEASE, F_WRLCK);
+	put_high(leased);
+	for (int i = 0; i < 100; i++)
+		put_high(offer(NO_MAGIC));
+	for (int i = 0; i < 6000; i++)
+		fcntl(0, F_DUPFD, 300);
+}
+
+static void test_files_that_hold_up(void **state)
+{
+	(void)state;
+	if (mkfifo(BLOCKING_PATH, 0600) < 0 && geteuid() == 0)
+		assert_int_equal(errno, EEXIST);
+	struct process hostile = process_start(obey_as_obstacle), other = process_start(obey);
+
+	unlink(BLOCKING_PATH);
+	alarm(120);
+	join();
+	assert_int_equal(board_of(getpid()), board_of(other.pid));
+	look();
+	alarm(0);
+	process_end(&other);
+	process_end(&hostile);
+}
+
+/* Nonsense in every word, again and again. */
+static void test_nonsense(void **state)
+{
+	unsigned int seed = 7;
+	struct board_memory *memory;
+
+	(void)state;
+	join();
+	memory = memory_of(getpid());
+	for (int round = 0; round < 50; round++) {
+		_Atomic uint64_t *words = (_Atomic uint64_t *)memory;
+
+		for (size_t i = 0; i < sizeof *memory / sizeof *words; i++)
+			atomic_store(&words[i], rand_r(&seed) % 4 == 0 ? NOW : (uint64_t)rand_r(&seed) << 33 | (uint64_t)rand_r(&seed));
+		struct board_claim claim = claim_at(gpu, NOW + (uint64_t)round * SECOND);
+
+		board_read(gpu, NOW, claims);
+		board_claim(&claim);
+	}
+	/* It is no board any more: another is made. */
+	ino_t before = board_of(getpid());
+
+	look();
+	assert_int_not_equal(board_of(getpid()), before);
+	claim_own(NOW + 100 * SECOND);
+	munmap(memory, sizeof *memory);
+}
+
+/* --- two boards --------------------------------------------------------------------------------------------------------- */
+
+static struct board_file hidden;
+
+/* 0: makes a board that is not found yet; 's': shows it. */
+static void obey_with_hidden(char order)
+{
+	if (order == 0) {
+		must(board_file_make(&hidden, NULL) == 0 && dup2(hidden.number, 20) == 20);
+		close(hidden.number);
+	} else {
+		must(dup2(20, 300) == 300);
+	}
+}
+
+static void test_two_become_one(void **state)
+{
+	bool has_moved = false, has_stayed = false;
+	char path[64];
+	struct stat status;
+
+	(void)state;
+	for (int round = 0; round < 200 && !(has_moved && has_stayed); round++) {
+		struct process before = process_start(obey_with_hidden);
+
+		join();
+		claim_own(NOW);
+		struct process after = process_start(obey_with_hidden);
+		const struct process *other = round % 2 == 0 ? &before : &after;
+		struct board_memory *memory = memory_of(getpid());
+		ino_t own = board_of(getpid());
+
+		process_order(other, 's');
+		snprintf(path, sizeof path, "/proc/%d/fd/300", (int)other->pid);
+		assert_int_equal(stat(path, &status), 0);
+		look();
+		assert_int_equal(board_of(getpid()), status.st_ino < own ? status.st_ino : own);
+		has_moved = has_moved || status.st_ino < own;
+		has_stayed = has_stayed || status.st_ino > own;
+		/* No place is kept on the board that was left. */
+		assert_int_equal(places_of(memory, 0), status.st_ino < own ? 0 : 1);
+		claim_own(NOW);
+		munmap(memory, sizeof *memory);
+		board_leave();
+		process_end(&before);
+		process_end(&after);
+	}
+	assert_true(has_moved && has_stayed);
+}
+
+static void test_users_and_root(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip_because("needs root");
+	join();
+	ino_t roots = board_of(getpid());
+	struct process other = process_start(obey_as_other), third = process_start(obey_as_third);
+
+	/* A user's programs do not see root's board, nor another user's. */
+	assert_int_not_equal(board_of(other.pid), roots);
+	assert_int_not_equal(board_of(third.pid), roots);
+	assert_int_not_equal(board_of(third.pid), board_of(other.pid));
+	process_end(&third);
+	look();
+	assert_int_equal(board_of(getpid()), board_of(other.pid));
+	process_order(&other, 'c');
+	assert_true(the_claim(NOW).wants);
+	board_leave();
+	/* And at once. */
+	join();
+	assert_int_equal(board_of(getpid()), board_of(other.pid));
+	process_end(&other);
+	/* The user's program goes to a board that root's program has kept. */
+	other = process_start(obey_as_other);
+	board_leave();
+	join();
+	assert_int_equal(board_of(getpid()), board_of(other.pid));
+	process_end(&other);
+}
+
+static void obey_and_lose_rights(char order)
+{
+	if (order == 'u')
+		become(OTHER_USER);
+	else
+		obey(order);
+}
+
+/* Who becomes another user goes to that one's. */
+static void test_becoming_another_user(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip_because("needs root");
+	struct process other = process_start(obey_and_lose_rights);
+
+	join();
+	assert_int_equal(board_of(getpid()), board_of(other.pid));
+	process_order(&other, 'u');
+	process_order(&other, 's');
+	assert_int_not_equal(board_of(other.pid), 0);
+	assert_int_not_equal(board_of(other.pid), board_of(getpid()));
+	process_end(&other);
+}
+
+/* --- descriptors -------------------------------------------------------------------------------------------------------- */
+
+static void test_closed_descriptor(void **state)
+{
+	int number;
+
+	(void)state;
+	join();
+	claim_own(NOW);
+	number = descriptor_of(getpid());
+	/* The program has closed it, and opened something else; what is there is not ours. */
+	assert_int_equal(dup2(STDIN_FILENO, number), number);
+	claim_own(NOW);
+	look();
+	assert_true(fcntl(number, F_GETFD) >= 0);
+	assert_int_not_equal(descriptor_of(getpid()), number);
+	assert_int_not_equal(board_of(getpid()), 0);
+	claim_own(NOW);
+	close(number);
+	number = descriptor_of(getpid());
+	assert_int_equal(dup2(STDIN_FILENO, number), number);
+	board_leave();
+	assert_true(fcntl(number, F_GETFD) >= 0);
+	close(number);
+}
+
+/* Another one is still on it: there it is found again. */
+static void test_closed_descriptor_beside_another(void **state)
+{
+	struct process other = process_start(obey);
+
+	(void)state;
+	join();
+	claim_own(NOW);
+	close(descriptor_of(getpid()));
+	look();
+	assert_int_equal(board_of(getpid()), board_of(other.pid));
+	claim_own(NOW);
+	process_order(&other, 'c');
+	assert_true(the_claim(NOW).wants);
+	process_end(&other);
+}
+
+/* --- fork, exec, namespaces, privileges --------------------------------------------------------------------------------- */
+
+static void forget(char order)
+{
+	if (order == 0) {
+		board_after_fork();
+		must(!board_is_joined() && descriptor_of(getpid()) < 0);
+	} else if (order == 'j') {
+		must(board_join(NULL) == 0);
+	} else {
+		obey(order);
+	}
+}
+
+static void test_child(void **state)
+{
+	struct board_memory *memory;
+
+	(void)state;
+	join();
+	claim_own(NOW);
+	memory = memory_of(getpid());
+	struct process child = process_start(forget);
+
+	assert_int_equal(places_of(memory, getpid()), 1);
+	assert_int_equal(places_of(memory, 0), 1);
+	process_order(&child, 'j');
+	process_order(&child, 'c');
+	assert_int_equal(places_of(memory, child.pid), 1);
+	assert_true(the_claim(NOW).wants);
+	claim_own(NOW);
+	process_end(&child);
+	munmap(memory, sizeof *memory);
+}
+
+/* What it had before it executed another program. */
+static void test_former_places(void **state)
+{
+	struct process other = process_start(obey);
+	struct board_memory *memory;
+
+	(void)state;
+	memory = memory_of(other.pid);
+	put_stranger(memory, 5, who_is(getpid()), identity_own().namespace, NOW);
+	put_stranger(memory, 6, who_is(getpid()), 1, NOW);
+	join();
+	assert_int_equal(atomic_load(&memory->places[5].who), 0);
+	assert_int_equal(atomic_load(&memory->places[6].who), who_is(getpid()));
+	munmap(memory, sizeof *memory);
+	process_end(&other);
+}
+
+static bool with_own_proc;
+
+/* Joins in a PID namespace of its own. */
+static void obey_inside(char order)
+{
+	static int orders[2], answers[2];
+
+	if (order == 0) {
+		must(unshare(CLONE_NEWPID | CLONE_NEWNS) == 0 && pipe(orders) == 0 && pipe(answers) == 0);
+		if (fork() == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			must(!with_own_proc || (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+			                        mount("proc", "/proc", "proc", 0, NULL) == 0));
+			do {
+				obey(order);
+				must(write(answers[1], &order, 1) == 1);
+			} while (read(orders[0], &order, 1) == 1);
+			_exit(0);
+		}
+	} else {
+		must(write(orders[1], &order, 1) == 1);
+	}
+	must(read(answers[0], &order, 1) == 1);
+}
+
+static bool may_unshare(void)
+{
+	pid_t child = fork();
+	int status = -1;
+
+	if (child == 0)
+		_exit(unshare(CLONE_NEWPID | CLONE_NEWNS) == 0 ? 0 : 1);
+	waitpid(child, &status, 0);
+	return status == 0;
+}
+
+static void check_inside(void)
+{
+	struct process outside = {.pid = 0}, inside = process_start(obey_inside);
+
+	join();
+	process_order(&inside, 'c');
+	assert_true(the_claim(NOW).wants);
+	/* The one outside is not taken for one of the namespace, whoever has its number there. */
+	board_leave();
+	outside = process_start(obey);
+	process_order(&outside, 'c');
+	process_order(&inside, 'o');
+	process_order(&inside, 'c');
+	join();
+	assert_int_equal(board_read(gpu, NOW, claims), 2);
+	process_end(&inside);
+	assert_true(waitpid(-1, NULL, 0) > 0);
+	/* Who is gone in there keeps its places until they lapse. */
+	claim_own(NOW);
+	assert_int_equal(board_read(gpu, NOW, claims), 2);
+	board_retract(gpu);
+	claim_own(NOW + BOARD_LAPSE_NS + 1);
+	assert_int_equal(board_read(gpu, NOW, claims), 0);
+	board_leave();
+	process_end(&outside);
+}
+
+static void test_pid_namespaces(void **state)
+{
+	(void)state;
+	if (!may_unshare())
+		skip_because("needs namespaces");
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	for (int i = 0; i < 2; i++) {
+		with_own_proc = i == 0;
+		check_inside();
+	}
+}
+
+#define JOIN_ONLY "--join"
+#define NOT_PRIVILEGED 3
+#define REFUSED 4
+
+static int join_only(void)
+{
+	return !identity_is_privileged() ? NOT_PRIVILEGED : board_join(NULL) < 0 && !board_is_joined() ? REFUSED : 0;
+}
+
+/* It may not, whatever its user's programs do. */
+static void test_privileged(void **state)
+{
+	char path[] = "/tmp/nvtaskset-board-XXXXXX", command[128];
+	int file = mkstemp(path), status;
+
+	(void)state;
+	snprintf(command, sizeof command, "cat /proc/%d/exe >%s", (int)getpid(), path);
+	bool is_made = geteuid() == 0 && system(command) == 0 && fchmod(file, 04755) == 0;
+
+	close(file);
+	pid_t child = is_made ? fork() : -1;
+
+	if (child == 0) {
+		must(setresgid(OTHER_USER, OTHER_USER, OTHER_USER) == 0 && setresuid(OTHER_USER, OTHER_USER, OTHER_USER) == 0);
+		execl(path, path, JOIN_ONLY, NULL);
+		_exit(NOT_PRIVILEGED);
+	}
+	bool is_known = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status);
+
+	unlink(path);
+	if (!is_known || WEXITSTATUS(status) == NOT_PRIVILEGED)
+		skip_because("needs root, and a /tmp where programs can be set-user-ID");
+	assert_int_equal(WEXITSTATUS(status), REFUSED);
+}
+
+/* --- its own world ------------------------------------------------------------------------------------------------------ */
+
+/* Where that is not permitted, it runs in the world as it is. */
+static void live_alone(void)
+{
+	int status = 1;
+
+	if (unshare(CLONE_NEWPID | CLONE_NEWNS) < 0)
+		return;
+	pid_t child = fork();
+
+	if (child != 0) {
+		waitpid(child, &status, 0);
+		exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("proc", "/proc", "proc", 0, NULL) < 0)
+		exit(1);
+}
+
+int main(int count, char **arguments)
+{
+#define TEST(name) cmocka_unit_test_teardown(name, leave)
+	const struct CMUnitTest tests[] = {
+		TEST(test_alone), TEST(test_two), TEST(test_many), TEST(test_freshness), TEST(test_lapse),
+		TEST(test_places_are_used_again), TEST(test_full), TEST(test_all_gpus), TEST(test_place_taken_away),
+		TEST(test_died_in_the_middle), TEST(test_no_claim_is_torn), TEST(test_killed_at_any_instruction),
+		TEST(test_files_that_are_no_boards), TEST(test_files_that_hold_up), TEST(test_nonsense), TEST(test_two_become_one),
+		TEST(test_users_and_root), TEST(test_becoming_another_user), TEST(test_closed_descriptor),
+		TEST(test_closed_descriptor_beside_another), TEST(test_child), TEST(test_former_places), TEST(test_pid_namespaces),
+		TEST(test_privileged),
+	};
+
+	if (count == 2 && strcmp(arguments[1], JOIN_ONLY) == 0)
+		return join_only();
+	live_alone();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
