@@ -198,23 +198,28 @@ static void take_place(struct own *own, uint64_t now)
 	board.missed = now;
 }
 
+/* NOWHERE if there is none for it. */
+static int place_for(struct pci_address pci, uint64_t now)
+{
+	struct own *own = find_own(pci);
+
+	if (!own)
+		own = add_own(pci);
+	if (own && !has_place(own))
+		take_place(own, now);
+	return own && has_place(own) ? own->place : NOWHERE;
+}
+
 bool board_claim(const struct board_claim *claim)
 {
-	struct own *own = find_own(claim->pci);
-	int saved = errno;
+	int saved = errno, place = board.file.memory ? place_for(claim->pci, claim->said) : NOWHERE;
 
-	if (!own && board.file.memory)
-		own = add_own(claim->pci);
-	if (own && !has_place(own))
-		take_place(own, claim->said);
-	bool has = own && has_place(own);
-
-	if (has) {
-		board_place_write(place_at(own->place), board.self, claim);
-		mark(own->place);
+	if (place != NOWHERE) {
+		board_place_write(place_at(place), board.self, claim);
+		mark(place);
 	}
 	errno = saved;
-	return has;
+	return place != NOWHERE;
 }
 
 void board_retract(struct pci_address pci)

@@ -1,0 +1,153 @@
+/*
+ * Any content in a board's memory. Who reads it does bounded work and gets claims that are sound; who claims has a place that
+ * says what it claimed, or is told that there is none. And any file that is called as a board: whether it is one is told from
+ * its size, its seals, its mode and its header.
+ */
+#include "fuzz.h"
+
+#include "state/board_layout.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SECOND UINT64_C(1000000000)
+#define NOW (1000 * SECOND)
+
+/* Bits of the input's first byte. */
+enum {
+	KEEP_HEADER = 1,
+	OTHER_SIZE = 2,
+	NO_SEALS = 4,
+	OTHER_MODE = 8,
+	TIMES_ARE_NEAR = 16, /* so that claims are sound more often */
+	OWNERS_AGREE = 32
+};
+
+static const struct pci_address gpu = {.bus = 0x3b};
+static struct board_memory *memory;
+
+/* The board that this process is on. */
+static void set_up(void)
+{
+	char link[64], path[64];
+
+	must(board_join(NULL) == 0);
+	for (int number = 3; number < 1024 && !memory; number++) {
+		snprintf(path, sizeof path, "/proc/self/fd/%d", number);
+		ssize_t length = readlink(path, link, sizeof link);
+
+		if (length == (ssize_t)strlen(BOARD_LINK) && memcmp(link, BOARD_LINK, strlen(BOARD_LINK)) == 0)
+			memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, number, 0);
+	}
+	must(memory && memory != MAP_FAILED);
+}
+
+/* The input again and again, so that a short one reaches all places. */
+static void fill(void *place, size_t room, const uint8_t *data, size_t size)
+{
+	for (size_t at = 0; at < room; at++)
+		((uint8_t *)place)[at] = size > 0 ? data[at % size] : 0;
+}
+
+static void adjust(uint8_t choices)
+{
+	for (int i = 0; i < BOARD_PLACES; i++) {
+		struct board_place *place = &memory->places[i];
+
+		for (int version = 0; version < BOARD_VERSIONS; version++) {
+			_Atomic uint64_t *words = place->versions[version];
+
+			if (choices & OWNERS_AGREE)
+				words[BOARD_WHO] = place->who;
+			if (choices & TIMES_ARE_NEAR) {
+				words[BOARD_SAID] = NOW - words[BOARD_SAID] % (4 * SECOND);
+				words[BOARD_WANTS_SINCE] = words[BOARD_SAID] - words[BOARD_WANTS_SINCE] % SECOND;
+				words[BOARD_RANK] &= UINT64_C(0x700003f3f);
+				memcpy((void *)&words[BOARD_PCI], &gpu, sizeof gpu);
+			}
+		}
+	}
+}
+
+static void check_claims(void)
+{
+	static struct board_claim claims[BOARD_PLACES];
+	unsigned int count = board_read(gpu, NOW, claims);
+
+	must(count <= BOARD_PLACES);
+	for (unsigned int i = 0; i < count; i++) {
+		const struct board_claim *claim = &claims[i];
+
+		must(pci_address_equal(claim->pci, gpu) && claim->priority <= 99);
+		must(claim->weight >= 1 && claim->weight <= 10000);
+		must(claim->wants ? claim->wants_since > 0 && claim->wants_since <= claim->said : claim->wants_since == 0);
+		must(claim->said <= NOW + BOARD_FRESH_NS && NOW <= claim->said + BOARD_ALIVE_NS);
+		must(!claim->wants || NOW <= claim->said + BOARD_FRESH_NS);
+	}
+}
+
+static bool is_said(const struct board_claim *wanted)
+{
+	bool found = false;
+
+	for (int i = 0; i < BOARD_PLACES && !found; i++) {
+		struct board_owner owner;
+		struct board_claim claim;
+
+		found = board_place_read(&memory->places[i], &owner, &claim) && claim.said == wanted->said &&
+		        claim.served_ns == wanted->served_ns && claim.priority == wanted->priority &&
+		        claim.weight == wanted->weight && pci_address_equal(claim.pci, wanted->pci);
+	}
+	return found;
+}
+
+static void check_own(const uint8_t *data, size_t size)
+{
+	struct board_claim claim = {.pci = gpu, .weight = 1 + data[0], .priority = data[0] % 100, .served_ns = size, .said = NOW};
+
+	if (board_claim(&claim))
+		must(is_said(&claim));
+	if (data[0] % 2)
+		board_retract(gpu);
+}
+
+static void check_file(uint8_t choices)
+{
+	static uint8_t content[sizeof(struct board_memory) + 64];
+	size_t size = sizeof(struct board_memory) + (choices & OTHER_SIZE ? 64 : 0);
+	int file = memfd_create(BOARD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct board_rank rank;
+
+	memcpy(content, memory, sizeof *memory);
+	must(file >= 0 && write(file, content, size) == (ssize_t)size);
+	must(fchmod(file, choices & OTHER_MODE ? 0640 : BOARD_MODE) == 0);
+	must(choices & NO_SEALS || fcntl(file, F_ADD_SEALS, BOARD_SEALS) == 0);
+	bool is_good = memory->magic == BOARD_MAGIC && memory->version == BOARD_VERSION && memory->size == sizeof *memory;
+
+	must(board_file_check(file, &rank) == (is_good && !(choices & (OTHER_SIZE | OTHER_MODE | NO_SEALS))));
+	close(file);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!memory)
+		set_up();
+	if (size < 2)
+		return 0;
+	fill(memory, sizeof *memory, data + 2, size - 2);
+	if (data[0] & KEEP_HEADER) {
+		memory->magic = BOARD_MAGIC;
+		memory->version = BOARD_VERSION;
+		memory->size = sizeof *memory;
+	}
+	adjust(data[0]);
+	check_claims();
+	check_own(data + 1, size);
+	check_file(data[0]);
+	return 0;
+}
