@@ -7,10 +7,10 @@
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
 
-/* --- finding others ------------------------------------------------------------------------------------------------------ */
+/* --- finding others ----------------------------------------------------------------------------------------------- */
 
-/* When to look for other boards, after the first look at neighbours; the last again and again. Two that came up at once become
- * one soon. */
+/* When to look for other boards, after the first look at neighbours; the last again and again. Two that came up at
+ * once become one soon. */
 static const uint64_t searches[] = {20 * MS, 200 * MS, SECOND, 10 * SECOND};
 
 #define SEARCHES (sizeof searches / sizeof searches[0])
@@ -42,7 +42,7 @@ static void search(uint64_t now)
 		finding.is_searching = board_look();
 }
 
-/* --- what this process wants ---------------------------------------------------------------------------------------------- */
+/* --- what this process wants -------------------------------------------------------------------------------------- */
 
 /* While nobody else is there, this process says that it is, no more often. */
 #define IDLE_NS SECOND
@@ -117,7 +117,7 @@ static void retract_former(const struct sight *sight)
 	}
 }
 
-/* --- what the others want ------------------------------------------------------------------------------------------------- */
+/* --- what the others want ----------------------------------------------------------------------------------------- */
 
 static const struct neighbours nobody = {.least_served_ns = UINT64_MAX};
 
@@ -175,7 +175,7 @@ static bool is_more(const struct neighbours *a, const struct neighbours *b)
 	return is_so;
 }
 
-/* --- both ----------------------------------------------------------------------------------------------------------------- */
+/* --- both --------------------------------------------------------------------------------------------------------- */
 
 static struct neighbours look_on(struct own *own, uint64_t now, const struct neighbours_self *self)
 {
@@ -221,7 +221,7 @@ struct neighbours neighbours_look(uint64_t now, const struct sight *sight, const
 	return look_on_all(now, sight, self);
 }
 
-/* --- its life -------------------------------------------------------------------------------------------------------------- */
+/* --- its life ----------------------------------------------------------------------------------------------------- */
 
 static void begin(bool takes_part)
 {

@@ -106,8 +106,8 @@ static bool is_apart(uint64_t a, uint64_t b, uint64_t ns)
 	return (a > b ? a - b : b - a) > ns;
 }
 
-/* Whether a process of the same namespace has gone, or a pid is another process's by now. Of who has taken the place and said
- * nothing yet, the namespace is not known. */
+/* Whether a process of the same namespace has gone, or a pid is another process's by now. Of who has taken the place
+ * and said nothing yet, the namespace is not known. */
 static bool has_gone(uint64_t who, const struct board_owner *owner, unsigned int *questions)
 {
 	bool asks = board.may_ask && *questions > 0 && (!owner || owner->namespace == board.self.namespace);

@@ -1,6 +1,6 @@
 /*
- * The memory of a board, as all who take part map it, and the file that it lies in. Any word of it may be nonsense at any time:
- * other programs of the user write it.
+ * The memory of a board, as all who take part map it, and the file that it lies in. Any word of it may be nonsense at
+ * any time: other programs of the user write it.
  */
 #ifndef NVTASKSET_BOARD_LAYOUT_H
 #define NVTASKSET_BOARD_LAYOUT_H
@@ -20,8 +20,8 @@
 
 /* --- places ------------------------------------------------------------------------------------------------------- */
 
-/* Who has a place, as words: pid and start time (in clock ticks since the machine started) are one, so that a place is taken
- * at once. */
+/* Who has a place, as words: pid and start time (in clock ticks since the machine started) are one, so that a place
+ * is taken at once. */
 struct board_owner {
 	uint64_t who;       /* 0: nobody */
 	uint64_t namespace; /* of PIDs; 0: unknown */
@@ -46,8 +46,8 @@ enum board_word {
 	BOARD_WORDS
 };
 
-/* Two versions, of which number % 2 is in force (base/ring.h): one whose writer dies or waits for a CPU in the middle leaves
- * the one before. A version counts only if it is by the place's owner. */
+/* Two versions, of which number % 2 is in force (base/ring.h): one whose writer dies or waits for a CPU in the
+ * middle leaves the one before. A version counts only if it is by the place's owner. */
 #define BOARD_VERSIONS 2
 
 struct board_place {
@@ -56,8 +56,8 @@ struct board_place {
 	_Atomic uint64_t versions[BOARD_VERSIONS][BOARD_WORDS];
 };
 
-/* Copies what the owner says. False if that changes all the time, or is by nobody who has the place. `claim` may be nonsense
- * unless board_place_is_sound. */
+/* Copies what the owner says. False if that changes all the time, or is by nobody who has the place. `claim` may be
+ * nonsense unless board_place_is_sound. */
 bool board_place_read(const struct board_place *place, struct board_owner *owner, struct board_claim *claim);
 
 /* Whether this can have been said until `now`, or shortly afterwards: the others' clocks go on while we read. */
@@ -72,7 +72,7 @@ struct board_memory {
 	_Atomic uint64_t magic; /* written last */
 	_Atomic uint64_t version;
 	_Atomic uint64_t size;
-	_Alignas(64) _Atomic uint64_t used[BOARD_PLACES / 64]; /* a bit for each place at which to look; owners keep it right */
+	_Alignas(64) _Atomic uint64_t used[BOARD_PLACES / 64]; /* a bit for each place to look at */
 	struct board_place places[BOARD_PLACES];
 };
 
@@ -119,8 +119,8 @@ struct board_search {
 	bool is_blind;  /* there is no /proc */
 };
 
-/* Looks at some more processes, until it finds a board that is before `rank` (NULL: any); returns its file, or -1. The search
- * has looked at all when its position is 0 again. */
+/* Looks at some more processes, until it finds a board that is before `rank` (NULL: any); returns its file, or -1.
+ * The search has looked at all when its position is 0 again. */
 int board_search_on(struct board_search *search, const struct board_rank *rank);
 
 #endif

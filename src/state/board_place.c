@@ -63,9 +63,10 @@ bool board_place_read(const struct board_place *place, struct board_owner *owner
 
 bool board_place_is_sound(const struct board_claim *claim, uint64_t now)
 {
-	bool wants_well = claim->wants ? claim->wants_since > 0 && claim->wants_since <= claim->said : claim->wants_since == 0;
+	bool has_since = claim->wants_since > 0 && claim->wants_since <= claim->said;
 
-	return claim->priority <= PRIORITY_MAX && claim->weight >= 1 && claim->weight <= WEIGHT_MAX && wants_well &&
+	return claim->priority <= PRIORITY_MAX && claim->weight >= 1 && claim->weight <= WEIGHT_MAX &&
+	       (claim->wants ? has_since : claim->wants_since == 0) &&
 	       (claim->said <= now || claim->said - now <= BOARD_FRESH_NS);
 }
 

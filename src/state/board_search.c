@@ -1,5 +1,5 @@
-/* Finding boards through the descriptors that processes have. These may be hostile: nothing that they have open makes us wait,
- * and whatever their number, a part of the search is short. */
+/* Finding boards through the descriptors that processes have. These may be hostile: nothing that they have open
+ * makes us wait, and whatever their number, a part of the search is short. */
 #include "board_layout.h"
 
 #include "handle.h"
@@ -11,12 +11,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Of one part: so many processes, or until this many descriptors have been looked at. No more of any one process: it is not found
- * if it has as many. */
+/* Of one part: so many processes, or until this many descriptors have been looked at. No more of any one process: it
+ * is not found if it has as many. */
 #define PROCESSES 32
 #define DESCRIPTORS 4096
 
-/* A process has one. It may have inherited another from its parent, and it has two while it goes from one to the other. */
+/* A process has one. It may have inherited another from its parent, and it has two while it goes from one to the
+ * other. */
 #define BOARDS_OF_ONE 4
 
 struct look {
@@ -83,12 +84,14 @@ int board_search_on(struct board_search *search, const struct board_rank *rank)
 	ssize_t length = list(search, entries, sizeof entries);
 	unsigned int processes = 0, looked = 0;
 	const struct dirent64 *entry;
+	ssize_t at = 0;
 	int file = -1;
 
 	if (length == 0)
 		search->position = 0;
-	for (ssize_t at = 0; at < length && file < 0 && processes < PROCESSES && looked < DESCRIPTORS; at += entry->d_reclen) {
+	while (at < length && file < 0 && processes < PROCESSES && looked < DESCRIPTORS) {
 		entry = (const struct dirent64 *)(entries + at);
+		at += entry->d_reclen;
 		search->position = entry->d_off;
 		if (isdigit((unsigned char)entry->d_name[0])) {
 			file = look_at_process((pid_t)strtol(entry->d_name, NULL, 10), rank, &looked);

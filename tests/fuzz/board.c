@@ -1,7 +1,7 @@
 /*
- * Any content in a board's memory. Who reads it does bounded work and gets claims that are sound; who claims has a place that
- * says what it claimed, or is told that there is none. And any file that is called as a board: whether it is one is told from
- * its size, its seals, its mode and its header.
+ * Any content in a board's memory. Who reads it does bounded work and gets claims that are sound; who claims has a
+ * place that says what it claimed, or is told that there is none. And any file that is called as a board: whether it is
+ * one is told from its size, its seals, its mode and its header.
  */
 #include "fuzz.h"
 
@@ -108,7 +108,8 @@ static bool is_said(const struct board_claim *wanted)
 
 static void check_own(const uint8_t *data, size_t size)
 {
-	struct board_claim claim = {.pci = gpu, .weight = 1 + data[0], .priority = data[0] % 100, .served_ns = size, .said = NOW};
+	struct board_claim claim = {
+		.pci = gpu, .weight = 1 + data[0], .priority = data[0] % 100, .served_ns = size, .said = NOW};
 
 	if (board_claim(&claim))
 		must(is_said(&claim));

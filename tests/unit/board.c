@@ -1,6 +1,6 @@
 /*
- * The board: processes that find each other, on a clock of this file's own where time matters; those that die, are stopped, or
- * are hostile. In namespaces of its own where that is permitted, so that no other program's board is found.
+ * The board: processes that find each other, on a clock of this file's own where time matters; those that die, are
+ * stopped, or are hostile. In namespaces of its own where that is permitted, so that no other program's board is found.
  */
 #include "process.h"
 
@@ -39,7 +39,7 @@
 static const struct pci_address gpu = {.domain = 0, .bus = 0x3b}, other_gpu = {.domain = 0, .bus = 0x86};
 static struct board_claim claims[BOARD_PLACES];
 
-/* --- a process of the test ---------------------------------------------------------------------------------------------- */
+/* --- a process of the test ---------------------------------------------------------------------------------------- */
 
 static uint64_t said = NOW; /* by the processes that are told to claim */
 
@@ -107,7 +107,7 @@ static void obey_as_third(char order)
 	obey(order);
 }
 
-/* --- looking at it ------------------------------------------------------------------------------------------------------ */
+/* --- looking at it ------------------------------------------------------------------------------------------------ */
 
 static int descriptor_of(pid_t pid)
 {
@@ -215,7 +215,7 @@ static int leave(void **state)
 	return 0;
 }
 
-/* --- together ----------------------------------------------------------------------------------------------------------- */
+/* --- together ----------------------------------------------------------------------------------------------------- */
 
 static void test_alone(void **state)
 {
@@ -303,7 +303,30 @@ static void test_many(void **state)
 	munmap(memory, sizeof *memory);
 }
 
-/* --- time --------------------------------------------------------------------------------------------------------------- */
+static void obey_nothing(char order)
+{
+	(void)order;
+}
+
+/* More than one part of a search looks at. */
+static void test_many_processes(void **state)
+{
+	enum { MANY = 100 };
+	struct process idle[MANY];
+
+	(void)state;
+	for (int i = 0; i < MANY; i++)
+		idle[i] = process_start(obey_nothing);
+	struct process other = process_start(obey);
+
+	join();
+	assert_int_equal(board_of(getpid()), board_of(other.pid));
+	process_end(&other);
+	for (int i = 0; i < MANY; i++)
+		process_end(&idle[i]);
+}
+
+/* --- time --------------------------------------------------------------------------------------------------------- */
 
 static void test_freshness(void **state)
 {
@@ -330,7 +353,8 @@ static void test_freshness(void **state)
 }
 
 /* A place of a namespace whose processes cannot be asked for. */
-static struct board_place *put_stranger(struct board_memory *memory, int number, uint64_t who, uint64_t namespace, uint64_t when)
+static struct board_place *put_stranger(struct board_memory *memory, int number, uint64_t who, uint64_t namespace,
+                                        uint64_t when)
 {
 	struct board_place *place = &memory->places[number];
 	struct board_claim claim = claim_at(gpu, when);
@@ -358,7 +382,7 @@ static void test_lapse(void **state)
 	munmap(memory, sizeof *memory);
 }
 
-/* --- places ------------------------------------------------------------------------------------------------------------- */
+/* --- places ------------------------------------------------------------------------------------------------------- */
 
 static void test_places_are_used_again(void **state)
 {
@@ -376,9 +400,14 @@ static void test_places_are_used_again(void **state)
 		process_end(&other);
 	}
 	/* A pid of a living process that started at another time is another process's. */
-	put_stranger(memory, 0, who_is(getppid()) + (UINT64_C(1) << BOARD_PID_BITS), identity_own().namespace, NOW);
+	struct process living = process_start(obey_nothing);
+
+	put_stranger(memory, 0, who_is(living.pid) + (UINT64_C(1) << BOARD_PID_BITS), identity_own().namespace, NOW);
+	put_stranger(memory, 1, who_is(living.pid), identity_own().namespace, NOW);
 	claim_own(NOW);
 	assert_int_equal(atomic_load(&memory->places[0].who), who_is(getpid()));
+	assert_int_equal(atomic_load(&memory->places[1].who), who_is(living.pid));
+	process_end(&living);
 	munmap(memory, sizeof *memory);
 }
 
@@ -421,7 +450,8 @@ static void test_all_gpus(void **state)
 	assert_true(board_claim(&claim));
 }
 
-/* Others may write what they like: a place that was taken away is left to who took it, and not found anew all the time. */
+/* Others may write what they like: a place that was taken away is left to who took it, and not found anew all the
+ * time. */
 static void test_place_taken_away(void **state)
 {
 	struct board_memory *memory;
@@ -449,7 +479,7 @@ static void test_place_taken_away(void **state)
 	munmap(memory, sizeof *memory);
 }
 
-/* --- half of a claim ---------------------------------------------------------------------------------------------------- */
+/* --- half of a claim ---------------------------------------------------------------------------------------------- */
 
 static void test_died_in_the_middle(void **state)
 {
@@ -523,7 +553,7 @@ static void test_no_claim_is_torn(void **state)
 	end_writer(&writer);
 }
 
-/* --- any instruction ------------------------------------------------------------------------------------------------------ */
+/* --- any instruction ---------------------------------------------------------------------------------------------- */
 
 static void come_and_go(void)
 {
@@ -600,10 +630,21 @@ static void test_killed_at_any_instruction(void **state)
 	munmap(memory, sizeof *memory);
 }
 
-/* --- hostile files ------------------------------------------------------------------------------------------------------ */
+/* --- hostile files ------------------------------------------------------------------------------------------------ */
 
 /* What is wrong with a file that is called as a board. */
-enum wrong { SMALL, LARGE, NO_SEALS, HALF_SEALED, NO_MAGIC, OTHER_VERSION, OTHER_SIZE, OPEN_TO_ALL, READ_ONLY, NOTHING_WRONG };
+enum wrong {
+	SMALL,
+	LARGE,
+	NO_SEALS,
+	HALF_SEALED,
+	NO_MAGIC,
+	OTHER_VERSION,
+	OTHER_SIZE,
+	OPEN_TO_ALL,
+	READ_ONLY,
+	NOTHING_WRONG
+};
 
 static void put_high(int file)
 {
@@ -645,6 +686,29 @@ static void test_files_that_are_no_boards(void **state)
 		board_leave();
 		process_end(&hostile);
 	}
+}
+
+static void obey_with_two(char order)
+{
+	if (order == 0) {
+		put_high(offer(NO_MAGIC));
+		put_high(offer(NOTHING_WRONG));
+	}
+}
+
+/* As a child has that has inherited one. */
+static void test_second_file(void **state)
+{
+	struct process other = process_start(obey_with_two);
+	struct stat status;
+	char path[64];
+
+	(void)state;
+	join();
+	snprintf(path, sizeof path, "/proc/%d/fd/301", (int)other.pid);
+	assert_int_equal(stat(path, &status), 0);
+	assert_int_equal(board_of(getpid()), status.st_ino);
+	process_end(&other);
 }
 
 #define BLOCKING_PATH "/memfd:" BOARD_NAME " (deleted)"
@@ -699,8 +763,11 @@ static void test_nonsense(void **state)
 	for (int round = 0; round < 50; round++) {
 		_Atomic uint64_t *words = (_Atomic uint64_t *)memory;
 
-		for (size_t i = 0; i < sizeof *memory / sizeof *words; i++)
-			atomic_store(&words[i], rand_r(&seed) % 4 == 0 ? NOW : (uint64_t)rand_r(&seed) << 33 | (uint64_t)rand_r(&seed));
+		for (size_t i = 0; i < sizeof *memory / sizeof *words; i++) {
+			uint64_t any = (uint64_t)rand_r(&seed) << 33 | (uint64_t)rand_r(&seed);
+
+			atomic_store(&words[i], any % 4 == 0 ? NOW : any);
+		}
 		struct board_claim claim = claim_at(gpu, NOW + (uint64_t)round * SECOND);
 
 		board_read(gpu, NOW, claims);
@@ -715,7 +782,7 @@ static void test_nonsense(void **state)
 	munmap(memory, sizeof *memory);
 }
 
-/* --- two boards --------------------------------------------------------------------------------------------------------- */
+/* --- two boards --------------------------------------------------------------------------------------------------- */
 
 static struct board_file hidden;
 
@@ -821,7 +888,7 @@ static void test_becoming_another_user(void **state)
 	process_end(&other);
 }
 
-/* --- descriptors -------------------------------------------------------------------------------------------------------- */
+/* --- descriptors -------------------------------------------------------------------------------------------------- */
 
 static void test_closed_descriptor(void **state)
 {
@@ -864,7 +931,7 @@ static void test_closed_descriptor_beside_another(void **state)
 	process_end(&other);
 }
 
-/* --- fork, exec, namespaces, privileges --------------------------------------------------------------------------------- */
+/* --- fork, exec, namespaces, privileges --------------------------------------------------------------------------- */
 
 static void forget(char order)
 {
@@ -918,6 +985,36 @@ static void test_former_places(void **state)
 
 static bool with_own_proc;
 
+/* This process's number in /proc, which may be of another namespace. */
+static pid_t shown_as(void)
+{
+	char text[16];
+
+	proc_read_link(text, sizeof text, "/proc/self");
+	return (pid_t)strtol(text, NULL, 10);
+}
+
+/* Whether who is not in /proc has gone: only where /proc is of the same namespace. */
+static void look_for_who_has_gone(void)
+{
+	struct board_memory *memory = memory_of(shown_as());
+
+	put_stranger(memory, 9, board_who(4000000, 5), identity_own().namespace, NOW);
+	board_retract(gpu);
+	claim_on(gpu);
+	must((atomic_load(&memory->places[9].who) == 0) == with_own_proc);
+	atomic_store(&memory->places[9].who, 0);
+	munmap(memory, sizeof *memory);
+}
+
+static void obey_in_there(char order)
+{
+	if (order == 'g')
+		look_for_who_has_gone();
+	else
+		obey(order);
+}
+
 /* Joins in a PID namespace of its own. */
 static void obey_inside(char order)
 {
@@ -930,7 +1027,7 @@ static void obey_inside(char order)
 			must(!with_own_proc || (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
 			                        mount("proc", "/proc", "proc", 0, NULL) == 0));
 			do {
-				obey(order);
+				obey_in_there(order);
 				must(write(answers[1], &order, 1) == 1);
 			} while (read(orders[0], &order, 1) == 1);
 			_exit(0);
@@ -959,6 +1056,7 @@ static void check_inside(void)
 	join();
 	process_order(&inside, 'c');
 	assert_true(the_claim(NOW).wants);
+	process_order(&inside, 'g');
 	/* The one outside is not taken for one of the namespace, whoever has its number there. */
 	board_leave();
 	outside = process_start(obey);
@@ -1014,7 +1112,7 @@ static void test_privileged(void **state)
 	pid_t child = is_made ? fork() : -1;
 
 	if (child == 0) {
-		must(setresgid(OTHER_USER, OTHER_USER, OTHER_USER) == 0 && setresuid(OTHER_USER, OTHER_USER, OTHER_USER) == 0);
+		become(OTHER_USER);
 		execl(path, path, JOIN_ONLY, NULL);
 		_exit(NOT_PRIVILEGED);
 	}
@@ -1026,7 +1124,7 @@ static void test_privileged(void **state)
 	assert_int_equal(WEXITSTATUS(status), REFUSED);
 }
 
-/* --- its own world ------------------------------------------------------------------------------------------------------ */
+/* --- its own world ------------------------------------------------------------------------------------------------ */
 
 /* Where that is not permitted, it runs in the world as it is. */
 static void live_alone(void)
@@ -1050,12 +1148,31 @@ int main(int count, char **arguments)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, leave)
 	const struct CMUnitTest tests[] = {
-		TEST(test_alone), TEST(test_two), TEST(test_many), TEST(test_freshness), TEST(test_lapse),
-		TEST(test_places_are_used_again), TEST(test_full), TEST(test_all_gpus), TEST(test_place_taken_away),
-		TEST(test_died_in_the_middle), TEST(test_no_claim_is_torn), TEST(test_killed_at_any_instruction),
-		TEST(test_files_that_are_no_boards), TEST(test_files_that_hold_up), TEST(test_nonsense), TEST(test_two_become_one),
-		TEST(test_users_and_root), TEST(test_becoming_another_user), TEST(test_closed_descriptor),
-		TEST(test_closed_descriptor_beside_another), TEST(test_child), TEST(test_former_places), TEST(test_pid_namespaces),
+		TEST(test_alone),
+		TEST(test_two),
+		TEST(test_many),
+		TEST(test_many_processes),
+		TEST(test_freshness),
+		TEST(test_lapse),
+		TEST(test_places_are_used_again),
+		TEST(test_full),
+		TEST(test_all_gpus),
+		TEST(test_place_taken_away),
+		TEST(test_died_in_the_middle),
+		TEST(test_no_claim_is_torn),
+		TEST(test_killed_at_any_instruction),
+		TEST(test_files_that_are_no_boards),
+		TEST(test_second_file),
+		TEST(test_files_that_hold_up),
+		TEST(test_nonsense),
+		TEST(test_two_become_one),
+		TEST(test_users_and_root),
+		TEST(test_becoming_another_user),
+		TEST(test_closed_descriptor),
+		TEST(test_closed_descriptor_beside_another),
+		TEST(test_child),
+		TEST(test_former_places),
+		TEST(test_pid_namespaces),
 		TEST(test_privileged),
 	};
 

@@ -21,7 +21,7 @@
 static const struct pci_address gpus[] = {{.bus = 0x3b}, {.bus = 0x86}};
 static struct neighbours_self self = {.priority = 50, .weight = 100, .served_ns = 7};
 
-/* --- others ------------------------------------------------------------------------------------------------------------- */
+/* --- others ------------------------------------------------------------------------------------------------------- */
 
 /* What they say is in memory that all have. */
 static struct board_claim *told;
@@ -58,12 +58,14 @@ static int leave(void **state)
 	return 0;
 }
 
-/* --- this one ----------------------------------------------------------------------------------------------------------- */
+/* --- this one ----------------------------------------------------------------------------------------------------- */
 
 static struct neighbours look_on(uint64_t now, unsigned int count, bool wants_first, bool wants_second)
 {
 	const struct sight sight = {
-		.gpu_count = count, .gpus = {{.pci = gpus[0], .wants = wants_first}, {.pci = gpus[1], .wants = wants_second}}};
+		.gpu_count = count,
+		.gpus = {{.pci = gpus[0], .wants = wants_first}, {.pci = gpus[1], .wants = wants_second}},
+	};
 
 	return neighbours_look(now, &sight, &self);
 }
@@ -95,7 +97,7 @@ static bool is_known(struct neighbours found)
 	return found.any || found.has_higher || found.higher_wants || found.equals_wanting > 0 || found.equals_present > 0;
 }
 
-/* --- tests -------------------------------------------------------------------------------------------------------------- */
+/* --- tests -------------------------------------------------------------------------------------------------------- */
 
 static void test_nobody(void **state)
 {
@@ -129,26 +131,31 @@ static void test_higher(void **state)
 	say(&other, (struct board_claim){.pci = gpus[0], .priority = 60, .said = NOW});
 	found = look(NOW, true);
 	assert_true(found.any && found.has_higher && !found.higher_wants);
-	say(&other, (struct board_claim){.pci = gpus[0], .priority = 60, .wants = true, .wants_since = NOW - 5, .said = NOW});
+	say(&other, (struct board_claim){.pci = gpus[0], .priority = 60,
+	                         .wants = true, .wants_since = NOW - 5, .said = NOW});
 	found = look(NOW, true);
 	assert_true(found.higher_wants);
 	assert_int_equal(found.higher_since, NOW - 5);
 	assert_int_equal(found.equals_wanting, 0);
 	/* Of several, who has wanted for longest; but not who is aside: it takes no time. */
-	say(&third, (struct board_claim){.pci = gpus[0], .priority = 51, .wants = true, .wants_since = NOW - 9, .said = NOW});
+	say(&third, (struct board_claim){.pci = gpus[0], .priority = 51,
+	                         .wants = true, .wants_since = NOW - 9, .said = NOW});
 	assert_int_equal(look(NOW, true).higher_since, NOW - 9);
-	say(&third, (struct board_claim){.pci = gpus[0], .priority = 51, .wants = true, .wants_since = NOW - 9, .is_aside = true, .said = NOW});
+	say(&third, (struct board_claim){.pci = gpus[0], .priority = 51,
+	                         .wants = true, .wants_since = NOW - 9, .is_aside = true, .said = NOW});
 	assert_int_equal(look(NOW, true).higher_since, NOW - 5);
 	say(&other, (struct board_claim){.pci = gpus[0], .priority = 60, .said = NOW});
 	found = look(NOW, true);
 	assert_true(found.has_higher && !found.higher_wants);
 	/* Who is stopped wants for no longer than a claim holds. */
-	say(&other, (struct board_claim){.pci = gpus[0], .priority = 60, .wants = true, .wants_since = NOW, .said = NOW});
+	say(&other, (struct board_claim){.pci = gpus[0], .priority = 60,
+	                         .wants = true, .wants_since = NOW, .said = NOW});
 	assert_true(look(NOW + BOARD_FRESH_NS, true).higher_wants);
 	assert_false(look(NOW + BOARD_FRESH_NS + 1, true).higher_wants);
 	assert_true(look(NOW + BOARD_FRESH_NS + 1, true).has_higher);
 	/* A client of MPS is somebody, too. */
-	say(&other, (struct board_claim){.pci = gpus[0], .priority = 60, .wants = true, .is_client = true, .wants_since = NOW, .said = NOW});
+	say(&other, (struct board_claim){.pci = gpus[0], .priority = 60,
+	                         .wants = true, .is_client = true, .wants_since = NOW, .said = NOW});
 	assert_true(look(NOW, true).higher_wants);
 	process_end(&other);
 	process_end(&third);
@@ -157,14 +164,16 @@ static void test_higher(void **state)
 static void test_equals_and_lower(void **state)
 {
 	struct process other = process_start(obey), third = process_start(obey);
-	struct board_claim equal = {.pci = gpus[0], .priority = 50, .wants = true, .wants_since = NOW, .served_ns = 300, .said = NOW};
+	struct board_claim equal = {.pci = gpus[0], .priority = 50, .wants = true, .wants_since = NOW, .said = NOW};
 	struct neighbours found;
 
 	(void)state;
 	neighbours_join();
-	say(&other, (struct board_claim){.pci = gpus[0], .priority = 49, .wants = true, .wants_since = NOW, .said = NOW});
+	say(&other, (struct board_claim){.pci = gpus[0], .priority = 49,
+	                         .wants = true, .wants_since = NOW, .said = NOW});
 	found = look(NOW, true);
 	assert_true(found.any && !found.has_higher && found.equals_wanting == 0 && found.least_served_ns == UINT64_MAX);
+	equal.served_ns = 300;
 	say(&other, equal);
 	equal.served_ns = 200;
 	say(&third, equal);
@@ -199,7 +208,9 @@ static void test_own_claims(void **state)
 
 	if (reader == 0) {
 		neighbours_after_fork();
-		bool is_right = !board_is_joined() && board_join(NULL) == 0 && board_read(gpus[0], NOW + 9 * MS, claims) == 2;
+		bool is_right = !board_is_joined() && board_join(NULL) == 0;
+
+		is_right = is_right && board_read(gpus[0], NOW + 9 * MS, claims) == 2;
 
 		for (int i = 0; i < 2 && is_right; i++)
 			is_right = claims[i].priority == 0 || (claims[i].wants && claims[i].wants_since == NOW + 4 * MS &&
@@ -243,8 +254,10 @@ static void test_most_to_give_way_to(void **state)
 
 	(void)state;
 	neighbours_join();
-	say(&first, (struct board_claim){.pci = gpus[0], .priority = 60, .wants = true, .wants_since = NOW - 1, .said = NOW});
-	say(&second, (struct board_claim){.pci = gpus[1], .priority = 60, .wants = true, .wants_since = NOW - 2, .said = NOW});
+	say(&first, (struct board_claim){.pci = gpus[0], .priority = 60,
+	                         .wants = true, .wants_since = NOW - 1, .said = NOW});
+	say(&second, (struct board_claim){.pci = gpus[1], .priority = 60,
+	                         .wants = true, .wants_since = NOW - 2, .said = NOW});
 	assert_int_equal(look_on(NOW, 2, true, true).higher_since, NOW - 2);
 	assert_int_equal(look_on(NOW, 2, false, false).higher_since, NOW - 2);
 	/* There it works. */
@@ -252,9 +265,11 @@ static void test_most_to_give_way_to(void **state)
 	assert_int_equal(look_on(NOW, 2, false, true).higher_since, NOW - 2);
 	say(&second, (struct board_claim){.pci = gpus[1], .priority = 60, .said = NOW});
 	assert_int_equal(look_on(NOW, 2, true, true).higher_since, NOW - 1);
-	say(&first, (struct board_claim){.pci = gpus[0], .priority = 50, .wants = true, .wants_since = NOW, .said = NOW});
+	say(&first, (struct board_claim){.pci = gpus[0], .priority = 50,
+	                         .wants = true, .wants_since = NOW, .said = NOW});
 	assert_true(look_on(NOW, 2, true, true).has_higher);
-	say(&second, (struct board_claim){.pci = gpus[1], .priority = 50, .wants = true, .wants_since = NOW, .served_ns = 1, .said = NOW});
+	say(&second, (struct board_claim){.pci = gpus[1], .priority = 50,
+	                         .wants = true, .wants_since = NOW, .served_ns = 1, .said = NOW});
 	assert_int_equal(look_on(NOW, 2, true, true).least_served_ns, 0);
 	process_end(&first);
 	process_end(&second);
@@ -288,7 +303,7 @@ static void test_searches(void **state)
 	}
 }
 
-/* --- its own world ------------------------------------------------------------------------------------------------------ */
+/* --- its own world ------------------------------------------------------------------------------------------------ */
 
 /* Where that is not permitted, it runs in the world as it is. */
 static void live_alone(void)
@@ -311,8 +326,15 @@ static void live_alone(void)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, leave)
-	const struct CMUnitTest tests[] = {TEST(test_nobody), TEST(test_higher), TEST(test_equals_and_lower), TEST(test_own_claims),
-	                                   TEST(test_gpus_come_and_go), TEST(test_most_to_give_way_to), TEST(test_searches)};
+	const struct CMUnitTest tests[] = {
+		TEST(test_nobody),
+		TEST(test_higher),
+		TEST(test_equals_and_lower),
+		TEST(test_own_claims),
+		TEST(test_gpus_come_and_go),
+		TEST(test_most_to_give_way_to),
+		TEST(test_searches),
+	};
 
 	live_alone();
 	return cmocka_run_group_tests(tests, setup, NULL);
