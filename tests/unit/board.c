@@ -1137,11 +1137,11 @@ static void live_alone(void)
 
 	if (child != 0) {
 		waitpid(child, &status, 0);
-		exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("proc", "/proc", "proc", 0, NULL) < 0)
-		exit(1);
+		_exit(1);
 }
 
 int main(int count, char **arguments)
