@@ -190,7 +190,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(library)
 $(BUILD)/tests/unit/quota: $(BUILD)/tests/unit/quota.o $(BUILD)/src/shim/quota.o $(library)
 $(BUILD)/tests/unit/neighbours: $(BUILD)/tests/unit/neighbours.o $(BUILD)/src/shim/neighbours.o $(library)
 $(BUILD)/tests/unit/calls: $(BUILD)/tests/unit/calls.o $(BUILD)/src/driver/calls.o $(library)
-$(BUILD)/tests/unit/top: $(BUILD)/tests/unit/top.o $(BUILD)/tools/nvtaskset/quota.o $(library)
+$(BUILD)/tests/unit/top: $(BUILD)/tests/unit/top.o $(addprefix $(BUILD)/tools/nvtaskset/,quota.o time_given.o) $(library)
 $(addprefix $(BUILD)/tests/unit/,quota neighbours calls top):
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
 

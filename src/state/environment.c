@@ -1,23 +1,72 @@
 /* Partitions as text, for the environment. */
 #include "layout.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define QUOTA "quota="
+#define PRIORITY "priority="
+#define WEIGHT "weight="
 
-static int parse_quota(struct segment_quota *quota, const char *text, struct error *error)
+static int parse_quota(struct segment_revision *revision, const char *text, struct error *error)
 {
 	unsigned int run_us, period_us;
 	int length = 0;
 
 	if (sscanf(text, "%9u/%9u%n", &run_us, &period_us, &length) != 2 || text[length] != '\0' || period_us == 0)
 		return error_set(error, "%s: '%.40s' is not RUN/PERIOD", SEGMENT_ENVIRONMENT, text);
-	*quota = (struct segment_quota){.run_us = run_us, .period_us = period_us};
+	revision->quota = (struct segment_quota){.run_us = run_us, .period_us = period_us};
 	return 0;
 }
 
-/* One "PCI=LIST", or the quota, of `length` characters. */
+static int parse_number(unsigned int *number, const char *text, unsigned int min, unsigned int max, struct error *error)
+{
+	int length = 0;
+
+	if (sscanf(text, "%9u%n", number, &length) != 1 || text[length] != '\0' || *number < min || *number > max)
+		return error_set(error, "%s: '%.40s' is not %u-%u", SEGMENT_ENVIRONMENT, text, min, max);
+	return 0;
+}
+
+static int parse_priority(struct segment_revision *revision, const char *text, struct error *error)
+{
+	unsigned int priority;
+	int result = parse_number(&priority, text, 0, SEGMENT_PRIORITY_MAX, error);
+
+	if (result == 0)
+		revision->rank.priority = segment_rank_of_priority(priority);
+	return result;
+}
+
+static int parse_weight(struct segment_revision *revision, const char *text, struct error *error)
+{
+	unsigned int weight;
+	int result = parse_number(&weight, text, 1, SEGMENT_WEIGHT_MAX, error);
+
+	if (result == 0)
+		revision->rank.weight = (uint16_t)weight;
+	return result;
+}
+
+/* What of the time an entry can say. */
+static const struct {
+	const char *name;
+	int (*parse)(struct segment_revision *revision, const char *text, struct error *error);
+} times[] = {{QUOTA, parse_quota}, {PRIORITY, parse_priority}, {WEIGHT, parse_weight}};
+
+#define TIMES (sizeof times / sizeof times[0])
+
+static size_t find_time(const char *text)
+{
+	size_t found = 0;
+
+	while (found < TIMES && strncmp(text, times[found].name, strlen(times[found].name)) != 0)
+		found++;
+	return found;
+}
+
+/* One "PCI=LIST", or something of the time, of `length` characters. */
 static int parse_entry(struct segment_revision *revision, const char *text, size_t length, struct error *error)
 {
 	char copy[PCI_ADDRESS_TEXT + TPCSET_TEXT];
@@ -27,8 +76,10 @@ static int parse_entry(struct segment_revision *revision, const char *text, size
 		return error_set(error, "%s: an entry is too long", SEGMENT_ENVIRONMENT);
 	memcpy(copy, text, length);
 	copy[length] = '\0';
-	if (strncmp(copy, QUOTA, strlen(QUOTA)) == 0)
-		return parse_quota(&revision->quota, copy + strlen(QUOTA), error);
+	size_t time = find_time(copy);
+
+	if (time < TIMES)
+		return times[time].parse(revision, copy + strlen(times[time].name), error);
 	char *list = strchr(copy, '=');
 
 	if (!list)
@@ -56,6 +107,22 @@ int segment_revision_parse(struct segment_revision *revision, const char *text, 
 	return result;
 }
 
+/* Adds an entry at `length`; returns the new length. */
+static size_t add(char text[SEGMENT_ENVIRONMENT_MAX], size_t length, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static size_t add(char text[SEGMENT_ENVIRONMENT_MAX], size_t length, const char *format, ...)
+{
+	va_list values;
+
+	if (length > 0)
+		text[length++] = ';';
+	va_start(values, format);
+	length += (size_t)vsnprintf(text + length, SEGMENT_ENVIRONMENT_MAX - length, format, values);
+	va_end(values);
+	return length;
+}
+
 const char *segment_revision_format(const struct segment_revision *revision,
                                     char text[SEGMENT_ENVIRONMENT_MAX])
 {
@@ -64,11 +131,13 @@ const char *segment_revision_format(const struct segment_revision *revision,
 
 	text[0] = '\0';
 	for (uint32_t i = 0; i < revision->count; i++)
-		length += (size_t)snprintf(text + length, SEGMENT_ENVIRONMENT_MAX - length, "%s%s=%s",
-		                           i ? ";" : "", pci_address_format(revision->partitions[i].pci, pci),
-		                           tpcset_format_list(&revision->partitions[i].set, list));
+		length = add(text, length, "%s=%s", pci_address_format(revision->partitions[i].pci, pci),
+		             tpcset_format_list(&revision->partitions[i].set, list));
 	if (revision->quota.period_us > 0)
-		snprintf(text + length, SEGMENT_ENVIRONMENT_MAX - length, "%s" QUOTA "%u/%u", length > 0 ? ";" : "",
-		         revision->quota.run_us, revision->quota.period_us);
+		length = add(text, length, QUOTA "%u/%u", revision->quota.run_us, revision->quota.period_us);
+	if (revision->rank.priority > 0)
+		length = add(text, length, PRIORITY "%u", segment_rank_priority(revision->rank));
+	if (revision->rank.weight > 0)
+		add(text, length, WEIGHT "%u", segment_rank_weight(revision->rank));
 	return text;
 }

@@ -54,6 +54,12 @@ static inline bool segment_rank_is_given(struct segment_rank rank)
 	return rank.priority > 0 || rank.weight > 0;
 }
 
+/* How a priority of 0 … SEGMENT_PRIORITY_MAX stands in a rank. */
+static inline uint16_t segment_rank_of_priority(unsigned int priority)
+{
+	return (uint16_t)(1 + priority);
+}
+
 static inline uint32_t segment_rank_priority(struct segment_rank rank)
 {
 	return rank.priority > 0 ? rank.priority - 1u : SEGMENT_PRIORITY_USUAL;
@@ -72,6 +78,12 @@ struct segment_revision {
 	struct segment_rank rank;   /* on each GPU */
 	struct segment_partition partitions[SEGMENT_GPUS];
 };
+
+/* Whether this says anything of the time. */
+static inline bool segment_time_is_given(const struct segment_revision *revision)
+{
+	return revision->quota.period_us > 0 || segment_rank_is_given(revision->rank);
+}
 
 /* The partition on one GPU; NULL if the revision does not restrict that GPU. */
 const struct segment_partition *segment_find(const struct segment_revision *revision, struct pci_address pci);

@@ -320,11 +320,12 @@ static inline uint64_t segment_sum(uint64_t a, uint64_t b)
 }
 
 /* --- the environment ------------------------------------------------------------------------------
- * NVTASKSET_PARTITION carries a revision from the command to the shim: "0000:3b:00.0=0-7,9;…;quota=30000/100000", in us.
+ * NVTASKSET_PARTITION carries a revision from the command to the shim: "0000:3b:00.0=0-7,9;…;quota=30000/100000;priority=80;weight=200"; the quota
+ * is in us.
  */
 #define SEGMENT_ENVIRONMENT "NVTASKSET_PARTITION"
 #define SEGMENT_ROOT_ENVIRONMENT "NVTASKSET_PID" /* the process that got the partition */
-#define SEGMENT_ENVIRONMENT_MAX (SEGMENT_GPUS * (PCI_ADDRESS_TEXT + TPCSET_TEXT) + 32)
+#define SEGMENT_ENVIRONMENT_MAX (SEGMENT_GPUS * (PCI_ADDRESS_TEXT + TPCSET_TEXT) + 64)
 
 int segment_revision_parse(struct segment_revision *revision, const char *text, struct error *error);
 const char *segment_revision_format(const struct segment_revision *revision,

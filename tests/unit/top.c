@@ -532,7 +532,7 @@ static void assert_quota(struct segment_quota quota, enum segment_time_state sta
 	const struct process process = {.pid = 7, .revision.quota = quota, .time.state = state};
 	struct top_row row = {.pid = 7};
 
-	describe_quota(&row, &process);
+	describe_time(&row, &process);
 	assert_string_equal(row.quota, text);
 }
 

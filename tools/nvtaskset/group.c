@@ -3,13 +3,13 @@
 #include "actions.h"
 #include "base/pids.h"
 #include "base/proc.h"
-#include "quota.h"
-#include "quota_change.h"
 #include "set.h"
 #include "show/json.h"
 #include "state/group_file.h"
 #include "state/group_find.h"
 #include "targets.h"
+#include "time_change.h"
+#include "time_given.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -220,39 +220,39 @@ static int change_strays(const struct members *members, const struct group *grou
 	return result;
 }
 
-static int check_quotas(const struct members *members, const struct options *options, struct error *error)
+static int check_times(const struct members *members, const struct options *options, struct error *error)
 {
 	int result = 0;
 
 	for (size_t i = 0; result == 0 && i < members->count; i++)
-		result = quota_check(members->list[i].pid, options->quota, error);
+		result = time_check(members->list[i].pid, &options->time, error);
 	return result;
 }
 
-/* What became of the group's quota in its members. */
-static void see_quotas(struct members *members)
+/* What became in its members of what the group was given of the time. */
+static void see_times(struct members *members)
 {
-	double end_ms = quota_wait_end();
+	double end_ms = time_wait_end();
 
 	for (size_t i = 0; i < members->count; i++) {
 		struct segment segment;
 
 		if (segment_open(&segment, members->list[i].pid, NULL) != SEGMENT_FOUND)
 			continue;
-		quota_wait(&segment, end_ms);
+		time_wait(&segment, end_ms);
 		segment_read_time(&segment, &members->list[i].time);
 		segment_close(&segment);
 	}
 }
 
 /* -1 with the reason if a member does not obey. One that has ended meanwhile need not. */
-static int check_members(const struct members *members, struct segment_quota quota, struct error *error)
+static int check_members(const struct members *members, const struct segment_revision *given, struct error *error)
 {
 	int result = 0;
 
 	for (size_t i = 0; result == 0 && i < members->count; i++) {
 		const struct member *member = &members->list[i];
-		const char *refusal = quota_refusal(&member->time, quota);
+		const char *refusal = time_refusal(&member->time, given);
 		struct editor editor;
 		struct error why;
 
@@ -310,13 +310,16 @@ static void show(const struct options *options, const struct gpu_choices *chosen
 	}
 }
 
-/* A group that was never given a quota has no line for it. */
-static void show_quota(const struct options *options, const struct segment_revision *revision, const char *when)
+/* A line for each that the group was given of the time. */
+static void show_time(const struct options *options, const struct segment_revision *revision)
 {
-	char text[QUOTA_TEXT];
+	char text[TIME_TEXT], other[TIME_TEXT];
 
-	if (revision->quota.period_us > 0)
-		printf("group %s's %s quota: %s\n", options->group, when, quota_format(revision->quota, text));
+	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
+		if (time_format(revision, kind, text))
+			printf("group %s's %s %s: %s\n", options->group, time_format(&options->time, kind, other) ? "new" : "current",
+			       time_name(kind), text);
+	}
 }
 
 static int write_document(const struct group *group, const struct members *members, const struct gpu_choices *chosen,
@@ -359,18 +362,18 @@ static int report(const struct group *group, const struct members *members, cons
 		show(options, chosen, before, "current");
 		if (options->action == ACTION_CHANGE)
 			show(options, chosen, &now, "new");
-		show_quota(options, &now, options->quota.period_us > 0 ? "new" : "current");
+		show_time(options, &now);
 	}
-	return result == 0 ? check_members(members, options->quota, error) : result;
+	return result == 0 ? check_members(members, &options->time, error) : result;
 }
 
-/* The group has changed: strays follow, and a quota shows what becomes of it. */
+/* The group has changed: strays follow, and what was given of the time shows what becomes of it. */
 static int follow(const struct group *group, struct members *members, const struct segment_revision *wanted, struct error *error)
 {
 	int result = change_strays(members, group, wanted, error);
 
-	if (result == 0 && wanted->quota.period_us > 0)
-		see_quotas(members);
+	if (result == 0 && segment_time_is_given(wanted))
+		see_times(members);
 	return result;
 }
 
@@ -382,16 +385,16 @@ static int act(struct group *group, struct members *members, const struct option
 	struct gpu_choices chosen;
 	uint64_t number;
 	int lock = -1, status = EXIT_FAILURE;
-	bool sets = options->action == ACTION_CHANGE, changes = sets || options->quota.period_us > 0;
+	bool sets = options->action == ACTION_CHANGE, changes = sets || segment_time_is_given(&options->time);
 
 	wanted = (struct segment_revision){.count = 0};
 	if (!group_read(group, &before, &number))
 		error_set(error, "--group %.60s: it is damaged", options->group);
 	else if (target_gpus(&chosen, options, list, &before, error) == 0 &&
 	         (!sets || find_wanted(&wanted, group, options, &chosen, list, &lock, error) == 0) &&
-	         check_quotas(members, options, error) == 0)
+	         check_times(members, options, error) == 0)
 		status = EXIT_SUCCESS;
-	wanted.quota = options->quota;
+	segment_put_time(&wanted, &options->time);
 	if (status == EXIT_SUCCESS && options->dry_run)
 		set_print(&wanted);
 	else if (status == EXIT_SUCCESS && changes && group_change(group, &wanted, error) < 0)

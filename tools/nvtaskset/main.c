@@ -71,7 +71,7 @@ static int explain_lost_output(const struct options *options, struct error *erro
 {
 	struct error why = *error;
 
-	bool changes = options->action == ACTION_CHANGE || options->quota.period_us > 0;
+	bool changes = options->action == ACTION_CHANGE || segment_time_is_given(&options->time);
 
 	if (!changes || options->action == ACTION_RUN || options->dry_run)
 		return EXIT_FAILURE;

@@ -98,15 +98,41 @@ int option_group(const char **group, const char *text, struct error *error)
 	return 0;
 }
 
-int option_connections(unsigned int *connections, const char *text, struct error *error)
+static int parse_number(unsigned int *number, const char *option, const char *text, unsigned int min, unsigned int max,
+                        struct error *error)
 {
 	char *end;
-	unsigned long number = strtoul(text, &end, 10);
+	unsigned long parsed = strtoul(text, &end, 10);
 
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || number < 1 || number > MPS_CONNECTIONS_MAX)
-		return error_set(error, "--connections %.40s: must be 1-%d", text, MPS_CONNECTIONS_MAX);
-	*connections = (unsigned int)number;
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || parsed < min || parsed > max)
+		return error_set(error, "%s %.40s: must be %u-%u", option, text, min, max);
+	*number = (unsigned int)parsed;
 	return 0;
+}
+
+int option_connections(unsigned int *connections, const char *text, struct error *error)
+{
+	return parse_number(connections, "--connections", text, 1, MPS_CONNECTIONS_MAX, error);
+}
+
+int option_priority(struct segment_rank *rank, const char *text, struct error *error)
+{
+	unsigned int priority = 0;
+	int result = parse_number(&priority, "--priority", text, 0, SEGMENT_PRIORITY_MAX, error);
+
+	if (result == 0)
+		rank->priority = segment_rank_of_priority(priority);
+	return result;
+}
+
+int option_weight(struct segment_rank *rank, const char *text, struct error *error)
+{
+	unsigned int weight = 0;
+	int result = parse_number(&weight, "--weight", text, 1, SEGMENT_WEIGHT_MAX, error);
+
+	if (result == 0)
+		rank->weight = (uint16_t)weight;
+	return result;
 }
 
 static int parse_seconds(double *seconds, const char *option, const char *text, struct error *error)

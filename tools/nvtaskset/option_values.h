@@ -15,6 +15,8 @@ int option_misfit(enum misfit *misfit, const char *text, struct error *error);  
 int option_memory(uint64_t *mebibytes, const char *text, struct error *error);
 int option_group(const char **group, const char *text, struct error *error);
 int option_connections(unsigned int *connections, const char *text, struct error *error); /* --connections */
+int option_priority(struct segment_rank *rank, const char *text, struct error *error); /* --priority */
+int option_weight(struct segment_rank *rank, const char *text, struct error *error);   /* --weight */
 
 /* --watch; `text` is NULL where it stands alone. --delay. */
 int option_watch(double *seconds, const char *text, struct error *error);

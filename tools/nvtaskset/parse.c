@@ -3,8 +3,8 @@
 #include "actions.h"
 #include "arguments.h"
 #include "option_values.h"
-#include "quota.h"
 #include "state/group.h"
+#include "time_given.h"
 
 #include <getopt.h>
 #include <string.h>
@@ -30,10 +30,12 @@ enum {
 	OPTION_ON_MISFIT,
 	OPTION_ONCE,
 	OPTION_OUTPUT,
+	OPTION_PRIORITY,
 	OPTION_QUOTA,
 	OPTION_STRATEGY,
 	OPTION_STRICT,
-	OPTION_WATCH
+	OPTION_WATCH,
+	OPTION_WEIGHT
 };
 
 #define DELAY_SECONDS 1.0 /* --delay where it is not given */
@@ -79,10 +81,12 @@ static const struct option long_options[] = {
 	{"output", required_argument, NULL, OPTION_OUTPUT},
 	{"group", required_argument, NULL, OPTION_GROUP},
 	{"on-misfit", required_argument, NULL, OPTION_ON_MISFIT},
+	{"priority", required_argument, NULL, OPTION_PRIORITY},
 	{"quota", required_argument, NULL, OPTION_QUOTA},
 	{"strategy", required_argument, NULL, OPTION_STRATEGY},
 	{"strict", no_argument, NULL, OPTION_STRICT},
 	{"watch", optional_argument, NULL, OPTION_WATCH},
+	{"weight", required_argument, NULL, OPTION_WEIGHT},
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, 'V'},
@@ -122,10 +126,12 @@ static const struct rule {
 	{OPTION_ONCE, "--once", TOP, "with 'top'"},
 	{OPTION_OUTPUT, "--output", METRICS, "with 'metrics'"},
 	{OPTION_ON_MISFIT, "--on-misfit", RUN, "where a COMMAND is started"},
+	{OPTION_PRIORITY, "--priority", RUN | SHOW | CHANGE, "with a SET and with -p"},
 	{OPTION_QUOTA, "--quota", RUN | SHOW | CHANGE, "with a SET and with -p"},
 	{OPTION_STRATEGY, "--strategy", RUN | CHANGE, "with -n"},
 	{OPTION_STRICT, "--strict", RUN, "where a COMMAND is started"},
 	{OPTION_WATCH, "--watch", VIEWS, "with -l and -T"},
+	{OPTION_WEIGHT, "--weight", RUN | SHOW | CHANGE, "with a SET and with -p"},
 };
 
 #define RULES (sizeof rules / sizeof rules[0])
@@ -278,8 +284,14 @@ static int take_option(struct options *options, int option, const char *argument
 	case OPTION_MEMORY:
 		result = option_memory(&options->memory, optarg, error);
 		break;
+	case OPTION_PRIORITY:
+		result = option_priority(&options->time.rank, optarg, error);
+		break;
 	case OPTION_QUOTA:
-		result = quota_parse(&options->quota, optarg, error);
+		result = quota_parse(&options->time.quota, optarg, error);
+		break;
+	case OPTION_WEIGHT:
+		result = option_weight(&options->time.rank, optarg, error);
 		break;
 	case OPTION_MPS:
 		options->mps_given = true;
@@ -363,16 +375,33 @@ static bool asks_for_text(const struct options *options)
 }
 
 /* Programs that run side by side cannot be put aside each for itself. */
+static int check_with_mps(const struct options *options, struct error *error)
+{
+	int result = 0;
+
+	if (segment_quota_limits(options->time.quota))
+		result = error_set(error, "--quota: clients of MPS cannot be put aside each for itself; use it with --mps off");
+	else if (options->time.rank.weight > 0)
+		result = error_set(error, "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or "
+		                          "give it a partition's size");
+	return result;
+}
+
 static int settle_mps(struct options *options, struct error *error)
 {
-	bool has_quota = segment_quota_limits(options->quota);
+	char names[TIME_LINE];
+	int result = 0;
 
-	if (options->action != ACTION_RUN || !has_quota)
+	if (options->action != ACTION_RUN || !time_limits(&options->time))
 		return 0;
 	if (options->mps_given && options->mps.mode != MPS_OFF)
-		return error_set(error, "--quota: clients of MPS cannot be put aside each for itself; use it with --mps off");
-	options->mps.mode = MPS_OFF;
-	return 0;
+		result = check_with_mps(options, error);
+	else if (options->memory > 0)
+		result = error_set(error, "--memory: only MPS sees to it, and %s runs without: choose one",
+		                   time_options(&options->time, names));
+	else
+		options->mps.mode = MPS_OFF;
+	return result;
 }
 
 int parse_options(struct options *options, int count, char **arguments, struct error *error)

@@ -5,11 +5,11 @@
 #include "gpus.h"
 #include "option_values.h"
 #include "process_tree.h"
-#include "quota.h"
-#include "quota_change.h"
 #include "set.h"
 #include "show/json.h"
 #include "targets.h"
+#include "time_change.h"
+#include "time_given.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,15 +47,21 @@ static int choose_all(struct gpu_choices *chosen, const struct targets *targets,
 	return result;
 }
 
-/* A process that was never given a quota has no line for it. */
-static void show_quota(const struct editor *editor, const struct segment_revision *revision, const char *when)
+/* A line for each that the process was given of the time; the first one says what became of it. `given` is what has changed. */
+static void show_time(const struct editor *editor, const struct segment_revision *revision, const struct segment_revision *given)
 {
 	struct segment_time time;
-	char text[QUOTA_LINE];
+	char text[TIME_TEXT], other[TIME_TEXT], use[TIME_USE];
 
 	segment_read_time(&editor->segment, &time);
-	if (revision->quota.period_us > 0)
-		printf("pid %d's %s quota: %s\n", (int)editor->pid, when, quota_describe(revision->quota, &time, text));
+	time_describe(revision, &time, use);
+	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
+		if (time_format(revision, kind, text)) {
+			printf("pid %d's %s %s: %s%s\n", (int)editor->pid, time_format(given, kind, other) ? "new" : "current",
+			       time_name(kind), text, use);
+			use[0] = '\0';
+		}
+	}
 }
 
 static void show_all(const struct targets *targets, const struct options *options, const struct gpu_choices *chosen,
@@ -65,7 +71,7 @@ static void show_all(const struct targets *targets, const struct options *option
 		show(options, targets->editors[i].pid, &chosen[i], &before[i], "current");
 		if (after && options->action == ACTION_CHANGE)
 			show(options, targets->editors[i].pid, &chosen[i], &after[i], "new");
-		show_quota(&targets->editors[i], after ? &after[i] : &before[i], after && options->quota.period_us > 0 ? "new" : "current");
+		show_time(&targets->editors[i], after ? &after[i] : &before[i], &options->time);
 	}
 }
 
@@ -101,7 +107,7 @@ static int check_in_force(const struct targets *targets, struct error *error)
 
 		segment_read_time(&editor->segment, &time);
 		if (!obstacle)
-			obstacle = quota_refusal(&time, targets->revisions[i].quota);
+			obstacle = time_refusal(&time, &targets->revisions[i]);
 		if (obstacle)
 			result = error_set(error, "pid %d: %s", (int)editor->pid, obstacle);
 	}
@@ -121,12 +127,12 @@ static int report(const struct targets *targets, const struct options *options, 
 	return result == 0 ? check_in_force(targets, error) : result;
 }
 
-static void wait_for_quotas(const struct targets *targets)
+static void wait_for_times(const struct targets *targets)
 {
-	double end = quota_wait_end();
+	double end = time_wait_end();
 
 	for (size_t i = 0; i < targets->count; i++)
-		quota_wait(&targets->editors[i].segment, end);
+		time_wait(&targets->editors[i].segment, end);
 }
 
 /* After the change, a failure does not undo it. The exit status then differs from that of a failure before it. */
@@ -134,7 +140,7 @@ static int show_and_change(struct targets *targets, const struct options *option
                            const struct gpu_choices *chosen, struct segment_revision *before,
                            const struct segment_revision *wanted, struct error *error)
 {
-	bool changes = wanted->count > 0 || wanted->quota.period_us > 0;
+	bool changes = wanted->count > 0 || segment_time_is_given(wanted);
 	int status = EXIT_FAILURE;
 
 	if (targets_read(targets, error) < 0)
@@ -143,8 +149,8 @@ static int show_and_change(struct targets *targets, const struct options *option
 	if (!changes)
 		return report(targets, options, chosen, before, NULL, list, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 	if (editor_change(targets->editors, targets->count, wanted, error) == 0) {
-		if (wanted->quota.period_us > 0)
-			wait_for_quotas(targets);
+		if (segment_time_is_given(wanted))
+			wait_for_times(targets);
 		status = targets_read(targets, error) == 0 &&
 		                         report(targets, options, chosen, before, targets->revisions, list, error) == 0
 		                 ? EXIT_SUCCESS
@@ -169,12 +175,12 @@ static int show_and_change_all(struct targets *targets, const struct options *op
 	return status;
 }
 
-static int check_quota(const struct targets *targets, const struct options *options, struct error *error)
+static int check_time(const struct targets *targets, const struct options *options, struct error *error)
 {
 	int result = 0;
 
 	for (size_t i = 0; result == 0 && i < targets->count; i++)
-		result = quota_check(targets->editors[i].pid, options->quota, error);
+		result = time_check(targets->editors[i].pid, &options->time, error);
 	return result;
 }
 
@@ -190,8 +196,8 @@ static int act(struct targets *targets, const struct options *options, const str
 	    (target_gpus(&chosen, options, list, &targets->revisions[0], error) < 0 ||
 	     set_find(&wanted, options, &chosen, list, &limits, error) < 0))
 		return EXIT_FAILURE;
-	wanted.quota = options->quota;
-	if (check_quota(targets, options, error) < 0)
+	segment_put_time(&wanted, &options->time);
+	if (check_time(targets, options, error) < 0)
 		return EXIT_FAILURE;
 	if (options->dry_run) {
 		set_print(&wanted);

@@ -91,23 +91,3 @@ const char *quota_format(struct segment_quota quota, char text[QUOTA_TEXT])
 	}
 	return text;
 }
-
-bool quota_is_refused(enum segment_time_state state)
-{
-	return state > SEGMENT_TIME_IN_FORCE;
-}
-
-const char *quota_describe(struct segment_quota quota, const struct segment_time *time, char text[QUOTA_LINE])
-{
-	bool is_shown = time->state == SEGMENT_TIME_IN_FORCE || time->present_us > 0;
-	char value[QUOTA_TEXT];
-	int length = snprintf(text, QUOTA_LINE, "%s", quota_format(quota, value));
-
-	if (is_shown)
-		length += snprintf(text + length, QUOTA_LINE - (size_t)length, ": present for %.1f s, put aside for %.1f s",
-		                   (double)time->present_us / 1e6, (double)time->aside_us / 1e6);
-	if (segment_quota_limits(quota) && time->state != SEGMENT_TIME_IN_FORCE)
-		snprintf(text + length, QUOTA_LINE - (size_t)length, "%s %s", is_shown ? ";" : ":",
-		         segment_time_text(time->state == SEGMENT_TIME_NONE ? SEGMENT_TIME_PENDING : time->state));
-	return text;
-}

@@ -3,7 +3,7 @@
 #define NVTASKSET_QUOTA_H
 
 #include "base/error.h"
-#include "state/segment.h"
+#include "state/revisions.h"
 
 /* "30%", "30ms", "30ms/100ms" or "30%/1s"; us, ms and s are known; "max" is no limit any more. The period is 100 ms if it
  * is not said. -1 with the reason. */
@@ -12,12 +12,5 @@ int quota_parse(struct segment_quota *quota, const char *text, struct error *err
 /* "30ms/100ms", "max"; returns `text`. */
 #define QUOTA_TEXT 32
 const char *quota_format(struct segment_quota quota, char text[QUOTA_TEXT]);
-
-/* "30ms/100ms: present for 1.2 s, put aside for 2.8 s", or why it is not in force. Returns `text`. */
-#define QUOTA_LINE 256
-const char *quota_describe(struct segment_quota quota, const struct segment_time *time, char text[QUOTA_LINE]);
-
-/* Whether this state will stay, and the quota does not hold. */
-bool quota_is_refused(enum segment_time_state state);
 
 #endif

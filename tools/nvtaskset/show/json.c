@@ -245,25 +245,46 @@ static json_t *process_members(const struct process *process, const struct topol
 	                 "reasons", reasons(&process->counters));
 }
 
-json_t *json_quota(struct segment_quota quota, const struct segment_time *time)
+/* Adds what became of it. */
+static json_t *with_use(json_t *object, const struct segment_time *time)
 {
-	json_t *object = json_null();
+	return time ? json_joined(object, json_pack("{s:b, s:s, s:I, s:I, s:I}", "in_force", time->state == SEGMENT_TIME_IN_FORCE,
+	                                            "state", segment_time_text(time->state), "present_us",
+	                                            counter(time->present_us), "aside_us", counter(time->aside_us), "bounded",
+	                                            counter(time->bounded)))
+	            : object;
+}
 
-	if (quota.period_us > 0)
-		object = json_pack("{s:I, s:I, s:b}", "run_us", (json_int_t)quota.run_us, "period_us", (json_int_t)quota.period_us,
-		                   "limits", segment_quota_limits(quota));
-	if (quota.period_us > 0 && time)
-		object = json_joined(object, json_pack("{s:b, s:s, s:I, s:I}", "in_force", time->state == SEGMENT_TIME_IN_FORCE, "state",
-		                                  segment_time_text(time->state), "present_us", counter(time->present_us),
-		                                  "aside_us", counter(time->aside_us)));
-	return object;
+static json_t *quota_or_null(struct segment_quota quota, const struct segment_time *time)
+{
+	return quota.period_us == 0
+	               ? json_null()
+	               : with_use(json_pack("{s:I, s:I, s:b}", "run_us", (json_int_t)quota.run_us, "period_us",
+	                                    (json_int_t)quota.period_us, "limits", segment_quota_limits(quota)),
+	                          time);
+}
+
+static json_t *rank_or_null(struct segment_rank rank, const struct segment_time *time)
+{
+	return !segment_rank_is_given(rank)
+	               ? json_null()
+	               : with_use(json_pack("{s:o, s:o}", "priority",
+	                                    counter_or_null(segment_rank_priority(rank), rank.priority > 0), "weight",
+	                                    counter_or_null(segment_rank_weight(rank), rank.weight > 0)),
+	                          time);
+}
+
+json_t *json_time(const struct segment_revision *revision, const struct segment_time *time)
+{
+	return json_pack("{s:o, s:o}", "quota", quota_or_null(revision->quota, time), "rank", rank_or_null(revision->rank, time));
 }
 
 static json_t *list_process(const struct process *process, const struct topology_list *gpus)
 {
-	return json_joined(process_members(process, gpus),
-	                   json_pack("{s:o, s:o}", "partitions", partitions(&process->revision, gpus), "quota",
-	                             json_quota(process->revision.quota, &process->time)));
+	json_t *object = json_joined(process_members(process, gpus),
+	                             json_pack("{s:o}", "partitions", partitions(&process->revision, gpus)));
+
+	return json_joined(object, json_time(&process->revision, &process->time));
 }
 
 static json_t *sharers(const struct processes *processes, const struct shared *shared)
@@ -498,8 +519,9 @@ int json_add_partition(json_t *document, pid_t pid, const struct gpu_choices *ch
                        const struct segment_revision *revision, const struct segment_revision *before,
                        const struct segment_time *time, const struct topology_list *gpus, struct error *error)
 {
-	json_t *process = json_pack("{s:i, s:o, s:o}", "pid", (int)pid, "partitions",
-	                            sets_on_gpus(chosen, revision, before, gpus), "quota", json_quota(revision->quota, time));
+	json_t *process = json_pack("{s:i, s:o}", "pid", (int)pid, "partitions", sets_on_gpus(chosen, revision, before, gpus));
+
+	process = json_joined(process, json_time(revision, time));
 
 	return json_append(json_object_get(document, "processes"), process) ? 0 : no_memory(error);
 }
@@ -508,9 +530,10 @@ int json_add_group(json_t *document, const char *name, const struct gpu_choices 
                    const struct segment_revision *revision, const struct segment_revision *before,
                    const struct topology_list *gpus, struct error *error)
 {
-	json_t *group = json_pack("{s:s?, s:o, s:o}", "name", name[0] != '\0' ? name : NULL, "partitions",
-	                          sets_on_gpus(chosen, revision, before, gpus), "quota", json_quota(revision->quota, NULL));
+	json_t *group = json_pack("{s:s?, s:o}", "name", name[0] != '\0' ? name : NULL, "partitions",
+	                          sets_on_gpus(chosen, revision, before, gpus));
 
+	group = json_joined(group, json_time(revision, NULL));
 	return json_object_set_new(document, "group", group) == 0 ? 0 : no_memory(error);
 }
 

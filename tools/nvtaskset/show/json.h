@@ -55,8 +55,8 @@ json_t *json_joined(json_t *object, json_t *more);
 /* The members that say which GPU an object is about. */
 json_t *json_gpu(struct pci_address pci, const struct topology_list *gpus);
 
-/* null if the process was never given one. Without `time`, only what was given. */
-json_t *json_quota(struct segment_quota quota, const struct segment_time *time);
+/* The members `quota` and `rank`, each null if it was never given. Without `time`, only what was given. */
+json_t *json_time(const struct segment_revision *revision, const struct segment_time *time);
 
 /* Milliseconds since 1970. */
 json_int_t json_now(void);

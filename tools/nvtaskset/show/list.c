@@ -6,10 +6,10 @@
 #include "gpus.h"
 #include "groups.h"
 #include "json.h"
-#include "quota.h"
 #include "rows.h"
 #include "shared.h"
 #include "text.h"
+#include "time_given.h"
 #include "watch.h"
 
 #include <inttypes.h>
@@ -233,12 +233,13 @@ static void print_reasons(const struct process *process, FILE *page)
 	}
 }
 
-static void print_quota(const struct process *process, FILE *page)
+static void print_time(const struct process *process, FILE *page)
 {
-	char text[QUOTA_LINE];
+	char given[TIME_LINE], use[TIME_USE];
 
-	if (process->revision.quota.period_us > 0)
-		fprintf(page, "        quota %s\n", quota_describe(process->revision.quota, &process->time, text));
+	if (segment_time_is_given(&process->revision))
+		fprintf(page, "        %s%s\n", time_format_all(&process->revision, given),
+		        time_describe(&process->revision, &process->time, use));
 }
 
 /* What of the kernels launched and ended nobody has announced. */
@@ -277,7 +278,7 @@ static void print_process(const struct table *table, FILE *page, const struct pr
 		text_print(page, process->command, command_room(table), table->terminal->utf8);
 		putc('\n', page);
 	}
-	print_quota(process, page);
+	print_time(process, page);
 	print_reasons(process, page);
 	print_unannounced(process, page);
 	print_gaps(process, page);

@@ -14,6 +14,7 @@
 #include "set.h"
 #include "state/segment.h"
 #include "strict.h"
+#include "time_given.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,8 +37,13 @@ static void print_partition(const struct segment_revision *revision, const struc
 
 static void print_mps(const struct options *options, const struct mps_status *status)
 {
-	if (segment_quota_limits(options->quota) && !options->mps_given)
-		fprintf(stderr, "nvtaskset: --quota: without MPS, programs take turns on the GPU (--mps off)\n");
+	char names[TIME_LINE];
+
+	if (time_limits(&options->time) && !options->mps_given)
+		fprintf(stderr, "nvtaskset: %s: without MPS, programs take turns on the GPU (--mps off)\n",
+		        time_options(&options->time, names));
+	else if (time_limits(&options->time) && options->mps.mode != MPS_OFF)
+		fprintf(stderr, "nvtaskset: --priority: others give way to it; as a client of MPS it cannot give way itself yet\n");
 	if (status->started)
 		fprintf(stderr, "nvtaskset: MPS: started a control daemon in %s\n", status->pipe_directory);
 	else if (options->verbose && status->running)
@@ -128,8 +134,7 @@ static int find_partition(struct partition *partition, const struct options *opt
 	               : membership_choose(&partition->membership, &partition->revision, options, &partition->chosen,
 	                                   &partition->list, error);
 
-	if (options->quota.period_us > 0)
-		partition->revision.quota = options->quota;
+	segment_put_time(&partition->revision, &options->time);
 	return result;
 }
 

@@ -40,9 +40,11 @@ static json_t *one_process(const struct activities *activities, size_t from, siz
 		if (activities->list[*next].row.has_gpu)
 			complete = json_append(array, on_gpu(&activities->list[*next], activities->gpus)) && complete;
 	}
-	return json_pack("{s:i, s:I, s:s, s:s, s:s?, s:o, s:o}", "pid", (int)process->pid, "uid", (json_int_t)process->uid, "user",
-	                 process->user, "command", process->command, "not_in_force", process->not_in_force, "quota",
-	                 json_quota(process->revision.quota, &process->time), "gpus", json_finish(array, complete));
+	json_t *object = json_pack("{s:i, s:I, s:s, s:s, s:s?}", "pid", (int)process->pid, "uid", (json_int_t)process->uid, "user",
+	                           process->user, "command", process->command, "not_in_force", process->not_in_force);
+
+	object = json_joined(object, json_time(&process->revision, &process->time));
+	return json_joined(object, json_pack("{s:o}", "gpus", json_finish(array, complete)));
 }
 
 static json_t *processes(const struct activities *activities)

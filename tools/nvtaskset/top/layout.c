@@ -137,6 +137,12 @@ static const char *top_cell(const void *context, size_t number, unsigned int col
 	case TOP_QUOTA:
 		cell = row->quota;
 		break;
+	case TOP_PRIORITY:
+		cell = row->priority;
+		break;
+	case TOP_WEIGHT:
+		cell = row->weight;
+		break;
 	case TOP_BUSY:
 		cell = format_busy(text, row);
 		break;
@@ -477,6 +483,7 @@ static const char *const help[] = {
 	"BUSY%  time in which its kernels were on the GPU",
 	"TPC%   of all TPCs and of the time, what they had",
 	"QUOTA  what it may have; (in brackets): not in force",
+	"PRIO   who goes first; WEIGHT: in which proportion",
 	"TIME   how long it was busy since top began",
 	"p      present: others' turns are in it",
 	"*      shares TPCs: waiting there is in it",

@@ -42,16 +42,22 @@ static bool shares(const struct activity *activity, const struct activities *act
 	return does;
 }
 
-static void describe_quota(struct top_row *row, const struct process *process)
+static void describe_time(struct top_row *row, const struct process *process)
 {
+	char *const cells[TIME_KINDS] = {[TIME_QUOTA] = row->quota, [TIME_PRIORITY] = row->priority, [TIME_WEIGHT] = row->weight};
 	struct segment_quota quota = process->revision.quota;
-	bool holds = !segment_quota_limits(quota) || process->time.state == SEGMENT_TIME_IN_FORCE;
-	char text[QUOTA_TEXT];
+	char text[TIME_TEXT];
 
-	if (quota.period_us > 0) {
-		snprintf(row->quota, sizeof row->quota, holds ? "%s" : "(%s)", quota_format(quota, text));
-		row->limit = reading_of(segment_quota_limits(quota) ? (double)quota.run_us / quota.period_us : 1);
+	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
+		bool limits = kind != TIME_QUOTA || segment_quota_limits(quota);
+		bool holds = !limits || process->time.state == SEGMENT_TIME_IN_FORCE;
+
+		if (time_format(&process->revision, kind, text))
+			snprintf(cells[kind], sizeof row->quota, holds ? "%s" : "(%s)", text);
 	}
+	if (quota.period_us > 0)
+		row->limit = reading_of(segment_quota_limits(quota) ? (double)quota.run_us / quota.period_us : 1);
+	row->rank = process->revision.rank;
 }
 
 static struct top_row row_of(const struct activity *activity, const struct activities *activities)
@@ -70,7 +76,7 @@ static struct top_row row_of(const struct activity *activity, const struct activ
 	};
 
 	describe_gpu(&row, activity, activities->gpus);
-	describe_quota(&row, activity->row.process);
+	describe_time(&row, activity->row.process);
 	return row;
 }
 
@@ -110,6 +116,12 @@ static int compare_by(const struct top_row *a, const struct top_row *b, enum top
 		break;
 	case TOP_QUOTA:
 		order = compare_readings(a->limit, b->limit);
+		break;
+	case TOP_PRIORITY:
+		order = b->rank.priority - a->rank.priority;
+		break;
+	case TOP_WEIGHT:
+		order = b->rank.weight - a->rank.weight;
 		break;
 	case TOP_BUSY:
 		order = compare_readings(a->busy, b->busy);

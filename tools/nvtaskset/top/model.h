@@ -5,23 +5,25 @@
 #define NVTASKSET_MODEL_H
 
 #include "gpu/topology/topology.h"
-#include "quota.h"
 #include "show/activity.h"
 #include "show/text.h"
+#include "time_given.h"
 
 /* X(identifier, heading, whether it is a number, rank, widest cell, whether it may be missing; see columns.h). The first
  * column is shown on every terminal. Numbers and quotas are sorted from the largest down, all but PID. */
 #define TOP_COLUMNS(X)                                  \
 	X(PID, "PID", true, 0, 0, false)                \
-	X(USER, "USER", false, 6, 16, false)            \
-	X(GPU, "GPU", false, 5, 0, false)               \
-	X(TPCS, "TPCS", false, 9, 16, false)            \
+	X(USER, "USER", false, 8, 16, false)            \
+	X(GPU, "GPU", false, 7, 0, false)               \
+	X(TPCS, "TPCS", false, 11, 16, false)           \
 	X(QUOTA, "QUOTA", false, 3, 0, true)            \
+	X(PRIORITY, "PRIO", true, 4, 0, true)           \
+	X(WEIGHT, "WEIGHT", true, 5, 0, true)           \
 	X(BUSY, "BUSY%", true, 2, 0, false)             \
-	X(TPC, "TPC%", true, 7, 0, false)               \
-	X(RATE, "KERNELS/s", true, 4, 0, false)         \
-	X(IN_FLIGHT, "INFLIGHT", true, 8, 0, false)     \
-	X(TIME, "TIME", true, 10, 0, false)             \
+	X(TPC, "TPC%", true, 9, 0, false)               \
+	X(RATE, "KERNELS/s", true, 6, 0, false)         \
+	X(IN_FLIGHT, "INFLIGHT", true, 10, 0, false)    \
+	X(TIME, "TIME", true, 12, 0, false)             \
 	X(COMMAND, "COMMAND", false, 1, 0, false)
 
 enum top_column {
@@ -55,10 +57,12 @@ struct top_row {
 	const char *user, *command;
 	char gpu[PCI_ADDRESS_TEXT]; /* as -G names it; "" for none */
 	char tpcs[TPCSET_TEXT];
-	char quota[QUOTA_TEXT + 2]; /* "" without one; in brackets where it is not in force */
+	/* What it was given of the time: "" where it was not; in brackets where it is not in force. */
+	char quota[TIME_TEXT + 2], priority[TIME_TEXT + 2], weight[TIME_TEXT + 2];
 	struct pci_address pci;
 	struct reading busy, tpc, rate, in_flight, time;
 	struct reading limit; /* the share of the time that its quota allows */
+	struct segment_rank rank;
 	bool is_presence; /* busy, tpc and time contain the turns of other programs */
 	bool shares;      /* it has TPCs there that another program has, too; not told where is_presence is */
 };

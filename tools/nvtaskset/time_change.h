@@ -1,0 +1,23 @@
+/* Quotas, priorities and weights that are given to running processes. */
+#ifndef NVTASKSET_TIME_CHANGE_H
+#define NVTASKSET_TIME_CHANGE_H
+
+#include "base/error.h"
+#include "state/segment.h"
+
+#include <sys/types.h>
+
+/* -1 with the reason if the process is a client of MPS, or may be one, and cannot have what `wanted` gives it of the time. Of
+ * what it can have in part, the user is told. */
+int time_check(pid_t pid, const struct segment_revision *wanted, struct error *error);
+
+/* Until when to wait for those that were changed now, by clock_ms. */
+double time_wait_end(void);
+
+/* Waits until our thread in the process has seen the edit. Without one, it holds from the program's next call on. */
+void time_wait(const struct segment *segment, double end_ms);
+
+/* Why what `revision` gives will not be in force, by what the process says of its time; NULL if it may be. */
+const char *time_refusal(const struct segment_time *time, const struct segment_revision *revision);
+
+#endif

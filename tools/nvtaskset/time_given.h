@@ -1,0 +1,36 @@
+/* What a program was given of the time: --quota, --priority and --weight, as they are shown. */
+#ifndef NVTASKSET_TIME_GIVEN_H
+#define NVTASKSET_TIME_GIVEN_H
+
+#include "quota.h"
+#include "state/segment.h"
+
+enum time_kind {
+	TIME_QUOTA,
+	TIME_PRIORITY,
+	TIME_WEIGHT,
+	TIME_KINDS
+};
+
+/* "quota", "priority", "weight". */
+const char *time_name(enum time_kind kind);
+
+/* "30ms/100ms", "80"; NULL if it was never given. It is in `text`. */
+#define TIME_TEXT QUOTA_TEXT
+const char *time_format(const struct segment_revision *revision, enum time_kind kind, char text[TIME_TEXT]);
+
+/* "quota 30ms/100ms, priority 80": all that was given. Returns `text`. */
+#define TIME_LINE 128
+const char *time_format_all(const struct segment_revision *revision, char text[TIME_LINE]);
+
+/* "--quota, --priority": the options that give this. Returns `text`. */
+const char *time_options(const struct segment_revision *revision, char text[TIME_LINE]);
+
+/* ": present for 1.2 s, put aside for 2.8 s", and why it is not in force; "" where there is nothing to say. Returns `text`. */
+#define TIME_USE 512
+const char *time_describe(const struct segment_revision *revision, const struct segment_time *time, char text[TIME_USE]);
+
+/* Whether something of it makes the program wait. */
+bool time_limits(const struct segment_revision *revision);
+
+#endif
