@@ -297,6 +297,11 @@ struct nvtaskset_kernels {
 int nvtaskset_partition_kernels(struct nvtaskset_partition *partition, unsigned int gpu,
                                 struct nvtaskset_kernels *kernels, struct nvtaskset_error *error);
 
+/* Why kernels are not counted, by the number of a bit of `gaps`; NULL if this version has no such reason. */
+const char *nvtaskset_gap_text(unsigned int gap);
+
+/* --- the time --------------------------------------------------------------------------------------------------------- */
+
 /* How much of the time a process may be present on its GPUs, in the middle of kernels, and what it has used. */
 struct nvtaskset_quota {
 	size_t size;         /* set by the caller: sizeof(struct nvtaskset_quota) */
@@ -306,22 +311,54 @@ struct nvtaskset_quota {
 	uint32_t state;      /* see nvtaskset_quota_text */
 	uint64_t present_us; /* for so long it wanted to run, and was not put aside */
 	uint64_t aside_us;   /* for so long it wanted to run, and was put aside */
+	uint64_t bounded;    /* so often it was back before its time: work of its own was in flight on another GPU */
 };
 
-/* Reads it. The process, which may be hostile, has it in its memory. */
+/* Who goes first on a GPU, and in which proportion those share it that have the same priority. */
+struct nvtaskset_rank {
+	size_t size;         /* set by the caller: sizeof(struct nvtaskset_rank) */
+	int32_t priority;    /* 0 to 99, higher ones first; -1: it was never given one, which counts as 50 */
+	uint32_t weight;     /* 1 to 10000; 0: it was never given one, which counts as 100 */
+	uint32_t in_force;   /* these as in a quota; all 0 if neither was given */
+	uint32_t state;
+	uint64_t present_us;
+	uint64_t aside_us;
+	uint64_t bounded;
+};
+
+/* Read them. The process, which may be hostile, has them in its memory. */
 int nvtaskset_partition_quota(struct nvtaskset_partition *partition, struct nvtaskset_quota *quota,
                               struct nvtaskset_error *error);
+int nvtaskset_partition_rank(struct nvtaskset_partition *partition, struct nvtaskset_rank *rank,
+                             struct nvtaskset_error *error);
 
 /* Gives the process a quota: a period of 1000 to 10 000 000 microseconds, and at least 1000 of them; as much as the period
  * has lifts it. It is in force at once, or from the process's next calls on. Not for clients of MPS. */
 int nvtaskset_partition_set_quota(struct nvtaskset_partition *partition, uint32_t run_us, uint32_t period_us,
                                   struct nvtaskset_error *error);
 
-/* What became of a quota, by its `state`; NULL if this version has no such state. */
-const char *nvtaskset_quota_text(uint32_t state);
+/* Gives the process a priority, 0 to 99: 50 is as without. Others give way also to a client of MPS, which cannot give way
+ * itself yet. */
+int nvtaskset_partition_set_priority(struct nvtaskset_partition *partition, unsigned int priority,
+                                     struct nvtaskset_error *error);
 
-/* Why kernels are not counted, by the number of a bit of `gaps`; NULL if this version has no such reason. */
-const char *nvtaskset_gap_text(unsigned int gap);
+/* Gives the process a weight, 1 to 10000: 100 is as without. Not for clients of MPS. */
+int nvtaskset_partition_set_weight(struct nvtaskset_partition *partition, unsigned int weight,
+                                   struct nvtaskset_error *error);
+
+/* What the group was given of the time. What became of it is in its members: `in_force`, `state` and so on are 0. */
+int nvtaskset_group_quota(const struct nvtaskset_group *group, struct nvtaskset_quota *quota, struct nvtaskset_error *error);
+int nvtaskset_group_rank(const struct nvtaskset_group *group, struct nvtaskset_rank *rank, struct nvtaskset_error *error);
+
+/* Give it to the group: a quota is its members' together, priority and weight are each one's. In ranges as above. A member that
+ * is a client of MPS is not put aside, and says so. */
+int nvtaskset_group_set_quota(struct nvtaskset_group *group, uint32_t run_us, uint32_t period_us,
+                              struct nvtaskset_error *error);
+int nvtaskset_group_set_priority(struct nvtaskset_group *group, unsigned int priority, struct nvtaskset_error *error);
+int nvtaskset_group_set_weight(struct nvtaskset_group *group, unsigned int weight, struct nvtaskset_error *error);
+
+/* What became of what a process was given of the time, by its `state`; NULL if this version has no such state. */
+const char *nvtaskset_quota_text(uint32_t state);
 
 /* --- times ------------------------------------------------------------------------------------------------------------ */
 

@@ -1,4 +1,4 @@
-#include "api/internal.h"
+#include "api/time_given.h"
 
 #include "gpu/select_tpcs.h"
 #include "state/group_file.h"
@@ -141,6 +141,53 @@ int nvtaskset_group_set(struct nvtaskset_group *group, unsigned int gpu, const s
 		return -1;
 	partition.pci = model->pci;
 	return group_edit(&group->group, &partition, 1, inside_error(error));
+}
+
+/* --- the time ------------------------------------------------------------------------------------------------------ */
+
+int nvtaskset_group_quota(const struct nvtaskset_group *group, struct nvtaskset_quota *quota, struct nvtaskset_error *error)
+{
+	struct segment_revision revision;
+
+	return read_group(group, &revision, inside_error(error)) == 0
+	               ? api_fill_quota(quota, &revision, NULL, inside_error(error))
+	               : -1;
+}
+
+int nvtaskset_group_rank(const struct nvtaskset_group *group, struct nvtaskset_rank *rank, struct nvtaskset_error *error)
+{
+	struct segment_revision revision;
+
+	return read_group(group, &revision, inside_error(error)) == 0
+	               ? api_fill_rank(rank, &revision, NULL, inside_error(error))
+	               : -1;
+}
+
+int nvtaskset_group_set_quota(struct nvtaskset_group *group, uint32_t run_us, uint32_t period_us, struct nvtaskset_error *error)
+{
+	struct segment_revision wanted;
+
+	return api_want_quota(&wanted, run_us, period_us, inside_error(error)) == 0
+	               ? group_change(&group->group, &wanted, inside_error(error))
+	               : -1;
+}
+
+int nvtaskset_group_set_priority(struct nvtaskset_group *group, unsigned int priority, struct nvtaskset_error *error)
+{
+	struct segment_revision wanted;
+
+	return api_want_priority(&wanted, priority, inside_error(error)) == 0
+	               ? group_change(&group->group, &wanted, inside_error(error))
+	               : -1;
+}
+
+int nvtaskset_group_set_weight(struct nvtaskset_group *group, unsigned int weight, struct nvtaskset_error *error)
+{
+	struct segment_revision wanted;
+
+	return api_want_weight(&wanted, weight, inside_error(error)) == 0
+	               ? group_change(&group->group, &wanted, inside_error(error))
+	               : -1;
 }
 
 /* --- claims -------------------------------------------------------------------------------------------------------- */

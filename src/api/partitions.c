@@ -1,4 +1,4 @@
-#include "api/internal.h"
+#include "api/time_given.h"
 
 #include "base/pids.h"
 #include "state/counts.h"
@@ -177,47 +177,80 @@ int nvtaskset_partition_kernels(struct nvtaskset_partition *partition, unsigned 
 	return api_fill(kernels, &filled, sizeof filled, inside_error(error));
 }
 
-/* --- quotas --------------------------------------------------------------------------------------------------------------- */
+/* --- the time ------------------------------------------------------------------------------------------------------------- */
 
 const char *nvtaskset_quota_text(uint32_t state)
 {
 	return state < SEGMENT_TIME_STATE_COUNT ? segment_time_text((enum segment_time_state)state) : NULL;
 }
 
+static int read_time(struct nvtaskset_partition *partition, struct segment_revision *revision, struct segment_time *time,
+                     struct error *error)
+{
+	if (editor_read(&partition->editor, revision, error) < 0)
+		return -1;
+	segment_read_time(&partition->editor.segment, time);
+	return 0;
+}
+
 int nvtaskset_partition_quota(struct nvtaskset_partition *partition, struct nvtaskset_quota *quota,
                               struct nvtaskset_error *error)
 {
-	struct nvtaskset_quota filled = {.period_us = 0};
 	struct segment_revision revision;
 	struct segment_time time;
 
-	if (editor_read(&partition->editor, &revision, inside_error(error)) < 0)
-		return -1;
-	segment_read_time(&partition->editor.segment, &time);
-	if (revision.quota.period_us > 0) {
-		filled.run_us = revision.quota.run_us;
-		filled.period_us = revision.quota.period_us;
-		filled.in_force = time.state == SEGMENT_TIME_IN_FORCE;
-		filled.state = time.state;
-		filled.present_us = time.present_us;
-		filled.aside_us = time.aside_us;
-	}
-	return api_fill(quota, &filled, sizeof filled, inside_error(error));
+	return read_time(partition, &revision, &time, inside_error(error)) == 0
+	               ? api_fill_quota(quota, &revision, &time, inside_error(error))
+	               : -1;
+}
+
+int nvtaskset_partition_rank(struct nvtaskset_partition *partition, struct nvtaskset_rank *rank, struct nvtaskset_error *error)
+{
+	struct segment_revision revision;
+	struct segment_time time;
+
+	return read_time(partition, &revision, &time, inside_error(error)) == 0
+	               ? api_fill_rank(rank, &revision, &time, inside_error(error))
+	               : -1;
+}
+
+/* Others give way to a client of MPS that has a priority; what it would have to wait for itself, it cannot have. */
+static int change_time(struct nvtaskset_partition *partition, const struct segment_revision *wanted, struct error *error)
+{
+	pid_t pid = partition->editor.pid;
+	bool waits = segment_quota_limits(wanted->quota), takes_turns = wanted->rank.weight > 0;
+
+	if ((waits || takes_turns) && mps_reaches(pid))
+		return error_set_code(error, NVTASKSET_ERROR_INVALID, "pid %d: clients of MPS %s", (int)pid,
+		                      waits ? "cannot be put aside each for itself" : "take no turns that could be shared");
+	return editor_change(&partition->editor, 1, wanted, error);
 }
 
 int nvtaskset_partition_set_quota(struct nvtaskset_partition *partition, uint32_t run_us, uint32_t period_us,
                                   struct nvtaskset_error *error)
 {
-	const struct segment_revision wanted = {.quota = {.run_us = run_us, .period_us = period_us}};
+	struct segment_revision wanted;
 
-	if (period_us < SEGMENT_QUOTA_PERIOD_MIN_US || period_us > SEGMENT_QUOTA_PERIOD_MAX_US || run_us < SEGMENT_QUOTA_RUN_MIN_US)
-		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID,
-		                      "a quota of %u us in each %u us: the period must be 1 ms to 10 s, and 1 ms of it or more", run_us,
-		                      period_us);
-	if (segment_quota_limits(wanted.quota) && mps_reaches(partition->editor.pid))
-		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID,
-		                      "pid %d: clients of MPS cannot be put aside each for itself", (int)partition->editor.pid);
-	return editor_change(&partition->editor, 1, &wanted, inside_error(error));
+	return api_want_quota(&wanted, run_us, period_us, inside_error(error)) == 0
+	               ? change_time(partition, &wanted, inside_error(error))
+	               : -1;
+}
+
+int nvtaskset_partition_set_priority(struct nvtaskset_partition *partition, unsigned int priority, struct nvtaskset_error *error)
+{
+	struct segment_revision wanted;
+
+	return api_want_priority(&wanted, priority, inside_error(error)) == 0
+	               ? change_time(partition, &wanted, inside_error(error))
+	               : -1;
+}
+
+int nvtaskset_partition_set_weight(struct nvtaskset_partition *partition, unsigned int weight, struct nvtaskset_error *error)
+{
+	struct segment_revision wanted;
+
+	return api_want_weight(&wanted, weight, inside_error(error)) == 0 ? change_time(partition, &wanted, inside_error(error))
+	                                                                   : -1;
 }
 
 /* --- processes ---------------------------------------------------------------------------------------------------------- */

@@ -60,14 +60,19 @@ static inline uint16_t segment_rank_of_priority(unsigned int priority)
 	return (uint16_t)(1 + priority);
 }
 
+/* Both are in their range, whoever wrote the rank. */
 static inline uint32_t segment_rank_priority(struct segment_rank rank)
 {
-	return rank.priority > 0 ? rank.priority - 1u : SEGMENT_PRIORITY_USUAL;
+	uint32_t priority = rank.priority > 0 ? rank.priority - 1u : SEGMENT_PRIORITY_USUAL;
+
+	return priority < SEGMENT_PRIORITY_MAX ? priority : SEGMENT_PRIORITY_MAX;
 }
 
 static inline uint32_t segment_rank_weight(struct segment_rank rank)
 {
-	return rank.weight > 0 ? rank.weight : SEGMENT_WEIGHT_USUAL;
+	uint32_t weight = rank.weight > 0 ? rank.weight : SEGMENT_WEIGHT_USUAL;
+
+	return weight < SEGMENT_WEIGHT_MAX ? weight : SEGMENT_WEIGHT_MAX;
 }
 
 /* A whole partition: at most one entry for a GPU. A GPU without an entry is not restricted. */

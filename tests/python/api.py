@@ -277,13 +277,26 @@ class Partitions(unittest.TestCase):
         self.partition.quota = 0.03, 0.1
         quota = self.partition.quota
         self.assertEqual(quota[:2], (0.03, 0.1))
-        self.assertEqual(type(quota.state), str)
+        self.assertEqual((type(quota.state), quota.bounded), (str, 0))
         for wrong in ((0.0001, 0.1), (1, 100), (-1, 1)):
             with self.assertRaises(Error, msg=wrong):
                 self.partition.quota = wrong
         self.assertEqual(self.partition.quota[:2], (0.03, 0.1))
         self.partition.quota = None
         self.assertEqual(self.partition.quota.run, self.partition.quota.period)
+
+    def test_rank(self):
+        self.assertEqual((self.partition.rank, self.partition.priority, self.partition.weight), (None, None, None))
+        self.partition.priority = 0
+        self.assertEqual((self.partition.priority, self.partition.weight), (0, None))
+        self.partition.weight = 10000
+        rank = self.partition.rank
+        self.assertEqual((rank[:2], type(rank.state), rank.bounded), ((0, 10000), str, 0))
+        for attribute, wrong in (("priority", 100), ("priority", -1), ("priority", None), ("weight", 0), ("weight", 10001)):
+            with self.assertRaises(Error, msg=(attribute, wrong)) as caught:
+                setattr(self.partition, attribute, wrong)
+            self.assertIs(caught.exception.code, ErrorCode.INVALID)
+        self.assertEqual(self.partition.rank[:2], (0, 10000))
 
     def test_list(self):
         found = [partition for partition in nvtaskset.partitions() if partition.pid == PID]
@@ -457,6 +470,21 @@ class Groups(unittest.TestCase):
                 self.assertEqual((partition[0], group[0]), (Set("13"), Set("12-15")))
                 group[0] = "0-7"
                 self.assertEqual(partition[0], Set("0-7"))
+
+    def test_time(self):
+        with Group.make(self.path("timed")) as group:
+            self.assertEqual((group.priority, group.weight, group.quota, group.rank), (None, None, None, None))
+            group.priority = 80
+            group.weight = 200
+            group.quota = 0.03, 0.1
+            self.assertEqual((group.priority, group.weight, group.quota[:2]), (80, 200, (0.03, 0.1)))
+            self.assertEqual((group.rank.in_force, group.quota.present), (False, 0))
+            for wrong in (lambda: setattr(group, "quota", (0.0001, 0.1)), lambda: setattr(group, "priority", 100),
+                          lambda: setattr(group, "weight", 0)):
+                with self.assertRaises(Error):
+                    wrong()
+            group.quota = None
+            self.assertEqual(group.quota.run, group.quota.period)
 
     def test_mistakes(self):
         for wrong in (lambda: Group(self.path("none")), lambda: Group.make(self.path("12")), lambda: Group.of(0),

@@ -640,6 +640,41 @@ static void test_quota(void **state)
 	process_end(&process);
 }
 
+static void test_rank(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process);
+	struct nvtaskset_rank rank = {.size = sizeof rank}, unset = {.size = 0};
+	struct nvtaskset_error error;
+
+	(void)state;
+	assert_int_equal(nvtaskset_partition_rank(partition, &rank, NULL), 0);
+	assert_int_equal(rank.priority, -1);
+	assert_int_equal(rank.weight, 0);
+	assert_int_equal(nvtaskset_partition_set_priority(partition, 0, NULL), 0);
+	assert_int_equal(nvtaskset_partition_rank(partition, &rank, NULL), 0);
+	assert_int_equal(rank.priority, 0);
+	assert_int_equal(rank.weight, 0);
+	assert_int_equal(nvtaskset_partition_set_priority(partition, 99, NULL), 0);
+	assert_int_equal(nvtaskset_partition_set_weight(partition, 1, NULL), 0);
+	assert_int_equal(nvtaskset_partition_set_weight(partition, 10000, NULL), 0);
+	assert_int_equal(nvtaskset_partition_set_priority(partition, 100, &error), -1);
+	assert_code(error, INVALID);
+	assert_string_equal(error.reason, "priority 100: must be 0-99");
+	assert_int_equal(nvtaskset_partition_set_weight(partition, 0, &error), -1);
+	assert_code(error, INVALID);
+	assert_int_equal(nvtaskset_partition_set_weight(partition, 10001, &error), -1);
+	assert_code(error, INVALID);
+	assert_int_equal(nvtaskset_partition_rank(partition, &rank, NULL), 0);
+	assert_int_equal(rank.priority, 99);
+	assert_int_equal(rank.weight, 10000);
+	assert_int_equal(rank.in_force, 0);
+	assert_int_equal(nvtaskset_partition_rank(partition, &unset, &error), -1);
+	assert_code(error, INVALID);
+	nvtaskset_partition_close(partition);
+	process_end(&process);
+}
+
 static void test_kernels(void **state)
 {
 	struct process process = start();
@@ -1312,6 +1347,7 @@ int main(int count, char **arguments)
 		cmocka_unit_test(test_sets_that_are_refused),
 		cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_quota),
+		cmocka_unit_test(test_rank),
 		cmocka_unit_test(test_kernels),
 		cmocka_unit_test(test_kernels_that_are_not_counted),
 		cmocka_unit_test(test_kernels_of_a_library_that_is_not_in_force),

@@ -217,6 +217,44 @@ static void test_names_of_files(void **state)
 	assert_int_equal(nvtaskset_group_remove(path_of("job/"), &error), -1);
 }
 
+/* What a group is given of the time stays, each for itself, and what is out of range changes nothing. */
+static void test_time(void **state)
+{
+	struct nvtaskset_group *group = make("job"), *again;
+	struct nvtaskset_quota quota = {.size = sizeof quota};
+	struct nvtaskset_rank rank = {.size = sizeof rank};
+	struct nvtaskset_error error;
+
+	(void)state;
+	assert_int_equal(nvtaskset_group_quota(group, &quota, &error), 0);
+	assert_int_equal(nvtaskset_group_rank(group, &rank, &error), 0);
+	assert_int_equal(quota.period_us, 0);
+	assert_int_equal(rank.priority, -1);
+	assert_int_equal(rank.weight, 0);
+	assert_int_equal(nvtaskset_group_set_quota(group, 30000, 100000, &error), 0);
+	assert_int_equal(nvtaskset_group_set_priority(group, 80, &error), 0);
+	assert_int_equal(nvtaskset_group_set_weight(group, 200, &error), 0);
+	assert_int_equal(nvtaskset_group_set_quota(group, 100, 100000, &error), -1);
+	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
+	assert_int_equal(nvtaskset_group_set_priority(group, 100, &error), -1);
+	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
+	assert_int_equal(nvtaskset_group_set_weight(group, 0, &error), -1);
+	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
+	again = make("job");
+	assert_int_equal(nvtaskset_group_quota(again, &quota, &error), 0);
+	assert_int_equal(nvtaskset_group_rank(again, &rank, &error), 0);
+	assert_int_equal(quota.run_us, 30000);
+	assert_int_equal(quota.period_us, 100000);
+	assert_int_equal(quota.in_force, 0);
+	assert_int_equal(rank.priority, 80);
+	assert_int_equal(rank.weight, 200);
+	assert_int_equal(claim(again, 20, &error), 0);
+	assert_int_equal(nvtaskset_group_rank(group, &rank, &error), 0);
+	assert_int_equal(rank.priority, 80);
+	nvtaskset_group_close(again);
+	nvtaskset_group_close(group);
+}
+
 static struct nvtaskset_group *waiting;
 
 static _Noreturn void claim_when_told(int pipe)
@@ -474,6 +512,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_claims, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mistakes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_claim_of_a_removed_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_names_of_files, setup, teardown),

@@ -57,6 +57,41 @@ static void test_other_gpus_keep_their_sets(void **state)
 	segment_close(&owner);
 }
 
+/* What is given of the time changes each for itself, and leaves partitions alone. */
+static void test_rank(void **state)
+{
+	const struct segment_revision priority = {.rank.priority = segment_rank_of_priority(0)}, weight = {.rank.weight = 300};
+	const struct segment_revision quota = {.quota = {.run_us = 30000, .period_us = 100000}};
+	struct segment owner = make_segment(), editor;
+	struct segment_revision before, after;
+	uint64_t number;
+
+	(void)state;
+	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	assert_true(segment_read(&owner, &before, &number));
+	assert_false(segment_time_is_given(&before));
+	assert_int_equal(segment_change(&editor, &priority, NULL, NULL), 0);
+	assert_int_equal(segment_change(&editor, &weight, NULL, NULL), 0);
+	assert_int_equal(segment_change(&editor, &quota, NULL, NULL), 0);
+	assert_true(segment_read(&owner, &after, &number));
+	assert_int_equal(segment_rank_priority(after.rank), 0);
+	assert_int_equal(segment_rank_weight(after.rank), 300);
+	assert_int_equal(after.quota.run_us, 30000);
+	assert_int_equal(after.count, before.count);
+	segment_close(&editor);
+	segment_close(&owner);
+}
+
+/* Whoever has written it, a rank is in its range. */
+static void test_a_hostile_rank(void **state)
+{
+	const struct segment_rank rank = {.priority = UINT16_MAX, .weight = UINT16_MAX};
+
+	(void)state;
+	assert_int_equal(segment_rank_priority(rank), SEGMENT_PRIORITY_MAX);
+	assert_int_equal(segment_rank_weight(rank), SEGMENT_WEIGHT_MAX);
+}
+
 /* Partitions and the quota change each for itself, and come back together. */
 static void test_quota(void **state)
 {
@@ -92,6 +127,7 @@ static void test_quota(void **state)
 	assert_int_equal(time.number, number);
 	assert_int_equal(time.present_us, 12);
 	assert_int_equal(time.aside_us, 34);
+	assert_int_equal(time.bounded, 5);
 	segment_close(&editor);
 	segment_close(&owner);
 }
@@ -757,7 +793,7 @@ static void test_no_descriptor_to_look_with(void **state)
 
 static void test_environment_round_trip(void **state)
 {
-	static const char text[] = "0000:3b:00.0=0-7,9;0001:5e:00.0=255;quota=30000/100000";
+	static const char text[] = "0000:3b:00.0=0-7,9;0001:5e:00.0=255;quota=30000/100000;priority=80;weight=200";
 	struct segment_revision revision;
 	struct error error;
 	char again[SEGMENT_ENVIRONMENT_MAX];
@@ -767,7 +803,17 @@ static void test_environment_round_trip(void **state)
 	assert_int_equal(revision.count, 2);
 	assert_int_equal(revision.quota.run_us, 30000);
 	assert_int_equal(revision.quota.period_us, 100000);
+	assert_int_equal(segment_rank_priority(revision.rank), 80);
+	assert_int_equal(segment_rank_weight(revision.rank), 200);
 	assert_string_equal(segment_revision_format(&revision, again), text);
+	assert_int_equal(segment_revision_parse(&revision, "priority=0", &error), 0);
+	assert_true(segment_rank_is_given(revision.rank));
+	assert_int_equal(segment_rank_priority(revision.rank), 0);
+	assert_int_equal(segment_rank_weight(revision.rank), SEGMENT_WEIGHT_USUAL);
+	assert_string_equal(segment_revision_format(&revision, again), "priority=0");
+	assert_int_equal(segment_revision_parse(&revision, "weight=10000", &error), 0);
+	assert_int_equal(segment_rank_priority(revision.rank), SEGMENT_PRIORITY_USUAL);
+	assert_string_equal(segment_revision_format(&revision, again), "weight=10000");
 	assert_int_equal(segment_revision_parse(&revision, "quota=1/2", &error), 0);
 	assert_string_equal(segment_revision_format(&revision, again), "quota=1/2");
 	assert_int_equal(segment_revision_parse(&revision, "", &error), 0);
@@ -788,6 +834,15 @@ static void test_garbage_in_the_environment(void **state)
 	                                      "quota=1",
 	                                      "quota=1/0",
 	                                      "quota=1/2x",
+	                                      "priority=",
+	                                      "priority=100",
+	                                      "priority=4294967296",
+	                                      "priority=x",
+	                                      "priority=8x",
+	                                      "weight=",
+	                                      "weight=0",
+	                                      "weight=10001",
+	                                      "weight=-1",
 	                                      "0000:3b:00.0=0\n"};
 
 	(void)state;
@@ -806,6 +861,8 @@ int main(void)
 		cmocka_unit_test(test_edit_is_seen_by_the_owner),
 		cmocka_unit_test(test_other_gpus_keep_their_sets),
 		cmocka_unit_test(test_quota),
+		cmocka_unit_test(test_rank),
+		cmocka_unit_test(test_a_hostile_rank),
 		cmocka_unit_test(test_one_gpu_too_many),
 		cmocka_unit_test(test_no_edit_is_lost),
 		cmocka_unit_test(test_stopped_editor_is_reported),

@@ -269,6 +269,32 @@ static void test_quotas(void **state)
 	            "q quit  ? help  P busy  T time  < > sort\n");
 }
 
+/* And so are those for priorities and weights, each for itself. */
+static void test_ranks(void **state)
+{
+	struct top_row rows[] = {
+		row_with(16013, "./train --all", reading_of(0.3), reading_of(20341)),
+		row_with(16014, "./infer", reading_of(0.3), reading_of(4.2)),
+	};
+	struct model model = model_of(rows, COUNT(rows));
+
+	(void)state;
+	strcpy(rows[1].priority, "(80)");
+	assert_page(&model, &by_busy, &file,
+	            "nvtaskset top: 2 programs, over 1 s\n"
+	            "GPU 0 [16013===|16014===|                                          ]  30.0% NVIDIA H200\n"
+	            "  PID USER GPU TPCS PRIO BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
+	            "16013 ana  0   0-32       30.0 15.0     20341        2 0:30.00 ./train --all\n"
+	            "16014 ana  0   0-32 (80)  30.0 15.0       4.2        2 0:30.00 ./infer\n");
+	strcpy(rows[0].weight, "300");
+	assert_page(&model, &by_busy, &file,
+	            "nvtaskset top: 2 programs, over 1 s\n"
+	            "GPU 0 [16013===|16014===|                                          ]  30.0% NVIDIA H200\n"
+	            "  PID USER GPU TPCS PRIO WEIGHT BUSY% TPC% KERNELS/s INFLIGHT COMMAND\n"
+	            "16013 ana  0   0-32         300  30.0 15.0     20341        2 ./train --all\n"
+	            "16014 ana  0   0-32 (80)         30.0 15.0       4.2        2 ./infer\n");
+}
+
 /* What README.md shows is what is drawn. */
 static void test_the_readme(void **state)
 {
@@ -329,6 +355,8 @@ static struct top_row some_row(int pid)
 	strcpy(row.gpu, some(5) == 0 ? "" : some(2) ? "0" : "0000:3b:00.0");
 	strcpy(row.tpcs, tpcs[some(3)]);
 	strcpy(row.quota, some(2) ? "" : some(2) ? "30ms/100ms" : "(9999999us/10s)");
+	strcpy(row.priority, some(2) ? "" : some(2) ? "0" : "(99)");
+	strcpy(row.weight, some(2) ? "" : some(2) ? "1" : "(10000)");
 	return row;
 }
 
@@ -489,6 +517,8 @@ static struct activities look(void)
 	}
 	listed[0].revision.quota = (struct segment_quota){.run_us = 3000, .period_us = 10000};
 	listed[1].revision.quota = (struct segment_quota){.run_us = 500000, .period_us = 1000000};
+	listed[2].revision.rank = (struct segment_rank){.priority = segment_rank_of_priority(0), .weight = 7};
+	listed[1].revision.rank = (struct segment_rank){.priority = segment_rank_of_priority(80)};
 	activity[1].busy = activity[1].time = unknown;
 	activity[1].why_no_times = "a profiler";
 	return (struct activities){.gpus = &none, .count = 3, .list = activity, .processes = {.count = 3, .list = listed}};
@@ -523,6 +553,8 @@ static void test_sorting_and_users(void **state)
 	assert_order(TOP_COMMAND, "", "12 11 10 ");
 	assert_order(TOP_IN_FLIGHT, "", "12 11 10 "); /* all unknown: by the rate */
 	assert_order(TOP_QUOTA, "", "11 10 12 "); /* who has none comes last */
+	assert_order(TOP_PRIORITY, "", "11 12 10 ");
+	assert_order(TOP_WEIGHT, "", "12 11 10 ");
 	assert_order(TOP_PID, "bo", "10 12 ");
 	assert_order(TOP_PID, "eve", "");
 }
@@ -546,6 +578,24 @@ static void test_what_a_quota_is(void **state)
 	assert_quota(third, SEGMENT_TIME_MANAGED, "(30ms/100ms)");
 	assert_quota(max, SEGMENT_TIME_UNLIMITED, "max");
 	assert_quota((struct segment_quota){.period_us = 0}, SEGMENT_TIME_NONE, "");
+}
+
+static void test_what_a_rank_is(void **state)
+{
+	struct process process = {.pid = 7, .revision.rank = {.priority = segment_rank_of_priority(80)}};
+	struct top_row row = {.pid = 7};
+
+	(void)state;
+	process.time.state = SEGMENT_TIME_IN_FORCE;
+	describe_time(&row, &process);
+	assert_string_equal(row.priority, "80");
+	assert_string_equal(row.weight, "");
+	assert_string_equal(row.quota, "");
+	process.revision.rank.weight = 300;
+	process.time.state = SEGMENT_TIME_PENDING;
+	describe_time(&row, &process);
+	assert_string_equal(row.priority, "(80)");
+	assert_string_equal(row.weight, "(300)");
 }
 
 static void test_one_program(void **state)
@@ -706,12 +756,14 @@ int main(void)
 		cmocka_unit_test(test_more_kernels_than_lines),
 		cmocka_unit_test(test_a_narrow_terminal),
 		cmocka_unit_test(test_quotas),
+		cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_the_readme),
 		cmocka_unit_test(test_every_page_fits),
 		cmocka_unit_test(test_scrolling_shows_every_row),
 		cmocka_unit_test(test_no_escape_sequence_where_none_belongs),
 		cmocka_unit_test(test_sorting_and_users),
 		cmocka_unit_test(test_what_a_quota_is),
+		cmocka_unit_test(test_what_a_rank_is),
 		cmocka_unit_test(test_one_program),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_commands),

@@ -37,8 +37,8 @@ import reprlib
 import threading
 import time
 
-__all__ = ["Counters", "Error", "ErrorCode", "Function", "Gpu", "Group", "Kernels", "Partition", "Set", "Times", "Watcher",
-           "gpus", "partitions", "version"]
+__all__ = ["Counters", "Error", "ErrorCode", "Function", "Gpu", "Group", "Kernels", "Partition", "Quota", "Rank", "Set",
+           "Times", "Watcher", "gpus", "partitions", "version"]
 
 _TPCS_MAX = 256
 _NUMBER_MAX = (1 << 32) - 1
@@ -187,6 +187,20 @@ class _Quota(ctypes.Structure):
         ("state", ctypes.c_uint32),
         ("present_us", ctypes.c_uint64),
         ("aside_us", ctypes.c_uint64),
+        ("bounded", ctypes.c_uint64),
+    ]
+
+
+class _Rank(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("priority", ctypes.c_int32),
+        ("weight", ctypes.c_uint32),
+        ("in_force", ctypes.c_uint32),
+        ("state", ctypes.c_uint32),
+        ("present_us", ctypes.c_uint64),
+        ("aside_us", ctypes.c_uint64),
+        ("bounded", ctypes.c_uint64),
     ]
 
 
@@ -232,8 +246,17 @@ _FUNCTIONS = {
     "partition_descriptor": (ctypes.c_int, _HANDLE),
     "partition_counters": (ctypes.c_int, _HANDLE, ctypes.POINTER(_Counters), ctypes.POINTER(_Error)),
     "quota_text": (_TEXT, ctypes.c_uint32),
-    "partition_quota": (ctypes.c_int, _HANDLE, ctypes.POINTER(_Quota), ctypes.POINTER(_Error)),
-    "partition_set_quota": (ctypes.c_int, _HANDLE, ctypes.c_uint32, ctypes.c_uint32, ctypes.POINTER(_Error)),
+    **{
+        kind + function: (ctypes.c_int, _HANDLE, *arguments, ctypes.POINTER(_Error))
+        for kind in ("partition_", "group_")
+        for function, arguments in {
+            "quota": [ctypes.POINTER(_Quota)],
+            "rank": [ctypes.POINTER(_Rank)],
+            "set_quota": [ctypes.c_uint32, ctypes.c_uint32],
+            "set_priority": [_NUMBER],
+            "set_weight": [_NUMBER],
+        }.items()
+    },
     "partition_kernels": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Kernels), ctypes.POINTER(_Error)),
     "watcher_open": (ctypes.c_int, ctypes.POINTER(_HANDLE), _HANDLE, ctypes.c_int, ctypes.POINTER(_Error)),
     "watcher_close": (None, _HANDLE),
@@ -439,10 +462,78 @@ def _strategy(strategy):
     return _STRATEGIES[strategy]
 
 
+# --- the time ---------------------------------------------------------------------------------------------------------
+
+
+Quota = collections.namedtuple("Quota", "run period in_force state present aside bounded")
+Quota.__doc__ = """run: the process may be present on its GPUs for at most so many seconds of each period, in the middle of
+kernels; as many as the period has: no limit any more. state: what became of it, as text. present: for so long it wanted
+to run and was not put aside. aside: for so long it wanted to run and was. All in seconds. bounded: so often it was back before
+its time, since work of its own was in flight on another GPU."""
+
+
+Rank = collections.namedtuple("Rank", "priority weight in_force state present aside bounded")
+Rank.__doc__ = """priority: 0 to 99, higher ones go first; None: never given, which counts as 50. weight: 1 to 10000, the proportion
+in which those of the same priority share the time; None: never given, which counts as 100. The rest as in a Quota."""
+
+
+def _use_of(given):
+    """What became of a quota or a rank."""
+    state = _call("quota_text", given.state)
+    return (bool(given.in_force), state.decode() if state else None, given.present_us / 1e6, given.aside_us / 1e6,
+            given.bounded)
+
+
+class _Timed:
+    """What a process or a group was given of the time. Of a group, only that is known, and not what became of it."""
+
+    @property
+    def quota(self):
+        """The Quota; None if there was never one. Assigned as (run, period), in seconds; None lifts it."""
+        quota = _Quota(size=ctypes.sizeof(_Quota))
+        self._use(_try, "quota", ctypes.byref(quota))
+        if quota.period_us == 0:
+            return None
+        return Quota(quota.run_us / 1e6, quota.period_us / 1e6, *_use_of(quota))
+
+    @quota.setter
+    def quota(self, wanted):
+        run, period = (1, 1) if wanted is None else wanted[:2]
+        self._use(_try, "set_quota", *(_integer("quota", round(time * 1e6), 0, _NUMBER_MAX, "in seconds")
+                                       for time in (run, period)))
+
+    @property
+    def rank(self):
+        """Priority and weight, as a Rank; None if there was never one of them."""
+        rank = _Rank(size=ctypes.sizeof(_Rank))
+        self._use(_try, "rank", ctypes.byref(rank))
+        if rank.priority < 0 and rank.weight == 0:
+            return None
+        return Rank(rank.priority if rank.priority >= 0 else None, rank.weight or None, *_use_of(rank))
+
+    @property
+    def priority(self):
+        """0 to 99, higher ones go first; None if it was never given one. Can be assigned; 50 is as without."""
+        return self.rank and self.rank.priority
+
+    @priority.setter
+    def priority(self, wanted):
+        self._use(_try, "set_priority", _integer("priority", wanted, 0, _NUMBER_MAX, "not a priority"))
+
+    @property
+    def weight(self):
+        """1 to 10000; None if it was never given one. Can be assigned; 100 is as without."""
+        return self.rank and self.rank.weight
+
+    @weight.setter
+    def weight(self, wanted):
+        self._use(_try, "set_weight", _integer("weight", wanted, 0, _NUMBER_MAX, "not a weight"))
+
+
 # --- groups -----------------------------------------------------------------------------------------------------------
 
 
-class Group:
+class Group(_Timed):
     """The TPCs that a group of processes may use. group[gpu] is a Set for each GPU, and can be assigned: for all of them and
     those to come. nvtaskset(3) says what groups are. A Group has a file descriptor open until close(); `with` closes it.
     """
@@ -537,12 +628,6 @@ graphs with conditional bodies and of graphs that kernels launch; they count in 
 not counted, a list. A number that is not known is None."""
 
 
-Quota = collections.namedtuple("Quota", "run period in_force state present aside")
-Quota.__doc__ = """run: the process may be present on its GPUs for at most so many seconds of each period, in the middle of
-kernels; as many as the period has: no limit any more. state: what became of it, as text. present: for so long it wanted
-to run and was not put aside. aside: for so long it wanted to run and was. All in seconds."""
-
-
 def _gaps(function, bits):
     texts = [_call(function, number) for number in range(64) if bits >> number & 1]
     return [text.decode() for text in texts if text]
@@ -586,7 +671,7 @@ class _Handle:
         return f"<{type(self).__name__} of {self.pid}>"
 
 
-class Partition(_Handle):
+class Partition(_Timed, _Handle):
     """The TPCs that a process may use. partition[gpu] is a Set for each GPU, and can be assigned.
 
     `gpu` is a number, a bus id, a UUID or a Gpu. A Partition has two file descriptors open until close(); `with` closes
@@ -620,23 +705,6 @@ class Partition(_Handle):
         return Kernels(counts.launched if counts.launched_is_known else None,
                        *(ended if counts.ended_is_known else (None, None, None)),
                        _gaps("gap_text", counts.gaps))
-
-    @property
-    def quota(self):
-        """The process's Quota; None if it was never given one. Assigned as (run, period), in seconds; None lifts it."""
-        quota = _Quota(size=ctypes.sizeof(_Quota))
-        self._use(_try, "quota", ctypes.byref(quota))
-        if quota.period_us == 0:
-            return None
-        state = _call("quota_text", quota.state)
-        return Quota(quota.run_us / 1e6, quota.period_us / 1e6, bool(quota.in_force), state.decode() if state else None,
-                     quota.present_us / 1e6, quota.aside_us / 1e6)
-
-    @quota.setter
-    def quota(self, wanted):
-        run, period = (1, 1) if wanted is None else wanted[:2]
-        self._use(_try, "set_quota", *(_integer("quota", round(time * 1e6), 0, _NUMBER_MAX, "in seconds")
-                                       for time in (run, period)))
 
     def check(self):
         """Raises Error if the process has ended, has another partition now, or its partition is not in force."""

@@ -1,0 +1,65 @@
+#include "api/time_given.h"
+
+int api_want_quota(struct segment_revision *wanted, uint32_t run_us, uint32_t period_us, struct error *error)
+{
+	if (period_us < SEGMENT_QUOTA_PERIOD_MIN_US || period_us > SEGMENT_QUOTA_PERIOD_MAX_US || run_us < SEGMENT_QUOTA_RUN_MIN_US)
+		return error_set_code(error, NVTASKSET_ERROR_INVALID,
+		                      "a quota of %u us in each %u us: the period must be 1 ms to 10 s, and 1 ms of it or more", run_us,
+		                      period_us);
+	*wanted = (struct segment_revision){.quota = {.run_us = run_us, .period_us = period_us}};
+	return 0;
+}
+
+int api_want_priority(struct segment_revision *wanted, unsigned int priority, struct error *error)
+{
+	if (priority > SEGMENT_PRIORITY_MAX)
+		return error_set_code(error, NVTASKSET_ERROR_INVALID, "priority %u: must be 0-%d", priority, SEGMENT_PRIORITY_MAX);
+	*wanted = (struct segment_revision){.rank.priority = segment_rank_of_priority(priority)};
+	return 0;
+}
+
+int api_want_weight(struct segment_revision *wanted, unsigned int weight, struct error *error)
+{
+	if (weight < 1 || weight > SEGMENT_WEIGHT_MAX)
+		return error_set_code(error, NVTASKSET_ERROR_INVALID, "weight %u: must be 1-%d", weight, SEGMENT_WEIGHT_MAX);
+	*wanted = (struct segment_revision){.rank.weight = (uint16_t)weight};
+	return 0;
+}
+
+/* A process that was given nothing has nothing to say of its time. */
+static struct segment_time said(bool is_given, const struct segment_time *time)
+{
+	return is_given && time ? *time : (struct segment_time){.state = SEGMENT_TIME_NONE};
+}
+
+int api_fill_quota(struct nvtaskset_quota *quota, const struct segment_revision *revision, const struct segment_time *time,
+                   struct error *error)
+{
+	bool is_given = revision->quota.period_us > 0;
+	struct segment_time use = said(is_given, time);
+	struct nvtaskset_quota filled = {.run_us = is_given ? revision->quota.run_us : 0,
+	                                 .period_us = revision->quota.period_us,
+	                                 .in_force = use.state == SEGMENT_TIME_IN_FORCE,
+	                                 .state = use.state,
+	                                 .present_us = use.present_us,
+	                                 .aside_us = use.aside_us,
+	                                 .bounded = use.bounded};
+
+	return api_fill(quota, &filled, sizeof filled, error);
+}
+
+int api_fill_rank(struct nvtaskset_rank *rank, const struct segment_revision *revision, const struct segment_time *time,
+                  struct error *error)
+{
+	struct segment_rank given = revision->rank;
+	struct segment_time use = said(segment_rank_is_given(given), time);
+	struct nvtaskset_rank filled = {.priority = given.priority > 0 ? (int32_t)segment_rank_priority(given) : -1,
+	                                .weight = given.weight > 0 ? segment_rank_weight(given) : 0,
+	                                .in_force = use.state == SEGMENT_TIME_IN_FORCE,
+	                                .state = use.state,
+	                                .present_us = use.present_us,
+	                                .aside_us = use.aside_us,
+	                                .bounded = use.bounded};
+
+	return api_fill(rank, &filled, sizeof filled, error);
+}
