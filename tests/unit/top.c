@@ -290,9 +290,9 @@ static void test_ranks(void **state)
 	assert_page(&model, &by_busy, &file,
 	            "nvtaskset top: 2 programs, over 1 s\n"
 	            "GPU 0 [16013===|16014===|                                          ]  30.0% NVIDIA H200\n"
-	            "  PID USER GPU TPCS PRIO WEIGHT BUSY% TPC% KERNELS/s INFLIGHT COMMAND\n"
-	            "16013 ana  0   0-32         300  30.0 15.0     20341        2 ./train --all\n"
-	            "16014 ana  0   0-32 (80)         30.0 15.0       4.2        2 ./infer\n");
+	            "  PID USER GPU TPCS PRIO WEIGHT BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
+	            "16013 ana  0   0-32         300  30.0 15.0     20341        2 0:30.00 ./train --all\n"
+	            "16014 ana  0   0-32 (80)         30.0 15.0       4.2        2 0:30.00 ./infer\n");
 }
 
 /* What README.md shows is what is drawn. */

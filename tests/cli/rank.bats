@@ -1,0 +1,219 @@
+#!/usr/bin/env bats
+# --priority and --weight: stored, shown and refused. Whether they are obeyed is tested elsewhere.
+
+load helpers
+load playing
+
+# "80" or "80: REASON", as it is shown now.
+shown() { # NOUN [PID]
+	nvtaskset -p "${2:-$PROGRAM}" | sed -n "s/^pid ${2:-$PROGRAM}'s current $1: //p"
+}
+
+# The same without what became of it.
+given() { # NOUN [PID]
+	shown "$@" | sed 's/:.*//'
+}
+
+ranks() { # [PID]
+	nvtaskset -l --json | jq -c ".processes[] | select(.pid == ${1:-$PROGRAM}) | .rank | [.priority, .weight]"
+}
+
+# As start_playing, without --mps.
+start() { # options and SET -- steps
+	local options steps
+	take_steps "$@"
+	empty_output
+	nvtaskset "${options[@]}" "$BUILD/tests/programs/play" "${steps[@]}" >"$WORK/output" 2>"$WORK/errors" 3>&- &
+	PROGRAM=$!
+	waits 1
+}
+
+# A program that may be a client of MPS, since a daemon is there.
+start_in_reach_of_mps() { # options and SET
+	mkdir "$WORK/mps"
+	touch "$WORK/mps/control"
+	empty_output
+	nvtaskset --mps off "$@" env "CUDA_MPS_PIPE_DIRECTORY=$WORK/mps" "$BUILD/tests/programs/play" context wait \
+		>"$WORK/output" 2>"$WORK/errors" 3>&- &
+	PROGRAM=$!
+	waits 1
+}
+
+@test "at the start: shown by -p, -l, top and --json; it implies --mps off and says so" {
+	start --priority 80 --weight 200 -t 0-7 -- context wait
+	grep -qx 'nvtaskset: --priority, --weight: without MPS, programs take turns on the GPU (--mps off)' "$WORK/errors"
+	[ "$(given priority)" = 80 ]
+	[ "$(shown weight)" = 200 ]
+	[ -z "$(shown quota)" ]
+	nvtaskset -l | grep -qE '^        priority 80, weight 200(:|$)'
+	[ "$(ranks)" = "[80,200]" ]
+	nvtaskset -l --json >"$WORK/json"
+	[ "$(jq -r ".processes[] | select(.pid == $PROGRAM) | .rank | keys_unsorted | join(\" \")" "$WORK/json")" = \
+		"priority weight in_force state present_us aside_us bounded" ]
+	[ "$(jq ".processes[] | select(.pid == $PROGRAM) | .quota" "$WORK/json")" = null ]
+	[ "$(nvtaskset -p --json "$PROGRAM" | jq -c '.processes[0].rank | [.priority, .weight]')" = "[80,200]" ]
+	nvtaskset top --once --delay 0.2 >"$WORK/page"
+	grep -qE ' PRIO +WEIGHT ' "$WORK/page"
+	grep -qE "^ *$PROGRAM .* \(?80\)? +\(?200\)? " "$WORK/page"
+	nvtaskset top --once --delay 0.2 "$PROGRAM" | grep -qE "^ *$PROGRAM .* \(?80\)? +\(?200\)? "
+	[ "$(nvtaskset top --once --delay 0.2 --json | jq -c ".processes[] | select(.pid == $PROGRAM) | .rank | [.priority, .weight]")" = \
+		"[80,200]" ]
+}
+
+@test "each alone: the other one was never given" {
+	start --priority 0 -t 0-7 -- context wait
+	grep -qx 'nvtaskset: --priority: without MPS, programs take turns on the GPU (--mps off)' "$WORK/errors"
+	[ "$(given priority)" = 0 ]
+	[ -z "$(shown weight)" ]
+	[ "$(ranks)" = "[0,null]" ]
+	stop_program
+	start --weight 10000 -t 0-7 -- context wait
+	[ "$(given weight)" = 10000 ]
+	[ -z "$(shown priority)" ]
+	[ "$(ranks)" = "[null,10000]" ]
+}
+
+@test "with --mps off, nothing is said" {
+	start --mps off --priority 99 --weight 1 -t 0-7 -- context wait
+	not grep -q nvtaskset: "$WORK/errors"
+	[ "$(ranks)" = "[99,1]" ]
+}
+
+@test "a quota, a priority and a weight together" {
+	start --quota 40% --priority 80 --weight 200 -t 0-7 -- context wait
+	grep -qx 'nvtaskset: --quota, --priority, --weight: without MPS, programs take turns on the GPU (--mps off)' "$WORK/errors"
+	[ "$(given quota)" = 40ms/100ms ]
+	[ "$(shown priority)" = 80 ]
+	[ "$(shown weight)" = 200 ]
+	nvtaskset -l | grep -qE '^        quota 40ms/100ms, priority 80, weight 200(:|$)'
+	nvtaskset -p --quota max "$PROGRAM"
+	[ "$(given quota)" = max ]
+	[ "$(ranks)" = "[80,200]" ]
+}
+
+@test "live, without a SET and with one: given and changed, each for itself" {
+	start_playing -t 0-7 -- context wait
+	run nvtaskset -p --priority 20 "$PROGRAM"
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "pid $PROGRAM's current TPC mask: ff" ]
+	[[ "${lines[1]}" =~ ^"pid $PROGRAM's new priority: 20"(:.*)?$ ]]
+	[ "${#lines[@]}" -eq 2 ]
+	run nvtaskset -tp --weight 300 8-9 "$PROGRAM"
+	[ "$status" -eq 0 ]
+	[ "${lines[1]}" = "pid $PROGRAM's new TPC list: 8-9" ]
+	[[ "${lines[2]}" =~ ^"pid $PROGRAM's current priority: 20"(:.*)?$ ]]
+	[ "${lines[3]}" = "pid $PROGRAM's new weight: 300" ]
+	nvtaskset -p --priority 50 "$PROGRAM"
+	[ "$(ranks)" = "[50,300]" ]
+	nvtaskset -tp 0-3 "$PROGRAM"
+	[ "$(ranks)" = "[50,300]" ]
+}
+
+@test "who was given none has no line" {
+	start_playing -t 0-7 -- context wait
+	run nvtaskset -p "$PROGRAM"
+	[ "${#lines[@]}" -eq 1 ]
+	not grep -qE '^        (priority|weight)' <(nvtaskset -l)
+	not grep -qE 'PRIO|WEIGHT' <(nvtaskset top --once --delay 0.2)
+	[ "$(nvtaskset -l --json | jq ".processes[] | select(.pid == $PROGRAM) | .rank")" = null ]
+}
+
+@test "children start with their parent's; -a changes both" {
+	start_playing --priority 40 -t 0-7 -- fork context wait
+	child=$(pgrep -P "$PROGRAM")
+	[ "$(ranks "$child")" = "[40,null]" ]
+	nvtaskset -ap --priority 60 --weight 20 "$PROGRAM"
+	[ "$(ranks)" = "[60,20]" ]
+	[ "$(ranks "$child")" = "[60,20]" ]
+	kill "$child"
+}
+
+@test "a group: who joins has the group's; shown and changed, live" {
+	start_playing --group "r$$" --priority 80 -t 0-7 -- context wait
+	nvtaskset --mps off --group "r$$" -t 0-7 "$BUILD/tests/programs/play" context wait >"$WORK/second" 3>&- &
+	second=$!
+	wait_until grep -q waiting "$WORK/second"
+	[ "$(ranks "$second")" = "[80,null]" ]
+	run nvtaskset -p --group "r$$"
+	[ "${lines[1]}" = "group r$$'s current priority: 80" ]
+	run nvtaskset -p --group "r$$" --weight 300
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "group r$$'s current TPC mask: ff" ]
+	[ "${lines[1]}" = "group r$$'s current priority: 80" ]
+	[ "${lines[2]}" = "group r$$'s new weight: 300" ]
+	[ "$(ranks "$second")" = "[80,300]" ]
+	[ "$(ranks)" = "[80,300]" ]
+	[ "$(nvtaskset -p --group "r$$" --json | jq -c '[.group.rank, .group.quota, .processes[].rank.weight]')" = \
+		'[{"priority":80,"weight":300},null,300,300]' ]
+	nvtaskset -p --weight 7 "$second"
+	[ "$(ranks "$second")" = "[80,7]" ]
+	[ "$(ranks)" = "[80,300]" ]
+	nvtaskset -tp --group "r$$" --priority 10 8-9
+	[ "$(ranks)" = "[10,300]" ]
+	[ "$(ranks "$second")" = "[10,300]" ]
+	kill "$second"
+}
+
+@test "a group's change leaves a member's alone if the group was never given one" {
+	start_playing --group "r$$" -t 0-7 -- context wait
+	nvtaskset -p --priority 70 "$PROGRAM"
+	nvtaskset -tp --group "r$$" 8-9
+	[ "$(ranks)" = "[70,null]" ]
+	nvtaskset -p --group "r$$" --weight 30
+	[ "$(ranks)" = "[70,30]" ]
+}
+
+@test "refused: what is neither, where there are no turns, and where nobody is started" {
+	for text in 100 -1 x "" 1.5 0x10 99999999999999999999; do
+		refuses "--priority $text: must be 0-99" nvtaskset --priority "$text" -t 0-7 true
+	done
+	for text in 0 10001 -1 x "" 1e3; do
+		refuses "--weight $text: must be 1-10000" nvtaskset -p --weight "$text" 1
+	done
+	for mode in on auto; do
+		refuses "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or give it a partition's size" \
+			nvtaskset --mps "$mode" --weight 200 -t 0-7 true
+		refuses "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or give it a partition's size" \
+			nvtaskset --priority 80 --weight 200 --mps "$mode" -t 0-7 true
+	done
+	refuses "--quota: clients of MPS cannot be put aside each for itself; use it with --mps off" \
+		nvtaskset --mps on --weight 200 --quota 30% -t 0-7 true
+	refuses "--priority: not with -l; only with a SET and with -p" nvtaskset --priority 80 -l
+	refuses "--weight: not with -T; only with a SET and with -p" nvtaskset --weight 80 -T
+	refuses "--weight: only with a SET and with -p" nvtaskset --weight 80 top
+	for option in --quota=30% --priority=80 --weight=200; do
+		refuses "--memory: only MPS sees to it, and ${option%=*} runs without: choose one" nvtaskset --memory 2G "$option" -t 0-7 true
+	done
+}
+
+@test "--priority with MPS: allowed, and it says what that means" {
+	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH start --mps auto --priority 80 -t 0-7 -- context wait
+	grep -qx 'nvtaskset: --priority: others give way to it; as a client of MPS it cannot give way itself yet' "$WORK/errors"
+	[ "$(given priority)" = 80 ]
+}
+
+@test "a process that may be a client of MPS: a priority with a note, no weight" {
+	start_in_reach_of_mps -t 0-7
+	refuses "pid $PROGRAM: --weight: clients of MPS take no turns that could be shared; start it with --mps off, or give it a partition's size" \
+		nvtaskset -p --weight 200 "$PROGRAM"
+	refuses "pid $PROGRAM: --weight: clients of MPS take no turns that could be shared; start it with --mps off, or give it a partition's size" \
+		nvtaskset -tp --priority 80 --weight 200 8-9 "$PROGRAM"
+	[ "$(ranks)" = "[null,null]" ]
+	[ "$(nvtaskset -tp "$PROGRAM")" = "pid $PROGRAM's current TPC list: 0-7" ]
+	run nvtaskset -p --priority 80 "$PROGRAM"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"nvtaskset: pid $PROGRAM: --priority: others give way to it; as a client of MPS it cannot give way itself yet"* ]]
+	[ "$(ranks)" = "[80,null]" ]
+}
+
+@test "a group of which a member may be a client of MPS: the same" {
+	start_in_reach_of_mps --group "r$$" -t 0-7
+	refuses "pid $PROGRAM: --weight: clients of MPS take no turns that could be shared; start it with --mps off, or give it a partition's size" \
+		nvtaskset -p --group "r$$" --weight 200
+	[ "$(nvtaskset -p --group "r$$")" = "group r$$'s current TPC mask: ff" ]
+	run nvtaskset -p --group "r$$" --priority 80
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"nvtaskset: pid $PROGRAM: --priority: others give way to it; as a client of MPS it cannot give way itself yet"* ]]
+	[ "$(ranks)" = "[80,null]" ]
+}
