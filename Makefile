@@ -191,7 +191,9 @@ $(BUILD)/tests/unit/quota: $(BUILD)/tests/unit/quota.o $(BUILD)/src/shim/quota.o
 $(BUILD)/tests/unit/neighbours: $(BUILD)/tests/unit/neighbours.o $(BUILD)/src/shim/neighbours.o $(library)
 $(BUILD)/tests/unit/calls: $(BUILD)/tests/unit/calls.o $(BUILD)/src/driver/calls.o $(library)
 $(BUILD)/tests/unit/top: $(BUILD)/tests/unit/top.o $(addprefix $(BUILD)/tools/nvtaskset/,quota.o time_given.o) $(library)
-$(addprefix $(BUILD)/tests/unit/,quota neighbours calls top):
+$(BUILD)/tests/unit/time_given: $(BUILD)/tests/unit/time_given.o $(addprefix $(BUILD)/tools/nvtaskset/,quota.o time_given.o time_change.o) \
+                                 $(library)
+$(addprefix $(BUILD)/tests/unit/,quota neighbours calls top time_given):
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
 
 link_gpu_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(link_$(@F)) -o $@
@@ -505,7 +507,7 @@ ZSH_COMPLETION  = $(DATADIR)/zsh/site-functions/_nvtaskset
 UNITDIR        ?= $(PREFIX)/lib/systemd/system
 FISH_COMPLETION = $(DATADIR)/fish/vendor_completions.d/nvtaskset.fish
 DOCDIR         ?= $(DATADIR)/doc/nvtaskset
-documents       = $(addprefix docs/,processes.md attaching.md graphs.md mps.md slurm.md loading.md system-wide.md outside.md \
+documents       = $(addprefix docs/,guide.md processes.md attaching.md graphs.md mps.md slurm.md loading.md system-wide.md outside.md \
                   hardware.md json.md topology-format.md compatibility.md)
 
 define link_driver

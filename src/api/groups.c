@@ -163,7 +163,8 @@ int nvtaskset_group_rank(const struct nvtaskset_group *group, struct nvtaskset_r
 	               : -1;
 }
 
-int nvtaskset_group_set_quota(struct nvtaskset_group *group, uint32_t run_us, uint32_t period_us, struct nvtaskset_error *error)
+int nvtaskset_group_set_quota(struct nvtaskset_group *group, uint32_t run_us, uint32_t period_us,
+                              struct nvtaskset_error *error)
 {
 	struct segment_revision wanted;
 

@@ -204,7 +204,8 @@ int nvtaskset_partition_quota(struct nvtaskset_partition *partition, struct nvta
 	               : -1;
 }
 
-int nvtaskset_partition_rank(struct nvtaskset_partition *partition, struct nvtaskset_rank *rank, struct nvtaskset_error *error)
+int nvtaskset_partition_rank(struct nvtaskset_partition *partition, struct nvtaskset_rank *rank,
+                             struct nvtaskset_error *error)
 {
 	struct segment_revision revision;
 	struct segment_time time;
@@ -236,7 +237,8 @@ int nvtaskset_partition_set_quota(struct nvtaskset_partition *partition, uint32_
 	               : -1;
 }
 
-int nvtaskset_partition_set_priority(struct nvtaskset_partition *partition, unsigned int priority, struct nvtaskset_error *error)
+int nvtaskset_partition_set_priority(struct nvtaskset_partition *partition, unsigned int priority,
+                                     struct nvtaskset_error *error)
 {
 	struct segment_revision wanted;
 

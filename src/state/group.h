@@ -121,7 +121,7 @@ bool group_read(const struct group *group, struct segment_revision *revision, ui
  * reason, and nothing changed. */
 int group_edit(struct group *group, const struct segment_partition *partitions, uint32_t count, struct error *error);
 
-/* The same for all that a revision has: its partitions, and its quota, unless that was never given. */
+/* The same for all that a revision has: its partitions, and of the time what it gives. */
 int group_change(struct group *group, const struct segment_revision *wanted, struct error *error);
 
 /* The same for partitions, of a group that has none yet. 1 if it has one already. */

@@ -1,5 +1,6 @@
 /*
- * A whole partition, the sets of all GPUs and a quota, and the ring in which its revisions stand in shared memory.
+ * A whole partition, the sets of all GPUs and what is given of the time, and the ring in which its revisions stand in shared
+ * memory.
  *
  * Readers and editors do not trust each other: segment.h and group.h say who they are.
  */

@@ -58,7 +58,7 @@ enum segment_reason {
 
 const char *segment_reason_text(enum segment_reason reason);
 
-/* What became of a quota. X(identifier, text for users). */
+/* What became of a quota, a priority and a weight. X(identifier, text for users). */
 #define SEGMENT_TIME_STATES(X)                                                                            \
 	X(NONE, "it was not looked at yet")                                                               \
 	X(UNLIMITED, "there is no limit")                                                                 \
@@ -218,7 +218,7 @@ static inline void counter_slot_count_launch(struct counter_slot *slot, bool res
 	atomic_store_explicit(launches, atomic_load_explicit(launches, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-/* Says what became of the quota of this revision; and what was used of it, from one thread at a time. */
+/* Says what became of what this revision gives of the time; and what was used of it, from one thread at a time. */
 void segment_set_time_state(const struct segment *segment, enum segment_time_state state, uint64_t number);
 void segment_set_time_used(const struct segment *segment, uint64_t present_us, uint64_t aside_us, uint64_t bounded);
 
@@ -286,7 +286,7 @@ struct segment_undo {
 int segment_edit(struct segment *segment, const struct segment_partition *partitions, uint32_t count,
                  struct segment_undo *undo, struct error *error);
 
-/* The same for all that a revision has: its partitions, and its quota, unless that was never given. */
+/* The same for all that a revision has: its partitions, and of the time what it gives. */
 int segment_change(struct segment *segment, const struct segment_revision *wanted, struct segment_undo *undo,
                    struct error *error);
 
@@ -320,8 +320,8 @@ static inline uint64_t segment_sum(uint64_t a, uint64_t b)
 }
 
 /* --- the environment ------------------------------------------------------------------------------
- * NVTASKSET_PARTITION carries a revision from the command to the shim: "0000:3b:00.0=0-7,9;…;quota=30000/100000;priority=80;weight=200"; the quota
- * is in us.
+ * NVTASKSET_PARTITION carries a revision from the command to the shim, a quota in us:
+ * "0000:3b:00.0=0-7,9;…;quota=30000/100000;priority=80;weight=200".
  */
 #define SEGMENT_ENVIRONMENT "NVTASKSET_PARTITION"
 #define SEGMENT_ROOT_ENVIRONMENT "NVTASKSET_PID" /* the process that got the partition */

@@ -69,6 +69,10 @@ load helpers
 	refuses "--connections 0: must be 1-32" nvtaskset --connections 0 -t 0 true
 	refuses "--connections 33: must be 1-32" nvtaskset --connections 33 -t 0 true
 	refuses "--connections x: must be 1-32" nvtaskset --connections x -t 0 true
+	refuses "--priority 100: must be 0-99" nvtaskset --priority 100 -t 0 true
+	refuses "--priority x: must be 0-99" nvtaskset -p --priority x 1
+	refuses "--weight 0: must be 1-10000" nvtaskset --weight 0 -t 0 true
+	refuses "--weight: needs a value; try 'nvtaskset --help'" nvtaskset --weight
 	refuses "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one" nvtaskset -t -g 0 true
 }
 

@@ -49,6 +49,10 @@ documented_options() {
 	[ "$output" = "$(printf '%s\n' 1 16)" ]
 	run offers nvtaskset top --o
 	[ "$output" = --once ]
+	run offers nvtaskset --priority 8
+	[ "$output" = 80 ]
+	run offers nvtaskset -p --weight 1
+	[ "$output" = 100 ]
 	run offers nvtaskset metrics --format p
 	[ "$output" = prometheus ]
 }

@@ -3,7 +3,7 @@
 
 load helpers
 
-PAGES=(tools/man/nvtaskset.1 docs/processes.md docs/attaching.md docs/graphs.md docs/mps.md docs/loading.md docs/system-wide.md)
+PAGES=(tools/man/nvtaskset.1 docs/processes.md docs/attaching.md docs/graphs.md docs/mps.md docs/loading.md docs/system-wide.md docs/guide.md)
 
 # The text of a man page, with roff's escapes replaced by their characters, except escapes that change the font.
 page() { # FILE

@@ -47,8 +47,9 @@ static int choose_all(struct gpu_choices *chosen, const struct targets *targets,
 	return result;
 }
 
-/* A line for each that the process was given of the time; the first one says what became of it. `given` is what has changed. */
-static void show_time(const struct editor *editor, const struct segment_revision *revision, const struct segment_revision *given)
+/* A line for each that the process was given of the time; the first one says what became of it. `given` has changed. */
+static void show_time(const struct editor *editor, const struct segment_revision *revision,
+                      const struct segment_revision *given)
 {
 	struct segment_time time;
 	char text[TIME_TEXT], other[TIME_TEXT], use[TIME_USE];

@@ -45,12 +45,19 @@ void time_wait(const struct segment *segment, double end_ms)
 		clock_pause_us(1000);
 }
 
-/* To a client of MPS others give way: its priority holds as far as it can. */
+/* Whether others give way to a program of this state, although it is never put aside itself. */
+static bool can_go_first(enum segment_time_state state)
+{
+	return state == SEGMENT_TIME_MANAGED || state == SEGMENT_TIME_SHARED || state == SEGMENT_TIME_OLDER ||
+	       state == SEGMENT_TIME_MPS_CLIENT || state == SEGMENT_TIME_PAGEABLE;
+}
+
+/* A priority holds in part where only putting aside is impossible. */
 static bool is_refused(enum segment_time_state state, const struct segment_revision *revision)
 {
-	bool only_goes_first = !segment_quota_limits(revision->quota) && revision->rank.weight == 0;
+	bool has_priority_only = !segment_quota_limits(revision->quota) && revision->rank.weight == 0;
 
-	return state > SEGMENT_TIME_IN_FORCE && !(state == SEGMENT_TIME_MPS_CLIENT && only_goes_first);
+	return state > SEGMENT_TIME_IN_FORCE && !(has_priority_only && can_go_first(state));
 }
 
 const char *time_refusal(const struct segment_time *time, const struct segment_revision *revision)

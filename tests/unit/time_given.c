@@ -1,0 +1,124 @@
+/* What was given of the time, as it is shown: values, options, and what became of it. */
+#include "../../tools/nvtaskset/time_change.h"
+#include "../../tools/nvtaskset/time_given.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <string.h>
+
+#define QUOTA {.run_us = 30000, .period_us = 100000}
+#define MAX {.run_us = 100000, .period_us = 100000}
+
+static const struct segment_revision nothing;
+static const struct segment_revision quota = {.quota = QUOTA};
+static const struct segment_revision lifted = {.quota = MAX};
+static const struct segment_revision priority = {.rank.priority = 1 + 80};
+static const struct segment_revision weight = {.rank.weight = 200};
+static const struct segment_revision all = {.quota = QUOTA, .rank = {.priority = 1, .weight = 10000}};
+
+static void assert_all(const struct segment_revision *revision, const char *values, const char *options)
+{
+	char text[TIME_LINE];
+
+	assert_string_equal(time_format_all(revision, text), values);
+	assert_string_equal(time_options(revision, text), options);
+}
+
+static void test_values_and_options(void **state)
+{
+	char text[TIME_TEXT];
+
+	(void)state;
+	assert_all(&nothing, "", "");
+	assert_all(&lifted, "quota max", "--quota");
+	assert_all(&priority, "priority 80", "--priority");
+	assert_all(&weight, "weight 200", "--weight");
+	assert_all(&all, "quota 30ms/100ms, priority 0, weight 10000", "--quota, --priority, --weight");
+	assert_null(time_format(&priority, TIME_WEIGHT, text));
+	assert_null(time_format(&weight, TIME_PRIORITY, text));
+	assert_string_equal(time_format(&all, TIME_PRIORITY, text), "0");
+}
+
+static void test_what_limits(void **state)
+{
+	(void)state;
+	assert_false(time_limits(&nothing));
+	assert_false(time_limits(&lifted));
+	assert_true(time_limits(&quota));
+	assert_true(time_limits(&priority));
+	assert_true(time_limits(&weight));
+}
+
+static void assert_described(const struct segment_revision *revision, struct segment_time time, const char *expected)
+{
+	char text[TIME_USE];
+
+	assert_string_equal(time_describe(revision, &time, text), expected);
+}
+
+static void test_what_became_of_it(void **state)
+{
+	const struct segment_time used = {.state = SEGMENT_TIME_IN_FORCE, .present_us = 1200000, .aside_us = 2800000};
+	struct segment_time bounded = used, most = {.state = SEGMENT_TIME_PAGEABLE, .present_us = UINT64_MAX};
+	char text[TIME_USE];
+
+	(void)state;
+	assert_described(&priority, (struct segment_time){.state = SEGMENT_TIME_NONE}, ": it holds from the program's next call on");
+	assert_described(&lifted, (struct segment_time){.state = SEGMENT_TIME_NONE}, "");
+	assert_described(&weight, used, ": present for 1.2 s, put aside for 2.8 s");
+	bounded.bounded = 1;
+	assert_described(&weight, bounded,
+	                 ": present for 1.2 s, put aside for 2.8 s, back before its time 1 time: work of its own was in flight on another GPU");
+	bounded.bounded = 12;
+	bounded.state = SEGMENT_TIME_PENDING;
+	assert_described(&quota, bounded,
+	                 ": present for 1.2 s, put aside for 2.8 s, back before its time 12 times: work of its own was in flight on "
+	                 "another GPU; it holds from the program's next call on");
+	/* A process can write anything there. */
+	most.aside_us = most.bounded = UINT64_MAX;
+	assert_true(strlen(time_describe(&all, &most, text)) < TIME_USE - 1);
+	assert_non_null(strstr(text, segment_time_text(SEGMENT_TIME_PAGEABLE)));
+}
+
+static bool refuses(const struct segment_revision *revision, enum segment_time_state state)
+{
+	const struct segment_time time = {.state = state};
+
+	return time_refusal(&time, revision);
+}
+
+/* To a program that cannot be put aside others still give way. */
+static void test_what_is_refused(void **state)
+{
+	const enum segment_time_state in_part[] = {SEGMENT_TIME_MANAGED, SEGMENT_TIME_SHARED, SEGMENT_TIME_OLDER,
+	                                           SEGMENT_TIME_MPS_CLIENT, SEGMENT_TIME_PAGEABLE};
+	const enum segment_time_state not_at_all[] = {SEGMENT_TIME_UNREACHABLE, SEGMENT_TIME_NO_THREAD, SEGMENT_TIME_UNCOUNTED};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof in_part / sizeof in_part[0]; i++) {
+		assert_false(refuses(&priority, in_part[i]));
+		assert_true(refuses(&weight, in_part[i]));
+		assert_true(refuses(&quota, in_part[i]));
+		assert_true(refuses(&all, in_part[i]));
+		assert_false(refuses(&lifted, in_part[i]));
+	}
+	for (size_t i = 0; i < sizeof not_at_all / sizeof not_at_all[0]; i++)
+		assert_true(refuses(&priority, not_at_all[i]));
+	assert_false(refuses(&all, SEGMENT_TIME_PENDING));
+	assert_false(refuses(&all, SEGMENT_TIME_IN_FORCE));
+	assert_false(refuses(&nothing, SEGMENT_TIME_UNREACHABLE));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values_and_options),
+		cmocka_unit_test(test_what_limits),
+		cmocka_unit_test(test_what_became_of_it),
+		cmocka_unit_test(test_what_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
