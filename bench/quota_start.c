@@ -9,7 +9,7 @@
  * The library is part of this program, since nothing else can start it more than once.
  */
 #include "bench.h"
-#include "driver/channels.h"
+#include "driver/kernel_client.h"
 #include "kernel.h"
 #include "shim/presence.h"
 #include "shim/presence_thread.h"
@@ -104,7 +104,7 @@ static void measure(const char *when, bool on)
 	set_quota(on);
 	int64_t called = time_of(start);
 
-	channels_provoke();
+	kernel_client_provoke();
 	int64_t begin = bench_now();
 
 	called += time_of(presence_context_created);

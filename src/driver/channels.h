@@ -1,10 +1,10 @@
 /*
- * Puts this process's work on the GPUs aside, in the middle of kernels, and takes it back (docs/facts.md, "Time slices").
+ * Puts this process's work on the GPUs aside, in the middle of kernels, and takes it back (channels_aside.c); and says for how
+ * long at a time it runs (channels_slice.c; docs/facts.md, "Time slices").
  *
  * A channel is a way for work to a GPU, an object of NVIDIA's kernel driver. Each context has some that can run kernels, all
- * in one group. The kernel driver lets a process stop its own ones, through the descriptor and the client that the CUDA
- * driver has. To learn these two, we watch what the CUDA driver asks the kernel driver (import.h). Then we ask for the
- * client's objects ourselves; nothing is asked about any other client.
+ * in one group. The kernel driver lets a process stop its own ones, and set the time slice of its own groups, through the client
+ * that the CUDA driver has (kernel_client.h). We ask for the client's objects ourselves.
  *
  * What put-aside programs' calls do is in docs/hardware.md: many wait. So whoever puts aside must not call the CUDA driver.
  *
@@ -18,24 +18,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* From here on, the driver's calls of the kernel driver are watched. What is learnt needs no memory, lock or system call
- * but one fstat for each client. -1 with the reason, and nothing has changed. May be repeated. */
+/* From here on, the driver's calls of the kernel driver are watched, as kernel_client_watch says. */
 int channels_watch(struct error *error);
 void channels_unwatch(void);
-
-/* Whether the driver's client is known. */
-bool channels_are_reachable(void);
-
-/* Makes the driver ask the kernel driver, so that its client becomes known: in this thread's context; or in an active
- * primary one, which is held meanwhile. Calls the CUDA driver. */
-void channels_provoke(void);
-void channels_provoke_in_primary(void);
 
 /* A context has been made or destroyed: the channels are looked for again before they are put aside. From any thread. */
 void channels_have_changed(void);
 
 /* Looks for the channels: 5 to 11 ms on the hardware where the driver was not watched from its begin on. -1 with the reason if
- * there are none. Only one thread may call this and the next two. */
+ * there are none. Only one thread may call this and the next three. */
 int channels_find(struct error *error);
 
 /* Puts aside all channels that can run kernels, of all contexts on all GPUs, or none. -1 with the reason if there are none,
@@ -46,6 +37,11 @@ int channels_find(struct error *error);
  * more: its descriptor is gone, and with it the channels. */
 int channels_put_aside(struct error *error);
 int channels_take_back(struct error *error);
+
+/* From here on, all of them run for `slice_us` at a time, while others want to run; 0: for as long as by themselves. Those that
+ * came since the last call get it with this one; looks for them first. 0.4 ms for one context; nothing is asked where nothing
+ * changes. -1 with the reason if there are none, or the kernel driver refuses one: it then keeps what it has. */
+int channels_set_slice(uint64_t slice_us, struct error *error);
 
 /* Whether the channels were looked for since a context was made or destroyed. */
 bool channels_are_current(void);

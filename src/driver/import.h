@@ -2,7 +2,7 @@
  * The driver library's import of `ioctl`: the word in its table of imports through which it calls the C library's function,
  * all of its calls of the kernel driver (docs/facts.md, "Time slices").
  *
- * Only channels.c uses it, in programs that were given something in time (SECURITY.md).
+ * Only kernel_client.c uses it, in programs that were given something in time (SECURITY.md).
  */
 #ifndef NVTASKSET_DRIVER_IMPORT_H
 #define NVTASKSET_DRIVER_IMPORT_H

@@ -4,6 +4,7 @@
 #include "driver/calls.h"
 #include "driver/channels.h"
 #include "driver/hook.h"
+#include "driver/kernel_client.h"
 #include "mps/reach.h"
 #include "obstacle.h"
 
@@ -40,10 +41,10 @@ void reaching_end(void)
 
 bool reaching_is_done(void)
 {
-	if (!channels_are_reachable())
-		channels_provoke_in_primary();
-	listen(!channels_are_reachable());
-	return channels_are_reachable();
+	if (!kernel_client_is_known())
+		kernel_client_provoke_in_primary();
+	listen(!kernel_client_is_known());
+	return kernel_client_is_known();
 }
 
 bool reaching_wants_call(int id)
@@ -53,10 +54,10 @@ bool reaching_wants_call(int id)
 
 bool reaching_call_begins(void)
 {
-	bool asks = atomic_load_explicit(&listens, memory_order_relaxed) && !channels_are_reachable();
+	bool asks = atomic_load_explicit(&listens, memory_order_relaxed) && !kernel_client_is_known();
 
 	if (asks)
-		channels_provoke();
+		kernel_client_provoke();
 	return asks;
 }
 

@@ -1,6 +1,6 @@
 /*
  * The way to the kernel driver, over which a program is put aside: what the CUDA driver asks the kernel driver shows it
- * (driver/channels.h). Where the CUDA driver asks nothing by itself, one of the program's threads makes it ask, in a call of
+ * (driver/kernel_client.h). Where the CUDA driver asks nothing by itself, one of the program's threads makes it ask, in a call of
  * the program's, since a context cannot go meanwhile.
  */
 #ifndef NVTASKSET_SHIM_REACHING_H

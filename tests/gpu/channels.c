@@ -5,9 +5,12 @@
  * This program has the library's part in it, and no nvtaskset is around it.
  */
 #include "driver/channels.h"
+#include "driver/channels_list.h"
 #include "driver/functions.h"
+#include "driver/kernel_client.h"
 #include "support/child.h"
 #include "support/first_gpu.h"
+#include "support/kernel.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,7 +114,7 @@ static void test_stops_and_goes_on(void **state)
 
 	(void)state;
 	set_up();
-	assert_true(channels_are_reachable());
+	assert_true(kernel_client_is_known());
 	prepare(&work);
 	for (unsigned int round = 0; round < 3; round++) {
 		wait_until_it_runs(&work);
@@ -389,6 +392,108 @@ static void test_list_out_of_date(void **state)
 	gpu_close(&gpu);
 }
 
+/* --- time slices -------------------------------------------------------------------------------------------------------- */
+
+enum {
+	SET_TIMESLICE = 0xa06c0103,
+	GET_TIMESLICE = 0xa06c0104
+};
+
+#define SHORT_US 50
+
+static void order(uint32_t group, uint32_t command, uint64_t *slice_us)
+{
+	struct kernel_client client;
+
+	assert_true(kernel_client_reach(&client));
+	assert_int_equal(kernel_client_control(&client, group, command, slice_us, sizeof *slice_us), 0);
+}
+
+static uint64_t slice_of(unsigned int number)
+{
+	uint64_t slice_us = 0;
+
+	assert_true(number < channels_list.group_count);
+	order(channels_list.groups[number].handle, GET_TIMESLICE, &slice_us);
+	return slice_us;
+}
+
+static atomic_uint orders;
+
+static void count_orders(unsigned long request, const void *argument)
+{
+	(void)request;
+	(void)argument;
+	atomic_fetch_add(&orders, 1);
+}
+
+/* Of two contexts, whose slices differ: each gets its own one back. What has them already is not asked again. */
+static void have_slices(void)
+{
+	struct gpu_under_test other;
+	uint64_t before, own = 1000;
+
+	set_up();
+	gpu_open(&other, 0);
+	assert_done(channels_set_slice(0, &error));
+	assert_int_equal(channels_list.group_count, 2);
+	before = slice_of(0);
+	order(channels_list.groups[1].handle, SET_TIMESLICE, &own);
+	assert_done(channels_set_slice(SHORT_US, &error));
+	assert_int_equal(slice_of(0), SHORT_US);
+	assert_int_equal(slice_of(1), SHORT_US);
+	kernel_listen(count_orders);
+	assert_done(channels_set_slice(SHORT_US, &error));
+	assert_int_equal(atomic_load(&orders), 0);
+	kernel_listen(NULL);
+	assert_done(channels_set_slice(2 * SHORT_US, &error));
+	assert_int_equal(slice_of(1), 2 * SHORT_US);
+	assert_done(channels_set_slice(0, &error));
+	assert_int_equal(slice_of(0), before);
+	assert_int_equal(slice_of(1), own);
+}
+
+/* A context that comes gets it with the next call; one that goes is forgotten. */
+static void have_slices_of_contexts_that_come_and_go(void)
+{
+	struct gpu_under_test other;
+	uint64_t before;
+
+	set_up();
+	assert_done(channels_set_slice(0, &error));
+	before = slice_of(0);
+	assert_done(channels_set_slice(SHORT_US, &error));
+	gpu_open(&other, 0);
+	assert_false(channels_are_current());
+	assert_done(channels_set_slice(SHORT_US, &error));
+	assert_int_equal(channels_list.group_count, 2);
+	assert_int_equal(slice_of(0), SHORT_US);
+	assert_int_equal(slice_of(1), SHORT_US);
+	gpu_close(&other);
+	assert_done(channels_set_slice(0, &error));
+	assert_int_equal(slice_of(0), before);
+	channels_have_changed();
+	assert_done(channels_set_slice(SHORT_US, &error));
+	assert_int_equal(channels_list.group_count, 1);
+	assert_int_equal(slice_of(0), SHORT_US);
+}
+
+static void test_slices(void **state)
+{
+	struct child_end end = child_run(have_slices);
+
+	(void)state;
+	child_assert_passed(&end);
+}
+
+static void test_slices_of_new_contexts(void **state)
+{
+	struct child_end end = child_run(have_slices_of_contexts_that_come_and_go);
+
+	(void)state;
+	child_assert_passed(&end);
+}
+
 /* --- what fails ------------------------------------------------------------------------------------------------------- */
 
 /* The second call for the same list fails: what the first one did is undone, and everything runs on. */
@@ -408,6 +513,15 @@ static void refuse_all(void)
 	set_up();
 	assert_int_equal(channels_put_aside(&error), -1);
 	assert_non_null(strstr(error.reason, "does not put its work aside"));
+}
+
+static void refuse_slices(void)
+{
+	setenv("SIM_FAULTS", "no-slice", 1);
+	set_up();
+	assert_int_equal(channels_set_slice(SHORT_US, &error), -1);
+	assert_non_null(strstr(error.reason, "does not set its time slices"));
+	assert_done(channels_set_slice(0, &error));
 }
 
 /* The program has closed the driver's descriptor, and its number is another file: which nobody asks anything. */
@@ -454,6 +568,12 @@ static void test_refused(void **state)
 	run_on_simulator(refuse_all);
 }
 
+static void test_slices_refused(void **state)
+{
+	(void)state;
+	run_on_simulator(refuse_slices);
+}
+
 static void test_descriptor_is_gone(void **state)
 {
 	(void)state;
@@ -471,11 +591,11 @@ static void watch_late(void)
 	gpu_open(&gpu, 0);
 	if (driver_resolve("libcuda.so.1", &error) < 0 || channels_watch(&error) < 0)
 		fail_msg("%s", error.reason);
-	assert_false(channels_are_reachable());
-	channels_provoke_in_primary();
-	assert_false(channels_are_reachable());
-	channels_provoke();
-	assert_true(channels_are_reachable());
+	assert_false(kernel_client_is_known());
+	kernel_client_provoke_in_primary();
+	assert_false(kernel_client_is_known());
+	kernel_client_provoke();
+	assert_true(kernel_client_is_known());
 	prepare(&work);
 	wait_until_it_runs(&work);
 	assert_done(channels_put_aside(&error));
@@ -502,10 +622,10 @@ static void watch_no_more(void)
 	channels_unwatch();
 	gpu_initialise();
 	gpu_open(&gpu, 0);
-	assert_false(channels_are_reachable());
+	assert_false(kernel_client_is_known());
 	assert_int_equal(channels_put_aside(&error), -1);
 	assert_done(channels_watch(&error));
-	channels_provoke();
+	kernel_client_provoke();
 	assert_done(channels_put_aside(&error));
 	assert_done(channels_take_back(&error));
 }
@@ -552,6 +672,9 @@ int main(void)
 		cmocka_unit_test(test_watched_again),
 		cmocka_unit_test(test_all_or_none),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_slices),
+		cmocka_unit_test(test_slices_of_new_contexts),
+		cmocka_unit_test(test_slices_refused),
 		cmocka_unit_test(test_descriptor_is_gone),
 		cmocka_unit_test(test_stops_and_goes_on),
 		cmocka_unit_test(test_twice_is_once),

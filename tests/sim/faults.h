@@ -27,6 +27,7 @@
 #define FAULT_NO_ASIDE "no-aside"                 /* the kernel driver refuses to put channels aside */
 #define FAULT_SECOND_ASIDE "second-aside"         /* it does every second time */
 #define FAULT_INERT_ASIDE "inert-aside"           /* it says that it has, and nothing stops */
+#define FAULT_NO_SLICE "no-slice"                 /* the kernel driver sets no time slices */
 #define FAULT_PAGEABLE "pageable"                 /* kernels may use any memory of the program */
 #define FAULT_SILENT_DRIVER "silent-driver"       /* cuMemGetInfo does not ask the kernel driver */
 

@@ -185,7 +185,7 @@ static uint32_t control_object(const struct rm_control *call, const struct objec
 	} else if (object->class == CLASS_SUBDEVICE && call->command == DISABLE_CHANNELS) {
 		status = call->size == sizeof(struct disable_channels) ? disable_channels(call->object, parameters)
 		                                                       : RM_INVALID_ARGUMENT;
-	} else if (object->class == CLASS_GROUP && call->command == SET_TIMESLICE) {
+	} else if (object->class == CLASS_GROUP && call->command == SET_TIMESLICE && !fault(FAULT_NO_SLICE)) {
 		objects[call->object - FIRST_HANDLE].slice_us = *(const uint64_t *)parameters;
 		if (is_compute(call->object))
 			engine_set_slice(object->context, object->slice_us);
