@@ -215,7 +215,7 @@ $(addprefix $(BUILD)/bench/,account registration): $(BUILD)/bench/%: $(BUILD)/be
 	$(link_bench_program)
 # They are where calls of the kernel driver pass, which a simulated one needs.
 $(addprefix $(BUILD)/bench/,presence quota_cost): $(BUILD)/tests/gpu/support/kernel.o
-$(addprefix $(BUILD)/bench/,aside quota_start): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(attach_objects) $(BUILD)/tests/gpu/support/kernel.o $(bench_support) $(library)
+$(addprefix $(BUILD)/bench/,aside quota_start slice): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(attach_objects) $(BUILD)/tests/gpu/support/kernel.o $(bench_support) $(library)
 	$(link_bench_program)
 # The demo must not need the tests' packages, such as cmocka.
 $(BUILD)/demo/%: $(BUILD)/demo/%.o $(bench_support) $(library)

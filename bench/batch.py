@@ -1,7 +1,7 @@
 """Usage: batch.py products|training [--seconds S] [--samples N] [--at-rest]
 
-Work that always has more to do: the neighbour of bench/decode.py. Two repetitions are in flight, so that the GPU never
-waits for the host. A sample is the time from the end of one to the end of the next, in µs.
+Work that always has more to do: the neighbour of bench/decode.py. A sample is the time from the end of a repetition to the end
+of the next (support/in_flight.py), in µs.
 
   products   a product of 8192 × 8192 matrices
   training   an iteration of a transformer's training: forward, backward, AdamW, on random data
@@ -9,16 +9,14 @@ waits for the host. A sample is the time from the end of one to the end of the n
 It ends as decode.py does. A result that is wrong is a failure.
 """
 
-import collections
 import sys
-import time
 
 sys.dont_write_bytecode = True  # in a working tree
 from support import conversation  # before torch, see there
+from support.in_flight import InFlight
 
 import torch
 
-IN_FLIGHT = 2
 WARM_UP = 5
 
 SIZE = 8192
@@ -58,36 +56,6 @@ class Training:
 
     def is_right(self):
         return torch.isfinite(self.loss).item()
-
-
-class InFlight:
-    """Keeps repetitions of a work in flight."""
-
-    def __init__(self, work):
-        self.work = work
-        self.ends = collections.deque()
-        self.last_end = None
-
-    def start(self):
-        end = torch.cuda.Event()
-        self.work.start()
-        end.record()
-        self.ends.append(end)
-
-    def step(self):
-        start = self.last_end or time.perf_counter()
-        while len(self.ends) < IN_FLIGHT:
-            self.start()
-        self.ends.popleft().synchronize()
-        self.last_end = time.perf_counter()
-        return (self.last_end - start) * 1e6
-
-    def rest(self):
-        torch.cuda.synchronize()
-        self.ends.clear()
-        self.last_end = None
-        if not self.work.is_right():
-            sys.exit("batch.py: a wrong result")
 
 
 KINDS = {"products": Products, "training": Training}

@@ -1,8 +1,9 @@
-"""Usage: decode.py [--seconds S] [--samples N] [--at-rest]
+"""Usage: decode.py [--ahead] [--seconds S] [--samples N] [--at-rest]
 
 Decoding of a language model of random weights: in each step, the model reads all its weights and the keys and values of
-1023 earlier tokens, and the host gets the next token. A sample is the time of one step, in µs. It ends after SECONDS, or
-after so many samples; --at-rest makes it wait for the first SIGUSR1 (see support/conversation.py).
+1023 earlier tokens, and the host gets the next token. A sample is the time of one step, in µs. With --ahead, the next step is
+always in flight, and a sample is the GPU's part of a step. It ends after SECONDS, or after so many samples; --at-rest makes
+it wait for the first SIGUSR1 (see support/conversation.py).
 
 3.3 GB of weights and 0.2 GB of keys and values: memory is what a step waits for, some 2 ms of an H100. Each step has
 the same input, so each must give the same token, and the last one the same numbers as the first.
@@ -13,6 +14,7 @@ import time
 
 sys.dont_write_bytecode = True  # in a working tree
 from support import conversation  # before torch, see there
+from support.in_flight import InFlight
 
 import torch
 import torch.nn.functional as F
@@ -86,8 +88,11 @@ class Decoding:
         if not torch.isfinite(self.first_logits).all():
             sys.exit("decode.py: the model's result is no number")
 
-    def decode(self):
+    def start(self):
         self.graph.replay()
+
+    def decode(self):
+        self.start()
         return self.token.item()  # waits for it
 
     def step(self):
@@ -98,18 +103,23 @@ class Decoding:
             sys.exit(f"decode.py: a wrong token: {token} instead of {self.first_token}")
         return (end - start) * 1e6
 
+    def is_right(self):
+        return torch.equal(self.logits, self.first_logits)
+
     def rest(self):
-        if not torch.equal(self.logits, self.first_logits):
+        if not self.is_right():
             difference = (self.logits.float() - self.first_logits.float()).abs().max().item()
             sys.exit(f"decode.py: a wrong result: it differs from the first by {difference}")
         torch.cuda.synchronize()
 
 
 def main():
-    chosen = conversation.parser(__doc__).parse_args()
+    parser = conversation.parser(__doc__)
+    parser.add_argument("--ahead", action="store_true")
+    chosen = parser.parse_args()
     torch.manual_seed(1)
     with torch.no_grad():
-        decoding = Decoding()
+        decoding = InFlight(Decoding()) if chosen.ahead else Decoding()
         conversation.converse(decoding, torch.cuda.get_device_properties(0).multi_processor_count, chosen)
 
 

@@ -1,6 +1,6 @@
 /*
- * Usage: task KIND [--size N] [--repeat N] [--pause US] [--seconds S] [--samples N] [--period US [--offset US]]
- *        [--at-rest]
+ * Usage: task KIND [--size N] [--rounds N] [--repeat N] [--in-flight] [--pause US] [--period US [--offset US]] [--burst N]
+ *        [--seconds S] [--samples N] [--at-rest]
  *
  * Works on the GPU again and again, and prints at the end how many µs each repetition took, from the first launch to
  * the end of the last kernel. KIND and what N is:
@@ -10,22 +10,22 @@
  *   compute   arithmetic in registers, N blocks of 1024 threads (2048)
  *   network   the products of a transformer's inference, N layers of four 512 × 512 products and a copy (12)
  *
- * Before the first sample it prints "ready SMS", with the number of SMs that the driver reports. It ends after SECONDS
- * (never, without this option), after so many samples, or at SIGTERM, but never in the middle of a kernel: that would
- * disturb an MPS server. SIGUSR1 discards the samples so far. It keeps at most 100 000. Each sample is REPEAT times the
- * work; it pauses for up to PAUSE between two. With PERIOD, each begins OFFSET after the next multiple of PERIOD on
- * CLOCK_MONOTONIC, so that of two programs with the same PERIOD it is known which one begins first.
+ * ROUNDS is how long compute takes: 1000 are some 30 µs of a block that has an SM of an H100 to itself, and twice as long for
+ * two blocks. Each sample is REPEAT times the work. With --in-flight, the next one is always in flight, and a sample is
+ * the time from the end of one to the end of the next. It pauses for up to PAUSE between two. With PERIOD, each begins OFFSET
+ * after the next multiple of PERIOD on CLOCK_MONOTONIC, so that of two programs with the same PERIOD it is known which one
+ * begins first. With BURST, so many samples follow each other without a pause; signals wait for the end of a burst.
  *
- * SIGUSR2 makes it print its samples and "rest", and wait, with nothing to do for the GPU, until SIGUSR1 makes it work
- * again. --at-rest makes it wait from the beginning.
+ * It ends after SECONDS (never, without this option), after so many samples, or when it is told to (support/conversation.h);
+ * --at-rest makes it wait from the beginning.
  */
 #include "bench.h"
 #include "bench_kernels.h"
+#include "conversation.h"
+#include "in_flight.h"
 
 #include <getopt.h>
 #include <math.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,12 +36,17 @@
 #define COPY_BLOCKS_PER_SM 8
 
 #define COMPUTE_THREADS 1024
-#define COMPUTE_ROUNDS 1000 /* some 30 µs */
 
 #define NETWORK_PRODUCTS 4
 #define NETWORK_WIDTH 512
 
 #define WAKE_UP_NS 1000000 /* a sleep seldom ends so much later than asked for */
+
+static struct options {
+	const struct kind *kind;
+	double size, rounds, repeat, pause, period, offset, burst, seconds, samples;
+	bool is_in_flight, is_at_rest;
+} options = {.rounds = 1000, .repeat = 1, .burst = 1, .seconds = HUGE_VAL, .samples = HUGE_VAL};
 
 static struct bench_gpu gpu;
 
@@ -140,6 +145,7 @@ static struct {
 	CUfunction function;
 	CUdeviceptr stamps;
 	unsigned int blocks;
+	uint32_t rounds;
 } compute;
 
 static void compute_prepare(double size)
@@ -147,15 +153,18 @@ static void compute_prepare(double size)
 	if (size < 1 || size > 1 << 24)
 		bench_fail("1 to 2^24 blocks");
 	compute.function = bench_kernel(bench_kernels_ptx, "laps");
+	if (options.rounds < 1 || options.rounds > 1 << 24)
+		bench_fail("1 to 2^24 rounds");
 	compute.blocks = (unsigned int)size;
+	compute.rounds = (uint32_t)options.rounds;
 	compute.stamps = bench_memory(compute.blocks * sizeof(uint64_t));
 }
 
 static void compute_start(void)
 {
 	uint64_t never = UINT64_MAX;
-	uint32_t rounds = COMPUTE_ROUNDS, laps = 1;
-	void *arguments[] = {&compute.stamps, &never, &rounds, &laps};
+	uint32_t laps = 1;
+	void *arguments[] = {&compute.stamps, &never, &compute.rounds, &laps};
 	const struct bench_launch launch = {
 		.function = compute.function,
 		.grid_x = compute.blocks,
@@ -207,44 +216,21 @@ static const struct kind {
 
 /* --- again and again --------------------------------------------------------------------------------------------- */
 
-static sigset_t signals;
+static struct in_flight work;
 
-/* They are blocked, and asked for between two repetitions: so none is lost, and none disturbs a repetition. */
-static void listen(void)
+static void start_once(void)
 {
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGUSR1);
-	sigaddset(&signals, SIGUSR2);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
+	for (unsigned long i = 0; i < (unsigned long)options.repeat; i++)
+		options.kind->start();
 }
 
-/* The number of a signal that was sent; 0 or less if there is none. */
-static int next_signal(bool wait)
-{
-	const struct timespec none = {0};
-
-	return wait ? sigwaitinfo(&signals, NULL) : sigtimedwait(&signals, NULL, &none);
-}
-
-struct options {
-	const struct kind *kind;
-	double size, repeat, pause, seconds, samples, period, offset;
-	bool at_rest;
-};
-
-static double samples[100000];
-static size_t sample_count;
-
-static int64_t run_once(const struct options *options)
+static double run_once(void)
 {
 	int64_t start = bench_now();
 
-	for (unsigned long i = 0; i < (unsigned long)options->repeat; i++)
-		options->kind->start();
+	start_once();
 	bench_wait(&gpu);
-	return bench_now() - start;
+	return (double)(bench_now() - start) / 1e3;
 }
 
 /* Pauses for up to `limit` µs, uniformly random, so that programs do not synchronize. */
@@ -256,30 +242,10 @@ static void pause_for_up_to(double limit)
 		bench_sleep((int64_t)(erand48(state) * limit * 1e3));
 }
 
-static void keep(double sample)
-{
-	if (sample_count < sizeof samples / sizeof samples[0])
-		samples[sample_count++] = sample;
-}
-
-static void print_samples(void)
-{
-	for (size_t i = 0; i < sample_count; i++)
-		printf("%.2f\n", samples[i]);
-}
-
-static void print_and_rest(void)
-{
-	print_samples();
-	puts("rest");
-	fflush(stdout);
-	sample_count = 0;
-}
-
 /* A sleep that lasts too long misses a turn; the next one is taken then, rather than to begin late. */
-static void await_turn(const struct options *options)
+static void await_turn(void)
 {
-	int64_t period = (int64_t)(options->period * 1e3), offset = (int64_t)(options->offset * 1e3), turn;
+	int64_t period = (int64_t)(options.period * 1e3), offset = (int64_t)(options.offset * 1e3), turn;
 
 	if (period == 0)
 		return;
@@ -294,29 +260,17 @@ static void await_turn(const struct options *options)
 		;
 }
 
-static void work(const struct options *options)
+static void step(void)
 {
-	bool resting = options->at_rest, ending = false;
-	int64_t start = bench_now();
+	await_turn();
+	for (unsigned long i = 0; i < (unsigned long)options.burst; i++)
+		conversation_keep(options.is_in_flight ? in_flight_step(&work) : run_once());
+	pause_for_up_to(options.pause);
+}
 
-	while (!ending && (double)(bench_now() - start) < options->seconds * 1e9 &&
-	       (double)sample_count < options->samples) {
-		int number = next_signal(resting);
-
-		if (number == SIGUSR1) {
-			resting = false;
-			sample_count = 0;
-		} else if (number == SIGUSR2) {
-			resting = true;
-			print_and_rest();
-		} else if (number > 0) {
-			ending = true;
-		} else if (!resting) {
-			await_turn(options);
-			keep((double)run_once(options) / 1e3);
-			pause_for_up_to(options->pause);
-		}
-	}
+static void rest(void)
+{
+	in_flight_rest(&work);
 }
 
 /* --- the command line --------------------------------------------------------------------------------------------- */
@@ -334,30 +288,34 @@ static const struct kind *find_kind(const char *name)
 	return found;
 }
 
-static struct options read_options(int count, char **arguments)
+static void read_options(int count, char **arguments)
 {
 	static const struct option names[] = {
-		{"size", required_argument, NULL, 's'},    {"repeat", required_argument, NULL, 'r'},
-		{"pause", required_argument, NULL, 'p'},   {"seconds", required_argument, NULL, 't'},
-		{"samples", required_argument, NULL, 'n'}, {"period", required_argument, NULL, 'e'},
-		{"offset", required_argument, NULL, 'o'},  {"at-rest", no_argument, NULL, 'a'},
-		{NULL, 0, NULL, 0},
+		{"size", required_argument, NULL, 's'},    {"rounds", required_argument, NULL, 'd'},
+		{"repeat", required_argument, NULL, 'r'},  {"in-flight", no_argument, NULL, 'f'},
+		{"pause", required_argument, NULL, 'p'},   {"period", required_argument, NULL, 'e'},
+		{"offset", required_argument, NULL, 'o'},  {"burst", required_argument, NULL, 'b'},
+		{"seconds", required_argument, NULL, 't'}, {"samples", required_argument, NULL, 'n'},
+		{"at-rest", no_argument, NULL, 'a'},       {NULL, 0, NULL, 0},
 	};
-	struct options options = {.repeat = 1, .seconds = HUGE_VAL, .samples = HUGE_VAL};
 	int option;
 
 	while ((option = getopt_long(count, arguments, "", names, NULL)) != -1) {
 		double *number = option == 's'   ? &options.size
+		                 : option == 'd' ? &options.rounds
 		                 : option == 'r' ? &options.repeat
 		                 : option == 'p' ? &options.pause
-		                 : option == 't' ? &options.seconds
-		                 : option == 'n' ? &options.samples
 		                 : option == 'e' ? &options.period
 		                 : option == 'o' ? &options.offset
+		                 : option == 'b' ? &options.burst
+		                 : option == 't' ? &options.seconds
+		                 : option == 'n' ? &options.samples
 		                                 : NULL;
 
 		if (option == 'a')
-			options.at_rest = true;
+			options.is_at_rest = true;
+		else if (option == 'f')
+			options.is_in_flight = true;
 		else if (number)
 			*number = bench_number(optarg, "an option");
 		else
@@ -367,25 +325,26 @@ static struct options read_options(int count, char **arguments)
 		bench_fail("one KIND of work is needed");
 	options.kind = find_kind(arguments[optind]);
 	options.size = options.size > 0 ? options.size : options.kind->size;
-	return options;
 }
 
 int main(int count, char **arguments)
 {
-	struct options options = read_options(count, arguments);
-
-	listen();
+	read_options(count, arguments);
+	conversation_listen();
 	bench_open(&gpu);
 	options.kind->prepare(options.size);
-	run_once(&options);
+	in_flight_open(&work, gpu.stream, start_once);
+	run_once();
 	if (!gpu.is_simulated)
 		options.kind->check();
-	printf("ready %u\n", gpu.sm_count);
-	fflush(stdout);
-	work(&options);
+	conversation_hold(&(const struct conversation){.seconds = options.seconds,
+	                                               .samples = options.samples,
+	                                               .is_at_rest = options.is_at_rest,
+	                                               .step = step,
+	                                               .rest = rest},
+	                  gpu.sm_count);
 	if (!gpu.is_simulated)
 		options.kind->check();
-	print_samples();
 	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }

@@ -3,35 +3,12 @@
 #   share TURN                        how much of the time a turn gets; 0: it is none (see turns.bash)
 #   measure_decoding NEIGHBOUR NAME
 . "$(dirname "${BASH_SOURCE[0]}")/turns.bash"
+. "$(dirname "${BASH_SOURCE[0]}")/pytorch.bash"
 
 # BENCH_DECODE_SECONDS: how long is measured in all. Start and end take some 20 s, the changes of turns another 45. Eight
 # rounds, for intervals.
 seconds=${BENCH_DECODE_SECONDS:-$(pick 400 1)} rounds=$(pick 8 1)
 split_gpu packed 25%
-
-has_torch() {
-	python3 -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)' 2>/dev/null
-}
-
-if [ -z "${BENCH_SIMULATED:-}" ] && ! has_torch; then
-	echo "  left out: decode: there is no PyTorch" >&2
-	exit "$LEFT_OUT"
-fi
-
-# Up to 3 programs of 5 mechanisms are clients of one MPS server, which has room for 48 of so many connections. Each
-# program uses one stream.
-export CUDA_DEVICE_MAX_CONNECTIONS=2
-# The first line that a failed program leaves is the reason.
-export PYTHONWARNINGS=ignore
-
-# A simulated GPU takes no time: there, any work will do.
-start_program() { # NAME MECHANISM PART PROGRAM…
-	if [ -n "${BENCH_SIMULATED:-}" ]; then
-		start_task "$1" "$2" "$3" compute --size 8 --at-rest
-	else
-		start "$1" "$2" "$3" python3 "$BENCH_ROOT/bench/$4" "${@:5}" --at-rest
-	fi
-}
 
 start_programs() { # MECHANISM
 	# Only its neighbours have a lower priority.
@@ -83,6 +60,13 @@ measure() { # ROUND SECONDS MECHANISM NEIGHBOUR
 	[ -z "$beside" ] || turn_samples "$beside" | csv=$neighbour_csv rows "$1" "$3" "$4"
 }
 
+# All that there are. PyTorch's green contexts have so many SMs, never the rest: those of two programs would begin at the
+# same SM.
+measure_decoding_with_all() { # NEIGHBOUR NAME
+	echo "  left out: green: a program of PyTorch cannot have what another's green context leaves" >&2
+	measure_decoding "$@" none mps mps-priority mps-percent mps-static mig nvtaskset nvtaskset-no-mps
+}
+
 # The turns that get a share.
 turns_of() { # MECHANISM
 	local turn
@@ -92,16 +76,14 @@ turns_of() { # MECHANISM
 }
 
 # Into NAME.csv and NAME_neighbour.csv.
-measure_decoding() { # NEIGHBOUR NAME
+measure_decoding() { # NEIGHBOUR NAME MECHANISM…
 	local mechanisms mechanism name turns=()
 	neighbour=$1
 	open_csv "$2" round,mechanism,neighbour,us
 	decode_csv=$csv
 	open_csv "$2_neighbour" round,mechanism,neighbour,us
 	neighbour_csv=$csv
-	# PyTorch's green contexts have so many SMs, never the rest: those of two programs would begin at the same SM.
-	echo "  left out: green: a program of PyTorch cannot have what another's green context leaves" >&2
-	mapfile -t mechanisms < <(available none mps mps-priority mps-percent mps-static mig nvtaskset nvtaskset-no-mps)
+	mapfile -t mechanisms < <(available "${@:3}")
 	turns_of alone
 	for mechanism in "${mechanisms[@]}"; do
 		make_partitions "$mechanism" || continue

@@ -9,6 +9,8 @@
 #   mig                two MIG instances, where MIG is on already
 #   nvtaskset          MPS and nvtaskset
 #   nvtaskset-no-mps   nvtaskset --mps off
+#   nvtaskset-priority the same on the whole GPU: a high priority for `first`, a low one for `rest`
+#   nvtaskset-weight   the same; the part is a weight
 #
 # A part of the GPU is `first` or `rest`, as split_gpu left them; `all`; or a list of TPCs, for nvtaskset only.
 
@@ -71,7 +73,7 @@ mig_instance() { # PART
 # Prints why this machine lacks a mechanism; nothing if it has it.
 missing() { # MECHANISM
 	case $1 in
-	none | nvtaskset-no-mps) ;;
+	none | nvtaskset-no-mps | nvtaskset-priority | nvtaskset-weight) ;;
 	mig) [ -n "$(mig_instance rest)" ] || echo "there are no two MIG instances" ;;
 	mps-static) [ -n "${BENCH_STATIC:-}" ] || echo "this driver's MPS has no static partitions" ;;
 	*) [ -n "${BENCH_MPS:-}" ] || echo "there is no MPS" ;;
@@ -89,6 +91,13 @@ available() { # MECHANISM…
 			echo "  left out: $mechanism: $reason" >&2
 		fi
 	done
+}
+
+priority_of() { # PART
+	case $1 in
+	first) echo 80 ;;
+	rest) echo 20 ;;
+	esac
 }
 
 # Replaces this (sub)shell: by COMMAND under the mechanism, in that part of the GPU. BENCH_PREFIX is a command
@@ -125,6 +134,12 @@ under() { # MECHANISM PART COMMAND…
 		;;
 	nvtaskset-no-mps)
 		set -- nvtaskset --mps off -t "$(tpcs_of "$part")" "$@"
+		;;
+	nvtaskset-priority)
+		set -- nvtaskset --mps off --priority "$(priority_of "$part")" all "$@"
+		;;
+	nvtaskset-weight)
+		set -- nvtaskset --mps off --weight "$part" all "$@"
 		;;
 	esac
 	# Not quoted, so that an empty prefix is no word.
