@@ -1,7 +1,7 @@
 """Usage: batch.py products|training [--seconds S] [--samples N] [--at-rest]
 
-Work that always has more to do: the neighbour of bench/decode.py. A sample is the time from the end of a repetition to the end
-of the next (support/in_flight.py), in µs.
+Work that always has more to do: the neighbour of bench/decode.py. A sample is the time from the end of a repetition to
+the end of the next (support/in_flight.py), in µs.
 
   products   a product of 8192 × 8192 matrices
   training   an iteration of a transformer's training: forward, backward, AdamW, on random data

@@ -1,9 +1,9 @@
 """Usage: decode.py [--ahead] [--seconds S] [--samples N] [--at-rest]
 
 Decoding of a language model of random weights: in each step, the model reads all its weights and the keys and values of
-1023 earlier tokens, and the host gets the next token. A sample is the time of one step, in µs. With --ahead, the next step is
-always in flight, and a sample is the GPU's part of a step. It ends after SECONDS, or after so many samples; --at-rest makes
-it wait for the first SIGUSR1 (see support/conversation.py).
+1023 earlier tokens, and the host gets the next token. A sample is the time of one step, in µs. With --ahead, the next step
+is always in flight, and a sample is the GPU's part of a step. It ends after SECONDS, or after so many samples; --at-rest
+makes it wait for the first SIGUSR1 (see support/conversation.py).
 
 3.3 GB of weights and 0.2 GB of keys and values: memory is what a step waits for, some 2 ms of an H100. Each step has
 the same input, so each must give the same token, and the last one the same numbers as the first.

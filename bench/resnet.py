@@ -1,9 +1,9 @@
 """Usage: resnet.py [--every MS] [--seconds S] [--samples N] [--at-rest]
 
-ResNet-152 with random weights, as a CUDA graph: inferences of one picture of 224 × 224. With --every, one begins each MS, and
-a sample is what it took, in µs; one that is late begins at once. Without, the next one is always in flight, and a sample is the
-time from the end of one to the end of the next. It ends after SECONDS, or after so many samples; --at-rest makes it wait for the
-first SIGUSR1 (see support/conversation.py). A result that is wrong is a failure.
+ResNet-152 with random weights, as a CUDA graph: inferences of one picture of 224 × 224. With --every, one begins each MS,
+and a sample is what it took, in µs; one that is late begins at once. Without, the next one is always in flight, and a sample
+is the time from the end of one to the end of the next. It ends after SECONDS, or after so many samples; --at-rest makes it
+wait for the first SIGUSR1 (see support/conversation.py). A result that is wrong is a failure.
 """
 
 import sys
@@ -33,9 +33,8 @@ class Bottleneck(nn.Module):
     def __init__(self, before, width, stride):
         super().__init__()
         after = EXPANSION * width
-        self.path = nn.Sequential(
-            convolution(before, width, 1), nn.ReLU(), convolution(width, width, 3, stride), nn.ReLU(), convolution(width, after, 1)
-        )
+        reduced = convolution(before, width, 1), nn.ReLU(), convolution(width, width, 3, stride), nn.ReLU()
+        self.path = nn.Sequential(*reduced, convolution(width, after, 1))
         self.shortcut = nn.Identity() if before == after else convolution(before, after, 1, stride)
 
     def forward(self, state):

@@ -10,14 +10,14 @@
  *   compute   arithmetic in registers, N blocks of 1024 threads (2048)
  *   network   the products of a transformer's inference, N layers of four 512 × 512 products and a copy (12)
  *
- * ROUNDS is how long compute takes: 1000 are some 30 µs of a block that has an SM of an H100 to itself, and twice as long for
- * two blocks. Each sample is REPEAT times the work. With --in-flight, the next one is always in flight, and a sample is
- * the time from the end of one to the end of the next. It pauses for up to PAUSE between two. With PERIOD, each begins OFFSET
- * after the next multiple of PERIOD on CLOCK_MONOTONIC, so that of two programs with the same PERIOD it is known which one
- * begins first. With BURST, so many samples follow each other without a pause; signals wait for the end of a burst.
+ * ROUNDS is how long compute takes: 1000 are some 30 µs of a block that has an SM of an H100 to itself, and twice as long
+ * for two blocks. Each sample is REPEAT times the work. With --in-flight, the next one is always in flight, and a sample is
+ * the time from the end of one to the end of the next. It pauses for up to PAUSE between two. With PERIOD, each begins
+ * OFFSET after the next multiple of PERIOD on CLOCK_MONOTONIC, so that of two programs with the same PERIOD it is known which
+ * one begins first. With BURST, so many samples follow each other without a pause; signals wait for the end of a burst.
  *
- * It ends after SECONDS (never, without this option), after so many samples, or when it is told to (support/conversation.h);
- * --at-rest makes it wait from the beginning.
+ * It ends after SECONDS (never, without this option), after so many samples, or when it is told to
+ * (support/conversation.h); --at-rest makes it wait from the beginning.
  */
 #include "bench.h"
 #include "bench_kernels.h"

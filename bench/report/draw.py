@@ -4,6 +4,7 @@
 Draws what the experiments measured as SVG, beside the CSV files or into another directory. Needs matplotlib.
 """
 
+import itertools
 import os
 import re
 import sys
@@ -31,6 +32,8 @@ COLORS = {
     "nvtaskset-distributed": "#8a2be2",
     "nvtaskset-overlap": "#b22222",
     "nvtaskset-no-mps": "#e69f00",
+    "nvtaskset-priority": "#c2185b",
+    "alone": FAINT,
 }
 CHOICES = {"packed": "", "whole": ", whole GPU", "gpcs": ", whole GPCs", "distributed": ", across GPCs"}
 
@@ -593,6 +596,123 @@ def quota(table, save_as):
     save_as(fig, "quota")
 
 
+LENGTHS = {"0.5": "#0072b2", "17": "#d55e00"}
+
+
+def places(axes, values):
+    """An axis with a place for each of these values, numbers and words."""
+    ordered = sorted(values, key=results.order)
+    axes.set_xticks(range(len(ordered)), [results.label(value) for value in ordered])
+    return {value: place for place, value in enumerate(ordered)}
+
+
+def percentiles(axes, found, at, **style):
+    """Lines of the median and, dashed, the 99th percentile, of {value: Measurement} at these places."""
+    ordered = sorted(found, key=results.order)
+    for percent, line in ((50, "-"), (99, "--")):
+        own = [key for key in ordered if found[key].n >= stats.needed(percent)]
+        values = [found[key].percentile(percent) for key in own]
+        axes.plot([at[key] for key in own], values, line, marker="o", markersize=3, **style)
+        style.pop("label", None)
+
+
+def slices(table, save_as):
+    fig, grid = figure(1, 2, 3.6)
+    tasks = [row for row in table.rows if row["whose"] == "task" and row["slice_us"] != "alone"]
+    kept = results.groups(results.DERIVED["slices_kept"][1](table), "kernel_ms", "slice_us")
+    at = [places(axes, {row["slice_us"] for row in tasks}) for axes in grid[0]]
+    for (length,), rows in results.groups(tasks, "kernel_ms").items():
+        style = {"color": LENGTHS[length], "linewidth": 1.2, "label": f"beside kernels of {length} ms"}
+        found = {slice_us: one for (slice_us,), one in results.measurements(rows, "us", "slice_us").items()}
+        percentiles(grid[0][0], found, at[0], **style)
+        for slice_us, place in at[1].items():
+            percents = [row["percent"] for row in kept.get((length, slice_us), [])]
+            grid[0][1].plot([place] * len(percents), percents, "o", markersize=3, color=LENGTHS[length])
+    grid[0][0].set(yscale="log", ylabel="µs", title="A kernel of 10 µs: median (dashed: 99 %)")
+    plain_numbers(grid[0][0].yaxis)
+    grid[0][0].legend(fontsize=8)
+    grid[0][1].set(ylabel="%", title="What the loop keeps", ylim=(0, 105))
+    for axes in grid[0]:
+        axes.set_xlabel("the loop's time slice, µs")
+    save_as(fig, "slices")
+
+
+def beside_lengths(table, save_as, name, title):
+    """What the task's kernel took, by mechanism, beside each length of the loop's kernels."""
+    tasks = [row for row in table.rows if row["whose"] == "task" and row["mechanism"] != "alone"]
+    lengths = sorted({row["kernel_ms"] for row in tasks}, key=results.order)
+    fig, grid = figure(len(lengths), 1, 2.6 * len(lengths), sharex=True)
+    for (axes,), length in zip(grid, lengths):
+        own = [row for row in tasks if row["kernel_ms"] == length]
+        spreads(axes, by_mechanism(results.measurements(own, "us", "mechanism")), log=True)
+        axes.set(xlabel="µs", title=f"beside kernels of {length} ms")
+    title_of_spreads(fig, title)
+    save_as(fig, name)
+
+
+def priority(table, save_as):
+    beside_lengths(table, save_as, "priority", "A kernel of 10 µs every 2 ms")
+
+
+def bursts(table, save_as):
+    fig, grid = figure(1, 2, 3.0, sharey=True)
+    titles = {"first": "the first kernel after a pause", "next": "the next ones"}
+    for axes, (kernel, title) in zip(grid[0], titles.items()):
+        own = [row for row in table.rows if row["kernel"] == kernel]
+        spreads(axes, by_mechanism(in_milliseconds(own, "mechanism")), log=True)
+        axes.set(xlabel="ms", title=title)
+    title_of_spreads(fig, "Kernels of 0.5 ms, for 50 of 200 ms")
+    save_as(fig, "bursts")
+
+
+def preemption(table, save_as):
+    fig, ((axes,),) = figure(1, 1, 3.6)
+    rows = [row for row in table.rows if row["mechanism"] != "alone"]
+    at = places(axes, {row["kernel_ms"] for row in rows})
+    for (mechanism,), own in results.groups(rows, "mechanism").items():
+        found = {length: one for (length,), one in results.measurements(own, "us", "kernel_ms").items()}
+        percentiles(axes, found, at, color=COLORS[mechanism], linewidth=1.2, label=results.name_of(mechanism))
+    title = "A kernel of 10 µs after a pause: median (dashed: 99 %)"
+    axes.set(yscale="log", ylabel="µs", xlabel="the loop's kernels, ms", title=title)
+    plain_numbers(axes.yaxis)
+    axes.legend(fontsize=8)
+    save_as(fig, "preemption")
+
+
+def weights(table, save_as):
+    """How far each program got until then, in the first round."""
+    cases = results.groups([row for row in table.rows if row["round"] == 1], "weights")
+    fig, grid = figure(1, len(cases), 3.6)
+    for axes, ((case,), rows) in zip(grid[0], sorted(cases.items())):
+        for (program, weight), own in results.groups(rows, "program", "weight").items():
+            done = list(itertools.accumulate(row[table.value] for row in own))
+            axes.plot([row["ms"] / 1e3 for row in own], done, linewidth=1.2, label=f"weight {weight:g}")
+        axes.set(title=case, xlabel="s")
+        axes.legend(fontsize=8)
+    grid[0][0].set_ylabel(table.value)
+    save_as(fig, table.about["experiment"])
+
+
+def resnet_weights(table, save_as):
+    weights(table, save_as)
+
+
+def decode_priority(table, save_as):
+    fig, ((axes,),) = figure(1, 1, 5.4)
+    steps = [row for row in table.rows if row["mechanism"] != "ahead"]
+    latencies(axes, in_milliseconds(steps, "mechanism", "neighbour"))
+    axes.set(xlabel="ms a step", ylabel="of steps take longer", title="Decoding beside products")
+    save_as(fig, "decode_priority")
+
+
+def resnet(table, save_as):
+    fig, ((axes,),) = figure(1, 1, 3.0)
+    tasks = [row for row in table.rows if row["whose"] == "task"]
+    spreads(axes, by_mechanism(in_milliseconds(tasks, "mechanism")), log=True)
+    label_of_spreads(axes, "ms a picture")
+    save_as(fig, "resnet")
+
+
 POLICIES = {"tpcs": "#d55e00", "whole-products": "#0072b2", "whole-network": "#56b4e9", "whole-fits": "#6b6b6b"}
 QUEUE_METRICS = {
     "used": "of all TPCs' time is used, %",
@@ -638,6 +758,14 @@ PICTURES = [
     slots,
     kernels,
     quota,
+    slices,
+    priority,
+    bursts,
+    preemption,
+    weights,
+    decode_priority,
+    resnet,
+    resnet_weights,
     queue,
 ]
 

@@ -3,13 +3,14 @@
 import csv
 import gzip
 import hashlib
+import math
 import os
 
 import stats
 
 # Tables and pictures show the mechanisms in this order, whatever the order in which they were measured.
 MECHANISMS = "none mps mps-priority mps-percent green mps-static mig nvtaskset".split()
-MECHANISMS += ["nvtaskset-distributed", "nvtaskset-overlap", "nvtaskset-no-mps"]
+MECHANISMS += ["nvtaskset-distributed", "nvtaskset-overlap", "nvtaskset-no-mps", "nvtaskset-priority"]
 
 # The mechanism to which each one is compared.
 COMPARED_WITH = {
@@ -17,6 +18,7 @@ COMPARED_WITH = {
     "green": "mps",
     "nvtaskset": "mps",
     "nvtaskset-no-mps": "none",
+    "nvtaskset-priority": "none",
     "hook-whole": "hook-out",
     "hook-half": "hook-out",
 }
@@ -33,6 +35,7 @@ NAMES = {
     "nvtaskset-distributed": "nvtaskset, across GPCs",
     "nvtaskset-overlap": "nvtaskset, only the neighbour",
     "nvtaskset-no-mps": "nvtaskset, no MPS",
+    "nvtaskset-priority": "nvtaskset, priority",
     "hook-out": "the hook taken out",
     "hook-whole": "all TPCs in the partition",
     "hook-half": "half of the TPCs",
@@ -80,8 +83,16 @@ def order(value):
     """For sorting values of a column as a reader expects them."""
     known = MECHANISMS + ORDER
     if isinstance(value, float):
-        return 0, value, ""
-    return 1, known.index(value) if value in known else len(known), value
+        return 0, value, 0, ""
+    return 1, known.index(value) if value in known else len(known), number_in(value), value
+
+
+def number_in(text):
+    """For numbers among words; a word comes behind them."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.inf
 
 
 class Table:
@@ -230,6 +241,60 @@ def progress(table):
             for row in table.rows if without.get(row["kind"], 0) > 0]
 
 
+def mean(rows, value):
+    return sum(row[value] for row in rows) / len(rows)
+
+
+def columns_of(row, *others):
+    return [column for column in row if column not in others]
+
+
+def kept(work, **alone):
+    """Of a table of a task and a loop beside it: how fast the loop was in each round, in % of the same loop by itself. That
+    has these values in its columns; loops with the same values in the columns `work` are the same."""
+
+    def make(table):
+        loops = [row for row in table.rows if row.get("whose", "loop") == "loop"]
+        by_itself = [row for row in loops if all(row[column] == value for column, value in alone.items())]
+        times = {key: mean(rows, table.value) for key, rows in groups(by_itself, *work).items()}
+        found = []
+        columns = columns_of(loops[0], "whose", table.value)
+        for key, rows in groups([row for row in loops if row not in by_itself], *columns).items():
+            where = dict(zip(columns, key))
+            alone_us = times[tuple(where[column] for column in work)]
+            found.append({**where, "percent": alone_us / mean(rows, table.value) * 100})
+        return found
+
+    return make
+
+
+def speeds(table):
+    """Of the table bursts: how fast the task was while it was busy, in % of itself alone."""
+    alone = mean([row for row in table.rows if row["mechanism"] == "alone"], "us")
+    return [{"round": number, "mechanism": mechanism, "percent": alone / mean(rows, "us") * 100}
+            for (number, mechanism), rows in table.groups("round", "mechanism").items() if mechanism != "alone"]
+
+
+def idle(table):
+    """Of the table decode_priority: how much of the time the GPU has nothing to do while the decoding is alone, in %."""
+    steps = [mean(table.select({"mechanism": mechanism, "neighbour": "alone"}), "us") for mechanism in ("ahead", "none")]
+    return [{"percent": (1 - steps[0] / steps[1]) * 100}]
+
+
+def shares(table):
+    """Of the table weights, and one like it: by how much of itself a program's share of progress is above what its weight
+    says, in %."""
+    found = []
+    for (number, weights), rows in table.groups("round", "weights").items():
+        total = sum(row[table.value] for row in rows)
+        for (program, weight), own in groups(rows, "program", "weight").items():
+            due = weight / sum(float(one) for one in weights.split(":"))
+            share = sum(row[table.value] for row in own) / total
+            where = {"round": number, "weights": weights, "program": program, "weight": weight}
+            found.append({**where, "percent": (share / due - 1) * 100})
+    return found
+
+
 class Derived:
     """A table made from another one."""
 
@@ -242,7 +307,13 @@ class Derived:
 
 
 DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", presences), "quota_turn": ("quota", turns),
-           "quota_progress": ("quota", progress)}
+           "quota_progress": ("quota", progress),
+           "slices_kept": ("slices", kept(["kernel_ms"], slice_us="alone")),
+           "priority_kept": ("priority", kept(["kernel_ms"], mechanism="alone")),
+           "bursts_kept": ("bursts_loop", kept([], mechanism="alone")), "bursts_speed": ("bursts", speeds),
+           "decode_priority_kept": ("decode_priority_neighbour", kept(["neighbour"], mechanism="alone")),
+           "decode_priority_idle": ("decode_priority", idle), "weights_share": ("weights", shares),
+           "resnet_kept": ("resnet", kept([], mechanism="alone")), "resnet_weights_share": ("resnet_weights", shares)}
 
 
 def scaled(table):

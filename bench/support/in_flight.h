@@ -1,6 +1,6 @@
 /*
- * Work of which two repetitions are always in flight, so that the GPU never waits for the host (bench/batch.py does the same).
- * For one thread, whose context is current.
+ * Work of which two repetitions are always in flight, so that the GPU never waits for the host; support/in_flight.py does the
+ * same. For one thread, whose context is current.
  */
 #ifndef IN_FLIGHT_H
 #define IN_FLIGHT_H

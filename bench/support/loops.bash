@@ -39,8 +39,8 @@ work_together() { # SECONDS TASK LOOP COLUMN…
 	[ -z "$3" ] || turn_samples "$3" | rows "${@:4}" loop
 }
 
-# Which programs work in the turn "MECHANISM MS". `alone` is one by itself: a loop, or the task where the length is `none`. With
-# client priorities, only the loop is another one.
+# Which programs work in the turn "MECHANISM MS". `alone` is one by itself: a loop, or the task where the length is `none`.
+# With client priorities, only the loop is another one.
 task_of() { # MECHANISM MS
 	case $1,$2 in
 	alone,none) echo task-none ;;
@@ -62,7 +62,8 @@ loop_of() { # MECHANISM MS
 start_weighted() { # WEIGHTS START ARGUMENT…
 	local number=0 weight
 	for weight in ${1//:/ }; do
-		"$2" "loop-$1-$((++number))" nvtaskset-weight "$weight" "${@:3}"
+		number=$((number + 1))
+		"$2" "loop-$1-$number" nvtaskset-weight "$weight" "${@:3}"
 	done
 }
 
@@ -76,11 +77,13 @@ in_tenths() {
 measure_weights() { # ROUND SECONDS WEIGHTS
 	local number=0 weight names=()
 	for weight in ${3//:/ }; do
-		names+=("loop-$3-$((++number))")
+		number=$((number + 1))
+		names+=("loop-$3-$number")
 	done
 	take_turn "$2" "${names[@]}" || return 0
 	number=0
 	for weight in ${3//:/ }; do
-		turn_samples "loop-$3-$((++number))" | in_tenths | rows "$1" "$3" "$number" "$weight"
+		number=$((number + 1))
+		turn_samples "loop-$3-$number" | in_tenths | rows "$1" "$3" "$number" "$weight"
 	done
 }

@@ -80,11 +80,20 @@ draws() (
 	[ "$(column strategies.csv 2)" = "distributed packed" ]
 	[ "$(column overlap.csv 3)" = "first-first free second-first" ]
 	[ "$(column overlap.csv 4)" = "0 16 24 33 8" ]
+	[ "$(column slices.csv 3)" = "20 alone default" ]
+	[ "$(column priority.csv 2)" = "alone mps mps-priority none nvtaskset nvtaskset-priority" ]
+	[ "$(column bursts.csv 3)" = "first next" ]
+	[ "$(column preemption.csv 3)" = "0.1 1.9 none" ]
+	[ "$(column weights.csv 4)" = "100 200 2000 400" ]
+	[ "$(column decode_priority.csv 2)" = "ahead mps mps-priority none nvtaskset nvtaskset-priority" ]
+	[ "$(column resnet.csv 3)" = "loop task" ]
+	[ "$(column resnet_weights.csv 4)" = "100 300" ]
 	left_nothing
 	[ "$(grep -c '^### ' tables.md)" -ge 14 ]
 	if draws; then
 		for picture in startup parts launch hook enforcement-1024 granularity pitfall resize command tail decode decode_training \
-			processes strategies overlap slots kernels $(is_sanitized || echo network faulty); do
+			slices priority bursts preemption weights decode_priority resnet resnet_weights processes strategies \
+			overlap slots kernels $(is_sanitized || echo network faulty); do
 			grep -q '</svg>' "$picture.svg"
 		done
 	else
@@ -382,6 +391,7 @@ has_rows() { # FILE
 		task matmul --size 33|task: a matrix has a multiple of 32 rows, up to 16384
 		task matmul --seconds -1|task: an option: '-1' is not a number
 		task matmul --seconds nan|task: an option: 'nan' is not a number
+		task compute --rounds 0|task: 1 to 2^24 rounds
 		task copy --size 99999|task: a copy has up to 16384 MiB
 		task compute --size 0.5|task: 1 to 2^24 blocks
 		env BENCH_GREEN=x task copy --size 1|task: BENCH_GREEN=x: neither N nor N-rest
@@ -391,6 +401,7 @@ has_rows() { # FILE
 		startup --driver|startup: not started by 'startup COMMAND…'
 		startup /nonexistent|startup: /nonexistent: No such file or directory
 		latency|latency: Usage: latency SAMPLES [PLACE]
+		slice default 100|slice: Usage: slice US|default ROUNDS BLOCKS
 		slots 1|slots: Usage: slots KERNELS normal|high, up to 1024
 		slots 1 low|slots: Usage: slots KERNELS normal|high, up to 1024
 		kernels|kernels: Usage: kernels each|whole

@@ -290,6 +290,38 @@ class Texts(unittest.TestCase):
             query = f"h100 pitfall_phases task=task3 phase={phase.replace(' ', '_')}: p50"
             self.assertEqual(self.ask(query), median)
 
+    def test_what_a_loop_keeps_is_compared_with_the_same_loop_by_itself(self):
+        lines = ["alone,none,task,7", "alone,0.5,loop,500", "alone,17,loop,17000"]
+        lines += ["none,0.5,task,2300", "none,0.5,loop,900", "none,0.5,loop,1100", "none,17,loop,17000"]
+        self.table("h100", "priority", ["round,mechanism,kernel_ms,whose,us", *(f"1,{line}" for line in lines)])
+        for length, percent in (("0.5", "50.0"), ("17", "100.0")):
+            self.assertEqual(self.ask(f"h100 priority_kept mechanism=none kernel_ms={length}: value .1"), percent)
+        self.assertEqual(self.ask("h100 priority_kept: n"), "2")
+        self.table("h100", "bursts_loop", ["round,mechanism,us", "1,alone,20", "2,alone,22", "1,mps,42", "2,mps,28"])
+        self.assertEqual(self.ask("h100 bursts_kept mechanism=mps: p50 .1"), "62.5")
+
+    def test_how_fast_a_task_was_while_it_was_busy(self):
+        lines = ["1,alone,first,500", "1,alone,next,500", "1,mps,first,1500", "1,mps,next,500"]
+        self.table("h100", "bursts", ["round,mechanism,kernel,us", *lines])
+        self.assertEqual(self.ask("h100 bursts_speed mechanism=mps: value .1"), "50.0")
+
+    def test_what_the_decoding_leaves(self):
+        lines = ["1,none,alone,2000", "1,ahead,alone,1600", "1,none,products,4000"]
+        self.table("h100", "decode_priority", ["round,mechanism,neighbour,us", *lines])
+        self.assertEqual(self.ask("h100 decode_priority_idle: value .1"), "20.0")
+
+    def test_shares_are_compared_with_weights(self):
+        lines = [f"1,100:300,{program},{ms},{kernels}" for program, kernels in (("1,100", 11), ("2,300", 29)) for ms in (0, 100)]
+        self.table("h100", "weights", ["round,weights,program,weight,ms,kernels", *lines])
+        for program, percent in ((1, "10.0"), (2, "−3.3")):
+            self.assertEqual(self.ask(f"h100 weights_share program={program}: value .1"), percent)
+        self.assertEqual(self.ask("h100 weights_share program=1: value"), "10.0")
+
+    def test_numbers_among_words_are_in_their_order(self):
+        self.table("h100", "slices", ["slice_us,us", "default,9", "100,3", "20,2", "5,1", "alone,0"])
+        text = tables.table(queries.Data(self.work.name), "slices by slice_us show n")
+        self.assertEqual([line.split(" ")[1] for line in text.split("\n")[2:-1]], ["alone", "5", "20", "100", "default"])
+
     def test_pictures_of_other_data(self):
         folder = os.path.join(self.work.name, "evaluation", "h200")
         os.makedirs(folder)
