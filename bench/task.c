@@ -288,7 +288,8 @@ static const struct kind *find_kind(const char *name)
 	return found;
 }
 
-static void read_options(int count, char **arguments)
+/* Returns the kind of work, too. */
+static const struct kind *read_options(int count, char **arguments)
 {
 	static const struct option names[] = {
 		{"size", required_argument, NULL, 's'},    {"rounds", required_argument, NULL, 'd'},
@@ -325,18 +326,20 @@ static void read_options(int count, char **arguments)
 		bench_fail("one KIND of work is needed");
 	options.kind = find_kind(arguments[optind]);
 	options.size = options.size > 0 ? options.size : options.kind->size;
+	return options.kind;
 }
 
 int main(int count, char **arguments)
 {
-	read_options(count, arguments);
+	const struct kind *kind = read_options(count, arguments);
+
 	conversation_listen();
 	bench_open(&gpu);
-	options.kind->prepare(options.size);
+	kind->prepare(options.size);
 	in_flight_open(&work, gpu.stream, start_once);
 	run_once();
 	if (!gpu.is_simulated)
-		options.kind->check();
+		kind->check();
 	conversation_hold(&(const struct conversation){.seconds = options.seconds,
 	                                               .samples = options.samples,
 	                                               .is_at_rest = options.is_at_rest,
@@ -344,7 +347,7 @@ int main(int count, char **arguments)
 	                                               .rest = rest},
 	                  gpu.sm_count);
 	if (!gpu.is_simulated)
-		options.kind->check();
+		kind->check();
 	bench_close(&gpu);
 	return EXIT_SUCCESS;
 }
