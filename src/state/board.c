@@ -347,6 +347,7 @@ static void take_no_part(void)
 	board.count = 0;
 	board.self = (struct board_owner){.who = 0};
 	board.search.position = 0;
+	board.has_missed = false;
 }
 
 static int find_or_make(struct error *error)

@@ -13,7 +13,7 @@
 
 /* Of one part: so many processes, or until this many descriptors have been looked at. No more of any one process: it
  * is not found if it has as many. */
-#define PROCESSES 32
+#define PROCESSES 16
 #define DESCRIPTORS 4096
 
 /* A process has one. It may have inherited another from its parent, and it has two while it goes from one to the

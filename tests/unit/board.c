@@ -228,7 +228,9 @@ static void test_alone(void **state)
 	assert_int_equal(board_read(gpu, NOW, claims), 0);
 	assert_false(board_look());
 	assert_false(board_is_joined());
+	errno = EDOM;
 	join();
+	assert_int_equal(errno, EDOM);
 	assert_int_equal(count_descriptors(), before + 1);
 	assert_true(descriptor_of(getpid()) >= 48);
 	assert_int_equal(fcntl(descriptor_of(getpid()), F_GETFD), FD_CLOEXEC);
@@ -236,9 +238,11 @@ static void test_alone(void **state)
 	claim_own(NOW);
 	assert_int_equal(board_read(gpu, NOW, claims), 0);
 	look();
+	assert_int_equal(errno, EDOM);
 	assert_int_equal(count_descriptors(), before + 1);
 	board_leave();
 	board_leave();
+	assert_int_equal(errno, EDOM);
 	assert_int_equal(count_descriptors(), before);
 	assert_false(board_claim(&claim));
 }
