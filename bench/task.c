@@ -43,7 +43,6 @@
 #define WAKE_UP_NS 1000000 /* a sleep seldom ends so much later than asked for */
 
 static struct options {
-	const struct kind *kind;
 	double size, rounds, repeat, pause, period, offset, burst, seconds, samples;
 	bool is_in_flight, is_at_rest;
 } options = {.rounds = 1000, .repeat = 1, .burst = 1, .seconds = HUGE_VAL, .samples = HUGE_VAL};
@@ -214,6 +213,8 @@ static const struct kind {
 	{"network", 12, network_prepare, network_start, matmul_check},
 };
 
+static const struct kind *kind; /* what this program was told to do */
+
 /* --- again and again --------------------------------------------------------------------------------------------- */
 
 static struct in_flight work;
@@ -221,7 +222,7 @@ static struct in_flight work;
 static void start_once(void)
 {
 	for (unsigned long i = 0; i < (unsigned long)options.repeat; i++)
-		options.kind->start();
+		kind->start();
 }
 
 static double run_once(void)
@@ -277,19 +278,18 @@ static void rest(void)
 
 static const struct kind *find_kind(const char *name)
 {
-	const struct kind *found = NULL;
+	const size_t count = sizeof kinds / sizeof kinds[0];
+	size_t i = 0;
 
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-		if (strcmp(kinds[i].name, name) == 0)
-			found = &kinds[i];
-	}
-	if (!found)
+	while (i < count && strcmp(kinds[i].name, name) != 0)
+		i++;
+	if (i == count)
 		bench_fail("%s: not a kind of work", name);
-	return found;
+	return &kinds[i];
 }
 
-/* Returns the kind of work, too. */
-static const struct kind *read_options(int count, char **arguments)
+/* Returns the KIND. */
+static const char *read_options(int count, char **arguments)
 {
 	static const struct option names[] = {
 		{"size", required_argument, NULL, 's'},    {"rounds", required_argument, NULL, 'd'},
@@ -324,15 +324,14 @@ static const struct kind *read_options(int count, char **arguments)
 	}
 	if (optind != count - 1)
 		bench_fail("one KIND of work is needed");
-	options.kind = find_kind(arguments[optind]);
-	options.size = options.size > 0 ? options.size : options.kind->size;
-	return options.kind;
+	return arguments[optind];
 }
 
 int main(int count, char **arguments)
 {
-	const struct kind *kind = read_options(count, arguments);
-
+	kind = find_kind(read_options(count, arguments));
+	if (options.size <= 0)
+		options.size = kind->size;
 	conversation_listen();
 	bench_open(&gpu);
 	kind->prepare(options.size);
