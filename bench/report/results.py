@@ -36,6 +36,7 @@ NAMES = {
     "nvtaskset-overlap": "nvtaskset, only the neighbour",
     "nvtaskset-no-mps": "nvtaskset, no MPS",
     "nvtaskset-priority": "nvtaskset, priority",
+    "ahead": "the GPU's part of a step",
     "hook-out": "the hook taken out",
     "hook-whole": "all TPCs in the partition",
     "hook-half": "half of the TPCs",
@@ -59,7 +60,7 @@ NAMES = {
 
 # And these values of other columns; all others by number or alphabet.
 ORDER = ["whole", "packed", "gpcs", "distributed"]
-ORDER += ["alone", "planned", "faulty", "compute", "memory", "products", "training"]
+ORDER += ["alone", "nothing", "planned", "faulty", "compute", "memory", "products", "training"]
 ORDER += ["MPS alone", "and the library", "and a partition", "and the command", "and its question to MPS"]
 ORDER += ["true", "show", "change", "list", "submit", "start", "finish", "eager", "graph1", "graph10", "graph100"]
 ORDER += ["nobody", "watch", "own", "top", "pmon", "nvml", "compute-apps", "utilization"]
@@ -288,7 +289,7 @@ def shares(table):
     for (number, weights), rows in table.groups("round", "weights").items():
         total = sum(row[table.value] for row in rows)
         for (program, weight), own in groups(rows, "program", "weight").items():
-            due = weight / sum(float(one) for one in weights.split(":"))
+            due = weight / sum(float(one) for one in weights.split("-"))
             share = sum(row[table.value] for row in own) / total
             where = {"round": number, "weights": weights, "program": program, "weight": weight}
             found.append({**where, "percent": (share / due - 1) * 100})

@@ -34,6 +34,8 @@ TITLES = {
     "tpcs": "TPCs",
     "shared_tpcs": "shared TPCs",
     "kernel_us": "kernel, µs",
+    "kernel_ms": "beside kernels of, ms",
+    "slice_us": "time slice, µs",
     "pause_us": "idle, µs",
     "percent": "%",
     "size": "product",

@@ -39,11 +39,11 @@ work_together() { # SECONDS TASK LOOP COLUMN…
 	[ -z "$3" ] || turn_samples "$3" | rows "${@:4}" loop
 }
 
-# Which programs work in the turn "MECHANISM MS". `alone` is one by itself: a loop, or the task where the length is `none`.
+# Which programs work in the turn "MECHANISM MS". `alone` is one by itself: a loop, or the task where the length is `nothing`.
 # With client priorities, only the loop is another one.
 task_of() { # MECHANISM MS
 	case $1,$2 in
-	alone,none) echo task-none ;;
+	alone,nothing) echo task-none ;;
 	alone,*) ;;
 	mps-priority,*) echo task-mps ;;
 	*) echo "task-$1" ;;
@@ -52,16 +52,16 @@ task_of() { # MECHANISM MS
 
 loop_of() { # MECHANISM MS
 	case $1,$2 in
-	alone,none) ;;
+	alone,nothing) ;;
 	alone,*) echo "loop-none-$2" ;;
 	*) echo "loop-$1-$2" ;;
 	esac
 }
 
-# Starts a loop for each of WEIGHTS, such as 100:200:400, by `START NAME MECHANISM PART ARGUMENT…`.
+# Starts a loop for each of WEIGHTS, such as 100-200-400, by `START NAME MECHANISM PART ARGUMENT…`.
 start_weighted() { # WEIGHTS START ARGUMENT…
 	local number=0 weight
-	for weight in ${1//:/ }; do
+	for weight in ${1//-/ }; do
 		number=$((number + 1))
 		"$2" "loop-$1-$number" nvtaskset-weight "$weight" "${@:3}"
 	done
@@ -76,13 +76,13 @@ in_tenths() {
 # Lets these loops work together, and adds what each did in each tenth of a second.
 measure_weights() { # ROUND SECONDS WEIGHTS
 	local number=0 weight names=()
-	for weight in ${3//:/ }; do
+	for weight in ${3//-/ }; do
 		number=$((number + 1))
 		names+=("loop-$3-$number")
 	done
 	take_turn "$2" "${names[@]}" || return 0
 	number=0
-	for weight in ${3//:/ }; do
+	for weight in ${3//-/ }; do
 		number=$((number + 1))
 		turn_samples "loop-$3-$number" | in_tenths | rows "$1" "$3" "$number" "$weight"
 	done

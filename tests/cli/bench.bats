@@ -83,7 +83,7 @@ draws() (
 	[ "$(column slices.csv 3)" = "20 alone default" ]
 	[ "$(column priority.csv 2)" = "alone mps mps-priority none nvtaskset nvtaskset-priority" ]
 	[ "$(column bursts.csv 3)" = "first next" ]
-	[ "$(column preemption.csv 3)" = "0.1 1.9 none" ]
+	[ "$(column preemption.csv 3)" = "0.1 1.9 nothing" ]
 	[ "$(column weights.csv 4)" = "100 200 2000 400" ]
 	[ "$(column decode_priority.csv 2)" = "ahead mps mps-priority none nvtaskset nvtaskset-priority" ]
 	[ "$(column resnet.csv 3)" = "loop task" ]

@@ -291,7 +291,7 @@ class Texts(unittest.TestCase):
             self.assertEqual(self.ask(query), median)
 
     def test_what_a_loop_keeps_is_compared_with_the_same_loop_by_itself(self):
-        lines = ["alone,none,task,7", "alone,0.5,loop,500", "alone,17,loop,17000"]
+        lines = ["alone,nothing,task,7", "alone,0.5,loop,500", "alone,17,loop,17000"]
         lines += ["none,0.5,task,2300", "none,0.5,loop,900", "none,0.5,loop,1100", "none,17,loop,17000"]
         self.table("h100", "priority", ["round,mechanism,kernel_ms,whose,us", *(f"1,{line}" for line in lines)])
         for length, percent in (("0.5", "50.0"), ("17", "100.0")):
@@ -311,7 +311,7 @@ class Texts(unittest.TestCase):
         self.assertEqual(self.ask("h100 decode_priority_idle: value .1"), "20.0")
 
     def test_shares_are_compared_with_weights(self):
-        lines = [f"1,100:300,{program},{ms},{kernels}" for program, kernels in (("1,100", 11), ("2,300", 29)) for ms in (0, 100)]
+        lines = [f"1,100-300,{program},{ms},{kernels}" for program, kernels in (("1,100", 11), ("2,300", 29)) for ms in (0, 100)]
         self.table("h100", "weights", ["round,weights,program,weight,ms,kernels", *lines])
         for program, percent in ((1, "10.0"), (2, "−3.3")):
             self.assertEqual(self.ask(f"h100 weights_share program={program}: value .1"), percent)
