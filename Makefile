@@ -189,11 +189,13 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(library)
 # What they test is not in the library.
 $(BUILD)/tests/unit/quota: $(BUILD)/tests/unit/quota.o $(BUILD)/src/shim/quota.o $(library)
 $(BUILD)/tests/unit/neighbours: $(BUILD)/tests/unit/neighbours.o $(BUILD)/src/shim/neighbours.o $(library)
+$(addprefix $(BUILD)/tests/unit/,priority weight): $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o \
+                                 $(addprefix $(BUILD)/src/shim/,priority.o weight.o bound.o) $(library)
 $(BUILD)/tests/unit/calls: $(BUILD)/tests/unit/calls.o $(BUILD)/src/driver/calls.o $(library)
 $(BUILD)/tests/unit/top: $(BUILD)/tests/unit/top.o $(addprefix $(BUILD)/tools/nvtaskset/,quota.o time_given.o) $(library)
 $(BUILD)/tests/unit/time_given: $(BUILD)/tests/unit/time_given.o $(addprefix $(BUILD)/tools/nvtaskset/,quota.o time_given.o time_change.o) \
                                  $(library)
-$(addprefix $(BUILD)/tests/unit/,quota neighbours calls top time_given):
+$(addprefix $(BUILD)/tests/unit/,quota priority weight neighbours calls top time_given):
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
 
 link_gpu_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(link_$(@F)) -o $@
@@ -295,6 +297,8 @@ sim_gpus_fork_graphs = h200
 sim_gpus_two_gpus  = h200-x2
 sim_gpus_channels  = h200 h200-x2
 sim_gpus_quota     = h200 turing
+sim_gpus_priority  = h200 turing
+sim_gpus_ranks     = h200-x2
 sim_gpus_hangs     = h200 blackwell hopper-synthetic
 sim_gpus_soak      = h200-x2 turing blackwell
 bare_tests         = attach channels driver_behaviour driver_toggles hangs releases tool_first smctrl_alone smctrl_beside

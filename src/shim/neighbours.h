@@ -18,18 +18,18 @@ struct neighbours_self {
 	uint32_t weight;   /* 1 … 10000 */
 	bool is_aside;
 	bool is_client;    /* of MPS */
-	uint64_t served_ns; /* shim/weight.h */
+	uint64_t served_ns; /* shim/weight.h; UINT64_MAX: it has not seen the others yet */
 };
 
 /* Of all GPUs on which this process has a context, the one on which it has most to give way to. */
 struct neighbours {
 	bool any;                   /* somebody else is there */
 	bool has_higher;            /* somebody of a higher priority is there, */
-	bool higher_wants;          /* and wants to run, */
+	bool higher_wants;          /* and wants to run, and is not aside, */
 	uint64_t higher_since;      /* without a pause since then */
 	unsigned int equals_present; /* of the same priority: those that want to run and are not aside */
 	unsigned int equals_wanting; /* … that want to run; aside or not */
-	uint64_t least_served_ns;   /* of the equals that want to run; UINT64_MAX if none does */
+	uint64_t least_served_ns;   /* of those present; UINT64_MAX if there are none */
 };
 
 /* From here on it takes part, as this; the first call joins, which takes a look through /proc. */

@@ -1,5 +1,7 @@
 #include "quota.h"
 
+#include "lag.h"
+
 /* How often a program is looked at: this often in a period, but within these bounds. */
 #define LOOKS 100
 #define LOOK_MIN_NS 500000
@@ -9,10 +11,7 @@
 #define IDLE_PERIODS 10
 #define IDLE_LOOKS 4
 
-/* When the GPU has put the program aside, of the time that the call for that takes (docs/hardware.md, "Time slices"); and
- * how long it takes to begin with. Back, it is when the call ends. */
-#define LAG_NUMERATOR 3
-#define LAG_DENOMINATOR 5
+/* How long it takes to begin with until the GPU has put the program aside. */
 #define LAG_FIRST_NS 280000
 
 /* A measured lag counts for one eighth: one call that waited for a CPU does not upset the next periods. */
@@ -100,7 +99,8 @@ static uint64_t next_period(const struct quota *quota)
 /* The GPU goes on for the lag after it was asked: so it is asked earlier. */
 static void decide(struct quota *quota)
 {
-	bool begins = !quota->is_spent && quota->wants && quota->left_ns <= quota->lag_ns;
+	bool limits = quota->run_ns < quota->period_ns;
+	bool begins = limits && !quota->is_spent && quota->wants && quota->left_ns <= quota->lag_ns;
 	bool ends = quota->is_spent && quota->left_ns > 0 && quota->period_begin != quota->spent_in;
 
 	if (begins)
@@ -152,7 +152,7 @@ bool quota_step(struct quota *quota, uint64_t now, bool wants, uint64_t *wake)
 
 void quota_was_put_aside(struct quota *quota, uint64_t begin, uint64_t end)
 {
-	int64_t lag = (int64_t)(end - begin) * LAG_NUMERATOR / LAG_DENOMINATOR;
+	int64_t lag = (int64_t)lag_of_call(begin, end);
 
 	look(quota, begin + (uint64_t)lag, quota->wants);
 	/* The GPU was faster than expected: what is left is too little to be worth two calls. */

@@ -37,7 +37,7 @@ struct quota {
 };
 
 /* A new quota, or another one for a program that has one: what it has used is kept, and it begins a period, unless it is
- * shared. `budget` may be NULL. */
+ * shared. `budget` may be NULL. Where RUN is a whole period it is no limit: what the program used is counted. */
 void quota_begin(struct quota *quota, int64_t run_ns, int64_t period_ns, struct budget *budget, uint64_t now);
 
 /* The program wants to run, or does not. Returns whether it is to be aside now; `wake`: when to call this again at the

@@ -1,0 +1,53 @@
+/*
+ * The rules of a priority: how a program gives way to those of a higher one on its GPUs. Pure: time is what the caller says, in
+ * nanoseconds of a clock that never goes back.
+ *
+ * While a higher one is there, the program runs for the shortest time at once that is good for both sides: the GPU then answers
+ * the higher one as if it were alone, and whatever the higher one leaves is the program's. Where the higher one leaves nothing,
+ * even these short times cost it something, and the changes between the two most of all: so the program is put aside, until it
+ * is seen that the higher one does not want to run. Others are looked at only now and then: gaps between short kernels are seen
+ * by chance. So a wait that was over soon was for one that does leave something, and the next one begins later.
+ *
+ * Nobody waits for ever: who is aside has a turn in each PRIORITY_PERIOD_NS. It is longer than a usual time slice of the higher
+ * one's, which the GPU lets end first; so it has a share of about a hundredth.
+ */
+#ifndef NVTASKSET_SHIM_PRIORITY_H
+#define NVTASKSET_SHIM_PRIORITY_H
+
+#include "neighbours.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PRIORITY_SLICE_US 50
+#define PRIORITY_PATIENCE_NS UINT64_C(10000000) /* at first: so long no gap of the higher one's was seen */
+#define PRIORITY_PATIENCE_MAX_NS UINT64_C(80000000)
+#define PRIORITY_PERIOD_NS UINT64_C(100000000)
+#define PRIORITY_TURN_NS UINT64_C(3000000)
+
+/* Members are priority.c's. */
+struct priority {
+	bool is_aside;        /* the program, whoever wanted it so */
+	uint64_t changed;     /* since then */
+	bool is_waiting;      /* for a higher one that leaves nothing, */
+	uint64_t waits_since;
+	bool has_turn;        /* meanwhile */
+	uint64_t patience_ns;
+};
+
+void priority_begin(struct priority *priority);
+
+struct priority_wish {
+	bool is_aside;
+	uint64_t slice_us; /* for how long it runs at once; 0: as by itself */
+	uint64_t until;    /* when to ask again at the latest; UINT64_MAX: when something is new */
+};
+
+/* The program wants to run, or does not. */
+struct priority_wish priority_step(struct priority *priority, uint64_t now, bool wants, const struct neighbours *neighbours);
+
+/* It was put aside or taken back, by this rule or another one: the call that did it began and ended then. */
+void priority_was_put_aside(struct priority *priority, uint64_t begin, uint64_t end);
+void priority_was_taken_back(struct priority *priority, uint64_t end);
+
+#endif

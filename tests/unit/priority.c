@@ -1,0 +1,303 @@
+/* The rules of a priority, on a simulated GPU (shared_gpu.h); and the bound of all rules. */
+#include "shared_gpu.h"
+
+#include "shim/bound.h"
+
+#define HIGH 80
+#define LOW 20
+
+static struct program *const high = &programs[0], *const low = &programs[1];
+
+static void start_both(bool (*high_wants)(uint64_t time))
+{
+	begin();
+	start(0, HIGH, 100, high_wants);
+	start(1, LOW, 100, always);
+	go_on(20 * MS);
+	forget_what_they_got();
+}
+
+static bool never(uint64_t time)
+{
+	(void)time;
+	return false;
+}
+
+/* --- time slices ------------------------------------------------------------------------------------------------------ */
+
+/* As long as a higher one is there, whatever it does; and no longer. */
+static void test_short_slices(void **state)
+{
+	(void)state;
+	start_both(never);
+	assert_int_equal(low->slice_us, PRIORITY_SLICE_US);
+	assert_int_equal(high->slice_us, 0);
+	go_on(1 * SECOND);
+	assert_int_equal(low->slice_us, PRIORITY_SLICE_US);
+	assert_got(low, 1 * SECOND, 1000, 1000);
+	high->is_gone = true;
+	go_on(2 * MS);
+	assert_int_equal(low->slice_us, 0);
+}
+
+static void test_alone(void **state)
+{
+	(void)state;
+	begin();
+	start(1, LOW, 100, always);
+	go_on(1 * SECOND);
+	assert_int_equal(low->slice_us, 0);
+	assert_int_equal(low->asides, 0);
+}
+
+/* A short kernel now and then needs no more than that. */
+static bool now_and_then(uint64_t time)
+{
+	return time % (2 * MS) < 10 * US;
+}
+
+static void test_short_kernels_put_nobody_aside(void **state)
+{
+	(void)state;
+	start_both(now_and_then);
+	go_on(10 * SECOND);
+	assert_int_equal(low->asides, 0);
+}
+
+/* As a model's decoding, step after step, with little between them: that is the lower one's, and it has it. It has learnt soon
+ * that it would wait in vain. */
+static bool decoding(uint64_t time)
+{
+	return time % (2200 * US) < 1800 * US;
+}
+
+static void test_gaps_are_the_lower_ones(void **state)
+{
+	(void)state;
+	start_both(decoding);
+	go_on(2 * SECOND);
+	forget_what_they_got();
+	go_on(10 * SECOND);
+	assert_got(low, 10 * SECOND, 180, 220);
+	assert_true(low->asides < 10);
+}
+
+/* And forgets it, if the other one leaves nothing any more. */
+static bool decoding_first(uint64_t time)
+{
+	return time < 6 * SECOND ? decoding(time) : always(time);
+}
+
+static void test_patience_comes_back(void **state)
+{
+	(void)state;
+	start_both(decoding_first);
+	go_on(2 * SECOND);
+	forget_what_they_got();
+	go_on(1 * SECOND);
+	assert_got(low, 1 * SECOND, 10, 30);
+}
+
+/* --- putting aside ---------------------------------------------------------------------------------------------------- */
+
+static bool bursts(uint64_t time)
+{
+	return time % (200 * MS) < 50 * MS;
+}
+
+/* Busy for 50 of every 200 ms: it has these; and the lower one all others, at once. */
+static void test_higher_one_pauses(void **state)
+{
+	(void)state;
+	start_both(bursts);
+	now = 6 * SECOND;
+	go_on(10 * SECOND);
+	assert_got(high, 10 * SECOND / 4, 975, 1000);
+	assert_got(low, 10 * SECOND, 730, 770);
+	assert_in_range(low->asides, 45, 55);
+	go_on(40 * MS);
+	assert_true(low->is_stopped);
+	go_on(10 * MS + 3 * MS);
+	assert_false(low->is_stopped);
+}
+
+/* Nobody waits for ever. */
+static void test_lower_one_keeps_a_hundredth(void **state)
+{
+	(void)state;
+	start_both(always);
+	go_on(10 * SECOND);
+	assert_got(low, 10 * SECOND, 10, 30);
+	assert_got(high, 10 * SECOND, 970, 990);
+	assert_in_range(low->asides, 97, 103);
+}
+
+/* Somebody holds the higher one aside: it takes no time, so nobody gives way to it. */
+static void test_higher_one_is_aside(void **state)
+{
+	(void)state;
+	start_both(always);
+	high->is_held = true;
+	go_on(10 * MS);
+	forget_what_they_got();
+	go_on(1 * SECOND);
+	assert_got(low, 1 * SECOND, 1000, 1000);
+}
+
+static void test_idle_ones_are_not_put_aside(void **state)
+{
+	(void)state;
+	begin();
+	start(0, HIGH, 100, always);
+	start(1, LOW, 100, never);
+	go_on(1 * SECOND);
+	assert_int_equal(low->asides, 0);
+}
+
+/* --- one that does not react ------------------------------------------------------------------------------------------- */
+
+/* What it said last holds for 10 ms. */
+static void test_higher_one_is_stopped(void **state)
+{
+	(void)state;
+	start_both(always);
+	while (!low->is_stopped)
+		go_on(STEP);
+	high->is_frozen = true;
+	go_on(FRESH + 2 * MS);
+	assert_false(low->is_stopped);
+	high->is_frozen = false;
+	go_on(15 * MS);
+	assert_true(low->is_stopped);
+}
+
+/* It costs the higher one no more than its short slices, of which it has one for each of the other's. */
+static void test_lower_one_is_stopped(void **state)
+{
+	(void)state;
+	start_both(bursts);
+	now = 6 * SECOND;
+	low->is_frozen = true;
+	go_on(10 * SECOND);
+	assert_int_equal(low->asides, 0);
+	assert_got(high, 10 * SECOND / 4, 950, 1000);
+}
+
+/* --- several priorities -------------------------------------------------------------------------------------------------- */
+
+static void test_three(void **state)
+{
+	(void)state;
+	begin();
+	start(0, 2, 100, bursts);
+	start(1, 1, 100, always);
+	start(2, 0, 100, always);
+	go_on(10 * SECOND);
+	assert_got(&programs[0], 10 * SECOND / 4, 930, 1000);
+	assert_got(&programs[1], 10 * SECOND, 700, 760);
+	assert_got(&programs[2], 10 * SECOND, 10, 40);
+}
+
+/* --- turns, beside other rules -------------------------------------------------------------------------------------------- */
+
+static const struct neighbours busy = {.any = true, .has_higher = true, .higher_wants = true, .least_served_ns = UINT64_MAX};
+
+/* Its turn begins when it is back, whoever kept it aside until then. */
+static void test_turn_is_kept(void **state)
+{
+	struct priority priority;
+	const uint64_t turn = SECOND + PRIORITY_PERIOD_NS - PRIORITY_TURN_NS, back = turn + 50 * MS;
+
+	(void)state;
+	priority_begin(&priority);
+	assert_true(priority_step(&priority, SECOND, true, &busy).is_aside);
+	priority_was_put_aside(&priority, SECOND, SECOND);
+	assert_true(priority_step(&priority, turn - 1, true, &busy).is_aside);
+	assert_int_equal(priority_step(&priority, turn - 1, true, &busy).until, turn);
+	assert_false(priority_step(&priority, turn, true, &busy).is_aside);
+	assert_false(priority_step(&priority, back, true, &busy).is_aside);
+	priority_was_taken_back(&priority, back);
+	assert_false(priority_step(&priority, back + PRIORITY_TURN_NS - 1, true, &busy).is_aside);
+	assert_int_equal(priority_step(&priority, back + 1, true, &busy).slice_us, 0);
+	assert_true(priority_step(&priority, back + PRIORITY_TURN_NS, true, &busy).is_aside);
+}
+
+/* Nonsense on the board: at worst, it waits as for one that has been busy for long. */
+static void test_future(void **state)
+{
+	struct priority priority;
+	struct neighbours odd = busy;
+
+	(void)state;
+	priority_begin(&priority);
+	odd.higher_since = UINT64_MAX;
+	assert_false(priority_step(&priority, SECOND, true, &odd).is_aside);
+	odd.higher_since = SECOND + MS;
+	assert_false(priority_step(&priority, SECOND, true, &odd).is_aside);
+}
+
+/* --- the bound ------------------------------------------------------------------------------------------------------------- */
+
+static void test_bound(void **state)
+{
+	struct bound bound = {.struck = 0};
+	uint64_t wake, end = SECOND + BOUND_ASIDE_NS;
+
+	(void)state;
+	assert_true(bound_step(&bound, SECOND, true, 2, &wake));
+	bound_was_put_aside(&bound, SECOND);
+	assert_true(bound_step(&bound, SECOND + 1, true, 2, &wake));
+	assert_int_equal(wake, end);
+	assert_true(bound_step(&bound, end - 1, true, 2, &wake));
+	assert_int_equal(bound.struck, 0);
+	assert_false(bound_step(&bound, end, true, 2, &wake));
+	assert_int_equal(bound.struck, 1);
+	bound_was_taken_back(&bound, end + MS);
+	assert_false(bound_step(&bound, end + MS, true, 2, &wake));
+	assert_int_equal(wake, end + MS + BOUND_BACK_NS);
+	assert_false(bound_step(&bound, wake - 1, true, 0, &wake));
+	assert_true(bound_step(&bound, wake, true, 2, &wake));
+	assert_int_equal(bound.struck, 1);
+}
+
+static void test_bound_needs_two_gpus(void **state)
+{
+	struct bound bound = {.struck = 0};
+	uint64_t wake;
+
+	(void)state;
+	bound_was_put_aside(&bound, SECOND);
+	assert_true(bound_step(&bound, 2 * SECOND, true, 1, &wake));
+	assert_int_equal(wake, UINT64_MAX);
+	assert_false(bound_step(&bound, 2 * SECOND, true, 2, &wake));
+	assert_int_equal(bound.struck, 1);
+	/* The rule has ended by itself: that is no strike. */
+	bound = (struct bound){.struck = 0};
+	bound_was_put_aside(&bound, SECOND);
+	assert_false(bound_step(&bound, 2 * SECOND, false, 2, &wake));
+	assert_int_equal(bound.struck, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_short_slices),
+		cmocka_unit_test(test_alone),
+		cmocka_unit_test(test_short_kernels_put_nobody_aside),
+		cmocka_unit_test(test_gaps_are_the_lower_ones),
+		cmocka_unit_test(test_patience_comes_back),
+		cmocka_unit_test(test_higher_one_pauses),
+		cmocka_unit_test(test_lower_one_keeps_a_hundredth),
+		cmocka_unit_test(test_higher_one_is_aside),
+		cmocka_unit_test(test_idle_ones_are_not_put_aside),
+		cmocka_unit_test(test_higher_one_is_stopped),
+		cmocka_unit_test(test_lower_one_is_stopped),
+		cmocka_unit_test(test_three),
+		cmocka_unit_test(test_turn_is_kept),
+		cmocka_unit_test(test_future),
+		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_bound_needs_two_gpus),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
