@@ -37,7 +37,7 @@ static bool is_compute(uint32_t class)
 /* --- what the CUDA driver makes ------------------------------------------------------------------------------------- */
 
 static _Atomic uint64_t changes = 1; /* of the contexts */
-static uint64_t changes_seen;
+static uint64_t changes_seen, looks;
 static _Atomic uint32_t highest; /* handle that the CUDA driver has given an object */
 static atomic_bool saw_all;      /* since its first object */
 static atomic_bool are_aside, some_are_new;
@@ -194,6 +194,7 @@ int channels_list_make(const struct kernel_client *client, struct error *error)
 
 	memcpy(groups, channels_list.groups, group_count * sizeof groups[0]);
 	channels_list.count = channels_list.subdevice_count = channels_list.group_count = 0;
+	looks++;
 	bool has_room = add_all(client);
 
 	keep_what_is_known(groups, group_count);
@@ -204,6 +205,16 @@ int channels_list_make(const struct kernel_client *client, struct error *error)
 	changes_seen = now;
 	kernel_client_is_proven();
 	return 0;
+}
+
+int channels_list_refresh(const struct kernel_client *client, struct error *error)
+{
+	return channels_are_current() || atomic_load(&are_aside) ? 0 : channels_list_make(client, error);
+}
+
+uint64_t channels_looks(void)
+{
+	return looks;
 }
 
 int channels_find(struct error *error)

@@ -39,14 +39,15 @@ int channels_put_aside(struct error *error);
 int channels_take_back(struct error *error);
 
 /* From here on, all of them run for `slice_us` at a time, while others want to run; 0: for as long as by themselves. Those that
- * came since the last call get it with this one; looks for them first. 0.4 ms for one context; nothing is asked where nothing
- * changes. -1 with the reason if there are none, or the kernel driver refuses one: it then keeps what it has. */
+ * came since the last call get it with this one, and are looked for unless they are put aside. 0.4 ms for one context; nothing is
+ * asked where nothing changes. -1 with the reason if there are none, or the kernel driver refuses one: it then keeps what it has. */
 int channels_set_slice(uint64_t slice_us, struct error *error);
 
 /* Whether the channels were looked for since a context was made or destroyed. */
 bool channels_are_current(void);
 
-/* Of the last look: channels that can run kernels. */
+/* How often they were looked for. Of the last look: channels that can run kernels. */
+uint64_t channels_looks(void);
 unsigned int channels_count(void);
 
 /* In the child of a fork: it has no client, and no channels. */

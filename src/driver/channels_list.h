@@ -37,6 +37,9 @@ extern struct channels_list {
 /* Makes the list anew. Of groups that were there before, what is known stays. -1 with the reason if there are none. */
 int channels_list_make(const struct kernel_client *client, struct error *error);
 
+/* The same, if channels have changed and are not put aside: whoever puts them aside must see that some are new. */
+int channels_list_refresh(const struct kernel_client *client, struct error *error);
+
 /* While they are aside, channels that come are told of when they are back: a context that is being made needs its own. */
 void channels_list_are_aside(bool are_aside);
 

@@ -44,7 +44,7 @@ int channels_set_slice(uint64_t slice_us, struct error *error)
 
 	if (!kernel_client_reach(&client))
 		return error_set(error, "the driver's way to the kernel driver is not known");
-	if (!channels_are_current() && channels_list_make(&client, error) < 0)
+	if (channels_list_refresh(&client, error) < 0)
 		return -1;
 	for (unsigned int i = 0; i < channels_list.group_count; i++) {
 		struct channel_group *group = &channels_list.groups[i];

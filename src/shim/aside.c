@@ -70,7 +70,7 @@ static uint64_t judge(uint64_t now, uint64_t ended)
 static void count_failure(const struct error *error)
 {
 	if (++state.failures == FAILURES_MAX) {
-		log_warning("the quota is not in force: %s", error->reason);
+		log_warning("quota, priority and weight are not in force: %s", error->reason);
 		obstacle_found(SEGMENT_TIME_NO_CHANNELS);
 	}
 }

@@ -2,6 +2,7 @@
 
 #include "driver/channels.h"
 #include "memory_use.h"
+#include "neighbours.h"
 #include "obstacle.h"
 #include "presence_thread.h"
 #include "reaching.h"
@@ -24,7 +25,7 @@ void presence_look(void)
 	if (segment_read(&segment, &revision, &number)) {
 		atomic_store(&presence_news.seen, number);
 		if (rules_limit(&revision) || presence_thread_exists())
-			presence_thread_follow(number);
+			presence_thread_follow(&revision, number);
 		else if (revision.quota.period_us > 0)
 			segment_set_time_state(&segment, SEGMENT_TIME_UNLIMITED, number);
 	}
@@ -109,6 +110,7 @@ void presence_after_fork(void)
 	reaching_after_fork();
 	presence_thread_after_fork();
 	obstacle_after_fork();
+	neighbours_after_fork();
 }
 
 /* Before the driver ends: what it waits for then must run. */

@@ -2,8 +2,11 @@
  * When this process is present on its GPUs: what edits and the program itself do about that. Presence is limited by a thread
  * of ours (presence_thread.h), which exists only in programs that were given something in time. By files:
  *
- *   rules.h            who wants the program aside, and until when: its quota (quota.h)
- *   aside.h            how it is put aside, and whether that has an effect; reaching.h: the way to do so
+ *   rules.h            who wants the program aside, and until when: its quota (quota.h), and others on its GPUs (priority.h,
+ *                      weight.h); the bound of all that (bound.h)
+ *   neighbours.h       who these others are
+ *   aside.h            how it is put aside, and whether that has an effect; slices.h: how it runs for shorter times at once;
+ *                      reaching.h: the way to do so
  *   obstacle.h         why it is never put aside any more; memory_use.h: what it does with memory may be such a reason
  *   sight.h            whether it wants to run
  *

@@ -4,10 +4,12 @@
 #include "base/log.h"
 #include "base/process_clock.h"
 #include "memory_use.h"
+#include "neighbours.h"
 #include "obstacle.h"
 #include "reaching.h"
 #include "rules.h"
 #include "sight.h"
+#include "slices.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -33,6 +35,7 @@ static atomic_bool is_ending;
 static _Atomic uint32_t bell; /* what it sleeps on */
 static uint64_t number;       /* of the revision that the rules are from; 0: none yet */
 static bool knows_gpus;
+static bool said_obstacle;
 
 /* --- its sleep -------------------------------------------------------------------------------------------------------- */
 
@@ -74,15 +77,19 @@ static void take_back(void)
 	rules_taken_back(call.end);
 }
 
-/* Whether something was done: then it is time to look again. */
-static bool obey(const struct wish *wish)
+/* Whether something was done: then it is time to look again. While it is aside, another time slice disturbs nobody. */
+static bool obey(const struct wish *wish, const struct sight *sight)
 {
-	bool acts = wish->is_aside != aside_is();
+	bool acts = true;
 
-	if (acts && wish->is_aside)
+	if (wish->is_aside && !aside_is() && is_free())
 		put_aside();
-	else if (acts)
+	else if (slices_obey(wish->slice_us, sight))
+		acts = true;
+	else if (!wish->is_aside && aside_is())
 		take_back();
+	else
+		acts = false;
 	return acts;
 }
 
@@ -91,21 +98,55 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Returns when to look again. */
-static uint64_t look(void)
+static struct neighbours see_neighbours(uint64_t now, const struct sight *sight)
 {
-	uint64_t now = process_clock_ns(), wake = now;
+	struct neighbours_self self = rules_self();
+
+	self.is_aside = aside_is();
+	self.is_client = obstacle_get() == SEGMENT_TIME_MPS_CLIENT;
+	return rules_take_part() ? neighbours_look(now, sight, &self) : (struct neighbours){.least_served_ns = UINT64_MAX};
+}
+
+/* `can_act`: the way to the kernel driver is known. Returns when to look again. */
+static uint64_t look(bool can_act)
+{
+	uint64_t now = process_clock_ns(), aside_wake = UINT64_MAX;
 	struct sight sight = sight_see();
 
 	if (!sight.is_counted)
 		obstacle_found(SEGMENT_TIME_UNCOUNTED);
-	struct wish wish = rules_ask(now, sight.wants);
-	uint64_t aside_wake = aside_look(now, &sight, wish.soonest);
+	struct neighbours neighbours = see_neighbours(now, &sight);
+	struct wish wish = rules_ask(now, &sight, &neighbours);
 
-	if (is_free() && !obey(&wish))
-		wake = sooner(wish.until, aside_wake);
+	if (can_act && is_free())
+		aside_wake = aside_look(now, &sight, wish.soonest);
+	bool acts = can_act && obey(&wish, &sight);
+
 	rules_tell(segment);
-	return sooner(wake, now + ATTENTION_NS);
+	return acts ? now : sooner(sooner(wish.until, aside_wake), now + ATTENTION_NS);
+}
+
+/* A program that can never be put aside may still be given way to, and give way by short time slices. */
+static bool can_obey(const struct segment_revision *revision)
+{
+	return rules_limit(revision) && (is_free() || segment_rank_is_given(revision->rank));
+}
+
+static void follow_rules(const struct segment_revision *revision)
+{
+	rules_follow(segment, revision, process_clock_ns());
+	if (rules_take_part())
+		neighbours_join();
+	else
+		neighbours_leave();
+}
+
+/* Until the way to the kernel driver is known. */
+static enum segment_time_state state_of(bool limits)
+{
+	enum segment_time_state of_limited = is_free() ? SEGMENT_TIME_PENDING : obstacle_get();
+
+	return limits ? of_limited : SEGMENT_TIME_UNLIMITED;
 }
 
 /* Whether there still is a rule; an edit may have changed it. */
@@ -118,27 +159,56 @@ static bool follow(void)
 	if (number != segment_revision_number(segment) && segment_read(segment, &revision, &current)) {
 		limits = rules_limit(&revision);
 		if (limits)
-			rules_follow(segment, &revision, process_clock_ns());
+			follow_rules(&revision);
 		number = current;
-		segment_set_time_state(segment, limits ? SEGMENT_TIME_PENDING : SEGMENT_TIME_UNLIMITED, number);
+		segment_set_time_state(segment, state_of(limits), number);
 	}
-	return limits && !atomic_load(&is_ending) && is_free();
+	return limits && !atomic_load(&is_ending) && (is_free() || rules_take_part());
+}
+
+/* The program is back, and this is said once. */
+static void heed_obstacle(void)
+{
+	if (is_free())
+		return;
+	if (aside_is())
+		take_back();
+	if (!said_obstacle) {
+		log_warning("quota, priority and weight are not in force: %s", segment_time_text(obstacle_get()));
+		segment_set_time_state(segment, obstacle_get(), number);
+		said_obstacle = true;
+	}
+}
+
+/* A client of MPS must not use it; and where the driver library is not as we know it, there is none. */
+static bool may_reach(void)
+{
+	return obstacle_get() != SEGMENT_TIME_MPS_CLIENT && obstacle_get() != SEGMENT_TIME_UNREACHABLE;
 }
 
 /* The driver is asked before anything is put aside: while something is, a call may wait for it. */
 static bool reach(void)
 {
-	bool is_done = reaching_is_done();
+	bool is_done = may_reach() && reaching_is_done();
 
 	if (is_done && !knows_gpus) {
 		obstacle_found(memory_use_of_gpus());
 		knows_gpus = true;
 	}
-	segment_set_time_state(segment, is_done && is_free() ? SEGMENT_TIME_IN_FORCE : SEGMENT_TIME_PENDING, number);
+	if (is_free())
+		segment_set_time_state(segment, is_done ? SEGMENT_TIME_IN_FORCE : SEGMENT_TIME_PENDING, number);
 	return is_done;
 }
 
-/* Until there is no rule, or the program can never be put aside. */
+/* Returns when to look again. */
+static uint64_t look_if_reached(bool is_reached)
+{
+	uint64_t wake = is_reached || rules_take_part() ? look(is_reached) : UINT64_MAX;
+
+	return is_reached ? wake : sooner(wake, process_clock_ns() + REACHING_NS);
+}
+
+/* Until there is no rule, or none that could be obeyed. */
 static void work(void)
 {
 	uint64_t said = 0;
@@ -146,25 +216,18 @@ static void work(void)
 	while (follow()) {
 		uint32_t heard = atomic_load(&bell);
 		bool is_reached = (said == number && said != 0) || reach();
-		uint64_t wake = is_reached ? look() : process_clock_ns() + REACHING_NS;
+		uint64_t wake = look_if_reached(is_reached);
 
 		said = is_reached ? number : 0;
-		if (is_free())
-			sleep_until(wake, heard);
+		heed_obstacle();
+		sleep_until(wake, heard);
 	}
+	heed_obstacle();
 	if (aside_is())
 		take_back();
+	slices_end();
+	neighbours_leave();
 	rules_tell(segment);
-}
-
-static void say_obstacle(void)
-{
-	enum segment_time_state why = obstacle_get();
-
-	if (why != SEGMENT_TIME_NONE) {
-		log_warning("the quota is not in force: %s", segment_time_text(why));
-		segment_set_time_state(segment, why, number);
-	}
 }
 
 static bool has_rule(void)
@@ -172,7 +235,7 @@ static bool has_rule(void)
 	struct segment_revision revision;
 	uint64_t current;
 
-	return segment_read(segment, &revision, &current) && rules_limit(&revision);
+	return segment_read(segment, &revision, &current) && can_obey(&revision);
 }
 
 /* A rule that comes while the thread ends is the thread's, too, unless another thread is made for it. */
@@ -180,17 +243,17 @@ static void *run(void *unused)
 {
 	(void)unused;
 	number = 0;
-	knows_gpus = false;
+	knows_gpus = said_obstacle = false;
 	rules_reset();
 	aside_begin();
+	slices_begin();
 	prctl(PR_SET_NAME, "nvtaskset");
 	do {
 		reaching_begin();
 		work();
 		reaching_end();
-		say_obstacle();
 		atomic_store(&exists, false);
-	} while (has_rule() && !atomic_load(&is_ending) && is_free() && !atomic_exchange(&exists, true));
+	} while (has_rule() && !atomic_load(&is_ending) && !atomic_exchange(&exists, true));
 	return NULL;
 }
 
@@ -218,16 +281,16 @@ static bool make_thread(void)
 	return done;
 }
 
-/* An edit that gives something to a program that can never be put aside gets the reason. */
-void presence_thread_follow(uint64_t revision)
+/* An edit that gives something to a program that can obey nothing gets the reason. */
+void presence_thread_follow(const struct segment_revision *revision, uint64_t of)
 {
-	if (!is_free()) {
-		segment_set_time_state(segment, obstacle_get(), revision);
+	if (!can_obey(revision) && !is_free()) {
+		segment_set_time_state(segment, obstacle_get(), of);
 	} else if (atomic_exchange(&exists, true)) {
 		presence_thread_ring();
 	} else if (!make_thread()) {
 		atomic_store(&exists, false);
-		segment_set_time_state(segment, SEGMENT_TIME_NO_THREAD, revision);
+		segment_set_time_state(segment, SEGMENT_TIME_NO_THREAD, of);
 	}
 }
 

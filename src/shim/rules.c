@@ -1,14 +1,28 @@
 #include "rules.h"
 
+#include "bound.h"
+#include "priority.h"
 #include "quota.h"
 #include "state/budget.h"
+#include "weight.h"
 
+/* How often the others are looked at while anybody wants to run. */
+#define LOOK_NS 1000000
+
+static const struct segment_quota no_limit = {.run_us = 1000000, .period_us = 1000000};
+
+static struct segment_rank rank;
 static struct quota quota;
+static struct priority priority;
+static struct weight weight;
+static struct bound bound;
 static struct budget *budget; /* of its group, once the quota was the group's */
+
+/* --- whose rules they are ----------------------------------------------------------------------------------------------- */
 
 bool rules_limit(const struct segment_revision *revision)
 {
-	return segment_quota_limits(revision->quota);
+	return segment_quota_limits(revision->quota) || segment_rank_is_given(revision->rank);
 }
 
 void rules_forget(void)
@@ -19,7 +33,9 @@ void rules_forget(void)
 
 void rules_reset(void)
 {
+	rank = (struct segment_rank){.priority = 0};
 	quota = (struct quota){.period_ns = 0};
+	bound = (struct bound){.struck = 0};
 }
 
 static bool is_same(struct segment_quota a, struct segment_quota b)
@@ -39,35 +55,134 @@ static struct budget *find_budget(const struct segment *segment, struct segment_
 	return is_groups ? budget : NULL;
 }
 
-void rules_follow(const struct segment *segment, const struct segment_revision *revision, uint64_t now)
+static void follow_quota(const struct segment *segment, struct segment_quota wanted, uint64_t now)
 {
-	int64_t run_ns = (int64_t)revision->quota.run_us * 1000, period_ns = (int64_t)revision->quota.period_us * 1000;
-	struct budget *shared = find_budget(segment, revision->quota);
+	int64_t run_ns = (int64_t)wanted.run_us * 1000, period_ns = (int64_t)wanted.period_us * 1000;
+	struct budget *shared = segment_quota_limits(wanted) ? find_budget(segment, wanted) : NULL;
 
 	if (quota.run_ns != run_ns || quota.period_ns != period_ns || quota.budget != shared)
 		quota_begin(&quota, run_ns, period_ns, shared, now);
 }
 
-struct wish rules_ask(uint64_t now, bool wants)
+/* It may be aside already. */
+static void begin_rank(struct segment_rank wanted, uint64_t now)
 {
-	struct wish wish;
+	priority_begin(&priority);
+	weight_begin(&weight, segment_rank_weight(wanted), now);
+	if (quota.is_aside) {
+		priority_was_put_aside(&priority, now, now);
+		weight_was_put_aside(&weight, now, now);
+	}
+}
 
-	wish.is_aside = quota_step(&quota, now, wants, &wish.until);
-	wish.soonest = quota_soonest(&quota, now);
+static void follow_rank(struct segment_rank wanted, uint64_t now)
+{
+	if (segment_rank_is_given(wanted) && !segment_rank_is_given(rank)) {
+		begin_rank(wanted, now);
+	} else if (segment_rank_is_given(wanted)) {
+		weight_change(&weight, segment_rank_weight(wanted));
+	}
+	rank = wanted;
+}
+
+void rules_follow(const struct segment *segment, const struct segment_revision *revision, uint64_t now)
+{
+	follow_quota(segment, segment_quota_limits(revision->quota) ? revision->quota : no_limit, now);
+	follow_rank(revision->rank, now);
+}
+
+bool rules_take_part(void)
+{
+	return segment_rank_is_given(rank);
+}
+
+struct neighbours_self rules_self(void)
+{
+	return (struct neighbours_self){
+		.priority = segment_rank_priority(rank),
+		.weight = segment_rank_weight(rank),
+		.served_ns = weight.served_ns,
+	};
+}
+
+/* --- what they want ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static unsigned int gpus_with_work(const struct sight *sight)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < sight->gpu_count; i++)
+		count += sight->gpus[i].may_want;
+	return count;
+}
+
+static bool is_lively(const struct sight *sight, const struct neighbours *neighbours)
+{
+	return neighbours->any && (sight->wants || neighbours->higher_wants || neighbours->equals_wanting > 0);
+}
+
+static uint64_t soonest(uint64_t now, const struct neighbours *neighbours)
+{
+	uint64_t of_quota = quota.run_ns < quota.period_ns ? quota_soonest(&quota, now) : UINT64_MAX;
+
+	return neighbours->any ? now : of_quota;
+}
+
+/* Its rank: `is_spent` says that its quota wants it aside. */
+static bool give_way(uint64_t now, bool wants, bool is_spent, const struct neighbours *neighbours, struct wish *wish)
+{
+	struct priority_wish of_priority = priority_step(&priority, now, wants, neighbours);
+	bool is_held = is_spent || of_priority.is_aside;
+	bool is_ahead = weight_step(&weight, now, wants, is_held, neighbours);
+
+	wish->slice_us = of_priority.slice_us;
+	wish->until = sooner(wish->until, of_priority.until);
+	return is_held || is_ahead;
+}
+
+struct wish rules_ask(uint64_t now, const struct sight *sight, const struct neighbours *neighbours)
+{
+	struct wish wish = {.soonest = soonest(now, neighbours)};
+	bool is_wanted = quota_step(&quota, now, sight->wants, &wish.until);
+	uint64_t wake;
+
+	if (rules_take_part())
+		is_wanted = give_way(now, sight->wants, is_wanted, neighbours, &wish);
+	wish.is_aside = bound_step(&bound, now, is_wanted, gpus_with_work(sight), &wake);
+	wish.until = sooner(wish.until, wake);
+	if (is_lively(sight, neighbours))
+		wish.until = sooner(wish.until, now + LOOK_NS);
 	return wish;
 }
+
+/* --- what was done ------------------------------------------------------------------------------------------------------ */
 
 void rules_put_aside(uint64_t begin, uint64_t end)
 {
 	quota_was_put_aside(&quota, begin, end);
+	bound_was_put_aside(&bound, end);
+	if (rules_take_part()) {
+		priority_was_put_aside(&priority, begin, end);
+		weight_was_put_aside(&weight, begin, end);
+	}
 }
 
 void rules_taken_back(uint64_t end)
 {
 	quota_was_taken_back(&quota, end);
+	bound_was_taken_back(&bound, end);
+	if (rules_take_part()) {
+		priority_was_taken_back(&priority, end);
+		weight_was_taken_back(&weight, end);
+	}
 }
 
 void rules_tell(const struct segment *segment)
 {
-	segment_set_time_used(segment, quota.present_ns / 1000, quota.aside_ns / 1000, 0);
+	segment_set_time_used(segment, quota.present_ns / 1000, quota.aside_ns / 1000, bound.struck);
 }

@@ -7,7 +7,7 @@
 static bool wants_on(const struct counts_of_gpu *gpu, unsigned int place)
 {
 	static uint64_t unheard_before[COUNTS_GPUS];
-	bool wants = gpu->in_flight > 0 || gpu->gaps != 0 || gpu->unheard != unheard_before[place];
+	bool wants = gpu->in_flight > 0 || gpu->unheard != unheard_before[place];
 
 	unheard_before[place] = gpu->unheard;
 	return wants;
@@ -23,10 +23,14 @@ struct sight sight_see(void)
 	releases_read(&counts);
 	gaps = counts.gaps;
 	for (unsigned int i = 0; i < counts.count; i++) {
-		bool wants = counts.gaps != 0 || wants_on(&counts.gpus[i], i);
+		bool wants = wants_on(&counts.gpus[i], i), is_known = counts.gaps == 0 && counts.gpus[i].gaps == 0;
 
 		sight.ended += counts.gpus[i].ended;
-		sight.gpus[sight.gpu_count++] = (struct sight_gpu){.pci = counts.gpus[i].pci, .wants = wants};
+		sight.gpus[sight.gpu_count++] = (struct sight_gpu){
+			.pci = counts.gpus[i].pci,
+			.wants = wants && is_known,
+			.may_want = wants || !is_known,
+		};
 		sight.wants = sight.wants || wants;
 		gaps |= counts.gpus[i].gaps;
 	}

@@ -11,11 +11,12 @@ struct sight {
 	uint64_t ended;  /* so many kernels */
 	bool is_counted; /* when kernels end, this is seen */
 	bool wants;      /* it wants to run: it has work in flight; true where that is not known */
-	/* The GPUs on which it has launched anything, and whether it wants to run there. */
+	/* The GPUs on which it has launched anything. */
 	unsigned int gpu_count;
 	struct sight_gpu {
 		struct pci_address pci;
-		bool wants;
+		bool wants;    /* to run there; false where that is not known: nobody waits for what may not be */
+		bool may_want; /* true where that is not known */
 	} gpus[COUNTS_GPUS];
 };
 
