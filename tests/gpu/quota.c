@@ -9,6 +9,7 @@
 #include "support/child.h"
 #include "support/first_gpu.h"
 #include "support/kernel.h"
+#include "support/timed.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,167 +29,46 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SKIP "SKIP: "
-#define CYCLES UINT64_C(3000000) /* 1 to 2 ms */
-
 static const struct segment_quota third = {.run_us = 30000, .period_us = 100000};
 static const struct segment_quota little = {.run_us = 1000, .period_us = 10000000};
 static const struct segment_quota plenty = {.run_us = 9900000, .period_us = 10000000};
 static const struct segment_quota max = {.run_us = 100000, .period_us = 100000};
 
-/* --- looking -------------------------------------------------------------------------------------------------------- */
-
-static void sleep_ms(long ms)
-{
-	nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
-}
-
-static double now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static bool has_thread(void)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	bool found = false;
-	char name[32];
-
-	for (struct dirent *task = readdir(tasks); task; task = readdir(tasks)) {
-		proc_read_text(name, sizeof name, "/proc/self/task/%s/comm", task->d_name);
-		found = found || strcmp(name, "nvtaskset\n") == 0;
-	}
-	closedir(tasks);
-	return found;
-}
-
-static struct segment_time look(void)
-{
-	struct segment segment = gpu_own_segment();
-	struct segment_time time;
-
-	segment_read_time(&segment, &time);
-	segment_close(&segment);
-	return time;
-}
+/* --- work ----------------------------------------------------------------------------------------------------------- */
 
 static void give(struct segment_quota quota)
 {
-	const struct segment_revision wanted = {.quota = quota};
-	struct segment segment = gpu_own_segment();
-	struct error error;
-
-	if (segment_change(&segment, &wanted, NULL, &error) < 0)
-		fail_msg("%s", error.reason);
-	segment_close(&segment);
+	timed_give(&(struct segment_revision){.quota = quota});
 }
 
-/* How long a test waits for what must happen. */
-#define PATIENCE_S 8
-
-static void wait_for_state(enum segment_time_state state)
+static void give_and_wait(struct segment_quota quota)
 {
-	double end = now_s() + PATIENCE_S;
-
-	while (look().state != state && now_s() < end)
-		sleep_ms(1);
-	assert_string_equal(segment_time_text(look().state), segment_time_text(state));
-}
-
-static void wait_until_thread_is_gone(void)
-{
-	double end = now_s() + PATIENCE_S;
-
-	while (has_thread() && now_s() < end)
-		sleep_ms(1);
-	assert_false(has_thread());
-}
-
-/* --- work ----------------------------------------------------------------------------------------------------------- */
-
-static void launch(unsigned int kernels)
-{
-	uint64_t cycles = CYCLES;
-	void *parameters[] = {&gpu.output, &cycles};
-
-	for (unsigned int i = 0; i < kernels; i++)
-		gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
-}
-
-/* In a child: its parent's test is skipped. */
-static void leave_out(const char *reason)
-{
-	fprintf(stderr, SKIP "%s", reason);
-	_exit(0);
-}
-
-static void open_any_gpu(void)
-{
-	uint32_t gaps;
-
-	gpu_initialise();
-	gpu_open(&gpu, 0);
-	gpu_launch_empty(&gpu);
-	gpu_check(cuCtxSynchronize());
-	gpu_kernels(&gpu, &gaps);
-	if (gaps & 1 << COUNTS_NO_SLOTS)
-		leave_out("this GPU's launch descriptors have no slot that counts");
-}
-
-static bool uses_any_memory(void)
-{
-	int value = 0;
-
-	gpu_check(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, gpu.device));
-	return value;
-}
-
-static void open_gpu(void)
-{
-	open_any_gpu();
-	if (uses_any_memory())
-		leave_out("kernels may use any memory of the program here");
+	timed_give_and_wait(&(struct segment_revision){.quota = quota});
 }
 
 /* Busy until the program has been put aside for that long. */
 static void work_until_aside(uint64_t aside_us)
 {
-	double end = now_s() + PATIENCE_S;
+	double end = timed_now_s() + PATIENCE_S;
 
-	while (look().aside_us < aside_us && now_s() < end) {
-		launch(5);
+	while (timed_look().aside_us < aside_us && timed_now_s() < end) {
+		timed_launch(5);
 		gpu_check(cuCtxSynchronize());
 	}
-	assert_true(look().aside_us >= aside_us);
-}
-
-/* The program's next calls let it be found. */
-static void give_and_wait(struct segment_quota quota)
-{
-	double end = now_s() + PATIENCE_S;
-
-	give(quota);
-	while (look().state <= SEGMENT_TIME_PENDING && now_s() < end) {
-		gpu_launch_empty(&gpu);
-		sleep_ms(1);
-	}
-	assert_string_equal(segment_time_text(look().state), segment_time_text(SEGMENT_TIME_IN_FORCE));
+	assert_true(timed_look().aside_us >= aside_us);
 }
 
 /* With work in flight, and put aside: this quota is used up after 1 ms, for the next 10 s. */
 static void be_aside(void)
 {
-	open_gpu();
+	timed_open_gpu();
 	give_and_wait(little);
-	launch(1000);
-	double end = now_s() + PATIENCE_S;
+	timed_launch(1000);
+	double end = timed_now_s() + PATIENCE_S;
 
-	while (look().aside_us < 5000 && now_s() < end)
-		sleep_ms(1);
-	assert_true(look().aside_us >= 5000);
+	while (timed_look().aside_us < 5000 && timed_now_s() < end)
+		timed_sleep_ms(1);
+	assert_true(timed_look().aside_us >= 5000);
 }
 
 /* --- the quota -------------------------------------------------------------------------------------------------------- */
@@ -200,16 +80,16 @@ static void have_none(void)
 {
 	size_t free_bytes, total_bytes;
 
-	open_gpu();
-	launch(20);
+	timed_open_gpu();
+	timed_launch(20);
 	gpu_check(cuCtxSynchronize());
 	gpu_check(cuMemGetInfo_v2(&free_bytes, &total_bytes));
-	assert_false(has_thread());
+	assert_false(timed_has_thread());
 	assert_false(kernel_was_asked_by(SHIM));
-	assert_int_equal(look().state, SEGMENT_TIME_NONE);
+	assert_int_equal(timed_look().state, SEGMENT_TIME_NONE);
 	/* And the opposite, so that this can be seen. */
 	give_and_wait(third);
-	assert_true(has_thread());
+	assert_true(timed_has_thread());
 	gpu_check(cuMemGetInfo_v2(&free_bytes, &total_bytes));
 	assert_true(kernel_was_asked_by(SHIM));
 }
@@ -217,13 +97,13 @@ static void have_none(void)
 /* A generous bound, since the machine may be busy: without a quota all of the time would be used. */
 static void keep_to_it(void)
 {
-	open_gpu();
+	timed_open_gpu();
 	give_and_wait(third);
-	uint64_t before = look().present_us;
-	double begin = now_s();
+	uint64_t before = timed_look().present_us;
+	double begin = timed_now_s();
 
 	work_until_aside(700000);
-	double share = (double)(look().present_us - before) / 1e6 / (now_s() - begin);
+	double share = (double)(timed_look().present_us - before) / 1e6 / (timed_now_s() - begin);
 
 	if (share > 0.4)
 		fail_msg("present for %.2f of the time", share);
@@ -234,8 +114,8 @@ static void lose_it(void)
 	be_aside();
 	give(max);
 	gpu_check(cuCtxSynchronize());
-	wait_for_state(SEGMENT_TIME_UNLIMITED);
-	wait_until_thread_is_gone();
+	timed_wait_for_state(SEGMENT_TIME_UNLIMITED);
+	timed_wait_until_thread_is_gone();
 	size_t free_bytes, total_bytes;
 
 	kernel_was_asked_by(SHIM);
@@ -263,12 +143,12 @@ static void count_questions(unsigned long request, const void *argument)
 static void not_use_it_up(void)
 {
 	kernel_listen(count_questions);
-	open_gpu();
+	timed_open_gpu();
 	give_and_wait(plenty);
-	double end = now_s() + 0.1;
+	double end = timed_now_s() + 0.1;
 
-	while (now_s() < end) {
-		launch(5);
+	while (timed_now_s() < end) {
+		timed_launch(5);
 		gpu_check(cuCtxSynchronize());
 	}
 	assert_int_equal(atomic_load(&questions), 0);
@@ -289,30 +169,30 @@ static void have_several_contexts(void)
 	gpu_close(&other);
 	gpu_check(cuCtxSetCurrent(gpu.context));
 	gpu_check(cuCtxSynchronize());
-	assert_int_equal(look().state, SEGMENT_TIME_IN_FORCE);
+	assert_int_equal(timed_look().state, SEGMENT_TIME_IN_FORCE);
 }
 
 /* The calls in which it is found are launches into a capture, which stays as it is. */
 static void give_while_capturing(void)
 {
-	double end = now_s() + PATIENCE_S;
+	double end = timed_now_s() + PATIENCE_S;
 	CUgraph graph;
 	CUgraphExec exec;
 	CUstream stream;
 
-	open_gpu();
+	timed_open_gpu();
 	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	give(third);
 	gpu_launch_empty(&gpu);
 	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-	while (look().state <= SEGMENT_TIME_PENDING && now_s() < end) {
+	while (timed_look().state <= SEGMENT_TIME_PENDING && timed_now_s() < end) {
 		uint64_t cycles = 0;
 		void *parameters[] = {&gpu.output, &cycles};
 
 		gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
-		sleep_ms(1);
+		timed_sleep_ms(1);
 	}
-	assert_string_equal(segment_time_text(look().state), segment_time_text(SEGMENT_TIME_IN_FORCE));
+	assert_string_equal(segment_time_text(timed_look().state), segment_time_text(SEGMENT_TIME_IN_FORCE));
 	gpu_check(cuStreamEndCapture(stream, &graph));
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
 	gpu_check(cuGraphLaunch(exec, stream));
@@ -329,13 +209,13 @@ static void use_managed_memory(void)
 	be_aside();
 	gpu_check(cuMemAllocManaged(&memory, 4096, 1));
 	gpu_check(cuCtxSynchronize());
-	wait_for_state(SEGMENT_TIME_MANAGED);
-	wait_until_thread_is_gone();
+	timed_wait_for_state(SEGMENT_TIME_MANAGED);
+	timed_wait_until_thread_is_gone();
 	give(third);
 	gpu_run(&gpu);
-	launch(1);
-	wait_for_state(SEGMENT_TIME_MANAGED);
-	assert_false(has_thread());
+	timed_launch(1);
+	timed_wait_for_state(SEGMENT_TIME_MANAGED);
+	assert_false(timed_has_thread());
 }
 
 static void share_memory(void)
@@ -345,8 +225,8 @@ static void share_memory(void)
 	be_aside();
 	gpu_check(cuIpcGetMemHandle(handle, gpu.output));
 	gpu_check(cuCtxSynchronize());
-	wait_for_state(SEGMENT_TIME_SHARED);
-	wait_until_thread_is_gone();
+	timed_wait_for_state(SEGMENT_TIME_SHARED);
+	timed_wait_until_thread_is_gone();
 }
 
 /* Whatever it was given, and however long it works: it is not put aside once, and the kernel driver is not asked. */
@@ -354,14 +234,14 @@ static void assert_never_put_aside(enum segment_time_state why)
 {
 	give(little);
 	gpu_run(&gpu);
-	launch(100);
-	wait_for_state(why);
-	wait_until_thread_is_gone();
+	timed_launch(100);
+	timed_wait_for_state(why);
+	timed_wait_until_thread_is_gone();
 	kernel_was_asked_by(SHIM);
-	launch(100);
+	timed_launch(100);
 	gpu_check(cuCtxSynchronize());
-	assert_int_equal(look().aside_us, 0);
-	assert_false(has_thread());
+	assert_int_equal(timed_look().aside_us, 0);
+	assert_false(timed_has_thread());
 	assert_false(kernel_was_asked_by(SHIM));
 }
 
@@ -369,7 +249,7 @@ static void have_managed_memory(void)
 {
 	CUdeviceptr memory;
 
-	open_gpu();
+	timed_open_gpu();
 	gpu_check(cuMemAllocManaged(&memory, 4096, 1));
 	assert_never_put_aside(SEGMENT_TIME_MANAGED);
 }
@@ -377,14 +257,14 @@ static void have_managed_memory(void)
 /* The GPU is asked once the way to the kernel driver is known, which takes calls. */
 static void run_where_any_memory_is_used(void)
 {
-	double end = now_s() + PATIENCE_S;
+	double end = timed_now_s() + PATIENCE_S;
 
 	setenv("SIM_FAULTS", "pageable", 1);
-	open_any_gpu();
-	if (!uses_any_memory())
-		leave_out("kernels may use the driver's memory only here");
+	timed_open_any_gpu();
+	if (!timed_uses_any_memory())
+		timed_leave_out("kernels may use the driver's memory only here");
 	give(little);
-	while (look().state <= SEGMENT_TIME_PENDING && now_s() < end)
+	while (timed_look().state <= SEGMENT_TIME_PENDING && timed_now_s() < end)
 		gpu_run(&gpu);
 	assert_never_put_aside(SEGMENT_TIME_PAGEABLE);
 }
@@ -393,7 +273,7 @@ static void have_shared_memory(void)
 {
 	char handle[64];
 
-	open_gpu();
+	timed_open_gpu();
 	gpu_check(cuIpcGetMemHandle(handle, gpu.output));
 	assert_never_put_aside(SEGMENT_TIME_SHARED);
 }
@@ -405,36 +285,36 @@ static void come_back_for_managed_memory(void)
 
 	be_aside();
 	gpu_check(cuMemAllocManaged(&memory, 4096, 1));
-	uint64_t aside_us = look().aside_us;
+	uint64_t aside_us = timed_look().aside_us;
 
 	gpu_check(cuCtxSynchronize());
-	assert_in_range(look().aside_us, aside_us, aside_us + 100000);
+	assert_in_range(timed_look().aside_us, aside_us, aside_us + 100000);
 }
 
 static void go_on_although_aside(void)
 {
 	setenv("SIM_FAULTS", "inert-aside", 1);
-	open_gpu();
+	timed_open_gpu();
 	give_and_wait(third);
-	double end = now_s() + PATIENCE_S;
+	double end = timed_now_s() + PATIENCE_S;
 
-	while (look().state == SEGMENT_TIME_IN_FORCE && now_s() < end) {
-		launch(5);
+	while (timed_look().state == SEGMENT_TIME_IN_FORCE && timed_now_s() < end) {
+		timed_launch(5);
 		gpu_check(cuCtxSynchronize());
 	}
-	assert_int_equal(look().state, SEGMENT_TIME_NO_EFFECT);
-	wait_until_thread_is_gone();
+	assert_int_equal(timed_look().state, SEGMENT_TIME_NO_EFFECT);
+	timed_wait_until_thread_is_gone();
 }
 
 static void be_refused(void)
 {
 	setenv("SIM_FAULTS", "no-aside", 1);
-	open_gpu();
+	timed_open_gpu();
 	give_and_wait(third);
-	launch(200);
-	wait_for_state(SEGMENT_TIME_NO_CHANNELS);
+	timed_launch(200);
+	timed_wait_for_state(SEGMENT_TIME_NO_CHANNELS);
 	gpu_check(cuCtxSynchronize());
-	wait_until_thread_is_gone();
+	timed_wait_until_thread_is_gone();
 }
 
 /* --- the end ---------------------------------------------------------------------------------------------------------------- */
@@ -465,7 +345,7 @@ static void fork_while_aside(void)
 	pid_t child = fork();
 
 	if (child == 0)
-		_exit(has_thread() || look().state != SEGMENT_TIME_NONE ? 1 : 0);
+		_exit(timed_has_thread() || timed_look().state != SEGMENT_TIME_NONE ? 1 : 0);
 	int status;
 
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -480,7 +360,7 @@ static void block_signals_nowhere(void)
 
 	sigemptyset(&before);
 	sigemptyset(&after);
-	open_gpu();
+	timed_open_gpu();
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
 	give_and_wait(third);
 	pthread_sigmask(SIG_SETMASK, NULL, &after);
@@ -490,66 +370,28 @@ static void block_signals_nowhere(void)
 
 /* ---------------------------------------------------------------------------------------------------------------------------- */
 
-static void skip_if_skipped(const struct child_end *end)
-{
-	const char *reason = strstr(end->errors, SKIP);
-
-	if (reason)
-		gpu_skip(reason + strlen(SKIP));
-}
-
-static struct child_end run(void (*body)(void))
-{
-	struct child_end end = child_run(body);
-
-	skip_if_skipped(&end);
-	return end;
-}
-
-static void run_and_pass(void (*body)(void))
-{
-	struct child_end end = run(body);
-
-	child_assert_passed(&end);
-}
-
-static void run_on_simulator(void (*body)(void))
-{
-	gpu_load_driver();
-	if (!gpu_is_simulated())
-		gpu_skip("only a simulated driver fails on request");
-	run_and_pass(body);
-}
-
-#define TEST(name, how, body)               \
-	static void name(void **state)      \
-	{                                   \
-		(void)state;                \
-		how(body);                  \
-	}
-
-TEST(test_without, run_and_pass, have_none)
-TEST(test_holds, run_and_pass, keep_to_it)
-TEST(test_is_looked_for_late, run_and_pass, not_use_it_up)
-TEST(test_is_lifted, run_and_pass, lose_it)
-TEST(test_several_contexts, run_and_pass, have_several_contexts)
-TEST(test_captures, run_and_pass, give_while_capturing)
-TEST(test_managed_memory, run_on_simulator, use_managed_memory)
-TEST(test_shared_memory, run_on_simulator, share_memory)
-TEST(test_managed_memory_first, run_on_simulator, have_managed_memory)
-TEST(test_shared_memory_first, run_on_simulator, have_shared_memory)
-TEST(test_any_memory, run_and_pass, run_where_any_memory_is_used)
-TEST(test_managed_memory_at_once, run_on_simulator, come_back_for_managed_memory)
-TEST(test_no_effect, run_on_simulator, go_on_although_aside)
-TEST(test_refused, run_on_simulator, be_refused)
-TEST(test_exit, run_and_pass, call_exit)
-TEST(test_exec, run_and_pass, execute)
-TEST(test_fork, run_and_pass, fork_while_aside)
-TEST(test_signals, run_and_pass, block_signals_nowhere)
+TIMED_TEST(test_without, timed_run_and_pass, have_none)
+TIMED_TEST(test_holds, timed_run_and_pass, keep_to_it)
+TIMED_TEST(test_is_looked_for_late, timed_run_and_pass, not_use_it_up)
+TIMED_TEST(test_is_lifted, timed_run_and_pass, lose_it)
+TIMED_TEST(test_several_contexts, timed_run_and_pass, have_several_contexts)
+TIMED_TEST(test_captures, timed_run_and_pass, give_while_capturing)
+TIMED_TEST(test_managed_memory, timed_run_on_simulator, use_managed_memory)
+TIMED_TEST(test_shared_memory, timed_run_on_simulator, share_memory)
+TIMED_TEST(test_managed_memory_first, timed_run_on_simulator, have_managed_memory)
+TIMED_TEST(test_shared_memory_first, timed_run_on_simulator, have_shared_memory)
+TIMED_TEST(test_any_memory, timed_run_and_pass, run_where_any_memory_is_used)
+TIMED_TEST(test_managed_memory_at_once, timed_run_on_simulator, come_back_for_managed_memory)
+TIMED_TEST(test_no_effect, timed_run_on_simulator, go_on_although_aside)
+TIMED_TEST(test_refused, timed_run_on_simulator, be_refused)
+TIMED_TEST(test_exit, timed_run_and_pass, call_exit)
+TIMED_TEST(test_exec, timed_run_and_pass, execute)
+TIMED_TEST(test_fork, timed_run_and_pass, fork_while_aside)
+TIMED_TEST(test_signals, timed_run_and_pass, block_signals_nowhere)
 
 static void test_abort(void **state)
 {
-	struct child_end end = run(call_abort);
+	struct child_end end = timed_run(call_abort);
 
 	(void)state;
 	assert_true(WIFSIGNALED(end.status) && WTERMSIG(end.status) == SIGABRT);
@@ -564,17 +406,17 @@ static void be_killed(void)
 
 static void run_afterwards(void)
 {
-	open_gpu();
+	timed_open_gpu();
 	gpu_run(&gpu);
 }
 
 static void test_killed(void **state)
 {
-	struct child_end end = run(be_killed);
+	struct child_end end = timed_run(be_killed);
 
 	(void)state;
 	assert_true(WIFSIGNALED(end.status) && WTERMSIG(end.status) == SIGKILL);
-	run_and_pass(run_afterwards);
+	timed_run_and_pass(run_afterwards);
 }
 
 /* --- held by others ---------------------------------------------------------------------------------------------------------- */
@@ -585,7 +427,7 @@ static void test_killed(void **state)
 static int stop(pid_t pid)
 {
 	kill(pid, SIGSTOP);
-	sleep_ms(HELD_MS);
+	timed_sleep_ms(HELD_MS);
 	return kill(pid, SIGCONT) < 0;
 }
 
@@ -610,7 +452,7 @@ static int debug(pid_t pid)
 		ptrace(PTRACE_INTERRUPT, threads[i], NULL, NULL);
 		waitpid(threads[i], NULL, __WALL);
 	}
-	sleep_ms(HELD_MS);
+	timed_sleep_ms(HELD_MS);
 	for (unsigned int i = 0; i < count; i++)
 		ptrace(PTRACE_DETACH, threads[i], NULL, NULL);
 	return count < 2 ? NOT_POSSIBLE : 0;
@@ -648,7 +490,7 @@ static int freeze(pid_t pid)
 		if (mkdir(directory, 0700) < 0)
 			continue;
 		if (write_text(directory, "cgroup.procs", text) && write_text(directory, kinds[i].file, kinds[i].on)) {
-			sleep_ms(HELD_MS);
+			timed_sleep_ms(HELD_MS);
 			done = write_text(directory, kinds[i].file, kinds[i].off);
 		}
 		write_text(kinds[i].top, "cgroup.procs", text);
@@ -672,7 +514,7 @@ static void be_held(void)
 
 	if (holder == 0)
 		_exit(hold(self));
-	work_until_aside(look().aside_us + 50000);
+	work_until_aside(timed_look().aside_us + 50000);
 	give(max);
 	gpu_check(cuCtxSynchronize());
 	assert_int_equal(waitpid(holder, &status, 0), holder);
@@ -685,7 +527,7 @@ static void be_held(void)
 static void run_held_by(int (*holder)(pid_t pid), const char *what)
 {
 	hold = holder;
-	struct child_end end = run(be_held);
+	struct child_end end = timed_run(be_held);
 
 	child_assert_passed(&end);
 	if (strstr(end.errors, "NOT POSSIBLE"))
@@ -720,7 +562,7 @@ static struct {
 static void work_as(unsigned int number)
 {
 	while (!atomic_load(&both->ends)) {
-		launch(2);
+		timed_launch(2);
 		gpu_check(cuCtxSynchronize());
 		atomic_fetch_add(&both->kernels[number], 2);
 	}
@@ -728,25 +570,20 @@ static void work_as(unsigned int number)
 
 static void work_with_quota(void)
 {
-	open_gpu();
+	timed_open_gpu();
 	give_and_wait(third);
 	work_as(0);
 }
 
 static void work_without(void)
 {
-	open_gpu();
+	timed_open_gpu();
 	work_as(1);
 }
 
-/* They share a GPU. A simulated one is the file `path`. */
 static void share_gpu(char *path)
 {
-	int file = mkstemp(path);
-
-	assert_true(file >= 0);
-	close(file);
-	setenv("SIM_GPU", path, 1);
+	timed_share_gpu(path);
 	both = mmap(NULL, sizeof *both, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(both != MAP_FAILED);
 }
@@ -754,13 +591,13 @@ static void share_gpu(char *path)
 static void wait_for_both(unsigned int more)
 {
 	unsigned int from[2] = {atomic_load(&both->kernels[0]), atomic_load(&both->kernels[1])};
-	double end = now_s() + PATIENCE_S;
+	double end = timed_now_s() + PATIENCE_S;
 
-	while ((both->kernels[0] < from[0] + more || both->kernels[1] < from[1] + more) && now_s() < end)
-		sleep_ms(1);
+	while ((both->kernels[0] < from[0] + more || both->kernels[1] < from[1] + more) && timed_now_s() < end)
+		timed_sleep_ms(1);
 }
 
-/* Both always want to run, and one for 30 of 100 ms: it has half of that time, and the other one all the rest, 85 of 100, which
+/* Both always want to timed_run, and one for 30 of 100 ms: it has half of that time, and the other one all the rest, 85 of 100, which
  * is 5.7 times as much. Without the quota each would have the same; with a GPU for each, 3.3. */
 static void test_neighbour(void **state)
 {
@@ -783,7 +620,7 @@ static void test_neighbour(void **state)
 		struct child_end end = child_wait(&children[i]);
 
 		child_assert_passed(&end);
-		skip_if_skipped(&end);
+		timed_skip_if_skipped(&end);
 	}
 	unlink(path);
 	unsetenv("SIM_GPU");

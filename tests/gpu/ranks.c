@@ -1,0 +1,184 @@
+/*
+ * Programs that wait for each other across GPUs go on, whatever priorities and quotas they have on each: nobody stays aside for
+ * ever, and nobody for long that has work on several GPUs.
+ */
+#include "state/segment.h"
+#include "support/first_gpu.h"
+#include "support/timed.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HIGH 80
+#define LOW 20
+
+static struct gpu_under_test gpus[2];
+
+static void open_gpus(void)
+{
+	if (gpu_initialise() < 2)
+		timed_leave_out("there is one GPU only");
+	timed_open_gpu();
+	gpus[0] = gpu;
+	gpu_open(&gpus[1], 1);
+}
+
+/* Of 1 to 2 ms each. */
+static void launch_on(struct gpu_under_test *on, unsigned int kernels)
+{
+	gpu = *on;
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	timed_launch(kernels);
+}
+
+/* --- a program with work on two GPUs ------------------------------------------------------------------------------------- */
+
+#define LITTLE {.run_us = 1000, .period_us = 10000000}
+
+/* Its quota would keep it aside for ten seconds. */
+static void be_bounded(void)
+{
+	const struct segment_revision little = {.quota = LITTLE};
+	double end = timed_now_s() + PATIENCE_S;
+
+	open_gpus();
+	launch_on(&gpus[0], 1);
+	timed_give_and_wait(&little);
+	for (unsigned int i = 0; i < 2; i++)
+		launch_on(&gpus[i], 500);
+	while (timed_look().bounded < 3 && timed_now_s() < end)
+		timed_sleep_ms(1);
+	assert_true(timed_look().bounded >= 3);
+	timed_give(&(struct segment_revision){.quota = {.run_us = 10000, .period_us = 10000}});
+	for (unsigned int i = 0; i < 2; i++) {
+		gpu_check(cuCtxSetCurrent(gpus[i].context));
+		gpu_check(cuCtxSynchronize());
+	}
+}
+
+/* With work on one of them, nobody waits for it elsewhere. */
+static void be_on_one(void)
+{
+	const struct segment_revision little = {.quota = LITTLE};
+	double end = timed_now_s() + PATIENCE_S;
+
+	open_gpus();
+	launch_on(&gpus[0], 1);
+	timed_give_and_wait(&little);
+	launch_on(&gpus[0], 500);
+	while (timed_look().aside_us < 500000 && timed_now_s() < end)
+		timed_sleep_ms(1);
+	assert_true(timed_look().aside_us >= 500000);
+	assert_int_equal(timed_look().bounded, 0);
+}
+
+TIMED_TEST(test_bound, timed_run_and_pass, be_bounded)
+TIMED_TEST(test_bound_is_for_several_gpus, timed_run_and_pass, be_on_one)
+
+/* --- ranks that wait for each other --------------------------------------------------------------------------------------- */
+
+/* Two jobs of two ranks each. A rank keeps its GPU busy until the other rank of its job has taken the same step. On each GPU,
+ * another job goes first. */
+#define JOBS 2
+#define STEPS 6
+
+static struct {
+	atomic_uint steps[JOBS][2]; /* of the ranks */
+} *jobs;
+
+static void take_steps(unsigned int job, unsigned int rank)
+{
+	unsigned int priority = job == rank ? HIGH : LOW;
+	double end = timed_now_s() + 2 * PATIENCE_S;
+	const struct segment_revision revision = {.rank = {.priority = (uint16_t)(priority + 1)}};
+
+	gpu_initialise();
+	if (rank == 0)
+		timed_open_gpu();
+	else
+		gpu_open(&gpu, 1);
+	timed_give_and_wait(&revision);
+	for (unsigned int step = 1; step <= STEPS; step++) {
+		timed_launch(1);
+		gpu_check(cuCtxSynchronize());
+		atomic_store(&jobs->steps[job][rank], step);
+		while (atomic_load(&jobs->steps[job][rank ^ 1]) < step && timed_now_s() < end) {
+			timed_launch(1);
+			gpu_check(cuCtxSynchronize());
+		}
+	}
+	assert_true(timed_now_s() < end);
+}
+
+static void be_rank_0_of_job_0(void)
+{
+	take_steps(0, 0);
+}
+
+static void be_rank_1_of_job_0(void)
+{
+	take_steps(0, 1);
+}
+
+static void be_rank_0_of_job_1(void)
+{
+	take_steps(1, 0);
+}
+
+static void be_rank_1_of_job_1(void)
+{
+	take_steps(1, 1);
+}
+
+static void need_two(void)
+{
+	if (gpu_initialise() < 2)
+		timed_leave_out("there is one GPU only");
+}
+
+static void test_opposing_priorities(void **state)
+{
+	static void (*const bodies[JOBS][2])(void) = {
+		{be_rank_0_of_job_0, be_rank_1_of_job_0},
+		{be_rank_0_of_job_1, be_rank_1_of_job_1},
+	};
+	char paths[2][32];
+	struct child children[JOBS][2];
+
+	(void)state;
+	timed_run_and_pass(need_two);
+	jobs = mmap(NULL, sizeof *jobs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(jobs != MAP_FAILED);
+	for (unsigned int rank = 0; rank < 2; rank++) {
+		snprintf(paths[rank], sizeof paths[rank], "/tmp/nvtaskset-gpu-XXXXXX");
+		timed_share_gpu(paths[rank]);
+		for (unsigned int job = 0; job < JOBS; job++)
+			children[job][rank] = child_start(bodies[job][rank]);
+	}
+	unsetenv("SIM_GPU");
+	for (unsigned int i = 0; i < JOBS * 2; i++) {
+		struct child_end end = child_wait(&children[i / 2][i % 2]);
+
+		child_assert_passed(&end);
+	}
+	for (unsigned int rank = 0; rank < 2; rank++)
+		unlink(paths[rank]);
+	munmap(jobs, sizeof *jobs);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_bound_is_for_several_gpus),
+		cmocka_unit_test(test_opposing_priorities),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,56 @@
+/*
+ * For tests of programs that were given something in time: what became of it, work that takes time, and children that share a
+ * GPU. All of this is about this process and its first GPU, and fails the running cmocka test if it fails.
+ */
+#ifndef TESTS_TIMED_H
+#define TESTS_TIMED_H
+
+#include "child.h"
+#include "state/segment.h"
+
+#include <stdbool.h>
+
+/* How long a test waits for what must happen. */
+#define PATIENCE_S 8
+
+void timed_sleep_ms(long ms);
+double timed_now_s(void);
+
+bool timed_has_thread(void);
+void timed_wait_until_thread_is_gone(void);
+
+struct segment_time timed_look(void);
+void timed_wait_for_state(enum segment_time_state state);
+
+/* An edit; and the same, until it is in force: the program's next calls let its channels be found. */
+void timed_give(const struct segment_revision *wanted);
+void timed_give_and_wait(const struct segment_revision *wanted);
+
+/* Opens it as `gpu`. The test is left out where kernels are not counted; and where they may use any memory. */
+void timed_open_any_gpu(void);
+void timed_open_gpu(void);
+bool timed_uses_any_memory(void);
+
+/* Kernels of 1 to 2 ms each. */
+void timed_launch(unsigned int kernels);
+
+/* In a child: its parent's test is skipped, once it asks. */
+_Noreturn void timed_leave_out(const char *reason);
+void timed_skip_if_skipped(const struct child_end *end);
+
+/* A child that runs this; and passes. */
+struct child_end timed_run(void (*body)(void));
+void timed_run_and_pass(void (*body)(void));
+void timed_run_on_simulator(void (*body)(void));
+
+/* Programs started from here on share a simulated GPU: the file `path`, a pattern for mkstemp. */
+void timed_share_gpu(char *path);
+
+#define TIMED_TEST(name, how, body)         \
+	static void name(void **state)      \
+	{                                   \
+		(void)state;                \
+		how(body);                  \
+	}
+
+#endif
