@@ -78,14 +78,20 @@ static uint64_t choose_wake(const struct priority *priority, bool wants, const s
 	return wake;
 }
 
-/* In its turns it has its usual time slice. So has it while it waits for them, which costs nobody anything. */
+/* In its turns it has its usual time slice. So has it while it is aside before, which costs nobody anything. One that cannot be put
+ * aside keeps short ones. */
+static bool needs_short_slices(const struct priority *priority, const struct neighbours *neighbours)
+{
+	return neighbours->has_higher && !(priority->is_waiting && (priority->is_aside || priority->has_turn));
+}
+
 struct priority_wish priority_step(struct priority *priority, uint64_t now, bool wants, const struct neighbours *neighbours)
 {
 	wait_or_not(priority, now, wants, neighbours);
 	priority->has_turn = is_to_have_turn(priority, now);
 	return (struct priority_wish){
 		.is_aside = priority->is_waiting && !priority->has_turn,
-		.slice_us = neighbours->has_higher && !priority->is_waiting ? PRIORITY_SLICE_US : 0,
+		.slice_us = needs_short_slices(priority, neighbours) ? PRIORITY_SLICE_US : 0,
 		.until = choose_wake(priority, wants, neighbours),
 	};
 }

@@ -251,6 +251,9 @@ static void wait_for_kernels(unsigned int number, unsigned int more)
 	assert_true(kernels_of(number) >= before + more);
 }
 
+/* By itself, a program has a time slice of some milliseconds. */
+#define SHORT_US 200
+
 static void wait_for_slice(unsigned int number, bool is_short)
 {
 	double end = timed_now_s() + PATIENCE_S;
@@ -259,7 +262,7 @@ static void wait_for_slice(unsigned int number, bool is_short)
 	while (!is_so && timed_now_s() < end) {
 		uint64_t slice_us = atomic_load(&shared->programs[number].slice_us);
 
-		is_so = slice_us > 0 && (slice_us <= 200) == is_short;
+		is_so = slice_us > 0 && (slice_us <= SHORT_US) == is_short;
 		timed_sleep_ms(1);
 	}
 	assert_true(is_so);
@@ -433,9 +436,8 @@ static void test_lower_one_stopped(void **state)
 
 /* --- the end, and children ---------------------------------------------------------------------------------------------------- */
 
-static void be_low_until_aside(void)
+static void be_aside(struct segment_revision revision)
 {
-	const struct segment_revision revision = of_rank(LOW, 0);
 	double end = timed_now_s() + PATIENCE_S;
 
 	self = 1;
@@ -449,7 +451,7 @@ static void be_low_until_aside(void)
 
 static void exit_while_aside(void)
 {
-	be_low_until_aside();
+	be_aside(of_rank(LOW, 0));
 	exit(0);
 }
 
@@ -458,7 +460,7 @@ static void fork_while_aside(void)
 {
 	int status;
 
-	be_low_until_aside();
+	be_aside(of_rank(LOW, 0));
 	pid_t child = fork();
 
 	if (child == 0)
@@ -591,18 +593,22 @@ static void test_managed_memory(void **state)
 		gpu_skip("only for a simulated driver: it allocates managed memory");
 	start(1, be_low_with_managed_memory);
 	start(0, be_high);
+	wait_for_kernels(0, 50);
 	wait_for_slice(1, true);
 	wait_for_kernels(0, 50);
+	assert_true(shared->programs[1].slice_us <= SHORT_US);
 	finish_both();
 }
 
-/* Found while it is aside: it is back at once, and goes on with short slices. */
+/* Found while it is aside, as its quota wants it for ten seconds: it is back at once, and goes on with short slices. */
 static void come_to_use_managed_memory(void)
 {
+	struct segment_revision revision = of_rank(LOW, 0);
 	CUdeviceptr memory;
 
+	revision.quota = (struct segment_quota){.run_us = 1000, .period_us = 10000000};
 	kernel_listen(note_slice);
-	be_low_until_aside();
+	be_aside(revision);
 	gpu_check(cuMemAllocManaged(&memory, 4096, 1));
 	uint64_t aside_us = timed_look().aside_us;
 

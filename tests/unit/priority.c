@@ -211,7 +211,9 @@ static void test_turn_is_kept(void **state)
 	(void)state;
 	priority_begin(&priority);
 	assert_true(priority_step(&priority, SECOND, true, &busy).is_aside);
+	assert_int_equal(priority_step(&priority, SECOND, true, &busy).slice_us, PRIORITY_SLICE_US);
 	priority_was_put_aside(&priority, SECOND, SECOND);
+	assert_int_equal(priority_step(&priority, SECOND, true, &busy).slice_us, 0);
 	assert_true(priority_step(&priority, turn - 1, true, &busy).is_aside);
 	assert_int_equal(priority_step(&priority, turn - 1, true, &busy).until, turn);
 	assert_false(priority_step(&priority, turn, true, &busy).is_aside);

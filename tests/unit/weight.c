@@ -114,9 +114,9 @@ static void test_comes_later(void **state)
 	assert_got(&programs[0], 10 * SECOND, 1000, 1000);
 	start(1, EQUAL, 100, always);
 	forget_what_they_got();
-	go_on(100 * MS);
-	assert_got(&programs[0], 100 * MS, 440, 560);
-	assert_got(&programs[1], 100 * MS, 440, 560);
+	go_on(40 * MS);
+	assert_got(&programs[0], 40 * MS, 400, 600);
+	assert_got(&programs[1], 40 * MS, 400, 600);
 }
 
 static bool wants_later(uint64_t time)
@@ -177,7 +177,7 @@ static void test_least_served_is_held(void **state)
 	(void)state;
 	begin();
 	start(0, EQUAL, 100, always);
-	start(1, EQUAL, 300, always);
+	start(1, EQUAL, 100, always);
 	go_on(1 * SECOND);
 	programs[1].is_held = true;
 	go_on(5 * MS);
@@ -185,10 +185,10 @@ static void test_least_served_is_held(void **state)
 	go_on(1 * SECOND);
 	assert_got(&programs[0], 1 * SECOND, 995, 1000);
 	programs[1].is_held = false;
-	go_on(5 * MS);
+	go_on(2 * MS);
 	forget_what_they_got();
-	go_on(1 * SECOND);
-	assert_got(&programs[0], 1 * SECOND, 235, 265);
+	go_on(40 * MS);
+	assert_got(&programs[0], 40 * MS, 400, 600);
 }
 
 static void test_other_priorities_have_no_share(void **state)
