@@ -117,6 +117,11 @@ static void test_comes_later(void **state)
 	go_on(40 * MS);
 	assert_got(&programs[0], 40 * MS, 400, 600);
 	assert_got(&programs[1], 40 * MS, 400, 600);
+	go_on(10 * SECOND);
+	start(2, EQUAL, 100, always);
+	forget_what_they_got();
+	go_on(60 * MS);
+	assert_got(&programs[2], 60 * MS, 240, 420);
 }
 
 static bool wants_later(uint64_t time)
