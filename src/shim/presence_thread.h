@@ -1,7 +1,8 @@
 /*
- * Our thread in programs that were given something in time: it looks at the program (sight.h) and at
- * the others on its GPUs (neighbours.h), asks who wants it aside (rules.h), and sees to it (aside.h, slices.h). It sleeps most of the time, blocks all signals, and takes no lock of the program's while
- * the program is put aside. It is gone in the child of a fork, and made anew there at need.
+ * Our thread in programs that were given something in time: it looks at the program (sight.h) and at the others on its GPUs
+ * (neighbours.h), asks who wants it aside (rules.h), and sees to it (aside.h, slices.h). It sleeps most of the time, blocks all
+ * signals, and takes no lock of the program's while the program is put aside. It is gone in the child of a fork, and made anew
+ * there at need.
  */
 #ifndef NVTASKSET_SHIM_PRESENCE_THREAD_H
 #define NVTASKSET_SHIM_PRESENCE_THREAD_H
