@@ -37,6 +37,8 @@ static void account(struct weight *weight, uint64_t now, bool wants, unsigned in
 	uint64_t passed = now > weight->accounted ? lesser(now - weight->accounted, UNSEEN_NS) : 0;
 	uint64_t looks = (uint64_t)weight->wants + wants;
 
+	if (weight->is_aside && weight->is_ahead)
+		weight->waited_ns += passed;
 	if (!weight->is_aside)
 		serve(weight, passed * WEIGHT_USUAL * looks * (weight->sharing + sharing) /
 		                      (UINT64_C(4) * weight->sharing * sharing * weight->weight));
@@ -56,6 +58,19 @@ static void bound(struct weight *weight, uint64_t least_ns)
 {
 	if (least_ns != UINT64_MAX)
 		weight->served_ns = lesser(weight->served_ns, least_ns + served_by(weight, 2 * WEIGHT_LEAD_NS));
+}
+
+/* Others that it does not see for a moment have not been caught up with. */
+static void end_wait(struct weight *weight, uint64_t least_ns)
+{
+	bool is_too_long = weight->waited_ns >= WEIGHT_WAIT_NS;
+
+	if (least_ns == UINT64_MAX)
+		return;
+	if (is_too_long)
+		weight->served_ns = lesser(weight->served_ns, least_ns);
+	if (is_too_long || weight->served_ns <= least_ns)
+		weight->waited_ns = 0;
 }
 
 /* --- deciding --------------------------------------------------------------------------------------------------------- */
@@ -93,6 +108,7 @@ bool weight_step(struct weight *weight, uint64_t now, bool wants, bool is_held, 
 	if (!wants || (is_held && weight->is_aside && !weight->is_ahead))
 		keep_distance(weight, least_ns);
 	bound(weight, least_ns);
+	end_wait(weight, least_ns);
 	weight->least_ns = least_ns;
 	weight->is_ahead = wants && is_ahead(weight, least_ns);
 	return weight->is_ahead;

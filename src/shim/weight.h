@@ -9,6 +9,9 @@
  *
  * Nobody saves up anything: a program that does not want to run, or is aside for another reason, keeps its distance to the
  * others. Nobody is so far ahead of them that it would wait for longer than two leads of its own need.
+ *
+ * What the others have been served is only what they say. Whoever has waited for WEIGHT_WAIT_NS without catching up is even with
+ * them: so nobody waits for ever, and even the smallest weight has almost a hundredth of the time.
  */
 #ifndef NVTASKSET_SHIM_WEIGHT_H
 #define NVTASKSET_SHIM_WEIGHT_H
@@ -23,13 +26,17 @@
 /* Of the program's own time on the GPU: more than some time slices, whose order is chance. */
 #define WEIGHT_LEAD_NS UINT64_C(8000000)
 
+/* Longer than it takes one of a hundredth of the other's weight. */
+#define WEIGHT_WAIT_NS UINT64_C(1000000000)
+
 /* Members are weight.c's; only those of the first part are for others to read. */
 struct weight {
 	uint64_t served_ns; /* UINT64_MAX: it has not seen the others yet */
 
 	uint32_t weight;
 	bool is_aside;      /* the program, whoever wanted it so */
-	bool is_ahead;      /* and is to wait for the others */
+	bool is_ahead;      /* and is to wait for the others, */
+	uint64_t waited_ns; /* and has done so, since it was even with them */
 	uint64_t accounted; /* up to this moment */
 	bool wants;         /* at that moment, */
 	unsigned int sharing; /* so many were present, if it was, */

@@ -174,6 +174,43 @@ static void test_is_stopped(void **state)
 	assert_false(programs[0].is_stopped);
 }
 
+/* Somebody who writes what it likes has never been served anything, and is away now and then, for a moment. */
+static void lie(uint64_t ns, uint64_t pause)
+{
+	for (uint64_t end = now + ns; now < end; go_on(MS)) {
+		programs[1].claim.wants = pause == 0 || now % pause >= 2 * MS;
+		programs[1].claim.said = now;
+		programs[1].claim.served_ns = 0;
+	}
+}
+
+static void test_others_that_lie(void **state)
+{
+	(void)state;
+	for (uint64_t pause = 0; pause <= 300 * MS; pause += 150 * MS) {
+		begin();
+		start(0, EQUAL, 100, always);
+		start(1, EQUAL, 100, always)->is_frozen = true;
+		lie(1 * SECOND, pause);
+		forget_what_they_got();
+		lie(20 * SECOND, pause);
+		assert_got(&programs[0], 20 * SECOND, 3, 30);
+	}
+}
+
+/* As far as that can be while nobody waits for ever. */
+static void test_extremes(void **state)
+{
+	(void)state;
+	begin();
+	start(0, EQUAL, 1, always);
+	start(1, EQUAL, 10000, always);
+	go_on(1 * SECOND);
+	forget_what_they_got();
+	go_on(20 * SECOND);
+	assert_got(&programs[0], 20 * SECOND, 3, 10);
+}
+
 /* --- beside other rules ------------------------------------------------------------------------------------------------- */
 
 /* The least served one is aside for another reason: nobody waits for it, and it has saved up nothing afterwards. */
@@ -259,6 +296,8 @@ int main(void)
 		cmocka_unit_test(test_comes_while_others_pause),
 		cmocka_unit_test(test_goes),
 		cmocka_unit_test(test_is_stopped),
+		cmocka_unit_test(test_others_that_lie),
+		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_least_served_is_held),
 		cmocka_unit_test(test_other_priorities_have_no_share),
 		cmocka_unit_test(test_changes),
