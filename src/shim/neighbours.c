@@ -129,6 +129,7 @@ static void add_higher(struct neighbours *all, const struct board_claim *claim)
 	if (wants && (!all->higher_wants || claim->wants_since < all->higher_since))
 		all->higher_since = claim->wants_since;
 	all->higher_wants = all->higher_wants || wants;
+	all->higher_wanting += wants;
 }
 
 static void add_equal(struct neighbours *all, const struct board_claim *claim)

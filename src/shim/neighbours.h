@@ -26,6 +26,7 @@ struct neighbours {
 	bool any;                   /* somebody else is there */
 	bool has_higher;            /* somebody of a higher priority is there, */
 	bool higher_wants;          /* and wants to run, and is not aside, */
+	unsigned int higher_wanting; /* so many, */
 	uint64_t higher_since;      /* without a pause since then */
 	unsigned int equals_present; /* of the same priority: those that want to run and are not aside */
 	unsigned int equals_wanting; /* … that want to run; aside or not */

@@ -4,7 +4,7 @@
 
 void priority_begin(struct priority *priority)
 {
-	*priority = (struct priority){.patience_ns = PRIORITY_PATIENCE_NS};
+	*priority = (struct priority){.patience_ns = PRIORITY_PATIENCE_NS, .turn_ns = PRIORITY_TURN_NS};
 }
 
 static uint64_t lesser(uint64_t a, uint64_t b)
@@ -52,9 +52,17 @@ static void wait_or_not(struct priority *priority, uint64_t now, bool wants, con
 
 /* --- turns ------------------------------------------------------------------------------------------------------------ */
 
+/* A half of the time at most. */
+static uint64_t turn_beside(const struct neighbours *neighbours)
+{
+	uint64_t more = neighbours->higher_wanting > 1 ? neighbours->higher_wanting - 1 : 0;
+
+	return lesser(PRIORITY_TURN_NS + more * PRIORITY_TURN_MORE_NS, PRIORITY_PERIOD_NS / 2);
+}
+
 static uint64_t turn_of(const struct priority *priority)
 {
-	return priority->changed + (priority->is_aside ? PRIORITY_PERIOD_NS - PRIORITY_TURN_NS : PRIORITY_TURN_NS);
+	return priority->changed + (priority->is_aside ? PRIORITY_PERIOD_NS - priority->turn_ns : priority->turn_ns);
 }
 
 /* It begins while the program is aside, and ends some time after that is over, whoever else wants it aside meanwhile. */
@@ -88,6 +96,7 @@ static bool needs_short_slices(const struct priority *priority, const struct nei
 struct priority_wish priority_step(struct priority *priority, uint64_t now, bool wants, const struct neighbours *neighbours)
 {
 	wait_or_not(priority, now, wants, neighbours);
+	priority->turn_ns = turn_beside(neighbours);
 	priority->has_turn = is_to_have_turn(priority, now);
 	return (struct priority_wish){
 		.is_aside = priority->is_waiting && !priority->has_turn,

@@ -8,8 +8,8 @@
  * is seen that the higher one does not want to run. Others are looked at only now and then: gaps between short kernels are seen
  * by chance. So a wait that was over soon was for one that does leave something, and the next one begins later.
  *
- * Nobody waits for ever: who is aside has a turn in each PRIORITY_PERIOD_NS. It is longer than a usual time slice of the higher
- * one's, which the GPU lets end first; so it has a share of about a hundredth.
+ * Nobody waits for ever: who is aside has a turn in each PRIORITY_PERIOD_NS. It is longer than a usual time slice of each of the
+ * higher ones', which the GPU lets end first; so it has a share of about a hundredth.
  */
 #ifndef NVTASKSET_SHIM_PRIORITY_H
 #define NVTASKSET_SHIM_PRIORITY_H
@@ -24,6 +24,7 @@
 #define PRIORITY_PATIENCE_MAX_NS UINT64_C(80000000)
 #define PRIORITY_PERIOD_NS UINT64_C(100000000)
 #define PRIORITY_TURN_NS UINT64_C(3000000)
+#define PRIORITY_TURN_MORE_NS UINT64_C(2100000) /* for each higher one but the first */
 
 /* Members are priority.c's. */
 struct priority {
@@ -31,7 +32,8 @@ struct priority {
 	uint64_t changed;     /* since then */
 	bool is_waiting;      /* for a higher one that leaves nothing, */
 	uint64_t waits_since;
-	bool has_turn;        /* meanwhile */
+	bool has_turn;        /* meanwhile, */
+	uint64_t turn_ns;     /* of this length */
 	uint64_t patience_ns;
 };
 

@@ -135,12 +135,14 @@ static void test_higher(void **state)
 	                         .wants = true, .wants_since = NOW - 5, .said = NOW});
 	found = look(NOW, true);
 	assert_true(found.higher_wants);
+	assert_int_equal(found.higher_wanting, 1);
 	assert_int_equal(found.higher_since, NOW - 5);
 	assert_int_equal(found.equals_wanting, 0);
 	/* Of several, who has wanted for longest; but not who is aside: it takes no time. */
 	say(&third, (struct board_claim){.pci = gpus[0], .priority = 51,
 	                         .wants = true, .wants_since = NOW - 9, .said = NOW});
 	assert_int_equal(look(NOW, true).higher_since, NOW - 9);
+	assert_int_equal(look(NOW, true).higher_wanting, 2);
 	say(&third, (struct board_claim){.pci = gpus[0], .priority = 51,
 	                         .wants = true, .wants_since = NOW - 9, .is_aside = true, .said = NOW});
 	assert_int_equal(look(NOW, true).higher_since, NOW - 5);

@@ -132,6 +132,21 @@ static void test_lower_one_keeps_a_hundredth(void **state)
 	assert_in_range(low->asides, 97, 103);
 }
 
+/* The GPU lets the time slices of all higher ones end first. */
+static void test_many_higher_ones(void **state)
+{
+	(void)state;
+	begin();
+	for (unsigned int i = 0; i + 1 < PROGRAMS; i++)
+		start(i, HIGH, 100, always);
+	struct program *last = start(PROGRAMS - 1, LOW, 100, always);
+
+	go_on(1 * SECOND);
+	forget_what_they_got();
+	go_on(10 * SECOND);
+	assert_got(last, 10 * SECOND, 10, 30);
+}
+
 /* Somebody holds the higher one aside: it takes no time, so nobody gives way to it. */
 static void test_higher_one_is_aside(void **state)
 {
@@ -290,6 +305,7 @@ int main(void)
 		cmocka_unit_test(test_patience_comes_back),
 		cmocka_unit_test(test_higher_one_pauses),
 		cmocka_unit_test(test_lower_one_keeps_a_hundredth),
+		cmocka_unit_test(test_many_higher_ones),
 		cmocka_unit_test(test_higher_one_is_aside),
 		cmocka_unit_test(test_idle_ones_are_not_put_aside),
 		cmocka_unit_test(test_higher_one_is_stopped),

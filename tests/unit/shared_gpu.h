@@ -30,7 +30,7 @@
 #define LOOK (1 * MS)
 #define LATE (150 * US) /* at most, our thread */
 #define FRESH (10 * MS)
-#define PROGRAMS 4
+#define PROGRAMS 10
 
 static uint64_t now;
 
@@ -95,6 +95,7 @@ static struct neighbours see(const struct program *self)
 		seen.has_higher = seen.has_higher || (is_there && other->rank > self->rank);
 		if (is_present && other->rank > self->rank) {
 			seen.higher_wants = true;
+			seen.higher_wanting++;
 			seen.higher_since = other->claim.since < seen.higher_since ? other->claim.since : seen.higher_since;
 		}
 		if (wants && other->rank == self->rank)
