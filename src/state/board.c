@@ -32,6 +32,7 @@ static struct {
 		int place; /* or NOWHERE */
 	} own[TOPOLOGY_GPUS_MAX];
 	unsigned int count;
+	bool is_wanted;     /* it has joined, or has tried to */
 	bool may_ask;       /* /proc shows the processes of this one's namespace */
 	unsigned int asked; /* the place at which to go on asking */
 	bool has_missed;    /* a place, at this moment */
@@ -337,14 +338,16 @@ static int be_someone(struct error *error)
 	return 0;
 }
 
+/* What kept it from being someone, such as a want of descriptors, may have passed. */
 static bool takes_part(void)
 {
-	return board.self.who != 0;
+	return board.is_wanted && (board.self.who != 0 || be_someone(NULL) == 0);
 }
 
 static void take_no_part(void)
 {
 	board.count = 0;
+	board.is_wanted = false;
 	board.self = (struct board_owner){.who = 0};
 	board.search.position = 0;
 	board.has_missed = false;
@@ -363,6 +366,7 @@ int board_join(struct error *error)
 {
 	int saved = errno, result = 0;
 
+	board.is_wanted = true;
 	if (!board.file.memory)
 		result = be_someone(error) == 0 ? find_or_make(error) : -1;
 	errno = saved;

@@ -918,6 +918,31 @@ static void test_closed_descriptor(void **state)
 	close(number);
 }
 
+/* Without a descriptor to spare it cannot join; later it can. */
+static void obey_without_descriptors(char order)
+{
+	struct rlimit limit;
+
+	must(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	limit.rlim_cur = order == 0 ? 0 : limit.rlim_max;
+	must(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	if (order == 0)
+		must(board_join(NULL) < 0);
+	else
+		obey(order);
+}
+
+static void test_no_descriptors_at_first(void **state)
+{
+	struct process other = process_start(obey_without_descriptors);
+
+	(void)state;
+	join();
+	process_order(&other, 's');
+	assert_int_equal(board_of(getpid()), board_of(other.pid));
+	process_end(&other);
+}
+
 /* Another one is still on it: there it is found again. */
 static void test_closed_descriptor_beside_another(void **state)
 {
@@ -1174,6 +1199,7 @@ int main(int count, char **arguments)
 		TEST(test_becoming_another_user),
 		TEST(test_closed_descriptor),
 		TEST(test_closed_descriptor_beside_another),
+		TEST(test_no_descriptors_at_first),
 		TEST(test_child),
 		TEST(test_former_places),
 		TEST(test_pid_namespaces),
