@@ -4,6 +4,7 @@
  *
  * Each program is a process of its own. A simulated GPU gives those that want to run their time slices in turn.
  */
+#include "../alone.h"
 #include "gpu/topology/rm_abi.h"
 #include "state/segment.h"
 #include "support/first_gpu.h"
@@ -653,5 +654,6 @@ int main(void)
 		BESIDE(test_managed_memory_later),
 	};
 
+	live_alone();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * Programs that wait for each other across GPUs go on, whatever priorities and quotas they have on each: nobody stays aside for
  * ever, and nobody for long that has work on several GPUs.
  */
+#include "../alone.h"
 #include "state/segment.h"
 #include "support/first_gpu.h"
 #include "support/timed.h"
@@ -180,5 +181,6 @@ int main(void)
 		cmocka_unit_test(test_opposing_priorities),
 	};
 
+	live_alone();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

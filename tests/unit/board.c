@@ -4,6 +4,7 @@
  */
 #include "process.h"
 
+#include "../alone.h"
 #include "../sanitized.h"
 #include "../skip.h"
 #include "base/identity.h"
@@ -1151,26 +1152,6 @@ static void test_privileged(void **state)
 	if (!is_known || WEXITSTATUS(status) == NOT_PRIVILEGED)
 		skip_because("needs root, and a /tmp where programs can be set-user-ID");
 	assert_int_equal(WEXITSTATUS(status), REFUSED);
-}
-
-/* --- its own world ------------------------------------------------------------------------------------------------ */
-
-/* Where that is not permitted, it runs in the world as it is. */
-static void live_alone(void)
-{
-	int status = 1;
-
-	if (unshare(CLONE_NEWPID | CLONE_NEWNS) < 0)
-		return;
-	pid_t child = fork();
-
-	if (child != 0) {
-		waitpid(child, &status, 0);
-		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
-	}
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("proc", "/proc", "proc", 0, NULL) < 0)
-		_exit(1);
 }
 
 int main(int count, char **arguments)

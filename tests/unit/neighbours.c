@@ -1,17 +1,16 @@
 /* What the rules are told of others on this process's GPUs: others that say what the test tells them, on its clock. */
 #include "process.h"
 
+#include "../alone.h"
 #include "base/memfd_find.h"
 #include "gpu/topology/topology.h"
 #include "shim/neighbours.h"
 #include "state/board.h"
 #include "state/board_layout.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 
 #define MS UINT64_C(1000000)
@@ -303,26 +302,6 @@ static void test_searches(void **state)
 			look(now, true);
 		close(directory);
 	}
-}
-
-/* --- its own world ------------------------------------------------------------------------------------------------ */
-
-/* Where that is not permitted, it runs in the world as it is. */
-static void live_alone(void)
-{
-	int status = 1;
-
-	if (unshare(CLONE_NEWPID | CLONE_NEWNS) < 0)
-		return;
-	pid_t child = fork();
-
-	if (child != 0) {
-		waitpid(child, &status, 0);
-		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
-	}
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("proc", "/proc", "proc", 0, NULL) < 0)
-		_exit(1);
 }
 
 int main(void)
