@@ -132,9 +132,14 @@ static bool can_obey(const struct segment_revision *revision)
 	return rules_limit(revision) && (is_free() || segment_rank_is_given(revision->rank));
 }
 
+/* The first look at neighbours may take long, where there are many processes: the program is not aside meanwhile. */
 static void follow_rules(const struct segment_revision *revision)
 {
+	bool took_part = rules_take_part();
+
 	rules_follow(segment, revision, process_clock_ns());
+	if (rules_take_part() && !took_part && aside_is())
+		take_back();
 	if (rules_take_part())
 		neighbours_join();
 	else

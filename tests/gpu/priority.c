@@ -450,6 +450,34 @@ static void be_aside(struct segment_revision revision)
 	assert_true(timed_look().aside_us >= 50000);
 }
 
+#define DISABLE_CHANNELS 0x2080110b
+
+static atomic_uint backs; /* how often channels were taken back */
+
+static void note_back(unsigned long request, const void *argument)
+{
+	const struct rm_control *call = argument;
+
+	if (request == IOCTL_CONTROL && call->command == DISABLE_CHANNELS && *(const uint8_t *)(uintptr_t)call->parameters == 0)
+		atomic_fetch_add(&backs, 1);
+}
+
+/* Its quota wants it aside for ten seconds: it is back while its neighbours are looked for, however long that takes. */
+static void look_for_others_while_aside(void)
+{
+	const struct segment_revision rank = of_rank(LOW, 0);
+	double end = timed_now_s() + PATIENCE_S;
+
+	kernel_listen(note_back);
+	be_aside((struct segment_revision){.quota = {.run_us = 1000, .period_us = 10000000}});
+	unsigned int before = atomic_load(&backs);
+
+	timed_give(&rank);
+	while (atomic_load(&backs) == before && timed_now_s() < end)
+		timed_sleep_ms(1);
+	assert_int_equal(atomic_load(&backs), before + 1);
+}
+
 static void exit_while_aside(void)
 {
 	be_aside(of_rank(LOW, 0));
@@ -487,6 +515,7 @@ static void run_beside_high(void (*body)(void))
 	child_assert_passed(&end);
 }
 
+TIMED_TEST(test_first_look_at_others, timed_run_on_simulator, look_for_others_while_aside)
 TIMED_TEST(test_exit, run_beside_high, exit_while_aside)
 TIMED_TEST(test_fork, run_beside_high, fork_while_aside)
 
@@ -646,6 +675,7 @@ int main(void)
 		BESIDE(test_killed),
 		BESIDE(test_stopped),
 		BESIDE(test_lower_one_stopped),
+		BESIDE(test_first_look_at_others),
 		BESIDE(test_exit),
 		BESIDE(test_fork),
 		BESIDE(test_gives_way_to_clients),
