@@ -98,10 +98,18 @@ int board_file_make(struct board_file *made, struct error *error)
 	return board_file_open(made, file) ? 0 : error_set(error, "shared memory cannot be mapped");
 }
 
-/* Whether the descriptor still is what it was: the program may have closed it, and have opened something else. */
+static bool is_sealed(int file)
+{
+	int seals = fcntl(file, F_GET_SEALS);
+
+	return seals >= 0 && (seals & BOARD_SEALS) == BOARD_SEALS;
+}
+
+/* Whether the descriptor still is what it was: the program may have closed it, and have opened something else. Only memfds
+ * are sealed so. Also where statx is not permitted, as in some containers. */
 static bool has_descriptor(const struct board_file *board)
 {
-	return handle_leads_to(board->number, board->rank.inode, sizeof *board->memory) && memfd_is_one(board->number);
+	return is_sealed(board->number) && handle_leads_to(board->number, board->rank.inode, sizeof *board->memory);
 }
 
 bool board_file_is_kept(const struct board_file *board)

@@ -17,6 +17,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +27,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -944,6 +947,57 @@ static void test_no_descriptors_at_first(void **state)
 	process_end(&other);
 }
 
+static void refuse_statx(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_statx, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {.len = 4, .filter = filter};
+
+	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+/* As in an old container: it finds nobody, but keeps its board, and each descriptor once. */
+static void obey_without_statx(char order)
+{
+	if (order == 0)
+		refuse_statx();
+	obey(order);
+	if (order == 's')
+		must(descriptor_of(getpid()) >= 0);
+}
+
+static int count_descriptors_of(pid_t pid)
+{
+	char path[64];
+	int count = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	DIR *directory = opendir(path);
+
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
+}
+
+static void test_no_statx(void **state)
+{
+	struct process other = process_start(obey_without_statx);
+	int before = count_descriptors_of(other.pid);
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		process_order(&other, 's');
+	assert_int_equal(count_descriptors_of(other.pid), before);
+	process_order(&other, 'l');
+	assert_int_equal(count_descriptors_of(other.pid), before - 1);
+	process_end(&other);
+}
+
 /* Another one is still on it: there it is found again. */
 static void test_closed_descriptor_beside_another(void **state)
 {
@@ -1181,6 +1235,7 @@ int main(int count, char **arguments)
 		TEST(test_closed_descriptor),
 		TEST(test_closed_descriptor_beside_another),
 		TEST(test_no_descriptors_at_first),
+		TEST(test_no_statx),
 		TEST(test_child),
 		TEST(test_former_places),
 		TEST(test_pid_namespaces),
