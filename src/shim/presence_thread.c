@@ -225,6 +225,8 @@ static void work(void)
 
 		said = is_reached ? number : 0;
 		heed_obstacle();
+		if (!aside_is())
+			slices_say_refusal();
 		sleep_until(wake, heard);
 	}
 	heed_obstacle();

@@ -10,12 +10,15 @@ static struct {
 	uint64_t given_us;
 	uint64_t looks; /* at the channels, when it was given */
 	unsigned int failures;
+	bool said_refusal;
+	struct error refusal;
 } state;
 
 void slices_begin(void)
 {
 	state.given_us = 0;
 	state.failures = 0;
+	state.said_refusal = false;
 }
 
 /* A program without work has time to wait until its channels are looked for, which disturbs it while it starts. */
@@ -30,17 +33,23 @@ static bool is_due(uint64_t wanted_us, const struct sight *sight)
 bool slices_obey(uint64_t wanted_us, const struct sight *sight)
 {
 	bool asks = is_due(wanted_us, sight);
-	struct error error;
-	bool is_done = asks && channels_set_slice(wanted_us, &error) == 0;
+	bool is_done = asks && channels_set_slice(wanted_us, &state.refusal) == 0;
 
 	if (is_done) {
 		state.given_us = wanted_us;
 		state.looks = channels_looks();
 		state.failures = 0;
-	} else if (asks && ++state.failures == FAILURES_MAX) {
-		log_warning("the priority is not in force: %s", error.reason);
 	}
+	state.failures += asks && !is_done;
 	return is_done;
+}
+
+void slices_say_refusal(void)
+{
+	if (state.failures == FAILURES_MAX && !state.said_refusal) {
+		log_warning("the priority is not in force: %s", state.refusal.reason);
+		state.said_refusal = true;
+	}
 }
 
 void slices_end(void)

@@ -23,6 +23,9 @@ void slices_begin(void);
  * kernel driver that refuses again and again is asked no more. Returns whether anything has changed. */
 bool slices_obey(uint64_t wanted_us, const struct sight *sight);
 
+/* Warns, once, of a kernel driver that is asked no more. Not while the program is aside: who reads our warnings may be slow. */
+void slices_say_refusal(void);
+
 /* The program has its own ones again. */
 void slices_end(void);
 

@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -96,6 +97,15 @@ static void be_high(void)
 static void be_low(void)
 {
 	be(1, of_rank(LOW, 0));
+}
+
+static void be_low_without_slices(void)
+{
+	setenv("SIM_FAULTS", "no-slice", 1);
+	gpu_load_driver();
+	if (!gpu_is_simulated())
+		timed_leave_out("only a simulated driver fails on request");
+	be_low();
 }
 
 static void be_usual_first(void)
@@ -331,6 +341,25 @@ static void test_slices(void **state)
 	wait_for(0);
 	wait_for_slice(1, false);
 	finish(1);
+}
+
+/* Where the kernel driver refuses them: it is put aside as ever, and says so once. */
+static void test_slices_refused(void **state)
+{
+	(void)state;
+	start(1, be_low_without_slices);
+	start(0, be_high);
+	wait_for_aside(1, 50000);
+	atomic_store(&shared->pauses, true);
+	wait_until_never_aside(1);
+	atomic_store(&shared->ends, true);
+	struct child_end end = wait_for(1);
+	const char *said = strstr(end.errors, "the priority is not in force");
+
+	child_assert_passed(&end);
+	assert_non_null(said);
+	assert_null(strstr(said + 1, "the priority is not in force"));
+	finish(0);
 }
 
 /* It has kernels that are not counted: nobody knows whether it wants to run, so nobody waits for it. */
@@ -669,6 +698,7 @@ int main(void)
 		BESIDE(test_pause),
 		BESIDE(test_nobody_waits_for_ever),
 		BESIDE(test_slices),
+		BESIDE(test_slices_refused),
 		BESIDE(test_unknown_work),
 		BESIDE(test_weights),
 		BESIDE(test_edits),
