@@ -17,6 +17,11 @@ bool pci_address_equal(struct pci_address a, struct pci_address b)
 	return pci_address_compare(a, b) == 0;
 }
 
+bool pci_address_is_known(struct pci_address pci)
+{
+	return !pci_address_equal(pci, (struct pci_address){.domain = 0});
+}
+
 /* Reads up to `digits` hexadecimal digits and the character `end`. Returns the position after it, or NULL. */
 static const char *read_hex(const char *text, unsigned int digits, char end, uint32_t *value)
 {

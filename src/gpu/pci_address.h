@@ -18,6 +18,9 @@ struct pci_address {
 int pci_address_compare(struct pci_address a, struct pci_address b); /* <0, 0, >0, like strcmp */
 bool pci_address_equal(struct pci_address a, struct pci_address b);
 
+/* All 0 stands for a GPU whose address is not known. */
+bool pci_address_is_known(struct pci_address pci);
+
 /* "00000000:3b:00.0", "0000:3b:00.0" or "3b:00.0", in any case; function 0 only. */
 #define PCI_ADDRESS_TEXT 24
 int pci_address_parse(struct pci_address *pci, const char *text, struct error *error);

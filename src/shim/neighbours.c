@@ -188,18 +188,13 @@ static struct neighbours look_on(struct own *own, uint64_t now, const struct nei
 }
 
 /* A GPU that is not known is not the same as another process's. */
-static bool is_known(struct pci_address pci)
-{
-	return !pci_address_equal(pci, (struct pci_address){.domain = 0});
-}
-
 static struct neighbours look_on_all(uint64_t now, const struct sight *sight, const struct neighbours_self *self)
 {
 	struct neighbours most = nobody;
 	bool is_busy = false; /* on the GPU of `most` */
 
 	for (unsigned int i = 0; i < sight->gpu_count; i++) {
-		struct own *own = is_known(sight->gpus[i].pci) ? own_on(sight->gpus[i].pci) : NULL;
+		struct own *own = pci_address_is_known(sight->gpus[i].pci) ? own_on(sight->gpus[i].pci) : NULL;
 
 		if (own) {
 			notice(own, sight->gpus[i].wants, now);

@@ -24,7 +24,7 @@ void presence_look(void)
 
 	if (segment_read(&segment, &revision, &number)) {
 		atomic_store(&presence_news.seen, number);
-		if (rules_limit(&revision) || presence_thread_exists())
+		if (segment_time_limits(&revision) || presence_thread_exists())
 			presence_thread_follow(&revision, number);
 		else if (revision.quota.period_us > 0)
 			segment_set_time_state(&segment, SEGMENT_TIME_UNLIMITED, number);
@@ -100,7 +100,7 @@ void presence_start(bool is_late)
 
 	if (is_late)
 		obstacle_found(memory_use_of_past());
-	if (segment_read(&segment, &revision, &number) && rules_limit(&revision))
+	if (segment_read(&segment, &revision, &number) && segment_time_limits(&revision))
 		reaching_begin();
 }
 

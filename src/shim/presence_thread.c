@@ -129,7 +129,7 @@ static uint64_t look(bool can_act)
 /* A program that can never be put aside may still be given way to, and give way by short time slices. */
 static bool can_obey(const struct segment_revision *revision)
 {
-	return rules_limit(revision) && (is_free() || segment_rank_is_given(revision->rank));
+	return segment_time_limits(revision) && (is_free() || segment_rank_is_given(revision->rank));
 }
 
 /* The first look at neighbours may take long, where there are many processes: the program is not aside meanwhile. */
@@ -162,7 +162,7 @@ static bool follow(void)
 	bool limits = true;
 
 	if (number != segment_revision_number(segment) && segment_read(segment, &revision, &current)) {
-		limits = rules_limit(&revision);
+		limits = segment_time_limits(&revision);
 		if (limits)
 			follow_rules(&revision);
 		number = current;

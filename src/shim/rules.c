@@ -20,11 +20,6 @@ static struct budget *budget; /* of its group, once the quota was the group's */
 
 /* --- whose rules they are ----------------------------------------------------------------------------------------------- */
 
-bool rules_limit(const struct segment_revision *revision)
-{
-	return segment_quota_limits(revision->quota) || segment_rank_is_given(revision->rank);
-}
-
 void rules_forget(void)
 {
 	budget_close(budget);

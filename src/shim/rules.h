@@ -20,9 +20,6 @@ struct wish {
 	uint64_t soonest;  /* it will not be wanted aside before */
 };
 
-/* Whether a revision has a rule that needs our thread. From any thread. */
-bool rules_limit(const struct segment_revision *revision);
-
 /* Another segment is this process's: nothing that was shared under the one before is ours. Only while there is no thread of
  * ours. */
 void rules_forget(void);

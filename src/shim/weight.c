@@ -15,7 +15,7 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 /* The time of a program of this weight as what it has been served, and back. */
 static uint64_t served_by(const struct weight *weight, uint64_t own_ns)
 {
-	return own_ns * WEIGHT_USUAL / weight->weight;
+	return own_ns * SEGMENT_WEIGHT_USUAL / weight->weight;
 }
 
 /* What somebody who is new has been served is known when others are there. */
@@ -40,7 +40,7 @@ static void account(struct weight *weight, uint64_t now, bool wants, unsigned in
 	if (weight->is_aside && weight->is_ahead)
 		weight->waited_ns += passed;
 	if (!weight->is_aside)
-		serve(weight, passed * WEIGHT_USUAL * looks * (weight->sharing + sharing) /
+		serve(weight, passed * SEGMENT_WEIGHT_USUAL * looks * (weight->sharing + sharing) /
 		                      (UINT64_C(4) * weight->sharing * sharing * weight->weight));
 	if (now > weight->accounted)
 		weight->accounted = now;

@@ -21,8 +21,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WEIGHT_USUAL 100
-
 /* Of the program's own time on the GPU: more than some time slices, whose order is chance. */
 #define WEIGHT_LEAD_NS UINT64_C(8000000)
 

@@ -1,6 +1,7 @@
 #include "board_layout.h"
 
 #include "base/ring.h"
+#include "revisions.h"
 
 #include <string.h>
 
@@ -14,9 +15,6 @@
 #define WEIGHT_SHIFT 8
 #define WEIGHT_MASK UINT64_C(0xffffff)
 #define PRIORITY_MASK UINT64_C(0xff)
-
-#define PRIORITY_MAX 99
-#define WEIGHT_MAX 10000
 
 static uint64_t pack_rank(const struct board_claim *claim)
 {
@@ -65,7 +63,7 @@ bool board_place_is_sound(const struct board_claim *claim, uint64_t now)
 {
 	bool has_since = claim->wants_since > 0 && claim->wants_since <= claim->said;
 
-	return claim->priority <= PRIORITY_MAX && claim->weight >= 1 && claim->weight <= WEIGHT_MAX &&
+	return claim->priority <= SEGMENT_PRIORITY_MAX && claim->weight >= 1 && claim->weight <= SEGMENT_WEIGHT_MAX &&
 	       (claim->wants ? has_since : claim->wants_since == 0) &&
 	       (claim->said <= now || claim->said - now <= BOARD_FRESH_NS);
 }

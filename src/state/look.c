@@ -40,7 +40,7 @@ struct watched_gpu *look_gpu_for(struct look *look, struct pci_address pci)
 		if (found) {
 			found->taken.pci = pci;
 			times_open(&found->times, &times_usual, look->began);
-			if (!pci_address_equal(pci, (struct pci_address){.bus = 0}))
+			if (pci_address_is_known(pci))
 				times_share(&found->times, shared_clock_join(pci, look->user), (uint64_t)look->clock_offset);
 			look->gpus[look->gpu_count++] = found;
 		}

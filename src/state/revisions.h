@@ -91,6 +91,12 @@ static inline bool segment_time_is_given(const struct segment_revision *revision
 	return revision->quota.period_us > 0 || segment_rank_is_given(revision->rank);
 }
 
+/* Whether something of it may make the process wait. */
+static inline bool segment_time_limits(const struct segment_revision *revision)
+{
+	return segment_quota_limits(revision->quota) || segment_rank_is_given(revision->rank);
+}
+
 /* The partition on one GPU; NULL if the revision does not restrict that GPU. */
 const struct segment_partition *segment_find(const struct segment_revision *revision, struct pci_address pci);
 

@@ -44,11 +44,11 @@ static void test_values_and_options(void **state)
 static void test_what_limits(void **state)
 {
 	(void)state;
-	assert_false(time_limits(&nothing));
-	assert_false(time_limits(&lifted));
-	assert_true(time_limits(&quota));
-	assert_true(time_limits(&priority));
-	assert_true(time_limits(&weight));
+	assert_false(segment_time_limits(&nothing));
+	assert_false(segment_time_limits(&lifted));
+	assert_true(segment_time_limits(&quota));
+	assert_true(segment_time_limits(&priority));
+	assert_true(segment_time_limits(&weight));
 }
 
 static void assert_described(const struct segment_revision *revision, struct segment_time time, const char *expected)

@@ -392,7 +392,7 @@ static int settle_mps(struct options *options, struct error *error)
 	char names[TIME_LINE];
 	int result = 0;
 
-	if (options->action != ACTION_RUN || !time_limits(&options->time))
+	if (options->action != ACTION_RUN || !segment_time_limits(&options->time))
 		return 0;
 	if (options->mps_given && options->mps.mode != MPS_OFF)
 		result = check_with_mps(options, error);

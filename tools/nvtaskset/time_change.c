@@ -12,7 +12,7 @@ int time_check(pid_t pid, const struct segment_revision *wanted, struct error *e
 {
 	int result = 0;
 
-	if (!time_limits(wanted) || !mps_reaches(pid))
+	if (!segment_time_limits(wanted) || !mps_reaches(pid))
 		return 0;
 	if (segment_quota_limits(wanted->quota))
 		result = error_set(error, "pid %d: --quota: clients of MPS cannot be put aside each for itself; start it with --mps off",
@@ -62,5 +62,5 @@ static bool is_refused(enum segment_time_state state, const struct segment_revis
 
 const char *time_refusal(const struct segment_time *time, const struct segment_revision *revision)
 {
-	return time_limits(revision) && is_refused(time->state, revision) ? segment_time_text(time->state) : NULL;
+	return segment_time_limits(revision) && is_refused(time->state, revision) ? segment_time_text(time->state) : NULL;
 }

@@ -58,11 +58,6 @@ const char *time_options(const struct segment_revision *revision, char text[TIME
 	return join(revision, "--", false, text);
 }
 
-bool time_limits(const struct segment_revision *revision)
-{
-	return segment_quota_limits(revision->quota) || segment_rank_is_given(revision->rank);
-}
-
 /* How often it was taken back although it was still to wait. */
 static int describe_bounds(uint64_t bounded, char *text, size_t room)
 {
@@ -82,7 +77,7 @@ const char *time_describe(const struct segment_revision *revision, const struct 
 		                  (double)time->aside_us / 1e6);
 	if (is_used)
 		length += describe_bounds(time->bounded, text + length, TIME_USE - (size_t)length);
-	if (time_limits(revision) && time->state != SEGMENT_TIME_IN_FORCE)
+	if (segment_time_limits(revision) && time->state != SEGMENT_TIME_IN_FORCE)
 		snprintf(text + length, TIME_USE - (size_t)length, "%s %s", is_used ? ";" : ":",
 		         segment_time_text(time->state == SEGMENT_TIME_NONE ? SEGMENT_TIME_PENDING : time->state));
 	return text;

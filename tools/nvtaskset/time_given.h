@@ -30,7 +30,4 @@ const char *time_options(const struct segment_revision *revision, char text[TIME
 #define TIME_USE 512
 const char *time_describe(const struct segment_revision *revision, const struct segment_time *time, char text[TIME_USE]);
 
-/* Whether something of it makes the program wait. */
-bool time_limits(const struct segment_revision *revision);
-
 #endif

@@ -24,7 +24,7 @@ static void label_gpu(struct metric_labels *labels, struct texts *texts, struct 
 {
 	const struct topology *gpu = topology_find(gpus, pci);
 	int number = gpu ? gpus_number(gpu, gpus) : -1;
-	bool is_known = !pci_address_equal(pci, (struct pci_address){.bus = 0});
+	bool is_known = pci_address_is_known(pci);
 
 	snprintf(texts->gpu, sizeof texts->gpu, "%d", number);
 	metric_label(labels, "gpu", number >= 0 ? texts->gpu : NULL);

@@ -69,16 +69,11 @@ static const char *format_counter(char text[CELL_MAX], const struct row *row, ui
 	return text;
 }
 
-static bool is_known_gpu(struct pci_address pci)
-{
-	return !pci_address_equal(pci, (struct pci_address){.bus = 0});
-}
-
 static const char *format_gpu(char text[CELL_MAX], const struct table *table, const struct row *row)
 {
 	if (!row->has_gpu)
 		return "";
-	return is_known_gpu(row->pci) ? gpus_label(row->pci, table->gpus, text) : "?";
+	return pci_address_is_known(row->pci) ? gpus_label(row->pci, table->gpus, text) : "?";
 }
 
 static const char *format_gpcs(char text[CELL_MAX], const struct table *table, const struct row *row)

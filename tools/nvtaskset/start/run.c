@@ -39,10 +39,10 @@ static void print_mps(const struct options *options, const struct mps_status *st
 {
 	char names[TIME_LINE];
 
-	if (time_limits(&options->time) && !options->mps_given)
+	if (segment_time_limits(&options->time) && !options->mps_given)
 		fprintf(stderr, "nvtaskset: %s: without MPS, programs take turns on the GPU (--mps off)\n",
 		        time_options(&options->time, names));
-	else if (time_limits(&options->time) && options->mps.mode != MPS_OFF)
+	else if (segment_time_limits(&options->time) && options->mps.mode != MPS_OFF)
 		fprintf(stderr, "nvtaskset: --priority: others give way to it; as a client of MPS it cannot give way itself yet\n");
 	if (status->started)
 		fprintf(stderr, "nvtaskset: MPS: started a control daemon in %s\n", status->pipe_directory);

@@ -9,7 +9,7 @@
 
 static void describe_gpu(struct top_row *row, const struct activity *activity, const struct topology_list *gpus)
 {
-	bool is_known = !pci_address_equal(activity->row.pci, (struct pci_address){.bus = 0});
+	bool is_known = pci_address_is_known(activity->row.pci);
 	char label[PCI_ADDRESS_TEXT];
 
 	row->pci = activity->row.pci;
