@@ -52,7 +52,7 @@ static void use(struct quota *quota, uint64_t until, int weight)
 
 static void replenish(struct quota *quota)
 {
-	quota->left_ns = lesser(quota->run_ns, greater(quota->left_ns, -quota->run_ns) + quota->run_ns);
+	quota->left_ns = budget_replenish(greater(quota->left_ns, -quota->run_ns), quota->run_ns, quota->run_ns);
 }
 
 /* Whole periods in which nobody looked are one: at their end all is as after two of them. */

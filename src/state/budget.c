@@ -116,7 +116,8 @@ static int64_t next_allowance(struct budget *budget, uint64_t word, int64_t run_
 	int64_t allowance = within((int64_t)(int32_t)(uint32_t)word * UNIT_NS, -run_ns, run_ns);
 
 	if (period - period_of(word) == 1)
-		allowance = within(allowance - used_of(budget, period_ns, period - 1), -run_ns, 0) + run_ns;
+		allowance = budget_replenish(within(allowance - used_of(budget, period_ns, period - 1), -run_ns, run_ns), run_ns,
+		                             run_ns);
 	else if (period != period_of(word))
 		allowance = run_ns;
 	return allowance;

@@ -39,6 +39,13 @@ void budget_charge(struct budget *budget, int64_t period_ns, uint64_t from, uint
 /* What is left at `now` of its period; negative if it was overdrawn. */
 int64_t budget_left(struct budget *budget, int64_t run_ns, int64_t period_ns, uint64_t now);
 
+/* What there is at the begin of a period, of what was left of the one before: TimeGraph's e = min(C, e + C) with C = RUN (Kato
+ * et al., USENIX ATC 2011, 5.1). `most_ns` is RUN, or more where something may be saved up. */
+static inline int64_t budget_replenish(int64_t left_ns, int64_t run_ns, int64_t most_ns)
+{
+	return left_ns + run_ns < most_ns ? left_ns + run_ns : most_ns;
+}
+
 /* When the period of this moment began. */
 static inline uint64_t budget_period(int64_t period_ns, uint64_t now)
 {

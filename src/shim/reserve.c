@@ -1,0 +1,157 @@
+#include "reserve.h"
+
+#include "state/budget.h"
+
+/* Debt is paid back within so long, or so many times what the launch used that made it. */
+#define HORIZON_NS INT64_C(10000000000)
+#define HORIZON_LAUNCHES 20
+
+static int64_t lesser(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t greater(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t whole(int64_t amount, int64_t unit)
+{
+	return amount > 0 ? (amount - 1) / unit + 1 : 0;
+}
+
+/* --- replenishment ----------------------------------------------------------------------------------------------------- */
+
+/* What there may be at the begin of a period. Posterior, x = 0 in all rules (5.2). */
+static int64_t most_of(const struct reserve *reserve)
+{
+	int64_t awaited = reserve->awaited_ns > reserve->run_ns ? reserve->awaited_ns : 0;
+
+	return reserve->policy == RESERVE_POSTERIOR ? reserve->run_ns
+	                                            : greater(reserve->run_ns, reserve->in_flight_ns + awaited);
+}
+
+/* At the end of several periods, all is as if somebody had looked in each. */
+static void catch_up(struct reserve *reserve, uint64_t now)
+{
+	int64_t periods = now > reserve->period_begin ? (int64_t)(now - reserve->period_begin) / reserve->period_ns : 0;
+
+	if (periods > 0) {
+		reserve->left_ns = budget_replenish(reserve->left_ns, periods * reserve->run_ns, most_of(reserve));
+		reserve->period_begin += (uint64_t)(periods * reserve->period_ns);
+	}
+}
+
+void reserve_begin(struct reserve *reserve, enum reserve_policy policy, int64_t run_ns, int64_t period_ns, uint64_t now)
+{
+	reserve->policy = policy;
+	reserve->run_ns = run_ns;
+	reserve->period_ns = period_ns;
+	reserve->period_begin = now;
+	reserve->left_ns = run_ns;
+}
+
+uint64_t reserve_next_period(const struct reserve *reserve, uint64_t now)
+{
+	uint64_t next = reserve->period_begin + (uint64_t)reserve->period_ns;
+
+	if (now >= next)
+		next += (now - reserve->period_begin) / (uint64_t)reserve->period_ns * (uint64_t)reserve->period_ns;
+	return next;
+}
+
+/* --- room -------------------------------------------------------------------------------------------------------------- */
+
+struct reserve_launch reserve_launch(const struct reserve *reserve, uint64_t predicted_ns)
+{
+	return (struct reserve_launch){.needs_ns = predicted_ns > 0 ? (int64_t)predicted_ns : reserve->run_ns};
+}
+
+/* What those that wait before it speak for. */
+static int64_t ahead_of(const struct reserve *reserve, const struct reserve_launch *launch)
+{
+	return greater((launch->waits ? launch->place : reserve->queued_ns) - reserve->served_ns, 0);
+}
+
+/* What must be left for it. Only the first one may overrun. */
+static int64_t need_of(const struct reserve *reserve, const struct reserve_launch *launch)
+{
+	bool may_overrun = reserve->policy == RESERVE_POSTERIOR && ahead_of(reserve, launch) == 0;
+
+	return may_overrun ? 1 : launch->needs_ns;
+}
+
+bool reserve_has_room(struct reserve *reserve, const struct reserve_launch *launch, uint64_t now)
+{
+	int64_t ahead = ahead_of(reserve, launch);
+
+	catch_up(reserve, now);
+	if (launch->waits && ahead == 0)
+		reserve->awaited_ns = launch->needs_ns;
+	return reserve->left_ns - reserve->in_flight_ns - ahead >= need_of(reserve, launch);
+}
+
+/* --- waiting ----------------------------------------------------------------------------------------------------------- */
+
+/* Begins of periods until there is room. With others it is an upper bound: those in flight may be charged only after e was cut
+ * to C for the last time; and of those that wait before it, each may leave unused what it does not fit into, be in flight
+ * when a period ends, and leave unused what the next one does not fit into. */
+static int64_t periods_until_room(const struct reserve *reserve, const struct reserve_launch *launch)
+{
+	int64_t in_flight = reserve->in_flight_ns, ahead = ahead_of(reserve, launch);
+	int64_t lacking = need_of(reserve, launch) - reserve->left_ns, periods;
+
+	if (in_flight == 0 && ahead == 0) {
+		periods = whole(lacking, reserve->run_ns);
+	} else {
+		lacking = need_of(reserve, launch) - lesser(reserve->left_ns, 0) + in_flight + 3 * ahead;
+		periods = whole(in_flight, reserve->period_ns) + whole(lacking, reserve->run_ns);
+	}
+	return greater(periods, 1);
+}
+
+uint64_t reserve_wait(struct reserve *reserve, struct reserve_launch *launch, uint64_t now)
+{
+	catch_up(reserve, now);
+	uint64_t until = reserve->period_begin + (uint64_t)(periods_until_room(reserve, launch) * reserve->period_ns);
+
+	if (ahead_of(reserve, launch) == 0)
+		reserve->awaited_ns = launch->needs_ns;
+	launch->place = reserve->queued_ns;
+	launch->waits = true;
+	reserve->queued_ns += launch->needs_ns;
+	return until;
+}
+
+/* --- going ------------------------------------------------------------------------------------------------------------- */
+
+void reserve_go(struct reserve *reserve, struct reserve_launch *launch, uint64_t now)
+{
+	catch_up(reserve, now);
+	if (launch->waits && ahead_of(reserve, launch) == 0)
+		reserve->awaited_ns = 0;
+	if (launch->waits)
+		reserve->served_ns += launch->needs_ns;
+	launch->waits = false;
+	launch->went = now;
+	reserve->in_flight_ns += launch->needs_ns;
+}
+
+/* Not beyond the most that is paid back; what was overdrawn before is not forgiven by it. */
+static void charge(struct reserve *reserve, int64_t used)
+{
+	int64_t most = greater(HORIZON_NS / reserve->period_ns * reserve->run_ns, HORIZON_LAUNCHES * used);
+
+	reserve->left_ns = greater(reserve->left_ns - used, lesser(reserve->left_ns, -most));
+	reserve->used_ns += (uint64_t)used;
+}
+
+void reserve_ended(struct reserve *reserve, const struct reserve_launch *launch, uint64_t used_ns, uint64_t now)
+{
+	uint64_t since = now > launch->went ? now - launch->went : 0;
+
+	catch_up(reserve, now);
+	reserve->in_flight_ns -= launch->needs_ns;
+	charge(reserve, (int64_t)(used_ns < since ? used_ns : since));
+}
