@@ -3,7 +3,7 @@
 /* Of so many launches, the mean is that of all; from then on, each counts for one in so many. */
 #define SMOOTHING 8
 
-/* --- finding ----------------------------------------------------------------------------------------------------------- */
+/* --- finding ------------------------------------------------------------------------------------------------------ */
 
 /* The finalizer of MurmurHash3: each bit of the result depends on each of the value. */
 static uint64_t mix(uint64_t value)
@@ -34,7 +34,7 @@ static struct prediction_record *find(struct prediction_record *set, uint64_t ma
 	return found;
 }
 
-/* --- asking ------------------------------------------------------------------------------------------------------------ */
+/* --- asking ------------------------------------------------------------------------------------------------------- */
 
 /* A record has the mark last when it is made, and loses it first: with the mark before and after, the mean is its own. */
 struct prediction prediction_ask(const struct prediction_history *history, const struct prediction_key *key)
@@ -52,7 +52,7 @@ struct prediction prediction_ask(const struct prediction_history *history, const
 	return prediction;
 }
 
-/* --- learning ---------------------------------------------------------------------------------------------------------- */
+/* --- learning ----------------------------------------------------------------------------------------------------- */
 
 static void find_longest(struct prediction_history *history)
 {
@@ -155,7 +155,7 @@ void prediction_forget(struct prediction_history *history, const void *what)
 	atomic_store(&history->has_forgotten, true);
 }
 
-/* --- looking ----------------------------------------------------------------------------------------------------------- */
+/* --- looking ------------------------------------------------------------------------------------------------------ */
 
 bool prediction_read(const struct prediction_history *history, size_t number, struct prediction_known *known)
 {

@@ -1,14 +1,14 @@
 /*
- * How long a launch will be on the GPU: as long as those before it that were the same. This is TimeGraph's history of costs
- * (Kato et al., USENIX ATC 2011, 5.3), where a group of GPU commands is known by its methods and the sizes of its data. Here
- * a launch is known by its function, its grid and how many TPCs it may use; a graph's by its instance, as one.
+ * How long a launch will be on the GPU: as long as those before it that were the same. This is TimeGraph's history of
+ * costs (Kato et al., USENIX ATC 2011, 5.3), where a group of GPU commands is known by its methods and the sizes of its
+ * data. Here a launch is known by its function, its grid and how many TPCs it may use; a graph's by its instance, as one.
  *
- * What is predicted is a mean of what came, in which the last ones count most. A launch that was never seen is predicted to
- * take as long as the longest that is known. The paper adds what a switch of contexts costs; under MPS there is none.
+ * What is predicted is a mean of what came, in which the last ones count most. A launch that was never seen is predicted
+ * to take as long as the longest that is known. The paper adds what a switch of contexts costs; under MPS there is none.
  *
- * How long a launch took is measured elsewhere (state/times.h, an estimate). Nothing here reads a clock, allocates, waits or
- * calls anything: a history is as large as it will ever be, and one that is all zero knows nothing. If it is full, what was
- * learnt longest ago makes room.
+ * How long a launch took is measured elsewhere (state/times.h, an estimate). Nothing here reads a clock, allocates, waits
+ * or calls anything: a history is as large as it will ever be, and one that is all zero knows nothing. If it is full,
+ * what was learnt longest ago makes room.
  *
  * Times are in ns. Threads: any thread may ask and forget at any time; one thread at a time learns and looks at what was
  * learnt, which is ours (presence_thread.h). Who asks meanwhile gets what was so before or what is so after.
@@ -79,8 +79,8 @@ void prediction_learn(struct prediction_history *history, const struct predictio
  * at the same time may stay, and is then corrected as it comes. */
 void prediction_forget(struct prediction_history *history, const void *what);
 
-/* Copies record `number`, 0 … PREDICTION_RECORDS - 1: what is known of those launches, and how good that was. False if there
- * is none. */
+/* Copies record `number`, 0 … PREDICTION_RECORDS - 1: what is known of those launches, and how good that was. False if
+ * there is none. */
 struct prediction_known {
 	struct prediction_key key;
 	uint64_t mean_ns;

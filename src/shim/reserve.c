@@ -21,7 +21,7 @@ static int64_t whole(int64_t amount, int64_t unit)
 	return amount > 0 ? (amount - 1) / unit + 1 : 0;
 }
 
-/* --- replenishment ----------------------------------------------------------------------------------------------------- */
+/* --- replenishment ------------------------------------------------------------------------------------------------ */
 
 /* What there may be at the begin of a period. Posterior, x = 0 in all rules (5.2). */
 static int64_t most_of(const struct reserve *reserve)
@@ -61,7 +61,7 @@ uint64_t reserve_next_period(const struct reserve *reserve, uint64_t now)
 	return next;
 }
 
-/* --- room -------------------------------------------------------------------------------------------------------------- */
+/* --- room --------------------------------------------------------------------------------------------------------- */
 
 struct reserve_launch reserve_launch(const struct reserve *reserve, uint64_t predicted_ns)
 {
@@ -92,11 +92,11 @@ bool reserve_has_room(struct reserve *reserve, const struct reserve_launch *laun
 	return reserve->left_ns - reserve->in_flight_ns - ahead >= need_of(reserve, launch);
 }
 
-/* --- waiting ----------------------------------------------------------------------------------------------------------- */
+/* --- waiting ------------------------------------------------------------------------------------------------------ */
 
-/* Begins of periods until there is room. With others it is an upper bound: those in flight may be charged only after e was cut
- * to C for the last time; and of those that wait before it, each may leave unused what it does not fit into, be in flight
- * when a period ends, and leave unused what the next one does not fit into. */
+/* Begins of periods until there is room. With others it is an upper bound: those in flight may be charged only after e
+ * was cut to C for the last time; and of those that wait before it, each may leave unused what it does not fit into, be
+ * in flight when a period ends, and leave unused what the next one does not fit into. */
 static int64_t periods_until_room(const struct reserve *reserve, const struct reserve_launch *launch)
 {
 	int64_t in_flight = reserve->in_flight_ns, ahead = ahead_of(reserve, launch);
@@ -124,7 +124,7 @@ uint64_t reserve_wait(struct reserve *reserve, struct reserve_launch *launch, ui
 	return until;
 }
 
-/* --- going ------------------------------------------------------------------------------------------------------------- */
+/* --- going -------------------------------------------------------------------------------------------------------- */
 
 void reserve_go(struct reserve *reserve, struct reserve_launch *launch, uint64_t now)
 {

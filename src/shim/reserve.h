@@ -1,10 +1,10 @@
 /*
- * The rules of a quota for launches that are held back before they begin (holding.h): whether there is room for a launch, or
- * when there will be. Pure: time is what the caller says, in nanoseconds of a clock that never goes back. Where a program is
- * put aside in the middle of a kernel, quota.h has the rules.
+ * The rules of a quota for launches that are held back before they begin (holding.h): whether there is room for a launch,
+ * or when there will be. Pure: time is what the caller says, in nanoseconds of a clock that never goes back. Where a
+ * program is put aside in the middle of a kernel, quota.h has the rules.
  *
- * These are TimeGraph's reservations (Kato et al., USENIX ATC 2011, 5.1 and 5.2). There is a budget e; C = RUN comes in each
- * period; what a launch has used is taken off when it has ended; x is what it is predicted to use (prediction.h).
+ * These are TimeGraph's reservations (Kato et al., USENIX ATC 2011, 5.1 and 5.2). There is a budget e; C = RUN comes in
+ * each period; what a launch has used is taken off when it has ended; x is what it is predicted to use (prediction.h).
  *
  *   RESERVE_POSTERIOR (PE)   A launch goes while e > 0: the last one of a period may overrun, which is paid back.
  *                            A period begins with e = min(C, e + C).
@@ -19,11 +19,11 @@
  *   - Those that wait go in the order in which they came: each leaves room for those before it, and under PE only the
  *     first of them may overrun. So a long one does not starve.
  *   - If nothing at all is known, a launch is taken to use all of C.
- *   - Debt is paid back within the time for which a quota is promised to hold, ten seconds or 20 x/C periods; the rest lapses. So
- *     no launch ever waits for much longer than that, however many were let go without room (reserve_go).
+ *   - Debt is paid back within the time for which a quota is promised to hold, ten seconds or 20 x/C periods; the rest
+ *     lapses. So no launch ever waits for much longer than that, however many were let go without room (reserve_go).
  *
- * A launch that is measured to have used more than the time since it went is wrong: it counts as that time. One thread at a
- * time for each reserve: the caller sees to it.
+ * A launch that is measured to have used more than the time since it went is wrong: it counts as that time. One thread at
+ * a time for each reserve: the caller sees to it.
  */
 #ifndef NVTASKSET_SHIM_RESERVE_H
 #define NVTASKSET_SHIM_RESERVE_H
@@ -58,8 +58,8 @@ struct reserve_launch {
 	uint64_t went; /* when */
 };
 
-/* A new reserve, all zero before, or another quota or policy for one that is there: then what is in flight or waits stays so. A
- * period begins. 0 < run_ns <= period_ns. */
+/* A new reserve, all zero before, or another quota or policy for one that is there: then what is in flight or waits stays
+ * so. A period begins. 0 < run_ns <= period_ns. */
 void reserve_begin(struct reserve *reserve, enum reserve_policy policy, int64_t run_ns, int64_t period_ns, uint64_t now);
 
 /* A launch comes; 0: nothing is known. */
@@ -68,8 +68,8 @@ struct reserve_launch reserve_launch(const struct reserve *reserve, uint64_t pre
 /* Whether there is room for it now. */
 bool reserve_has_room(struct reserve *reserve, const struct reserve_launch *launch, uint64_t now);
 
-/* It begins to wait. Returns when, at the latest, a period begins in which there is room for it, if all others take as long as
- * predicted. Before that there may be room whenever a launch has ended or a period begins. */
+/* It begins to wait. Returns when, at the latest, a period begins in which there is room for it, if all others take as
+ * long as predicted. Before that there may be room whenever a launch has ended or a period begins. */
 uint64_t reserve_wait(struct reserve *reserve, struct reserve_launch *launch, uint64_t now);
 
 /* It goes, whether there is room or not, and waits no more. */

@@ -1,6 +1,6 @@
 /*
- * How long launches will be, from what launches before them took. Section numbers are of TimeGraph (Kato et al., USENIX ATC
- * 2011), whose words the rules are.
+ * How long launches will be, from what launches before them took. Section numbers are of TimeGraph (Kato et al., USENIX
+ * ATC 2011), whose words the rules are.
  */
 #include "shim/prediction.h"
 
@@ -55,11 +55,11 @@ static void assert_unknown(uintptr_t function, uint64_t ns)
 	assert_int_equal(ask(function).ns, ns);
 }
 
-/* --- the paper's rules, 5.3 --------------------------------------------------------------------------------------------- */
+/* --- the paper's rules, 5.3 --------------------------------------------------------------------------------------- */
 
 /*
- * "If there exists a record [...] it uses the average [...]. Otherwise [...] the worst-case GPU execution cost among all the
- * records."
+ * "If there exists a record [...] it uses the average [...]. Otherwise [...] the worst-case GPU execution cost among all
+ * the records."
  *
  *   ended        records                 a function that is not there
  *   -            -                       0: nothing is known
@@ -82,7 +82,8 @@ static void test_worst_for_unknown(void **state)
 	assert_unknown(9, 40 * MS);
 }
 
-/* The worst one becomes shorter: 40 ms, then the means of 40 and 0, of 40, 0 and 0, … until it is below the other's 12 ms. */
+/* The worst one becomes shorter: 40 ms, then the means of 40 and 0, of 40, 0 and 0, … until it is below the other's 12
+ * ms. */
 static void test_worst_becomes_better(void **state)
 {
 	(void)state;
@@ -98,9 +99,9 @@ static void test_worst_becomes_better(void **state)
 }
 
 /*
- * "it updates the average": that of all for the first eight, 100, 150, 200, … 450 us: 275 us. From then on each counts for an
- * eighth: 275 + (1075 - 275) / 8 = 375. What is regular again is predicted well after some more: of a distance, each leaves
- * 7/8, and 40 of them less than 1/200.
+ * "it updates the average": that of all for the first eight, 100, 150, 200, … 450 us: 275 us. From then on each counts
+ * for an eighth: 275 + (1075 - 275) / 8 = 375. What is regular again is predicted well after some more: of a distance,
+ * each leaves 7/8, and 40 of them less than 1/200.
  */
 static void test_mean(void **state)
 {
@@ -137,8 +138,8 @@ static void test_keys(void **state)
 		assert_int_equal(prediction_ask(&history, &keys[i]).ns, (i + 1) * MS);
 }
 
-/* "If the total number of the records exceeds the table size, the least-recently-used (LRU) record is removed." Here: where a
- * set is full. What is used all the time stays, whatever else comes; and what has come last is there. */
+/* "If the total number of the records exceeds the table size, the least-recently-used (LRU) record is removed." Here:
+ * where a set is full. What is used all the time stays, whatever else comes; and what has come last is there. */
 static void test_least_recently_used(void **state)
 {
 	(void)state;
@@ -161,7 +162,7 @@ static void test_worst_is_removed(void **state)
 	assert_unknown(1, 3 * MS);
 }
 
-/* --- handles that are used again ---------------------------------------------------------------------------------------- */
+/* --- handles that are used again ---------------------------------------------------------------------------------- */
 
 static void test_forget(void **state)
 {
@@ -184,7 +185,7 @@ static void test_forget(void **state)
 	assert_false(ask(2).is_known);
 }
 
-/* --- how good it was -------------------------------------------------------------------------------------------------------- */
+/* --- how good it was ---------------------------------------------------------------------------------------------- */
 
 static struct prediction_quality quality_of(uintptr_t function)
 {
@@ -237,10 +238,11 @@ static void test_quality_of_removed(void **state)
 	assert_int_equal(quality_of(8 * PREDICTION_RECORDS).known, 0);
 }
 
-/* --- random loads ----------------------------------------------------------------------------------------------------------- */
+/* --- random loads ------------------------------------------------------------------------------------------------- */
 
 /* Functions of a regular length, and up to 10 % more or less: the error is less than 15 %, which the paper reaches for
- * regular work (figure 14 a). Every answer is within what came, and nothing unknown is predicted to be shorter than anything known. */
+ * regular work (figure 14 a). Every answer is within what came, and nothing unknown is predicted to be shorter than
+ * anything known. */
 static void test_regular_work(void **state)
 {
 	(void)state;
@@ -274,7 +276,7 @@ static void test_nonsense(void **state)
 	assert_in_range(ask(1).ns, 1 * MS, 1 * MS + 100);
 }
 
-/* --- threads ---------------------------------------------------------------------------------------------------------------- */
+/* --- threads ------------------------------------------------------------------------------------------------------ */
 
 static atomic_bool is_over;
 

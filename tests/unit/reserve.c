@@ -1,6 +1,6 @@
 /*
- * Whether there is room for a launch, on a clock of this file's own. The timelines are worked out by hand from TimeGraph (Kato et
- * al., USENIX ATC 2011, 5.1 and figure 6); random loads run on a GPU that executes one launch after the other.
+ * Whether there is room for a launch, on a clock of this file's own. The timelines are worked out by hand from TimeGraph
+ * (Kato et al., USENIX ATC 2011, 5.1 and figure 6); random loads run on a GPU that executes one launch after the other.
  */
 #include "shim/reserve.h"
 
@@ -56,7 +56,7 @@ static void end(const struct reserve_launch *launch, int64_t used, int64_t when,
 	assert_int_equal(reserve.left_ns, left * MS);
 }
 
-/* --- figure 6: four launches, C = 4, T = 10 ------------------------------------------------------------------------------- */
+/* --- figure 6: four launches, C = 4, T = 10 ----------------------------------------------------------------------- */
 
 /*
  * (a), Posterior Enforcement. The launches take 2, 5, 2 and 3.
@@ -135,7 +135,7 @@ static void test_apriori(void **state)
 	end(&four, 3, 33, 1);
 }
 
-/* --- launches that are longer than C (5.1) --------------------------------------------------------------------------------- */
+/* --- launches that are longer than C (5.1) ------------------------------------------------------------------------ */
 
 /*
  * PE: the penalty of 21 is on the next replenishments.
@@ -224,7 +224,7 @@ static void test_apriori_over_periods(void **state)
 	assert_int_equal(reserve.left_ns, 10 * MS);
 }
 
-/* --- several launches ------------------------------------------------------------------------------------------------------- */
+/* --- several launches --------------------------------------------------------------------------------------------- */
 
 /* C = 4: those in flight speak for 3 and 3, so a third one has to wait, until it is known that they took less. */
 static void test_in_flight(void **state)
@@ -331,7 +331,7 @@ static void test_unknown(void **state)
 	assert_false(reserve_has_room(&reserve, &two, at(0)));
 }
 
-/* --- what may go wrong ------------------------------------------------------------------------------------------------------- */
+/* --- what may go wrong -------------------------------------------------------------------------------------------- */
 
 /* Nobody looks for 1000 periods: nothing was saved up, and a debt is paid. */
 static void test_nobody_looks(void **state)
@@ -388,8 +388,8 @@ static void test_wrong_measurement(void **state)
 	assert_int_equal(reserve.in_flight_ns, 0);
 }
 
-/* Whoever is let go without room all the time is in debt for 10 s at most: C = 4 of 10 ms, so 4 s. One that took an hour is
- * paid back for 20 x/C periods: all of it. A short one after it neither adds to that nor forgives it. */
+/* Whoever is let go without room all the time is in debt for 10 s at most: C = 4 of 10 ms, so 4 s. One that took an hour
+ * is paid back for 20 x/C periods: all of it. A short one after it neither adds to that nor forgives it. */
 static void test_debt_is_bounded(void **state)
 {
 	struct reserve_launch one;
@@ -431,7 +431,7 @@ static void test_changes(void **state)
 	assert_goes(&one, 22);
 }
 
-/* --- random loads -------------------------------------------------------------------------------------------------------------- */
+/* --- random loads ------------------------------------------------------------------------------------------------- */
 
 /* Threads that launch, on a GPU that takes one launch after the other. Times are in ticks. */
 #define TICK (100 * MS / 1000)
@@ -589,8 +589,8 @@ static int64_t go_on(void)
 static const int64_t quotas[][2] = {{30, 100}, {5, 20}, {90, 100}, {10, 1000}, {1, 10}, {50, 50}};
 #define QUOTAS (sizeof quotas / sizeof quotas[0])
 
-/* What is in flight at the end of a period speaks for room in the next one; so some of the quota is left, but never as much as
- * two thirds of it. Nobody is left out. */
+/* What is in flight at the end of a period speaks for room in the next one; so some of the quota is left, but never as
+ * much as two thirds of it. Nobody is left out. */
 static void assert_nobody_starves(int64_t busy)
 {
 	int64_t span = 20 * load.lengths / load.run * load.period;
