@@ -13,46 +13,65 @@ static uint64_t mix(uint64_t value)
 	return value ^ value >> 33;
 }
 
-/* Two keys with the same mark are not to be expected: it has 64 bits. */
-static uint64_t mark_of(const struct prediction_key *key)
+static uint64_t hash_of(const struct prediction_key *key)
 {
-	uint64_t mark = mix((uintptr_t)key->what);
+	uint64_t hash = mix((uintptr_t)key->what);
 
-	mark = mix(mark + ((uint64_t)key->grid[1] << 32 | key->grid[0]));
-	mark = mix(mark + ((uint64_t)key->tpcs << 32 | key->grid[2]));
-	return mark != 0 ? mark : 1;
+	hash = mix(hash + ((uint64_t)key->grid[1] << 32 | key->grid[0]));
+	return mix(hash + ((uint64_t)key->tpcs << 32 | key->grid[2]));
 }
+
+static size_t set_of(uint64_t hash)
+{
+	return hash % PREDICTION_SETS;
+}
+
+/* A record's word has the mark of its key in the upper half and the prediction in the lower one: so whoever asks reads
+ * both at once. Of two keys, one in 2^40 has the same set and mark. */
+#define MARK UINT64_C(0xffffffff00000000)
+
+_Static_assert(PREDICTION_MOST_NS / PREDICTION_UNIT_NS < UINT32_MAX, "it fits into half a word");
+
+static uint64_t mark_of(uint64_t hash)
+{
+	uint64_t mark = hash & MARK;
+
+	return mark != 0 ? mark : MARK;
+}
+
+static uint64_t prediction_of(uint64_t word)
+{
+	return (word & ~MARK) * PREDICTION_UNIT_NS;
+}
+
+/* --- asking ------------------------------------------------------------------------------------------------------- */
+
+struct prediction prediction_ask(const struct prediction_history *history, const struct prediction_key *key)
+{
+	uint64_t hash = hash_of(key), mark = mark_of(hash);
+	struct prediction prediction = {.ns = atomic_load_explicit(&history->longest_ns, memory_order_relaxed)};
+
+	for (unsigned int i = 0; i < PREDICTION_WAYS && !prediction.is_known; i++) {
+		uint64_t word = atomic_load_explicit(&history->records[set_of(hash)][i].word, memory_order_relaxed);
+
+		if ((word & MARK) == mark)
+			prediction = (struct prediction){.ns = prediction_of(word), .is_known = true};
+	}
+	return prediction;
+}
+
+/* --- learning ----------------------------------------------------------------------------------------------------- */
 
 static struct prediction_record *find(struct prediction_record *set, uint64_t mark)
 {
 	struct prediction_record *found = NULL;
 
 	for (unsigned int i = 0; i < PREDICTION_WAYS && !found; i++) {
-		if (atomic_load_explicit(&set[i].mark, memory_order_acquire) == mark)
+		if ((atomic_load(&set[i].word) & MARK) == mark)
 			found = &set[i];
 	}
 	return found;
 }
-
-/* --- asking ------------------------------------------------------------------------------------------------------- */
-
-/* A record has the mark last when it is made, and loses it first: with the mark before and after, the mean is its own. */
-struct prediction prediction_ask(const struct prediction_history *history, const struct prediction_key *key)
-{
-	uint64_t mark = mark_of(key);
-	struct prediction_record *record = find((struct prediction_record *)history->records[mark % PREDICTION_SETS], mark);
-	struct prediction prediction = {.ns = atomic_load_explicit(&history->longest_ns, memory_order_relaxed)};
-
-	if (record) {
-		uint64_t mean = atomic_load_explicit(&record->mean_ns, memory_order_acquire);
-
-		if (atomic_load_explicit(&record->mark, memory_order_relaxed) == mark)
-			prediction = (struct prediction){.ns = mean, .is_known = true};
-	}
-	return prediction;
-}
-
-/* --- learning ----------------------------------------------------------------------------------------------------- */
 
 static void find_longest(struct prediction_history *history)
 {
@@ -60,44 +79,44 @@ static void find_longest(struct prediction_history *history)
 
 	for (size_t i = 0; i < PREDICTION_RECORDS; i++) {
 		const struct prediction_record *record = &history->records[i / PREDICTION_WAYS][i % PREDICTION_WAYS];
-		uint64_t mean = atomic_load(&record->mark) != 0 ? atomic_load(&record->mean_ns) : 0;
+		uint64_t ns = prediction_of(atomic_load(&record->word));
 
-		longest = mean > longest ? mean : longest;
+		longest = ns > longest ? ns : longest;
 	}
 	atomic_store(&history->longest_ns, longest);
 }
 
 /* Those that were forgotten count as older than any. */
+static uint64_t learnt_of(const struct prediction_record *record)
+{
+	return atomic_load(&record->word) != 0 ? record->learnt : 0;
+}
+
 static struct prediction_record *oldest_of(struct prediction_record *set)
 {
-	struct prediction_record *oldest = NULL;
-	uint64_t least = UINT64_MAX;
+	struct prediction_record *oldest = &set[0];
 
-	for (unsigned int i = 0; i < PREDICTION_WAYS; i++) {
-		uint64_t learnt = atomic_load(&set[i].mark) != 0 ? set[i].learnt : 0;
-
-		if (!oldest || learnt < least) {
+	for (unsigned int i = 1; i < PREDICTION_WAYS; i++) {
+		if (learnt_of(&set[i]) < learnt_of(oldest))
 			oldest = &set[i];
-			least = learnt;
-		}
 	}
 	return oldest;
 }
 
-/* Whoever asks does not find it until it has its mark. */
+/* Nobody finds it until its word says something. */
 static void make(struct prediction_record *record, const struct prediction_key *key)
 {
-	atomic_store(&record->mark, 0);
-	atomic_store(&record->mean_ns, 0);
+	atomic_store(&record->word, 0);
 	atomic_store(&record->what, key->what);
 	record->key = *key;
+	record->mean_ns = 0;
 	record->launches = 0;
 	record->quality = (struct prediction_quality){.known = 0};
 }
 
 static uint64_t mean_with(struct prediction_record *record, uint64_t came_ns)
 {
-	int64_t mean = (int64_t)atomic_load(&record->mean_ns);
+	int64_t mean = (int64_t)record->mean_ns;
 
 	record->launches += record->launches < SMOOTHING;
 	return (uint64_t)(mean + ((int64_t)came_ns - mean) / (int64_t)record->launches);
@@ -129,19 +148,20 @@ static void keep_longest(struct prediction_history *history, uint64_t before, ui
 void prediction_learn(struct prediction_history *history, const struct prediction_key *key, struct prediction predicted,
                       uint64_t came_ns)
 {
-	uint64_t mark = mark_of(key), came = came_ns < PREDICTION_MOST_NS ? came_ns : PREDICTION_MOST_NS;
-	struct prediction_record *set = history->records[mark % PREDICTION_SETS], *found = find(set, mark);
+	uint64_t hash = hash_of(key), came = came_ns < PREDICTION_MOST_NS ? came_ns : PREDICTION_MOST_NS;
+	struct prediction_record *set = history->records[set_of(hash)], *found = find(set, mark_of(hash));
 	struct prediction_record *record = found ? found : oldest_of(set);
-	uint64_t before = atomic_load(&record->mean_ns);
+	uint64_t before = atomic_load(&record->word), after;
 
 	if (!found)
 		make(record, key);
 	judge(&record->quality, predicted, came);
 	judge(&history->quality, predicted, came);
 	record->learnt = ++history->learnt;
-	atomic_store(&record->mean_ns, mean_with(record, came));
-	atomic_store(&record->mark, mark);
-	keep_longest(history, before, atomic_load(&record->mean_ns));
+	record->mean_ns = mean_with(record, came);
+	after = mark_of(hash) | (record->mean_ns + PREDICTION_UNIT_NS / 2) / PREDICTION_UNIT_NS;
+	atomic_store(&record->word, after);
+	keep_longest(history, prediction_of(before), prediction_of(after));
 }
 
 void prediction_forget(struct prediction_history *history, const void *what)
@@ -150,7 +170,7 @@ void prediction_forget(struct prediction_history *history, const void *what)
 		struct prediction_record *record = &history->records[i / PREDICTION_WAYS][i % PREDICTION_WAYS];
 
 		if (!what || atomic_load(&record->what) == what)
-			atomic_store(&record->mark, 0);
+			atomic_store(&record->word, 0);
 	}
 	atomic_store(&history->has_forgotten, true);
 }
@@ -160,9 +180,9 @@ void prediction_forget(struct prediction_history *history, const void *what)
 bool prediction_read(const struct prediction_history *history, size_t number, struct prediction_known *known)
 {
 	const struct prediction_record *record = &history->records[number / PREDICTION_WAYS][number % PREDICTION_WAYS];
-	bool is_there = atomic_load(&record->mark) != 0;
+	uint64_t word = atomic_load(&record->word);
 
-	if (is_there)
-		*known = (struct prediction_known){record->key, atomic_load(&record->mean_ns), record->quality};
-	return is_there;
+	if (word != 0)
+		*known = (struct prediction_known){record->key, prediction_of(word), record->quality};
+	return word != 0;
 }

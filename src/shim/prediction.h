@@ -26,8 +26,9 @@
 #define PREDICTION_WAYS 4
 #define PREDICTION_RECORDS ((size_t)PREDICTION_SETS * PREDICTION_WAYS)
 
-/* No launch is predicted to be longer, whatever was measured. */
+/* No launch is predicted to be longer, whatever was measured; and predictions are rounded to so much. */
 #define PREDICTION_MOST_NS UINT64_C(60000000000)
+#define PREDICTION_UNIT_NS UINT64_C(16)
 
 /* Launches with the same key are taken for the same. */
 struct prediction_key {
@@ -50,11 +51,11 @@ struct prediction_quality {
 
 /* Members are prediction.c's. */
 struct prediction_record {
-	_Atomic uint64_t mark; /* of its key; 0: there is none */
-	_Atomic uint64_t mean_ns;
+	_Atomic uint64_t word; /* by which key it is found, and what it predicts; 0: there is none */
 	_Atomic(const void *) what;
 	/* The rest is the learning thread's. */
 	struct prediction_key key;
+	uint64_t mean_ns;
 	uint32_t launches; /* that the mean is of, up to how many count */
 	uint64_t learnt;   /* when, in launches that were learnt */
 	struct prediction_quality quality;

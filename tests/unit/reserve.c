@@ -307,6 +307,7 @@ static void test_order_is_left(void **state)
 	third = launch(1);
 	assert_false(reserve_has_room(&reserve, &third, at(5)));
 	assert_still_waits(&first, 10);
+	assert_int_equal(reserve.left_ns, 5 * MS);
 	assert_still_waits(&first, 20);
 	assert_goes(&first, 30);
 	assert_int_equal(reserve.left_ns, 10 * MS);
