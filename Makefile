@@ -193,7 +193,7 @@ $(addprefix $(BUILD)/tests/unit/,priority weight): $(BUILD)/tests/unit/%: $(BUIL
                                  $(addprefix $(BUILD)/src/shim/,priority.o weight.o bound.o) $(library)
 $(BUILD)/tests/unit/prediction: $(BUILD)/tests/unit/prediction.o $(BUILD)/src/shim/prediction.o $(library)
 $(BUILD)/tests/unit/reserve: $(BUILD)/tests/unit/reserve.o $(BUILD)/src/shim/reserve.o $(library)
-$(BUILD)/tests/unit/holding: $(BUILD)/tests/unit/holding.o $(BUILD)/src/shim/holding.o $(BUILD)/src/shim/reserve.o $(library)
+$(BUILD)/tests/unit/holding: $(BUILD)/tests/unit/holding.o $(addprefix $(BUILD)/src/shim/,holding.o reserve.o) $(library)
 $(BUILD)/tests/unit/calls: $(BUILD)/tests/unit/calls.o $(BUILD)/src/driver/calls.o $(library)
 $(BUILD)/tests/unit/top: $(BUILD)/tests/unit/top.o $(addprefix $(BUILD)/tools/nvtaskset/,quota.o time_given.o) $(library)
 $(BUILD)/tests/unit/time_given: $(BUILD)/tests/unit/time_given.o $(addprefix $(BUILD)/tools/nvtaskset/,quota.o time_given.o time_change.o) \
