@@ -8,6 +8,7 @@
 #define NVTASKSET_SHIM_NEIGHBOURS_H
 
 #include "sight.h"
+#include "state/segment.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,6 +33,20 @@ struct neighbours {
 	unsigned int equals_wanting; /* … that want to run; aside or not */
 	uint64_t least_served_ns;   /* of those present; UINT64_MAX if there are none */
 };
+
+/* The same of one GPU, for programs whose launches are held back (turnstile.h), with the TPCs that are concerned. */
+struct neighbours_on_gpu {
+	struct pci_address pci;
+	struct tpcset own;           /* TPCs of this process's partition there; all that the GPU has, if it has none */
+	struct tpcset higher;        /* TPCs of all higher ones that want to run, and are not aside */
+	struct neighbours neighbours; /* `has_higher`, `higher_wants` …: only of those that share a TPC with this process */
+};
+
+/* Which partition this process has: its claims say so. From then on. */
+void neighbours_have(const struct segment_revision *revision);
+
+/* What neighbours_look saw on the GPU of place `number`, 0 …; false if there are no more. Until the next look. */
+bool neighbours_seen(unsigned int number, struct neighbours_on_gpu *seen);
 
 /* From here on it takes part, as this; the first call joins, which takes a look through /proc. */
 void neighbours_join(void);

@@ -1,0 +1,38 @@
+/*
+ * How long launches that went through the turnstile (turnstile.h) were on the GPU: estimated from the stamps that the GPU
+ * wrote for them (state/stamps.h), as watchers do (state/times.h).
+ *
+ * For our thread alone. No launch waits for what is done here.
+ */
+#ifndef NVTASKSET_SHIM_ENDS_H
+#define NVTASKSET_SHIM_ENDS_H
+
+#include "state/stamps.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A launch that has ended. Times are in ns of process_clock_ns. */
+struct ends_launch {
+	const struct stamps *ring; /* where its record is */
+	uint64_t number;           /* of the record; a graph's is that of the graph's launch */
+	bool is_graph;
+	uint64_t came;   /* when its call began, or later, if it was held back */
+	uint64_t unseen; /* it was looked at then, and had not ended; 0: never */
+	uint64_t seen;   /* it had ended */
+};
+
+struct ends_time {
+	uint64_t duration_ns; /* from its begin to its end */
+	uint64_t used_ns;     /* by so much the time rose in which anything of this process was on that GPU */
+	bool is_known;        /* by stamps; otherwise both are what the processor saw, which is too much rather than too little */
+};
+
+/* From here on, nothing is known of any launch before. */
+void ends_begin(void);
+void ends_end(void);
+
+/* In the order in which launches of the same stream came. */
+struct ends_time ends_measure(const struct ends_launch *launch);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * Stepping aside, under MPS: while a program of a higher priority that shares TPCs with this one wants to run, or did a while
+ * ago, launches get the TPCs of their own partition that the higher one does not have. Where there are none, they keep the
+ * partition, and are held back instead (turnstile.h).
+ *
+ * A change of the TPCs raises the epoch; so graphs follow as they follow an edit, which is dear: it is kept for STEPPING_NS
+ * after the higher one last wanted to run.
+ *
+ * stepping_see, stepping_end: our thread. stepping_decide: a decider (HACKING.md), in the launch path.
+ */
+#ifndef NVTASKSET_SHIM_STEPPING_H
+#define NVTASKSET_SHIM_STEPPING_H
+
+#include "decision.h"
+#include "driver/hook.h"
+#include "neighbours.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define STEPPING_NS UINT64_C(100000000)
+
+/* What others want on one GPU is seen now. Returns whether launches there step aside, so that nobody has to be waited for.
+ * `next`: when to say so again at the latest, if nothing changes; UINT64_MAX: no need. */
+bool stepping_see(const struct neighbours_on_gpu *neighbours, uint64_t now, uint64_t *next);
+
+/* No launch steps aside any more. May be repeated. */
+void stepping_end(void);
+
+/* After the partition, and before masks of the program's own. Costs one comparison where nobody steps aside. */
+void stepping_decide(const struct launch *launch, struct decision *decision);
+
+/* In the child of a fork. */
+void stepping_after_fork(void);
+
+#endif
