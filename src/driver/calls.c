@@ -104,6 +104,16 @@ bool calls_synchronize(int id)
 	return id == CALL_SYNCHRONIZE || id == CALL_STREAM_SYNCHRONIZE;
 }
 
+bool calls_is_lost(CUresult result)
+{
+	bool is_fault = result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_LAUNCH_TIMEOUT ||
+	                result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_ASSERT ||
+	                (result >= CUDA_ERROR_HARDWARE_STACK_ERROR && result <= CUDA_ERROR_LAUNCH_FAILED);
+	bool is_of_mps = result >= CUDA_ERROR_MPS_CONNECTION_FAILED && result <= CUDA_ERROR_MPS_CLIENT_TERMINATED;
+
+	return is_fault || is_of_mps || result == CUDA_ERROR_UNKNOWN;
+}
+
 bool calls_create_stream(int id)
 {
 	return id == CALL_STREAM_CREATE || id == CALL_STREAM_CREATE_WITH_PRIORITY || id == CALL_STREAM_CREATE_GREEN;
@@ -268,6 +278,53 @@ CUstream calls_stream_of_graph(const struct call *call)
 	if (!stream)
 		stream = is_per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 	return stream;
+}
+
+static struct launched_work work_of_list(const struct list_arguments *arguments)
+{
+	const unsigned int *grid = arguments->grid;
+
+	return (struct launched_work){.what = arguments->function, .grid = {grid[0], grid[1], grid[2]}};
+}
+
+static struct launched_work work_of_config(const struct config_arguments *arguments)
+{
+	const CUlaunchConfig *config = arguments->config;
+	struct launched_work work = {.what = NULL};
+
+	if (config)
+		work = (struct launched_work){.what = arguments->function,
+		                              .grid = {config->gridDimX, config->gridDimY, config->gridDimZ}};
+	return work;
+}
+
+/* The oldest calls have their grid in the function, or as two arguments. */
+static struct launched_work work_of_grid(const struct call *call)
+{
+	const struct grid_arguments *arguments = (const struct grid_arguments *)call->arguments;
+	struct launched_work work = {.what = arguments->function, .grid = {1, 1, 1}};
+
+	if (call->id != CALL_LAUNCH_OLDEST) {
+		work.grid[0] = (uint32_t)arguments->width;
+		work.grid[1] = (uint32_t)arguments->height;
+	}
+	return work;
+}
+
+struct launched_work calls_read_work(const struct call *call)
+{
+	struct launched_work work;
+
+	if (calls_launch_graph(call->id))
+		work = (struct launched_work){.what = ((const struct call_exec *)call->arguments)->exec};
+	else if (has_config(call->id))
+		work = work_of_config((const struct config_arguments *)call->arguments);
+	else if (call->id == CALL_LAUNCH_OLDEST || call->id == CALL_LAUNCH_GRID || call->id == CALL_LAUNCH_GRID_ASYNC)
+		work = work_of_grid(call);
+	else
+		work = work_of_list((const struct list_arguments *)call->arguments);
+	work.stream = calls_launch_graph(call->id) ? calls_stream_of_graph(call) : stream_of(call);
+	return work;
 }
 
 static struct qmd_shape shape_of(const struct call *call)

@@ -100,6 +100,9 @@ bool calls_share_memory(int id);
 /* Whether a call waits for work. */
 bool calls_synchronize(int id);
 
+/* Whether a call's result says that the context, or MPS's server, is lost: nothing that was launched will end. */
+bool calls_is_lost(CUresult result);
+
 bool calls_create_stream(int id);
 bool calls_destroy_stream(int id);
 
@@ -175,6 +178,15 @@ struct launch_request {
 	struct qmd_shape shape; /* its shared memory is what the launch adds to the function's own */
 };
 bool calls_read_request(const struct call *call, struct launch_request *request);
+
+/* What a call runs that launches a kernel or a graph (calls_launch, calls_run_graph), and in which stream, perhaps one that
+ * every context has (cuda.h). */
+struct launched_work {
+	const void *what; /* a function, or the instance of a graph; NULL if the call has no configuration */
+	uint32_t grid[3]; /* in blocks; 0 of a graph */
+	CUstream stream;
+};
+struct launched_work calls_read_work(const struct call *call);
 
 /* Makes such a call ask for an empty grid, which the driver refuses. `room` must last until the call has ended. */
 void calls_refuse(const struct call *call, CUlaunchConfig *room);

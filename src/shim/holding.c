@@ -47,7 +47,8 @@ static bool is_wanted(struct holding *holding, const struct holding_launch *laun
 		wanted = view->in_flight >= window_of(holding, view, now);
 		break;
 	case HOLDING_FOR_QUOTA:
-		wanted = holding->reserve && !reserve_has_room(holding->reserve, &launch->reserved, now);
+		wanted = holding->reserve && !holding->is_unlimited &&
+		         !reserve_has_room(holding->reserve, &launch->reserved, now);
 		break;
 	case HOLDING_REASONS:
 		break;

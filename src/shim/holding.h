@@ -64,7 +64,8 @@ struct holding_view {
 /* What a process may do on one GPU, and what came of it. The first part is the caller's to set. */
 struct holding {
 	enum holding_policy policy;
-	struct reserve *reserve; /* NULL: no quota */
+	struct reserve *reserve; /* NULL: nothing is counted as used */
+	bool is_unlimited;       /* the reserve holds nobody: there is no quota just now */
 
 	uint64_t held;    /* launches that were held and have gone, */
 	uint64_t held_ns; /* for so long in all */

@@ -19,6 +19,7 @@
 #include "partition.h"
 #include "presence.h"
 #include "residency.h"
+#include "turnstile.h"
 
 #include <stdatomic.h>
 
@@ -238,16 +239,18 @@ static bool asks_to_run_at_once(int id)
 bool launch_wants_call(int id)
 {
 	return calls_are_of_graphs(id) ? driver_has_graphs()
-	                               : presence_wants_call(id) || hide_wants_call(id) || misfit_wants_call(id) || app_masks_want_call(id) ||
+	                               : presence_wants_call(id) || turnstile_wants_call(id) || hide_wants_call(id) || misfit_wants_call(id) || app_masks_want_call(id) ||
 	                                         asks_to_run_at_once(id);
 }
 
-/* Graphs come first: to refresh one, we call the driver, and another tool that hears of that call may launch kernels
+/* The turnstile comes first: while it holds a launch, all that is decided about it may change. Then graphs: to refresh one, we call the driver, and another tool that hears of that call may launch kernels
  * that do not belong to the graph. Misfits come last: they may change the call's arguments, which the hook reads after
  * this. */
 void launch_call_begins(const struct call *call)
 {
 	presence_call_begins(call);
+	if (turnstile_wants_call(call->id))
+		turnstile_call_begins(call);
 	if (calls_are_of_graphs(call->id))
 		graphs_call_begins(call);
 	if (app_masks_want_call(call->id))
@@ -257,7 +260,7 @@ void launch_call_begins(const struct call *call)
 	recent.epoch = EPOCH_NEVER;
 }
 
-/* Nothing is launched any more, so the order does not matter here. */
+/* The turnstile comes last: graphs say what was launched. */
 void launch_call_ended(const struct call *call)
 {
 	if (misfit_wants_call(call->id))
@@ -268,6 +271,8 @@ void launch_call_ended(const struct call *call)
 		hide_call_ended(call);
 	if (calls_are_of_graphs(call->id))
 		graphs_call_ended(call);
+	if (turnstile_wants_call(call->id))
+		turnstile_call_ended(call);
 }
 
 /* --- contexts ------------------------------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "driver/releases.h"
 #include "epoch.h"
 #include "looking.h"
+#include "turnstile.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -306,7 +307,7 @@ static void add_launch(const struct instance *instance, CUgraphExec exec)
 {
 	bool is_known = tells_end(instance);
 
-	stamps_add_graph(instance->stamps, &(const struct stamps_graph){
+	uint64_t record = stamps_add_graph(instance->stamps, &(const struct stamps_graph){
 						   .launched_ns = began_ns,
 						   .exec = exec,
 						   .first = is_known ? instance->first : 0,
@@ -314,6 +315,8 @@ static void add_launch(const struct instance *instance, CUgraphExec exec)
 						   .end = is_known ? instance->end : 0,
 						   .kernels = nodes_of(instance) - instance->own,
 					   });
+
+	turnstile_launched(instance->stamps, record);
 }
 
 void looking_graph_ended(const struct call *call, CUgraphExec exec)

@@ -1,8 +1,10 @@
 #include "presence_thread.h"
 
 #include "aside.h"
+#include "base/futex.h"
 #include "base/log.h"
 #include "base/process_clock.h"
+#include "held.h"
 #include "memory_use.h"
 #include "neighbours.h"
 #include "obstacle.h"
@@ -12,18 +14,13 @@
 #include "slices.h"
 
 #include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #define MS UINT64_C(1000000)
-#define SECOND (1000 * MS)
 
 /* How long at most until edits are seen; and until the way to the kernel driver is looked for again. */
 #define ATTENTION_NS (5 * MS)
@@ -36,6 +33,7 @@ static _Atomic uint32_t bell; /* what it sleeps on */
 static uint64_t number;       /* of the revision that the rules are from; 0: none yet */
 static bool knows_gpus;
 static bool said_obstacle;
+static bool is_held;          /* it is a client of MPS, and has a rule for which launches are held */
 
 /* --- its sleep -------------------------------------------------------------------------------------------------------- */
 
@@ -43,15 +41,8 @@ void presence_thread_ring(void)
 {
 	if (atomic_load(&exists)) {
 		atomic_fetch_add(&bell, 1);
-		syscall(SYS_futex, &bell, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX, NULL, NULL, 0);
+		futex_wake(&bell, INT_MAX);
 	}
-}
-
-static void sleep_until(uint64_t wake, uint32_t heard)
-{
-	const struct timespec until = {.tv_sec = (time_t)(wake / SECOND), .tv_nsec = (long)(wake % SECOND)};
-
-	syscall(SYS_futex, &bell, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, heard, &until, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
 /* --- its work --------------------------------------------------------------------------------------------------------- */
@@ -126,10 +117,12 @@ static uint64_t look(bool can_act)
 	return acts ? now : sooner(sooner(wish.until, aside_wake), now + ATTENTION_NS);
 }
 
-/* A program that can never be put aside may still be given way to, and give way by short time slices. */
+/* A client of MPS is held back instead of being put aside. Another program that can never be put aside may still be given way
+ * to, and give way by short time slices. */
 static bool can_obey(const struct segment_revision *revision)
 {
-	return segment_time_limits(revision) && (is_free() || segment_rank_is_given(revision->rank));
+	return segment_time_limits(revision) &&
+	       (is_free() || segment_rank_is_given(revision->rank) || reaching_is_of_mps());
 }
 
 /* The first look at neighbours may take long, where there are many processes: the program is not aside meanwhile. */
@@ -144,14 +137,26 @@ static void follow_rules(const struct segment_revision *revision)
 		neighbours_join();
 	else
 		neighbours_leave();
+	if (reaching_is_of_mps())
+		held_follow(revision, process_clock_ns());
+}
+
+/* Launches are not held for a weight. */
+static bool holds(const struct segment_revision *revision)
+{
+	return reaching_is_of_mps() && (segment_quota_limits(revision->quota) || revision->rank.priority > 0);
 }
 
 /* Until the way to the kernel driver is known. */
-static enum segment_time_state state_of(bool limits)
+static enum segment_time_state state_of(const struct segment_revision *revision)
 {
-	enum segment_time_state of_limited = is_free() ? SEGMENT_TIME_PENDING : obstacle_get();
+	enum segment_time_state state = is_free() ? SEGMENT_TIME_PENDING : obstacle_get();
 
-	return limits ? of_limited : SEGMENT_TIME_UNLIMITED;
+	if (!segment_time_limits(revision))
+		state = SEGMENT_TIME_UNLIMITED;
+	else if (holds(revision))
+		state = SEGMENT_TIME_HELD;
+	return state;
 }
 
 /* Whether there still is a rule; an edit may have changed it. */
@@ -166,15 +171,16 @@ static bool follow(void)
 		if (limits)
 			follow_rules(&revision);
 		number = current;
-		segment_set_time_state(segment, state_of(limits), number);
+		is_held = holds(&revision);
+		segment_set_time_state(segment, state_of(&revision), number);
 	}
-	return limits && !atomic_load(&is_ending) && (is_free() || rules_take_part());
+	return limits && !atomic_load(&is_ending) && (is_free() || rules_take_part() || is_held);
 }
 
 /* The program is back, and this is said once. */
 static void heed_obstacle(void)
 {
-	if (is_free())
+	if (is_free() || is_held)
 		return;
 	if (aside_is())
 		take_back();
@@ -213,6 +219,42 @@ static uint64_t look_if_reached(bool is_reached)
 	return is_reached ? wake : sooner(wake, process_clock_ns() + REACHING_NS);
 }
 
+/* `said`: the revision of which the segment says that it is in force. */
+static uint64_t look_at_channels(uint64_t *said)
+{
+	bool is_reached = (*said == number && *said != 0) || reach();
+	uint64_t wake = look_if_reached(is_reached);
+
+	*said = is_reached ? number : 0;
+	heed_obstacle();
+	if (!aside_is())
+		slices_say_refusal();
+	return wake;
+}
+
+/* Of a client of MPS. */
+static uint64_t look_at_launches(void)
+{
+	uint64_t now = process_clock_ns();
+	struct sight sight = sight_see();
+	uint64_t wake = held_look(now, &sight);
+
+	if (!sight.is_counted)
+		segment_set_time_state(segment, SEGMENT_TIME_UNCOUNTED, number);
+	held_tell(segment);
+	return sooner(wake, now + ATTENTION_NS);
+}
+
+static void stop_work(void)
+{
+	heed_obstacle();
+	if (aside_is())
+		take_back();
+	slices_end();
+	held_end();
+	neighbours_leave();
+}
+
 /* Until there is no rule, or none that could be obeyed. */
 static void work(void)
 {
@@ -220,21 +262,15 @@ static void work(void)
 
 	while (follow()) {
 		uint32_t heard = atomic_load(&bell);
-		bool is_reached = (said == number && said != 0) || reach();
-		uint64_t wake = look_if_reached(is_reached);
 
-		said = is_reached ? number : 0;
-		heed_obstacle();
-		if (!aside_is())
-			slices_say_refusal();
-		sleep_until(wake, heard);
+		futex_wait_until(&bell, heard, is_held ? look_at_launches() : look_at_channels(&said));
 	}
-	heed_obstacle();
-	if (aside_is())
-		take_back();
-	slices_end();
-	neighbours_leave();
-	rules_tell(segment);
+	stop_work();
+	if (is_held)
+		held_tell(segment);
+	else
+		rules_tell(segment);
+	is_held = false;
 }
 
 static bool has_rule(void)

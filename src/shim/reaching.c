@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 static atomic_bool listens;
+static atomic_bool is_of_mps;
 
 /* Calls need not be asked for any more, or have to be. */
 static void listen(bool wanted)
@@ -23,11 +24,18 @@ static void listen(bool wanted)
 		hook_want_less();
 }
 
+bool reaching_is_of_mps(void)
+{
+	if (!atomic_load(&is_of_mps) && mps_is_in_reach())
+		atomic_store(&is_of_mps, true);
+	return atomic_load(&is_of_mps);
+}
+
 void reaching_begin(void)
 {
 	struct error error;
 
-	if (mps_is_in_reach())
+	if (reaching_is_of_mps())
 		obstacle_found(SEGMENT_TIME_MPS_CLIENT);
 	else if (channels_watch(&error) < 0)
 		obstacle_found(SEGMENT_TIME_UNREACHABLE);
@@ -65,4 +73,5 @@ void reaching_after_fork(void)
 {
 	channels_after_fork();
 	atomic_store(&listens, false);
+	atomic_store(&is_of_mps, false);
 }

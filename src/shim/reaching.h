@@ -8,6 +8,9 @@
 
 #include <stdbool.h>
 
+/* Whether this process may be a client of MPS: nobody's channels may be touched then. Once it was one, it stays one. */
+bool reaching_is_of_mps(void);
+
 /* From here on, the CUDA driver is watched. If it cannot be, or may be a client of MPS, that is an obstacle. May be
  * repeated. */
 void reaching_begin(void);

@@ -181,6 +181,19 @@ void counts_launch_nodes(struct counts_place *place, uint64_t kernels)
 	atomic_fetch_add_explicit(&place->nodes, kernels, memory_order_relaxed);
 }
 
+uint64_t counts_nodes_to_end(const struct counts_place *place)
+{
+	return atomic_load_explicit(&place->nodes, memory_order_relaxed) -
+	       atomic_load_explicit(&place->uncounted[COUNTS_NODE], memory_order_relaxed);
+}
+
+bool counts_nodes_have_ended(const struct counts_place *place, uint64_t nodes_to_end)
+{
+	uint64_t ended = atomic_load_explicit(&place->ended[COUNTS_NODE].kernels, memory_order_acquire);
+
+	return (int64_t)(ended - nodes_to_end) >= 0 || atomic_load_explicit(&place->state, memory_order_relaxed) != COUNTS_IN_USE;
+}
+
 void counts_note_uncounted(struct counts_place *place, enum counts_kind kind, uint64_t kernels)
 {
 	if (kind != COUNTS_UNHEARD)

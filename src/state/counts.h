@@ -77,6 +77,12 @@ void counts_launch_shared(struct counts_place *place);
 /* A graph with so many kernels has been launched. From any thread. */
 void counts_launch_nodes(struct counts_place *place, uint64_t kernels);
 
+/* To what counts_ended will have come when all kernels in graphs that were launched until now have ended. */
+uint64_t counts_nodes_to_end(const struct counts_place *place);
+
+/* Whether they have: counts_ended has come so far, or the context is gone. */
+bool counts_nodes_have_ended(const struct counts_place *place, uint64_t nodes_to_end);
+
 /* Of the kernels of this kind that are counted as launched, so many are not counted when they end. From any thread. */
 void counts_note_uncounted(struct counts_place *place, enum counts_kind kind, uint64_t kernels);
 

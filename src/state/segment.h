@@ -64,6 +64,7 @@ const char *segment_reason_text(enum segment_reason reason);
 	X(UNLIMITED, "there is no limit")                                                                 \
 	X(PENDING, "it holds from the program's next call on")                                           \
 	X(IN_FORCE, "it is in force")                                                                     \
+	X(HELD, "it is in force: launches are held back, since the program is a client of MPS")           \
 	X(MANAGED, "the program uses managed memory, whose page faults must not wait: it is not put aside") \
 	X(SHARED, "the program shares GPU memory with others by CUDA IPC: it is not put aside")            \
 	X(OLDER, "the program was running already, and what it did before cannot be known: it is not put aside") \

@@ -117,7 +117,7 @@ struct stamps_cell stamps_add_node(struct stamps *stamps, const struct stamps_no
 	return cell_of(stamps, STAMPS_CELLS + number % STAMPS_NODES, number | STAMPS_IS_NODE);
 }
 
-void stamps_add_graph(struct stamps *stamps, const struct stamps_graph *graph)
+uint64_t stamps_add_graph(struct stamps *stamps, const struct stamps_graph *graph)
 {
 	uint64_t number;
 	struct stamps_record *record = begin_record(stamps, &number);
@@ -130,6 +130,18 @@ void stamps_add_graph(struct stamps *stamps, const struct stamps_graph *graph)
 	store(&record->last, graph->last & ~STAMPS_IS_NODE);
 	store(&record->end, graph->end & ~STAMPS_IS_NODE);
 	end_record(record, number);
+	return number;
+}
+
+/* Its cell is another's when it was launched long ago. */
+bool stamps_has_ended(const struct stamps *stamps, uint64_t number)
+{
+	const struct stamps_record *record = &stamps->records[number % STAMPS_CELLS];
+	uint64_t cell = atomic_load_explicit(&stamps->cells[number % STAMPS_CELLS].number, memory_order_acquire);
+
+	return cell == number || atomic_load_explicit(&stamps->gone, memory_order_relaxed) >= number ||
+	       atomic_load_explicit(&stamps->launches, memory_order_relaxed) - number >= STAMPS_CELLS ||
+	       atomic_load_explicit(&record->kind, memory_order_relaxed) == STAMPS_NOTHING;
 }
 
 void stamps_note_gap(struct stamps *stamps, enum stamps_gap gap)

@@ -1,0 +1,123 @@
+#include "held.h"
+
+#include "mps/reach.h"
+#include "neighbours.h"
+#include "rules.h"
+#include "stepping.h"
+#include "turnstile.h"
+
+#define MS UINT64_C(1000000)
+
+/* How often the others are looked at while anybody wants to run; and whether MPS is still there. */
+#define LOOK_NS MS
+#define SERVER_NS (100 * MS)
+
+static struct segment_revision revision;
+static uint64_t server_seen; /* when MPS was looked for; 0: never */
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* --- rules ----------------------------------------------------------------------------------------------------------- */
+
+void held_follow(const struct segment_revision *wanted, uint64_t now)
+{
+	struct segment_quota quota = wanted->quota;
+	const struct turnstile_rules rules = {
+		.turn = HOLDING_PRT,
+		.reserve = RESERVE_POSTERIOR,
+		.run_ns = segment_quota_limits(quota) ? (uint64_t)quota.run_us * 1000 : 1,
+		.period_ns = segment_quota_limits(quota) ? (uint64_t)quota.period_us * 1000 : 1,
+	};
+
+	revision = *wanted;
+	neighbours_have(wanted);
+	turnstile_follow(&rules, now);
+	turnstile_begin();
+}
+
+void held_end(void)
+{
+	stepping_end();
+	turnstile_end();
+	server_seen = 0;
+}
+
+/* --- others ---------------------------------------------------------------------------------------------------------- */
+
+/* A launch that is held wants to run, too. */
+static struct sight with_ready(const struct sight *sight)
+{
+	struct sight seen = *sight;
+
+	for (unsigned int i = 0; i < seen.gpu_count; i++) {
+		seen.gpus[i].wants = seen.gpus[i].wants || turnstile_is_ready(seen.gpus[i].pci);
+		seen.wants = seen.wants || seen.gpus[i].wants;
+	}
+	return seen;
+}
+
+/* Whom launches on this GPU step aside for is nobody to wait for. */
+static uint64_t give_way(const struct neighbours_on_gpu *seen, uint64_t now)
+{
+	static const struct neighbours nobody = {.least_served_ns = UINT64_MAX};
+	uint64_t next;
+	bool steps = stepping_see(seen, now, &next);
+
+	turnstile_give_way(seen->pci, steps ? &nobody : &seen->neighbours, tpcset_count(&seen->own), now);
+	return next;
+}
+
+static uint64_t look_at_others(uint64_t now, const struct sight *sight)
+{
+	struct sight seen = with_ready(sight);
+	struct neighbours_self self = rules_self();
+	struct neighbours_on_gpu gpu;
+	uint64_t wake = UINT64_MAX;
+
+	self.is_client = true;
+	struct neighbours all = neighbours_look(now, &seen, &self);
+
+	for (unsigned int i = 0; neighbours_seen(i, &gpu); i++)
+		wake = sooner(wake, give_way(&gpu, now));
+	if (all.any && (seen.wants || all.higher_wants))
+		wake = sooner(wake, now + LOOK_NS);
+	return wake;
+}
+
+/* --- looking --------------------------------------------------------------------------------------------------------- */
+
+/* Once it has gone, this process is a client of nobody's, and can launch nothing. */
+static bool has_server(uint64_t now)
+{
+	static bool is_there;
+
+	if (server_seen == 0 || now - server_seen >= SERVER_NS) {
+		is_there = mps_is_in_reach();
+		server_seen = now;
+	}
+	return is_there;
+}
+
+uint64_t held_look(uint64_t now, const struct sight *sight)
+{
+	uint64_t wake = UINT64_MAX;
+
+	if (has_server(now)) {
+		wake = turnstile_look(now);
+		if (rules_take_part())
+			wake = sooner(wake, look_at_others(now, sight));
+	} else {
+		held_end();
+	}
+	return wake;
+}
+
+void held_tell(const struct segment *segment)
+{
+	struct turnstile_use use = turnstile_use();
+
+	segment_set_time_used(segment, use.used_ns / 1000, use.held_ns / 1000, use.bounded);
+}

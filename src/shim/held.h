@@ -1,0 +1,28 @@
+/*
+ * How a client of MPS obeys what it was given in time: its launches step aside (stepping.h), or are held back (turnstile.h).
+ * Nobody's channels are touched.
+ *
+ * For our thread alone.
+ */
+#ifndef NVTASKSET_SHIM_HELD_H
+#define NVTASKSET_SHIM_HELD_H
+
+#include "sight.h"
+#include "state/segment.h"
+
+#include <stdint.h>
+
+/* From here on launches are held where this revision's rules say so. May be repeated, with another revision. */
+void held_follow(const struct segment_revision *revision, uint64_t now);
+
+/* Sees what has ended, what others want, and whether MPS is still there: its end ends every hold. Returns when to look again
+ * at the latest; UINT64_MAX: no need. */
+uint64_t held_look(uint64_t now, const struct sight *sight);
+
+/* Every hold ends. May be repeated. */
+void held_end(void);
+
+/* Writes to the segment what was used. */
+void held_tell(const struct segment *segment);
+
+#endif
