@@ -25,9 +25,11 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 void held_follow(const struct segment_revision *wanted, uint64_t now)
 {
 	struct segment_quota quota = wanted->quota;
+	struct budget *budget = rules_budget();
 	const struct turnstile_rules rules = {
 		.turn = HOLDING_PRT,
 		.reserve = RESERVE_POSTERIOR,
+		.budget = budget,
 		.run_ns = segment_quota_limits(quota) ? (uint64_t)quota.run_us * 1000 : 1,
 		.period_ns = segment_quota_limits(quota) ? (uint64_t)quota.period_us * 1000 : 1,
 	};

@@ -1,7 +1,5 @@
 #include "reserve.h"
 
-#include "state/budget.h"
-
 /* Debt is paid back within so long, or so many times what the launch used that made it. */
 #define HORIZON_NS INT64_C(10000000000)
 #define HORIZON_LAUNCHES 20
@@ -32,8 +30,25 @@ static int64_t most_of(const struct reserve *reserve)
 	                                            : greater(reserve->run_ns, reserve->in_flight_ns + awaited);
 }
 
+/* What may be owed: so much is paid back within the horizon. */
+static int64_t debt_of(const struct reserve *reserve, int64_t used)
+{
+	return greater(HORIZON_NS / reserve->period_ns * reserve->run_ns, HORIZON_LAUNCHES * used);
+}
+
+/* Not beyond the most that is paid back; what was overdrawn before is not forgiven by it. */
+static void draw(struct reserve *reserve, int64_t used, uint64_t now)
+{
+	int64_t debt = debt_of(reserve, used);
+
+	if (reserve->budget)
+		reserve->left_ns = budget_draw(reserve->budget, reserve->run_ns, reserve->period_ns, used, debt, now);
+	else
+		reserve->left_ns = greater(reserve->left_ns - used, lesser(reserve->left_ns, -debt));
+}
+
 /* At the end of several periods, all is as if somebody had looked in each. */
-static void catch_up(struct reserve *reserve, uint64_t now)
+static void replenish(struct reserve *reserve, uint64_t now)
 {
 	int64_t periods = now > reserve->period_begin ? (int64_t)(now - reserve->period_begin) / reserve->period_ns : 0;
 
@@ -41,6 +56,21 @@ static void catch_up(struct reserve *reserve, uint64_t now)
 		reserve->left_ns = budget_replenish(reserve->left_ns, periods * reserve->run_ns, most_of(reserve));
 		reserve->period_begin += (uint64_t)(periods * reserve->period_ns);
 	}
+}
+
+static void catch_up(struct reserve *reserve, uint64_t now)
+{
+	if (reserve->budget) {
+		reserve->period_begin = budget_period(reserve->period_ns, now);
+		draw(reserve, 0, now);
+	} else {
+		replenish(reserve, now);
+	}
+}
+
+void reserve_share(struct reserve *reserve, struct budget *budget)
+{
+	reserve->budget = budget;
 }
 
 void reserve_begin(struct reserve *reserve, enum reserve_policy policy, int64_t run_ns, int64_t period_ns, uint64_t now)
@@ -138,20 +168,13 @@ void reserve_go(struct reserve *reserve, struct reserve_launch *launch, uint64_t
 	reserve->in_flight_ns += launch->needs_ns;
 }
 
-/* Not beyond the most that is paid back; what was overdrawn before is not forgiven by it. */
-static void charge(struct reserve *reserve, int64_t used)
-{
-	int64_t most = greater(HORIZON_NS / reserve->period_ns * reserve->run_ns, HORIZON_LAUNCHES * used);
-
-	reserve->left_ns = greater(reserve->left_ns - used, lesser(reserve->left_ns, -most));
-	reserve->used_ns += (uint64_t)used;
-}
-
 void reserve_ended(struct reserve *reserve, const struct reserve_launch *launch, uint64_t used_ns, uint64_t now)
 {
 	uint64_t since = now > launch->went ? now - launch->went : 0;
 
 	catch_up(reserve, now);
 	reserve->in_flight_ns -= launch->needs_ns;
-	charge(reserve, (int64_t)(used_ns < since ? used_ns : since));
+	used_ns = used_ns < since ? used_ns : since;
+	draw(reserve, (int64_t)used_ns, now);
+	reserve->used_ns += used_ns;
 }

@@ -22,11 +22,16 @@
  *   - Debt is paid back within the time for which a quota is promised to hold, ten seconds or 20 x/C periods; the rest
  *     lapses. So no launch ever waits for much longer than that, however many were let go without room (reserve_go).
  *
+ * The members of a group share e (TimeGraph's Shared reserve, 5.2): by RESERVE_POSTERIOR, and each knows only what it has in
+ * flight itself. So each of them may overrun by one launch.
+ *
  * A launch that is measured to have used more than the time since it went is wrong: it counts as that time. One thread at
  * a time for each reserve: the caller sees to it.
  */
 #ifndef NVTASKSET_SHIM_RESERVE_H
 #define NVTASKSET_SHIM_RESERVE_H
+
+#include "state/budget.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,8 +44,9 @@ enum reserve_policy {
 /* Members are reserve.c's; only those of the first part are for others to read. */
 struct reserve {
 	int64_t left_ns;  /* e; negative: overdrawn */
-	uint64_t used_ns; /* in all */
+	uint64_t used_ns; /* by this process, in all */
 
+	struct budget *budget; /* the group's; NULL: what is left is this process's alone */
 	enum reserve_policy policy;
 	int64_t run_ns, period_ns;
 	uint64_t period_begin;
@@ -61,6 +67,10 @@ struct reserve_launch {
 /* A new reserve, all zero before, or another quota or policy for one that is there: then what is in flight or waits stays
  * so. A period begins. 0 < run_ns <= period_ns. */
 void reserve_begin(struct reserve *reserve, enum reserve_policy policy, int64_t run_ns, int64_t period_ns, uint64_t now);
+
+/* From here on, what is left is the group's, and periods begin for all of its members at the same time. NULL: no more. Before
+ * reserve_begin with RESERVE_POSTERIOR. */
+void reserve_share(struct reserve *reserve, struct budget *budget);
 
 /* A launch comes; 0: nothing is known. */
 struct reserve_launch reserve_launch(const struct reserve *reserve, uint64_t predicted_ns);

@@ -100,6 +100,11 @@ struct neighbours_self rules_self(void)
 	};
 }
 
+struct budget *rules_budget(void)
+{
+	return quota.budget;
+}
+
 /* --- what they want ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t sooner(uint64_t a, uint64_t b)

@@ -36,6 +36,9 @@ void rules_follow(const struct segment *segment, const struct segment_revision *
 bool rules_take_part(void);
 struct neighbours_self rules_self(void);
 
+/* The group's budget, if its quota is the group's; or NULL. Until rules_follow. */
+struct budget *rules_budget(void);
+
 /* What the program does, and the others; without any, nobody takes part. */
 struct wish rules_ask(uint64_t now, const struct sight *sight, const struct neighbours *neighbours);
 

@@ -390,6 +390,7 @@ void turnstile_follow(const struct turnstile_rules *wanted, uint64_t now)
 
 	lock_patiently();
 	rules = *wanted;
+	reserve_share(&reserve, wanted->budget);
 	if (reserve.run_ns != run_ns || reserve.period_ns != period_ns || reserve.policy != rules.reserve)
 		reserve_begin(&reserve, rules.reserve, run_ns, period_ns, now);
 	brief_unlock(&lock);

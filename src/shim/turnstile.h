@@ -54,6 +54,7 @@ struct turnstile_rules {
 	enum holding_policy turn;
 	enum reserve_policy reserve;
 	uint64_t run_ns, period_ns; /* of the quota; run_ns >= period_ns: there is none */
+	struct budget *budget;      /* the group's, if the quota is; or NULL */
 };
 void turnstile_follow(const struct turnstile_rules *wanted, uint64_t now);
 

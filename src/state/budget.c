@@ -135,3 +135,39 @@ int64_t budget_left(struct budget *budget, int64_t run_ns, int64_t period_ns, ui
 	} while (period_of(before) != period && !atomic_compare_exchange_weak(&budget->allowance, &before, after));
 	return allowance - used_of(budget, period_ns, period);
 }
+
+/* --- what held members have left --------------------------------------------------------------------------------------- */
+
+/* A period that is still to come was written by a member that writes nonsense. */
+static int64_t left_in(uint64_t word, int64_t run_ns, int64_t debt_ns, uint32_t period)
+{
+	int64_t left = within((int64_t)(int32_t)(uint32_t)word * UNIT_NS, -debt_ns, run_ns);
+	uint32_t since = period - period_of(word);
+
+	if (since > UINT32_MAX / 2 || word == 0)
+		left = run_ns;
+	else if (since > 0)
+		left = budget_replenish(left, (int64_t)since * run_ns, run_ns);
+	return left;
+}
+
+/* In whole units: what is cut off is as often too much as too little. */
+static uint64_t word_with(uint32_t period, int64_t left_ns)
+{
+	int64_t units = within((left_ns + (left_ns < 0 ? -UNIT_NS : UNIT_NS) / 2) / UNIT_NS, INT32_MIN, INT32_MAX);
+
+	return word_of(period, (uint32_t)(int32_t)units);
+}
+
+int64_t budget_draw(struct budget *budget, int64_t run_ns, int64_t period_ns, int64_t used_ns, int64_t debt_ns, uint64_t now)
+{
+	uint32_t period = number_of(period_ns, now);
+	uint64_t before = atomic_load(&budget->left), after;
+	int64_t left;
+
+	do {
+		left = left_in(before, run_ns, debt_ns, period) - used_ns;
+		after = word_with(period, left);
+	} while (after != before && !atomic_compare_exchange_weak(&budget->left, &before, after));
+	return left;
+}

@@ -670,6 +670,99 @@ static void test_random_mispredicted(void **state)
 	}
 }
 
+/* --- shared by a group -------------------------------------------------------------------------------------------- */
+
+#define MEMBERS 2
+static struct budget budget;
+static struct reserve members[MEMBERS];
+
+/* Periods of a group begin at whole ones of the clock. */
+static void begin_group(int64_t run, int64_t period)
+{
+	assert_int_equal(BEGIN % (uint64_t)(period * MS), 0);
+	budget = (struct budget){.left = 0};
+	for (unsigned int i = 0; i < MEMBERS; i++) {
+		members[i] = (struct reserve){.left_ns = 0};
+		reserve_share(&members[i], &budget);
+		reserve_begin(&members[i], RESERVE_POSTERIOR, run * MS, period * MS, at(0));
+	}
+}
+
+static bool goes(unsigned int member, struct reserve_launch *launch, int64_t when)
+{
+	bool has_room = reserve_has_room(&members[member], launch, at(when));
+
+	if (has_room)
+		reserve_go(&members[member], launch, at(when));
+	return has_room;
+}
+
+/*
+ * C = 4, T = 10. The first one's launch takes 3, the other's 5.
+ *
+ *   time   e
+ *    0     4     the first one's goes, and so does the other's: neither knows of the other's before it has ended
+ *    3     1     the first one's has ended
+ *    5    -4     the other's has ended; both wait
+ *   10     0     e = min(C, e + C); both wait
+ *   20     4     both go
+ */
+static void test_shared(void **state)
+{
+	struct reserve_launch one, two, waits[MEMBERS];
+
+	(void)state;
+	begin_group(4, 10);
+	one = reserve_launch(&members[0], 3 * MS);
+	two = reserve_launch(&members[1], 5 * MS);
+	assert_true(goes(0, &one, 0));
+	assert_true(goes(1, &two, 0));
+	reserve_ended(&members[0], &one, 3 * MS, at(3));
+	reserve_ended(&members[1], &two, 5 * MS, at(5));
+	assert_in_range(members[1].left_ns + 4 * MS, 0, 128);
+	for (unsigned int i = 0; i < MEMBERS; i++) {
+		waits[i] = reserve_launch(&members[i], MS);
+		assert_false(goes(i, &waits[i], 5));
+		assert_int_equal(reserve_wait(&members[i], &waits[i], at(5)), at(20));
+	}
+	for (unsigned int i = 0; i < MEMBERS; i++)
+		assert_false(goes(i, &waits[i], 10));
+	for (unsigned int i = 0; i < MEMBERS; i++)
+		assert_true(goes(i, &waits[i], 20));
+}
+
+/* What is left lapses for all. */
+static void test_shared_lapses(void **state)
+{
+	struct reserve_launch launch;
+
+	(void)state;
+	begin_group(4, 10);
+	launch = reserve_launch(&members[0], MS);
+	assert_true(goes(0, &launch, 95));
+	reserve_ended(&members[0], &launch, MS, at(96));
+	assert_in_range(members[0].left_ns - 3 * MS + 64, 0, 128);
+}
+
+/* Whatever a member writes, nobody has more than C, and debts end. */
+static void test_shared_nonsense(void **state)
+{
+	const uint64_t words[] = {0, 1, UINT64_MAX, INT64_MAX, UINT64_C(1) << 63, UINT32_MAX, UINT64_C(0x7fffffff), UINT64_C(0x80000000),
+	                          at(0) / (10 * MS) << 32 | 0x7fffffff, at(0) / (10 * MS) << 32 | 0x80000000};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+		struct reserve_launch launch;
+
+		begin_group(4, 10);
+		budget.left = words[i];
+		launch = reserve_launch(&members[0], MS);
+		reserve_has_room(&members[0], &launch, at(1));
+		assert_true(members[0].left_ns <= 4 * MS);
+		assert_true(reserve_has_room(&members[0], &launch, at(11000)));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -692,6 +785,9 @@ int main(void)
 		cmocka_unit_test(test_random_apriori),
 		cmocka_unit_test(test_random_long),
 		cmocka_unit_test(test_random_mispredicted),
+		cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_shared_lapses),
+		cmocka_unit_test(test_shared_nonsense),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

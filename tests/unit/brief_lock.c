@@ -1,0 +1,108 @@
+/* A lock for which nobody waits long. What must not happen is provoked: each thread says when it is where it should be. */
+#include "base/brief_lock.h"
+
+#include "base/clock.h"
+#include "base/process_clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+
+static struct brief_lock lock;
+static unsigned int counter; /* under the lock */
+
+#define THREADS 4
+#define ROUNDS 20000
+
+static void *count(void *unused)
+{
+	unsigned int *missed = unused;
+
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		if (brief_lock(&lock)) {
+			counter++;
+			brief_unlock(&lock);
+		} else {
+			(*missed)++;
+		}
+	}
+	return NULL;
+}
+
+/* Where the machine is so busy that a holder does not run for long, some go on without. */
+static void test_excludes(void **state)
+{
+	pthread_t threads[THREADS];
+	unsigned int missed[THREADS] = {0}, all = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, count, &missed[i]), 0);
+	for (unsigned int i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		all += missed[i];
+	}
+	assert_int_equal(counter + all, THREADS * ROUNDS);
+	assert_true(counter > 0);
+}
+
+/* Its holder does not run. */
+static void test_holder_stands(void **state)
+{
+	(void)state;
+	assert_true(brief_lock(&lock));
+	uint64_t begin = process_clock_ns();
+
+	errno = EDOM;
+	assert_false(brief_lock(&lock));
+	assert_int_equal(errno, EDOM);
+	assert_true(process_clock_ns() - begin >= BRIEF_LOCK_NS);
+	/* Nobody waits a second time. */
+	begin = process_clock_ns();
+	for (unsigned int i = 0; i < 10000; i++)
+		assert_false(brief_lock(&lock));
+	assert_true(process_clock_ns() - begin < 10000 * BRIEF_LOCK_NS);
+	brief_unlock(&lock);
+	assert_true(brief_lock(&lock));
+	brief_unlock(&lock);
+}
+
+static void *unlock_soon(void *unused)
+{
+	(void)unused;
+	clock_pause_us(2000);
+	brief_unlock(&lock);
+	return NULL;
+}
+
+static void test_waits(void **state)
+{
+	pthread_t thread;
+	bool taken = false;
+
+	(void)state;
+	for (unsigned int tries = 0; tries < 20 && !taken; tries++) {
+		assert_true(brief_lock(&lock));
+		assert_int_equal(pthread_create(&thread, NULL, unlock_soon, NULL), 0);
+		taken = brief_lock(&lock);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		if (taken)
+			brief_unlock(&lock);
+	}
+	assert_true(taken);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_excludes),
+		cmocka_unit_test(test_holder_stands),
+		cmocka_unit_test(test_waits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
