@@ -4,6 +4,7 @@
  *
  *   rules.h            who wants the program aside, and until when: its quota (quota.h), and others on its GPUs (priority.h,
  *                      weight.h); the bound of all that (bound.h)
+ *   held.h             the same for clients of MPS, whose launches are held back instead
  *   neighbours.h       who these others are
  *   aside.h            how it is put aside, and whether that has an effect; slices.h: how it runs for shorter times at once;
  *                      reaching.h: the way to do so
