@@ -138,13 +138,14 @@ int64_t budget_left(struct budget *budget, int64_t run_ns, int64_t period_ns, ui
 
 /* --- what held members have left --------------------------------------------------------------------------------------- */
 
-/* A period that is still to come was written by a member that writes nonsense. */
+/* After as many periods as any debt takes, all is there again; and where the period is still to come, since a member has written
+ * nonsense. */
 static int64_t left_in(uint64_t word, int64_t run_ns, int64_t debt_ns, uint32_t period)
 {
 	int64_t left = within((int64_t)(int32_t)(uint32_t)word * UNIT_NS, -debt_ns, run_ns);
 	uint32_t since = period - period_of(word);
 
-	if (since > UINT32_MAX / 2 || word == 0)
+	if (since > (debt_ns + run_ns) / run_ns)
 		left = run_ns;
 	else if (since > 0)
 		left = budget_replenish(left, (int64_t)since * run_ns, run_ns);

@@ -748,18 +748,19 @@ static void test_shared_lapses(void **state)
 static void test_shared_nonsense(void **state)
 {
 	const uint64_t words[] = {0, 1, UINT64_MAX, INT64_MAX, UINT64_C(1) << 63, UINT32_MAX, UINT64_C(0x7fffffff), UINT64_C(0x80000000),
-	                          at(0) / (10 * MS) << 32 | 0x7fffffff, at(0) / (10 * MS) << 32 | 0x80000000};
+	                          at(0) / (10 * MS) << 32 | 0x7fffffff, at(0) / (10 * MS) << 32 | 0x80000000, UINT64_C(2) << 32};
+	const int64_t runs[] = {4, 4000}, periods[] = {10, 5000};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+	for (size_t i = 0; i < 2 * sizeof words / sizeof words[0]; i++) {
 		struct reserve_launch launch;
 
-		begin_group(4, 10);
-		budget.left = words[i];
+		begin_group(runs[i % 2], periods[i % 2]);
+		budget.left = words[i / 2];
 		launch = reserve_launch(&members[0], MS);
 		reserve_has_room(&members[0], &launch, at(1));
-		assert_true(members[0].left_ns <= 4 * MS);
-		assert_true(reserve_has_room(&members[0], &launch, at(11000)));
+		assert_true(members[0].left_ns <= runs[i % 2] * MS && members[0].left_ns >= -10 * SECOND);
+		assert_true(reserve_has_room(&members[0], &launch, at(40000)));
 	}
 }
 
