@@ -363,12 +363,12 @@ static void call_all(void)
 		futex_wake(&bell, INT_MAX);
 }
 
-/* Each launch has a stamp from here on: no decision of before holds. */
+/* Each launch has a stamp from here on, and each node of a graph: no decision of before holds. */
 void turnstile_begin(void)
 {
 	if (!atomic_exchange(&is_open, true)) {
 		ends_begin();
-		epoch_raise();
+		epoch_raise_masks();
 	}
 	if (!atomic_exchange(&listens, true))
 		hook_want_more();

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -77,8 +79,6 @@ static void stay_within_quota(void)
 	}
 	struct segment_time time = timed_look();
 
-	fprintf(stderr, "%u kernels, %lu us present, %lu us held, bounded %lu\n", kernels, (unsigned long)time.present_us,
-	        (unsigned long)time.aside_us, (unsigned long)time.bounded);
 	assert_in_range(kernels, 20, 130);
 	assert_in_range(time.present_us, 50000, 200000);
 	assert_in_range(time.aside_us, 100000, 1000000);
@@ -86,10 +86,85 @@ static void stay_within_quota(void)
 
 TIMED_TEST(test_quota, timed_run_and_pass, stay_within_quota)
 
+/* --- threads that launch while rules come and go --------------------------------------------------------------------------- */
+
+#define THREADS 3
+#define EDITS 150
+
+static atomic_bool is_over;
+
+/* A graph of two kernels, captured while others are held. */
+static CUgraphExec capture(CUstream stream, CUdeviceptr output)
+{
+	uint64_t cycles = 0;
+	void *parameters[] = {&output, &cycles};
+	CUgraph graph;
+	CUgraphExec exec;
+
+	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	for (unsigned int i = 0; i < 2; i++)
+		gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
+	gpu_check(cuStreamEndCapture(stream, &graph));
+	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	gpu_check(cuGraphDestroy(graph));
+	return exec;
+}
+
+static void *launch_again_and_again(void *unused)
+{
+	uint64_t cycles = 0;
+	CUdeviceptr output;
+	void *parameters[] = {&output, &cycles};
+	CUstream stream;
+
+	(void)unused;
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	gpu_check(cuMemAlloc_v2(&output, 4096));
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	while (!atomic_load(&is_over)) {
+		CUgraphExec exec = capture(stream, output);
+
+		for (unsigned int i = 0; i < 10; i++) {
+			gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
+			gpu_check(cuGraphLaunch(exec, stream));
+		}
+		gpu_check(cuStreamSynchronize(stream));
+		gpu_check(cuGraphExecDestroy(exec));
+	}
+	return NULL;
+}
+
+/* Whatever is given and taken away meanwhile, all of them go on and end. */
+static void change_rules(void)
+{
+	const struct segment_revision rules[] = {
+		tenth,
+		{.quota = {.run_us = 1000, .period_us = 1000}},
+		{.quota = {.run_us = 1000, .period_us = 1000}, .rank = {.priority = 21}},
+		{.quota = {.run_us = 1000, .period_us = 2000}, .rank = {.priority = 81}},
+	};
+	pthread_t threads[THREADS];
+
+	timed_open_gpu();
+	for (unsigned int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, launch_again_and_again, NULL), 0);
+	for (unsigned int i = 0; i < EDITS; i++) {
+		timed_give(&rules[i % (sizeof rules / sizeof rules[0])]);
+		timed_sleep_ms(i % 7);
+	}
+	atomic_store(&is_over, true);
+	for (unsigned int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	gpu_check(cuCtxSynchronize());
+}
+
+TIMED_TEST(test_changes, timed_run_and_pass, change_rules)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_quota, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_changes, set_up, tear_down),
 	};
 
 	live_alone();
