@@ -14,8 +14,8 @@
 
 /* A launch that has ended. Times are in ns of process_clock_ns. */
 struct ends_launch {
-	const struct stamps *ring; /* where its record is */
-	uint64_t number;           /* of the record; a graph's is that of the graph's launch */
+	const struct stamps *ring; /* where its record is; NULL: it has none */
+	uint64_t number;           /* of the record; a graph's is that of the graph's launch; 0: it has none */
 	bool is_graph;
 	uint64_t came;   /* when its call began, or later, if it was held back */
 	uint64_t unseen; /* it was looked at then, and had not ended; 0: never */
@@ -28,11 +28,12 @@ struct ends_time {
 	bool is_known;        /* by stamps; otherwise both are what the processor saw, which is too much rather than too little */
 };
 
-/* From here on, nothing is known of any launch before. */
+/* From here on, nothing is known of any launch before. Allocates some memory, which ends_end frees; without, no time is known. */
 void ends_begin(void);
 void ends_end(void);
 
-/* In the order in which launches of the same stream came. */
+/* Once for each launch, as soon as it is seen, since its record is written over in the end; in the order in which launches of
+ * the same stream came. Of a graph that was launched again meanwhile, the time of both may be said of the first one. */
 struct ends_time ends_measure(const struct ends_launch *launch);
 
 #endif

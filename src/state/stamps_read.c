@@ -85,9 +85,9 @@ static bool read_stamp(const struct stamps_stamp *stamp, uint64_t number, uint64
 	return *time != 0;
 }
 
-static enum found read_launch(const struct stamps_reader *reader, uint64_t number, struct stamps_event *event)
+static enum found read_launch(const struct stamps *ring, uint64_t number, struct stamps_event *event)
 {
-	const struct stamps_record *record = &reader->ring->records[number % STAMPS_CELLS];
+	const struct stamps_record *record = &ring->records[number % STAMPS_CELLS];
 	uint64_t there = load(&record->number), kind;
 
 	if (there != number)
@@ -96,7 +96,6 @@ static enum found read_launch(const struct stamps_reader *reader, uint64_t numbe
 	*event = (struct stamps_event){
 		.state = STAMPS_RUNNING,
 		.number = number,
-		.was_looked_at = number <= reader->looked,
 		.launched_ns = load_relaxed(&record->launched_ns),
 		.function = load_relaxed(&record->function),
 		.stream = load_relaxed(&record->stream),
@@ -107,7 +106,7 @@ static enum found read_launch(const struct stamps_reader *reader, uint64_t numbe
 		event->first = event->function;
 		event->last = load_relaxed(&record->last);
 		event->end = load_relaxed(&record->end);
-	} else if (read_stamp(&reader->ring->cells[number % STAMPS_CELLS], number, &event->stamp_ns)) {
+	} else if (read_stamp(&ring->cells[number % STAMPS_CELLS], number, &event->stamp_ns)) {
 		event->state = STAMPS_ENDED;
 	}
 	atomic_thread_fence(memory_order_acquire);
@@ -115,9 +114,28 @@ static enum found read_launch(const struct stamps_reader *reader, uint64_t numbe
 		return FOUND_TOO_LATE;
 	bool never = kind != STAMPS_LAUNCH && kind != STAMPS_GRAPH;
 
-	if (event->state == STAMPS_RUNNING && (never || number <= load(&reader->ring->gone)))
+	if (event->state == STAMPS_RUNNING && (never || number <= load(&ring->gone)))
 		return FOUND_NOTHING;
 	return FOUND_EVENT;
+}
+
+/* A record that was never written has number 0. */
+bool stamps_read_launch(const struct stamps *ring, uint64_t number, struct stamps_event *event)
+{
+	return number != 0 && read_launch(ring, number, event) == FOUND_EVENT;
+}
+
+bool stamps_is_launched_again(const struct stamps *ring, uint64_t number, uint64_t exec, unsigned int most)
+{
+	uint64_t last = last_of(ring);
+	bool is_again = last > number && last - number > most;
+
+	for (uint64_t next = number + 1; next <= last && !is_again; next++) {
+		struct stamps_event event;
+
+		is_again = stamps_read_launch(ring, next, &event) && event.state == STAMPS_GRAPH_LAUNCHED && event.stream == exec;
+	}
+	return is_again;
 }
 
 /* --- scanning --------------------------------------------------------------------------------------------------- */
@@ -132,11 +150,13 @@ uint64_t stamps_scan(struct stamps_reader *reader, unsigned int running, stamps_
 		lost = skip_to(reader, last - STAMPS_CELLS);
 	for (uint64_t number = reader->read + 1; number <= last && running > 0; number++) {
 		struct stamps_event event;
-		enum found found = is_done(reader, number) ? FOUND_NOTHING : read_launch(reader, number, &event);
+		enum found found = is_done(reader, number) ? FOUND_NOTHING : read_launch(reader->ring, number, &event);
 		bool is_running = found == FOUND_EVENT && event.state == STAMPS_RUNNING;
 
-		if (found == FOUND_EVENT)
+		if (found == FOUND_EVENT) {
+			event.was_looked_at = number <= reader->looked;
 			visit(&event, data);
+		}
 		if (found == FOUND_TOO_LATE)
 			lost++;
 		if (!is_running && found != FOUND_TOO_EARLY && !is_done(reader, number))

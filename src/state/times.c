@@ -216,7 +216,7 @@ static uint64_t begin_of(struct times *times, const struct times_stream *stream,
 	return begin < end ? begin : end;
 }
 
-bool times_add(struct times *times, const struct times_kernel *kernel, uint64_t *duration_ns)
+bool times_estimate(struct times *times, const struct times_kernel *kernel, struct times_interval *interval)
 {
 	struct times_stream *stream = stream_of(times, kernel->stream);
 	uint64_t stamp = 0;
@@ -224,14 +224,24 @@ bool times_add(struct times *times, const struct times_kernel *kernel, uint64_t 
 
 	if (is_known) {
 		uint64_t end = stamp - (stamp > times->calibration.plain.release_ns ? times->calibration.plain.release_ns : 0);
-		uint64_t begin = begin_of(times, stream, kernel, end);
 
-		*duration_ns = end - begin;
-		is_known = times_add_interval(times, begin, end, kernel->tpcs);
+		*interval = (struct times_interval){begin_of(times, stream, kernel, end), end, kernel->tpcs};
 	}
 	stream->stamp = kernel->stamp_ns;
 	if (kernel->launched_ns > times->launched)
 		times->launched = kernel->launched_ns;
+	return is_known;
+}
+
+bool times_add(struct times *times, const struct times_kernel *kernel, uint64_t *duration_ns)
+{
+	struct times_interval interval;
+	bool is_known = times_estimate(times, kernel, &interval);
+
+	if (is_known) {
+		*duration_ns = interval.end - interval.begin;
+		is_known = times_add_interval(times, interval.begin, interval.end, interval.tpcs);
+	}
 	return is_known;
 }
 

@@ -1,0 +1,231 @@
+#include "ends.h"
+
+#include "base/process_clock.h"
+#include "busy.h"
+#include "state/node_stamps.h"
+#include "state/stamps_read.h"
+#include "state/times.h"
+
+#include <stdlib.h>
+
+/* --- what is known ------------------------------------------------------------------------------------------------ */
+
+struct gpu {
+	struct pci_address pci;
+	struct times times;
+	struct busy busy;
+};
+
+/* An instance of a graph, with the nodes that it had when it ended last. */
+struct graph {
+	const struct stamps *ring; /* NULL: none */
+	uint64_t exec, first, last;
+	struct node_order order;
+	uint64_t end;  /* of its last launch, on the processor's clock; 0: not known */
+	uint64_t used; /* when, in launches of graphs that were measured */
+};
+
+#define GRAPHS 64
+
+/* In the heap, since only programs that are held back have it. */
+static struct known {
+	unsigned int gpu_count;
+	struct gpu gpus[COUNTS_GPUS];
+	struct graph graphs[GRAPHS];
+	uint64_t used;
+	struct node_stamps nodes; /* of the graph that is looked at */
+} *known;
+
+void ends_begin(void)
+{
+	ends_end();
+	known = calloc(1, sizeof *known);
+}
+
+void ends_end(void)
+{
+	for (unsigned int i = 0; known && i < known->gpu_count; i++)
+		times_close(&known->gpus[i].times);
+	free(known);
+	known = NULL;
+}
+
+/* NULL if there is no memory, or there are more GPUs than any program has. */
+static struct gpu *gpu_of(const struct stamps *ring)
+{
+	struct gpu *found = NULL;
+	bool is_shared = ring && atomic_load_explicit(&ring->is_shared_by_mps, memory_order_relaxed);
+
+	if (!ring || !known)
+		return NULL;
+	for (unsigned int i = 0; i < known->gpu_count && !found; i++)
+		found = pci_address_equal(known->gpus[i].pci, ring->pci) ? &known->gpus[i] : NULL;
+	if (!found && known->gpu_count < COUNTS_GPUS) {
+		found = &known->gpus[known->gpu_count++];
+		found->pci = ring->pci;
+		times_open(&found->times, is_shared ? &times_under_mps : &times_usual, 0);
+	}
+	return found;
+}
+
+/* Without the nodes that it has now, nothing is known of it. */
+static struct graph *graph_of(const struct stamps *ring, const struct stamps_event *launch)
+{
+	struct graph *oldest = &known->graphs[0], *found = NULL;
+
+	for (unsigned int i = 0; i < GRAPHS && !found; i++) {
+		struct graph *graph = &known->graphs[i];
+
+		if (graph->ring == ring && graph->exec == launch->stream)
+			found = graph;
+		else if (graph->used < oldest->used)
+			oldest = graph;
+	}
+	if (!found || found->first != launch->first || found->last != launch->last) {
+		found = found ? found : oldest;
+		*found = (struct graph){.ring = ring, .exec = launch->stream, .first = launch->first, .last = launch->last};
+	}
+	found->used = ++known->used;
+	return found;
+}
+
+/* --- one kernel ----------------------------------------------------------------------------------------------------- */
+
+struct estimate {
+	uint64_t begin, end;
+	uint64_t duration_ns; /* mostly end - begin */
+};
+
+static struct estimate estimate_of(uint64_t begin, uint64_t end)
+{
+	return (struct estimate){.begin = begin, .end = end, .duration_ns = end - begin};
+}
+
+static bool estimate_kernel(struct times *times, const struct ends_launch *launch, struct estimate *estimate)
+{
+	struct times_interval interval;
+	struct stamps_event event;
+
+	if (!stamps_read_launch(launch->ring, launch->number, &event) || event.state != STAMPS_ENDED)
+		return false;
+	const struct times_kernel kernel = {
+		.stream = event.stream,
+		.launched_ns = event.launched_ns,
+		.stamp_ns = event.stamp_ns,
+		.tpcs = event.tpcs,
+	};
+
+	times_compare(times, &kernel, launch->unseen, launch->seen);
+	bool is_known = times_estimate(times, &kernel, &interval);
+
+	if (is_known)
+		*estimate = estimate_of(interval.begin, interval.end);
+	return is_known;
+}
+
+/* --- a graph ---------------------------------------------------------------------------------------------------------- */
+
+/* Of so many launches behind one of a graph, it is looked whether they are of the same graph. */
+#define LAUNCHES_BEHIND 256
+
+/* There, other numbers may stand than were ever written. */
+static bool has_nodes(const struct stamps_event *event)
+{
+	return event->state == STAMPS_GRAPH_LAUNCHED && event->first > 0 && event->last >= event->first &&
+	       event->last - event->first < STAMPS_NODES && event->last < STAMPS_IS_NODE;
+}
+
+/* Each launch of an instance writes over the stamps of the one before. So if it was launched again, the end may be that of a
+ * later launch: then that one seems to have taken no time, and both together took as long as they did. */
+static struct estimate estimate_end(struct graph *graph, const struct times *times, const struct stamps_event *event,
+                                    uint64_t stamp, bool is_last)
+{
+	const struct times_ways *ways = event->tpcs == 1 ? &times->calibration.plain : &times->calibration.graph;
+	uint64_t begin = event->launched_ns + ways->latency_ns, behind = graph->end + ways->release_ns + ways->next_ns;
+	uint64_t end = stamp - ways->release_ns, length = node_stamps_length(&known->nodes, &times->calibration);
+
+	if (graph->end != 0 && behind > begin)
+		begin = behind;
+	if (is_last && length > 0)
+		begin = end - length;
+	struct estimate estimate = estimate_of(begin < end ? begin : end, end);
+
+	if (length > 0)
+		estimate.duration_ns = length;
+	graph->end = end;
+	return estimate;
+}
+
+static bool estimate_graph(struct times *times, const struct ends_launch *launch, struct estimate *estimate)
+{
+	struct stamps_event event;
+	uint64_t stamp = 0;
+
+	if (!stamps_read_launch(launch->ring, launch->number, &event) || !has_nodes(&event))
+		return false;
+	struct graph *graph = graph_of(launch->ring, &event);
+	bool is_last = !stamps_is_launched_again(launch->ring, launch->number, event.stream, LAUNCHES_BEHIND);
+
+	if (!node_stamps_read(&known->nodes, launch->ring, event.stream, event.first, event.last, is_last, &graph->order))
+		return false;
+	/* The end is later than this one's launch, also if it is a later one's: so that one was seen by now only. */
+	times_compare(times, &(const struct times_kernel){.launched_ns = event.launched_ns, .stamp_ns = known->nodes.end},
+	              launch->unseen, process_clock_ns());
+	bool is_known = times_convert(times, known->nodes.end, launch->seen, &stamp);
+
+	if (is_known)
+		*estimate = estimate_end(graph, times, &event, stamp, is_last);
+	return is_known;
+}
+
+/* --- both --------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
+{
+	uint64_t low = value < least ? least : value;
+
+	return low > most ? most : low;
+}
+
+/* Whether it can have been then, as exactly as the clocks are known. */
+static bool is_possible(const struct estimate *estimate, const struct ends_launch *launch, uint64_t error_ns)
+{
+	return launch->came <= launch->seen && estimate->end + error_ns >= launch->came &&
+	       estimate->begin <= launch->seen + error_ns;
+}
+
+static bool estimate_launch(struct gpu *gpu, const struct ends_launch *launch, struct estimate *estimate)
+{
+	bool is_known = launch->is_graph ? estimate_graph(&gpu->times, launch, estimate)
+	                                 : estimate_kernel(&gpu->times, launch, estimate);
+
+	return is_known && times_know_duration(&gpu->times, estimate->duration_ns) &&
+	       is_possible(estimate, launch, gpu->times.offset.error_ns);
+}
+
+/* It was on the GPU after it came and before it was seen to have ended. */
+static struct estimate within(const struct estimate *estimate, const struct ends_launch *launch)
+{
+	uint64_t begin = between(estimate->begin, launch->came, launch->seen), end = between(estimate->end, begin, launch->seen);
+
+	return (struct estimate){begin, end, between(estimate->duration_ns, 0, launch->seen - launch->came)};
+}
+
+static struct estimate all_that_was_seen(const struct ends_launch *launch)
+{
+	return estimate_of(launch->came, launch->came < launch->seen ? launch->seen : launch->came);
+}
+
+struct ends_time ends_measure(const struct ends_launch *launch)
+{
+	struct gpu *gpu = gpu_of(launch->ring);
+	struct estimate estimate;
+	bool is_known = gpu && estimate_launch(gpu, launch, &estimate);
+
+	estimate = is_known ? within(&estimate, launch) : all_that_was_seen(launch);
+	return (struct ends_time){
+		.duration_ns = estimate.duration_ns,
+		.used_ns = gpu ? busy_add(&gpu->busy, estimate.begin, estimate.end) : estimate.end - estimate.begin,
+		.is_known = is_known,
+	};
+}

@@ -1,0 +1,658 @@
+/* How long launches were on the GPU: from rings of stamps that are written here, on clocks that are made up. */
+#include <stdint.h>
+
+/* The present, where ends.c asks for it. */
+static uint64_t now_of_test;
+
+static uint64_t now(void)
+{
+	return now_of_test;
+}
+
+#define process_clock_ns now
+#include "../../src/shim/ends.c"
+#undef process_clock_ns
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#define US UINT64_C(1000)
+#define MS UINT64_C(1000000)
+#define START (UINT64_C(100) * 1000 * MS)
+
+/* So far is the GPU's clock ahead. */
+#define AHEAD UINT64_C(1000000000000000)
+
+/* As an estimate is never nearer than this, here. */
+#define NEAR (3 * US)
+
+static struct stamps *ring, *other;
+
+static struct stamps *make_ring(unsigned int bus)
+{
+	struct stamps *made = aligned_alloc(COUNTS_PAGE, sizeof *made);
+
+	assert_non_null(made);
+	memset(made, 0, sizeof *made);
+	made->pci = (struct pci_address){.bus = (uint8_t)bus};
+	stamps_begin(made, true);
+	return made;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	ring = make_ring(0x3b);
+	other = make_ring(0x5e);
+	ends_begin();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	ends_end();
+	free(ring);
+	free(other);
+	return 0;
+}
+
+/* --- the world -------------------------------------------------------------------------------------------------------- */
+
+static const char streams[4];
+
+/* The stamp of a kernel that ends then. */
+static uint64_t stamp_of(uint64_t end)
+{
+	return end + times_under_mps.plain.release_ns + AHEAD;
+}
+
+static void write_stamp(struct stamps *of, uint64_t at, uint64_t number, uint64_t stamp)
+{
+	atomic_store(&of->cells[at / sizeof of->cells[0]].number, number);
+	atomic_store(&of->cells[at / sizeof of->cells[0]].time, stamp);
+}
+
+/* A kernel that is launched then; until it ends, it has no stamp. */
+static struct stamps_cell launch(struct stamps *of, unsigned int stream, uint64_t launched)
+{
+	return stamps_add_launch(of, &(const struct stamps_launch){.launched_ns = launched, .stream = &streams[stream], .tpcs = 8});
+}
+
+static struct stamps_cell run(struct stamps *of, unsigned int stream, uint64_t launched, uint64_t end)
+{
+	struct stamps_cell cell = launch(of, stream, launched);
+
+	write_stamp(of, cell.at, cell.number, stamp_of(end));
+	return cell;
+}
+
+/* It is looked at every 2 us. */
+static struct ends_time measure(const struct stamps *of, uint64_t number, bool is_graph, uint64_t launched, uint64_t end)
+{
+	const struct ends_launch ended = {
+		.ring = of,
+		.number = number,
+		.is_graph = is_graph,
+		.came = launched - US,
+		.unseen = end + 1 * US,
+		.seen = end + 3 * US,
+	};
+
+	now_of_test = ended.seen;
+	return ends_measure(&ended);
+}
+
+static struct ends_time run_and_measure(struct stamps *of, unsigned int stream, uint64_t launched, uint64_t end)
+{
+	struct stamps_cell cell = run(of, stream, launched, end);
+
+	return measure(of, cell.number, false, launched, end);
+}
+
+/* The clocks are compared by this one, and its time is what the processor saw. */
+static void run_first(struct stamps *of)
+{
+	for (uint64_t i = 1; i <= 5; i++)
+		run_and_measure(of, 3, START - i * MS, START - i * MS + 20 * US);
+}
+
+#define ASSERT_NEAR(value, expected) assert_in_range(value, (expected) > NEAR ? (expected) - NEAR : 0, (expected) + NEAR)
+
+static void assert_seen(const struct ends_launch *launch)
+{
+	struct ends_time time = ends_measure(launch);
+
+	assert_false(time.is_known);
+	assert_int_equal(time.duration_ns, launch->seen - launch->came);
+}
+
+/* --- kernels ---------------------------------------------------------------------------------------------------------- */
+
+static void test_a_kernel(void **state)
+{
+	(void)state;
+	run_first(ring);
+	struct ends_time time = run_and_measure(ring, 0, START, START + 5 * US + 100 * US);
+
+	assert_true(time.is_known);
+	ASSERT_NEAR(time.duration_ns, 100 * US);
+	ASSERT_NEAR(time.used_ns, 100 * US);
+}
+
+/* Launched at once: each begins when the one before has ended, though it came long before. */
+static void test_kernels_in_a_stream(void **state)
+{
+	struct stamps_cell cells[4];
+
+	(void)state;
+	run_first(ring);
+	for (unsigned int i = 0; i < 4; i++)
+		cells[i] = run(ring, 0, START + i * US, START + (i + 1) * 100 * US);
+	for (unsigned int i = 0; i < 4; i++) {
+		struct ends_time time = measure(ring, cells[i].number, false, START + i * US, START + (i + 1) * 100 * US);
+
+		assert_true(time.is_known);
+		assert_in_range(time.duration_ns, 92 * US, 102 * US);
+		assert_in_range(time.used_ns, 92 * US, 102 * US);
+	}
+}
+
+/* Two streams run at the same time, which counts once: 100 and 100 us, of which 60 are the same. */
+static void test_overlapping_streams_count_once(void **state)
+{
+	(void)state;
+	run_first(ring);
+	struct ends_time one = run_and_measure(ring, 0, START, START + 105 * US);
+	struct ends_time two = run_and_measure(ring, 1, START + 40 * US, START + 145 * US);
+	struct ends_time three = run_and_measure(ring, 2, START + 50 * US, START + 90 * US);
+
+	assert_true(one.is_known && two.is_known && three.is_known);
+	ASSERT_NEAR(one.used_ns, 100 * US);
+	ASSERT_NEAR(two.duration_ns, 100 * US);
+	ASSERT_NEAR(two.used_ns, 40 * US);
+	ASSERT_NEAR(three.duration_ns, 35 * US);
+	assert_int_equal(three.used_ns, 0);
+}
+
+/* And two contexts of one GPU; but not two GPUs. */
+static void test_gpus(void **state)
+{
+	struct stamps *same = make_ring(0x3b);
+
+	(void)state;
+	run_first(ring);
+	run_first(other);
+	run_and_measure(ring, 0, START, START + 105 * US);
+	ASSERT_NEAR(run_and_measure(same, 0, START, START + 105 * US).used_ns, 0);
+	ASSERT_NEAR(run_and_measure(other, 0, START, START + 105 * US).used_ns, 100 * US);
+	free(same);
+}
+
+/* Of the first one, nothing else is known than when it was seen; it compares the clocks, though. Who comes back after a pause is
+ * slower by some us. */
+static void test_clocks_that_were_not_compared(void **state)
+{
+	uint64_t launched = START + 40 * MS;
+	struct stamps_cell cell = run(ring, 0, START, START + 10 * MS);
+
+	(void)state;
+	assert_seen(&(const struct ends_launch){.ring = ring, .number = cell.number, .came = START, .seen = START + 30 * MS});
+	struct ends_time time = run_and_measure(ring, 0, launched, launched + 105 * US);
+
+	assert_true(time.is_known);
+	assert_in_range(time.duration_ns, 90 * US, 100 * US);
+}
+
+static void test_launches_without_a_ring(void **state)
+{
+	const struct ends_launch nowhere = {.number = 1, .came = START, .seen = START + MS};
+	struct ends_time time = ends_measure(&nowhere);
+
+	(void)state;
+	assert_false(time.is_known);
+	assert_int_equal(time.duration_ns, MS);
+	assert_int_equal(time.used_ns, MS);
+}
+
+/* What came to an end is seen, and when it came; the same time counts once all the same. */
+static void test_launches_without_a_stamp(void **state)
+{
+	struct stamps_cell cell = launch(ring, 0, START), later = launch(ring, 0, START);
+	struct ends_launch unstamped = {.ring = ring, .number = cell.number, .came = START, .seen = START + MS};
+
+	(void)state;
+	struct ends_time time = ends_measure(&unstamped);
+
+	assert_false(time.is_known);
+	assert_int_equal(time.duration_ns, MS);
+	assert_int_equal(time.used_ns, MS);
+	unstamped.number = later.number;
+	unstamped.seen += MS;
+	time = ends_measure(&unstamped);
+	assert_int_equal(time.duration_ns, 2 * MS);
+	assert_int_equal(time.used_ns, MS);
+	stamps_take_back(ring, launch(ring, 0, START));
+	unstamped.number++;
+	assert_seen(&unstamped);
+}
+
+static void test_no_memory(void **state)
+{
+	struct stamps_cell cell = run(ring, 0, START, START + MS);
+
+	(void)state;
+	ends_end();
+	assert_false(measure(ring, cell.number, false, START, START + MS).is_known);
+	ends_end();
+}
+
+/* --- odd rings ---------------------------------------------------------------------------------------------------------- */
+
+static void test_numbers_that_are_not_there(void **state)
+{
+	struct ends_launch ended = {.ring = ring, .came = START, .seen = START + MS};
+
+	(void)state;
+	run_first(ring);
+	const uint64_t numbers[] = {0, 6, STAMPS_CELLS, STAMPS_CELLS + 5, STAMPS_IS_NODE, UINT64_MAX};
+
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+		ended.number = numbers[i];
+		assert_seen(&ended);
+	}
+}
+
+/* Its record and its cell are another's by now. */
+static void test_a_launch_of_the_lap_before(void **state)
+{
+	struct ends_launch ended = {.ring = ring, .came = START, .seen = START + MS};
+
+	(void)state;
+	run_first(ring);
+	ended.number = run(ring, 0, START, START + 20 * US).number;
+	for (unsigned int i = 0; i < STAMPS_CELLS; i++)
+		launch(ring, 0, START);
+	assert_seen(&ended);
+	/* The cell alone. */
+	ended.number = run(ring, 0, START, START + 20 * US).number;
+	atomic_store(&ring->cells[ended.number % STAMPS_CELLS].number, ended.number + STAMPS_CELLS);
+	assert_seen(&ended);
+}
+
+/* What cannot be is not believed, and nothing was used for longer than it can have been. */
+static void test_times_that_cannot_be(void **state)
+{
+	const uint64_t odd[] = {1, AHEAD, AHEAD + START - 50 * MS, AHEAD + START + 50 * MS, UINT64_MAX};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+		ends_begin();
+		run_first(ring);
+		struct stamps_cell cell = launch(ring, 0, START);
+
+		write_stamp(ring, cell.at, cell.number, odd[i]);
+		assert_seen(&(const struct ends_launch){.ring = ring, .number = cell.number, .came = START, .seen = START + MS});
+	}
+	/* Seen before it came. */
+	struct stamps_cell cell = run(ring, 0, START, START + MS);
+	struct ends_time time = ends_measure(
+		&(const struct ends_launch){.ring = ring, .number = cell.number, .came = START + MS, .seen = START});
+
+	assert_int_equal(time.duration_ns, 0);
+	assert_int_equal(time.used_ns, 0);
+}
+
+static uint64_t seed = 23;
+
+static uint64_t some(uint64_t below)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return (seed >> 20) % below;
+}
+
+/* Whatever stands in the ring: a launch is never longer than it was seen. */
+static void test_rings_full_of_nonsense(void **state)
+{
+	_Atomic uint64_t *const parts[] = {(_Atomic uint64_t *)ring->cells, (_Atomic uint64_t *)ring->records,
+	                                   (_Atomic uint64_t *)ring->node_records};
+	const size_t words[] = {sizeof ring->cells / 8, sizeof ring->records / 8, sizeof ring->node_records / 8};
+	const unsigned int rounds = 2000;
+
+	(void)state;
+	run_first(ring);
+	for (unsigned int i = 0; i < rounds; i++) {
+		uint64_t number = 1 + some(64), came = START + some(MS), seen = came + some(MS);
+
+		for (unsigned int word = 0; word < 3000; word++) {
+			unsigned int part = (unsigned int)some(3);
+			uint64_t value = some(3) == 0 ? some(64) : some(3) == 0 ? some(64) | STAMPS_IS_NODE : AHEAD + START + some(2 * MS);
+
+			/* Near the beginning, where it is read. */
+			atomic_store(&parts[part][some(some(2) ? 600 : words[part])], some(20) ? value : UINT64_MAX - some(2));
+		}
+		atomic_store(&ring->records[number % STAMPS_CELLS].number, number);
+		atomic_store(&ring->records[number % STAMPS_CELLS].kind, some(3));
+		atomic_store(&ring->launches, some(200));
+		now_of_test = seen;
+		struct ends_time time = ends_measure(&(const struct ends_launch){
+			.ring = ring, .number = number, .is_graph = some(2), .came = came, .unseen = some(2) ? came : 0, .seen = seen});
+
+		assert_true(time.duration_ns <= seen - came && time.used_ns <= seen - came);
+	}
+}
+
+/* --- graphs ------------------------------------------------------------------------------------------------------------- */
+
+#define EXEC ((const void *)0x1000)
+#define FUNCTION ((const void *)0x2000)
+#define NODES 10
+
+/* A graph: the driver's own kernel in front of ten others, unless `own` is false. */
+struct graph_of_test {
+	struct stamps *ring;
+	const void *exec;
+	uint64_t first, last;
+};
+
+static struct graph_of_test make_graph(struct stamps *of, const void *exec, unsigned int own)
+{
+	struct graph_of_test graph = {.ring = of, .exec = exec};
+
+	for (unsigned int i = 0; i < own + NODES; i++) {
+		uint64_t number = stamps_add_node(of, &(const struct stamps_node){
+							      .exec = exec, .function = i < own ? NULL : FUNCTION, .tpcs = 8})
+		                          .number;
+
+		graph.first = i == 0 ? number : graph.first;
+		graph.last = number;
+	}
+	return graph;
+}
+
+static uint64_t launch_graph(const struct graph_of_test *graph, uint64_t launched)
+{
+	stamps_add_graph(graph->ring, &(const struct stamps_graph){.launched_ns = launched, .exec = graph->exec, .first = graph->first,
+	                                                           .last = graph->last, .end = graph->last, .kernels = NODES});
+	return atomic_load(&graph->ring->launches);
+}
+
+/* Its nodes from `from` on have ended; the first one at `begin`, the last one at `end`. */
+static void run_nodes(const struct graph_of_test *graph, uint64_t begin, uint64_t end, unsigned int count)
+{
+	unsigned int all = (unsigned int)(graph->last - graph->first + 1);
+
+	for (unsigned int i = 0; i < count; i++) {
+		struct stamps_cell cell = stamps_node_cell(graph->first + i);
+
+		write_stamp(graph->ring, cell.at, cell.number,
+		            begin + (end - begin) * i / (all - 1) + times_under_mps.graph.release_ns + AHEAD);
+	}
+}
+
+static void run_graph(const struct graph_of_test *graph, uint64_t begin, uint64_t end)
+{
+	run_nodes(graph, begin, end, (unsigned int)(graph->last - graph->first + 1));
+}
+
+static void test_a_graph(void **state)
+{
+	struct graph_of_test graph = make_graph(ring, EXEC, 1);
+
+	(void)state;
+	run_first(ring);
+	for (unsigned int i = 0; i < 3; i++) {
+		uint64_t launched = START + i * MS, number = launch_graph(&graph, launched);
+
+		run_graph(&graph, launched + 5 * US, launched + 405 * US);
+		struct ends_time time = measure(ring, number, true, launched, launched + 405 * US);
+
+		assert_true(time.is_known);
+		ASSERT_NEAR(time.duration_ns, 400 * US);
+		ASSERT_NEAR(time.used_ns, 400 * US);
+	}
+}
+
+/* It waited for a kernel in its stream: its begin is known from the driver's own kernel in front. */
+static void test_a_graph_behind_a_kernel(void **state)
+{
+	struct graph_of_test graph = make_graph(ring, EXEC, 1);
+
+	(void)state;
+	run_first(ring);
+	run_and_measure(ring, 0, START, START + 300 * US);
+	uint64_t number = launch_graph(&graph, START + 10 * US);
+
+	run_graph(&graph, START + 301 * US, START + 701 * US);
+	struct ends_time time = measure(ring, number, true, START + 10 * US, START + 701 * US);
+
+	assert_true(time.is_known);
+	ASSERT_NEAR(time.duration_ns, 400 * US);
+	ASSERT_NEAR(time.used_ns, 400 * US);
+}
+
+/* Without that, and if there are several, it begins when it was launched or the launch before has ended. */
+static void test_graphs_without_a_kernel_in_front(void **state)
+{
+	struct graph_of_test graphs[] = {make_graph(ring, EXEC, 0), make_graph(ring, (const void *)0x1008, 2)};
+
+	(void)state;
+	run_first(ring);
+	for (unsigned int i = 0; i < 4; i++) {
+		uint64_t launched = START + i * 2 * MS, number = launch_graph(&graphs[i % 2], launched);
+
+		run_graph(&graphs[i % 2], launched + 5 * US, launched + 405 * US);
+		struct ends_time time = measure(ring, number, true, launched, launched + 405 * US);
+
+		assert_true(time.is_known);
+		ASSERT_NEAR(time.used_ns, 400 * US);
+		ASSERT_NEAR(time.duration_ns, i % 2 ? 400 * US : 400 * US);
+	}
+}
+
+/* Launched three times at once, and looked at after each: the next one has begun already, and is not taken for this one. */
+static void test_a_graph_that_is_launched_again(void **state)
+{
+	struct graph_of_test graph = make_graph(ring, EXEC, 1);
+	uint64_t numbers[3];
+
+	(void)state;
+	run_first(ring);
+	for (unsigned int i = 0; i < 3; i++)
+		numbers[i] = launch_graph(&graph, START + i * US);
+	for (uint64_t i = 0; i < 3; i++) {
+		uint64_t begin = START + 5 * US + i * 402 * US;
+
+		run_graph(&graph, begin, begin + 400 * US);
+		if (i < 2)
+			run_nodes(&graph, begin + 402 * US, begin + 802 * US, 3);
+		/* It is seen when nodes of the next one have ended, too. */
+		const struct ends_launch ended = {.ring = ring, .number = numbers[i], .is_graph = true, .came = START + i * US,
+		                                  .unseen = begin + 401 * US, .seen = begin + 530 * US};
+
+		now_of_test = ended.seen;
+		struct ends_time time = ends_measure(&ended);
+
+		assert_true(time.is_known);
+		ASSERT_NEAR(time.duration_ns, 400 * US);
+		ASSERT_NEAR(time.used_ns, 400 * US);
+	}
+}
+
+/* Both are seen when both have ended: what they used is right in sum, and each is as long as the last one was. */
+static void test_two_launches_that_are_seen_at_once(void **state)
+{
+	struct graph_of_test graph = make_graph(ring, EXEC, 1);
+	uint64_t first, second;
+
+	(void)state;
+	run_first(ring);
+	first = launch_graph(&graph, START);
+	second = launch_graph(&graph, START + US);
+	run_graph(&graph, START + 405 * US, START + 805 * US);
+	struct ends_time one = measure(ring, first, true, START, START + 805 * US);
+	struct ends_time two = measure(ring, second, true, START + US, START + 805 * US);
+
+	assert_true(one.is_known && two.is_known);
+	ASSERT_NEAR(one.duration_ns, 400 * US);
+	ASSERT_NEAR(two.duration_ns, 400 * US);
+	ASSERT_NEAR(one.used_ns + two.used_ns, 800 * US);
+}
+
+/* Graphs alone compare the clocks, too; by the time at which a stamp is read, since it may be a later launch's. */
+static void test_graphs_compare_clocks(void **state)
+{
+	struct graph_of_test graph = make_graph(ring, EXEC, 1);
+	struct ends_time time = {.is_known = false};
+
+	(void)state;
+	for (uint64_t i = 0; i < 4; i++) {
+		uint64_t launched = START + i * MS, number = launch_graph(&graph, launched);
+
+		run_graph(&graph, launched + 5 * US, launched + 405 * US);
+		struct ends_launch ended = {.ring = ring, .number = number, .is_graph = true, .came = launched - US,
+		                            .unseen = launched + 404 * US, .seen = launched + 405 * US};
+
+		now_of_test = launched + 408 * US;
+		time = ends_measure(&ended);
+	}
+	assert_true(time.is_known);
+	ASSERT_NEAR(time.duration_ns, 400 * US);
+	ASSERT_NEAR(time.used_ns, 400 * US);
+	struct clock_offset offset;
+
+	assert_true(times_clock(&known->gpus[0].times, START + 4 * MS, &offset));
+	assert_in_range(offset.offset, AHEAD - 3 * US, AHEAD + 3 * US);
+}
+
+/* Nodes that have no cell, that belong to another instance by now, or never ran. */
+static void test_graphs_whose_end_is_not_known(void **state)
+{
+	struct graph_of_test graph = make_graph(ring, EXEC, 1), none = {.ring = ring, .exec = EXEC},
+	                     backwards = {.ring = ring, .exec = EXEC, .first = 9, .last = 3},
+	                     endless = {.ring = ring, .exec = EXEC, .first = 1, .last = STAMPS_IS_NODE - 1},
+	                     others = {.ring = ring, .exec = (const void *)0x3000, .first = graph.first, .last = graph.last};
+	const struct graph_of_test *const odd[] = {&graph, &none, &backwards, &endless, &others};
+
+	(void)state;
+	run_first(ring);
+	for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+		uint64_t number = launch_graph(odd[i], START);
+
+		assert_seen(&(const struct ends_launch){.ring = ring, .number = number, .is_graph = true, .came = START, .seen = START + MS});
+	}
+	/* A kernel is no graph, and a graph no kernel. */
+	uint64_t number = run(ring, 0, START, START + 100 * US).number;
+
+	assert_seen(&(const struct ends_launch){.ring = ring, .number = number, .is_graph = true, .came = START, .seen = START + MS});
+	number = launch_graph(&graph, START);
+	assert_seen(&(const struct ends_launch){.ring = ring, .number = number, .came = START, .seen = START + MS});
+}
+
+/* More than are remembered. */
+static void test_many_graphs(void **state)
+{
+	(void)state;
+	run_first(ring);
+	for (uint64_t i = 0; i < 3 * GRAPHS; i++) {
+		uintptr_t exec = 0x1000 + 8 * (i % (GRAPHS + 1));
+		struct graph_of_test graph = make_graph(ring, (const void *)exec, 1);
+		uint64_t launched = START + i * MS, number = launch_graph(&graph, launched);
+
+		run_graph(&graph, launched + 5 * US, launched + 405 * US);
+		struct ends_time time = measure(ring, number, true, launched, launched + 405 * US);
+
+		assert_true(time.is_known);
+		ASSERT_NEAR(time.duration_ns, 400 * US);
+	}
+}
+
+/* --- what counts once ------------------------------------------------------------------------------------------------- */
+
+static void test_busy_time(void **state)
+{
+	struct busy busy = {.count = 0};
+
+	(void)state;
+	assert_int_equal(busy_add(&busy, 10, 20), 10);
+	assert_int_equal(busy_add(&busy, 30, 40), 10);
+	assert_int_equal(busy_add(&busy, 12, 18), 0);
+	assert_int_equal(busy_add(&busy, 15, 35), 10); /* between them */
+	assert_int_equal(busy.count, 1);
+	assert_int_equal(busy_add(&busy, 40, 50), 10); /* it touches */
+	assert_int_equal(busy.count, 1);
+	assert_int_equal(busy_add(&busy, 0, 5), 5); /* before them */
+	assert_int_equal(busy_add(&busy, 0, 100), 55);
+	assert_int_equal(busy_add(&busy, 7, 7), 0);
+	assert_int_equal(busy_add(&busy, 9, 3), 0);
+	assert_int_equal(busy.count, 1);
+}
+
+/* In any order: as many as of 400 points are covered. */
+static void test_busy_time_is_the_union(void **state)
+{
+	(void)state;
+	for (unsigned int round = 0; round < 300; round++) {
+		struct busy busy = {.count = 0};
+		bool covered[400] = {false};
+
+		for (unsigned int i = 0; i < BUSY_STRETCHES; i++) {
+			uint64_t begin = some(350), end = begin + some(50), more = 0;
+
+			for (uint64_t at = begin; at < end; at++) {
+				more += !covered[at];
+				covered[at] = true;
+			}
+			assert_int_equal(busy_add(&busy, begin, end), more);
+		}
+	}
+}
+
+/* The oldest ones are forgotten, and then count again: too much, never too little. */
+static void test_busy_time_is_bounded(void **state)
+{
+	struct busy busy = {.count = 0};
+
+	(void)state;
+	for (uint64_t i = 0; i < 2 * BUSY_STRETCHES; i++)
+		assert_int_equal(busy_add(&busy, 10 * i, 10 * i + 5), 5);
+	assert_int_equal(busy.count, BUSY_STRETCHES);
+	for (uint64_t i = BUSY_STRETCHES; i < 2 * BUSY_STRETCHES; i++)
+		assert_int_equal(busy_add(&busy, 10 * i, 10 * i + 5), 0);
+	assert_int_equal(busy_add(&busy, 0, 5), 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_a_kernel, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_kernels_in_a_stream, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_overlapping_streams_count_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_gpus, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_clocks_that_were_not_compared, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_launches_without_a_ring, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_launches_without_a_stamp, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_no_memory, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_numbers_that_are_not_there, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_launch_of_the_lap_before, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_times_that_cannot_be, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_rings_full_of_nonsense, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_graph, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_graph_behind_a_kernel, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_graphs_without_a_kernel_in_front, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_graph_that_is_launched_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_two_launches_that_are_seen_at_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_graphs_compare_clocks, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_graphs_whose_end_is_not_known, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_many_graphs, set_up, tear_down),
+		cmocka_unit_test(test_busy_time),
+		cmocka_unit_test(test_busy_time_is_the_union),
+		cmocka_unit_test(test_busy_time_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
