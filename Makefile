@@ -195,12 +195,13 @@ $(BUILD)/tests/unit/prediction: $(BUILD)/tests/unit/prediction.o $(BUILD)/src/sh
 $(BUILD)/tests/unit/reserve: $(BUILD)/tests/unit/reserve.o $(BUILD)/src/shim/reserve.o $(library)
 $(BUILD)/tests/unit/holding: $(BUILD)/tests/unit/holding.o $(addprefix $(BUILD)/src/shim/,holding.o reserve.o) $(library)
 $(BUILD)/tests/unit/in_flight: $(BUILD)/tests/unit/in_flight.o $(BUILD)/src/shim/in_flight.o $(library)
+$(BUILD)/tests/unit/predictions: $(BUILD)/tests/unit/predictions.o $(addprefix $(BUILD)/src/shim/,prediction.o prediction_tell.o) $(library)
 $(BUILD)/tests/unit/ends: $(BUILD)/tests/unit/ends.o $(BUILD)/src/shim/busy.o $(library)
 $(BUILD)/tests/unit/calls: $(BUILD)/tests/unit/calls.o $(BUILD)/src/driver/calls.o $(library)
 $(BUILD)/tests/unit/top: $(BUILD)/tests/unit/top.o $(addprefix $(BUILD)/tools/nvtaskset/,quota.o time_given.o) $(library)
 $(BUILD)/tests/unit/time_given: $(BUILD)/tests/unit/time_given.o $(addprefix $(BUILD)/tools/nvtaskset/,quota.o time_given.o time_change.o) \
                                  $(library)
-$(addprefix $(BUILD)/tests/unit/,quota prediction reserve holding ends in_flight priority weight neighbours calls top time_given):
+$(addprefix $(BUILD)/tests/unit/,quota prediction predictions reserve holding ends in_flight priority weight neighbours calls top time_given):
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
 
 link_gpu_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(link_$(@F)) -o $@

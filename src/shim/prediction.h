@@ -16,6 +16,8 @@
 #ifndef NVTASKSET_SHIM_PREDICTION_H
 #define NVTASKSET_SHIM_PREDICTION_H
 
+#include "state/predictions.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,13 +42,6 @@ struct prediction_key {
 struct prediction {
 	uint64_t ns;   /* 0: nothing is known at all */
 	bool is_known; /* false: it is as the longest that is known */
-};
-
-/* Predictions and what came. `error_ns` is the sum of how far each was from what came. Launches of which nothing was
- * known are in `unknown` only. */
-struct prediction_quality {
-	uint64_t known, unknown; /* launches */
-	uint64_t predicted_ns, came_ns, error_ns;
 };
 
 /* Members are prediction.c's. */

@@ -8,37 +8,42 @@ static bool has_name(const struct function_sum *function, const char *name)
 	return name && function->name ? strcmp(name, function->name) == 0 : name == function->name;
 }
 
-/* NULL if there is no memory. */
-static struct function_sum *sum_of(struct function_sums *sums, const char *name)
+static struct function_sum *find(const struct function_sums *sums, const char *name)
 {
 	unsigned int place = 0;
 
 	while (place < sums->count && !has_name(&sums->list[place], name))
 		place++;
-	if (place == sums->count) {
-		struct function_sum *more = realloc(sums->list, (place + 1) * sizeof *more);
-		char *copy = name ? strdup(name) : NULL;
+	return place < sums->count ? &sums->list[place] : NULL;
+}
 
-		sums->list = more ? more : sums->list;
-		if (!more || (name && !copy)) {
-			free(copy);
-			return NULL;
-		}
-		more[place] = (struct function_sum){.name = copy};
-		sums->count++;
+/* NULL if there is no memory. */
+static struct function_sum *add(struct function_sums *sums, const char *name)
+{
+	struct function_sum *more = realloc(sums->list, (sums->count + 1) * sizeof *more);
+	char *copy = name ? strdup(name) : NULL;
+
+	sums->list = more ? more : sums->list;
+	if (!more || (name && !copy)) {
+		free(copy);
+		return NULL;
 	}
-	return &sums->list[place];
+	more[sums->count] = (struct function_sum){.name = copy};
+	return &more[sums->count++];
 }
 
 void function_sums_add(struct function_sums *sums, const struct look_times *times)
 {
 	for (unsigned int i = 0; i < times->function_count; i++) {
 		const struct look_function *came = &times->functions[i];
-		struct function_sum *function = came->instances > 0 ? sum_of(sums, came->name) : NULL;
+		struct function_sum *function = find(sums, came->name);
 
+		if (!function && came->instances > 0)
+			function = add(sums, came->name);
 		if (function) {
 			function->instances += came->instances;
 			durations_merge(&function->durations, &came->durations);
+			function->predicted = came->predicted;
 		}
 	}
 }

@@ -179,6 +179,7 @@ static void begin_take(struct look *look)
 	for (unsigned int i = 0; i < look->function_count; i++) {
 		look->functions[i].instances = 0;
 		look->functions[i].durations = (struct durations){.count = 0};
+		look->functions[i].predicted = (struct prediction_quality){.known = 0};
 	}
 }
 
@@ -210,6 +211,25 @@ static void take(struct look *look)
 	for (unsigned int i = 0; i < look->gpu_count; i++)
 		finish(look, look->gpus[i], now);
 	look_rings_each(look, give_up);
+}
+
+/* --- predictions -------------------------------------------------------------------------------------------------------- */
+
+static void take_predictions(struct look *look, struct look_times *times)
+{
+	struct predictions said;
+
+	if (!predictions_read(&look->editor.segment, &said))
+		return;
+	times->predicted = said.all;
+	for (unsigned int i = 0; i < said.count; i++) {
+		const struct prediction_of *of = &said.list[i];
+
+		if (of->is_graph)
+			times->graphs[times->graph_count++] = (struct look_graph){of->what, of->quality};
+		else
+			prediction_quality_add(&look_functions_find_anywhere(look, of->what)->predicted, &of->quality);
+	}
 }
 
 /* --- looking ----------------------------------------------------------------------------------------------------------- */
@@ -274,6 +294,7 @@ int look_take(struct look *look, struct look_times *times, struct error *error)
 	};
 	for (unsigned int i = 0; i < look->gpu_count; i++)
 		times->gpus[i] = look->gpus[i]->taken;
+	take_predictions(look, times);
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "counts.h"
 #include "durations.h"
+#include "predictions.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,6 +71,13 @@ struct look_function {
 	const char *name;           /* as the compiler wrote it, mangled; NULL: all functions that had no room */
 	uint64_t instances;         /* that have ended: nodes of graphs too, as often as their graph was launched */
 	struct durations durations; /* of those whose time is known; of the nodes of graphs these are samples */
+	struct prediction_quality predicted; /* all that the owner says, also from before; none: all 0 */
+};
+
+/* What the owner says of the launches of an instance of a graph. */
+struct look_graph {
+	uint64_t instance; /* what it calls it */
+	struct prediction_quality predicted;
 };
 
 struct look_times {
@@ -78,6 +86,9 @@ struct look_times {
 	struct look_gpu gpus[LOOK_GPUS]; /* on which the process has made a context */
 	unsigned int function_count;
 	const struct look_function *functions; /* until the next call for this look; in the order of their first launch */
+	unsigned int graph_count;
+	struct look_graph graphs[PREDICTIONS_MAX]; /* of which something was predicted */
+	struct prediction_quality predicted;       /* of all launches */
 };
 
 struct look;

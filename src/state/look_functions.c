@@ -63,3 +63,15 @@ struct look_function *look_functions_find(struct look *look, struct watched_ring
 {
 	return &look->functions[function != 0 ? locate(ring, function)->index : 0];
 }
+
+struct look_function *look_functions_find_anywhere(struct look *look, uint64_t function)
+{
+	struct look_function *found = &look->functions[0];
+
+	for (unsigned int i = 0; i < COUNTS_AREAS * COUNTS_PLACES && found == &look->functions[0]; i++) {
+		struct watched_ring *ring = look->areas[i / COUNTS_PLACES].rings[i % COUNTS_PLACES];
+
+		found = ring ? look_functions_find(look, ring, function) : found;
+	}
+	return found;
+}

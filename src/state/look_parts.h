@@ -126,6 +126,9 @@ void look_functions_read(struct look *look, struct watched_ring *ring);
 /* By what the ring calls it. */
 struct look_function *look_functions_find(struct look *look, struct watched_ring *ring, uint64_t function);
 
+/* By what any ring calls it. */
+struct look_function *look_functions_find_anywhere(struct look *look, uint64_t function);
+
 /* --- look_events.c ---------------------------------------------------------------------------------------------------- */
 
 /* Adds what has come to the events of the take: only what has ended; the same, but of what runs only the oldest are looked at;

@@ -103,8 +103,8 @@ static bool is_mapped(const struct segment *segment)
 	return mappings > 1; /* one of them is this one */
 }
 
-/* The areas (counts.h, stamps.h) have gone with the execution that made them. */
-static void forget_areas(struct segment_memory *memory)
+/* The areas (counts.h, stamps.h) have gone with the execution that made them, and so has what it calls functions. */
+static void forget_execution(struct segment_memory *memory)
 {
 	for (int i = 0; i < COUNTS_AREAS; i++) {
 		atomic_store(&memory->areas[i].inode, 0);
@@ -112,6 +112,7 @@ static void forget_areas(struct segment_memory *memory)
 	}
 	atomic_store(&memory->areas_made, 0);
 	atomic_store(&memory->gaps, 0);
+	predictions_forget(memory);
 }
 
 bool segment_find_own(struct segment *segment)
@@ -131,7 +132,7 @@ bool segment_find_own(struct segment *segment)
 		counter_slots_keep();
 	} else {
 		segment_set_in_force(segment, true);
-		forget_areas(segment->memory);
+		forget_execution(segment->memory);
 	}
 	return true;
 }

@@ -77,6 +77,14 @@ static void add_gpu(struct watched *watched, const struct look_gpu *came)
 	}
 }
 
+static void add_functions(struct watched *watched, const struct look_times *times)
+{
+	function_sums_add(&watched->functions, times);
+	watched->predicted = times->predicted;
+	watched->graph_count = times->graph_count;
+	memcpy(watched->graphs, times->graphs, sizeof watched->graphs);
+}
+
 static void take_one(struct watched *watched, bool has_functions)
 {
 	struct look_times times;
@@ -95,7 +103,7 @@ static void take_one(struct watched *watched, bool has_functions)
 	for (unsigned int i = 0; i < times.gpu_count; i++)
 		add_gpu(watched, &times.gpus[i]);
 	if (has_functions)
-		function_sums_add(&watched->functions, &times);
+		add_functions(watched, &times);
 }
 
 /* --- all of them -------------------------------------------------------------------------------------------------- */

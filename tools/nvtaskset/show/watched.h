@@ -32,6 +32,10 @@ struct watched {
 	unsigned int gpu_count;
 	struct watched_gpu gpus[LOOK_GPUS];
 	struct function_sums functions; /* since it is watched */
+	/* What it said last of its predictions. */
+	struct prediction_quality predicted; /* of all launches */
+	unsigned int graph_count;
+	struct look_graph graphs[PREDICTIONS_MAX];
 };
 
 /* Initially all zero. */
