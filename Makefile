@@ -49,7 +49,7 @@ bench_support   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
 unit_tests      = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c))
 bench_programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 gpu_tests       = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
-test_programs   = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed memory nothing nothing-static refuse libcublas.so.0 \
+test_programs   = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed memory nothing nothing-static predict refuse libcublas.so.0 \
                   smctrl smctrl-static smctrl-original smctrl-opens)
 
 library = $(BUILD)/libnvtaskset.a
@@ -236,6 +236,8 @@ $(filter %/play %/play-rpath %/play-needed,$(test_programs)): $(BUILD)/tests/pro
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o %.a,$^) -lcmocka -ldl $(link_$(@F)) -o $@
 link_play-rpath  = -Wl,--disable-new-dtags,-rpath,$(abspath $(dir $(sim)))
 link_play-needed = -Wl,--no-as-needed,-rpath-link,$(BUILD)/lib $(sim)
+$(BUILD)/tests/programs/predict: $(BUILD)/tests/programs/predict.o $(library)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@
 $(BUILD)/tests/programs/memory: $(BUILD)/tests/programs/memory.o $(gpu_support) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl -o $@
 # With the shared library; with the archive; linked with the original, which has neither a soname nor versions; and opening

@@ -146,9 +146,30 @@ list_marks() { # PID MARK
 	[[ "$(tail -n 1 "$WORK/page")" =~ ^\ *100\.0\ .*[0-9]us\ .*\ where$ ]]
 	nvtaskset top --json --once --delay 0.5 "$PROGRAM" >"$WORK/json"
 	[ "$(jq -r '.kernels[0] | keys_unsorted | join(" ")' "$WORK/json")" = \
-		"name instances timed share total_ns average_ns median_ns min_ns max_ns deviation_ns" ]
+		"name instances timed share total_ns average_ns median_ns min_ns max_ns deviation_ns predicted unpredicted predicted_ns error" ]
 	[ "$(jq '.kernels[0] | .name == "where" and .instances > 0 and .timed <= .instances and .min_ns > 0 and .median_ns >= .min_ns' "$WORK/json")" = true ]
-	[ "$(jq '.why_no_kernels' "$WORK/json")" = null ]
+	[ "$(jq -c '[.why_no_kernels, .predictions, (.kernels[0] | .predicted, .unpredicted, .predicted_ns, .error)]' "$WORK/json")" = \
+		"[null,null,null,null,null,null]" ]
+}
+
+@test "what a program has predicted of its launches" {
+	own_gpus
+	start_program -t 0-7
+	# Whoever looks gets the names of functions.
+	nvtaskset top --once --delay 0.5 "$PROGRAM" >"$WORK/page"
+	"$BUILD/tests/programs/predict" "$PROGRAM" where
+	nvtaskset top --once --delay 0.5 "$PROGRAM" >"$WORK/page"
+	grep -qE '^TIME% .* STDDEV PREDICTED ERROR% NAME$' "$WORK/page"
+	grep -qE '^ *100\.0 .* +2\.0us +25\.0 where$' "$WORK/page"
+	grep -qE '^ *- +- +- +- .* \(graph 0x55d0\)$' "$WORK/page"
+	[ "$(tail -n 1 "$WORK/page")" = "Predicted: 50 launches, wrong by 25.0%; of 3 more nothing was known." ]
+	nvtaskset top --json --once --delay 0.5 "$PROGRAM" >"$WORK/json"
+	[ "$(jq -c '.kernels | map([.name, .predicted, .unpredicted, .predicted_ns, .error])' "$WORK/json")" = \
+		'[["where",10,1,2000,0.25],["(graph 0x55d0)",0,2,null,null]]' ]
+	[ "$(jq -c '.kernels[1] | [.instances, .timed, .share, .total_ns, .average_ns]' "$WORK/json")" = "[null,null,null,null,null]" ]
+	[ "$(jq -c .predictions "$WORK/json")" = '{"predicted":50,"unpredicted":3,"predicted_ns":120,"error":0.25}' ]
+	# Of all programs, nothing of that.
+	not grep -q PREDICTED <(nvtaskset top --once --delay 0.1)
 }
 
 @test "a program that ends between two looks" {
@@ -216,7 +237,7 @@ list_marks() { # PID MARK
 	[ "$(jq -r .schema "$WORK/json" | sort -u)" = nvtaskset-top/1 ]
 	[ "$(jq "$mine | .gpus[0].kernels_per_second > 0" "$WORK/json" | sort -u)" = true ]
 	[ "$(jq ".span_seconds > 0.1" "$WORK/json" | sort -u)" = true ]
-	[ "$(head -n 1 "$WORK/json" | jq -r 'keys_unsorted | join(" ")')" = "schema time_ms span_seconds processes kernels why_no_kernels" ]
+	[ "$(head -n 1 "$WORK/json" | jq -r 'keys_unsorted | join(" ")')" = "schema time_ms span_seconds processes kernels why_no_kernels predictions" ]
 	[ "$(head -n 1 "$WORK/json" | jq -r "$mine | keys_unsorted | join(\" \")")" = "pid uid user command not_in_force quota rank gpus" ]
 	[ "$(head -n 1 "$WORK/json" | jq -r "$mine | .gpus[0] | keys_unsorted | join(\" \")")" = \
 		"gpu bus_id tpc_list kernels_per_second in_flight busy busy_error tpc_share busy_seconds presence why_no_times" ]

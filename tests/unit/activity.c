@@ -247,6 +247,50 @@ static void test_kernels(void **state)
 	end_one(&watched);
 }
 
+static struct accuracy accuracy_with(uint64_t known, uint64_t unknown, uint64_t predicted, uint64_t came, uint64_t error)
+{
+	return accuracy_of(&(const struct prediction_quality){known, unknown, predicted, came, error});
+}
+
+static bool is_accuracy_known(struct accuracy accuracy)
+{
+	return accuracy.launches.is_known || accuracy.unknown.is_known || accuracy.predicted.is_known || accuracy.error.is_known;
+}
+
+static void test_how_good_predictions_are(void **state)
+{
+	struct accuracy accuracy = accuracy_with(4, 2, 800, 1000, 250);
+
+	(void)state;
+	assert_near(accuracy.launches, 4);
+	assert_near(accuracy.unknown, 2);
+	assert_near(accuracy.predicted, 200);
+	assert_near(accuracy.error, 0.25);
+	assert_false(is_accuracy_known(accuracy_with(0, 0, 0, 0, 0)));
+	/* No mean of none, and no part of nothing. */
+	accuracy = accuracy_with(0, 3, 800, 1000, 250);
+	assert_near(accuracy.launches, 0);
+	assert_false(accuracy.predicted.is_known || accuracy.error.is_known);
+	accuracy = accuracy_with(4, 0, 800, 0, 800);
+	assert_near(accuracy.predicted, 200);
+	assert_false(accuracy.error.is_known);
+}
+
+static void test_graphs(void **state)
+{
+	const struct look_graph graph = {.instance = 0x55d0, .predicted = {.known = 1, .predicted_ns = 20, .came_ns = 10, .error_ns = 10}};
+	struct kernel_activity kernel;
+
+	(void)state;
+	assert_true(describe_graph(&kernel, &graph));
+	assert_string_equal(kernel.name, "(graph 0x55d0)");
+	assert_true(kernel.is_graph);
+	assert_near(kernel.accuracy.predicted, 20);
+	assert_near(kernel.accuracy.error, 1);
+	assert_false(kernel.sum.is_known || kernel.average.is_known || kernel.share.is_known);
+	free(kernel.name);
+}
+
 static void test_names_of_functions(void **state)
 {
 	static const char *const same[] = {"saxpy", "_Z", "_Znonsense ", "", "a b"};
@@ -337,6 +381,8 @@ int main(void)
 		cmocka_unit_test(test_takes_in_which_the_clocks_are_not_known),
 		cmocka_unit_test(test_an_interval_begins_anew_and_the_sum_goes_on),
 		cmocka_unit_test(test_kernels),
+		cmocka_unit_test(test_how_good_predictions_are),
+		cmocka_unit_test(test_graphs),
 		cmocka_unit_test(test_names_of_functions),
 		cmocka_unit_test(test_a_name_that_has_no_end), /* behind test_kernels: afterwards, names stay as they are */
 		cmocka_unit_test(test_how_many_tpcs),

@@ -189,6 +189,62 @@ static void test_kernels_of_a_program(void **state)
 	            "kernels are not known: nobody measures\n");
 }
 
+/* Of a program that predicts: a graph has no other numbers, and a kernel of which nothing was known before has none. */
+static void test_predictions(void **state)
+{
+	const struct terminal narrow = {.is_terminal = true, .columns = 60, .rows = 14};
+	struct top_row rows[] = {row_with(7, "./infer", reading_of(0.5), reading_of(10))};
+	struct model model = model_of(rows, 1);
+	char names[][8] = {"gemm", "rare", "(graph)"};
+	struct accuracy known = {.launches = reading_of(12), .unknown = reading_of(1), .predicted = reading_of(310e3), .error = reading_of(0.043)};
+	struct kernel_activity kernels[] = {
+		{.name = names[0], .instances = 12, .timed = 12, .share = reading_of(1), .sum = reading_of(3.6e6),
+		 .average = reading_of(300e3), .median = reading_of(300e3), .shortest = reading_of(812), .longest = reading_of(2.1e6),
+		 .deviation = reading_of(10), .accuracy = known},
+		{.name = names[1], .instances = 1, .accuracy = {.launches = reading_of(0), .unknown = reading_of(1)}},
+		{.name = names[2], .is_graph = true, .accuracy = known},
+	};
+
+	(void)state;
+	kernels[2].accuracy.error = reading_of(2);
+	model.pid = 7;
+	model.kernels = kernels;
+	model.kernel_count = 3;
+	model.gpu_count = 0;
+	model.accuracy = known;
+	assert_page(&model, &by_busy, &file,
+	            "nvtaskset top: pid 7, over 1 s\n"
+	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
+	            "  7 ana  0   0-32  50.0 25.0        10        2 0:50.00 ./infer\n"
+	            "TIME% TOTAL INSTANCES TIMED     AVG     MED   MIN   MAX STDDEV PREDICTED ERROR% NAME\n"
+	            "100.0 3.6ms        12    12 300.0us 300.0us 812ns 2.1ms   10ns   310.0us    4.3 gemm\n"
+	            "    -     -         1     0       -       -     -     -      -                  rare\n"
+	            "    -     -         -     -       -       -     -     -      -   310.0us  200.0 (graph)\n"
+	            "Predicted: 12 launches, wrong by 4.3%; of 1 more nothing was known.\n");
+	assert_page(&model, &by_busy, &narrow,
+	            "nvtaskset top: pid 7, over 1 s\n"
+	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT COMMAND\n"
+	            "  7 ana  0   0-32  50.0 25.0        10        2 ./infer\n"
+	            "TIME% TOTAL INSTANCES     AVG PREDICTED ERROR% NAME\n"
+	            "100.0 3.6ms        12 300.0us   310.0us    4.3 gemm\n"
+	            "    -     -         1       -                  rare\n"
+	            "    -     -         -       -   310.0us  200.0 (graph)\n"
+	            "Predicted: 12 launches, wrong by 4.3%; of 1 more nothing was\n"
+	            "\n\n\n\n\n"
+	            "q quit  ? help  P busy  T time  < > sort  u user  / search  \n");
+	/* Nothing has ended that was predicted. */
+	model.accuracy = kernels[1].accuracy;
+	model.kernels = &kernels[1];
+	model.kernel_count = 1;
+	assert_page(&model, &by_busy, &file,
+	            "nvtaskset top: pid 7, over 1 s\n"
+	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
+	            "  7 ana  0   0-32  50.0 25.0        10        2 0:50.00 ./infer\n"
+	            "TIME% TOTAL INSTANCES TIMED AVG MED MIN MAX STDDEV NAME\n"
+	            "    -     -         1     0   -   -   -   -      - rare\n"
+	            "Predicted: 0 launches; of 1 more nothing was known.\n");
+}
+
 /* With one program, it is its kernels that are scrolled and searched. */
 static void test_more_kernels_than_lines(void **state)
 {
@@ -360,12 +416,20 @@ static struct top_row some_row(int pid)
 	return row;
 }
 
+static struct accuracy some_accuracy(void)
+{
+	return (struct accuracy){some_reading(1e19), some_reading(1e19), some_reading(1e19), some_reading(1e19)};
+}
+
 static struct model some_model(struct top_row rows[ROWS_MAX], struct kernel_activity *kernel)
 {
 	struct model model = {.row_count = some(ROWS_MAX), .rows = rows, .all = rows, .gpu_count = some(5), .delay = 0.5,
 	                      .kernels = kernel, .kernel_count = some(2), .some_are_hidden = some(2)};
 	int pid = 1;
 
+	kernel->is_graph = some(2);
+	kernel->accuracy = some_accuracy();
+	model.accuracy = some_accuracy();
 	model.all_count = model.row_count;
 	for (size_t i = 0; i < model.row_count; i++)
 		rows[i] = some_row(pid += (int)some(1000000));
@@ -753,6 +817,7 @@ int main(void)
 		cmocka_unit_test(test_what_busy_contains_is_marked),
 		cmocka_unit_test(test_nobody),
 		cmocka_unit_test(test_kernels_of_a_program),
+		cmocka_unit_test(test_predictions),
 		cmocka_unit_test(test_more_kernels_than_lines),
 		cmocka_unit_test(test_a_narrow_terminal),
 		cmocka_unit_test(test_quotas),

@@ -448,8 +448,8 @@ static void draw_accuracy(struct sheet *sheet, const struct accuracy *accuracy)
 
 	fprintf(sheet->line, "Predicted: %s launches", format_count(launches, accuracy->launches, 0));
 	if (accuracy->error.is_known)
-		fprintf(sheet->line, ", wrong by %s%% of their time", format_percent(error, accuracy->error));
-	fprintf(sheet->line, "; of %s more, nothing was known.", format_count(unknown, accuracy->unknown, 0));
+		fprintf(sheet->line, ", wrong by %s%%", format_percent(error, accuracy->error));
+	fprintf(sheet->line, "; of %s more nothing was known.", format_count(unknown, accuracy->unknown, 0));
 	end_line(sheet);
 }
 
