@@ -1,5 +1,7 @@
 #include "in_flight.h"
 
+#include "base/process_clock.h"
+
 #include <stdlib.h>
 
 /* --- coming and going ------------------------------------------------------------------------------------------------ */
@@ -64,6 +66,8 @@ static bool has_ended(const struct in_flight_launch *launch)
 
 /* --- looking --------------------------------------------------------------------------------------------------------- */
 
+/* Whoever looks may have been interrupted since `now`: from when an end is seen the GPU's clock is known, so that time must not
+ * be before the end. */
 static void sort_out(struct in_flight *all, uint64_t now, bool gives_up)
 {
 	unsigned int left = 0;
@@ -72,7 +76,7 @@ static void sort_out(struct in_flight *all, uint64_t now, bool gives_up)
 		struct in_flight_launch *launch = all->running[i];
 
 		if (has_ended(launch) || (gives_up && launch->is_called)) {
-			launch->seen = now;
+			launch->seen = process_clock_ns();
 			all->ended[all->ended_count++] = launch;
 		} else {
 			launch->unseen = now;

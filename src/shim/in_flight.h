@@ -29,7 +29,7 @@ struct in_flight_launch {
 	uint64_t record;
 	bool is_graph;
 	uint64_t unseen; /* it was looked at then, and had not ended; 0: never */
-	uint64_t seen;   /* it had ended then */
+	uint64_t seen;   /* it had ended by then */
 
 	bool is_called; /* its call has ended */
 	uint64_t number; /* rising in the order in which they came */
