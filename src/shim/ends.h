@@ -18,8 +18,8 @@ struct ends_launch {
 	uint64_t number;           /* of the record; a graph's is that of the graph's launch; 0: it has none */
 	bool is_graph;
 	uint64_t came;   /* when its call began, or later, if it was held back */
-	uint64_t unseen; /* it was looked at then, and had not ended; 0: never */
-	uint64_t seen;   /* it had ended */
+	uint64_t unseen; /* it was looked at then, or later, and had not ended; 0: never */
+	uint64_t seen;   /* it was looked at then, or before, and had ended */
 };
 
 struct ends_time {

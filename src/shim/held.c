@@ -1,7 +1,9 @@
 #include "held.h"
 
+#include "base/process_clock.h"
 #include "mps/reach.h"
 #include "neighbours.h"
+#include "prediction_tell.h"
 #include "rules.h"
 #include "stepping.h"
 #include "turnstile.h"
@@ -11,6 +13,9 @@
 /* How often the others are looked at while anybody wants to run; and whether MPS is still there. */
 #define LOOK_NS MS
 #define SERVER_NS (100 * MS)
+
+/* How often it is said how good predictions were. */
+#define TELL_NS (100 * MS)
 
 static struct segment_revision revision;
 static uint64_t server_seen; /* when MPS was looked for; 0: never */
@@ -117,9 +122,23 @@ uint64_t held_look(uint64_t now, const struct sight *sight)
 	return wake;
 }
 
+/* --- telling --------------------------------------------------------------------------------------------------------- */
+
+static void tell_predictions(const struct segment *segment)
+{
+	static uint64_t told;
+	uint64_t now = process_clock_ns();
+
+	if (now - told >= TELL_NS) {
+		prediction_tell(segment, turnstile_history());
+		told = now;
+	}
+}
+
 void held_tell(const struct segment *segment)
 {
 	struct turnstile_use use = turnstile_use();
 
 	segment_set_time_used(segment, use.used_ns / 1000, use.held_ns / 1000, use.bounded);
+	tell_predictions(segment);
 }

@@ -3,7 +3,3 @@ bool stepping_see(const struct neighbours_on_gpu *neighbours, uint64_t now, uint
 void stepping_end(void) {}
 void neighbours_have(const struct segment_revision *revision) { (void)revision; }
 bool neighbours_seen(unsigned int number, struct neighbours_on_gpu *seen) { (void)number; (void)seen; return false; }
-#include "ends.h"
-void ends_begin(void) {}
-void ends_end(void) {}
-struct ends_time ends_measure(const struct ends_launch *l) { return (struct ends_time){.duration_ns = l->seen - l->came, .used_ns = l->seen - (l->unseen > l->came ? l->unseen : l->came), .is_known = true}; }
