@@ -2,6 +2,7 @@
  * Clients of MPS that were given something in time: their launches are held back at the entry of the call.
  */
 #include "../alone.h"
+#include "state/predictions.h"
 #include "state/segment.h"
 #include "support/first_gpu.h"
 #include "support/timed.h"
@@ -160,11 +161,76 @@ static void change_rules(void)
 
 TIMED_TEST(test_changes, timed_run_and_pass, change_rules)
 
+/* --- predictions ---------------------------------------------------------------------------------------------------------- */
+
+static const struct segment_revision most = {.quota = {.run_us = 95000, .period_us = 100000}};
+
+static CUgraphExec make_graph(void)
+{
+	CUstream stream;
+	CUgraph graph;
+	CUgraphExec exec;
+	uint64_t cycles = 500000;
+	void *parameters[] = {&gpu.output, &cycles};
+
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	for (unsigned int i = 0; i < 5; i++)
+		gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
+	gpu_check(cuStreamEndCapture(stream, &graph));
+	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	return exec;
+}
+
+/* Of the kernel, or the graph, that was launched most often; nothing if there is none. */
+static struct prediction_quality quality_of(bool is_graph)
+{
+	struct segment segment = gpu_own_segment();
+	struct prediction_quality quality = {.known = 0};
+	struct predictions said = {.count = 0};
+
+	if (predictions_read(&segment, &said)) {
+		for (unsigned int i = said.count; i > 0; i--)
+			quality = said.list[i - 1].is_graph == is_graph ? said.list[i - 1].quality : quality;
+	}
+	segment_close(&segment);
+	return quality;
+}
+
+/* What was predicted of kernels and graphs, and what came, is said. The first one of each is unknown, and how long those took
+ * that ended before the clocks were compared. */
+static void predict_launches(void)
+{
+	double end = timed_now_s() + PATIENCE_S;
+	unsigned int launches = 0;
+
+	give_to_client(&most);
+	CUgraphExec exec = make_graph();
+
+	while ((quality_of(false).known < 20 || quality_of(true).known < 20) && timed_now_s() < end) {
+		timed_launch(1);
+		gpu_check(cuCtxSynchronize());
+		gpu_check(cuGraphLaunch(exec, NULL));
+		gpu_check(cuCtxSynchronize());
+		launches++;
+	}
+	struct prediction_quality kernel = quality_of(false), graph = quality_of(true);
+
+	assert_in_range(kernel.known, 20, launches);
+	assert_in_range(graph.known, 20, launches);
+	assert_true(kernel.unknown > 0 && graph.unknown > 0);
+	assert_true(kernel.predicted_ns > 0 && kernel.came_ns > 0 && graph.predicted_ns > 0 && graph.came_ns > 0);
+	assert_true(kernel.predicted_ns <= kernel.came_ns + kernel.error_ns && kernel.came_ns <= kernel.predicted_ns + kernel.error_ns);
+}
+
+TIMED_TEST(test_predictions, timed_run_and_pass, predict_launches)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_quota, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_changes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_predictions, set_up, tear_down),
 	};
 
 	live_alone();
