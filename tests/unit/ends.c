@@ -417,8 +417,8 @@ static void test_a_graph(void **state)
 	}
 }
 
-/* It waited for a kernel in its stream: its begin is known from the driver's own kernel in front. */
-static void test_a_graph_behind_a_kernel(void **state)
+/* It waited, for a kernel in its stream and then for something else: its begin is known from the driver's own kernel in front. */
+static void test_a_graph_that_waits(void **state)
 {
 	struct graph_of_test graph = make_graph(ring, EXEC, 1);
 
@@ -430,6 +430,12 @@ static void test_a_graph_behind_a_kernel(void **state)
 	run_graph(&graph, START + 301 * US, START + 701 * US);
 	struct ends_time time = measure(ring, number, true, START + 10 * US, START + 701 * US);
 
+	assert_true(time.is_known);
+	ASSERT_NEAR(time.duration_ns, 400 * US);
+	ASSERT_NEAR(time.used_ns, 400 * US);
+	number = launch_graph(&graph, START + 800 * US);
+	run_graph(&graph, START + 1301 * US, START + 1701 * US);
+	time = measure(ring, number, true, START + 800 * US, START + 1701 * US);
 	assert_true(time.is_known);
 	ASSERT_NEAR(time.duration_ns, 400 * US);
 	ASSERT_NEAR(time.used_ns, 400 * US);
@@ -624,6 +630,11 @@ static void test_busy_time_is_bounded(void **state)
 	for (uint64_t i = BUSY_STRETCHES; i < 2 * BUSY_STRETCHES; i++)
 		assert_int_equal(busy_add(&busy, 10 * i, 10 * i + 5), 0);
 	assert_int_equal(busy_add(&busy, 0, 5), 5);
+	/* That was the oldest one, though it came last. */
+	assert_int_equal(busy_add(&busy, 5000, 5005), 5);
+	assert_int_equal(busy_add(&busy, 5000, 5005), 0);
+	assert_int_equal(busy_add(&busy, 10 * BUSY_STRETCHES + 10, 10 * BUSY_STRETCHES + 15), 0);
+	assert_int_equal(busy_add(&busy, 0, 5), 5);
 }
 
 int main(void)
@@ -642,7 +653,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_times_that_cannot_be, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rings_full_of_nonsense, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_graph, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_a_graph_behind_a_kernel, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_graph_that_waits, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_graphs_without_a_kernel_in_front, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_graph_that_is_launched_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_two_launches_that_are_seen_at_once, set_up, tear_down),
