@@ -1,8 +1,10 @@
 /*
- * By how much the time has risen in which anything was on a GPU, if something more was: two things at the same time count once.
+ * By how much the time has risen in which anything was on a GPU, if something more was: two things at the same time
+ * count once.
  *
- * Things come roughly in the order of time: the last stretches of busy time are remembered. What overlaps with older ones only
- * counts as if they had not been, which is too much rather than too little. Pure: one thread at a time for each struct busy.
+ * Things come roughly in the order of time: the last stretches of busy time are remembered. What overlaps with older ones
+ * counts as if those had not been, which is too much rather than too little. Pure: one thread at a time for each struct
+ * busy.
  */
 #ifndef NVTASKSET_SHIM_BUSY_H
 #define NVTASKSET_SHIM_BUSY_H

@@ -16,10 +16,11 @@ struct gpu {
 	struct busy busy;
 };
 
-/* An instance of a graph, with the nodes that it had when it ended last. */
+/* An instance of a graph. What is known of nodes that it does not have any more is known of no others: each has a number of
+ * its own. */
 struct graph {
 	const struct stamps *ring; /* NULL: none */
-	uint64_t exec, first, last;
+	uint64_t exec;
 	struct node_order order;
 	uint64_t end;  /* of its last launch, on the processor's clock; 0: not known */
 	uint64_t used; /* when, in launches of graphs that were measured */
@@ -68,22 +69,22 @@ static struct gpu *gpu_of(const struct stamps *ring)
 	return found;
 }
 
-/* Without the nodes that it has now, nothing is known of it. */
-static struct graph *graph_of(const struct stamps *ring, const struct stamps_event *launch)
+/* One that was not launched for the longest time makes room. */
+static struct graph *graph_of(const struct stamps *ring, uint64_t exec)
 {
 	struct graph *oldest = &known->graphs[0], *found = NULL;
 
 	for (unsigned int i = 0; i < GRAPHS && !found; i++) {
 		struct graph *graph = &known->graphs[i];
 
-		if (graph->ring == ring && graph->exec == launch->stream)
+		if (graph->ring == ring && graph->exec == exec)
 			found = graph;
 		else if (graph->used < oldest->used)
 			oldest = graph;
 	}
-	if (!found || found->first != launch->first || found->last != launch->last) {
-		found = found ? found : oldest;
-		*found = (struct graph){.ring = ring, .exec = launch->stream, .first = launch->first, .last = launch->last};
+	if (!found) {
+		found = oldest;
+		*found = (struct graph){.ring = ring, .exec = exec};
 	}
 	found->used = ++known->used;
 	return found;
@@ -163,15 +164,16 @@ static bool estimate_graph(struct times *times, const struct ends_launch *launch
 
 	if (!stamps_read_launch(launch->ring, launch->number, &event) || !has_nodes(&event))
 		return false;
-	struct graph *graph = graph_of(launch->ring, &event);
+	struct graph *graph = graph_of(launch->ring, event.stream);
 	bool is_last = !stamps_is_launched_again(launch->ring, launch->number, event.stream, LAUNCHES_BEHIND);
 
 	if (!node_stamps_read(&known->nodes, launch->ring, event.stream, event.first, event.last, is_last, &graph->order))
 		return false;
 	/* The end is later than this one's launch, also if it is a later one's: so that one was seen by now only. */
-	times_compare(times, &(const struct times_kernel){.launched_ns = event.launched_ns, .stamp_ns = known->nodes.end},
-	              launch->unseen, process_clock_ns());
-	bool is_known = times_convert(times, known->nodes.end, launch->seen, &stamp);
+	const struct times_kernel end = {.launched_ns = event.launched_ns, .stamp_ns = known->nodes.end};
+
+	times_compare(times, &end, launch->unseen, process_clock_ns());
+	bool is_known = times_convert(times, end.stamp_ns, launch->seen, &stamp);
 
 	if (is_known)
 		*estimate = estimate_end(graph, times, &event, stamp, is_last);
@@ -206,9 +208,13 @@ static bool estimate_launch(struct gpu *gpu, const struct ends_launch *launch, s
 /* It was on the GPU after it came and before it was seen to have ended. */
 static struct estimate within(const struct estimate *estimate, const struct ends_launch *launch)
 {
-	uint64_t begin = between(estimate->begin, launch->came, launch->seen), end = between(estimate->end, begin, launch->seen);
+	uint64_t begin = between(estimate->begin, launch->came, launch->seen);
 
-	return (struct estimate){begin, end, between(estimate->duration_ns, 0, launch->seen - launch->came)};
+	return (struct estimate){
+		.begin = begin,
+		.end = between(estimate->end, begin, launch->seen),
+		.duration_ns = between(estimate->duration_ns, 0, launch->seen - launch->came),
+	};
 }
 
 static struct estimate all_that_was_seen(const struct ends_launch *launch)

@@ -25,15 +25,16 @@ struct ends_launch {
 struct ends_time {
 	uint64_t duration_ns; /* from its begin to its end */
 	uint64_t used_ns;     /* by so much the time rose in which anything of this process was on that GPU */
-	bool is_known;        /* by stamps; otherwise both are what the processor saw, which is too much rather than too little */
+	bool is_known; /* by stamps; otherwise all is what the processor saw, which is too much rather than too little */
 };
 
-/* From here on, nothing is known of any launch before. Allocates some memory, which ends_end frees; without, no time is known. */
+/* From here on, nothing is known of any launch before. Allocates some memory, which ends_end frees; without it, no time is
+ * known. */
 void ends_begin(void);
 void ends_end(void);
 
-/* Once for each launch, as soon as it is seen, since its record is written over in the end; in the order in which launches of
- * the same stream came. Of a graph that was launched again meanwhile, the time of both may be said of the first one. */
+/* Once for each launch, soon after its end, since its record is written over in time; in the order in which launches of the
+ * same stream came. Of a graph that was launched again meanwhile, the first one may be said to have used the time of both. */
 struct ends_time ends_measure(const struct ends_launch *launch);
 
 #endif

@@ -80,7 +80,9 @@ static void write_stamp(struct stamps *of, uint64_t at, uint64_t number, uint64_
 /* A kernel that is launched then; until it ends, it has no stamp. */
 static struct stamps_cell launch(struct stamps *of, unsigned int stream, uint64_t launched)
 {
-	return stamps_add_launch(of, &(const struct stamps_launch){.launched_ns = launched, .stream = &streams[stream], .tpcs = 8});
+	const struct stamps_launch record = {.launched_ns = launched, .stream = &streams[stream], .tpcs = 8};
+
+	return stamps_add_launch(of, &record);
 }
 
 static struct stamps_cell run(struct stamps *of, unsigned int stream, uint64_t launched, uint64_t end)
@@ -123,6 +125,7 @@ static void run_first(struct stamps *of)
 
 #define ASSERT_NEAR(value, expected) assert_in_range(value, (expected) > NEAR ? (expected) - NEAR : 0, (expected) + NEAR)
 
+/* Nothing else is known than when it came, and when it was seen. */
 static void assert_seen(const struct ends_launch *launch)
 {
 	struct ends_time time = ends_measure(launch);
@@ -193,15 +196,15 @@ static void test_gpus(void **state)
 	free(same);
 }
 
-/* Of the first one, nothing else is known than when it was seen; it compares the clocks, though. Who comes back after a pause is
- * slower by some us. */
+/* Of the first one, nothing else is known than when it was seen; it compares the clocks, though. Who comes back after a
+ * pause is slower by some us. */
 static void test_clocks_that_were_not_compared(void **state)
 {
 	uint64_t launched = START + 40 * MS;
 	struct stamps_cell cell = run(ring, 0, START, START + 10 * MS);
 
 	(void)state;
-	assert_seen(&(const struct ends_launch){.ring = ring, .number = cell.number, .came = START, .seen = START + 30 * MS});
+	assert_seen(&(const struct ends_launch){ring, cell.number, .came = START, .seen = START + 30 * MS});
 	struct ends_time time = run_and_measure(ring, 0, launched, launched + 105 * US);
 
 	assert_true(time.is_known);
@@ -296,7 +299,7 @@ static void test_times_that_cannot_be(void **state)
 		struct stamps_cell cell = launch(ring, 0, START);
 
 		write_stamp(ring, cell.at, cell.number, odd[i]);
-		assert_seen(&(const struct ends_launch){.ring = ring, .number = cell.number, .came = START, .seen = START + MS});
+		assert_seen(&(const struct ends_launch){ring, cell.number, .came = START, .seen = START + MS});
 	}
 	/* Seen before it came. */
 	struct stamps_cell cell = run(ring, 0, START, START + MS);
@@ -315,6 +318,14 @@ static uint64_t some(uint64_t below)
 	return (seed >> 20) % below;
 }
 
+/* A number of a launch or of a node, a time, or anything. */
+static uint64_t some_word(void)
+{
+	const uint64_t words[] = {some(64), some(64) | STAMPS_IS_NODE, AHEAD + START + some(2 * MS), UINT64_MAX - some(2)};
+
+	return words[some(20) == 0 ? 3 : some(3)];
+}
+
 /* Whatever stands in the ring: a launch is never longer than it was seen. */
 static void test_rings_full_of_nonsense(void **state)
 {
@@ -330,17 +341,16 @@ static void test_rings_full_of_nonsense(void **state)
 
 		for (unsigned int word = 0; word < 3000; word++) {
 			unsigned int part = (unsigned int)some(3);
-			uint64_t value = some(3) == 0 ? some(64) : some(3) == 0 ? some(64) | STAMPS_IS_NODE : AHEAD + START + some(2 * MS);
+			size_t place = some(some(2) ? 600 : words[part]); /* rather at the beginning, where it is read */
 
-			/* Near the beginning, where it is read. */
-			atomic_store(&parts[part][some(some(2) ? 600 : words[part])], some(20) ? value : UINT64_MAX - some(2));
+			atomic_store(&parts[part][place], some_word());
 		}
 		atomic_store(&ring->records[number % STAMPS_CELLS].number, number);
 		atomic_store(&ring->records[number % STAMPS_CELLS].kind, some(3));
 		atomic_store(&ring->launches, some(200));
 		now_of_test = seen;
-		struct ends_time time = ends_measure(&(const struct ends_launch){
-			.ring = ring, .number = number, .is_graph = some(2), .came = came, .unseen = some(2) ? came : 0, .seen = seen});
+		const struct ends_launch ended = {ring, number, some(2), came, .unseen = some(2) ? came : 0, .seen = seen};
+		struct ends_time time = ends_measure(&ended);
 
 		assert_true(time.duration_ns <= seen - came && time.used_ns <= seen - came);
 	}
@@ -364,9 +374,8 @@ static struct graph_of_test make_graph(struct stamps *of, const void *exec, unsi
 	struct graph_of_test graph = {.ring = of, .exec = exec};
 
 	for (unsigned int i = 0; i < own + NODES; i++) {
-		uint64_t number = stamps_add_node(of, &(const struct stamps_node){
-							      .exec = exec, .function = i < own ? NULL : FUNCTION, .tpcs = 8})
-		                          .number;
+		const struct stamps_node node = {.exec = exec, .function = i < own ? NULL : FUNCTION, .tpcs = 8};
+		uint64_t number = stamps_add_node(of, &node).number;
 
 		graph.first = i == 0 ? number : graph.first;
 		graph.last = number;
@@ -376,8 +385,9 @@ static struct graph_of_test make_graph(struct stamps *of, const void *exec, unsi
 
 static uint64_t launch_graph(const struct graph_of_test *graph, uint64_t launched)
 {
-	stamps_add_graph(graph->ring, &(const struct stamps_graph){.launched_ns = launched, .exec = graph->exec, .first = graph->first,
-	                                                           .last = graph->last, .end = graph->last, .kernels = NODES});
+	const struct stamps_graph record = {launched, graph->exec, graph->first, graph->last, graph->last, NODES};
+
+	stamps_add_graph(graph->ring, &record);
 	return atomic_load(&graph->ring->launches);
 }
 
@@ -417,7 +427,8 @@ static void test_a_graph(void **state)
 	}
 }
 
-/* It waited, for a kernel in its stream and then for something else: its begin is known from the driver's own kernel in front. */
+/* It waited, for a kernel in its stream and then for something else: its begin is known from the driver's own kernel in
+ * front. */
 static void test_a_graph_that_waits(void **state)
 {
 	struct graph_of_test graph = make_graph(ring, EXEC, 1);
@@ -477,8 +488,8 @@ static void test_a_graph_that_is_launched_again(void **state)
 		if (i < 2)
 			run_nodes(&graph, begin + 402 * US, begin + 802 * US, 3);
 		/* It is seen when nodes of the next one have ended, too. */
-		const struct ends_launch ended = {.ring = ring, .number = numbers[i], .is_graph = true, .came = START + i * US,
-		                                  .unseen = begin + 401 * US, .seen = begin + 530 * US};
+		const struct ends_launch ended = {ring, numbers[i], true, .came = START + i * US, .unseen = begin + 401 * US,
+		                                  .seen = begin + 530 * US};
 
 		now_of_test = ended.seen;
 		struct ends_time time = ends_measure(&ended);
@@ -529,10 +540,69 @@ static void test_graphs_compare_clocks(void **state)
 	assert_true(time.is_known);
 	ASSERT_NEAR(time.duration_ns, 400 * US);
 	ASSERT_NEAR(time.used_ns, 400 * US);
+	/* The stamps are those of the next launch, which ended after this one was seen. */
+	uint64_t number = launch_graph(&graph, START + 5 * MS);
+	const struct ends_launch ended = {ring, number, true, .came = START + 5 * MS, .seen = START + 5 * MS + 410 * US};
 	struct clock_offset offset;
 
+	launch_graph(&graph, START + 5 * MS + US);
+	run_graph(&graph, START + 5 * MS + 407 * US, START + 5 * MS + 807 * US);
+	now_of_test = START + 5 * MS + 810 * US;
+	ends_measure(&ended);
 	assert_true(times_clock(&known->gpus[0].times, START + 4 * MS, &offset));
 	assert_in_range(offset.offset, AHEAD - 3 * US, AHEAD + 3 * US);
+}
+
+/* Nobody took longer than it was seen, whatever the next launch took. */
+static void test_the_next_launch_is_longer(void **state)
+{
+	struct graph_of_test graph = make_graph(ring, EXEC, 1);
+	uint64_t number = launch_graph(&graph, START);
+
+	(void)state;
+	run_first(ring);
+	launch_graph(&graph, START + US);
+	run_graph(&graph, START + 107 * US, START + 507 * US);
+	now_of_test = START + 510 * US;
+	struct ends_time time = ends_measure(&(const struct ends_launch){ring, number, true, .came = START, .seen = START + 107 * US});
+
+	assert_true(time.is_known);
+	ASSERT_NEAR(time.duration_ns, 107 * US);
+	ASSERT_NEAR(time.used_ns, 100 * US);
+}
+
+/* A launch has its record when its call ends; until then, its stamps may be taken for those of the one before. */
+static void test_the_next_launch_has_no_record_yet(void **state)
+{
+	struct graph_of_test graph = make_graph(ring, EXEC, 1);
+	uint64_t number = launch_graph(&graph, START);
+
+	(void)state;
+	run_first(ring);
+	run_graph(&graph, START + 150 * US, START + 250 * US);
+	now_of_test = START + 255 * US;
+	assert_seen(&(const struct ends_launch){ring, number, true, .came = START, .seen = START + 107 * US});
+}
+
+/* Two contexts call their instances the same. */
+static void test_graphs_of_two_rings(void **state)
+{
+	struct stamps *const rings[] = {ring, other};
+
+	(void)state;
+	for (uint64_t i = 0; i < 2; i++) {
+		struct graph_of_test graph = make_graph(rings[i], EXEC, 0);
+		uint64_t launched = START + i * 50 * US;
+
+		run_first(rings[i]);
+		uint64_t number = launch_graph(&graph, launched);
+
+		run_graph(&graph, launched + 5 * US, launched + 405 * US);
+		struct ends_time time = measure(rings[i], number, true, launched, launched + 405 * US);
+
+		assert_true(time.is_known);
+		ASSERT_NEAR(time.duration_ns, 400 * US);
+	}
 }
 
 /* Nodes that have no cell, that belong to another instance by now, or never ran. */
@@ -549,12 +619,12 @@ static void test_graphs_whose_end_is_not_known(void **state)
 	for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
 		uint64_t number = launch_graph(odd[i], START);
 
-		assert_seen(&(const struct ends_launch){.ring = ring, .number = number, .is_graph = true, .came = START, .seen = START + MS});
+		assert_seen(&(const struct ends_launch){ring, number, true, .came = START, .seen = START + MS});
 	}
 	/* A kernel is no graph, and a graph no kernel. */
 	uint64_t number = run(ring, 0, START, START + 100 * US).number;
 
-	assert_seen(&(const struct ends_launch){.ring = ring, .number = number, .is_graph = true, .came = START, .seen = START + MS});
+	assert_seen(&(const struct ends_launch){ring, number, true, .came = START, .seen = START + MS});
 	number = launch_graph(&graph, START);
 	assert_seen(&(const struct ends_launch){.ring = ring, .number = number, .came = START, .seen = START + MS});
 }
@@ -658,6 +728,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_graph_that_is_launched_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_two_launches_that_are_seen_at_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_graphs_compare_clocks, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_the_next_launch_is_longer, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_the_next_launch_has_no_record_yet, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_graphs_of_two_rings, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_graphs_whose_end_is_not_known, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_graphs, set_up, tear_down),
 		cmocka_unit_test(test_busy_time),

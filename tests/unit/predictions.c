@@ -104,7 +104,9 @@ static void test_more_than_there_is_room_for(void **state)
 	assert_int_equal(said.count, PREDICTIONS_MAX);
 	for (unsigned int i = 0; i < said.count; i++)
 		assert_int_equal(said.list[i].what, 0x1000 * (9 + i));
-	assert_quality(&said.all, PREDICTIONS_MAX, PREDICTIONS_MAX + 8, PREDICTIONS_MAX * 16 * US, PREDICTIONS_MAX * 16 * US, 0);
+	const uint64_t known_ns = PREDICTIONS_MAX * 16 * US;
+
+	assert_quality(&said.all, PREDICTIONS_MAX, PREDICTIONS_MAX + 8, known_ns, known_ns, 0);
 }
 
 static void test_what_is_forgotten_is_not_said_any_more(void **state)
@@ -162,7 +164,7 @@ static void test_lists_that_are_none(void **state)
 	}
 	/* Any other numbers are numbers. */
 	for (unsigned int i = 0; i < PREDICTIONS_WORDS; i++)
-		atomic_store(&place->versions[place->number % PREDICTIONS_VERSIONS][i], i == 0 ? PREDICTIONS_MAX : UINT64_MAX);
+		atomic_store(&place->versions[place->number % PREDICTIONS_VERSIONS][i], i > 0 ? UINT64_MAX : PREDICTIONS_MAX);
 	assert_true(predictions_read(&segment, &said));
 	assert_int_equal(said.list[PREDICTIONS_MAX - 1].quality.came_ns, UINT64_MAX);
 	/* The number goes on behind the last one. */
@@ -199,8 +201,10 @@ static void test_reading_while_it_is_written(void **state)
 	for (unsigned int i = 0; i < 100000 || (read < 100 && i < 10000000); i++) {
 		if (predictions_read(&segment, &said)) {
 			read++;
-			for (unsigned int entry = 0; entry < PREDICTIONS_MAX; entry++)
-				assert_true(said.list[entry].what == said.all.known && said.list[entry].quality.error_ns == said.all.known);
+			for (unsigned int entry = 0; entry < PREDICTIONS_MAX; entry++) {
+				assert_int_equal(said.list[entry].what, said.all.known);
+				assert_int_equal(said.list[entry].quality.error_ns, said.all.known);
+			}
 		}
 	}
 	atomic_store(&is_done, true);
@@ -244,7 +248,8 @@ static const struct look_function *function_of(const struct look_times *times, c
 	return found;
 }
 
-/* By the names that any of the rings has: two functions of one name are one; one without a name is with the nameless ones. */
+/* By the names that any of the rings has: two functions of one name are one; one without a name is with the nameless
+ * ones. */
 static void test_watchers_find_the_names(void **state)
 {
 	static const char one, same, other, nameless, graph;
@@ -290,7 +295,7 @@ static void test_watchers_of_hostile_programs(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < PREDICTIONS_MAX; i++)
-		told.list[i].quality = (struct prediction_quality){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+		memset(&told.list[i].quality, 0xff, sizeof told.list[i].quality);
 	predictions_publish(&segment, &told);
 	struct look *look = look_begin(getpid(), &error);
 
@@ -314,7 +319,8 @@ static void test_watchers_of_hostile_programs(void **state)
 static void test_sums_of_functions(void **state)
 {
 	struct function_sums sums = {.count = 0};
-	struct look_function came[] = {{.name = "one", .instances = 2, .predicted = {.known = 5}}, {.name = "other", .predicted = {.known = 7}}};
+	struct look_function came[] = {{.name = "one", .instances = 2, .predicted = {.known = 5}},
+	                               {.name = "other", .predicted = {.known = 7}}};
 	const struct look_times times = {.function_count = 2, .functions = came};
 
 	(void)state;
