@@ -147,6 +147,22 @@ static void check_counts(const struct segment *segment, bool has_area)
 	must(!has_area || is_former || counts.count > 0);
 }
 
+/* --- hostile predictions --------------------------------------------------------------------------------------- */
+
+static void check_predictions(const struct segment *segment)
+{
+	struct prediction_quality sum = {.known = 0};
+	struct predictions predictions;
+
+	if (predictions_read(segment, &predictions)) {
+		must(predictions.count <= PREDICTIONS_MAX);
+		for (unsigned int i = 0; i < predictions.count; i++) {
+			prediction_quality_add(&sum, &predictions.list[i].quality);
+			must(sum.came_ns >= predictions.list[i].quality.came_ns);
+		}
+	}
+}
+
 /* --- a hostile owner ------------------------------------------------------------------------------------------ */
 
 static unsigned int seals_of(uint8_t choices)
@@ -208,6 +224,7 @@ static void check_editor(uint8_t choices, const uint8_t *data, size_t size)
 		must(!(choices & OTHER_SIZE) || size == segment_size);
 		segment_read_counters(&segment, &counters);
 		check_counts(&segment, area >= 0 && choices & KEEP_AREA_HEADS);
+		check_predictions(&segment);
 		check_edit(&segment, data, size);
 	} else {
 		must(error.reason[0] && !segment.memory);

@@ -20,9 +20,10 @@ static int set_up(void **state)
 {
 	(void)state;
 	all = calloc(1, sizeof *all);
-	stamps = calloc(1, sizeof *stamps);
+	stamps = aligned_alloc(COUNTS_PAGE, sizeof *stamps);
 	place = aligned_alloc(COUNTS_PAGE, sizeof *place);
-	if (place) {
+	if (stamps && place) {
+		memset(stamps, 0, sizeof *stamps);
 		memset(place, 0, sizeof *place);
 		counts_begin(place);
 	}
