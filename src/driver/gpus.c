@@ -134,17 +134,30 @@ struct gpu *gpus_of_context(CUcontext context)
 	return gpus_facts_of_context(context).gpu;
 }
 
-struct gpu *gpus_of_device(CUdevice device)
+static struct gpu *find(struct pci_address pci)
 {
-	struct gpu *found = unknown_gpu;
-	struct pci_address pci;
+	struct gpu *found = NULL;
 
-	gpus_prepare();
-	if (!visible_find_pci(device, &pci))
-		return NULL;
 	for (unsigned int i = 0; i < topologies.count; i++) {
 		if (pci_address_equal(gpus[i].pci, pci))
 			found = &gpus[i];
 	}
 	return found;
+}
+
+struct gpu *gpus_of_device(CUdevice device)
+{
+	struct pci_address pci;
+
+	gpus_prepare();
+	if (!visible_find_pci(device, &pci))
+		return NULL;
+	struct gpu *found = find(pci);
+
+	return found ? found : unknown_gpu;
+}
+
+const struct gpu *gpus_at(struct pci_address pci)
+{
+	return atomic_load_explicit(&is_loaded, memory_order_acquire) ? find(pci) : NULL;
 }

@@ -51,4 +51,7 @@ CUresult gpus_device_of(CUcontext context, CUdevice *device);
 /* The GPU of a device; NULL if the driver does not say. */
 struct gpu *gpus_of_device(CUdevice device);
 
+/* The GPU at this address, whose topology is known; NULL if none is known there, or not yet. Does not ask the driver. */
+const struct gpu *gpus_at(struct pci_address pci);
+
 #endif

@@ -47,6 +47,13 @@ bool tpcset_is_subset(const struct tpcset *inner, const struct tpcset *outer)
 	return tpcset_is_empty(&outside);
 }
 
+bool tpcset_overlap(const struct tpcset *a, const struct tpcset *b)
+{
+	struct tpcset both = tpcset_and(a, b);
+
+	return !tpcset_is_empty(&both);
+}
+
 unsigned int tpcset_count(const struct tpcset *set)
 {
 	unsigned int count = 0;

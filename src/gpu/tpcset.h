@@ -39,6 +39,7 @@ bool tpcset_has(const struct tpcset *set, unsigned int tpc);
 bool tpcset_is_empty(const struct tpcset *set);
 bool tpcset_equal(const struct tpcset *a, const struct tpcset *b);
 bool tpcset_is_subset(const struct tpcset *inner, const struct tpcset *outer);
+bool tpcset_overlap(const struct tpcset *a, const struct tpcset *b); /* they have a TPC in common */
 unsigned int tpcset_count(const struct tpcset *set);
 
 struct tpcset tpcset_and(const struct tpcset *a, const struct tpcset *b);

@@ -1,5 +1,6 @@
 #include "neighbours.h"
 
+#include "driver/gpus.h"
 #include "state/board.h"
 
 #include <stddef.h>
@@ -47,15 +48,39 @@ static void search(uint64_t now)
 /* While nobody else is there, this process says that it is, no more often. */
 #define IDLE_NS SECOND
 
-/* Its GPUs, and what it says on each. */
+/* Its GPUs, what it says on each, and what it has seen there. */
 static struct own {
 	struct pci_address pci;
+	struct tpcset tpcs;
 	bool wants;
 	uint64_t wants_since;
 	bool has_said;
 	uint64_t said;
+	struct neighbours_on_gpu seen;
 } owns[COUNTS_GPUS];
 static unsigned int own_count;
+
+static const struct tpcset everything = {{[0 ... TPCSET_WORDS - 1] = UINT64_MAX}};
+
+static struct segment_revision partition;
+static bool has_partition;
+
+void neighbours_have(const struct segment_revision *revision)
+{
+	partition = *revision;
+	has_partition = true;
+}
+
+/* All that there can be, where the GPU is not known, or launches there are not restricted. */
+static struct tpcset tpcs_on(struct pci_address pci)
+{
+	const struct gpu *gpu = gpus_at(pci);
+	const struct segment_partition *set = has_partition ? segment_find(&partition, pci) : NULL;
+	bool has_masks = gpu && gpus_have_masks(gpu);
+	struct tpcset tpcs = has_masks ? topology_all(gpu->topology) : everything;
+
+	return has_masks && set && tpcset_overlap(&set->set, &tpcs) ? tpcset_and(&set->set, &tpcs) : tpcs;
+}
 
 /* A look that sees no work is a pause: short ones are for the rules to tell from long ones. */
 static void notice(struct own *own, bool wants, uint64_t now)
@@ -71,6 +96,7 @@ static void say(struct own *own, uint64_t now, const struct neighbours_self *sel
 {
 	const struct board_claim claim = {
 		.pci = own->pci,
+		.tpcs = own->tpcs,
 		.priority = self->priority,
 		.weight = self->weight,
 		.wants = own->wants,
@@ -142,20 +168,47 @@ static void add_equal(struct neighbours *all, const struct board_claim *claim)
 		all->least_served_ns = claim->served_ns;
 }
 
-static struct neighbours neighbours_on(struct pci_address pci, uint64_t now, const struct neighbours_self *self)
+static void add(struct neighbours *all, const struct board_claim *claim, const struct neighbours_self *self)
+{
+	all->any = true;
+	if (claim->priority > self->priority)
+		add_higher(all, claim);
+	else if (claim->priority == self->priority)
+		add_equal(all, claim);
+}
+
+static void add_if_sharing(struct neighbours_on_gpu *seen, const struct board_claim *claim, const struct neighbours_self *self)
+{
+	struct tpcset theirs = claim->is_client ? claim->tpcs : everything;
+
+	if (tpcset_overlap(&theirs, &seen->own)) {
+		add(&seen->neighbours, claim, self);
+		if (claim->priority > self->priority && claim->wants && !claim->is_aside)
+			seen->higher = tpcset_or(&seen->higher, &theirs);
+	}
+}
+
+static struct neighbours neighbours_on(struct own *own, uint64_t now, const struct neighbours_self *self)
 {
 	static struct board_claim claims[BOARD_PLACES]; /* large */
 	struct neighbours all = nobody;
-	unsigned int count = board_read(pci, now, claims);
+	unsigned int count = board_read(own->pci, now, claims);
 
-	all.any = count > 0;
+	own->seen = (struct neighbours_on_gpu){.pci = own->pci, .own = own->tpcs, .neighbours = nobody};
 	for (unsigned int i = 0; i < count; i++) {
-		if (claims[i].priority > self->priority)
-			add_higher(&all, &claims[i]);
-		else if (claims[i].priority == self->priority)
-			add_equal(&all, &claims[i]);
+		add(&all, &claims[i], self);
+		add_if_sharing(&own->seen, &claims[i], self);
 	}
 	return all;
+}
+
+bool neighbours_seen(unsigned int number, struct neighbours_on_gpu *seen)
+{
+	bool is_there = number < own_count;
+
+	if (is_there)
+		*seen = owns[number].seen;
+	return is_there;
 }
 
 /* Whether there is more to give way to among `a` than among `b`. */
@@ -180,7 +233,8 @@ static bool is_more(const struct neighbours *a, const struct neighbours *b)
 
 static struct neighbours look_on(struct own *own, uint64_t now, const struct neighbours_self *self)
 {
-	struct neighbours found = neighbours_on(own->pci, now, self);
+	own->tpcs = tpcs_on(own->pci);
+	struct neighbours found = neighbours_on(own, now, self);
 
 	if (found.any || !own->has_said || now - own->said >= IDLE_NS)
 		say(own, now, self);
@@ -240,11 +294,13 @@ void neighbours_join(void)
 void neighbours_leave(void)
 {
 	begin(false);
+	has_partition = false;
 	board_leave();
 }
 
 void neighbours_after_fork(void)
 {
 	begin(false);
+	has_partition = false;
 	board_after_fork();
 }

@@ -34,19 +34,19 @@ struct neighbours {
 	uint64_t least_served_ns;   /* of those present; UINT64_MAX if there are none */
 };
 
-/* The same of one GPU, for programs whose launches are held back (turnstile.h), with the TPCs that are concerned. */
+/* The same of one GPU, for a client of MPS whose launches are held back (turnstile.h): its kernels run beside those of other
+ * clients, so only those clients concern it that share a TPC with it. Programs that are no clients have the whole GPU, in turn
+ * with all clients: they share all. */
 struct neighbours_on_gpu {
 	struct pci_address pci;
-	struct tpcset own;           /* TPCs of this process's partition there; all that the GPU has, if it has none */
-	struct tpcset higher;        /* TPCs of all higher ones that want to run, and are not aside */
-	struct neighbours neighbours; /* `has_higher`, `higher_wants` …: only of those that share a TPC with this process */
+	struct tpcset own;            /* TPCs that this process has there, as in its claim (board.h) */
+	struct tpcset higher;         /* TPCs of all higher ones that want to run, and are not aside */
+	struct neighbours neighbours; /* only those that share a TPC with this process; so `higher`, too */
 };
 
-/* Which partition this process has: its claims say so. From then on. */
+/* The partition that its claims name from the next look on. Until it is told, or where it cannot be enforced, this process
+ * shares TPCs with everybody. What it might have for a while outside of that, or does not use (stepping.h), is not meant. */
 void neighbours_have(const struct segment_revision *revision);
-
-/* What neighbours_look saw on the GPU of place `number`, 0 …; false if there are no more. Until the next look. */
-bool neighbours_seen(unsigned int number, struct neighbours_on_gpu *seen);
 
 /* From here on it takes part, as this; the first call joins, which takes a look through /proc. */
 void neighbours_join(void);
@@ -55,6 +55,9 @@ void neighbours_leave(void);
 /* Writes what this process wants, and reads what the others do. At `now`; `sight` is of this moment. Now and then this looks
  * for a board that comes first (state/board.h). */
 struct neighbours neighbours_look(uint64_t now, const struct sight *sight, const struct neighbours_self *self);
+
+/* What the last look saw on one GPU after the other: `number` is 0, 1 …; false if there are no more. */
+bool neighbours_seen(unsigned int number, struct neighbours_on_gpu *seen);
 
 /* In the child of a fork. */
 void neighbours_after_fork(void);

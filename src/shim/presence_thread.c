@@ -134,6 +134,7 @@ static void follow_rules(const struct segment_revision *revision)
 	bool took_part = rules_take_part();
 
 	rules_follow(segment, revision, process_clock_ns());
+	neighbours_have(revision);
 	if (rules_take_part() && !took_part && aside_is())
 		take_back();
 	if (rules_take_part())

@@ -26,6 +26,7 @@
 
 #include "base/error.h"
 #include "gpu/pci_address.h"
+#include "gpu/tpcset.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,6 +41,7 @@
 /* What a process says of itself on one GPU. */
 struct board_claim {
 	struct pci_address pci;
+	struct tpcset tpcs;    /* that its kernels may use there; never none, and all bits where that is not known */
 	uint32_t priority;     /* 0 … 99 */
 	uint32_t weight;       /* 1 … 10000 */
 	bool wants;            /* to run on this GPU: it has work in flight there, at the moment of its look */

@@ -14,7 +14,7 @@
 #define BOARD_NAME "nvtaskset-board"
 #define BOARD_LINK MEMFD_LINK(BOARD_NAME)
 #define BOARD_MAGIC UINT64_C(0x6472616f62766e01) /* not text */
-#define BOARD_VERSION 1
+#define BOARD_VERSION 2
 #define BOARD_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 #define BOARD_MODE 0600
 
@@ -43,7 +43,8 @@ enum board_word {
 	BOARD_WANTS_SINCE,
 	BOARD_SERVED,
 	BOARD_SAID,
-	BOARD_WORDS
+	BOARD_TPCS,
+	BOARD_WORDS = BOARD_TPCS + TPCSET_WORDS
 };
 
 /* Two versions, of which number % 2 is in force (base/ring.h): one whose writer dies or waits for a CPU in the
@@ -77,7 +78,7 @@ struct board_memory {
 };
 
 _Static_assert(sizeof(struct pci_address) == sizeof(uint64_t), "one word");
-_Static_assert(sizeof(struct board_place) == 128, "shared layout");
+_Static_assert(sizeof(struct board_place) == 192, "shared layout");
 _Static_assert(offsetof(struct board_memory, places) == 128, "shared layout");
 
 /* --- files -------------------------------------------------------------------------------------------------------- */

@@ -56,6 +56,7 @@ bool board_place_read(const struct board_place *place, struct board_owner *owner
 	claim->wants_since = words[BOARD_WANTS_SINCE];
 	claim->served_ns = words[BOARD_SERVED];
 	claim->said = words[BOARD_SAID];
+	memcpy(&claim->tpcs, &words[BOARD_TPCS], sizeof claim->tpcs);
 	return true;
 }
 
@@ -64,7 +65,7 @@ bool board_place_is_sound(const struct board_claim *claim, uint64_t now)
 	bool has_since = claim->wants_since > 0 && claim->wants_since <= claim->said;
 
 	return claim->priority <= SEGMENT_PRIORITY_MAX && claim->weight >= 1 && claim->weight <= SEGMENT_WEIGHT_MAX &&
-	       (claim->wants ? has_since : claim->wants_since == 0) &&
+	       (claim->wants ? has_since : claim->wants_since == 0) && !tpcset_is_empty(&claim->tpcs) &&
 	       (claim->said <= now || claim->said - now <= BOARD_FRESH_NS);
 }
 
@@ -81,6 +82,7 @@ void board_place_write(struct board_place *place, struct board_owner owner, cons
 	};
 
 	memcpy(&words[BOARD_PCI], &claim->pci, sizeof claim->pci);
+	memcpy(&words[BOARD_TPCS], &claim->tpcs, sizeof claim->tpcs);
 	ring_fill(place->versions[number % BOARD_VERSIONS], words, BOARD_WORDS);
 	atomic_store_explicit(&place->number, number, memory_order_release);
 }

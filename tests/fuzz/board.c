@@ -68,6 +68,9 @@ static void adjust(uint8_t choices)
 				words[BOARD_SAID] = NOW - words[BOARD_SAID] % (4 * SECOND);
 				words[BOARD_WANTS_SINCE] = words[BOARD_SAID] - words[BOARD_WANTS_SINCE] % SECOND;
 				words[BOARD_RANK] &= UINT64_C(0x700003f3f);
+				words[BOARD_TPCS] &= 7; /* sometimes none */
+				for (int word = 1; word < TPCSET_WORDS; word++)
+					words[BOARD_TPCS + word] = 0;
 				memcpy((void *)&words[BOARD_PCI], &gpu, sizeof gpu);
 			}
 		}
@@ -84,7 +87,7 @@ static void check_claims(void)
 		const struct board_claim *claim = &claims[i];
 
 		must(pci_address_equal(claim->pci, gpu) && claim->priority <= 99);
-		must(claim->weight >= 1 && claim->weight <= 10000);
+		must(claim->weight >= 1 && claim->weight <= 10000 && !tpcset_is_empty(&claim->tpcs));
 		must(claim->wants ? claim->wants_since > 0 && claim->wants_since <= claim->said : claim->wants_since == 0);
 		must(claim->said <= NOW + BOARD_FRESH_NS && NOW <= claim->said + BOARD_ALIVE_NS);
 		must(!claim->wants || NOW <= claim->said + BOARD_FRESH_NS);
@@ -101,15 +104,16 @@ static bool is_said(const struct board_claim *wanted)
 
 		found = board_place_read(&memory->places[i], &owner, &claim) && claim.said == wanted->said &&
 		        claim.served_ns == wanted->served_ns && claim.priority == wanted->priority &&
-		        claim.weight == wanted->weight && pci_address_equal(claim.pci, wanted->pci);
+		        claim.weight == wanted->weight && pci_address_equal(claim.pci, wanted->pci) &&
+		        tpcset_equal(&claim.tpcs, &wanted->tpcs);
 	}
 	return found;
 }
 
 static void check_own(const uint8_t *data, size_t size)
 {
-	struct board_claim claim = {
-		.pci = gpu, .weight = 1 + data[0], .priority = data[0] % 100, .served_ns = size, .said = NOW};
+	struct board_claim claim = {.pci = gpu, .tpcs = {{data[0], data[0], 1, size}}, .weight = 1 + data[0],
+	                            .priority = data[0] % 100, .served_ns = size, .said = NOW};
 
 	if (board_claim(&claim))
 		must(is_said(&claim));

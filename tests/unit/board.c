@@ -41,6 +41,7 @@
 #define THIRD_USER 65533
 
 static const struct pci_address gpu = {.domain = 0, .bus = 0x3b}, other_gpu = {.domain = 0, .bus = 0x86};
+static const struct tpcset tpcs = {{5, 0, 0, UINT64_C(1) << 63}};
 static struct board_claim claims[BOARD_PLACES];
 
 /* --- a process of the test ---------------------------------------------------------------------------------------- */
@@ -49,7 +50,7 @@ static uint64_t said = NOW; /* by the processes that are told to claim */
 
 static struct board_claim claim_at(struct pci_address pci, uint64_t now)
 {
-	return (struct board_claim){.pci = pci, .priority = 70, .weight = 300, .wants = true, .wants_since = now - MS,
+	return (struct board_claim){.pci = pci, .tpcs = tpcs, .priority = 70, .weight = 300, .wants = true, .wants_since = now - MS,
 	                            .served_ns = 123, .said = now};
 }
 
@@ -270,6 +271,7 @@ static void test_two(void **state)
 	assert_int_equal(claim.served_ns, 123);
 	assert_int_equal(claim.said, NOW);
 	assert_true(pci_address_equal(claim.pci, gpu));
+	assert_true(tpcset_equal(&claim.tpcs, &tpcs));
 	assert_int_equal(board_read(other_gpu, NOW, claims), 0);
 	process_order(&other, 'o');
 	assert_int_equal(board_read(other_gpu, NOW, claims), 1);
@@ -528,6 +530,7 @@ static struct process start_writer(void)
 		obey(0);
 		for (;;) {
 			claim.served_ns = ++claim.wants_since;
+			claim.tpcs.words[TPCSET_WORDS - 1] = claim.served_ns;
 			must(board_claim(&claim));
 		}
 	}
@@ -553,6 +556,7 @@ static void test_no_claim_is_torn(void **state)
 	for (int i = 0; i < READS || changes < 3; i++) {
 		if (board_read(gpu, NOW, claims) == 1) {
 			assert_int_equal(claims[0].wants_since, claims[0].served_ns);
+			assert_int_equal(claims[0].tpcs.words[TPCSET_WORDS - 1], claims[0].served_ns);
 			assert_true(claims[0].served_ns >= last);
 			changes += claims[0].served_ns != last;
 			last = claims[0].served_ns;
@@ -757,6 +761,24 @@ static void test_files_that_hold_up(void **state)
 	alarm(0);
 	process_end(&other);
 	process_end(&hostile);
+}
+
+/* Who has no TPCs cannot want to run. */
+static void test_claim_without_tpcs(void **state)
+{
+	struct board_claim claim = claim_at(gpu, NOW);
+	struct board_memory *memory;
+	struct board_place *place;
+
+	(void)state;
+	join();
+	memory = memory_of(getpid());
+	place = put_stranger(memory, 0, board_who(4000000, 1), 1, NOW);
+	the_claim(NOW);
+	claim.tpcs = (struct tpcset){{0}};
+	board_place_write(place, (struct board_owner){.who = atomic_load(&place->who), .namespace = 1}, &claim);
+	assert_int_equal(board_read(gpu, NOW, claims), 0);
+	munmap(memory, sizeof *memory);
 }
 
 /* Nonsense in every word, again and again. */
@@ -1228,6 +1250,7 @@ int main(int count, char **arguments)
 		TEST(test_files_that_are_no_boards),
 		TEST(test_second_file),
 		TEST(test_files_that_hold_up),
+		TEST(test_claim_without_tpcs),
 		TEST(test_nonsense),
 		TEST(test_two_become_one),
 		TEST(test_users_and_root),

@@ -3,6 +3,7 @@
 
 #include "../alone.h"
 #include "base/memfd_find.h"
+#include "driver/gpus.h"
 #include "gpu/topology/topology.h"
 #include "shim/neighbours.h"
 #include "state/board.h"
@@ -19,6 +20,24 @@
 
 static const struct pci_address gpus[] = {{.bus = 0x3b}, {.bus = 0x86}};
 static struct neighbours_self self = {.priority = 50, .weight = 100, .served_ns = 7};
+
+/* --- its GPUs ------------------------------------------------------------------------------------------------------ */
+
+/* 16 TPCs; other GPUs are not known. */
+static struct topology topology = {.tpc_count = 16};
+static const struct gpu first_gpu = {.topology = &topology};
+static bool has_gpus, has_masks;
+
+const struct gpu *gpus_at(struct pci_address pci)
+{
+	return has_gpus && pci_address_equal(pci, gpus[0]) ? &first_gpu : NULL;
+}
+
+bool gpus_have_masks(const struct gpu *gpu)
+{
+	(void)gpu;
+	return has_masks;
+}
 
 /* --- others ------------------------------------------------------------------------------------------------------- */
 
@@ -39,6 +58,8 @@ static void obey(char order)
 static void say(const struct process *other, struct board_claim claim)
 {
 	claim.weight = 100;
+	if (tpcset_is_empty(&claim.tpcs))
+		tpcset_add_range(&claim.tpcs, 0, TPCSET_MAX - 1);
 	*told = claim;
 	process_order(other, 's');
 }
@@ -54,6 +75,7 @@ static int leave(void **state)
 {
 	(void)state;
 	neighbours_leave();
+	has_gpus = has_masks = self.is_client = false;
 	return 0;
 }
 
@@ -226,6 +248,162 @@ static void test_own_claims(void **state)
 	process_end(&other);
 }
 
+/* --- who shares TPCs ----------------------------------------------------------------------------------------------- */
+
+static struct tpcset range(unsigned int first, unsigned int last)
+{
+	struct tpcset set = {{0}};
+
+	tpcset_add_range(&set, first, last);
+	return set;
+}
+
+/* This process has these TPCs of the first GPU. */
+static void have(struct tpcset set)
+{
+	struct segment_revision revision = {.count = 1, .partitions = {{.pci = gpus[0], .set = set}}};
+
+	has_gpus = has_masks = true;
+	neighbours_have(&revision);
+}
+
+static struct neighbours_on_gpu seen(void)
+{
+	struct neighbours_on_gpu found;
+
+	look(NOW, true);
+	assert_true(neighbours_seen(0, &found));
+	assert_false(neighbours_seen(1, &found));
+	assert_true(pci_address_equal(found.pci, gpus[0]));
+	return found;
+}
+
+static bool is_range(struct tpcset set, unsigned int first, unsigned int last)
+{
+	struct tpcset wanted = range(first, last);
+
+	return tpcset_equal(&set, &wanted);
+}
+
+static void test_own_tpcs(void **state)
+{
+	struct segment_revision none = {.count = 0};
+
+	(void)state;
+	neighbours_join();
+	/* It has not been told, and the GPU is not known. */
+	assert_true(is_range(seen().own, 0, TPCSET_MAX - 1));
+	have(range(4, 7));
+	assert_true(is_range(seen().own, 4, 7));
+	/* No more than the GPU has; and who has none of them is not restricted. */
+	have(range(12, 30));
+	assert_true(is_range(seen().own, 12, 15));
+	have(range(16, 30));
+	assert_true(is_range(seen().own, 0, 15));
+	neighbours_have(&none);
+	assert_true(is_range(seen().own, 0, 15));
+	/* A partition that is not enforced. */
+	have(range(4, 7));
+	has_masks = false;
+	assert_true(is_range(seen().own, 0, TPCSET_MAX - 1));
+	has_gpus = false;
+	assert_true(is_range(seen().own, 0, TPCSET_MAX - 1));
+}
+
+/* The others read which ones. */
+static void test_own_tpcs_are_said(void **state)
+{
+	static struct board_claim claims[BOARD_PLACES];
+
+	(void)state;
+	neighbours_join();
+	have(range(4, 7));
+	look(NOW, true);
+	pid_t reader = fork();
+
+	if (reader == 0) {
+		neighbours_after_fork();
+		bool is_right = board_join(NULL) == 0 && board_read(gpus[0], NOW, claims) == 1 && is_range(claims[0].tpcs, 4, 7);
+		_exit(is_right ? 0 : 1);
+	}
+	int status;
+
+	assert_int_equal(waitpid(reader, &status, 0), reader);
+	assert_int_equal(status, 0);
+}
+
+static void test_sharing(void **state)
+{
+	struct process other = process_start(obey), third = process_start(obey);
+	struct board_claim claim = {.pci = gpus[0], .priority = 60, .is_client = true,
+	                            .wants = true, .wants_since = NOW - 5, .said = NOW};
+
+	(void)state;
+	self.is_client = true;
+	neighbours_join();
+	have(range(4, 7));
+	claim.tpcs = range(8, 11);
+	say(&other, claim);
+	/* It is there; but beside this one, nobody has to give way. */
+	assert_true(look(NOW, true).higher_wants);
+	assert_false(is_known(seen().neighbours));
+	assert_int_equal(seen().higher.words[0], 0);
+	claim.tpcs = range(7, 11);
+	say(&other, claim);
+	assert_true(seen().neighbours.any && seen().neighbours.has_higher && seen().neighbours.higher_wants);
+	assert_int_equal(seen().neighbours.higher_since, NOW - 5);
+	assert_true(is_range(seen().higher, 7, 11));
+	/* Of all that share one; not of those that are lower, or do not want to. */
+	claim.tpcs = range(0, 4);
+	say(&third, claim);
+	assert_int_equal(seen().neighbours.higher_wanting, 2);
+	assert_int_equal(seen().higher.words[0], 0xf9f);
+	claim.priority = 50;
+	say(&third, claim);
+	assert_true(is_range(seen().higher, 7, 11));
+	assert_int_equal(seen().neighbours.equals_wanting, 1);
+	claim = (struct board_claim){.pci = gpus[0], .priority = 60, .is_client = true, .said = NOW, .tpcs = range(7, 11)};
+	say(&other, claim);
+	assert_true(seen().neighbours.has_higher && !seen().neighbours.higher_wants);
+	assert_true(is_range(seen().own, 4, 7));
+	assert_int_equal(seen().higher.words[0], 0);
+	process_end(&other);
+	process_end(&third);
+}
+
+/* Who is no client has the whole GPU, in turn with all clients. */
+static void test_no_client_shares_all(void **state)
+{
+	struct process other = process_start(obey);
+
+	(void)state;
+	self.is_client = true;
+	neighbours_join();
+	have(range(4, 7));
+	say(&other, (struct board_claim){.pci = gpus[0], .tpcs = range(8, 11), .priority = 60,
+	                         .wants = true, .wants_since = NOW, .said = NOW});
+	assert_true(seen().neighbours.higher_wants);
+	assert_true(is_range(seen().higher, 0, TPCSET_MAX - 1));
+	process_end(&other);
+}
+
+/* What was seen lasts until it leaves. */
+static void test_nothing_seen(void **state)
+{
+	struct neighbours_on_gpu found;
+
+	(void)state;
+	assert_false(neighbours_seen(0, &found));
+	neighbours_join();
+	assert_false(neighbours_seen(0, &found));
+	look_on(NOW, 2, true, true);
+	assert_true(neighbours_seen(1, &found));
+	assert_true(pci_address_equal(found.pci, gpus[1]));
+	assert_false(neighbours_seen(2, &found));
+	neighbours_leave();
+	assert_false(neighbours_seen(0, &found));
+}
+
 /* On a GPU that it has left, it has no place; there is one for each that it is on. */
 static void test_gpus_come_and_go(void **state)
 {
@@ -312,6 +490,11 @@ int main(void)
 		TEST(test_higher),
 		TEST(test_equals_and_lower),
 		TEST(test_own_claims),
+		TEST(test_own_tpcs),
+		TEST(test_own_tpcs_are_said),
+		TEST(test_sharing),
+		TEST(test_no_client_shares_all),
+		TEST(test_nothing_seen),
 		TEST(test_gpus_come_and_go),
 		TEST(test_most_to_give_way_to),
 		TEST(test_searches),

@@ -139,6 +139,9 @@ static void test_operations(void **state)
 	assert_int_equal(tpcset_count(&result), 11);
 	assert_true(tpcset_is_subset(&result, &low));
 	assert_false(tpcset_is_subset(&low, &result));
+	assert_true(tpcset_overlap(&low, &result));
+	result = tpcset_without(&result, &low);
+	assert_false(tpcset_overlap(&low, &result));
 	result = tpcset_or(&low, &high);
 	assert_int_equal(tpcset_count(&result), TPCSET_MAX);
 	result = tpcset_without(&low, &high);
