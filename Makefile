@@ -189,6 +189,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(library)
 # What they test is not in the library.
 $(BUILD)/tests/unit/quota: $(BUILD)/tests/unit/quota.o $(BUILD)/src/shim/quota.o $(library)
 $(BUILD)/tests/unit/neighbours: $(BUILD)/tests/unit/neighbours.o $(BUILD)/src/shim/neighbours.o $(library)
+$(BUILD)/tests/unit/stepping: $(BUILD)/tests/unit/stepping.o $(addprefix $(BUILD)/src/shim/,stepping.o epoch.o) $(library)
 $(addprefix $(BUILD)/tests/unit/,priority weight): $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o \
                                  $(addprefix $(BUILD)/src/shim/,priority.o weight.o bound.o) $(library)
 $(BUILD)/tests/unit/prediction: $(BUILD)/tests/unit/prediction.o $(BUILD)/src/shim/prediction.o $(library)
@@ -201,7 +202,7 @@ $(BUILD)/tests/unit/calls: $(BUILD)/tests/unit/calls.o $(BUILD)/src/driver/calls
 $(BUILD)/tests/unit/top: $(BUILD)/tests/unit/top.o $(addprefix $(BUILD)/tools/nvtaskset/,quota.o time_given.o) $(library)
 $(BUILD)/tests/unit/time_given: $(BUILD)/tests/unit/time_given.o $(addprefix $(BUILD)/tools/nvtaskset/,quota.o time_given.o time_change.o) \
                                  $(library)
-$(addprefix $(BUILD)/tests/unit/,quota prediction predictions reserve holding ends in_flight priority weight neighbours calls top time_given):
+$(addprefix $(BUILD)/tests/unit/,quota prediction predictions reserve holding ends in_flight priority weight neighbours stepping calls top time_given):
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
 
 link_gpu_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(link_$(@F)) -o $@

@@ -247,7 +247,7 @@ bool graph_instances_renew(CUgraphExec exec, uint64_t number, graph_instances_re
 	struct held_exec *held = find_exec(exec);
 
 	if (held && held->number < number) {
-		renew(exec, &held->nodes);
+		renew(exec, &held->nodes, held->number);
 		held->number = number;
 		find_oldest(table_bucket(exec));
 	}

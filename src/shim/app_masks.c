@@ -166,11 +166,13 @@ static bool take(const struct launch *launch, struct app_mask *mask)
 static void narrow(const struct gpu *gpu, const struct app_mask *mask, struct decision *decision)
 {
 	const struct tpcset enabled = {{~mask->words[0], ~mask->words[1]}};
-	struct tpcset both = tpcset_and(&enabled, &decision->set);
+	struct tpcset both = tpcset_and(&enabled, &decision->set), full = tpcset_and(&enabled, &decision->full);
 
-	if (tpcset_is_empty(&both))
+	if (!tpcset_overlap(&enabled, &decision->partition))
 		decision_note(decision, SEGMENT_OWN_MASK);
-	else if (!tpcset_equal(&both, &decision->set))
+	if (!tpcset_is_empty(&full))
+		decision->full = full;
+	if (!tpcset_is_empty(&both) && !tpcset_equal(&both, &decision->set))
 		decision_restrict(decision, gpu->topology, &both);
 }
 

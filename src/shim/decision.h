@@ -23,8 +23,10 @@ struct decision {
 	enum segment_reason reason;
 	struct tpcset partition; /* the GPU's TPCs in the partition; this and `set` are empty if the GPU is unknown */
 	struct tpcset set;       /* TPCs that the launch may use */
+	struct tpcset full;      /* if it steps aside (stepping.h): those that it might use otherwise */
 	struct qmd_mask disable; /* the same as `set`, in mask bits; not valid for the whole GPU */
 	bool is_of_launch;       /* for this launch only: not cached, even if nothing changes */
+	bool is_aside;           /* it steps aside */
 	bool is_exact;           /* `disable` replaces the driver's own mask in the descriptor */
 	uint32_t notes;          /* reasons to count: bit n is enum segment_reason n */
 };
@@ -46,6 +48,25 @@ static inline void decision_restrict(struct decision *decision, const struct top
 	decision->state = DECISION_RESTRICTED;
 	decision->set = *set;
 	topology_disable_mask(gpu, set, decision->disable.words, QMD_MASK_BITS);
+}
+
+/* Leaves some of its TPCs to others, and uses the rest, for now. */
+static inline void decision_step_aside(struct decision *decision, const struct topology *gpu, const struct tpcset *rest)
+{
+	decision->full = decision->set;
+	decision->is_aside = true;
+	decision_restrict(decision, gpu, rest);
+}
+
+/* This launch cannot step aside: it gets what it would have got. */
+static inline void decision_stay(struct decision *decision, const struct topology *gpu)
+{
+	struct tpcset all = topology_all(gpu);
+
+	decision_restrict(decision, gpu, &decision->full);
+	if (tpcset_equal(&decision->full, &all))
+		decision->state = DECISION_WHOLE_GPU;
+	decision->is_aside = false;
 }
 
 #endif

@@ -1,17 +1,21 @@
 #include "epoch.h"
 
-#define STEP (UINT64_C(1) << 32)
-
 struct epoch_sources epoch_sources;
 
 void epoch_raise(void)
 {
-	atomic_fetch_add_explicit(&epoch_sources.invalidations, STEP, memory_order_release);
+	atomic_fetch_add_explicit(&epoch_sources.invalidations, EPOCH_STEP, memory_order_release);
 }
 
 void epoch_raise_masks(void)
 {
 	atomic_fetch_add_explicit(&epoch_sources.masks, 1, memory_order_release);
+	epoch_raise();
+}
+
+void epoch_raise_stepping(void)
+{
+	atomic_fetch_add_explicit(&epoch_sources.masks, EPOCH_STEP, memory_order_release);
 	epoch_raise();
 }
 

@@ -52,8 +52,9 @@ static CUresult toggle(CUgraphExec exec, CUgraphNode node)
 	return result == CUDA_SUCCESS && disabled != CUDA_ERROR_INVALID_CLUSTER_SIZE ? disabled : result;
 }
 
-/* A disabled node stays disabled: it is uploaded when the application enables it. */
-static void refresh_node(CUgraphExec exec, CUgraphNode node)
+/* A disabled node stays disabled: it is uploaded when the application enables it. Returns whether the node was left as it
+ * is. */
+static bool refresh_node(CUgraphExec exec, CUgraphNode node)
 {
 	unsigned int enabled = 0;
 	CUresult result = driver.graph_node_get_enabled(exec, node, &enabled);
@@ -62,24 +63,26 @@ static void refresh_node(CUgraphExec exec, CUgraphNode node)
 		result = toggle(exec, node);
 	if (result == CUDA_SUCCESS)
 		account_refresh();
-	else if (graph_nodes_can_be_kernel(node))
-		count_stale();
+	return result != CUDA_SUCCESS && graph_nodes_can_be_kernel(node);
 }
 
-static void refresh(CUgraphExec exec, const struct graph_nodes *nodes)
+/* A node that does not step aside, or not back, is inside the partition. */
+static void refresh(CUgraphExec exec, const struct graph_nodes *nodes, uint64_t older)
 {
+	size_t left = nodes->out_of_reach;
+
 	looking_graph_renewed(exec);
 	for (size_t i = 0; i < nodes->count; i++)
-		refresh_node(exec, nodes->list[i]);
-	for (size_t i = 0; i < nodes->out_of_reach; i++)
+		left += refresh_node(exec, nodes->list[i]);
+	for (size_t i = 0; i < left && epoch_without_stepping(older) != epoch_without_stepping(number_at_begin); i++)
 		count_stale();
 }
 
 /* Whether there may be graphs that keep the whole GPU, and the partition has restricted a GPU or has changed since. That
- * somebody looks is no change. */
+ * somebody looks is no change, nor is stepping aside. */
 static bool older_are_stale(void)
 {
-	return expects_older && number_at_begin - segment_raised(&own) > whole_edit;
+	return expects_older && epoch_without_stepping(number_at_begin) - segment_raised(&own) > whole_edit;
 }
 
 static void launch_begins(CUgraphExec exec)

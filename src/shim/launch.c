@@ -19,6 +19,7 @@
 #include "partition.h"
 #include "presence.h"
 #include "residency.h"
+#include "stepping.h"
 #include "turnstile.h"
 
 #include <stdatomic.h>
@@ -30,6 +31,7 @@ static __thread struct recent {
 	const struct qmd_release *release; /* of plain launches; NULL: none */
 	qmd_disabler *disable;             /* NULL: the launch may use the whole GPU */
 	struct qmd_mask mask;
+	bool is_aside;
 } recent __attribute__((tls_model("initial-exec")));
 
 /* --- carrying out a decision ---------------------------------------------------------------------------------------- */
@@ -41,7 +43,7 @@ static void write_mask(const struct launch *launch, struct decision *decision)
 
 	if (decision->is_exact)
 		qmd_set_mask(family, launch->qmd, &decision->disable);
-	else if (qmd_disable(family, launch->qmd, &decision->disable, NULL) == QMD_OVERRULED)
+	else if (qmd_disable(family, launch->qmd, &decision->disable, NULL) == QMD_OVERRULED && !decision->is_aside)
 		decision_note(decision, SEGMENT_GREEN_CONTEXT);
 }
 
@@ -134,11 +136,16 @@ static void remember(const struct launch *launch, const struct decision *decisio
 	recent.release = release_of(launch, COUNTS_PLAIN);
 	recent.disable = is_restricted ? launch->gpu->family->disable : NULL;
 	recent.mask = decision->disable;
+	recent.is_aside = decision->is_aside;
 }
 
 static void check_version(const struct launch *launch, struct decision *decision)
 {
-	if (decision->state == DECISION_RESTRICTED && !qmd_is_known(launch->gpu->family, launch->qmd))
+	if (decision->state != DECISION_RESTRICTED || qmd_is_known(launch->gpu->family, launch->qmd))
+		return;
+	if (decision->is_aside)
+		decision_stay(decision, launch->gpu->topology);
+	if (decision->state == DECISION_RESTRICTED)
 		decision_leave_unrestricted(decision, SEGMENT_UNKNOWN_QMD);
 }
 
@@ -164,8 +171,10 @@ static __attribute__((noinline)) void decide(struct launch *launch)
 		epoch = EPOCH_NEVER;
 	look_up(launch);
 	presence_check();
-	/* The partition limits the program's own masks. Residency needs to know what is left. */
+	/* The partition limits all others, and what is left of it while the program steps aside its own masks. Residency needs
+	 * to know what is left of all, and can give back. */
 	partition_decide(launch, &decision);
+	stepping_decide(launch, &decision);
 	app_masks_decide(launch, &decision);
 	remember(launch, &decision, epoch);
 	check_version(launch, &decision);
@@ -189,7 +198,7 @@ static inline bool is_as_before(CUcontext context)
 /* Unless the mask is written, the descriptor is unchanged: its blocks must run at once, or its version is unknown. */
 static __attribute__((noinline)) void launch_slow_path(struct launch *launch, enum qmd_outcome outcome)
 {
-	if (outcome == QMD_OVERRULED)
+	if (outcome == QMD_OVERRULED && !recent.is_aside)
 		account_reason(SEGMENT_GREEN_CONTEXT);
 	if (outcome == QMD_OVERRULED || outcome == QMD_SLOT_LEFT) {
 		account_launch(true);

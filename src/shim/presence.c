@@ -7,6 +7,7 @@
 #include "presence_thread.h"
 #include "reaching.h"
 #include "rules.h"
+#include "stepping.h"
 #include "turnstile.h"
 
 #include <errno.h>
@@ -112,6 +113,7 @@ void presence_after_fork(void)
 	presence_thread_after_fork();
 	obstacle_after_fork();
 	neighbours_after_fork();
+	stepping_after_fork();
 	turnstile_after_fork();
 }
 

@@ -47,14 +47,27 @@ static void note_where(const struct tpcset *set, const struct tpcset *theirs, st
 		decision_note(decision, SEGMENT_GREEN_CONTEXT);
 }
 
-/* If the program's own mask cannot hold the launch, it may use all of the partition. Only then is the partition
- * widened. */
+/* Whether the TPCs that are left while it steps aside hold the launch, without overruling anybody. */
+static bool can_step_aside(const struct occupancy *need, const struct tpcset *theirs, const struct decision *decision)
+{
+	struct tpcset set = tpcset_and(&decision->set, theirs);
+
+	return occupancy_fits(need, &set);
+}
+
+/* If what is left while it steps aside cannot hold the launch, it does not step aside. If the program's own mask cannot hold
+ * it, it may use all of the partition. Only then is the partition widened. */
 static void give_room(const struct launch *launch, const struct qmd_shape *shape, struct decision *decision)
 {
 	const struct gpu *gpu = launch->gpu;
 	struct qmd_mask own = qmd_own_mask(gpu->family, launch->qmd);
 	struct tpcset theirs = topology_enabled(gpu->topology, own.words);
 	struct occupancy need = occupancy_of(gpu->topology, shape, blocks_per_sm(launch->function, shape), &theirs);
+
+	if (decision->is_aside && !can_step_aside(&need, &theirs, decision))
+		decision_stay(decision, gpu->topology);
+	if (decision->state == DECISION_WHOLE_GPU)
+		return;
 	struct tpcset set = occupancy_find_room(&need, &decision->set, &theirs);
 
 	if (!tpcset_is_subset(&set, &decision->set))
