@@ -40,7 +40,6 @@ void held_follow(const struct segment_revision *wanted, uint64_t now)
 	};
 
 	revision = *wanted;
-	neighbours_have(wanted);
 	turnstile_follow(&rules, now);
 	turnstile_begin();
 }
@@ -70,11 +69,10 @@ static struct sight with_ready(const struct sight *sight)
 static uint64_t give_way(const struct neighbours_on_gpu *seen, uint64_t now)
 {
 	static const struct neighbours nobody = {.least_served_ns = UINT64_MAX};
-	uint64_t next;
-	bool steps = stepping_see(seen, now, &next);
+	struct stepping stepping = stepping_see(seen, now);
 
-	turnstile_give_way(seen->pci, steps ? &nobody : &seen->neighbours, tpcset_count(&seen->own), now);
-	return next;
+	turnstile_give_way(seen->pci, stepping.is_aside ? &nobody : &seen->neighbours, tpcset_count(&stepping.rest), now);
+	return stepping.next;
 }
 
 static uint64_t look_at_others(uint64_t now, const struct sight *sight)

@@ -128,20 +128,22 @@ static void publish(unsigned int number, const struct tpcset *left)
 	}
 }
 
-bool stepping_see(const struct neighbours_on_gpu *neighbours, uint64_t now, uint64_t *next)
+struct stepping stepping_see(const struct neighbours_on_gpu *neighbours, uint64_t now)
 {
 	const struct gpu *gpu = gpus_at(neighbours->pci);
-	struct tpcset left = {{0}};
+	struct stepping stepping = {.rest = neighbours->own, .next = UINT64_MAX};
 
-	*next = UINT64_MAX;
 	if (gpu && gpus_have_masks(gpu)) {
 		struct memory *memory = &memories[gpus_number(gpu)];
 
 		see_wanted(memory, &neighbours->higher, now);
-		left = find_left(memory, &neighbours->own, now, next);
+		struct tpcset left = find_left(memory, &neighbours->own, now, &stepping.next);
+
 		publish(gpus_number(gpu), &left);
+		stepping.is_aside = !tpcset_is_empty(&left);
+		stepping.rest = tpcset_without(&neighbours->own, &left);
 	}
-	return !tpcset_is_empty(&left);
+	return stepping;
 }
 
 static void forget(void)

@@ -3,8 +3,13 @@
  * ago, launches get the TPCs of their own partition that the higher one does not have. Where there are none, they keep the
  * partition, and are held back instead (turnstile.h).
  *
- * A change of the TPCs raises the epoch; so graphs follow as they follow an edit, which is dear: it is kept for STEPPING_NS
- * after the higher one last wanted to run.
+ * A change of the TPCs raises the epoch; so graphs follow as they follow an edit, which is dear: each TPC is kept for STEPPING_NS
+ * after a higher one last wanted to run there, unless then none were left.
+ *
+ * What is left is as a smaller partition to the program's own masks and green contexts; one that lies in the partition, but has
+ * none of what is left, is overruled for as long, and not counted. Launches whose blocks must run at once, and that the partition
+ * holds, but not what is left of it, get what they would have got otherwise (residency.h). A node of a graph that cannot be
+ * uploaded again keeps what it has, which is inside the partition, and is not counted.
  *
  * stepping_see, stepping_end: our thread. stepping_decide: a decider (HACKING.md), in the launch path.
  */
@@ -20,9 +25,14 @@
 
 #define STEPPING_NS UINT64_C(100000000)
 
-/* What others want on one GPU is seen now. Returns whether launches there step aside, so that nobody has to be waited for.
- * `next`: when to say so again at the latest, if nothing changes; UINT64_MAX: no need. */
-bool stepping_see(const struct neighbours_on_gpu *neighbours, uint64_t now, uint64_t *next);
+struct stepping {
+	bool is_aside;      /* launches step aside, so that nobody has to be waited for */
+	struct tpcset rest; /* of the process's TPCs, those that launches get now */
+	uint64_t next;      /* when to say again what others want, at the latest, if nothing changes; UINT64_MAX: no need */
+};
+
+/* What others want on one GPU is seen now. */
+struct stepping stepping_see(const struct neighbours_on_gpu *neighbours, uint64_t now);
 
 /* No launch steps aside any more. May be repeated. */
 void stepping_end(void);

@@ -42,7 +42,7 @@ bool gpus_have_masks(const struct gpu *gpu)
 
 /* --- what others want, and what launches get ---------------------------------------------------------------------- */
 
-static uint64_t next;
+static struct stepping stepping;
 
 static struct tpcset mask(uint64_t bits)
 {
@@ -58,7 +58,8 @@ static bool see_on(int gpu, uint64_t now, uint64_t own, uint64_t higher)
 		.neighbours = {.any = higher != 0, .higher_wants = higher != 0},
 	};
 
-	return stepping_see(&neighbours, now, &next);
+	stepping = stepping_see(&neighbours, now);
+	return stepping.is_aside;
 }
 
 static bool see(uint64_t now, uint64_t own, uint64_t higher)
@@ -119,7 +120,7 @@ static void test_nobody(void **state)
 	(void)state;
 	assert_int_equal(gets(0xff), 0xff);
 	assert_false(see(NOW, 0xff, 0));
-	assert_true(next == UINT64_MAX);
+	assert_true(stepping.next == UINT64_MAX);
 	assert_int_equal(gets(0xff), 0xff);
 }
 
@@ -128,8 +129,9 @@ static void test_what_is_left(void **state)
 	(void)state;
 	assert_true(see(NOW, 0xff, 0xf0f0));
 	assert_int_equal(gets(0xff), 0x0f);
+	assert_int_equal(stepping.rest.words[0], 0x0f);
 	/* While it wants, nothing changes by itself. */
-	assert_true(next == UINT64_MAX);
+	assert_true(stepping.next == UINT64_MAX);
 	assert_true(see(NOW + 1000 * MS, 0xff, 0xf0f0));
 	assert_int_equal(gets(0xff), 0x0f);
 	/* It wants others. */
@@ -142,20 +144,20 @@ static void test_kept_for_a_while(void **state)
 	(void)state;
 	assert_true(see(NOW, 0xff, 0xf0));
 	assert_true(see(NOW + 5 * MS, 0xff, 0));
-	assert_int_equal(next, NOW + 5 * MS + STEPPING_NS);
+	assert_int_equal(stepping.next, NOW + 5 * MS + STEPPING_NS);
 	assert_int_equal(gets(0xff), 0x0f);
 	assert_true(see(NOW + 104 * MS, 0xff, 0));
-	assert_int_equal(next, NOW + 105 * MS);
+	assert_int_equal(stepping.next, NOW + 105 * MS);
 	assert_int_equal(gets(0xff), 0x0f);
 	assert_false(see(NOW + 105 * MS, 0xff, 0));
-	assert_true(next == UINT64_MAX);
+	assert_true(stepping.next == UINT64_MAX);
 	assert_int_equal(gets(0xff), 0xff);
 	/* Again, and once more before that time is over. */
 	assert_true(see(NOW + 200 * MS, 0xff, 0xf0));
 	assert_true(see(NOW + 210 * MS, 0xff, 0));
 	assert_true(see(NOW + 300 * MS, 0xff, 0xf0));
 	assert_true(see(NOW + 320 * MS, 0xff, 0));
-	assert_int_equal(next, NOW + 420 * MS);
+	assert_int_equal(stepping.next, NOW + 420 * MS);
 	assert_true(see(NOW + 419 * MS, 0xff, 0));
 	assert_false(see(NOW + 420 * MS, 0xff, 0));
 }
@@ -167,12 +169,12 @@ static void test_several(void **state)
 	assert_true(see(NOW, 0xff, 0x30));
 	assert_true(see(NOW + 10 * MS, 0xff, 0x01));
 	assert_int_equal(gets(0xff), 0xce);
-	assert_int_equal(next, NOW + 110 * MS);
+	assert_int_equal(stepping.next, NOW + 110 * MS);
 	assert_true(see(NOW + 50 * MS, 0xff, 0));
-	assert_int_equal(next, NOW + 110 * MS);
+	assert_int_equal(stepping.next, NOW + 110 * MS);
 	assert_true(see(NOW + 110 * MS, 0xff, 0));
 	assert_int_equal(gets(0xff), 0xfe);
-	assert_int_equal(next, NOW + 150 * MS);
+	assert_int_equal(stepping.next, NOW + 150 * MS);
 	assert_false(see(NOW + 150 * MS, 0xff, 0));
 }
 
@@ -180,6 +182,7 @@ static void test_nothing_is_left(void **state)
 {
 	(void)state;
 	assert_false(see(NOW, 0x0f, 0xff));
+	assert_int_equal(stepping.rest.words[0], 0x0f);
 	assert_int_equal(gets(0x0f), 0x0f);
 	/* Then something is. */
 	assert_true(see(NOW, 0x0f, 0x07));
@@ -187,7 +190,7 @@ static void test_nothing_is_left(void **state)
 	/* Those that were wanted a while ago count only where that leaves something. */
 	assert_true(see(NOW + 10 * MS, 0x0f, 0x08));
 	assert_int_equal(gets(0x0f), 0x07);
-	assert_int_equal(next, NOW + 10 * MS + STEPPING_NS);
+	assert_int_equal(stepping.next, NOW + 10 * MS + STEPPING_NS);
 	assert_false(see(NOW + 20 * MS, 0x0f, 0x0f));
 	assert_int_equal(gets(0x0f), 0x0f);
 	/* Nobody wants any, and all are kept: there is nobody to step aside for. */
@@ -238,7 +241,9 @@ static void test_gpus(void **state)
 	assert_int_equal(gets(0xff), 0xf0);
 	assert_false(see_on(0, NOW + MS + STEPPING_NS, 0xf0, 0));
 	assert_int_equal(decide_on(1, DECISION_RESTRICTED, 0xff).set.words[0], 0xfc);
-	assert_false(stepping_see(&unknown, NOW, &next));
+	stepping = stepping_see(&unknown, NOW);
+	assert_false(stepping.is_aside);
+	assert_int_equal(stepping.rest.words[0], 0xff);
 	has_masks = false;
 	assert_false(see_on(0, NOW, 0xff, 0x0f));
 	assert_int_equal(gets(0xff), 0xff);
@@ -299,7 +304,7 @@ static void test_end(void **state)
 	assert_int_equal(gets(0xff), 0xff);
 	/* Nothing is remembered. */
 	assert_false(see(NOW + MS, 0xff, 0));
-	assert_true(next == UINT64_MAX);
+	assert_true(stepping.next == UINT64_MAX);
 	assert_true(see(NOW + MS, 0xff, 0x30));
 	assert_int_equal(gets(0xff), 0xcf);
 }
