@@ -212,10 +212,11 @@ $(BUILD)/tests/gpu/%: $(BUILD)/tests/gpu/%.o $(gpu_support) $(library)
 # It has the library in it.
 $(BUILD)/tests/gpu/channels: $(BUILD)/tests/gpu/channels.o $(attach_objects) $(gpu_support) $(library)
 	$(link_gpu_program)
-$(addprefix $(BUILD)/tests/gpu/,smctrl smctrl_alone smctrl_beside): $(smctrl)
+$(addprefix $(BUILD)/tests/gpu/,smctrl smctrl_alone smctrl_beside stepping): $(smctrl)
 link_smctrl = -Wl,-rpath,$(abspath $(BUILD))
 link_smctrl_alone = $(link_smctrl)
 link_smctrl_beside = $(link_smctrl)
+link_stepping = $(link_smctrl)
 link_bench_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ldl -lm -o $@
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(bench_support) $(library)
 	$(link_bench_program)
@@ -308,6 +309,7 @@ sim_gpus_channels  = h200 h200-x2
 sim_gpus_quota     = h200 turing
 sim_gpus_priority  = h200 turing
 sim_gpus_ranks     = h200-x2
+sim_gpus_stepping  = h200 blackwell
 sim_gpus_hangs     = h200 blackwell hopper-synthetic
 sim_gpus_soak      = h200-x2 turing blackwell
 bare_tests         = attach channels driver_behaviour driver_toggles hangs releases tool_first smctrl_alone smctrl_beside
