@@ -114,6 +114,8 @@ uint64_t held_look(uint64_t now, const struct sight *sight)
 		wake = turnstile_look(now);
 		if (rules_take_part())
 			wake = sooner(wake, look_at_others(now, sight));
+		else
+			stepping_end();
 	} else {
 		held_end();
 	}

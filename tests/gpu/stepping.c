@@ -376,6 +376,24 @@ TIMED_TEST(test_cooperative_on_whole_gpu, timed_run_and_pass, run_cooperatively_
 TIMED_TEST(test_refused, timed_run_and_pass, refuse_nothing_that_fits)
 TIMED_TEST(test_clusters, timed_run_and_pass, run_clusters)
 
+/* On the whole GPU, they are nothing to be said: the same launch would stay as it is. */
+static void leave_unknown_descriptors(void)
+{
+	be_lower(timed_open_gpu);
+	struct tpcset all = gpu_all(&gpu), theirs = range(3, 5);
+
+	want(theirs);
+	assert_comes_to_run_in(&gpu, tpcset_without(&all, &theirs));
+	setenv("SIM_FAULTS", "bad-qmd", 1);
+	assert_runs_in(&gpu, all);
+	assert_nothing_is_said();
+	be_lower_in(range(0, 7));
+	gpu_run(&gpu);
+	assert_int_equal(reason(SEGMENT_UNKNOWN_QMD), 1);
+}
+
+TIMED_TEST(test_unknown_descriptors, timed_run_on_simulator, leave_unknown_descriptors)
+
 /* --- graphs --------------------------------------------------------------------------------------------------------- */
 
 static void assert_graph_comes_to_run_in(CUgraphExec exec, struct tpcset set)
@@ -523,6 +541,7 @@ int main(void)
 		TEST(test_cooperative_on_whole_gpu),
 		TEST(test_refused),
 		TEST(test_clusters),
+		TEST(test_unknown_descriptors),
 		TEST(test_graphs),
 		TEST(test_graphs_on_whole_gpu),
 		TEST(test_lost_nodes),
