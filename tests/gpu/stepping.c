@@ -2,7 +2,7 @@
  * A client of MPS steps aside: where its launches run while one of a higher priority wants some of its TPCs, and when that pauses.
  * Launches that cannot step aside run where they would run otherwise.
  *
- * The higher one is a process that says on the board what the test wants it to, and runs nothing.
+ * The higher one is a process that says on the board what the test wants it to, and runs nothing; once, it is a real program.
  */
 #include "../alone.h"
 #include "base/process_clock.h"
@@ -34,6 +34,7 @@ static struct {
 	atomic_bool is_ready;
 	atomic_bool speaks;
 	_Atomic uint64_t wanted; /* TPCs 0 … 63 that it wants to run on; none: it does not want to */
+	atomic_bool works;       /* the real one */
 	struct pci_address pci;
 } *shared;
 
@@ -112,16 +113,24 @@ static struct tpcset range(unsigned int first, unsigned int last)
 	return gpu_range(first, last);
 }
 
-static void be_lower(void (*open)(void))
+static void be_client(unsigned int priority, void (*open)(void))
 {
-	struct segment_revision revision = {.rank = {.priority = segment_rank_of_priority(LOW)}};
+	struct segment_revision revision = {.rank = {.priority = segment_rank_of_priority(priority)}};
 
+	gpu_load_driver();
+	if (!gpu_is_simulated())
+		timed_leave_out("no daemon of MPS is there to serve it");
 	open();
-	shared->pci = gpu.topology->pci;
-	atomic_store(&shared->speaks, true);
 	timed_give(&revision);
 	gpu_launch_empty(&gpu);
 	timed_wait_for_state(SEGMENT_TIME_HELD);
+}
+
+static void be_lower(void (*open)(void))
+{
+	be_client(LOW, open);
+	shared->pci = gpu.topology->pci;
+	atomic_store(&shared->speaks, true);
 }
 
 static void open_for_graphs(void)
@@ -131,7 +140,7 @@ static void open_for_graphs(void)
 		outputs[i] = gpu_new_output(&gpu);
 }
 
-static void be_lower_in(struct tpcset set)
+static void have(struct tpcset set)
 {
 	gpu_set_partition(&gpu, &set);
 }
@@ -188,7 +197,7 @@ static void assert_partition_is(struct tpcset set)
 static void step_aside_and_back(void)
 {
 	be_lower(timed_open_gpu);
-	be_lower_in(range(0, 7));
+	have(range(0, 7));
 	assert_comes_to_run_in(&gpu, range(0, 7));
 	want(range(4, 11));
 	assert_comes_to_run_in(&gpu, range(0, 3));
@@ -221,12 +230,12 @@ static void step_aside_from_whole_gpu(void)
 static void step_aside_in_another_partition(void)
 {
 	be_lower(timed_open_gpu);
-	be_lower_in(range(0, 7));
+	have(range(0, 7));
 	want(range(4, 11));
 	assert_comes_to_run_in(&gpu, range(0, 3));
-	be_lower_in(range(6, 13));
+	have(range(6, 13));
 	assert_comes_to_run_in(&gpu, range(12, 13));
-	be_lower_in(range(20, 23));
+	have(range(20, 23));
 	assert_comes_to_run_in(&gpu, range(20, 23));
 	assert_nothing_is_said();
 }
@@ -235,7 +244,7 @@ static void step_aside_in_another_partition(void)
 static void stay_where_nothing_is_left(void)
 {
 	be_lower(timed_open_gpu);
-	be_lower_in(range(0, 3));
+	have(range(0, 3));
 	assert_comes_to_run_in(&gpu, range(0, 3));
 	uint64_t held = timed_look().aside_us;
 	double end = timed_now_s() + PATIENCE_S;
@@ -251,7 +260,7 @@ static void stay_where_nothing_is_left(void)
 static void step_back_when_it_dies(void)
 {
 	be_lower(timed_open_gpu);
-	be_lower_in(range(0, 7));
+	have(range(0, 7));
 	want(range(4, 11));
 	assert_comes_to_run_in(&gpu, range(0, 3));
 	atomic_store(&shared->speaks, false);
@@ -262,13 +271,45 @@ static void step_back_when_it_dies(void)
 static void step_back_without_a_rule(void)
 {
 	be_lower(timed_open_gpu);
-	be_lower_in(range(0, 7));
+	have(range(0, 7));
 	want(range(4, 11));
 	assert_comes_to_run_in(&gpu, range(0, 3));
 	timed_give(&(struct segment_revision){.rank = {.priority = segment_rank_of_priority(SEGMENT_PRIORITY_MAX)}});
 	assert_comes_to_run_in(&gpu, range(0, 7));
 }
 
+static void be_higher_program(void)
+{
+	be_client(HIGH, timed_open_gpu);
+	have(range(4, 11));
+	for (;;) {
+		if (atomic_load(&shared->works))
+			timed_launch(2);
+		gpu_check(cuCtxSynchronize());
+		timed_sleep_ms(1);
+	}
+}
+
+static void step_aside_for_a_program(void)
+{
+	struct child program = child_start(be_higher_program);
+
+	be_client(LOW, timed_open_gpu);
+	have(range(0, 7));
+	assert_comes_to_run_in(&gpu, range(0, 7));
+	atomic_store(&shared->works, true);
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	atomic_store(&shared->works, false);
+	assert_comes_to_run_in(&gpu, range(0, 7));
+	atomic_store(&shared->works, true);
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	kill(program.pid, SIGKILL);
+	assert_comes_to_run_in(&gpu, range(0, 7));
+	child_wait(&program);
+	assert_nothing_is_said();
+}
+
+TIMED_TEST(test_program, timed_run_and_pass, step_aside_for_a_program)
 TIMED_TEST(test_aside_and_back, timed_run_and_pass, step_aside_and_back)
 TIMED_TEST(test_whole_gpu, timed_run_and_pass, step_aside_from_whole_gpu)
 TIMED_TEST(test_another_partition, timed_run_and_pass, step_aside_in_another_partition)
@@ -304,7 +345,7 @@ static void assert_cooperative_runs_in(unsigned int tpcs, struct tpcset set)
 static void run_cooperatively(void)
 {
 	be_lower(timed_open_gpu);
-	be_lower_in(range(0, 7));
+	have(range(0, 7));
 	want(range(4, 11));
 	assert_comes_to_run_in(&gpu, range(0, 3));
 	assert_cooperative_runs_in(4, range(0, 3));
@@ -338,7 +379,7 @@ static void refuse_nothing_that_fits(void)
 {
 	setenv("NVTASKSET_ON_MISFIT", "fail", 1);
 	run_cooperatively_on_whole_gpu();
-	be_lower_in(range(0, 7));
+	have(range(0, 7));
 	want(range(3, 11));
 	assert_comes_to_run_in(&gpu, range(0, 2));
 	assert_cooperative_runs_in(8, range(0, 7));
@@ -359,7 +400,7 @@ static void run_clusters(void)
 	tpcset_add(&first, tpcset_next(&group, 0));
 	tpcset_add(&pair, tpcset_next(&group, 0));
 	tpcset_add(&pair, tpcset_next(&group, tpcset_next(&group, 0) + 1));
-	be_lower_in(pair);
+	have(pair);
 	want(tpcset_without(&pair, &first));
 	assert_comes_to_run_in(&gpu, first);
 	gpu_where_clusters(&gpu, gpu.topology->sms_per_tpc, 64, sms);
@@ -387,7 +428,7 @@ static void leave_unknown_descriptors(void)
 	setenv("SIM_FAULTS", "bad-qmd", 1);
 	assert_runs_in(&gpu, all);
 	assert_nothing_is_said();
-	be_lower_in(range(0, 7));
+	have(range(0, 7));
 	gpu_run(&gpu);
 	assert_int_equal(reason(SEGMENT_UNKNOWN_QMD), 1);
 }
@@ -411,7 +452,7 @@ static void assert_graph_comes_to_run_in(CUgraphExec exec, struct tpcset set)
 static void step_aside_with_graphs(void)
 {
 	be_lower(open_for_graphs);
-	be_lower_in(range(0, 7));
+	have(range(0, 7));
 	CUgraphExec exec = graph_instantiate(graph_make());
 
 	assert_graph_comes_to_run_in(exec, range(0, 7));
@@ -442,7 +483,7 @@ static void stay_with_lost_nodes(void)
 	CUgraphNode node;
 
 	be_lower(open_for_graphs);
-	be_lower_in(range(0, 7));
+	have(range(0, 7));
 	assert_comes_to_run_in(&gpu, range(0, 7));
 	CUgraphExec exec = graph_instantiate(gpu_wrap_graph(graph_make(), &node));
 
@@ -453,7 +494,7 @@ static void stay_with_lost_nodes(void)
 	graph_assert_ran(exec, NODES, &(struct tpcset){{0xff}});
 	assert_nothing_is_said();
 	/* After an edit it is. */
-	be_lower_in(range(0, 6));
+	have(range(0, 6));
 	graph_launch(exec);
 	assert_int_equal(graph_stale(), NODES);
 }
@@ -473,7 +514,7 @@ static uint128_t only(struct tpcset set)
 static void step_aside_with_masks(void)
 {
 	be_lower(timed_open_gpu);
-	be_lower_in(range(0, 7));
+	have(range(0, 7));
 	assert_comes_to_run_in(&gpu, range(0, 7));
 	assert_int_equal(libsmctrl_set_global_mask_ext(only(range(2, 5))), 0);
 	assert_runs_in(&gpu, range(2, 5));
@@ -531,6 +572,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
+		TEST(test_program),
 		TEST(test_aside_and_back),
 		TEST(test_whole_gpu),
 		TEST(test_another_partition),
