@@ -50,11 +50,12 @@ static inline void decision_restrict(struct decision *decision, const struct top
 	topology_disable_mask(gpu, set, decision->disable.words, QMD_MASK_BITS);
 }
 
-/* Leaves some of its TPCs to others, and uses the rest, for now. */
+/* Leaves some of its TPCs to others, and uses the rest, for now. What becomes of the driver's own mask is then asked for each
+ * launch. */
 static inline void decision_step_aside(struct decision *decision, const struct topology *gpu, const struct tpcset *rest)
 {
 	decision->full = decision->set;
-	decision->is_aside = true;
+	decision->is_aside = decision->is_of_launch = true;
 	decision_restrict(decision, gpu, rest);
 }
 

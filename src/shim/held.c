@@ -65,13 +65,11 @@ static struct sight with_ready(const struct sight *sight)
 	return seen;
 }
 
-/* Whom launches on this GPU step aside for is nobody to wait for. */
 static uint64_t give_way(const struct neighbours_on_gpu *seen, uint64_t now)
 {
-	static const struct neighbours nobody = {.least_served_ns = UINT64_MAX};
 	struct stepping stepping = stepping_see(seen, now);
 
-	turnstile_give_way(seen->pci, stepping.is_aside ? &nobody : &seen->neighbours, tpcset_count(&stepping.rest), now);
+	turnstile_give_way(seen, &stepping, now);
 	return stepping.next;
 }
 

@@ -31,19 +31,28 @@ static __thread struct recent {
 	const struct qmd_release *release; /* of plain launches; NULL: none */
 	qmd_disabler *disable;             /* NULL: the launch may use the whole GPU */
 	struct qmd_mask mask;
-	bool is_aside;
 } recent __attribute__((tls_model("initial-exec")));
 
 /* --- carrying out a decision ---------------------------------------------------------------------------------------- */
+
+/* Whether the driver's mask has nothing of the partition. If it steps aside, it may only have nothing of what is left. */
+static bool is_outside(const struct launch *launch, const struct decision *decision)
+{
+	struct qmd_mask own = qmd_own_mask(launch->gpu->family, launch->qmd);
+	struct tpcset theirs = topology_enabled(launch->gpu->topology, own.words);
+
+	return !tpcset_overlap(&theirs, &decision->partition);
+}
 
 /* Descriptors are written only in this part of the file. */
 static void write_mask(const struct launch *launch, struct decision *decision)
 {
 	const struct qmd_family *family = launch->gpu->family;
+	bool tells = !decision->is_aside || is_outside(launch, decision);
 
 	if (decision->is_exact)
 		qmd_set_mask(family, launch->qmd, &decision->disable);
-	else if (qmd_disable(family, launch->qmd, &decision->disable, NULL) == QMD_OVERRULED && !decision->is_aside)
+	else if (qmd_disable(family, launch->qmd, &decision->disable, NULL) == QMD_OVERRULED && tells)
 		decision_note(decision, SEGMENT_GREEN_CONTEXT);
 }
 
@@ -136,7 +145,6 @@ static void remember(const struct launch *launch, const struct decision *decisio
 	recent.release = release_of(launch, COUNTS_PLAIN);
 	recent.disable = is_restricted ? launch->gpu->family->disable : NULL;
 	recent.mask = decision->disable;
-	recent.is_aside = decision->is_aside;
 }
 
 static void check_version(const struct launch *launch, struct decision *decision)
@@ -198,7 +206,7 @@ static inline bool is_as_before(CUcontext context)
 /* Unless the mask is written, the descriptor is unchanged: its blocks must run at once, or its version is unknown. */
 static __attribute__((noinline)) void launch_slow_path(struct launch *launch, enum qmd_outcome outcome)
 {
-	if (outcome == QMD_OVERRULED && !recent.is_aside)
+	if (outcome == QMD_OVERRULED)
 		account_reason(SEGMENT_GREEN_CONTEXT);
 	if (outcome == QMD_OVERRULED || outcome == QMD_SLOT_LEFT) {
 		account_launch(true);

@@ -40,6 +40,13 @@ static void write_left(struct left *left, const struct tpcset *set)
 	atomic_store_explicit(&left->current, next, memory_order_release);
 }
 
+struct tpcset stepping_left(const struct gpu *gpu)
+{
+	static const struct tpcset none;
+
+	return atomic_load_explicit(&stepping_gpus, memory_order_acquire) > 0 ? read_left(&lefts[gpus_number(gpu)]) : none;
+}
+
 /* --- deciding ------------------------------------------------------------------------------------------------------- */
 
 static void step_aside(const struct gpu *gpu, struct decision *decision)

@@ -8,7 +8,7 @@
  *
  * What is left is as a smaller partition to the program's own masks and green contexts; one that lies in the partition, but has
  * none of what is left, is overruled for as long, and not counted. Launches whose blocks must run at once, and that the partition
- * holds, but not what is left of it, get what they would have got otherwise (residency.h). A node of a graph that cannot be
+ * holds, but not what is left of it, get what they would have got otherwise (residency.h, stepping_fit.h). A node of a graph that cannot be
  * uploaded again keeps what it has, which is inside the partition, and is not counted.
  *
  * stepping_see, stepping_end: our thread. stepping_decide: a decider (HACKING.md), in the launch path.
@@ -25,6 +25,8 @@
 
 #define STEPPING_NS UINT64_C(100000000)
 
+struct gpu;
+
 struct stepping {
 	bool is_aside;      /* launches step aside, so that nobody has to be waited for */
 	struct tpcset rest; /* of the process's TPCs, those that launches get now */
@@ -39,6 +41,9 @@ void stepping_end(void);
 
 /* After the partition, and before masks of the program's own. Costs one comparison where nobody steps aside. */
 void stepping_decide(const struct launch *launch, struct decision *decision);
+
+/* The TPCs of a GPU that launches leave to others now; none where nobody steps aside. From any thread. */
+struct tpcset stepping_left(const struct gpu *gpu);
 
 /* In the child of a fork. */
 void stepping_after_fork(void);

@@ -12,6 +12,7 @@
 #include "epoch.h"
 #include "in_flight.h"
 #include "presence_thread.h"
+#include "stepping_fit.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -37,7 +38,8 @@ struct gate {
 	uint32_t tpcs;                /* that a launch may use; 0: all */
 	struct holding holding;
 	struct in_flight in_flight;
-	struct neighbours neighbours; /* whom launches have to give way to */
+	struct neighbours neighbours; /* whom launches have to give way to, */
+	bool is_aside;                /* but for those that step aside */
 	unsigned int ready;           /* so many launches wait, and not for the quota */
 };
 
@@ -96,6 +98,7 @@ struct arrival {
 	struct holding_launch holding;
 	bool is_known;    /* the gate has seen it */
 	bool is_captured; /* it is not held */
+	bool stays;       /* it cannot step aside */
 };
 
 static bool is_busy_elsewhere(const struct gate *gate)
@@ -123,13 +126,15 @@ static void come(struct arrival *arrival)
 	arrival->is_known = true;
 }
 
+static const struct neighbours nobody = {.least_served_ns = UINT64_MAX};
+
 static bool ask(struct arrival *arrival, uint64_t now, uint64_t *wake)
 {
 	struct gate *gate = arrival->gate;
 	struct holding *holding = &gate->holding;
 	const struct holding_view view = {
 		.in_flight = in_flight_look(&gate->in_flight, now),
-		.neighbours = gate->neighbours,
+		.neighbours = gate->is_aside && !arrival->stays ? nobody : gate->neighbours,
 		.is_busy_elsewhere = is_busy_elsewhere(gate),
 		.is_over = !atomic_load(&is_open) || arrival->is_captured,
 	};
@@ -258,7 +263,12 @@ void turnstile_call_begins(const struct call *call)
 		const struct gpu *gpu = work.what ? gpus_of_context(call->context) : NULL;
 
 		if (gpu) {
-			struct arrival arrival = {.gate = gate_of(gpu), .pci = gpu->pci, .work = &work};
+			struct arrival arrival = {
+				.gate = gate_of(gpu),
+				.pci = gpu->pci,
+				.work = &work,
+				.stays = !stepping_fits(call, gpu),
+			};
 
 			own = (struct own){.gate = arrival.gate, .launch = enter(&arrival)};
 		}
@@ -407,23 +417,26 @@ static struct gate *gate_on(struct pci_address pci)
 	return gate;
 }
 
-static bool is_same(const struct neighbours *a, const struct neighbours *b)
+static bool is_news(const struct gate *gate, const struct neighbours *neighbours, bool is_aside)
 {
-	return a->has_higher == b->has_higher && a->higher_wants == b->higher_wants;
+	return gate->neighbours.has_higher != neighbours->has_higher ||
+	       gate->neighbours.higher_wants != neighbours->higher_wants || gate->is_aside != is_aside;
 }
 
-void turnstile_give_way(struct pci_address pci, const struct neighbours *neighbours, uint32_t tpcs, uint64_t now)
+void turnstile_give_way(const struct neighbours_on_gpu *seen, const struct stepping *stepping, uint64_t now)
 {
+	const struct holding_view view = {.neighbours = seen->neighbours};
 	bool has_news = false;
 
 	lock_patiently();
-	struct gate *gate = gate_on(pci);
+	struct gate *gate = gate_on(seen->pci);
 
 	if (gate) {
-		has_news = !is_same(&gate->neighbours, neighbours);
-		gate->neighbours = *neighbours;
-		gate->tpcs = tpcs;
-		holding_see(&gate->holding, &(const struct holding_view){.neighbours = *neighbours}, now);
+		has_news = is_news(gate, &seen->neighbours, stepping->is_aside);
+		gate->neighbours = seen->neighbours;
+		gate->is_aside = stepping->is_aside;
+		gate->tpcs = tpcset_count(&stepping->rest);
+		holding_see(&gate->holding, &view, now);
 	}
 	brief_unlock(&lock);
 	if (has_news)

@@ -20,6 +20,7 @@
 #include "holding.h"
 #include "prediction.h"
 #include "state/segment.h"
+#include "stepping.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,8 +59,8 @@ struct turnstile_rules {
 };
 void turnstile_follow(const struct turnstile_rules *wanted, uint64_t now);
 
-/* Whom launches on this GPU have to give way to now, by being held; and how many TPCs they may use, 0: all. */
-void turnstile_give_way(struct pci_address pci, const struct neighbours *neighbours, uint32_t tpcs, uint64_t now);
+/* Whom launches on this GPU have to give way to now, by being held, unless they step aside. */
+void turnstile_give_way(const struct neighbours_on_gpu *seen, const struct stepping *stepping, uint64_t now);
 
 /* Sees which launches have ended, and wakes those that wait if anything has changed. Returns when to call this again at
  * the latest. */

@@ -240,19 +240,43 @@ static void step_aside_in_another_partition(void)
 	assert_nothing_is_said();
 }
 
+/* Until launches have been held for so much longer. */
+static void assert_comes_to_be_held(void (*launch)(void))
+{
+	double end = timed_now_s() + PATIENCE_S;
+	uint64_t held = timed_look().aside_us;
+
+	while (timed_look().aside_us < held + 50000 && timed_now_s() < end)
+		launch();
+	assert_true(timed_look().aside_us >= held + 50000);
+}
+
+/* Our thread says each time that it looks. */
+static void assert_is_never_held(void (*launch)(void))
+{
+	timed_sleep_ms(50);
+	double end = timed_now_s() + 0.3;
+	uint64_t held = timed_look().aside_us;
+
+	while (timed_now_s() < end)
+		launch();
+	timed_sleep_ms(50);
+	assert_int_equal(timed_look().aside_us, held);
+}
+
+static void run_in_partition(void)
+{
+	assert_runs_in(&gpu, range(0, 3));
+}
+
 /* It waits instead; but not for ever. */
 static void stay_where_nothing_is_left(void)
 {
 	be_lower(timed_open_gpu);
 	have(range(0, 3));
 	assert_comes_to_run_in(&gpu, range(0, 3));
-	uint64_t held = timed_look().aside_us;
-	double end = timed_now_s() + PATIENCE_S;
-
 	want(range(0, 7));
-	while (timed_look().aside_us < held + 50000 && timed_now_s() < end)
-		assert_runs_in(&gpu, range(0, 3));
-	assert_true(timed_look().aside_us >= held + 50000);
+	assert_comes_to_be_held(run_in_partition);
 	assert_nothing_is_said();
 }
 
@@ -342,13 +366,26 @@ static void assert_cooperative_runs_in(unsigned int tpcs, struct tpcset set)
 	gpu_assert_equal(&ran, &set);
 }
 
+static void run_in_half(void)
+{
+	assert_runs_in(&gpu, range(0, 3));
+	assert_cooperative_runs_in(4, range(0, 3));
+}
+
+static void run_cooperatively_in_all(void)
+{
+	assert_cooperative_runs_in(8, range(0, 7));
+}
+
 static void run_cooperatively(void)
 {
 	be_lower(timed_open_gpu);
 	have(range(0, 7));
 	want(range(4, 11));
 	assert_comes_to_run_in(&gpu, range(0, 3));
-	assert_cooperative_runs_in(4, range(0, 3));
+	/* Who steps aside waits for nobody; who cannot does. */
+	assert_is_never_held(run_in_half);
+	assert_comes_to_be_held(run_cooperatively_in_all);
 	/* It has all of the partition. */
 	assert_cooperative_runs_in(8, range(0, 7));
 	assert_cooperative_runs_in(4, range(0, 3));
@@ -369,7 +406,10 @@ static void run_cooperatively_on_whole_gpu(void)
 
 	want(theirs);
 	assert_comes_to_run_in(&gpu, tpcset_without(&all, &theirs));
+	uint64_t restricted = gpu_counters().restricted;
+
 	assert_cooperative_runs_in(count, all);
+	assert_int_equal(gpu_counters().restricted, restricted);
 	assert_cooperative_runs_in(count - 3, tpcset_without(&all, &theirs));
 	assert_nothing_is_said();
 }
@@ -563,6 +603,16 @@ static void step_aside_with_green_contexts(void)
 	want_nothing();
 	assert_comes_to_run_in(&green.inside, green.tpcs);
 	assert_nothing_is_said();
+	/* It lies outside of the partition, too. */
+	have(rest);
+	half = first_of(rest, 4);
+	rest = tpcset_without(&rest, &half);
+	want(half);
+	assert_comes_to_run_in(&green.inside, rest);
+	uint64_t overruled = reason(SEGMENT_GREEN_CONTEXT);
+
+	assert_runs_in(&green.inside, rest);
+	assert_int_equal(reason(SEGMENT_GREEN_CONTEXT), overruled + 1);
 }
 
 TIMED_TEST(test_masks, timed_run_and_pass, step_aside_with_masks)
