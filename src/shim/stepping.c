@@ -21,7 +21,7 @@ static atomic_uint stepping_gpus; /* on so many, any are left to others */
 
 static struct tpcset read_left(const struct left *left)
 {
-	struct tpcset set;
+	struct tpcset set = {{0}};
 	uint64_t seen;
 
 	do {
