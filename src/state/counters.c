@@ -91,6 +91,11 @@ void segment_set_time_used(const struct segment *segment, uint64_t present_us, u
 	atomic_store_explicit(&segment->memory->bounded, bounded, memory_order_relaxed);
 }
 
+void segment_set_time_held(const struct segment *segment, uint64_t launches)
+{
+	atomic_store_explicit(&segment->memory->held, launches, memory_order_relaxed);
+}
+
 void segment_read_time(const struct segment *segment, struct segment_time *time)
 {
 	const struct segment_memory *memory = segment->memory;
@@ -102,6 +107,7 @@ void segment_read_time(const struct segment *segment, struct segment_time *time)
 	time->present_us = atomic_load_explicit(&memory->present_us, memory_order_relaxed);
 	time->aside_us = atomic_load_explicit(&memory->aside_us, memory_order_relaxed);
 	time->bounded = atomic_load_explicit(&memory->bounded, memory_order_relaxed);
+	time->held = atomic_load_explicit(&memory->held, memory_order_relaxed);
 }
 
 /* --- reading ----------------------------------------------------------------------------------------------------- */

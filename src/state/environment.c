@@ -1,5 +1,6 @@
 /* Partitions as text, for the environment. */
 #include "layout.h"
+#include "policy.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #define QUOTA "quota="
 #define PRIORITY "priority="
 #define WEIGHT "weight="
+#define POLICY "policy="
 
 static int parse_quota(struct segment_revision *revision, const char *text, struct error *error)
 {
@@ -49,11 +51,20 @@ static int parse_weight(struct segment_revision *revision, const char *text, str
 	return result;
 }
 
+static int parse_policy(struct segment_revision *revision, const char *text, struct error *error)
+{
+	int result = policy_parse(&revision->rank, text, error);
+
+	if (result < 0)
+		error_reword(error, "%s: '%.40s' %.200s", SEGMENT_ENVIRONMENT, text, error->reason);
+	return result;
+}
+
 /* What of the time an entry can say. */
 static const struct {
 	const char *name;
 	int (*parse)(struct segment_revision *revision, const char *text, struct error *error);
-} times[] = {{QUOTA, parse_quota}, {PRIORITY, parse_priority}, {WEIGHT, parse_weight}};
+} times[] = {{QUOTA, parse_quota}, {PRIORITY, parse_priority}, {WEIGHT, parse_weight}, {POLICY, parse_policy}};
 
 #define TIMES (sizeof times / sizeof times[0])
 
@@ -126,7 +137,7 @@ static size_t add(char text[SEGMENT_ENVIRONMENT_MAX], size_t length, const char 
 const char *segment_revision_format(const struct segment_revision *revision,
                                     char text[SEGMENT_ENVIRONMENT_MAX])
 {
-	char pci[PCI_ADDRESS_TEXT], list[TPCSET_TEXT];
+	char pci[PCI_ADDRESS_TEXT], list[TPCSET_TEXT], policy[POLICY_TEXT];
 	size_t length = 0;
 
 	text[0] = '\0';
@@ -138,6 +149,8 @@ const char *segment_revision_format(const struct segment_revision *revision,
 	if (revision->rank.priority > 0)
 		length = add(text, length, PRIORITY "%u", segment_rank_priority(revision->rank));
 	if (revision->rank.weight > 0)
-		add(text, length, WEIGHT "%u", segment_rank_weight(revision->rank));
+		length = add(text, length, WEIGHT "%u", segment_rank_weight(revision->rank));
+	if (segment_policy_is_given(revision->rank))
+		add(text, length, POLICY "%s", policy_format(revision->rank, policy));
 	return text;
 }

@@ -79,6 +79,7 @@ struct segment_memory {
 	_Atomic uint64_t present_us;
 	_Atomic uint64_t aside_us;
 	_Atomic uint64_t bounded;
+	_Atomic uint64_t held;
 	_Alignas(64) revisions_ring ring;
 	struct segment_predictions {
 		_Alignas(64) _Atomic uint64_t number;

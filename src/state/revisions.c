@@ -79,6 +79,14 @@ int segment_put(struct segment_revision *revision, const struct segment_partitio
 	return 0;
 }
 
+void segment_put_policy(struct segment_rank *rank, struct segment_rank wanted)
+{
+	if (wanted.scheduling > 0)
+		rank->scheduling = wanted.scheduling;
+	if (wanted.reservation > 0)
+		rank->reservation = wanted.reservation;
+}
+
 void segment_put_time(struct segment_revision *revision, const struct segment_revision *wanted)
 {
 	if (wanted->quota.period_us > 0)
@@ -87,4 +95,5 @@ void segment_put_time(struct segment_revision *revision, const struct segment_re
 		revision->rank.priority = wanted->rank.priority;
 	if (wanted->rank.weight > 0)
 		revision->rank.weight = wanted->rank.weight;
+	segment_put_policy(&revision->rank, wanted->rank);
 }

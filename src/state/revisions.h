@@ -37,11 +37,24 @@ static inline bool segment_quota_limits(struct segment_quota quota)
 	return quota.run_us < quota.period_us;
 }
 
-/* Who goes first on a GPU, and in which proportion those share it who are equal. */
+/* Who goes first on a GPU, in which proportion those share it who are equal, and by which policy launches are held back. */
 struct segment_rank {
-	uint16_t priority; /* 1 + the priority, 0 … SEGMENT_PRIORITY_MAX; 0: it was never given one */
-	uint16_t weight;   /* 1 … SEGMENT_WEIGHT_MAX; 0: it was never given one */
-	uint32_t unused;   /* 0 */
+	uint16_t priority;    /* 1 + the priority, 0 … SEGMENT_PRIORITY_MAX; 0: it was never given one */
+	uint16_t weight;      /* 1 … SEGMENT_WEIGHT_MAX; 0: it was never given one */
+	uint16_t scheduling;  /* enum segment_scheduling; 0: it was never given one */
+	uint16_t reservation; /* enum segment_reservation; 0: it was never given one */
+};
+
+/* TimeGraph's policies (Kato et al., USENIX ATC 2011), for processes whose launches are held back: who goes first (4.1), */
+enum segment_scheduling {
+	SEGMENT_PRT = 1, /* predictable response time: as without */
+	SEGMENT_HT       /* high throughput */
+};
+
+/* and how a quota is kept (5.1, 5.2). */
+enum segment_reservation {
+	SEGMENT_PE = 1, /* posterior enforcement: as without */
+	SEGMENT_AE      /* apriori enforcement */
 };
 
 #define SEGMENT_PRIORITY_MAX 99
@@ -76,6 +89,22 @@ static inline uint32_t segment_rank_weight(struct segment_rank rank)
 	return weight < SEGMENT_WEIGHT_MAX ? weight : SEGMENT_WEIGHT_MAX;
 }
 
+/* Whether a process was given a policy, which alone limits nothing; and which, whoever wrote the rank. */
+static inline bool segment_policy_is_given(struct segment_rank rank)
+{
+	return rank.scheduling > 0 || rank.reservation > 0;
+}
+
+static inline bool segment_policy_is_ht(struct segment_rank rank)
+{
+	return rank.scheduling == SEGMENT_HT;
+}
+
+static inline bool segment_policy_is_ae(struct segment_rank rank)
+{
+	return rank.reservation == SEGMENT_AE;
+}
+
 /* A whole partition: at most one entry for a GPU. A GPU without an entry is not restricted. */
 struct segment_revision {
 	uint32_t count; /* 0 … SEGMENT_GPUS */
@@ -88,13 +117,19 @@ struct segment_revision {
 /* Whether this says anything of the time. */
 static inline bool segment_time_is_given(const struct segment_revision *revision)
 {
-	return revision->quota.period_us > 0 || segment_rank_is_given(revision->rank);
+	return revision->quota.period_us > 0 || segment_rank_is_given(revision->rank) || segment_policy_is_given(revision->rank);
 }
 
 /* Whether something of it may make the process wait. */
 static inline bool segment_time_limits(const struct segment_revision *revision)
 {
 	return segment_quota_limits(revision->quota) || segment_rank_is_given(revision->rank);
+}
+
+/* Whether something of it may hold launches back, where the process is a client of MPS: there is something for a policy. */
+static inline bool segment_time_holds_back(const struct segment_revision *revision)
+{
+	return segment_quota_limits(revision->quota) || revision->rank.priority > 0;
 }
 
 /* The partition on one GPU; NULL if the revision does not restrict that GPU. */
@@ -104,8 +139,9 @@ const struct segment_partition *segment_find(const struct segment_revision *revi
  * is no room for one more GPU. */
 int segment_put(struct segment_revision *revision, const struct segment_partition *partition, struct error *error);
 
-/* Puts what `wanted` was given of the time into the revision; what it was not given stays. */
+/* Puts what `wanted` was given of the time into the revision; what it was not given stays. The same of its policy alone. */
 void segment_put_time(struct segment_revision *revision, const struct segment_revision *wanted);
+void segment_put_policy(struct segment_rank *rank, struct segment_rank wanted);
 
 #define REVISIONS_RING 8
 #define REVISIONS_WORDS (sizeof(struct segment_revision) / sizeof(uint64_t))

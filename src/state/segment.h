@@ -58,7 +58,7 @@ enum segment_reason {
 
 const char *segment_reason_text(enum segment_reason reason);
 
-/* What became of a quota, a priority and a weight. X(identifier, text for users). */
+/* What became of a quota, a priority, a weight and a policy. X(identifier, text for users). */
 #define SEGMENT_TIME_STATES(X)                                                                            \
 	X(NONE, "it was not looked at yet")                                                               \
 	X(UNLIMITED, "there is no limit")                                                                 \
@@ -85,13 +85,21 @@ enum segment_time_state {
 
 const char *segment_time_text(enum segment_time_state state);
 
-/* What the owner says of its time. */
+/* Whether the process obeys, in either way: it is put aside, or its launches are held back. */
+static inline bool segment_time_is_in_force(enum segment_time_state state)
+{
+	return state == SEGMENT_TIME_IN_FORCE || state == SEGMENT_TIME_HELD;
+}
+
+/* What the owner says of its time: of a program that is put aside; or of one whose launches are held back, behind "or". */
 struct segment_time {
 	enum segment_time_state state;
 	uint64_t number;     /* of the revision that it is about */
-	uint64_t present_us; /* it wanted to run, and was not put aside */
-	uint64_t aside_us;   /* it wanted to run, and was put aside */
-	uint64_t bounded;    /* so often it was back before its time: work of its own was in flight on another GPU */
+	uint64_t present_us; /* it wanted to run, and was not put aside; or its kernels were on the GPUs, by an estimate */
+	uint64_t aside_us;   /* it wanted to run, and was put aside; or its launches were held, in all */
+	uint64_t bounded;    /* so often it was back before its time: work of its own was in flight on another GPU; or a bound
+	                      * ended a hold */
+	uint64_t held;       /* 0; or so many launches were held */
 };
 
 /* A slot in which one thread counts its launches. Slot 0 is shared by all threads that have none of their own. */
@@ -222,6 +230,7 @@ static inline void counter_slot_count_launch(struct counter_slot *slot, bool res
 /* Says what became of what this revision gives of the time; and what was used of it, from one thread at a time. */
 void segment_set_time_state(const struct segment *segment, enum segment_time_state state, uint64_t number);
 void segment_set_time_used(const struct segment *segment, uint64_t present_us, uint64_t aside_us, uint64_t bounded);
+void segment_set_time_held(const struct segment *segment, uint64_t launches);
 
 /* From any thread. */
 void segment_count_reason(const struct segment *segment, enum segment_reason reason);
@@ -322,11 +331,11 @@ static inline uint64_t segment_sum(uint64_t a, uint64_t b)
 
 /* --- the environment ------------------------------------------------------------------------------
  * NVTASKSET_PARTITION carries a revision from the command to the shim, a quota in us:
- * "0000:3b:00.0=0-7,9;…;quota=30000/100000;priority=80;weight=200".
+ * "0000:3b:00.0=0-7,9;…;quota=30000/100000;priority=80;weight=200;policy=ht,ae".
  */
 #define SEGMENT_ENVIRONMENT "NVTASKSET_PARTITION"
 #define SEGMENT_ROOT_ENVIRONMENT "NVTASKSET_PID" /* the process that got the partition */
-#define SEGMENT_ENVIRONMENT_MAX (SEGMENT_GPUS * (PCI_ADDRESS_TEXT + TPCSET_TEXT) + 64)
+#define SEGMENT_ENVIRONMENT_MAX (SEGMENT_GPUS * (PCI_ADDRESS_TEXT + TPCSET_TEXT) + 96)
 
 int segment_revision_parse(struct segment_revision *revision, const char *text, struct error *error);
 const char *segment_revision_format(const struct segment_revision *revision,

@@ -5,6 +5,7 @@
 #include "process.h"
 #include "state/handle.h"
 #include "state/layout.h"
+#include "state/policy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,12 +83,61 @@ static void test_rank(void **state)
 	segment_close(&owner);
 }
 
+static struct segment_rank policy(const char *words)
+{
+	struct segment_rank rank = {.priority = 0};
+
+	assert_int_equal(policy_parse(&rank, words, NULL), 0);
+	return rank;
+}
+
+static void assert_policy(const struct segment *owner, const char *words, bool is_ht, bool is_ae)
+{
+	struct segment_revision revision;
+	char text[POLICY_TEXT];
+	uint64_t number;
+
+	assert_true(segment_read(owner, &revision, &number));
+	assert_string_equal(policy_format(revision.rank, text), words);
+	assert_int_equal(segment_policy_is_ht(revision.rank), is_ht);
+	assert_int_equal(segment_policy_is_ae(revision.rank), is_ae);
+}
+
+/* Half of a policy changes for itself, too; and alone it limits nothing. */
+static void test_policy(void **state)
+{
+	const struct segment_revision ht = {.rank = policy("ht")}, ae = {.rank = policy("ae")}, both = {.rank = policy("pe,prt")};
+	const struct segment_revision priority = {.rank.priority = segment_rank_of_priority(0)}, weight = {.rank.weight = 1};
+	struct segment owner = make_segment(), editor;
+
+	(void)state;
+	assert_policy(&owner, "", false, false);
+	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_change(&editor, &ae, NULL, NULL), 0);
+	assert_policy(&owner, "ae", false, true);
+	assert_int_equal(segment_change(&editor, &ht, NULL, NULL), 0);
+	assert_policy(&owner, "ht,ae", true, true);
+	assert_int_equal(segment_change(&editor, &priority, NULL, NULL), 0);
+	assert_policy(&owner, "ht,ae", true, true);
+	assert_int_equal(segment_change(&editor, &both, NULL, NULL), 0);
+	assert_policy(&owner, "prt,pe", false, false);
+	segment_close(&editor);
+	segment_close(&owner);
+	assert_true(segment_time_is_given(&ht) && segment_time_is_given(&ae));
+	assert_false(segment_time_limits(&ht) || segment_time_limits(&ae));
+	assert_false(segment_time_holds_back(&both) || segment_time_holds_back(&weight));
+	assert_true(segment_time_holds_back(&priority));
+}
+
 /* Whoever has written it, a rank is in its range. */
 static void test_a_hostile_rank(void **state)
 {
-	const struct segment_rank rank = {.priority = UINT16_MAX, .weight = UINT16_MAX};
+	const struct segment_rank rank = {UINT16_MAX, UINT16_MAX, UINT16_MAX, UINT16_MAX};
+	char text[POLICY_TEXT];
 
 	(void)state;
+	assert_string_equal(policy_format(rank, text), "prt,pe");
+	assert_false(segment_policy_is_ht(rank) || segment_policy_is_ae(rank));
 	assert_int_equal(segment_rank_priority(rank), SEGMENT_PRIORITY_MAX);
 	assert_int_equal(segment_rank_weight(rank), SEGMENT_WEIGHT_MAX);
 }
@@ -121,6 +171,7 @@ static void test_quota(void **state)
 	assert_int_equal(after.quota.period_us, 100000);
 	assert_non_null(segment_find(&after, second));
 	segment_set_time_used(&owner, 12, 34, 5);
+	segment_set_time_held(&owner, 6);
 	segment_set_time_state(&owner, SEGMENT_TIME_IN_FORCE, number);
 	segment_read_time(&owner, &time);
 	assert_int_equal(time.state, SEGMENT_TIME_IN_FORCE);
@@ -128,6 +179,7 @@ static void test_quota(void **state)
 	assert_int_equal(time.present_us, 12);
 	assert_int_equal(time.aside_us, 34);
 	assert_int_equal(time.bounded, 5);
+	assert_int_equal(time.held, 6);
 	segment_close(&editor);
 	segment_close(&owner);
 }
@@ -793,7 +845,7 @@ static void test_no_descriptor_to_look_with(void **state)
 
 static void test_environment_round_trip(void **state)
 {
-	static const char text[] = "0000:3b:00.0=0-7,9;0001:5e:00.0=255;quota=30000/100000;priority=80;weight=200";
+	static const char text[] = "0000:3b:00.0=0-7,9;0001:5e:00.0=255;quota=30000/100000;priority=80;weight=200;policy=ht,ae";
 	struct segment_revision revision;
 	struct error error;
 	char again[SEGMENT_ENVIRONMENT_MAX];
@@ -805,6 +857,7 @@ static void test_environment_round_trip(void **state)
 	assert_int_equal(revision.quota.period_us, 100000);
 	assert_int_equal(segment_rank_priority(revision.rank), 80);
 	assert_int_equal(segment_rank_weight(revision.rank), 200);
+	assert_true(segment_policy_is_ht(revision.rank) && segment_policy_is_ae(revision.rank));
 	assert_string_equal(segment_revision_format(&revision, again), text);
 	assert_int_equal(segment_revision_parse(&revision, "priority=0", &error), 0);
 	assert_true(segment_rank_is_given(revision.rank));
@@ -816,6 +869,9 @@ static void test_environment_round_trip(void **state)
 	assert_string_equal(segment_revision_format(&revision, again), "weight=10000");
 	assert_int_equal(segment_revision_parse(&revision, "quota=1/2", &error), 0);
 	assert_string_equal(segment_revision_format(&revision, again), "quota=1/2");
+	assert_int_equal(segment_revision_parse(&revision, "policy=pe", &error), 0);
+	assert_true(segment_policy_is_given(revision.rank));
+	assert_string_equal(segment_revision_format(&revision, again), "policy=pe");
 	assert_int_equal(segment_revision_parse(&revision, "", &error), 0);
 	assert_int_equal(revision.count, 0);
 }
@@ -843,6 +899,15 @@ static void test_garbage_in_the_environment(void **state)
 	                                      "weight=0",
 	                                      "weight=10001",
 	                                      "weight=-1",
+	                                      "policy=",
+	                                      "policy=ht,",
+	                                      "policy=,ae",
+	                                      "policy=HT",
+	                                      "policy=h",
+	                                      "policy=ht ae",
+	                                      "policy=prt,ht",
+	                                      "policy=ae,ht,pe",
+	                                      "policy=ae,ae",
 	                                      "0000:3b:00.0=0\n"};
 
 	(void)state;
@@ -862,6 +927,7 @@ int main(void)
 		cmocka_unit_test(test_other_gpus_keep_their_sets),
 		cmocka_unit_test(test_quota),
 		cmocka_unit_test(test_rank),
+		cmocka_unit_test(test_policy),
 		cmocka_unit_test(test_a_hostile_rank),
 		cmocka_unit_test(test_one_gpu_too_many),
 		cmocka_unit_test(test_no_edit_is_lost),
