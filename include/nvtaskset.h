@@ -302,16 +302,19 @@ const char *nvtaskset_gap_text(unsigned int gap);
 
 /* --- the time --------------------------------------------------------------------------------------------------------- */
 
-/* How much of the time a process may be present on its GPUs, in the middle of kernels, and what it has used. */
+/* How much of the time a process may be present on its GPUs, and what it has used. It is put aside in the middle of kernels; or,
+ * a client of MPS, its launches are held back: what is said of that stands behind "or". */
 struct nvtaskset_quota {
 	size_t size;         /* set by the caller: sizeof(struct nvtaskset_quota) */
 	uint32_t run_us;     /* at most so much of each period; `period_us` or more: no limit any more */
 	uint32_t period_us;  /* 0: it was never given a quota, and all else is 0 */
 	uint32_t in_force;   /* 1 or 0 */
 	uint32_t state;      /* see nvtaskset_quota_text */
-	uint64_t present_us; /* for so long it wanted to run, and was not put aside */
-	uint64_t aside_us;   /* for so long it wanted to run, and was put aside */
-	uint64_t bounded;    /* so often it was back before its time: work of its own was in flight on another GPU */
+	uint64_t present_us; /* for so long it wanted to run, and was not put aside; or its kernels were on the GPUs, an estimate */
+	uint64_t aside_us;   /* for so long it wanted to run, and was put aside; or its launches were held */
+	uint64_t bounded;    /* so often it was back before its time: work of its own was in flight on another GPU; or a bound
+	                      * ended a hold */
+	uint64_t held;       /* 0; or so many launches were held */
 };
 
 /* Who goes first on a GPU, and in which proportion those share it that have the same priority. */
@@ -324,6 +327,7 @@ struct nvtaskset_rank {
 	uint64_t present_us;
 	uint64_t aside_us;
 	uint64_t bounded;
+	uint64_t held;
 };
 
 /* Read them. The process, which may be hostile, has them in its memory. */
@@ -333,12 +337,11 @@ int nvtaskset_partition_rank(struct nvtaskset_partition *partition, struct nvtas
                              struct nvtaskset_error *error);
 
 /* Gives the process a quota: a period of 1000 to 10 000 000 microseconds, and at least 1000 of them; as much as the period
- * has lifts it. It is in force at once, or from the process's next calls on. Not for clients of MPS. */
+ * has lifts it. It is in force at once, or from the process's next calls on. */
 int nvtaskset_partition_set_quota(struct nvtaskset_partition *partition, uint32_t run_us, uint32_t period_us,
                                   struct nvtaskset_error *error);
 
-/* Gives the process a priority, 0 to 99: 50 is as without. Others give way also to a client of MPS, which cannot give way
- * itself yet. */
+/* Gives the process a priority, 0 to 99: 50 is as without. */
 int nvtaskset_partition_set_priority(struct nvtaskset_partition *partition, unsigned int priority,
                                      struct nvtaskset_error *error);
 
@@ -346,16 +349,27 @@ int nvtaskset_partition_set_priority(struct nvtaskset_partition *partition, unsi
 int nvtaskset_partition_set_weight(struct nvtaskset_partition *partition, unsigned int weight,
                                    struct nvtaskset_error *error);
 
+/* Gives the process a policy, as --policy of nvtaskset(1): "ht", "ae", "ht,ae"; what is not named stays. Only for clients of MPS
+ * that have a quota or a priority. */
+int nvtaskset_partition_set_policy(struct nvtaskset_partition *partition, const char *policy, struct nvtaskset_error *error);
+
+/* Writes the same words to `policy`; "" if it was never given one. */
+#define NVTASKSET_POLICY 8
+int nvtaskset_partition_policy(struct nvtaskset_partition *partition, char policy[NVTASKSET_POLICY],
+                               struct nvtaskset_error *error);
+
 /* What the group was given of the time. What became of it is in its members: `in_force`, `state` and so on are 0. */
 int nvtaskset_group_quota(const struct nvtaskset_group *group, struct nvtaskset_quota *quota, struct nvtaskset_error *error);
 int nvtaskset_group_rank(const struct nvtaskset_group *group, struct nvtaskset_rank *rank, struct nvtaskset_error *error);
+int nvtaskset_group_policy(const struct nvtaskset_group *group, char policy[NVTASKSET_POLICY], struct nvtaskset_error *error);
 
-/* Give it to the group: a quota is its members' together, priority and weight are each one's. In ranges as above. A member that
- * is a client of MPS is not put aside, and says so. */
+/* Give it to the group: a quota is its members' together, all else is each one's. In ranges as above. Nobody asks which way its
+ * members go: those that cannot have it say so. */
 int nvtaskset_group_set_quota(struct nvtaskset_group *group, uint32_t run_us, uint32_t period_us,
                               struct nvtaskset_error *error);
 int nvtaskset_group_set_priority(struct nvtaskset_group *group, unsigned int priority, struct nvtaskset_error *error);
 int nvtaskset_group_set_weight(struct nvtaskset_group *group, unsigned int weight, struct nvtaskset_error *error);
+int nvtaskset_group_set_policy(struct nvtaskset_group *group, const char *policy, struct nvtaskset_error *error);
 
 /* What became of what a process was given of the time, by its `state`; NULL if this version has no such state. */
 const char *nvtaskset_quota_text(uint32_t state);

@@ -163,6 +163,16 @@ int nvtaskset_group_rank(const struct nvtaskset_group *group, struct nvtaskset_r
 	               : -1;
 }
 
+int nvtaskset_group_policy(const struct nvtaskset_group *group, char policy[NVTASKSET_POLICY], struct nvtaskset_error *error)
+{
+	struct segment_revision revision;
+	int result = read_group(group, &revision, inside_error(error));
+
+	if (result == 0)
+		api_fill_policy(policy, &revision);
+	return result;
+}
+
 int nvtaskset_group_set_quota(struct nvtaskset_group *group, uint32_t run_us, uint32_t period_us,
                               struct nvtaskset_error *error)
 {
@@ -187,6 +197,15 @@ int nvtaskset_group_set_weight(struct nvtaskset_group *group, unsigned int weigh
 	struct segment_revision wanted;
 
 	return api_want_weight(&wanted, weight, inside_error(error)) == 0
+	               ? group_change(&group->group, &wanted, inside_error(error))
+	               : -1;
+}
+
+int nvtaskset_group_set_policy(struct nvtaskset_group *group, const char *policy, struct nvtaskset_error *error)
+{
+	struct segment_revision wanted;
+
+	return api_want_policy(&wanted, policy, inside_error(error)) == 0
 	               ? group_change(&group->group, &wanted, inside_error(error))
 	               : -1;
 }

@@ -215,16 +215,38 @@ int nvtaskset_partition_rank(struct nvtaskset_partition *partition, struct nvtas
 	               : -1;
 }
 
-/* Others give way to a client of MPS that has a priority; what it would have to wait for itself, it cannot have. */
-static int change_time(struct nvtaskset_partition *partition, const struct segment_revision *wanted, struct error *error)
+int nvtaskset_partition_policy(struct nvtaskset_partition *partition, char policy[NVTASKSET_POLICY],
+                               struct nvtaskset_error *error)
+{
+	struct segment_revision revision;
+	int result = editor_read(&partition->editor, &revision, inside_error(error));
+
+	if (result == 0)
+		api_fill_policy(policy, &revision);
+	return result;
+}
+
+/* Clients of MPS run side by side. */
+static int check_turns(pid_t pid, struct error *error)
+{
+	return mps_reaches(pid) ? error_set_code(error, NVTASKSET_ERROR_INVALID,
+	                                         "pid %d: clients of MPS take no turns that could be shared", (int)pid)
+	                        : 0;
+}
+
+/* A policy is about how launches are held back. */
+static int check_holds(struct nvtaskset_partition *partition, struct error *error)
 {
 	pid_t pid = partition->editor.pid;
-	bool waits = segment_quota_limits(wanted->quota), takes_turns = wanted->rank.weight > 0;
+	struct segment_revision revision;
+	int result = editor_read(&partition->editor, &revision, error);
 
-	if ((waits || takes_turns) && mps_reaches(pid))
-		return error_set_code(error, NVTASKSET_ERROR_INVALID, "pid %d: clients of MPS %s", (int)pid,
-		                      waits ? "cannot be put aside each for itself" : "take no turns that could be shared");
-	return editor_change(&partition->editor, 1, wanted, error);
+	if (result == 0 && !segment_time_holds_back(&revision))
+		result = error_set_code(error, NVTASKSET_ERROR_INVALID, "pid %d: nothing is held back without a quota or a priority",
+		                        (int)pid);
+	else if (result == 0 && !mps_reaches(pid))
+		result = error_set_code(error, NVTASKSET_ERROR_INVALID, "pid %d: launches are held back under MPS only", (int)pid);
+	return result;
 }
 
 int nvtaskset_partition_set_quota(struct nvtaskset_partition *partition, uint32_t run_us, uint32_t period_us,
@@ -233,7 +255,7 @@ int nvtaskset_partition_set_quota(struct nvtaskset_partition *partition, uint32_
 	struct segment_revision wanted;
 
 	return api_want_quota(&wanted, run_us, period_us, inside_error(error)) == 0
-	               ? change_time(partition, &wanted, inside_error(error))
+	               ? editor_change(&partition->editor, 1, &wanted, inside_error(error))
 	               : -1;
 }
 
@@ -243,7 +265,7 @@ int nvtaskset_partition_set_priority(struct nvtaskset_partition *partition, unsi
 	struct segment_revision wanted;
 
 	return api_want_priority(&wanted, priority, inside_error(error)) == 0
-	               ? change_time(partition, &wanted, inside_error(error))
+	               ? editor_change(&partition->editor, 1, &wanted, inside_error(error))
 	               : -1;
 }
 
@@ -251,8 +273,19 @@ int nvtaskset_partition_set_weight(struct nvtaskset_partition *partition, unsign
 {
 	struct segment_revision wanted;
 
-	return api_want_weight(&wanted, weight, inside_error(error)) == 0 ? change_time(partition, &wanted, inside_error(error))
-	                                                                   : -1;
+	return api_want_weight(&wanted, weight, inside_error(error)) == 0 &&
+	                       check_turns(partition->editor.pid, inside_error(error)) == 0
+	               ? editor_change(&partition->editor, 1, &wanted, inside_error(error))
+	               : -1;
+}
+
+int nvtaskset_partition_set_policy(struct nvtaskset_partition *partition, const char *policy, struct nvtaskset_error *error)
+{
+	struct segment_revision wanted;
+
+	return api_want_policy(&wanted, policy, inside_error(error)) == 0 && check_holds(partition, inside_error(error)) == 0
+	               ? editor_change(&partition->editor, 1, &wanted, inside_error(error))
+	               : -1;
 }
 
 /* --- processes ---------------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,9 @@
 #include "api/time_given.h"
 
+#include "state/policy.h"
+
+_Static_assert(NVTASKSET_POLICY == POLICY_TEXT, "the same text");
+
 int api_want_quota(struct segment_revision *wanted, uint32_t run_us, uint32_t period_us, struct error *error)
 {
 	if (period_us < SEGMENT_QUOTA_PERIOD_MIN_US || period_us > SEGMENT_QUOTA_PERIOD_MAX_US || run_us < SEGMENT_QUOTA_RUN_MIN_US)
@@ -26,6 +30,16 @@ int api_want_weight(struct segment_revision *wanted, unsigned int weight, struct
 	return 0;
 }
 
+int api_want_policy(struct segment_revision *wanted, const char *policy, struct error *error)
+{
+	*wanted = (struct segment_revision){.count = 0};
+	int result = policy_parse(&wanted->rank, policy, error);
+
+	if (result < 0)
+		error_reword(error, "policy %.40s: %.200s", policy, error->reason);
+	return result;
+}
+
 /* A process that was given nothing has nothing to say of its time. */
 static struct segment_time said(bool is_given, const struct segment_time *time)
 {
@@ -39,11 +53,12 @@ int api_fill_quota(struct nvtaskset_quota *quota, const struct segment_revision 
 	struct segment_time use = said(is_given, time);
 	struct nvtaskset_quota filled = {.run_us = is_given ? revision->quota.run_us : 0,
 	                                 .period_us = revision->quota.period_us,
-	                                 .in_force = use.state == SEGMENT_TIME_IN_FORCE,
+	                                 .in_force = segment_time_is_in_force(use.state),
 	                                 .state = use.state,
 	                                 .present_us = use.present_us,
 	                                 .aside_us = use.aside_us,
-	                                 .bounded = use.bounded};
+	                                 .bounded = use.bounded,
+	                                 .held = use.held};
 
 	return api_fill(quota, &filled, sizeof filled, error);
 }
@@ -55,11 +70,17 @@ int api_fill_rank(struct nvtaskset_rank *rank, const struct segment_revision *re
 	struct segment_time use = said(segment_rank_is_given(given), time);
 	struct nvtaskset_rank filled = {.priority = given.priority > 0 ? (int32_t)segment_rank_priority(given) : -1,
 	                                .weight = given.weight > 0 ? segment_rank_weight(given) : 0,
-	                                .in_force = use.state == SEGMENT_TIME_IN_FORCE,
+	                                .in_force = segment_time_is_in_force(use.state),
 	                                .state = use.state,
 	                                .present_us = use.present_us,
 	                                .aside_us = use.aside_us,
-	                                .bounded = use.bounded};
+	                                .bounded = use.bounded,
+	                                .held = use.held};
 
 	return api_fill(rank, &filled, sizeof filled, error);
+}
+
+void api_fill_policy(char policy[NVTASKSET_POLICY], const struct segment_revision *revision)
+{
+	policy_format(revision->rank, policy);
 }

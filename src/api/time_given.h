@@ -1,4 +1,4 @@
-/* What partitions and groups alike are given of the time: quotas, priorities and weights, checked and converted. */
+/* What partitions and groups alike are given of the time: quotas, priorities, weights and policies, checked and converted. */
 #ifndef NVTASKSET_API_TIME_GIVEN_H
 #define NVTASKSET_API_TIME_GIVEN_H
 
@@ -9,12 +9,14 @@
 int api_want_quota(struct segment_revision *wanted, uint32_t run_us, uint32_t period_us, struct error *error);
 int api_want_priority(struct segment_revision *wanted, unsigned int priority, struct error *error);
 int api_want_weight(struct segment_revision *wanted, unsigned int weight, struct error *error);
+int api_want_policy(struct segment_revision *wanted, const char *policy, struct error *error);
 
-/* Fill public structs from what was given and what became of it; a group has no such `time`, and passes NULL. -1 with the
+/* Fill public structs and text from what was given and what became of it; a group has no such `time`, and passes NULL. -1 with the
  * reason, as api_fill. */
 int api_fill_quota(struct nvtaskset_quota *quota, const struct segment_revision *revision, const struct segment_time *time,
                    struct error *error);
 int api_fill_rank(struct nvtaskset_rank *rank, const struct segment_revision *revision, const struct segment_time *time,
                   struct error *error);
+void api_fill_policy(char policy[NVTASKSET_POLICY], const struct segment_revision *revision);
 
 #endif

@@ -105,7 +105,7 @@ try_scheduler() {
 	run python3 -m unittest api
 	echo "$output"
 	[ "$status" -eq 0 ]
-	[[ "$output" == *"Ran 35 tests"* ]]
+	[[ "$output" == *"Ran 36 tests"* ]]
 	runs_on "$(nvtaskset -tp "$PROGRAM" | sed -n "1s/.*: //p")"
 }
 

@@ -61,6 +61,7 @@ static int fake_teardown(void **state)
 
 	(void)state;
 	unlink(fake_path("mps/running"));
+	unlink(fake_path("mps/control"));
 	unlink(fake_path("mps/busy"));
 	unlink(fake_path("mps/nvidia-cuda-mps-control"));
 	unlink(fake_path("mps/nvidia-cuda-mps-control.pid"));

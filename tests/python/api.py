@@ -297,6 +297,35 @@ class Partitions(unittest.TestCase):
                 setattr(self.partition, attribute, wrong)
             self.assertIs(caught.exception.code, ErrorCode.INVALID)
         self.assertEqual(self.partition.rank[:2], (0, 10000))
+        for wrong in ("", "x", "prt,ht", "ht,", None, 1, b"ht", "ht"):
+            with self.assertRaises(Error, msg=wrong) as caught:
+                self.partition.policy = wrong
+            self.assertIs(caught.exception.code, ErrorCode.INVALID)
+        self.assertRegex(str(caught.exception), "launches are held back under MPS only")
+        self.assertIsNone(self.partition.policy)
+
+    def test_client_of_mps(self):
+        directory = os.path.join(os.environ["XDG_RUNTIME_DIR"], "mps-of-a-client")
+        os.mkdir(directory)
+        with open(os.path.join(directory, "control"), "w"):
+            pass
+        command = ["nvtaskset", "--mps", "off", "-t", "1", "env", "CUDA_MPS_PIPE_DIRECTORY=" + directory, "where", "60"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+            program.stdout.readline()
+            with Partition(program.pid) as partition:
+                with self.assertRaisesRegex(Error, "nothing is held back"):
+                    partition.policy = "ae"
+                partition.quota = 0.03, 0.1
+                partition.policy = "ae"
+                self.assertEqual((partition.policy, partition.quota[:2]), ("ae", (0.03, 0.1)))
+                partition.priority = 20
+                partition.policy = "ht"
+                self.assertEqual((partition.policy, partition.priority, partition.quota.held), ("ht,ae", 20, 0))
+                with self.assertRaisesRegex(Error, "clients of MPS take no turns that could be shared"):
+                    partition.weight = 200
+                self.assertIsNone(partition.weight)
+            program.kill()
+            program.communicate()
 
     def test_list(self):
         found = [partition for partition in nvtaskset.partitions() if partition.pid == PID]
@@ -477,10 +506,13 @@ class Groups(unittest.TestCase):
             group.priority = 80
             group.weight = 200
             group.quota = 0.03, 0.1
-            self.assertEqual((group.priority, group.weight, group.quota[:2]), (80, 200, (0.03, 0.1)))
+            self.assertIsNone(group.policy)
+            group.policy = "prt,ae"
+            group.policy = "ht"
+            self.assertEqual((group.priority, group.weight, group.policy, group.quota[:2]), (80, 200, "ht,ae", (0.03, 0.1)))
             self.assertEqual((group.rank.in_force, group.quota.present), (False, 0))
             for wrong in (lambda: setattr(group, "quota", (0.0001, 0.1)), lambda: setattr(group, "priority", 100),
-                          lambda: setattr(group, "weight", 0)):
+                          lambda: setattr(group, "weight", 0), lambda: setattr(group, "policy", "pe,ae")):
                 with self.assertRaises(Error):
                     wrong()
             group.quota = None

@@ -675,6 +675,32 @@ static void test_rank(void **state)
 	process_end(&process);
 }
 
+/* What clients of MPS may have is tested in Python, where they are started. */
+static void test_policy(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process);
+	char policy[NVTASKSET_POLICY];
+	struct nvtaskset_error error;
+
+	(void)state;
+	assert_int_equal(nvtaskset_partition_policy(partition, policy, NULL), 0);
+	assert_string_equal(policy, "");
+	assert_int_equal(nvtaskset_partition_set_policy(partition, "ht,pe,", &error), -1);
+	assert_code(error, INVALID);
+	assert_int_equal(nvtaskset_partition_set_policy(partition, "ht", &error), -1);
+	assert_code(error, INVALID);
+	assert_non_null(strstr(error.reason, "nothing is held back without a quota or a priority"));
+	assert_int_equal(nvtaskset_partition_set_quota(partition, 30000, 100000, NULL), 0);
+	assert_int_equal(nvtaskset_partition_set_policy(partition, "ht", &error), -1);
+	assert_code(error, INVALID);
+	assert_non_null(strstr(error.reason, "under MPS only"));
+	assert_int_equal(nvtaskset_partition_policy(partition, policy, NULL), 0);
+	assert_string_equal(policy, "");
+	nvtaskset_partition_close(partition);
+	process_end(&process);
+}
+
 static void test_kernels(void **state)
 {
 	struct process process = start();
@@ -1348,6 +1374,7 @@ int main(int count, char **arguments)
 		cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_quota),
 		cmocka_unit_test(test_rank),
+		cmocka_unit_test(test_policy),
 		cmocka_unit_test(test_kernels),
 		cmocka_unit_test(test_kernels_that_are_not_counted),
 		cmocka_unit_test(test_kernels_of_a_library_that_is_not_in_force),

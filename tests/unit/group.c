@@ -224,6 +224,7 @@ static void test_time(void **state)
 	struct nvtaskset_quota quota = {.size = sizeof quota};
 	struct nvtaskset_rank rank = {.size = sizeof rank};
 	struct nvtaskset_error error;
+	char policy[NVTASKSET_POLICY];
 
 	(void)state;
 	assert_int_equal(nvtaskset_group_quota(group, &quota, &error), 0);
@@ -240,6 +241,13 @@ static void test_time(void **state)
 	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
 	assert_int_equal(nvtaskset_group_set_weight(group, 0, &error), -1);
 	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
+	assert_int_equal(nvtaskset_group_policy(group, policy, &error), 0);
+	assert_string_equal(policy, "");
+	assert_int_equal(nvtaskset_group_set_policy(group, "ae", &error), 0);
+	assert_int_equal(nvtaskset_group_set_policy(group, "prt", &error), 0);
+	assert_int_equal(nvtaskset_group_set_policy(group, "ht,prt", &error), -1);
+	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
+	assert_string_equal(error.reason, "policy ht,prt: prt and ht say who goes first: choose one");
 	again = make("job");
 	assert_int_equal(nvtaskset_group_quota(again, &quota, &error), 0);
 	assert_int_equal(nvtaskset_group_rank(again, &rank, &error), 0);
@@ -248,6 +256,9 @@ static void test_time(void **state)
 	assert_int_equal(quota.in_force, 0);
 	assert_int_equal(rank.priority, 80);
 	assert_int_equal(rank.weight, 200);
+	assert_int_equal(rank.held, 0);
+	assert_int_equal(nvtaskset_group_policy(again, policy, &error), 0);
+	assert_string_equal(policy, "prt,ae");
 	assert_int_equal(claim(again, 20, &error), 0);
 	assert_int_equal(nvtaskset_group_rank(group, &rank, &error), 0);
 	assert_int_equal(rank.priority, 80);

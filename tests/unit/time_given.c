@@ -16,7 +16,8 @@ static const struct segment_revision quota = {.quota = QUOTA};
 static const struct segment_revision lifted = {.quota = MAX};
 static const struct segment_revision priority = {.rank.priority = 1 + 80};
 static const struct segment_revision weight = {.rank.weight = 200};
-static const struct segment_revision all = {.quota = QUOTA, .rank = {.priority = 1, .weight = 10000}};
+static const struct segment_revision policy = {.rank.scheduling = SEGMENT_HT};
+static const struct segment_revision all = {.quota = QUOTA, .rank = {1, 10000, SEGMENT_PRT, SEGMENT_AE}};
 
 static void assert_all(const struct segment_revision *revision, const char *values, const char *options)
 {
@@ -35,7 +36,9 @@ static void test_values_and_options(void **state)
 	assert_all(&lifted, "quota max", "--quota");
 	assert_all(&priority, "priority 80", "--priority");
 	assert_all(&weight, "weight 200", "--weight");
-	assert_all(&all, "quota 30ms/100ms, priority 0, weight 10000", "--quota, --priority, --weight");
+	assert_all(&policy, "policy ht", "--policy");
+	assert_all(&all, "quota 30ms/100ms, priority 0, weight 10000, policy prt,ae", "--quota, --priority, --weight, --policy");
+	assert_null(time_format(&priority, TIME_POLICY, text));
 	assert_null(time_format(&priority, TIME_WEIGHT, text));
 	assert_null(time_format(&weight, TIME_PRIORITY, text));
 	assert_string_equal(time_format(&all, TIME_PRIORITY, text), "0");
@@ -46,6 +49,7 @@ static void test_what_limits(void **state)
 	(void)state;
 	assert_false(segment_time_limits(&nothing));
 	assert_false(segment_time_limits(&lifted));
+	assert_false(segment_time_limits(&policy));
 	assert_true(segment_time_limits(&quota));
 	assert_true(segment_time_limits(&priority));
 	assert_true(segment_time_limits(&weight));
@@ -82,6 +86,67 @@ static void test_what_became_of_it(void **state)
 	assert_non_null(strstr(text, segment_time_text(SEGMENT_TIME_PAGEABLE)));
 }
 
+/* Of a client of MPS. */
+static void test_what_became_of_held_launches(void **state)
+{
+	struct segment_time time = {.state = SEGMENT_TIME_HELD, .present_us = 1200000};
+	char text[TIME_USE];
+
+	(void)state;
+	assert_described(&priority, time, ": on the GPUs for 1.2 s, held back for 0.0 s");
+	time.aside_us = 2800000;
+	time.held = time.bounded = 1;
+	assert_described(&quota, time, ": on the GPUs for 1.2 s, held back for 2.8 s (1 launch), let go by a bound 1 time");
+	time.held = 35;
+	time.bounded = 12;
+	assert_described(&quota, time, ": on the GPUs for 1.2 s, held back for 2.8 s (35 launches), let go by a bound 12 times");
+	time.state = SEGMENT_TIME_UNLIMITED;
+	assert_described(&lifted, time, ": on the GPUs for 1.2 s, held back for 2.8 s (35 launches), let go by a bound 12 times");
+	time = (struct segment_time){SEGMENT_TIME_PAGEABLE, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+	assert_true(strlen(time_describe(&all, &time, text)) < TIME_USE - 1);
+	assert_non_null(strstr(text, segment_time_text(SEGMENT_TIME_PAGEABLE)));
+}
+
+/* Each way to have time has what the other one has not. */
+static void test_what_holds(void **state)
+{
+	(void)state;
+	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
+		assert_false(time_holds(&all, SEGMENT_TIME_PENDING, kind));
+		assert_false(time_holds(&all, SEGMENT_TIME_MPS_CLIENT, kind));
+		assert_int_equal(time_holds(&all, SEGMENT_TIME_IN_FORCE, kind), kind != TIME_POLICY);
+		assert_int_equal(time_holds(&all, SEGMENT_TIME_HELD, kind), kind != TIME_WEIGHT);
+	}
+	assert_true(time_holds(&lifted, SEGMENT_TIME_UNLIMITED, TIME_QUOTA));
+	assert_false(time_holds(&policy, SEGMENT_TIME_UNLIMITED, TIME_POLICY));
+}
+
+static void assert_has_something_to_hold(const struct segment_revision *has, const struct segment_revision *wanted, bool does)
+{
+	struct error error = {.reason = ""};
+
+	assert_int_equal(time_check_policy(has, wanted, &error), does ? 0 : -1);
+	assert_string_equal(error.reason,
+	                    does ? "" : "--policy: nothing is held back without a quota or a priority; give one with it");
+}
+
+static void test_what_a_policy_needs(void **state)
+{
+	const struct segment_revision lifts = {.quota = MAX, .rank.scheduling = SEGMENT_HT};
+
+	(void)state;
+	assert_has_something_to_hold(&nothing, &nothing, true);
+	assert_has_something_to_hold(&nothing, &weight, true);
+	assert_has_something_to_hold(&nothing, &policy, false);
+	assert_has_something_to_hold(&lifted, &policy, false);
+	assert_has_something_to_hold(&weight, &policy, false);
+	assert_has_something_to_hold(&quota, &policy, true);
+	assert_has_something_to_hold(&priority, &policy, true);
+	assert_has_something_to_hold(&nothing, &all, true);
+	assert_has_something_to_hold(&quota, &lifts, false);
+	assert_has_something_to_hold(&priority, &lifts, true);
+}
+
 static bool refuses(const struct segment_revision *revision, enum segment_time_state state)
 {
 	const struct segment_time time = {.state = state};
@@ -108,6 +173,7 @@ static void test_what_is_refused(void **state)
 		assert_true(refuses(&priority, not_at_all[i]));
 	assert_false(refuses(&all, SEGMENT_TIME_PENDING));
 	assert_false(refuses(&all, SEGMENT_TIME_IN_FORCE));
+	assert_false(refuses(&all, SEGMENT_TIME_HELD));
 	assert_false(refuses(&nothing, SEGMENT_TIME_UNREACHABLE));
 }
 
@@ -117,6 +183,9 @@ int main(void)
 		cmocka_unit_test(test_values_and_options),
 		cmocka_unit_test(test_what_limits),
 		cmocka_unit_test(test_what_became_of_it),
+		cmocka_unit_test(test_what_became_of_held_launches),
+		cmocka_unit_test(test_what_holds),
+		cmocka_unit_test(test_what_a_policy_needs),
 		cmocka_unit_test(test_what_is_refused),
 	};
 

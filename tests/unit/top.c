@@ -413,6 +413,7 @@ static struct top_row some_row(int pid)
 	strcpy(row.quota, some(2) ? "" : some(2) ? "30ms/100ms" : "(9999999us/10s)");
 	strcpy(row.priority, some(2) ? "" : some(2) ? "0" : "(99)");
 	strcpy(row.weight, some(2) ? "" : some(2) ? "1" : "(10000)");
+	strcpy(row.policy, some(2) ? "" : some(2) ? "ht" : "(prt,pe)");
 	return row;
 }
 
@@ -582,7 +583,8 @@ static struct activities look(void)
 	listed[0].revision.quota = (struct segment_quota){.run_us = 3000, .period_us = 10000};
 	listed[1].revision.quota = (struct segment_quota){.run_us = 500000, .period_us = 1000000};
 	listed[2].revision.rank = (struct segment_rank){.priority = segment_rank_of_priority(0), .weight = 7};
-	listed[1].revision.rank = (struct segment_rank){.priority = segment_rank_of_priority(80)};
+	listed[1].revision.rank = (struct segment_rank){.priority = segment_rank_of_priority(80), .scheduling = SEGMENT_PRT};
+	listed[0].revision.rank = (struct segment_rank){.reservation = SEGMENT_AE};
 	activity[1].busy = activity[1].time = unknown;
 	activity[1].why_no_times = "a profiler";
 	return (struct activities){.gpus = &none, .count = 3, .list = activity, .processes = {.count = 3, .list = listed}};
@@ -619,6 +621,7 @@ static void test_sorting_and_users(void **state)
 	assert_order(TOP_QUOTA, "", "11 10 12 "); /* who has none comes last */
 	assert_order(TOP_PRIORITY, "", "11 12 10 ");
 	assert_order(TOP_WEIGHT, "", "12 11 10 ");
+	assert_order(TOP_POLICY, "", "11 10 12 ");
 	assert_order(TOP_PID, "bo", "10 12 ");
 	assert_order(TOP_PID, "eve", "");
 }
@@ -638,6 +641,7 @@ static void test_what_a_quota_is(void **state)
 
 	(void)state;
 	assert_quota(third, SEGMENT_TIME_IN_FORCE, "30ms/100ms");
+	assert_quota(third, SEGMENT_TIME_HELD, "30ms/100ms");
 	assert_quota(third, SEGMENT_TIME_PENDING, "(30ms/100ms)");
 	assert_quota(third, SEGMENT_TIME_MANAGED, "(30ms/100ms)");
 	assert_quota(max, SEGMENT_TIME_UNLIMITED, "max");
@@ -660,6 +664,15 @@ static void test_what_a_rank_is(void **state)
 	describe_time(&row, &process);
 	assert_string_equal(row.priority, "(80)");
 	assert_string_equal(row.weight, "(300)");
+	process.revision.rank.scheduling = SEGMENT_HT;
+	process.time.state = SEGMENT_TIME_HELD;
+	describe_time(&row, &process);
+	assert_string_equal(row.priority, "80");
+	assert_string_equal(row.weight, "(300)");
+	assert_string_equal(row.policy, "ht");
+	process.time.state = SEGMENT_TIME_IN_FORCE;
+	describe_time(&row, &process);
+	assert_string_equal(row.policy, "(ht)");
 }
 
 static void test_one_program(void **state)

@@ -220,12 +220,16 @@ static int change_strays(const struct members *members, const struct group *grou
 	return result;
 }
 
-static int check_times(const struct members *members, const struct options *options, struct error *error)
+/* `before` is what the group has. */
+static int check_times(const struct members *members, const struct options *options, const struct segment_revision *before,
+                       struct error *error)
 {
-	int result = 0;
+	int result = time_check_policy(before, &options->time, error);
 
+	if (result < 0)
+		error_reword(error, "--group %.60s: %.200s", options->group, error->reason);
 	for (size_t i = 0; result == 0 && i < members->count; i++)
-		result = time_check(members->list[i].pid, &options->time, error);
+		result = time_check(members->list[i].pid, &members->list[i].revision, &options->time, error);
 	return result;
 }
 
@@ -392,7 +396,7 @@ static int act(struct group *group, struct members *members, const struct option
 		error_set(error, "--group %.60s: it is damaged", options->group);
 	else if (target_gpus(&chosen, options, list, &before, error) == 0 &&
 	         (!sets || find_wanted(&wanted, group, options, &chosen, list, &lock, error) == 0) &&
-	         check_times(members, options, error) == 0)
+	         check_times(members, options, &before, error) == 0)
 		status = EXIT_SUCCESS;
 	segment_put_time(&wanted, &options->time);
 	if (status == EXIT_SUCCESS && options->dry_run)

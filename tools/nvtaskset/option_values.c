@@ -1,6 +1,7 @@
 #include "option_values.h"
 
 #include "base/proc_status.h"
+#include "state/policy.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -132,6 +133,15 @@ int option_weight(struct segment_rank *rank, const char *text, struct error *err
 
 	if (result == 0)
 		rank->weight = (uint16_t)weight;
+	return result;
+}
+
+int option_policy(struct segment_rank *rank, const char *text, struct error *error)
+{
+	int result = policy_parse(rank, text, error);
+
+	if (result < 0)
+		error_reword(error, "--policy %.40s: %.200s", text, error->reason);
 	return result;
 }
 

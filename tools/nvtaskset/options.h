@@ -57,7 +57,7 @@ struct options {
 	enum misfit misfit;
 	struct mps_request mps;
 	bool mps_given; /* --mps */
-	struct segment_revision time; /* what --quota, --priority and --weight give; without partitions */
+	struct segment_revision time; /* what --quota, --priority, --weight and --policy give; without partitions */
 	bool all_tasks; /* -a: descendants too */
 	bool attach;    /* load our library into a process that was started without it */
 	bool busy;      /* -l, metrics: how busy the GPUs are */

@@ -4,6 +4,7 @@
 #include "arguments.h"
 #include "option_values.h"
 #include "state/group.h"
+#include "time_change.h"
 #include "time_given.h"
 
 #include <getopt.h>
@@ -30,6 +31,7 @@ enum {
 	OPTION_ON_MISFIT,
 	OPTION_ONCE,
 	OPTION_OUTPUT,
+	OPTION_POLICY,
 	OPTION_PRIORITY,
 	OPTION_QUOTA,
 	OPTION_STRATEGY,
@@ -81,6 +83,7 @@ static const struct option long_options[] = {
 	{"output", required_argument, NULL, OPTION_OUTPUT},
 	{"group", required_argument, NULL, OPTION_GROUP},
 	{"on-misfit", required_argument, NULL, OPTION_ON_MISFIT},
+	{"policy", required_argument, NULL, OPTION_POLICY},
 	{"priority", required_argument, NULL, OPTION_PRIORITY},
 	{"quota", required_argument, NULL, OPTION_QUOTA},
 	{"strategy", required_argument, NULL, OPTION_STRATEGY},
@@ -126,6 +129,7 @@ static const struct rule {
 	{OPTION_ONCE, "--once", TOP, "with 'top'"},
 	{OPTION_OUTPUT, "--output", METRICS, "with 'metrics'"},
 	{OPTION_ON_MISFIT, "--on-misfit", RUN, "where a COMMAND is started"},
+	{OPTION_POLICY, "--policy", RUN | SHOW | CHANGE, "with a SET and with -p"},
 	{OPTION_PRIORITY, "--priority", RUN | SHOW | CHANGE, "with a SET and with -p"},
 	{OPTION_QUOTA, "--quota", RUN | SHOW | CHANGE, "with a SET and with -p"},
 	{OPTION_STRATEGY, "--strategy", RUN | CHANGE, "with -n"},
@@ -284,6 +288,9 @@ static int take_option(struct options *options, int option, const char *argument
 	case OPTION_MEMORY:
 		result = option_memory(&options->memory, optarg, error);
 		break;
+	case OPTION_POLICY:
+		result = option_policy(&options->time.rank, optarg, error);
+		break;
 	case OPTION_PRIORITY:
 		result = option_priority(&options->time.rank, optarg, error);
 		break;
@@ -374,33 +381,44 @@ static bool asks_for_text(const struct options *options)
 	return options->action == ACTION_HELP || options->action == ACTION_VERSION;
 }
 
-/* Programs that run side by side cannot be put aside each for itself. */
+/* Programs that run side by side take no turns. */
 static int check_with_mps(const struct options *options, struct error *error)
 {
-	int result = 0;
-
-	if (segment_quota_limits(options->time.quota))
-		result = error_set(error, "--quota: clients of MPS cannot be put aside each for itself; use it with --mps off");
-	else if (options->time.rank.weight > 0)
-		result = error_set(error, "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or "
-		                          "give it a partition's size");
-	return result;
+	return options->time.rank.weight > 0
+	               ? error_set(error, "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or "
+	                                  "give it a partition's size")
+	               : 0;
 }
 
-static int settle_mps(struct options *options, struct error *error)
+static int take_turns(struct options *options, struct error *error)
 {
 	char names[TIME_LINE];
-	int result = 0;
 
-	if (options->action != ACTION_RUN || !segment_time_limits(&options->time))
-		return 0;
-	if (options->mps_given && options->mps.mode != MPS_OFF)
+	if (options->memory > 0)
+		return error_set(error, "--memory: only MPS sees to it, and %s runs without: choose one",
+		                 time_options(&options->time, names));
+	options->mps.mode = MPS_OFF;
+	return 0;
+}
+
+/* Where --mps was not given, what a program is given of the time decides: only clients of MPS are held back by a policy, and all
+ * else has programs take turns. */
+static int settle_mps(struct options *options, struct error *error)
+{
+	static const struct segment_revision nothing;
+	bool has_policy = segment_policy_is_given(options->time.rank);
+	int result;
+
+	if (options->action != ACTION_RUN || !(segment_time_limits(&options->time) || has_policy))
+		result = 0;
+	else if (has_policy && options->mps.mode == MPS_OFF)
+		result = error_set(error, "--policy: launches are held back under MPS only; leave it out, or use --mps on");
+	else if (has_policy && time_check_policy(&nothing, &options->time, error) < 0)
+		result = -1;
+	else if (has_policy || (options->mps_given && options->mps.mode != MPS_OFF))
 		result = check_with_mps(options, error);
-	else if (options->memory > 0)
-		result = error_set(error, "--memory: only MPS sees to it, and %s runs without: choose one",
-		                   time_options(&options->time, names));
 	else
-		options->mps.mode = MPS_OFF;
+		result = take_turns(options, error);
 	return result;
 }
 

@@ -181,7 +181,7 @@ static int check_time(const struct targets *targets, const struct options *optio
 	int result = 0;
 
 	for (size_t i = 0; result == 0 && i < targets->count; i++)
-		result = time_check(targets->editors[i].pid, &options->time, error);
+		result = time_check(targets->editors[i].pid, &targets->revisions[i], &options->time, error);
 	return result;
 }
 

@@ -4,25 +4,32 @@
 #include "mps/reach.h"
 #include "time_given.h"
 
-#include <stdio.h>
-
 #define WAIT_MS 10
 
-int time_check(pid_t pid, const struct segment_revision *wanted, struct error *error)
+int time_check_policy(const struct segment_revision *has, const struct segment_revision *wanted, struct error *error)
 {
-	int result = 0;
+	struct segment_revision after = {.quota = has->quota, .rank = has->rank};
 
-	if (!segment_time_limits(wanted) || !mps_reaches(pid))
-		return 0;
-	if (segment_quota_limits(wanted->quota))
-		result = error_set(error, "pid %d: --quota: clients of MPS cannot be put aside each for itself; start it with --mps off",
-		                   (int)pid);
-	else if (wanted->rank.weight > 0)
+	segment_put_time(&after, wanted);
+	return !segment_policy_is_given(wanted->rank) || segment_time_holds_back(&after)
+	               ? 0
+	               : error_set(error, "--policy: nothing is held back without a quota or a priority; give one with it");
+}
+
+int time_check(pid_t pid, const struct segment_revision *has, const struct segment_revision *wanted, struct error *error)
+{
+	bool wants_weight = wanted->rank.weight > 0, wants_policy = segment_policy_is_given(wanted->rank);
+	bool is_client = (wants_weight || wants_policy) && mps_reaches(pid);
+	int result = time_check_policy(has, wanted, error);
+
+	if (result < 0)
+		error_reword(error, "pid %d: %.250s", (int)pid, error->reason);
+	else if (wants_weight && is_client)
 		result = error_set(error, "pid %d: --weight: clients of MPS take no turns that could be shared; start it with "
 		                          "--mps off, or give it a partition's size", (int)pid);
-	else
-		fprintf(stderr, "nvtaskset: pid %d: --priority: others give way to it; as a client of MPS it cannot give way itself yet\n",
-		        (int)pid);
+	else if (wants_policy && !is_client)
+		result = error_set(error, "pid %d: --policy: launches are held back under MPS only, and this program takes turns; start "
+		                          "it with --mps on", (int)pid);
 	return result;
 }
 
@@ -57,7 +64,7 @@ static bool is_refused(enum segment_time_state state, const struct segment_revis
 {
 	bool has_priority_only = !segment_quota_limits(revision->quota) && revision->rank.weight == 0;
 
-	return state > SEGMENT_TIME_IN_FORCE && !(has_priority_only && can_go_first(state));
+	return state > SEGMENT_TIME_HELD && !(has_priority_only && can_go_first(state));
 }
 
 const char *time_refusal(const struct segment_time *time, const struct segment_revision *revision)

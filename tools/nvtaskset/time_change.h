@@ -1,4 +1,4 @@
-/* Quotas, priorities and weights that are given to running processes. */
+/* What programs are given of the time: whether they can have it, at the start and while they run. */
 #ifndef NVTASKSET_TIME_CHANGE_H
 #define NVTASKSET_TIME_CHANGE_H
 
@@ -7,9 +7,13 @@
 
 #include <sys/types.h>
 
-/* -1 with the reason if the process is a client of MPS, or may be one, and cannot have what `wanted` gives it of the time. Of
- * what it can have in part, the user is told. */
-int time_check(pid_t pid, const struct segment_revision *wanted, struct error *error);
+/* -1 with the reason if a policy is wanted for one that would have nothing that holds launches back: neither what it `has` nor
+ * what is `wanted`. */
+int time_check_policy(const struct segment_revision *has, const struct segment_revision *wanted, struct error *error);
+
+/* -1 with the reason if the process, which `has` this, cannot have what is `wanted` of the time: a client of MPS, or who may be
+ * one, a weight; and who is none, a policy. */
+int time_check(pid_t pid, const struct segment_revision *has, const struct segment_revision *wanted, struct error *error);
 
 /* Until when to wait for those that were changed now, by clock_ms. */
 double time_wait_end(void);

@@ -1,11 +1,13 @@
 #include "time_given.h"
 
+#include "state/policy.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
 const char *time_name(enum time_kind kind)
 {
-	static const char *const names[TIME_KINDS] = {"quota", "priority", "weight"};
+	static const char *const names[TIME_KINDS] = {"quota", "priority", "weight", "policy"};
 
 	return names[kind];
 }
@@ -27,10 +29,27 @@ const char *time_format(const struct segment_revision *revision, enum time_kind 
 		is_given = revision->rank.weight > 0;
 		snprintf(text, TIME_TEXT, "%u", segment_rank_weight(revision->rank));
 		break;
+	case TIME_POLICY:
+		is_given = segment_policy_is_given(revision->rank);
+		policy_format(revision->rank, text);
+		break;
 	case TIME_KINDS:
 		break;
 	}
 	return is_given ? text : NULL;
+}
+
+bool time_holds(const struct segment_revision *revision, enum segment_time_state state, enum time_kind kind)
+{
+	bool holds = segment_time_is_in_force(state);
+
+	if (kind == TIME_QUOTA)
+		holds = holds || !segment_quota_limits(revision->quota);
+	else if (kind == TIME_WEIGHT)
+		holds = state == SEGMENT_TIME_IN_FORCE;
+	else if (kind == TIME_POLICY)
+		holds = state == SEGMENT_TIME_HELD;
+	return holds;
 }
 
 /* "quota 30ms/100ms, priority 80", or without the values, and with something in front of each name. */
@@ -58,26 +77,45 @@ const char *time_options(const struct segment_revision *revision, char text[TIME
 	return join(revision, "--", false, text);
 }
 
-/* How often it was taken back although it was still to wait. */
-static int describe_bounds(uint64_t bounded, char *text, size_t room)
+/* How often it was taken back, or let go, although it was still to wait. */
+static int describe_bounds(uint64_t bounded, bool is_held, char *text, size_t room)
 {
-	return bounded == 0 ? 0
-	                    : snprintf(text, room, ", back before its time %" PRIu64 " %s: work of its own was in flight on "
-	                                           "another GPU", bounded, bounded == 1 ? "time" : "times");
+	const char *times = bounded == 1 ? "time" : "times";
+	int length = 0;
+
+	if (bounded > 0 && is_held)
+		length = snprintf(text, room, ", let go by a bound %" PRIu64 " %s", bounded, times);
+	else if (bounded > 0)
+		length = snprintf(text, room, ", back before its time %" PRIu64 " %s: work of its own was in flight on another GPU",
+		                  bounded, times);
+	return length;
+}
+
+static int describe_held(uint64_t held, char *text, size_t room)
+{
+	return held == 0 ? 0 : snprintf(text, room, " (%" PRIu64 " %s)", held, held == 1 ? "launch" : "launches");
+}
+
+/* What was used. */
+static int describe_use(const struct segment_time *time, char text[TIME_USE])
+{
+	bool is_held = time->state == SEGMENT_TIME_HELD || time->held > 0;
+	int length = snprintf(text, TIME_USE, ": %s for %.1f s, %s for %.1f s", is_held ? "on the GPUs" : "present",
+	                      (double)time->present_us / 1e6, is_held ? "held back" : "put aside", (double)time->aside_us / 1e6);
+
+	length += describe_held(time->held, text + length, TIME_USE - (size_t)length);
+	return length + describe_bounds(time->bounded, is_held, text + length, TIME_USE - (size_t)length);
 }
 
 const char *time_describe(const struct segment_revision *revision, const struct segment_time *time, char text[TIME_USE])
 {
-	bool is_used = time->state == SEGMENT_TIME_IN_FORCE || time->present_us > 0;
+	bool is_in_force = segment_time_is_in_force(time->state), is_used = is_in_force || time->present_us > 0;
 	int length = 0;
 
 	text[0] = '\0';
 	if (is_used)
-		length = snprintf(text, TIME_USE, ": present for %.1f s, put aside for %.1f s", (double)time->present_us / 1e6,
-		                  (double)time->aside_us / 1e6);
-	if (is_used)
-		length += describe_bounds(time->bounded, text + length, TIME_USE - (size_t)length);
-	if (segment_time_limits(revision) && time->state != SEGMENT_TIME_IN_FORCE)
+		length = describe_use(time, text);
+	if (segment_time_limits(revision) && !is_in_force)
 		snprintf(text + length, TIME_USE - (size_t)length, "%s %s", is_used ? ";" : ":",
 		         segment_time_text(time->state == SEGMENT_TIME_NONE ? SEGMENT_TIME_PENDING : time->state));
 	return text;

@@ -1,4 +1,4 @@
-/* What a program was given of the time: --quota, --priority and --weight, as they are shown. */
+/* What a program was given of the time: --quota, --priority, --weight and --policy, as they are shown. */
 #ifndef NVTASKSET_TIME_GIVEN_H
 #define NVTASKSET_TIME_GIVEN_H
 
@@ -9,15 +9,19 @@ enum time_kind {
 	TIME_QUOTA,
 	TIME_PRIORITY,
 	TIME_WEIGHT,
+	TIME_POLICY,
 	TIME_KINDS
 };
 
-/* "quota", "priority", "weight". */
+/* "quota", "priority", "weight", "policy". */
 const char *time_name(enum time_kind kind);
 
-/* "30ms/100ms", "80"; NULL if it was never given. It is in `text`. */
+/* "30ms/100ms", "80", "ht,ae"; NULL if it was never given. It is in `text`. */
 #define TIME_TEXT QUOTA_TEXT
 const char *time_format(const struct segment_revision *revision, enum time_kind kind, char text[TIME_TEXT]);
+
+/* Whether the program obeys it: a weight is for who takes turns, a policy for whose launches are held back. */
+bool time_holds(const struct segment_revision *revision, enum segment_time_state state, enum time_kind kind);
 
 /* "quota 30ms/100ms, priority 80": all that was given. Returns `text`. */
 #define TIME_LINE 128
@@ -26,7 +30,8 @@ const char *time_format_all(const struct segment_revision *revision, char text[T
 /* "--quota, --priority": the options that give this. Returns `text`. */
 const char *time_options(const struct segment_revision *revision, char text[TIME_LINE]);
 
-/* ": present for 1.2 s, put aside for 2.8 s", and why it is not in force; "" where there is nothing to say. Returns `text`. */
+/* ": present for 1.2 s, put aside for 2.8 s", or ": on the GPUs for 1.2 s, held back for 2.8 s (35 launches)", and why it is not
+ * in force; "" where there is nothing to say. Returns `text`. */
 #define TIME_USE 512
 const char *time_describe(const struct segment_revision *revision, const struct segment_time *time, char text[TIME_USE]);
 

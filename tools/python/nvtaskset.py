@@ -42,6 +42,7 @@ __all__ = ["Counters", "Error", "ErrorCode", "Function", "Gpu", "Group", "Kernel
 
 _TPCS_MAX = 256
 _NUMBER_MAX = (1 << 32) - 1
+_POLICY_MAX = 8
 _STRATEGIES = {"packed": 0, "distributed": 1}
 
 
@@ -188,6 +189,7 @@ class _Quota(ctypes.Structure):
         ("present_us", ctypes.c_uint64),
         ("aside_us", ctypes.c_uint64),
         ("bounded", ctypes.c_uint64),
+        ("held", ctypes.c_uint64),
     ]
 
 
@@ -201,6 +203,7 @@ class _Rank(ctypes.Structure):
         ("present_us", ctypes.c_uint64),
         ("aside_us", ctypes.c_uint64),
         ("bounded", ctypes.c_uint64),
+        ("held", ctypes.c_uint64),
     ]
 
 
@@ -255,6 +258,8 @@ _FUNCTIONS = {
             "set_quota": [ctypes.c_uint32, ctypes.c_uint32],
             "set_priority": [_NUMBER],
             "set_weight": [_NUMBER],
+            "policy": [_TEXT],
+            "set_policy": [_TEXT],
         }.items()
     },
     "partition_kernels": (ctypes.c_int, _HANDLE, _NUMBER, ctypes.POINTER(_Kernels), ctypes.POINTER(_Error)),
@@ -465,14 +470,16 @@ def _strategy(strategy):
 # --- the time ---------------------------------------------------------------------------------------------------------
 
 
-Quota = collections.namedtuple("Quota", "run period in_force state present aside bounded")
+Quota = collections.namedtuple("Quota", "run period in_force state present aside bounded held")
 Quota.__doc__ = """run: the process may be present on its GPUs for at most so many seconds of each period, in the middle of
 kernels; as many as the period has: no limit any more. state: what became of it, as text. present: for so long it wanted
 to run and was not put aside. aside: for so long it wanted to run and was. All in seconds. bounded: so often it was back before
-its time, since work of its own was in flight on another GPU."""
+its time, since work of its own was in flight on another GPU. held: 0. Of a client of MPS, whose launches are held back: present:
+for so long its kernels were on the GPUs, an estimate; aside: for so long launches were held, held: how many; bounded: so often a
+bound ended a hold."""
 
 
-Rank = collections.namedtuple("Rank", "priority weight in_force state present aside bounded")
+Rank = collections.namedtuple("Rank", "priority weight in_force state present aside bounded held")
 Rank.__doc__ = """priority: 0 to 99, higher ones go first; None: never given, which counts as 50. weight: 1 to 10000, the proportion
 in which those of the same priority share the time; None: never given, which counts as 100. The rest as in a Quota."""
 
@@ -481,7 +488,7 @@ def _use_of(given):
     """What became of a quota or a rank."""
     state = _call("quota_text", given.state)
     return (bool(given.in_force), state.decode() if state else None, given.present_us / 1e6, given.aside_us / 1e6,
-            given.bounded)
+            given.bounded, given.held)
 
 
 class _Timed:
@@ -528,6 +535,20 @@ class _Timed:
     @weight.setter
     def weight(self, wanted):
         self._use(_try, "set_weight", _integer("weight", wanted, 0, _NUMBER_MAX, "not a weight"))
+
+    @property
+    def policy(self):
+        """How launches are held back, of clients of MPS: "ht", "ae", "ht,ae", as --policy of nvtaskset(1); None if it was never
+        given. Can be assigned; what is not named stays."""
+        policy = ctypes.create_string_buffer(_POLICY_MAX)
+        self._use(_try, "policy", policy)
+        return policy.value.decode() or None
+
+    @policy.setter
+    def policy(self, wanted):
+        if not isinstance(wanted, str):
+            raise _invalid("policy", wanted, "it is text, such as 'ht,ae'")
+        self._use(_try, "set_policy", wanted.encode())
 
 
 # --- groups -----------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 #include "gpcs.h"
 #include "rows.h"
 #include "shared.h"
+#include "state/policy.h"
 #include "text.h"
 
 #include <ctype.h>
@@ -248,10 +249,11 @@ static json_t *process_members(const struct process *process, const struct topol
 /* Adds what became of it. */
 static json_t *with_use(json_t *object, const struct segment_time *time)
 {
-	return time ? json_joined(object, json_pack("{s:b, s:s, s:I, s:I, s:I}", "in_force", time->state == SEGMENT_TIME_IN_FORCE,
-	                                            "state", segment_time_text(time->state), "present_us",
-	                                            counter(time->present_us), "aside_us", counter(time->aside_us), "bounded",
-	                                            counter(time->bounded)))
+	return time ? json_joined(object, json_pack("{s:b, s:s, s:I, s:I, s:I, s:I}", "in_force",
+	                                            segment_time_is_in_force(time->state), "state",
+	                                            segment_time_text(time->state), "present_us", counter(time->present_us),
+	                                            "aside_us", counter(time->aside_us), "bounded", counter(time->bounded),
+	                                            "held", counter(time->held)))
 	            : object;
 }
 
@@ -276,7 +278,11 @@ static json_t *rank_or_null(struct segment_rank rank, const struct segment_time 
 
 json_t *json_time(const struct segment_revision *revision, const struct segment_time *time)
 {
-	return json_pack("{s:o, s:o}", "quota", quota_or_null(revision->quota, time), "rank", rank_or_null(revision->rank, time));
+	char policy[POLICY_TEXT];
+
+	policy_format(revision->rank, policy);
+	return json_pack("{s:o, s:o, s:s?}", "quota", quota_or_null(revision->quota, time), "rank",
+	                 rank_or_null(revision->rank, time), "policy", policy[0] != '\0' ? policy : NULL);
 }
 
 static json_t *list_process(const struct process *process, const struct topology_list *gpus)

@@ -55,7 +55,7 @@ json_t *json_joined(json_t *object, json_t *more);
 /* The members that say which GPU an object is about. */
 json_t *json_gpu(struct pci_address pci, const struct topology_list *gpus);
 
-/* The members `quota` and `rank`, each null if it was never given. Without `time`, only what was given. */
+/* The members `quota`, `rank` and `policy`, each null if it was never given. Without `time`, only what was given. */
 json_t *json_time(const struct segment_revision *revision, const struct segment_time *time);
 
 /* Milliseconds since 1970. */

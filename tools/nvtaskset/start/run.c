@@ -40,11 +40,11 @@ static void print_mps(const struct options *options, const struct mps_status *st
 {
 	char names[TIME_LINE];
 
-	if (segment_time_limits(&options->time) && !options->mps_given)
+	if (segment_time_limits(&options->time) && !options->mps_given && options->mps.mode == MPS_OFF)
 		fprintf(stderr, "nvtaskset: %s: without MPS, programs take turns on the GPU (--mps off)\n",
 		        time_options(&options->time, names));
-	else if (segment_time_limits(&options->time) && options->mps.mode != MPS_OFF)
-		fprintf(stderr, "nvtaskset: --priority: others give way to it; as a client of MPS it cannot give way itself yet\n");
+	else if (segment_policy_is_given(options->time.rank) && !options->mps_given)
+		fprintf(stderr, "nvtaskset: --policy: under MPS, launches are held back (--mps auto)\n");
 	if (status->started)
 		fprintf(stderr, "nvtaskset: MPS: started a control daemon in %s\n", status->pipe_directory);
 	else if (options->verbose && status->running)

@@ -143,6 +143,9 @@ static const char *top_cell(const void *context, size_t number, unsigned int col
 	case TOP_WEIGHT:
 		cell = row->weight;
 		break;
+	case TOP_POLICY:
+		cell = row->policy;
+		break;
 	case TOP_BUSY:
 		cell = format_busy(text, row);
 		break;

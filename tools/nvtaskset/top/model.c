@@ -44,13 +44,13 @@ static bool shares(const struct activity *activity, const struct activities *act
 
 static void describe_time(struct top_row *row, const struct process *process)
 {
-	char *const cells[TIME_KINDS] = {[TIME_QUOTA] = row->quota, [TIME_PRIORITY] = row->priority, [TIME_WEIGHT] = row->weight};
+	char *const cells[TIME_KINDS] = {[TIME_QUOTA] = row->quota, [TIME_PRIORITY] = row->priority, [TIME_WEIGHT] = row->weight,
+	                                 [TIME_POLICY] = row->policy};
 	struct segment_quota quota = process->revision.quota;
 	char text[TIME_TEXT];
 
 	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
-		bool limits = kind != TIME_QUOTA || segment_quota_limits(quota);
-		bool holds = !limits || process->time.state == SEGMENT_TIME_IN_FORCE;
+		bool holds = time_holds(&process->revision, process->time.state, kind);
 
 		if (time_format(&process->revision, kind, text))
 			snprintf(cells[kind], sizeof row->quota, holds ? "%s" : "(%s)", text);
@@ -122,6 +122,9 @@ static int compare_by(const struct top_row *a, const struct top_row *b, enum top
 		break;
 	case TOP_WEIGHT:
 		order = b->rank.weight - a->rank.weight;
+		break;
+	case TOP_POLICY:
+		order = strcmp(b->policy, a->policy);
 		break;
 	case TOP_BUSY:
 		order = compare_readings(a->busy, b->busy);

@@ -13,17 +13,18 @@
  * column is shown on every terminal. Numbers and quotas are sorted from the largest down, all but PID. */
 #define TOP_COLUMNS(X)                                  \
 	X(PID, "PID", true, 0, 0, false)                \
-	X(USER, "USER", false, 8, 16, false)            \
-	X(GPU, "GPU", false, 7, 0, false)               \
-	X(TPCS, "TPCS", false, 11, 16, false)           \
+	X(USER, "USER", false, 9, 16, false)            \
+	X(GPU, "GPU", false, 8, 0, false)               \
+	X(TPCS, "TPCS", false, 12, 16, false)           \
 	X(QUOTA, "QUOTA", false, 3, 0, true)            \
 	X(PRIORITY, "PRIO", true, 4, 0, true)           \
 	X(WEIGHT, "WEIGHT", true, 5, 0, true)           \
+	X(POLICY, "POLICY", false, 6, 0, true)          \
 	X(BUSY, "BUSY%", true, 2, 0, false)             \
-	X(TPC, "TPC%", true, 9, 0, false)               \
-	X(RATE, "KERNELS/s", true, 6, 0, false)         \
-	X(IN_FLIGHT, "INFLIGHT", true, 10, 0, false)    \
-	X(TIME, "TIME", true, 12, 0, false)             \
+	X(TPC, "TPC%", true, 10, 0, false)              \
+	X(RATE, "KERNELS/s", true, 7, 0, false)         \
+	X(IN_FLIGHT, "INFLIGHT", true, 11, 0, false)    \
+	X(TIME, "TIME", true, 13, 0, false)             \
 	X(COMMAND, "COMMAND", false, 1, 0, false)
 
 enum top_column {
@@ -58,7 +59,7 @@ struct top_row {
 	char gpu[PCI_ADDRESS_TEXT]; /* as -G names it; "" for none */
 	char tpcs[TPCSET_TEXT];
 	/* What it was given of the time: "" where it was not; in brackets where it is not in force. */
-	char quota[TIME_TEXT + 2], priority[TIME_TEXT + 2], weight[TIME_TEXT + 2];
+	char quota[TIME_TEXT + 2], priority[TIME_TEXT + 2], weight[TIME_TEXT + 2], policy[TIME_TEXT + 2];
 	struct pci_address pci;
 	struct reading busy, tpc, rate, in_flight, time;
 	struct reading limit; /* the share of the time that its quota allows */
