@@ -32,8 +32,8 @@ void held_follow(const struct segment_revision *wanted, uint64_t now)
 	struct segment_quota quota = wanted->quota;
 	struct budget *budget = rules_budget();
 	const struct turnstile_rules rules = {
-		.turn = HOLDING_PRT,
-		.reserve = RESERVE_POSTERIOR,
+		.turn = segment_policy_is_ht(wanted->rank) ? HOLDING_HT : HOLDING_PRT,
+		.reserve = segment_policy_is_ae(wanted->rank) && !budget ? RESERVE_APRIORI : RESERVE_POSTERIOR,
 		.budget = budget,
 		.run_ns = segment_quota_limits(quota) ? (uint64_t)quota.run_us * 1000 : 1,
 		.period_ns = segment_quota_limits(quota) ? (uint64_t)quota.period_us * 1000 : 1,
@@ -139,4 +139,5 @@ void held_tell(const struct segment *segment)
 
 	segment_set_time_used(segment, use.used_ns / 1000, use.held_ns / 1000, use.bounded);
 	tell_predictions(segment);
+	segment_set_time_held(segment, use.held);
 }

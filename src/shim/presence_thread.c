@@ -148,7 +148,7 @@ static void follow_rules(const struct segment_revision *revision)
 /* Launches are not held for a weight. */
 static bool holds(const struct segment_revision *revision)
 {
-	return reaching_is_of_mps() && (segment_quota_limits(revision->quota) || revision->rank.priority > 0);
+	return reaching_is_of_mps() && segment_time_holds_back(revision);
 }
 
 /* Until the way to the kernel driver is known. */

@@ -12,6 +12,21 @@ is_used() {
 	[[ "$(quota_of)" =~ present\ for\ [0-9.]+\ s,\ put\ aside\ for\ ([0-9.]+)\ s$ ]] && [ "${BASH_REMATCH[1]}" != 0.0 ]
 }
 
+is_held() {
+	[[ "$(quota_of)" =~ on\ the\ GPUs\ for\ [0-9.]+\ s,\ held\ back\ for\ ([0-9.]+)\ s\ \([0-9]+\ launch ]] && [ "${BASH_REMATCH[1]}" != 0.0 ]
+}
+
+# A program that may be a client of MPS, since a daemon is there.
+start_in_reach_of_mps() { # options and SET
+	mkdir "$WORK/mps"
+	touch "$WORK/mps/control"
+	empty_output
+	nvtaskset --mps off "$@" env "CUDA_MPS_PIPE_DIRECTORY=$WORK/mps" "$BUILD/tests/programs/play" busy wait \
+		>"$WORK/output" 2>"$WORK/errors" 3>&- &
+	PROGRAM=$!
+	waits 1
+}
+
 has_thread() {
 	grep -qx nvtaskset /proc/"$PROGRAM"/task/*/comm
 }
@@ -74,11 +89,22 @@ has_no_thread() {
 	wait_until is_refused
 }
 
-@test "refused: clients of MPS, and what is no quota" {
-	refuses "--quota: clients of MPS cannot be put aside each for itself; use it with --mps off" \
-		nvtaskset --mps on --quota 30% -t 0-7 true
-	refuses "--quota: clients of MPS cannot be put aside each for itself; use it with --mps off" \
-		nvtaskset --quota 30% --mps auto -t 0-7 true
+@test "a client of MPS: its launches are held back, and it says so" {
+	empty_output
+	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH nvtaskset --mps auto --quota 30% -t 0-7 "$BUILD/tests/programs/play" busy wait \
+		>"$WORK/output" 2>"$WORK/errors" 3>&- &
+	PROGRAM=$!
+	waits 1
+	not grep -q 'without MPS' "$WORK/errors"
+	wait_until is_held
+	nvtaskset -l | grep -q "^        quota 30ms/100ms: on the GPUs for "
+	nvtaskset -l --json >"$WORK/json"
+	[ "$(jq -c ".processes[] | select(.pid == $PROGRAM) | .quota | [.run_us, .in_force, .state, .held > 0]" "$WORK/json")" = \
+		'[30000,true,"it is in force: launches are held back, since the program is a client of MPS",true]' ]
+	nvtaskset top --once --delay 0.2 | grep -qE "^ *$PROGRAM .* 30ms/100ms "
+}
+
+@test "refused: what is no quota" {
 	for text in x 30 30% % 30ms/ /100ms 30ms/100 30x 30ms/100xx -5%; do
 		[ "$text" = 30% ] ||
 			refuses "--quota $text: must be RUN[/PERIOD], such as 30% or 30ms/100ms, or 'max'" nvtaskset --quota "$text" -t 0-7 true
@@ -90,17 +116,29 @@ has_no_thread() {
 	refuses "--quota: not with -l; only with a SET and with -p" nvtaskset --quota 30% -l
 }
 
-@test "a program whose MPS has a daemon may be a client of it: nothing has changed" {
+@test "live, of a client of MPS: held back, changed and lifted" {
+	start_in_reach_of_mps -t 0-7
+	run nvtaskset -p --quota 30% "$PROGRAM"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "${lines[1]}" == "pid $PROGRAM's new quota: 30ms/100ms: "* ]]
+	wait_until is_held
+	nvtaskset -p --quota 50% --priority 20 --policy ht,ae "$PROGRAM"
+	[[ "$(quota_of)" == "50ms/100ms: on the GPUs for "* ]]
+	nvtaskset -p --quota max --priority 50 "$PROGRAM"
+	[[ "$(quota_of)" == "max: on the GPUs for "* ]]
+}
+
+@test "a program that was started without us, and may be a client of MPS: held back" {
 	mkdir "$WORK/mps"
 	touch "$WORK/mps/control"
-	CUDA_MPS_PIPE_DIRECTORY=$WORK/mps LD_LIBRARY_PATH=$BUILD/sim "$BUILD/tests/programs/play" context wait >"$WORK/output" 3>&- &
+	CUDA_MPS_PIPE_DIRECTORY=$WORK/mps LD_LIBRARY_PATH=$BUILD/sim "$BUILD/tests/programs/play" busy wait >"$WORK/output" 3>&- &
 	PROGRAM=$!
 	waits 1
 	[ "$(uname -m)" = x86_64 ] || skip "attaching works on x86-64 only"
 	nvtaskset --attach -tp 0-7 "$PROGRAM" || skip "attaching is not possible here"
-	refuses "pid $PROGRAM: --quota: clients of MPS cannot be put aside each for itself; start it with --mps off" \
-		nvtaskset -p --quota 30% "$PROGRAM"
-	[ -z "$(quota_of)" ]
+	nvtaskset -p --quota 30% "$PROGRAM"
+	wait_until is_held
 }
 
 @test "children start with their parent's" {
@@ -207,15 +245,11 @@ wait_for_period() {
 	wait_until is_refused
 }
 
-@test "a group of which a member may be a client of MPS: nothing has changed" {
-	mkdir "$WORK/mps"
-	touch "$WORK/mps/control"
-	nvtaskset --mps off --group "q$$" -t 0-7 env "CUDA_MPS_PIPE_DIRECTORY=$WORK/mps" "$BUILD/tests/programs/play" busy wait \
-		>"$WORK/first" 3>&- &
-	first=$!
-	MEMBERS+=("$first")
-	wait_until has_launched "$first"
-	refuses "pid $first: --quota: clients of MPS cannot be put aside each for itself; start it with --mps off" \
-		nvtaskset -p --group "q$$" --quota 30%
-	[ "$(nvtaskset -p --group "q$$")" = "group q$$'s current TPC mask: ff" ]
+@test "a group of which a member may be a client of MPS: held back" {
+	start_in_reach_of_mps --group "q$$" -t 0-7
+	run nvtaskset -p --group "q$$" --quota 30%
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "${lines[1]}" = "group q$$'s new quota: 30ms/100ms" ]
+	wait_until is_held
 }
