@@ -192,6 +192,19 @@ start_in_reach_of_mps() { # options and SET
 	[ "$(given priority)" = 80 ]
 }
 
+@test "with MPS, it has MPS's own priority from the start on" {
+	own() { # options
+		PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH nvtaskset --mps auto "$@" -t 0-7 sh -c 'echo "${CUDA_MPS_CLIENT_PRIORITY-none}"' \
+			2>/dev/null 3>&-
+	}
+	[ "$(own)" = none ]
+	[ "$(own --quota 30%)" = none ]
+	[ "$(own --priority 49)" = 1 ]
+	[ "$(own --priority 50)" = 0 ]
+	[ "$(CUDA_MPS_CLIENT_PRIORITY=1 own --priority 99)" = 0 ]
+	[ "$(CUDA_MPS_CLIENT_PRIORITY=1 own)" = 1 ]
+}
+
 @test "a process that may be a client of MPS: a priority, no weight" {
 	start_in_reach_of_mps -t 0-7
 	refuses "pid $PROGRAM: --weight: clients of MPS take no turns that could be shared; start it with --mps off, or give it a partition's size" \

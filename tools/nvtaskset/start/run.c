@@ -79,6 +79,16 @@ static int check_others(const struct options *options, const char *directory, st
 	return options->strict ? result : 0;
 }
 
+/* Who gives way to programs without a priority, gives way between blocks, too. */
+static enum mps_priority mps_priority_of(struct segment_rank rank)
+{
+	enum mps_priority priority = MPS_PRIORITY_AS_IT_IS;
+
+	if (rank.priority > 0)
+		priority = segment_rank_priority(rank) < SEGMENT_PRIORITY_USUAL ? MPS_PRIORITY_BELOW : MPS_PRIORITY_NORMAL;
+	return priority;
+}
+
 /* MPS counts clients by GPU. If a GPU has no UUID, the clients of all GPUs count. */
 static int prepare_mps(const struct options *options, const struct gpu_choices *chosen, struct mps_status *status,
                        struct error *error)
@@ -91,6 +101,7 @@ static int prepare_mps(const struct options *options, const struct gpu_choices *
 		uuids[i] = chosen->choices[i].gpu->uuid;
 		known = known && uuids[i][0] != '\0';
 	}
+	request.priority = mps_priority_of(options->time.rank);
 	request.gpus = uuids;
 	request.gpu_count = known ? chosen->count : 0;
 	int result = mps_prepare(&request, status, error);
