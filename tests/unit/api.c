@@ -445,6 +445,11 @@ static void obey(char order)
 		}
 		segment_close(&own);
 		break;
+	case 'H': /* as a client of MPS */
+		segment_set_time_used(&owned, 12, 34, 5);
+		segment_set_time_held(&owned, 6);
+		segment_set_time_state(&owned, SEGMENT_TIME_HELD, segment_revision_number(&owned));
+		break;
 	case 'h': /* hides from all users but root */
 		prctl(PR_SET_DUMPABLE, 0);
 		break;
@@ -671,6 +676,29 @@ static void test_rank(void **state)
 	assert_int_equal(rank.in_force, 0);
 	assert_int_equal(nvtaskset_partition_rank(partition, &unset, &error), -1);
 	assert_code(error, INVALID);
+	nvtaskset_partition_close(partition);
+	process_end(&process);
+}
+
+static void test_held(void **state)
+{
+	struct process process = start();
+	struct nvtaskset_partition *partition = open_partition(&process);
+	struct nvtaskset_quota quota = {.size = sizeof quota};
+	struct nvtaskset_rank rank = {.size = sizeof rank};
+
+	(void)state;
+	assert_int_equal(nvtaskset_partition_set_quota(partition, 30000, 100000, NULL), 0);
+	assert_int_equal(nvtaskset_partition_set_priority(partition, 20, NULL), 0);
+	process_order(&process, 'H');
+	assert_int_equal(nvtaskset_partition_quota(partition, &quota, NULL), 0);
+	assert_int_equal(nvtaskset_partition_rank(partition, &rank, NULL), 0);
+	assert_true(quota.in_force && rank.in_force);
+	assert_non_null(strstr(nvtaskset_quota_text(rank.state), "launches are held back"));
+	assert_int_equal(quota.present_us, 12);
+	assert_int_equal(quota.aside_us, 34);
+	assert_true(quota.bounded == 5 && rank.bounded == 5);
+	assert_true(quota.held == 6 && rank.held == 6);
 	nvtaskset_partition_close(partition);
 	process_end(&process);
 }
@@ -1374,6 +1402,7 @@ int main(int count, char **arguments)
 		cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_quota),
 		cmocka_unit_test(test_rank),
+		cmocka_unit_test(test_held),
 		cmocka_unit_test(test_policy),
 		cmocka_unit_test(test_kernels),
 		cmocka_unit_test(test_kernels_that_are_not_counted),
