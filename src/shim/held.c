@@ -27,14 +27,15 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 
 /* --- rules ----------------------------------------------------------------------------------------------------------- */
 
+/* What is saved up for a long launch is one program's, not a group's: by AE, each member of a group has the quota for itself. */
 void held_follow(const struct segment_revision *wanted, uint64_t now)
 {
 	struct segment_quota quota = wanted->quota;
-	struct budget *budget = rules_budget();
+	bool is_ae = segment_policy_is_ae(wanted->rank);
 	const struct turnstile_rules rules = {
 		.turn = segment_policy_is_ht(wanted->rank) ? HOLDING_HT : HOLDING_PRT,
-		.reserve = segment_policy_is_ae(wanted->rank) && !budget ? RESERVE_APRIORI : RESERVE_POSTERIOR,
-		.budget = budget,
+		.reserve = is_ae ? RESERVE_APRIORI : RESERVE_POSTERIOR,
+		.budget = is_ae ? NULL : rules_budget(),
 		.run_ns = segment_quota_limits(quota) ? (uint64_t)quota.run_us * 1000 : 1,
 		.period_ns = segment_quota_limits(quota) ? (uint64_t)quota.period_us * 1000 : 1,
 	};
