@@ -72,6 +72,9 @@ load helpers
 	refuses "--priority 100: must be 0-99" nvtaskset --priority 100 -t 0 true
 	refuses "--priority x: must be 0-99" nvtaskset -p --priority x 1
 	refuses "--weight 0: must be 1-10000" nvtaskset --weight 0 -t 0 true
+	refuses "--policy fifo: must be prt or ht, pe or ae, or one of each, such as ht,ae" nvtaskset --policy fifo -t 0 true
+	refuses "--policy ae,pe: pe and ae say how a quota is kept: choose one" nvtaskset -p --policy ae,pe 1
+	refuses "--policy: needs a value; try 'nvtaskset --help'" nvtaskset --policy
 	refuses "--weight: needs a value; try 'nvtaskset --help'" nvtaskset --weight
 	refuses "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one" nvtaskset -t -g 0 true
 }

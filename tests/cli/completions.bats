@@ -51,6 +51,8 @@ documented_options() {
 	[ "$output" = --once ]
 	run offers nvtaskset --priority 8
 	[ "$output" = 80 ]
+	run offers nvtaskset -p --policy h
+	[ "$output" = "$(printf '%s\n' ht ht,ae)" ]
 	run offers nvtaskset -p --weight 1
 	[ "$output" = 100 ]
 	run offers nvtaskset metrics --format p

@@ -1,7 +1,7 @@
 # Bash completion for nvtaskset(1): options, words, the TPCs and GPCs of this machine's GPU, programs with a partition.
 
 _nvtaskset_options="-t --tpc-list -g --gpc-list -n --count --strategy --dry-run -p --pid -a --all-tasks --attach -l --list \
--T --topology --watch --json --busy -G --gpu --group --memory --mps --connections --hide --on-misfit --priority --quota --weight --strict -v --verbose -h --help -V --version"
+-T --topology --watch --json --busy -G --gpu --group --memory --mps --connections --hide --on-misfit --policy --priority --quota --weight --strict -v --verbose -h --help -V --version"
 
 # Offers the numbers 0 to LAST as the next element of a list.
 _nvtaskset_list() { # LAST
@@ -82,6 +82,7 @@ _nvtaskset_value() { # OPTION
 	--mps) values="auto on off" ;;
 	--strategy) values="packed distributed" ;;
 	--on-misfit) values="widen fail" ;;
+	--policy) values="prt ht pe ae ht,ae" ;;
 	--priority) values="20 50 80" ;;
 	--weight) values="50 100 200" ;;
 	--quota) values="10% 25% 50% 30ms/100ms max" ;;
@@ -115,7 +116,7 @@ _nvtaskset() {
 		--pid) pid=true ;;
 		--list | --topology) view=true ;;
 		--gpu) gpu=${words[++i]} ;;
-		--mps | --connections | --strategy | --on-misfit | --group | --memory | --priority | --quota | --weight | --delay | --format | --output) ((++i)) ;;
+		--mps | --connections | --strategy | --on-misfit | --group | --memory | --policy | --priority | --quota | --weight | --delay | --format | --output) ((++i)) ;;
 		--*) ;;
 		-*)
 			[[ $word != *G ]] || gpu=${words[++i]}

@@ -9,7 +9,7 @@ function __nvtaskset_line --description 'The words before the current one, behin
     string join \n -- $line
 end
 
-set -g __nvtaskset_with_value -G -tG -gG -nG --gpu --mps --connections --strategy --on-misfit --group --memory --priority --quota --weight --delay --format --output
+set -g __nvtaskset_with_value -G -tG -gG -nG --gpu --mps --connections --strategy --on-misfit --group --memory --policy --priority --quota --weight --delay --format --output
 
 function __nvtaskset_own --description 'Our options in the line, with their values: those before the first other word'
     set -l is_value false
@@ -133,6 +133,7 @@ complete -c nvtaskset -n __nvtaskset_wants_option -l memory -x -a '1G 2G 4G 8G 1
 complete -c nvtaskset -n __nvtaskset_wants_option -l mps -x -a 'auto on off' -d 'Whether to use MPS'
 complete -c nvtaskset -n __nvtaskset_wants_option -l connections -x -a '1 2 4 8 16 32' -d 'Hardware queues under MPS'
 complete -c nvtaskset -n __nvtaskset_wants_option -l hide -d 'Tell COMMAND of a GPU of its size'
+complete -c nvtaskset -n __nvtaskset_wants_option -l policy -x -a 'prt ht pe ae ht,ae' -d 'How launches are held back'
 complete -c nvtaskset -n __nvtaskset_wants_option -l priority -x -a '20 50 80' -d 'Who goes first, 0-99'
 complete -c nvtaskset -n __nvtaskset_wants_option -l weight -x -a '50 100 200' -d 'In which proportion'
 complete -c nvtaskset -n __nvtaskset_wants_option -l quota -x -a '10% 25% 50% 30ms/100ms max' -d 'At most so much of the time'
