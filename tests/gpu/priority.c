@@ -582,18 +582,18 @@ static void be_client(unsigned int number, struct segment_revision revision)
 	timed_open_gpu();
 	timed_give(&revision);
 	gpu_launch_empty(&gpu);
-	timed_wait_for_state(SEGMENT_TIME_MPS_CLIENT);
+	timed_wait_for_state(SEGMENT_TIME_HELD);
 	assert_true(timed_has_thread());
 	kernel_was_asked_by(SHIM);
 	work();
 	assert_false(kernel_was_asked_by(SHIM));
-	assert_int_equal(timed_look().aside_us, 0);
-	assert_int_equal(timed_look().state, SEGMENT_TIME_MPS_CLIENT);
+	assert_int_equal(timed_look().state, SEGMENT_TIME_HELD);
 }
 
 static void be_high_client(void)
 {
 	be_client(0, of_rank(HIGH, 0));
+	assert_int_equal(timed_look().held, 0);
 }
 
 static void be_low_client(void)
