@@ -34,9 +34,9 @@ fake() {
 
 @test "the daemon does not inherit the program's environment" {
 	CUDA_VISIBLE_DEVICES=0 CUDA_DEVICE_MAX_CONNECTIONS=2 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=10 \
-		fake nvtaskset --mps auto --priority 20 -t 0 true 3>&-
+		fake nvtaskset -t 0 true 3>&-
 	# It does not load our library either.
-	run grep -E "CUDA_VISIBLE_DEVICES|CONNECTIONS|PERCENTAGE|CLIENT_PRIORITY|NVTASKSET_PARTITION|LD_LIBRARY_PATH" "$WORK/mps/running"
+	run grep -E "CUDA_VISIBLE_DEVICES|CONNECTIONS|PERCENTAGE|NVTASKSET_PARTITION|LD_LIBRARY_PATH" "$WORK/mps/running"
 	[ "$status" -eq 1 ]
 }
 
@@ -44,34 +44,6 @@ fake() {
 	FAKE_MPS_LINGER=120 run timeout 60 bash -c "exec 3>&-; PATH=$BATS_TEST_DIRNAME/../fake-mps:\$PATH nvtaskset -t 0 echo ran | cat"
 	kill "$(cat "$WORK/mps/nvidia-cuda-mps-control.pid")"
 	[ "$status" -eq 0 ]
-}
-
-# What MPS's client priority is in COMMAND, "" without.
-client_priority() { # ARGUMENTS OF NVTASKSET
-	fake nvtaskset "$@" sh -c 'echo "${CUDA_MPS_CLIENT_PRIORITY-}"' 2>/dev/null 3>&-
-}
-
-@test "a program below the usual priority is a lower client" {
-	[ "$(client_priority --mps auto --priority 49 -t 0)" = 1 ]
-	[ "$(client_priority --mps on --priority 0 -t 0)" = 1 ]
-	[ "$(client_priority --mps on --priority 50 -t 0)" = 0 ]
-	# What the user has set is for a program without a priority, and for one that is no client.
-	[ "$(client_priority -t 0)" = "" ]
-	export CUDA_MPS_CLIENT_PRIORITY=1
-	[ "$(client_priority -t 0)" = 1 ]
-	[ "$(client_priority --mps off --priority 80 -t 0)" = 1 ]
-	[ "$(client_priority --mps on --priority 80 -t 0)" = 0 ]
-}
-
-@test "what starts another one does not make it a lower client" {
-	fake nvidia-cuda-mps-control -d 3>&-
-	run fake nvtaskset --mps on --priority 20 -t 0-3 \
-		nvtaskset -t 0 sh -c 'echo "now <${CUDA_MPS_CLIENT_PRIORITY-}>"'
-	[ "$status" -eq 0 ]
-	[[ "$output" == *"now <>" ]]
-	run fake nvtaskset --mps on --priority 80 -t 0-3 \
-		nvtaskset --mps on --priority 20 -t 0 sh -c 'echo "now <${CUDA_MPS_CLIENT_PRIORITY-}>"'
-	[[ "$output" == *"now <1>" ]]
 }
 
 @test "connections: the option, then what the user set, then 8" {

@@ -9,7 +9,6 @@
 #include "mps/client.h"
 #include "mps/look.h"
 #include "mps/memory.h"
-#include "mps/priority.h"
 #include "probe.h"
 #include "program.h"
 #include "set.h"
@@ -128,14 +127,6 @@ static int limit_memory(const struct options *options, const struct gpu_choices 
 	return result == 0 ? mps_limit_memory(numbers, chosen->count, options->memory, error) : -1;
 }
 
-/* What MPS does by itself for who goes first: a client that was given nothing is a usual one, or what the user says. */
-static int set_client_priority(const struct options *options, struct segment_rank rank, struct error *error)
-{
-	bool is_given = options->mps.mode != MPS_OFF && rank.priority > 0;
-
-	return is_given ? mps_set_priority(segment_rank_priority(rank) < SEGMENT_PRIORITY_USUAL, error) : 0;
-}
-
 /* The partition that was asked for, and the GPUs that it is on. */
 struct partition {
 	struct topology_list list;
@@ -184,7 +175,7 @@ static int prepare(const struct options *options, const struct partition *partit
 	    (options->strict && check_promises(partition, &environment, error) < 0) ||
 	    /* Before environment_set: an MPS daemon that it starts must not inherit COMMAND's environment. */
 	    prepare_mps(options, &partition->chosen, &status, error) < 0 ||
-	    environment_set(&environment, error) < 0 || set_client_priority(options, partition->revision.rank, error) < 0 ||
+	    environment_set(&environment, error) < 0 ||
 	    (options->memory > 0 && limit_memory(options, &partition->chosen, &partition->list, error) < 0))
 		return -1;
 	if (options->verbose || options->notation == NOTATION_COUNT)
