@@ -1,9 +1,9 @@
 #include "presence_thread.h"
 
 #include "aside.h"
-#include "base/futex.h"
 #include "base/log.h"
 #include "base/process_clock.h"
+#include "bell.h"
 #include "held.h"
 #include "memory_use.h"
 #include "neighbours.h"
@@ -13,7 +13,6 @@
 #include "sight.h"
 #include "slices.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -32,7 +31,6 @@
 static const struct segment *segment;
 static atomic_bool exists;
 static atomic_bool is_ending;
-static _Atomic uint32_t bell; /* what it sleeps on */
 static uint64_t number;       /* of the revision that the rules are from; 0: none yet */
 static bool knows_gpus;
 static bool said_obstacle;
@@ -42,10 +40,8 @@ static bool is_held;          /* it is a client of MPS, and has a rule for which
 
 void presence_thread_ring(void)
 {
-	if (atomic_load(&exists)) {
-		atomic_fetch_add(&bell, 1);
-		futex_wake(&bell, INT_MAX);
-	}
+	if (atomic_load(&exists))
+		bell_ring();
 }
 
 /* --- its work --------------------------------------------------------------------------------------------------------- */
@@ -265,9 +261,9 @@ static void work(void)
 	uint64_t said = 0;
 
 	while (follow()) {
-		uint32_t heard = atomic_load(&bell);
+		uint32_t heard = bell_heard();
 
-		futex_wait_until(&bell, heard, is_held ? look_at_launches() : look_at_channels(&said));
+		bell_sleep(heard, is_held ? look_at_launches() : look_at_channels(&said));
 	}
 	stop_work();
 	if (is_held)

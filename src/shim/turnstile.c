@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/process_clock.h"
+#include "bell.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
@@ -11,7 +12,6 @@
 #include "driver/releases.h"
 #include "epoch.h"
 #include "in_flight.h"
-#include "presence_thread.h"
 #include "stepping_fit.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ static struct prediction_history history; /* has its own rules about threads */
 static atomic_bool is_open;               /* launches are held where a rule says so */
 static atomic_bool listens;               /* calls are announced to us: from the first time on */
 static atomic_uint waiting;               /* so many threads sleep, or are about to */
-static _Atomic uint32_t bell;             /* what they sleep on */
+static _Atomic uint32_t news;             /* what they sleep on: how often something has changed */
 
 /* What this thread's current call launches. */
 static __thread struct own {
@@ -212,10 +212,10 @@ static struct in_flight_launch *wait(struct arrival *arrival, uint32_t heard, ui
 	struct in_flight_launch *launch = NULL;
 
 	atomic_fetch_add(&waiting, 1);
-	presence_thread_ring();
+	bell_ring();
 	do {
-		futex_wait_until(&bell, heard, wake);
-		heard = atomic_load(&bell);
+		futex_wait_until(&news, heard, wake);
+		heard = atomic_load(&news);
 	} while (!pass(arrival, &launch, &wake));
 	atomic_fetch_sub(&waiting, 1);
 	return launch;
@@ -223,7 +223,7 @@ static struct in_flight_launch *wait(struct arrival *arrival, uint32_t heard, ui
 
 static struct in_flight_launch *enter(struct arrival *arrival)
 {
-	uint32_t heard = atomic_load(&bell);
+	uint32_t heard = atomic_load(&news);
 	struct in_flight_launch *launch = NULL;
 	uint64_t wake = 0;
 
@@ -368,9 +368,9 @@ static void lock_patiently(void)
 /* Those that are held ask again. */
 static void call_all(void)
 {
-	atomic_fetch_add(&bell, 1);
+	atomic_fetch_add(&news, 1);
 	if (atomic_load(&waiting) > 0)
-		futex_wake(&bell, INT_MAX);
+		futex_wake(&news, INT_MAX);
 }
 
 /* Each launch has a stamp from here on, and each node of a graph: no decision of before holds. */
