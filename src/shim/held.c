@@ -17,7 +17,6 @@
 /* How often it is said how good predictions were. */
 #define TELL_NS (100 * MS)
 
-static struct segment_revision revision;
 static uint64_t server_seen; /* when MPS was looked for; 0: never */
 
 static uint64_t sooner(uint64_t a, uint64_t b)
@@ -40,7 +39,6 @@ void held_follow(const struct segment_revision *wanted, uint64_t now)
 		.period_ns = segment_quota_limits(quota) ? (uint64_t)quota.period_us * 1000 : 1,
 	};
 
-	revision = *wanted;
 	turnstile_follow(&rules, now);
 	turnstile_begin();
 }

@@ -1,5 +1,6 @@
 #include "turnstile.h"
 
+#include "allowed.h"
 #include "base/brief_lock.h"
 #include "base/clock.h"
 #include "base/futex.h"
@@ -12,6 +13,7 @@
 #include "driver/releases.h"
 #include "epoch.h"
 #include "in_flight.h"
+#include "stepping.h"
 #include "stepping_fit.h"
 
 #include <errno.h>
@@ -35,7 +37,8 @@
 struct gate {
 	struct pci_address pci;
 	bool is_used;                 /* this process has launched there */
-	uint32_t tpcs;                /* that a launch may use; 0: all */
+	uint32_t tpcs;                /* that a launch may use, */
+	uint64_t epoch;               /* in this one */
 	struct holding holding;
 	struct in_flight in_flight;
 	struct neighbours neighbours; /* whom launches have to give way to, */
@@ -91,7 +94,7 @@ static bool limits(const struct turnstile_rules *of)
 /* A launch that comes, until it goes. */
 struct arrival {
 	struct gate *gate;
-	struct pci_address pci;
+	const struct gpu *gpu;
 	const struct launched_work *work;
 	struct prediction_key key;
 	struct prediction predicted;
@@ -110,16 +113,30 @@ static bool is_busy_elsewhere(const struct gate *gate)
 	return count > 0;
 }
 
+/* Partitions of different sizes make launches of different lengths. */
+static uint32_t tpcs_of(struct gate *gate, const struct gpu *gpu)
+{
+	uint64_t epoch = epoch_now();
+
+	if (gate->epoch != epoch && gpu->topology) {
+		struct tpcset allowed = allowed_on(gpu), left = stepping_left(gpu), rest = tpcset_without(&allowed, &left);
+
+		gate->tpcs = tpcset_count(&rest);
+		gate->epoch = epoch;
+	}
+	return gate->tpcs;
+}
+
 static void come(struct arrival *arrival)
 {
 	struct gate *gate = arrival->gate;
 
-	gate->pci = arrival->pci;
+	gate->pci = arrival->gpu->pci;
 	gate->is_used = true;
 	arrival->key = (struct prediction_key){
 		.what = arrival->work->what,
 		.grid = {arrival->work->grid[0], arrival->work->grid[1], arrival->work->grid[2]},
-		.tpcs = gate->tpcs,
+		.tpcs = tpcs_of(gate, arrival->gpu),
 	};
 	arrival->predicted = prediction_ask(&history, &arrival->key);
 	arrival->holding.reserved = reserve_launch(&reserve, arrival->predicted.ns);
@@ -265,7 +282,7 @@ void turnstile_call_begins(const struct call *call)
 		if (gpu) {
 			struct arrival arrival = {
 				.gate = gate_of(gpu),
-				.pci = gpu->pci,
+				.gpu = gpu,
 				.work = &work,
 				.stays = !stepping_fits(call, gpu),
 			};
@@ -401,6 +418,10 @@ void turnstile_follow(const struct turnstile_rules *wanted, uint64_t now)
 	lock_patiently();
 	rules = *wanted;
 	reserve_share(&reserve, wanted->budget);
+	for (unsigned int i = 0; i < GPUS_MAX; i++) {
+		if (gates[i].is_used)
+			gates[i].neighbours = nobody;
+	}
 	if (reserve.run_ns != run_ns || reserve.period_ns != period_ns || reserve.policy != rules.reserve)
 		reserve_begin(&reserve, rules.reserve, run_ns, period_ns, now);
 	brief_unlock(&lock);
@@ -435,7 +456,6 @@ void turnstile_give_way(const struct neighbours_on_gpu *seen, const struct stepp
 		has_news = is_news(gate, &seen->neighbours, stepping->is_aside);
 		gate->neighbours = seen->neighbours;
 		gate->is_aside = stepping->is_aside;
-		gate->tpcs = tpcset_count(&stepping->rest);
 		holding_see(&gate->holding, &view, now);
 	}
 	brief_unlock(&lock);
