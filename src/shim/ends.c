@@ -22,8 +22,9 @@ struct graph {
 	const struct stamps *ring; /* NULL: none */
 	uint64_t exec;
 	struct node_order order;
-	uint64_t end;  /* of its last launch, on the processor's clock; 0: not known */
-	uint64_t used; /* when, in launches of graphs that were measured */
+	uint64_t end;       /* of its last launch, on the processor's clock; 0: not known */
+	uint64_t length_ns; /* of the last launch whose begin was known; 0: not known */
+	uint64_t used;      /* when, in launches of graphs that were measured */
 };
 
 #define GRAPHS 64
@@ -136,23 +137,42 @@ static bool has_nodes(const struct stamps_event *event)
 	       event->last - event->first < STAMPS_NODES && event->last < STAMPS_IS_NODE;
 }
 
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* How long a launch took whose begin is known by the kernel in front of its nodes (`length`, or 0), or by the launch before
+ * it. Otherwise it may have waited: then not for longer than others took. */
+static uint64_t duration_of(struct graph *graph, uint64_t length, uint64_t since_it_could_begin, bool is_behind)
+{
+	uint64_t duration = length > 0 ? length : since_it_could_begin;
+
+	if (length > 0 || is_behind)
+		graph->length_ns = duration;
+	else if (graph->length_ns > 0 && duration > graph->length_ns)
+		duration = graph->length_ns;
+	return duration;
+}
+
 /* Each launch of an instance writes over the stamps of the one before. So if it was launched again, the end may be that of a
- * later launch: then that one seems to have taken no time, and both together took as long as they did. */
+ * later launch. Where it is later than this one was seen, this one ended when it was seen; otherwise the later one seems to
+ * have taken no time, and both together took as long as they did. */
 static struct estimate estimate_end(struct graph *graph, const struct times *times, const struct stamps_event *event,
-                                    uint64_t stamp, bool is_last)
+                                    uint64_t stamp, uint64_t seen, bool is_last)
 {
 	const struct times_ways *ways = event->tpcs == 1 ? &times->calibration.plain : &times->calibration.graph;
 	uint64_t begin = event->launched_ns + ways->latency_ns, behind = graph->end + ways->release_ns + ways->next_ns;
-	uint64_t end = stamp - ways->release_ns, length = node_stamps_length(&known->nodes, &times->calibration);
+	uint64_t end = earlier(stamp - ways->release_ns, seen), length = node_stamps_length(&known->nodes, &times->calibration);
+	bool is_behind = graph->end != 0 && behind > begin;
 
-	if (graph->end != 0 && behind > begin)
+	if (is_behind)
 		begin = behind;
 	if (is_last && length > 0)
 		begin = end - length;
 	struct estimate estimate = estimate_of(begin < end ? begin : end, end);
 
-	if (length > 0)
-		estimate.duration_ns = length;
+	estimate.duration_ns = duration_of(graph, length, estimate.duration_ns, is_behind);
 	graph->end = end;
 	return estimate;
 }
@@ -176,7 +196,7 @@ static bool estimate_graph(struct times *times, const struct ends_launch *launch
 	bool is_known = times_convert(times, end.stamp_ns, launch->seen, &stamp);
 
 	if (is_known)
-		*estimate = estimate_end(graph, times, &event, stamp, is_last);
+		*estimate = estimate_end(graph, times, &event, stamp, launch->seen, is_last);
 	return is_known;
 }
 
@@ -189,11 +209,10 @@ static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
 	return low > most ? most : low;
 }
 
-/* Whether it can have been then, as exactly as the clocks are known. */
+/* Whether it can have been then, as exactly as the clocks are known. An end after it was seen contradicts the clocks. */
 static bool is_possible(const struct estimate *estimate, const struct ends_launch *launch, uint64_t error_ns)
 {
-	return launch->came <= launch->seen && estimate->end + error_ns >= launch->came &&
-	       estimate->begin <= launch->seen + error_ns;
+	return launch->came <= launch->seen && estimate->end + error_ns >= launch->came;
 }
 
 static bool estimate_launch(struct gpu *gpu, const struct ends_launch *launch, struct estimate *estimate)

@@ -581,7 +581,73 @@ static void test_the_next_launch_has_no_record_yet(void **state)
 	run_first(ring);
 	run_graph(&graph, START + 150 * US, START + 250 * US);
 	now_of_test = START + 255 * US;
-	assert_seen(&(const struct ends_launch){ring, number, true, .came = START, .seen = START + 107 * US});
+	struct ends_time time = ends_measure(&(const struct ends_launch){ring, number, true, .came = START, .seen = START + 107 * US});
+
+	assert_true(time.is_known);
+	ASSERT_NEAR(time.duration_ns, 100 * US);
+	ASSERT_NEAR(time.used_ns, 100 * US);
+}
+
+/* Ten one after the other were seen in time, and are looked at when all have ended: each used its own time. */
+static void test_launches_that_are_looked_at_late(void **state)
+{
+	struct graph_of_test graph = make_graph(ring, EXEC, 1);
+	uint64_t first = 0, used_ns = 0;
+
+	(void)state;
+	run_first(ring);
+	for (uint64_t i = 0; i < 10; i++) {
+		uint64_t number = launch_graph(&graph, START + i * 200 * US);
+
+		first = first ? first : number;
+		run_graph(&graph, START + i * 200 * US + 5 * US, START + i * 200 * US + 105 * US);
+	}
+	now_of_test = START + 10 * MS;
+	for (uint64_t i = 0; i < 10; i++) {
+		uint64_t launched = START + i * 200 * US;
+		const struct ends_launch ended = {ring, first + i, true, .came = launched, .seen = launched + 107 * US};
+		struct ends_time time = ends_measure(&ended);
+
+		assert_true(time.is_known);
+		ASSERT_NEAR(time.duration_ns, 100 * US);
+		used_ns += time.used_ns;
+	}
+	assert_in_range(used_ns, 970 * US, 1030 * US);
+}
+
+/* One that may have waited is as long as the last one whose begin was known. */
+static void test_a_graph_that_waits_and_is_launched_again(void **state)
+{
+	struct graph_of_test graph = make_graph(ring, EXEC, 1);
+	uint64_t numbers[2], number = launch_graph(&graph, START);
+
+	(void)state;
+	run_first(ring);
+	run_graph(&graph, START + 5 * US, START + 405 * US);
+	measure(ring, number, true, START, START + 405 * US);
+	/* It begins after a millisecond, for 300 us; and the one behind it has begun when it is looked at. That one takes 600 us,
+	 * which is known from its begin, and so does not count as waiting. */
+	numbers[0] = launch_graph(&graph, START + MS);
+	numbers[1] = launch_graph(&graph, START + MS + US);
+	run_graph(&graph, START + 2 * MS, START + 2 * MS + 300 * US);
+	run_nodes(&graph, START + 2 * MS + 302 * US, START + 2 * MS + 902 * US, 3);
+	struct ends_time one = measure(ring, numbers[0], true, START + MS, START + 2 * MS + 430 * US);
+
+	assert_true(one.is_known);
+	ASSERT_NEAR(one.duration_ns, 400 * US);
+	run_graph(&graph, START + 2 * MS + 302 * US, START + 2 * MS + 902 * US);
+	launch_graph(&graph, START + MS + 2 * US);
+	run_nodes(&graph, START + 2 * MS + 904 * US, START + 2 * MS + 1504 * US, 3);
+	struct ends_time two = measure(ring, numbers[1], true, START + MS + US, START + 2 * MS + 1040 * US);
+
+	assert_true(two.is_known);
+	ASSERT_NEAR(two.duration_ns, 600 * US);
+	/* Which is what the next one is that may have waited. */
+	numbers[0] = launch_graph(&graph, START + 5 * MS);
+	launch_graph(&graph, START + 5 * MS + US);
+	run_graph(&graph, START + 7 * MS, START + 7 * MS + 600 * US);
+	run_nodes(&graph, START + 7 * MS + 602 * US, START + 7 * MS + 1202 * US, 3);
+	ASSERT_NEAR(measure(ring, numbers[0], true, START + 5 * MS, START + 7 * MS + 730 * US).duration_ns, 600 * US);
 }
 
 /* Two contexts call their instances the same. */
@@ -730,6 +796,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_graphs_compare_clocks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_the_next_launch_is_longer, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_the_next_launch_has_no_record_yet, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_launches_that_are_looked_at_late, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_graph_that_waits_and_is_launched_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_graphs_of_two_rings, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_graphs_whose_end_is_not_known, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_graphs, set_up, tear_down),
