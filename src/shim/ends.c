@@ -12,6 +12,7 @@
 
 struct gpu {
 	struct pci_address pci;
+	bool is_exact; /* its clock is known well */
 	struct times times;
 	struct busy busy;
 };
@@ -35,8 +36,13 @@ static struct known {
 	struct gpu gpus[COUNTS_GPUS];
 	struct graph graphs[GRAPHS];
 	uint64_t used;
+	unsigned int in_vain; /* so many launches were measured since all clocks were known well */
 	struct node_stamps nodes; /* of the graph that is looked at */
 } *known;
+
+/* Clocks that are known so well are good enough for any kernel; so many launches are seen closely for that. */
+#define EXACT_NS 30000
+#define IN_VAIN_MAX 64
 
 void ends_begin(void)
 {
@@ -224,6 +230,29 @@ static bool estimate_launch(struct gpu *gpu, const struct ends_launch *launch, s
 	       is_possible(estimate, launch, gpu->times.offset.error_ns);
 }
 
+static bool all_are_exact(void)
+{
+	bool are = known->gpu_count > 0;
+
+	for (unsigned int i = 0; i < known->gpu_count && are; i++)
+		are = known->gpus[i].is_exact;
+	return are;
+}
+
+bool ends_want_close_looks(void)
+{
+	return known && known->in_vain < IN_VAIN_MAX && !all_are_exact();
+}
+
+static void note_exactness(struct gpu *gpu)
+{
+	gpu->is_exact = gpu->times.has_offset && gpu->times.offset.error_ns <= EXACT_NS;
+	if (all_are_exact())
+		known->in_vain = 0;
+	else if (known->in_vain < IN_VAIN_MAX)
+		known->in_vain++;
+}
+
 /* It was on the GPU after it came and before it was seen to have ended. */
 static struct estimate within(const struct estimate *estimate, const struct ends_launch *launch)
 {
@@ -247,6 +276,8 @@ struct ends_time ends_measure(const struct ends_launch *launch)
 	struct estimate estimate;
 	bool is_known = gpu && estimate_launch(gpu, launch, &estimate);
 
+	if (gpu)
+		note_exactness(gpu);
 	estimate = is_known ? within(&estimate, launch) : all_that_was_seen(launch);
 	return (struct ends_time){
 		.duration_ns = estimate.duration_ns,

@@ -487,7 +487,8 @@ static uint64_t measure(const struct in_flight_launch *launch)
 	};
 	struct ends_time time = ends_measure(&of);
 
-	if (time.is_known)
+	/* What the processor saw is too long, but better than nothing. */
+	if (time.is_known || !launch->predicted.is_known)
 		prediction_learn(&history, &launch->key, launch->predicted, time.duration_ns);
 	return time.used_ns;
 }
@@ -528,7 +529,7 @@ static uint64_t when_to_look_again(const struct found *found, uint64_t now)
 	if (found->ready > 0)
 		wake = now + WAITING_NS;
 	else if (found->in_flight > 0)
-		wake = now + WORKING_NS;
+		wake = now + (ends_want_close_looks() ? WAITING_NS : WORKING_NS);
 	return wake;
 }
 

@@ -211,6 +211,27 @@ static void test_clocks_that_were_not_compared(void **state)
 	assert_in_range(time.duration_ns, 90 * US, 100 * US);
 }
 
+/* Until the clocks are known well, ends should be seen soon; where that does not help, no more. */
+static void test_close_looks(void **state)
+{
+	(void)state;
+	assert_true(ends_want_close_looks());
+	run_and_measure(ring, 0, START, START + 20 * US);
+	assert_false(ends_want_close_looks());
+	/* Another GPU's clock is another one. */
+	for (unsigned int i = 0; i < IN_VAIN_MAX; i++) {
+		struct stamps_cell cell = launch(other, 0, START);
+
+		assert_true(i == 0 || ends_want_close_looks());
+		ends_measure(&(const struct ends_launch){other, cell.number, .came = START, .seen = START + MS});
+	}
+	assert_false(ends_want_close_looks());
+	run_and_measure(other, 0, START + MS, START + MS + 20 * US);
+	assert_false(ends_want_close_looks());
+	ends_end();
+	assert_false(ends_want_close_looks());
+}
+
 static void test_launches_without_a_ring(void **state)
 {
 	const struct ends_launch nowhere = {.number = 1, .came = START, .seen = START + MS};
@@ -781,6 +802,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_overlapping_streams_count_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gpus, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_clocks_that_were_not_compared, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_close_looks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_launches_without_a_ring, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_launches_without_a_stamp, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_memory, set_up, tear_down),
