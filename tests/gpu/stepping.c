@@ -16,6 +16,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -618,6 +619,92 @@ static void step_aside_with_green_contexts(void)
 TIMED_TEST(test_masks, timed_run_and_pass, step_aside_with_masks)
 TIMED_TEST(test_green_contexts, timed_run_and_pass, step_aside_with_green_contexts)
 
+/* --- all the time ----------------------------------------------------------------------------------------------------- */
+
+#define THREADS 3
+
+static atomic_bool has_ended;
+static struct tpcset partition;
+
+/* Returns how many launches ran outside of the partition. */
+static void *launch_plainly(void *unused)
+{
+	uintptr_t strays = 0;
+	CUdeviceptr output;
+	CUstream stream;
+
+	(void)unused;
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	output = gpu_new_output(&gpu);
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	while (!atomic_load(&has_ended)) {
+		struct tpcset ran = gpu_where_into(&gpu, stream, output);
+
+		strays += !tpcset_is_subset(&ran, &partition);
+	}
+	return (void *)strays;
+}
+
+static void *launch_graphs(void *unused)
+{
+	uintptr_t strays = 0;
+
+	(void)unused;
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	CUgraphExec exec = graph_instantiate(graph_make());
+
+	while (!atomic_load(&has_ended)) {
+		gpu_check(cuGraphLaunch(exec, NULL));
+		gpu_check(cuStreamSynchronize(NULL));
+		struct tpcset ran = graph_ran(0);
+
+		strays += !tpcset_is_subset(&ran, &partition);
+	}
+	return (void *)strays;
+}
+
+static void *launch_cooperatively(void *unused)
+{
+	uintptr_t strays = 0;
+
+	(void)unused;
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	for (unsigned int tpcs = 1; !atomic_load(&has_ended); tpcs = tpcs % 8 + 1) {
+		struct tpcset ran = run_cooperative(tpcs);
+
+		strays += !tpcset_is_subset(&ran, &partition);
+	}
+	return (void *)strays;
+}
+
+/* The higher one wants other TPCs each few milliseconds. */
+static void launch_while_it_changes(void)
+{
+	void *(*const launches[THREADS])(void *) = {launch_plainly, launch_graphs, launch_cooperatively};
+	pthread_t threads[THREADS];
+	unsigned int seed = 5;
+	void *strays;
+
+	be_lower(open_for_graphs);
+	partition = range(0, 7);
+	have(partition);
+	assert_comes_to_run_in(&gpu, partition);
+	for (unsigned int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, launches[i], NULL), 0);
+	for (double end = timed_now_s() + 2; timed_now_s() < end; timed_sleep_ms(rand_r(&seed) % 8))
+		want((struct tpcset){{(uint64_t)rand_r(&seed) % 0x10000 & (uint64_t)rand_r(&seed)}});
+	atomic_store(&has_ended, true);
+	for (unsigned int i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], &strays);
+		assert_null(strays);
+	}
+	want_nothing();
+	assert_comes_to_run_in(&gpu, partition);
+	assert_nothing_is_said();
+}
+
+TIMED_TEST(test_changes, timed_run_and_pass, launch_while_it_changes)
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -639,6 +726,7 @@ int main(void)
 		TEST(test_lost_nodes),
 		TEST(test_masks),
 		TEST(test_green_contexts),
+		TEST(test_changes),
 	};
 
 	live_alone();
