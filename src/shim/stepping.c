@@ -74,11 +74,6 @@ static struct memory {
 
 static bool has_memories;
 
-static bool is_kept(const struct memory *memory, unsigned int tpc, uint64_t now)
-{
-	return tpcset_has(&memory->wanted, tpc) || memory->until[tpc] > now;
-}
-
 static void see_wanted(struct memory *memory, const struct tpcset *wanted, uint64_t now)
 {
 	struct tpcset given_back = tpcset_without(&memory->wanted, wanted);
@@ -89,16 +84,14 @@ static void see_wanted(struct memory *memory, const struct tpcset *wanted, uint6
 	has_memories = true;
 }
 
-/* Those of `own` that are kept; and `next` is when that may change by itself. */
-static struct tpcset find_kept(const struct memory *memory, const struct tpcset *own, uint64_t now, uint64_t *next)
+/* Those that are left to others although nobody wants them any more. What could not be left is not kept either. */
+static struct tpcset find_kept(const struct memory *memory, uint64_t now)
 {
-	struct tpcset kept = {{0}};
+	struct tpcset idle = tpcset_without(&memory->left, &memory->wanted), kept = {{0}};
 
-	for (unsigned int tpc = tpcset_next(own, 0); tpc < TPCSET_MAX; tpc = tpcset_next(own, tpc + 1)) {
-		if (is_kept(memory, tpc, now))
+	for (unsigned int tpc = tpcset_next(&idle, 0); tpc < TPCSET_MAX; tpc = tpcset_next(&idle, tpc + 1)) {
+		if (memory->until[tpc] > now)
 			tpcset_add(&kept, tpc);
-		if (!tpcset_has(&memory->wanted, tpc) && memory->until[tpc] > now && memory->until[tpc] < *next)
-			*next = memory->until[tpc];
 	}
 	return kept;
 }
@@ -111,12 +104,25 @@ static struct tpcset unless_all(const struct tpcset *set, const struct tpcset *o
 	return tpcset_is_subset(own, set) ? none : tpcset_and(set, own);
 }
 
-/* Where those that were wanted a while ago would leave nothing, only those that are wanted now count. */
-static struct tpcset find_left(const struct memory *memory, const struct tpcset *own, uint64_t now, uint64_t *next)
+/* Where those that are kept would make it all, only those that are wanted count. */
+static struct tpcset find_left(const struct memory *memory, const struct tpcset *own, uint64_t now)
 {
-	struct tpcset kept = find_kept(memory, own, now, next), left = unless_all(&kept, own);
+	struct tpcset kept = find_kept(memory, now), both = tpcset_or(&kept, &memory->wanted), left = unless_all(&both, own);
 
 	return tpcset_is_empty(&left) ? unless_all(&memory->wanted, own) : left;
+}
+
+/* UINT64_MAX while all that are left are wanted. */
+static uint64_t when_it_changes(const struct memory *memory)
+{
+	struct tpcset kept = tpcset_without(&memory->left, &memory->wanted);
+	uint64_t soonest = UINT64_MAX;
+
+	for (unsigned int tpc = tpcset_next(&kept, 0); tpc < TPCSET_MAX; tpc = tpcset_next(&kept, tpc + 1)) {
+		if (memory->until[tpc] < soonest)
+			soonest = memory->until[tpc];
+	}
+	return soonest;
 }
 
 /* --- for our thread ------------------------------------------------------------------------------------------------- */
@@ -144,9 +150,10 @@ struct stepping stepping_see(const struct neighbours_on_gpu *neighbours, uint64_
 		struct memory *memory = &memories[gpus_number(gpu)];
 
 		see_wanted(memory, &neighbours->higher, now);
-		struct tpcset left = find_left(memory, &neighbours->own, now, &stepping.next);
+		struct tpcset left = find_left(memory, &neighbours->own, now);
 
 		publish(gpus_number(gpu), &left);
+		stepping.next = when_it_changes(memory);
 		stepping.is_aside = !tpcset_is_empty(&left);
 		stepping.rest = tpcset_without(&neighbours->own, &left);
 	}

@@ -3,8 +3,8 @@
  * ago, launches get the TPCs of their own partition that the higher one does not have. Where there are none, they keep the
  * partition, and are held back instead (turnstile.h).
  *
- * A change of the TPCs raises the epoch; so graphs follow as they follow an edit, which is dear: each TPC is kept for STEPPING_NS
- * after a higher one last wanted to run there, unless then none were left.
+ * A change of the TPCs raises the epoch; so graphs follow as they follow an edit, which is dear: each TPC that launches leave to
+ * others is kept for STEPPING_NS after a higher one last wanted to run there, unless nothing would remain then.
  *
  * What is left is as a smaller partition to the program's own masks and green contexts; one that lies in the partition, but has
  * none of what is left, is overruled for as long, and not counted. Launches whose blocks must run at once, and that the partition

@@ -5,8 +5,8 @@ load helpers
 load playing
 
 # "ht,ae", as it is shown now.
-policy() { # [PID]
-	nvtaskset -p "${1:-$PROGRAM}" | sed -n "s/^pid ${1:-$PROGRAM}'s current policy: //p" | sed 's/:.*//'
+policy() {
+	nvtaskset -p "$PROGRAM" | sed -n "s/^pid $PROGRAM's current policy: //p"
 }
 
 listed() { # [PID]
@@ -115,7 +115,7 @@ NEEDS="nothing is held back without a quota or a priority; give one with it"
 }
 
 @test "refused: what is no policy, and two of one kind" {
-	for text in x "" , HT h ht, ,ae ht,x "ht ae" fifo; do
+	for text in x "" "," HT h "ht," ",ae" "ht,x" "ht ae" fifo; do
 		refuses "--policy $text: must be prt or ht, pe or ae, or one of each, such as ht,ae" \
 			nvtaskset --policy "$text" --quota 30% -t 0-7 true
 	done
