@@ -227,12 +227,94 @@ static void predict_launches(void)
 
 TIMED_TEST(test_predictions, timed_run_and_pass, predict_launches)
 
+/* --- policies ------------------------------------------------------------------------------------------------------------ */
+
+/* Some 100 ms. */
+static void run_long(void)
+{
+	uint64_t cycles = 170000000;
+	void *parameters[] = {&gpu.output, &cycles};
+
+	gpu_check(cuLaunchKernel(gpu.where, 2, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+	gpu_check(cuCtxSynchronize());
+}
+
+/* Runs one, and waits until it is known how long it took: of the first ones, it never is. */
+static bool run_one(double patience_s)
+{
+	uint64_t known = quality_of(false).known;
+	double end;
+
+	run_long();
+	end = timed_now_s() + patience_s;
+	while (quality_of(false).known == known && timed_now_s() < end)
+		timed_sleep_ms(1);
+	return quality_of(false).known > known;
+}
+
+static void run_until_known(void)
+{
+	double end = timed_now_s() + PATIENCE_S;
+	bool is_known = false;
+
+	while (!is_known && timed_now_s() < end)
+		is_known = run_one(0.5);
+	assert_true(is_known);
+}
+
+static void give_and_wait(const struct segment_revision *wanted)
+{
+	struct segment segment = gpu_own_segment();
+	double end = timed_now_s() + PATIENCE_S;
+
+	timed_give(wanted);
+	while (timed_look().number < segment_revision_number(&segment) && timed_now_s() < end)
+		timed_sleep_ms(1);
+	segment_close(&segment);
+}
+
+/* Two kernels, in a period that has room for one and a half. Whether one of them waited for longer than a kernel takes. */
+static bool has_one_of_two_waited(enum segment_reservation reservation)
+{
+	struct segment_revision wanted = {.quota = {.run_us = 9990000, .period_us = 10000000}};
+
+	give_to_client(&wanted);
+	run_until_known();
+	struct prediction_quality quality = quality_of(false);
+	uint32_t us = (uint32_t)(quality.came_ns / quality.known / 1000);
+
+	wanted.quota = (struct segment_quota){.run_us = us + us / 2, .period_us = 20 * us};
+	wanted.rank.reservation = (uint16_t)reservation;
+	give_and_wait(&wanted);
+	uint64_t waited_us = timed_look().aside_us;
+
+	assert_true(run_one(PATIENCE_S) && run_one(PATIENCE_S));
+	return timed_look().aside_us - waited_us > us;
+}
+
+/* Posterior: the second one overruns. */
+static void overrun(void)
+{
+	assert_false(has_one_of_two_waited(SEGMENT_PE));
+}
+
+/* Apriori: it waits for the next period. */
+static void wait_for_room(void)
+{
+	assert_true(has_one_of_two_waited(SEGMENT_AE));
+}
+
+TIMED_TEST(test_posterior, timed_run_and_pass, overrun)
+TIMED_TEST(test_apriori, timed_run_and_pass, wait_for_room)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_quota, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_changes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_predictions, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_posterior, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_apriori, set_up, tear_down),
 	};
 
 	live_alone();
