@@ -33,6 +33,11 @@ COLORS = {
     "nvtaskset-overlap": "#b22222",
     "nvtaskset-no-mps": "#e69f00",
     "nvtaskset-priority": "#c2185b",
+    "nvtaskset-prt": "#c2185b",
+    "nvtaskset-ht": "#8a2be2",
+    "nvtaskset-stepping": "#e69f00",
+    "nvtaskset-pe": "#009e73",
+    "nvtaskset-ae": "#b8860b",
     "alone": FAINT,
 }
 CHOICES = {"packed": "", "whole": ", whole GPU", "gpcs": ", whole GPCs", "distributed": ", across GPCs"}
@@ -654,6 +659,54 @@ def priority(table, save_as):
     beside_lengths(table, save_as, "priority", "A kernel of 10 µs every 2 ms")
 
 
+def held_priority(table, save_as):
+    tasks = [row for row in table.rows if row["whose"] == "task"]
+    counts = sorted({row["kernels"] for row in tasks}, key=results.order)
+    fig, grid = figure(len(counts), 1, 2.6 * len(counts))
+    for (axes,), count in zip(grid, counts):
+        own = [row for row in tasks if row["kernels"] == count]
+        spreads(axes, by_mechanism(results.measurements(own, "us", "mechanism")), log=True)
+        axes.set(xlabel="µs", title=f"{results.label(count)} of 10 µs, every 2 ms")
+    title_of_spreads(fig, "Beside kernels of 100 µs in the same TPCs")
+    save_as(fig, "held_priority")
+
+
+def held_quota_spent(table, save_as):
+    """What periods have spent, and what each case had in the mean."""
+    besides = sorted({row["beside"] for row in table.rows}, key=results.order)
+    fig, grid = figure(1, len(besides), 3.2, sharey=True)
+    for axes, beside in zip(grid[0], besides):
+        found = results.measurements([row for row in table.rows if row["beside"] == beside], "ms", "kind", "enforcement")
+        spreads(axes, [(f"{kind}, {results.name_of(rule)}", COLORS[f"nvtaskset-{rule}"], found[kind, rule])
+                       for kind, rule in in_order(found)])
+        axes.set(xlabel="ms of a period", title=results.label(beside))
+    title_of_spreads(fig, "30 of 100 ms")
+    save_as(fig, "held_quota_spent")
+
+
+def timegraph_response(table, save_as):
+    found = results.groups(table.rows, "mechanism")
+    fig, grid = figure(1, len(found), 2.4, sharey=True)
+    for axes, ((mechanism,), rows) in zip(grid[0], found.items()):
+        own = in_milliseconds(rows, "widget")
+        spreads(axes, [(f"widget {results.label(widget)}", COLORS[mechanism], own[widget,]) for (widget,) in in_order(own)], log=True)
+        axes.set(xlabel="ms a frame", title=results.name_of(mechanism))
+    title_of_spreads(fig, "Three of the same")
+    save_as(fig, "timegraph_response")
+
+
+def timegraph_rate(table, save_as):
+    fig, ((axes,),) = figure(1, 1, 3.6)
+    for (program, rule), rows in results.groups(table.rows, "program", "enforcement").items():
+        own = {key: 1e6 / one.mean() for (key,), one in results.measurements(rows, "us", "reserve").items()}
+        style = {"color": COLORS[f"nvtaskset-{rule}"], "linestyle": "-" if program == "game" else "--"}
+        label = f"{program}, widget with {results.name_of(rule)}"
+        axes.plot(sorted(own), [own[key] for key in sorted(own)], marker="o", markersize=3, linewidth=1.2, label=label, **style)
+    axes.set(xlabel="the game's reserve, % (the widget has the rest of 90)", ylabel="frames a second", ylim=(0, None))
+    axes.legend(fontsize=8)
+    save_as(fig, "timegraph_rate")
+
+
 def bursts(table, save_as):
     fig, grid = figure(1, 2, 3.0, sharey=True)
     titles = {"first": "the first kernel after a pause", "next": "the next ones"}
@@ -766,6 +819,10 @@ PICTURES = [
     decode_priority,
     resnet,
     resnet_weights,
+    held_priority,
+    held_quota_spent,
+    timegraph_response,
+    timegraph_rate,
     queue,
 ]
 

@@ -11,6 +11,7 @@ import stats
 # Tables and pictures show the mechanisms in this order, whatever the order in which they were measured.
 MECHANISMS = "none mps mps-priority mps-percent green mps-static mig nvtaskset".split()
 MECHANISMS += ["nvtaskset-distributed", "nvtaskset-overlap", "nvtaskset-no-mps", "nvtaskset-priority"]
+MECHANISMS += ["nvtaskset-prt", "nvtaskset-ht", "nvtaskset-stepping", "nvtaskset-pe", "nvtaskset-ae"]
 
 # The mechanism to which each one is compared.
 COMPARED_WITH = {
@@ -19,6 +20,11 @@ COMPARED_WITH = {
     "nvtaskset": "mps",
     "nvtaskset-no-mps": "none",
     "nvtaskset-priority": "none",
+    "nvtaskset-prt": "mps",
+    "nvtaskset-ht": "mps",
+    "nvtaskset-stepping": "mps",
+    "nvtaskset-pe": "mps",
+    "nvtaskset-ae": "mps",
     "hook-whole": "hook-out",
     "hook-half": "hook-out",
 }
@@ -36,6 +42,13 @@ NAMES = {
     "nvtaskset-overlap": "nvtaskset, only the neighbour",
     "nvtaskset-no-mps": "nvtaskset, no MPS",
     "nvtaskset-priority": "nvtaskset, priority",
+    "nvtaskset-prt": "nvtaskset, PRT",
+    "nvtaskset-ht": "nvtaskset, HT",
+    "nvtaskset-stepping": "nvtaskset, stepping aside",
+    "nvtaskset-pe": "nvtaskset, PE",
+    "nvtaskset-ae": "nvtaskset, AE",
+    "pe": "PE",
+    "ae": "AE",
     "ahead": "the GPU's part of a step",
     "hook-out": "the hook taken out",
     "hook-whole": "all TPCs in the partition",
@@ -67,6 +80,7 @@ ORDER += ["nobody", "watch", "own", "top", "pmon", "nvml", "compute-apps", "util
 ORDER += ["2 us", "10 us", "graph", "unchanged", "begins", "goes on", "ends", "plain", "latency", "front", "next", "release", "visible"]
 ORDER += ["borrowed", "before", "during", "command", "normal", "high", "hook-out", "hook-whole", "hook-half"]
 ORDER += ["tpcs", "whole-products", "whole-network", "whole-fits", "small", "half", "one", "several"]
+ORDER += ["room", "full", "10us", "1ms", "40ms", "pe", "ae", "game", "widget"]
 ORDER += ["running", "ended", "group", "note", "all"]
 
 # What a tool says that says nothing. It is neither a number nor 0.
@@ -311,6 +325,7 @@ DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", pr
            "quota_progress": ("quota", progress),
            "slices_kept": ("slices", kept(["kernel_ms"], slice_us="alone")),
            "priority_kept": ("priority", kept(["kernel_ms"], mechanism="alone")),
+           "held_priority_kept": ("held_priority", kept([], mechanism="alone")),
            "bursts_kept": ("bursts_loop", kept([], mechanism="alone")), "bursts_speed": ("bursts", speeds),
            "decode_priority_kept": ("decode_priority_neighbour", kept(["neighbour"], mechanism="alone")),
            "decode_priority_idle": ("decode_priority", idle), "weights_share": ("weights", shares),

@@ -19,8 +19,8 @@ start_loop() { # NAME MECHANISM PART MS
 }
 
 # A kernel of 10 µs every so often.
-start_periodic() { # NAME MECHANISM PART US
-	start_task "$1" "$2" "$3" compute --size "$task_blocks" --rounds $TASK_ROUNDS --period "$(pick "$4" 0)" --at-rest
+start_periodic() { # NAME MECHANISM PART US [ARGUMENT…]
+	start_task "$1" "$2" "$3" compute --size "$task_blocks" --rounds $TASK_ROUNDS --period "$(pick "$4" 0)" --at-rest "${@:5}"
 }
 
 await_all() {

@@ -11,6 +11,11 @@
 #   nvtaskset-no-mps   nvtaskset --mps off
 #   nvtaskset-priority the same on the whole GPU: a high priority for `first`, a low one for `rest`
 #   nvtaskset-weight   the same; the part is a weight
+#   nvtaskset-prt      MPS and priorities on the whole GPU: launches are held back; a high one for `first`, a low one for `rest`
+#   nvtaskset-ht       the same with --policy ht
+#   nvtaskset-stepping as nvtaskset-prt, but `first` has its part of the GPU only: `rest` steps aside
+#   nvtaskset-pe       MPS and a quota on the whole GPU; the part is the quota
+#   nvtaskset-ae       the same with --policy ae
 #
 # A part of the GPU is `first` or `rest`, as split_gpu left them; `all`; or a list of TPCs, for nvtaskset only.
 
@@ -140,6 +145,23 @@ under() { # MECHANISM PART COMMAND…
 		;;
 	nvtaskset-weight)
 		set -- nvtaskset --mps off --weight "$part" all "$@"
+		;;
+	nvtaskset-prt)
+		set -- nvtaskset --mps on --priority "$(priority_of "$part")" all "$@"
+		;;
+	nvtaskset-ht)
+		set -- nvtaskset --mps on --policy ht --priority "$(priority_of "$part")" all "$@"
+		;;
+	nvtaskset-stepping)
+		value=$(tpcs_of "$part")
+		[ "$part" != rest ] || value=all
+		set -- nvtaskset --mps on --priority "$(priority_of "$part")" -t "$value" "$@"
+		;;
+	nvtaskset-pe)
+		set -- nvtaskset --mps on --quota "$part" all "$@"
+		;;
+	nvtaskset-ae)
+		set -- nvtaskset --mps on --policy ae --quota "$part" all "$@"
 		;;
 	esac
 	# Not quoted, so that an empty prefix is no word.

@@ -88,11 +88,22 @@ draws() (
 	[ "$(column decode_priority.csv 2)" = "ahead mps mps-priority none nvtaskset nvtaskset-priority" ]
 	[ "$(column resnet.csv 3)" = "loop task" ]
 	[ "$(column resnet_weights.csv 4)" = "100 300" ]
+	[ "$(column held_priority.csv 2)" = "alone mps mps-priority nvtaskset nvtaskset-ht nvtaskset-prt nvtaskset-stepping" ]
+	[ "$(column held_priority.csv 3)" = "1 20 nothing" ]
+	[ "$(column held_quota_over.csv 2)" = "ae pe" ]
+	[ "$(column held_quota_over.csv 4)" = "alone full room" ]
+	[ "$(column held_unreached.csv 2)" = "9900ms/10s unlimited" ]
+	[ "$(column held_cost.csv 2)" = "mps nvtaskset nvtaskset-ae nvtaskset-ht nvtaskset-pe nvtaskset-prt" ]
+	[ "$(column prediction.csv 4)" = "launches percent predicted us" ]
+	[ "$(column timegraph_response.csv 2)" = "mps nvtaskset-ht nvtaskset-pe nvtaskset-prt" ]
+	[ "$(column timegraph_isolation.csv 3)" = "0 1 2" ]
+	[ "$(column timegraph_rate.csv 4)" = "game widget" ]
 	left_nothing
 	[ "$(grep -c '^### ' tables.md)" -ge 14 ]
 	if draws; then
 		for picture in startup parts launch hook enforcement-1024 granularity pitfall resize command tail decode decode_training \
-			slices priority bursts preemption weights decode_priority resnet resnet_weights processes strategies \
+			slices priority bursts preemption weights decode_priority resnet resnet_weights held_priority held_quota_spent \
+			timegraph_response timegraph_rate processes strategies \
 			overlap slots kernels $(is_sanitized || echo network faulty); do
 			grep -q '</svg>' "$picture.svg"
 		done
@@ -417,6 +428,9 @@ has_rows() { # FILE
 		env SIM_FAULTS=no-register account 1|account: kernels are not counted on this GPU
 		registration|registration: Usage: registration ROUNDS
 		env SIM_FAULTS=no-register registration 1|registration: kernels are not counted on this GPU
+		functions x|functions: Usage: functions [--at-rest]
+		spent 10us 30 100 pe|spent: Usage: spent 10us|1ms|40ms|graph RUN_MS PERIOD_MS pe|ae SECONDS
+		spent 10us 30 20 pe 1|spent: Usage: spent 10us|1ms|40ms|graph RUN_MS PERIOD_MS pe|ae SECONDS
 		looking|looking: Usage: looking FIRST REPEATS MS, or looking watch PID
 		busy|busy: Usage: busy KERNELS
 		duty 0 10|duty: Usage: duty PERCENT MS
