@@ -194,7 +194,7 @@ static void print_periods(const struct rules *rules)
 	size_t i = first_of_period(rules);
 	double end = origin_of(rules, i) + rules->period, budget = rules->run, longest = 0;
 
-	for (unsigned int number = 0; i < launch_count; number++, end += rules->period) {
+	for (unsigned int number = 0; i < launch_count; number++) {
 		double spent = 0, longest_here = 0;
 
 		for (; i < launch_count && (double)launches[i].begin < end; i++) {
@@ -211,6 +211,7 @@ static void print_periods(const struct rules *rules)
 
 		budget += rules->run - spent;
 		budget = budget < most ? budget : most;
+		end += rules->period;
 	}
 }
 
