@@ -4,6 +4,7 @@
  */
 #include "../alone.h"
 #include "state/segment.h"
+#include "support/client.h"
 #include "support/first_gpu.h"
 #include "support/timed.h"
 
@@ -93,18 +94,31 @@ static struct {
 	atomic_uint steps[JOBS][2]; /* of the ranks */
 } *jobs;
 
+static enum segment_time_state in_force; /* what a program has that obeys its priority */
+
+static void give_priority(unsigned int priority)
+{
+	const struct segment_revision revision = {.rank = {.priority = (uint16_t)(priority + 1)}};
+
+	if (in_force == SEGMENT_TIME_IN_FORCE) {
+		timed_give_and_wait(&revision);
+	} else {
+		timed_give(&revision);
+		gpu_launch_empty(&gpu);
+		timed_wait_for_state(in_force);
+	}
+}
+
 static void take_steps(unsigned int job, unsigned int rank)
 {
-	unsigned int priority = job == rank ? HIGH : LOW;
 	double end = timed_now_s() + 2 * PATIENCE_S;
-	const struct segment_revision revision = {.rank = {.priority = (uint16_t)(priority + 1)}};
 
 	gpu_initialise();
 	if (rank == 0)
 		timed_open_gpu();
 	else
 		gpu_open(&gpu, 1);
-	timed_give_and_wait(&revision);
+	give_priority(job == rank ? HIGH : LOW);
 	for (unsigned int step = 1; step <= STEPS; step++) {
 		timed_launch(1);
 		gpu_check(cuCtxSynchronize());
@@ -143,7 +157,7 @@ static void need_two(void)
 		timed_leave_out("there is one GPU only");
 }
 
-static void test_opposing_priorities(void **state)
+static void run_jobs(enum segment_time_state state)
 {
 	static void (*const bodies[JOBS][2])(void) = {
 		{be_rank_0_of_job_0, be_rank_1_of_job_0},
@@ -152,7 +166,7 @@ static void test_opposing_priorities(void **state)
 	char paths[2][32];
 	struct child children[JOBS][2];
 
-	(void)state;
+	in_force = state;
 	timed_run_and_pass(need_two);
 	jobs = mmap(NULL, sizeof *jobs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(jobs != MAP_FAILED);
@@ -173,12 +187,29 @@ static void test_opposing_priorities(void **state)
 	munmap(jobs, sizeof *jobs);
 }
 
+static void test_opposing_priorities(void **state)
+{
+	(void)state;
+	run_jobs(SEGMENT_TIME_IN_FORCE);
+}
+
+/* --- the same for clients of MPS, whose launches are held back ------------------------------------------------------------ */
+
+static void test_opposing_priorities_of_clients(void **state)
+{
+	(void)state;
+	run_jobs(SEGMENT_TIME_HELD);
+}
+
+#define CLIENT(test) cmocka_unit_test_setup_teardown(test, client_set_up, client_tear_down)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_bound_is_for_several_gpus),
 		cmocka_unit_test(test_opposing_priorities),
+		CLIENT(test_opposing_priorities_of_clients),
 	};
 
 	live_alone();

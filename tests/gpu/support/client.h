@@ -1,0 +1,15 @@
+/*
+ * For tests of programs that are clients of MPS: what they see of it is the pipe of its daemon. To be called before the program
+ * loads the driver; children inherit it.
+ */
+#ifndef TESTS_CLIENT_H
+#define TESTS_CLIENT_H
+
+/* MPS is there; it is not there any more, which programs find out by themselves. For cmocka. */
+int client_set_up(void **state);
+int client_tear_down(void **state);
+
+/* Its daemon has gone. */
+void client_lose_mps(void);
+
+#endif
