@@ -33,6 +33,11 @@ static void run_batch(void)
 	bench_wait(&gpu);
 }
 
+static bool is_followed(bool on, enum segment_time_state state)
+{
+	return on ? state == SEGMENT_TIME_IN_FORCE || state == SEGMENT_TIME_HELD : state == SEGMENT_TIME_UNLIMITED;
+}
+
 /* Kernels run until it is in force, or is lifted: it is looked for in calls. */
 static void set_quota(bool on)
 {
@@ -49,7 +54,7 @@ static void set_quota(bool on)
 		if (bench_now() > end)
 			bench_fail("the quota is not what was asked for: %s", segment_time_text(time.state));
 	} while (time.number != segment_revision_number(&segment) ||
-	         time.state != (on ? SEGMENT_TIME_IN_FORCE : SEGMENT_TIME_UNLIMITED));
+	         !is_followed(on, time.state));
 }
 
 static void measure(bool on)
