@@ -144,8 +144,8 @@ static void hold_with_little(void)
 
 #define LAUNCHES 60
 
-/* It always wants to run: so it has what comes in each period, but for the last one, and no launch is let go by a bound. A half of
- * it, since this machine may be busy. */
+/* It always wants to run: so it has what comes in each period, but for the last one, and no launch is let go by a bound. A half
+ * of it, since this machine may be busy. */
 static void go_on(void)
 {
 	const struct segment_quota quota = {.run_us = 10000, .period_us = 200000};
@@ -210,7 +210,7 @@ static void use_other_calls(void)
 	wait_until_launched();
 }
 
-/* --- a lock around a launch ----------------------------------------------------------------------------------------------- */
+/* --- a lock around a launch ----------------------------------------------------------------------------------------- */
 
 #define THREADS 2
 #define TURNS 10
@@ -241,7 +241,7 @@ static void share_mutex(void)
 	assert_true(timed_look().aside_us > 0);
 }
 
-/* --- signals ---------------------------------------------------------------------------------------------------------------- */
+/* --- signals -------------------------------------------------------------------------------------------------------- */
 
 static atomic_bool is_handled;
 
@@ -251,10 +251,11 @@ static void note_signal(int number)
 	atomic_store(&is_handled, true);
 }
 
+/* Not what a program should do. */
 static void launch_on_signal(int number)
 {
 	(void)number;
-	timed_launch(1);
+	timed_launch(1); /* NOLINT(bugprone-signal-handler,cert-sig30-c) */
 	atomic_store(&is_handled, true);
 }
 
@@ -284,7 +285,7 @@ static void launch_in_handler(void)
 	assert_true(atomic_load(&is_handled));
 }
 
-/* --- tools ------------------------------------------------------------------------------------------------------------------ */
+/* --- tools ---------------------------------------------------------------------------------------------------------- */
 
 /* A profiler that launches a kernel of its own in each call that it hears of. */
 static _Thread_local bool is_in_tool;
@@ -322,12 +323,12 @@ static void launch_inside_of_launches(void)
 	assert_true(timed_look().aside_us > 0);
 }
 
-/* --- threads that do not go on ------------------------------------------------------------------------------------------------ */
+/* --- threads that do not go on -------------------------------------------------------------------------------------- */
 
 /* As a program does that cancels whatever a thread is in. */
 static void launch_while_cancelled(void)
 {
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL); /* NOLINT(cert-pos47-c) */
 	timed_launch(1);
 }
 
@@ -373,7 +374,7 @@ static void fork_while_held(void)
 	wait_until_launched();
 }
 
-/* --- graphs ------------------------------------------------------------------------------------------------------------------- */
+/* --- graphs --------------------------------------------------------------------------------------------------------- */
 
 #define NODES 20
 

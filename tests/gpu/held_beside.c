@@ -89,7 +89,7 @@ static void be_low(void)
 	work();
 }
 
-/* --- the lower one's threads: all of them need the same lock for a launch ------------------------------------------------ */
+/* --- the lower one's threads: all of them need the same lock for a launch ------------------------------------------- */
 
 #define THREADS 3
 
@@ -126,7 +126,7 @@ static void be_low_with_threads(void)
 	}
 }
 
-/* --- their parent ------------------------------------------------------------------------------------------------------ */
+/* --- their parent --------------------------------------------------------------------------------------------------- */
 
 static int set_up(void **state)
 {
@@ -232,7 +232,7 @@ static void run_low_beside_high(void (*low)(void))
 	wait_until_held(1, 200000);
 }
 
-/* --- nobody waits for ever ------------------------------------------------------------------------------------------------- */
+/* --- nobody waits for ever ------------------------------------------------------------------------------------------ */
 
 /* Neither the higher one, which is never held, nor the lower one, though the higher one has work all the time. */
 static void test_both_go_on(void **state)
@@ -270,7 +270,7 @@ static void test_pause(void **state)
 	finish(1);
 }
 
-/* --- those that do not go on ------------------------------------------------------------------------------------------------ */
+/* --- those that do not go on ---------------------------------------------------------------------------------------- */
 
 static void test_killed(void **state)
 {
