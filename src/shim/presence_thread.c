@@ -171,7 +171,8 @@ static bool follow(void)
 		if (limits)
 			follow_rules(&revision);
 		number = current;
-		is_held = holds(&revision);
+		/* Of what is taken away, what was used is still to be told. */
+		is_held = limits ? holds(&revision) : is_held;
 		segment_set_time_state(segment, state_of(&revision), number);
 	}
 	return limits && !atomic_load(&is_ending) && (is_free() || rules_take_part() || is_held);

@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -238,7 +239,7 @@ static struct in_flight_launch *wait(struct arrival *arrival, uint32_t heard, ui
 	return launch;
 }
 
-static struct in_flight_launch *enter(struct arrival *arrival)
+static struct in_flight_launch *pass_or_wait(struct arrival *arrival)
 {
 	uint32_t heard = atomic_load(&news);
 	struct in_flight_launch *launch = NULL;
@@ -253,6 +254,18 @@ static struct in_flight_launch *enter(struct arrival *arrival)
 	} else {
 		launch = wait(arrival, heard, wake);
 	}
+	return launch;
+}
+
+/* A thread that may be cancelled anywhere would leave its place to nobody. */
+static struct in_flight_launch *enter(struct arrival *arrival)
+{
+	struct in_flight_launch *launch;
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	launch = pass_or_wait(arrival);
+	pthread_setcancelstate(before, NULL);
 	return launch;
 }
 

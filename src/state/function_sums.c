@@ -28,8 +28,8 @@ static struct function_sum *add(struct function_sums *sums, const char *name)
 		free(copy);
 		return NULL;
 	}
-	more[sums->count] = (struct function_sum){.name = copy};
-	return &more[sums->count++];
+	sums->list[sums->count] = (struct function_sum){.name = copy};
+	return &sums->list[sums->count++];
 }
 
 void function_sums_add(struct function_sums *sums, const struct look_times *times)
