@@ -199,6 +199,25 @@ static void test_nothing_is_left(void **state)
 	assert_int_equal(gets(0x0f), 0x0f);
 }
 
+/* What could not be left to others is not left to them when nobody wants it any more. */
+static void test_what_could_not_be_left(void **state)
+{
+	(void)state;
+	assert_false(see(NOW, 0x03, 0x03));
+	assert_false(see(NOW + 10 * MS, 0x0c, 0x0c));
+	for (uint64_t now = NOW + 30 * MS; now < NOW + 200 * MS; now += 10 * MS)
+		assert_false(see(now, 0x0f, 0));
+	/* The first ones are dropped for the second, and do not come again. */
+	assert_true(see(NOW + 300 * MS, 0x0f, 0x07));
+	assert_true(see(NOW + 310 * MS, 0x0f, 0x08));
+	assert_true(see(NOW + 320 * MS, 0x0f, 0));
+	assert_int_equal(gets(0x0f), 0x07);
+	assert_int_equal(stepping.next, NOW + 420 * MS);
+	assert_true(see(NOW + 419 * MS, 0x0f, 0));
+	assert_int_equal(gets(0x0f), 0x07);
+	assert_false(see(NOW + 420 * MS, 0x0f, 0));
+}
+
 /* --- launches ----------------------------------------------------------------------------------------------------- */
 
 static void test_whole_gpu(void **state)
@@ -372,6 +391,7 @@ int main(void)
 		TEST(test_kept_for_a_while),
 		TEST(test_several),
 		TEST(test_nothing_is_left),
+		TEST(test_what_could_not_be_left),
 		TEST(test_whole_gpu),
 		TEST(test_gpus),
 		TEST(test_another_partition),
