@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PRIORITY_ENVIRONMENT "CUDA_MPS_CLIENT_PRIORITY"
-
 static int check_room(const struct mps_status *status, struct error *error)
 {
 	if (status->clients < status->capacity)
@@ -50,7 +48,7 @@ static int set_priority(enum mps_priority priority, struct error *error)
 {
 	return priority == MPS_PRIORITY_AS_IT_IS
 	               ? 0
-	               : set_variable(PRIORITY_ENVIRONMENT, priority == MPS_PRIORITY_BELOW ? "1" : "0", error);
+	               : set_variable(MPS_PRIORITY_ENVIRONMENT, priority == MPS_PRIORITY_BELOW ? "1" : "0", error);
 }
 
 static int join_server(const char *control, const struct mps_request *request, struct mps_status *status,

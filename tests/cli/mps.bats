@@ -46,6 +46,14 @@ fake() {
 	[ "$status" -eq 0 ]
 }
 
+@test "who is started by a lower client is a usual one" {
+	fake nvidia-cuda-mps-control -d 3>&-
+	run fake nvtaskset --mps on --priority 20 -t 0-3 \
+		nvtaskset -t 0 sh -c 'echo "now <${CUDA_MPS_CLIENT_PRIORITY-}>"'
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"now <>" ]]
+}
+
 @test "connections: the option, then what the user set, then 8" {
 	run fake nvtaskset --connections 4 -t 0 sh -c 'echo $CUDA_DEVICE_MAX_CONNECTIONS'
 	[ "${lines[1]}" = 4 ]

@@ -2,6 +2,7 @@
 
 #include "base/driver_names.h"
 #include "gpu/topology/environment.h"
+#include "mps/client.h"
 #include "own_library.h"
 #include "state/segment.h"
 
@@ -117,8 +118,20 @@ static int set_strict(const struct environment *environment, struct error *error
 	return 0;
 }
 
+/* Whether the nvtaskset that has started this one has set MPS's priority to the lower one. */
+static bool was_lower(void)
+{
+	struct segment_revision revision;
+	const char *text = getenv(SEGMENT_ENVIRONMENT);
+
+	return text && segment_revision_parse(&revision, text, NULL) == 0 &&
+	       segment_rank_priority(revision.rank) < SEGMENT_PRIORITY_USUAL;
+}
+
 int environment_clean(struct error *error)
 {
+	if (was_lower())
+		unsetenv(MPS_PRIORITY_ENVIRONMENT);
 	unsetenv("NVTASKSET_STRICT");
 	unsetenv("NVTASKSET_SHIM");
 	unsetenv("NVTASKSET_HIDE");
