@@ -273,18 +273,18 @@ static void give_and_wait(const struct segment_revision *wanted)
 	segment_close(&segment);
 }
 
+static const struct segment_revision nearly_all = {.quota = {.run_us = 9990000, .period_us = 10000000}};
+
 /* Two kernels, in a period that has room for one and a half. Whether one of them waited for longer than a kernel takes. */
 static bool has_one_of_two_waited(enum segment_reservation reservation)
 {
-	struct segment_revision wanted = {.quota = {.run_us = 9990000, .period_us = 10000000}};
-
-	give_to_client(&wanted);
+	give_and_wait(&nearly_all);
 	run_until_known();
 	struct prediction_quality quality = quality_of(false);
 	uint32_t us = (uint32_t)(quality.came_ns / quality.known / 1000);
+	const struct segment_revision wanted = {.quota = {.run_us = us + us / 2, .period_us = 20 * us},
+	                                        .rank.reservation = (uint16_t)reservation};
 
-	wanted.quota = (struct segment_quota){.run_us = us + us / 2, .period_us = 20 * us};
-	wanted.rank.reservation = (uint16_t)reservation;
 	give_and_wait(&wanted);
 	uint64_t waited_us = timed_look().aside_us;
 
@@ -292,15 +292,23 @@ static bool has_one_of_two_waited(enum segment_reservation reservation)
 	return timed_look().aside_us - waited_us > us;
 }
 
-/* Posterior: the second one overruns. */
+#define ATTEMPTS 5
+
+/* Posterior: the second one overruns, unless the first one took half as long again, as on a busy machine. */
 static void overrun(void)
 {
-	assert_false(has_one_of_two_waited(SEGMENT_PE));
+	bool has_waited = true;
+
+	give_to_client(&nearly_all);
+	for (int i = 0; has_waited && i < ATTEMPTS; i++)
+		has_waited = has_one_of_two_waited(SEGMENT_PE);
+	assert_false(has_waited);
 }
 
 /* Apriori: it waits for the next period. */
 static void wait_for_room(void)
 {
+	give_to_client(&nearly_all);
 	assert_true(has_one_of_two_waited(SEGMENT_AE));
 }
 
