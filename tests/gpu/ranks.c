@@ -109,6 +109,22 @@ static void give_priority(unsigned int priority)
 	}
 }
 
+/* There is always some work in flight, until the other rank is there, too. */
+static void keep_busy(const atomic_uint *other, unsigned int step, double end)
+{
+	static CUevent ends[2];
+
+	for (unsigned int i = 0; i < 2 && !ends[i]; i++)
+		gpu_check(cuEventCreate(&ends[i], 0));
+	timed_launch(1);
+	gpu_check(cuEventRecord(ends[0], NULL));
+	for (unsigned int i = 1; atomic_load(other) < step && timed_now_s() < end; i ^= 1) {
+		timed_launch(1);
+		gpu_check(cuEventRecord(ends[i], NULL));
+		gpu_check(cuEventSynchronize(ends[i ^ 1]));
+	}
+}
+
 static void take_steps(unsigned int job, unsigned int rank)
 {
 	double end = timed_now_s() + 2 * PATIENCE_S;
@@ -123,10 +139,7 @@ static void take_steps(unsigned int job, unsigned int rank)
 		timed_launch(1);
 		gpu_check(cuCtxSynchronize());
 		atomic_store(&jobs->steps[job][rank], step);
-		while (atomic_load(&jobs->steps[job][rank ^ 1]) < step && timed_now_s() < end) {
-			timed_launch(1);
-			gpu_check(cuCtxSynchronize());
-		}
+		keep_busy(&jobs->steps[job][rank ^ 1], step, end);
 	}
 	assert_true(timed_now_s() < end);
 }
