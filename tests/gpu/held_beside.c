@@ -282,13 +282,16 @@ static void test_killed(void **state)
 	finish(1);
 }
 
-/* A simulated GPU goes on giving time slices to who is stopped; but nobody is held for it. */
+/* A simulated GPU goes on giving time slices to who is stopped; but nobody is held for it, also before it is known to be gone. */
 static void test_stopped(void **state)
 {
 	(void)state;
 	run_low_beside_high(be_low);
 	kill(children[0].pid, SIGSTOP);
+	uint64_t bounded = time_of(1).bounded;
+
 	wait_for_launches(1, FREELY);
+	assert_true(time_of(1).bounded < bounded + 10);
 	kill(children[0].pid, SIGCONT);
 	wait_until_held(1, 200000);
 	finish(0);
