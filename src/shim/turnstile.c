@@ -63,6 +63,7 @@ static __thread struct own {
 	struct gate *gate;
 	struct in_flight_launch *launch; /* NULL: it does not go through the turnstile */
 	unsigned int depth;              /* of calls inside of that one */
+	int cancel_state;                /* before it */
 	const struct stamps *stamps;     /* where its record is, if it has one */
 	uint64_t record;
 } own __attribute__((tls_model("initial-exec")));
@@ -239,7 +240,7 @@ static struct in_flight_launch *wait(struct arrival *arrival, uint32_t heard, ui
 	return launch;
 }
 
-static struct in_flight_launch *pass_or_wait(struct arrival *arrival)
+static struct in_flight_launch *enter(struct arrival *arrival)
 {
 	uint32_t heard = atomic_load(&news);
 	struct in_flight_launch *launch = NULL;
@@ -257,18 +258,6 @@ static struct in_flight_launch *pass_or_wait(struct arrival *arrival)
 	return launch;
 }
 
-/* A thread that may be cancelled anywhere would leave its place to nobody. */
-static struct in_flight_launch *enter(struct arrival *arrival)
-{
-	struct in_flight_launch *launch;
-	int before;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-	launch = pass_or_wait(arrival);
-	pthread_setcancelstate(before, NULL);
-	return launch;
-}
-
 /* --- calls ----------------------------------------------------------------------------------------------------------- */
 
 bool turnstile_wants_call(int id)
@@ -279,6 +268,18 @@ bool turnstile_wants_call(int id)
 static struct gate *gate_of(const struct gpu *gpu)
 {
 	return &gates[gpus_number(gpu)];
+}
+
+/* A thread that is cancelled wherever it is would leave its launch to nobody: that waits until the call has ended. */
+static void begin(const struct call *call, const struct gpu *gpu, const struct launched_work *work)
+{
+	struct arrival arrival = {.gate = gate_of(gpu), .gpu = gpu, .work = work, .stays = !stepping_fits(call, gpu)};
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	own = (struct own){.gate = arrival.gate, .launch = enter(&arrival), .cancel_state = cancel_state};
+	if (!own.launch)
+		pthread_setcancelstate(cancel_state, NULL);
 }
 
 /* Calls inside of a call that goes through it are part of that one. */
@@ -292,16 +293,8 @@ void turnstile_call_begins(const struct call *call)
 		const struct launched_work work = calls_read_work(call);
 		const struct gpu *gpu = work.what ? gpus_of_context(call->context) : NULL;
 
-		if (gpu) {
-			struct arrival arrival = {
-				.gate = gate_of(gpu),
-				.gpu = gpu,
-				.work = &work,
-				.stays = !stepping_fits(call, gpu),
-			};
-
-			own = (struct own){.gate = arrival.gate, .launch = enter(&arrival)};
-		}
+		if (gpu)
+			begin(call, gpu, &work);
 	}
 	errno = saved;
 }
@@ -344,7 +337,10 @@ static void leave(const struct call *call)
 		in_flight_give_up(&own.gate->in_flight, process_clock_ns());
 	if (has_lock)
 		brief_unlock(&lock);
+	int cancel_state = own.cancel_state;
+
 	own = (struct own){.launch = NULL};
+	pthread_setcancelstate(cancel_state, NULL);
 }
 
 void turnstile_call_ended(const struct call *call)

@@ -28,8 +28,9 @@ static struct function_sum *add(struct function_sums *sums, const char *name)
 		free(copy);
 		return NULL;
 	}
-	sums->list[sums->count] = (struct function_sum){.name = copy};
-	return &sums->list[sums->count++];
+	more += sums->count++;
+	*more = (struct function_sum){.name = copy};
+	return more;
 }
 
 void function_sums_add(struct function_sums *sums, const struct look_times *times)
