@@ -18,6 +18,7 @@
 #define TELL_NS (100 * MS)
 
 static uint64_t server_seen; /* when MPS was looked for; 0: never */
+static bool is_counted;      /* ends of kernels are seen */
 
 static uint64_t sooner(uint64_t a, uint64_t b)
 {
@@ -91,7 +92,7 @@ static uint64_t look_at_others(uint64_t now, const struct sight *sight)
 
 /* --- looking --------------------------------------------------------------------------------------------------------- */
 
-/* Once it has gone, this process is a client of nobody's, and can launch nothing. */
+/* Once it has gone, this process is a client of nobody's, and can launch nothing; unless only its pipe cannot be seen. */
 static bool has_server(uint64_t now)
 {
 	static bool is_there;
@@ -107,7 +108,9 @@ uint64_t held_look(uint64_t now, const struct sight *sight)
 {
 	uint64_t wake = UINT64_MAX;
 
+	is_counted = sight->is_counted;
 	if (has_server(now)) {
+		turnstile_begin();
 		wake = turnstile_look(now);
 		if (rules_take_part())
 			wake = sooner(wake, look_at_others(now, sight));
@@ -117,6 +120,17 @@ uint64_t held_look(uint64_t now, const struct sight *sight)
 		held_end();
 	}
 	return wake;
+}
+
+enum segment_time_state held_state(void)
+{
+	enum segment_time_state state = SEGMENT_TIME_HELD;
+
+	if (!turnstile_is_open())
+		state = SEGMENT_TIME_MPS_GONE;
+	else if (!is_counted || turnstile_is_blind())
+		state = SEGMENT_TIME_UNSEEN;
+	return state;
 }
 
 /* --- telling --------------------------------------------------------------------------------------------------------- */

@@ -15,9 +15,12 @@
 /* From here on launches are held where this revision's rules say so. May be repeated, with another revision. */
 void held_follow(const struct segment_revision *revision, uint64_t now);
 
-/* Sees what has ended, what others want, and whether MPS is still there: its end ends every hold. Returns when to look again
- * at the latest; UINT64_MAX: no need. */
+/* Sees what has ended, what others want, and whether MPS is still there: its end ends every hold, until it is there again.
+ * Returns when to look again at the latest; UINT64_MAX: no need. */
 uint64_t held_look(uint64_t now, const struct sight *sight);
+
+/* What came of that, as far as was seen by the last look: SEGMENT_TIME_HELD, or why not all are held that should be. */
+enum segment_time_state held_state(void);
 
 /* Every hold ends. May be repeated. */
 void held_end(void);

@@ -124,6 +124,12 @@ static bool can_obey(const struct segment_revision *revision)
 	       (is_free() || segment_rank_is_given(revision->rank) || reaching_is_of_mps());
 }
 
+/* Launches are not held for a weight. */
+static bool holds(const struct segment_revision *revision)
+{
+	return reaching_is_of_mps() && segment_time_holds_back(revision);
+}
+
 /* The first look at neighbours may take long, where there are many processes: the program is not aside meanwhile. */
 static void follow_rules(const struct segment_revision *revision)
 {
@@ -137,14 +143,10 @@ static void follow_rules(const struct segment_revision *revision)
 		neighbours_join();
 	else
 		neighbours_leave();
-	if (reaching_is_of_mps())
+	if (holds(revision))
 		held_follow(revision, process_clock_ns());
-}
-
-/* Launches are not held for a weight. */
-static bool holds(const struct segment_revision *revision)
-{
-	return reaching_is_of_mps() && segment_time_holds_back(revision);
+	else
+		held_end();
 }
 
 /* Until the way to the kernel driver is known. */
@@ -240,8 +242,7 @@ static uint64_t look_at_launches(void)
 	struct sight sight = sight_see();
 	uint64_t wake = held_look(now, &sight);
 
-	if (!sight.is_counted)
-		segment_set_time_state(segment, SEGMENT_TIME_UNCOUNTED, number);
+	segment_set_time_state(segment, held_state(), number);
 	held_tell(segment);
 	return sooner(wake, now + ATTENTION_NS);
 }

@@ -12,6 +12,7 @@
 #include "driver/hook.h"
 #include "driver/releases.h"
 #include "epoch.h"
+#include "graph_counts.h"
 #include "in_flight.h"
 #include "stepping.h"
 #include "stepping_fit.h"
@@ -55,6 +56,7 @@ static struct reserve reserve;            /* of all GPUs together */
 static struct prediction_history history; /* has its own rules about threads */
 static atomic_bool is_open;               /* launches are held where a rule says so */
 static atomic_bool listens;               /* calls are announced to us: from the first time on */
+static atomic_bool is_blind;              /* launches went whose ends nobody sees */
 static atomic_uint waiting;               /* so many threads sleep, or are about to */
 static _Atomic uint32_t news;             /* what they sleep on: how often something has changed */
 
@@ -307,10 +309,20 @@ void turnstile_launched(const struct stamps *stamps, uint64_t record)
 	}
 }
 
+/* Whoever launches a graph whose kernels are counted only when they end does not know when all of them have. */
+static void note_graph(const struct call *call)
+{
+	if (graph_counts_kind(((const struct call_exec *)call->arguments)->exec) != COUNTS_NODE)
+		atomic_store(&is_blind, true);
+}
+
 /* Where the kernels of the graph that this call has launched count; NULL if it has launched none. */
 static const struct counts_place *place_of_graph(const struct call *call)
 {
 	bool has_run = calls_run_graph(call->id) && *call->result == CUDA_SUCCESS && !is_captured(calls_stream_of_graph(call));
+
+	if (has_run)
+		note_graph(call);
 	const struct releases *releases = has_run ? contexts_find(call->context).releases : NULL;
 
 	return releases && releases->are_ready ? releases->place : NULL;
@@ -403,6 +415,7 @@ static void call_all(void)
 void turnstile_begin(void)
 {
 	if (!atomic_exchange(&is_open, true)) {
+		atomic_store(&is_blind, false);
 		ends_begin();
 		epoch_raise_masks();
 	}
@@ -417,6 +430,16 @@ void turnstile_end(void)
 		call_all();
 		ends_end();
 	}
+}
+
+bool turnstile_is_open(void)
+{
+	return atomic_load(&is_open);
+}
+
+bool turnstile_is_blind(void)
+{
+	return atomic_load(&is_blind);
 }
 
 void turnstile_follow(const struct turnstile_rules *wanted, uint64_t now)

@@ -49,6 +49,10 @@ void turnstile_after_fork(void);
 /* From here on launches are held where a rule says so; or no more: every hold ends. May be repeated. */
 void turnstile_begin(void);
 void turnstile_end(void);
+bool turnstile_is_open(void);
+
+/* Whether since it was opened graphs were launched whose ends nobody sees (graph_counts.h): they count as ended at once. */
+bool turnstile_is_blind(void);
 
 /* The rules that hold from now on; what was used is kept. */
 struct turnstile_rules {

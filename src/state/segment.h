@@ -74,7 +74,9 @@ const char *segment_reason_text(enum segment_reason reason);
 	X(NO_THREAD, "no thread could be made in the program: it is not put aside")                       \
 	X(NO_CHANNELS, "the kernel driver does not put the program aside: it is not tried again")          \
 	X(MPS_CLIENT, "the program is a client of MPS: it is not put aside")                               \
-	X(PAGEABLE, "kernels may use any memory of the program here, and its page faults must not wait: it is not put aside")
+	X(PAGEABLE, "kernels may use any memory of the program here, and its page faults must not wait: it is not put aside") \
+	X(MPS_GONE, "MPS's daemon is not there: launches are not held back until it is")                   \
+	X(UNSEEN, "launches are held back, but some end unseen, such as graphs with conditional nodes: these are not charged")
 
 enum segment_time_state {
 #define SEGMENT_TIME_ENUM(identifier, text) SEGMENT_TIME_##identifier,

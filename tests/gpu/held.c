@@ -192,6 +192,38 @@ static void lose_mps(void)
 	gpu_check(cuCtxSynchronize());
 }
 
+/* Its pipe could not be seen for a while. */
+static void lose_mps_for_a_while(void)
+{
+	be_client_who_has_used_all((struct segment_quota)LITTLE);
+	client_lose_mps();
+	timed_wait_for_state(SEGMENT_TIME_MPS_GONE);
+	timed_launch(3);
+	gpu_check(cuCtxSynchronize());
+	assert_int_equal(client_find_mps(), 0);
+	timed_wait_for_state(SEGMENT_TIME_HELD);
+	hold(launch_one);
+	give((struct segment_quota)ALL);
+	wait_until_launched();
+}
+
+/* More than may be in flight where launches are held, behind one that takes longer than they would be held. */
+static void have_a_weight(void)
+{
+	char path[] = "/tmp/nvtaskset-gpu-XXXXXX";
+	const uint64_t cycles = 4000000000;
+	const void *parameters[] = {&gpu.output, &cycles};
+
+	timed_share_gpu(path);
+	be_client((struct segment_quota)SOME);
+	timed_give(&(struct segment_revision){.quota = ALL, .rank = {.weight = 200}});
+	timed_wait_for_state(SEGMENT_TIME_MPS_CLIENT);
+	gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, (void **)parameters, NULL));
+	timed_launch(60);
+	assert_int_equal(cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
+	unlink(path);
+}
+
 /* Others do not wait for a held thread that has nothing of theirs. */
 static void use_other_calls(void)
 {
@@ -434,10 +466,50 @@ static void launch_graph(void)
 	assert_true(timed_look().aside_us > quota.period_us);
 }
 
+/* Nobody sees when its kernels have ended. */
+static void launch_graph_with_body(void)
+{
+	uint64_t cycles = 0;
+	void *kernel[] = {&gpu.output, &cycles};
+	CUDA_KERNEL_NODE_PARAMS inside = {
+		.gridDimX = 1,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = 32,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.kernelParams = kernel,
+	};
+	CUgraphNode node;
+	CUgraph graph;
+	CUgraphExec exec;
+
+	be_client((struct segment_quota)SOME);
+	if (!cuGraphConditionalHandleCreate || !cuGraphAddNode_v2)
+		timed_leave_out("this driver has no conditional nodes");
+	gpu_check(cuGraphCreate(&graph, 0));
+	CUgraphNodeParams conditional = gpu_conditional_node(&gpu, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
+
+	gpu_check(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &conditional));
+	inside.func = gpu.where;
+	gpu_check(cuGraphAddKernelNode_v2(&node, *conditional.conditional.phGraph_out, NULL, 0, &inside));
+	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	gpu_check(cuGraphLaunch(capture(), NULL));
+	gpu_check(cuCtxSynchronize());
+	timed_sleep_ms(50);
+	timed_wait_for_state(SEGMENT_TIME_HELD);
+	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuCtxSynchronize());
+	timed_wait_for_state(SEGMENT_TIME_UNSEEN);
+}
+
 TIMED_TEST(test_goes_on, timed_run_and_pass, go_on)
 TIMED_TEST(test_edits, timed_run_and_pass, follow_edits)
 TIMED_TEST(test_another_quota, timed_run_and_pass, follow_another_quota)
 TIMED_TEST(test_mps_is_lost, timed_run_and_pass, lose_mps)
+TIMED_TEST(test_mps_comes_back, timed_run_and_pass, lose_mps_for_a_while)
+TIMED_TEST(test_weight, timed_run_and_pass, have_a_weight)
+TIMED_TEST(test_graph_with_body, timed_run_and_pass, launch_graph_with_body)
 TIMED_TEST(test_other_calls, timed_run_and_pass, use_other_calls)
 TIMED_TEST(test_mutex, timed_run_and_pass, share_mutex)
 TIMED_TEST(test_signals, timed_run_and_pass, handle_signals)
@@ -466,6 +538,9 @@ int main(void)
 		CLIENT(test_edits),
 		CLIENT(test_another_quota),
 		CLIENT(test_mps_is_lost),
+		CLIENT(test_mps_comes_back),
+		CLIENT(test_weight),
+		CLIENT(test_graph_with_body),
 		CLIENT(test_other_calls),
 		CLIENT(test_mutex),
 		CLIENT(test_signals),

@@ -9,7 +9,8 @@
 int client_set_up(void **state);
 int client_tear_down(void **state);
 
-/* Its daemon has gone. */
+/* Its daemon has gone; and is there again. */
 void client_lose_mps(void);
+int client_find_mps(void);
 
 #endif
