@@ -30,7 +30,7 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 /* What is saved up for a long launch is one program's, not a group's: by AE, each member of a group has the quota for itself. */
 void held_follow(const struct segment_revision *wanted, uint64_t now)
 {
-	struct segment_quota quota = wanted->quota;
+	struct segment_quota quota = segment_quota_in_range(wanted->quota);
 	bool is_ae = segment_policy_is_ae(wanted->rank);
 	const struct turnstile_rules rules = {
 		.turn = segment_policy_is_ht(wanted->rank) ? HOLDING_HT : HOLDING_PRT,

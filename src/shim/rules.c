@@ -52,7 +52,8 @@ static struct budget *find_budget(const struct segment *segment, struct segment_
 
 static void follow_quota(const struct segment *segment, struct segment_quota wanted, uint64_t now)
 {
-	int64_t run_ns = (int64_t)wanted.run_us * 1000, period_ns = (int64_t)wanted.period_us * 1000;
+	struct segment_quota obeyed = segment_quota_in_range(wanted);
+	int64_t run_ns = (int64_t)obeyed.run_us * 1000, period_ns = (int64_t)obeyed.period_us * 1000;
 	struct budget *shared = segment_quota_limits(wanted) ? find_budget(segment, wanted) : NULL;
 
 	if (quota.run_ns != run_ns || quota.period_ns != period_ns || quota.budget != shared)

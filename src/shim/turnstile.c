@@ -38,7 +38,7 @@
 /* One GPU's. */
 struct gate {
 	struct pci_address pci;
-	bool is_used;                 /* this process has launched there */
+	bool is_used;                 /* this process has launched there, or is about to */
 	uint32_t tpcs;                /* that a launch may use, */
 	uint64_t epoch;               /* in this one */
 	struct holding holding;
@@ -470,6 +470,20 @@ static struct gate *gate_on(struct pci_address pci)
 	return gate;
 }
 
+/* Its first launch there has to give way, too. */
+static struct gate *gate_to_give_way(struct pci_address pci)
+{
+	const struct gpu *gpu = gpus_at(pci);
+	struct gate *gate = gate_on(pci);
+
+	if (!gate && gpu) {
+		gate = gate_of(gpu);
+		gate->pci = pci;
+		gate->is_used = true;
+	}
+	return gate;
+}
+
 static bool is_news(const struct gate *gate, const struct neighbours *neighbours, bool is_aside)
 {
 	return gate->neighbours.has_higher != neighbours->has_higher ||
@@ -482,7 +496,7 @@ void turnstile_give_way(const struct neighbours_on_gpu *seen, const struct stepp
 	bool has_news = false;
 
 	lock_patiently();
-	struct gate *gate = gate_on(seen->pci);
+	struct gate *gate = gate_to_give_way(seen->pci);
 
 	if (gate) {
 		has_news = is_news(gate, &seen->neighbours, stepping->is_aside);

@@ -37,6 +37,22 @@ static inline bool segment_quota_limits(struct segment_quota quota)
 	return quota.run_us < quota.period_us;
 }
 
+/* The same in the range of what can be given, whoever wrote it; without a limit it stays as it is. */
+static inline struct segment_quota segment_quota_in_range(struct segment_quota quota)
+{
+	struct segment_quota kept = quota;
+
+	if (segment_quota_limits(quota)) {
+		if (kept.period_us < SEGMENT_QUOTA_PERIOD_MIN_US)
+			kept.period_us = SEGMENT_QUOTA_PERIOD_MIN_US;
+		if (kept.period_us > SEGMENT_QUOTA_PERIOD_MAX_US)
+			kept.period_us = SEGMENT_QUOTA_PERIOD_MAX_US;
+		if (kept.run_us < SEGMENT_QUOTA_RUN_MIN_US)
+			kept.run_us = SEGMENT_QUOTA_RUN_MIN_US;
+	}
+	return kept;
+}
+
 /* Who goes first on a GPU, in which proportion those share it who are equal, and by which policy launches are held back. */
 struct segment_rank {
 	uint16_t priority;    /* 1 + the priority, 0 … SEGMENT_PRIORITY_MAX; 0: it was never given one */

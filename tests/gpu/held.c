@@ -207,6 +207,20 @@ static void lose_mps_for_a_while(void)
 	wait_until_launched();
 }
 
+/* What the command gives nobody, whoever has written it. */
+static void obey_nonsense(void)
+{
+	be_client((struct segment_quota){.run_us = 0, .period_us = UINT32_MAX});
+	timed_launch(1);
+	gpu_check(cuCtxSynchronize());
+	wait_until_used(SEGMENT_QUOTA_RUN_MIN_US);
+	hold(launch_one);
+	give((struct segment_quota){.run_us = 0, .period_us = 1});
+	wait_until_launched();
+	timed_launch(3);
+	gpu_check(cuCtxSynchronize());
+}
+
 /* More than may be in flight where launches are held, behind one that takes longer than they would be held. */
 static void have_a_weight(void)
 {
@@ -508,6 +522,7 @@ TIMED_TEST(test_edits, timed_run_and_pass, follow_edits)
 TIMED_TEST(test_another_quota, timed_run_and_pass, follow_another_quota)
 TIMED_TEST(test_mps_is_lost, timed_run_and_pass, lose_mps)
 TIMED_TEST(test_mps_comes_back, timed_run_and_pass, lose_mps_for_a_while)
+TIMED_TEST(test_nonsense, timed_run_and_pass, obey_nonsense)
 TIMED_TEST(test_weight, timed_run_and_pass, have_a_weight)
 TIMED_TEST(test_graph_with_body, timed_run_and_pass, launch_graph_with_body)
 TIMED_TEST(test_other_calls, timed_run_and_pass, use_other_calls)
@@ -539,6 +554,7 @@ int main(void)
 		CLIENT(test_another_quota),
 		CLIENT(test_mps_is_lost),
 		CLIENT(test_mps_comes_back),
+		CLIENT(test_nonsense),
 		CLIENT(test_weight),
 		CLIENT(test_graph_with_body),
 		CLIENT(test_other_calls),
