@@ -18,6 +18,7 @@
 #define TELL_NS (100 * MS)
 
 static uint64_t server_seen; /* when MPS was looked for; 0: never */
+static uint64_t others_seen; /* when others were looked at; 0: never */
 static bool is_counted;      /* ends of kernels are seen */
 
 static uint64_t sooner(uint64_t a, uint64_t b)
@@ -40,6 +41,7 @@ void held_follow(const struct segment_revision *wanted, uint64_t now)
 		.period_ns = segment_quota_limits(quota) ? (uint64_t)quota.period_us * 1000 : 1,
 	};
 
+	others_seen = 0;
 	turnstile_follow(&rules, now);
 	turnstile_begin();
 }
@@ -90,6 +92,18 @@ static uint64_t look_at_others(uint64_t now, const struct sight *sight)
 	return wake;
 }
 
+/* Our thread looks more often where launches are about to end. */
+static uint64_t look_at_others_at_times(uint64_t now, const struct sight *sight)
+{
+	uint64_t wake = others_seen + LOOK_NS;
+
+	if (now >= wake) {
+		wake = look_at_others(now, sight);
+		others_seen = now;
+	}
+	return wake;
+}
+
 /* --- looking --------------------------------------------------------------------------------------------------------- */
 
 /* Once it has gone, this process is a client of nobody's, and can launch nothing; unless only its pipe cannot be seen. */
@@ -113,7 +127,7 @@ uint64_t held_look(uint64_t now, const struct sight *sight)
 		turnstile_begin();
 		wake = turnstile_look(now);
 		if (rules_take_part())
-			wake = sooner(wake, look_at_others(now, sight));
+			wake = sooner(wake, look_at_others_at_times(now, sight));
 		else
 			stepping_end();
 	} else {

@@ -25,7 +25,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* How often is looked while somebody waits for the end of a launch, or for others; and while anything is in flight. */
+/* How often is looked while somebody waits for the end of a launch; and while anything is in flight, or somebody waits for others. */
 #define WAITING_NS (MS / 10)
 #define WORKING_NS MS
 
@@ -54,6 +54,7 @@ static struct gate gates[GPUS_MAX];
 static struct turnstile_rules rules;
 static struct reserve reserve;            /* of all GPUs together */
 static struct prediction_history history; /* has its own rules about threads */
+static uint64_t ended;                    /* when our thread saw last that any launch had */
 static atomic_bool is_open;               /* launches are held where a rule says so */
 static atomic_bool listens;               /* calls are announced to us: from the first time on */
 static atomic_bool is_blind;              /* launches went whose ends nobody sees */
@@ -568,14 +569,24 @@ static unsigned int take_ended(struct gate *gate, struct found *found)
 	return count;
 }
 
+/* What has taken long may be seen later: by a sixteenth of it. */
+static uint64_t waiting_ns(uint64_t now)
+{
+	uint64_t part = (now - ended) / 16, least = part > WAITING_NS ? part : WAITING_NS;
+
+	return least < WORKING_NS ? least : WORKING_NS;
+}
+
 static uint64_t when_to_look_again(const struct found *found, uint64_t now)
 {
 	uint64_t wake = UINT64_MAX;
 
-	if (found->ready > 0)
-		wake = now + WAITING_NS;
-	else if (found->in_flight > 0)
-		wake = now + (ends_want_close_looks() ? WAITING_NS : WORKING_NS);
+	if (found->ended > 0)
+		ended = now;
+	if (found->in_flight > 0 && (found->ready > 0 || ends_want_close_looks()))
+		wake = now + waiting_ns(now);
+	else if (found->in_flight > 0 || found->ready > 0)
+		wake = now + WORKING_NS;
 	return wake;
 }
 

@@ -16,6 +16,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -225,17 +226,70 @@ static void obey_nonsense(void)
 static void have_a_weight(void)
 {
 	char path[] = "/tmp/nvtaskset-gpu-XXXXXX";
-	const uint64_t cycles = 4000000000;
-	const void *parameters[] = {&gpu.output, &cycles};
+	uint64_t cycles = 4000000000;
+	void *parameters[] = {&gpu.output, &cycles};
+	CUstream stream;
 
 	timed_share_gpu(path);
 	be_client((struct segment_quota)SOME);
 	timed_give(&(struct segment_revision){.quota = ALL, .rank = {.weight = 200}});
 	timed_wait_for_state(SEGMENT_TIME_MPS_CLIENT);
-	gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, (void **)parameters, NULL));
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
 	timed_launch(60);
-	assert_int_equal(cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
+	assert_int_equal(cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
 	unlink(path);
+}
+
+/* How often our thread has slept so far. */
+static unsigned long sleeps_of_ours(void)
+{
+	char text[4096];
+	unsigned long count = 0;
+	DIR *tasks = opendir("/proc/self/task");
+
+	for (struct dirent *task = readdir(tasks); task; task = readdir(tasks)) {
+		proc_read_text(text, sizeof text, "/proc/self/task/%s/status", task->d_name);
+		const char *line = strncmp(text, "Name:\tnvtaskset\n", 16) == 0 ? strstr(text, "\nvoluntary_ctxt_switches:") : NULL;
+
+		if (line)
+			count = strtoul(strchr(line, ':') + 1, NULL, 10);
+	}
+	closedir(tasks);
+	return count;
+}
+
+static void launch_many(void)
+{
+	timed_launch(30);
+}
+
+/* Behind launches that take long, somebody is held. Our thread looks once in a millisecond; when somebody comes, once more. */
+static void look_rarely(void)
+{
+	char path[] = "/tmp/nvtaskset-gpu-XXXXXX";
+	uint64_t cycles = 4000000000;
+	void *parameters[] = {&gpu.output, &cycles};
+
+	timed_share_gpu(path);
+	be_client((struct segment_quota)SOME);
+	timed_give(&(struct segment_revision){.quota = ALL, .rank = {.priority = 51}});
+	timed_wait_for_state(SEGMENT_TIME_HELD);
+	for (unsigned int i = 0; i < 16; i++)
+		gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+	hold(launch_many);
+	timed_sleep_ms(200);
+	double begin = timed_now_s();
+	unsigned long before = sleeps_of_ours();
+
+	timed_sleep_ms(500);
+	unsigned long times = sleeps_of_ours() - before;
+
+	assert_false(atomic_load(&launcher.has_launched));
+	assert_true(before > 0);
+	assert_true((double)times < (timed_now_s() - begin) * 2000);
+	unlink(path);
+	_exit(0);
 }
 
 /* Others do not wait for a held thread that has nothing of theirs. */
@@ -523,6 +577,7 @@ TIMED_TEST(test_another_quota, timed_run_and_pass, follow_another_quota)
 TIMED_TEST(test_mps_is_lost, timed_run_and_pass, lose_mps)
 TIMED_TEST(test_mps_comes_back, timed_run_and_pass, lose_mps_for_a_while)
 TIMED_TEST(test_nonsense, timed_run_and_pass, obey_nonsense)
+TIMED_TEST(test_looks, timed_run_and_pass, look_rarely)
 TIMED_TEST(test_weight, timed_run_and_pass, have_a_weight)
 TIMED_TEST(test_graph_with_body, timed_run_and_pass, launch_graph_with_body)
 TIMED_TEST(test_other_calls, timed_run_and_pass, use_other_calls)
@@ -555,6 +610,7 @@ int main(void)
 		CLIENT(test_mps_is_lost),
 		CLIENT(test_mps_comes_back),
 		CLIENT(test_nonsense),
+		CLIENT(test_looks),
 		CLIENT(test_weight),
 		CLIENT(test_graph_with_body),
 		CLIENT(test_other_calls),

@@ -281,6 +281,18 @@ static void stay_where_nothing_is_left(void)
 	assert_nothing_is_said();
 }
 
+/* It has launched nothing on this GPU before. */
+static void wait_with_first_launch(void)
+{
+	be_lower(timed_open_gpu);
+	have(range(0, 3));
+	want(range(0, 7));
+	timed_sleep_ms(100);
+	run_in_partition();
+	timed_sleep_ms(50);
+	assert_true(timed_look().aside_us >= 50000);
+}
+
 /* Where the higher one dies, too. */
 static void step_back_when_it_dies(void)
 {
@@ -339,6 +351,7 @@ TIMED_TEST(test_aside_and_back, timed_run_and_pass, step_aside_and_back)
 TIMED_TEST(test_whole_gpu, timed_run_and_pass, step_aside_from_whole_gpu)
 TIMED_TEST(test_another_partition, timed_run_and_pass, step_aside_in_another_partition)
 TIMED_TEST(test_nothing_is_left, timed_run_and_pass, stay_where_nothing_is_left)
+TIMED_TEST(test_first_launch, timed_run_and_pass, wait_with_first_launch)
 TIMED_TEST(test_higher_dies, timed_run_and_pass, step_back_when_it_dies)
 TIMED_TEST(test_highest, timed_run_and_pass, step_back_without_a_rule)
 
@@ -714,6 +727,7 @@ int main(void)
 		TEST(test_whole_gpu),
 		TEST(test_another_partition),
 		TEST(test_nothing_is_left),
+		TEST(test_first_launch),
 		TEST(test_higher_dies),
 		TEST(test_highest),
 		TEST(test_cooperative),
