@@ -388,9 +388,10 @@ void turnstile_after_fork(void)
 			memset(&gates[i], 0, sizeof gates[i]);
 	}
 	memset(&reserve, 0, sizeof reserve);
-	memset(&history, 0, sizeof history);
+	/* It is large: whoever was never held has not touched it. */
+	if (atomic_exchange(&listens, false))
+		memset(&history, 0, sizeof history);
 	atomic_store(&is_open, false);
-	atomic_store(&listens, false);
 	atomic_store(&waiting, 0);
 	own = (struct own){.launch = NULL};
 }
