@@ -168,6 +168,13 @@ void reserve_go(struct reserve *reserve, struct reserve_launch *launch, uint64_t
 	reserve->in_flight_ns += launch->needs_ns;
 }
 
+/* Perhaps the first one: whoever is first now says so when it asks. */
+void reserve_forget(struct reserve *reserve, int64_t needs_ns)
+{
+	reserve->served_ns += needs_ns;
+	reserve->awaited_ns = 0;
+}
+
 void reserve_ended(struct reserve *reserve, const struct reserve_launch *launch, uint64_t used_ns, uint64_t now)
 {
 	uint64_t since = now > launch->went ? now - launch->went : 0;

@@ -85,6 +85,10 @@ uint64_t reserve_wait(struct reserve *reserve, struct reserve_launch *launch, ui
 /* It goes, whether there is room or not, and waits no more. */
 void reserve_go(struct reserve *reserve, struct reserve_launch *launch, uint64_t now);
 
+/* Launches that waited for so much in all (needs_ns) have gone without anybody's knowing it, and use what they use: they wait
+ * no more. */
+void reserve_forget(struct reserve *reserve, int64_t needs_ns);
+
 /* It has ended, and has used so much; 0 if it was not launched after all. */
 void reserve_ended(struct reserve *reserve, const struct reserve_launch *launch, uint64_t used_ns, uint64_t now);
 

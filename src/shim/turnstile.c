@@ -46,6 +46,7 @@ struct gate {
 	struct neighbours neighbours; /* whom launches have to give way to, */
 	bool is_aside;                /* but for those that step aside */
 	unsigned int ready;           /* so many launches wait, and not for the quota */
+	atomic_uint gone;             /* of them, so many have gone without the lock */
 };
 
 /* Under the lock, but for the atomic ones. */
@@ -57,6 +58,8 @@ static struct prediction_history history; /* has its own rules about threads */
 static uint64_t ended;                    /* when our thread saw last that any launch had */
 static atomic_bool is_open;               /* launches are held where a rule says so */
 static atomic_bool listens;               /* calls are announced to us: from the first time on */
+static _Atomic int64_t gone_ns;           /* what launches waited for that have gone without the lock, */
+static atomic_uint unseen;                /* and how many have */
 static atomic_bool is_blind;              /* launches went whose ends nobody sees */
 static atomic_uint waiting;               /* so many threads sleep, or are about to */
 static _Atomic uint32_t news;             /* what they sleep on: how often something has changed */
@@ -171,6 +174,15 @@ static bool ask(struct arrival *arrival, uint64_t now, uint64_t *wake)
 	return goes;
 }
 
+/* Launches that went without the lock wait no more. */
+static void put_right(struct gate *gate)
+{
+	if (atomic_load(&gate->gone) > 0)
+		gate->ready -= atomic_exchange(&gate->gone, 0);
+	if (atomic_load(&gone_ns) > 0)
+		reserve_forget(&reserve, atomic_exchange(&gone_ns, 0));
+}
+
 /* NULL if there are too many in flight: then it is not counted as used. */
 static struct in_flight_launch *go(struct arrival *arrival, uint64_t now)
 {
@@ -197,6 +209,7 @@ static bool try(struct arrival *arrival, struct in_flight_launch **launch, uint6
 {
 	uint64_t now = process_clock_ns();
 
+	put_right(arrival->gate);
 	if (!arrival->is_known)
 		come(arrival);
 	bool goes = ask(arrival, now, wake);
@@ -208,6 +221,15 @@ static bool try(struct arrival *arrival, struct in_flight_launch **launch, uint6
 
 /* --- waiting --------------------------------------------------------------------------------------------------------- */
 
+static void go_unseen(const struct arrival *arrival)
+{
+	if (arrival->holding.is_ready)
+		atomic_fetch_add(&arrival->gate->gone, 1);
+	if (arrival->holding.reserved.waits)
+		atomic_fetch_add(&gone_ns, arrival->holding.reserved.needs_ns);
+	atomic_fetch_add(&unseen, 1);
+}
+
 /* Without the lock, it goes uncounted; but one that waits has a bound. */
 static bool pass(struct arrival *arrival, struct in_flight_launch **launch, uint64_t *wake)
 {
@@ -216,8 +238,10 @@ static bool pass(struct arrival *arrival, struct in_flight_launch **launch, uint
 	if (brief_lock(&lock)) {
 		goes = try(arrival, launch, wake);
 		brief_unlock(&lock);
-	} else if (arrival->holding.is_held) {
-		goes = process_clock_ns() >= *wake;
+	} else {
+		goes = !arrival->holding.is_held || process_clock_ns() >= *wake;
+		if (goes)
+			go_unseen(arrival);
 	}
 	return goes;
 }
@@ -388,6 +412,8 @@ void turnstile_after_fork(void)
 			memset(&gates[i], 0, sizeof gates[i]);
 	}
 	memset(&reserve, 0, sizeof reserve);
+	atomic_store(&gone_ns, 0);
+	atomic_store(&unseen, 0);
 	/* It is large: whoever was never held has not touched it. */
 	if (atomic_exchange(&listens, false))
 		memset(&history, 0, sizeof history);
@@ -555,6 +581,7 @@ static unsigned int take_ended(struct gate *gate, struct found *found)
 	uint64_t used_ns[TAKEN_MAX], now = process_clock_ns();
 
 	lock_patiently();
+	put_right(gate);
 	found->in_flight += gate->is_used ? in_flight_look(&gate->in_flight, now) : 0;
 	found->ready += gate->ready;
 	unsigned int count = in_flight_take(&gate->in_flight, taken, TAKEN_MAX);
@@ -619,6 +646,7 @@ struct turnstile_use turnstile_use(void)
 
 	lock_patiently();
 	use.used_ns = reserve.used_ns;
+	use.bounded = atomic_load(&unseen);
 	for (unsigned int i = 0; i < GPUS_MAX; i++) {
 		const struct holding *holding = &gates[i].holding;
 

@@ -571,6 +571,44 @@ static void launch_graph_with_body(void)
 	timed_wait_for_state(SEGMENT_TIME_UNSEEN);
 }
 
+/* --- a thread that stops in the middle of ours --------------------------------------------------------------------- */
+
+static void stop_for_a_while(int number)
+{
+	(void)number;
+	timed_sleep_ms(30);
+}
+
+static void *launch_for_ever(void *data)
+{
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	for (;;)
+		gpu_launch_empty(&gpu);
+	return data;
+}
+
+/* Sooner or later it is stopped where others wait for it: they go on without, and that is counted. */
+static void stop_in_the_middle(void)
+{
+	pthread_t threads[2];
+
+	be_client((struct segment_quota)SOME);
+	timed_give(&(struct segment_revision){.quota = ALL, .rank = {.priority = 51}});
+	signal(SIGUSR1, stop_for_a_while);
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, launch_for_ever, NULL), 0);
+	uint64_t bounded = timed_look().bounded;
+	double end = timed_now_s() + 4 * PATIENCE_S;
+
+	while (timed_look().bounded == bounded && timed_now_s() < end) {
+		pthread_kill(threads[0], SIGUSR1);
+		timed_sleep_ms(40);
+	}
+	assert_true(timed_look().bounded > bounded);
+	_exit(0);
+}
+
+TIMED_TEST(test_stopped, timed_run_and_pass, stop_in_the_middle)
 TIMED_TEST(test_goes_on, timed_run_and_pass, go_on)
 TIMED_TEST(test_edits, timed_run_and_pass, follow_edits)
 TIMED_TEST(test_another_quota, timed_run_and_pass, follow_another_quota)
@@ -611,6 +649,7 @@ int main(void)
 		CLIENT(test_mps_comes_back),
 		CLIENT(test_nonsense),
 		CLIENT(test_looks),
+		CLIENT(test_stopped),
 		CLIENT(test_weight),
 		CLIENT(test_graph_with_body),
 		CLIENT(test_other_calls),

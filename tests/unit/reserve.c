@@ -97,6 +97,28 @@ static void test_posterior(void **state)
 	assert_goes(&five, 30);
 }
 
+/* Two that wait go without anybody's knowing it: the third one is the first now. Without that, it would have to leave room for
+ * them, for ever. */
+static void test_forgotten(void **state)
+{
+	struct reserve_launch one = {0}, two = {0}, three = {0}, four = {0};
+
+	(void)state;
+	begin(RESERVE_POSTERIOR, 4, 10);
+	one = launch(4);
+	two = launch(4);
+	three = launch(4);
+	four = launch(3);
+	assert_goes(&one, 0);
+	end(&one, 4, 4, 0);
+	assert_waits(&two, 4, 10);
+	assert_waits(&three, 4, 40);
+	reserve_forget(&reserve, two.needs_ns + three.needs_ns);
+	assert_waits(&four, 5, 10);
+	assert_goes(&four, 10);
+	end(&four, 3, 13, 1);
+}
+
 /*
  * (b), Apriori Enforcement, the same launches.
  *
@@ -768,6 +790,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_posterior),
+		cmocka_unit_test(test_forgotten),
 		cmocka_unit_test(test_apriori),
 		cmocka_unit_test(test_posterior_long),
 		cmocka_unit_test(test_apriori_long),
