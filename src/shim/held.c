@@ -37,6 +37,7 @@ void held_follow(const struct segment_revision *wanted, uint64_t now)
 		.turn = segment_policy_is_ht(wanted->rank) ? HOLDING_HT : HOLDING_PRT,
 		.reserve = is_ae ? RESERVE_APRIORI : RESERVE_POSTERIOR,
 		.budget = is_ae ? NULL : rules_budget(),
+		.gives_way = segment_rank_is_given(wanted->rank),
 		.run_ns = segment_quota_limits(quota) ? (uint64_t)quota.run_us * 1000 : 1,
 		.period_ns = segment_quota_limits(quota) ? (uint64_t)quota.period_us * 1000 : 1,
 	};

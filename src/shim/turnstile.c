@@ -479,7 +479,7 @@ void turnstile_follow(const struct turnstile_rules *wanted, uint64_t now)
 	rules = *wanted;
 	reserve_share(&reserve, wanted->budget);
 	for (unsigned int i = 0; i < GPUS_MAX; i++) {
-		if (gates[i].is_used)
+		if (gates[i].is_used && !rules.gives_way)
 			gates[i].neighbours = nobody;
 	}
 	if (reserve.run_ns != run_ns || reserve.period_ns != period_ns || reserve.policy != rules.reserve)

@@ -60,6 +60,7 @@ struct turnstile_rules {
 	enum reserve_policy reserve;
 	uint64_t run_ns, period_ns; /* of the quota; run_ns >= period_ns: there is none */
 	struct budget *budget;      /* the group's, if the quota is; or NULL */
+	bool gives_way;             /* turnstile_give_way says to whom; until it does again, to whom it has said */
 };
 void turnstile_follow(const struct turnstile_rules *wanted, uint64_t now);
 

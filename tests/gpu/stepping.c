@@ -17,6 +17,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 #include <pthread.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -281,6 +282,39 @@ static void stay_where_nothing_is_left(void)
 	assert_nothing_is_said();
 }
 
+static atomic_bool is_done;
+
+/* As it is. */
+static void *edit_again_and_again(void *unused)
+{
+	while (!atomic_load(&is_done)) {
+		have(range(0, 3));
+		timed_sleep_ms(5);
+	}
+	return unused;
+}
+
+/* An edit of something else lets nobody go. */
+static void wait_while_edited(void)
+{
+	pthread_t editor;
+
+	be_lower(timed_open_gpu);
+	have(range(0, 3));
+	want(range(0, 7));
+	assert_comes_to_be_held(run_in_partition);
+	assert_int_equal(pthread_create(&editor, NULL, edit_again_and_again, NULL), 0);
+	timed_sleep_ms(50);
+	uint64_t held = timed_look().aside_us;
+
+	for (unsigned int i = 0; i < 4; i++)
+		run_in_partition();
+	atomic_store(&is_done, true);
+	assert_int_equal(pthread_join(editor, NULL), 0);
+	timed_sleep_ms(50);
+	assert_true(timed_look().aside_us >= held + 200000);
+}
+
 /* It has launched nothing on this GPU before. */
 static void wait_with_first_launch(void)
 {
@@ -351,6 +385,7 @@ TIMED_TEST(test_aside_and_back, timed_run_and_pass, step_aside_and_back)
 TIMED_TEST(test_whole_gpu, timed_run_and_pass, step_aside_from_whole_gpu)
 TIMED_TEST(test_another_partition, timed_run_and_pass, step_aside_in_another_partition)
 TIMED_TEST(test_nothing_is_left, timed_run_and_pass, stay_where_nothing_is_left)
+TIMED_TEST(test_edits, timed_run_and_pass, wait_while_edited)
 TIMED_TEST(test_first_launch, timed_run_and_pass, wait_with_first_launch)
 TIMED_TEST(test_higher_dies, timed_run_and_pass, step_back_when_it_dies)
 TIMED_TEST(test_highest, timed_run_and_pass, step_back_without_a_rule)
@@ -727,6 +762,7 @@ int main(void)
 		TEST(test_whole_gpu),
 		TEST(test_another_partition),
 		TEST(test_nothing_is_left),
+		TEST(test_edits),
 		TEST(test_first_launch),
 		TEST(test_higher_dies),
 		TEST(test_highest),
