@@ -32,7 +32,7 @@ void in_flight_is_kernel(struct in_flight_launch *launch, const struct stamps *s
 {
 	launch->stamps = stamps;
 	launch->record = record;
-	launch->is_called = true;
+	atomic_store(&launch->is_called, true);
 }
 
 void in_flight_is_graph(struct in_flight_launch *launch, const struct counts_place *place, const struct stamps *stamps,
@@ -43,19 +43,19 @@ void in_flight_is_graph(struct in_flight_launch *launch, const struct counts_pla
 	launch->is_graph = true;
 	launch->place = place;
 	launch->nodes_to_end = counts_nodes_to_end(place);
-	launch->is_called = true;
+	atomic_store(&launch->is_called, true);
 }
 
 void in_flight_is_nothing(struct in_flight_launch *launch)
 {
-	launch->is_called = true;
+	atomic_store(&launch->is_called, true);
 }
 
 static bool has_ended(const struct in_flight_launch *launch)
 {
 	bool ended = true;
 
-	if (!launch->is_called)
+	if (!atomic_load(&launch->is_called))
 		ended = false;
 	else if (launch->is_graph)
 		ended = counts_nodes_have_ended(launch->place, launch->nodes_to_end);
@@ -75,7 +75,7 @@ static void sort_out(struct in_flight *all, uint64_t now, bool gives_up)
 	for (unsigned int i = 0; i < all->running_count; i++) {
 		struct in_flight_launch *launch = all->running[i];
 
-		if (has_ended(launch) || (gives_up && launch->is_called)) {
+		if (has_ended(launch) || (gives_up && atomic_load(&launch->is_called))) {
 			launch->seen = process_clock_ns();
 			all->ended[all->ended_count++] = launch;
 		} else {

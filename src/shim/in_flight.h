@@ -14,6 +14,7 @@
 #include "state/counts.h"
 #include "state/stamps.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,7 +32,7 @@ struct in_flight_launch {
 	uint64_t unseen; /* it was looked at then, and had not ended; 0: never */
 	uint64_t seen;   /* it had ended by then */
 
-	bool is_called; /* its call has ended */
+	atomic_bool is_called; /* its call has ended, and what its end is seen by is written: its thread may not have the lock then */
 	uint64_t number; /* rising in the order in which they came */
 	const struct counts_place *place; /* of a graph: where its kernels count, */
 	uint64_t nodes_to_end;            /* and to what it has come when they have ended */

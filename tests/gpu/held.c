@@ -193,6 +193,18 @@ static void lose_mps(void)
 	gpu_check(cuCtxSynchronize());
 }
 
+/* Then nothing is in the way of anything, and what was used stays said. */
+static void lift_quota(void)
+{
+	be_client_who_has_used_all((struct segment_quota)LITTLE);
+	uint64_t used = timed_look().present_us;
+
+	give((struct segment_quota)ALL);
+	timed_wait_until_thread_is_gone();
+	assert_string_equal(segment_time_text(timed_look().state), segment_time_text(SEGMENT_TIME_UNLIMITED));
+	assert_true(timed_look().present_us >= used);
+}
+
 /* Its pipe could not be seen for a while. */
 static void lose_mps_for_a_while(void)
 {
@@ -616,6 +628,7 @@ TIMED_TEST(test_mps_is_lost, timed_run_and_pass, lose_mps)
 TIMED_TEST(test_mps_comes_back, timed_run_and_pass, lose_mps_for_a_while)
 TIMED_TEST(test_nonsense, timed_run_and_pass, obey_nonsense)
 TIMED_TEST(test_looks, timed_run_and_pass, look_rarely)
+TIMED_TEST(test_lifted, timed_run_and_pass, lift_quota)
 TIMED_TEST(test_weight, timed_run_and_pass, have_a_weight)
 TIMED_TEST(test_graph_with_body, timed_run_and_pass, launch_graph_with_body)
 TIMED_TEST(test_other_calls, timed_run_and_pass, use_other_calls)
@@ -650,6 +663,7 @@ int main(void)
 		CLIENT(test_nonsense),
 		CLIENT(test_looks),
 		CLIENT(test_stopped),
+		CLIENT(test_lifted),
 		CLIENT(test_weight),
 		CLIENT(test_graph_with_body),
 		CLIENT(test_other_calls),
