@@ -196,7 +196,10 @@ static void lose_mps(void)
 /* Then nothing is in the way of anything, and what was used stays said. */
 static void lift_quota(void)
 {
-	be_client_who_has_used_all((struct segment_quota)LITTLE);
+	be_client((struct segment_quota)SOME);
+	timed_launch(1);
+	gpu_check(cuCtxSynchronize());
+	wait_until_used(1);
 	uint64_t used = timed_look().present_us;
 
 	give((struct segment_quota)ALL);
@@ -240,16 +243,17 @@ static void have_a_weight(void)
 	char path[] = "/tmp/nvtaskset-gpu-XXXXXX";
 	uint64_t cycles = 4000000000;
 	void *parameters[] = {&gpu.output, &cycles};
-	CUstream stream;
+	CUevent first;
 
 	timed_share_gpu(path);
 	be_client((struct segment_quota)SOME);
 	timed_give(&(struct segment_revision){.quota = ALL, .rank = {.weight = 200}});
 	timed_wait_for_state(SEGMENT_TIME_MPS_CLIENT);
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
+	gpu_check(cuEventCreate(&first, 0));
+	gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
+	gpu_check(cuEventRecord(first, NULL));
 	timed_launch(60);
-	assert_int_equal(cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
+	assert_int_equal(cuEventQuery(first), CUDA_ERROR_NOT_READY);
 	unlink(path);
 }
 
