@@ -8,15 +8,14 @@
 #include "base/process_clock.h"
 #include "libsmctrl.h"
 #include "state/board.h"
+#include "support/client.h"
 #include "support/graph.h"
 #include "support/green.h"
-#include "support/mps.h"
 #include "support/timed.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
-#include <pthread.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -76,8 +75,8 @@ static _Noreturn void be_higher(void)
 
 static int set_up(void **state)
 {
-	(void)state;
-	mps_pretend();
+	if (client_set_up(state) < 0)
+		return -1;
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(shared, MAP_FAILED);
 	higher = fork();
@@ -90,12 +89,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	kill(higher, SIGKILL);
 	waitpid(higher, NULL, 0);
 	munmap(shared, sizeof *shared);
-	mps_pretend_no_more();
-	return 0;
+	return client_tear_down(state);
 }
 
 static void want(struct tpcset set)

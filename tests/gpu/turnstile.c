@@ -4,6 +4,7 @@
 #include "../alone.h"
 #include "state/predictions.h"
 #include "state/segment.h"
+#include "support/client.h"
 #include "support/first_gpu.h"
 #include "support/timed.h"
 
@@ -11,47 +12,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
-
-/* --- MPS, as programs see it: the pipe of its daemon --------------------------------------------------------------------- */
-
-static char mps[32];
-
-static void control_path(char path[64])
-{
-	snprintf(path, 64, "%s/control", mps);
-}
-
-static int set_up(void **state)
-{
-	char path[64];
-
-	(void)state;
-	snprintf(mps, sizeof mps, "/tmp/nvtaskset-mps-XXXXXX");
-	if (!mkdtemp(mps))
-		return -1;
-	control_path(path);
-	int file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-
-	setenv("CUDA_MPS_PIPE_DIRECTORY", mps, 1);
-	return file < 0 ? -1 : close(file);
-}
-
-static int tear_down(void **state)
-{
-	char path[64];
-
-	(void)state;
-	control_path(path);
-	unlink(path);
-	rmdir(mps);
-	return unsetenv("CUDA_MPS_PIPE_DIRECTORY");
-}
 
 /* --- a quota -------------------------------------------------------------------------------------------------------------- */
 
@@ -320,11 +284,11 @@ TIMED_TEST(test_apriori, timed_run_and_pass, wait_for_room)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_quota, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_changes, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_predictions, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_posterior, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_apriori, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_quota, client_set_up, client_tear_down),
+		cmocka_unit_test_setup_teardown(test_changes, client_set_up, client_tear_down),
+		cmocka_unit_test_setup_teardown(test_predictions, client_set_up, client_tear_down),
+		cmocka_unit_test_setup_teardown(test_posterior, client_set_up, client_tear_down),
+		cmocka_unit_test_setup_teardown(test_apriori, client_set_up, client_tear_down),
 	};
 
 	live_alone();
