@@ -12,8 +12,9 @@
 #define MPS_PRIORITY_ENVIRONMENT "CUDA_MPS_CLIENT_PRIORITY"
 
 /* Makes MPS ready for one more client, as `request` says, and sets what the client needs in this process's environment
- * (CUDA_DEVICE_MAX_CONNECTIONS and CUDA_MPS_CLIENT_PRIORITY, and CUDA_MPS_PIPE_DIRECTORY for MPS_OFF): call it just before the exec. -1 with the
- * reason: not found, not permitted, no answer, full. Never hangs: every question to the daemon has a time limit. */
+ * (CUDA_DEVICE_MAX_CONNECTIONS and CUDA_MPS_CLIENT_PRIORITY, and CUDA_MPS_PIPE_DIRECTORY for MPS_OFF): call it just before
+ * the exec. -1 with the reason: not found, not permitted, no answer, full. Never hangs: every question to the daemon has a
+ * time limit. */
 int mps_prepare(const struct mps_request *request, struct mps_status *status, struct error *error);
 
 #endif

@@ -255,14 +255,15 @@ static bool asks_to_run_at_once(int id)
 
 bool launch_wants_call(int id)
 {
-	return calls_are_of_graphs(id) ? driver_has_graphs()
-	                               : presence_wants_call(id) || turnstile_wants_call(id) || hide_wants_call(id) || misfit_wants_call(id) || app_masks_want_call(id) ||
-	                                         asks_to_run_at_once(id);
+	bool wants_time = presence_wants_call(id) || turnstile_wants_call(id);
+	bool wants_other = hide_wants_call(id) || misfit_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
+
+	return calls_are_of_graphs(id) ? driver_has_graphs() : wants_time || wants_other;
 }
 
-/* The turnstile comes first: while it holds a launch, all that is decided about it may change. Then graphs: to refresh one, we call the driver, and another tool that hears of that call may launch kernels
- * that do not belong to the graph. Misfits come last: they may change the call's arguments, which the hook reads after
- * this. */
+/* The turnstile comes first: while it holds a launch, all that is decided about it may change. Then graphs: to refresh one, we
+ * call the driver, and another tool that hears of that call may launch kernels that do not belong to the graph. Misfits come
+ * last: they may change the call's arguments, which the hook reads after this. */
 void launch_call_begins(const struct call *call)
 {
 	presence_call_begins(call);

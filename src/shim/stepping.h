@@ -8,8 +8,8 @@
  *
  * What is left is as a smaller partition to the program's own masks and green contexts; one that lies in the partition, but has
  * none of what is left, is overruled for as long, and not counted. Launches whose blocks must run at once, and that the partition
- * holds, but not what is left of it, get what they would have got otherwise (residency.h, stepping_fit.h). A node of a graph that cannot be
- * uploaded again keeps what it has, which is inside the partition, and is not counted.
+ * holds, but not what is left of it, get what they would have got otherwise (residency.h, stepping_fit.h). A node of a graph
+ * that cannot be uploaded again keeps what it has, which is inside the partition, and is not counted.
  *
  * stepping_see, stepping_end: our thread. stepping_decide: a decider (HACKING.md), in the launch path.
  */

@@ -11,7 +11,8 @@
 
 #define MS UINT64_C(1000000)
 
-/* How often is looked while somebody waits for the end of a launch; and while anything is in flight, or somebody waits for others. */
+/* How often is looked while somebody waits for the end of a launch; and while anything is in flight, or somebody waits for
+ * others. */
 #define WAITING_NS (MS / 10)
 #define WORKING_NS MS
 
@@ -80,7 +81,8 @@ void turnstile_follow(const struct turnstile_rules *wanted, uint64_t now)
 		if (turnstile.gates[i].is_used && !turnstile.rules.gives_way)
 			turnstile.gates[i].neighbours = turnstile_alone;
 	}
-	if (turnstile.reserve.run_ns != run_ns || turnstile.reserve.period_ns != period_ns || turnstile.reserve.policy != turnstile.rules.reserve)
+	if (turnstile.reserve.run_ns != run_ns || turnstile.reserve.period_ns != period_ns ||
+	    turnstile.reserve.policy != turnstile.rules.reserve)
 		reserve_begin(&turnstile.reserve, turnstile.rules.reserve, run_ns, period_ns, now);
 	brief_unlock(&turnstile.lock);
 	call_all();

@@ -441,7 +441,8 @@ static bool tells_accuracy(const struct model *model)
 
 static size_t count_notes(const struct model *model)
 {
-	return (size_t)tells_why(model) + tells_accuracy(model) + model->some_are_present + model->some_share + model->some_are_hidden + is_empty(model);
+	return (size_t)tells_why(model) + tells_accuracy(model) + model->some_are_present + model->some_share +
+	       model->some_are_hidden + is_empty(model);
 }
 
 /* Since the program began, unlike what is above it. */
