@@ -141,6 +141,22 @@ static int64_t periods_until_room(const struct reserve *reserve, const struct re
 	return greater(periods, 1);
 }
 
+static void queue_up(struct reserve *reserve, struct reserve_launch *launch)
+{
+	launch->place = reserve->queued_ns;
+	launch->waits = true;
+	reserve->queued_ns += launch->needs_ns;
+}
+
+static void wait_no_more(struct reserve *reserve, struct reserve_launch *launch)
+{
+	if (launch->waits && ahead_of(reserve, launch) == 0)
+		reserve->awaited_ns = 0;
+	if (launch->waits)
+		reserve->served_ns += launch->needs_ns;
+	launch->waits = false;
+}
+
 uint64_t reserve_wait(struct reserve *reserve, struct reserve_launch *launch, uint64_t now)
 {
 	catch_up(reserve, now);
@@ -148,10 +164,18 @@ uint64_t reserve_wait(struct reserve *reserve, struct reserve_launch *launch, ui
 
 	if (ahead_of(reserve, launch) == 0)
 		reserve->awaited_ns = launch->needs_ns;
-	launch->place = reserve->queued_ns;
-	launch->waits = true;
-	reserve->queued_ns += launch->needs_ns;
+	queue_up(reserve, launch);
 	return until;
+}
+
+void reserve_predict(struct reserve *reserve, struct reserve_launch *launch, uint64_t predicted_ns)
+{
+	bool waits = launch->waits;
+
+	wait_no_more(reserve, launch);
+	launch->needs_ns = reserve_launch(reserve, predicted_ns).needs_ns;
+	if (waits)
+		queue_up(reserve, launch);
 }
 
 /* --- going -------------------------------------------------------------------------------------------------------- */
@@ -159,11 +183,7 @@ uint64_t reserve_wait(struct reserve *reserve, struct reserve_launch *launch, ui
 void reserve_go(struct reserve *reserve, struct reserve_launch *launch, uint64_t now)
 {
 	catch_up(reserve, now);
-	if (launch->waits && ahead_of(reserve, launch) == 0)
-		reserve->awaited_ns = 0;
-	if (launch->waits)
-		reserve->served_ns += launch->needs_ns;
-	launch->waits = false;
+	wait_no_more(reserve, launch);
 	launch->went = now;
 	reserve->in_flight_ns += launch->needs_ns;
 }

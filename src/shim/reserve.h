@@ -82,6 +82,9 @@ bool reserve_has_room(struct reserve *reserve, const struct reserve_launch *laun
  * long as predicted. Before that there may be room whenever a launch has ended or a period begins. */
 uint64_t reserve_wait(struct reserve *reserve, struct reserve_launch *launch, uint64_t now);
 
+/* More is known of a launch that has not gone: it is predicted to use so much. If it waits, it is the last one now. */
+void reserve_predict(struct reserve *reserve, struct reserve_launch *launch, uint64_t predicted_ns);
+
 /* It goes, whether there is room or not, and waits no more. */
 void reserve_go(struct reserve *reserve, struct reserve_launch *launch, uint64_t now);
 

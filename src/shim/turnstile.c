@@ -151,13 +151,28 @@ static struct in_flight_launch *go(struct arrival *arrival, uint64_t now)
 	return launch;
 }
 
+/* While it waited, one of its kind may have ended for the first time; or any launch at all. */
+static void learn(struct arrival *arrival)
+{
+	struct prediction known = prediction_ask(&turnstile.history, &arrival->key);
+
+	bool is_news = known.is_known ? !arrival->predicted.is_known : known.ns > 0 && arrival->predicted.ns == 0;
+
+	if (is_news) {
+		arrival->predicted = known;
+		reserve_predict(&turnstile.reserve, &arrival->holding.reserved, known.ns);
+	}
+}
+
 /* Whether it goes; then `*launch` is what is in flight by it. */
 static bool try(struct arrival *arrival, struct in_flight_launch **launch, uint64_t *wake)
 {
 	uint64_t now = process_clock_ns();
 
 	turnstile_put_right(arrival->gate);
-	if (!arrival->is_known)
+	if (arrival->is_known)
+		learn(arrival);
+	else
 		come(arrival);
 	bool goes = ask(arrival, now, wake);
 

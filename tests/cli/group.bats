@@ -129,7 +129,7 @@ group g$$'s new TPC list: 8-15" ]
 # Each runs where the group was at one moment, and from the last change on, there; those that go on running, too.
 @test "1000 programs of a tree, started in any way while the group changes" {
 	programs=1000
-	! is_sanitized || programs=100
+	! is_sanitized || programs=120
 	# Neither the edits nor the programs run away from the others; the last fifth waits for the last edit.
 	make_script "$WORK/worker" '#!/bin/bash' 'count=$1' 'for i in $(seq "$count"); do' \
 		'	until [ -e "$WORK/last" ] || { [ $((i * 5)) -le $((count * 4)) ] &&' \

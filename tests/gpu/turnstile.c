@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* --- a quota -------------------------------------------------------------------------------------------------------------- */
 
@@ -278,8 +279,22 @@ static void wait_for_room(void)
 	assert_true(has_one_of_two_waited(SEGMENT_AE));
 }
 
+/* The first launch of all is taken to use all that there is. Those that come meanwhile need not wait for the next period once it
+ * is known how long it was. */
+static void learn_while_waiting(void)
+{
+	const struct segment_revision wanted = {.quota = {.run_us = 9990000, .period_us = 10000000},
+	                                        .rank.reservation = SEGMENT_AE};
+
+	alarm(PATIENCE_S);
+	give_to_client(&wanted);
+	timed_launch(5);
+	gpu_check(cuCtxSynchronize());
+}
+
 TIMED_TEST(test_posterior, timed_run_and_pass, overrun)
 TIMED_TEST(test_apriori, timed_run_and_pass, wait_for_room)
+TIMED_TEST(test_unknown, timed_run_and_pass, learn_while_waiting)
 
 int main(void)
 {
@@ -289,6 +304,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_predictions, client_set_up, client_tear_down),
 		cmocka_unit_test_setup_teardown(test_posterior, client_set_up, client_tear_down),
 		cmocka_unit_test_setup_teardown(test_apriori, client_set_up, client_tear_down),
+		cmocka_unit_test_setup_teardown(test_unknown, client_set_up, client_tear_down),
 	};
 
 	live_alone();

@@ -692,6 +692,31 @@ static void test_random_mispredicted(void **state)
 	}
 }
 
+/* --- what was unknown ---------------------------------------------------------------------------------------------- */
+
+/*
+ * C = 4, T = 10. Nothing is known: the first one is taken to use all of it, so the second waits for a period. When the first
+ * has ended after 1, the second is known to take 1, too.
+ */
+static void test_known_while_waiting(void **state)
+{
+	struct reserve_launch one, two, three;
+
+	(void)state;
+	begin(RESERVE_APRIORI, 4, 10);
+	one = launch(0);
+	two = launch(0);
+	assert_goes(&one, 0);
+	assert_waits(&two, 0, 30);
+	end(&one, 1, 1, 3);
+	assert_still_waits(&two, 1);
+	reserve_predict(&reserve, &two, (uint64_t)MS);
+	assert_goes(&two, 1);
+	/* Nothing of it is left in the queue. */
+	three = launch(2);
+	assert_goes(&three, 1);
+}
+
 /* --- shared by a group -------------------------------------------------------------------------------------------- */
 
 #define MEMBERS 2
@@ -809,6 +834,7 @@ int main(void)
 		cmocka_unit_test(test_random_apriori),
 		cmocka_unit_test(test_random_long),
 		cmocka_unit_test(test_random_mispredicted),
+		cmocka_unit_test(test_known_while_waiting),
 		cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_shared_lapses),
 		cmocka_unit_test(test_shared_nonsense),
