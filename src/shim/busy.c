@@ -1,16 +1,8 @@
 #include "busy.h"
 
+#include "base/extremes.h"
+
 #include <stdbool.h>
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 static bool touch(const struct busy_stretch *a, const struct busy_stretch *b)
 {
@@ -28,9 +20,9 @@ static uint64_t merge(struct busy *busy, struct busy_stretch *stretch)
 		struct busy_stretch there = busy->stretches[i];
 
 		if (touch(&there, &alone)) {
-			both += earlier(there.end, alone.end) - later(there.begin, alone.begin);
-			stretch->begin = earlier(there.begin, stretch->begin);
-			stretch->end = later(there.end, stretch->end);
+			both += min_u64(there.end, alone.end) - max_u64(there.begin, alone.begin);
+			stretch->begin = min_u64(there.begin, stretch->begin);
+			stretch->end = max_u64(there.end, stretch->end);
 		} else {
 			busy->stretches[kept++] = there;
 		}

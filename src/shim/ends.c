@@ -1,5 +1,6 @@
 #include "ends.h"
 
+#include "base/extremes.h"
 #include "base/process_clock.h"
 #include "busy.h"
 #include "state/node_stamps.h"
@@ -143,11 +144,6 @@ static bool has_nodes(const struct stamps_event *event)
 	       event->last - event->first < STAMPS_NODES && event->last < STAMPS_IS_NODE;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* How long a launch took whose begin is known by the kernel in front of its nodes (`length`, or 0), or by the launch before
  * it. Otherwise it may have waited: then not for longer than others took. */
 static uint64_t duration_of(struct graph *graph, uint64_t length, uint64_t since_it_could_begin, bool is_behind)
@@ -169,7 +165,7 @@ static struct estimate estimate_end(struct graph *graph, const struct times *tim
 {
 	const struct times_ways *ways = event->tpcs == 1 ? &times->calibration.plain : &times->calibration.graph;
 	uint64_t begin = event->launched_ns + ways->latency_ns, behind = graph->end + ways->release_ns + ways->next_ns;
-	uint64_t end = earlier(stamp - ways->release_ns, seen), length = node_stamps_length(&known->nodes, &times->calibration);
+	uint64_t end = min_u64(stamp - ways->release_ns, seen), length = node_stamps_length(&known->nodes, &times->calibration);
 	bool is_behind = graph->end != 0 && behind > begin;
 
 	if (is_behind)

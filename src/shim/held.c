@@ -1,5 +1,6 @@
 #include "held.h"
 
+#include "base/extremes.h"
 #include "base/process_clock.h"
 #include "mps/reach.h"
 #include "neighbours.h"
@@ -20,11 +21,6 @@
 static uint64_t server_seen; /* when MPS was looked for; 0: never */
 static uint64_t others_seen; /* when others were looked at; 0: never */
 static bool is_counted;      /* ends of kernels are seen */
-
-static uint64_t sooner(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 /* --- rules ----------------------------------------------------------------------------------------------------------- */
 
@@ -87,9 +83,9 @@ static uint64_t look_at_others(uint64_t now, const struct sight *sight)
 	struct neighbours all = neighbours_look(now, &seen, &self);
 
 	for (unsigned int i = 0; neighbours_seen(i, &gpu); i++)
-		wake = sooner(wake, give_way(&gpu, now));
+		wake = min_u64(wake, give_way(&gpu, now));
 	if (all.any && (seen.wants || all.higher_wants))
-		wake = sooner(wake, now + LOOK_NS);
+		wake = min_u64(wake, now + LOOK_NS);
 	return wake;
 }
 
@@ -128,7 +124,7 @@ uint64_t held_look(uint64_t now, const struct sight *sight)
 		turnstile_begin();
 		wake = turnstile_look(now);
 		if (rules_take_part())
-			wake = sooner(wake, look_at_others_at_times(now, sight));
+			wake = min_u64(wake, look_at_others_at_times(now, sight));
 		else
 			stepping_end();
 	} else {

@@ -1,9 +1,6 @@
 #include "holding.h"
 
-static uint64_t sooner(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
+#include "base/extremes.h"
 
 /* --- reasons ------------------------------------------------------------------------------------------------------ */
 
@@ -94,7 +91,7 @@ static void hold_for(struct verdict *verdict, enum holding_reason reason, uint64
 {
 	verdict->holds = true;
 	verdict->for_quota = verdict->for_quota || reason == HOLDING_FOR_QUOTA;
-	verdict->wake = sooner(verdict->wake, wake);
+	verdict->wake = min_u64(verdict->wake, wake);
 }
 
 static struct verdict judge(struct holding *holding, struct holding_launch *launch, const struct holding_view *view,
@@ -111,7 +108,7 @@ static struct verdict judge(struct holding *holding, struct holding_launch *laun
 			if (now >= until)
 				verdict.struck[i] = true;
 			else
-				hold_for(&verdict, reason, sooner(until, news_of(holding, reason, now)));
+				hold_for(&verdict, reason, min_u64(until, news_of(holding, reason, now)));
 		}
 	}
 	return verdict;
@@ -151,7 +148,7 @@ bool holding_ask(struct holding *holding, struct holding_launch *launch, const s
 	if (verdict.holds && view->is_busy_elsewhere) {
 		verdict.holds = now - launch->since < HOLDING_BOUND_NS;
 		holding->struck_elsewhere += !verdict.holds;
-		verdict.wake = sooner(verdict.wake, launch->since + HOLDING_BOUND_NS);
+		verdict.wake = min_u64(verdict.wake, launch->since + HOLDING_BOUND_NS);
 	}
 	*wake = verdict.wake;
 	if (!verdict.holds)

@@ -1,6 +1,7 @@
 #include "presence_thread.h"
 
 #include "aside.h"
+#include "base/extremes.h"
 #include "base/log.h"
 #include "base/process_clock.h"
 #include "bell.h"
@@ -83,11 +84,6 @@ static bool obey(const struct wish *wish, const struct sight *sight)
 	return acts;
 }
 
-static uint64_t sooner(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static struct neighbours see_neighbours(uint64_t now, const struct sight *sight)
 {
 	struct neighbours_self self = rules_self();
@@ -113,7 +109,7 @@ static uint64_t look(bool can_act)
 	bool acts = can_act && obey(&wish, &sight);
 
 	rules_tell(segment);
-	return acts ? now : sooner(sooner(wish.until, aside_wake), now + ATTENTION_NS);
+	return acts ? now : min_u64(min_u64(wish.until, aside_wake), now + ATTENTION_NS);
 }
 
 /* A client of MPS is held back instead of being put aside. Another program that can never be put aside may still be given way
@@ -219,7 +215,7 @@ static uint64_t look_if_reached(bool is_reached)
 {
 	uint64_t wake = is_reached || rules_take_part() ? look(is_reached) : UINT64_MAX;
 
-	return is_reached ? wake : sooner(wake, process_clock_ns() + REACHING_NS);
+	return is_reached ? wake : min_u64(wake, process_clock_ns() + REACHING_NS);
 }
 
 /* `said`: the revision of which the segment says that it is in force. */
@@ -244,7 +240,7 @@ static uint64_t look_at_launches(void)
 
 	segment_set_time_state(segment, held_state(), number);
 	held_tell(segment);
-	return sooner(wake, now + ATTENTION_NS);
+	return min_u64(wake, now + ATTENTION_NS);
 }
 
 static void stop_work(void)

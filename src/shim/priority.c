@@ -1,20 +1,11 @@
 #include "priority.h"
 
+#include "base/extremes.h"
 #include "lag.h"
 
 void priority_begin(struct priority *priority)
 {
 	*priority = (struct priority){.patience_ns = PRIORITY_PATIENCE_NS, .turn_ns = PRIORITY_TURN_NS};
-}
-
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t greater(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
 }
 
 /* --- waiting ---------------------------------------------------------------------------------------------------------- */
@@ -35,8 +26,8 @@ static void learn(struct priority *priority, uint64_t waited)
 {
 	bool was_in_vain = waited < priority->patience_ns;
 
-	priority->patience_ns = was_in_vain ? lesser(2 * priority->patience_ns, PRIORITY_PATIENCE_MAX_NS)
-	                                    : greater(priority->patience_ns / 2, PRIORITY_PATIENCE_NS);
+	priority->patience_ns = was_in_vain ? min_u64(2 * priority->patience_ns, PRIORITY_PATIENCE_MAX_NS)
+	                                    : max_u64(priority->patience_ns / 2, PRIORITY_PATIENCE_NS);
 }
 
 static void wait_or_not(struct priority *priority, uint64_t now, bool wants, const struct neighbours *neighbours)
@@ -57,7 +48,7 @@ static uint64_t turn_beside(const struct neighbours *neighbours)
 {
 	uint64_t more = neighbours->higher_wanting > 1 ? neighbours->higher_wanting - 1 : 0;
 
-	return lesser(PRIORITY_TURN_NS + more * PRIORITY_TURN_MORE_NS, PRIORITY_PERIOD_NS / 2);
+	return min_u64(PRIORITY_TURN_NS + more * PRIORITY_TURN_MORE_NS, PRIORITY_PERIOD_NS / 2);
 }
 
 static uint64_t turn_of(const struct priority *priority)

@@ -1,5 +1,6 @@
 #include "quota.h"
 
+#include "base/extremes.h"
 #include "lag.h"
 
 /* How often a program is looked at: this often in a period, but within these bounds. */
@@ -17,19 +18,9 @@
 /* A measured lag counts for one eighth: one call that waited for a CPU does not upset the next periods. */
 #define LAG_SMOOTHING 8
 
-static int64_t lesser(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t greater(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 static int64_t look_of(const struct quota *quota)
 {
-	return greater(LOOK_MIN_NS, lesser(quota->period_ns / LOOKS, LOOK_MAX_NS));
+	return max_i64(LOOK_MIN_NS, min_i64(quota->period_ns / LOOKS, LOOK_MAX_NS));
 }
 
 /* --- accounting ------------------------------------------------------------------------------------------------------ */
@@ -52,7 +43,7 @@ static void use(struct quota *quota, uint64_t until, int weight)
 
 static void replenish(struct quota *quota)
 {
-	quota->left_ns = budget_replenish(greater(quota->left_ns, -quota->run_ns), quota->run_ns, quota->run_ns);
+	quota->left_ns = budget_replenish(max_i64(quota->left_ns, -quota->run_ns), quota->run_ns, quota->run_ns);
 }
 
 /* Whole periods in which nobody looked are one: at their end all is as after two of them. */
@@ -110,7 +101,7 @@ static void decide(struct quota *quota)
 
 uint64_t quota_soonest(const struct quota *quota, uint64_t now)
 {
-	return now + (uint64_t)greater(quota->left_ns - quota->lag_ns, 0);
+	return now + (uint64_t)max_i64(quota->left_ns - quota->lag_ns, 0);
 }
 
 static uint64_t choose_wake(struct quota *quota, uint64_t now)
@@ -120,11 +111,11 @@ static uint64_t choose_wake(struct quota *quota, uint64_t now)
 	if (quota->wants || quota->is_aside)
 		quota->idle_since = now;
 	if (now - quota->idle_since > IDLE_PERIODS * (uint64_t)quota->period_ns)
-		pause = greater(quota->period_ns / IDLE_LOOKS, pause);
+		pause = max_i64(quota->period_ns / IDLE_LOOKS, pause);
 	if (quota->is_spent)
 		return next_period(quota);
 	if (quota->wants && !quota->is_aside)
-		pause = lesser(pause, (int64_t)(quota_soonest(quota, now) - now));
+		pause = min_i64(pause, (int64_t)(quota_soonest(quota, now) - now));
 	return now + (uint64_t)pause;
 }
 
@@ -157,7 +148,7 @@ void quota_was_put_aside(struct quota *quota, uint64_t begin, uint64_t end)
 	look(quota, begin + (uint64_t)lag, quota->wants);
 	/* The GPU was faster than expected: what is left is too little to be worth two calls. */
 	if (quota->is_spent) {
-		quota->left_ns = lesser(quota->left_ns, 0);
+		quota->left_ns = min_i64(quota->left_ns, 0);
 		quota->spent_in = quota->period_begin;
 	}
 	quota->is_aside = true;

@@ -1,18 +1,10 @@
 #include "reserve.h"
 
+#include "base/extremes.h"
+
 /* Debt is paid back within so long, or so many times what the launch used that made it. */
 #define HORIZON_NS INT64_C(10000000000)
 #define HORIZON_LAUNCHES 20
-
-static int64_t lesser(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t greater(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
 
 static int64_t whole(int64_t amount, int64_t unit)
 {
@@ -27,13 +19,13 @@ static int64_t most_of(const struct reserve *reserve)
 	int64_t awaited = reserve->awaited_ns > reserve->run_ns ? reserve->awaited_ns : 0;
 
 	return reserve->policy == RESERVE_POSTERIOR ? reserve->run_ns
-	                                            : greater(reserve->run_ns, reserve->in_flight_ns + awaited);
+	                                            : max_i64(reserve->run_ns, reserve->in_flight_ns + awaited);
 }
 
 /* What may be owed: so much is paid back within the horizon. */
 static int64_t debt_of(const struct reserve *reserve, int64_t used)
 {
-	return greater(HORIZON_NS / reserve->period_ns * reserve->run_ns, HORIZON_LAUNCHES * used);
+	return max_i64(HORIZON_NS / reserve->period_ns * reserve->run_ns, HORIZON_LAUNCHES * used);
 }
 
 /* Not beyond the most that is paid back; what was overdrawn before is not forgiven by it. */
@@ -44,7 +36,7 @@ static void draw(struct reserve *reserve, int64_t used, uint64_t now)
 	if (reserve->budget)
 		reserve->left_ns = budget_draw(reserve->budget, reserve->run_ns, reserve->period_ns, used, debt, now);
 	else
-		reserve->left_ns = greater(reserve->left_ns - used, lesser(reserve->left_ns, -debt));
+		reserve->left_ns = max_i64(reserve->left_ns - used, min_i64(reserve->left_ns, -debt));
 }
 
 /* At the end of several periods, all is as if somebody had looked in each. */
@@ -101,7 +93,7 @@ struct reserve_launch reserve_launch(const struct reserve *reserve, uint64_t pre
 /* What those that wait before it speak for. */
 static int64_t ahead_of(const struct reserve *reserve, const struct reserve_launch *launch)
 {
-	return greater((launch->waits ? launch->place : reserve->queued_ns) - reserve->served_ns, 0);
+	return max_i64((launch->waits ? launch->place : reserve->queued_ns) - reserve->served_ns, 0);
 }
 
 /* What must be left for it. Only the first one may overrun. */
@@ -135,10 +127,10 @@ static int64_t periods_until_room(const struct reserve *reserve, const struct re
 	if (in_flight == 0 && ahead == 0) {
 		periods = whole(lacking, reserve->run_ns);
 	} else {
-		lacking = need_of(reserve, launch) - lesser(reserve->left_ns, 0) + in_flight + 3 * ahead;
+		lacking = need_of(reserve, launch) - min_i64(reserve->left_ns, 0) + in_flight + 3 * ahead;
 		periods = whole(in_flight, reserve->period_ns) + whole(lacking, reserve->run_ns);
 	}
-	return greater(periods, 1);
+	return max_i64(periods, 1);
 }
 
 static void queue_up(struct reserve *reserve, struct reserve_launch *launch)

@@ -1,5 +1,6 @@
 #include "rules.h"
 
+#include "base/extremes.h"
 #include "bound.h"
 #include "priority.h"
 #include "quota.h"
@@ -108,11 +109,6 @@ struct budget *rules_budget(void)
 
 /* --- what they want ----------------------------------------------------------------------------------------------------- */
 
-static uint64_t sooner(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static unsigned int gpus_with_work(const struct sight *sight)
 {
 	unsigned int count = 0;
@@ -142,7 +138,7 @@ static bool give_way(uint64_t now, bool wants, bool is_spent, const struct neigh
 	bool is_ahead = weight_step(&weight, now, wants, is_held, neighbours);
 
 	wish->slice_us = of_priority.slice_us;
-	wish->until = sooner(wish->until, of_priority.until);
+	wish->until = min_u64(wish->until, of_priority.until);
 	return is_held || is_ahead;
 }
 
@@ -155,9 +151,9 @@ struct wish rules_ask(uint64_t now, const struct sight *sight, const struct neig
 	if (rules_take_part())
 		is_wanted = give_way(now, sight->wants, is_wanted, neighbours, &wish);
 	wish.is_aside = bound_step(&bound, now, is_wanted, gpus_with_work(sight), &wake);
-	wish.until = sooner(wish.until, wake);
+	wish.until = min_u64(wish.until, wake);
 	if (is_lively(sight, neighbours))
-		wish.until = sooner(wish.until, now + LOOK_NS);
+		wish.until = min_u64(wish.until, now + LOOK_NS);
 	return wish;
 }
 

@@ -1,14 +1,10 @@
 #include "weight.h"
 
+#include "base/extremes.h"
 #include "lag.h"
 
 /* A thread that did not run for longer has not seen what happened meanwhile. */
 #define UNSEEN_NS UINT64_C(1000000000)
-
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 /* --- accounting ------------------------------------------------------------------------------------------------------ */
 
@@ -34,7 +30,7 @@ static void meet(struct weight *weight, const struct neighbours *neighbours)
 /* Between two looks, the half of the time is as at either of them. */
 static void account(struct weight *weight, uint64_t now, bool wants, unsigned int sharing)
 {
-	uint64_t passed = now > weight->accounted ? lesser(now - weight->accounted, UNSEEN_NS) : 0;
+	uint64_t passed = now > weight->accounted ? min_u64(now - weight->accounted, UNSEEN_NS) : 0;
 	uint64_t looks = (uint64_t)weight->wants + wants;
 
 	if (weight->is_aside && weight->is_ahead)
@@ -57,7 +53,7 @@ static void keep_distance(struct weight *weight, uint64_t least_ns)
 static void bound(struct weight *weight, uint64_t least_ns)
 {
 	if (least_ns != UINT64_MAX)
-		weight->served_ns = lesser(weight->served_ns, least_ns + served_by(weight, 2 * WEIGHT_LEAD_NS));
+		weight->served_ns = min_u64(weight->served_ns, least_ns + served_by(weight, 2 * WEIGHT_LEAD_NS));
 }
 
 /* Others that it does not see for a moment have not been caught up with. */
@@ -68,7 +64,7 @@ static void end_wait(struct weight *weight, uint64_t least_ns)
 	if (least_ns == UINT64_MAX)
 		return;
 	if (is_too_long)
-		weight->served_ns = lesser(weight->served_ns, least_ns);
+		weight->served_ns = min_u64(weight->served_ns, least_ns);
 	if (is_too_long || weight->served_ns <= least_ns)
 		weight->waited_ns = 0;
 }
