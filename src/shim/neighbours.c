@@ -145,8 +145,6 @@ static void retract_former(const struct sight *sight)
 
 /* --- what the others want ----------------------------------------------------------------------------------------- */
 
-static const struct neighbours nobody = {.least_served_ns = UINT64_MAX};
-
 static void add_higher(struct neighbours *all, const struct board_claim *claim)
 {
 	bool wants = claim->wants && !claim->is_aside;
@@ -191,10 +189,10 @@ static void add_if_sharing(struct neighbours_on_gpu *seen, const struct board_cl
 static struct neighbours neighbours_on(struct own *own, uint64_t now, const struct neighbours_self *self)
 {
 	static struct board_claim claims[BOARD_PLACES]; /* large */
-	struct neighbours all = nobody;
+	struct neighbours all = neighbours_none;
 	unsigned int count = board_read(own->pci, now, claims);
 
-	own->seen = (struct neighbours_on_gpu){.pci = own->pci, .own = own->tpcs, .neighbours = nobody};
+	own->seen = (struct neighbours_on_gpu){.pci = own->pci, .own = own->tpcs, .neighbours = neighbours_none};
 	for (unsigned int i = 0; i < count; i++) {
 		add(&all, &claims[i], self);
 		add_if_sharing(&own->seen, &claims[i], self);
@@ -244,7 +242,7 @@ static struct neighbours look_on(struct own *own, uint64_t now, const struct nei
 /* A GPU that is not known is not the same as another process's. */
 static struct neighbours look_on_all(uint64_t now, const struct sight *sight, const struct neighbours_self *self)
 {
-	struct neighbours most = nobody;
+	struct neighbours most = neighbours_none;
 	bool is_busy = false; /* on the GPU of `most` */
 
 	for (unsigned int i = 0; i < sight->gpu_count; i++) {
@@ -265,7 +263,7 @@ static struct neighbours look_on_all(uint64_t now, const struct sight *sight, co
 struct neighbours neighbours_look(uint64_t now, const struct sight *sight, const struct neighbours_self *self)
 {
 	if (!finding.takes_part)
-		return nobody;
+		return neighbours_none;
 	search(now);
 	retract_former(sight);
 	return look_on_all(now, sight, self);

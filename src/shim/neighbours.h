@@ -34,6 +34,9 @@ struct neighbours {
 	uint64_t least_served_ns;   /* of those present; UINT64_MAX if there are none */
 };
 
+/* As where nobody else is. */
+static const struct neighbours neighbours_none = {.least_served_ns = UINT64_MAX};
+
 /* The same of one GPU, for a client of MPS whose launches are held back (turnstile.h): its kernels run beside those of other
  * clients, so only those clients concern it that share a TPC with it. Programs that are no clients have the whole GPU, in turn
  * with all clients: they share all. */

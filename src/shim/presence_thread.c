@@ -90,7 +90,7 @@ static struct neighbours see_neighbours(uint64_t now, const struct sight *sight)
 
 	self.is_aside = aside_is();
 	self.is_client = obstacle_get() == SEGMENT_TIME_MPS_CLIENT;
-	return rules_take_part() ? neighbours_look(now, sight, &self) : (struct neighbours){.least_served_ns = UINT64_MAX};
+	return rules_take_part() ? neighbours_look(now, sight, &self) : neighbours_none;
 }
 
 /* `can_act`: the way to the kernel driver is known. Returns when to look again. */

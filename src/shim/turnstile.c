@@ -31,6 +31,18 @@ static __thread struct own {
 
 /* --- what waits and what is in flight --------------------------------------------------------------------------------- */
 
+void turnstile_use_gate(struct gate *gate, struct pci_address pci)
+{
+	bool is_used = false;
+
+	for (unsigned int i = 0; i < turnstile.used_count && !is_used; i++)
+		is_used = turnstile.used[i] == gate;
+	if (!is_used) {
+		gate->pci = pci;
+		turnstile.used[turnstile.used_count++] = gate;
+	}
+}
+
 void turnstile_put_right(struct gate *gate)
 {
 	if (atomic_load(&gate->gone) > 0)
@@ -74,8 +86,8 @@ static bool is_busy_elsewhere(const struct gate *gate)
 {
 	unsigned int count = 0;
 
-	for (unsigned int i = 0; i < GPUS_MAX; i++)
-		count += &turnstile.gates[i] != gate && turnstile.gates[i].is_used ? in_flight_count(&turnstile.gates[i].in_flight) : 0;
+	for (unsigned int i = 0; i < turnstile.used_count; i++)
+		count += turnstile.used[i] != gate ? in_flight_count(&turnstile.used[i]->in_flight) : 0;
 	return count > 0;
 }
 
@@ -97,8 +109,7 @@ static void come(struct arrival *arrival)
 {
 	struct gate *gate = arrival->gate;
 
-	gate->pci = arrival->gpu->pci;
-	gate->is_used = true;
+	turnstile_use_gate(gate, arrival->gpu->pci);
 	arrival->key = (struct prediction_key){
 		.what = arrival->work->what,
 		.grid = {arrival->work->grid[0], arrival->work->grid[1], arrival->work->grid[2]},
@@ -115,7 +126,7 @@ static bool ask(struct arrival *arrival, uint64_t now, uint64_t *wake)
 	struct holding *holding = &gate->holding;
 	const struct holding_view view = {
 		.in_flight = in_flight_look(&gate->in_flight, now),
-		.neighbours = gate->is_aside && !arrival->stays ? turnstile_alone : gate->neighbours,
+		.neighbours = gate->is_aside && !arrival->stays ? neighbours_none : gate->neighbours,
 		.is_busy_elsewhere = is_busy_elsewhere(gate),
 		.is_over = !atomic_load(&turnstile.is_open) || arrival->is_captured,
 	};
@@ -364,10 +375,9 @@ void turnstile_graph_destroyed(const void *exec)
 void turnstile_after_fork(void)
 {
 	turnstile.lock = (struct brief_lock){.state = 0};
-	for (unsigned int i = 0; i < GPUS_MAX; i++) {
-		if (turnstile.gates[i].is_used)
-			memset(&turnstile.gates[i], 0, sizeof turnstile.gates[i]);
-	}
+	for (unsigned int i = 0; i < turnstile.used_count; i++)
+		memset(turnstile.used[i], 0, sizeof *turnstile.used[i]);
+	turnstile.used_count = 0;
 	memset(&turnstile.reserve, 0, sizeof turnstile.reserve);
 	atomic_store(&turnstile.gone_ns, 0);
 	atomic_store(&turnstile.unseen, 0);

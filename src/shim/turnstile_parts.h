@@ -15,7 +15,6 @@
 /* One GPU's. */
 struct gate {
 	struct pci_address pci;
-	bool is_used;                 /* this process has launched there, or is about to */
 	uint32_t tpcs;                /* that a launch may use, */
 	uint64_t epoch;               /* in this one */
 	struct holding holding;
@@ -30,6 +29,8 @@ struct gate {
 struct turnstile {
 	struct brief_lock lock;
 	struct gate gates[GPUS_MAX];
+	struct gate *used[GPUS_MAX]; /* those of GPUs on which this process has launched, or is about to; they stay */
+	unsigned int used_count;
 	struct turnstile_rules rules;
 	struct reserve reserve;            /* of all GPUs together */
 	struct prediction_history history; /* has its own rules about threads */
@@ -54,10 +55,8 @@ static inline bool turnstile_limits(const struct turnstile_rules *rules)
 	return rules->run_ns < rules->period_ns;
 }
 
-/* As where nobody else is. */
-static const struct neighbours turnstile_alone = {.least_served_ns = UINT64_MAX};
-
-/* Under the lock: launches that went without it wait no more; a launch has ended, and has used so much. */
+/* Under the lock: this process launches on that GPU; launches that went without it wait no more; a launch has ended, and has used so much. */
+void turnstile_use_gate(struct gate *gate, struct pci_address pci);
 void turnstile_put_right(struct gate *gate);
 void turnstile_settle(struct gate *gate, struct in_flight_launch *launch, uint64_t used_ns, uint64_t now);
 

@@ -77,10 +77,8 @@ void turnstile_follow(const struct turnstile_rules *wanted, uint64_t now)
 	lock_patiently();
 	turnstile.rules = *wanted;
 	reserve_share(&turnstile.reserve, wanted->budget);
-	for (unsigned int i = 0; i < GPUS_MAX; i++) {
-		if (turnstile.gates[i].is_used && !turnstile.rules.gives_way)
-			turnstile.gates[i].neighbours = turnstile_alone;
-	}
+	for (unsigned int i = 0; i < turnstile.used_count && !wanted->gives_way; i++)
+		turnstile.used[i]->neighbours = neighbours_none;
 	if (turnstile.reserve.run_ns != run_ns || turnstile.reserve.period_ns != period_ns ||
 	    turnstile.reserve.policy != turnstile.rules.reserve)
 		reserve_begin(&turnstile.reserve, turnstile.rules.reserve, run_ns, period_ns, now);
@@ -93,8 +91,8 @@ static struct gate *gate_on(struct pci_address pci)
 {
 	struct gate *gate = NULL;
 
-	for (unsigned int i = 0; i < GPUS_MAX && !gate; i++)
-		gate = turnstile.gates[i].is_used && pci_address_equal(turnstile.gates[i].pci, pci) ? &turnstile.gates[i] : NULL;
+	for (unsigned int i = 0; i < turnstile.used_count && !gate; i++)
+		gate = pci_address_equal(turnstile.used[i]->pci, pci) ? turnstile.used[i] : NULL;
 	return gate;
 }
 
@@ -106,8 +104,7 @@ static struct gate *gate_to_give_way(struct pci_address pci)
 
 	if (!gate && gpu) {
 		gate = turnstile_gate_of(gpu);
-		gate->pci = pci;
-		gate->is_used = true;
+		turnstile_use_gate(gate, pci);
 	}
 	return gate;
 }
@@ -182,7 +179,7 @@ static unsigned int take_ended(struct gate *gate, struct found *found)
 
 	lock_patiently();
 	turnstile_put_right(gate);
-	found->in_flight += gate->is_used ? in_flight_look(&gate->in_flight, now) : 0;
+	found->in_flight += in_flight_look(&gate->in_flight, now);
 	found->ready += gate->ready;
 	unsigned int count = in_flight_take(&gate->in_flight, taken, TURNSTILE_TAKEN);
 
@@ -218,12 +215,23 @@ static uint64_t when_to_look_again(const struct found *found, uint64_t now)
 	return wake;
 }
 
+/* So many of them can then be looked at without the lock. */
+static unsigned int count_used(void)
+{
+	lock_patiently();
+	unsigned int count = turnstile.used_count;
+
+	brief_unlock(&turnstile.lock);
+	return count;
+}
+
 uint64_t turnstile_look(uint64_t now)
 {
+	unsigned int used = count_used();
 	struct found found = {.ended = 0};
 
-	for (unsigned int i = 0; i < GPUS_MAX; i++) {
-		while (take_ended(&turnstile.gates[i], &found) == TURNSTILE_TAKEN)
+	for (unsigned int i = 0; i < used; i++) {
+		while (take_ended(turnstile.used[i], &found) == TURNSTILE_TAKEN)
 			continue;
 	}
 	if (found.ended > 0)
@@ -247,14 +255,12 @@ struct turnstile_use turnstile_use(void)
 	lock_patiently();
 	use.used_ns = turnstile.reserve.used_ns;
 	use.bounded = atomic_load(&turnstile.unseen);
-	for (unsigned int i = 0; i < GPUS_MAX; i++) {
-		const struct holding *holding = &turnstile.gates[i].holding;
+	for (unsigned int i = 0; i < turnstile.used_count; i++) {
+		const struct holding *holding = &turnstile.used[i]->holding;
 
-		if (turnstile.gates[i].is_used) {
-			use.held += holding->held;
-			use.held_ns += holding->held_ns;
-			use.bounded += struck(holding);
-		}
+		use.held += holding->held;
+		use.held_ns += holding->held_ns;
+		use.bounded += struck(holding);
 	}
 	brief_unlock(&turnstile.lock);
 	return use;
