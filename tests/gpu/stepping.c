@@ -118,7 +118,7 @@ static void be_client(unsigned int priority, void (*open)(void))
 
 	gpu_load_driver();
 	if (!gpu_is_simulated())
-		timed_leave_out("no daemon of MPS is there to serve it");
+		timed_leave_out("under MPS, SM ids say nothing of TPCs");
 	open();
 	timed_give(&revision);
 	gpu_launch_empty(&gpu);

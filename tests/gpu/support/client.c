@@ -1,51 +1,100 @@
 #include "client.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define DIRECTORY "CUDA_MPS_PIPE_DIRECTORY"
+#define CONTROL "PATH=$PATH:/usr/local/nvidia/bin nvidia-cuda-mps-control"
 
 static char mps[32];
 
-static void control_path(char path[64])
+/* Its pipe, and where that is while it is lost. */
+static struct paths {
+	char control[64], lost[64];
+} paths(void)
 {
-	snprintf(path, 64, "%s/control", mps);
+	struct paths paths;
+
+	snprintf(paths.control, sizeof paths.control, "%s/control", mps);
+	snprintf(paths.lost, sizeof paths.lost, "%s/lost", mps);
+	return paths;
+}
+
+/* --- on a GPU: NVIDIA's daemon, for all tests of a program ----------------------------------------------------------- */
+
+static pid_t starter;
+
+static bool is_simulated(void)
+{
+	return getenv("NVTASKSET_DRIVER") != NULL;
+}
+
+static void stop_daemon(void)
+{
+	char command[256];
+
+	if (getpid() == starter) {
+		snprintf(command, sizeof command, "echo quit | " DIRECTORY "=%s " CONTROL " >/dev/null 2>&1; rm -rf %s", mps, mps);
+		(void)!system(command);
+	}
+}
+
+static int start_daemon(void)
+{
+	if (starter != 0)
+		return 0;
+	starter = getpid();
+	atexit(stop_daemon);
+	setenv("CUDA_MPS_LOG_DIRECTORY", mps, 1);
+	return system(CONTROL " -d </dev/null >/dev/null 2>&1") == 0 ? 0 : -1;
+}
+
+/* --- its pipe --------------------------------------------------------------------------------------------------------- */
+
+static int simulate_daemon(void)
+{
+	int file = open(paths().control, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	return file < 0 ? -1 : close(file);
+}
+
+void client_lose_mps(void)
+{
+	rename(paths().control, paths().lost);
 }
 
 int client_find_mps(void)
 {
-	char path[64];
+	return rename(paths().lost, paths().control);
+}
 
-	control_path(path);
-	int file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-
-	return file < 0 ? -1 : close(file);
+static int make_directory(void)
+{
+	snprintf(mps, sizeof mps, "/tmp/nvtaskset-mps-XXXXXX");
+	return mkdtemp(mps) ? 0 : -1;
 }
 
 int client_set_up(void **state)
 {
 	(void)state;
-	snprintf(mps, sizeof mps, "/tmp/nvtaskset-mps-XXXXXX");
-	if (!mkdtemp(mps))
+	if (starter == 0 && make_directory() < 0)
 		return -1;
 	setenv(DIRECTORY, mps, 1);
-	return client_find_mps();
-}
-
-void client_lose_mps(void)
-{
-	char path[64];
-
-	control_path(path);
-	unlink(path);
+	return is_simulated() ? simulate_daemon() : start_daemon();
 }
 
 int client_tear_down(void **state)
 {
 	(void)state;
-	client_lose_mps();
-	rmdir(mps);
+	if (is_simulated()) {
+		unlink(paths().control);
+		unlink(paths().lost);
+		rmdir(mps);
+	} else {
+		client_find_mps();
+	}
 	return unsetenv(DIRECTORY);
 }
