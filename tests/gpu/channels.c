@@ -8,6 +8,7 @@
 #include "driver/channels_list.h"
 #include "driver/functions.h"
 #include "driver/kernel_client.h"
+#include "gpu/topology/rm_abi.h"
 #include "support/child.h"
 #include "support/first_gpu.h"
 #include "support/kernel.h"
@@ -427,6 +428,29 @@ static void count_orders(unsigned long request, const void *argument)
 	atomic_fetch_add(&orders, 1);
 }
 
+#define DRIVER_US 2048
+
+static atomic_uint slices_of_driver;
+
+static void count_slices_of_driver(unsigned long request, const void *argument)
+{
+	const struct rm_control *call = argument;
+
+	if (request == IOCTL_CONTROL && call->command == SET_TIMESLICE &&
+	    *(const uint64_t *)(uintptr_t)call->parameters == DRIVER_US)
+		atomic_fetch_add(&slices_of_driver, 1);
+}
+
+/* The driver sets them itself when a context is made. */
+static void have_slices_of_driver(void)
+{
+	kernel_listen(count_slices_of_driver);
+	set_up();
+	assert_true(atomic_load(&slices_of_driver) > 0);
+	assert_done(channels_set_slice(0, &error));
+	assert_int_equal(slice_of(0), DRIVER_US);
+}
+
 /* Of two contexts, whose slices differ: each gets its own one back. What has them already is not asked again. */
 static void have_slices(void)
 {
@@ -476,6 +500,14 @@ static void have_slices_of_contexts_that_come_and_go(void)
 	assert_done(channels_set_slice(SHORT_US, &error));
 	assert_int_equal(channels_list.group_count, 1);
 	assert_int_equal(slice_of(0), SHORT_US);
+}
+
+static void test_slices_of_driver(void **state)
+{
+	struct child_end end = child_run(have_slices_of_driver);
+
+	(void)state;
+	child_assert_passed(&end);
 }
 
 static void test_slices(void **state)
@@ -672,6 +704,7 @@ int main(void)
 		cmocka_unit_test(test_watched_again),
 		cmocka_unit_test(test_all_or_none),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_slices_of_driver),
 		cmocka_unit_test(test_slices),
 		cmocka_unit_test(test_slices_of_new_contexts),
 		cmocka_unit_test(test_slices_refused),

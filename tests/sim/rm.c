@@ -101,10 +101,7 @@ static uint32_t alloc(const struct rm_alloc *call)
 		.class = call->class,
 		.parent = call->parent,
 		.context = atomic_load(&creating),
-		.slice_us = COPY_SLICE_US,
 	};
-	if (call->class == CLASS_COMPUTE)
-		find(find(call->parent)->parent)->slice_us = COMPUTE_SLICE_US;
 	return STATUS_OK;
 }
 
@@ -307,6 +304,15 @@ static uint32_t device_of(CUcontext context)
 	return FIRST_HANDLE + 2 * (uint32_t)context->device;
 }
 
+/* As the driver does by itself. */
+static void set_slice(uint32_t group, uint64_t slice_us)
+{
+	struct rm_control call = {.client = client, .object = group, .command = SET_TIMESLICE, .parameters = (uintptr_t)&slice_us,
+	                          .size = sizeof slice_us};
+
+	call_kernel(IOCTL_CONTROL, &call);
+}
+
 static void make_group(CUcontext context, unsigned int channels, uint32_t class)
 {
 	uint32_t group = make(device_of(context), CLASS_GROUP);
@@ -315,6 +321,7 @@ static void make_group(CUcontext context, unsigned int channels, uint32_t class)
 		make(device_of(context), CLASS_MEMORY);
 		make(make(group, CLASS_CHANNEL), class);
 	}
+	set_slice(group, class == CLASS_COMPUTE ? COMPUTE_SLICE_US : COPY_SLICE_US);
 }
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
