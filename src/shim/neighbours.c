@@ -145,11 +145,12 @@ static void retract_former(const struct sight *sight)
 
 /* --- what the others want ----------------------------------------------------------------------------------------- */
 
-static void add_higher(struct neighbours *all, const struct board_claim *claim)
+static void add_higher(struct neighbours *all, const struct board_claim *claim, uint64_t now)
 {
 	bool wants = claim->wants && !claim->is_aside;
 
 	all->has_higher = true;
+	all->higher_speaks = all->higher_speaks || now <= claim->said || now - claim->said <= BOARD_FRESH_NS;
 	if (wants && (!all->higher_wants || claim->wants_since < all->higher_since))
 		all->higher_since = claim->wants_since;
 	all->higher_wants = all->higher_wants || wants;
@@ -166,21 +167,22 @@ static void add_equal(struct neighbours *all, const struct board_claim *claim)
 		all->least_served_ns = claim->served_ns;
 }
 
-static void add(struct neighbours *all, const struct board_claim *claim, const struct neighbours_self *self)
+static void add(struct neighbours *all, const struct board_claim *claim, uint64_t now, const struct neighbours_self *self)
 {
 	all->any = true;
 	if (claim->priority > self->priority)
-		add_higher(all, claim);
+		add_higher(all, claim, now);
 	else if (claim->priority == self->priority)
 		add_equal(all, claim);
 }
 
-static void add_if_sharing(struct neighbours_on_gpu *seen, const struct board_claim *claim, const struct neighbours_self *self)
+static void add_if_sharing(struct neighbours_on_gpu *seen, const struct board_claim *claim, uint64_t now,
+                           const struct neighbours_self *self)
 {
 	struct tpcset theirs = claim->is_client ? claim->tpcs : everything;
 
 	if (tpcset_overlap(&theirs, &seen->own)) {
-		add(&seen->neighbours, claim, self);
+		add(&seen->neighbours, claim, now, self);
 		if (claim->priority > self->priority && claim->wants && !claim->is_aside)
 			seen->higher = tpcset_or(&seen->higher, &theirs);
 	}
@@ -194,8 +196,8 @@ static struct neighbours neighbours_on(struct own *own, uint64_t now, const stru
 
 	own->seen = (struct neighbours_on_gpu){.pci = own->pci, .own = own->tpcs, .neighbours = neighbours_none};
 	for (unsigned int i = 0; i < count; i++) {
-		add(&all, &claims[i], self);
-		add_if_sharing(&own->seen, &claims[i], self);
+		add(&all, &claims[i], now, self);
+		add_if_sharing(&own->seen, &claims[i], now, self);
 	}
 	return all;
 }

@@ -26,6 +26,7 @@ struct neighbours_self {
 struct neighbours {
 	bool any;                   /* somebody else is there */
 	bool has_higher;            /* somebody of a higher priority is there, */
+	bool higher_speaks;         /* and has just said what it wants: otherwise it is stopped, or has died */
 	bool higher_wants;          /* and wants to run, and is not aside, */
 	unsigned int higher_wanting; /* so many, */
 	uint64_t higher_since;      /* without a pause since then */

@@ -16,29 +16,70 @@ static bool is_patient(const struct priority *priority, uint64_t now, const stru
 }
 
 /* A program that wants nothing while it is aside is back: so its next work begins at once. */
-static bool is_to_wait(const struct priority *priority, uint64_t now, bool wants, const struct neighbours *neighbours)
+static void begin_wait(struct priority *priority, uint64_t now)
 {
-	return wants && neighbours->higher_wants && (priority->is_waiting || !is_patient(priority, now, neighbours));
+	priority->is_waiting = true;
+	priority->waits_since = now;
+	priority->looked = now;
+	priority->gap_since = 0;
+	priority->left_ns = 0;
 }
 
-/* A wait is over, since a gap was seen. */
-static void learn(struct priority *priority, uint64_t waited)
-{
-	bool was_in_vain = waited < priority->patience_ns;
+/* What our thread did not see, since it did not run, says nothing. */
+#define UNSEEN_NS UINT64_C(3000000)
 
-	priority->patience_ns = was_in_vain ? min_u64(2 * priority->patience_ns, PRIORITY_PATIENCE_MAX_NS)
-	                                    : max_u64(priority->patience_ns / 2, PRIORITY_PATIENCE_NS);
+/* Of each gap eight times its length is added, and of all other time its length is taken away. So `left_ns` grows where gaps are
+ * more than a ninth of all, in the long run. */
+static void see_gaps(struct priority *priority, uint64_t now, bool is_gap)
+{
+	uint64_t passed = now > priority->looked ? min_u64(now - priority->looked, UNSEEN_NS) : 0;
+
+	priority->left_ns = is_gap ? priority->left_ns + 8 * passed : priority->left_ns - min_u64(passed, priority->left_ns);
+	if (!is_gap)
+		priority->gap_since = 0;
+	else if (priority->gap_since == 0)
+		priority->gap_since = now;
+	priority->looked = max_u64(priority->looked, now);
+}
+
+/* As three gaps shortly after one another. */
+#define LEFT_NS UINT64_C(20000000)
+
+static bool is_pause(const struct priority *priority, uint64_t now, const struct neighbours *neighbours)
+{
+	return !neighbours->higher_speaks || (priority->gap_since != 0 && now - priority->gap_since >= PRIORITY_PAUSE_NS);
+}
+
+static void learn(struct priority *priority, bool was_in_vain)
+{
+	priority->patience_ns = was_in_vain ? min_u64(2 * priority->patience_ns, PRIORITY_PATIENCE_MOST_NS)
+	                                    : max_u64(priority->patience_ns / 2, PRIORITY_PATIENCE_LEAST_NS);
+}
+
+/* Without gaps that were seen, as a pause at the end of it. */
+static uint64_t waited(const struct priority *priority, uint64_t now)
+{
+	return (priority->gap_since != 0 ? priority->gap_since : now) - priority->waits_since;
+}
+
+static void go_on_waiting(struct priority *priority, uint64_t now, const struct neighbours *neighbours)
+{
+	see_gaps(priority, now, !neighbours->higher_wants);
+	bool has_paused = is_pause(priority, now, neighbours), is_left = priority->left_ns >= LEFT_NS;
+
+	priority->is_waiting = !has_paused && !is_left;
+	if (!priority->is_waiting)
+		learn(priority, !has_paused || waited(priority, now) < priority->patience_ns);
 }
 
 static void wait_or_not(struct priority *priority, uint64_t now, bool wants, const struct neighbours *neighbours)
 {
-	bool waits = is_to_wait(priority, now, wants, neighbours);
-
-	if (waits && !priority->is_waiting)
-		priority->waits_since = now;
-	else if (!waits && priority->is_waiting && !neighbours->higher_wants)
-		learn(priority, now - priority->waits_since);
-	priority->is_waiting = waits;
+	if (!wants)
+		priority->is_waiting = false;
+	else if (priority->is_waiting)
+		go_on_waiting(priority, now, neighbours);
+	else if (neighbours->higher_wants && !is_patient(priority, now, neighbours))
+		begin_wait(priority, now);
 }
 
 /* --- turns ------------------------------------------------------------------------------------------------------------ */
@@ -77,11 +118,14 @@ static uint64_t choose_wake(const struct priority *priority, bool wants, const s
 	return wake;
 }
 
-/* In its turns it has its usual time slice. So has it while it is aside before, which costs nobody anything. One that cannot be put
- * aside keeps short ones. */
-static bool needs_short_slices(const struct priority *priority, const struct neighbours *neighbours)
+/* The one of its turns is set while it is aside before, which costs nobody anything. One that cannot be put aside keeps short
+ * ones. */
+static uint64_t choose_slice(const struct priority *priority, const struct neighbours *neighbours)
 {
-	return neighbours->has_higher && !(priority->is_waiting && (priority->is_aside || priority->has_turn));
+	bool is_for_turn = priority->is_waiting && (priority->is_aside || priority->has_turn);
+	uint64_t while_it_is_there = is_for_turn ? PRIORITY_TURN_SLICE_US : PRIORITY_SLICE_US;
+
+	return neighbours->has_higher ? while_it_is_there : 0;
 }
 
 struct priority_wish priority_step(struct priority *priority, uint64_t now, bool wants, const struct neighbours *neighbours)
@@ -91,7 +135,7 @@ struct priority_wish priority_step(struct priority *priority, uint64_t now, bool
 	priority->has_turn = is_to_have_turn(priority, now);
 	return (struct priority_wish){
 		.is_aside = priority->is_waiting && !priority->has_turn,
-		.slice_us = needs_short_slices(priority, neighbours) ? PRIORITY_SLICE_US : 0,
+		.slice_us = choose_slice(priority, neighbours),
 		.until = choose_wake(priority, wants, neighbours),
 	};
 }

@@ -3,13 +3,16 @@
  * nanoseconds of a clock that never goes back.
  *
  * While a higher one is there, the program runs for the shortest time at once that is good for both sides: the GPU then answers
- * the higher one as if it were alone, and whatever the higher one leaves is the program's. Where the higher one leaves nothing,
- * even these short times cost it something, and the changes between the two most of all: so the program is put aside, until it
- * is seen that the higher one does not want to run. Others are looked at only now and then: gaps between short kernels are seen
- * by chance. So a wait that was over soon was for one that does leave something, and the next one begins later.
+ * the higher one almost as if it were alone, and whatever the higher one leaves is the program's. Each change between the two
+ * costs the higher one time, though. So where it leaves next to nothing, the program is put aside until the higher one pauses.
  *
- * Nobody waits for ever: who is aside has a turn in each PRIORITY_PERIOD_NS. It is longer than a usual time slice of each of the
- * higher ones', which the GPU lets end first; so it has a share of about a hundredth.
+ * Others are looked at only now and then: gaps between short kernels are seen by chance. So one gap is no pause; but many of them
+ * are what the higher one leaves, and end the wait. A wait that was in vain, since the higher one left something or soon paused,
+ * makes the next one begin later; one that was not, sooner.
+ *
+ * Nobody waits for ever: who is aside has a turn in each PRIORITY_PERIOD_NS, in which it runs once, for long enough to have a
+ * hundredth of the time. The turn is longer by a usual time slice of each of the higher ones', which the GPU lets end first. One
+ * long turn disturbs fewer of the higher one's steps than several short ones.
  */
 #ifndef NVTASKSET_SHIM_PRIORITY_H
 #define NVTASKSET_SHIM_PRIORITY_H
@@ -21,10 +24,13 @@
 
 #define PRIORITY_SLICE_US 50
 #define PRIORITY_PATIENCE_NS UINT64_C(10000000) /* at first: so long no gap of the higher one's was seen */
-#define PRIORITY_PATIENCE_MAX_NS UINT64_C(80000000)
-#define PRIORITY_PERIOD_NS UINT64_C(100000000)
-#define PRIORITY_TURN_NS UINT64_C(3000000)
+#define PRIORITY_PATIENCE_LEAST_NS UINT64_C(2000000)
+#define PRIORITY_PATIENCE_MOST_NS UINT64_C(80000000)
+#define PRIORITY_PAUSE_NS UINT64_C(1500000) /* a gap that is longer is one */
+#define PRIORITY_PERIOD_NS UINT64_C(250000000)
+#define PRIORITY_TURN_NS UINT64_C(5000000)
 #define PRIORITY_TURN_MORE_NS UINT64_C(2100000) /* for each higher one but the first */
+#define PRIORITY_TURN_SLICE_US 8000 /* in a turn, which is then one */
 
 /* Members are priority.c's. */
 struct priority {
@@ -32,6 +38,9 @@ struct priority {
 	uint64_t changed;     /* since then */
 	bool is_waiting;      /* for a higher one that leaves nothing, */
 	uint64_t waits_since;
+	uint64_t looked;      /* meanwhile, the last time, */
+	uint64_t gap_since;   /* and it did not want to run since then; 0: it did, */
+	uint64_t left_ns;     /* and has left more than a ninth of the time, by about so much */
 	bool has_turn;        /* meanwhile, */
 	uint64_t turn_ns;     /* of this length */
 	uint64_t patience_ns;

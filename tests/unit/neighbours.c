@@ -175,7 +175,9 @@ static void test_higher(void **state)
 	                         .wants = true, .wants_since = NOW, .said = NOW});
 	assert_true(look(NOW + BOARD_FRESH_NS, true).higher_wants);
 	assert_false(look(NOW + BOARD_FRESH_NS + 1, true).higher_wants);
+	assert_true(look(NOW + BOARD_FRESH_NS, true).higher_speaks);
 	assert_true(look(NOW + BOARD_FRESH_NS + 1, true).has_higher);
+	assert_false(look(NOW + BOARD_FRESH_NS + 1, true).higher_speaks);
 	/* A client of MPS is somebody, too. */
 	say(&other, (struct board_claim){.pci = gpus[0], .priority = 60,
 	                         .wants = true, .is_client = true, .wants_since = NOW, .said = NOW});

@@ -93,6 +93,7 @@ static struct neighbours see(const struct program *self)
 
 		seen.any = seen.any || is_there;
 		seen.has_higher = seen.has_higher || (is_there && other->rank > self->rank);
+		seen.higher_speaks = seen.higher_speaks || (is_there && other->rank > self->rank && now - other->claim.said < FRESH);
 		if (is_present && other->rank > self->rank) {
 			seen.higher_wants = true;
 			seen.higher_wanting++;
