@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,6 +65,8 @@ static void speak(void)
 static _Noreturn void be_higher(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* Who says nothing for a tenth of a second has gone: on a busy machine, it goes first, where it may. */
+	setpriority(PRIO_PROCESS, 0, -20);
 	board_join(NULL);
 	atomic_store(&shared->is_ready, true);
 	for (;;) {
@@ -144,16 +147,18 @@ static void have(struct tpcset set)
 	gpu_set_partition(&gpu, &set);
 }
 
-/* Until kernels run in all of this set, and nowhere else; and then again. */
+/* Until kernels run in all of this set, and nowhere else, twice in a row. */
 static void assert_comes_to_run_in(const struct gpu_under_test *where, struct tpcset set)
 {
 	double end = timed_now_s() + PATIENCE_S;
-	struct tpcset ran = gpu_where(where, NULL);
+	struct tpcset ran, former;
 
-	while (!tpcset_equal(&ran, &set) && timed_now_s() < end)
-		ran = gpu_where(where, NULL);
-	gpu_assert_equal(&ran, &set);
 	ran = gpu_where(where, NULL);
+	do {
+		former = ran;
+		ran = gpu_where(where, NULL);
+	} while (!(tpcset_equal(&former, &set) && tpcset_equal(&ran, &set)) && timed_now_s() < end);
+	gpu_assert_equal(&former, &set);
 	gpu_assert_equal(&ran, &set);
 }
 
