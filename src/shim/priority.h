@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PRIORITY_SLICE_US 50
+#define PRIORITY_SLICE_US 20
 #define PRIORITY_PATIENCE_NS UINT64_C(10000000) /* at first: so long no gap of the higher one's was seen */
 #define PRIORITY_PATIENCE_LEAST_NS UINT64_C(2000000)
 #define PRIORITY_PATIENCE_MOST_NS UINT64_C(80000000)
