@@ -9,6 +9,7 @@
 #include "state/segment.h"
 #include "support/first_gpu.h"
 #include "support/kernel.h"
+#include "support/pair.h"
 #include "support/timed.h"
 
 #include <setjmp.h>
@@ -28,19 +29,8 @@
 #define HIGH 80
 #define LOW 20
 
-/* What the programs and their parent say to each other. */
-#define PROGRAMS 2
-static struct {
-	atomic_bool ends, pauses; /* all; the first one */
-	struct {
-		atomic_bool is_ready;
-		atomic_uint kernels; /* that have ended */
-		_Atomic uint64_t slice_us; /* that it was given last, by the driver, too; 0: it was given none */
-	} programs[PROGRAMS];
-} *shared;
-
-static char path[] = "/tmp/nvtaskset-gpu-XXXXXX";
-static struct child children[PROGRAMS];
+/* The time slice that each program was given last, by the driver, too; 0: it was given none. */
+static _Atomic uint64_t *slices_us;
 
 static struct segment_revision of_rank(unsigned int priority, unsigned int weight)
 {
@@ -58,26 +48,7 @@ static void note_slice(unsigned long request, const void *argument)
 	const struct rm_control *call = argument;
 
 	if (request == IOCTL_CONTROL && call->command == SET_TIMESLICE)
-		atomic_store(&shared->programs[self].slice_us, *(const uint64_t *)(uintptr_t)call->parameters);
-}
-
-/* There is always some work in flight, but while it pauses. */
-static void work(void)
-{
-	CUevent ends[2];
-
-	for (unsigned int i = 0; i < 2; i++)
-		gpu_check(cuEventCreate(&ends[i], 0));
-	for (unsigned int i = 0; !atomic_load(&shared->ends); i ^= 1) {
-		while (self == 0 && atomic_load(&shared->pauses) && !atomic_load(&shared->ends))
-			timed_sleep_ms(1);
-		timed_launch(2);
-		gpu_check(cuEventRecord(ends[i], NULL));
-		gpu_check(cuEventSynchronize(ends[i ^ 1]));
-		atomic_fetch_add(&shared->programs[self].kernels, 2);
-		atomic_store(&shared->programs[self].is_ready, true);
-	}
-	gpu_check(cuCtxSynchronize());
+		atomic_store(&slices_us[self], *(const uint64_t *)(uintptr_t)call->parameters);
 }
 
 static void be(unsigned int number, struct segment_revision revision)
@@ -86,7 +57,7 @@ static void be(unsigned int number, struct segment_revision revision)
 	kernel_listen(note_slice);
 	timed_open_gpu();
 	timed_give_and_wait(&revision);
-	work();
+	pair_work(self, 2);
 }
 
 static void be_high(void)
@@ -130,84 +101,18 @@ static void be_light(void)
 
 /* --- their parent ------------------------------------------------------------------------------------------------------ */
 
+#define SLICES_SIZE (PAIR_PROGRAMS * sizeof *slices_us)
+
 static int set_up(void **state)
 {
-	(void)state;
-	snprintf(path, sizeof path, "/tmp/nvtaskset-gpu-XXXXXX");
-	timed_share_gpu(path);
-	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return shared == MAP_FAILED ? -1 : 0;
+	slices_us = mmap(NULL, SLICES_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return slices_us == MAP_FAILED ? -1 : pair_set_up(state);
 }
 
-/* After a failure, children may be left. */
 static int tear_down(void **state)
 {
-	(void)state;
-	for (unsigned int i = 0; i < PROGRAMS; i++) {
-		if (children[i].pid > 0) {
-			kill(children[i].pid, SIGKILL);
-			child_wait(&children[i]);
-		}
-	}
-	munmap(shared, sizeof *shared);
-	unsetenv("SIM_GPU");
-	unlink(path);
-	return 0;
-}
-
-static struct child_end wait_for(unsigned int number)
-{
-	struct child_end end = child_wait(&children[number]);
-
-	children[number].pid = 0;
-	return end;
-}
-
-/* Once it has work in flight. One that was left out or has failed ends the test. */
-static void start(unsigned int number, void (*body)(void))
-{
-	double end = timed_now_s() + PATIENCE_S;
-
-	children[number] = child_start(body);
-	while (!atomic_load(&shared->programs[number].is_ready) && timed_now_s() < end) {
-		siginfo_t info = {.si_pid = 0};
-
-		waitid(P_PID, (id_t)children[number].pid, &info, WEXITED | WNOHANG | WNOWAIT);
-		if (info.si_pid != 0) {
-			struct child_end child = wait_for(number);
-
-			atomic_store(&shared->ends, true);
-			timed_skip_if_skipped(&child);
-			child_assert_passed(&child);
-		}
-		timed_sleep_ms(1);
-	}
-	assert_true(atomic_load(&shared->programs[number].is_ready));
-}
-
-static void finish(unsigned int number)
-{
-	atomic_store(&shared->ends, true);
-	struct child_end end = wait_for(number);
-
-	child_assert_passed(&end);
-}
-
-static void finish_both(void)
-{
-	finish(0);
-	finish(1);
-}
-
-static struct segment_time time_of(unsigned int number)
-{
-	struct segment segment;
-	struct segment_time time;
-
-	assert_int_equal(segment_open(&segment, children[number].pid, NULL), SEGMENT_FOUND);
-	segment_read_time(&segment, &time);
-	segment_close(&segment);
-	return time;
+	munmap(slices_us, SLICES_SIZE);
+	return pair_tear_down(state);
 }
 
 static void edit(unsigned int number, struct segment_revision wanted)
@@ -215,20 +120,10 @@ static void edit(unsigned int number, struct segment_revision wanted)
 	struct segment segment;
 	struct error error;
 
-	assert_int_equal(segment_open(&segment, children[number].pid, NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&segment, pair_children[number].pid, NULL), SEGMENT_FOUND);
 	if (segment_change(&segment, &wanted, NULL, &error) < 0)
 		fail_msg("%s", error.reason);
 	segment_close(&segment);
-}
-
-static void wait_for_aside(unsigned int number, uint64_t more_us)
-{
-	double end = timed_now_s() + PATIENCE_S;
-	uint64_t before = time_of(number).aside_us;
-
-	while (time_of(number).aside_us < before + more_us && timed_now_s() < end)
-		timed_sleep_ms(1);
-	assert_true(time_of(number).aside_us >= before + more_us);
 }
 
 /* For longer than the time between two turns. */
@@ -237,29 +132,19 @@ static void wait_for_aside(unsigned int number, uint64_t more_us)
 static void wait_until_never_aside(unsigned int number)
 {
 	double end = timed_now_s() + PATIENCE_S;
-	uint64_t before, after = time_of(number).aside_us;
+	uint64_t before, after = pair_time_of(number).aside_us;
 
 	do {
 		before = after;
 		timed_sleep_ms(QUIET_MS);
-		after = time_of(number).aside_us;
+		after = pair_time_of(number).aside_us;
 	} while (after != before && timed_now_s() < end);
 	assert_int_equal(after, before);
 }
 
 static unsigned int kernels_of(unsigned int number)
 {
-	return atomic_load(&shared->programs[number].kernels);
-}
-
-static void wait_for_kernels(unsigned int number, unsigned int more)
-{
-	double end = timed_now_s() + PATIENCE_S;
-	unsigned int before = kernels_of(number);
-
-	while (kernels_of(number) < before + more && timed_now_s() < end)
-		timed_sleep_ms(1);
-	assert_true(kernels_of(number) >= before + more);
+	return atomic_load(&pair->programs[number].done);
 }
 
 /* By itself, a program has a time slice of some milliseconds. */
@@ -271,7 +156,7 @@ static void wait_for_slice(unsigned int number, bool is_short)
 	bool is_so = false;
 
 	while (!is_so && timed_now_s() < end) {
-		uint64_t slice_us = atomic_load(&shared->programs[number].slice_us);
+		uint64_t slice_us = atomic_load(&slices_us[number]);
 
 		is_so = slice_us > 0 && (slice_us <= SHORT_US) == is_short;
 		timed_sleep_ms(1);
@@ -285,18 +170,18 @@ static void wait_for_slice(unsigned int number, bool is_short)
 static void test_higher_goes_first(void **state)
 {
 	(void)state;
-	start(1, be_low);
-	start(0, be_high);
-	wait_for_aside(1, 100000);
+	pair_start(1, be_low);
+	pair_start(0, be_high);
+	pair_wait_for_aside(1, 100000);
 	unsigned int before[2] = {kernels_of(0), kernels_of(1)};
 
-	wait_for_kernels(0, 200);
+	pair_wait_for_done(0, 200);
 	unsigned int high = kernels_of(0) - before[0], low = kernels_of(1) - before[1];
 
-	assert_int_equal(time_of(0).aside_us, 0);
-	assert_int_equal(time_of(0).state, SEGMENT_TIME_IN_FORCE);
-	assert_int_equal(time_of(1).state, SEGMENT_TIME_IN_FORCE);
-	finish_both();
+	assert_int_equal(pair_time_of(0).aside_us, 0);
+	assert_int_equal(pair_time_of(0).state, SEGMENT_TIME_IN_FORCE);
+	assert_int_equal(pair_time_of(1).state, SEGMENT_TIME_IN_FORCE);
+	pair_finish_both();
 	if (high < 3 * low)
 		fail_msg("%u kernels of the higher one, %u of the lower one", high, low);
 }
@@ -305,61 +190,61 @@ static void test_higher_goes_first(void **state)
 static void test_pause(void **state)
 {
 	(void)state;
-	start(0, be_high);
-	start(1, be_low);
-	wait_for_aside(1, 50000);
-	atomic_store(&shared->pauses, true);
+	pair_start(0, be_high);
+	pair_start(1, be_low);
+	pair_wait_for_aside(1, 50000);
+	atomic_store(&pair->pauses, true);
 	wait_until_never_aside(1);
-	wait_for_kernels(1, 200);
-	atomic_store(&shared->pauses, false);
-	wait_for_aside(1, 50000);
-	finish_both();
+	pair_wait_for_done(1, 200);
+	atomic_store(&pair->pauses, false);
+	pair_wait_for_aside(1, 50000);
+	pair_finish_both();
 }
 
 static void test_nobody_waits_for_ever(void **state)
 {
 	(void)state;
-	start(0, be_high);
-	start(1, be_low);
-	wait_for_aside(1, 50000);
-	wait_for_kernels(1, 6);
-	finish_both();
+	pair_start(0, be_high);
+	pair_start(1, be_low);
+	pair_wait_for_aside(1, 50000);
+	pair_wait_for_done(1, 6);
+	pair_finish_both();
 }
 
 /* The kernel driver is told, and once more when the higher one has gone. */
 static void test_slices(void **state)
 {
 	(void)state;
-	start(1, be_low);
-	wait_for_kernels(1, 20);
+	pair_start(1, be_low);
+	pair_wait_for_done(1, 20);
 	wait_for_slice(1, false);
-	atomic_store(&shared->pauses, true);
-	children[0] = child_start(be_high);
+	atomic_store(&pair->pauses, true);
+	pair_children[0] = child_start(be_high);
 	wait_for_slice(1, true);
 	wait_for_slice(0, false);
-	kill(children[0].pid, SIGKILL);
-	wait_for(0);
+	kill(pair_children[0].pid, SIGKILL);
+	pair_wait_for(0);
 	wait_for_slice(1, false);
-	finish(1);
+	pair_finish(1);
 }
 
 /* Where the kernel driver refuses them: it is put aside as ever, and says so once. */
 static void test_slices_refused(void **state)
 {
 	(void)state;
-	start(1, be_low_without_slices);
-	start(0, be_high);
-	wait_for_aside(1, 50000);
-	atomic_store(&shared->pauses, true);
+	pair_start(1, be_low_without_slices);
+	pair_start(0, be_high);
+	pair_wait_for_aside(1, 50000);
+	atomic_store(&pair->pauses, true);
 	wait_until_never_aside(1);
-	atomic_store(&shared->ends, true);
-	struct child_end end = wait_for(1);
+	atomic_store(&pair->ends, true);
+	struct child_end end = pair_wait_for(1);
 	const char *said = strstr(end.errors, "the priority is not in force");
 
 	child_assert_passed(&end);
 	assert_non_null(said);
 	assert_null(strstr(said + 1, "the priority is not in force"));
-	finish(0);
+	pair_finish(0);
 }
 
 /* It has kernels that are not counted: nobody knows whether it wants to run, so nobody waits for it. */
@@ -374,17 +259,17 @@ static void be_high_and_unknown(void)
 	counts_note_gap_everywhere(&segment, COUNTS_OLDER);
 	segment_close(&segment);
 	timed_give_and_wait(&revision);
-	work();
+	pair_work(self, 2);
 }
 
 static void test_unknown_work(void **state)
 {
 	(void)state;
-	start(0, be_high_and_unknown);
-	start(1, be_low);
+	pair_start(0, be_high_and_unknown);
+	pair_start(1, be_low);
 	wait_for_slice(1, true);
 	wait_until_never_aside(1);
-	finish_both();
+	pair_finish_both();
 }
 
 /* --- weights ----------------------------------------------------------------------------------------------------------------- */
@@ -393,15 +278,15 @@ static void test_unknown_work(void **state)
 static void test_weights(void **state)
 {
 	(void)state;
-	start(0, be_heavy);
-	start(1, be_light);
-	wait_for_aside(1, 30000);
+	pair_start(0, be_heavy);
+	pair_start(1, be_light);
+	pair_wait_for_aside(1, 30000);
 	unsigned int before[2] = {kernels_of(0), kernels_of(1)};
 
-	wait_for_kernels(0, 600);
+	pair_wait_for_done(0, 600);
 	unsigned int heavy = kernels_of(0) - before[0], light = kernels_of(1) - before[1];
 
-	finish_both();
+	pair_finish_both();
 	if (2 * heavy < 3 * light || heavy > 6 * light)
 		fail_msg("%u kernels with a weight of 300, %u with 100", heavy, light);
 }
@@ -411,14 +296,14 @@ static void test_weights(void **state)
 static void test_edits(void **state)
 {
 	(void)state;
-	start(0, be_usual_first);
-	start(1, be_usual);
+	pair_start(0, be_usual_first);
+	pair_start(1, be_usual);
 	edit(0, of_rank(HIGH, 0));
-	wait_for_aside(1, 50000);
+	pair_wait_for_aside(1, 50000);
 	edit(1, of_rank(SEGMENT_PRIORITY_MAX, 0));
-	wait_for_aside(0, 50000);
+	pair_wait_for_aside(0, 50000);
 	wait_until_never_aside(1);
-	finish_both();
+	pair_finish_both();
 }
 
 /* --- those that do not go on -------------------------------------------------------------------------------------------------- */
@@ -426,42 +311,42 @@ static void test_edits(void **state)
 static void test_killed(void **state)
 {
 	(void)state;
-	start(0, be_high);
-	start(1, be_low);
-	wait_for_aside(1, 50000);
-	kill(children[0].pid, SIGKILL);
-	wait_for(0);
+	pair_start(0, be_high);
+	pair_start(1, be_low);
+	pair_wait_for_aside(1, 50000);
+	kill(pair_children[0].pid, SIGKILL);
+	pair_wait_for(0);
 	wait_until_never_aside(1);
-	wait_for_kernels(1, 200);
-	finish(1);
+	pair_wait_for_done(1, 200);
+	pair_finish(1);
 }
 
 /* A simulated GPU goes on giving time slices to who is stopped, and next to nothing to short ones: so no kernels are counted. */
 static void test_stopped(void **state)
 {
 	(void)state;
-	start(0, be_high);
-	start(1, be_low);
-	wait_for_aside(1, 50000);
-	kill(children[0].pid, SIGSTOP);
+	pair_start(0, be_high);
+	pair_start(1, be_low);
+	pair_wait_for_aside(1, 50000);
+	kill(pair_children[0].pid, SIGSTOP);
 	wait_until_never_aside(1);
-	kill(children[0].pid, SIGCONT);
-	wait_for_aside(1, 50000);
-	finish_both();
+	kill(pair_children[0].pid, SIGCONT);
+	pair_wait_for_aside(1, 50000);
+	pair_finish_both();
 }
 
 /* Stopped while it is aside or not, it holds up nobody. */
 static void test_lower_one_stopped(void **state)
 {
 	(void)state;
-	start(0, be_high);
-	start(1, be_low);
-	wait_for_aside(1, 50000);
-	kill(children[1].pid, SIGSTOP);
-	wait_for_kernels(0, 100);
-	kill(children[1].pid, SIGCONT);
-	wait_for_aside(1, 50000);
-	finish_both();
+	pair_start(0, be_high);
+	pair_start(1, be_low);
+	pair_wait_for_aside(1, 50000);
+	kill(pair_children[1].pid, SIGSTOP);
+	pair_wait_for_done(0, 100);
+	kill(pair_children[1].pid, SIGCONT);
+	pair_wait_for_aside(1, 50000);
+	pair_finish_both();
 }
 
 /* --- the end, and children ---------------------------------------------------------------------------------------------------- */
@@ -536,11 +421,11 @@ static void fork_while_aside(void)
 
 static void run_beside_high(void (*body)(void))
 {
-	start(0, be_high);
-	children[1] = child_start(body);
-	struct child_end end = wait_for(1);
+	pair_start(0, be_high);
+	pair_children[1] = child_start(body);
+	struct child_end end = pair_wait_for(1);
 
-	finish(0);
+	pair_finish(0);
 	child_assert_passed(&end);
 }
 
@@ -585,7 +470,7 @@ static void be_client(unsigned int number, struct segment_revision revision)
 	timed_wait_for_state(SEGMENT_TIME_HELD);
 	assert_true(timed_has_thread());
 	kernel_was_asked_by(SHIM);
-	work();
+	pair_work(self, 2);
 	assert_false(kernel_was_asked_by(SHIM));
 	assert_int_equal(timed_look().state, SEGMENT_TIME_HELD);
 }
@@ -605,10 +490,10 @@ static void test_gives_way_to_clients(void **state)
 {
 	(void)state;
 	use_mps();
-	start(0, be_high_client);
-	start(1, be_low);
-	wait_for_aside(1, 50000);
-	finish_both();
+	pair_start(0, be_high_client);
+	pair_start(1, be_low);
+	pair_wait_for_aside(1, 50000);
+	pair_finish_both();
 	leave_mps();
 }
 
@@ -616,11 +501,11 @@ static void test_clients_go_on(void **state)
 {
 	(void)state;
 	use_mps();
-	start(1, be_low_client);
-	start(0, be_high);
-	wait_for_kernels(0, 100);
-	wait_for_kernels(1, 50);
-	finish_both();
+	pair_start(1, be_low_client);
+	pair_start(0, be_high);
+	pair_wait_for_done(0, 100);
+	pair_wait_for_done(1, 50);
+	pair_finish_both();
 	leave_mps();
 }
 
@@ -638,7 +523,7 @@ static void be_low_with_managed_memory(void)
 	timed_give(&revision);
 	gpu_run(&gpu);
 	timed_wait_for_state(SEGMENT_TIME_MANAGED);
-	work();
+	pair_work(self, 2);
 	assert_int_equal(timed_look().aside_us, 0);
 	assert_int_equal(timed_look().state, SEGMENT_TIME_MANAGED);
 }
@@ -650,13 +535,13 @@ static void test_managed_memory(void **state)
 	gpu_load_driver();
 	if (!gpu_is_simulated())
 		gpu_skip("only for a simulated driver: it allocates managed memory");
-	start(1, be_low_with_managed_memory);
-	start(0, be_high);
-	wait_for_kernels(0, 50);
+	pair_start(1, be_low_with_managed_memory);
+	pair_start(0, be_high);
+	pair_wait_for_done(0, 50);
 	wait_for_slice(1, true);
-	wait_for_kernels(0, 50);
-	assert_true(shared->programs[1].slice_us <= SHORT_US);
-	finish_both();
+	pair_wait_for_done(0, 50);
+	assert_true(slices_us[1] <= SHORT_US);
+	pair_finish_both();
 }
 
 /* Found while it is aside, as its quota wants it for ten seconds: it is back at once, and goes on with short slices. */
@@ -676,7 +561,7 @@ static void come_to_use_managed_memory(void)
 	timed_sleep_ms(QUIET_MS);
 	assert_in_range(timed_look().aside_us, aside_us, aside_us + 100000);
 	assert_true(timed_has_thread());
-	atomic_store(&shared->pauses, true);
+	atomic_store(&pair->pauses, true);
 	gpu_check(cuCtxSynchronize());
 }
 
