@@ -73,7 +73,7 @@ in_tenths() {
 		END {for (i = 0; i <= bin; i++) print i * 100 "," count[i] + 0}'
 }
 
-# Lets these loops work together, and adds what each did in each tenth of a second.
+# Lets these loops work together, and adds what each did in each tenth of a second. One that did nothing has a row, too.
 measure_weights() { # ROUND SECONDS WEIGHTS
 	local number=0 weight names=()
 	for weight in ${3//-/ }; do
@@ -84,6 +84,7 @@ measure_weights() { # ROUND SECONDS WEIGHTS
 	number=0
 	for weight in ${3//-/ }; do
 		number=$((number + 1))
+		[ -n "$(turn_samples "loop-$3-$number")" ] || echo "  $3: program $number finished nothing" >&2
 		turn_samples "loop-$3-$number" | in_tenths | rows "$1" "$3" "$number" "$weight"
 	done
 }
