@@ -191,7 +191,7 @@ $(BUILD)/tests/unit/quota: $(BUILD)/tests/unit/quota.o $(BUILD)/src/shim/quota.o
 $(BUILD)/tests/unit/neighbours: $(BUILD)/tests/unit/neighbours.o $(BUILD)/src/shim/neighbours.o $(library)
 $(BUILD)/tests/unit/stepping: $(BUILD)/tests/unit/stepping.o $(addprefix $(BUILD)/src/shim/,stepping.o epoch.o) $(library)
 $(addprefix $(BUILD)/tests/unit/,priority weight): $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o \
-                                 $(addprefix $(BUILD)/src/shim/,priority.o weight.o bound.o) $(library)
+                                 $(addprefix $(BUILD)/src/shim/,priority.o weight.o habit.o bound.o) $(library)
 $(BUILD)/tests/unit/prediction: $(BUILD)/tests/unit/prediction.o $(BUILD)/src/shim/prediction.o $(library)
 $(BUILD)/tests/unit/reserve: $(BUILD)/tests/unit/reserve.o $(BUILD)/src/shim/reserve.o $(library)
 $(BUILD)/tests/unit/holding: $(BUILD)/tests/unit/holding.o $(addprefix $(BUILD)/src/shim/,holding.o reserve.o) $(library)

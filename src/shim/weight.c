@@ -6,6 +6,45 @@
 /* A thread that did not run for longer has not seen what happened meanwhile. */
 #define UNSEEN_NS UINT64_C(1000000000)
 
+#define ALL_PPM 1000000
+
+/* --- who is there ----------------------------------------------------------------------------------------------------- */
+
+/* The others that are present: so many, of whom the least served one has been served this. */
+struct company {
+	unsigned int present;
+	uint64_t least_ns;
+};
+
+/* One that wants no more, but did so in most looks, is still there as it was. Those that are aside always want. */
+static struct company see_company(struct weight *weight, uint64_t now, const struct neighbours *neighbours)
+{
+	struct company company = {.present = neighbours->equals_present, .least_ns = neighbours->least_served_ns};
+	unsigned int wanting = neighbours->equals_wanting;
+	bool are_all = wanting > 0 && wanting >= weight->others;
+
+	if (habit_look(&weight->habit_of_others, now, are_all) && !are_all) {
+		company.present += weight->others - wanting;
+		company.least_ns = min_u64(company.least_ns, weight->least_ns);
+	} else {
+		weight->others = wanting;
+	}
+	return company;
+}
+
+/* How much of the time is its own at this moment. `wants` is what the look saw, `is_here` what that means. By itself, what
+ * it does not use is nobody's; in company, others have it, and it has theirs afterwards. */
+static uint32_t own_ppm(bool wants, bool is_here, const struct company *company)
+{
+	uint32_t own = 0;
+
+	if (company->present == 0)
+		own = wants ? ALL_PPM : 0;
+	else if (is_here)
+		own = (ALL_PPM - WEIGHT_LOSS_PPM) / (1 + company->present);
+	return own;
+}
+
 /* --- accounting ------------------------------------------------------------------------------------------------------ */
 
 /* The time of a program of this weight as what it has been served, and back. */
@@ -21,27 +60,24 @@ static void serve(struct weight *weight, uint64_t served_ns)
 		weight->served_ns += served_ns;
 }
 
-static void meet(struct weight *weight, const struct neighbours *neighbours)
+static void meet(struct weight *weight, const struct company *company)
 {
-	if (weight->served_ns == UINT64_MAX && neighbours->equals_present > 0)
-		weight->served_ns = neighbours->least_served_ns != UINT64_MAX ? neighbours->least_served_ns : 0;
+	if (weight->served_ns == UINT64_MAX && company->present > 0)
+		weight->served_ns = company->least_ns != UINT64_MAX ? company->least_ns : 0;
 }
 
-/* Between two looks, the half of the time is as at either of them. */
-static void account(struct weight *weight, uint64_t now, bool wants, unsigned int sharing)
+/* Up to now, since when `own` of the time is its own. Between two looks, the half of the time is as at either of them. */
+static void account(struct weight *weight, uint64_t now, uint32_t own)
 {
 	uint64_t passed = now > weight->accounted ? min_u64(now - weight->accounted, UNSEEN_NS) : 0;
-	uint64_t looks = (uint64_t)weight->wants + wants;
 
 	if (weight->is_aside && weight->is_ahead)
 		weight->waited_ns += passed;
 	if (!weight->is_aside)
-		serve(weight, passed * SEGMENT_WEIGHT_USUAL * looks * (weight->sharing + sharing) /
-		                      (UINT64_C(4) * weight->sharing * sharing * weight->weight));
+		serve(weight, served_by(weight, passed * (weight->own_ppm + own) / (2 * ALL_PPM)));
 	if (now > weight->accounted)
 		weight->accounted = now;
-	weight->wants = wants;
-	weight->sharing = sharing;
+	weight->own_ppm = own;
 }
 
 static void keep_distance(struct weight *weight, uint64_t least_ns)
@@ -85,7 +121,6 @@ void weight_begin(struct weight *weight, uint32_t wanted, uint64_t now)
 		.served_ns = UINT64_MAX,
 		.weight = wanted,
 		.accounted = now,
-		.sharing = 1,
 		.least_ns = UINT64_MAX,
 	};
 }
@@ -97,28 +132,29 @@ void weight_change(struct weight *weight, uint32_t wanted)
 
 bool weight_step(struct weight *weight, uint64_t now, bool wants, bool is_held, const struct neighbours *neighbours)
 {
-	uint64_t least_ns = neighbours->least_served_ns;
+	struct company company = see_company(weight, now, neighbours);
+	bool is_here = habit_look(&weight->habit, now, wants);
 
-	meet(weight, neighbours);
-	account(weight, now, wants, 1 + neighbours->equals_present);
-	if (!wants || (is_held && weight->is_aside && !weight->is_ahead))
-		keep_distance(weight, least_ns);
-	bound(weight, least_ns);
-	end_wait(weight, least_ns);
-	weight->least_ns = least_ns;
-	weight->is_ahead = wants && is_ahead(weight, least_ns);
+	meet(weight, &company);
+	account(weight, now, own_ppm(wants, is_here, &company));
+	if (!is_here || (is_held && weight->is_aside && !weight->is_ahead))
+		keep_distance(weight, company.least_ns);
+	bound(weight, company.least_ns);
+	end_wait(weight, company.least_ns);
+	weight->least_ns = company.least_ns;
+	weight->is_ahead = wants && is_ahead(weight, company.least_ns);
 	return weight->is_ahead;
 }
 
 void weight_was_put_aside(struct weight *weight, uint64_t begin, uint64_t end)
 {
-	account(weight, begin + lag_of_call(begin, end), weight->wants, weight->sharing);
+	account(weight, begin + lag_of_call(begin, end), weight->own_ppm);
 	weight->is_aside = true;
-	account(weight, end, weight->wants, weight->sharing);
+	account(weight, end, weight->own_ppm);
 }
 
 void weight_was_taken_back(struct weight *weight, uint64_t end)
 {
-	account(weight, end, weight->wants, weight->sharing);
+	account(weight, end, weight->own_ppm);
 	weight->is_aside = false;
 }

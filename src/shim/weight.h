@@ -7,6 +7,9 @@
  * served more than the least served one that is present, and by more than a lead, is put aside until that one has caught up. Only
  * those present count: if the least served one cannot run either, nobody waits for it.
  *
+ * Looks see programs now and then without work that only wait for their host for a moment. Who wants to run in most looks is
+ * present meanwhile (habit.h): the GPU gives the others what is theirs, and this one its turn afterwards.
+ *
  * Nobody saves up anything: a program that does not want to run, or is aside for another reason, keeps its distance to the
  * others. Nobody is so far ahead of them that it would wait for longer than two leads of its own need.
  *
@@ -16,6 +19,7 @@
 #ifndef NVTASKSET_SHIM_WEIGHT_H
 #define NVTASKSET_SHIM_WEIGHT_H
 
+#include "habit.h"
 #include "neighbours.h"
 
 #include <stdbool.h>
@@ -27,18 +31,24 @@
 /* Longer than it takes one of a hundredth of the other's weight. */
 #define WEIGHT_WAIT_NS UINT64_C(1000000000)
 
+/* Of the time in company, so much is lost to all, since the GPU changes between them. It depends on their kernels: this is the
+ * half of the most that was seen (docs/hardware.md, "Time slices"). */
+#define WEIGHT_LOSS_PPM 45000
+
 /* Members are weight.c's; only those of the first part are for others to read. */
 struct weight {
 	uint64_t served_ns; /* UINT64_MAX: it has not seen the others yet */
 
 	uint32_t weight;
-	bool is_aside;      /* the program, whoever wanted it so */
-	bool is_ahead;      /* and is to wait for the others, */
-	uint64_t waited_ns; /* and has done so, since it was even with them */
-	uint64_t accounted; /* up to this moment */
-	bool wants;         /* at that moment, */
-	unsigned int sharing; /* so many were present, if it was, */
-	uint64_t least_ns;  /* and the least served one of the others had been served this; UINT64_MAX: there was none */
+	bool is_aside;       /* the program, whoever wanted it so */
+	bool is_ahead;       /* and is to wait for the others, */
+	uint64_t waited_ns;  /* and has done so, since it was even with them */
+	uint64_t accounted;  /* up to this moment; */
+	uint32_t own_ppm;    /* at that moment, so much of the time was its own, if it was not aside */
+	struct habit habit;  /* of wanting to run */
+	struct habit habit_of_others; /* … all of those that there were */
+	unsigned int others; /* so many */
+	uint64_t least_ns;   /* and the least served one of those present had been served this; UINT64_MAX: there was none */
 };
 
 /* A program that is new here; another weight for one that is not, which keeps what it has been served. */

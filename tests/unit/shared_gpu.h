@@ -25,6 +25,7 @@
 #define ASIDE_EFFECT (275 * US)
 #define BACK_CALL (260 * US)
 #define USUAL_SLICE_US 2048
+#define SLICES_DIFFER_US 900 /* or programs that are put aside again and again would keep step with them */
 
 #define STEP (10 * US)
 #define LOOK (1 * MS)
@@ -39,6 +40,10 @@ static struct program {
 	struct weight weight;
 	uint32_t rank; /* its priority */
 	bool (*wants)(uint64_t time);
+	uint64_t piece;    /* after so much of the GPU's time, */
+	uint64_t pause;    /* its host needs so long until there is more for the GPU; 0: there is always more */
+	uint64_t of_piece; /* so much has it had since, */
+	uint64_t ready;    /* and until then, there is no more */
 	bool is_gone;    /* it has ended, or is not there yet */
 	bool is_frozen;  /* its thread does not run */
 	bool is_held;    /* another rule wants it aside */
@@ -56,28 +61,73 @@ static struct program {
 } programs[PROGRAMS];
 static unsigned int running;
 static uint64_t slice_end;
+static unsigned int loss;     /* of a thousand steps in which several could run, so many are lost */
+static unsigned int loss_due; /* in thousandths of a step */
+
+/* By chance: so of what is late, some is later, and nothing keeps step with anything else. */
+static uint64_t up_to(uint64_t most)
+{
+	static uint64_t state = 1;
+
+	state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return (state >> 33) % most;
+}
 
 /* --- the GPU ---------------------------------------------------------------------------------------------------------- */
 
+static bool has_work(const struct program *program)
+{
+	return program->wants(now) && now >= program->ready;
+}
+
 static bool can_run(const struct program *program)
 {
-	return program->wants && !program->is_gone && !program->is_stopped && program->wants(now);
+	return program->wants && !program->is_gone && !program->is_stopped && has_work(program);
+}
+
+static void choose(void)
+{
+	for (unsigned int i = 0; i < PROGRAMS; i++) {
+		running = (running + 1) % PROGRAMS;
+		if (can_run(&programs[running]))
+			break;
+	}
+	uint64_t slice_us = programs[running].slice_us;
+	uint64_t usual_us = USUAL_SLICE_US - SLICES_DIFFER_US / 2 + up_to(SLICES_DIFFER_US);
+
+	slice_end = now + (slice_us > 0 ? slice_us : usual_us) * US;
+}
+
+static void work(struct program *program)
+{
+	program->got_ns += STEP;
+	program->of_piece += STEP;
+	if (program->pause > 0 && program->of_piece >= program->piece) {
+		program->of_piece = 0;
+		program->ready = now + STEP + program->pause;
+	}
+}
+
+/* As if the changes from one to another were spread evenly over the time. */
+static bool is_lost(void)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < PROGRAMS && loss > 0; i++)
+		count += can_run(&programs[i]);
+	loss_due += count > 1 ? loss : 0;
+	bool is_due = loss_due >= 1000;
+
+	loss_due -= is_due ? 1000 : 0;
+	return is_due;
 }
 
 static void run_gpu(void)
 {
-	if (!can_run(&programs[running]) || now >= slice_end) {
-		for (unsigned int i = 0; i < PROGRAMS; i++) {
-			running = (running + 1) % PROGRAMS;
-			if (can_run(&programs[running]))
-				break;
-		}
-		uint64_t slice_us = programs[running].slice_us;
-
-		slice_end = now + (slice_us > 0 ? slice_us : USUAL_SLICE_US) * US;
-	}
-	if (can_run(&programs[running]))
-		programs[running].got_ns += STEP;
+	if (!can_run(&programs[running]) || now >= slice_end)
+		choose();
+	if (can_run(&programs[running]) && !is_lost())
+		work(&programs[running]);
 }
 
 /* --- its programs' threads ---------------------------------------------------------------------------------------------- */
@@ -120,18 +170,9 @@ static void say(struct program *program, bool wants)
 	program->claim.said = now;
 }
 
-/* Some are later than others, and none keeps step with another one. */
-static uint64_t lateness(void)
-{
-	static uint64_t state = 1;
-
-	state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
-	return (state >> 33) % LATE;
-}
-
 static void look(struct program *program)
 {
-	bool wants = program->wants(now);
+	bool wants = has_work(program);
 
 	say(program, wants);
 	struct neighbours seen = see(program);
@@ -141,7 +182,7 @@ static void look(struct program *program)
 	bool is_aside = is_held || is_ahead;
 
 	program->slice_us = wish.slice_us;
-	program->wake = (wish.until < now + LOOK ? wish.until : now + LOOK) + lateness();
+	program->wake = (wish.until < now + LOOK ? wish.until : now + LOOK) + up_to(LATE);
 	if (is_aside != program->is_aside) {
 		program->is_aside = is_aside;
 		program->asides += is_aside;
@@ -199,7 +240,7 @@ static bool always(uint64_t time)
 static void begin(void)
 {
 	now = 5 * SECOND;
-	slice_end = 0;
+	slice_end = loss = loss_due = 0;
 	memset(programs, 0, sizeof programs);
 }
 

@@ -3,22 +3,47 @@
 
 #define EQUAL 50 /* the priority of all */
 
-/* Of 10 s, each has its share within a twentieth of that. */
-static void check_shares(const uint32_t *weights, unsigned int count)
+/* Some hundreds of puttings aside, in each of which a time slice more or less is chance. */
+#define LONG (60 * SECOND)
+
+static uint64_t all_got(void)
 {
 	uint64_t all = 0;
 
-	begin();
-	for (unsigned int i = 0; i < count; i++) {
-		all += weights[i];
-		start(i, EQUAL, weights[i], always);
-	}
-	go_on(10 * SECOND);
-	for (unsigned int i = 0; i < count; i++) {
-		uint64_t share = 1000 * weights[i] / all;
+	for (unsigned int i = 0; i < PROGRAMS; i++)
+		all += programs[i].got_ns;
+	return all;
+}
 
-		assert_got(&programs[i], 10 * SECOND, share * 95 / 100, share * 105 / 100 + 1);
+/* Of what all got, each has its share within a twentieth of that. */
+static void assert_shares(const uint32_t *weights, unsigned int count)
+{
+	uint64_t weights_of_all = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		weights_of_all += weights[i];
+	for (unsigned int i = 0; i < count; i++) {
+		double got = (double)programs[i].got_ns / (double)all_got(), share = (double)weights[i] / (double)weights_of_all;
+
+		if (got < 0.95 * share || got > 1.05 * share)
+			fail_msg("program %u got %.4f instead of %.4f", i, got, share);
 	}
+}
+
+/* In company, so many thousandths of the time are lost; by itself, a program gets all that there is. */
+static void check_shares_of_rest(unsigned int lost, const uint32_t *weights, unsigned int count)
+{
+	begin();
+	loss = lost;
+	for (unsigned int i = 0; i < count; i++)
+		start(i, EQUAL, weights[i], always);
+	go_on(LONG);
+	assert_shares(weights, count);
+}
+
+static void check_shares(const uint32_t *weights, unsigned int count)
+{
+	check_shares_of_rest(0, weights, count);
 }
 
 static void test_shares(void **state)
@@ -29,6 +54,17 @@ static void test_shares(void **state)
 	check_shares((const uint32_t[]){100, 2000}, 2);
 	check_shares((const uint32_t[]){300, 100}, 2);
 	check_shares((const uint32_t[]){10000, 9000, 8000, 7000}, 4);
+}
+
+/* As much as between kernels of 0.5 ms on an H100 (docs/hardware.md, "Time slices"). */
+static void test_shares_where_changes_cost(void **state)
+{
+	const unsigned int lost = 91;
+
+	(void)state;
+	check_shares_of_rest(lost, (const uint32_t[]){100, 200, 400}, 3);
+	check_shares_of_rest(lost, (const uint32_t[]){100, 2000}, 2);
+	check_shares_of_rest(lost, (const uint32_t[]){300, 100}, 2);
 }
 
 /* Those that are equal are left alone: the GPU does it by itself. */
@@ -67,6 +103,40 @@ static void test_saves_nothing(void **state)
 		assert_got(&programs[0], 100 * MS, 440, 560);
 		go_on(400 * MS);
 	}
+}
+
+/* As programs that wait for the end of each piece of work, before they have more. */
+static void test_shares_with_moments_without_work(void **state)
+{
+	const uint32_t weights[] = {300, 100};
+
+	(void)state;
+	for (uint64_t pause = 50 * US; pause <= 300 * US; pause += 50 * US) {
+		begin();
+		for (unsigned int i = 0; i < 2; i++) {
+			struct program *program = start(i, EQUAL, weights[i], always);
+
+			program->piece = 2 * MS;
+			program->pause = pause;
+		}
+		go_on(10 * SECOND);
+		assert_shares(weights, 2);
+	}
+}
+
+/* It is seen in few looks: nobody waits for it longer than until the next one. */
+static void test_pauses_make_nobody_wait(void **state)
+{
+	(void)state;
+	begin();
+	start(0, EQUAL, 100, always);
+	struct program *pauser = start(1, EQUAL, 2000, always);
+
+	pauser->piece = 2 * MS;
+	pauser->pause = 18 * MS;
+	go_on(10 * SECOND);
+	assert_got(&programs[0], 10 * SECOND, 820, 900);
+	assert_got(pauser, 10 * SECOND, 90, 100);
 }
 
 /* For 2 of every 9 ms: pauses that are shorter than any that a rule could see as one. */
@@ -151,7 +221,7 @@ static void test_goes(void **state)
 	start(1, EQUAL, 1000, always);
 	go_on(1 * SECOND);
 	programs[1].is_gone = true;
-	go_on(2 * MS);
+	go_on(HABIT_PAUSE_NS + 2 * MS);
 	forget_what_they_got();
 	go_on(100 * MS);
 	assert_got(&programs[0], 100 * MS, 1000, 1000);
@@ -287,10 +357,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_shares_where_changes_cost),
 		cmocka_unit_test(test_equals),
 		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_saves_nothing),
 		cmocka_unit_test(test_saves_nothing_in_short_pauses),
+		cmocka_unit_test(test_shares_with_moments_without_work),
+		cmocka_unit_test(test_pauses_make_nobody_wait),
 		cmocka_unit_test(test_short_kernels_cost_little),
 		cmocka_unit_test(test_comes_later),
 		cmocka_unit_test(test_comes_while_others_pause),
