@@ -145,22 +145,28 @@ static void retract_former(const struct sight *sight)
 
 /* --- what the others want ----------------------------------------------------------------------------------------- */
 
+static bool speaks(const struct board_claim *claim, uint64_t now)
+{
+	return now <= claim->said || now - claim->said <= BOARD_FRESH_NS;
+}
+
 static void add_higher(struct neighbours *all, const struct board_claim *claim, uint64_t now)
 {
 	bool wants = claim->wants && !claim->is_aside;
 
 	all->has_higher = true;
-	all->higher_speaks = all->higher_speaks || now <= claim->said || now - claim->said <= BOARD_FRESH_NS;
+	all->higher_speaks = all->higher_speaks || speaks(claim, now);
 	if (wants && (!all->higher_wants || claim->wants_since < all->higher_since))
 		all->higher_since = claim->wants_since;
 	all->higher_wants = all->higher_wants || wants;
 	all->higher_wanting += wants;
 }
 
-static void add_equal(struct neighbours *all, const struct board_claim *claim)
+static void add_equal(struct neighbours *all, const struct board_claim *claim, uint64_t now)
 {
 	bool is_present = claim->wants && !claim->is_aside;
 
+	all->equals_speaking += speaks(claim, now);
 	all->equals_wanting += claim->wants;
 	all->equals_present += is_present;
 	if (is_present && claim->served_ns < all->least_served_ns)
@@ -173,7 +179,7 @@ static void add(struct neighbours *all, const struct board_claim *claim, uint64_
 	if (claim->priority > self->priority)
 		add_higher(all, claim, now);
 	else if (claim->priority == self->priority)
-		add_equal(all, claim);
+		add_equal(all, claim, now);
 }
 
 static void add_if_sharing(struct neighbours_on_gpu *seen, const struct board_claim *claim, uint64_t now,

@@ -32,6 +32,7 @@ struct neighbours {
 	uint64_t higher_since;      /* without a pause since then */
 	unsigned int equals_present; /* of the same priority: those that want to run and are not aside */
 	unsigned int equals_wanting; /* … that want to run; aside or not */
+	unsigned int equals_speaking; /* … that have just said what they want */
 	uint64_t least_served_ns;   /* of those present; UINT64_MAX if there are none */
 };
 

@@ -94,7 +94,8 @@ static uint64_t turn_beside(const struct neighbours *neighbours)
 
 static uint64_t turn_of(const struct priority *priority)
 {
-	return priority->changed + (priority->is_aside ? PRIORITY_PERIOD_NS - priority->turn_ns : priority->turn_ns);
+	return priority->is_aside ? priority->aside_since + PRIORITY_PERIOD_NS - priority->turn_ns
+	                          : priority->back_since + priority->turn_ns;
 }
 
 /* It begins while the program is aside, and ends some time after that is over, whoever else wants it aside meanwhile. */
@@ -118,24 +119,32 @@ static uint64_t choose_wake(const struct priority *priority, bool wants, const s
 	return wake;
 }
 
+static void see_equals(struct priority *priority, uint64_t now, const struct neighbours *neighbours)
+{
+	if (neighbours->equals_present > 0)
+		priority->shared_until = now + PRIORITY_SHARED_NS;
+}
+
 /* The one of its turns is set while it is aside before, which costs nobody anything. One that cannot be put aside keeps short
  * ones. */
-static uint64_t choose_slice(const struct priority *priority, const struct neighbours *neighbours)
+static uint64_t choose_slice(const struct priority *priority, uint64_t now, const struct neighbours *neighbours)
 {
-	bool is_for_turn = priority->is_waiting && (priority->is_aside || priority->has_turn);
-	uint64_t while_it_is_there = is_for_turn ? PRIORITY_TURN_SLICE_US : PRIORITY_SLICE_US;
+	uint64_t slice_us = now < priority->shared_until ? PRIORITY_SLICE_SHARED_US : PRIORITY_SLICE_US;
 
-	return neighbours->has_higher ? while_it_is_there : 0;
+	if (priority->is_waiting && (priority->is_aside || priority->has_turn))
+		slice_us = PRIORITY_TURN_SLICE_US;
+	return neighbours->has_higher ? slice_us : 0;
 }
 
 struct priority_wish priority_step(struct priority *priority, uint64_t now, bool wants, const struct neighbours *neighbours)
 {
 	wait_or_not(priority, now, wants, neighbours);
+	see_equals(priority, now, neighbours);
 	priority->turn_ns = turn_beside(neighbours);
 	priority->has_turn = is_to_have_turn(priority, now);
 	return (struct priority_wish){
 		.is_aside = priority->is_waiting && !priority->has_turn,
-		.slice_us = choose_slice(priority, neighbours),
+		.slice_us = choose_slice(priority, now, neighbours),
 		.until = choose_wake(priority, wants, neighbours),
 	};
 }
@@ -143,11 +152,12 @@ struct priority_wish priority_step(struct priority *priority, uint64_t now, bool
 void priority_was_put_aside(struct priority *priority, uint64_t begin, uint64_t end)
 {
 	priority->is_aside = true;
-	priority->changed = begin + lag_of_call(begin, end);
+	if (priority->aside_since == 0 || begin - priority->back_since >= priority->turn_ns)
+		priority->aside_since = begin + lag_of_call(begin, end);
 }
 
 void priority_was_taken_back(struct priority *priority, uint64_t end)
 {
 	priority->is_aside = false;
-	priority->changed = end;
+	priority->back_since = end;
 }

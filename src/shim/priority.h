@@ -6,6 +6,9 @@
  * the higher one almost as if it were alone, and whatever the higher one leaves is the program's. Each change between the two
  * costs the higher one time, though. So where it leaves next to nothing, the program is put aside until the higher one pauses.
  *
+ * Where several lower ones of the same priority want to run, most of the shortest times would be lost by changing between these:
+ * they run for longer at once, and the higher one waits for longer.
+ *
  * Others are looked at only now and then: gaps between short kernels are seen by chance. So one gap is no pause; but many of them
  * are what the higher one leaves, and end the wait. A wait that was in vain, since the higher one left something or soon paused,
  * makes the next one begin later; one that was not, sooner.
@@ -23,6 +26,8 @@
 #include <stdint.h>
 
 #define PRIORITY_SLICE_US 20
+#define PRIORITY_SLICE_SHARED_US 1000 /* with others of the same priority */
+#define PRIORITY_SHARED_NS UINT64_C(1000000000) /* so long they count after they were present */
 #define PRIORITY_PATIENCE_NS UINT64_C(10000000) /* at first: so long no gap of the higher one's was seen */
 #define PRIORITY_PATIENCE_LEAST_NS UINT64_C(2000000)
 #define PRIORITY_PATIENCE_MOST_NS UINT64_C(80000000)
@@ -35,7 +40,8 @@
 /* Members are priority.c's. */
 struct priority {
 	bool is_aside;        /* the program, whoever wanted it so */
-	uint64_t changed;     /* since then */
+	uint64_t aside_since; /* the last time, but for returns that were shorter than a turn */
+	uint64_t back_since;
 	bool is_waiting;      /* for a higher one that leaves nothing, */
 	uint64_t waits_since;
 	uint64_t looked;      /* meanwhile, the last time, */
@@ -44,6 +50,7 @@ struct priority {
 	bool has_turn;        /* meanwhile, */
 	uint64_t turn_ns;     /* of this length */
 	uint64_t patience_ns;
+	uint64_t shared_until; /* others of the same priority count until then */
 };
 
 void priority_begin(struct priority *priority);

@@ -16,14 +16,15 @@ struct company {
 	uint64_t least_ns;
 };
 
-/* One that wants no more, but did so in most looks, is still there as it was. Those that are aside always want. */
+/* One that wants no more, but did so in most looks, is still there as it was; but not one that is stopped, or has died. Those that
+ * are aside always want. */
 static struct company see_company(struct weight *weight, uint64_t now, const struct neighbours *neighbours)
 {
 	struct company company = {.present = neighbours->equals_present, .least_ns = neighbours->least_served_ns};
 	unsigned int wanting = neighbours->equals_wanting;
 	bool are_all = wanting > 0 && wanting >= weight->others;
 
-	if (habit_look(&weight->habit_of_others, now, are_all) && !are_all) {
+	if (habit_look(&weight->habit_of_others, now, are_all) && !are_all && neighbours->equals_speaking >= weight->others) {
 		company.present += weight->others - wanting;
 		company.least_ns = min_u64(company.least_ns, weight->least_ns);
 	} else {

@@ -205,6 +205,7 @@ static void test_equals_and_lower(void **state)
 	found = look(NOW, true);
 	assert_int_equal(found.equals_present, 2);
 	assert_int_equal(found.equals_wanting, 2);
+	assert_int_equal(found.equals_speaking, 2);
 	assert_int_equal(found.least_served_ns, 200);
 	equal.is_aside = true;
 	say(&third, equal);

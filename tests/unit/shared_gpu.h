@@ -149,6 +149,7 @@ static struct neighbours see(const struct program *self)
 			seen.higher_wanting++;
 			seen.higher_since = other->claim.since < seen.higher_since ? other->claim.since : seen.higher_since;
 		}
+		seen.equals_speaking += is_there && other->rank == self->rank && now - other->claim.said < FRESH;
 		if (wants && other->rank == self->rank)
 			seen.equals_wanting++;
 		if (is_present && other->rank == self->rank) {

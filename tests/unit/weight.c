@@ -221,7 +221,7 @@ static void test_goes(void **state)
 	start(1, EQUAL, 1000, always);
 	go_on(1 * SECOND);
 	programs[1].is_gone = true;
-	go_on(HABIT_PAUSE_NS + 2 * MS);
+	go_on(2 * MS);
 	forget_what_they_got();
 	go_on(100 * MS);
 	assert_got(&programs[0], 100 * MS, 1000, 1000);
