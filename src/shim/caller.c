@@ -61,20 +61,18 @@ static bool begins(const char *name, const char *with)
 bool caller_is_cublas(void)
 {
 	static const char ours;
-	const void *driver_function;
+	const struct link_map *library = driver_library();
+	uintptr_t driver_base = library ? library->l_addr : 0;
 	void *frames[DEPTH];
 	int depth = backtrace(frames, DEPTH);
 	struct search own = find(&ours), caller = {.name = NULL};
 	bool in_driver = false;
 
-	memcpy(&driver_function, &driver.get_export_table, sizeof driver_function);
-	struct search real = find(driver_function);
-
 	for (int i = 0; i < depth && !caller.name; i++) {
 		struct search frame = find(frames[i]);
 
-		in_driver = in_driver || (frame.name && frame.base == real.base);
-		if (in_driver && frame.name && frame.base != own.base && frame.base != real.base &&
+		in_driver = in_driver || (frame.name && frame.base == driver_base);
+		if (in_driver && frame.name && frame.base != own.base && frame.base != driver_base &&
 		    !begins(frame.name, "libcudart"))
 			caller = frame;
 	}
