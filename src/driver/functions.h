@@ -4,6 +4,10 @@
  * The driver is loaded already: as our dependency, by the name of a link in our directory (docs/facts.md, "Loading"),
  * or, if we were attached, by the program under its own name. We look functions up in that library alone, so that
  * neither a preloaded library nor ours can be mistaken for it.
+ *
+ * The driver announces these calls like the program's. A thread that is in one says so, so that no tool is told of calls
+ * that the program did not make (hook.c). A tool that subscribed before us hears of them all the same, since the driver
+ * calls it itself.
  */
 #ifndef NVTASKSET_DRIVER_FUNCTIONS_H
 #define NVTASKSET_DRIVER_FUNCTIONS_H
@@ -52,6 +56,9 @@ struct driver {
 
 /* Filled by driver_resolve; constant afterwards. */
 extern struct driver driver;
+
+/* Whether this thread is in one of these calls, of which the program knows nothing. */
+bool driver_is_called_by_us(void);
 
 /* -1 with the reason if the library is not loaded, is our own, or lacks a function that we need. */
 int driver_resolve(const char *name, struct error *error);

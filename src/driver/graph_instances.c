@@ -269,9 +269,9 @@ void graph_instances_expire(CUgraphExec exec)
 
 /* --- forks ------------------------------------------------------------------------------------------------------- */
 
-/* The lock cannot be taken before a fork: the forking thread may hold it already (in the callback of a tool that hears
- * of our own driver calls), or its holder may wait for an allocator that is stopped for the fork. Another thread may
- * have been in the middle of changing the lists, so nothing in them is freed. */
+/* The lock cannot be taken before a fork: the forking thread may hold it already (in the handler of a
+ * signal), or its holder may wait for an allocator that is stopped for the fork. Another thread may have been in
+ * the middle of changing the lists, so nothing in them is freed. */
 void graph_instances_after_fork(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

@@ -135,11 +135,13 @@ static inline void on_own_event(void *user, int domain, int id, const void *para
 		on_other(user, domain, id, parameters);
 }
 
-/* The other subscriber comes last: it sees the descriptor as the GPU will. */
+/* The other subscriber comes last: it sees the descriptor as the GPU will. It hears of no call that we make; but of what
+ * comes of one, as of a context that ends then, since the program has given it up. */
 static __attribute__((noinline)) void on_shared_event(void *user, int domain, int id, const void *parameters)
 {
 	on_own_event(user, domain, id, parameters);
-	slot_hand_on(domain, id, parameters);
+	if (domain != DOMAIN_CALL || !driver_is_called_by_us())
+		slot_hand_on(domain, id, parameters);
 }
 
 static __attribute__((hot)) void on_event(void *user, int domain, int id, const void *parameters)

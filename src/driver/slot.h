@@ -3,10 +3,10 @@
  * "The callback table").
  *
  * We stay the driver's subscriber. The table's entries for subscribing and enabling are replaced by ours: another
- * subscriber gets our handle, and we pass it the events that it enabled. An event that it disables stays enabled if we
- * need it. There can be one other subscriber at a time, as in a driver without us; a second one gets the error that the
- * slot is taken. After unsubscribing, a subscriber gets no more events: the call waits for callbacks on other threads,
- * SLOT_PATIENCE_MS at most.
+ * subscriber gets our handle, and we pass it the events that it enabled, but for calls of the driver that we make
+ * (hook.c). An event that it disables stays enabled if we need it. There can be one other subscriber at a time, as in a
+ * driver without us; a second one gets the error that the slot is taken. After unsubscribing, a subscriber gets no more
+ * events: the call waits for callbacks on other threads, SLOT_PATIENCE_MS at most.
  *
  * A tool that subscribed before us keeps the slot to itself: only the driver knows its callback. Its unsubscribe call
  * reaches our hook; we subscribe then.

@@ -262,8 +262,8 @@ bool launch_wants_call(int id)
 }
 
 /* The turnstile comes first: while it holds a launch, all that is decided about it may change. Then graphs: to refresh one, we
- * call the driver, and another tool that hears of that call may launch kernels that do not belong to the graph. Misfits come
- * last: they may change the call's arguments, which the hook reads after this. */
+ * call the driver, which announces what it uploads then like a launch, before this call's own. Misfits come last: they may change
+ * the call's arguments, which the hook reads after this. */
 void launch_call_begins(const struct call *call)
 {
 	presence_call_begins(call);

@@ -30,6 +30,7 @@
 #define FAULT_NO_SLICE "no-slice"                 /* the kernel driver sets no time slices */
 #define FAULT_PAGEABLE "pageable"                 /* kernels may use any memory of the program */
 #define FAULT_SILENT_DRIVER "silent-driver"       /* cuMemGetInfo does not ask the kernel driver */
+#define FAULT_SIGNALS "signals"                   /* SIGUSR1 comes in each cuGraphNodeSetEnabled */
 
 /* Whether the environment asks for this one. */
 bool fault(const char *name);

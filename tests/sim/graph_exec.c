@@ -6,6 +6,7 @@
 #include "capture.h"
 #include "context.h"
 #include "engine.h"
+#include "faults.h"
 #include "gpu_time.h"
 #include "graph.h"
 #include "hook.h"
@@ -13,6 +14,7 @@
 #include "stream.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -415,6 +417,8 @@ CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int 
 	struct hook_call call;
 
 	HOOK_ENTER(&call, cuGraphNodeSetEnabled, &arguments);
+	if (fault(FAULT_SIGNALS))
+		raise(SIGUSR1);
 	return hook_leave(&call, set_enabled(arguments.exec, arguments.node, arguments.enabled != 0));
 }
 
