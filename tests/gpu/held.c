@@ -452,6 +452,51 @@ static void launch_inside_of_launches(void)
 	wait_until_used(TURNS * 500);
 }
 
+/* --- what a tool hears ---------------------------------------------------------------------------------------------- */
+
+#define CALL_LAUNCH 307
+
+static struct {
+	atomic_uint begins, ends; /* of launches */
+	atomic_uint others;
+} heard;
+
+static void hear(void *user, int domain, int id, const void *parameters)
+{
+	bool is_end = ((const uint64_t *)parameters)[10] >> 32 != 0;
+
+	(void)user;
+	if (domain == API)
+		atomic_fetch_add(id != CALL_LAUNCH ? &heard.others : is_end ? &heard.ends : &heard.begins, 1);
+}
+
+static void launch_into(CUstream stream)
+{
+	uint64_t cycles = 3000000;
+	void *parameters[] = {&gpu.output, &cycles};
+
+	gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
+}
+
+/* The first launch of a kernel: we ask for its name. And one that has to wait: we ask whether it is captured. */
+static void launch_heard(void)
+{
+	CUstream stream;
+	uint32_t tool;
+
+	be_client((struct segment_quota)SOME);
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	gpu_check(((table_subscribe_with_name *)subscriber_table()[TABLE_SUBSCRIBE_WITH_NAME])(&tool, hear, NULL, "test"));
+	gpu_check(((table_enable_domain *)subscriber_table()[TABLE_ENABLE_DOMAIN])(1, tool, API));
+	for (unsigned int i = 0; i < TURNS; i++)
+		launch_into(stream);
+	gpu_check(((table_unsubscribe *)subscriber_table()[TABLE_UNSUBSCRIBE])(tool));
+	assert_int_equal(atomic_load(&heard.begins), TURNS);
+	assert_int_equal(atomic_load(&heard.ends), TURNS);
+	assert_int_equal(atomic_load(&heard.others), 0);
+	assert_true(timed_look().aside_us > 0);
+}
+
 /* --- threads that do not go on -------------------------------------------------------------------------------------- */
 
 /* As a program does that cancels whatever a thread is in. */
@@ -660,6 +705,7 @@ static void test_launch_in_handler(void **state)
 }
 
 TIMED_TEST(test_tool, timed_run_and_pass, launch_inside_of_launches)
+TIMED_TEST(test_heard, timed_run_and_pass, launch_heard)
 
 /* A sanitizer's own functions may not be cancelled anywhere. */
 static void test_cancelled(void **state)
@@ -696,6 +742,7 @@ int main(void)
 		CLIENT(test_signals),
 		CLIENT(test_launch_in_handler),
 		CLIENT(test_tool),
+		CLIENT(test_heard),
 		CLIENT(test_cancelled),
 		CLIENT(test_exit),
 		CLIENT(test_fork),

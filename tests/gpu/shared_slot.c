@@ -286,6 +286,32 @@ static void test_unsubscribed_tool_can_enable_nothing(void **state)
 	assert_partition_holds();
 }
 
+/* To refresh a graph, we call the driver, which the program did not. */
+static void test_graphs_follow_unheard(void **state)
+{
+	CUgraph graph = graph_make();
+	CUgraphExec exec = graph_instantiate(graph);
+
+	(void)state;
+	graph_assert_ran(exec, NODES, &set);
+	graph_change(&after);
+	gpu_check(subscribe_counter(&counter.handle));
+	counter.launches = counter.others = 0;
+	gpu_check(enable_launches(true));
+	gpu_check(enable_one_domain(true, API));
+	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(enable_one_domain(false, API));
+	/* Its nodes are uploaded again, and perhaps one that the driver puts in front. */
+	assert_in_range(counter.launches, NODES, NODES + 1);
+	assert_int_equal(counter.others, 2); /* the call begins, and has ended */
+	unsubscribe_counter();
+	gpu_check(cuCtxSynchronize());
+	graph_change(&set);
+	graph_assert_ran(exec, NODES, &set);
+	gpu_check(cuGraphExecDestroy(exec));
+	gpu_check(cuGraphDestroy(graph));
+}
+
 /* --- tools that subscribe and unsubscribe while others launch ---------------------------------------------- */
 
 /* A tool; each has a callback of its own. */
@@ -555,6 +581,7 @@ int main(void)
 		cmocka_unit_test(test_each_tool_after_the_other),
 		cmocka_unit_test(test_both_ways_to_subscribe_are_one_slot),
 		cmocka_unit_test(test_graphs_follow_without_the_domains),
+		cmocka_unit_test(test_graphs_follow_unheard),
 		cmocka_unit_test(test_features_stay_declared),
 		cmocka_unit_test(test_the_first_feature_is_the_tools),
 		cmocka_unit_test(test_unsubscribed_tool_can_enable_nothing),

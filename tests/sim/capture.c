@@ -149,6 +149,13 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
 /* Of a capture that is invalid, too, it says that there is one. */
 CUresult cuStreamIsCapturing(CUstream stream, int *status)
 {
-	*status = capture_of(stream) != NULL;
-	return CUDA_SUCCESS;
+	struct {
+		CUstream stream;
+		int *status;
+	} arguments = {stream, status};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuStreamIsCapturing, &arguments);
+	*arguments.status = capture_of(arguments.stream) != NULL;
+	return hook_leave(&call, CUDA_SUCCESS);
 }

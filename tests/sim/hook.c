@@ -289,6 +289,15 @@ static bool is_lost(void)
 	return fault(FAULT_LOST_LAUNCHES) && atomic_fetch_add(&launches, 1) % 1000 == 999;
 }
 
+/* How many callbacks of 0xb/1 this thread is in. */
+static _Thread_local unsigned int uploads;
+
+void hook_check_launch(const char *kernel)
+{
+	if (uploads > 0)
+		fatal("%s: launched in the callback for another launch (0xb/1), of which NVIDIA's driver dies", kernel);
+}
+
 void hook_before_upload(CUcontext context, CUfunction function, void *qmd)
 {
 	uint64_t launches = atomic_fetch_add(&context->launches, 1) + 1;
@@ -297,8 +306,10 @@ void hook_before_upload(CUcontext context, CUfunction function, void *qmd)
 		[9] = word(context),
 	};
 
+	uploads++;
 	if (!is_lost())
 		announce(DOMAIN_LAUNCH, LAUNCH_BEFORE_UPLOAD, parameters);
+	uploads--;
 }
 
 /* Addresses on the GPU, which the CPU cannot read. */

@@ -23,6 +23,10 @@ void hook_module_loaded(CUcontext context, CUmodule module, const void *code, si
 /* 0xb/1: `qmd` is the descriptor in host memory, about to be uploaded. */
 void hook_before_upload(CUcontext context, CUfunction function, void *qmd);
 
+/* Ends a test that launches a kernel in that callback, or in one for a call that was made in it (docs/hardware.md,
+ * "Callbacks"). */
+void hook_check_launch(const char *kernel);
+
 /* 0xb/3: a kernel node, in every launch of its graph. */
 void hook_graph_node_launch(CUcontext context, CUfunction function, void *qmd);
 

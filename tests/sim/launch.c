@@ -209,6 +209,8 @@ static CUresult launch_kernel(const CUlaunchConfig *config, CUfunction function,
 		result = context_result(launch.context);
 	if (result == CUDA_SUCCESS)
 		result = launch_copy_arguments(&launch, parameters);
+	if (result == CUDA_SUCCESS && !capturing)
+		hook_check_launch(function->name);
 	if (result == CUDA_SUCCESS)
 		result = capturing ? graph_add_kernel(capturing, &launch, NULL) : launch_now(&launch);
 	return result;

@@ -188,11 +188,17 @@ CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function)
 	return result;
 }
 
-/* Not announced here: its number is not known to us, and nobody needs it. */
 CUresult cuFuncGetName(const char **name, CUfunction function)
 {
-	*name = function->name;
-	return CUDA_SUCCESS;
+	struct {
+		const char **name;
+		CUfunction function;
+	} arguments = {name, function};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuFuncGetName, &arguments);
+	*arguments.name = arguments.function->name;
+	return hook_leave(&call, CUDA_SUCCESS);
 }
 
 CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value)

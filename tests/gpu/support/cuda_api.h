@@ -129,7 +129,7 @@ typedef struct {
 	X(cuModuleUnload, 22, (CUmodule module))                                                              \
 	X(cuModuleGetFunction, 23, (CUfunction *function, CUmodule module, const char *name))                 \
 	X(cuFuncGetAttribute, 85, (int *value, int attribute, CUfunction function))                           \
-	X(cuFuncGetName, 0, (const char **name, CUfunction function))                                         \
+	X(cuFuncGetName, 718, (const char **name, CUfunction function))                                       \
 	X(cuFuncSetAttribute, 481, (CUfunction function, int attribute, int value))                           \
                                                                                                               \
 	X(cuMemAlloc_v2, 243, (CUdeviceptr *address, size_t bytes))                                           \
