@@ -3,6 +3,7 @@
  *
  * Only on the simulator: with the real driver, the child may wait for the driver's own locks.
  */
+#include "../sanitized.h"
 #include "base/clock.h"
 #include "support/child.h"
 #include "support/graph.h"
@@ -164,6 +165,8 @@ static void test_in_the_middle_of_refreshing(void **state)
 {
 	(void)state;
 	need_simulator();
+	if (SANITIZED)
+		gpu_skip("a sanitizer does not permit a fork in the handler of a signal");
 	prepare_refresh();
 	handle(fork_once);
 	gpu_check(cuGraphLaunch(exec, NULL));
