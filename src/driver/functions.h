@@ -7,7 +7,8 @@
  *
  * The driver announces these calls like the program's. A thread that is in one says so, so that no tool is told of calls
  * that the program did not make (hook.c). A tool that subscribed before us hears of them all the same, since the driver
- * calls it itself.
+ * calls it itself. What the program or the tool calls meanwhile on the same thread, as in a handler of a signal, counts as ours;
+ * and a handler that leaves by a jump leaves the mark behind.
  */
 #ifndef NVTASKSET_DRIVER_FUNCTIONS_H
 #define NVTASKSET_DRIVER_FUNCTIONS_H

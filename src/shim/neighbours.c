@@ -176,6 +176,7 @@ static void add_equal(struct neighbours *all, const struct board_claim *claim, u
 static void add(struct neighbours *all, const struct board_claim *claim, uint64_t now, const struct neighbours_self *self)
 {
 	all->any = true;
+	all->has_rivals = all->has_rivals || (claim->priority <= self->priority && claim->wants && !claim->is_aside);
 	if (claim->priority > self->priority)
 		add_higher(all, claim, now);
 	else if (claim->priority == self->priority)

@@ -30,6 +30,7 @@ struct neighbours {
 	bool higher_wants;          /* and wants to run, and is not aside, */
 	unsigned int higher_wanting; /* so many, */
 	uint64_t higher_since;      /* without a pause since then */
+	bool has_rivals;            /* somebody of no higher priority wants to run, and is not aside */
 	unsigned int equals_present; /* of the same priority: those that want to run and are not aside */
 	unsigned int equals_wanting; /* … that want to run; aside or not */
 	unsigned int equals_speaking; /* … that have just said what they want */

@@ -69,7 +69,7 @@ static void go_on_waiting(struct priority *priority, uint64_t now, const struct 
 
 	priority->is_waiting = !has_paused && !is_left;
 	if (!priority->is_waiting)
-		learn(priority, !has_paused || waited(priority, now) < priority->patience_ns);
+		learn(priority, !has_paused || waited(priority, now) < max_u64(priority->patience_ns, PRIORITY_WORTH_NS));
 }
 
 static void wait_or_not(struct priority *priority, uint64_t now, bool wants, const struct neighbours *neighbours)
@@ -94,8 +94,7 @@ static uint64_t turn_beside(const struct neighbours *neighbours)
 
 static uint64_t turn_of(const struct priority *priority)
 {
-	return priority->is_aside ? priority->aside_since + PRIORITY_PERIOD_NS - priority->turn_ns
-	                          : priority->back_since + priority->turn_ns;
+	return priority->changed + (priority->is_aside ? PRIORITY_PERIOD_NS - priority->turn_ns : priority->turn_ns);
 }
 
 /* It begins while the program is aside, and ends some time after that is over, whoever else wants it aside meanwhile. */
@@ -119,27 +118,27 @@ static uint64_t choose_wake(const struct priority *priority, bool wants, const s
 	return wake;
 }
 
-static void see_equals(struct priority *priority, uint64_t now, const struct neighbours *neighbours)
+static void see_rivals(struct priority *priority, uint64_t now, const struct neighbours *neighbours)
 {
-	if (neighbours->equals_present > 0)
+	if (neighbours->has_rivals)
 		priority->shared_until = now + PRIORITY_SHARED_NS;
 }
 
-/* The one of its turns is set while it is aside before, which costs nobody anything. One that cannot be put aside keeps short
- * ones. */
+/* In its turns it has its usual time slice. So has it while it is aside before, which costs nobody anything. One that cannot be put
+ * aside keeps short ones. */
 static uint64_t choose_slice(const struct priority *priority, uint64_t now, const struct neighbours *neighbours)
 {
 	uint64_t slice_us = now < priority->shared_until ? PRIORITY_SLICE_SHARED_US : PRIORITY_SLICE_US;
 
 	if (priority->is_waiting && (priority->is_aside || priority->has_turn))
-		slice_us = PRIORITY_TURN_SLICE_US;
+		slice_us = 0;
 	return neighbours->has_higher ? slice_us : 0;
 }
 
 struct priority_wish priority_step(struct priority *priority, uint64_t now, bool wants, const struct neighbours *neighbours)
 {
 	wait_or_not(priority, now, wants, neighbours);
-	see_equals(priority, now, neighbours);
+	see_rivals(priority, now, neighbours);
 	priority->turn_ns = turn_beside(neighbours);
 	priority->has_turn = is_to_have_turn(priority, now);
 	return (struct priority_wish){
@@ -152,12 +151,11 @@ struct priority_wish priority_step(struct priority *priority, uint64_t now, bool
 void priority_was_put_aside(struct priority *priority, uint64_t begin, uint64_t end)
 {
 	priority->is_aside = true;
-	if (priority->aside_since == 0 || begin - priority->back_since >= priority->turn_ns)
-		priority->aside_since = begin + lag_of_call(begin, end);
+	priority->changed = begin + lag_of_call(begin, end);
 }
 
 void priority_was_taken_back(struct priority *priority, uint64_t end)
 {
 	priority->is_aside = false;
-	priority->back_since = end;
+	priority->changed = end;
 }

@@ -6,16 +6,15 @@
  * the higher one almost as if it were alone, and whatever the higher one leaves is the program's. Each change between the two
  * costs the higher one time, though. So where it leaves next to nothing, the program is put aside until the higher one pauses.
  *
- * Where several lower ones of the same priority want to run, most of the shortest times would be lost by changing between these:
- * they run for longer at once, and the higher one waits for longer.
+ * Where others of no higher priority want to run as well, or did a while ago, most of the shortest times would be lost by changing
+ * between these and the program: it runs for longer at once, and the higher one waits for longer.
  *
  * Others are looked at only now and then: gaps between short kernels are seen by chance. So one gap is no pause; but many of them
  * are what the higher one leaves, and end the wait. A wait that was in vain, since the higher one left something or soon paused,
  * makes the next one begin later; one that was not, sooner.
  *
- * Nobody waits for ever: who is aside has a turn in each PRIORITY_PERIOD_NS, in which it runs once, for long enough to have a
- * hundredth of the time. The turn is longer by a usual time slice of each of the higher ones', which the GPU lets end first. One
- * long turn disturbs fewer of the higher one's steps than several short ones.
+ * Nobody waits for ever: who is aside has a turn in each PRIORITY_PERIOD_NS. It is longer than a usual time slice of each of the
+ * higher ones', which the GPU lets end first; so it has a share of about a hundredth.
  */
 #ifndef NVTASKSET_SHIM_PRIORITY_H
 #define NVTASKSET_SHIM_PRIORITY_H
@@ -26,31 +25,30 @@
 #include <stdint.h>
 
 #define PRIORITY_SLICE_US 20
-#define PRIORITY_SLICE_SHARED_US 1000 /* with others of the same priority */
+#define PRIORITY_SLICE_SHARED_US 1000 /* beside others of no higher priority */
 #define PRIORITY_SHARED_NS UINT64_C(1000000000) /* so long they count after they were present */
 #define PRIORITY_PATIENCE_NS UINT64_C(10000000) /* at first: so long no gap of the higher one's was seen */
 #define PRIORITY_PATIENCE_LEAST_NS UINT64_C(2000000)
 #define PRIORITY_PATIENCE_MOST_NS UINT64_C(80000000)
+#define PRIORITY_WORTH_NS UINT64_C(20000000) /* a wait that was over sooner was in vain */
 #define PRIORITY_PAUSE_NS UINT64_C(1500000) /* a gap that is longer is one */
-#define PRIORITY_PERIOD_NS UINT64_C(250000000)
-#define PRIORITY_TURN_NS UINT64_C(5000000)
+#define PRIORITY_PERIOD_NS UINT64_C(100000000)
+#define PRIORITY_TURN_NS UINT64_C(3000000)
 #define PRIORITY_TURN_MORE_NS UINT64_C(2100000) /* for each higher one but the first */
-#define PRIORITY_TURN_SLICE_US 8000 /* in a turn, which is then one */
 
 /* Members are priority.c's. */
 struct priority {
 	bool is_aside;        /* the program, whoever wanted it so */
-	uint64_t aside_since; /* the last time, but for returns that were shorter than a turn */
-	uint64_t back_since;
+	uint64_t changed;     /* since then */
 	bool is_waiting;      /* for a higher one that leaves nothing, */
 	uint64_t waits_since;
 	uint64_t looked;      /* meanwhile, the last time, */
 	uint64_t gap_since;   /* and it did not want to run since then; 0: it did, */
-	uint64_t left_ns;     /* and has left more than a ninth of the time, by about so much */
+	uint64_t left_ns;     /* and the more it leaves, the more this is */
 	bool has_turn;        /* meanwhile, */
 	uint64_t turn_ns;     /* of this length */
 	uint64_t patience_ns;
-	uint64_t shared_until; /* others of the same priority count until then */
+	uint64_t shared_until; /* others of no higher priority count until then */
 };
 
 void priority_begin(struct priority *priority);

@@ -8,7 +8,8 @@
  * those present count: if the least served one cannot run either, nobody waits for it.
  *
  * Looks see programs now and then without work that only wait for their host for a moment. Who wants to run in most looks is
- * present meanwhile (habit.h): the GPU gives the others what is theirs, and this one its turn afterwards.
+ * present meanwhile (habit.h): the GPU gives the others what is theirs, and this one its turn afterwards. So of each pause,
+ * up to HABIT_PAUSE_NS are nobody's where all others are aside.
  *
  * Nobody saves up anything: a program that does not want to run, or is aside for another reason, keeps its distance to the
  * others. Nobody is so far ahead of them that it would wait for longer than two leads of its own need.

@@ -198,6 +198,7 @@ static void test_equals_and_lower(void **state)
 	                         .wants = true, .wants_since = NOW, .said = NOW});
 	found = look(NOW, true);
 	assert_true(found.any && !found.has_higher && found.equals_wanting == 0 && found.least_served_ns == UINT64_MAX);
+	assert_true(found.has_rivals);
 	equal.served_ns = 300;
 	say(&other, equal);
 	equal.served_ns = 200;

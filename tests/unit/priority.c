@@ -50,19 +50,24 @@ static void test_alone(void **state)
 	assert_int_equal(low->asides, 0);
 }
 
-/* Two equals under a higher one that is at rest: they would lose most of the time by short slices. */
-static void test_slices_of_equals(void **state)
+/* Two of no higher priority under one that is at rest: they would lose most of the time by short slices. */
+static void have_a_rival(uint32_t rank)
 {
-	(void)state;
 	start_both(never);
-	struct program *equal = start(2, LOW, 100, always);
+	struct program *rival = start(2, rank, 100, always);
 
 	go_on(1 * SECOND);
 	assert_int_equal(low->slice_us, PRIORITY_SLICE_SHARED_US);
-	assert_int_equal(equal->slice_us, PRIORITY_SLICE_SHARED_US);
-	equal->is_gone = true;
+	rival->is_gone = true;
 	go_on(1 * SECOND + 20 * MS);
 	assert_int_equal(low->slice_us, PRIORITY_SLICE_US);
+}
+
+static void test_slices_of_rivals(void **state)
+{
+	(void)state;
+	have_a_rival(LOW);
+	have_a_rival(LOW - 1);
 }
 
 /* A short kernel now and then needs no more than that. */
@@ -165,7 +170,7 @@ static void test_gaps_are_no_pauses(void **state)
 /* Pictures, which are ready soon: nobody is put aside for the rest of one. */
 static bool pictures(uint64_t time)
 {
-	return time % (10 * MS) < 3 * MS;
+	return time % (16 * MS) < 7 * MS;
 }
 
 static bool a_burst_and_then_pictures(uint64_t time)
@@ -192,7 +197,7 @@ static void test_lower_one_keeps_a_hundredth(void **state)
 	go_on(10 * SECOND);
 	assert_got(low, 10 * SECOND, 10, 30);
 	assert_got(high, 10 * SECOND, 970, 990);
-	assert_in_range(low->asides, 38, 42);
+	assert_in_range(low->asides, 97, 103);
 }
 
 /* The GPU lets the time slices of all higher ones end first. */
@@ -208,6 +213,38 @@ static void test_many_higher_ones(void **state)
 	forget_what_they_got();
 	go_on(10 * SECOND);
 	assert_got(last, 10 * SECOND, 10, 30);
+}
+
+/* And none of several lower ones, whose turns come at the same time. */
+static void test_many_lower_ones(void **state)
+{
+	(void)state;
+	for (unsigned int count = 2; count < PROGRAMS; count++) {
+		begin();
+		start(0, HIGH, 100, always);
+		for (unsigned int i = 1; i <= count; i++)
+			start(i, LOW, 100, always);
+		go_on(2 * SECOND);
+		forget_what_they_got();
+		go_on(10 * SECOND);
+		for (unsigned int i = 1; i <= count; i++)
+			assert_got(&programs[i], 10 * SECOND, 5, 30);
+	}
+}
+
+/* A lower one with short kernels now and then is not put aside, and back, for each. */
+static void test_lower_one_with_short_kernels(void **state)
+{
+	(void)state;
+	begin();
+	start(0, HIGH, 100, always);
+	start(1, LOW, 100, always);
+	low->piece = 50 * US;
+	low->pause = 2 * MS;
+	go_on(1 * SECOND);
+	forget_what_they_got();
+	go_on(10 * SECOND);
+	assert_in_range(low->asides, 0, 200);
 }
 
 /* Somebody holds the higher one aside: it takes no time, so nobody gives way to it. */
@@ -291,35 +328,39 @@ static void test_turn_is_kept(void **state)
 	assert_true(priority_step(&priority, SECOND, true, &busy).is_aside);
 	assert_int_equal(priority_step(&priority, SECOND, true, &busy).slice_us, PRIORITY_SLICE_US);
 	priority_was_put_aside(&priority, SECOND, SECOND);
-	assert_int_equal(priority_step(&priority, SECOND, true, &busy).slice_us, PRIORITY_TURN_SLICE_US);
+	assert_int_equal(priority_step(&priority, SECOND, true, &busy).slice_us, 0);
 	assert_true(priority_step(&priority, turn - 1, true, &busy).is_aside);
 	assert_int_equal(priority_step(&priority, turn - 1, true, &busy).until, turn);
 	assert_false(priority_step(&priority, turn, true, &busy).is_aside);
 	assert_false(priority_step(&priority, back, true, &busy).is_aside);
 	priority_was_taken_back(&priority, back);
 	assert_false(priority_step(&priority, back + PRIORITY_TURN_NS - 1, true, &busy).is_aside);
-	assert_int_equal(priority_step(&priority, back + 1, true, &busy).slice_us, PRIORITY_TURN_SLICE_US);
+	assert_int_equal(priority_step(&priority, back + 1, true, &busy).slice_us, 0);
 	assert_true(priority_step(&priority, back + PRIORITY_TURN_NS, true, &busy).is_aside);
 }
 
-/* It is back for less than a turn: its next turn comes when it would have come. */
-static void test_short_return(void **state)
+/* A sixth is left, which is seen only after some time: nevertheless, the next wait begins later. */
+static void test_wait_in_vain(void **state)
 {
 	struct priority priority;
-	const uint64_t turn = SECOND + PRIORITY_PERIOD_NS - PRIORITY_TURN_NS;
-	struct neighbours silent = busy;
+	struct neighbours seen = busy;
+	uint64_t time = SECOND;
 
 	(void)state;
-	silent.higher_speaks = silent.higher_wants = false;
 	priority_begin(&priority);
-	assert_true(priority_step(&priority, SECOND, true, &busy).is_aside);
-	priority_was_put_aside(&priority, SECOND, SECOND);
-	assert_false(priority_step(&priority, SECOND + 100 * MS, true, &silent).is_aside);
-	priority_was_taken_back(&priority, SECOND + 100 * MS);
-	assert_true(priority_step(&priority, SECOND + 101 * MS, true, &busy).is_aside);
-	priority_was_put_aside(&priority, SECOND + 101 * MS, SECOND + 101 * MS);
-	assert_true(priority_step(&priority, turn - 1, true, &busy).is_aside);
-	assert_false(priority_step(&priority, turn, true, &busy).is_aside);
+	assert_true(priority_step(&priority, time, true, &seen).is_aside);
+	priority_was_put_aside(&priority, time, time);
+	do {
+		time += MS;
+		seen.higher_wants = time / MS % 6 > 0;
+	} while (priority_step(&priority, time, true, &seen).is_aside && time < SECOND + PRIORITY_PERIOD_NS / 2);
+	assert_true(time > SECOND + PRIORITY_WORTH_NS);
+	assert_false(priority.is_waiting);
+	priority_was_taken_back(&priority, time);
+	seen.higher_wants = true;
+	seen.higher_since = time;
+	assert_false(priority_step(&priority, time + 2 * PRIORITY_PATIENCE_NS, true, &seen).is_aside);
+	assert_true(priority_step(&priority, time + 2 * PRIORITY_PATIENCE_NS + 1, true, &seen).is_aside);
 }
 
 /* Nonsense on the board: at worst, it waits as for one that has been busy for long. */
@@ -383,7 +424,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_short_slices),
 		cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_slices_of_equals),
+		cmocka_unit_test(test_slices_of_rivals),
 		cmocka_unit_test(test_short_kernels_put_nobody_aside),
 		cmocka_unit_test(test_gaps_are_the_lower_ones),
 		cmocka_unit_test(test_patience_comes_back),
@@ -392,13 +433,15 @@ int main(void)
 		cmocka_unit_test(test_short_bursts),
 		cmocka_unit_test(test_lower_one_keeps_a_hundredth),
 		cmocka_unit_test(test_many_higher_ones),
+		cmocka_unit_test(test_many_lower_ones),
+		cmocka_unit_test(test_lower_one_with_short_kernels),
 		cmocka_unit_test(test_higher_one_is_aside),
 		cmocka_unit_test(test_idle_ones_are_not_put_aside),
 		cmocka_unit_test(test_higher_one_is_stopped),
 		cmocka_unit_test(test_lower_one_is_stopped),
 		cmocka_unit_test(test_three),
 		cmocka_unit_test(test_turn_is_kept),
-		cmocka_unit_test(test_short_return),
+		cmocka_unit_test(test_wait_in_vain),
 		cmocka_unit_test(test_future),
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_bound_needs_two_gpus),

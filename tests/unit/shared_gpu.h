@@ -144,6 +144,7 @@ static struct neighbours see(const struct program *self)
 		seen.any = seen.any || is_there;
 		seen.has_higher = seen.has_higher || (is_there && other->rank > self->rank);
 		seen.higher_speaks = seen.higher_speaks || (is_there && other->rank > self->rank && now - other->claim.said < FRESH);
+		seen.has_rivals = seen.has_rivals || (is_present && other->rank <= self->rank);
 		if (is_present && other->rank > self->rank) {
 			seen.higher_wants = true;
 			seen.higher_wanting++;
