@@ -145,6 +145,11 @@ static void retract_former(const struct sight *sight)
 
 /* --- what the others want ----------------------------------------------------------------------------------------- */
 
+static bool is_present(const struct board_claim *claim)
+{
+	return claim->wants && !claim->is_aside;
+}
+
 static bool speaks(const struct board_claim *claim, uint64_t now)
 {
 	return now <= claim->said || now - claim->said <= BOARD_FRESH_NS;
@@ -152,7 +157,7 @@ static bool speaks(const struct board_claim *claim, uint64_t now)
 
 static void add_higher(struct neighbours *all, const struct board_claim *claim, uint64_t now)
 {
-	bool wants = claim->wants && !claim->is_aside;
+	bool wants = is_present(claim);
 
 	all->has_higher = true;
 	all->higher_speaks = all->higher_speaks || speaks(claim, now);
@@ -164,19 +169,17 @@ static void add_higher(struct neighbours *all, const struct board_claim *claim, 
 
 static void add_equal(struct neighbours *all, const struct board_claim *claim, uint64_t now)
 {
-	bool is_present = claim->wants && !claim->is_aside;
-
 	all->equals_speaking += speaks(claim, now);
 	all->equals_wanting += claim->wants;
-	all->equals_present += is_present;
-	if (is_present && claim->served_ns < all->least_served_ns)
+	all->equals_present += is_present(claim);
+	if (is_present(claim) && claim->served_ns < all->least_served_ns)
 		all->least_served_ns = claim->served_ns;
 }
 
 static void add(struct neighbours *all, const struct board_claim *claim, uint64_t now, const struct neighbours_self *self)
 {
 	all->any = true;
-	all->has_rivals = all->has_rivals || (claim->priority <= self->priority && claim->wants && !claim->is_aside);
+	all->has_rivals = all->has_rivals || (claim->priority <= self->priority && is_present(claim));
 	if (claim->priority > self->priority)
 		add_higher(all, claim, now);
 	else if (claim->priority == self->priority)
@@ -190,7 +193,7 @@ static void add_if_sharing(struct neighbours_on_gpu *seen, const struct board_cl
 
 	if (tpcset_overlap(&theirs, &seen->own)) {
 		add(&seen->neighbours, claim, now, self);
-		if (claim->priority > self->priority && claim->wants && !claim->is_aside)
+		if (claim->priority > self->priority && is_present(claim))
 			seen->higher = tpcset_or(&seen->higher, &theirs);
 	}
 }

@@ -315,7 +315,13 @@ static void test_three(void **state)
 
 /* --- turns, beside other rules -------------------------------------------------------------------------------------------- */
 
-static const struct neighbours busy = {.any = true, .has_higher = true, .higher_speaks = true, .higher_wants = true, .least_served_ns = UINT64_MAX};
+static const struct neighbours busy = {
+	.any = true,
+	.has_higher = true,
+	.higher_speaks = true,
+	.higher_wants = true,
+	.least_served_ns = UINT64_MAX,
+};
 
 /* Its turn begins when it is back, whoever kept it aside until then. */
 static void test_turn_is_kept(void **state)
