@@ -2,12 +2,12 @@
 
 #include "faults.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define PLACES 16
@@ -21,9 +21,15 @@ static struct place {
 } *places, *own;
 static int owner; /* to which process `own` belongs: not to a fork's child */
 
+/* Who has ended but was not waited for yet has no channels any more: kill() would take it for alive. */
 static bool is_alive(int pid)
 {
-	return pid != 0 && (kill(pid, 0) == 0 || errno != ESRCH);
+	struct pollfd end = {.fd = pid != 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1, .events = POLLIN};
+	bool result = end.fd >= 0 && poll(&end, 1, 0) == 0;
+
+	if (end.fd >= 0)
+		close(end.fd);
+	return result;
 }
 
 static void find_places(void)

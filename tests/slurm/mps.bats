@@ -92,9 +92,12 @@ mend_mps() {
 	srun -w n1 --gres=shard:8 true
 }
 
-# Ends the daemon of root's jobs on the node, as something that kills it.
+# Ends the daemon of root's jobs on the node, as something that kills it. It is there until its parent has waited for it.
 lose_daemon() {
-	kill "$(cat "$(home_of 0)/pipe/nvidia-cuda-mps-control.pid")"
+	local daemon
+	daemon=$(cat "$(home_of 0)/pipe/nvidia-cuda-mps-control.pid")
+	kill "$daemon"
+	wait_until [ ! -e "/proc/$daemon" ]
 	rm -r "$(home_of 0)/pipe"/{running,lock}
 }
 
