@@ -224,17 +224,6 @@ static void *const short_table[SHORT_TABLE_ENTRIES] = {
 	ENTRY(enumerate),
 };
 
-CUresult cuGetExportTable(const void **found, const CUuuid *id)
-{
-	static const CUuuid tools = {{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71,
-	                              0x9f, 0xe5, 0xf7, 0x4b}};
-
-	if (memcmp(id, &tools, sizeof tools) != 0 || fault(FAULT_NO_TABLE))
-		return CUDA_ERROR_NOT_FOUND;
-	*found = fault(FAULT_SHORT_TABLE) ? short_table : table;
-	return CUDA_SUCCESS;
-}
-
 /* --- announcing ------------------------------------------------------------------------------------------- */
 
 static void announce(int domain, int id, const uint64_t *parameters)
@@ -363,4 +352,29 @@ CUresult hook_leave(struct hook_call *call, CUresult result)
 	announce_call(call, true);
 	/* A callback may have changed it, as seen on an H200. */
 	return call->result;
+}
+
+/* --- who asks for the table --------------------------------------------------------------------------------- */
+
+static CUresult export_table(const void **found, const CUuuid *id)
+{
+	static const CUuuid tools = {{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71,
+	                              0x9f, 0xe5, 0xf7, 0x4b}};
+
+	if (memcmp(id, &tools, sizeof tools) != 0 || fault(FAULT_NO_TABLE))
+		return CUDA_ERROR_NOT_FOUND;
+	*found = fault(FAULT_SHORT_TABLE) ? short_table : table;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuGetExportTable(const void **found, const CUuuid *id)
+{
+	struct {
+		const void **found;
+		const CUuuid *id;
+	} arguments = {found, id};
+	struct hook_call call;
+
+	HOOK_ENTER(&call, cuGetExportTable, &arguments);
+	return hook_leave(&call, export_table(arguments.found, arguments.id));
 }

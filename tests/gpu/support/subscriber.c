@@ -20,9 +20,10 @@ void *const *subscriber_table(void)
 {
 	static const CUuuid tools = {{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd, 0x54, 0x71,
 	                              0x9f, 0xe5, 0xf7, 0x4b}};
-	const void *table = NULL;
+	static const void *table;
 
-	gpu_check(cuGetExportTable(&table, &tools));
+	if (!table)
+		gpu_check(cuGetExportTable(&table, &tools));
 	return table;
 }
 

@@ -50,7 +50,7 @@ typedef CUresult table_enable(uint32_t on, uint32_t handle, int domain, int id);
 typedef CUresult table_declare_feature(uint32_t on, uint32_t handle, int feature);
 typedef CUresult table_query_feature(uint32_t *on, uint32_t handle, int feature);
 
-/* The driver's table. No cuInit is needed. */
+/* The driver's table. No cuInit is needed. A tool hears only of the first call: the driver announces who asks for it. */
 void *const *subscriber_table(void);
 
 /* Subscribes and enables launches. `act` may be NULL. */
