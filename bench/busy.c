@@ -396,6 +396,12 @@ static int read_nodes(uint64_t first, uint64_t end, uint64_t *stamps, uint64_t *
 	return count;
 }
 
+/* The number of the last node of the graph that was launched last. */
+static uint64_t last_node(const struct stamps_record *record)
+{
+	return atomic_load(&record->function) + (uint32_t)atomic_load(&record->nodes);
+}
+
 /* One launch of the graph, whose stamps the next one overwrites. */
 struct replay {
 	struct span spans[KERNELS_MAX];
@@ -415,9 +421,9 @@ static bool run_replay(CUgraphExec exec, int kernels, uint64_t end, struct repla
 	bool is_seen = await_change(&awaited->time, before, &replay->seen_at);
 
 	bench_wait(&gpu);
-	if (!is_seen || atomic_load(&record->kind) != STAMPS_GRAPH || atomic_load(&record->last) != end)
+	if (!is_seen || atomic_load(&record->kind) != STAMPS_GRAPH || last_node(record) != end)
 		return complain("a graph of %d: its last node was %llu, and is %llu of launch %llu of kind %llu", kernels,
-		                (unsigned long long)end, (unsigned long long)atomic_load(&record->last),
+		                (unsigned long long)end, (unsigned long long)last_node(record),
 		                (unsigned long long)atomic_load(&record->number), (unsigned long long)atomic_load(&record->kind));
 	replay->awaited = atomic_load(&awaited->time);
 	replay->launched_ns = atomic_load(&record->launched_ns);
@@ -452,7 +458,7 @@ static void measure_graph(int kernels, uint64_t us, int times)
 	snprintf(name, sizeof name, "graph%d", kernels);
 	bench_check(cuGraphLaunch(exec, gpu.stream)); /* uploads it */
 	bench_wait(&gpu);
-	uint64_t end = atomic_load(&ring->records[atomic_load(&ring->launches) % STAMPS_CELLS].last);
+	uint64_t end = last_node(&ring->records[atomic_load(&ring->launches) % STAMPS_CELLS]);
 	struct clock_pair before = clock_pair_measure(&gpu);
 
 	while (count < times && run_replay(exec, kernels, end, &replays[count])) {

@@ -3,6 +3,7 @@
 #include "base/extremes.h"
 #include "base/process_clock.h"
 #include "busy.h"
+#include "state/behind.h"
 #include "state/node_stamps.h"
 #include "state/stamps_read.h"
 #include "state/times.h"
@@ -114,6 +115,11 @@ static struct estimate estimate_of(uint64_t begin, uint64_t end)
  * than too little. */
 #define TOO_SHORT_NS 600
 
+static const struct node_order *order_of(void *ring, const struct stamps_event *graph)
+{
+	return &graph_of((const struct stamps *)ring, graph->exec)->order;
+}
+
 static bool estimate_kernel(struct times *times, const struct ends_launch *launch, struct estimate *estimate)
 {
 	struct times_interval interval;
@@ -121,7 +127,7 @@ static bool estimate_kernel(struct times *times, const struct ends_launch *launc
 
 	if (!stamps_read_launch(launch->ring, launch->number, &event) || event.state != STAMPS_ENDED)
 		return false;
-	const struct times_kernel kernel = {
+	struct times_kernel kernel = {
 		.stream = event.stream,
 		.launched_ns = event.launched_ns,
 		.stamp_ns = event.stamp_ns,
@@ -129,7 +135,8 @@ static bool estimate_kernel(struct times *times, const struct ends_launch *launc
 	};
 
 	times_compare(times, &kernel, launch->unseen, launch->seen);
-	bool is_known = times_estimate(times, &kernel, &interval);
+	behind_find(&kernel, launch->ring, &event, order_of, (void *)launch->ring);
+	bool is_known = times_estimate(times, &kernel, &interval) && !interval.may_be_shorter;
 
 	if (is_known)
 		*estimate = estimate_of(interval.begin - TOO_SHORT_NS, interval.end);
@@ -190,10 +197,10 @@ static bool estimate_graph(struct times *times, const struct ends_launch *launch
 
 	if (!stamps_read_launch(launch->ring, launch->number, &event) || !has_nodes(&event))
 		return false;
-	struct graph *graph = graph_of(launch->ring, event.stream);
-	bool is_last = !stamps_is_launched_again(launch->ring, launch->number, event.stream, LAUNCHES_BEHIND);
+	struct graph *graph = graph_of(launch->ring, event.exec);
+	bool is_last = !stamps_is_launched_again(launch->ring, launch->number, event.exec, LAUNCHES_BEHIND);
 
-	if (!node_stamps_read(&known->nodes, launch->ring, event.stream, event.first, event.last, is_last, &graph->order))
+	if (!node_stamps_read(&known->nodes, launch->ring, event.exec, event.first, event.last, is_last, &graph->order))
 		return false;
 	/* The end is later than this one's launch, also if it is a later one's: so that one was seen by now only. */
 	const struct times_kernel end = {.launched_ns = event.launched_ns, .stamp_ns = known->nodes.end};

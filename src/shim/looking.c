@@ -51,18 +51,21 @@ unsigned int looking_tpcs(const struct launch *launch, const struct decision *de
 /* The words of a stream's line take turns (docs/hardware.md, "Releases"). */
 #define STREAM_LINE UINT64_C(64)
 
-/* What runs one after the other: a stream, if we hear of the call that launches. Otherwise the line in which the driver is
- * told of the end, in slot 0. Each thread has a per-thread stream of its own. */
-static const void *stream_of(const struct launch *launch)
+/* Each thread has a per-thread stream of its own. */
+uint64_t looking_stream(CUstream stream)
 {
-	static __thread char own __attribute__((tls_model("initial-exec")));
-	const void *stream = launch->origin.stream;
+	static __thread uint64_t own __attribute__((tls_model("initial-exec")));
 
-	if (stream == CU_STREAM_PER_THREAD)
-		stream = &own;
-	else if (!stream)
-		stream = (const void *)(uintptr_t)(qmd_slot_address(launch->gpu->family, launch->qmd, 0) & ~(STREAM_LINE - 1));
-	return stream;
+	return stream == CU_STREAM_PER_THREAD ? (uintptr_t)&own : (uintptr_t)stream;
+}
+
+/* The stream, if we hear of the call that launches. Otherwise the line in which the driver is told of the end, in slot 0. */
+static uint64_t stream_of(const struct launch *launch)
+{
+	CUstream stream = launch->origin.stream;
+
+	return stream ? looking_stream(stream)
+	              : (qmd_slot_address(launch->gpu->family, launch->qmd, 0) & ~(STREAM_LINE - 1)) | STAMPS_STREAM_UNKNOWN;
 }
 
 void looking_name(struct stamps *stamps, CUfunction function)

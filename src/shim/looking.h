@@ -27,6 +27,9 @@ bool looking_is_on(void);
 /* The launch's kernel is about to be uploaded, and somebody looks. */
 void looking_launch(const struct launch *launch, const struct decision *decision);
 
+/* What stamps call a stream, perhaps one that every context has (driver/cuda.h). */
+uint64_t looking_stream(CUstream stream);
+
 /* Functions may have gone, and others may get their handles. */
 void looking_functions_changed(void);
 

@@ -303,13 +303,14 @@ static void tell_shares(struct instance *instance, CUgraphExec exec)
 	}
 }
 
-static void add_launch(const struct instance *instance, CUgraphExec exec)
+static void add_launch(const struct instance *instance, CUgraphExec exec, CUstream stream)
 {
 	bool is_known = tells_end(instance);
 
 	uint64_t record = stamps_add_graph(instance->stamps, &(const struct stamps_graph){
 						   .launched_ns = began_ns,
 						   .exec = exec,
+						   .stream = looking_stream(stream),
 						   .first = is_known ? instance->first : 0,
 						   .last = is_known ? instance->last : 0,
 						   .end = is_known ? instance->end : 0,
@@ -326,7 +327,7 @@ void looking_graph_ended(const struct call *call, CUgraphExec exec)
 	if (instance && instance->stamps) {
 		tell_shares(instance, exec);
 		if (calls_run_graph(call->id) && *call->result == CUDA_SUCCESS)
-			add_launch(instance, exec);
+			add_launch(instance, exec, calls_stream_of_graph(call));
 	}
 	began_ns = 0;
 }

@@ -89,7 +89,7 @@ static void add_kernel(struct look *look, const struct watched_event *found, uin
 {
 	const struct stamps_event *event = &found->event;
 	struct watched_gpu *gpu = found->ring->gpu;
-	const struct times_kernel kernel = {
+	struct times_kernel kernel = {
 		.stream = event->stream,
 		.launched_ns = event->launched_ns,
 		.stamp_ns = event->stamp_ns,
@@ -107,6 +107,7 @@ static void add_kernel(struct look *look, const struct watched_event *found, uin
 		struct look_function *function = look_functions_find(look, found->ring, event->function);
 
 		function->instances++;
+		look_graphs_before(found, &kernel);
 		if (times_add(&gpu->times, &kernel, &duration)) {
 			if (times_know_duration(&gpu->times, duration))
 				durations_add(&function->durations, duration);

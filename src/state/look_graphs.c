@@ -1,3 +1,4 @@
+#include "behind.h"
 #include "look_parts.h"
 
 #include <stdlib.h>
@@ -42,7 +43,7 @@ static void set_nodes(struct watched_graph *graph, uint64_t first, uint64_t last
 /* Of an instance that does not tell its end, kernels are lost; those that it launched before have ended or never will. */
 void look_graphs_launched(const struct watched_event *found)
 {
-	struct watched_graph *graph = graph_for(found->ring, found->event.stream);
+	struct watched_graph *graph = graph_for(found->ring, found->event.exec);
 
 	if (graph && found->event.first == 0) {
 		found->ring->gpu->taken.lost += found->event.tpcs;
@@ -55,6 +56,18 @@ void look_graphs_launched(const struct watched_event *found)
 		if (!replays_launch(&graph->replays, found->event.launched_ns))
 			found->ring->gpu->taken.lost++;
 	}
+}
+
+static const struct node_order *order_of(void *ring, const struct stamps_event *event)
+{
+	const struct watched_graph *graph = graph_for((struct watched_ring *)ring, event->exec);
+
+	return graph ? &graph->order : NULL;
+}
+
+void look_graphs_before(const struct watched_event *found, struct times_kernel *kernel)
+{
+	behind_find(kernel, found->ring->reader.ring, &found->event, order_of, found->ring);
 }
 
 static void take_functions(struct look *look, struct watched_ring *ring, const struct watched_graph *graph, uint64_t replays)

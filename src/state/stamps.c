@@ -60,7 +60,7 @@ struct stamps_cell stamps_add_launch(struct stamps *stamps, const struct stamps_
 	store(&record->kind, STAMPS_LAUNCH);
 	store(&record->launched_ns, launch->launched_ns);
 	store(&record->function, pointer_word(launch->function));
-	store(&record->stream, pointer_word(launch->stream));
+	store(&record->stream, launch->stream);
 	store(&record->tpcs, launch->tpcs);
 	end_record(record, number);
 	return cell;
@@ -125,10 +125,10 @@ uint64_t stamps_add_graph(struct stamps *stamps, const struct stamps_graph *grap
 	store(&record->kind, STAMPS_GRAPH);
 	store(&record->launched_ns, graph->launched_ns);
 	store(&record->function, graph->first & ~STAMPS_IS_NODE);
-	store(&record->stream, pointer_word(graph->exec));
+	store(&record->stream, graph->stream);
 	store(&record->tpcs, graph->kernels);
-	store(&record->last, graph->last & ~STAMPS_IS_NODE);
-	store(&record->end, graph->end & ~STAMPS_IS_NODE);
+	store(&record->exec, pointer_word(graph->exec));
+	store(&record->nodes, (uint32_t)(graph->last - graph->first) | (graph->end - graph->first) << 32);
 	end_record(record, number);
 	return number;
 }

@@ -26,11 +26,15 @@ struct stamps; /* the ring of a context */
 #define STAMPS_BYTES ((STAMPS_CELLS + STAMPS_NODES) * 16)
 void *stamps_cells(struct stamps *stamps);
 
-/* A kernel is launched. `stream`: kernels with the same value run one after the other. */
+/* Kernels with the same value run one after the other: of its stream, if that is known; otherwise of something else, and with
+ * these bits, which no stream has. */
+#define STAMPS_STREAM_UNKNOWN UINT64_C(3)
+
+/* A kernel is launched. */
 struct stamps_launch {
 	uint64_t launched_ns; /* base/process_clock.h */
 	const void *function;
-	const void *stream;
+	uint64_t stream;
 	unsigned int tpcs; /* that it may use; 0 if that is unknown */
 };
 
@@ -70,6 +74,7 @@ bool stamps_has_node(const struct stamps *stamps, uint64_t number);
 struct stamps_graph {
 	uint64_t launched_ns;
 	const void *exec;
+	uint64_t stream; /* which is known */
 	uint64_t first, last, end;
 	unsigned int kernels;
 };

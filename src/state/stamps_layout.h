@@ -10,7 +10,7 @@
 
 #define STAMPS_NAME "nvtaskset-times"
 #define STAMPS_MAGIC UINT64_C(0x656d69747464766e)
-#define STAMPS_VERSION 1
+#define STAMPS_VERSION 2
 
 /* The number of a node's cell has this bit, that of a launch has not. */
 #define STAMPS_IS_NODE (UINT64_C(1) << 63)
@@ -32,10 +32,11 @@ struct stamps_record {
 	_Atomic uint64_t kind;
 	_Atomic uint64_t launched_ns;
 	_Atomic uint64_t function; /* the number of its first node, for a graph */
-	_Atomic uint64_t stream;   /* its instance, for a graph */
+	_Atomic uint64_t stream;
 	_Atomic uint64_t tpcs;     /* how many kernels, for a graph */
-	_Atomic uint64_t last;     /* the number of its last node, for a graph */
-	_Atomic uint64_t end;      /* the number of the last function's nodes, for a graph */
+	_Atomic uint64_t exec;     /* of a graph: its instance */
+	_Atomic uint64_t nodes;    /* of a graph: so far behind its first node are the last one and, in the upper half, the last
+	                            * function's */
 };
 
 struct stamps_node_record {

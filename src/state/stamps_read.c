@@ -103,9 +103,12 @@ static enum found read_launch(const struct stamps *ring, uint64_t number, struct
 	};
 	if (kind == STAMPS_GRAPH) {
 		event->state = STAMPS_GRAPH_LAUNCHED;
+		uint64_t behind = load_relaxed(&record->nodes);
+
+		event->exec = load_relaxed(&record->exec);
 		event->first = event->function;
-		event->last = load_relaxed(&record->last);
-		event->end = load_relaxed(&record->end);
+		event->last = event->first + (uint32_t)behind;
+		event->end = event->first + (behind >> 32);
 	} else if (read_stamp(&ring->cells[number % STAMPS_CELLS], number, &event->stamp_ns)) {
 		event->state = STAMPS_ENDED;
 	}
@@ -133,7 +136,7 @@ bool stamps_is_launched_again(const struct stamps *ring, uint64_t number, uint64
 	for (uint64_t next = number + 1; next <= last && !is_again; next++) {
 		struct stamps_event event;
 
-		is_again = stamps_read_launch(ring, next, &event) && event.state == STAMPS_GRAPH_LAUNCHED && event.stream == exec;
+		is_again = stamps_read_launch(ring, next, &event) && event.state == STAMPS_GRAPH_LAUNCHED && event.exec == exec;
 	}
 	return is_again;
 }

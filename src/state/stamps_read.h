@@ -29,9 +29,9 @@ struct stamps_event {
 	uint64_t stamp_ns; /* of STAMPS_ENDED, the GPU's time */
 	uint64_t function, stream; /* what the owner calls them */
 	unsigned int tpcs;
-	/* Of STAMPS_GRAPH_LAUNCHED: its nodes, and up to `end` its functions; 0: they are not known. `stream` is the instance,
-	 * `tpcs` the number of kernels. */
-	uint64_t first, last, end;
+	/* Of STAMPS_GRAPH_LAUNCHED: its nodes, and up to `end` its functions; first is 0: they are not known. `tpcs` is the number of
+	 * kernels. */
+	uint64_t exec, first, last, end;
 };
 
 typedef void stamps_visitor(const struct stamps_event *event, void *data);

@@ -156,7 +156,7 @@ bool times_add_interval(struct times *times, uint64_t begin, uint64_t end, unsig
 	}
 	if (begin < end)
 		times->intervals[times->count++] =
-			(struct times_interval){begin, end, tpcs < TPCSET_MAX ? tpcs : TPCSET_MAX};
+			(struct times_interval){.begin = begin, .end = end, .tpcs = tpcs < TPCSET_MAX ? tpcs : TPCSET_MAX};
 	return true;
 }
 
@@ -216,6 +216,20 @@ static uint64_t begin_of(struct times *times, const struct times_stream *stream,
 	return begin < end ? begin : end;
 }
 
+/* What ended later than the kernel was not before it: the graph was launched again. */
+static void wait_for_graph(struct times *times, const struct times_kernel *kernel, struct times_interval *interval)
+{
+	uint64_t graph = 0;
+	bool is_known = kernel->graph_ns == 0 || (kernel->graph_ns <= kernel->stamp_ns &&
+	                                          times_convert(times, kernel->graph_ns, interval->end, &graph));
+	uint64_t begin = graph != 0 ? sum(graph, times->calibration.plain.next_ns) : 0;
+	bool waited = begin > interval->begin;
+
+	interval->may_be_shorter = !is_known || (waited && kernel->graph_may_be_elsewhere);
+	if (waited && !kernel->graph_may_be_elsewhere)
+		interval->begin = begin < interval->end ? begin : interval->end;
+}
+
 bool times_estimate(struct times *times, const struct times_kernel *kernel, struct times_interval *interval)
 {
 	struct times_stream *stream = stream_of(times, kernel->stream);
@@ -225,7 +239,8 @@ bool times_estimate(struct times *times, const struct times_kernel *kernel, stru
 	if (is_known) {
 		uint64_t end = stamp - (stamp > times->calibration.plain.release_ns ? times->calibration.plain.release_ns : 0);
 
-		*interval = (struct times_interval){begin_of(times, stream, kernel, end), end, kernel->tpcs};
+		*interval = (struct times_interval){.begin = begin_of(times, stream, kernel, end), .end = end, .tpcs = kernel->tpcs};
+		wait_for_graph(times, kernel, interval);
 	}
 	stream->stamp = kernel->stamp_ns;
 	if (kernel->launched_ns > times->launched)
@@ -239,7 +254,7 @@ bool times_add(struct times *times, const struct times_kernel *kernel, uint64_t 
 	bool is_known = times_estimate(times, kernel, &interval);
 
 	if (is_known) {
-		*duration_ns = interval.end - interval.begin;
+		*duration_ns = interval.may_be_shorter ? TIMES_UNKNOWN : interval.end - interval.begin;
 		is_known = times_add_interval(times, interval.begin, interval.end, interval.tpcs);
 	}
 	return is_known;
@@ -250,7 +265,8 @@ bool times_add(struct times *times, const struct times_kernel *kernel, uint64_t 
 
 bool times_know_duration(const struct times *times, uint64_t duration_ns)
 {
-	return times->offset.error_ns <= COARSE_NS || times->offset.error_ns <= duration_ns / 4;
+	return duration_ns != TIMES_UNKNOWN &&
+	       (times->offset.error_ns <= COARSE_NS || times->offset.error_ns <= duration_ns / 4);
 }
 
 bool times_add_running(struct times *times, const struct times_kernel *kernel, uint64_t now)

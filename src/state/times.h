@@ -45,10 +45,16 @@ struct times_kernel {
 	uint64_t launched_ns; /* the processor's time */
 	uint64_t stamp_ns;    /* the GPU's; not used for one that runs */
 	unsigned int tpcs;
+	uint64_t graph_ns;    /* the GPU's stamp of the end of graphs before it in its stream, behind the kernel before it; 0: there are
+	                       * none; TIMES_UNKNOWN */
+	bool graph_may_be_elsewhere; /* they may be in other streams */
 };
+
+#define TIMES_UNKNOWN UINT64_MAX
 
 struct times_interval {
 	uint64_t begin, end;
+	bool may_be_shorter; /* it waited for a graph, but until when is not known */
 	unsigned int tpcs;
 };
 
@@ -95,7 +101,7 @@ bool times_compare(struct times *times, const struct times_kernel *kernel, uint6
  * have been compared. */
 bool times_estimate(struct times *times, const struct times_kernel *kernel, struct times_interval *interval);
 
-/* The same, and what times_take covers has this interval. False also if there is no memory. */
+/* The same, and what times_take covers has this interval; the duration may be TIMES_UNKNOWN. False also if there is no memory. */
 bool times_add(struct times *times, const struct times_kernel *kernel, uint64_t *duration_ns);
 
 /* Whether the clocks are known well enough for the last duration that times_estimate or times_add said. */

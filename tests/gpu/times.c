@@ -710,6 +710,42 @@ static void test_graph(void **state)
 	gpu_check(cuGraphDestroy(graph));
 }
 
+/* Behind it in its stream, a kernel's time is its own, or is not said. */
+static bool kernels_behind_are_right(CUgraphExec exec)
+{
+	memset(&seen, 0, sizeof seen);
+	for (unsigned int i = 0; i < REPLAYS; i++) {
+		gpu_check(cuGraphLaunch(exec, NULL));
+		launch_last(GRAPH_KERNELS, GRAPH_NS);
+		if (i % 2)
+			gpu_check(cuCtxSynchronize());
+		take();
+	}
+	take_until((uint64_t)REPLAYS * (GRAPH_KERNELS + 1));
+	print_message("kernels of %d ns behind a graph of %d: the longest seems to take %llu ns, %llu of %llu have a time\n", GRAPH_NS,
+	              GRAPH_KERNELS, (unsigned long long)seen.durations[0].max_ns, (unsigned long long)seen.durations[0].count,
+	              (unsigned long long)seen.instances[0]);
+	assert_int_equal(seen.instances[0], REPLAYS * (GRAPH_KERNELS + 1));
+	return seen.durations[0].count > 0 && seen.durations[0].max_ns < 2 * GRAPH_NS;
+}
+
+static void test_kernels_behind_a_graph(void **state)
+{
+	CUgraph graph = make_graph(GRAPH_KERNELS, GRAPH_NS);
+	CUgraphExec exec = graph_instantiate(graph);
+	bool right = false;
+
+	(void)state;
+	if (gpu_is_simulated())
+		gpu_skip("a simulated launch waits for its kernel: no other one waits behind it");
+	begin();
+	for (int i = 0; i < TRIES && !right; i++)
+		right = kernels_behind_are_right(exec);
+	assert_true(right);
+	gpu_check(cuGraphExecDestroy(exec));
+	gpu_check(cuGraphDestroy(graph));
+}
+
 /* The stamp of the last node that has one; 0 without. */
 static uint64_t last_node_stamp(void)
 {
@@ -1102,6 +1138,7 @@ int main(void)
 		ON_GPU(test_several_watchers),
 		ON_GPU(test_another_process_looks),
 		ON_GPU(test_graph),
+		ON_GPU(test_kernels_behind_a_graph),
 		ON_GPU(test_graph_when_nobody_looks_any_more),
 		ON_GPU(test_graphs_in_place_of_larger_ones),
 		ON_GPU(test_nodes_take_turns),

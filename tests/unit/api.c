@@ -340,7 +340,7 @@ static void write_stamp(struct stamps_cell cell)
 /* Runs a kernel on 8 TPCs of GPU 1, which tells its end as the hardware would. */
 static void run_kernel_with_time(const void *function, const char *name, uint64_t ns)
 {
-	const struct stamps_launch launch = {.launched_ns = process_clock_ns(), .function = function, .stream = &owned, .tpcs = 8};
+	const struct stamps_launch launch = {.launched_ns = process_clock_ns(), .function = function, .stream = (uintptr_t)&owned, .tpcs = 8};
 	struct stamps_cell cell = stamps_add_launch(stamps, &launch);
 
 	stamps_name(stamps, function, name);
@@ -373,7 +373,7 @@ static void run_graph(void)
 	uint64_t now = process_clock_ns();
 
 	stamps_name(stamps, &lonely, "lonely");
-	stamps_add_graph(stamps, &(const struct stamps_graph){now, &exec, cell.number, cell.number, share.number, 1});
+	stamps_add_graph(stamps, &(const struct stamps_graph){now, &exec, 1, cell.number, cell.number, share.number, 1});
 	while (process_clock_ns() < now + KERNEL_NS)
 		;
 	write_stamp(cell);

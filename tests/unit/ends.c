@@ -63,7 +63,7 @@ static int tear_down(void **state)
 
 /* --- the world -------------------------------------------------------------------------------------------------------- */
 
-static const char streams[4];
+static const uint64_t streams[4]; /* as handles are, whose last bits are 0 */
 
 /* The stamp of a kernel that ends then. */
 static uint64_t stamp_of(uint64_t end)
@@ -80,7 +80,7 @@ static void write_stamp(struct stamps *of, uint64_t at, uint64_t number, uint64_
 /* A kernel that is launched then; until it ends, it has no stamp. */
 static struct stamps_cell launch(struct stamps *of, unsigned int stream, uint64_t launched)
 {
-	const struct stamps_launch record = {.launched_ns = launched, .stream = &streams[stream], .tpcs = 8};
+	const struct stamps_launch record = {.launched_ns = launched, .stream = (uintptr_t)&streams[stream], .tpcs = 8};
 
 	return stamps_add_launch(of, &record);
 }
@@ -406,7 +406,7 @@ static void test_rings_full_of_nonsense(void **state)
 struct graph_of_test {
 	struct stamps *ring;
 	const void *exec;
-	uint64_t first, last;
+	uint64_t stream, first, last;
 };
 
 static struct graph_of_test make_graph(struct stamps *of, const void *exec, unsigned int own)
@@ -425,7 +425,7 @@ static struct graph_of_test make_graph(struct stamps *of, const void *exec, unsi
 
 static uint64_t launch_graph(const struct graph_of_test *graph, uint64_t launched)
 {
-	const struct stamps_graph record = {launched, graph->exec, graph->first, graph->last, graph->last, NODES};
+	const struct stamps_graph record = {launched, graph->exec, graph->stream, graph->first, graph->last, graph->last, NODES};
 
 	stamps_add_graph(graph->ring, &record);
 	return atomic_load(&graph->ring->launches);
@@ -490,6 +490,84 @@ static void test_a_graph_that_waits(void **state)
 	assert_true(time.is_known);
 	ASSERT_NEAR(time.duration_ns, 400 * US);
 	ASSERT_NEAR(time.used_ns, 400 * US);
+}
+
+static struct ends_time run_behind(const struct graph_of_test *graph, unsigned int stream, uint64_t begin)
+{
+	uint64_t number = launch_graph(graph, begin);
+	struct stamps_cell cell = run(ring, stream, begin + US, begin + 505 * US);
+
+	run_graph(graph, begin + 5 * US, begin + 405 * US);
+	measure(ring, number, true, begin, begin + 405 * US);
+	return measure(ring, cell.number, false, begin + US, begin + 505 * US);
+}
+
+/* It waits in its stream for the graph; and, in another stream, for none. */
+static void test_a_kernel_behind_a_graph(void **state)
+{
+	struct graph_of_test graph = make_graph(ring, EXEC, 1);
+
+	(void)state;
+	graph.stream = (uintptr_t)&streams[0];
+	run_first(ring);
+	struct ends_time time = run_behind(&graph, 0, START);
+
+	assert_true(time.is_known);
+	ASSERT_NEAR(time.duration_ns, 98 * US);
+	time = run_behind(&graph, 1, START + 2 * MS);
+	assert_true(time.is_known);
+	ASSERT_NEAR(time.duration_ns, 500 * US);
+	/* A kernel between the two has waited for the graph. */
+	uint64_t begin = START + 4 * MS;
+
+	launch_graph(&graph, begin);
+	run(ring, 0, begin + US, begin + 450 * US);
+	struct stamps_cell cell = run(ring, 0, begin + 2 * US, begin + 505 * US);
+
+	run_graph(&graph, begin + 5 * US, begin + 405 * US);
+	measure(ring, cell.number - 1, false, begin + US, begin + 450 * US);
+	time = measure(ring, cell.number, false, begin + 2 * US, begin + 505 * US);
+	assert_true(time.is_known);
+	ASSERT_NEAR(time.duration_ns, 53 * US);
+}
+
+/* Where the graph's end is not known, the kernel's begin is not. */
+static void test_a_kernel_behind_a_graph_whose_end_is_not_known(void **state)
+{
+	struct graph_of_test graph = make_graph(ring, EXEC, 1), none = {.ring = ring, .exec = (const void *)0x1008};
+
+	(void)state;
+	graph.stream = none.stream = (uintptr_t)&streams[0];
+	run_first(ring);
+	/* Nothing was learnt of it. */
+	launch_graph(&graph, START);
+	run_graph(&graph, START + 5 * US, START + 405 * US);
+	assert_false(run_and_measure(ring, 0, START + US, START + 505 * US).is_known);
+	assert_true(run_behind(&graph, 0, START + 2 * MS).is_known);
+	/* It was launched again behind the kernel, and has ended again. */
+	uint64_t begin = START + 4 * MS;
+
+	launch_graph(&graph, begin);
+	struct stamps_cell cell = run(ring, 0, begin + US, begin + 505 * US);
+
+	launch_graph(&graph, begin + 2 * US);
+	run_graph(&graph, begin + 507 * US, begin + 907 * US);
+	assert_false(measure(ring, cell.number, false, begin + US, begin + 505 * US).is_known);
+	/* It does not tell its end. */
+	launch_graph(&none, START + 6 * MS);
+	assert_false(run_and_measure(ring, 0, START + 6 * MS + US, START + 6 * MS + 505 * US).is_known);
+	assert_true(run_and_measure(ring, 0, START + 6 * MS + 2 * US, START + 6 * MS + 705 * US).is_known);
+	/* Another one has its cells. */
+	none.first = graph.first;
+	none.last = graph.last;
+	launch_graph(&none, START + 8 * MS);
+	assert_false(run_and_measure(ring, 0, START + 8 * MS + US, START + 8 * MS + 505 * US).is_known);
+	/* It has other cells than when something was learnt of it. */
+	graph = make_graph(ring, EXEC, 1);
+	graph.stream = none.stream;
+	launch_graph(&graph, START + 10 * MS);
+	run_graph(&graph, START + 10 * MS + 5 * US, START + 10 * MS + 405 * US);
+	assert_false(run_and_measure(ring, 0, START + 10 * MS + US, START + 10 * MS + 505 * US).is_known);
 }
 
 /* Without that, and if there are several, it begins when it was launched or the launch before has ended. */
@@ -832,6 +910,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rings_full_of_nonsense, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_graph, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_graph_that_waits, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_kernel_behind_a_graph, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_kernel_behind_a_graph_whose_end_is_not_known, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_graphs_without_a_kernel_in_front, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_graph_that_is_launched_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_two_launches_that_are_seen_at_once, set_up, tear_down),

@@ -230,11 +230,13 @@ static uint64_t scan(unsigned int running)
 	return stamps_scan(&reader, running, on_event, NULL);
 }
 
+static uint64_t stream_of_test; /* 0 at the begin of a test */
+
 static struct stamps_cell launch(uint64_t time)
 {
-	static char function, stream;
+	static char function;
 
-	return stamps_add_launch(stamps, &(const struct stamps_launch){time, &function, &stream, 7});
+	return stamps_add_launch(stamps, &(const struct stamps_launch){time, &function, stream_of_test, 7});
 }
 
 /* As the hardware does. */
@@ -721,7 +723,7 @@ static void test_a_graph_that_has_just_been_launched(void **state)
 	struct stamps_cell functions = stamps_add_node(stamps, &share);
 	uint64_t soon = process_clock_ns() + 200 * MS;
 
-	stamps_add_graph(stamps, &(const struct stamps_graph){soon, &exec, one.number, other.number, functions.number, 2});
+	stamps_add_graph(stamps, &(const struct stamps_graph){soon, &exec, 0, one.number, other.number, functions.number, 2});
 	finish(one, soon + 1000 * MS + 10000);
 	take(look);
 	assert_int_equal(times.functions[0].instances, 1);
@@ -756,12 +758,43 @@ static void test_a_graph_that_does_not_tell_its_end(void **state)
 	look_end(look);
 }
 
+static uint64_t durations_behind_a_graph(struct look *look, uint64_t stream_of_graph, uint64_t stream_of_kernel)
+{
+	static char exec;
+	uint64_t now = process_clock_ns();
+
+	stamps_add_graph(stamps, &(const struct stamps_graph){.launched_ns = now, .exec = &exec, .stream = stream_of_graph, .kernels = 1});
+	stream_of_test = stream_of_kernel;
+	run_kernel(20 * MS, true);
+	take(look);
+	stream_of_test = 0;
+	assert_int_equal(times.functions[0].instances, 1);
+	return times.functions[0].durations.count;
+}
+
+/* Its kernels' times are not known, if it is in their stream, or may be. */
+static void test_kernels_behind_a_graph_that_does_not_tell_its_end(void **state)
+{
+	struct look *look = begin_look();
+
+	(void)state;
+	run_kernel(0, true); /* the clocks are known by it */
+	run_kernel(20 * MS, true);
+	take(look);
+	assert_int_equal(times.functions[0].instances, 2);
+	assert_in_range(times.functions[0].durations.count, 1, 2);
+	assert_int_equal(durations_behind_a_graph(look, 0x1000, 0x1000), 0);
+	assert_int_equal(durations_behind_a_graph(look, 0x1000, 0x1040), 1);
+	assert_int_equal(durations_behind_a_graph(look, 0x1000, 0x2000 | STAMPS_STREAM_UNKNOWN), 0);
+	look_end(look);
+}
+
 /* A hostile program names nodes that no program comes to. */
 static void test_nodes_without_an_end(void **state)
 {
 	static const struct {
-		uint64_t first, last, end;
-	} graphs[] = {{UINT64_MAX, UINT64_MAX, UINT64_MAX}, {1, UINT64_MAX, 1}, {UINT64_MAX - 1, UINT64_MAX, 0}, {5, 5, UINT64_MAX}};
+		uint64_t first, nodes;
+	} graphs[] = {{UINT64_MAX, 0}, {1, UINT32_MAX}, {UINT64_MAX - 1, 1}, {5, UINT64_C(0xffffffff00000000)}};
 	static char execs[sizeof graphs / sizeof graphs[0]];
 	struct look *look = begin_look();
 
@@ -771,12 +804,11 @@ static void test_nodes_without_an_end(void **state)
 	for (size_t i = 0; i < sizeof graphs / sizeof graphs[0]; i++) {
 		uint64_t now = process_clock_ns();
 
-		stamps_add_graph(stamps, &(const struct stamps_graph){now, &execs[i], 1, 1, 1, 2});
+		stamps_add_graph(stamps, &(const struct stamps_graph){now, &execs[i], 0, 1, 1, 1, 2});
 		struct stamps_record *record = &stamps->records[atomic_load(&stamps->launches) % STAMPS_CELLS];
 
 		atomic_store(&record->function, graphs[i].first);
-		atomic_store(&record->last, graphs[i].last);
-		atomic_store(&record->end, graphs[i].end);
+		atomic_store(&record->nodes, graphs[i].nodes);
 		take(look);
 		assert_int_equal(times.function_count, 1);
 	}
@@ -982,6 +1014,7 @@ int main(void)
 		STAMPS_TEST(test_what_was_before),
 		STAMPS_TEST(test_a_graph_that_has_just_been_launched),
 		STAMPS_TEST(test_a_graph_that_does_not_tell_its_end),
+		STAMPS_TEST(test_kernels_behind_a_graph_that_does_not_tell_its_end),
 		STAMPS_TEST(test_nodes_without_an_end),
 		STAMPS_TEST(test_a_program_that_is_nearly_idle),
 		STAMPS_TEST(test_looks_share_clocks),

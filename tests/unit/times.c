@@ -297,7 +297,12 @@ static int close_times(void **state)
 /* In ns after LATER. */
 static struct times_kernel kernel(uint64_t stream, uint64_t launched, uint64_t stamp, unsigned int tpcs)
 {
-	return (struct times_kernel){stream, LATER + launched, gpu_time(LATER + stamp), tpcs};
+	return (struct times_kernel){
+		.stream = stream,
+		.launched_ns = LATER + launched,
+		.stamp_ns = gpu_time(LATER + stamp),
+		.tpcs = tpcs,
+	};
 }
 
 static uint64_t add(uint64_t stream, uint64_t launched, uint64_t stamp, unsigned int tpcs)
@@ -535,7 +540,13 @@ static void test_numbers_that_cannot_be(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < 6 * 6; i++) {
-		struct times_kernel hostile = {numbers[i % 6], numbers[i % 6], numbers[i / 6], (unsigned int)numbers[i / 6]};
+		struct times_kernel hostile = {
+			.stream = numbers[i % 6],
+			.launched_ns = numbers[i % 6],
+			.stamp_ns = numbers[i / 6],
+			.tpcs = (unsigned int)numbers[i / 6],
+			.graph_ns = numbers[(i + i / 6) % 6],
+		};
 
 		times_compare(&times, &hostile, numbers[i % 6], numbers[i / 6]);
 		times_add(&times, &hostile, &duration);
@@ -544,6 +555,50 @@ static void test_numbers_that_cannot_be(void **state)
 		times_take(&times, LATER + i * MS, &taken);
 		assert_true(taken.busy_ns <= taken.span_ns);
 	}
+}
+
+/* --- behind graphs ------------------------------------------------------------------------------------------------ */
+
+/* All are launched at 0 and end after 500 us. */
+static uint64_t add_behind(uint64_t graph, bool may_be_elsewhere)
+{
+	struct times_kernel new = kernel(1, 0, 500000, 8);
+	uint64_t duration = 0;
+
+	new.graph_ns = graph == TIMES_UNKNOWN ? graph : gpu_time(LATER + graph);
+	new.graph_may_be_elsewhere = may_be_elsewhere;
+	assert_true(times_add(&times, &new, &duration));
+	return duration;
+}
+
+static void test_behind_a_graph(void **state)
+{
+	(void)state;
+	assert_in_range(add_behind(400000, false), 100000 - EXACT, 100000 + EXACT);
+	assert_taken(MS, MS, 100000, 800000);
+}
+
+/* What ended later than the kernel did is another launch of the graph. Busy time has all that may have been; nothing is said of
+ * the kernel. */
+static void test_behind_a_graph_that_was_launched_again(void **state)
+{
+	(void)state;
+	assert_int_equal(add_behind(500001, false), TIMES_UNKNOWN);
+	assert_int_equal(add_behind(TIMES_UNKNOWN, false), TIMES_UNKNOWN);
+	assert_false(times_know_duration(&times, TIMES_UNKNOWN));
+	assert_taken(MS, MS, 500000, 4000000);
+}
+
+/* One that had ended when the kernel was launched matters to nobody. */
+static void test_beside_a_graph(void **state)
+{
+	(void)state;
+	assert_int_equal(add_behind(400000, true), TIMES_UNKNOWN);
+	assert_taken(MS, MS, 500000, 4000000);
+	times_close(&times);
+	open_times(NULL);
+	assert_in_range(add_behind(1000, true), 500000 - EXACT, 500000 + EXACT);
+	assert_taken(MS, MS, 500000, 4000000);
 }
 
 /* --- graphs ----------------------------------------------------------------------------------------------------- */
@@ -658,6 +713,9 @@ int main(void)
 		WITH_TIMES(test_clocks_are_shared),
 		WITH_TIMES(test_more_streams_than_there_is_room_for),
 		WITH_TIMES(test_numbers_that_cannot_be),
+		WITH_TIMES(test_behind_a_graph),
+		WITH_TIMES(test_behind_a_graph_that_was_launched_again),
+		WITH_TIMES(test_beside_a_graph),
 		WITH_REPLAYS(test_one_replay),
 		WITH_REPLAYS(test_replays_in_a_row),
 		WITH_REPLAYS(test_replays_with_pauses),
