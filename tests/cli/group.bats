@@ -302,7 +302,7 @@ group g$$'s new TPC list: 8-15" ]
 	! is_sanitized || skip "not with a sanitizer"
 	nvtaskset --mps off --group "g$$" -t 0-7 bash -c '"$0" 60; true' "$(command -v sleep)" 3>&- &
 	ALL+=($!)
-	wait_for_child "$!"
+	wait_for_child "$!" sleep
 	ALL+=("$child")
 	wait_until nvtaskset -tp --group "g$$"
 	nvtaskset --attach -tp 2-3 "$child"

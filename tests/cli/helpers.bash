@@ -102,7 +102,8 @@ find_child() { # PID [NAME]
 	child=$(pgrep -P "$1" ${2:+"$2"})
 }
 
-# Waits until the process has a child, of this name if there is one; then `child` is its pid.
+# Waits until the process has a child, of this name if there is one; then `child` is its pid. Name it, unless the process has said
+# something before: as long as it is bats's copy of the shell, it has children of its own now and then.
 wait_for_child() { # PID [NAME]
 	wait_until find_child "$@"
 }

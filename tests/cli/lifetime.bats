@@ -252,7 +252,7 @@ says_in_a_container_what_its_user_sees() {
 	local owner
 	unshare -pf --mount-proc "$BUILD/nvtaskset" --mps off -t 0-7 bash -c 'sleep 60; true' 3>&- &
 	PROGRAM=$!
-	wait_for_child "$PROGRAM"
+	wait_for_child "$PROGRAM" bash
 	owner=$child
 	wait_for_child "$owner" sleep
 	refuses "pid $child: shares the partition of pid $owner until it loads CUDA; change that one, or give this one its own with --attach" \

@@ -110,7 +110,7 @@ hold_lock() { # pid
 	refuses "pid 4194304: no such process" nvtaskset -atp 4194304
 	bash -c 'sleep 20; true' 3>&- &
 	shell=$!
-	wait_for_child "$shell"
+	wait_for_child "$shell" sleep
 	refuses "pid $shell: neither it nor any of its 1 descendants has a partition" nvtaskset -atp "$shell"
 	pkill -P "$shell"
 }
