@@ -413,7 +413,7 @@ struct nvtaskset_times {
 	uint64_t busy_ns;    /* at least one kernel was on the GPU; under MPS also while all waited there for a neighbour's */
 	uint64_t tpc_ns;     /* the same times the TPCs that the kernels had */
 	uint64_t error_ns;   /* how exactly a begin is known if the GPU was idle before; may be NVTASKSET_UNKNOWN */
-	uint64_t timed;      /* kernels that have a time; in graphs these are samples */
+	uint64_t timed;      /* kernels whose end was seen; in graphs these are samples */
 	uint64_t lost;       /* kernels whose time was lost, for want of looks */
 	/* A bit for each reason why times are not known now, see nvtaskset_time_gap_text. It may be 0 where too little was
 	 * seen yet. */

@@ -78,21 +78,32 @@ static struct gpu *gpu_of(const struct stamps *ring)
 	return found;
 }
 
+/* NULL if nothing is known of it. */
+static struct graph *find_graph(const struct stamps *ring, uint64_t exec)
+{
+	struct graph *found = NULL;
+
+	for (unsigned int i = 0; i < GRAPHS && !found; i++)
+		found = known->graphs[i].ring == ring && known->graphs[i].exec == exec ? &known->graphs[i] : NULL;
+	return found;
+}
+
+static struct graph *oldest_graph(void)
+{
+	struct graph *oldest = &known->graphs[0];
+
+	for (unsigned int i = 1; i < GRAPHS; i++)
+		oldest = known->graphs[i].used < oldest->used ? &known->graphs[i] : oldest;
+	return oldest;
+}
+
 /* One that was not launched for the longest time makes room. */
 static struct graph *graph_of(const struct stamps *ring, uint64_t exec)
 {
-	struct graph *oldest = &known->graphs[0], *found = NULL;
+	struct graph *found = find_graph(ring, exec);
 
-	for (unsigned int i = 0; i < GRAPHS && !found; i++) {
-		struct graph *graph = &known->graphs[i];
-
-		if (graph->ring == ring && graph->exec == exec)
-			found = graph;
-		else if (graph->used < oldest->used)
-			oldest = graph;
-	}
 	if (!found) {
-		found = oldest;
+		found = oldest_graph();
 		*found = (struct graph){.ring = ring, .exec = exec};
 	}
 	found->used = ++known->used;
@@ -104,6 +115,7 @@ static struct graph *graph_of(const struct stamps *ring, uint64_t exec)
 struct estimate {
 	uint64_t begin, end;
 	uint64_t duration_ns; /* mostly end - begin */
+	bool may_be_shorter;
 };
 
 static struct estimate estimate_of(uint64_t begin, uint64_t end)
@@ -117,7 +129,9 @@ static struct estimate estimate_of(uint64_t begin, uint64_t end)
 
 static const struct node_order *order_of(void *ring, const struct stamps_event *graph)
 {
-	return &graph_of((const struct stamps *)ring, graph->exec)->order;
+	const struct graph *found = find_graph((const struct stamps *)ring, graph->exec);
+
+	return found ? &found->order : NULL;
 }
 
 static bool estimate_kernel(struct times *times, const struct ends_launch *launch, struct estimate *estimate)
@@ -136,10 +150,12 @@ static bool estimate_kernel(struct times *times, const struct ends_launch *launc
 
 	times_compare(times, &kernel, launch->unseen, launch->seen);
 	behind_find(&kernel, launch->ring, &event, order_of, (void *)launch->ring);
-	bool is_known = times_estimate(times, &kernel, &interval) && !interval.may_be_shorter;
+	bool is_known = times_estimate(times, &kernel, &interval);
 
-	if (is_known)
+	if (is_known) {
 		*estimate = estimate_of(interval.begin - TOO_SHORT_NS, interval.end);
+		estimate->may_be_shorter = interval.may_be_shorter;
+	}
 	return is_known;
 }
 
@@ -269,6 +285,7 @@ static struct estimate within(const struct estimate *estimate, const struct ends
 		.begin = begin,
 		.end = between(estimate->end, begin, launch->seen),
 		.duration_ns = between(estimate->duration_ns, 0, launch->seen - launch->came),
+		.may_be_shorter = estimate->may_be_shorter,
 	};
 }
 
@@ -289,6 +306,6 @@ struct ends_time ends_measure(const struct ends_launch *launch)
 	return (struct ends_time){
 		.duration_ns = estimate.duration_ns,
 		.used_ns = gpu ? busy_add(&gpu->busy, estimate.begin, estimate.end) : estimate.end - estimate.begin,
-		.is_known = is_known,
+		.is_known = is_known && !estimate.may_be_shorter,
 	};
 }

@@ -25,7 +25,8 @@ struct ends_launch {
 struct ends_time {
 	uint64_t duration_ns; /* from its begin to its end */
 	uint64_t used_ns;     /* by so much the time rose in which anything of this process was on that GPU */
-	bool is_known; /* by stamps; otherwise all is what the processor saw, which is too much rather than too little */
+	bool is_known; /* the duration, by stamps; otherwise it is too long rather than too short, and perhaps all is what the processor
+	                * saw */
 };
 
 /* From here on, nothing is known of any launch before. Allocates some memory, which ends_end frees; without it, no time is

@@ -1,36 +1,64 @@
 #include "behind.h"
 
 /* So many launches before a kernel are looked at. */
-#define LAUNCHES_MOST 64
+#define LAUNCHES_MOST 32
 
 /* The stamp of its last node, of whichever launch; TIMES_UNKNOWN where that is not known. */
 static uint64_t end_of(const struct stamps *ring, const struct stamps_event *graph, const struct node_order *order)
 {
 	uint64_t latest = order ? order->latest : 0;
 	struct stamps_node_event node;
-	bool is_known = latest != 0 && latest >= graph->first && latest <= graph->last && stamps_read_node(ring, latest, &node) &&
-	                node.exec == graph->exec && node.stamp_ns != 0;
+	bool is_known = latest != 0 && latest >= graph->first && stamps_read_node(ring, latest, &node);
 
 	return is_known ? node.stamp_ns : TIMES_UNKNOWN;
+}
+
+static void add(struct times_graphs *graphs, const struct stamps_event *graph, uint64_t end)
+{
+	graphs->launched_ns = graph->launched_ns > graphs->launched_ns ? graph->launched_ns : graphs->launched_ns;
+	graphs->stamp_ns = end > graphs->stamp_ns ? end : graphs->stamp_ns;
+}
+
+/* Whether one of them may have waited for the other, in whatever streams they were. */
+static bool may_wait(const struct stamps_event *kernel, const struct stamps_event *graph)
+{
+	return (kernel->stream & STAMPS_STREAM_UNKNOWN) == STAMPS_STREAM_UNKNOWN || kernel->stream == STAMPS_STREAM_LEGACY ||
+	       graph->stream == STAMPS_STREAM_LEGACY;
+}
+
+/* A kernel before that runs, although this one has ended, has lost its stamp. */
+static bool ends_search(const struct stamps_event *before, const struct stamps_event *kernel)
+{
+	return before->stream == kernel->stream && before->state != STAMPS_RUNNING;
+}
+
+static void see_graph(struct times_kernel *kernel, const struct stamps *ring, const struct stamps_event *event,
+                      const struct stamps_event *graph, const struct node_order *order)
+{
+	if (graph->stream == event->stream)
+		add(&kernel->before, graph, end_of(ring, graph, order));
+	else if (may_wait(event, graph))
+		add(&kernel->perhaps_before, graph, end_of(ring, graph, order));
 }
 
 void behind_find(struct times_kernel *kernel, const struct stamps *ring, const struct stamps_event *event,
                  behind_order *order_of, void *data)
 {
-	bool is_unknown = (event->stream & STAMPS_STREAM_UNKNOWN) == STAMPS_STREAM_UNKNOWN, is_last = false;
+	bool has_graphs = atomic_load_explicit(&ring->nodes, memory_order_relaxed) > 0, is_found = !has_graphs;
+	uint64_t back = 1;
 
-	kernel->graph_ns = 0;
-	kernel->graph_may_be_elsewhere = is_unknown;
-	for (uint64_t back = 1; back <= LAUNCHES_MOST && back < event->number && !is_last; back++) {
+	kernel->before = kernel->perhaps_before = (struct times_graphs){.stamp_ns = 0};
+	for (; !is_found && back <= LAUNCHES_MOST && back < event->number && kernel->before.stamp_ns != TIMES_UNKNOWN; back++) {
 		struct stamps_event before;
 
-		if (!stamps_read_launch(ring, event->number - back, &before))
-			continue;
-		is_last = before.stream == event->stream;
-		if (before.state == STAMPS_GRAPH_LAUNCHED && (is_last || is_unknown)) {
-			uint64_t end = end_of(ring, &before, order_of(data, &before));
-
-			kernel->graph_ns = end > kernel->graph_ns ? end : kernel->graph_ns;
+		if (!stamps_read_launch(ring, event->number - back, &before)) {
+			kernel->before.stamp_ns = TIMES_UNKNOWN;
+		} else {
+			is_found = ends_search(&before, event);
+			if (before.state == STAMPS_GRAPH_LAUNCHED)
+				see_graph(kernel, ring, event, &before, order_of(data, &before));
 		}
 	}
+	if (!is_found && back > LAUNCHES_MOST)
+		kernel->before.stamp_ns = TIMES_UNKNOWN;
 }

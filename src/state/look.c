@@ -107,7 +107,7 @@ static void add_kernel(struct look *look, const struct watched_event *found, uin
 		struct look_function *function = look_functions_find(look, found->ring, event->function);
 
 		function->instances++;
-		look_graphs_before(found, &kernel);
+		look_graphs_before(look, found, &kernel);
 		if (times_add(&gpu->times, &kernel, &duration)) {
 			if (times_know_duration(&gpu->times, duration))
 				durations_add(&function->durations, duration);

@@ -5,13 +5,20 @@
 
 #define NODES_MAX (16 * STAMPS_NODES) /* that are read in one take: a hostile process names any number */
 
-/* NULL if there are too many, or there is no memory. */
-static struct watched_graph *graph_for(struct watched_ring *ring, uint64_t exec)
+static struct watched_graph *find_graph(const struct watched_ring *ring, uint64_t exec)
 {
 	struct watched_graph *found = NULL;
 
 	for (unsigned int i = 0; i < ring->graph_count && !found; i++)
 		found = ring->graphs[i]->exec == exec ? ring->graphs[i] : NULL;
+	return found;
+}
+
+/* NULL if there are too many, or there is no memory. */
+static struct watched_graph *graph_for(struct watched_ring *ring, uint64_t exec)
+{
+	struct watched_graph *found = find_graph(ring, exec);
+
 	if (!found && ring->graph_count < LOOK_GRAPHS_MAX) {
 		found = calloc(1, sizeof *found);
 		if (found) {
@@ -58,16 +65,24 @@ void look_graphs_launched(const struct watched_event *found)
 	}
 }
 
-static const struct node_order *order_of(void *ring, const struct stamps_event *event)
-{
-	const struct watched_graph *graph = graph_for((struct watched_ring *)ring, event->exec);
+struct search {
+	struct look *look;
+	const struct watched_ring *ring;
+};
 
+static const struct node_order *order_of(void *data, const struct stamps_event *event)
+{
+	const struct search *search = data;
+	bool may_search = search->look->nodes_read < NODES_MAX;
+	const struct watched_graph *graph = may_search ? find_graph(search->ring, event->exec) : NULL;
+
+	search->look->nodes_read += may_search;
 	return graph ? &graph->order : NULL;
 }
 
-void look_graphs_before(const struct watched_event *found, struct times_kernel *kernel)
+void look_graphs_before(struct look *look, const struct watched_event *found, struct times_kernel *kernel)
 {
-	behind_find(kernel, found->ring->reader.ring, &found->event, order_of, found->ring);
+	behind_find(kernel, found->ring->reader.ring, &found->event, order_of, &(struct search){look, found->ring});
 }
 
 static void take_functions(struct look *look, struct watched_ring *ring, const struct watched_graph *graph, uint64_t replays)

@@ -154,7 +154,7 @@ void look_clocks_compare_closely(struct look *look);
 void look_graphs_launched(const struct watched_event *event);
 
 /* What times_estimate wants to know of graphs before a kernel that has ended. */
-void look_graphs_before(const struct watched_event *event, struct times_kernel *kernel);
+void look_graphs_before(struct look *look, const struct watched_event *event, struct times_kernel *kernel);
 
 void look_graphs_take(struct look *look, struct watched_ring *ring);
 

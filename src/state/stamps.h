@@ -30,6 +30,9 @@ void *stamps_cells(struct stamps *stamps);
  * these bits, which no stream has. */
 #define STAMPS_STREAM_UNKNOWN UINT64_C(3)
 
+/* The context's legacy stream: most others wait for it, and it for them. */
+#define STAMPS_STREAM_LEGACY UINT64_C(1)
+
 /* A kernel is launched. */
 struct stamps_launch {
 	uint64_t launched_ns; /* base/process_clock.h */

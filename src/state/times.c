@@ -216,18 +216,27 @@ static uint64_t begin_of(struct times *times, const struct times_stream *stream,
 	return begin < end ? begin : end;
 }
 
-/* What ended later than the kernel was not before it: the graph was launched again. */
-static void wait_for_graph(struct times *times, const struct times_kernel *kernel, struct times_interval *interval)
+/* When graphs let a kernel begin, on the processor's clock, or before that; 0: there are none. TIMES_UNKNOWN also where the stamp is
+ * of a launch before theirs, or behind the kernel. */
+static uint64_t begin_behind(struct times *times, const struct times_graphs *graphs, const struct times_kernel *kernel)
 {
-	uint64_t graph = 0;
-	bool is_known = kernel->graph_ns == 0 || (kernel->graph_ns <= kernel->stamp_ns &&
-	                                          times_convert(times, kernel->graph_ns, interval->end, &graph));
-	uint64_t begin = graph != 0 ? sum(graph, times->calibration.plain.next_ns) : 0;
-	bool waited = begin > interval->begin;
+	uint64_t end = 0, begin = TIMES_UNKNOWN;
 
-	interval->may_be_shorter = !is_known || (waited && kernel->graph_may_be_elsewhere);
-	if (waited && !kernel->graph_may_be_elsewhere)
+	if (graphs->stamp_ns == 0)
+		begin = 0;
+	else if (graphs->stamp_ns <= kernel->stamp_ns && times_convert(times, graphs->stamp_ns, kernel->launched_ns, &end) &&
+	         end >= graphs->launched_ns)
+		begin = sum(end, times->calibration.plain.next_ns);
+	return begin;
+}
+
+static void wait_for_graphs(struct times *times, const struct times_kernel *kernel, struct times_interval *interval)
+{
+	uint64_t begin = begin_behind(times, &kernel->before, kernel);
+
+	if (begin != TIMES_UNKNOWN && begin > interval->begin)
 		interval->begin = begin < interval->end ? begin : interval->end;
+	interval->may_be_shorter = begin == TIMES_UNKNOWN || begin_behind(times, &kernel->perhaps_before, kernel) > interval->begin;
 }
 
 bool times_estimate(struct times *times, const struct times_kernel *kernel, struct times_interval *interval)
@@ -240,7 +249,7 @@ bool times_estimate(struct times *times, const struct times_kernel *kernel, stru
 		uint64_t end = stamp - (stamp > times->calibration.plain.release_ns ? times->calibration.plain.release_ns : 0);
 
 		*interval = (struct times_interval){.begin = begin_of(times, stream, kernel, end), .end = end, .tpcs = kernel->tpcs};
-		wait_for_graph(times, kernel, interval);
+		wait_for_graphs(times, kernel, interval);
 	}
 	stream->stamp = kernel->stamp_ns;
 	if (kernel->launched_ns > times->launched)

@@ -6,7 +6,7 @@
  * two clocks are compared by what must have been before what (clock_fit.h). All results are on the processor's clock.
  *
  * Where a kernel waits for something else, a copy in its stream or an event, it counts from when it could have begun; and
- * under MPS while it waits for another process's blocks.
+ * under MPS while it waits for another process's blocks. For graphs, the caller says what it knows.
  *
  * Nothing here reads a clock or memory of others. A struct times is for one thread.
  */
@@ -45,9 +45,10 @@ struct times_kernel {
 	uint64_t launched_ns; /* the processor's time */
 	uint64_t stamp_ns;    /* the GPU's; not used for one that runs */
 	unsigned int tpcs;
-	uint64_t graph_ns;    /* the GPU's stamp of the end of graphs before it in its stream, behind the kernel before it; 0: there are
-	                       * none; TIMES_UNKNOWN */
-	bool graph_may_be_elsewhere; /* they may be in other streams */
+	struct times_graphs {
+		uint64_t launched_ns; /* the last of them */
+		uint64_t stamp_ns;    /* the last end, by the GPU's clock, whose launch it may be; 0: there are none; TIMES_UNKNOWN */
+	} before, perhaps_before; /* it in its stream, and behind the kernel before it there (behind.h); not used for one that runs */
 };
 
 #define TIMES_UNKNOWN UINT64_MAX

@@ -5,6 +5,7 @@
  */
 #include "fuzz.h"
 
+#include "state/behind.h"
 #include "state/stamps_read.h"
 #include "state/times.h"
 
@@ -76,16 +77,31 @@ struct visit {
 	uint64_t last, visits;
 };
 
+static const struct node_order *order_of(void *data, const struct stamps_event *graph)
+{
+	static struct node_order order;
+
+	(void)data;
+	order.latest = graph->first;
+	return graph->exec % 2 ? &order : NULL;
+}
+
 static void on_event(const struct stamps_event *event, void *data)
 {
 	struct visit *visit = data;
-	const struct times_kernel kernel = {event->stream, event->launched_ns, event->stamp_ns, event->tpcs};
+	struct times_kernel kernel = {
+		.stream = event->stream,
+		.launched_ns = event->launched_ns,
+		.stamp_ns = event->stamp_ns,
+		.tpcs = event->tpcs,
+	};
 	uint64_t duration;
 
 	must(event->number > visit->last);
 	visit->last = event->number;
 	visit->visits++;
 	times_compare(visit->times, &kernel, event->was_looked_at, event->launched_ns);
+	behind_find(&kernel, ring, event, order_of, NULL);
 	if (event->state == STAMPS_ENDED)
 		times_add(visit->times, &kernel, &duration);
 	else

@@ -710,23 +710,25 @@ static void test_graph(void **state)
 	gpu_check(cuGraphDestroy(graph));
 }
 
-/* Behind it in its stream, a kernel's time is its own, or is not said. */
+/* Behind it in its stream, the time of a kernel that does nothing is its own, or is not said: not where the graph was launched
+ * again before anybody looked. */
 static bool kernels_behind_are_right(CUgraphExec exec)
 {
 	memset(&seen, 0, sizeof seen);
 	for (unsigned int i = 0; i < REPLAYS; i++) {
 		gpu_check(cuGraphLaunch(exec, NULL));
-		launch_last(GRAPH_KERNELS, GRAPH_NS);
-		if (i % 2)
+		gpu_launch_empty(&gpu);
+		if (i % 2) {
 			gpu_check(cuCtxSynchronize());
-		take();
+			take();
+		}
 	}
 	take_until((uint64_t)REPLAYS * (GRAPH_KERNELS + 1));
-	print_message("kernels of %d ns behind a graph of %d: the longest seems to take %llu ns, %llu of %llu have a time\n", GRAPH_NS,
-	              GRAPH_KERNELS, (unsigned long long)seen.durations[0].max_ns, (unsigned long long)seen.durations[0].count,
-	              (unsigned long long)seen.instances[0]);
-	assert_int_equal(seen.instances[0], REPLAYS * (GRAPH_KERNELS + 1));
-	return seen.durations[0].count > 0 && seen.durations[0].max_ns < 2 * GRAPH_NS;
+	print_message("kernels behind a graph of %d ns: the longest seems to take %llu ns, %llu of %llu have a time\n",
+	              GRAPH_KERNELS * GRAPH_NS, (unsigned long long)seen.durations[1].max_ns,
+	              (unsigned long long)seen.durations[1].count, (unsigned long long)seen.instances[1]);
+	assert_int_equal(seen.instances[1], REPLAYS);
+	return seen.durations[1].count >= REPLAYS / 4 && seen.durations[1].max_ns < GRAPH_NS;
 }
 
 static void test_kernels_behind_a_graph(void **state)

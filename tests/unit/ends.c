@@ -531,6 +531,75 @@ static void test_a_kernel_behind_a_graph(void **state)
 	ASSERT_NEAR(time.duration_ns, 53 * US);
 }
 
+/* Not seen is so much of it as waited for; but it was on the GPU no longer than until its end. */
+static void test_what_is_used_behind_a_graph(void **state)
+{
+	struct graph_of_test none = {.ring = ring, .exec = EXEC, .stream = (uintptr_t)&streams[0]};
+
+	(void)state;
+	make_graph(ring, EXEC, 1);
+	run_first(ring);
+	launch_graph(&none, START);
+	struct stamps_cell cell = run(ring, 0, START + US, START + 105 * US);
+	const struct ends_launch late = {ring, cell.number, false, .came = START, .unseen = START + 104 * US, .seen = START + 2 * MS};
+
+	now_of_test = late.seen;
+	struct ends_time time = ends_measure(&late);
+
+	assert_false(time.is_known);
+	ASSERT_NEAR(time.duration_ns, 100 * US);
+	ASSERT_NEAR(time.used_ns, 100 * US);
+}
+
+/* From one kernel to the next in the stream: so many launches in another stream, a kernel that has lost its stamp, or one whose
+ * record is gone. */
+static void test_what_comes_between(void **state)
+{
+	struct graph_of_test graph = make_graph(ring, EXEC, 1);
+	unsigned int between[] = {0, 30, 31, 40};
+
+	(void)state;
+	graph.stream = (uintptr_t)&streams[0];
+	run_first(ring);
+	run_behind(&graph, 0, START - MS); /* it is learnt */
+	for (unsigned int i = 0; i < 4; i++) {
+		uint64_t begin = START + i * MS, number = launch_graph(&graph, begin);
+
+		for (unsigned int j = 0; j < between[i]; j++)
+			run(ring, 1, begin, begin + 10 * US);
+		struct stamps_cell cell = run(ring, 0, begin + US, begin + 505 * US);
+
+		run_graph(&graph, begin + 5 * US, begin + 405 * US);
+		measure(ring, number, true, begin, begin + 405 * US);
+		assert_int_equal(measure(ring, cell.number, false, begin + US, begin + 505 * US).is_known, between[i] < 32);
+	}
+	uint64_t begin = START + 5 * MS, number = launch_graph(&graph, begin);
+
+	launch(ring, 0, begin);
+	struct stamps_cell cell = run(ring, 0, begin + US, begin + 505 * US);
+
+	run_graph(&graph, begin + 5 * US, begin + 405 * US);
+	measure(ring, number, true, begin, begin + 405 * US);
+	struct ends_time time = measure(ring, cell.number, false, begin + US, begin + 505 * US);
+
+	assert_true(time.is_known);
+	ASSERT_NEAR(time.duration_ns, 98 * US);
+	atomic_store(&ring->records[(cell.number - 1) % STAMPS_CELLS].number, 0);
+	assert_false(measure(ring, cell.number, false, begin + US, begin + 505 * US).is_known);
+}
+
+/* Kernels in other streams wait for what is in the legacy one, and the other way round; or it for nobody. */
+static void test_the_legacy_stream(void **state)
+{
+	struct graph_of_test graph = make_graph(ring, EXEC, 1);
+
+	(void)state;
+	run_first(ring);
+	graph.stream = STAMPS_STREAM_LEGACY;
+	run_behind(&graph, 0, START);
+	assert_false(run_behind(&graph, 0, START + 2 * MS).is_known);
+}
+
 /* Where the graph's end is not known, the kernel's begin is not. */
 static void test_a_kernel_behind_a_graph_whose_end_is_not_known(void **state)
 {
@@ -562,7 +631,9 @@ static void test_a_kernel_behind_a_graph_whose_end_is_not_known(void **state)
 	none.last = graph.last;
 	launch_graph(&none, START + 8 * MS);
 	assert_false(run_and_measure(ring, 0, START + 8 * MS + US, START + 8 * MS + 505 * US).is_known);
-	/* It has other cells than when something was learnt of it. */
+	/* It has other cells than when something was learnt of it, and ran in those until just now. */
+	launch_graph(&graph, START + 9 * MS);
+	run_graph(&graph, START + 9 * MS, START + 10 * MS + 50 * US);
 	graph = make_graph(ring, EXEC, 1);
 	graph.stream = none.stream;
 	launch_graph(&graph, START + 10 * MS);
@@ -911,6 +982,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_graph, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_graph_that_waits, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_kernel_behind_a_graph, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_is_used_behind_a_graph, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_what_comes_between, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_the_legacy_stream, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_kernel_behind_a_graph_whose_end_is_not_known, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_graphs_without_a_kernel_in_front, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_graph_that_is_launched_again, set_up, tear_down),

@@ -545,7 +545,8 @@ static void test_numbers_that_cannot_be(void **state)
 			.launched_ns = numbers[i % 6],
 			.stamp_ns = numbers[i / 6],
 			.tpcs = (unsigned int)numbers[i / 6],
-			.graph_ns = numbers[(i + i / 6) % 6],
+			.before = {numbers[(i + 1) % 6], numbers[(i + i / 6) % 6]},
+			.perhaps_before = {numbers[(i + 2) % 6], numbers[(i / 6 + 3) % 6]},
 		};
 
 		times_compare(&times, &hostile, numbers[i % 6], numbers[i / 6]);
@@ -560,21 +561,28 @@ static void test_numbers_that_cannot_be(void **state)
 /* --- behind graphs ------------------------------------------------------------------------------------------------ */
 
 /* All are launched at 0 and end after 500 us. */
-static uint64_t add_behind(uint64_t graph, bool may_be_elsewhere)
+static uint64_t add_with(struct times_graphs before, struct times_graphs perhaps_before)
 {
 	struct times_kernel new = kernel(1, 0, 500000, 8);
 	uint64_t duration = 0;
 
-	new.graph_ns = graph == TIMES_UNKNOWN ? graph : gpu_time(LATER + graph);
-	new.graph_may_be_elsewhere = may_be_elsewhere;
+	new.before = before;
+	new.perhaps_before = perhaps_before;
 	assert_true(times_add(&times, &new, &duration));
 	return duration;
 }
 
+static struct times_graphs graph_until(uint64_t end)
+{
+	return (struct times_graphs){LATER - 1000, end == TIMES_UNKNOWN ? end : gpu_time(LATER + end)};
+}
+
+static const struct times_graphs no_graphs;
+
 static void test_behind_a_graph(void **state)
 {
 	(void)state;
-	assert_in_range(add_behind(400000, false), 100000 - EXACT, 100000 + EXACT);
+	assert_in_range(add_with(graph_until(400000), no_graphs), 100000 - EXACT, 100000 + EXACT);
 	assert_taken(MS, MS, 100000, 800000);
 }
 
@@ -583,8 +591,8 @@ static void test_behind_a_graph(void **state)
 static void test_behind_a_graph_that_was_launched_again(void **state)
 {
 	(void)state;
-	assert_int_equal(add_behind(500001, false), TIMES_UNKNOWN);
-	assert_int_equal(add_behind(TIMES_UNKNOWN, false), TIMES_UNKNOWN);
+	assert_int_equal(add_with(graph_until(500001), no_graphs), TIMES_UNKNOWN);
+	assert_int_equal(add_with(graph_until(TIMES_UNKNOWN), no_graphs), TIMES_UNKNOWN);
 	assert_false(times_know_duration(&times, TIMES_UNKNOWN));
 	assert_taken(MS, MS, 500000, 4000000);
 }
@@ -593,12 +601,33 @@ static void test_behind_a_graph_that_was_launched_again(void **state)
 static void test_beside_a_graph(void **state)
 {
 	(void)state;
-	assert_int_equal(add_behind(400000, true), TIMES_UNKNOWN);
+	assert_int_equal(add_with(no_graphs, graph_until(400000)), TIMES_UNKNOWN);
 	assert_taken(MS, MS, 500000, 4000000);
 	times_close(&times);
 	open_times(NULL);
-	assert_in_range(add_behind(1000, true), 500000 - EXACT, 500000 + EXACT);
+	assert_int_equal(add_with(no_graphs, graph_until(TIMES_UNKNOWN)), TIMES_UNKNOWN);
+	times_close(&times);
+	open_times(NULL);
+	assert_in_range(add_with(no_graphs, graph_until(1000)), 500000 - EXACT, 500000 + EXACT);
 	assert_taken(MS, MS, 500000, 4000000);
+}
+
+/* Nor one that had ended when a graph before it ended. */
+static void test_behind_one_graph_and_beside_another(void **state)
+{
+	(void)state;
+	assert_in_range(add_with(graph_until(400000), graph_until(300000)), 100000 - EXACT, 100000 + EXACT);
+	times_close(&times);
+	open_times(NULL);
+	assert_int_equal(add_with(graph_until(300000), graph_until(400000)), TIMES_UNKNOWN);
+	assert_taken(MS, MS, 200000, 1600000);
+}
+
+/* Its last node did not run this time: the stamp is that of a launch before. */
+static void test_behind_a_graph_with_an_old_stamp(void **state)
+{
+	(void)state;
+	assert_int_equal(add_with((struct times_graphs){LATER - 1000, gpu_time(LATER - 100000)}, no_graphs), TIMES_UNKNOWN);
 }
 
 /* --- graphs ----------------------------------------------------------------------------------------------------- */
@@ -716,6 +745,8 @@ int main(void)
 		WITH_TIMES(test_behind_a_graph),
 		WITH_TIMES(test_behind_a_graph_that_was_launched_again),
 		WITH_TIMES(test_beside_a_graph),
+		WITH_TIMES(test_behind_one_graph_and_beside_another),
+		WITH_TIMES(test_behind_a_graph_with_an_old_stamp),
 		WITH_REPLAYS(test_one_replay),
 		WITH_REPLAYS(test_replays_in_a_row),
 		WITH_REPLAYS(test_replays_with_pauses),

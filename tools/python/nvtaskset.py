@@ -765,7 +765,7 @@ def partitions():
 Times = collections.namedtuple("Times", "elapsed_ns span_ns busy_ns tpc_ns error_ns timed lost gaps is_presence")
 Times.__doc__ = """How long a GPU was busy for a process, since the Watcher was made. elapsed_ns: how long that is.
 span_ns: how much of it is known; busy_ns is of that. busy_ns: at least one kernel was on the GPU. tpc_ns: the same times the
-TPCs that the kernels had. error_ns: how exactly a begin is known if the GPU was idle before. timed: kernels that have a time.
+TPCs that the kernels had. error_ns: how exactly a begin is known if the GPU was idle before. timed: kernels whose end was seen.
 lost: kernels whose time was lost, for want of looks. gaps: why times are not known, a list. is_presence: without MPS, times
 contain the time slices of other processes, so the process was present rather than busy. A number that is not known is
 None."""
