@@ -109,6 +109,7 @@ static void make(struct prediction_record *record, const struct prediction_key *
 	atomic_store(&record->word, 0);
 	atomic_store(&record->what, key->what);
 	record->key = *key;
+	record->called = 0;
 	record->mean_ns = 0;
 	record->launches = 0;
 	record->quality = (struct prediction_quality){.known = 0};
@@ -164,6 +165,15 @@ void prediction_learn(struct prediction_history *history, const struct predictio
 	keep_longest(history, prediction_of(before), prediction_of(after));
 }
 
+void prediction_call(struct prediction_history *history, const struct prediction_key *key, uint64_t called)
+{
+	uint64_t hash = hash_of(key);
+	struct prediction_record *found = find(history->records[set_of(hash)], mark_of(hash));
+
+	if (found)
+		found->called = called;
+}
+
 void prediction_forget(struct prediction_history *history, const void *what)
 {
 	for (size_t i = 0; i < PREDICTION_RECORDS; i++) {
@@ -183,6 +193,11 @@ bool prediction_read(const struct prediction_history *history, size_t number, st
 	uint64_t word = atomic_load(&record->word);
 
 	if (word != 0)
-		*known = (struct prediction_known){record->key, prediction_of(word), record->quality};
+		*known = (struct prediction_known){
+			.key = record->key,
+			.called = record->called != 0 ? record->called : (uintptr_t)record->key.what,
+			.mean_ns = prediction_of(word),
+			.quality = record->quality,
+		};
 	return word != 0;
 }

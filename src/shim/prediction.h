@@ -50,6 +50,7 @@ struct prediction_record {
 	_Atomic(const void *) what;
 	/* The rest is the learning thread's. */
 	struct prediction_key key;
+	uint64_t called; /* what stamps call it; 0: as the key says */
 	uint64_t mean_ns;
 	uint32_t launches; /* that the mean is of, up to how many count */
 	uint64_t learnt;   /* when, in launches that were learnt */
@@ -71,6 +72,10 @@ struct prediction prediction_ask(const struct prediction_history *history, const
 void prediction_learn(struct prediction_history *history, const struct prediction_key *key, struct prediction predicted,
                       uint64_t came_ns);
 
+/* What stamps call a function of which something was learnt (state/stamps.h): the driver takes other handles for it, too, as a
+ * CUkernel. */
+void prediction_call(struct prediction_history *history, const struct prediction_key *key, uint64_t called);
+
 /* The function or instance is gone, and another one may get its handle; NULL: all functions and instances. What is learnt
  * at the same time may stay, and is then corrected as it comes. */
 void prediction_forget(struct prediction_history *history, const void *what);
@@ -79,6 +84,7 @@ void prediction_forget(struct prediction_history *history, const void *what);
  * there is none. */
 struct prediction_known {
 	struct prediction_key key;
+	uint64_t called; /* what stamps call the function or instance */
 	uint64_t mean_ns;
 	struct prediction_quality quality;
 };

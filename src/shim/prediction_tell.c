@@ -30,7 +30,7 @@ static size_t read_all(const struct prediction_history *history, struct predicti
 	for (size_t number = 0; number < PREDICTION_RECORDS; number++) {
 		if (prediction_read(history, number, &known))
 			list[count++] = (struct prediction_of){
-				.what = (uintptr_t)known.key.what,
+				.what = known.called,
 				.is_graph = known.key.grid[0] == 0,
 				.quality = known.quality,
 			};

@@ -5,6 +5,7 @@
 #include "base/process_clock.h"
 #include "driver/hook.h"
 #include "epoch.h"
+#include "state/stamps_read.h"
 #include "stepping.h"
 
 #include <limits.h>
@@ -157,10 +158,13 @@ static uint64_t measure(const struct in_flight_launch *launch)
 		.seen = launch->seen,
 	};
 	struct ends_time time = ends_measure(&of);
+	struct stamps_event event;
 
-	/* What the processor saw is too long, but better than nothing. */
-	if (time.is_known || !launch->predicted.is_known)
+	/* What is not known well is too long: better than nothing, or than what is longer still. */
+	if (time.is_known || !launch->predicted.is_known || time.duration_ns < launch->predicted.ns)
 		prediction_learn(&turnstile.history, &launch->key, launch->predicted, time.duration_ns);
+	if (!launch->is_graph && stamps_read_launch(launch->stamps, launch->record, &event))
+		prediction_call(&turnstile.history, &launch->key, event.function);
 	return time.used_ns;
 }
 

@@ -91,6 +91,23 @@ static void test_functions_and_graphs(void **state)
 	assert_quality(&said.all, 2, 4, 176 * US, 112 * US, 96 * US);
 }
 
+/* By the name that stamps have for it. */
+static void test_a_function_with_another_handle(void **state)
+{
+	const struct prediction_key key = {.what = (const void *)0x20, .grid = {64, 1, 1}, .tpcs = 8};
+
+	(void)state;
+	run(0x20, 64, 8, 16 * US);
+	run(0x30, 64, 8, 16 * US);
+	run(0x30, 64, 8, 16 * US);
+	prediction_call(&history, &key, 0x30);
+	prediction_call(&history, &(const struct prediction_key){.what = (const void *)0x40, .grid = {1, 1, 1}}, 0x50);
+	tell();
+	assert_int_equal(said.count, 1);
+	assert_int_equal(said.list[0].what, 0x30);
+	assert_quality(&said.list[0].quality, 1, 2, 16 * US, 16 * US, 0);
+}
+
 /* Of more than there is room for, the sum still is that of all. */
 static void test_more_than_there_is_room_for(void **state)
 {
@@ -339,6 +356,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_nothing_was_said_yet, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_functions_and_graphs, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_function_with_another_handle, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_more_than_there_is_room_for, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_is_forgotten_is_not_said_any_more, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_it_moves_with_the_segment, set_up, tear_down),
