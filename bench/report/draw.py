@@ -686,11 +686,12 @@ def held_quota_spent(table, save_as):
 
 def timegraph_response(table, save_as):
     found = results.groups(table.rows, "mechanism")
-    fig, grid = figure(1, len(found), 2.4, sharey=True)
-    for axes, ((mechanism,), rows) in zip(grid[0], found.items()):
+    fig, grid = figure(len(found), 1, 1.3 * len(found), sharex=True)
+    for (axes,), ((mechanism,), rows) in zip(grid, found.items()):
         own = in_milliseconds(rows, "widget")
         spreads(axes, [(f"widget {results.label(widget)}", COLORS[mechanism], own[widget,]) for (widget,) in in_order(own)], log=True)
-        axes.set(xlabel="ms a frame", title=results.name_of(mechanism))
+        axes.set(title=results.name_of(mechanism))
+    grid[-1][0].set_xlabel("ms a frame")
     title_of_spreads(fig, "Three of the same")
     save_as(fig, "timegraph_response")
 

@@ -300,6 +300,11 @@ class Texts(unittest.TestCase):
         self.table("h100", "bursts_loop", ["round,mechanism,us", "1,alone,20", "2,alone,22", "1,mps,42", "2,mps,28"])
         self.assertEqual(self.ask("h100 bursts_kept mechanism=mps: p50 .1"), "62.5")
 
+    def test_what_a_held_loop_may_cost(self):
+        lines = [f"alone,1,task,{us}" for us in range(1, 1001)] + ["alone,nothing,loop,120"] * 3 + ["mps,1,task,2000", "mps,1,loop,500"]
+        self.table("h100", "held_priority", ["round,mechanism,kernels,whose,us", *(f"1,{line}" for line in lines)])
+        self.assertEqual(self.ask("h100 held_priority_most kernels=1: value us .0"), "1209")
+
     def test_how_fast_a_task_was_while_it_was_busy(self):
         lines = ["1,alone,first,500", "1,alone,next,500", "1,mps,first,1500", "1,mps,next,500"]
         self.table("h100", "bursts", ["round,mechanism,kernel,us", *lines])
