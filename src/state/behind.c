@@ -1,5 +1,7 @@
 #include "behind.h"
 
+#include "base/extremes.h"
+
 /* So many launches before a kernel are looked at. */
 #define LAUNCHES_MOST 32
 
@@ -15,8 +17,8 @@ static uint64_t end_of(const struct stamps *ring, const struct stamps_event *gra
 
 static void add(struct times_graphs *graphs, const struct stamps_event *graph, uint64_t end)
 {
-	graphs->launched_ns = graph->launched_ns > graphs->launched_ns ? graph->launched_ns : graphs->launched_ns;
-	graphs->stamp_ns = end > graphs->stamp_ns ? end : graphs->stamp_ns;
+	graphs->launched_ns = max_u64(graphs->launched_ns, graph->launched_ns);
+	graphs->stamp_ns = max_u64(graphs->stamp_ns, end);
 }
 
 /* Whether one of them may have waited for the other, in whatever streams they were. */
