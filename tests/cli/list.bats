@@ -235,15 +235,15 @@ hidden="Programs that you may not look at, those of other users, are not shown."
 }
 
 # Where this machine has no time for us, it may be unknown for once.
-is_listed_as_busy() {
-	local column
+look_how_busy() {
 	column=$(nvtaskset -l --busy | awk -v pid="$PROGRAM" 'NR == 1 {for (i = 1; i <= NF; i++) if ($i == "BUSY%") at = i} $1 == pid {print $at}')
-	awk -v busy="$column" 'BEGIN {exit !(busy ~ /^[0-9.]+$/ && busy > 0 && busy <= 100.1)}'
+	[ "$column" != - ]
 }
 
 @test "--busy: how busy the GPUs are" {
 	own_gpus
 	start_program -t 0-7
-	wait_until is_listed_as_busy
+	wait_until look_how_busy
+	awk -v busy="$column" 'BEGIN {exit !(busy ~ /^[0-9.]+$/ && busy > 0 && busy <= 100.1)}'
 	[[ "$(nvtaskset -l | head -n 1)" != *BUSY* ]]
 }
