@@ -20,8 +20,6 @@ CFLAGS ?= -O2 -g
 WERROR ?= 0
 SANITIZE ?=
 sanitize_flags = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-# gcc warns that ThreadSanitizer does not know fences. Our fences order only atomic accesses, which it knows.
-sanitize_flags += $(if $(filter thread,$(SANITIZE)),$(if $(findstring clang,$(CC)),,-Wno-tsan))
 override CPPFLAGS += -D_GNU_SOURCE -Isrc -Iinclude
 override CFLAGS += -std=gnu11 -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror) -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
                    -Wvla -Wundef -fPIC -fvisibility=hidden -pthread $(sanitize_flags)
@@ -37,8 +35,9 @@ override LDFLAGS += -pthread $(sanitize_flags)
 rooms = base gpu gpu/topology state mps
 library_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(patsubst %,src/%/*.c,$(rooms) attach api)))
 # There are two kinds of the library, which differ in how they start.
-shim_objects    = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/entry_attached.c,$(wildcard src/driver/*.c src/shim/*.c)))
-attach_objects  = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/entry_loaded.c,$(wildcard src/driver/*.c src/shim/*.c)))
+process_sources = $(patsubst %,src/%/*.c,driver shim time time/rules time/turns)
+shim_objects    = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/entry_attached.c,$(wildcard $(process_sources))))
+attach_objects  = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/entry_loaded.c,$(wildcard $(process_sources))))
 # libsmctrl contains their common part, for processes that have neither.
 smctrl_objects  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/smctrl/*.c)) \
                   $(filter-out %/entry_loaded.o,$(shim_objects))
@@ -49,7 +48,7 @@ bench_support   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
 unit_tests      = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c))
 bench_programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
 gpu_tests       = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
-test_programs   = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed memory nothing nothing-static predict refuse libcublas.so.0 \
+test_programs   = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed memory nothing nothing-static hostile refuse libcublas.so.0 \
                   smctrl smctrl-static smctrl-original smctrl-opens)
 
 library = $(BUILD)/libnvtaskset.a
@@ -181,29 +180,22 @@ $(slurm_plugin): $(slurm_objects) $(api_objects) $(library) tools/slurm/nvtaskse
 
 $(sim): $(sim_objects) $(library)
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 $^ -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,nodelete $^ -o $@
 
-$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(library)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
+# What runs in other people's processes, for tests to take from.
+process_archive = $(BUILD)/process.a
+$(process_archive): $(filter-out %/entry_loaded.o,$(shim_objects))
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
+$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(process_archive) $(library)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -lcmocka -ldl -o $@
 
-# What they test is not in the library.
-$(BUILD)/tests/unit/quota: $(BUILD)/tests/unit/quota.o $(BUILD)/src/shim/quota.o $(library)
-$(BUILD)/tests/unit/neighbours: $(BUILD)/tests/unit/neighbours.o $(BUILD)/src/shim/neighbours.o $(library)
-$(BUILD)/tests/unit/stepping: $(BUILD)/tests/unit/stepping.o $(addprefix $(BUILD)/src/shim/,stepping.o epoch.o) $(library)
-$(addprefix $(BUILD)/tests/unit/,priority weight): $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o \
-                                 $(addprefix $(BUILD)/src/shim/,priority.o weight.o habit.o bound.o) $(library)
-$(BUILD)/tests/unit/prediction: $(BUILD)/tests/unit/prediction.o $(BUILD)/src/shim/prediction.o $(library)
-$(BUILD)/tests/unit/reserve: $(BUILD)/tests/unit/reserve.o $(BUILD)/src/shim/reserve.o $(library)
-$(BUILD)/tests/unit/holding: $(BUILD)/tests/unit/holding.o $(addprefix $(BUILD)/src/shim/,holding.o reserve.o) $(library)
-$(BUILD)/tests/unit/in_flight: $(BUILD)/tests/unit/in_flight.o $(BUILD)/src/shim/in_flight.o $(library)
-$(BUILD)/tests/unit/predictions: $(BUILD)/tests/unit/predictions.o $(addprefix $(BUILD)/src/shim/,prediction.o prediction_tell.o) $(library)
-$(BUILD)/tests/unit/ends: $(BUILD)/tests/unit/ends.o $(BUILD)/src/shim/busy.o $(library)
-$(BUILD)/tests/unit/calls: $(BUILD)/tests/unit/calls.o $(BUILD)/src/driver/calls.o $(library)
-$(BUILD)/tests/unit/top: $(BUILD)/tests/unit/top.o $(addprefix $(BUILD)/tools/nvtaskset/,quota.o time_given.o) $(library)
-$(BUILD)/tests/unit/time_given: $(BUILD)/tests/unit/time_given.o $(addprefix $(BUILD)/tools/nvtaskset/,quota.o time_given.o time_change.o) \
-                                 $(library)
-$(addprefix $(BUILD)/tests/unit/,quota prediction predictions reserve holding ends in_flight priority weight neighbours stepping calls top time_given):
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
+# Its clock goes on by itself, however busy the machine is.
+$(BUILD)/tests/unit/stamps: override LDFLAGS += -Wl,--wrap=process_clock_ns
+# What they test is in no library.
+$(BUILD)/tests/unit/times: $(addprefix $(BUILD)/tests/sim/,costs.o faults.o)
+$(BUILD)/tests/unit/sim_turns: $(addprefix $(BUILD)/tests/sim/,turns.o costs.o faults.o)
+$(BUILD)/tests/unit/top: $(addprefix $(BUILD)/tools/nvtaskset/,quota.o time_given.o)
+$(BUILD)/tests/unit/time_given: $(addprefix $(BUILD)/tools/nvtaskset/,quota.o time_given.o time_change.o)
 
 link_gpu_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(link_$(@F)) -o $@
 
@@ -221,11 +213,11 @@ link_bench_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ldl -lm -
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(bench_support) $(library)
 	$(link_bench_program)
 # They have the library in them.
-$(addprefix $(BUILD)/bench/,account registration): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(attach_objects) $(bench_support) $(library)
+$(addprefix $(BUILD)/bench/,account aside quota_start registration slice): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(attach_objects) $(bench_support) $(library)
 	$(link_bench_program)
-# They are where calls of the kernel driver pass, which a simulated one needs.
-$(addprefix $(BUILD)/bench/,presence quota_cost): $(BUILD)/tests/gpu/support/kernel.o
-$(addprefix $(BUILD)/bench/,aside quota_start slice): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(attach_objects) $(BUILD)/tests/gpu/support/kernel.o $(bench_support) $(library)
+# It listens to what the kernel driver is asked.
+$(BUILD)/bench/presence: $(BUILD)/bench/presence.o $(BUILD)/tests/gpu/support/kernel.o $(bench_support) $(library)
+	$(link_bench_program)
 	$(link_bench_program)
 # The demo must not need the tests' packages, such as cmocka.
 $(BUILD)/demo/%: $(BUILD)/demo/%.o $(bench_support) $(library)
@@ -238,7 +230,7 @@ $(filter %/play %/play-rpath %/play-needed,$(test_programs)): $(BUILD)/tests/pro
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o %.a,$^) -lcmocka -ldl $(link_$(@F)) -o $@
 link_play-rpath  = -Wl,--disable-new-dtags,-rpath,$(abspath $(dir $(sim)))
 link_play-needed = -Wl,--no-as-needed,-rpath-link,$(BUILD)/lib $(sim)
-$(BUILD)/tests/programs/predict: $(BUILD)/tests/programs/predict.o $(library)
+$(BUILD)/tests/programs/hostile: %: %.o $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@
 $(BUILD)/tests/programs/memory: $(BUILD)/tests/programs/memory.o $(gpu_support) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl -o $@
@@ -269,9 +261,9 @@ $(BUILD)/tests/programs/refuse: tests/programs/refuse.c
 # Programs to attach to, and a library to load into them: without sanitizers, which change the dynamic linker. Only for
 # the architecture where attaching works; on others their tests are skipped.
 can_attach = $(filter x86_64-%,$(shell $(CC) -dumpmachine))
-attach_programs = $(addprefix $(BUILD)/tests/attach/,busy alone small alone-static alone32 plain-musl goroutines plain-go \
-                    library.so slow.so again)
-$(filter-out %32 %-musl %-go %/goroutines,$(attach_programs)): $(wildcard tests/attach/*.[ch] tests/gpu/support/*.[ch] src/*/*.[ch] src/*/*/*.[ch])
+attach_programs = $(addprefix $(BUILD)/tests/attach/,busy alone small alone-static alone32 plain-musl goroutines library.so \
+                    slow.so again)
+$(filter-out %32 %-musl %/goroutines,$(attach_programs)): $(wildcard tests/attach/*.[ch] tests/gpu/support/*.[ch] src/*/*.[ch] src/*/*/*.[ch])
 	@mkdir -p $(@D)
 	$(if $(can_attach),$(call say,LINK,$@)$(CC) $(CPPFLAGS) -Itests/gpu/support $(filter-out $(sanitize_flags),$(CFLAGS)) \
 		$(build_$(@F)) -o $@)
@@ -282,14 +274,10 @@ $(BUILD)/tests/attach/alone32: tests/attach/alone32.c
 $(BUILD)/tests/attach/plain-musl: tests/attach/plain.c
 	@mkdir -p $(@D)
 	-$(Q)! command -v musl-gcc >/dev/null || musl-gcc $< -o $@
-go_build = ! command -v go >/dev/null || GO111MODULE=off GOCACHE=$(abspath $(BUILD))/go CC="$(CC)" go build -o $@ $<
 $(BUILD)/tests/attach/goroutines: tests/attach/goroutines.go
 	@mkdir -p $(@D)
-	-$(Q)CGO_ENABLED=1 && export CGO_ENABLED && $(go_build)
-$(BUILD)/tests/attach/plain-go: tests/attach/plain.go
-	@mkdir -p $(@D)
-	-$(Q)CGO_ENABLED=0 && export CGO_ENABLED && $(go_build)
-build_busy         = $(addprefix tests/,attach/busy.c attach/registers.c gpu/support/gpu.c gpu/support/kernel.c) \
+	-$(Q)! command -v go >/dev/null || CGO_ENABLED=1 GO111MODULE=off GOCACHE=$(abspath $(BUILD))/go CC="$(CC)" go build -o $@ $<
+build_busy         = $(addprefix tests/,attach/busy.c attach/registers.c gpu/support/gpu.c) \
                      $(wildcard $(patsubst %,src/%/*.c,$(rooms))) -lcmocka -ldl
 build_again        = tests/attach/again.c $(wildcard $(patsubst %,src/%/*.c,$(rooms) attach))
 build_alone        = tests/attach/alone.c tests/attach/registers.c -ldl -Wl,-rpath,'$$ORIGIN'
@@ -298,42 +286,71 @@ build_alone-static = $(build_alone) -static -Wl,--no-warnings
 build_library.so   = tests/attach/library.c -shared
 build_slow.so      = tests/attach/slow.c -shared
 
-# Each test program of tests/gpu runs on the simulated GPUs of these files (share/topologies), inside nvtaskset
-# with a partition of the whole GPU, which it then changes itself; the bare ones without nvtaskset.
-sim_gpus           = h200 turing ada blackwell hopper-synthetic
+# Each test program of tests/gpu runs on a simulated H200 (share/topologies), and on others where descriptors, releases of
+# the driver, graphs or the topology differ: inside nvtaskset with a partition of the whole GPU, which it then changes
+# itself; the bare ones without nvtaskset.
+sim_gpus           = h200
+several_gpus       = h200 turing ada blackwell hopper-synthetic
+sim_gpus_driver_behaviour = $(several_gpus)
+sim_gpus_exact_sms = $(several_gpus)
+sim_gpus_graphs    = $(several_gpus)
+sim_gpus_graphs_changed = $(several_gpus)
+sim_gpus_launch_paths = $(several_gpus)
+sim_gpus_masks_combined = $(several_gpus)
+sim_gpus_releases  = $(several_gpus)
+sim_gpus_smctrl    = $(several_gpus)
+sim_gpus_counts    = h200 turing blackwell
+sim_gpus_graphs_conditional = h200 turing blackwell
+sim_gpus_graphs_memory = h200 turing blackwell
+sim_gpus_hidden    = h200 turing
+sim_gpus_live_change = h200 turing blackwell
+sim_gpus_misfits   = h200 turing blackwell
+sim_gpus_refused   = h200 turing
+sim_gpus_shared_slot = h200 blackwell
+sim_gpus_smctrl_alone = h200 turing blackwell
+sim_gpus_times     = h200 turing blackwell
+sim_gpus_tool_first = h200 hopper-synthetic
 sim_gpus_attach    = h200 turing blackwell
-sim_gpus_smctrl_beside = h200
-sim_gpus_fork_graphs = h200
 sim_gpus_two_gpus  = h200-x2
 sim_gpus_channels  = h200 h200-x2
-sim_gpus_quota     = h200 turing
-sim_gpus_priority  = h200 turing
 sim_gpus_ranks     = h200-x2
-sim_gpus_held      = h200 turing
-sim_gpus_held_beside = h200 turing
 sim_gpus_stepping  = h200 blackwell
 sim_gpus_hangs     = h200 blackwell hopper-synthetic
 sim_gpus_soak      = h200-x2 turing blackwell
-bare_tests         = attach channels driver_behaviour driver_toggles hangs releases tool_first smctrl_alone smctrl_beside
+bare_tests         = attach channels driver_behaviour hangs releases tool_first smctrl_alone smctrl_beside
 sim_runs = $(foreach test,$(notdir $(gpu_tests)),\
 	$(addprefix $(BUILD)/tests/gpu/$(test)@,$(or $(sim_gpus_$(test)),$(sim_gpus))))
 
 # A make that a test starts gets our variables, but not our job slots.
 test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)" MAKEFLAGS='$(filter-out -j% --jobserver-%,$(MAKEFLAGS))'
 
+# Those that take longest begin first. Many wait more than they compute, so there are more of them than cores; but one at a
+# time where they would see each other's programs (tests/run).
+slowest = $(addprefix $(BUILD)/tests/unit/,segment_steps attach weight) $(patsubst %,tests/cli/%.bats,figures system group \
+          install attach completions top queue manual bad_input change lifetime quota strict)
+slowest_first = $(filter $(slowest),$(1)) $(filter-out $(slowest),$(1))
+PROVE_FLAGS ?= $(shell unshare --pid --fork --mount-proc true 2>/dev/null && echo -j$$((3 * $$(nproc))))
+
 # Runs these tests, and lists the failures at the end.
 define run_tests
 	$(Q)rm -rf $(BUILD)/tests/said
-	$(Q)$(test_environment) PERL5LIB=tests tests/in_the_open prove --timer --harness TellSkips --exec tests/run $(PROVE_FLAGS) $(1) || \
+	$(Q)$(test_environment) PERL5LIB=tests tests/in_the_open prove --timer --harness TellSkips --exec tests/run $(PROVE_FLAGS) $(call slowest_first,$(1)) || \
 		{ $(test_environment) tests/failures; exit 1; }
 endef
 
-# TESTS may name fewer. Sanitizers see nothing in tests of texts; and ThreadSanitizer nothing where one thread does much.
-left_out = $(if $(SANITIZE),tests/cli/completions.bats tests/cli/figures.bats) \
-           $(if $(filter thread,$(SANITIZE)),tests/cli/bench.bats $(BUILD)/tests/unit/segment_steps)
+# TESTS may name fewer. Sanitizers see nothing new in tests of texts and of the installation, nor on a second GPU of the same
+# code; and ThreadSanitizer nothing where a program has one thread, as the command has, and all that was given nothing in time.
+with_threads = $(addprefix tests/cli/,api hostile policy quota rank)
+left_out = $(if $(SANITIZE),$(BUILD)/tests/unit/segment_steps $(addprefix tests/cli/,$(addsuffix .bats,bench completions deps \
+                            exports figures install manual skips strict system topology words)) \
+                            $(filter %@ada %@hopper-synthetic,$(sim_runs))) \
+           $(if $(filter thread,$(SANITIZE)),$(filter-out %@h200 %@h200-x2,$(sim_runs)) \
+                            $(filter-out $(with_threads:=.bats),$(wildcard tests/cli/*.bats)))
 TESTS = $(filter-out $(left_out),$(unit_tests) $(sim_runs) $(wildcard tests/cli/*.bats))
 
-check_programs = $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(bench_programs) $(BUILD)/demo/where
+# With sanitizers, only benchmarks that tests of the command run.
+tested_benchmarks = $(if $(SANITIZE),$(addprefix $(BUILD)/bench/,change crowd launches),$(bench_programs))
+check_programs = $(sim) $(unit_tests) $(gpu_tests) $(test_programs) $(attach_programs) $(tested_benchmarks) $(BUILD)/demo/where
 build-check: run-all $(check_programs)
 run-check: build-check
 	$(call run_tests,$(TESTS))
@@ -364,7 +381,7 @@ run-check-tools: $(command) $(shim) $(attach) $(BUILD)/demo/where $(tool_program
 # The plugin on a real cluster of this machine, with simulated GPUs; as root. SLURM_JOBS: of random sizes and kinds.
 slurm_parts = $(BUILD)/tests/slurm/unit/parts
 $(slurm_parts).o: override CPPFLAGS += -Itools/slurm
-$(slurm_parts): $(slurm_parts).o $(filter %/allocation.o %/cgroup.o %/config.o %/jobs.o %/number.o %/options.o %/reason.o,$(slurm_objects)) $(api_archive)
+$(slurm_parts): $(slurm_parts).o $(filter %/allocation.o %/cgroup.o %/config.o %/jobs.o %/mps.o %/number.o %/options.o %/reason.o,$(slurm_objects)) $(api_archive) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
 build-check-slurm: run-all $(slurm_plugin) $(sim) $(BUILD)/demo/where $(slurm_parts)
 run-check-slurm: build-check-slurm
@@ -376,7 +393,7 @@ run-soak: $(command) $(shim) $(sim) $(BUILD)/tests/gpu/soak
 	$(Q)$(test_environment) SOAK_SECONDS=$(SOAK_SECONDS) TEST_SECONDS=$$(($(SOAK_SECONDS) + 120)) \
 		tests/run $(BUILD)/tests/gpu/soak$(if $(wildcard /dev/nvidiactl),,@h200-x2)
 
-# Checks in a copy, with one deliberate fault after the other, that the tests notice. FAULTS: names, or patterns.
+# Checks in a copy, with one deliberate fault after the other, that the tests find it. FAULTS: functions, or patterns.
 mutants: deps
 	$(Q)BUILD=$(abspath $(BUILD)) tests/mutants/run $(FAULTS)
 
@@ -388,17 +405,19 @@ check-steps: $(BUILD)/tests/unit/segment_steps
 check-attach: run-all $(sim) $(BUILD)/tests/unit/attach $(attach_programs)
 	$(Q)$(test_environment) ATTACH_TIMES=1000 ATTACH_STRIDE=1 TEST_SECONDS=3600 tests/run $(BUILD)/tests/unit/attach
 
-# The same tests with sanitizers.
+# The same tests with clang's sanitizers, which find more than gcc's. Reports need lines, and no variables.
+sanitized = CC=clang CFLAGS='-O1 -gline-tables-only'
 check-asan:
-	$(Q)$(MAKE) BUILD=$(BUILD)/asan SANITIZE=address,undefined check
+	$(Q)$(MAKE) $(sanitized) BUILD=$(BUILD)/asan SANITIZE=address,undefined check
 check-tsan:
-	$(Q)$(MAKE) BUILD=$(BUILD)/tsan SANITIZE=thread check
+	$(Q)$(MAKE) $(sanitized) BUILD=$(BUILD)/tsan SANITIZE=thread check
 check-sanitizers: check-asan check-tsan
 
 # Each core checks some files at a time.
 lint:
 	tests/layers
 	tests/plain_text
+	tests/mutants/run --check
 	mandoc -T lint -W warning tools/man/nvtaskset.1 tools/man/nvtaskset.3
 	shellcheck -S warning $(scripts)
 	cppcheck --quiet --suppress=ctunullpointer --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
@@ -418,11 +437,18 @@ scripts = $(wildcard tests/cli/*.bash tools/completions/*.bash bench/support/*.b
 # A fuzz target for each file of tests/fuzz; FUZZ_SECONDS each. Needs clang.
 FUZZ_SECONDS ?= 600
 fuzz: $(patsubst tests/fuzz/%.c,fuzz-%,$(wildcard tests/fuzz/*.c))
-fuzz-%: tests/fuzz/%.c
+fuzz_flags = -std=gnu11 -g -O1 -fno-sanitize-recover=all
+fuzz_library = $(BUILD)/fuzz/library.a
+fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/%.o,$(wildcard $(patsubst %,src/%/*.c,$(rooms) driver time time/rules time/turns)) \
+               $(filter-out %/entry_loaded.c %/entry_attached.c,$(wildcard src/shim/*.c)))
+$(BUILD)/fuzz/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)clang $(CPPFLAGS) -Itools/nvtaskset $(fuzz_flags) -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c $< -o $@
+$(fuzz_library): $(fuzz_objects)
+	$(Q)rm -f $@ && ar rcs $@ $^
+fuzz-%: tests/fuzz/%.c $(fuzz_library)
 	@mkdir -p $(BUILD)/fuzz/corpus-$*
-	$(Q)clang $(CPPFLAGS) -Itools/nvtaskset -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		$< $(wildcard $(patsubst %,src/%/*.c,$(rooms) driver)) $(filter-out %/entry_loaded.c %/entry_attached.c,$(wildcard src/shim/*.c)) \
-		-o $(BUILD)/fuzz/$*
+	$(Q)clang $(CPPFLAGS) -Itools/nvtaskset $(fuzz_flags) -fsanitize=fuzzer,address,undefined $< $(fuzz_library) -o $(BUILD)/fuzz/$*
 	$(Q)$(BUILD)/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -print_final_stats=0 -verbosity=0 \
 		-artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz/corpus-$*
 
@@ -432,6 +458,7 @@ bench: $(command) $(shim) $(sim) $(bench_programs)
 	$(Q)BUILD=$(abspath $(BUILD)) bench/run
 
 figures:
+	$(Q)tools/deps figures
 	$(Q)bench/figures
 
 run-demo: $(command) $(shim) $(sim) $(BUILD)/demo/where
@@ -558,7 +585,7 @@ help:
 	@echo 'make check-attach    attach a thousand times; check-steps: interrupt editors anywhere'
 	@echo 'make check-slurm     the plugin for Slurm, on a real cluster of this machine; SLURM_JOBS. make slurm builds it'
 	@echo 'make check-gpu       run the tests of tests/gpu on the GPU; check-tools: profilers and debuggers'
-	@echo 'make mutants         which deliberate faults no test notices; FAULTS'
+	@echo 'make mutants         which deliberate faults no test finds; FAULTS'
 	@echo 'make soak            ten minutes of a mixed load under changing partitions; SOAK_SECONDS'
 	@echo 'make bench           measure; make figures: pictures and numbers of the docs from bench/data'
 	@echo 'make lint, fuzz      clang-tidy, cppcheck, shellcheck, mandoc; libFuzzer, FUZZ_SECONDS each'

@@ -1,12 +1,11 @@
 /*
  * Usage: aside CONTEXTS SAMPLES
  *
- * Has work in so many contexts, puts it aside for a ms and takes it back, again and again. Prints how many µs each call took
+ * Has work in so many contexts, suspends it for a ms and resumes it, again and again. Prints how many µs each call took
  * ("aside", "back"), and with one context how many µs after its begin the GPU did so ("stopped", "resumed"): a kernel writes
  * the GPU's clock after each lap of some 2 µs, and this program sees some of them come, by which it knows how the GPU's clock
  * differs from its own. A simulated GPU writes none. The library's part is in this program.
  */
-#include "../tests/gpu/support/kernel.h"
 #include "bench.h"
 #include "bench_kernels.h"
 #include "driver/channels.h"
@@ -143,7 +142,7 @@ static struct call put_aside(void)
 	struct call call = {.begin = bench_now()};
 	struct error error;
 
-	if (channels_put_aside(&error) < 0)
+	if (channels_suspend(&error) != CHANNELS_DONE)
 		bench_fail("%s", error.reason);
 	call.end = bench_now();
 	return call;
@@ -154,7 +153,7 @@ static struct call take_back(void)
 	struct call call = {.begin = bench_now()};
 	struct error error;
 
-	if (channels_take_back(&error) < 0)
+	if (channels_resume(&error) < 0)
 		bench_fail("%s", error.reason);
 	call.end = bench_now();
 	return call;
@@ -201,7 +200,6 @@ int main(int count, char **arguments)
 		bench_fail("1 to %d contexts", CONTEXTS_MAX);
 	if (!library)
 		bench_fail("%s", dlerror());
-	kernel_use(library);
 	if (driver_resolve("libcuda.so.1", &error) < 0 || channels_watch(&error) < 0)
 		bench_fail("%s", error.reason);
 	for (unsigned int i = 0; i < contexts; i++) {

@@ -4,22 +4,25 @@
  * Always has work on the GPU, of one block, and notes when it ran: the GPU's clock after each lap of some 10 µs. KIND is how
  * long its kernels are: 10us, 1ms, 40ms, 400ms, or graph, a graph of 1000 kernels of 10 µs.
  *
- * It is present from its first lap to its last one before a gap of more than 3 ms: the neighbour's time slices are shorter,
- * and what a quota keeps it aside is longer. From the begin of its second such stretch to that of its last one there
- * are whole periods. Prints one row: how many ms that took, the laps in it for each ms, the longest shorter gap in ms, which
- * is a neighbour's turn, and how much of it was present, in %: twice, as the kernel driver was asked for, and by laps. Beside a
- * neighbour, laps miss its turns at the edges of a stretch: who comes back may have to wait for its end. What was asked for is
- * the time from the begin of a call that takes the program back to that of the next one that puts it aside: the GPU does both
- * after the same 0.28 ms (docs/hardware.md). All 0 if there was no whole period.
+ * It is present from its first lap to its last one before a gap of more than 3 ms: the neighbour's time slices are
+ * shorter, and the time for which a quota suspends it is longer. From the begin of its second such stretch to that of its
+ * last one there are whole periods. Prints one row: how many ms that took, the laps in it for each ms, the longest
+ * shorter gap in ms, which is a neighbour's turn, and how much of it was present, in %: twice, as the kernel driver was
+ * asked for, and by laps. Beside a neighbour, laps miss its turns at the edges of a stretch: one that is resumed may have
+ * to wait for its end. What was asked for is the time from the begin of a call that resumes the program to that of the
+ * next one that suspends it: the GPU does both after the same 0.28 ms (docs/hardware.md). All 0 if there was no whole
+ * period.
+ *
+ * PRESENCE_PERIODS names a file: it gets a line for each whole stretch, how many ms it was from its first lap to its last one.
  */
 #include "bench.h"
 #include "bench_kernels.h"
 #include "gpu/topology/rm_abi.h"
 #include "kernel.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LAP_NS 10000
@@ -114,7 +117,7 @@ static void start(struct batch *batch, const struct kind *kind)
 
 /* --- what was asked for ------------------------------------------------------------------------------------------- */
 
-#define DISABLE_CHANNELS 0x2080110b /* the first byte of its parameters: whether they are to be aside */
+#define DISABLE_CHANNELS 0x2080110b /* the first byte of its parameters: whether they are to be suspended */
 
 static struct {
 	pthread_mutex_t lock;
@@ -150,7 +153,7 @@ static void hear(unsigned long request, const void *argument)
 	pthread_mutex_unlock(&asked.lock);
 }
 
-/* In %. The whole periods from the first time that it was taken back to the last one. */
+/* In %. The whole periods from the first time that it was resumed to the last one. */
 static double share_asked(void)
 {
 	double share = 100;
@@ -168,12 +171,15 @@ static double share_asked(void)
 static unsigned int stretch;
 static uint64_t begin, last, laps_now;
 static uint64_t first_begin, present_ns, laps_before, turn_ns;
+static FILE *periods;
 
 static void begin_stretch(uint64_t stamp)
 {
 	if (stretch > 1) {
 		present_ns += last - begin;
 		laps_before += laps_now;
+		if (periods)
+			fprintf(periods, "%.3f\n", (double)(last - begin) / 1e6);
 	}
 	begin = stamp - LAP_NS;
 	laps_now = 0;
@@ -263,11 +269,14 @@ int main(int count, char **arguments)
 	}
 	if (!kind)
 		bench_fail("%s: no such kind", arguments[1]);
-	kernel_use(dlopen("libcuda.so.1", RTLD_NOW));
+	if (getenv("PRESENCE_PERIODS"))
+		periods = fopen(getenv("PRESENCE_PERIODS"), "w");
 	kernel_listen(hear);
 	bench_open(&gpu);
 	laps = bench_kernel(bench_kernels_ptx, "laps");
 	run(kind, bench_number(arguments[2], "SECONDS"));
 	bench_close(&gpu);
+	if (periods)
+		fclose(periods);
 	return 0;
 }

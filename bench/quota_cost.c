@@ -7,10 +7,8 @@
  */
 #include "bench.h"
 #include "gpu/kernels.h"
-#include "kernel.h"
 #include "state/segment.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -77,7 +75,6 @@ int main(int count, char **arguments)
 
 	if (rounds <= 0)
 		bench_fail("usage: quota_cost ROUNDS");
-	kernel_use(dlopen("libcuda.so.1", RTLD_NOW));
 	bench_open(&gpu);
 	output = bench_memory(sizeof(uint32_t));
 	kernel = (struct bench_launch){bench_kernel(kernels_ptx, "where"), 1, 1, 1, 1, 0, values};

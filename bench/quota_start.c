@@ -10,11 +10,9 @@
  */
 #include "bench.h"
 #include "driver/kernel_client.h"
-#include "kernel.h"
-#include "shim/presence.h"
-#include "shim/presence_thread.h"
+#include "time/control.h"
+#include "time/thread.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -66,7 +64,7 @@ static bool is_in_force(void)
 
 static bool is_over(void)
 {
-	return !presence_thread_exists();
+	return !time_thread_exists();
 }
 
 static void await(bool (*condition)(void))
@@ -90,7 +88,7 @@ static int64_t time_of(void (*call)(void))
 
 static void start(void)
 {
-	presence_start(false);
+	control_start(false);
 }
 
 static void print(const char *when, const char *what, bool on, int64_t ns)
@@ -107,13 +105,13 @@ static void measure(const char *when, bool on)
 	kernel_client_provoke();
 	int64_t begin = bench_now();
 
-	called += time_of(presence_context_created);
+	called += time_of(control_context_created);
 	print(when, "called", on, called);
 	if (on) {
 		await(is_in_force);
 		print(when, "in force", on, bench_now() - begin);
 		set_quota(false);
-		presence_look();
+		control_look();
 		await(is_over);
 	}
 }
@@ -124,7 +122,6 @@ int main(int count, char **arguments)
 
 	if (rounds <= 0)
 		bench_fail("usage: quota_start ROUNDS");
-	kernel_use(dlopen("libcuda.so.1", RTLD_NOW));
 	bench_open(&gpu);
 	attach_ourselves();
 	for (int round = 0; round <= rounds; round++) {

@@ -4,7 +4,6 @@
  * As task compute --size BLOCKS --rounds ROUNDS --in-flight --at-rest, with a time slice of so many µs, or the driver's. The
  * library's part that sets it is in this program.
  */
-#include "../tests/gpu/support/kernel.h"
 #include "bench.h"
 #include "bench_kernels.h"
 #include "conversation.h"
@@ -52,7 +51,6 @@ static void watch_channels(void)
 
 	if (!library)
 		bench_fail("%s", dlerror());
-	kernel_use(library);
 	if (driver_resolve("libcuda.so.1", &error) < 0 || channels_watch(&error) < 0)
 		bench_fail("%s", error.reason);
 }

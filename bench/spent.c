@@ -1,5 +1,5 @@
 /*
- * Usage: spent KIND RUN_MS PERIOD_MS pe|ae SECONDS
+ * Usage: spent KIND RUN_MS PERIOD_MS SECONDS
  *
  * Always has work on the GPU, of one warp, and notes when each launch was there, by its kernels' own looks at %globaltimer.
  * KIND is how long its kernels are: 10us, 1ms, 40ms, or graph, a graph of 1000 kernels of 10 µs, which is one launch.
@@ -10,7 +10,7 @@
  *
  * the longest of the launches that began in it, what there was to spend, and what these have spent. What there is follows
  * from what was spent before, by TimeGraph's rules: RUN comes in each period, what was overrun is paid back, and nothing is
- * saved up but, with AE, for a launch that is longer than RUN.
+ * saved up.
  *
  * Periods begin where launches begin after a pause that only a quota makes; without one, with the first launch. The first
  * periods are left out: it is not known with how much the very first one began.
@@ -149,7 +149,6 @@ static void run(const struct kind *kind, double seconds)
 
 struct rules {
 	double run, period; /* in ns */
-	bool saves_up;
 };
 
 /* Between launches that nothing holds back there are microseconds; a quota makes at least what is left of a period. */
@@ -192,7 +191,7 @@ static double longer(double one, double other)
 static void print_periods(const struct rules *rules)
 {
 	size_t i = first_of_period(rules);
-	double end = origin_of(rules, i) + rules->period, budget = rules->run, longest = 0;
+	double end = origin_of(rules, i) + rules->period, budget = rules->run;
 
 	for (unsigned int number = 0; i < launch_count; number++) {
 		double spent = 0, longest_here = 0;
@@ -206,18 +205,15 @@ static void print_periods(const struct rules *rules)
 		/* The last one is not whole. */
 		if (number >= PERIODS_UNKNOWN && i < launch_count)
 			printf("%.4f,%.4f,%.4f\n", longest_here / NS_PER_MS, budget / NS_PER_MS, spent / NS_PER_MS);
-		longest = longer(longest, longest_here);
-		double most = rules->saves_up ? longer(rules->run, longest) : rules->run;
-
 		budget += rules->run - spent;
-		budget = budget < most ? budget : most;
+		budget = budget < rules->run ? budget : rules->run;
 		end += rules->period;
 	}
 }
 
 /* --- the command line --------------------------------------------------------------------------------------------- */
 
-#define USAGE "Usage: spent 10us|1ms|40ms|graph RUN_MS PERIOD_MS pe|ae SECONDS"
+#define USAGE "Usage: spent 10us|1ms|40ms|graph RUN_MS PERIOD_MS SECONDS"
 
 static const struct kind *read_kind(const char *name)
 {
@@ -234,17 +230,16 @@ static const struct kind *read_kind(const char *name)
 static struct rules read_rules(char **arguments)
 {
 	struct rules rules = {.run = bench_number(arguments[0], "RUN_MS") * NS_PER_MS,
-	                      .period = bench_number(arguments[1], "PERIOD_MS") * NS_PER_MS,
-	                      .saves_up = strcmp(arguments[2], "ae") == 0};
+	                      .period = bench_number(arguments[1], "PERIOD_MS") * NS_PER_MS};
 
-	if (rules.run <= 0 || rules.run > rules.period || (!rules.saves_up && strcmp(arguments[2], "pe") != 0))
+	if (rules.run <= 0 || rules.run > rules.period)
 		bench_fail(USAGE);
 	return rules;
 }
 
 int main(int count, char **arguments)
 {
-	if (count != 6)
+	if (count != 5)
 		bench_fail(USAGE);
 	const struct kind *kind = read_kind(arguments[1]);
 	struct rules rules = read_rules(&arguments[2]);
@@ -256,7 +251,7 @@ int main(int count, char **arguments)
 		bench_fail("no memory");
 	for (unsigned int i = 0; i < IN_FLIGHT; i++)
 		prepare(&batches[i], kind);
-	run(kind, bench_number(arguments[5], "SECONDS"));
+	run(kind, bench_number(arguments[4], "SECONDS"));
 	print_periods(&rules);
 	free(launches);
 	bench_close(&gpu);

@@ -1,8 +1,8 @@
 /*
- * Usage: where SECONDS
+ * Usage: where SECONDS [busy]
  *
  * An ordinary CUDA program that knows nothing of nvtaskset. It launches kernels all the time, asks each block on
- * which SM it runs, and prints the answer whenever it changes.
+ * which SM it runs, and prints the answer whenever it changes. "busy": its kernels take milliseconds, and follow each other.
  */
 #include "bench.h"
 #include "gpu/kernels.h"
@@ -11,11 +11,13 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* So many blocks of the largest size reach every SM, if each runs this long. */
 #define BLOCKS_PER_SM 4
 #define THREADS 1024
 #define CYCLES 20000
+#define BUSY_CYCLES 4000000
 
 /* The topology, which says which SMs a TPC has. */
 static const struct topology *find_topology(const struct bench_gpu *gpu)
@@ -60,19 +62,20 @@ static void print_set(const struct tpcset *tpcs, unsigned int sms_per_tpc)
 
 int main(int count, char **arguments)
 {
-	int seconds = count == 2 ? atoi(arguments[1]) : 0;
+	bool is_busy = count == 3 && strcmp(arguments[2], "busy") == 0;
+	int seconds = count == 2 || is_busy ? atoi(arguments[1]) : 0;
 	struct tpcset last = {{0}};
 	struct bench_gpu gpu;
 
 	if (seconds <= 0) {
-		fputs("Usage: where SECONDS\n", stderr);
+		fputs("Usage: where SECONDS [busy]\n", stderr);
 		return EXIT_FAILURE;
 	}
 	bench_open(&gpu);
 	const struct topology *topology = find_topology(&gpu);
 	unsigned int blocks = topology->tpc_count * topology->sms_per_tpc * BLOCKS_PER_SM;
 	CUdeviceptr output = bench_memory(blocks * sizeof(uint32_t));
-	uint64_t cycles = CYCLES;
+	uint64_t cycles = is_busy ? BUSY_CYCLES : CYCLES;
 	void *parameters[] = {&output, &cycles};
 	const struct bench_launch launch = {bench_kernel(kernels_ptx, "where"), blocks, 1, THREADS, 1, 0, parameters};
 	const int64_t end = bench_now() + seconds * INT64_C(1000000000);
@@ -83,7 +86,7 @@ int main(int count, char **arguments)
 		if (!tpcset_equal(&ran, &last))
 			print_set(&ran, topology->sms_per_tpc);
 		last = ran;
-		bench_sleep(20000000);
+		bench_sleep(is_busy ? 0 : 20000000);
 	} while (bench_now() < end);
 	bench_close(&gpu);
 	return EXIT_SUCCESS;

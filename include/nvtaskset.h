@@ -150,7 +150,7 @@ struct nvtaskset_set nvtaskset_gpu_tpcs_of_virtual_gpc(const struct nvtaskset_to
 
 enum nvtaskset_strategy {
 	NVTASKSET_PACKED,     /* whole GPCs first: nobody else uses their caches then */
-	NVTASKSET_DISTRIBUTED /* evenly over the GPCs: each TPC gets the most memory bandwidth and cache */
+	NVTASKSET_DISTRIBUTED /* over many GPCs, in chunks of one that a cluster of 8 blocks fits into: nvtaskset -n's default */
 };
 
 /* Chooses `count` TPCs that are not in `used` (NULL: the empty set). The same arguments give the same result. */
@@ -168,9 +168,8 @@ struct nvtaskset_group;
 /* Makes the file of a group, or opens the one that is there, which keeps what it has. Its name, the last part of the absolute
  * path, is the group's: letters, digits and ._:@+-, at most 63, and not a number alone. Only root and the caller may be able
  * to write to the directory. `cgroup` is the job's control group, as in /proc/PID/cgroup ("/system.slice/job_7"); NULL: none.
- * Programs that have lost their environment and their descriptors find the file by it: of version 2 of control groups, where
- * the caller may write to its directory, from their start on (extended attribute user.nvtaskset); else they follow the next
- * change by the command. A caller that is killed meanwhile leaves the whole file or none. */
+ * By it, the command's next change reaches the job's programs that have lost their environment and their descriptors. A caller
+ * that is killed meanwhile leaves the whole file or none. */
 int nvtaskset_group_make(struct nvtaskset_group **group, const struct nvtaskset_topology *topology, const char *path,
                          const char *cgroup, struct nvtaskset_error *error);
 
@@ -302,17 +301,17 @@ const char *nvtaskset_gap_text(unsigned int gap);
 
 /* --- the time --------------------------------------------------------------------------------------------------------- */
 
-/* How much of the time a process may be present on its GPUs, and what it has used. It is put aside in the middle of kernels; or,
- * a client of MPS, its launches are held back: what is said of that stands behind "or". */
+/* How much of the time a process may be present on its GPUs, and what it has used. It is suspended in the middle of
+ * kernels; or, a client of MPS, its launches are held back: what is said of that stands behind "or". */
 struct nvtaskset_quota {
 	size_t size;         /* set by the caller: sizeof(struct nvtaskset_quota) */
-	uint32_t run_us;     /* at most so much of each period; `period_us` or more: no limit any more */
+	uint32_t run_us;     /* so much of each period, on average; `period_us` or more: no limit any more */
 	uint32_t period_us;  /* 0: it was never given a quota, and all else is 0 */
 	uint32_t in_force;   /* 1 or 0 */
 	uint32_t state;      /* see nvtaskset_quota_text */
-	uint64_t present_us; /* for so long it wanted to run, and was not put aside; or its kernels were on the GPUs, an estimate */
-	uint64_t aside_us;   /* for so long it wanted to run, and was put aside; or its launches were held */
-	uint64_t bounded;    /* so often it was back before its time: work of its own was in flight on another GPU; or a bound
+	uint64_t present_us; /* for so long it wanted to run, and was not suspended; or its kernels were on the GPUs, an estimate */
+	uint64_t aside_us;   /* for so long it wanted to run, and was suspended; or its launches were held */
+	uint64_t bounded;    /* so often it was resumed early: work of its own was in flight on another GPU; or a bound
 	                      * ended a hold */
 	uint64_t held;       /* 0; or so many launches were held */
 };
@@ -349,7 +348,7 @@ int nvtaskset_partition_set_priority(struct nvtaskset_partition *partition, unsi
 int nvtaskset_partition_set_weight(struct nvtaskset_partition *partition, unsigned int weight,
                                    struct nvtaskset_error *error);
 
-/* Gives the process a policy, as --policy of nvtaskset(1): "ht", "ae", "ht,ae"; what is not named stays. Only for clients of MPS
+/* Gives the process a policy, as --policy of nvtaskset(1): "ht", "pe", "ht,pe"; what is not named stays. Only for clients of MPS
  * that have a quota or a priority. */
 int nvtaskset_partition_set_policy(struct nvtaskset_partition *partition, const char *policy, struct nvtaskset_error *error);
 

@@ -82,7 +82,7 @@ def save(fig, table, directory, name):
     text = " · ".join([about.get("gpu", "?"), *driver, about.get("date", "?")[:10], about.get("nvtaskset", "?")])
     fig.supxlabel(text, x=0.01, ha="left", fontsize=7.5, color=FAINT)
     path = os.path.join(directory, f"{name}.svg")
-    fig.savefig(path, metadata={"Date": None, "Description": f"data: {table.digest}"})
+    fig.savefig(path, metadata={"Date": None, "Creator": None, "Description": f"data: {table.digest}"})
     plt.close(fig)
     print(f"drawn: {path}")
 
@@ -466,19 +466,19 @@ def processes(table, save_as):
     save_as(fig, "processes")
 
 
-STRATEGIES = {"packed": "#d55e00", "distributed": "#0072b2"}
+STRATEGIES = {"packed": "#d55e00", "distributed": "#0072b2", "singly": "#999999"}
 
 
 def strategies(table, save_as):
-    titles = {"matmul": "a product of matrices", "copy": "a copy of memory"}
-    fig, grid = figure(1, 2, 3.6)
+    fig, grid = figure(2, 3, 5.4)
     found = in_milliseconds(table.rows, "work", "strategy", "tpcs")
-    for axes, (work, title) in zip(grid[0], titles.items()):
+    works = list(dict.fromkeys(row["work"] for row in table.rows))
+    for axes, work in zip(grid.flat, works):
         for strategy, color in STRATEGIES.items():
             own = {key: one for key, one in sorted(found.items()) if key[:2] == (work, strategy)}
             medians(axes, own, 2, color=color, linewidth=1.2, label=strategy)
         make_logarithmic(axes)
-        axes.set(xlabel="TPCs", title=title)
+        axes.set(xlabel="TPCs", title=work)
     grid[0][0].set_ylabel("ms (medians)")
     grid[0][0].legend()
     save_as(fig, "strategies")
@@ -767,27 +767,6 @@ def resnet(table, save_as):
     save_as(fig, "resnet")
 
 
-POLICIES = {"tpcs": "#d55e00", "whole-products": "#0072b2", "whole-network": "#56b4e9", "whole-fits": "#6b6b6b"}
-QUEUE_METRICS = {
-    "used": "of all TPCs' time is used, %",
-    "start50": "hours until a job starts (median)",
-    "end50": "hours until a job has ended (median)",
-}
-
-
-def queue(table, save_as):
-    found = table.measurements("kind", "metric", "policy", "load")
-    fig, grid = figure(1, len(QUEUE_METRICS), 3.6)
-    for axes, (metric, title) in zip(grid[0], QUEUE_METRICS.items()):
-        for policy, color in POLICIES.items():
-            own = {key: one for key, one in sorted(found.items()) if key[:3] == ("all", metric, policy)}
-            medians(axes, own, 3, color=color, linewidth=1.5, label=results.name_of(policy))
-        axes.set(xlabel="load", ylim=(0, None))
-        axes.set_title(title, fontsize=9)
-    grid[0][1].legend(loc="upper left", fontsize=8)
-    save_as(fig, "queue")
-
-
 PICTURES = [
     startup,
     parts,
@@ -824,7 +803,6 @@ PICTURES = [
     held_quota_spent,
     timegraph_response,
     timegraph_rate,
-    queue,
 ]
 
 

@@ -19,6 +19,9 @@ about those:
                        is compared with (results.py)
     verdict LEAST MOST whether the difference lies within these: met, missed or not shown
     within LEAST MOST  the same of the median
+    within99, withinmax  the same of a percentile, by each round's own, and of the slowest sample
+    ratiowithin99      the same of ratio99, by the ratio of each round's own to the other's of all rounds
+                       (A goal @TABLE/COLUMN=VALUE is the value that a table has, in the unit of the samples.)
     ABOUT              gpu, driver, date …, as the table's first lines say (only the date's day)
 
 Samples that are n/a, since a tool said nothing, do not count; where all of them are, so is the answer.
@@ -116,15 +119,15 @@ class Question:
             return grouped(measurement.n if self.what == "n" else len(measurement.rounds))
         if self.what in ("difference", "verdict"):
             return self.difference()
-        if self.what == "within":
-            return self.verdict(measurement, "%" in self.words)
+        if self.what.startswith(("within", "ratiowithin")):
+            return self.within(measurement)
         if self.what.startswith("ratio"):
             return self.ratio(measurement)
         return self.value(measurement)
 
     def refuse_mixtures(self):
         """What was measured under different conditions has no percentile in common."""
-        if self.what in ("n", "rounds", "min", "max", "sum"):
+        if self.what in ("n", "rounds", "min", "max", "sum", "withinmax"):
             return
         for column in self.rows[0]:
             if column not in ("round", self.table.value) and len({row[column] for row in self.rows}) > 1:
@@ -190,10 +193,31 @@ class Question:
         return signed(self.digits(value) if relative else self.written(value))
 
     def verdict(self, measurement, relative):
-        return stats.verdict(measurement.interval(50), *(self.goal(word, relative) for word in self.words[:2]))
+        return stats.verdict(measurement.interval(50), *self.goals(relative))
 
-    def goal(self, word, relative):
-        return float(word) * (1 if relative else self.unit_factor(self.words[-1]))
+    def within(self, measurement):
+        """Every round must lie within, or beyond: by a percentile of few samples, an interval would promise too much."""
+        what = self.what.partition("within")[2]
+        plain = "%" in self.words or self.table.value not in NANOSECONDS
+        if not what:
+            return self.verdict(measurement, plain)
+        if what == "max":
+            return stats.verdict((measurement.ordered[-1],) * 2, *self.goals(plain))
+        ends = measurement.of_rounds(float(what))
+        if self.what.startswith("ratio"):
+            other = stats.Measurement(results.rounds(self.others(), self.table.value).values()).percentile(float(what))
+            ends, plain = [end / other for end in ends], True
+        return stats.verdict(ends, *self.goals(plain))
+
+    def goals(self, plain):
+        return [self.goal(word, plain) for word in self.words[:2]]
+
+    def goal(self, word, plain):
+        if word.startswith("@"):
+            name, *conditions = word[1:].split("/")
+            table = self.data.table(self.asked[0][0], name)
+            return stats.Measurement([[row[table.value] for row in table.select(pairs_of(conditions))]]).only()
+        return float(word) * (1 if plain else self.unit_factor(self.words[-1]))
 
     def ratio(self, measurement):
         other = stats.Measurement(results.rounds(self.others(), self.table.value).values())

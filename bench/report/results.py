@@ -61,14 +61,6 @@ NAMES = {
     "compute-apps": "nvidia-smi --query-compute-apps",
     "utilization": "nvidia-smi, utilization.gpu",
     "nvml": "NVML, of each process",
-    "tpcs": "TPCs",
-    "whole-fits": "whole GPUs, not faster",
-    "whole-network": "whole GPUs, as the network",
-    "whole-products": "whole GPUs, as products",
-    "small": "4 to 16 TPCs",
-    "half": "33 TPCs",
-    "one": "a GPU",
-    "several": "2, 4, 8 GPUs",
 }
 
 # And these values of other columns; all others by number or alphabet.
@@ -79,7 +71,6 @@ ORDER += ["true", "show", "change", "list", "submit", "start", "finish", "eager"
 ORDER += ["nobody", "watch", "own", "top", "pmon", "nvml", "compute-apps", "utilization"]
 ORDER += ["2 us", "10 us", "graph", "unchanged", "begins", "goes on", "ends", "plain", "latency", "front", "next", "release", "visible"]
 ORDER += ["borrowed", "before", "during", "command", "normal", "high", "hook-out", "hook-whole", "hook-half"]
-ORDER += ["tpcs", "whole-products", "whole-network", "whole-fits", "small", "half", "one", "several"]
 ORDER += ["room", "full", "10us", "1ms", "40ms", "pe", "ae", "game", "widget"]
 ORDER += ["running", "ended", "group", "note", "all"]
 

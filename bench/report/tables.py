@@ -40,13 +40,6 @@ TITLES = {
     "pause_us": "idle, µs",
     "percent": "%",
     "size": "product",
-    "policy": "jobs get",
-    "used": "used, %",
-    "given": "given, %",
-    "start50": "start: median, h",
-    "start99": "start: 99 %, h",
-    "end50": "end: median, h",
-    "end99": "end: 99 %, h",
 }
 
 

@@ -15,7 +15,6 @@
 #   nvtaskset-ht       the same with --policy ht
 #   nvtaskset-stepping as nvtaskset-prt, but `first` has its part of the GPU only: `rest` steps aside
 #   nvtaskset-pe       MPS and a quota on the whole GPU; the part is the quota
-#   nvtaskset-ae       the same with --policy ae
 #
 # A part of the GPU is `first` or `rest`, as split_gpu left them; `all`; or a list of TPCs, for nvtaskset only.
 
@@ -159,9 +158,6 @@ under() { # MECHANISM PART COMMAND…
 		;;
 	nvtaskset-pe)
 		set -- nvtaskset --mps on --quota "$part" all "$@"
-		;;
-	nvtaskset-ae)
-		set -- nvtaskset --mps on --policy ae --quota "$part" all "$@"
 		;;
 	esac
 	# Not quoted, so that an empty prefix is no word.

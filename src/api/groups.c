@@ -87,7 +87,7 @@ int nvtaskset_group_of(struct nvtaskset_group **group, const struct nvtaskset_to
 	int result = segment_open_group_of(pid, &new->group)
 	                     ? 0
 	                     : error_set_code(inside_error(error), NVTASKSET_ERROR_NO_PARTITION,
-	                                      "pid %d: is in no group, or its group cannot be reached", (int)pid);
+	                                      "pid %d: is in no group of its user's that can be reached", (int)pid);
 
 	return give(group, new, result);
 }

@@ -1,5 +1,7 @@
 #include "memfd_find.h"
 
+#include "purse.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +16,10 @@
 #include <unistd.h>
 
 #define LINK_MAX_LENGTH 64
+
+/* So many files with the sought name are opened of one process: ours have a few. */
+#define FILES_OF_ONE 64
+#define LOOKS_OF_FILE 16
 
 /* The device that a file lies on, as far as the kernel knows it without asking the file system; 0 if unknown. */
 static uint64_t device_of(int file)
@@ -44,6 +50,11 @@ bool memfd_is_one(int file)
 	uint64_t device = device_of(file);
 
 	return device != 0 && device == memory_device();
+}
+
+bool memfd_are_known(void)
+{
+	return memory_device() != 0;
 }
 
 int memfd_reopen(int number)
@@ -92,12 +103,12 @@ static int next_of(int directory, int first, const char *link, unsigned int *mos
 
 	/* The kernel's numbering: positions 0 and 1 are "." and "..", and descriptor n is at n + 2 (fs/proc/fd.c). */
 	lseek(directory, first + 2, SEEK_SET);
-	while (number < 0 && *most > 0 && (length = getdents64(directory, entries, sizeof entries)) > 0) {
+	while (number < 0 && *most > 0 && purse_pay(1) && (length = getdents64(directory, entries, sizeof entries)) > 0) {
 		const struct dirent64 *entry;
 
 		for (ssize_t at = 0; number < 0 && *most > 0 && at < length; at += entry->d_reclen) {
 			entry = (const struct dirent64 *)(entries + at);
-			(*most)--;
+			*most = purse_pay(1) ? *most - 1 : 0;
 			number = has_link(directory, entry->d_name, link) ? atoi(entry->d_name) : -1;
 		}
 	}
@@ -116,7 +127,7 @@ int memfd_find(const struct memfd_search *search)
 	unsigned int all = UINT_MAX, *most = search->most ? search->most : &all;
 	int file = -1, failure = 0, number = next_of(search->directory, search->first, search->link, most);
 
-	while (number >= 0 && file < 0) {
+	for (int opened = 0; number >= 0 && file < 0 && opened < FILES_OF_ONE && purse_pay(LOOKS_OF_FILE); opened++) {
 		errno = 0;
 		file = memfd_open(search->directory, number);
 		failure = errno != 0 ? errno : failure;

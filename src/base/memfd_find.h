@@ -24,6 +24,9 @@ struct memfd_search {
 /* The next descriptor with this link, from `first` on; -1 if there are no more. */
 int memfd_next(int directory, int first, const char *link);
 
+/* False where the kernel does not answer that, as under a filter of system calls that has no statx(2). */
+bool memfd_are_known(void);
+
 /* Whether a descriptor, of any kind, leads to a memfd. Does not ask any file system outside the kernel. */
 bool memfd_is_one(int file);
 

@@ -280,35 +280,10 @@ CUstream calls_stream_of_graph(const struct call *call)
 	return stream;
 }
 
-static struct launched_work work_of_list(const struct list_arguments *arguments)
+/* NULL without a configuration. */
+static CUfunction function_of_config(const struct config_arguments *arguments)
 {
-	const unsigned int *grid = arguments->grid;
-
-	return (struct launched_work){.what = arguments->function, .grid = {grid[0], grid[1], grid[2]}};
-}
-
-static struct launched_work work_of_config(const struct config_arguments *arguments)
-{
-	const CUlaunchConfig *config = arguments->config;
-	struct launched_work work = {.what = NULL};
-
-	if (config)
-		work = (struct launched_work){.what = arguments->function,
-		                              .grid = {config->gridDimX, config->gridDimY, config->gridDimZ}};
-	return work;
-}
-
-/* The oldest calls have their grid in the function, or as two arguments. */
-static struct launched_work work_of_grid(const struct call *call)
-{
-	const struct grid_arguments *arguments = (const struct grid_arguments *)call->arguments;
-	struct launched_work work = {.what = arguments->function, .grid = {1, 1, 1}};
-
-	if (call->id != CALL_LAUNCH_OLDEST) {
-		work.grid[0] = (uint32_t)arguments->width;
-		work.grid[1] = (uint32_t)arguments->height;
-	}
-	return work;
+	return arguments->config ? arguments->function : NULL;
 }
 
 struct launched_work calls_read_work(const struct call *call)
@@ -318,11 +293,11 @@ struct launched_work calls_read_work(const struct call *call)
 	if (calls_launch_graph(call->id))
 		work = (struct launched_work){.what = ((const struct call_exec *)call->arguments)->exec};
 	else if (has_config(call->id))
-		work = work_of_config((const struct config_arguments *)call->arguments);
+		work = (struct launched_work){.what = function_of_config((const struct config_arguments *)call->arguments)};
 	else if (call->id == CALL_LAUNCH_OLDEST || call->id == CALL_LAUNCH_GRID || call->id == CALL_LAUNCH_GRID_ASYNC)
-		work = work_of_grid(call);
+		work = (struct launched_work){.what = ((const struct grid_arguments *)call->arguments)->function};
 	else
-		work = work_of_list((const struct list_arguments *)call->arguments);
+		work = (struct launched_work){.what = ((const struct list_arguments *)call->arguments)->function};
 	work.stream = calls_launch_graph(call->id) ? calls_stream_of_graph(call) : stream_of(call);
 	return work;
 }

@@ -183,7 +183,6 @@ bool calls_read_request(const struct call *call, struct launch_request *request)
  * every context has (cuda.h). */
 struct launched_work {
 	const void *what; /* a function, or the instance of a graph; NULL if the call has no configuration */
-	uint32_t grid[3]; /* in blocks; 0 of a graph */
 	CUstream stream;
 };
 struct launched_work calls_read_work(const struct call *call);

@@ -1,11 +1,11 @@
 /*
- * The channels that can run kernels, as they were found: for what is done with them (channels_aside.c, channels_slice.c), in
+ * The channels that can run kernels, as they were found: for what is done with them (channels_suspend.c, channels_slice.c), in
  * our thread alone.
  */
 #ifndef NVTASKSET_DRIVER_CHANNELS_LIST_H
 #define NVTASKSET_DRIVER_CHANNELS_LIST_H
 
-#include "base/error.h"
+#include "channels.h"
 #include "kernel_client.h"
 
 #include <stdbool.h>
@@ -34,13 +34,14 @@ extern struct channels_list {
 	} groups[GROUPS_MAX];      /* their handles are never used again */
 } channels_list __attribute__((visibility("hidden")));
 
-/* Makes the list anew. Of groups that were there before, what is known stays. -1 with the reason if there are none. */
-int channels_list_make(const struct kernel_client *client, struct error *error);
+/* Brings the list up to date: channels that have gone leave it, new ones are looked for. */
+enum channels_result channels_list_make(const struct kernel_client *client, struct error *error);
 
-/* The same, if channels have changed and are not put aside: whoever puts them aside must see that some are new. */
-int channels_list_refresh(const struct kernel_client *client, struct error *error);
+/* The same, if channels have changed and are not suspended: a caller that suspends them must see that some are new. */
+enum channels_result channels_list_refresh(const struct kernel_client *client, struct error *error);
 
-/* While they are aside, channels that come are told of when they are back: a context that is being made needs its own. */
-void channels_list_are_aside(bool are_aside);
+/* While they are suspended, channels that come count as changes only when they are resumed: a context that is being made needs its
+ * own. */
+void channels_list_are_suspended(bool are_suspended);
 
 #endif

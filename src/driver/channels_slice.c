@@ -37,21 +37,27 @@ static uint32_t set(const struct kernel_client *client, struct channel_group *gr
 }
 
 /* One that refuses does not keep the others from theirs. */
-int channels_set_slice(uint64_t slice_us, struct error *error)
+static enum channels_result set_all(const struct kernel_client *client, uint64_t slice_us, struct error *error)
 {
-	struct kernel_client client;
 	uint32_t first = STATUS_OK;
 
-	if (!kernel_client_reach(&client))
-		return error_set(error, "the driver's way to the kernel driver is not known");
-	if (channels_list_refresh(&client, error) < 0)
-		return -1;
 	for (unsigned int i = 0; i < channels_list.group_count; i++) {
 		struct channel_group *group = &channels_list.groups[i];
-		uint32_t status = set(&client, group, slice_us);
+		uint32_t status = set(client, group, slice_us);
 
-		if (first == STATUS_OK && status != STATUS_OK && !is_gone(&client, group))
+		if (first == STATUS_OK && status != STATUS_OK && !is_gone(client, group))
 			first = status;
 	}
-	return first == STATUS_OK ? 0 : error_set(error, "the kernel driver does not set its time slices (status %#x)", first);
+	if (first != STATUS_OK)
+		error_set(error, "the kernel driver does not set its time slices (status %#x)", first);
+	return first == STATUS_OK ? CHANNELS_DONE : CHANNELS_REFUSED;
+}
+
+enum channels_result channels_set_slice(uint64_t slice_us, struct error *error)
+{
+	struct kernel_client client;
+	enum channels_result result = kernel_client_reach(&client, error) < 0 ? CHANNELS_REFUSED
+	                                                                      : channels_list_refresh(&client, error);
+
+	return result == CHANNELS_DONE ? set_all(&client, slice_us, error) : result;
 }

@@ -202,8 +202,12 @@ void hook_want_more(void)
 void hook_want_less(void)
 {
 	for (int id = 0; id < CALLS_MAX && !slot_is_shared(); id++) {
-		if (!events.wants_call(id))
+		if (!events.wants_call(id)) {
 			((slot_enable *)entries[SLOT_ENABLE])(false, subscription, DOMAIN_CALL, id);
+			/* Another thread may want it by now. */
+			if (events.wants_call(id))
+				enable(DOMAIN_CALL, id);
+		}
 	}
 }
 

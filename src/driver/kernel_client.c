@@ -153,7 +153,7 @@ void kernel_client_provoke_in_primary(void)
 
 /* --- asking --------------------------------------------------------------------------------------------------------- */
 
-bool kernel_client_reach(struct kernel_client *client)
+int kernel_client_reach(struct kernel_client *client, struct error *error)
 {
 	struct stat status;
 
@@ -161,8 +161,11 @@ bool kernel_client_reach(struct kernel_client *client)
 		sched_yield();
 	*client = known;
 	atomic_flag_clear(&is_learning);
-	return client->handle != 0 && fstat(client->file, &status) == 0 && status.st_dev == client->device &&
-	       status.st_ino == client->inode;
+	if (client->handle == 0)
+		return error_set(error, "the driver's way to the kernel driver is not known");
+	if (fstat(client->file, &status) < 0 || status.st_dev != client->device || status.st_ino != client->inode)
+		return error_set(error, "the driver's way to the kernel driver is gone");
+	return 0;
 }
 
 uint32_t kernel_client_control(const struct kernel_client *client, uint32_t object, uint32_t command, void *parameters,

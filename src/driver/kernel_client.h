@@ -31,14 +31,15 @@ bool kernel_client_is_known(void);
 void kernel_client_provoke(void);
 void kernel_client_provoke_in_primary(void);
 
-/* A copy of what is known. False if it is not known, or the descriptor is another file now: the program may have closed it. */
+/* A copy of what is known. -1 with the reason if nothing is known, or the descriptor is another file now: the program may have
+ * closed it. */
 struct kernel_client {
 	uint32_t handle; /* 0: not known yet */
 	int file;
 	dev_t device;
 	ino_t inode;
 };
-bool kernel_client_reach(struct kernel_client *client);
+int kernel_client_reach(struct kernel_client *client, struct error *error);
 
 /* It has channels: no other client takes its place. */
 void kernel_client_is_proven(void);

@@ -12,25 +12,34 @@ struct groups {
 	struct group {
 		struct tpcset free;
 		unsigned int free_count;
-		bool whole; /* all its TPCs are free */
+		unsigned int taken; /* so many of the selected ones are its */
+		bool whole;         /* all its TPCs are free */
 	} list[TPCSET_MAX];
 };
 
 /* --- GPCs --------------------------------------------------------------------------------------------- */
 
 /* The group that a TPC belongs to: its GPC on the chip if known, else its virtual GPC. */
-static unsigned int group_of(const struct topology_tpc *tpc)
+static unsigned int chip_gpc(const struct topology_tpc *tpc)
 {
 	return tpc->gpc != TOPOLOGY_UNKNOWN ? tpc->gpc : tpc->virtual_gpc;
 }
 
-static void add_group(struct groups *groups, const struct topology *gpu, unsigned int number,
+/* The other way round: TPCs of different virtual GPCs never run the same cluster. */
+static unsigned int virtual_gpc(const struct topology_tpc *tpc)
+{
+	return tpc->virtual_gpc != TOPOLOGY_UNKNOWN ? tpc->virtual_gpc : tpc->gpc;
+}
+
+typedef unsigned int group_of(const struct topology_tpc *tpc);
+
+static void add_group(struct groups *groups, const struct topology *gpu, unsigned int number, group_of *of,
                       const struct tpcset *used)
 {
 	struct tpcset members = {{0}};
 
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
-		if (group_of(&gpu->tpcs[tpc]) == number)
+		if (of(&gpu->tpcs[tpc]) == number)
 			tpcset_add(&members, tpc);
 	}
 	struct group group = {.free = tpcset_without(&members, used)};
@@ -40,16 +49,16 @@ static void add_group(struct groups *groups, const struct topology *gpu, unsigne
 	groups->list[groups->count++] = group;
 }
 
-static void find_groups(struct groups *groups, const struct topology *gpu, const struct tpcset *used)
+static void find_groups(struct groups *groups, const struct topology *gpu, group_of *of, const struct tpcset *used)
 {
 	*groups = (struct groups){.count = 0};
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
 		bool first = true;
 
 		for (unsigned int before = 0; before < tpc; before++)
-			first = first && group_of(&gpu->tpcs[before]) != group_of(&gpu->tpcs[tpc]);
+			first = first && of(&gpu->tpcs[before]) != of(&gpu->tpcs[tpc]);
 		if (first)
-			add_group(groups, gpu, group_of(&gpu->tpcs[tpc]), used);
+			add_group(groups, gpu, of(&gpu->tpcs[tpc]), of, used);
 	}
 }
 
@@ -69,6 +78,7 @@ static void take(struct tpcset *selected, struct group *group, unsigned int coun
 		tpcset_remove(&group->free, best);
 		group->free_count--;
 		group->whole = false;
+		group->taken++;
 	}
 }
 
@@ -133,19 +143,45 @@ static void pack(struct tpcset *selected, struct groups *groups, unsigned int co
 
 /* --- distributed -------------------------------------------------------------------------------------- */
 
+/* Clusters of up to so many blocks run on every GPU that has clusters (CUDA's "portable" size), and libraries use them. */
+#define CLUSTER_BLOCKS 8
+
+/* Whether so many TPCs are rather taken from this group than from that one: from one that has them beside its chunks;
+ * else from the one that has given the fewest. */
+static bool is_better(const struct group *group, const struct group *best, unsigned int wanted, unsigned int chunk)
+{
+	bool is_spare = group->free_count % chunk >= wanted, best_is = best && best->free_count % chunk >= wanted;
+
+	return !best || (is_spare != best_is ? is_spare : group->taken < best->taken);
+}
+
+/* The group that gives so many TPCs, `chunk` at most; NULL if none has so many. */
+static struct group *find_giver(struct groups *groups, unsigned int wanted, unsigned int chunk)
+{
+	struct group *best = NULL;
+
+	for (unsigned int i = 0; i < groups->count; i++) {
+		struct group *group = &groups->list[i];
+
+		if (group->free_count >= wanted && is_better(group, best, wanted, chunk))
+			best = group;
+	}
+	return best;
+}
+
+/* In chunks that a cluster fits into, as long as there are some. */
 static void distribute(struct tpcset *selected, struct groups *groups, unsigned int count, const struct topology *gpu)
 {
-	unsigned int taken[TPCSET_MAX] = {0};
+	const unsigned int whole = CLUSTER_BLOCKS / gpu->sms_per_tpc, chunk = whole > 0 ? whole : 1;
 
-	for (; count > 0; count--) {
-		unsigned int best = groups->count;
+	while (count > 0) {
+		unsigned int wanted = count < chunk ? count : chunk;
+		struct group *group = find_giver(groups, wanted, chunk);
 
-		for (unsigned int i = 0; i < groups->count; i++) {
-			if (groups->list[i].free_count > 0 && (best == groups->count || taken[i] < taken[best]))
-				best = i;
-		}
-		take(selected, &groups->list[best], 1, gpu);
-		taken[best]++;
+		while (!group)
+			group = find_giver(groups, --wanted, chunk);
+		take(selected, group, wanted, gpu);
+		count -= wanted;
 	}
 }
 
@@ -170,7 +206,7 @@ int select_tpcs(struct tpcset *selected, const struct topology *gpu, const struc
 
 	if (tpcset_count(&unused) < count)
 		return too_few(gpu, &unused, count, error);
-	find_groups(&groups, gpu, used);
+	find_groups(&groups, gpu, strategy == STRATEGY_PACKED ? chip_gpc : virtual_gpc, used);
 	memset(selected, 0, sizeof *selected);
 	if (strategy == STRATEGY_PACKED)
 		pack(selected, &groups, count, gpu);
@@ -195,7 +231,7 @@ int select_parse_count(unsigned int *count, const char *text, const struct topol
 		return error_set(error, "%.40s TPCs: this GPU has %u", text, gpu->tpc_count);
 	*count = (unsigned int)number;
 	if (share)
-		*count = (unsigned int)((number * gpu->tpc_count + PERCENT_MAX / 2) / PERCENT_MAX);
+		*count = (unsigned int)(number * gpu->tpc_count / PERCENT_MAX);
 	*count += *count == 0;
 	return 0;
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-int mps_patience_ms = 5000;
+int mps_patience_ms = 15000;
 
 const char *mps_first_line(char *answer)
 {

@@ -3,9 +3,11 @@
 #include "base/proc.h"
 #include "look.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DIRECTORY "/tmp/nvidia-mps"
@@ -26,15 +28,31 @@ bool mps_is_in_reach(void)
 
 #define ENVIRONMENT_MAX (128 << 10)
 
+/* For a moment of its exec, a process has no environment, or seems to be none. Few have none for ever: their users wait a second. */
+#define LOOKS 1000
+#define BETWEEN_LOOKS_NS 1000000
+
+static ssize_t read_environment(pid_t pid, char *text)
+{
+	ssize_t length = 0;
+
+	for (unsigned int look = 0; look < LOOKS && (length == 0 || (length < 0 && errno == ESRCH)); look++) {
+		if (look > 0)
+			nanosleep(&(struct timespec){.tv_nsec = BETWEEN_LOOKS_NS}, NULL);
+		length = proc_read(text, ENVIRONMENT_MAX, "/proc/%d/environ", (int)pid);
+	}
+	text[length > 0 ? length : 0] = '\0';
+	return length;
+}
+
 bool mps_reaches(pid_t pid)
 {
 	static const char name[] = MPS_DIRECTORY_ENVIRONMENT "=";
 	static char text[ENVIRONMENT_MAX + 1];
-	ssize_t length = proc_read(text, ENVIRONMENT_MAX, "/proc/%d/environ", (int)pid);
-	const char *directory = NULL;
+	ssize_t length = read_environment(pid, text);
+	const char *end = text + (length > 0 ? length : 0), *directory = NULL;
 
-	text[length > 0 ? length : 0] = '\0';
-	for (const char *entry = text; entry < text + length && !directory; entry += strlen(entry) + 1)
+	for (const char *entry = text; entry < end && !directory; entry += strlen(entry) + 1)
 		directory = strncmp(entry, name, sizeof name - 1) == 0 ? entry + sizeof name - 1 : NULL;
-	return length > 0 && has_daemon(directory);
+	return length >= 0 && has_daemon(directory);
 }

@@ -9,7 +9,6 @@
 #include "graph_counts.h"
 #include "graph_descriptors.h"
 #include "looking_graphs.h"
-#include "turnstile.h"
 
 static bool expects_older;
 static atomic_bool some_are_forgotten; /* there was no memory for them */
@@ -153,7 +152,6 @@ static void destroy_instance(CUgraphExec exec)
 	graph_instances_remove(exec);
 	graph_counts_remove(exec);
 	looking_graph_destroyed(exec);
-	turnstile_graph_destroyed(exec);
 }
 
 /* A launch that is captured becomes a node of another graph. The stream that all contexts have is never captured, and need

@@ -6,7 +6,7 @@
 
 static bool wants_higher(const struct holding_view *view)
 {
-	return view->neighbours.has_higher && view->neighbours.higher_wants;
+	return view->rivals.has_higher && view->rivals.higher_wants;
 }
 
 /* Between two looks it is taken to go on as it was. */
@@ -26,7 +26,7 @@ static uint64_t recent_until(const struct holding *holding)
 
 static unsigned int window_of(const struct holding *holding, const struct holding_view *view, uint64_t now)
 {
-	bool may_come = view->neighbours.has_higher && now < recent_until(holding);
+	bool may_come = view->rivals.has_higher && now < recent_until(holding);
 
 	return holding->policy == HOLDING_PRT && may_come ? 1 : HOLDING_WINDOW;
 }
@@ -41,7 +41,7 @@ static bool is_wanted(struct holding *holding, const struct holding_launch *laun
 		wanted = wants_higher(view);
 		break;
 	case HOLDING_FOR_WINDOW:
-		wanted = view->in_flight >= window_of(holding, view, now);
+		wanted = view->rivals.has_higher && view->in_flight >= window_of(holding, view, now);
 		break;
 	case HOLDING_FOR_QUOTA:
 		wanted = holding->reserve && !holding->is_unlimited &&

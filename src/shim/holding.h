@@ -5,8 +5,8 @@
  * A launch is held
  *
  *   - for priority, while a program of a higher priority wants to run: none of ours begins meanwhile;
- *   - for the window, while as many launches of ours are in flight as there may be: whoever comes with a higher priority
- *     has to wait for these;
+ *   - for the window, while somebody of a higher priority is there and as many launches of ours are in flight as there may be:
+ *     the higher one would have to wait for these;
  *   - for the quota, while there is no room in its reserve (reserve.h).
  *
  * Priority and window are TimeGraph's two policies (Kato et al., USENIX ATC 2011, 4.1):
@@ -31,7 +31,7 @@
 #ifndef NVTASKSET_SHIM_HOLDING_H
 #define NVTASKSET_SHIM_HOLDING_H
 
-#include "neighbours.h"
+#include "time/peers.h"
 #include "reserve.h"
 
 #include <stdbool.h>
@@ -56,7 +56,7 @@ enum holding_reason {
 /* What is known when somebody asks. */
 struct holding_view {
 	unsigned int in_flight;       /* launches of this process on this GPU that have gone and not ended */
-	struct neighbours neighbours; /* those on this GPU that it has to give way to: not where the launch shares no TPC */
+	struct rivals rivals; /* those on this GPU that it has to give way to: not where the launch shares no TPC */
 	bool is_busy_elsewhere;       /* this process has work in flight on another GPU */
 	bool is_over;                 /* every hold ends: a rule was taken away, MPS's server has ended, the program ends */
 };

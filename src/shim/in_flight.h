@@ -9,7 +9,6 @@
 #ifndef NVTASKSET_SHIM_IN_FLIGHT_H
 #define NVTASKSET_SHIM_IN_FLIGHT_H
 
-#include "prediction.h"
 #include "reserve.h"
 #include "state/counts.h"
 #include "state/stamps.h"
@@ -22,8 +21,6 @@
 
 /* The first part is for the caller to set and read; the rest is in_flight.c's. */
 struct in_flight_launch {
-	struct prediction_key key;
-	struct prediction predicted;
 	struct reserve_launch reserved;
 	uint64_t came;               /* when it went */
 	const struct stamps *stamps; /* where its record is; NULL: there is none */

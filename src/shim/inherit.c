@@ -4,7 +4,6 @@
 #include "base/parent.h"
 #include "state/group_file.h"
 #include "state/group_find.h"
-#include "state/group_note.h"
 #include "strict.h"
 
 #include <stdbool.h>
@@ -120,20 +119,19 @@ static bool find_partition(pid_t root, struct inheritance *inheritance)
 
 /* --- the group ------------------------------------------------------------------------------------------------------ */
 
-/* The file that the environment names, in place of another group; or without any group, the control group's note. */
+/* The group of the file that the environment names replaces another one. */
 static void find_file(struct inheritance *inheritance)
 {
-	struct group_path file;
+	const char *path = group_file_named();
 	struct group group;
 	struct error error;
 
-	group_path_find(&file, inheritance->group.memory != NULL);
-	if (!file.path)
+	if (!path)
 		return;
-	if (group_file_obey(&group, file.path, &error) < 0) {
+	if (group_file_obey(&group, path, &error) < 0) {
 		strict_refuse(error.reason);
 		log_wake();
-		log_warning("%s: %s: this program does not obey that group", file.source, error.reason);
+		log_warning(GROUP_FILE_ENVIRONMENT ": %s: this program does not obey that group", error.reason);
 	} else if (group_is_same(group.identity, inheritance->group.identity)) {
 		group_close(&group);
 	} else {

@@ -9,8 +9,7 @@
  *   3. the environment.
  *
  * The process is then in the group of the segment that was read (state/group.h). If no segment was found, its group is the
- * one that it has inherited a descriptor of. The file that the environment names (NVTASKSET_GROUP_FILE) comes before both,
- * and the one that its control group names (state/group_note.h) after them.
+ * one that it has inherited a descriptor of. The file that the environment names (NVTASKSET_GROUP_FILE) comes before both.
  */
 #ifndef NVTASKSET_SHIM_INHERIT_H
 #define NVTASKSET_SHIM_INHERIT_H

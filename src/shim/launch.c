@@ -17,7 +17,7 @@
 #include "looking_graphs.h"
 #include "misfit.h"
 #include "partition.h"
-#include "presence.h"
+#include "time/control.h"
 #include "residency.h"
 #include "stepping.h"
 #include "turnstile.h"
@@ -178,7 +178,7 @@ static __attribute__((noinline)) void decide(struct launch *launch)
 	if (is_looked_at)
 		epoch = EPOCH_NEVER;
 	look_up(launch);
-	presence_check();
+	control_check();
 	/* The partition limits all others, and what is left of it while the program steps aside its own masks. Residency needs
 	 * to know what is left of all, and can give back. */
 	partition_decide(launch, &decision);
@@ -255,7 +255,7 @@ static bool asks_to_run_at_once(int id)
 
 bool launch_wants_call(int id)
 {
-	bool wants_time = presence_wants_call(id) || turnstile_wants_call(id);
+	bool wants_time = control_wants_call(id) || turnstile_wants_call(id);
 	bool wants_other = hide_wants_call(id) || misfit_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
 
 	return calls_are_of_graphs(id) ? driver_has_graphs() : wants_time || wants_other;
@@ -266,7 +266,7 @@ bool launch_wants_call(int id)
  * the call's arguments, which the hook reads after this. */
 void launch_call_begins(const struct call *call)
 {
-	presence_call_begins(call);
+	control_call_begins(call);
 	if (turnstile_wants_call(call->id))
 		turnstile_call_begins(call);
 	if (calls_are_of_graphs(call->id))

@@ -13,15 +13,6 @@ static int64_t whole(int64_t amount, int64_t unit)
 
 /* --- replenishment ------------------------------------------------------------------------------------------------ */
 
-/* What there may be at the begin of a period. Posterior, x = 0 in all rules (5.2). */
-static int64_t most_of(const struct reserve *reserve)
-{
-	int64_t awaited = reserve->awaited_ns > reserve->run_ns ? reserve->awaited_ns : 0;
-
-	return reserve->policy == RESERVE_POSTERIOR ? reserve->run_ns
-	                                            : max_i64(reserve->run_ns, reserve->in_flight_ns + awaited);
-}
-
 /* What may be owed: so much is paid back within the horizon. */
 static int64_t debt_of(const struct reserve *reserve, int64_t used)
 {
@@ -45,7 +36,7 @@ static void replenish(struct reserve *reserve, uint64_t now)
 	int64_t periods = now > reserve->period_begin ? (int64_t)(now - reserve->period_begin) / reserve->period_ns : 0;
 
 	if (periods > 0) {
-		reserve->left_ns = budget_replenish(reserve->left_ns, periods * reserve->run_ns, most_of(reserve));
+		reserve->left_ns = budget_replenish(reserve->left_ns, periods * reserve->run_ns, reserve->run_ns);
 		reserve->period_begin += (uint64_t)(periods * reserve->period_ns);
 	}
 }
@@ -65,12 +56,11 @@ void reserve_share(struct reserve *reserve, struct budget *budget)
 	reserve->budget = budget;
 }
 
-void reserve_begin(struct reserve *reserve, enum reserve_policy policy, int64_t run_ns, int64_t period_ns, uint64_t now)
+void reserve_begin(struct reserve *reserve, int64_t run_ns, int64_t period_ns, uint64_t now)
 {
-	reserve->policy = policy;
 	reserve->run_ns = run_ns;
 	reserve->period_ns = period_ns;
-	reserve->period_begin = now;
+	reserve->period_begin = budget_period(period_ns, now);
 	reserve->left_ns = run_ns;
 }
 
@@ -85,9 +75,16 @@ uint64_t reserve_next_period(const struct reserve *reserve, uint64_t now)
 
 /* --- room --------------------------------------------------------------------------------------------------------- */
 
-struct reserve_launch reserve_launch(const struct reserve *reserve, uint64_t predicted_ns)
+struct reserve_launch reserve_launch(const struct reserve *reserve)
 {
-	return (struct reserve_launch){.needs_ns = predicted_ns > 0 ? (int64_t)predicted_ns : reserve->run_ns};
+	return (struct reserve_launch){.needs_ns = reserve->longest_ns > 0 ? reserve->longest_ns : reserve->run_ns};
+}
+
+/* Of late: one that was long counts less with each that is shorter. */
+static void note_length(struct reserve *reserve, int64_t used_ns)
+{
+	if (used_ns > 0)
+		reserve->longest_ns = max_i64(used_ns, reserve->longest_ns - reserve->longest_ns / 8);
 }
 
 /* What those that wait before it speak for. */
@@ -99,9 +96,7 @@ static int64_t ahead_of(const struct reserve *reserve, const struct reserve_laun
 /* What must be left for it. Only the first one may overrun. */
 static int64_t need_of(const struct reserve *reserve, const struct reserve_launch *launch)
 {
-	bool may_overrun = reserve->policy == RESERVE_POSTERIOR && ahead_of(reserve, launch) == 0;
-
-	return may_overrun ? 1 : launch->needs_ns;
+	return ahead_of(reserve, launch) == 0 ? 1 : launch->needs_ns;
 }
 
 bool reserve_has_room(struct reserve *reserve, const struct reserve_launch *launch, uint64_t now)
@@ -109,8 +104,6 @@ bool reserve_has_room(struct reserve *reserve, const struct reserve_launch *laun
 	int64_t ahead = ahead_of(reserve, launch);
 
 	catch_up(reserve, now);
-	if (launch->waits && ahead == 0)
-		reserve->awaited_ns = launch->needs_ns;
 	return reserve->left_ns - reserve->in_flight_ns - ahead >= need_of(reserve, launch);
 }
 
@@ -142,8 +135,6 @@ static void queue_up(struct reserve *reserve, struct reserve_launch *launch)
 
 static void wait_no_more(struct reserve *reserve, struct reserve_launch *launch)
 {
-	if (launch->waits && ahead_of(reserve, launch) == 0)
-		reserve->awaited_ns = 0;
 	if (launch->waits)
 		reserve->served_ns += launch->needs_ns;
 	launch->waits = false;
@@ -154,20 +145,8 @@ uint64_t reserve_wait(struct reserve *reserve, struct reserve_launch *launch, ui
 	catch_up(reserve, now);
 	uint64_t until = reserve->period_begin + (uint64_t)(periods_until_room(reserve, launch) * reserve->period_ns);
 
-	if (ahead_of(reserve, launch) == 0)
-		reserve->awaited_ns = launch->needs_ns;
 	queue_up(reserve, launch);
 	return until;
-}
-
-void reserve_predict(struct reserve *reserve, struct reserve_launch *launch, uint64_t predicted_ns)
-{
-	bool waits = launch->waits;
-
-	wait_no_more(reserve, launch);
-	launch->needs_ns = reserve_launch(reserve, predicted_ns).needs_ns;
-	if (waits)
-		queue_up(reserve, launch);
 }
 
 /* --- going -------------------------------------------------------------------------------------------------------- */
@@ -180,11 +159,9 @@ void reserve_go(struct reserve *reserve, struct reserve_launch *launch, uint64_t
 	reserve->in_flight_ns += launch->needs_ns;
 }
 
-/* Perhaps the first one: whoever is first now says so when it asks. */
 void reserve_forget(struct reserve *reserve, int64_t needs_ns)
 {
 	reserve->served_ns += needs_ns;
-	reserve->awaited_ns = 0;
 }
 
 void reserve_ended(struct reserve *reserve, const struct reserve_launch *launch, uint64_t used_ns, uint64_t now)
@@ -195,5 +172,6 @@ void reserve_ended(struct reserve *reserve, const struct reserve_launch *launch,
 	reserve->in_flight_ns -= launch->needs_ns;
 	used_ns = used_ns < since ? used_ns : since;
 	draw(reserve, (int64_t)used_ns, now);
+	note_length(reserve, (int64_t)used_ns);
 	reserve->used_ns += used_ns;
 }

@@ -22,7 +22,7 @@
 #include "looking.h"
 #include "looking_graphs.h"
 #include "partition.h"
-#include "presence.h"
+#include "time/control.h"
 #include "state/segment.h"
 
 #include <errno.h>
@@ -63,7 +63,7 @@ static void use_segment(void)
 	partition_use(&segment);
 	account_use(&segment);
 	allowed_use(&segment);
-	presence_use(&segment);
+	control_use(&segment);
 	graphs_use(&segment);
 	looking_use(&segment);
 }
@@ -81,7 +81,7 @@ static void in_child(void)
 	graph_counts_after_fork();
 	looking_graphs_after_fork();
 	releases_after_fork();
-	presence_after_fork();
+	control_after_fork();
 	if (segment_create_in_group(&segment, &forked[own_fork], segment_is_findable(&parents) ? parents.file : -1, &parents.group,
 	                            segment_group_descriptor(&parents), NULL) == 0) {
 		segment_set_at_work(&segment);
@@ -120,14 +120,14 @@ static void on_context_created(CUcontext context)
 		atomic_flag_clear(&looking);
 	}
 	launch_context_created(context);
-	presence_context_created();
+	control_context_created();
 	errno = saved;
 }
 
 static void on_context_destroyed(CUcontext context)
 {
 	launch_context_destroyed(context);
-	presence_context_destroyed();
+	control_context_destroyed();
 }
 
 static void expect_older(void)
@@ -147,7 +147,7 @@ static void on_module_loaded(const void *cubin, size_t size)
 	looking_functions_changed();
 	if (modules_launch_kernels(cubin, size))
 		escape_note(SEGMENT_LAUNCHED_BY_KERNELS);
-	presence_module_loaded(cubin, size);
+	control_module_loaded(cubin, size);
 }
 
 static void on_unknown_gpus(const char *reason)
@@ -241,7 +241,7 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 	} else if (state != HOOK_FAILED) {
 		segment_set_at_work(&segment);
 		account_follow_threads();
-		presence_start(is_late);
+		control_start(is_late);
 		pthread_atfork(before_fork, NULL, in_child);
 		app_masks_open(state == HOOK_SUBSCRIBED);
 	}

@@ -141,7 +141,7 @@ static void publish(unsigned int number, const struct tpcset *left)
 	}
 }
 
-struct stepping stepping_see(const struct neighbours_on_gpu *neighbours, uint64_t now)
+struct stepping stepping_see(const struct peers_on_gpu *neighbours, uint64_t now)
 {
 	const struct gpu *gpu = gpus_at(neighbours->pci);
 	struct stepping stepping = {.rest = neighbours->own, .next = UINT64_MAX};

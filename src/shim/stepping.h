@@ -18,7 +18,7 @@
 
 #include "decision.h"
 #include "driver/hook.h"
-#include "neighbours.h"
+#include "time/peers.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,7 +34,7 @@ struct stepping {
 };
 
 /* What others want on one GPU is seen now. */
-struct stepping stepping_see(const struct neighbours_on_gpu *neighbours, uint64_t now);
+struct stepping stepping_see(const struct peers_on_gpu *neighbours, uint64_t now);
 
 /* No launch steps aside any more. May be repeated. */
 void stepping_end(void);

@@ -1,15 +1,12 @@
 #include "turnstile.h"
 
-#include "allowed.h"
 #include "base/futex.h"
 #include "base/process_clock.h"
-#include "bell.h"
+#include "time/wakeup.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/releases.h"
-#include "epoch.h"
 #include "graph_counts.h"
-#include "stepping.h"
 #include "stepping_fit.h"
 #include "turnstile_parts.h"
 
@@ -57,7 +54,7 @@ void turnstile_settle(struct gate *gate, struct in_flight_launch *launch, uint64
 	in_flight_free(&gate->in_flight, launch);
 }
 
-/* Nobody has measured for long: what was predicted counts. */
+/* Nobody has measured for long: what they speak for counts. */
 static void settle_some(struct gate *gate, uint64_t now)
 {
 	struct in_flight_launch *taken[TURNSTILE_TAKEN];
@@ -74,8 +71,6 @@ struct arrival {
 	struct gate *gate;
 	const struct gpu *gpu;
 	const struct launched_work *work;
-	struct prediction_key key;
-	struct prediction predicted;
 	struct holding_launch holding;
 	bool is_known;    /* the gate has seen it */
 	bool is_captured; /* it is not held */
@@ -91,32 +86,10 @@ static bool is_busy_elsewhere(const struct gate *gate)
 	return count > 0;
 }
 
-/* Partitions of different sizes make launches of different lengths. */
-static uint32_t tpcs_of(struct gate *gate, const struct gpu *gpu)
-{
-	uint64_t epoch = epoch_now();
-
-	if (gate->epoch != epoch && gpu->topology) {
-		struct tpcset allowed = allowed_on(gpu), left = stepping_left(gpu), rest = tpcset_without(&allowed, &left);
-
-		gate->tpcs = tpcset_count(&rest);
-		gate->epoch = epoch;
-	}
-	return gate->tpcs;
-}
-
 static void come(struct arrival *arrival)
 {
-	struct gate *gate = arrival->gate;
-
-	turnstile_use_gate(gate, arrival->gpu->pci);
-	arrival->key = (struct prediction_key){
-		.what = arrival->work->what,
-		.grid = {arrival->work->grid[0], arrival->work->grid[1], arrival->work->grid[2]},
-		.tpcs = tpcs_of(gate, arrival->gpu),
-	};
-	arrival->predicted = prediction_ask(&turnstile.history, &arrival->key);
-	arrival->holding.reserved = reserve_launch(&turnstile.reserve, arrival->predicted.ns);
+	turnstile_use_gate(arrival->gate, arrival->gpu->pci);
+	arrival->holding.reserved = reserve_launch(&turnstile.reserve);
 	arrival->is_known = true;
 }
 
@@ -126,7 +99,7 @@ static bool ask(struct arrival *arrival, uint64_t now, uint64_t *wake)
 	struct holding *holding = &gate->holding;
 	const struct holding_view view = {
 		.in_flight = in_flight_look(&gate->in_flight, now),
-		.neighbours = gate->is_aside && !arrival->stays ? neighbours_none : gate->neighbours,
+		.rivals = gate->is_aside && !arrival->stays ? rivals_none : gate->rivals,
 		.is_busy_elsewhere = is_busy_elsewhere(gate),
 		.is_over = !atomic_load(&turnstile.is_open) || arrival->is_captured,
 	};
@@ -152,8 +125,6 @@ static struct in_flight_launch *go(struct arrival *arrival, uint64_t now)
 		launch = in_flight_add(in_flight);
 	}
 	if (launch) {
-		launch->key = arrival->key;
-		launch->predicted = arrival->predicted;
 		launch->reserved = arrival->holding.reserved;
 		launch->came = now;
 	} else {
@@ -162,28 +133,13 @@ static struct in_flight_launch *go(struct arrival *arrival, uint64_t now)
 	return launch;
 }
 
-/* While it waited, one of its kind may have ended for the first time; or any launch at all. */
-static void learn(struct arrival *arrival)
-{
-	struct prediction known = prediction_ask(&turnstile.history, &arrival->key);
-
-	bool is_news = known.is_known ? !arrival->predicted.is_known : known.ns > 0 && arrival->predicted.ns == 0;
-
-	if (is_news) {
-		arrival->predicted = known;
-		reserve_predict(&turnstile.reserve, &arrival->holding.reserved, known.ns);
-	}
-}
-
 /* Whether it goes; then `*launch` is what is in flight by it. */
 static bool try(struct arrival *arrival, struct in_flight_launch **launch, uint64_t *wake)
 {
 	uint64_t now = process_clock_ns();
 
 	turnstile_put_right(arrival->gate);
-	if (arrival->is_known)
-		learn(arrival);
-	else
+	if (!arrival->is_known)
 		come(arrival);
 	bool goes = ask(arrival, now, wake);
 
@@ -231,7 +187,7 @@ static struct in_flight_launch *wait(struct arrival *arrival, uint32_t heard, ui
 	struct in_flight_launch *launch = NULL;
 
 	atomic_fetch_add(&turnstile.waiting, 1);
-	bell_ring();
+	wakeup_ring();
 	do {
 		futex_wait_until(&turnstile.news, heard, wake);
 		heard = atomic_load(&turnstile.news);
@@ -364,14 +320,6 @@ bool turnstile_needs_stamps(void)
 	return atomic_load_explicit(&turnstile.is_open, memory_order_relaxed);
 }
 
-/* A graph's handle may be another one's soon. Functions are not forgotten: what is known of another one is corrected as it
- * comes. */
-void turnstile_graph_destroyed(const void *exec)
-{
-	if (atomic_load_explicit(&turnstile.listens, memory_order_relaxed))
-		prediction_forget(&turnstile.history, exec);
-}
-
 void turnstile_after_fork(void)
 {
 	turnstile.lock = (struct brief_lock){.state = 0};
@@ -381,9 +329,7 @@ void turnstile_after_fork(void)
 	memset(&turnstile.reserve, 0, sizeof turnstile.reserve);
 	atomic_store(&turnstile.gone_ns, 0);
 	atomic_store(&turnstile.unseen, 0);
-	/* It is large: whoever was never held has not touched it. */
-	if (atomic_exchange(&turnstile.listens, false))
-		memset(&turnstile.history, 0, sizeof turnstile.history);
+	atomic_store(&turnstile.listens, false);
 	atomic_store(&turnstile.is_open, false);
 	atomic_store(&turnstile.waiting, 0);
 	own = (struct own){.launch = NULL};

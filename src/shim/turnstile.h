@@ -18,7 +18,6 @@
 #include "driver/calls.h"
 #include "ends.h"
 #include "holding.h"
-#include "prediction.h"
 #include "state/segment.h"
 #include "stepping.h"
 
@@ -38,9 +37,6 @@ bool turnstile_needs_stamps(void);
 /* This thread's launch has this record in its ring of stamps. */
 void turnstile_launched(const struct stamps *stamps, uint64_t record);
 
-/* An instance of a graph is about to be destroyed. */
-void turnstile_graph_destroyed(const void *exec);
-
 /* In the child of a fork. */
 void turnstile_after_fork(void);
 
@@ -51,13 +47,15 @@ void turnstile_begin(void);
 void turnstile_end(void);
 bool turnstile_is_open(void);
 
+/* Whether a launch is held, or about to be. */
+bool turnstile_is_waited_for(void);
+
 /* Whether since it was opened graphs were launched whose ends nobody sees (graph_counts.h): they count as ended at once. */
 bool turnstile_is_blind(void);
 
 /* The rules that hold from now on; what was used is kept. */
 struct turnstile_rules {
 	enum holding_policy turn;
-	enum reserve_policy reserve;
 	uint64_t run_ns, period_ns; /* of the quota; run_ns >= period_ns: there is none */
 	struct budget *budget;      /* the group's, if the quota is; or NULL */
 	bool gives_way;             /* turnstile_give_way says to whom; until it does again, to whom it has said */
@@ -65,7 +63,7 @@ struct turnstile_rules {
 void turnstile_follow(const struct turnstile_rules *wanted, uint64_t now);
 
 /* Whom launches on this GPU have to give way to now, by being held, unless they step aside. */
-void turnstile_give_way(const struct neighbours_on_gpu *seen, const struct stepping *stepping, uint64_t now);
+void turnstile_give_way(const struct peers_on_gpu *seen, const struct stepping *stepping, uint64_t now);
 
 /* Sees which launches have ended, and wakes those that wait if anything has changed. Returns when to call this again at
  * the latest. */
@@ -80,8 +78,5 @@ struct turnstile_use {
 	uint64_t bounded; /* of them, those that went because a bound struck */
 };
 struct turnstile_use turnstile_use(void);
-
-/* What launches were predicted to take. */
-const struct prediction_history *turnstile_history(void);
 
 #endif

@@ -15,11 +15,9 @@
 /* One GPU's. */
 struct gate {
 	struct pci_address pci;
-	uint32_t tpcs;                /* that a launch may use, */
-	uint64_t epoch;               /* in this one */
 	struct holding holding;
 	struct in_flight in_flight;
-	struct neighbours neighbours; /* whom launches have to give way to, */
+	struct rivals rivals; /* whom launches have to give way to, */
 	bool is_aside;                /* but for those that step aside */
 	unsigned int ready;           /* so many launches wait, and not for the quota */
 	atomic_uint gone;             /* of them, so many have gone without the lock */
@@ -33,7 +31,6 @@ struct turnstile {
 	unsigned int used_count;
 	struct turnstile_rules rules;
 	struct reserve reserve;            /* of all GPUs together */
-	struct prediction_history history; /* has its own rules about threads */
 	atomic_bool is_open;               /* launches are held where a rule says so */
 	atomic_bool listens;               /* calls are announced to us: from the first time on */
 	_Atomic int64_t gone_ns;           /* what launches waited for that have gone without the lock, */

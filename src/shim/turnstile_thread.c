@@ -5,7 +5,6 @@
 #include "base/process_clock.h"
 #include "driver/hook.h"
 #include "epoch.h"
-#include "state/stamps_read.h"
 #include "stepping.h"
 
 #include <limits.h>
@@ -65,6 +64,11 @@ bool turnstile_is_open(void)
 	return atomic_load(&turnstile.is_open);
 }
 
+bool turnstile_is_waited_for(void)
+{
+	return atomic_load(&turnstile.waiting) > 0;
+}
+
 bool turnstile_is_blind(void)
 {
 	return atomic_load(&turnstile.is_blind);
@@ -79,10 +83,9 @@ void turnstile_follow(const struct turnstile_rules *wanted, uint64_t now)
 	turnstile.rules = *wanted;
 	reserve_share(&turnstile.reserve, wanted->budget);
 	for (unsigned int i = 0; i < turnstile.used_count && !wanted->gives_way; i++)
-		turnstile.used[i]->neighbours = neighbours_none;
-	if (turnstile.reserve.run_ns != run_ns || turnstile.reserve.period_ns != period_ns ||
-	    turnstile.reserve.policy != turnstile.rules.reserve)
-		reserve_begin(&turnstile.reserve, turnstile.rules.reserve, run_ns, period_ns, now);
+		turnstile.used[i]->rivals = rivals_none;
+	if (turnstile.reserve.run_ns != run_ns || turnstile.reserve.period_ns != period_ns)
+		reserve_begin(&turnstile.reserve, run_ns, period_ns, now);
 	brief_unlock(&turnstile.lock);
 	call_all();
 }
@@ -110,23 +113,23 @@ static struct gate *gate_to_give_way(struct pci_address pci)
 	return gate;
 }
 
-static bool is_news(const struct gate *gate, const struct neighbours *neighbours, bool is_aside)
+static bool is_news(const struct gate *gate, const struct rivals *rivals, bool is_aside)
 {
-	return gate->neighbours.has_higher != neighbours->has_higher ||
-	       gate->neighbours.higher_wants != neighbours->higher_wants || gate->is_aside != is_aside;
+	return gate->rivals.has_higher != rivals->has_higher ||
+	       gate->rivals.higher_wants != rivals->higher_wants || gate->is_aside != is_aside;
 }
 
-void turnstile_give_way(const struct neighbours_on_gpu *seen, const struct stepping *stepping, uint64_t now)
+void turnstile_give_way(const struct peers_on_gpu *seen, const struct stepping *stepping, uint64_t now)
 {
-	const struct holding_view view = {.neighbours = seen->neighbours};
+	const struct holding_view view = {.rivals = seen->rivals};
 	bool has_news = false;
 
 	lock_patiently();
 	struct gate *gate = gate_to_give_way(seen->pci);
 
 	if (gate) {
-		has_news = is_news(gate, &seen->neighbours, stepping->is_aside);
-		gate->neighbours = seen->neighbours;
+		has_news = is_news(gate, &seen->rivals, stepping->is_aside);
+		gate->rivals = seen->rivals;
 		gate->is_aside = stepping->is_aside;
 		holding_see(&gate->holding, &view, now);
 	}
@@ -157,15 +160,8 @@ static uint64_t measure(const struct in_flight_launch *launch)
 		.unseen = launch->unseen,
 		.seen = launch->seen,
 	};
-	struct ends_time time = ends_measure(&of);
-	struct stamps_event event;
 
-	/* What is not known well is too long: better than nothing, or than what is longer still. */
-	if (time.is_known || !launch->predicted.is_known || time.duration_ns < launch->predicted.ns)
-		prediction_learn(&turnstile.history, &launch->key, launch->predicted, time.duration_ns);
-	if (!launch->is_graph && stamps_read_launch(launch->stamps, launch->record, &event))
-		prediction_call(&turnstile.history, &launch->key, event.function);
-	return time.used_ns;
+	return ends_measure(&of).used_ns;
 }
 
 /* What our thread found on all GPUs. */
@@ -179,9 +175,10 @@ struct found {
 static unsigned int take_ended(struct gate *gate, struct found *found)
 {
 	struct in_flight_launch *taken[TURNSTILE_TAKEN];
-	uint64_t used_ns[TURNSTILE_TAKEN], now = process_clock_ns();
+	uint64_t used_ns[TURNSTILE_TAKEN], now;
 
 	lock_patiently();
+	now = process_clock_ns();
 	turnstile_put_right(gate);
 	found->in_flight += in_flight_look(&gate->in_flight, now);
 	found->ready += gate->ready;
@@ -192,6 +189,7 @@ static unsigned int take_ended(struct gate *gate, struct found *found)
 	for (unsigned int i = 0; i < count; i++)
 		used_ns[i] = taken[i]->stamps || taken[i]->is_graph ? measure(taken[i]) : 0;
 	lock_patiently();
+	now = process_clock_ns();
 	for (unsigned int i = 0; i < count; i++)
 		turnstile_settle(gate, taken[i], used_ns[i], now);
 	brief_unlock(&turnstile.lock);
@@ -268,9 +266,4 @@ struct turnstile_use turnstile_use(void)
 	}
 	brief_unlock(&turnstile.lock);
 	return use;
-}
-
-const struct prediction_history *turnstile_history(void)
-{
-	return &turnstile.history;
 }

@@ -1,37 +1,56 @@
 /* Why a process has no segment, or does not obey its segment. */
+#include "base/purse.h"
 #include "execution.h"
 #include "layout.h"
 
+#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* Whether one of the pieces of /proc/PID/`name` contains the text. Each piece ends with `end`. */
-static bool file_contains(pid_t pid, const char *name, int end, const char *text)
+/* A process has any number of mappings, and says of itself where its environment lies: that may be all of its memory. More
+ * than this is not read: the kernel lets nobody begin with more environment, and 40 000 mappings are not those of a program. */
+#define ENVIRONMENT_MOST (6U << 20)
+#define MAPS_MOST (4U << 20)
+
+/* Whether /proc/PID/`name` contains the text, in its first bytes. */
+static bool file_contains(pid_t pid, const char *name, size_t most, const char *text)
 {
-	char path[64], *piece = NULL;
-	size_t size = 0;
+	char path[64], part[4096];
+	size_t length = strlen(text), kept = 0, total = 0;
+	ssize_t came = 1;
 	bool found = false;
 
 	snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-	FILE *file = fopen(path, "re");
+	int file = open(path, O_RDONLY | O_CLOEXEC);
 
-	while (file && !found && getdelim(&piece, &size, end, file) > 0)
-		found = strstr(piece, text) != NULL;
-	free(piece);
-	if (file)
-		fclose(file);
+	while (file >= 0 && !found && came > 0 && total < most) {
+		came = read(file, part + kept, sizeof part - kept);
+		if (came > 0 && !purse_pay_bytes((size_t)came))
+			came = -1;
+		if (came > 0) {
+			size_t here = kept + (size_t)came;
+
+			found = memmem(part, here, text, length) != NULL;
+			/* The text may lie across two parts. */
+			kept = here < length ? here : length - 1;
+			memmove(part, part + here - kept, kept);
+			total += (size_t)came;
+		}
+	}
+	if (file >= 0)
+		close(file);
 	return found;
 }
 
 static bool uses_cuda(pid_t pid)
 {
-	return file_contains(pid, "maps", '\n', "/libcuda.so.");
+	return file_contains(pid, "maps", MAPS_MOST, "/libcuda.so.");
 }
 
 bool segment_is_expected(pid_t pid)
 {
-	return file_contains(pid, "environ", '\0', SEGMENT_ENVIRONMENT "=");
+	return file_contains(pid, "environ", ENVIRONMENT_MOST, SEGMENT_ENVIRONMENT "=");
 }
 
 enum segment_state segment_absence(pid_t pid)
@@ -41,7 +60,7 @@ enum segment_state segment_absence(pid_t pid)
 	/* A process without CUDA may have mapped the segments of others, which it edits: so CUDA is checked first. */
 	if (!uses_cuda(pid))
 		state = SEGMENT_NO_CUDA;
-	else if (file_contains(pid, "maps", '\n', SEGMENT_LINK))
+	else if (file_contains(pid, "maps", MAPS_MOST, SEGMENT_LINK))
 		state = SEGMENT_CLOSED;
 	else if (segment_is_expected(pid))
 		state = SEGMENT_NOT_IN_FORCE;

@@ -2,8 +2,8 @@
 
 #include "base/memfd_find.h"
 
+#include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,12 +19,19 @@ static bool is_area(int file, uint64_t inode, size_t size)
 
 const void *area_map(int directory, uint64_t number, uint64_t inode, size_t size)
 {
-	int file = number <= INT32_MAX ? memfd_open(directory, (int)number) : -1;
 	void *memory = MAP_FAILED;
+
+	errno = 0;
+	int file = number <= INT32_MAX ? memfd_open(directory, (int)number) : -1;
 
 	if (file >= 0 && is_area(file, inode, size))
 		memory = mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
 	if (file >= 0)
 		close(file);
 	return memory == MAP_FAILED ? NULL : memory;
+}
+
+bool area_is_limit(int code)
+{
+	return code == EMFILE || code == ENFILE || code == ENOMEM;
 }

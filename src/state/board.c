@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define STAT_START 22 /* the field of /proc/PID/stat */
@@ -107,14 +108,23 @@ static bool is_apart(uint64_t a, uint64_t b, uint64_t ns)
 	return (a > b ? a - b : b - a) > ns;
 }
 
-/* Whether a process of the same namespace has gone, or a pid is another process's by now. Of who has taken the place
- * and said nothing yet, the namespace is not known. */
+/* Where it cannot be read, such as without a descriptor to spare, it may still be there. */
+static bool is_gone(uint64_t who)
+{
+	errno = 0;
+	uint64_t start = start_of(pid_of(who));
+
+	return start != 0 ? board_who((uint64_t)pid_of(who), start) != who : errno == ENOENT || errno == ESRCH;
+}
+
+/* Whether a process of the same namespace has gone, or a pid is another process's by now. Before an owner's first claim, its
+ * namespace is not known. */
 static bool has_gone(uint64_t who, const struct board_owner *owner, unsigned int *questions)
 {
 	bool asks = board.may_ask && *questions > 0 && (!owner || owner->namespace == board.self.namespace);
 
 	*questions -= asks;
-	return asks && board_who((uint64_t)pid_of(who), start_of(pid_of(who))) != who;
+	return asks && is_gone(who);
 }
 
 static bool is_abandoned(const struct board_place *place, uint64_t who, uint64_t now, unsigned int *questions)
@@ -123,7 +133,9 @@ static bool is_abandoned(const struct board_place *place, uint64_t who, uint64_t
 	struct board_claim claim;
 	bool is_known = board_place_read(place, &owner, &claim);
 
-	return who != 0 && ((is_known && is_apart(claim.said, now, BOARD_LAPSE_NS)) ||
+	bool is_elsewhere = is_known && owner.namespace != board.self.namespace;
+
+	return who != 0 && ((is_elsewhere && is_apart(claim.written, now, BOARD_LAPSE_NS)) ||
 	                    has_gone(who, is_known ? &owner : NULL, questions));
 }
 
@@ -213,7 +225,7 @@ static int place_for(struct pci_address pci, uint64_t now)
 
 bool board_claim(const struct board_claim *claim)
 {
-	int saved = errno, place = board.file.memory ? place_for(claim->pci, claim->said) : NOWHERE;
+	int saved = errno, place = board.file.memory ? place_for(claim->pci, claim->written) : NOWHERE;
 
 	if (place != NOWHERE) {
 		board_place_write(place_at(place), board.self, claim);
@@ -235,29 +247,33 @@ void board_retract(struct pci_address pci)
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-/* What is left of a claim whose owner has said nothing for some time. */
-static struct board_claim without_wish(const struct board_claim *claim)
-{
-	struct board_claim rest = *claim;
-
-	rest.wants = false;
-	rest.wants_since = 0;
-	return rest;
-}
-
-static bool read_place(int place, struct pci_address pci, uint64_t now, struct board_claim *claim)
+static bool read_place(int place, struct pci_address pci, struct board_peer *peer)
 {
 	struct board_owner owner;
-	bool is_there = board_place_read(place_at(place), &owner, claim) && !is_self(owner) &&
-	                pci_address_equal(claim->pci, pci) && board_place_is_sound(claim, now) &&
-	                !is_apart(claim->said, now, BOARD_ALIVE_NS);
+	bool is_there = board_place_read(place_at(place), &owner, &peer->claim) && !is_self(owner) &&
+	                owner.namespace == board.self.namespace && pci_address_equal(peer->claim.pci, pci) &&
+	                board_place_is_sound(&peer->claim);
 
-	if (is_there && is_apart(claim->said, now, BOARD_FRESH_NS))
-		*claim = without_wish(claim);
+	if (is_there) {
+		peer->pid = pid_of(owner.who);
+		peer->start = owner.who >> BOARD_PID_BITS;
+	}
 	return is_there;
 }
 
-unsigned int board_read(struct pci_address pci, uint64_t now, struct board_claim claims[BOARD_PLACES])
+bool board_is_alive(pid_t pid, uint64_t start)
+{
+	int saved = errno;
+	char stat[PROC_STAT_TEXT];
+
+	proc_stat_read(pid, stat);
+	char state = proc_stat_state(stat);
+
+	errno = saved;
+	return state != '\0' && !strchr("ZXTt", state) && proc_stat_field(stat, STAT_START) == start;
+}
+
+unsigned int board_read(struct pci_address pci, struct board_peer peers[BOARD_PLACES])
 {
 	unsigned int count = 0;
 
@@ -265,7 +281,7 @@ unsigned int board_read(struct pci_address pci, uint64_t now, struct board_claim
 		uint64_t bits = atomic_load(&board.file.memory->used[word]);
 
 		for (; bits != 0; bits &= bits - 1)
-			count += read_place(word * 64 + __builtin_ctzll(bits), pci, now, &claims[count]);
+			count += read_place(word * 64 + __builtin_ctzll(bits), pci, &peers[count]);
 	}
 	return count;
 }
@@ -326,7 +342,7 @@ static bool look_on(void)
 static int be_someone(struct error *error)
 {
 	if (identity_is_privileged())
-		return error_set(error, "a program with more privileges than its user has no neighbours");
+		return error_set(error, "a program with more privileges than its user is on no board");
 	struct identity identity = identity_own();
 	pid_t shown = shown_as();
 	uint64_t start = start_of(shown);

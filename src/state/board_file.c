@@ -17,15 +17,7 @@
 
 bool board_rank_is_before(struct board_rank a, struct board_rank b)
 {
-	bool is_users = a.user != 0, is_other_users = b.user != 0;
-
-	return is_users != is_other_users ? is_users : a.inode < b.inode;
-}
-
-/* Root's programs may be on any user's. */
-static bool may_be_on(uid_t user)
-{
-	return geteuid() == 0 || user == geteuid();
+	return a.inode < b.inode;
 }
 
 static bool has_header(int file)
@@ -43,10 +35,10 @@ bool board_file_check(int file, struct board_rank *rank)
 
 	if (seals < 0 || fstat(file, &status) < 0)
 		return false;
-	*rank = (struct board_rank){.user = status.st_uid, .inode = status.st_ino};
+	*rank = (struct board_rank){.inode = status.st_ino};
 	return (seals & BOARD_SEALS) == BOARD_SEALS && (seals & SEALS_AGAINST_WRITING) == 0 &&
 	       status.st_size == (off_t)sizeof(struct board_memory) && (status.st_mode & ALLPERMS) == BOARD_MODE &&
-	       may_be_on(status.st_uid) && has_header(file);
+	       status.st_uid == geteuid() && has_header(file);
 }
 
 /* --- its life ----------------------------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 #define BOARD_NAME "nvtaskset-board"
 #define BOARD_LINK MEMFD_LINK(BOARD_NAME)
 #define BOARD_MAGIC UINT64_C(0x6472616f62766e01) /* not text */
-#define BOARD_VERSION 2
+#define BOARD_VERSION 3
 #define BOARD_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 #define BOARD_MODE 0600
 
@@ -40,9 +40,12 @@ enum board_word {
 	BOARD_NAMESPACE,
 	BOARD_PCI,
 	BOARD_RANK, /* priority, weight << 8, flags << 32 */
-	BOARD_WANTS_SINCE,
+	BOARD_LEND,
+	BOARD_GROUP,
 	BOARD_SERVED,
-	BOARD_SAID,
+	BOARD_SEGMENT,
+	BOARD_INODE,
+	BOARD_WRITTEN,
 	BOARD_TPCS,
 	BOARD_WORDS = BOARD_TPCS + TPCSET_WORDS
 };
@@ -57,12 +60,12 @@ struct board_place {
 	_Atomic uint64_t versions[BOARD_VERSIONS][BOARD_WORDS];
 };
 
-/* Copies what the owner says. False if that changes all the time, or is by nobody who has the place. `claim` may be
+/* Copies what the owner claims. False if that changes all the time, or is by nobody who has the place. `claim` may be
  * nonsense unless board_place_is_sound. */
 bool board_place_read(const struct board_place *place, struct board_owner *owner, struct board_claim *claim);
 
-/* Whether this can have been said until `now`, or shortly afterwards: the others' clocks go on while we read. */
-bool board_place_is_sound(const struct board_claim *claim, uint64_t now);
+/* Whether its numbers are in range. */
+bool board_place_is_sound(const struct board_claim *claim);
 
 void board_place_write(struct board_place *place, struct board_owner owner, const struct board_claim *claim);
 
@@ -78,14 +81,13 @@ struct board_memory {
 };
 
 _Static_assert(sizeof(struct pci_address) == sizeof(uint64_t), "one word");
-_Static_assert(sizeof(struct board_place) == 192, "shared layout");
+_Static_assert(sizeof(struct board_place) == 256, "shared layout");
 _Static_assert(offsetof(struct board_memory, places) == 128, "shared layout");
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
-/* The order of boards: users' before root's, then by number. */
+/* The order of boards, all of one user. */
 struct board_rank {
-	uid_t user;
 	ino_t inode;
 };
 

@@ -8,9 +8,8 @@
 /* How often a place is read anew that is written meanwhile. */
 #define ATTEMPTS 4
 
-#define FLAG_WANTS (UINT64_C(1) << 32)
-#define FLAG_ASIDE (UINT64_C(1) << 33)
-#define FLAG_CLIENT (UINT64_C(1) << 34)
+#define FLAG_SUSPENDED (UINT64_C(1) << 32)
+#define FLAG_CLIENT (UINT64_C(1) << 33)
 
 #define WEIGHT_SHIFT 8
 #define WEIGHT_MASK UINT64_C(0xffffff)
@@ -19,15 +18,14 @@
 static uint64_t pack_rank(const struct board_claim *claim)
 {
 	return (claim->priority & PRIORITY_MASK) | (claim->weight & WEIGHT_MASK) << WEIGHT_SHIFT |
-	       (claim->wants ? FLAG_WANTS : 0) | (claim->is_aside ? FLAG_ASIDE : 0) | (claim->is_client ? FLAG_CLIENT : 0);
+	       (claim->is_suspended ? FLAG_SUSPENDED : 0) | (claim->is_client ? FLAG_CLIENT : 0);
 }
 
 static void unpack_rank(struct board_claim *claim, uint64_t word)
 {
 	claim->priority = (uint32_t)(word & PRIORITY_MASK);
 	claim->weight = (uint32_t)(word >> WEIGHT_SHIFT & WEIGHT_MASK);
-	claim->wants = (word & FLAG_WANTS) != 0;
-	claim->is_aside = (word & FLAG_ASIDE) != 0;
+	claim->is_suspended = (word & FLAG_SUSPENDED) != 0;
 	claim->is_client = (word & FLAG_CLIENT) != 0;
 }
 
@@ -53,20 +51,20 @@ bool board_place_read(const struct board_place *place, struct board_owner *owner
 	*owner = (struct board_owner){.who = who, .namespace = words[BOARD_NAMESPACE]};
 	memcpy(&claim->pci, &words[BOARD_PCI], sizeof claim->pci);
 	unpack_rank(claim, words[BOARD_RANK]);
-	claim->wants_since = words[BOARD_WANTS_SINCE];
+	claim->lend_us = (uint32_t)words[BOARD_LEND];
+	claim->group = words[BOARD_GROUP];
 	claim->served_ns = words[BOARD_SERVED];
-	claim->said = words[BOARD_SAID];
+	claim->segment = words[BOARD_SEGMENT];
+	claim->inode = words[BOARD_INODE];
+	claim->written = words[BOARD_WRITTEN];
 	memcpy(&claim->tpcs, &words[BOARD_TPCS], sizeof claim->tpcs);
 	return true;
 }
 
-bool board_place_is_sound(const struct board_claim *claim, uint64_t now)
+bool board_place_is_sound(const struct board_claim *claim)
 {
-	bool has_since = claim->wants_since > 0 && claim->wants_since <= claim->said;
-
 	return claim->priority <= SEGMENT_PRIORITY_MAX && claim->weight >= 1 && claim->weight <= SEGMENT_WEIGHT_MAX &&
-	       (claim->wants ? has_since : claim->wants_since == 0) && !tpcset_is_empty(&claim->tpcs) &&
-	       (claim->said <= now || claim->said - now <= BOARD_FRESH_NS);
+	       !tpcset_is_empty(&claim->tpcs);
 }
 
 void board_place_write(struct board_place *place, struct board_owner owner, const struct board_claim *claim)
@@ -76,9 +74,12 @@ void board_place_write(struct board_place *place, struct board_owner owner, cons
 		[BOARD_WHO] = owner.who,
 		[BOARD_NAMESPACE] = owner.namespace,
 		[BOARD_RANK] = pack_rank(claim),
-		[BOARD_WANTS_SINCE] = claim->wants_since,
+		[BOARD_LEND] = claim->lend_us,
+		[BOARD_GROUP] = claim->group,
 		[BOARD_SERVED] = claim->served_ns,
-		[BOARD_SAID] = claim->said,
+		[BOARD_SEGMENT] = claim->segment,
+		[BOARD_INODE] = claim->inode,
+		[BOARD_WRITTEN] = claim->written,
 	};
 
 	memcpy(&words[BOARD_PCI], &claim->pci, sizeof claim->pci);

@@ -16,12 +16,14 @@ _Static_assert(GROUP_HEADER + sizeof(revisions_ring) <= GROUP_FILE_SIZE - sizeof
 
 struct budget *budget_open(const struct segment *segment)
 {
+	const struct group_lead own = {.pid = getpid(),
+	                               .number = segment_group_descriptor(segment),
+	                               .identity = segment->group.identity,
+	                               .user = geteuid()};
 	struct group group = group_closed;
 	char *page = MAP_FAILED;
 
-	if (segment->group.memory && !segment->group.is_copy &&
-	    group_open_of(&group, getpid(), segment_group_descriptor(segment), segment->group.identity, GROUP_TO_CHANGE) &&
-	    group.file >= 0)
+	if (segment->group.memory && !segment->group.is_copy && group_open_of(&group, &own, GROUP_TO_CHANGE) && group.file >= 0)
 		page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, group.file, GROUP_FILE_SIZE - PAGE);
 	group_close(&group);
 	return page == MAP_FAILED ? NULL : (struct budget *)(page + PAGE - sizeof(struct budget));
@@ -109,7 +111,7 @@ static int64_t within(int64_t value, int64_t least, int64_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
-/* What is left lapses at the end of a period, and what was overdrawn is paid back, but never more than RUN (shim/quota.h).
+/* What is left lapses at the end of a period, and what was overdrawn is taken off the next one, but never more than RUN.
  * Any other number is of long ago, or of periods that were longer or shorter. */
 static int64_t next_allowance(struct budget *budget, uint64_t word, int64_t run_ns, int64_t period_ns, uint32_t period)
 {

@@ -30,6 +30,7 @@
 struct budget {
 	_Atomic uint64_t allowance; /* what there was at the begin of the period */
 	_Atomic uint64_t left;      /* what members whose launches are held have left, in the period in which it was drawn last */
+	_Atomic uint64_t served;    /* how much of the time the group has been served, by weight (time/rules/weight.h) */
 	_Atomic uint64_t slots[2][BUDGET_SLOTS / BUDGET_SLOTS_AT_ONCE]; /* of the periods with even and odd numbers */
 };
 

@@ -104,6 +104,9 @@ void segment_read_time(const struct segment *segment, struct segment_time *time)
 	uint64_t state = atomic_load_explicit(&memory->time_state, memory_order_relaxed);
 
 	time->state = state < SEGMENT_TIME_STATE_COUNT ? (enum segment_time_state)state : SEGMENT_TIME_NONE;
+	/* There was no limit in a revision before this one. */
+	if (time->state == SEGMENT_TIME_UNLIMITED && time->number != segment_revision_number(segment))
+		time->state = SEGMENT_TIME_PENDING;
 	time->present_us = atomic_load_explicit(&memory->present_us, memory_order_relaxed);
 	time->aside_us = atomic_load_explicit(&memory->aside_us, memory_order_relaxed);
 	time->bounded = atomic_load_explicit(&memory->bounded, memory_order_relaxed);

@@ -47,6 +47,10 @@ struct counts_memory {
 	struct counts_place places[COUNTS_PLACES];
 };
 
+/* What these areas count on one GPU; one that is NULL, or is no area, is a gap. `gaps`: those of all GPUs. */
+struct counts_of_gpu counts_sum_on(const struct counts_memory *const areas[], unsigned int count, uint64_t gaps,
+                                   struct pci_address pci);
+
 _Static_assert(offsetof(struct counts_place, ended) == 64, "shared layout");
 _Static_assert(offsetof(struct counts_place, state) == COUNTS_PAGE, "shared layout");
 _Static_assert(offsetof(struct counts_place, slots) == COUNTS_PAGE + 64, "shared layout");

@@ -111,10 +111,27 @@ static bool is_known(const struct counts_memory *memory)
 	       memory->size == sizeof *memory;
 }
 
+struct counts_of_gpu counts_sum_on(const struct counts_memory *const areas[], unsigned int count, uint64_t gaps,
+                                   struct pci_address pci)
+{
+	struct counts_of_gpu sum = {.pci = pci, .gaps = (uint32_t)gaps & ALL_GAPS};
+
+	for (unsigned int i = 0; i < count; i++) {
+		if (!is_known(areas[i]))
+			sum.gaps |= BIT(COUNTS_CLOSED);
+		for (int place = 0; is_known(areas[i]) && place < COUNTS_PLACES; place++) {
+			const struct counts_place *there = &areas[i]->places[place];
+
+			if (load(&there->magic) == COUNTS_MAGIC && pci_address_equal(there->pci, pci))
+				add_place(&sum, there);
+		}
+	}
+	return sum;
+}
+
 /* errno is that of a limit if the reader's own is in the way, otherwise anything else. */
 static void read_area(struct counts *counts, int directory, uint64_t number, uint64_t inode)
 {
-	errno = 0;
 	const struct counts_memory *memory = area_map(directory, number, inode, sizeof *memory);
 
 	if (is_known(memory))
@@ -133,11 +150,6 @@ static bool is_of_former_execution(const struct segment *segment, pid_t pid)
 	return now != 0 && now != execution;
 }
 
-static bool is_limit(int code)
-{
-	return code == EMFILE || code == ENFILE || code == ENOMEM;
-}
-
 int counts_read(const struct segment *segment, pid_t pid, struct counts *counts, struct error *error)
 {
 	const struct segment_memory *memory = segment->memory;
@@ -147,7 +159,7 @@ int counts_read(const struct segment *segment, pid_t pid, struct counts *counts,
 	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
 	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), limit = 0;
 
-	if (directory < 0 && is_limit(errno))
+	if (directory < 0 && area_is_limit(errno))
 		limit = errno;
 	*counts = (struct counts){.gaps = (uint32_t)load(&memory->gaps) & ALL_GAPS};
 	for (int i = 0; i < COUNTS_AREAS; i++) {
@@ -155,7 +167,7 @@ int counts_read(const struct segment *segment, pid_t pid, struct counts *counts,
 
 		if (inode != 0 && limit == 0) {
 			read_area(counts, directory, load(&memory->areas[i].file), inode);
-			limit = is_limit(errno) ? errno : 0;
+			limit = area_is_limit(errno) ? errno : 0;
 		}
 	}
 	if (directory >= 0)

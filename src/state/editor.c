@@ -1,10 +1,11 @@
 #include "editor.h"
 
-#include "base/clock.h"
 #include "base/proc.h"
 #include "base/proc_stat.h"
+#include "base/purse.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +17,9 @@
 #define COMMAND_NAME "nvtaskset"
 
 /* How long to wait for a segment (editor_open). */
-#define WAIT_FOR_COMMAND_MS 10000.0
-#define WAIT_FOR_MAKER_MS 2000.0
-#define AGE_BEFORE_EXEC_MS 1000.0
+#define WAIT_FOR_COMMAND_MS 10000U
+#define WAIT_FOR_MAKER_MS 2000U
+#define AGE_BEFORE_EXEC_MS 3000.0
 #define AGE_AFTER_EXEC_MS 200.0
 
 /* How often an owner may move while it is edited. Most programs that move do so once in their life. */
@@ -42,15 +43,42 @@ static double age_ms(const char *stat)
 	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6 - start;
 }
 
-/* Whether the process runs our command, which executes another program as soon as the segment is made. */
+static const char *program_of(pid_t pid, char program[4096])
+{
+	proc_read_link(program, 4096, "/proc/%d/exe", (int)pid);
+	const char *name = strrchr(program, '/');
+
+	return name ? name + 1 : "";
+}
+
+/* Whether both processes run the same file, as far as the kernel knows it without asking a file system. */
+static bool run_the_same(pid_t a, pid_t b)
+{
+	struct group_identity files[2] = {{.inode = 0}, {.inode = 0}};
+	const pid_t pids[] = {a, b};
+
+	for (int i = 0; i < 2; i++) {
+		char path[32];
+
+		snprintf(path, sizeof path, "/proc/%d/exe", (int)pids[i]);
+		int file = open(path, O_PATH | O_CLOEXEC);
+
+		files[i] = group_identity_of(file);
+		if (file >= 0)
+			close(file);
+	}
+	return group_is_same(files[0], files[1]);
+}
+
+/* Whether the process runs our command, which executes another program as soon as the segment is made. This process itself does
+ * not do so while it waits. Of programs that use the library, we know the command by its name only. */
 static bool runs_the_command(pid_t pid)
 {
 	char program[4096];
+	bool is_named = pid != getpid() && strcmp(program_of(pid, program), COMMAND_NAME) == 0;
+	bool are_we = is_named && strcmp(program_of(getpid(), program), COMMAND_NAME) == 0;
 
-	proc_read_link(program, sizeof program, "/proc/%d/exe", (int)pid);
-	const char *name = strrchr(program, '/');
-
-	return name && strcmp(name + 1, COMMAND_NAME) == 0;
+	return is_named && (!are_we || run_the_same(pid, getpid()));
 }
 
 static bool has_just_begun(pid_t pid)
@@ -64,7 +92,7 @@ static bool has_just_begun(pid_t pid)
 	return stat[0] != '\0' && age_ms(stat) < limit;
 }
 
-static bool is_worth_waiting_for(pid_t pid, enum segment_state state, double waited_ms)
+static bool is_worth_waiting_for(pid_t pid, enum segment_state state, unsigned int waited_ms)
 {
 	bool is_absent = state == SEGMENT_NO_CUDA || state == SEGMENT_NOT_OURS || state == SEGMENT_SHARED;
 
@@ -74,13 +102,11 @@ static bool is_worth_waiting_for(pid_t pid, enum segment_state state, double wai
 
 static enum segment_state open_with_patience(struct segment *segment, pid_t pid, struct error *error)
 {
-	double start = clock_ms();
+	unsigned int patience = WAIT_FOR_COMMAND_MS;
 	enum segment_state state = segment_open(segment, pid, error);
 
-	while (is_worth_waiting_for(pid, state, clock_ms() - start)) {
-		clock_pause_us(1000);
+	while (is_worth_waiting_for(pid, state, WAIT_FOR_COMMAND_MS - patience) && purse_wait(&patience))
 		state = segment_open(segment, pid, error);
-	}
 	return state;
 }
 
@@ -249,13 +275,20 @@ static int check_all(struct editor *editors, size_t count, const struct segment_
 	return result;
 }
 
-/* Takes back the edits of the first `count` editors. Returns how many failed. */
+/* Takes back the edits of the first `count` editors. Returns how many failed. All of them together are waited for as long as
+ * one is. */
 static size_t take_back(struct editor *editors, size_t count, const struct segment_undo *undos)
 {
+	struct purses purses = {.wait_ms = WAIT_FOR_MAKER_MS};
 	size_t failed = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		bool is_paid = purses_open(&purses, editors[i].pid);
+
 		failed += segment_take_back(&editors[i].segment, &undos[i], NULL) < 0 && !editor_has_ended(&editors[i]);
+		if (is_paid)
+			purses_close(&purses, editors[i].pid);
+	}
 	return failed;
 }
 
@@ -266,11 +299,12 @@ static int explain_taken_back(size_t changed, size_t left, struct error *error)
 		             left);
 	else if (error && changed > 0)
 		error_reword(error, "%.240s; the others have what they had", error->reason);
-	return -1;
+	return left > 0 ? EDITOR_SOME : -1;
 }
 
 int editor_change(struct editor *editors, size_t count, const struct segment_revision *wanted, struct error *error)
 {
+	struct purses purses = {.wait_ms = WAIT_FOR_MAKER_MS};
 	struct segment_undo *undos = calloc(count, sizeof *undos);
 	size_t changed = 0;
 	int result = check_all(editors, count, wanted, error);
@@ -278,12 +312,17 @@ int editor_change(struct editor *editors, size_t count, const struct segment_rev
 	if (count > 0 && !undos)
 		return error_set_code(error, NVTASKSET_ERROR_NO_MEMORY, "no memory");
 	for (; result == 0 && changed < count; changed += result == 0) {
+		/* One who locks all of them makes us wait no longer than for one. */
+		bool is_paid = count > 1 && purses_open(&purses, editors[changed].pid);
+
 		result = change(&editors[changed], wanted, &undos[changed], error);
+		if (is_paid)
+			purses_close(&purses, editors[changed].pid);
 		if (result < 0 && count > 1 && editor_has_ended(&editors[changed]))
 			result = 0;
 	}
 	if (result < 0)
-		explain_taken_back(changed, take_back(editors, changed, undos), error);
+		result = explain_taken_back(changed, take_back(editors, changed, undos), error);
 	free(undos);
 	return result;
 }

@@ -21,7 +21,7 @@ struct editor {
 };
 
 /* SEGMENT_FOUND, and the caller closes it; otherwise the state and the reason, like segment_open. Waits for a process
- * that is about to have a segment: one that has just started, until it is 200 ms old (1 s if it has not called exec
+ * that is about to have a segment: one that has just started, until it is 200 ms old (3 s if it has not called exec
  * yet); one that runs the command nvtaskset, for 10 s; one that is making its segment, for 2 s. */
 enum segment_state editor_open(struct editor *editor, pid_t pid, struct error *error);
 void editor_close(struct editor *editor);
@@ -36,9 +36,11 @@ int editor_follow(struct editor *editor, struct error *error);
 /* Copies the revision in force. */
 int editor_read(struct editor *editor, struct segment_revision *revision, struct error *error);
 
-/* Gives each of these processes the wanted partitions; GPUs that they do not name stay as they are. All or none: if one
- * process cannot be changed, those that were changed before get their old partitions again. Then -1 with the reason,
- * which also says if that failed. If there are several processes, those that have ended are skipped. */
+/* Gives each of these processes the wanted partitions; GPUs that they do not name stay as they are. One after the other: each is
+ * changed or not, whoever is killed meanwhile. If one cannot be changed, those that were changed before get their old partitions
+ * again: then -1 with the reason. EDITOR_SOME if that fails for some: the reason says how many. If there are several processes,
+ * those that have ended are skipped. */
+#define EDITOR_SOME (-2)
 int editor_change(struct editor *editors, size_t count, const struct segment_revision *wanted, struct error *error);
 
 #endif

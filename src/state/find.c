@@ -134,7 +134,7 @@ static bool copy_memory(struct segment_memory *copy, int memory, uint64_t addres
 	       copy->version == SEGMENT_VERSION && copy->size == sizeof *copy && identity_matches(copy->owner, who(seeker));
 }
 
-enum segment_state segment_read_mapped(pid_t pid, struct segment_revision *revision)
+static enum segment_state read_mapped(pid_t pid, struct segment_revision *revision)
 {
 	struct segment_memory copy;
 	struct seeker seeker = {.pid = pid};
@@ -167,13 +167,27 @@ enum segment_state segment_read_mapped(pid_t pid, struct segment_revision *revis
 	return state;
 }
 
+/* What another user's process has mapped may be a file of any file system, and to read it takes as long as that likes. */
+enum segment_state segment_read_mapped(pid_t pid, struct segment_revision *revision)
+{
+	enum segment_state state = SEGMENT_NOT_OURS;
+	uid_t owner;
+
+	if (proc_owner(pid, &owner))
+		state = owner == geteuid() ? read_mapped(pid, revision) : SEGMENT_NOT_PERMITTED;
+	return state;
+}
+
 /* --- why there is none ---------------------------------------------------------------------------------- */
 
 static enum segment_state explain_absence(pid_t pid, struct error *error)
 {
 	enum segment_state state = segment_absence(pid);
+	const char *why = segment_absence_text(state);
 
-	error_set(error, "pid %d: %s", (int)pid, segment_absence_text(state));
+	if (state == SEGMENT_CLOSED && !memfd_are_known())
+		why = "which files of it are in memory cannot be seen without the system call statx";
+	error_set(error, "pid %d: %s", (int)pid, why);
 	return state;
 }
 
@@ -313,8 +327,11 @@ bool segment_open_group_of(pid_t pid, struct group *group)
 	struct segment segment;
 	int number;
 
+	struct stat status;
+
 	*group = group_closed;
-	if (segment_open(&segment, pid, NULL) == SEGMENT_FOUND || open_inherited(&segment, pid, &number, GROUP_TO_CHANGE)) {
+	if ((segment_open(&segment, pid, NULL) == SEGMENT_FOUND || open_inherited(&segment, pid, &number, GROUP_TO_CHANGE)) &&
+	    fstat(segment.file, &status) == 0 && (status.st_uid == geteuid() || status.st_uid == segment.group.owner)) {
 		*group = segment.group;
 		segment.group = group_closed;
 	}

@@ -3,6 +3,7 @@
 #include "layout.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Marks the old file as moved, for editors that have it open; but not a parent's file that this process shares. Every
  * edit is either in the content that is copied from now on, or its editor sees the mark afterwards (segment_edit). */
@@ -32,7 +33,7 @@ static void keep_group_findable(struct segment *segment)
 
 	if (!segment->group.memory || group_is_same(group_identity_of(descriptor), segment->group.identity))
 		return;
-	if (group_open_anywhere(&group, segment->group.identity, GROUP_TO_CHANGE))
+	if (group_open_anywhere(&group, segment->group.identity, geteuid(), GROUP_TO_CHANGE))
 		descriptor = group_keep(&group, group.identity, -1);
 	if (group.memory && descriptor >= 0)
 		atomic_store(&segment->memory->group_descriptor, (uint64_t)descriptor);

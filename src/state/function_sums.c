@@ -44,7 +44,6 @@ void function_sums_add(struct function_sums *sums, const struct look_times *time
 		if (function) {
 			function->instances += came->instances;
 			durations_merge(&function->durations, &came->durations);
-			function->predicted = came->predicted;
 		}
 	}
 }

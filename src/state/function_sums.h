@@ -10,7 +10,6 @@ struct function_sum {
 	char *name; /* mangled; NULL: all functions that had no room */
 	uint64_t instances;
 	struct durations durations;
-	struct prediction_quality predicted; /* as the last look_take said: that is a sum already */
 };
 
 /* All zero is empty. */

@@ -205,7 +205,7 @@ int group_map(struct group *group, int file, struct error *error)
 		result = error_set_code(error, NVTASKSET_ERROR_DAMAGED, "not a group");
 	} else {
 		group->owner = status.st_uid;
-		group->is_copy = group->is_file && !group_is_trusted(group);
+		group->is_copy = group->is_file && (!group_is_trusted(group) || status.st_mode & (S_IWGRP | S_IWOTH));
 		group->memory = group->is_copy ? copy_of(file) : map(file);
 		result = group->memory ? check_content(group->memory, error) : error_set_errno(error, "a group cannot be mapped");
 	}

@@ -36,8 +36,7 @@
  * its SET is its own revision, within the group's.
  *
  * Failures. Descriptors closed: the mapping still obeys; `-p PID` finds the group through other members. Environment
- * cleared: the descriptor leads to the group; where that is closed too, a note at the job's control group does
- * (group_note.h). Where there is none, or a process came there later, the command finds the processes of the control group
+ * cleared: the descriptor leads to the group; where that is closed, too, the command finds the processes of the control group
  * that the manager has named in the file, and changes their segments one by one. No memory for a group: COMMAND runs in its
  * partition, without one. Processes in other PID namespaces do not see each other, so a name there is another group; a
  * file is not.
@@ -76,7 +75,7 @@ struct group {
 	struct group_memory *memory; /* NULL: none */
 	int file;                    /* -1, or open: for writing where this user may change the group */
 	bool is_file;                /* its manager's, and no memfd: it fences */
-	bool is_copy;                /* of a file that another user could make shorter under us: never changes */
+	bool is_copy;                /* of a file that another user may make shorter under us: never changes */
 	uid_t owner;
 	struct group_identity identity;
 };

@@ -1,7 +1,6 @@
 #include "group_file.h"
 
 #include "base/trust.h"
-#include "group_note.h"
 #include "lock.h"
 
 #include <dirent.h>
@@ -90,6 +89,13 @@ static int open_group(struct group *group, const char *path, bool to_change, str
 		return error_set_code(error, NVTASKSET_ERROR_NOT_PERMITTED, "%.200s: belongs to another user", path);
 	}
 	return 0;
+}
+
+const char *group_file_named(void)
+{
+	const char *path = secure_getenv(GROUP_FILE_ENVIRONMENT);
+
+	return path && *path ? path : NULL;
 }
 
 int group_file_obey(struct group *group, const char *path, struct error *error)
@@ -289,24 +295,7 @@ int group_file_make(struct group *group, const char *path, const char *cgroup, s
 	if (check_name(path, error) == 0)
 		result = make_in(directory, name, path, cgroup, error);
 	close(directory);
-	if (result == 0)
-		result = group_file_open(group, path, error);
-	if (result == 0)
-		group_note_write(cgroup, path);
-	return result;
-}
-
-/* Of a control group that has gone, there is none. */
-static void remove_note(const char *path)
-{
-	char cgroup[GROUP_CGROUP_MAX];
-	struct group group;
-	struct error why;
-
-	if (group_file_open(&group, path, &why) == 0) {
-		group_note_remove(group_cgroup(&group, cgroup), path);
-		group_close(&group);
-	}
+	return result == 0 ? group_file_open(group, path, error) : result;
 }
 
 int group_file_remove(const char *path, struct error *error)
@@ -318,8 +307,6 @@ int group_file_remove(const char *path, struct error *error)
 		return -1;
 	int lock = check_name(path, error) == 0 ? lock_directory(directory, path, error) : -1;
 
-	if (lock >= 0)
-		remove_note(path);
 	if (lock < 0 || (unlinkat(directory, name, 0) < 0 && errno != ENOENT))
 		result = lock < 0 ? -1 : error_set_errno(error, "%.200s", path);
 	if (lock >= 0)

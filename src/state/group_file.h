@@ -6,6 +6,9 @@
 
 #include "group.h"
 
+/* The path that the environment names; NULL if there is none. */
+const char *group_file_named(void);
+
 /* Opens the group of a file for obeying: it is root's or this user's, and others cannot write to it. -1 with the
  * reason. */
 int group_file_obey(struct group *group, const char *path, struct error *error);
@@ -15,8 +18,7 @@ int group_file_obey(struct group *group, const char *path, struct error *error);
 int group_file_open(struct group *group, const char *path, struct error *error);
 
 /* Makes a file for a group that has no partition yet: for everybody to read, for its user to write. Its name is the
- * group's. `cgroup` is as in /proc/PID/cgroup, or "": it gets a note (group_note.h). Opens the one that is there already. -1
- * with the reason. */
+ * group's. `cgroup` is as in /proc/PID/cgroup, or "". Opens the one that is there already. -1 with the reason. */
 int group_file_make(struct group *group, const char *path, const char *cgroup, struct error *error);
 
 /* Removes it; one that is not there is no failure. Processes that run keep what they had last. -1 with the reason. */

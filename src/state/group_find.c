@@ -3,6 +3,7 @@
 #include "base/memfd_find.h"
 #include "base/pids.h"
 #include "base/proc.h"
+#include "base/purse.h"
 #include "handle.h"
 
 #include <errno.h>
@@ -14,11 +15,12 @@
 
 /* --- one descriptor ----------------------------------------------------------------------------------------------- */
 
-/* File systems that answer by themselves. A program can make others wait for ever, by FUSE for example. */
-static bool is_quick(const char *type)
+/* File systems that answer by themselves. A program can make others wait for ever, by FUSE for example; and by an overlay over
+ * that, unless it is ours. */
+static bool is_quick(const char *type, bool is_ours)
 {
-	static const char *const quick[] = {"tmpfs", "ext4", "ext3", "ext2", "xfs", "btrfs", "overlay", "ramfs", "f2fs", "zfs"};
-	bool found = false;
+	static const char *const quick[] = {"tmpfs", "ext4", "ext3", "ext2", "xfs", "btrfs", "ramfs", "f2fs", "zfs"};
+	bool found = is_ours && strcmp(type, "overlay") == 0;
 
 	for (size_t i = 0; i < sizeof quick / sizeof quick[0] && !found; i++)
 		found = strcmp(type, quick[i]) == 0;
@@ -39,22 +41,26 @@ static int mount_of(int file)
 	return mount;
 }
 
-/* Whether this process has that mount, of a quick file system. */
-static bool has_quick_mount(const char *process, int mount)
+/* Whether that process has mounted what the file is on, of a quick type: at the same place, or elsewhere, as where a part is
+ * mounted into a container. What others have mounted is not asked for: they may say of themselves what they like. */
+static bool is_on_quick_mount(const char *process, int file, bool is_ours)
 {
 	char path[64], *line = NULL, type[32];
+	struct group_identity identity = group_identity_of(file);
 	size_t size = 0;
-	int number;
-	bool found = false, is_this = false;
+	int mount = mount_of(file), number;
+	unsigned int major, minor;
+	bool found = false;
 
 	snprintf(path, sizeof path, "/proc/%s/mountinfo", process);
 	FILE *mounts = fopen(path, "re");
 
-	while (mounts && !is_this && getline(&line, &size, mounts) > 0) {
+	while (mounts && !found && getline(&line, &size, mounts) > 0) {
 		const char *end = strstr(line, " - ");
+		bool is_it = end && sscanf(line, "%d %*d %u:%u", &number, &major, &minor) == 3 &&
+		             (number == mount || ((uint64_t)major << 32 | minor) == identity.device);
 
-		is_this = end && sscanf(line, "%d", &number) == 1 && number == mount;
-		found = is_this && sscanf(end, " - %31s", type) == 1 && is_quick(type);
+		found = is_it && sscanf(end, " - %31s", type) == 1 && is_quick(type, is_ours);
 	}
 	free(line);
 	if (mounts)
@@ -62,13 +68,22 @@ static bool has_quick_mount(const char *process, int mount)
 	return found;
 }
 
-static bool answers(int file, pid_t pid)
+/* Of our own processes, what they have mounted in a container of their own counts, too. */
+static bool answers(int file, const struct group_lead *lead)
 {
+	bool is_ours = lead->user == geteuid();
 	char process[16];
-	int mount = memfd_is_one(file) ? 0 : mount_of(file);
 
-	snprintf(process, sizeof process, "%d", (int)pid);
-	return memfd_is_one(file) || (mount >= 0 && (has_quick_mount("self", mount) || has_quick_mount(process, mount)));
+	snprintf(process, sizeof process, "%d", (int)lead->pid);
+	return memfd_is_one(file) || is_on_quick_mount("self", file, is_ours) ||
+	       (is_ours && is_on_quick_mount(process, file, true));
+}
+
+/* A process may say that it is in any group. It is believed for its own user's; our own processes, for those that we obey, too;
+ * and if it has the group open, it may have been put into one of root's. */
+static bool may_be_in(uid_t user, const struct group *group, bool is_open_there)
+{
+	return group->owner == user || (is_open_there && group->owner == 0) || (user == geteuid() && group_is_trusted(group));
 }
 
 /* Opens the file that `name`, a descriptor of ours, names. */
@@ -83,27 +98,32 @@ static int open_again(int name, enum group_use use)
 	return file < 0 ? open(link, O_RDONLY | flags) : file;
 }
 
-bool group_open_of(struct group *group, pid_t pid, int number, struct group_identity identity, enum group_use use)
+bool group_open_of(struct group *group, const struct group_lead *lead, enum group_use use)
 {
 	char path[64];
 	int file = -1;
 
 	*group = group_closed;
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, number);
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)lead->pid, lead->number);
 	int name = open(path, O_PATH | O_CLOEXEC);
 
-	if (name >= 0 && group_is_same(group_identity_of(name), identity) && answers(name, pid))
+	if (name >= 0 && group_is_same(group_identity_of(name), lead->identity) && answers(name, lead))
 		file = open_again(name, use);
 	if (name >= 0)
 		close(name);
-	return file >= 0 && group_map(group, file, NULL) == 0;
+	if (file >= 0 && group_map(group, file, NULL) == 0 && !may_be_in(lead->user, group, true))
+		group_close(group);
+	return group->memory != NULL;
 }
 
 /* --- all processes ------------------------------------------------------------------------------------------------ */
 
-/* What is looked for: a group in memory, by its identity or by its name and owner. */
+#define LOOKS_OF_PROCESS 8 /* to list what it has open costs as much */
+
+/* What is looked for: a group in memory, by its identity and who says that it is in it; or by its name and owner. */
 struct search {
 	struct group_identity identity;
+	uid_t user;
 	const char *name;
 	uid_t owner;
 	struct group found; /* the last */
@@ -116,7 +136,7 @@ static bool is_wanted(const struct search *search, const struct group *group)
 
 	return search->name ? strcmp(group_name(group, name), search->name) == 0 &&
 	                              (search->owner == (uid_t)-1 || search->owner == group->owner)
-	                    : group_is_same(group->identity, search->identity);
+	                    : group_is_same(group->identity, search->identity) && may_be_in(search->user, group, false);
 }
 
 /* Always false, so that the search goes on with the next descriptor. */
@@ -156,19 +176,23 @@ static void look_at_process(struct search *search, pid_t pid)
 
 static void look_at_all(struct search *search)
 {
+	struct purses purses = {.wait_ms = 0};
 	struct pids pids;
 
 	search->found = group_closed;
 	if (pids_all(&pids, NULL) < 0)
 		return;
-	for (size_t i = 0; i < pids.count && (search->name || search->count == 0); i++)
-		look_at_process(search, pids.list[i]);
+	for (size_t i = 0; i < pids.count && (search->name || search->count == 0); i++) {
+		if (purses_open(&purses, pids.list[i]) && purse_pay(LOOKS_OF_PROCESS))
+			look_at_process(search, pids.list[i]);
+		purses_close(&purses, pids.list[i]);
+	}
 	free(pids.list);
 }
 
-bool group_open_anywhere(struct group *group, struct group_identity identity, enum group_use use)
+bool group_open_anywhere(struct group *group, struct group_identity identity, uid_t user, enum group_use use)
 {
-	struct search search = {.identity = identity};
+	struct search search = {.identity = identity, .user = user};
 
 	look_at_all(&search);
 	*group = search.found;
@@ -215,5 +239,8 @@ bool group_open_inherited(struct group *group)
 		close(directory);
 	}
 	return number >= 0 && handle_is_passed_on(number) &&
-	       group_open_of(group, getpid(), number, group_identity_of(number), GROUP_TO_OBEY);
+	       group_open_of(group,
+	                     &(struct group_lead){
+				     .pid = getpid(), .number = number, .identity = group_identity_of(number), .user = geteuid()},
+	                     GROUP_TO_OBEY);
 }

@@ -13,10 +13,19 @@ enum group_use {
 	GROUP_TO_CHANGE
 };
 
-/* Opens this group by descriptor `number` of a process, or by any descriptor of any process that this user may look into.
- * Searching takes milliseconds. False if it cannot be reached. */
-bool group_open_of(struct group *group, pid_t pid, int number, struct group_identity identity, enum group_use use);
-bool group_open_anywhere(struct group *group, struct group_identity identity, enum group_use use);
+/* What a process says of its group, and whose word that is: the owner of the segment that says so. */
+struct group_lead {
+	pid_t pid;
+	int number; /* of its descriptor */
+	struct group_identity identity;
+	uid_t user;
+};
+
+/* Opens the group by that descriptor; or the group in memory that `user` says it is in, by any descriptor of any process that
+ * may be looked into, which takes milliseconds. False if it cannot be reached, or is not believed: a user's processes may be in
+ * groups of that user's, and in one of root's that they have open. */
+bool group_open_of(struct group *group, const struct group_lead *lead, enum group_use use);
+bool group_open_anywhere(struct group *group, struct group_identity identity, uid_t user, enum group_use use);
 
 /* Looks for groups in memory with this name and owner (-1: of anybody), for changing. 0 if there is none, 1 if there is one,
  * 2 if there are several: then the last is open. */

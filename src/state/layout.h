@@ -6,7 +6,6 @@
 #include "base/memfd_find.h"
 #include "counts.h"
 #include "group_find.h"
-#include "predictions.h"
 #include "segment.h"
 
 #include <stddef.h>
@@ -25,7 +24,7 @@
 
 #define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* not text, so that no text file is taken for a segment */
 #define SEGMENT_MOVED UINT64_C(0x6b73617464766e02) /* replaces the magic once the segment has moved */
-#define SEGMENT_VERSION 11
+#define SEGMENT_VERSION 12
 
 /*
  * 8-byte words in the machine's byte order:
@@ -44,14 +43,9 @@
  *        the group               its file, and the owner's descriptor that names it: written before the magic
  *   4736 time                    what the owner says of its quota
  *   4800 the ring of revisions   revision n is at n % REVISIONS_RING
- *        predictions             what the owner says of them (predictions.h): the number of the last version, 0 before the
- *                                first one; version n is at n % PREDICTIONS_VERSIONS
  *
- * Revisions and predictions are read while they are written (base/ring.h).
+ * Revisions are read while they are written (base/ring.h).
  */
-#define PREDICTIONS_VERSIONS 2
-#define PREDICTIONS_WORDS (6 + PREDICTIONS_MAX * 7)
-
 struct segment_memory {
 	_Atomic uint64_t magic;
 	uint32_t version;
@@ -81,10 +75,6 @@ struct segment_memory {
 	_Atomic uint64_t bounded;
 	_Atomic uint64_t held;
 	_Alignas(64) revisions_ring ring;
-	struct segment_predictions {
-		_Alignas(64) _Atomic uint64_t number;
-		_Atomic uint64_t versions[PREDICTIONS_VERSIONS][PREDICTIONS_WORDS];
-	} predictions;
 };
 
 _Static_assert(sizeof(struct pci_address) == 8, "shared layout");

@@ -1,8 +1,9 @@
 #include "lock.h"
 
+#include "base/purse.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <time.h>
 
 /* How long an editor waits for another's lock. An edit takes microseconds: an editor that holds the lock for longer is
  * stopped. */
@@ -29,13 +30,14 @@ void lock_give_back(int file)
 
 int lock_take(int file, struct error *error)
 {
-	const struct timespec millisecond = {.tv_nsec = 1000000};
-	int locked = try_lock(file);
+	unsigned int patience = LOCK_WAIT_MS;
+	int locked = try_lock(file), failure = errno;
 
-	for (int waited = 0; locked < 0 && errno == EAGAIN && waited < LOCK_WAIT_MS; waited++) {
-		nanosleep(&millisecond, NULL);
+	while (locked < 0 && failure == EAGAIN && purse_wait(&patience)) {
 		locked = try_lock(file);
+		failure = errno;
 	}
+	errno = failure;
 	if (locked < 0 && errno == EAGAIN)
 		return error_set_code(error, NVTASKSET_ERROR_BUSY,
 		                      "the partition is being changed by another process, which is stopped");

@@ -8,7 +8,7 @@
 #include "base/error.h"
 
 /* Takes the lock of a file that is open for writing. It is held until lock_give_back, or until the file is closed. Waits a
- * bounded time. -1 with the reason. */
+ * bounded time, all of it paid from the open purse (base/purse.h). -1 with the reason. */
 int lock_take(int file, struct error *error);
 void lock_give_back(int file);
 

@@ -35,7 +35,7 @@ struct watched_gpu *look_gpu_for(struct look *look, struct pci_address pci)
 
 	for (unsigned int i = 0; i < look->gpu_count && !found; i++)
 		found = pci_address_equal(look->gpus[i]->taken.pci, pci) ? look->gpus[i] : NULL;
-	if (!found && look->gpu_count < LOOK_GPUS) {
+	if (!found && look->gpu_count < LOOK_GPUS && look_take_memory(look, sizeof *found)) {
 		found = calloc(1, sizeof *found);
 		if (found) {
 			found->taken.pci = pci;
@@ -166,7 +166,7 @@ static void finish(struct look *look, struct watched_gpu *gpu, uint64_t now)
 
 static void begin_take(struct look *look)
 {
-	look->gaps = 0;
+	look->gaps = look->is_locked ? LOOK_BIT(LOOK_LOCKED) : 0;
 	look->found_count = 0;
 	look->nodes_read = 0;
 	for (unsigned int i = 0; i < look->gpu_count; i++) {
@@ -180,7 +180,6 @@ static void begin_take(struct look *look)
 	for (unsigned int i = 0; i < look->function_count; i++) {
 		look->functions[i].instances = 0;
 		look->functions[i].durations = (struct durations){.count = 0};
-		look->functions[i].predicted = (struct prediction_quality){.known = 0};
 	}
 }
 
@@ -202,7 +201,7 @@ static void take(struct look *look)
 	look_rings_each(look, look_functions_read);
 	for (size_t i = 0; i < look->found_count; i++) {
 		if (look->found[i].event.state == STAMPS_GRAPH_LAUNCHED)
-			look_graphs_launched(&look->found[i]);
+			look_graphs_launched(look, &look->found[i]);
 	}
 	for (size_t i = 0; i < look->found_count; i++) {
 		if (look->found[i].event.state != STAMPS_GRAPH_LAUNCHED)
@@ -212,25 +211,10 @@ static void take(struct look *look)
 	for (unsigned int i = 0; i < look->gpu_count; i++)
 		finish(look, look->gpus[i], now);
 	look_rings_each(look, give_up);
-}
-
-/* --- predictions -------------------------------------------------------------------------------------------------------- */
-
-static void take_predictions(struct look *look, struct look_times *times)
-{
-	struct predictions said;
-
-	if (!predictions_read(&look->editor.segment, &said))
-		return;
-	times->predicted = said.all;
-	for (unsigned int i = 0; i < said.count; i++) {
-		const struct prediction_of *of = &said.list[i];
-
-		if (of->is_graph)
-			times->graphs[times->graph_count++] = (struct look_graph){of->what, of->quality};
-		else
-			prediction_quality_add(&look_functions_find_anywhere(look, of->what)->predicted, &of->quality);
-	}
+	/* Of the many programs that this process may look at, one at a time has that much memory. */
+	free(look->found);
+	look->found = NULL;
+	look->found_room = 0;
 }
 
 /* --- looking ----------------------------------------------------------------------------------------------------------- */
@@ -245,7 +229,9 @@ static int renew(struct look *look, struct error *error)
 		                      (int)look->editor.pid);
 	look->has_lapsed = now - look->renewed_at >= LEASE_NS;
 	look->renewed_at = now;
-	if (lease_renew(&look->editor.segment, now, &why) < 0 && !segment_has_moved(&look->editor.segment)) {
+	look->is_locked = lease_renew(&look->editor.segment, now, &why) < 0 && why.code == NVTASKSET_ERROR_BUSY;
+	/* Of the lock of another editor, which soon gives it back, the next take learns. */
+	if (why.reason[0] != '\0' && !look->is_locked && !segment_has_moved(&look->editor.segment)) {
 		error_reword(&why, "pid %d: %.280s", (int)look->editor.pid, why.reason);
 		return error_pass(error, &why);
 	}
@@ -254,10 +240,10 @@ static int renew(struct look *look, struct error *error)
 
 static int begin(struct look *look, struct error *error)
 {
-	if (!look_functions_add(look, NULL))
-		return error_set_code(error, NVTASKSET_ERROR_NO_MEMORY, "no memory");
-	look->clock_offset = process_clock_offset(look->editor.pid);
 	look->user = proc_status_of(look->editor.pid, "Uid:", UINT64_MAX);
+	if (!look_take_memory(look, sizeof *look) || !look_functions_add(look, NULL))
+		return error_set_code(error, NVTASKSET_ERROR_NO_MEMORY, "pid %d: no memory is left for it", (int)look->editor.pid);
+	look->clock_offset = process_clock_offset(look->editor.pid);
 	look->began = look_now(look);
 	look_rings_find(look, true);
 	take_counts(look, true);
@@ -295,7 +281,6 @@ int look_take(struct look *look, struct look_times *times, struct error *error)
 	};
 	for (unsigned int i = 0; i < look->gpu_count; i++)
 		times->gpus[i] = look->gpus[i]->taken;
-	take_predictions(look, times);
 	return 0;
 }
 
@@ -314,6 +299,7 @@ void look_end(struct look *look)
 		free((void *)look->functions[i].name);
 	free(look->functions);
 	free(look->found);
+	look_return_memory(look, look->taken);
 	editor_close(&look->editor);
 	free(look);
 }

@@ -16,7 +16,6 @@
 #include "base/error.h"
 #include "counts.h"
 #include "durations.h"
-#include "predictions.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,6 +36,7 @@
 	X(OLDER, "a context or a graph is older than nvtaskset in this process")                          \
 	X(CLOSED, "the program has closed the file of its times")                                         \
 	X(DAMAGED, "what the program says of its times cannot be true")                                   \
+	X(LOCKED, "another process keeps its partition locked, so the program does not learn that somebody looks") \
 	X(CLOCKS, "the GPU's clock is not known well enough for kernels as short as these")
 
 enum look_gap {
@@ -71,13 +71,6 @@ struct look_function {
 	const char *name;           /* as the compiler wrote it, mangled; NULL: all functions that had no room */
 	uint64_t instances;         /* that have ended: nodes of graphs too, as often as their graph was launched */
 	struct durations durations; /* of those whose time is known; of the nodes of graphs these are samples */
-	struct prediction_quality predicted; /* all that the owner says, also from before; none: all 0 */
-};
-
-/* What the owner says of the launches of an instance of a graph. */
-struct look_graph {
-	uint64_t instance; /* what it calls it */
-	struct prediction_quality predicted;
 };
 
 struct look_times {
@@ -86,9 +79,6 @@ struct look_times {
 	struct look_gpu gpus[LOOK_GPUS]; /* on which the process has made a context */
 	unsigned int function_count;
 	const struct look_function *functions; /* until the next call for this look; in the order of their first launch */
-	unsigned int graph_count;
-	struct look_graph graphs[PREDICTIONS_MAX]; /* of which something was predicted */
-	struct prediction_quality predicted;       /* of all launches */
 };
 
 struct look;
@@ -97,7 +87,8 @@ struct look;
  * has made no context yet can be looked at. The first look_take says what came since. */
 struct look *look_begin(pid_t pid, struct error *error);
 
-/* What came since the last call, and looks on. Where that was LOOK_LEASE_MS ago, or more, nothing was measured for a while:
+/* What came since the last call, and looks on. Does not wait for another editor's lock, if a purse without waiting is open
+ * (base/purse.h). Where that was LOOK_LEASE_MS ago, or more, nothing was measured for a while:
  * the span then begins anew. It waits for clocks to be compared: a few milliseconds, or where they
  * are not known at all, at most 120, twice a second for all that this process looks at. -1 with the
  * reason if the process has ended. */

@@ -9,6 +9,10 @@
 #define COMPARE_NS UINT64_C(2000000)
 #define COMPARE_EVERY_NS UINT64_C(10000000)
 
+/* So many comparisons in so long, of all that this process looks at. */
+#define COMPARISONS_MOST 16
+#define COMPARISONS_NS UINT64_C(50000000)
+
 /* Where they are not known at all, it waits longer for an end, if there was one lately. */
 #define COARSE_ERROR_NS 100000
 #define COMPARE_LONG_NS UINT64_C(120000000)
@@ -70,6 +74,16 @@ static void poll_graphs(struct look *look, struct watched_ring *ring)
 		poll_graph(look, ring, ring->graphs[i]);
 }
 
+static bool may_compare(uint64_t time)
+{
+	static _Atomic uint64_t window, count;
+	uint64_t now = time / COMPARISONS_NS;
+
+	if (atomic_exchange(&window, now) != now)
+		atomic_store(&count, 0);
+	return atomic_fetch_add(&count, 1) < COMPARISONS_MOST;
+}
+
 /* How long to wait for an end, so that the moment is known at which it can be seen: for long only where the clocks are not
  * known at all, and not for each program that this process looks at. */
 static uint64_t time_to_wait(struct look *look, uint64_t now)
@@ -85,7 +99,7 @@ static uint64_t time_to_wait(struct look *look, uint64_t now)
 	else if (!all_are_within(look, now, COARSE_ERROR_NS) && time - before >= COMPARE_LONG_EVERY_NS &&
 	         atomic_compare_exchange_strong(&last, &before, time))
 		wait = COMPARE_LONG_NS;
-	else if (has_ended)
+	else if (has_ended && may_compare(time))
 		wait = COMPARE_NS;
 	return wait;
 }

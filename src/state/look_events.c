@@ -1,13 +1,22 @@
 #include "look_parts.h"
 
+#include "base/purse.h"
+
 #include <stdlib.h>
 
 /* Of what runs, while clocks are compared. */
 #define COMPARE_RUNNING 8
 
+/* A scan looks at as many cells as a ring has. */
+#define LOOKS_OF_SCAN (STAMPS_CELLS / 64)
+
 /* Without memory, it gets no time. */
 static void keep(struct look *look, const struct watched_event *found)
 {
+	if (look->found_count == LOOK_EVENTS_MOST || !purse_pay(1)) {
+		found->ring->gpu->taken.lost++;
+		return;
+	}
 	if (look->found_count == look->found_room) {
 		size_t room = look->found_room ? 2 * look->found_room : 1024;
 		struct watched_event *list = realloc(look->found, room * sizeof *list);
@@ -44,6 +53,9 @@ static void on_event(const struct stamps_event *event, void *data)
 static void scan(struct look *look, struct watched_ring *ring, bool keeps_running, unsigned int running)
 {
 	struct scan how = {look, ring, look_now(look), keeps_running};
+
+	if (!purse_pay(LOOKS_OF_SCAN))
+		return;
 	uint64_t lost = stamps_scan(&ring->reader, running, on_event, &how);
 
 	ring->scanned_at = how.began;

@@ -1,13 +1,14 @@
 #include "look_parts.h"
 
+#include "base/purse.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#define FUNCTIONS_MAX 4096
-
-/* Index 0 is that of all functions without a name. False if there is no memory. */
 bool look_functions_add(struct look *look, const char *name)
 {
+	if (!look_take_memory(look, sizeof look->functions[0] + (name ? strlen(name) : 0)))
+		return false;
 	if (look->function_count == look->function_room) {
 		unsigned int room = look->function_room ? 2 * look->function_room : 16;
 		struct look_function *functions = realloc(look->functions, room * sizeof *functions);
@@ -26,15 +27,32 @@ bool look_functions_add(struct look *look, const char *name)
 	return true;
 }
 
+/* Who chooses the names does not know the key. */
+static size_t hash_of(const struct look *look, const char *name)
+{
+	uint64_t hash = (uintptr_t)look ^ look->began * UINT64_C(0x9e3779b97f4a7c15);
+
+	for (; *name; name++) {
+		hash = (hash ^ (unsigned char)*name) * UINT64_C(0xff51afd7ed558ccd);
+		hash ^= hash >> 32;
+	}
+	return (size_t)hash % (sizeof look->places / sizeof *look->places);
+}
+
+/* The table is half full at most. */
 static unsigned int index_of(struct look *look, const char *name)
 {
-	unsigned int index = 1;
+	const size_t room = sizeof look->places / sizeof *look->places, size = strlen(name) + 1;
+	size_t at = hash_of(look, name);
 
-	while (index < look->function_count && strcmp(look->functions[index].name, name) != 0)
-		index++;
-	if (index == look->function_count && (index >= FUNCTIONS_MAX || !look_functions_add(look, name)))
-		index = 0;
-	return index;
+	while (look->places[at] != 0 && strcmp(look->functions[look->places[at]].name, name) != 0)
+		at = (at + 1) % room;
+	if (look->places[at] == 0 && look->function_count < LOOK_FUNCTIONS_MOST && look->text + size <= LOOK_TEXT_MOST &&
+	    look_functions_add(look, name)) {
+		look->places[at] = (uint16_t)(look->function_count - 1);
+		look->text += size;
+	}
+	return look->places[at];
 }
 
 /* Where a function stands in the ring's table, or would stand. It is never full. */
@@ -53,7 +71,7 @@ void look_functions_read(struct look *look, struct watched_ring *ring)
 	char text[STAMPS_NAME_MAX + 1];
 	uint64_t function;
 
-	for (; ring->names_read < count; ring->names_read++) {
+	for (; ring->names_read < count && purse_pay_bytes(sizeof text); ring->names_read++) {
 		if (stamps_read_name(ring->reader.ring, ring->names_read, &function, text) && function != 0)
 			*locate(ring, function) = (struct watched_name){.function = function, .index = index_of(look, text)};
 	}
@@ -62,16 +80,4 @@ void look_functions_read(struct look *look, struct watched_ring *ring)
 struct look_function *look_functions_find(struct look *look, struct watched_ring *ring, uint64_t function)
 {
 	return &look->functions[function != 0 ? locate(ring, function)->index : 0];
-}
-
-struct look_function *look_functions_find_anywhere(struct look *look, uint64_t function)
-{
-	struct look_function *found = &look->functions[0];
-
-	for (unsigned int i = 0; i < COUNTS_AREAS * COUNTS_PLACES && found == &look->functions[0]; i++) {
-		struct watched_ring *ring = look->areas[i / COUNTS_PLACES].rings[i % COUNTS_PLACES];
-
-		found = ring ? look_functions_find(look, ring, function) : found;
-	}
-	return found;
 }

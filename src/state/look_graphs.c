@@ -15,13 +15,15 @@ static struct watched_graph *find_graph(const struct watched_ring *ring, uint64_
 }
 
 /* NULL if there are too many, or there is no memory. */
-static struct watched_graph *graph_for(struct watched_ring *ring, uint64_t exec)
+static struct watched_graph *graph_for(struct look *look, struct watched_ring *ring, uint64_t exec)
 {
 	struct watched_graph *found = find_graph(ring, exec);
 
-	if (!found && ring->graph_count < LOOK_GRAPHS_MAX) {
+	if (!found && ring->graph_count < LOOK_GRAPHS_MAX && ring->gpu->graphs < LOOK_GRAPHS_MOST &&
+	    look_take_memory(look, sizeof *found)) {
 		found = calloc(1, sizeof *found);
 		if (found) {
+			ring->gpu->graphs++;
 			found->exec = exec;
 			ring->graphs[ring->graph_count++] = found;
 		}
@@ -48,9 +50,9 @@ static void set_nodes(struct watched_graph *graph, uint64_t first, uint64_t last
 }
 
 /* Of an instance that does not tell its end, kernels are lost; those that it launched before have ended or never will. */
-void look_graphs_launched(const struct watched_event *found)
+void look_graphs_launched(struct look *look, const struct watched_event *found)
 {
-	struct watched_graph *graph = graph_for(found->ring, found->event.exec);
+	struct watched_graph *graph = graph_for(look, found->ring, found->event.exec);
 
 	if (graph && found->event.first == 0) {
 		found->ring->gpu->taken.lost += found->event.tpcs;

@@ -30,6 +30,7 @@ struct watched_gpu {
 	struct times times;
 	uint64_t ended;             /* kernels, when they were last read */
 	uint64_t running, in_flight; /* of the current take: by stamps, by counts */
+	unsigned int graphs;        /* in its rings */
 	uint64_t found_at;          /* the last time when there was something to see; 0: never */
 	bool misses_graph;          /* in this take, one was launched that does not tell its end */
 	bool was_short;             /* in the last take, more kernels had no stamp than were in flight */
@@ -37,6 +38,14 @@ struct watched_gpu {
 };
 
 #define LOOK_GRAPHS_MAX 256 /* of one ring */
+
+/* Of one process, so that what a hostile one says takes no more memory and time than this. What is more is not known, or lost:
+ * rings, instances of graphs, functions, the bytes of their names, events of one take. */
+#define LOOK_RINGS_MOST 64
+#define LOOK_GRAPHS_MOST 1024
+#define LOOK_FUNCTIONS_MOST 4096
+#define LOOK_TEXT_MOST (4U << 20)
+#define LOOK_EVENTS_MOST 65536
 
 struct watched_graph {
 	uint64_t exec, first, last, end;
@@ -89,17 +98,31 @@ struct look {
 	unsigned int gpu_count;
 	struct look_function *functions;
 	unsigned int function_count, function_room;
+	uint16_t places[2 * LOOK_FUNCTIONS_MOST]; /* a hash table of functions, by their names: an index; 0: free */
+	size_t text;                              /* the bytes of all names */
+	size_t taken;                             /* look_take_memory */
+	unsigned int ring_count;
 	struct watched_event *found;
 	size_t found_count, found_room;
 	struct node_stamps nodes; /* of the graph that is looked at */
 	uint64_t began, compared_at, comparisons, counted_at;
 	uint64_t renewed_at;     /* the lease */
 	bool has_lapsed;         /* it had ended when this take began */
+	bool is_locked;          /* the process has not learnt of it yet, since another editor has the lock */
 	unsigned int nodes_read; /* in this take */
 };
 
 /* CLOCK_MONOTONIC as the process has it. */
 uint64_t look_now(const struct look *look);
+
+/* --- look_memory.c ---------------------------------------------------------------------------------------------------- */
+
+/* What all looks of this process keep has a bound, of which no user's processes get more than stays free for the others.
+ * False if there is not as much. */
+bool look_take_memory(struct look *look, size_t bytes);
+void look_return_memory(struct look *look, size_t bytes);
+
+/* --- look.c ----------------------------------------------------------------------------------------------------------- */
 
 /* NULL if there is no memory, or no room, as only a hostile process needs. */
 struct watched_gpu *look_gpu_for(struct look *look, struct pci_address pci);
@@ -126,9 +149,6 @@ void look_functions_read(struct look *look, struct watched_ring *ring);
 /* By what the ring calls it. */
 struct look_function *look_functions_find(struct look *look, struct watched_ring *ring, uint64_t function);
 
-/* By what any ring calls it. */
-struct look_function *look_functions_find_anywhere(struct look *look, uint64_t function);
-
 /* --- look_events.c ---------------------------------------------------------------------------------------------------- */
 
 /* Adds what has come to the events of the take: only what has ended; the same, but of what runs only the oldest are looked at;
@@ -151,7 +171,7 @@ void look_clocks_compare_closely(struct look *look);
 
 /* --- look_graphs.c ---------------------------------------------------------------------------------------------------- */
 
-void look_graphs_launched(const struct watched_event *event);
+void look_graphs_launched(struct look *look, const struct watched_event *event);
 
 /* What times_estimate wants to know of graphs before a kernel that has ended. */
 void look_graphs_before(struct look *look, const struct watched_event *event, struct times_kernel *kernel);

@@ -14,17 +14,22 @@ static bool is_known(const struct stamps_memory *memory)
 	       memory->size == sizeof *memory;
 }
 
-static void free_ring(struct watched_ring *ring)
+static void free_ring(struct look *look, struct watched_ring *ring)
 {
 	for (unsigned int i = 0; ring && i < ring->graph_count; i++)
 		free(ring->graphs[i]);
+	if (ring) {
+		ring->gpu->graphs -= ring->graph_count;
+		look_return_memory(look, sizeof *ring + ring->graph_count * sizeof *ring->graphs[0]);
+		look->ring_count--;
+	}
 	free(ring);
 }
 
 void look_rings_leave(struct look *look, unsigned int number)
 {
 	for (unsigned int i = 0; i < COUNTS_PLACES; i++) {
-		free_ring(look->areas[number].rings[i]);
+		free_ring(look, look->areas[number].rings[i]);
 		look->areas[number].rings[i] = NULL;
 	}
 	if (look->areas[number].memory)
@@ -66,10 +71,11 @@ static void find_areas(struct look *look)
 /* A ring that was not there when we began to look is read from its first launch on. */
 static struct watched_ring *open_ring(struct look *look, const struct stamps *stamps, bool is_first)
 {
-	struct watched_gpu *gpu = look_gpu_for(look, stamps->pci);
-	struct watched_ring *ring = gpu ? calloc(1, sizeof *ring) : NULL;
+	struct watched_gpu *gpu = look->ring_count < LOOK_RINGS_MOST ? look_gpu_for(look, stamps->pci) : NULL;
+	struct watched_ring *ring = gpu && look_take_memory(look, sizeof *ring) ? calloc(1, sizeof *ring) : NULL;
 
 	if (ring) {
+		look->ring_count++;
 		ring->gpu = gpu;
 		ring->reader.ring = stamps;
 		if (is_first)

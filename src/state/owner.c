@@ -112,7 +112,6 @@ static void forget_execution(struct segment_memory *memory)
 	}
 	atomic_store(&memory->areas_made, 0);
 	atomic_store(&memory->gaps, 0);
-	predictions_forget(memory);
 }
 
 bool segment_find_own(struct segment *segment)

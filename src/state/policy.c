@@ -10,7 +10,6 @@ static const struct word {
 	{"prt", {.scheduling = SEGMENT_PRT}},
 	{"ht", {.scheduling = SEGMENT_HT}},
 	{"pe", {.reservation = SEGMENT_PE}},
-	{"ae", {.reservation = SEGMENT_AE}},
 };
 
 #define WORDS (sizeof words / sizeof words[0])
@@ -32,11 +31,11 @@ static int add_word(struct segment_rank *rank, const struct word *word, struct e
 	int result = 0;
 
 	if (!word)
-		result = error_set_code(error, NVTASKSET_ERROR_INVALID, "must be prt or ht, pe or ae, or one of each, such as ht,ae");
+		result = error_set_code(error, NVTASKSET_ERROR_INVALID, "must be prt, ht or pe, or one of prt and ht with pe, such as ht,pe");
 	else if (rank->scheduling > 0 && word->gives.scheduling > 0)
 		result = error_set_code(error, NVTASKSET_ERROR_INVALID, "prt and ht say who goes first: choose one");
 	else if (rank->reservation > 0 && word->gives.reservation > 0)
-		result = error_set_code(error, NVTASKSET_ERROR_INVALID, "pe and ae say how a quota is kept: choose one");
+		result = error_set_code(error, NVTASKSET_ERROR_INVALID, "pe is there twice");
 	else
 		segment_put_policy(rank, word->gives);
 	return result;
@@ -62,7 +61,7 @@ int policy_parse(struct segment_rank *rank, const char *text, struct error *erro
 const char *policy_format(struct segment_rank rank, char text[POLICY_TEXT])
 {
 	const char *scheduling = rank.scheduling == 0 ? "" : segment_policy_is_ht(rank) ? "ht" : "prt";
-	const char *reservation = rank.reservation == 0 ? "" : segment_policy_is_ae(rank) ? "ae" : "pe";
+	const char *reservation = rank.reservation == 0 ? "" : "pe";
 	bool has_both = rank.scheduling > 0 && rank.reservation > 0;
 
 	snprintf(text, POLICY_TEXT, "%s%s%s", scheduling, has_both ? "," : "", reservation);

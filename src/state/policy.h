@@ -1,6 +1,6 @@
 /*
- * A policy as words: as --policy takes it, and the environment carries it. "ht,ae": at most one of prt and ht, and one of pe
- * and ae (revisions.h says what they are).
+ * A policy as words: as --policy takes it, and the environment carries it. "ht,pe": at most one of prt and ht, and pe
+ * (revisions.h says what they are).
  */
 #ifndef NVTASKSET_POLICY_H
 #define NVTASKSET_POLICY_H

@@ -69,8 +69,7 @@ enum segment_scheduling {
 
 /* and how a quota is kept (5.1, 5.2). */
 enum segment_reservation {
-	SEGMENT_PE = 1, /* posterior enforcement: as without */
-	SEGMENT_AE      /* apriori enforcement */
+	SEGMENT_PE = 1 /* posterior enforcement: as without */
 };
 
 #define SEGMENT_PRIORITY_MAX 99
@@ -114,11 +113,6 @@ static inline bool segment_policy_is_given(struct segment_rank rank)
 static inline bool segment_policy_is_ht(struct segment_rank rank)
 {
 	return rank.scheduling == SEGMENT_HT;
-}
-
-static inline bool segment_policy_is_ae(struct segment_rank rank)
-{
-	return rank.reservation == SEGMENT_AE;
 }
 
 /* A whole partition: at most one entry for a GPU. A GPU without an entry is not restricted. */

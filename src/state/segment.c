@@ -79,11 +79,14 @@ int segment_group_descriptor(const struct segment *segment)
 
 void segment_open_group(struct segment *segment, pid_t pid, enum group_use use)
 {
-	struct group_identity identity = segment->memory->group;
+	struct group_lead lead = {.pid = pid, .number = segment_group_descriptor(segment), .identity = segment->memory->group};
 	struct group group;
+	struct stat status;
 
-	if (identity.inode != 0 && (group_open_of(&group, pid, segment_group_descriptor(segment), identity, use) ||
-	                            group_open_anywhere(&group, identity, use)))
+	if (lead.identity.inode == 0 || fstat(segment->file, &status) < 0)
+		return;
+	lead.user = status.st_uid;
+	if (group_open_of(&group, &lead, use) || group_open_anywhere(&group, lead.identity, lead.user, use))
 		segment_use_group(segment, &group);
 }
 

@@ -65,16 +65,16 @@ const char *segment_reason_text(enum segment_reason reason);
 	X(PENDING, "it holds from the program's next call on")                                           \
 	X(IN_FORCE, "it is in force")                                                                     \
 	X(HELD, "it is in force: launches are held back, since the program is a client of MPS")           \
-	X(MANAGED, "the program uses managed memory, whose page faults must not wait: it is not put aside") \
-	X(SHARED, "the program shares GPU memory with others by CUDA IPC: it is not put aside")            \
-	X(OLDER, "the program was running already, and what it did before cannot be known: it is not put aside") \
-	X(UNREACHABLE, "the driver's way to the kernel driver cannot be found: it is not put aside")       \
-	X(NO_EFFECT, "putting the program aside does not stop it here: it is not tried again")             \
-	X(UNCOUNTED, "its kernels are not counted, so nobody would see whether it stops: it is not put aside") \
-	X(NO_THREAD, "no thread could be made in the program: it is not put aside")                       \
-	X(NO_CHANNELS, "the kernel driver does not put the program aside: it is not tried again")          \
-	X(MPS_CLIENT, "the program is a client of MPS: it is not put aside")                               \
-	X(PAGEABLE, "kernels may use any memory of the program here, and its page faults must not wait: it is not put aside") \
+	X(MANAGED, "the program uses managed memory, whose page faults must not wait: it is not suspended") \
+	X(SHARED, "the program shares GPU memory with others by CUDA IPC: it is not suspended")            \
+	X(OLDER, "the program was running already, and what it did before cannot be known: it is not suspended") \
+	X(UNREACHABLE, "the driver's way to the kernel driver cannot be found: it is not suspended")       \
+	X(NO_EFFECT, "suspending the program does not stop it here: it is not tried again")             \
+	X(UNCOUNTED, "its kernels are not counted, so nobody would see whether it stops: it is not suspended") \
+	X(NO_THREAD, "no thread could be made in the program: it is not suspended")                       \
+	X(NO_CHANNELS, "the kernel driver does not suspend the program: it is not tried again")          \
+	X(MPS_CLIENT, "the program is a client of MPS: it is not suspended")                               \
+	X(PAGEABLE, "kernels may use any memory of the program here, and its page faults must not wait: it is not suspended") \
 	X(MPS_GONE, "MPS's daemon is not there: launches are not held back until it is")                   \
 	X(UNSEEN, "launches are held back, but some end unseen, such as graphs with conditional nodes: these are not charged")
 
@@ -87,19 +87,19 @@ enum segment_time_state {
 
 const char *segment_time_text(enum segment_time_state state);
 
-/* Whether the process obeys, in either way: it is put aside, or its launches are held back. */
+/* Whether the process obeys, in either way: it is suspended, or its launches are held back. */
 static inline bool segment_time_is_in_force(enum segment_time_state state)
 {
 	return state == SEGMENT_TIME_IN_FORCE || state == SEGMENT_TIME_HELD;
 }
 
-/* What the owner says of its time: of a program that is put aside; or of one whose launches are held back, behind "or". */
+/* What the owner says of its time: of a program that is suspended; or of one whose launches are held back, behind "or". */
 struct segment_time {
 	enum segment_time_state state;
 	uint64_t number;     /* of the revision that it is about */
-	uint64_t present_us; /* it wanted to run, and was not put aside; or its kernels were on the GPUs, by an estimate */
-	uint64_t aside_us;   /* it wanted to run, and was put aside; or its launches were held, in all */
-	uint64_t bounded;    /* so often it was back before its time: work of its own was in flight on another GPU; or a bound
+	uint64_t present_us; /* it wanted to run, and was not suspended; or its kernels were on the GPUs, by an estimate */
+	uint64_t aside_us;   /* it wanted to run, and was suspended; or its launches were held, in all */
+	uint64_t bounded;    /* so often it was resumed early: work of its own was in flight on another GPU; or a bound
 	                      * ended a hold */
 	uint64_t held;       /* 0; or so many launches were held */
 };
@@ -280,7 +280,8 @@ enum segment_state segment_read_mapped(pid_t pid, struct segment_revision *revis
 void segment_close(struct segment *segment);
 
 /* Opens the group of a process, for changing: of its own segment, or of the one that it shares with an ancestor. False if it
- * is in none, or that cannot be reached. */
+ * is in none, or that cannot be reached; or if it is not the group of this user, or of the process's: anybody may say that he is
+ * in root's. */
 bool segment_open_group_of(pid_t pid, struct group *group);
 
 /* What is needed to take an edit back. */
@@ -333,7 +334,7 @@ static inline uint64_t segment_sum(uint64_t a, uint64_t b)
 
 /* --- the environment ------------------------------------------------------------------------------
  * NVTASKSET_PARTITION carries a revision from the command to the shim, a quota in us:
- * "0000:3b:00.0=0-7,9;…;quota=30000/100000;priority=80;weight=200;policy=ht,ae".
+ * "0000:3b:00.0=0-7,9;…;quota=30000/100000;priority=80;weight=200;policy=ht,pe".
  */
 #define SEGMENT_ENVIRONMENT "NVTASKSET_PARTITION"
 #define SEGMENT_ROOT_ENVIRONMENT "NVTASKSET_PID" /* the process that got the partition */

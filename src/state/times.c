@@ -358,7 +358,10 @@ void times_take(struct times *times, uint64_t now, struct times_taken *taken)
 	double error = (double)taken->error_ns * (double)taken->changes;
 
 	taken->busy_error_ns = error < (double)taken->span_ns ? (uint64_t)error : taken->span_ns;
-	times->count = 0;
+	/* Of the many that are taken, one at a time has that much memory. */
+	free(times->intervals);
+	times->intervals = NULL;
+	times->count = times->room = 0;
 	times->begin = now;
 }
 

@@ -99,26 +99,6 @@ static void once_futex(void)
 	errno = EXFULL;
 }
 
-static void do_nanosleep(void)
-{
-	as_long_as_a_child(once_nanosleep);
-}
-
-static void do_poll(void)
-{
-	as_long_as_a_child(once_poll);
-}
-
-static void do_select(void)
-{
-	as_long_as_a_child(once_select);
-}
-
-static void do_futex(void)
-{
-	as_long_as_a_child(once_futex);
-}
-
 static void do_epoll(void)
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -213,22 +193,6 @@ static bool has_input(void)
 	return poll(&wanted, 1, 0) == 1;
 }
 
-/* Calls into the page that the kernel keeps for very old programs. */
-static void do_vsyscall(void)
-{
-	long (*volatile ask)(long *) = (long (*)(long *))0xffffffffff600400;
-	long before = time(NULL);
-
-	while (!has_input()) {
-		for (int i = 0; i < 1000; i++) {
-			long now = ask(NULL);
-
-			check(now >= before && now <= before + 1000, "vsyscall");
-		}
-	}
-	do_read();
-}
-
 static void do_spin(void)
 {
 	while (!has_input())
@@ -290,19 +254,22 @@ static void do_construct(void)
 	check(library && dlclose(library) == 0, "a library");
 }
 
-static const struct {
+static const struct act {
 	const char *name;
 	void (*act)(void);
+	void (*waits)(void); /* in its place: as long as a child */
 } acts[] = {
-	{"nanosleep", do_nanosleep}, {"poll", do_poll},   {"select", do_select}, {"futex", do_futex},
-	{"read", do_read},           {"epoll", do_epoll}, {"wait", do_wait},     {"pause", do_pause},
-	{"handler", do_handler},     {"handler-in-libc", do_handler_in_libc}, {"spin", do_spin},   {"allocate", do_allocate}, {"load", do_load},
-	{"construct", do_construct}, {"sigsuspend", do_sigsuspend}, {"sigwait", do_sigwait},
-	{"vsyscall", do_vsyscall},   {"signals", do_signals},
+	{.name = "nanosleep", .waits = once_nanosleep}, {.name = "poll", .waits = once_poll},
+	{.name = "select", .waits = once_select}, {.name = "futex", .waits = once_futex},
+	{"read", do_read, NULL}, {"epoll", do_epoll, NULL}, {"wait", do_wait, NULL}, {"pause", do_pause, NULL},
+	{"handler", do_handler, NULL}, {"handler-in-libc", do_handler_in_libc, NULL}, {"spin", do_spin, NULL},
+	{"allocate", do_allocate, NULL}, {"load", do_load, NULL}, {"construct", do_construct, NULL},
+	{"sigsuspend", do_sigsuspend, NULL}, {"sigwait", do_sigwait, NULL},
+	{"signals", do_signals, NULL},
 };
 
-/* Runs `what`, and checks what a thread has beside its registers. */
-static void act(void (*what)(void))
+/* Does it, and checks what a thread has beside its registers. */
+static void do_it(const struct act *act)
 {
 	static char stack[65536];
 	stack_t signals = {.ss_sp = stack, .ss_size = sizeof stack}, signals_after;
@@ -314,7 +281,10 @@ static void act(void (*what)(void))
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	sigaltstack(&signals, NULL);
 	errno = EXFULL;
-	what();
+	if (act->waits)
+		as_long_as_a_child(act->waits);
+	else
+		act->act();
 	check(errno == EXFULL, "errno");
 	sigprocmask(SIG_SETMASK, NULL, &mask_after);
 	sigaltstack(NULL, &signals_after);
@@ -333,7 +303,7 @@ int main(int count, char **arguments)
 			found = true;
 			puts("ready");
 			fflush(stdout);
-			act(acts[i].act);
+			do_it(&acts[i]);
 		}
 	}
 	puts(found ? "intact" : "Usage: alone WHAT");

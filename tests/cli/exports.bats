@@ -99,36 +99,3 @@ exported() { # LIBRARY
 	END
 	"${CC:-cc}" -std=c11 -Wall -Werror -I"$ROOT/include" -fsyntax-only "$WORK/layout.c"
 }
-
-# The built libraries, but with a libsmctrl that has another map, name or function.
-export_instead() { # SED-COMMAND SONAME
-	rm -rf "$WORK/build"
-	mkdir "$WORK/build"
-	cp -a "$BUILD/lib" "$BUILD/api" "$WORK/build"
-	{ exported libsmctrl && echo libsmctrl_new; } | sed 's/.*/void &(void) {}/' >"$WORK/library.c"
-	sed "$1" "$ROOT/src/smctrl/libsmctrl.map" >"$WORK/library.map"
-	"${CC:-cc}" -shared -fPIC -Wl,-soname,"$2" -Wl,--version-script="$WORK/library.map" "$WORK/library.c" \
-		-o "$WORK/build/libsmctrl.so.0"
-	BUILD=$WORK/build run "$ROOT/tests/exports"
-}
-
-@test "a name that is added, removed or gets another version is noticed, with what to do" {
-	export_instead '' libsmctrl.so.0
-	[ "$status" -eq 0 ]
-	[ -z "$output" ]
-	export_instead '/libsmctrl_init;/d' libsmctrl.so.0
-	[ "$status" -eq 1 ]
-	[ "${lines[0]}" = "-libsmctrl.so.0 T libsmctrl_init@@LIBSMCTRL_0.1" ]
-	[[ "${lines[1]}" == "What other programs are linked with has changed"* ]]
-	[[ "$output" == *"tests/exports --list >tests/exports.list, and a line in CHANGELOG.md." ]]
-	export_instead 's/libsmctrl_init;/& libsmctrl_new;/' libsmctrl.so.0
-	[ "$status" -eq 1 ]
-	[ "${lines[0]}" = "+libsmctrl.so.0 T libsmctrl_new@@LIBSMCTRL_0.1" ]
-	export_instead 's/LIBSMCTRL_0.1/LIBSMCTRL_0.2/' libsmctrl.so.0
-	[ "$status" -eq 1 ]
-	[[ $'\n'"$output" == *$'\n-libsmctrl.so.0 T libsmctrl_init@@LIBSMCTRL_0.1\n'*$'\n+libsmctrl.so.0 T libsmctrl_init@@LIBSMCTRL_0.2\n'* ]]
-	export_instead '' libsmctrl.so.1
-	[ "$status" -eq 1 ]
-	[ "${lines[0]}" = "-libsmctrl.so.0 soname libsmctrl.so.0" ]
-	[ "${lines[1]}" = "+libsmctrl.so.0 soname libsmctrl.so.1" ]
-}

@@ -1,4 +1,7 @@
-# Functions that the tests of the command share. They run on a simulated H200, with a fake control daemon of MPS.
+# Functions that the tests of the command share. They run on a simulated H200, with a fake control daemon of MPS. A file may set
+# OWN_GPUS: then each of its tests has GPUs of its own.
+
+bats_require_minimum_version 1.5.0
 
 setup() {
 	BUILD=${BUILD:-$BATS_TEST_DIRNAME/../../build}
@@ -19,6 +22,7 @@ setup() {
 	LIMITED_ROOT=(setpriv "--bounding-set=-sys_ptrace,-mknod")
 	unset CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER CUDA_DEVICE_MAX_CONNECTIONS LD_LIBRARY_PATH
 	PROGRAM=
+	[ -z "${OWN_GPUS-}" ] || own_gpus
 }
 
 # Use this, since "! COMMAND" only fails a test as its last line.
@@ -72,6 +76,7 @@ teardown() {
 }
 
 # GPUs of this test's own: programs of other tests do not run on them. GPU is the first one's bus id.
+# shellcheck disable=SC2120 # some tests pass one
 own_gpus() { # [TOPOLOGY]
 	local domain
 	domain=$(printf '%08x' $((1 << 31 | (BASHPID & 0x7fff) << 16 | RANDOM)))
@@ -148,6 +153,13 @@ wait_for_line() { # PATTERN
 stop_program() {
 	[ -z "$PROGRAM" ] || { kill "$PROGRAM" && wait "$PROGRAM"; } 2>/dev/null || true
 	PROGRAM=
+}
+
+# Runs the command on a terminal of this size, with these steps; OUTPUT has what it wrote, `output` how it ended.
+on_terminal() {
+	TERM=${TERM_NAME-xterm-256color} LC_ALL=C.UTF-8 \
+		run "$BATS_TEST_DIRNAME/on_terminal" "$1" "$WORK/screen" "${@:2}"
+	OUTPUT=$(cat "$WORK/screen")
 }
 
 last_is_on() { # TPCs

@@ -9,8 +9,7 @@ in_source() {
 
 @test "the installed command runs from its new directory" {
 	in_source install PREFIX="$WORK/usr"
-	PATH=$WORK/usr/bin:$PATH run nvtaskset --mps off -t 3 where 1
-	[ "$status" -eq 0 ]
+	PATH=$WORK/usr/bin:$PATH run -0 nvtaskset --mps off -t 3 where 1
 	[[ "$output" == *"on TPCs 3 ("* ]]
 }
 
@@ -35,8 +34,7 @@ in_source() {
 	in_source install PREFIX="$WORK/usr"
 	(umask 077 && in_source install PREFIX="$WORK/usr")
 	[ -z "$(find "$WORK/usr" -type d ! -perm -755)" ]
-	run in_source uninstall PREFIX="$WORK/usr"
-	[ "$status" -eq 0 ]
+	run -0 in_source uninstall PREFIX="$WORK/usr"
 	[ -z "$output" ]
 	diff <(echo "$before") <(find "$WORK/usr" -printf '%p %M\n' | sort)
 	# Nothing was installed.
@@ -50,7 +48,6 @@ in_source() {
 	mkdir -p "$WORK/usr/bin"
 	before=$(find "$WORK/usr")
 	run "${ANOTHER_USER[@]}" make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" install PREFIX="$WORK/usr" 3>&-
-	echo "$output"
 	[ "$status" -ne 0 ]
 	[ "${lines[0]}" = "make install: $WORK/usr/bin/: you may not write there; use 'sudo make install', or 'make install PREFIX=\$HOME/.local'" ]
 	[[ "${lines[1]}" == make*": *** "* ]]
@@ -67,14 +64,13 @@ in_source() {
 	needs_namespaces -m
 	export ROOT BUILD
 	# shellcheck disable=SC2016 # the inner shell's
-	run unshare -m sh -euc 'mount -t tmpfs -o mode=755 none /mnt
+	run -0 unshare -m sh -euc 'mount -t tmpfs -o mode=755 none /mnt
 		mount -t tmpfs none /var/cache
 		cp -a /etc /mnt/etc
 		mount --bind /mnt/etc /etc
 		echo /mnt/usr/lib >/etc/ld.so.conf.d/usr.conf
 		make -s -C "$ROOT" BUILD="$BUILD" install PREFIX=/mnt/usr
 		/sbin/ldconfig -p' 3>&-
-	[ "$status" -eq 0 ]
 	[[ "$output" != *"LD_LIBRARY_PATH"* ]]
 	local library
 	for library in libnvtaskset.so.0 libsmctrl.so.0 libsmctrl.so; do # the last for programs that were linked with the original

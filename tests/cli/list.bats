@@ -11,8 +11,7 @@ lines_of() {
 
 @test "a program with its partition, its launches and its command" {
 	start_program -t 0-7
-	run nvtaskset -l
-	[ "$status" -eq 0 ]
+	run -0 nvtaskset -l
 	[ "$(echo "${lines[0]}" | xargs)" = "PID USER GPU TPCS GPCS LAUNCHES ENDED IN-FLIGHT UPLOADS RESTRICTED OUTSIDE COMMAND" ]
 	[[ "$(lines_of "$PROGRAM")" =~ ^$PROGRAM\ $(id -un)\ 0\ 0-7\ 0-7~\ [0-9]+\ [0-9]+\ [0-9]+\ ([0-9]+)\ ([0-9]+)\ 0\ $BUILD/demo/where\ 60$ ]]
 	[ "${BASH_REMATCH[1]}" -gt 0 ]
@@ -22,13 +21,6 @@ lines_of() {
 # Columns 6 to 8 of a program that waits: its launches, how many have ended, how many are in flight.
 kernels_of() {
 	lines_of "$1" | awk '{print $6, $7, $8}'
-}
-
-@test "every kernel is counted when it has ended, also in a whole GPU" {
-	start_playing all -- where where where wait
-	[[ "$(kernels_of "$PROGRAM")" =~ ^([0-9]+)\ ([0-9]+)\ 0$ ]]
-	[ "${BASH_REMATCH[1]}" -ge 3 ]
-	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
 }
 
 @test "kernels that nobody announces are said" {
@@ -58,15 +50,6 @@ kernels_of() {
 	[[ "$(nvtaskset -l)" == *"        kernels are not all counted: Nsight Compute runs its kernels again and again"* ]]
 }
 
-@test "GPCs of the chip, whole and in part" {
-	start_program -t 0-65
-	[[ "$(lines_of "$PROGRAM")" == *" 0-65 0-7 "* ]]
-	nvtaskset -gp 1,3 "$PROGRAM"
-	[[ "$(lines_of "$PROGRAM")" == *" 0,2,8,10,16,18,24,26,33,40,47,54,62-65 1,3 "* ]]
-	nvtaskset -tp 0,8,16,24,62-65,1,5,6 "$PROGRAM"
-	[[ "$(lines_of "$PROGRAM")" == *" 0-1,5-6,8,16,24,62-65 0~,1,2~,6~ "* ]]
-}
-
 @test "launches outside are counted, with their reasons" {
 	SIM_FAULTS=bad-qmd start_program -t 0-7
 	run nvtaskset --list
@@ -74,11 +57,6 @@ kernels_of() {
 	[[ "$(lines_of "$PROGRAM")" =~ \ 0-7~\ [0-9]+\ -\ -\ ([0-9]+)\ 0\ ([0-9]+)\  ]]
 	[ "${BASH_REMATCH[2]}" -gt 0 ]
 	[ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ]
-}
-
-@test "what happened once is said in the singular" {
-	SIM_FAULTS=bad-qmd start_playing -t 0-7 -- where wait
-	[[ "$(nvtaskset -l)" == *"        1 time: the launch descriptor has an unknown version"* ]]
 }
 
 @test "overlaps of any number of processes are shown" {
@@ -107,7 +85,6 @@ kernels_of() {
 	runs_on 0-7
 	run nvtaskset -l
 	pkill -P "$PROGRAM"
-	echo "$output"
 	[[ "$output" == *"$PROGRAM "* ]]
 	[[ "$output" != *share* ]]
 }
@@ -149,8 +126,7 @@ crowd_is_there() {
 @test "no process has a partition: only the heading" {
 	needs_root
 	needs_namespaces --pid --fork --mount-proc
-	run unshare --pid --fork --mount-proc "$BUILD/nvtaskset" -l
-	[ "$status" -eq 0 ]
+	run -0 unshare --pid --fork --mount-proc "$BUILD/nvtaskset" -l
 	[ "$output" = "PID USER GPU TPCS GPCS LAUNCHES ENDED IN-FLIGHT UPLOADS RESTRICTED OUTSIDE COMMAND" ]
 }
 
@@ -159,10 +135,6 @@ crowd_is_there() {
 	export NVTASKSET_TOPOLOGY=$WORK/none
 	[[ "$(lines_of "$PROGRAM" 2>"$WORK/stderr")" =~ ^$PROGRAM\ [^\ ]+\ 0000:00:06.0\ 0-7\ -\  ]]
 	[[ "$(cat "$WORK/stderr")" == "nvtaskset: "*"none"*"; GPCs are not shown" ]]
-}
-
-@test "it takes no arguments" {
-	refuses "'1': one argument too many; try 'nvtaskset --help'" nvtaskset -l 1
 }
 
 @test "control characters in a command line do not reach the terminal" {
@@ -181,12 +153,6 @@ crowd_is_there() {
 	[[ "$output" == *"where 60 ?t? ? ?gpj ?("* ]]
 }
 
-@test "a long command is not cut in a file" {
-	start_named "60 $(printf 'x%.0s' {1..500})"
-	run nvtaskset -l
-	[[ "$output" == *"$(printf 'x%.0s' {1..500})"* ]]
-}
-
 @test "a closed pipe ends it without a message; a full disk with a reason" {
 	bash -c 'nvtaskset -l 2>"$1" | true' - "$WORK/stderr"
 	[ ! -s "$WORK/stderr" ]
@@ -196,8 +162,7 @@ crowd_is_there() {
 	for view in -l -T "-l --json" "-T --json" "-l --watch=0.1" "-T --json --watch=0.1"; do
 		# Word splitting is wanted: options.
 		# shellcheck disable=SC2086
-		run timeout 60 bash -c "nvtaskset $view >/dev/full"
-		[ "$status" -eq 1 ]
+		run -1 timeout 60 bash -c "nvtaskset $view >/dev/full"
 		[ "$output" = "nvtaskset: standard output: No space left on device" ]
 	done
 }
@@ -208,8 +173,7 @@ hidden="Programs that you may not look at, those of other users, are not shown."
 	needs_another_user
 	start_program -t 0-7
 	chmod 755 "$WORK"
-	run "${ANOTHER_USER[@]}" "$BUILD/nvtaskset" -l
-	[ "$status" -eq 0 ]
+	run -0 "${ANOTHER_USER[@]}" "$BUILD/nvtaskset" -l
 	[[ "$output" != *"$PROGRAM"* ]]
 	[[ "${lines[0]}" == *"PID USER"* ]]
 	[ "${lines[-1]}" = "$hidden" ]
@@ -227,9 +191,7 @@ hidden="Programs that you may not look at, those of other users, are not shown."
 		until grep -qs "^State:.Z" "/proc/$(cat "$1/ended")/status"; do sleep 0.1; done
 		! ls "/proc/$(cat "$1/ended")/fd" && nvtaskset -l && nvtaskset -T
 	END
-	run timeout 60 unshare -pf --mount-proc --kill-child "${ANOTHER_USER[@]}" bash "$WORK/script" "$WORK/another"
-	echo "$output"
-	[ "$status" -eq 0 ]
+	run -0 timeout 60 unshare -pf --mount-proc --kill-child "${ANOTHER_USER[@]}" bash "$WORK/script" "$WORK/another"
 	[[ "$output" == *"PID USER"*"GPU 0, NVIDIA H200"* ]]
 	[[ "$output" != *"not shown"* ]]
 }

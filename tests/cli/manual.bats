@@ -1,9 +1,10 @@
 #!/usr/bin/env bats
-# The man pages, and the pages of docs/ that they name: their examples run as written, and the pages are complete.
+# shellcheck disable=SC2016 # expressions that are expanded later
+# The man pages, README, and the pages of docs/ that they name: their examples run as written, and the pages are complete.
 
 load helpers
 
-PAGES=(tools/man/nvtaskset.1 docs/processes.md docs/attaching.md docs/graphs.md docs/mps.md docs/loading.md docs/system-wide.md docs/guide.md)
+PAGES=(tools/man/nvtaskset.1 docs/processes.md docs/attaching.md docs/graphs.md docs/mps.md docs/loading.md docs/system-wide.md docs/guide.md README.md)
 
 # The text of a man page, with roff's escapes replaced by their characters, except escapes that change the font.
 page() { # FILE
@@ -18,22 +19,23 @@ section() { # FILE, HEADING
 
 # Writes each example of a page to a file of its own, $WORK/examples/PAGE.NUMBER: commands after "$ " or "# " (root's),
 # and what they print, if the page says so.
+# What goes on for ever there is looked at once, and the process that it names is ours.
 find_examples() { # FILE…
 	mkdir -p "$WORK/examples"
 	for file; do
-		page "$ROOT/$file" | awk -v to="$WORK/examples/${file##*/}." '
+		page "$ROOT/$file" | sed 's/ --watch / /; s/^\$ nvtaskset top  /$ nvtaskset top --once  /; s/ 4321 / $(pgrep -x simulate) /' | awk -v to="$WORK/examples/${file##*/}." '
 			inside && /^(\.EE|```)$/ {inside = 0; next}
 			/^(\.EX$|```)/ {inside = 1; file = sprintf("%s%02d", to, ++count); next}
-			inside {print >file}'
+			inside {sub(/  +# .*/, ""); print >file}'
 	done
 }
 
-# A program that examples name: it runs demo/where for this long, which prints in $WORK/said/NAME where it runs.
-make_program() { # PATH SECONDS
+# A program that examples name: it runs demo/where, which prints in $WORK/said/PID where it runs.
+make_program() { # PATH
 	local name=${1##*/}
 	mkdir -p "$WORK/bin" "$WORK/said"
 	ln -sf "$BUILD/demo/where" "$WORK/bin/$name"
-	printf '#!/bin/sh\nexec "%s" %s >"%s" 3>&-\n' "$WORK/bin/$name" "$2" "$WORK/said/$name" >"$1"
+	printf '#!/bin/sh\nexec "%s" 600 >"%s/$$" 3>&-\n' "$WORK/bin/$name" "$WORK/said" >"$1"
 	chmod +x "$1"
 }
 
@@ -41,22 +43,110 @@ make_program() { # PATH SECONDS
 prepare_examples() {
 	mkdir "$WORK/here" "$WORK/path"
 	cd "$WORK/here" || return
-	make_program infer 120
-	make_program batch 1
-	make_program "$WORK/path/python3" 1
-	make_program "$WORK/path/simulate" 120
+	for name in infer batch app "$WORK/path/python3" "$WORK/path/simulate"; do
+		make_program "$name"
+	done
 	own_gpus h200-x2 # no other test has their TPCs
+	export SIM_TOPOLOGY=$NVTASKSET_TOPOLOGY
 	export PATH=$WORK/path:$ROOT/tests/fake-mps:$PATH FAKE_MPS_LINGER=600
 }
 
-# Runs the command as if it was typed, or pasted with others: without waiting for programs in the background.
-type_line() { # COMMAND
-	echo "\$ $1"
-	eval "$1" >"$WORK/printed" 3>&- || {
-		echo "status $?"
+# --- what each example is for ----------------------------------------------------------------------------------------
+
+# Pattern of a command, and what must be seen then: of the program that it starts, or of what it prints. BASH_REMATCH is the match.
+SIGHTS=(
+	' -t ([0-9,-]+) (\./|python3)' 'runs_on_tpcs "${BASH_REMATCH[1]}"'
+	' --priority [0-9]+ all \./' 'runs_on_tpcs 0-65'
+	' -g 2 ' 'runs_on_tpcs 1,9,17,25,32,39,46,53'
+	' -n 25% ' 'wait_until says "[0-9,-]+ \((32|34) SMs"'
+	' -n 8 ' 'wait_until says "[0-9,-]+ \(16 SMs"'
+	' -G 0:(0-31) -G 1:32-65' 'runs_on_tpcs 0-31; shows "mask on GPU .*: 3ffffffff00000000$"'
+	'--quota 30% ' 'shows "quota: 30ms/100ms: (present|on the GPUs) for"'
+	' -p .*--quota 50' 'grep -qE "new quota: 50ms/100ms" "$WORK/printed"; shows "quota: 50ms/100ms: (present|on the GPUs) for"'
+	'--policy (pe|ht)' 'shows "policy: ${BASH_REMATCH[1]}$"'
+	'--priority (80|20)' 'shows "priority: ${BASH_REMATCH[1]}(: (present|on the GPUs) for|$)"; shows "(present|on the GPUs) for"'
+	'--weight 300' 'shows "weight: 300(: present for|$)"; shows "present for"'
+	'-p --weight 100' 'not shows_now "weight: 300"'
+	'--memory 2G' 'has_variable CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=2048M'
+	'--strict' 'has_variable "LD_AUDIT=.*/libnvtaskset-audit.so"'
+	'--hide' 'has_variable NVTASKSET_HIDE=1'
+	'--group (train|night) -t 0-7 \./' 'nvtaskset -p --group "${BASH_REMATCH[1]}" >"$WORK/shown"'
+	'-tp (--group [a-z]+ )?([0-9]+-[0-9]+)( \$!)?$' 'runs_on_tpcs "${BASH_REMATCH[2]}"'
+	'nvtaskset -l$' 'prints "^ *$PROGRAM_PID .*/(infer|python3) 600$"'
+	'-l --json' 'prints "\"pid\": $PROGRAM_PID,"'
+	' -T ' 'prints "^GPC 7 "; prints " $PROGRAM_PID .*/infer"'
+	'top --once' 'prints "^ *$PROGRAM_PID .*/(infer|python3)"'
+	'metrics .*--output ([a-z.]+)' 'grep -q "pid=\"$PROGRAM_PID\"" "${BASH_REMATCH[1]}"'
+	'mps status' 'prints "^control daemon: in $WORK/mps, "'
+	'mps stop' 'not [ -e "$WORK/mps/control" ]'
+)
+
+says() { # PATTERN
+	tail -n 1 "$WORK/said/$PROGRAM_PID" 2>/dev/null | grep -qE "on TPCs $1"
+}
+
+runs_on_tpcs() { # LIST
+	wait_until says "$1 \("
+}
+
+shows_now() { # PATTERN
+	nvtaskset -p "$PROGRAM_PID" >"$WORK/shown" && grep -qE "$1" "$WORK/shown"
+}
+
+shows() { # PATTERN
+	wait_until shows_now "$1" || {
+		cat "$WORK/shown"
 		return 1
 	}
-	[[ "$1" != *"&" ]] || started+=("$!")
+}
+
+prints() { # PATTERN
+	grep -qE -- "$1" "$WORK/printed" || {
+		cat "$WORK/printed"
+		return 1
+	}
+}
+
+has_variable() { # NAME=VALUE
+	wait_until [ -s "$WORK/said/$PROGRAM_PID" ] && tr '\0' '\n' <"/proc/$PROGRAM_PID/environ" | grep -qx "$1"
+}
+
+# Of the example's last program.
+see() { # COMMAND
+	local i
+	for ((i = 0; i < ${#SIGHTS[@]}; i += 2)); do
+		[[ "$1" =~ ${SIGHTS[i]} ]] || continue
+		((seen[i] += 1))
+		eval "${SIGHTS[i + 1]}" || {
+			echo "not seen: ${SIGHTS[i + 1]}"
+			return 1
+		}
+	done
+}
+
+# Runs the command as if it was typed, or pasted with others: without waiting for programs in the background. One in the foreground
+# runs until what it is for has been seen.
+type_line() { # COMMAND
+	local command=${1//\$!/${PROGRAM_PID-}} runs_for_long=false
+	echo "\$ $1"
+	[[ ! "$1" =~ (\ |^)(\./(batch|app)|python3\ train.py)($|\ *#) ]] || runs_for_long=true
+	if "$runs_for_long" || [[ "$1" == *"&" ]]; then
+		eval "${command%&} >\"\$WORK/printed\" 3>&- &"
+		local before=${PROGRAM_PID-}
+		PROGRAM_PID=$!
+		started+=("$!")
+		see "$1" || return 1
+		! "$runs_for_long" || {
+			kill -0 "$PROGRAM_PID" && kill "$PROGRAM_PID"
+			PROGRAM_PID=$before
+		}
+	else
+		eval "$command" >"$WORK/printed" 3>&- || {
+			echo "status $?"
+			return 1
+		}
+		see "$1"
+	fi
 }
 
 # Pids differ each time. Process substitution is not used, as it would change $!.
@@ -81,10 +171,6 @@ run_example() { # FILE
 	printed_as_said
 }
 
-says() { # NAME TPCs
-	[[ "$(tail -n 1 "$WORK/said/$1")" == *"on TPCs $2 ("* ]]
-}
-
 teardown() {
 	[ -z "${started[*]-}" ] || kill "${started[@]}" 2>/dev/null || true
 	[ ! -e "$WORK/mps/nvidia-cuda-mps-control.pid" ] || kill "$(cat "$WORK/mps/nvidia-cuda-mps-control.pid")" 2>/dev/null || true
@@ -98,11 +184,12 @@ teardown() {
 	find_examples "${PAGES[@]}"
 	type_line "nvtaskset -t 0 true" # starts MPS, whichever page comes first
 	for example in $(grep -LE -- '^# |--attach' "$WORK"/examples/*); do
+		grep -qE '^\$ ' "$example" || continue
 		run_example "$example"
 	done
-	[ "${#started[@]}" -gt 0 ]
-	wait_until says infer 8-15
-	says python3 1,9,17,25,32,39,46,53
+	for ((i = 0; i < ${#SIGHTS[@]}; i += 2)); do
+		[ -n "${seen[i]-}" ] || echo "no example: ${SIGHTS[i]}"
+	done | diff /dev/null -
 }
 
 @test "every example that attaches" {
@@ -116,14 +203,14 @@ teardown() {
 	printf '#!/bin/sh\nexec %s -P %s "$@"\n' "$(command -v pgrep)" "$BASHPID" >"$WORK/path/pgrep"
 	chmod +x "$WORK/path/pgrep"
 	for example in $(grep -lE -- '--attach' "$WORK"/examples/*); do
-		rm -f "$WORK/said/simulate"
 		LD_LIBRARY_PATH=$BUILD/sim simulate 3>&- &
 		PROGRAM=$!
-		wait_until [ -s "$WORK/said/simulate" ]
+		wait_until [ -s "$WORK/said/$PROGRAM" ]
 		run_example "$example"
 		# The partition that its last line gives.
 		if grep -q -- '-p all' "$example"; then tpcs=0-65; else tpcs=0-7; fi
-		wait_until says simulate "$tpcs"
+		PROGRAM_PID=$PROGRAM
+		runs_on_tpcs "$tpcs"
 		stop_program
 	done
 	[ -n "$tpcs" ]
@@ -149,10 +236,10 @@ become_machine() {
 	! is_sanitized || skip "not with a sanitizer"
 	unset NVTASKSET_DRIVER
 	find_examples "${PAGES[@]}"
-	export -f become_machine run_example type_line printed_as_said
+	export -f become_machine run_example type_line see printed_as_said
 	export WORK ROOT BUILD
 	for example in $(grep -lE '^# ' "$WORK"/examples/*); do
-		unshare -m bash -euc 'become_machine; run_example "$1"' bash "$example" 3>&-
+		unshare -m bash -euc 'SIGHTS=(); become_machine; run_example "$1"' bash "$example" 3>&-
 	done
 }
 
@@ -196,7 +283,7 @@ watches() { # FILE
 }
 
 has_doubled() { # TPCs
-	wait_until grep -q "($((2 * $1)) SMs)" "$WORK/said/infer"
+	wait_until says "[0-9,-]+ \\($((2 * $1)) SMs"
 }
 
 # --- completeness ----------------------------------------------------------------------------------------------------
@@ -261,7 +348,7 @@ in_code() { # regular expression
 }
 
 @test "every column of the list has an entry" {
-	nvtaskset -l --busy 2>/dev/null | head -n 1 | tr -s ' ' '\n' | sort >"$WORK/columns"
+	nvtaskset -l --busy 2>/dev/null | head -n 1 | tr -s ' ' '\n' | grep . | sort >"$WORK/columns"
 	entries tools/man/nvtaskset.1 OPTIONS | tr -d ' ' | tr , '\n' | grep -E '^[A-Z%-]{3,}$' | sort | diff "$WORK/columns" -
 }
 

@@ -43,7 +43,8 @@ limit_of() { # options and SET
 		"0=2048M,1=1024M" ]
 }
 
-@test "who allocates more gets CUDA_ERROR_OUT_OF_MEMORY, and a neighbour does not" {
+# The simulator stands for MPS here: what is tested of ours is that the limit gets there. tests/hardware/memory.sh asks the real one.
+@test "under the simulator's MPS, who allocates more gets CUDA_ERROR_OUT_OF_MEMORY, and a neighbour does not" {
 	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt SIM_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
 	fake nvidia-cuda-mps-control -d 3>&-
 	[ "$(fake nvtaskset --memory 64M -G all all "$BUILD/tests/programs/play" allocate 40 allocate 40)" = "0 0
@@ -67,11 +68,10 @@ limit_of() { # options and SET
 }
 
 @test "the test for the hardware runs, so that no lease is lost to a mistake in it" {
+	! is_sanitized || skip "it starts the same programs as the tests above"
 	mkdir "$WORK/bin"
 	make_script "$WORK/bin/nvidia-smi" '#!/bin/sh' 'echo "GPU 0: simulated (UUID: GPU-0)"'
-	PATH=$WORK/bin:$PATH run fake "$ROOT/tests/hardware/memory.sh"
-	echo "$output"
-	[ "$status" -eq 0 ]
+	PATH=$WORK/bin:$PATH run -0 fake "$ROOT/tests/hardware/memory.sh"
 	[ "$(grep -c '^ok' <<<"$output")" -eq 6 ]
 	not grep -q '^not ok' <<<"$output"
 }

@@ -12,13 +12,27 @@ take_steps() { # OPTION… -- STEP…
 
 # Starts such a program in a partition, and waits until it prints that it waits; PROGRAM is its pid, WORK/output its
 # output.
-start_playing() { # options and SET -- steps
+start_as_usual() { # options and SET -- steps
 	local options steps
 	take_steps "$@"
 	empty_output
-	nvtaskset --mps off "${options[@]}" "$BUILD/tests/programs/play" "${steps[@]}" >"$WORK/output" 2>"$WORK/errors" 3>&- &
+	nvtaskset "${options[@]}" "$BUILD/tests/programs/play" "${steps[@]}" >"$WORK/output" 2>"$WORK/errors" 3>&- &
 	PROGRAM=$!
 	waits 1
+}
+
+# The same without MPS.
+start_playing() { # options and SET -- steps
+	start_as_usual --mps off "$@"
+}
+
+# A program that may be a client of MPS, since a daemon is there.
+start_in_reach_of_mps() { # options and SET -- steps
+	local options steps
+	take_steps "$@"
+	mkdir "$WORK/mps"
+	touch "$WORK/mps/control"
+	start_as_usual --mps off "${options[@]}" env "CUDA_MPS_PIPE_DIRECTORY=$WORK/mps" -- "${steps[@]}"
 }
 
 has_waited() { # how often by now

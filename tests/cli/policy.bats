@@ -4,51 +4,45 @@
 load helpers
 load playing
 
-# "ht,ae", as it is shown now.
+# "ht,pe", as it is shown now.
 policy() {
 	nvtaskset -p "$PROGRAM" | sed -n "s/^pid $PROGRAM's current policy: //p"
 }
 
-listed() { # [PID]
-	nvtaskset -l --json | jq -r ".processes[] | select(.pid == ${1:-$PROGRAM}) | .policy"
+listed() {
+	nvtaskset -l --json | jq -r ".processes[] | select(.pid == $PROGRAM) | .policy"
 }
 
-# Under MPS, of which a fake daemon runs. As start_playing, without --mps off.
+# Under MPS, of which a fake daemon runs.
 start_side_by_side() { # options and SET -- steps
-	local options steps
-	take_steps "$@"
-	empty_output
-	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH nvtaskset "${options[@]}" "$BUILD/tests/programs/play" "${steps[@]}" \
-		>"$WORK/output" 2>"$WORK/errors" 3>&- &
-	PROGRAM=$!
-	waits 1
+	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH start_as_usual "$@"
 }
 
 NEEDS="nothing is held back without a quota or a priority; give one with it"
 
 @test "at the start: it implies MPS and says so; shown by -p, -l, top and --json" {
-	start_side_by_side --policy ht,ae --quota 30% --priority 80 -t 0-7 -- context wait
+	start_side_by_side --policy ht,pe --quota 30% --priority 80 -t 0-7 -- context wait
 	grep -qx 'nvtaskset: --policy: under MPS, launches are held back (--mps auto)' "$WORK/errors"
 	not grep -q 'without MPS' "$WORK/errors"
-	[ "$(policy)" = ht,ae ]
-	nvtaskset -l | grep -qE '^        quota 30ms/100ms, priority 80, policy ht,ae(:|$)'
-	[ "$(listed)" = ht,ae ]
-	[ "$(nvtaskset -p --json "$PROGRAM" | jq -r '.processes[0].policy')" = ht,ae ]
+	[ "$(policy)" = ht,pe ]
+	nvtaskset -l | grep -qE '^        quota 30ms/100ms, priority 80, policy ht,pe(:|$)'
+	[ "$(listed)" = ht,pe ]
+	[ "$(nvtaskset -p --json "$PROGRAM" | jq -r '.processes[0].policy')" = ht,pe ]
 	nvtaskset top --once --delay 0.2 >"$WORK/page"
 	grep -qE ' PRIO +POLICY ' "$WORK/page"
-	grep -qE "^ *$PROGRAM .* \(?ht,ae\)? " "$WORK/page"
-	[ "$(nvtaskset top --once --delay 0.2 --json | jq -r ".processes[] | select(.pid == $PROGRAM) | .policy")" = ht,ae ]
+	grep -qE "^ *$PROGRAM .* \(?ht,pe\)? " "$WORK/page"
+	[ "$(nvtaskset top --once --delay 0.2 --json | jq -r ".processes[] | select(.pid == $PROGRAM) | .policy")" = ht,pe ]
 }
 
 @test "where --mps is given, nothing is said; half of a policy, and two options that are one" {
-	start_side_by_side --mps auto --policy ae --quota 30% -t 0-7 -- context wait
+	start_side_by_side --mps auto --policy pe --quota 30% -t 0-7 -- context wait
 	not grep -qE 'policy|without MPS' "$WORK/errors"
-	[ "$(policy)" = ae ]
+	[ "$(policy)" = pe ]
 	stop_program
-	start_side_by_side --policy prt --policy ae --policy pe --priority 0 -t 0-7 -- context wait
-	[ "$(policy)" = prt,pe ]
-	[ "$(listed)" = prt,pe ]
-	[ "$(nvtaskset --dry-run --memory 2G --policy ae --quota 30% -t 0-7)" = 0-7 ]
+	start_side_by_side --policy prt --policy ht --policy pe --priority 0 -t 0-7 -- context wait
+	[ "$(policy)" = ht,pe ]
+	[ "$(listed)" = ht,pe ]
+	[ "$(nvtaskset --dry-run --memory 2G --policy pe --quota 30% -t 0-7)" = 0-7 ]
 }
 
 @test "live: given with what it needs, and changed, each half for itself" {
@@ -62,66 +56,25 @@ NEEDS="nothing is held back without a quota or a priority; give one with it"
 	[ "$status" -eq 0 ]
 	[[ "${lines[1]}" =~ ^"pid $PROGRAM's new priority: 20"(:.*)?$ ]]
 	[ "${lines[2]}" = "pid $PROGRAM's new policy: ht" ]
-	run nvtaskset -tp --policy ae 8-9 "$PROGRAM"
+	run nvtaskset -tp --policy pe 8-9 "$PROGRAM"
 	[ "$status" -eq 0 ]
 	[ "${lines[1]}" = "pid $PROGRAM's new TPC list: 8-9" ]
 	[[ "${lines[2]}" =~ ^"pid $PROGRAM's current priority: 20"(:.*)?$ ]]
-	[ "${lines[3]}" = "pid $PROGRAM's new policy: ht,ae" ]
+	[ "${lines[3]}" = "pid $PROGRAM's new policy: ht,pe" ]
 	nvtaskset -p --policy prt "$PROGRAM"
-	[ "$(policy)" = prt,ae ]
+	[ "$(policy)" = prt,pe ]
 	nvtaskset -tp 0-3 "$PROGRAM"
-	[ "$(policy)" = prt,ae ]
-}
-
-@test "who was given none has no line" {
-	start_side_by_side --mps auto --priority 20 -t 0-7 -- context wait
-	not grep -q policy <(nvtaskset -p "$PROGRAM")
-	not grep -q policy <(nvtaskset -l)
-	not grep -q POLICY <(nvtaskset top --once --delay 0.2)
-	[ "$(listed)" = null ]
-}
-
-@test "children start with their parent's; -a changes both" {
-	start_side_by_side --policy ht --priority 40 -t 0-7 -- fork context wait
-	child=$(pgrep -P "$PROGRAM")
-	[ "$(listed "$child")" = ht ]
-	nvtaskset -ap --policy ae "$PROGRAM"
-	[ "$(listed)" = ht,ae ]
-	[ "$(listed "$child")" = ht,ae ]
-	kill "$child"
-}
-
-@test "a group: who joins has the group's; shown and changed, live" {
-	start_side_by_side --group "r$$" --mps auto -t 0-7 -- context wait
-	refuses "--group r$$: --policy: $NEEDS" nvtaskset -p --group "r$$" --policy ht
-	nvtaskset -p --group "r$$" --policy ht --priority 80
-	[ "$(listed)" = ht ]
-	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH nvtaskset --group "r$$" -t 0-7 "$BUILD/tests/programs/play" context wait \
-		>"$WORK/second" 2>&1 3>&- &
-	second=$!
-	wait_until grep -q waiting "$WORK/second"
-	[ "$(listed "$second")" = ht ]
-	run nvtaskset -p --group "r$$" --policy ae
-	echo "$output"
-	[ "$status" -eq 0 ]
-	[ "${lines[1]}" = "group r$$'s current priority: 80" ]
-	[ "${lines[2]}" = "group r$$'s new policy: ht,ae" ]
-	[ "$(listed)" = ht,ae ]
-	[ "$(nvtaskset -p --group "r$$" --json | jq -c '[.group.policy, .processes[].policy]')" = '["ht,ae","ht,ae","ht,ae"]' ]
-	nvtaskset -p --policy pe "$second"
-	[ "$(listed "$second")" = ht,pe ]
-	[ "$(listed)" = ht,ae ]
-	kill "$second"
+	[ "$(policy)" = prt,pe ]
 }
 
 @test "refused: what is no policy, and two of one kind" {
-	for text in x "" "," HT h "ht," ",ae" "ht,x" "ht ae" fifo; do
-		refuses "--policy $text: must be prt or ht, pe or ae, or one of each, such as ht,ae" \
+	for text in x "" "," HT h "ht," ",pe" "ht,x" "ht pe" fifo ae "ht,ae"; do
+		refuses "--policy $text: must be prt, ht or pe, or one of prt and ht with pe, such as ht,pe" \
 			nvtaskset --policy "$text" --quota 30% -t 0-7 true
 	done
 	refuses "--policy prt,ht: prt and ht say who goes first: choose one" nvtaskset -p --policy prt,ht 1
-	refuses "--policy ht,ae,ht: prt and ht say who goes first: choose one" nvtaskset --policy ht,ae,ht -t 0-7 true
-	refuses "--policy ae,ht,pe: pe and ae say how a quota is kept: choose one" nvtaskset --policy ae,ht,pe -t 0-7 true
+	refuses "--policy ht,pe,ht: prt and ht say who goes first: choose one" nvtaskset --policy ht,pe,ht -t 0-7 true
+	refuses "--policy pe,ht,pe: pe is there twice" nvtaskset --policy pe,ht,pe -t 0-7 true
 	refuses "--policy: not with -l; only with a SET and with -p" nvtaskset --policy ht -l
 	refuses "--policy: only with a SET and with -p" nvtaskset top --policy ht
 }
@@ -142,7 +95,7 @@ NEEDS="nothing is held back without a quota or a priority; give one with it"
 	start_playing --group "r$$" --priority 80 -t 0-7 -- context wait
 	refuses "pid $PROGRAM: $refusal" nvtaskset -p --policy ht "$PROGRAM"
 	refuses "pid $PROGRAM: $refusal" nvtaskset -p --policy ht --quota 30% "$PROGRAM"
-	refuses "pid $PROGRAM: $refusal" nvtaskset -p --group "r$$" --policy ae
+	refuses "pid $PROGRAM: $refusal" nvtaskset -p --group "r$$" --policy pe
 	[ "$(listed)" = null ]
 	[ "$(nvtaskset -l --json | jq ".processes[] | select(.pid == $PROGRAM) | .quota")" = null ]
 }

@@ -18,29 +18,8 @@ ranks() { # [PID]
 	nvtaskset -l --json | jq -c ".processes[] | select(.pid == ${1:-$PROGRAM}) | .rank | [.priority, .weight]"
 }
 
-# As start_playing, without --mps.
-start() { # options and SET -- steps
-	local options steps
-	take_steps "$@"
-	empty_output
-	nvtaskset "${options[@]}" "$BUILD/tests/programs/play" "${steps[@]}" >"$WORK/output" 2>"$WORK/errors" 3>&- &
-	PROGRAM=$!
-	waits 1
-}
-
-# A program that may be a client of MPS, since a daemon is there.
-start_in_reach_of_mps() { # options and SET
-	mkdir "$WORK/mps"
-	touch "$WORK/mps/control"
-	empty_output
-	nvtaskset --mps off "$@" env "CUDA_MPS_PIPE_DIRECTORY=$WORK/mps" "$BUILD/tests/programs/play" context wait \
-		>"$WORK/output" 2>"$WORK/errors" 3>&- &
-	PROGRAM=$!
-	waits 1
-}
-
 @test "at the start: shown by -p, -l, top and --json; it implies --mps off and says so" {
-	start --priority 80 --weight 200 -t 0-7 -- context wait
+	start_as_usual --priority 80 --weight 200 -t 0-7 -- context wait
 	grep -qx 'nvtaskset: --priority, --weight: without MPS, programs take turns on the GPU (--mps off)' "$WORK/errors"
 	[ "$(given priority)" = 80 ]
 	[ "$(shown weight)" = 200 ]
@@ -61,26 +40,20 @@ start_in_reach_of_mps() { # options and SET
 }
 
 @test "each alone: the other one was never given" {
-	start --priority 0 -t 0-7 -- context wait
+	start_as_usual --priority 0 -t 0-7 -- context wait
 	grep -qx 'nvtaskset: --priority: without MPS, programs take turns on the GPU (--mps off)' "$WORK/errors"
 	[ "$(given priority)" = 0 ]
 	[ -z "$(shown weight)" ]
 	[ "$(ranks)" = "[0,null]" ]
 	stop_program
-	start --weight 10000 -t 0-7 -- context wait
+	start_as_usual --weight 10000 -t 0-7 -- context wait
 	[ "$(given weight)" = 10000 ]
 	[ -z "$(shown priority)" ]
 	[ "$(ranks)" = "[null,10000]" ]
 }
 
-@test "with --mps off, nothing is said" {
-	start --mps off --priority 99 --weight 1 -t 0-7 -- context wait
-	not grep -q nvtaskset: "$WORK/errors"
-	[ "$(ranks)" = "[99,1]" ]
-}
-
 @test "a quota, a priority and a weight together" {
-	start --quota 40% --priority 80 --weight 200 -t 0-7 -- context wait
+	start_as_usual --quota 40% --priority 80 --weight 200 -t 0-7 -- context wait
 	grep -qx 'nvtaskset: --quota, --priority, --weight: without MPS, programs take turns on the GPU (--mps off)' "$WORK/errors"
 	[ "$(given quota)" = 40ms/100ms ]
 	[ "$(shown priority)" = 80 ]
@@ -154,15 +127,6 @@ start_in_reach_of_mps() { # options and SET
 	kill "$second"
 }
 
-@test "a group's change leaves a member's alone if the group was never given one" {
-	start_playing --group "r$$" -t 0-7 -- context wait
-	nvtaskset -p --priority 70 "$PROGRAM"
-	nvtaskset -tp --group "r$$" 8-9
-	[ "$(ranks)" = "[70,null]" ]
-	nvtaskset -p --group "r$$" --weight 30
-	[ "$(ranks)" = "[70,30]" ]
-}
-
 @test "refused: what is neither, where there are no turns, and where nobody is started" {
 	for text in 100 -1 x "" 1.5 0x10 99999999999999999999; do
 		refuses "--priority $text: must be 0-99" nvtaskset --priority "$text" -t 0-7 true
@@ -186,12 +150,6 @@ start_in_reach_of_mps() { # options and SET
 	done
 }
 
-@test "--priority with MPS: launches are held back, and nothing is said" {
-	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH start --mps auto --priority 80 -t 0-7 -- context wait
-	not grep -q -e --priority "$WORK/errors"
-	[ "$(given priority)" = 80 ]
-}
-
 @test "with MPS, it has MPS's own priority from the start on" {
 	own() { # options
 		PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH nvtaskset --mps auto "$@" -t 0-7 sh -c 'echo "${CUDA_MPS_CLIENT_PRIORITY-none}"' \
@@ -206,7 +164,7 @@ start_in_reach_of_mps() { # options and SET
 }
 
 @test "a process that may be a client of MPS: a priority, no weight" {
-	start_in_reach_of_mps -t 0-7
+	start_in_reach_of_mps -t 0-7 -- context wait
 	refuses "pid $PROGRAM: --weight: clients of MPS take no turns that could be shared; start it with --mps off, or give it a partition's size" \
 		nvtaskset -p --weight 200 "$PROGRAM"
 	refuses "pid $PROGRAM: --weight: clients of MPS take no turns that could be shared; start it with --mps off, or give it a partition's size" \
@@ -221,7 +179,7 @@ start_in_reach_of_mps() { # options and SET
 }
 
 @test "a group of which a member may be a client of MPS: the same" {
-	start_in_reach_of_mps --group "r$$" -t 0-7
+	start_in_reach_of_mps --group "r$$" -t 0-7 -- context wait
 	refuses "pid $PROGRAM: --weight: clients of MPS take no turns that could be shared; start it with --mps off, or give it a partition's size" \
 		nvtaskset -p --group "r$$" --weight 200
 	[ "$(nvtaskset -p --group "r$$")" = "group r$$'s current TPC mask: ff" ]

@@ -1,32 +1,18 @@
 #!/usr/bin/env bats
 # nvtaskset SET COMMAND
 
-bats_require_minimum_version 1.5.0
 load helpers
 
-@test "a program runs on the TPCs of a mask" {
-	start_program 0xff
-	runs_on 0-7
-}
-
-@test "a program runs on the TPCs of a list" {
-	start_program -t 0-9,12,20-30:2
-	runs_on 0-9,12,20,22,24,26,28,30
-}
-
-@test "a program runs on the TPCs of a chip GPC, singletons included" {
-	start_program -g 1
-	runs_on 0,8,16,24,62-65
-}
-
-@test "a program runs on the whole GPU" {
-	start_program all
-	runs_on 0-65
+@test "a program runs on the TPCs of a mask, of a list, of a chip GPC with its singletons, and of the whole GPU" {
+	for set in 0xff=0-7 "-t 0-9,12,20-30:2=0-9,12,20,22,24,26,28,30" "-g 1=0,8,16,24,62-65" all=0-65; do
+		# shellcheck disable=SC2086 # several words
+		run -0 nv ${set%=*} "$BUILD/tests/programs/play" where
+		[ "$output" = "${set#*=}" ]
+	done
 }
 
 @test "standard streams, arguments and the exit status are the program's" {
-	run bash -c 'echo in | nvtaskset --mps off -t 0 sh -c "cat; echo \$0 \$1 >&2; exit 7" a "b c" 2>&1'
-	[ "$status" -eq 7 ]
+	run -7 bash -c 'echo in | nvtaskset --mps off -t 0 sh -c "cat; echo \$0 \$1 >&2; exit 7" a "b c" 2>&1'
 	[ "${lines[0]}" = in ]
 	[ "${lines[1]}" = "a b c" ]
 }
@@ -34,6 +20,16 @@ load helpers
 @test "the program has the pid of the command: nvtaskset calls exec" {
 	run bash -c 'echo $$; exec nvtaskset --mps off -t 0 sh -c "echo \$\$"'
 	[ "${lines[0]}" = "${lines[1]}" ]
+}
+
+@test "options between SET and the command are nvtaskset's, up to a word that is no option" {
+	[ "$(nvtaskset -n 25% --strategy distributed --dry-run true)" = "$(nvtaskset -n --strategy distributed --dry-run 25%)" ]
+	[ "$(nvtaskset 0-7 --dry-run -t --mps off -- -p -l)" = 0-7 ]
+	run nvtaskset -t 3-5 --mps off where 1
+	[[ "$output" == *"on TPCs 3-5 ("* ]]
+	start_program -t 0-7
+	nvtaskset 8-15 -tp "$PROGRAM"
+	[ "$(nvtaskset -p "$PROGRAM" -t)" = "pid $PROGRAM's current TPC list: 8-15" ]
 }
 
 @test "options after the command are the command's" {
@@ -46,12 +42,6 @@ load helpers
 	[ "$output" = "nvtaskset: /nonexistent/program: No such file or directory" ]
 	run -127 nv -t 0 /etc/passwd/program
 	run -126 nv -t 0 /etc/passwd
-}
-
-@test "children get the partition of their parent" {
-	run nv -t 3-5 sh -c "where 1"
-	[ "$status" -eq 0 ]
-	[[ "$output" == *"on TPCs 3-5 ("* ]]
 }
 
 @test "nvtaskset under nvtaskset: the inner partition is in force" {
@@ -116,36 +106,6 @@ load helpers
 	[ "$(realpath "$link")" = "$(realpath "$BUILD/lib/libcuda.so.1")" ]
 }
 
-# trust.bats has the tests of root's directory.
-@test "the library directory outlives the session where that is possible" {
-	local user=()
-	if [ "$(id -u)" -eq 0 ]; then
-		needs_another_user
-		user=("${ANOTHER_USER[@]}")
-	fi
-	HOME=$WORK/another/home
-	"${user[@]}" mkdir -p "$HOME" "$WORK/another/run"
-	started() {
-		"${user[@]}" env -u XDG_CACHE_HOME XDG_RUNTIME_DIR="$WORK/another/run" nvtaskset --mps off -t 0 true
-	}
-	started
-	compgen -G "$HOME/.cache/nvtaskset/*/libcuda.so.1"
-	rm -r "$HOME/.cache" && touch "$HOME/.cache"
-	started
-	compgen -G "$WORK/another/run/nvtaskset/*/libcuda.so.1"
-	rm -r "$WORK/another/run/nvtaskset" "$HOME/.cache"
-	"${user[@]}" mkdir -m 777 "$HOME/.cache"
-	started
-	compgen -G "$WORK/another/run/nvtaskset/*/libcuda.so.1"
-	[ -z "$(ls "$HOME/.cache")" ]
-}
-
-@test "programs without CUDA run as without nvtaskset" {
-	run nv -t 0 echo fine
-	[ "$status" -eq 0 ]
-	[ "$output" = fine ]
-}
-
 # 64 KiB, including arguments and environment.
 with_small_stack() {
 	(ulimit -s 64 && exec "$@")
@@ -166,25 +126,20 @@ with_small_stack() {
 	with_small_stack nvtaskset --mps off -t 3 true
 }
 
-@test "two GPUs, each with its own set, in one command" {
-	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
-	run nv -v -t -G 0:0-3 -G 1:8-9 true
-	[ "$status" -eq 0 ]
-	[[ "$output" == *"4 of 66 TPCs: 0-3"* ]]
-	[[ "$output" == *"TPCs: 8-9"* ]]
+@test "a stack of 32 KiB is enough to look at programs" {
+	! is_sanitized || skip "sanitizers need more"
+	small=(prlimit --stack=32768 env -i "PATH=$PATH" "NVTASKSET_TOPOLOGY=$NVTASKSET_TOPOLOGY" "NVTASKSET_DRIVER=$NVTASKSET_DRIVER")
+	"${small[@]}" true || skip "needs a loader that does with 32 KiB"
+	start_program -t 3
+	for what in -l -T "top --once --delay 0.1" metrics "-p $PROGRAM"; do
+		# shellcheck disable=SC2086
+		"${small[@]}" nvtaskset $what
+	done
 }
 
 @test "help and version go to standard output" {
-	run bash -c 'nvtaskset --help 2>/dev/null'
-	[ "$status" -eq 0 ]
+	run -0 bash -c 'nvtaskset --help 2>/dev/null'
 	[[ "${lines[0]}" == "Usage: nvtaskset"* ]]
-	run bash -c 'nvtaskset -V 2>/dev/null'
-	[ "$status" -eq 0 ]
+	run -0 bash -c 'nvtaskset -V 2>/dev/null'
 	[[ "$output" == "nvtaskset "[0-9]* ]]
-}
-
-@test "a closed standard output is noticed" {
-	run bash -c 'nvtaskset --help >/dev/full'
-	[ "$status" -eq 1 ]
-	[[ "$output" == *"standard output"* ]]
 }

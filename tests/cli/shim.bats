@@ -6,34 +6,20 @@ load helpers
 where_unrestricted() { # the reason, and NAME=VALUE… for the program's environment
 	local reason=$1
 	shift
-	run nv -t 0-3 "${WITHOUT_SEGMENT[@]}" env "$@" "$BUILD/demo/where" 1
-	echo "$output"
-	[ "$status" -eq 0 ]
+	run -0 nv -t 0-3 "${WITHOUT_SEGMENT[@]}" env "$@" "$BUILD/demo/where" 1
 	[ "${lines[0]}" = "nvtaskset: $reason" ]
 	[[ "${lines[1]}" == *"on TPCs 0-65 ("* ]]
 	[ "${#lines[@]}" -eq 2 ]
 }
 
-@test "a driver without the callback table" {
+@test "a driver that does not let us see launches, and garbage in the environment" {
 	where_unrestricted "the driver has no callback table (error 500); this program runs unrestricted" SIM_FAULTS=no-table
-}
-
-@test "a driver with a shorter table" {
 	where_unrestricted "the driver's callback table is shorter than any that we know; this program runs unrestricted" \
 		SIM_FAULTS=short-table
-}
-
-@test "a profiler that holds the slot" {
 	where_unrestricted "another tool (a profiler or debugger) holds the driver's callback slot; this program runs unrestricted until it leaves" \
 		SIM_FAULTS=slot-taken
-}
-
-@test "a launch descriptor of an unknown version" {
-	run nv -t 0-3 env SIM_FAULTS=bad-qmd "$BUILD/demo/where" 1
-	[ "$status" -eq 0 ]
-	[[ "$output" == *"nvtaskset: the launch descriptor has an unknown version; launches run unrestricted"* ]]
-	[ "$(grep -c "unknown version" <<<"$output")" -eq 1 ]
-	[[ "$output" == *"on TPCs 0-65 ("* ]]
+	where_unrestricted "NVTASKSET_PARTITION: 'nonsense' is not GPU=TPCs; this program runs unrestricted" \
+		NVTASKSET_PARTITION=nonsense
 }
 
 @test "a module whose kernels can launch kernels: the program runs; the module is reported and counted" {
@@ -45,18 +31,6 @@ where_unrestricted() { # the reason, and NAME=VALUE… for the program's environ
 	[ "${lines[0]}" = "nvtaskset: kernels of a module can launch kernels, which are not restricted" ]
 }
 
-@test "--strict ends a program whose kernels can launch kernels" {
-	run nv --strict -t 0-3 env SIM_FAULTS=device-runtime "$BUILD/demo/where" 1
-	[ "$status" -eq 1 ]
-	[[ "$output" == *"nvtaskset: kernels of a module can launch kernels, which are not restricted; --strict lets nothing run unrestricted"* ]]
-	[[ "$output" != *"on TPCs"* ]]
-}
-
-@test "garbage in the environment" {
-	where_unrestricted "NVTASKSET_PARTITION: 'nonsense' is not GPU=TPCs; this program runs unrestricted" \
-		NVTASKSET_PARTITION=nonsense
-}
-
 # Only the simulated GPU and the command get the topology file. The program has none, and there is no kernel driver to
 # ask.
 told_by_the_command() { # COMMAND…
@@ -64,10 +38,9 @@ told_by_the_command() { # COMMAND…
 }
 
 @test "the command passes the topology to the program, which then does not ask the kernel driver" {
+	! compgen -G "/var/cache/nvtaskset/*.txt" || skip "root has measured a GPU here"
 	sed 's/^  compute/  uuid GPU-01234567-89ab-cdef-0123-456789abcdef\n&/' "$NVTASKSET_TOPOLOGY" >"$WORK/known.txt"
-	run told_by_the_command "$BUILD/bench/launches" 3
-	echo "$output"
-	[ "$status" -eq 0 ]
+	run -0 told_by_the_command "$BUILD/bench/launches" 3
 	[ "$output" = "" ]
 	run told_by_the_command sh -c 'NVTASKSET_GPUS=$(echo "$NVTASKSET_GPUS" | sed s/GPU-0/GPU-1/) exec "$@"' sh "$BUILD/bench/launches" 3
 	[[ "${lines[0]}" == "nvtaskset: no NVIDIA GPU: /dev/nvidiactl is not there"*"; this program runs unrestricted" ]]
@@ -76,24 +49,14 @@ told_by_the_command() { # COMMAND…
 }
 
 @test "no topology inside the program" {
-	run nv -t 0-3 env SIM_TOPOLOGY="$NVTASKSET_TOPOLOGY" NVTASKSET_TOPOLOGY=/nonexistent "$BUILD/bench/launches" 3
-	[ "$status" -eq 0 ]
+	run -0 nv -t 0-3 env SIM_TOPOLOGY="$NVTASKSET_TOPOLOGY" NVTASKSET_TOPOLOGY=/nonexistent "$BUILD/bench/launches" 3
 	[ "${lines[0]}" = "nvtaskset: NVTASKSET_TOPOLOGY=/nonexistent: No such file or directory; this program runs unrestricted" ]
 	[ "${lines[1]}" = "nvtaskset: the GPU's topology is unknown; launches run unrestricted" ]
 	[ "${#lines[@]}" -eq 2 ]
 }
 
-@test "a partition without a TPC of this GPU is ignored" {
-	pci=$(sed -n 's/^gpu //p' "$NVTASKSET_TOPOLOGY")
-	run nv -t 0-3 "${WITHOUT_SEGMENT[@]}" env NVTASKSET_PARTITION="$pci=200" "$BUILD/demo/where" 1
-	[ "$status" -eq 0 ]
-	[[ "$output" == *"the partition has no TPC that this GPU has; launches run unrestricted"* ]]
-	[[ "$output" == *"on TPCs 0-65 ("* ]]
-}
-
 @test "NVTASKSET_LOG=off silences it" {
-	run nv -t 0-3 env NVTASKSET_LOG=off SIM_FAULTS=no-table "$BUILD/demo/where" 1
-	[ "$status" -eq 0 ]
+	run -0 nv -t 0-3 env NVTASKSET_LOG=off SIM_FAULTS=no-table "$BUILD/demo/where" 1
 	[ "${#lines[@]}" -eq 1 ]
 }
 
@@ -103,7 +66,6 @@ warns_nobody() { # the status, options of nvtaskset, the program and its steps
 	shift
 	rm -f "$file"
 	run env SIM_FAULTS=bad-qmd nvtaskset --mps off "${@//FILE/$file}"
-	echo "$output"
 	[ "$status" -eq "$expected" ]
 	[[ "$output" != *nvtaskset:* ]]
 	[ -e "$file" ]
@@ -142,11 +104,6 @@ warns_nobody() { # the status, options of nvtaskset, the program and its steps
 	run nv -t 0-3 "${WITHOUT_SEGMENT[@]}" env -u NVTASKSET_PARTITION "$BUILD/demo/where" 1
 	[[ "$output" == *"on TPCs 0-65 ("* ]]
 	[ "${#lines[@]}" -eq 1 ]
-}
-
-@test "the library exports only what libsmctrl looks for" {
-	run bash -c "nm -D --defined-only $BUILD/lib/libcuda.so.1 | cut -d ' ' -f 2-"
-	[ "$output" = "T nvtaskset_set_mask_1" ]
 }
 
 @test "the library needs only libc and the driver" {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Tests that cannot run: make check says how many were skipped and why, and with MUST_WORK=1 fails if a skip could be
-# avoided. make check-gpu says why there is no GPU for it.
+# avoided.
 
 load helpers
 
@@ -30,7 +30,6 @@ make_tests() {
 prove_tests() { # MUST_WORK, TEST…
 	run env BUILD="$WORK" BARE_TESTS= PERL5LIB="$ROOT/tests" MUST_WORK="$1" \
 		prove --harness TellSkips --exec "$ROOT/tests/run" "${@:2}" 3>&-
-	echo "$output"
 }
 
 @test "skipped tests are counted by their reasons, before the result" {
@@ -66,13 +65,4 @@ All tests successful.
 	grep -qx 'not ok 1 lazy # skipped without a reason' "$WORK/tests/said/file.bats"
 	[[ "$output" == *"Tests skipped: 0
 "* ]]
-}
-
-@test "make check-gpu without a GPU says so in one line" {
-	NVTASKSET_TOPOLOGY=/nonexistent run make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" run-check-gpu 3>&-
-	echo "$output"
-	[ "$status" -ne 0 ]
-	[ "${lines[0]}" = "make check-gpu: needs a GPU that nvtaskset can use: NVTASKSET_TOPOLOGY=/nonexistent: No such file or directory" ]
-	[[ "${lines[1]}" == make*": *** "* ]]
-	[ "${#lines[@]}" -eq 2 ]
 }

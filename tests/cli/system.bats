@@ -2,7 +2,6 @@
 # system enable and system disable, on a machine of each test's own: a mount namespace with its own /etc, whose dynamic
 # linker's cache knows a driver, and an installed nvtaskset.
 
-bats_require_minimum_version 1.5.0
 load helpers
 
 configuration=/etc/ld.so.conf.d/00-000-nvtaskset.conf
@@ -14,7 +13,7 @@ is_elsewhere() { # pid
 setup_machine() {
 	needs_root
 	needs_namespaces -m
-	unshare -m sleep 300 3>&- &
+	setpriv --pdeathsig KILL unshare -m sleep infinity 3>&- &
 	MACHINE=$!
 	wait_until is_elsewhere "$MACHINE"
 	unset NVTASKSET_DRIVER
@@ -70,8 +69,7 @@ waiting" ]
 	[ "$(on_machine "$installed" system disable)" = "disabled: programs that start from now on find the driver alone" ]
 	diff <(echo "$before") <(state)
 	start_innocent
-	run nvtaskset -p "$PROGRAM"
-	[ "$status" -eq 1 ]
+	run -1 nvtaskset -p "$PROGRAM"
 	[[ "$output" == *"was started without nvtaskset"* ]]
 }
 
@@ -119,8 +117,7 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 @test "--dry-run says to any user what would be written; -v says what is done" {
 	setup_machine
 	before=$(state)
-	run on_machine "${ANOTHER_USER[@]}" "$installed" system enable --dry-run
-	[ "$status" -eq 0 ]
+	run -0 on_machine "${ANOTHER_USER[@]}" "$installed" system enable --dry-run
 	[ "${lines[0]}" = "$configuration:" ]
 	[ "${lines[3]}" = "$links" ]
 	[ "${lines[4]}" = "$links/driver/libnvtaskset-driver.so.1 -> /mnt/driver/libcuda.so.1" ]
@@ -172,8 +169,7 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 @test "an LD_LIBRARY_PATH that leads around it is named" {
 	setup_machine
 	on_machine sh -c 'echo LD_LIBRARY_PATH=\"/nonexistent:/mnt/driver\" >/etc/environment'
-	run on_machine "$installed" system enable
-	[ "$status" -eq 0 ]
+	run -0 on_machine "$installed" system enable
 	[[ "$output" == *"nvtaskset: programs with the LD_LIBRARY_PATH in /etc/environment still find /mnt/driver/libcuda.so.1 and not our library: start them with nvtaskset, or use --attach"* ]]
 	on_machine "$installed" system disable
 	on_machine rm /etc/ld.so.conf.d/driver.conf
@@ -257,7 +253,6 @@ is_given() { # TPCs
 	[ "$(jq "[.processes[] | select(.pid == $PROGRAM) | .group] | length" <<<"$output")" -eq 1 ]
 	[ "$(jq ".processes[] | select(.pid == $PROGRAM) | .group == null" <<<"$output")" = "$([ "$1" = 0-7 ] && echo false || echo true)" ]
 	run on_machine "$installed" -tp "$PROGRAM"
-	echo "$output"
 	[[ "$output" == *": $1" ]]
 	stop_program
 	empty_output
@@ -273,10 +268,8 @@ is_given() { # TPCs
 	on_machine chmod 755 /mnt/child
 	mkdir "$WORK/another"
 	chown 65534 "$WORK/another"
-	run nsenter -m -t "$MACHINE" -- "${ANOTHER_USER[@]}" NVTASKSET_TOPOLOGY="$NVTASKSET_TOPOLOGY" "$installed" --mps off -t 0-7 \
+	run -0 nsenter -m -t "$MACHINE" -- "${ANOTHER_USER[@]}" NVTASKSET_TOPOLOGY="$NVTASKSET_TOPOLOGY" "$installed" --mps off -t 0-7 \
 		/mnt/privileged open libcuda.so.1 spawn /mnt/child 3>&-
-	echo "$output"
-	[ "$status" -eq 0 ]
 	[ "${lines[-1]}" = 0-7 ]
 }
 

@@ -33,7 +33,7 @@ on_machine() { # TEXT
 		mount -t tmpfs -o mode=755 none /run
 		mount -t tmpfs -o mode=1777 none /tmp
 		$(put_tree_back)
-		export HOME=/nonexistent
+		export HOME=/nonexistent; unset TMPDIR
 		as_user() { $AS_USER \"\$@\"; }
 		through() { \"\$@\" nvtaskset --mps off -v -t 3 true 2>&1 | sed -n 's,.* through \\(.*\\)/[0-9a-f]*\$,\\1,p'; }
 		$1"
@@ -56,7 +56,6 @@ on_machine() { # TEXT
 		ln -s /run/roots /run/home/link
 		for cache in cache link missing; do through env XDG_CACHE_HOME=/run/home/$cache; done
 		ls /run/home/cache /run/roots'
-	echo "$output"
 	[ "$output" = "/var/cache/nvtaskset
 /var/cache/nvtaskset
 /var/cache/nvtaskset
@@ -73,16 +72,13 @@ on_machine() { # TEXT
 	setup_machine
 	run on_machine 'cache=$(mktemp -d); chmod 755 $cache; [ "$(through env XDG_CACHE_HOME=$cache)" = $cache/nvtaskset ]
 		mkdir -p /run/real; ln -s /run/real /run/link; through env XDG_CACHE_HOME=/run/link/below'
-	echo "$output"
 	[ "$output" = /run/real/below/nvtaskset ]
 }
 
 @test "if /var/cache cannot be written, /run; if neither can, nothing starts" {
 	setup_machine
-	run on_machine 'mount -o remount,ro /var/cache; through env
+	run -1 on_machine 'mount -o remount,ro /var/cache; through env
 		mount -t tmpfs -o mode=755,ro none /run; nvtaskset --mps off -t 3 true'
-	[ "$status" -eq 1 ]
-	echo "$output"
 	[ "${lines[0]}" = /run/nvtaskset ]
 	[ "${lines[1]}" = "nvtaskset: /var/cache/nvtaskset: Read-only file system; there is no other place for links to our library: set XDG_CACHE_HOME to a directory that only you can write to" ]
 	[ "${#lines[@]}" -eq 2 ]
@@ -94,7 +90,6 @@ on_machine() { # TEXT
 	run on_machine 'through as_user unshare --user --map-root-user
 		mkdir /run/user; chown 65534 /run/user; through as_user unshare --user --map-root-user env XDG_RUNTIME_DIR=/run/user
 		through as_user unshare --user --map-root-user env XDG_CACHE_HOME=/run/user/below'
-	echo "$output"
 	[ "$output" = "/tmp/nvtaskset-0
 /run/user/nvtaskset
 /run/user/below/nvtaskset" ]
@@ -106,7 +101,6 @@ on_machine() { # TEXT
 	setup_machine
 	run on_machine 'mkdir -m 700 /run/home; export XDG_CACHE_HOME=/run/home/.cache
 		nvtaskset --mps off -t 3 '"$AS_USER"' where 1; through env'
-	echo "$output"
 	[[ "${lines[0]}" == *"on TPCs 3 ("* ]]
 	[ "${lines[1]}" = /var/cache/nvtaskset ]
 	[ "${#lines[@]}" -eq 2 ]
@@ -118,16 +112,14 @@ on_machine() { # TEXT
 	said="other users cannot read it: a program that changes its user runs unrestricted"
 	closed='mkdir -p -m 700 /run/closed; cp -r $BUILD/nvtaskset $BUILD/lib $BUILD/sim /run/closed; '
 	# Our library is closed, or the driver, in one of two ways.
-	run on_machine "$closed"'/run/closed/nvtaskset --mps off -t 3 true'
-	[ "$status" -eq 0 ]
+	run -0 on_machine "$closed"'/run/closed/nvtaskset --mps off -t 3 true'
 	[ "$output" = "nvtaskset: /run/closed: $said; most programs do not" ]
 	run on_machine "$closed"'NVTASKSET_DRIVER=/run/closed/sim/libcuda.so.1 nvtaskset --mps off -t 3 true'
 	[ "$output" = "nvtaskset: /run/closed: $said; most programs do not" ]
 	run on_machine "$closed"'ln -sf $BUILD/sim/libcuda.so.1 /run/closed/sim/; unset NVTASKSET_DRIVER
 		LD_LIBRARY_PATH=/run/closed/sim nvtaskset --mps off -t 3 true'
 	[ "$output" = "nvtaskset: /run/closed: $said; most programs do not" ]
-	run on_machine "$closed"'/run/closed/nvtaskset --mps off --strict -t 3 echo started'
-	[ "$status" -eq 1 ]
+	run -1 on_machine "$closed"'/run/closed/nvtaskset --mps off --strict -t 3 echo started'
 	[ "$output" = "nvtaskset: /run/closed: $said, so --strict does not start COMMAND" ]
 	# The directory of links is closed, and there is no open one.
 	run on_machine 'mount -o remount,ro /var/cache; mkdir -m 700 /tmp/closed; mount --bind /tmp/closed /run
@@ -137,13 +129,11 @@ on_machine() { # TEXT
 
 @test "no such message where no program can change its user" {
 	setup_machine
-	run on_machine 'mkdir /run/closed; cp -r $BUILD/nvtaskset $BUILD/lib /run/closed; chown -R 65534 /run/closed; chmod 700 /run/closed
+	run -0 on_machine 'mkdir /run/closed; cp -r $BUILD/nvtaskset $BUILD/lib /run/closed; chown -R 65534 /run/closed; chmod 700 /run/closed
 		as_user /run/closed/nvtaskset --mps off --strict -t 3 echo ran'
-	[ "$status" -eq 0 ]
 	[ "$output" = ran ]
-	run on_machine 'mkdir -m 700 /run/closed; cp -r $BUILD/nvtaskset $BUILD/lib /run/closed
+	run -0 on_machine 'mkdir -m 700 /run/closed; cp -r $BUILD/nvtaskset $BUILD/lib /run/closed
 		setpriv --bounding-set -setuid --inh-caps -setuid /run/closed/nvtaskset --mps off --strict -t 3 echo ran'
-	[ "$status" -eq 0 ]
 	[ "$output" = ran ]
 }
 
@@ -153,7 +143,6 @@ on_machine() { # TEXT
 	setup_machine
 	run on_machine 'through as_user; mkdir /tmp/nvtaskset-65534.1; rm -r /tmp/nvtaskset-65534
 		mkdir -m 777 /tmp/nvtaskset-65534; through as_user; through as_user; ls /tmp | grep nvtaskset'
-	echo "$output"
 	[ "$output" = "/tmp/nvtaskset-65534
 /tmp/nvtaskset-65534.2
 /tmp/nvtaskset-65534.2
@@ -181,7 +170,6 @@ nvtaskset-65534.2" ]
 		for cache in /run/home/a:b /proc /run/home/.cache /run/theirs relative; do
 			through as_user env XDG_CACHE_HOME=$cache HOME=/nonexistent
 		done'
-	echo "$output"
 	[ "$output" = "/run/home/.cache/nvtaskset
 /run/user/nvtaskset
 /tmp/nvtaskset-65534

@@ -1,40 +1,35 @@
 #!/usr/bin/env bats
-# --watch, on terminals and elsewhere
+# --watch, on terminals and elsewhere; and what top has in common with it
 
 load helpers
+OWN_GPUS=yes
 
 enter=$'\e[?1049h\e[?25l\e[?7l'
 leave=$'\e[?7h\e[?25h\e[?1049l'
 
-# Runs the command on a terminal of this size, with these steps; OUTPUT has what it wrote, `output` how it ended.
-on_terminal() {
-	TERM=${TERM_NAME-xterm-256color} LC_ALL=C.UTF-8 \
-		run "$BATS_TEST_DIRNAME/on_terminal" "$1" "$WORK/screen" "${@:2}"
-	echo "$output"
-	OUTPUT=$(cat "$WORK/screen")
-}
-
-@test "the alternate screen is entered and left, and 'q' ends it" {
-	own_gpus
-	on_terminal 80x24 see "66 free" type q -- nvtaskset -T --watch=0.1
-	[ "$output" = "status 0, terminal as before" ]
-	[[ "$OUTPUT" == "$enter"*"$leave" ]]
-}
-
 @test "after any signal that ends it, the terminal is as it was" {
 	for signal in INT=2 QUIT=3 HUP=1 TERM=15; do
-		on_terminal 80x24 see "PID" signal "${signal%=*}" -- nvtaskset -l --watch=0.1
-		[ "$output" = "signal ${signal#*=}, terminal as before" ]
-		[[ "$OUTPUT" == "$enter"*"$leave" ]]
+		for command in "-l --watch=0.1" "top --delay 0.1"; do
+			# shellcheck disable=SC2086 # several words
+			on_terminal 80x24 see "PID" signal "${signal%=*}" -- nvtaskset $command
+			[ "$output" = "signal ${signal#*=}, terminal as before" ]
+			[[ "$OUTPUT" == "$enter"*"$leave" ]]
+		done
 	done
 	# By the keyboard, while the next update is far away.
-	on_terminal 80x24 see "PID" type $'\x03' -- nvtaskset -l --watch=1000
-	[ "$output" = "signal 2, terminal as before" ]
+	for command in "-l --watch=1000" "top --delay 1000"; do
+		# shellcheck disable=SC2086
+		on_terminal 80x24 see "PID" type $'\x03' -- nvtaskset $command
+		[ "$output" = "signal 2, terminal as before" ]
+	done
 }
 
 @test "stopped and continued" {
-	on_terminal 80x24 see "PID" type $'\x1a' stopped continue see "$enter" see "PID" type q -- nvtaskset -l --watch=1000
-	[ "$output" = $'stopped, terminal as before\nstatus 0, terminal as before' ]
+	for command in "-l --watch=1000" "top --delay 1000"; do
+		# shellcheck disable=SC2086
+		on_terminal 80x24 see "PID" type $'\x1a' stopped continue see "$enter" see "PID" type q -- nvtaskset $command
+		[ "$output" = $'stopped, terminal as before\nstatus 0, terminal as before' ]
+	done
 	# SIGSTOP cannot be caught, so the screen stays as it is; after SIGCONT all is well again.
 	on_terminal 80x24 see "PID" signal STOP stopped continue see "$enter" see "PID" type q -- nvtaskset -l --watch=1000
 	[ "${lines[1]}" = "status 0, terminal as before" ]
@@ -46,12 +41,14 @@ on_terminal() {
 }
 
 @test "the terminal goes away" {
-	on_terminal 80x24 see "PID" hang-up -- nvtaskset -l --watch=1000
-	[ "$output" = "status 1, terminal gone" ]
+	for command in "-l --watch=1000" "top --delay 1000"; do
+		# shellcheck disable=SC2086
+		on_terminal 80x24 see "PID" hang-up -- nvtaskset $command
+		[ "$output" = "status 1, terminal gone" ]
+	done
 }
 
 @test "a frame is written over the one before, at once" {
-	own_gpus
 	on_terminal 80x40 see "66 free" see "66 free" type q -- nvtaskset -T --watch=0.1
 	frames=${OUTPUT#"$enter"}
 	[[ "$frames" == $'\e[?2026h\e[H'*$'\e[J\e[?2026l\e[?2026h\e[H'* ]]
@@ -62,7 +59,6 @@ on_terminal() {
 }
 
 @test "changes are shown, and a process keeps its letter" {
-	own_gpus
 	start_program -t 0-7
 	first=$PROGRAM
 	start_program -t 8-9
@@ -71,7 +67,6 @@ on_terminal() {
 }
 
 @test "the picture fits the window, also after a change of its size" {
-	own_gpus
 	on_terminal 80x24 see "61 ·" size 20x6 see " more lines)" size 80x30 see "single TPC" type q -- \
 		nvtaskset -T --watch=1000
 	[ "$output" = "status 0, terminal as before" ]
@@ -83,22 +78,18 @@ on_terminal() {
 }
 
 @test "without a terminal: one picture after the other, with an empty line between" {
-	own_gpus
-	run timeout 60 bash -c 'nvtaskset -T --watch=0.1 | head -n 32'
-	[ "$status" -eq 0 ]
+	run -0 timeout 60 bash -c 'nvtaskset -T --watch=0.1 | head -n 32'
 	[ "${#lines[@]}" -gt 20 ]
 	[[ "$output" == *$'\n\nGPU 0, '* ]]
 	[[ "$output" != *$'\e'* ]]
 }
 
 @test "without a terminal: it ends when nobody reads any more, even before the next update" {
-	run timeout 60 bash -c 'nvtaskset -l --watch=1000 | head -n 1'
-	[ "$status" -eq 0 ]
+	run -0 timeout 60 bash -c 'nvtaskset -l --watch=1000 | head -n 1'
 	[[ "$output" == *"PID USER"* ]]
 }
 
 @test "a dumb terminal gets one picture after the other, in plain text" {
-	own_gpus
 	TERM_NAME=dumb on_terminal 80x24 see "66 free" see "66 free" signal INT -- nvtaskset -T --watch=0.1
 	[ "$output" = "signal 2, terminal as before" ]
 	[[ "$OUTPUT" != *$'\e'* ]]

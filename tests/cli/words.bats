@@ -6,8 +6,7 @@ load helpers
 @test "the help fits into 40 lines of 80 columns, and so does each word's" {
 	for words in "" top metrics mps system measure; do
 		# shellcheck disable=SC2086 # several words
-		run nvtaskset $words --help
-		[ "$status" -eq 0 ]
+		run -0 nvtaskset $words --help
 		[ "$(wc -l <<<"$output")" -le 40 ]
 		[ -z "$(printf '%s\n' "${lines[@]}" | awk 'length > 80')" ]
 		[[ "${lines[0]}" == "Usage: nvtaskset ${words:-[options]}"* ]]
@@ -68,8 +67,7 @@ load helpers
 		run "${as_a_user[@]}" nvtaskset ${pair%%:*}
 		now=$output
 		# shellcheck disable=SC2086 # several words
-		run "${as_a_user[@]}" nvtaskset ${pair#*:}
-		[ "$status" -eq 1 ]
+		run -1 "${as_a_user[@]}" nvtaskset ${pair#*:}
 		[ "$output" = "$now" ]
 	done
 	for former in --measure --mps-status --mps-stop --enable-system --disable-system; do

@@ -12,6 +12,13 @@
 			abort(); \
 	} while (0)
 
+/* The input again and again, so that a short one reaches all of a place. */
+static inline void fill(void *place, size_t room, const uint8_t *data, size_t size)
+{
+	for (size_t at = 0; at < room; at++)
+		((uint8_t *)place)[at] = size > 0 ? data[at % size] : 0;
+}
+
 /* Called by libFuzzer. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -36,13 +36,6 @@ static void set_up(void)
 	group_close(&group);
 }
 
-/* The input again and again, so that a short one reaches all places of the ring. */
-static void fill(uint8_t *place, size_t room, const uint8_t *data, size_t size)
-{
-	for (size_t at = 0; at < room; at++)
-		place[at] = size > 0 ? data[at % size] : 0;
-}
-
 static int make_file(uint8_t choices, const uint8_t *data, size_t size)
 {
 	static uint8_t content[GROUP_FILE_SIZE * 2];
@@ -127,7 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	uint8_t choices = data[0];
 
-	fill((uint8_t *)&wanted, sizeof wanted, data + 1, size - 1);
+	fill(&wanted, sizeof wanted, data + 1, size - 1);
 	if (group_map(&group, make_file(choices, data + 1, size - 1), &error) == 0) {
 		must(choices & OTHER_SIZE || choices & IS_FILE || !(choices & NO_SEALS));
 		check_texts(&group);

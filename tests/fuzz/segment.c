@@ -48,13 +48,6 @@ static void set_up(void)
 	memcpy(header, memory, sizeof header);
 }
 
-/* The input again and again, so that a short one reaches all places of the ring. */
-static void fill(uint8_t *place, size_t room, const uint8_t *data, size_t size)
-{
-	for (size_t at = 0; at < room; at++)
-		place[at] = size > 0 ? data[at % size] : 0;
-}
-
 /* --- a hostile editor ----------------------------------------------------------------------------------------- */
 
 static void check_revision(const struct segment_revision *revision)
@@ -111,7 +104,7 @@ static int make_area(struct segment_memory *segment, uint8_t choices, const uint
 	struct counts_memory *area = mmap(NULL, sizeof *area, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 
 	must(area != MAP_FAILED);
-	fill((uint8_t *)area, sizeof *area, data, size);
+	fill(area, sizeof *area, data, size);
 	if (choices & KEEP_AREA_HEADS)
 		keep_heads(area);
 	munmap(area, sizeof *area);
@@ -147,22 +140,6 @@ static void check_counts(const struct segment *segment, bool has_area)
 	must(!has_area || is_former || counts.count > 0);
 }
 
-/* --- hostile predictions --------------------------------------------------------------------------------------- */
-
-static void check_predictions(const struct segment *segment)
-{
-	struct prediction_quality sum = {.known = 0};
-	struct predictions predictions;
-
-	if (predictions_read(segment, &predictions)) {
-		must(predictions.count <= PREDICTIONS_MAX);
-		for (unsigned int i = 0; i < predictions.count; i++) {
-			prediction_quality_add(&sum, &predictions.list[i].quality);
-			must(sum.came_ns >= predictions.list[i].quality.came_ns);
-		}
-	}
-}
-
 /* --- a hostile owner ------------------------------------------------------------------------------------------ */
 
 static unsigned int seals_of(uint8_t choices)
@@ -196,7 +173,7 @@ static void check_edit(struct segment *segment, const uint8_t *data, size_t size
 	struct segment_partition wanted;
 	uint64_t number, before = segment_revision_number(segment);
 
-	fill((uint8_t *)&wanted, sizeof wanted, data, size);
+	fill(&wanted, sizeof wanted, data, size);
 	if (segment_edit(segment, &wanted, 1, NULL, &error) < 0) {
 		must(error.reason[0] && segment_revision_number(segment) == before);
 		return;
@@ -224,7 +201,6 @@ static void check_editor(uint8_t choices, const uint8_t *data, size_t size)
 		must(!(choices & OTHER_SIZE) || size == segment_size);
 		segment_read_counters(&segment, &counters);
 		check_counts(&segment, area >= 0 && choices & KEEP_AREA_HEADS);
-		check_predictions(&segment);
 		check_edit(&segment, data, size);
 	} else {
 		must(error.reason[0] && !segment.memory);

@@ -1,26 +1,12 @@
 /*
- * nvtaskset --attach on this program, which was started without nvtaskset. Later launches of every thread and context
- * run in the partition. Graphs that were instantiated before do not, and are counted. BUILD is the build directory,
- * where the command is.
+ * nvtaskset --attach on this program, which was started without nvtaskset. Later launches run in the partition. Graphs
+ * that were instantiated before do not, and are counted. BUILD is the build directory, where the command is.
  */
+#include "../cases.h"
 #include "support/child.h"
 #include "support/graph.h"
-#include "support/subscriber.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <fcntl.h>
-#include <pthread.h>
 #include <spawn.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 extern char **environ;
 
@@ -60,16 +46,23 @@ static void attach_to(const struct tpcset *set)
 	assert_int_equal(attach(tpcset_format_list(set, text)), 0);
 }
 
+/* A case in a process of its own, to which it attaches. */
+#define TEST_ATTACHED(name)                                                                        \
+	static void in_child_##name(void);                                                         \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		child_run_to_attach(in_child_##name);                                              \
+	}                                                                                          \
+	static void in_child_##name(void)
+
 /* --- launches ------------------------------------------------------------------------------------------------------ */
 
 static void assert_runs_in(const struct tpcset *set)
 {
-	struct tpcset ran = gpu_where(&gpu, NULL);
-
-	gpu_assert_equal(&ran, set);
+	gpu_assert_runs_in(&gpu, NULL, set);
 }
 
-static void obey(void)
+TEST_ATTACHED(next_launch_obeys)
 {
 	struct tpcset all;
 
@@ -85,12 +78,6 @@ static void obey(void)
 	assert_int_equal(gpu_counters().restricted, 2);
 }
 
-static void test_next_launch_obeys(void **state)
-{
-	(void)state;
-	child_run_to_attach(obey);
-}
-
 /* --- counting ------------------------------------------------------------------------------------------------------ */
 
 static void launch(unsigned int kernels)
@@ -100,14 +87,11 @@ static void launch(unsigned int kernels)
 	gpu_check(cuCtxSynchronize());
 }
 
-/* Waits until all that was launched has ended: the count may be seen later than the end. */
 static void assert_counted(uint64_t launched)
 {
 	uint32_t gaps;
-	struct counts_of_gpu kernels = gpu_kernels(&gpu, &gaps);
+	struct counts_of_gpu kernels = gpu_kernels_at_rest(&gpu, &gaps);
 
-	while (gaps == 0 && kernels.ended < kernels.launched)
-		kernels = gpu_kernels(&gpu, &gaps);
 	assert_int_equal(kernels.launched, launched);
 	assert_true(gaps == 1 << COUNTS_NO_SLOTS || (gaps == 0 && kernels.ended == launched));
 }
@@ -123,38 +107,30 @@ static void open_primary(void)
 }
 
 /* A graph that is older can be said, and not counted. */
-static void count_from_the_attach_on(void)
+TEST_ATTACHED(kernels_are_counted_from_here_on)
 {
 	uint32_t gaps;
 
 	open_primary();
+	outputs[0] = gpu.output;
 	CUgraph graph;
-	CUgraphExec exec;
-	const CUDA_KERNEL_NODE_PARAMS node = {gpu.nothing, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL, NULL};
-	CUgraphNode added;
 
 	gpu_check(cuGraphCreate(&graph, 0));
-	gpu_check(cuGraphAddKernelNode_v2(&added, graph, NULL, 0, &node));
-	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	graph_add_node(graph, 0, NULL);
+	CUgraphExec exec = graph_instantiate(graph);
+
 	gpu_check(cuGraphLaunch(exec, NULL));
 	launch(100);
 	assert_int_equal(attach("all"), 0);
 	launch(10);
 	assert_counted(10);
-	gpu_check(cuGraphLaunch(exec, NULL));
-	gpu_check(cuCtxSynchronize());
+	graph_replay(exec);
 	gpu_kernels(&gpu, &gaps);
 	assert_true(gaps & 1 << COUNTS_OLDER);
 }
 
-static void test_kernels_are_counted_from_here_on(void **state)
-{
-	(void)state;
-	child_run_to_attach(count_from_the_attach_on);
-}
-
 /* The context is not a primary one. The command goes by the one thread that there is. */
-static void count_in_the_current_context(void)
+TEST_ATTACHED(kernels_of_the_current_context_are_counted)
 {
 	struct gpu_under_test later;
 
@@ -170,14 +146,8 @@ static void count_in_the_current_context(void)
 	assert_counted(11);
 }
 
-static void test_kernels_of_the_current_context_are_counted(void **state)
-{
-	(void)state;
-	child_run_to_attach(count_in_the_current_context);
-}
-
 /* The driver does not list contexts but the primary ones. */
-static void say_what_is_not_counted(void)
+TEST_ATTACHED(older_contexts_are_said)
 {
 	uint32_t gaps;
 
@@ -192,72 +162,9 @@ static void say_what_is_not_counted(void)
 	assert_int_equal(gaps, 1 << COUNTS_OLDER);
 }
 
-static void test_older_contexts_are_said(void **state)
-{
-	(void)state;
-	child_run_to_attach(say_what_is_not_counted);
-}
-
-#define THREADS 8
-
-static atomic_bool ends;
-static atomic_uint launched[THREADS];
-
-static void *launch_all_the_time(void *argument)
-{
-	unsigned int number = (unsigned int)(uintptr_t)argument;
-	CUdeviceptr output;
-
-	gpu_check(cuCtxSetCurrent(gpu.context));
-	output = gpu_new_output(&gpu);
-	while (!ends) {
-		struct tpcset ran = gpu_where_into(&gpu, NULL, output);
-
-		assert_false(tpcset_is_empty(&ran));
-		launched[number]++;
-	}
-	struct tpcset ran = gpu_where_into(&gpu, NULL, output);
-
-	for (unsigned int tpc = 0; tpc < TPCSET_MAX; tpc++)
-		assert_true(!tpcset_has(&ran, tpc) || tpcset_has(&before, tpc));
-	return NULL;
-}
-
-static void wait_for_launches(void)
-{
-	for (unsigned int i = 0; i < THREADS; i++) {
-		unsigned int seen = launched[i];
-
-		while (launched[i] < seen + 3)
-			usleep(1000);
-	}
-}
-
-static void obey_from_all_threads(void)
-{
-	pthread_t threads[THREADS];
-
-	graph_set_up(NULL);
-	for (uintptr_t i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, launch_all_the_time, (void *)i), 0);
-	wait_for_launches();
-	attach_to(&before);
-	wait_for_launches();
-	ends = true;
-	for (unsigned int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
-	assert_true(gpu_counters().restricted >= THREADS);
-}
-
-static void test_all_threads_obey(void **state)
-{
-	(void)state;
-	child_run_to_attach(obey_from_all_threads);
-}
-
 /* --- graphs -------------------------------------------------------------------------------------------------------- */
 
-static void count_older_graphs(void)
+TEST_ATTACHED(older_graphs_are_counted)
 {
 	struct tpcset all;
 	CUgraphExec older, newer;
@@ -278,58 +185,12 @@ static void count_older_graphs(void)
 	gpu_check(cuGraphExecDestroy(older));
 }
 
-static void test_older_graphs_are_counted(void **state)
-{
-	(void)state;
-	child_run_to_attach(count_older_graphs);
-}
-
-/* --- profilers ----------------------------------------------------------------------------------------------------- */
-
-/* tool_first.c has more tests of this. */
-static void wait_for_a_profiler(void)
-{
-	struct tpcset all;
-
-	graph_set_up(NULL);
-	all = gpu_all(&gpu);
-	subscriber_open(NULL);
-	/* The partition was changed and is not in force. */
-	assert_int_equal(attach("0-3"), 3);
-	assert_runs_in(&all);
-	subscriber_close();
-	assert_runs_in(&before);
-}
-
-static void test_profiler_first(void **state)
-{
-	(void)state;
-	child_run_to_attach(wait_for_a_profiler);
-}
-
-static void share_with_a_profiler(void)
-{
-	graph_set_up(NULL);
-	attach_to(&before);
-	subscriber_open(NULL);
-	assert_runs_in(&before);
-	assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 1);
-	subscriber_close();
-	assert_runs_in(&before);
-}
-
-static void test_profiler_afterwards(void **state)
-{
-	(void)state;
-	child_run_to_attach(share_with_a_profiler);
-}
-
 /* --- a quota ------------------------------------------------------------------------------------------------------- */
 
 #define PATIENCE_SECONDS 20
 
-/* With kernels of 1 to 2 ms. It was not put aside before, and has made its context itself. */
-static void be_held_to_a_quota(void)
+/* With kernels of 1 to 2 ms. It was not suspended before, and has made its context itself. */
+TEST_ATTACHED(quota)
 {
 	uint64_t cycles = 3000000;
 	void *parameters[] = {&gpu.output, &cycles};
@@ -358,25 +219,4 @@ static void be_held_to_a_quota(void)
 	}
 }
 
-static void test_quota(void **state)
-{
-	(void)state;
-	child_run_to_attach(be_held_to_a_quota);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_next_launch_obeys),
-		cmocka_unit_test(test_kernels_are_counted_from_here_on),
-		cmocka_unit_test(test_kernels_of_the_current_context_are_counted),
-		cmocka_unit_test(test_older_contexts_are_said),
-		cmocka_unit_test(test_all_threads_obey),
-		cmocka_unit_test(test_older_graphs_are_counted),
-		cmocka_unit_test(test_profiler_first),
-		cmocka_unit_test(test_profiler_afterwards),
-		cmocka_unit_test(test_quota),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,25 +1,17 @@
 /* A kernel runs on all SMs of its partition and on no other: for every single TPC, and for random subsets. */
+#include "../cases.h"
 #include "support/first_gpu.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <stdlib.h>
-
 #define SUBSETS 40
-
 
 static void check(const struct tpcset *set)
 {
 	gpu_set_partition(&gpu, set);
-	struct tpcset ran = gpu_where(&gpu, NULL);
-
-	gpu_assert_equal(&ran, set);
+	gpu_assert_runs_in(&gpu, NULL, set);
 }
 
-static void test_every_single_tpc(void **state)
+TEST(every_single_tpc)
 {
-	(void)state;
 	for (unsigned int tpc = 0; tpc < gpu.topology->tpc_count; tpc++) {
 		struct tpcset set = gpu_range(tpc, tpc);
 
@@ -27,9 +19,8 @@ static void test_every_single_tpc(void **state)
 	}
 }
 
-static void test_random_subsets(void **state)
+TEST(random_subsets)
 {
-	(void)state;
 	srandom(20251121);
 	for (unsigned int i = 0; i < SUBSETS; i++) {
 		unsigned int share = 1 + (unsigned int)random() % 9; /* so that there are small and large sets */
@@ -43,33 +34,4 @@ static void test_random_subsets(void **state)
 	}
 }
 
-static void test_whole_gpu(void **state)
-{
-	struct tpcset all = gpu_all(&gpu);
-
-	(void)state;
-	check(&all);
-}
-
-static void test_each_gpc(void **state)
-{
-	(void)state;
-	for (unsigned int gpc = 0; gpc < TOPOLOGY_GPCS_MAX; gpc++) {
-		struct tpcset set = topology_gpc(gpu.topology, gpc);
-
-		if (!tpcset_is_empty(&set))
-			check(&set);
-	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole_gpu),
-		cmocka_unit_test(test_every_single_tpc),
-		cmocka_unit_test(test_random_subsets),
-		cmocka_unit_test(test_each_gpc),
-	};
-
-	return cmocka_run_group_tests_name("exact_sms", tests, gpu_set_up, NULL);
-}
+RUN_TESTS_IN(gpu_set_up, NULL, NULL, NULL)

@@ -3,20 +3,12 @@
  *
  * Only on the simulator: with the real driver, the child may wait for the driver's own locks.
  */
+#include "../cases.h"
 #include "../sanitized.h"
 #include "base/clock.h"
 #include "support/child.h"
 #include "support/graph.h"
 #include "support/subscriber.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #define CALL_GRAPH_DESTROY 517
 
@@ -47,13 +39,13 @@ static uint32_t tool;
 static void hear(int call, subscriber_callback *callback)
 {
 	inside = may_go = false;
-	gpu_check(((table_subscribe *)subscriber_table()[TABLE_SUBSCRIBE])(&tool, callback, NULL));
-	gpu_check(((table_enable *)subscriber_table()[TABLE_ENABLE])(1, tool, API, call));
+	gpu_check(tool_subscribe(&tool, callback, NULL));
+	gpu_check(tool_enable(1, tool, API, call));
 }
 
 static void hear_no_more(void)
 {
-	gpu_check(((table_unsubscribe *)subscriber_table()[TABLE_UNSUBSCRIBE])(tool));
+	gpu_check(tool_unsubscribe(tool));
 }
 
 static pthread_t start(void *body(void *), void *argument)
@@ -132,9 +124,8 @@ static void *launch(void *argument)
 	return NULL;
 }
 
-static void test_while_another_thread_refreshes(void **state)
+TEST(while_another_thread_refreshes)
 {
-	(void)state;
 	need_simulator();
 	prepare_refresh();
 	handle(stay_inside);
@@ -161,9 +152,8 @@ static void fork_once(int number)
 	inside = true;
 }
 
-static void test_in_the_middle_of_refreshing(void **state)
+TEST(in_the_middle_of_refreshing)
 {
-	(void)state;
 	need_simulator();
 	if (SANITIZED)
 		gpu_skip("a sanitizer does not permit a fork in the handler of a signal");
@@ -230,11 +220,10 @@ static bool allocates_after_fork(void)
 #endif
 }
 
-static void test_while_another_thread_forgets_bodies(void **state)
+TEST(while_another_thread_forgets_bodies)
 {
 	unsigned int met = 0;
 
-	(void)state;
 	need_simulator();
 	if (!allocates_after_fork())
 		gpu_skip("this sanitizer's allocator does not survive a fork");
@@ -243,15 +232,4 @@ static void test_while_another_thread_forgets_bodies(void **state)
 		met += fork_while_conditionals_go();
 }
 
-/* ---------------------------------------------------------------------------------------------------------------------- */
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_while_another_thread_refreshes),
-		cmocka_unit_test(test_in_the_middle_of_refreshing),
-		cmocka_unit_test(test_while_another_thread_forgets_bodies),
-	};
-
-	return cmocka_run_group_tests_name("fork_graphs", tests, graph_set_up, NULL);
-}
+RUN_TESTS_IN(graph_set_up, NULL, NULL, NULL)

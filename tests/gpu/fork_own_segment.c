@@ -1,15 +1,8 @@
 /* A child of fork has a partition of its own, which starts as its parent's: changing one leaves the other. */
+#include "../cases.h"
 #include "state/segment.h"
 #include "support/child.h"
 #include "support/gpu.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <errno.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* CUDA does not survive a fork: until the last test, only children call cuInit. */
 static struct topology_list gpus;
@@ -42,29 +35,8 @@ static void check_launch(const struct tpcset *expected)
 {
 	gpu_initialise();
 	gpu_open(&gpu, 0);
-	struct tpcset ran = gpu_where(&gpu, NULL);
-
-	gpu_assert_equal(&ran, expected);
+	gpu_assert_runs_in(&gpu, NULL, expected);
 	gpu_close(&gpu);
-}
-
-static void be_as_the_parent(void)
-{
-	struct tpcset parents = gpu_range(2, 3);
-
-	check_partition(&parents);
-	check_launch(&parents);
-}
-
-static void test_starts_as_the_parents(void **state)
-{
-	struct tpcset set = gpu_range(2, 3);
-
-	(void)state;
-	set_partition(&set);
-	struct child_end end = child_run(be_as_the_parent);
-
-	child_assert_passed(&end);
 }
 
 static void change_own(void)
@@ -75,15 +47,12 @@ static void change_own(void)
 	check_launch(&own);
 }
 
-static void test_child_changes_its_own(void **state)
+TEST(child_changes_its_own)
 {
 	struct tpcset set = gpu_range(4, 6);
 
-	(void)state;
 	set_partition(&set);
-	struct child_end end = child_run(change_own);
-
-	child_assert_passed(&end);
+	child_passes(change_own);
 	check_partition(&set);
 }
 
@@ -113,11 +82,10 @@ static void outlast_the_parents_change(void)
 	check_launch(&before);
 }
 
-static void test_parent_changes_its_own(void **state)
+TEST(parent_changes_its_own)
 {
 	struct tpcset before = gpu_range(2, 3), after = gpu_range(7, 7);
 
-	(void)state;
 	assert_int_equal(pipe(child_is_ready), 0);
 	assert_int_equal(pipe(parent_has_changed), 0);
 	set_partition(&before);
@@ -132,55 +100,26 @@ static void test_parent_changes_its_own(void **state)
 	check_partition(&after);
 }
 
-static void change_own_in_a_grandchild(void)
-{
-	struct tpcset before = gpu_range(2, 3);
-	struct child_end end = child_run(change_own);
-
-	child_assert_passed(&end);
-	check_partition(&before);
-}
-
-static void test_grandchild_has_its_own(void **state)
-{
-	struct tpcset set = gpu_range(2, 3);
-
-	(void)state;
-	set_partition(&set);
-	struct child_end end = child_run(change_own_in_a_grandchild);
-
-	child_assert_passed(&end);
-	check_partition(&set);
-}
-
-static void test_parent_goes_on(void **state)
+TEST(parent_goes_on)
 {
 	struct tpcset set = gpu_range(0, 4);
 
-	(void)state;
 	set_partition(&set);
 	check_launch(&set);
 }
 
 /* Without room for the segment's high descriptor number, system calls fail on the way. */
-static void test_errno_is_the_programs(void **state)
+TEST(errno_is_the_programs)
 {
-	struct rlimit limit, low;
-	int status = -1;
+	rlim_t limit = limit_to(RLIMIT_NOFILE, 100);
 
-	(void)state;
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	low = limit;
-	low.rlim_cur = 100;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
 	errno = EDOM;
 	pid_t child = fork();
 
 	if (child == 0)
 		_exit(errno == EDOM ? 0 : 1);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	assert_int_equal(status, 0);
+	limit_to(RLIMIT_NOFILE, limit);
+	assert_ends_well(child);
 }
 
 /* This thread counts in the first slot: slots of the parent's threads are free in the child. */
@@ -193,16 +132,13 @@ static void count_in_the_first_slot(void)
 	segment_close(&segment);
 }
 
-static void test_slots_of_the_parents_threads_are_free(void **state)
+TEST(slots_of_the_parents_threads_are_free)
 {
-	(void)state;
 	if (!gpu_is_simulated())
 		gpu_skip("CUDA does not survive a fork");
 	gpu_open(&gpu, 0);
 	gpu_launch_empty(&gpu);
-	struct child_end end = child_run(count_in_the_first_slot);
-
-	child_assert_passed(&end);
+	child_passes(count_in_the_first_slot);
 	gpu_close(&gpu);
 }
 
@@ -232,46 +168,28 @@ static void change_own_to_the_same_number(void)
 
 /* A revision's number belongs to one segment: a thread that has launched in the parent's partition remembers a number
  * of the parent's segment. */
-static void test_numbers_are_of_one_segment(void **state)
+TEST(numbers_are_of_one_segment)
 {
 	struct tpcset set = gpu_range(2, 3);
 
-	(void)state;
 	if (!gpu_is_simulated())
 		gpu_skip("CUDA does not survive a fork");
 	gpu_open(&gpu, 0);
 	gpu_set_partition(&gpu, &set);
-	struct tpcset ran = gpu_where(&gpu, NULL);
-
-	gpu_assert_equal(&ran, &set);
+	gpu_assert_runs_in(&gpu, NULL, &set);
 	parents_number = revision_number();
-	struct child_end end = child_run(change_own_to_the_same_number);
-
-	child_assert_passed(&end);
+	child_passes(change_own_to_the_same_number);
 	gpu_close(&gpu);
 }
 
 /* Loads the library, and with it makes the segment, before the first fork. */
-static int set_up(void **state)
+FIXTURE(set_up)
 {
 	struct error error;
 
-	(void)state;
 	gpu_load_driver();
 	if (topology_load(&gpus, &error) < 0)
 		fail_msg("%s", error.reason);
-	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_starts_as_the_parents),  cmocka_unit_test(test_child_changes_its_own),
-		cmocka_unit_test(test_parent_changes_its_own), cmocka_unit_test(test_grandchild_has_its_own),
-		cmocka_unit_test(test_errno_is_the_programs),  cmocka_unit_test(test_parent_goes_on),
-		cmocka_unit_test(test_slots_of_the_parents_threads_are_free),
-		cmocka_unit_test(test_numbers_are_of_one_segment),
-	};
-
-	return cmocka_run_group_tests_name("fork_own_segment", tests, set_up, NULL);
-}
+RUN_TESTS_IN(set_up, NULL, NULL, NULL)

@@ -2,24 +2,19 @@
  * Fills and copies in graphs are uploaded again after a change, as they can be kernels (docs/hardware.md); a kernel of
  * the driver's does not report where it runs. A copy from or to the host's memory is no kernel.
  */
+#include "../cases.h"
 #include "support/graph.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <string.h>
 
 #define BYTES ((size_t)1 << 20)
 
 static unsigned char host[BYTES];
 static CUdeviceptr device, second_device;
 
-static int allocate(void **state)
+FIXTURE(allocate)
 {
-	graph_set_up(state);
+	graph_set_up(NULL);
 	gpu_check(cuMemAlloc_v2(&device, BYTES));
 	gpu_check(cuMemAlloc_v2(&second_device, BYTES));
-	return 0;
 }
 
 static CUgraphNode add_copy(CUgraph graph, const CUDA_MEMCPY3D *parameters)
@@ -67,8 +62,7 @@ static CUDA_MEMCPY3D to_host(void)
 
 static void launch(CUgraphExec exec)
 {
-	gpu_check(cuGraphLaunch(exec, NULL));
-	gpu_check(cuCtxSynchronize());
+	graph_replay(exec);
 }
 
 /* Launches it after a change: its node is uploaded again. Returns how many launches the driver announced, at least. */
@@ -92,22 +86,15 @@ static void assert_device_holds(CUdeviceptr address, size_t offset, size_t bytes
 		assert_int_equal(host[i], value);
 }
 
-static void end(CUgraphExec exec, CUgraph graph)
-{
-	gpu_check(cuGraphExecDestroy(exec));
-	gpu_check(cuGraphDestroy(graph));
-}
-
 /* --- the tests --------------------------------------------------------------------------------------------------- */
 
-static void test_fill(void **state)
+TEST(fill)
 {
 	const CUDA_MEMSET_NODE_PARAMS parameters = {
 		.dst = device, .value = 7, .elementSize = 1, .width = BYTES, .height = 1};
 	CUgraphNode node;
 	CUgraph graph;
 
-	(void)state;
 	graph_change(&before);
 	gpu_check(cuGraphCreate(&graph, 0));
 	gpu_check(cuGraphAddMemsetNode(&node, graph, NULL, 0, &parameters, gpu.context));
@@ -117,7 +104,7 @@ static void test_fill(void **state)
 	assert_true(launch_refreshed(exec, &after) > 0);
 	assert_true(launch_refreshed(exec, &before) > 0);
 	assert_device_holds(device, 0, BYTES, 7);
-	end(exec, graph);
+	graph_end(exec, graph);
 }
 
 /* Copies `rows` rows of `width` bytes with a kernel. */
@@ -139,59 +126,40 @@ static void copy_on_device(size_t width, size_t rows, size_t pitch)
 	assert_true(launch_refreshed(exec, &before) > 0);
 	for (size_t row = 0; row < rows; row++)
 		assert_device_holds(second_device, row * pitch, width, 5);
-	end(exec, graph);
+	graph_end(exec, graph);
 }
 
-static void test_copy_on_the_device(void **state)
+TEST(copy_on_the_device)
 {
-	(void)state;
 	copy_on_device(BYTES, 1, BYTES);
 }
 
-static void test_copy_of_rows(void **state)
+static void copy_with_the_host(const CUDA_MEMCPY3D *parameters, bool is_from_host)
 {
-	(void)state;
-	copy_on_device(100, 16, 512);
-}
-
-static void test_copy_from_the_host(void **state)
-{
-	const CUDA_MEMCPY3D parameters = from_host();
 	CUgraph graph;
 
-	(void)state;
 	gpu_check(cuGraphCreate(&graph, 0));
-	add_copy(graph, &parameters);
-	CUgraphExec exec = graph_instantiate(graph);
-
-	memset(host, 1, BYTES);
-	launch(exec);
-	for (unsigned char value = 2; value < 6; value++) {
-		memset(host, value, BYTES);
-		launch_refreshed(exec, value % 2 ? &before : &after);
-		assert_device_holds(second_device, 0, BYTES, value);
-	}
-	end(exec, graph);
-}
-
-static void test_copy_to_the_host(void **state)
-{
-	const CUDA_MEMCPY3D parameters = to_host();
-	CUgraph graph;
-
-	(void)state;
-	gpu_check(cuGraphCreate(&graph, 0));
-	add_copy(graph, &parameters);
+	add_copy(graph, parameters);
 	CUgraphExec exec = graph_instantiate(graph);
 
 	launch(exec);
 	for (unsigned char value = 1; value < 5; value++) {
 		gpu_check(cuMemsetD8_v2(device, value, BYTES));
+		memset(host, is_from_host ? value : 0, BYTES);
 		launch_refreshed(exec, value % 2 ? &before : &after);
-		assert_int_equal(host[0], value);
 		assert_int_equal(host[BYTES - 1], value);
+		if (is_from_host)
+			assert_device_holds(second_device, 0, BYTES, value);
 	}
-	end(exec, graph);
+	graph_end(exec, graph);
+}
+
+TEST(copies_with_the_host)
+{
+	const CUDA_MEMCPY3D there = from_host(), back = to_host();
+
+	copy_with_the_host(&there, true);
+	copy_with_the_host(&back, false);
 }
 
 /* The instance's copy of a destroyed node cannot be reached: it is counted if it can be a kernel. */
@@ -211,54 +179,16 @@ static void assert_counted_when_destroyed(const CUDA_MEMCPY3D *parameters, uint6
 	graph_change(&after);
 	launch(exec);
 	assert_int_equal(graph_stale(), stale + count);
-	end(exec, graph);
+	graph_end(exec, graph);
 }
 
-static void test_destroyed_copy_counts_if_it_is_a_kernel(void **state)
+TEST(destroyed_copy_counts_if_it_is_a_kernel)
 {
 	const CUDA_MEMCPY3D there = from_host(), back = to_host(), between = on_device(BYTES, 1, BYTES);
 
-	(void)state;
 	assert_counted_when_destroyed(&there, 0);
 	assert_counted_when_destroyed(&back, 0);
 	assert_counted_when_destroyed(&between, 1);
 }
 
-static void test_copy_in_a_body(void **state)
-{
-	const CUDA_MEMCPY3D parameters = on_device(BYTES, 1, BYTES);
-	CUgraphNode node;
-	CUgraph graph;
-
-	(void)state;
-	if (!cuGraphConditionalHandleCreate || !cuGraphAddNode_v2)
-		gpu_skip("this driver has no conditional nodes");
-	gpu_check(cuGraphCreate(&graph, 0));
-	CUgraphNodeParams conditional = gpu_conditional_node(&gpu, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
-
-	gpu_check(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &conditional));
-	add_copy(conditional.conditional.phGraph_out[0], &parameters);
-	graph_change(&before);
-	CUgraphExec exec = graph_instantiate(graph);
-
-	launch(exec);
-	gpu_check(cuMemsetD8_v2(device, 9, BYTES));
-	assert_true(launch_refreshed(exec, &after) > 0);
-	assert_device_holds(second_device, 0, BYTES, 9);
-	end(exec, graph);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fill),
-		cmocka_unit_test(test_copy_on_the_device),
-		cmocka_unit_test(test_copy_of_rows),
-		cmocka_unit_test(test_copy_from_the_host),
-		cmocka_unit_test(test_copy_to_the_host),
-		cmocka_unit_test(test_destroyed_copy_counts_if_it_is_a_kernel),
-		cmocka_unit_test(test_copy_in_a_body),
-	};
-
-	return cmocka_run_group_tests_name("graphs_memory", tests, allocate, NULL);
-}
+RUN_TESTS_IN(allocate, NULL, NULL, NULL)

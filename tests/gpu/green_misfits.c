@@ -3,14 +3,11 @@
  * hold them, they run there. Otherwise they run in the partition, widened if necessary. They never run in the green
  * context outside of the partition.
  */
+#include "../cases.h"
 #include "gpu/qmd.h"
 #include "support/green.h"
 #include "support/room.h"
 #include "support/subscriber.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 
 /* --- sets ---------------------------------------------------------------------------------------------------- */
 
@@ -23,12 +20,7 @@ static struct tpcset outside(void)
 
 static struct tpcset first_of(struct tpcset set, unsigned int count)
 {
-	struct tpcset first = {{0}};
-
-	assert_true(tpcset_count(&set) >= count);
-	for (unsigned int tpc = tpcset_next(&set, 0); count > 0; count--, tpc = tpcset_next(&set, tpc + 1))
-		tpcset_add(&first, tpc);
-	return first;
+	return gpu_first_of(&set, count);
 }
 
 /* Two TPCs of one virtual GPC. */
@@ -50,22 +42,14 @@ static struct tpcset both_of(struct tpcset a, struct tpcset b)
 
 /* --- launches -------------------------------------------------------------------------------------------------- */
 
-static unsigned int blocks_per_sm(void)
-{
-	int blocks = 0;
-
-	gpu_check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, green.inside.where, GPU_COOPERATIVE_THREADS, 0));
-	return (unsigned int)blocks;
-}
-
 /* As many blocks as fit on so many TPCs at once, and `more`. */
 static struct shape cooperative(unsigned int tpcs, unsigned int more)
 {
 	return (struct shape){
-		.blocks = tpcs * gpu.topology->sms_per_tpc * blocks_per_sm() + more,
+		.blocks = tpcs * gpu.topology->sms_per_tpc * gpu_blocks_per_sm(&green.inside) + more,
 		.threads = GPU_COOPERATIVE_THREADS,
 		.is_cooperative = true,
-		.blocks_per_sm = blocks_per_sm(),
+		.blocks_per_sm = gpu_blocks_per_sm(&green.inside),
 	};
 }
 
@@ -79,17 +63,7 @@ static struct shape clusters(void)
 
 static struct tpcset run(const struct shape *shape)
 {
-	uint64_t cycles = GPU_CYCLES;
-	void *parameters[] = {&green.inside.output, &cycles};
-	CUlaunchAttribute attributes[] = {
-		{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = shape->is_cooperative},
-		{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {shape->cluster, 1, 1}},
-	};
-	const CUlaunchConfig config = {.gridDimX = shape->blocks, .gridDimY = 1, .gridDimZ = 1,
-	                               .blockDimX = shape->threads, .blockDimY = 1, .blockDimZ = 1,
-	                               .attrs = attributes, .numAttrs = shape->cluster > 0 ? 2 : 1};
-
-	gpu_check(cuLaunchKernelEx(&config, green.inside.where, parameters, NULL));
+	gpu_check(shape_launch(&green.inside, shape, NULL, green.inside.output));
 	gpu_check(cuCtxSynchronize());
 	return gpu_read_tpcs(&green.inside, green.inside.output, shape->blocks);
 }
@@ -131,17 +105,15 @@ static void assert_widened(struct shape shape, struct tpcset partition)
 
 /* --- cooperative launches ---------------------------------------------------------------------------------------- */
 
-static void test_cooperative_in_both(void **state)
+TEST(cooperative_in_both)
 {
-	(void)state;
 	green_enter();
 	assert_in_both(cooperative(2, 0), both_of(first_of(green.tpcs, 2), first_of(outside(), 2)));
 	assert_in_both(cooperative(2, 0), first_of(green.tpcs, 2));
 }
 
-static void test_cooperative_with_too_little_in_common(void **state)
+TEST(cooperative_with_too_little_in_common)
 {
-	(void)state;
 	green_enter();
 	assert_partition_wins(cooperative(1, 1), both_of(first_of(green.tpcs, 1), first_of(outside(), 2)));
 	assert_partition_wins(cooperative(3, 0), both_of(first_of(green.tpcs, 1), first_of(outside(), 2)));
@@ -149,9 +121,8 @@ static void test_cooperative_with_too_little_in_common(void **state)
 	assert_widened(cooperative(2, 1), first_of(green.tpcs, 2));
 }
 
-static void test_cooperative_apart(void **state)
+TEST(cooperative_apart)
 {
-	(void)state;
 	green_enter();
 	assert_partition_wins(cooperative(2, 0), first_of(outside(), 2));
 	assert_widened(cooperative(1, 1), first_of(outside(), 1));
@@ -165,28 +136,18 @@ static void enter_with_clusters(void)
 	green_enter();
 }
 
-static void test_clusters_in_both(void **state)
+TEST(clusters_in_both)
 {
-	(void)state;
 	enter_with_clusters();
 	assert_in_both(clusters(), both_of(pair_of(green.tpcs), pair_of(outside())));
 	assert_in_both(clusters(), pair_of(green.tpcs));
 }
 
-static void test_clusters_with_too_little_in_common(void **state)
+TEST(clusters_with_too_little_in_common)
 {
-	(void)state;
 	enter_with_clusters();
 	assert_partition_wins(clusters(), both_of(first_of(green.tpcs, 1), pair_of(outside())));
 	assert_widened(clusters(), first_of(green.tpcs, 1));
-}
-
-static void test_clusters_apart(void **state)
-{
-	(void)state;
-	enter_with_clusters();
-	assert_partition_wins(clusters(), pair_of(outside()));
-	assert_widened(clusters(), first_of(outside(), 1));
 }
 
 /* Checks the mask of the last descriptor, as another tool sees it. */
@@ -204,12 +165,11 @@ static void assert_disabled(const struct tpcset *set)
 
 /* The driver keeps clusters off TPCs that have no room for one (docs/facts.md, "Launch descriptors"). A mask that
  * replaces the driver's must do so, too. */
-static void test_clusters_keep_off_singletons(void **state)
+TEST(clusters_keep_off_singletons)
 {
 	struct tpcset singletons = gpu_singletons(&gpu);
 	struct shape shape;
 
-	(void)state;
 	enter_with_clusters();
 	if (tpcset_is_empty(&singletons))
 		gpu_skip("this GPU has no singleton TPCs");
@@ -224,33 +184,4 @@ static void test_clusters_keep_off_singletons(void **state)
 	subscriber_close();
 }
 
-static void test_cooperative_clusters(void **state)
-{
-	struct shape shape;
-
-	(void)state;
-	enter_with_clusters();
-	shape = cooperative(2, 0);
-	shape.cluster = 2 * gpu.topology->sms_per_tpc;
-	assert_in_both(shape, both_of(pair_of(green.tpcs), pair_of(outside())));
-	assert_partition_wins(shape, both_of(first_of(green.tpcs, 1), pair_of(outside())));
-	assert_partition_wins(shape, pair_of(outside()));
-}
-
-/* -------------------------------------------------------------------------------------------------------------------- */
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_GREEN(test_cooperative_in_both),
-		IN_GREEN(test_cooperative_with_too_little_in_common),
-		IN_GREEN(test_cooperative_apart),
-		IN_GREEN(test_clusters_in_both),
-		IN_GREEN(test_clusters_with_too_little_in_common),
-		IN_GREEN(test_clusters_apart),
-		IN_GREEN(test_clusters_keep_off_singletons),
-		IN_GREEN(test_cooperative_clusters),
-	};
-
-	return cmocka_run_group_tests_name("green_misfits", tests, gpu_set_up, NULL);
-}
+RUN_TESTS_IN(gpu_set_up, NULL, NULL, green_leave)

@@ -5,6 +5,7 @@
  * A thread is held for ten seconds where it is not said otherwise: longer than any test waits.
  */
 #include "../alone.h"
+#include "../cases.h"
 #include "../sanitized.h"
 #include "base/proc.h"
 #include "support/client.h"
@@ -12,18 +13,8 @@
 #include "support/subscriber.h"
 #include "support/timed.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <dirent.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define LITTLE {.run_us = 1000, .period_us = 10000000}
 #define SOME {.run_us = 5000, .period_us = 100000}
@@ -46,11 +37,7 @@ static void be_client(struct segment_quota quota)
 
 static void wait_until_used(uint64_t us)
 {
-	double end = timed_now_s() + PATIENCE_S;
-
-	while (timed_look().present_us < us && timed_now_s() < end)
-		timed_sleep_ms(1);
-	assert_true(timed_look().present_us >= us);
+	timed_wait_until(timed_look().present_us >= us);
 }
 
 /* From here on, the next launch has to wait. */
@@ -62,7 +49,7 @@ static void be_client_who_has_used_all(struct segment_quota quota)
 	wait_until_used(quota.run_us);
 }
 
-/* --- threads that are held ------------------------------------------------------------------------------------------ */
+/* --- threads that are held --------------------------------------------------------------------------------------- */
 
 static struct launcher {
 	pthread_t thread;
@@ -100,33 +87,29 @@ static bool sleeps(int thread)
 
 static void wait_until_held(void)
 {
-	double end = timed_now_s() + PATIENCE_S;
 	unsigned int times = 0;
 
-	while (times < TIMES_ASLEEP && timed_now_s() < end) {
+	timed_until (times == TIMES_ASLEEP) {
 		int thread = atomic_load(&launcher.id);
 
 		times = thread != 0 && sleeps(thread) ? times + 1 : 0;
 		timed_sleep_ms(1);
 	}
-	assert_int_equal(times, TIMES_ASLEEP);
 	assert_false(atomic_load(&launcher.has_launched));
 }
 
 static void hold(void (*launches)(void))
 {
 	launcher.launches = launches;
+	launcher.id = 0;
+	launcher.has_launched = false;
 	assert_int_equal(pthread_create(&launcher.thread, NULL, launch, NULL), 0);
 	wait_until_held();
 }
 
 static void wait_for_flag(const atomic_bool *flag)
 {
-	double end = timed_now_s() + PATIENCE_S;
-
-	while (!atomic_load(flag) && timed_now_s() < end)
-		timed_sleep_ms(1);
-	assert_true(atomic_load(flag));
+	timed_wait_until(atomic_load(flag));
 }
 
 static void wait_until_launched(void)
@@ -136,19 +119,25 @@ static void wait_until_launched(void)
 	gpu_check(cuCtxSynchronize());
 }
 
+static void let_go(void)
+{
+	give((struct segment_quota)ALL);
+	wait_until_launched();
+}
+
 static void hold_with_little(void)
 {
 	be_client_who_has_used_all((struct segment_quota)LITTLE);
 	hold(launch_one);
 }
 
-/* --- holds end ------------------------------------------------------------------------------------------------------ */
+/* --- holds end --------------------------------------------------------------------------------------------------- */
 
 #define LAUNCHES 60
 
 /* It always wants to run: so it has what comes in each period, but for the last one; a half of it, since this machine may be
  * busy. If launches were held for longer than until a period begins in which there is room, it would have less. */
-static void go_on(void)
+TIMED(goes_on)
 {
 	const struct segment_quota quota = {.run_us = 10000, .period_us = 200000};
 
@@ -164,67 +153,27 @@ static void go_on(void)
 
 	assert_true(time.aside_us > 0);
 	assert_true((double)time.present_us > quota.run_us * (periods - 1) / 2);
+	assert_true((double)time.present_us < quota.run_us * (periods + 1) * 3);
 }
 
-static void follow_edits(void)
-{
-	hold_with_little();
-	give((struct segment_quota)ALL);
-	wait_until_launched();
-}
-
-/* Not when the old quota would have let it go. */
-static void follow_another_quota(void)
-{
-	hold_with_little();
-	give((struct segment_quota)SOME);
-	wait_until_launched();
-	timed_launch(5);
-	gpu_check(cuCtxSynchronize());
-}
-
-/* Before this, the daemon is there as it was. */
-static void lose_mps(void)
+/* Its pipe could not be seen for a while: who was held goes on. */
+TIMED(mps_comes_back)
 {
 	hold_with_little();
 	client_lose_mps();
 	wait_until_launched();
-	timed_launch(3);
-	gpu_check(cuCtxSynchronize());
-}
-
-/* Then nothing is in the way of anything, and what was used stays said. */
-static void lift_quota(void)
-{
-	be_client((struct segment_quota)SOME);
-	timed_launch(1);
-	gpu_check(cuCtxSynchronize());
-	wait_until_used(1);
-	uint64_t used = timed_look().present_us;
-
-	give((struct segment_quota)ALL);
-	timed_wait_until_thread_is_gone();
-	assert_string_equal(segment_time_text(timed_look().state), segment_time_text(SEGMENT_TIME_UNLIMITED));
-	assert_true(timed_look().present_us >= used);
-}
-
-/* Its pipe could not be seen for a while. */
-static void lose_mps_for_a_while(void)
-{
-	be_client_who_has_used_all((struct segment_quota)LITTLE);
-	client_lose_mps();
 	timed_wait_for_state(SEGMENT_TIME_MPS_GONE);
 	timed_launch(3);
 	gpu_check(cuCtxSynchronize());
 	assert_int_equal(client_find_mps(), 0);
 	timed_wait_for_state(SEGMENT_TIME_HELD);
 	hold(launch_one);
-	give((struct segment_quota)ALL);
-	wait_until_launched();
+	let_go();
+	timed_wait_until_thread_is_gone();
 }
 
 /* What the command gives nobody, whoever has written it. */
-static void obey_nonsense(void)
+TIMED(nonsense)
 {
 	be_client((struct segment_quota){.run_us = 0, .period_us = UINT32_MAX});
 	timed_launch(1);
@@ -237,90 +186,8 @@ static void obey_nonsense(void)
 	gpu_check(cuCtxSynchronize());
 }
 
-/* Kernels that take longer than a test waits: on a GPU, so long that it can wait for them in the end. NVIDIA's server may end the
- * next client, too, where one leaves kernels behind that run. */
-static uint64_t many_cycles(void)
-{
-	return gpu_is_simulated() ? 4000000000 : 200000000;
-}
-
-/* More than may be in flight where launches are held, behind one that takes longer than they would be held. */
-static void have_a_weight(void)
-{
-	char path[] = "/tmp/nvtaskset-gpu-XXXXXX";
-	uint64_t cycles = many_cycles();
-	void *parameters[] = {&gpu.output, &cycles};
-	CUevent first;
-
-	timed_share_gpu(path);
-	be_client((struct segment_quota)SOME);
-	timed_give(&(struct segment_revision){.quota = ALL, .rank = {.weight = 200}});
-	timed_wait_for_state(SEGMENT_TIME_MPS_CLIENT);
-	gpu_check(cuEventCreate(&first, 0));
-	gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
-	gpu_check(cuEventRecord(first, NULL));
-	timed_launch(60);
-	assert_int_equal(cuEventQuery(first), CUDA_ERROR_NOT_READY);
-	unlink(path);
-	if (!gpu_is_simulated())
-		gpu_check(cuCtxSynchronize());
-}
-
-/* How often our thread has slept so far. */
-static unsigned long sleeps_of_ours(void)
-{
-	char text[4096];
-	unsigned long count = 0;
-	DIR *tasks = opendir("/proc/self/task");
-
-	for (struct dirent *task = readdir(tasks); task; task = readdir(tasks)) {
-		proc_read_text(text, sizeof text, "/proc/self/task/%s/status", task->d_name);
-		const char *line = strncmp(text, "Name:\tnvtaskset\n", 16) == 0 ? strstr(text, "\nvoluntary_ctxt_switches:") : NULL;
-
-		if (line)
-			count = strtoul(strchr(line, ':') + 1, NULL, 10);
-	}
-	closedir(tasks);
-	return count;
-}
-
-static void launch_many(void)
-{
-	timed_launch(30);
-}
-
-/* Behind launches that take long, somebody is held. Our thread looks once in a millisecond; when somebody comes, once more. */
-static void look_rarely(void)
-{
-	char path[] = "/tmp/nvtaskset-gpu-XXXXXX";
-	uint64_t cycles = many_cycles();
-	void *parameters[] = {&gpu.output, &cycles};
-
-	timed_share_gpu(path);
-	be_client((struct segment_quota)SOME);
-	timed_give(&(struct segment_revision){.quota = ALL, .rank = {.priority = 51}});
-	timed_wait_for_state(SEGMENT_TIME_HELD);
-	for (unsigned int i = 0; i < 16; i++)
-		gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
-	hold(launch_many);
-	timed_sleep_ms(200);
-	double begin = timed_now_s();
-	unsigned long before = sleeps_of_ours();
-
-	timed_sleep_ms(500);
-	unsigned long times = sleeps_of_ours() - before;
-
-	assert_false(atomic_load(&launcher.has_launched));
-	assert_true(before > 0);
-	assert_true((double)times < (timed_now_s() - begin) * 2000);
-	unlink(path);
-	if (!gpu_is_simulated())
-		wait_until_launched();
-	_exit(0);
-}
-
 /* Others do not wait for a held thread that has nothing of theirs. */
-static void use_other_calls(void)
+TIMED(other_calls)
 {
 	CUdeviceptr memory;
 	CUstream stream;
@@ -333,42 +200,18 @@ static void use_other_calls(void)
 	gpu_check(cuStreamDestroy_v2(stream));
 	gpu_check(cuMemFree_v2(memory));
 	assert_false(atomic_load(&launcher.has_launched));
-	give((struct segment_quota)ALL);
-	wait_until_launched();
+	let_go();
 }
 
-/* --- a lock around a launch ----------------------------------------------------------------------------------------- */
-
-#define THREADS 2
-#define TURNS 10
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-
-static void *launch_in_turns(void *data)
+/* The simulated driver allocates in a launch, and a sanitizer's own functions may not be cancelled anywhere. */
+static void run_unless_sanitized(void (*body)(void))
 {
-	gpu_check(cuCtxSetCurrent(gpu.context));
-	for (unsigned int i = 0; i < TURNS; i++) {
-		pthread_mutex_lock(&mutex);
-		timed_launch(1);
-		pthread_mutex_unlock(&mutex);
-	}
-	return data;
+	if (SANITIZED)
+		gpu_skip("a sanitizer does not permit it");
+	timed_run_and_pass(body);
 }
 
-static void share_mutex(void)
-{
-	pthread_t threads[THREADS];
-
-	be_client((struct segment_quota)SOME);
-	for (unsigned int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, launch_in_turns, NULL), 0);
-	for (unsigned int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	gpu_check(cuCtxSynchronize());
-	assert_true(timed_look().aside_us > 0);
-}
-
-/* --- signals -------------------------------------------------------------------------------------------------------- */
+/* --- signals ----------------------------------------------------------------------------------------------------- */
 
 static atomic_bool is_handled;
 
@@ -387,19 +230,18 @@ static void launch_on_signal(int number)
 }
 
 /* The call goes on when the handler has returned: no launch fails because of a signal. */
-static void handle_signals(void)
+TIMED(signals)
 {
 	signal(SIGUSR1, note_signal);
 	hold_with_little();
 	pthread_kill(launcher.thread, SIGUSR1);
 	wait_for_flag(&is_handled);
 	wait_until_held();
-	give((struct segment_quota)ALL);
-	wait_until_launched();
+	let_go();
 }
 
 /* Both are held, and both go on. */
-static void launch_in_handler(void)
+TIMED_BY(run_unless_sanitized, launch_in_handler)
 {
 	signal(SIGUSR1, launch_on_signal);
 	hold_with_little();
@@ -407,54 +249,14 @@ static void launch_in_handler(void)
 	timed_sleep_ms(50);
 	wait_until_held();
 	assert_false(atomic_load(&is_handled));
-	give((struct segment_quota)ALL);
-	wait_until_launched();
+	let_go();
 	assert_true(atomic_load(&is_handled));
 }
 
-/* --- tools ---------------------------------------------------------------------------------------------------------- */
-
-/* A profiler that launches a kernel of its own in each call that it hears of. The program's are counted nevertheless, of 1 to
- * 2 ms each. */
-static _Thread_local bool is_in_tool;
-static atomic_uint launches_of_tool;
-
-static void launch_more(void *user, int domain, int id, const void *parameters)
-{
-	(void)user;
-	(void)id;
-	(void)parameters;
-	if (domain == API && !is_in_tool) {
-		is_in_tool = true;
-		gpu_launch_empty(&gpu);
-		atomic_fetch_add(&launches_of_tool, 1);
-		is_in_tool = false;
-	}
-}
-
-typedef CUresult table_enable_domain(uint32_t on, uint32_t handle, int domain);
-
-#define TABLE_ENABLE_DOMAIN 7
-
-static void launch_inside_of_launches(void)
-{
-	uint32_t tool;
-
-	be_client((struct segment_quota)SOME);
-	gpu_check(((table_subscribe_with_name *)subscriber_table()[TABLE_SUBSCRIBE_WITH_NAME])(&tool, launch_more, NULL, "test"));
-	gpu_check(((table_enable_domain *)subscriber_table()[TABLE_ENABLE_DOMAIN])(1, tool, API));
-	for (unsigned int i = 0; i < TURNS; i++)
-		timed_launch(1);
-	gpu_check(((table_unsubscribe *)subscriber_table()[TABLE_UNSUBSCRIBE])(tool));
-	gpu_check(cuCtxSynchronize());
-	assert_true(atomic_load(&launches_of_tool) >= TURNS);
-	assert_true(timed_look().aside_us > 0);
-	wait_until_used(TURNS * 500);
-}
-
-/* --- what a tool hears ---------------------------------------------------------------------------------------------- */
+/* --- tools ------------------------------------------------------------------------------------------------------- */
 
 #define CALL_LAUNCH 307
+#define TURNS 10
 
 static struct {
 	atomic_uint begins, ends; /* of launches */
@@ -479,25 +281,25 @@ static void launch_into(CUstream stream)
 }
 
 /* The first launch of a kernel: we ask for its name. And one that has to wait: we ask whether it is captured. */
-static void launch_heard(void)
+TIMED(heard)
 {
 	CUstream stream;
 	uint32_t tool;
 
 	be_client((struct segment_quota)SOME);
 	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	gpu_check(((table_subscribe_with_name *)subscriber_table()[TABLE_SUBSCRIBE_WITH_NAME])(&tool, hear, NULL, "test"));
-	gpu_check(((table_enable_domain *)subscriber_table()[TABLE_ENABLE_DOMAIN])(1, tool, API));
+	gpu_check(tool_subscribe_with_name(&tool, hear, NULL, "test"));
+	gpu_check(tool_enable_domain(1, tool, API));
 	for (unsigned int i = 0; i < TURNS; i++)
 		launch_into(stream);
-	gpu_check(((table_unsubscribe *)subscriber_table()[TABLE_UNSUBSCRIBE])(tool));
+	gpu_check(tool_unsubscribe(tool));
 	assert_int_equal(atomic_load(&heard.begins), TURNS);
 	assert_int_equal(atomic_load(&heard.ends), TURNS);
 	assert_int_equal(atomic_load(&heard.others), 0);
 	assert_true(timed_look().aside_us > 0);
 }
 
-/* --- threads that do not go on -------------------------------------------------------------------------------------- */
+/* --- threads that do not go on ----------------------------------------------------------------------------------- */
 
 /* As a program does that cancels whatever a thread is in. */
 static void launch_while_cancelled(void)
@@ -508,7 +310,7 @@ static void launch_while_cancelled(void)
 }
 
 /* Nothing of it is in the way of the others: what it has launched ends, and is used. */
-static void cancel(void)
+TIMED_BY(run_unless_sanitized, cancelled)
 {
 	const struct segment_quota quota = {.run_us = 1000, .period_us = 200000};
 
@@ -525,7 +327,7 @@ static void cancel(void)
 }
 
 /* SIGALRM ends it otherwise. */
-static void exit_while_held(void)
+TIMED(exit)
 {
 	hold_with_little();
 	assert_int_equal(pthread_detach(launcher.thread), 0);
@@ -534,38 +336,33 @@ static void exit_while_held(void)
 }
 
 /* The child has neither the held thread nor ours. */
-static void fork_while_held(void)
+TIMED(fork)
 {
-	int status;
-
 	hold_with_little();
 	pid_t child = fork();
 
 	if (child == 0)
 		_exit(timed_has_thread() ? 1 : 0);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_ends_well(child);
 	assert_true(timed_has_thread());
 	assert_false(atomic_load(&launcher.has_launched));
-	give((struct segment_quota)ALL);
-	wait_until_launched();
+	let_go();
 }
 
-/* --- graphs --------------------------------------------------------------------------------------------------------- */
+/* --- graphs ------------------------------------------------------------------------------------------------------ */
 
 #define NODES 20
 
-static CUgraphExec capture(void)
+static CUgraphExec capture(unsigned int kernels, uint64_t cycles, CUdeviceptr output)
 {
-	uint64_t cycles = 3000000;
-	void *parameters[] = {&gpu.output, &cycles};
+	void *parameters[] = {&output, &cycles};
 	CUgraphExec exec;
 	CUstream stream;
 	CUgraph graph;
 
 	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-	for (unsigned int i = 0; i < NODES; i++)
+	for (unsigned int i = 0; i < kernels; i++)
 		gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
 	gpu_check(cuStreamEndCapture(stream, &graph));
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
@@ -574,29 +371,33 @@ static CUgraphExec capture(void)
 	return exec;
 }
 
+static CUgraphExec capture_long(void)
+{
+	return capture(NODES, 3000000, gpu.output);
+}
+
 /* What is captured is not held, as another launch is. */
-static void capture_while_held(void)
+TIMED(capture)
 {
 	double begin;
 
 	hold_with_little();
 	begin = timed_now_s();
-	gpu_check(cuGraphExecDestroy(capture()));
+	gpu_check(cuGraphExecDestroy(capture_long()));
 	assert_true(timed_now_s() - begin < PATIENCE_S);
 	assert_false(atomic_load(&launcher.has_launched));
-	give((struct segment_quota)ALL);
-	wait_until_launched();
+	let_go();
 }
 
 /* Twenty kernels of 1 to 2 ms go as one, though a period has room for a few; then their time is paid back. One by one they
  * would be held four times and more. */
-static void launch_graph(void)
+TIMED(graph)
 {
 	const struct segment_quota quota = SOME;
 	CUgraphExec exec;
 
 	be_client(quota);
-	exec = capture();
+	exec = capture_long();
 	gpu_check(cuGraphLaunch(exec, NULL));
 	gpu_check(cuCtxSynchronize());
 	wait_until_used(3 * quota.run_us);
@@ -607,20 +408,11 @@ static void launch_graph(void)
 	assert_true(timed_look().aside_us > quota.period_us);
 }
 
-/* Nobody sees when its kernels have ended. */
-static void launch_graph_with_body(void)
+/* Nobody sees when its kernels have ended; until the daemon has gone and is there again, and with it nothing of before. */
+TIMED(graph_with_body)
 {
 	uint64_t cycles = 0;
-	void *kernel[] = {&gpu.output, &cycles};
-	CUDA_KERNEL_NODE_PARAMS inside = {
-		.gridDimX = 1,
-		.gridDimY = 1,
-		.gridDimZ = 1,
-		.blockDimX = 32,
-		.blockDimY = 1,
-		.blockDimZ = 1,
-		.kernelParams = kernel,
-	};
+	void *arguments[] = {&gpu.output, &cycles};
 	CUgraphNode node;
 	CUgraph graph;
 	CUgraphExec exec;
@@ -632,19 +424,79 @@ static void launch_graph_with_body(void)
 	CUgraphNodeParams conditional = gpu_conditional_node(&gpu, graph, CU_GRAPH_COND_TYPE_IF, 1, 1);
 
 	gpu_check(cuGraphAddNode_v2(&node, graph, NULL, NULL, 0, &conditional));
-	inside.func = gpu.where;
+	const CUDA_KERNEL_NODE_PARAMS inside = gpu_where_node(&gpu, arguments);
+
 	gpu_check(cuGraphAddKernelNode_v2(&node, *conditional.conditional.phGraph_out, NULL, 0, &inside));
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
-	gpu_check(cuGraphLaunch(capture(), NULL));
+	gpu_check(cuGraphLaunch(capture_long(), NULL));
 	gpu_check(cuCtxSynchronize());
 	timed_sleep_ms(50);
 	timed_wait_for_state(SEGMENT_TIME_HELD);
 	gpu_check(cuGraphLaunch(exec, NULL));
 	gpu_check(cuCtxSynchronize());
 	timed_wait_for_state(SEGMENT_TIME_UNSEEN);
+	client_lose_mps();
+	timed_wait_for_state(SEGMENT_TIME_MPS_GONE);
+	assert_int_equal(client_find_mps(), 0);
+	timed_wait_for_state(SEGMENT_TIME_HELD);
 }
 
-/* --- a thread that stops in the middle of ours --------------------------------------------------------------------- */
+/* --- threads that launch while rules come and go ----------------------------------------------------------------- */
+
+#define THREADS 3
+#define EDITS 150
+
+static atomic_bool is_over;
+
+static void *launch_again_and_again(void *unused)
+{
+	uint64_t cycles = 0;
+	CUdeviceptr output;
+	void *parameters[] = {&output, &cycles};
+	CUstream stream;
+
+	(void)unused;
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	gpu_check(cuMemAlloc_v2(&output, 4096));
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	while (!atomic_load(&is_over)) {
+		CUgraphExec exec = capture(2, 0, output);
+
+		for (unsigned int i = 0; i < 10; i++) {
+			gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
+			gpu_check(cuGraphLaunch(exec, stream));
+		}
+		gpu_check(cuStreamSynchronize(stream));
+		gpu_check(cuGraphExecDestroy(exec));
+	}
+	return NULL;
+}
+
+/* Whatever is given and taken away meanwhile, all of them go on and end. */
+TIMED(changes)
+{
+	const struct segment_revision rules[] = {
+		{.quota = SOME},
+		{.quota = {.run_us = 1000, .period_us = 1000}},
+		{.quota = {.run_us = 1000, .period_us = 1000}, .rank = {.priority = 21}},
+		{.quota = {.run_us = 1000, .period_us = 2000}, .rank = {.priority = 81}},
+	};
+	pthread_t threads[THREADS];
+
+	timed_open_gpu();
+	for (unsigned int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, launch_again_and_again, NULL), 0);
+	for (unsigned int i = 0; i < EDITS; i++) {
+		timed_give(&rules[i % COUNT_OF(rules)]);
+		timed_sleep_ms(i % 7);
+	}
+	atomic_store(&is_over, true);
+	for (unsigned int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	gpu_check(cuCtxSynchronize());
+}
+
+/* --- a thread that stops in the middle of ours ------------------------------------------------------------------- */
 
 static void stop_for_a_while(int number)
 {
@@ -661,7 +513,7 @@ static void *launch_for_ever(void *data)
 }
 
 /* Sooner or later it is stopped where others wait for it: they go on without, and that is counted. */
-static void stop_in_the_middle(void)
+TIMED(stopped)
 {
 	pthread_t threads[2];
 
@@ -681,75 +533,8 @@ static void stop_in_the_middle(void)
 	_exit(0);
 }
 
-TIMED_TEST(test_stopped, timed_run_and_pass, stop_in_the_middle)
-TIMED_TEST(test_goes_on, timed_run_and_pass, go_on)
-TIMED_TEST(test_edits, timed_run_and_pass, follow_edits)
-TIMED_TEST(test_another_quota, timed_run_and_pass, follow_another_quota)
-TIMED_TEST(test_mps_is_lost, timed_run_and_pass, lose_mps)
-TIMED_TEST(test_mps_comes_back, timed_run_and_pass, lose_mps_for_a_while)
-TIMED_TEST(test_nonsense, timed_run_and_pass, obey_nonsense)
-TIMED_TEST(test_looks, timed_run_and_pass, look_rarely)
-TIMED_TEST(test_lifted, timed_run_and_pass, lift_quota)
-TIMED_TEST(test_weight, timed_run_and_pass, have_a_weight)
-TIMED_TEST(test_graph_with_body, timed_run_and_pass, launch_graph_with_body)
-TIMED_TEST(test_other_calls, timed_run_and_pass, use_other_calls)
-TIMED_TEST(test_mutex, timed_run_and_pass, share_mutex)
-TIMED_TEST(test_signals, timed_run_and_pass, handle_signals)
-/* The simulated driver allocates in a launch. */
-static void test_launch_in_handler(void **state)
-{
-	(void)state;
-	if (SANITIZED)
-		gpu_skip("a sanitizer does not permit it");
-	timed_run_and_pass(launch_in_handler);
-}
-
-TIMED_TEST(test_tool, timed_run_and_pass, launch_inside_of_launches)
-TIMED_TEST(test_heard, timed_run_and_pass, launch_heard)
-
-/* A sanitizer's own functions may not be cancelled anywhere. */
-static void test_cancelled(void **state)
-{
-	(void)state;
-	if (SANITIZED)
-		gpu_skip("a sanitizer does not permit it");
-	timed_run_and_pass(cancel);
-}
-
-TIMED_TEST(test_exit, timed_run_and_pass, exit_while_held)
-TIMED_TEST(test_fork, timed_run_and_pass, fork_while_held)
-TIMED_TEST(test_capture, timed_run_and_pass, capture_while_held)
-TIMED_TEST(test_graph, timed_run_and_pass, launch_graph)
-
-#define CLIENT(test) cmocka_unit_test_setup_teardown(test, client_set_up, client_tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		CLIENT(test_goes_on),
-		CLIENT(test_edits),
-		CLIENT(test_another_quota),
-		CLIENT(test_mps_is_lost),
-		CLIENT(test_mps_comes_back),
-		CLIENT(test_nonsense),
-		CLIENT(test_looks),
-		CLIENT(test_stopped),
-		CLIENT(test_lifted),
-		CLIENT(test_weight),
-		CLIENT(test_graph_with_body),
-		CLIENT(test_other_calls),
-		CLIENT(test_mutex),
-		CLIENT(test_signals),
-		CLIENT(test_launch_in_handler),
-		CLIENT(test_tool),
-		CLIENT(test_heard),
-		CLIENT(test_cancelled),
-		CLIENT(test_exit),
-		CLIENT(test_fork),
-		CLIENT(test_capture),
-		CLIENT(test_graph),
-	};
-
 	live_alone();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_tests_in(NULL, NULL, client_set_up, client_tear_down);
 }

@@ -5,21 +5,17 @@
  * Each program is a process of its own.
  */
 #include "../alone.h"
+#include "../cases.h"
+#include "base/process_clock.h"
+#include "state/board.h"
 #include "state/segment.h"
 #include "support/client.h"
 #include "support/first_gpu.h"
 #include "support/pair.h"
 #include "support/timed.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #define HIGH 80
 #define LOW 20
@@ -114,9 +110,8 @@ static void run_low_beside_high(void (*low)(void))
 /* --- nobody waits for ever ------------------------------------------------------------------------------------------ */
 
 /* Neither the higher one, which is never held, nor the lower one, though the higher one has work all the time. */
-static void test_both_go_on(void **state)
+TEST(both_go_on)
 {
-	(void)state;
 	run_low_beside_high(be_low);
 	uint64_t bounded = pair_time_of(1).bounded;
 
@@ -124,36 +119,47 @@ static void test_both_go_on(void **state)
 	pair_wait_for_done(1, 5);
 	assert_true(pair_time_of(1).bounded > bounded);
 	assert_int_equal(pair_time_of(0).aside_us, 0);
-	pair_finish(0);
-	pair_finish(1);
+	pair_finish_both();
 }
 
-static void test_lock(void **state)
+TEST(lock)
 {
-	(void)state;
 	run_low_beside_high(be_low_with_threads);
 	pair_wait_for_done(1, 4 * THREADS);
-	pair_finish(0);
-	pair_finish(1);
+	pair_finish_both();
 }
 
-static void test_pause(void **state)
+/* For less than a hold's bound. */
+#define SPAN_MS 40
+
+static unsigned int done_in_a_span(bool pauses)
 {
-	(void)state;
+	unsigned int before = atomic_load(&pair->programs[1].done);
+
+	atomic_store(&pair->pauses, pauses);
+	timed_sleep_ms(SPAN_MS);
+	return atomic_load(&pair->programs[1].done) - before;
+}
+
+/* The higher one works and pauses in turn. The machine may be busy; but three times in a row, the lower one is held from the
+ * beginning of its work on, and goes on with its pause: not one that looks each 100 ms, or sleeps until its bound. */
+TEST(follows_at_once)
+{
+	unsigned int times = 0;
+
 	run_low_beside_high(be_low);
-	atomic_store(&pair->pauses, true);
-	pair_wait_for_done(1, FREELY);
-	atomic_store(&pair->pauses, false);
-	pair_wait_for_aside(1, 200000);
-	pair_finish(0);
-	pair_finish(1);
+	timed_until (times == 3) {
+		unsigned int held = done_in_a_span(false), free = done_in_a_span(true);
+
+		times = held <= 3 && free >= 6 ? times + 1 : 0;
+	}
+	pair_finish_both();
 }
 
 /* --- those that do not go on ---------------------------------------------------------------------------------------- */
 
-static void test_killed(void **state)
+TEST(killed)
 {
-	(void)state;
 	run_low_beside_high(be_low);
 	kill(pair_children[0].pid, SIGKILL);
 	pair_wait_for(0);
@@ -162,9 +168,8 @@ static void test_killed(void **state)
 }
 
 /* A simulated GPU goes on giving time slices to who is stopped; but nobody is held for it, also before it is known to be gone. */
-static void test_stopped(void **state)
+TEST(stopped)
 {
-	(void)state;
 	run_low_beside_high(be_low);
 	kill(pair_children[0].pid, SIGSTOP);
 	uint64_t bounded = pair_time_of(1).bounded;
@@ -173,26 +178,22 @@ static void test_stopped(void **state)
 	assert_true(pair_time_of(1).bounded < bounded + 10);
 	kill(pair_children[0].pid, SIGCONT);
 	pair_wait_for_aside(1, 200000);
-	pair_finish(0);
-	pair_finish(1);
+	pair_finish_both();
 }
 
-static void test_lower_one_stopped(void **state)
+TEST(lower_one_stopped)
 {
-	(void)state;
 	run_low_beside_high(be_low);
 	kill(pair_children[1].pid, SIGSTOP);
 	pair_wait_for_done(0, 100);
 	kill(pair_children[1].pid, SIGCONT);
 	pair_wait_for_aside(1, 200000);
-	pair_finish(0);
-	pair_finish(1);
+	pair_finish_both();
 }
 
 /* In the middle of a hold. */
-static void test_lower_one_killed(void **state)
+TEST(lower_one_killed)
 {
-	(void)state;
 	run_low_beside_high(be_low);
 	kill(pair_children[1].pid, SIGKILL);
 	pair_wait_for(1);
@@ -200,70 +201,8 @@ static void test_lower_one_killed(void **state)
 	pair_finish(0);
 }
 
-static void *hold_for_ever(void *data)
-{
-	gpu_check(cuCtxSetCurrent(gpu.context));
-	for (;;) {
-		timed_launch(1);
-		gpu_check(cuCtxSynchronize());
-		pair_note(self, 1);
-	}
-	return data;
-}
-
-/* A thread is held nearly all the time. */
-static void exit_while_held(void)
-{
-	double end = timed_now_s() + PATIENCE_S;
-	pthread_t thread;
-
-	be_client(1, LOW);
-	assert_int_equal(pthread_create(&thread, NULL, hold_for_ever, NULL), 0);
-	while (timed_look().aside_us < 200000 && timed_now_s() < end)
-		timed_sleep_ms(1);
-	assert_true(timed_look().aside_us >= 200000);
-	alarm(PATIENCE_S);
-	_exit(0);
-}
-
-static void test_exit(void **state)
-{
-	(void)state;
-	pair_start(0, be_high);
-	pair_start(1, exit_while_held);
-	struct child_end end = pair_wait_for(1);
-
-	child_assert_passed(&end);
-	pair_wait_for_done(0, 100);
-	pair_finish(0);
-}
-
-static void test_mps_is_lost(void **state)
-{
-	(void)state;
-	run_low_beside_high(be_low);
-	client_lose_mps();
-	pair_wait_for_done(1, FREELY);
-	pair_finish(0);
-	pair_finish(1);
-}
-
-#define BESIDE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		BESIDE(test_both_go_on),
-		BESIDE(test_lock),
-		BESIDE(test_pause),
-		BESIDE(test_killed),
-		BESIDE(test_stopped),
-		BESIDE(test_lower_one_stopped),
-		BESIDE(test_lower_one_killed),
-		BESIDE(test_exit),
-		BESIDE(test_mps_is_lost),
-	};
-
 	live_alone();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_tests_in(NULL, NULL, set_up, tear_down);
 }

@@ -2,30 +2,21 @@
  * --hide: the driver's answers are as small as the partition at the moment of the question. cuBLAS gets the true
  * answers.
  */
+#include "../cases.h"
 #include "support/first_gpu.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-	(void)state;
 	gpu_close(&gpu);
-	return 0;
 }
 
-static int whole_again(void **state)
+FIXTURE(whole_again)
 {
 	struct tpcset all = gpu_all(&gpu);
 
-	(void)state;
 	gpu_set_partition(&gpu, &all);
-	return 0;
 }
 
 static int told_sms(void)
@@ -41,9 +32,8 @@ static unsigned int sms_of(const struct tpcset *set)
 	return tpcset_count(set) * gpu.topology->sms_per_tpc;
 }
 
-static void test_the_number_of_sms(void **state)
+TEST(the_number_of_sms)
 {
-	(void)state;
 	assert_int_equal(told_sms(), gpu.topology->tpc_count * gpu.topology->sms_per_tpc);
 	for (unsigned int last = 0; last < gpu.topology->tpc_count; last++) {
 		struct tpcset set = gpu_range(0, last);
@@ -53,44 +43,27 @@ static void test_the_number_of_sms(void **state)
 	}
 }
 
-/* The answer follows the partition after it has shrunk and grown. */
-static void test_a_partition_that_changes(void **state)
-{
-	struct tpcset small = gpu_range(0, 1), large = gpu_range(0, gpu.topology->tpc_count / 2);
-
-	(void)state;
-	gpu_set_partition(&gpu, &large);
-	assert_int_equal(told_sms(), sms_of(&large));
-	gpu_set_partition(&gpu, &small);
-	assert_int_equal(told_sms(), sms_of(&small));
-	gpu_set_partition(&gpu, &large);
-	assert_int_equal(told_sms(), sms_of(&large));
-}
-
-static void test_other_attributes_are_left_alone(void **state)
+TEST(other_attributes_are_left_alone)
 {
 	struct tpcset small = gpu_range(0, 0);
 	int major = 0, bus = 0;
 
-	(void)state;
 	gpu_set_partition(&gpu, &small);
 	gpu_check(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu.device));
 	gpu_check(cuDeviceGetAttribute(&bus, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, gpu.device));
-	assert_int_equal(major, gpu.topology->compute_major);
-	assert_int_equal(bus, gpu.topology->pci.bus);
+	assert_each(major, gpu.topology->compute_major, bus, gpu.topology->pci.bus);
 	assert_int_equal(cuDeviceGetAttribute(NULL, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu.device),
 	                 CUDA_ERROR_INVALID_VALUE);
 }
 
 /* A cooperative launch of as many blocks as the program computes for itself fits, and is not widened. */
-static void test_what_a_program_computes_fits(void **state)
+TEST(what_a_program_computes_fits)
 {
 	struct tpcset set = gpu_range(1, 5);
 	uint64_t cycles = GPU_CYCLES;
 	void *parameters[] = {&gpu.output, &cycles};
 	int blocks = 0;
 
-	(void)state;
 	gpu_set_partition(&gpu, &set);
 	gpu_check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gpu.where, GPU_THREADS, 0));
 	gpu_check(cuLaunchCooperativeKernel(gpu.where, (unsigned int)(blocks * told_sms()), 1, 1, GPU_THREADS, 1, 1, 0, NULL,
@@ -108,12 +81,11 @@ static int blocks_for(int *threads)
 	return blocks;
 }
 
-static void test_the_number_of_blocks(void **state)
+TEST(the_number_of_blocks)
 {
 	struct tpcset set = gpu_range(0, 2);
 	int threads = 0, threads_inside = 0, whole = blocks_for(&threads);
 
-	(void)state;
 	gpu_set_partition(&gpu, &set);
 	assert_int_equal(blocks_for(&threads_inside), whole / gpu.topology->tpc_count * 3);
 	assert_int_equal(threads_inside, threads);
@@ -158,12 +130,11 @@ static struct tpcset some_of_group(unsigned int count)
 	return some;
 }
 
-static void test_clusters(void **state)
+TEST(clusters)
 {
 	struct tpcset singletons, four;
 	int whole, untouched = 1000;
 
-	(void)state;
 	gpu_need_clusters();
 	whole = clusters_at_once(4);
 	four = some_of_group(4);
@@ -186,13 +157,12 @@ static void test_clusters(void **state)
 
 /* --- cuBLAS ------------------------------------------------------------------------------------------------- */
 
-static void test_cublas_gets_the_truth(void **state)
+TEST(cublas_gets_the_truth)
 {
 	int (*cublas_sm_count)(CUresult(*)(int *, int, CUdevice), CUdevice);
 	struct tpcset small = gpu_range(0, 0);
 	char path[4096];
 
-	(void)state;
 	snprintf(path, sizeof path, "%s/tests/programs/libcublas.so.0", getenv("BUILD"));
 	void *library = dlopen(path, RTLD_NOW);
 
@@ -205,17 +175,4 @@ static void test_cublas_gets_the_truth(void **state)
 	dlclose(library);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_the_number_of_sms, whole_again),
-		cmocka_unit_test_teardown(test_a_partition_that_changes, whole_again),
-		cmocka_unit_test_teardown(test_other_attributes_are_left_alone, whole_again),
-		cmocka_unit_test_teardown(test_what_a_program_computes_fits, whole_again),
-		cmocka_unit_test_teardown(test_the_number_of_blocks, whole_again),
-		cmocka_unit_test_teardown(test_clusters, whole_again),
-		cmocka_unit_test_teardown(test_cublas_gets_the_truth, whole_again),
-	};
-
-	return cmocka_run_group_tests_name("hidden", tests, gpu_set_up, tear_down);
-}
+RUN_TESTS_IN(gpu_set_up, tear_down, NULL, whole_again)

@@ -2,18 +2,13 @@
  * The driver has masks of its own, for green contexts and clusters (docs/facts.md, "Launch descriptors"): a kernel runs
  * on the TPCs that both the driver's mask and the partition allow.
  */
+#include "../cases.h"
 #include "support/green.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-
 
 /* --- green contexts ---------------------------------------------------------------------------------------- */
 
-static void test_green_alone(void **state)
+TEST_WITH(NULL, green_leave, green_alone)
 {
-	(void)state;
 	green_enter();
 	assert_int_equal(tpcset_count(&green.tpcs) * gpu.topology->sms_per_tpc, GREEN_SMS);
 }
@@ -32,35 +27,16 @@ static struct tpcset half_of(const struct tpcset *set)
 	return half;
 }
 
-static void test_green_and_partition(void **state)
+TEST_WITH(NULL, green_leave, green_and_partition)
 {
 	struct tpcset all = gpu_all(&gpu), partition = half_of(&all);
 
-	(void)state;
 	green_enter();
 	struct tpcset both = tpcset_and(&green.tpcs, &partition);
 
 	assert_false(tpcset_is_empty(&both));
 	gpu_set_partition(&gpu, &partition);
-	struct tpcset ran = gpu_where(&green.inside, NULL);
-
-	gpu_assert_equal(&ran, &both);
-}
-
-static void test_stream_of_green_context(void **state)
-{
-	struct tpcset all = gpu_all(&gpu), partition = half_of(&all);
-
-	(void)state;
-	green_enter();
-	struct tpcset both = tpcset_and(&green.tpcs, &partition);
-
-	gpu_set_partition(&gpu, &partition);
-	CUstream stream = green_stream();
-	struct tpcset ran = gpu_where(&green.inside, stream);
-
-	gpu_check(cuStreamDestroy_v2(stream));
-	gpu_assert_equal(&ran, &both);
+	gpu_assert_runs_in(&green.inside, NULL, &both);
 }
 
 static uint64_t overruled(void)
@@ -69,11 +45,10 @@ static uint64_t overruled(void)
 }
 
 /* Nothing runs outside and nothing hangs: the partition wins, and each launch is counted. */
-static void test_green_outside_partition(void **state)
+TEST_WITH(NULL, green_leave, green_outside_partition)
 {
 	struct tpcset all = gpu_all(&gpu);
 
-	(void)state;
 	green_enter();
 	struct tpcset outside = tpcset_without(&all, &green.tpcs);
 	struct tpcset partition = half_of(&outside);
@@ -81,22 +56,9 @@ static void test_green_outside_partition(void **state)
 	gpu_set_partition(&gpu, &partition);
 	for (unsigned int i = 0; i < 3; i++) {
 		uint64_t before = overruled();
-		struct tpcset ran = gpu_where(&green.inside, NULL);
-
-		gpu_assert_equal(&ran, &partition);
+		gpu_assert_runs_in(&green.inside, NULL, &partition);
 		assert_true(overruled() > before);
 	}
-}
-
-static void test_partition_after_green_context(void **state)
-{
-	struct tpcset partition = gpu_range(0, 2);
-
-	(void)state;
-	gpu_set_partition(&gpu, &partition);
-	struct tpcset ran = gpu_where(&gpu, NULL);
-
-	gpu_assert_equal(&ran, &partition);
 }
 
 /* --- clusters ------------------------------------------------------------------------------------------------ */
@@ -124,23 +86,10 @@ static struct tpcset run_clusters(unsigned int size, const struct tpcset *partit
 	return ran;
 }
 
-static void test_clusters_keep_off_singletons(void **state)
-{
-	struct tpcset gpc = topology_virtual_gpc(gpu.topology, 0), alone = gpu_singletons(&gpu);
-	struct tpcset partition = tpcset_or(&gpc, &alone);
-
-	(void)state;
-	gpu_need_clusters();
-	struct tpcset ran = run_clusters(4, &partition);
-
-	assert_true(tpcset_is_subset(&ran, &gpc));
-}
-
-static void test_clusters_in_every_gpc(void **state)
+TEST(clusters_in_every_gpc)
 {
 	struct tpcset all = gpu_all(&gpu), partition = half_of(&all);
 
-	(void)state;
 	gpu_need_clusters();
 	run_clusters(2, &all);
 	run_clusters(4, &all);
@@ -148,31 +97,4 @@ static void test_clusters_in_every_gpc(void **state)
 	run_clusters(2, &partition);
 }
 
-static void test_pairs_on_singletons(void **state)
-{
-	struct tpcset alone = gpu_singletons(&gpu);
-
-	(void)state;
-	gpu_need_clusters();
-	if (tpcset_is_empty(&alone))
-		gpu_skip("this GPU has no singleton TPCs");
-	run_clusters(gpu.topology->sms_per_tpc, &alone);
-}
-
-/* ------------------------------------------------------------------------------------------------------------- */
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_GREEN(test_green_alone),
-		IN_GREEN(test_green_and_partition),
-		IN_GREEN(test_stream_of_green_context),
-		IN_GREEN(test_green_outside_partition),
-		cmocka_unit_test(test_partition_after_green_context),
-		cmocka_unit_test(test_clusters_keep_off_singletons),
-		cmocka_unit_test(test_clusters_in_every_gpc),
-		cmocka_unit_test(test_pairs_on_singletons),
-	};
-
-	return cmocka_run_group_tests_name("masks_combined", tests, gpu_set_up, NULL);
-}
+RUN_TESTS_IN(gpu_set_up, NULL, NULL, NULL)

@@ -3,13 +3,9 @@
  * finish". A launch that fits stays inside. One that does not fit gets whole virtual GPCs until it does, and is
  * counted.
  */
+#include "../cases.h"
 #include "support/first_gpu.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <stdlib.h>
-
+#include "support/room.h"
 
 static uint64_t widened(void)
 {
@@ -20,14 +16,9 @@ static uint64_t widened(void)
 
 static struct tpcset part_of_virtual_gpc(unsigned int virtual_gpc, unsigned int count)
 {
-	struct tpcset all = topology_virtual_gpc(gpu.topology, virtual_gpc), part = {{0}};
+	struct tpcset all = topology_virtual_gpc(gpu.topology, virtual_gpc);
 
-	for (unsigned int tpc = tpcset_next(&all, 0); tpc < TPCSET_MAX && count > 0; tpc = tpcset_next(&all, tpc + 1)) {
-		tpcset_add(&part, tpc);
-		count--;
-	}
-	assert_int_equal(count, 0);
-	return part;
+	return gpu_first_of(&all, count);
 }
 
 static unsigned int virtual_gpc_of(unsigned int least)
@@ -38,18 +29,6 @@ static unsigned int virtual_gpc_of(unsigned int least)
 	while (found < gpu.topology->gpc_limit && tpcset_count(&members) < least)
 		members = topology_virtual_gpc(gpu.topology, ++found);
 	return found;
-}
-
-static struct tpcset singletons(void)
-{
-	struct tpcset set = {{0}};
-
-	for (unsigned int tpc = 0; tpc < gpu.topology->tpc_count; tpc++) {
-		if (gpu.topology->tpcs[tpc].virtual_gpc >= gpu.topology->gpc_limit)
-			tpcset_add(&set, tpc);
-	}
-	assert_false(tpcset_is_empty(&set));
-	return set;
 }
 
 /* --- launches ---------------------------------------------------------------------------------------------- */
@@ -84,88 +63,30 @@ static void assert_widened(unsigned int cluster, struct tpcset set)
 	gpu_set_partition(&gpu, &set);
 	run_clusters(cluster);
 	assert_int_equal(widened(), before + 1);
-	struct tpcset ran = gpu_where(&gpu, NULL);
-
-	gpu_assert_equal(&ran, &set);
+	gpu_assert_runs_in(&gpu, NULL, &set);
 }
 
-static void test_cluster_of_16_on_8_sms(void **state)
-{
-	(void)state;
-	gpu_need_clusters();
-	assert_widened(16, part_of_virtual_gpc(virtual_gpc_of(4), 4));
-}
-
-static void test_cluster_of_8_across_two_gpcs(void **state)
+TEST(clusters_that_do_not_fit)
 {
 	struct tpcset one, other;
 
-	(void)state;
 	gpu_need_clusters();
+	assert_widened(16, part_of_virtual_gpc(virtual_gpc_of(4), 4));
 	one = part_of_virtual_gpc(0, 2);
 	other = part_of_virtual_gpc(1, 2);
 	assert_widened(8, tpcset_or(&one, &other));
+	one = gpu_singletons(&gpu);
+	assert_false(tpcset_is_empty(&one));
+	assert_widened(4, one);
 }
 
-static void test_cluster_of_4_on_singletons(void **state)
+TEST(what_fits_stays)
 {
-	(void)state;
-	gpu_need_clusters();
-	assert_widened(4, singletons());
-}
-
-/* As the products of libraries on 1, 2 and 3 TPCs (docs/facts.md, "What others report"). */
-static void test_clusters_of_2_and_4_on_few_tpcs(void **state)
-{
-	(void)state;
-	gpu_need_clusters();
-	for (unsigned int tpcs = 1; tpcs <= 3; tpcs++) {
-		struct tpcset few = gpu_range(0, tpcs - 1); /* each in another virtual GPC */
-
-		assert_stays(2, few);
-		assert_widened(4, few);
-	}
-}
-
-static void test_what_fits_stays(void **state)
-{
-	(void)state;
 	gpu_need_clusters();
 	assert_stays(8, part_of_virtual_gpc(virtual_gpc_of(4), 4));
 	assert_stays(16, part_of_virtual_gpc(virtual_gpc_of(8), 8));
-	assert_stays(2, singletons());
+	assert_stays(2, gpu_singletons(&gpu));
 	assert_stays(1, gpu_range(0, 0));
-}
-
-/* A GPC of the chip holds a cluster if one virtual GPC has enough of its TPCs; otherwise the launch is widened. */
-static bool gpc_holds(const struct tpcset *gpc, unsigned int cluster)
-{
-	bool holds = false;
-
-	for (unsigned int group = 0; group < gpu.topology->gpc_limit; group++) {
-		struct tpcset members = topology_virtual_gpc(gpu.topology, group), both = tpcset_and(&members, gpc);
-
-		holds = holds || tpcset_count(&both) * gpu.topology->sms_per_tpc >= cluster;
-	}
-	return holds;
-}
-
-static void test_clusters_of_8_in_every_gpc(void **state)
-{
-	unsigned int tried = 0;
-
-	(void)state;
-	gpu_need_clusters();
-	for (unsigned int gpc = 0; gpc < TOPOLOGY_GPCS_MAX; gpc++) {
-		struct tpcset members = topology_gpc(gpu.topology, gpc);
-
-		if (!tpcset_is_empty(&members) && gpc_holds(&members, 8))
-			assert_stays(8, members);
-		else if (!tpcset_is_empty(&members))
-			assert_widened(8, members);
-		tried += !tpcset_is_empty(&members);
-	}
-	assert_true(tried > 0 || gpu.topology->tpcs[0].gpc == TOPOLOGY_UNKNOWN);
 }
 
 static void run_cooperative(unsigned int blocks)
@@ -185,12 +106,11 @@ static struct tpcset where_without_asking(void)
 	return gpu_read_tpcs(&gpu, gpu.output, GPU_BLOCKS(&gpu));
 }
 
-static void test_cooperative_grids(void **state)
+TEST(cooperative_grids)
 {
 	struct tpcset set = gpu_range(0, 3), other = gpu_range(4, 5);
 	uint64_t before = widened();
 
-	(void)state;
 	gpu_set_partition(&gpu, &set);
 	/* The next launch must not use the thread's remembered decision of a plain launch. */
 	gpu_run(&gpu);
@@ -211,37 +131,21 @@ static void test_cooperative_grids(void **state)
 	assert_int_equal(widened(), before + 3);
 }
 
-static unsigned int blocks_per_sm(void)
-{
-	int blocks = 0;
-
-	gpu_check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gpu.where, GPU_COOPERATIVE_THREADS, 0));
-	return (unsigned int)blocks;
-}
-
 static CUresult launch_cooperative_clusters(unsigned int size, unsigned int blocks)
 {
-	uint64_t cycles = GPU_CYCLES;
-	void *parameters[] = {&gpu.output, &cycles};
-	CUlaunchAttribute attributes[] = {
-		{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1},
-		{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {size, 1, 1}},
-	};
-	const CUlaunchConfig config = {.gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1,
-	                               .blockDimX = GPU_COOPERATIVE_THREADS, .blockDimY = 1, .blockDimZ = 1,
-	                               .attrs = attributes, .numAttrs = 2};
+	const struct shape shape = {
+		.blocks = blocks, .threads = GPU_COOPERATIVE_THREADS, .cluster = size, .is_cooperative = true};
 
-	return cuLaunchKernelEx(&config, gpu.where, parameters, NULL);
+	return shape_launch(&gpu, &shape, NULL, gpu.output);
 }
 
 /* Three TPCs have room for one cluster of two TPCs' SMs at a time: the TPC that is left over holds no cluster. */
-static void test_whole_clusters(void **state)
+TEST(whole_clusters)
 {
-	unsigned int size = 2 * gpu.topology->sms_per_tpc, room = size * blocks_per_sm();
+	unsigned int size = 2 * gpu.topology->sms_per_tpc, room = size * gpu_blocks_per_sm(&gpu);
 	uint64_t first = widened();
 	struct tpcset set;
 
-	(void)state;
 	gpu_need_clusters();
 	set = part_of_virtual_gpc(virtual_gpc_of(3), 3);
 	gpu_set_partition(&gpu, &set);
@@ -256,12 +160,11 @@ static void test_whole_clusters(void **state)
 }
 
 /* Before Hopper, a descriptor does not say either that its launch is cooperative. */
-static void test_descriptors_that_are_not_known(void **state)
+TEST(descriptors_that_are_not_known)
 {
 	struct tpcset set = gpu_range(0, 3);
 	struct segment_counters first, second;
 
-	(void)state;
 	if (!gpu_is_simulated())
 		gpu_skip("this driver's descriptors are known");
 	gpu_set_partition(&gpu, &set);
@@ -274,27 +177,4 @@ static void test_descriptors_that_are_not_known(void **state)
 	assert_int_equal(second.restricted, first.restricted);
 }
 
-static void test_refusals_stay_the_drivers(void **state)
-{
-	(void)state;
-	assert_int_equal(gpu_launch_cooperative(&gpu, 64 * gpu.sm_count),
-	                 CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cluster_of_16_on_8_sms),
-		cmocka_unit_test(test_cluster_of_8_across_two_gpcs),
-		cmocka_unit_test(test_cluster_of_4_on_singletons),
-		cmocka_unit_test(test_clusters_of_2_and_4_on_few_tpcs),
-		cmocka_unit_test(test_what_fits_stays),
-		cmocka_unit_test(test_clusters_of_8_in_every_gpc),
-		cmocka_unit_test(test_cooperative_grids),
-		cmocka_unit_test(test_whole_clusters),
-		cmocka_unit_test(test_descriptors_that_are_not_known),
-		cmocka_unit_test(test_refusals_stay_the_drivers),
-	};
-
-	return cmocka_run_group_tests_name("misfits", tests, gpu_set_up, NULL);
-}
+RUN_TESTS_IN(gpu_set_up, NULL, NULL, NULL)

@@ -2,15 +2,14 @@
  * Graphs in a program whose memory runs out: what our library cannot remember then is not counted, and the reason is
  * said, and no other one.
  */
+#include "../cases.h"
 #include "../sanitized.h"
-#include "../skip.h"
 #include "state/counts.h"
 #include "support/child.h"
 #include "support/graph.h"
+#include "support/timed.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <string.h>
 
 /* --- memory ----------------------------------------------------------------------------------------------------- */
 
@@ -83,7 +82,14 @@ static void assert_not_known(void)
 	assert_int_equal(gaps(), at_begin | 1 << COUNTS_NO_MEMORY | (at_begin ? 1 << COUNTS_UNSEEN : 0));
 }
 
-static void at_its_first_launch(void)
+static void run_without_memory(void (*body)(void))
+{
+	if (SANITIZED)
+		gpu_skip("the sanitizer has the functions of memory");
+	timed_run_on_simulator(body);
+}
+
+TIMED_BY(run_without_memory, at_its_first_launch)
 {
 	open_in_child();
 	CUgraphExec exec = graph_instantiate(graph_make());
@@ -95,7 +101,7 @@ static void at_its_first_launch(void)
 	assert_int_equal(gaps(), at_begin | 1 << COUNTS_NO_MEMORY);
 }
 
-static void as_it_is_made(void)
+TIMED_BY(run_without_memory, as_it_is_made)
 {
 	open_in_child();
 	CUgraph graph = graph_make();
@@ -108,42 +114,4 @@ static void as_it_is_made(void)
 	assert_not_known();
 }
 
-static void assert_said(void (*body)(void))
-{
-	if (SANITIZED)
-		skip_because("the sanitizer has the functions of memory");
-	if (!gpu_is_simulated())
-		gpu_skip("on the simulated driver only");
-	struct child_end child = child_run(body);
-
-	child_assert_passed(&child);
-}
-
-static void test_at_its_first_launch(void **state)
-{
-	(void)state;
-	assert_said(at_its_first_launch);
-}
-
-static void test_as_it_is_made(void **state)
-{
-	(void)state;
-	assert_said(as_it_is_made);
-}
-
-static int load_driver(void **state)
-{
-	(void)state;
-	gpu_load_driver();
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_at_its_first_launch),
-		cmocka_unit_test(test_as_it_is_made),
-	};
-
-	return cmocka_run_group_tests_name("no_memory", tests, load_driver, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -4,37 +4,20 @@
  *
  * Each case is a process of its own, since a process is judged once.
  */
+#include "../cases.h"
 #include "base/proc.h"
 #include "state/segment.h"
 #include "support/child.h"
 #include "support/first_gpu.h"
 #include "support/kernel.h"
+#include "support/pair.h"
 #include "support/timed.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <dirent.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/ptrace.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 static const struct segment_quota third = {.run_us = 30000, .period_us = 100000};
 static const struct segment_quota little = {.run_us = 1000, .period_us = 10000000};
-static const struct segment_quota plenty = {.run_us = 9900000, .period_us = 10000000};
 static const struct segment_quota max = {.run_us = 100000, .period_us = 100000};
 
-/* --- work ----------------------------------------------------------------------------------------------------------- */
+/* --- work -------------------------------------------------------------------------------------------------------- */
 
 static void give(struct segment_quota quota)
 {
@@ -46,37 +29,30 @@ static void give_and_wait(struct segment_quota quota)
 	timed_give_and_wait(&(struct segment_revision){.quota = quota});
 }
 
-/* Busy until the program has been put aside for that long. */
+/* Busy until the program has been suspended for that long. */
 static void work_until_aside(uint64_t aside_us)
 {
-	double end = timed_now_s() + PATIENCE_S;
-
-	while (timed_look().aside_us < aside_us && timed_now_s() < end) {
+	timed_until (timed_look().aside_us >= aside_us) {
 		timed_launch(5);
 		gpu_check(cuCtxSynchronize());
 	}
-	assert_true(timed_look().aside_us >= aside_us);
 }
 
-/* With work in flight, and put aside: this quota is used up after 1 ms, for the next 10 s. */
+/* With work in flight, and suspended: this quota is used up after 1 ms, for the next 10 s. */
 static void be_aside(void)
 {
 	timed_open_gpu();
 	give_and_wait(little);
-	timed_launch(1000);
-	double end = timed_now_s() + PATIENCE_S;
-
-	while (timed_look().aside_us < 5000 && timed_now_s() < end)
-		timed_sleep_ms(1);
-	assert_true(timed_look().aside_us >= 5000);
+	timed_launch(100);
+	timed_wait_until(timed_look().aside_us >= 5000);
 }
 
-/* --- the quota -------------------------------------------------------------------------------------------------------- */
+/* --- the quota --------------------------------------------------------------------------------------------------- */
 
 /* The driver has another name beside it. */
 #define SHIM "/libcuda.so.1"
 
-static void have_none(void)
+TIMED(without)
 {
 	size_t free_bytes, total_bytes;
 
@@ -94,22 +70,50 @@ static void have_none(void)
 	assert_true(kernel_was_asked_by(SHIM));
 }
 
-/* A generous bound, since the machine may be busy: without a quota all of the time would be used. */
-static void keep_to_it(void)
+/* Its share of the time, over several periods. */
+static double share_of_time(void)
 {
-	timed_open_gpu();
-	give_and_wait(third);
 	uint64_t before = timed_look().present_us;
 	double begin = timed_now_s();
 
-	work_until_aside(700000);
-	double share = (double)(timed_look().present_us - before) / 1e6 / (timed_now_s() - begin);
-
-	if (share > 0.4)
-		fail_msg("present for %.2f of the time", share);
+	work_until_aside(timed_look().aside_us + 300000);
+	return (double)(timed_look().present_us - before) / 1e6 / (timed_now_s() - begin);
 }
 
-static void lose_it(void)
+/* A generous bound, and a busy machine may exceed it for some periods: without a quota all of the time is used, always. */
+static void keep_within_a_third(void)
+{
+	timed_until (share_of_time() < 0.4)
+		;
+}
+
+TIMED(holds)
+{
+	timed_open_gpu();
+	give_and_wait(third);
+	keep_within_a_third();
+}
+
+/* It counts presence, and so what a stop costs: whatever that is. Before there is a second thread, which asks for costs. */
+static void hold_at(const char *costs)
+{
+	setenv("SIM_COSTS", costs, 1);
+	timed_open_gpu();
+	give_and_wait(third);
+	keep_within_a_third();
+}
+
+TIMED_BY(timed_run_on_simulator, holds_at_half_the_costs)
+{
+	hold_at("50");
+}
+
+TIMED_BY(timed_run_on_simulator, holds_at_twice_the_costs)
+{
+	hold_at("200");
+}
+
+TIMED(is_lifted)
 {
 	be_aside();
 	give(max);
@@ -125,57 +129,9 @@ static void lose_it(void)
 	work_until_aside(10000);
 }
 
-/* What our thread has asked the kernel driver. */
-static atomic_uint questions;
-
-static void count_questions(unsigned long request, const void *argument)
-{
-	char name[16] = "";
-
-	(void)request;
-	(void)argument;
-	prctl(PR_GET_NAME, name);
-	if (strcmp(name, "nvtaskset") == 0)
-		atomic_fetch_add(&questions, 1);
-}
-
-/* Looking for its channels would disturb a program that starts. */
-static void not_use_it_up(void)
-{
-	kernel_listen(count_questions);
-	timed_open_gpu();
-	give_and_wait(plenty);
-	double end = timed_now_s() + 0.1;
-
-	while (timed_now_s() < end) {
-		timed_launch(5);
-		gpu_check(cuCtxSynchronize());
-	}
-	assert_int_equal(atomic_load(&questions), 0);
-	give(third);
-	work_until_aside(10000);
-	assert_true(atomic_load(&questions) > 0);
-	kernel_listen(NULL);
-}
-
-static void have_several_contexts(void)
-{
-	struct gpu_under_test other;
-
-	be_aside();
-	give(third);
-	gpu_open(&other, 0);
-	gpu_run(&other);
-	gpu_close(&other);
-	gpu_check(cuCtxSetCurrent(gpu.context));
-	gpu_check(cuCtxSynchronize());
-	assert_int_equal(timed_look().state, SEGMENT_TIME_IN_FORCE);
-}
-
 /* The calls in which it is found are launches into a capture, which stays as it is. */
-static void give_while_capturing(void)
+TIMED(captures)
 {
-	double end = timed_now_s() + PATIENCE_S;
 	CUgraph graph;
 	CUgraphExec exec;
 	CUstream stream;
@@ -185,7 +141,7 @@ static void give_while_capturing(void)
 	give(third);
 	gpu_launch_empty(&gpu);
 	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-	while (timed_look().state <= SEGMENT_TIME_PENDING && timed_now_s() < end) {
+	timed_until (timed_look().state > SEGMENT_TIME_PENDING) {
 		uint64_t cycles = 0;
 		void *parameters[] = {&gpu.output, &cycles};
 
@@ -200,15 +156,19 @@ static void give_while_capturing(void)
 	work_until_aside(10000);
 }
 
-/* --- what is never put aside -------------------------------------------------------------------------------------------- */
+/* --- what is never suspended ------------------------------------------------------------------------------------- */
 
-static void use_managed_memory(void)
+/* When the call returns, nothing is suspended: its memory may be used at once. */
+TIMED_BY(timed_run_on_simulator, managed_memory)
 {
 	CUdeviceptr memory;
 
 	be_aside();
 	gpu_check(cuMemAllocManaged(&memory, 4096, 1));
+	uint64_t aside_us = timed_look().aside_us;
+
 	gpu_check(cuCtxSynchronize());
+	assert_in_range(timed_look().aside_us, aside_us, aside_us + 100000);
 	timed_wait_for_state(SEGMENT_TIME_MANAGED);
 	timed_wait_until_thread_is_gone();
 	give(third);
@@ -218,18 +178,7 @@ static void use_managed_memory(void)
 	assert_false(timed_has_thread());
 }
 
-static void share_memory(void)
-{
-	char handle[64];
-
-	be_aside();
-	gpu_check(cuIpcGetMemHandle(handle, gpu.output));
-	gpu_check(cuCtxSynchronize());
-	timed_wait_for_state(SEGMENT_TIME_SHARED);
-	timed_wait_until_thread_is_gone();
-}
-
-/* Whatever it was given, and however long it works: it is not put aside once, and the kernel driver is not asked. */
+/* Whatever it was given, and however long it works: it is not suspended once, and the kernel driver is not asked. */
 static void assert_never_put_aside(enum segment_time_state why)
 {
 	give(little);
@@ -245,31 +194,20 @@ static void assert_never_put_aside(enum segment_time_state why)
 	assert_false(kernel_was_asked_by(SHIM));
 }
 
-static void have_managed_memory(void)
-{
-	CUdeviceptr memory;
-
-	timed_open_gpu();
-	gpu_check(cuMemAllocManaged(&memory, 4096, 1));
-	assert_never_put_aside(SEGMENT_TIME_MANAGED);
-}
-
 /* The GPU is asked once the way to the kernel driver is known, which takes calls. */
-static void run_where_any_memory_is_used(void)
+TIMED(any_memory)
 {
-	double end = timed_now_s() + PATIENCE_S;
-
 	setenv("SIM_FAULTS", "pageable", 1);
 	timed_open_any_gpu();
 	if (!timed_uses_any_memory())
 		timed_leave_out("kernels may use the driver's memory only here");
 	give(little);
-	while (timed_look().state <= SEGMENT_TIME_PENDING && timed_now_s() < end)
+	timed_until (timed_look().state > SEGMENT_TIME_PENDING)
 		gpu_run(&gpu);
 	assert_never_put_aside(SEGMENT_TIME_PAGEABLE);
 }
 
-static void have_shared_memory(void)
+TIMED_BY(timed_run_on_simulator, shared_memory_first)
 {
 	char handle[64];
 
@@ -278,27 +216,12 @@ static void have_shared_memory(void)
 	assert_never_put_aside(SEGMENT_TIME_SHARED);
 }
 
-/* When the call returns, nothing is aside: its memory may be used at once. */
-static void come_back_for_managed_memory(void)
-{
-	CUdeviceptr memory;
-
-	be_aside();
-	gpu_check(cuMemAllocManaged(&memory, 4096, 1));
-	uint64_t aside_us = timed_look().aside_us;
-
-	gpu_check(cuCtxSynchronize());
-	assert_in_range(timed_look().aside_us, aside_us, aside_us + 100000);
-}
-
-static void go_on_although_aside(void)
+TIMED_BY(timed_run_on_simulator, no_effect)
 {
 	setenv("SIM_FAULTS", "inert-aside", 1);
 	timed_open_gpu();
 	give_and_wait(third);
-	double end = timed_now_s() + PATIENCE_S;
-
-	while (timed_look().state == SEGMENT_TIME_IN_FORCE && timed_now_s() < end) {
+	timed_until (timed_look().state != SEGMENT_TIME_IN_FORCE) {
 		timed_launch(5);
 		gpu_check(cuCtxSynchronize());
 	}
@@ -306,7 +229,7 @@ static void go_on_although_aside(void)
 	timed_wait_until_thread_is_gone();
 }
 
-static void be_refused(void)
+TIMED_BY(timed_run_on_simulator, refused)
 {
 	setenv("SIM_FAULTS", "no-aside", 1);
 	timed_open_gpu();
@@ -317,44 +240,44 @@ static void be_refused(void)
 	timed_wait_until_thread_is_gone();
 }
 
-/* --- the end ---------------------------------------------------------------------------------------------------------------- */
+/* Each second time: it is suspended by the next try, and keeps its quota. */
+TIMED_BY(timed_run_on_simulator, refused_now_and_then)
+{
+	setenv("SIM_FAULTS", "second-aside", 1);
+	timed_open_gpu();
+	give_and_wait((struct segment_quota){.run_us = 5000, .period_us = 20000});
+	work_until_aside(200000);
+	assert_int_equal(timed_look().state, SEGMENT_TIME_IN_FORCE);
+}
 
-static void call_exit(void)
+/* --- the end ----------------------------------------------------------------------------------------------------- */
+
+TIMED(exit)
 {
 	be_aside();
 	exit(0);
 }
 
-static void call_abort(void)
-{
-	signal(SIGABRT, SIG_DFL);
-	be_aside();
-	abort();
-}
-
-static void execute(void)
+TIMED(exec)
 {
 	be_aside();
 	execlp("true", "true", (char *)NULL);
 }
 
 /* The child has a quota, and no thread before it has work of its own. */
-static void fork_while_aside(void)
+TIMED(fork)
 {
 	be_aside();
 	pid_t child = fork();
 
 	if (child == 0)
 		_exit(timed_has_thread() || timed_look().state != SEGMENT_TIME_NONE ? 1 : 0);
-	int status;
-
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_ends_well(child);
 	give(max);
 	gpu_check(cuCtxSynchronize());
 }
 
-static void block_signals_nowhere(void)
+TIMED(signals)
 {
 	sigset_t before, after;
 
@@ -368,36 +291,59 @@ static void block_signals_nowhere(void)
 		assert_int_equal(sigismember(&before, number), sigismember(&after, number));
 }
 
-/* ---------------------------------------------------------------------------------------------------------------------------- */
-
-TIMED_TEST(test_without, timed_run_and_pass, have_none)
-TIMED_TEST(test_holds, timed_run_and_pass, keep_to_it)
-TIMED_TEST(test_is_looked_for_late, timed_run_and_pass, not_use_it_up)
-TIMED_TEST(test_is_lifted, timed_run_and_pass, lose_it)
-TIMED_TEST(test_several_contexts, timed_run_and_pass, have_several_contexts)
-TIMED_TEST(test_captures, timed_run_and_pass, give_while_capturing)
-TIMED_TEST(test_managed_memory, timed_run_on_simulator, use_managed_memory)
-TIMED_TEST(test_shared_memory, timed_run_on_simulator, share_memory)
-TIMED_TEST(test_managed_memory_first, timed_run_on_simulator, have_managed_memory)
-TIMED_TEST(test_shared_memory_first, timed_run_on_simulator, have_shared_memory)
-TIMED_TEST(test_any_memory, timed_run_and_pass, run_where_any_memory_is_used)
-TIMED_TEST(test_managed_memory_at_once, timed_run_on_simulator, come_back_for_managed_memory)
-TIMED_TEST(test_no_effect, timed_run_on_simulator, go_on_although_aside)
-TIMED_TEST(test_refused, timed_run_on_simulator, be_refused)
-TIMED_TEST(test_exit, timed_run_and_pass, call_exit)
-TIMED_TEST(test_exec, timed_run_and_pass, execute)
-TIMED_TEST(test_fork, timed_run_and_pass, fork_while_aside)
-TIMED_TEST(test_signals, timed_run_and_pass, block_signals_nowhere)
-
-static void test_abort(void **state)
+/* The signals that our thread blocks, as in /proc. */
+static uint64_t blocked_by_thread(void)
 {
-	struct child_end end = timed_run(call_abort);
+	char text[4096] = "";
 
-	(void)state;
-	assert_true(WIFSIGNALED(end.status) && WTERMSIG(end.status) == SIGABRT);
+	proc_read_text(text, sizeof text, "/proc/self/task/%d/status", (int)timed_thread());
+	const char *line = strstr(text, "\nSigBlk:");
+
+	assert_non_null(line);
+	return strtoull(line + strlen("\nSigBlk:"), NULL, 16);
 }
 
-/* Ended while it is aside, without a last word: the GPU is as ever. */
+/* All signals are for the program's own threads. */
+TIMED(signals_of_the_program)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	timed_open_gpu();
+	give_and_wait(third);
+	uint64_t blocked = blocked_by_thread();
+
+	for (int number = 1; number <= SIGRTMAX; number++) {
+		if (sigismember(&all, number) == 1 && number != SIGKILL && number != SIGSTOP && !(blocked >> (number - 1) & 1))
+			fail_msg("signal %d is not blocked", number);
+	}
+}
+
+/* In its parent's context, whose channels are not the child's: so our thread waits for a way, and this comes from it. */
+static void have_a_thread_of_its_own(void)
+{
+	alarm(2 * PATIENCE_S);
+	give(third);
+	gpu_launch_empty(&gpu);
+	timed_wait_for_state(SEGMENT_TIME_PENDING);
+}
+
+TIMED_BY(timed_run_on_simulator, fork_goes_on)
+{
+	timed_open_gpu();
+	give_and_wait(third);
+	assert_true(timed_has_thread());
+	timed_run_and_pass(have_a_thread_of_its_own);
+}
+
+/* Ended while it is suspended, with or without a last word: the GPU is as ever. */
+static void call_abort(void)
+{
+	signal(SIGABRT, SIG_DFL);
+	be_aside();
+	abort();
+}
+
 static void be_killed(void)
 {
 	be_aside();
@@ -410,253 +356,77 @@ static void run_afterwards(void)
 	gpu_run(&gpu);
 }
 
-static void test_killed(void **state)
+static void assert_dies_of(int number, void (*body)(void))
 {
-	struct child_end end = timed_run(be_killed);
+	struct child_end end = timed_run(body);
 
-	(void)state;
-	assert_true(WIFSIGNALED(end.status) && WTERMSIG(end.status) == SIGKILL);
+	assert_true(WIFSIGNALED(end.status) && WTERMSIG(end.status) == number);
 	timed_run_and_pass(run_afterwards);
 }
 
-/* --- held by others ---------------------------------------------------------------------------------------------------------- */
-
-#define HELD_MS 300 /* longer than a period */
-#define NOT_POSSIBLE 77
-
-static int stop(pid_t pid)
+TEST(killed)
 {
-	kill(pid, SIGSTOP);
-	timed_sleep_ms(HELD_MS);
-	return kill(pid, SIGCONT) < 0;
+	assert_dies_of(SIGABRT, call_abort);
+	assert_dies_of(SIGKILL, be_killed);
 }
 
-/* As a debugger does: all threads, ours too. */
-static int debug(pid_t pid)
-{
-	char path[32];
-	pid_t threads[64];
-	unsigned int count = 0;
+/* --- held by others ---------------------------------------------------------------------------------------------- */
 
-	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-	DIR *tasks = opendir(path);
-
-	for (struct dirent *task = readdir(tasks); task && count < 64; task = readdir(tasks)) {
-		pid_t thread = (pid_t)strtol(task->d_name, NULL, 10);
-
-		if (thread > 0 && ptrace(PTRACE_SEIZE, thread, NULL, NULL) == 0)
-			threads[count++] = thread;
-	}
-	closedir(tasks);
-	for (unsigned int i = 0; i < count; i++) {
-		ptrace(PTRACE_INTERRUPT, threads[i], NULL, NULL);
-		waitpid(threads[i], NULL, __WALL);
-	}
-	timed_sleep_ms(HELD_MS);
-	for (unsigned int i = 0; i < count; i++)
-		ptrace(PTRACE_DETACH, threads[i], NULL, NULL);
-	return count < 2 ? NOT_POSSIBLE : 0;
-}
-
-static bool write_text(const char *directory, const char *name, const char *text)
-{
-	char path[128];
-
-	snprintf(path, sizeof path, "%s/%s", directory, name);
-	int file = open(path, O_WRONLY | O_CLOEXEC);
-	bool done = file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text);
-
-	if (file >= 0)
-		close(file);
-	return done;
-}
-
-/* A control group of the new kind, or of the old one. */
-static int freeze(pid_t pid)
-{
-	static const struct {
-		const char *top, *file, *on, *off;
-	} kinds[] = {
-		{"/sys/fs/cgroup", "cgroup.freeze", "1", "0"},
-		{"/sys/fs/cgroup/unified", "cgroup.freeze", "1", "0"},
-		{"/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED"},
-	};
-	char directory[64], text[16];
-	bool done = false;
-
-	snprintf(text, sizeof text, "%d", (int)pid);
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && !done; i++) {
-		snprintf(directory, sizeof directory, "%s/nvtaskset-test-%d", kinds[i].top, (int)pid);
-		if (mkdir(directory, 0700) < 0)
-			continue;
-		if (write_text(directory, "cgroup.procs", text) && write_text(directory, kinds[i].file, kinds[i].on)) {
-			timed_sleep_ms(HELD_MS);
-			done = write_text(directory, kinds[i].file, kinds[i].off);
-		}
-		write_text(kinds[i].top, "cgroup.procs", text);
-		rmdir(directory);
-	}
-	return done ? 0 : NOT_POSSIBLE;
-}
-
-static int (*hold)(pid_t pid);
-
-/* Held for longer than a period while it is aside: it goes on as before. */
-static void be_held(void)
+/* Stopped for longer than a period while it is suspended: it goes on as before. */
+TIMED(stopped)
 {
 	pid_t self = getpid();
-	int status;
 
 	be_aside();
-	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 	give(third);
-	pid_t holder = fork();
+	pid_t other = fork();
 
-	if (holder == 0)
-		_exit(hold(self));
+	if (other == 0) {
+		kill(self, SIGSTOP);
+		timed_sleep_ms(300);
+		_exit(kill(self, SIGCONT) < 0);
+	}
 	work_until_aside(timed_look().aside_us + 50000);
 	give(max);
 	gpu_check(cuCtxSynchronize());
-	assert_int_equal(waitpid(holder, &status, 0), holder);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_POSSIBLE)
-		fprintf(stderr, "NOT POSSIBLE");
-	else
-		assert_int_equal(status, 0);
+	assert_ends_well(other);
 }
 
-static void run_held_by(int (*holder)(pid_t pid), const char *what)
-{
-	hold = holder;
-	struct child_end end = timed_run(be_held);
-
-	child_assert_passed(&end);
-	if (strstr(end.errors, "NOT POSSIBLE"))
-		gpu_skip(what);
-}
-
-static void test_stopped(void **state)
-{
-	(void)state;
-	run_held_by(stop, "a program cannot be stopped here");
-}
-
-static void test_debugged(void **state)
-{
-	(void)state;
-	run_held_by(debug, "a program cannot be debugged here");
-}
-
-static void test_frozen(void **state)
-{
-	(void)state;
-	run_held_by(freeze, "control groups cannot be made here");
-}
-
-/* --- beside another program ------------------------------------------------------------------------------------------------ */
-
-static struct {
-	atomic_uint kernels[2]; /* that have ended */
-	atomic_bool ends;
-} *both;
-
-static void work_as(unsigned int number)
-{
-	while (!atomic_load(&both->ends)) {
-		timed_launch(2);
-		gpu_check(cuCtxSynchronize());
-		atomic_fetch_add(&both->kernels[number], 2);
-	}
-}
+/* --- beside another program -------------------------------------------------------------------------------------- */
 
 static void work_with_quota(void)
 {
 	timed_open_gpu();
 	give_and_wait(third);
-	work_as(0);
+	pair_work(0, 2);
 }
 
 static void work_without(void)
 {
 	timed_open_gpu();
-	work_as(1);
+	pair_work(1, 2);
 }
 
-static void share_gpu(char *path)
+/* Both always want to run, and one for 30 of 100 ms: it has half of that time, and the other one all the rest, 85 of 100, which
+ * is 5.7 times as much. Without the quota each would have the same; with a GPU for each, 3.3. On a busy machine,
+ * neither can keep its GPU busy all the time: so it is looked at several times. */
+TEST_WITH(pair_set_up, pair_tear_down, neighbour)
 {
-	timed_share_gpu(path);
-	both = mmap(NULL, sizeof *both, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_true(both != MAP_FAILED);
-}
+	unsigned int with = 0, without = 0;
 
-static void wait_for_both(unsigned int more)
-{
-	unsigned int from[2] = {atomic_load(&both->kernels[0]), atomic_load(&both->kernels[1])};
-	double end = timed_now_s() + PATIENCE_S;
+	pair_start(0, work_with_quota);
+	pair_start(1, work_without);
+	for (unsigned int round = 0; round < 8 && (with == 0 || without < 4 * with); round++) {
+		unsigned int before[2] = {pair->programs[0].done, pair->programs[1].done};
 
-	while ((both->kernels[0] < from[0] + more || both->kernels[1] < from[1] + more) && timed_now_s() < end)
-		timed_sleep_ms(1);
-}
-
-/* Both always want to timed_run, and one for 30 of 100 ms: it has half of that time, and the other one all the rest, 85 of 100, which
- * is 5.7 times as much. Without the quota each would have the same; with a GPU for each, 3.3. */
-static void test_neighbour(void **state)
-{
-	char path[] = "/tmp/nvtaskset-gpu-XXXXXX";
-	struct child children[2];
-	unsigned int before[2];
-
-	(void)state;
-	share_gpu(path);
-	children[0] = child_start(work_with_quota);
-	children[1] = child_start(work_without);
-	wait_for_both(4);
-	for (unsigned int i = 0; i < 2; i++)
-		before[i] = atomic_load(&both->kernels[i]);
-	wait_for_both(100);
-	unsigned int with = both->kernels[0] - before[0], without = both->kernels[1] - before[1];
-
-	atomic_store(&both->ends, true);
-	for (unsigned int i = 0; i < 2; i++) {
-		struct child_end end = child_wait(&children[i]);
-
-		child_assert_passed(&end);
-		timed_skip_if_skipped(&end);
+		pair_wait_for_done(0, 100);
+		pair_wait_for_done(1, 100);
+		with = pair->programs[0].done - before[0];
+		without = pair->programs[1].done - before[1];
 	}
-	unlink(path);
-	unsetenv("SIM_GPU");
-	assert_true(with > 0);
+	pair_finish_both();
 	if (without < 4 * with)
 		fail_msg("%u kernels with a quota, %u without", with, without);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_without),
-		cmocka_unit_test(test_holds),
-		cmocka_unit_test(test_is_looked_for_late),
-		cmocka_unit_test(test_is_lifted),
-		cmocka_unit_test(test_several_contexts),
-		cmocka_unit_test(test_captures),
-		cmocka_unit_test(test_managed_memory),
-		cmocka_unit_test(test_shared_memory),
-		cmocka_unit_test(test_managed_memory_first),
-		cmocka_unit_test(test_shared_memory_first),
-		cmocka_unit_test(test_any_memory),
-		cmocka_unit_test(test_managed_memory_at_once),
-		cmocka_unit_test(test_no_effect),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_exit),
-		cmocka_unit_test(test_exec),
-		cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_signals),
-		cmocka_unit_test(test_abort),
-		cmocka_unit_test(test_neighbour),
-		cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_stopped),
-		cmocka_unit_test(test_debugged),
-		cmocka_unit_test(test_frozen),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

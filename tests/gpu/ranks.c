@@ -3,19 +3,13 @@
  * ever, and nobody for long that has work on several GPUs.
  */
 #include "../alone.h"
+#include "../cases.h"
 #include "state/segment.h"
 #include "support/client.h"
 #include "support/first_gpu.h"
 #include "support/timed.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define HIGH 80
 #define LOW 20
@@ -43,20 +37,16 @@ static void launch_on(struct gpu_under_test *on, unsigned int kernels)
 
 #define LITTLE {.run_us = 1000, .period_us = 10000000}
 
-/* Its quota would keep it aside for ten seconds. */
-static void be_bounded(void)
+/* Its quota would suspend it for ten seconds. */
+TIMED(bound)
 {
 	const struct segment_revision little = {.quota = LITTLE};
-	double end = timed_now_s() + PATIENCE_S;
-
 	open_gpus();
 	launch_on(&gpus[0], 1);
 	timed_give_and_wait(&little);
 	for (unsigned int i = 0; i < 2; i++)
 		launch_on(&gpus[i], 500);
-	while (timed_look().bounded < 3 && timed_now_s() < end)
-		timed_sleep_ms(1);
-	assert_true(timed_look().bounded >= 3);
+	timed_wait_until(timed_look().bounded >= 3);
 	timed_give(&(struct segment_revision){.quota = {.run_us = 10000, .period_us = 10000}});
 	for (unsigned int i = 0; i < 2; i++) {
 		gpu_check(cuCtxSetCurrent(gpus[i].context));
@@ -65,23 +55,17 @@ static void be_bounded(void)
 }
 
 /* With work on one of them, nobody waits for it elsewhere. */
-static void be_on_one(void)
+TIMED(bound_is_for_several_gpus)
 {
 	const struct segment_revision little = {.quota = LITTLE};
-	double end = timed_now_s() + PATIENCE_S;
 
 	open_gpus();
 	launch_on(&gpus[0], 1);
 	timed_give_and_wait(&little);
 	launch_on(&gpus[0], 500);
-	while (timed_look().aside_us < 500000 && timed_now_s() < end)
-		timed_sleep_ms(1);
-	assert_true(timed_look().aside_us >= 500000);
+	timed_wait_until(timed_look().aside_us >= 500000);
 	assert_int_equal(timed_look().bounded, 0);
 }
-
-TIMED_TEST(test_bound, timed_run_and_pass, be_bounded)
-TIMED_TEST(test_bound_is_for_several_gpus, timed_run_and_pass, be_on_one)
 
 /* --- ranks that wait for each other --------------------------------------------------------------------------------------- */
 
@@ -144,24 +128,11 @@ static void take_steps(unsigned int job, unsigned int rank)
 	assert_true(timed_now_s() < end);
 }
 
-static void be_rank_0_of_job_0(void)
-{
-	take_steps(0, 0);
-}
+static unsigned int its_job, its_rank; /* of the child that is started next */
 
-static void be_rank_1_of_job_0(void)
+static void be_rank(void)
 {
-	take_steps(0, 1);
-}
-
-static void be_rank_0_of_job_1(void)
-{
-	take_steps(1, 0);
-}
-
-static void be_rank_1_of_job_1(void)
-{
-	take_steps(1, 1);
+	take_steps(its_job, its_rank);
 }
 
 static void need_two(void)
@@ -172,10 +143,6 @@ static void need_two(void)
 
 static void run_jobs(enum segment_time_state state)
 {
-	static void (*const bodies[JOBS][2])(void) = {
-		{be_rank_0_of_job_0, be_rank_1_of_job_0},
-		{be_rank_0_of_job_1, be_rank_1_of_job_1},
-	};
 	char paths[2][32];
 	struct child children[JOBS][2];
 
@@ -183,11 +150,11 @@ static void run_jobs(enum segment_time_state state)
 	timed_run_and_pass(need_two);
 	jobs = mmap(NULL, sizeof *jobs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(jobs != MAP_FAILED);
-	for (unsigned int rank = 0; rank < 2; rank++) {
-		snprintf(paths[rank], sizeof paths[rank], "/tmp/nvtaskset-gpu-XXXXXX");
-		timed_share_gpu(paths[rank]);
-		for (unsigned int job = 0; job < JOBS; job++)
-			children[job][rank] = child_start(bodies[job][rank]);
+	for (its_rank = 0; its_rank < 2; its_rank++) {
+		snprintf(paths[its_rank], sizeof paths[its_rank], "/tmp/nvtaskset-gpu-XXXXXX");
+		timed_share_gpu(paths[its_rank]);
+		for (its_job = 0; its_job < JOBS; its_job++)
+			children[its_job][its_rank] = child_start(be_rank);
 	}
 	unsetenv("SIM_GPU");
 	for (unsigned int i = 0; i < JOBS * 2; i++) {
@@ -200,31 +167,20 @@ static void run_jobs(enum segment_time_state state)
 	munmap(jobs, sizeof *jobs);
 }
 
-static void test_opposing_priorities(void **state)
+TEST(opposing_priorities)
 {
-	(void)state;
 	run_jobs(SEGMENT_TIME_IN_FORCE);
 }
 
 /* --- the same for clients of MPS, whose launches are held back ------------------------------------------------------------ */
 
-static void test_opposing_priorities_of_clients(void **state)
+TEST_WITH(client_set_up, client_tear_down, opposing_priorities_of_clients)
 {
-	(void)state;
 	run_jobs(SEGMENT_TIME_HELD);
 }
 
-#define CLIENT(test) cmocka_unit_test_setup_teardown(test, client_set_up, client_tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bound),
-		cmocka_unit_test(test_bound_is_for_several_gpus),
-		cmocka_unit_test(test_opposing_priorities),
-		CLIENT(test_opposing_priorities_of_clients),
-	};
-
 	live_alone();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_tests_in(NULL, NULL, NULL, NULL);
 }

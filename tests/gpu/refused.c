@@ -2,12 +2,9 @@
  * --on-misfit fail: a launch whose blocks must run at once, and that the partition cannot hold, fails with the error
  * for a GPU that is too small. Launches that fit run, and launches that are only captured are not refused.
  */
+#include "../cases.h"
 #include "support/green.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-
+#include "support/room.h"
 
 static uint64_t launches(void)
 {
@@ -25,22 +22,11 @@ static unsigned int room_on(unsigned int tpcs)
 	return (unsigned int)blocks * tpcs * gpu.topology->sms_per_tpc;
 }
 
-static CUresult launch(CUlaunchAttribute *attribute, unsigned int blocks, CUstream stream)
-{
-	uint64_t cycles = GPU_CYCLES;
-	void *parameters[] = {&gpu.output, &cycles};
-	const CUlaunchConfig config = {.gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = GPU_THREADS,
-	                               .blockDimY = 1, .blockDimZ = 1, .hStream = stream, .attrs = attribute,
-	                               .numAttrs = 1};
-
-	return cuLaunchKernelEx(&config, gpu.where, parameters, NULL);
-}
-
 static CUresult launch_cooperative(unsigned int blocks, CUstream stream)
 {
-	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+	const struct shape shape = {.blocks = blocks, .threads = GPU_THREADS, .is_cooperative = true};
 
-	return launch(&attribute, blocks, stream);
+	return shape_launch(&gpu, &shape, stream, gpu.output);
 }
 
 /* Launches with the older of the two functions. */
@@ -58,17 +44,19 @@ static CUresult launch_square_clusters(void)
 	uint64_t cycles = GPU_CYCLES;
 	void *parameters[] = {&gpu.output, &cycles};
 	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 2, 1}};
-	const CUlaunchConfig config = {.gridDimX = 4, .gridDimY = 4, .gridDimZ = 1, .blockDimX = GPU_THREADS,
-	                               .blockDimY = 1, .blockDimZ = 1, .attrs = &attribute, .numAttrs = 1};
+	CUlaunchConfig config = gpu_config(4, GPU_THREADS, NULL);
 
+	config.gridDimY = 4;
+	config.attrs = &attribute;
+	config.numAttrs = 1;
 	return cuLaunchKernelEx(&config, gpu.where, parameters, NULL);
 }
 
 static CUresult launch_clusters(unsigned int cluster, unsigned int blocks)
 {
-	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {cluster, 1, 1}};
+	const struct shape shape = {.blocks = blocks, .threads = GPU_THREADS, .cluster = cluster};
 
-	return launch(&attribute, blocks, NULL);
+	return shape_launch(&gpu, &shape, NULL, gpu.output);
 }
 
 /* The launch fails, nothing runs, and the context still works. */
@@ -80,12 +68,11 @@ static void assert_refused(CUresult result, CUresult expected, uint64_t launched
 	gpu_check(cuCtxSynchronize());
 }
 
-static void test_cooperative(void **state)
+TEST(cooperative)
 {
 	struct tpcset set = gpu_range(0, 3);
 	uint64_t launched, refused;
 
-	(void)state;
 	gpu_set_partition(&gpu, &set);
 	launched = launches();
 	refused = gpu_counters().reasons[SEGMENT_REFUSED];
@@ -115,12 +102,11 @@ static void launch_in_green(const struct tpcset *set, unsigned int blocks, CUres
 	gpu_check(cuCtxSynchronize());
 }
 
-static void test_in_a_green_context(void **state)
+TEST_WITH(NULL, green_leave, in_a_green_context)
 {
 	struct tpcset all = gpu_all(&gpu), outside, set = {{0}};
 	uint64_t refused = gpu_counters().reasons[SEGMENT_REFUSED];
 
-	(void)state;
 	green_enter();
 	outside = tpcset_without(&all, &green.tpcs);
 	tpcset_add(&set, tpcset_next(&outside, 0));
@@ -138,25 +124,11 @@ static void test_in_a_green_context(void **state)
 	assert_int_equal(gpu_counters().reasons[SEGMENT_WIDENED], 0);
 }
 
-/* Each launch is decided with the partition of that moment. */
-static void test_a_partition_that_grows(void **state)
-{
-	struct tpcset small = gpu_range(0, 0), large = gpu_range(0, 2);
-
-	(void)state;
-	gpu_set_partition(&gpu, &small);
-	assert_int_equal(launch_cooperative(room_on(2), NULL), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
-	gpu_set_partition(&gpu, &large);
-	gpu_check(launch_cooperative(room_on(2), NULL));
-	gpu_check(cuCtxSynchronize());
-}
-
-static void test_clusters(void **state)
+TEST(clusters)
 {
 	struct tpcset one = topology_virtual_gpc(gpu.topology, 0), set = {{0}};
 	uint64_t launched, refused;
 
-	(void)state;
 	gpu_need_clusters();
 	tpcset_add(&set, tpcset_next(&one, 0));
 	gpu_set_partition(&gpu, &set);
@@ -173,27 +145,12 @@ static void test_clusters(void **state)
 	assert_int_equal(gpu_counters().reasons[SEGMENT_WIDENED], 0);
 }
 
-static void test_plain_launches_are_not_looked_at(void **state)
-{
-	struct tpcset set = gpu_range(1, 1), ran;
-	uint64_t refused = gpu_counters().reasons[SEGMENT_REFUSED];
-	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 0};
-
-	(void)state;
-	gpu_set_partition(&gpu, &set);
-	gpu_check(launch(&attribute, GPU_BLOCKS(&gpu), NULL));
-	ran = gpu_read_tpcs(&gpu, gpu.output, GPU_BLOCKS(&gpu));
-	gpu_assert_equal(&ran, &set);
-	assert_int_equal(gpu_counters().reasons[SEGMENT_REFUSED], refused);
-}
-
 /* The driver itself refuses launches that the whole GPU cannot hold; we do not count these. */
-static void test_the_drivers_own_refusals(void **state)
+TEST(the_drivers_own_refusals)
 {
 	struct tpcset set = gpu_range(0, 0);
 	uint64_t refused = gpu_counters().reasons[SEGMENT_REFUSED];
 
-	(void)state;
 	gpu_set_partition(&gpu, &set);
 	assert_int_equal(launch_cooperative(64 * gpu.sm_count, NULL), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 	assert_int_equal(launch_cooperative(0, NULL), CUDA_ERROR_INVALID_VALUE);
@@ -201,25 +158,8 @@ static void test_the_drivers_own_refusals(void **state)
 	assert_int_equal(gpu_counters().reasons[SEGMENT_REFUSED], refused);
 }
 
-/* The driver decides about a cluster without blocks. */
-static void test_cluster_without_blocks(void **state)
-{
-	uint64_t cycles = GPU_CYCLES;
-	void *parameters[] = {&gpu.output, &cycles};
-	CUlaunchAttribute attributes[] = {
-		{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1},
-		{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {0, 0, 0}},
-	};
-	const CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = GPU_THREADS, .blockDimY = 1,
-	                               .blockDimZ = 1, .attrs = attributes, .numAttrs = 2};
-
-	(void)state;
-	cuLaunchKernelEx(&config, gpu.where, parameters, NULL);
-	gpu_check(cuCtxSynchronize());
-}
-
 /* It becomes a node of a graph, and is widened when that runs. */
-static void test_captured_launches_are_widened(void **state)
+TEST(captured_launches_are_widened)
 {
 	struct tpcset set = gpu_range(0, 0);
 	uint64_t widened = gpu_counters().reasons[SEGMENT_WIDENED];
@@ -227,7 +167,6 @@ static void test_captured_launches_are_widened(void **state)
 	CUgraphExec exec;
 	CUgraph graph;
 
-	(void)state;
 	if (gpu.topology->compute_major < 9)
 		gpu_skip("before Hopper a node does not say that it is cooperative");
 	gpu_set_partition(&gpu, &set);
@@ -244,18 +183,4 @@ static void test_captured_launches_are_widened(void **state)
 	gpu_check(cuStreamDestroy_v2(stream));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cooperative),
-		IN_GREEN(test_in_a_green_context),
-		cmocka_unit_test(test_cluster_without_blocks),
-		cmocka_unit_test(test_a_partition_that_grows),
-		cmocka_unit_test(test_clusters),
-		cmocka_unit_test(test_plain_launches_are_not_looked_at),
-		cmocka_unit_test(test_the_drivers_own_refusals),
-		cmocka_unit_test(test_captured_launches_are_widened),
-	};
-
-	return cmocka_run_group_tests_name("refused", tests, gpu_set_up, NULL);
-}
+RUN_TESTS_IN(gpu_set_up, NULL, NULL, NULL)

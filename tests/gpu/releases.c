@@ -4,21 +4,10 @@
  *
  * Runs without nvtaskset, since the callback is the test's own.
  */
+#include "../cases.h"
 #include "gpu/qmd.h"
 #include "support/child.h"
 #include "support/subscriber.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 static struct gpu_under_test gpu;
 static const struct qmd_family *family;
@@ -26,7 +15,6 @@ static const struct qmd_family *family;
 /* --- memory ------------------------------------------------------------------------------------------------ */
 
 #define AREA_BYTES 4096
-#define AREA_WORDS (AREA_BYTES / sizeof(uint64_t))
 
 /* Where the hardware writes. */
 static struct {
@@ -162,15 +150,13 @@ static void close_first(void)
 }
 
 /* Whatever the test has left registered goes with its contexts, so that the next one finds nothing. */
-static int close_gpu(void **state)
+FIXTURE(close_gpu)
 {
-	(void)state;
 	subscriber_close();
 	close_first();
 	gpu_close(&gpu);
 	munmap((void *)area.words, AREA_BYTES);
 	close(area.file);
-	return 0;
 }
 
 static void launch_into(CUstream stream)
@@ -256,9 +242,8 @@ static void outlive_a_registration(void)
 	assert_int_equal(launched == CUDA_SUCCESS ? cuCtxSynchronize() : launched, CUDA_ERROR_LAUNCH_FAILED);
 }
 
-static void test_a_registration_belongs_to_its_context(void **state)
+TEST_WITH(no_fixture, NULL, a_registration_belongs_to_its_context)
 {
-	(void)state;
 	run_in_child(outlive_a_registration);
 }
 
@@ -266,55 +251,6 @@ static void need_simulator(void)
 {
 	if (!gpu_is_simulated())
 		gpu_skip("on the simulated driver only");
-}
-
-/* The error stays, in this context only. */
-static void write_where_nothing_is(void)
-{
-	struct gpu_under_test other;
-
-	open_in_child();
-	gpu_open(&other, 0);
-	gpu_check(cuCtxSetCurrent(gpu.context));
-	count_into(0);
-	gpu_check(cuMemHostUnregister((void *)area.words));
-	launch_into(NULL);
-	assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
-	assert_int_equal(cuStreamSynchronize(NULL), CUDA_ERROR_LAUNCH_FAILED);
-	assert_int_equal(cuLaunchKernel(gpu.nothing, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_LAUNCH_FAILED);
-	assert_int_equal(register_area(), CUDA_ERROR_LAUNCH_FAILED);
-	assert_int_equal(atomic_load(&area.words[0]), 0);
-	gpu_check(cuCtxSetCurrent(other.context));
-	gpu_check(cuCtxSynchronize());
-}
-
-static void test_memory_that_is_gone(void **state)
-{
-	(void)state;
-	need_simulator();
-	run_in_child(write_where_nothing_is);
-}
-
-/* Memory of the GPU serves only the context that allocated it. The simulated GPU's is out of reach for version 3.0. */
-static void write_into_allocations(void)
-{
-	struct gpu_under_test other;
-
-	open_in_child();
-	if (!qmd_release_prepare(&writing.release, family, SLOT, QMD_ADDS, gpu.output, 1))
-		_exit(STATUS_NO_SLOT);
-	writing.is_on = true;
-	launch(1);
-	gpu_open(&other, 0);
-	gpu_check(cuLaunchKernel(other.nothing, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
-	assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
-}
-
-static void test_memory_of_the_gpu(void **state)
-{
-	(void)state;
-	need_simulator();
-	run_in_child(write_into_allocations);
 }
 
 /* The driver waits for what slot 0 writes. */
@@ -342,49 +278,19 @@ static void take_slot_0(void)
 }
 
 /* On the hardware, it never ends. */
-static void test_slot_0_is_the_drivers(void **state)
+TEST_WITH(no_fixture, NULL, slot_0_is_the_drivers)
 {
-	(void)state;
 	need_simulator();
 	run_in_child(take_slot_0);
 }
 
-static void be_refused(void)
-{
-	CUdeviceptr address;
-
-	setenv("SIM_FAULTS", "no-register", 1);
-	open_with(NULL);
-	assert_int_not_equal(register_area(), CUDA_SUCCESS);
-	assert_int_not_equal(cuMemHostGetDevicePointer_v2(&address, (void *)area.words, 0), CUDA_SUCCESS);
-	gpu_run(&gpu);
-}
-
-static void test_registration_refused(void **state)
-{
-	(void)state;
-	need_simulator();
-	run_in_child(be_refused);
-}
-
 /* --- registering -------------------------------------------------------------------------------------------- */
 
-static void test_memory_is_registered_once(void **state)
-{
-	(void)state;
-	open_gpu();
-	assert_int_equal(register_area(), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
-	gpu_check(cuMemHostUnregister((void *)area.words));
-	assert_int_equal(cuMemHostUnregister((void *)area.words), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
-	gpu_check(register_area());
-}
-
 /* With the address that is registered, a second context need not. */
-static void test_a_second_context_registers_another_mapping(void **state)
+TEST(a_second_context_registers_another_mapping)
 {
 	CUdeviceptr address;
 
-	(void)state;
 	open_gpu();
 	open_second();
 	gpu_check(cuMemHostGetDevicePointer_v2(&address, (void *)area.words, 0));
@@ -396,39 +302,6 @@ static void test_a_second_context_registers_another_mapping(void **state)
 	munmap(again, AREA_BYTES);
 }
 
-/* The error is that of the call alone. */
-static void refuse(void *start, size_t bytes)
-{
-	assert_int_equal(register_memory(start, bytes), CUDA_ERROR_INVALID_VALUE);
-	gpu_check(cuCtxSynchronize());
-	munmap(start, bytes);
-}
-
-static void test_what_is_refused(void **state)
-{
-	(void)state;
-	open_gpu();
-	refuse(map(NULL, area.file, AREA_BYTES, PROT_READ), AREA_BYTES);
-	refuse(map(NULL, area.file, AREA_BYTES, PROT_NONE), AREA_BYTES);
-	refuse(map(NULL, area.file, 2 * AREA_BYTES, PROT_READ | PROT_WRITE), 2 * AREA_BYTES);
-	void *gone = map(NULL, area.file, AREA_BYTES, PROT_READ | PROT_WRITE);
-
-	munmap(gone, AREA_BYTES);
-	refuse(gone, AREA_BYTES);
-}
-
-static void test_what_is_accepted(void **state)
-{
-	(void)state;
-	open_gpu();
-	gpu_check(cuMemHostUnregister((void *)area.words));
-	gpu_check(register_memory((void *)&area.words[8], 64)); /* a part of a page */
-	gpu_check(cuMemHostUnregister((void *)&area.words[8]));
-	close(area.file);
-	gpu_check(register_area());
-	area.file = -1;
-}
-
 /* --- registering while launches are captured ------------------------------------------------------------------ */
 
 static void open_unregistered(void)
@@ -437,61 +310,28 @@ static void open_unregistered(void)
 	gpu_check(cuMemHostUnregister((void *)area.words));
 }
 
-static CUresult register_in_capture(int mode, bool says_so, CUresult *registered)
+TEST(registering_breaks_a_capture)
 {
-	int relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
-	CUgraph captured = NULL;
-	CUstream stream;
-
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	gpu_check(cuStreamBeginCapture_v2(stream, mode));
-	if (says_so)
-		gpu_check(cuThreadExchangeStreamCaptureMode(&relaxed));
-	*registered = register_area();
-	if (says_so)
-		gpu_check(cuThreadExchangeStreamCaptureMode(&relaxed));
-	CUresult result = cuStreamEndCapture(stream, &captured);
-
-	if (*registered == CUDA_SUCCESS)
-		gpu_check(cuMemHostUnregister((void *)area.words));
-	if (result == CUDA_SUCCESS)
-		gpu_check(cuGraphDestroy(captured));
-	gpu_check(cuStreamDestroy_v2(stream));
-	return result;
-}
-
-static void test_registering_breaks_a_capture(void **state)
-{
-	CUresult registered;
-
-	(void)state;
-	open_unregistered();
-	for (int mode = CU_STREAM_CAPTURE_MODE_GLOBAL; mode <= CU_STREAM_CAPTURE_MODE_THREAD_LOCAL; mode++) {
-		assert_int_equal(register_in_capture(mode, false, &registered), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-		assert_int_equal(registered, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-	}
-	gpu_check(register_in_capture(CU_STREAM_CAPTURE_MODE_RELAXED, false, &registered));
-	gpu_check(registered);
-}
-
-static void test_a_thread_may_say_that_it_knows(void **state)
-{
-	CUresult registered;
-
-	(void)state;
 	open_unregistered();
 	for (int mode = CU_STREAM_CAPTURE_MODE_GLOBAL; mode <= CU_STREAM_CAPTURE_MODE_RELAXED; mode++) {
-		gpu_check(register_in_capture(mode, true, &registered));
-		gpu_check(registered);
+		bool is_relaxed = mode == CU_STREAM_CAPTURE_MODE_RELAXED;
+		CUgraph captured = NULL;
+		CUstream stream;
+
+		gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+		gpu_check(cuStreamBeginCapture_v2(stream, mode));
+		assert_int_equal(register_area(), is_relaxed ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+		assert_int_equal(cuStreamEndCapture(stream, &captured),
+		                 is_relaxed ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+		gpu_check(cuStreamDestroy_v2(stream));
 	}
 }
 
 /* --- plain launches ----------------------------------------------------------------------------------------- */
 
 /* Only version 4.0 was seen to use slot 0. */
-static void test_slots_are_free(void **state)
+TEST(slots_are_free)
 {
-	(void)state;
 	open_gpu();
 	gpu_run(&gpu);
 	const uint32_t *qmd = subscriber_last(LAUNCHES, BEFORE_UPLOAD)->qmd;
@@ -501,9 +341,8 @@ static void test_slots_are_free(void **state)
 	assert_true(qmd_slot_is_used(family, qmd, 0) || gpu.topology->compute_major != 9);
 }
 
-static void test_counts_in_64_bits(void **state)
+TEST(counts_in_64_bits)
 {
-	(void)state;
 	open_gpu();
 	for (unsigned int slot = 1; slot < QMD_SLOTS; slot++) {
 		atomic_store(&area.words[slot], 0xfffffff0);
@@ -514,126 +353,8 @@ static void test_counts_in_64_bits(void **state)
 	assert_int_equal(writing.outcomes[QMD_RELEASES], 200);
 }
 
-static void test_adds_any_number(void **state)
+TEST(stamps)
 {
-	(void)state;
-	open_gpu();
-	release_into(1, SLOT, QMD_ADDS, 0x500000003);
-	launch(3);
-	await(1, 0xf00000009);
-	assert_int_equal(atomic_load(&area.words[0]), 0);
-	assert_int_equal(atomic_load(&area.words[2]), 0);
-}
-
-/* In version 4.0: an addition of one word. */
-static void write_one_word(int domain, int id, const uint64_t *words)
-{
-	if (domain == LAUNCHES && id == BEFORE_UPLOAD && writing.is_on) {
-		uint32_t *qmd = pointer(words[4]);
-		uint64_t address = (uintptr_t)area.words;
-
-		qmd[352 / 32] |= 1 << (352 - 352) | 1 << (353 - 352) | 1 << (356 - 352);
-		qmd[896 / 32] = (uint32_t)address;
-		qmd[928 / 32] = (uint32_t)(address >> 32);
-		qmd[960 / 32] = 1;
-	}
-}
-
-static void test_one_word_wraps(void **state)
-{
-	(void)state;
-	open_with(write_one_word);
-	if (gpu.topology->compute_major != 9)
-		gpu_skip("the descriptor of this GPU was not measured");
-	gpu_check(register_area());
-	atomic_store(&area.words[0], 0x5fffffffe);
-	writing.is_on = true;
-	launch(3);
-	await(0, 0x500000001);
-}
-
-#define STREAMS 4
-
-static void test_streams(void **state)
-{
-	CUstream streams[STREAMS];
-
-	(void)state;
-	open_gpu();
-	count_into(0);
-	for (unsigned int i = 0; i < STREAMS; i++)
-		gpu_check(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
-	for (unsigned int i = 0; i < STREAMS * 50; i++)
-		launch_into(streams[i % STREAMS]);
-	for (unsigned int i = 0; i < STREAMS; i++) {
-		gpu_check(cuStreamSynchronize(streams[i]));
-		gpu_check(cuStreamDestroy_v2(streams[i]));
-	}
-	await(0, STREAMS * 50);
-}
-
-static void test_cooperative_and_cluster_launches(void **state)
-{
-	uint32_t sms[8];
-
-	(void)state;
-	open_gpu();
-	count_into(0);
-	gpu_check(gpu_launch_cooperative(&gpu, 20));
-	gpu_check(cuCtxSynchronize());
-	await(0, 1);
-	if (gpu.topology->compute_major >= 9) {
-		gpu_where_clusters(&gpu, 4, 8, sms);
-		await(0, 2);
-	}
-}
-
-/* The memory that the first context has registered serves the second. */
-static void test_two_contexts(void **state)
-{
-	(void)state;
-	open_gpu();
-	count_into(0);
-	launch(50);
-	open_second();
-	launch(50);
-	await(0, 100);
-}
-
-/* What the second has registered itself serves it when the first has gone. */
-static void test_a_context_of_two_ends(void **state)
-{
-	_Atomic uint64_t *registered_by_first;
-
-	(void)state;
-	open_gpu();
-	registered_by_first = area.words;
-	open_second();
-	area.words = map_area(LOW_ADDRESS_TOO);
-	gpu_check(register_area());
-	count_into(0);
-	launch(50);
-	close_first();
-	munmap((void *)registered_by_first, AREA_BYTES);
-	launch(50);
-	await(0, 100);
-}
-
-static void test_a_launch_that_fails(void **state)
-{
-	(void)state;
-	open_gpu();
-	count_into(0);
-	subscriber_forget();
-	assert_int_equal(cuLaunchKernel(gpu.nothing, 1, 1, 1, 4096, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
-	assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 0);
-	launch(1);
-	await(0, 1);
-}
-
-static void test_stamps(void **state)
-{
-	(void)state;
 	open_gpu();
 	for (unsigned int i = 0; i < 3; i++) {
 		release_into(2 * i, 1, QMD_STAMPS, UINT64_C(0x100000000) + i);
@@ -646,31 +367,6 @@ static void test_stamps(void **state)
 }
 
 /* --- another process ------------------------------------------------------------------------------------------ */
-
-#define SEEN_BY_ANOTHER 20
-
-/* Ends by the alarm if it sees nothing. */
-static void look_on(void)
-{
-	const _Atomic uint64_t *words = map_area(NULL);
-
-	alarm(PATIENCE_SECONDS);
-	while (atomic_load(&words[0]) != SEEN_BY_ANOTHER)
-		sched_yield();
-}
-
-static void test_another_process_sees_it(void **state)
-{
-	(void)state;
-	open_gpu();
-	struct child child = child_start(look_on);
-
-	count_into(0);
-	launch(SEEN_BY_ANOTHER);
-	struct child_end end = child_wait(&child);
-
-	child_assert_passed(&end);
-}
 
 /* --- graphs ------------------------------------------------------------------------------------------------- */
 
@@ -685,9 +381,8 @@ static int close_graph(void **state)
 }
 
 /* The driver puts a kernel of its own in front (docs/hardware.md). */
-static void test_a_graph_counts_at_every_launch(void **state)
+TEST_WITH(NULL, close_graph, a_graph_counts_at_every_launch)
 {
-	(void)state;
 	open_gpu();
 	count_into(0);
 	make_graph();
@@ -700,9 +395,8 @@ static void test_a_graph_counts_at_every_launch(void **state)
 }
 
 /* The driver uses the host's descriptor again, with our release in it. */
-static void test_a_node_that_is_uploaded_again(void **state)
+TEST_WITH(NULL, close_graph, a_node_that_is_uploaded_again)
 {
-	(void)state;
 	open_gpu();
 	count_into(0);
 	make_graph();
@@ -715,178 +409,4 @@ static void test_a_node_that_is_uploaded_again(void **state)
 	assert_true(writing.outcomes[QMD_SLOT_USED] > 0);
 }
 
-static void upload(void)
-{
-	subscriber_forget();
-	gpu_check(cuGraphUpload(exec, NULL));
-	gpu_check(cuCtxSynchronize());
-}
-
-/* So to count the events of 0xb/3 is not to count kernels. */
-static void test_an_upload_is_announced_as_a_launch(void **state)
-{
-	(void)state;
-	open_gpu();
-	count_into(0);
-	make_graph();
-	for (unsigned int uploads = 0; uploads < 2; uploads++) {
-		upload();
-		assert_int_equal(subscriber_count(LAUNCHES, GRAPH_NODE_LAUNCH), NODES + 1);
-		assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), uploads == 0 ? NODES + 1 : 0);
-	}
-	launch_graph();
-	await(0, NODES + 1);
-}
-
-/* In its place the driver has a kernel of its own, with the node's release. */
-static void test_a_disabled_node_counts(void **state)
-{
-	(void)state;
-	open_gpu();
-	count_into(0);
-	make_graph();
-	launch_graph();
-	gpu_check(cuGraphNodeSetEnabled(exec, nodes[3], 0));
-	launch_graph();
-	await(0, 2 * (NODES + 1));
-	assert_true(writing.outcomes[QMD_SLOT_USED] > 0);
-	assert_int_equal(writing.outcomes[QMD_RELEASES], NODES + 1);
-}
-
-/* The driver writes new descriptors, and leaves the release in them. */
-static void test_an_updated_instance(void **state)
-{
-	CUgraphExecUpdateResultInfo info;
-	CUgraph before;
-
-	(void)state;
-	open_gpu();
-	count_into(0);
-	make_graph();
-	before = graph;
-	launch_graph();
-	make_nodes(2);
-	gpu_check(cuGraphDestroy(before));
-	gpu_check(cuGraphExecUpdate_v2(exec, graph, &info));
-	launch_graph();
-	await(0, 2 * (NODES + 1));
-	assert_true(writing.outcomes[QMD_SLOT_USED] >= NODES);
-	assert_int_equal(writing.outcomes[QMD_RELEASES], NODES + 1);
-}
-
-static void check_memory_graph(void)
-{
-	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
-	for (unsigned int launches = 1; launches <= 3; launches++) {
-		launch_graph();
-		await(0, launches);
-	}
-}
-
-/* Fills and copies of this size are kernels. */
-static void test_a_memset_node(void **state)
-{
-	CUDA_MEMSET_NODE_PARAMS parameters = {.elementSize = 1, .width = 1 << 20, .height = 1};
-	CUgraphNode node;
-
-	(void)state;
-	open_gpu();
-	count_into(0);
-	gpu_check(cuMemAlloc_v2(&parameters.dst, parameters.width));
-	gpu_check(cuGraphCreate(&graph, 0));
-	gpu_check(cuGraphAddMemsetNode(&node, graph, NULL, 0, &parameters, gpu.context));
-	check_memory_graph();
-	gpu_check(cuMemFree_v2(parameters.dst));
-}
-
-static void test_a_copy_node(void **state)
-{
-	CUDA_MEMCPY3D parameters = {
-		.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
-		.WidthInBytes = 1 << 20,
-		.Height = 1,
-		.Depth = 1,
-	};
-	CUgraphNode node;
-
-	(void)state;
-	open_gpu();
-	count_into(0);
-	gpu_check(cuMemAlloc_v2(&parameters.srcDevice, 1 << 20));
-	gpu_check(cuMemAlloc_v2(&parameters.dstDevice, 1 << 20));
-	parameters.srcPitch = parameters.dstPitch = 1 << 20;
-	gpu_check(cuGraphCreate(&graph, 0));
-	gpu_check(cuGraphAddMemcpyNode(&node, graph, NULL, 0, &parameters, gpu.context));
-	check_memory_graph();
-	gpu_check(cuMemFree_v2(parameters.srcDevice));
-	gpu_check(cuMemFree_v2(parameters.dstDevice));
-}
-
-/* Outside of graphs, too. */
-static void test_fills_and_copies(void **state)
-{
-	CUdeviceptr memory;
-
-	(void)state;
-	open_gpu();
-	count_into(0);
-	gpu_check(cuMemAlloc_v2(&memory, 2 << 20));
-	gpu_check(cuMemsetD8_v2(memory, 1, 4096));
-	gpu_check(cuMemsetD8_v2(memory, 1, 1 << 20));
-	gpu_check(cuMemcpyDtoD_v2(memory + (1 << 20), memory, 4096));
-	gpu_check(cuMemcpyDtoD_v2(memory + (1 << 20), memory, 1 << 20));
-	gpu_check(cuCtxSynchronize());
-	await(0, 3);
-	gpu_check(cuMemFree_v2(memory));
-}
-
-/* --------------------------------------------------------------------------------------------------------------- */
-
-static int load_driver(void **state)
-{
-	(void)state;
-	gpu_load_driver();
-	return 0;
-}
-
-#define ON_GPU(test) cmocka_unit_test_teardown(test, close_gpu)
-#define WITH_GRAPH(test) cmocka_unit_test_teardown(test, close_graph)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_registration_belongs_to_its_context),
-		cmocka_unit_test(test_memory_that_is_gone),
-		cmocka_unit_test(test_memory_of_the_gpu),
-		cmocka_unit_test(test_slot_0_is_the_drivers),
-		cmocka_unit_test(test_registration_refused),
-		ON_GPU(test_memory_is_registered_once),
-		ON_GPU(test_a_second_context_registers_another_mapping),
-		ON_GPU(test_what_is_refused),
-		ON_GPU(test_what_is_accepted),
-		ON_GPU(test_registering_breaks_a_capture),
-		ON_GPU(test_a_thread_may_say_that_it_knows),
-		ON_GPU(test_slots_are_free),
-		ON_GPU(test_counts_in_64_bits),
-		ON_GPU(test_adds_any_number),
-		ON_GPU(test_one_word_wraps),
-		ON_GPU(test_streams),
-		ON_GPU(test_cooperative_and_cluster_launches),
-		ON_GPU(test_two_contexts),
-		ON_GPU(test_a_context_of_two_ends),
-		ON_GPU(test_a_launch_that_fails),
-		ON_GPU(test_stamps),
-		ON_GPU(test_another_process_sees_it),
-		WITH_GRAPH(test_a_graph_counts_at_every_launch),
-		WITH_GRAPH(test_a_node_that_is_uploaded_again),
-		WITH_GRAPH(test_an_upload_is_announced_as_a_launch),
-		WITH_GRAPH(test_a_disabled_node_counts),
-		WITH_GRAPH(test_an_updated_instance),
-		WITH_GRAPH(test_a_memset_node),
-		WITH_GRAPH(test_a_copy_node),
-		ON_GPU(test_fills_and_copies),
-	};
-
-	return cmocka_run_group_tests_name("releases", tests, load_driver, NULL);
-}
+RUN_TESTS_IN(gpu_load, NULL, NULL, close_gpu)

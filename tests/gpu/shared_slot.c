@@ -2,36 +2,18 @@
  * The driver has one subscriber slot, and we have it. Profilers work nevertheless, and whatever they enable, disable or
  * leave enabled, the partition stays in force (docs/facts.md, "The callback table").
  */
+#include "../cases.h"
 #include "base/clock.h"
 #include "support/child.h"
 #include "support/graph.h"
+#include "support/green.h"
 #include "support/subscriber.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <unistd.h>
-
-typedef CUresult table_enable_domain(uint32_t on, uint32_t handle, int domain);
-typedef CUresult table_enable_all(uint32_t on, uint32_t handle);
-
-enum {
-	TABLE_ENABLE_DOMAIN = 7,
-	TABLE_ENABLE_ALL = 8
-};
 
 static struct tpcset set;
 
 static void assert_partition_holds(void)
 {
-	struct tpcset ran = gpu_where(&gpu, NULL);
-
-	gpu_assert_equal(&ran, &set);
+	gpu_assert_runs_in(&gpu, NULL, &set);
 }
 
 /* Only counts: with everything enabled, more is announced than a test remembers. */
@@ -53,27 +35,22 @@ static void count(void *user, int domain, int id, const void *parameters)
 
 static CUresult subscribe_counter(uint32_t *handle)
 {
-	table_subscribe_with_name *subscribe =
-		(table_subscribe_with_name *)subscriber_table()[TABLE_SUBSCRIBE_WITH_NAME];
-
-	return subscribe(handle, count, &counter, "test");
+	return tool_subscribe_with_name(handle, count, &counter, "test");
 }
 
 static void unsubscribe_counter(void)
 {
-	gpu_check(((table_unsubscribe *)subscriber_table()[TABLE_UNSUBSCRIBE])(counter.handle));
+	gpu_check(tool_unsubscribe(counter.handle));
 }
 
 static CUresult enable_launches(bool on)
 {
-	table_enable *enable = (table_enable *)subscriber_table()[TABLE_ENABLE];
-
-	return enable(on, counter.handle, LAUNCHES, BEFORE_UPLOAD);
+	return tool_enable(on, counter.handle, LAUNCHES, BEFORE_UPLOAD);
 }
 
 static CUresult enable_one_domain(bool on, int domain)
 {
-	return ((table_enable_domain *)subscriber_table()[TABLE_ENABLE_DOMAIN])(on, counter.handle, domain);
+	return tool_enable_domain(on, counter.handle, domain);
 }
 
 static CUresult enable_domain(bool on)
@@ -83,14 +60,13 @@ static CUresult enable_domain(bool on)
 
 static CUresult enable_all(bool on)
 {
-	return ((table_enable_all *)subscriber_table()[TABLE_ENABLE_ALL])(on, counter.handle);
+	return tool_enable_all(on, counter.handle);
 }
 
 /* --- the tests --------------------------------------------------------------------------------------------- */
 
-static void test_profiler_sees_the_final_descriptor(void **state)
+TEST(profiler_sees_the_final_descriptor)
 {
-	(void)state;
 	subscriber_open(NULL);
 	assert_partition_holds();
 	assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 1);
@@ -98,63 +74,11 @@ static void test_profiler_sees_the_final_descriptor(void **state)
 	subscriber_close();
 }
 
-static void test_one_profiler_at_a_time(void **state)
-{
-	uint32_t second;
-
-	(void)state;
-	gpu_check(subscribe_counter(&counter.handle));
-	assert_int_equal(subscribe_counter(&second), CUDA_ERROR_ALREADY_ACQUIRED);
-	unsubscribe_counter();
-	gpu_check(subscribe_counter(&counter.handle));
-	unsubscribe_counter();
-}
-
-/* Enables and disables launch events with this function. */
-static void check_enabling(CUresult enable(bool on))
-{
-	gpu_check(subscribe_counter(&counter.handle));
-	counter.launches = 0;
-	assert_partition_holds();
-	assert_int_equal(counter.launches, 0);
-	gpu_check(enable(true));
-	assert_partition_holds();
-	assert_int_equal(counter.launches, 1);
-	gpu_check(enable(false));
-	assert_partition_holds();
-	assert_int_equal(counter.launches, 1);
-	gpu_check(enable(true));
-	unsubscribe_counter();
-	assert_partition_holds();
-	assert_int_equal(counter.launches, 1);
-}
-
-static void test_an_event_on_and_off(void **state)
-{
-	(void)state;
-	check_enabling(enable_launches);
-}
-
-static void test_a_domain_on_and_off(void **state)
-{
-	(void)state;
-	check_enabling(enable_domain);
-}
-
-static void test_everything_on_and_off(void **state)
-{
-	(void)state;
-	counter.others = 0;
-	check_enabling(enable_all);
-	assert_true(counter.others > 0);
-}
-
 /* CUPTI's samples do it in this order: subscribe, one event or a domain, work, all off, unsubscribe. */
-static void test_each_tool_after_the_other(void **state)
+TEST(each_tool_after_the_other)
 {
 	static CUresult (*const ways[])(bool on) = {enable_launches, enable_domain, enable_all};
 
-	(void)state;
 	for (unsigned int first = 0; first < 3; first++) {
 		for (unsigned int second = 0; second < 3; second++) {
 			gpu_check(subscribe_counter(&counter.handle));
@@ -165,6 +89,7 @@ static void test_each_tool_after_the_other(void **state)
 			assert_int_equal(counter.launches, 1);
 			gpu_check(ways[first](false));
 			assert_partition_holds();
+			assert_int_equal(counter.launches, 1);
 			unsubscribe_counter();
 			/* Events that the previous tool enabled are not enabled for the next. */
 			subscriber_open(NULL);
@@ -177,28 +102,25 @@ static void test_each_tool_after_the_other(void **state)
 	}
 }
 
-static void test_both_ways_to_subscribe_are_one_slot(void **state)
+TEST(both_ways_to_subscribe_are_one_slot)
 {
 	uint32_t second;
 
-	(void)state;
 	subscriber_open(NULL);
 	assert_int_equal(subscribe_counter(&second), CUDA_ERROR_ALREADY_ACQUIRED);
 	subscriber_close();
 	gpu_check(subscribe_counter(&counter.handle));
-	assert_int_equal(((table_subscribe *)subscriber_table()[TABLE_SUBSCRIBE])(&second, count, &counter),
-	                 CUDA_ERROR_ALREADY_ACQUIRED);
+	assert_int_equal(tool_subscribe(&second, count, &counter), CUDA_ERROR_ALREADY_ACQUIRED);
 	unsubscribe_counter();
 	assert_partition_holds();
 }
 
 /* We need events of these domains, too: a tool that disables them must not disable them for us. */
-static void test_graphs_follow_without_the_domains(void **state)
+TEST(graphs_follow_without_the_domains)
 {
 	CUgraph graph;
 	CUgraphExec exec;
 
-	(void)state;
 	gpu_check(subscribe_counter(&counter.handle));
 	gpu_check(enable_one_domain(true, API));
 	gpu_check(enable_one_domain(true, RESOURCES));
@@ -207,19 +129,16 @@ static void test_graphs_follow_without_the_domains(void **state)
 	graph_assert_ran(exec, NODES, &set);
 	gpu_check(enable_one_domain(false, API));
 	gpu_check(enable_one_domain(false, RESOURCES));
-	graph_change(&after);
-	graph_assert_ran(exec, NODES, &after);
+	graph_assert_follows(exec, NODES, &after);
 	unsubscribe_counter();
-	graph_change(&set);
-	graph_assert_ran(exec, NODES, &set);
+	graph_assert_follows(exec, NODES, &set);
 	assert_int_equal(graph_stale(), 0);
-	gpu_check(cuGraphExecDestroy(exec));
-	gpu_check(cuGraphDestroy(graph));
+	graph_end(exec, graph);
 }
 
 static CUresult declare(bool on, int feature)
 {
-	return ((table_declare_feature *)subscriber_table()[TABLE_DECLARE_FEATURE])(on, counter.handle, feature);
+	return tool_declare_feature(on, counter.handle, feature);
 }
 
 #define FEATURE_GREEN_CONTEXTS 7
@@ -231,14 +150,13 @@ static bool is_declared(int feature)
 {
 	uint32_t on = 2;
 
-	gpu_check(((table_query_feature *)subscriber_table()[TABLE_QUERY_FEATURE])(&on, counter.handle, feature));
+	gpu_check(tool_query_feature(&on, counter.handle, feature));
 	return on == 1;
 }
 
 /* Nsight Compute does not declare it, and waits for ever if we have declared it (docs/hardware.md). */
-static void test_the_first_feature_is_the_tools(void **state)
+TEST(the_first_feature_is_the_tools)
 {
-	(void)state;
 	if (!gpu_is_simulated())
 		gpu_skip("what the driver answers to who asks for a feature is not known");
 	gpu_check(subscribe_counter(&counter.handle));
@@ -254,14 +172,10 @@ static void test_the_first_feature_is_the_tools(void **state)
 
 /* Without its feature the driver has no green contexts (docs/facts.md, "The callback table"): they outlast the tool
  * that takes it back. */
-static void test_features_stay_declared(void **state)
+TEST(features_stay_declared)
 {
-	CUdevResource whole, part, rest;
-	CUdevResourceDesc description;
-	unsigned int parts = 1;
-	CUgreenCtx green;
+	CUgreenCtx made;
 
-	(void)state;
 	gpu_check(subscribe_counter(&counter.handle));
 	gpu_check(declare(true, FEATURE_GREEN_CONTEXTS));
 	gpu_check(declare(false, FEATURE_GREEN_CONTEXTS));
@@ -269,30 +183,16 @@ static void test_features_stay_declared(void **state)
 	unsubscribe_counter();
 	if (!cuGreenCtxCreate)
 		gpu_skip("this driver has no green contexts");
-	gpu_check(cuDeviceGetDevResource(gpu.device, &whole, CU_DEV_RESOURCE_TYPE_SM));
-	gpu_check(cuDevSmResourceSplitByCount(&part, &parts, &whole, &rest, 0, 16));
-	gpu_check(cuDevResourceGenerateDesc(&description, &part, 1));
-	gpu_check(cuGreenCtxCreate(&green, description, gpu.device, CU_GREEN_CTX_DEFAULT_STREAM));
-	gpu_check(cuGreenCtxDestroy(green));
-}
-
-static void test_unsubscribed_tool_can_enable_nothing(void **state)
-{
-	(void)state;
-	gpu_check(subscribe_counter(&counter.handle));
-	unsubscribe_counter();
-	assert_int_not_equal(enable_launches(true), CUDA_SUCCESS);
-	assert_int_not_equal(enable_all(true), CUDA_SUCCESS);
-	assert_partition_holds();
+	gpu_check(green_make(&made));
+	gpu_check(cuGreenCtxDestroy(made));
 }
 
 /* To refresh a graph, we call the driver, which the program did not. */
-static void test_graphs_follow_unheard(void **state)
+TEST(graphs_follow_unheard)
 {
 	CUgraph graph = graph_make();
 	CUgraphExec exec = graph_instantiate(graph);
 
-	(void)state;
 	graph_assert_ran(exec, NODES, &set);
 	graph_change(&after);
 	gpu_check(subscribe_counter(&counter.handle));
@@ -306,10 +206,8 @@ static void test_graphs_follow_unheard(void **state)
 	assert_int_equal(counter.others, 2); /* the call begins, and has ended */
 	unsubscribe_counter();
 	gpu_check(cuCtxSynchronize());
-	graph_change(&set);
-	graph_assert_ran(exec, NODES, &set);
-	gpu_check(cuGraphExecDestroy(exec));
-	gpu_check(cuGraphDestroy(graph));
+	graph_assert_follows(exec, NODES, &set);
+	graph_end(exec, graph);
 }
 
 /* --- tools that subscribe and unsubscribe while others launch ---------------------------------------------- */
@@ -354,7 +252,7 @@ static void hear_second(void *user, int domain, int id, const void *parameters)
 static void come(struct tool *tool)
 {
 	tool->is_there = true;
-	gpu_check(((table_subscribe *)subscriber_table()[TABLE_SUBSCRIBE])(&counter.handle, tool->callback, tool));
+	gpu_check(tool_subscribe(&counter.handle, tool->callback, tool));
 	gpu_check(enable_launches(true));
 }
 
@@ -389,11 +287,10 @@ static pthread_t start(void *body(void *), void *argument)
 #define LAUNCHERS 3
 #define TURNS 1000
 
-static void test_tools_that_take_turns(void **state)
+TEST(tools_that_take_turns)
 {
 	pthread_t threads[LAUNCHERS];
 
-	(void)state;
 	ends = false;
 	for (int i = 0; i < LAUNCHERS; i++)
 		threads[i] = start(launch_all_the_time, NULL);
@@ -444,26 +341,6 @@ static pthread_t go_inside(void)
 	return thread;
 }
 
-static void *let_go(void *argument)
-{
-	(void)argument;
-	/* If unsubscribing does not wait, the tool is gone by then, and the callback notices it. */
-	clock_pause_us(50000);
-	staying.may_go = true;
-	return NULL;
-}
-
-static void test_leaving_waits_for_a_callback(void **state)
-{
-	(void)state;
-	pthread_t inside = go_inside(), other = start(let_go, NULL);
-
-	go(&staying);
-	pthread_join(other, NULL);
-	pthread_join(inside, NULL);
-	assert_partition_holds();
-}
-
 static void take_signal(int signal)
 {
 	(void)signal;
@@ -480,11 +357,10 @@ static void *disturb_and_let_go(void *waiting)
 }
 
 /* Signals that the program handles interrupt the system calls of the wait. */
-static void test_leaving_keeps_errno(void **state)
+TEST(leaving_keeps_errno)
 {
 	const struct sigaction action = {.sa_handler = take_signal};
 
-	(void)state;
 	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
 	pthread_t self = pthread_self(), inside = go_inside(), other = start(disturb_and_let_go, &self);
 
@@ -496,9 +372,8 @@ static void test_leaving_keeps_errno(void **state)
 }
 
 /* The callback returns only after the thread that unsubscribes has gone on. */
-static void test_leaving_does_not_wait_for_ever(void **state)
+TEST(leaving_does_not_wait_for_ever)
 {
-	(void)state;
 	if (!gpu_is_simulated())
 		gpu_skip("what the driver's own functions wait for is not known");
 	pthread_t inside = go_inside();
@@ -523,9 +398,8 @@ static void leave_inside(void *user, int domain, int id, const void *parameters)
 
 #define TOO_MANY_TO_WAIT 1000
 
-static void test_leaving_from_inside(void **state)
+TEST(leaving_from_inside)
 {
-	(void)state;
 	for (int i = 0; i < TOO_MANY_TO_WAIT; i++) {
 		come(&leaving);
 		gpu_launch_empty(&gpu);
@@ -535,63 +409,13 @@ static void test_leaving_from_inside(void **state)
 	assert_partition_holds();
 }
 
-/* The thread in the callback is the parent's; the child does not have it. */
-static void leave_in_a_fork(void)
-{
-	alarm(100);
-	for (int i = 0; i < TOO_MANY_TO_WAIT; i++) {
-		go(&staying);
-		come(&staying);
-	}
-}
-
-static void test_leaving_in_a_fork(void **state)
-{
-	(void)state;
-	if (!gpu_is_simulated())
-		gpu_skip("a fork's driver may wait for locks of its own");
-	pthread_t inside = go_inside();
-	struct child_end end = child_run(leave_in_a_fork);
-
-	child_assert_passed(&end);
-	staying.may_go = true;
-	pthread_join(inside, NULL);
-	go(&staying);
-	assert_partition_holds();
-}
-
 /* ----------------------------------------------------------------------------------------------------------- */
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-	graph_set_up(state);
+	graph_set_up(NULL);
 	set = before;
 	gpu_set_partition(&gpu, &set);
-	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_profiler_sees_the_final_descriptor),
-		cmocka_unit_test(test_one_profiler_at_a_time),
-		cmocka_unit_test(test_an_event_on_and_off),
-		cmocka_unit_test(test_a_domain_on_and_off),
-		cmocka_unit_test(test_everything_on_and_off),
-		cmocka_unit_test(test_each_tool_after_the_other),
-		cmocka_unit_test(test_both_ways_to_subscribe_are_one_slot),
-		cmocka_unit_test(test_graphs_follow_without_the_domains),
-		cmocka_unit_test(test_graphs_follow_unheard),
-		cmocka_unit_test(test_features_stay_declared),
-		cmocka_unit_test(test_the_first_feature_is_the_tools),
-		cmocka_unit_test(test_unsubscribed_tool_can_enable_nothing),
-		cmocka_unit_test(test_tools_that_take_turns),
-		cmocka_unit_test(test_leaving_waits_for_a_callback),
-		cmocka_unit_test(test_leaving_keeps_errno),
-		cmocka_unit_test(test_leaving_does_not_wait_for_ever),
-		cmocka_unit_test(test_leaving_from_inside),
-		cmocka_unit_test(test_leaving_in_a_fork),
-	};
-
-	return cmocka_run_group_tests_name("shared_slot", tests, set_up, NULL);
-}
+RUN_TESTS_IN(set_up, NULL, NULL, NULL)

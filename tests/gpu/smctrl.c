@@ -2,18 +2,11 @@
  * libsmctrl's masks: where kernels run, inside nvtaskset and, as smctrl_alone, without it. libsmctrl.h describes the
  * masks; their numbers of TPCs are logical on every GPU.
  */
+#include "../cases.h"
 #include "libsmctrl.h"
 
 #include "state/segment.h"
 #include "support/graph.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 static struct tpcset all;
 
@@ -40,9 +33,7 @@ static CUstream new_stream(void)
 
 static void assert_runs_in(CUstream stream, const struct tpcset *set)
 {
-	struct tpcset ran = gpu_where(&gpu, stream);
-
-	gpu_assert_equal(&ran, set);
+	gpu_assert_runs_in(&gpu, stream, set);
 }
 
 static void assert_runs_in_range(CUstream stream, unsigned int first, unsigned int last)
@@ -59,28 +50,10 @@ static uint64_t overruled(void)
 
 /* --- which mask ---------------------------------------------------------------------------------------------- */
 
-static void test_global(void **state)
-{
-	CUstream stream = new_stream();
-
-	(void)state;
-	/* The thread must not use its remembered decision of this launch once there is a first mask. */
-	assert_runs_in(stream, &all);
-	assert_int_equal(libsmctrl_set_global_mask_ext(only_range(1, 3)), 0);
-	assert_runs_in_range(NULL, 1, 3);
-	assert_runs_in_range(stream, 1, 3);
-	assert_int_equal(libsmctrl_set_global_mask_ext(only_range(4, 4)), 0);
-	assert_runs_in_range(stream, 4, 4);
-	assert_int_equal(libsmctrl_set_global_mask(0), 0);
-	assert_runs_in(stream, &all);
-	gpu_check(cuStreamDestroy_v2(stream));
-}
-
-static void test_stream(void **state)
+TEST(stream)
 {
 	CUstream one = new_stream(), other = new_stream(), third = new_stream();
 
-	(void)state;
 	assert_int_equal(libsmctrl_set_stream_mask_ext(one, only_range(0, 1)), 0);
 	assert_int_equal(libsmctrl_set_stream_mask_ext(other, only_range(2, 5)), 0);
 	assert_runs_in_range(one, 0, 1);
@@ -98,38 +71,22 @@ static void test_stream(void **state)
 	gpu_check(cuStreamDestroy_v2(third));
 }
 
-static void test_next(void **state)
-{
-	CUstream stream = new_stream();
-
-	(void)state;
-	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(2, 2)), 0);
-	assert_runs_in_range(stream, 2, 2);
-	assert_runs_in(stream, &all);
-	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(2, 2)), 0);
-	assert_int_equal(libsmctrl_set_next_mask(0), 0);
-	assert_runs_in(stream, &all);
-	gpu_check(cuStreamDestroy_v2(stream));
-}
-
 /* A mask for the next launch waits for a launch that succeeds. */
-static void test_next_after_refusal(void **state)
+TEST(next_after_refusal)
 {
 	CUlaunchConfig nothing = {.blockDimX = 1, .blockDimY = 1, .blockDimZ = 1};
 
-	(void)state;
 	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(2, 2)), 0);
 	assert_int_not_equal(cuLaunchKernelEx(&nothing, gpu.nothing, NULL, NULL), CUDA_SUCCESS);
 	assert_runs_in_range(NULL, 2, 2);
 	assert_runs_in(NULL, &all);
 }
 
-static void test_precedence(void **state)
+TEST(precedence)
 {
 	CUstream stream = new_stream();
 	uint128_t absent = (uint128_t)1 << gpu.topology->tpc_count;
 
-	(void)state;
 	assert_int_equal(libsmctrl_set_global_mask_ext(only_range(0, 0)), 0);
 	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only_range(1, 2)), 0);
 	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(3, 5)), 0);
@@ -138,6 +95,9 @@ static void test_precedence(void **state)
 	assert_runs_in_range(NULL, 0, 0);
 	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(3, 5)), 0);
 	assert_runs_in_range(NULL, 3, 5);
+	assert_runs_in_range(NULL, 0, 0);
+	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(3, 5)), 0);
+	assert_int_equal(libsmctrl_set_next_mask(0), 0);
 	assert_runs_in_range(NULL, 0, 0);
 	/* A mask that disables no bit counts as no mask. One that disables only TPCs that the GPU lacks is a mask. */
 	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, 0), 0);
@@ -149,39 +109,10 @@ static void test_precedence(void **state)
 
 /* --- masks in logical numbers -------------------------------------------------------------------------------- */
 
-static void test_every_tpc(void **state)
-{
-	CUstream stream = new_stream();
-
-	(void)state;
-	for (unsigned int tpc = 0; tpc < gpu.topology->tpc_count; tpc++) {
-		assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only_range(tpc, tpc)), 0);
-		assert_runs_in_range(stream, tpc, tpc);
-	}
-	gpu_check(cuStreamDestroy_v2(stream));
-}
-
-static void test_every_gpc(void **state)
-{
-	uint32_t count;
-	uint128_t *tpcs;
-
-	(void)state;
-	if (libsmctrl_get_gpc_info_ext(&count, &tpcs, 0) == ENOENT)
-		gpu_skip("the GPCs of this GPU are not known");
-	for (uint32_t gpc = 0; gpc < count; gpc++) {
-		struct tpcset set = {{(uint64_t)tpcs[gpc], (uint64_t)(tpcs[gpc] >> 64)}};
-
-		assert_int_equal(libsmctrl_set_next_mask_ext(~tpcs[gpc]), 0);
-		assert_runs_in(NULL, &set);
-	}
-}
-
-static void test_narrow_masks(void **state)
+TEST(narrow_masks)
 {
 	struct tpcset set = gpu_range(1, 63);
 
-	(void)state;
 	set = tpcset_and(&set, &all);
 	assert_int_equal(libsmctrl_set_next_mask(1), 0);
 	assert_runs_in(NULL, &set);
@@ -234,23 +165,21 @@ static void assert_runs_by(enum way way, CUstream stream, const struct tpcset *s
 	gpu_assert_equal(&ran, set);
 }
 
-static void test_every_way_to_launch(void **state)
+TEST(every_way_to_launch)
 {
 	struct tpcset set = gpu_range(2, 3);
 	CUstream stream = new_stream();
 
-	(void)state;
 	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only(&set)), 0);
 	for (enum way way = BY_LIST; way <= COOPERATIVELY; way++)
 		assert_runs_by(way, stream, &set);
 	gpu_check(cuStreamDestroy_v2(stream));
 }
 
-static void test_default_stream(void **state)
+TEST(default_stream)
 {
 	struct tpcset legacy = gpu_range(0, 1);
 
-	(void)state;
 	assert_int_equal(libsmctrl_set_stream_mask_ext(NULL, only(&legacy)), 0);
 	assert_runs_by(BY_LIST, NULL, &legacy);
 	assert_runs_by(BY_CONFIG, CU_STREAM_LEGACY, &legacy);
@@ -276,13 +205,12 @@ static void *run_on_own_default_stream(void *argument)
 	return ran;
 }
 
-static void test_default_stream_per_thread(void **state)
+TEST(default_stream_per_thread)
 {
 	struct tpcset mine = gpu_range(1, 2);
 	pthread_t thread;
 	void *ran;
 
-	(void)state;
 	assert_int_equal(libsmctrl_set_stream_mask_ext(CU_STREAM_PER_THREAD, only(&mine)), 0);
 	assert_runs_by(BY_LIST_PER_THREAD, NULL, &mine);
 	assert_runs_by(BY_CONFIG_PER_THREAD, NULL, &mine);
@@ -297,12 +225,11 @@ static void test_default_stream_per_thread(void **state)
 }
 
 /* A new stream may get the handle of an old one, but not its mask. */
-static void test_streams_end(void **state)
+TEST(streams_end)
 {
 	enum { STREAMS = 16 };
 	CUstream streams[STREAMS];
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < STREAMS; i++) {
 			streams[i] = new_stream();
@@ -315,40 +242,14 @@ static void test_streams_end(void **state)
 	}
 }
 
-/* Destroying a context destroys its streams without an event. */
-static void test_streams_end_with_context(void **state)
-{
-	enum { STREAMS = 16 };
-	CUcontext context;
-
-	(void)state;
-	for (int round = 0; round < 3; round++) {
-		gpu_check(cuCtxCreate_v2(&context, 0, gpu.device));
-		struct gpu_under_test inside;
-
-		gpu_open_current(&inside, 0);
-		for (int i = 0; i < STREAMS; i++) {
-			CUstream stream = new_stream();
-			struct tpcset ran = gpu_where(&inside, stream);
-
-			gpu_assert_equal(&ran, &all);
-			assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only_range(1, 1)), 0);
-		}
-		gpu_close_current(&inside);
-		gpu_check(cuCtxDestroy_v2(context));
-	}
-	gpu_check(cuCtxSetCurrent(gpu.context));
-}
-
 /* --- with other masks ---------------------------------------------------------------------------------------- */
 
-static void test_inside_partition(void **state)
+TEST(inside_partition)
 {
 	struct tpcset partition = gpu_range(2, 9), both = gpu_range(2, 4);
 	CUstream stream = new_stream();
 	uint64_t times = overruled();
 
-	(void)state;
 	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only_range(0, 4)), 0);
 	gpu_set_partition(&gpu, &partition);
 	assert_runs_in(stream, &both);
@@ -362,12 +263,11 @@ static void test_inside_partition(void **state)
 }
 
 /* The partition wins: such a kernel would never run. */
-static void test_outside_partition(void **state)
+TEST(outside_partition)
 {
 	struct tpcset partition = gpu_range(5, 9);
 	uint64_t times = overruled();
 
-	(void)state;
 	gpu_set_partition(&gpu, &partition);
 	assert_int_equal(libsmctrl_set_global_mask_ext(only_range(0, 4)), 0);
 	assert_runs_in(NULL, &partition);
@@ -381,24 +281,8 @@ static void test_outside_partition(void **state)
 	assert_int_equal(overruled(), times + 3);
 }
 
-static void test_counters(void **state)
-{
-	struct segment_counters at_first, now;
-
-	(void)state;
-	gpu_where(&gpu, NULL);
-	at_first = gpu_counters();
-	gpu_where(&gpu, NULL);
-	now = gpu_counters();
-	assert_int_equal(now.restricted, at_first.restricted);
-	assert_int_equal(now.unrestricted, at_first.unrestricted + 1);
-	assert_int_equal(libsmctrl_set_global_mask(~UINT64_C(1)), 0);
-	gpu_where(&gpu, NULL);
-	assert_int_equal(gpu_counters().restricted, at_first.restricted + 1);
-}
-
 /* A launch that needs more room than its mask has gets it inside the partition, if there is enough. */
-static void test_misfit_stays_in_partition(void **state)
+TEST(misfit_stays_in_partition)
 {
 	enum { CLUSTER = 8 };
 	struct tpcset partition = topology_virtual_gpc(gpu.topology, 1), ran = {{0}};
@@ -406,7 +290,6 @@ static void test_misfit_stays_in_partition(void **state)
 	struct segment_counters at_first, now;
 	uint32_t sms[CLUSTER * 4];
 
-	(void)state;
 	gpu_need_clusters();
 	assert_true(tpcset_count(&partition) * gpu.topology->sms_per_tpc >= CLUSTER);
 	gpu_set_partition(&gpu, &partition);
@@ -422,13 +305,12 @@ static void test_misfit_stays_in_partition(void **state)
 	assert_int_equal(now.reasons[SEGMENT_WIDENED], at_first.reasons[SEGMENT_WIDENED]);
 }
 
-static void test_graphs(void **state)
+TEST(graphs)
 {
 	struct tpcset some = gpu_range(0, 2), others = gpu_range(3, 4);
 	CUgraph graph = graph_make();
 	CUgraphExec exec = graph_instantiate(graph);
 
-	(void)state;
 	graph_assert_ran(exec, NODES, &all);
 	assert_int_equal(libsmctrl_set_global_mask_ext(only(&some)), 0);
 	graph_assert_ran(exec, NODES, &some);
@@ -442,51 +324,10 @@ static void test_graphs(void **state)
 	assert_int_equal(libsmctrl_set_global_mask(0), 0);
 	graph_assert_ran(exec, NODES, &all);
 	assert_int_equal(graph_stale(), 0);
-	gpu_check(cuGraphExecDestroy(exec));
-	gpu_check(cuGraphDestroy(graph));
+	graph_end(exec, graph);
 }
 
 /* --- threads ------------------------------------------------------------------------------------------------- */
-
-#define THREADS 8
-#define ROUNDS 50
-
-/* Each thread has a TPC for its stream and one for its next launch, which no other thread has. */
-static void *run_apart(void *argument)
-{
-	unsigned int number = (unsigned int)(uintptr_t)argument;
-	struct tpcset own = gpu_range(number, number), next = gpu_range(0, 0);
-	CUdeviceptr output;
-	CUstream stream;
-
-	gpu_check(cuCtxSetCurrent(gpu.context));
-	output = gpu_new_output(&gpu);
-	for (int round = 0; round < ROUNDS; round++) {
-		stream = new_stream();
-		assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only(&own)), 0);
-		if (round % 2 == 0)
-			assert_int_equal(libsmctrl_set_next_mask_ext(only(&next)), 0);
-		struct tpcset ran = gpu_where_into(&gpu, stream, output);
-
-		gpu_assert_equal(&ran, round % 2 == 0 ? &next : &own);
-		gpu_check(cuStreamDestroy_v2(stream));
-	}
-	gpu_check(cuMemFree_v2(output));
-	return NULL;
-}
-
-static void test_threads(void **state)
-{
-	pthread_t threads[THREADS];
-
-	(void)state;
-	for (uintptr_t i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, run_apart, (void *)(i + 1)), 0);
-	for (uint32_t i = 0; i < 1000; i++)
-		assert_int_equal(libsmctrl_set_global_mask_ext(only_range(i % 2, i % 2)), 0);
-	for (unsigned int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
-}
 
 static atomic_bool ends;
 
@@ -498,13 +339,12 @@ static void *change_all_the_time(void *argument)
 }
 
 /* No launch sees half of a changed mask: it would have more, or fewer, TPCs than either. */
-static void test_changes_are_whole(void **state)
+TEST(changes_are_whole)
 {
 	struct tpcset some = gpu_range(1, 2), others = tpcset_without(&all, &some);
 	CUstream stream = new_stream();
 	pthread_t thread;
 
-	(void)state;
 	ends = false;
 	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only(&some)), 0);
 	assert_int_equal(pthread_create(&thread, NULL, change_all_the_time, stream), 0);
@@ -520,12 +360,11 @@ static void test_changes_are_whole(void **state)
 
 /* --- errors -------------------------------------------------------------------------------------------------- */
 
-static void test_make_mask(void **state)
+TEST(make_mask)
 {
 	uint64_t narrow = 7;
 	uint128_t wide = 7;
 
-	(void)state;
 	assert_int_equal(libsmctrl_make_mask(&narrow, 5, 10), 0);
 	assert_int_equal(narrow, ~UINT64_C(0x3e0));
 	assert_int_equal(libsmctrl_make_mask(&narrow, 0, 64), 0);
@@ -543,11 +382,10 @@ static void test_make_mask(void **state)
 	assert_true(wide == 0);
 }
 
-static void test_counts(void **state)
+TEST(counts)
 {
 	uint32_t count = 0;
 
-	(void)state;
 	assert_int_equal(libsmctrl_get_tpc_info_cuda(&count, 0), 0);
 	assert_int_equal(count, gpu.topology->tpc_count);
 	assert_int_equal(libsmctrl_get_tpc_info(&count, 0), 0);
@@ -557,20 +395,23 @@ static void test_counts(void **state)
 	assert_int_equal(libsmctrl_get_tpc_info_cuda(&count, 1000), ENODEV);
 }
 
-static void test_gpcs(void **state)
+TEST(gpcs)
 {
 	uint32_t count, tpcs = 0, narrow_count;
 	uint128_t *wide, seen = 0;
 	uint64_t *narrow;
 	int error = libsmctrl_get_gpc_info_ext(&count, &wide, 0);
 
-	(void)state;
 	if (error == ENOENT)
 		gpu_skip("the GPCs of this GPU are not known");
 	assert_int_equal(error, 0);
 	for (uint32_t i = 0; i < count; i++) {
+		struct tpcset set = {{(uint64_t)wide[i], (uint64_t)(wide[i] >> 64)}};
+
 		assert_true(wide[i] != 0 && (wide[i] & seen) == 0);
 		seen |= wide[i];
+		assert_int_equal(libsmctrl_set_next_mask_ext(~wide[i]), 0);
+		assert_runs_in(NULL, &set);
 	}
 	for (uint128_t rest = seen; rest != 0; rest &= rest - 1)
 		tpcs++;
@@ -584,28 +425,6 @@ static void test_gpcs(void **state)
 	assert_int_equal(libsmctrl_get_gpc_info_ext(&count, &wide, -1), ENODEV);
 }
 
-static void test_validate(void **state)
-{
-	CUstream stream = new_stream();
-
-	(void)state;
-	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only_range(2, 4)), 0);
-	assert_int_equal(libsmctrl_validate_stream_mask(stream, 2, 5, false), 0);
-	assert_int_equal(libsmctrl_validate_stream_mask(stream, 2, 4, false), -1);
-	assert_int_equal(libsmctrl_validate_stream_mask(stream, 5, 2, false), -1);
-	assert_int_equal(libsmctrl_validate_stream_mask(stream, -1, 5, false), -1);
-	gpu_check(cuStreamDestroy_v2(stream));
-}
-
-static void test_being_ready(void **state)
-{
-	(void)state;
-	assert_int_equal(libsmctrl_init(), 0);
-	assert_int_equal(libsmctrl_init_from_cuda(), 0);
-	assert_int_equal(libsmctrl_is_init(), 1);
-	assert_non_null(libsmctrl_get_version());
-}
-
 /* ------------------------------------------------------------------------------------------------------------- */
 
 static int set_up(void **state)
@@ -615,47 +434,12 @@ static int set_up(void **state)
 	return libsmctrl_init();
 }
 
-static int clear(void **state)
+FIXTURE(clear)
 {
-	(void)state;
 	libsmctrl_set_next_mask(0);
 	libsmctrl_set_stream_mask(NULL, 0);
 	libsmctrl_set_global_mask(0);
 	gpu_set_partition(&gpu, &all);
-	return 0;
 }
 
-#define TEST(function) cmocka_unit_test_teardown(function, clear)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_global),
-		TEST(test_stream),
-		TEST(test_next),
-		TEST(test_next_after_refusal),
-		TEST(test_precedence),
-		TEST(test_every_tpc),
-		TEST(test_every_gpc),
-		TEST(test_narrow_masks),
-		TEST(test_every_way_to_launch),
-		TEST(test_default_stream),
-		TEST(test_default_stream_per_thread),
-		TEST(test_streams_end),
-		TEST(test_streams_end_with_context),
-		TEST(test_inside_partition),
-		TEST(test_outside_partition),
-		TEST(test_counters),
-		TEST(test_misfit_stays_in_partition),
-		TEST(test_graphs),
-		TEST(test_threads),
-		TEST(test_changes_are_whole),
-		TEST(test_make_mask),
-		TEST(test_counts),
-		TEST(test_gpcs),
-		TEST(test_validate),
-		TEST(test_being_ready),
-	};
-
-	return cmocka_run_group_tests_name("smctrl", tests, set_up, NULL);
-}
+RUN_TESTS_IN(set_up, NULL, NULL, clear)

@@ -3,19 +3,12 @@
  * partition and masks. And libsmctrl after a tool that has the driver's callbacks. BUILD is the build directory, where
  * the command is.
  */
+#include "../cases.h"
 #include "libsmctrl.h"
 
 #include "support/child.h"
 #include "support/graph.h"
 #include "support/subscriber.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
 static void assert_runs_in(unsigned int first, unsigned int last)
 {
@@ -44,9 +37,8 @@ static void be_attached_before(void)
 	assert_int_equal(gpu_counters().restricted, 3);
 }
 
-static void test_attached_before(void **state)
+TEST(attached_before)
 {
-	(void)state;
 	child_run_to_attach(be_attached_before);
 }
 
@@ -58,9 +50,7 @@ static void wait_for_a_tool(void)
 	subscriber_open(NULL);
 	assert_int_equal(libsmctrl_set_global_mask(~UINT64_C(0x1f)), 0);
 	assert_int_equal(libsmctrl_set_stream_mask(NULL, ~UINT64_C(0x40)), 0);
-	struct tpcset ran = gpu_where(&gpu, NULL);
-
-	gpu_assert_equal(&ran, &all);
+	gpu_assert_runs_in(&gpu, NULL, &all);
 	subscriber_close();
 	assert_runs_in(6, 6);
 	assert_int_equal(libsmctrl_set_stream_mask(NULL, 0), 0);
@@ -68,20 +58,9 @@ static void wait_for_a_tool(void)
 }
 
 /* Masks come into force when the tool unsubscribes. */
-static void test_tool_first(void **state)
+TEST(tool_first)
 {
-	(void)state;
-	struct child_end end = child_run(wait_for_a_tool);
-
-	child_assert_passed(&end);
+	child_passes(wait_for_a_tool);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_attached_before),
-		cmocka_unit_test(test_tool_first),
-	};
-
-	return cmocka_run_group_tests_name("smctrl_beside", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -11,24 +11,11 @@
  * Four kinds of processes: the test itself, which watches; the load, with the one that changes partitions among its
  * threads; the killer; and the editors that it kills.
  */
+#include "../cases.h"
 #include "support/child.h"
 #include "support/gpu.h"
 #include "support/plan.h"
 #include "support/room.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #define WORKERS_PER_GPU 4
 #define WORKERS_MAX (PLAN_GPUS * WORKERS_PER_GPU)
@@ -131,12 +118,9 @@ static void make_cluster(struct worker *worker, struct shape *shape)
 
 static void make_cooperative(struct worker *worker, struct shape *shape)
 {
-	int blocks_per_sm;
-
 	shape->is_cooperative = true;
-	shape->threads = 256;
-	gpu_check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_sm, worker->gpu->where, 256, 0));
-	shape->blocks_per_sm = (unsigned int)blocks_per_sm;
+	shape->threads = GPU_COOPERATIVE_THREADS;
+	shape->blocks_per_sm = gpu_blocks_per_sm(worker->gpu);
 }
 
 /* Before Hopper there are no clusters, and a descriptor does not say that a launch is cooperative. */
@@ -162,24 +146,7 @@ static void clear(const struct worker *worker, unsigned int output)
 /* While the stream is captured, this adds a node. */
 static void launch(struct worker *worker, const struct shape *shape, unsigned int output)
 {
-	uint64_t cycles = GPU_CYCLES / 4;
-	void *parameters[] = {&worker->outputs[output], &cycles};
-	CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-	                             .value.clusterDim = {shape->cluster, 1, 1}};
-	CUlaunchAttribute cooperative = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
-	const CUlaunchConfig config = {
-		.gridDimX = shape->blocks,
-		.gridDimY = 1,
-		.gridDimZ = 1,
-		.blockDimX = shape->threads,
-		.blockDimY = 1,
-		.blockDimZ = 1,
-		.hStream = worker->stream,
-		.attrs = shape->cluster ? &cluster : &cooperative,
-		.numAttrs = shape->cluster || shape->is_cooperative,
-	};
-
-	gpu_check(cuLaunchKernelEx(&config, worker->gpu->where, parameters, NULL));
+	gpu_check(shape_launch(worker->gpu, shape, worker->stream, worker->outputs[output]));
 }
 
 /* --- checking ---------------------------------------------------------------------------------------------------- */
@@ -359,36 +326,9 @@ static void disable_node(struct worker *worker)
 	}
 }
 
-/* Reports which of the graph's nodes did not run, and whether they run when it is launched again. */
-static _Noreturn void report_graph(struct worker *worker, const bool *did_run)
-{
-	struct graph *graph = &worker->graph;
-	struct segment_counters counters;
-	struct span span = {.first = segment_revision_number(worker->segment)};
-
-	segment_read_counters(worker->segment, &counters);
-	for (unsigned int node = 0; node < NODES; node++)
-		clear(worker, node);
-	gpu_check(cuGraphLaunch(graph->exec, worker->stream));
-	span.last = segment_revision_number(worker->segment);
-	for (unsigned int node = 0; node < NODES; node++) {
-		const struct shape *shape = &graph->shapes[node];
-		bool again = check_output(worker, shape, node, span);
-
-		print_error("node %u: %u blocks, clusters of %u%s: %s, then %s\n", node, shape->blocks, shape->cluster,
-		            shape->is_cooperative ? ", cooperative" : "", did_run[node] ? "ran" : "did not run",
-		            again ? "ran" : "did not run");
-	}
-	fail_msg("a graph %s, of which %u nodes are disabled, lost kernels; %llu stale nodes",
-	         graph->made_of ? "whose CUgraph is there" : "whose CUgraph is gone", graph->disabled,
-	         (unsigned long long)counters.reasons[SEGMENT_STALE_GRAPH]);
-	abort();
-}
-
 static void launch_graph(struct worker *worker)
 {
 	struct graph *graph = &worker->graph;
-	bool did_run[NODES];
 	unsigned int ran = 0;
 	struct span span;
 
@@ -399,12 +339,11 @@ static void launch_graph(struct worker *worker)
 	note_launches(worker, NODES - graph->disabled);
 	graph->was_launched = true;
 	span.last = segment_revision_number(worker->segment);
-	for (unsigned int node = 0; node < NODES; node++) {
-		did_run[node] = check_output(worker, &graph->shapes[node], node, span);
-		ran += did_run[node];
-	}
+	for (unsigned int node = 0; node < NODES; node++)
+		ran += check_output(worker, &graph->shapes[node], node, span);
 	if (ran != NODES - graph->disabled)
-		report_graph(worker, did_run);
+		fail_msg("a graph whose CUgraph is %s ran %u of %d nodes, of which %u are disabled",
+		         graph->made_of ? "there" : "gone", ran, NODES, graph->disabled);
 }
 
 static void launch_graphs(struct worker *worker)
@@ -473,14 +412,6 @@ static void *change_all_the_time(void *data)
 	return NULL;
 }
 
-static void open_segment(struct segment *segment, pid_t pid)
-{
-	struct error error = {.reason = ""};
-
-	if (segment_open(segment, pid, &error) != SEGMENT_FOUND)
-		fail_msg("%s", error.reason);
-}
-
 static void make_plan(const struct gpu_under_test *gpus, unsigned int count, struct segment *segment)
 {
 	shared->plan.gpu_count = count;
@@ -529,34 +460,19 @@ static void run_threads(const struct gpu_under_test *gpus, struct segment *segme
 	pthread_join(changer, NULL);
 }
 
-/* A count may be seen later than the end of its kernel. */
-static void read_counts(const struct gpu_under_test *gpus, unsigned int number)
-{
-	time_t end = time(NULL) + PATIENCE;
-	struct counts_of_gpu *counts = &shared->counts[number];
-
-	gpu_check(cuCtxSetCurrent(gpus[number].context));
-	gpu_check(cuCtxSynchronize());
-	do {
-		*counts = gpu_kernels(&gpus[number], &shared->gaps[number]);
-	} while (counts->ended < counts->launched && !(shared->gaps[number] & 1 << COUNTS_NO_SLOTS) && time(NULL) < end);
-}
-
 static void load(void)
 {
 	static struct gpu_under_test gpus[PLAN_GPUS];
-	struct segment segment;
 	unsigned int count = open_gpus(gpus);
+	struct segment segment = gpu_own_segment();
 
-	open_segment(&segment, getpid());
 	make_plan(gpus, count, &segment);
 	run_threads(gpus, &segment);
 	segment_read_counters(&segment, &shared->counters);
 	segment_close(&segment);
-	for (unsigned int i = 0; i < count; i++)
-		read_counts(gpus, i);
 	for (unsigned int i = 0; i < count; i++) {
 		gpu_check(cuCtxSetCurrent(gpus[i].context));
+		shared->counts[i] = gpu_kernels_at_rest(&gpus[i], &shared->gaps[i]);
 		gpu_close(&gpus[i]);
 	}
 }
@@ -613,15 +529,6 @@ static _Noreturn void kill_editors(pid_t pid)
 		pause_us(KILL_PAUSE_US);
 	}
 	_exit(0);
-}
-
-static pid_t start_killer(pid_t pid)
-{
-	pid_t killer = fork();
-
-	if (killer == 0)
-		kill_editors(pid);
-	return killer;
 }
 
 /* --- watching ---------------------------------------------------------------------------------------------------- */
@@ -686,17 +593,18 @@ static void check_counts(unsigned int number)
 		assert_int_equal(counts->ended, counts->launched);
 }
 
-static void test_soak(void **state)
+TEST(soak)
 {
 	struct child child;
 	pid_t killer;
 	int hung;
 
-	(void)state;
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(shared, MAP_FAILED);
 	child = child_start(load);
-	killer = start_killer(child.pid);
+	killer = fork();
+	if (killer == 0)
+		kill_editors(child.pid);
 	hung = watch(child.pid);
 	shared->state = OVER;
 	waitpid(killer, NULL, 0);
@@ -716,11 +624,4 @@ static void test_soak(void **state)
 	assert_true(shared->killed > 0 && shared->changes > 0 && shared->counters.restricted > 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_soak),
-	};
-
-	return cmocka_run_group_tests_name("soak", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

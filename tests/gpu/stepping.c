@@ -5,6 +5,8 @@
  * The higher one is a process that says on the board what the test wants it to, and runs nothing; once, it is a real program.
  */
 #include "../alone.h"
+#include "../cases.h"
+#include "../peer.h"
 #include "base/process_clock.h"
 #include "libsmctrl.h"
 #include "state/board.h"
@@ -13,19 +15,9 @@
 #include "support/green.h"
 #include "support/timed.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define HIGH 80
 #define LOW 20
@@ -33,7 +25,6 @@
 /* --- the higher one ------------------------------------------------------------------------------------------------- */
 
 static struct {
-	atomic_bool is_ready;
 	atomic_bool speaks;
 	_Atomic uint64_t wanted; /* TPCs 0 … 63 that it wants to run on; none: it does not want to */
 	atomic_bool works;       /* the real one */
@@ -42,36 +33,32 @@ static struct {
 
 static pid_t higher;
 
-static void speak(void)
+static void speak(struct peer_process *peer, bool *is_in_flight)
 {
-	uint64_t now = process_clock_ns(), wanted = atomic_load(&shared->wanted);
-	static uint64_t since;
+	uint64_t wanted = atomic_load(&shared->wanted);
 
-	since = wanted == 0 ? 0 : since == 0 ? now : since;
-	const struct board_claim claim = {
-		.pci = shared->pci,
-		.tpcs = {{wanted != 0 ? wanted : 1}},
-		.priority = HIGH,
-		.weight = SEGMENT_WEIGHT_USUAL,
-		.wants = wanted != 0,
-		.is_client = true,
-		.wants_since = since,
-		.said = now,
-	};
-
-	board_claim(&claim);
+	peer->claim.tpcs = (struct tpcset){{wanted != 0 ? wanted : 1}};
+	peer_claim(peer);
+	if (wanted != 0 && !*is_in_flight)
+		peer_launch(peer);
+	else if (wanted == 0 && *is_in_flight)
+		peer_end(peer);
+	*is_in_flight = wanted != 0;
 }
 
 static _Noreturn void be_higher(void)
 {
+	struct peer_process peer;
+	bool is_in_flight = false;
+
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* Who says nothing for a tenth of a second has gone: on a busy machine, it goes first, where it may. */
-	setpriority(PRIO_PROCESS, 0, -20);
-	board_join(NULL);
-	atomic_store(&shared->is_ready, true);
+	while (!atomic_load(&shared->speaks))
+		timed_sleep_ms(1);
+	peer_begin(&peer, shared->pci);
+	peer.claim.priority = HIGH;
+	peer.claim.is_client = true;
 	for (;;) {
-		if (atomic_load(&shared->speaks))
-			speak();
+		speak(&peer, &is_in_flight);
 		timed_sleep_ms(1);
 	}
 }
@@ -85,8 +72,6 @@ static int set_up(void **state)
 	higher = fork();
 	if (higher == 0)
 		be_higher();
-	while (!atomic_load(&shared->is_ready))
-		timed_sleep_ms(1);
 	return 0;
 }
 
@@ -150,23 +135,17 @@ static void have(struct tpcset set)
 /* Until kernels run in all of this set, and nowhere else, twice in a row. */
 static void assert_comes_to_run_in(const struct gpu_under_test *where, struct tpcset set)
 {
-	double end = timed_now_s() + PATIENCE_S;
-	struct tpcset ran, former;
+	struct tpcset former = gpu_where(where, NULL), ran = gpu_where(where, NULL);
 
-	ran = gpu_where(where, NULL);
-	do {
+	timed_until (tpcset_equal(&former, &set) && tpcset_equal(&ran, &set)) {
 		former = ran;
 		ran = gpu_where(where, NULL);
-	} while (!(tpcset_equal(&former, &set) && tpcset_equal(&ran, &set)) && timed_now_s() < end);
-	gpu_assert_equal(&former, &set);
-	gpu_assert_equal(&ran, &set);
+	}
 }
 
 static void assert_runs_in(const struct gpu_under_test *where, struct tpcset set)
 {
-	struct tpcset ran = gpu_where(where, NULL);
-
-	gpu_assert_equal(&ran, &set);
+	gpu_assert_runs_in(where, NULL, &set);
 }
 
 static uint64_t reason(enum segment_reason which)
@@ -198,7 +177,7 @@ static void assert_partition_is(struct tpcset set)
 
 /* --- plain launches ------------------------------------------------------------------------------------------------- */
 
-static void step_aside_and_back(void)
+TIMED(aside_and_back)
 {
 	be_lower(timed_open_gpu);
 	have(range(0, 7));
@@ -218,41 +197,13 @@ static void step_aside_and_back(void)
 	assert_nothing_is_said();
 }
 
-static void step_aside_from_whole_gpu(void)
-{
-	be_lower(timed_open_gpu);
-	struct tpcset all = gpu_all(&gpu), theirs = range(3, 5);
-
-	assert_runs_in(&gpu, all);
-	want(theirs);
-	assert_comes_to_run_in(&gpu, tpcset_without(&all, &theirs));
-	want_nothing();
-	assert_comes_to_run_in(&gpu, all);
-	assert_nothing_is_said();
-}
-
-static void step_aside_in_another_partition(void)
-{
-	be_lower(timed_open_gpu);
-	have(range(0, 7));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(0, 3));
-	have(range(6, 13));
-	assert_comes_to_run_in(&gpu, range(12, 13));
-	have(range(20, 23));
-	assert_comes_to_run_in(&gpu, range(20, 23));
-	assert_nothing_is_said();
-}
-
 /* Until launches have been held for so much longer. */
 static void assert_comes_to_be_held(void (*launch)(void))
 {
-	double end = timed_now_s() + PATIENCE_S;
 	uint64_t held = timed_look().aside_us;
 
-	while (timed_look().aside_us < held + 50000 && timed_now_s() < end)
+	timed_until (timed_look().aside_us >= held + 50000)
 		launch();
-	assert_true(timed_look().aside_us >= held + 50000);
 }
 
 /* Our thread says each time that it looks. */
@@ -268,89 +219,6 @@ static void assert_is_never_held(void (*launch)(void))
 	assert_int_equal(timed_look().aside_us, held);
 }
 
-static void run_in_partition(void)
-{
-	assert_runs_in(&gpu, range(0, 3));
-}
-
-/* It waits instead; but not for ever. */
-static void stay_where_nothing_is_left(void)
-{
-	be_lower(timed_open_gpu);
-	have(range(0, 3));
-	assert_comes_to_run_in(&gpu, range(0, 3));
-	want(range(0, 7));
-	assert_comes_to_be_held(run_in_partition);
-	assert_nothing_is_said();
-}
-
-static atomic_bool is_done;
-
-/* As it is. */
-static void *edit_again_and_again(void *unused)
-{
-	while (!atomic_load(&is_done)) {
-		have(range(0, 3));
-		timed_sleep_ms(5);
-	}
-	return unused;
-}
-
-/* An edit of something else lets nobody go. */
-static void wait_while_edited(void)
-{
-	pthread_t editor;
-
-	be_lower(timed_open_gpu);
-	have(range(0, 3));
-	want(range(0, 7));
-	assert_comes_to_be_held(run_in_partition);
-	assert_int_equal(pthread_create(&editor, NULL, edit_again_and_again, NULL), 0);
-	timed_sleep_ms(50);
-	uint64_t held = timed_look().aside_us;
-
-	for (unsigned int i = 0; i < 4; i++)
-		run_in_partition();
-	atomic_store(&is_done, true);
-	assert_int_equal(pthread_join(editor, NULL), 0);
-	timed_sleep_ms(50);
-	assert_true(timed_look().aside_us >= held + 200000);
-}
-
-/* It has launched nothing on this GPU before. */
-static void wait_with_first_launch(void)
-{
-	be_lower(timed_open_gpu);
-	have(range(0, 3));
-	want(range(0, 7));
-	timed_sleep_ms(100);
-	run_in_partition();
-	timed_sleep_ms(50);
-	assert_true(timed_look().aside_us >= 50000);
-}
-
-/* Where the higher one dies, too. */
-static void step_back_when_it_dies(void)
-{
-	be_lower(timed_open_gpu);
-	have(range(0, 7));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(0, 3));
-	atomic_store(&shared->speaks, false);
-	assert_comes_to_run_in(&gpu, range(0, 7));
-}
-
-/* The rule is taken away. */
-static void step_back_without_a_rule(void)
-{
-	be_lower(timed_open_gpu);
-	have(range(0, 7));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(0, 3));
-	timed_give(&(struct segment_revision){.rank = {.priority = segment_rank_of_priority(SEGMENT_PRIORITY_MAX)}});
-	assert_comes_to_run_in(&gpu, range(0, 7));
-}
-
 static void be_higher_program(void)
 {
 	be_client(HIGH, timed_open_gpu);
@@ -363,7 +231,7 @@ static void be_higher_program(void)
 	}
 }
 
-static void step_aside_for_a_program(void)
+TIMED(program)
 {
 	struct child program = child_start(be_higher_program);
 
@@ -382,25 +250,12 @@ static void step_aside_for_a_program(void)
 	assert_nothing_is_said();
 }
 
-TIMED_TEST(test_program, timed_run_and_pass, step_aside_for_a_program)
-TIMED_TEST(test_aside_and_back, timed_run_and_pass, step_aside_and_back)
-TIMED_TEST(test_whole_gpu, timed_run_and_pass, step_aside_from_whole_gpu)
-TIMED_TEST(test_another_partition, timed_run_and_pass, step_aside_in_another_partition)
-TIMED_TEST(test_nothing_is_left, timed_run_and_pass, stay_where_nothing_is_left)
-TIMED_TEST(test_edits, timed_run_and_pass, wait_while_edited)
-TIMED_TEST(test_first_launch, timed_run_and_pass, wait_with_first_launch)
-TIMED_TEST(test_higher_dies, timed_run_and_pass, step_back_when_it_dies)
-TIMED_TEST(test_highest, timed_run_and_pass, step_back_without_a_rule)
-
 /* --- blocks that must run at once ----------------------------------------------------------------------------------- */
 
 /* As many as fit on so many TPCs. */
 static unsigned int room_on(unsigned int tpcs)
 {
-	int blocks = 0;
-
-	gpu_check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gpu.where, GPU_COOPERATIVE_THREADS, 0));
-	return (unsigned int)blocks * tpcs * gpu.topology->sms_per_tpc;
+	return gpu_blocks_per_sm(&gpu) * tpcs * gpu.topology->sms_per_tpc;
 }
 
 static struct tpcset run_cooperative(unsigned int tpcs)
@@ -428,7 +283,7 @@ static void run_cooperatively_in_all(void)
 	assert_cooperative_runs_in(8, range(0, 7));
 }
 
-static void run_cooperatively(void)
+TIMED(cooperative)
 {
 	be_lower(timed_open_gpu);
 	have(range(0, 7));
@@ -449,37 +304,8 @@ static void run_cooperatively(void)
 	assert_int_equal(reason(SEGMENT_WIDENED), 1);
 }
 
-static void run_cooperatively_on_whole_gpu(void)
-{
-	be_lower(timed_open_gpu);
-	unsigned int count = gpu.topology->tpc_count;
-	struct tpcset all = gpu_all(&gpu), theirs = range(3, 5);
-
-	want(theirs);
-	assert_comes_to_run_in(&gpu, tpcset_without(&all, &theirs));
-	uint64_t restricted = gpu_counters().restricted;
-
-	assert_cooperative_runs_in(count, all);
-	assert_int_equal(gpu_counters().restricted, restricted);
-	assert_cooperative_runs_in(count - 3, tpcset_without(&all, &theirs));
-	assert_nothing_is_said();
-}
-
-/* With --on-misfit fail. */
-static void refuse_nothing_that_fits(void)
-{
-	setenv("NVTASKSET_ON_MISFIT", "fail", 1);
-	run_cooperatively_on_whole_gpu();
-	have(range(0, 7));
-	want(range(3, 11));
-	assert_comes_to_run_in(&gpu, range(0, 2));
-	assert_cooperative_runs_in(8, range(0, 7));
-	assert_int_equal(gpu_launch_cooperative(&gpu, room_on(9)), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
-	assert_int_equal(reason(SEGMENT_REFUSED), 1);
-}
-
 /* One cluster of two TPCs of one group. */
-static void run_clusters(void)
+TIMED(clusters)
 {
 	struct tpcset group, pair = {{0}}, first = {{0}};
 	uint32_t sms[64];
@@ -503,13 +329,8 @@ static void run_clusters(void)
 	assert_nothing_is_said();
 }
 
-TIMED_TEST(test_cooperative, timed_run_and_pass, run_cooperatively)
-TIMED_TEST(test_cooperative_on_whole_gpu, timed_run_and_pass, run_cooperatively_on_whole_gpu)
-TIMED_TEST(test_refused, timed_run_and_pass, refuse_nothing_that_fits)
-TIMED_TEST(test_clusters, timed_run_and_pass, run_clusters)
-
 /* On the whole GPU, they are nothing to be said: the same launch would stay as it is. */
-static void leave_unknown_descriptors(void)
+TIMED_BY(timed_run_on_simulator, unknown_descriptors)
 {
 	be_lower(timed_open_gpu);
 	struct tpcset all = gpu_all(&gpu), theirs = range(3, 5);
@@ -524,23 +345,20 @@ static void leave_unknown_descriptors(void)
 	assert_int_equal(reason(SEGMENT_UNKNOWN_QMD), 1);
 }
 
-TIMED_TEST(test_unknown_descriptors, timed_run_on_simulator, leave_unknown_descriptors)
-
 /* --- graphs --------------------------------------------------------------------------------------------------------- */
 
 static void assert_graph_comes_to_run_in(CUgraphExec exec, struct tpcset set)
 {
-	double end = timed_now_s() + PATIENCE_S;
-	struct tpcset ran;
+	struct tpcset ran = {{0}};
 
-	do {
+	timed_until (tpcset_equal(&ran, &set)) {
 		graph_launch(exec);
 		ran = graph_ran(0);
-	} while (!tpcset_equal(&ran, &set) && timed_now_s() < end);
+	}
 	graph_assert_ran(exec, NODES, &set);
 }
 
-static void step_aside_with_graphs(void)
+TIMED(graphs)
 {
 	be_lower(open_for_graphs);
 	have(range(0, 7));
@@ -554,173 +372,51 @@ static void step_aside_with_graphs(void)
 	assert_nothing_is_said();
 }
 
-static void step_aside_with_graphs_on_whole_gpu(void)
-{
-	be_lower(open_for_graphs);
-	struct tpcset all = gpu_all(&gpu), theirs = range(4, 11);
-	CUgraphExec exec = graph_instantiate(graph_make());
-
-	assert_graph_comes_to_run_in(exec, all);
-	want(theirs);
-	assert_graph_comes_to_run_in(exec, tpcset_without(&all, &theirs));
-	want_nothing();
-	assert_graph_comes_to_run_in(exec, all);
-	assert_nothing_is_said();
-}
-
-/* Its nodes are out of reach: they stay in the partition, and this is nothing to be said. */
-static void stay_with_lost_nodes(void)
-{
-	CUgraphNode node;
-
-	be_lower(open_for_graphs);
-	have(range(0, 7));
-	assert_comes_to_run_in(&gpu, range(0, 7));
-	CUgraphExec exec = graph_instantiate(gpu_wrap_graph(graph_make(), &node));
-
-	graph_assert_ran(exec, NODES, &(struct tpcset){{0xff}});
-	gpu_check(cuGraphDestroyNode(node));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(0, 3));
-	graph_assert_ran(exec, NODES, &(struct tpcset){{0xff}});
-	assert_nothing_is_said();
-	/* After an edit it is. */
-	have(range(0, 6));
-	graph_launch(exec);
-	assert_int_equal(graph_stale(), NODES);
-}
-
-TIMED_TEST(test_graphs, timed_run_and_pass, step_aside_with_graphs)
-TIMED_TEST(test_graphs_on_whole_gpu, timed_run_and_pass, step_aside_with_graphs_on_whole_gpu)
-TIMED_TEST(test_lost_nodes, timed_run_and_pass, stay_with_lost_nodes)
-
-/* --- masks of the driver's and the program's own --------------------------------------------------------------------- */
-
-/* The mask that leaves just these TPCs. */
-static uint128_t only(struct tpcset set)
-{
-	return ~((uint128_t)set.words[1] << 64 | set.words[0]);
-}
-
-static void step_aside_with_masks(void)
-{
-	be_lower(timed_open_gpu);
-	have(range(0, 7));
-	assert_comes_to_run_in(&gpu, range(0, 7));
-	assert_int_equal(libsmctrl_set_global_mask_ext(only(range(2, 5))), 0);
-	assert_runs_in(&gpu, range(2, 5));
-	want(range(4, 11));
-	assert_comes_to_run_in(&gpu, range(2, 3));
-	/* What the mask holds, but not what is left of it. */
-	assert_cooperative_runs_in(4, range(2, 5));
-	/* Nothing is left of the mask. */
-	assert_int_equal(libsmctrl_set_global_mask_ext(only(range(5, 6))), 0);
-	assert_comes_to_run_in(&gpu, range(0, 3));
-	assert_nothing_is_said();
-	want_nothing();
-	assert_comes_to_run_in(&gpu, range(5, 6));
-	assert_nothing_is_said();
-}
-
-static struct tpcset first_of(struct tpcset set, unsigned int count)
-{
-	struct tpcset first = {{0}};
-
-	for (unsigned int tpc = tpcset_next(&set, 0); count > 0; count--, tpc = tpcset_next(&set, tpc + 1))
-		tpcset_add(&first, tpc);
-	return first;
-}
-
-static void need_green_contexts(void)
-{
-	gpu_load_driver();
-	if (!cuGreenCtxCreate)
-		timed_leave_out("this driver has no green contexts");
-}
-
-static void step_aside_with_green_contexts(void)
-{
-	need_green_contexts();
-	be_lower(timed_open_gpu);
-	green_enter();
-	struct tpcset all = gpu_all(&gpu), half = first_of(green.tpcs, 4), rest = tpcset_without(&all, &green.tpcs);
-
-	want(half);
-	assert_comes_to_run_in(&green.inside, tpcset_without(&green.tpcs, &half));
-	/* Nothing of it is left. */
-	want(green.tpcs);
-	assert_comes_to_run_in(&green.inside, rest);
-	assert_nothing_is_said();
-	want_nothing();
-	assert_comes_to_run_in(&green.inside, green.tpcs);
-	assert_nothing_is_said();
-	/* It lies outside of the partition, too. */
-	have(rest);
-	half = first_of(rest, 4);
-	rest = tpcset_without(&rest, &half);
-	want(half);
-	assert_comes_to_run_in(&green.inside, rest);
-	uint64_t overruled = reason(SEGMENT_GREEN_CONTEXT);
-
-	assert_runs_in(&green.inside, rest);
-	assert_int_equal(reason(SEGMENT_GREEN_CONTEXT), overruled + 1);
-}
-
-TIMED_TEST(test_masks, timed_run_and_pass, step_aside_with_masks)
-TIMED_TEST(test_green_contexts, timed_run_and_pass, step_aside_with_green_contexts)
-
 /* --- all the time ----------------------------------------------------------------------------------------------------- */
-
-#define THREADS 3
 
 static atomic_bool has_ended;
 static struct tpcset partition;
 
+static struct tpcset launch_plainly(void)
+{
+	static CUdeviceptr output;
+
+	if (!output)
+		output = gpu_new_output(&gpu);
+	return gpu_where_into(&gpu, CU_STREAM_PER_THREAD, output);
+}
+
+static struct tpcset launch_graph(void)
+{
+	static CUgraphExec exec;
+
+	if (!exec)
+		exec = graph_instantiate(graph_make());
+	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuStreamSynchronize(NULL));
+	return graph_ran(0);
+}
+
+static struct tpcset launch_cooperatively(void)
+{
+	static unsigned int tpcs;
+
+	tpcs = tpcs % 8 + 1;
+	return run_cooperative(tpcs);
+}
+
+static struct tpcset (*const ways[])(void) = {launch_plainly, launch_graph, launch_cooperatively};
+
+#define THREADS COUNT_OF(ways)
+
 /* Returns how many launches ran outside of the partition. */
-static void *launch_plainly(void *unused)
+static void *launch_all_the_time(void *number)
 {
 	uintptr_t strays = 0;
-	CUdeviceptr output;
-	CUstream stream;
 
-	(void)unused;
 	gpu_check(cuCtxSetCurrent(gpu.context));
-	output = gpu_new_output(&gpu);
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	while (!atomic_load(&has_ended)) {
-		struct tpcset ran = gpu_where_into(&gpu, stream, output);
-
-		strays += !tpcset_is_subset(&ran, &partition);
-	}
-	return (void *)strays;
-}
-
-static void *launch_graphs(void *unused)
-{
-	uintptr_t strays = 0;
-
-	(void)unused;
-	gpu_check(cuCtxSetCurrent(gpu.context));
-	CUgraphExec exec = graph_instantiate(graph_make());
-
-	while (!atomic_load(&has_ended)) {
-		gpu_check(cuGraphLaunch(exec, NULL));
-		gpu_check(cuStreamSynchronize(NULL));
-		struct tpcset ran = graph_ran(0);
-
-		strays += !tpcset_is_subset(&ran, &partition);
-	}
-	return (void *)strays;
-}
-
-static void *launch_cooperatively(void *unused)
-{
-	uintptr_t strays = 0;
-
-	(void)unused;
-	gpu_check(cuCtxSetCurrent(gpu.context));
-	for (unsigned int tpcs = 1; !atomic_load(&has_ended); tpcs = tpcs % 8 + 1) {
-		struct tpcset ran = run_cooperative(tpcs);
+		struct tpcset ran = ways[(uintptr_t)number]();
 
 		strays += !tpcset_is_subset(&ran, &partition);
 	}
@@ -728,9 +424,8 @@ static void *launch_cooperatively(void *unused)
 }
 
 /* The higher one wants other TPCs each few milliseconds. */
-static void launch_while_it_changes(void)
+TIMED(changes)
 {
-	void *(*const launches[THREADS])(void *) = {launch_plainly, launch_graphs, launch_cooperatively};
 	pthread_t threads[THREADS];
 	unsigned int seed = 5;
 	void *strays;
@@ -739,8 +434,8 @@ static void launch_while_it_changes(void)
 	partition = range(0, 7);
 	have(partition);
 	assert_comes_to_run_in(&gpu, partition);
-	for (unsigned int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, launches[i], NULL), 0);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, launch_all_the_time, (void *)i), 0);
 	for (double end = timed_now_s() + 2; timed_now_s() < end; timed_sleep_ms(rand_r(&seed) % 8))
 		want((struct tpcset){{(uint64_t)rand_r(&seed) % 0x10000 & (uint64_t)rand_r(&seed)}});
 	atomic_store(&has_ended, true);
@@ -753,34 +448,8 @@ static void launch_while_it_changes(void)
 	assert_nothing_is_said();
 }
 
-TIMED_TEST(test_changes, timed_run_and_pass, launch_while_it_changes)
-
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(test_program),
-		TEST(test_aside_and_back),
-		TEST(test_whole_gpu),
-		TEST(test_another_partition),
-		TEST(test_nothing_is_left),
-		TEST(test_edits),
-		TEST(test_first_launch),
-		TEST(test_higher_dies),
-		TEST(test_highest),
-		TEST(test_cooperative),
-		TEST(test_cooperative_on_whole_gpu),
-		TEST(test_refused),
-		TEST(test_clusters),
-		TEST(test_unknown_descriptors),
-		TEST(test_graphs),
-		TEST(test_graphs_on_whole_gpu),
-		TEST(test_lost_nodes),
-		TEST(test_masks),
-		TEST(test_green_contexts),
-		TEST(test_changes),
-	};
-
 	live_alone();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_tests_in(NULL, NULL, set_up, tear_down);
 }

@@ -5,24 +5,15 @@
  *
  * Runs without nvtaskset, and loads the library itself, in both ways. BUILD is the build directory.
  */
+#include "../cases.h"
 #include "shim/app_masks.h"
 #include "support/child.h"
 #include "support/graph.h"
 #include "support/subscriber.h"
+#include "support/timed.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <dlfcn.h>
 #include <limits.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* --- loading our library ------------------------------------------------------------------------------------------ */
 
@@ -82,9 +73,26 @@ static void load_as_driver(void)
 	rmdir(directory);
 }
 
-static const struct way {
-	void (*come)(void);
-} attached = {attach}, in_drivers_place = {load_as_driver}, *way;
+static void (*come)(void); /* one of both */
+
+/* A case for each way: a process of its own, in which nobody has subscribed before. */
+static void run_in_both_ways(void (*body)(void))
+{
+	ROW("attached");
+	come = attach;
+	child_passes(body);
+	ROW("in the driver's place");
+	come = load_as_driver;
+	child_passes(body);
+}
+
+#define TEST_IN_BOTH_WAYS(name)                                                                    \
+	static void in_child_##name(void);                                                         \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		run_in_both_ways(in_child_##name);                                                 \
+	}                                                                                          \
+	static void in_child_##name(void)
 
 /* --- a process with a tool in it ----------------------------------------------------------------------------------- */
 
@@ -92,9 +100,7 @@ static struct tpcset all;
 
 static void assert_runs_in(const struct tpcset *set)
 {
-	struct tpcset ran = gpu_where(&gpu, NULL);
-
-	gpu_assert_equal(&ran, set);
+	gpu_assert_runs_in(&gpu, NULL, set);
 }
 
 /* Puts the partition `before` into the environment, for our library. */
@@ -116,7 +122,7 @@ static void come_second(void)
 	prepare();
 	subscriber_open(NULL);
 	assert_runs_in(&all);
-	way->come();
+	come();
 	assert_runs_in(&all);
 }
 
@@ -131,7 +137,7 @@ static void hear(void *user, int domain, int id, const void *parameters)
 
 static CUresult subscribe_counter(uint32_t *handle)
 {
-	return ((table_subscribe *)subscriber_table()[TABLE_SUBSCRIBE])(handle, hear, NULL);
+	return tool_subscribe(handle, hear, NULL);
 }
 
 static int exit_status_of_command(void)
@@ -145,22 +151,15 @@ static int exit_status_of_command(void)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Runs a test in a process of its own, in which nobody has subscribed before. */
-static void run_in_child(void **state, void (*body)(void))
+/* --- while the tool is subscribed, and afterwards ----------------------------------------------------------------- */
+
+TEST_IN_BOTH_WAYS(launches_obey_once_it_has_left)
 {
-	way = *state;
-	struct child_end end = child_run(body);
+	uint32_t handle;
 
-	child_assert_passed(&end);
-}
-
-/* --- while the tool is subscribed, and afterwards
- * ------------------------------------------------------------------- */
-
-static void wait_and_obey(void)
-{
 	come_second();
 	assert_false(gpu_is_in_force());
+	assert_int_equal(subscribe_counter(&handle), CUDA_ERROR_ALREADY_ACQUIRED);
 	assert_int_equal(exit_status_of_command(), 1);
 	/* The tool has noticed nothing. */
 	assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 2);
@@ -174,69 +173,16 @@ static void wait_and_obey(void)
 	assert_int_equal(gpu_counters().restricted, 2);
 }
 
-static void test_launches_obey_once_it_has_left(void **state)
-{
-	run_in_child(state, wait_and_obey);
-}
-
-static void obey_a_change_of_meanwhile(void)
-{
-	come_second();
-	gpu_set_partition(&gpu, &after);
-	assert_runs_in(&all);
-	subscriber_close();
-	assert_runs_in(&after);
-}
-
-static void test_a_change_meanwhile(void **state)
-{
-	run_in_child(state, obey_a_change_of_meanwhile);
-}
-
-static void share_with_the_next(void)
-{
-	come_second();
-	subscriber_close();
-	for (int i = 0; i < 3; i++) {
-		subscriber_open(NULL);
-		assert_runs_in(&before);
-		assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 1);
-		subscriber_close();
-		assert_runs_in(&before);
-	}
-}
-
-static void test_the_next_tool_shares(void **state)
-{
-	run_in_child(state, share_with_the_next);
-}
-
-static void refuse_a_second(void)
-{
-	uint32_t handle;
-
-	come_second();
-	assert_int_equal(subscribe_counter(&handle), CUDA_ERROR_ALREADY_ACQUIRED);
-	assert_false(gpu_is_in_force());
-	subscriber_close();
-	assert_true(gpu_is_in_force());
-}
-
-static void test_a_second_tool_is_refused_as_ever(void **state)
-{
-	run_in_child(state, refuse_a_second);
-}
-
 /* With the address of a function that it got before our library was loaded. */
-static void come_after_the_next(void)
+TEST_IN_BOTH_WAYS(one_that_leaves_past_us)
 {
-	table_unsubscribe *unsubscribe;
 	uint32_t handle;
 
 	prepare();
-	unsubscribe = (table_unsubscribe *)subscriber_table()[TABLE_UNSUBSCRIBE];
+	table_unsubscribe *unsubscribe = tool_unsubscribe;
+
 	gpu_check(subscribe_counter(&handle));
-	way->come();
+	come();
 	gpu_check(unsubscribe(handle));
 	assert_runs_in(&all);
 	assert_false(gpu_is_in_force());
@@ -247,12 +193,7 @@ static void come_after_the_next(void)
 	assert_runs_in(&before);
 }
 
-static void test_one_that_leaves_past_us(void **state)
-{
-	run_in_child(state, come_after_the_next);
-}
-
-static void count_older_graphs(void)
+TEST_IN_BOTH_WAYS(graphs_of_meanwhile_are_counted)
 {
 	CUgraphExec older, newer;
 
@@ -269,60 +210,7 @@ static void count_older_graphs(void)
 	assert_int_equal(graph_stale(), 1);
 }
 
-static void test_graphs_of_meanwhile_are_counted(void **state)
-{
-	run_in_child(state, count_older_graphs);
-}
-
-static void say_so_in_forks(void)
-{
-	int status = -1;
-
-	come_second();
-	pid_t child = fork();
-
-	assert_true(child >= 0);
-	if (child == 0)
-		_exit(gpu_is_in_force());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-	subscriber_close();
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0)
-		_exit(!gpu_is_in_force());
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-}
-
-static void test_a_fork_says_the_same(void **state)
-{
-	run_in_child(state, say_so_in_forks);
-}
-
-/* Without launch events we have no use for a subscription, but others may have. */
-static void leave_the_slot(void)
-{
-	uint32_t handle;
-
-	prepare();
-	setenv("SIM_FAULTS", "no-launch-events", 1);
-	load_as_driver();
-	unsetenv("SIM_FAULTS");
-	gpu_check(subscribe_counter(&handle));
-	assert_runs_in(&all);
-}
-
-static void test_driver_that_announces_no_launches(void **state)
-{
-	gpu_load_driver();
-	if (!gpu_is_simulated())
-		gpu_skip("this driver announces launches");
-	run_in_child(state, leave_the_slot);
-}
-
-/* --- it unsubscribes while our library is loaded
- * -------------------------------------------------------------------- */
+/* --- it unsubscribes while our library is loaded ------------------------------------------------------------------ */
 
 static uint32_t leaving;
 static unsigned int refusals;
@@ -331,7 +219,7 @@ static table_subscribe *subscribe_really;
 static void *leave(void *argument)
 {
 	(void)argument;
-	gpu_check(((table_unsubscribe *)subscriber_table()[TABLE_UNSUBSCRIBE])(leaving));
+	gpu_check(tool_unsubscribe(leaving));
 	return NULL;
 }
 
@@ -374,30 +262,23 @@ static void assert_streams_have_masks(void)
 	*(void **)&set_mask = dlsym(ours, APP_MASKS_ENTRY);
 	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	assert_int_equal(set_mask(APP_MASKS_ONE, stream, disabled), 0);
-	struct tpcset ran = gpu_where(&gpu, stream);
-
-	gpu_assert_equal(&ran, &kept);
+	gpu_assert_runs_in(&gpu, stream, &kept);
 	gpu_check(cuStreamDestroy_v2(stream));
 }
 
-static void come_on_both_threads(void)
+TEST_IN_BOTH_WAYS(it_leaves_while_we_come)
 {
 	prepare();
 	/* There is no reason to end the program. */
 	setenv("NVTASKSET_STRICT", "1", 1);
 	gpu_check(subscribe_counter(&leaving));
 	replace_subscribe(refuse_late);
-	way->come();
+	come();
 	assert_int_equal(refusals, 2);
 	assert_true(gpu_is_in_force());
 	assert_runs_in(&before);
 	assert_streams_have_masks();
 	assert_runs_in(&before);
-}
-
-static void test_it_leaves_while_we_come(void **state)
-{
-	run_in_child(state, come_on_both_threads);
 }
 
 /* --- while others launch -------------------------------------------------------------------------------------------- */
@@ -432,21 +313,21 @@ static void wait_for_launches(void)
 		usleep(1000);
 }
 
-static void come_under_load(void)
+TEST_IN_BOTH_WAYS(it_leaves_while_others_launch)
 {
 	pthread_t threads[THREADS];
 	uint32_t handle;
 
 	prepare();
 	gpu_check(subscribe_counter(&handle));
-	gpu_check(((table_enable *)subscriber_table()[TABLE_ENABLE])(1, handle, LAUNCHES, BEFORE_UPLOAD));
+	gpu_check(tool_enable(1, handle, LAUNCHES, BEFORE_UPLOAD));
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, launch_all_the_time, NULL), 0);
 	wait_for_launches();
-	way->come();
+	come();
 	wait_for_launches();
 	assert_true(heard >= launched - THREADS);
-	gpu_check(((table_unsubscribe *)subscriber_table()[TABLE_UNSUBSCRIBE])(handle));
+	gpu_check(tool_unsubscribe(handle));
 	wait_for_launches();
 	ends = true;
 	for (int i = 0; i < THREADS; i++)
@@ -454,33 +335,4 @@ static void come_under_load(void)
 	assert_true(gpu_counters().restricted >= THREADS);
 }
 
-static void test_it_leaves_while_others_launch(void **state)
-{
-	run_in_child(state, come_under_load);
-}
-
-/* ---------------------------------------------------------------------------------------------------------------------- */
-
-#define IN_BOTH_WAYS(test)                                                                             \
-	{#test ", attached", test, NULL, NULL, (void *)&attached},                                     \
-	{                                                                                              \
-		#test ", in the driver's place", test, NULL, NULL, (void *)&in_drivers_place           \
-	}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_BOTH_WAYS(test_launches_obey_once_it_has_left),
-		IN_BOTH_WAYS(test_a_change_meanwhile),
-		IN_BOTH_WAYS(test_the_next_tool_shares),
-		IN_BOTH_WAYS(test_a_second_tool_is_refused_as_ever),
-		IN_BOTH_WAYS(test_one_that_leaves_past_us),
-		IN_BOTH_WAYS(test_graphs_of_meanwhile_are_counted),
-		IN_BOTH_WAYS(test_a_fork_says_the_same),
-		cmocka_unit_test(test_driver_that_announces_no_launches),
-		IN_BOTH_WAYS(test_it_leaves_while_we_come),
-		IN_BOTH_WAYS(test_it_leaves_while_others_launch),
-	};
-
-	return cmocka_run_group_tests_name("tool_first", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

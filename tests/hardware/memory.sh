@@ -92,13 +92,6 @@ nvtaskset -G all -t 8-15 "$play" "${steps[@]}" >"$work/free" 2>"$work/free.error
 free=$!
 wait_for waiting "$work/limited" "$work/free"
 note cat "$work/limited.errors" "$work/free.errors"
-note nvtaskset mps status
-ask_mps get_server_list
-server=$(timeout 20 nvidia-cuda-mps-control <<<get_server_list 2>/dev/null | grep -Eo '^[0-9]+' | head -n 1)
-[ -z "$server" ] || ask_mps "get_client_list $server"
-ask_mps "get_default_device_pinned_mem_limit 0"
-[ -z "$server" ] || ask_mps "get_device_pinned_mem_limit $server 0"
-note nvidia-smi --query-compute-apps=gpu_bus_id,pid,name,used_memory --format=csv
 is "1 GiB of 4 is there" "$(all 0)" "$(sed -n 1p "$work/limited")"
 is "4 GiB more are not" "$(all 2)" "$(sed -n 2p "$work/limited")"
 is "what fits is there all the same" "$(all 0)" "$(sed -n 3p "$work/limited")"
@@ -111,12 +104,6 @@ limited='' free=''
 
 # --- what counts ----------------------------------------------------------------------------------------------------
 
-echo "# without a limit; then with smaller and smaller ones: what CUDA says is free, and three ways to allocate (MiB)"
-note inside -t 0-7 "$memory" 32 5120
-for limit in 4096 1024 512 256 128 64; do
-	echo "# --memory ${limit}M"
-	note inside --memory "${limit}M" -t 0-7 "$memory" 32 $((limit / 2)) $((limit - 32)) "$limit" $((limit + 1))
-done
 got=$(inside --memory 1G -t 0-7 "$memory" 1025 2>&1)
 count=$((count + 1))
 case $got in
@@ -129,29 +116,8 @@ esac
 
 # --- whose number ---------------------------------------------------------------------------------------------------
 
-# The variable as it is, without --memory: the client sees GPU 1 only, or both exchanged.
-whose() { # results with the client's number, with the server's
-	case $1/$2 in
-	2/0) echo "client's" ;;
-	0/2) echo "server's" ;;
-	*) echo "unclear ($1/$2)" ;;
-	esac
-}
-
-# The variable for a program.
-raw() { # CUDA_VISIBLE_DEVICES, CUDA_MPS_PINNED_DEVICE_MEM_LIMIT
-	CUDA_VISIBLE_DEVICES=$1 CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=$2 allocate -G all -t 0-7
-}
-
 if [ "$gpus" -gt 1 ]; then
 	uuid=$(nvidia-smi -L | sed -n 's/^GPU 1:.*UUID: \(GPU-[^)]*\)).*/\1/p')
-	echo "# the variable alone: 0=4G $(raw 0,1 0=4G 2>/dev/null); 1=4G $(raw 0,1 1=4G 2>/dev/null)"
-	one=$(whose "$(raw 1 0=4G)" "$(raw 1 1=4G)")
-	by_uuid=$(whose "$(raw "$uuid" 0=4G)" "$(raw "$uuid" 1=4G)")
-	exchanged=$(raw 1,0 0=4G)
-	echo "# ANSWER: CUDA_VISIBLE_DEVICES=1: the number is the $one; by UUID: the $by_uuid;" \
-		"1,0 with 0=4G: '$exchanged' (client's: '2 0', server's: '0 2')"
-	note env CUDA_VISIBLE_DEVICES=1 CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=4G,1=2G "$BUILD/nvtaskset" -t 0-7 "$memory" 32
 	is "only GPU 1 is limited" "0 2" "$(allocate --memory 4G -G 1 -t 0-7 | cut -d ' ' -f 1-2)"
 	is "only GPU 0 is limited" "2 0" "$(allocate --memory 4G -G 0 -t 0-7 | cut -d ' ' -f 1-2)"
 	is "the program sees GPU 1 only" 2 "$(CUDA_VISIBLE_DEVICES=1 allocate --memory 4G -G 0 -t 0-7)"

@@ -134,28 +134,13 @@ static CUresult end_capture(CUstream stream, CUgraph *graph)
 	return result;
 }
 
-CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
-{
-	struct {
-		CUstream stream;
-		CUgraph *graph;
-	} arguments = {stream, graph};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuStreamEndCapture, &arguments);
-	return hook_leave(&call, end_capture(arguments.stream, arguments.graph));
-}
+HOOKED_2(cuStreamEndCapture, end_capture, CUstream, CUgraph *)
 
 /* Of a capture that is invalid, too, it says that there is one. */
-CUresult cuStreamIsCapturing(CUstream stream, int *status)
+static CUresult is_capturing(CUstream stream, int *status)
 {
-	struct {
-		CUstream stream;
-		int *status;
-	} arguments = {stream, status};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuStreamIsCapturing, &arguments);
-	*arguments.status = capture_of(arguments.stream) != NULL;
-	return hook_leave(&call, CUDA_SUCCESS);
+	*status = capture_of(stream) != NULL;
+	return CUDA_SUCCESS;
 }
+
+HOOKED_2(cuStreamIsCapturing, is_capturing, CUstream, int *)

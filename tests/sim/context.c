@@ -36,12 +36,6 @@ static CUresult push(CUcontext context)
 	return CUDA_SUCCESS;
 }
 
-void context_forget(CUcontext context)
-{
-	if (context_current() == context)
-		stack.depth--;
-}
-
 CUresult cuCtxPushCurrent_v2(CUcontext context)
 {
 	return context ? push(context) : CUDA_ERROR_INVALID_CONTEXT;
@@ -148,18 +142,24 @@ CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuCtxDestroy_v2(CUcontext context)
+static void end(CUcontext context)
 {
-	if (!context)
-		return CUDA_ERROR_INVALID_CONTEXT;
 	hook_context_destroy_starting(context);
 	engine_wait_for_all();
 	if (context->family == context)
 		rm_context_destroyed(context);
-	engine_forget(context); /* nobody can put it aside any more */
+	engine_forget(context); /* nobody can suspend it any more */
 	memory_forget(context);
-	context_forget(context);
 	hook_context_destroyed(context);
+}
+
+CUresult cuCtxDestroy_v2(CUcontext context)
+{
+	if (!context)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	end(context);
+	if (context_current() == context)
+		stack.depth--;
 	free(context);
 	return CUDA_SUCCESS;
 }
@@ -221,13 +221,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 	else
 		is_last = --primaries[device].retained == 0;
 	pthread_mutex_unlock(&lock);
-	if (is_last) {
-		hook_context_destroy_starting(&primaries[device].context);
-		engine_wait_for_all();
-		rm_context_destroyed(&primaries[device].context);
-		engine_forget(&primaries[device].context);
-		memory_forget(&primaries[device].context);
-		hook_context_destroyed(&primaries[device].context);
-	}
+	if (is_last)
+		end(&primaries[device].context);
 	return result;
 }

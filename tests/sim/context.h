@@ -31,6 +31,5 @@ void context_fail(CUcontext context, CUresult error);
 CUresult context_result(CUcontext context);
 
 /* Removes it from this thread's stack, as it is about to be destroyed. */
-void context_forget(CUcontext context);
 
 #endif

@@ -64,12 +64,6 @@ CUresult device_ready(void)
 	return atomic_load(&initialised) == getpid() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
-CUresult cuDriverGetVersion(int *version)
-{
-	*version = DRIVER_VERSION;
-	return CUDA_SUCCESS;
-}
-
 /* --- questions -------------------------------------------------------------------------------------- */
 
 const struct topology *device_topology(CUdevice device)
@@ -138,55 +132,33 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
 static CUresult get_attribute(int *value, int attribute, CUdevice device)
 {
 	const struct topology *gpu = device_topology(device);
-	CUresult result = CUDA_SUCCESS;
+	CUresult result = CUDA_ERROR_INVALID_VALUE;
 
 	if (!gpu)
 		return no_such_device();
-	if (!value)
-		return CUDA_ERROR_INVALID_VALUE;
-	switch (attribute) {
-	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
-		*value = (int)device_sms(gpu);
-		break;
-	case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
-		*value = gpu->pci.bus;
-		break;
-	case CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID:
-		*value = gpu->pci.device;
-		break;
-	case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID:
-		*value = (int)gpu->pci.domain;
-		break;
-	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-		*value = gpu->compute_major;
-		break;
-	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-		*value = gpu->compute_minor;
-		break;
-	case CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS:
-		*value = fault(FAULT_PAGEABLE);
-		break;
-	case CU_DEVICE_ATTRIBUTE_MPS_ENABLED:
-		*value = !fault(FAULT_TIME_SLICES);
-		break;
-	default:
-		result = CUDA_ERROR_INVALID_VALUE;
+	const struct {
+		int attribute, value;
+	} known[] = {
+		{CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, (int)device_sms(gpu)},
+		{CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, gpu->pci.bus},
+		{CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, gpu->pci.device},
+		{CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, (int)gpu->pci.domain},
+		{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, gpu->compute_major},
+		{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, gpu->compute_minor},
+		{CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, fault(FAULT_PAGEABLE)},
+		{CU_DEVICE_ATTRIBUTE_MPS_ENABLED, !fault(FAULT_TIME_SLICES)},
+	};
+
+	for (size_t i = 0; i < sizeof known / sizeof known[0] && value; i++) {
+		if (known[i].attribute == attribute) {
+			*value = known[i].value;
+			result = CUDA_SUCCESS;
+		}
 	}
 	return result;
 }
 
-CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device)
-{
-	struct {
-		int *value;
-		int attribute;
-		CUdevice device;
-	} arguments = {value, attribute, device};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuDeviceGetAttribute, &arguments);
-	return hook_leave(&call, get_attribute(arguments.value, arguments.attribute, arguments.device));
-}
+HOOKED_3(cuDeviceGetAttribute, get_attribute, int *, int, CUdevice)
 
 /* "GPU-01234567-89ab-…": the digits after the first dash. */
 static void parse_uuid(const char *text, CUuuid *uuid)

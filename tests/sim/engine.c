@@ -1,6 +1,7 @@
 #include "engine.h"
 
 #include "context.h"
+#include "costs.h"
 #include "faults.h"
 #include "gpu_time.h"
 #include "module.h"
@@ -88,19 +89,20 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* With the lock. Until the kernel has had its time, in turns with other programs, or the context is put aside. */
+/* With the lock. Until the kernel has had its time, beside other programs, or the context is suspended. */
 static void run_for_a_while(const struct engine *engine, struct work *work)
 {
-	turns_begin(engine->slice_us);
+	struct tpcset tpcs = descriptor_enabled(&work->descriptor, work->launch.context->gpu);
+
+	turns_begin(engine->slice_us, &tpcs);
 	while (!engine->is_aside && work->left_ns > 0) {
 		uint64_t begin = now_ns(), end;
-		bool is_mine = turns_is_mine(begin, &end);
+		double share = turns_share(begin, &end);
 
-		end = is_mine ? lesser(end, begin + work->left_ns) : end;
+		end = share > 0 ? lesser(end, begin + (uint64_t)((double)work->left_ns / share)) : end;
 		pthread_cond_timedwait(&changed, &lock,
 		                       &(struct timespec){.tv_sec = (time_t)(end / 1000000000), .tv_nsec = (long)(end % 1000000000)});
-		if (is_mine)
-			work->left_ns -= lesser(lesser(now_ns(), end) - begin, work->left_ns);
+		work->left_ns -= lesser((uint64_t)((double)(lesser(now_ns(), end) - begin) * share + 0.5), work->left_ns);
 	}
 	turns_end();
 }
@@ -169,6 +171,8 @@ static void add(struct engine *engine, const struct launch *launch, const struct
 	if (!work)
 		fatal("no memory");
 	*work = (struct work){.launch = *launch, .descriptor = *descriptor, .left_ns = duration_of(launch)};
+	if (work->left_ns > 0)
+		work->left_ns += engine->first ? cost_ns(COST_STAMP) + cost_ns(COST_NEXT) : cost_ns(COST_LAUNCH);
 	if (engine->first)
 		engine->last->next = work;
 	else

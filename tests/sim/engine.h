@@ -4,7 +4,7 @@
  * A kernel named "where" that is busy for ENGINE_CYCLES or more takes half a nanosecond for each cycle, by the clock of
  * the machine. All other kernels end before their launch returns, as long as nothing is before them. The kernels of a
  * context run one after the other, whatever their stream; green contexts share their primary context's engine. While
- * the context's channels are put aside, nothing runs, and a kernel in its middle waits there.
+ * the context's channels are suspended, nothing runs, and a kernel in its middle waits there.
  */
 #ifndef SIM_ENGINE_H
 #define SIM_ENGINE_H
@@ -20,11 +20,11 @@
 bool engine_takes(const struct launch *launch, const struct descriptor *descriptor);
 void engine_has_run(CUcontext context);
 
-/* From here on, the context's kernels wait, or run on. None ends after it was put aside: this waits for those that are at
+/* From here on, the context's kernels wait, or run on. None ends after it was suspended: this waits for those that are at
  * their ends. */
 void engine_put_aside(CUcontext context, bool is_aside);
 
-/* Whether a context is put aside. */
+/* Whether a context is suspended. */
 bool engine_some_are_aside(void);
 
 /* How long its kernels run before those of other programs do (turns.h); from its next kernel on. */
@@ -40,7 +40,7 @@ uint64_t engine_last(CUcontext context);
 void engine_wait_for(CUcontext context, uint64_t kernel);
 bool engine_has_ended(CUcontext context, uint64_t kernel);
 
-/* Waits until no context is put aside, as calls that change what channels can reach do on the hardware. */
+/* Waits until no context is suspended, as calls that change what channels can reach do on the hardware. */
 void engine_wait_for_all(void);
 
 /* The context is about to be destroyed: waits for its kernels. */

@@ -11,7 +11,6 @@
 #define FAULT_NO_TABLE "no-table"                 /* cuGetExportTable knows no callback table */
 #define FAULT_SHORT_TABLE "short-table"           /* the callback table has too few entries */
 #define FAULT_SLOT_TAKEN "slot-taken"             /* a debugger holds the one subscriber slot */
-#define FAULT_NO_FEATURES "no-features"           /* no feature can be declared */
 #define FAULT_NO_LAUNCH_EVENTS "no-launch-events" /* callbacks of domain 0xb cannot be enabled */
 #define FAULT_LOST_LAUNCHES "lost-launches"       /* one launch in a thousand is not announced */
 #define FAULT_BAD_QMD "bad-qmd"                   /* launch descriptors have an unknown version */
@@ -24,12 +23,12 @@
 #define FAULT_NO_CONTEXT "no-context"             /* contexts cannot be made, as with a full MPS server */
 #define FAULT_NO_REGISTER "no-register"           /* no host memory can be registered */
 #define FAULT_TIME_SLICES "time-slices"           /* the driver says that the process is no client of MPS */
-#define FAULT_NO_ASIDE "no-aside"                 /* the kernel driver refuses to put channels aside */
+#define FAULT_NO_ASIDE "no-aside"                 /* the kernel driver refuses to suspend channels */
 #define FAULT_SECOND_ASIDE "second-aside"         /* it does every second time */
+#define FAULT_KEEPS_ASIDE "keeps-aside"           /* it refuses to take them back */
 #define FAULT_INERT_ASIDE "inert-aside"           /* it says that it has, and nothing stops */
 #define FAULT_NO_SLICE "no-slice"                 /* the kernel driver sets no time slices */
 #define FAULT_PAGEABLE "pageable"                 /* kernels may use any memory of the program */
-#define FAULT_SILENT_DRIVER "silent-driver"       /* cuMemGetInfo does not ask the kernel driver */
 #define FAULT_SIGNALS "signals"                   /* SIGUSR1 comes in each cuGraphNodeSetEnabled */
 
 /* Whether the environment asks for this one. */

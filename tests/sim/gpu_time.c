@@ -1,5 +1,7 @@
 #include "gpu_time.h"
 
+#include "costs.h"
+
 #include <stdbool.h>
 #include <time.h>
 
@@ -37,20 +39,22 @@ static void begin_at(uint64_t time, uint64_t release)
 
 void gpu_time_launch(void)
 {
-	begin_at(now() + GPU_TIME_LATENCY_NS, GPU_TIME_RELEASE_NS);
+	begin_at(now() + cost_ns(COST_LAUNCH), cost_ns(COST_STAMP));
 }
 
 /* The one behind it begins as early as if it were the first. */
 void gpu_time_launch_front(void)
 {
-	begin_at(now() + GPU_TIME_LATENCY_NS - GPU_TIME_FRONT_NS - GPU_TIME_GRAPH_RELEASE_NS, GPU_TIME_GRAPH_RELEASE_NS);
+	uint64_t stamp = cost_ns(COST_NODE_STAMP);
+
+	begin_at(now() + cost_ns(COST_LAUNCH) - cost_ns(COST_FRONT) - stamp, stamp);
 	length = 0;
 	is_front = true;
 }
 
 void gpu_time_follow(void)
 {
-	begin_at(last_end + (is_front ? GPU_TIME_FRONT_NS : GPU_TIME_NEXT_NS), GPU_TIME_GRAPH_RELEASE_NS);
+	begin_at(last_end + cost_ns(is_front ? COST_FRONT : COST_NEXT_NODE), cost_ns(COST_NODE_STAMP));
 }
 
 uint64_t gpu_time_begin(void)
@@ -89,6 +93,6 @@ uint64_t gpu_time_end(void)
 uint64_t gpu_time_release(void)
 {
 	last_end = gpu_time_end() + release_ns;
-	wait_until(last_end + GPU_TIME_VISIBLE_NS);
+	wait_until(last_end + cost_ns(COST_VISIBLE));
 	return last_end;
 }

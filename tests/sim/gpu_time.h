@@ -5,21 +5,15 @@
  * release tells the time, the launch returns when that is over: nobody sees an end before it was. Other kernels take no
  * time here.
  *
- * The distances are those of docs/hardware.md, "Releases", without MPS.
+ * The distances are those of costs.h.
  */
 #ifndef SIM_GPU_TIME_H
 #define SIM_GPU_TIME_H
 
 #include <stdint.h>
 
-#define GPU_TIME_LATENCY_NS 4600       /* from a launch to its kernel's first look at the clock */
-#define GPU_TIME_RELEASE_NS 760        /* from a kernel's last look at it to its releases, */
-#define GPU_TIME_GRAPH_RELEASE_NS 960  /* and in a graph of several */
-#define GPU_TIME_VISIBLE_NS 1000       /* from there until the processor sees them */
-#define GPU_TIME_NEXT_NS 110           /* from there to the first look of the next kernel in the graph, */
-#define GPU_TIME_FRONT_NS 470          /* and of the first one, behind the driver's own in front */
-#define GPU_TIME_KERNEL_NS 2000        /* how long a kernel lasts, unless it says otherwise */
-#define GPU_TIME_DRIFT 50000           /* so many ns of the processor's are one more on this clock */
+#define GPU_TIME_KERNEL_NS 2000 /* how long a kernel lasts, unless it says otherwise */
+#define GPU_TIME_DRIFT 50000    /* so many ns of the processor's are one more on this clock */
 
 /* This thread's next kernel begins: it is launched now; or as the driver's own in front of a graph's kernels; or it follows
  * the thread's last one in the graph. */

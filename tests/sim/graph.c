@@ -27,8 +27,6 @@ CUresult graph_add_node(CUgraph graph, const struct CUgraphNode_st *content, CUg
 	new->next = NULL;
 	pthread_mutex_lock(&lock);
 	new->serial = ++last_serial;
-	if (new->origin == 0)
-		new->origin = new->serial;
 	*graph->end = new;
 	graph->end = &new->next;
 	pthread_mutex_unlock(&lock);
@@ -122,15 +120,6 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraph
 	(void)dependencies;
 	(void)count;
 	return result == CUDA_SUCCESS ? graph_add_kernel(graph, &launch, node) : result;
-}
-
-CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count)
-{
-	const struct CUgraphNode_st content = {.type = CU_GRAPH_NODE_TYPE_EMPTY};
-
-	(void)dependencies;
-	(void)count;
-	return graph_add_node(graph, &content, node);
 }
 
 /* Gives a child graph node its own copy of the graph. */
@@ -280,27 +269,9 @@ static CUresult take_out(CUgraphNode node)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuGraphDestroyNode(CUgraphNode node)
-{
-	struct {
-		CUgraphNode node;
-	} arguments = {node};
-	struct hook_call call;
+HOOKED_1(cuGraphDestroyNode, take_out, CUgraphNode)
 
-	HOOK_ENTER(&call, cuGraphDestroyNode, &arguments);
-	return hook_leave(&call, take_out(arguments.node));
-}
-
-CUresult cuGraphDestroy(CUgraph graph)
-{
-	struct {
-		CUgraph graph;
-	} arguments = {graph};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuGraphDestroy, &arguments);
-	return hook_leave(&call, graph_destroy(arguments.graph));
-}
+HOOKED_1(cuGraphDestroy, graph_destroy, CUgraph)
 
 CUresult cuGraphClone(CUgraph *clone, CUgraph original)
 {
@@ -309,7 +280,6 @@ CUresult cuGraphClone(CUgraph *clone, CUgraph original)
 	for (CUgraphNode node = original->first; node && result == CUDA_SUCCESS; node = node->next) {
 		struct CUgraphNode_st content = *node;
 
-		content.origin = node->serial;
 		if (node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
 			result = CUDA_ERROR_NOT_SUPPORTED;
 		else if (node->inside_count > 0)
@@ -318,16 +288,6 @@ CUresult cuGraphClone(CUgraph *clone, CUgraph original)
 			result = graph_add_node(*clone, &content, NULL);
 	}
 	return result;
-}
-
-CUresult cuGraphNodeFindInClone(CUgraphNode *node, CUgraphNode original, CUgraph clone)
-{
-	CUgraphNode found = clone->first;
-
-	while (found && found->origin != original->serial)
-		found = found->next;
-	*node = found;
-	return found ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* With nodes == NULL it only returns the number. */

@@ -6,7 +6,6 @@
 
 struct CUgraphNode_st {
 	uint64_t serial; /* never used again, unlike addresses */
-	uint64_t origin; /* serial of the node that this one was cloned from, or its own */
 	int type;        /* CU_GRAPH_NODE_TYPE_… */
 	struct launch launch;      /* of a kernel node, or of a fill or copy, which runs like a kernel */
 	CUgraph *inside;           /* the graphs that it owns: a child, or the bodies of a conditional node */

@@ -165,29 +165,15 @@ static CUresult instantiate(CUgraphExec *exec, CUgraph graph)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+static CUresult instantiate_plainly(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
-	struct {
-		CUgraphExec *exec;
-		CUgraph graph;
-		unsigned long long flags;
-	} arguments = {exec, graph, flags};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuGraphInstantiateWithFlags, &arguments);
-	return hook_leave(&call, instantiate(arguments.exec, arguments.graph));
+	(void)flags;
+	return instantiate(exec, graph);
 }
 
-CUresult cuGraphExecDestroy(CUgraphExec exec)
-{
-	struct {
-		CUgraphExec exec;
-	} arguments = {exec};
-	struct hook_call call;
+HOOKED_3(cuGraphInstantiateWithFlags, instantiate_plainly, CUgraphExec *, CUgraph, unsigned long long)
 
-	HOOK_ENTER(&call, cuGraphExecDestroy, &arguments);
-	return hook_leave(&call, destroy(arguments.exec));
-}
+HOOKED_1(cuGraphExecDestroy, destroy, CUgraphExec)
 
 /* --- uploading and launching ------------------------------------------------------------------------------ */
 
@@ -260,17 +246,7 @@ static CUresult upload_all(CUgraphExec exec, CUstream stream)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuGraphUpload(CUgraphExec exec, CUstream stream)
-{
-	struct {
-		CUgraphExec exec;
-		CUstream stream;
-	} arguments = {exec, stream};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuGraphUpload, &arguments);
-	return hook_leave(&call, upload_all(arguments.exec, arguments.stream));
-}
+HOOKED_2(cuGraphUpload, upload_all, CUgraphExec, CUstream)
 
 static CUresult instantiate_with(CUgraphExec *exec, CUgraph graph, const CUDA_GRAPH_INSTANTIATE_PARAMS *parameters)
 {
@@ -281,18 +257,7 @@ static CUresult instantiate_with(CUgraphExec *exec, CUgraph graph, const CUDA_GR
 	return result;
 }
 
-CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters)
-{
-	struct {
-		CUgraphExec *exec;
-		CUgraph graph;
-		CUDA_GRAPH_INSTANTIATE_PARAMS *parameters;
-	} arguments = {exec, graph, parameters};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuGraphInstantiateWithParams, &arguments);
-	return hook_leave(&call, instantiate_with(arguments.exec, arguments.graph, arguments.parameters));
-}
+HOOKED_3(cuGraphInstantiateWithParams, instantiate_with, CUgraphExec *, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS *)
 
 /* The instance becomes a child node of the graph that is captured. */
 static CUresult capture(CUgraphExec exec, CUgraph into)
@@ -355,28 +320,7 @@ static CUresult launch(CUgraphExec exec, CUstream stream)
 	return capturing ? capture(exec, capturing) : run(exec, stream);
 }
 
-struct graph_launch_arguments {
-	CUgraphExec exec;
-	CUstream stream;
-};
-
-CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
-{
-	struct graph_launch_arguments arguments = {exec, stream};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuGraphLaunch, &arguments);
-	return hook_leave(&call, launch(arguments.exec, arguments.stream));
-}
-
-CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream)
-{
-	struct graph_launch_arguments arguments = {exec, stream};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuGraphLaunch_ptsz, &arguments);
-	return hook_leave(&call, launch(arguments.exec, arguments.stream));
-}
+HOOKED_2(cuGraphLaunch, launch, CUgraphExec, CUstream)
 
 /* --- changing --------------------------------------------------------------------------------------------- */
 
@@ -393,10 +337,13 @@ static struct exec_node *find(CUgraphExec exec, CUgraphNode node)
 	return found;
 }
 
-static CUresult set_enabled(CUgraphExec exec, CUgraphNode handle, bool enabled)
+static CUresult set_enabled(CUgraphExec exec, CUgraphNode handle, unsigned int value)
 {
 	struct exec_node *node = find(exec, handle);
+	bool enabled = value != 0;
 
+	if (fault(FAULT_SIGNALS))
+		raise(SIGUSR1);
 	if (!node)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (node->enabled != enabled)
@@ -407,20 +354,7 @@ static CUresult set_enabled(CUgraphExec exec, CUgraphNode handle, bool enabled)
 	                                                                        : CUDA_SUCCESS;
 }
 
-CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int enabled)
-{
-	struct {
-		CUgraphExec exec;
-		CUgraphNode node;
-		unsigned int enabled;
-	} arguments = {exec, node, enabled};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuGraphNodeSetEnabled, &arguments);
-	if (fault(FAULT_SIGNALS))
-		raise(SIGUSR1);
-	return hook_leave(&call, set_enabled(arguments.exec, arguments.node, arguments.enabled != 0));
-}
+HOOKED_3(cuGraphNodeSetEnabled, set_enabled, CUgraphExec, CUgraphNode, unsigned int)
 
 CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode handle, unsigned int *enabled)
 {

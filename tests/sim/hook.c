@@ -159,7 +159,7 @@ static CUresult declare_feature(uint32_t on, uint32_t handle, int feature)
 {
 	struct subscription *subscription = find(handle);
 
-	if (!subscription || feature < 0 || feature >= FEATURES || fault(FAULT_NO_FEATURES))
+	if (!subscription || feature < 0 || feature >= FEATURES)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (on)
 		atomic_fetch_or(&subscription->features, 1u << feature);
@@ -330,13 +330,13 @@ static void announce_call(struct hook_call *call, bool is_exit)
 	announce(DOMAIN_API, (int)call->id, parameters);
 }
 
-/* The one thread that can take back what is put aside must not wait for it, not even for a lock of the driver's. */
+/* The one thread that can resume what is suspended must not wait for it, not even for a lock of the driver's. */
 static void check_caller(const char *name)
 {
 	char thread[16] = "";
 
 	if (engine_some_are_aside() && prctl(PR_GET_NAME, thread) == 0 && strcmp(thread, "nvtaskset") == 0)
-		fatal("%s: called by nvtaskset's thread while work is put aside", name);
+		fatal("%s: called by nvtaskset's thread while work is suspended", name);
 }
 
 void hook_enter(struct hook_call *call, enum api_id id, const char *name, void *arguments)
@@ -367,14 +367,4 @@ static CUresult export_table(const void **found, const CUuuid *id)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuGetExportTable(const void **found, const CUuuid *id)
-{
-	struct {
-		const void **found;
-		const CUuuid *id;
-	} arguments = {found, id};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuGetExportTable, &arguments);
-	return hook_leave(&call, export_table(arguments.found, arguments.id));
-}
+HOOKED_2(cuGetExportTable, export_table, const void **, const CUuuid *)

@@ -46,4 +46,23 @@ CUresult hook_leave(struct hook_call *call, CUresult result);
 
 #define HOOK_ENTER(call, function, arguments) hook_enter(call, API_ID_##function, #function, arguments)
 
+/* The driver's function `name`, which is announced and does what `does` does with its arguments, of these types. */
+#define HOOKED_1(name, does, A) HOOKED(name, does, (A a), (arguments.a), A a;, a)
+#define HOOKED_2(name, does, A, B) HOOKED(name, does, (A a, B b), (arguments.a, arguments.b), A a; B b;, a, b)
+#define HOOKED_3(name, does, A, B, C) \
+	HOOKED(name, does, (A a, B b, C c), (arguments.a, arguments.b, arguments.c), A a; B b; C c;, a, b, c)
+#define HOOKED_4(name, does, A, B, C, D)                                                                       \
+	HOOKED(name, does, (A a, B b, C c, D d), (arguments.a, arguments.b, arguments.c, arguments.d), A a; B b; C c; D d;, a, b, c, d)
+#define HOOKED(name, does, parameters, passed, members, ...)        \
+	CUresult name parameters                                    \
+	{                                                           \
+		struct {                                            \
+			members                                     \
+		} arguments = {__VA_ARGS__};                        \
+		struct hook_call call;                              \
+                                                                    \
+		HOOK_ENTER(&call, name, &arguments);                \
+		return hook_leave(&call, does passed);              \
+	}
+
 #endif

@@ -229,13 +229,6 @@ struct list_arguments {
 	void **extra;
 };
 
-struct config_arguments {
-	const CUlaunchConfig *config;
-	CUfunction function;
-	void **parameters;
-	void **extra;
-};
-
 static CUresult launch_by_list(const struct list_arguments *list, bool cooperative)
 {
 	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
@@ -255,37 +248,21 @@ static CUresult launch_by_list(const struct list_arguments *list, bool cooperati
 	return launch_kernel(&config, list->function, list->parameters, list->extra);
 }
 
-static CUresult launch_by_config(const struct config_arguments *arguments)
-{
-	if (!arguments->config)
-		return CUDA_ERROR_INVALID_VALUE;
-	return launch_kernel(arguments->config, arguments->function, arguments->parameters, arguments->extra);
-}
+#define LAUNCH_BY_LIST(name)                                                                                           \
+	CUresult name(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,              \
+	              unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes,     \
+	              CUstream stream, void **parameters, void **extra)                                                \
+	{                                                                                                              \
+		struct list_arguments list = {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},         \
+		                              shared_bytes, stream, parameters, extra};                                \
+		struct hook_call call;                                                                                 \
+                                                                                                                       \
+		HOOK_ENTER(&call, name, &list);                                                                        \
+		return hook_leave(&call, launch_by_list(&list, false));                                                \
+	}
 
-CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
-                        unsigned int block_x, unsigned int block_y, unsigned int block_z,
-                        unsigned int shared_bytes, CUstream stream, void **parameters, void **extra)
-{
-	struct list_arguments list = {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
-	                              shared_bytes, stream, parameters, extra};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuLaunchKernel, &list);
-	return hook_leave(&call, launch_by_list(&list, false));
-}
-
-CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned int grid_x, unsigned int grid_y,
-                             unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-                             unsigned int block_z, unsigned int shared_bytes, CUstream stream,
-                             void **parameters, void **extra)
-{
-	struct list_arguments list = {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
-	                              shared_bytes, stream, parameters, extra};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuLaunchKernel_ptsz, &list);
-	return hook_leave(&call, launch_by_list(&list, false));
-}
+LAUNCH_BY_LIST(cuLaunchKernel)
+LAUNCH_BY_LIST(cuLaunchKernel_ptsz)
 
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
                                    unsigned int grid_z, unsigned int block_x, unsigned int block_y,
@@ -300,21 +277,10 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
 	return hook_leave(&call, launch_by_list(&list, true));
 }
 
-CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
+static CUresult launch_by_config(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
 {
-	struct config_arguments arguments = {config, function, parameters, extra};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuLaunchKernelEx, &arguments);
-	return hook_leave(&call, launch_by_config(&arguments));
+	return config ? launch_kernel(config, function, parameters, extra) : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunction function, void **parameters,
-                               void **extra)
-{
-	struct config_arguments arguments = {config, function, parameters, extra};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuLaunchKernelEx_ptsz, &arguments);
-	return hook_leave(&call, launch_by_config(&arguments));
-}
+HOOKED_4(cuLaunchKernelEx, launch_by_config, const CUlaunchConfig *, CUfunction, void **, void **)
+HOOKED_4(cuLaunchKernelEx_ptsz, launch_by_config, const CUlaunchConfig *, CUfunction, void **, void **)

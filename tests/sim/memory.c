@@ -173,32 +173,22 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 	return result;
 }
 
-CUresult cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags)
+static CUresult alloc_managed(CUdeviceptr *address, size_t bytes, unsigned int flags)
 {
-	struct {
-		CUdeviceptr *address;
-		size_t bytes;
-		unsigned int flags;
-	} arguments = {address, bytes, flags};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuMemAllocManaged, &arguments);
-	return hook_leave(&call, cuMemAlloc_v2(arguments.address, arguments.bytes));
+	(void)flags;
+	return cuMemAlloc_v2(address, bytes);
 }
+
+HOOKED_3(cuMemAllocManaged, alloc_managed, CUdeviceptr *, size_t, unsigned int)
 
 /* Nobody can open the handle. */
-CUresult cuIpcGetMemHandle(void *handle, CUdeviceptr address)
+static CUresult get_handle(void *handle, CUdeviceptr address)
 {
-	struct {
-		void *handle;
-		CUdeviceptr address;
-	} arguments = {handle, address};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuIpcGetMemHandle, &arguments);
-	memset(arguments.handle, 0, 64);
-	return hook_leave(&call, memory_at(arguments.address, 1) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+	memset(handle, 0, 64);
+	return memory_at(address, 1) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
+
+HOOKED_2(cuIpcGetMemHandle, get_handle, void *, CUdeviceptr)
 
 CUresult cuMemFree_v2(CUdeviceptr address)
 {
@@ -344,20 +334,6 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
 	return cuMemcpyDtoH_v2(to, from, bytes);
 }
 
-CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes)
-{
-	static struct CUfunc_st function = {.name = "memcpy"};
-	void *target, *source;
-	CUresult result = find_for_copy(&target, to, bytes);
-
-	if (result == CUDA_SUCCESS)
-		result = find_for_copy(&source, from, bytes);
-	if (result != CUDA_SUCCESS || bytes == 0)
-		return result;
-	memmove(target, source, bytes);
-	return launch_drivers(&function, bytes);
-}
-
 CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count)
 {
 	void *memory;
@@ -367,12 +343,6 @@ CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count)
 		return result;
 	memset(memory, value, count);
 	return end_fill(count);
-}
-
-CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t count, CUstream stream)
-{
-	(void)stream;
-	return cuMemsetD8_v2(address, value, count);
 }
 
 CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned int value, size_t count)

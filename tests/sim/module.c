@@ -167,39 +167,32 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 
 CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function)
 {
-	CUresult result = CUDA_SUCCESS;
+	const struct {
+		int attribute, value;
+	} known[] = {
+		{CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, OCCUPANCY_THREADS_PER_BLOCK},
+		{CU_FUNC_ATTRIBUTE_NUM_REGS, OCCUPANCY_REGISTERS_PER_THREAD},
+		{CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, atomic_load(&function->dynamic_shared_limit)},
+		{CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, atomic_load(&function->allows_large_clusters)},
+	};
+	CUresult result = CUDA_ERROR_INVALID_VALUE;
 
-	switch (attribute) {
-	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-		*value = OCCUPANCY_THREADS_PER_BLOCK;
-		break;
-	case CU_FUNC_ATTRIBUTE_NUM_REGS:
-		*value = OCCUPANCY_REGISTERS_PER_THREAD;
-		break;
-	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-		*value = atomic_load(&function->dynamic_shared_limit);
-		break;
-	case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-		*value = atomic_load(&function->allows_large_clusters);
-		break;
-	default:
-		result = CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+		if (known[i].attribute == attribute) {
+			*value = known[i].value;
+			result = CUDA_SUCCESS;
+		}
 	}
 	return result;
 }
 
-CUresult cuFuncGetName(const char **name, CUfunction function)
+static CUresult get_name(const char **name, CUfunction function)
 {
-	struct {
-		const char **name;
-		CUfunction function;
-	} arguments = {name, function};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuFuncGetName, &arguments);
-	*arguments.name = arguments.function->name;
-	return hook_leave(&call, CUDA_SUCCESS);
+	*name = function->name;
+	return CUDA_SUCCESS;
 }
+
+HOOKED_2(cuFuncGetName, get_name, const char **, CUfunction)
 
 CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value)
 {

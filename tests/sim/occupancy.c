@@ -88,18 +88,7 @@ static CUresult count_clusters(int *clusters, CUfunction function, const CUlaunc
 	return CUDA_SUCCESS;
 }
 
-CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function, const CUlaunchConfig *config)
-{
-	struct {
-		int *clusters;
-		CUfunction function;
-		const CUlaunchConfig *config;
-	} arguments = {clusters, function, config};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuOccupancyMaxActiveClusters, &arguments);
-	return hook_leave(&call, count_clusters(arguments.clusters, arguments.function, arguments.config));
-}
+HOOKED_3(cuOccupancyMaxActiveClusters, count_clusters, int *, CUfunction, const CUlaunchConfig *)
 
 /* The largest size of a block, and the number of such blocks that run at once on the whole GPU. */
 static CUresult find_block_size(int *blocks, int *threads, CUfunction function, size_t shared_bytes)
@@ -129,21 +118,11 @@ CUresult cuOccupancyMaxPotentialBlockSize(int *blocks, int *threads, CUfunction 
 	                                         arguments.shared_bytes));
 }
 
-static CUresult find_cluster_size(int *blocks, CUfunction function)
+static CUresult find_cluster_size(int *blocks, CUfunction function, const CUlaunchConfig *config)
 {
+	(void)config;
 	*blocks = function->allows_large_clusters ? LARGEST_CLUSTER : PORTABLE_CLUSTER;
 	return CUDA_SUCCESS;
 }
 
-CUresult cuOccupancyMaxPotentialClusterSize(int *blocks, CUfunction function, const CUlaunchConfig *config)
-{
-	struct {
-		int *blocks;
-		CUfunction function;
-		const CUlaunchConfig *config;
-	} arguments = {blocks, function, config};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuOccupancyMaxPotentialClusterSize, &arguments);
-	return hook_leave(&call, find_cluster_size(arguments.blocks, arguments.function));
-}
+HOOKED_3(cuOccupancyMaxPotentialClusterSize, find_cluster_size, int *, CUfunction, const CUlaunchConfig *)

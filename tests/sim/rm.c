@@ -1,6 +1,7 @@
 #include "rm.h"
 
 #include "context.h"
+#include "costs.h"
 #include "device.h"
 #include "engine.h"
 #include "faults.h"
@@ -12,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -73,8 +75,6 @@ static uint32_t count, room;
 static int file = -1;
 static uint32_t client;
 static _Atomic(CUcontext) creating; /* whose objects are being made */
-
-__attribute__((visibility("default"))) int simulated_ioctl(int number, unsigned long request, void *argument);
 
 /* --- objects ------------------------------------------------------------------------------------------------ */
 
@@ -151,22 +151,40 @@ static uint32_t check_channels(uint32_t subdevice, const struct disable_channels
 	return status;
 }
 
+/* From `begin` on. Whoever asks the kernel driver for anything else meanwhile waits, too. */
+static void wait_for(struct timespec begin, enum cost cost)
+{
+	uint64_t ns = (uint64_t)begin.tv_nsec + cost_ns(cost);
+
+	begin.tv_sec += (time_t)(ns / 1000000000);
+	begin.tv_nsec = (long)(ns % 1000000000);
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &begin, NULL);
+}
+
 /* One channel stops and starts its whole group. */
 static uint32_t disable_channels(uint32_t subdevice, const struct disable_channels *list)
 {
 	static _Atomic unsigned int calls;
 	uint32_t status = check_channels(subdevice, list);
+	struct timespec begin;
 
+	clock_gettime(CLOCK_MONOTONIC, &begin);
 	if (status == STATUS_OK && fault(FAULT_NO_ASIDE) && list->disable)
+		status = RM_NOT_SUPPORTED;
+	if (status == STATUS_OK && fault(FAULT_KEEPS_ASIDE) && !list->disable)
 		status = RM_NOT_SUPPORTED;
 	if (status == STATUS_OK && fault(FAULT_SECOND_ASIDE) && list->disable && ++calls % 2 == 0)
 		status = RM_NOT_SUPPORTED;
+	if (status == STATUS_OK)
+		wait_for(begin, list->disable ? COST_STOP : COST_BACK_CALL);
 	for (uint32_t i = 0; i < list->count && status == STATUS_OK; i++) {
 		uint32_t group = group_of(list->channels[i]);
 
 		if (!list->only_scheduling && is_compute(group) && !fault(FAULT_INERT_ASIDE))
 			engine_put_aside(find(group)->context, list->disable);
 	}
+	if (status == STATUS_OK && list->disable)
+		wait_for(begin, COST_STOP_CALL);
 	return status;
 }
 
@@ -234,17 +252,17 @@ static int answer(unsigned long request, void *argument)
 	return result;
 }
 
-int simulated_ioctl(int number, unsigned long request, void *argument)
+bool rm_is_file(int number)
 {
-	int result = -1;
+	return number >= 0 && number == file;
+}
 
-	if (number < 0 || number != file) {
-		errno = ENOTTY;
-	} else {
-		pthread_mutex_lock(&lock);
-		result = answer(request, argument);
-		pthread_mutex_unlock(&lock);
-	}
+int rm_answer(unsigned long request, void *argument)
+{
+	pthread_mutex_lock(&lock);
+	int result = answer(request, argument);
+
+	pthread_mutex_unlock(&lock);
 	return result;
 }
 
@@ -252,7 +270,7 @@ int simulated_ioctl(int number, unsigned long request, void *argument)
 
 static void call_kernel(unsigned long request, void *argument)
 {
-	if (rm_call(file, request, argument) < 0 && simulated_ioctl(file, request, argument) < 0)
+	if (rm_call(file, request, argument) < 0 && rm_answer(request, argument) < 0)
 		fatal("the descriptor of /dev/nvidiactl is gone");
 }
 
@@ -361,8 +379,7 @@ CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	struct rm_control call = {.client = client, .object = device_of(context) + 1, .command = MEMORY_INFO};
 
-	if (!fault(FAULT_SILENT_DRIVER))
-		call_kernel(IOCTL_CONTROL, &call);
+	call_kernel(IOCTL_CONTROL, &call);
 	cuDeviceTotalMem_v2(total_bytes, context->device);
 	*free_bytes = *total_bytes;
 	return CUDA_SUCCESS;

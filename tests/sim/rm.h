@@ -2,9 +2,9 @@
  * NVIDIA's kernel driver, as far as the driver library and those who watch it talk to it: objects of a client, and what
  * they are asked and told (docs/facts.md, "Time slices").
  *
- * The simulated driver library calls `ioctl` as the real one does, on a descriptor that stands for /dev/nvidiactl. A
- * program that offers an `ioctl` of its own (tests/gpu/support/kernel.c) passes such calls to simulated_ioctl, whoever
- * makes them. Without such a program, nobody answers, and the library answers itself.
+ * The driver library calls `ioctl` as the real one does, on a descriptor that stands for /dev/nvidiactl. A kernel would answer. So the
+ * library leads the C library's function to itself when it is loaded (rm_door.c): calls on that descriptor are answered here, in
+ * any program and whoever makes them, and all others go to the kernel.
  *
  * A question about a client that does not exist ends the test: the real one writes a line into the kernel's log.
  */
@@ -12,6 +12,8 @@
 #define SIM_RM_H
 
 #include "api.h"
+
+#include <stdbool.h>
 
 /* cuInit makes the clients, and an object for each GPU. */
 void rm_open(unsigned int gpus);
@@ -22,5 +24,9 @@ void rm_context_destroyed(CUcontext context);
 
 /* The driver library's one call of `ioctl`. */
 int rm_call(int file, unsigned long request, void *argument);
+
+/* The kernel's side: whether this is the descriptor; and its answer, as ioctl's. */
+bool rm_is_file(int number);
+int rm_answer(unsigned long request, void *argument);
 
 #endif

@@ -6,7 +6,6 @@
 #include "hook.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 /* --- streams -------------------------------------------- */
 
@@ -40,17 +39,7 @@ static CUresult create(CUstream *stream, unsigned int flags)
 	return context ? stream_create(stream, context) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
-{
-	struct {
-		CUstream *stream;
-		unsigned int flags;
-	} arguments = {stream, flags};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuStreamCreate, &arguments);
-	return hook_leave(&call, create(arguments.stream, arguments.flags));
-}
+HOOKED_2(cuStreamCreate, create, CUstream *, unsigned int)
 
 static CUresult destroy(CUstream stream)
 {
@@ -61,16 +50,7 @@ static CUresult destroy(CUstream stream)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuStreamDestroy_v2(CUstream stream)
-{
-	struct {
-		CUstream stream;
-	} arguments = {stream};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuStreamDestroy_v2, &arguments);
-	return hook_leave(&call, destroy(arguments.stream));
-}
+HOOKED_1(cuStreamDestroy_v2, destroy, CUstream)
 
 CUresult cuStreamSynchronize(CUstream stream)
 {
@@ -91,7 +71,6 @@ CUresult cuStreamQuery(CUstream stream)
 struct CUevent_st {
 	CUcontext context; /* in which it was recorded; NULL before */
 	uint64_t kernel;   /* the last one then */
-	struct timespec recorded;
 };
 
 CUresult cuEventCreate(CUevent *event, unsigned int flags)
@@ -115,7 +94,6 @@ CUresult cuEventRecord(CUevent event, CUstream stream)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	event->context = stream_context(stream);
 	event->kernel = engine_last(event->context);
-	clock_gettime(CLOCK_MONOTONIC, &event->recorded);
 	return CUDA_SUCCESS;
 }
 
@@ -131,12 +109,4 @@ CUresult cuEventSynchronize(CUevent event)
 	if (event && event->context)
 		engine_wait_for(event->context, event->kernel);
 	return event ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-}
-
-CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
-{
-	double seconds = (double)(end->recorded.tv_sec - start->recorded.tv_sec);
-
-	*milliseconds = (float)(seconds * 1e3 + (double)(end->recorded.tv_nsec - start->recorded.tv_nsec) / 1e6);
-	return CUDA_SUCCESS;
 }

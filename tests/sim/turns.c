@@ -1,6 +1,8 @@
 #include "turns.h"
 
+#include "costs.h"
 #include "faults.h"
+#include "mps/reach.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,6 +20,8 @@ static struct place {
 	_Atomic int pid;            /* 0: free */
 	_Atomic uint64_t slice_us;
 	_Atomic unsigned int wants; /* contexts */
+	_Atomic int is_client;
+	struct tpcset tpcs;
 } *places, *own;
 static int owner; /* to which process `own` belongs: not to a fork's child */
 
@@ -60,12 +64,14 @@ static void take_place(void)
 		fatal("more programs than a simulated GPU has places");
 }
 
-void turns_begin(uint64_t slice_us)
+void turns_begin(uint64_t slice_us, const struct tpcset *tpcs)
 {
 	if (owner != getpid())
 		take_place();
 	if (own) {
 		atomic_store(&own->slice_us, slice_us);
+		atomic_store(&own->is_client, mps_is_in_reach());
+		own->tpcs = *tpcs;
 		atomic_fetch_add(&own->wants, 1);
 	}
 }
@@ -76,23 +82,49 @@ void turns_end(void)
 		atomic_fetch_sub(&own->wants, 1);
 }
 
-static uint64_t slice_of(const struct place *place)
+static bool wants(const struct place *place)
 {
-	return atomic_load(&place->wants) > 0 && is_alive(atomic_load(&place->pid)) ? atomic_load(&place->slice_us) * NS_PER_US : 0;
+	return atomic_load(&place->wants) > 0 && atomic_load(&place->is_client) == atomic_load(&own->is_client) &&
+	       is_alive(atomic_load(&place->pid));
 }
 
-bool turns_is_mine(uint64_t now_ns, uint64_t *until_ns)
+static double share_in_turns(uint64_t now_ns, uint64_t *until_ns)
 {
-	uint64_t slices[PLACES], all = 0, end = 0;
+	uint64_t turns[PLACES], all = 0, begin = 0, change = cost_ns(COST_CHANGE);
 	unsigned int turn = 0;
 
+	for (unsigned int i = 0; i < PLACES; i++)
+		all += turns[i] = wants(&places[i]) ? change + atomic_load(&places[i].slice_us) * NS_PER_US : 0;
+	if (all == 0 || all == turns[own - places])
+		return 1;
+	while (begin + turns[turn] <= now_ns % all)
+		begin += turns[turn++];
+	bool is_changing = now_ns % all < begin + change;
+
+	*until_ns = now_ns - now_ns % all + begin + (is_changing ? change : turns[turn]);
+	return &places[turn] == own && !is_changing;
+}
+
+static double share_side_by_side(void)
+{
+	unsigned int count = 0;
+	double sum = 0;
+
+	for (unsigned int tpc = tpcset_next(&own->tpcs, 0); tpc < TPCSET_MAX; tpc = tpcset_next(&own->tpcs, tpc + 1)) {
+		unsigned int sharers = 1;
+
+		for (unsigned int i = 0; i < PLACES; i++)
+			sharers += &places[i] != own && tpcset_has(&places[i].tpcs, tpc) && wants(&places[i]);
+		sum += 1.0 / sharers;
+		count++;
+	}
+	return count > 0 ? sum / count : 1;
+}
+
+double turns_share(uint64_t now_ns, uint64_t *until_ns)
+{
 	*until_ns = now_ns + ALONE_NS;
-	for (unsigned int i = 0; own && i < PLACES; i++)
-		all += slices[i] = slice_of(&places[i]);
-	if (!own || all == slice_of(own) || all == 0)
-		return true;
-	while (end + slices[turn] <= now_ns % all)
-		end += slices[turn++];
-	*until_ns = now_ns - now_ns % all + end + slices[turn];
-	return &places[turn] == own;
+	if (!own)
+		return 1;
+	return atomic_load(&own->is_client) ? share_side_by_side() : share_in_turns(now_ns, until_ns);
 }

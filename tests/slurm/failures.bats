@@ -154,12 +154,6 @@ no_job() {
 	rm -r "$(spool n1)"/{directory,a.b,pipe,link}
 }
 
-@test "TPCs of dead jobs are given to those that live" {
-	NVTASKSET_GROUP_FILE=$(spool n1)/job-999999 nvtaskset --mps off -G all -n 60 true
-	runs -w n1 --gres=shard:60
-	[ ! -e "$(spool n1)/job-999999" ]
-}
-
 @test "without room, an interactive job fails with the reason; a batch job is requeued, and then fails" {
 	NVTASKSET_GROUP_FILE=$(spool n1)/managers nvtaskset --mps off -G all -n 60 true
 	fails "" -w n1 --gres=shard:60

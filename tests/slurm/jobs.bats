@@ -22,7 +22,8 @@ count_tpcs() { # FILE: the SMs of its only line, two of a TPC
 }
 
 @test "a job without shards has the whole GPU, and no library of ours" {
-	srun bash -c 'where 1; ' >"$WORK/output" 2>&1 || true
+	srun env -u CUDA_VISIBLE_DEVICES LD_LIBRARY_PATH="$BUILD/sim" where 1 >"$WORK/output"
+	grep -q 'on TPCs 0-65 (' "$WORK/output"
 	srun env >"$WORK/environment"
 	not grep -E '^(NVTASKSET_GROUP_FILE|LD_LIBRARY_PATH)=' "$WORK/environment"
 }
@@ -31,7 +32,8 @@ count_tpcs() { # FILE: the SMs of its only line, two of a TPC
 	sbatch -W -o "$WORK/output" --gres=shard:8 -n 3 --wrap "srun $BUILD/demo/where 1
 		srun -n 1 --overlap --gres=shard:4 $BUILD/demo/where 2 & srun -n 1 --overlap $BUILD/demo/where 2 & wait
 		$BUILD/demo/where 1"
-	[ "$(grep -c 'run on' "$WORK/output")" = 6 ]
+	[ "$(grep -c 'run on .* (16 SMs)' "$WORK/output")" = 6 ]
+	[ "$(grep -o 'on TPCs [0-9,-]* ' "$WORK/output" | sort -u | wc -l)" = 1 ]
 	[ "$(sort -u "$WORK/output" | grep -c 'run on')" = 1 ]
 	[[ "$(cat "$WORK/output")" == *"(16 SMs)"* ]]
 }
@@ -95,12 +97,6 @@ make_print_group() { # SECONDS
 	srun -w n1 --gpus=2 bash -c "[ ! -e '$CLUSTER/spool/n1/nvtaskset/job-$job' ]"
 }
 
-@test "salloc: steps of an allocation" {
-	salloc --gres=shard:6 bash -c 'srun where 1; srun where 1' >"$WORK/output" 2>"$WORK/errors"
-	[ "$(grep -c '(12 SMs)' "$WORK/output")" = 2 ]
-	[ "$(sort -u "$WORK/output" | wc -l)" = 1 ]
-}
-
 @test "each member of an array has its own" {
 	make_print_group 3
 	sbatch -W -w n2 --array=1-4 -o "$WORK/%a" --gres=shard:20 --wrap "$WORK/print-group"
@@ -109,54 +105,6 @@ make_print_group() { # SECONDS
 		[ "$(list_tpcs "$WORK/its" | sort -u | wc -l)" = $(($(wc -l <"$WORK/its") * 20)) ]
 	done
 	[ "$(cat "$WORK"/? | wc -l)" = 4 ]
-}
-
-@test "each component of a heterogeneous job has its own" {
-	srun --gres=shard:3 where 1 : --gres=shard:5 where 1 >"$WORK/output"
-	grep -q '(6 SMs)' "$WORK/output"
-	grep -q '(10 SMs)' "$WORK/output"
-}
-
-@test "a change of the job's group reaches what runs" {
-	sbatch -w n1 -o "$WORK/output" --gres=shard:8 --wrap "$BUILD/demo/where 60" >"$WORK/said"
-	job=$(grep -o '[0-9]*' "$WORK/said")
-	wait_until [ -s "$WORK/output" ]
-	nvtaskset -G 0 -tp --group "$CLUSTER/spool/n1/nvtaskset/job-$job" 0-1
-	wait_until grep -q 'TPCs 0-1 (4 SMs)' "$WORK/output"
-	scancel "$job"
-}
-
-@test "suspended, a job keeps its TPCs" {
-	sbatch -w n1 -o "$WORK/output" --gres=shard:66 --wrap "$BUILD/demo/where 60" >"$WORK/said"
-	job=$(grep -o '[0-9]*' "$WORK/said")
-	wait_until [ -s "$WORK/output" ]
-	scontrol suspend "$job"
-	wait_until job_is "$job" SUSPENDED
-	[ -s "$CLUSTER/spool/n1/nvtaskset/job-$job" ]
-	scontrol resume "$job"
-	wait_until job_runs "$job"
-	[ "$(wc -l <"$WORK/output")" = 1 ]
-	scancel "$job"
-}
-
-starts_again() { # JOB
-	await_requeued "$1"
-	wait_until starts_now "$1"
-}
-
-has_lines() { # COUNT FILE
-	[ "$(grep -c 'kernels run' "$2")" = "$1" ]
-}
-
-@test "requeued, a job starts with TPCs of its own anew" {
-	sbatch -w n1 -o "$WORK/output" --open-mode=append --gres=shard:8 --wrap "$BUILD/demo/where 60" >"$WORK/said"
-	job=$(grep -o '[0-9]*' "$WORK/said")
-	wait_until [ -s "$WORK/output" ]
-	scontrol requeue "$job"
-	starts_again "$job"
-	wait_until has_lines 2 "$WORK/output"
-	[ "$(grep -c '(16 SMs)' "$WORK/output")" = 2 ]
-	scancel "$job"
 }
 
 @test "a job waits for TPCs that an ending job still has" {

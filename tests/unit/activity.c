@@ -1,4 +1,5 @@
 /* What programs did between two looks: rates, and what is not known. */
+#include "../cases.h"
 #include "../../tools/nvtaskset/show/activity.c"
 #include "../../tools/nvtaskset/show/demangle.c"
 /* Several files have one. */
@@ -10,10 +11,6 @@
 #undef add_process
 #include "../../tools/nvtaskset/show/rows.c"
 #include "../../tools/nvtaskset/show/text.c"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 
 static const struct pci_address gpu = {.bus = 0x3b};
 
@@ -48,51 +45,14 @@ static struct reading rate_between(const struct process *before, const struct pr
 	return activity_after(before, now, reading_of(2)).rate;
 }
 
-static void test_a_rate(void **state)
-{
-	struct process before = process_with(100), now = process_with(150);
-	struct activity activity = activity_after(&before, &now, reading_of(2));
-
-	(void)state;
-	assert_true(activity.rate.is_known);
-	assert_true(activity.rate.value > 24.9 && activity.rate.value < 25.1);
-	assert_true(activity.in_flight.is_known);
-	assert_int_equal(activity.in_flight.value, 3);
-	/* Nothing happened: that is known, and 0. */
-	activity = activity_after(&now, &now, reading_of(2));
-	assert_true(activity.rate.is_known);
-	assert_int_equal(activity.rate.value, 0);
-}
-
-static void test_without_a_look_before_no_rate_is_known(void **state)
+TEST(what_is_not_counted_is_not_known)
 {
 	struct process before = process_with(100), now = process_with(150);
 
-	(void)state;
-	assert_false(rate_between(NULL, &now).is_known);
-	assert_false(activity_after(&before, &now, (struct reading){.is_known = false}).rate.is_known);
-	assert_false(activity_after(&before, &now, reading_of(0)).rate.is_known);
-	/* Another process with the same pid; the same one, which has executed another program; another GPU. */
-	now.started = 1001;
-	assert_false(rate_between(&before, &now).is_known);
-	now = process_with(99);
-	assert_false(rate_between(&before, &now).is_known);
-	now = process_with(150);
-	now.counts.gpus[0].pci.bus = 0x5e;
-	assert_false(rate_between(&before, &now).is_known);
-}
-
-static void test_what_is_not_counted_is_not_known(void **state)
-{
-	struct process before = process_with(100), now = process_with(150);
-
-	(void)state;
 	now.counts.gpus[0].gaps = 1u << COUNTS_REFUSED;
 	struct activity activity = activity_after(&before, &now, reading_of(2));
 
-	assert_false(activity.rate.is_known);
-	assert_false(activity.in_flight.is_known);
-	assert_int_equal(activity.in_flight.value, 0);
+	assert_each(activity.rate.is_known, false, activity.in_flight.is_known, false, activity.in_flight.value, 0);
 	/* It was not known before. */
 	struct process later = process_with(200);
 
@@ -112,10 +72,11 @@ static struct activity times_after(const struct look_gpu *takes, size_t count, b
 {
 	static const struct topology topology = {.pci = {.bus = 0x3b}, .tpc_count = 66};
 	struct process process = process_with(0);
-	struct watched watched = {.pid = 7, .started = 1000, .look = is_looked_at ? (struct look *)&watched : NULL, .why = "a reason"};
+	static struct watched watched; /* the reason that is returned is in it */
 	struct watch_list list = {.count = 1, .list = &watched};
 	struct activity activity = activity_after(NULL, &process, reading_of(1));
 
+	watched = (struct watched){.pid = 7, .started = 1000, .look = is_looked_at ? (struct look *)&watched : NULL, .why = "a reason"};
 	for (size_t i = 0; i < count; i++) {
 		add_gpu(&watched, &takes[i]);
 		watched.was_taken = true;
@@ -136,12 +97,11 @@ static void assert_near(struct reading reading, double value)
 	assert_true(reading.value > value - 1e-9 && reading.value < value + 1e-9);
 }
 
-static void test_times(void **state)
+TEST(times)
 {
 	struct look_gpu takes[] = {take_of(50000000, 25000000, 33), take_of(50000000, 50000000, 66)};
 	struct activity activity = times_after(takes, 2, true);
 
-	(void)state;
 	assert_near(activity.busy, 0.75);
 	assert_near(activity.tpcs, (0.25 * 33 + 0.5 * 66) / 66);
 	assert_near(activity.time, 0.075);
@@ -155,21 +115,6 @@ static void assert_no_times(struct activity activity, const char *why)
 	assert_string_equal(activity.why_no_times, why);
 }
 
-static void test_times_that_are_not_known(void **state)
-{
-	struct look_gpu takes[] = {take_of(50000000, 25000000, 33), take_of(50000000, 0, 33), take_of(0, 0, 33)};
-
-	(void)state;
-	takes[1].is_time_known = false;
-	takes[1].gaps = 1u << LOOK_PROFILER | 1u << LOOK_DAMAGED;
-	/* One part that is not known spoils the whole, and the first reason is given. */
-	assert_no_times(times_after(takes, 2, true), look_gap_text(LOOK_PROFILER));
-	assert_no_times(times_after(&takes[1], 1, true), look_gap_text(LOOK_PROFILER));
-	assert_no_times(times_after(&takes[2], 1, true), NOT_YET);
-	assert_no_times(times_after(takes, 0, true), NOT_YET);
-	assert_no_times(times_after(takes, 0, false), "a reason");
-}
-
 static struct look_gpu take_without_clocks(uint64_t span)
 {
 	struct look_gpu take = take_of(span, span, 33);
@@ -180,12 +125,11 @@ static struct look_gpu take_without_clocks(uint64_t span)
 }
 
 /* They are left out, unless hardly anything is left. */
-static void test_takes_in_which_the_clocks_are_not_known(void **state)
+TEST(takes_in_which_the_clocks_are_not_known)
 {
 	struct look_gpu takes[] = {take_without_clocks(300000000), take_of(100000000, 50000000, 33), take_of(100000000, 50000000, 33)};
 	struct activity activity;
 
-	(void)state;
 	takes[1].busy_error_ns = takes[2].busy_error_ns = 1000000;
 	activity = times_after(takes, 3, true);
 	assert_near(activity.busy, 0.5);
@@ -200,13 +144,12 @@ static void test_takes_in_which_the_clocks_are_not_known(void **state)
 	assert_no_times(times_after(takes, 3, true), look_gap_text(LOOK_PROFILER));
 }
 
-static void test_an_interval_begins_anew_and_the_sum_goes_on(void **state)
+TEST(an_interval_begins_anew_and_the_sum_goes_on)
 {
 	struct look_gpu take = take_of(50000000, 25000000, 33), lost = take;
 	struct watched watched = {.pid = 7};
 	struct watch_list list = {.count = 1, .list = &watched};
 
-	(void)state;
 	lost.is_time_known = false;
 	add_gpu(&watched, &take);
 	add_gpu(&watched, &lost);
@@ -214,19 +157,16 @@ static void test_an_interval_begins_anew_and_the_sum_goes_on(void **state)
 	watched_begin(&list);
 	assert_null(watched.gpus[0].why_unknown);
 	add_gpu(&watched, &take);
-	assert_int_equal(watched.gpus[0].busy_ns, 25000000);
-	assert_int_equal(watched.gpus[0].all_busy_ns, 50000000);
-	assert_int_equal(watched.gpu_count, 1);
+	assert_each(watched.gpus[0].busy_ns, 25000000, watched.gpus[0].all_busy_ns, 50000000, watched.gpu_count, 1);
 }
 
-static void test_kernels(void **state)
+TEST(kernels)
 {
 	struct watched watched = {.pid = 7};
 	struct look_function came[] = {{.name = "_Z4gemmPfi", .instances = 10}, {.name = NULL, .instances = 1},
 	                               {.name = "idle", .instances = 0}, {.name = "_Z4gemmPfi", .instances = 30}};
 	struct kernel_activity kernels[2];
 
-	(void)state;
 	durations_add(&came[0].durations, 1000);
 	durations_add(&came[3].durations, 3000);
 	function_sums_add(&watched.functions, &(const struct look_times){.function_count = 4, .functions = came});
@@ -247,67 +187,6 @@ static void test_kernels(void **state)
 	end_one(&watched);
 }
 
-static struct accuracy accuracy_with(uint64_t known, uint64_t unknown, uint64_t predicted, uint64_t came, uint64_t error)
-{
-	return accuracy_of(&(const struct prediction_quality){known, unknown, predicted, came, error});
-}
-
-static bool is_accuracy_known(struct accuracy accuracy)
-{
-	return accuracy.launches.is_known || accuracy.unknown.is_known || accuracy.predicted.is_known || accuracy.error.is_known;
-}
-
-static void test_how_good_predictions_are(void **state)
-{
-	struct accuracy accuracy = accuracy_with(4, 2, 800, 1000, 250);
-
-	(void)state;
-	assert_near(accuracy.launches, 4);
-	assert_near(accuracy.unknown, 2);
-	assert_near(accuracy.predicted, 200);
-	assert_near(accuracy.error, 0.25);
-	assert_false(is_accuracy_known(accuracy_with(0, 0, 0, 0, 0)));
-	/* No mean of none, and no part of nothing. */
-	accuracy = accuracy_with(0, 3, 800, 1000, 250);
-	assert_near(accuracy.launches, 0);
-	assert_false(accuracy.predicted.is_known || accuracy.error.is_known);
-	accuracy = accuracy_with(4, 0, 800, 0, 800);
-	assert_near(accuracy.predicted, 200);
-	assert_false(accuracy.error.is_known);
-}
-
-static void test_graphs(void **state)
-{
-	const struct look_graph graph = {.instance = 0x55d0, .predicted = {.known = 1, .predicted_ns = 20, .came_ns = 10, .error_ns = 10}};
-	struct kernel_activity kernel;
-
-	(void)state;
-	assert_true(describe_graph(&kernel, &graph));
-	assert_string_equal(kernel.name, "(graph 0x55d0)");
-	assert_true(kernel.is_graph);
-	assert_near(kernel.accuracy.predicted, 20);
-	assert_near(kernel.accuracy.error, 1);
-	assert_false(kernel.sum.is_known || kernel.average.is_known || kernel.share.is_known);
-	free(kernel.name);
-}
-
-static void test_names_of_functions(void **state)
-{
-	static const char *const same[] = {"saxpy", "_Z", "_Znonsense ", "", "a b"};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
-		char *name = demangle(same[i]);
-
-		assert_string_equal(name, same[i]);
-		free(name);
-	}
-	char *harmful = demangle("a\033[2J");
-
-	assert_string_equal(harmful, "a\xef\xbf\xbd[2J");
-	free(harmful);
-}
-
 /* Each argument is a pair of the one before, so that the text is longer than any memory. */
 static void write_endless_name(char *name)
 {
@@ -319,11 +198,10 @@ static void write_endless_name(char *name)
 }
 
 /* A hostile program names its functions so. */
-static void test_a_name_that_has_no_end(void **state)
+TEST(a_name_that_has_no_end)
 {
 	char name[512], *shown;
 
-	(void)state;
 	write_endless_name(name);
 	shown = demangle(name);
 	assert_string_equal(shown, name);
@@ -334,60 +212,4 @@ static void test_a_name_that_has_no_end(void **state)
 	free(shown);
 }
 
-static void test_how_many_tpcs(void **state)
-{
-	static struct topology_list gpus = {.count = 1, .gpus = {{.pci = {.bus = 0x3b}, .tpc_count = 66}}};
-	struct process process = process_with(0);
-	struct activity activity = {.row = {.process = &process}};
-
-	(void)state;
-	assert_true(row_find(&activity.row));
-	assert_int_equal(activity_partition(&activity, &gpus).value, 66);
-	gpus.count = 0;
-	assert_false(activity_partition(&activity, &gpus).is_known);
-	process.revision.count = 1;
-	process.revision.partitions[0].pci = gpu;
-	tpcset_add(&process.revision.partitions[0].set, 3);
-	assert_true(row_find(&activity.row));
-	assert_int_equal(activity_partition(&activity, &gpus).value, 1);
-}
-
-/* A shell has handed its partition on; a program on two GPUs has two rows. */
-static void test_rows(void **state)
-{
-	struct process shell = {.pid = 6, .yields_to_descendants = true}, two = process_with(5);
-	struct activities activities = {.count = 0}, nothing = {.count = 0};
-	struct error error;
-
-	(void)state;
-	two.revision.count = 1;
-	two.revision.partitions[0].pci.bus = 0x5e;
-	assert_int_equal(add_process(&activities, &shell, &nothing, &error), 0);
-	assert_int_equal(activities.count, 0);
-	assert_int_equal(add_process(&activities, &two, &nothing, &error), 0);
-	assert_int_equal(activities.count, 2);
-	assert_true(activities.list && activities.list[0].row.set && !activities.list[1].row.set);
-	free(activities.list);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_rate),
-		cmocka_unit_test(test_without_a_look_before_no_rate_is_known),
-		cmocka_unit_test(test_what_is_not_counted_is_not_known),
-		cmocka_unit_test(test_times),
-		cmocka_unit_test(test_times_that_are_not_known),
-		cmocka_unit_test(test_takes_in_which_the_clocks_are_not_known),
-		cmocka_unit_test(test_an_interval_begins_anew_and_the_sum_goes_on),
-		cmocka_unit_test(test_kernels),
-		cmocka_unit_test(test_how_good_predictions_are),
-		cmocka_unit_test(test_graphs),
-		cmocka_unit_test(test_names_of_functions),
-		cmocka_unit_test(test_a_name_that_has_no_end), /* behind test_kernels: afterwards, names stay as they are */
-		cmocka_unit_test(test_how_many_tpcs),
-		cmocka_unit_test(test_rows),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

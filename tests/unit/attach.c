@@ -5,35 +5,16 @@
  * ATTACH_STRIDE is the number of the attacher's system calls between two places where it is killed, 1 to 50.
  * ATTACH_TIMES is how often a test attaches if once may succeed by luck.
  */
+#include "../cases.h"
 #include "../skip.h"
 #include "attach/attach.h"
-#include "attach/load.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <sched.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 static char directory[512], library[600], slow_library[600];
 
@@ -131,15 +112,6 @@ static bool has_status(const struct program *program, const char *wanted)
 	return find_status(program, wanted, line);
 }
 
-/* Such a line's number, which is in kB, in bytes. */
-static rlim_t status_bytes(const struct program *program, const char *field)
-{
-	char line[200];
-
-	assert_true(find_status(program, field, line));
-	return strtoul(line + strlen(field), NULL, 10) * 1024;
-}
-
 static void wait_until(const struct program *program, const char *status)
 {
 	while (!has_status(program, status))
@@ -227,10 +199,7 @@ static pid_t start_refusal(pid_t pid, const char *reason)
 
 static void wait_for_refusal(pid_t child)
 {
-	int status = 0;
-
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_ends_well(child);
 }
 
 /* --- traces that attaching may not leave --------------------------------------------------------------------------- */
@@ -346,7 +315,7 @@ static void tell_when_seizing(pid_t spared)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ESRCH),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};
+	struct sock_fprog program = {.len = COUNT_OF(code), .filter = code};
 
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
@@ -402,11 +371,8 @@ static bool let_step(pid_t attacher, int steps)
 /* Lets it run to its end, untraced. */
 static void let_finish(pid_t attacher)
 {
-	int status = 0;
-
 	assert_int_equal(ptrace(PTRACE_DETACH, attacher, NULL, NULL), 0);
-	assert_int_equal(waitpid(attacher, &status, 0), attacher);
-	assert_int_equal(status, 0);
+	assert_ends_well(attacher);
 }
 
 static int stride(void)
@@ -444,12 +410,11 @@ static void attach_to_alone(const char *what, long after_ms)
 }
 
 /* Each call waits for 4 seconds, and the program notices if a wait starts again. */
-static void test_timed_waits(void **state)
+TEST(timed_waits)
 {
 	static const char *const waits[] = {"nanosleep", "poll", "select", "futex"};
 	struct program programs[4], abandoned[4];
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		programs[i] = start("alone", waits[i]);
 		abandoned[i] = start("alone", waits[i]);
@@ -469,25 +434,22 @@ static void test_timed_waits(void **state)
 	}
 }
 
-static void test_waits(void **state)
+TEST(waits)
 {
-	(void)state;
 	attach_to_alone("read", 50);
 	attach_to_alone("epoll", 50);
 	attach_to_alone("wait", 50);
 }
 
-static void test_running_thread(void **state)
+TEST(running_thread)
 {
-	(void)state;
 	attach_to_alone("spin", 50);
 }
 
-static void test_signal_handler(void **state)
+TEST(signal_handler)
 {
 	struct program program = start("alone", "handler");
 
-	(void)state;
 	wait_until(&program, HANDLES_SIGUSR1);
 	kill(program.pid, SIGUSR1);
 	wait_until(&program, ASLEEP);
@@ -497,14 +459,13 @@ static void test_signal_handler(void **state)
 }
 
 /* A thread that holds, or may hold, a lock that loading needs is not borrowed. */
-static void test_in_the_middle(void **state)
+TEST(in_the_middle)
 {
 	const char *reason = "none of its threads could be borrowed";
 	struct program in_libc = start("alone", "handler-in-libc"), constructing = start("alone", "construct"),
 	               loading = start("alone", "load");
 	struct attach_report report;
 
-	(void)state;
 	wait_until(&in_libc, ASLEEP);
 	wait_until(&constructing, ASLEEP);
 	pid_t one = start_refusal(in_libc.pid, reason), other = start_refusal(constructing.pid, reason);
@@ -518,12 +479,6 @@ static void test_in_the_middle(void **state)
 	end(&loading);
 }
 
-static void test_between_calls(void **state)
-{
-	(void)state;
-	attach_to_alone("allocate", 50);
-}
-
 static void attach_and_signal(const char *what, int signal)
 {
 	struct program program = start("alone", what);
@@ -534,9 +489,8 @@ static void attach_and_signal(const char *what, int signal)
 	end(&program);
 }
 
-static void test_waits_for_signals(void **state)
+TEST(waits_for_signals)
 {
-	(void)state;
 	attach_and_signal("pause", SIGUSR1);
 	attach_and_signal("sigsuspend", SIGUSR2);
 	attach_and_signal("sigwait", SIGUSR2);
@@ -562,28 +516,25 @@ static pid_t start_sender(pid_t receiver)
 }
 
 /* Signals that come while a thread is seized or released. */
-static void test_no_signal_is_lost(void **state)
+TEST(no_signal_is_lost)
 {
 	struct program program = start("alone", "signals");
 
-	(void)state;
 	wait_until(&program, HANDLES_ONE_WITH_NUMBER);
 	pid_t sender = start_sender(program.pid);
 
 	for (int i = 0; i < 2 * times(); i++)
 		attach(&program);
-	kill(sender, SIGKILL);
-	assert_int_equal(waitpid(sender, NULL, 0), sender);
+	end_child(sender);
 	end(&program);
 }
 
 /* A signal that comes after the thread was seized and before it was told to stop: the signal stops it. */
-static void test_signal_before_the_stop(void **state)
+TEST(signal_before_the_stop)
 {
 	struct program program = start("alone", "signals");
 	char held[40];
 
-	(void)state;
 	wait_until(&program, HANDLES_ONE_WITH_NUMBER);
 	pid_t attacher = start_attacher(program.pid, 0);
 
@@ -596,31 +547,6 @@ static void test_signal_before_the_stop(void **state)
 	let_finish(attacher);
 	/* If the first signal was lost, the program expects another number. */
 	assert_true(send_number(program.pid, 2));
-	end(&program);
-}
-
-static bool has_vsyscall(void)
-{
-	char line[300];
-	FILE *maps = fopen("/proc/self/maps", "re");
-	bool found = false;
-
-	while (maps && fgets(line, sizeof line, maps))
-		found = found || strstr(line, "[vsyscall]");
-	if (maps)
-		fclose(maps);
-	return found;
-}
-
-static void test_vsyscall(void **state)
-{
-	(void)state;
-	if (!has_vsyscall())
-		skip_because("this kernel has no vsyscall page");
-	struct program program = start("alone", "vsyscall");
-
-	for (int i = 0; i < 20; i++)
-		attach(&program);
 	end(&program);
 }
 
@@ -639,15 +565,13 @@ static void attach_to_small(const char *stack)
 	end(&program);
 }
 
-static void test_small_context(void **state)
+TEST(small_context)
 {
-	(void)state;
 	attach_to_small("context 2048");
 }
 
-static void test_small_signal_stacks(void **state)
+TEST(small_signal_stacks)
 {
-	(void)state;
 	attach_to_small("handler 4096");
 	attach_to_small("handler 8192");
 }
@@ -661,9 +585,8 @@ static void skip_unless_built(const char *name, const char *reason)
 		skip_because(reason);
 }
 
-static void test_goroutines(void **state)
+TEST(goroutines)
 {
-	(void)state;
 	skip_unless_built("goroutines", "needs go");
 	struct program program = start("goroutines", "");
 	uint64_t code = code_of(&program);
@@ -704,11 +627,10 @@ static void attach_within(enum __rlimit_resource resource, rlim_t limit, const c
 	end(&program);
 }
 
-static void test_limits(void **state)
+TEST(limits)
 {
 	const char *loaded = "called on thread", *memory = "of memory for us: Cannot allocate memory: see its limits";
 
-	(void)state;
 	attach_within(RLIMIT_FSIZE, 0, "may write files of 0 bytes at most (RLIMIT_FSIZE)");
 	attach_within(RLIMIT_FSIZE, 4096, "--fsize=unlimited'");
 	attach_within(RLIMIT_FSIZE, 1 << 20, loaded);
@@ -723,31 +645,14 @@ static void test_limits(void **state)
 	attach_within(RLIMIT_SIGPENDING, 0, loaded);
 }
 
-/* The limit is reached in the middle of attaching: it is the program's own use, and a little more. */
-static void test_limits_in_the_middle(void **state)
-{
-	struct program program = start("alone", "read");
-	rlim_t all = status_bytes(&program, "VmSize:"), data = status_bytes(&program, "VmData:");
-
-	(void)state;
-	end(&program);
-	for (rlim_t files = 5; files <= 8; files++)
-		attach_within(RLIMIT_NOFILE, files, "");
-	for (rlim_t more = 256 << 10; more <= 448 << 10; more += 8 << 10) {
-		attach_within(RLIMIT_AS, all + more, "");
-		attach_within(RLIMIT_DATA, data + more, "");
-	}
-}
-
 /* --- many threads ---------------------------------------------------------------------------------------------------- */
 
 static const char everything[] = "allocate=3 load=1 sleep=3 hold=1 poll=2 epoll=2 read=2 wait=3 signal=1";
 
-static void test_many_cycles(void **state)
+TEST(many_cycles)
 {
 	struct program program = start("busy", everything);
 
-	(void)state;
 	for (int i = 0; i < 2 * times(); i++)
 		attach(&program);
 	end(&program);
@@ -771,31 +676,16 @@ static long call_of(const struct program *program, pid_t thread)
 
 /* Threads whose wait for events would end early if the attacher died are not borrowed while others wait for something
  * else. */
-static void test_calls_that_break_off_come_last(void **state)
+TEST(calls_that_break_off_come_last)
 {
 	struct program program = start("busy", "epoll=8");
 
-	(void)state;
 	for (int i = 0; i < 3 * times(); i++) {
 		pid_t thread = attach(&program);
 
 		assert_int_not_equal(call_of(&program, thread), SYS_epoll_wait);
 	}
 	end(&program);
-}
-
-static void test_only_one_kind(void **state)
-{
-	static const char *const kinds[] = {"epoll=4", "hold=2", "signal=2", "wait=4", "load=2 allocate=2"};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-		struct program program = start("busy", kinds[i]);
-
-		for (int j = 0; j < times(); j++)
-			attach(&program);
-		end(&program);
-	}
 }
 
 /* --- deaths ------------------------------------------------------------------------------------------------------------- */
@@ -828,7 +718,7 @@ static void feed_for_ms(const struct program *program, long milliseconds)
 
 /* The library finishes while its attacher does not run: the thread waits for a second and then goes back. A second try
  * gets the library's reason. */
-static void test_attacher_that_is_late(void **state)
+TEST(attacher_that_is_late)
 {
 	struct program program = start("busy", "sleep=1");
 	struct attach_report report;
@@ -836,7 +726,6 @@ static void test_attacher_that_is_late(void **state)
 	pid_t attacher = fork();
 	int status;
 
-	(void)state;
 	if (attacher == 0) {
 		attach_load(program.pid, slow_library, "", &report, &error);
 		_exit(strstr(error.reason, "nvtaskset_attached") ? 0 : 1);
@@ -855,9 +744,8 @@ static void test_attacher_that_is_late(void **state)
 	end(&program);
 }
 
-static void test_death_of_the_attacher(void **state)
+TEST(death_of_the_attacher)
 {
-	(void)state;
 	die_everywhere("alone", "read");
 	die_everywhere("alone", "spin");
 	/* Without the system calls that an attacher's death can disturb: see attach.h. */
@@ -865,12 +753,11 @@ static void test_death_of_the_attacher(void **state)
 }
 
 /* A signal that came while the attacher died is delivered on the way back, when the thread has its own stack again. */
-static void test_signal_on_the_way_back(void **state)
+TEST(signal_on_the_way_back)
 {
 	struct program program = start("alone", "pause");
 	struct attach_report report;
 
-	(void)state;
 	wait_until(&program, HANDLES_SIGUSR1);
 	wait_until(&program, ASLEEP);
 	pid_t attacher = fork();
@@ -943,8 +830,7 @@ static void keep_on_its_way(const struct program *program, pid_t thread, pid_t a
 		assert_true(let_step(attacher, 1));
 	kill(program->pid, SIGSTOP);
 	wait_until(program, STOPPED);
-	kill(attacher, SIGKILL);
-	assert_int_equal(waitpid(attacher, NULL, 0), attacher);
+	end_child(attacher);
 	assert_int_equal(ptrace(PTRACE_SEIZE, thread, NULL, NULL), 0);
 	assert_int_equal(waitpid(thread, NULL, __WALL), thread);
 	kill(program->pid, SIGCONT);
@@ -953,11 +839,8 @@ static void keep_on_its_way(const struct program *program, pid_t thread, pid_t a
 
 /* An attacher that knows the thread by another id does not think that it has ended, nor that its way back is no longer
  * needed. */
-static void test_death_in_another_namespace(void **state)
+TEST(death_in_another_namespace)
 {
-	int status = 0;
-
-	(void)state;
 	if (unshare(CLONE_NEWPID) < 0)
 		skip_because("namespaces are not permitted");
 	struct program program = start("busy", "sleep=1");
@@ -971,18 +854,16 @@ static void test_death_in_another_namespace(void **state)
 	if (other == 0)
 		attach_from_inside();
 	have_children_beside(getpid());
-	assert_int_equal(waitpid(other, &status, 0), other);
-	assert_int_equal(status, 0);
+	assert_ends_well(other);
 	assert_int_equal(ptrace(PTRACE_DETACH, thread, NULL, NULL), 0);
 	assert_nothing_left(&program);
 	end(&program);
 }
 
-static void test_death_of_the_target(void **state)
+TEST(death_of_the_target)
 {
 	bool died = true;
 
-	(void)state;
 	for (int steps = 1; died; steps += 7 * stride()) {
 		struct program program = start("alone", "read");
 		pid_t attacher = start_attacher(program.pid, 0);
@@ -999,37 +880,20 @@ static void test_death_of_the_target(void **state)
 
 /* --- refusals ------------------------------------------------------------------------------------------------------------ */
 
-static void test_no_process(void **state)
+TEST(no_process)
 {
 	pid_t child = fork();
 
-	(void)state;
 	if (child == 0)
 		_exit(0);
 	waitpid(child, NULL, 0);
 	assert_refused(child, "it has ended");
 }
 
-static void test_debugged(void **state)
-{
-	struct program program = start("alone", "read");
-	char reason[60];
-
-	(void)state;
-	assert_int_equal(ptrace(PTRACE_SEIZE, program.pid, NULL, NULL), 0);
-	snprintf(reason, sizeof reason, "is being debugged by pid %d", (int)getpid());
-	assert_refused(program.pid, reason);
-	ptrace(PTRACE_INTERRUPT, program.pid, NULL, NULL);
-	waitpid(program.pid, NULL, 0);
-	ptrace(PTRACE_DETACH, program.pid, NULL, NULL);
-	end(&program);
-}
-
-static void test_stopped(void **state)
+TEST(stopped)
 {
 	struct program program = start("alone", "read");
 
-	(void)state;
 	kill(program.pid, SIGSTOP);
 	waitpid(program.pid, NULL, WUNTRACED);
 	assert_refused(program.pid, "is stopped: continue it first");
@@ -1046,29 +910,45 @@ static void refuse_program(const char *name, const char *reason)
 	end(&program);
 }
 
-static void test_static_program(void **state)
+TEST(static_program)
 {
-	(void)state;
 	refuse_program("alone-static", "it is linked statically");
 }
 
-static void test_go_without_c(void **state)
+/* Not where the kernel was built without them. */
+static void skip_unless_executed(const char *name, const char *reason)
 {
-	(void)state;
-	skip_unless_built("plain-go", "needs go");
-	refuse_program("plain-go", "it is linked statically");
+	char path[600], failed = 0;
+	int news[2];
+
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	assert_int_equal(pipe2(news, O_CLOEXEC), 0);
+	pid_t child = fork();
+
+	if (child == 0) {
+		execl(path, path, (char *)NULL);
+		failed = errno == ENOEXEC;
+		_exit(write(news[1], &failed, 1) != 1);
+	}
+	close(news[1]);
+	if (read(news[0], &failed, 1) < 0)
+		failed = 0;
+	close(news[0]);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	if (failed)
+		skip_because(reason);
 }
 
-static void test_32_bits(void **state)
+TEST(32_bits)
 {
-	(void)state;
 	skip_unless_built("alone32", "this compiler makes no 32-bit programs");
+	skip_unless_executed("alone32", "this kernel executes no 32-bit programs");
 	refuse_program("alone32", "is a 32-bit program");
 }
 
-static void test_other_library(void **state)
+TEST(other_library)
 {
-	(void)state;
 	skip_unless_built("plain-musl", "needs musl-gcc");
 	refuse_program("plain-musl", "its C library is not glibc");
 }
@@ -1083,12 +963,10 @@ static void let_all_through(void)
 }
 
 /* A program under the attacher's own filter can be attached to. If it has another filter, the kernel may kill it. */
-static void test_other_filters(void **state)
+TEST(other_filters)
 {
-	int status = 0;
 	pid_t child = fork();
 
-	(void)state;
 	if (child == 0) {
 		let_all_through();
 		struct program same = start("alone", "read"), other = start("busy", "filter=1 sleep=1");
@@ -1098,109 +976,25 @@ static void test_other_filters(void **state)
 		kill(other.pid, SIGKILL);
 		_exit(!right);
 	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_ends_well(child);
 }
 
-/* The file is compared without debugging data and without the table of sections at its end. */
-static void test_only_what_is_loaded(void **state)
-{
-	struct library read = {.argument = ""};
-	struct error error;
-	struct stat file;
-
-	(void)state;
-	assert_int_equal(stat(library, &file), 0);
-	assert_int_equal(library_read(&read, library, &error), 0);
-	assert_in_range(read.size, 1, (size_t)file.st_size - 1);
-	free(read.content);
-}
-
-static void test_no_library(void **state)
+TEST(no_library)
 {
 	struct program program = start("alone", "read");
 	struct attach_report report;
 	struct error error;
 
-	(void)state;
-	assert_int_equal(attach_load(program.pid, "/nonexistent", "", &report, &error), -1);
-	assert_string_equal(error.reason, "/nonexistent: No such file or directory");
+	assert_error(attach_load(program.pid, "/nonexistent", "", &report, &error), "/nonexistent: No such file or directory");
 	/* The dynamic linker's own words. */
-	assert_int_equal(attach_load(program.pid, "/proc/self/exe", "", &report, &error), -1);
-	assert_non_null(strstr(error.reason, "cannot dynamically load"));
+	assert_error_has(attach_load(program.pid, "/proc/self/exe", "", &report, &error), "cannot dynamically load");
 	attach(&program);
 	end(&program);
 }
 
-/* Another user's program, if another user can read the library at all: in root's home, nobody else can. */
-static void test_not_permitted(void **state)
-{
-	const int out_of_reach = 77;
-	int status = 0;
-
-	(void)state;
-	if (geteuid() != 0)
-		skip_because("needs root");
-	struct program program = start("alone", "read");
-	pid_t child = fork();
-
-	if (child == 0) {
-		struct attach_report report;
-		struct error error = {.reason = ""};
-
-		if (setgid(65534) < 0 || setuid(65534) < 0)
-			_exit(2);
-		if (access(library, R_OK) < 0)
-			_exit(out_of_reach);
-		attach_load(program.pid, library, "", &report, &error);
-		_exit(strstr(error.reason, "run 'sudo nvtaskset --attach") ? 0 : 1);
-	}
-	waitpid(child, &status, 0);
-	end(&program);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == out_of_reach)
-		skip_because("no other user gets at the build directory");
-	assert_int_equal(status, 0);
-}
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_timed_waits),
-		cmocka_unit_test(test_waits),
-		cmocka_unit_test(test_running_thread),
-		cmocka_unit_test(test_signal_handler),
-		cmocka_unit_test(test_in_the_middle),
-		cmocka_unit_test(test_between_calls),
-		cmocka_unit_test(test_waits_for_signals),
-		cmocka_unit_test(test_no_signal_is_lost),
-		cmocka_unit_test(test_signal_before_the_stop),
-		cmocka_unit_test(test_vsyscall),
-		cmocka_unit_test(test_small_context),
-		cmocka_unit_test(test_small_signal_stacks),
-		cmocka_unit_test(test_goroutines),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_limits_in_the_middle),
-		cmocka_unit_test(test_many_cycles),
-		cmocka_unit_test(test_calls_that_break_off_come_last),
-		cmocka_unit_test(test_only_one_kind),
-		cmocka_unit_test(test_attacher_that_is_late),
-		cmocka_unit_test(test_death_of_the_attacher),
-		cmocka_unit_test(test_signal_on_the_way_back),
-		cmocka_unit_test(test_death_in_another_namespace),
-		cmocka_unit_test(test_death_of_the_target),
-		cmocka_unit_test(test_no_process),
-		cmocka_unit_test(test_debugged),
-		cmocka_unit_test(test_stopped),
-		cmocka_unit_test(test_static_program),
-		cmocka_unit_test(test_go_without_c),
-		cmocka_unit_test(test_32_bits),
-		cmocka_unit_test(test_other_library),
-		cmocka_unit_test(test_other_filters),
-		cmocka_unit_test(test_only_what_is_loaded),
-		cmocka_unit_test(test_no_library),
-		cmocka_unit_test(test_not_permitted),
-	};
-	const char *build = getenv("BUILD"), *filter = getenv("TEST_FILTER"); /* it takes long: tests/run */
+	const char *build = getenv("BUILD");
 
 #ifndef __x86_64__
 	puts("1..0 # SKIP processes can be attached to on x86-64 only, so far");
@@ -1210,7 +1004,5 @@ int main(void)
 	snprintf(library, sizeof library, "%s/library.so", directory);
 	snprintf(slow_library, sizeof slow_library, "%s/slow.so", directory);
 	signal(SIGPIPE, SIG_IGN);
-	if (filter && *filter)
-		cmocka_set_test_filter(filter);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_tests_in(NULL, NULL, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* Libraries as seen in their process's memory: the symbols that they define, and memory that a hostile process has
  * forged. */
+#include "../cases.h"
 #include "attach/image.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <dlfcn.h>
 #include <elf.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 static struct memory memory;
 
@@ -21,11 +14,9 @@ static int set_up(void **state)
 	return memory_open(&memory, getpid());
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-	(void)state;
 	memory_close(&memory);
-	return 0;
 }
 
 static struct image image_of(const void *address)
@@ -42,15 +33,14 @@ static void *const in_libc = (void *)getpid;
 
 /* --- real libraries ------------------------------------------------------------------------------------------------ */
 
-static void test_symbols(void **state)
+TEST(symbols)
 {
 	static const char *const names[] = {"getpid", "malloc", "dlopen", "environ", "stdout", "qsort", "write", "strsep"};
 	struct image libc = image_of(in_libc);
 	void *handle = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
 
-	(void)state;
 	assert_non_null(handle);
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		uint64_t size = 0, address = image_find(&libc, &memory, names[i], &size);
 
 		/* Another definition may come first, a sanitizer's for example. */
@@ -63,45 +53,41 @@ static void test_symbols(void **state)
 	dlclose(handle);
 }
 
-static void test_no_such_symbol(void **state)
+TEST(no_such_symbol)
 {
 	static const char *const names[] = {"", "getpi", "getpidd", "no_such_symbol", "_rtld_global",
 	                                    "a_name_that_is_longer_than_any_that_is_ever_looked_for_by_this_module"};
 	struct image libc = image_of(in_libc);
 	uint64_t size = 7;
 
-	(void)state;
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+	for (size_t i = 0; i < COUNT_OF(names); i++)
 		assert_int_equal(image_find(&libc, &memory, names[i], &size), 0);
 }
 
-static void test_extent(void **state)
+TEST(extent)
 {
 	struct image libc = image_of(in_libc);
 
-	(void)state;
 	assert_true(range_has(&libc.range, (uint64_t)(uintptr_t)in_libc));
 	/* The range has zeroed data, too, which is in no file. */
 	assert_true(range_has(&libc.range, image_find(&libc, &memory, "obstack_exit_failure", NULL)));
 	assert_false(range_has(&libc.range, (uint64_t)(uintptr_t)&memory));
 }
 
-static void test_loader(void **state)
+TEST(loader)
 {
 	struct image loader = image_of(dlsym(RTLD_DEFAULT, "_dl_mcount") ?: dlsym(RTLD_DEFAULT, "__tls_get_addr"));
 	uint64_t size = 0;
 
-	(void)state;
 	assert_true(image_find(&loader, &memory, "_rtld_global", &size) != 0);
 	assert_true(size > 1000);
 }
 
-static void test_not_an_image(void **state)
+TEST(not_an_image)
 {
 	static const char text[8192] = "text";
 	struct image image;
 
-	(void)state;
 	assert_false(image_open(&image, &memory, (uint64_t)(uintptr_t)text));
 	assert_false(image_open(&image, &memory, 0));
 	assert_false(image_open(&image, &memory, UINT64_MAX - 100));
@@ -143,13 +129,12 @@ static uint64_t find_in(const unsigned char *copy)
 	return opened ? image_find(&image, &memory, "getpid", NULL) : 0;
 }
 
-static void test_damaged_images(void **state)
+TEST(damaged_images)
 {
 	unsigned char *copy = copy_libc(), *damaged = copy_libc();
 	struct image libc = image_of(in_libc);
 	const size_t places[] = {0, 64, COPY_SIZE - 4096, libc.hash - libc.range.start, libc.symbols - libc.range.start};
 
-	(void)state;
 	/* The undamaged copy works. */
 	assert_int_equal(find_in(copy) - (uint64_t)(uintptr_t)copy,
 	                 image_find(&libc, &memory, "getpid", NULL) - libc.range.start);
@@ -167,16 +152,4 @@ static void test_damaged_images(void **state)
 	munmap(damaged, COPY_SIZE);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_symbols, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_no_such_symbol, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_extent, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_loader, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_not_an_image, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_damaged_images, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(set_up, tear_down)

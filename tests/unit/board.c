@@ -2,6 +2,7 @@
  * The board: processes that find each other, on a clock of this file's own where time matters; those that die, are
  * stopped, or are hostile. In namespaces of its own where that is permitted, so that no other program's board is found.
  */
+#include "../cases.h"
 #include "process.h"
 
 #include "../alone.h"
@@ -16,19 +17,9 @@
 #include "state/board_layout.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
+#include <sys/ptrace.h>
 #include <time.h>
 
 #define MS UINT64_C(1000000)
@@ -42,16 +33,16 @@
 
 static const struct pci_address gpu = {.domain = 0, .bus = 0x3b}, other_gpu = {.domain = 0, .bus = 0x86};
 static const struct tpcset tpcs = {{5, 0, 0, UINT64_C(1) << 63}};
-static struct board_claim claims[BOARD_PLACES];
+static struct board_peer peers[BOARD_PLACES];
+static struct board_claim claims[BOARD_PLACES]; /* of these */
 
 /* --- a process of the test ---------------------------------------------------------------------------------------- */
 
-static uint64_t said = NOW; /* by the processes that are told to claim */
-
 static struct board_claim claim_at(struct pci_address pci, uint64_t now)
 {
-	return (struct board_claim){.pci = pci, .tpcs = tpcs, .priority = 70, .weight = 300, .wants = true, .wants_since = now - MS,
-	                            .served_ns = 123, .said = now};
+	return (struct board_claim){.pci = pci, .tpcs = tpcs, .priority = 70, .weight = 300, .lend_us = 2000,
+	                            .is_suspended = true, .group = 12, .served_ns = 123, .segment = 50, .inode = 4711,
+	                            .written = now};
 }
 
 static void must(bool is_so)
@@ -62,7 +53,7 @@ static void must(bool is_so)
 
 static void claim_on(struct pci_address pci)
 {
-	struct board_claim claim = claim_at(pci, said);
+	struct board_claim claim = claim_at(pci, NOW);
 
 	must(board_claim(&claim));
 }
@@ -98,17 +89,12 @@ static void become(uid_t user)
 	must(setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0);
 }
 
-static void obey_as_other(char order)
-{
-	if (order == 0)
-		become(OTHER_USER);
-	obey(order);
-}
+static uid_t user;
 
-static void obey_as_third(char order)
+static void obey_as_user(char order)
 {
 	if (order == 0)
-		become(THIRD_USER);
+		become(user);
 	obey(order);
 }
 
@@ -137,21 +123,31 @@ static ino_t board_of(pid_t pid)
 	return stat(path, &status) == 0 ? status.st_ino : 0;
 }
 
-/* The memory of the board that a process holds; to be unmapped. */
-static struct board_memory *memory_of(pid_t pid)
+static struct board_memory *memory; /* of the board that was looked at last: of the own one, after join */
+
+static void unmap(void)
+{
+	if (memory)
+		munmap(memory, sizeof *memory);
+	memory = NULL;
+}
+
+static void map_board_of(pid_t pid)
 {
 	char path[64];
 
+	unmap();
+
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, descriptor_of(pid));
 	int file = open(path, O_RDWR | O_CLOEXEC);
-	struct board_memory *memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	close(file);
-	return memory;
 }
 
-static int places_of(const struct board_memory *memory, pid_t pid)
+static int places_of(pid_t pid)
 {
 	int count = 0;
 
@@ -163,12 +159,17 @@ static int places_of(const struct board_memory *memory, pid_t pid)
 	return count;
 }
 
-static uint64_t who_is(pid_t pid)
+static uint64_t start_of(pid_t pid)
 {
 	char text[PROC_STAT_TEXT];
 
 	proc_stat_read(pid, text);
-	return board_who((uint64_t)pid, proc_stat_field(text, 22));
+	return proc_stat_field(text, 22);
+}
+
+static uint64_t who_is(pid_t pid)
+{
+	return board_who((uint64_t)pid, start_of(pid));
 }
 
 static int count_descriptors(void)
@@ -189,6 +190,7 @@ static void join(void)
 	if (board_join(&error) < 0)
 		fail_msg("%s", error.reason);
 	assert_true(board_is_joined());
+	map_board_of(getpid());
 }
 
 static void claim_own(uint64_t now)
@@ -205,32 +207,46 @@ static void look(void)
 		;
 }
 
-/* Reads the one claim that there is. */
-static struct board_claim the_claim(uint64_t now)
+static unsigned int read_claims(struct pci_address pci)
 {
-	assert_int_equal(board_read(gpu, now, claims), 1);
+	unsigned int count = board_read(pci, peers);
+
+	for (unsigned int i = 0; i < count; i++)
+		claims[i] = peers[i].claim;
+	return count;
+}
+
+/* Reads the one claim that there is. */
+static struct board_claim the_claim(void)
+{
+	assert_int_equal(read_claims(gpu), 1);
 	return claims[0];
 }
 
-static int leave(void **state)
+/* Reads so many claims, and none of their owners lives. */
+static void assert_dead(unsigned int expected)
 {
-	(void)state;
+	assert_int_equal(read_claims(gpu), expected);
+	for (unsigned int i = 0; i < expected; i++)
+		assert_false(board_is_alive(peers[i].pid, peers[i].start));
+}
+
+FIXTURE(leave)
+{
+	unmap();
 	board_leave();
-	said = NOW;
-	return 0;
 }
 
 /* --- together ----------------------------------------------------------------------------------------------------- */
 
-static void test_alone(void **state)
+TEST(alone)
 {
 	int before = count_descriptors();
 	struct board_claim claim = claim_at(gpu, NOW);
 
-	(void)state;
 	assert_false(board_is_joined());
 	assert_false(board_claim(&claim));
-	assert_int_equal(board_read(gpu, NOW, claims), 0);
+	assert_int_equal(read_claims(gpu), 0);
 	assert_false(board_look());
 	assert_false(board_is_joined());
 	errno = EDOM;
@@ -241,7 +257,7 @@ static void test_alone(void **state)
 	assert_int_equal(fcntl(descriptor_of(getpid()), F_GETFD), FD_CLOEXEC);
 	join();
 	claim_own(NOW);
-	assert_int_equal(board_read(gpu, NOW, claims), 0);
+	assert_int_equal(read_claims(gpu), 0);
 	look();
 	assert_int_equal(errno, EDOM);
 	assert_int_equal(count_descriptors(), before + 1);
@@ -252,65 +268,32 @@ static void test_alone(void **state)
 	assert_false(board_claim(&claim));
 }
 
-static void test_two(void **state)
+TEST(two)
 {
 	struct process other = process_start(obey);
 	struct board_claim claim;
 
-	(void)state;
 	join();
 	assert_int_equal(board_of(getpid()), board_of(other.pid));
-	assert_int_equal(board_read(gpu, NOW, claims), 0);
+	assert_int_equal(read_claims(gpu), 0);
 	process_order(&other, 'c');
 	claim_own(NOW);
-	claim = the_claim(NOW);
-	assert_int_equal(claim.priority, 70);
-	assert_int_equal(claim.weight, 300);
-	assert_true(claim.wants && !claim.is_aside && !claim.is_client);
-	assert_int_equal(claim.wants_since, NOW - MS);
-	assert_int_equal(claim.served_ns, 123);
-	assert_int_equal(claim.said, NOW);
+	claim = the_claim();
+	assert_each(claim.priority, 70, claim.weight, 300, claim.lend_us, 2000, claim.group, 12, claim.served_ns, 123);
+	assert_each(claim.segment, 50, claim.inode, 4711, claim.written, NOW);
+	assert_true(claim.is_suspended && !claim.is_client);
+	assert_each((uint64_t)peers[0].pid, (uint64_t)other.pid, peers[0].start, start_of(other.pid));
 	assert_true(pci_address_equal(claim.pci, gpu));
 	assert_true(tpcset_equal(&claim.tpcs, &tpcs));
-	assert_int_equal(board_read(other_gpu, NOW, claims), 0);
+	assert_int_equal(read_claims(other_gpu), 0);
 	process_order(&other, 'o');
-	assert_int_equal(board_read(other_gpu, NOW, claims), 1);
+	assert_int_equal(read_claims(other_gpu), 1);
 	board_retract(gpu);
 	claim_own(NOW);
 	process_order(&other, 'l');
-	assert_int_equal(board_read(other_gpu, NOW, claims), 0);
-	assert_int_equal(board_read(gpu, NOW, claims), 0);
+	assert_int_equal(read_claims(other_gpu), 0);
+	assert_int_equal(read_claims(gpu), 0);
 	process_end(&other);
-}
-
-static void test_many(void **state)
-{
-	enum { MANY = 40 };
-	struct process others[MANY];
-	struct board_memory *memory;
-
-	(void)state;
-	join();
-	for (int i = 0; i < MANY; i++) {
-		others[i] = process_start(obey);
-		process_order(&others[i], 'c');
-	}
-	assert_int_equal(board_read(gpu, NOW, claims), MANY);
-	memory = memory_of(getpid());
-	for (int i = 0; i < MANY; i++) {
-		assert_int_equal(places_of(memory, others[i].pid), 1);
-		process_end(&others[i]);
-	}
-	/* Dead, they want for no longer than that; and who comes next tidies up. */
-	assert_int_equal(board_read(gpu, NOW + BOARD_FRESH_NS + 1, claims), MANY);
-	for (int i = 0; i < MANY; i++)
-		assert_false(claims[i].wants);
-	for (int i = 0; i < MANY; i++) {
-		board_retract(gpu);
-		claim_own(NOW);
-	}
-	assert_int_equal(places_of(memory, 0), 1);
-	munmap(memory, sizeof *memory);
 }
 
 static void obey_nothing(char order)
@@ -319,12 +302,11 @@ static void obey_nothing(char order)
 }
 
 /* More than one part of a search looks at. */
-static void test_many_processes(void **state)
+TEST(many_processes)
 {
 	enum { MANY = 100 };
 	struct process idle[MANY];
 
-	(void)state;
 	for (int i = 0; i < MANY; i++)
 		idle[i] = process_start(obey_nothing);
 	struct process other = process_start(obey);
@@ -336,34 +318,76 @@ static void test_many_processes(void **state)
 		process_end(&idle[i]);
 }
 
-/* --- time --------------------------------------------------------------------------------------------------------- */
+/* --- owners ------------------------------------------------------------------------------------------------------- */
 
-static void test_freshness(void **state)
+static void wait_for(pid_t pid, int what)
+{
+	siginfo_t info;
+
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, what | WNOWAIT), 0);
+}
+
+TEST(alive)
 {
 	struct process other = process_start(obey);
+	uint64_t start = start_of(other.pid);
 
-	(void)state;
+	errno = EDOM;
+	assert_true(board_is_alive(other.pid, start));
+	assert_false(board_is_alive(other.pid, start + 1));
+	kill(other.pid, SIGSTOP);
+	wait_for(other.pid, WSTOPPED);
+	assert_false(board_is_alive(other.pid, start));
+	kill(other.pid, SIGCONT);
+	wait_for(other.pid, WCONTINUED);
+	assert_true(board_is_alive(other.pid, start));
+	if (ptrace(PTRACE_SEIZE, other.pid, NULL, NULL) == 0 && ptrace(PTRACE_INTERRUPT, other.pid, NULL, NULL) == 0) {
+		wait_for(other.pid, WSTOPPED);
+		assert_false(board_is_alive(other.pid, start));
+	}
+	kill(other.pid, SIGKILL);
+	wait_for(other.pid, WEXITED);
+	assert_int_equal(start_of(other.pid), start);
+	assert_false(board_is_alive(other.pid, start));
+	process_end(&other);
+	assert_false(board_is_alive(other.pid, start));
+	assert_int_equal(errno, EDOM);
+}
+
+/* One that cannot be asked for, without a descriptor to spare, keeps its place. */
+TEST(own_limits)
+{
+	struct process other = process_start(obey);
+	struct board_claim claim = claim_at(gpu, NOW);
+
 	join();
 	process_order(&other, 'c');
-	assert_true(the_claim(NOW + BOARD_FRESH_NS).wants);
-	assert_false(the_claim(NOW + BOARD_FRESH_NS + 1).wants);
-	assert_int_equal(the_claim(NOW + BOARD_FRESH_NS + 1).wants_since, 0);
-	assert_int_equal(the_claim(NOW + BOARD_ALIVE_NS).priority, 70);
-	assert_int_equal(board_read(gpu, NOW + BOARD_ALIVE_NS + 1, claims), 0);
-	/* It was written while we read; later, it was not written by a clock like ours. */
-	assert_true(the_claim(NOW - BOARD_FRESH_NS).wants);
-	assert_int_equal(board_read(gpu, NOW - BOARD_FRESH_NS - 1, claims), 0);
-	/* Stopped, it is as if dead; when it goes on, it is there again. */
-	kill(other.pid, SIGSTOP);
-	assert_false(the_claim(NOW + SECOND).wants);
-	kill(other.pid, SIGCONT);
-	process_order(&other, 'c');
-	assert_true(the_claim(NOW).wants);
+	rlim_t before = limit_to(RLIMIT_NOFILE, 0);
+	bool is_written = board_claim(&claim);
+
+	limit_to(RLIMIT_NOFILE, before);
+	assert_true(is_written);
+	the_claim();
 	process_end(&other);
 }
 
+/* A claim holds as long as it stands there, however old it is. */
+TEST(dead_owner)
+{
+	struct process other = process_start(obey);
+
+	join();
+	process_order(&other, 'c');
+	kill(other.pid, SIGSTOP);
+	wait_for(other.pid, WSTOPPED);
+	assert_dead(1);
+	process_end(&other);
+	assert_dead(1);
+	assert_int_equal(claims[0].priority, 70);
+}
+
 /* A place of a namespace whose processes cannot be asked for. */
-static struct board_place *put_stranger(struct board_memory *memory, int number, uint64_t who, uint64_t namespace,
+static struct board_place *put_stranger(int number, uint64_t who, uint64_t namespace,
                                         uint64_t when)
 {
 	struct board_place *place = &memory->places[number];
@@ -375,80 +399,74 @@ static struct board_place *put_stranger(struct board_memory *memory, int number,
 	return place;
 }
 
-static void test_lapse(void **state)
+TEST(lapse)
 {
-	struct board_memory *memory;
 	struct board_place *place;
 
-	(void)state;
 	join();
-	memory = memory_of(getpid());
-	place = put_stranger(memory, 0, board_who(4000000, 1), 1, NOW);
+	place = put_stranger(0, board_who(4000000, 1), 1, NOW);
 	claim_own(NOW + BOARD_LAPSE_NS);
 	assert_int_equal(atomic_load(&place->who), board_who(4000000, 1));
 	board_retract(gpu);
 	claim_own(NOW + BOARD_LAPSE_NS + 1);
 	assert_int_equal(atomic_load(&place->who), who_is(getpid()));
-	munmap(memory, sizeof *memory);
+	/* One of this namespace is asked for, and lives. */
+	struct process living = process_start(obey_nothing);
+
+	board_retract(gpu);
+	put_stranger(0, who_is(living.pid), identity_own().namespace, NOW);
+	claim_own(NOW + BOARD_LAPSE_NS + 1);
+	assert_int_equal(atomic_load(&place->who), who_is(living.pid));
+	process_end(&living);
 }
 
 /* --- places ------------------------------------------------------------------------------------------------------- */
 
-static void test_places_are_used_again(void **state)
+TEST(places_are_used_again)
 {
-	struct board_memory *memory;
-
-	(void)state;
 	join();
-	memory = memory_of(getpid());
 	for (int i = 0; i < 20; i++) {
 		struct process other = process_start(obey);
 
 		process_order(&other, 'c');
-		assert_int_equal(places_of(memory, other.pid), 1);
+		assert_int_equal(places_of(other.pid), 1);
 		assert_int_equal(atomic_load(&memory->places[0].who), who_is(other.pid));
 		process_end(&other);
 	}
 	/* A pid of a living process that started at another time is another process's. */
 	struct process living = process_start(obey_nothing);
 
-	put_stranger(memory, 0, who_is(living.pid) + (UINT64_C(1) << BOARD_PID_BITS), identity_own().namespace, NOW);
-	put_stranger(memory, 1, who_is(living.pid), identity_own().namespace, NOW);
+	put_stranger(0, who_is(living.pid) + (UINT64_C(1) << BOARD_PID_BITS), identity_own().namespace, NOW);
+	put_stranger(1, who_is(living.pid), identity_own().namespace, NOW);
 	claim_own(NOW);
 	assert_int_equal(atomic_load(&memory->places[0].who), who_is(getpid()));
 	assert_int_equal(atomic_load(&memory->places[1].who), who_is(living.pid));
 	process_end(&living);
-	munmap(memory, sizeof *memory);
 }
 
-static void test_full(void **state)
+TEST(full)
 {
 	struct process other = process_start(obey);
 	struct board_claim claim = claim_at(gpu, NOW);
-	struct board_memory *memory;
 
-	(void)state;
 	join();
-	memory = memory_of(getpid());
 	for (int i = 0; i < BOARD_PLACES; i++)
-		put_stranger(memory, i, who_is(other.pid), identity_own().namespace, NOW);
+		put_stranger(i, who_is(other.pid), identity_own().namespace, NOW);
 	assert_false(board_claim(&claim));
-	assert_int_equal(board_read(gpu, NOW, claims), BOARD_PLACES);
+	assert_int_equal(read_claims(gpu), BOARD_PLACES);
 	process_end(&other);
 	/* Not at once, but soon. */
 	claim = claim_at(gpu, NOW + 99 * MS);
 	assert_false(board_claim(&claim));
 	claim_own(NOW + 101 * MS);
 	claim_own(NOW + 101 * MS);
-	munmap(memory, sizeof *memory);
 }
 
 /* More GPUs than any machine has are more than a process may have places for. */
-static void test_all_gpus(void **state)
+TEST(all_gpus)
 {
 	struct board_claim claim = claim_at(gpu, NOW);
 
-	(void)state;
 	join();
 	for (uint16_t i = 0; i < TOPOLOGY_GPUS_MAX; i++) {
 		claim.pci.bus = i;
@@ -462,20 +480,17 @@ static void test_all_gpus(void **state)
 
 /* Others may write what they like: a place that was taken away is left to who took it, and not found anew all the
  * time. */
-static void test_place_taken_away(void **state)
+TEST(place_taken_away)
 {
-	struct board_memory *memory;
 	struct board_claim claim = claim_at(gpu, NOW);
 
-	(void)state;
 	join();
-	memory = memory_of(getpid());
 	claim_own(NOW);
-	put_stranger(memory, 0, board_who(4000000, 1), 1, NOW);
+	put_stranger(0, board_who(4000000, 1), 1, NOW);
 	claim_own(NOW);
 	assert_int_equal(atomic_load(&memory->places[0].who), board_who(4000000, 1));
 	assert_int_equal(atomic_load(&memory->places[1].who), who_is(getpid()));
-	put_stranger(memory, 1, board_who(4000000, 1), 1, NOW);
+	put_stranger(1, board_who(4000000, 1), 1, NOW);
 	assert_false(board_claim(&claim));
 	claim_own(NOW + SECOND);
 	/* The mark is gone: it is put back. */
@@ -486,36 +501,31 @@ static void test_place_taken_away(void **state)
 	assert_int_equal(atomic_load(&memory->places[1].who), board_who(4000000, 1));
 	assert_int_equal(atomic_load(&memory->places[2].who), 0);
 	assert_int_equal(atomic_load(&memory->used[0]), 0);
-	munmap(memory, sizeof *memory);
 }
 
 /* --- half of a claim ---------------------------------------------------------------------------------------------- */
 
-static void test_died_in_the_middle(void **state)
+TEST(died_in_the_middle)
 {
 	struct process other = process_start(obey);
-	struct board_memory *memory;
 
-	(void)state;
 	join();
 	process_order(&other, 'c');
-	memory = memory_of(getpid());
 	struct board_place *place = &memory->places[0];
 	uint64_t number = atomic_load(&place->number), who = atomic_load(&place->who);
 
 	/* Before the number is raised: the one before holds. */
 	for (int word = 0; word < BOARD_WORDS; word++) {
 		atomic_store(&place->versions[(number + 1) % BOARD_VERSIONS][word], UINT64_MAX);
-		assert_int_equal(the_claim(NOW).served_ns, 123);
+		assert_int_equal(the_claim().served_ns, 123);
 	}
-	/* A place that was taken, where nothing was said yet: what its former owner has said is not its new one's. */
+	/* A place that was taken, where nothing is written yet: a former owner's claim is not the new one's. */
 	atomic_store(&place->who, board_who((uint64_t)getppid(), 1));
-	assert_int_equal(board_read(gpu, NOW, claims), 0);
+	assert_int_equal(read_claims(gpu), 0);
 	atomic_store(&place->who, who);
-	the_claim(NOW);
+	the_claim();
 	atomic_store(&place->who, 0);
-	assert_int_equal(board_read(gpu, NOW, claims), 0);
-	munmap(memory, sizeof *memory);
+	assert_int_equal(read_claims(gpu), 0);
 	process_end(&other);
 }
 
@@ -524,12 +534,11 @@ static struct process start_writer(void)
 	struct process process = {.pid = fork()};
 	struct board_claim claim = claim_at(gpu, NOW);
 
-	claim.wants_since = NOW / 2;
 	if (process.pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		obey(0);
 		for (;;) {
-			claim.served_ns = ++claim.wants_since;
+			claim.served_ns = ++claim.group;
 			claim.tpcs.words[TPCSET_WORDS - 1] = claim.served_ns;
 			must(board_claim(&claim));
 		}
@@ -543,19 +552,18 @@ static void end_writer(const struct process *process)
 	assert_int_equal(waitpid(process->pid, NULL, 0), process->pid);
 }
 
-static void test_no_claim_is_torn(void **state)
+TEST(no_claim_is_torn)
 {
 	uint64_t last = 0, changes = 0;
 
-	(void)state;
 	join();
 	struct process writer = start_writer();
 
-	while (board_read(gpu, NOW, claims) == 0)
+	while (read_claims(gpu) == 0)
 		sched_yield();
 	for (int i = 0; i < READS || changes < 3; i++) {
-		if (board_read(gpu, NOW, claims) == 1) {
-			assert_int_equal(claims[0].wants_since, claims[0].served_ns);
+		if (read_claims(gpu) == 1) {
+			assert_int_equal(claims[0].group, claims[0].served_ns);
 			assert_int_equal(claims[0].tpcs.words[TPCSET_WORDS - 1], claims[0].served_ns);
 			assert_true(claims[0].served_ns >= last);
 			changes += claims[0].served_ns != last;
@@ -575,7 +583,7 @@ static void come_and_go(void)
 
 		must(board_join(NULL) == 0);
 		for (int i = 0; i < 20; i++) {
-			claim.said = process_clock_ns();
+			claim.written = process_clock_ns();
 			must(board_claim(&claim));
 		}
 		board_retract(gpu);
@@ -603,24 +611,13 @@ static void pause_at_random(unsigned int *seed)
 	nanosleep(&time, NULL);
 }
 
-static void check_that_nobody_wants(uint64_t now)
-{
-	unsigned int count = board_read(gpu, now, claims);
-
-	for (unsigned int i = 0; i < count; i++)
-		assert_false(claims[i].wants);
-}
-
-static void test_killed_at_any_instruction(void **state)
+TEST(killed_at_any_instruction)
 {
 	unsigned int seed = (unsigned int)process_clock_ns();
-	struct board_memory *memory;
 	int status;
 
-	(void)state;
 	print_message("# seed %u\n", seed);
 	join();
-	memory = memory_of(getpid());
 	claim_own(process_clock_ns());
 	for (int i = 0; i < KILLS / 2; i++) {
 		pid_t pids[2] = {start_comer(), start_comer()};
@@ -631,15 +628,14 @@ static void test_killed_at_any_instruction(void **state)
 			assert_int_equal(waitpid(pids[each], &status, 0), pids[each]);
 			assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 		}
-		check_that_nobody_wants(process_clock_ns() + BOARD_FRESH_NS);
-		assert_true(places_of(memory, 0) <= 16);
+		assert_dead(board_read(gpu, peers));
+		assert_true(places_of(0) <= 16);
 	}
 	for (int i = 0; i < 16; i++) {
 		board_retract(gpu);
 		claim_own(process_clock_ns());
 	}
-	assert_int_equal(places_of(memory, 0), 1);
-	munmap(memory, sizeof *memory);
+	assert_int_equal(places_of(0), 1);
 }
 
 /* --- hostile files ------------------------------------------------------------------------------------------------ */
@@ -686,9 +682,8 @@ static void obey_with_offer(char order)
 		put_high(offer(wrong_now));
 }
 
-static void test_files_that_are_no_boards(void **state)
+TEST(files_that_are_no_boards)
 {
-	(void)state;
 	for (wrong_now = SMALL; wrong_now <= NOTHING_WRONG; wrong_now++) {
 		struct process hostile = process_start(obey_with_offer);
 
@@ -709,13 +704,12 @@ static void obey_with_two(char order)
 }
 
 /* As a child has that has inherited one. */
-static void test_second_file(void **state)
+TEST(second_file)
 {
 	struct process other = process_start(obey_with_two);
 	struct stat status;
 	char path[64];
 
-	(void)state;
 	join();
 	snprintf(path, sizeof path, "/proc/%d/fd/301", (int)other.pid);
 	assert_int_equal(stat(path, &status), 0);
@@ -746,9 +740,8 @@ static void obey_as_obstacle(char order)
 		fcntl(0, F_DUPFD, 300);
 }
 
-static void test_files_that_hold_up(void **state)
+TEST(files_that_hold_up)
 {
-	(void)state;
 	if (mkfifo(BLOCKING_PATH, 0600) < 0 && geteuid() == 0)
 		assert_int_equal(errno, EEXIST);
 	struct process hostile = process_start(obey_as_obstacle), other = process_start(obey);
@@ -763,33 +756,12 @@ static void test_files_that_hold_up(void **state)
 	process_end(&hostile);
 }
 
-/* Who has no TPCs cannot want to run. */
-static void test_claim_without_tpcs(void **state)
-{
-	struct board_claim claim = claim_at(gpu, NOW);
-	struct board_memory *memory;
-	struct board_place *place;
-
-	(void)state;
-	join();
-	memory = memory_of(getpid());
-	place = put_stranger(memory, 0, board_who(4000000, 1), 1, NOW);
-	the_claim(NOW);
-	claim.tpcs = (struct tpcset){{0}};
-	board_place_write(place, (struct board_owner){.who = atomic_load(&place->who), .namespace = 1}, &claim);
-	assert_int_equal(board_read(gpu, NOW, claims), 0);
-	munmap(memory, sizeof *memory);
-}
-
 /* Nonsense in every word, again and again. */
-static void test_nonsense(void **state)
+TEST(nonsense)
 {
 	unsigned int seed = 7;
-	struct board_memory *memory;
 
-	(void)state;
 	join();
-	memory = memory_of(getpid());
 	for (int round = 0; round < 50; round++) {
 		_Atomic uint64_t *words = (_Atomic uint64_t *)memory;
 
@@ -800,7 +772,7 @@ static void test_nonsense(void **state)
 		}
 		struct board_claim claim = claim_at(gpu, NOW + (uint64_t)round * SECOND);
 
-		board_read(gpu, NOW, claims);
+		read_claims(gpu);
 		board_claim(&claim);
 	}
 	/* It is no board any more: another is made. */
@@ -809,7 +781,6 @@ static void test_nonsense(void **state)
 	look();
 	assert_int_not_equal(board_of(getpid()), before);
 	claim_own(NOW + 100 * SECOND);
-	munmap(memory, sizeof *memory);
 }
 
 /* --- two boards --------------------------------------------------------------------------------------------------- */
@@ -827,13 +798,12 @@ static void obey_with_hidden(char order)
 	}
 }
 
-static void test_two_become_one(void **state)
+TEST(two_become_one)
 {
 	bool has_moved = false, has_stayed = false;
 	char path[64];
 	struct stat status;
 
-	(void)state;
 	for (int round = 0; round < 200 && !(has_moved && has_stayed); round++) {
 		struct process before = process_start(obey_with_hidden);
 
@@ -841,7 +811,6 @@ static void test_two_become_one(void **state)
 		claim_own(NOW);
 		struct process after = process_start(obey_with_hidden);
 		const struct process *other = round % 2 == 0 ? &before : &after;
-		struct board_memory *memory = memory_of(getpid());
 		ino_t own = board_of(getpid());
 
 		process_order(other, 's');
@@ -852,9 +821,8 @@ static void test_two_become_one(void **state)
 		has_moved = has_moved || status.st_ino < own;
 		has_stayed = has_stayed || status.st_ino > own;
 		/* No place is kept on the board that was left. */
-		assert_int_equal(places_of(memory, 0), status.st_ino < own ? 0 : 1);
+		assert_int_equal(places_of(0), status.st_ino < own ? 0 : 1);
 		claim_own(NOW);
-		munmap(memory, sizeof *memory);
 		board_leave();
 		process_end(&before);
 		process_end(&after);
@@ -862,34 +830,28 @@ static void test_two_become_one(void **state)
 	assert_true(has_moved && has_stayed);
 }
 
-static void test_users_and_root(void **state)
+TEST(users_and_root)
 {
-	(void)state;
 	if (geteuid() != 0)
 		skip_because("needs root");
 	join();
 	ino_t roots = board_of(getpid());
-	struct process other = process_start(obey_as_other), third = process_start(obey_as_third);
+	user = OTHER_USER;
+	struct process other = process_start(obey_as_user);
+	user = THIRD_USER;
+	struct process third = process_start(obey_as_user);
 
 	/* A user's programs do not see root's board, nor another user's. */
 	assert_int_not_equal(board_of(other.pid), roots);
 	assert_int_not_equal(board_of(third.pid), roots);
 	assert_int_not_equal(board_of(third.pid), board_of(other.pid));
 	process_end(&third);
+	/* Nor do root's go to a user's, who would see what they say. */
 	look();
-	assert_int_equal(board_of(getpid()), board_of(other.pid));
-	process_order(&other, 'c');
-	assert_true(the_claim(NOW).wants);
-	board_leave();
-	/* And at once. */
-	join();
-	assert_int_equal(board_of(getpid()), board_of(other.pid));
-	process_end(&other);
-	/* The user's program goes to a board that root's program has kept. */
-	other = process_start(obey_as_other);
+	assert_int_equal(board_of(getpid()), roots);
 	board_leave();
 	join();
-	assert_int_equal(board_of(getpid()), board_of(other.pid));
+	assert_int_not_equal(board_of(getpid()), board_of(other.pid));
 	process_end(&other);
 }
 
@@ -902,9 +864,8 @@ static void obey_and_lose_rights(char order)
 }
 
 /* Who becomes another user goes to that one's. */
-static void test_becoming_another_user(void **state)
+TEST(becoming_another_user)
 {
-	(void)state;
 	if (geteuid() != 0)
 		skip_because("needs root");
 	struct process other = process_start(obey_and_lose_rights);
@@ -920,11 +881,10 @@ static void test_becoming_another_user(void **state)
 
 /* --- descriptors -------------------------------------------------------------------------------------------------- */
 
-static void test_closed_descriptor(void **state)
+TEST(closed_descriptor)
 {
 	int number;
 
-	(void)state;
 	join();
 	claim_own(NOW);
 	number = descriptor_of(getpid());
@@ -944,99 +904,6 @@ static void test_closed_descriptor(void **state)
 	close(number);
 }
 
-/* Without a descriptor to spare it cannot join; later it can. */
-static void obey_without_descriptors(char order)
-{
-	struct rlimit limit;
-
-	must(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-	limit.rlim_cur = order == 0 ? 0 : limit.rlim_max;
-	must(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-	if (order == 0)
-		must(board_join(NULL) < 0);
-	else
-		obey(order);
-}
-
-static void test_no_descriptors_at_first(void **state)
-{
-	struct process other = process_start(obey_without_descriptors);
-
-	(void)state;
-	join();
-	process_order(&other, 's');
-	assert_int_equal(board_of(getpid()), board_of(other.pid));
-	process_end(&other);
-}
-
-static void refuse_statx(void)
-{
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_statx, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog program = {.len = 4, .filter = filter};
-
-	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
-}
-
-/* As in an old container: it finds nobody, but keeps its board, and each descriptor once. */
-static void obey_without_statx(char order)
-{
-	if (order == 0)
-		refuse_statx();
-	obey(order);
-	if (order == 's')
-		must(descriptor_of(getpid()) >= 0);
-}
-
-static int count_descriptors_of(pid_t pid)
-{
-	char path[64];
-	int count = 0;
-
-	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-	DIR *directory = opendir(path);
-
-	while (readdir(directory))
-		count++;
-	closedir(directory);
-	return count;
-}
-
-static void test_no_statx(void **state)
-{
-	struct process other = process_start(obey_without_statx);
-	int before = count_descriptors_of(other.pid);
-
-	(void)state;
-	for (int i = 0; i < 3; i++)
-		process_order(&other, 's');
-	assert_int_equal(count_descriptors_of(other.pid), before);
-	process_order(&other, 'l');
-	assert_int_equal(count_descriptors_of(other.pid), before - 1);
-	process_end(&other);
-}
-
-/* Another one is still on it: there it is found again. */
-static void test_closed_descriptor_beside_another(void **state)
-{
-	struct process other = process_start(obey);
-
-	(void)state;
-	join();
-	claim_own(NOW);
-	close(descriptor_of(getpid()));
-	look();
-	assert_int_equal(board_of(getpid()), board_of(other.pid));
-	claim_own(NOW);
-	process_order(&other, 'c');
-	assert_true(the_claim(NOW).wants);
-	process_end(&other);
-}
-
 /* --- fork, exec, namespaces, privileges --------------------------------------------------------------------------- */
 
 static void forget(char order)
@@ -1051,41 +918,33 @@ static void forget(char order)
 	}
 }
 
-static void test_child(void **state)
+TEST(child)
 {
-	struct board_memory *memory;
-
-	(void)state;
 	join();
 	claim_own(NOW);
-	memory = memory_of(getpid());
 	struct process child = process_start(forget);
 
-	assert_int_equal(places_of(memory, getpid()), 1);
-	assert_int_equal(places_of(memory, 0), 1);
+	assert_int_equal(places_of(getpid()), 1);
+	assert_int_equal(places_of(0), 1);
 	process_order(&child, 'j');
 	process_order(&child, 'c');
-	assert_int_equal(places_of(memory, child.pid), 1);
-	assert_true(the_claim(NOW).wants);
+	assert_int_equal(places_of(child.pid), 1);
+	the_claim();
 	claim_own(NOW);
 	process_end(&child);
-	munmap(memory, sizeof *memory);
 }
 
 /* What it had before it executed another program. */
-static void test_former_places(void **state)
+TEST(former_places)
 {
 	struct process other = process_start(obey);
-	struct board_memory *memory;
 
-	(void)state;
-	memory = memory_of(other.pid);
-	put_stranger(memory, 5, who_is(getpid()), identity_own().namespace, NOW);
-	put_stranger(memory, 6, who_is(getpid()), 1, NOW);
+	map_board_of(other.pid);
+	put_stranger(5, who_is(getpid()), identity_own().namespace, NOW);
+	put_stranger(6, who_is(getpid()), 1, NOW);
 	join();
 	assert_int_equal(atomic_load(&memory->places[5].who), 0);
 	assert_int_equal(atomic_load(&memory->places[6].who), who_is(getpid()));
-	munmap(memory, sizeof *memory);
 	process_end(&other);
 }
 
@@ -1103,14 +962,12 @@ static pid_t shown_as(void)
 /* Whether who is not in /proc has gone: only where /proc is of the same namespace. */
 static void look_for_who_has_gone(void)
 {
-	struct board_memory *memory = memory_of(shown_as());
-
-	put_stranger(memory, 9, board_who(4000000, 5), identity_own().namespace, NOW);
+	map_board_of(shown_as());
+	put_stranger(9, board_who(4000000, 5), identity_own().namespace, NOW);
 	board_retract(gpu);
 	claim_on(gpu);
 	must((atomic_load(&memory->places[9].who) == 0) == with_own_proc);
 	atomic_store(&memory->places[9].who, 0);
-	munmap(memory, sizeof *memory);
 }
 
 static void obey_in_there(char order)
@@ -1161,7 +1018,9 @@ static void check_inside(void)
 
 	join();
 	process_order(&inside, 'c');
-	assert_true(the_claim(NOW).wants);
+
+	assert_int_equal(places_of(0), 1);
+	assert_int_equal(read_claims(gpu), 0);
 	process_order(&inside, 'g');
 	/* The one outside is not taken for one of the namespace, whoever has its number there. */
 	board_leave();
@@ -1170,22 +1029,23 @@ static void check_inside(void)
 	process_order(&inside, 'o');
 	process_order(&inside, 'c');
 	join();
-	assert_int_equal(board_read(gpu, NOW, claims), 2);
+	the_claim();
+	assert_int_equal(peers[0].pid, outside.pid);
 	process_end(&inside);
 	assert_true(waitpid(-1, NULL, 0) > 0);
 	/* Who is gone in there keeps its places until they lapse. */
 	claim_own(NOW);
-	assert_int_equal(board_read(gpu, NOW, claims), 2);
+	assert_int_equal(places_of(0), 4);
 	board_retract(gpu);
 	claim_own(NOW + BOARD_LAPSE_NS + 1);
-	assert_int_equal(board_read(gpu, NOW, claims), 0);
+	assert_int_equal(places_of(0), 2);
+	the_claim();
 	board_leave();
 	process_end(&outside);
 }
 
-static void test_pid_namespaces(void **state)
+TEST(pid_namespaces)
 {
-	(void)state;
 	if (!may_unshare())
 		skip_because("needs namespaces");
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -1205,12 +1065,11 @@ static int join_only(void)
 }
 
 /* It may not, whatever its user's programs do. */
-static void test_privileged(void **state)
+TEST(privileged)
 {
 	char path[] = "/tmp/nvtaskset-board-XXXXXX", command[128];
 	int file = mkstemp(path), status;
 
-	(void)state;
 	snprintf(command, sizeof command, "cat /proc/%d/exe >%s", (int)getpid(), path);
 	bool is_made = geteuid() == 0 && system(command) == 0 && fchmod(file, 04755) == 0;
 
@@ -1232,41 +1091,8 @@ static void test_privileged(void **state)
 
 int main(int count, char **arguments)
 {
-#define TEST(name) cmocka_unit_test_teardown(name, leave)
-	const struct CMUnitTest tests[] = {
-		TEST(test_alone),
-		TEST(test_two),
-		TEST(test_many),
-		TEST(test_many_processes),
-		TEST(test_freshness),
-		TEST(test_lapse),
-		TEST(test_places_are_used_again),
-		TEST(test_full),
-		TEST(test_all_gpus),
-		TEST(test_place_taken_away),
-		TEST(test_died_in_the_middle),
-		TEST(test_no_claim_is_torn),
-		TEST(test_killed_at_any_instruction),
-		TEST(test_files_that_are_no_boards),
-		TEST(test_second_file),
-		TEST(test_files_that_hold_up),
-		TEST(test_claim_without_tpcs),
-		TEST(test_nonsense),
-		TEST(test_two_become_one),
-		TEST(test_users_and_root),
-		TEST(test_becoming_another_user),
-		TEST(test_closed_descriptor),
-		TEST(test_closed_descriptor_beside_another),
-		TEST(test_no_descriptors_at_first),
-		TEST(test_no_statx),
-		TEST(test_child),
-		TEST(test_former_places),
-		TEST(test_pid_namespaces),
-		TEST(test_privileged),
-	};
-
 	if (count == 2 && strcmp(arguments[1], JOIN_ONLY) == 0)
 		return join_only();
 	live_alone();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_tests_in(NULL, NULL, NULL, leave);
 }

@@ -1,16 +1,11 @@
 /* A lock for which nobody waits long. What must not happen is provoked: each thread says when it is where it should be. */
+#include "../cases.h"
 #include "base/brief_lock.h"
 
 #include "base/clock.h"
 #include "base/process_clock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <pthread.h>
-#include <stdint.h>
 
 static struct brief_lock lock;
 static unsigned int counter; /* under the lock */
@@ -34,26 +29,23 @@ static void *count(void *unused)
 }
 
 /* Where the machine is so busy that a holder does not run for long, some go on without. */
-static void test_excludes(void **state)
+TEST(excludes)
 {
 	pthread_t threads[THREADS];
 	unsigned int missed[THREADS] = {0}, all = 0;
 
-	(void)state;
 	for (unsigned int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, count, &missed[i]), 0);
 	for (unsigned int i = 0; i < THREADS; i++) {
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 		all += missed[i];
 	}
-	assert_int_equal(counter + all, THREADS * ROUNDS);
-	assert_true(counter > 0);
+	assert_each(counter + all, THREADS * ROUNDS, counter > 0, true);
 }
 
 /* Its holder does not run. */
-static void test_holder_stands(void **state)
+TEST(holder_stands)
 {
-	(void)state;
 	assert_true(brief_lock(&lock));
 	uint64_t begin = process_clock_ns();
 
@@ -80,12 +72,11 @@ static void *unlock_soon(void *unused)
 }
 
 /* Who waits is woken. */
-static void test_waits(void **state)
+TEST(waits)
 {
 	pthread_t thread;
 	bool was_woken = false;
 
-	(void)state;
 	for (unsigned int tries = 0; tries < 20 && !was_woken; tries++) {
 		assert_true(brief_lock(&lock));
 		uint64_t begin = process_clock_ns();
@@ -101,13 +92,4 @@ static void test_waits(void **state)
 	assert_true(was_woken);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_excludes),
-		cmocka_unit_test(test_holder_stands),
-		cmocka_unit_test(test_waits),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,14 +1,8 @@
 /* Modules whose kernels launch kernels, and those with managed variables. */
+#include "../cases.h"
 #include "gpu/cubin.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <elf.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define NAMES_AT 256
 
@@ -46,37 +40,34 @@ static bool launches(const struct file *file, size_t size)
 	return answer;
 }
 
-static void test_the_device_runtime(void **state)
+TEST(the_device_runtime)
 {
 	static const char names[] = "\0.strtab\0parent\0__CNPRT_VERSION_NUMBER__";
 	static const char calls[] = "\0__cuda_syscall_cnpv2GetParameterBuffer";
 	struct file file = make(names, sizeof names), caller = make(calls, sizeof calls);
 
-	(void)state;
 	assert_true(launches(&file, sizeof file));
 	assert_true(launches(&caller, sizeof caller));
 }
 
-static void test_other_modules(void **state)
+TEST(other_modules)
 {
 	static const char names[] = "\0.strtab\0plain\0vprintf\0__CNPRT_VERSION_N";
 	struct file file = make(names, sizeof names);
 
-	(void)state;
 	assert_false(launches(&file, sizeof file));
 }
 
-static void test_names_inside_code(void **state)
+TEST(names_inside_code)
 {
 	static const char names[] = "__CNPRT_VERSION_NUMBER__";
 	struct file file = make(names, sizeof names);
 
-	(void)state;
 	file.sections[1].sh_type = SHT_PROGBITS;
 	assert_false(launches(&file, sizeof file));
 }
 
-static void test_managed_variables(void **state)
+TEST(managed_variables)
 {
 	Elf64_Sym symbols[] = {
 		{.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_other = 0x14},
@@ -84,7 +75,6 @@ static void test_managed_variables(void **state)
 	};
 	struct file file = make((const char *)symbols, sizeof symbols);
 
-	(void)state;
 	assert_false(cubin_has_managed_variables(&file, sizeof file));
 	file.sections[1].sh_type = SHT_SYMTAB;
 	assert_true(cubin_has_managed_variables(&file, sizeof file));
@@ -97,12 +87,11 @@ static void test_managed_variables(void **state)
 }
 
 /* Every length, and sections that lie elsewhere. */
-static void test_truncated_or_damaged_modules(void **state)
+TEST(truncated_or_damaged_modules)
 {
 	static const char names[] = "\0__CNPRT_VERSION_NUMBER__";
 	struct file file = make(names, sizeof names);
 
-	(void)state;
 	for (size_t size = 0; size < NAMES_AT + sizeof names; size++)
 		assert_false(launches(&file, size));
 	assert_true(launches(&file, NAMES_AT + sizeof names));
@@ -120,15 +109,4 @@ static void test_truncated_or_damaged_modules(void **state)
 	assert_false(launches(&file, sizeof file));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_device_runtime),
-		cmocka_unit_test(test_other_modules),
-		cmocka_unit_test(test_names_inside_code),
-		cmocka_unit_test(test_managed_variables),
-		cmocka_unit_test(test_truncated_or_damaged_modules),
-	};
-
-	return cmocka_run_group_tests_name("cubin", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,26 +1,15 @@
 /* Groups of files, as who manages jobs uses them: claims, at the same time and killed anywhere; what is in the directory. */
+#include "../cases.h"
 #include "nvtaskset.h"
 
 #include "../sanitized.h"
+#include "state/group.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define WORKERS 8
 #define CLAIMS 1000 /* of all workers together */
@@ -95,41 +84,35 @@ static struct nvtaskset_set set_of(const struct nvtaskset_group *group, unsigned
 
 /* --- claims ---------------------------------------------------------------------------------------------------------- */
 
-static void test_claims(void **state)
+TEST(claims)
 {
 	struct nvtaskset_group *a = make("a"), *b = make("b"), *again;
 	struct nvtaskset_error error;
 	const struct nvtaskset_claim both[] = {{0, 4}, {1, 6}}, too_many[] = {{0, 4}, {1, 67}}, unknown[] = {{0, 4}, {2, 1}};
 	char name[NVTASKSET_GROUP_NAME];
 
-	(void)state;
 	assert_string_equal(nvtaskset_group_name(a, name), "a");
 	assert_int_equal(claim(a, 20, &error), 0);
 	assert_int_equal(claim(b, 40, &error), 0);
 	struct nvtaskset_set first = set_of(a, 0), second = set_of(b, 0), common = nvtaskset_set_and(&first, &second);
 
-	assert_int_equal(nvtaskset_set_count(&first), 20);
-	assert_int_equal(nvtaskset_set_count(&second), 40);
+	assert_each(nvtaskset_set_count(&first), 20, nvtaskset_set_count(&second), 40);
 	assert_int_equal(nvtaskset_set_count(&common), 0);
 	/* Once more is the same; another number is a mistake. */
 	again = make("a");
 	assert_int_equal(claim(again, 20, &error), 0);
 	second = set_of(again, 0);
 	assert_true(nvtaskset_set_equal(&first, &second));
-	assert_int_equal(claim(again, 21, &error), -1);
-	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
+	assert_error_code(claim(again, 21, &error), INVALID);
 	nvtaskset_group_close(again);
 	/* All of them or none. */
 	again = make("c");
-	assert_int_equal(nvtaskset_group_claim(again, too_many, 2, NVTASKSET_PACKED, &error), -1);
-	assert_int_equal(error.code, NVTASKSET_ERROR_NO_ROOM);
-	assert_int_equal(nvtaskset_group_claim(again, unknown, 2, NVTASKSET_PACKED, &error), -1);
-	assert_int_equal(error.code, NVTASKSET_ERROR_NOT_KNOWN);
+	assert_error_code(nvtaskset_group_claim(again, too_many, 2, NVTASKSET_PACKED, &error), NO_ROOM);
+	assert_error_code(nvtaskset_group_claim(again, unknown, 2, NVTASKSET_PACKED, &error), NOT_KNOWN);
 	second = set_of(again, 0);
 	assert_int_equal(nvtaskset_set_count(&second), TPCS);
 	assert_int_equal(claim(again, 0, &error), -1);
-	assert_int_equal(claim(again, 7, &error), -1);
-	assert_int_equal(error.code, NVTASKSET_ERROR_NO_ROOM);
+	assert_error_code(claim(again, 7, &error), NO_ROOM);
 	assert_int_equal(nvtaskset_group_claim(again, both, 2, NVTASKSET_DISTRIBUTED, &error), 0);
 	second = set_of(again, 1);
 	assert_int_equal(nvtaskset_set_count(&second), 6);
@@ -144,48 +127,16 @@ static void test_claims(void **state)
 	nvtaskset_group_close(again);
 }
 
-static void test_mistakes(void **state)
-{
-	struct nvtaskset_group *group = NULL;
-	struct nvtaskset_error error;
-	struct nvtaskset_set set = {{0}};
-	char cgroup[300];
-
-	(void)state;
-	assert_int_equal(nvtaskset_group_open(&group, topology, path_of("none"), &error), -1);
-	assert_int_equal(error.system_error, ENOENT);
-	assert_int_equal(nvtaskset_group_make(&group, topology, path_of("12"), NULL, &error), -1);
-	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
-	memset(cgroup, 'x', sizeof cgroup);
-	cgroup[sizeof cgroup - 1] = '\0';
-	assert_int_equal(nvtaskset_group_make(&group, topology, path_of("job"), cgroup, &error), -1);
-	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
-	assert_int_equal(nvtaskset_group_of(&group, topology, 0, &error), -1);
-	assert_int_equal(nvtaskset_group_of(&group, topology, getpid(), &error), -1);
-	assert_int_equal(error.code, NVTASKSET_ERROR_NO_PARTITION);
-	assert_null(group);
-	group = make("job");
-	assert_int_equal(nvtaskset_group_set(group, 0, &set, &error), -1);
-	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
-	nvtaskset_set_add(&set, TPCS);
-	assert_int_equal(nvtaskset_group_set(group, 0, &set, &error), -1);
-	assert_int_equal(error.code, NVTASKSET_ERROR_NOT_KNOWN);
-	nvtaskset_group_close(group);
-	nvtaskset_group_close(NULL);
-}
-
 /* --- the directory --------------------------------------------------------------------------------------------------- */
 
 /* Nobody would see what a file has that was removed. */
-static void test_claim_of_a_removed_file(void **state)
+TEST(claim_of_a_removed_file)
 {
 	struct nvtaskset_group *former = make("job"), *job;
 	struct nvtaskset_error error;
 
-	(void)state;
 	assert_int_equal(nvtaskset_group_remove(path_of("job"), &error), 0);
-	assert_int_equal(claim(former, 4, &error), -1);
-	assert_non_null(strstr(error.reason, "/job: was removed"));
+	assert_error_has(claim(former, 4, &error), "/job: was removed");
 	job = make("job");
 	assert_int_equal(claim(former, 4, &error), -1);
 	assert_int_equal(claim(job, TPCS, &error), 0);
@@ -194,76 +145,25 @@ static void test_claim_of_a_removed_file(void **state)
 }
 
 /* A file that others do not look at when they claim is no group: one by another name, one in another directory. */
-static void test_names_of_files(void **state)
+TEST(names_of_files)
 {
 	static const char *const names[] = {"12", ".job", "a b", "-job", "job\n"};
 	struct nvtaskset_group *group = make("job");
 	struct nvtaskset_error error;
 	char from[PATH_MAX];
 
-	(void)state;
 	nvtaskset_group_close(group);
 	strcpy(from, path_of("job"));
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		assert_int_equal(rename(from, path_of(names[i])), 0);
 		strcpy(from, path_of(names[i]));
-		assert_int_equal(nvtaskset_group_open(&group, topology, from, &error), -1);
-		assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
+		assert_error_code(nvtaskset_group_open(&group, topology, from, &error), INVALID);
 		assert_int_equal(nvtaskset_group_make(&group, topology, from, NULL, &error), -1);
 		assert_int_equal(nvtaskset_group_remove(from, &error), -1);
 		assert_int_equal(access(from, F_OK), 0);
 	}
 	assert_int_equal(nvtaskset_group_remove(path_of(""), &error), -1);
 	assert_int_equal(nvtaskset_group_remove(path_of("job/"), &error), -1);
-}
-
-/* What a group is given of the time stays, each for itself, and what is out of range changes nothing. */
-static void test_time(void **state)
-{
-	struct nvtaskset_group *group = make("job"), *again;
-	struct nvtaskset_quota quota = {.size = sizeof quota};
-	struct nvtaskset_rank rank = {.size = sizeof rank};
-	struct nvtaskset_error error;
-	char policy[NVTASKSET_POLICY];
-
-	(void)state;
-	assert_int_equal(nvtaskset_group_quota(group, &quota, &error), 0);
-	assert_int_equal(nvtaskset_group_rank(group, &rank, &error), 0);
-	assert_int_equal(quota.period_us, 0);
-	assert_int_equal(rank.priority, -1);
-	assert_int_equal(rank.weight, 0);
-	assert_int_equal(nvtaskset_group_set_quota(group, 30000, 100000, &error), 0);
-	assert_int_equal(nvtaskset_group_set_priority(group, 80, &error), 0);
-	assert_int_equal(nvtaskset_group_set_weight(group, 200, &error), 0);
-	assert_int_equal(nvtaskset_group_set_quota(group, 100, 100000, &error), -1);
-	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
-	assert_int_equal(nvtaskset_group_set_priority(group, 100, &error), -1);
-	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
-	assert_int_equal(nvtaskset_group_set_weight(group, 0, &error), -1);
-	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
-	assert_int_equal(nvtaskset_group_policy(group, policy, &error), 0);
-	assert_string_equal(policy, "");
-	assert_int_equal(nvtaskset_group_set_policy(group, "ae", &error), 0);
-	assert_int_equal(nvtaskset_group_set_policy(group, "prt", &error), 0);
-	assert_int_equal(nvtaskset_group_set_policy(group, "ht,prt", &error), -1);
-	assert_int_equal(error.code, NVTASKSET_ERROR_INVALID);
-	assert_string_equal(error.reason, "policy ht,prt: prt and ht say who goes first: choose one");
-	again = make("job");
-	assert_int_equal(nvtaskset_group_quota(again, &quota, &error), 0);
-	assert_int_equal(nvtaskset_group_rank(again, &rank, &error), 0);
-	assert_int_equal(quota.run_us, 30000);
-	assert_int_equal(quota.period_us, 100000);
-	assert_int_equal(quota.in_force, 0);
-	assert_int_equal(rank.priority, 80);
-	assert_int_equal(rank.weight, 200);
-	assert_int_equal(rank.held, 0);
-	assert_int_equal(nvtaskset_group_policy(again, policy, &error), 0);
-	assert_string_equal(policy, "prt,ae");
-	assert_int_equal(claim(again, 20, &error), 0);
-	assert_int_equal(nvtaskset_group_rank(group, &rank, &error), 0);
-	assert_int_equal(rank.priority, 80);
-	nvtaskset_group_close(again);
-	nvtaskset_group_close(group);
 }
 
 static struct nvtaskset_group *waiting;
@@ -307,11 +207,10 @@ static void wait_for_lock_open(pid_t pid)
 }
 
 /* Who cleans the directory removes the lock's file, too, perhaps while somebody waits for it. */
-static void test_lock_file_is_removed(void **state)
+TEST(lock_file_is_removed)
 {
-	int status, former, now, told[2];
+	int former, now, told[2];
 
-	(void)state;
 	waiting = make("job");
 	assert_int_equal(pipe(told), 0);
 	pid_t child = fork();
@@ -327,8 +226,7 @@ static void test_lock_file_is_removed(void **state)
 	/* It has to come here: with the former lock alone, it would claim and end. */
 	wait_for_lock_open(child);
 	close(now);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	assert_ends_well(child);
 	close(told[0]);
 	close(told[1]);
 	nvtaskset_group_close(waiting);
@@ -393,12 +291,10 @@ static _Noreturn void work(int worker)
 	_exit(0);
 }
 
-static void test_never_given_twice(void **state)
+TEST(never_given_twice)
 {
 	pid_t workers[WORKERS];
-	int status;
 
-	(void)state;
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(shared, MAP_FAILED);
 	for (int i = 0; i < WORKERS; i++) {
@@ -407,8 +303,7 @@ static void test_never_given_twice(void **state)
 			work(i);
 	}
 	for (int i = 0; i < WORKERS; i++) {
-		assert_int_equal(waitpid(workers[i], &status, 0), workers[i]);
-		assert_int_equal(status, 0);
+		assert_ends_well(workers[i]);
 	}
 	assert_int_equal(shared->wrong, 0);
 	for (int tpc = 0; tpc < TPCS; tpc++)
@@ -455,12 +350,11 @@ static void make_and_claim(void)
 		claim(group, 10, NULL);
 }
 
-static void test_killed_while_it_claims(void **state)
+TEST(killed_while_it_claims)
 {
 	bool was_killed = true;
 	int steps;
 
-	(void)state;
 	for (steps = 1; was_killed && steps < 2000; steps++) {
 		struct nvtaskset_error error;
 
@@ -480,8 +374,7 @@ static void test_killed_while_it_claims(void **state)
 		assert_int_equal(access(path_of(".nvtaskset-new"), F_OK), -1);
 		remove_all();
 	}
-	assert_false(was_killed);
-	assert_true(steps > 10);
+	assert_each(was_killed, false, steps > 10, true);
 }
 
 static struct nvtaskset_group *changed;
@@ -493,14 +386,13 @@ static void change(void)
 	nvtaskset_group_set(changed, 0, &set, NULL);
 }
 
-static void test_killed_while_it_changes(void **state)
+TEST(killed_while_it_changes)
 {
 	const struct nvtaskset_set after = {{0xff00}};
 	const char *stride = getenv("SEGMENT_STRIDE");
 	int by = stride ? atoi(stride) : STRIDE, steps, olds = 0, news = 0;
 	bool was_killed = true;
 
-	(void)state;
 	changed = make("changed");
 	for (steps = 1; was_killed && steps < STEPS_MAX; steps += by) {
 		/* Another one each time, so that a place of the ring that was not filled shows. */
@@ -519,19 +411,28 @@ static void test_killed_while_it_changes(void **state)
 	nvtaskset_group_close(changed);
 }
 
-int main(void)
+/* Who may write to a file may make it shorter under us: to read beyond its end would end this process. */
+TEST(a_file_that_others_may_write_is_copied)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_claims, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_time, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_mistakes, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_claim_of_a_removed_file, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_names_of_files, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_lock_file_is_removed, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_never_given_twice, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_killed_while_it_claims, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_killed_while_it_changes, setup, teardown),
-	};
+	static const struct segment_revision revision = {.count = 1};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	for (int is_open = 0; is_open < 2; is_open++) {
+		int file = open(path_of("open"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		char name[GROUP_NAME_MAX + 1];
+		struct group group;
+		struct error error;
+
+		assert_int_equal(group_fill(file, "open", "", &revision, &error), 0);
+		assert_int_equal(fchmod(file, is_open ? 0666 : 0644), 0);
+		assert_int_equal(group_map(&group, dup(file), &error), 0);
+		assert_int_equal(group.is_copy, is_open);
+		if (is_open)
+			assert_int_equal(ftruncate(file, 0), 0);
+		assert_string_equal(group_name(&group, name), "open");
+		group_close(&group);
+		close(file);
+		remove_all();
+	}
 }
+
+RUN_TESTS(setup, teardown)

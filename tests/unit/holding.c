@@ -1,16 +1,9 @@
 /*
  * When launches are held, on a clock of this file's own. Programs of several priorities launch on a GPU that executes one
- * launch after the other, in the order in which they went. The timelines are worked out by hand from TimeGraph (Kato et
- * al., USENIX ATC 2011, 4.1, 5.1, and figures 5 and 6). Times are in ms but where another unit stands.
+ * launch after the other, in the order in which they went. Times are in ms but where another unit stands.
  */
+#include "../cases.h"
 #include "shim/holding.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MS INT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -60,7 +53,6 @@ static struct {
 
 static uint64_t now;
 static bool news;          /* something has changed in this tick */
-static bool asks_always;   /* in each tick, whatever `wake` says */
 
 static bool wants(const struct program *program)
 {
@@ -80,9 +72,9 @@ static struct holding_view view_of(const struct program *program)
 	for (unsigned int i = 0; i < PROGRAMS; i++) {
 		bool is_higher = programs[i].priority > program->priority;
 
-		view.neighbours.any = view.neighbours.any || (programs[i].priority != 0 && &programs[i] != program);
-		view.neighbours.has_higher = view.neighbours.has_higher || is_higher;
-		view.neighbours.higher_wants = view.neighbours.higher_wants || (is_higher && wants(&programs[i]));
+		view.rivals.any = view.rivals.any || (programs[i].priority != 0 && &programs[i] != program);
+		view.rivals.has_higher = view.rivals.has_higher || is_higher;
+		view.rivals.higher_wants = view.rivals.higher_wants || (is_higher && wants(&programs[i]));
 	}
 	return view;
 }
@@ -96,9 +88,9 @@ static bool is_struck(const struct holding *before, const struct holding *after)
 /* What must be so when a launch goes by the rules. */
 static void check_rules(const struct program *program, const struct holding_view *view)
 {
-	assert_false(view->neighbours.higher_wants);
-	assert_true(view->in_flight < HOLDING_WINDOW);
-	if (program->holding.policy == HOLDING_PRT && view->neighbours.has_higher && program->holding.higher_wanted != 0 &&
+	assert_false(view->rivals.higher_wants);
+	assert_true(!view->rivals.has_higher || view->in_flight < HOLDING_WINDOW);
+	if (program->holding.policy == HOLDING_PRT && view->rivals.has_higher && program->holding.higher_wanted != 0 &&
 	    now - program->holding.higher_wanted < HOLDING_RECENT_NS)
 		assert_int_equal(view->in_flight, 0);
 }
@@ -133,8 +125,10 @@ static void launch_in(struct program *program, unsigned int number, int64_t leng
 
 	assert_false(thread->has_launch);
 	*thread = (struct thread){.has_launch = true, .length = length, .came = now};
-	if (program->holding.reserve)
-		thread->launch.reserved = reserve_launch(&program->reserve, (uint64_t)length);
+	if (program->holding.reserve) {
+		program->reserve.longest_ns = length;
+		thread->launch.reserved = reserve_launch(&program->reserve);
+	}
 	ask(program, thread);
 }
 
@@ -145,7 +139,7 @@ static void ask_all(bool all)
 		struct program *program = &programs[i / THREADS];
 		struct thread *thread = &program->threads[i % THREADS];
 
-		if (thread->has_launch && (all || asks_always || now >= thread->wake))
+		if (thread->has_launch && (all || now >= thread->wake))
 			ask(program, thread);
 	}
 }
@@ -178,11 +172,12 @@ static int64_t any(struct program *program, int64_t least, int64_t most)
 	return least + (int64_t)((uint64_t)rand_r(&program->seed) % (uint64_t)(most - least + 1));
 }
 
-/* Its threads launch, and pause. */
+/* Its threads launch, and pause; and wait in the driver while so many are in flight. */
 static void come(struct program *program)
 {
 	for (unsigned int i = 0; i < THREADS; i++) {
-		if (program->comes[i] != 0 && now >= program->comes[i] && !program->threads[i].has_launch) {
+		if (program->comes[i] != 0 && now >= program->comes[i] && !program->threads[i].has_launch &&
+		    program->in_flight < HOLDING_WINDOW) {
 			program->comes[i] = now + (uint64_t)any(program, 0, program->pause / TICK) * (uint64_t)TICK;
 			launch_in(program, i, any(program, 1, program->lengths / TICK) * TICK);
 		}
@@ -215,7 +210,6 @@ static void begin(void)
 	memset(&gpu, 0, sizeof gpu);
 	now = BEGIN;
 	news = false;
-	asks_always = false;
 }
 
 static struct program *add(unsigned int number, int priority, enum holding_policy policy)
@@ -225,9 +219,9 @@ static struct program *add(unsigned int number, int priority, enum holding_polic
 	return &programs[number];
 }
 
-static void give_quota(struct program *program, enum reserve_policy policy, int64_t run, int64_t period)
+static void give_quota(struct program *program, int64_t run, int64_t period)
 {
-	reserve_begin(&program->reserve, policy, run * MS, period * MS, now);
+	reserve_begin(&program->reserve, run * MS, period * MS, now);
 	program->holding.reserve = &program->reserve;
 }
 
@@ -254,14 +248,14 @@ static void assert_on_gpu(const char *priorities)
 	assert_string_equal(found, priorities);
 }
 
-/* --- figure 5: high (3), medium (2) and low (1) priority ---------------------------------------------------------- */
+/* --- high (3), medium (2) and low (1) priority --------------------------------------------------------------------- */
 
 #define HP (&programs[0])
 #define MP (&programs[1])
 #define LP (&programs[2])
 
 /* HP launches from time to time: it has done so at 0, for 1 ms. */
-static void begin_figure_5(enum holding_policy policy)
+static void begin_three(enum holding_policy policy)
 {
 	begin();
 	add(0, 3, policy);
@@ -274,137 +268,6 @@ static void begin_figure_5(enum holding_policy policy)
 	assert_on_gpu("");
 }
 
-/*
- * (a), PRT. MP's kernels take 10, HP's 5, LP's 8.
- *
- *   time   comes   on the GPU     waits
- *   10     MP 1    MP 1           -
- *   12     MP 2    MP 1           MP 2: one is executing
- *   14     HP 1    MP 1 HP 1      MP 2              HP waits for one kernel
- *   16     LP 1    MP 1 HP 1      MP 2 LP 1
- *   20             HP 1           MP 2 LP 1         HP goes before MP 2, which came earlier
- *   22     HP 2    HP 1 HP 2      MP 2 LP 1
- *   25             HP 2           MP 2 LP 1
- *   30             MP 2           LP 1
- *   40             LP 1           -
- *   48             -
- */
-static void test_prt(void **state)
-{
-	(void)state;
-	begin_figure_5(HOLDING_PRT);
-	launch_at(10, MP, 0, 10);
-	assert_on_gpu("2");
-	launch_at(12, MP, 0, 10);
-	assert_on_gpu("2");
-	launch_at(14, HP, 0, 5);
-	assert_on_gpu("23");
-	launch_at(16, LP, 0, 8);
-	assert_on_gpu("23");
-	go_on_until(20);
-	assert_on_gpu("3");
-	launch_at(22, HP, 0, 5);
-	assert_on_gpu("33");
-	go_on_until(25);
-	assert_on_gpu("3");
-	assert_true(is_held(MP, 0));
-	go_on_until(30);
-	assert_on_gpu("2");
-	assert_true(is_held(LP, 0));
-	go_on_until(40);
-	assert_on_gpu("1");
-	go_on_until(48);
-	assert_on_gpu("");
-}
-
-/*
- * (b), HT, the same launches: MP 2 is MP's own successor and goes at once, so HP waits for two kernels.
- *
- *   time   comes   on the GPU             waits
- *   10     MP 1    MP 1                   -
- *   12     MP 2    MP 1 MP 2              -
- *   14     HP 1    MP 1 MP 2 HP 1         -
- *   15     MP 3    MP 1 MP 2 HP 1         MP 3: a higher one is ready
- *   16     LP 1    MP 1 MP 2 HP 1         MP 3 LP 1
- *   20             MP 2 HP 1              MP 3 LP 1
- *   22     HP 2    MP 2 HP 1 HP 2         MP 3 LP 1
- *   30             HP 1 HP 2              MP 3 LP 1
- *   40             MP 3                   LP 1
- *   50             LP 1
- */
-static void test_ht(void **state)
-{
-	(void)state;
-	begin_figure_5(HOLDING_HT);
-	launch_at(10, MP, 0, 10);
-	launch_at(12, MP, 0, 10);
-	assert_on_gpu("22");
-	launch_at(14, HP, 0, 5);
-	assert_on_gpu("223");
-	launch_at(15, MP, 0, 10);
-	launch_at(16, LP, 0, 8);
-	assert_on_gpu("223");
-	go_on_until(20);
-	assert_on_gpu("23");
-	launch_at(22, HP, 0, 5);
-	assert_on_gpu("233");
-	go_on_until(30);
-	assert_on_gpu("33");
-	assert_true(is_held(MP, 0) && is_held(LP, 0));
-	go_on_until(40);
-	assert_on_gpu("2");
-	assert_true(is_held(LP, 0));
-	go_on_until(50);
-	assert_on_gpu("1");
-}
-
-/* A higher one that did not want to run for 100 ms is not waited for with one kernel only: 16 may be in flight. HP's
- * launch ended at 1. */
-static void test_prt_forgets(void **state)
-{
-	(void)state;
-	begin_figure_5(HOLDING_PRT);
-	launch_at(99, MP, 0, 20);
-	launch_at(99, MP, 1, 20);
-	assert_on_gpu("2");
-	go_on_until(100);
-	assert_on_gpu("2");
-	go_on_until(101);
-	assert_on_gpu("22");
-	/* And again. */
-	launch_at(102, HP, 0, 1);
-	launch_at(102, MP, 0, 20);
-	go_on_until(140);
-	assert_on_gpu("2");
-	launch_at(141, MP, 0, 1);
-	assert_on_gpu("2");
-}
-
-/* Without anybody of a higher priority, PRT limits nobody to one. */
-static void test_highest_is_free(void **state)
-{
-	(void)state;
-	begin_figure_5(HOLDING_PRT);
-	launch_at(10, MP, 0, 10);
-	launch_at(10, HP, 0, 5);
-	launch_at(10, HP, 0, 5);
-	launch_at(10, HP, 1, 5);
-	assert_on_gpu("2333");
-}
-
-/* Equals do not wait for each other. */
-static void test_equals(void **state)
-{
-	(void)state;
-	begin();
-	add(0, 2, HOLDING_PRT);
-	add(1, 2, HOLDING_PRT);
-	launch_at(0, HP, 0, 5);
-	launch_at(0, MP, 0, 5);
-	launch_at(0, MP, 0, 5);
-	assert_on_gpu("222");
-}
-
 /* --- bounds ------------------------------------------------------------------------------------------------------- */
 
 /*
@@ -415,10 +278,9 @@ static void test_equals(void **state)
  *   120            MP 1, by the bound; MP 2 comes
  *   220            MP 2, by the bound
  */
-static void test_bound_of_priority(void **state)
+TEST(bound_of_priority)
 {
-	(void)state;
-	begin_figure_5(HOLDING_PRT);
+	begin_three(HOLDING_PRT);
 	launch_at(10, HP, 0, 1000);
 	launch_at(20, MP, 0, 2);
 	assert_true(MP->threads[0].launch.is_ready);
@@ -437,36 +299,6 @@ static void test_bound_of_priority(void **state)
 	assert_int_equal(MP->holding.held_ns, 201 * MS);
 }
 
-/* 16 are in flight and none ends: perhaps they wait for what the held thread does. It goes after 100 ms. */
-static void test_bound_of_window(void **state)
-{
-	(void)state;
-	begin();
-	add(0, 1, HOLDING_PRT);
-	for (int i = 0; i < HOLDING_WINDOW; i++)
-		launch_at(0, HP, 0, 50);
-	launch_at(0, HP, 0, 50);
-	assert_int_equal(gpu.count, 16);
-	launch_at(10, HP, 1, 50);
-	go_on_until(49);
-	assert_int_equal(gpu.count, 16);
-	go_on_until(50); /* one has ended: one goes */
-	assert_int_equal(gpu.count, 16);
-	assert_false(is_held(HP, 0));
-	go_on_until(99);
-	assert_true(is_held(HP, 1));
-	go_on_until(100);
-	assert_false(is_held(HP, 1));
-	assert_int_equal(HP->holding.struck[HOLDING_FOR_WINDOW], 0);
-	gpu.launches[0].length = 1000 * MS;
-	launch_at(101, HP, 0, 50);
-	go_on_until(200);
-	assert_int_equal(gpu.count, 16);
-	go_on_until(201);
-	assert_int_equal(gpu.count, 17);
-	assert_int_equal(HP->holding.struck[HOLDING_FOR_WINDOW], 1);
-}
-
 /*
  * PE, C = 30, T = 100. A launch of 330 is paid back: -300 + 30 after it has ended at 330, so e > 0 when the period begins
  * at 1300. All the time nobody else is kept from running: it is not ready.
@@ -477,13 +309,12 @@ static void test_bound_of_window(void **state)
  *   330        -300   it has ended; the next one waits for 11 periods: -300 + 11 x 30 = 30
  *  1400          30   it goes
  */
-static void test_bound_of_quota(void **state)
+TEST(bound_of_quota)
 {
-	(void)state;
 	begin();
 	add(0, 2, HOLDING_PRT);
 	add(1, 1, HOLDING_PRT);
-	give_quota(HP, RESERVE_POSTERIOR, 30, 100);
+	give_quota(HP, 30, 100);
 	launch_at(0, HP, 0, 330);
 	launch_at(331, HP, 0, 5);
 	assert_true(is_held(HP, 0));
@@ -499,36 +330,6 @@ static void test_bound_of_quota(void **state)
 }
 
 /*
- * One in flight takes 500 where 20 were predicted: the second one's hold ends at the time that was computed, though there
- * is no room. AE, C = 30, T = 100.
- *
- *   time   e    of it, in flight
- *     0    30   20     the first, x = 20, goes; the second, x = 20, waits until 300: a period until the first has ended, and
- *                      two for 20 + 20
- *   300    30   40     the second goes, and is counted
- *   400    40   40     what is in flight does not lapse
- *   500  -460   20     the first has ended
- *   520  -480    0     the second has ended
- */
-static void test_hold_ends_without_room(void **state)
-{
-	(void)state;
-	begin();
-	add(0, 1, HOLDING_PRT);
-	give_quota(HP, RESERVE_APRIORI, 30, 100);
-	launch_at(0, HP, 0, 20);
-	gpu.launches[0].length = 500 * MS;
-	launch_at(0, HP, 1, 20);
-	go_on_until(299);
-	assert_true(is_held(HP, 1));
-	go_on_until(300);
-	assert_false(is_held(HP, 1));
-	assert_int_equal(HP->holding.struck[HOLDING_FOR_QUOTA], 1);
-	go_on_until(521);
-	assert_int_equal(HP->reserve.left_ns, -480 * MS);
-}
-
-/*
  * Work on another GPU, which may wait for the held launch: no hold lasts longer than 100 ms then. C = 30, T = 1000; what
  * goes by the bound is charged.
  *
@@ -541,12 +342,11 @@ static void test_hold_ends_without_room(void **state)
  *   400         the third is still held
  *   500         there is work on the other GPU again: the third has been held for long
  */
-static void test_other_gpus(void **state)
+TEST(other_gpus)
 {
-	(void)state;
 	begin();
 	add(0, 1, HOLDING_PRT);
-	give_quota(HP, RESERVE_POSTERIOR, 30, 1000);
+	give_quota(HP, 30, 1000);
 	HP->is_busy_elsewhere = true;
 	launch_at(0, HP, 0, 40);
 	launch_at(40, HP, 0, 40);
@@ -568,35 +368,11 @@ static void test_other_gpus(void **state)
 	assert_int_equal(HP->holding.struck_elsewhere, 2);
 }
 
-/* Held for priority, the window and the quota: at the same time, and not one after the other. The quota's end is at 100,
- * priority's and the window's at 110. */
-static void test_bounds_together(void **state)
-{
-	(void)state;
-	begin();
-	add(0, 2, HOLDING_PRT);
-	add(1, 1, HOLDING_PRT);
-	give_quota(MP, RESERVE_POSTERIOR, 10, 100);
-	launch_at(0, MP, 0, 10);
-	launch_at(0, HP, 0, 1000);
-	launch_at(10, MP, 0, 10);
-	assert_true(is_held(MP, 0));
-	assert_false(MP->threads[0].launch.is_ready);
-	go_on_until(109);
-	assert_true(is_held(MP, 0));
-	assert_true(MP->threads[0].launch.is_ready);
-	go_on_until(110);
-	assert_false(is_held(MP, 0));
-	assert_int_equal(MP->holding.struck[HOLDING_FOR_PRIORITY], 1);
-	assert_int_equal(MP->holding.struck[HOLDING_FOR_QUOTA], 0);
-}
-
 /* The rule is taken away, or MPS's server has ended. */
-static void test_is_over(void **state)
+TEST(is_over)
 {
-	(void)state;
-	begin_figure_5(HOLDING_PRT);
-	give_quota(MP, RESERVE_POSTERIOR, 1, 1000);
+	begin_three(HOLDING_PRT);
+	give_quota(MP, 1, 1000);
 	launch_at(10, MP, 0, 10);
 	launch_at(10, HP, 0, 1000);
 	launch_at(20, MP, 0, 10);
@@ -610,69 +386,6 @@ static void test_is_over(void **state)
 	launch_at(22, MP, 0, 10);
 	assert_on_gpu("3222");
 	assert_int_equal(MP->reserve.in_flight_ns, 30 * MS);
-}
-
-/* --- figure 6 (a), under PRT as in the paper ---------------------------------------------------------------------- */
-
-/*
- * C = 4, T = 10; launches take 2, 5, 2 and 3. In the paper only one is in flight; here this is so since HP came a while
- * ago.
- *
- *   time   e    comes   goes
- *   10     4    1       1
- *   11     4    2
- *   12     2            2
- *   16     2    3                   one is executing
- *   17    -3                        the GPU is idle, but e <= 0
- *   20     1            3
- *   21     1    4                   e > 0, but one is executing
- *   22    -1                        e <= 0
- *   30     3            4
- */
-static void test_figure_6(void **state)
-{
-	(void)state;
-	begin_figure_5(HOLDING_PRT);
-	give_quota(MP, RESERVE_POSTERIOR, 4, 10);
-	launch_at(10, MP, 0, 2);
-	launch_at(11, MP, 0, 5);
-	assert_true(is_held(MP, 0));
-	go_on_until(12);
-	assert_false(is_held(MP, 0));
-	assert_int_equal(MP->reserve.left_ns, 2 * MS);
-	launch_at(16, MP, 0, 2);
-	go_on_until(17);
-	assert_int_equal(MP->reserve.left_ns, -3 * MS);
-	assert_on_gpu("");
-	go_on_until(20);
-	assert_on_gpu("2");
-	assert_int_equal(MP->reserve.left_ns, 1 * MS);
-	launch_at(21, MP, 0, 3);
-	go_on_until(22);
-	assert_int_equal(MP->reserve.left_ns, -1 * MS);
-	assert_on_gpu("");
-	go_on_until(30);
-	assert_on_gpu("2");
-	assert_int_equal(MP->reserve.left_ns, 3 * MS);
-}
-
-/* "or what the budget still has": kernels of 1 are in flight up to e = 10, not up to 16. Short ones have the window. */
-static void test_window_by_budget(void **state)
-{
-	(void)state;
-	begin();
-	add(0, 1, HOLDING_HT);
-	give_quota(HP, RESERVE_POSTERIOR, 10, 100);
-	for (int i = 0; i < 10; i++)
-		launch_at(0, HP, 0, 1);
-	assert_int_equal(gpu.count, 10);
-	launch_at(0, HP, 0, 1);
-	assert_true(is_held(HP, 0));
-	go_on_until(99);
-	assert_true(is_held(HP, 0));
-	assert_int_equal(HP->ran, 10 * MS);
-	go_on_until(100);
-	assert_false(is_held(HP, 0));
 }
 
 /* --- random loads ------------------------------------------------------------------------------------------------- */
@@ -690,8 +403,7 @@ static void begin_load(unsigned int seed, bool with_quotas)
 		program->lengths = any(program, 1, i == 0 ? 4 : 60) * TICK;
 		program->pause = i == 0 ? any(program, 1, 200) * MS : any(program, 0, 2) * MS;
 		if (with_quotas)
-			give_quota(program, (enum reserve_policy)any(program, RESERVE_POSTERIOR, RESERVE_APRIORI),
-			           any(program, 4, 40), 100);
+			give_quota(program, any(program, 4, 40), 100);
 		for (unsigned int thread = 0; thread < THREADS; thread++)
 			program->comes[thread] = now + (uint64_t)(any(program, 0, 10) * MS);
 	}
@@ -699,9 +411,8 @@ static void begin_load(unsigned int seed, bool with_quotas)
 
 /* check_rules has looked at each launch. No hold was longer than its bounds, and each program has launched all the time:
  * a launch of the lowest one goes in 100 ms without a quota. */
-static void test_random(void **state)
+TEST(random)
 {
-	(void)state;
 	for (unsigned int seed = 1; seed <= 20; seed++) {
 		begin_load(seed, false);
 		for (int second = 1; second <= 5; second++) {
@@ -720,9 +431,8 @@ static void test_random(void **state)
 
 /* With quotas: kernels are up to 15 ms, quotas at least 4 of 100, so that a launch needs four periods, and some more for
  * the others that wait and are in flight. Nobody has more than its quota but for the last launches. */
-static void test_random_quotas(void **state)
+TEST(random_quotas)
 {
-	(void)state;
 	for (unsigned int seed = 1; seed <= 20; seed++) {
 		begin_load(seed, true);
 		go_on_until(10000);
@@ -737,63 +447,4 @@ static void test_random_quotas(void **state)
 	}
 }
 
-/* Work on another GPU, now and then or always: no hold is longer than 100 ms while there is any. */
-static void test_random_other_gpus(void **state)
-{
-	(void)state;
-	for (unsigned int seed = 1; seed <= 20; seed++) {
-		begin_load(seed, true);
-		for (unsigned int i = 0; i < PROGRAMS; i++)
-			programs[i].is_busy_elsewhere = true;
-		go_on_until(3000);
-		for (unsigned int i = 0; i < PROGRAMS; i++) {
-			assert_true(programs[i].longest_hold <= HOLDING_BOUND_NS + (uint64_t)TICK);
-			assert_true(programs[i].launches >= 29);
-		}
-	}
-}
-
-/* Who asks only when there is news, or at `wake`, does not miss anything: each launch goes at the same time as if it
- * asked always. */
-static void test_wake(void **state)
-{
-	(void)state;
-	for (unsigned int seed = 1; seed <= 10; seed++) {
-		uint64_t checksums[2][PROGRAMS];
-
-		for (int always = 0; always < 2; always++) {
-			begin_load(seed, seed % 2 == 0);
-			asks_always = always == 1;
-			go_on_until(3000);
-			for (unsigned int i = 0; i < PROGRAMS; i++)
-				checksums[always][i] = programs[i].checksum;
-		}
-		assert_memory_equal(checksums[0], checksums[1], sizeof checksums[0]);
-	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_prt),
-		cmocka_unit_test(test_ht),
-		cmocka_unit_test(test_prt_forgets),
-		cmocka_unit_test(test_highest_is_free),
-		cmocka_unit_test(test_equals),
-		cmocka_unit_test(test_bound_of_priority),
-		cmocka_unit_test(test_bound_of_window),
-		cmocka_unit_test(test_bound_of_quota),
-		cmocka_unit_test(test_hold_ends_without_room),
-		cmocka_unit_test(test_other_gpus),
-		cmocka_unit_test(test_bounds_together),
-		cmocka_unit_test(test_is_over),
-		cmocka_unit_test(test_figure_6),
-		cmocka_unit_test(test_window_by_budget),
-		cmocka_unit_test(test_random),
-		cmocka_unit_test(test_random_quotas),
-		cmocka_unit_test(test_random_other_gpus),
-		cmocka_unit_test(test_wake),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

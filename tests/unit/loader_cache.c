@@ -1,12 +1,7 @@
 /* The dynamic linker's cache: this machine's, and caches that are truncated or wrong. */
+#include "../cases.h"
 #include "../skip.h"
 #include "../../tools/nvtaskset/start/loader_cache.c"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <stdlib.h>
 
 static bool any(const char *path)
 {
@@ -19,11 +14,10 @@ static bool none(const char *path)
 	return false;
 }
 
-static void test_this_machines(void **state)
+TEST(this_machines)
 {
 	char path[PATH_MAX];
 
-	(void)state;
 	if (access("/etc/ld.so.cache", R_OK) < 0)
 		skip_because("there is no /etc/ld.so.cache");
 	assert_true(loader_cache_find("/etc/ld.so.cache", "libc.so.6", any, path));
@@ -59,12 +53,10 @@ static int make_cache(void **state)
 	return made < 0 ? -1 : close(made);
 }
 
-static int remove_cache(void **state)
+FIXTURE(remove_cache)
 {
-	(void)state;
 	unlink(file);
 	strcpy(file + sizeof file - 7, "XXXXXX");
-	return 0;
 }
 
 static bool find_in(size_t size, char path[PATH_MAX])
@@ -77,30 +69,27 @@ static bool find_in(size_t size, char path[PATH_MAX])
 	return loader_cache_find(file, "libcuda.so.1", any, path);
 }
 
-static void test_library_of_this_machines_kind(void **state)
+TEST_WITH(make_cache, remove_cache, library_of_this_machines_kind)
 {
 	char path[PATH_MAX];
 
-	(void)state;
 	assert_true(find_in(sizeof cache, path));
 	assert_string_equal(path, "/right/libcuda.so.1");
 }
 
-static void test_cut_off_anywhere(void **state)
+TEST_WITH(make_cache, remove_cache, cut_off_anywhere)
 {
 	char path[PATH_MAX];
 	size_t whole = offsetof(__typeof__(cache), text) + 33 + sizeof "/right/libcuda.so.1";
 
-	(void)state;
 	for (size_t size = 0; size < sizeof cache; size++)
 		assert_int_equal(find_in(size, path), size >= whole);
 }
 
-static void test_hostile_numbers(void **state)
+TEST_WITH(make_cache, remove_cache, hostile_numbers)
 {
 	char path[PATH_MAX];
 
-	(void)state;
 	cache.head.entry_count = UINT32_MAX;
 	assert_false(find_in(sizeof cache, path));
 	cache.head.entry_count = 1 << 20;
@@ -112,14 +101,4 @@ static void test_hostile_numbers(void **state)
 	assert_false(find_in(sizeof cache, path));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_this_machines),
-		cmocka_unit_test_setup_teardown(test_library_of_this_machines_kind, make_cache, remove_cache),
-		cmocka_unit_test_setup_teardown(test_cut_off_anywhere, make_cache, remove_cache),
-		cmocka_unit_test_setup_teardown(test_hostile_numbers, make_cache, remove_cache),
-	};
-
-	return cmocka_run_group_tests_name("loader_cache", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,10 +1,8 @@
-/* Metrics as text, the labels that a control group tells, and files that are replaced as a whole. */
+/* Metrics as text, and the labels that a control group tells. */
+#include "../cases.h"
 #include "root.h"
 #include "../../tools/nvtaskset/metrics/exposition.c"
-#include "../../tools/nvtaskset/metrics/replace.c"
 #include "../../tools/nvtaskset/metrics/workload.c"
-
-#include <unistd.h>
 
 /* --- text --------------------------------------------------------------------------------------------------------------- */
 
@@ -33,9 +31,8 @@ static void assert_exposition(enum metrics_format format, const char *expected)
 	free(text);
 }
 
-static void test_openmetrics(void **state)
+TEST(openmetrics)
 {
-	(void)state;
 	assert_exposition(METRICS_OPENMETRICS,
 	                  "# TYPE nvtaskset_program info\n"
 	                  "# HELP nvtaskset_program A program with a partition, by the name of its process.\n"
@@ -52,9 +49,8 @@ static void test_openmetrics(void **state)
 	                  "# EOF\n");
 }
 
-static void test_the_classic_format(void **state)
+TEST(the_classic_format)
 {
-	(void)state;
 	assert_exposition(METRICS_PROMETHEUS,
 	                  "# HELP nvtaskset_program_info A program with a partition, by the name of its process.\n"
 	                  "# TYPE nvtaskset_program_info gauge\n"
@@ -69,9 +65,8 @@ static void test_the_classic_format(void **state)
 }
 
 /* OpenMetrics: a family with a unit has a name that ends with it; only counters end in _total, only infos in _info. */
-static void test_names_are_as_openmetrics_wants_them(void **state)
+TEST(names_are_as_openmetrics_wants_them)
 {
-	(void)state;
 	for (int i = 0; i < METRIC_COUNT; i++) {
 		size_t name = strlen(metrics[i].name), unit = strlen(metrics[i].unit);
 
@@ -105,9 +100,8 @@ static void assert_workload(const char *cgroup, const char *job, const char *pod
 	assert_string_equal(workload.namespace, "");
 }
 
-static void test_control_groups(void **state)
+TEST(control_groups)
 {
-	(void)state;
 	assert_workload("", "", "", "");
 	assert_workload("0::/user.slice/user-1000.slice/session-3.scope\n", "", "", "");
 	/* Slurm, with cgroup v2 and v1 */
@@ -130,12 +124,11 @@ static void test_control_groups(void **state)
 	assert_workload("0::/" ID "0/x" ID "\n", "", "", "");
 }
 
-static void test_names_of_pods(void **state)
+TEST(names_of_pods)
 {
 	struct workload workload;
 	char container[WORKLOAD_NAME];
 
-	(void)state;
 	root_run("mkdir logs && cd logs && touch junk _ a_b "
 	         "other_default_main-fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210.log");
 	workload_read(&workload, "0::/docker/" ID "\n", container);
@@ -155,88 +148,7 @@ static void test_names_of_pods(void **state)
 	workload_find_names(&workload, container, "/nowhere");
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------------------ */
-
-static char path[64];
-
-static void assert_content(const char *expected)
-{
-	char text[64] = "";
-	FILE *file = fopen(path, "r");
-
-	assert_non_null(file);
-	size_t length = fread(text, 1, sizeof text - 1, file);
-
-	text[length] = '\0';
-	fclose(file);
-	assert_string_equal(text, expected);
-}
-
-static void test_a_file_is_replaced(void **state)
-{
-	struct error error;
-	struct stat status;
-
-	(void)state;
-	snprintf(path, sizeof path, "%s/metrics.prom", root);
-	umask(022);
-	assert_int_equal(replace_file(path, "old\n", 4, &error), 0);
-	assert_content("old\n");
-	assert_int_equal(stat(path, &status), 0);
-	assert_int_equal(status.st_mode & 07777, 0644);
-	/* Who has the old file open goes on reading it. */
-	int old = open(path, O_RDONLY);
-	char byte;
-
-	assert_int_equal(replace_file(path, "new\n", 4, &error), 0);
-	assert_content("new\n");
-	assert_int_equal(read(old, &byte, 1), 1);
-	assert_int_equal(byte, 'o');
-	close(old);
-	root_run("test \"$(ls -A | grep -v logs)\" = metrics.prom");
-}
-
-static void assert_refused(const char *where, const char *why)
-{
-	struct error error;
-
-	assert_int_equal(replace_file(where, "new\n", 4, &error), -1);
-	assert_non_null(strstr(error.reason, why));
-}
-
-static void test_what_is_no_file_stays(void **state)
-{
-	char name[5000];
-
-	(void)state;
-	root_run("mkfifo fifo && ln -s metrics.prom link && mkdir directory");
-	snprintf(path, sizeof path, "%s/fifo", root);
-	assert_refused(path, "/fifo: not a regular file");
-	snprintf(path, sizeof path, "%s/link", root);
-	assert_refused(path, "/link: not a regular file");
-	snprintf(path, sizeof path, "%s/directory", root);
-	assert_refused(path, "/directory: not a regular file");
-	assert_refused("/dev/null", "/dev/null: not a regular file");
-	assert_refused("/nowhere/metrics.prom", "/nowhere/metrics.prom: No such file or directory");
-	assert_refused("", ": ");
-	memset(name, 'x', sizeof name - 1);
-	name[sizeof name - 1] = '\0';
-	assert_refused(name, "File name too long");
-	root_run("test -p fifo && test -L link && rm -r fifo link directory && "
-	         "test \"$(ls -A | grep -v logs)\" = metrics.prom");
-}
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_openmetrics),
-		cmocka_unit_test(test_the_classic_format),
-		cmocka_unit_test(test_names_are_as_openmetrics_wants_them),
-		cmocka_unit_test(test_control_groups),
-		cmocka_unit_test(test_names_of_pods),
-		cmocka_unit_test(test_a_file_is_replaced),
-		cmocka_unit_test(test_what_is_no_file_stays),
-	};
-
-	return cmocka_run_group_tests(tests, root_make, root_remove);
+	return run_tests_in(root_make, root_remove, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* Which TPCs hold a launch whose blocks must run at once, on an H200: GPC 0 has virtual GPC 0 with 4 of its TPCs, the rest are
  * singletons; the others have one virtual GPC each. */
+#include "../cases.h"
 #include "gpu/occupancy.h"
 #include "share.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 
 #define WHOLE "0-65"
 
@@ -44,11 +40,10 @@ static void assert_room(const struct occupancy *occupancy, const char *allowed, 
 	assert_string_equal(tpcset_format_list(&found, text), expected);
 }
 
-static void test_cooperative_grid_needs_enough_sms(void **state)
+TEST(cooperative_grid_needs_enough_sms)
 {
 	const struct occupancy eight = need(1, 8, 1), dense = need(1, 64, 8);
 
-	(void)state;
 	assert_true(fits(&eight, "0-3"));
 	assert_false(fits(&eight, "0-2"));
 	assert_true(fits(&dense, "0-3"));
@@ -57,14 +52,13 @@ static void test_cooperative_grid_needs_enough_sms(void **state)
 	assert_room(&eight, "0-3", WHOLE, "0-3");
 }
 
-static void test_cluster_needs_one_virtual_gpc(void **state)
+TEST(cluster_needs_one_virtual_gpc)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 	const struct occupancy eight = need(8, 0, 1);
 	struct tpcset members = topology_gpc(gpu, 2);
 	char text[TPCSET_TEXT];
 
-	(void)state;
 	/* Four TPCs with consecutive numbers lie in four GPCs. */
 	assert_false(fits(&eight, "1-4"));
 	assert_true(fits(&eight, tpcset_format_list(&members, text)));
@@ -75,21 +69,19 @@ static void test_cluster_needs_one_virtual_gpc(void **state)
 	assert_true(fits(&two, "62"));
 }
 
-static void test_only_whole_clusters_count(void **state)
+TEST(only_whole_clusters_count)
 {
 	/* 3 TPCs of one group are 6 SMs: one whole cluster of 4, with 8 blocks to an SM 32 blocks. */
 	const struct occupancy some = need(4, 32, 8), more = need(4, 33, 8);
 
-	(void)state;
 	assert_true(fits(&some, "1,9,17"));
 	assert_false(fits(&more, "1,9,17"));
 }
 
-static void test_room_in_preferred_then_allowed_then_widened(void **state)
+TEST(room_in_preferred_then_allowed_then_widened)
 {
 	const struct occupancy four = need(1, 4, 1);
 
-	(void)state;
 	assert_room(&four, "0-7", "2-3,60", "2-3");
 	assert_room(&four, "0-7", "2,60", "0-7");
 	/* Of the groups that can hold a cluster, the one with the fewest missing TPCs is added as a whole. */
@@ -99,13 +91,12 @@ static void test_room_in_preferred_then_allowed_then_widened(void **state)
 	assert_room(&large, "1,9,17,25,32", WHOLE, "1,9,17,25,32,39,46,53");
 }
 
-static void test_unknown_groups_use_drivers_answer(void **state)
+TEST(unknown_groups_use_drivers_answer)
 {
 	static struct topology gpu;
 	const struct qmd_shape shape = {.cluster = 4, .threads = 32};
 	struct tpcset judged = parse("0-7"), part = parse("0-6");
 
-	(void)state;
 	gpu = *share_read(&list, "h200");
 	for (unsigned int tpc = 0; tpc < gpu.tpc_count; tpc++)
 		gpu.tpcs[tpc].virtual_gpc = TOPOLOGY_UNKNOWN;
@@ -116,15 +107,4 @@ static void test_unknown_groups_use_drivers_answer(void **state)
 	assert_room(&unknown, "0-3", "0-7", "0-7");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cooperative_grid_needs_enough_sms),
-		cmocka_unit_test(test_cluster_needs_one_virtual_gpc),
-		cmocka_unit_test(test_only_whole_clusters_count),
-		cmocka_unit_test(test_room_in_preferred_then_allowed_then_widened),
-		cmocka_unit_test(test_unknown_groups_use_drivers_answer),
-	};
-
-	return cmocka_run_group_tests_name("occupancy", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -44,6 +44,23 @@ static struct segment make_segment(void)
 	return segment;
 }
 
+/* A fixture: such a segment, this process's own. */
+static struct segment owner;
+
+static inline int make_owner(void **state)
+{
+	(void)state;
+	owner = make_segment();
+	return 0;
+}
+
+static inline int close_owner(void **state)
+{
+	(void)state;
+	segment_close(&owner);
+	return 0;
+}
+
 /* Edits it as another process would. Inline, like assert_set, since some tests do not edit. */
 static inline int edit(const struct segment_partition *wanted, struct error *error)
 {

@@ -1,4 +1,5 @@
 /* The picture of a GPU, character by character; the processes' letters; shared TPCs. */
+#include "../cases.h"
 #include "../../tools/nvtaskset/gpcs.c"
 #include "../skip.h"
 #include "sets.h"
@@ -10,9 +11,6 @@
 #include "../../tools/nvtaskset/show/text.c"
 
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 
 static struct topology_list list;
 
@@ -56,37 +54,7 @@ static void assert_picture(const struct topology *gpu, struct processes *process
 
 /* --- pictures ------------------------------------------------------------------------------------------------------- */
 
-static void test_in_ascii(void **state)
-{
-	const struct topology *gpu = share_read(&list, "h200");
-	struct process array[] = {
-		process_with(4711, "0,8,16,24,62-65,1"),
-		process_with(90210, "1,9,17,25,32,39,46,53"),
-	};
-	struct processes processes = processes_of(array, 2);
-
-	(void)state;
-	assert_picture(gpu, &processes, &file,
-	               "GPU 0, NVIDIA H200, 0000:00:06.0: 66 TPCs of 2 SMs, 50 free\n"
-	               "\n"
-	               "GPC 0 |  6 .   14 .   22 .   30 .   37 .   44 .   51 .   58 .   60 .\n"
-	               "GPC 1 |  0 A    8 A   16 A   24 A : 62 A : 63 A : 64 A : 65 A\n"
-	               "GPC 2 |  1 #    9 B   17 B   25 B   32 B   39 B   46 B   53 B\n"
-	               "GPC 3 |  2 .   10 .   18 .   26 .   33 .   40 .   47 .   54 .\n"
-	               "GPC 4 |  3 .   11 .   19 .   27 .   34 .   41 .   48 .   55 .\n"
-	               "GPC 5 |  4 .   12 .   20 .   28 .   35 .   42 .   49 .   56 .\n"
-	               "GPC 6 |  5 .   13 .   21 .   29 .   36 .   43 .   50 .   57 .\n"
-	               "GPC 7 |  7 .   15 .   23 .   31 .   38 .   45 .   52 .   59 .   61 .\n"
-	               "\n"
-	               "      PID USER TPCS                  COMMAND\n"
-	               " A   4711 ana  0-1,8,16,24,62-65     ./infer --all\n"
-	               " B  90210 ana  1,9,17,25,32,39,46,53 ./infer --all\n"
-	               " #  A+B: TPCs 1\n"
-	               " .  free\n"
-	               " :  a single TPC, in no virtual GPC\n");
-}
-
-static void test_on_a_narrow_utf8_terminal(void **state)
+TEST(on_a_narrow_utf8_terminal)
 {
 	const struct terminal narrow = {.is_terminal = true, .moves_cursor = true, .utf8 = true, .columns = 20, .rows = 5};
 	const struct topology *gpu = share_read(&list, "h200");
@@ -94,7 +62,6 @@ static void test_on_a_narrow_utf8_terminal(void **state)
 	struct topology small = *gpu;
 	struct processes none = {.count = 0};
 
-	(void)state;
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))
 		skip_because("needs the locale C.UTF-8");
 	/* The first two GPCs only, with their TPCs numbered anew. */
@@ -118,35 +85,11 @@ static void test_on_a_narrow_utf8_terminal(void **state)
 	               " ┊  a single TPC, in no virtual GPC\n");
 }
 
-static void test_in_colours(void **state)
-{
-	const struct terminal basic = {.is_terminal = true, .moves_cursor = true, .colours = TERMINAL_BASIC, .columns = 100};
-	struct topology small = *share_read(&list, "turing");
-	struct process array[] = {process_with(1, "0"), process_with(2, "0-1")};
-	struct processes processes = processes_of(array, 2);
-
-	(void)state;
-	small.tpc_count = 3;
-	small.name[0] = '\0';
-	small.tpcs[0].gpc = small.tpcs[1].gpc = small.tpcs[2].gpc = 4;
-	assert_picture(&small, &processes, &basic,
-	               "GPU 0, 0000:65:00.0: 3 TPCs of 2 SMs, 1 free\n"
-	               "\n"
-	               "GPC 4 |\033[1;37;41m 0 # \033[m \033[30;43m 1 B \033[m \033[2m 2 . \033[m\n"
-	               "\n"
-	               "    PID USER TPCS COMMAND\n"
-	               "\033[30;46m A \033[m   1 ana  0    ./infer --all\n"
-	               "\033[30;43m B \033[m   2 ana  0-1  ./infer --all\n"
-	               "\033[1;37;41m # \033[m A+B: TPCs 0\n"
-	               "\033[2m . \033[m free\n");
-}
-
-static void test_gpcs_unknown_in_part(void **state)
+TEST(gpcs_unknown_in_part)
 {
 	struct topology gpu = *share_read(&list, "h200");
 	struct processes none = {.count = 0};
 
-	(void)state;
 	/* A measured topology: virtual GPCs only. */
 	gpu.tpc_count = 3;
 	gpu.tpcs[0] = (struct topology_tpc){.gpc = TOPOLOGY_UNKNOWN, .virtual_gpc = 11};
@@ -183,14 +126,13 @@ static void test_gpcs_unknown_in_part(void **state)
 
 /* --- letters -------------------------------------------------------------------------------------------------------- */
 
-static void test_letters_stay(void **state)
+TEST(letters_stay)
 {
 	const struct gpu_choices shown = {.count = 1, .choices = {{.gpu = share_read(&list, "h200")}}};
 	struct process array[] = {process_with(10, "0"), process_with(20, "1"), process_with(30, "2")};
 	struct processes processes = {.count = 3, .list = array};
 	struct labels labels = {{0}};
 
-	(void)state;
 	labels_update(&labels, &processes, &shown);
 	assert_int_equal(labels_letter(labels_find(&labels, 30)), 'C');
 	array[0] = process_with(15, "0"); /* 10 has ended */
@@ -202,14 +144,13 @@ static void test_letters_stay(void **state)
 	assert_int_equal(labels_find(&labels, 20), LABELS_MAX);
 }
 
-static void test_more_processes_than_letters(void **state)
+TEST(more_processes_than_letters)
 {
 	const struct gpu_choices shown = {.count = 1, .choices = {{.gpu = share_read(&list, "h200")}}};
 	struct process array[LABELS_MAX + 1];
 	struct processes processes = {.count = LABELS_MAX + 1, .list = array};
 	struct labels labels = {{0}};
 
-	(void)state;
 	for (int i = 0; i <= LABELS_MAX; i++)
 		array[i] = process_with(100 + i, "0");
 	labels_update(&labels, &processes, &shown);
@@ -228,39 +169,10 @@ static void assert_shared(const struct shared *shared, const char *expected)
 	assert_string_equal(tpcset_format_list(&shared->tpcs, text), expected);
 }
 
-static void test_groups_of_sharers(void **state)
-{
-	share_read(&list, "h200-x2");
-	struct process array[] = {
-		process_with(1, "0-7"), process_with(2, "4-11"), process_with(3, "6,20"), process_with(4, "30"),
-		process_with(5, "30,255"),
-	};
-
-	(void)state;
-	/* TPCs with the same numbers on another GPU are not shared. */
-	array[4].revision.partitions[0].pci = list.gpus[1].pci;
-	struct processes processes = processes_of(array, 5);
-	const struct shared *shared = processes.shared;
-
-	if (processes.shared_count != 2 || !shared) {
-		fail();
-		return;
-	}
-	assert_shared(&shared[0], "4-5,7");
-	assert_true(process_shares(&array[0], &shared[0]));
-	assert_true(process_shares(&array[1], &shared[0]));
-	assert_false(process_shares(&array[2], &shared[0]));
-	assert_shared(&shared[1], "6");
-	assert_true(process_shares(&array[2], &shared[1]));
-	assert_false(process_shares(&array[3], &shared[1]));
-	free(processes.shared);
-}
-
-static void test_each_pair_shares_other_tpcs(void **state)
+TEST(each_pair_shares_other_tpcs)
 {
 	struct process array[40];
 
-	(void)state;
 	share_read(&list, "h200");
 	for (unsigned int i = 0; i < 40; i++) {
 		array[i] = process_with((pid_t)i + 1, "");
@@ -273,18 +185,17 @@ static void test_each_pair_shares_other_tpcs(void **state)
 	free(processes.shared);
 }
 
-static void test_sums_do_not_wrap_around(void **state)
+TEST(sums_do_not_wrap_around)
 {
 	struct process process = {.counters = {.restricted = UINT64_MAX, .unrestricted = 2}};
 
-	(void)state;
 	assert_true(process_uploads(&process) == UINT64_MAX);
 	process.counters.reasons[0] = UINT64_MAX - 1;
 	process.counters.reasons[SEGMENT_LAUNCHED_BY_KERNELS] = 3;
 	assert_true(process_outside(&process) == UINT64_MAX);
 }
 
-static void test_gpcs_in_words(void **state)
+TEST(gpcs_in_words)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 	struct {
@@ -301,7 +212,6 @@ static void test_gpcs_in_words(void **state)
 	};
 	char text[TPCSET_TEXT];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct tpcset set = parse(cases[i].set);
 		struct gpcs gpcs = gpcs_of(gpu, &set);
@@ -310,20 +220,4 @@ static void test_gpcs_in_words(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_in_ascii),
-		cmocka_unit_test(test_on_a_narrow_utf8_terminal),
-		cmocka_unit_test(test_in_colours),
-		cmocka_unit_test(test_gpcs_unknown_in_part),
-		cmocka_unit_test(test_letters_stay),
-		cmocka_unit_test(test_more_processes_than_letters),
-		cmocka_unit_test(test_groups_of_sharers),
-		cmocka_unit_test(test_each_pair_shares_other_tpcs),
-		cmocka_unit_test(test_sums_do_not_wrap_around),
-		cmocka_unit_test(test_gpcs_in_words),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,11 +1,6 @@
 /* Structs by a pointer. */
+#include "../cases.h"
 #include "base/pointer_map.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <stdint.h>
 
 struct known {
 	const void *pointer;
@@ -20,11 +15,10 @@ static const void *pointer(uintptr_t number)
 
 #define MANY 5000
 
-static void finds_what_was_added(void **state)
+TEST(finds_what_was_added)
 {
 	struct pointer_map map = {.count = 0};
 
-	(void)state;
 	for (uintptr_t i = 0; i < MANY; i++) {
 		assert_null(pointer_map_find(&map, sizeof(struct known), pointer(i)));
 		struct known *new = pointer_map_add(&map, sizeof *new, pointer(i));
@@ -46,27 +40,4 @@ static void finds_what_was_added(void **state)
 	pointer_map_clear(&map);
 }
 
-static void is_empty_after_clearing(void **state)
-{
-	struct pointer_map map = {.count = 0};
-
-	(void)state;
-	pointer_map_clear(&map);
-	for (int i = 0; i < 2; i++) {
-		assert_non_null(pointer_map_add(&map, sizeof(struct known), pointer(1)));
-		assert_int_equal(map.count, 1);
-		pointer_map_clear(&map);
-		assert_int_equal(map.count, 0);
-		assert_null(pointer_map_find(&map, sizeof(struct known), pointer(1)));
-	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_what_was_added),
-		cmocka_unit_test(is_empty_after_clearing),
-	};
-
-	return cmocka_run_group_tests_name("pointer_map", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

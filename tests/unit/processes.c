@@ -1,15 +1,11 @@
 /* What the views show of a process that ends while it is examined: nothing. */
+#include "../cases.h"
 #include "base/parent.h"
 #include "base/proc.h"
-#include "own_segment.h"
 #include "state/counts.h"
 #include "state/layout.h"
 
-#include <fcntl.h>
 #include <pwd.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 
 /* The functions by which a process is examined tell that they are called. */
 static void reach(const char *function);
@@ -20,6 +16,7 @@ static void reach(const char *function);
 #define getpwuid(...) (reach("getpwuid"), getpwuid(__VA_ARGS__))
 #define proc_read(...) (reach("proc_read"), proc_read(__VA_ARGS__))
 #include "../../tools/nvtaskset/show/processes.c"
+#include "own_segment.h"
 #include "../../tools/nvtaskset/show/text.c"
 
 static struct {
@@ -71,16 +68,14 @@ static struct processes collect(void)
 	return processes;
 }
 
-static void test_it_goes_on(void **state)
+TEST(it_goes_on)
 {
-	(void)state;
 	start();
 	struct processes processes = collect();
 	const struct process *found = processes_find(&processes, examined.pid);
 
 	assert_non_null(found);
-	assert_int_equal(found->counts.count, 1);
-	assert_int_equal(found->counts.gaps, 0);
+	assert_each(found->counts.count, 1, found->counts.gaps, 0);
 	assert_null(found->not_in_force);
 	assert_string_not_equal(found->command, "?");
 	processes_free(&processes);
@@ -89,12 +84,11 @@ static void test_it_goes_on(void **state)
 }
 
 /* When its parent has waited for it, or not. */
-static void test_it_ends(void **state)
+TEST(it_ends)
 {
 	const char *const functions[] = {"segment_obstacle", "counts_read", "proc_owner", "getpwuid", "proc_read"};
 
-	(void)state;
-	for (unsigned int i = 0; i < 2 * sizeof functions / sizeof functions[0]; i++) {
+	for (unsigned int i = 0; i < 2 * COUNT_OF(functions); i++) {
 		start();
 		examined.ends_at = functions[i / 2];
 		examined.how = i % 2 ? WNOWAIT : 0;
@@ -108,30 +102,4 @@ static void test_it_ends(void **state)
 	}
 }
 
-/* How many partitions it says to have is then not believed: rows are listed by that. */
-static void test_a_damaged_partition(void **state)
-{
-	struct segment segment;
-	struct process process;
-
-	(void)state;
-	start();
-	assert_int_equal(segment_open(&segment, examined.pid, NULL), SEGMENT_FOUND);
-	memset((void *)segment.memory->ring, 0xee, sizeof segment.memory->ring);
-	segment_close(&segment);
-	assert_int_equal(read_segment(&process, examined.pid), SEGMENT_NOT_READY);
-	assert_int_equal(process.revision.count, 0);
-	kill(examined.pid, SIGKILL);
-	waitpid(examined.pid, NULL, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_it_goes_on),
-		cmocka_unit_test(test_it_ends),
-		cmocka_unit_test(test_a_damaged_partition),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,11 +1,6 @@
 /* Launch descriptors of every version: which bits change, which stay, and which descriptors stay unchanged. */
+#include "../cases.h"
 #include "gpu/qmd.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <string.h>
 
 #define QMD_BYTES 512
 
@@ -28,8 +23,6 @@ static const struct generation generations[] = {
 	{8, 9, 72, 0x30, 84, 2, 0xffff}, {9, 0, 72, 0x40, 304, 4, 0},     {10, 0, 58, 0x50, 280, 4, 16},
 	{12, 0, 58, 0x50, 280, 4, 16},
 };
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static union descriptor make(const struct generation *generation)
 {
@@ -55,82 +48,60 @@ static struct qmd_mask all_words(uint32_t word)
 	return (struct qmd_mask){{both, both}};
 }
 
-static void test_mask_lands_where_the_version_has_it(void **state)
-{
-	(void)state;
-	for (size_t g = 0; g < COUNT(generations); g++) {
-		const struct generation *generation = &generations[g];
-		const struct qmd_family *family = qmd_family_for(generation->major, generation->minor);
-		union descriptor descriptor = make(generation), expected = descriptor;
+enum former { NONE, VALID, NOT_VALID };
 
-		struct qmd_mask disable = all_words(0xfffffff0);
+/* What becomes of the mask that the driver has written, the former one, and that it can be written again as it was. */
+TEST(masks)
+{
+	static const struct {
+		const char *what;
+		enum former former;
+		uint32_t mask, disable;
+		int result;
+		uint32_t expected;
+	} rows[] = {
+		{"there was none", NONE, 0, 0xfffffff0, QMD_NARROWED, 0xfffffff0},
+		{"the driver's is kept", VALID, 0x0000ff00, 0x000000f0, QMD_NARROWED, 0x0000fff0},
+		{"without its valid bit it does not count", NOT_VALID, 0xdeadbeef, 0x000000f0, QMD_NARROWED, 0x000000f0},
+		{"both would leave nothing, and the kernel would hang", VALID, 0xffff0000, 0x0000ffff, QMD_OVERRULED, 0x0000ffff},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(rows) * COUNT_OF(generations); i++) {
+		const struct generation *generation = &generations[i % COUNT_OF(generations)];
+		const struct qmd_family *family = qmd_family_for(generation->major, generation->minor);
+		union descriptor descriptor = make(generation), expected = descriptor, alone = descriptor, before;
+		size_t row = i / COUNT_OF(generations);
+		struct qmd_mask disable = all_words(rows[row].disable);
+
+		ROW("%s, GPU %u.%u", rows[row].what, generation->major, generation->minor);
+		if (rows[row].former == NOT_VALID && generation->valid_byte == 0xffff)
+			continue;
+		if (rows[row].former == VALID)
+			set_mask(&descriptor, generation, rows[row].mask);
+		else
+			descriptor.words[generation->mask_byte / 4] = rows[row].mask;
+		set_mask(&expected, generation, rows[row].expected);
+		set_mask(&alone, generation, rows[row].disable);
+		before = descriptor;
 		assert_non_null(family);
 		assert_int_equal(qmd_mask_bits(family), generation->mask_words * 32);
-		assert_int_equal(qmd_disable(family, &descriptor, &disable, NULL), QMD_NARROWED);
-		set_mask(&expected, generation, 0xfffffff0);
+		assert_true(qmd_is_known(family, &descriptor));
+		struct qmd_saved saved = qmd_save(family, &descriptor);
+
+		assert_int_equal(qmd_disable(family, &descriptor, &disable, NULL), rows[row].result);
 		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
-	}
-}
-
-static void test_drivers_mask_is_kept(void **state)
-{
-	(void)state;
-	for (size_t g = 0; g < COUNT(generations); g++) {
-		const struct generation *generation = &generations[g];
-		union descriptor descriptor = make(generation), expected = descriptor;
-
-		set_mask(&descriptor, generation, 0x0000ff00);
-		struct qmd_mask disable = all_words(0x000000f0);
-		assert_int_equal(qmd_disable(qmd_family_for(generation->major, generation->minor), &descriptor,
-		                             &disable, NULL),
-		                 QMD_NARROWED);
-		set_mask(&expected, generation, 0x0000fff0);
-		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
-	}
-}
-
-static void test_mask_without_valid_bit_does_not_count(void **state)
-{
-	(void)state;
-	for (size_t g = 0; g < COUNT(generations); g++) {
-		const struct generation *generation = &generations[g];
-		union descriptor descriptor = make(generation), expected = descriptor;
-
-		if (generation->valid_byte == 0xffff)
-			continue;
-		descriptor.words[generation->mask_byte / 4] = 0xdeadbeef;
-		struct qmd_mask disable = all_words(0x000000f0);
-		assert_int_equal(qmd_disable(qmd_family_for(generation->major, generation->minor), &descriptor,
-		                             &disable, NULL),
-		                 QMD_NARROWED);
-		set_mask(&expected, generation, 0x000000f0);
-		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
-	}
-}
-
-/* Both masks together would leave nothing, and the kernel would hang. */
-static void test_disjoint_masks(void **state)
-{
-	(void)state;
-	for (size_t g = 0; g < COUNT(generations); g++) {
-		const struct generation *generation = &generations[g];
-		union descriptor descriptor = make(generation), expected = descriptor;
-
-		set_mask(&descriptor, generation, 0xffff0000);
-		struct qmd_mask disable = all_words(0x0000ffff);
-		assert_int_equal(qmd_disable(qmd_family_for(generation->major, generation->minor), &descriptor,
-		                             &disable, NULL),
-		                 QMD_OVERRULED);
-		set_mask(&expected, generation, 0x0000ffff);
-		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
+		qmd_restore(family, &descriptor, &saved);
+		assert_memory_equal(&descriptor, &before, sizeof descriptor);
+		/* To this, the former one does not matter. */
+		qmd_set_mask(family, &descriptor, &disable);
+		assert_memory_equal(&descriptor, &alone, sizeof descriptor);
 	}
 }
 
 /* Only bits beyond the first 64 are left. */
-static void test_masks_overlap_beyond_64_bits(void **state)
+TEST(masks_overlap_beyond_64_bits)
 {
-	(void)state;
-	for (size_t g = 0; g < COUNT(generations); g++) {
+	for (size_t g = 0; g < COUNT_OF(generations); g++) {
 		const struct generation *generation = &generations[g];
 		union descriptor descriptor = make(generation), expected = descriptor;
 		struct qmd_mask disable = {{UINT64_C(0x00000000ffffffff), 0}};
@@ -148,26 +119,7 @@ static void test_masks_overlap_beyond_64_bits(void **state)
 	}
 }
 
-/* The former mask does not matter. */
-static void test_set_mask_ignores_former_mask(void **state)
-{
-	(void)state;
-	for (size_t g = 0; g < COUNT(generations); g++) {
-		const struct generation *generation = &generations[g];
-		union descriptor descriptor = make(generation), expected = descriptor;
-		struct qmd_mask disable = all_words(0x000000f0);
-
-		set_mask(&descriptor, generation, 0xffff0000);
-		qmd_set_mask(qmd_family_for(generation->major, generation->minor), &descriptor, &disable);
-		set_mask(&expected, generation, 0x000000f0);
-		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
-		descriptor = make(generation);
-		qmd_set_mask(qmd_family_for(generation->major, generation->minor), &descriptor, &disable);
-		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
-	}
-}
-
-static void test_unknown_versions_are_not_touched(void **state)
+TEST(unknown_versions_are_not_touched)
 {
 	static const struct {
 		unsigned int major, minor, byte, version;
@@ -175,8 +127,7 @@ static void test_unknown_versions_are_not_touched(void **state)
 	               {9, 0, 72, 0x30}, {9, 0, 72, 0x3f}, {9, 0, 72, 0x42}, {9, 0, 72, 0x50}, {9, 0, 58, 0x40},
 	               {10, 0, 58, 0x40}, {10, 0, 58, 0x4f}, {10, 0, 58, 0x51}, {12, 0, 72, 0x50}};
 
-	(void)state;
-	for (size_t i = 0; i < COUNT(unknown); i++) {
+	for (size_t i = 0; i < COUNT_OF(unknown); i++) {
 		union descriptor descriptor, before;
 
 		memset(&descriptor, 0, sizeof descriptor);
@@ -190,39 +141,14 @@ static void test_unknown_versions_are_not_touched(void **state)
 	}
 }
 
-/* A graph's descriptor is uploaded again: it must be as the driver wrote it. */
-static void test_restored_as_it_was(void **state)
-{
-	(void)state;
-	for (size_t g = 0; g < COUNT(generations); g++) {
-		for (unsigned int own = 0; own < 2; own++) {
-			const struct generation *generation = &generations[g];
-			const struct qmd_family *family = qmd_family_for(generation->major, generation->minor);
-			union descriptor descriptor = make(generation), before;
-			struct qmd_mask disable = all_words(0x000000f0);
-
-			if (own)
-				set_mask(&descriptor, generation, 0x0000ff00);
-			before = descriptor;
-			struct qmd_saved saved = qmd_save(family, &descriptor);
-
-			assert_true(qmd_is_known(family, &descriptor));
-			assert_int_equal(qmd_disable(family, &descriptor, &disable, NULL), QMD_NARROWED);
-			qmd_restore(family, &descriptor, &saved);
-			assert_memory_equal(&descriptor, &before, sizeof descriptor);
-		}
-	}
-}
-
 /* The positions of clusters and cooperative grids in the published headers. */
-static void test_launches_that_must_fit(void **state)
+TEST(launches_that_must_fit)
 {
 	static const struct {
 		unsigned int major, version_byte, version, cluster_byte, cooperative_byte, threads_byte;
 	} layouts[] = {{9, 72, 0x40, 268, 276, 144}, {10, 58, 0x50, 256, 264, 136}};
 
-	(void)state;
-	for (size_t i = 0; i < COUNT(layouts); i++) {
+	for (size_t i = 0; i < COUNT_OF(layouts); i++) {
 		const struct qmd_family *family = qmd_family_for(layouts[i].major, 0);
 		struct qmd_mask disable = all_words(0x000000f0);
 		union descriptor cluster, cooperative, before;
@@ -248,6 +174,10 @@ static void test_launches_that_must_fit(void **state)
 		assert_int_equal(qmd_shape_of(family, &cooperative).threads, 128);
 		assert_int_equal(qmd_shape_of(family, &cooperative).cluster, 1);
 
+		cooperative.words[layouts[i].threads_byte / 4] = 1 << 16 | 16;
+		cooperative.words[layouts[i].threads_byte / 4 + 1] = 64;
+		assert_int_equal(qmd_shape_of(family, &cooperative).threads, 1024);
+
 		/* A grid of clusters is counted in clusters. */
 		cooperative.bytes[layouts[i].cluster_byte] = 4;
 		cooperative.bytes[layouts[i].cluster_byte + 1] = cooperative.bytes[layouts[i].cluster_byte + 2] = 1;
@@ -256,14 +186,13 @@ static void test_launches_that_must_fit(void **state)
 }
 
 /* SHARED_MEMORY_SIZE and the fields around it, as in the published headers. */
-static void test_shared_memory(void **state)
+TEST(shared_memory)
 {
 	static const struct {
 		unsigned int major, byte, low, bits, unit;
 	} layouts[] = {{9, 72, 8, 18, 1}, {10, 144, 0, 11, 128}};
 
-	(void)state;
-	for (size_t i = 0; i < COUNT(layouts); i++) {
+	for (size_t i = 0; i < COUNT_OF(layouts); i++) {
 		const struct qmd_family *family = qmd_family_for(layouts[i].major, 0);
 		uint32_t largest = (UINT32_C(1) << layouts[i].bits) - 1;
 		union descriptor descriptor;
@@ -352,29 +281,30 @@ static struct qmd_release prepare(const struct slot *slot, enum qmd_release_kind
 	return release;
 }
 
-/* Whatever the descriptor holds elsewhere, and whatever an unused slot holds. */
-static void test_release_lands_where_the_version_has_it(void **state)
+/* Whatever the descriptor holds elsewhere, and whatever an unused slot holds; and it can be written again as it was. */
+TEST(release_lands_where_the_version_has_it)
 {
 	static const uint8_t patterns[] = {0, 0xff, 0x5a};
 
-	(void)state;
-	for (size_t i = 0; i < COUNT(slots) * COUNT(patterns) * 2; i++) {
-		const struct slot *slot = &slots[i % COUNT(slots)];
-		enum qmd_release_kind kind = i / COUNT(slots) % 2 ? QMD_STAMPS : QMD_ADDS;
+	for (size_t i = 0; i < COUNT_OF(slots) * COUNT_OF(patterns) * 2; i++) {
+		const struct slot *slot = &slots[i % COUNT_OF(slots)];
+		enum qmd_release_kind kind = i / COUNT_OF(slots) % 2 ? QMD_STAMPS : QMD_ADDS;
 		struct qmd_release release = prepare(slot, kind);
-		union descriptor descriptor = make_with_slot(slot, patterns[i / COUNT(slots) / 2]);
-		union descriptor expected = descriptor;
+		union descriptor descriptor = make_with_slot(slot, patterns[i / COUNT_OF(slots) / 2]);
+		union descriptor expected = descriptor, before = descriptor;
+		struct qmd_saved_slot saved = qmd_save_slot(&release, &descriptor);
 
 		set_release(&expected, slot, kind);
 		assert_int_equal(qmd_release(&release, &descriptor), QMD_RELEASES);
 		assert_memory_equal(&descriptor, &expected, sizeof descriptor);
+		qmd_restore_slot(&release, &descriptor, &saved);
+		assert_memory_equal(&descriptor, &before, sizeof descriptor);
 	}
 }
 
-static void test_used_slots_are_left_alone(void **state)
+TEST(used_slots_are_left_alone)
 {
-	(void)state;
-	for (size_t i = 0; i < COUNT(slots); i++) {
+	for (size_t i = 0; i < COUNT_OF(slots); i++) {
 		const struct slot *slot = &slots[i];
 		const struct qmd_family *family = qmd_family_for(slot->major, slot->minor);
 		union descriptor descriptor = make_with_slot(slot, 0xff), before;
@@ -391,28 +321,13 @@ static void test_used_slots_are_left_alone(void **state)
 	}
 }
 
-static void test_slot_restored_as_it_was(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < COUNT(slots); i++) {
-		union descriptor descriptor = make_with_slot(&slots[i], 0xa5), before = descriptor;
-		struct qmd_release release = prepare(&slots[i], QMD_ADDS);
-		struct qmd_saved_slot saved = qmd_save_slot(&release, &descriptor);
-
-		assert_int_equal(qmd_release(&release, &descriptor), QMD_RELEASES);
-		qmd_restore_slot(&release, &descriptor, &saved);
-		assert_memory_equal(&descriptor, &before, sizeof descriptor);
-	}
-}
-
 /* The mask and the release are written at once, or the mask alone. */
-static void test_mask_and_release(void **state)
+TEST(mask_and_release)
 {
 	const struct qmd_mask disable = all_words(0xfffffff0);
 	unsigned int tried = 0;
 
-	(void)state;
-	for (size_t i = 0; i < COUNT(slots); i++) {
+	for (size_t i = 0; i < COUNT_OF(slots); i++) {
 		const struct slot *slot = &slots[i];
 		const struct qmd_family *family = qmd_family_for(slot->major, slot->minor);
 		union descriptor descriptor = make_with_slot(slot, 0), expected = descriptor;
@@ -432,13 +347,12 @@ static void test_mask_and_release(void **state)
 	assert_int_equal(tried, 4);
 }
 
-static void test_mask_of_a_version_without_the_slot(void **state)
+TEST(mask_of_a_version_without_the_slot)
 {
 	const struct qmd_mask disable = all_words(0xfffffff0);
 	const struct qmd_family *family = qmd_family_for(8, 9);
 	struct qmd_release release;
 
-	(void)state;
 	assert_true(qmd_release_prepare(&release, family, QMD_COUNTING_SLOT, QMD_ADDS, 0x1000, 1));
 	for (unsigned int version = 0x16; version <= 0x30; version++) {
 		const struct generation generation = {8, 9, 72, version, 84, 2, 0xffff};
@@ -453,14 +367,13 @@ static void test_mask_of_a_version_without_the_slot(void **state)
 }
 
 /* CTA_RASTER_WIDTH in the headers. */
-static void test_kernels_without_blocks(void **state)
+TEST(kernels_without_blocks)
 {
 	static const struct {
 		unsigned int major, minor, bit;
 	} grids[] = {{7, 5, 384}, {8, 9, 384}, {9, 0, 1024}, {10, 0, 1248}, {12, 0, 1248}};
 
-	(void)state;
-	for (size_t i = 0; i < COUNT(grids); i++) {
+	for (size_t i = 0; i < COUNT_OF(grids); i++) {
 		const struct qmd_family *family = qmd_family_for(grids[i].major, grids[i].minor);
 		union descriptor descriptor;
 
@@ -473,101 +386,4 @@ static void test_kernels_without_blocks(void **state)
 	}
 }
 
-/* Versions before 3.0 add 32 bits only, and a GPU's descriptors may have a version of another GPU. */
-static void test_versions_without_releases(void **state)
-{
-	static const struct {
-		unsigned int major, minor, byte, version;
-	} without[] = {{8, 6, 72, 0x22}, {8, 6, 72, 0x24}, {8, 9, 72, 0x2f}, {8, 9, 72, 0x31}, {8, 9, 72, 0x40},
-	               {9, 0, 72, 0x30}, {9, 0, 72, 0x3f}, {9, 0, 72, 0x42}, {9, 0, 58, 0x40}, {10, 0, 58, 0x51},
-	               {10, 0, 58, 0x4f}, {12, 0, 72, 0x50}};
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(without); i++) {
-		const struct qmd_family *family = qmd_family_for(without[i].major, without[i].minor);
-
-		for (unsigned int slot = 0; slot < QMD_SLOTS; slot++) {
-			union descriptor descriptor, before;
-			struct qmd_release release;
-
-			memset(&descriptor, 0xff, sizeof descriptor);
-			descriptor.bytes[without[i].byte] = (uint8_t)without[i].version;
-			before = descriptor;
-			assert_false(qmd_slot_is_used(family, &descriptor, slot));
-			assert_true(qmd_release_prepare(&release, family, slot, QMD_ADDS, 0x1000, 1));
-			assert_int_equal(qmd_release(&release, &descriptor), QMD_NO_RELEASE_SLOTS);
-			assert_memory_equal(&descriptor, &before, sizeof descriptor);
-		}
-	}
-}
-
-static void test_gpus_without_releases(void **state)
-{
-	static const unsigned int without[][2] = {{3, 5}, {3, 7}, {5, 2}, {6, 1}, {7, 0}, {7, 5}, {8, 0}};
-	struct qmd_release release;
-	union descriptor descriptor;
-
-	(void)state;
-	memset(&descriptor, 0xff, sizeof descriptor);
-	descriptor.bytes[72] = 0x30;
-	for (size_t i = 0; i < COUNT(without); i++) {
-		const struct qmd_family *family = qmd_family_for(without[i][0], without[i][1]);
-
-		assert_int_equal(qmd_release_reach(family), 0);
-		assert_false(qmd_release_prepare(&release, family, 0, QMD_ADDS, 0x1000, 1));
-		assert_false(qmd_slot_is_used(family, &descriptor, 0));
-	}
-}
-
-/* An address of more bits would reach into the fields after it, or be another one. */
-static void test_addresses_out_of_reach(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < COUNT(slots); i++) {
-		const struct qmd_family *family = qmd_family_for(slots[i].major, slots[i].minor);
-		uint64_t reach = qmd_release_reach(family);
-		struct qmd_release release;
-
-		assert_true(reach == UINT64_C(1) << slots[i].address_bits);
-		assert_true(qmd_release_prepare(&release, family, slots[i].slot, QMD_ADDS, reach - 8, 1));
-		assert_false(qmd_release_prepare(&release, family, slots[i].slot, QMD_ADDS, reach, 1));
-	}
-}
-
-static void test_gpus_without_a_family(void **state)
-{
-	(void)state;
-	assert_null(qmd_family_for(2, 1));
-	assert_null(qmd_family_for(3, 0));
-	assert_null(qmd_family_for(3, 2));
-	assert_null(qmd_family_for(13, 0));
-	assert_null(qmd_family_for(0, 0));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mask_lands_where_the_version_has_it),
-		cmocka_unit_test(test_drivers_mask_is_kept),
-		cmocka_unit_test(test_mask_without_valid_bit_does_not_count),
-		cmocka_unit_test(test_disjoint_masks),
-		cmocka_unit_test(test_masks_overlap_beyond_64_bits),
-		cmocka_unit_test(test_set_mask_ignores_former_mask),
-		cmocka_unit_test(test_unknown_versions_are_not_touched),
-		cmocka_unit_test(test_restored_as_it_was),
-		cmocka_unit_test(test_launches_that_must_fit),
-		cmocka_unit_test(test_shared_memory),
-		cmocka_unit_test(test_release_lands_where_the_version_has_it),
-		cmocka_unit_test(test_used_slots_are_left_alone),
-		cmocka_unit_test(test_slot_restored_as_it_was),
-		cmocka_unit_test(test_mask_and_release),
-		cmocka_unit_test(test_mask_of_a_version_without_the_slot),
-		cmocka_unit_test(test_kernels_without_blocks),
-		cmocka_unit_test(test_versions_without_releases),
-		cmocka_unit_test(test_gpus_without_releases),
-		cmocka_unit_test(test_addresses_out_of_reach),
-		cmocka_unit_test(test_gpus_without_a_family),
-	};
-
-	return cmocka_run_group_tests_name("qmd", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

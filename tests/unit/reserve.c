@@ -2,13 +2,8 @@
  * Whether there is room for a launch, on a clock of this file's own. The timelines are worked out by hand from TimeGraph
  * (Kato et al., USENIX ATC 2011, 5.1 and figure 6); random loads run on a GPU that executes one launch after the other.
  */
+#include "../cases.h"
 #include "shim/reserve.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <stdlib.h>
 
 #define MS INT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -22,15 +17,22 @@ static uint64_t at(int64_t ms)
 	return BEGIN + (uint64_t)(ms * MS);
 }
 
-static void begin(enum reserve_policy policy, int64_t run, int64_t period)
+static void begin(int64_t run, int64_t period)
 {
 	reserve = (struct reserve){.left_ns = 0};
-	reserve_begin(&reserve, policy, run * MS, period * MS, at(0));
+	reserve_begin(&reserve, run * MS, period * MS, at(0));
 }
 
-static struct reserve_launch launch(int64_t predicted)
+/* As if the longest of late had used so much; 0: none has ended. */
+static struct reserve_launch launch_in(struct reserve *of, int64_t longest_ns)
 {
-	return reserve_launch(&reserve, (uint64_t)(predicted * MS));
+	of->longest_ns = longest_ns;
+	return reserve_launch(of);
+}
+
+static struct reserve_launch launch(int64_t longest)
+{
+	return launch_in(&reserve, longest * MS);
 }
 
 static void assert_goes(struct reserve_launch *launch, int64_t when)
@@ -71,12 +73,11 @@ static void end(const struct reserve_launch *launch, int64_t used, int64_t when,
  *   23     0     4 has ended; e > 0 is needed
  *   30     4
  */
-static void test_posterior(void **state)
+TEST(posterior)
 {
 	struct reserve_launch one = {0}, two = {0}, three = {0}, four = {0}, five = {0};
 
-	(void)state;
-	begin(RESERVE_POSTERIOR, 4, 10);
+	begin(4, 10);
 	one = launch(2);
 	two = launch(5);
 	three = launch(2);
@@ -99,12 +100,11 @@ static void test_posterior(void **state)
 
 /* Two that wait go without anybody's knowing it: the third one is the first now. Without that, it would have to leave room for
  * them, for ever. */
-static void test_forgotten(void **state)
+TEST(forgotten)
 {
 	struct reserve_launch one = {0}, two = {0}, three = {0}, four = {0};
 
-	(void)state;
-	begin(RESERVE_POSTERIOR, 4, 10);
+	begin(4, 10);
 	one = launch(4);
 	two = launch(4);
 	three = launch(4);
@@ -119,306 +119,15 @@ static void test_forgotten(void **state)
 	end(&four, 3, 13, 1);
 }
 
-/*
- * (b), Apriori Enforcement, the same launches.
- *
- *   time   e
- *    0     4     1 goes, since e >= x = 2
- *    2     2     1 has ended; 2 waits, since its x = 5 > e
- *   10     5     x > C: e = min(x, e + C) = min(5, 6); 2 goes
- *   15     0     2 has ended; 3 waits
- *   20     4     3 goes
- *   22     2     3 has ended; 4 waits, since its x = 3 > e
- *   30     4     x <= C: e is bounded by C, though e + C = 6; 4 goes
- *   33     1
- */
-static void test_apriori(void **state)
-{
-	struct reserve_launch one, two, three, four;
-
-	(void)state;
-	begin(RESERVE_APRIORI, 4, 10);
-	one = launch(2);
-	two = launch(5);
-	three = launch(2);
-	four = launch(3);
-	assert_goes(&one, 0);
-	end(&one, 2, 2, 2);
-	assert_waits(&two, 2, 10);
-	assert_still_waits(&two, 9);
-	assert_goes(&two, 10);
-	end(&two, 5, 15, 0);
-	assert_waits(&three, 15, 20);
-	assert_goes(&three, 20);
-	end(&three, 2, 22, 2);
-	assert_waits(&four, 22, 30);
-	assert_still_waits(&four, 29);
-	assert_goes(&four, 30);
-	end(&four, 3, 33, 1);
-}
-
-/* --- launches that are longer than C (5.1) ------------------------------------------------------------------------ */
-
-/*
- * PE: the penalty of 21 is on the next replenishments.
- *
- *   time         e
- *    0           4            it goes
- *   10, 20       4, 4         e = min(C, e + C)
- *   21         -17            it has ended
- *   30 … 60    -13 -9 -5 -1
- *   70           3            the next one goes
- */
-static void test_posterior_long(void **state)
-{
-	struct reserve_launch one, two;
-
-	(void)state;
-	begin(RESERVE_POSTERIOR, 4, 10);
-	one = launch(21);
-	assert_goes(&one, 0);
-	end(&one, 21, 21, -17);
-	two = launch(1);
-	assert_waits(&two, 21, 70);
-	assert_still_waits(&two, 69);
-	assert_goes(&two, 70);
-	assert_int_equal(reserve.left_ns, 3 * MS);
-}
-
-/*
- * AE: e is saved up to x = 10 and no more; with nobody waiting it is C again.
- *
- *   time   e
- *    0     4     1 waits
- *   10     8
- *   20    10     e = min(x, e + C) = min(10, 12); 1 goes
- *   29     1     it took 9
- *   30     4     e = min(C, e + C) with x = 0
- */
-static void test_apriori_long(void **state)
-{
-	struct reserve_launch one, two;
-
-	(void)state;
-	begin(RESERVE_APRIORI, 4, 10);
-	one = launch(10);
-	assert_waits(&one, 0, 20);
-	assert_still_waits(&one, 10);
-	assert_int_equal(reserve.left_ns, 8 * MS);
-	assert_goes(&one, 20);
-	assert_int_equal(reserve.left_ns, 10 * MS);
-	end(&one, 9, 29, 1);
-	two = launch(4);
-	assert_waits(&two, 29, 30);
-	assert_goes(&two, 30);
-	assert_int_equal(reserve.left_ns, 4 * MS);
-}
-
-/*
- * While one is in flight for several periods, what it speaks for does not lapse, and the next one saves up.
- *
- *   time   e                of it, in flight
- *    0     4                0     1, x = 24, waits: (24 - 4) / 4 = 5 periods
- *   50    24               24     1 goes; 2, x = 10, waits
- *   60    28               24
- *   70    32               24     e = min(24 + 10, e + C)
- *   74     8                0     1 has ended
- *   80    10                0     2 goes
- */
-static void test_apriori_over_periods(void **state)
-{
-	struct reserve_launch one, two;
-
-	(void)state;
-	begin(RESERVE_APRIORI, 4, 10);
-	one = launch(24);
-	two = launch(10);
-	assert_waits(&one, 0, 50);
-	assert_goes(&one, 50);
-	assert_int_equal(reserve.left_ns, 24 * MS);
-	assert_false(reserve_has_room(&reserve, &two, at(51)));
-	reserve_wait(&reserve, &two, at(51));
-	assert_still_waits(&two, 60);
-	assert_int_equal(reserve.left_ns, 28 * MS);
-	end(&one, 24, 74, 8);
-	assert_still_waits(&two, 79);
-	assert_goes(&two, 80);
-	assert_int_equal(reserve.left_ns, 10 * MS);
-}
-
-/* --- several launches --------------------------------------------------------------------------------------------- */
-
-/* C = 4: those in flight speak for 3 and 3, so a third one has to wait, until it is known that they took less. */
-static void test_in_flight(void **state)
-{
-	struct reserve_launch one, two, three;
-
-	(void)state;
-	begin(RESERVE_POSTERIOR, 4, 10);
-	one = launch(3);
-	two = launch(3);
-	three = launch(3);
-	assert_goes(&one, 0);
-	assert_goes(&two, 0);
-	assert_false(reserve_has_room(&reserve, &three, at(0)));
-	assert_true(reserve_wait(&reserve, &three, at(0)) >= at(10));
-	end(&one, 2, 2, 2);
-	assert_still_waits(&three, 2);
-	end(&two, 1, 3, 1);
-	assert_goes(&three, 3);
-	begin(RESERVE_APRIORI, 4, 10);
-	assert_goes(&one, 0);
-	assert_false(reserve_has_room(&reserve, &two, at(0)));
-	end(&one, 1, 1, 3);
-	assert_goes(&two, 1);
-}
-
-/* One that is in flight when a period begins: its time is of the new one, in which there is less room then. */
-static void test_in_flight_at_replenishment(void **state)
-{
-	struct reserve_launch one, two;
-
-	(void)state;
-	begin(RESERVE_APRIORI, 4, 10);
-	one = launch(4);
-	two = launch(4);
-	assert_goes(&one, 9);
-	reserve_wait(&reserve, &two, at(9));
-	assert_still_waits(&two, 10);
-	end(&one, 4, 13, 0);
-	assert_still_waits(&two, 19);
-	assert_goes(&two, 20);
-}
-
-/* A long one waits; short ones that come later don't take away what it saves up. */
-static void test_order(void **state)
-{
-	struct reserve_launch lengthy, brief;
-
-	(void)state;
-	begin(RESERVE_APRIORI, 4, 10);
-	lengthy = launch(10);
-	brief = launch(1);
-	assert_waits(&lengthy, 0, 20);
-	assert_false(reserve_has_room(&reserve, &brief, at(1)));
-	uint64_t until = reserve_wait(&reserve, &brief, at(1));
-
-	assert_still_waits(&brief, 10);
-	assert_still_waits(&lengthy, 10);
-	assert_still_waits(&brief, 20);
-	assert_goes(&lengthy, 20);
-	assert_still_waits(&brief, 20);
-	end(&lengthy, 9, 29, 1);
-	assert_goes(&brief, 29);
-	assert_true(until >= at(29));
-}
-
-/* One that was let go without room leaves the queue; those before it keep their places. */
-static void test_order_is_left(void **state)
-{
-	struct reserve_launch first, second, third;
-
-	(void)state;
-	begin(RESERVE_APRIORI, 4, 10);
-	first = launch(10);
-	second = launch(3);
-	assert_waits(&first, 0, 20);
-	reserve_wait(&reserve, &second, at(1));
-	reserve_go(&reserve, &second, at(2));
-	end(&second, 3, 5, 1);
-	third = launch(1);
-	assert_false(reserve_has_room(&reserve, &third, at(5)));
-	assert_still_waits(&first, 10);
-	assert_int_equal(reserve.left_ns, 5 * MS);
-	assert_still_waits(&first, 20);
-	assert_goes(&first, 30);
-	assert_int_equal(reserve.left_ns, 10 * MS);
-}
-
-/* Nothing is known: it is taken to use all there is, so nobody goes beside it. */
-static void test_unknown(void **state)
-{
-	struct reserve_launch one, two;
-
-	(void)state;
-	begin(RESERVE_POSTERIOR, 4, 10);
-	one = launch(0);
-	two = launch(1);
-	assert_goes(&one, 0);
-	assert_false(reserve_has_room(&reserve, &two, at(0)));
-	end(&one, 1, 1, 3);
-	assert_goes(&two, 1);
-	begin(RESERVE_APRIORI, 4, 10);
-	one = launch(0);
-	assert_goes(&one, 0);
-	assert_false(reserve_has_room(&reserve, &two, at(0)));
-}
-
 /* --- what may go wrong -------------------------------------------------------------------------------------------- */
-
-/* Nobody looks for 1000 periods: nothing was saved up, and a debt is paid. */
-static void test_nobody_looks(void **state)
-{
-	struct reserve_launch one, two;
-
-	(void)state;
-	for (int policy = RESERVE_POSTERIOR; policy <= RESERVE_APRIORI; policy++) {
-		begin((enum reserve_policy)policy, 4, 10);
-		one = launch(4);
-		two = launch(4);
-		assert_goes(&one, 10003);
-		assert_int_equal(reserve.left_ns, 4 * MS);
-		end(&one, 6, 10009, -2);
-		assert_waits(&two, 10009, policy == RESERVE_POSTERIOR ? 10010 : 10020);
-		assert_int_equal(reserve_next_period(&reserve, at(10009)), at(10010));
-		assert_int_equal(reserve_next_period(&reserve, at(10010)), at(10020));
-		assert_goes(&two, 20004);
-		assert_int_equal(reserve.left_ns, 4 * MS);
-	}
-}
-
-/* AE: what took longer than predicted is paid back, too. */
-static void test_misprediction(void **state)
-{
-	struct reserve_launch one, two;
-
-	(void)state;
-	begin(RESERVE_APRIORI, 4, 10);
-	one = launch(1);
-	two = launch(3);
-	assert_goes(&one, 0);
-	end(&one, 9, 9, -5);
-	assert_waits(&two, 9, 20);
-	assert_still_waits(&two, 10);
-	assert_goes(&two, 20);
-	assert_int_equal(reserve.left_ns, 3 * MS);
-}
-
-/* Not more than the time since it went; nothing if it was not launched. */
-static void test_wrong_measurement(void **state)
-{
-	struct reserve_launch one, two;
-
-	(void)state;
-	begin(RESERVE_POSTERIOR, 4, 10);
-	one = launch(1);
-	two = launch(1);
-	assert_goes(&one, 0);
-	end(&one, 1000000, 3, 1);
-	assert_goes(&two, 4);
-	end(&two, 0, 5, 1);
-	assert_int_equal(reserve.used_ns, 3 * MS);
-	assert_int_equal(reserve.in_flight_ns, 0);
-}
 
 /* Whoever is let go without room all the time is in debt for 10 s at most: C = 4 of 10 ms, so 4 s. One that took an hour
  * is paid back for 20 x/C periods: all of it. A short one after it neither adds to that nor forgives it. */
-static void test_debt_is_bounded(void **state)
+TEST(debt_is_bounded)
 {
 	struct reserve_launch one;
 
-	(void)state;
-	begin(RESERVE_POSTERIOR, 4, 10);
+	begin(4, 10);
 	for (int64_t i = 0; i < 100; i++) {
 		one = launch(100);
 		reserve_go(&reserve, &one, at(100 * i));
@@ -433,25 +142,14 @@ static void test_debt_is_bounded(void **state)
 	end(&one, 1, 3610002, 4 - 3600000);
 }
 
-/* Another quota begins a period; what is in flight and what waits stays so. */
-static void test_changes(void **state)
+/* Whenever quotas are given, those with the same period begin it together: so programs that wait for each other go on. */
+TEST(phase)
 {
-	struct reserve_launch one, two;
+	struct reserve late = {.left_ns = 0};
 
-	(void)state;
-	begin(RESERVE_POSTERIOR, 4, 10);
-	one = launch(4);
-	two = launch(4);
-	assert_goes(&one, 0);
-	assert_false(reserve_has_room(&reserve, &two, at(1)));
-	reserve_wait(&reserve, &two, at(1));
-	reserve_begin(&reserve, RESERVE_APRIORI, 8 * MS, 20 * MS, at(2));
-	assert_goes(&two, 2);
-	end(&one, 4, 5, 4);
-	end(&two, 4, 9, 0);
-	one = launch(8);
-	assert_waits(&one, 9, 22);
-	assert_goes(&one, 22);
+	begin(30, 100);
+	reserve_begin(&late, 30 * MS, 100 * MS, at(37));
+	assert_int_equal(reserve_next_period(&late, at(40)), reserve_next_period(&reserve, at(40)));
 }
 
 /* --- random loads ------------------------------------------------------------------------------------------------- */
@@ -464,7 +162,7 @@ static void test_changes(void **state)
 static struct thread {
 	struct reserve_launch launch;
 	bool has_launch;
-	uint64_t predicted, length; /* in ns */
+	uint64_t length; /* in ns */
 	uint64_t comes, until;
 	uint64_t began; /* to wait; 0: it does not */
 	unsigned int launches;
@@ -482,9 +180,8 @@ static struct {
 	int64_t busy, of_period, most; /* in all, in this period, in any */
 	unsigned int struck;           /* went without room */
 	int64_t longest;               /* launch */
-	int64_t lengths;               /* launches are up to so long */
-	int error;                     /* predictions are wrong by up to so many percent */
-	bool always;                   /* a thread has its next launch as soon as the last one went */
+	int64_t lengths;               /* launches are up to so long, */
+	bool is_steady;                /* or all of them are */
 } load;
 
 static int64_t any(int64_t least, int64_t most)
@@ -513,14 +210,13 @@ static void send(struct thread *thread)
 	thread->has_launch = false;
 	thread->launches++;
 	thread->began = 0;
-	thread->comes = load.now + (load.always ? 0 : (uint64_t)any(0, 30 * MS));
+	thread->comes = load.now;
 }
 
 static void come(struct thread *thread)
 {
-	thread->length = (uint64_t)(any(1, load.lengths / TICK) * TICK);
-	thread->predicted = thread->length * (uint64_t)(100 + any(-load.error, load.error)) / 100;
-	thread->launch = reserve_launch(&reserve, thread->predicted);
+	thread->length = (uint64_t)(load.is_steady ? load.lengths : any(1, load.lengths / TICK) * TICK);
+	thread->launch = reserve_launch(&reserve);
 	thread->has_launch = true;
 	thread->until = 0;
 	if ((int64_t)thread->length > load.longest)
@@ -579,9 +275,9 @@ static void execute(void)
 		load.of_period = 0;
 }
 
-static void begin_load(enum reserve_policy policy, int64_t run, int64_t period, int64_t lengths)
+static void begin_load(int64_t run, int64_t period, int64_t lengths)
 {
-	begin(policy, run, period);
+	begin(run, period);
 	gpu.count = 0;
 	load.now = BEGIN;
 	load.run = run * MS;
@@ -589,8 +285,6 @@ static void begin_load(enum reserve_policy policy, int64_t run, int64_t period, 
 	load.lengths = lengths * MS;
 	load.busy = load.of_period = load.most = load.longest = 0;
 	load.struck = 0;
-	load.error = 0;
-	load.always = true;
 	for (unsigned int i = 0; i < THREADS; i++)
 		threads[i] = (struct thread){.has_launch = false};
 }
@@ -625,96 +319,24 @@ static void assert_nobody_starves(int64_t busy)
 		assert_true(threads[i].launches >= threads[(i + 1) % THREADS].launches / 4);
 }
 
-/* Posterior: in a period, at most C and what the last one overran. */
-static void test_random_posterior(void **state)
+/* Launches that are all as long as the longest of late: in a period, at most C and what the last one overran, and nobody is let go without
+ * room. Where lengths differ, more may overrun, and the mean holds (go_on). */
+TEST(random)
 {
-	(void)state;
 	srandom(23);
-	for (unsigned int i = 0; i < 3 * QUOTAS; i++) {
+	for (unsigned int i = 0; i < 6 * QUOTAS; i++) {
 		const int64_t *quota = quotas[i % QUOTAS];
 
-		begin_load(RESERVE_POSTERIOR, quota[0], quota[1], i < QUOTAS ? quota[0] : any(1, 2 * quota[0]));
+		begin_load(quota[0], quota[1], any(1, 4 * quota[0]));
+		load.is_steady = i < 3 * QUOTAS;
+		reserve.longest_ns = load.is_steady ? load.lengths : 0;
 		for (int part = 0; part < 3; part++)
 			assert_nobody_starves(go_on());
-		assert_true(load.most <= load.run + load.longest);
-		assert_int_equal(load.struck, 0);
-	}
-}
-
-/* Apriori, x <= C, and predictions are right: never more than C in a period. */
-static void test_random_apriori(void **state)
-{
-	(void)state;
-	srandom(24);
-	for (unsigned int i = 0; i < 3 * QUOTAS; i++) {
-		const int64_t *quota = quotas[i % QUOTAS];
-
-		begin_load(RESERVE_APRIORI, quota[0], quota[1], i < QUOTAS ? quota[0] : any(1, quota[0]));
-		load.always = i < 2 * QUOTAS;
-		for (int part = 0; part < 3; part++) {
-			int64_t busy = go_on();
-
-			if (load.always)
-				assert_nobody_starves(busy);
+		if (load.is_steady) {
+			assert_true(load.most <= load.run + load.longest);
+			assert_int_equal(load.struck, 0);
 		}
-		assert_true(load.most <= load.run);
-		assert_int_equal(load.struck, 0);
 	}
-}
-
-/* Launches that are longer than C, and than a period: the mean holds (go_on), and nobody is let go without room. */
-static void test_random_long(void **state)
-{
-	(void)state;
-	srandom(25);
-	for (unsigned int i = 0; i < 4 * QUOTAS; i++) {
-		const int64_t *quota = quotas[i / 2 % QUOTAS];
-
-		begin_load(i % 2 == 0 ? RESERVE_POSTERIOR : RESERVE_APRIORI, quota[0], quota[1], any(2, 8) * quota[0]);
-		assert_nobody_starves(go_on());
-		assert_int_equal(load.struck, 0);
-	}
-}
-
-/* Predictions that are wrong by up to 30 %: by as much more than C in a period, and the mean holds. */
-static void test_random_mispredicted(void **state)
-{
-	(void)state;
-	srandom(26);
-	for (unsigned int i = 0; i < 2 * QUOTAS; i++) {
-		const int64_t *quota = quotas[i % QUOTAS];
-
-		begin_load(RESERVE_APRIORI, quota[0], quota[1], any(1, quota[0]));
-		load.error = 30;
-		for (int part = 0; part < 3; part++)
-			assert_nobody_starves(go_on());
-		assert_true(load.most <= load.run * 100 / 70 + TICK);
-	}
-}
-
-/* --- what was unknown ---------------------------------------------------------------------------------------------- */
-
-/*
- * C = 4, T = 10. Nothing is known: the first one is taken to use all of it, so the second waits for a period. When the first
- * has ended after 1, the second is known to take 1, too.
- */
-static void test_known_while_waiting(void **state)
-{
-	struct reserve_launch one, two, three;
-
-	(void)state;
-	begin(RESERVE_APRIORI, 4, 10);
-	one = launch(0);
-	two = launch(0);
-	assert_goes(&one, 0);
-	assert_waits(&two, 0, 30);
-	end(&one, 1, 1, 3);
-	assert_still_waits(&two, 1);
-	reserve_predict(&reserve, &two, (uint64_t)MS);
-	assert_goes(&two, 1);
-	/* Nothing of it is left in the queue. */
-	three = launch(2);
-	assert_goes(&three, 1);
 }
 
 /* --- shared by a group -------------------------------------------------------------------------------------------- */
@@ -731,7 +353,7 @@ static void begin_group(int64_t run, int64_t period)
 	for (unsigned int i = 0; i < MEMBERS; i++) {
 		members[i] = (struct reserve){.left_ns = 0};
 		reserve_share(&members[i], &budget);
-		reserve_begin(&members[i], RESERVE_POSTERIOR, run * MS, period * MS, at(0));
+		reserve_begin(&members[i], run * MS, period * MS, at(0));
 	}
 }
 
@@ -754,21 +376,20 @@ static bool goes(unsigned int member, struct reserve_launch *launch, int64_t whe
  *   10     0     e = min(C, e + C); both wait
  *   20     4     both go
  */
-static void test_shared(void **state)
+TEST(shared)
 {
 	struct reserve_launch one, two, waits[MEMBERS];
 
-	(void)state;
 	begin_group(4, 10);
-	one = reserve_launch(&members[0], 3 * MS);
-	two = reserve_launch(&members[1], 5 * MS);
+	one = launch_in(&members[0], 3 * MS);
+	two = launch_in(&members[1], 5 * MS);
 	assert_true(goes(0, &one, 0));
 	assert_true(goes(1, &two, 0));
 	reserve_ended(&members[0], &one, 3 * MS, at(3));
 	reserve_ended(&members[1], &two, 5 * MS, at(5));
 	assert_in_range(members[1].left_ns + 4 * MS, 0, 128);
 	for (unsigned int i = 0; i < MEMBERS; i++) {
-		waits[i] = reserve_launch(&members[i], MS);
+		waits[i] = launch_in(&members[i], MS);
 		assert_false(goes(i, &waits[i], 5));
 		assert_int_equal(reserve_wait(&members[i], &waits[i], at(5)), at(20));
 	}
@@ -778,67 +399,23 @@ static void test_shared(void **state)
 		assert_true(goes(i, &waits[i], 20));
 }
 
-/* What is left lapses for all. */
-static void test_shared_lapses(void **state)
-{
-	struct reserve_launch launch;
-
-	(void)state;
-	begin_group(4, 10);
-	launch = reserve_launch(&members[0], MS);
-	assert_true(goes(0, &launch, 95));
-	reserve_ended(&members[0], &launch, MS, at(96));
-	assert_in_range(members[0].left_ns - 3 * MS + 64, 0, 128);
-}
-
 /* Whatever a member writes, nobody has more than C, and debts end. */
-static void test_shared_nonsense(void **state)
+TEST(shared_nonsense)
 {
 	const uint64_t words[] = {0, 1, UINT64_MAX, INT64_MAX, UINT64_C(1) << 63, UINT32_MAX, UINT64_C(0x7fffffff), UINT64_C(0x80000000),
 	                          at(0) / (10 * MS) << 32 | 0x7fffffff, at(0) / (10 * MS) << 32 | 0x80000000, UINT64_C(2) << 32};
 	const int64_t runs[] = {4, 4000}, periods[] = {10, 5000};
 
-	(void)state;
 	for (size_t i = 0; i < 2 * sizeof words / sizeof words[0]; i++) {
 		struct reserve_launch launch;
 
 		begin_group(runs[i % 2], periods[i % 2]);
 		budget.left = words[i / 2];
-		launch = reserve_launch(&members[0], MS);
+		launch = launch_in(&members[0], MS);
 		reserve_has_room(&members[0], &launch, at(1));
 		assert_true(members[0].left_ns <= runs[i % 2] * MS && members[0].left_ns >= -10 * SECOND);
 		assert_true(reserve_has_room(&members[0], &launch, at(40000)));
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_posterior),
-		cmocka_unit_test(test_forgotten),
-		cmocka_unit_test(test_apriori),
-		cmocka_unit_test(test_posterior_long),
-		cmocka_unit_test(test_apriori_long),
-		cmocka_unit_test(test_apriori_over_periods),
-		cmocka_unit_test(test_in_flight),
-		cmocka_unit_test(test_in_flight_at_replenishment),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_order_is_left),
-		cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_nobody_looks),
-		cmocka_unit_test(test_misprediction),
-		cmocka_unit_test(test_wrong_measurement),
-		cmocka_unit_test(test_debt_is_bounded),
-		cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_random_posterior),
-		cmocka_unit_test(test_random_apriori),
-		cmocka_unit_test(test_random_long),
-		cmocka_unit_test(test_random_mispredicted),
-		cmocka_unit_test(test_known_while_waiting),
-		cmocka_unit_test(test_shared),
-		cmocka_unit_test(test_shared_lapses),
-		cmocka_unit_test(test_shared_nonsense),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

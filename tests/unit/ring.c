@@ -1,11 +1,6 @@
 /* The ring whose values are published by a number. */
+#include "../cases.h"
 #include "base/ring.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <pthread.h>
 
 #define PLACES 4
 #define WORDS 8
@@ -34,23 +29,9 @@ static bool read_value(uint64_t words[WORDS])
 	return ring_is_whole(&ring.number, seen, PLACES);
 }
 
-static void reads_what_was_published_last(void **state)
-{
-	uint64_t words[WORDS];
-
-	(void)state;
-	for (uint64_t value = 1; value < 3 * PLACES; value++) {
-		publish(value);
-		assert_true(read_value(words));
-		assert_int_equal(words[0], value);
-		assert_int_equal(words[WORDS - 1], value);
-	}
-}
-
 /* As soon as the place that a reader copies is the next to be written, a writer may be filling it. */
-static void knows_when_writers_came_round(void **state)
+TEST(knows_when_writers_came_round)
 {
-	(void)state;
 	publish(1);
 	uint64_t seen = atomic_load(&ring.number);
 
@@ -76,12 +57,11 @@ static void *publish_many(void *data)
 	return NULL;
 }
 
-static void reads_no_halves_while_another_writes(void **state)
+TEST(reads_no_halves_while_another_writes)
 {
 	uint64_t words[WORDS];
 	pthread_t writer;
 
-	(void)state;
 	assert_int_equal(pthread_create(&writer, NULL, publish_many, NULL), 0);
 	while (!atomic_load(&done)) {
 		if (read_value(words)) {
@@ -92,13 +72,4 @@ static void reads_no_halves_while_another_writes(void **state)
 	pthread_join(writer, NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_what_was_published_last),
-		cmocka_unit_test(knows_when_writers_came_round),
-		cmocka_unit_test(reads_no_halves_while_another_writes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,18 +1,7 @@
 /* A program that closes descriptors which it did not open must not lose its segment for good. */
+#include "../cases.h"
 #include "cuda_process.h"
 #include "own_segment.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static void move_to(unsigned int from, unsigned int to)
 {
@@ -21,24 +10,12 @@ static void move_to(unsigned int from, unsigned int to)
 	assert_int_equal(edit(&wanted, NULL), 0);
 }
 
-static void test_nothing_happens_while_it_is_open(void **state)
+TEST(found_again_as_it_was)
 {
-	struct segment owner = make_segment();
-	struct segment before = owner;
-
-	(void)state;
-	assert_int_equal(segment_keep_findable(&owner, NULL), 0);
-	assert_memory_equal(&owner, &before, sizeof owner);
-	segment_close(&owner);
-}
-
-static void test_found_again_as_it_was(void **state)
-{
-	struct segment owner = make_segment(), editor;
+	struct segment editor;
 	struct segment_counters counters;
 	_Atomic uint64_t *number = owner.number;
 
-	(void)state;
 	load_a_driver();
 	move_to(3, 4);
 	segment_count_launch(&owner, true);
@@ -53,18 +30,14 @@ static void test_found_again_as_it_was(void **state)
 	move_to(5, 9);
 	assert_set(&owner, first, 5, 9);
 	segment_read_counters(&owner, &counters);
-	assert_int_equal(counters.restricted, 1);
-	assert_int_equal(counters.reasons[SEGMENT_WIDENED], 1);
-	segment_close(&owner);
+	assert_each(counters.restricted, 1, counters.reasons[SEGMENT_WIDENED], 1);
 }
 
 /* The program opens a file of its own with the number of the descriptor that it closed. */
-static void test_the_programs_file_stays_open(void **state)
+TEST(the_programs_file_stays_open)
 {
-	struct segment owner = make_segment();
 	int place = owner.file;
 
-	(void)state;
 	assert_int_equal(dup2(STDIN_FILENO, place), place);
 	assert_int_equal(segment_keep_findable(&owner, NULL), 0);
 	assert_int_not_equal(owner.file, place);
@@ -91,13 +64,11 @@ static void *launch(void *segment)
 	return NULL;
 }
 
-static void test_while_others_launch(void **state)
+TEST(while_others_launch)
 {
-	struct segment owner = make_segment();
 	struct segment launchers = owner;
 	pthread_t threads[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, launch, &launchers), 0);
 	for (unsigned int i = 0; i < 2000; i++) {
@@ -109,16 +80,14 @@ static void test_while_others_launch(void **state)
 	atomic_store(&done, true);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	segment_close(&owner);
 }
 
-static void test_old_file_reports_the_move(void **state)
+TEST(old_file_reports_the_move)
 {
 	struct segment_partition wanted = partition_of(first, 5, 6);
-	struct segment owner = make_segment(), editor;
+	struct segment editor;
 	struct error error;
 
-	(void)state;
 	assert_int_equal(segment_open(&editor, getpid(), NULL), SEGMENT_FOUND);
 	close(owner.file);
 	assert_int_equal(segment_edit(&editor, &wanted, 1, NULL, NULL), 0);
@@ -129,10 +98,9 @@ static void test_old_file_reports_the_move(void **state)
 	assert_int_equal(segment_keep_findable(&owner, NULL), 0);
 	assert_set(&owner, first, 5, 6);
 	assert_true(segment_has_moved(&editor));
-	assert_int_equal(segment_edit(&editor, &wanted, 1, NULL, &error), -1);
-	assert_string_equal(error.reason, "the partition has moved to a new file just now: try again");
+	assert_error(segment_edit(&editor, &wanted, 1, NULL, &error),
+	             "the partition has moved to a new file just now: try again");
 	segment_close(&editor);
-	segment_close(&owner);
 }
 
 /* The result of an edit is true whenever the owner moves: the edit was made, or must be made again. */
@@ -157,13 +125,11 @@ static void *edit_once_for_each_move(void *argument)
 	return NULL;
 }
 
-static void test_no_edit_is_lost_silently(void **state)
+TEST(no_edit_is_lost_silently)
 {
 	struct race race = {.moves = 2000};
-	struct segment owner = make_segment();
 	pthread_t editor;
 
-	(void)state;
 	assert_int_equal(pthread_barrier_init(&race.barrier, NULL, 2), 0);
 	assert_int_equal(pthread_create(&editor, NULL, edit_once_for_each_move, &race), 0);
 	for (unsigned int move = 0; move < race.moves; move++) {
@@ -178,56 +144,12 @@ static void test_no_edit_is_lost_silently(void **state)
 	}
 	pthread_join(editor, NULL);
 	pthread_barrier_destroy(&race.barrier);
-	segment_close(&owner);
 }
 
-/* A fork that could not make a segment of its own shares its parent's. The parent's has not moved. */
-static void test_a_fork_leaves_its_parents_alone(void **state)
+TEST(second_copy_shares_it)
 {
-	struct segment owner = make_segment();
-	int status;
-	pid_t child = fork();
+	struct segment second;
 
-	(void)state;
-	if (child == 0) {
-		close(owner.file);
-		_exit(segment_keep_findable(&owner, NULL) == 0 ? 0 : 1);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-	assert_false(segment_has_moved(&owner));
-	move_to(1, 2);
-	assert_set(&owner, first, 1, 2);
-	segment_close(&owner);
-}
-
-static void test_no_descriptor_left(void **state)
-{
-	struct segment owner = make_segment();
-	struct rlimit before, none;
-	struct error error;
-
-	(void)state;
-	close(owner.file);
-	getrlimit(RLIMIT_NOFILE, &before);
-	none = before;
-	none.rlim_cur = 0;
-	setrlimit(RLIMIT_NOFILE, &none);
-	assert_int_equal(segment_keep_findable(&owner, &error), -1);
-	setrlimit(RLIMIT_NOFILE, &before);
-	assert_string_equal(error.reason, "no shared memory: Too many open files");
-	assert_set(&owner, first, 0, 7);
-	assert_int_equal(segment_keep_findable(&owner, &error), 0);
-	move_to(1, 1);
-	assert_set(&owner, first, 1, 1);
-	segment_close(&owner);
-}
-
-static void test_second_copy_shares_it(void **state)
-{
-	struct segment owner = make_segment(), second;
-
-	(void)state;
 	segment_set_at_work(&owner);
 	assert_true(segment_find_own(&second));
 	assert_int_equal(second.file, owner.file);
@@ -238,16 +160,14 @@ static void test_second_copy_shares_it(void **state)
 	assert_null(counter_slot_take(&second));
 	counter_slots_free();
 	segment_close(&second);
-	segment_close(&owner);
 }
 
 /* An editor has others' segments open, and none of its own. */
-static void test_segments_of_others_are_not_found(void **state)
+TEST_WITH(no_fixture, NULL, segments_of_others_are_not_found)
 {
 	struct segment others, own;
 	int ready[2];
 
-	(void)state;
 	assert_false(segment_find_own(&own));
 	assert_int_equal(pipe(ready), 0);
 	pid_t child = fork();
@@ -263,8 +183,7 @@ static void test_segments_of_others_are_not_found(void **state)
 	assert_true(fcntl(others.file, F_DUPFD_CLOEXEC, 200) >= 200);
 	assert_false(segment_find_own(&own));
 	segment_close(&others);
-	kill(child, SIGKILL);
-	assert_int_equal(waitpid(child, NULL, 0), child);
+	end_child(child);
 }
 
 static void assert_written_by_its_user_alone(const struct segment *segment)
@@ -276,35 +195,17 @@ static void assert_written_by_its_user_alone(const struct segment *segment)
 }
 
 /* This holds for every umask, and after a move. Access to /proc/PID/fd is another question. */
-static void test_only_its_user_may_write_it(void **state)
+TEST(only_its_user_may_write_it)
 {
 	mode_t before = umask(0);
-	struct segment owner = make_segment();
 
-	(void)state;
+	segment_close(&owner);
+	owner = make_segment();
 	assert_written_by_its_user_alone(&owner);
 	close(owner.file);
 	assert_int_equal(segment_keep_findable(&owner, NULL), 0);
 	assert_written_by_its_user_alone(&owner);
-	segment_close(&owner);
 	umask(before);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_happens_while_it_is_open),
-		cmocka_unit_test(test_found_again_as_it_was),
-		cmocka_unit_test(test_the_programs_file_stays_open),
-		cmocka_unit_test(test_while_others_launch),
-		cmocka_unit_test(test_old_file_reports_the_move),
-		cmocka_unit_test(test_no_edit_is_lost_silently),
-		cmocka_unit_test(test_a_fork_leaves_its_parents_alone),
-		cmocka_unit_test(test_no_descriptor_left),
-		cmocka_unit_test(test_second_copy_shares_it),
-		cmocka_unit_test(test_segments_of_others_are_not_found),
-		cmocka_unit_test(test_only_its_user_may_write_it),
-	};
-
-	return cmocka_run_group_tests_name("segment_findable", tests, NULL, NULL);
-}
+RUN_TESTS(make_owner, close_owner)

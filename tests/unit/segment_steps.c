@@ -7,31 +7,17 @@
  * implementation, which writes the set in place: in this one the same harness must find the damage, or it proves
  * nothing.
  */
-#include "../sanitized.h"
+#include "../cases.h"
 #include "state/segment.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* To try every place between two instructions takes minutes: `make check-steps`. Otherwise one place of so many is
- * tried. The number is a prime, so that loops are hit in all their parts. Sanitizers multiply the instructions. */
-#if SANITIZED
-#define STRIDE_DEFAULT 2003
-#define STRIDE_NAIVE 31
-#else
-#define STRIDE_DEFAULT 19
+ * tried. The number is a prime, so that loops are hit in all their parts. The naive implementation's few are all tried. */
+#define STRIDE_DEFAULT 31
 #define STRIDE_NAIVE 1
-#endif
 
-static unsigned long stride;
+static unsigned long usual_stride;
 
 #define OLD UINT64_C(0x1111111111111111)
 #define NEW UINT64_C(0x2222222222222222)
@@ -113,8 +99,7 @@ static void write_in_child(const struct implementation *implementation)
 	implementation->write(NEW);
 }
 
-static pid_t start_child(const struct implementation *implementation,
-                         void (*work)(const struct implementation *))
+static pid_t start_child(const struct implementation *implementation, void (*work)(const struct implementation *))
 {
 	pid_t child = fork();
 
@@ -179,7 +164,7 @@ static void parent_writes(const struct implementation *implementation, uint64_t 
 }
 
 /* At how many places between two instructions of a read `edits` edits led to a torn set. */
-static unsigned int count_torn_reads(const struct implementation *implementation, unsigned int edits)
+static unsigned int count_torn_reads(const struct implementation *implementation, unsigned int edits, unsigned long stride)
 {
 	unsigned int torn = 0;
 	bool running = true;
@@ -200,27 +185,24 @@ static unsigned int count_torn_reads(const struct implementation *implementation
 	return torn;
 }
 
-static void test_read_is_whole(void **state)
+TEST(read_is_whole)
 {
-	(void)state;
 	/* One edit; nearly once round the ring of eight; once round; a little more. */
 	static const unsigned int edits[] = {1, 7, 8, 9};
 
-	for (size_t i = 0; i < sizeof edits / sizeof edits[0]; i++)
-		assert_int_equal(count_torn_reads(&real, edits[i]), 0);
+	for (size_t i = 0; i < COUNT_OF(edits); i++)
+		assert_int_equal(count_torn_reads(&real, edits[i], usual_stride), 0);
 }
 
-static void test_harness_finds_torn_reads(void **state)
+TEST(harness_finds_torn_reads)
 {
-	(void)state;
-	stride = STRIDE_NAIVE;
-	assert_true(count_torn_reads(&naive, 1) > 0);
+	assert_true(count_torn_reads(&naive, 1, STRIDE_NAIVE) > 0);
 }
 
 /* --- killed editors ------------------------------------------------------------------------------------ */
 
 /* At how many places an editor's death left neither the old set nor the new one. */
-static unsigned int count_damage(const struct implementation *implementation)
+static unsigned int count_damage(const struct implementation *implementation, unsigned long stride)
 {
 	unsigned int damaged = 0;
 	bool running = true;
@@ -234,24 +216,20 @@ static unsigned int count_damage(const struct implementation *implementation)
 		running = step(child, place);
 		if (running)
 			end(child);
-		damaged += !implementation->read(&set) || !is_whole(&set) ||
-		           (set.words[0] != OLD && set.words[0] != NEW);
+		damaged += !implementation->read(&set) || !is_whole(&set) || (set.words[0] != OLD && set.words[0] != NEW);
 	}
 	return damaged;
 }
 
 /* parent_writes would fail if the dead editor's lock was not free. */
-static void test_dead_editor_leaves_old_or_new(void **state)
+TEST(dead_editor_leaves_old_or_new)
 {
-	(void)state;
-	assert_int_equal(count_damage(&real), 0);
+	assert_int_equal(count_damage(&real, usual_stride), 0);
 }
 
-static void test_harness_finds_damage(void **state)
+TEST(harness_finds_damage)
 {
-	(void)state;
-	stride = STRIDE_NAIVE;
-	assert_true(count_damage(&naive) > 0);
+	assert_true(count_damage(&naive, STRIDE_NAIVE) > 0);
 }
 
 /* --- an owner that moves ------------------------------------------------------------------------------- */
@@ -277,13 +255,12 @@ static pid_t start_mover(void)
 	return child;
 }
 
-static void test_moving_segment_is_found_whole_or_not_at_all(void **state)
+TEST(moving_segment_is_found_whole_or_not_at_all)
 {
 	pid_t child = start_mover();
 	unsigned int found = 0, absent = 0;
 
-	(void)state;
-	while (step(child, stride)) {
+	while (step(child, usual_stride)) {
 		struct error error = {.reason = ""};
 		enum segment_state moving = segment_open(&editor, child, &error);
 		struct segment_revision revision;
@@ -309,7 +286,7 @@ static int set_up(void **state)
 	(void)state;
 	const char *wanted = getenv("SEGMENT_STRIDE");
 
-	stride = wanted ? strtoul(wanted, NULL, 10) : STRIDE_DEFAULT;
+	usual_stride = wanted ? strtoul(wanted, NULL, 10) : STRIDE_DEFAULT;
 	revision.partitions[0] = (struct segment_partition){.pci = pci, .set = pattern(OLD)};
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return shared == MAP_FAILED || segment_create(&segment, &revision, -1, NULL) < 0 ||
@@ -320,13 +297,5 @@ static int set_up(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read_is_whole),
-		cmocka_unit_test(test_dead_editor_leaves_old_or_new),
-		cmocka_unit_test(test_moving_segment_is_found_whole_or_not_at_all),
-		cmocka_unit_test(test_harness_finds_torn_reads),
-		cmocka_unit_test(test_harness_finds_damage),
-	};
-
-	return cmocka_run_group_tests_name("segment_steps", tests, set_up, NULL);
+	return run_tests_in(set_up, NULL, NULL, NULL);
 }

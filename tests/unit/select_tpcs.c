@@ -1,15 +1,8 @@
 /* Choosing a number of TPCs. */
+#include "../cases.h"
 #include "gpu/select_tpcs.h"
 #include "sets.h"
 #include "share.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct topology_list list;
 
@@ -44,58 +37,28 @@ static unsigned int gpcs_of(const struct topology *gpu, const char *text, unsign
 	return touched;
 }
 
-static void test_whole_gpc_if_count_matches(void **state)
-{
-	const struct topology *gpu = share_read(&list, "h200");
-	char text[TPCSET_TEXT];
-
-	(void)state;
-	for (unsigned int gpc = 0; gpc < 8; gpc++) {
-		struct tpcset all = topology_all(gpu), members = topology_gpc(gpu, gpc);
-		struct tpcset others = tpcset_without(&all, &members);
-		char used[TPCSET_TEXT];
-
-		tpcset_format_list(&others, used);
-		assert_string_equal(choose(gpu, used, tpcset_count(&members), STRATEGY_PACKED),
-		                    tpcset_format_list(&members, text));
-	}
-}
-
-static void test_whole_gpcs_first(void **state)
+TEST(whole_gpcs_first)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 	unsigned int whole;
 
-	(void)state;
 	assert_int_equal(gpcs_of(gpu, choose(gpu, "", 8, STRATEGY_PACKED), &whole), 1);
 	assert_int_equal(whole, 1);
 	assert_int_equal(gpcs_of(gpu, choose(gpu, "", 20, STRATEGY_PACKED), &whole), 3);
+	assert_int_equal(whole, 2);
+	/* The largest ones: two GPCs have 9, the others 8. */
+	assert_int_equal(gpcs_of(gpu, choose(gpu, "", 18, STRATEGY_PACKED), &whole), 2);
 	assert_int_equal(whole, 2);
 	assert_int_equal(gpcs_of(gpu, choose(gpu, "", 3, STRATEGY_PACKED), &whole), 1);
 	assert_int_equal(gpcs_of(gpu, choose(gpu, "", 66, STRATEGY_PACKED), &whole), 8);
 	assert_int_equal(whole, 8);
 }
 
-/* A few TPCs are taken from a GPC that is in use, so that free GPCs stay whole. */
-static void test_rest_goes_to_tightest_gpc(void **state)
-{
-	const struct topology *gpu = share_read(&list, "h200");
-	struct tpcset gpc = topology_gpc(gpu, 3), chosen;
-	char used[TPCSET_TEXT];
-	unsigned int first = tpcset_next(&gpc, 0);
-
-	(void)state;
-	snprintf(used, sizeof used, "%u", first);
-	chosen = parse(choose(gpu, used, 2, STRATEGY_PACKED));
-	assert_true(tpcset_is_subset(&chosen, &gpc));
-}
-
 /* Of two GPCs in use, the one with less room is taken, whatever its number. */
-static void test_rest_prefers_fuller_gpc(void **state)
+TEST(rest_prefers_fuller_gpc)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 
-	(void)state;
 	for (unsigned int full = 2; full < 4; full++) {
 		struct tpcset gpc = topology_gpc(gpu, full), other = topology_gpc(gpu, 5 - full), used = {{0}}, chosen;
 		char text[TPCSET_TEXT];
@@ -108,55 +71,74 @@ static void test_rest_prefers_fuller_gpc(void **state)
 	}
 }
 
-static void test_fragments_as_last_resort(void **state)
+TEST(fragments_as_last_resort)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 
-	(void)state;
 	/* One TPC of each GPC is free. */
 	assert_string_equal(choose(gpu, "8-65", 8, STRATEGY_PACKED), "0-7");
 	assert_string_equal(choose(gpu, "8-65", 8, STRATEGY_DISTRIBUTED), "0-7");
 	assert_string_equal(choose(gpu, "8-65", 9, STRATEGY_PACKED), "");
 }
 
-static void test_distributed_is_even(void **state)
+/* Clusters of 8 blocks find as much room as so many TPCs can have, in as many virtual GPCs as possible. */
+TEST(distributed_in_chunks)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 
-	(void)state;
-	for (unsigned int count = 1; count <= 56; count++) {
+	for (unsigned int count = 1; count <= 66; count++) {
 		struct tpcset set = parse(choose(gpu, "", count, STRATEGY_DISTRIBUTED));
-		unsigned int least = TPCSET_MAX, most = 0;
+		unsigned int chunks = 0, least = TPCSET_MAX, most = 0;
 
 		for (unsigned int gpc = 0; gpc < 8; gpc++) {
-			struct tpcset members = topology_gpc(gpu, gpc), both = tpcset_and(&set, &members);
-			unsigned int taken = tpcset_count(&both);
+			struct tpcset members = topology_virtual_gpc(gpu, gpc), both = tpcset_and(&set, &members);
+			unsigned int taken = tpcset_count(&both) / 4;
 
+			chunks += taken;
 			least = taken < least ? taken : least;
 			most = taken > most ? taken : most;
 		}
+		/* One virtual GPC has 4 TPCs, the others 8 or 9. */
+		assert_int_equal(chunks, count / 4 < 15 ? count / 4 : 15);
 		assert_in_range(most - least, 0, 1);
 	}
 }
 
+/* What is no chunk comes from beside chunks, which others can then have. */
+TEST(distributed_rest)
+{
+	const struct topology *gpu = share_read(&list, "h200");
+	static const struct {
+		const char *used, *chosen;
+		unsigned int count;
+	} cases[] = {
+		{"", "6", 1},
+		{"0,8", "16", 1},
+		{"0,8", "16,24", 2},
+		{"0,6-65", "1", 1},
+		{"0,6-65", "1-5", 5},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(cases); i++)
+		assert_string_equal(choose(gpu, cases[i].used, cases[i].count, STRATEGY_DISTRIBUTED), cases[i].chosen);
+}
+
 /* Clusters have room in a virtual GPC; singletons are taken when that is used up. */
-static void test_singletons_last(void **state)
+TEST(singletons_last)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 	struct tpcset gpc = topology_gpc(gpu, 1), all = topology_all(gpu), others = tpcset_without(&all, &gpc);
 	char used[TPCSET_TEXT];
 
-	(void)state;
 	assert_string_equal(choose(gpu, tpcset_format_list(&others, used), 4, STRATEGY_PACKED), "0,8,16,24");
 }
 
 /* All TPCs of one GPU are taken in chunks, until none is left: none is taken twice. */
-static void test_every_tpc_is_found(void **state)
+TEST(every_tpc_is_found)
 {
 	static const char *const names[] = {"h200", "turing", "ada", "hopper-synthetic", "blackwell"};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		for (unsigned int chunk = 1; chunk < 12; chunk++) {
 			const struct topology *gpu = share_read(&list, names[i]);
 			struct tpcset used = {{0}}, all = topology_all(gpu);
@@ -174,11 +156,10 @@ static void test_every_tpc_is_found(void **state)
 	}
 }
 
-static void test_a_gpu_whose_gpcs_are_unknown(void **state)
+TEST(a_gpu_whose_gpcs_are_unknown)
 {
 	struct topology gpu = *share_read(&list, "h200");
 
-	(void)state;
 	for (unsigned int tpc = 0; tpc < gpu.tpc_count; tpc++)
 		gpu.tpcs[tpc].gpc = gpu.tpcs[tpc].virtual_gpc = TOPOLOGY_UNKNOWN;
 	struct tpcset set = parse(choose(&gpu, "0-7", 30, STRATEGY_PACKED));
@@ -186,21 +167,20 @@ static void test_a_gpu_whose_gpcs_are_unknown(void **state)
 	assert_int_equal(tpcset_count(&set), 30);
 }
 
-static void test_too_few_are_free(void **state)
+TEST(too_few_are_free)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 	struct tpcset set, used = parse("0-41");
 	struct error error;
 
-	(void)state;
-	assert_int_equal(select_tpcs(&set, gpu, &used, 25, STRATEGY_PACKED, &error), -1);
-	assert_string_equal(error.reason, "25 TPCs: of this GPU's 66 only 24 are free: 42-65");
+	assert_error(select_tpcs(&set, gpu, &used, 25, STRATEGY_PACKED, &error),
+	             "25 TPCs: of this GPU's 66 only 24 are free: 42-65");
 	used = topology_all(gpu);
-	assert_int_equal(select_tpcs(&set, gpu, &used, 1, STRATEGY_PACKED, &error), -1);
-	assert_string_equal(error.reason, "1 TPC: none of this GPU's 66 is free; see nvtaskset -l");
+	assert_error(select_tpcs(&set, gpu, &used, 1, STRATEGY_PACKED, &error),
+	             "1 TPC: none of this GPU's 66 is free; see nvtaskset -l");
 }
 
-static void test_numbers_and_shares(void **state)
+TEST(numbers_and_shares)
 {
 	static const struct {
 		const char *text;
@@ -209,7 +189,9 @@ static void test_numbers_and_shares(void **state)
 	} cases[] = {
 		{"1", 1, NULL},
 		{"66", 66, NULL},
-		{"57%", 38, NULL},
+		{"57%", 37, NULL},
+		{"25%", 16, NULL},
+		{"75%", 49, NULL},
 		{"1%", 1, NULL},
 		{"50%", 33, NULL},
 		{"100%", 66, NULL},
@@ -228,8 +210,7 @@ static void test_numbers_and_shares(void **state)
 	};
 	const struct topology *gpu = share_read(&list, "h200");
 
-	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		unsigned int count = 0;
 		struct error error;
 		int result = select_parse_count(&count, cases[i].text, gpu, &error);
@@ -242,21 +223,27 @@ static void test_numbers_and_shares(void **state)
 	}
 }
 
-int main(void)
+/* -n 25% and -n 75%: of any two shares that make 100% together, on every GPU of two TPCs or more. */
+TEST(two_shares_of_everything_fit)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole_gpc_if_count_matches),
-		cmocka_unit_test(test_whole_gpcs_first),
-		cmocka_unit_test(test_rest_goes_to_tightest_gpc),
-		cmocka_unit_test(test_rest_prefers_fuller_gpc),
-		cmocka_unit_test(test_fragments_as_last_resort),
-		cmocka_unit_test(test_distributed_is_even),
-		cmocka_unit_test(test_singletons_last),
-		cmocka_unit_test(test_every_tpc_is_found),
-		cmocka_unit_test(test_a_gpu_whose_gpcs_are_unknown),
-		cmocka_unit_test(test_too_few_are_free),
-		cmocka_unit_test(test_numbers_and_shares),
-	};
+	for (unsigned int total = 2; total <= TPCSET_MAX; total++) {
+		const struct topology gpu = {.tpc_count = total};
 
-	return cmocka_run_group_tests_name("select_tpcs", tests, NULL, NULL);
+		for (unsigned int percent = 1; percent < 100; percent++) {
+			unsigned int one = 0, other = 0;
+			char text[8];
+			struct error error;
+
+			snprintf(text, sizeof text, "%u%%", percent);
+			assert_int_equal(select_parse_count(&one, text, &gpu, &error), 0);
+			snprintf(text, sizeof text, "%u%%", 100 - percent);
+			assert_int_equal(select_parse_count(&other, text, &gpu, &error), 0);
+			assert_true(one >= 1 && other >= 1);
+			assert_true(one + other <= total);
+			/* No share is more than one TPC too small. */
+			assert_true(100 * (one + 1) > percent * total);
+		}
+	}
 }
+
+RUN_TESTS(NULL, NULL)

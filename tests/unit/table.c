@@ -1,11 +1,6 @@
 /* The table by handle. */
+#include "../cases.h"
 #include "base/table.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <pthread.h>
 
 struct known {
 	int value;
@@ -24,26 +19,11 @@ static struct known *find(const struct table *table, uintptr_t number)
 
 #define MANY (4 * TABLE_BUCKETS)
 
-static void finds_what_was_added(void **state)
+TEST(forgets_what_was_removed)
 {
 	static struct known all[MANY];
 	static struct table table;
 
-	(void)state;
-	for (uintptr_t i = 0; i < MANY; i++) {
-		assert_null(find(&table, i + 1));
-		table_add(&table, &all[i].entry, handle(i + 1));
-	}
-	for (uintptr_t i = 0; i < MANY; i++)
-		assert_ptr_equal(find(&table, i + 1), &all[i]);
-}
-
-static void forgets_what_was_removed(void **state)
-{
-	static struct known all[MANY];
-	static struct table table;
-
-	(void)state;
 	for (uintptr_t i = 0; i < MANY; i++)
 		table_add(&table, &all[i].entry, handle(i + 1));
 	for (uintptr_t i = 0; i < MANY; i += 2)
@@ -52,12 +32,11 @@ static void forgets_what_was_removed(void **state)
 		assert_ptr_equal(find(&table, i + 1), i % 2 == 0 ? NULL : &all[i]);
 }
 
-static void finds_the_last_of_several(void **state)
+TEST(finds_the_last_of_several)
 {
 	struct known first = {.value = 1}, second = {.value = 2};
 	struct table table = {.buckets = {NULL}};
 
-	(void)state;
 	table_add(&table, &first.entry, handle(1));
 	table_add(&table, &second.entry, handle(1));
 	assert_int_equal(find(&table, 1)->value, 2);
@@ -66,13 +45,12 @@ static void finds_the_last_of_several(void **state)
 }
 
 /* Only in its own bucket. */
-static void occupies_what_was_vacated(void **state)
+TEST(occupies_what_was_vacated)
 {
 	struct known known = {.value = 1};
 	struct table table = {.buckets = {NULL}};
 	uintptr_t same = 2, other = 2;
 
-	(void)state;
 	while (table_bucket(handle(same)) != table_bucket(handle(1)))
 		same++;
 	while (table_bucket(handle(other)) == table_bucket(handle(1)))
@@ -104,11 +82,10 @@ static void *add_many(void *data)
 	return NULL;
 }
 
-static void loses_nothing_that_threads_add(void **state)
+TEST(loses_nothing_that_threads_add)
 {
 	pthread_t threads[THREADS];
 
-	(void)state;
 	for (uintptr_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, add_many, (void *)i), 0);
 	for (uintptr_t i = 0; i < THREADS; i++)
@@ -117,15 +94,4 @@ static void loses_nothing_that_threads_add(void **state)
 		assert_ptr_equal(find(&shared, 1 + i), &of_threads[i % THREADS][i / THREADS]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_what_was_added),
-		cmocka_unit_test(forgets_what_was_removed),
-		cmocka_unit_test(finds_the_last_of_several),
-		cmocka_unit_test(occupies_what_was_vacated),
-		cmocka_unit_test(loses_nothing_that_threads_add),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

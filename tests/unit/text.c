@@ -1,12 +1,9 @@
 /* Text that others wrote: control characters are removed, other text is kept, and cut to a width. */
+#include "../cases.h"
 #include "../skip.h"
 #include "../../tools/nvtaskset/show/text.c"
 
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <stdlib.h>
 
 #define R REPLACEMENT
 
@@ -23,18 +20,16 @@ static void assert_clean(const char *bytes, size_t length, const char *expected)
 
 #define ASSERT_CLEAN(literal, expected) assert_clean(literal, sizeof literal - 1, expected)
 
-static void test_harmless_text_is_kept(void **state)
+TEST(harmless_text_is_kept)
 {
-	(void)state;
 	ASSERT_CLEAN("", "");
 	ASSERT_CLEAN("python3\0train.py\0--name=a b", "python3 train.py --name=a b");
 	ASSERT_CLEAN("\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x98\x80", "\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x98\x80");
 	ASSERT_CLEAN("\xc2\xa0\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf", "\xc2\xa0\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf");
 }
 
-static void test_invalid_utf8_is_replaced(void **state)
+TEST(invalid_utf8_is_replaced)
 {
-	(void)state;
 	ASSERT_CLEAN("\x80", R);
 	ASSERT_CLEAN("a\xffz", "a" R "z");
 	ASSERT_CLEAN("\xc3", R);                      /* cut off */
@@ -49,9 +44,8 @@ static void test_invalid_utf8_is_replaced(void **state)
 	ASSERT_CLEAN("\xf8\x88\x80\x80\x80", R R R R R);
 }
 
-static void test_harmful_characters_are_replaced(void **state)
+TEST(harmful_characters_are_replaced)
 {
-	(void)state;
 	ASSERT_CLEAN("a\033[2J\r\n\t\x7f", "a" R "[2J" R R R R);
 	ASSERT_CLEAN("\xc2\x9b" "2J", R "2J");         /* CSI as one character */
 	/* Misleading text is tested here: NOLINTBEGIN(misc-misleading-bidirectional) */
@@ -73,9 +67,8 @@ static void assert_printed(const char *text, size_t columns, bool utf8, const ch
 	free(printed);
 }
 
-static void test_ascii(void **state)
+TEST(ascii)
 {
-	(void)state;
 	assert_printed("command", TEXT_WHOLE, false, "command", 7);
 	assert_printed("command", 4, false, "comm", 4);
 	assert_printed("command", 0, false, "", 0);
@@ -83,9 +76,8 @@ static void test_ascii(void **state)
 	assert_int_equal(text_width("\xc3\xa9t\xc3\xa9 \xe6\xbc\xa2", false), 5);
 }
 
-static void test_utf8(void **state)
+TEST(utf8)
 {
-	(void)state;
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))
 		skip_because("needs the locale C.UTF-8");
 	assert_int_equal(text_width("\xc3\xa9t\xc3\xa9 \xe6\xbc\xa2", true), 6);
@@ -97,9 +89,8 @@ static void test_utf8(void **state)
 	assert_printed("e\xcc\x81z", 1, true, "e\xcc\x81", 1);
 }
 
-static void test_colours_take_no_room(void **state)
+TEST(colours_take_no_room)
 {
-	(void)state;
 	assert_int_equal(text_width("\033[1;37;41m # \033[m ok", false), 6);
 	assert_printed("\033[7m A \033[m train", 4, false, "\033[7m A \033[m ", 4);
 	/* After a cut, colours are reset. */
@@ -107,13 +98,4 @@ static void test_colours_take_no_room(void **state)
 	assert_printed("\033[7", 2, false, "\033[7", 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_harmless_text_is_kept), cmocka_unit_test(test_invalid_utf8_is_replaced),
-		cmocka_unit_test(test_harmful_characters_are_replaced), cmocka_unit_test(test_ascii),
-		cmocka_unit_test(test_utf8), cmocka_unit_test(test_colours_take_no_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

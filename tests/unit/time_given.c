@@ -1,12 +1,7 @@
 /* What was given of the time, as it is shown: values, options, and what became of it. */
+#include "../cases.h"
 #include "../../tools/nvtaskset/time_change.h"
 #include "../../tools/nvtaskset/time_given.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <string.h>
 
 #define QUOTA {.run_us = 30000, .period_us = 100000}
 #define MAX {.run_us = 100000, .period_us = 100000}
@@ -17,7 +12,7 @@ static const struct segment_revision lifted = {.quota = MAX};
 static const struct segment_revision priority = {.rank.priority = 1 + 80};
 static const struct segment_revision weight = {.rank.weight = 200};
 static const struct segment_revision policy = {.rank.scheduling = SEGMENT_HT};
-static const struct segment_revision all = {.quota = QUOTA, .rank = {1, 10000, SEGMENT_PRT, SEGMENT_AE}};
+static const struct segment_revision all = {.quota = QUOTA, .rank = {1, 10000, SEGMENT_PRT, SEGMENT_PE}};
 
 static void assert_all(const struct segment_revision *revision, const char *values, const char *options)
 {
@@ -27,32 +22,20 @@ static void assert_all(const struct segment_revision *revision, const char *valu
 	assert_string_equal(time_options(revision, text), options);
 }
 
-static void test_values_and_options(void **state)
+TEST(values_and_options)
 {
 	char text[TIME_TEXT];
 
-	(void)state;
 	assert_all(&nothing, "", "");
 	assert_all(&lifted, "quota max", "--quota");
 	assert_all(&priority, "priority 80", "--priority");
 	assert_all(&weight, "weight 200", "--weight");
 	assert_all(&policy, "policy ht", "--policy");
-	assert_all(&all, "quota 30ms/100ms, priority 0, weight 10000, policy prt,ae", "--quota, --priority, --weight, --policy");
+	assert_all(&all, "quota 30ms/100ms, priority 0, weight 10000, policy prt,pe", "--quota, --priority, --weight, --policy");
 	assert_null(time_format(&priority, TIME_POLICY, text));
 	assert_null(time_format(&priority, TIME_WEIGHT, text));
 	assert_null(time_format(&weight, TIME_PRIORITY, text));
 	assert_string_equal(time_format(&all, TIME_PRIORITY, text), "0");
-}
-
-static void test_what_limits(void **state)
-{
-	(void)state;
-	assert_false(segment_time_limits(&nothing));
-	assert_false(segment_time_limits(&lifted));
-	assert_false(segment_time_limits(&policy));
-	assert_true(segment_time_limits(&quota));
-	assert_true(segment_time_limits(&priority));
-	assert_true(segment_time_limits(&weight));
 }
 
 static void assert_described(const struct segment_revision *revision, struct segment_time time, const char *expected)
@@ -62,23 +45,22 @@ static void assert_described(const struct segment_revision *revision, struct seg
 	assert_string_equal(time_describe(revision, &time, text), expected);
 }
 
-static void test_what_became_of_it(void **state)
+TEST(what_became_of_it)
 {
 	const struct segment_time used = {.state = SEGMENT_TIME_IN_FORCE, .present_us = 1200000, .aside_us = 2800000};
 	struct segment_time bounded = used, most = {.state = SEGMENT_TIME_PAGEABLE, .present_us = UINT64_MAX};
 	char text[TIME_USE];
 
-	(void)state;
 	assert_described(&priority, (struct segment_time){.state = SEGMENT_TIME_NONE}, ": it holds from the program's next call on");
 	assert_described(&lifted, (struct segment_time){.state = SEGMENT_TIME_NONE}, "");
-	assert_described(&weight, used, ": present for 1.2 s, put aside for 2.8 s");
+	assert_described(&weight, used, ": present for 1.2 s, suspended for 2.8 s");
 	bounded.bounded = 1;
 	assert_described(&weight, bounded,
-	                 ": present for 1.2 s, put aside for 2.8 s, back before its time 1 time: work of its own was in flight on another GPU");
+	                 ": present for 1.2 s, suspended for 2.8 s, resumed early 1 time: work of its own was in flight on another GPU");
 	bounded.bounded = 12;
 	bounded.state = SEGMENT_TIME_PENDING;
 	assert_described(&quota, bounded,
-	                 ": present for 1.2 s, put aside for 2.8 s, back before its time 12 times: work of its own was in flight on "
+	                 ": present for 1.2 s, suspended for 2.8 s, resumed early 12 times: work of its own was in flight on "
 	                 "another GPU; it holds from the program's next call on");
 	/* A process can write anything there. */
 	most.aside_us = most.bounded = UINT64_MAX;
@@ -87,12 +69,11 @@ static void test_what_became_of_it(void **state)
 }
 
 /* Of a client of MPS. */
-static void test_what_became_of_held_launches(void **state)
+TEST(what_became_of_held_launches)
 {
 	struct segment_time time = {.state = SEGMENT_TIME_HELD, .present_us = 1200000};
 	char text[TIME_USE];
 
-	(void)state;
 	assert_described(&priority, time, ": on the GPUs for 1.2 s, held back for 0.0 s");
 	time.aside_us = 2800000;
 	time.held = time.bounded = 1;
@@ -108,9 +89,8 @@ static void test_what_became_of_held_launches(void **state)
 }
 
 /* Each way to have time has what the other one has not. */
-static void test_what_holds(void **state)
+TEST(what_holds)
 {
-	(void)state;
 	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
 		assert_false(time_holds(&all, SEGMENT_TIME_PENDING, kind));
 		assert_false(time_holds(&all, SEGMENT_TIME_MPS_CLIENT, kind));
@@ -130,11 +110,10 @@ static void assert_has_something_to_hold(const struct segment_revision *has, con
 	                    does ? "" : "--policy: nothing is held back without a quota or a priority; give one with it");
 }
 
-static void test_what_a_policy_needs(void **state)
+TEST(what_a_policy_needs)
 {
 	const struct segment_revision lifts = {.quota = MAX, .rank.scheduling = SEGMENT_HT};
 
-	(void)state;
 	assert_has_something_to_hold(&nothing, &nothing, true);
 	assert_has_something_to_hold(&nothing, &weight, true);
 	assert_has_something_to_hold(&nothing, &policy, false);
@@ -154,22 +133,21 @@ static bool refuses(const struct segment_revision *revision, enum segment_time_s
 	return time_refusal(&time, revision);
 }
 
-/* To a program that cannot be put aside others still give way. */
-static void test_what_is_refused(void **state)
+/* To a program that cannot be suspended others still give way. */
+TEST(what_is_refused)
 {
 	const enum segment_time_state in_part[] = {SEGMENT_TIME_MANAGED, SEGMENT_TIME_SHARED, SEGMENT_TIME_OLDER,
 	                                           SEGMENT_TIME_MPS_CLIENT, SEGMENT_TIME_PAGEABLE};
 	const enum segment_time_state not_at_all[] = {SEGMENT_TIME_UNREACHABLE, SEGMENT_TIME_NO_THREAD, SEGMENT_TIME_UNCOUNTED};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof in_part / sizeof in_part[0]; i++) {
+	for (size_t i = 0; i < COUNT_OF(in_part); i++) {
 		assert_false(refuses(&priority, in_part[i]));
 		assert_true(refuses(&weight, in_part[i]));
 		assert_true(refuses(&quota, in_part[i]));
 		assert_true(refuses(&all, in_part[i]));
 		assert_false(refuses(&lifted, in_part[i]));
 	}
-	for (size_t i = 0; i < sizeof not_at_all / sizeof not_at_all[0]; i++)
+	for (size_t i = 0; i < COUNT_OF(not_at_all); i++)
 		assert_true(refuses(&priority, not_at_all[i]));
 	assert_false(refuses(&all, SEGMENT_TIME_PENDING));
 	assert_false(refuses(&all, SEGMENT_TIME_IN_FORCE));
@@ -177,17 +155,4 @@ static void test_what_is_refused(void **state)
 	assert_false(refuses(&nothing, SEGMENT_TIME_UNREACHABLE));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values_and_options),
-		cmocka_unit_test(test_what_limits),
-		cmocka_unit_test(test_what_became_of_it),
-		cmocka_unit_test(test_what_became_of_held_launches),
-		cmocka_unit_test(test_what_holds),
-		cmocka_unit_test(test_what_a_policy_needs),
-		cmocka_unit_test(test_what_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,73 +1,40 @@
 /* The estimate of when kernels ran: from events that are written here, on clocks that are made up. */
+#include "../cases.h"
+#include "../sim/costs.h"
 #include "state/clock_fit.h"
 #include "state/durations.h"
 #include "state/replays.h"
 #include "state/shared_clock.h"
 #include "state/times.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
-
 #define MS UINT64_C(1000000)
 #define SECOND UINT64_C(1000000000)
 
 /* --- durations -------------------------------------------------------------------------------------------------- */
-
-static void test_no_durations(void **state)
-{
-	struct durations durations = {.count = 0};
-
-	(void)state;
-	assert_int_equal(durations_median(&durations), 0);
-	assert_true(durations_average(&durations) == 0);
-	assert_true(durations_deviation(&durations) == 0);
-}
 
 static bool is_near(double value, double expected, double part)
 {
 	return value >= expected * (1 - part) && value <= expected * (1 + part);
 }
 
-static void test_durations(void **state)
+TEST(durations)
 {
 	struct durations durations = {.count = 0}, others = {.count = 0};
 
-	(void)state;
 	for (uint64_t i = 1; i <= 50; i++)
 		durations_add(&durations, 1000 * i);
 	for (uint64_t i = 51; i <= 101; i++)
 		durations_add(&others, 1000 * i);
 	durations_merge(&durations, &others);
-	assert_int_equal(durations.count, 101);
-	assert_int_equal(durations.min_ns, 1000);
-	assert_int_equal(durations.max_ns, 101000);
-	assert_int_equal(durations.sum_ns, 5151000);
+	assert_each(durations.count, 101, durations.min_ns, 1000, durations.max_ns, 101000, durations.sum_ns, 5151000);
 	assert_true(is_near(durations_average(&durations), 51000, 1e-9));
 	assert_true(is_near(durations_deviation(&durations), 29300.17, 1e-6)); /* 1000 * sqrt(101 * 102 / 12) */
 	assert_true(is_near((double)durations_median(&durations), 51000, 1.0 / 32));
 }
 
-static void test_merging_into_none(void **state)
-{
-	struct durations durations = {.count = 0}, others = {.count = 0};
-
-	(void)state;
-	durations_add(&others, 7);
-	durations_merge(&durations, &others);
-	assert_int_equal(durations.min_ns, 7);
-	durations_merge(&durations, &(const struct durations){.count = 0});
-	assert_int_equal(durations.min_ns, 7);
-	assert_int_equal(durations_median(&durations), 7);
-}
-
 /* Also of lengths that no kernel has. */
-static void test_medians_of_all_sizes(void **state)
+TEST(medians_of_all_sizes)
 {
-	(void)state;
 	for (unsigned int power = 0; power < 64; power++) {
 		struct durations durations = {.count = 0};
 		uint64_t low = (UINT64_C(1) << power) - (power > 0), high = UINT64_C(1) << power;
@@ -114,12 +81,11 @@ static bool knows(const struct clock_fit *fit, uint64_t cpu, uint64_t within)
 	return offset.error_ns <= within && (uint64_t)(off < 0 ? -off : off) <= offset.error_ns;
 }
 
-static void test_clocks_are_bounded_from_both_sides(void **state)
+TEST(clocks_are_bounded_from_both_sides)
 {
 	struct clock_fit fit = {.spans = {{0}}};
 	struct clock_offset offset;
 
-	(void)state;
 	drift = 0;
 	assert_false(clock_fit_offset(&fit, LATER, &offset));
 	clock_fit_not_before(&fit, LATER - 5000, gpu_time(LATER));
@@ -133,12 +99,11 @@ static void test_clocks_are_bounded_from_both_sides(void **state)
 	assert_true(knows(&fit, LATER, 1001));
 }
 
-static void test_clocks_drift_apart(void **state)
+TEST(clocks_drift_apart)
 {
 	struct clock_fit fit = {.spans = {{0}}};
 	uint64_t time = LATER;
 
-	(void)state;
 	drift = 40e-6;
 	clock_fit_not_before(&fit, time - 500, gpu_time(time));
 	clock_fit_not_after(&fit, time + 500, gpu_time(time));
@@ -153,33 +118,10 @@ static void test_clocks_drift_apart(void **state)
 	assert_true(knows(&fit, time + SECOND, 4000)); /* now it is known */
 }
 
-/* Compared once; since then, only launches bound it closely. It is still where it was. */
-static void test_clocks_that_were_compared_before(void **state)
-{
-	struct clock_fit fit = {.spans = {{0}}};
-	struct clock_offset offset;
-	uint64_t early = LATER + 50 * MS, later = LATER + 2050 * MS;
-
-	(void)state;
-	drift = 0;
-	clock_fit_usually_not_before(&fit, early - 500, gpu_time(early));
-	clock_fit_not_after(&fit, early + 500, gpu_time(early));
-	clock_fit_not_before(&fit, later - 10000, gpu_time(later));
-	clock_fit_not_after(&fit, later + 30 * MS, gpu_time(later));
-	assert_true(clock_fit_offset(&fit, later, &offset));
-	assert_in_range(offset.offset + 1000 - (int64_t)AHEAD, 0, 2000);
-	assert_in_range(offset.error_ns, 190 * 1000, 210 * 1000);
-	/* A launch says that it cannot be there any more. */
-	clock_fit_not_before(&fit, later + 5000, gpu_time(later));
-	assert_true(clock_fit_offset(&fit, later, &offset));
-	assert_in_range(offset.offset + 5500 - (int64_t)AHEAD, 0, 1000);
-}
-
-static void test_what_contradicts_is_not_believed(void **state)
+TEST(what_contradicts_is_not_believed)
 {
 	struct clock_fit fit = {.spans = {{0}}};
 
-	(void)state;
 	drift = 0;
 	clock_fit_not_before(&fit, LATER - 30000, gpu_time(LATER));
 	/* It could be seen late. */
@@ -192,9 +134,8 @@ static void test_what_contradicts_is_not_believed(void **state)
 }
 
 /* Bounds that are true never lead to a wrong offset: not while the drift is hardly known, and not where few are close. */
-static void test_true_bounds_never_mislead(void **state)
+TEST(true_bounds_never_mislead)
 {
-	(void)state;
 	for (unsigned int i = 0; i < 500; i++) {
 		struct clock_fit fit = {.spans = {{0}}};
 		unsigned int spans = 2 + (unsigned int)rand_r(&seed_of_bounds) % 40;
@@ -214,57 +155,6 @@ static void test_true_bounds_never_mislead(void **state)
 	}
 }
 
-/* A few usual bounds that are not true are found out by those of before and after. */
-static void test_bounds_that_are_not_usual(void **state)
-{
-	struct clock_fit fit = {.spans = {{0}}};
-
-	(void)state;
-	drift = 25e-6;
-	for (unsigned int i = 0; i < 60; i++) {
-		uint64_t time = LATER + i * CLOCK_FIT_SPAN_NS;
-		bool is_usual = i % 7 != 3;
-
-		clock_fit_usually_not_before(&fit, time + (is_usual ? -500 : 8000), gpu_time(time));
-		if (is_usual)
-			clock_fit_not_after(&fit, time + 500, gpu_time(time));
-	}
-	assert_true(knows(&fit, LATER + 60 * CLOCK_FIT_SPAN_NS, 600));
-}
-
-/* Between two times, it is known by what was known between them. */
-static void test_a_bound_in_the_middle(void **state)
-{
-	const uint64_t not_before[] = {10000, 1000, 900};
-	struct clock_fit fit = {.spans = {{0}}};
-
-	(void)state;
-	drift = 0;
-	for (unsigned int i = 0; i < 3; i++) {
-		clock_fit_not_before(&fit, LATER + i * SECOND - not_before[i], gpu_time(LATER + i * SECOND));
-		clock_fit_not_after(&fit, LATER + i * SECOND + 1000, gpu_time(LATER + i * SECOND));
-	}
-	assert_true(knows(&fit, LATER + SECOND, 1001));
-}
-
-static void test_old_bounds_are_forgotten(void **state)
-{
-	struct clock_fit fit = {.spans = {{0}}};
-	uint64_t time = LATER + CLOCK_FIT_SPANS * CLOCK_FIT_SPAN_NS;
-
-	(void)state;
-	drift = 0;
-	/* The clock was set. */
-	clock_fit_not_before(&fit, LATER, gpu_time(LATER) - SECOND);
-	clock_fit_not_after(&fit, LATER, gpu_time(LATER) - SECOND);
-	clock_fit_not_before(&fit, time - 100, gpu_time(time));
-	clock_fit_not_after(&fit, time + 100, gpu_time(time));
-	assert_true(knows(&fit, time, 101));
-	/* From long ago: too late. */
-	clock_fit_not_after(&fit, LATER, gpu_time(LATER) + SECOND);
-	assert_true(knows(&fit, time, 101));
-}
-
 /* --- intervals -------------------------------------------------------------------------------------------------- */
 
 static const struct times_calibration calibration = {
@@ -277,21 +167,17 @@ static const struct times_calibration calibration = {
 
 static struct times times;
 
-static int open_times(void **state)
+FIXTURE(open_times)
 {
-	(void)state;
 	drift = 0;
 	times_open(&times, &calibration, LATER);
 	clock_fit_not_before(&times.fit, LATER, gpu_time(LATER));
 	clock_fit_not_after(&times.fit, LATER, gpu_time(LATER));
-	return 0;
 }
 
-static int close_times(void **state)
+FIXTURE(close_times)
 {
-	(void)state;
 	times_close(&times);
-	return 0;
 }
 
 /* In ns after LATER. */
@@ -327,25 +213,9 @@ static void assert_taken(uint64_t until, uint64_t span, uint64_t busy, uint64_t 
 	assert_in_range(taken.tpc_ns, tpc_ns > 66 * EXACT ? tpc_ns - 66 * EXACT : 0, tpc_ns + 66 * EXACT);
 }
 
-static void test_nothing_ran(void **state)
-{
-	(void)state;
-	assert_taken(MS, MS, 0, 0);
-	assert_taken(3 * MS, 2 * MS, 0, 0);
-}
-
-static void test_one_kernel(void **state)
-{
-	(void)state;
-	assert_int_equal(add(1, 100000, 204800, 10), 100000);
-	assert_taken(MS, MS, 100000, 1000000);
-	assert_taken(2 * MS, MS, 0, 0);
-}
-
 /* The second one begins when the first has ended, though it was launched long before. */
-static void test_one_after_the_other(void **state)
+TEST_WITH(open_times, close_times, one_after_the_other)
 {
-	(void)state;
 	assert_int_equal(add(1, 100000, 204800, 10), 100000);
 	assert_int_equal(add(1, 101000, 306800, 10), 100000);
 	assert_taken(MS, MS, 200000, 2000000);
@@ -354,20 +224,18 @@ static void test_one_after_the_other(void **state)
 	assert_int_equal(add(1, 103000, 408800, 10), 98000);
 }
 
-static void test_streams_side_by_side(void **state)
+TEST_WITH(open_times, close_times, streams_side_by_side)
 {
-	(void)state;
 	assert_int_equal(add(1, 100000, 204800, 10), 100000);
 	assert_int_equal(add(2, 150000, 254800, 20), 100000);
 	assert_taken(MS, MS, 150000, 50000 * 10 + 100000 * 20);
 }
 
 /* A kernel is busy while it runs, and not again when it has ended. */
-static void test_a_long_kernel(void **state)
+TEST_WITH(open_times, close_times, a_long_kernel)
 {
 	struct times_kernel running = kernel(1, 1 * MS, 0, 5);
 
-	(void)state;
 	assert_true(times_add_running(&times, &running, LATER + 5 * MS));
 	assert_taken(5 * MS, 5 * MS, 4 * MS, 20 * MS);
 	assert_true(times_add_running(&times, &running, LATER + 10 * MS));
@@ -376,20 +244,8 @@ static void test_a_long_kernel(void **state)
 	assert_taken(20 * MS, 10 * MS, 2 * MS, 10 * MS);
 }
 
-/* What waits in a stream begins behind what was there before. */
-static void test_what_waits(void **state)
+TEST_WITH(open_times, close_times, what_is_lost_is_left_out)
 {
-	struct times_kernel waiting = kernel(1, 0, 0, 5);
-
-	(void)state;
-	add(1, 0, 5 * MS, 5);
-	assert_true(times_add_running(&times, &waiting, LATER + 8 * MS));
-	assert_taken(8 * MS, 8 * MS, 8 * MS, 40 * MS);
-}
-
-static void test_what_is_lost_is_left_out(void **state)
-{
-	(void)state;
 	add(1, 7 * MS, 9 * MS, 1);
 	times_lose(&times, LATER + 6 * MS);
 	assert_taken(10 * MS, 4 * MS, 2 * MS, 2 * MS);
@@ -398,20 +254,57 @@ static void test_what_is_lost_is_left_out(void **state)
 	assert_taken(12 * MS, 2 * MS, 0, 0);
 }
 
-static void test_without_comparison_nothing_is_known(void **state)
+TEST_WITH(open_times, close_times, without_comparison_nothing_is_known)
 {
 	struct times_kernel ended = kernel(1, 0, 1 * MS, 1), running = kernel(1, 1 * MS, 0, 1);
 	struct times_taken taken;
 	uint64_t duration;
 
-	(void)state;
 	memset(&times.fit, 0, sizeof times.fit);
 	times.has_offset = false;
 	assert_false(times_add(&times, &ended, &duration));
 	assert_true(times_add_running(&times, &running, LATER + 2 * MS));
 	times_take(&times, LATER + 2 * MS, &taken);
-	assert_true(taken.error_ns == UINT64_MAX);
-	assert_int_equal(taken.busy_ns, MS - calibration.plain.latency_ns);
+	assert_each(taken.error_ns == UINT64_MAX, true, taken.busy_ns, MS - calibration.plain.latency_ns);
+}
+
+/* --- costs that are not those that estimates assume ------------------------------------------------------------------ */
+
+/* Kernels on a GPU with the simulator's costs, which stand apart from src/: this many per cent of them. */
+static void estimate_at(const char *percent, bool in_a_row, int64_t expected_error)
+{
+	enum { KERNELS = 100, NS = 10000, BETWEEN = 30000 };
+	uint64_t end = 0;
+
+	setenv("SIM_COSTS", percent, 1);
+	times_open(&times, &times_usual, LATER);
+	clock_fit_not_before(&times.fit, LATER, gpu_time(LATER));
+	clock_fit_not_after(&times.fit, LATER, gpu_time(LATER));
+	for (uint64_t i = 0; i < KERNELS; i++) {
+		uint64_t launched = in_a_row ? 1000 + i : 1000 + i * BETWEEN;
+		uint64_t begin = in_a_row && i > 0 ? end + cost_ns(COST_NEXT) : launched + cost_ns(COST_LAUNCH);
+
+		end = begin + NS + cost_ns(COST_STAMP);
+		int64_t error = (int64_t)add(1, launched, end, 1) - NS;
+
+		ROW("costs of %s %%, kernel %d", percent, (int)i);
+		/* The first in a row is one alone. */
+		assert_true((in_a_row && i == 0) || (error >= expected_error - 20 && error <= expected_error + 20));
+	}
+	times_close(&times);
+	unsetenv("SIM_COSTS");
+}
+
+/* Off by the difference for each kernel, and never more. */
+TEST(other_costs)
+{
+	drift = 0;
+	estimate_at("100", false, 0);
+	estimate_at("50", false, -(4600 + 760) / 2);
+	estimate_at("200", false, 4600 + 760);
+	estimate_at("100", true, 0);
+	estimate_at("50", true, -(1060 + 760) / 2);
+	estimate_at("200", true, 1060 + 760);
 }
 
 static bool is_converted(uint64_t at, uint64_t within)
@@ -422,11 +315,10 @@ static bool is_converted(uint64_t at, uint64_t within)
 }
 
 /* An offset that was asked for counts for what is near, with the drift, until something new is known. */
-static void test_offsets_are_kept(void **state)
+TEST_WITH(open_times, close_times, offsets_are_kept)
 {
 	uint64_t time = LATER;
 
-	(void)state;
 	drift = 50e-6;
 	memset(&times.fit, 0, sizeof times.fit);
 	times.has_offset = false;
@@ -447,13 +339,12 @@ static void test_offsets_are_kept(void **state)
 }
 
 /* A program that comes back to the driver after a pause takes longer to launch, up to a limit. */
-static void test_a_pause_before_a_launch(void **state)
+TEST_WITH(open_times, close_times, a_pause_before_a_launch)
 {
 	const uint64_t at[] = {1, 2, 12, 512}, longer[] = {0, 300, 3000, 6000};
 	struct times_taken taken;
 	uint64_t duration;
 
-	(void)state;
 	times.calibration.paused_ns_per_ms = 300;
 	times.calibration.paused_most_ns = 6000;
 	for (unsigned int i = 0; i < 4; i++) {
@@ -466,11 +357,10 @@ static void test_a_pause_before_a_launch(void **state)
 }
 
 /* Launched and seen by the processor, ended on the GPU. */
-static void test_kernels_compare_clocks(void **state)
+TEST_WITH(open_times, close_times, kernels_compare_clocks)
 {
 	struct times_kernel ended = kernel(1, 1 * MS, 1 * MS + 20000, 1);
 
-	(void)state;
 	memset(&times.fit, 0, sizeof times.fit);
 	times_compare(&times, &ended, 0, LATER + 1 * MS + 21000);
 	assert_true(knows(&times.fit, LATER + 1 * MS, 12000));
@@ -481,14 +371,13 @@ static void test_kernels_compare_clocks(void **state)
 /* Two programs of one user on the same GPU; the second one's clock of the processor shows an hour more. */
 #define SHIFT (3600 * SECOND)
 
-static void test_clocks_are_shared(void **state)
+TEST_WITH(open_times, close_times, clocks_are_shared)
 {
 	static const struct pci_address pci = {.bus = 7}, elsewhere = {.bus = 8};
 	struct shared_clock *shared = shared_clock_join(pci, 1000);
 	struct times other;
 	struct clock_offset offset;
 
-	(void)state;
 	assert_ptr_equal(shared_clock_join(pci, 1000), shared);
 	struct shared_clock *not_the_same[] = {shared_clock_join(pci, 1001), shared_clock_join(elsewhere, 1000)};
 
@@ -523,41 +412,6 @@ static void test_clocks_are_shared(void **state)
 	shared_clock_leave(NULL);
 }
 
-static void test_more_streams_than_there_is_room_for(void **state)
-{
-	(void)state;
-	for (uint64_t stream = 1; stream <= 1000; stream++)
-		add(stream, stream * 1000, stream * 1000 + 10000, 1);
-	assert_taken(2 * MS, 2 * MS, 1004200, 1004200);
-}
-
-/* A hostile process's numbers. */
-static void test_numbers_that_cannot_be(void **state)
-{
-	static const uint64_t numbers[] = {0, 1, LATER, UINT64_MAX / 2, UINT64_MAX - 1, UINT64_MAX};
-	struct times_taken taken;
-	uint64_t duration;
-
-	(void)state;
-	for (unsigned int i = 0; i < 6 * 6; i++) {
-		struct times_kernel hostile = {
-			.stream = numbers[i % 6],
-			.launched_ns = numbers[i % 6],
-			.stamp_ns = numbers[i / 6],
-			.tpcs = (unsigned int)numbers[i / 6],
-			.before = {numbers[(i + 1) % 6], numbers[(i + i / 6) % 6]},
-			.perhaps_before = {numbers[(i + 2) % 6], numbers[(i / 6 + 3) % 6]},
-		};
-
-		times_compare(&times, &hostile, numbers[i % 6], numbers[i / 6]);
-		times_add(&times, &hostile, &duration);
-		times_add_running(&times, &hostile, LATER + i * MS);
-		times_lose(&times, i % 5 == 0 ? numbers[i % 6] : 0);
-		times_take(&times, LATER + i * MS, &taken);
-		assert_true(taken.busy_ns <= taken.span_ns);
-	}
-}
-
 /* --- behind graphs ------------------------------------------------------------------------------------------------ */
 
 /* All are launched at 0 and end after 500 us. */
@@ -579,18 +433,16 @@ static struct times_graphs graph_until(uint64_t end)
 
 static const struct times_graphs no_graphs;
 
-static void test_behind_a_graph(void **state)
+TEST_WITH(open_times, close_times, behind_a_graph)
 {
-	(void)state;
 	assert_in_range(add_with(graph_until(400000), no_graphs), 100000 - EXACT, 100000 + EXACT);
 	assert_taken(MS, MS, 100000, 800000);
 }
 
 /* What ended later than the kernel did is another launch of the graph. Busy time has all that may have been; nothing is said of
  * the kernel. */
-static void test_behind_a_graph_that_was_launched_again(void **state)
+TEST_WITH(open_times, close_times, behind_a_graph_that_was_launched_again)
 {
-	(void)state;
 	assert_int_equal(add_with(graph_until(500001), no_graphs), TIMES_UNKNOWN);
 	assert_int_equal(add_with(graph_until(TIMES_UNKNOWN), no_graphs), TIMES_UNKNOWN);
 	assert_false(times_know_duration(&times, TIMES_UNKNOWN));
@@ -598,9 +450,8 @@ static void test_behind_a_graph_that_was_launched_again(void **state)
 }
 
 /* One that had ended when the kernel was launched matters to nobody. */
-static void test_beside_a_graph(void **state)
+TEST_WITH(open_times, close_times, beside_a_graph)
 {
-	(void)state;
 	assert_int_equal(add_with(no_graphs, graph_until(400000)), TIMES_UNKNOWN);
 	assert_taken(MS, MS, 500000, 4000000);
 	times_close(&times);
@@ -613,9 +464,8 @@ static void test_beside_a_graph(void **state)
 }
 
 /* Nor one that had ended when a graph before it ended. */
-static void test_behind_one_graph_and_beside_another(void **state)
+TEST_WITH(open_times, close_times, behind_one_graph_and_beside_another)
 {
-	(void)state;
 	assert_in_range(add_with(graph_until(400000), graph_until(300000)), 100000 - EXACT, 100000 + EXACT);
 	times_close(&times);
 	open_times(NULL);
@@ -624,9 +474,8 @@ static void test_behind_one_graph_and_beside_another(void **state)
 }
 
 /* Its last node did not run this time: the stamp is that of a launch before. */
-static void test_behind_a_graph_with_an_old_stamp(void **state)
+TEST_WITH(open_times, close_times, behind_a_graph_with_an_old_stamp)
 {
-	(void)state;
 	assert_int_equal(add_with((struct times_graphs){LATER - 1000, gpu_time(LATER - 100000)}, no_graphs), TIMES_UNKNOWN);
 }
 
@@ -650,9 +499,8 @@ static uint64_t see_end(uint64_t end, uint64_t length, bool none_is_left)
 	return replays_see_end(&replays, &times, &calibration.graph, LATER + end, length, none_is_left, 10);
 }
 
-static void test_one_replay(void **state)
+TEST_WITH(open_replays, close_times, one_replay)
 {
-	(void)state;
 	launch_at(MS);
 	replays_see_running(&replays, &times, &calibration.graph, LATER + 2 * MS, 10);
 	assert_taken(2 * MS, 2 * MS, 1 * MS, 10 * MS);
@@ -662,9 +510,8 @@ static void test_one_replay(void **state)
 }
 
 /* Ten were launched at once, and only some ends are seen. */
-static void test_replays_in_a_row(void **state)
+TEST_WITH(open_replays, close_times, replays_in_a_row)
 {
-	(void)state;
 	for (unsigned int i = 0; i < 10; i++)
 		launch_at(i * 1000);
 	assert_int_equal(see_end(3 * MS, MS, false), 3);
@@ -676,19 +523,8 @@ static void test_replays_in_a_row(void **state)
 	assert_taken(20 * MS, 12 * MS, 2 * MS, 20 * MS);
 }
 
-/* Between the ends that are seen, others ran with pauses. */
-static void test_replays_with_pauses(void **state)
+TEST_WITH(open_replays, close_times, replays_of_unknown_length)
 {
-	(void)state;
-	for (unsigned int i = 0; i < 10; i++)
-		launch_at(i * 2 * MS);
-	assert_int_equal(see_end(19 * MS, MS, true), 10);
-	assert_taken(20 * MS, 20 * MS, 10 * MS, 100 * MS);
-}
-
-static void test_replays_of_unknown_length(void **state)
-{
-	(void)state;
 	launch_at(0);
 	launch_at(1000);
 	assert_int_equal(see_end(2 * MS, 0, true), 2);
@@ -699,9 +535,8 @@ static void test_replays_of_unknown_length(void **state)
 	assert_taken(5 * MS, 2 * MS, 0, 0);
 }
 
-static void test_more_replays_than_there_is_room_for(void **state)
+TEST_WITH(open_replays, close_times, more_replays_than_there_is_room_for)
 {
-	(void)state;
 	for (unsigned int i = 0; i < REPLAYS_WAITING; i++)
 		launch_at(i);
 	assert_false(replays_launch(&replays, LATER));
@@ -710,49 +545,4 @@ static void test_more_replays_than_there_is_room_for(void **state)
 	assert_int_equal(see_end(3 * MS, MS, true), 1);
 }
 
-#define WITH_TIMES(test) cmocka_unit_test_setup_teardown(test, open_times, close_times)
-#define WITH_REPLAYS(test) cmocka_unit_test_setup_teardown(test, open_replays, close_times)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_durations),
-		cmocka_unit_test(test_durations),
-		cmocka_unit_test(test_merging_into_none),
-		cmocka_unit_test(test_medians_of_all_sizes),
-		cmocka_unit_test(test_clocks_are_bounded_from_both_sides),
-		cmocka_unit_test(test_clocks_drift_apart),
-		cmocka_unit_test(test_clocks_that_were_compared_before),
-		cmocka_unit_test(test_what_contradicts_is_not_believed),
-		cmocka_unit_test(test_true_bounds_never_mislead),
-		cmocka_unit_test(test_bounds_that_are_not_usual),
-		cmocka_unit_test(test_a_bound_in_the_middle),
-		cmocka_unit_test(test_old_bounds_are_forgotten),
-		WITH_TIMES(test_nothing_ran),
-		WITH_TIMES(test_one_kernel),
-		WITH_TIMES(test_one_after_the_other),
-		WITH_TIMES(test_streams_side_by_side),
-		WITH_TIMES(test_a_long_kernel),
-		WITH_TIMES(test_what_waits),
-		WITH_TIMES(test_what_is_lost_is_left_out),
-		WITH_TIMES(test_without_comparison_nothing_is_known),
-		WITH_TIMES(test_offsets_are_kept),
-		WITH_TIMES(test_a_pause_before_a_launch),
-		WITH_TIMES(test_kernels_compare_clocks),
-		WITH_TIMES(test_clocks_are_shared),
-		WITH_TIMES(test_more_streams_than_there_is_room_for),
-		WITH_TIMES(test_numbers_that_cannot_be),
-		WITH_TIMES(test_behind_a_graph),
-		WITH_TIMES(test_behind_a_graph_that_was_launched_again),
-		WITH_TIMES(test_beside_a_graph),
-		WITH_TIMES(test_behind_one_graph_and_beside_another),
-		WITH_TIMES(test_behind_a_graph_with_an_old_stamp),
-		WITH_REPLAYS(test_one_replay),
-		WITH_REPLAYS(test_replays_in_a_row),
-		WITH_REPLAYS(test_replays_with_pauses),
-		WITH_REPLAYS(test_replays_of_unknown_length),
-		WITH_REPLAYS(test_more_replays_than_there_is_room_for),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,4 +1,5 @@
 /* nvtaskset top: what is shown of a look, what keys do, and that every page fits its terminal. */
+#include "../cases.h"
 #include "../../tools/nvtaskset/gpus.c"
 #define add add_process /* two files have one */
 #include "../../tools/nvtaskset/show/processes.c"
@@ -11,11 +12,6 @@
 #include "../skip.h"
 
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct pci_address first_gpu = {.bus = 0x3b}, second_gpu = {.bus = 0x5e};
 
@@ -68,15 +64,14 @@ static const struct reading unknown = {.is_known = false};
 static const struct terminal file = {.columns = TERMINAL_ENDLESS, .rows = TERMINAL_ENDLESS};
 static const struct view by_busy = {.sort = TOP_BUSY};
 
-static void test_a_page(void **state)
+TEST(a_page)
 {
 	struct top_row rows[] = {
 		row_with(16013, "./train --all", reading_of(0.912), reading_of(20341)),
 		row_with(16014, "./infer", reading_of(0.3), reading_of(4.2)),
 	};
-	struct model model = model_of(rows, COUNT(rows));
+	struct model model = model_of(rows, COUNT_OF(rows));
 
-	(void)state;
 	assert_page(&model, &by_busy, &file,
 	            "nvtaskset top: 2 programs, over 1 s\n"
 	            "GPU 0 [16013=====================|16014===|                        ]  60.6% NVIDIA H200\n"
@@ -85,12 +80,11 @@ static void test_a_page(void **state)
 	            "16014 ana  0   0-32  30.0 15.0       4.2        2 0:30.00 ./infer\n");
 }
 
-static void test_what_is_not_known_is_not_0(void **state)
+TEST(what_is_not_known_is_not_0)
 {
 	struct top_row rows[] = {row_with(7, "./infer", unknown, unknown), row_with(8, "./idle", reading_of(0), reading_of(0))};
 	struct model model = model_of(rows, 1);
 
-	(void)state;
 	rows[0].in_flight = unknown;
 	model.why_no_times = "nobody measures";
 	assert_page(&model, &by_busy, &file,
@@ -109,13 +103,12 @@ static void test_what_is_not_known_is_not_0(void **state)
 	            "  8 ana  0   0-32   0.0  0.0       0.0        2 0:00.00 ./idle\n");
 }
 
-static void test_what_busy_contains_is_marked(void **state)
+TEST(what_busy_contains_is_marked)
 {
 	struct top_row rows[] = {row_with(7, "./train", reading_of(0.9), reading_of(10)),
 	                         row_with(8, "./infer", reading_of(0.8), reading_of(4))};
 	struct model model = model_of(rows, 1);
 
-	(void)state;
 	/* Alone, it has the bar; where others take turns with it, nobody knows how much is whose. */
 	rows[0].is_presence = rows[1].is_presence = model.some_are_present = true;
 	assert_page(&model, &by_busy, &file,
@@ -143,226 +136,26 @@ static void test_what_busy_contains_is_marked(void **state)
 	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
 	            "  7 ana  0   0-32 90.0* 45.0        10        2 1:30.00 ./train\n"
 	            "*: shares TPCs, and is busy, too, while it waits there for a neighbour.\n");
-}
+	/* Together they have 130 %, since times in TPCs that they share count for both. */
+	rows[1].tpc = reading_of(0.85);
+	model = model_of(rows, 2);
+	char *page = draw(&model, &by_busy, &file);
 
-static void test_nobody(void **state)
-{
-	struct model model = model_of(NULL, 0);
-
-	(void)state;
-	model.some_are_hidden = true;
-	assert_page(&model, &by_busy, &file,
-	            "nvtaskset top: 0 programs, over 1 s\n"
-	            "GPU 0 [no program                                                  ]     - NVIDIA H200\n"
-	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT TIME COMMAND\n"
-	            "Programs are shown here that were started with nvtaskset, or that it was attached to.\n"
-	            "Programs that you may not look at, those of other users, are not shown.\n");
-}
-
-static void test_kernels_of_a_program(void **state)
-{
-	struct top_row rows[] = {row_with(7, "./infer", reading_of(0.5), reading_of(10))};
-	struct model model = model_of(rows, 1);
-	char name[] = "gemm(float*, int)";
-	struct kernel_activity kernel = {.name = name, .instances = 12000, .timed = 300, .share = reading_of(0.75), .sum = reading_of(3.6e9),
-	                                 .average = reading_of(300e3), .median = reading_of(299.5e3), .shortest = reading_of(812),
-	                                 .longest = reading_of(2.1e6), .deviation = unknown};
-
-	(void)state;
-	model.pid = 7;
-	model.kernels = &kernel;
-	model.kernel_count = 1;
-	model.gpu_count = 0;
-	assert_page(&model, &by_busy, &file,
-	            "nvtaskset top: pid 7, over 1 s\n"
-	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
-	            "  7 ana  0   0-32  50.0 25.0        10        2 0:50.00 ./infer\n"
-	            "TIME% TOTAL INSTANCES TIMED     AVG     MED   MIN   MAX STDDEV NAME\n"
-	            " 75.0  3.6s     12000   300 300.0us 299.5us 812ns 2.1ms      - gemm(float*, int)\n");
-	model.why_no_kernels = "nobody measures";
-	model.why_no_times = "nobody measures";
-	model.has_ended = true;
-	model.row_count = model.all_count = 0;
-	assert_page(&model, &by_busy, &file,
-	            "nvtaskset top: pid 7 has ended, over 1 s\n"
-	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT TIME COMMAND\n"
-	            "kernels are not known: nobody measures\n");
-}
-
-/* Of a program that predicts: a graph has no other numbers, and a kernel of which nothing was known before has none. */
-static void test_predictions(void **state)
-{
-	const struct terminal narrow = {.is_terminal = true, .columns = 60, .rows = 14};
-	struct top_row rows[] = {row_with(7, "./infer", reading_of(0.5), reading_of(10))};
-	struct model model = model_of(rows, 1);
-	char names[][8] = {"gemm", "rare", "(graph)"};
-	struct accuracy known = {.launches = reading_of(12), .unknown = reading_of(1), .predicted = reading_of(310e3), .error = reading_of(0.043)};
-	struct kernel_activity kernels[] = {
-		{.name = names[0], .instances = 12, .timed = 12, .share = reading_of(1), .sum = reading_of(3.6e6),
-		 .average = reading_of(300e3), .median = reading_of(300e3), .shortest = reading_of(812), .longest = reading_of(2.1e6),
-		 .deviation = reading_of(10), .accuracy = known},
-		{.name = names[1], .instances = 1, .accuracy = {.launches = reading_of(0), .unknown = reading_of(1)}},
-		{.name = names[2], .is_graph = true, .accuracy = known},
-	};
-
-	(void)state;
-	kernels[2].accuracy.error = reading_of(2);
-	model.pid = 7;
-	model.kernels = kernels;
-	model.kernel_count = 3;
-	model.gpu_count = 0;
-	model.accuracy = known;
-	assert_page(&model, &by_busy, &file,
-	            "nvtaskset top: pid 7, over 1 s\n"
-	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
-	            "  7 ana  0   0-32  50.0 25.0        10        2 0:50.00 ./infer\n"
-	            "TIME% TOTAL INSTANCES TIMED     AVG     MED   MIN   MAX STDDEV PREDICTED ERROR% NAME\n"
-	            "100.0 3.6ms        12    12 300.0us 300.0us 812ns 2.1ms   10ns   310.0us    4.3 gemm\n"
-	            "    -     -         1     0       -       -     -     -      -                  rare\n"
-	            "    -     -         -     -       -       -     -     -      -   310.0us  200.0 (graph)\n"
-	            "Predicted: 12 launches, wrong by 4.3%; of 1 more nothing was known.\n");
-	assert_page(&model, &by_busy, &narrow,
-	            "nvtaskset top: pid 7, over 1 s\n"
-	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT COMMAND\n"
-	            "  7 ana  0   0-32  50.0 25.0        10        2 ./infer\n"
-	            "TIME% TOTAL INSTANCES     AVG PREDICTED ERROR% NAME\n"
-	            "100.0 3.6ms        12 300.0us   310.0us    4.3 gemm\n"
-	            "    -     -         1       -                  rare\n"
-	            "    -     -         -       -   310.0us  200.0 (graph)\n"
-	            "Predicted: 12 launches, wrong by 4.3%; of 1 more nothing was\n"
-	            "\n\n\n\n\n"
-	            "q quit  ? help  P busy  T time  < > sort  u user  / search  \n");
-	/* Nothing has ended that was predicted. */
-	model.accuracy = kernels[1].accuracy;
-	model.kernels = &kernels[1];
-	model.kernel_count = 1;
-	assert_page(&model, &by_busy, &file,
-	            "nvtaskset top: pid 7, over 1 s\n"
-	            "PID USER GPU TPCS BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
-	            "  7 ana  0   0-32  50.0 25.0        10        2 0:50.00 ./infer\n"
-	            "TIME% TOTAL INSTANCES TIMED AVG MED MIN MAX STDDEV NAME\n"
-	            "    -     -         1     0   -   -   -   -      - rare\n"
-	            "Predicted: 0 launches; of 1 more nothing was known.\n");
-}
-
-/* With one program, it is its kernels that are scrolled and searched. */
-static void test_more_kernels_than_lines(void **state)
-{
-	const struct terminal small = {.is_terminal = true, .columns = 80, .rows = 10};
-	struct top_row rows[] = {row_with(7, "./infer", reading_of(0.5), reading_of(10))};
-	struct model model = model_of(rows, 1);
-	char names[20][3];
-	struct kernel_activity kernels[20];
-	struct view view = by_busy;
-
-	(void)state;
-	for (int i = 0; i < 20; i++) {
-		snprintf(names[i], sizeof names[i], "k%c", 'a' + i);
-		kernels[i] = (struct kernel_activity){.name = names[i], .instances = 1};
-	}
-	model.pid = 7;
-	model.kernels = kernels;
-	model.kernel_count = 20;
-	model.gpu_count = 0;
-	char *page = draw(&model, &view, &small);
-
-	assert_non_null(strstr(page, " ka\n"));
-	assert_non_null(strstr(page, "(16 more kernels)\n"));
+	assert_non_null(strstr(page, "] 100.0% NVIDIA H200\n"));
 	free(page);
-	view_take_key(&view, KEY_END, &model, layout_rows(&model, &view, &small));
-	assert_int_equal(view.first, 19);
-	page = draw(&model, &view, &small);
-	assert_non_null(strstr(page, " kt\n"));
-	assert_null(strstr(page, "more kernels"));
-	assert_non_null(strstr(page, "./infer"));
-	free(page);
-	for (const char *at = "/kf\r"; *at; at++)
-		view_take_key(&view, *at, &model, layout_rows(&model, &view, &small));
-	assert_int_equal(view.first, 5);
-}
-
-static void test_a_narrow_terminal(void **state)
-{
-	const struct terminal narrow = {.is_terminal = true, .columns = 40, .rows = 8};
-	struct top_row rows[] = {row_with(16013, "./train --all", reading_of(0.912), reading_of(20341))};
-	struct model model = model_of(rows, 1);
-
-	(void)state;
-	assert_page(&model, &by_busy, &narrow,
-	            "nvtaskset top: 1 program, over 1 s\n"
-	            "GPU 0 [16013=====|             ]  45.6%\n"
-	            "  PID GPU BUSY% KERNELS/s COMMAND\n"
-	            "16013 0    91.2     20341 ./train --all\n"
-	            "\n\n\n"
-	            "q quit  ? help  P busy  T time  < > sort\n");
-}
-
-/* A column for quotas is there if one of the programs has one, also on a narrow terminal. */
-static void test_quotas(void **state)
-{
-	const struct terminal narrow = {.is_terminal = true, .columns = 40, .rows = 8};
-	struct top_row rows[] = {
-		row_with(16013, "./train --all", reading_of(0.3), reading_of(20341)),
-		row_with(16014, "./infer", reading_of(0.3), reading_of(4.2)),
-	};
-	struct model model = model_of(rows, COUNT(rows));
-
-	(void)state;
-	strcpy(rows[0].quota, "30ms/100ms");
-	assert_page(&model, &by_busy, &file,
-	            "nvtaskset top: 2 programs, over 1 s\n"
-	            "GPU 0 [16013===|16014===|                                          ]  30.0% NVIDIA H200\n"
-	            "  PID USER GPU TPCS QUOTA      BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
-	            "16013 ana  0   0-32 30ms/100ms  30.0 15.0     20341        2 0:30.00 ./train --all\n"
-	            "16014 ana  0   0-32             30.0 15.0       4.2        2 0:30.00 ./infer\n");
-	assert_page(&model, &by_busy, &narrow,
-	            "nvtaskset top: 2 programs, over 1 s\n"
-	            "GPU 0 [===|==|                 ]  30.0%\n"
-	            "  PID QUOTA      BUSY% COMMAND\n"
-	            "16013 30ms/100ms  30.0 ./train --all\n"
-	            "16014             30.0 ./infer\n"
-	            "\n\n"
-	            "q quit  ? help  P busy  T time  < > sort\n");
-}
-
-/* And so are those for priorities and weights, each for itself. */
-static void test_ranks(void **state)
-{
-	struct top_row rows[] = {
-		row_with(16013, "./train --all", reading_of(0.3), reading_of(20341)),
-		row_with(16014, "./infer", reading_of(0.3), reading_of(4.2)),
-	};
-	struct model model = model_of(rows, COUNT(rows));
-
-	(void)state;
-	strcpy(rows[1].priority, "(80)");
-	assert_page(&model, &by_busy, &file,
-	            "nvtaskset top: 2 programs, over 1 s\n"
-	            "GPU 0 [16013===|16014===|                                          ]  30.0% NVIDIA H200\n"
-	            "  PID USER GPU TPCS PRIO BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
-	            "16013 ana  0   0-32       30.0 15.0     20341        2 0:30.00 ./train --all\n"
-	            "16014 ana  0   0-32 (80)  30.0 15.0       4.2        2 0:30.00 ./infer\n");
-	strcpy(rows[0].weight, "300");
-	assert_page(&model, &by_busy, &file,
-	            "nvtaskset top: 2 programs, over 1 s\n"
-	            "GPU 0 [16013===|16014===|                                          ]  30.0% NVIDIA H200\n"
-	            "  PID USER GPU TPCS PRIO WEIGHT BUSY% TPC% KERNELS/s INFLIGHT    TIME COMMAND\n"
-	            "16013 ana  0   0-32         300  30.0 15.0     20341        2 0:30.00 ./train --all\n"
-	            "16014 ana  0   0-32 (80)         30.0 15.0       4.2        2 0:30.00 ./infer\n");
 }
 
 /* What README.md shows is what is drawn. */
-static void test_the_readme(void **state)
+TEST(the_readme)
 {
 	struct top_row rows[] = {
 		row_with(16013, "python3 train.py", reading_of(0.618), reading_of(3102)),
 		row_with(16014, "./infer", reading_of(0.606), reading_of(20341)),
 	};
-	struct model model = model_of(rows, COUNT(rows));
+	struct model model = model_of(rows, COUNT_OF(rows));
 	char text[65536];
 	FILE *readme = fopen("README.md", "r");
 
-	(void)state;
 	assert_non_null(readme);
 	text[fread(text, 1, sizeof text - 1, readme)] = '\0';
 	fclose(readme);
@@ -417,20 +210,12 @@ static struct top_row some_row(int pid)
 	return row;
 }
 
-static struct accuracy some_accuracy(void)
-{
-	return (struct accuracy){some_reading(1e19), some_reading(1e19), some_reading(1e19), some_reading(1e19)};
-}
-
 static struct model some_model(struct top_row rows[ROWS_MAX], struct kernel_activity *kernel)
 {
 	struct model model = {.row_count = some(ROWS_MAX), .rows = rows, .all = rows, .gpu_count = some(5), .delay = 0.5,
 	                      .kernels = kernel, .kernel_count = some(2), .some_are_hidden = some(2)};
 	int pid = 1;
 
-	kernel->is_graph = some(2);
-	kernel->accuracy = some_accuracy();
-	model.accuracy = some_accuracy();
 	model.all_count = model.row_count;
 	for (size_t i = 0; i < model.row_count; i++)
 		rows[i] = some_row(pid += (int)some(1000000));
@@ -487,17 +272,15 @@ static void assert_fits(const char *page, const struct terminal *terminal)
 		has_headings = has_headings || (strstr(text, "PID ") && strstr(text, "COMMAND"));
 		lines++;
 	}
-	assert_true(lines <= terminal->rows);
-	assert_true(has_headings);
+	assert_each(lines <= terminal->rows, true, has_headings, true);
 }
 
-static void test_every_page_fits(void **state)
+TEST(every_page_fits)
 {
 	static struct top_row rows[ROWS_MAX];
 	char name[] = "void gemm<float, (int)128>(float const*, float*)";
 	struct kernel_activity kernel = {.name = name, .instances = 1000000000, .share = reading_of(1), .sum = reading_of(1e12)};
 
-	(void)state;
 	if (!setlocale(LC_CTYPE, "C.UTF-8"))
 		skip_because("needs the locale C.UTF-8");
 	for (unsigned int columns = 20; columns <= 300; columns++) {
@@ -516,12 +299,11 @@ static void test_every_page_fits(void **state)
 }
 
 /* The last row can be reached, and what is typed is always to be seen. */
-static void test_scrolling_shows_every_row(void **state)
+TEST(scrolling_shows_every_row)
 {
 	static struct top_row rows[ROWS_MAX];
 	const struct terminal terminal = {.is_terminal = true, .columns = 100, .rows = 12};
 
-	(void)state;
 	for (int i = 0; i < ROWS_MAX; i++)
 		rows[i] = row_with(1000 + i, "./infer", unknown, unknown);
 	struct model model = model_of(rows, ROWS_MAX);
@@ -545,7 +327,7 @@ static void test_scrolling_shows_every_row(void **state)
 	}
 }
 
-static void test_no_escape_sequence_where_none_belongs(void **state)
+TEST(no_escape_sequence_where_none_belongs)
 {
 	struct top_row rows[] = {row_with(7, "./infer", reading_of(0.5), reading_of(10))};
 	struct model model = model_of(rows, 1);
@@ -553,7 +335,6 @@ static void test_no_escape_sequence_where_none_belongs(void **state)
 	struct terminal no_colour = {.is_terminal = true, .moves_cursor = true, .columns = 100, .rows = 24};
 	char *page = draw(&model, &by_busy, &plain);
 
-	(void)state;
 	assert_null(strchr(page, '\033'));
 	free(page);
 	/* NO_COLOR: reverse and bold, and no colours. */
@@ -584,7 +365,7 @@ static struct activities look(void)
 	listed[1].revision.quota = (struct segment_quota){.run_us = 500000, .period_us = 1000000};
 	listed[2].revision.rank = (struct segment_rank){.priority = segment_rank_of_priority(0), .weight = 7};
 	listed[1].revision.rank = (struct segment_rank){.priority = segment_rank_of_priority(80), .scheduling = SEGMENT_PRT};
-	listed[0].revision.rank = (struct segment_rank){.reservation = SEGMENT_AE};
+	listed[0].revision.rank = (struct segment_rank){.reservation = SEGMENT_PE};
 	activity[1].busy = activity[1].time = unknown;
 	activity[1].why_no_times = "a profiler";
 	return (struct activities){.gpus = &none, .count = 3, .list = activity, .processes = {.count = 3, .list = listed}};
@@ -608,9 +389,8 @@ static void assert_order(enum top_column sort, const char *user, const char *pid
 	model_free(&model);
 }
 
-static void test_sorting_and_users(void **state)
+TEST(sorting_and_users)
 {
-	(void)state;
 	assert_order(TOP_PID, "", "10 11 12 ");
 	assert_order(TOP_USER, "", "11 12 10 ");
 	assert_order(TOP_BUSY, "", "12 10 11 "); /* what is not known comes last */
@@ -626,75 +406,6 @@ static void test_sorting_and_users(void **state)
 	assert_order(TOP_PID, "eve", "");
 }
 
-static void assert_quota(struct segment_quota quota, enum segment_time_state state, const char *text)
-{
-	const struct process process = {.pid = 7, .revision.quota = quota, .time.state = state};
-	struct top_row row = {.pid = 7};
-
-	describe_time(&row, &process);
-	assert_string_equal(row.quota, text);
-}
-
-static void test_what_a_quota_is(void **state)
-{
-	const struct segment_quota third = {.run_us = 30000, .period_us = 100000}, max = {.run_us = 100000, .period_us = 100000};
-
-	(void)state;
-	assert_quota(third, SEGMENT_TIME_IN_FORCE, "30ms/100ms");
-	assert_quota(third, SEGMENT_TIME_HELD, "30ms/100ms");
-	assert_quota(third, SEGMENT_TIME_PENDING, "(30ms/100ms)");
-	assert_quota(third, SEGMENT_TIME_MANAGED, "(30ms/100ms)");
-	assert_quota(max, SEGMENT_TIME_UNLIMITED, "max");
-	assert_quota((struct segment_quota){.period_us = 0}, SEGMENT_TIME_NONE, "");
-}
-
-static void test_what_a_rank_is(void **state)
-{
-	struct process process = {.pid = 7, .revision.rank = {.priority = segment_rank_of_priority(80)}};
-	struct top_row row = {.pid = 7};
-
-	(void)state;
-	process.time.state = SEGMENT_TIME_IN_FORCE;
-	describe_time(&row, &process);
-	assert_string_equal(row.priority, "80");
-	assert_string_equal(row.weight, "");
-	assert_string_equal(row.quota, "");
-	process.revision.rank.weight = 300;
-	process.time.state = SEGMENT_TIME_PENDING;
-	describe_time(&row, &process);
-	assert_string_equal(row.priority, "(80)");
-	assert_string_equal(row.weight, "(300)");
-	process.revision.rank.scheduling = SEGMENT_HT;
-	process.time.state = SEGMENT_TIME_HELD;
-	describe_time(&row, &process);
-	assert_string_equal(row.priority, "80");
-	assert_string_equal(row.weight, "(300)");
-	assert_string_equal(row.policy, "ht");
-	process.time.state = SEGMENT_TIME_IN_FORCE;
-	describe_time(&row, &process);
-	assert_string_equal(row.policy, "(ht)");
-}
-
-static void test_one_program(void **state)
-{
-	struct activities activities = look();
-	struct model model;
-	struct error error;
-
-	(void)state;
-	activities.kernels_of = 11;
-	assert_int_equal(model_make(&model, &activities, &by_busy, &error), 0);
-	assert_int_equal(model.row_count, 1);
-	assert_true(model.rows && model.rows[0].pid == 11);
-	assert_true(model.rows && strcmp(model.rows[0].gpu, "0000:3b:00.0") == 0 && strcmp(model.rows[0].tpcs, "all") == 0);
-	assert_false(model.has_ended);
-	model_free(&model);
-	activities.kernels_of = 13;
-	assert_int_equal(model_make(&model, &activities, &by_busy, &error), 0);
-	assert_true(model.has_ended);
-	model_free(&model);
-}
-
 /* --- keys --------------------------------------------------------------------------------------------------------------- */
 
 static void assert_keys(const char *bytes, const int *keys, size_t count)
@@ -708,11 +419,10 @@ static void assert_keys(const char *bytes, const int *keys, size_t count)
 	assert_int_equal(i, count);
 }
 
-#define ASSERT_KEYS(bytes, ...) assert_keys(bytes, (const int[]){__VA_ARGS__}, COUNT(((const int[]){__VA_ARGS__})))
+#define ASSERT_KEYS(bytes, ...) assert_keys(bytes, (const int[]){__VA_ARGS__}, COUNT_OF(((const int[]){__VA_ARGS__})))
 
-static void test_keys(void **state)
+TEST(keys)
 {
-	(void)state;
 	ASSERT_KEYS("qP", 'q', 'P');
 	ASSERT_KEYS("\033[17~\033[A\033OB<", KEY_F6, KEY_UP, KEY_DOWN, '<');
 	ASSERT_KEYS("\033[5~\033[6~\033[H\033[4~", KEY_PAGE_UP, KEY_PAGE_DOWN, KEY_HOME, KEY_END);
@@ -729,22 +439,21 @@ static struct top_row typed_rows[30];
 /* Types into a view of 30 rows, of which the table shows 10. False if that ended the program. */
 static bool type(struct view *view, const char *bytes)
 {
-	struct model model = model_of(typed_rows, COUNT(typed_rows));
+	struct model model = model_of(typed_rows, COUNT_OF(typed_rows));
 	size_t length = strlen(bytes);
 	bool goes_on = true;
 
-	for (size_t i = 0; i < COUNT(typed_rows); i++)
+	for (size_t i = 0; i < COUNT_OF(typed_rows); i++)
 		typed_rows[i] = row_with(100 + (int)i, i == 20 ? "./Train" : i == 25 ? "./train again" : "./infer", unknown, unknown);
 	while (length > 0 && goes_on)
 		goes_on = view_take_key(view, key_next(&bytes, &length), &model, 10);
 	return goes_on;
 }
 
-static void test_commands(void **state)
+TEST(commands)
 {
 	struct view view = by_busy;
 
-	(void)state;
 	assert_true(type(&view, "T"));
 	assert_int_equal(view.sort, TOP_TIME);
 	type(&view, "P");
@@ -768,34 +477,13 @@ static void test_commands(void **state)
 	assert_false(type(&view, "q"));
 }
 
-static void test_scrolling(void **state)
-{
-	struct view view = by_busy;
-
-	(void)state;
-	type(&view, "\033[B\033[B\033[A");
-	assert_int_equal(view.first, 1);
-	type(&view, "\033[6~");
-	assert_int_equal(view.first, 11);
-	type(&view, "\033[F");
-	assert_int_equal(view.first, 29);
-	type(&view, "\033[B");
-	assert_int_equal(view.first, 29);
-	type(&view, "\033[5~");
-	assert_int_equal(view.first, 19);
-	type(&view, "\033[H\033[A\033[5~");
-	assert_int_equal(view.first, 0);
-}
-
-static void test_typing(void **state)
+TEST(typing)
 {
 	struct view view = by_busy;
 	char many[200];
 
-	(void)state;
 	type(&view, "/train");
-	assert_int_equal(view.prompt, PROMPT_SEARCH);
-	assert_int_equal(view.first, 20);
+	assert_each(view.prompt, PROMPT_SEARCH, view.first, 20);
 	type(&view, "\r");
 	assert_int_equal(view.prompt, PROMPT_NONE);
 	assert_string_equal(view.search, "train");
@@ -822,32 +510,4 @@ static void test_typing(void **state)
 	assert_int_equal(strlen(view.user), VIEW_TEXT - 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_page),
-		cmocka_unit_test(test_what_is_not_known_is_not_0),
-		cmocka_unit_test(test_what_busy_contains_is_marked),
-		cmocka_unit_test(test_nobody),
-		cmocka_unit_test(test_kernels_of_a_program),
-		cmocka_unit_test(test_predictions),
-		cmocka_unit_test(test_more_kernels_than_lines),
-		cmocka_unit_test(test_a_narrow_terminal),
-		cmocka_unit_test(test_quotas),
-		cmocka_unit_test(test_ranks),
-		cmocka_unit_test(test_the_readme),
-		cmocka_unit_test(test_every_page_fits),
-		cmocka_unit_test(test_scrolling_shows_every_row),
-		cmocka_unit_test(test_no_escape_sequence_where_none_belongs),
-		cmocka_unit_test(test_sorting_and_users),
-		cmocka_unit_test(test_what_a_quota_is),
-		cmocka_unit_test(test_what_a_rank_is),
-		cmocka_unit_test(test_one_program),
-		cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_commands),
-		cmocka_unit_test(test_scrolling),
-		cmocka_unit_test(test_typing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,12 +1,8 @@
 /* The text format: reading, refusals with their reasons, and writing what reading accepts. */
+#include "../cases.h"
 #include "gpu/topology/topology.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <dirent.h>
-#include <stdlib.h>
-#include <string.h>
 
 static struct topology_list list, again;
 
@@ -25,19 +21,6 @@ static int read_text(const char *text, size_t length, struct error *error)
 
 #define GPU_HEAD "nvtaskset-topology 1\ngpu 0000:3b:00.0\n"
 #define GPU_REST "compute 9.0\nsms-per-tpc 2\nlimits 8 9\ntpc 0 1 0 0\n"
-
-static void test_smallest_file(void **state)
-{
-	static const char text[] = GPU_HEAD "  name A GPU with spaces\n" GPU_REST;
-	struct error error = {.reason = ""};
-
-	(void)state;
-	assert_int_equal(read_text(text, sizeof text - 1, &error), 0);
-	assert_int_equal(list.count, 1);
-	assert_int_equal(list.gpus[0].tpc_count, 1);
-	assert_string_equal(list.gpus[0].name, "A GPU with spaces");
-	assert_int_equal(list.gpus[0].pci.bus, 0x3b);
-}
 
 /* Text, and the reason for its refusal. */
 static const struct {
@@ -76,8 +59,7 @@ static const struct {
 
 	/* TPCs */
 	{GPU_HEAD GPU_REST "tpc 2 1 0 1\n", "test:7: tpc 2: TPC 1 was expected"},
-	{GPU_HEAD GPU_REST "tpc 1 1 0 0\n",
-         "test:2: this GPU: TPC 1: mask bit 0 stands for another TPC already"},
+	{GPU_HEAD GPU_REST "tpc 1 1 0 0\n", "test:2: this GPU: TPC 1: mask bit 0 stands for another TPC already"},
 	{GPU_HEAD GPU_REST "tpc 1 1 0 256\n", "test:7: '256': a number of at most 255 was expected"},
 	{GPU_HEAD GPU_REST "tpc 256 1 0 1\n", "test:7: '256': a number of at most 255 was expected"},
 	{GPU_HEAD GPU_REST "tpc 1 32 0 1\n", "test:2: this GPU: TPC 1: GPC 32 is beyond 31"},
@@ -85,14 +67,12 @@ static const struct {
 	{GPU_HEAD GPU_REST "tpc 1 1 8 72\ntpc 2 1 8 73\n",
          "test:2: this GPU: TPC 2: virtual GPC 8 is a singleton's, and has another TPC already"},
 	{GPU_HEAD GPU_REST "tpc 1 1 0\n", "test:7: tpc: its number, GPC, virtual GPC and mask bit were expected"},
-	{GPU_HEAD GPU_REST "tpc 1 1 0 1 7\n",
-         "test:7: tpc: its number, GPC, virtual GPC and mask bit were expected"},
+	{GPU_HEAD GPU_REST "tpc 1 1 0 1 7\n", "test:7: tpc: its number, GPC, virtual GPC and mask bit were expected"},
 
 	/* The number of TPCs, if it is given */
 	{GPU_HEAD "tpcs 2\n" GPU_REST, "test:2: this GPU has 2 TPCs, but 1 are listed: is the file cut off?"},
 	{GPU_HEAD "tpcs 0\n" GPU_REST, "test:2: this GPU has 0 TPCs, but 1 are listed: is the file cut off?"},
-	{GPU_HEAD "tpcs 2\n" GPU_REST "gpu 3c:00.0\n",
-         "test:2: this GPU has 2 TPCs, but 1 are listed: is the file cut off?"},
+	{GPU_HEAD "tpcs 2\n" GPU_REST "gpu 3c:00.0\n", "test:2: this GPU has 2 TPCs, but 1 are listed: is the file cut off?"},
 	{GPU_HEAD "tpcs 257\n", "test:3: '257': a number of at most 256 was expected"},
 	{GPU_HEAD "tpcs\n", "test:3: tpcs: a number was expected"},
 
@@ -112,8 +92,7 @@ static const struct {
 	{GPU_HEAD "compute 0.9\nsms-per-tpc 2\nlimits 8 9\ntpc 0 0 0 0\n",
          "test:2: this GPU: compute capability, before the point: 0, must be 1-99"},
 	{GPU_HEAD "sms-per-tpc 3\n", "test:3: '3': a number of at most 2 was expected"},
-	{GPU_HEAD "compute 9.0\nsms-per-tpc 0\nlimits 8 9\ntpc 0 0 0 0\n",
-         "test:2: this GPU: SMs in a TPC: 0, must be 1-2"},
+	{GPU_HEAD "compute 9.0\nsms-per-tpc 0\nlimits 8 9\ntpc 0 0 0 0\n", "test:2: this GPU: SMs in a TPC: 0, must be 1-2"},
 	{GPU_HEAD "limits 8\n", "test:3: limits: two numbers were expected, of GPCs and of TPCs in each"},
 	{GPU_HEAD "limits 33 9\n", "test:3: '33': a number of at most 32 was expected"},
 	{GPU_HEAD "limits 8 257\n", "test:3: '257': a number of at most 256 was expected"},
@@ -137,10 +116,9 @@ static const struct {
 	{GPU_HEAD GPU_REST "tpc 1 1 0 1", "test:7: the line has no end: is the file cut off?"},
 };
 
-static void test_refused_with_a_reason(void **state)
+TEST(refused_with_a_reason)
 {
-	(void)state;
-	for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+	for (size_t i = 0; i < COUNT_OF(refused); i++) {
 		struct error error = {.reason = ""};
 
 		assert_int_equal(read_text(refused[i].text, strlen(refused[i].text), &error), -1);
@@ -149,27 +127,23 @@ static void test_refused_with_a_reason(void **state)
 	}
 }
 
-static void test_nul_bytes_and_long_lines(void **state)
+TEST(nul_bytes_and_long_lines)
 {
 	static const char with_nul[] = "nvtaskset-topology 1\ngpu\0 0000:3b:00.0\n";
 	struct error error = {.reason = ""};
 	char line[5000];
 
-	(void)state;
-	assert_int_equal(read_text(with_nul, sizeof with_nul - 1, &error), -1);
-	assert_string_equal(error.reason, "test:2: a NUL byte");
+	assert_error(read_text(with_nul, sizeof with_nul - 1, &error), "test:2: a NUL byte");
 	memset(line, 'x', sizeof line);
-	assert_int_equal(read_text(line, sizeof line, &error), -1);
-	assert_string_equal(error.reason, "test:1: the line is too long");
+	assert_error(read_text(line, sizeof line, &error), "test:1: the line is too long");
 }
 
 /* The longest line is one of 255 characters. */
-static void test_longest_line(void **state)
+TEST(longest_line)
 {
 	struct error error = {.reason = ""};
 	char text[sizeof GPU_HEAD GPU_REST + 256];
 
-	(void)state;
 	for (unsigned int length = 255; length <= 256; length++) {
 		snprintf(text, sizeof text, "%s%s#%*s", GPU_HEAD, GPU_REST, (int)length, "\n");
 		assert_int_equal(read_text(text, strlen(text), &error), length == 255 ? 0 : -1);
@@ -177,7 +151,7 @@ static void test_longest_line(void **state)
 	assert_string_equal(error.reason, "test:7: the line is too long");
 }
 
-static void test_blanks_and_comments(void **state)
+TEST(blanks_and_comments)
 {
 	static const char text[] =
 	    "nvtaskset-topology 1\n#\n\n \t\n  # tpc 7\n\tgpu\t 3B:00.0\t\n\tname \t X  Y\n"
@@ -185,13 +159,11 @@ static void test_blanks_and_comments(void **state)
 	    "uuid \tGPU-\xc3\xa9\n";
 	struct error error = {.reason = ""};
 
-	(void)state;
 	if (read_text(text, sizeof text - 1, &error) < 0)
 		fail_msg("%s", error.reason);
 	assert_string_equal(list.gpus[0].name, "X  Y");
 	assert_string_equal(list.gpus[0].uuid, "GPU-\xc3\xa9");
-	assert_int_equal(list.gpus[0].tpcs[0].gpc, TOPOLOGY_UNKNOWN);
-	assert_int_equal(list.gpus[0].tpcs[0].virtual_gpc, TOPOLOGY_UNKNOWN);
+	assert_each(list.gpus[0].tpcs[0].gpc, TOPOLOGY_UNKNOWN, list.gpus[0].tpcs[0].virtual_gpc, TOPOLOGY_UNKNOWN);
 }
 
 /* The largest numbers of GPUs and TPCs. All TPCs are singletons. */
@@ -215,71 +187,28 @@ static int read_large(unsigned int gpus, unsigned int tpcs, struct error *error)
 	return result;
 }
 
-static void test_largest_file(void **state)
+TEST(largest_file)
 {
 	struct error error = {.reason = ""};
 
-	(void)state;
 	assert_int_equal(read_large(TOPOLOGY_GPUS_MAX, TPCSET_MAX, &error), 0);
-	assert_int_equal(list.count, TOPOLOGY_GPUS_MAX);
-	assert_int_equal(list.gpus[15].tpc_count, TPCSET_MAX);
-	assert_int_equal(read_large(TOPOLOGY_GPUS_MAX + 1, 1, &error), -1);
-	assert_string_equal(error.reason, "test:82: more than 16 GPUs");
-	assert_int_equal(read_large(1, TPCSET_MAX + 1, &error), -1);
-	assert_string_equal(error.reason, "test:262: '256': a number of at most 255 was expected");
+	assert_each(list.count, TOPOLOGY_GPUS_MAX, list.gpus[15].tpc_count, TPCSET_MAX);
+	assert_error(read_large(TOPOLOGY_GPUS_MAX + 1, 1, &error), "test:82: more than 16 GPUs");
+	assert_error(read_large(1, TPCSET_MAX + 1, &error), "test:262: '256': a number of at most 255 was expected");
 }
 
-static void test_file_that_cannot_be_read(void **state)
+TEST(file_that_cannot_be_read)
 {
 	struct error error = {.reason = ""};
 	FILE *directory = fopen("/", "r");
 
-	(void)state;
 	assert_non_null(directory);
-	assert_int_equal(topology_read(&list, directory, "/", &error), -1);
-	assert_string_equal(error.reason, "/:1: cannot be read: Is a directory");
+	assert_error(topology_read(&list, directory, "/", &error), "/:1: cannot be read: Is a directory");
 	fclose(directory);
 }
 
-static void test_file_named_by_the_environment(void **state)
-{
-	struct error error = {.reason = ""};
-
-	(void)state;
-	setenv("NVTASKSET_TOPOLOGY", "share/topologies/ada.txt", 1);
-	assert_int_equal(topology_load(&list, &error), 0);
-	assert_string_equal(list.gpus[0].name, "Synthetic Ada");
-	setenv("NVTASKSET_TOPOLOGY", "share/topologies/none.txt", 1);
-	assert_int_equal(topology_load(&list, &error), -1);
-	assert_string_equal(error.reason,
-	                    "NVTASKSET_TOPOLOGY=share/topologies/none.txt: No such file or directory");
-	unsetenv("NVTASKSET_TOPOLOGY");
-}
-
-static void test_reason_is_not_needed(void **state)
-{
-	(void)state;
-	assert_int_equal(read_text("x\n", 2, NULL), -1);
-	assert_int_equal(read_text(GPU_HEAD, sizeof GPU_HEAD - 1, NULL), -1);
-}
-
-/* A file that is cut within a line is refused. One that is cut after a line is refused, or is a valid shorter file. */
-static void test_truncated_anywhere(void **state)
-{
-	static const char text[] = GPU_HEAD GPU_REST "tpc 1 1 0 1\n";
-	struct error error;
-
-	(void)state;
-	for (size_t length = 1; length < sizeof text - 1; length++) {
-		bool whole = length == sizeof GPU_HEAD GPU_REST - 1;
-
-		assert_int_equal(read_text(text, length, &error), whole ? 0 : -1);
-		assert_int_equal(list.count, whole);
-	}
-}
-
 /* A file that we write says how many TPCs must follow. So it is refused if it is cut anywhere, even after a line. */
-static void test_written_and_truncated_anywhere(void **state)
+TEST(written_and_truncated_anywhere)
 {
 	static const char text[] = GPU_HEAD GPU_REST "tpc 1 1 0 1\n";
 	char *written = NULL;
@@ -287,7 +216,6 @@ static void test_written_and_truncated_anywhere(void **state)
 	struct error error;
 	FILE *file = open_memstream(&written, &size);
 
-	(void)state;
 	assert_non_null(file);
 	assert_int_equal(read_text(text, sizeof text - 1, &error), 0);
 	assert_int_equal(topology_write(&list, file), 0);
@@ -319,13 +247,12 @@ static void check_round_trip(const char *path)
 	assert_memory_equal(&list, &again, sizeof list);
 }
 
-static void test_shipped_files_round_trip(void **state)
+TEST(shipped_files_round_trip)
 {
 	DIR *directory = opendir("share/topologies");
 	struct dirent *entry;
 	unsigned int count = 0;
 
-	(void)state;
 	if (!directory) {
 		fail_msg("run this from the top of the source");
 		return;
@@ -343,22 +270,4 @@ static void test_shipped_files_round_trip(void **state)
 	assert_true(count >= 5);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_smallest_file),
-		cmocka_unit_test(test_refused_with_a_reason),
-		cmocka_unit_test(test_nul_bytes_and_long_lines),
-		cmocka_unit_test(test_longest_line),
-		cmocka_unit_test(test_blanks_and_comments),
-		cmocka_unit_test(test_largest_file),
-		cmocka_unit_test(test_file_that_cannot_be_read),
-		cmocka_unit_test(test_file_named_by_the_environment),
-		cmocka_unit_test(test_reason_is_not_needed),
-		cmocka_unit_test(test_truncated_anywhere),
-		cmocka_unit_test(test_written_and_truncated_anywhere),
-		cmocka_unit_test(test_shipped_files_round_trip),
-	};
-
-	return cmocka_run_group_tests_name("topology_file", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,15 +1,12 @@
-/*
- * The sources of topologies when the kernel driver does not report them: the kernel module's list of GPUs, the cache
- * and nvdebug, in a file system of our own.
- */
+/* The sources of topologies when the kernel driver does not report them: the kernel module's list of GPUs, and the cache,
+ * in a file system of our own. */
+#include "../cases.h"
 #include "../skip.h"
 #include "gpu/topology/cache.h"
 #include "gpu/topology/load.h"
 #include "gpu/topology/procfs.h"
 #include "root.h"
 #include "share.h"
-
-#include <unistd.h>
 
 #define UUID "GPU-01234567-89ab-cdef-0123-456789abcdef"
 #define OTHER "GPU-01234567-89ab-cdef-0123-000000000002"
@@ -20,11 +17,11 @@ static struct topology_list list;
 
 static void install(const char *bus_id, const char *uuid, unsigned int minor)
 {
-	root_run("mkdir -p proc/driver/nvidia/gpus/%s dev sys/bus/pci/devices/%s", bus_id, bus_id);
+	root_run("mkdir -p proc/driver/nvidia/gpus/%s dev", bus_id);
 	root_run("printf 'Model: \\t\\t NVIDIA H200\\nIRQ: 0\\nGPU UUID: \\t %s\\nBus Location: \\t %s\\nDevice Minor: \\t %u\\n' "
 	         "> proc/driver/nvidia/gpus/%s/information",
 	         uuid, bus_id, minor, bus_id);
-	root_run("echo 0x2335 > sys/bus/pci/devices/%s/device; : > dev/nvidia%u", bus_id, minor);
+	root_run(": > dev/nvidia%u", minor);
 }
 
 static struct topology h200(const char *uuid)
@@ -60,41 +57,24 @@ static int set_up(void **state)
 
 /* --- the list of GPUs --------------------------------------------------------------------------------------------- */
 
-static void test_installed_gpus(void **state)
+TEST(installed_gpus)
 {
 	struct procfs_gpu gpus[TOPOLOGY_GPUS_MAX];
 
-	(void)state;
 	assert_int_equal(procfs_read(root, gpus), 0);
 	install("0000:3b:00.0", UUID, 0);
 	assert_int_equal(procfs_read(root, gpus), 1);
 	assert_string_equal(gpus[0].uuid, UUID);
 	assert_string_equal(gpus[0].name, "NVIDIA H200");
 	assert_int_equal(gpus[0].pci.bus, 0x3b);
-	assert_int_equal(gpus[0].device_id, 0x2335);
-	root_run("rm -r sys; mkdir proc/driver/nvidia/gpus/nonsense proc/driver/nvidia/gpus/0000:3c:00.0");
+	root_run("mkdir proc/driver/nvidia/gpus/nonsense proc/driver/nvidia/gpus/0000:3c:00.0");
 	assert_int_equal(procfs_read(root, gpus), 1);
-	assert_int_equal(gpus[0].device_id, 0);
 }
 
-/* For example another container's GPUs. */
-static void test_gpus_that_cannot_be_used(void **state)
+TEST(garbage_in_the_list)
 {
 	struct procfs_gpu gpus[TOPOLOGY_GPUS_MAX];
 
-	(void)state;
-	install("0000:3b:00.0", UUID, 0);
-	install("0000:3c:00.0", OTHER, 1);
-	root_run("rm dev/nvidia0");
-	assert_int_equal(procfs_read(root, gpus), 1);
-	assert_string_equal(gpus[0].uuid, OTHER);
-}
-
-static void test_garbage_in_the_list(void **state)
-{
-	struct procfs_gpu gpus[TOPOLOGY_GPUS_MAX];
-
-	(void)state;
 	install("0000:3b:00.0", "GPU-\?\?\?\?\?\?\?\?", 0);
 	assert_int_equal(procfs_read(root, gpus), 1);
 	assert_string_equal(gpus[0].uuid, "");
@@ -109,15 +89,13 @@ static void test_garbage_in_the_list(void **state)
 
 /* --- the cache ------------------------------------------------------------------------------------------------------ */
 
-static void test_what_is_kept_is_found(void **state)
+TEST(what_is_kept_is_found)
 {
 	struct topology gpu = h200(UUID), found;
 	struct error error = {.reason = "old"};
 	char path[PATH_MAX], expected[PATH_MAX];
 
-	(void)state;
-	assert_int_equal(cache_find(root, UUID, &found, &error), -1);
-	assert_string_equal(error.reason, "");
+	assert_error(cache_find(root, UUID, &found, &error), "");
 	assert_int_equal(cache_keep(root, &gpu, path, &error), 0);
 	snprintf(expected, sizeof expected, "%s/cache/nvtaskset/" UUID ".txt", root);
 	assert_string_equal(path, expected);
@@ -131,13 +109,12 @@ static void test_what_is_kept_is_found(void **state)
 	root_run("[ \"$(stat -c %%a cache/nvtaskset/*)\" = 644 ]");
 }
 
-static void test_where_things_are_kept(void **state)
+TEST(where_things_are_kept)
 {
 	struct topology gpu = h200(UUID), found;
 	struct error error = {.reason = ""};
 	char home[64], path[PATH_MAX];
 
-	(void)state;
 	unsetenv("XDG_CACHE_HOME");
 	if (geteuid() == 0) {
 		mode_t mask = umask(077);
@@ -150,8 +127,7 @@ static void test_where_things_are_kept(void **state)
 		assert_int_equal(seteuid(65534), 0);
 		assert_int_equal(cache_find(root, UUID, &found, &error), 0); /* root's */
 	}
-	assert_int_equal(cache_keep(root, &gpu, path, &error), -1);
-	assert_string_equal(error.reason, "nowhere to keep it: set HOME or XDG_CACHE_HOME");
+	assert_error(cache_keep(root, &gpu, path, &error), "nowhere to keep it: set HOME or XDG_CACHE_HOME");
 	snprintf(home, sizeof home, "%s/home", root);
 	setenv("HOME", home, 1);
 	setenv("XDG_CACHE_HOME", "relative", 1);
@@ -164,21 +140,19 @@ static void test_where_things_are_kept(void **state)
 }
 
 /* Another user's variable, which sudo -E and su leave to root. */
-static void test_root_is_not_led_to_others_places(void **state)
+TEST(root_is_not_led_to_others_places)
 {
 	struct topology gpu = h200(UUID), found;
 	struct error error = {.reason = ""};
 	char cache[64], path[PATH_MAX];
 
-	(void)state;
 	if (geteuid() != 0)
 		skip_because("needs root");
 	keep(&gpu);
 	root_run("mkdir home && mv cache home && chown 65534 home");
 	snprintf(cache, sizeof cache, "%s/home/cache", root);
 	setenv("XDG_CACHE_HOME", cache, 1);
-	assert_int_equal(cache_find(root, UUID, &found, &error), -1);
-	assert_string_equal(error.reason, "");
+	assert_error(cache_find(root, UUID, &found, &error), "");
 	root_run("rm -r home/cache/nvtaskset");
 	assert_int_equal(cache_keep(root, &gpu, path, &error), 0);
 	root_run("[ -f var/cache/nvtaskset/" UUID ".txt ] && [ -z \"$(ls home/cache)\" ]");
@@ -200,11 +174,10 @@ static void assert_not_found(const char *reason_format)
 #define DISTRUSTED "must be a file of root's that nobody else can write; remove it"
 
 /* Files that another user could have put there. */
-static void test_files_that_are_not_trusted(void **state)
+TEST(files_that_are_not_trusted)
 {
 	struct topology gpu = h200(UUID);
 
-	(void)state;
 	if (geteuid() != 0)
 		skip_because("needs root");
 	keep(&gpu);
@@ -222,11 +195,10 @@ static void test_files_that_are_not_trusted(void **state)
 	assert_not_found("%s: " DISTRUSTED);
 }
 
-static void test_files_that_are_damaged(void **state)
+TEST(files_that_are_damaged)
 {
 	struct topology gpu = h200(OTHER);
 
-	(void)state;
 	keep(&gpu);
 	root_run("cd cache/nvtaskset; mv * " UUID ".txt");
 	assert_not_found("%s: not about the one GPU that it is named after; remove it");
@@ -240,37 +212,33 @@ static void test_files_that_are_damaged(void **state)
 	assert_not_found("%s: too large for a topology file; remove it");
 }
 
-static void test_uuids_that_are_no_names(void **state)
+TEST(uuids_that_are_no_names)
 {
 	static const char *const bad[] = {"", "../passwd", "a/b", ".", "GPU 1", "x\n"};
 	struct topology gpu = h200(UUID), found;
 	struct error error;
 	char path[PATH_MAX];
 
-	(void)state;
-	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+	for (size_t i = 0; i < COUNT_OF(bad); i++) {
 		error.reason[0] = 'x';
-		assert_int_equal(cache_find(root, bad[i], &found, &error), -1);
-		assert_string_equal(error.reason, "");
+		assert_error(cache_find(root, bad[i], &found, &error), "");
 		strcpy(gpu.uuid, bad[i]);
-		assert_int_equal(cache_keep(root, &gpu, path, &error), -1);
-		assert_string_equal(error.reason, "the driver gives the GPU no UUID, by which its topology would be kept");
+		assert_error(cache_keep(root, &gpu, path, &error),
+		             "the driver gives the GPU no UUID, by which its topology would be kept");
 	}
 }
 
-static void test_places_that_cannot_be_written(void **state)
+TEST(places_that_cannot_be_written)
 {
 	struct topology gpu = h200(UUID);
 	struct error error;
 	char path[PATH_MAX], reason[PATH_MAX];
 
-	(void)state;
 	root_run(": > cache");
 	assert_int_equal(cache_keep(root, &gpu, path, &error), -1);
 	snprintf(reason, sizeof reason, "%s/cache/nvtaskset: Not a directory", root);
 	assert_string_equal(error.reason, reason);
-	assert_int_equal(cache_find(root, UUID, &gpu, &error), -1);
-	assert_string_equal(error.reason, "");
+	assert_error(cache_find(root, UUID, &gpu, &error), "");
 	root_run("rm cache; mkdir -p cache/nvtaskset/" UUID ".txt");
 	assert_int_equal(cache_keep(root, &gpu, path, &error), -1);
 	root_run("[ \"$(ls -A cache/nvtaskset)\" = " UUID ".txt ]");
@@ -282,7 +250,7 @@ static void assert_loads(void)
 {
 	struct error error = {.reason = ""};
 
-	if (load_cache_or_nvdebug(root, &list, &error) < 0)
+	if (load_cache(root, &list, &error) < 0)
 		fail_msg("%s", error.reason);
 }
 
@@ -290,25 +258,15 @@ static void assert_fails(const char *reason)
 {
 	struct error error = {.reason = "old"};
 
-	assert_int_equal(load_cache_or_nvdebug(root, &list, &error), -1);
-	assert_string_equal(error.reason, reason);
+	assert_error(load_cache(root, &list, &error), reason);
 	assert_int_equal(list.count, 0);
 }
 
-static void test_nothing_anywhere(void **state)
-{
-	(void)state;
-	assert_fails("");
-	install("0000:3b:00.0", UUID, 0);
-	assert_fails("");
-}
-
 /* A GPU may have been moved to another slot since. */
-static void test_measured_gpus_are_known_by_uuid(void **state)
+TEST(measured_gpus_are_known_by_uuid)
 {
 	struct topology first = h200(UUID), second = h200(OTHER);
 
-	(void)state;
 	install("0000:3c:00.0", UUID, 0);
 	install("0000:3b:00.0", OTHER, 1);
 	keep(&first);
@@ -323,11 +281,10 @@ static void test_measured_gpus_are_known_by_uuid(void **state)
 }
 
 /* As on Jetson, where the kernel module lists nothing. */
-static void test_measured_gpus_of_a_machine_without_list(void **state)
+TEST(measured_gpus_of_a_machine_without_list)
 {
 	struct topology first = h200(UUID), second = h200(OTHER);
 
-	(void)state;
 	first.pci.bus = 7;
 	keep(&first);
 	keep(&second);
@@ -339,64 +296,14 @@ static void test_measured_gpus_of_a_machine_without_list(void **state)
 	keep(&second);
 	struct error error;
 
-	assert_int_equal(load_cache_or_nvdebug(root, &list, &error), -1);
-	assert_non_null(strstr(error.reason, "two GPUs at 0000:07:06.0; remove what is not of this machine"));
-}
-
-/* A small GPU, whose files fit here: two GPCs of one TPC each. */
-static void load_nvdebug(void)
-{
-	root_run("mkdir -p proc/gpu0 && cd proc/gpu0 && echo 0x2 | tee num_gpcs num_tpc_per_gpc > /dev/null && "
-	    "echo 0x0 > gpc_mask && echo 0x1 | tee gpc0_tpc_mask gpc1_tpc_mask > /dev/null && echo 0x1000 > CWD_GPC_TPC_ID0");
-}
-
-static void test_nvdebug_alone(void **state)
-{
-	(void)state;
-	install("0000:3b:00.0", UUID, 0);
-	load_nvdebug();
-	assert_fails("GPU 0000:3b:00.0: nvdebug: does not say which mask bits its TPCs have (PCI device id 2335)");
-	root_run("echo 0x2204 > sys/bus/pci/devices/0000:3b:00.0/device");
-	assert_loads();
-	assert_int_equal(list.gpus[0].tpc_count, 2);
-	assert_int_equal(list.gpus[0].compute_major, 8);
-	assert_int_equal(list.gpus[0].tpcs[0].gpc, 0);
-	assert_int_equal(list.gpus[0].tpcs[1].gpc, 1);
-	root_run("rm -r proc/driver");
-	assert_fails("");
-}
-
-static void test_nvdebug_completes_a_measurement(void **state)
-{
-	struct topology gpu = {.compute_major = 9,
-	                       .sms_per_tpc = 2,
-	                       .gpc_limit = 8,
-	                       .tpc_limit = 9,
-	                       .tpc_count = 2,
-	                       .tpcs = {{TOPOLOGY_UNKNOWN, 0, 0}, {TOPOLOGY_UNKNOWN, 1, 9}},
-	                       .uuid = UUID};
-
-	(void)state;
-	install("0000:3b:00.0", UUID, 0);
-	keep(&gpu);
-	assert_loads();
-	assert_int_equal(list.gpus[0].tpcs[1].gpc, TOPOLOGY_UNKNOWN);
-	load_nvdebug();
-	assert_loads();
-	assert_int_equal(list.gpus[0].tpcs[0].gpc, 0);
-	assert_int_equal(list.gpus[0].tpcs[1].gpc, 1);
-	assert_int_equal(list.gpus[0].tpcs[1].mask_bit, 9);
-	root_run("echo 0x3 > proc/gpu0/gpc1_tpc_mask"); /* contradictory files are ignored */
-	assert_loads();
-	assert_int_equal(list.gpus[0].tpcs[0].gpc, TOPOLOGY_UNKNOWN);
+	assert_error_has(load_cache(root, &list, &error), "two GPUs at 0000:07:06.0; remove what is not of this machine");
 }
 
 /* The module learns UUIDs late. */
-static void test_measured_gpus_without_uuid(void **state)
+TEST(measured_gpus_without_uuid)
 {
 	struct topology gpu = h200(UUID);
 
-	(void)state;
 	install("0000:00:06.0", "GPU-\?\?", 0);
 	assert_fails("");
 	keep(&gpu);
@@ -413,61 +320,30 @@ static void assert_fallback(int failure, const char *reason)
 {
 	struct error error = {.reason = "why"};
 
-	assert_int_equal(load_fallback(root, failure, &list, &error), -1);
-	assert_string_equal(error.reason, reason);
+	assert_error(load_fallback(root, failure, &list, &error), reason);
 }
 
-static void test_what_the_kernel_driver_does_not_say(void **state)
+TEST(what_the_kernel_driver_does_not_say)
 {
 	struct topology gpu = h200(UUID);
 	struct error error = {.reason = "why"};
 
-	(void)state;
 	assert_fallback(-1, "why"); /* nor would a measurement find a GPU */
 	root_run("mkdir dev && : > dev/nvidiactl");
 	assert_fallback(-1, "why; try 'nvtaskset measure'");
 	install("0000:00:06.0", UUID, 0);
-	load_nvdebug();
-	assert_fallback(-1, "GPU 0000:00:06.0: nvdebug: does not say which mask bits its TPCs have (PCI device id 2335); "
-	                     "try 'nvtaskset measure'");
+	assert_fallback(-1, "why; try 'nvtaskset measure'");
 	keep(&gpu);
 	assert_int_equal(load_fallback(root, -1, &list, &error), 0);
 	assert_int_equal(list.count, 1);
 }
 
-static void test_what_the_kernel_driver_refuses(void **state)
+TEST(what_the_kernel_driver_refuses)
 {
 	struct topology gpu = h200(UUID);
 
-	(void)state;
 	keep(&gpu);
 	assert_fallback(TOPOLOGY_REFUSED, "why");
 }
 
-int main(void)
-{
-#define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, root_remove)
-	const struct CMUnitTest tests[] = {
-		CASE(test_installed_gpus),
-		CASE(test_gpus_that_cannot_be_used),
-		CASE(test_garbage_in_the_list),
-		CASE(test_what_is_kept_is_found),
-		CASE(test_where_things_are_kept),
-		CASE(test_root_is_not_led_to_others_places),
-		CASE(test_files_that_are_not_trusted),
-		CASE(test_files_that_are_damaged),
-		CASE(test_uuids_that_are_no_names),
-		CASE(test_places_that_cannot_be_written),
-		CASE(test_nothing_anywhere),
-		CASE(test_measured_gpus_are_known_by_uuid),
-		CASE(test_measured_gpus_of_a_machine_without_list),
-		CASE(test_nvdebug_alone),
-		CASE(test_nvdebug_completes_a_measurement),
-		CASE(test_measured_gpus_without_uuid),
-		CASE(test_what_the_kernel_driver_does_not_say),
-		CASE(test_what_the_kernel_driver_refuses),
-	};
-#undef CASE
-
-	return cmocka_run_group_tests_name("topology_load", tests, NULL, NULL);
-}
+RUN_TESTS(set_up, root_remove)

@@ -2,17 +2,13 @@
  * Inferring a topology from where kernels ran. The GPUs are those of share/topologies and some that are made up.
  * Observations are made from a GPU's description; the inferred topology must be that description again.
  */
+#include "../cases.h"
 #include "gpu/topology/measured.h"
 #include "share.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
-
 static struct topology_list list;
 static struct measured seen;
+static struct error error;
 
 /* --- a GPU at work ------------------------------------------------------------------------------------------------ */
 
@@ -23,8 +19,6 @@ static unsigned int bits_of(const struct topology *gpu)
 
 static void run_without(const struct topology *gpu, bool *ran, unsigned int bit)
 {
-	struct error error;
-
 	for (uint32_t sm = 0; sm < seen.sm_count; sm++) {
 		if (gpu->tpcs[sm / gpu->sms_per_tpc].mask_bit != bit)
 			assert_int_equal(measured_see(&seen, ran, &sm, 1, &error), 0);
@@ -34,8 +28,6 @@ static void run_without(const struct topology *gpu, bool *ran, unsigned int bit)
 /* Clusters of `size` on random SMs of each virtual GPC, as often as it has SMs and more. */
 static void run_clusters(const struct topology *gpu, unsigned int size)
 {
-	struct error error;
-
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
 		struct tpcset group = topology_virtual_gpc(gpu, gpu->tpcs[tpc].virtual_gpc);
 		uint32_t sms[MEASURED_SMS_MAX], count = 0;
@@ -56,8 +48,6 @@ static void run_clusters(const struct topology *gpu, unsigned int size)
 
 static void run_everything(const struct topology *gpu)
 {
-	struct error error = {.reason = ""};
-
 	if (measured_start(&seen, gpu, gpu->tpc_count * gpu->sms_per_tpc, bits_of(gpu), &error) < 0)
 		fail_msg("%s", error.reason);
 	run_without(gpu, seen.ran, UINT32_MAX);
@@ -76,16 +66,13 @@ static void forget_clusters(void)
 /* The GPU with all that must be inferred removed. */
 static struct topology stranger(const struct topology *gpu)
 {
-	struct topology result = {.pci = gpu->pci,
-	                          .compute_major = gpu->compute_major,
-	                          .compute_minor = gpu->compute_minor};
+	struct topology result = {.pci = gpu->pci, .compute_major = gpu->compute_major, .compute_minor = gpu->compute_minor};
 
 	return result;
 }
 
 static enum measured_numbers assert_inferred(const struct topology *gpu)
 {
-	struct error error = {.reason = ""};
 	struct topology inferred = stranger(gpu);
 	enum measured_numbers numbers;
 
@@ -95,43 +82,20 @@ static enum measured_numbers assert_inferred(const struct topology *gpu)
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++)
 		assert_int_equal(inferred.tpcs[tpc].gpc, TOPOLOGY_UNKNOWN);
 	if (numbers != MEASURED_NO_NUMBERS) {
-		assert_int_equal(inferred.gpc_limit, gpu->gpc_limit);
-		assert_int_equal(inferred.tpc_limit, gpu->tpc_limit);
+		assert_each(inferred.gpc_limit, gpu->gpc_limit, inferred.tpc_limit, gpu->tpc_limit);
 	}
 	return numbers;
 }
 
 static void assert_refused(const struct topology *gpu, const char *reason)
 {
-	struct error error = {.reason = ""};
 	struct topology inferred = stranger(gpu);
 	enum measured_numbers numbers;
 
-	assert_int_equal(measured_infer(&seen, &inferred, &numbers, &error), -1);
-	assert_string_equal(error.reason, reason);
+	assert_error(measured_infer(&seen, &inferred, &numbers, &error), reason);
 }
 
 /* --- what is inferred ----------------------------------------------------------------------------------------------- */
-
-static void test_shipped_gpus(void **state)
-{
-	static const struct {
-		const char *name;
-		enum measured_numbers numbers;
-	} gpus[] = {
-		{"h200", MEASURED_PUBLISHED},     {"hopper-synthetic", MEASURED_PUBLISHED},
-		{"blackwell", MEASURED_ONLY},     {"turing", MEASURED_NO_NUMBERS},
-		{"ada", MEASURED_NO_NUMBERS},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++) {
-		const struct topology *gpu = share_read(&list, gpus[i].name);
-
-		run_everything(gpu);
-		assert_int_equal(assert_inferred(gpu), gpus[i].numbers);
-	}
-}
 
 /* Makes a random GH100: some GPCs are whole, some lack TPCs, some are partly singletons, some are missing. */
 static void make_gh100(struct topology *gpu)
@@ -160,11 +124,10 @@ static void make_gh100(struct topology *gpu)
 	}
 }
 
-static void test_floorswept_chips(void **state)
+TEST(floorswept_chips)
 {
 	struct topology gpu;
 
-	(void)state;
 	srandom(20251121);
 	for (int i = 0; i < 200; i++) {
 		make_gh100(&gpu);
@@ -174,11 +137,10 @@ static void test_floorswept_chips(void **state)
 }
 
 /* One SM a TPC: Pascal's consumer chips. */
-static void test_one_sm_a_tpc(void **state)
+TEST(one_sm_a_tpc)
 {
 	struct topology gpu = {.compute_major = 6, .compute_minor = 1, .sms_per_tpc = 1, .tpc_count = 5};
 
-	(void)state;
 	for (uint16_t tpc = 0; tpc < gpu.tpc_count; tpc++)
 		gpu.tpcs[tpc] = (struct topology_tpc){TOPOLOGY_UNKNOWN, TOPOLOGY_UNKNOWN, tpc};
 	run_everything(&gpu);
@@ -186,13 +148,11 @@ static void test_one_sm_a_tpc(void **state)
 }
 
 /* No cluster linked the two halves of a virtual GPC; the published rule says that they belong together. */
-static void test_too_few_clusters(void **state)
+TEST(too_few_clusters)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 	const uint32_t pair[] = {2, 18}; /* TPCs 1 and 9, virtual GPC 1 */
-	struct error error;
 
-	(void)state;
 	run_everything(gpu);
 	forget_clusters();
 	assert_refused(gpu, "no cluster of blocks ran, without which its virtual GPCs stay unknown");
@@ -201,14 +161,12 @@ static void test_too_few_clusters(void **state)
 }
 
 /* For a chip without published limits, observations can have several explanations. */
-static void test_numbers_that_are_not_the_only_ones(void **state)
+TEST(numbers_that_are_not_the_only_ones)
 {
 	struct topology gpu = {.compute_major = 10, .tpc_count = 4};
 	static const uint32_t clusters[] = {0, 2, 4, 6}; /* TPCs 0 and 1, 2 and 3 */
 	enum measured_numbers numbers;
-	struct error error;
 
-	(void)state;
 	for (uint16_t tpc = 0; tpc < 4; tpc++)
 		gpu.tpcs[tpc].mask_bit = (uint16_t)(tpc < 2 ? tpc : 8 + tpc);
 	gpu.sms_per_tpc = 2;
@@ -218,19 +176,17 @@ static void test_numbers_that_are_not_the_only_ones(void **state)
 	struct topology inferred = stranger(&gpu);
 
 	assert_int_equal(measured_infer(&seen, &inferred, &numbers, &error), 0);
-	assert_int_equal(numbers, MEASURED_CHOSEN);
-	assert_int_equal(inferred.tpcs[0].virtual_gpc, inferred.tpcs[1].virtual_gpc);
+	assert_each(numbers, MEASURED_CHOSEN, inferred.tpcs[0].virtual_gpc, inferred.tpcs[1].virtual_gpc);
 	assert_int_equal(inferred.tpcs[2].virtual_gpc, inferred.tpcs[3].virtual_gpc);
 	assert_int_not_equal(inferred.tpcs[0].virtual_gpc, inferred.tpcs[2].virtual_gpc);
 }
 
 /* --- what is refused ------------------------------------------------------------------------------------------------ */
 
-static void test_noise(void **state)
+TEST(noise)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 
-	(void)state;
 	run_everything(gpu);
 	seen.ran[7] = false;
 	assert_refused(gpu, "SM 7: no block ever ran there");
@@ -246,14 +202,12 @@ static void test_noise(void **state)
 	assert_refused(gpu, "mask bit 4: SM 81 stops too: the SMs that stop are not a TPC of 2 SMs");
 }
 
-static void test_contradictions(void **state)
+TEST(contradictions)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 	const uint32_t across[] = {0, 2}; /* TPCs 0 and 1 */
 	const uint32_t single[] = {0, 124}; /* TPC 62 is a singleton */
-	struct error error;
 
-	(void)state;
 	run_everything(gpu);
 	seen.ran_without[9][2] = true;
 	assert_refused(gpu, "mask bit 9: SM 3 stops too: the SMs that stop are not a TPC of 2 SMs");
@@ -280,84 +234,53 @@ static void test_contradictions(void **state)
 }
 
 /* 71 TPCs and 64 mask bits: an RTX 6000 Ada. */
-static void test_more_tpcs_than_mask_bits(void **state)
+TEST(more_tpcs_than_mask_bits)
 {
 	struct topology gpu = {.compute_major = 8, .compute_minor = 9, .sms_per_tpc = 2, .tpc_count = 71};
 
-	(void)state;
 	for (uint16_t tpc = 0; tpc < gpu.tpc_count; tpc++)
 		gpu.tpcs[tpc].mask_bit = tpc;
 	run_everything(&gpu);
 	assert_refused(&gpu, "TPC 64: none of 64 mask bits stops it");
 }
 
-static void test_sms_that_cannot_be(void **state)
+TEST(sms_that_cannot_be)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 	const uint32_t renumbered = 132, never = UINT32_MAX;
-	struct error error;
 
-	(void)state;
 	assert_int_equal(measured_start(&seen, gpu, 132, 128, &error), 0);
-	assert_int_equal(measured_see(&seen, seen.ran, &renumbered, 1, &error), -1);
-	assert_string_equal(error.reason, "a block ran on SM 132 of 132: are SMs renumbered here?");
-	assert_int_equal(measured_see_clusters(&seen, 1, &never, 1, &error), -1);
-	assert_string_equal(error.reason, "a block never ran");
+	assert_error(measured_see(&seen, seen.ran, &renumbered, 1, &error),
+	             "a block ran on SM 132 of 132: are SMs renumbered here?");
+	assert_error(measured_see_clusters(&seen, 1, &never, 1, &error), "a block never ran");
 }
 
-static void test_gpus_that_cannot_be_measured(void **state)
+TEST(gpus_that_cannot_be_measured)
 {
 	const struct topology *gpu = share_read(&list, "h200");
-	struct error error;
 
-	(void)state;
-	assert_int_equal(measured_start(&seen, gpu, 2, 128, &error), -1);
-	assert_string_equal(error.reason, "2 SMs: with a single TPC there is nothing to partition");
+	assert_error(measured_start(&seen, gpu, 2, 128, &error), "2 SMs: with a single TPC there is nothing to partition");
 	assert_int_equal(measured_start(&seen, gpu, 0, 128, &error), -1);
-	assert_int_equal(measured_start(&seen, gpu, 131, 128, &error), -1);
-	assert_string_equal(error.reason, "131 SMs, with 2 in a TPC: not a whole number of TPCs");
+	assert_error(measured_start(&seen, gpu, 131, 128, &error), "131 SMs, with 2 in a TPC: not a whole number of TPCs");
 	assert_int_equal(measured_start(&seen, gpu, 514, 128, &error), -1);
-	assert_int_equal(measured_start(&seen, gpu, 132, 320, &error), -1);
-	assert_string_equal(error.reason, "132 SMs and 320 mask bits: more than nvtaskset knows");
+	assert_error(measured_start(&seen, gpu, 132, 320, &error), "132 SMs and 320 mask bits: more than nvtaskset knows");
 }
 
 /* --- comparing -------------------------------------------------------------------------------------------------------- */
 
-static void test_first_difference(void **state)
+TEST(first_difference)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 	struct topology other = *gpu;
-	struct error error = {.reason = ""};
 
-	(void)state;
 	other.tpcs[3].gpc = TOPOLOGY_UNKNOWN; /* cannot be measured */
 	assert_int_equal(measured_compare(&other, "here", gpu, "there", &error), 0);
 	other.tpcs[62].virtual_gpc = TOPOLOGY_UNKNOWN;
-	assert_int_equal(measured_compare(&other, "here", gpu, "there", &error), -1);
-	assert_string_equal(error.reason, "TPC 62: its virtual GPC is unknown here, 11 there");
+	assert_error(measured_compare(&other, "here", gpu, "there", &error), "TPC 62: its virtual GPC is unknown here, 11 there");
 	other.tpcs[5].mask_bit = 46;
-	assert_int_equal(measured_compare(&other, "here", gpu, "there", &error), -1);
-	assert_string_equal(error.reason, "TPC 5: its mask bit is 46 here, 45 there");
+	assert_error(measured_compare(&other, "here", gpu, "there", &error), "TPC 5: its mask bit is 46 here, 45 there");
 	other.tpc_count = 65;
-	assert_int_equal(measured_compare(&other, "here", gpu, "there", &error), -1);
-	assert_string_equal(error.reason, "65 TPCs of 2 SMs here, 66 of 2 there");
+	assert_error(measured_compare(&other, "here", gpu, "there", &error), "65 TPCs of 2 SMs here, 66 of 2 there");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shipped_gpus),
-		cmocka_unit_test(test_floorswept_chips),
-		cmocka_unit_test(test_one_sm_a_tpc),
-		cmocka_unit_test(test_too_few_clusters),
-		cmocka_unit_test(test_numbers_that_are_not_the_only_ones),
-		cmocka_unit_test(test_noise),
-		cmocka_unit_test(test_contradictions),
-		cmocka_unit_test(test_more_tpcs_than_mask_bits),
-		cmocka_unit_test(test_sms_that_cannot_be),
-		cmocka_unit_test(test_gpus_that_cannot_be_measured),
-		cmocka_unit_test(test_first_difference),
-	};
-
-	return cmocka_run_group_tests_name("topology_measured", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

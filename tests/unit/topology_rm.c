@@ -4,15 +4,9 @@
  * It knows the calls by number, size and offset, from NVIDIA's headers and not from rm.c, so that the two
  * check each other. Its GPUs are those of share/topologies: the result must be what the file says.
  */
+#include "../cases.h"
 #include "gpu/topology/rm.h"
 #include "share.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* --- a kernel driver ------------------------------------------------------------------------------------ */
 
@@ -44,6 +38,12 @@
 
 enum file_kind { CLOSED, CONTROL, DEVICE };
 
+/* Another number in the table of SMs, in a column of 16 bits; row 512 is its end, which holds the counts. */
+struct poke {
+	unsigned int row, column, value;
+	bool is_one;
+};
+
 /* What a test may change. */
 static struct fake {
 	int control_errno; /* of opening /dev/nvidiactl; 0: it opens */
@@ -57,8 +57,8 @@ static struct fake {
 	uint32_t sm_version; /* instead of the GPU's */
 	unsigned int refused; /* a command or class, */
 	uint32_t status;      /* and the answer to it; 0: the kernel's EPERM */
-	void (*spoil)(unsigned char *rows, unsigned int fields); /* the table of SMs */
-	void (*spoil_limits)(uint32_t value[4]);
+	const struct poke *pokes; /* what is wrong in the table of SMs, up to one that is none */
+	const uint32_t *limit;    /* the number of a limit, and its wrong value */
 	bool all_have_id_0;
 	bool others_use_all; /* GPUs that this process has not opened are attached all the same */
 	bool is_in_use[TOPOLOGY_GPUS_MAX + 1]; /* by this process, already */
@@ -169,15 +169,12 @@ static uint32_t fake_alloc(int file, unsigned char *call)
 		put32(call + 8, FIRST_CLIENT + (uint32_t)file);
 		return 0;
 	case CLASS_DEVICE:
-		assert_int_equal(client, FIRST_CLIENT + (uint32_t)file);
-		assert_int_equal(parent, client);
-		assert_int_equal(size, 56);
+		assert_each(client, FIRST_CLIENT + (uint32_t)file, parent, client, size, 56);
 		client_gpu[file] = gpu_of_instance(get32(parameters));
 		client_has_device[file] = true;
 		return is_attached(client_gpu[file]) ? 0 : INVALID_OBJECT;
 	case CLASS_SUBDEVICE:
-		assert_true(client_has_device[file]);
-		assert_int_equal(size, 4);
+		assert_each(client_has_device[file], true, size, 4);
 		assert_int_equal(get32(parameters), 0);
 		client_has_subdevice[file] = true;
 		return 0;
@@ -222,8 +219,8 @@ static uint32_t write_limits(const struct topology *gpu, const unsigned char *qu
 
 	if (fake.sm_version)
 		value[0] = fake.sm_version;
-	if (fake.spoil_limits)
-		fake.spoil_limits(value);
+	if (fake.limit)
+		value[fake.limit[0]] = fake.limit[1];
 	for (uint32_t i = 0; i < get32(question); i++) {
 		uint32_t index = get32(list + 8 * i);
 
@@ -258,8 +255,8 @@ static uint32_t write_sm_order(const struct topology *gpu, unsigned char *rows)
 	}
 	put16(rows + 512 * width, sm_count);
 	put16(rows + 512 * width + 2, gpu->tpc_count);
-	if (fake.spoil)
-		fake.spoil(rows, fake.fields);
+	for (const struct poke *poke = fake.pokes; poke && poke->is_one; poke++)
+		put16(rows + poke->row * width + 2 * poke->column, poke->value);
 	return 0;
 }
 
@@ -303,7 +300,7 @@ static uint32_t size_of(uint32_t command)
 	};
 	uint32_t size = 0;
 
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+	for (size_t i = 0; i < COUNT_OF(sizes); i++) {
 		if (sizes[i].command == command)
 			size = sizes[i].size;
 	}
@@ -406,20 +403,12 @@ static void assert_same_gpus(void)
 
 /* --- tests --------------------------------------------------------------------------------------------------------- */
 
-static void test_each_size_of_record(void **state)
+TEST(each_size_of_record)
 {
-	static const char *const paths[] = {
-		H200,
-		"hopper-synthetic",
-		"blackwell",
-		"ada",
-		"turing",
-		"h200-x2",
-	};
+	static const char *const paths[] = {H200, "hopper-synthetic", "blackwell", "ada", "turing", "h200-x2"};
 	static const unsigned int fields[] = {6, 7, 9};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof paths / sizeof paths[0] * 3; i++) {
+	for (size_t i = 0; i < COUNT_OF(paths) * 3; i++) {
 		prepare(paths[i / 3]);
 		fake.fields = fields[i % 3];
 		assert_loads();
@@ -427,9 +416,8 @@ static void test_each_size_of_record(void **state)
 	}
 }
 
-static void test_unknown_size_of_record(void **state)
+TEST(unknown_size_of_record)
 {
-	(void)state;
 	prepare(H200);
 	fake.fields = 10;
 	assert_fails(
@@ -437,9 +425,8 @@ static void test_unknown_size_of_record(void **state)
 	    "nvtaskset knows versions 515 to 595");
 }
 
-static void test_one_sm_in_a_tpc(void **state)
+TEST(one_sm_in_a_tpc)
 {
-	(void)state;
 	prepare("ada");
 	fake.gpus.gpus[0].sms_per_tpc = 1;
 	fake.gpus.gpus[0].compute_major = 6;
@@ -449,11 +436,10 @@ static void test_one_sm_in_a_tpc(void **state)
 }
 
 /* The table's 512 SMs. */
-static void test_largest_gpu(void **state)
+TEST(largest_gpu)
 {
 	struct topology *gpu = &fake.gpus.gpus[0];
 
-	(void)state;
 	prepare("ada");
 	gpu->tpc_count = TPCSET_MAX;
 	for (uint16_t tpc = 0; tpc < TPCSET_MAX; tpc++)
@@ -463,11 +449,10 @@ static void test_largest_gpu(void **state)
 }
 
 /* Device files are numbered as the driver finds the GPUs; the list is ordered by bus id. */
-static void test_order(void **state)
+TEST(order)
 {
 	struct topology first;
 
-	(void)state;
 	prepare("h200-x2");
 	first = fake.gpus.gpus[0];
 	fake.gpus.gpus[0] = fake.gpus.gpus[1];
@@ -477,42 +462,32 @@ static void test_order(void **state)
 	assert_memory_equal(&list.gpus[1], &fake.gpus.gpus[0], sizeof list.gpus[0]);
 }
 
-static void test_more_gpus_than_the_maximum(void **state)
+TEST(more_gpus_than_the_maximum)
 {
-	(void)state;
 	prepare(H200);
 	fake.count = TOPOLOGY_GPUS_MAX + 1;
 	assert_loads();
-	assert_int_equal(list.count, TOPOLOGY_GPUS_MAX);
-	assert_int_equal(list.gpus[15].pci.domain, 15);
+	assert_each(list.count, TOPOLOGY_GPUS_MAX, list.gpus[15].pci.domain, 15);
 }
 
-static void test_no_driver(void **state)
+TEST(no_driver)
 {
 	static const int absent[] = {ENOENT, ENXIO, ENODEV};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof absent / sizeof absent[0]; i++) {
-		prepare(H200);
+	prepare(H200);
+	for (size_t i = 0; i < COUNT_OF(absent); i++) {
 		fake.control_errno = absent[i];
 		assert_fails("no NVIDIA GPU: /dev/nvidiactl is not there; is the driver loaded?");
 	}
-	prepare(H200);
 	fake.control_errno = EACCES;
 	assert_fails("/dev/nvidiactl: Permission denied");
-}
-
-static void test_no_gpu(void **state)
-{
-	(void)state;
-	prepare(H200);
+	fake.control_errno = 0;
 	fake.count = 0;
 	assert_fails("no NVIDIA GPU: there is no /dev/nvidia0");
 }
 
-static void test_gpus_that_may_not_be_opened(void **state)
+TEST(gpus_that_may_not_be_opened)
 {
-	(void)state;
 	prepare("h200-x2");
 	fake.device_errno[0] = EACCES;
 	assert_loads();
@@ -544,9 +519,8 @@ static void assert_second_alone(void)
 }
 
 /* To open the others would wake them. */
-static void test_wanted_gpu_that_is_in_use(void **state)
+TEST(wanted_gpu)
 {
-	(void)state;
 	prepare("h200-x2");
 	want(1);
 	fake.is_in_use[1] = true;
@@ -556,11 +530,6 @@ static void test_wanted_gpu_that_is_in_use(void **state)
 	assert_loads();
 	assert_second_alone();
 	assert_int_equal(devices_opened, 0);
-}
-
-static void test_only_wanted_gpu_is_opened(void **state)
-{
-	(void)state;
 	prepare("h200-x2");
 	want(1);
 	assert_loads();
@@ -569,11 +538,6 @@ static void test_only_wanted_gpu_is_opened(void **state)
 	assert_loads();
 	assert_second_alone();
 	assert_int_equal(devices_opened, 4);
-}
-
-static void test_wanted_gpu_that_does_not_answer(void **state)
-{
-	(void)state;
 	prepare("h200-x2");
 	want(1);
 	fake.others_use_all = true;
@@ -587,13 +551,13 @@ static void test_wanted_gpu_that_does_not_answer(void **state)
 #define DRIVER "the NVIDIA kernel driver "
 
 /* Each call, refused by the driver with a status or, for 0, by the kernel. */
-static void test_refusals(void **state)
+TEST(refusals)
 {
 	static const struct {
 		unsigned int refused;
 		uint32_t status;
 		const char *reason;
-	} cases[] = {
+	} rows[] = {
 		{CLASS_CLIENT, NOT_PERMITTED, DRIVER "does not answer"},
 		{CLASS_CLIENT, 0, DRIVER "does not answer"},
 		{ATTACHED_IDS, NOT_SUPPORTED, DRIVER "does not list its GPUs"},
@@ -611,18 +575,16 @@ static void test_refusals(void **state)
 		                              "nvtaskset knows versions 515 to 595"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		prepare(H200);
-		fake.refused = cases[i].refused;
-		fake.status = cases[i].status;
-		assert_fails(cases[i].reason);
+		fake.refused = rows[i].refused;
+		fake.status = rows[i].status;
+		assert_fails(rows[i].reason);
 	}
 }
 
-static void test_mig(void **state)
+TEST(mig)
 {
-	(void)state;
 	prepare(H200);
 	fake.mig = 1;
 	assert_loads(); /* as long as the driver answers for the whole GPU */
@@ -638,152 +600,67 @@ static void test_mig(void **state)
 
 /* --- contradictory answers --- */
 
-static unsigned char *row_of(unsigned char *rows, unsigned int fields, unsigned int sm)
+static void assert_fails_with_gpu(const char *reason)
 {
-	return rows + (size_t)sm * fields * 2;
+	char text[ERROR_MAX];
+
+	snprintf(text, sizeof text, GPU "%s", reason);
+	assert_fails(text);
 }
 
-static void too_many_sms(unsigned char *rows, unsigned int fields)
-{
-	put16(row_of(rows, fields, 512), 513);
-}
-
-static void too_many_tpcs(unsigned char *rows, unsigned int fields)
-{
-	put16(row_of(rows, fields, 512) + 2, 257);
-}
-
-static void fewer_tpcs(unsigned char *rows, unsigned int fields)
-{
-	put16(row_of(rows, fields, 512) + 2, 65);
-}
-
-static void more_tpcs(unsigned char *rows, unsigned int fields)
-{
-	put16(row_of(rows, fields, 512) + 2, 67);
-}
-
-static void fewer_sms(unsigned char *rows, unsigned int fields)
-{
-	put16(row_of(rows, fields, 512), 130);
-}
-
-static void nothing(unsigned char *rows, unsigned int fields)
-{
-	memset(row_of(rows, fields, 512), 0, 4);
-}
-
-static void two_gpcs(unsigned char *rows, unsigned int fields)
-{
-	put16(row_of(rows, fields, 11), 7);
-}
-
-static void two_bits(unsigned char *rows, unsigned int fields)
-{
-	put16(row_of(rows, fields, 11) + 10, 8);
-}
-
-static void far_gpc(unsigned char *rows, unsigned int fields)
-{
-	put16(row_of(rows, fields, 10), 32);
-	put16(row_of(rows, fields, 11), 32);
-}
-
-static void disabled_sm(unsigned char *rows, unsigned int fields)
-{
-	put16(row_of(rows, fields, 10) + 8, 0xff);
-}
-
-static void beyond_the_group(unsigned char *rows, unsigned int fields)
-{
-	put16(row_of(rows, fields, 0) + 10, 9);
-}
-
-static void same_bit(unsigned char *rows, unsigned int fields)
-{
-	memcpy(row_of(rows, fields, 2) + 8, row_of(rows, fields, 0) + 8, 4);
-	memcpy(row_of(rows, fields, 3) + 8, row_of(rows, fields, 0) + 8, 4);
-}
-
-static void test_contradictory_tables(void **state)
+TEST(contradictory_tables)
 {
 	static const struct {
-		void (*spoil)(unsigned char *rows, unsigned int fields);
+		struct poke pokes[5];
 		const char *reason;
-	} cases[] = {
-		{too_many_sms, GPU DRIVER "reports 513 SMs and 66 TPCs"},
-		{too_many_tpcs, GPU DRIVER "reports 132 SMs and 257 TPCs"},
-		{fewer_tpcs, GPU DRIVER "puts SM 130 into TPC 65 of 65"},
-		{more_tpcs, GPU DRIVER "describes 66 of 67 TPCs"},
-		{fewer_sms, GPU DRIVER "describes 65 of 66 TPCs"},
-		{nothing, GPU "TPCs: 0, must be 1-256"},
-		{two_gpcs, GPU DRIVER "contradicts itself about TPC 5"},
-		{two_bits, GPU DRIVER "contradicts itself about TPC 5"},
-		{far_gpc, GPU "TPC 5: GPC 32 is beyond 31"},
-		{disabled_sm, GPU DRIVER "makes TPC 5 number 0 of virtual GPC 255"},
-		{beyond_the_group, GPU DRIVER "makes TPC 0 number 9 of virtual GPC 0"},
-		{same_bit, GPU "TPC 1: mask bit 0 stands for another TPC already"},
+	} rows[] = {
+		{{{512, 0, 513, true}}, DRIVER "reports 513 SMs and 66 TPCs"},
+		{{{512, 1, 257, true}}, DRIVER "reports 132 SMs and 257 TPCs"},
+		{{{512, 1, 65, true}}, DRIVER "puts SM 130 into TPC 65 of 65"},
+		{{{512, 1, 67, true}}, DRIVER "describes 66 of 67 TPCs"},
+		{{{512, 0, 130, true}}, DRIVER "describes 65 of 66 TPCs"},
+		{{{512, 0, 0, true}, {512, 1, 0, true}}, "TPCs: 0, must be 1-256"},
+		{{{11, 0, 7, true}}, DRIVER "contradicts itself about TPC 5"},                              /* its two SMs' GPCs */
+		{{{11, 5, 8, true}}, DRIVER "contradicts itself about TPC 5"},                              /* and mask bits */
+		{{{10, 0, 32, true}, {11, 0, 32, true}}, "TPC 5: GPC 32 is beyond 31"},
+		{{{10, 4, 0xff, true}}, DRIVER "makes TPC 5 number 0 of virtual GPC 255"},                  /* a disabled SM */
+		{{{0, 5, 9, true}}, DRIVER "makes TPC 0 number 9 of virtual GPC 0"},
+		{{{2, 4, 0, true}, {2, 5, 0, true}, {3, 4, 0, true}, {3, 5, 0, true}}, "TPC 1: mask bit 0 stands for another TPC already"},
 	};
 	static const unsigned int fields[] = {6, 7, 9};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0] * 3; i++) {
+	for (size_t i = 0; i < COUNT_OF(rows) * 3; i++) {
+		ROW("%s, %u fields", rows[i / 3].reason, fields[i % 3]);
 		prepare(H200);
 		fake.fields = fields[i % 3];
-		fake.spoil = cases[i / 3].spoil;
-		assert_fails(cases[i / 3].reason);
+		fake.pokes = rows[i / 3].pokes;
+		assert_fails_with_gpu(rows[i / 3].reason);
 	}
 }
 
-static void huge_gpc_limit(uint32_t value[4])
-{
-	value[1] += 0x10000;
-}
-
-static void no_gpcs(uint32_t value[4])
-{
-	value[1] = 0;
-}
-
-static void three_sms(uint32_t value[4])
-{
-	value[3] = 3;
-}
-
-static void no_version(uint32_t value[4])
-{
-	value[0] = 0;
-}
-
-static void wide_gpcs(uint32_t value[4])
-{
-	value[2] = 257;
-}
-
-static void test_contradictory_limits(void **state)
+TEST(contradictory_limits)
 {
 	static const struct {
-		void (*spoil)(uint32_t value[4]);
+		uint32_t limit[2];
 		const char *reason;
-	} cases[] = {
-		{huge_gpc_limit, GPU DRIVER "gives 0x10008 as the GPU's limit 0x14"},
-		{no_gpcs, GPU "room for GPCs: 0, must be 1-32"},
-		{three_sms, GPU "SMs in a TPC: 3, must be 1-2"},
-		{no_version, GPU "compute capability, before the point: 0, must be 1-99"},
-		{wide_gpcs, GPU DRIVER "makes TPC 1 number 0 of virtual GPC 1"},
+	} rows[] = {
+		{{1, 0x10008}, DRIVER "gives 0x10008 as the GPU's limit 0x14"},
+		{{1, 0}, "room for GPCs: 0, must be 1-32"},
+		{{3, 3}, "SMs in a TPC: 3, must be 1-2"},
+		{{0, 0}, "compute capability, before the point: 0, must be 1-99"},
+		{{2, 257}, DRIVER "makes TPC 1 number 0 of virtual GPC 1"},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		ROW("%s", rows[i].reason);
 		prepare(H200);
-		fake.spoil_limits = cases[i].spoil;
-		assert_fails(cases[i].reason);
+		fake.limit = rows[i].limit;
+		assert_fails_with_gpu(rows[i].reason);
 	}
 }
 
-static void test_gpu_listed_twice(void **state)
+TEST(gpu_listed_twice)
 {
-	(void)state;
 	prepare("h200-x2");
 	fake.all_have_id_0 = true;
 	assert_loads();
@@ -792,33 +669,30 @@ static void test_gpu_listed_twice(void **state)
 
 /* --- what the answers mean --- */
 
-static void test_compute_capability(void **state)
+TEST(compute_capability)
 {
 	static const struct {
 		uint32_t sm_version;
 		unsigned int major, minor;
-	} cases[] = {
+	} rows[] = {
 		{0x350, 3, 5}, {0x500, 5, 0}, {0x502, 5, 2}, {0x601, 6, 1}, {0x705, 7, 5},
 		{0x809, 8, 9}, {0xa00, 10, 0}, {0xa03, 10, 3}, {0xa04, 12, 0}, {0xc01, 12, 1},
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
 		prepare("hopper-synthetic");
-		fake.sm_version = cases[i].sm_version;
+		fake.sm_version = rows[i].sm_version;
 		assert_loads();
-		assert_int_equal(list.gpus[0].compute_major, cases[i].major);
-		assert_int_equal(list.gpus[0].compute_minor, cases[i].minor);
+		assert_each(list.gpus[0].compute_major, rows[i].major, list.gpus[0].compute_minor, rows[i].minor);
 	}
 }
 
-static void test_names(void **state)
+TEST(names)
 {
 	static const char endless[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 	static const uint32_t sizes[] = {132, 68};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+	for (size_t i = 0; i < COUNT_OF(sizes); i++) {
 		prepare(H200);
 		fake.name_size = sizes[i];
 		strcpy(fake.gpus.gpus[0].uuid, "GPU-6d4fc787-c00f-df1c-8107-50a21ec528df");
@@ -840,29 +714,4 @@ static void test_names(void **state)
 	assert_string_equal(list.gpus[0].uuid, "");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_size_of_record),
-		cmocka_unit_test(test_unknown_size_of_record),
-		cmocka_unit_test(test_one_sm_in_a_tpc),
-		cmocka_unit_test(test_largest_gpu),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_more_gpus_than_the_maximum),
-		cmocka_unit_test(test_no_driver),
-		cmocka_unit_test(test_no_gpu),
-		cmocka_unit_test(test_gpus_that_may_not_be_opened),
-		cmocka_unit_test(test_wanted_gpu_that_is_in_use),
-		cmocka_unit_test(test_only_wanted_gpu_is_opened),
-		cmocka_unit_test(test_wanted_gpu_that_does_not_answer),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_mig),
-		cmocka_unit_test(test_contradictory_tables),
-		cmocka_unit_test(test_contradictory_limits),
-		cmocka_unit_test(test_gpu_listed_twice),
-		cmocka_unit_test(test_compute_capability),
-		cmocka_unit_test(test_names),
-	};
-
-	return cmocka_run_group_tests_name("topology_rm", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

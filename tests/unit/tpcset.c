@@ -1,12 +1,6 @@
 /* Sets and their notations; the text to parse ends at a page that cannot be read. */
+#include "../cases.h"
 #include "gpu/tpcset.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define LIMIT 66
@@ -50,7 +44,7 @@ static void check_good(const char *text, bool is_mask, const char *list)
 	assert_true(tpcset_equal(&set, &again));
 }
 
-static void test_lists(void **state)
+TEST(lists)
 {
 	static const char *const lists[][2] = {
 		{"0", "0"},       {"0-9,12,20-30:2", "0-9,12,20,22,24,26,28,30"},
@@ -60,12 +54,11 @@ static void test_lists(void **state)
 		{"007", "7"},     {"0-65:64", "0,64"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(lists); i++)
 		check_good(lists[i][0], false, lists[i][1]);
 }
 
-static void test_masks(void **state)
+TEST(masks)
 {
 	static const char *const masks[][2] = {
 		{"ff", "0-7"},          {"0xFF", "0-7"},           {"0Xf0", "4-7"},
@@ -74,7 +67,6 @@ static void test_masks(void **state)
 		{"2,00000000,00000000", "65"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(masks); i++)
 		check_good(masks[i][0], true, masks[i][1]);
 }
@@ -91,50 +83,33 @@ static void check_bad(const char *text, bool is_mask)
 	assert_true(tpcset_equal(&set, &before));
 }
 
-static void test_bad_lists(void **state)
+TEST(bad_lists)
 {
 	static const char *const lists[] = {"",    ",",     "1,",    ",1",    "1,,2",  "-",    "-1",         "1-",
 	                                    "3-1", "1-2-3", "1:2",   "1-4:0", "1-4:",  "x",    "1x",         " 1",
 	                                    "1 ",  "+1",    "0x1",   "66",    "0-66",  "4294967297", "1;2", "1-4:2:2"};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(lists); i++)
 		check_bad(lists[i], false);
 }
 
-static void test_bad_masks(void **state)
+TEST(bad_masks)
 {
 	static const char *const masks[] = {"",  "0x", "0X", "x",   ",",        ",1",       "1,",         "1,2",
 	                                    "g", "-1", " 1", "1 ",  "40000000000000000", "0x0x1", "1,000000000",
 	                                    "1,,00000000"};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(masks); i++)
 		check_bad(masks[i], true);
 }
 
-static void test_long_text(void **state)
-{
-	static char digits[5000];
-
-	(void)state;
-	memset(digits, '9', sizeof digits - 1);
-	check_bad(digits, false);
-	check_bad(digits, true);
-	memset(digits, '0', sizeof digits - 1);
-	check_good(digits, false, "0");
-	check_good(digits, true, "");
-}
-
-static void test_operations(void **state)
+TEST(operations)
 {
 	struct tpcset low = {{0}}, high = {{0}}, result;
 
-	(void)state;
 	tpcset_add_range(&low, 0, 100);
 	tpcset_add_range(&high, 90, TPCSET_MAX + 10);
-	assert_int_equal(tpcset_count(&low), 101);
-	assert_int_equal(tpcset_count(&high), TPCSET_MAX - 90);
+	assert_each(tpcset_count(&low), 101, tpcset_count(&high), TPCSET_MAX - 90);
 	result = tpcset_and(&low, &high);
 	assert_int_equal(tpcset_count(&result), 11);
 	assert_true(tpcset_is_subset(&result, &low));
@@ -145,20 +120,11 @@ static void test_operations(void **state)
 	result = tpcset_or(&low, &high);
 	assert_int_equal(tpcset_count(&result), TPCSET_MAX);
 	result = tpcset_without(&low, &high);
-	assert_int_equal(tpcset_next(&result, 0), 0);
-	assert_int_equal(tpcset_next(&result, 90), TPCSET_MAX);
+	assert_each(tpcset_next(&result, 0), 0, tpcset_next(&result, 90), TPCSET_MAX);
 	tpcset_remove(&low, 64);
 	assert_false(tpcset_has(&low, 64));
 	tpcset_add(&low, TPCSET_MAX);
 	assert_false(tpcset_has(&low, TPCSET_MAX));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists),     cmocka_unit_test(test_masks),     cmocka_unit_test(test_bad_lists),
-		cmocka_unit_test(test_bad_masks), cmocka_unit_test(test_long_text), cmocka_unit_test(test_operations),
-	};
-
-	return cmocka_run_group_tests_name("tpcset", tests, NULL, NULL);
-}
+RUN_TESTS(NULL, NULL)

@@ -1,12 +1,11 @@
 /*
  * Who can change a path. Other users are made by chown, so most of it needs root.
  */
+#include "../cases.h"
 #include "../skip.h"
 #include "base/trust.h"
 
 #include "root.h"
-
-#include <unistd.h>
 
 #define OTHER "65534"
 
@@ -50,21 +49,8 @@ static void needs_root(void)
 
 /* --- who can change what is there ----------------------------------------------------------------------------------- */
 
-static void test_own(void **state)
+TEST(others_can_write)
 {
-	(void)state;
-	root_run("mkdir -p a/b && : > a/b/file && ln -s b a/link && ln -s %s/a above", root);
-	assert_trusted("");
-	assert_trusted("a/b/file");
-	assert_trusted("a/link/file");
-	assert_trusted("above/link/file");
-	assert_trusted("a/b/../link/.//file");
-	assert_trusted("a/b/missing/below");
-}
-
-static void test_others_can_write(void **state)
-{
-	(void)state;
 	root_run("mkdir -p a/b && : > a/b/file && chmod g+w a");
 	assert_distrusted("a/b/file", "/a: others can write there");
 	assert_distrusted("a", "/a: others can write there");
@@ -76,9 +62,8 @@ static void test_others_can_write(void **state)
 	assert_distrusted("a/b/file", "/a/b/file: others can write there");
 }
 
-static void test_others_own(void **state)
+TEST(others_own)
 {
-	(void)state;
 	needs_root();
 	root_run("mkdir -p a/b/c && chown " OTHER " a/b");
 	assert_trusted("a");
@@ -88,20 +73,18 @@ static void test_others_own(void **state)
 }
 
 /* A path that belongs to root can be changed by no other user. */
-static void test_roots_is_everybodys(void **state)
+TEST(roots_is_everybodys)
 {
 	struct error error = {.reason = ""};
 
-	(void)state;
 	needs_root();
 	root_run("mkdir -p a/b && chown " OTHER " a/b");
 	assert_int_equal(trust_check(below("a/b"), 65534, TRUST_NOW, &error), 0);
 	assert_int_equal(trust_check(below("a/b"), 65533, TRUST_NOW, &error), -1);
 }
 
-static void test_links(void **state)
+TEST(links)
 {
-	(void)state;
 	needs_root();
 	root_run("mkdir -p mine theirs/d && chown " OTHER " theirs && ln -s ../theirs/d mine/out && ln -s %s/mine theirs/in && "
 	         "ln -s mine link && chown -h " OTHER " link && ln -s loop loop",
@@ -114,11 +97,10 @@ static void test_links(void **state)
 }
 
 /* Such as /tmp. */
-static void test_sticky_directories(void **state)
+TEST(sticky_directories)
 {
 	struct error error;
 
-	(void)state;
 	root_run("mkdir -p tmp/mine && chmod 1777 tmp && ln -s mine tmp/link");
 	assert_trusted("tmp/mine");
 	assert_trusted("tmp/link");
@@ -133,12 +115,11 @@ static void test_sticky_directories(void **state)
 	assert_distrusted("tmp/link", "/tmp/link: belongs to another user");
 }
 
-static void test_no_paths(void **state)
+TEST(no_paths)
 {
 	struct error error;
 	char endless[2 * PATH_MAX];
 
-	(void)state;
 	memset(endless, '/', sizeof endless - 1);
 	endless[sizeof endless - 1] = '\0';
 	assert_int_equal(trust_check("relative", geteuid(), TRUST_NOW, &error), -1);
@@ -170,9 +151,8 @@ static void assert_makes_not(const char *path, const char *reason)
 	assert_reason(&error, reason);
 }
 
-static void test_making(void **state)
+TEST(making)
 {
-	(void)state;
 	root_run("mkdir a && ln -s a link && ln -s b a/dangling && mkdir -m 1777 tmp && : > file");
 	assert_makes("a", "a");
 	assert_makes("link/x/y", "a/x/y");
@@ -187,9 +167,8 @@ static void test_making(void **state)
 }
 
 /* No directory is made inside another user's. */
-static void test_making_where_others_are(void **state)
+TEST(making_where_others_are)
 {
-	(void)state;
 	needs_root();
 	root_run("mkdir -p theirs mine && chown " OTHER " theirs && ln -s %s/mine theirs/link && mkdir -m 1777 tmp && "
 	         "mkdir tmp/theirs && chown " OTHER " tmp/theirs && ln -s ../mine tmp/link && chown -h " OTHER " tmp/link",
@@ -200,19 +179,6 @@ static void test_making_where_others_are(void **state)
 	assert_makes_not("tmp/theirs/new", "/tmp/theirs: belongs to another user");
 	assert_makes_not("tmp/link/new", "/tmp/link: belongs to another user");
 	root_run("[ -z \"$(ls mine)\" ] && [ \"$(ls theirs)\" = link ] && [ -z \"$(ls tmp/theirs)\" ]");
-}
-
-/* Root's directories can be entered by all users; a user's have the modes of the user's umask. */
-static void test_modes(void **state)
-{
-	mode_t mask = umask(077);
-
-	(void)state;
-	assert_makes("a/b", "a/b");
-	umask(0);
-	assert_makes("c", "c");
-	umask(mask);
-	root_run("[ \"$(stat -c %%a a a/b c | tr '\\n' ' ')\" = \"%s 755 \" ]", geteuid() == 0 ? "755 755" : "700 700");
 }
 
 /* --- who can reach it ---------------------------------------------------------------------------------------------- */
@@ -233,9 +199,8 @@ static void assert_closed(const char *path, const char *reason)
 	assert_reason(&error, reason);
 }
 
-static void test_open_to_others(void **state)
+TEST(open_to_others)
 {
-	(void)state;
 	root_run("mkdir -p a/b c && : > a/b/file && ln -s ../a/b c/way && ln -s %s/c/way/file file", root);
 	assert_open("a/b/file");
 	assert_open("a/b");
@@ -252,23 +217,4 @@ static void test_open_to_others(void **state)
 	assert_closed("c/missing", "/c/missing: No such file or directory");
 }
 
-int main(void)
-{
-#define CASE(test) cmocka_unit_test_setup_teardown(test, root_make, root_remove)
-	const struct CMUnitTest tests[] = {
-		CASE(test_own),
-		CASE(test_others_can_write),
-		CASE(test_others_own),
-		CASE(test_roots_is_everybodys),
-		CASE(test_links),
-		CASE(test_sticky_directories),
-		CASE(test_no_paths),
-		CASE(test_making),
-		CASE(test_making_where_others_are),
-		CASE(test_modes),
-		CASE(test_open_to_others),
-	};
-#undef CASE
-
-	return cmocka_run_group_tests_name("trust", tests, NULL, NULL);
-}
+RUN_TESTS(root_make, root_remove)

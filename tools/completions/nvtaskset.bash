@@ -82,7 +82,7 @@ _nvtaskset_value() { # OPTION
 	--mps) values="auto on off" ;;
 	--strategy) values="packed distributed" ;;
 	--on-misfit) values="widen fail" ;;
-	--policy) values="prt ht pe ae ht,ae" ;;
+	--policy) values="prt ht pe ht,pe" ;;
 	--priority) values="20 50 80" ;;
 	--weight) values="50 100 200" ;;
 	--quota) values="10% 25% 50% 30ms/100ms max" ;;
@@ -99,14 +99,14 @@ _nvtaskset_value() { # OPTION
 }
 
 _nvtaskset() {
-	local cur notation=m pid=false view=false has_set=false is_word=false word gpu i last
+	local cur notation=m pid=false view=false has_set=false ended=false is_word=false word gpu i last
 	local -a words=() places=()
 	COMPREPLY=()
 	_nvtaskset_join
 	last=$((${#words[@]} - 1))
 	cur=${words[last]}
 
-	# Our options end at the first argument.
+	# Our options stand before SET and behind it. They end at the first word behind SET that is none, or at a --.
 	for ((i = 1; i < last; i++)); do
 		word=${words[i]} gpu=
 		case $word in
@@ -117,6 +117,7 @@ _nvtaskset() {
 		--list | --topology) view=true ;;
 		--gpu) gpu=${words[++i]} ;;
 		--mps | --connections | --strategy | --on-misfit | --group | --memory | --policy | --priority | --quota | --weight | --delay | --format | --output) ((++i)) ;;
+		--) ! $has_set || { ((++i)) && ended=true && break; } ;;
 		--*) ;;
 		-*)
 			[[ $word != *G ]] || gpu=${words[++i]}
@@ -128,40 +129,41 @@ _nvtaskset() {
 			[[ $word != *p* ]] || pid=true
 			[[ $word != *[lT]* ]] || view=true
 			;;
-		*) break ;;
+		mps | system | measure | top | metrics)
+			$has_set || $pid || $view || [[ $notation != m ]] || is_word=true
+			! $has_set && ! $is_word || break
+			has_set=true
+			;;
+		*)
+			! $has_set || break
+			has_set=true
+			;;
 		esac
 		! _nvtaskset_has_set "$gpu" || has_set=true
 	done
-	# How many words stand behind the first argument; -1 if the current one is the value of an option.
-	local first=${words[i]-} behind=$((last - i))
-	if [[ $notation == m && $first == @(mps|system|measure|top|metrics) ]] && ((behind > 0)) && ! $pid && ! $view && ! $has_set; then
-		is_word=true
-	fi
-
-	if ((behind <= 0)) || $is_word; then
-		_nvtaskset_value "${words[last - 1]}" && return
+	# The word at i is COMMAND or the PID; or the current one, or an option whose value is the current one.
+	if ((i >= last)) || $is_word; then
+		$ended || ! _nvtaskset_value "${words[last - 1]}" || return
 	fi
 	if $is_word; then
-		_nvtaskset_word "${words[@]:i:behind}"
-	elif ((behind == 0)) && [[ $cur == -* ]]; then
+		_nvtaskset_word "${words[@]:i:last-i}"
+	elif ((i >= last)) && ! $ended && [[ $cur == -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$_nvtaskset_options" -- "$cur")
 	elif $view; then
 		: # takes no arguments
-	elif $pid && ((behind <= 1)); then
+	elif $pid && ((i >= last)); then
 		# The first argument is a SET, or the PID if there is no SET.
 		_nvtaskset_pids
-		if ((behind == 0)) && ! $has_set; then
+		if ! $has_set; then
 			local pids=("${COMPREPLY[@]}")
 			_nvtaskset_set "$notation"
 			COMPREPLY+=("${pids[@]}")
 		fi
-	elif ((behind == 0)) && ! $has_set; then
+	elif ((i >= last)) && ! $has_set; then
 		_nvtaskset_set "$notation"
 		[[ $notation != m ]] || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "top metrics mps system measure" -- "$cur")
 	elif ! $pid; then
-		# The rest of the line is COMMAND's. A -- may stand between SET and COMMAND.
-		$has_set || ((++i))
-		[[ ${words[i]} != -- ]] || ((i == last)) || ((++i))
+		# The rest of the line is COMMAND's.
 		if declare -F _command_offset >/dev/null; then
 			_command_offset "${places[i]}"
 		elif ((i == last)); then

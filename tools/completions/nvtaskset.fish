@@ -11,17 +11,36 @@ end
 
 set -g __nvtaskset_with_value -G -tG -gG -nG --gpu --mps --connections --strategy --on-misfit --group --memory --policy --priority --quota --weight --delay --format --output
 
-function __nvtaskset_own --description 'Our options in the line, with their values: those before the first other word'
+# They stand before SET and behind it. They end at the first word behind SET that is none, or at a --.
+function __nvtaskset_own --description 'Our part of the line: options with their values, and SET; COMMAND and PID are behind it'
     set -l is_value false
+    set -l has_set false
     for word in (__nvtaskset_line)
         if $is_value
             set is_value false
+            string match -qr -- '^[^-].*:[^:.]*$' $word; and set has_set true
         else if not string match -q -- '-*' $word
-            break
+            $has_set; and break
+            set has_set true
         else if contains -- $word $__nvtaskset_with_value; or string match -qr -- '^-[^-]*G$' $word
             set is_value true
         end
         echo -- $word
+        test "$word" = --; and $has_set; and break
+    end
+end
+
+function __nvtaskset_first --description 'The first word that is neither an option nor the value of one'
+    set -l is_value false
+    for word in (__nvtaskset_own)
+        if $is_value
+            set is_value false
+        else if not string match -q -- '-*' $word
+            echo -- $word
+            break
+        else if contains -- $word $__nvtaskset_with_value; or string match -qr -- '^-[^-]*G$' $word
+            set is_value true
+        end
     end
 end
 
@@ -35,7 +54,7 @@ function __nvtaskset_has_set --description 'Whether -G gives a GPU a SET, as in 
 end
 
 function __nvtaskset_words --description 'How many arguments before the current one are neither options nor values of options'
-    math (count (__nvtaskset_line)) - (count (__nvtaskset_own))
+    math (count (__nvtaskset_first)) + (count (__nvtaskset_line)) - (count (__nvtaskset_own))
 end
 
 function __nvtaskset_views
@@ -67,8 +86,7 @@ end
 function __nvtaskset_follows --description 'Whether the line begins with this word of an action, and has none of the other words' --argument-names name
     __nvtaskset_may_have_action; or return
     set -l line (__nvtaskset_line)
-    set -l first (math (count (__nvtaskset_own)) + 1)
-    test "$line[$first]" = $name; or return
+    test "$(__nvtaskset_first)" = $name; or return
     for other in $argv[2..-1]
         not contains -- $other $line; or return
     end
@@ -82,12 +100,19 @@ function __nvtaskset_has_action
 end
 
 function __nvtaskset_wants_option
-    not __nvtaskset_wants_command; and not __nvtaskset_has_action
+    not __nvtaskset_has_action; or return
+    test (count (__nvtaskset_line)) = (count (__nvtaskset_own))
 end
 
 function __nvtaskset_wants_command
     not __nvtaskset_asks_for p pid; and not __nvtaskset_views; and not __nvtaskset_has_action; or return
     test (__nvtaskset_words) -ge 1; or __nvtaskset_has_set
+end
+
+function __nvtaskset_subcommand --description 'What COMMAND offers for the line behind our part'
+    set -l line (__nvtaskset_line)
+    set -l behind $line[(math (count (__nvtaskset_own)) + 1)..-1]
+    complete --do-complete=(string join ' ' -- (string escape -- $behind) (commandline -ct))
 end
 
 function __nvtaskset_numbers --description 'The numbers 0 to LAST as the next element of a list' --argument-names last
@@ -113,7 +138,7 @@ complete -c nvtaskset -n '__nvtaskset_wants_set t tpc-list' -f -a '(__nvtaskset_
 complete -c nvtaskset -n '__nvtaskset_wants_set g gpc-list' -f -a '(__nvtaskset_gpcs)' -d GPC
 complete -c nvtaskset -n __nvtaskset_wants_pid -f -a '(__nvtaskset_pids)'
 complete -c nvtaskset -n __nvtaskset_wants_command -x \
-    -a '(__fish_complete_subcommand --fcs-skip=2 -- $__nvtaskset_with_value)'
+    -a '(__nvtaskset_subcommand)'
 complete -c nvtaskset -n __nvtaskset_wants_option -s t -l tpc-list -d 'SET is a list of TPCs'
 complete -c nvtaskset -n __nvtaskset_wants_option -s g -l gpc-list -d 'SET is a list of GPCs'
 complete -c nvtaskset -n __nvtaskset_wants_option -s n -l count -d 'SET is a number of TPCs that nobody has'
@@ -133,7 +158,7 @@ complete -c nvtaskset -n __nvtaskset_wants_option -l memory -x -a '1G 2G 4G 8G 1
 complete -c nvtaskset -n __nvtaskset_wants_option -l mps -x -a 'auto on off' -d 'Whether to use MPS'
 complete -c nvtaskset -n __nvtaskset_wants_option -l connections -x -a '1 2 4 8 16 32' -d 'Hardware queues under MPS'
 complete -c nvtaskset -n __nvtaskset_wants_option -l hide -d 'Tell COMMAND of a GPU of its size'
-complete -c nvtaskset -n __nvtaskset_wants_option -l policy -x -a 'prt ht pe ae ht,ae' -d 'How launches are held back'
+complete -c nvtaskset -n __nvtaskset_wants_option -l policy -x -a 'prt ht pe ht,pe' -d 'How launches are held back'
 complete -c nvtaskset -n __nvtaskset_wants_option -l priority -x -a '20 50 80' -d 'Who goes first, 0-99'
 complete -c nvtaskset -n __nvtaskset_wants_option -l weight -x -a '50 100 200' -d 'In which proportion'
 complete -c nvtaskset -n __nvtaskset_wants_option -l quota -x -a '10% 25% 50% 30ms/100ms max' -d 'At most so much of the time'

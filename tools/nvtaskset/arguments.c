@@ -54,7 +54,7 @@ static bool is_option(const char *argument)
 
 static int misplaced(const char *argument, struct error *error)
 {
-	return error_set(error, "'%.40s': options come before SET and PID, as in 'nvtaskset --mps off -t 0-7 COMMAND'", argument);
+	return error_set(error, "'%.40s': options come before PID, as in 'nvtaskset -tp 0-7 PID'", argument);
 }
 
 /* top [PID] */
@@ -73,18 +73,21 @@ static int take_optional_pid(struct options *options, char **arguments, int coun
 	return result;
 }
 
-/* What stands in place of a mask, and is none. */
+static bool is_set(const struct options *options)
+{
+	return options->notation != NOTATION_MASK || !options->set || strcmp(options->set, "all") == 0 ||
+	       tpcset_looks_like_mask(options->set);
+}
+
+/* Where a mask is expected, there may be something else. */
 static int no_command(const struct options *options, struct error *error)
 {
-	bool is_set = options->notation != NOTATION_MASK || !options->set || strcmp(options->set, "all") == 0 ||
-	              tpcset_looks_like_mask(options->set);
-
-	return is_set ? error_set(error, "no COMMAND; try 'nvtaskset --help'")
+	return is_set(options) ? error_set(error, "no COMMAND; try 'nvtaskset --help'")
 	              : error_set(error, "'%.40s': neither a mask of TPCs nor a word (top, metrics, mps, system, measure); try 'nvtaskset --help'",
 	                          options->set);
 }
 
-/* --dry-run starts nothing and needs no COMMAND. */
+/* --dry-run starts nothing and needs no COMMAND. Options have ended: a COMMAND that begins with a dash stands behind a "--". */
 static int take_command(struct options *options, char **arguments, bool own_sets, struct error *error)
 {
 	if (!own_sets) {
@@ -94,13 +97,6 @@ static int take_command(struct options *options, char **arguments, bool own_sets
 			                        "or 'nvtaskset --help'");
 		arguments++;
 	}
-	bool ends_options = arguments[0] && strcmp(arguments[0], "--") == 0;
-
-	/* If every -G has its own SET, getopt has taken it. */
-	if (ends_options)
-		arguments++;
-	else if (arguments[0] && is_option(arguments[0]) && !(own_sets && strcmp(arguments[-1], "--") == 0))
-		return misplaced(arguments[0], error);
 	options->command = arguments;
 	return arguments[0] || options->dry_run ? 0 : no_command(options, error);
 }
@@ -158,6 +154,26 @@ int arguments_take(struct options *options, char **arguments, int count, struct 
 		result = take_optional_pid(options, arguments, count, error);
 	else if (count > 0)
 		result = too_many(options, arguments[0], error);
+	return result;
+}
+
+bool arguments_may_be_set(const struct options *options, const char *argument)
+{
+	bool can_have = options->action == ACTION_RUN || options->action == ACTION_SHOW;
+
+	return argument && can_have && !gpus_have_sets(options);
+}
+
+int arguments_check_set(const struct options *options, const char *set, bool has_wrong_option, struct error *error)
+{
+	struct options with_set = *options;
+	int result = has_wrong_option ? -1 : 0;
+
+	with_set.set = set;
+	if (has_wrong_option && !is_set(&with_set))
+		no_command(&with_set, error);
+	else if (!has_wrong_option && gpus_have_sets(options))
+		result = error_set(error, "'%.40s' and -G GPU:SET: give one SET for all GPUs, or one for each", set);
 	return result;
 }
 

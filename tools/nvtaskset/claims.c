@@ -1,20 +1,25 @@
 #include "claims.h"
 
-#include "base/clock.h"
 #include "base/parent.h"
 #include "base/proc.h"
 #include "base/proc_stat.h"
+#include "base/purse.h"
 #include "show/processes.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The first buffer for a file in /proc. It is doubled until the file fits. */
+/* The first buffer for a file in /proc. It is doubled until the file fits. A process says of itself where its environment lies:
+ * one that is longer than any with which the kernel begins a program is none. */
 #define ROOM 65536
+#define ROOM_MOST (8U << 20)
 
-/* How long to wait for a process that is in the middle of an exec. */
+/* How long to wait for processes that are in the middle of an exec, all together. */
 #define EXEC_WAIT_MS 1000
+
+/* How often an environment is read anew that has just been put there. */
+#define READS 4
 
 /* --- programs that have no segment of their own --------------------------------------------------------------- */
 
@@ -34,16 +39,16 @@ struct claims {
 static char *read_at_once(pid_t pid, const char *name, size_t *length)
 {
 	char *text = NULL;
-	ssize_t got = -1;
+	ssize_t got = 0;
 	bool is_whole = false;
 
-	for (size_t room = ROOM; !is_whole; room *= 2) {
+	for (size_t room = ROOM; !is_whole && room <= ROOM_MOST && purse_pay_bytes((size_t)got); room *= 2) {
 		free(text);
 		text = malloc(room);
 		got = text ? proc_read_text(text, room, "/proc/%d/%s", (int)pid, name) : -1;
 		is_whole = got < (ssize_t)room - 1;
 	}
-	if (got < 0) {
+	if (got < 0 || !is_whole) {
 		free(text);
 		return NULL;
 	}
@@ -57,17 +62,24 @@ enum {
 	STAT_ENVIRONMENT_END = 51
 };
 
-/* Whether a process whose environment was empty when it was read may have one: in the middle of an exec, the new one is
- * not there yet. Kernel threads and zombies have no program, and no environment. */
-static bool may_have_environment(pid_t pid)
+/* A process whose environment was empty when it was read. */
+enum emptiness {
+	HAS_NONE, /* also kernel threads and zombies, which have no program */
+	IN_EXEC,  /* the new one is not there yet */
+	HAS_ONE   /* it is there by now; or the process has unmapped it */
+};
+
+static enum emptiness why_empty(pid_t pid)
 {
 	char program[8], stat[PROC_STAT_TEXT];
+	enum emptiness why = HAS_NONE;
 
 	proc_stat_read(pid, stat);
-	bool may = stat[0] != '\0' && (proc_stat_field(stat, STAT_CODE) == 0 ||
-	                               proc_stat_field(stat, STAT_ENVIRONMENT_END) > proc_stat_field(stat, STAT_ENVIRONMENT));
-
-	return may && proc_read_link(program, sizeof program, "/proc/%d/exe", (int)pid);
+	if (stat[0] != '\0' && proc_stat_field(stat, STAT_CODE) == 0)
+		why = IN_EXEC;
+	else if (stat[0] != '\0' && proc_stat_field(stat, STAT_ENVIRONMENT_END) > proc_stat_field(stat, STAT_ENVIRONMENT))
+		why = HAS_ONE;
+	return why != HAS_NONE && proc_read_link(program, sizeof program, "/proc/%d/exe", (int)pid) ? why : HAS_NONE;
 }
 
 /* Returns the value of a variable in an environment of `length` bytes, or NULL. */
@@ -99,10 +111,13 @@ static bool read_environment(struct claim *claim, bool *is_empty)
 static bool read_with_patience(struct claim *claim)
 {
 	bool is_empty, found = read_environment(claim, &is_empty);
+	enum emptiness why = is_empty ? why_empty(claim->pid) : HAS_NONE;
+	unsigned int patience = EXEC_WAIT_MS;
 
-	for (int waited = 0; is_empty && waited < EXEC_WAIT_MS && may_have_environment(claim->pid); waited++) {
-		clock_pause_us(1000);
+	for (int reads = 1; why != HAS_NONE && ((why == HAS_ONE && reads < READS) || (why == IN_EXEC && purse_wait(&patience)));
+	     reads += why == HAS_ONE) {
 		found = read_environment(claim, &is_empty);
+		why = is_empty ? why_empty(claim->pid) : HAS_NONE;
 	}
 	return found;
 }
@@ -143,6 +158,7 @@ static int add_claim(struct claims *claims, const struct claim *claim, struct er
 
 static int collect_claims(struct claims *claims, struct error *error)
 {
+	struct purses purses = {.wait_ms = EXEC_WAIT_MS};
 	struct pids all;
 	int result = pids_all(&all, error);
 
@@ -151,8 +167,11 @@ static int collect_claims(struct claims *claims, struct error *error)
 	for (size_t i = 0; result == 0 && i < all.count; i++) {
 		struct claim claim;
 
-		if (all.list[i] != getpid() && read_claim(&claim, all.list[i]))
+		if (all.list[i] == getpid() || !purses_open(&purses, all.list[i]))
+			continue;
+		if (read_claim(&claim, all.list[i]))
 			result = add_claim(claims, &claim, error);
+		purses_close(&purses, all.list[i]);
 	}
 	free(all.list);
 	return result;

@@ -41,7 +41,7 @@ static int open_of_process(struct group *group, const char *text, struct error *
 		editor_close(&editor);
 	if (state != SEGMENT_FOUND && state != SEGMENT_SHARED)
 		return -1;
-	return segment_open_group_of((pid_t)pid, group) ? 0 : error_set(error, "pid %ld: is in no group, or its group cannot be "
+	return segment_open_group_of((pid_t)pid, group) ? 0 : error_set(error, "pid %ld: is in no group of its user's that can be "
 	                                                                       "reached", pid);
 }
 
@@ -78,7 +78,10 @@ static int open_named(struct group *group, const char *name, struct error *error
 
 	if (!group_name_is_valid(name))
 		return error_set(error, "--group %.40s: not a group's name, nor a process id, nor the path of a file (with /)", name);
-	found = group_open_named(group, name, geteuid() == 0 ? (uid_t)-1 : geteuid());
+	/* Other users' groups make no name of ours mean several. */
+	found = group_open_named(group, name, geteuid());
+	if (found == 0 && geteuid() == 0)
+		found = group_open_named(group, name, (uid_t)-1);
 	if (found == 0)
 		found = find_file(group, name, error);
 	if (found > 1) {

@@ -11,7 +11,7 @@ static const char help[] =
 	"       nvtaskset top | metrics | mps | system | measure   see below\n"
 	"\n"
 	"Keep the kernels of unmodified CUDA programs on the TPCs (pairs of SMs) that you\n"
-	"name. SET: a hexadecimal mask, 'all', or as -t, -g, -n say. Options come first.\n"
+	"name. SET: a hexadecimal mask, 'all', or as -t, -g, -n say. Options may follow.\n"
 	"\n"
 	" -t, --tpc-list         SET is a list of TPCs, such as 0-9,12,20-30:2\n"
 	" -g, --gpc-list         SET is a list of GPCs, such as 0,2\n"

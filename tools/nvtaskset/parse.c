@@ -42,8 +42,7 @@ enum {
 
 #define DELAY_SECONDS 1.0 /* --delay where it is not given */
 
-/* '+': our options end at the first argument that is no option; those behind it are COMMAND's. ':': we report
- * errors. */
+/* '+': a row of options ends at the first argument that is no option, or at a "--". ':': we report errors. */
 #define SHORT_OPTIONS "+:tgnpalTG:vhV"
 
 /* --- where an option makes sense --------------------------------------------------------------------- */
@@ -381,6 +380,17 @@ static bool asks_for_text(const struct options *options)
 	return options->action == ACTION_HELP || options->action == ACTION_VERSION;
 }
 
+/* Options stand between SET and COMMAND, too: no COMMAND begins with a dash. SET is moved next to COMMAND. */
+static int take_options_behind_set(struct options *options, int count, char **arguments, unsigned int *given,
+                                   struct error *error)
+{
+	char *set = arguments[optind++];
+	int result = take_options(options, count, arguments, given, error);
+
+	arguments[--optind] = set;
+	return asks_for_text(options) ? result : arguments_check_set(options, set, result < 0, error);
+}
+
 /* Programs that run side by side take no turns. */
 static int check_with_mps(const struct options *options, struct error *error)
 {
@@ -439,6 +449,8 @@ int parse_options(struct options *options, int count, char **arguments, struct e
 		optind++;
 		result = take_options(options, count, arguments, &given, error);
 	}
+	if (result == 0 && !asks_for_text(options) && arguments_may_be_set(options, arguments[optind]))
+		result = take_options_behind_set(options, count, arguments, &given, error);
 	if (result < 0 || asks_for_text(options))
 		return result;
 	/* Views take no arguments. If an option is wrong there, it is the reason why there are some. */

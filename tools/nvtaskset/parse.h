@@ -6,8 +6,8 @@
 
 #include "options.h"
 
-/* Options come first, positional arguments after them. (In taskset, the order around -p is a trap.) The words of an
- * action may stand between its options. -1 with the reason. */
+/* Options come before SET and behind it: those of COMMAND are COMMAND's. (In taskset, the order around -p is a trap.) The words
+ * of an action may stand between its options. Moves SET behind the options in `arguments`. -1 with the reason. */
 int parse_options(struct options *options, int count, char **arguments, struct error *error);
 
 #endif

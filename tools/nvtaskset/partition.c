@@ -149,7 +149,11 @@ static int show_and_change(struct targets *targets, const struct options *option
 	memcpy(before, targets->revisions, targets->count * sizeof *before);
 	if (!changes)
 		return report(targets, options, chosen, before, NULL, list, error) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-	if (editor_change(targets->editors, targets->count, wanted, error) == 0) {
+	int result = editor_change(targets->editors, targets->count, wanted, error);
+
+	if (result == EDITOR_SOME) {
+		status = EXIT_CHANGED;
+	} else if (result == 0) {
 		if (segment_time_is_given(wanted))
 			wait_for_times(targets);
 		status = targets_read(targets, error) == 0 &&

@@ -13,13 +13,14 @@ static const struct unit {
 
 #define UNITS (sizeof units / sizeof units[0])
 
-/* A number, and what stands behind it; NULL if it is none. */
+/* A number of digits, also with a point, and what stands behind it; NULL if it is none. */
 static const char *parse_number(double *number, const char *text)
 {
+	size_t length = strspn(text, "0123456789.");
 	char *end = NULL;
 
 	*number = text[0] >= '0' && text[0] <= '9' ? strtod(text, &end) : -1;
-	return end;
+	return end == text + length ? end : NULL;
 }
 
 /* "30ms", up to the end of `text`. */

@@ -1,8 +1,12 @@
 #include "targets.h"
 
 #include "base/clock.h"
+#include "base/purse.h"
 
 #include <stdlib.h>
+
+/* How long to wait for several processes, which may be about to have a partition. */
+#define TREE_WAIT_MS 2000
 
 /* How long to wait for a driver that is being loaded. */
 #define LOADING_WAIT_MS 2000
@@ -24,14 +28,21 @@ static int add_target(struct targets *targets, pid_t pid, struct error *error)
 
 int targets_open(struct targets *targets, const struct pids *tree, struct error *error)
 {
+	struct purses purses = {.wait_ms = TREE_WAIT_MS};
 	struct error first = {.reason = ""}, other;
 
 	targets->editors = calloc(tree->count, sizeof *targets->editors);
 	targets->revisions = calloc(tree->count, sizeof *targets->revisions);
 	if (!targets->editors || !targets->revisions)
 		return error_set(error, "no memory");
-	for (size_t i = 0; i < tree->count; i++)
-		add_target(targets, tree->list[i], i == 0 ? &first : &other);
+	for (size_t i = 0; i < tree->count; i++) {
+		bool is_paid = tree->count > 1 && purses_open(&purses, tree->list[i]);
+
+		if (is_paid || tree->count == 1)
+			add_target(targets, tree->list[i], i == 0 ? &first : &other);
+		if (is_paid)
+			purses_close(&purses, tree->list[i]);
+	}
 	if (targets->count == 0 && tree->count == 1)
 		error_set(error, "%s", first.reason);
 	else if (targets->count == 0)

@@ -52,14 +52,14 @@ void time_wait(const struct segment *segment, double end_ms)
 		clock_pause_us(1000);
 }
 
-/* Whether others give way to a program of this state, although it is never put aside itself. */
+/* Whether others give way to a program of this state, although it is never suspended itself. */
 static bool can_go_first(enum segment_time_state state)
 {
 	return state == SEGMENT_TIME_MANAGED || state == SEGMENT_TIME_SHARED || state == SEGMENT_TIME_OLDER ||
 	       state == SEGMENT_TIME_MPS_CLIENT || state == SEGMENT_TIME_PAGEABLE || state == SEGMENT_TIME_UNSEEN;
 }
 
-/* A priority holds in part where only putting aside is impossible. */
+/* A priority holds in part where only suspending is impossible. */
 static bool is_refused(enum segment_time_state state, const struct segment_revision *revision)
 {
 	bool has_priority_only = !segment_quota_limits(revision->quota) && revision->rank.weight == 0;

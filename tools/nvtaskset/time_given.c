@@ -77,7 +77,7 @@ const char *time_options(const struct segment_revision *revision, char text[TIME
 	return join(revision, "--", false, text);
 }
 
-/* How often it was taken back, or let go, although it was still to wait. */
+/* How often it was resumed, or let go, although it was still to wait. */
 static int describe_bounds(uint64_t bounded, bool is_held, char *text, size_t room)
 {
 	const char *times = bounded == 1 ? "time" : "times";
@@ -86,7 +86,7 @@ static int describe_bounds(uint64_t bounded, bool is_held, char *text, size_t ro
 	if (bounded > 0 && is_held)
 		length = snprintf(text, room, ", let go by a bound %" PRIu64 " %s", bounded, times);
 	else if (bounded > 0)
-		length = snprintf(text, room, ", back before its time %" PRIu64 " %s: work of its own was in flight on another GPU",
+		length = snprintf(text, room, ", resumed early %" PRIu64 " %s: work of its own was in flight on another GPU",
 		                  bounded, times);
 	return length;
 }
@@ -101,7 +101,7 @@ static int describe_use(const struct segment_time *time, char text[TIME_USE])
 {
 	bool is_held = time->state == SEGMENT_TIME_HELD || time->held > 0;
 	int length = snprintf(text, TIME_USE, ": %s for %.1f s, %s for %.1f s", is_held ? "on the GPUs" : "present",
-	                      (double)time->present_us / 1e6, is_held ? "held back" : "put aside", (double)time->aside_us / 1e6);
+	                      (double)time->present_us / 1e6, is_held ? "held back" : "suspended", (double)time->aside_us / 1e6);
 
 	length += describe_held(time->held, text + length, TIME_USE - (size_t)length);
 	return length + describe_bounds(time->bounded, is_held, text + length, TIME_USE - (size_t)length);

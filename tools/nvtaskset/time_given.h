@@ -16,7 +16,7 @@ enum time_kind {
 /* "quota", "priority", "weight", "policy". */
 const char *time_name(enum time_kind kind);
 
-/* "30ms/100ms", "80", "ht,ae"; NULL if it was never given. It is in `text`. */
+/* "30ms/100ms", "80", "ht,pe"; NULL if it was never given. It is in `text`. */
 #define TIME_TEXT QUOTA_TEXT
 const char *time_format(const struct segment_revision *revision, enum time_kind kind, char text[TIME_TEXT]);
 
@@ -30,7 +30,7 @@ const char *time_format_all(const struct segment_revision *revision, char text[T
 /* "--quota, --priority": the options that give this. Returns `text`. */
 const char *time_options(const struct segment_revision *revision, char text[TIME_LINE]);
 
-/* ": present for 1.2 s, put aside for 2.8 s", or ": on the GPUs for 1.2 s, held back for 2.8 s (35 launches)", and why it is not
+/* ": present for 1.2 s, suspended for 2.8 s", or ": on the GPUs for 1.2 s, held back for 2.8 s (35 launches)", and why it is not
  * in force; "" where there is nothing to say. Returns `text`. */
 #define TIME_USE 512
 const char *time_describe(const struct segment_revision *revision, const struct segment_time *time, char text[TIME_USE]);

@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "base/memfd_find.h"
 #include "base/pids.h"
+#include "base/proc.h"
+#include "base/purse.h"
 #include "state/layout.h"
 
 #include <fcntl.h>
@@ -17,6 +19,7 @@
 
 #define TICKET_NAME "nvtaskset-turn"
 #define WAIT_MS 10000
+#define LOOK_AGAIN_MS 2500 /* at all, for whether the first has come off */
 
 struct ticket {
 	_Atomic uint64_t number; /* the lowest comes first; 0: its process is about to take a number */
@@ -29,16 +32,21 @@ struct look {
 	uint64_t highest;
 	bool others_first;             /* another process comes before this one */
 	uint64_t first, first_of_self; /* the first of these: its number, and its ticket's `self` */
+	int before;                    /* the file of the one to wait for: about to take a number, or else the last of these; -1 */
+	uint64_t before_number, before_self;
 };
 
-/* NULL with the reason. The file stays open, so that others find it in /proc/PID/fd. */
+static const struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+/* NULL with the reason. The file stays open, so that others find it in /proc/PID/fd, and locked, so that they see without a
+ * search when it is closed. */
 static struct ticket *make_ticket(const char *option, struct error *error)
 {
 	struct error why = {.reason = ""};
 	int file = segment_make_file(TICKET_NAME, sizeof(struct ticket), &why);
 	struct ticket *ticket = MAP_FAILED;
 
-	if (file >= 0)
+	if (file >= 0 && fcntl(file, F_OFD_SETLK, &whole) == 0)
 		ticket = mmap(NULL, sizeof *ticket, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	if (ticket != MAP_FAILED && getrandom(&ticket->self, sizeof ticket->self, 0) != sizeof ticket->self)
 		ticket->self = (uint64_t)getpid();
@@ -54,7 +62,27 @@ static bool comes_before(uint64_t number, uint64_t self, uint64_t other_number, 
 	return number < other_number || (number == other_number && self < other_self);
 }
 
-static void compare(struct look *look, uint64_t number, uint64_t self)
+/* Whether this one is to be waited for, of all who come before. */
+static bool is_nearer(const struct look *look, uint64_t number, uint64_t self)
+{
+	return look->before < 0 || number == 0 ||
+	       (look->before_number != 0 && comes_before(look->before_number, look->before_self, number, self));
+}
+
+static void wait_for_it(struct look *look, uint64_t number, uint64_t self, int file)
+{
+	int copy = is_nearer(look, number, self) ? fcntl(file, F_DUPFD_CLOEXEC, 3) : -1;
+
+	if (copy >= 0) {
+		if (look->before >= 0)
+			close(look->before);
+		look->before = copy;
+		look->before_number = number;
+		look->before_self = self;
+	}
+}
+
+static void compare(struct look *look, uint64_t number, uint64_t self, int file)
 {
 	uint64_t own = atomic_load(&look->own->number);
 
@@ -67,6 +95,7 @@ static void compare(struct look *look, uint64_t number, uint64_t self)
 			look->first_of_self = self;
 		}
 		look->others_first = true;
+		wait_for_it(look, number, self, file);
 	}
 }
 
@@ -81,7 +110,7 @@ static bool look_at_ticket(int file, int number, void *context)
 	(void)number;
 	if (fstat(file, &status) == 0 && status.st_uid == geteuid() &&
 	    pread(file, words, sizeof words, 0) >= 0 && words[1] != look->own->self)
-		compare(look, words[0], words[1]);
+		compare(look, words[0], words[1], file);
 	return false;
 }
 
@@ -98,16 +127,22 @@ static void look_at_process(struct look *look, pid_t pid)
 	}
 }
 
+/* Other users' tickets do not count. */
 static int look_at_all(struct look *look, const struct ticket *own, struct error *error)
 {
+	struct purses purses = {.wait_ms = 0};
 	struct pids pids;
+	uid_t owner;
 
-	*look = (struct look){.own = own};
+	*look = (struct look){.own = own, .before = -1};
 	if (pids_all(&pids, error) < 0)
 		return -1;
 	for (size_t i = 0; i < pids.count; i++) {
-		if (pids.list[i] != getpid())
+		if (pids.list[i] != getpid() && proc_owner(pids.list[i], &owner) && owner == geteuid() &&
+		    purses_open(&purses, pids.list[i])) {
 			look_at_process(look, pids.list[i]);
+			purses_close(&purses, pids.list[i]);
+		}
 	}
 	free(pids.list);
 	return 0;
@@ -121,11 +156,35 @@ static int take_number(struct ticket *ticket, const char *option, const char *in
 
 	if (look_at_all(&look, ticket, error) < 0)
 		return -1;
+	if (look.before >= 0)
+		close(look.before);
 	if (look.highest == UINT64_MAX)
 		return error_set(error, "%s: a program of yours has damaged the order in which nvtaskset's runs take turns; "
 		                        "%s", option, instead);
 	atomic_store(&ticket->number, look.highest + 1);
 	return 0;
+}
+
+static bool is_still_before(const struct look *look)
+{
+	uint64_t number = 0;
+	struct flock held = whole;
+
+	return look->before >= 0 && pread(look->before, &number, sizeof number, 0) >= 0 && number == look->before_number &&
+	       fcntl(look->before, F_OFD_GETLK, &held) == 0 && held.l_type != F_UNLCK;
+}
+
+/* When the one before has had its turn, it is this one's, unless that one was ended: so most look at all processes only once
+ * more, however many wait. */
+static void wait_for_one(struct look *look)
+{
+	double start = clock_ms();
+
+	do
+		clock_pause_us(1000);
+	while (is_still_before(look) && clock_ms() - start < LOOK_AGAIN_MS);
+	if (look->before >= 0)
+		close(look->before);
 }
 
 int turn_wait(const char *option, const char *instead, struct error *error)
@@ -144,7 +203,7 @@ int turn_wait(const char *option, const char *instead, struct error *error)
 	while (look.others_first && clock_ms() - start < WAIT_MS) {
 		uint64_t first = look.first_of_self;
 
-		clock_pause_us(1000);
+		wait_for_one(&look);
 		if (look_at_all(&look, ticket, error) < 0)
 			return -1;
 		if (look.first_of_self != first)

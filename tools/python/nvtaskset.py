@@ -405,6 +405,14 @@ def _bytes(text):
     return text.replace("\0", "?").encode(errors="backslashreplace")
 
 
+def _path(path):
+    """Encodes a path for C, as Python's own functions do."""
+    try:
+        return os.fsencode(path).replace(b"\0", b"?")
+    except (TypeError, UnicodeError) as error:
+        raise _invalid("path", path, "not a path") from error
+
+
 # --- GPUs -------------------------------------------------------------------------------------------------------------
 
 
@@ -433,8 +441,9 @@ class Gpu:
             groups[_call(function, _topology(), self.number, tpc)].append(tpc)
         return {number: Set(groups[number]) for number in sorted(groups) if number >= 0}
 
-    def choose(self, count, used=(), strategy="packed"):
-        """Chooses `count` TPCs that are not in `used`: "packed" into whole GPCs, or "distributed" over all GPCs."""
+    def choose(self, count, used=(), strategy="distributed"):
+        """Chooses `count` TPCs that are not in `used`: "packed" into whole GPCs, or "distributed" over many,
+        in chunks that a cluster of 8 blocks fits into."""
         strategy = _strategy(strategy)
         count = _integer("count", count, 0, _NUMBER_MAX, "not a number of TPCs")
         chosen = _Set()
@@ -471,12 +480,12 @@ def _strategy(strategy):
 
 
 Quota = collections.namedtuple("Quota", "run period in_force state present aside bounded held")
-Quota.__doc__ = """run: the process may be present on its GPUs for at most so many seconds of each period, in the middle of
+Quota.__doc__ = """run: the process may be present on its GPUs for so many seconds of each period on average, in the middle of
 kernels; as many as the period has: no limit any more. state: what became of it, as text. present: for so long it wanted
-to run and was not put aside. aside: for so long it wanted to run and was. All in seconds. bounded: so often it was back before
-its time, since work of its own was in flight on another GPU. held: 0. Of a client of MPS, whose launches are held back: present:
-for so long its kernels were on the GPUs, an estimate; aside: for so long launches were held, held: how many; bounded: so often a
-bound ended a hold."""
+to run and was not suspended. aside: for so long it wanted to run and was suspended. All in seconds. bounded: so often it was
+resumed early, since work of its own was in flight on another GPU. held: 0. Of a client of MPS, whose launches are held back:
+present: for so long its kernels were on the GPUs, an estimate; aside: for so long launches were held, held: how many; bounded: so
+often a bound ended a hold."""
 
 
 Rank = collections.namedtuple("Rank", "priority weight in_force state present aside bounded held")
@@ -505,9 +514,12 @@ class _Timed:
 
     @quota.setter
     def quota(self, wanted):
-        run, period = (1, 1) if wanted is None else wanted[:2]
-        self._use(_try, "set_quota", *(_integer("quota", round(time * 1e6), 0, _NUMBER_MAX, "in seconds")
-                                       for time in (run, period)))
+        try:
+            run, period = (1, 1) if wanted is None else wanted[:2]
+            times = [round(time * 1e6) for time in (run, period)]
+        except (TypeError, ValueError, OverflowError) as error:
+            raise _invalid("quota", wanted, "it is (run, period), in seconds, or None") from error
+        self._use(_try, "set_quota", *(_integer("quota", time, 0, _NUMBER_MAX, "in seconds") for time in times))
 
     @property
     def rank(self):
@@ -538,7 +550,7 @@ class _Timed:
 
     @property
     def policy(self):
-        """How launches are held back, of clients of MPS: "ht", "ae", "ht,ae", as --policy of nvtaskset(1); None if it was never
+        """How launches are held back, of clients of MPS: "ht", "pe", "ht,pe", as --policy of nvtaskset(1); None if it was never
         given. Can be assigned; what is not named stays."""
         policy = ctypes.create_string_buffer(_POLICY_MAX)
         self._use(_try, "policy", policy)
@@ -547,8 +559,8 @@ class _Timed:
     @policy.setter
     def policy(self, wanted):
         if not isinstance(wanted, str):
-            raise _invalid("policy", wanted, "it is text, such as 'ht,ae'")
-        self._use(_try, "set_policy", wanted.encode())
+            raise _invalid("policy", wanted, "it is text, such as 'ht,pe'")
+        self._use(_try, "set_policy", _bytes(wanted))
 
 
 # --- groups -----------------------------------------------------------------------------------------------------------
@@ -561,13 +573,13 @@ class Group(_Timed):
 
     def __init__(self, path):
         """Opens the group of a file that is there."""
-        self._open("open", _bytes(os.fspath(path)))
+        self._open("open", _path(path))
 
     @classmethod
     def make(cls, path, cgroup=None):
         """Makes the file of a group, or opens the one that is there. `cgroup` is the job's control
-        group, as in /proc/PID/cgroup, by which programs find the file that have lost their environment."""
-        return cls.__new__(cls)._open("make", _bytes(os.fspath(path)), None if cgroup is None else _bytes(cgroup))
+        group, as in /proc/PID/cgroup: by it, a change reaches programs that have lost their environment."""
+        return cls.__new__(cls)._open("make", _path(path), None if cgroup is None else _path(cgroup))
 
     @classmethod
     def of(cls, pid):
@@ -577,7 +589,7 @@ class Group(_Timed):
     @staticmethod
     def remove(path):
         """Removes the file of a group, which gives its TPCs back. One that is not there is no failure."""
-        _try("group_remove", _bytes(os.fspath(path)))
+        _try("group_remove", _path(path))
 
     def _open(self, how, *arguments):
         self._lock = threading.Lock()
@@ -605,9 +617,11 @@ class Group(_Timed):
     def __setitem__(self, gpu, tpcs):
         self._use(_try, "set", _number(gpu), ctypes.byref(Set(tpcs)._words()))
 
-    def claim(self, counts, strategy="packed"):
+    def claim(self, counts, strategy="distributed"):
         """Gives the group TPCs that no other group has that has a file in the same directory: so many on each GPU, such as
         {0: 8}. All or none; it can be repeated."""
+        if not isinstance(counts, dict):
+            raise _invalid("counts", counts, "it is a number of TPCs for each GPU, such as {0: 8}")
         claims = (_Claim * len(counts))(*(
             _Claim(_number(gpu), _integer("count", count, 0, _NUMBER_MAX, "not a number of TPCs"))
             for gpu, count in counts.items()
@@ -800,7 +814,7 @@ class Watcher(_Handle):
         50 ms, times may be lost; without any for 1.5 s, they are not measured."""
         try:
             until = time.monotonic() + float(seconds)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             until = float("nan")
         if not until < float("inf"):
             raise _invalid("seconds", seconds, "not a number of seconds")

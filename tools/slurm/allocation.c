@@ -147,6 +147,22 @@ static int index_of(const char *nodes, const char *node)
 	return index;
 }
 
+/* Of "gres:shard:TYPE:8,gres:gpu:1", whether a part is about shards, and their number is not 0. */
+bool allocation_asks_for_shards(const char *text)
+{
+	bool asks = false;
+
+	for (const char *part = strstr(text, "shard"); part && !asks; part = strstr(part, "shard")) {
+		const char *end = part + strcspn(part, ","), *number = end;
+
+		while (number > part && number[-1] >= '0' && number[-1] <= '9')
+			number--;
+		asks = number == end || strspn(number, "0") != (size_t)(end - number);
+		part = end;
+	}
+	return asks;
+}
+
 static int read_job(struct allocation *allocation, const job_info_t *job, const char *node, struct nvtaskset_error *error)
 {
 	uint32_t state = job->job_state & JOB_STATE_BASE;
@@ -159,8 +175,8 @@ static int read_job(struct allocation *allocation, const job_info_t *job, const 
 	if (allocation->is_here && (uint32_t)index < job->gres_detail_cnt && job->gres_detail_str[index] &&
 	    allocation_parse(allocation, job->gres_detail_str[index], error) < 0)
 		return -1;
-	/* Slurm 22.05 does so just after its controller was started (tests/slurm/bare.bats): the job would not be fenced. */
-	if (allocation->is_here && allocation->count == 0 && job->tres_per_node && strstr(job->tres_per_node, "shard"))
+	/* Slurm 22.05 does so just after its controller was started: the job would not be fenced. */
+	if (allocation->is_here && allocation->count == 0 && job->tres_per_node && allocation_asks_for_shards(job->tres_per_node))
 		return reason_set(error, NVTASKSET_ERROR_NO_ROOM, "the job asks for %.60s, and Slurm has started it without",
 		                  job->tres_per_node);
 	return 0;

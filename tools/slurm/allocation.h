@@ -36,6 +36,9 @@ int allocation_ask(struct allocation *allocation, uint32_t job, const char *node
  * -1 with the reason. */
 int allocation_parse(struct allocation *allocation, const char *gres, struct nvtaskset_error *error);
 
+/* Pure, for tests: whether a job's request, such as "gres:shard:8", asks for any shards. */
+bool allocation_asks_for_shards(const char *text);
+
 /* Puts a batch job back into the queue, from where it runs now. */
 int allocation_requeue(uint32_t job);
 

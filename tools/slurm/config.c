@@ -16,7 +16,7 @@ static const struct config defaults = {
 	.mps = "no",
 	.wait = 60,
 	.requeues = 3,
-	.strategy = NVTASKSET_PACKED,
+	.strategy = NVTASKSET_DISTRIBUTED,
 };
 
 /* --- kinds of values ----------------------------------------------------------------------------------------------- */

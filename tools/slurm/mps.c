@@ -11,13 +11,16 @@
 #include <grp.h>
 #include <poll.h>
 #include <pwd.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <slurm/spank.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,6 +78,12 @@ static int become(unsigned int user)
 	               : -1;
 }
 
+/* What holds our locks must not outlive us. A change of the user would undo it. */
+static int end_with(pid_t parent)
+{
+	return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent ? 0 : -1;
+}
+
 /* The user can stop such a process, or let it wait, at any time: then it is killed. Each of its questions to the daemon has five
  * seconds. */
 #define PATIENCE_MS 20000
@@ -106,12 +115,13 @@ static int run_as(unsigned int user, const char *pipes, const struct config *con
 	int channel[2], status = 0;
 	bool is_silent = false;
 	struct error said = {.reason = "MPS: its process was killed"};
-	pid_t child = pipe2(channel, O_CLOEXEC) == 0 ? fork() : -1;
+	pid_t parent = getpid(), child = pipe2(channel, O_CLOEXEC) == 0 ? fork() : -1;
 
 	if (child == 0) {
 		struct error why = {.reason = "MPS: its user is not known on this node"};
 		bool failed = setsid() < 0 || clearenv() != 0 || setenv("PATH", *config->mps ? config->mps : "/usr/bin", 1) < 0 ||
-		              setenv(MPS_DIRECTORY_ENVIRONMENT, pipes, 1) < 0 || become(user) < 0 || chdir("/") < 0 || work(pipes, &why) < 0;
+		              setenv(MPS_DIRECTORY_ENVIRONMENT, pipes, 1) < 0 || become(user) < 0 || end_with(parent) < 0 ||
+		              chdir("/") < 0 || work(pipes, &why) < 0;
 
 		if (failed && write(channel[1], &why, sizeof why) < 0)
 			_exit(2);
@@ -209,19 +219,24 @@ void mps_end(const struct job *job, const struct config *config, unsigned int us
 /* --- a step ------------------------------------------------------------------------------------------------------------------ */
 
 /* The file is the user's: a lie in it harms nobody else. */
-static bool is_running(const char *pipes)
+static bool is_running(const struct job *job, unsigned int user)
 {
-	char path[PATH_MAX + 64];
-	int pid = 0;
+	/* Below the job's directory, the user chooses what is there: no link, and no other file system, leads us away. */
+	struct open_how how = {.flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
+	                       .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV};
+	char path[128];
+	int pid = 0, directory = open(job->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	snprintf(path, sizeof path, "%s/" PID_FILE, pipes);
-	int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	snprintf(path, sizeof path, PREFIX "%u/" PIPES "/" PID_FILE, user);
+	int descriptor = directory >= 0 ? (int)syscall(SYS_openat2, directory, path, &how, sizeof how) : -1;
 	FILE *file = descriptor >= 0 ? fdopen(descriptor, "r") : NULL;
 
 	if (file && fscanf(file, "%d", &pid) != 1)
 		pid = 0;
 	if (file)
 		fclose(file);
+	if (directory >= 0)
+		close(directory);
 	return pid > 1 && (kill(pid, 0) == 0 || errno == EPERM);
 }
 
@@ -230,7 +245,8 @@ int mps_find(const struct job *job, unsigned int user, char pipes[PATH_MAX], str
 {
 	int lock = lock_user(job, user, error), result = lock < 0 ? -1 : 0;
 
-	if (lock >= 0 && !is_running(pipes_of(job, user, pipes)))
+	pipes_of(job, user, pipes);
+	if (lock >= 0 && !is_running(job, user))
 		result = reason_set(error, NVTASKSET_ERROR_BUSY, "MPS: no control daemon of user %u runs on this node: slurmd's log says "
 		                    "why, unless the job has just been here before", user);
 	if (lock >= 0)

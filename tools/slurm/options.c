@@ -32,13 +32,24 @@ int options_parse_gpcs(struct options *options, const char *text)
 	return number_parse(&options->number, text, 1, 16);
 }
 
+/* What a log may show of a text: its beginning, without control characters. */
+static const char *one_line(char *line, size_t room, const char *text)
+{
+	snprintf(line, room, "%s", text);
+	for (char *at = line; *at; at++)
+		*at = (unsigned char)*at < ' ' || *at == 0x7f ? '?' : *at;
+	return line;
+}
+
 /* In the job's node, the text is what a user has sent. */
 static int take(const char *name, int (*parse)(struct options *, const char *), const char *text, const char *wanted)
 {
 	struct options parsed;
 
 	if (!text || parse(&parsed, text) < 0) {
-		slurm_error("nvtaskset: --%s=%.40s: wants %s", name, text ? text : "", wanted);
+		char line[41];
+
+		slurm_error("nvtaskset: --%s=%s: wants %s", name, one_line(line, sizeof line, text ? text : ""), wanted);
 		return -1;
 	}
 	if (given.unit != OPTIONS_NONE && (given.unit == OPTIONS_GPCS) != (parsed.unit == OPTIONS_GPCS)) {

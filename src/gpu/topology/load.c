@@ -1,7 +1,6 @@
 #include "load.h"
 
 #include "cache.h"
-#include "nvdebug.h"
 #include "procfs.h"
 
 #include <fcntl.h>
@@ -58,16 +57,7 @@ int topology_load_file_or_driver(struct topology_list *list, struct error *error
 	return load_file_or_driver(NULL, list, error);
 }
 
-/* --- from the cache or nvdebug ------------------------------------------------------------------------------- */
-
-void load_gpcs(const char *root, struct topology_list *list)
-{
-	struct nvdebug nvdebug;
-
-	if (list->count == 1 && list->gpus[0].tpcs[0].gpc == TOPOLOGY_UNKNOWN &&
-	    nvdebug_read(root, &nvdebug, NULL) == 0)
-		nvdebug_add_gpcs(&nvdebug, &list->gpus[0], NULL);
-}
+/* --- from the cache ------------------------------------------------------------------------------------------- */
 
 static int find_by_pci(const char *root, struct pci_address pci, struct topology *gpu, struct error *error)
 {
@@ -84,26 +74,15 @@ static int find_by_pci(const char *root, struct pci_address pci, struct topology
 	return found ? 0 : -1;
 }
 
-/* Finds a GPU in the cache by its UUID; by its PCI address only if the kernel module does not know the UUID. */
-static int find_measured(const char *root, const struct procfs_gpu *installed, struct topology *gpu,
-                         struct error *error)
+/* Finds a GPU that the kernel module lists, wherever it was plugged in when it was measured: by its UUID; by its PCI
+ * address only if the module does not know the UUID. */
+static int find_installed(const char *root, const struct procfs_gpu *installed, struct topology *gpu, struct error *error)
 {
-	return installed->uuid[0] ? cache_find(root, installed->uuid, gpu, error)
-	                          : find_by_pci(root, installed->pci, gpu, error);
-}
-
-/* Loads a GPU that the kernel module lists: from the cache, wherever the GPU was plugged in when it was measured; else
- * from nvdebug. */
-static int load_installed(const char *root, const struct procfs_gpu *installed, bool alone,
-                          struct topology *gpu, struct error *error)
-{
-	struct nvdebug nvdebug;
-	int result = find_measured(root, installed, gpu, error);
+	int result = installed->uuid[0] ? cache_find(root, installed->uuid, gpu, error)
+	                                : find_by_pci(root, installed->pci, gpu, error);
 
 	if (result == 0)
 		gpu->pci = installed->pci;
-	else if (alone && error->reason[0] == '\0' && nvdebug_read(root, &nvdebug, error) == 0)
-		result = nvdebug_describe(&nvdebug, installed, gpu, error);
 	return result;
 }
 
@@ -116,7 +95,7 @@ static int load_all_installed(const char *root, const struct procfs_gpu *install
 	char pci[PCI_ADDRESS_TEXT];
 
 	for (unsigned int i = 0; i < count && why.reason[0] == '\0'; i++) {
-		if (load_installed(root, &installed[i], count == 1, &list->gpus[list->count], &why) == 0)
+		if (find_installed(root, &installed[i], &list->gpus[list->count], &why) == 0)
 			list->count++;
 		else
 			missing = &installed[i];
@@ -131,21 +110,14 @@ static int load_all_installed(const char *root, const struct procfs_gpu *install
 	return missing ? -1 : 0;
 }
 
-int load_cache_or_nvdebug(const char *root, struct topology_list *list, struct error *error)
+int load_cache(const char *root, struct topology_list *list, struct error *error)
 {
 	struct procfs_gpu installed[TOPOLOGY_GPUS_MAX];
 	unsigned int count = procfs_read(root, installed);
-	int result;
 
 	memset(list, 0, sizeof *list);
 	error_set(error, "%s", "");
-	if (count > 0)
-		result = load_all_installed(root, installed, count, list, error);
-	else
-		result = cache_find_all(root, list, error);
-	if (result == 0)
-		load_gpcs(root, list);
-	return result;
+	return count > 0 ? load_all_installed(root, installed, count, list, error) : cache_find_all(root, list, error);
 }
 
 /* Whether there is a device through which CUDA reaches a GPU: on servers, under WSL, on Jetson. Without one, a
@@ -166,7 +138,7 @@ static bool has_device(const char *root)
 int load_fallback(const char *root, int failure, struct topology_list *list, struct error *error)
 {
 	struct error why = {.reason = ""}, reason = *error;
-	int result = failure == TOPOLOGY_REFUSED ? -1 : load_cache_or_nvdebug(root, list, &why);
+	int result = failure == TOPOLOGY_REFUSED ? -1 : load_cache(root, list, &why);
 
 	if (result < 0 && why.reason[0])
 		error_set(error, "%.250s; try 'nvtaskset measure'", why.reason);

@@ -7,16 +7,12 @@
 
 #include "topology.h"
 
-/* Loads from the cache, with the GPCs from nvdebug; else from nvdebug alone. -1: with an empty reason if neither has a
- * topology, else with what is wrong. */
-int load_cache_or_nvdebug(const char *root, struct topology_list *list, struct error *error);
+/* Loads from the cache of `nvtaskset measure`. -1: with an empty reason if it has no topology, else with what is wrong. */
+int load_cache(const char *root, struct topology_list *list, struct error *error);
 
 /* The same, after topology_load_rm has failed with the result `failure` and the reason in `error`. If the driver
  * refuses (TOPOLOGY_REFUSED), other sources are not used: an earlier measurement is not valid while MIG is on. -1 with
  * the reason, and what to do. */
 int load_fallback(const char *root, int failure, struct topology_list *list, struct error *error);
-
-/* Adds the chip's GPCs from nvdebug, if it is loaded and the machine has one GPU. */
-void load_gpcs(const char *root, struct topology_list *list);
 
 #endif

@@ -49,27 +49,13 @@ static int read_information(FILE *file, struct procfs_gpu *gpu)
 	return minor;
 }
 
-static void read_device_id(const char *root, const char *bus_id, struct procfs_gpu *gpu)
-{
-	char path[PATH_MAX];
-	unsigned int number = 0;
-
-	snprintf(path, sizeof path, "%s/sys/bus/pci/devices/%s/device", root, bus_id);
-	FILE *file = fopen(path, "re");
-
-	if (file && fscanf(file, "0x%4x", &number) == 1)
-		gpu->device_id = (uint16_t)number;
-	if (file)
-		fclose(file);
-}
-
 /* Reads a GPU. False if the process may not use it. */
 static bool read_gpu(const char *root, const char *bus_id, struct procfs_gpu *gpu)
 {
 	char path[PATH_MAX];
 	int minor = -1;
 
-	*gpu = (struct procfs_gpu){.device_id = 0};
+	*gpu = (struct procfs_gpu){.uuid = ""};
 	if (pci_address_parse(&gpu->pci, bus_id, NULL) < 0)
 		return false;
 	snprintf(path, sizeof path, "%s/proc/driver/nvidia/gpus/%s/information", root, bus_id);
@@ -79,7 +65,6 @@ static bool read_gpu(const char *root, const char *bus_id, struct procfs_gpu *gp
 		minor = read_information(file, gpu);
 		fclose(file);
 	}
-	read_device_id(root, bus_id, gpu);
 	snprintf(path, sizeof path, "%s/dev/nvidia%d", root, minor);
 	return minor >= 0 && access(path, R_OK | W_OK) == 0;
 }

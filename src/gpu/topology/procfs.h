@@ -9,13 +9,10 @@
 
 #include "topology.h"
 
-#include <stdint.h>
-
 struct procfs_gpu {
 	struct pci_address pci;
 	char uuid[TOPOLOGY_UUID_MAX]; /* "" if the module does not know it yet */
 	char name[TOPOLOGY_NAME_MAX];
-	uint16_t device_id; /* PCI's; 0 if unknown */
 };
 
 /* Fills `gpus` with the GPUs that this process may use (their device file can be opened), at most TOPOLOGY_GPUS_MAX, in

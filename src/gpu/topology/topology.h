@@ -95,8 +95,8 @@ int topology_write(const struct topology_list *list, FILE *file);
 const char *topology_named_file(void);
 
 /* Loads the GPUs of this machine from the first source that has them: the file that NVTASKSET_TOPOLOGY names, if it is
- * set and not empty; the kernel driver; the cache of `nvtaskset measure` (cache.h), with the GPCs from nvdebug if it is
- * loaded (nvdebug.h); nvdebug alone. -1 with the reason, also if there is no GPU. */
+ * set and not empty; the kernel driver; the cache of `nvtaskset measure` (cache.h). -1 with the reason, also if there is
+ * no GPU. */
 int topology_load(struct topology_list *list, struct error *error);
 
 /* The same, but the kernel driver is asked only for the wanted GPUs, since each takes time; the list may have others.

@@ -70,13 +70,18 @@ void child_assert_passed(const struct child_end *end)
 		fail_msg("the child ended with status %#x: %s", (unsigned int)end->status, end->errors);
 }
 
+void child_passes(void (*body)(void))
+{
+	struct child_end end = child_run(body);
+
+	child_assert_passed(&end);
+}
+
 void child_run_to_attach(void (*body)(void))
 {
 	if (SANITIZED)
 		gpu_skip("not with a sanitizer: it stands in the loader's way");
 	if (!KNOWN_MACHINE)
 		gpu_skip("processes can be attached to on x86-64 only, so far");
-	struct child_end end = child_run(body);
-
-	child_assert_passed(&end);
+	child_passes(body);
 }

@@ -24,7 +24,19 @@ struct child_end child_run(void (*body)(void));
 /* Fails the test if the child's body did not return, and shows the child's output. */
 void child_assert_passed(const struct child_end *end);
 
-/* Both, for a body to which nvtaskset attaches; skips the test if that is not possible. */
+/* Both. */
+void child_passes(void (*body)(void));
+
+/* A case that is such a body. */
+#define TEST_IN_CHILD(name)                                                                        \
+	static void in_child_##name(void);                                                         \
+	TEST(name)                                                                                 \
+	{                                                                                          \
+		child_passes(in_child_##name);                                                     \
+	}                                                                                          \
+	static void in_child_##name(void)
+
+/* The same for a body to which nvtaskset attaches; skips the test if that is not possible. */
 void child_run_to_attach(void (*body)(void));
 
 #endif

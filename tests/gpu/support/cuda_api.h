@@ -36,15 +36,12 @@ enum {
 	CU_DEV_RESOURCE_TYPE_SM = 1,
 	CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
 	CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
-	CU_GRAPH_NODE_TYPE_EMPTY = 5,
 	CU_GRAPH_COND_ASSIGN_DEFAULT = 1,
 	CU_GRAPH_COND_TYPE_IF = 0,
 	CU_GRAPH_COND_TYPE_WHILE = 1,
 	CU_GRAPH_COND_TYPE_SWITCH = 2,
 	CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM = 2
 };
-
-/* Stream handles with a meaning of their own. */
 
 /* The second version, which the driver's _v2 functions take. */
 typedef struct {
@@ -98,7 +95,6 @@ typedef struct {
 /* X(exported name, number of its callbacks in domain 6, parameters). */
 #define CUDA_API(X)                                                                                           \
 	X(cuInit, 1, (unsigned int flags))                                                                    \
-	X(cuDriverGetVersion, 2, (int *version))                                                              \
 	X(cuGetErrorName, 373, (CUresult error, const char **text))                                           \
 	X(cuGetErrorString, 372, (CUresult error, const char **text))                                         \
 	X(cuGetExportTable, 135, (const void **table, const CUuuid *id))                                      \
@@ -144,9 +140,7 @@ typedef struct {
 	X(cuMemcpyDtoH_v2, 278, (void *to, CUdeviceptr from, size_t bytes))                                   \
 	X(cuMemcpyHtoDAsync_v2, 277, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))       \
 	X(cuMemcpyDtoHAsync_v2, 279, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))             \
-	X(cuMemcpyDtoD_v2, 280, (CUdeviceptr to, CUdeviceptr from, size_t bytes))                             \
 	X(cuMemsetD8_v2, 249, (CUdeviceptr address, unsigned char value, size_t count))                       \
-	X(cuMemsetD8Async, 216, (CUdeviceptr address, unsigned char value, size_t count, CUstream stream))    \
 	X(cuMemsetD32_v2, 251, (CUdeviceptr address, unsigned int value, size_t count))                       \
                                                                                                               \
 	X(cuStreamCreate, 124, (CUstream *stream, unsigned int flags))                                        \
@@ -162,7 +156,6 @@ typedef struct {
 	X(cuEventRecord, 119, (CUevent event, CUstream stream))                                               \
 	X(cuEventQuery, 120, (CUevent event))                                                                 \
 	X(cuEventSynchronize, 121, (CUevent event))                                                           \
-	X(cuEventElapsedTime, 123, (float *milliseconds, CUevent start, CUevent end))                         \
                                                                                                               \
 	X(cuLaunchKernel, 307,                                                                                \
 	  (CUfunction function, unsigned int gridX, unsigned int gridY, unsigned int gridZ,                   \
@@ -194,12 +187,9 @@ typedef struct {
 	X(cuGraphClone, 523, (CUgraph *clone, CUgraph original))                                              \
 	X(cuGraphGetNodes, 534, (CUgraph graph, CUgraphNode *nodes, size_t *count))                           \
 	X(cuGraphNodeGetType, 509, (CUgraphNode node, int *type))                                             \
-	X(cuGraphNodeFindInClone, 524, (CUgraphNode *node, CUgraphNode original, CUgraph clone))              \
 	X(cuGraphAddKernelNode_v2, 689,                                                                       \
 	  (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,                   \
 	   const CUDA_KERNEL_NODE_PARAMS *parameters))                                                        \
-	X(cuGraphAddEmptyNode, 526,                                                                           \
-	  (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count))                  \
 	X(cuGraphAddChildGraphNode, 525,                                                                      \
 	  (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, CUgraph child))   \
 	X(cuGraphChildGraphNodeGetGraph, 529, (CUgraphNode node, CUgraph *graph))                             \
@@ -230,7 +220,6 @@ typedef struct {
 	X(cuGraphExecDestroy, 516, (CUgraphExec exec))                                                        \
 	X(cuGraphUpload, 580, (CUgraphExec exec, CUstream stream))                                            \
 	X(cuGraphLaunch, 514, (CUgraphExec exec, CUstream stream))                                            \
-	X(cuGraphLaunch_ptsz, 515, (CUgraphExec exec, CUstream stream))                                       \
 	X(cuGraphExecUpdate_v2, 696, (CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info))    \
 	X(cuGraphExecKernelNodeSetParams_v2, 692,                                                             \
 	  (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *parameters))                    \

@@ -2,16 +2,17 @@
 
 #include "../../skip.h"
 #include "gpu/kernels.h"
-#include "kernel.h"
 #include "state/segment.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CUDA_DEFINE(name, number, arguments) CUresult(*name) arguments;
@@ -50,9 +51,15 @@ void gpu_load_driver(void)
 	library = dlopen("libcuda.so.1", RTLD_NOW);
 	if (!library)
 		fail_msg("%s", dlerror());
-	kernel_use(library);
 	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
 		*functions[i].function = dlsym(library, functions[i].name);
+}
+
+int gpu_load(void **state)
+{
+	(void)state;
+	gpu_load_driver();
+	return 0;
 }
 
 bool gpu_is_simulated(void)
@@ -155,7 +162,7 @@ static CUresult launch(const struct gpu_under_test *gpu, const CUlaunchConfig *c
 	return start(gpu, config, output);
 }
 
-static CUlaunchConfig shape(unsigned int blocks, unsigned int threads, CUstream stream)
+CUlaunchConfig gpu_config(unsigned int blocks, unsigned int threads, CUstream stream)
 {
 	return (CUlaunchConfig){
 		.gridDimX = blocks,
@@ -170,7 +177,7 @@ static CUlaunchConfig shape(unsigned int blocks, unsigned int threads, CUstream 
 
 void gpu_run(const struct gpu_under_test *gpu)
 {
-	CUlaunchConfig config = shape(GPU_BLOCKS(gpu), GPU_THREADS, NULL);
+	CUlaunchConfig config = gpu_config(GPU_BLOCKS(gpu), GPU_THREADS, NULL);
 
 	gpu_check(start(gpu, &config, gpu->output));
 	gpu_check(cuCtxSynchronize());
@@ -178,7 +185,7 @@ void gpu_run(const struct gpu_under_test *gpu)
 
 void gpu_launch_empty(const struct gpu_under_test *gpu)
 {
-	CUlaunchConfig config = shape(1, 1, NULL);
+	CUlaunchConfig config = gpu_config(1, 1, NULL);
 
 	gpu_check(cuLaunchKernelEx(&config, gpu->nothing, NULL, NULL));
 }
@@ -216,7 +223,7 @@ struct tpcset gpu_read_tpcs(const struct gpu_under_test *gpu, CUdeviceptr output
 
 void gpu_launch_where(const struct gpu_under_test *gpu, CUstream stream, CUdeviceptr output)
 {
-	CUlaunchConfig config = shape(GPU_BLOCKS(gpu), GPU_THREADS, stream);
+	CUlaunchConfig config = gpu_config(GPU_BLOCKS(gpu), GPU_THREADS, stream);
 
 	gpu_check(launch(gpu, &config, output));
 }
@@ -246,7 +253,7 @@ void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, 
                         uint32_t *sms)
 {
 	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
-	CUlaunchConfig config = shape(blocks, GPU_THREADS, NULL);
+	CUlaunchConfig config = gpu_config(blocks, GPU_THREADS, NULL);
 
 	attribute.value.clusterDim.x = cluster;
 	attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
@@ -263,7 +270,7 @@ void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, 
 CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int blocks)
 {
 	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value = {.cooperative = 1}};
-	CUlaunchConfig config = shape(blocks, GPU_COOPERATIVE_THREADS, NULL);
+	CUlaunchConfig config = gpu_config(blocks, GPU_COOPERATIVE_THREADS, NULL);
 
 	config.attrs = &attribute;
 	config.numAttrs = 1;
@@ -366,6 +373,22 @@ struct counts_of_gpu gpu_kernels(const struct gpu_under_test *gpu, uint32_t *gap
 	return found;
 }
 
+#define PATIENCE_SECONDS 20
+
+struct counts_of_gpu gpu_kernels_at_rest(const struct gpu_under_test *gpu, uint32_t *gaps)
+{
+	time_t end = time(NULL) + PATIENCE_SECONDS;
+
+	gpu_check(cuCtxSynchronize());
+	struct counts_of_gpu counts = gpu_kernels(gpu, gaps);
+
+	while (counts.ended < counts.launched && !(*gaps & 1 << COUNTS_NO_SLOTS) && time(NULL) < end) {
+		sched_yield();
+		counts = gpu_kernels(gpu, gaps);
+	}
+	return counts;
+}
+
 struct tpcset gpu_all(const struct gpu_under_test *gpu)
 {
 	return topology_all(gpu->topology);
@@ -377,6 +400,16 @@ struct tpcset gpu_range(unsigned int first, unsigned int last)
 
 	tpcset_add_range(&set, first, last);
 	return set;
+}
+
+struct tpcset gpu_first_of(const struct tpcset *set, unsigned int count)
+{
+	struct tpcset first = {{0}};
+
+	assert_true(tpcset_count(set) >= count);
+	for (unsigned int tpc = tpcset_next(set, 0); count > 0; count--, tpc = tpcset_next(set, tpc + 1))
+		tpcset_add(&first, tpc);
+	return first;
 }
 
 struct tpcset gpu_singletons(const struct gpu_under_test *gpu)
@@ -399,4 +432,19 @@ void gpu_assert_equal(const struct tpcset *actual, const struct tpcset *expected
 	if (!tpcset_equal(actual, expected))
 		fail_msg("ran on TPCs %s instead of %s", tpcset_format_list(actual, ran),
 		         tpcset_format_list(expected, wanted));
+}
+
+void gpu_assert_runs_in(const struct gpu_under_test *gpu, CUstream stream, const struct tpcset *set)
+{
+	struct tpcset ran = gpu_where(gpu, stream);
+
+	gpu_assert_equal(&ran, set);
+}
+
+unsigned int gpu_blocks_per_sm(const struct gpu_under_test *gpu)
+{
+	int blocks = 0;
+
+	gpu_check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gpu->where, GPU_COOPERATIVE_THREADS, 0));
+	return (unsigned int)blocks;
 }

@@ -22,6 +22,7 @@ CUDA_API(CUDA_DECLARE)
 
 /* Loads the driver by its name, as a program does. */
 void gpu_load_driver(void);
+int gpu_load(void **state); /* for cmocka */
 bool gpu_is_simulated(void);
 
 /* Loads the driver and calls cuInit. Returns the number of GPUs. */
@@ -52,9 +53,13 @@ void gpu_close_current(struct gpu_under_test *gpu);
 #define GPU_THREADS 1024
 #define GPU_CYCLES 20000
 
+/* Of so many blocks, in one dimension. */
+CUlaunchConfig gpu_config(unsigned int blocks, unsigned int threads, CUstream stream);
+
 /* Launches so many blocks, waits, and returns the TPCs that they ran on. Fails if they ran on a TPC, but not on all its
  * SMs. */
 struct tpcset gpu_where(const struct gpu_under_test *gpu, CUstream stream);
+void gpu_assert_runs_in(const struct gpu_under_test *gpu, CUstream stream, const struct tpcset *set);
 
 /* The same launch on the null stream; waits, but does not check where it ran. */
 void gpu_run(const struct gpu_under_test *gpu);
@@ -69,6 +74,7 @@ void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, 
 /* Eight of these blocks fit an SM of an H200: docs/facts.md, "Launches that never finish", has cooperative launches of
  * that many. */
 #define GPU_COOPERATIVE_THREADS 256
+unsigned int gpu_blocks_per_sm(const struct gpu_under_test *gpu);
 
 /* Only launches, and returns the driver's result. */
 CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int blocks);
@@ -104,11 +110,16 @@ struct segment_counters gpu_counters(void);
 /* The kernels that this process has counted on the GPU; `gaps` gets those of the GPU and of the process. */
 struct counts_of_gpu gpu_kernels(const struct gpu_under_test *gpu, uint32_t *gaps);
 
+/* The same, once all of them have ended: nothing says that a count is visible before a synchronisation ends, so this
+ * waits for a while. Of the current context, which must be on this GPU. */
+struct counts_of_gpu gpu_kernels_at_rest(const struct gpu_under_test *gpu, uint32_t *gaps);
+
 /* Whether the partition is in force; false while a tool has the driver's callbacks. */
 bool gpu_is_in_force(void);
 
 struct tpcset gpu_all(const struct gpu_under_test *gpu);
 struct tpcset gpu_range(unsigned int first, unsigned int last);
+struct tpcset gpu_first_of(const struct tpcset *set, unsigned int count);
 struct tpcset gpu_singletons(const struct gpu_under_test *gpu); /* each alone in its virtual GPC */
 
 void gpu_assert_equal(const struct tpcset *actual, const struct tpcset *expected);

@@ -62,12 +62,33 @@ CUgraphExec graph_instantiate(CUgraph graph)
 	return exec;
 }
 
+CUgraphExec graph_instantiate_with(CUgraph graph, uint64_t flags)
+{
+	CUDA_GRAPH_INSTANTIATE_PARAMS parameters = {.flags = flags};
+	CUgraphExec exec;
+
+	gpu_check(cuGraphInstantiateWithParams(&exec, graph, &parameters));
+	return exec;
+}
+
+void graph_end(CUgraphExec exec, CUgraph graph)
+{
+	gpu_check(cuGraphExecDestroy(exec));
+	if (graph)
+		gpu_check(cuGraphDestroy(graph));
+}
+
+void graph_replay(CUgraphExec exec)
+{
+	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuCtxSynchronize());
+}
+
 void graph_launch(CUgraphExec exec)
 {
 	for (unsigned int i = 0; i < NODES; i++)
 		gpu_check(cuMemsetD8_v2(outputs[i], 0xff, GPU_BLOCKS(&gpu) * sizeof(uint32_t)));
-	gpu_check(cuGraphLaunch(exec, NULL));
-	gpu_check(cuCtxSynchronize());
+	graph_replay(exec);
 }
 
 struct tpcset graph_ran(unsigned int number)
@@ -99,9 +120,16 @@ void graph_change(const struct tpcset *set)
 	gpu_set_partition(&gpu, set);
 }
 
+void graph_assert_follows(CUgraphExec exec, unsigned int count, const struct tpcset *set)
+{
+	graph_change(set);
+	graph_assert_ran(exec, count, set);
+}
+
 /* --- several threads --------------------------------------------------------------------------------------------- */
 
 #define THREADS 4
+#define ROUNDS 50
 
 static atomic_bool stop;
 
@@ -115,7 +143,8 @@ static void *change_all_the_time(void *unused)
 	return NULL;
 }
 
-uintptr_t graph_count_strays(CUgraphExec exec, CUstream stream, CUdeviceptr output)
+/* How many of four launches were in neither set. */
+static uintptr_t count_strays(CUgraphExec exec, CUstream stream, CUdeviceptr output)
 {
 	uintptr_t strays = 0;
 
@@ -129,14 +158,47 @@ uintptr_t graph_count_strays(CUgraphExec exec, CUstream stream, CUdeviceptr outp
 	return strays;
 }
 
-void graph_use_while_it_changes(void *(*use)(void *))
+static graph_maker *make_graph;
+
+/* The output is this thread's alone. The graph goes before its instance is launched, each second time. */
+static void *use_graphs(void *unused)
+{
+	CUDA_KERNEL_NODE_PARAMS parameters = gpu_where_node(&gpu, NULL);
+	CUdeviceptr output;
+	uint64_t cycles = GPU_CYCLES;
+	void *arguments[] = {&output, &cycles};
+	uintptr_t strays = 0;
+	CUstream stream;
+
+	(void)unused;
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	output = gpu_new_output(&gpu);
+	parameters.kernelParams = arguments;
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (unsigned int round = 0; round < ROUNDS; round++) {
+		CUgraph graph = make_graph(&parameters);
+		CUgraphExec exec = graph_instantiate(graph);
+
+		if (round % 2)
+			gpu_check(cuGraphDestroy(graph));
+		strays += count_strays(exec, stream, output);
+		graph_end(exec, round % 2 ? NULL : graph);
+	}
+	gpu_check(cuMemFree_v2(output));
+	gpu_check(cuStreamDestroy_v2(stream));
+	return (void *)strays;
+}
+
+void graph_use_while_it_changes(graph_maker *make)
 {
 	pthread_t changer, threads[THREADS];
 
+	make_graph = make;
+	graph_change(&before);
 	atomic_store(&stop, false);
 	assert_int_equal(pthread_create(&changer, NULL, change_all_the_time, NULL), 0);
 	for (unsigned int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, use, NULL), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, use_graphs, NULL), 0);
 	for (unsigned int i = 0; i < THREADS; i++) {
 		void *strays;
 

@@ -25,8 +25,15 @@ void graph_add_node(CUgraph graph, unsigned int number, const CUgraphNode *previ
 /* NODES kernels in a row. */
 CUgraph graph_make(void);
 CUgraphExec graph_instantiate(CUgraph graph);
+CUgraphExec graph_instantiate_with(CUgraph graph, uint64_t flags);
 
-/* Launches it, with every output marked as not written, and waits. */
+/* `graph` may be NULL: it has gone before. */
+void graph_end(CUgraphExec exec, CUgraph graph);
+
+/* Launches it, and waits. */
+void graph_replay(CUgraphExec exec);
+
+/* The same, with every output marked as not written. */
 void graph_launch(CUgraphExec exec);
 
 /* Where kernel `number` ran; the empty set if it did not. */
@@ -35,12 +42,13 @@ struct tpcset graph_ran(unsigned int number);
 /* Launches it: the first `count` kernels run on all of `set`, and nowhere else. */
 void graph_assert_ran(CUgraphExec exec, unsigned int count, const struct tpcset *set);
 
-/* Changes the partition to this set. */
+/* Changes the partition to this set; the same, and launches it: its first `count` kernels run there. */
 void graph_change(const struct tpcset *set);
+void graph_assert_follows(CUgraphExec exec, unsigned int count, const struct tpcset *set);
 
-/* Runs `use` in several threads at once, while the partition is `before` and `after` in turns. Each thread returns how many
- * of its launches were in neither, which must be none; it counts those of four launches with graph_count_strays. */
-void graph_use_while_it_changes(void *(*use)(void *));
-uintptr_t graph_count_strays(CUgraphExec exec, CUstream stream, CUdeviceptr output);
+/* Several threads make graphs of such a kernel, launch and destroy them, while the partition is `before` and `after` in
+ * turns. Each launch must be in one of these. */
+typedef CUgraph graph_maker(const CUDA_KERNEL_NODE_PARAMS *kernel);
+void graph_use_while_it_changes(graph_maker *make);
 
 #endif

@@ -6,20 +6,20 @@
 
 struct green green;
 
-static CUgreenCtx make(void)
+CUresult green_make(CUgreenCtx *made)
 {
 	CUdevResource all, part, rest;
 	CUdevResourceDesc description;
 	unsigned int count = 1;
-	CUgreenCtx made;
+	CUdevice device;
 
-	gpu_check(cuDeviceGetDevResource(gpu.device, &all, CU_DEV_RESOURCE_TYPE_SM));
+	gpu_check(cuDeviceGet(&device, 0));
+	gpu_check(cuDeviceGetDevResource(device, &all, CU_DEV_RESOURCE_TYPE_SM));
 	gpu_check(cuDevSmResourceSplitByCount(&part, &count, &all, &rest, 0, GREEN_SMS));
 	assert_int_equal(count, 1);
 	assert_int_equal(part.sm.smCount, GREEN_SMS);
 	gpu_check(cuDevResourceGenerateDesc(&description, &part, 1));
-	gpu_check(cuGreenCtxCreate(&made, description, gpu.device, CU_GREEN_CTX_DEFAULT_STREAM));
-	return made;
+	return cuGreenCtxCreate(made, description, device, CU_GREEN_CTX_DEFAULT_STREAM);
 }
 
 void green_enter(void)
@@ -29,7 +29,7 @@ void green_enter(void)
 
 	if (!cuGreenCtxCreate)
 		gpu_skip("this driver has no green contexts");
-	green.context = make();
+	gpu_check(green_make(&green.context));
 	gpu_check(cuCtxFromGreenCtx(&context, green.context));
 	gpu_check(cuCtxPushCurrent_v2(context));
 	gpu_open_current(&green.inside, 0);
@@ -47,12 +47,4 @@ int green_leave(void **state)
 		green.context = NULL;
 	}
 	return 0;
-}
-
-CUstream green_stream(void)
-{
-	CUstream stream;
-
-	gpu_check(cuGreenCtxStreamCreate(&stream, green.context, CU_STREAM_NON_BLOCKING, 0));
-	return stream;
 }

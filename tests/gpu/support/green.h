@@ -22,10 +22,7 @@ void green_enter(void);
 /* Leaves it, unless it was not entered or has been left already. For cmocka. */
 int green_leave(void **state);
 
-/* A test after which it is left, even if the test fails. */
-#define IN_GREEN(test) cmocka_unit_test_teardown(test, green_leave)
-
-/* A new stream of the green context. */
-CUstream green_stream(void);
+/* Only makes one of GREEN_SMS SMs on the first GPU. */
+CUresult green_make(CUgreenCtx *made);
 
 #endif

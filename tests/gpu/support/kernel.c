@@ -7,17 +7,6 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-typedef int answerer(int file, unsigned long request, void *argument);
-
-static _Atomic(answerer *) simulated;
-
-void kernel_use(void *library)
-{
-	atomic_store(&simulated, (answerer *)dlsym(library, "simulated_ioctl"));
-}
 
 /* --- who listens --------------------------------------------------------------------------------------------- */
 
@@ -75,10 +64,12 @@ bool kernel_was_asked_by(const char *library)
 
 /* --- the door ------------------------------------------------------------------------------------------------- */
 
+typedef int door(int file, unsigned long request, ...);
+
 /* Exported, so that all libraries of the program find it before the C library's. */
 __attribute__((visibility("default"))) int ioctl(int file, unsigned long request, ...)
 {
-	answerer *answer = atomic_load(&simulated);
+	static _Atomic(door *) next;
 	int saved = errno;
 	va_list arguments;
 
@@ -88,10 +79,8 @@ __attribute__((visibility("default"))) int ioctl(int file, unsigned long request
 	va_end(arguments);
 	note_asker(__builtin_return_address(0), request);
 	tell(request, argument);
-	if (answer && answer(file, request, argument) == 0) {
-		errno = saved;
-		return 0;
-	}
+	if (!atomic_load(&next))
+		atomic_store(&next, (door *)dlsym(RTLD_NEXT, "ioctl"));
 	errno = saved;
-	return (int)syscall(SYS_ioctl, file, request, argument);
+	return atomic_load(&next)(file, request, argument);
 }

@@ -1,14 +1,10 @@
 /*
- * The kernel driver, for programs that may run on simulated GPUs: this program's own `ioctl`. It passes what is meant for
- * the simulated kernel driver to it, whoever makes the call, and the rest to the kernel.
+ * What a program asks NVIDIA's kernel driver: this program's own `ioctl`, which passes all calls on.
  */
 #ifndef TESTS_KERNEL_H
 #define TESTS_KERNEL_H
 
 #include <stdbool.h>
-
-/* From here on. `library`: the driver, as dlopen returned it, which need not be simulated. */
-void kernel_use(void *library);
 
 /* From here on, `listener` is told of each call of NVIDIA's kernel driver before it is made, in the thread that makes it. */
 void kernel_listen(void (*listener)(unsigned long request, const void *argument));

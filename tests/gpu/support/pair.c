@@ -80,10 +80,8 @@ struct child_end pair_wait_for(unsigned int number)
 
 void pair_start(unsigned int number, void (*body)(void))
 {
-	double end = timed_now_s() + PATIENCE_S;
-
 	pair_children[number] = child_start(body);
-	while (!atomic_load(&pair->programs[number].is_ready) && timed_now_s() < end) {
+	timed_until (atomic_load(&pair->programs[number].is_ready)) {
 		siginfo_t info = {.si_pid = 0};
 
 		waitid(P_PID, (id_t)pair_children[number].pid, &info, WEXITED | WNOHANG | WNOWAIT);
@@ -96,7 +94,6 @@ void pair_start(unsigned int number, void (*body)(void))
 		}
 		timed_sleep_ms(1);
 	}
-	assert_true(atomic_load(&pair->programs[number].is_ready));
 }
 
 void pair_finish(unsigned int number)
@@ -126,20 +123,14 @@ struct segment_time pair_time_of(unsigned int number)
 
 void pair_wait_for_aside(unsigned int number, uint64_t more_us)
 {
-	double end = timed_now_s() + PATIENCE_S;
 	uint64_t before = pair_time_of(number).aside_us;
 
-	while (pair_time_of(number).aside_us < before + more_us && timed_now_s() < end)
-		timed_sleep_ms(1);
-	assert_true(pair_time_of(number).aside_us >= before + more_us);
+	timed_wait_until(pair_time_of(number).aside_us >= before + more_us);
 }
 
 void pair_wait_for_done(unsigned int number, unsigned int more)
 {
-	double end = timed_now_s() + PATIENCE_S;
 	unsigned int before = atomic_load(&pair->programs[number].done);
 
-	while (atomic_load(&pair->programs[number].done) < before + more && timed_now_s() < end)
-		timed_sleep_ms(1);
-	assert_true(atomic_load(&pair->programs[number].done) >= before + more);
+	timed_wait_until(atomic_load(&pair->programs[number].done) >= before + more);
 }

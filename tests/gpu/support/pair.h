@@ -46,7 +46,7 @@ void pair_finish_both(void);
 
 struct segment_time pair_time_of(unsigned int number);
 
-/* It has been aside, or its launches held, for so much longer; and it has done so much more. */
+/* It has been suspended, or its launches held, for so much longer; and it has done so much more. */
 void pair_wait_for_aside(unsigned int number, uint64_t more_us);
 void pair_wait_for_done(unsigned int number, unsigned int more);
 

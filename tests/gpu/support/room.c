@@ -1,5 +1,20 @@
 #include "room.h"
 
+CUresult shape_launch(const struct gpu_under_test *gpu, const struct shape *shape, CUstream stream, CUdeviceptr output)
+{
+	uint64_t cycles = GPU_CYCLES;
+	void *parameters[] = {&output, &cycles};
+	CUlaunchAttribute attributes[] = {
+		{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = shape->is_cooperative},
+		{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {shape->cluster, 1, 1}},
+	};
+	CUlaunchConfig config = gpu_config(shape->blocks, shape->threads, stream);
+
+	config.attrs = attributes;
+	config.numAttrs = shape->cluster > 0 ? 2 : 1;
+	return cuLaunchKernelEx(&config, gpu->where, parameters, NULL);
+}
+
 /* All TPCs, where there are no virtual GPCs. */
 static struct tpcset members_of(const struct topology *gpu, unsigned int tpc)
 {

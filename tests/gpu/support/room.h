@@ -5,7 +5,7 @@
 #ifndef TESTS_ROOM_H
 #define TESTS_ROOM_H
 
-#include "gpu/topology/topology.h"
+#include "gpu.h"
 
 /* A launch: in clusters, or cooperative, or neither. */
 struct shape {
@@ -15,6 +15,9 @@ struct shape {
 	bool is_cooperative;
 	unsigned int blocks_per_sm; /* how many an SM holds, for a cooperative launch */
 };
+
+/* Only launches `where`. */
+CUresult shape_launch(const struct gpu_under_test *gpu, const struct shape *shape, CUstream stream, CUdeviceptr output);
 
 /* The set, widened by virtual GPCs until it has room. The whole GPU must have room. */
 struct tpcset room_for(const struct topology *gpu, const struct shape *shape, struct tpcset set);

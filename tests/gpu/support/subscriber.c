@@ -54,27 +54,24 @@ void subscriber_open(subscriber_action *act)
 {
 	subscriber.act = act;
 	subscriber.count = 0;
-	gpu_check(((table_subscribe *)subscriber_table()[TABLE_SUBSCRIBE])(&subscriber.handle, on_event,
-	                                                                  &subscriber));
+	gpu_check(tool_subscribe(&subscriber.handle, on_event, &subscriber));
 	subscriber_enable(LAUNCHES, BEFORE_UPLOAD);
 	subscriber_enable(LAUNCHES, GRAPH_NODE_LAUNCH);
 }
 
 void subscriber_close(void)
 {
-	gpu_check(((table_unsubscribe *)subscriber_table()[TABLE_UNSUBSCRIBE])(subscriber.handle));
+	gpu_check(tool_unsubscribe(subscriber.handle));
 }
 
 void subscriber_enable(int domain, int id)
 {
-	gpu_check(((table_enable *)subscriber_table()[TABLE_ENABLE])(1, subscriber.handle, domain, id));
+	gpu_check(tool_enable(1, subscriber.handle, domain, id));
 }
 
 CUresult subscriber_declare(int feature)
 {
-	table_declare_feature *declare = (table_declare_feature *)subscriber_table()[TABLE_DECLARE_FEATURE];
-
-	return declare(1, subscriber.handle, feature);
+	return tool_declare_feature(1, subscriber.handle, feature);
 }
 
 unsigned int subscriber_count(int domain, int id)

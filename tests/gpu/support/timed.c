@@ -31,18 +31,36 @@ double timed_now_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-bool timed_has_thread(void)
+struct timed_patience timed_patience(void)
+{
+	return (struct timed_patience){.end_s = timed_now_s() + PATIENCE_S};
+}
+
+void timed_go_on(struct timed_patience *patience, const char *condition)
+{
+	if (patience->looked_at_s >= patience->end_s)
+		fail_msg("it never came true: %s", condition);
+	patience->looked_at_s = timed_now_s();
+}
+
+pid_t timed_thread(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
-	bool found = false;
+	pid_t found = 0;
 	char name[32];
 
 	for (struct dirent *task = readdir(tasks); task; task = readdir(tasks)) {
 		proc_read_text(name, sizeof name, "/proc/self/task/%s/comm", task->d_name);
-		found = found || strcmp(name, "nvtaskset\n") == 0;
+		if (strcmp(name, "nvtaskset\n") == 0)
+			found = atoi(task->d_name);
 	}
 	closedir(tasks);
 	return found;
+}
+
+bool timed_has_thread(void)
+{
+	return timed_thread() != 0;
 }
 
 struct segment_time timed_look(void)
@@ -76,10 +94,8 @@ void timed_give(const struct segment_revision *wanted)
 
 void timed_give_and_wait(const struct segment_revision *wanted)
 {
-	double end = timed_now_s() + PATIENCE_S;
-
 	timed_give(wanted);
-	while (timed_look().state <= SEGMENT_TIME_PENDING && timed_now_s() < end) {
+	timed_until (timed_look().state > SEGMENT_TIME_PENDING) {
 		gpu_launch_empty(&gpu);
 		timed_sleep_ms(1);
 	}
@@ -88,11 +104,7 @@ void timed_give_and_wait(const struct segment_revision *wanted)
 
 void timed_wait_until_thread_is_gone(void)
 {
-	double end = timed_now_s() + PATIENCE_S;
-
-	while (timed_has_thread() && timed_now_s() < end)
-		timed_sleep_ms(1);
-	assert_false(timed_has_thread());
+	timed_wait_until(!timed_has_thread());
 }
 
 /* --- work ----------------------------------------------------------------------------------------------------------- */

@@ -16,6 +16,18 @@
 void timed_sleep_ms(long ms);
 double timed_now_s(void);
 
+/* The head of a loop that goes on until it is so. It fails the test where that lasts longer; a look at the time comes
+ * before each look at the condition, so that a pause of this process is no reason. */
+#define timed_until(condition)                                                                     \
+	for (struct timed_patience patience = timed_patience(); !(condition); timed_go_on(&patience, #condition))
+#define timed_wait_until(condition) timed_until(condition) timed_sleep_ms(1)
+struct timed_patience {
+	double end_s, looked_at_s;
+};
+struct timed_patience timed_patience(void);
+void timed_go_on(struct timed_patience *patience, const char *condition);
+
+pid_t timed_thread(void); /* ours; 0 before it has its name */
 bool timed_has_thread(void);
 void timed_wait_until_thread_is_gone(void);
 
@@ -46,11 +58,15 @@ void timed_run_on_simulator(void (*body)(void));
 /* Programs started from here on share a simulated GPU: the file `path`, a pattern for mkstemp. */
 void timed_share_gpu(char *path);
 
-#define TIMED_TEST(name, how, body)         \
-	static void name(void **state)      \
-	{                                   \
-		(void)state;                \
-		how(body);                  \
-	}
+/* A case of tests/cases.h that is a child's work, run by one of these. */
+#define TIMED_WITH(begin, end, how, name)                                                          \
+	static void in_child_##name(void);                                                         \
+	TEST_WITH(begin, end, name)                                                                \
+	{                                                                                          \
+		how(in_child_##name);                                                              \
+	}                                                                                          \
+	static void in_child_##name(void)
+#define TIMED_BY(how, name) TIMED_WITH(NULL, NULL, how, name)
+#define TIMED(name) TIMED_BY(timed_run_and_pass, name)
 
 #endif

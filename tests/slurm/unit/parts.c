@@ -1,27 +1,17 @@
 /* The parts of Slurm's plugin that work without Slurm. A controller that knows one job stands in for the real one. */
+#include "../../cases.h"
 #include "allocation.h"
 #include "cgroup.h"
 #include "config.h"
 #include "jobs.h"
+#include "mps.h"
 #include "number.h"
 #include "options.h"
+#include "../../skip.h"
 
-/* cmocka's header needs these before it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <signal.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/file.h>
 
 /* --- Slurm ---------------------------------------------------------------------------------------------------------- */
 
@@ -84,27 +74,35 @@ void slurm_hostlist_destroy(hostlist_t list)
 	(void)list;
 }
 
+static char logged[256]; /* the first line of a case that empties it */
+
 void slurm_error(const char *format, ...)
 {
-	(void)format;
+	va_list arguments;
+
+	va_start(arguments, format);
+	if (logged[0] == '\0')
+		vsnprintf(logged, sizeof logged, format, arguments);
+	va_end(arguments);
 }
+
+static const char *tpcs = "8"; /* what a user has sent */
 
 spank_err_t spank_option_register(spank_t spank, struct spank_option *option)
 {
 	(void)spank;
 	assert_true(strlen(option->name) <= SPANK_OPTION_MAXLEN);
-	return option->cb(0, strcmp(option->name, "tpcs") == 0 ? "8" : "1", 1) == 0 ? ESPANK_SUCCESS : ESPANK_ERROR;
+	return option->cb(0, strcmp(option->name, "tpcs") == 0 ? tpcs : "1", 1) == 0 ? ESPANK_SUCCESS : ESPANK_ERROR;
 }
 
 /* --- text ------------------------------------------------------------------------------------------------------------ */
 
-static void test_numbers(void **state)
+TEST(numbers)
 {
 	static const char *const wrong[] = {"", "-1", "+1", " 1", "1 ", "1x", "0x1", "4294967296", "99999999999999999999", "11", "2"};
 	unsigned int number = 7;
 
-	(void)state;
-	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+	for (size_t i = 0; i < COUNT_OF(wrong); i++)
 		assert_int_equal(number_parse(&number, wrong[i], 3, 10), -1);
 	assert_int_equal(number, 7);
 	assert_int_equal(number_parse(&number, "10", 3, 10), 0);
@@ -113,37 +111,42 @@ static void test_numbers(void **state)
 	assert_int_equal(number, UINT32_MAX);
 }
 
-static void test_options(void **state)
+TEST(options)
 {
 	static const char *const wrong[] = {"", "0", "%", "0%", "101%", "257", "8x", "8%%", "-8", "1.5", "12345678901234567"};
 	struct options options;
 
-	(void)state;
-	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+	for (size_t i = 0; i < COUNT_OF(wrong); i++)
 		assert_int_equal(options_parse_tpcs(&options, wrong[i]), -1);
 	assert_int_equal(options_parse_tpcs(&options, "8"), 0);
-	assert_int_equal(options.unit, OPTIONS_TPCS);
-	assert_int_equal(options.number, 8);
+	assert_each(options.unit, OPTIONS_TPCS, options.number, 8);
 	assert_int_equal(options_parse_tpcs(&options, "25%"), 0);
-	assert_int_equal(options.unit, OPTIONS_PERCENT);
-	assert_int_equal(options.number, 25);
+	assert_each(options.unit, OPTIONS_PERCENT, options.number, 25);
 	assert_int_equal(options_parse_gpcs(&options, "1%"), -1);
 	assert_int_equal(options_parse_gpcs(&options, "2"), 0);
 }
 
-static void test_two_options_exclude_each_other(void **state)
+TEST(two_options_exclude_each_other)
 {
-	(void)state;
 	assert_int_equal(options_register(NULL), -1);
 	assert_int_equal(options_given()->unit, OPTIONS_TPCS);
 }
 
-static void test_options_are_compared_with_what_the_job_has(void **state)
+TEST(a_line_end_in_an_option_does_not_reach_the_log)
+{
+	logged[0] = '\0';
+	tpcs = "8\nanother line";
+	assert_int_equal(options_register(NULL), -1);
+	assert_string_equal(logged, "nvtaskset: --tpcs=8?another line: wants a number of TPCs from 1 on, "
+	                            "or a part of a GPU such as 25%");
+	tpcs = "8";
+}
+
+TEST(options_are_compared_with_what_the_job_has)
 {
 	const struct options none = {OPTIONS_NONE, 0}, eight = {OPTIONS_TPCS, 8}, quarter = {OPTIONS_PERCENT, 25}, gpc = {OPTIONS_GPCS, 1};
 	struct nvtaskset_error error;
 
-	(void)state;
 	assert_int_equal(options_check(&none, 0, 0, &error), 0);
 	assert_int_equal(options_check(&eight, 8, 66, &error), 0);
 	assert_int_equal(options_check(&eight, 9, 66, &error), -1);
@@ -155,7 +158,7 @@ static void test_options_are_compared_with_what_the_job_has(void **state)
 	assert_non_null(strstr(error.reason, "job_submit.lua"));
 }
 
-static void test_configuration(void **state)
+TEST(configuration)
 {
 	static const char *const wrong[] = {"directry=/x", "directory", "directory=x", "wait=", "wait=-1", "wait=3601", "strategy=", "=", "",
 	                                    "library=lib", "gpus=", "mps=", "mps=on", "directory=/y"};
@@ -164,8 +167,7 @@ static void test_configuration(void **state)
 	struct nvtaskset_error error;
 	struct config config;
 
-	(void)state;
-	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
 		arguments[1] = (char *)wrong[i];
 		assert_int_equal(config_parse(&config, 2, arguments, &error), -1);
 	}
@@ -191,12 +193,11 @@ static void check_allocation(const char *gres, unsigned int count, const struct 
 	assert_int_equal(allocation_parse(&allocation, gres, NULL), 0);
 	assert_int_equal(allocation.count, count);
 	for (unsigned int i = 0; i < count; i++) {
-		assert_int_equal(allocation.gpus[i].number, gpus[i].number);
-		assert_int_equal(allocation.gpus[i].shards, gpus[i].shards);
+		assert_each(allocation.gpus[i].number, gpus[i].number, allocation.gpus[i].shards, gpus[i].shards);
 	}
 }
 
-static void test_allocations(void **state)
+TEST(allocations)
 {
 	static const char *const wrong[] = {
 		"shard:8", "shard:8(CNT:8)", "shard:(IDX:0)", "shard:8(IDX:)", "shard:8(IDX:0-1)", "shard:8(IDX:0,2)", "shard:x(IDX:0)",
@@ -207,8 +208,7 @@ static void test_allocations(void **state)
 	struct allocation allocation;
 	struct nvtaskset_error error;
 
-	(void)state;
-	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+	for (size_t i = 0; i < COUNT_OF(wrong); i++)
 		if (allocation_parse(&allocation, wrong[i], &error) == 0)
 			fail_msg("%s: was read", wrong[i]);
 	check_allocation("", 0, NULL);
@@ -223,7 +223,18 @@ static void test_allocations(void **state)
 	check_allocation("gpu:1(IDX:0),shard:8(IDX:1)", 2, (struct allocation_gpu[]){{0, 0}, {1, 8}});
 }
 
-static void test_control_groups(void **state)
+TEST(shards_that_a_job_asks_for)
+{
+	assert_true(allocation_asks_for_shards("gres:shard:8"));
+	assert_true(allocation_asks_for_shards("gres:shard"));
+	assert_true(allocation_asks_for_shards("gres:gpu:1,gres:shard:h200:10"));
+	assert_true(allocation_asks_for_shards("gres:shard:a:0,gres:shard:b:1"));
+	assert_false(allocation_asks_for_shards("gres:shard:0"));
+	assert_false(allocation_asks_for_shards("gres:shard:h200:0,gres:gpu:1"));
+	assert_false(allocation_asks_for_shards("gres:gpu:1"));
+}
+
+TEST(control_groups)
 {
 	static const struct {
 		const char *line, *path; /* of job 7; NULL: it is not there */
@@ -240,8 +251,7 @@ static void test_control_groups(void **state)
 	};
 	char path[PATH_MAX], line[400];
 
-	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		assert_int_equal(cgroup_read(7, cases[i].line, path), cases[i].path != NULL);
 		if (cases[i].path)
 			assert_string_equal(path, cases[i].path);
@@ -253,13 +263,12 @@ static void test_control_groups(void **state)
 	assert_true(cgroup_read(7, line, path));
 }
 
-static void test_names_of_files(void **state)
+TEST(names_of_files)
 {
 	static const char *const wrong[] = {"job-", "job-0", "job-x", "job-1x", "job-1.1", "Job-1", ".note-", "job-4294967296",
 	                                    ".looked", ".", "..", "job--1", "job-1000000000000000000000000000000000000000000000"};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+	for (size_t i = 0; i < COUNT_OF(wrong); i++)
 		assert_int_equal(jobs_of_name(wrong[i]), 0);
 	assert_int_equal(jobs_of_name("job-123"), 123);
 	assert_int_equal(jobs_of_name(".note-4294967295"), UINT32_MAX);
@@ -305,14 +314,13 @@ static bool is_there(const char *name)
 	return access(path, F_OK) == 0;
 }
 
-static void test_notes(void **state)
+TEST_WITH(make_directory, remove_directory, notes)
 {
 	static const char *const garbage[] = {"", "x", "7 0 0", "7 0 0 1", "7 0 0 1 1 8\n", "7 0 0 1 \n", "7 0 0 1 1 8 66 7\n", "7 0 0 1 1 8 66x\n",
 	                                      "99999999999999999999999999999999999999999999999999 x"};
 	const struct job job = {directory, "n1", 7};
 	struct jobs_note note = {.start = 1795375135, .restarts = 2, .user = 1000, .is_claimed = 1, .count = 2, .gpus = {{1, 8, 66}, {3, 0, 66}}}, read;
 
-	(void)state;
 	assert_false(jobs_read_note(&job, &read));
 	jobs_write_note(&job, &note);
 	assert_false(jobs_read_note(&job, &read)); /* its group is missing */
@@ -321,19 +329,18 @@ static void test_notes(void **state)
 	assert_memory_equal(&read, &note, sizeof note);
 	assert_int_equal(jobs_of_user(&job, 1000), 1);
 	assert_int_equal(jobs_of_user(&job, 1001), 0);
-	for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++) {
+	for (size_t i = 0; i < COUNT_OF(garbage); i++) {
 		put(".note-7", garbage[i]);
 		assert_false(jobs_read_note(&job, &read));
 	}
 	assert_int_equal(jobs_of_user(&job, 1000), 0);
 }
 
-static void test_the_longest_note(void **state)
+TEST_WITH(make_directory, remove_directory, the_longest_note)
 {
 	const struct job job = {directory, "n1", 7};
 	struct jobs_note note = {.start = INT64_MAX, .restarts = UINT32_MAX, .user = UINT32_MAX, .count = ALLOCATION_GPUS_MAX}, read;
 
-	(void)state;
 	for (unsigned int i = 0; i < ALLOCATION_GPUS_MAX; i++)
 		note.gpus[i] = (struct jobs_gpu){UINT16_MAX, NVTASKSET_TPCS_MAX, NVTASKSET_TPCS_MAX};
 	jobs_write_note(&job, &note);
@@ -341,12 +348,11 @@ static void test_the_longest_note(void **state)
 	assert_memory_equal(&read, &note, sizeof note);
 }
 
-static void test_files_of_dead_jobs_are_removed(void **state)
+TEST_WITH(make_directory, remove_directory, files_of_dead_jobs_are_removed)
 {
 	const struct job job = {directory, "n1", 7};
 	struct nvtaskset_error error;
 
-	(void)state;
 	for (const char *const *name = (const char *const[]){"job-7", "job-8", ".note-8", "job-9", ".note-9", "job-x", "garbage", NULL}; *name; name++)
 		put(*name, "garbage");
 	does_not_answer = true;
@@ -366,12 +372,11 @@ static void test_files_of_dead_jobs_are_removed(void **state)
 	assert_true(is_there("job-7"));
 }
 
-static void test_another_nodes_jobs_are_dead_here(void **state)
+TEST_WITH(make_directory, remove_directory, another_nodes_jobs_are_dead_here)
 {
 	const struct job job = {directory, "n2", 7};
 	struct nvtaskset_error error;
 
-	(void)state;
 	living = 8;
 	put("job-8", "");
 	assert_int_equal(jobs_reconcile(&job, &error), 0);
@@ -379,14 +384,13 @@ static void test_another_nodes_jobs_are_dead_here(void **state)
 }
 
 /* Its epilog failed, and slurmd has not been started anew. */
-static void test_what_an_earlier_run_has_left_is_removed_by_the_next(void **state)
+TEST_WITH(make_directory, remove_directory, what_an_earlier_run_has_left_is_removed_by_the_next)
 {
 	const struct job job = {directory, "n1", 7};
 	const struct jobs_note claimed = {.start = 1000, .is_claimed = 1, .count = 1, .gpus = {{0, 8, 66}}};
 	struct jobs_note note;
 	struct nvtaskset_error error;
 
-	(void)state;
 	living = 7;
 	started = 1000;
 	put("job-7", "");
@@ -412,25 +416,23 @@ static void test_what_an_earlier_run_has_left_is_removed_by_the_next(void **stat
 	assert_true(is_there(".note-7"));
 }
 
-static void test_a_job_that_the_controller_does_not_know_must_not_run(void **state)
+TEST_WITH(make_directory, remove_directory, a_job_that_the_controller_does_not_know_must_not_run)
 {
 	const struct job job = {directory, "n1", 7};
 	struct jobs_note note;
 	struct nvtaskset_error error;
 
-	(void)state;
 	living = 8;
 	assert_int_equal(jobs_begin(&job, 0, &note, &error), -1);
 	assert_non_null(strstr(error.reason, "does not know that job 7 is on this node"));
 }
 
-static void test_a_job_that_is_ending_begins_nothing_and_keeps_its_files(void **state)
+TEST_WITH(make_directory, remove_directory, a_job_that_is_ending_begins_nothing_and_keeps_its_files)
 {
 	const struct job job = {directory, "n1", 7}, other = {directory, "n1", 8};
 	struct jobs_note note;
 	struct nvtaskset_error error;
 
-	(void)state;
 	living = 7;
 	ending = JOB_COMPLETING;
 	assert_int_equal(jobs_begin(&job, 0, &note, &error), -1);
@@ -443,14 +445,13 @@ static void test_a_job_that_is_ending_begins_nothing_and_keeps_its_files(void **
 }
 
 /* A controller that was killed has forgotten it, and its programs run for a moment. */
-static void test_files_of_a_job_stay_while_its_programs_run(void **state)
+TEST_WITH(make_directory, remove_directory, files_of_a_job_stay_while_its_programs_run)
 {
 	const struct job job = {directory, "n1", 7}, forgotten = {directory, "n1", 8};
 	struct nvtaskset_error error;
 	int ready[2];
 	char byte;
 
-	(void)state;
 	living = 7;
 	put("job-8", "");
 	put(".note-8", "");
@@ -475,14 +476,13 @@ static void test_files_of_a_job_stay_while_its_programs_run(void **state)
 	assert_false(is_there("job-8") || is_there(".note-8") || is_there(".live-8"));
 }
 
-static void test_small_files_follow_no_links(void **state)
+TEST_WITH(make_directory, remove_directory, small_files_follow_no_links)
 {
 	const struct job job = {directory, "n1", 7};
 	const struct jobs_note note = {.start = 7};
 	char path[128], victim[128];
 	struct jobs_note read;
 
-	(void)state;
 	snprintf(path, sizeof path, "%s/.note-7", directory);
 	snprintf(victim, sizeof victim, "%s/victim", directory);
 	put("victim", "7 0 0 0\n");
@@ -492,27 +492,58 @@ static void test_small_files_follow_no_links(void **state)
 	assert_true(jobs_read_note(&job, &read));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_options),
-		cmocka_unit_test(test_two_options_exclude_each_other),
-		cmocka_unit_test(test_options_are_compared_with_what_the_job_has),
-		cmocka_unit_test(test_configuration),
-		cmocka_unit_test(test_allocations),
-		cmocka_unit_test(test_control_groups),
-		cmocka_unit_test(test_names_of_files),
-		cmocka_unit_test_setup_teardown(test_notes, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(test_files_of_dead_jobs_are_removed, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(test_another_nodes_jobs_are_dead_here, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(test_the_longest_note, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(test_what_an_earlier_run_has_left_is_removed_by_the_next, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(test_a_job_that_the_controller_does_not_know_must_not_run, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(test_a_job_that_is_ending_begins_nothing_and_keeps_its_files, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(test_files_of_a_job_stay_while_its_programs_run, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(test_small_files_follow_no_links, make_directory, remove_directory),
-	};
+/* --- MPS ------------------------------------------------------------------------------------------------------------- */
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+TEST_WITH(make_directory, remove_directory, no_link_leads_root_out_of_the_directory)
+{
+	const struct job job = {directory, "n1", 7};
+	char path[PATH_MAX], away[128], pid[16];
+	struct nvtaskset_error error;
+
+	snprintf(pid, sizeof pid, "%d", (int)getpid());
+	snprintf(path, sizeof path, "%s/mps-1000", directory);
+	snprintf(away, sizeof away, "%s/away", directory);
+	assert_true(mkdir(path, 0700) == 0 && mkdir(away, 0700) == 0);
+	put("away/nvidia-cuda-mps-control.pid", pid);
+	strcat(path, "/pipe");
+	assert_int_equal(symlink(away, path), 0);
+	assert_int_equal(mps_find(&job, 1000, path, &error), -1);
+	assert_true(unlink(path) == 0 && rename(away, path) == 0);
+	assert_int_equal(mps_find(&job, 1000, path, &error), 0);
 }
+
+/* As a user can do to its own process that starts its daemon. */
+TEST_WITH(make_directory, remove_directory, a_prolog_that_is_killed_leaves_no_lock)
+{
+	const struct job job = {directory, "n1", living = 7};
+	struct nvtaskset_error error;
+	struct config config = {.wait = 0};
+	char path[128];
+
+	if (geteuid() != 0)
+		skip_because("needs root");
+	snprintf(config.mps, sizeof config.mps, "%s", directory);
+	snprintf(path, sizeof path, "%s/nvidia-cuda-mps-control", directory);
+	put("nvidia-cuda-mps-control", "#!/bin/bash\nkill -STOP $PPID && echo stopped >>${0%/*}/mps-65534/said\n");
+	assert_int_equal(chmod(path, 0755), 0);
+	pid_t prolog = fork();
+
+	/* What stays of one that fails keeps nobody waiting for its output. */
+	if (prolog == 0)
+		_exit(!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr) ||
+		      mps_begin(&job, &config, 65534, &error) == 0);
+	for (int i = 0; i < 6000 && !is_there("mps-65534/said"); i++)
+		usleep(10000);
+	assert_true(is_there("mps-65534/said"));
+	kill(prolog, SIGKILL);
+	waitpid(prolog, NULL, 0);
+	snprintf(path, sizeof path, "%s/.mps-65534", directory);
+	int lock = open(path, O_RDWR | O_CLOEXEC);
+
+	alarm(60);
+	assert_int_equal(flock(lock, LOCK_EX), 0);
+	alarm(0);
+	close(lock);
+}
+
+RUN_TESTS(NULL, NULL)

@@ -1,7 +1,6 @@
 #include "actions.h"
 
 #include "gpu/topology/cache.h"
-#include "gpu/topology/load.h"
 #include "measure_child.h"
 #include "start/driver.h"
 #include "start/front.h"
@@ -196,7 +195,6 @@ static int finish(struct measure_report *report, struct error *error)
 		others[i] = topology_find(&list, measured->gpus[i].pci);
 		result = compare(&measured->gpus[i], others[i], error);
 	}
-	load_gpcs("", measured);
 	for (unsigned int i = 0; i < measured->count && result == 0; i++)
 		result = keep(&measured->gpus[i], report->numbers[i], others[i], error);
 	return result;

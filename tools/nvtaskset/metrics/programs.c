@@ -102,6 +102,12 @@ static void expose_activity(struct exposition *exposition, const struct activity
 		add_known(exposition, METRIC_TPC_TIME, labels, activity->tpc_time);
 }
 
+/* Of a bus id that no GPU of this machine has, nothing is said: a program may name any. */
+static bool may_be_here(struct pci_address pci, const struct topology_list *gpus)
+{
+	return gpus->count == 0 || !pci_address_is_known(pci) || topology_find(gpus, pci);
+}
+
 static void expose_row(struct exposition *exposition, const struct activity *activity, const struct topology_list *gpus)
 {
 	struct metric_labels process = {.count = 0}, labels = {.count = 0};
@@ -110,7 +116,7 @@ static void expose_row(struct exposition *exposition, const struct activity *act
 	label_process(&process, &texts, activity->row.process);
 	if (activity->row.place == 0)
 		expose_process(exposition, activity->row.process, &process);
-	if (activity->row.has_gpu) {
+	if (activity->row.has_gpu && may_be_here(activity->row.pci, gpus)) {
 		label_gpu(&labels, &texts, activity->row.pci, gpus);
 		for (unsigned int i = 0; i < process.count; i++)
 			metric_label(&labels, process.list[i].name, process.list[i].value);

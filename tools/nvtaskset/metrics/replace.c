@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,8 @@ int replace_file(const char *path, const char *text, size_t length, struct error
 
 	if (file < 0)
 		return error_set_errno(error, "%.200s", path);
+	/* Beyond a limit of the file's size, the write is to fail, and the temporary file to go. */
+	signal(SIGXFSZ, SIG_IGN);
 	int result = write_all(file, text, length) == 0 && share(file) == 0 && rename(temporary, path) == 0
 	                     ? 0
 	                     : error_set_errno(error, "%.200s", path);

@@ -2,11 +2,11 @@
 
 #include "base/clock.h"
 #include "exposition.h"
+#include "request.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #define FIRST_DESCRIPTOR 3 /* sd_listen_fds(3) */
-#define REQUEST_MAX 8192
 
 /* --- the socket ----------------------------------------------------------------------------------------------------- */
 
@@ -62,198 +61,296 @@ int serve_find_socket(int *socket, struct error *error)
 	return result;
 }
 
-/* --- waiting -------------------------------------------------------------------------------------------------------- */
+/* --- clients -------------------------------------------------------------------------------------------------------- */
 
-/* A client, and until when it is waited for. */
-struct client {
-	int connection;
-	double until;
-	const struct page_source *source;
+enum client_state {
+	CLIENT_NONE,
+	CLIENT_ASKS,
+	CLIENT_TAKES, /* the response */
+	CLIENT_LEAVES /* it has been told that this was all: closing with unread bytes would discard what was sent */
 };
 
-/* How long to wait at once, for poll(2). */
-static int next_wait(const struct page_source *source, double left)
+struct client {
+	enum client_state state;
+	int connection;
+	double until;
+	char head[REQUEST_MAX];
+	size_t head_length;
+	char *response;
+	size_t length, sent;
+};
+
+struct server {
+	const struct page_source *source;
+	int socket; /* -1: there is one connection, and no other comes */
+	double meanwhile_at;
+	struct client clients[SERVE_CLIENTS];
+};
+
+static void set_state(struct client *client, enum client_state state)
 {
-	if (source->meanwhile && left > SERVE_MEANWHILE_MS)
-		return SERVE_MEANWHILE_MS;
-	return left < INT_MAX ? (int)left + 1 : -1;
+	client->state = state;
+	client->until = clock_ms() + SERVE_SECONDS * 1000;
 }
 
-/* Waits until the file is ready; false if the time is over, or it cannot be waited for. */
-static bool wait_until_ready(int file, short events, double until, const struct page_source *source)
+static void drop(struct client *client)
 {
-	struct pollfd poll_file = {.fd = file, .events = events};
-	double left = until - clock_ms();
-	int ready = 0;
+	close(client->connection);
+	free(client->response);
+	client->response = NULL;
+	client->state = CLIENT_NONE;
+}
 
-	while (ready == 0 && left > 0) {
-		ready = poll(&poll_file, 1, next_wait(source, left));
-		if (ready == 0 && source->meanwhile)
-			source->meanwhile(source->context);
-		left = until - clock_ms();
+/* A free place; or that of the client that has had nothing to take for longest. NULL if all take responses. */
+static struct client *find_place(struct server *server)
+{
+	struct client *found = NULL;
+
+	for (int i = 0; i < SERVE_CLIENTS && !(found && found->state == CLIENT_NONE); i++) {
+		struct client *client = &server->clients[i];
+		bool is_older = client->state != CLIENT_TAKES && (!found || client->until < found->until);
+
+		found = client->state == CLIENT_NONE || is_older ? client : found;
 	}
-	return ready > 0;
+	return found;
 }
 
-static bool client_is_ready(const struct client *client, short events)
+static void welcome(struct server *server, int connection)
 {
-	return wait_until_ready(client->connection, events, client->until, client->source);
-}
+	struct client *client = find_place(server);
 
-/* --- requests ------------------------------------------------------------------------------------------------------- */
-
-/* Reads up to the empty line that ends a request's head. False if none comes in time, or it is too long. */
-static bool read_head(const struct client *client, char head[REQUEST_MAX])
-{
-	size_t length = 0;
-	bool is_whole = false, goes_on = true;
-
-	head[0] = '\0';
-	while (!is_whole && goes_on && length < REQUEST_MAX - 1 && client_is_ready(client, POLLIN)) {
-		ssize_t got = recv(client->connection, head + length, REQUEST_MAX - 1 - length, MSG_DONTWAIT);
-
-		goes_on = got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
-		length += got > 0 ? (size_t)got : 0;
-		head[length] = '\0';
-		is_whole = strstr(head, "\r\n\r\n") || strstr(head, "\n\n");
+	if (client && client->state != CLIENT_NONE)
+		drop(client);
+	if (client) {
+		client->connection = connection;
+		client->head_length = client->length = client->sent = 0;
+		set_state(client, CLIENT_ASKS);
 	}
-	return is_whole;
-}
-
-/* The line of the head that begins with this name and a colon, in any case; NULL if there is none. */
-static const char *find_field(const char *head, const char *name)
-{
-	const char *line = strchr(head, '\n');
-	size_t length = strlen(name);
-
-	while (line && !(strncasecmp(line + 1, name, length) == 0 && line[1 + length] == ':'))
-		line = strchr(line + 1, '\n');
-	return line ? line + 1 : NULL;
-}
-
-/* OpenMetrics is for who asks for it: not everybody can read it. */
-static enum metrics_format format_for(const char *head)
-{
-	const char *accept = find_field(head, "Accept"), *found = accept ? strstr(accept, "application/openmetrics-text") : NULL;
-	bool asks = found && found < accept + strcspn(accept, "\r\n");
-
-	return asks ? METRICS_OPENMETRICS : METRICS_PROMETHEUS;
-}
-
-/* Whether the request is for this path, also with a query behind it. */
-static bool is_for(const char *head, const char *path)
-{
-	const char *target = strchr(head, ' ');
-	size_t length = strlen(path);
-
-	return target && strncmp(target + 1, path, length) == 0 && strchr(" ?", target[1 + length]) != NULL;
 }
 
 /* --- responses ------------------------------------------------------------------------------------------------------ */
 
-struct response {
-	const char *status, *type;
+struct page {
+	const char *status, *type, *more;
 	char *text;
 	size_t length;
 };
 
-static bool send_all(const struct client *client, const char *bytes, size_t length)
+static void write_metrics(struct page *page, FILE *file, const struct page_source *source, const struct request *request)
 {
-	bool goes_on = true;
-
-	while (length > 0 && goes_on && client_is_ready(client, POLLOUT)) {
-		ssize_t sent = send(client->connection, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-		goes_on = sent >= 0 || errno == EAGAIN || errno == EINTR;
-		bytes += sent > 0 ? sent : 0;
-		length -= sent > 0 ? (size_t)sent : 0;
-	}
-	return length == 0;
-}
-
-/* Tells the client that this was all, and takes what it still sends: closing with unread bytes would discard what was
- * sent. */
-static void hang_up(const struct client *client)
-{
-	char rest[1024];
-
-	shutdown(client->connection, SHUT_WR);
-	while (client_is_ready(client, POLLIN) && recv(client->connection, rest, sizeof rest, MSG_DONTWAIT) > 0)
-		continue;
-	close(client->connection);
-}
-
-static void write_page(struct response *response, FILE *page, const struct page_source *source, const char *head)
-{
-	enum metrics_format format = source->format == METRICS_ANY ? format_for(head) : source->format;
+	enum metrics_format format = source->format == METRICS_ANY ? request->format : source->format;
 	struct error why = {.reason = ""};
 
-	response->status = "200 OK";
-	response->type = exposition_type(format);
-	if (source->write(source->context, format, page, &why) < 0) {
-		response->status = "500 Internal Server Error";
-		response->type = "text/plain; charset=utf-8";
-		fprintf(page, "nvtaskset: %s\n", why.reason);
+	page->type = exposition_type(format);
+	if (source->write(source->context, format, file, &why) < 0) {
+		page->status = "500 Internal Server Error";
+		page->type = "text/plain; charset=utf-8";
+		fprintf(file, "nvtaskset: %s\n", why.reason);
 		fprintf(stderr, "nvtaskset: %s\n", why.reason);
 	}
 }
 
-static void write_refusal(struct response *response, FILE *page, const char *status)
+static void write_page(struct page *page, FILE *file, const struct page_source *source, const struct request *request)
 {
-	response->status = status;
-	response->type = "text/plain; charset=utf-8";
-	fprintf(page, "%s\n", status);
-}
-
-static void answer(int connection, const struct page_source *source)
-{
-	const struct client client = {connection, clock_ms() + SERVE_SECONDS * 1000, source};
-	struct response response = {.text = NULL};
-	char head[REQUEST_MAX], first[256];
-	bool is_whole = read_head(&client, head);
-	bool is_get = strncmp(head, "GET ", 4) == 0, is_head = strncmp(head, "HEAD ", 5) == 0;
-	FILE *page = open_memstream(&response.text, &response.length);
-
-	if (page && !is_whole)
-		write_refusal(&response, page, "400 Bad Request");
-	else if (page && !is_get && !is_head)
-		write_refusal(&response, page, "405 Method Not Allowed");
-	else if (page && !is_for(head, "/metrics") && !is_for(head, "/"))
-		write_refusal(&response, page, "404 Not Found");
-	else if (page)
-		write_page(&response, page, source, head);
-	if (page && fclose(page) == 0) {
-		int length = snprintf(first, sizeof first,
-		                      "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%sConnection: close\r\n\r\n",
-		                      response.status, response.type, response.length, is_get || is_head ? "" : "Allow: GET, HEAD\r\n");
-
-		if (send_all(&client, first, (size_t)length) && !is_head)
-			send_all(&client, response.text, response.length);
+	page->type = "text/plain; charset=utf-8";
+	page->more = "";
+	switch (request->state) {
+	case REQUEST_OF_METRICS:
+		page->status = "200 OK";
+		write_metrics(page, file, source, request);
+		break;
+	case REQUEST_OF_OTHER_METHOD:
+		page->status = "405 Method Not Allowed";
+		page->more = "Allow: GET, HEAD\r\n";
+		break;
+	case REQUEST_OF_OTHER_PATH:
+		page->status = "404 Not Found";
+		break;
+	case REQUEST_BAD:
+	case REQUEST_UNFINISHED:
+		page->status = "400 Bad Request";
+		break;
 	}
-	free(response.text);
-	hang_up(&client);
+	if (request->state != REQUEST_OF_METRICS)
+		fprintf(file, "%s\n", page->status);
 }
+
+/* Without memory, the response is empty. */
+static void respond(struct client *client, const struct page_source *source, const struct request *request)
+{
+	struct page page = {.text = NULL};
+	FILE *file = open_memstream(&page.text, &page.length);
+	FILE *response = file ? open_memstream(&client->response, &client->length) : NULL;
+
+	if (response)
+		write_page(&page, file, source, request);
+	if (file && fclose(file) == 0 && response) {
+		fprintf(response, "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%sConnection: close\r\n\r\n", page.status,
+		        page.type, page.length, page.more);
+		if (!request->is_head)
+			fwrite(page.text, 1, page.length, response);
+	}
+	if (response && fclose(response) != 0)
+		client->length = 0;
+	free(page.text);
+}
+
+/* --- connections ---------------------------------------------------------------------------------------------------- */
+
+/* What a call on a connection that does not wait has come to. */
+static bool can_go_on(ssize_t result)
+{
+	return result > 0 || (result < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+static void read_request(struct client *client, const struct page_source *source)
+{
+	ssize_t got = recv(client->connection, client->head + client->head_length, REQUEST_MAX - client->head_length, MSG_DONTWAIT);
+	bool is_all = !can_go_on(got);
+	struct request request;
+
+	client->head_length += got > 0 ? (size_t)got : 0;
+	request_read(&request, client->head, client->head_length, is_all);
+	if (request.state != REQUEST_UNFINISHED) {
+		respond(client, source, &request);
+		set_state(client, CLIENT_TAKES);
+	}
+}
+
+static void send_response(struct client *client)
+{
+	ssize_t sent = send(client->connection, client->response + client->sent, client->length - client->sent,
+	                    MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	client->sent += sent > 0 ? (size_t)sent : 0;
+	if (client->sent == client->length || !can_go_on(sent)) {
+		shutdown(client->connection, SHUT_WR);
+		set_state(client, CLIENT_LEAVES);
+	}
+}
+
+static void take_rest(struct client *client)
+{
+	char rest[1024];
+
+	if (!can_go_on(recv(client->connection, rest, sizeof rest, MSG_DONTWAIT)))
+		drop(client);
+}
+
+static void serve_client(struct client *client, const struct page_source *source)
+{
+	switch (client->state) {
+	case CLIENT_ASKS:
+		read_request(client, source);
+		break;
+	case CLIENT_TAKES:
+		send_response(client);
+		break;
+	case CLIENT_LEAVES:
+		take_rest(client);
+		break;
+	case CLIENT_NONE:
+		break;
+	}
+}
+
+/* --- waiting -------------------------------------------------------------------------------------------------------- */
 
 /* A connection that is gone before it is accepted, or a lack that passes, is no reason to end. */
-static bool can_go_on(int why)
+static bool can_accept_again(int why)
 {
 	return why == EINTR || why == ECONNABORTED || why == EAGAIN || why == EPROTO || why == ENETDOWN || why == EHOSTUNREACH ||
 	       why == ENETUNREACH || why == EPERM;
 }
 
+static bool lacks_room(int why)
+{
+	return why == EMFILE || why == ENFILE || why == ENOBUFS || why == ENOMEM;
+}
+
+static int accept_one(struct server *server, struct error *error)
+{
+	int connection = accept4(server->socket, NULL, NULL, SOCK_CLOEXEC), result = 0;
+
+	if (connection >= 0)
+		welcome(server, connection);
+	else if (lacks_room(errno))
+		clock_pause_us(SERVE_MEANWHILE_MS * 1000);
+	else if (!can_accept_again(errno))
+		result = error_set_errno(error, "the socket");
+	return result;
+}
+
+static void look_meanwhile(struct server *server)
+{
+	if (server->source->meanwhile && clock_ms() >= server->meanwhile_at) {
+		server->source->meanwhile(server->source->context);
+		server->meanwhile_at = clock_ms() + SERVE_MEANWHILE_MS;
+	}
+}
+
+/* How long to wait at once, for poll(2); -1: until something comes. */
+static int next_wait(const struct server *server)
+{
+	double until = server->source->meanwhile ? server->meanwhile_at : -1, left;
+
+	for (int i = 0; i < SERVE_CLIENTS; i++) {
+		const struct client *client = &server->clients[i];
+
+		if (client->state != CLIENT_NONE && (until < 0 || client->until < until))
+			until = client->until;
+	}
+	left = until - clock_ms();
+	return until < 0 ? -1 : left > 0 ? (int)left + 1 : 0;
+}
+
+/* Waits until there is something to do, and does it. The last file is the socket. */
+static int serve_once(struct server *server, struct error *error)
+{
+	struct pollfd files[SERVE_CLIENTS + 1];
+	int result = 0;
+
+	for (int i = 0; i < SERVE_CLIENTS; i++) {
+		const struct client *client = &server->clients[i];
+
+		files[i] = (struct pollfd){.fd = client->state == CLIENT_NONE ? -1 : client->connection,
+		                           .events = client->state == CLIENT_TAKES ? POLLOUT : POLLIN};
+	}
+	files[SERVE_CLIENTS] = (struct pollfd){.fd = find_place(server) ? server->socket : -1, .events = POLLIN};
+	int ready = poll(files, SERVE_CLIENTS + 1, next_wait(server));
+
+	for (int i = 0; i < SERVE_CLIENTS && ready >= 0; i++) {
+		struct client *client = &server->clients[i];
+
+		if (files[i].revents != 0)
+			serve_client(client, server->source);
+		else if (client->state != CLIENT_NONE && clock_ms() >= client->until)
+			drop(client);
+	}
+	if (ready > 0 && files[SERVE_CLIENTS].revents != 0)
+		result = accept_one(server, error);
+	look_meanwhile(server);
+	return result;
+}
+
+static bool has_clients(const struct server *server)
+{
+	bool has = false;
+
+	for (int i = 0; i < SERVE_CLIENTS && !has; i++)
+		has = server->clients[i].state != CLIENT_NONE;
+	return has;
+}
+
 int serve(int socket, const struct page_source *source, struct error *error)
 {
-	if (!serve_is_listening(socket)) {
-		answer(socket, source);
-		return 0;
-	}
-	for (;;) {
-		bool is_ready = wait_until_ready(socket, POLLIN, INFINITY, source);
-		int connection = is_ready ? accept4(socket, NULL, NULL, SOCK_CLOEXEC) : -1;
+	static struct server server; /* large */
+	int result = 0;
 
-		if (connection >= 0)
-			answer(connection, source);
-		else if (!can_go_on(errno))
-			return error_set_errno(error, "the socket");
-	}
+	server = (struct server){.source = source, .socket = serve_is_listening(socket) ? socket : -1};
+	if (server.socket < 0)
+		welcome(&server, socket);
+	while (result == 0 && (server.socket >= 0 || has_clients(&server)))
+		result = serve_once(&server, error);
+	return result;
 }

@@ -110,7 +110,8 @@ void workload_find_names(struct workload *workload, const char *container, const
 
 void workload_of(struct workload *workload, pid_t pid)
 {
-	char cgroup[CGROUP_MAX], container[WORKLOAD_NAME];
+	static char cgroup[CGROUP_MAX]; /* large */
+	char container[WORKLOAD_NAME];
 
 	proc_read_text(cgroup, sizeof cgroup, "/proc/%d/cgroup", (int)pid);
 	workload_read(workload, cgroup, container);

@@ -3,13 +3,13 @@
 #include "base/clock.h"
 #include "demangle.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NOT_MEASURED "they are measured only while somebody looks"
 #define NOT_YET "it was not looked at for long enough"
+#define TOO_MANY "its user has more programs than can be looked at at once"
 #define OTHERS "functions that there was no room for"
 
 /* --- numbers ------------------------------------------------------------------------------------------------------ */
@@ -83,7 +83,7 @@ static void add_times(struct activity *activity, const struct watch_list *list, 
 	if (activity->row.process->not_in_force)
 		activity->why_no_times = activity->row.process->not_in_force;
 	else if (!watched)
-		activity->why_no_times = NOT_MEASURED;
+		activity->why_no_times = list->functions_of == 0 ? TOO_MANY : NOT_MEASURED;
 	else if (!watched->look)
 		activity->why_no_times = watched->why;
 	else if (!watched->was_taken)
@@ -94,28 +94,12 @@ static void add_times(struct activity *activity, const struct watch_list *list, 
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
-static struct accuracy accuracy_of(const struct prediction_quality *quality)
-{
-	struct accuracy accuracy = {.launches = {.is_known = false}};
-
-	if (quality->known > 0 || quality->unknown > 0) {
-		accuracy.launches = reading_of((double)quality->known);
-		accuracy.unknown = reading_of((double)quality->unknown);
-	}
-	if (quality->known > 0)
-		accuracy.predicted = reading_of((double)quality->predicted_ns / (double)quality->known);
-	if (quality->known > 0 && quality->came_ns > 0)
-		accuracy.error = reading_of((double)quality->error_ns / (double)quality->came_ns);
-	return accuracy;
-}
-
 /* Of kernels of graphs, durations are samples: the sum is that of all instances. */
 static bool describe_kernel(struct kernel_activity *kernel, const struct function_sum *function)
 {
 	const struct durations *durations = &function->durations;
 
 	*kernel = (struct kernel_activity){.name = demangle(function->name ? function->name : OTHERS),
-	                                   .accuracy = accuracy_of(&function->predicted),
 	                                   .instances = function->instances,
 	                                   .timed = durations->count};
 	if (durations->count > 0) {
@@ -126,14 +110,6 @@ static bool describe_kernel(struct kernel_activity *kernel, const struct functio
 		kernel->longest = reading_of((double)durations->max_ns);
 		kernel->deviation = reading_of(durations_deviation(durations));
 	}
-	return kernel->name != NULL;
-}
-
-static bool describe_graph(struct kernel_activity *kernel, const struct look_graph *graph)
-{
-	*kernel = (struct kernel_activity){.is_graph = true, .accuracy = accuracy_of(&graph->predicted)};
-	if (asprintf(&kernel->name, "(graph %#" PRIx64 ")", graph->instance) < 0)
-		kernel->name = NULL;
 	return kernel->name != NULL;
 }
 
@@ -169,12 +145,9 @@ static int list_kernels(struct activities *now, struct error *error)
 	now->why_no_kernels = !watched ? NOT_MEASURED : watched->look ? NULL : watched->why;
 	if (now->why_no_kernels)
 		return 0;
-	now->accuracy = accuracy_of(&watched->predicted);
-	now->kernels = calloc(watched->functions.count + watched->graph_count + 1, sizeof *now->kernels);
+	now->kernels = calloc(watched->functions.count + 1, sizeof *now->kernels);
 	for (unsigned int i = 0; now->kernels && i < watched->functions.count; i++)
 		is_whole = describe_kernel(&now->kernels[now->kernel_count++], &watched->functions.list[i]) && is_whole;
-	for (unsigned int i = 0; now->kernels && i < watched->graph_count; i++)
-		is_whole = describe_graph(&now->kernels[now->kernel_count++], &watched->graphs[i]) && is_whole;
 	if (!now->kernels || !is_whole)
 		return error_set(error, "no memory");
 	share_out(now->kernels, now->kernel_count);

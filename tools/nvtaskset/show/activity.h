@@ -37,18 +37,9 @@ struct activity {
 	const char *why_no_times; /* NULL where busy, tpcs and time are known */
 };
 
-/* What a program predicts of its launches (state/predictions.h), in all. Nothing is known of one that predicts nothing. */
-struct accuracy {
-	struct reading launches, unknown; /* that were predicted; of which nothing was known */
-	struct reading predicted;         /* nanoseconds, on average */
-	struct reading error;             /* the sum of the errors, as a part of what came */
-};
-
 /* One function of the process that was chosen for its kernels, since the first look; durations in nanoseconds. */
 struct kernel_activity {
 	char *name; /* demangled, clean text (text.h) */
-	bool is_graph; /* a graph's instance, of which nothing else is known than what was predicted */
-	struct accuracy accuracy;
 	uint64_t instances;
 	uint64_t timed; /* of them, those that the following was made from: of kernels of graphs, samples */
 	struct reading share; /* of the sum of all kernels: 0 … 1 */
@@ -67,8 +58,7 @@ struct activities {
 	pid_t kernels_of;      /* whose kernels are looked at, and only its times; 0: nobody's */
 	struct watch_list watched;
 	size_t kernel_count;
-	struct kernel_activity *kernels; /* and graphs of which something was predicted */
-	struct accuracy accuracy;        /* of all launches of that process */
+	struct kernel_activity *kernels;
 	const char *why_no_kernels; /* NULL where they are known */
 };
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -42,7 +43,10 @@ enum event event_wait(int64_t until, int signals, int keys)
 
 int event_end_closed(struct error *error)
 {
-	raise(SIGPIPE);
-	errno = EPIPE;
+	/* A descriptor that was closed before we began is no pipe. */
+	if (fcntl(STDOUT_FILENO, F_GETFD) >= 0) {
+		raise(SIGPIPE);
+		errno = EPIPE;
+	}
 	return error_set_errno(error, "standard output");
 }

@@ -6,9 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Any user may say that his process is in a group of root's, so that is believed for the sum of that user's only. */
+static bool are_together(const struct process *a, const struct process *b)
+{
+	return group_is_same(a->group.identity, b->group.identity) && a->uid == b->uid;
+}
+
 bool group_has(const struct group_sum *group, const struct process *process)
 {
-	return group_is_same(group->first->group.identity, process->group.identity);
+	return are_together(group->first, process);
 }
 
 static struct group_sum *find(const struct groups *groups, const struct process *process)
@@ -95,7 +101,7 @@ bool groups_explain(const struct processes *processes, const struct shared *shar
 		if (!process_shares(process, shared))
 			continue;
 		first = first ? first : process;
-		is_one = group_is_same(first->group.identity, process->group.identity);
+		is_one = are_together(first, process);
 	}
 	return first && is_one;
 }
@@ -108,12 +114,23 @@ static void print_number(FILE *page, bool is_known, uint64_t number, const char 
 		fprintf(page, ", - %s", what);
 }
 
-static void print_one(const struct group_sum *sum, FILE *page)
+static bool has_other_users(const struct groups *groups, const struct group_sum *sum)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < groups->count && !has; i++)
+		has = &groups->list[i] != sum && group_is_same(groups->list[i].first->group.identity, sum->first->group.identity);
+	return has;
+}
+
+static void print_one(const struct groups *groups, const struct group_sum *sum, FILE *page)
 {
 	if (sum->first->group.name[0] != '\0')
 		fprintf(page, "group %s", sum->first->group.name);
 	else
 		fprintf(page, "group of %d", (int)sum->first->pid);
+	if (has_other_users(groups, sum))
+		fprintf(page, " (%s's)", sum->first->user);
 	fprintf(page, ": %zu %s", sum->members, sum->members == 1 ? "process" : "processes");
 	print_number(page, sum->launched_are_known, sum->launched, "launches");
 	print_number(page, sum->ended_are_known, sum->ended, "ended");
@@ -126,6 +143,6 @@ void groups_print(const struct groups *groups, FILE *page)
 {
 	for (size_t i = 0; i < groups->count; i++) {
 		if (groups->list[i].members > 1 || groups->list[i].first->group.name[0] != '\0')
-			print_one(&groups->list[i], page);
+			print_one(groups, &groups->list[i], page);
 	}
 }

@@ -21,7 +21,7 @@ struct groups {
 	struct group_sum *list; /* by the first one's pid */
 };
 
-/* Sums up all groups. The caller frees the list; it refers to the processes. -1 with the reason. */
+/* Sums up all groups, for each user apart. The caller frees the list; it refers to the processes. -1 with the reason. */
 int groups_sum(struct groups *groups, const struct processes *processes, struct error *error);
 
 bool group_has(const struct group_sum *group, const struct process *process);

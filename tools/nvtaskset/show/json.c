@@ -227,9 +227,10 @@ static json_t *kernels(const struct process *process, const struct topology_list
 static json_t *group_reference(const struct process *process)
 {
 	const struct process_group *group = &process->group;
-	char id[40];
+	char id[48];
 
-	snprintf(id, sizeof id, "%" PRIx64 "-%" PRIx64, group->identity.device, group->identity.inode);
+	snprintf(id, sizeof id, "%" PRIx64 "-%" PRIx64 "-%x", group->identity.device, group->identity.inode,
+	         (unsigned int)process->uid);
 	return group->identity.inode == 0 ? json_null()
 	                                  : json_pack("{s:s, s:s?, s:b}", "id", id, "name",
 	                                              group->name[0] != '\0' ? group->name : NULL, "is_file", group->is_file);

@@ -4,6 +4,7 @@
 #include "base/pids.h"
 #include "base/proc.h"
 #include "base/proc_stat.h"
+#include "base/purse.h"
 #include "text.h"
 
 #include <errno.h>
@@ -256,14 +257,20 @@ static int collect_one(struct processes *processes, pid_t pid, bool not_in_force
 
 int processes_collect(struct processes *processes, bool not_in_force_too, struct error *error)
 {
+	struct purses purses = {.wait_ms = 0};
 	struct pids pids;
 	int result = pids_all(&pids, error);
 
 	*processes = (struct processes){.count = 0};
 	if (result < 0)
 		return -1;
-	for (size_t i = 0; result == 0 && i < pids.count; i++)
-		result = collect_one(processes, pids.list[i], not_in_force_too, error);
+	for (size_t i = 0; result == 0 && i < pids.count; i++) {
+		if (purses_open(&purses, pids.list[i])) {
+			result = collect_one(processes, pids.list[i], not_in_force_too, error);
+			purses_close(&purses, pids.list[i]);
+		}
+	}
+	processes->some_are_left_out = purses.is_short;
 	free(pids.list);
 	find_yielding(processes);
 	if (result < 0)
@@ -273,7 +280,13 @@ int processes_collect(struct processes *processes, bool not_in_force_too, struct
 
 const char *processes_note(const struct processes *processes)
 {
-	return processes->some_are_hidden ? "Programs that you may not look at, those of other users, are not shown.\n" : "";
+	const char *note = "";
+
+	if (processes->some_are_left_out)
+		note = "Not all programs are shown: those of a user have more open than can be looked at.\n";
+	else if (processes->some_are_hidden)
+		note = "Programs that you may not look at, those of other users, are not shown.\n";
+	return note;
 }
 
 void processes_free(struct processes *processes)

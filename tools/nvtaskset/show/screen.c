@@ -17,6 +17,9 @@
 #define ROW_END "\033[K"
 #define ERASE_BELOW "\033[J"
 
+/* A terminal that takes nothing for so long is left as it is. */
+#define LEAVE_MS 500
+
 /* May be called twice, to set up the terminal again: other programs may have used it while we were stopped. */
 static void enter(struct screen *screen)
 {
@@ -30,6 +33,7 @@ static void enter(struct screen *screen)
 		keys.c_cc[VTIME] = 0;
 		tcsetattr(screen->keys, TCSADRAIN, &keys);
 	}
+	terminal_give_up(screen->signals, -1);
 	terminal_write(ENTER, sizeof ENTER - 1, NULL);
 	screen->is_entered = true;
 }
@@ -39,6 +43,7 @@ static void leave(struct screen *screen)
 {
 	sigset_t stop, before;
 
+	terminal_give_up(screen->signals, LEAVE_MS);
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGTTOU);
 	sigprocmask(SIG_BLOCK, &stop, &before);
@@ -70,6 +75,7 @@ int screen_open(struct screen *screen, struct error *error)
 void screen_close(struct screen *screen)
 {
 	leave(screen);
+	terminal_give_up(-1, -1);
 	close(screen->signals);
 	sigprocmask(SIG_SETMASK, &screen->unblocked, NULL);
 }

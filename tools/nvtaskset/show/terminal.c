@@ -1,8 +1,10 @@
 #include "terminal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -62,12 +64,38 @@ struct terminal terminal_look(void)
 	return terminal;
 }
 
+static struct {
+	int output; /* the same terminal, without waiting; or standard output */
+	int file, after_ms;
+} giving_up = {.output = STDOUT_FILENO, .file = -1, .after_ms = -1};
+
+/* Opened anew, since others who share standard output wait for their writes. */
+void terminal_give_up(int file, int after_ms)
+{
+	if (giving_up.output != STDOUT_FILENO)
+		close(giving_up.output);
+	giving_up.output = file >= 0 ? open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : STDOUT_FILENO;
+	if (giving_up.output < 0)
+		giving_up.output = STDOUT_FILENO;
+	giving_up.file = file;
+	giving_up.after_ms = after_ms;
+}
+
+static bool has_room(void)
+{
+	struct pollfd files[] = {{.fd = giving_up.output, .events = POLLOUT}, {.fd = giving_up.file, .events = POLLIN}};
+
+	return poll(files, 2, giving_up.after_ms) != 0 && files[1].revents == 0;
+}
+
 int terminal_write(const char *text, size_t length, struct error *error)
 {
 	while (length > 0) {
-		ssize_t written = write(STDOUT_FILENO, text, length);
+		ssize_t written = write(giving_up.output, text, length);
 
-		if (written < 0 && errno != EINTR)
+		if (written < 0 && errno == EAGAIN && !has_room())
+			return 0;
+		if (written < 0 && errno != EINTR && errno != EAGAIN)
 			return error_set_errno(error, "standard output");
 		text += written > 0 ? written : 0;
 		length -= written > 0 ? (size_t)written : 0;

@@ -37,6 +37,10 @@ static inline bool terminal_draws(const struct terminal *terminal)
 	return terminal->is_terminal && terminal->utf8;
 }
 
+/* From here on, terminal_write gives up when this file becomes readable, or after so many milliseconds (-1: never): a terminal
+ * that takes nothing keeps nobody waiting. -1 ends that. */
+void terminal_give_up(int file, int after_ms);
+
 /* Writes past stdio, all of it; -1 with the reason. */
 int terminal_write(const char *text, size_t length, struct error *error);
 

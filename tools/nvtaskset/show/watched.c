@@ -1,7 +1,10 @@
 #include "watched.h"
 
+#include "base/purse.h"
+
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* --- one program -------------------------------------------------------------------------------------------------- */
 
@@ -13,7 +16,7 @@ static void end_one(struct watched *watched)
 
 static struct watched begin_one(const struct process *process)
 {
-	struct watched watched = {.pid = process->pid, .started = process->started};
+	struct watched watched = {.pid = process->pid, .started = process->started, .user = process->uid};
 	struct error error = {.reason = ""};
 
 	watched.look = look_begin(process->pid, &error);
@@ -80,9 +83,6 @@ static void add_gpu(struct watched *watched, const struct look_gpu *came)
 static void add_functions(struct watched *watched, const struct look_times *times)
 {
 	function_sums_add(&watched->functions, times);
-	watched->predicted = times->predicted;
-	watched->graph_count = times->graph_count;
-	memcpy(watched->graphs, times->graphs, sizeof watched->graphs);
 }
 
 static void take_one(struct watched *watched, bool has_functions)
@@ -164,8 +164,39 @@ static int add_process(struct watch_list *watched, const struct process *process
 	return 0;
 }
 
+/* Each one watched has two files open, and the rest of the command needs some, for clients of metrics for example. */
+#define FILES_OF_ONE 2
+#define OTHER_FILES 80
+#define WATCHED_MOST 2048
+
+static size_t find_most(void)
+{
+	struct rlimit limit;
+	size_t most = 0;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return most;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > OTHER_FILES)
+		most = (limit.rlim_cur - OTHER_FILES) / FILES_OF_ONE;
+	return most < WATCHED_MOST ? most : WATCHED_MOST;
+}
+
+/* Nobody's programs get more places than stay free for those of others. */
+static bool has_place(const struct watch_list *watched, size_t most, uid_t user)
+{
+	size_t own = 0;
+
+	for (size_t i = 0; i < watched->count; i++)
+		own += watched->list[i].user == user;
+	return watched->count + own < most;
+}
+
 int watched_follow(struct watch_list *watched, const struct processes *processes, struct error *error)
 {
+	struct purses purses = {.wait_ms = 0};
+	size_t most = find_most();
 	int result = 0;
 
 	for (size_t i = 0; i < watched->count; i++)
@@ -177,17 +208,31 @@ int watched_follow(struct watch_list *watched, const struct processes *processes
 
 		if (known)
 			known->is_listed = is_wanted;
-		else if (is_wanted && (watched->functions_of == 0 || watched->functions_of == process->pid))
+		else if (is_wanted && (watched->functions_of == 0 || watched->functions_of == process->pid) &&
+		         has_place(watched, most, process->uid) && purses_open(&purses, process->pid)) {
 			result = add_process(watched, process, error);
+			purses_close(&purses, process->pid);
+		}
 	}
 	drop_unlisted(watched);
 	return result;
 }
 
+/* The next round begins with the programs that this one has not come to. */
 void watched_take(struct watch_list *watched)
 {
-	for (size_t i = 0; i < watched->count; i++)
-		take_one(&watched->list[i], watched->functions_of == watched->list[i].pid);
+	struct purses purses = {.wait_ms = 0};
+	bool goes_on = true;
+
+	for (size_t i = 0; i < watched->count && goes_on; i++) {
+		struct watched *one = &watched->list[watched->next++ % watched->count];
+
+		if (purses_open(&purses, one->pid)) {
+			take_one(one, watched->functions_of == one->pid);
+			purses_close(&purses, one->pid);
+		}
+		goes_on = !watched->is_wanted || !watched->is_wanted(watched->context);
+	}
 }
 
 void watched_begin(struct watch_list *watched)

@@ -24,6 +24,7 @@ struct watched_gpu {
 struct watched {
 	pid_t pid;
 	uint64_t started; /* as in struct process */
+	uid_t user;
 	struct look *look;
 	char why[ERROR_MAX]; /* why it cannot be looked at, if look is NULL */
 	bool was_taken;      /* since watched_begin */
@@ -32,10 +33,6 @@ struct watched {
 	unsigned int gpu_count;
 	struct watched_gpu gpus[LOOK_GPUS];
 	struct function_sums functions; /* since it is watched */
-	/* What it said last of its predictions. */
-	struct prediction_quality predicted; /* of all launches */
-	unsigned int graph_count;
-	struct look_graph graphs[PREDICTIONS_MAX];
 };
 
 /* Initially all zero. */
@@ -43,13 +40,16 @@ struct watch_list {
 	size_t count;
 	struct watched *list;
 	pid_t functions_of; /* 0: of no program */
+	size_t next;        /* to be taken */
+	bool (*is_wanted)(void *context); /* whether something else is to be done before the rest of a take; NULL: nothing is */
+	void *context;
 };
 
 /* Begins to watch programs that are new in the list, and ends it for those that are not there any more. -1 with the reason if
  * there is no memory. */
 int watched_follow(struct watch_list *watched, const struct processes *processes, struct error *error);
 
-/* Reads what came. To be called every LOOK_TAKE_MS. */
+/* Reads what came, without waiting for any program. To be called every LOOK_TAKE_MS. */
 void watched_take(struct watch_list *watched);
 
 /* From here on, times are those of a new interval. */

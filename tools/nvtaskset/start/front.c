@@ -195,7 +195,7 @@ static int make_directory(const char *own, const char *driver, char directory[PA
 int front_check_others(const char *directory, struct error *error)
 {
 	static const char *const names[] = {DRIVER_NAME, DRIVER_LINK};
-	char path[PATH_MAX];
+	static char path[PATH_MAX];
 	struct error why;
 	int result = 0;
 

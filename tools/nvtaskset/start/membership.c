@@ -15,13 +15,13 @@
 
 static int open_file(struct membership *membership, const struct options *options, struct error *error)
 {
-	const char *path = membership->file.path;
+	const char *path = membership->path;
 	bool makes = !options->dry_run && access(path, F_OK) < 0 && errno == ENOENT;
 	struct error why = {.reason = ""};
 	int result = makes ? group_file_make(&membership->group, path, "", &why) : group_file_open(&membership->group, path, &why);
 
 	if (result < 0)
-		error_reword(&why, "%s: %.250s", membership->file.source, why.reason);
+		error_reword(&why, GROUP_FILE_ENVIRONMENT ": %.250s", why.reason);
 	return result < 0 ? error_pass(error, &why) : 0;
 }
 
@@ -60,12 +60,11 @@ int membership_find(struct membership *membership, const struct options *options
 
 	*membership = (struct membership){.group = group_closed};
 	look_at_own(membership);
-	group_path_find(&membership->file, membership->group.memory != NULL);
-	if (options->group && (membership->group.memory || membership->file.path))
-		return error_set(error, "--group %s: who started this program has given it the group of a file (%s), which it cannot "
-		                        "leave", options->group,
-		                 membership->file.path ? membership->file.source : GROUP_FILE_ENVIRONMENT);
-	if (membership->file.path) {
+	membership->path = group_file_named();
+	if (options->group && (membership->group.memory || membership->path))
+		return error_set(error, "--group %s: this program was started in the group of a file (" GROUP_FILE_ENVIRONMENT
+		                        "), which it cannot leave", options->group);
+	if (membership->path) {
 		group_close(&membership->group);
 		result = open_file(membership, options, error);
 	} else if (options->group) {
@@ -131,7 +130,7 @@ static int claim(struct membership *membership, struct segment_revision *revisio
 {
 	struct segment_revision taken = {.count = 0};
 	const struct set_limits limits = {.taken = &taken};
-	const char *path = membership->file.path;
+	const char *path = membership->path;
 	uint64_t number;
 	int result = 0;
 
@@ -155,7 +154,7 @@ static int claim(struct membership *membership, struct segment_revision *revisio
 static int claim_in_turn(struct membership *membership, struct segment_revision *revision, const struct options *options,
                          const struct gpu_choices *chosen, const struct topology_list *list, struct error *error)
 {
-	const char *path = membership->file.path;
+	const char *path = membership->path;
 	bool locks = options->notation == NOTATION_COUNT && !options->dry_run && path;
 	int lock = locks ? group_file_lock_directory(path, error) : -1;
 

@@ -1,17 +1,16 @@
 /*
- * The group that COMMAND will be in (state/group.h): the one that --group names, or that the environment or a control group
- * gives it a file of, or one of its own.
+ * The group that COMMAND will be in (state/group.h): the one that --group names, or that the environment names a file of, or
+ * one of its own.
  */
 #ifndef NVTASKSET_MEMBERSHIP_H
 #define NVTASKSET_MEMBERSHIP_H
 
 #include "gpus.h"
 #include "options.h"
-#include "state/group_note.h"
 #include "state/segment.h"
 
 struct membership {
-	struct group_path file;            /* that its group has */
+	const char *path;                  /* of the file that its group has; NULL: none */
 	struct group group;                /* none: COMMAND's is still to be made */
 	struct segment_revision partition; /* what it has; empty if it has none yet */
 	struct group_identity former;      /* the group that this process is in, and the descriptor that names it */

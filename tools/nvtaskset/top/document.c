@@ -70,29 +70,14 @@ static json_t *processes(const struct activities *activities)
 	return json_finish(array, complete);
 }
 
-static json_t *accuracy_of(const struct accuracy *accuracy)
-{
-	return json_pack("{s:o, s:o, s:o, s:o}", "predicted", integer_or_null(accuracy->launches), "unpredicted",
-	                 integer_or_null(accuracy->unknown), "predicted_ns", number_or_null(accuracy->predicted), "error",
-	                 number_or_null(accuracy->error));
-}
-
-/* Of a graph, only what was predicted is known. */
-static json_t *count_or_null(const struct kernel_activity *kernel, uint64_t count)
-{
-	return kernel->is_graph ? json_null() : json_integer((json_int_t)count);
-}
-
 static json_t *one_kernel(const struct kernel_activity *kernel)
 {
-	json_t *object = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", kernel->name, "instances",
-	                           count_or_null(kernel, kernel->instances), "timed", count_or_null(kernel, kernel->timed), "share",
-	                           number_or_null(kernel->share), "total_ns", number_or_null(kernel->sum), "average_ns",
-	                           number_or_null(kernel->average), "median_ns", number_or_null(kernel->median), "min_ns",
-	                           number_or_null(kernel->shortest), "max_ns", number_or_null(kernel->longest), "deviation_ns",
-	                           number_or_null(kernel->deviation));
-
-	return json_joined(object, accuracy_of(&kernel->accuracy));
+	return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", kernel->name, "instances",
+	                 (json_int_t)kernel->instances, "timed", (json_int_t)kernel->timed, "share",
+	                 number_or_null(kernel->share), "total_ns", number_or_null(kernel->sum), "average_ns",
+	                 number_or_null(kernel->average), "median_ns", number_or_null(kernel->median), "min_ns",
+	                 number_or_null(kernel->shortest), "max_ns", number_or_null(kernel->longest), "deviation_ns",
+	                 number_or_null(kernel->deviation));
 }
 
 static json_t *kernels(const struct activities *activities)
@@ -109,9 +94,8 @@ json_t *document_of(const struct activities *activities)
 {
 	bool has_kernels = activities->kernels_of != 0 && !activities->why_no_kernels;
 
-	return json_pack("{s:s, s:I, s:o, s:o, s:o, s:s?, s:o}", "schema", "nvtaskset-top/1", "time_ms", json_now(), "span_seconds",
+	return json_pack("{s:s, s:I, s:o, s:o, s:o, s:s?}", "schema", "nvtaskset-top/1", "time_ms", json_now(), "span_seconds",
 	                 number_or_null(activities->span), "processes", processes(activities), "kernels",
 	                 has_kernels ? kernels(activities) : json_null(), "why_no_kernels",
-	                 activities->kernels_of != 0 ? activities->why_no_kernels : NULL, "predictions",
-	                 activities->accuracy.launches.is_known ? accuracy_of(&activities->accuracy) : json_null());
+	                 activities->kernels_of != 0 ? activities->why_no_kernels : NULL);
 }

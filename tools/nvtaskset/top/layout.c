@@ -210,20 +210,14 @@ static void draw_rows(struct sheet *sheet, const struct table *table, const stru
 
 /* --- the kernels of one program --------------------------------------------------------------------------------------- */
 
-/* The columns of Nsight Systems' cuda_gpu_kern_sum, of how many instances the times are, and what was predicted. */
+/* The columns of Nsight Systems' cuda_gpu_kern_sum, and of how many instances the times are. */
 static const struct column kernel_columns[] = {
 	{"TIME%", true, 0, 0, false}, {"TOTAL", true, 3, 0, false},  {"INSTANCES", true, 2, 0, false}, {"TIMED", true, 8, 0, false},
 	{"AVG", true, 1, 0, false},   {"MED", true, 4, 0, false},    {"MIN", true, 5, 0, false},       {"MAX", true, 6, 0, false},
-	{"STDDEV", true, 7, 0, false}, {"PREDICTED", true, 3, 0, true}, {"ERROR%", true, 3, 0, true}, {"NAME", false, 0, 0, false},
+	{"STDDEV", true, 7, 0, false}, {"NAME", false, 0, 0, false},
 };
 
 _Static_assert(sizeof kernel_columns / sizeof kernel_columns[0] <= COLUMNS_MAX, "there is room");
-
-/* Of a graph, these are not known. */
-static struct reading count_of(const struct kernel_activity *kernel, uint64_t count)
-{
-	return (struct reading){.is_known = !kernel->is_graph, .value = (double)count};
-}
 
 static const char *kernel_cell(const void *context, size_t number, unsigned int column, char text[CELL_MAX])
 {
@@ -236,15 +230,11 @@ static const char *kernel_cell(const void *context, size_t number, unsigned int 
 	else if (column == 1)
 		cell = format_duration(text, kernel->sum);
 	else if (column == 2)
-		cell = format_count(text, count_of(kernel, kernel->instances), 0);
+		cell = format_count(text, reading_of((double)kernel->instances), 0);
 	else if (column == 3)
-		cell = format_count(text, count_of(kernel, kernel->timed), 0);
+		cell = format_count(text, reading_of((double)kernel->timed), 0);
 	else if (column < 9)
 		cell = format_duration(text, durations[column - 4]);
-	else if (column == 9)
-		cell = kernel->accuracy.predicted.is_known ? format_duration(text, kernel->accuracy.predicted) : "";
-	else if (column == 10)
-		cell = kernel->accuracy.error.is_known ? format_percent(text, kernel->accuracy.error) : "";
 	else
 		cell = kernel->name;
 	return cell;
@@ -302,6 +292,8 @@ static struct load load_of(const struct model *model, const struct top_gpu *gpu)
 		load.share += is_here ? row->tpc.value : 0;
 	}
 	load.is_in_turns = load.is_in_turns && load.programs > 1;
+	/* Times in TPCs that programs share count for each of them. */
+	load.share = load.share < 1 ? load.share : 1;
 	return load;
 }
 
@@ -434,33 +426,14 @@ static bool is_empty(const struct model *model)
 	return model->pid == 0 && model->all_count == 0;
 }
 
-static bool tells_accuracy(const struct model *model)
-{
-	return model->accuracy.launches.is_known;
-}
-
 static size_t count_notes(const struct model *model)
 {
-	return (size_t)tells_why(model) + tells_accuracy(model) + model->some_are_present + model->some_share +
+	return (size_t)tells_why(model) + model->some_are_present + model->some_share +
 	       model->some_are_hidden + is_empty(model);
-}
-
-/* Since the program began, unlike what is above it. */
-static void draw_accuracy(struct sheet *sheet, const struct accuracy *accuracy)
-{
-	char launches[CELL_MAX], error[CELL_MAX], unknown[CELL_MAX];
-
-	fprintf(sheet->line, "Predicted: %s launches", format_count(launches, accuracy->launches, 0));
-	if (accuracy->error.is_known)
-		fprintf(sheet->line, ", wrong by %s%%", format_percent(error, accuracy->error));
-	fprintf(sheet->line, "; of %s more nothing was known.", format_count(unknown, accuracy->unknown, 0));
-	end_line(sheet);
 }
 
 static void draw_notes(struct sheet *sheet, const struct model *model)
 {
-	if (tells_accuracy(model))
-		draw_accuracy(sheet, &model->accuracy);
 	if (tells_why(model)) {
 		fprintf(sheet->line, "Times that are not known: %s.", model->why_no_times);
 		end_line(sheet);

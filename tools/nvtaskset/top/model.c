@@ -204,7 +204,6 @@ int model_make(struct model *model, const struct activities *activities, const s
 		.has_ended = activities->kernels_of != 0 && !processes_find(&activities->processes, activities->kernels_of),
 		.kernel_count = activities->kernel_count,
 		.kernels = activities->kernels,
-		.accuracy = activities->accuracy,
 		.why_no_kernels = activities->why_no_kernels,
 		.some_are_hidden = activities->processes.some_are_hidden,
 		.rows = calloc(activities->count + 1, sizeof *model->rows),

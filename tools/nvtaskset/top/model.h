@@ -84,7 +84,6 @@ struct model {
 	struct top_gpu gpus[TOPOLOGY_GPUS_MAX];
 	size_t kernel_count;
 	const struct kernel_activity *kernels;
-	struct accuracy accuracy; /* of all launches of the only process */
 	const char *why_no_kernels;
 	const char *why_no_times; /* of the first row whose times are not known; NULL */
 	bool some_are_present, some_share; /* rows whose times are known */

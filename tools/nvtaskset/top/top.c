@@ -24,13 +24,17 @@ static int check_pid(const struct subject *subject, struct error *error)
 {
 	pid_t pid = subject->activities.kernels_of;
 	struct segment segment;
+	struct segment_revision revision;
+	uint64_t number;
 	int result = 0;
 
 	if (pid != 0 && !processes_find(&subject->activities.processes, pid)) {
 		result = -1;
 		if (segment_open(&segment, pid, error) == SEGMENT_FOUND) {
+			bool is_whole = segment_read(&segment, &revision, &number);
+
 			segment_close(&segment);
-			error_set(error, "pid %d: it has just ended", (int)pid);
+			error_set(error, "pid %d: %s", (int)pid, is_whole ? "it has just ended" : "its segment is damaged");
 		}
 	}
 	return result;
@@ -143,6 +147,14 @@ static bool take_keys(struct subject *subject, const struct screen *screen, stru
 	return goes_on;
 }
 
+/* Also in the middle of a look at many programs. */
+static bool has_key_or_signal(void *context)
+{
+	const struct screen *screen = context;
+
+	return event_wait(0, screen->signals, screen->keys) != EVENT_TIME;
+}
+
 static int show_on_screen(struct subject *subject, struct error *error)
 {
 	double delay = subject->options->delay_seconds;
@@ -153,6 +165,9 @@ static int show_on_screen(struct subject *subject, struct error *error)
 		return -1;
 	int64_t due = event_due_after(event_now(), delay);
 	int result = draw_on_screen(subject, error);
+
+	subject->activities.watched.is_wanted = has_key_or_signal;
+	subject->activities.watched.context = &screen;
 
 	while (result == 0 && goes_on) {
 		enum event event = wait_for(subject, due, screen.signals, screen.keys);
@@ -170,6 +185,8 @@ static int show_on_screen(struct subject *subject, struct error *error)
 		if (result == 0 && goes_on)
 			result = draw_on_screen(subject, error);
 	}
+	subject->activities.watched.is_wanted = NULL;
+	subject->activities.watched.context = NULL;
 	screen_close(&screen);
 	return result;
 }

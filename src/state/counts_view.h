@@ -1,0 +1,37 @@
+/*
+ * Another process's counts of kernels (counts.h), mapped for as long as a reader wants to look: reading them then makes no system
+ * call. The process may be hostile: a reader believes neither the names nor the content.
+ */
+#ifndef NVTASKSET_COUNTS_VIEW_H
+#define NVTASKSET_COUNTS_VIEW_H
+
+#include "counts.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct counts_view {
+	pid_t pid;
+	const struct segment_memory *segment; /* NULL: nothing is mapped */
+	struct counts_view_area {
+		uint64_t inode; /* 0: none yet */
+		const struct counts_memory *memory;
+	} areas[COUNTS_AREAS];
+};
+
+/* Maps the segment that process `pid` has open as this descriptor, by the file's inode number. False if it is no segment, or
+ * cannot be opened. */
+bool counts_view_open(struct counts_view *view, pid_t pid, uint64_t descriptor, uint64_t inode);
+void counts_view_close(struct counts_view *view);
+
+/* Maps the areas that the process has made since the last time, if any. */
+void counts_view_follow(struct counts_view *view);
+
+/* Whether the process still executes the program whose counts these are. */
+bool counts_view_is_current(const struct counts_view *view);
+
+/* What the process counts on one GPU, with the gaps of all. No system call. */
+struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci_address pci);
+
+#endif

@@ -1,0 +1,47 @@
+#include "look_parts.h"
+
+#include <stdatomic.h>
+
+/* For all looks of this process. */
+#define ALL_MOST ((size_t)512 << 20)
+#define USERS 32 /* those that come later share the last one's account */
+
+struct account {
+	_Atomic uint64_t user; /* and 1; 0: free */
+	_Atomic size_t bytes;
+};
+
+static struct account accounts[USERS];
+static _Atomic size_t all;
+
+static struct account *account_of(uint64_t user)
+{
+	unsigned int place = 0;
+	bool is_found = false;
+
+	for (; place < USERS - 1 && !is_found; place += !is_found) {
+		uint64_t there = 0;
+
+		is_found = atomic_compare_exchange_strong(&accounts[place].user, &there, user + 1) || there == user + 1;
+	}
+	return &accounts[place];
+}
+
+bool look_take_memory(struct look *look, size_t bytes)
+{
+	struct account *account = account_of(look->user);
+	size_t own = atomic_fetch_add(&account->bytes, bytes) + bytes, sum = atomic_fetch_add(&all, bytes) + bytes;
+	bool fits = sum < ALL_MOST && own <= ALL_MOST - sum;
+
+	look->taken += bytes;
+	if (!fits)
+		look_return_memory(look, bytes);
+	return fits;
+}
+
+void look_return_memory(struct look *look, size_t bytes)
+{
+	atomic_fetch_sub(&account_of(look->user)->bytes, bytes);
+	atomic_fetch_sub(&all, bytes);
+	look->taken -= bytes;
+}

@@ -1,0 +1,123 @@
+#include "control.h"
+
+#include "driver/channels.h"
+#include "given.h"
+#include "peers.h"
+#include "shim/stepping.h"
+#include "shim/turnstile.h"
+#include "thread.h"
+#include "turns/eligibility.h"
+#include "turns/kernel_access.h"
+#include "turns/memory_use.h"
+
+#include <errno.h>
+
+static struct segment segment;
+
+/* --- what an edit gives ------------------------------------------------------------------------------------------------- */
+
+void control_look(void)
+{
+	struct segment_revision revision;
+	uint64_t number;
+	int saved = errno;
+
+	if (segment_read(&segment, &revision, &number)) {
+		atomic_store(&time_news.seen, number);
+		if (segment_time_limits(&revision) || time_thread_exists())
+			time_thread_follow(&revision, number);
+		else if (revision.quota.period_us > 0)
+			segment_set_time_state(&segment, SEGMENT_TIME_UNLIMITED, number);
+	}
+	errno = saved;
+}
+
+/* --- what the program does ---------------------------------------------------------------------------------------------- */
+
+/* The program is back when this returns. */
+static void never_again(enum segment_time_state why)
+{
+	int saved = errno;
+
+	eligibility_lost(why);
+	time_thread_ring();
+	eligibility_wait_until_resumed();
+	errno = saved;
+}
+
+bool control_wants_call(int id)
+{
+	return memory_use_wants_call(id) || kernel_access_wants_call(id);
+}
+
+void control_call_begins(const struct call *call)
+{
+	control_check();
+	enum segment_time_state why = memory_use_of_call(call);
+
+	if (why != SEGMENT_TIME_NONE)
+		never_again(why);
+	else if (kernel_access_call_begins())
+		time_thread_ring();
+}
+
+void control_module_loaded(const void *cubin, size_t size)
+{
+	enum segment_time_state why = memory_use_of_module(cubin, size);
+
+	if (why != SEGMENT_TIME_NONE)
+		never_again(why);
+}
+
+void control_context_created(void)
+{
+	channels_have_changed();
+	control_check();
+	time_thread_ring();
+}
+
+void control_context_destroyed(void)
+{
+	channels_have_changed();
+}
+
+/* --- its life ------------------------------------------------------------------------------------------------------------ */
+
+void control_use(const struct segment *wanted)
+{
+	segment = *wanted;
+	given_forget();
+	time_thread_use(&segment);
+	atomic_store(&time_news.seen, 0);
+	time_news.segment = &segment;
+}
+
+/* The thread comes with the first context: many programs that load CUDA never make one. */
+void control_start(bool is_late)
+{
+	struct segment_revision revision;
+	uint64_t number;
+
+	if (is_late)
+		eligibility_lost(memory_use_of_past());
+	if (segment_read(&segment, &revision, &number) && segment_time_limits(&revision))
+		kernel_access_begin();
+}
+
+void control_after_fork(void)
+{
+	time_news.segment = NULL;
+	kernel_access_after_fork();
+	time_thread_after_fork();
+	eligibility_after_fork();
+	peers_after_fork();
+	stepping_after_fork();
+	turnstile_after_fork();
+}
+
+/* Before the driver ends: what it waits for then must run. */
+__attribute__((destructor)) static void end(void)
+{
+	time_thread_end();
+	eligibility_wait_until_resumed();
+}

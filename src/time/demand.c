@@ -1,0 +1,57 @@
+#include "demand.h"
+
+#define ALL_LOOKS 32
+#define LAST_LOOKS 8
+#define MOST_LOOKS 5
+
+static void record(struct demand *demand, uint64_t now)
+{
+	if (now - demand->recorded >= DEMAND_LOOK_NS) {
+		demand->history = demand->history << 1 | demand->wants;
+		demand->recorded = now;
+	}
+}
+
+/* Kernels whose launches are not announced count when they end: they may be in flight at any time. What is in flight of the
+ * announced ones is exact where there is no gap. */
+static bool wants(const struct demand *demand, const struct counts_of_gpu *counts, uint64_t now)
+{
+	bool has_moved = demand->moved != 0 && now - demand->moved < DEMAND_UNKNOWN_NS;
+
+	return (counts->gaps == 0 && counts->in_flight > 0) || (!demand->is_known && has_moved);
+}
+
+void demand_note(struct demand *demand, uint64_t now, const struct counts_of_gpu *counts)
+{
+	bool is_first = demand->looked == 0;
+	bool moves = counts->launched != demand->launched || counts->ended != demand->ended;
+	bool was_idle = !is_first && !demand->wants && !moves;
+
+	demand->is_known = counts->gaps == 0 && counts->unheard == 0;
+	if (moves && !is_first)
+		demand->moved = now;
+	demand->launched = counts->launched;
+	demand->ended = counts->ended;
+	demand->wants = wants(demand, counts, now);
+	if (!was_idle || demand->wants)
+		demand->idle_since = now;
+	demand->looked = now;
+	record(demand, now);
+}
+
+uint64_t demand_idle_ns(const struct demand *demand)
+{
+	return demand->looked - demand->idle_since;
+}
+
+bool demand_pauses(const struct demand *demand)
+{
+	return __builtin_popcount(demand->history) + 1 < ALL_LOOKS;
+}
+
+bool demand_is_present(const struct demand *demand)
+{
+	uint32_t last = demand->history & ((1u << LAST_LOOKS) - 1);
+
+	return demand->wants || ((last & 7) != 0 && __builtin_popcount(last) >= MOST_LOOKS);
+}

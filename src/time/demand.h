@@ -1,0 +1,45 @@
+/*
+ * Demand: whether a process has work in flight on a GPU. It is exact: what it has launched minus what the GPU says has ended
+ * (state/counts.h). A process whose numbers are not complete is taken to have work while they move, and for DEMAND_UNKNOWN_NS
+ * after, too. Pure: time is what the caller says, in nanoseconds of a clock that never goes back.
+ *
+ * Somebody reads the numbers again and again. Where they are the same twice and nothing is in flight, nothing was launched
+ * between: so the process has been idle since the first of these looks, at least.
+ */
+#ifndef NVTASKSET_TIME_DEMAND_H
+#define NVTASKSET_TIME_DEMAND_H
+
+#include "state/counts.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DEMAND_UNKNOWN_NS UINT64_C(100000000)
+
+/* Looks that are closer to each other are one in the history. */
+#define DEMAND_LOOK_NS UINT64_C(800000)
+
+/* All zero: nothing was read yet. */
+struct demand {
+	bool is_known;       /* when its kernels end is known exactly */
+	bool wants;          /* it has work in flight */
+	uint64_t launched, ended;
+	uint64_t moved;      /* these numbers have changed then, or later than at the look before */
+	uint64_t idle_since; /* it is idle, and has been since then at least */
+	uint64_t looked;
+	uint64_t recorded;   /* the last look of the history */
+	uint32_t history;    /* a bit for each of the last 32 looks: it wanted; the last one is the lowest */
+};
+
+void demand_note(struct demand *demand, uint64_t now, const struct counts_of_gpu *counts);
+
+/* For how long it has been idle, at least; 0 while it wants. */
+uint64_t demand_idle_ns(const struct demand *demand);
+
+/* Whether it pauses now and then: two of the last 32 looks saw no work. */
+bool demand_pauses(const struct demand *demand);
+
+/* Whether it wants, or pauses for a moment only: its last work was seen at most two looks ago, and most looks see some. */
+bool demand_is_present(const struct demand *demand);
+
+#endif

@@ -1,0 +1,78 @@
+#include "given.h"
+
+#include "state/budget.h"
+
+#include <string.h>
+
+static struct rules rules;
+static struct budget own;     /* of a program that has its quota alone */
+static struct budget *shared; /* of its group, once something was the group's; NULL: it cannot be reached, or there is none */
+static uint64_t group;        /* whose share of the time it has part in; 0: its own */
+
+void given_forget(void)
+{
+	budget_close(shared);
+	shared = NULL;
+}
+
+void given_begin(void)
+{
+	memset(&rules, 0, sizeof rules);
+	memset(&own, 0, sizeof own);
+}
+
+static bool is_same_quota(struct segment_quota a, struct segment_quota b)
+{
+	return a.run_us == b.run_us && a.period_us == b.period_us;
+}
+
+static bool is_same_rank(struct segment_rank a, struct segment_rank b)
+{
+	return a.priority == b.priority && a.weight == b.weight;
+}
+
+/* Never 0. */
+static uint64_t number_of(struct group_identity identity)
+{
+	return (identity.inode ^ identity.device << 32) | UINT64_C(1) << 63;
+}
+
+void given_follow(const struct segment *segment, const struct segment_revision *revision, uint64_t now)
+{
+	struct segment_revision of_group;
+	uint64_t number;
+	bool has_group = group_read(&segment->group, &of_group, &number);
+
+	if (has_group && !shared)
+		shared = budget_open(segment);
+	bool shares_quota = shared && is_same_quota(of_group.quota, revision->quota);
+	bool shares_time = shared && is_same_rank(of_group.rank, revision->rank);
+
+	group = shares_time ? number_of(segment->group.identity) : 0;
+	rules_use(&rules, revision, shares_quota ? shared : &own, shares_time ? &shared->served : &own.served, now);
+}
+
+struct rules *given_rules(void)
+{
+	return &rules;
+}
+
+struct budget *given_group_budget(void)
+{
+	return rules.quota.budget == shared ? shared : NULL;
+}
+
+struct peers_self given_self(void)
+{
+	return (struct peers_self){
+		.priority = segment_rank_priority(rules.rank),
+		.weight = segment_rank_weight(rules.rank),
+		.group = group,
+		.served_ns = weight_served(&rules.weight),
+	};
+}
+
+void given_tell(const struct segment *segment)
+{
+	segment_set_time_used(segment, rules.quota.present_ns / 1000, rules.quota.suspended_ns / 1000, rules.bounded);
+}

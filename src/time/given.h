@@ -1,0 +1,37 @@
+/*
+ * What this program was given in time: its rules (rules/rules.h), and on which account they are kept. A quota and a rank that are
+ * the group's are drawn from the group's budget and count into the group's share; others are the program's alone.
+ *
+ * For our thread, but for the first one.
+ */
+#ifndef NVTASKSET_TIME_GIVEN_H
+#define NVTASKSET_TIME_GIVEN_H
+
+#include "peers.h"
+#include "rules/rules.h"
+#include "state/segment.h"
+
+#include <stdint.h>
+
+/* Another segment is this process's: nothing that was shared under the one before is ours. Only while there is no thread of
+ * ours. */
+void given_forget(void);
+
+/* A thread has begun: nothing was used. */
+void given_begin(void);
+
+/* From now on, the rules of this revision of the segment hold. What was used is kept. */
+void given_follow(const struct segment *segment, const struct segment_revision *revision, uint64_t now);
+
+struct rules *given_rules(void);
+
+/* The group's budget, if its quota is the group's; or NULL. Until given_follow. */
+struct budget *given_group_budget(void);
+
+/* What this process claims; what it does just now is not known here. */
+struct peers_self given_self(void);
+
+/* Writes to the segment what was used. */
+void given_tell(const struct segment *segment);
+
+#endif

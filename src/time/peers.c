@@ -1,0 +1,436 @@
+#include "peers.h"
+
+#include "base/extremes.h"
+#include "driver/gpus.h"
+#include "state/board.h"
+#include "state/counts_view.h"
+
+#include <stddef.h>
+#include <unistd.h>
+
+#define MS UINT64_C(1000000)
+#define SECOND (1000 * MS)
+
+/* A peer that has work, or that was not among the living, is looked for there this often; others more seldom. */
+#define ALIVE_NS (5 * MS)
+#define ALIVE_IDLE_NS SECOND
+
+/* --- finding others --------------------------------------------------------------------------------------------------- */
+
+/* When to look for other boards, after the first look at peers; the last again and again. Two that came up at once become one
+ * soon. */
+static const uint64_t searches[] = {20 * MS, 200 * MS, SECOND, 10 * SECOND};
+
+#define SEARCHES (sizeof searches / sizeof searches[0])
+
+static struct {
+	bool takes_part;
+	bool is_searching;
+	uint64_t since; /* the first look, or the last search; 0: none yet */
+	size_t next;    /* of `searches` */
+} finding;
+
+static void plan_search(uint64_t now)
+{
+	if (finding.since == 0)
+		finding.since = now;
+	finding.is_searching = now - finding.since >= searches[finding.next];
+	if (finding.is_searching && finding.next + 1 < SEARCHES)
+		finding.next++;
+	else if (finding.is_searching)
+		finding.since = now;
+}
+
+/* A part of a search at each look. */
+static void search(uint64_t now)
+{
+	if (!finding.is_searching)
+		plan_search(now);
+	if (finding.is_searching)
+		finding.is_searching = board_look();
+}
+
+/* --- peers ------------------------------------------------------------------------------------------------------------ */
+
+/* Peers stay in their places while they are on the board. */
+static struct peer {
+	struct board_peer is;
+	struct counts_view view;
+	struct demand demand;
+	uint64_t asked; /* whether it is alive, at this moment; */
+	bool is_alive;  /* it was */
+	bool is_seen;   /* at this look */
+} peers[BOARD_PLACES];
+static unsigned int peer_count;
+
+static bool is_same(const struct board_peer *a, const struct board_peer *b)
+{
+	return a->pid == b->pid && a->start == b->start && pci_address_equal(a->claim.pci, b->claim.pci);
+}
+
+static struct peer *find_peer(const struct board_peer *wanted)
+{
+	struct peer *found = NULL;
+
+	for (unsigned int i = 0; i < peer_count && !found; i++)
+		found = is_same(&peers[i].is, wanted) ? &peers[i] : NULL;
+	if (!found && peer_count < BOARD_PLACES) {
+		found = &peers[peer_count++];
+		*found = (struct peer){.is_alive = false};
+	}
+	return found;
+}
+
+/* A segment that cannot be read has no demand. */
+static void read_demand(struct peer *peer, uint64_t now)
+{
+	struct counts_of_gpu counts = {.in_flight = 0};
+
+	if (peer->view.segment)
+		counts_view_follow(&peer->view);
+	if (peer->view.segment)
+		counts = counts_view_read(&peer->view, peer->is.claim.pci);
+	demand_note(&peer->demand, now, &counts);
+}
+
+/* A program that was executed in its place has no part in what it had. */
+static void ask_whether_alive(struct peer *peer, uint64_t now)
+{
+	uint64_t pause = peer->demand.wants || !peer->is_alive ? ALIVE_NS : ALIVE_IDLE_NS;
+
+	if (now - peer->asked >= pause) {
+		peer->is_alive = board_is_alive(peer->is.pid, peer->is.start) && counts_view_is_current(&peer->view);
+		peer->asked = now;
+	}
+}
+
+/* One that cannot be opened is tried again as often as the peer is looked for: it may be this process that has no descriptor
+ * to spare. */
+static void open_segment(struct peer *peer, const struct board_peer *seen, uint64_t now)
+{
+	const struct board_claim *claim = &seen->claim;
+	bool is_moved = peer->is.claim.segment != claim->segment || peer->is.claim.inode != claim->inode;
+	bool is_missed = !peer->view.segment && claim->inode != 0 && now - peer->asked >= ALIVE_NS;
+
+	if (is_moved || is_missed) {
+		counts_view_close(&peer->view);
+		counts_view_open(&peer->view, seen->pid, claim->segment, claim->inode);
+	}
+}
+
+static void see_peer(const struct board_peer *seen, uint64_t now)
+{
+	struct peer *peer = find_peer(seen);
+
+	if (!peer)
+		return;
+	open_segment(peer, seen, now);
+	peer->is = *seen;
+	peer->is_seen = true;
+	read_demand(peer, now);
+	ask_whether_alive(peer, now);
+}
+
+static void see_peers_on(struct pci_address pci, uint64_t now)
+{
+	static struct board_peer seen[BOARD_PLACES]; /* large */
+	unsigned int count = board_read(pci, seen);
+
+	for (unsigned int i = 0; i < count; i++)
+		see_peer(&seen[i], now);
+}
+
+static void forget_others_than_seen(void)
+{
+	for (unsigned int i = peer_count; i > 0; i--) {
+		struct peer *peer = &peers[i - 1];
+
+		if (peer->is_seen) {
+			peer->is_seen = false;
+		} else {
+			counts_view_close(&peer->view);
+			*peer = peers[--peer_count];
+		}
+	}
+}
+
+static void forget_all(void)
+{
+	for (unsigned int i = 0; i < peer_count; i++)
+		counts_view_close(&peers[i].view);
+	peer_count = 0;
+}
+
+/* --- what this process claims ----------------------------------------------------------------------------------------- */
+
+static struct own {
+	struct pci_address pci;
+	struct board_claim claim; /* as it was written last */
+	struct peers_on_gpu seen;
+} owns[COUNTS_GPUS];
+static unsigned int own_count;
+
+static const struct tpcset everything = {{[0 ... TPCSET_WORDS - 1] = UINT64_MAX}};
+
+static struct segment segment;
+static struct segment_revision partition;
+static bool has_partition;
+
+void peers_have(const struct segment *wanted, const struct segment_revision *revision)
+{
+	segment = *wanted;
+	partition = *revision;
+	has_partition = true;
+}
+
+/* All that there can be, where the GPU is not known, or launches there are not restricted. */
+static struct tpcset tpcs_on(struct pci_address pci)
+{
+	const struct gpu *gpu = gpus_at(pci);
+	const struct segment_partition *set = has_partition ? segment_find(&partition, pci) : NULL;
+	bool has_masks = gpu && gpus_have_masks(gpu);
+	struct tpcset tpcs = has_masks ? topology_all(gpu->topology) : everything;
+
+	return has_masks && set && tpcset_overlap(&set->set, &tpcs) ? tpcset_and(&set->set, &tpcs) : tpcs;
+}
+
+static struct board_claim claim_on(struct pci_address pci, const struct peers_self *self)
+{
+	bool is_findable = has_partition && segment.memory && segment.file >= 0;
+
+	return (struct board_claim){
+		.pci = pci,
+		.tpcs = tpcs_on(pci),
+		.priority = self->priority,
+		.weight = self->weight,
+		.is_suspended = self->is_suspended,
+		.is_client = self->is_client,
+		.group = self->group != 0 ? self->group : (uint64_t)getpid(),
+		.served_ns = self->served_ns,
+		.segment = is_findable ? (uint64_t)segment.file : 0,
+		.inode = is_findable ? segment.inode : 0,
+	};
+}
+
+static void claim(struct own *own, uint64_t now, const struct peers_self *self)
+{
+	own->claim = claim_on(own->pci, self);
+	own->claim.written = now;
+	board_claim(&own->claim);
+}
+
+static struct own *own_on(struct pci_address pci)
+{
+	struct own *found = NULL;
+
+	for (unsigned int i = 0; i < own_count && !found; i++)
+		found = pci_address_equal(owns[i].pci, pci) ? &owns[i] : NULL;
+	if (!found && own_count < COUNTS_GPUS) {
+		found = &owns[own_count++];
+		*found = (struct own){.pci = pci};
+	}
+	return found;
+}
+
+static bool is_among(struct pci_address pci, const struct work *work)
+{
+	bool found = false;
+
+	for (unsigned int i = 0; i < work->gpu_count && !found; i++)
+		found = pci_address_equal(work->gpus[i].pci, pci);
+	return found;
+}
+
+static void retract_former(const struct work *work)
+{
+	for (unsigned int i = own_count; i > 0; i--) {
+		if (!is_among(owns[i - 1].pci, work)) {
+			board_retract(owns[i - 1].pci);
+			owns[i - 1] = owns[--own_count];
+		}
+	}
+}
+
+/* --- rivals ----------------------------------------------------------------------------------------------------------- */
+
+static bool runs(const struct peer *peer)
+{
+	return peer->demand.wants && !peer->is.claim.is_suspended;
+}
+
+static void add_higher(struct rivals *rivals, const struct peer *peer)
+{
+	rivals->has_higher = true;
+	rivals->higher_wants = rivals->higher_wants || runs(peer);
+	rivals->higher_wanting += runs(peer);
+	if (!peer->is.claim.is_suspended)
+		rivals->higher_idle_ns = min_u64(rivals->higher_idle_ns, demand_idle_ns(&peer->demand));
+}
+
+static void add_equal(struct rivals *rivals, const struct peer *peer, const struct board_claim *self)
+{
+	const struct board_claim *claim = &peer->is.claim;
+	bool is_present = demand_is_present(&peer->demand) && !claim->is_suspended;
+
+	rivals->equals_present += is_present;
+	rivals->equals_wanting += peer->demand.wants;
+	rivals->equals_pause = rivals->equals_pause || (is_present && demand_pauses(&peer->demand));
+	if (claim->group == self->group)
+		rivals->group_is_present = rivals->group_is_present || is_present;
+	else if (is_present && claim->served_ns > 0)
+		rivals->least_served_ns = min_u64(rivals->least_served_ns, claim->served_ns);
+}
+
+/* Whether it is on this GPU at this look. */
+static bool is_on(const struct peer *peer, struct pci_address pci)
+{
+	return peer->is_seen && peer->is_alive && pci_address_equal(peer->is.claim.pci, pci);
+}
+
+/* Whether a peer before this one is of the same group and has work: then this one is counted already. */
+static bool is_counted(const struct peer *peer)
+{
+	bool is_so = false;
+
+	for (const struct peer *other = peers; other < peer && !is_so; other++)
+		is_so = other->is.claim.group == peer->is.claim.group && other->demand.wants && is_on(other, peer->is.claim.pci);
+	return is_so;
+}
+
+static void add(struct rivals *rivals, const struct peer *peer, const struct board_claim *self)
+{
+	const struct board_claim *claim = &peer->is.claim;
+
+	rivals->any = true;
+	if (claim->priority > self->priority)
+		add_higher(rivals, peer);
+	else if (claim->priority == self->priority)
+		add_equal(rivals, peer, self);
+	if (claim->priority <= self->priority && claim->group != self->group && peer->demand.wants && !is_counted(peer))
+		rivals->lower_wanting++;
+}
+
+static void add_if_sharing(struct peers_on_gpu *seen, const struct peer *peer, const struct board_claim *self)
+{
+	struct tpcset theirs = peer->is.claim.is_client ? peer->is.claim.tpcs : everything;
+
+	if (tpcset_overlap(&theirs, &seen->own)) {
+		add(&seen->rivals, peer, self);
+		if (peer->is.claim.priority > self->priority && runs(peer))
+			seen->higher = tpcset_or(&seen->higher, &theirs);
+	}
+}
+
+static struct rivals rivals_on(struct own *own)
+{
+	struct rivals all = rivals_none;
+
+	own->seen = (struct peers_on_gpu){.pci = own->pci, .own = own->claim.tpcs, .rivals = rivals_none};
+	for (unsigned int i = 0; i < peer_count; i++) {
+		if (is_on(&peers[i], own->pci)) {
+			add(&all, &peers[i], &own->claim);
+			add_if_sharing(&own->seen, &peers[i], &own->claim);
+		}
+	}
+	return all;
+}
+
+bool peers_seen(unsigned int number, struct peers_on_gpu *seen)
+{
+	bool is_there = number < own_count;
+
+	if (is_there)
+		*seen = owns[number].seen;
+	return is_there;
+}
+
+/* Whether there is more to give way to among `a` than among `b`. */
+static bool is_more(const struct rivals *a, const struct rivals *b)
+{
+	bool is_so = a->any && !b->any;
+
+	if (a->higher_wants != b->higher_wants)
+		is_so = a->higher_wants;
+	else if (a->has_higher != b->has_higher)
+		is_so = a->has_higher;
+	else if (a->higher_idle_ns != b->higher_idle_ns)
+		is_so = a->higher_idle_ns < b->higher_idle_ns;
+	else if (a->least_served_ns != b->least_served_ns)
+		is_so = a->least_served_ns < b->least_served_ns;
+	else if (a->equals_wanting != b->equals_wanting)
+		is_so = a->equals_wanting > b->equals_wanting;
+	return is_so;
+}
+
+/* --- both ------------------------------------------------------------------------------------------------------------- */
+
+/* A GPU on which the program has work comes before others. A GPU that is not known is not the same as another process's. */
+static struct rivals look_on_all(uint64_t now, const struct work *work, const struct peers_self *self)
+{
+	struct rivals most = rivals_none;
+	bool is_busy = false; /* on the GPU of `most` */
+
+	for (unsigned int i = 0; i < work->gpu_count; i++) {
+		const struct work_on_gpu *there = &work->gpus[i];
+		struct own *own = pci_address_is_known(there->pci) ? own_on(there->pci) : NULL;
+		bool is_wanted = there->demand.wants;
+
+		if (own) {
+			claim(own, now, self);
+			see_peers_on(own->pci, now);
+			struct rivals found = rivals_on(own);
+
+			if (is_wanted != is_busy ? is_wanted : is_more(&found, &most))
+				most = found;
+			is_busy = is_busy || is_wanted;
+		}
+	}
+	return most;
+}
+
+struct rivals peers_look(uint64_t now, const struct work *work, const struct peers_self *self)
+{
+	if (!finding.takes_part)
+		return rivals_none;
+	search(now);
+	retract_former(work);
+	struct rivals rivals = look_on_all(now, work, self);
+
+	forget_others_than_seen();
+	return rivals;
+}
+
+/* --- its life --------------------------------------------------------------------------------------------------------- */
+
+static void begin(bool takes_part)
+{
+	finding.takes_part = takes_part;
+	finding.is_searching = false;
+	finding.since = 0;
+	finding.next = 0;
+	own_count = 0;
+	forget_all();
+}
+
+/* Without a board, nobody is there; now and then one is looked for. */
+void peers_join(void)
+{
+	if (!finding.takes_part) {
+		begin(true);
+		board_join(NULL);
+	}
+}
+
+void peers_leave(void)
+{
+	begin(false);
+	has_partition = false;
+	board_leave();
+}
+
+void peers_after_fork(void)
+{
+	begin(false);
+	has_partition = false;
+	board_after_fork();
+}

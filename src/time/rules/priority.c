@@ -1,0 +1,63 @@
+#include "priority.h"
+
+#include "base/extremes.h"
+
+static void look(struct priority *priority, uint64_t now, const struct rivals *rivals)
+{
+	if (now - priority->looked >= PRIORITY_LOOK_NS) {
+		priority->looked = now;
+		priority->working += rivals->higher_wants && priority->working < PRIORITY_LOOKS;
+		priority->gaps <<= 1;
+	}
+	if (!rivals->higher_wants && rivals->higher_idle_ns >= PRIORITY_PAUSE_NS) {
+		priority->working = 0;
+		priority->gaps = 0;
+	} else if (!rivals->higher_wants && rivals->higher_idle_ns >= PRIORITY_GAP_NS) {
+		priority->gaps |= 1;
+	}
+	if (rivals->lower_wanting > 0)
+		priority->shared_until = now + PRIORITY_SHARED_NS;
+}
+
+static uint64_t turn_length(const struct rivals *rivals)
+{
+	uint64_t programs = UINT64_C(1) + rivals->higher_wanting + rivals->lower_wanting;
+
+	return min_u64(programs * PRIORITY_TURN_NS, PRIORITY_PERIOD_NS / 2);
+}
+
+/* In its turns it has its usual time slice. So has it while it is suspended before, which costs nothing. */
+static uint64_t choose_slice(const struct priority *priority, uint64_t now, bool is_as_usual, const struct rivals *rivals)
+{
+	uint64_t slice_us = now < priority->shared_until ? PRIORITY_SLICE_SHARED_US : PRIORITY_SLICE_US;
+
+	return rivals->has_higher && !is_as_usual ? slice_us : 0;
+}
+
+/* A gap is seen by a second look at its end. */
+static uint64_t choose_time(uint64_t now, bool is_waiting, bool has_turn, uint64_t turn, const struct rivals *rivals)
+{
+	uint64_t until = UINT64_MAX, period = now - now % PRIORITY_PERIOD_NS;
+
+	if (is_waiting)
+		until = period + (has_turn ? turn : PRIORITY_PERIOD_NS);
+	if (rivals->has_higher && !rivals->higher_wants && rivals->higher_idle_ns < PRIORITY_GAP_NS)
+		until = min_u64(until, now + PRIORITY_GAP_NS);
+	return until;
+}
+
+struct priority_verdict priority_ask(struct priority *priority, uint64_t now, bool wants, const struct suspension *suspension,
+                                     const struct rivals *rivals)
+{
+	look(priority, now, rivals);
+	uint64_t turn = turn_length(rivals);
+	bool has_gaps = __builtin_popcountll(priority->gaps) >= PRIORITY_GAPS;
+	bool is_waiting = wants && rivals->has_higher && priority->working == PRIORITY_LOOKS && !has_gaps;
+	bool has_turn = now % PRIORITY_PERIOD_NS < turn;
+
+	return (struct priority_verdict){
+		.suspends = is_waiting && !has_turn,
+		.slice_us = choose_slice(priority, now, is_waiting && (has_turn || suspension->is_on), rivals),
+		.until = choose_time(now, is_waiting, has_turn, turn, rivals),
+	};
+}

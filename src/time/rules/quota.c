@@ -1,0 +1,97 @@
+#include "quota.h"
+
+#include "base/extremes.h"
+
+/* How often a program is looked at: this often in a period, but within these bounds. */
+#define LOOKS 100
+#define LOOK_MIN_NS 500000
+#define LOOK_MAX_NS 5000000
+
+/* The GPU goes on with a program for so long after it was asked to suspend it (docs/facts.md, "Time slices"). */
+#define LAG_NS 280000
+
+static bool limits(const struct quota *quota)
+{
+	return quota->run_ns < quota->period_ns;
+}
+
+/* From the last moment on, `looks` of two saw work in flight. */
+static void use(struct quota *quota, uint64_t until, bool is_suspended, unsigned int looks)
+{
+	uint64_t passed = until > quota->accounted ? (until - quota->accounted) * looks / 2 : 0;
+
+	if (is_suspended)
+		quota->suspended_ns += passed;
+	else
+		quota->present_ns += passed;
+	if (!is_suspended && limits(quota) && passed > 0)
+		budget_charge(quota->budget, quota->period_ns, until - passed, until);
+	quota->accounted = max_u64(until, quota->accounted);
+}
+
+static void account(struct quota *quota, uint64_t now, bool wants, const struct suspension *suspension)
+{
+	unsigned int looks = (unsigned int)quota->wanted + wants;
+
+	if (suspension->since > quota->accounted && suspension->since < now)
+		use(quota, suspension->since, !suspension->is_on, looks);
+	use(quota, now, suspension->is_on, looks);
+	quota->wanted = wants;
+}
+
+static int64_t left(const struct quota *quota, uint64_t now)
+{
+	return limits(quota) ? budget_left(quota->budget, quota->run_ns, quota->period_ns, now) : INT64_MAX;
+}
+
+uint64_t quota_soonest(const struct quota *quota, uint64_t now)
+{
+	return limits(quota) ? now + (uint64_t)max_i64(left(quota, now) - LAG_NS, 0) : UINT64_MAX;
+}
+
+void quota_use(struct quota *quota, int64_t run_ns, int64_t period_ns, struct budget *budget, uint64_t now)
+{
+	if (quota->run_ns != run_ns || quota->period_ns != period_ns || quota->budget != budget)
+		quota->is_spent = false;
+	quota->run_ns = run_ns;
+	quota->period_ns = period_ns;
+	quota->budget = budget;
+	quota->accounted = max_u64(now, quota->accounted);
+}
+
+/* The GPU was perhaps faster than the lag: what is left of the period then is not worth two calls. */
+static void decide(struct quota *quota, uint64_t now)
+{
+	int64_t there = left(quota, now);
+	uint64_t period = budget_period(quota->period_ns, now);
+
+	if (quota->is_spent && there > LAG_NS && period != quota->spent_in)
+		quota->is_spent = false;
+	if (!quota->is_spent && quota->wanted && there <= LAG_NS) {
+		quota->is_spent = true;
+		quota->spent_in = period;
+	}
+}
+
+static uint64_t choose_time(const struct quota *quota, uint64_t now)
+{
+	int64_t look = max_i64(LOOK_MIN_NS, min_i64(quota->period_ns / LOOKS, LOOK_MAX_NS));
+	uint64_t until = now + (uint64_t)look;
+
+	if (quota->is_spent)
+		until = budget_period(quota->period_ns, now) + (uint64_t)quota->period_ns;
+	else if (quota->wanted)
+		until = min_u64(until, quota_soonest(quota, now));
+	return until;
+}
+
+bool quota_ask(struct quota *quota, uint64_t now, bool wants, const struct suspension *suspension, uint64_t *until)
+{
+	account(quota, now, wants, suspension);
+	*until = UINT64_MAX;
+	if (limits(quota)) {
+		decide(quota, now);
+		*until = choose_time(quota, now);
+	}
+	return limits(quota) && quota->is_spent;
+}

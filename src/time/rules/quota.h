@@ -1,0 +1,40 @@
+/*
+ * The rule of a quota: when a program is suspended and resumed, so that it is present on its GPUs for RUN in each PERIOD. Pure:
+ * time is what the caller says, in nanoseconds of a clock that never goes back.
+ *
+ * A program is present while it has work in flight and is not suspended. Each period has a budget (state/budget.h), which the
+ * members of a group share: they are suspended when the group has used it up, and resumed in a later period. What is left lapses.
+ * What was overdrawn is taken off the next period, up to one RUN.
+ */
+#ifndef NVTASKSET_TIME_RULES_QUOTA_H
+#define NVTASKSET_TIME_RULES_QUOTA_H
+
+#include "state/budget.h"
+#include "suspension.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Members are quota.c's; only those of the first part are for others to read. */
+struct quota {
+	uint64_t present_ns;   /* in all */
+	uint64_t suspended_ns; /* while it had work in flight, in all */
+
+	int64_t run_ns, period_ns; /* RUN of a whole period is no limit: what the program uses is counted */
+	struct budget *budget;
+	uint64_t accounted;    /* up to this moment, */
+	bool wanted;           /* at which it had work in flight */
+	bool is_spent;         /* the budget is used up, */
+	uint64_t spent_in;     /* in the period that began then */
+};
+
+/* A quota, or another one for a program that has one: what it has used is kept. */
+void quota_use(struct quota *quota, int64_t run_ns, int64_t period_ns, struct budget *budget, uint64_t now);
+
+/* `wants`: the program has work in flight. Returns whether the quota suspends it now; `until`: when to ask again at the latest. */
+bool quota_ask(struct quota *quota, uint64_t now, bool wants, const struct suspension *suspension, uint64_t *until);
+
+/* Before this moment the quota does not suspend it. */
+uint64_t quota_soonest(const struct quota *quota, uint64_t now);
+
+#endif

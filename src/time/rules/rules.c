@@ -1,0 +1,92 @@
+#include "rules.h"
+
+#include "base/extremes.h"
+
+static const struct segment_quota no_limit = {.run_us = 1000000, .period_us = 1000000};
+
+bool rules_take_part(const struct rules *rules)
+{
+	return segment_rank_is_given(rules->rank);
+}
+
+void rules_use(struct rules *rules, const struct segment_revision *revision, struct budget *budget, _Atomic uint64_t *served,
+               uint64_t now)
+{
+	struct segment_quota quota = segment_quota_limits(revision->quota) ? segment_quota_in_range(revision->quota) : no_limit;
+
+	quota_use(&rules->quota, (int64_t)quota.run_us * 1000, (int64_t)quota.period_us * 1000, budget, now);
+	rules->rank = revision->rank;
+	weight_use(&rules->weight, segment_rank_weight(revision->rank), served, now);
+	if (!rules_take_part(rules))
+		rules->priority = (struct priority){.working = 0};
+}
+
+/* --- the bound -------------------------------------------------------------------------------------------------------- */
+
+static bool ends_suspension(struct rules *rules, uint64_t now, const struct suspension *suspension, unsigned int gpus)
+{
+	bool is_over = now >= suspension->since + (suspension->is_on ? RULES_BOUND_NS : RULES_BACK_NS);
+	bool begins = !rules->is_bounded && suspension->is_on && gpus > 1 && is_over;
+
+	rules->bounded += begins;
+	rules->is_bounded = begins || (rules->is_bounded && (suspension->is_on || !is_over));
+	return rules->is_bounded;
+}
+
+static uint64_t bound_time(const struct rules *rules, const struct suspension *suspension, unsigned int gpus)
+{
+	uint64_t until = UINT64_MAX;
+
+	if (suspension->is_on && gpus > 1)
+		until = suspension->since + RULES_BOUND_NS;
+	else if (!suspension->is_on && rules->is_bounded)
+		until = suspension->since + RULES_BACK_NS;
+	return until;
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t next_look(uint64_t now, const struct rules_view *view, const struct suspension *suspension,
+                          const struct rivals *rivals)
+{
+	uint64_t until = UINT64_MAX;
+
+	if ((view->wants || suspension->is_on) && (rivals->has_higher || rivals->equals_wanting > 0))
+		until = now + RULES_LOOK_NS;
+	else if (view->wants || suspension->is_on)
+		until = now + RULES_ALONE_NS;
+	return until;
+}
+
+/* `verdict` has the quota's. A slice for a lower priority is shorter than one among equals. */
+static void ask_rank(struct rules *rules, uint64_t now, const struct rules_view *view, const struct suspension *suspension,
+                     const struct rivals *rivals, struct rules_verdict *verdict)
+{
+	struct priority_verdict of_priority = priority_ask(&rules->priority, now, view->wants, suspension, rivals);
+	const struct weight_view of_program = {
+		.wants = view->wants,
+		.pauses = view->pauses,
+		.is_present = view->is_present,
+		.is_held = (verdict->suspends || of_priority.suspends) && suspension->is_on,
+	};
+	struct weight_verdict of_weight = weight_ask(&rules->weight, now, &of_program, suspension, rivals);
+
+	verdict->suspends = verdict->suspends || of_priority.suspends || of_weight.suspends;
+	verdict->slice_us = rivals->has_higher ? of_priority.slice_us : of_weight.slice_us;
+	verdict->until = min_u64(verdict->until, min_u64(of_priority.until, next_look(now, view, suspension, rivals)));
+}
+
+struct rules_verdict rules_ask(struct rules *rules, uint64_t now, const struct rules_view *view,
+                               const struct suspension *suspension, const struct rivals *rivals)
+{
+	struct rules_verdict verdict = {.suspends = false};
+
+	verdict.suspends = quota_ask(&rules->quota, now, view->wants, suspension, &verdict.until);
+	verdict.soonest = rivals->any ? now : quota_soonest(&rules->quota, now);
+	if (rules_take_part(rules))
+		ask_rank(rules, now, view, suspension, rivals, &verdict);
+	if (ends_suspension(rules, now, suspension, view->gpus_wanting))
+		verdict.suspends = false;
+	verdict.until = min_u64(verdict.until, bound_time(rules, suspension, view->gpus_wanting));
+	return verdict;
+}

@@ -1,0 +1,13 @@
+/* Whether the program is suspended, as all rules know it. */
+#ifndef NVTASKSET_TIME_RULES_SUSPENSION_H
+#define NVTASKSET_TIME_RULES_SUSPENSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct suspension {
+	bool is_on;
+	uint64_t since; /* the GPU let go of the program then, or took it up again; ns of process_clock_ns */
+};
+
+#endif

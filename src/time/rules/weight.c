@@ -1,0 +1,106 @@
+#include "weight.h"
+
+#include "base/extremes.h"
+#include "state/revisions.h"
+
+/* A thread that did not run for longer has not seen what happened meanwhile. */
+#define UNSEEN_NS UINT64_C(1000000000)
+
+/* The time of a program of this weight as what it has been served. */
+static uint64_t served_by(const struct weight *weight, uint64_t own_ns)
+{
+	return own_ns * SEGMENT_WEIGHT_USUAL / weight->weight;
+}
+
+uint64_t weight_served(const struct weight *weight)
+{
+	return weight->served ? atomic_load(weight->served) : 0;
+}
+
+void weight_use(struct weight *weight, uint32_t wanted, _Atomic uint64_t *served, uint64_t now)
+{
+	if (!weight->served || weight->served != served)
+		*weight = (struct weight){.accounted = now};
+	weight->weight = wanted;
+	weight->served = served;
+}
+
+/* --- keeping account -------------------------------------------------------------------------------------------------- */
+
+static void raise_to(_Atomic uint64_t *served, uint64_t least_ns)
+{
+	uint64_t before = atomic_load(served);
+
+	while (before < least_ns && !atomic_compare_exchange_weak(served, &before, least_ns))
+		;
+}
+
+static void lower_to(_Atomic uint64_t *served, uint64_t most_ns)
+{
+	uint64_t before = atomic_load(served);
+
+	while (before > most_ns && !atomic_compare_exchange_weak(served, &before, most_ns))
+		;
+}
+
+/* Of the time since the last look, so much the program was not suspended. */
+static uint64_t time_present(const struct weight *weight, uint64_t now, const struct suspension *suspension)
+{
+	uint64_t changed = min_u64(max_u64(suspension->since, weight->accounted), now);
+
+	return suspension->is_on ? changed - weight->accounted : now - changed;
+}
+
+/* Between two looks, the half of the time is as at either of them. */
+static void account(struct weight *weight, uint64_t now, const struct weight_view *view, const struct suspension *suspension,
+                    const struct rivals *rivals)
+{
+	uint64_t passed = now > weight->accounted ? min_u64(now - weight->accounted, UNSEEN_NS) : 0;
+	uint64_t present = passed > 0 ? min_u64(time_present(weight, now, suspension), passed) : 0;
+
+	if (view->is_present && weight->was_present)
+		atomic_fetch_add(weight->served, served_by(weight, 2 * present / (2 + weight->others + rivals->equals_present)));
+	if (weight->is_ahead)
+		weight->waited_ns += passed - present;
+	weight->accounted = max_u64(now, weight->accounted);
+	weight->others = rivals->equals_present;
+}
+
+/* A moment after all others have gone, there is no company to be even with. */
+static void settle(struct weight *weight, const struct weight_view *view, const struct rivals *rivals)
+{
+	bool comes = view->is_present && !weight->was_present && !rivals->group_is_present;
+	uint64_t least_ns = rivals->least_served_ns;
+
+	if (least_ns == UINT64_MAX)
+		return;
+	if (comes || view->is_held || weight_served(weight) == 0)
+		raise_to(weight->served, max_u64(least_ns, 1));
+	lower_to(weight->served, least_ns + served_by(weight, 2 * WEIGHT_LEAD_NS));
+	if (weight->waited_ns >= WEIGHT_WAIT_NS)
+		lower_to(weight->served, least_ns);
+	if (weight_served(weight) <= least_ns)
+		weight->waited_ns = 0;
+}
+
+/* --- deciding --------------------------------------------------------------------------------------------------------- */
+
+/* Without a bound, since one that is there no more cannot be caught up with. */
+static bool is_ahead(const struct weight *weight, uint64_t least_ns)
+{
+	uint64_t lead = weight->is_ahead ? 0 : served_by(weight, WEIGHT_LEAD_NS), served = weight_served(weight);
+
+	return least_ns != UINT64_MAX && served > least_ns && served - least_ns > lead;
+}
+
+struct weight_verdict weight_ask(struct weight *weight, uint64_t now, const struct weight_view *view,
+                                 const struct suspension *suspension, const struct rivals *rivals)
+{
+	bool is_long = rivals->equals_wanting > 0 && !view->pauses && !rivals->equals_pause;
+
+	account(weight, now, view, suspension, rivals);
+	settle(weight, view, rivals);
+	weight->was_present = view->is_present;
+	weight->is_ahead = view->wants && is_ahead(weight, rivals->least_served_ns);
+	return (struct weight_verdict){.suspends = weight->is_ahead, .slice_us = is_long ? WEIGHT_SLICE_US : 0};
+}

@@ -1,0 +1,291 @@
+#include "thread.h"
+
+#include "base/extremes.h"
+#include "base/log.h"
+#include "base/process_clock.h"
+#include "given.h"
+#include "news.h"
+#include "peers.h"
+#include "shim/held.h"
+#include "turns/eligibility.h"
+#include "turns/kernel_access.h"
+#include "turns/turns.h"
+#include "wakeup.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#define MS UINT64_C(1000000)
+
+/* After so many looks in a row that see no work, it asks for the next launch; and after as many more it rests. A launch that was
+ * on its way while it asked is seen by then. */
+#define LOOKS_UNTIL_REST 10
+
+/* How long at most until such a look is repeated, and until ends of launches are seen. */
+#define ATTENTION_NS (5 * MS)
+
+/* By how much later than asked for it may wake. */
+#define TIMER_SLACK_NS 1000UL
+
+static const struct segment *segment;
+static atomic_bool exists;
+static atomic_bool is_ending;
+static uint64_t number; /* of the revision that the rules are from; 0: none yet */
+static bool is_held;    /* it is a client of MPS, and has a rule for which launches are held */
+static unsigned int idle_looks;
+
+/* --- its sleep -------------------------------------------------------------------------------------------------------- */
+
+/* When to look again, unless it is rung before. An idle program's thread does not wake by itself: its next launch wakes it. */
+static uint64_t look_next(uint64_t until, bool is_idle)
+{
+	idle_looks = is_idle ? idle_looks + 1 : 0;
+	if (idle_looks == LOOKS_UNTIL_REST)
+		time_news_ask();
+	else if (idle_looks > LOOKS_UNTIL_REST && !time_news_are_asked_for())
+		idle_looks = 0;
+	if (is_idle && idle_looks < 2 * LOOKS_UNTIL_REST)
+		until = min_u64(until, process_clock_ns() + ATTENTION_NS);
+	return idle_looks >= 2 * LOOKS_UNTIL_REST ? UINT64_MAX : until;
+}
+
+void time_thread_ring(void)
+{
+	if (atomic_load(&exists))
+		wakeup_ring();
+}
+
+/* --- following edits -------------------------------------------------------------------------------------------------- */
+
+/* A client of MPS is held back and not suspended. Another program that can never be suspended may still be given way to, and give
+ * way by short time slices. */
+static bool can_obey(const struct segment_revision *revision)
+{
+	return segment_time_limits(revision) &&
+	       (eligibility_is_there() || segment_rank_is_given(revision->rank) || kernel_access_is_of_mps());
+}
+
+/* Launches are not held for a weight. */
+static bool holds(const struct segment_revision *revision)
+{
+	return kernel_access_is_of_mps() && segment_time_holds_back(revision);
+}
+
+/* The first look at peers may take long, where there are many processes: the program is not suspended meanwhile. */
+static void follow_rules(const struct segment_revision *revision)
+{
+	bool took_part = rules_take_part(given_rules());
+
+	given_follow(segment, revision, process_clock_ns());
+	peers_have(segment, revision);
+	if (rules_take_part(given_rules()) && !took_part)
+		turns_make_ready();
+	if (rules_take_part(given_rules()))
+		peers_join();
+	else
+		peers_leave();
+	if (holds(revision))
+		held_follow(revision, process_clock_ns());
+	else
+		held_end();
+}
+
+/* Until the way to the kernel driver is known. */
+static enum segment_time_state state_of(const struct segment_revision *revision)
+{
+	enum segment_time_state state = eligibility_is_there() ? SEGMENT_TIME_PENDING : eligibility_reason();
+
+	if (!segment_time_limits(revision))
+		state = SEGMENT_TIME_UNLIMITED;
+	else if (holds(revision))
+		state = SEGMENT_TIME_HELD;
+	return state;
+}
+
+/* Whether there still is a rule; an edit may have changed it. */
+static bool follow(void)
+{
+	struct segment_revision revision;
+	uint64_t current;
+	bool limits = true;
+
+	if (number != segment_revision_number(segment) && segment_read(segment, &revision, &current)) {
+		limits = segment_time_limits(&revision);
+		if (limits)
+			follow_rules(&revision);
+		number = current;
+		/* Of what is taken away, what was used is still to be told. */
+		is_held = limits ? holds(&revision) : is_held;
+		segment_set_time_state(segment, state_of(&revision), number);
+	}
+	return limits && !atomic_load(&is_ending) && (eligibility_is_there() || rules_take_part(given_rules()) || is_held);
+}
+
+/* --- its work --------------------------------------------------------------------------------------------------------- */
+
+/* Of a client of MPS. */
+static uint64_t look_at_launches(bool *is_idle)
+{
+	uint64_t until = held_look(process_clock_ns(), is_idle);
+
+	segment_set_time_state(segment, held_state(), number);
+	held_tell(segment);
+	return min_u64(until, process_clock_ns() + ATTENTION_NS);
+}
+
+/* When to look again. */
+static uint64_t look(void)
+{
+	bool is_idle = false;
+	uint64_t until = is_held ? look_at_launches(&is_idle) : turns_look(number, &is_idle);
+
+	return look_next(until, is_idle);
+}
+
+static void stop_work(void)
+{
+	if (!is_held)
+		turns_report(number);
+	turns_end();
+	held_end();
+	peers_leave();
+}
+
+/* Until there is no rule, or none that could be obeyed. */
+static void work(void)
+{
+	while (follow()) {
+		uint32_t count = wakeup_count();
+
+		wakeup_sleep(count, look());
+	}
+	stop_work();
+	if (is_held)
+		held_tell(segment);
+	else
+		given_tell(segment);
+	is_held = false;
+}
+
+static bool has_rule(void)
+{
+	struct segment_revision revision;
+	uint64_t current;
+
+	return segment_read(segment, &revision, &current) && can_obey(&revision);
+}
+
+/* A rule that comes while the thread ends is the thread's as well, unless another thread is made for it. */
+static void *run(void *unused)
+{
+	(void)unused;
+	number = 0;
+	idle_looks = 0;
+	given_begin();
+	turns_begin(segment);
+	prctl(PR_SET_NAME, "nvtaskset");
+	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
+	do {
+		kernel_access_begin();
+		work();
+		kernel_access_end();
+		atomic_store(&exists, false);
+	} while (has_rule() && !atomic_load(&is_ending) && !atomic_exchange(&exists, true));
+	return NULL;
+}
+
+/* --- making it -------------------------------------------------------------------------------------------------------- */
+
+/* Room for what the thread needs, and for the thread-local variables of all libraries of the program. */
+#define STACK_BYTES ((size_t)512 << 10)
+
+/* Not as the thread that happens to make it, which may keep its processor for itself. */
+static void set_scheduling(pthread_attr_t *attributes)
+{
+	const struct sched_param usual = {.sched_priority = 0};
+	cpu_set_t everywhere;
+
+	memset(&everywhere, 0xff, sizeof everywhere);
+	pthread_attr_setinheritsched(attributes, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(attributes, SCHED_OTHER);
+	pthread_attr_setschedparam(attributes, &usual);
+	pthread_attr_setaffinity_np(attributes, sizeof everywhere, &everywhere);
+}
+
+static bool create(const pthread_attr_t *attributes)
+{
+	pthread_t thread;
+
+	return pthread_create(&thread, attributes, run, NULL) == 0;
+}
+
+/* Where no scheduling may be chosen, as in some sandboxes, it has that of the thread that makes it. */
+static bool make_thread(void)
+{
+	pthread_attr_t attributes, of_maker;
+	sigset_t all, before;
+	bool done;
+
+	sigfillset(&all);
+	if (pthread_attr_init(&attributes) != 0)
+		return false;
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	of_maker = attributes;
+	set_scheduling(&attributes);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	done = create(&attributes) || create(&of_maker);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return done;
+}
+
+static void report_no_thread(uint64_t of)
+{
+	static atomic_flag is_reported = ATOMIC_FLAG_INIT;
+
+	segment_set_time_state(segment, SEGMENT_TIME_NO_THREAD, of);
+	if (!atomic_flag_test_and_set(&is_reported))
+		log_warning("quota, priority and weight are not in force: %s", segment_time_text(SEGMENT_TIME_NO_THREAD));
+}
+
+/* An edit that gives something to a program that can obey nothing gets the reason. */
+void time_thread_follow(const struct segment_revision *revision, uint64_t of)
+{
+	if (!can_obey(revision) && !eligibility_is_there()) {
+		segment_set_time_state(segment, eligibility_reason(), of);
+	} else if (atomic_exchange(&exists, true)) {
+		time_thread_ring();
+	} else if (!make_thread()) {
+		atomic_store(&exists, false);
+		report_no_thread(of);
+	}
+}
+
+/* --- its life --------------------------------------------------------------------------------------------------------- */
+
+void time_thread_use(const struct segment *wanted)
+{
+	segment = wanted;
+}
+
+bool time_thread_exists(void)
+{
+	return atomic_load(&exists);
+}
+
+void time_thread_end(void)
+{
+	atomic_store(&is_ending, true);
+	time_thread_ring();
+}
+
+void time_thread_after_fork(void)
+{
+	atomic_store(&exists, false);
+}

@@ -1,0 +1,156 @@
+#include "suspend.h"
+
+#include "base/log.h"
+#include "base/process_clock.h"
+#include "driver/channels.h"
+#include "eligibility.h"
+
+#define MS UINT64_C(1000000)
+
+/* Of the time that the call takes, when the GPU has let go of the program (docs/facts.md, "Time slices"). */
+#define LAG_NUMERATOR 3
+#define LAG_DENOMINATOR 5
+
+/* How long after the call kernels may still be counted that ended before it. */
+#define SETTLING_NS (2 * MS)
+
+/* A thread that gets no CPU sees nothing: so many looks, a ms or more apart, in so many suspensions. */
+#define LOOKS_ENOUGH 3
+#define JUDGED_ENOUGH 3
+
+/* Looking for channels disturbs calls of the program's, as when it starts, and takes up to 11 ms (driver/channels.h). */
+#define PREPARATION_NS (20 * MS)
+
+/* A refusal may be an accident: it is tried again after this, so many times in a row. */
+#define RETRY_NS (10 * MS)
+#define FAILURES_MAX 3
+
+static struct {
+	struct suspension suspension;
+	uint64_t tried; /* it was refused then; 0: it was not */
+	unsigned int failures;
+	unsigned int judged; /* how often it was seen that this did stop the program, up to JUDGED_ENOUGH */
+	unsigned int looks;  /* at its counts, since it was suspended and these have settled */
+	uint64_t judged_from;
+	uint64_t ended; /* at the first of these looks */
+} state;
+
+void suspend_begin(void)
+{
+	state.suspension = (struct suspension){.is_on = false};
+	state.failures = state.judged = 0;
+	state.tried = 0;
+}
+
+struct suspension suspend_state(void)
+{
+	return state.suspension;
+}
+
+/* --- by effect -------------------------------------------------------------------------------------------------------- */
+
+static void judge_from(uint64_t time)
+{
+	state.judged_from = time;
+	state.looks = 0;
+}
+
+static bool is_judged(void)
+{
+	return state.judged == JUDGED_ENOUGH;
+}
+
+/* Returns when to look again. */
+static uint64_t judge(uint64_t now, uint64_t ended)
+{
+	if (is_judged() || now < state.judged_from)
+		return is_judged() ? UINT64_MAX : state.judged_from;
+	if (state.looks++ == 0)
+		state.ended = ended;
+	if (state.ended != ended)
+		eligibility_lost(SEGMENT_TIME_NO_EFFECT);
+	return now + MS;
+}
+
+/* --- suspending and resuming ------------------------------------------------------------------------------------------ */
+
+static void count_failure(uint64_t now, const struct error *error)
+{
+	state.tried = now;
+	if (++state.failures == FAILURES_MAX) {
+		log_warning("quota, priority and weight are not in force: %s", error->reason);
+		eligibility_lost(SEGMENT_TIME_NO_CHANNELS);
+	}
+}
+
+static void suspend(uint64_t begin)
+{
+	struct error error;
+	enum channels_result result = channels_suspend(&error);
+	uint64_t end = process_clock_ns();
+
+	if (result == CHANNELS_DONE) {
+		state.suspension = (struct suspension){true, begin + (end - begin) * LAG_NUMERATOR / LAG_DENOMINATOR};
+		state.failures = 0;
+		state.tried = 0;
+		judge_from(end + SETTLING_NS);
+	} else {
+		state.suspension = (struct suspension){false, end};
+		eligibility_end_suspension();
+		if (result == CHANNELS_REFUSED)
+			count_failure(end, &error);
+	}
+}
+
+bool suspend_now(void)
+{
+	uint64_t now = process_clock_ns();
+	bool may_try = state.tried == 0 || now - state.tried >= RETRY_NS;
+
+	if (may_try && eligibility_begin_suspension())
+		suspend(now);
+	return state.suspension.is_on;
+}
+
+void suspend_resume(void)
+{
+	struct error error;
+
+	state.judged += !is_judged() && state.looks >= LOOKS_ENOUGH;
+	if (channels_resume(&error) == 0)
+		state.suspension = (struct suspension){false, process_clock_ns()};
+	else
+		eligibility_lost(SEGMENT_TIME_NO_CHANNELS);
+	eligibility_end_suspension();
+}
+
+/* --- looking ---------------------------------------------------------------------------------------------------------- */
+
+/* Contexts that came meanwhile run: they are suspended as well, and what they have done is no evidence. */
+static uint64_t suspend_new(uint64_t now)
+{
+	uint64_t since = state.suspension.since;
+
+	suspend(now);
+	if (state.suspension.is_on)
+		state.suspension.since = since;
+	return state.judged_from;
+}
+
+uint64_t suspend_look(uint64_t now, const struct work *work, uint64_t soonest)
+{
+	uint64_t next = UINT64_MAX;
+	bool needs_channels = work->wants && !channels_are_current();
+	struct error error;
+
+	if (state.suspension.is_on && !channels_are_current()) {
+		next = suspend_new(now);
+	} else if (state.suspension.is_on) {
+		next = judge(now, work->ended);
+	} else if (needs_channels && soonest > now + PREPARATION_NS) {
+		next = soonest - PREPARATION_NS;
+	} else if (needs_channels) {
+		channels_find(&error);
+	}
+	return next;
+}

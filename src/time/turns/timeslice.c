@@ -1,0 +1,69 @@
+#include "timeslice.h"
+
+#include "base/log.h"
+#include "base/process_clock.h"
+#include "driver/channels.h"
+
+/* A refusal may be an accident: it is tried again after this, so many times in a row. */
+#define RETRY_NS UINT64_C(10000000)
+#define FAILURES_MAX 3
+
+static struct {
+	uint64_t given_us;
+	uint64_t looks; /* at the channels, when it was given */
+	uint64_t tried; /* it was refused then; 0: it was not */
+	unsigned int failures;
+	bool is_reported;
+	struct error refusal;
+} state;
+
+void timeslice_begin(void)
+{
+	state.given_us = 0;
+	state.tried = 0;
+	state.failures = 0;
+	state.is_reported = false;
+}
+
+/* A program without work has time to wait until its channels are looked for, which disturbs it while it starts. */
+static bool is_due(uint64_t wanted_us, const struct work *work)
+{
+	bool is_another = wanted_us != state.given_us, are_new = wanted_us > 0 && state.looks != channels_looks();
+	bool may_look = channels_are_current() || work->wants;
+	bool may_try = state.tried == 0 || process_clock_ns() - state.tried >= RETRY_NS;
+
+	return state.failures < FAILURES_MAX && may_try && may_look &&
+	       (is_another || are_new || (wanted_us > 0 && !channels_are_current()));
+}
+
+void timeslice_obey(uint64_t wanted_us, const struct work *work)
+{
+	enum channels_result result = is_due(wanted_us, work) ? channels_set_slice(wanted_us, &state.refusal) : CHANNELS_NONE;
+
+	if (result == CHANNELS_DONE) {
+		state.given_us = wanted_us;
+		state.looks = channels_looks();
+		state.failures = 0;
+		state.tried = 0;
+	} else if (result == CHANNELS_REFUSED) {
+		state.failures++;
+		state.tried = process_clock_ns();
+	}
+}
+
+void timeslice_report_refusal(void)
+{
+	if (state.failures == FAILURES_MAX && !state.is_reported) {
+		log_warning("the priority is not in force: %s", state.refusal.reason);
+		state.is_reported = true;
+	}
+}
+
+void timeslice_end(void)
+{
+	struct error error;
+
+	if (state.given_us > 0 || state.failures > 0)
+		channels_set_slice(0, &error);
+	timeslice_begin();
+}

@@ -1,0 +1,162 @@
+#include "turns.h"
+
+#include "base/extremes.h"
+#include "base/log.h"
+#include "base/process_clock.h"
+#include "eligibility.h"
+#include "kernel_access.h"
+#include "memory_use.h"
+#include "suspend.h"
+#include "time/given.h"
+#include "time/peers.h"
+#include "time/work.h"
+#include "timeslice.h"
+
+/* How often the way to the kernel driver is looked for. */
+#define ACCESS_NS UINT64_C(10000000)
+
+static const struct segment *segment;
+static struct work work;
+static uint64_t in_force;  /* the segment says so of this revision; 0: of none */
+static bool knows_gpus;
+static bool is_reported;
+
+void turns_begin(const struct segment *wanted)
+{
+	segment = wanted;
+	work = (struct work){.gpu_count = 0};
+	in_force = 0;
+	knows_gpus = is_reported = false;
+	suspend_begin();
+	timeslice_begin();
+}
+
+/* --- one look --------------------------------------------------------------------------------------------------------- */
+
+/* Whether the program was suspended or resumed: then it is time to look again. While it is suspended, another time slice disturbs
+ * nobody. */
+static bool obey(const struct rules_verdict *verdict)
+{
+	bool was_on = suspend_state().is_on;
+
+	if (verdict->suspends && !was_on && eligibility_is_there())
+		suspend_now();
+	timeslice_obey(verdict->slice_us, &work);
+	if (!verdict->suspends && was_on)
+		suspend_resume();
+	return suspend_state().is_on != was_on;
+}
+
+static struct rivals look_at_peers(uint64_t now)
+{
+	struct peers_self self = given_self();
+
+	self.is_suspended = suspend_state().is_on;
+	self.is_client = eligibility_reason() == SEGMENT_TIME_MPS_CLIENT;
+	return rules_take_part(given_rules()) ? peers_look(now, &work, &self) : rivals_none;
+}
+
+static struct rules_verdict ask(uint64_t now)
+{
+	const struct rules_view view = {
+		.wants = work.wants,
+		.pauses = work.pauses,
+		.is_present = work.is_present,
+		.gpus_wanting = work.gpus_wanting,
+	};
+	struct suspension suspension = suspend_state();
+	struct rivals rivals = look_at_peers(now);
+
+	return rules_ask(given_rules(), now, &view, &suspension, &rivals);
+}
+
+/* `can_act`: the way to the kernel driver is known. */
+static uint64_t look(bool can_act, bool *is_idle)
+{
+	uint64_t now = process_clock_ns(), until = UINT64_MAX;
+
+	work_look(&work, now);
+	if (!work.is_counted)
+		eligibility_lost(SEGMENT_TIME_UNCOUNTED);
+	struct rules_verdict verdict = ask(now);
+
+	if (can_act && eligibility_is_there())
+		until = suspend_look(now, &work, verdict.soonest);
+	bool acts = can_act && obey(&verdict);
+
+	given_tell(segment);
+	*is_idle = can_act && !work.wants && !verdict.suspends && !suspend_state().is_on;
+	return acts ? now : min_u64(verdict.until, until);
+}
+
+/* --- the way to the kernel driver ------------------------------------------------------------------------------------- */
+
+/* A client of MPS must not use it; and where the driver library is not as we know it, there is none. */
+static bool may_be_reached(void)
+{
+	return eligibility_reason() != SEGMENT_TIME_MPS_CLIENT && eligibility_reason() != SEGMENT_TIME_UNREACHABLE;
+}
+
+/* The driver is asked before anything is suspended: while something is, a call may wait for it. */
+static bool reach(uint64_t number)
+{
+	bool is_done = may_be_reached() && kernel_access_is_done();
+
+	if (is_done && !knows_gpus) {
+		eligibility_lost(memory_use_of_gpus());
+		knows_gpus = true;
+	}
+	if (eligibility_is_there())
+		segment_set_time_state(segment, is_done ? SEGMENT_TIME_IN_FORCE : SEGMENT_TIME_PENDING, number);
+	in_force = is_done ? number : 0;
+	return is_done;
+}
+
+/* One that cannot be suspended may still be given way to, and give way by short time slices. A reason that this look finds may leave
+ * nothing to be obeyed: then the thread ends at once. */
+uint64_t turns_look(uint64_t number, bool *is_idle)
+{
+	bool was_eligible = eligibility_is_there();
+	bool is_reached = (in_force == number && number != 0) || reach(number);
+	uint64_t until = UINT64_MAX;
+
+	*is_idle = false;
+	if (is_reached || rules_take_part(given_rules()))
+		until = look(is_reached, is_idle);
+	if (!is_reached)
+		until = min_u64(until, process_clock_ns() + ACCESS_NS);
+	turns_report(number);
+	if (!suspend_state().is_on)
+		timeslice_report_refusal();
+	if (was_eligible && !eligibility_is_there()) {
+		*is_idle = false;
+		until = process_clock_ns();
+	}
+	return until;
+}
+
+/* --- its end ---------------------------------------------------------------------------------------------------------- */
+
+void turns_make_ready(void)
+{
+	if (suspend_state().is_on)
+		suspend_resume();
+}
+
+void turns_report(uint64_t number)
+{
+	if (eligibility_is_there())
+		return;
+	turns_make_ready();
+	if (!is_reported) {
+		log_warning("quota, priority and weight are not in force: %s", segment_time_text(eligibility_reason()));
+		segment_set_time_state(segment, eligibility_reason(), number);
+		is_reported = true;
+	}
+}
+
+void turns_end(void)
+{
+	turns_make_ready();
+	timeslice_end();
+}

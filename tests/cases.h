@@ -1,0 +1,224 @@
+/*
+ * For test programs: what nearly all of them include, and their list of cases.
+ *
+ *   TEST(name) { … }             a case, which is on the list by being written
+ *   FIXTURE(name) { … }          what is done before or after cases
+ *   TEST_WITH(begin, end, name)  a case with a fixture of its own
+ *   NOT_PASSING(name, "why") { … }   a case that fails: it is reported as such, and fails once it passes. NOT_PASSING_WITH has fixtures, too
+ *   ROW("…")                     in a loop over a table: a failure from here on names this row
+ *   RUN_TESTS(begin, end)        at the end of the file: main; a case without a fixture of its own has this one, which may be NULL
+ *   RUN_TESTS_IN(begin_all, end_all, begin, end)  and this is done before and after all of them
+ */
+#ifndef NVTASKSET_TESTS_CASES_H
+#define NVTASKSET_TESTS_CASES_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+struct test_case {
+	const char *name;
+	void (*run)(void);
+	CMFixtureFunction begin, end;
+	const char *not_yet; /* why it fails; NULL: it must pass */
+};
+
+static struct test_case listed_cases[64];
+static size_t listed_count;
+static char case_row[256];
+
+#define TEST_WITH(begin, end, name)                                                                \
+	static void test_##name(void);                                                             \
+	static void __attribute__((constructor)) add_case_##name(void)                                 \
+	{                                                                                          \
+		case_add("test_" #name, test_##name, begin, end);                                  \
+	}                                                                                          \
+	static void test_##name(void)
+
+#define TEST(name) TEST_WITH(NULL, NULL, name)
+
+#define NOT_PASSING_WITH(begin, end, name, why)                                                        \
+	static void test_##name(void);                                                             \
+	static void __attribute__((constructor)) add_case_##name(void)                             \
+	{                                                                                          \
+		case_add("test_" #name, test_##name, begin, end);                                  \
+		listed_cases[listed_count - 1].not_yet = why;                                      \
+	}                                                                                          \
+	static void test_##name(void)
+
+#define NOT_PASSING(name, why) NOT_PASSING_WITH(NULL, NULL, name, why)
+
+#define FIXTURE(name)                                                                              \
+	static void do_##name(void);                                                               \
+	static int name(void **state)                                                              \
+	{                                                                                          \
+		(void)state;                                                                       \
+		do_##name();                                                                       \
+		return 0;                                                                          \
+	}                                                                                          \
+	static void do_##name(void)
+
+/* Numbers in pairs that must be equal: what it is, what it should be, and so on. */
+#define assert_each(...)                                                                           \
+	assert_pairs(#__VA_ARGS__, (const uint64_t[]){__VA_ARGS__}, COUNT_OF(((const uint64_t[]){__VA_ARGS__})), __FILE__, __LINE__)
+
+/* Calls that fail and leave this in `error`: a reason, a part of it, or a code. */
+#define assert_error(call, text) (assert_int_equal(call, -1), assert_string_equal(error.reason, text))
+#define assert_error_has(call, part) (assert_int_equal(call, -1), assert_non_null(strstr(error.reason, part)))
+#define assert_error_code(call, name) (assert_int_equal(call, -1), assert_int_equal(error.code, NVTASKSET_ERROR_##name))
+
+#define ROW(...) snprintf(case_row, sizeof case_row, __VA_ARGS__)
+
+static inline void case_add(const char *name, void (*run)(void), CMFixtureFunction begin, CMFixtureFunction end)
+{
+	if (listed_count == COUNT_OF(listed_cases))
+		abort();
+	listed_cases[listed_count++] = (struct test_case){name, run, begin, end, NULL};
+}
+
+static inline void assert_pairs(const char *text, const uint64_t *values, size_t count, const char *file, int line)
+{
+	for (size_t i = 0; i + 1 < count; i += 2) {
+		if (values[i] == values[i + 1])
+			continue;
+		print_error("pair %zu of: %s\n%#llx != %#llx\n", i / 2 + 1, text, (unsigned long long)values[i],
+		            (unsigned long long)values[i + 1]);
+		_fail(file, line);
+	}
+}
+
+/* Waits for a child that is about to exit with 0. */
+static inline void assert_ends_well(pid_t child)
+{
+	int status = 1;
+
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static inline void end_child(pid_t child)
+{
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* Sets a limit of this process, and returns the one before. */
+static inline rlim_t limit_to(enum __rlimit_resource resource, rlim_t value)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(resource, &limit), 0);
+	rlim_t before = limit.rlim_cur;
+
+	limit.rlim_cur = value;
+	assert_int_equal(setrlimit(resource, &limit), 0);
+	return before;
+}
+
+static inline void case_just_run(void **state)
+{
+	((const struct test_case *)*state)->run();
+}
+
+/* Runs it in a process of its own, which says nothing. tests/run reads the line that is written where it fails. */
+static inline void case_run_to_fail(const struct test_case *self)
+{
+	const struct CMUnitTest tests[] = {{self->name, case_just_run, NULL, NULL, (void *)(uintptr_t)self}};
+	int status;
+
+	fflush(stdout);
+	pid_t child = fork();
+
+	if (child == 0) {
+		int nowhere = open("/dev/null", O_WRONLY);
+
+		dup2(nowhere, STDOUT_FILENO);
+		dup2(nowhere, STDERR_FILENO);
+		_exit(_cmocka_run_group_tests("not yet", tests, 1, NULL, NULL));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (status == 0)
+		fail_msg("it passes: take its mark off, which says \"%s\"", self->not_yet);
+	print_message("# not yet: %s\n", self->not_yet);
+}
+
+static inline void case_run(void **state)
+{
+	const struct test_case *self = *state;
+
+	*case_row = '\0';
+	if (self->not_yet)
+		case_run_to_fail(self);
+	else
+		self->run();
+	*case_row = '\0';
+}
+
+/* For a case that wants nothing of RUN_TESTS's fixture. */
+static inline int no_fixture(void **state)
+{
+	(void)state;
+	return 0;
+}
+
+/* After a case that has failed, too. */
+static inline int case_end(void **state)
+{
+	const struct test_case *self = *state;
+
+	if (*case_row)
+		print_message("# %s: in the row \"%s\"\n", self->name, case_row);
+	*case_row = '\0';
+	return self->end ? self->end(state) : 0;
+}
+
+/* Runs all cases, or those whose names match TEST_FILTER: what main returns. */
+static inline int run_tests_in(CMFixtureFunction begin_all, CMFixtureFunction end_all, CMFixtureFunction begin,
+                               CMFixtureFunction end)
+{
+	struct CMUnitTest tests[COUNT_OF(listed_cases)];
+	const char *filter = getenv("TEST_FILTER");
+
+	if (filter && *filter)
+		cmocka_set_test_filter(filter);
+	for (size_t i = 0; i < listed_count; i++) {
+		struct test_case *self = &listed_cases[i];
+
+		if (!self->begin && !self->end) {
+			self->begin = begin;
+			self->end = end;
+		}
+		tests[i] = (struct CMUnitTest){self->name, case_run, self->begin, case_end, self};
+	}
+	return _cmocka_run_group_tests("tests", tests, listed_count, begin_all, end_all);
+}
+
+#define RUN_TESTS_IN(begin_all, end_all, begin, end)                                               \
+	int main(void)                                                                             \
+	{                                                                                          \
+		return run_tests_in(begin_all, end_all, begin, end);                               \
+	}
+#define RUN_TESTS(begin, end) RUN_TESTS_IN(NULL, NULL, begin, end)
+
+#endif

@@ -1,0 +1,170 @@
+#!/usr/bin/env bats
+# What other users' programs offer to those who look at them: it costs a bounded time, and is believed of themselves only.
+# shellcheck disable=SC2016,SC2030,SC2031 # there are shells inside; each test is a subshell
+
+load helpers
+
+# Starts a hostile program of another user, whose pid is then in `hostile`.
+play() { # TRICK ARGUMENT…
+	local status=0
+	: >"$WORK/hostile"
+	"${ANOTHER_USER[@]}" "$BUILD/tests/programs/hostile" "$@" >"$WORK/hostile" 2>&1 3>&- &
+	hostile=$!
+	ALL+=("$hostile")
+	wait_until [ -s "$WORK/hostile" ]
+	if ! grep -q ready "$WORK/hostile"; then
+		wait "$hostile" || status=$?
+		[ "$status" != 77 ] || skip "not permitted here: $(cat "$WORK/hostile")"
+		cat "$WORK/hostile"
+		false
+	fi
+}
+
+setup_file() {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+}
+
+# First the programs that others may wait for: then these end, too.
+teardown() {
+	kill -KILL "${ALL[@]}" 2>/dev/null || true
+	wait
+	rm -rf "$WORK"
+}
+
+is_gone() { # PID
+	! kill -0 "$1" 2>/dev/null
+}
+
+# It ends, though only the time that a test may take bounds how soon. A command that the kernel does not let end would keep
+# bats waiting: so it is in the background.
+ends() { # COMMAND…
+	"$@" >"$WORK/answer" 2>&1 3>&- &
+	ALL+=($!)
+	wait_until is_gone "$!" || {
+		echo "does not end: $*"
+		return 1
+	}
+}
+
+all_end() {
+	local command
+	for command in "-l" "-T" "metrics" "top --once --delay 0.1" "--mps off --dry-run -n 3" "-p --group x$$" \
+		"--mps off -t 0-3 true" "-p $hostile"; do
+		# shellcheck disable=SC2086 # several words
+		ends nvtaskset $command
+	done
+}
+
+@test "a group's file on a file system that does not answer keeps nobody" {
+	needs_another_user
+	needs_to_look_into_others
+	mknod -m 666 "$WORK/another/fuse" c 10 229 2>/dev/null || skip "devices cannot be made here"
+	play silent "$WORK/another"
+	all_end
+	nvtaskset -l | grep -q "$hostile "
+}
+
+@test "an environment of any size, or that is not there, keeps nobody" {
+	needs_another_user
+	needs_to_look_into_others
+	play environ 1024
+	all_end
+	play unmapped
+	all_end
+}
+
+start_root() { # options and SET
+	: >"$WORK/root"
+	nvtaskset --mps off "$@" "$BUILD/demo/where" 60 >"$WORK/root" 2>&1 3>&- &
+	root=$!
+	ALL+=("$root")
+	wait_until [ -s "$WORK/root" ]
+}
+
+group_file_of() { # PID
+	local file
+	for file in /proc/"$1"/fd/*; do
+		[[ "$(readlink "$file")" != *nvtaskset-group* ]] || echo "$file"
+	done
+}
+
+@test "who says that he is in another user's group changes neither that nor its sums" {
+	needs_another_user
+	needs_to_look_into_others
+	own_gpus
+	start_root --group "g$$" -t 0-3
+	play claim "$(stat -L -c %d "$(group_file_of "$root")")" "$(stat -L -c %i "$(group_file_of "$root")")"
+	run -1 nvtaskset -tp --group "$hostile" 60
+	[ "$output" = "nvtaskset: pid $hostile: is in no group of its user's that can be reached" ]
+	[ "$(nvtaskset -tp --group "g$$")" = "group g$$'s current TPC list: 0-3" ]
+	nvtaskset -l | grep -q "group g$$: 1 process,"
+	[ "$(nvtaskset -l --json | jq -c --argjson pid "$hostile" '.groups[] | select(.pids | index($pid))')" = "" ]
+}
+
+@test "who reads the file of root's group is not counted among its processes, nor the way to it" {
+	needs_another_user
+	needs_to_look_into_others
+	mkdir "$WORK/groups"
+	export NVTASKSET_GROUP_FILE=$WORK/groups/job
+	start_root -t 0-3
+	unset NVTASKSET_GROUP_FILE
+	play read "$WORK/groups/job"
+	run nvtaskset -tp --group "$hostile" 60
+	[ "$output" = "nvtaskset: pid $hostile: is in no group of its user's that can be reached" ]
+	[ "$(nvtaskset -tp --group "$WORK/groups/job")" = "group $WORK/groups/job's current TPC list: 0-3" ]
+	nvtaskset -l | grep -q "group job (root's): 1 process,"
+	[ "$(nvtaskset -l --json | jq -c --argjson pid "$root" '.groups[] | select(.pids | index($pid)).pids')" = "[$root]" ]
+}
+
+# Waited for one after the other, they would keep others for minutes.
+@test "locks that are never given back keep nobody, nor names without end" {
+	needs_another_user
+	needs_to_look_into_others
+	own_gpus
+	chmod 644 "$WORK/gpus.txt"
+	play lock 60
+	all_end
+	nvtaskset top --once --delay 0.1 | grep -q "another process keeps its partition locked"
+	play names
+	all_end
+}
+
+@test "a partition that is damaged, and its reason" {
+	needs_another_user
+	needs_to_look_into_others
+	play damaged
+	all_end
+	refuses "pid $hostile: its segment is damaged" nvtaskset top --once "$hostile"
+}
+
+@test "a group of another user's makes no name of one's own mean several" {
+	needs_another_user
+	needs_to_look_into_others
+	own_gpus
+	chmod 644 "$WORK/gpus.txt"
+	start_root --group "g$$" -t 0-3
+	: >"$WORK/theirs"
+	"${ANOTHER_USER[@]}" nvtaskset --mps off --group "g$$" -t 4-7 "$BUILD/demo/where" 60 >"$WORK/theirs" 2>&1 3>&- &
+	ALL+=($!)
+	wait_until [ -s "$WORK/theirs" ]
+	[ "$(nvtaskset -tp --group "g$$")" = "group g$$'s current TPC list: 0-3" ]
+}
+
+boards_of() { # PID
+	local file
+	for file in /proc/"$1"/fd/*; do
+		[[ "$(readlink "$file")" != *nvtaskset-board* ]] || stat -L -c %i "$file"
+	done
+}
+
+@test "root's programs go to no user's board" {
+	needs_another_user
+	needs_to_look_into_others
+	own_gpus
+	chmod 644 "$WORK/gpus.txt"
+	play board
+	start_root --priority 80 -t 0-3
+	has_board() { [ -n "$(boards_of "$root")" ]; }
+	wait_until has_board
+	[ "$(boards_of "$root")" != "$(boards_of "$hostile")" ]
+}

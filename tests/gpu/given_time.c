@@ -1,0 +1,297 @@
+/*
+ * What a program keeps that was given a quota, a priority or a weight: its profiler, its scheduling, its speed where nobody is in
+ * its way; and what it was given, whatever its contexts do.
+ *
+ * Each case is a process of its own. What is marked is not true yet.
+ */
+#include "../alone.h"
+#include "../cases.h"
+#include "../sanitized.h"
+#include "base/proc.h"
+#include "gpu/topology/rm_abi.h"
+#include "state/counts.h"
+#include "state/segment.h"
+#include "support/client.h"
+#include "support/first_gpu.h"
+#include "support/kernel.h"
+#include "support/subscriber.h"
+#include "support/timed.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+
+static const struct segment_revision plenty = {.quota = {.run_us = 9900000, .period_us = 10000000}};
+static const struct segment_revision quarter = {.quota = {.run_us = 5000, .period_us = 20000}};
+static const struct segment_revision of_priority = {.rank = {.priority = 81}};
+
+/* Busy until it has been suspended for some more time. */
+static void assert_is_put_aside(void)
+{
+	double end = timed_now_s() + PATIENCE_S;
+	uint64_t before = timed_look().aside_us;
+
+	while (timed_look().aside_us == before && timed_look().state <= SEGMENT_TIME_IN_FORCE && timed_now_s() < end) {
+		timed_launch(5);
+		gpu_check(cuCtxSynchronize());
+	}
+	assert_true(timed_look().aside_us > before);
+}
+
+/* Something happened that nobody counted; all that came before and comes after is counted. */
+static void make_gap(void)
+{
+	struct segment segment = gpu_own_segment();
+
+	counts_note_gap_everywhere(&segment, COUNTS_SLOT_USED);
+	segment_close(&segment);
+}
+
+/* --- our thread -------------------------------------------------------------------------------------------------------- */
+
+static pid_t our_thread(void)
+{
+	timed_wait_until(timed_has_thread());
+	return timed_thread();
+}
+
+/* The thread that gives the reason for ours keeps one processor for itself, and all of it where it may. */
+TIMED(a_real_time_program)
+{
+	const struct sched_param first = {.sched_priority = 10};
+	cpu_set_t all, one, ours;
+
+	alarm(PATIENCE_S);
+	timed_open_gpu();
+	assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+	sched_setscheduler(0, SCHED_FIFO, &first);
+	timed_give(&plenty);
+	gpu_launch_empty(&gpu);
+	sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){.sched_priority = 0});
+	pid_t thread = our_thread();
+
+	assert_int_equal(sched_getaffinity(thread, sizeof ours, &ours), 0);
+	assert_true(CPU_COUNT(&ours) >= CPU_COUNT(&all));
+	assert_int_equal(sched_getscheduler(thread), SCHED_OTHER);
+}
+
+/* How often it has slept so far. */
+static unsigned long sleeps_of(pid_t thread)
+{
+	char text[4096];
+
+	proc_read_text(text, sizeof text, "/proc/self/task/%d/status", (int)thread);
+	const char *line = strstr(text, "\nvoluntary_ctxt_switches:");
+
+	assert_non_null(line);
+	return strtoul(strchr(line, ':') + 1, NULL, 10);
+}
+
+/* After a second, to come to rest; and then it wakes with the program's next launch. */
+TIMED(an_idle_program)
+{
+	timed_open_gpu();
+	timed_give_and_wait(&plenty);
+	gpu_check(cuCtxSynchronize());
+	pid_t thread = our_thread();
+
+	timed_sleep_ms(1000);
+	unsigned long before = sleeps_of(thread);
+
+	timed_sleep_ms(500);
+	assert_int_equal(sleeps_of(thread), before);
+	gpu_launch_empty(&gpu);
+	timed_until (sleeps_of(thread) != before)
+		timed_sleep_ms(1);
+}
+
+/* --- clients of MPS ---------------------------------------------------------------------------------------------------- */
+
+/* As CUPTI for its kernels' times: behind our callback, slot 1 of a plain launch becomes the tool's. Hopper's slot 1 has 13 bits
+ * from bit 336 on, and the first one enables it. */
+static void take_slot_1(void *user, int domain, int id, const void *parameters)
+{
+	(void)user;
+	if (domain == LAUNCHES && id == BEFORE_UPLOAD)
+		((uint32_t *)(uintptr_t)((const uint64_t *)parameters)[4])[336 / 32] &= ~(1u << 336 % 32);
+}
+
+static void launch_each(unsigned int count)
+{
+	for (unsigned int i = 0; i < count && timed_look().bounded == 0; i++) {
+		gpu_launch_empty(&gpu);
+		gpu_check(cuCtxSynchronize());
+	}
+}
+
+static void be_profiled(const struct segment_revision *given)
+{
+	uint32_t tool;
+
+	alarm(PATIENCE_S);
+	timed_open_gpu();
+	timed_give(given);
+	gpu_launch_empty(&gpu);
+	timed_wait_for_state(SEGMENT_TIME_HELD);
+	gpu_check(tool_subscribe_with_name(&tool, take_slot_1, NULL, "test"));
+	gpu_check(tool_enable(1, tool, LAUNCHES, BEFORE_UPLOAD));
+	launch_each(20);
+	gpu_check(tool_unsubscribe(tool));
+	launch_each(20);
+	assert_each(timed_look().bounded, 0, timed_look().held, 0);
+}
+
+TIMED_WITH(client_set_up, client_tear_down, timed_run_and_pass, a_profiler_beside_a_priority)
+{
+	be_profiled(&of_priority);
+}
+
+static void be_profiled_with_quota(void)
+{
+	be_profiled(&plenty);
+}
+
+NOT_PASSING_WITH(client_set_up, client_tear_down, a_profiler_beside_a_quota, "A1: a launch whose timestamp a profiler has taken is in flight for ever")
+{
+	timed_run_and_pass(be_profiled_with_quota);
+}
+
+/* Nobody else is there: 60 launches behind a kernel that does not end for long. */
+TIMED_WITH(client_set_up, client_tear_down, timed_run_and_pass, a_queue_where_nobody_is_higher)
+{
+	uint64_t cycles = UINT64_C(60000000000), none = 0;
+	void *first[] = {&gpu.output, &cycles}, *rest[] = {&gpu.output, &none};
+
+	timed_open_gpu();
+	timed_give(&of_priority);
+	gpu_launch_empty(&gpu);
+	timed_wait_for_state(SEGMENT_TIME_HELD);
+	gpu_check(cuCtxSynchronize());
+	gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, first, NULL));
+	for (int i = 0; i < 60; i++)
+		gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, NULL, rest, NULL));
+	assert_each(timed_look().bounded, 0, timed_look().held, 0);
+	_exit(0);
+}
+
+/* --- in turns ---------------------------------------------------------------------------------------------------------- */
+
+static atomic_bool is_armed, is_blocked, has_gone;
+
+/* Our thread decides to suspend the program, and gets no processor until the context has gone. */
+static void block(unsigned long request, const void *argument)
+{
+	const struct rm_control *call = argument;
+	char name[16] = "";
+
+	prctl(PR_GET_NAME, name);
+	if (strcmp(name, "nvtaskset") != 0 || request != IOCTL_CONTROL || call->command != 0x2080110b || !atomic_exchange(&is_armed, false))
+		return;
+	atomic_store(&is_blocked, true);
+	while (!atomic_load(&has_gone))
+		timed_sleep_ms(1);
+}
+
+/* What it has for ten seconds is used up at once, and no period begins meanwhile. */
+TIMED(a_context_ends_as_it_is_stopped)
+{
+	const struct segment_revision little = {.quota = {.run_us = 1000, .period_us = 10000000}};
+	double end = timed_now_s() + PATIENCE_S;
+
+	while ((unsigned long)timed_now_s() % 10 > 7)
+		timed_sleep_ms(10);
+	timed_open_gpu();
+	timed_give_and_wait(&little);
+	kernel_listen(block);
+	atomic_store(&is_armed, true);
+	while (!atomic_load(&is_blocked) && timed_now_s() < end) {
+		timed_launch(1);
+		gpu_check(cuCtxSynchronize());
+	}
+	gpu_close(&gpu);
+	atomic_store(&has_gone, true);
+	timed_sleep_ms(100); /* for whatever our thread does without it */
+	gpu_open(&gpu, 0);
+	assert_is_put_aside();
+}
+
+/* Without a context, with a gap in its counts: there is nothing to stop. */
+TIMED(no_context_for_a_while)
+{
+	timed_open_gpu();
+	timed_give_and_wait(&quarter);
+	launch_each(1);
+	make_gap();
+	gpu_close(&gpu);
+	for (int i = 0; i < 300 && timed_look().state <= SEGMENT_TIME_IN_FORCE; i++)
+		timed_sleep_ms(1);
+	gpu_open(&gpu, 0);
+	assert_is_put_aside();
+}
+
+/* Each context takes some 70 handles. */
+TIMED(thousands_of_contexts)
+{
+	alarm(4 * PATIENCE_S);
+	timed_open_gpu();
+	timed_give_and_wait(&quarter);
+	for (int i = 0; i < (SANITIZED ? 300 : 3000); i++) {
+		gpu_close(&gpu);
+		gpu_open(&gpu, 0);
+	}
+	assert_is_put_aside();
+}
+
+static void work_as(uint32_t priority, bool has_gap)
+{
+	timed_open_gpu();
+	timed_give_and_wait(&(struct segment_revision){.rank = {.priority = (uint16_t)(priority + 1)}});
+	if (has_gap)
+		make_gap();
+	for (int i = 0; i < 100; i++) {
+		timed_launch(10);
+		if (i > 0)
+			gpu_check(cuCtxSynchronize());
+	}
+}
+
+static void work_high(void)
+{
+	work_as(80, true);
+	/* Where it has no rank, it says so. */
+	if (timed_look().state != SEGMENT_TIME_IN_FORCE)
+		fprintf(stderr, "no rank\n");
+}
+
+static void work_low(void)
+{
+	work_as(20, false);
+	if (timed_look().aside_us > 100000)
+		fprintf(stderr, "was suspended\n");
+}
+
+static bool says(const struct child_end *end, const char *text)
+{
+	return strstr(end->errors, text) != NULL;
+}
+
+TEST(a_gap_in_the_counts)
+{
+	char path[] = "/tmp/nvtaskset-gpu-XXXXXX";
+
+	timed_share_gpu(path);
+	struct child high = child_start(work_high), low = child_start(work_low);
+	struct child_end of_high = child_wait(&high), of_low = child_wait(&low);
+
+	unlink(path);
+	assert_true(says(&of_high, "no rank") || says(&of_low, "was suspended"));
+}
+
+int main(void)
+{
+	live_alone();
+	return run_tests_in(NULL, NULL, NULL, NULL);
+}

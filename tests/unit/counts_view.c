@@ -1,0 +1,454 @@
+/* Another process's counts, read where they stand: of a process that the test makes, which may be hostile. */
+#include "../cases.h"
+#include "../sanitized.h"
+#include "../skip.h"
+#include "process.h"
+
+#include "../alone.h"
+#include "../peer.h"
+#include "state/counts_layout.h"
+#include "state/counts_view.h"
+#include "state/layout.h"
+
+#include <dirent.h>
+#include <linux/seccomp.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+static const struct pci_address gpu = {.bus = 0x3b}, other_gpu = {.bus = 0x5e};
+
+/* --- the other process -------------------------------------------------------------------------------------------- */
+
+/* In memory that both have. */
+static struct told {
+	uint64_t segment, inode; /* its claim names these */
+	struct counts_of_gpu read;
+} *told;
+
+static struct peer_process self;
+
+static void must(bool is_so)
+{
+	if (!is_so)
+		_exit(1);
+}
+
+static void tell(int file, ino_t inode)
+{
+	must(file >= 0);
+	told->segment = (uint64_t)file;
+	told->inode = inode;
+}
+
+/* More contexts than an area has places for. */
+static void need_more_areas(void)
+{
+	struct counts_place *place = NULL;
+
+	for (int i = 0; i < COUNTS_PLACES; i++) {
+		place = counts_take(&self.areas, &self.segment, other_gpu, UINT64_MAX, 0, NULL);
+		must(place != NULL);
+	}
+	counts_begin(place);
+	counts_launch_shared(place);
+}
+
+static void close_areas(void)
+{
+	for (unsigned int i = 0; i < self.areas.count; i++)
+		close(self.areas.list[i].file);
+}
+
+/* The words of memory that is read by others. */
+static void fill_with_nonsense(void *memory, size_t size)
+{
+	static unsigned int seed = 7;
+	_Atomic uint64_t *words = memory;
+
+	for (size_t i = 0; i < size / sizeof *words; i++)
+		atomic_store(&words[i], (uint64_t)rand_r(&seed) << 40 ^ (uint64_t)rand_r(&seed));
+}
+
+static void fill_areas_with_nonsense(void)
+{
+	struct counts_memory *area = self.areas.list[0].memory;
+
+	fill_with_nonsense(area->places, sizeof area->places);
+	for (int i = 0; i < COUNTS_PLACES; i++) {
+		atomic_store(&area->places[i].magic, COUNTS_MAGIC);
+		area->places[i].pci = gpu;
+	}
+}
+
+/* A file that is called as a segment is. */
+static int make_file(size_t size, unsigned int seals)
+{
+	int file = memfd_create(SEGMENT_NAME, MFD_ALLOW_SEALING | MFD_CLOEXEC);
+
+	must(file >= 0 && ftruncate(file, (off_t)size) == 0 && fcntl(file, F_ADD_SEALS, seals) == 0);
+	return file;
+}
+
+static int copy_of_segment(unsigned int seals)
+{
+	int file = make_file(sizeof *self.segment.memory, 0);
+
+	must(pwrite(file, self.segment.memory, sizeof *self.segment.memory, 0) == (ssize_t)sizeof *self.segment.memory);
+	must(fcntl(file, F_ADD_SEALS, seals) == 0);
+	return file;
+}
+
+static void offer(int file)
+{
+	struct stat status;
+
+	must(fstat(file, &status) == 0);
+	tell(file, status.st_ino);
+}
+
+static void obey(char order)
+{
+	int ends[2];
+
+	switch (order) {
+	case 0:
+		board_after_fork();
+		peer_begin(&self, gpu);
+		tell(self.segment.file, self.segment.inode);
+		break;
+	case 'l':
+		peer_launch(&self);
+		break;
+	case 'e':
+		peer_end(&self);
+		break;
+	case 'm':
+		need_more_areas();
+		break;
+	case 'c':
+		close_areas();
+		break;
+	case 's':
+		close(self.segment.file);
+		break;
+	case 'r': /* something else has the descriptor */
+		must(dup2(STDIN_FILENO, self.areas.list[0].file) >= 0);
+		break;
+	case 'n':
+		fill_areas_with_nonsense();
+		break;
+	case 'N':
+		fill_with_nonsense(self.segment.memory->areas, sizeof self.segment.memory->areas);
+		break;
+	case 'v':
+		self.segment.memory->version++;
+		break;
+	case 'w':
+		atomic_store(&self.segment.memory->execution, 0);
+		break;
+	case 'x':
+		execlp("sleep", "sleep", "1000", NULL);
+		_exit(1);
+	case '0':
+		offer(make_file(sizeof *self.segment.memory, SEGMENT_FILE_SEALS));
+		break;
+	case '1':
+		offer(copy_of_segment(0));
+		break;
+	case '2':
+		offer(copy_of_segment(F_SEAL_GROW));
+		break;
+	case '3':
+		offer(make_file(sizeof *self.segment.memory - 1, SEGMENT_FILE_SEALS));
+		break;
+	case '4':
+		offer(open("/dev/zero", O_RDONLY | O_CLOEXEC));
+		break;
+	case '5':
+		must(pipe2(ends, O_CLOEXEC) == 0);
+		offer(ends[0]);
+		break;
+	case '6':
+		offer(copy_of_segment(SEGMENT_FILE_SEALS));
+		break;
+	default:
+		_exit(2);
+	}
+}
+
+/* --- this one ----------------------------------------------------------------------------------------------------- */
+
+static struct process other;
+static struct counts_view view;
+
+static bool open_view(void)
+{
+	return counts_view_open(&view, other.pid, told->segment, told->inode);
+}
+
+static void order(const char *orders)
+{
+	for (; *orders; orders++)
+		process_order(&other, *orders);
+}
+
+static void assert_counts(struct pci_address pci, uint64_t launched, uint64_t ended, uint32_t gaps)
+{
+	struct counts_of_gpu read = counts_view_read(&view, pci);
+
+	assert_true(pci_address_equal(read.pci, pci));
+	assert_each(read.launched, launched, read.ended, ended, read.in_flight, launched - ended, read.gaps, gaps);
+}
+
+static unsigned int count_descriptors(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	unsigned int count = 0;
+
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
+}
+
+static unsigned int count_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	unsigned int count = 0;
+
+	while (fgets(line, sizeof line, maps))
+		count += strstr(line, "/memfd:" SEGMENT_NAME) != NULL;
+	fclose(maps);
+	return count;
+}
+
+static unsigned int descriptors;
+
+FIXTURE(begin)
+{
+	other = process_start(obey);
+	descriptors = count_descriptors();
+}
+
+/* Nothing is left of a view, whatever was in it. */
+FIXTURE(end)
+{
+	counts_view_close(&view);
+	counts_view_close(&view);
+	assert_each(count_descriptors(), descriptors, count_mappings(), 0);
+	process_end(&other);
+}
+
+/* --- tests -------------------------------------------------------------------------------------------------------- */
+
+TEST(as_it_counts)
+{
+	errno = EDOM;
+	assert_true(open_view());
+	assert_counts(gpu, 0, 0, 0);
+	order("lll");
+	assert_counts(gpu, 3, 0, 0);
+	order("e");
+	assert_counts(gpu, 3, 1, 0);
+	assert_counts(other_gpu, 0, 0, 0);
+	assert_int_equal(count_descriptors(), descriptors);
+	/* What the process closes later is still read. */
+	order("csl");
+	counts_view_follow(&view);
+	assert_counts(gpu, 4, 1, 0);
+	assert_int_equal(errno, EDOM);
+}
+
+/* In a process that may call only read, write and exit. */
+TEST(no_system_call)
+{
+	if (SANITIZED)
+		skip_because("a sanitizer makes system calls of its own");
+	order("lle");
+	assert_true(open_view());
+	pid_t child = fork();
+
+	if (child == 0) {
+		must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0);
+		counts_view_follow(&view);
+		told->read = counts_view_read(&view, gpu);
+		syscall(SYS_exit, 0);
+	}
+	assert_ends_well(child);
+	assert_each(told->read.launched, 2, told->read.ended, 1, told->read.in_flight, 1);
+}
+
+TEST(areas_that_come_later)
+{
+	assert_true(open_view());
+	assert_int_equal(count_mappings(), 2);
+	order("m");
+	assert_counts(other_gpu, 0, 0, 0);
+	counts_view_follow(&view);
+	assert_counts(other_gpu, 1, 0, 0);
+	assert_counts(gpu, 0, 0, 0);
+	counts_view_follow(&view);
+	assert_int_equal(count_mappings(), 3);
+	/* The last areas that there can be. */
+	order("mmmmmm");
+	counts_view_follow(&view);
+	assert_counts(other_gpu, 7, 0, 0);
+	assert_int_equal(count_mappings(), 1 + COUNTS_AREAS);
+}
+
+/* What was counted in an area that cannot be opened is a gap; what comes later is counted. */
+TEST(closed_area)
+{
+	const uint32_t closed = UINT32_C(1) << COUNTS_CLOSED;
+
+	order("lc");
+	assert_true(open_view());
+	assert_counts(gpu, 0, 0, closed);
+	/* The new area has the descriptor that the former one had. */
+	order("m");
+	counts_view_follow(&view);
+	assert_counts(other_gpu, 1, 0, closed);
+	counts_view_close(&view);
+	assert_true(open_view());
+	assert_counts(other_gpu, 1, 0, closed);
+}
+
+TEST(descriptor_used_by_something_else)
+{
+	order("lr");
+	assert_true(open_view());
+	assert_counts(gpu, 0, 0, UINT32_C(1) << COUNTS_CLOSED);
+}
+
+/* With too few descriptors to spare, the area that has come is a gap, until it can be mapped. */
+TEST(own_limits)
+{
+	const uint32_t closed = UINT32_C(1) << COUNTS_CLOSED;
+	unsigned int limited = 0;
+
+	order("l");
+	for (rlim_t spare = 0; spare < COUNTS_AREAS - 1; spare++) {
+		ROW("%d", (int)spare);
+		assert_true(open_view());
+		order("m");
+		int lowest = dup(STDIN_FILENO);
+
+		close(lowest);
+		rlim_t before = limit_to(RLIMIT_NOFILE, (rlim_t)lowest + spare);
+
+		counts_view_follow(&view);
+		uint32_t gaps = counts_view_read(&view, gpu).gaps;
+
+		limit_to(RLIMIT_NOFILE, before);
+		assert_true(gaps == 0 || gaps == closed);
+		limited += gaps == closed;
+		counts_view_follow(&view);
+		assert_counts(gpu, 1, 0, 0);
+		assert_counts(other_gpu, spare + 1, 0, 0);
+		counts_view_close(&view);
+	}
+	/* For the directory, to look at the file, and to open it. */
+	assert_in_range(limited, 3, COUNTS_AREAS - 2);
+}
+
+TEST(gaps_of_all)
+{
+	assert_true(open_view());
+	order("N");
+	assert_int_equal(counts_view_read(&view, gpu).gaps, 0);
+	counts_view_follow(&view);
+	assert_counts(gpu, 0, 0, UINT32_C(1) << COUNTS_CLOSED);
+	assert_int_equal(count_mappings(), 1);
+}
+
+/* --- what is no segment ------------------------------------------------------------------------------------------- */
+
+TEST(files_that_are_no_segments)
+{
+	for (const char *kind = "0123456"; *kind; kind++) {
+		ROW("%c", *kind);
+		process_order(&other, *kind);
+		assert_true(open_view() == (*kind == '6'));
+		counts_view_follow(&view);
+		assert_true(counts_view_is_current(&view) == (*kind == '6'));
+		counts_view_close(&view);
+	}
+}
+
+TEST(names_that_lead_nowhere)
+{
+	const struct told right = *told;
+	const uint64_t high = UINT64_C(1) << 32, files[] = {right.segment + 1, UINT64_MAX, high - 1, high / 2, high | right.segment};
+
+	for (size_t i = 0; i < COUNT_OF(files); i++) {
+		ROW("%zu", i);
+		assert_false(counts_view_open(&view, other.pid, files[i], right.inode));
+	}
+	assert_false(counts_view_open(&view, other.pid, right.segment, right.inode + 1));
+	assert_false(counts_view_open(&view, 4000000, right.segment, right.inode));
+	order("v");
+	assert_false(open_view());
+}
+
+TEST(nonsense_in_the_areas)
+{
+	order("l");
+	assert_true(open_view());
+	for (int round = 0; round < 20; round++) {
+		order("n");
+		struct counts_of_gpu read = counts_view_read(&view, gpu);
+
+		assert_true(read.launched >= read.unheard && read.ended >= read.unheard);
+		assert_int_equal(read.gaps >> COUNTS_GAP_COUNT, 0);
+	}
+}
+
+/* --- whose they are ----------------------------------------------------------------------------------------------- */
+
+TEST(current)
+{
+	assert_false(counts_view_is_current(&view));
+	assert_true(open_view());
+	assert_true(counts_view_is_current(&view));
+	order("w");
+	assert_false(counts_view_is_current(&view));
+}
+
+TEST(executed)
+{
+	char answer;
+
+	order("ll");
+	assert_true(open_view());
+	assert_int_equal(write(other.orders, "x", 1), 1);
+	assert_int_equal(read(other.answers, &answer, 1), 0);
+	assert_false(counts_view_is_current(&view));
+	assert_counts(gpu, 2, 0, 0);
+}
+
+TEST(gone)
+{
+	order("l");
+	assert_true(open_view());
+	kill(other.pid, SIGKILL);
+	siginfo_t info;
+
+	assert_int_equal(waitid(P_PID, (id_t)other.pid, &info, WEXITED | WNOWAIT), 0);
+	assert_false(counts_view_is_current(&view));
+	counts_view_follow(&view);
+	assert_counts(gpu, 1, 0, 0);
+}
+
+static int begin_all(void **state)
+{
+	(void)state;
+	told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return told == MAP_FAILED ? -1 : 0;
+}
+
+int main(void)
+{
+	live_alone();
+	return run_tests_in(begin_all, NULL, begin, end);
+}

@@ -1,0 +1,226 @@
+/* Demand: what a process has in flight, as it is seen by somebody that reads its numbers again and again. */
+#include "../cases.h"
+
+#include "time/demand.h"
+
+#define MS UINT64_C(1000000)
+#define NOW (1000 * 1000 * MS)
+
+static struct demand demand;
+static struct counts_of_gpu counts;
+
+FIXTURE(begin)
+{
+	demand = (struct demand){.looked = 0};
+	counts = (struct counts_of_gpu){.launched = 0};
+}
+
+/* The process's numbers. */
+static void launch(uint64_t kernels)
+{
+	counts.launched += kernels;
+	counts.in_flight += kernels;
+}
+
+static void end(uint64_t kernels)
+{
+	counts.ended += kernels;
+	counts.in_flight -= kernels;
+}
+
+/* Kernels that nobody announced have ended. */
+static void end_unheard(uint64_t kernels)
+{
+	counts.launched += kernels;
+	counts.ended += kernels;
+	counts.unheard += kernels;
+}
+
+static void look(uint64_t at)
+{
+	demand_note(&demand, NOW + at, &counts);
+}
+
+static void assert_wants(uint64_t at, bool wants)
+{
+	ROW("at %.1f ms", (double)at / (double)MS);
+	look(at);
+	assert_true(demand.wants == wants);
+}
+
+static void assert_idle(uint64_t at, uint64_t ns)
+{
+	assert_wants(at, false);
+	assert_int_equal(demand_idle_ns(&demand), ns);
+}
+
+/* --- exact -------------------------------------------------------------------------------------------------------- */
+
+TEST(launched_and_ended)
+{
+	assert_wants(0, false);
+	launch(2);
+	assert_wants(0, true);
+	assert_wants(1, true);
+	end(1);
+	assert_wants(2, true);
+	assert_int_equal(demand_idle_ns(&demand), 0);
+	end(1);
+	assert_wants(3, false);
+	assert_true(demand.is_known);
+	assert_each(demand.launched, 2, demand.ended, 2);
+}
+
+/* One kernel may take as long as it likes. */
+TEST(long_kernel)
+{
+	launch(1);
+	for (uint64_t at = 0; at < 1000 * MS; at += 50 * MS)
+		assert_wants(at, true);
+	assert_true(demand_is_present(&demand));
+}
+
+/* It is idle since the first look that saw these numbers and nothing in flight: never longer than it really is. */
+TEST(idle_since)
+{
+	assert_idle(0, 0);
+	assert_idle(3 * MS, 3 * MS);
+	assert_idle(7 * MS, 7 * MS);
+	launch(1);
+	assert_wants(8 * MS, true);
+	assert_int_equal(demand_idle_ns(&demand), 0);
+	end(1);
+	assert_idle(10 * MS, 0);
+	assert_idle(11 * MS, 1 * MS);
+	/* Work between two looks: it ended at any time between them. */
+	launch(1);
+	end(1);
+	assert_idle(20 * MS, 0);
+	assert_idle(20 * MS + 1, 1);
+}
+
+/* --- what is not known exactly ------------------------------------------------------------------------------------ */
+
+TEST(gaps)
+{
+	counts.gaps = 1 << COUNTS_NO_SLOTS;
+	launch(1);
+	assert_wants(0, false);
+	assert_false(demand.is_known);
+	launch(1);
+	assert_wants(10 * MS, true);
+	assert_int_equal(demand_idle_ns(&demand), 0);
+	assert_wants(10 * MS + DEMAND_UNKNOWN_NS - 1, true);
+	assert_idle(10 * MS + DEMAND_UNKNOWN_NS, 0);
+	assert_idle(11 * MS + DEMAND_UNKNOWN_NS, MS);
+	/* Every one that moves begins anew. */
+	for (uint64_t at = 200 * MS; at < 1000 * MS; at += 99 * MS) {
+		launch(1);
+		assert_wants(at, true);
+		assert_wants(at + 98 * MS, true);
+	}
+	assert_false(demand.is_known);
+}
+
+/* They may be in flight at any time, and are counted when they end. */
+TEST(unheard)
+{
+	assert_wants(0, false);
+	end_unheard(1);
+	assert_wants(MS, true);
+	assert_false(demand.is_known);
+	assert_wants(MS + DEMAND_UNKNOWN_NS - 1, true);
+	assert_idle(MS + DEMAND_UNKNOWN_NS, 0);
+	end_unheard(1);
+	assert_wants(200 * MS, true);
+}
+
+/* What was announced is still known to be in flight, for however long. */
+TEST(unheard_beside_others)
+{
+	end_unheard(5);
+	launch(1);
+	for (uint64_t at = 0; at < 1000 * MS; at += 50 * MS)
+		assert_wants(at, true);
+	end(1);
+	assert_wants(1000 * MS, true);
+	assert_idle(1000 * MS + DEMAND_UNKNOWN_NS, 0);
+}
+
+/* --- history ------------------------------------------------------------------------------------------------------ */
+
+/* A look each millisecond; '1': it has work. */
+static void live(const char *text)
+{
+	for (uint64_t at = 0; text[at]; at++) {
+		counts.in_flight = text[at] == '1';
+		look(at * MS);
+	}
+}
+
+TEST(a_bit_for_each_look)
+{
+	live("1101");
+	assert_int_equal(demand.history, 0xd);
+	/* One that comes too soon after the last is no other. */
+	look(3 * MS + DEMAND_LOOK_NS - 1);
+	assert_int_equal(demand.history, 0xd);
+	look(3 * MS + DEMAND_LOOK_NS);
+	assert_int_equal(demand.history, 0x1b);
+}
+
+TEST(pauses)
+{
+	const struct {
+		const char *text;
+		bool pauses;
+	} rows[] = {
+		{"1", true},
+		{"111111111111111111111111111111", true},
+		{"1111111111111111111111111111111", false},
+		{"00111111111111111111111111111111", true},
+		{"01111111111111111111111111111111", false},
+		{"11111111101111111111111101111111", true},
+		{"10011111111111111111111111111111111", false},
+		{"0001111111111111111111111111111111", false},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		begin(NULL);
+		ROW("%s", rows[i].text);
+		live(rows[i].text);
+		assert_true(demand_pauses(&demand) == rows[i].pauses);
+	}
+}
+
+TEST(present)
+{
+	const struct {
+		const char *text;
+		bool is_present;
+	} rows[] = {
+		{"", false},
+		{"1", true},
+		{"0", false},
+		{"00000001", true},
+		{"10", false},
+		{"1111", true},
+		{"11110", false},
+		{"111110", true},
+		{"1111100", true},
+		{"11111000", false},
+		{"10101110", true},
+		{"10101010", false},
+		{"1111111000", false},
+		{"1111111100000000", false},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		begin(NULL);
+		ROW("%s", rows[i].text);
+		live(rows[i].text);
+		assert_true(demand_is_present(&demand) == rows[i].is_present);
+	}
+}
+
+RUN_TESTS(begin, NULL)

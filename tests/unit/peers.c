@@ -1,0 +1,658 @@
+/* The others on this process's GPUs, as the rules see them: processes with work in flight as the test says, on its clock. */
+#include "../cases.h"
+#include "process.h"
+
+#include "../alone.h"
+#include "../peer.h"
+#include "base/memfd_find.h"
+#include "driver/gpus.h"
+#include "gpu/topology/topology.h"
+#include "state/board_layout.h"
+#include "time/peers.h"
+
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+#define SECOND (1000 * MS)
+#define NOW (1000 * SECOND)
+
+static const struct pci_address gpus[] = {{.bus = 0x3b}, {.bus = 0x86}};
+static const struct peers_self usual = {.priority = 50, .weight = 100, .served_ns = 7};
+static struct peers_self self;
+
+/* --- its GPUs ------------------------------------------------------------------------------------------------------ */
+
+/* 16 TPCs; other GPUs are not known. */
+static struct topology topology = {.tpc_count = 16};
+static const struct gpu first_gpu = {.topology = &topology};
+static bool has_gpus, has_masks;
+
+const struct gpu *gpus_at(struct pci_address pci)
+{
+	return has_gpus && pci_address_equal(pci, gpus[0]) ? &first_gpu : NULL;
+}
+
+bool gpus_have_masks(const struct gpu *gpu)
+{
+	(void)gpu;
+	return has_masks;
+}
+
+/* --- others ------------------------------------------------------------------------------------------------------- */
+
+/* In memory that all have. */
+static struct board_claim *told;
+static struct peer_process peer;
+
+static void claim_as_told(void)
+{
+	struct board_claim before = peer.claim;
+
+	peer.claim = *told;
+	peer.claim.segment = before.segment;
+	peer.claim.inode = before.inode;
+	peer_claim(&peer);
+}
+
+static void obey_order(char order)
+{
+	switch (order) {
+	case 'c':
+		claim_as_told();
+		break;
+	case 'l':
+		peer_launch(&peer);
+		break;
+	case 'e':
+		peer_end(&peer);
+		break;
+	case 'q':
+		board_leave();
+		break;
+	case 'h': /* its claims name no segment */
+		peer.claim.segment = peer.claim.inode = 0;
+		break;
+	case 'd': /* they name one that cannot be opened */
+		close(peer.segment.file);
+		break;
+	case 'a': /* as programs do that close all descriptors */
+		close(peer.areas.list[0].file);
+		break;
+	case 'x':
+		execlp("sleep", "sleep", "1000", NULL);
+		_exit(1);
+	default:
+		_exit(2);
+	}
+}
+
+static void obey(char order)
+{
+	if (order == 0) {
+		board_after_fork();
+		peer_begin(&peer, gpus[0]);
+	} else {
+		obey_order(order);
+	}
+}
+
+static void obey_on_second(char order)
+{
+	if (order == 0) {
+		board_after_fork();
+		peer_begin(&peer, gpus[1]);
+	} else {
+		obey_order(order);
+	}
+}
+
+/* Without a GPU, on the first one. */
+static void claim(const struct process *other, struct board_claim claimed)
+{
+	if (!pci_address_is_known(claimed.pci))
+		claimed.pci = gpus[0];
+	if (tpcset_is_empty(&claimed.tpcs))
+		tpcset_add_range(&claimed.tpcs, 0, TPCSET_MAX - 1);
+	if (claimed.group == 0)
+		claimed.group = (uint64_t)other->pid;
+	claimed.weight = 100;
+	*told = claimed;
+	process_order(other, 'c');
+}
+
+static void launch(const struct process *other)
+{
+	process_order(other, 'l');
+}
+
+static void end(const struct process *other)
+{
+	process_order(other, 'e');
+}
+
+/* One that claims this, with work in flight. */
+static struct process start_busy(struct board_claim claimed)
+{
+	struct process other = process_start(obey);
+
+	claim(&other, claimed);
+	launch(&other);
+	return other;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return told == MAP_FAILED ? -1 : 0;
+}
+
+FIXTURE(begin)
+{
+	self = usual;
+	peers_join();
+}
+
+static unsigned int count_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	unsigned int count = 0;
+
+	while (fgets(line, sizeof line, maps))
+		count += strstr(line, "/memfd:nvtaskset") != NULL;
+	fclose(maps);
+	return count;
+}
+
+/* Nothing of the others is left. */
+FIXTURE(leave)
+{
+	peers_leave();
+	has_gpus = has_masks = false;
+	assert_int_equal(count_mappings(), 0);
+}
+
+/* --- this one ----------------------------------------------------------------------------------------------------- */
+
+static struct rivals look_on(uint64_t now, unsigned int count, bool wants_first, bool wants_second)
+{
+	const struct work work = {
+		.gpu_count = count,
+		.gpus = {{.pci = gpus[0], .demand.wants = wants_first}, {.pci = gpus[1], .demand.wants = wants_second}},
+	};
+
+	return peers_look(now, &work, &self);
+}
+
+static struct rivals look(uint64_t now)
+{
+	return look_on(now, 1, true, false);
+}
+
+static bool is_nobody(struct rivals found)
+{
+	return !found.any && !found.has_higher && !found.higher_wants && !found.group_is_present &&
+	       found.higher_wanting + found.lower_wanting + found.equals_present + found.equals_wanting == 0 &&
+	       found.higher_idle_ns == UINT64_MAX && found.least_served_ns == UINT64_MAX;
+}
+
+/* What the last look saw on the first GPU. */
+static struct peers_on_gpu seen(void)
+{
+	struct peers_on_gpu seen;
+
+	assert_true(peers_seen(0, &seen));
+	assert_true(pci_address_equal(seen.pci, gpus[0]));
+	return seen;
+}
+
+static void assert_own(struct tpcset expected)
+{
+	struct tpcset own = seen().own;
+
+	assert_true(tpcset_equal(&own, &expected));
+}
+
+static void assert_higher(struct tpcset expected)
+{
+	struct tpcset higher = seen().higher;
+
+	assert_true(tpcset_equal(&higher, &expected));
+}
+
+/* --- who is there ------------------------------------------------------------------------------------------------- */
+
+TEST(nobody)
+{
+	struct peers_on_gpu there;
+
+	assert_true(board_is_joined());
+	assert_true(is_nobody(look(NOW)));
+	assert_true(is_nobody(seen().rivals));
+	assert_higher((struct tpcset){{0}});
+	/* A GPU that is not known is not the same as another's. */
+	const struct work unknown = {.gpu_count = 1, .gpus = {{.demand.wants = true}}};
+
+	assert_true(is_nobody(peers_look(NOW, &unknown, &self)));
+	assert_false(peers_seen(0, &there));
+	peers_leave();
+	assert_false(board_is_joined());
+	assert_true(is_nobody(look(NOW)));
+}
+
+/* What others do is seen by the look after it, whatever else they do. */
+TEST(seen_at_once)
+{
+	struct process other = process_start(obey);
+
+	claim(&other, (struct board_claim){.priority = 60});
+	for (uint64_t at = 0; at < 20; at++) {
+		ROW("%d", (int)at);
+		assert_true(look(NOW + at).has_higher && !look(NOW + at).higher_wants);
+		launch(&other);
+		assert_true(look(NOW + at).higher_wants);
+		end(&other);
+	}
+	process_end(&other);
+}
+
+TEST(higher)
+{
+	struct process one = start_busy((struct board_claim){.priority = 60}), two = process_start(obey);
+	struct rivals found;
+
+	claim(&two, (struct board_claim){.priority = 51});
+	found = look(NOW);
+	assert_true(found.any && found.has_higher && found.higher_wants);
+	assert_each(found.higher_wanting, 1, found.higher_idle_ns, 0, found.equals_wanting, 0, found.lower_wanting, 0);
+	launch(&two);
+	assert_int_equal(look(NOW + MS).higher_wanting, 2);
+	end(&one);
+	end(&two);
+	found = look(NOW + 2 * MS);
+	assert_each(found.has_higher, true, found.higher_wants, false, found.higher_wanting, 0, found.higher_idle_ns, 0);
+	launch(&two);
+	assert_int_equal(look(NOW + 3 * MS).higher_idle_ns, 0);
+	end(&two);
+	look(NOW + 4 * MS);
+	/* Of several, for as long as the one that was busy last. */
+	assert_int_equal(look(NOW + 7 * MS).higher_idle_ns, 3 * MS);
+	process_end(&one);
+	process_end(&two);
+}
+
+/* It takes none of the GPU's time. */
+TEST(higher_suspended)
+{
+	struct process other = start_busy((struct board_claim){.priority = 60, .is_suspended = true});
+	struct rivals found = look(NOW);
+
+	assert_each(found.has_higher, true, found.higher_wants, false, found.higher_wanting, 0);
+	assert_true(found.higher_idle_ns == UINT64_MAX);
+	assert_higher((struct tpcset){{0}});
+	process_end(&other);
+}
+
+TEST(equals)
+{
+	struct process one = start_busy((struct board_claim){.priority = 50, .served_ns = 300});
+	struct process two = start_busy((struct board_claim){.priority = 50, .served_ns = 200});
+	struct rivals found = look(NOW);
+
+	assert_each(found.any, true, found.has_higher, false, found.equals_present, 2, found.equals_wanting, 2);
+	assert_each(found.least_served_ns, 200, found.lower_wanting, 2, found.group_is_present, false);
+	assert_true(found.equals_pause);
+	claim(&two, (struct board_claim){.priority = 50, .served_ns = 200, .is_suspended = true});
+	found = look(NOW);
+	assert_each(found.equals_present, 1, found.equals_wanting, 2, found.least_served_ns, 300);
+	/* One that has met nobody yet has no share that counts. */
+	claim(&one, (struct board_claim){.priority = 50});
+	assert_true(look(NOW).least_served_ns == UINT64_MAX);
+	for (uint64_t at = 1; at < 40; at++)
+		found = look(NOW + at * MS);
+	assert_false(found.equals_pause);
+	/* It is there for three looks more. */
+	end(&one);
+	for (uint64_t at = 40; at < 42; at++)
+		assert_int_equal(look(NOW + at * MS).equals_present, 1);
+	assert_int_equal(look(NOW + 42 * MS).equals_present, 0);
+	process_end(&one);
+	process_end(&two);
+}
+
+TEST(own_group)
+{
+	struct board_claim member = {.priority = 50, .group = 77, .served_ns = 5};
+	struct process one = start_busy(member), two = start_busy((struct board_claim){.priority = 50, .served_ns = 9});
+
+	self.group = 77;
+	struct rivals found = look(NOW);
+
+	assert_each(found.group_is_present, true, found.least_served_ns, 9, found.equals_present, 2, found.lower_wanting, 1);
+	end(&one);
+	for (uint64_t at = 1; at < 4; at++)
+		found = look(NOW + at * MS);
+	assert_each(found.group_is_present, false, found.equals_present, 1);
+	process_end(&one);
+	process_end(&two);
+}
+
+/* Members of a group are one. */
+TEST(lower)
+{
+	struct board_claim member = {.priority = 20, .group = 77};
+	struct process others[] = {start_busy(member), start_busy(member), start_busy((struct board_claim){.priority = 49})};
+	struct rivals found = look(NOW);
+
+	assert_each(found.any, true, found.has_higher, false, found.equals_present, 0, found.equals_wanting, 0);
+	assert_each(found.lower_wanting, 2, found.least_served_ns, UINT64_MAX);
+	end(&others[0]);
+	assert_int_equal(look(NOW).lower_wanting, 2);
+	end(&others[1]);
+	assert_int_equal(look(NOW).lower_wanting, 1);
+	for (size_t i = 0; i < COUNT_OF(others); i++)
+		process_end(&others[i]);
+}
+
+/* Those that have left the board leave nothing here, and the others are still known. */
+TEST(those_that_leave)
+{
+	struct board_claim claimed = {.priority = 60};
+	struct process others[] = {start_busy(claimed), start_busy(claimed), start_busy(claimed)};
+
+	assert_int_equal(look(NOW).higher_wanting, 3);
+	assert_int_equal(count_mappings(), 1 + 3 * 2);
+	process_order(&others[0], 'q');
+	end(&others[1]);
+	assert_int_equal(look(NOW + MS).higher_wanting, 1);
+	assert_int_equal(look(NOW + 4 * MS).higher_idle_ns, 0);
+	end(&others[2]);
+	assert_int_equal(look(NOW + 5 * MS).higher_wanting, 0);
+	assert_int_equal(look(NOW + 6 * MS).higher_idle_ns, MS);
+	assert_int_equal(count_mappings(), 1 + 2 * 2);
+	process_order(&others[1], 'q');
+	process_order(&others[2], 'q');
+	assert_true(is_nobody(look(NOW + 7 * MS)));
+	assert_int_equal(count_mappings(), 1);
+	for (size_t i = 0; i < COUNT_OF(others); i++)
+		process_end(&others[i]);
+}
+
+/* --- who shares TPCs ----------------------------------------------------------------------------------------------- */
+
+static struct tpcset range(unsigned int from, unsigned int to)
+{
+	struct tpcset set = {{0}};
+
+	tpcset_add_range(&set, from, to);
+	return set;
+}
+
+static void have(unsigned int from, unsigned int to)
+{
+	const struct segment none = {.file = -1};
+	const struct segment_revision revision = {.count = 1, .partitions = {{.pci = gpus[0], .set = range(from, to)}}};
+
+	peers_have(&none, &revision);
+}
+
+TEST(clients_of_mps)
+{
+	struct board_claim apart = {.priority = 60, .is_client = true, .tpcs = range(8, 15)};
+	struct board_claim beside = {.priority = 60, .is_client = true, .tpcs = range(7, 9)};
+	struct process one = start_busy(apart), two = process_start(obey);
+	struct tpcset all = range(0, TPCSET_MAX - 1);
+
+	has_gpus = has_masks = self.is_client = true;
+	have(0, 7);
+	assert_true(look(NOW).higher_wants);
+	assert_own((struct tpcset){{0xff}});
+	assert_true(is_nobody(seen().rivals));
+	assert_higher((struct tpcset){{0}});
+	claim(&two, beside);
+	look(NOW);
+	assert_each(seen().rivals.has_higher, true, seen().rivals.higher_wants, false);
+	launch(&two);
+	assert_int_equal(look(NOW).higher_wanting, 2);
+	assert_each(seen().rivals.higher_wants, true, seen().rivals.higher_wanting, 1);
+	assert_higher(beside.tpcs);
+	/* One that is no client has the whole GPU, whatever it claims. */
+	apart.is_client = false;
+	claim(&one, apart);
+	look(NOW);
+	assert_int_equal(seen().rivals.higher_wanting, 2);
+	assert_higher(all);
+	process_end(&one);
+	process_end(&two);
+}
+
+/* Where the partition cannot be enforced, or is not known, the process may be on any TPC. */
+TEST(own_tpcs)
+{
+	const struct tpcset all = range(0, TPCSET_MAX - 1), of_gpu = topology_all(&topology);
+
+	has_gpus = has_masks = true;
+	look(NOW);
+	assert_own(of_gpu);
+	have(0, 3);
+	look(NOW);
+	assert_own((struct tpcset){{0xf}});
+	have(20, 30); /* the GPU has no such TPC */
+	look(NOW);
+	assert_own(of_gpu);
+	have(0, 3);
+	has_masks = false;
+	look(NOW);
+	assert_own(all);
+	has_masks = true;
+	has_gpus = false;
+	look(NOW);
+	assert_own(all);
+}
+
+/* --- who is not waited for ------------------------------------------------------------------------------------------ */
+
+/* 10 ms after a look that has seen it at work, at the latest. */
+static void assert_waits_until(uint64_t from, bool waits)
+{
+	for (uint64_t at = from; at < from + 10 * MS; at += MS)
+		look(at);
+	assert_true(look(from + 10 * MS).higher_wants == waits);
+}
+
+TEST(killed)
+{
+	struct process other = start_busy((struct board_claim){.priority = 60});
+
+	assert_waits_until(NOW, true);
+	process_end(&other);
+	assert_waits_until(NOW + 11 * MS, false);
+	assert_true(is_nobody(look(NOW + SECOND)));
+}
+
+/* It was idle for long, and begins just before. */
+TEST(killed_soon)
+{
+	struct process other = process_start(obey);
+
+	claim(&other, (struct board_claim){.priority = 60});
+	for (uint64_t at = 0; at < 990; at += 10)
+		look(NOW + at * MS);
+	launch(&other);
+	assert_true(look(NOW + 990 * MS).higher_wants);
+	process_end(&other);
+	assert_waits_until(NOW + 991 * MS, false);
+}
+
+TEST(stopped)
+{
+	struct process other = start_busy((struct board_claim){.priority = 60});
+	siginfo_t info;
+
+	assert_waits_until(NOW, true);
+	kill(other.pid, SIGSTOP);
+	assert_int_equal(waitid(P_PID, (id_t)other.pid, &info, WSTOPPED), 0);
+	assert_waits_until(NOW + 11 * MS, false);
+	kill(other.pid, SIGCONT);
+	assert_int_equal(waitid(P_PID, (id_t)other.pid, &info, WCONTINUED), 0);
+	assert_waits_until(NOW + 22 * MS, true);
+	process_end(&other);
+}
+
+TEST(executed)
+{
+	struct process other = start_busy((struct board_claim){.priority = 60});
+	char answer;
+
+	assert_waits_until(NOW, true);
+	assert_int_equal(write(other.orders, "x", 1), 1);
+	assert_int_equal(read(other.answers, &answer, 1), 0);
+	assert_waits_until(NOW + 11 * MS, false);
+	process_end(&other);
+}
+
+TEST(unreadable)
+{
+	for (const char *how = "hd"; *how; how++) {
+		struct process other = process_start(obey);
+
+		ROW("%c", *how);
+		process_order(&other, *how);
+		claim(&other, (struct board_claim){.priority = 60});
+		launch(&other);
+		assert_true(is_nobody(look(NOW)));
+		assert_waits_until(NOW, false);
+		process_end(&other);
+	}
+}
+
+/* What an area that cannot be opened counts is not known: the one that has it is there, and not at work. */
+TEST(closed_area)
+{
+	struct process other = process_start(obey);
+
+	process_order(&other, 'a');
+	claim(&other, (struct board_claim){.priority = 60});
+	launch(&other);
+	assert_true(look(NOW).has_higher && !look(NOW).higher_wants);
+	process_end(&other);
+}
+
+/* For as long as this process has no descriptor to spare, others cannot be read; then they are. */
+TEST(own_limits)
+{
+	struct process other = start_busy((struct board_claim){.priority = 60});
+	rlim_t before = limit_to(RLIMIT_NOFILE, 0);
+	bool is_seen = look(NOW).any;
+
+	limit_to(RLIMIT_NOFILE, before);
+	assert_false(is_seen);
+	assert_waits_until(NOW, true);
+	process_end(&other);
+}
+
+/* --- several GPUs --------------------------------------------------------------------------------------------------- */
+
+TEST(two_gpus)
+{
+	struct process one = process_start(obey), two = process_start(obey_on_second);
+	struct peers_on_gpu there;
+
+	claim(&one, (struct board_claim){.priority = 60});
+	claim(&two, (struct board_claim){.pci = gpus[1], .priority = 50, .served_ns = 9});
+	launch(&two);
+	/* A higher one, although it is idle, comes before an equal one. */
+	assert_true(look_on(NOW, 2, true, true).has_higher);
+	assert_true(peers_seen(1, &there) && !peers_seen(2, &there));
+	assert_each(there.rivals.equals_wanting, 1, seen().rivals.equals_wanting, 0);
+	/* But a GPU on which the program has work comes first. */
+	assert_int_equal(look_on(NOW, 2, false, true).equals_wanting, 1);
+	assert_false(look_on(NOW, 2, false, true).has_higher);
+	assert_true(look_on(NOW, 2, true, false).has_higher);
+	/* A higher one at work comes before one that is idle. */
+	claim(&two, (struct board_claim){.pci = gpus[1], .priority = 70});
+	assert_true(look_on(NOW, 2, true, true).higher_wants);
+	end(&two);
+	look_on(NOW, 2, true, true);
+	launch(&one);
+	assert_true(look_on(NOW, 2, true, true).higher_wants);
+	end(&one);
+	/* Of two that are idle, the one that was busy last. */
+	look_on(NOW + MS, 2, true, true);
+	look_on(NOW + 2 * MS, 2, true, true);
+	assert_int_equal(look_on(NOW + 3 * MS, 2, true, true).higher_idle_ns, 2 * MS);
+	assert_int_equal(seen().rivals.higher_idle_ns, 2 * MS);
+	launch(&two);
+	look_on(NOW + 4 * MS, 2, true, true);
+	end(&two);
+	look_on(NOW + 5 * MS, 2, true, true);
+	assert_int_equal(look_on(NOW + 6 * MS, 2, true, true).higher_idle_ns, MS);
+	assert_int_equal(seen().rivals.higher_idle_ns, 5 * MS);
+	/* A GPU that it has left is nobody's. */
+	look_on(NOW + 7 * MS, 1, true, false);
+	assert_false(peers_seen(1, &there));
+	process_end(&one);
+	process_end(&two);
+}
+
+/* --- what this one claims ------------------------------------------------------------------------------------------- */
+
+/* As another reads it. */
+TEST(own_claims)
+{
+	static struct board_peer found[BOARD_PLACES];
+	const struct segment segment = {.memory = (struct segment_memory *)&topology, .file = 60, .inode = 61};
+	const struct segment_revision revision = {.count = 0};
+
+	self.is_suspended = true;
+	self.group = 12;
+	peers_have(&segment, &revision);
+	look(NOW);
+	look(NOW + MS);
+	pid_t parent = getpid(), reader = fork();
+
+	if (reader == 0) {
+		peers_after_fork();
+		bool is_right = !board_is_joined() && board_join(NULL) == 0 && board_read(gpus[0], found) == 1;
+		const struct board_claim *claimed = &found[0].claim;
+
+		is_right = is_right && found[0].pid == parent && claimed->priority == 50 && claimed->weight == 100 &&
+		           claimed->served_ns == 7 && claimed->is_suspended && !claimed->is_client && claimed->group == 12 &&
+		           claimed->segment == 60 && claimed->inode == 61 && claimed->written == NOW + MS;
+		_exit(is_right ? 0 : 1);
+	}
+	assert_ends_well(reader);
+}
+
+/* Two boards become one after 20 ms, 200 ms, a second, and then within ten. */
+TEST(searches)
+{
+	const uint64_t moments[] = {20 * MS, 200 * MS, SECOND, 10 * SECOND, 20 * SECOND, 30 * SECOND};
+	uint64_t now = NOW;
+
+	look(now);
+	for (size_t i = 0; i < COUNT_OF(moments); i++) {
+		int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		/* The program closes the descriptor: this is found by the next search, which then makes a new one. */
+		close(memfd_next(directory, 0, BOARD_LINK));
+		for (; now < NOW + moments[i]; now += 5 * MS) {
+			look(now);
+			assert_int_equal(memfd_next(directory, 0, BOARD_LINK), -1);
+		}
+		for (; memfd_next(directory, 0, BOARD_LINK) < 0; now += MS / 8) {
+			look(now);
+			assert_true(now < NOW + moments[i] + 100 * MS);
+		}
+		for (int part = 0; part < 100; part++)
+			look(now);
+		close(directory);
+	}
+}
+
+int main(void)
+{
+	live_alone();
+	return run_tests_in(setup, NULL, begin, leave);
+}

@@ -1,0 +1,94 @@
+/* What it may cost to look at other processes (base/purse.h). */
+#include "../cases.h"
+#include "base/memfd_find.h"
+#include "base/purse.h"
+#include "state/layout.h"
+#include "state/lock.h"
+
+/* --- a user's processes ---------------------------------------------------------------------------------------------- */
+
+/* The second one finds nothing left. Others' are not concerned, which another test needs other users for (hostile.bats). */
+TEST(one_process_spends_all)
+{
+	struct purses purses = {.wait_ms = 0};
+
+	assert_true(purses_open(&purses, getpid()));
+	assert_true(purse_pay(PURSE_LOOKS_OF_USER / 2));
+	assert_false(purse_pay(PURSE_LOOKS_OF_USER));
+	assert_false(purse_pay(1));
+	purses_close(&purses, getpid());
+	assert_false(purses.is_short);
+	assert_false(purses_open(&purses, getpid()));
+	assert_true(purses.is_short);
+	/* Nobody's purse is open. */
+	assert_true(purse_pay(PURSE_LOOKS_OF_USER));
+}
+
+TEST(a_search_inside_a_search_pays_from_the_same_purse)
+{
+	struct purses outer = {.wait_ms = 0}, inner = {.wait_ms = 5};
+	unsigned int patience = 5;
+
+	assert_true(purses_open(&outer, getpid()));
+	assert_true(purses_open(&inner, getpid()));
+	assert_false(purse_wait(&patience));
+	purse_pay(PURSE_LOOKS_OF_USER);
+	purses_close(&inner, getpid());
+	assert_false(purses_open(&inner, getpid()));
+	purses_close(&outer, getpid());
+	assert_false(purses_open(&outer, getpid()));
+}
+
+/* --- files ------------------------------------------------------------------------------------------------------------ */
+
+static bool count(int file, int number, void *context)
+{
+	(void)file;
+	(void)number;
+	++*(int *)context;
+	return false;
+}
+
+TEST(few_files_of_one_process_are_opened)
+{
+	int file = segment_make_file("nvtaskset-test", 4096, NULL), opened = 0, first = file;
+	struct memfd_search search = {.link = MEMFD_LINK("nvtaskset-test"), .is_sought = count, .context = &opened};
+
+	for (int i = 0; i < 500; i++)
+		file = dup(first);
+	search.directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(memfd_find(&search), -1);
+	assert_in_range(opened, 1, 64);
+	close_range((unsigned int)first, (unsigned int)file, 0);
+	close(search.directory);
+}
+
+/* --- locks ------------------------------------------------------------------------------------------------------------- */
+
+/* Of as many as there are, all locked: they are waited for once. */
+TEST(locks_are_waited_for_together)
+{
+	struct purses purses = {.wait_ms = 3};
+	int file = segment_make_file("nvtaskset-test", 4096, NULL);
+	char path[32];
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+	int other = open(path, O_RDWR | O_CLOEXEC);
+
+	assert_int_equal(lock_take(other, NULL), 0);
+	for (int i = 0; i < 3; i++) {
+		struct error error;
+
+		assert_true(purses_open(&purses, getpid()));
+		assert_int_equal(lock_take(file, &error), -1);
+		assert_int_equal(error.code, NVTASKSET_ERROR_BUSY);
+		purses_close(&purses, getpid());
+		assert_int_equal(purses.wait_ms, 0);
+	}
+	lock_give_back(other);
+	assert_int_equal(lock_take(file, NULL), 0);
+	close(other);
+	close(file);
+}
+
+RUN_TESTS(NULL, NULL)

@@ -1,0 +1,474 @@
+/*
+ * The rules of time on a model of a GPU: programs take turns, a change from one to another that both fill the GPU costs 190 us of
+ * kernels, and suspending and resuming take as long as on the hardware (docs/facts.md, "Time slices"). Time is the model's.
+ */
+#include "../cases.h"
+#include "base/extremes.h"
+#include "time/rules/rules.h"
+
+#define US UINT64_C(1000)
+#define MS (1000 * US)
+#define SECOND (1000 * MS)
+#define STEP (5 * US)
+
+#define CHANGE (190 * US)
+#define SUSPEND_CALL (470 * US)
+#define SUSPEND_LAG (SUSPEND_CALL * 3 / 5)
+#define RESUME_CALL (260 * US)
+#define LATE (150 * US) /* a thread wakes by so much later, at most */
+#define SLICE (2048 * US)
+
+#define PROGRAMS 9
+
+/* --- programs ----------------------------------------------------------------------------------------------------------- */
+
+static struct program {
+	/* What it does: kernels of this length with gaps; `burst` of them, and then nothing until the next period. */
+	uint64_t kernel, gap, period;
+	unsigned int burst;
+	/* What it was given. */
+	unsigned int priority, weight, group;
+	/* What it has in flight. */
+	uint64_t left, ready, launched, ended;
+	unsigned int done;
+	/* What came of it. */
+	uint64_t worked, answers, answered, longest, bursts, in_bursts, suspensions;
+	/* What its thread knows. */
+	struct rules rules;
+	struct demand_seen {
+		uint64_t numbers, idle_since;
+		uint32_t history;
+	} seen[PROGRAMS];
+	struct suspension suspension;
+	uint64_t call, wakes, slice;
+} programs[PROGRAMS];
+static unsigned int count;
+static struct budget budgets[PROGRAMS];
+
+static uint64_t now, chance;
+static unsigned int running;
+static uint64_t slice_ends, change_ends;
+
+static uint64_t some(uint64_t most)
+{
+	chance = chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (chance >> 33) % most;
+}
+
+static void begin(void)
+{
+	memset(programs, 0, sizeof programs);
+	memset(budgets, 0, sizeof budgets);
+	count = running = 0;
+	now = 5 * SECOND;
+	slice_ends = change_ends = 0;
+	chance = 1;
+}
+
+static struct program *add(struct program program)
+{
+	struct program *added = &programs[count];
+	const struct segment_revision revision = {
+		.rank = {.priority = (uint16_t)(program.priority + 1), .weight = (uint16_t)program.weight},
+	};
+
+	*added = program;
+	added->ready = added->wakes = now + count * 370 * US;
+	added->group = program.group != 0 ? program.group - 1 : count;
+	rules_use(&added->rules, &revision, &budgets[count], &budgets[added->group].served, now);
+	count++;
+	return added;
+}
+
+/* --- the GPU ------------------------------------------------------------------------------------------------------------ */
+
+static bool wants(const struct program *program)
+{
+	return program->left > 0;
+}
+
+static bool runs(const struct program *program)
+{
+	return wants(program) && !(program->suspension.is_on && now >= program->suspension.since);
+}
+
+static void launch(struct program *program)
+{
+	if (!wants(program) && now >= program->ready) {
+		program->left = program->kernel;
+		program->launched++;
+		program->ready = now;
+	}
+}
+
+static void end_kernel(struct program *program)
+{
+	uint64_t begun = program->ready;
+
+	program->ended++;
+	program->answers++;
+	program->answered += now - begun;
+	program->longest = now - begun > program->longest ? now - begun : program->longest;
+	program->ready = now + program->gap;
+	program->done++;
+	if (program->burst > 0 && program->done % program->burst == 0) {
+		program->bursts++;
+		program->in_bursts += now % program->period;
+		program->ready = (now / program->period + 1) * program->period;
+	}
+}
+
+static unsigned int after(unsigned int number)
+{
+	return number + 1 < count ? number + 1 : 0;
+}
+
+static void go_on(void)
+{
+	unsigned int next = after(running);
+
+	while (next != running && !runs(&programs[next]))
+		next = after(next);
+	if (!runs(&programs[next]))
+		return;
+	change_ends = next != running ? now + CHANGE : now;
+	running = next;
+	slice_ends = change_ends + (programs[running].slice > 0 ? programs[running].slice : SLICE - SLICE / 5 + some(2 * SLICE / 5));
+}
+
+static void work_gpu(void)
+{
+	if (now < change_ends)
+		return;
+	if (!runs(&programs[running]) || now >= slice_ends)
+		go_on();
+	if (now < change_ends || !runs(&programs[running]))
+		return;
+	programs[running].worked += STEP;
+	programs[running].left -= programs[running].left < STEP ? programs[running].left : STEP;
+	if (programs[running].left == 0)
+		end_kernel(&programs[running]);
+}
+
+/* --- their threads ------------------------------------------------------------------------------------------------------ */
+
+static void see(struct demand_seen *seen, const struct program *program)
+{
+	uint64_t numbers = program->launched + program->ended;
+
+	if (wants(program) || numbers != seen->numbers)
+		seen->idle_since = now;
+	seen->numbers = numbers;
+	seen->history = seen->history << 1 | wants(program);
+}
+
+static bool pauses(const struct demand_seen *seen)
+{
+	return __builtin_popcount(seen->history) < 31;
+}
+
+static struct rivals rivals_of(struct program *self)
+{
+	struct rivals rivals = rivals_none;
+
+	for (unsigned int i = 0; i < count; i++) {
+		struct program *other = &programs[i];
+		struct demand_seen *seen = &self->seen[i];
+		bool is_present = (wants(other) || (seen->history & 7)) && !other->suspension.is_on;
+
+		see(seen, other);
+		if (other == self)
+			continue;
+		rivals.any = true;
+		if (other->priority > self->priority) {
+			rivals.has_higher = true;
+			rivals.higher_wants = rivals.higher_wants || wants(other);
+			rivals.higher_wanting += wants(other);
+			rivals.higher_idle_ns = min_u64(rivals.higher_idle_ns, now - seen->idle_since);
+		} else if (other->priority == self->priority) {
+			uint64_t served = weight_served(&other->rules.weight);
+
+			rivals.equals_present += is_present;
+			rivals.equals_wanting += wants(other);
+			rivals.equals_pause = rivals.equals_pause || (is_present && pauses(seen));
+			if (other->group == self->group)
+				rivals.group_is_present = rivals.group_is_present || is_present;
+			else if (is_present && served > 0)
+				rivals.least_served_ns = min_u64(rivals.least_served_ns, served);
+		}
+		rivals.lower_wanting += other->priority <= self->priority && wants(other);
+	}
+	return rivals;
+}
+
+static void look(struct program *self)
+{
+	struct rivals rivals = rivals_of(self);
+	const struct demand_seen *own = &self->seen[self - programs];
+	const struct rules_view view = {
+		.wants = wants(self),
+		.pauses = pauses(own),
+		.is_present = wants(self) || (own->history & 7),
+		.gpus_wanting = wants(self),
+	};
+	struct rules_verdict verdict = rules_ask(&self->rules, now, &view, &self->suspension, &rivals);
+
+	self->slice = verdict.slice_us * US;
+	self->wakes = min_u64(verdict.until, now + MS) + some(LATE);
+	if (verdict.suspends != self->suspension.is_on) {
+		self->call = now + (verdict.suspends ? SUSPEND_CALL : RESUME_CALL);
+		self->suspensions += verdict.suspends;
+		self->suspension = verdict.suspends ? (struct suspension){true, now + SUSPEND_LAG} : (struct suspension){false, self->call};
+	}
+}
+
+static void work_thread(struct program *self)
+{
+	if (now >= self->call && now >= self->wakes)
+		look(self);
+}
+
+static void run(uint64_t for_ns)
+{
+	uint64_t end = now + for_ns;
+
+	for (; now < end; now += STEP) {
+		for (unsigned int i = 0; i < count; i++)
+			launch(&programs[i]);
+		work_gpu();
+		for (unsigned int i = 0; i < count; i++)
+			work_thread(&programs[i]);
+	}
+}
+
+static uint64_t permille(uint64_t part, uint64_t whole)
+{
+	return whole > 0 ? part * 1000 / whole : 0;
+}
+
+#define RUN_NS (20 * SECOND)
+#define LOOP ((struct program){.kernel = 20 * MS, .priority = 20, .weight = 100})
+
+/* What the higher one does, beside a loop; and what the two get. */
+static void beside_loop(struct program higher, struct program **first, struct program **second)
+{
+	begin();
+	higher.priority = 80;
+	higher.weight = 100;
+	*first = add(higher);
+	*second = add(LOOP);
+	run(SECOND);
+	(*first)->longest = (*first)->worked = (*second)->worked = 0;
+	run(RUN_NS);
+}
+
+/* --- priority ----------------------------------------------------------------------------------------------------------- */
+
+/* Busy 50 of 200 ms with kernels of 0.5 ms and gaps that are worth nothing. */
+TEST(bursts)
+{
+	struct program *bursts, *loop;
+
+	beside_loop((struct program){.kernel = 500 * US, .gap = 100 * US, .burst = 83, .period = 200 * MS}, &bursts, &loop);
+	assert_in_range(bursts->bursts, 95, 106);
+	assert_in_range(permille(83 * 600 * US - 100 * US, bursts->in_bursts / bursts->bursts), 950, 1000);
+	assert_in_range(permille(loop->worked, RUN_NS), 650, 800);
+}
+
+/* A program without pauses has the GPU, but for the turns of the lower one. */
+TEST(without_pauses)
+{
+	struct program *steps, *loop;
+
+	beside_loop((struct program){.kernel = 1020 * US, .gap = 5 * US}, &steps, &loop);
+	assert_in_range(permille(steps->worked, RUN_NS), 975, 1000);
+	assert_in_range(permille(loop->worked, RUN_NS), 2, 15);
+}
+
+/* Pauses of 0.3 ms are worth a change: they are the lower one's. */
+TEST(pauses_between_steps)
+{
+	struct program *steps, *loop;
+
+	beside_loop((struct program){.kernel = 1020 * US, .gap = 300 * US}, &steps, &loop);
+	assert_in_range(steps->answered / steps->answers, 1000 * US, 1270 * US);
+	assert_in_range(permille(loop->worked, RUN_NS), 50, 250);
+	assert_in_range(loop->suspensions, 0, 400);
+}
+
+/* A moment of the host's now and then is no reason to go on: each would cost the higher one many steps. */
+TEST(a_gap_now_and_then)
+{
+	struct program *steps, *loop;
+
+	beside_loop((struct program){.kernel = 1020 * US, .gap = 5 * US, .burst = 100, .period = 400 * US}, &steps, &loop);
+	assert_in_range(permille(steps->worked, RUN_NS), 965, 1000);
+}
+
+/* A kernel of 10 us each 2 ms costs the lower one two changes, and waits for one. */
+TEST(short_kernels)
+{
+	struct program *kernels, *loop;
+
+	beside_loop((struct program){.kernel = 10 * US, .burst = 1, .period = 2 * MS}, &kernels, &loop);
+	assert_in_range(kernels->longest, 0, 260 * US);
+	assert_in_range(permille(loop->worked, RUN_NS), 800, 810);
+	assert_int_equal(loop->suspensions, 0);
+}
+
+/* Pictures of 5.6 ms of work each 10 ms. */
+TEST(pictures)
+{
+	struct program *pictures, *loop;
+
+	beside_loop((struct program){.kernel = 5600 * US, .burst = 1, .period = 10 * MS}, &pictures, &loop);
+	assert_in_range(pictures->answered / pictures->answers, 5600 * US, 6600 * US);
+	assert_in_range(permille(loop->worked, RUN_NS), 150, 400);
+}
+
+/* Eight lower ones have no more than one. */
+TEST(lower_ones_that_split)
+{
+	struct program *higher;
+	uint64_t lower = 0;
+
+	begin();
+	higher = add((struct program){.kernel = 1020 * US, .gap = 5 * US, .priority = 80, .weight = 100});
+	for (int i = 0; i < 8; i++)
+		add(LOOP);
+	run(RUN_NS);
+	for (unsigned int i = 1; i < count; i++) {
+		assert_true(programs[i].worked > 0);
+		lower += programs[i].worked;
+	}
+	assert_in_range(permille(higher->worked, RUN_NS), 940, 1000);
+	assert_in_range(permille(lower, RUN_NS), 2, 40);
+}
+
+/* --- weight ------------------------------------------------------------------------------------------------------------- */
+
+static void add_weighted(unsigned int weight, unsigned int group)
+{
+	add((struct program){.kernel = 500 * US, .gap = 5 * US, .priority = 50, .weight = weight, .group = group});
+}
+
+/* Of the time that all of them got, in permille. */
+static uint64_t share_of(unsigned int number)
+{
+	uint64_t all = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		all += programs[i].worked;
+	return permille(programs[number].worked, all);
+}
+
+TEST(weights)
+{
+	static const struct {
+		unsigned int weights[3];
+		uint64_t least, most; /* of the first one's share */
+		uint64_t used;        /* of the GPU */
+	} rows[] = {
+		{{100, 100}, 490, 510, 940},
+		{{300, 100}, 735, 765, 940},
+		{{100, 2000}, 45, 51, 940},
+		{{400, 200, 100}, 555, 590, 930},
+	};
+
+	for (size_t i = 0; i < COUNT_OF(rows); i++) {
+		uint64_t used = 0;
+
+		ROW("%u:%u", rows[i].weights[0], rows[i].weights[1]);
+		begin();
+		for (int j = 0; j < 3 && rows[i].weights[j] > 0; j++)
+			add_weighted(rows[i].weights[j], 0);
+		run(2 * RUN_NS);
+		for (unsigned int j = 0; j < count; j++)
+			used += programs[j].worked;
+		assert_in_range(share_of(0), rows[i].least, rows[i].most);
+		assert_in_range(permille(used, 2 * RUN_NS), rows[i].used, 1000);
+	}
+}
+
+/* Eight members of a group have one share beside a program of the same weight. */
+TEST(members_of_a_group)
+{
+	begin();
+	add_weighted(100, 0);
+	for (int i = 0; i < 8; i++)
+		add_weighted(100, 2);
+	run(2 * RUN_NS);
+	assert_in_range(share_of(0), 450, 550);
+}
+
+/* A program with gaps keeps the others' slices short. */
+TEST(longer_slices)
+{
+	begin();
+	add_weighted(100, 0);
+	add_weighted(100, 0);
+	run(SECOND);
+	assert_int_equal(programs[0].slice, 4 * MS);
+	begin();
+	add_weighted(100, 0);
+	add((struct program){.kernel = 500 * US, .gap = 400 * US, .priority = 50, .weight = 100});
+	run(SECOND);
+	assert_int_equal(programs[0].slice, 0);
+}
+
+/* A program that was idle for long, or comes late, is owed nothing. */
+TEST(nothing_is_saved_up)
+{
+	begin();
+	add_weighted(100, 0);
+	run(10 * SECOND);
+	add_weighted(100, 0);
+	uint64_t before = programs[0].worked;
+
+	run(SECOND);
+	assert_in_range(permille(programs[0].worked - before, SECOND), 430, 530);
+}
+
+/* --- quota and the bound ------------------------------------------------------------------------------------------------ */
+
+TEST(quota)
+{
+	const struct segment_revision revision = {.quota = {.run_us = 30000, .period_us = 100000}};
+	struct program *program;
+
+	begin();
+	program = add((struct program){.kernel = 392 * MS, .weight = 100});
+	rules_use(&program->rules, &revision, &budgets[0], &budgets[0].served, now);
+	run(RUN_NS);
+	assert_in_range(permille(program->worked, RUN_NS), 296, 304);
+}
+
+/* With work on another GPU it is not suspended for long in one go. */
+TEST(bound)
+{
+	const struct segment_revision revision = {.quota = {.run_us = 1000, .period_us = 10000000}};
+	struct rules rules = {.bounded = 0};
+	struct rules_view view = {.wants = true, .gpus_wanting = 2};
+	struct suspension suspension = {.is_on = false};
+	static struct budget budget;
+	uint64_t time = 20 * SECOND;
+
+	rules_use(&rules, &revision, &budget, &budget.served, time);
+	assert_false(rules_ask(&rules, time, &view, &suspension, &rivals_none).suspends);
+	time += 2 * MS;
+	assert_true(rules_ask(&rules, time, &view, &suspension, &rivals_none).suspends);
+	suspension = (struct suspension){true, time};
+	assert_true(rules_ask(&rules, time + RULES_BOUND_NS - 1, &view, &suspension, &rivals_none).suspends);
+	struct rules_verdict verdict = rules_ask(&rules, time + RULES_BOUND_NS, &view, &suspension, &rivals_none);
+
+	assert_false(verdict.suspends);
+	assert_int_equal(rules.bounded, 1);
+	suspension = (struct suspension){false, time + RULES_BOUND_NS};
+	assert_false(rules_ask(&rules, time + RULES_BOUND_NS + RULES_BACK_NS - 1, &view, &suspension, &rivals_none).suspends);
+	assert_true(rules_ask(&rules, time + RULES_BOUND_NS + RULES_BACK_NS, &view, &suspension, &rivals_none).suspends);
+	view.gpus_wanting = 1;
+	suspension = (struct suspension){true, time};
+	assert_true(rules_ask(&rules, time + SECOND, &view, &suspension, &rivals_none).suspends);
+}
+
+RUN_TESTS(NULL, NULL)

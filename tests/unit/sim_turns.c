@@ -1,0 +1,166 @@
+/*
+ * How programs share a simulated GPU, and what that costs: the costs are counted here, by a clock that the test has. The simulator
+ * must not agree with src/ by construction: so what follows from twice and half the costs is said here.
+ */
+#include "../cases.h"
+#include "../sim/turns.h"
+
+#include <poll.h>
+
+#define US UINT64_C(1000)
+#define CHANGE (190 * US) /* docs/hardware.md, "Time slices" */
+
+static char gpu[] = "/tmp/nvtaskset-sim-XXXXXX", mps[] = "/tmp/nvtaskset-mps-XXXXXX", control[64];
+static pid_t other;
+
+static int set_up(void **state)
+{
+	(void)state;
+	strcpy(gpu + sizeof gpu - 7, "XXXXXX");
+	strcpy(mps + sizeof mps - 7, "XXXXXX");
+	int file = mkstemp(gpu);
+
+	snprintf(control, sizeof control, "%s/control", mkdtemp(mps));
+	unsetenv("SIM_COSTS");
+	return file >= 0 && close(file) == 0 && setenv("SIM_GPU", gpu, 1) == 0 && setenv("CUDA_MPS_PIPE_DIRECTORY", mps, 1) == 0 ? 0 : -1;
+}
+
+static void end_other(void)
+{
+	if (other > 0) {
+		kill(other, SIGKILL);
+		waitpid(other, NULL, 0);
+	}
+	other = 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	end_other();
+	unlink(control);
+	return unlink(gpu) | rmdir(mps);
+}
+
+static struct tpcset range(unsigned int first, unsigned int last)
+{
+	struct tpcset set = {{0}};
+
+	tpcset_add_range(&set, first, last);
+	return set;
+}
+
+/* Each case is a process of its own, since a process has one place for ever. */
+static void in_a_child(void (*body)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		body();
+		end_other();
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+}
+
+/* Another program, which wants to run. */
+static void start_other(uint64_t slice_us, unsigned int first, unsigned int last)
+{
+	const struct tpcset tpcs = range(first, last);
+	int ready[2];
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	other = fork();
+	if (other == 0) {
+		turns_begin(slice_us, &tpcs);
+		(void)!write(ready[1], "", 1);
+		pause();
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* Of so much time, from any moment on. */
+static uint64_t runs_for(uint64_t span, uint64_t now)
+{
+	uint64_t end = now + span, sum = 0, until;
+
+	for (; now < end; now = until) {
+		double share = turns_share(now, &until);
+
+		assert_true(until > now);
+		until = until < end ? until : end;
+		sum += (uint64_t)((double)(until - now) * share);
+	}
+	return sum;
+}
+
+static void take_turns(uint64_t own_us, uint64_t others_us, uint64_t change)
+{
+	const struct tpcset all = range(0, 65);
+
+	start_other(others_us, 0, 65);
+	turns_begin(own_us, &all);
+	uint64_t cycle = (own_us + others_us) * US + 2 * change;
+
+	for (uint64_t now = 12345; now < 12345 + cycle; now += 77 * US)
+		assert_int_equal(runs_for(10 * cycle, now), 10 * own_us * US);
+	end_other();
+	assert_int_equal(runs_for(cycle, 1), cycle);
+	turns_end();
+}
+
+static void body_turns(void)
+{
+	take_turns(2048, 2048, CHANGE);
+	take_turns(16000, 1, CHANGE);
+}
+
+TEST(turns)
+{
+	in_a_child(body_turns);
+}
+
+static void body_other_costs(void)
+{
+	setenv("SIM_COSTS", "50", 1);
+	take_turns(2048, 100, CHANGE / 2);
+	setenv("SIM_COSTS", "200", 1);
+	take_turns(100, 2048, CHANGE * 2);
+}
+
+TEST(turns_at_other_costs)
+{
+	in_a_child(body_other_costs);
+}
+
+static void share_tpcs(unsigned int first, unsigned int last, double expected)
+{
+	const struct tpcset own = range(0, 7);
+	uint64_t until;
+
+	start_other(2048, first, last);
+	turns_begin(2048, &own);
+	assert_true(turns_share(1, &until) == expected);
+	turns_end();
+	end_other();
+}
+
+static void body_side_by_side(void)
+{
+	close(open(control, O_CREAT | O_WRONLY, 0600));
+	share_tpcs(0, 7, 0.5);
+	share_tpcs(4, 11, 0.75);
+	share_tpcs(8, 65, 1);
+}
+
+TEST(side_by_side)
+{
+	in_a_child(body_side_by_side);
+}
+
+RUN_TESTS(set_up, tear_down)
