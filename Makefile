@@ -329,14 +329,9 @@ test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)" MAKEFLAG
 slowest = $(addprefix $(BUILD)/tests/unit/,segment_steps attach weight) $(patsubst %,tests/cli/%.bats,figures system group \
           install attach completions top queue manual bad_input change lifetime quota strict)
 slowest_first = $(filter $(slowest),$(1)) $(filter-out $(slowest),$(1))
-PROVE_FLAGS ?= $(shell unshare --pid --fork --mount-proc true 2>/dev/null && echo -j$$((3 * $$(nproc))))
+JOBS ?= $(shell unshare --pid --fork --mount-proc true 2>/dev/null && echo $$((3 * $$(nproc))) || echo 1)
 
-# Runs these tests, and lists the failures at the end.
-define run_tests
-	$(Q)rm -rf $(BUILD)/tests/said
-	$(Q)$(test_environment) PERL5LIB=tests tests/in_the_open prove --timer --harness TellSkips --exec tests/run $(PROVE_FLAGS) $(call slowest_first,$(1)) || \
-		{ $(test_environment) tests/failures; exit 1; }
-endef
+run_tests = $(Q)$(test_environment) JOBS=$(JOBS) tests/all $(call slowest_first,$(1))
 
 # TESTS may name fewer. Sanitizers see nothing new in tests of texts and of the installation, nor on a second GPU of the same
 # code; and ThreadSanitizer nothing where a program has one thread, as the command has, and all that was given nothing in time.

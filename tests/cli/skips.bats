@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Tests that cannot run: make check says how many were skipped and why, and with MUST_WORK=1 fails if a skip could be
-# avoided.
+# avoided. And tests that fail once.
 
 load helpers
 
@@ -65,4 +65,29 @@ All tests successful.
 	grep -qx 'not ok 1 lazy # skipped without a reason' "$WORK/tests/said/file.bats"
 	[[ "$output" == *"Tests skipped: 0
 "* ]]
+}
+
+# Runs tests that fail the first time, and pass then.
+run_unsteady() { # AGAIN, HOW MANY
+	mkdir "$WORK/unsteady.$2"
+	for i in $(seq "$2"); do
+		printf '@test "unsteady" {\n\t! mkdir "%s"\n}\n' "$WORK/unsteady.$2/$i" >"$WORK/unsteady.$2/$i.bats"
+	done
+	run env BUILD="$WORK" BARE_TESTS= JOBS=2 AGAIN="$1" "$ROOT/tests/all" "$WORK/unsteady.$2"/*.bats 3>&-
+}
+
+@test "with AGAIN=3, up to three tests that fail beside others pass if they pass alone" {
+	run_unsteady 3 3
+	[ "$status" -eq 0 ]
+	[ "$(grep -c '^Unsteady, .*: .*/unsteady.3/[123].bats$' <<<"$output")" -eq 3 ]
+	run_unsteady 3 4
+	[ "$status" -ne 0 ]
+	run_unsteady 0 1
+	[ "$status" -ne 0 ]
+	[[ "$output" == *"./1.bats:
+not ok 1 unsteady"* ]]
+	printf '@test "wrong" {\n\tfalse\n}\n' >"$WORK/wrong.bats"
+	run env BUILD="$WORK" BARE_TESTS= JOBS=2 AGAIN=3 "$ROOT/tests/all" "$WORK/wrong.bats" 3>&-
+	[ "$status" -ne 0 ]
+	[[ "$output" != *Unsteady* ]]
 }
