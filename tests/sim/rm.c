@@ -85,18 +85,31 @@ static struct object *find(uint32_t handle)
 	return is_known ? &objects[handle - FIRST_HANDLE] : NULL;
 }
 
+static void make_room(uint32_t more)
+{
+	if (count + more > room) {
+		room = 2 * (count + more);
+		objects = realloc(objects, room * sizeof *objects);
+		if (!objects)
+			fatal("no memory");
+	}
+}
+
+/* As if so many objects had been made, and freed. */
+static void use_up(uint32_t handles)
+{
+	make_room(handles);
+	memset(objects + count, 0, handles * sizeof *objects);
+	count += handles;
+}
+
 static uint32_t alloc(const struct rm_alloc *call)
 {
 	if (call->class == CLASS_CLIENT)
 		return STATUS_OK;
 	if (call->object != FIRST_HANDLE + count)
 		fatal("an object whose handle is not the next one");
-	if (count == room) {
-		room = room > 0 ? 2 * room : 1024;
-		objects = realloc(objects, room * sizeof *objects);
-		if (!objects)
-			fatal("no memory");
-	}
+	make_room(1);
 	objects[count++] = (struct object){
 		.class = call->class,
 		.parent = call->parent,
@@ -347,6 +360,8 @@ static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 void rm_context_created(CUcontext context)
 {
 	pthread_mutex_lock(&making);
+	if (fault(FAULT_OLD_HANDLES))
+		use_up(100000);
 	atomic_store(&creating, context);
 	for (unsigned int i = 0; i < 12; i++)
 		make(device_of(context), CLASS_MEMORY);
