@@ -326,9 +326,9 @@ test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)" MAKEFLAG
 
 # Those that take longest begin first. Many wait more than they compute, so there are more of them than cores; but one at a
 # time where they would see each other's programs (tests/run).
-slowest = $(addprefix $(BUILD)/tests/unit/,segment_steps attach weight) $(patsubst %,tests/cli/%.bats,figures system group \
-          install attach completions top queue manual bad_input change lifetime quota strict)
-slowest_first = $(filter $(slowest),$(1)) $(filter-out $(slowest),$(1))
+slowest = $(patsubst %,tests/cli/%.bats,bench figures completions system metrics install manual group lifetime quota strict top) \
+          $(addprefix $(BUILD)/tests/unit/,segment_steps attach)
+slowest_first = $(foreach test,$(slowest),$(filter $(test),$(1))) $(filter-out $(slowest),$(1))
 JOBS ?= $(shell unshare --pid --fork --mount-proc true 2>/dev/null && echo $$((3 * $$(nproc))) || echo 1)
 
 run_tests = $(Q)$(test_environment) JOBS=$(JOBS) tests/all $(call slowest_first,$(1))

@@ -84,4 +84,15 @@ TEST(one_that_differs)
 	assert_null(given_group_budget());
 }
 
+/* A member that gets a processor late charges a period when another has begun the next but one, in whose place it stood. */
+TEST(a_charge_of_long_ago)
+{
+	static struct budget budget;
+	const int64_t period = 100000000;
+
+	budget_charge(&budget, period, THEN + 2 * period, THEN + 2 * period + 20000000);
+	budget_charge(&budget, period, THEN, THEN + 50000000);
+	assert_in_range(budget_left(&budget, 30000000, period, THEN + 2 * period + 1), 9900000, 10100000);
+}
+
 RUN_TESTS(join_group, leave_group)
