@@ -98,6 +98,17 @@ TEST(a_lease_ends_by_itself)
 	assert_int_equal(number(), before + 2);
 }
 
+/* The segment is anybody's of this user: a time that no watcher writes does not keep the process at it for ever. */
+TEST(a_lease_that_lasts_too_long)
+{
+	uint64_t now = process_clock_ns();
+
+	atomic_store(&segment.memory->lease, now + LEASE_LONGEST_NS + 1000 * MS);
+	assert_false(lease_is_on(&segment));
+	assert_int_equal(lease_renew(&watcher, now, NULL), 0);
+	assert_true(lease_is_on(&segment));
+}
+
 /* It died after it had written the lease: the process has not been told. */
 TEST(a_watcher_that_dies_at_the_wrong_moment)
 {
