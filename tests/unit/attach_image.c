@@ -152,4 +152,36 @@ TEST(damaged_images)
 	munmap(damaged, COPY_SIZE);
 }
 
+/* A chain of so many symbols; the one that is sought is behind `steps` others, of which one may be marked as the last. */
+static uint64_t find_behind(uint32_t steps, uint32_t marked_as_last)
+{
+	enum { SYMBOLS = 10000 };
+	static struct {
+		uint32_t bucket_count, first_symbol, filter_words, filter_shift;
+		uint64_t filter;
+		uint32_t bucket, chain[SYMBOLS];
+	} table;
+	static Elf64_Sym symbols[SYMBOLS];
+	static const char strings[] = "\0f";
+	const uint32_t hash = 5381 * 33 + 'f';
+	struct image image = {.symbols = (uint64_t)(uintptr_t)symbols, .strings = (uint64_t)(uintptr_t)strings,
+	                      .hash = (uint64_t)(uintptr_t)&table};
+
+	memset(&table, 0, sizeof table);
+	table.bucket_count = table.filter_words = 1;
+	table.filter = UINT64_MAX;
+	table.chain[marked_as_last] = 1;
+	table.chain[steps] = hash & ~1U;
+	symbols[steps] = (Elf64_Sym){.st_name = 1, .st_shndx = 1, .st_value = 1234};
+	return image_find(&image, &memory, "f", NULL);
+}
+
+TEST(long_chains)
+{
+	assert_int_equal(find_behind(100, 9999), 1234);
+	assert_int_equal(find_behind(100, 50), 0);
+	/* A hostile one ends nowhere. */
+	assert_int_equal(find_behind(9000, 9999), 0);
+}
+
 RUN_TESTS(set_up, tear_down)
