@@ -14,11 +14,6 @@
 #include "support/kernel.h"
 #include "support/timed.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <time.h>
-
 /* Of the kernels that run here: 1 to 2 ms each, of one block. */
 #define CYCLES UINT64_C(3000000)
 #define KERNELS 60

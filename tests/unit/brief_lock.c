@@ -5,8 +5,6 @@
 #include "base/clock.h"
 #include "base/process_clock.h"
 
-#include <pthread.h>
-
 static struct brief_lock lock;
 static unsigned int counter; /* under the lock */
 

@@ -12,7 +12,6 @@
 
 #include <dirent.h>
 #include <linux/seccomp.h>
-#include <string.h>
 #include <sys/syscall.h>
 
 static const struct pci_address gpu = {.bus = 0x3b}, other_gpu = {.bus = 0x5e};

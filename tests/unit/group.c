@@ -6,10 +6,8 @@
 #include "state/group.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
 
 #define WORKERS 8
 #define CLAIMS 1000 /* of all workers together */

@@ -5,8 +5,6 @@
 
 #include "mps/reach.h"
 
-#include <signal.h>
-
 static struct mps_status status;
 static struct error error;
 

@@ -1,19 +1,11 @@
 #include "gpu.h"
 
+#include "../../cases.h"
 #include "../../skip.h"
 #include "gpu/kernels.h"
 #include "state/segment.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <dlfcn.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #define CUDA_DEFINE(name, number, arguments) CUresult(*name) arguments;
 CUDA_API(CUDA_DEFINE)

@@ -1,11 +1,5 @@
+#include "../../cases.h"
 #include "graph.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
 
 struct tpcset before, after;
 CUdeviceptr outputs[NODES];

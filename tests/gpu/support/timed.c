@@ -1,17 +1,10 @@
 #include "timed.h"
 
+#include "../../cases.h"
 #include "base/proc.h"
 #include "first_gpu.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #define SKIP "SKIP: "
 #define CYCLES UINT64_C(3000000) /* 1 to 2 ms */
