@@ -117,6 +117,29 @@ static inline void assert_ends_well(pid_t child)
 	assert_int_equal(status, 0);
 }
 
+static inline pthread_t thread_start(void *(*body)(void *), void *data)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, body, data), 0);
+	return thread;
+}
+
+/* As many threads at the same time, with `data`, `data` + `step`, …; each must end with NULL. */
+static inline void threads_run(unsigned int count, void *(*body)(void *), void *data, size_t step)
+{
+	pthread_t threads[128];
+	void *end;
+
+	assert_in_range(count, 1, COUNT_OF(threads));
+	for (unsigned int i = 0; i < count; i++)
+		threads[i] = thread_start(body, (void *)((uintptr_t)data + i * step));
+	for (unsigned int i = 0; i < count; i++) {
+		assert_int_equal(pthread_join(threads[i], &end), 0);
+		assert_null(end);
+	}
+}
+
 static inline void end_child(pid_t child)
 {
 	kill(child, SIGKILL);

@@ -232,14 +232,10 @@ static void *launch_together(void *data)
 TEST(more_threads_than_slots)
 {
 	enum { MANY = COUNTER_SLOTS + 8 };
-	pthread_t threads[MANY];
 
 	begin();
 	assert_int_equal(pthread_barrier_init(&all_have_launched, NULL, MANY), 0);
-	for (unsigned int i = 0; i < MANY; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, launch_together, NULL), 0);
-	for (unsigned int i = 0; i < MANY; i++)
-		pthread_join(threads[i], NULL);
+	threads_run(MANY, launch_together, NULL, 0);
 	assert_ran(2 * MANY * LAUNCHES);
 }
 

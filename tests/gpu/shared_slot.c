@@ -276,14 +276,6 @@ static void *launch_all_the_time(void *argument)
 	return NULL;
 }
 
-static pthread_t start(void *body(void *), void *argument)
-{
-	pthread_t thread;
-
-	assert_int_equal(pthread_create(&thread, NULL, body, argument), 0);
-	return thread;
-}
-
 #define LAUNCHERS 3
 #define TURNS 1000
 
@@ -293,7 +285,7 @@ TEST(tools_that_take_turns)
 
 	ends = false;
 	for (int i = 0; i < LAUNCHERS; i++)
-		threads[i] = start(launch_all_the_time, NULL);
+		threads[i] = thread_start(launch_all_the_time, NULL);
 	for (int turn = 0; turn < TURNS; turn++) {
 		struct tool *tool = turn % 2 == 0 ? &first : &second;
 		unsigned int seen = launched;
@@ -334,7 +326,7 @@ static pthread_t go_inside(void)
 {
 	staying.inside = staying.may_go = false;
 	come(&staying);
-	pthread_t thread = start(launch_once, NULL);
+	pthread_t thread = thread_start(launch_once, NULL);
 
 	while (!staying.inside)
 		sched_yield();
@@ -362,7 +354,7 @@ TEST(leaving_keeps_errno)
 	const struct sigaction action = {.sa_handler = take_signal};
 
 	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
-	pthread_t self = pthread_self(), inside = go_inside(), other = start(disturb_and_let_go, &self);
+	pthread_t self = pthread_self(), inside = go_inside(), other = thread_start(disturb_and_let_go, &self);
 
 	errno = EDOM;
 	go(&staying);

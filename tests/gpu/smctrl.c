@@ -208,7 +208,6 @@ static void *run_on_own_default_stream(void *argument)
 TEST(default_stream_per_thread)
 {
 	struct tpcset mine = gpu_range(1, 2);
-	pthread_t thread;
 	void *ran;
 
 	assert_int_equal(libsmctrl_set_stream_mask_ext(CU_STREAM_PER_THREAD, only(&mine)), 0);
@@ -216,8 +215,7 @@ TEST(default_stream_per_thread)
 	assert_runs_by(BY_CONFIG_PER_THREAD, NULL, &mine);
 	assert_runs_by(BY_CONFIG, CU_STREAM_PER_THREAD, &mine);
 	assert_runs_by(BY_LIST, NULL, &all);
-	assert_int_equal(pthread_create(&thread, NULL, run_on_own_default_stream, NULL), 0);
-	assert_int_equal(pthread_join(thread, &ran), 0);
+	assert_int_equal(pthread_join(thread_start(run_on_own_default_stream, NULL), &ran), 0);
 	gpu_assert_equal(ran, &all);
 	free(ran);
 	assert_int_equal(libsmctrl_set_stream_mask(CU_STREAM_PER_THREAD, 0), 0);
@@ -343,11 +341,11 @@ TEST(changes_are_whole)
 {
 	struct tpcset some = gpu_range(1, 2), others = tpcset_without(&all, &some);
 	CUstream stream = new_stream();
-	pthread_t thread;
 
 	ends = false;
 	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only(&some)), 0);
-	assert_int_equal(pthread_create(&thread, NULL, change_all_the_time, stream), 0);
+	pthread_t thread = thread_start(change_all_the_time, stream);
+
 	for (int i = 0; i < 500; i++) {
 		struct tpcset ran = gpu_where(&gpu, stream);
 

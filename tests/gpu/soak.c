@@ -442,16 +442,17 @@ static unsigned int open_gpus(struct gpu_under_test *gpus)
 static void run_threads(const struct gpu_under_test *gpus, struct segment *segment)
 {
 	struct worker workers[WORKERS_MAX] = {{0}};
-	pthread_t threads[WORKERS_MAX], changer;
+	pthread_t threads[WORKERS_MAX];
 
 	shared->state = RUNNING;
-	assert_int_equal(pthread_create(&changer, NULL, change_all_the_time, segment), 0);
+	pthread_t changer = thread_start(change_all_the_time, segment);
+
 	for (unsigned int i = 0; i < shared->worker_count; i++) {
 		unsigned int gpu = i % shared->plan.gpu_count;
 
 		workers[i] = (struct worker){
 			.number = i, .gpu_number = gpu, .gpu = &gpus[gpu], .segment = segment, .random = i};
-		assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+		threads[i] = thread_start(work, &workers[i]);
 	}
 	pause_us(soak_seconds() * UINT64_C(1000000));
 	shared->state = OVER;

@@ -253,11 +253,10 @@ static int tries(void)
 static bool is_right(const struct load *load)
 {
 	struct durations own = {.count = 0};
-	pthread_t watcher;
 
 	memset(&seen, 0, sizeof seen);
 	atomic_store(&is_watching, true);
-	assert_int_equal(pthread_create(&watcher, NULL, watch, NULL), 0);
+	pthread_t watcher = thread_start(watch, NULL);
 	uint64_t calls = run(load);
 
 	atomic_store(&is_watching, false);

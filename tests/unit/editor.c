@@ -143,12 +143,12 @@ TEST_WITH(begin, end, what_cannot_be_taken_back_is_told)
 	struct segment_revision wanted = revision_of(1, 20, 23);
 	struct segment first, stopped;
 	struct error error;
-	pthread_t thread;
 
 	assert_int_equal(segment_open(&first, family.processes[0].pid, NULL), SEGMENT_FOUND);
 	assert_int_equal(segment_open(&stopped, family.processes[2].pid, NULL), SEGMENT_FOUND);
 	assert_int_equal(segment_lock(&stopped, NULL), 0);
-	assert_int_equal(pthread_create(&thread, NULL, lock_when_changed, &first), 0);
+	pthread_t thread = thread_start(lock_when_changed, &first);
+
 	assert_int_equal(editor_change(family.editors, COUNT, &wanted, &error), EDITOR_SOME);
 	pthread_join(thread, NULL);
 	assert_non_null(strstr(error.reason, "; 2 others had been changed before, and 1 of them stay so"));

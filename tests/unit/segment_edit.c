@@ -101,16 +101,7 @@ static void *edit_own_gpu(void *argument)
 /* An edit copies the others' sets: without the lock, one of two would be lost now and then. */
 TEST_WITH(begin, end, no_edit_is_lost)
 {
-	pthread_t editors[EDITORS];
-
-	for (uintptr_t i = 0; i < EDITORS; i++)
-		assert_int_equal(pthread_create(&editors[i], NULL, edit_own_gpu, (void *)(i + 1)), 0);
-	for (unsigned int i = 0; i < EDITORS; i++) {
-		void *failure;
-
-		pthread_join(editors[i], &failure);
-		assert_null(failure);
-	}
+	threads_run(EDITORS, edit_own_gpu, (void *)1, 1);
 	assert_int_equal(segment_revision_number(&owner), 1 + EDITORS * EDITS);
 	for (unsigned int i = 1; i <= EDITORS; i++)
 		assert_set(&owner, (struct pci_address){.domain = i}, 0, 207);
@@ -328,10 +319,9 @@ static void *wait_for_end(void *end)
 static int make_segment_beside_a_thread(void)
 {
 	int pipe[2];
-	pthread_t thread;
 
 	assert_int_equal(pipe2(pipe, O_CLOEXEC), 0);
-	assert_int_equal(pthread_create(&thread, NULL, wait_for_end, &pipe[0]), 0);
+	pthread_t thread = thread_start(wait_for_end, &pipe[0]);
 	int file = make_segment().file;
 
 	if (segment_open(&editor, getpid(), NULL) != SEGMENT_FOUND)
@@ -427,16 +417,9 @@ static void *count_alone(void *of)
 TEST_WITH(begin, end, threads_count_in_slots_of_their_own)
 {
 	struct segment_counters counters;
-	pthread_t threads[10];
-	void *failure;
 	int more = 0;
 
-	for (int i = 0; i < 10; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, count_alone, &owner), 0);
-	for (int i = 0; i < 10; i++) {
-		pthread_join(threads[i], &failure);
-		assert_null(failure);
-	}
+	threads_run(10, count_alone, &owner, 0);
 	while (counter_slot_take(&owner) && more < 1000)
 		more++;
 	assert_in_range(more, 1, 999);
@@ -464,14 +447,8 @@ TEST(threads_give_their_slots_back)
 
 	counter_slots_free();
 	owner = make_segment();
-	for (int i = 0; i < 5 * COUNTER_SLOTS; i++) {
-		pthread_t thread;
-		void *failure;
-
-		assert_int_equal(pthread_create(&thread, NULL, count_and_give_back, &owner), 0);
-		pthread_join(thread, &failure);
-		assert_null(failure);
-	}
+	for (int i = 0; i < 5 * COUNTER_SLOTS; i++)
+		threads_run(1, count_and_give_back, &owner, 0);
 	segment_read_counters(&owner, &counters);
 	assert_int_equal(counters.restricted, 5 * COUNTER_SLOTS);
 	segment_close(&owner);

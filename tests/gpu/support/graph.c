@@ -185,20 +185,12 @@ static void *use_graphs(void *unused)
 
 void graph_use_while_it_changes(graph_maker *make)
 {
-	pthread_t changer, threads[THREADS];
-
 	make_graph = make;
 	graph_change(&before);
 	atomic_store(&stop, false);
-	assert_int_equal(pthread_create(&changer, NULL, change_all_the_time, NULL), 0);
-	for (unsigned int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, use_graphs, NULL), 0);
-	for (unsigned int i = 0; i < THREADS; i++) {
-		void *strays;
+	pthread_t changer = thread_start(change_all_the_time, NULL);
 
-		pthread_join(threads[i], &strays);
-		assert_null(strays);
-	}
+	threads_run(THREADS, use_graphs, NULL, 0);
 	atomic_store(&stop, true);
 	pthread_join(changer, NULL);
 }
