@@ -60,25 +60,6 @@ static CUDA_MEMCPY3D to_host(void)
 	return parameters;
 }
 
-static void launch(CUgraphExec exec)
-{
-	graph_replay(exec);
-}
-
-/* Launches it after a change: its node is uploaded again. Returns how many launches the driver announced, at least. */
-static uint64_t launch_refreshed(CUgraphExec exec, const struct tpcset *set)
-{
-	struct segment_counters first, second;
-
-	graph_change(set);
-	first = gpu_counters();
-	launch(exec);
-	second = gpu_counters();
-	assert_int_equal(second.refreshed, first.refreshed + 1);
-	assert_int_equal(second.reasons[SEGMENT_STALE_GRAPH], first.reasons[SEGMENT_STALE_GRAPH]);
-	return second.restricted - first.restricted;
-}
-
 static void assert_device_holds(CUdeviceptr address, size_t offset, size_t bytes, unsigned char value)
 {
 	gpu_check(cuMemcpyDtoH_v2(host, address + offset, bytes));
@@ -100,9 +81,9 @@ TEST(fill)
 	gpu_check(cuGraphAddMemsetNode(&node, graph, NULL, 0, &parameters, gpu.context));
 	CUgraphExec exec = graph_instantiate(graph);
 
-	launch(exec);
-	assert_true(launch_refreshed(exec, &after) > 0);
-	assert_true(launch_refreshed(exec, &before) > 0);
+	graph_replay(exec);
+	assert_true(graph_launch_changed(exec, &after, 1, 0) > 0);
+	assert_true(graph_launch_changed(exec, &before, 1, 0) > 0);
 	assert_device_holds(device, 0, BYTES, 7);
 	graph_end(exec, graph);
 }
@@ -120,10 +101,10 @@ static void copy_on_device(size_t width, size_t rows, size_t pitch)
 	add_copy(graph, &parameters);
 	CUgraphExec exec = graph_instantiate(graph);
 
-	launch(exec);
-	assert_true(launch_refreshed(exec, &after) > 0);
+	graph_replay(exec);
+	assert_true(graph_launch_changed(exec, &after, 1, 0) > 0);
 	gpu_check(cuMemsetD8_v2(second_device, 0, BYTES));
-	assert_true(launch_refreshed(exec, &before) > 0);
+	assert_true(graph_launch_changed(exec, &before, 1, 0) > 0);
 	for (size_t row = 0; row < rows; row++)
 		assert_device_holds(second_device, row * pitch, width, 5);
 	graph_end(exec, graph);
@@ -142,11 +123,11 @@ static void copy_with_the_host(const CUDA_MEMCPY3D *parameters, bool is_from_hos
 	add_copy(graph, parameters);
 	CUgraphExec exec = graph_instantiate(graph);
 
-	launch(exec);
+	graph_replay(exec);
 	for (unsigned char value = 1; value < 5; value++) {
 		gpu_check(cuMemsetD8_v2(device, value, BYTES));
 		memset(host, is_from_host ? value : 0, BYTES);
-		launch_refreshed(exec, value % 2 ? &before : &after);
+		graph_launch_changed(exec, value % 2 ? &before : &after, 1, 0);
 		assert_int_equal(host[BYTES - 1], value);
 		if (is_from_host)
 			assert_device_holds(second_device, 0, BYTES, value);
@@ -173,11 +154,11 @@ static void assert_counted_when_destroyed(const CUDA_MEMCPY3D *parameters, uint6
 	CUgraphExec exec = graph_instantiate(graph);
 
 	graph_change(&before);
-	launch(exec);
+	graph_replay(exec);
 	gpu_check(cuGraphDestroyNode(node));
 	stale = graph_stale();
 	graph_change(&after);
-	launch(exec);
+	graph_replay(exec);
 	assert_int_equal(graph_stale(), stale + count);
 	graph_end(exec, graph);
 }

@@ -68,9 +68,7 @@ TEST(what_a_program_computes_fits)
 	gpu_check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gpu.where, GPU_THREADS, 0));
 	gpu_check(cuLaunchCooperativeKernel(gpu.where, (unsigned int)(blocks * told_sms()), 1, 1, GPU_THREADS, 1, 1, 0, NULL,
 	                                    parameters));
-	struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, (unsigned int)(blocks * told_sms()));
-
-	gpu_assert_equal(&ran, &set);
+	gpu_assert_ran(gpu_read_tpcs(&gpu, gpu.output, (unsigned int)(blocks * told_sms())), &set);
 }
 
 static int blocks_for(int *threads)
@@ -112,8 +110,7 @@ static int clusters_at_once(unsigned int blocks)
 
 static int largest_cluster(void)
 {
-	const CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = GPU_THREADS,
-	                               .blockDimY = 1, .blockDimZ = 1};
+	const CUlaunchConfig config = gpu_config(1, GPU_THREADS, NULL);
 	int blocks = -1;
 
 	gpu_check(cuOccupancyMaxPotentialClusterSize(&blocks, gpu.where, &config));
@@ -122,12 +119,9 @@ static int largest_cluster(void)
 
 static struct tpcset some_of_group(unsigned int count)
 {
-	struct tpcset group = topology_virtual_gpc(gpu.topology, 0), some = {{0}};
+	struct tpcset group = topology_virtual_gpc(gpu.topology, 0);
 
-	for (unsigned int tpc = tpcset_next(&group, 0); tpc < TPCSET_MAX && tpcset_count(&some) < count;
-	     tpc = tpcset_next(&group, tpc + 1))
-		tpcset_add(&some, tpc);
-	return some;
+	return gpu_first_of(&group, count);
 }
 
 TEST(clusters)

@@ -316,9 +316,8 @@ TEST(registering_breaks_a_capture)
 	for (int mode = CU_STREAM_CAPTURE_MODE_GLOBAL; mode <= CU_STREAM_CAPTURE_MODE_RELAXED; mode++) {
 		bool is_relaxed = mode == CU_STREAM_CAPTURE_MODE_RELAXED;
 		CUgraph captured = NULL;
-		CUstream stream;
+		CUstream stream = gpu_new_stream();
 
-		gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 		gpu_check(cuStreamBeginCapture_v2(stream, mode));
 		assert_int_equal(register_area(), is_relaxed ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 		assert_int_equal(cuStreamEndCapture(stream, &captured),

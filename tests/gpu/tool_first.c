@@ -251,13 +251,12 @@ static void assert_streams_have_masks(void)
 {
 	struct tpcset kept = {{0}};
 	app_masks_set *set_mask;
-	CUstream stream;
+	CUstream stream = gpu_new_stream();
 
 	tpcset_add(&kept, tpcset_next(&before, 0));
 	const uint64_t disabled[APP_MASKS_WORDS] = {~kept.words[0], ~kept.words[1]};
 
 	*(void **)&set_mask = dlsym(ours, APP_MASKS_ENTRY);
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	assert_int_equal(set_mask(APP_MASKS_ONE, stream, disabled), 0);
 	gpu_assert_runs_in(&gpu, stream, &kept);
 	gpu_check(cuStreamDestroy_v2(stream));

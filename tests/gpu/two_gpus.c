@@ -13,19 +13,6 @@ static void need_two(void)
 		gpu_skip("there is one GPU only");
 }
 
-static struct tpcset where(const struct gpu_under_test *gpu)
-{
-	gpu_check(cuCtxSetCurrent(gpu->context));
-	return gpu_where(gpu, NULL);
-}
-
-static void check(const struct gpu_under_test *gpu, const struct tpcset *set)
-{
-	struct tpcset ran = where(gpu);
-
-	gpu_assert_equal(&ran, set);
-}
-
 /* Drivers give a handle again. Data of the context that had it before is then no longer valid. */
 TEST(context_handle_reused_on_another_gpu)
 {
@@ -39,7 +26,7 @@ TEST(context_handle_reused_on_another_gpu)
 		gpu_set_partition(&gpus[i], &own[i]);
 	for (int i = 0; i < 6; i++) {
 		gpu_open(&gpu, i % 2);
-		check(&gpu, &own[i % 2]);
+		gpu_assert_runs_in(&gpu, NULL, &own[i % 2]);
 		again += gpu.context == before;
 		before = gpu.context;
 		gpu_close(&gpu);
