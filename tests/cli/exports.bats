@@ -20,6 +20,16 @@ exported() { # LIBRARY
 	diff <(declared libsmctrl) <(exported libsmctrl)
 }
 
+archived() { # FILE
+	nm --defined-only --extern-only "$BUILD/$1" | sed -n 's/^.* [A-Z] //p' | sort
+}
+
+@test "the archives have exactly what the headers declare" {
+	! is_sanitized || skip "sanitizers have names of their own"
+	diff <(declared nvtaskset) <(archived api/libnvtaskset.a)
+	diff <(declared libsmctrl) <(archived libsmctrl.a)
+}
+
 @test "structs have the layout that older programs were built with" {
 	! is_sanitized || skip "the same without"
 	cat >"$WORK/layout.c" <<-'END'

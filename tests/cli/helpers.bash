@@ -86,6 +86,11 @@ own_gpus() { # [TOPOLOGY]
 	GPU=$(sed -n 's/^gpu //p' "$WORK/gpus.txt" | head -n 1)
 }
 
+# make, on our source and this build.
+in_source() { # ARGUMENT…
+	make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" "$@" 3>&-
+}
+
 # Runs the command without MPS, since most tests are not about MPS.
 nv() {
 	nvtaskset --mps off "$@"

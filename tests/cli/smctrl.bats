@@ -111,12 +111,10 @@ has_no_effect() { # reason
 	[ "${lines[*]:1}" = "95 95 19" ]
 }
 
-@test "the header compiles as C++, too, and the archive exports no internal names" {
+@test "the header compiles as C++, too" {
 	needs c++
 	printf '#include <libsmctrl.h>\nint main() { uint128_t m; return libsmctrl_make_mask_ext(&m, 0, 1); }\n' >"$WORK/program.cc"
 	! is_sanitized || skip "another compiler's program"
 	c++ -Wall -Wextra -Wpedantic -Werror -I"$ROOT/include" "$WORK/program.cc" "$BUILD/libsmctrl.a" -ldl -lpthread -o "$WORK/program"
 	"$WORK/program"
-	run bash -c "nm -g --defined-only $BUILD/libsmctrl.a | grep ' [A-Z] ' | grep -v ' libsmctrl_'"
-	[ -z "$output" ]
 }

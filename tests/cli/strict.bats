@@ -74,26 +74,23 @@ make_driver() {
 	[[ "$output" == "nvtaskset: nonsense nonsense "* ]]
 }
 
-@test "our audit library is missing" {
-	mkdir -p "$WORK/usr/bin" "$WORK/usr/lib/nvtaskset"
-	cp "$BUILD/nvtaskset" "$WORK/usr/bin/"
-	cp "$BUILD/lib/libcuda.so.1" "$WORK/usr/lib/nvtaskset/"
+install_in() { # PREFIX
+	mkdir -p "$1/bin" "$1/lib/nvtaskset"
+	cp "$BUILD/nvtaskset" "$1/bin/"
+	cp "$BUILD/lib/libcuda.so.1" "$BUILD/lib/libnvtaskset-audit.so" "$1/lib/nvtaskset/"
+}
+
+@test "an installed copy, and one without our audit library" {
+	install_in "$WORK/usr"
+	run "$WORK/usr/bin/nvtaskset" --mps off --strict -t 8 "$BUILD/tests/programs/play-rpath" where
+	[ "$output" = 8 ]
+	rm "$WORK/usr/lib/nvtaskset/libnvtaskset-audit.so"
 	refuses "$WORK/usr/lib/nvtaskset/libnvtaskset-audit.so: --strict needs it: install nvtaskset again: No such file or directory" \
 		"$WORK/usr/bin/nvtaskset" --mps off --strict -t 0 true
 }
 
-@test "an installed copy" {
-	mkdir -p "$WORK/usr/bin" "$WORK/usr/lib/nvtaskset"
-	cp "$BUILD/nvtaskset" "$WORK/usr/bin/"
-	cp "$BUILD/lib/libcuda.so.1" "$BUILD/lib/libnvtaskset-audit.so" "$WORK/usr/lib/nvtaskset/"
-	run "$WORK/usr/bin/nvtaskset" --mps off --strict -t 8 "$BUILD/tests/programs/play-rpath" where
-	[ "$output" = 8 ]
-}
-
 @test "a path that cannot be passed to the dynamic linker" {
-	mkdir -p "$WORK/a:b/bin" "$WORK/a:b/lib/nvtaskset"
-	cp "$BUILD/nvtaskset" "$WORK/a:b/bin/"
-	cp "$BUILD/lib/libcuda.so.1" "$BUILD/lib/libnvtaskset-audit.so" "$WORK/a:b/lib/nvtaskset/"
+	install_in "$WORK/a:b"
 	run "$WORK/a:b/bin/nvtaskset" --mps off -t 8 where 1
 	[[ "$output" == *"on TPCs 8 ("* ]]
 	refuses "$WORK/a:b/lib/nvtaskset/libnvtaskset-audit.so: has one of : ; \$ in its name, which the dynamic linker does not take: install nvtaskset elsewhere" \
@@ -115,9 +112,10 @@ make_driver() {
 		strict true
 }
 
-@test "statically linked programs" {
-	refuses "$BUILD/tests/programs/nothing-static: statically linked: it does not load our library" \
-		strict "$BUILD/tests/programs/nothing-static"
+@test "statically linked programs; nor is MPS started for them" {
+	PATH=$ROOT/tests/fake-mps:$PATH refuses "$BUILD/tests/programs/nothing-static: statically linked: it does not load our library" \
+		nvtaskset --strict -t 0-3 "$BUILD/tests/programs/nothing-static"
+	[ ! -e "$CUDA_MPS_PIPE_DIRECTORY" ]
 }
 
 @test "programs for another machine, and of another libc" {
@@ -134,12 +132,6 @@ make_driver() {
 	printf '#!%s\n' "$BUILD/tests/programs/nothing-static" >"$WORK/script"
 	chmod +x "$WORK/script"
 	refuses "$WORK/script: statically linked: it does not load our library" strict "$WORK/script"
-}
-
-@test "MPS is not started for a program that is refused" {
-	PATH=$ROOT/tests/fake-mps:$PATH refuses "$BUILD/tests/programs/nothing-static: statically linked: it does not load our library" \
-		nvtaskset --strict -t 0-3 "$BUILD/tests/programs/nothing-static"
-	[ ! -e "$CUDA_MPS_PIPE_DIRECTORY" ]
 }
 
 # --- faults that only show later: the program ends --------------------------------------------------------
