@@ -47,13 +47,7 @@ static void attach_to(const struct tpcset *set)
 }
 
 /* A case in a process of its own, to which it attaches. */
-#define TEST_ATTACHED(name)                                                                        \
-	static void in_child_##name(void);                                                         \
-	TEST(name)                                                                                 \
-	{                                                                                          \
-		child_run_to_attach(in_child_##name);                                              \
-	}                                                                                          \
-	static void in_child_##name(void)
+#define TEST_ATTACHED(name) TEST_BY(child_run_to_attach, name)
 
 /* --- launches ------------------------------------------------------------------------------------------------------ */
 

@@ -186,8 +186,7 @@ FIXTURE(set_up)
 	struct error error;
 
 	gpu_load_driver();
-	if (topology_load(&gpus, &error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(topology_load(&gpus, &error));
 }
 
 RUN_TESTS_IN(set_up, NULL, NULL, NULL)

@@ -117,13 +117,6 @@ static int largest_cluster(void)
 	return blocks;
 }
 
-static struct tpcset some_of_group(unsigned int count)
-{
-	struct tpcset group = topology_virtual_gpc(gpu.topology, 0);
-
-	return gpu_first_of(&group, count);
-}
-
 TEST(clusters)
 {
 	struct tpcset singletons, four;
@@ -131,11 +124,11 @@ TEST(clusters)
 
 	gpu_need_clusters();
 	whole = clusters_at_once(4);
-	four = some_of_group(4);
+	four = gpu_some_of_gpc(0, 4);
 	gpu_set_partition(&gpu, &four);
 	assert_in_range(clusters_at_once(4), 1, whole - 1);
 
-	four = some_of_group(1);
+	four = gpu_some_of_gpc(0, 1);
 	gpu_set_partition(&gpu, &four);
 	assert_int_equal(clusters_at_once(4), 0);
 	assert_in_range(largest_cluster(), 1, gpu.topology->sms_per_tpc);

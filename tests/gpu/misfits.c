@@ -7,25 +7,6 @@
 #include "support/first_gpu.h"
 #include "support/room.h"
 
-/* --- partitions -------------------------------------------------------------------------------------------- */
-
-static struct tpcset part_of_virtual_gpc(unsigned int virtual_gpc, unsigned int count)
-{
-	struct tpcset all = topology_virtual_gpc(gpu.topology, virtual_gpc);
-
-	return gpu_first_of(&all, count);
-}
-
-static unsigned int virtual_gpc_of(unsigned int least)
-{
-	struct tpcset members = topology_virtual_gpc(gpu.topology, 0);
-	unsigned int found = 0;
-
-	while (found < gpu.topology->gpc_limit && tpcset_count(&members) < least)
-		members = topology_virtual_gpc(gpu.topology, ++found);
-	return found;
-}
-
 /* --- launches ---------------------------------------------------------------------------------------------- */
 
 static struct tpcset run_clusters(unsigned int size)
@@ -62,9 +43,9 @@ TEST(clusters_that_do_not_fit)
 	struct tpcset one, other;
 
 	gpu_need_clusters();
-	assert_widened(16, part_of_virtual_gpc(virtual_gpc_of(4), 4));
-	one = part_of_virtual_gpc(0, 2);
-	other = part_of_virtual_gpc(1, 2);
+	assert_widened(16, gpu_some_of_gpc(gpu_gpc_with(4), 4));
+	one = gpu_some_of_gpc(0, 2);
+	other = gpu_some_of_gpc(1, 2);
 	assert_widened(8, tpcset_or(&one, &other));
 	one = gpu_singletons(&gpu);
 	assert_false(tpcset_is_empty(&one));
@@ -74,8 +55,8 @@ TEST(clusters_that_do_not_fit)
 TEST(what_fits_stays)
 {
 	gpu_need_clusters();
-	assert_stays(8, part_of_virtual_gpc(virtual_gpc_of(4), 4));
-	assert_stays(16, part_of_virtual_gpc(virtual_gpc_of(8), 8));
+	assert_stays(8, gpu_some_of_gpc(gpu_gpc_with(4), 4));
+	assert_stays(16, gpu_some_of_gpc(gpu_gpc_with(8), 8));
 	assert_stays(2, gpu_singletons(&gpu));
 	assert_stays(1, gpu_range(0, 0));
 }
@@ -135,7 +116,7 @@ TEST(whole_clusters)
 	struct tpcset set;
 
 	gpu_need_clusters();
-	set = part_of_virtual_gpc(virtual_gpc_of(3), 3);
+	set = gpu_some_of_gpc(gpu_gpc_with(3), 3);
 	gpu_set_partition(&gpu, &set);
 	gpu_check(launch_cooperative_clusters(size, room));
 	struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, room);

@@ -226,7 +226,7 @@ static void launch_graph(void)
 }
 
 /* The graph's nodes write into memory that another context has registered. */
-static void outlive_a_registration(void)
+TEST_WITH_BY(no_fixture, NULL, run_in_child, a_registration_belongs_to_its_context)
 {
 	open_in_child();
 	open_second();
@@ -240,11 +240,6 @@ static void outlive_a_registration(void)
 	CUresult launched = cuGraphLaunch(exec, NULL);
 
 	assert_int_equal(launched == CUDA_SUCCESS ? cuCtxSynchronize() : launched, CUDA_ERROR_LAUNCH_FAILED);
-}
-
-TEST_WITH(no_fixture, NULL, a_registration_belongs_to_its_context)
-{
-	run_in_child(outlive_a_registration);
 }
 
 static void need_simulator(void)

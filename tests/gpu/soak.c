@@ -403,8 +403,7 @@ static void *change_all_the_time(void *data)
 	struct error error;
 
 	while (shared->state == RUNNING) {
-		if (plan_edit(&shared->plan, segment, &error) < 0)
-			fail_msg("%s", error.reason);
+		assert_done(plan_edit(&shared->plan, segment, &error));
 		assert_true(plan_is_kept(&shared->plan, segment));
 		shared->changes++;
 		pause_us(CHANGE_PAUSE_US);

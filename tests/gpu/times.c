@@ -15,6 +15,8 @@
 #include "support/last_kernel.h"
 #include "support/subscriber.h"
 
+static struct error error;
+
 #define KERNELS_MAX 2000
 
 static CUmodule module;
@@ -95,20 +97,16 @@ static uint64_t taken_at;
 static void take(void)
 {
 	struct look_times times;
-	struct error error;
 	uint64_t before_that = taken_at;
 
 	taken_at = process_clock_ns();
 	was_late = taken_at - before_that >= LEASE_NS;
-	if (look_take(look, &times, &error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(look_take(look, &times, &error));
 	add(&times);
 }
 
 static void begin(void)
 {
-	struct error error;
-
 	look = look_begin(getpid(), &error);
 	if (!look)
 		fail_msg("%s", error.reason);
@@ -387,8 +385,6 @@ static void launch_in_the_child(void)
 
 static void fork_while_looked_at(void)
 {
-	struct error error;
-
 	look = look_begin(getpid(), &error);
 	assert_non_null(look);
 	child_passes(launch_in_the_child);

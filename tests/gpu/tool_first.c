@@ -86,13 +86,7 @@ static void run_in_both_ways(void (*body)(void))
 	child_passes(body);
 }
 
-#define TEST_IN_BOTH_WAYS(name)                                                                    \
-	static void in_child_##name(void);                                                         \
-	TEST(name)                                                                                 \
-	{                                                                                          \
-		run_in_both_ways(in_child_##name);                                                 \
-	}                                                                                          \
-	static void in_child_##name(void)
+#define TEST_IN_BOTH_WAYS(name) TEST_BY(run_in_both_ways, name)
 
 /* --- a process with a tool in it ----------------------------------------------------------------------------------- */
 

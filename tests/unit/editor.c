@@ -5,6 +5,8 @@
 #include "state/editor.h"
 #include "state/layout.h"
 
+static struct error error;
+
 static struct segment_revision revision_of(unsigned int gpus, unsigned int first, unsigned int last)
 {
 	struct segment_revision revision;
@@ -55,8 +57,6 @@ static struct {
 /* The second process gets this number of GPUs. */
 static void start_family(unsigned int gpus_of_second)
 {
-	struct error error = {.reason = ""};
-
 	for (int i = 0; i < COUNT; i++) {
 		family.processes[i] = start(i == 1 ? gpus_of_second : 1);
 		if (editor_open(&family.editors[i], family.processes[i].pid, &error) != SEGMENT_FOUND)
@@ -93,7 +93,6 @@ static void assert_list(struct editor *editor, const char *expected)
 TEST_WITH(NULL, end, impossible_change_changes_none)
 {
 	struct segment_revision wanted = revision_of(1, 20, 23);
-	struct error error;
 
 	start_family(SEGMENT_GPUS);
 	wanted.partitions[0].pci.bus = 0xff;
@@ -109,7 +108,6 @@ TEST_WITH(begin, end, failure_undoes_earlier_changes)
 {
 	struct segment_revision wanted = revision_of(1, 20, 23);
 	struct segment stopped;
-	struct error error;
 
 	assert_int_equal(segment_open(&stopped, family.processes[2].pid, NULL), SEGMENT_FOUND);
 	assert_int_equal(segment_lock(&stopped, NULL), 0);
@@ -142,7 +140,6 @@ TEST_WITH(begin, end, what_cannot_be_taken_back_is_told)
 {
 	struct segment_revision wanted = revision_of(1, 20, 23);
 	struct segment first, stopped;
-	struct error error;
 
 	assert_int_equal(segment_open(&first, family.processes[0].pid, NULL), SEGMENT_FOUND);
 	assert_int_equal(segment_open(&stopped, family.processes[2].pid, NULL), SEGMENT_FOUND);
@@ -197,7 +194,6 @@ TEST(moves_are_followed)
 	struct segment_revision wanted = revision_of(1, 20, 23);
 	pid_t mover = fork();
 	struct editor editor;
-	struct error error = {.reason = ""};
 	int opened = 0, edited = 0;
 
 	/* If it moves faster than a slow editor looks, the editor gives up and says that it is busy. */

@@ -11,6 +11,8 @@
 #include <limits.h>
 #include <sys/file.h>
 
+static struct error error;
+
 static struct segment editor; /* owner, as an editor has it */
 
 FIXTURE(begin)
@@ -50,8 +52,6 @@ TEST_WITH(begin, end, there_was_no_limit_in_a_former_revision)
 
 TEST_WITH(begin, end, one_gpu_too_many)
 {
-	struct error error;
-
 	for (unsigned int i = 1; i < SEGMENT_GPUS; i++) {
 		struct segment_partition more = partition_of((struct pci_address){.domain = i}, 0, 0);
 
@@ -112,7 +112,6 @@ TEST_WITH(begin, end, a_number_is_raised_under_the_lock)
 {
 	uint64_t before = segment_revision_number(&owner);
 	struct segment other;
-	struct error error;
 
 	assert_int_equal(segment_open(&other, getpid(), NULL), SEGMENT_FOUND);
 	assert_int_equal(segment_lock(&other, NULL), 0);
@@ -143,9 +142,9 @@ static struct process start_child(void (*work)(void))
 static void assert_state(void (*work)(void), enum segment_state expected, const char *reason)
 {
 	struct segment segment;
-	struct error error = {.reason = ""};
 	struct process child = start_child(work);
 
+	error.reason[0] = '\0';
 	assert_int_equal(segment_open(&segment, child.pid, &error), expected);
 	assert_null(segment.memory);
 	assert_non_null(strstr(error.reason, reason));
@@ -266,7 +265,7 @@ TEST(hostile_files_are_refused)
 	struct process child = start_child(add_file);
 	struct segment found;
 
-	assert_int_equal(segment_open(&found, child.pid, &(struct error){.reason = ""}), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&found, child.pid, &error), SEGMENT_FOUND);
 	segment_close(&found);
 	process_end(&child);
 }
@@ -379,7 +378,7 @@ TEST(quick_look)
 	segment_close(&editor);
 	/* A search that gives a reason finds it in any case. */
 	limit_to(RLIMIT_NOFILE, before);
-	assert_int_equal(segment_open(&editor, getpid(), &(struct error){.reason = ""}), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&editor, getpid(), &error), SEGMENT_FOUND);
 	end(NULL);
 }
 
@@ -461,7 +460,6 @@ TEST(limits)
 	struct segment_revision revision = revision_of(&partition);
 	rlim_t before = limit_to(RLIMIT_FSIZE, 4096);
 	struct segment segment;
-	struct error error;
 
 	assert_int_equal(segment_create(&segment, &revision, -1, &error), -1);
 	assert_int_equal(segment_create_private(&segment, &revision, &error), 0);
@@ -528,9 +526,9 @@ TEST(garbage_in_the_environment)
 
 	for (size_t i = 0; i < COUNT_OF(garbage); i++) {
 		struct segment_revision revision;
-		struct error error = {.reason = ""};
 
 		ROW("%s", garbage[i]);
+		error.reason[0] = '\0';
 		assert_int_equal(segment_revision_parse(&revision, garbage[i], &error), -1);
 		assert_true(strlen(error.reason) > 0);
 	}

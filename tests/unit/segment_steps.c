@@ -99,6 +99,16 @@ static void write_in_child(const struct implementation *implementation)
 	implementation->write(NEW);
 }
 
+/* Waits until it has stopped itself. */
+static pid_t stopped(pid_t child)
+{
+	int status;
+
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSTOPPED(status));
+	return child;
+}
+
 static pid_t start_child(const struct implementation *implementation, void (*work)(const struct implementation *))
 {
 	pid_t child = fork();
@@ -111,12 +121,7 @@ static pid_t start_child(const struct implementation *implementation, void (*wor
 		work(implementation);
 		_exit(0);
 	}
-	assert_true(child > 0);
-	int status;
-
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFSTOPPED(status));
-	return child;
+	return stopped(child);
 }
 
 /* Steps the child by `count` instructions; false if it ended before. */
@@ -136,19 +141,8 @@ static bool step(pid_t child, unsigned long count)
 
 static void finish(pid_t child)
 {
-	int status;
-
 	assert_int_equal(ptrace(PTRACE_DETACH, child, NULL, NULL), 0);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
-
-static void end(pid_t child)
-{
-	int status;
-
-	kill(child, SIGKILL);
-	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_ends_well(child);
 }
 
 /* --- torn reads ---------------------------------------------------------------------------------------- */
@@ -215,7 +209,7 @@ static unsigned int count_damage(const struct implementation *implementation, un
 
 		running = step(child, place);
 		if (running)
-			end(child);
+			end_child(child);
 		damaged += !implementation->read(&set) || !is_whole(&set) || (set.words[0] != OLD && set.words[0] != NEW);
 	}
 	return damaged;
@@ -239,7 +233,6 @@ static pid_t start_mover(void)
 	struct segment_revision revision = {.count = 1, .partitions = {{.pci = pci, .set = pattern(OLD)}}};
 	struct segment own;
 	pid_t child = fork();
-	int status;
 
 	if (child == 0) {
 		close_range(3, ~0U, 0);
@@ -250,9 +243,7 @@ static pid_t start_mover(void)
 		raise(SIGSTOP);
 		_exit(segment_keep_findable(&own, NULL) < 0);
 	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFSTOPPED(status));
-	return child;
+	return stopped(child);
 }
 
 TEST(moving_segment_is_found_whole_or_not_at_all)
@@ -295,7 +286,4 @@ static int set_up(void **state)
 	               : 0;
 }
 
-int main(void)
-{
-	return run_tests_in(set_up, NULL, NULL, NULL);
-}
+RUN_TESTS_IN(set_up, NULL, NULL, NULL)

@@ -343,8 +343,7 @@ void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *se
 	struct segment segment = gpu_own_segment();
 	struct error error = {.reason = ""};
 
-	if (segment_edit(&segment, &partition, 1, NULL, &error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(segment_edit(&segment, &partition, 1, NULL, &error));
 	segment_close(&segment);
 }
 

@@ -80,8 +80,7 @@ void timed_give(const struct segment_revision *wanted)
 	struct segment segment = gpu_own_segment();
 	struct error error;
 
-	if (segment_change(&segment, wanted, NULL, &error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(segment_change(&segment, wanted, NULL, &error));
 	segment_close(&segment);
 }
 
