@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # What other programs use: nvtaskset.h, libnvtaskset and the Python module, as they are installed.
+# shellcheck disable=SC2046 # several words are meant, where there are no quotes
 
 load helpers
 
@@ -34,7 +35,6 @@ compile() { # OUTPUT SOURCE FLAG...
 	export PKG_CONFIG_SYSROOT_DIR=$WORK/stage PKG_CONFIG_PATH=$WORK/stage/usr/lib/pkgconfig
 	export PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
 	[ "nvtaskset $(pkg-config --modversion nvtaskset)" = "$(nvtaskset --version)" ]
-	# shellcheck disable=SC2046
 	compile "$WORK/scheduler" "$ROOT/examples/scheduler.c" $(pkg-config --cflags --libs nvtaskset)
 	in_source uninstall-api PREFIX=/usr DESTDIR="$WORK/stage"
 	[ -z "$(find "$WORK/stage" -type f -o -type l)" ]
@@ -62,7 +62,6 @@ try_scheduler() {
 
 @test "the example gives programs the GPU in turns" {
 	install_api
-	# shellcheck disable=SC2046
 	compile "$WORK/scheduler" "$ROOT/examples/scheduler.c" $(pkg-config --cflags --libs nvtaskset)
 	LD_LIBRARY_PATH=$WORK/usr/lib
 	export LD_LIBRARY_PATH
@@ -71,7 +70,6 @@ try_scheduler() {
 
 @test "the example, linked with the archive" {
 	install_api
-	# shellcheck disable=SC2046
 	compile "$WORK/scheduler" "$ROOT/examples/scheduler.c" $(pkg-config --cflags nvtaskset) "$WORK/usr/lib/libnvtaskset.a"
 	[ "$(readelf -d "$WORK/scheduler" | grep -c libnvtaskset)" -eq 0 ]
 	run -1 "$WORK/scheduler" 1 1 $$

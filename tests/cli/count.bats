@@ -197,6 +197,5 @@ time.sleep(60)'
 	refuses "0 TPCs: a program without TPCs would never run" nv -n 0 true
 	refuses "--strategy even: must be packed or distributed" nv --strategy even -n 3 true
 	refuses "--strategy: only with -n, where nvtaskset chooses the TPCs" nv --strategy packed -t 3 true
-	refuses "-t, -g and -n: SET is a list of TPCs, a list of GPCs or a number: choose one" nv -t -n 3 true
 	refuses "-n: only with a SET" nvtaskset -np $$
 }

@@ -96,8 +96,7 @@ group_file_of() { # PID
 @test "who says that he is in another user's group changes neither that nor its sums" {
 	start_root --group "g$$" -t 0-3
 	play claim "$(stat -L -c %d "$(group_file_of "$root")")" "$(stat -L -c %i "$(group_file_of "$root")")"
-	run -1 nvtaskset -tp --group "$hostile" 60
-	[ "$output" = "nvtaskset: pid $hostile: is in no group of its user's that can be reached" ]
+	refuses "pid $hostile: is in no group of its user's that can be reached" nvtaskset -tp --group "$hostile" 60
 	[ "$(nvtaskset -tp --group "g$$")" = "group g$$'s current TPC list: 0-3" ]
 	nvtaskset -l | grep -q "group g$$: 1 process,"
 	[ "$(nvtaskset -l --json | jq -c --argjson pid "$hostile" '.groups[] | select(.pids | index($pid))')" = "" ]
@@ -109,8 +108,7 @@ group_file_of() { # PID
 	start_root -t 0-3
 	unset NVTASKSET_GROUP_FILE
 	play read "$WORK/groups/job"
-	run nvtaskset -tp --group "$hostile" 60
-	[ "$output" = "nvtaskset: pid $hostile: is in no group of its user's that can be reached" ]
+	refuses "pid $hostile: is in no group of its user's that can be reached" nvtaskset -tp --group "$hostile" 60
 	[ "$(nvtaskset -tp --group "$WORK/groups/job")" = "group $WORK/groups/job's current TPC list: 0-3" ]
 	nvtaskset -l | grep -q "group job (root's): 1 process,"
 	[ "$(nvtaskset -l --json | jq -c --argjson pid "$root" '.groups[] | select(.pids | index($pid)).pids')" = "[$root]" ]

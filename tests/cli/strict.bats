@@ -13,12 +13,6 @@ strict() {
 	[ "${#lines[@]}" -eq 1 ]
 }
 
-@test "--strict is refused without a COMMAND" {
-	refuses "--strict: only where a COMMAND is started" nvtaskset --strict -tp 3 $$
-	refuses "--strict: only where a COMMAND is started" nvtaskset --strict -p $$
-	refuses "--strict: not with -l; only where a COMMAND is started" nvtaskset --strict -l
-}
-
 # --- refused before it starts ----------------------------------------------------------------------------
 
 @test "a driver without the callback table" {
@@ -106,9 +100,8 @@ install_in() { # PREFIX
 
 @test "GPUs that are too new" {
 	sed 's/^  compute .*/  compute 99.0/' "$NVTASKSET_TOPOLOGY" >"$WORK/topology"
-	pci=$(sed -n 's/^gpu //p' "$NVTASKSET_TOPOLOGY")
 	export NVTASKSET_TOPOLOGY=$WORK/topology
-	refuses "GPU $pci: launch descriptors of compute capability 99.0 are not known: --strict starts nothing there" \
+	refuses "GPU 0000:00:06.0: launch descriptors of compute capability 99.0 are not known: --strict starts nothing there" \
 		strict true
 }
 
@@ -139,16 +132,15 @@ install_in() { # PREFIX
 ends() { # the reason, and NAME=VALUE… for the program's environment
 	local reason=$1
 	shift
-	run -1 strict "${WITHOUT_SEGMENT[@]}" env "$@" "$BUILD/demo/where" 1
-	[ "$output" = "nvtaskset: $reason; --strict lets nothing run unrestricted" ]
+	refuses "$reason; --strict lets nothing run unrestricted" \
+		strict "${WITHOUT_SEGMENT[@]}" env "$@" "$BUILD/demo/where" 1
 }
 
 @test "whatever goes wrong inside the program ends it" {
-	pci=$(sed -n 's/^gpu //p' "$NVTASKSET_TOPOLOGY")
 	ends "the launch descriptor has an unknown version" SIM_FAULTS=bad-qmd
 	ends "another tool (a profiler or debugger) holds the driver's callback slot" SIM_FAULTS=slot-taken
 	ends "NVTASKSET_TOPOLOGY=/nonexistent: No such file or directory" SIM_TOPOLOGY="$NVTASKSET_TOPOLOGY" NVTASKSET_TOPOLOGY=/nonexistent
-	ends "the partition has no TPC that this GPU has" NVTASKSET_PARTITION="$pci=200"
+	ends "the partition has no TPC that this GPU has" NVTASKSET_PARTITION=0000:00:06.0=200
 	ends "NVTASKSET_PARTITION: 'nonsense' is not GPU=TPCs" NVTASKSET_PARTITION=nonsense
 }
 

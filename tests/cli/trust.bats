@@ -107,15 +107,15 @@ on_machine() { # TEXT
 	said="other users cannot read it: a program that changes its user runs unrestricted"
 	closed='mkdir -p -m 700 /run/closed; cp -r $BUILD/nvtaskset $BUILD/lib $BUILD/sim /run/closed; '
 	# Our library is closed, or the driver, in one of two ways.
-	run -0 on_machine "$closed"'/run/closed/nvtaskset --mps off -t 3 true'
-	[ "$output" = "nvtaskset: /run/closed: $said; most programs do not" ]
-	run on_machine "$closed"'NVTASKSET_DRIVER=/run/closed/sim/libcuda.so.1 nvtaskset --mps off -t 3 true'
-	[ "$output" = "nvtaskset: /run/closed: $said; most programs do not" ]
-	run on_machine "$closed"'ln -sf $BUILD/sim/libcuda.so.1 /run/closed/sim/; unset NVTASKSET_DRIVER
-		LD_LIBRARY_PATH=/run/closed/sim nvtaskset --mps off -t 3 true'
-	[ "$output" = "nvtaskset: /run/closed: $said; most programs do not" ]
-	run -1 on_machine "$closed"'/run/closed/nvtaskset --mps off --strict -t 3 echo started'
-	[ "$output" = "nvtaskset: /run/closed: $said, so --strict does not start COMMAND" ]
+	for command in '/run/closed/nvtaskset --mps off -t 3 true' \
+		'NVTASKSET_DRIVER=/run/closed/sim/libcuda.so.1 nvtaskset --mps off -t 3 true' \
+		'ln -sf $BUILD/sim/libcuda.so.1 /run/closed/sim/; unset NVTASKSET_DRIVER
+		LD_LIBRARY_PATH=/run/closed/sim nvtaskset --mps off -t 3 true'; do
+		run -0 on_machine "$closed$command"
+		[ "$output" = "nvtaskset: /run/closed: $said; most programs do not" ]
+	done
+	refuses "/run/closed: $said, so --strict does not start COMMAND" \
+		on_machine "$closed"'/run/closed/nvtaskset --mps off --strict -t 3 echo started'
 	# The directory of links is closed, and there is no open one.
 	run on_machine 'mount -o remount,ro /var/cache; mkdir -m 700 /tmp/closed; mount --bind /tmp/closed /run
 		XDG_CACHE_HOME=/run nvtaskset --mps off -t 3 true'
