@@ -51,24 +51,19 @@ static void attach_to(const struct tpcset *set)
 
 /* --- launches ------------------------------------------------------------------------------------------------------ */
 
-static void assert_runs_in(const struct tpcset *set)
-{
-	gpu_assert_runs_in(&gpu, NULL, set);
-}
-
 TEST_ATTACHED(next_launch_obeys)
 {
 	struct tpcset all;
 
 	graph_set_up(NULL);
 	all = gpu_all(&gpu);
-	assert_runs_in(&all);
+	gpu_assert_inside(&all);
 	attach_to(&before);
-	assert_runs_in(&before);
+	gpu_assert_inside(&before);
 	assert_int_equal(attach("all"), 0);
-	assert_runs_in(&all);
+	gpu_assert_inside(&all);
 	gpu_set_partition(&gpu, &after);
-	assert_runs_in(&after);
+	gpu_assert_inside(&after);
 	assert_int_equal(gpu_counters().restricted, 2);
 }
 

@@ -7,8 +7,6 @@
 
 #include <malloc.h>
 
-/* --- the tests --------------------------------------------------------------------------------------------------- */
-
 TEST(follows_a_change)
 {
 	CUgraph graph = graph_make();

@@ -208,18 +208,17 @@ TEST(destroyed_conditional_node_is_counted)
 /* Like a node that was added before nvtaskset attached to the program. It is counted once for everything inside it. */
 TEST(node_that_was_not_announced_is_counted)
 {
-	CUgraph graph;
-	CUgraphExec exec;
-
 	if (!gpu_is_simulated())
 		gpu_skip("the hardware's driver announces every node");
-	graph = new_graph();
+	CUgraph graph = new_graph();
+
 	assert_int_equal(setenv("SIM_FAULTS", "unheard-nodes", 1), 0);
 	graph_add_node(add_if(graph, graph), 0, NULL);
 	assert_int_equal(unsetenv("SIM_FAULTS"), 0);
 	graph_add_node(add_if(graph, graph), 1, NULL);
 	graph_change(&before);
-	exec = graph_instantiate(graph);
+	CUgraphExec exec = graph_instantiate(graph);
+
 	graph_assert_ran(exec, 2, &before);
 	graph_launch_changed(exec, &after, 1, 1);
 	graph_assert_in(0, &before);

@@ -40,23 +40,16 @@ static CUDA_MEMCPY3D on_device(size_t width, size_t rows, size_t pitch)
 	};
 }
 
-static CUDA_MEMCPY3D from_host(void)
+static CUDA_MEMCPY3D with_host(bool is_from_host)
 {
 	CUDA_MEMCPY3D parameters = on_device(BYTES, 1, BYTES);
 
-	parameters.srcMemoryType = CU_MEMORYTYPE_HOST;
-	parameters.srcHost = host;
-	parameters.srcDevice = 0;
-	return parameters;
-}
-
-static CUDA_MEMCPY3D to_host(void)
-{
-	CUDA_MEMCPY3D parameters = on_device(BYTES, 1, BYTES);
-
-	parameters.dstMemoryType = CU_MEMORYTYPE_HOST;
-	parameters.dstHost = host;
-	parameters.dstDevice = 0;
+	*(is_from_host ? &parameters.srcMemoryType : &parameters.dstMemoryType) = CU_MEMORYTYPE_HOST;
+	*(is_from_host ? &parameters.srcDevice : &parameters.dstDevice) = 0;
+	if (is_from_host)
+		parameters.srcHost = host;
+	else
+		parameters.dstHost = host;
 	return parameters;
 }
 
@@ -66,8 +59,6 @@ static void assert_device_holds(CUdeviceptr address, size_t offset, size_t bytes
 	for (size_t i = 0; i < bytes; i++)
 		assert_int_equal(host[i], value);
 }
-
-/* --- the tests --------------------------------------------------------------------------------------------------- */
 
 TEST(fill)
 {
@@ -137,7 +128,7 @@ static void copy_with_the_host(const CUDA_MEMCPY3D *parameters, bool is_from_hos
 
 TEST(copies_with_the_host)
 {
-	const CUDA_MEMCPY3D there = from_host(), back = to_host();
+	const CUDA_MEMCPY3D there = with_host(true), back = with_host(false);
 
 	copy_with_the_host(&there, true);
 	copy_with_the_host(&back, false);
@@ -165,7 +156,7 @@ static void assert_counted_when_destroyed(const CUDA_MEMCPY3D *parameters, uint6
 
 TEST(destroyed_copy_counts_if_it_is_a_kernel)
 {
-	const CUDA_MEMCPY3D there = from_host(), back = to_host(), between = on_device(BYTES, 1, BYTES);
+	const CUDA_MEMCPY3D there = with_host(true), back = with_host(false), between = on_device(BYTES, 1, BYTES);
 
 	assert_counted_when_destroyed(&there, 0);
 	assert_counted_when_destroyed(&back, 0);

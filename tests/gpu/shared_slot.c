@@ -11,11 +11,6 @@
 
 static struct tpcset set;
 
-static void assert_partition_holds(void)
-{
-	gpu_assert_runs_in(&gpu, NULL, &set);
-}
-
 /* Only counts: with everything enabled, more is announced than a test remembers. */
 static struct {
 	uint32_t handle;
@@ -63,12 +58,10 @@ static CUresult enable_all(bool on)
 	return tool_enable_all(on, counter.handle);
 }
 
-/* --- the tests --------------------------------------------------------------------------------------------- */
-
 TEST(profiler_sees_the_final_descriptor)
 {
 	subscriber_open(NULL);
-	assert_partition_holds();
+	gpu_assert_inside(&set);
 	assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 1);
 	assert_ptr_equal((void *)(uintptr_t)subscriber_last(LAUNCHES, BEFORE_UPLOAD)->words[1], gpu.context);
 	subscriber_close();
@@ -85,19 +78,19 @@ TEST(each_tool_after_the_other)
 			counter.launches = 0;
 			gpu_check(ways[first](true));
 			gpu_check(ways[second](true));
-			assert_partition_holds();
+			gpu_assert_inside(&set);
 			assert_int_equal(counter.launches, 1);
 			gpu_check(ways[first](false));
-			assert_partition_holds();
+			gpu_assert_inside(&set);
 			assert_int_equal(counter.launches, 1);
 			unsubscribe_counter();
 			/* Events that the previous tool enabled are not enabled for the next. */
 			subscriber_open(NULL);
-			assert_partition_holds();
+			gpu_assert_inside(&set);
 			assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 1);
 			assert_int_equal(subscriber_count_all(), 1);
 			subscriber_close();
-			assert_partition_holds();
+			gpu_assert_inside(&set);
 		}
 	}
 }
@@ -112,7 +105,7 @@ TEST(both_ways_to_subscribe_are_one_slot)
 	gpu_check(subscribe_counter(&counter.handle));
 	assert_int_equal(tool_subscribe(&second, count, &counter), CUDA_ERROR_ALREADY_ACQUIRED);
 	unsubscribe_counter();
-	assert_partition_holds();
+	gpu_assert_inside(&set);
 }
 
 /* We need events of these domains, too: a tool that disables them must not disable them for us. */
@@ -299,7 +292,7 @@ TEST(tools_that_take_turns)
 	for (int i = 0; i < LAUNCHERS; i++)
 		pthread_join(threads[i], NULL);
 	gpu_check(cuCtxSynchronize());
-	assert_partition_holds();
+	gpu_assert_inside(&set);
 }
 
 /* Stays in the callback until it may return. */
@@ -373,10 +366,10 @@ TEST(leaving_does_not_wait_for_ever)
 	unsubscribe_counter();
 	staying.may_go = true;
 	pthread_join(inside, NULL);
-	assert_partition_holds();
+	gpu_assert_inside(&set);
 	/* The next tool is not affected. */
 	come(&first);
-	assert_partition_holds();
+	gpu_assert_inside(&set);
 	go(&first);
 }
 
@@ -398,7 +391,7 @@ TEST(leaving_from_inside)
 		assert_false(leaving.is_there);
 	}
 	gpu_check(cuCtxSynchronize());
-	assert_partition_holds();
+	gpu_assert_inside(&set);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- */

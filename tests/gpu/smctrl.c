@@ -126,8 +126,7 @@ static struct tpcset where_by(enum way way, CUstream stream)
 	void *parameters[] = {&gpu.output, &cycles};
 	/* As many blocks as there are SMs in the smallest partition of this test. */
 	unsigned int blocks = way == COOPERATIVELY ? gpu.topology->sms_per_tpc * 2 : GPU_BLOCKS(&gpu);
-	const CUlaunchConfig config = {.gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = GPU_THREADS,
-	                               .blockDimY = 1, .blockDimZ = 1, .hStream = stream};
+	const CUlaunchConfig config = gpu_config(blocks, GPU_THREADS, stream);
 	CUresult result = CUDA_SUCCESS;
 
 	if (way == BY_LIST)

@@ -14,7 +14,7 @@ static void assert_runs_in(unsigned int first, unsigned int last)
 {
 	struct tpcset set = gpu_range(first, last);
 
-	gpu_assert_runs_in(&gpu, NULL, &set);
+	gpu_assert_inside(&set);
 }
 
 TEST_BY(child_run_to_attach, attached_before)

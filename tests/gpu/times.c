@@ -42,17 +42,15 @@ static struct look *look;
 static bool is_open;
 
 /* CUDA does not survive a fork: so it is used first when it is needed. */
-static int open_test(void **state)
+FIXTURE(open_test)
 {
-	int result = is_open ? 0 : gpu_set_up(state);
-
 	if (is_open)
-		return result;
+		return;
 	is_open = true;
+	gpu_set_up(NULL);
 	gpu_check(cuModuleLoadData(&module, last_ptx));
 	gpu_check(cuModuleGetFunction(&last, module, "last"));
 	gpu_check(cuMemAlloc_v2(&looks, KERNELS_MAX * gpu.sm_count * sizeof(struct span)));
-	return result;
 }
 
 /* --- watching --------------------------------------------------------------------------------------------------- */

@@ -92,11 +92,6 @@ static void run_in_both_ways(void (*body)(void))
 
 static struct tpcset all;
 
-static void assert_runs_in(const struct tpcset *set)
-{
-	gpu_assert_runs_in(&gpu, NULL, set);
-}
-
 /* Puts the partition `before` into the environment, for our library. */
 static void prepare(void)
 {
@@ -115,9 +110,9 @@ static void come_second(void)
 {
 	prepare();
 	subscriber_open(NULL);
-	assert_runs_in(&all);
+	gpu_assert_inside(&all);
 	come();
-	assert_runs_in(&all);
+	gpu_assert_inside(&all);
 }
 
 /* Another tool, whose callback may be called from several threads. */
@@ -161,9 +156,9 @@ TEST_IN_BOTH_WAYS(launches_obey_once_it_has_left)
 	subscriber_close();
 	assert_true(gpu_is_in_force());
 	assert_int_equal(exit_status_of_command(), 0);
-	assert_runs_in(&before);
+	gpu_assert_inside(&before);
 	gpu_set_partition(&gpu, &after);
-	assert_runs_in(&after);
+	gpu_assert_inside(&after);
 	assert_int_equal(gpu_counters().restricted, 2);
 }
 
@@ -178,13 +173,13 @@ TEST_IN_BOTH_WAYS(one_that_leaves_past_us)
 	gpu_check(subscribe_counter(&handle));
 	come();
 	gpu_check(unsubscribe(handle));
-	assert_runs_in(&all);
+	gpu_assert_inside(&all);
 	assert_false(gpu_is_in_force());
 	subscriber_open(NULL);
-	assert_runs_in(&all);
+	gpu_assert_inside(&all);
 	subscriber_close();
 	assert_true(gpu_is_in_force());
-	assert_runs_in(&before);
+	gpu_assert_inside(&before);
 }
 
 TEST_IN_BOTH_WAYS(graphs_of_meanwhile_are_counted)
@@ -266,9 +261,9 @@ TEST_IN_BOTH_WAYS(it_leaves_while_we_come)
 	come();
 	assert_int_equal(refusals, 2);
 	assert_true(gpu_is_in_force());
-	assert_runs_in(&before);
+	gpu_assert_inside(&before);
 	assert_streams_have_masks();
-	assert_runs_in(&before);
+	gpu_assert_inside(&before);
 }
 
 /* --- while others launch -------------------------------------------------------------------------------------------- */

@@ -87,8 +87,6 @@ static void assert_list(struct editor *editor, const char *expected)
 	assert_string_equal(tpcset_format_list(&revision.partitions[0].set, list), expected);
 }
 
-/* --- tests -------------------------------------------------------------------------------------------- */
-
 /* One process has no room for another GPU: this is noticed before any partition is written. */
 TEST_WITH(NULL, end, impossible_change_changes_none)
 {

@@ -20,14 +20,12 @@ static struct nvtaskset_error error;
 static char directory[] = "/tmp/nvtaskset-group-XXXXXX";
 static struct nvtaskset_topology *topology;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-	(void)state;
 	strcpy(directory + strlen(directory) - 6, "XXXXXX");
-	return mkdtemp(directory) && setenv("NVTASKSET_TOPOLOGY", "share/topologies/h200-x2.txt", 1) == 0 &&
-	                       nvtaskset_topology_load(&topology, NULL) == 0
-	               ? 0
-	               : -1;
+	assert_non_null(mkdtemp(directory));
+	setenv("NVTASKSET_TOPOLOGY", "share/topologies/h200-x2.txt", 1);
+	assert_int_equal(nvtaskset_topology_load(&topology, NULL), 0);
 }
 
 static const char *path_of(const char *name)
@@ -49,12 +47,11 @@ static void remove_all(void)
 		closedir(files);
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-	(void)state;
 	remove_all();
 	nvtaskset_topology_free(topology);
-	return rmdir(directory);
+	assert_int_equal(rmdir(directory), 0);
 }
 
 static struct nvtaskset_group *make(const char *name)
@@ -329,10 +326,8 @@ static bool run_and_kill(void (*run)(void), int request, int steps)
 		assert_int_equal(waitpid(child, &status, 0), child);
 		is_over = WIFEXITED(status);
 	}
-	if (!is_over) {
-		kill(child, SIGKILL);
-		waitpid(child, &status, 0);
-	}
+	if (!is_over)
+		end_child(child);
 	return !is_over;
 }
 

@@ -270,20 +270,17 @@ TEST(moving_segment_is_found_whole_or_not_at_all)
 	assert_true(found > 0 && absent > 0);
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
 	struct segment_revision revision = {.count = 1};
-
-	(void)state;
 	const char *wanted = getenv("SEGMENT_STRIDE");
 
 	usual_stride = wanted ? strtoul(wanted, NULL, 10) : STRIDE_DEFAULT;
 	revision.partitions[0] = (struct segment_partition){.pci = pci, .set = pattern(OLD)};
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return shared == MAP_FAILED || segment_create(&segment, &revision, -1, NULL) < 0 ||
-	                       segment_open(&own_editor, getpid(), NULL) != SEGMENT_FOUND
-	               ? -1
-	               : 0;
+	assert_ptr_not_equal(shared, MAP_FAILED);
+	assert_int_equal(segment_create(&segment, &revision, -1, NULL), 0);
+	assert_int_equal(segment_open(&own_editor, getpid(), NULL), SEGMENT_FOUND);
 }
 
 RUN_TESTS_IN(set_up, NULL, NULL, NULL)

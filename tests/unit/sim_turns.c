@@ -13,16 +13,17 @@
 static char gpu[] = "/tmp/nvtaskset-sim-XXXXXX", mps[] = "/tmp/nvtaskset-mps-XXXXXX", control[64];
 static pid_t other;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-	(void)state;
 	strcpy(gpu + sizeof gpu - 7, "XXXXXX");
 	strcpy(mps + sizeof mps - 7, "XXXXXX");
 	int file = mkstemp(gpu);
 
 	snprintf(control, sizeof control, "%s/control", mkdtemp(mps));
 	unsetenv("SIM_COSTS");
-	return file >= 0 && close(file) == 0 && setenv("SIM_GPU", gpu, 1) == 0 && setenv("CUDA_MPS_PIPE_DIRECTORY", mps, 1) == 0 ? 0 : -1;
+	assert_int_equal(close(file), 0);
+	setenv("SIM_GPU", gpu, 1);
+	setenv("CUDA_MPS_PIPE_DIRECTORY", mps, 1);
 }
 
 static void end_other(void)
@@ -32,12 +33,11 @@ static void end_other(void)
 	other = 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-	(void)state;
 	end_other();
 	unlink(control);
-	return unlink(gpu) | rmdir(mps);
+	assert_int_equal(unlink(gpu) | rmdir(mps), 0);
 }
 
 static struct tpcset range(unsigned int first, unsigned int last)

@@ -199,18 +199,27 @@ TEST(file_that_cannot_be_read)
 	fclose(directory);
 }
 
+/* The list as text; the caller frees it. */
+static char *write_list(size_t *size)
+{
+	char *text = NULL;
+	FILE *file = open_memstream(&text, size);
+
+	assert_non_null(file);
+	assert_int_equal(topology_write(&list, file), 0);
+	fclose(file);
+	return text;
+}
+
 /* A file that we write says how many TPCs must follow. So it is refused if it is cut anywhere, even after a line. */
 TEST(written_and_truncated_anywhere)
 {
 	static const char text[] = GPU_HEAD GPU_REST "tpc 1 1 0 1\n";
-	char *written = NULL;
 	size_t size = 0;
-	FILE *file = open_memstream(&written, &size);
 
-	assert_non_null(file);
 	assert_int_equal(read_text(text, sizeof text - 1), 0);
-	assert_int_equal(topology_write(&list, file), 0);
-	fclose(file);
+	char *written = write_list(&size);
+
 	for (size_t length = 1; length <= size; length++)
 		assert_int_equal(read_text(written, length), length == size ? 0 : -1);
 	free(written);
@@ -218,17 +227,14 @@ TEST(written_and_truncated_anywhere)
 
 static void check_round_trip(const char *path)
 {
-	char *text = NULL;
 	size_t size = 0;
 	FILE *file = fopen(path, "r");
 
 	assert_non_null(file);
 	assert_done(topology_read(&list, file, path, &error));
 	fclose(file);
-	file = open_memstream(&text, &size);
-	assert_non_null(file);
-	assert_int_equal(topology_write(&list, file), 0);
-	fclose(file);
+	char *text = write_list(&size);
+
 	file = fmemopen(text, size, "r");
 	assert_int_equal(topology_read(&again, file, "again", &error), 0);
 	fclose(file);

@@ -44,15 +44,14 @@ static void keep(const struct topology *gpu)
 	assert_done(cache_keep(root, gpu, path, &error));
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
 	char cache[64];
 
-	if (root_make(state) < 0)
-		return -1;
+	assert_int_equal(root_make(NULL), 0);
 	snprintf(cache, sizeof cache, "%s/cache", root);
 	unsetenv("HOME");
-	return setenv("XDG_CACHE_HOME", cache, 1);
+	setenv("XDG_CACHE_HOME", cache, 1);
 }
 
 /* --- the list of GPUs --------------------------------------------------------------------------------------------- */

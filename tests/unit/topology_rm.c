@@ -400,8 +400,6 @@ static void assert_same_gpus(void)
 
 #define H200 "h200"
 
-/* --- tests --------------------------------------------------------------------------------------------------------- */
-
 TEST(each_size_of_record)
 {
 	static const char *const paths[] = {H200, "hopper-synthetic", "blackwell", "ada", "turing", "h200-x2"};

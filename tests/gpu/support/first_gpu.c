@@ -27,6 +27,11 @@ struct tpcset gpu_some_of_gpc(unsigned int virtual_gpc, unsigned int count)
 	return gpu_first_of(&gpc, count);
 }
 
+void gpu_assert_inside(const struct tpcset *set)
+{
+	gpu_assert_runs_in(&gpu, NULL, set);
+}
+
 void gpu_need_clusters(void)
 {
 	if (gpu.topology->compute_major < 9)
