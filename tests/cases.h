@@ -4,6 +4,7 @@
  *   TEST(name) { … }             a case, which is on the list by being written
  *   FIXTURE(name) { … }          what is done before or after cases
  *   TEST_WITH(begin, end, name)  a case with a fixture of its own
+ *   TEST_BY(how, name) { … }     a case that is given to the function `how`, which runs it: in a child, for example
  *   NOT_PASSING(name, "why") { … }   a case that fails: it is reported as such, and fails once it passes. NOT_PASSING_WITH has fixtures, too
  *   ROW("…")                     in a loop over a table: a failure from here on names this row
  *   RUN_TESTS(begin, end)        at the end of the file: main; a case without a fixture of its own has this one, which may be NULL
@@ -58,6 +59,16 @@ static char case_row[256];
 
 #define TEST(name) TEST_WITH(NULL, NULL, name)
 
+#define TEST_WITH_BY(begin, end, how, name)                                                        \
+	static void body_##name(void);                                                             \
+	TEST_WITH(begin, end, name)                                                                \
+	{                                                                                          \
+		how(body_##name);                                                                  \
+	}                                                                                          \
+	static void body_##name(void)
+
+#define TEST_BY(how, name) TEST_WITH_BY(NULL, NULL, how, name)
+
 #define NOT_PASSING_WITH(begin, end, name, why)                                                        \
 	static void test_##name(void);                                                             \
 	static void __attribute__((constructor)) add_case_##name(void)                             \
@@ -83,10 +94,18 @@ static char case_row[256];
 #define assert_each(...)                                                                           \
 	assert_pairs(#__VA_ARGS__, (const uint64_t[]){__VA_ARGS__}, COUNT_OF(((const uint64_t[]){__VA_ARGS__})), __FILE__, __LINE__)
 
-/* Calls that fail and leave this in `error`: a reason, a part of it, or a code. */
-#define assert_error(call, text) (assert_int_equal(call, -1), assert_string_equal(error.reason, text))
-#define assert_error_has(call, part) (assert_int_equal(call, -1), assert_non_null(strstr(error.reason, part)))
-#define assert_error_code(call, name) (assert_int_equal(call, -1), assert_int_equal(error.code, NVTASKSET_ERROR_##name))
+/* A call that must succeed: it returns 0, and leaves its reason in `error` if not. */
+#define assert_done(call)                                                                          \
+	do {                                                                                       \
+		if ((call) != 0)                                                                   \
+			fail_msg("%s: %s", #call, error.reason);                                   \
+	} while (0)
+
+/* Calls that fail and leave this in `error`, whatever was there before: a reason, a part of it, or a code. */
+#define assert_fails_with_error(call) (error = (__typeof__(error)){.reason = "none"}, assert_int_equal(call, -1))
+#define assert_error(call, text) (assert_fails_with_error(call), assert_string_equal(error.reason, text))
+#define assert_error_has(call, part) (assert_fails_with_error(call), assert_non_null(strstr(error.reason, part)))
+#define assert_error_code(call, name) (assert_fails_with_error(call), assert_int_equal(error.code, NVTASKSET_ERROR_##name))
 
 #define ROW(...) snprintf(case_row, sizeof case_row, __VA_ARGS__)
 
@@ -115,6 +134,29 @@ static inline void assert_ends_well(pid_t child)
 
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
+}
+
+static inline pthread_t thread_start(void *(*body)(void *), void *data)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, body, data), 0);
+	return thread;
+}
+
+/* As many threads at the same time, with `data`, `data` + `step`, …; each must end with NULL. */
+static inline void threads_run(unsigned int count, void *(*body)(void *), void *data, size_t step)
+{
+	pthread_t threads[128];
+	void *end;
+
+	assert_in_range(count, 1, COUNT_OF(threads));
+	for (unsigned int i = 0; i < count; i++)
+		threads[i] = thread_start(body, (void *)((uintptr_t)data + i * step));
+	for (unsigned int i = 0; i < count; i++) {
+		assert_int_equal(pthread_join(threads[i], &end), 0);
+		assert_null(end);
+	}
 }
 
 static inline void end_child(pid_t child)

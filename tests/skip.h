@@ -2,12 +2,7 @@
 #ifndef NVTASKSET_TESTS_SKIP_H
 #define NVTASKSET_TESTS_SKIP_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdlib.h>
+#include "cases.h"
 
 /*
  * Ends the running test as skipped, and prints why; tests/run reads that line, and its head explains "needs …". Not for

@@ -221,19 +221,6 @@ static void do_signals(void)
 	errno = EXFULL;
 }
 
-static void do_allocate(void)
-{
-	while (!has_input()) {
-		for (int i = 0; i < 100000; i++) {
-			char *volatile memory = malloc((size_t)i % 5000 + 1);
-
-			check(memory, "memory");
-			free(memory);
-		}
-	}
-	do_read();
-}
-
 static void do_load(void)
 {
 	while (!has_input()) {
@@ -263,9 +250,8 @@ static const struct act {
 	{.name = "select", .waits = once_select}, {.name = "futex", .waits = once_futex},
 	{"read", do_read, NULL}, {"epoll", do_epoll, NULL}, {"wait", do_wait, NULL}, {"pause", do_pause, NULL},
 	{"handler", do_handler, NULL}, {"handler-in-libc", do_handler_in_libc, NULL}, {"spin", do_spin, NULL},
-	{"allocate", do_allocate, NULL}, {"load", do_load, NULL}, {"construct", do_construct, NULL},
-	{"sigsuspend", do_sigsuspend, NULL}, {"sigwait", do_sigwait, NULL},
-	{"signals", do_signals, NULL},
+	{"load", do_load, NULL}, {"construct", do_construct, NULL}, {"sigsuspend", do_sigsuspend, NULL},
+	{"sigwait", do_sigwait, NULL}, {"signals", do_signals, NULL},
 };
 
 /* Does it, and checks what a thread has beside its registers. */

@@ -142,8 +142,7 @@ has_library() {
 }
 
 @test "a partition in the environment that never came into force" {
-	pci=$(sed -n 's/^gpu //p' "$NVTASKSET_TOPOLOGY")
-	NVTASKSET_PARTITION="$pci=5-6" start_plain busy launch=1
+	NVTASKSET_PARTITION=0000:00:06.0=5-6 start_plain busy launch=1
 	runs_on_tpcs 0-65
 	nvtaskset --attach -p "$PROGRAM"
 	runs_on_tpcs 5-6
@@ -183,8 +182,8 @@ has_library() {
 @test "another user's program" {
 	needs_another_user
 	start_plain busy launch=1
-	run -1 "${ANOTHER_USER[@]}" "$BUILD/nvtaskset" --attach -tp 3 "$PROGRAM"
-	[ "$output" = "nvtaskset: pid $PROGRAM: belongs to another user, or does not let itself be inspected" ]
+	refuses "pid $PROGRAM: belongs to another user, or does not let itself be inspected" \
+		"${ANOTHER_USER[@]}" "$BUILD/nvtaskset" --attach -tp 3 "$PROGRAM"
 	not has_library "$PROGRAM"
 	end_intact
 }
@@ -213,8 +212,8 @@ has_library() {
 	needs_another_user
 	needs_no_filter
 	start_plain "${ANOTHER_USER[@]}" busy filter=1 launch=1
-	run -1 "${ANOTHER_USER[@]}" "$BUILD/nvtaskset" --attach -tp 3 "$PROGRAM"
-	[ "$output" = "nvtaskset: pid $PROGRAM: its system calls are filtered (seccomp): run 'sudo nvtaskset --attach -p ...'" ]
+	refuses "pid $PROGRAM: its system calls are filtered (seccomp): run 'sudo nvtaskset --attach -p ...'" \
+		"${ANOTHER_USER[@]}" "$BUILD/nvtaskset" --attach -tp 3 "$PROGRAM"
 	end_intact
 }
 
@@ -250,9 +249,4 @@ has_library() {
 	refuses "pid $PROGRAM: has not loaded CUDA" nvtaskset --attach -tp 0 "$PROGRAM"
 	printf x >&9
 	end_intact
-}
-
-@test "--attach is for running programs" {
-	refuses "--attach: only with -p" nv --attach -t 0-7 true
-	refuses "--attach: not with -l; only with -p" nv --attach -l
 }

@@ -44,8 +44,7 @@ load helpers
 
 @test "a number of a hundred thousand digits" {
 	digits=$(printf '9%.0s' $(seq 100000))
-	run -1 nv -t "$digits" true
-	[ "$output" = "nvtaskset: TPC 99999999999999999999…: this GPU has TPCs 0-65" ]
+	refuses "TPC 99999999999999999999…: this GPU has TPCs 0-65" nv -t "$digits" true
 	run -1 nv "$digits" true
 	[ "${#output}" -lt 200 ]
 }
@@ -90,7 +89,7 @@ load helpers
 	refuses "--frob=3: unknown option; try 'nvtaskset --help'" nvtaskset --frob=3
 	refuses "-x: unknown option; try 'nvtaskset --help'" nvtaskset -x=3
 	[ "$(nv -t 0-3 -- echo -t)" = -t ]
-	[ "$(nv -t 0-3 echo --mps)" = --mps ]
+	[ "$(nv -t 0-3 echo --mps -p -t --help)" = "--mps -p -t --help" ]
 	printf '#!/bin/sh\necho "$0"\n' >"$WORK/-t"
 	chmod +x "$WORK/-t"
 	[ "$(cd "$WORK" && nv -t 0-3 ./-t)" = ./-t ]
@@ -147,6 +146,7 @@ load helpers
 	echo nonsense >"$WORK/topology"
 	export NVTASKSET_TOPOLOGY=$WORK/topology
 	refuses "$WORK/topology:1: the first line must be 'nvtaskset-topology 1'" nv -t 0 true
+	refuses "$WORK/topology:1: the first line must be 'nvtaskset-topology 1'" nvtaskset -T
 	mkfifo "$WORK/fifo"
 	for path in "$WORK/fifo" "$WORK" /dev/zero; do
 		NVTASKSET_TOPOLOGY=$path refuses "NVTASKSET_TOPOLOGY=$path: not a regular file" timeout 10 nvtaskset --mps off -t 0 true
@@ -167,8 +167,17 @@ load helpers
 	refuses "-p, -l, -T and words such as 'mps': choose one" nvtaskset -l -p 1
 	refuses "-p, -l, -T and words such as 'mps': choose one" nvtaskset mps stop -T
 	refuses "--busy: not with -T; only with -l and 'metrics'" nvtaskset -T --busy
+	refuses "-a: only with -p" nv -at 0-7 true
+	refuses "--attach: only with -p" nv --attach -t 0-7 true
+	refuses "--attach: not with -l; only with -p" nv --attach -l
+	refuses "--strict: only where a COMMAND is started" nvtaskset --strict -tp 3 $$
+	refuses "--strict: only where a COMMAND is started" nvtaskset --strict -p $$
+	refuses "--strict: not with -l; only where a COMMAND is started" nvtaskset --strict -l
 	refuses "--watch: only with -l and -T" nv --watch -t 0 true
 	refuses "--watch: only with -l and -T" nvtaskset --watch -p 1
+	refuses "--watch=0.05: must be 0.1-86400 seconds" nvtaskset -l --watch=0.05
+	refuses "--watch=soon: must be 0.1-86400 seconds" nvtaskset -T --watch=soon
+	refuses "--watch=nan: must be 0.1-86400 seconds" nvtaskset -T --watch=nan
 	refuses "--dry-run: not with -l; only with a SET and 'system enable'" nvtaskset --dry-run -l
 	refuses "--mps: not with -l; only where a COMMAND is started" nvtaskset --mps off -l
 	refuses "-t: not with -l; only with a SET and with -p" nvtaskset -tl

@@ -93,8 +93,7 @@ ends_with_one_on() { # TPCs
 	[ "$output" = "nvtaskset: standard output: Bad file descriptor; the partition has been changed" ]
 	runs_on 6
 	# A command that only shows changes nothing.
-	run -1 bash -c "nvtaskset -tp $PROGRAM >/dev/full"
-	[ "$output" = "nvtaskset: standard output: No space left on device" ]
+	refuses "standard output: No space left on device" bash -c "nvtaskset -tp $PROGRAM >/dev/full"
 	run -1 bash -c "nvtaskset --dry-run -tp 7 $PROGRAM >/dev/full"
 	runs_on 6
 }

@@ -20,82 +20,44 @@ exported() { # LIBRARY
 	diff <(declared libsmctrl) <(exported libsmctrl)
 }
 
+archived() { # FILE
+	nm --defined-only --extern-only "$BUILD/$1" | sed -n 's/^.* [A-Z] //p' | sort
+}
+
+@test "the archives have exactly what the headers declare" {
+	! is_sanitized || skip "sanitizers have names of their own"
+	diff <(declared nvtaskset) <(archived api/libnvtaskset.a)
+	diff <(declared libsmctrl) <(archived libsmctrl.a)
+}
+
 @test "structs have the layout that older programs were built with" {
 	! is_sanitized || skip "the same without"
 	cat >"$WORK/layout.c" <<-'END'
 		#include <libsmctrl.h>
 		#include <nvtaskset.h>
 
-		#define IS_AT(type, member, place) \
-			_Static_assert(offsetof(struct nvtaskset_##type, member) == (place), #type "." #member)
-		#define IS_LARGE(type, bytes) _Static_assert(sizeof(struct nvtaskset_##type) >= (bytes), #type)
-
 		_Static_assert(sizeof(struct nvtaskset_error) == 320, "error");
-		IS_AT(error, code, 312);
-		IS_AT(error, system_error, 316);
 		_Static_assert(sizeof(struct nvtaskset_set) == 32, "set");
-		IS_LARGE(gpu, 176); /* those with a size may grow at their end */
-		IS_AT(gpu, bus_id, 8);
-		IS_AT(gpu, name, 40);
-		IS_AT(gpu, uuid, 104);
-		IS_AT(gpu, compute_major, 152);
-		IS_AT(gpu, compute_minor, 156);
-		IS_AT(gpu, tpc_count, 160);
-		IS_AT(gpu, sms_per_tpc, 164);
-		IS_AT(gpu, gpc_limit, 168);
-		IS_LARGE(counters, 160);
-		IS_AT(counters, restricted, 8);
-		IS_AT(counters, unrestricted, 16);
-		IS_AT(counters, refreshed, 24);
-		IS_AT(counters, reasons, 32);
-		IS_LARGE(kernels, 56);
-		IS_AT(kernels, launched, 8);
-		IS_AT(kernels, ended, 16);
-		IS_AT(kernels, in_flight, 24);
-		IS_AT(kernels, unannounced, 32);
-		IS_AT(kernels, gaps, 40);
-		IS_AT(kernels, launched_is_known, 48);
-		IS_AT(kernels, ended_is_known, 52);
-		IS_LARGE(quota, 48);
-		IS_AT(quota, run_us, 8);
-		IS_AT(quota, period_us, 12);
-		IS_AT(quota, in_force, 16);
-		IS_AT(quota, state, 20);
-		IS_AT(quota, present_us, 24);
-		IS_AT(quota, aside_us, 32);
-		IS_AT(quota, bounded, 40);
-		IS_LARGE(rank, 48);
-		IS_AT(rank, priority, 8);
-		IS_AT(rank, weight, 12);
-		IS_AT(rank, in_force, 16);
-		IS_AT(rank, state, 20);
-		IS_AT(rank, present_us, 24);
-		IS_AT(rank, aside_us, 32);
-		IS_AT(rank, bounded, 40);
-		IS_LARGE(times, 80);
-		IS_AT(times, elapsed_ns, 8);
-		IS_AT(times, span_ns, 16);
-		IS_AT(times, busy_ns, 24);
-		IS_AT(times, tpc_ns, 32);
-		IS_AT(times, error_ns, 40);
-		IS_AT(times, timed, 48);
-		IS_AT(times, lost, 56);
-		IS_AT(times, gaps, 64);
-		IS_AT(times, is_known, 72);
-		IS_AT(times, is_presence, 76);
-		IS_LARGE(function, 80);
-		IS_AT(function, name, 8);
-		IS_AT(function, instances, 16);
-		IS_AT(function, timed, 24);
-		IS_AT(function, total_ns, 32);
-		IS_AT(function, average_ns, 40);
-		IS_AT(function, median_ns, 48);
-		IS_AT(function, min_ns, 56);
-		IS_AT(function, max_ns, 64);
-		IS_AT(function, deviation_ns, 72);
 		_Static_assert(NVTASKSET_UNKNOWN == UINT64_MAX && NVTASKSET_LOOK_MS == 50, "numbers of times");
 		_Static_assert(NVTASKSET_TPCS_MAX == 256 && NVTASKSET_SET_TEXT == 1024 && NVTASKSET_REASONS_MAX == 16, "limits");
 		_Static_assert(NVTASKSET_ERROR_SHARED == 15 && NVTASKSET_DISTRIBUTED == 1, "numbers");
 	END
+	# Each with its least size, since those with a member of that name may grow at their end, and where its members are.
+	while read -r struct size members; do
+		echo "_Static_assert(sizeof(struct nvtaskset_$struct) >= $size, \"$struct\");"
+		for member in $members; do
+			echo "_Static_assert(offsetof(struct nvtaskset_$struct, ${member%=*}) == ${member#*=}, \"$struct.$member\");"
+		done
+	done >>"$WORK/layout.c" <<-'END'
+		error 320 code=312 system_error=316
+		gpu 176 bus_id=8 name=40 uuid=104 compute_major=152 compute_minor=156 tpc_count=160 sms_per_tpc=164 gpc_limit=168
+		counters 160 restricted=8 unrestricted=16 refreshed=24 reasons=32
+		kernels 56 launched=8 ended=16 in_flight=24 unannounced=32 gaps=40 launched_is_known=48 ended_is_known=52
+		quota 48 run_us=8 period_us=12 in_force=16 state=20 present_us=24 aside_us=32 bounded=40
+		rank 48 priority=8 weight=12 in_force=16 state=20 present_us=24 aside_us=32 bounded=40
+		times 80 elapsed_ns=8 span_ns=16 busy_ns=24 tpc_ns=32 error_ns=40 timed=48 lost=56 gaps=64 is_known=72 is_presence=76
+		function 80 name=8 instances=16 timed=24 total_ns=32 average_ns=40 median_ns=48 min_ns=56 max_ns=64 deviation_ns=72
+	END
+	[ "$(grep -c offsetof "$WORK/layout.c")" -eq 54 ]
 	"${CC:-cc}" -std=c11 -Wall -Werror -I"$ROOT/include" -fsyntax-only "$WORK/layout.c"
 }

@@ -86,6 +86,11 @@ own_gpus() { # [TOPOLOGY]
 	GPU=$(sed -n 's/^gpu //p' "$WORK/gpus.txt" | head -n 1)
 }
 
+# make, on our source and this build.
+in_source() { # ARGUMENT…
+	make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" "$@" 3>&-
+}
+
 # Runs the command without MPS, since most tests are not about MPS.
 nv() {
 	nvtaskset --mps off "$@"
@@ -129,17 +134,14 @@ empty_output() {
 start_program() {
 	empty_output
 	# Not with nv: the process in the background would be a shell around it.
-	nvtaskset --mps off "$@" "$BUILD/demo/where" 60 >"$WORK/output" 3>&- &
+	nvtaskset --mps off "$@" "$BUILD/demo/where" "${SECONDS_AND_NAME-60}" >"$WORK/output" 3>&- &
 	PROGRAM=$!
 	wait_until [ -s "$WORK/output" ]
 }
 
 # The same on TPCs 0-3 with this argument, which lists show; it begins with a number of seconds.
 start_named() { # ARGUMENT
-	empty_output
-	nvtaskset --mps off -t 0-3 "$BUILD/demo/where" "$1" >"$WORK/output" 3>&- &
-	PROGRAM=$!
-	wait_until [ -s "$WORK/output" ]
+	SECONDS_AND_NAME=$1 start_program -t 0-3
 }
 
 # Waits until the program has printed such a line.

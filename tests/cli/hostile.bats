@@ -3,6 +3,15 @@
 # shellcheck disable=SC2016,SC2030,SC2031 # there are shells inside; each test is a subshell
 
 load helpers
+OWN_GPUS=yes
+
+eval "common_$(declare -f setup)"
+setup() {
+	common_setup
+	chmod 644 "$WORK/gpus.txt"
+	needs_another_user
+	needs_to_look_into_others
+}
 
 # Starts a hostile program of another user, whose pid is then in `hostile`.
 play() { # TRICK ARGUMENT…
@@ -56,8 +65,6 @@ all_end() {
 }
 
 @test "a group's file on a file system that does not answer keeps nobody" {
-	needs_another_user
-	needs_to_look_into_others
 	mknod -m 666 "$WORK/another/fuse" c 10 229 2>/dev/null || skip "devices cannot be made here"
 	play silent "$WORK/another"
 	all_end
@@ -65,8 +72,6 @@ all_end() {
 }
 
 @test "an environment of any size, or that is not there, keeps nobody" {
-	needs_another_user
-	needs_to_look_into_others
 	play environ 1024
 	all_end
 	play unmapped
@@ -89,28 +94,21 @@ group_file_of() { # PID
 }
 
 @test "who says that he is in another user's group changes neither that nor its sums" {
-	needs_another_user
-	needs_to_look_into_others
-	own_gpus
 	start_root --group "g$$" -t 0-3
 	play claim "$(stat -L -c %d "$(group_file_of "$root")")" "$(stat -L -c %i "$(group_file_of "$root")")"
-	run -1 nvtaskset -tp --group "$hostile" 60
-	[ "$output" = "nvtaskset: pid $hostile: is in no group of its user's that can be reached" ]
+	refuses "pid $hostile: is in no group of its user's that can be reached" nvtaskset -tp --group "$hostile" 60
 	[ "$(nvtaskset -tp --group "g$$")" = "group g$$'s current TPC list: 0-3" ]
 	nvtaskset -l | grep -q "group g$$: 1 process,"
 	[ "$(nvtaskset -l --json | jq -c --argjson pid "$hostile" '.groups[] | select(.pids | index($pid))')" = "" ]
 }
 
 @test "who reads the file of root's group is not counted among its processes, nor the way to it" {
-	needs_another_user
-	needs_to_look_into_others
 	mkdir "$WORK/groups"
 	export NVTASKSET_GROUP_FILE=$WORK/groups/job
 	start_root -t 0-3
 	unset NVTASKSET_GROUP_FILE
 	play read "$WORK/groups/job"
-	run nvtaskset -tp --group "$hostile" 60
-	[ "$output" = "nvtaskset: pid $hostile: is in no group of its user's that can be reached" ]
+	refuses "pid $hostile: is in no group of its user's that can be reached" nvtaskset -tp --group "$hostile" 60
 	[ "$(nvtaskset -tp --group "$WORK/groups/job")" = "group $WORK/groups/job's current TPC list: 0-3" ]
 	nvtaskset -l | grep -q "group job (root's): 1 process,"
 	[ "$(nvtaskset -l --json | jq -c --argjson pid "$root" '.groups[] | select(.pids | index($pid)).pids')" = "[$root]" ]
@@ -118,10 +116,6 @@ group_file_of() { # PID
 
 # Waited for one after the other, they would keep others for minutes.
 @test "locks that are never given back keep nobody, nor names without end" {
-	needs_another_user
-	needs_to_look_into_others
-	own_gpus
-	chmod 644 "$WORK/gpus.txt"
 	play lock 60
 	all_end
 	nvtaskset top --once --delay 0.1 | grep -q "another process keeps its partition locked"
@@ -130,18 +124,12 @@ group_file_of() { # PID
 }
 
 @test "a partition that is damaged, and its reason" {
-	needs_another_user
-	needs_to_look_into_others
 	play damaged
 	all_end
 	refuses "pid $hostile: its segment is damaged" nvtaskset top --once "$hostile"
 }
 
 @test "a group of another user's makes no name of one's own mean several" {
-	needs_another_user
-	needs_to_look_into_others
-	own_gpus
-	chmod 644 "$WORK/gpus.txt"
 	start_root --group "g$$" -t 0-3
 	: >"$WORK/theirs"
 	"${ANOTHER_USER[@]}" nvtaskset --mps off --group "g$$" -t 4-7 "$BUILD/demo/where" 60 >"$WORK/theirs" 2>&1 3>&- &
@@ -158,10 +146,6 @@ boards_of() { # PID
 }
 
 @test "root's programs go to no user's board" {
-	needs_another_user
-	needs_to_look_into_others
-	own_gpus
-	chmod 644 "$WORK/gpus.txt"
 	play board
 	start_root --priority 80 -t 0-3
 	has_board() { [ -n "$(boards_of "$root")" ]; }

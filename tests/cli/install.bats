@@ -3,10 +3,6 @@
 
 load helpers
 
-in_source() {
-	make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" "$@" 3>&-
-}
-
 @test "the installed command runs from its new directory" {
 	in_source install PREFIX="$WORK/usr"
 	PATH=$WORK/usr/bin:$PATH run -0 nvtaskset --mps off -t 3 where 1

@@ -133,8 +133,7 @@ look_how_busy() {
 	refuses "--json and --dry-run, which prints a list that can be pasted: choose one" \
 		nvtaskset --json --dry-run -tp 9 "$PROGRAM"
 	refuses "--json: only with -p, -l, -T and 'top'" nvtaskset --json -t 0 true
-	run bash -c 'nvtaskset --json -p "$1" >/dev/full' - "$PROGRAM"
-	[ "$output" = "nvtaskset: standard output: No space left on device" ]
+	refuses "standard output: No space left on device" bash -c 'nvtaskset --json -p "$1" >/dev/full' - "$PROGRAM"
 }
 
 @test "a GPU's name that is not valid text" {

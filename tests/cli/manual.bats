@@ -251,7 +251,7 @@ write_example() { # LINE FILE
 @test "the examples of the page for programs" {
 	! is_sanitized || skip "a sanitizer's run-time library must come with the program"
 	needs pkg-config
-	make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" install-api PREFIX="$WORK/usr" 3>&-
+	in_source install-api PREFIX="$WORK/usr"
 	export PKG_CONFIG_PATH=$WORK/usr/lib/pkgconfig LD_LIBRARY_PATH=$WORK/usr/lib
 	started=()
 	prepare_examples
@@ -352,21 +352,24 @@ in_code() { # regular expression
 	entries tools/man/nvtaskset.1 OPTIONS | tr -d ' ' | tr , '\n' | grep -E '^[A-Z%-]{3,}$' | sort | diff "$WORK/columns" -
 }
 
-@test "every page that is named is installed, and every installed page is named" {
+@test "every page that is named is installed, and every installed page is named; their links lead to installed pages" {
 	section tools/man/nvtaskset.1 FILES | grep -oE '[a-z-]+\.md' | sort -u >"$WORK/pages"
-	make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" install DESTDIR="$WORK/stage" PREFIX=/usr 3>&-
-	(cd "$WORK/stage/usr/share/doc/nvtaskset" && ls) | sort | diff "$WORK/pages" -
+	in_source install DESTDIR="$WORK/stage" PREFIX=/usr
 	page "$ROOT/tools/man/nvtaskset.1" | grep -oE '(^|[ /])[a-z-]+\.md' | tr -d ' ' | grep -v / | sort -u | diff "$WORK/pages" -
-}
-
-@test "links of installed pages lead to installed pages" {
-	make -s --no-print-directory -C "$ROOT" BUILD="$BUILD" install DESTDIR="$WORK/stage" PREFIX=/usr 3>&-
 	cd "$WORK/stage/usr/share/doc/nvtaskset"
+	printf '%s\n' * | sort | diff "$WORK/pages" -
 	grep -ohE '\]\([^)#]+' ./*.md | sed 's/](//' | sort -u >"$WORK/links"
 	[ -s "$WORK/links" ]
 	while read -r link; do
 		[ -e "$link" ] || echo "$link"
 	done <"$WORK/links" | diff /dev/null -
+}
+
+are_outside() { # how many there are at least, and what stands around one
+	[ "$(wc -l <"$WORK/reasons")" -ge "$1" ]
+	while read -r reason; do
+		grep -qF "$2$reason$3" "$ROOT/docs/outside.md" || echo "$reason"
+	done <"$WORK/reasons" | diff /dev/null -
 }
 
 @test "docs/outside.md has every reason that the library or the command can give" {
@@ -376,21 +379,16 @@ in_code() { # regular expression
 		grep -ohE 'log_warning\("(%s: )*%s[;:] [^%"]+"' "$ROOT"/src/driver/*.c "$ROOT"/src/shim/*.c | sed 's/.*%s[;:] //; s/"$//'
 		sed -n '/^const char \*segment_absence_text/,/^}/p' "$ROOT/src/state/absence.c" | grep -oE '"(has closed|its partition)[^"]+"' | tr -d '"'
 	} | sort -u >"$WORK/reasons"
-	[ "$(wc -l <"$WORK/reasons")" -ge 20 ]
-	while read -r reason; do
-		grep -qF "$reason" "$ROOT/docs/outside.md" || echo "$reason"
-	done <"$WORK/reasons" | diff /dev/null -
+	are_outside 20 "" ""
 }
 
 @test "docs/outside.md has every reason why kernels are not counted" {
 	sed -n 's/^\tX([A-Z_]*, "\(.*\)").*/\1/p' "$ROOT/src/state/counts.h" >"$WORK/reasons"
-	[ "$(wc -l <"$WORK/reasons")" -ge 8 ]
-	while read -r reason; do
-		grep -qF "| \`$reason\` |" "$ROOT/docs/outside.md" || echo "$reason"
-	done <"$WORK/reasons" | diff /dev/null -
+	are_outside 8 "| \`" "\` |"
 }
 
-@test "every function of the header is in the synopsis" {
+@test "every function of the header is in the synopsis, and the page names no other" {
 	grep -oE '\bnvtaskset_[a-z_]+\(' "$ROOT/include/nvtaskset.h" | sort -u >"$WORK/declared"
 	section tools/man/nvtaskset.3 SYNOPSIS | grep -oE '\bnvtaskset_[a-z_]+\(' | sort | diff "$WORK/declared" -
+	grep -oE '\bnvtaskset_[a-z_]+\(' "$ROOT/tools/man/nvtaskset.3" | sort -u | diff "$WORK/declared" -
 }

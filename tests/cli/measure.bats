@@ -62,11 +62,15 @@ bits_of() {
 	[ -z "$(kept)" ]
 }
 
-@test "commands and programs use the measured topology" {
+only_measured() {
 	[ ! -e /dev/nvidiactl ] && [ ! -e /proc/driver/nvidia/gpus ] || skip "a GPU is here"
 	nobody_tells
 	export XDG_CACHE_HOME=$WORK/cache
 	nvtaskset measure
+}
+
+@test "commands and programs use the measured topology" {
+	only_measured
 	start_program -t 3-5
 	runs_on 3-5
 	nvtaskset -tp 62-65 "$PROGRAM"
@@ -75,10 +79,7 @@ bits_of() {
 }
 
 @test "a measurement that other users could have changed is not used" {
-	[ ! -e /dev/nvidiactl ] && [ ! -e /proc/driver/nvidia/gpus ] || skip "a GPU is here"
-	nobody_tells
-	export XDG_CACHE_HOME=$WORK/cache
-	nvtaskset measure
+	only_measured
 	chmod g+w "$WORK/cache/nvtaskset/$UUID.txt"
 	run -1 nv -t 0 true
 	[[ "$output" == "nvtaskset: $WORK/cache/nvtaskset/$UUID.txt: must be a file of "* ]]
@@ -141,7 +142,7 @@ bits_of() {
 	[ -z "$(kept)" ]
 }
 
-@test "drivers that lack what is needed, or fail" {
+@test "drivers that lack what is needed, fail, or crash; a GPU whose launch descriptors are not known" {
 	nobody_tells
 	SIM_FAULTS=no-device \
 		refuses "CUDA does not start: CUDA error 100, no CUDA-capable device is detected" measure
@@ -151,18 +152,10 @@ bits_of() {
 	SIM_FAULTS=no-table run measure -v
 	[[ "$output" == *"nvtaskset: the driver has no callback table (error 500); this program runs unrestricted"* ]]
 	NVTASKSET_DRIVER=/nonexistent refuses "NVTASKSET_DRIVER=/nonexistent: No such file or directory" measure
-}
-
-@test "a driver that crashes" {
-	nobody_tells /nonexistent
-	run -1 measure
+	SIM_TOPOLOGY=/nonexistent run -1 measure
 	[ "${lines[1]}" = "nvtaskset: the process that launches kernels was ended by signal 6 (Aborted)" ]
-}
-
-@test "a GPU whose launch descriptors are not known" {
-	nobody_tells "$WORK/topology"
-	sed 's/compute 9.0/compute 13.0/' "$ROOT/share/topologies/h200.txt" >"$WORK/topology"
-	refuses "GPU 0000:00:06.0: compute capability 13.0: its launch descriptors are not known" measure
+	sed 's/compute 9.0/compute 13.0/' "$SIM_TOPOLOGY" >"$WORK/topology"
+	SIM_TOPOLOGY=$WORK/topology refuses "GPU 0000:00:06.0: compute capability 13.0: its launch descriptors are not known" measure
 }
 
 @test "places that cannot be written" {

@@ -206,9 +206,6 @@ value() { # NAME [LABEL=VALUE]…
 	[[ "$output" == *"nvtaskset: standard output: No space left on device" ]]
 	run -1 bash -c 'nvtaskset metrics 2>&1 >&-'
 	[[ "$output" == *"nvtaskset: standard output: Bad file descriptor" ]]
-	run bash -c 'nvtaskset top --once 2>&1 >&-'
-	[ "$status" -eq 1 ]
-	[[ "$output" == *"nvtaskset: standard output: Bad file descriptor" ]]
 }
 
 @test "formats that there are none" {

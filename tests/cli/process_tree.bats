@@ -107,10 +107,6 @@ hold_lock() { # pid
 	pkill -P "$shell"
 }
 
-@test "-a is for -p" {
-	refuses "-a: only with -p" nv -at 0-7 true
-}
-
 # Each of those that are about to start a program would be waited for. The command itself is in the tree, too.
 @test "a tree with the command in it, and with programs of the same name" {
 	cp "$(command -v sleep)" "$WORK/nvtaskset"

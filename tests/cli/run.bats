@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
 # nvtaskset SET COMMAND
+# shellcheck disable=SC2086 # several words are meant, where there are no quotes
 
 load helpers
 
 @test "a program runs on the TPCs of a mask, of a list, of a chip GPC with its singletons, and of the whole GPU" {
 	for set in 0xff=0-7 "-t 0-9,12,20-30:2=0-9,12,20,22,24,26,28,30" "-g 1=0,8,16,24,62-65" all=0-65; do
-		# shellcheck disable=SC2086 # several words
 		run -0 nv ${set%=*} "$BUILD/tests/programs/play" where
 		[ "$output" = "${set#*=}" ]
 	done
@@ -30,11 +30,6 @@ load helpers
 	start_program -t 0-7
 	nvtaskset 8-15 -tp "$PROGRAM"
 	[ "$(nvtaskset -p "$PROGRAM" -t)" = "pid $PROGRAM's current TPC list: 8-15" ]
-}
-
-@test "options after the command are the command's" {
-	run nv -t 0 echo -p -t --help
-	[ "$output" = "-p -t --help" ]
 }
 
 @test "a command that does not exist: 127; one that cannot be run: 126" {
@@ -119,7 +114,6 @@ with_small_stack() {
 	with_small_stack nvtaskset --mps off --strict -t 3 true
 	with_small_stack nvtaskset --mps off -n 2 true
 	for what in -l -T "-l --json" "-T --json" measure; do
-		# shellcheck disable=SC2086
 		with_small_stack nvtaskset $what
 	done
 	unset NVTASKSET_TOPOLOGY # a measured topology, or the kernel driver's
@@ -132,7 +126,6 @@ with_small_stack() {
 	"${small[@]}" true || skip "needs a loader that does with 32 KiB"
 	start_program -t 3
 	for what in -l -T "top --once --delay 0.1" metrics "-p $PROGRAM"; do
-		# shellcheck disable=SC2086
 		"${small[@]}" nvtaskset $what
 	done
 }

@@ -13,12 +13,6 @@ strict() {
 	[ "${#lines[@]}" -eq 1 ]
 }
 
-@test "--strict is refused without a COMMAND" {
-	refuses "--strict: only where a COMMAND is started" nvtaskset --strict -tp 3 $$
-	refuses "--strict: only where a COMMAND is started" nvtaskset --strict -p $$
-	refuses "--strict: not with -l; only where a COMMAND is started" nvtaskset --strict -l
-}
-
 # --- refused before it starts ----------------------------------------------------------------------------
 
 @test "a driver without the callback table" {
@@ -74,26 +68,23 @@ make_driver() {
 	[[ "$output" == "nvtaskset: nonsense nonsense "* ]]
 }
 
-@test "our audit library is missing" {
-	mkdir -p "$WORK/usr/bin" "$WORK/usr/lib/nvtaskset"
-	cp "$BUILD/nvtaskset" "$WORK/usr/bin/"
-	cp "$BUILD/lib/libcuda.so.1" "$WORK/usr/lib/nvtaskset/"
+install_in() { # PREFIX
+	mkdir -p "$1/bin" "$1/lib/nvtaskset"
+	cp "$BUILD/nvtaskset" "$1/bin/"
+	cp "$BUILD/lib/libcuda.so.1" "$BUILD/lib/libnvtaskset-audit.so" "$1/lib/nvtaskset/"
+}
+
+@test "an installed copy, and one without our audit library" {
+	install_in "$WORK/usr"
+	run "$WORK/usr/bin/nvtaskset" --mps off --strict -t 8 "$BUILD/tests/programs/play-rpath" where
+	[ "$output" = 8 ]
+	rm "$WORK/usr/lib/nvtaskset/libnvtaskset-audit.so"
 	refuses "$WORK/usr/lib/nvtaskset/libnvtaskset-audit.so: --strict needs it: install nvtaskset again: No such file or directory" \
 		"$WORK/usr/bin/nvtaskset" --mps off --strict -t 0 true
 }
 
-@test "an installed copy" {
-	mkdir -p "$WORK/usr/bin" "$WORK/usr/lib/nvtaskset"
-	cp "$BUILD/nvtaskset" "$WORK/usr/bin/"
-	cp "$BUILD/lib/libcuda.so.1" "$BUILD/lib/libnvtaskset-audit.so" "$WORK/usr/lib/nvtaskset/"
-	run "$WORK/usr/bin/nvtaskset" --mps off --strict -t 8 "$BUILD/tests/programs/play-rpath" where
-	[ "$output" = 8 ]
-}
-
 @test "a path that cannot be passed to the dynamic linker" {
-	mkdir -p "$WORK/a:b/bin" "$WORK/a:b/lib/nvtaskset"
-	cp "$BUILD/nvtaskset" "$WORK/a:b/bin/"
-	cp "$BUILD/lib/libcuda.so.1" "$BUILD/lib/libnvtaskset-audit.so" "$WORK/a:b/lib/nvtaskset/"
+	install_in "$WORK/a:b"
 	run "$WORK/a:b/bin/nvtaskset" --mps off -t 8 where 1
 	[[ "$output" == *"on TPCs 8 ("* ]]
 	refuses "$WORK/a:b/lib/nvtaskset/libnvtaskset-audit.so: has one of : ; \$ in its name, which the dynamic linker does not take: install nvtaskset elsewhere" \
@@ -109,15 +100,15 @@ make_driver() {
 
 @test "GPUs that are too new" {
 	sed 's/^  compute .*/  compute 99.0/' "$NVTASKSET_TOPOLOGY" >"$WORK/topology"
-	pci=$(sed -n 's/^gpu //p' "$NVTASKSET_TOPOLOGY")
 	export NVTASKSET_TOPOLOGY=$WORK/topology
-	refuses "GPU $pci: launch descriptors of compute capability 99.0 are not known: --strict starts nothing there" \
+	refuses "GPU 0000:00:06.0: launch descriptors of compute capability 99.0 are not known: --strict starts nothing there" \
 		strict true
 }
 
-@test "statically linked programs" {
-	refuses "$BUILD/tests/programs/nothing-static: statically linked: it does not load our library" \
-		strict "$BUILD/tests/programs/nothing-static"
+@test "statically linked programs; nor is MPS started for them" {
+	PATH=$ROOT/tests/fake-mps:$PATH refuses "$BUILD/tests/programs/nothing-static: statically linked: it does not load our library" \
+		nvtaskset --strict -t 0-3 "$BUILD/tests/programs/nothing-static"
+	[ ! -e "$CUDA_MPS_PIPE_DIRECTORY" ]
 }
 
 @test "programs for another machine, and of another libc" {
@@ -136,27 +127,20 @@ make_driver() {
 	refuses "$WORK/script: statically linked: it does not load our library" strict "$WORK/script"
 }
 
-@test "MPS is not started for a program that is refused" {
-	PATH=$ROOT/tests/fake-mps:$PATH refuses "$BUILD/tests/programs/nothing-static: statically linked: it does not load our library" \
-		nvtaskset --strict -t 0-3 "$BUILD/tests/programs/nothing-static"
-	[ ! -e "$CUDA_MPS_PIPE_DIRECTORY" ]
-}
-
 # --- faults that only show later: the program ends --------------------------------------------------------
 
 ends() { # the reason, and NAME=VALUE… for the program's environment
 	local reason=$1
 	shift
-	run -1 strict "${WITHOUT_SEGMENT[@]}" env "$@" "$BUILD/demo/where" 1
-	[ "$output" = "nvtaskset: $reason; --strict lets nothing run unrestricted" ]
+	refuses "$reason; --strict lets nothing run unrestricted" \
+		strict "${WITHOUT_SEGMENT[@]}" env "$@" "$BUILD/demo/where" 1
 }
 
 @test "whatever goes wrong inside the program ends it" {
-	pci=$(sed -n 's/^gpu //p' "$NVTASKSET_TOPOLOGY")
 	ends "the launch descriptor has an unknown version" SIM_FAULTS=bad-qmd
 	ends "another tool (a profiler or debugger) holds the driver's callback slot" SIM_FAULTS=slot-taken
 	ends "NVTASKSET_TOPOLOGY=/nonexistent: No such file or directory" SIM_TOPOLOGY="$NVTASKSET_TOPOLOGY" NVTASKSET_TOPOLOGY=/nonexistent
-	ends "the partition has no TPC that this GPU has" NVTASKSET_PARTITION="$pci=200"
+	ends "the partition has no TPC that this GPU has" NVTASKSET_PARTITION=0000:00:06.0=200
 	ends "NVTASKSET_PARTITION: 'nonsense' is not GPU=TPCs" NVTASKSET_PARTITION=nonsense
 }
 

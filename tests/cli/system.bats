@@ -10,7 +10,9 @@ is_elsewhere() { # pid
 	[ "$(readlink "/proc/$1/ns/mnt")" != "$(readlink /proc/self/ns/mnt)" ]
 }
 
-setup_machine() {
+eval "common_$(declare -f setup)"
+setup() {
+	common_setup
 	needs_root
 	needs_namespaces -m
 	setpriv --pdeathsig KILL unshare -m sleep infinity 3>&- &
@@ -55,7 +57,6 @@ start_innocent() {
 }
 
 @test "every program can be given a partition; after disable, all is as before" {
-	setup_machine
 	before=$(state)
 	[ "$(on_machine "$installed" system enable)" = "enabled: programs that start from now on can be given a partition with -p" ]
 	start_innocent
@@ -83,7 +84,6 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 }
 
 @test "enabling twice is the same as once, and so is disabling" {
-	setup_machine
 	(umask 077 && on_machine "$installed" system enable)
 	[ "$(on_machine stat -c %a "$links" "$links/driver" "$configuration" | xargs)" = "755 755 644" ]
 	before=$(state)
@@ -107,7 +107,6 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 }
 
 @test "one at a time" {
-	setup_machine
 	before=$(state)
 	run -124 on_machine flock /mnt/usr/lib/nvtaskset timeout 2 "$installed" system enable
 	diff <(echo "$before") <(state)
@@ -115,7 +114,6 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 }
 
 @test "--dry-run says to any user what would be written; -v says what is done" {
-	setup_machine
 	before=$(state)
 	run -0 on_machine "${ANOTHER_USER[@]}" "$installed" system enable --dry-run
 	[ "${lines[0]}" = "$configuration:" ]
@@ -128,7 +126,6 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 }
 
 @test "only root, and only from a place that only root can write to" {
-	setup_machine
 	refuses_to_enable "system enable: only root can change what every program loads: sudo nvtaskset system enable" \
 		"${ANOTHER_USER[@]}"
 	refuses "system disable: only root can change what every program loads: sudo nvtaskset system disable" \
@@ -142,12 +139,10 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 }
 
 @test "nothing changes if the library does not work with the driver" {
-	setup_machine
 	refuses_to_enable "the driver has no callback table (error 500)" env SIM_FAULTS=no-table
 }
 
 @test "nothing changes if other directories come first, or the dynamic linker does not use ours" {
-	setup_machine
 	on_machine sh -c 'echo /mnt/driver >/etc/ld.so.conf.d/00-000-first.conf'
 	refuses_to_enable "programs would still find /mnt/driver/libcuda.so.1 first: /etc/ld.so.conf, or a file in /etc/ld.so.conf.d whose name comes before ours, names its directory"
 	on_machine sh -c 'echo /mnt/driver >/etc/ld.so.conf'
@@ -155,7 +150,6 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 }
 
 @test "nothing changes if ldconfig fails" {
-	setup_machine
 	on_machine mount --bind /bin/false /sbin/ldconfig
 	refuses_to_enable "/sbin/ldconfig, which makes the dynamic linker's cache, failed: run it to see why"
 	on_machine umount /sbin/ldconfig
@@ -167,7 +161,6 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 }
 
 @test "an LD_LIBRARY_PATH that leads around it is named" {
-	setup_machine
 	on_machine sh -c 'echo LD_LIBRARY_PATH=\"/nonexistent:/mnt/driver\" >/etc/environment'
 	run -0 on_machine "$installed" system enable
 	[[ "$output" == *"nvtaskset: programs with the LD_LIBRARY_PATH in /etc/environment still find /mnt/driver/libcuda.so.1 and not our library: start them with nvtaskset, or use --attach"* ]]
@@ -180,7 +173,6 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 }
 
 @test "an upgrade of the driver, and one of nvtaskset" {
-	setup_machine
 	on_machine "$installed" system enable
 	on_machine cp /mnt/driver/libcuda.so.1.1 /mnt/driver/libcuda.so.1.2
 	on_machine ln -sf libcuda.so.1.2 /mnt/driver/libcuda.so.1
@@ -193,14 +185,12 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 }
 
 @test "nvtaskset in front of a command works as before" {
-	setup_machine
 	on_machine "$installed" system enable
 	[ "$(on_machine "$installed" --mps off -t 3-5 "$BUILD/tests/programs/play" where)" = 3-5 ]
 	[ "$(on_machine "$installed" --mps off --strict -t 3-5 "$BUILD/tests/programs/play" where)" = 3-5 ]
 }
 
 @test "a program without a partition gets no message, whatever goes wrong" {
-	setup_machine
 	on_machine "$installed" system enable
 	on_machine test -e "$configuration"
 	run on_machine env SIM_FAULTS=no-table "$BUILD/tests/programs/play" where
@@ -209,12 +199,16 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 	[ "$output" = 0-65 ]
 }
 
-@test "a privileged program loads the library, which believes no variable" {
-	setup_machine
+# Everything is enabled, and root's program may be run by others with root's privileges.
+make_privileged() {
 	! is_sanitized || skip "sanitizers do not run with other privileges"
 	on_machine "$installed" system enable
 	on_machine cp "$BUILD/tests/programs/play" /mnt/privileged
 	on_machine chmod 4755 /mnt/privileged
+}
+
+@test "a privileged program loads the library, which believes no variable" {
+	make_privileged
 	nsenter -m -t "$MACHINE" -- "${ANOTHER_USER[@]}" env NVTASKSET_PARTITION=nonsense \
 		NVTASKSET_STRICT=1 /mnt/privileged open libcuda.so.1 wait >"$WORK/output" 2>&1 3>&- &
 	PROGRAM=$!
@@ -225,11 +219,7 @@ refuses_to_enable() { # REASON, and the command that calls nvtaskset
 
 # Its user could say in a file, or by a descriptor, where root's program runs.
 @test "a privileged program is in no group: neither its user's file nor the descriptor that it inherits counts" {
-	setup_machine
-	! is_sanitized || skip "sanitizers do not run with other privileges"
-	on_machine "$installed" system enable
-	on_machine cp "$BUILD/tests/programs/play" /mnt/privileged
-	on_machine chmod 4755 /mnt/privileged
+	make_privileged
 	mkdir "$WORK/another"
 	chown 65534 "$WORK/another"
 	as_user=(nsenter -m -t "$MACHINE" -- "${ANOTHER_USER[@]}")
@@ -259,11 +249,7 @@ is_given() { # TPCs
 }
 
 @test "children with fewer privileges do not get a privileged program's own partition" {
-	setup_machine
-	! is_sanitized || skip "sanitizers do not run with other privileges"
-	on_machine "$installed" system enable
-	on_machine cp "$BUILD/tests/programs/play" /mnt/privileged
-	on_machine chmod 4755 /mnt/privileged
+	make_privileged
 	printf '#!/bin/sh\nexec setpriv --reuid 65534 %q where\n' "$BUILD/tests/programs/play" | on_machine tee /mnt/child
 	on_machine chmod 755 /mnt/child
 	mkdir "$WORK/another"
@@ -281,7 +267,6 @@ as_before() {
 }
 
 @test "a system disable that was killed before it made the cache anew is finished by the next one" {
-	setup_machine
 	before=$(state)
 	on_machine "$installed" system enable
 	on_machine mv "$configuration" /etc/ld.so.conf.d/.nvtaskset
@@ -295,7 +280,6 @@ killed() {
 }
 
 @test "killed at any moment: programs find a driver, and it can be undone" {
-	setup_machine
 	before=$(state)
 	for after in 0.002 0.01 0.015 0.02 0.025 0.03 0.035 0.04 0.05 0.06 0.08 0.1 0.15; do
 		for way in --foreground --kill-after=1; do
@@ -310,7 +294,6 @@ killed() {
 }
 
 @test "make uninstall disables first" {
-	setup_machine
 	on_machine "$installed" system enable
 	on_machine test -e "$configuration"
 	on_machine make -s -C "$ROOT" BUILD="$BUILD" uninstall PREFIX=/mnt/usr

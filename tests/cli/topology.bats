@@ -119,9 +119,3 @@ plain() {
 	[[ "$output" == *"NVIDIA H200"* ]]
 	run -0 nvtaskset -l
 }
-
-@test "no GPU: a reason" {
-	printf 'nvtaskset-topology 1\n' >"$WORK/none.txt"
-	NVTASKSET_TOPOLOGY=$WORK/none.txt run -1 nvtaskset -T
-	[[ "$output" == "nvtaskset: "*"none.txt"* ]]
-}

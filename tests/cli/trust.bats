@@ -8,7 +8,9 @@ load helpers
 
 AS_USER="setpriv --reuid 65534 --regid 65534 --clear-groups"
 
-setup_machine() {
+eval "common_$(declare -f setup)"
+setup() {
+	common_setup
 	needs_another_user
 	needs_namespaces -m
 	unset XDG_CACHE_HOME XDG_RUNTIME_DIR
@@ -42,7 +44,6 @@ on_machine() { # TEXT
 # --- root ------------------------------------------------------------------------------------------------
 
 @test "every user can read root's directory" {
-	setup_machine
 	run on_machine 'through env'
 	[ "$output" = /var/cache/nvtaskset ]
 	run on_machine 'umask 077; through env; nvtaskset --mps off -t 3 '"$AS_USER"' where 1'
@@ -51,7 +52,6 @@ on_machine() { # TEXT
 }
 
 @test "root uses no directory that another user can write" {
-	setup_machine
 	run on_machine 'mkdir -p /run/home/cache /run/roots; chown 65534 /run/home
 		ln -s /run/roots /run/home/link
 		for cache in cache link missing; do through env XDG_CACHE_HOME=/run/home/$cache; done
@@ -69,14 +69,12 @@ on_machine() { # TEXT
 }
 
 @test "root uses a directory that only root can write" {
-	setup_machine
 	run on_machine 'cache=$(mktemp -d); chmod 755 $cache; [ "$(through env XDG_CACHE_HOME=$cache)" = $cache/nvtaskset ]
 		mkdir -p /run/real; ln -s /run/real /run/link; through env XDG_CACHE_HOME=/run/link/below'
 	[ "$output" = /run/real/below/nvtaskset ]
 }
 
 @test "if /var/cache cannot be written, /run; if neither can, nothing starts" {
-	setup_machine
 	run -1 on_machine 'mount -o remount,ro /var/cache; through env
 		mount -t tmpfs -o mode=755,ro none /run; nvtaskset --mps off -t 3 true'
 	[ "${lines[0]}" = /run/nvtaskset ]
@@ -85,7 +83,6 @@ on_machine() { # TEXT
 }
 
 @test "root in a user namespace is treated as an ordinary user" {
-	setup_machine
 	$AS_USER unshare --user --map-root-user true || skip "namespaces are not permitted"
 	run on_machine 'through as_user unshare --user --map-root-user
 		mkdir /run/user; chown 65534 /run/user; through as_user unshare --user --map-root-user env XDG_RUNTIME_DIR=/run/user
@@ -98,7 +95,6 @@ on_machine() { # TEXT
 # --- programs that become another user ---------------------------------------------------------------------
 
 @test "a program that changes its user finds our library, although root's own directory is closed" {
-	setup_machine
 	run on_machine 'mkdir -m 700 /run/home; export XDG_CACHE_HOME=/run/home/.cache
 		nvtaskset --mps off -t 3 '"$AS_USER"' where 1; through env'
 	[[ "${lines[0]}" == *"on TPCs 3 ("* ]]
@@ -107,20 +103,19 @@ on_machine() { # TEXT
 }
 
 @test "if a program that changes its user would run unrestricted, a message says so" {
-	setup_machine
 	export WORK BUILD
 	said="other users cannot read it: a program that changes its user runs unrestricted"
 	closed='mkdir -p -m 700 /run/closed; cp -r $BUILD/nvtaskset $BUILD/lib $BUILD/sim /run/closed; '
 	# Our library is closed, or the driver, in one of two ways.
-	run -0 on_machine "$closed"'/run/closed/nvtaskset --mps off -t 3 true'
-	[ "$output" = "nvtaskset: /run/closed: $said; most programs do not" ]
-	run on_machine "$closed"'NVTASKSET_DRIVER=/run/closed/sim/libcuda.so.1 nvtaskset --mps off -t 3 true'
-	[ "$output" = "nvtaskset: /run/closed: $said; most programs do not" ]
-	run on_machine "$closed"'ln -sf $BUILD/sim/libcuda.so.1 /run/closed/sim/; unset NVTASKSET_DRIVER
-		LD_LIBRARY_PATH=/run/closed/sim nvtaskset --mps off -t 3 true'
-	[ "$output" = "nvtaskset: /run/closed: $said; most programs do not" ]
-	run -1 on_machine "$closed"'/run/closed/nvtaskset --mps off --strict -t 3 echo started'
-	[ "$output" = "nvtaskset: /run/closed: $said, so --strict does not start COMMAND" ]
+	for command in '/run/closed/nvtaskset --mps off -t 3 true' \
+		'NVTASKSET_DRIVER=/run/closed/sim/libcuda.so.1 nvtaskset --mps off -t 3 true' \
+		'ln -sf $BUILD/sim/libcuda.so.1 /run/closed/sim/; unset NVTASKSET_DRIVER
+		LD_LIBRARY_PATH=/run/closed/sim nvtaskset --mps off -t 3 true'; do
+		run -0 on_machine "$closed$command"
+		[ "$output" = "nvtaskset: /run/closed: $said; most programs do not" ]
+	done
+	refuses "/run/closed: $said, so --strict does not start COMMAND" \
+		on_machine "$closed"'/run/closed/nvtaskset --mps off --strict -t 3 echo started'
 	# The directory of links is closed, and there is no open one.
 	run on_machine 'mount -o remount,ro /var/cache; mkdir -m 700 /tmp/closed; mount --bind /tmp/closed /run
 		XDG_CACHE_HOME=/run nvtaskset --mps off -t 3 true'
@@ -128,7 +123,6 @@ on_machine() { # TEXT
 }
 
 @test "no such message where no program can change its user" {
-	setup_machine
 	run -0 on_machine 'mkdir /run/closed; cp -r $BUILD/nvtaskset $BUILD/lib /run/closed; chown -R 65534 /run/closed; chmod 700 /run/closed
 		as_user /run/closed/nvtaskset --mps off --strict -t 3 echo ran'
 	[ "$output" = ran ]
@@ -140,7 +134,6 @@ on_machine() { # TEXT
 # --- other users --------------------------------------------------------------------------------------------
 
 @test "another user's directory in /tmp keeps nobody from starting" {
-	setup_machine
 	run on_machine 'through as_user; mkdir /tmp/nvtaskset-65534.1; rm -r /tmp/nvtaskset-65534
 		mkdir -m 777 /tmp/nvtaskset-65534; through as_user; through as_user; ls /tmp | grep nvtaskset'
 	[ "$output" = "/tmp/nvtaskset-65534
@@ -154,7 +147,6 @@ nvtaskset-65534.2" ]
 }
 
 @test "with all names in /tmp taken, it says what to do" {
-	setup_machine
 	run on_machine 'mkdir /tmp/nvtaskset-65534; for i in $(seq 15); do mkdir /tmp/nvtaskset-65534.$i; done
 		as_user nvtaskset --mps off -t 3 true || as_user env XDG_CACHE_HOME=/tmp/own nvtaskset --mps off -t 3 echo started'
 	[ "${lines[0]}" = "nvtaskset: /nonexistent: Permission denied; there is no other place for links to our library: set XDG_CACHE_HOME to a directory that only you can write to" ]
@@ -162,7 +154,6 @@ nvtaskset-65534.2" ]
 }
 
 @test "a user's cache, session directory, or directory in /tmp: the first that nobody else can write" {
-	setup_machine
 	run on_machine 'mkdir -p /run/home /run/user /run/theirs; chown 65534 /run/home /run/user
 		export HOME=/run/home XDG_RUNTIME_DIR=/run/user
 		through as_user; chmod g+w /run/home/.cache; through as_user; chmod 777 /run/user; through as_user

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # --watch, on terminals and elsewhere; and what top has in common with it
+# shellcheck disable=SC2086 # several words are meant, where there are no quotes
 
 load helpers
 OWN_GPUS=yes
@@ -10,7 +11,6 @@ leave=$'\e[?7h\e[?25h\e[?1049l'
 @test "after any signal that ends it, the terminal is as it was" {
 	for signal in INT=2 QUIT=3 HUP=1 TERM=15; do
 		for command in "-l --watch=0.1" "top --delay 0.1"; do
-			# shellcheck disable=SC2086 # several words
 			on_terminal 80x24 see "PID" signal "${signal%=*}" -- nvtaskset $command
 			[ "$output" = "signal ${signal#*=}, terminal as before" ]
 			[[ "$OUTPUT" == "$enter"*"$leave" ]]
@@ -18,7 +18,6 @@ leave=$'\e[?7h\e[?25h\e[?1049l'
 	done
 	# By the keyboard, while the next update is far away.
 	for command in "-l --watch=1000" "top --delay 1000"; do
-		# shellcheck disable=SC2086
 		on_terminal 80x24 see "PID" type $'\x03' -- nvtaskset $command
 		[ "$output" = "signal 2, terminal as before" ]
 	done
@@ -26,7 +25,6 @@ leave=$'\e[?7h\e[?25h\e[?1049l'
 
 @test "stopped and continued" {
 	for command in "-l --watch=1000" "top --delay 1000"; do
-		# shellcheck disable=SC2086
 		on_terminal 80x24 see "PID" type $'\x1a' stopped continue see "$enter" see "PID" type q -- nvtaskset $command
 		[ "$output" = $'stopped, terminal as before\nstatus 0, terminal as before' ]
 	done
@@ -42,7 +40,6 @@ leave=$'\e[?7h\e[?25h\e[?1049l'
 
 @test "the terminal goes away" {
 	for command in "-l --watch=1000" "top --delay 1000"; do
-		# shellcheck disable=SC2086
 		on_terminal 80x24 see "PID" hang-up -- nvtaskset $command
 		[ "$output" = "status 1, terminal gone" ]
 	done
@@ -95,11 +92,4 @@ leave=$'\e[?7h\e[?25h\e[?1049l'
 	[[ "$OUTPUT" != *$'\e'* ]]
 	TERM_NAME='' on_terminal 80x24 see "66 free" see "66 free" signal INT -- nvtaskset -T --watch=0.1
 	[[ "$OUTPUT" != *$'\e'* ]]
-}
-
-@test "the interval of --watch" {
-	refuses "--watch=0.05: must be 0.1-86400 seconds" nvtaskset -l --watch=0.05
-	refuses "--watch=soon: must be 0.1-86400 seconds" nvtaskset -T --watch=soon
-	refuses "--watch=nan: must be 0.1-86400 seconds" nvtaskset -T --watch=nan
-	refuses "--watch: only with -l and -T" nvtaskset -p --watch 1
 }

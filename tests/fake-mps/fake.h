@@ -2,22 +2,14 @@
 #ifndef NVTASKSET_TESTS_FAKE_H
 #define NVTASKSET_TESTS_FAKE_H
 
+#include "../cases.h"
 #include "mps/client.h"
 #include "mps/daemon.h"
 #include "mps/look.h"
 #include "mps/question.h"
 #include "mps/room.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static char fake_work[] = "/tmp/nvtaskset-mps-XXXXXX";
 

@@ -59,6 +59,14 @@ static struct qmd_mask mask_of(const struct input *input, const uint8_t *qmd)
 	return mask;
 }
 
+/* Our mask, where no TPC has a bit beyond the generation's. */
+static struct qmd_mask own_mask(const struct input *input)
+{
+	uint64_t beyond = input->generation->mask_bytes == 8 ? UINT64_MAX : 0;
+
+	return (struct qmd_mask){{input->disable.words[0], input->disable.words[1] | beyond}};
+}
+
 static bool is_all_disabled(const struct qmd_mask *mask)
 {
 	return (mask->words[0] & mask->words[1]) == UINT64_MAX;
@@ -85,11 +93,8 @@ static void check_nothing_else_changed(const struct input *input, const uint8_t 
 /* The driver's mask and ours together, or only ours if both leave nothing. */
 static void check_mask(const struct input *input, const uint8_t *before, enum qmd_outcome outcome)
 {
-	struct qmd_mask wanted = input->disable, now = mask_of(input, input->qmd);
-	struct qmd_mask theirs = mask_of(input, before);
+	struct qmd_mask wanted = own_mask(input), now = mask_of(input, input->qmd), theirs = mask_of(input, before);
 
-	if (input->generation->mask_bytes == 8)
-		wanted.words[1] = UINT64_MAX;
 	if (mask_counts(input, before)) {
 		struct qmd_mask both = {{wanted.words[0] | theirs.words[0], wanted.words[1] | theirs.words[1]}};
 
@@ -121,10 +126,8 @@ static void check_narrowed(const struct input *input, enum qmd_outcome outcome, 
 /* Ours alone. */
 static void check_set(const struct input *input, const uint8_t *before, const struct qmd_saved *saved)
 {
-	struct qmd_mask wanted = input->disable, now;
+	struct qmd_mask wanted = own_mask(input), now;
 
-	if (input->generation->mask_bytes == 8)
-		wanted.words[1] = UINT64_MAX;
 	qmd_set_mask(input->family, input->qmd, &input->disable);
 	now = mask_of(input, input->qmd);
 	check_nothing_else_changed(input, before);
@@ -217,10 +220,8 @@ static void check(const struct input *input)
 /* A partition has a present TPC: some bit of our mask is not set. */
 static bool has_partition(const struct input *input)
 {
-	struct qmd_mask mask = input->disable;
+	struct qmd_mask mask = own_mask(input);
 
-	if (input->generation->mask_bytes == 8)
-		mask.words[1] = UINT64_MAX;
 	return !is_all_disabled(&mask);
 }
 

@@ -47,20 +47,9 @@ static void attach_to(const struct tpcset *set)
 }
 
 /* A case in a process of its own, to which it attaches. */
-#define TEST_ATTACHED(name)                                                                        \
-	static void in_child_##name(void);                                                         \
-	TEST(name)                                                                                 \
-	{                                                                                          \
-		child_run_to_attach(in_child_##name);                                              \
-	}                                                                                          \
-	static void in_child_##name(void)
+#define TEST_ATTACHED(name) TEST_BY(child_run_to_attach, name)
 
 /* --- launches ------------------------------------------------------------------------------------------------------ */
-
-static void assert_runs_in(const struct tpcset *set)
-{
-	gpu_assert_runs_in(&gpu, NULL, set);
-}
 
 TEST_ATTACHED(next_launch_obeys)
 {
@@ -68,13 +57,13 @@ TEST_ATTACHED(next_launch_obeys)
 
 	graph_set_up(NULL);
 	all = gpu_all(&gpu);
-	assert_runs_in(&all);
+	gpu_assert_inside(&all);
 	attach_to(&before);
-	assert_runs_in(&before);
+	gpu_assert_inside(&before);
 	assert_int_equal(attach("all"), 0);
-	assert_runs_in(&all);
+	gpu_assert_inside(&all);
 	gpu_set_partition(&gpu, &after);
-	assert_runs_in(&after);
+	gpu_assert_inside(&after);
 	assert_int_equal(gpu_counters().restricted, 2);
 }
 

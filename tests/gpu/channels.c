@@ -14,23 +14,12 @@
 #include "support/kernel.h"
 #include "support/timed.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <time.h>
-
 /* Of the kernels that run here: 1 to 2 ms each, of one block. */
 #define CYCLES UINT64_C(3000000)
 #define KERNELS 60
 #define CONTEXTS 10
 
 static struct error error;
-
-#define assert_done(call)                                    \
-	do {                                                 \
-		if ((call) != 0)                              \
-			fail_msg("%s: %s", #call, error.reason); \
-	} while (0)
 
 static void set_up(void)
 {
@@ -62,7 +51,7 @@ static void launch(struct work *work, CUfunction function)
 
 static void prepare(struct work *work)
 {
-	gpu_check(cuStreamCreate(&work->stream, CU_STREAM_NON_BLOCKING));
+	work->stream = gpu_new_stream();
 	work->output = gpu_new_output(&gpu);
 	for (unsigned int i = 0; i < KERNELS; i++)
 		gpu_check(cuEventCreate(&work->ends[i], 0));
@@ -97,6 +86,16 @@ static bool has_ended(const struct work *work)
 
 /* --- suspending ------------------------------------------------------------------------------------------------ */
 
+static void assert_stops_and_goes_on(struct work *work)
+{
+	wait_until_it_runs(work);
+	assert_done(channels_suspend(&error));
+	assert_int_equal(channels_count(), 8);
+	timed_sleep_ms(ALL_OF_THEM_MS);
+	assert_false(has_ended(work));
+	assert_done(channels_resume(&error));
+}
+
 TIMED(stops_and_goes_on)
 {
 	struct work work;
@@ -105,12 +104,7 @@ TIMED(stops_and_goes_on)
 	assert_true(kernel_client_is_known());
 	prepare(&work);
 	for (unsigned int round = 0; round < 3; round++) {
-		wait_until_it_runs(&work);
-		assert_done(channels_suspend(&error));
-		assert_int_equal(channels_count(), 8);
-		timed_sleep_ms(ALL_OF_THEM_MS);
-		assert_false(has_ended(&work));
-		assert_done(channels_resume(&error));
+		assert_stops_and_goes_on(&work);
 		gpu_check(cuStreamSynchronize(work.stream));
 		assert_true(has_ended(&work));
 	}
@@ -158,12 +152,7 @@ TIMED(list_out_of_date)
 	gpu_close(&other);
 	gpu_check(cuCtxSetCurrent(gpu.context));
 	prepare(&work);
-	wait_until_it_runs(&work);
-	assert_done(channels_suspend(&error));
-	assert_int_equal(channels_count(), 8);
-	timed_sleep_ms(ALL_OF_THEM_MS);
-	assert_false(has_ended(&work));
-	assert_done(channels_resume(&error));
+	assert_stops_and_goes_on(&work);
 	discard(&work);
 	gpu_close(&gpu);
 }
@@ -377,14 +366,14 @@ static void not_wait_for_another(void)
 TIMED_BY(timed_run_on_simulator, fork_while_another_learns)
 {
 	struct child_end end;
-	pthread_t other;
 
 	gpu_initialise();
 	gpu_open(&gpu, 0);
 	assert_done(driver_resolve("libcuda.so.1", &error));
 	assert_done(channels_watch(&error));
 	atomic_store(&stays_in_fstat, true);
-	assert_int_equal(pthread_create(&other, NULL, learn, NULL), 0);
+	pthread_t other = thread_start(learn, NULL);
+
 	while (!atomic_load(&is_in_fstat))
 		sched_yield();
 	end = child_run(not_wait_for_another);

@@ -207,11 +207,10 @@ TEST_WITH(graph_set_up, NULL, refused_by_the_driver)
 
 static void *launch_in_a_stream(void *data)
 {
-	CUstream stream;
-
 	(void)data;
 	gpu_check(cuCtxSetCurrent(gpu.context));
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CUstream stream = gpu_new_stream();
+
 	for (unsigned int i = 0; i < LAUNCHES; i++)
 		gpu_check(cuLaunchKernel(gpu.nothing, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
 	gpu_check(cuStreamSynchronize(stream));
@@ -232,14 +231,10 @@ static void *launch_together(void *data)
 TEST(more_threads_than_slots)
 {
 	enum { MANY = COUNTER_SLOTS + 8 };
-	pthread_t threads[MANY];
 
 	begin();
 	assert_int_equal(pthread_barrier_init(&all_have_launched, NULL, MANY), 0);
-	for (unsigned int i = 0; i < MANY; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, launch_together, NULL), 0);
-	for (unsigned int i = 0; i < MANY; i++)
-		pthread_join(threads[i], NULL);
+	threads_run(MANY, launch_together, NULL, 0);
 	assert_ran(2 * MANY * LAUNCHES);
 }
 
@@ -345,7 +340,7 @@ TEST(graph_that_is_captured)
 	exec = graph_instantiate(graph);
 	run(exec, 1);
 	assert_ran(NODES);
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	stream = gpu_new_stream();
 	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
 	CUresult result = cuGraphLaunch(exec, stream);
 
@@ -440,7 +435,7 @@ TEST(while_a_stream_is_captured)
 	CUgraph graph;
 
 	begin();
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	stream = gpu_new_stream();
 	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	gpu_check(cuLaunchKernel(gpu.nothing, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
 	gpu_check(cuCtxCreate_v2(&context, 0, gpu.device));

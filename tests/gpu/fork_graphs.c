@@ -48,14 +48,6 @@ static void hear_no_more(void)
 	gpu_check(tool_unsubscribe(tool));
 }
 
-static pthread_t start(void *body(void *), void *argument)
-{
-	pthread_t thread;
-
-	assert_int_equal(pthread_create(&thread, NULL, body, argument), 0);
-	return thread;
-}
-
 /* --- the child ----------------------------------------------------------------------------------------------------- */
 
 static CUgraph empty;
@@ -129,7 +121,7 @@ TEST(while_another_thread_refreshes)
 	need_simulator();
 	prepare_refresh();
 	handle(stay_inside);
-	pthread_t other = start(launch, NULL);
+	pthread_t other = thread_start(launch, NULL);
 
 	while (!inside)
 		clock_pause_us(100);
@@ -197,7 +189,7 @@ static unsigned int fork_while_conditionals_go(void)
 	bool passed = true;
 
 	hear(CALL_GRAPH_DESTROY, stay);
-	pthread_t other = start(destroy, make_conditionals());
+	pthread_t other = thread_start(destroy, make_conditionals());
 
 	while (!inside && passed) {
 		passed = fork_and_destroy();

@@ -161,9 +161,7 @@ static void change_own_to_the_same_number(void)
 	assert_true(revision_number() < parents_number);
 	while (revision_number() < parents_number)
 		gpu_set_partition(&gpu, &own);
-	struct tpcset ran = gpu_where(&gpu, NULL);
-
-	gpu_assert_equal(&ran, &own);
+	gpu_assert_runs_in(&gpu, NULL, &own);
 }
 
 /* A revision's number belongs to one segment: a thread that has launched in the parent's partition remembers a number
@@ -188,8 +186,7 @@ FIXTURE(set_up)
 	struct error error;
 
 	gpu_load_driver();
-	if (topology_load(&gpus, &error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(topology_load(&gpus, &error));
 }
 
 RUN_TESTS_IN(set_up, NULL, NULL, NULL)

@@ -4,6 +4,7 @@
  */
 #include "../cases.h"
 #include "support/graph.h"
+#include "support/room.h"
 #include "support/subscriber.h"
 
 /* --- instances that are updated ---------------------------------------------------------------------------------- */
@@ -21,18 +22,14 @@ static struct tpcset room_for_cluster(unsigned int from, unsigned int blocks)
 
 static CUgraph capture_cluster(unsigned int blocks)
 {
-	uint64_t cycles = GPU_CYCLES;
-	void *parameters[] = {&outputs[0], &cycles};
-	CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {blocks, 1, 1}};
-	CUlaunchConfig config = {.gridDimX = 4 * blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = GPU_THREADS,
-	                         .blockDimY = 1, .blockDimZ = 1, .attrs = &cluster, .numAttrs = 1};
+	const struct shape shape = {.blocks = 4 * blocks, .threads = GPU_THREADS, .cluster = blocks};
+	CUstream stream = gpu_new_stream();
 	CUgraph graph;
 
-	gpu_check(cuStreamCreate(&config.hStream, CU_STREAM_NON_BLOCKING));
-	gpu_check(cuStreamBeginCapture_v2(config.hStream, CU_STREAM_CAPTURE_MODE_RELAXED));
-	gpu_check(cuLaunchKernelEx(&config, gpu.where, parameters, NULL));
-	gpu_check(cuStreamEndCapture(config.hStream, &graph));
-	gpu_check(cuStreamDestroy_v2(config.hStream));
+	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	gpu_check(shape_launch(&gpu, &shape, stream, outputs[0]));
+	gpu_check(cuStreamEndCapture(stream, &graph));
+	gpu_check(cuStreamDestroy_v2(stream));
 	return graph;
 }
 
@@ -71,18 +68,16 @@ TEST(destroyed_node_is_counted)
 {
 	CUgraph graph = graph_make();
 	CUgraphExec exec = graph_instantiate(graph);
-	struct segment_counters first, second;
 
 	graph_assert_follows(exec, NODES, &before);
 	gpu_check(cuGraphDestroyNode(nodes[2]));
-	graph_change(&after);
-	first = gpu_counters();
-	graph_assert_ran(exec, 2, &after);
-	second = gpu_counters();
-	assert_int_equal(second.refreshed, first.refreshed + 2);
-	assert_int_equal(second.reasons[SEGMENT_STALE_GRAPH], first.reasons[SEGMENT_STALE_GRAPH] + 1);
+	graph_launch_changed(exec, &after, 2, 1);
+	graph_assert_in(0, &after);
+	graph_assert_in(1, &after);
+	uint64_t stale = graph_stale();
+
 	graph_launch(exec);
-	assert_int_equal(graph_stale(), second.reasons[SEGMENT_STALE_GRAPH]);
+	assert_int_equal(graph_stale(), stale);
 	graph_end(exec, graph);
 }
 
@@ -93,7 +88,6 @@ TEST(device_updatable_node_is_left_alone)
 {
 	CUlaunchAttributeValue updatable = {.deviceUpdatableKernelNode = {.deviceUpdatable = 1}};
 	CUgraph graph = graph_make();
-	struct segment_counters first, second;
 
 	if (cuGraphKernelNodeSetAttribute(nodes[0], CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &updatable) !=
 	    CUDA_SUCCESS) {
@@ -104,12 +98,7 @@ TEST(device_updatable_node_is_left_alone)
 	CUgraphExec exec = graph_instantiate(graph);
 
 	graph_assert_ran(exec, NODES, &before);
-	graph_change(&after);
-	first = gpu_counters();
-	graph_launch(exec);
-	second = gpu_counters();
-	assert_int_equal(second.refreshed, first.refreshed + NODES - 1);
-	assert_int_equal(second.reasons[SEGMENT_STALE_GRAPH], first.reasons[SEGMENT_STALE_GRAPH] + 1);
+	graph_launch_changed(exec, &after, NODES - 1, 1);
 	graph_end(exec, graph);
 }
 
@@ -120,16 +109,15 @@ TEST(uploaded_after_a_change)
 {
 	CUgraph graph = graph_make();
 	CUgraphExec exec = graph_instantiate(graph);
-	struct segment_counters first, second;
 
 	graph_assert_follows(exec, NODES, &before);
 	graph_change(&after);
-	first = gpu_counters();
+	uint64_t refreshed = gpu_counters().refreshed + NODES;
+
 	gpu_check(cuGraphUpload(exec, NULL));
-	second = gpu_counters();
-	assert_int_equal(second.refreshed, first.refreshed + NODES);
+	assert_int_equal(gpu_counters().refreshed, refreshed);
 	graph_assert_ran(exec, NODES, &after);
-	assert_int_equal(gpu_counters().refreshed, second.refreshed);
+	assert_int_equal(gpu_counters().refreshed, refreshed);
 	graph_end(exec, graph);
 }
 

@@ -47,26 +47,6 @@ static CUgraph make_if(void)
 
 /* --- asking ------------------------------------------------------------------------------------------------------ */
 
-/* Launches it after a change to `set`: `refreshed` nodes are uploaded again, `stale` nodes cannot be. */
-static void launch_changed(CUgraphExec exec, const struct tpcset *set, uint64_t refreshed, uint64_t stale)
-{
-	struct segment_counters first, second;
-
-	graph_change(set);
-	first = gpu_counters();
-	graph_launch(exec);
-	second = gpu_counters();
-	assert_int_equal(second.refreshed, first.refreshed + refreshed);
-	assert_int_equal(second.reasons[SEGMENT_STALE_GRAPH], first.reasons[SEGMENT_STALE_GRAPH] + stale);
-}
-
-static void assert_in(unsigned int number, const struct tpcset *set)
-{
-	struct tpcset ran = graph_ran(number);
-
-	gpu_assert_equal(&ran, set);
-}
-
 /* The instance has `count` nodes that can be kernels; the first `running` of the kernels run. */
 static void assert_follows(CUgraphExec exec, unsigned int running, uint64_t count)
 {
@@ -74,9 +54,9 @@ static void assert_follows(CUgraphExec exec, unsigned int running, uint64_t coun
 	for (unsigned int i = 0; i < 4; i++) {
 		const struct tpcset *set = i % 2 ? &after : &before;
 
-		launch_changed(exec, set, count, 0);
+		graph_launch_changed(exec, set, count, 0);
 		for (unsigned int number = 0; number < running; number++)
-			assert_in(number, set);
+			graph_assert_in(number, set);
 	}
 }
 
@@ -133,9 +113,7 @@ TEST(loop_without_a_turn)
 	CUgraphExec exec = graph_instantiate(graph);
 
 	assert_follows(exec, 0, 1);
-	struct tpcset ran = graph_ran(0);
-
-	assert_true(tpcset_is_empty(&ran));
+	graph_assert_in(0, &(struct tpcset){{0}});
 	graph_end(exec, graph);
 }
 
@@ -155,7 +133,7 @@ static void assert_one_of_several(int type, unsigned int bodies, unsigned int va
 
 	assert_follows(exec, 0, bodies);
 	for (unsigned int i = 0; i < bodies; i++)
-		assert_in(i, i == chosen ? &after : &(struct tpcset){{0}});
+		graph_assert_in(i, i == chosen ? &after : &(struct tpcset){{0}});
 	graph_end(exec, graph);
 }
 
@@ -180,8 +158,8 @@ TEST(disabled_stays_disabled)
 	exec = graph_instantiate(graph);
 	graph_assert_ran(exec, 1, &before);
 	gpu_check(cuGraphNodeSetEnabled(exec, nodes[0], 0));
-	launch_changed(exec, &after, 1, 0);
-	assert_in(0, &(struct tpcset){{0}});
+	graph_launch_changed(exec, &after, 1, 0);
+	graph_assert_in(0, &(struct tpcset){{0}});
 	gpu_check(cuGraphNodeSetEnabled(exec, nodes[0], 1));
 	graph_assert_ran(exec, 1, &after);
 	graph_end(exec, graph);
@@ -200,8 +178,8 @@ TEST(destroyed_node_in_a_body_is_counted)
 	exec = graph_instantiate(graph);
 	graph_launch(exec);
 	gpu_check(cuGraphDestroyNode(nodes[1]));
-	launch_changed(exec, &before, 1, 1);
-	launch_changed(exec, &after, 1, 1);
+	graph_launch_changed(exec, &before, 1, 1);
+	graph_launch_changed(exec, &after, 1, 1);
 	graph_end(exec, graph);
 }
 
@@ -221,31 +199,30 @@ TEST(destroyed_conditional_node_is_counted)
 	exec = graph_instantiate(graph);
 	graph_assert_ran(exec, NODES, &before);
 	gpu_check(cuGraphDestroyNode(node));
-	launch_changed(exec, &after, 1, 2);
-	assert_in(0, &after);
-	launch_changed(exec, &before, 1, 2);
+	graph_launch_changed(exec, &after, 1, 2);
+	graph_assert_in(0, &after);
+	graph_launch_changed(exec, &before, 1, 2);
 	graph_end(exec, graph);
 }
 
 /* Like a node that was added before nvtaskset attached to the program. It is counted once for everything inside it. */
 TEST(node_that_was_not_announced_is_counted)
 {
-	CUgraph graph;
-	CUgraphExec exec;
-
 	if (!gpu_is_simulated())
 		gpu_skip("the hardware's driver announces every node");
-	graph = new_graph();
+	CUgraph graph = new_graph();
+
 	assert_int_equal(setenv("SIM_FAULTS", "unheard-nodes", 1), 0);
 	graph_add_node(add_if(graph, graph), 0, NULL);
 	assert_int_equal(unsetenv("SIM_FAULTS"), 0);
 	graph_add_node(add_if(graph, graph), 1, NULL);
 	graph_change(&before);
-	exec = graph_instantiate(graph);
+	CUgraphExec exec = graph_instantiate(graph);
+
 	graph_assert_ran(exec, 2, &before);
-	launch_changed(exec, &after, 1, 1);
-	assert_in(0, &before);
-	assert_in(1, &after);
+	graph_launch_changed(exec, &after, 1, 1);
+	graph_assert_in(0, &before);
+	graph_assert_in(1, &after);
 	graph_end(exec, graph);
 }
 

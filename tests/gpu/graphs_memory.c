@@ -40,43 +40,17 @@ static CUDA_MEMCPY3D on_device(size_t width, size_t rows, size_t pitch)
 	};
 }
 
-static CUDA_MEMCPY3D from_host(void)
+static CUDA_MEMCPY3D with_host(bool is_from_host)
 {
 	CUDA_MEMCPY3D parameters = on_device(BYTES, 1, BYTES);
 
-	parameters.srcMemoryType = CU_MEMORYTYPE_HOST;
-	parameters.srcHost = host;
-	parameters.srcDevice = 0;
+	*(is_from_host ? &parameters.srcMemoryType : &parameters.dstMemoryType) = CU_MEMORYTYPE_HOST;
+	*(is_from_host ? &parameters.srcDevice : &parameters.dstDevice) = 0;
+	if (is_from_host)
+		parameters.srcHost = host;
+	else
+		parameters.dstHost = host;
 	return parameters;
-}
-
-static CUDA_MEMCPY3D to_host(void)
-{
-	CUDA_MEMCPY3D parameters = on_device(BYTES, 1, BYTES);
-
-	parameters.dstMemoryType = CU_MEMORYTYPE_HOST;
-	parameters.dstHost = host;
-	parameters.dstDevice = 0;
-	return parameters;
-}
-
-static void launch(CUgraphExec exec)
-{
-	graph_replay(exec);
-}
-
-/* Launches it after a change: its node is uploaded again. Returns how many launches the driver announced, at least. */
-static uint64_t launch_refreshed(CUgraphExec exec, const struct tpcset *set)
-{
-	struct segment_counters first, second;
-
-	graph_change(set);
-	first = gpu_counters();
-	launch(exec);
-	second = gpu_counters();
-	assert_int_equal(second.refreshed, first.refreshed + 1);
-	assert_int_equal(second.reasons[SEGMENT_STALE_GRAPH], first.reasons[SEGMENT_STALE_GRAPH]);
-	return second.restricted - first.restricted;
 }
 
 static void assert_device_holds(CUdeviceptr address, size_t offset, size_t bytes, unsigned char value)
@@ -85,8 +59,6 @@ static void assert_device_holds(CUdeviceptr address, size_t offset, size_t bytes
 	for (size_t i = 0; i < bytes; i++)
 		assert_int_equal(host[i], value);
 }
-
-/* --- the tests --------------------------------------------------------------------------------------------------- */
 
 TEST(fill)
 {
@@ -100,9 +72,9 @@ TEST(fill)
 	gpu_check(cuGraphAddMemsetNode(&node, graph, NULL, 0, &parameters, gpu.context));
 	CUgraphExec exec = graph_instantiate(graph);
 
-	launch(exec);
-	assert_true(launch_refreshed(exec, &after) > 0);
-	assert_true(launch_refreshed(exec, &before) > 0);
+	graph_replay(exec);
+	assert_true(graph_launch_changed(exec, &after, 1, 0) > 0);
+	assert_true(graph_launch_changed(exec, &before, 1, 0) > 0);
 	assert_device_holds(device, 0, BYTES, 7);
 	graph_end(exec, graph);
 }
@@ -120,10 +92,10 @@ static void copy_on_device(size_t width, size_t rows, size_t pitch)
 	add_copy(graph, &parameters);
 	CUgraphExec exec = graph_instantiate(graph);
 
-	launch(exec);
-	assert_true(launch_refreshed(exec, &after) > 0);
+	graph_replay(exec);
+	assert_true(graph_launch_changed(exec, &after, 1, 0) > 0);
 	gpu_check(cuMemsetD8_v2(second_device, 0, BYTES));
-	assert_true(launch_refreshed(exec, &before) > 0);
+	assert_true(graph_launch_changed(exec, &before, 1, 0) > 0);
 	for (size_t row = 0; row < rows; row++)
 		assert_device_holds(second_device, row * pitch, width, 5);
 	graph_end(exec, graph);
@@ -142,11 +114,11 @@ static void copy_with_the_host(const CUDA_MEMCPY3D *parameters, bool is_from_hos
 	add_copy(graph, parameters);
 	CUgraphExec exec = graph_instantiate(graph);
 
-	launch(exec);
+	graph_replay(exec);
 	for (unsigned char value = 1; value < 5; value++) {
 		gpu_check(cuMemsetD8_v2(device, value, BYTES));
 		memset(host, is_from_host ? value : 0, BYTES);
-		launch_refreshed(exec, value % 2 ? &before : &after);
+		graph_launch_changed(exec, value % 2 ? &before : &after, 1, 0);
 		assert_int_equal(host[BYTES - 1], value);
 		if (is_from_host)
 			assert_device_holds(second_device, 0, BYTES, value);
@@ -156,7 +128,7 @@ static void copy_with_the_host(const CUDA_MEMCPY3D *parameters, bool is_from_hos
 
 TEST(copies_with_the_host)
 {
-	const CUDA_MEMCPY3D there = from_host(), back = to_host();
+	const CUDA_MEMCPY3D there = with_host(true), back = with_host(false);
 
 	copy_with_the_host(&there, true);
 	copy_with_the_host(&back, false);
@@ -173,18 +145,18 @@ static void assert_counted_when_destroyed(const CUDA_MEMCPY3D *parameters, uint6
 	CUgraphExec exec = graph_instantiate(graph);
 
 	graph_change(&before);
-	launch(exec);
+	graph_replay(exec);
 	gpu_check(cuGraphDestroyNode(node));
 	stale = graph_stale();
 	graph_change(&after);
-	launch(exec);
+	graph_replay(exec);
 	assert_int_equal(graph_stale(), stale + count);
 	graph_end(exec, graph);
 }
 
 TEST(destroyed_copy_counts_if_it_is_a_kernel)
 {
-	const CUDA_MEMCPY3D there = from_host(), back = to_host(), between = on_device(BYTES, 1, BYTES);
+	const CUDA_MEMCPY3D there = with_host(true), back = with_host(false), between = on_device(BYTES, 1, BYTES);
 
 	assert_counted_when_destroyed(&there, 0);
 	assert_counted_when_destroyed(&back, 0);

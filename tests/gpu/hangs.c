@@ -11,29 +11,6 @@
 
 /* --- partitions ------------------------------------------------------------------------------------------- */
 
-/* A virtual GPC with at least so many TPCs. */
-static unsigned int gpc_with(unsigned int tpcs)
-{
-	unsigned int found = 0;
-
-	while (found < gpu.topology->gpc_limit) {
-		struct tpcset gpc = topology_virtual_gpc(gpu.topology, found);
-
-		if (tpcset_count(&gpc) >= tpcs)
-			break;
-		found++;
-	}
-	assert_true(found < gpu.topology->gpc_limit);
-	return found;
-}
-
-static struct tpcset some_of_gpc(unsigned int virtual_gpc, unsigned int count)
-{
-	struct tpcset gpc = topology_virtual_gpc(gpu.topology, virtual_gpc);
-
-	return gpu_first_of(&gpc, count);
-}
-
 static struct tpcset nothing(void)
 {
 	return (struct tpcset){{0}};
@@ -41,17 +18,17 @@ static struct tpcset nothing(void)
 
 static struct tpcset eight_sms_of_one_gpc(void)
 {
-	return some_of_gpc(gpc_with(4), 4);
+	return gpu_some_of_gpc(gpu_gpc_with(4), 4);
 }
 
 static struct tpcset sixteen_sms_of_one_gpc(void)
 {
-	return some_of_gpc(gpc_with(8), 8);
+	return gpu_some_of_gpc(gpu_gpc_with(8), 8);
 }
 
 static struct tpcset four_sms_in_each_of_two_gpcs(void)
 {
-	struct tpcset one = some_of_gpc(0, 2), other = some_of_gpc(1, 2);
+	struct tpcset one = gpu_some_of_gpc(0, 2), other = gpu_some_of_gpc(1, 2);
 
 	return tpcset_or(&one, &other);
 }

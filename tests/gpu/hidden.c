@@ -7,11 +7,6 @@
 
 #include <dlfcn.h>
 
-FIXTURE(tear_down)
-{
-	gpu_close(&gpu);
-}
-
 FIXTURE(whole_again)
 {
 	struct tpcset all = gpu_all(&gpu);
@@ -68,9 +63,7 @@ TEST(what_a_program_computes_fits)
 	gpu_check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, gpu.where, GPU_THREADS, 0));
 	gpu_check(cuLaunchCooperativeKernel(gpu.where, (unsigned int)(blocks * told_sms()), 1, 1, GPU_THREADS, 1, 1, 0, NULL,
 	                                    parameters));
-	struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, (unsigned int)(blocks * told_sms()));
-
-	gpu_assert_equal(&ran, &set);
+	gpu_assert_ran(gpu_read_tpcs(&gpu, gpu.output, (unsigned int)(blocks * told_sms())), &set);
 }
 
 static int blocks_for(int *threads)
@@ -112,22 +105,11 @@ static int clusters_at_once(unsigned int blocks)
 
 static int largest_cluster(void)
 {
-	const CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = GPU_THREADS,
-	                               .blockDimY = 1, .blockDimZ = 1};
+	const CUlaunchConfig config = gpu_config(1, GPU_THREADS, NULL);
 	int blocks = -1;
 
 	gpu_check(cuOccupancyMaxPotentialClusterSize(&blocks, gpu.where, &config));
 	return blocks;
-}
-
-static struct tpcset some_of_group(unsigned int count)
-{
-	struct tpcset group = topology_virtual_gpc(gpu.topology, 0), some = {{0}};
-
-	for (unsigned int tpc = tpcset_next(&group, 0); tpc < TPCSET_MAX && tpcset_count(&some) < count;
-	     tpc = tpcset_next(&group, tpc + 1))
-		tpcset_add(&some, tpc);
-	return some;
 }
 
 TEST(clusters)
@@ -137,11 +119,11 @@ TEST(clusters)
 
 	gpu_need_clusters();
 	whole = clusters_at_once(4);
-	four = some_of_group(4);
+	four = gpu_some_of_gpc(0, 4);
 	gpu_set_partition(&gpu, &four);
 	assert_in_range(clusters_at_once(4), 1, whole - 1);
 
-	four = some_of_group(1);
+	four = gpu_some_of_gpc(0, 1);
 	gpu_set_partition(&gpu, &four);
 	assert_int_equal(clusters_at_once(4), 0);
 	assert_in_range(largest_cluster(), 1, gpu.topology->sms_per_tpc);
@@ -175,4 +157,4 @@ TEST(cublas_gets_the_truth)
 	dlclose(library);
 }
 
-RUN_TESTS_IN(gpu_set_up, tear_down, NULL, whole_again)
+RUN_TESTS_IN(gpu_set_up, NULL, NULL, whole_again)

@@ -19,9 +19,7 @@ static void launch_with(launch_function *function, CUstream stream)
 static void check(const struct tpcset *set)
 {
 	gpu_check(cuCtxSynchronize());
-	struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, GPU_BLOCKS(&gpu));
-
-	gpu_assert_equal(&ran, set);
+	gpu_assert_ran(gpu_read_tpcs(&gpu, gpu.output, GPU_BLOCKS(&gpu)), set);
 }
 
 /* Each with another partition than the one before. */

@@ -10,7 +10,7 @@ TEST(launches_in_flight_keep_theirs)
 	CUstream streams[COUNT];
 
 	for (unsigned int i = 0; i < COUNT; i++) {
-		gpu_check(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+		streams[i] = gpu_new_stream();
 		outputs[i] = gpu_new_output(&gpu);
 	}
 	for (unsigned int i = 0; i < COUNT; i++) {
@@ -22,9 +22,7 @@ TEST(launches_in_flight_keep_theirs)
 	gpu_check(cuCtxSynchronize());
 	for (unsigned int i = 0; i < COUNT; i++) {
 		struct tpcset set = gpu_range(2 * i, 2 * i + 1);
-		struct tpcset ran = gpu_read_tpcs(&gpu, outputs[i], GPU_BLOCKS(&gpu));
-
-		gpu_assert_equal(&ran, &set);
+		gpu_assert_ran(gpu_read_tpcs(&gpu, outputs[i], GPU_BLOCKS(&gpu)), &set);
 		gpu_check(cuMemFree_v2(outputs[i]));
 		gpu_check(cuStreamDestroy_v2(streams[i]));
 	}
@@ -35,15 +33,13 @@ TEST(launches_in_flight_keep_theirs)
 /* This set must change nothing: launches stay inside the former partition, and it is counted. */
 static void assert_not_believed(const struct tpcset *before, const struct tpcset *set)
 {
-	struct segment_counters counted;
-
 	gpu_set_partition(&gpu, before);
 	gpu_run(&gpu);
-	counted = gpu_counters();
+	struct segment_counters counted = gpu_counters();
+
 	gpu_set_partition(&gpu, set);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++)
 		gpu_assert_runs_in(&gpu, NULL, before);
-	}
 	struct segment_counters after = gpu_counters();
 
 	assert_int_equal(after.reasons[SEGMENT_NO_SUCH_TPC], counted.reasons[SEGMENT_NO_SUCH_TPC] + 1);

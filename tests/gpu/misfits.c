@@ -7,62 +7,34 @@
 #include "support/first_gpu.h"
 #include "support/room.h"
 
-static uint64_t widened(void)
-{
-	return gpu_counters().reasons[SEGMENT_WIDENED];
-}
-
-/* --- partitions -------------------------------------------------------------------------------------------- */
-
-static struct tpcset part_of_virtual_gpc(unsigned int virtual_gpc, unsigned int count)
-{
-	struct tpcset all = topology_virtual_gpc(gpu.topology, virtual_gpc);
-
-	return gpu_first_of(&all, count);
-}
-
-static unsigned int virtual_gpc_of(unsigned int least)
-{
-	struct tpcset members = topology_virtual_gpc(gpu.topology, 0);
-	unsigned int found = 0;
-
-	while (found < gpu.topology->gpc_limit && tpcset_count(&members) < least)
-		members = topology_virtual_gpc(gpu.topology, ++found);
-	return found;
-}
-
 /* --- launches ---------------------------------------------------------------------------------------------- */
 
 static struct tpcset run_clusters(unsigned int size)
 {
 	uint32_t sms[64];
-	struct tpcset ran = {{0}};
 
-	gpu_where_clusters(&gpu, size, 64, sms);
-	for (unsigned int block = 0; block < 64; block++)
-		tpcset_add(&ran, sms[block] / gpu.topology->sms_per_tpc);
-	return ran;
+	return gpu_where_clusters(&gpu, size, COUNT_OF(sms), sms);
 }
 
 static void assert_stays(unsigned int cluster, struct tpcset set)
 {
-	uint64_t before = widened();
+	uint64_t before = gpu_counted(SEGMENT_WIDENED);
 
 	gpu_set_partition(&gpu, &set);
 	struct tpcset ran = run_clusters(cluster);
 
 	assert_true(tpcset_is_subset(&ran, &set));
-	assert_int_equal(widened(), before);
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), before);
 }
 
 /* The launch finishes and is counted, and the next kernel runs in the partition. */
 static void assert_widened(unsigned int cluster, struct tpcset set)
 {
-	uint64_t before = widened();
+	uint64_t before = gpu_counted(SEGMENT_WIDENED);
 
 	gpu_set_partition(&gpu, &set);
 	run_clusters(cluster);
-	assert_int_equal(widened(), before + 1);
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), before + 1);
 	gpu_assert_runs_in(&gpu, NULL, &set);
 }
 
@@ -71,9 +43,9 @@ TEST(clusters_that_do_not_fit)
 	struct tpcset one, other;
 
 	gpu_need_clusters();
-	assert_widened(16, part_of_virtual_gpc(virtual_gpc_of(4), 4));
-	one = part_of_virtual_gpc(0, 2);
-	other = part_of_virtual_gpc(1, 2);
+	assert_widened(16, gpu_some_of_gpc(gpu_gpc_with(4), 4));
+	one = gpu_some_of_gpc(0, 2);
+	other = gpu_some_of_gpc(1, 2);
 	assert_widened(8, tpcset_or(&one, &other));
 	one = gpu_singletons(&gpu);
 	assert_false(tpcset_is_empty(&one));
@@ -83,8 +55,8 @@ TEST(clusters_that_do_not_fit)
 TEST(what_fits_stays)
 {
 	gpu_need_clusters();
-	assert_stays(8, part_of_virtual_gpc(virtual_gpc_of(4), 4));
-	assert_stays(16, part_of_virtual_gpc(virtual_gpc_of(8), 8));
+	assert_stays(8, gpu_some_of_gpc(gpu_gpc_with(4), 4));
+	assert_stays(16, gpu_some_of_gpc(gpu_gpc_with(8), 8));
 	assert_stays(2, gpu_singletons(&gpu));
 	assert_stays(1, gpu_range(0, 0));
 }
@@ -109,26 +81,23 @@ static struct tpcset where_without_asking(void)
 TEST(cooperative_grids)
 {
 	struct tpcset set = gpu_range(0, 3), other = gpu_range(4, 5);
-	uint64_t before = widened();
+	uint64_t before = gpu_counted(SEGMENT_WIDENED);
 
 	gpu_set_partition(&gpu, &set);
 	/* The next launch must not use the thread's remembered decision of a plain launch. */
 	gpu_run(&gpu);
 	run_cooperative(8);
-	assert_int_equal(widened(), before);
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), before);
 	run_cooperative(gpu.sm_count);
-	assert_int_equal(widened(), before + 1);
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), before + 1);
 	run_cooperative(2 * gpu.sm_count);
-	assert_int_equal(widened(), before + 2);
-	struct tpcset ran = gpu_where(&gpu, NULL);
-
-	gpu_assert_equal(&ran, &set);
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), before + 2);
+	gpu_assert_runs_in(&gpu, NULL, &set);
 	/* A plain launch must not get the room that the last call needed. */
 	run_cooperative(gpu.sm_count);
 	gpu_set_partition(&gpu, &other);
-	ran = where_without_asking();
-	gpu_assert_equal(&ran, &other);
-	assert_int_equal(widened(), before + 3);
+	gpu_assert_ran(where_without_asking(), &other);
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), before + 3);
 }
 
 static CUresult launch_cooperative_clusters(unsigned int size, unsigned int blocks)
@@ -143,38 +112,37 @@ static CUresult launch_cooperative_clusters(unsigned int size, unsigned int bloc
 TEST(whole_clusters)
 {
 	unsigned int size = 2 * gpu.topology->sms_per_tpc, room = size * gpu_blocks_per_sm(&gpu);
-	uint64_t first = widened();
+	uint64_t first = gpu_counted(SEGMENT_WIDENED);
 	struct tpcset set;
 
 	gpu_need_clusters();
-	set = part_of_virtual_gpc(virtual_gpc_of(3), 3);
+	set = gpu_some_of_gpc(gpu_gpc_with(3), 3);
 	gpu_set_partition(&gpu, &set);
 	gpu_check(launch_cooperative_clusters(size, room));
 	struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, room);
 
 	assert_true(tpcset_is_subset(&ran, &set));
-	assert_int_equal(widened(), first);
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), first);
 	gpu_check(launch_cooperative_clusters(size, room + size));
 	gpu_check(cuCtxSynchronize());
-	assert_int_equal(widened(), first + 1);
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), first + 1);
 }
 
 /* Before Hopper, a descriptor does not say either that its launch is cooperative. */
 TEST(descriptors_that_are_not_known)
 {
 	struct tpcset set = gpu_range(0, 3);
-	struct segment_counters first, second;
 
 	if (!gpu_is_simulated())
 		gpu_skip("this driver's descriptors are known");
 	gpu_set_partition(&gpu, &set);
-	first = gpu_counters();
+	struct segment_counters first = gpu_counters();
+
 	setenv("SIM_FAULTS", "bad-qmd", 1);
 	run_cooperative(8);
 	unsetenv("SIM_FAULTS");
-	second = gpu_counters();
-	assert_int_equal(second.reasons[SEGMENT_UNKNOWN_QMD], first.reasons[SEGMENT_UNKNOWN_QMD] + 1);
-	assert_int_equal(second.restricted, first.restricted);
+	assert_int_equal(gpu_counted(SEGMENT_UNKNOWN_QMD), first.reasons[SEGMENT_UNKNOWN_QMD] + 1);
+	assert_int_equal(gpu_counters().restricted, first.restricted);
 }
 
 RUN_TESTS_IN(gpu_set_up, NULL, NULL, NULL)

@@ -6,13 +6,6 @@
 #include "support/green.h"
 #include "support/room.h"
 
-static uint64_t launches(void)
-{
-	struct segment_counters now = gpu_counters();
-
-	return now.restricted + now.unrestricted;
-}
-
 /* As many blocks as fit on so many TPCs at once. */
 static unsigned int room_on(unsigned int tpcs)
 {
@@ -63,8 +56,8 @@ static CUresult launch_clusters(unsigned int cluster, unsigned int blocks)
 static void assert_refused(CUresult result, CUresult expected, uint64_t launched, uint64_t refused)
 {
 	assert_int_equal(result, expected);
-	assert_int_equal(launches(), launched);
-	assert_int_equal(gpu_counters().reasons[SEGMENT_REFUSED], refused + 1);
+	assert_int_equal(gpu_launches(), launched);
+	assert_int_equal(gpu_counted(SEGMENT_REFUSED), refused + 1);
 	gpu_check(cuCtxSynchronize());
 }
 
@@ -74,19 +67,17 @@ TEST(cooperative)
 	uint64_t launched, refused;
 
 	gpu_set_partition(&gpu, &set);
-	launched = launches();
-	refused = gpu_counters().reasons[SEGMENT_REFUSED];
+	launched = gpu_launches();
+	refused = gpu_counted(SEGMENT_REFUSED);
 	assert_refused(launch_cooperative_by_list(room_on(4) + 1), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, launched,
 	               refused);
 	assert_refused(launch_cooperative(room_on(4) + 1, NULL), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, launched,
 	               refused + 1);
 	gpu_check(launch_cooperative_by_list(room_on(4)));
 	gpu_check(launch_cooperative(room_on(4), NULL));
-	struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, room_on(4));
-
-	gpu_assert_equal(&ran, &set);
-	assert_int_equal(launches(), launched + 2);
-	assert_int_equal(gpu_counters().reasons[SEGMENT_WIDENED], 0);
+	gpu_assert_ran(gpu_read_tpcs(&gpu, gpu.output, room_on(4)), &set);
+	assert_int_equal(gpu_launches(), launched + 2);
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), 0);
 }
 
 /* The partition decides, even if the green context leaves less of it: a launch that the partition can hold runs in it
@@ -105,23 +96,22 @@ static void launch_in_green(const struct tpcset *set, unsigned int blocks, CUres
 TEST_WITH(NULL, green_leave, in_a_green_context)
 {
 	struct tpcset all = gpu_all(&gpu), outside, set = {{0}};
-	uint64_t refused = gpu_counters().reasons[SEGMENT_REFUSED];
+	uint64_t refused = gpu_counted(SEGMENT_REFUSED);
 
 	green_enter();
 	outside = tpcset_without(&all, &green.tpcs);
 	tpcset_add(&set, tpcset_next(&outside, 0));
 	launch_in_green(&set, room_on(1), CUDA_SUCCESS);
-	struct tpcset ran = gpu_read_tpcs(&green.inside, green.inside.output, room_on(1));
-
-	gpu_assert_equal(&ran, &set);
+	gpu_assert_ran(gpu_read_tpcs(&green.inside, green.inside.output, room_on(1)), &set);
 	launch_in_green(&set, room_on(1) + 1, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
-	assert_int_equal(gpu_counters().reasons[SEGMENT_REFUSED], refused + 1);
+	assert_int_equal(gpu_counted(SEGMENT_REFUSED), refused + 1);
 	tpcset_add(&set, tpcset_next(&green.tpcs, 0));
 	launch_in_green(&set, room_on(1) + 1, CUDA_SUCCESS);
-	ran = gpu_read_tpcs(&green.inside, green.inside.output, room_on(1) + 1);
+	struct tpcset ran = gpu_read_tpcs(&green.inside, green.inside.output, room_on(1) + 1);
+
 	assert_true(tpcset_is_subset(&ran, &set));
-	assert_int_equal(gpu_counters().reasons[SEGMENT_REFUSED], refused + 1);
-	assert_int_equal(gpu_counters().reasons[SEGMENT_WIDENED], 0);
+	assert_int_equal(gpu_counted(SEGMENT_REFUSED), refused + 1);
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), 0);
 }
 
 TEST(clusters)
@@ -132,8 +122,8 @@ TEST(clusters)
 	gpu_need_clusters();
 	tpcset_add(&set, tpcset_next(&one, 0));
 	gpu_set_partition(&gpu, &set);
-	launched = launches();
-	refused = gpu_counters().reasons[SEGMENT_REFUSED];
+	launched = gpu_launches();
+	refused = gpu_counted(SEGMENT_REFUSED);
 	assert_refused(launch_clusters(4, 16), CUDA_ERROR_INVALID_CLUSTER_SIZE, launched, refused);
 	assert_refused(launch_square_clusters(), CUDA_ERROR_INVALID_CLUSTER_SIZE, launched, refused + 1);
 	gpu_check(launch_clusters(2, 16));
@@ -142,42 +132,41 @@ TEST(clusters)
 	struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, 16);
 
 	assert_true(tpcset_is_subset(&ran, &one));
-	assert_int_equal(gpu_counters().reasons[SEGMENT_WIDENED], 0);
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), 0);
 }
 
 /* The driver itself refuses launches that the whole GPU cannot hold; we do not count these. */
 TEST(the_drivers_own_refusals)
 {
 	struct tpcset set = gpu_range(0, 0);
-	uint64_t refused = gpu_counters().reasons[SEGMENT_REFUSED];
+	uint64_t refused = gpu_counted(SEGMENT_REFUSED);
 
 	gpu_set_partition(&gpu, &set);
 	assert_int_equal(launch_cooperative(64 * gpu.sm_count, NULL), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 	assert_int_equal(launch_cooperative(0, NULL), CUDA_ERROR_INVALID_VALUE);
 	assert_int_equal(cuLaunchKernelEx(NULL, gpu.where, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
-	assert_int_equal(gpu_counters().reasons[SEGMENT_REFUSED], refused);
+	assert_int_equal(gpu_counted(SEGMENT_REFUSED), refused);
 }
 
 /* It becomes a node of a graph, and is widened when that runs. */
 TEST(captured_launches_are_widened)
 {
 	struct tpcset set = gpu_range(0, 0);
-	uint64_t widened = gpu_counters().reasons[SEGMENT_WIDENED];
-	CUstream stream;
+	uint64_t widened = gpu_counted(SEGMENT_WIDENED);
+	CUstream stream = gpu_new_stream();
 	CUgraphExec exec;
 	CUgraph graph;
 
 	if (gpu.topology->compute_major < 9)
 		gpu_skip("before Hopper a node does not say that it is cooperative");
 	gpu_set_partition(&gpu, &set);
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
 	gpu_check(launch_cooperative(room_on(2), stream));
 	gpu_check(cuStreamEndCapture(stream, &graph));
 	gpu_check(cuGraphInstantiateWithFlags(&exec, graph, 0));
 	gpu_check(cuGraphLaunch(exec, stream));
 	gpu_check(cuStreamSynchronize(stream));
-	assert_int_equal(gpu_counters().reasons[SEGMENT_WIDENED], widened + 1);
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), widened + 1);
 	gpu_check(cuGraphExecDestroy(exec));
 	gpu_check(cuGraphDestroy(graph));
 	gpu_check(cuStreamDestroy_v2(stream));

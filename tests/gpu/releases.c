@@ -226,7 +226,7 @@ static void launch_graph(void)
 }
 
 /* The graph's nodes write into memory that another context has registered. */
-static void outlive_a_registration(void)
+TEST_WITH_BY(no_fixture, NULL, run_in_child, a_registration_belongs_to_its_context)
 {
 	open_in_child();
 	open_second();
@@ -240,11 +240,6 @@ static void outlive_a_registration(void)
 	CUresult launched = cuGraphLaunch(exec, NULL);
 
 	assert_int_equal(launched == CUDA_SUCCESS ? cuCtxSynchronize() : launched, CUDA_ERROR_LAUNCH_FAILED);
-}
-
-TEST_WITH(no_fixture, NULL, a_registration_belongs_to_its_context)
-{
-	run_in_child(outlive_a_registration);
 }
 
 static void need_simulator(void)
@@ -316,9 +311,8 @@ TEST(registering_breaks_a_capture)
 	for (int mode = CU_STREAM_CAPTURE_MODE_GLOBAL; mode <= CU_STREAM_CAPTURE_MODE_RELAXED; mode++) {
 		bool is_relaxed = mode == CU_STREAM_CAPTURE_MODE_RELAXED;
 		CUgraph captured = NULL;
-		CUstream stream;
+		CUstream stream = gpu_new_stream();
 
-		gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 		gpu_check(cuStreamBeginCapture_v2(stream, mode));
 		assert_int_equal(register_area(), is_relaxed ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 		assert_int_equal(cuStreamEndCapture(stream, &captured),
@@ -365,8 +359,6 @@ TEST(stamps)
 	assert_true(atomic_load(&area.words[3]) > atomic_load(&area.words[1]));
 	assert_true(atomic_load(&area.words[5]) > atomic_load(&area.words[3]));
 }
-
-/* --- another process ------------------------------------------------------------------------------------------ */
 
 /* --- graphs ------------------------------------------------------------------------------------------------- */
 

@@ -11,11 +11,6 @@
 
 static struct tpcset set;
 
-static void assert_partition_holds(void)
-{
-	gpu_assert_runs_in(&gpu, NULL, &set);
-}
-
 /* Only counts: with everything enabled, more is announced than a test remembers. */
 static struct {
 	uint32_t handle;
@@ -63,12 +58,10 @@ static CUresult enable_all(bool on)
 	return tool_enable_all(on, counter.handle);
 }
 
-/* --- the tests --------------------------------------------------------------------------------------------- */
-
 TEST(profiler_sees_the_final_descriptor)
 {
 	subscriber_open(NULL);
-	assert_partition_holds();
+	gpu_assert_inside(&set);
 	assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 1);
 	assert_ptr_equal((void *)(uintptr_t)subscriber_last(LAUNCHES, BEFORE_UPLOAD)->words[1], gpu.context);
 	subscriber_close();
@@ -85,19 +78,19 @@ TEST(each_tool_after_the_other)
 			counter.launches = 0;
 			gpu_check(ways[first](true));
 			gpu_check(ways[second](true));
-			assert_partition_holds();
+			gpu_assert_inside(&set);
 			assert_int_equal(counter.launches, 1);
 			gpu_check(ways[first](false));
-			assert_partition_holds();
+			gpu_assert_inside(&set);
 			assert_int_equal(counter.launches, 1);
 			unsubscribe_counter();
 			/* Events that the previous tool enabled are not enabled for the next. */
 			subscriber_open(NULL);
-			assert_partition_holds();
+			gpu_assert_inside(&set);
 			assert_int_equal(subscriber_count(LAUNCHES, BEFORE_UPLOAD), 1);
 			assert_int_equal(subscriber_count_all(), 1);
 			subscriber_close();
-			assert_partition_holds();
+			gpu_assert_inside(&set);
 		}
 	}
 }
@@ -112,7 +105,7 @@ TEST(both_ways_to_subscribe_are_one_slot)
 	gpu_check(subscribe_counter(&counter.handle));
 	assert_int_equal(tool_subscribe(&second, count, &counter), CUDA_ERROR_ALREADY_ACQUIRED);
 	unsubscribe_counter();
-	assert_partition_holds();
+	gpu_assert_inside(&set);
 }
 
 /* We need events of these domains, too: a tool that disables them must not disable them for us. */
@@ -276,14 +269,6 @@ static void *launch_all_the_time(void *argument)
 	return NULL;
 }
 
-static pthread_t start(void *body(void *), void *argument)
-{
-	pthread_t thread;
-
-	assert_int_equal(pthread_create(&thread, NULL, body, argument), 0);
-	return thread;
-}
-
 #define LAUNCHERS 3
 #define TURNS 1000
 
@@ -293,7 +278,7 @@ TEST(tools_that_take_turns)
 
 	ends = false;
 	for (int i = 0; i < LAUNCHERS; i++)
-		threads[i] = start(launch_all_the_time, NULL);
+		threads[i] = thread_start(launch_all_the_time, NULL);
 	for (int turn = 0; turn < TURNS; turn++) {
 		struct tool *tool = turn % 2 == 0 ? &first : &second;
 		unsigned int seen = launched;
@@ -307,7 +292,7 @@ TEST(tools_that_take_turns)
 	for (int i = 0; i < LAUNCHERS; i++)
 		pthread_join(threads[i], NULL);
 	gpu_check(cuCtxSynchronize());
-	assert_partition_holds();
+	gpu_assert_inside(&set);
 }
 
 /* Stays in the callback until it may return. */
@@ -334,7 +319,7 @@ static pthread_t go_inside(void)
 {
 	staying.inside = staying.may_go = false;
 	come(&staying);
-	pthread_t thread = start(launch_once, NULL);
+	pthread_t thread = thread_start(launch_once, NULL);
 
 	while (!staying.inside)
 		sched_yield();
@@ -362,7 +347,7 @@ TEST(leaving_keeps_errno)
 	const struct sigaction action = {.sa_handler = take_signal};
 
 	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
-	pthread_t self = pthread_self(), inside = go_inside(), other = start(disturb_and_let_go, &self);
+	pthread_t self = pthread_self(), inside = go_inside(), other = thread_start(disturb_and_let_go, &self);
 
 	errno = EDOM;
 	go(&staying);
@@ -381,10 +366,10 @@ TEST(leaving_does_not_wait_for_ever)
 	unsubscribe_counter();
 	staying.may_go = true;
 	pthread_join(inside, NULL);
-	assert_partition_holds();
+	gpu_assert_inside(&set);
 	/* The next tool is not affected. */
 	come(&first);
-	assert_partition_holds();
+	gpu_assert_inside(&set);
 	go(&first);
 }
 
@@ -406,7 +391,7 @@ TEST(leaving_from_inside)
 		assert_false(leaving.is_there);
 	}
 	gpu_check(cuCtxSynchronize());
-	assert_partition_holds();
+	gpu_assert_inside(&set);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- */

@@ -23,14 +23,6 @@ static uint128_t only_range(unsigned int first, unsigned int last)
 	return only(&set);
 }
 
-static CUstream new_stream(void)
-{
-	CUstream stream;
-
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	return stream;
-}
-
 static void assert_runs_in(CUstream stream, const struct tpcset *set)
 {
 	gpu_assert_runs_in(&gpu, stream, set);
@@ -43,16 +35,11 @@ static void assert_runs_in_range(CUstream stream, unsigned int first, unsigned i
 	assert_runs_in(stream, &set);
 }
 
-static uint64_t overruled(void)
-{
-	return gpu_counters().reasons[SEGMENT_OWN_MASK];
-}
-
 /* --- which mask ---------------------------------------------------------------------------------------------- */
 
 TEST(stream)
 {
-	CUstream one = new_stream(), other = new_stream(), third = new_stream();
+	CUstream one = gpu_new_stream(), other = gpu_new_stream(), third = gpu_new_stream();
 
 	assert_int_equal(libsmctrl_set_stream_mask_ext(one, only_range(0, 1)), 0);
 	assert_int_equal(libsmctrl_set_stream_mask_ext(other, only_range(2, 5)), 0);
@@ -84,7 +71,7 @@ TEST(next_after_refusal)
 
 TEST(precedence)
 {
-	CUstream stream = new_stream();
+	CUstream stream = gpu_new_stream();
 	uint128_t absent = (uint128_t)1 << gpu.topology->tpc_count;
 
 	assert_int_equal(libsmctrl_set_global_mask_ext(only_range(0, 0)), 0);
@@ -139,8 +126,7 @@ static struct tpcset where_by(enum way way, CUstream stream)
 	void *parameters[] = {&gpu.output, &cycles};
 	/* As many blocks as there are SMs in the smallest partition of this test. */
 	unsigned int blocks = way == COOPERATIVELY ? gpu.topology->sms_per_tpc * 2 : GPU_BLOCKS(&gpu);
-	const CUlaunchConfig config = {.gridDimX = blocks, .gridDimY = 1, .gridDimZ = 1, .blockDimX = GPU_THREADS,
-	                               .blockDimY = 1, .blockDimZ = 1, .hStream = stream};
+	const CUlaunchConfig config = gpu_config(blocks, GPU_THREADS, stream);
 	CUresult result = CUDA_SUCCESS;
 
 	if (way == BY_LIST)
@@ -160,15 +146,13 @@ static struct tpcset where_by(enum way way, CUstream stream)
 
 static void assert_runs_by(enum way way, CUstream stream, const struct tpcset *set)
 {
-	struct tpcset ran = where_by(way, stream);
-
-	gpu_assert_equal(&ran, set);
+	gpu_assert_ran(where_by(way, stream), set);
 }
 
 TEST(every_way_to_launch)
 {
 	struct tpcset set = gpu_range(2, 3);
-	CUstream stream = new_stream();
+	CUstream stream = gpu_new_stream();
 
 	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only(&set)), 0);
 	for (enum way way = BY_LIST; way <= COOPERATIVELY; way++)
@@ -208,7 +192,6 @@ static void *run_on_own_default_stream(void *argument)
 TEST(default_stream_per_thread)
 {
 	struct tpcset mine = gpu_range(1, 2);
-	pthread_t thread;
 	void *ran;
 
 	assert_int_equal(libsmctrl_set_stream_mask_ext(CU_STREAM_PER_THREAD, only(&mine)), 0);
@@ -216,8 +199,7 @@ TEST(default_stream_per_thread)
 	assert_runs_by(BY_CONFIG_PER_THREAD, NULL, &mine);
 	assert_runs_by(BY_CONFIG, CU_STREAM_PER_THREAD, &mine);
 	assert_runs_by(BY_LIST, NULL, &all);
-	assert_int_equal(pthread_create(&thread, NULL, run_on_own_default_stream, NULL), 0);
-	assert_int_equal(pthread_join(thread, &ran), 0);
+	assert_int_equal(pthread_join(thread_start(run_on_own_default_stream, NULL), &ran), 0);
 	gpu_assert_equal(ran, &all);
 	free(ran);
 	assert_int_equal(libsmctrl_set_stream_mask(CU_STREAM_PER_THREAD, 0), 0);
@@ -232,7 +214,7 @@ TEST(streams_end)
 
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < STREAMS; i++) {
-			streams[i] = new_stream();
+			streams[i] = gpu_new_stream();
 			assert_runs_in(streams[i], &all);
 			assert_int_equal(libsmctrl_set_stream_mask_ext(streams[i], only_range(1, 1)), 0);
 			assert_runs_in_range(streams[i], 1, 1);
@@ -247,8 +229,8 @@ TEST(streams_end)
 TEST(inside_partition)
 {
 	struct tpcset partition = gpu_range(2, 9), both = gpu_range(2, 4);
-	CUstream stream = new_stream();
-	uint64_t times = overruled();
+	CUstream stream = gpu_new_stream();
+	uint64_t times = gpu_counted(SEGMENT_OWN_MASK);
 
 	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only_range(0, 4)), 0);
 	gpu_set_partition(&gpu, &partition);
@@ -256,7 +238,7 @@ TEST(inside_partition)
 	assert_runs_in(NULL, &partition);
 	assert_int_equal(libsmctrl_set_next_mask_ext(only_range(9, 10)), 0);
 	assert_runs_in_range(NULL, 9, 9);
-	assert_int_equal(overruled(), times);
+	assert_int_equal(gpu_counted(SEGMENT_OWN_MASK), times);
 	gpu_set_partition(&gpu, &all);
 	assert_runs_in_range(stream, 0, 4);
 	gpu_check(cuStreamDestroy_v2(stream));
@@ -266,43 +248,40 @@ TEST(inside_partition)
 TEST(outside_partition)
 {
 	struct tpcset partition = gpu_range(5, 9);
-	uint64_t times = overruled();
+	uint64_t times = gpu_counted(SEGMENT_OWN_MASK);
 
 	gpu_set_partition(&gpu, &partition);
 	assert_int_equal(libsmctrl_set_global_mask_ext(only_range(0, 4)), 0);
 	assert_runs_in(NULL, &partition);
-	assert_int_equal(overruled(), times + 1);
+	assert_int_equal(gpu_counted(SEGMENT_OWN_MASK), times + 1);
 	assert_int_equal(libsmctrl_set_global_mask(UINT64_MAX), 0);
 	assert_runs_in(NULL, &partition);
-	assert_int_equal(overruled(), times + 2);
+	assert_int_equal(gpu_counted(SEGMENT_OWN_MASK), times + 2);
 	gpu_set_partition(&gpu, &all);
 	assert_int_equal(libsmctrl_set_global_mask_ext(~(uint128_t)0), 0);
 	assert_runs_in(NULL, &all);
-	assert_int_equal(overruled(), times + 3);
+	assert_int_equal(gpu_counted(SEGMENT_OWN_MASK), times + 3);
 }
 
 /* A launch that needs more room than its mask has gets it inside the partition, if there is enough. */
 TEST(misfit_stays_in_partition)
 {
 	enum { CLUSTER = 8 };
-	struct tpcset partition = topology_virtual_gpc(gpu.topology, 1), ran = {{0}};
+	struct tpcset partition = topology_virtual_gpc(gpu.topology, 1);
 	unsigned int first = tpcset_next(&partition, 0);
-	struct segment_counters at_first, now;
 	uint32_t sms[CLUSTER * 4];
 
 	gpu_need_clusters();
 	assert_true(tpcset_count(&partition) * gpu.topology->sms_per_tpc >= CLUSTER);
 	gpu_set_partition(&gpu, &partition);
 	assert_int_equal(libsmctrl_set_global_mask_ext(only_range(first, first)), 0);
-	at_first = gpu_counters();
-	gpu_where_clusters(&gpu, CLUSTER, CLUSTER * 4, sms);
-	now = gpu_counters();
-	for (size_t block = 0; block < CLUSTER * 4; block++)
-		tpcset_add(&ran, sms[block] / gpu.topology->sms_per_tpc);
+	struct segment_counters at_first = gpu_counters();
+	struct tpcset ran = gpu_where_clusters(&gpu, CLUSTER, CLUSTER * 4, sms);
+
 	assert_true(tpcset_is_subset(&ran, &partition));
 	assert_true(tpcset_count(&ran) > 1);
-	assert_int_equal(now.reasons[SEGMENT_OWN_MASK], at_first.reasons[SEGMENT_OWN_MASK] + 1);
-	assert_int_equal(now.reasons[SEGMENT_WIDENED], at_first.reasons[SEGMENT_WIDENED]);
+	assert_int_equal(gpu_counted(SEGMENT_OWN_MASK), at_first.reasons[SEGMENT_OWN_MASK] + 1);
+	assert_int_equal(gpu_counted(SEGMENT_WIDENED), at_first.reasons[SEGMENT_WIDENED]);
 }
 
 TEST(graphs)
@@ -342,12 +321,12 @@ static void *change_all_the_time(void *argument)
 TEST(changes_are_whole)
 {
 	struct tpcset some = gpu_range(1, 2), others = tpcset_without(&all, &some);
-	CUstream stream = new_stream();
-	pthread_t thread;
+	CUstream stream = gpu_new_stream();
 
 	ends = false;
 	assert_int_equal(libsmctrl_set_stream_mask_ext(stream, only(&some)), 0);
-	assert_int_equal(pthread_create(&thread, NULL, change_all_the_time, stream), 0);
+	pthread_t thread = thread_start(change_all_the_time, stream);
+
 	for (int i = 0; i < 500; i++) {
 		struct tpcset ran = gpu_where(&gpu, stream);
 

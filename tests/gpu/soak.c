@@ -69,13 +69,6 @@ static uint64_t kernels_done(void)
 	return sum;
 }
 
-static void pause_us(uint64_t us)
-{
-	const struct timespec time = {.tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000 * 1000)};
-
-	nanosleep(&time, NULL);
-}
-
 /* --- a worker ---------------------------------------------------------------------------------------------------- */
 
 struct graph {
@@ -383,7 +376,7 @@ static void *work(void *data)
 	struct worker *worker = data;
 
 	gpu_check(cuCtxSetCurrent(worker->gpu->context));
-	gpu_check(cuStreamCreate(&worker->stream, CU_STREAM_NON_BLOCKING));
+	worker->stream = gpu_new_stream();
 	for (unsigned int i = 0; i < NODES; i++)
 		gpu_check(cuMemAlloc_v2(&worker->outputs[i], BLOCKS_MAX * sizeof(uint32_t)));
 	make_graph(worker);
@@ -403,11 +396,10 @@ static void *change_all_the_time(void *data)
 	struct error error;
 
 	while (shared->state == RUNNING) {
-		if (plan_edit(&shared->plan, segment, &error) < 0)
-			fail_msg("%s", error.reason);
+		assert_done(plan_edit(&shared->plan, segment, &error));
 		assert_true(plan_is_kept(&shared->plan, segment));
 		shared->changes++;
-		pause_us(CHANGE_PAUSE_US);
+		usleep(CHANGE_PAUSE_US);
 	}
 	return NULL;
 }
@@ -442,18 +434,19 @@ static unsigned int open_gpus(struct gpu_under_test *gpus)
 static void run_threads(const struct gpu_under_test *gpus, struct segment *segment)
 {
 	struct worker workers[WORKERS_MAX] = {{0}};
-	pthread_t threads[WORKERS_MAX], changer;
+	pthread_t threads[WORKERS_MAX];
 
 	shared->state = RUNNING;
-	assert_int_equal(pthread_create(&changer, NULL, change_all_the_time, segment), 0);
+	pthread_t changer = thread_start(change_all_the_time, segment);
+
 	for (unsigned int i = 0; i < shared->worker_count; i++) {
 		unsigned int gpu = i % shared->plan.gpu_count;
 
 		workers[i] = (struct worker){
 			.number = i, .gpu_number = gpu, .gpu = &gpus[gpu], .segment = segment, .random = i};
-		assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+		threads[i] = thread_start(work, &workers[i]);
 	}
-	pause_us(soak_seconds() * UINT64_C(1000000));
+	sleep(soak_seconds());
 	shared->state = OVER;
 	for (unsigned int i = 0; i < shared->worker_count; i++)
 		pthread_join(threads[i], NULL);
@@ -506,8 +499,8 @@ static void kill_one_editor(pid_t pid, uint64_t *random)
 	if (editor == 0)
 		edit_until_killed(pid);
 	while (shared->edits == edits && waitpid(editor, &status, WNOHANG) == 0)
-		pause_us(20);
-	pause_us(plan_random(random) % EDITOR_LIFE_US);
+		usleep(20);
+	usleep((useconds_t)(plan_random(random) % EDITOR_LIFE_US));
 	kill(editor, SIGKILL);
 	waitpid(editor, &status, 0);
 	/* After the end of the load, an editor finds no segment. */
@@ -523,10 +516,10 @@ static _Noreturn void kill_editors(pid_t pid)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (shared->state == STARTING)
-		pause_us(1000);
+		usleep(1000);
 	while (shared->state == RUNNING) {
 		kill_one_editor(pid, &random);
-		pause_us(KILL_PAUSE_US);
+		usleep(KILL_PAUSE_US);
 	}
 	_exit(0);
 }
@@ -550,7 +543,7 @@ static int watch(pid_t pid)
 	for (unsigned int i = 0; i < WORKERS_MAX; i++)
 		moved[i] = time(NULL);
 	while (!has_ended(pid) && hung < 0) {
-		pause_us(50000);
+		usleep(50000);
 		for (unsigned int i = 0; i < WORKERS_MAX; i++) {
 			if (shared->kernels[i] != last[i] || i >= shared->worker_count)
 				moved[i] = time(NULL);
@@ -595,17 +588,15 @@ static void check_counts(unsigned int number)
 
 TEST(soak)
 {
-	struct child child;
-	pid_t killer;
-	int hung;
-
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(shared, MAP_FAILED);
-	child = child_start(load);
-	killer = fork();
+	struct child child = child_start(load);
+	pid_t killer = fork();
+
 	if (killer == 0)
 		kill_editors(child.pid);
-	hung = watch(child.pid);
+	int hung = watch(child.pid);
+
 	shared->state = OVER;
 	waitpid(killer, NULL, 0);
 	struct child_end end = child_wait(&child);

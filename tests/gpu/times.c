@@ -15,6 +15,8 @@
 #include "support/last_kernel.h"
 #include "support/subscriber.h"
 
+static struct error error;
+
 #define KERNELS_MAX 2000
 
 static CUmodule module;
@@ -40,17 +42,15 @@ static struct look *look;
 static bool is_open;
 
 /* CUDA does not survive a fork: so it is used first when it is needed. */
-static int open_test(void **state)
+FIXTURE(open_test)
 {
-	int result = is_open ? 0 : gpu_set_up(state);
-
 	if (is_open)
-		return result;
+		return;
 	is_open = true;
+	gpu_set_up(NULL);
 	gpu_check(cuModuleLoadData(&module, last_ptx));
 	gpu_check(cuModuleGetFunction(&last, module, "last"));
 	gpu_check(cuMemAlloc_v2(&looks, KERNELS_MAX * gpu.sm_count * sizeof(struct span)));
-	return result;
 }
 
 /* --- watching --------------------------------------------------------------------------------------------------- */
@@ -95,20 +95,16 @@ static uint64_t taken_at;
 static void take(void)
 {
 	struct look_times times;
-	struct error error;
 	uint64_t before_that = taken_at;
 
 	taken_at = process_clock_ns();
 	was_late = taken_at - before_that >= LEASE_NS;
-	if (look_take(look, &times, &error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(look_take(look, &times, &error));
 	add(&times);
 }
 
 static void begin(void)
 {
-	struct error error;
-
 	look = look_begin(getpid(), &error);
 	if (!look)
 		fail_msg("%s", error.reason);
@@ -253,11 +249,10 @@ static int tries(void)
 static bool is_right(const struct load *load)
 {
 	struct durations own = {.count = 0};
-	pthread_t watcher;
 
 	memset(&seen, 0, sizeof seen);
 	atomic_store(&is_watching, true);
-	assert_int_equal(pthread_create(&watcher, NULL, watch, NULL), 0);
+	pthread_t watcher = thread_start(watch, NULL);
 	uint64_t calls = run(load);
 
 	atomic_store(&is_watching, false);
@@ -388,8 +383,6 @@ static void launch_in_the_child(void)
 
 static void fork_while_looked_at(void)
 {
-	struct error error;
-
 	look = look_begin(getpid(), &error);
 	assert_non_null(look);
 	child_passes(launch_in_the_child);

@@ -86,22 +86,11 @@ static void run_in_both_ways(void (*body)(void))
 	child_passes(body);
 }
 
-#define TEST_IN_BOTH_WAYS(name)                                                                    \
-	static void in_child_##name(void);                                                         \
-	TEST(name)                                                                                 \
-	{                                                                                          \
-		run_in_both_ways(in_child_##name);                                                 \
-	}                                                                                          \
-	static void in_child_##name(void)
+#define TEST_IN_BOTH_WAYS(name) TEST_BY(run_in_both_ways, name)
 
 /* --- a process with a tool in it ----------------------------------------------------------------------------------- */
 
 static struct tpcset all;
-
-static void assert_runs_in(const struct tpcset *set)
-{
-	gpu_assert_runs_in(&gpu, NULL, set);
-}
 
 /* Puts the partition `before` into the environment, for our library. */
 static void prepare(void)
@@ -121,9 +110,9 @@ static void come_second(void)
 {
 	prepare();
 	subscriber_open(NULL);
-	assert_runs_in(&all);
+	gpu_assert_inside(&all);
 	come();
-	assert_runs_in(&all);
+	gpu_assert_inside(&all);
 }
 
 /* Another tool, whose callback may be called from several threads. */
@@ -167,9 +156,9 @@ TEST_IN_BOTH_WAYS(launches_obey_once_it_has_left)
 	subscriber_close();
 	assert_true(gpu_is_in_force());
 	assert_int_equal(exit_status_of_command(), 0);
-	assert_runs_in(&before);
+	gpu_assert_inside(&before);
 	gpu_set_partition(&gpu, &after);
-	assert_runs_in(&after);
+	gpu_assert_inside(&after);
 	assert_int_equal(gpu_counters().restricted, 2);
 }
 
@@ -184,13 +173,13 @@ TEST_IN_BOTH_WAYS(one_that_leaves_past_us)
 	gpu_check(subscribe_counter(&handle));
 	come();
 	gpu_check(unsubscribe(handle));
-	assert_runs_in(&all);
+	gpu_assert_inside(&all);
 	assert_false(gpu_is_in_force());
 	subscriber_open(NULL);
-	assert_runs_in(&all);
+	gpu_assert_inside(&all);
 	subscriber_close();
 	assert_true(gpu_is_in_force());
-	assert_runs_in(&before);
+	gpu_assert_inside(&before);
 }
 
 TEST_IN_BOTH_WAYS(graphs_of_meanwhile_are_counted)
@@ -228,12 +217,9 @@ static void *leave(void *argument)
 static CUresult refuse_late(uint32_t *handle, subscriber_callback *callback, void *user)
 {
 	CUresult result = subscribe_really(handle, callback, user);
-	pthread_t other;
 
-	if (result == CUDA_ERROR_ALREADY_ACQUIRED && ++refusals == 2) {
-		assert_int_equal(pthread_create(&other, NULL, leave, NULL), 0);
-		assert_int_equal(pthread_join(other, NULL), 0);
-	}
+	if (result == CUDA_ERROR_ALREADY_ACQUIRED && ++refusals == 2)
+		threads_run(1, leave, NULL, 0);
 	return result;
 }
 
@@ -254,13 +240,12 @@ static void assert_streams_have_masks(void)
 {
 	struct tpcset kept = {{0}};
 	app_masks_set *set_mask;
-	CUstream stream;
+	CUstream stream = gpu_new_stream();
 
 	tpcset_add(&kept, tpcset_next(&before, 0));
 	const uint64_t disabled[APP_MASKS_WORDS] = {~kept.words[0], ~kept.words[1]};
 
 	*(void **)&set_mask = dlsym(ours, APP_MASKS_ENTRY);
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	assert_int_equal(set_mask(APP_MASKS_ONE, stream, disabled), 0);
 	gpu_assert_runs_in(&gpu, stream, &kept);
 	gpu_check(cuStreamDestroy_v2(stream));
@@ -276,9 +261,9 @@ TEST_IN_BOTH_WAYS(it_leaves_while_we_come)
 	come();
 	assert_int_equal(refusals, 2);
 	assert_true(gpu_is_in_force());
-	assert_runs_in(&before);
+	gpu_assert_inside(&before);
 	assert_streams_have_masks();
-	assert_runs_in(&before);
+	gpu_assert_inside(&before);
 }
 
 /* --- while others launch -------------------------------------------------------------------------------------------- */
@@ -322,7 +307,7 @@ TEST_IN_BOTH_WAYS(it_leaves_while_others_launch)
 	gpu_check(subscribe_counter(&handle));
 	gpu_check(tool_enable(1, handle, LAUNCHES, BEFORE_UPLOAD));
 	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, launch_all_the_time, NULL), 0);
+		threads[i] = thread_start(launch_all_the_time, NULL);
 	wait_for_launches();
 	come();
 	wait_for_launches();

@@ -13,19 +13,6 @@ static void need_two(void)
 		gpu_skip("there is one GPU only");
 }
 
-static struct tpcset where(const struct gpu_under_test *gpu)
-{
-	gpu_check(cuCtxSetCurrent(gpu->context));
-	return gpu_where(gpu, NULL);
-}
-
-static void check(const struct gpu_under_test *gpu, const struct tpcset *set)
-{
-	struct tpcset ran = where(gpu);
-
-	gpu_assert_equal(&ran, set);
-}
-
 /* Drivers give a handle again. Data of the context that had it before is then no longer valid. */
 TEST(context_handle_reused_on_another_gpu)
 {
@@ -39,7 +26,7 @@ TEST(context_handle_reused_on_another_gpu)
 		gpu_set_partition(&gpus[i], &own[i]);
 	for (int i = 0; i < 6; i++) {
 		gpu_open(&gpu, i % 2);
-		check(&gpu, &own[i % 2]);
+		gpu_assert_runs_in(&gpu, NULL, &own[i % 2]);
 		again += gpu.context == before;
 		before = gpu.context;
 		gpu_close(&gpu);
@@ -90,12 +77,4 @@ TEST(kernels_are_counted_on_their_gpu)
 	}
 }
 
-FIXTURE(close_gpus)
-{
-	for (int i = 0; i < 2 && i < count; i++) {
-		gpu_check(cuCtxSetCurrent(gpus[i].context));
-		gpu_close(&gpus[i]);
-	}
-}
-
-RUN_TESTS_IN(open_gpus, close_gpus, NULL, NULL)
+RUN_TESTS_IN(open_gpus, NULL, NULL, NULL)

@@ -2,13 +2,9 @@
  * CUPTI itself, with the calls of its sample programs, in a process that has a partition: CUPTI gets all events that it
  * would get without nvtaskset, and the partition is in force before, meanwhile and afterwards.
  */
+#include "../cases.h"
 #include "gpu.h"
 #include "tool.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <stddef.h>
 
 #define TIMES 3
 
@@ -17,9 +13,7 @@ static struct tpcset set;
 
 static void assert_partition_holds(void)
 {
-	struct tpcset ran = gpu_where(&gpu, NULL);
-
-	gpu_assert_equal(&ran, &set);
+	gpu_assert_runs_in(&gpu, NULL, &set);
 }
 
 static void well(int result)
@@ -45,27 +39,23 @@ static void check_callbacks(int enable(bool on))
 	}
 }
 
-static void test_one_callback(void **state)
+TEST(one_callback)
 {
-	(void)state;
 	check_callbacks(tool_enable_launches);
 }
 
-static void test_a_domain(void **state)
+TEST(a_domain)
 {
-	(void)state;
 	check_callbacks(tool_enable_domain);
 }
 
-static void test_all_domains(void **state)
+TEST(all_domains)
 {
-	(void)state;
 	check_callbacks(tool_enable_all);
 }
 
-static void test_records(void **state)
+TEST(records)
 {
-	(void)state;
 	for (int i = 0; i < TIMES; i++) {
 		well(tool_trace(true));
 		assert_partition_holds();
@@ -76,9 +66,8 @@ static void test_records(void **state)
 	}
 }
 
-static void test_records_and_callbacks(void **state)
+TEST(records_and_callbacks)
 {
-	(void)state;
 	well(tool_subscribe());
 	well(tool_enable_domain(true));
 	well(tool_trace(true));
@@ -93,11 +82,10 @@ static void test_records_and_callbacks(void **state)
 	assert_partition_holds();
 }
 
-static void test_a_change_meanwhile(void **state)
+TEST(a_change_meanwhile)
 {
 	struct tpcset first = set;
 
-	(void)state;
 	well(tool_trace(true));
 	set = gpu_range(8, 11);
 	gpu_set_partition(&gpu, &set);
@@ -109,9 +97,8 @@ static void test_a_change_meanwhile(void **state)
 	well(tool_trace(false));
 }
 
-static void test_it_leaves_and_comes_again(void **state)
+TEST(it_leaves_and_comes_again)
 {
-	(void)state;
 	well(tool_subscribe());
 	well(tool_enable_all(true));
 	assert_partition_holds();
@@ -120,27 +107,12 @@ static void test_it_leaves_and_comes_again(void **state)
 	check_callbacks(tool_enable_launches);
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-	(void)state;
 	gpu_initialise();
 	gpu_open(&gpu, 0);
 	set = gpu_range(0, 7);
 	gpu_set_partition(&gpu, &set);
-	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_callback),
-		cmocka_unit_test(test_a_domain),
-		cmocka_unit_test(test_all_domains),
-		cmocka_unit_test(test_records),
-		cmocka_unit_test(test_records_and_callbacks),
-		cmocka_unit_test(test_a_change_meanwhile),
-		cmocka_unit_test(test_it_leaves_and_comes_again),
-	};
-
-	return cmocka_run_group_tests_name("cupti", tests, set_up, NULL);
-}
+RUN_TESTS_IN(set_up, NULL, NULL, NULL)

@@ -1,6 +1,6 @@
 /*
- * memory MIB...: how much memory CUDA says that each GPU has, and for each size, the results of allocating so much in
- * three ways, each freed again. A line for each GPU; "-" is a call that this driver does not have.
+ * memory MIB: the results of allocating so much on each GPU, in the two ways that play.c does not have, each freed again. A line
+ * for each GPU; "-" is a call that this driver does not have.
  */
 #include "gpu.h"
 
@@ -20,7 +20,6 @@ struct allocation_properties { /* CUmemAllocationProp */
 #define ON_DEVICE 1
 #define GRANULARITY ((size_t)2 << 20) /* on all GPUs so far; sizes are whole mebibytes, made even */
 
-typedef CUresult (*get_info)(size_t *available, size_t *total);
 typedef CUresult (*allocate_in_order)(CUdeviceptr *address, size_t bytes, CUstream stream);
 typedef CUresult (*free_in_order)(CUdeviceptr address, CUstream stream);
 typedef CUresult (*create)(uint64_t *handle, size_t bytes, const struct allocation_properties *properties, uint64_t flags);
@@ -34,16 +33,6 @@ static void say(const char *what, bool is_there, CUresult result)
 		printf(" %s %d", what, (int)result);
 	else
 		printf(" %s -", what);
-}
-
-static void try_plain(size_t bytes)
-{
-	CUdeviceptr address;
-	CUresult result = cuMemAlloc_v2(&address, bytes);
-
-	say("cuMemAlloc", true, result);
-	if (result == CUDA_SUCCESS)
-		cuMemFree_v2(address);
 }
 
 static void try_in_order(size_t bytes)
@@ -77,34 +66,15 @@ static void try_create(size_t bytes, int device)
 		give_back(handle);
 }
 
-static void say_what_is_free(void)
-{
-	get_info ask = (get_info)dlsym(library, "cuMemGetInfo_v2");
-	size_t available = 0, total = 0;
-
-	if (ask && ask(&available, &total) == CUDA_SUCCESS)
-		printf(" free %zu of %zu", available >> 20, total >> 20);
-	else
-		printf(" free - of -");
-}
-
-static void look_at(int device, char **sizes)
+static void look_at(int device, size_t bytes)
 {
 	CUcontext context;
-	char pci[32] = "";
 	CUresult result = cuDevicePrimaryCtxRetain(&context, device);
 
-	cuDeviceGetPCIBusId(pci, sizeof pci, device);
 	if (result == CUDA_SUCCESS)
 		result = cuCtxSetCurrent(context);
-	printf("GPU %d %s: context %d", device, pci, (int)result);
-	if (result == CUDA_SUCCESS)
-		say_what_is_free();
-	for (int i = 0; result == CUDA_SUCCESS && sizes[i]; i++) {
-		size_t bytes = (size_t)atol(sizes[i]) << 20;
-
-		printf(" | %s:", sizes[i]);
-		try_plain(bytes);
+	printf("GPU %d: context %d", device, (int)result);
+	if (result == CUDA_SUCCESS) {
 		try_in_order(bytes);
 		try_create(bytes, device);
 	}
@@ -115,9 +85,8 @@ int main(int count, char **arguments)
 {
 	int devices = gpu_initialise();
 
-	(void)count;
 	library = dlopen("libcuda.so.1", RTLD_NOW);
-	for (int device = 0; device < devices; device++)
-		look_at(device, arguments + 1);
+	for (int device = 0; device < devices && count == 2; device++)
+		look_at(device, (size_t)atol(arguments[1]) << 20);
 	return EXIT_SUCCESS;
 }

@@ -53,6 +53,18 @@ def stand_in(*steps, **environment):
 
 
 @contextlib.contextmanager
+def program(*command, **environment):
+    """One in a partition of TPC 1, once it has printed a line: demo/where, or another."""
+    with subprocess.Popen(["nvtaskset", "--mps", "off", "-t", "1", *(command or ("where", "60"))],
+                          env=dict(os.environ, **environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextlib.contextmanager
 def limit(which):
     before = resource.getrlimit(which)
     resource.setrlimit(which, (0, before[1]))
@@ -60,6 +72,14 @@ def limit(which):
         yield
     finally:
         resource.setrlimit(which, before)
+
+
+class Case(unittest.TestCase):
+    def fails(self, code, function, *arguments):
+        with self.assertRaises(Error, msg=arguments) as caught:
+            function(*arguments)
+        self.assertIs(caught.exception.code, code, caught.exception)
+        return caught.exception
 
 
 class Sets(unittest.TestCase):
@@ -90,7 +110,7 @@ class Sets(unittest.TestCase):
             Set("1") | {256}
 
 
-class Arguments(unittest.TestCase):
+class Arguments(Case):
     """Every argument of every function, wrong in every way."""
 
     NO_SETS = (b"0-7", bytearray(b"1"), memoryview(b"1"), 5, 1.5, None, object(), [None], [1.0], ["1"], [[]], [b"1"],
@@ -103,10 +123,7 @@ class Arguments(unittest.TestCase):
     def refuses(self, function, values):
         for value in values:
             with self.subTest(function=function, value=reprlib.repr(value)):
-                with self.assertRaises(Error) as caught:
-                    function(value)
-                self.assertIs(caught.exception.code, ErrorCode.INVALID)
-                self.assertLess(len(str(caught.exception)), 320)
+                self.assertLess(len(str(self.fails(ErrorCode.INVALID, function, value))), 320)
 
     def test_what_is_wrong(self):
         gpu = nvtaskset.gpus()[0]
@@ -136,9 +153,7 @@ class Arguments(unittest.TestCase):
 
     def test_names_that_no_gpu_has(self):
         for name in ("x", "", "\udc00", "0000:ff:1f.0", "0\0"):
-            with self.assertRaises(Error) as caught:
-                nvtaskset.Gpu(name)
-            self.assertIs(caught.exception.code, ErrorCode.NOT_KNOWN)
+            self.fails(ErrorCode.NOT_KNOWN, nvtaskset.Gpu, name)
 
     def test_what_python_refuses(self):
         for wrong in (lambda: Set("1") | 5, lambda: Set("1") & b"1", lambda: Set(1, 2), lambda: Partition(),
@@ -175,7 +190,7 @@ class Gpus(unittest.TestCase):
         self.assertEqual(str(gpu.choose(8, strategy="packed")), str(gpu.gpcs[1]))
 
 
-class Partitions(unittest.TestCase):
+class Partitions(Case):
     def setUp(self):
         self.partition = Partition(PID)
         self.addCleanup(self.partition.close)
@@ -235,28 +250,20 @@ class Partitions(unittest.TestCase):
             watcher.look()
 
     def test_presence(self):
-        environment = dict(os.environ, SIM_FAULTS="time-slices")
-        command = ["nvtaskset", "--mps", "off", "-t", "1", "where", "60"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as program:
-            program.stdout.readline()
-            with nvtaskset.Watcher(program.pid) as watcher:
-                watcher.look(0.1)
-                self.assertIs(watcher.times(0).is_presence, True)
-            program.kill()
+        with program(SIM_FAULTS="time-slices") as process, nvtaskset.Watcher(process.pid) as watcher:
+            watcher.look(0.1)
+            self.assertIs(watcher.times(0).is_presence, True)
 
     def test_times_that_are_not_known(self):
-        environment = dict(os.environ, NVTASKSET_ACCOUNT="off")
-        command = ["nvtaskset", "--mps", "off", "-t", "1", "where", "60"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as program:
-            program.stdout.readline()
-            with Partition(program.pid) as partition:
+        with program(NVTASKSET_ACCOUNT="off") as process:
+            with Partition(process.pid) as partition:
                 kernels = partition.kernels(0)
-            with nvtaskset.Watcher(program.pid) as watcher:
+            with nvtaskset.Watcher(process.pid) as watcher:
                 watcher.look(0.1)
                 times = watcher.times(0)
-                program.kill()
-                program.communicate()
-                with self.assertRaisesRegex(Error, f"^pid {program.pid}: has ended$"):
+                process.kill()
+                process.communicate()
+                with self.assertRaisesRegex(Error, f"^pid {process.pid}: has ended$"):
                     watcher.look(60)
                 self.assertEqual(watcher.times(0), times)
         self.assertEqual((times.span_ns, times.busy_ns, times.tpc_ns, times.error_ns), (0, None, None, None))
@@ -279,9 +286,7 @@ class Partitions(unittest.TestCase):
     def test_wrong_types(self):
         """Whatever an argument is, the failure is an Error."""
         for wrong in (1, "x", (1,), (1, "x"), (float("nan"), 1), (float("inf"), 1), (1e400, 1), [None, None], 1.5, object()):
-            with self.assertRaises(Error, msg=wrong) as caught:
-                self.partition.quota = wrong
-            self.assertIs(caught.exception.code, ErrorCode.INVALID)
+            self.fails(ErrorCode.INVALID, setattr, self.partition, "quota", wrong)
         with self.assertRaises(Error):
             self.partition.policy = "\ud800"
         for wrong in (None, 1, 1.5, [], object(), "/nowhere/\ud800", "/nowhere/a\0b", b"/nowhere/a"):
@@ -302,15 +307,11 @@ class Partitions(unittest.TestCase):
         rank = self.partition.rank
         self.assertEqual((rank[:2], type(rank.state), rank.bounded), ((0, 10000), str, 0))
         for attribute, wrong in (("priority", 100), ("priority", None), ("weight", 0)):
-            with self.assertRaises(Error, msg=(attribute, wrong)) as caught:
-                setattr(self.partition, attribute, wrong)
-            self.assertIs(caught.exception.code, ErrorCode.INVALID)
+            self.fails(ErrorCode.INVALID, setattr, self.partition, attribute, wrong)
         self.assertEqual(self.partition.rank[:2], (0, 10000))
         for wrong in ("x", None, 1, b"ht", "ht"):
-            with self.assertRaises(Error, msg=wrong) as caught:
-                self.partition.policy = wrong
-            self.assertIs(caught.exception.code, ErrorCode.INVALID)
-        self.assertRegex(str(caught.exception), "launches are held back under MPS only")
+            error = self.fails(ErrorCode.INVALID, setattr, self.partition, "policy", wrong)
+        self.assertRegex(str(error), "launches are held back under MPS only")
         self.assertIsNone(self.partition.policy)
 
     def test_client_of_mps(self):
@@ -318,23 +319,19 @@ class Partitions(unittest.TestCase):
         os.mkdir(directory)
         with open(os.path.join(directory, "control"), "w"):
             pass
-        command = ["nvtaskset", "--mps", "off", "-t", "1", "env", "CUDA_MPS_PIPE_DIRECTORY=" + directory, "where", "60"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
-            program.stdout.readline()
-            with Partition(program.pid) as partition:
-                with self.assertRaisesRegex(Error, "nothing is held back"):
-                    partition.policy = "pe"
-                partition.quota = 0.03, 0.1
+        in_reach = ("env", "CUDA_MPS_PIPE_DIRECTORY=" + directory, "where", "60")
+        with program(*in_reach) as process, Partition(process.pid) as partition:
+            with self.assertRaisesRegex(Error, "nothing is held back"):
                 partition.policy = "pe"
-                self.assertEqual((partition.policy, partition.quota[:2]), ("pe", (0.03, 0.1)))
-                partition.priority = 20
-                partition.policy = "ht"
-                self.assertEqual((partition.policy, partition.priority, partition.quota.held), ("ht,pe", 20, 0))
-                with self.assertRaisesRegex(Error, "clients of MPS take no turns that could be shared"):
-                    partition.weight = 200
-                self.assertIsNone(partition.weight)
-            program.kill()
-            program.communicate()
+            partition.quota = 0.03, 0.1
+            partition.policy = "pe"
+            self.assertEqual((partition.policy, partition.quota[:2]), ("pe", (0.03, 0.1)))
+            partition.priority = 20
+            partition.policy = "ht"
+            self.assertEqual((partition.policy, partition.priority, partition.quota.held), ("ht,pe", 20, 0))
+            with self.assertRaisesRegex(Error, "clients of MPS take no turns that could be shared"):
+                partition.weight = 200
+            self.assertIsNone(partition.weight)
 
     def test_list(self):
         found = [partition for partition in nvtaskset.partitions() if partition.pid == PID]
@@ -349,15 +346,13 @@ class Partitions(unittest.TestCase):
             partition[0] = "1"
 
     def test_end_of_the_process(self):
-        program = subprocess.Popen(["nvtaskset", "--mps", "off", "-t", "1", "where", "60"], stdout=subprocess.PIPE)
-        program.stdout.readline()
-        with Partition(program.pid) as partition:
+        with program() as process, Partition(process.pid) as partition:
             self.assertEqual(select.select([partition], [], [], 0)[0], [])
             partition.check()
-            program.kill()
-            program.communicate()
+            process.kill()
+            process.communicate()
             self.assertEqual(select.select([partition], [], [], 60)[0], [partition])
-            with self.assertRaisesRegex(Error, f"^pid {program.pid}: has ended$"):
+            with self.assertRaisesRegex(Error, f"^pid {process.pid}: has ended$"):
                 partition.check()
 
     def test_threads_share_one(self):
@@ -379,13 +374,7 @@ class Partitions(unittest.TestCase):
         self.assertEqual(len(self.partition[0]), 1)
 
 
-class Codes(unittest.TestCase):
-    def fails(self, code, function, *arguments):
-        with self.assertRaises(Error) as caught:
-            function(*arguments)
-        self.assertIs(caught.exception.code, code, caught.exception)
-        return caught.exception
-
+class Codes(Case):
     def test_no_partition(self):
         for code, steps, environment in (
                 (ErrorCode.NO_CUDA, (), {}),
@@ -398,12 +387,9 @@ class Codes(unittest.TestCase):
         self.fails(ErrorCode.ENDED, Partition, pid)
 
     def test_another_program(self):
-        program = "import ctypes, os; ctypes.CDLL('libcuda.so.1').cuInit(0); print(flush=True); input(); " \
-                  "os.execvp('where', ['where', '60'])"
-        process = subprocess.Popen(["nvtaskset", "--mps", "off", "-t", "1", sys.executable, "-c", program],
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        process.stdout.readline()
-        with Partition(process.pid) as partition:
+        first = "import ctypes, os; ctypes.CDLL('libcuda.so.1').cuInit(0); print(flush=True); input(); " \
+                "os.execvp('where', ['where', '60'])"
+        with program(sys.executable, "-c", first) as process, Partition(process.pid) as partition:
             partition.check()
             process.stdin.write(b"\n")
             process.stdin.flush()
@@ -434,7 +420,7 @@ class Codes(unittest.TestCase):
         self.assertIs(Error("of a later library", 99).code, ErrorCode.OTHER)
 
 
-class Groups(unittest.TestCase):
+class Groups(Case):
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory()
         self.addCleanup(self.directory.cleanup)
@@ -451,9 +437,7 @@ class Groups(unittest.TestCase):
             before = a[0]
             a.claim({nvtaskset.gpus()[0]: 20})
             self.assertEqual(a[0], before)
-            with self.assertRaises(Error) as caught:
-                Group.make(self.path("c")).claim({0: 7})
-            self.assertIs(caught.exception.code, ErrorCode.NO_ROOM)
+            self.fails(ErrorCode.NO_ROOM, Group.make(self.path("c")).claim, {0: 7})
             Group.remove(self.path("a"))
             Group.make(self.path("c")).claim({0: 26})
         with self.assertRaises(Error):

@@ -58,21 +58,15 @@ static CUresult add(CUgraphNode *node, CUgraph graph, CUgraphNodeParams *paramet
 	return result;
 }
 
-CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
-                        CUgraphNodeParams *parameters)
+static CUresult add_behind(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
+                           CUgraphNodeParams *parameters)
 {
-	struct {
-		CUgraphNode *node;
-		CUgraph graph;
-		const CUgraphNode *dependencies;
-		size_t count;
-		CUgraphNodeParams *parameters;
-	} arguments = {node, graph, dependencies, count, parameters};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuGraphAddNode, &arguments);
-	return hook_leave(&call, add(arguments.node, arguments.graph, arguments.parameters));
+	(void)dependencies;
+	(void)count;
+	return add(node, graph, parameters);
 }
+
+HOOKED_5(cuGraphAddNode, add_behind, CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUgraphNodeParams *)
 
 CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, const void *edges,
                            size_t count, CUgraphNodeParams *parameters)

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DRIVER_VERSION 13000
 #define MEMORY_BYTES ((size_t)16 << 30)
 
 const char simulated_gpu[] = "tests/sim";
@@ -73,7 +72,7 @@ const struct topology *device_topology(CUdevice device)
 	return present ? &topologies.gpus[device] : NULL;
 }
 
-unsigned int device_sms(const struct topology *gpu)
+static unsigned int device_sms(const struct topology *gpu)
 {
 	return gpu->tpc_count * gpu->sms_per_tpc;
 }

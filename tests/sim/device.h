@@ -11,6 +11,4 @@ CUresult device_ready(void);
 /* NULL if there is no such device. */
 const struct topology *device_topology(CUdevice device);
 
-unsigned int device_sms(const struct topology *gpu);
-
 #endif

@@ -238,15 +238,6 @@ void engine_set_slice(CUcontext context, uint64_t slice_us)
 
 /* --- waiting ------------------------------------------------------------------------------------------------ */
 
-bool engine_is_idle(CUcontext context)
-{
-	take_lock();
-	bool is_idle = !engine_of(context)->first;
-
-	pthread_mutex_unlock(&lock);
-	return is_idle;
-}
-
 void engine_wait(CUcontext context)
 {
 	engine_wait_for(context, engine_last(context));

@@ -31,9 +31,8 @@ bool engine_some_are_aside(void);
 #define ENGINE_SLICE_US 2048
 void engine_set_slice(CUcontext context, uint64_t slice_us);
 
-/* Waits until all kernels of the context have ended; whether they have. */
+/* Waits until all kernels of the context have ended. */
 void engine_wait(CUcontext context);
-bool engine_is_idle(CUcontext context);
 
 /* The number of the context's last kernel; waits until that one has ended; whether it has. */
 uint64_t engine_last(CUcontext context);

@@ -53,6 +53,13 @@ CUresult hook_leave(struct hook_call *call, CUresult result);
 	HOOKED(name, does, (A a, B b, C c), (arguments.a, arguments.b, arguments.c), A a; B b; C c;, a, b, c)
 #define HOOKED_4(name, does, A, B, C, D)                                                                       \
 	HOOKED(name, does, (A a, B b, C c, D d), (arguments.a, arguments.b, arguments.c, arguments.d), A a; B b; C c; D d;, a, b, c, d)
+#define HOOKED_5(name, does, A, B, C, D, E)                                                                    \
+	HOOKED(name, does, (A a, B b, C c, D d, E e), (arguments.a, arguments.b, arguments.c, arguments.d, arguments.e),   \
+	       A a; B b; C c; D d; E e;, a, b, c, d, e)
+#define HOOKED_6(name, does, A, B, C, D, E, F)                                                                 \
+	HOOKED(name, does, (A a, B b, C c, D d, E e, F f),                                                             \
+	       (arguments.a, arguments.b, arguments.c, arguments.d, arguments.e, arguments.f),                         \
+	       A a; B b; C c; D d; E e; F f;, a, b, c, d, e, f)
 #define HOOKED(name, does, parameters, passed, members, ...)        \
 	CUresult name parameters                                    \
 	{                                                           \

@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#define LAUNCH_ARGUMENTS_MAX 64
+#define LAUNCH_ARGUMENTS_MAX 200 /* bytes: a copy, in a graph, is described in as many */
 
 struct launch;
 struct schedule;

@@ -63,40 +63,26 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 
 /* --- copies ----------------------------------------------------------------------------------------------- */
 
-struct copy_end {
-	int type;          /* of memory */
-	uint64_t address;  /* the host's, or the device's */
-	uint64_t pitch;
-};
+_Static_assert(sizeof(CUDA_MEMCPY3D) <= LAUNCH_ARGUMENTS_MAX, "a copy takes the place of arguments");
 
-struct copy {
-	struct copy_end from, to;
-	uint32_t width; /* bytes of a row */
-	uint32_t rows;
-};
-
-_Static_assert(sizeof(struct copy) <= LAUNCH_ARGUMENTS_MAX, "a copy takes the place of arguments");
-
-static char *row_of(const struct copy_end *end, unsigned int row, size_t width)
+static char *row_at(int type, const void *host, CUdeviceptr device, size_t offset, size_t width)
 {
-	uint64_t address = end->address + row * end->pitch;
-
-	return end->type == CU_MEMORYTYPE_HOST ? (char *)(uintptr_t)address : memory_at(address, width);
+	return type == CU_MEMORYTYPE_HOST ? (char *)(uintptr_t)host + offset : memory_at(device + offset, width);
 }
 
 static CUresult copy(const struct launch *launch, const struct schedule *schedule)
 {
 	CUresult result = CUDA_SUCCESS;
-	struct copy what;
+	CUDA_MEMCPY3D what;
 
 	(void)schedule;
 	memcpy(&what, launch->arguments, sizeof what);
-	for (unsigned int row = 0; row < what.rows && result == CUDA_SUCCESS; row++) {
-		const char *from = row_of(&what.from, row, what.width);
-		char *to = row_of(&what.to, row, what.width);
+	for (size_t row = 0; row < what.Height && result == CUDA_SUCCESS; row++) {
+		const char *from = row_at(what.srcMemoryType, what.srcHost, what.srcDevice, row * what.srcPitch, what.WidthInBytes);
+		char *to = row_at(what.dstMemoryType, what.dstHost, what.dstDevice, row * what.dstPitch, what.WidthInBytes);
 
 		if (from && to)
-			memmove(to, from, what.width);
+			memmove(to, from, what.WidthInBytes);
 		else
 			result = CUDA_ERROR_ILLEGAL_ADDRESS;
 	}
@@ -105,11 +91,6 @@ static CUresult copy(const struct launch *launch, const struct schedule *schedul
 
 static struct CUfunc_st copy_by_kernel = {.name = "memcpy", .model = copy};
 static struct CUfunc_st copy_by_other_means = {.name = "memcpy", .model = copy, .is_unannounced = true};
-
-static bool is_kernel(const struct copy *what)
-{
-	return what->from.type == CU_MEMORYTYPE_DEVICE && what->to.type == CU_MEMORYTYPE_DEVICE;
-}
 
 static bool is_simple_end(int type, size_t x, size_t y, size_t z)
 {
@@ -120,52 +101,22 @@ static bool is_simple_end(int type, size_t x, size_t y, size_t z)
 CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
                               const CUDA_MEMCPY3D *parameters, CUcontext context)
 {
-	const struct copy what = {
-		.from = {parameters->srcMemoryType,
-	                 parameters->srcMemoryType == CU_MEMORYTYPE_HOST ? (uintptr_t)parameters->srcHost
-	                                                                 : parameters->srcDevice,
-	                 parameters->srcPitch},
-		.to = {parameters->dstMemoryType,
-	               parameters->dstMemoryType == CU_MEMORYTYPE_HOST ? (uintptr_t)parameters->dstHost
-	                                                               : parameters->dstDevice,
-	               parameters->dstPitch},
-		.width = (uint32_t)parameters->WidthInBytes,
-		.rows = (uint32_t)parameters->Height,
-	};
+	bool is_kernel = parameters->srcMemoryType == CU_MEMORYTYPE_DEVICE && parameters->dstMemoryType == CU_MEMORYTYPE_DEVICE;
 
 	(void)dependencies;
 	(void)count;
-	if (!is_simple_end(what.from.type, parameters->srcXInBytes, parameters->srcY, parameters->srcZ) ||
-	    !is_simple_end(what.to.type, parameters->dstXInBytes, parameters->dstY, parameters->dstZ) ||
+	if (!is_simple_end(parameters->srcMemoryType, parameters->srcXInBytes, parameters->srcY, parameters->srcZ) ||
+	    !is_simple_end(parameters->dstMemoryType, parameters->dstXInBytes, parameters->dstY, parameters->dstZ) ||
 	    parameters->Depth != 1 || !context)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	return add(node, graph, CU_GRAPH_NODE_TYPE_MEMCPY, context,
-	           is_kernel(&what) ? &copy_by_kernel : &copy_by_other_means, &what, sizeof what);
+	return add(node, graph, CU_GRAPH_NODE_TYPE_MEMCPY, context, is_kernel ? &copy_by_kernel : &copy_by_other_means, parameters,
+	           sizeof *parameters);
 }
 
 CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *parameters)
 {
-	struct copy what;
-
 	if (node->type != CU_GRAPH_NODE_TYPE_MEMCPY)
 		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(&what, node->launch.arguments, sizeof what);
-	*parameters = (CUDA_MEMCPY3D){
-		.srcMemoryType = what.from.type,
-		.srcPitch = what.from.pitch,
-		.dstMemoryType = what.to.type,
-		.dstPitch = what.to.pitch,
-		.WidthInBytes = what.width,
-		.Height = what.rows,
-		.Depth = 1,
-	};
-	if (what.from.type == CU_MEMORYTYPE_HOST)
-		parameters->srcHost = (const void *)(uintptr_t)what.from.address;
-	else
-		parameters->srcDevice = what.from.address;
-	if (what.to.type == CU_MEMORYTYPE_HOST)
-		parameters->dstHost = (void *)(uintptr_t)what.to.address;
-	else
-		parameters->dstDevice = what.to.address;
+	memcpy(parameters, node->launch.arguments, sizeof *parameters);
 	return CUDA_SUCCESS;
 }

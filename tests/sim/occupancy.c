@@ -91,32 +91,18 @@ static CUresult count_clusters(int *clusters, CUfunction function, const CUlaunc
 HOOKED_3(cuOccupancyMaxActiveClusters, count_clusters, int *, CUfunction, const CUlaunchConfig *)
 
 /* The largest size of a block, and the number of such blocks that run at once on the whole GPU. */
-static CUresult find_block_size(int *blocks, int *threads, CUfunction function, size_t shared_bytes)
+static CUresult find_block_size(int *blocks, int *threads, CUfunction function, void *to_shared_bytes, size_t shared_bytes, int limit)
 {
 	const struct topology *gpu = function->module->family->gpu;
 
+	(void)to_shared_bytes;
+	(void)limit;
 	*threads = OCCUPANCY_THREADS_PER_BLOCK;
 	*blocks = (int)(occupancy_blocks(gpu, OCCUPANCY_THREADS_PER_BLOCK, shared_bytes) * gpu->tpc_count * gpu->sms_per_tpc);
 	return CUDA_SUCCESS;
 }
 
-CUresult cuOccupancyMaxPotentialBlockSize(int *blocks, int *threads, CUfunction function, void *to_shared_bytes,
-                                          size_t shared_bytes, int limit)
-{
-	struct {
-		int *blocks;
-		int *threads;
-		CUfunction function;
-		void *to_shared_bytes;
-		size_t shared_bytes;
-		int limit;
-	} arguments = {blocks, threads, function, to_shared_bytes, shared_bytes, limit};
-	struct hook_call call;
-
-	HOOK_ENTER(&call, cuOccupancyMaxPotentialBlockSize, &arguments);
-	return hook_leave(&call, find_block_size(arguments.blocks, arguments.threads, arguments.function,
-	                                         arguments.shared_bytes));
-}
+HOOKED_6(cuOccupancyMaxPotentialBlockSize, find_block_size, int *, int *, CUfunction, void *, size_t, int)
 
 static CUresult find_cluster_size(int *blocks, CUfunction function, const CUlaunchConfig *config)
 {

@@ -59,13 +59,6 @@ CUresult cuStreamSynchronize(CUstream stream)
 	return context_result(stream_context(stream));
 }
 
-CUresult cuStreamQuery(CUstream stream)
-{
-	CUresult result = context_result(stream_context(stream));
-
-	return result == CUDA_SUCCESS && !engine_is_idle(stream_context(stream)) ? CUDA_ERROR_NOT_READY : result;
-}
-
 /* --- events ------------------------------------------------------------------------------------------------ */
 
 struct CUevent_st {

@@ -8,20 +8,13 @@ setup_file() {
 	[ -w "$FREEZER/cgroup.procs" ] || skip "this machine has no control groups of version 1 that Slurm can use"
 	# They are named after the nodes.
 	[ ! -e "$FREEZER/slurm_n1" ] || skip "another cluster uses Slurm's control groups"
-	CONTROL=$(mktemp -d)
-	export CONTROL TRACK=cgroup
+	export TRACK=cgroup
 	make_fake_mps
 	PLUGIN_OPTIONS="mps=$CONTROL" start_cluster
 }
 
-teardown_file() {
-	stop_cluster
-	rm -rf "${CONTROL:-}"
-}
-
 start_job() { # COMMAND; sets `job`
-	sbatch -w n1 -o "$WORK/output.%j" --gres=shard:8 --wrap "$1" >"$WORK/said"
-	job=$(grep -o '[0-9]*' "$WORK/said")
+	submit -w n1 --gres=shard:8 --wrap "$1"
 	wait_until [ -s "$WORK/output.$job" ]
 }
 

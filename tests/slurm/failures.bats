@@ -7,10 +7,6 @@ setup_file() {
 	LUA=0 PLUGIN_OPTIONS="wait=1 requeues=1" start_cluster
 }
 
-teardown_file() {
-	stop_cluster
-}
-
 spool() { # NODE
 	echo "$CLUSTER/spool/$1/nvtaskset"
 }
@@ -31,8 +27,7 @@ runs() { # options of srun
 }
 
 start_job() { # NODE SHARDS; sets `job`
-	sbatch -w "$1" -o "$WORK/output.%j" --open-mode=append --gres="shard:$2" --wrap "$BUILD/demo/where 60" >"$WORK/said"
-	job=$(grep -o '[0-9]*' "$WORK/said")
+	submit -w "$1" --open-mode=append --gres="shard:$2" --wrap "$BUILD/demo/where 60"
 	wait_until [ -s "$WORK/output.$job" ]
 }
 
@@ -85,11 +80,11 @@ is_fenced() { # GPU JOB
 
 @test "another user's job: may read its group, and not change it" {
 	for program in id true; do
-		setpriv --reuid 65534 --regid 65534 --clear-groups srun -w n1 "$program" >/dev/null 2>&1 || skip "this user cannot submit here"
+		as_nobody srun -w n1 "$program" >/dev/null 2>&1 || skip "this user cannot submit here"
 	done
 	chmod 777 "$WORK"
 	cd /
-	setpriv --reuid 65534 --regid 65534 --clear-groups env XDG_CACHE_HOME="$WORK" XDG_RUNTIME_DIR="$WORK" srun -w n1 --gres=shard:8 bash -c \
+	as_nobody srun -w n1 --gres=shard:8 bash -c \
 		'where 1; ! rm "$NVTASKSET_GROUP_FILE" && ! nvtaskset -tp --group "$NVTASKSET_GROUP_FILE" 0-65' >"$WORK/output" 2>"$WORK/errors"
 	grep -q '(16 SMs)' "$WORK/output"
 }
@@ -102,7 +97,7 @@ no_job() {
 @test "another user who locks a job's file, which everybody can read, keeps nobody from changing it" {
 	start_job n1 8
 	chmod 777 "$WORK"
-	setpriv --reuid 65534 --regid 65534 --clear-groups /usr/bin/python3 - "$(spool n1)/job-$job" "$WORK/locked" <<-END 3>&- &
+	as_nobody /usr/bin/python3 - "$(spool n1)/job-$job" "$WORK/locked" <<-END 3>&- &
 		import fcntl, sys, time
 		file = open(sys.argv[1])
 		fcntl.lockf(file, fcntl.LOCK_SH)
@@ -157,8 +152,7 @@ no_job() {
 @test "without room, an interactive job fails with the reason; a batch job is requeued, and then fails" {
 	NVTASKSET_GROUP_FILE=$(spool n1)/managers nvtaskset --mps off -G all -n 60 true
 	fails "" -w n1 --gres=shard:60
-	sbatch -w n1 -o "$WORK/output" --gres=shard:60 --wrap true >"$WORK/said"
-	job=$(grep -o '[0-9]*' "$WORK/said")
+	submit -w n1 --gres=shard:60 --wrap true
 	wait_until job_is "$job" PENDING
 	wait_until fails_at_last "$job"
 	grep -q 'Restarts=1' "$WORK/job"
@@ -215,9 +209,7 @@ fails_at_last() { # JOB
 }
 
 @test "a node that fails: its job goes on elsewhere, and the node is clean when it is back" {
-	sbatch -o "$WORK/output" --open-mode=append --gres=shard:8 -w n1 --wrap "$BUILD/demo/where 60" >"$WORK/said"
-	job=$(grep -o '[0-9]*' "$WORK/said")
-	wait_until [ -s "$WORK/output" ]
+	start_job n1 8
 	scontrol update NodeName=n1 State=DOWN Reason=test
 	wait_until job_is "$job" PENDING
 	scontrol update JobId="$job" ReqNodeList=n2 StartTime=now

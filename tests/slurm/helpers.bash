@@ -19,8 +19,10 @@ start_cluster() {
 	export CLUSTER BUILD SLURM_CONF=$CLUSTER/etc/slurm.conf
 }
 
-# Plays NVIDIA's MPS: CONTROL is a directory for it.
+# Plays NVIDIA's MPS: CONTROL is then a directory for it.
 make_fake_mps() {
+	CONTROL=$(mktemp -d)
+	export CONTROL
 	chmod 755 "$CONTROL"
 	cat >"$CONTROL/nvidia-cuda-mps-control" <<-END
 		#!/bin/bash
@@ -33,8 +35,9 @@ make_fake_mps() {
 	chmod 755 "$CONTROL"/*
 }
 
-stop_cluster() {
+teardown_file() {
 	[ -z "${CLUSTER:-}" ] || "$BATS_TEST_DIRNAME/cluster" stop "$CLUSTER"
+	rm -rf "${CONTROL:-}"
 }
 
 cluster() { # ACTION [SIGNAL] and NAMEs
@@ -70,6 +73,15 @@ teardown() {
 	}
 	all_nodes_work || return
 	rm -rf "$WORK"
+}
+
+as_nobody() { # COMMAND…
+	setpriv --reuid 65534 --regid 65534 --clear-groups env XDG_CACHE_HOME="$WORK" XDG_RUNTIME_DIR="$WORK" "$@"
+}
+
+# Sets `job`; its output goes to $WORK/output.JOB. AS: as which user.
+submit() { # options of sbatch
+	job=$(cd / && "${AS:-env}" sbatch --parsable -o "$WORK/output.%j" "$@")
 }
 
 find_files() {

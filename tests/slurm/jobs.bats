@@ -7,10 +7,6 @@ setup_file() {
 	start_cluster
 }
 
-teardown_file() {
-	stop_cluster
-}
-
 count_tpcs() { # FILE: the SMs of its only line, two of a TPC
 	[ "$(wc -l <"$1")" = 1 ]
 	sed 's/.*(\([0-9]*\) SMs).*/\1/' "$1" | awk '{print $1 / 2}'
@@ -88,10 +84,14 @@ make_print_group() { # SECONDS
 	[ "$(cat "$WORK/whole")" != "$(sed 's/GPU \([0-9]\).*/\1/' "$WORK/shards")" ]
 }
 
+# It ignores SIGTERM, and so lives for KillWait after scancel.
+start_stubborn_job() {
+	submit -w n1 --gres=shard:60 --wrap "trap '' TERM; $BUILD/demo/where 60 & while :; do sleep 1; done"
+	wait_until [ -s "$WORK/output.$job" ]
+}
+
 @test "a job with whole GPUs waits for TPCs that an ending job still has" {
-	sbatch -w n1 -o "$WORK/first" --gres=shard:60 --wrap "trap '' TERM; $BUILD/demo/where 60 & while :; do sleep 1; done" >"$WORK/said"
-	job=$(grep -o '[0-9]*' "$WORK/said")
-	wait_until [ -s "$WORK/first" ]
+	start_stubborn_job
 	scancel "$job"
 	wait_until job_is "$job" CANCELLED
 	srun -w n1 --gpus=2 bash -c "[ ! -e '$CLUSTER/spool/n1/nvtaskset/job-$job' ]"
@@ -108,11 +108,8 @@ make_print_group() { # SECONDS
 }
 
 @test "a job waits for TPCs that an ending job still has" {
-	# It ignores SIGTERM, and so lives for KillWait after scancel.
-	sbatch -w n1 -o "$WORK/first" --gres=shard:60 --wrap "trap '' TERM; $BUILD/demo/where 60 & while :; do sleep 1; done" >"$WORK/said"
-	job=$(grep -o '[0-9]*' "$WORK/said")
-	sbatch -w n1 -o "$WORK/other" --gres=shard:60 --wrap "$BUILD/demo/where 60" >>"$WORK/said"
-	wait_until [ -s "$WORK/first" ]
+	start_stubborn_job
+	sbatch -w n1 -o "$WORK/other" --gres=shard:60 --wrap "$BUILD/demo/where 60"
 	wait_until [ -s "$WORK/other" ]
 	scancel "$job"
 	wait_until job_is "$job" CANCELLED

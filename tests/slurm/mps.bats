@@ -4,15 +4,8 @@
 load helpers
 
 setup_file() {
-	CONTROL=$(mktemp -d)
-	export CONTROL
 	make_fake_mps
 	CRED_EXPIRE=5 PLUGIN_OPTIONS="mps=$CONTROL" start_cluster
-}
-
-teardown_file() {
-	stop_cluster
-	rm -rf "$CONTROL"
 }
 
 home_of() { # USER
@@ -23,13 +16,8 @@ daemon_runs() { # USER
 	[ "$(stat -c %u "/proc/$(cat "$(home_of "$1")/pipe/nvidia-cuda-mps-control.pid")")" = "$1" ]
 }
 
-as_nobody() {
-	setpriv --reuid 65534 --regid 65534 --clear-groups env XDG_CACHE_HOME="$WORK" XDG_RUNTIME_DIR="$WORK" "$@"
-}
-
 start_job() { # options of sbatch; sets `job`
-	(cd / && "${AS:-env}" sbatch -w n1 -o "$WORK/output.%j" "$@" --wrap 'echo "$CUDA_MPS_PIPE_DIRECTORY"; sleep 60') >"$WORK/said"
-	job=$(grep -o '[0-9]*' "$WORK/said")
+	submit -w n1 "$@" --wrap 'echo "$CUDA_MPS_PIPE_DIRECTORY"; sleep 60'
 	wait_until [ -s "$WORK/output.$job" ]
 }
 
@@ -123,8 +111,7 @@ runs_with_daemon() { # JOB
 # As where Slurm leaves the prolog out, since somebody has set a requeued job's StartTime.
 @test "a batch job that finds no daemon is put back, and runs with one when it comes again" {
 	break_mps
-	sbatch -w n1 -o "$WORK/output.%j" --gres=shard:8 --wrap 'echo "$CUDA_MPS_PIPE_DIRECTORY"; sleep 60' >"$WORK/said"
-	job=$(grep -o '[0-9]*' "$WORK/said")
+	submit -w n1 --gres=shard:8 --wrap 'echo "$CUDA_MPS_PIPE_DIRECTORY"; sleep 60'
 	wait_until has_restarts "$job" 1
 	mend_mps
 	grep -q "job $job is put back into the queue, for the 1. time: MPS: no control daemon of user 0 runs" "$CLUSTER/log/n1"

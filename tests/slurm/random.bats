@@ -7,10 +7,6 @@ setup_file() {
 	PLUGIN_OPTIONS="wait=20" CONFIGURATION="SlurmdDebug=debug" start_cluster
 }
 
-teardown_file() {
-	stop_cluster
-}
-
 @test "of many random jobs, no two are ever on one TPC, and at the end all are free" {
 	tests/slurm/random "$CLUSTER" "${SLURM_JOBS:-150}" ${SLURM_SEED:+"$SLURM_SEED"} >&3
 }

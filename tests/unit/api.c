@@ -15,11 +15,10 @@
 static struct nvtaskset_topology *topology;
 static struct nvtaskset_error error; /* the last one */
 
-static int load_two_gpus(void **state)
+FIXTURE(load_two_gpus)
 {
-	(void)state;
 	setenv("NVTASKSET_TOPOLOGY", "share/topologies/h200-x2.txt", 1);
-	return nvtaskset_topology_load(&topology, NULL);
+	assert_int_equal(nvtaskset_topology_load(&topology, NULL), 0);
 }
 
 FIXTURE(free_topology)
@@ -37,10 +36,9 @@ static struct nvtaskset_set parse(const char *list)
 
 #define assert_code(error, expected) assert_int_equal((error).code, NVTASKSET_ERROR_##expected)
 
-/* What fails with this code; and with this reason; and with this in its reason. */
-#define assert_fails(call, code) (assert_int_equal(call, -1), assert_code(error, code))
-#define assert_refused(call, code, text) (assert_fails(call, code), assert_string_equal(error.reason, text))
-#define assert_refused_for(call, code, text) (assert_fails(call, code), assert_non_null(strstr(error.reason, text)))
+/* What fails with this code and this reason; with this in its reason. */
+#define assert_refused(call, code, text) (assert_error_code(call, code), assert_string_equal(error.reason, text))
+#define assert_refused_for(call, code, text) (assert_error_code(call, code), assert_non_null(strstr(error.reason, text)))
 
 static void assert_list(struct nvtaskset_set set, const char *list)
 {
@@ -448,8 +446,8 @@ TEST(kernels)
 	assert_kernels(kernels_on(0), 0, 0, 0);
 	assert_kernels(kernels_on(1), 6, 4, 2);
 	assert_int_equal(kernels_on(1).unannounced, 1);
-	assert_fails(nvtaskset_partition_kernels(partition, 1, &unset, &error), INVALID);
-	assert_fails(nvtaskset_partition_kernels(partition, 2, &unset, &error), NOT_KNOWN);
+	assert_error_code(nvtaskset_partition_kernels(partition, 1, &unset, &error), INVALID);
+	assert_error_code(nvtaskset_partition_kernels(partition, 2, &unset, &error), NOT_KNOWN);
 }
 
 TEST(kernels_that_are_not_counted)
@@ -466,7 +464,7 @@ TEST(kernels_that_are_not_counted)
 	order('a');
 	assert_each(kernels_on(0).gaps, UINT64_C(1) << COUNTS_CLOSED, kernels_on(0).launched_is_known, 0);
 	end_process();
-	assert_fails(nvtaskset_partition_kernels(partition, 1, &kernels, &error), ENDED);
+	assert_error_code(nvtaskset_partition_kernels(partition, 1, &kernels, &error), ENDED);
 }
 
 /* As long as a library is not in force, it hears of nothing. */
@@ -486,18 +484,18 @@ TEST(watchers)
 	struct nvtaskset_times times = {.size = 0};
 	struct nvtaskset_function function = {.size = 0};
 
-	assert_fails(nvtaskset_watcher_open(&watcher, topology, 0, &error), INVALID);
-	assert_fails(nvtaskset_watcher_open(&watcher, topology, getpid(), &error), NO_CUDA);
+	assert_error_code(nvtaskset_watcher_open(&watcher, topology, 0, &error), INVALID);
+	assert_error_code(nvtaskset_watcher_open(&watcher, topology, getpid(), &error), NO_CUDA);
 	assert_null(watcher);
 	assert_int_equal(nvtaskset_watcher_open(&watcher, topology, process.pid, NULL), 0);
-	assert_fails(nvtaskset_watcher_times(watcher, 0, &times, &error), INVALID);
+	assert_error_code(nvtaskset_watcher_times(watcher, 0, &times, &error), INVALID);
 	times.size = sizeof times;
-	assert_fails(nvtaskset_watcher_times(watcher, 2, &times, &error), NOT_KNOWN);
+	assert_error_code(nvtaskset_watcher_times(watcher, 2, &times, &error), NOT_KNOWN);
 	assert_refused(nvtaskset_watcher_function(watcher, 0, &function, &error), INVALID, "function 0: there are 0");
 	/* It has run, and for how long is not known. */
 	order('t');
 	assert_int_equal(nvtaskset_watcher_look(watcher, 0, NULL), 0);
-	assert_fails(nvtaskset_watcher_function(watcher, 0, &function, &error), INVALID);
+	assert_error_code(nvtaskset_watcher_function(watcher, 0, &function, &error), INVALID);
 	function.size = sizeof function;
 	assert_int_equal(nvtaskset_watcher_function(watcher, 0, &function, NULL), 0);
 	assert_string_equal(function.name, "lonely");
@@ -506,7 +504,7 @@ TEST(watchers)
 	assert_each(function.min_ns, NVTASKSET_UNKNOWN, function.max_ns, NVTASKSET_UNKNOWN);
 	assert_each(function.deviation_ns, NVTASKSET_UNKNOWN);
 	end_process();
-	assert_fails(nvtaskset_watcher_look(watcher, 1000000, &error), ENDED);
+	assert_error_code(nvtaskset_watcher_look(watcher, 1000000, &error), ENDED);
 	nvtaskset_watcher_close(watcher);
 	nvtaskset_watcher_close(NULL);
 }
@@ -612,7 +610,7 @@ TEST(partition_that_is_gone)
 	assert_refused_for(set_list(partition, 0, "1"), OUT_OF_REACH, "has closed the file of its partition");
 	assert_int_equal(nvtaskset_partition_get(partition, 0, &set, &error), -1);
 	end_process();
-	assert_fails(nvtaskset_partition_counters(partition, &counters, &error), ENDED);
+	assert_error_code(nvtaskset_partition_counters(partition, &counters, &error), ENDED);
 	assert_int_equal(nvtaskset_partition_check(partition, NULL), -1);
 }
 

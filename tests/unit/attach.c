@@ -89,27 +89,34 @@ static struct program start(const char *name, const char *arguments)
 	return program;
 }
 
-/* Whether /proc/PID/status has a line with this start, which goes into `line`. */
-static bool find_status(const struct program *program, const char *wanted, char line[200])
+/* What the program's directory in /proc has by this name. */
+static const char *proc_path(const struct program *program, const char *name)
 {
-	char path[40];
+	static char path[80];
 
-	snprintf(path, sizeof path, "/proc/%d/status", (int)program->pid);
-	FILE *status = fopen(path, "re");
+	snprintf(path, sizeof path, "/proc/%d/%s", (int)program->pid, name);
+	return path;
+}
+
+static FILE *open_proc(const struct program *program, const char *name)
+{
+	FILE *file = fopen(proc_path(program, name), "re");
+
+	assert_non_null(file);
+	return file;
+}
+
+/* Whether /proc/PID/status has a line with this start. */
+static bool has_status(const struct program *program, const char *wanted)
+{
+	FILE *status = open_proc(program, "status");
 	bool found = false;
+	char line[200];
 
-	assert_non_null(status);
-	while (!found && fgets(line, 200, status))
+	while (!found && fgets(line, sizeof line, status))
 		found = strncmp(line, wanted, strlen(wanted)) == 0;
 	fclose(status);
 	return found;
-}
-
-static bool has_status(const struct program *program, const char *wanted)
-{
-	char line[200];
-
-	return find_status(program, wanted, line);
 }
 
 static void wait_until(const struct program *program, const char *status)
@@ -163,57 +170,44 @@ static pid_t attach(const struct program *program)
 	return report.thread;
 }
 
-static void assert_refused(pid_t pid, const char *reason)
+/* Why this library was not loaded, or does not stay. */
+static const char *reason_of(pid_t pid, const char *path)
 {
+	static struct error error;
 	struct attach_report report;
-	struct error error = {.reason = ""};
 
-	assert_int_equal(attach_load(pid, library, "", &report, &error), -1);
-	if (!strstr(error.reason, reason))
-		fail_msg("'%s' is not in '%s'", reason, error.reason);
+	error.reason[0] = '\0';
+	assert_int_equal(attach_load(pid, path, "", &report, &error), -1);
+	return error.reason;
 }
 
-static bool attaching_says(const struct program *program, const char *wanted)
+static void assert_has(const char *reason, const char *wanted)
 {
-	struct attach_report report;
-	struct error error = {.reason = ""};
+	if (!strstr(reason, wanted))
+		fail_msg("'%s' is not in '%s'", wanted, reason);
+}
 
-	attach_load(program->pid, library, "", &report, &error);
-	return strstr(error.reason, wanted);
+static void assert_refused(pid_t pid, const char *wanted)
+{
+	assert_has(reason_of(pid, library), wanted);
+}
+
+static bool attaching_says(pid_t pid, const char *wanted)
+{
+	return strstr(reason_of(pid, library), wanted);
 }
 
 /* Expects a refusal that takes long, in a process of its own; this ends with 0. */
-static pid_t start_refusal(pid_t pid, const char *reason)
+static pid_t start_refusal(pid_t pid, const char *wanted)
 {
 	pid_t child = fork();
 
-	if (child == 0) {
-		struct attach_report report;
-		struct error error = {.reason = ""};
-
-		attach_load(pid, library, "", &report, &error);
-		_exit(strstr(error.reason, reason) ? 0 : 1);
-	}
+	if (child == 0)
+		_exit(attaching_says(pid, wanted) ? 0 : 1);
 	return child;
 }
 
-static void wait_for_refusal(pid_t child)
-{
-	assert_ends_well(child);
-}
-
 /* --- traces that attaching may not leave --------------------------------------------------------------------------- */
-
-static FILE *open_maps(const struct program *program)
-{
-	char path[40];
-
-	snprintf(path, sizeof path, "/proc/%d/maps", (int)program->pid);
-	FILE *maps = fopen(path, "re");
-
-	assert_non_null(maps);
-	return maps;
-}
 
 static uint64_t hash(uint64_t so_far, const char *bytes, size_t length)
 {
@@ -236,13 +230,11 @@ static uint64_t hash_memory(uint64_t so_far, int memory, unsigned long from, uns
 /* A checksum of all its code and of its addresses, up to the ends of the pages. */
 static uint64_t code_of(const struct program *program)
 {
-	char path[40], line[400];
+	char line[400];
 	unsigned long from, to;
 	uint64_t so_far = 0;
-	FILE *maps = open_maps(program);
-
-	snprintf(path, sizeof path, "/proc/%d/mem", (int)program->pid);
-	int memory = open(path, O_RDONLY | O_CLOEXEC);
+	FILE *maps = open_proc(program, "maps");
+	int memory = open(proc_path(program, "mem"), O_RDONLY | O_CLOEXEC);
 
 	assert_true(memory >= 0);
 	while (fgets(line, sizeof line, maps)) {
@@ -257,11 +249,9 @@ static uint64_t code_of(const struct program *program)
 /* The number of its descriptor for the library's file; -1 if none. */
 static int library_file(const struct program *program)
 {
-	char path[40], link[300];
+	char link[300];
 	int number = -1;
-
-	snprintf(path, sizeof path, "/proc/%d/fd", (int)program->pid);
-	DIR *files = opendir(path);
+	DIR *files = opendir(proc_path(program, "fd"));
 	struct dirent *entry;
 
 	assert_non_null(files);
@@ -281,7 +271,7 @@ static bool has_our_memory(const struct program *program)
 {
 	char line[400];
 	bool found = false;
-	FILE *maps = open_maps(program);
+	FILE *maps = open_proc(program, "maps");
 
 	while (fgets(line, sizeof line, maps))
 		found = found || strstr(line, "/memfd:nvtaskset") || (strstr(line, " r-xp ") && !strpbrk(line, "/["));
@@ -472,8 +462,8 @@ TEST(in_the_middle)
 
 	/* The thread may run its own code for a moment. */
 	attach_load(loading.pid, library, "", &report, NULL);
-	wait_for_refusal(one);
-	wait_for_refusal(other);
+	assert_ends_well(one);
+	assert_ends_well(other);
 	end(&in_libc);
 	end(&constructing);
 	end(&loading);
@@ -609,19 +599,17 @@ static void attach_within(enum __rlimit_resource resource, rlim_t limit, const c
 	struct program program = start("alone", "read");
 	struct rlimit limits;
 	uint64_t code = code_of(&program);
-	struct attach_report report;
-	struct error error = {.reason = ""};
 	char start[40];
 
 	wait_until(&program, ASLEEP);
 	assert_int_equal(prlimit(program.pid, resource, NULL, &limits), 0);
 	limits.rlim_cur = limit;
 	assert_int_equal(prlimit(program.pid, resource, &limits, NULL), 0);
-	assert_int_equal(attach_load(program.pid, library, "", &report, &error), -1);
 	snprintf(start, sizeof start, "pid %d: ", (int)program.pid);
-	assert_ptr_equal(strstr(error.reason, start), error.reason);
-	if (!strstr(error.reason, reason))
-		fail_msg("'%s' is not in '%s'", reason, error.reason);
+	const char *said = reason_of(program.pid, library);
+
+	assert_memory_equal(said, start, strlen(start));
+	assert_has(said, reason);
 	assert_true(code_of(&program) == code);
 	assert_nothing_left(&program);
 	end(&program);
@@ -661,13 +649,12 @@ TEST(many_cycles)
 /* The number of the system call that this thread is in; -1 if it runs. */
 static long call_of(const struct program *program, pid_t thread)
 {
-	char path[60];
+	char name[40];
 	long call = -1;
 
-	snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)program->pid, (int)thread);
-	FILE *file = fopen(path, "re");
+	snprintf(name, sizeof name, "task/%d/syscall", (int)thread);
+	FILE *file = open_proc(program, name);
 
-	assert_non_null(file);
 	if (fscanf(file, "%ld", &call) != 1)
 		call = -1;
 	fclose(file);
@@ -721,15 +708,11 @@ static void feed_for_ms(const struct program *program, long milliseconds)
 TEST(attacher_that_is_late)
 {
 	struct program program = start("busy", "sleep=1");
-	struct attach_report report;
-	struct error error = {.reason = ""};
 	pid_t attacher = fork();
 	int status;
 
-	if (attacher == 0) {
-		attach_load(program.pid, slow_library, "", &report, &error);
-		_exit(strstr(error.reason, "nvtaskset_attached") ? 0 : 1);
-	}
+	if (attacher == 0)
+		_exit(strstr(reason_of(program.pid, slow_library), "nvtaskset_attached") ? 0 : 1);
 	while (library_file(&program) < 0)
 		pause_for_ms(1);
 	/* Moves to descriptor numbers that no program relies on. */
@@ -782,10 +765,7 @@ TEST(signal_on_the_way_back)
 /* From now on, our children are in this process's PID namespace. */
 static void have_children_beside(pid_t pid)
 {
-	char path[40];
-
-	snprintf(path, sizeof path, "/proc/%d/ns/pid", (int)pid);
-	int namespace = open(path, O_RDONLY | O_CLOEXEC);
+	int namespace = open(proc_path(&(const struct program){.pid = pid}, "ns/pid"), O_RDONLY | O_CLOEXEC);
 
 	assert_int_equal(setns(namespace, CLONE_NEWPID), 0);
 	close(namespace);
@@ -794,20 +774,16 @@ static void have_children_beside(pid_t pid)
 /* In a child in that namespace: mounts its /proc, and attaches to the namespace's first process. */
 static _Noreturn void attach_from_inside(void)
 {
-	const struct program first = {.pid = 1};
 	bool sees_it = unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
 	               mount("proc", "/proc", "proc", 0, NULL) == 0;
 
-	_exit(sees_it && attaching_says(&first, "called on thread") ? 0 : 1);
+	_exit(sees_it && attaching_says(1, "called on thread") ? 0 : 1);
 }
 
 static pid_t second_thread(const struct program *program)
 {
-	char path[40];
 	pid_t found = 0;
-
-	snprintf(path, sizeof path, "/proc/%d/task", (int)program->pid);
-	DIR *threads = opendir(path);
+	DIR *threads = opendir(proc_path(program, "task"));
 	struct dirent *entry;
 
 	assert_non_null(threads);
@@ -970,7 +946,7 @@ TEST(other_filters)
 	if (child == 0) {
 		let_all_through();
 		struct program same = start("alone", "read"), other = start("busy", "filter=1 sleep=1");
-		bool right = attaching_says(&same, "called on thread") && attaching_says(&other, "filtered (seccomp) by other filters");
+		bool right = attaching_says(same.pid, "called on thread") && attaching_says(other.pid, "filtered (seccomp) by other filters");
 
 		kill(same.pid, SIGKILL);
 		kill(other.pid, SIGKILL);
@@ -982,12 +958,10 @@ TEST(other_filters)
 TEST(no_library)
 {
 	struct program program = start("alone", "read");
-	struct attach_report report;
-	struct error error;
 
-	assert_error(attach_load(program.pid, "/nonexistent", "", &report, &error), "/nonexistent: No such file or directory");
+	assert_string_equal(reason_of(program.pid, "/nonexistent"), "/nonexistent: No such file or directory");
 	/* The dynamic linker's own words. */
-	assert_error_has(attach_load(program.pid, "/proc/self/exe", "", &report, &error), "cannot dynamically load");
+	assert_has(reason_of(program.pid, "/proc/self/exe"), "cannot dynamically load");
 	attach(&program);
 	end(&program);
 }

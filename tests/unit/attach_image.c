@@ -8,10 +8,9 @@
 
 static struct memory memory;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-	(void)state;
-	return memory_open(&memory, getpid());
+	assert_int_equal(memory_open(&memory, getpid()), 0);
 }
 
 FIXTURE(tear_down)

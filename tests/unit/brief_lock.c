@@ -5,8 +5,6 @@
 #include "base/clock.h"
 #include "base/process_clock.h"
 
-#include <pthread.h>
-
 static struct brief_lock lock;
 static unsigned int counter; /* under the lock */
 
@@ -31,15 +29,11 @@ static void *count(void *unused)
 /* Where the machine is so busy that a holder does not run for long, some go on without. */
 TEST(excludes)
 {
-	pthread_t threads[THREADS];
 	unsigned int missed[THREADS] = {0}, all = 0;
 
+	threads_run(THREADS, count, missed, sizeof *missed);
 	for (unsigned int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, count, &missed[i]), 0);
-	for (unsigned int i = 0; i < THREADS; i++) {
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
 		all += missed[i];
-	}
 	assert_each(counter + all, THREADS * ROUNDS, counter > 0, true);
 }
 
@@ -74,14 +68,12 @@ static void *unlock_soon(void *unused)
 /* Who waits is woken. */
 TEST(waits)
 {
-	pthread_t thread;
 	bool was_woken = false;
 
 	for (unsigned int tries = 0; tries < 20 && !was_woken; tries++) {
 		assert_true(brief_lock(&lock));
 		uint64_t begin = process_clock_ns();
-
-		assert_int_equal(pthread_create(&thread, NULL, unlock_soon, NULL), 0);
+		pthread_t thread = thread_start(unlock_soon, NULL);
 		bool taken = brief_lock(&lock);
 
 		was_woken = taken && process_clock_ns() - begin < BRIEF_LOCK_NS;

@@ -12,7 +12,6 @@
 
 #include <dirent.h>
 #include <linux/seccomp.h>
-#include <string.h>
 #include <sys/syscall.h>
 
 static const struct pci_address gpu = {.bus = 0x3b}, other_gpu = {.bus = 0x5e};
@@ -240,8 +239,6 @@ FIXTURE(end)
 	process_end(&other);
 }
 
-/* --- tests -------------------------------------------------------------------------------------------------------- */
-
 TEST(as_it_counts)
 {
 	errno = EDOM;
@@ -440,11 +437,10 @@ TEST(gone)
 	assert_counts(gpu, 1, 0, 0);
 }
 
-static int begin_all(void **state)
+FIXTURE(begin_all)
 {
-	(void)state;
 	told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return told == MAP_FAILED ? -1 : 0;
+	assert_ptr_not_equal(told, MAP_FAILED);
 }
 
 int main(void)

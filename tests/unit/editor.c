@@ -5,6 +5,8 @@
 #include "state/editor.h"
 #include "state/layout.h"
 
+static struct error error;
+
 static struct segment_revision revision_of(unsigned int gpus, unsigned int first, unsigned int last)
 {
 	struct segment_revision revision;
@@ -55,8 +57,6 @@ static struct {
 /* The second process gets this number of GPUs. */
 static void start_family(unsigned int gpus_of_second)
 {
-	struct error error = {.reason = ""};
-
 	for (int i = 0; i < COUNT; i++) {
 		family.processes[i] = start(i == 1 ? gpus_of_second : 1);
 		if (editor_open(&family.editors[i], family.processes[i].pid, &error) != SEGMENT_FOUND)
@@ -87,13 +87,10 @@ static void assert_list(struct editor *editor, const char *expected)
 	assert_string_equal(tpcset_format_list(&revision.partitions[0].set, list), expected);
 }
 
-/* --- tests -------------------------------------------------------------------------------------------- */
-
 /* One process has no room for another GPU: this is noticed before any partition is written. */
 TEST_WITH(NULL, end, impossible_change_changes_none)
 {
 	struct segment_revision wanted = revision_of(1, 20, 23);
-	struct error error;
 
 	start_family(SEGMENT_GPUS);
 	wanted.partitions[0].pci.bus = 0xff;
@@ -109,7 +106,6 @@ TEST_WITH(begin, end, failure_undoes_earlier_changes)
 {
 	struct segment_revision wanted = revision_of(1, 20, 23);
 	struct segment stopped;
-	struct error error;
 
 	assert_int_equal(segment_open(&stopped, family.processes[2].pid, NULL), SEGMENT_FOUND);
 	assert_int_equal(segment_lock(&stopped, NULL), 0);
@@ -142,13 +138,12 @@ TEST_WITH(begin, end, what_cannot_be_taken_back_is_told)
 {
 	struct segment_revision wanted = revision_of(1, 20, 23);
 	struct segment first, stopped;
-	struct error error;
-	pthread_t thread;
 
 	assert_int_equal(segment_open(&first, family.processes[0].pid, NULL), SEGMENT_FOUND);
 	assert_int_equal(segment_open(&stopped, family.processes[2].pid, NULL), SEGMENT_FOUND);
 	assert_int_equal(segment_lock(&stopped, NULL), 0);
-	assert_int_equal(pthread_create(&thread, NULL, lock_when_changed, &first), 0);
+	pthread_t thread = thread_start(lock_when_changed, &first);
+
 	assert_int_equal(editor_change(family.editors, COUNT, &wanted, &error), EDITOR_SOME);
 	pthread_join(thread, NULL);
 	assert_non_null(strstr(error.reason, "; 2 others had been changed before, and 1 of them stay so"));
@@ -197,7 +192,6 @@ TEST(moves_are_followed)
 	struct segment_revision wanted = revision_of(1, 20, 23);
 	pid_t mover = fork();
 	struct editor editor;
-	struct error error = {.reason = ""};
 	int opened = 0, edited = 0;
 
 	/* If it moves faster than a slow editor looks, the editor gives up and says that it is busy. */

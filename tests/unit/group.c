@@ -6,10 +6,10 @@
 #include "state/group.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
+
+static struct nvtaskset_error error;
 
 #define WORKERS 8
 #define CLAIMS 1000 /* of all workers together */
@@ -20,14 +20,12 @@
 static char directory[] = "/tmp/nvtaskset-group-XXXXXX";
 static struct nvtaskset_topology *topology;
 
-static int setup(void **state)
+FIXTURE(setup)
 {
-	(void)state;
 	strcpy(directory + strlen(directory) - 6, "XXXXXX");
-	return mkdtemp(directory) && setenv("NVTASKSET_TOPOLOGY", "share/topologies/h200-x2.txt", 1) == 0 &&
-	                       nvtaskset_topology_load(&topology, NULL) == 0
-	               ? 0
-	               : -1;
+	assert_non_null(mkdtemp(directory));
+	setenv("NVTASKSET_TOPOLOGY", "share/topologies/h200-x2.txt", 1);
+	assert_int_equal(nvtaskset_topology_load(&topology, NULL), 0);
 }
 
 static const char *path_of(const char *name)
@@ -49,29 +47,26 @@ static void remove_all(void)
 		closedir(files);
 }
 
-static int teardown(void **state)
+FIXTURE(teardown)
 {
-	(void)state;
 	remove_all();
 	nvtaskset_topology_free(topology);
-	return rmdir(directory);
+	assert_int_equal(rmdir(directory), 0);
 }
 
 static struct nvtaskset_group *make(const char *name)
 {
 	struct nvtaskset_group *group = NULL;
-	struct nvtaskset_error error = {.reason = ""};
 
-	if (nvtaskset_group_make(&group, topology, path_of(name), NULL, &error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(nvtaskset_group_make(&group, topology, path_of(name), NULL, &error));
 	return group;
 }
 
-static int claim(struct nvtaskset_group *group, unsigned int count, struct nvtaskset_error *error)
+static int claim(struct nvtaskset_group *group, unsigned int count)
 {
 	const struct nvtaskset_claim claims[] = {{.gpu = 0, .count = count}};
 
-	return nvtaskset_group_claim(group, claims, 1, NVTASKSET_PACKED, error);
+	return nvtaskset_group_claim(group, claims, 1, NVTASKSET_PACKED, &error);
 }
 
 static struct nvtaskset_set set_of(const struct nvtaskset_group *group, unsigned int gpu)
@@ -87,23 +82,22 @@ static struct nvtaskset_set set_of(const struct nvtaskset_group *group, unsigned
 TEST(claims)
 {
 	struct nvtaskset_group *a = make("a"), *b = make("b"), *again;
-	struct nvtaskset_error error;
 	const struct nvtaskset_claim both[] = {{0, 4}, {1, 6}}, too_many[] = {{0, 4}, {1, 67}}, unknown[] = {{0, 4}, {2, 1}};
 	char name[NVTASKSET_GROUP_NAME];
 
 	assert_string_equal(nvtaskset_group_name(a, name), "a");
-	assert_int_equal(claim(a, 20, &error), 0);
-	assert_int_equal(claim(b, 40, &error), 0);
+	assert_int_equal(claim(a, 20), 0);
+	assert_int_equal(claim(b, 40), 0);
 	struct nvtaskset_set first = set_of(a, 0), second = set_of(b, 0), common = nvtaskset_set_and(&first, &second);
 
 	assert_each(nvtaskset_set_count(&first), 20, nvtaskset_set_count(&second), 40);
 	assert_int_equal(nvtaskset_set_count(&common), 0);
 	/* Once more is the same; another number is a mistake. */
 	again = make("a");
-	assert_int_equal(claim(again, 20, &error), 0);
+	assert_int_equal(claim(again, 20), 0);
 	second = set_of(again, 0);
 	assert_true(nvtaskset_set_equal(&first, &second));
-	assert_error_code(claim(again, 21, &error), INVALID);
+	assert_error_code(claim(again, 21), INVALID);
 	nvtaskset_group_close(again);
 	/* All of them or none. */
 	again = make("c");
@@ -111,8 +105,8 @@ TEST(claims)
 	assert_error_code(nvtaskset_group_claim(again, unknown, 2, NVTASKSET_PACKED, &error), NOT_KNOWN);
 	second = set_of(again, 0);
 	assert_int_equal(nvtaskset_set_count(&second), TPCS);
-	assert_int_equal(claim(again, 0, &error), -1);
-	assert_error_code(claim(again, 7, &error), NO_ROOM);
+	assert_int_equal(claim(again, 0), -1);
+	assert_error_code(claim(again, 7), NO_ROOM);
 	assert_int_equal(nvtaskset_group_claim(again, both, 2, NVTASKSET_DISTRIBUTED, &error), 0);
 	second = set_of(again, 1);
 	assert_int_equal(nvtaskset_set_count(&second), 6);
@@ -121,7 +115,7 @@ TEST(claims)
 	assert_int_equal(nvtaskset_group_remove(path_of("a"), &error), 0);
 	nvtaskset_group_close(a);
 	a = make("d");
-	assert_int_equal(claim(a, 22, &error), 0);
+	assert_int_equal(claim(a, 22), 0);
 	nvtaskset_group_close(a);
 	nvtaskset_group_close(b);
 	nvtaskset_group_close(again);
@@ -133,13 +127,12 @@ TEST(claims)
 TEST(claim_of_a_removed_file)
 {
 	struct nvtaskset_group *former = make("job"), *job;
-	struct nvtaskset_error error;
 
 	assert_int_equal(nvtaskset_group_remove(path_of("job"), &error), 0);
-	assert_error_has(claim(former, 4, &error), "/job: was removed");
+	assert_error_has(claim(former, 4), "/job: was removed");
 	job = make("job");
-	assert_int_equal(claim(former, 4, &error), -1);
-	assert_int_equal(claim(job, TPCS, &error), 0);
+	assert_int_equal(claim(former, 4), -1);
+	assert_int_equal(claim(job, TPCS), 0);
 	nvtaskset_group_close(former);
 	nvtaskset_group_close(job);
 }
@@ -149,7 +142,6 @@ TEST(names_of_files)
 {
 	static const char *const names[] = {"12", ".job", "a b", "-job", "job\n"};
 	struct nvtaskset_group *group = make("job");
-	struct nvtaskset_error error;
 	char from[PATH_MAX];
 
 	nvtaskset_group_close(group);
@@ -172,7 +164,7 @@ static _Noreturn void claim_when_told(int pipe)
 {
 	char byte;
 
-	_exit(read(pipe, &byte, 1) == 1 && claim(waiting, 4, NULL) == 0 ? 0 : 1);
+	_exit(read(pipe, &byte, 1) == 1 && claim(waiting, 4) == 0 ? 0 : 1);
 }
 
 static int lock_file(void)
@@ -260,7 +252,6 @@ static void mark(const struct nvtaskset_set *set, int from, int to)
 static void claim_and_free(int worker, int number)
 {
 	struct nvtaskset_group *group;
-	struct nvtaskset_error error = {.reason = ""};
 	char name[32];
 
 	name_of(name, worker, number);
@@ -268,7 +259,7 @@ static void claim_and_free(int worker, int number)
 		atomic_fetch_add(&shared->wrong, 1);
 		return;
 	}
-	if (claim(group, 1 + (unsigned int)rand() % 20, &error) == 0) {
+	if (claim(group, 1 + (unsigned int)rand() % 20) == 0) {
 		struct nvtaskset_set set;
 
 		nvtaskset_group_get(group, 0, &set, NULL);
@@ -335,10 +326,8 @@ static bool run_and_kill(void (*run)(void), int request, int steps)
 		assert_int_equal(waitpid(child, &status, 0), child);
 		is_over = WIFEXITED(status);
 	}
-	if (!is_over) {
-		kill(child, SIGKILL);
-		waitpid(child, &status, 0);
-	}
+	if (!is_over)
+		end_child(child);
 	return !is_over;
 }
 
@@ -347,7 +336,7 @@ static void make_and_claim(void)
 	struct nvtaskset_group *group;
 
 	if (nvtaskset_group_make(&group, topology, path_of("killed"), NULL, NULL) == 0)
-		claim(group, 10, NULL);
+		claim(group, 10);
 }
 
 TEST(killed_while_it_claims)
@@ -356,15 +345,13 @@ TEST(killed_while_it_claims)
 	int steps;
 
 	for (steps = 1; was_killed && steps < 2000; steps++) {
-		struct nvtaskset_error error;
-
 		was_killed = run_and_kill(make_and_claim, PTRACE_SYSCALL, steps);
 		/* The file is whole or not there, and nobody waits for who was killed. */
 		bool is_there = access(path_of("killed"), F_OK) == 0;
 		struct nvtaskset_group *killed = make("killed"), *other = make("other");
 
-		assert_int_equal(claim(other, TPCS - 10, &error), 0);
-		assert_int_equal(claim(killed, 10, &error), 0);
+		assert_int_equal(claim(other, TPCS - 10), 0);
+		assert_int_equal(claim(killed, 10), 0);
 		struct nvtaskset_set a = set_of(killed, 0), b = set_of(other, 0), common = nvtaskset_set_and(&a, &b);
 
 		assert_int_equal(nvtaskset_set_count(&common), 0);
@@ -420,11 +407,11 @@ TEST(a_file_that_others_may_write_is_copied)
 		int file = open(path_of("open"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 		char name[GROUP_NAME_MAX + 1];
 		struct group group;
-		struct error error;
+		struct error why;
 
-		assert_int_equal(group_fill(file, "open", "", &revision, &error), 0);
+		assert_int_equal(group_fill(file, "open", "", &revision, &why), 0);
 		assert_int_equal(fchmod(file, is_open ? 0666 : 0644), 0);
-		assert_int_equal(group_map(&group, dup(file), &error), 0);
+		assert_int_equal(group_map(&group, dup(file), &why), 0);
 		assert_int_equal(group.is_copy, is_open);
 		if (is_open)
 			assert_int_equal(ftruncate(file, 0), 0);

@@ -5,8 +5,7 @@
 
 #include "mps/reach.h"
 
-#include <signal.h>
-
+static const struct mps_request usual = {.mode = MPS_ON};
 static struct mps_status status;
 static struct error error;
 
@@ -74,8 +73,6 @@ TEST(several_gpus)
 /* The daemon starts another server for us. */
 TEST(other_users_server)
 {
-	const struct mps_request request = {.mode = MPS_ON};
-
 	if (geteuid() != 0)
 		skip_because("needs root");
 	pid_t server = fork();
@@ -84,7 +81,7 @@ TEST(other_users_server)
 		_exit(setuid(65534) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && raise(SIGSTOP) == 0 ? 0 : 1);
 	assert_int_equal(waitpid(server, NULL, WUNTRACED), server);
 	set_number("FAKE_MPS_SERVER", (unsigned int)server);
-	bool room = has_room(20, &request, 0);
+	bool room = has_room(20, &usual, 0);
 
 	end_child(server);
 	assert_true(room);
@@ -92,19 +89,15 @@ TEST(other_users_server)
 
 TEST(own_server)
 {
-	const struct mps_request request = {.mode = MPS_ON};
-
 	set_number("FAKE_MPS_SERVER", (unsigned int)getpid());
-	assert_true(has_room(3, &request, 3));
-	assert_false(has_room(20, &request, 20));
+	assert_true(has_room(3, &usual, 3));
+	assert_false(has_room(20, &usual, 20));
 }
 
 TEST(partial_answer)
 {
-	const struct mps_request request = {.mode = MPS_ON};
-
 	setenv("FAKE_MPS", "partial", 1);
-	assert_true(has_room(20, &request, 0));
+	assert_true(has_room(20, &usual, 0));
 }
 
 /* A daemon that gives any answer is running. Lines that are no clients are not counted. */
@@ -154,8 +147,6 @@ TEST_WITH(fake_setup, remove_control, cannot_be_run)
 /* A client on each of more GPUs than are counted; the other lines only look like clients. */
 TEST_WITH(fake_setup, remove_control, lines_that_are_no_clients)
 {
-	const struct mps_request request = {.mode = MPS_ON};
-
 	replace_control("#!/bin/sh\n"
 	                "echo 4194304\n"
 	                "echo 1 1 4194304 GPU-0\n"
@@ -168,7 +159,7 @@ TEST_WITH(fake_setup, remove_control, lines_that_are_no_clients)
 	                "echo 1 1 4194304 GPU-65\n"
 	                "echo 99999999999999999999\n"
 	                "printf '1 1 4194304'\n");
-	assert_true(has_room(0, &request, 1));
+	assert_true(has_room(0, &usual, 1));
 }
 
 /* No control sequence reaches the user's terminal. */
@@ -189,12 +180,10 @@ TEST(overdue)
 
 TEST(early_answer_is_taken_once)
 {
-	const struct mps_request request = {.mode = MPS_ON};
-
 	set_number("FAKE_MPS_CLIENTS", 3);
-	mps_ask_early(&request);
-	assert_true(has_room(5, &request, 3));
-	assert_true(has_room(5, &request, 5));
+	mps_ask_early(&usual);
+	assert_true(has_room(5, &usual, 3));
+	assert_true(has_room(5, &usual, 5));
 }
 
 TEST_WITH(fake_setup, fake_teardown, early_and_no_daemon)
@@ -207,33 +196,30 @@ TEST_WITH(fake_setup, fake_teardown, early_and_no_daemon)
 
 TEST(early_and_sent_away)
 {
-	const struct mps_request request = {.mode = MPS_ON};
-
 	setenv("FAKE_MPS", "busy", 1);
-	mps_ask_early(&request);
-	assert_true(has_room(7, &request, 7));
+	mps_ask_early(&usual);
+	assert_true(has_room(7, &usual, 7));
 }
 
 /* The tear-down checks that no child is left. */
 TEST(early_and_forgotten)
 {
-	const struct mps_request request = {.mode = MPS_ON}, none = {.mode = MPS_OFF};
+	const struct mps_request none = {.mode = MPS_OFF};
 
 	mps_forget();
-	mps_ask_early(&request);
+	mps_ask_early(&usual);
 	mps_forget();
 	mps_forget();
 	mps_ask_early(&none);
-	assert_true(has_room(9, &request, 9));
+	assert_true(has_room(9, &usual, 9));
 }
 
 /* The reason is the one of the early question, whatever has failed since. */
 TEST(early_and_impossible)
 {
-	const struct mps_request request = {.mode = MPS_ON};
 	rlim_t before = limit_to(RLIMIT_NOFILE, 0);
 
-	mps_ask_early(&request);
+	mps_ask_early(&usual);
 	limit_to(RLIMIT_NOFILE, before);
 	errno = EDOM;
 	fake_refuses(MPS_ON, "cannot be run: Too many open files");

@@ -2,19 +2,12 @@
  * singletons; the others have one virtual GPC each. */
 #include "../cases.h"
 #include "gpu/occupancy.h"
+#include "sets.h"
 #include "share.h"
 
 #define WHOLE "0-65"
 
 static struct topology_list list;
-
-static struct tpcset parse(const char *text)
-{
-	struct tpcset set = {{0}};
-
-	assert_int_equal(tpcset_parse_list(&set, text, TPCSET_MAX, "TPC", NULL), 0);
-	return set;
-}
 
 static struct occupancy need(unsigned int cluster, unsigned int cooperative, unsigned int blocks_per_sm)
 {

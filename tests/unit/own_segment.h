@@ -2,14 +2,8 @@
 #ifndef NVTASKSET_TESTS_OWN_SEGMENT_H
 #define NVTASKSET_TESTS_OWN_SEGMENT_H
 
+#include "../cases.h"
 #include "state/segment.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <string.h>
-#include <unistd.h>
 
 static const struct pci_address first = {.bus = 0x3b};
 

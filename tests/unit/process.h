@@ -2,15 +2,7 @@
 #ifndef NVTASKSET_TESTS_PROCESS_H
 #define NVTASKSET_TESTS_PROCESS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "../cases.h"
 
 struct process {
 	pid_t pid;

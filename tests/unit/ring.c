@@ -60,9 +60,8 @@ static void *publish_many(void *data)
 TEST(reads_no_halves_while_another_writes)
 {
 	uint64_t words[WORDS];
-	pthread_t writer;
+	pthread_t writer = thread_start(publish_many, NULL);
 
-	assert_int_equal(pthread_create(&writer, NULL, publish_many, NULL), 0);
 	while (!atomic_load(&done)) {
 		if (read_value(words)) {
 			for (int word = 1; word < WORDS; word++)

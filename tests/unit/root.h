@@ -2,14 +2,7 @@
 #ifndef NVTASKSET_TESTS_ROOT_H
 #define NVTASKSET_TESTS_ROOT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
+#include "../cases.h"
 
 static char root[32];
 

@@ -11,6 +11,8 @@
 #include <limits.h>
 #include <sys/file.h>
 
+static struct error error;
+
 static struct segment editor; /* owner, as an editor has it */
 
 FIXTURE(begin)
@@ -50,8 +52,6 @@ TEST_WITH(begin, end, there_was_no_limit_in_a_former_revision)
 
 TEST_WITH(begin, end, one_gpu_too_many)
 {
-	struct error error;
-
 	for (unsigned int i = 1; i < SEGMENT_GPUS; i++) {
 		struct segment_partition more = partition_of((struct pci_address){.domain = i}, 0, 0);
 
@@ -101,16 +101,7 @@ static void *edit_own_gpu(void *argument)
 /* An edit copies the others' sets: without the lock, one of two would be lost now and then. */
 TEST_WITH(begin, end, no_edit_is_lost)
 {
-	pthread_t editors[EDITORS];
-
-	for (uintptr_t i = 0; i < EDITORS; i++)
-		assert_int_equal(pthread_create(&editors[i], NULL, edit_own_gpu, (void *)(i + 1)), 0);
-	for (unsigned int i = 0; i < EDITORS; i++) {
-		void *failure;
-
-		pthread_join(editors[i], &failure);
-		assert_null(failure);
-	}
+	threads_run(EDITORS, edit_own_gpu, (void *)1, 1);
 	assert_int_equal(segment_revision_number(&owner), 1 + EDITORS * EDITS);
 	for (unsigned int i = 1; i <= EDITORS; i++)
 		assert_set(&owner, (struct pci_address){.domain = i}, 0, 207);
@@ -121,7 +112,6 @@ TEST_WITH(begin, end, a_number_is_raised_under_the_lock)
 {
 	uint64_t before = segment_revision_number(&owner);
 	struct segment other;
-	struct error error;
 
 	assert_int_equal(segment_open(&other, getpid(), NULL), SEGMENT_FOUND);
 	assert_int_equal(segment_lock(&other, NULL), 0);
@@ -152,9 +142,9 @@ static struct process start_child(void (*work)(void))
 static void assert_state(void (*work)(void), enum segment_state expected, const char *reason)
 {
 	struct segment segment;
-	struct error error = {.reason = ""};
 	struct process child = start_child(work);
 
+	error.reason[0] = '\0';
 	assert_int_equal(segment_open(&segment, child.pid, &error), expected);
 	assert_null(segment.memory);
 	assert_non_null(strstr(error.reason, reason));
@@ -275,7 +265,7 @@ TEST(hostile_files_are_refused)
 	struct process child = start_child(add_file);
 	struct segment found;
 
-	assert_int_equal(segment_open(&found, child.pid, &(struct error){.reason = ""}), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&found, child.pid, &error), SEGMENT_FOUND);
 	segment_close(&found);
 	process_end(&child);
 }
@@ -328,10 +318,9 @@ static void *wait_for_end(void *end)
 static int make_segment_beside_a_thread(void)
 {
 	int pipe[2];
-	pthread_t thread;
 
 	assert_int_equal(pipe2(pipe, O_CLOEXEC), 0);
-	assert_int_equal(pthread_create(&thread, NULL, wait_for_end, &pipe[0]), 0);
+	pthread_t thread = thread_start(wait_for_end, &pipe[0]);
 	int file = make_segment().file;
 
 	if (segment_open(&editor, getpid(), NULL) != SEGMENT_FOUND)
@@ -389,7 +378,7 @@ TEST(quick_look)
 	segment_close(&editor);
 	/* A search that gives a reason finds it in any case. */
 	limit_to(RLIMIT_NOFILE, before);
-	assert_int_equal(segment_open(&editor, getpid(), &(struct error){.reason = ""}), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&editor, getpid(), &error), SEGMENT_FOUND);
 	end(NULL);
 }
 
@@ -427,16 +416,9 @@ static void *count_alone(void *of)
 TEST_WITH(begin, end, threads_count_in_slots_of_their_own)
 {
 	struct segment_counters counters;
-	pthread_t threads[10];
-	void *failure;
 	int more = 0;
 
-	for (int i = 0; i < 10; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, count_alone, &owner), 0);
-	for (int i = 0; i < 10; i++) {
-		pthread_join(threads[i], &failure);
-		assert_null(failure);
-	}
+	threads_run(10, count_alone, &owner, 0);
 	while (counter_slot_take(&owner) && more < 1000)
 		more++;
 	assert_in_range(more, 1, 999);
@@ -464,14 +446,8 @@ TEST(threads_give_their_slots_back)
 
 	counter_slots_free();
 	owner = make_segment();
-	for (int i = 0; i < 5 * COUNTER_SLOTS; i++) {
-		pthread_t thread;
-		void *failure;
-
-		assert_int_equal(pthread_create(&thread, NULL, count_and_give_back, &owner), 0);
-		pthread_join(thread, &failure);
-		assert_null(failure);
-	}
+	for (int i = 0; i < 5 * COUNTER_SLOTS; i++)
+		threads_run(1, count_and_give_back, &owner, 0);
 	segment_read_counters(&owner, &counters);
 	assert_int_equal(counters.restricted, 5 * COUNTER_SLOTS);
 	segment_close(&owner);
@@ -484,7 +460,6 @@ TEST(limits)
 	struct segment_revision revision = revision_of(&partition);
 	rlim_t before = limit_to(RLIMIT_FSIZE, 4096);
 	struct segment segment;
-	struct error error;
 
 	assert_int_equal(segment_create(&segment, &revision, -1, &error), -1);
 	assert_int_equal(segment_create_private(&segment, &revision, &error), 0);
@@ -551,9 +526,9 @@ TEST(garbage_in_the_environment)
 
 	for (size_t i = 0; i < COUNT_OF(garbage); i++) {
 		struct segment_revision revision;
-		struct error error = {.reason = ""};
 
 		ROW("%s", garbage[i]);
+		error.reason[0] = '\0';
 		assert_int_equal(segment_revision_parse(&revision, garbage[i], &error), -1);
 		assert_true(strlen(error.reason) > 0);
 	}

@@ -2,6 +2,7 @@
 #include "../cases.h"
 #include "cuda_process.h"
 #include "own_segment.h"
+#include "process.h"
 
 static void move_to(unsigned int from, unsigned int to)
 {
@@ -67,10 +68,8 @@ static void *launch(void *segment)
 TEST(while_others_launch)
 {
 	struct segment launchers = owner;
-	pthread_t threads[2];
+	pthread_t threads[] = {thread_start(launch, &launchers), thread_start(launch, &launchers)};
 
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, launch, &launchers), 0);
 	for (unsigned int i = 0; i < 2000; i++) {
 		close(owner.file);
 		assert_int_equal(segment_keep_findable(&owner, NULL), 0);
@@ -128,10 +127,10 @@ static void *edit_once_for_each_move(void *argument)
 TEST(no_edit_is_lost_silently)
 {
 	struct race race = {.moves = 2000};
-	pthread_t editor;
 
 	assert_int_equal(pthread_barrier_init(&race.barrier, NULL, 2), 0);
-	assert_int_equal(pthread_create(&editor, NULL, edit_once_for_each_move, &race), 0);
+	pthread_t editor = thread_start(edit_once_for_each_move, &race);
+
 	for (unsigned int move = 0; move < race.moves; move++) {
 		assert_int_equal(segment_open(&race.editor, getpid(), NULL), SEGMENT_FOUND);
 		close(owner.file);
@@ -162,28 +161,25 @@ TEST(second_copy_shares_it)
 	segment_close(&second);
 }
 
+static void have_segment(char order)
+{
+	(void)order;
+	make_segment();
+}
+
 /* An editor has others' segments open, and none of its own. */
 TEST_WITH(no_fixture, NULL, segments_of_others_are_not_found)
 {
 	struct segment others, own;
-	int ready[2];
 
 	assert_false(segment_find_own(&own));
-	assert_int_equal(pipe(ready), 0);
-	pid_t child = fork();
+	struct process other = process_start(have_segment);
 
-	if (child == 0) {
-		make_segment();
-		if (write(ready[1], "", 1) == 1)
-			pause();
-		_exit(1);
-	}
-	assert_int_equal(read(ready[0], &(char){0}, 1), 1);
-	assert_int_equal(segment_open(&others, child, NULL), SEGMENT_FOUND);
+	assert_int_equal(segment_open(&others, other.pid, NULL), SEGMENT_FOUND);
 	assert_true(fcntl(others.file, F_DUPFD_CLOEXEC, 200) >= 200);
 	assert_false(segment_find_own(&own));
 	segment_close(&others);
-	end_child(child);
+	process_end(&other);
 }
 
 static void assert_written_by_its_user_alone(const struct segment *segment)

@@ -101,6 +101,16 @@ static void write_in_child(const struct implementation *implementation)
 	implementation->write(NEW);
 }
 
+/* Waits until it has stopped itself. */
+static pid_t stopped(pid_t child)
+{
+	int status;
+
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSTOPPED(status));
+	return child;
+}
+
 static pid_t start_child(const struct implementation *implementation, void (*work)(const struct implementation *))
 {
 	pid_t child = fork();
@@ -113,12 +123,7 @@ static pid_t start_child(const struct implementation *implementation, void (*wor
 		work(implementation);
 		_exit(0);
 	}
-	assert_true(child > 0);
-	int status;
-
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFSTOPPED(status));
-	return child;
+	return stopped(child);
 }
 
 /* Steps the child by `count` instructions; false if it ended before. */
@@ -138,19 +143,8 @@ static bool step(pid_t child, unsigned long count)
 
 static void finish(pid_t child)
 {
-	int status;
-
 	assert_int_equal(ptrace(PTRACE_DETACH, child, NULL, NULL), 0);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
-
-static void end(pid_t child)
-{
-	int status;
-
-	kill(child, SIGKILL);
-	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_ends_well(child);
 }
 
 /* --- torn reads ---------------------------------------------------------------------------------------- */
@@ -217,7 +211,7 @@ static unsigned int count_damage(const struct implementation *implementation, un
 
 		running = step(child, place);
 		if (running)
-			end(child);
+			end_child(child);
 		damaged += !implementation->read(&set) || !is_whole(&set) || (set.words[0] != OLD && set.words[0] != NEW);
 	}
 	return damaged;
@@ -241,7 +235,6 @@ static pid_t start_mover(void)
 	struct segment_revision revision = {.count = 1, .partitions = {{.pci = pci, .set = pattern(OLD)}}};
 	struct segment own;
 	pid_t child = fork();
-	int status;
 
 	if (child == 0) {
 		close_range(3, ~0U, 0);
@@ -252,9 +245,7 @@ static pid_t start_mover(void)
 		raise(SIGSTOP);
 		_exit(segment_keep_findable(&own, NULL) < 0);
 	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFSTOPPED(status));
-	return child;
+	return stopped(child);
 }
 
 TEST(moving_segment_is_found_whole_or_not_at_all)
@@ -281,23 +272,17 @@ TEST(moving_segment_is_found_whole_or_not_at_all)
 	assert_true(found > 0 && absent > 0);
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
 	struct segment_revision revision = {.count = 1};
-
-	(void)state;
 	const char *wanted = getenv("SEGMENT_STRIDE");
 
 	usual_stride = wanted ? strtoul(wanted, NULL, 10) : STRIDE_DEFAULT;
 	revision.partitions[0] = (struct segment_partition){.pci = pci, .set = pattern(OLD)};
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return shared == MAP_FAILED || segment_create(&segment, &revision, -1, NULL) < 0 ||
-	                       segment_open(&own_editor, getpid(), NULL) != SEGMENT_FOUND
-	               ? -1
-	               : 0;
+	assert_ptr_not_equal(shared, MAP_FAILED);
+	assert_int_equal(segment_create(&segment, &revision, -1, NULL), 0);
+	assert_int_equal(segment_open(&own_editor, getpid(), NULL), SEGMENT_FOUND);
 }
 
-int main(void)
-{
-	return run_tests_in(set_up, NULL, NULL, NULL);
-}
+RUN_TESTS_IN(set_up, NULL, NULL, NULL)

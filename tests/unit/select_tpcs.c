@@ -4,6 +4,8 @@
 #include "sets.h"
 #include "share.h"
 
+static struct error error;
+
 static struct topology_list list;
 
 /* The chosen TPCs, as a list; "" if there are not enough. */
@@ -11,7 +13,6 @@ static const char *choose(const struct topology *gpu, const char *used, unsigned
 {
 	static char text[TPCSET_TEXT];
 	struct tpcset set = {{0}}, taken = parse(used);
-	struct error error;
 
 	if (select_tpcs(&set, gpu, &taken, count, strategy, &error) < 0)
 		return "";
@@ -171,7 +172,6 @@ TEST(too_few_are_free)
 {
 	const struct topology *gpu = share_read(&list, "h200");
 	struct tpcset set, used = parse("0-41");
-	struct error error;
 
 	assert_error(select_tpcs(&set, gpu, &used, 25, STRATEGY_PACKED, &error),
 	             "25 TPCs: of this GPU's 66 only 24 are free: 42-65");
@@ -184,8 +184,8 @@ TEST(numbers_and_shares)
 {
 	static const struct {
 		const char *text;
-		unsigned int count; /* 0: refused */
-		const char *reason;
+		unsigned int count;
+		const char *reason; /* NULL: accepted */
 	} cases[] = {
 		{"1", 1, NULL},
 		{"66", 66, NULL},
@@ -212,14 +212,13 @@ TEST(numbers_and_shares)
 
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		unsigned int count = 0;
-		struct error error;
-		int result = select_parse_count(&count, cases[i].text, gpu, &error);
 
-		assert_int_equal(result, cases[i].count ? 0 : -1);
-		if (result == 0)
-			assert_int_equal(count, cases[i].count);
-		else
-			assert_string_equal(error.reason, cases[i].reason);
+		if (cases[i].reason) {
+			assert_error(select_parse_count(&count, cases[i].text, gpu, &error), cases[i].reason);
+			continue;
+		}
+		assert_int_equal(select_parse_count(&count, cases[i].text, gpu, &error), 0);
+		assert_int_equal(count, cases[i].count);
 	}
 }
 
@@ -232,7 +231,6 @@ TEST(two_shares_of_everything_fit)
 		for (unsigned int percent = 1; percent < 100; percent++) {
 			unsigned int one = 0, other = 0;
 			char text[8];
-			struct error error;
 
 			snprintf(text, sizeof text, "%u%%", percent);
 			assert_int_equal(select_parse_count(&one, text, &gpu, &error), 0);

@@ -2,12 +2,8 @@
 #ifndef NVTASKSET_TESTS_SETS_H
 #define NVTASKSET_TESTS_SETS_H
 
+#include "../cases.h"
 #include "gpu/tpcset.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 
 /* A list; "" is the empty set. */
 static struct tpcset parse(const char *text)

@@ -2,13 +2,8 @@
 #ifndef NVTASKSET_TESTS_SHARE_H
 #define NVTASKSET_TESTS_SHARE_H
 
+#include "../cases.h"
 #include "gpu/topology/topology.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <stdio.h>
 
 /* The first GPU of a file, which is read into `list`. */
 static const struct topology *share_read(struct topology_list *list, const char *name)

@@ -13,33 +13,31 @@
 static char gpu[] = "/tmp/nvtaskset-sim-XXXXXX", mps[] = "/tmp/nvtaskset-mps-XXXXXX", control[64];
 static pid_t other;
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
-	(void)state;
 	strcpy(gpu + sizeof gpu - 7, "XXXXXX");
 	strcpy(mps + sizeof mps - 7, "XXXXXX");
 	int file = mkstemp(gpu);
 
 	snprintf(control, sizeof control, "%s/control", mkdtemp(mps));
 	unsetenv("SIM_COSTS");
-	return file >= 0 && close(file) == 0 && setenv("SIM_GPU", gpu, 1) == 0 && setenv("CUDA_MPS_PIPE_DIRECTORY", mps, 1) == 0 ? 0 : -1;
+	assert_int_equal(close(file), 0);
+	setenv("SIM_GPU", gpu, 1);
+	setenv("CUDA_MPS_PIPE_DIRECTORY", mps, 1);
 }
 
 static void end_other(void)
 {
-	if (other > 0) {
-		kill(other, SIGKILL);
-		waitpid(other, NULL, 0);
-	}
+	if (other > 0)
+		end_child(other);
 	other = 0;
 }
 
-static int tear_down(void **state)
+FIXTURE(tear_down)
 {
-	(void)state;
 	end_other();
 	unlink(control);
-	return unlink(gpu) | rmdir(mps);
+	assert_int_equal(unlink(gpu) | rmdir(mps), 0);
 }
 
 static struct tpcset range(unsigned int first, unsigned int last)
@@ -53,7 +51,6 @@ static struct tpcset range(unsigned int first, unsigned int last)
 /* Each case is a process of its own, since a process has one place for ever. */
 static void in_a_child(void (*body)(void))
 {
-	int status;
 	pid_t pid = fork();
 
 	if (pid == 0) {
@@ -61,8 +58,7 @@ static void in_a_child(void (*body)(void))
 		end_other();
 		_exit(0);
 	}
-	waitpid(pid, &status, 0);
-	assert_int_equal(status, 0);
+	assert_ends_well(pid);
 }
 
 /* Another program, which wants to run. */
@@ -114,28 +110,18 @@ static void take_turns(uint64_t own_us, uint64_t others_us, uint64_t change)
 	turns_end();
 }
 
-static void body_turns(void)
+TEST_BY(in_a_child, turns)
 {
 	take_turns(2048, 2048, CHANGE);
 	take_turns(16000, 1, CHANGE);
 }
 
-TEST(turns)
-{
-	in_a_child(body_turns);
-}
-
-static void body_other_costs(void)
+TEST_BY(in_a_child, turns_at_other_costs)
 {
 	setenv("SIM_COSTS", "50", 1);
 	take_turns(2048, 100, CHANGE / 2);
 	setenv("SIM_COSTS", "200", 1);
 	take_turns(100, 2048, CHANGE * 2);
-}
-
-TEST(turns_at_other_costs)
-{
-	in_a_child(body_other_costs);
 }
 
 static void share_tpcs(unsigned int first, unsigned int last, double expected)
@@ -150,17 +136,12 @@ static void share_tpcs(unsigned int first, unsigned int last, double expected)
 	end_other();
 }
 
-static void body_side_by_side(void)
+TEST_BY(in_a_child, side_by_side)
 {
 	close(open(control, O_CREAT | O_WRONLY, 0600));
 	share_tpcs(0, 7, 0.5);
 	share_tpcs(4, 11, 0.75);
 	share_tpcs(8, 65, 1);
-}
-
-TEST(side_by_side)
-{
-	in_a_child(body_side_by_side);
 }
 
 RUN_TESTS(set_up, tear_down)

@@ -11,11 +11,13 @@
 #include "state/stamps_read.h"
 
 /* A watcher tells here that it raises the number. */
-static int raise_now(struct segment *of, struct error *error);
+static int raise_now(struct segment *of, struct error *why);
 
 #define segment_raise raise_now
 #include "../../src/state/lease.c"
 #undef segment_raise
+
+static struct error error;
 
 #define ANYWHERE (UINT64_C(1) << 57)
 #define MS UINT64_C(1000000)
@@ -44,7 +46,6 @@ static struct look *look; /* NULL: nobody looks */
 
 static struct stamps *take_ring(unsigned int number)
 {
-	struct error error;
 	struct stamps *ring = stamps_take(&areas, &segment, number, first, ANYWHERE, &error);
 
 	if (!ring)
@@ -54,8 +55,6 @@ static struct stamps *take_ring(unsigned int number)
 
 FIXTURE(set_up)
 {
-	struct error error;
-
 	segment = make_segment();
 	assert_int_equal(segment_open(&watcher, getpid(), NULL), SEGMENT_FOUND);
 	place = counts_take(&counts_areas, &segment, first, ANYWHERE, false, &error);
@@ -121,9 +120,9 @@ TEST(a_watcher_that_dies_at_the_wrong_moment)
 
 static uint64_t meanwhile; /* 0: nothing happens */
 
-static int raise_now(struct segment *of, struct error *error)
+static int raise_now(struct segment *of, struct error *why)
 {
-	int result = segment_raise(of, error);
+	int result = segment_raise(of, why);
 
 	if (meanwhile != 0)
 		atomic_store(&of->memory->lease, meanwhile);
@@ -544,8 +543,6 @@ static struct look_times times;
 
 static void begin_look(void)
 {
-	struct error error;
-
 	look = look_begin(getpid(), &error);
 	if (!look)
 		fail_msg("%s", error.reason);
@@ -553,10 +550,7 @@ static void begin_look(void)
 
 static void take(void)
 {
-	struct error error;
-
-	if (look_take(look, &times, &error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(look_take(look, &times, &error));
 }
 
 /* A kernel that ends now, by counts and stamps, on a GPU whose clock is a second ahead. */

@@ -84,12 +84,7 @@ static void *add_many(void *data)
 
 TEST(loses_nothing_that_threads_add)
 {
-	pthread_t threads[THREADS];
-
-	for (uintptr_t i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, add_many, (void *)i), 0);
-	for (uintptr_t i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	threads_run(THREADS, add_many, NULL, 1);
 	for (uintptr_t i = 0; i < MANY * THREADS; i++)
 		assert_ptr_equal(find(&shared, 1 + i), &of_threads[i % THREADS][i / THREADS]);
 }

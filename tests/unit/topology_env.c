@@ -37,8 +37,6 @@ static void assert_refused(const char *line)
 	assert_int_equal(arrived.count, 0);
 }
 
-/* --- tests ------------------------------------------------------------------------------------------------------- */
-
 TEST(all_arrives)
 {
 	static const char *const names[] = {"h200", "h200-x2", "blackwell", "ada", "turing", "hopper-synthetic"};

@@ -4,16 +4,18 @@
 
 #include <dirent.h>
 
+static struct error error;
+
 static struct topology_list list, again;
 
-static int read_text(const char *text, size_t length, struct error *error)
+static int read_text(const char *text, size_t length)
 {
 	FILE *file = fmemopen((void *)text, length, "r");
 
 	memset(&list, 0xa5, sizeof list);
 
 	assert_non_null(file);
-	int result = topology_read(&list, file, "test", error);
+	int result = topology_read(&list, file, "test", &error);
 
 	fclose(file);
 	return result;
@@ -119,10 +121,7 @@ static const struct {
 TEST(refused_with_a_reason)
 {
 	for (size_t i = 0; i < COUNT_OF(refused); i++) {
-		struct error error = {.reason = ""};
-
-		assert_int_equal(read_text(refused[i].text, strlen(refused[i].text), &error), -1);
-		assert_string_equal(error.reason, refused[i].reason);
+		assert_error(read_text(refused[i].text, strlen(refused[i].text)), refused[i].reason);
 		assert_int_equal(list.count, 0);
 	}
 }
@@ -130,23 +129,21 @@ TEST(refused_with_a_reason)
 TEST(nul_bytes_and_long_lines)
 {
 	static const char with_nul[] = "nvtaskset-topology 1\ngpu\0 0000:3b:00.0\n";
-	struct error error = {.reason = ""};
 	char line[5000];
 
-	assert_error(read_text(with_nul, sizeof with_nul - 1, &error), "test:2: a NUL byte");
+	assert_error(read_text(with_nul, sizeof with_nul - 1), "test:2: a NUL byte");
 	memset(line, 'x', sizeof line);
-	assert_error(read_text(line, sizeof line, &error), "test:1: the line is too long");
+	assert_error(read_text(line, sizeof line), "test:1: the line is too long");
 }
 
 /* The longest line is one of 255 characters. */
 TEST(longest_line)
 {
-	struct error error = {.reason = ""};
 	char text[sizeof GPU_HEAD GPU_REST + 256];
 
 	for (unsigned int length = 255; length <= 256; length++) {
 		snprintf(text, sizeof text, "%s%s#%*s", GPU_HEAD, GPU_REST, (int)length, "\n");
-		assert_int_equal(read_text(text, strlen(text), &error), length == 255 ? 0 : -1);
+		assert_int_equal(read_text(text, strlen(text)), length == 255 ? 0 : -1);
 	}
 	assert_string_equal(error.reason, "test:7: the line is too long");
 }
@@ -157,17 +154,15 @@ TEST(blanks_and_comments)
 	    "nvtaskset-topology 1\n#\n\n \t\n  # tpc 7\n\tgpu\t 3B:00.0\t\n\tname \t X  Y\n"
 	    "limits\t8\t9\t\n  tpc  0\t- -   0\ncompute 9.0\nsms-per-tpc 1\n"
 	    "uuid \tGPU-\xc3\xa9\n";
-	struct error error = {.reason = ""};
 
-	if (read_text(text, sizeof text - 1, &error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(read_text(text, sizeof text - 1));
 	assert_string_equal(list.gpus[0].name, "X  Y");
 	assert_string_equal(list.gpus[0].uuid, "GPU-\xc3\xa9");
 	assert_each(list.gpus[0].tpcs[0].gpc, TOPOLOGY_UNKNOWN, list.gpus[0].tpcs[0].virtual_gpc, TOPOLOGY_UNKNOWN);
 }
 
 /* The largest numbers of GPUs and TPCs. All TPCs are singletons. */
-static int read_large(unsigned int gpus, unsigned int tpcs, struct error *error)
+static int read_large(unsigned int gpus, unsigned int tpcs)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -181,7 +176,7 @@ static int read_large(unsigned int gpus, unsigned int tpcs, struct error *error)
 			fprintf(file, "tpc %u 31 %u %u\n", tpc, 32 + tpc, 255 - tpc);
 	}
 	fclose(file);
-	int result = read_text(text, size, error);
+	int result = read_text(text, size);
 
 	free(text);
 	return result;
@@ -189,17 +184,14 @@ static int read_large(unsigned int gpus, unsigned int tpcs, struct error *error)
 
 TEST(largest_file)
 {
-	struct error error = {.reason = ""};
-
-	assert_int_equal(read_large(TOPOLOGY_GPUS_MAX, TPCSET_MAX, &error), 0);
+	assert_int_equal(read_large(TOPOLOGY_GPUS_MAX, TPCSET_MAX), 0);
 	assert_each(list.count, TOPOLOGY_GPUS_MAX, list.gpus[15].tpc_count, TPCSET_MAX);
-	assert_error(read_large(TOPOLOGY_GPUS_MAX + 1, 1, &error), "test:82: more than 16 GPUs");
-	assert_error(read_large(1, TPCSET_MAX + 1, &error), "test:262: '256': a number of at most 255 was expected");
+	assert_error(read_large(TOPOLOGY_GPUS_MAX + 1, 1), "test:82: more than 16 GPUs");
+	assert_error(read_large(1, TPCSET_MAX + 1), "test:262: '256': a number of at most 255 was expected");
 }
 
 TEST(file_that_cannot_be_read)
 {
-	struct error error = {.reason = ""};
 	FILE *directory = fopen("/", "r");
 
 	assert_non_null(directory);
@@ -207,39 +199,42 @@ TEST(file_that_cannot_be_read)
 	fclose(directory);
 }
 
+/* The list as text; the caller frees it. */
+static char *write_list(size_t *size)
+{
+	char *text = NULL;
+	FILE *file = open_memstream(&text, size);
+
+	assert_non_null(file);
+	assert_int_equal(topology_write(&list, file), 0);
+	fclose(file);
+	return text;
+}
+
 /* A file that we write says how many TPCs must follow. So it is refused if it is cut anywhere, even after a line. */
 TEST(written_and_truncated_anywhere)
 {
 	static const char text[] = GPU_HEAD GPU_REST "tpc 1 1 0 1\n";
-	char *written = NULL;
 	size_t size = 0;
-	struct error error;
-	FILE *file = open_memstream(&written, &size);
 
-	assert_non_null(file);
-	assert_int_equal(read_text(text, sizeof text - 1, &error), 0);
-	assert_int_equal(topology_write(&list, file), 0);
-	fclose(file);
+	assert_int_equal(read_text(text, sizeof text - 1), 0);
+	char *written = write_list(&size);
+
 	for (size_t length = 1; length <= size; length++)
-		assert_int_equal(read_text(written, length, &error), length == size ? 0 : -1);
+		assert_int_equal(read_text(written, length), length == size ? 0 : -1);
 	free(written);
 }
 
 static void check_round_trip(const char *path)
 {
-	struct error error = {.reason = ""};
-	char *text = NULL;
 	size_t size = 0;
 	FILE *file = fopen(path, "r");
 
 	assert_non_null(file);
-	if (topology_read(&list, file, path, &error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(topology_read(&list, file, path, &error));
 	fclose(file);
-	file = open_memstream(&text, &size);
-	assert_non_null(file);
-	assert_int_equal(topology_write(&list, file), 0);
-	fclose(file);
+	char *text = write_list(&size);
+
 	file = fmemopen(text, size, "r");
 	assert_int_equal(topology_read(&again, file, "again", &error), 0);
 	fclose(file);

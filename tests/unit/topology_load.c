@@ -8,6 +8,8 @@
 #include "root.h"
 #include "share.h"
 
+static struct error error;
+
 #define UUID "GPU-01234567-89ab-cdef-0123-456789abcdef"
 #define OTHER "GPU-01234567-89ab-cdef-0123-000000000002"
 
@@ -37,22 +39,19 @@ static struct topology h200(const char *uuid)
 
 static void keep(const struct topology *gpu)
 {
-	struct error error = {.reason = ""};
 	char path[PATH_MAX];
 
-	if (cache_keep(root, gpu, path, &error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(cache_keep(root, gpu, path, &error));
 }
 
-static int set_up(void **state)
+FIXTURE(set_up)
 {
 	char cache[64];
 
-	if (root_make(state) < 0)
-		return -1;
+	assert_int_equal(root_make(NULL), 0);
 	snprintf(cache, sizeof cache, "%s/cache", root);
 	unsetenv("HOME");
-	return setenv("XDG_CACHE_HOME", cache, 1);
+	setenv("XDG_CACHE_HOME", cache, 1);
 }
 
 /* --- the list of GPUs --------------------------------------------------------------------------------------------- */
@@ -92,7 +91,6 @@ TEST(garbage_in_the_list)
 TEST(what_is_kept_is_found)
 {
 	struct topology gpu = h200(UUID), found;
-	struct error error = {.reason = "old"};
 	char path[PATH_MAX], expected[PATH_MAX];
 
 	assert_error(cache_find(root, UUID, &found, &error), "");
@@ -112,7 +110,6 @@ TEST(what_is_kept_is_found)
 TEST(where_things_are_kept)
 {
 	struct topology gpu = h200(UUID), found;
-	struct error error = {.reason = ""};
 	char home[64], path[PATH_MAX];
 
 	unsetenv("XDG_CACHE_HOME");
@@ -143,7 +140,6 @@ TEST(where_things_are_kept)
 TEST(root_is_not_led_to_others_places)
 {
 	struct topology gpu = h200(UUID), found;
-	struct error error = {.reason = ""};
 	char cache[64], path[PATH_MAX];
 
 	if (geteuid() != 0)
@@ -161,14 +157,12 @@ TEST(root_is_not_led_to_others_places)
 
 static void assert_not_found(const char *reason_format)
 {
-	struct error error = {.reason = ""};
 	struct topology found;
 	char path[PATH_MAX], reason[PATH_MAX];
 
-	assert_int_equal(cache_find(root, UUID, &found, &error), -1);
 	snprintf(path, sizeof path, "%s/cache/nvtaskset/" UUID ".txt", root);
 	snprintf(reason, sizeof reason, reason_format, path);
-	assert_string_equal(error.reason, reason);
+	assert_error(cache_find(root, UUID, &found, &error), reason);
 }
 
 #define DISTRUSTED "must be a file of root's that nobody else can write; remove it"
@@ -216,11 +210,9 @@ TEST(uuids_that_are_no_names)
 {
 	static const char *const bad[] = {"", "../passwd", "a/b", ".", "GPU 1", "x\n"};
 	struct topology gpu = h200(UUID), found;
-	struct error error;
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < COUNT_OF(bad); i++) {
-		error.reason[0] = 'x';
 		assert_error(cache_find(root, bad[i], &found, &error), "");
 		strcpy(gpu.uuid, bad[i]);
 		assert_error(cache_keep(root, &gpu, path, &error),
@@ -231,13 +223,11 @@ TEST(uuids_that_are_no_names)
 TEST(places_that_cannot_be_written)
 {
 	struct topology gpu = h200(UUID);
-	struct error error;
 	char path[PATH_MAX], reason[PATH_MAX];
 
 	root_run(": > cache");
-	assert_int_equal(cache_keep(root, &gpu, path, &error), -1);
 	snprintf(reason, sizeof reason, "%s/cache/nvtaskset: Not a directory", root);
-	assert_string_equal(error.reason, reason);
+	assert_error(cache_keep(root, &gpu, path, &error), reason);
 	assert_error(cache_find(root, UUID, &gpu, &error), "");
 	root_run("rm cache; mkdir -p cache/nvtaskset/" UUID ".txt");
 	assert_int_equal(cache_keep(root, &gpu, path, &error), -1);
@@ -248,16 +238,11 @@ TEST(places_that_cannot_be_written)
 
 static void assert_loads(void)
 {
-	struct error error = {.reason = ""};
-
-	if (load_cache(root, &list, &error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(load_cache(root, &list, &error));
 }
 
 static void assert_fails(const char *reason)
 {
-	struct error error = {.reason = "old"};
-
 	assert_error(load_cache(root, &list, &error), reason);
 	assert_int_equal(list.count, 0);
 }
@@ -294,7 +279,6 @@ TEST(measured_gpus_of_a_machine_without_list)
 	assert_string_equal(list.gpus[0].uuid, OTHER);
 	second.pci = first.pci;
 	keep(&second);
-	struct error error;
 
 	assert_error_has(load_cache(root, &list, &error), "two GPUs at 0000:07:06.0; remove what is not of this machine");
 }
@@ -318,15 +302,14 @@ TEST(measured_gpus_without_uuid)
 
 static void assert_fallback(int failure, const char *reason)
 {
-	struct error error = {.reason = "why"};
-
-	assert_error(load_fallback(root, failure, &list, &error), reason);
+	error = (struct error){.reason = "why"};
+	assert_int_equal(load_fallback(root, failure, &list, &error), -1);
+	assert_string_equal(error.reason, reason);
 }
 
 TEST(what_the_kernel_driver_does_not_say)
 {
 	struct topology gpu = h200(UUID);
-	struct error error = {.reason = "why"};
 
 	assert_fallback(-1, "why"); /* nor would a measurement find a GPU */
 	root_run("mkdir dev && : > dev/nvidiactl");

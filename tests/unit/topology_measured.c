@@ -48,8 +48,7 @@ static void run_clusters(const struct topology *gpu, unsigned int size)
 
 static void run_everything(const struct topology *gpu)
 {
-	if (measured_start(&seen, gpu, gpu->tpc_count * gpu->sms_per_tpc, bits_of(gpu), &error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(measured_start(&seen, gpu, gpu->tpc_count * gpu->sms_per_tpc, bits_of(gpu), &error));
 	run_without(gpu, seen.ran, UINT32_MAX);
 	for (unsigned int bit = 0; bit < bits_of(gpu); bit++)
 		run_without(gpu, seen.ran_without[bit], bit);
@@ -76,9 +75,8 @@ static enum measured_numbers assert_inferred(const struct topology *gpu)
 	struct topology inferred = stranger(gpu);
 	enum measured_numbers numbers;
 
-	if (measured_infer(&seen, &inferred, &numbers, &error) < 0 ||
-	    measured_compare(&inferred, "here", gpu, "there", &error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(measured_infer(&seen, &inferred, &numbers, &error));
+	assert_done(measured_compare(&inferred, "here", gpu, "there", &error));
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++)
 		assert_int_equal(inferred.tpcs[tpc].gpc, TOPOLOGY_UNKNOWN);
 	if (numbers != MEASURED_NO_NUMBERS) {

@@ -378,8 +378,7 @@ static void assert_loads(void)
 {
 	struct error error = {.reason = ""};
 
-	if (load(&error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(load(&error));
 	assert_string_equal(error.reason, "");
 }
 
@@ -400,8 +399,6 @@ static void assert_same_gpus(void)
 }
 
 #define H200 "h200"
-
-/* --- tests --------------------------------------------------------------------------------------------------------- */
 
 TEST(each_size_of_record)
 {

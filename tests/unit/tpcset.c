@@ -2,7 +2,6 @@
 #include "../cases.h"
 #include "gpu/tpcset.h"
 
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define LIMIT 66
 
 /* A copy whose terminating NUL is the last byte before unreadable memory. */
@@ -54,7 +53,7 @@ TEST(lists)
 		{"007", "7"},     {"0-65:64", "0,64"},
 	};
 
-	for (size_t i = 0; i < COUNT(lists); i++)
+	for (size_t i = 0; i < COUNT_OF(lists); i++)
 		check_good(lists[i][0], false, lists[i][1]);
 }
 
@@ -67,7 +66,7 @@ TEST(masks)
 		{"2,00000000,00000000", "65"},
 	};
 
-	for (size_t i = 0; i < COUNT(masks); i++)
+	for (size_t i = 0; i < COUNT_OF(masks); i++)
 		check_good(masks[i][0], true, masks[i][1]);
 }
 
@@ -89,7 +88,7 @@ TEST(bad_lists)
 	                                    "3-1", "1-2-3", "1:2",   "1-4:0", "1-4:",  "x",    "1x",         " 1",
 	                                    "1 ",  "+1",    "0x1",   "66",    "0-66",  "4294967297", "1;2", "1-4:2:2"};
 
-	for (size_t i = 0; i < COUNT(lists); i++)
+	for (size_t i = 0; i < COUNT_OF(lists); i++)
 		check_bad(lists[i], false);
 }
 
@@ -99,7 +98,7 @@ TEST(bad_masks)
 	                                    "g", "-1", " 1", "1 ",  "40000000000000000", "0x0x1", "1,000000000",
 	                                    "1,,00000000"};
 
-	for (size_t i = 0; i < COUNT(masks); i++)
+	for (size_t i = 0; i < COUNT_OF(masks); i++)
 		check_bad(masks[i], true);
 }
 

@@ -7,6 +7,8 @@
 
 #include "root.h"
 
+static struct error error;
+
 #define OTHER "65534"
 
 /* Of a path below the root. */
@@ -18,27 +20,26 @@ static const char *below(const char *path)
 	return whole;
 }
 
-static void assert_trusted(const char *path)
+/* The reason, without the path of the root in front; NULL: it must succeed. */
+static void assert_result(int result, const char *path, const char *reason)
 {
-	struct error error = {.reason = ""};
-
-	if (trust_check(below(path), geteuid(), TRUST_NOW, &error) < 0)
+	if (!reason && result < 0)
 		fail_msg("%s: %s", path, error.reason);
-}
-
-/* The reason, without the path of the root in front. */
-static void assert_reason(const struct error *error, const char *reason)
-{
-	assert_memory_equal(error->reason, root, strlen(root));
-	assert_string_equal(error->reason + strlen(root), reason);
+	if (!reason)
+		return;
+	assert_int_equal(result, -1);
+	assert_memory_equal(error.reason, root, strlen(root));
+	assert_string_equal(error.reason + strlen(root), reason);
 }
 
 static void assert_distrusted(const char *path, const char *reason)
 {
-	struct error error = {.reason = ""};
+	assert_result(trust_check(below(path), geteuid(), TRUST_NOW, &error), path, reason);
+}
 
-	assert_int_equal(trust_check(below(path), geteuid(), TRUST_NOW, &error), -1);
-	assert_reason(&error, reason);
+static void assert_trusted(const char *path)
+{
+	assert_distrusted(path, NULL);
 }
 
 static void needs_root(void)
@@ -75,8 +76,6 @@ TEST(others_own)
 /* A path that belongs to root can be changed by no other user. */
 TEST(roots_is_everybodys)
 {
-	struct error error = {.reason = ""};
-
 	needs_root();
 	root_run("mkdir -p a/b && chown " OTHER " a/b");
 	assert_int_equal(trust_check(below("a/b"), 65534, TRUST_NOW, &error), 0);
@@ -99,8 +98,6 @@ TEST(links)
 /* Such as /tmp. */
 TEST(sticky_directories)
 {
-	struct error error;
-
 	root_run("mkdir -p tmp/mine && chmod 1777 tmp && ln -s mine tmp/link");
 	assert_trusted("tmp/mine");
 	assert_trusted("tmp/link");
@@ -117,7 +114,6 @@ TEST(sticky_directories)
 
 TEST(no_paths)
 {
-	struct error error;
 	char endless[2 * PATH_MAX];
 
 	memset(endless, '/', sizeof endless - 1);
@@ -132,23 +128,17 @@ TEST(no_paths)
 
 /* --- making directories --------------------------------------------------------------------------------------------- */
 
-static void assert_makes(const char *path, const char *real)
-{
-	struct error error = {.reason = ""};
-	char made[PATH_MAX];
-
-	if (trust_make_directory(below(path), made, &error) < 0)
-		fail_msg("%s: %s", path, error.reason);
-	assert_string_equal(made, below(real));
-}
+static char made[PATH_MAX];
 
 static void assert_makes_not(const char *path, const char *reason)
 {
-	struct error error = {.reason = ""};
-	char made[PATH_MAX];
+	assert_result(trust_make_directory(below(path), made, &error), path, reason);
+}
 
-	assert_int_equal(trust_make_directory(below(path), made, &error), -1);
-	assert_reason(&error, reason);
+static void assert_makes(const char *path, const char *real)
+{
+	assert_makes_not(path, NULL);
+	assert_string_equal(made, below(real));
 }
 
 TEST(making)
@@ -183,20 +173,14 @@ TEST(making_where_others_are)
 
 /* --- who can reach it ---------------------------------------------------------------------------------------------- */
 
-static void assert_open(const char *path)
-{
-	struct error error = {.reason = ""};
-
-	if (trust_check_open(below(path), &error) < 0)
-		fail_msg("%s: %s", path, error.reason);
-}
-
 static void assert_closed(const char *path, const char *reason)
 {
-	struct error error = {.reason = ""};
+	assert_result(trust_check_open(below(path), &error), path, reason);
+}
 
-	assert_int_equal(trust_check_open(below(path), &error), -1);
-	assert_reason(&error, reason);
+static void assert_open(const char *path)
+{
+	assert_closed(path, NULL);
 }
 
 TEST(open_to_others)

@@ -1,16 +1,8 @@
 #include "child.h"
 
+#include "../../cases.h"
 #include "../../sanitized.h"
 #include "gpu.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #ifdef __x86_64__
 #define KNOWN_MACHINE 1

@@ -27,14 +27,8 @@ void child_assert_passed(const struct child_end *end);
 /* Both. */
 void child_passes(void (*body)(void));
 
-/* A case that is such a body. */
-#define TEST_IN_CHILD(name)                                                                        \
-	static void in_child_##name(void);                                                         \
-	TEST(name)                                                                                 \
-	{                                                                                          \
-		child_passes(in_child_##name);                                                     \
-	}                                                                                          \
-	static void in_child_##name(void)
+/* A case of tests/cases.h that is such a body. */
+#define TEST_IN_CHILD(name) TEST_BY(child_passes, name)
 
 /* The same for a body to which nvtaskset attaches; skips the test if that is not possible. */
 void child_run_to_attach(void (*body)(void));

@@ -10,6 +10,28 @@ int gpu_set_up(void **state)
 	return 0;
 }
 
+unsigned int gpu_gpc_with(unsigned int tpcs)
+{
+	struct tpcset gpc = topology_virtual_gpc(gpu.topology, 0);
+	unsigned int found = 0;
+
+	while (found < gpu.topology->gpc_limit && tpcset_count(&gpc) < tpcs)
+		gpc = topology_virtual_gpc(gpu.topology, ++found);
+	return found;
+}
+
+struct tpcset gpu_some_of_gpc(unsigned int virtual_gpc, unsigned int count)
+{
+	struct tpcset gpc = topology_virtual_gpc(gpu.topology, virtual_gpc);
+
+	return gpu_first_of(&gpc, count);
+}
+
+void gpu_assert_inside(const struct tpcset *set)
+{
+	gpu_assert_runs_in(&gpu, NULL, set);
+}
+
 void gpu_need_clusters(void)
 {
 	if (gpu.topology->compute_major < 9)

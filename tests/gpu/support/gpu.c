@@ -1,19 +1,11 @@
 #include "gpu.h"
 
+#include "../../cases.h"
 #include "../../skip.h"
 #include "gpu/kernels.h"
 #include "state/segment.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <dlfcn.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #define CUDA_DEFINE(name, number, arguments) CUresult(*name) arguments;
 CUDA_API(CUDA_DEFINE)
@@ -175,6 +167,14 @@ CUlaunchConfig gpu_config(unsigned int blocks, unsigned int threads, CUstream st
 	};
 }
 
+CUstream gpu_new_stream(void)
+{
+	CUstream stream;
+
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	return stream;
+}
+
 void gpu_run(const struct gpu_under_test *gpu)
 {
 	CUlaunchConfig config = gpu_config(GPU_BLOCKS(gpu), GPU_THREADS, NULL);
@@ -249,8 +249,8 @@ struct tpcset gpu_where(const struct gpu_under_test *gpu, CUstream stream)
 	return set;
 }
 
-void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, unsigned int blocks,
-                        uint32_t *sms)
+struct tpcset gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, unsigned int blocks,
+                                 uint32_t *sms)
 {
 	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
 	CUlaunchConfig config = gpu_config(blocks, GPU_THREADS, NULL);
@@ -265,6 +265,7 @@ void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, 
 	gpu_check(launch(gpu, &config, gpu->output));
 	gpu_check(cuCtxSynchronize());
 	gpu_check(cuMemcpyDtoH_v2(sms, gpu->output, blocks * sizeof *sms));
+	return gpu_read_tpcs(gpu, gpu->output, blocks);
 }
 
 CUresult gpu_launch_cooperative(const struct gpu_under_test *gpu, unsigned int blocks)
@@ -342,8 +343,7 @@ void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *se
 	struct segment segment = gpu_own_segment();
 	struct error error = {.reason = ""};
 
-	if (segment_edit(&segment, &partition, 1, NULL, &error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(segment_edit(&segment, &partition, 1, NULL, &error));
 	segment_close(&segment);
 }
 
@@ -355,6 +355,18 @@ struct segment_counters gpu_counters(void)
 	segment_read_counters(&segment, &now);
 	segment_close(&segment);
 	return now;
+}
+
+uint64_t gpu_counted(enum segment_reason reason)
+{
+	return gpu_counters().reasons[reason];
+}
+
+uint64_t gpu_launches(void)
+{
+	struct segment_counters now = gpu_counters();
+
+	return now.restricted + now.unrestricted;
 }
 
 struct counts_of_gpu gpu_kernels(const struct gpu_under_test *gpu, uint32_t *gaps)
@@ -434,11 +446,14 @@ void gpu_assert_equal(const struct tpcset *actual, const struct tpcset *expected
 		         tpcset_format_list(expected, wanted));
 }
 
+void gpu_assert_ran(struct tpcset ran, const struct tpcset *expected)
+{
+	gpu_assert_equal(&ran, expected);
+}
+
 void gpu_assert_runs_in(const struct gpu_under_test *gpu, CUstream stream, const struct tpcset *set)
 {
-	struct tpcset ran = gpu_where(gpu, stream);
-
-	gpu_assert_equal(&ran, set);
+	gpu_assert_ran(gpu_where(gpu, stream), set);
 }
 
 unsigned int gpu_blocks_per_sm(const struct gpu_under_test *gpu)

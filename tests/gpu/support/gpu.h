@@ -64,12 +64,14 @@ void gpu_assert_runs_in(const struct gpu_under_test *gpu, CUstream stream, const
 /* The same launch on the null stream; waits, but does not check where it ran. */
 void gpu_run(const struct gpu_under_test *gpu);
 
+CUstream gpu_new_stream(void);
+
 /* A launch of one block of a kernel that does nothing; not waited for. */
 void gpu_launch_empty(const struct gpu_under_test *gpu);
 
-/* On which SM each block ran, of a launch of `blocks` with clusters of this size (0: none). */
-void gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, unsigned int blocks,
-                        uint32_t *sms);
+/* On which SM each block ran, of a launch of `blocks` with clusters of this size (0: none); returns the TPCs. */
+struct tpcset gpu_where_clusters(const struct gpu_under_test *gpu, unsigned int cluster, unsigned int blocks,
+                                 uint32_t *sms);
 
 /* Eight of these blocks fit an SM of an H200: docs/facts.md, "Launches that never finish", has cooperative launches of
  * that many. */
@@ -104,8 +106,10 @@ struct segment gpu_own_segment(void);
 /* Sets the partition of this process on the GPU. */
 void gpu_set_partition(const struct gpu_under_test *gpu, const struct tpcset *set);
 
-/* This process's counters. */
+/* This process's counters; how many launches it has counted for this reason; and in all. */
 struct segment_counters gpu_counters(void);
+uint64_t gpu_counted(enum segment_reason reason);
+uint64_t gpu_launches(void);
 
 /* The kernels that this process has counted on the GPU; `gaps` gets those of the GPU and of the process. */
 struct counts_of_gpu gpu_kernels(const struct gpu_under_test *gpu, uint32_t *gaps);
@@ -123,6 +127,7 @@ struct tpcset gpu_first_of(const struct tpcset *set, unsigned int count);
 struct tpcset gpu_singletons(const struct gpu_under_test *gpu); /* each alone in its virtual GPC */
 
 void gpu_assert_equal(const struct tpcset *actual, const struct tpcset *expected);
+void gpu_assert_ran(struct tpcset ran, const struct tpcset *expected); /* the same */
 
 #define gpu_check(call) gpu_check_result(call, #call, __FILE__, __LINE__)
 void gpu_check_result(CUresult result, const char *call, const char *file, int line);

@@ -1,11 +1,5 @@
+#include "../../cases.h"
 #include "graph.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
 
 struct tpcset before, after;
 CUdeviceptr outputs[NODES];
@@ -23,7 +17,7 @@ int graph_set_up(void **state)
 
 uint64_t graph_stale(void)
 {
-	return gpu_counters().reasons[SEGMENT_STALE_GRAPH];
+	return gpu_counted(SEGMENT_STALE_GRAPH);
 }
 
 /* The arguments are copied when the node is added. */
@@ -84,10 +78,15 @@ void graph_replay(CUgraphExec exec)
 	gpu_check(cuCtxSynchronize());
 }
 
-void graph_launch(CUgraphExec exec)
+static void forget(void)
 {
 	for (unsigned int i = 0; i < NODES; i++)
 		gpu_check(cuMemsetD8_v2(outputs[i], 0xff, GPU_BLOCKS(&gpu) * sizeof(uint32_t)));
+}
+
+void graph_launch(CUgraphExec exec)
+{
+	forget();
 	graph_replay(exec);
 }
 
@@ -105,14 +104,16 @@ struct tpcset graph_ran(unsigned int number)
 	return set;
 }
 
+void graph_assert_in(unsigned int number, const struct tpcset *set)
+{
+	gpu_assert_ran(graph_ran(number), set);
+}
+
 void graph_assert_ran(CUgraphExec exec, unsigned int count, const struct tpcset *set)
 {
 	graph_launch(exec);
-	for (unsigned int i = 0; i < count; i++) {
-		struct tpcset where = graph_ran(i);
-
-		gpu_assert_equal(&where, set);
-	}
+	for (unsigned int i = 0; i < count; i++)
+		graph_assert_in(i, set);
 }
 
 void graph_change(const struct tpcset *set)
@@ -124,6 +125,20 @@ void graph_assert_follows(CUgraphExec exec, unsigned int count, const struct tpc
 {
 	graph_change(set);
 	graph_assert_ran(exec, count, set);
+}
+
+uint64_t graph_launch_changed(CUgraphExec exec, const struct tpcset *set, uint64_t refreshed, uint64_t stale)
+{
+	graph_change(set);
+	forget();
+	struct segment_counters first = gpu_counters();
+
+	graph_replay(exec);
+	struct segment_counters second = gpu_counters();
+
+	assert_int_equal(second.refreshed, first.refreshed + refreshed);
+	assert_int_equal(second.reasons[SEGMENT_STALE_GRAPH], first.reasons[SEGMENT_STALE_GRAPH] + stale);
+	return second.restricted - first.restricted;
 }
 
 /* --- several threads --------------------------------------------------------------------------------------------- */
@@ -168,13 +183,13 @@ static void *use_graphs(void *unused)
 	uint64_t cycles = GPU_CYCLES;
 	void *arguments[] = {&output, &cycles};
 	uintptr_t strays = 0;
-	CUstream stream;
 
 	(void)unused;
 	gpu_check(cuCtxSetCurrent(gpu.context));
 	output = gpu_new_output(&gpu);
 	parameters.kernelParams = arguments;
-	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	CUstream stream = gpu_new_stream();
+
 	for (unsigned int round = 0; round < ROUNDS; round++) {
 		CUgraph graph = make_graph(&parameters);
 		CUgraphExec exec = graph_instantiate(graph);
@@ -191,20 +206,12 @@ static void *use_graphs(void *unused)
 
 void graph_use_while_it_changes(graph_maker *make)
 {
-	pthread_t changer, threads[THREADS];
-
 	make_graph = make;
 	graph_change(&before);
 	atomic_store(&stop, false);
-	assert_int_equal(pthread_create(&changer, NULL, change_all_the_time, NULL), 0);
-	for (unsigned int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, use_graphs, NULL), 0);
-	for (unsigned int i = 0; i < THREADS; i++) {
-		void *strays;
+	pthread_t changer = thread_start(change_all_the_time, NULL);
 
-		pthread_join(threads[i], &strays);
-		assert_null(strays);
-	}
+	threads_run(THREADS, use_graphs, NULL, 0);
 	atomic_store(&stop, true);
 	pthread_join(changer, NULL);
 }

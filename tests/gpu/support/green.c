@@ -1,8 +1,6 @@
 #include "green.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
+#include "../../cases.h"
 
 struct green green;
 

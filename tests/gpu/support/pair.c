@@ -1,18 +1,8 @@
 #include "pair.h"
 
+#include "../../cases.h"
 #include "first_gpu.h"
 #include "timed.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 struct pair *pair;
 struct child pair_children[PAIR_PROGRAMS];

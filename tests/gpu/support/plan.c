@@ -2,7 +2,6 @@
 
 #include "state/layout.h"
 
-
 /* splitmix64 */
 uint64_t plan_random(uint64_t *state)
 {

@@ -1,11 +1,7 @@
 #include "subscriber.h"
 
+#include "../../cases.h"
 #include "gpu/qmd.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
-#include <string.h>
 
 #define EVENTS_MAX 128
 

@@ -45,27 +45,21 @@ typedef void subscriber_action(int domain, int id, const uint64_t *words);
 
 typedef void subscriber_callback(void *user, int domain, int id, const void *parameters);
 typedef CUresult table_subscribe(uint32_t *handle, subscriber_callback *callback, void *user);
-typedef CUresult table_subscribe_with_name(uint32_t *handle, subscriber_callback *callback, void *user,
-                                           const char *name);
 typedef CUresult table_unsubscribe(uint32_t handle);
-typedef CUresult table_enable(uint32_t on, uint32_t handle, int domain, int id);
-typedef CUresult table_enable_domain(uint32_t on, uint32_t handle, int domain);
-typedef CUresult table_enable_all(uint32_t on, uint32_t handle);
-typedef CUresult table_declare_feature(uint32_t on, uint32_t handle, int feature);
-typedef CUresult table_query_feature(uint32_t *on, uint32_t handle, int feature);
 
 /* The driver's table. No cuInit is needed. A tool hears only of the first call: the driver announces who asks for it. */
 void *const *subscriber_table(void);
 
 /* Its entries, for tests that are tools of their own. */
 #define tool_subscribe ((table_subscribe *)subscriber_table()[TABLE_SUBSCRIBE])
-#define tool_subscribe_with_name ((table_subscribe_with_name *)subscriber_table()[TABLE_SUBSCRIBE_WITH_NAME])
+#define tool_subscribe_with_name                                                                   \
+	((CUresult(*)(uint32_t *, subscriber_callback *, void *, const char *))subscriber_table()[TABLE_SUBSCRIBE_WITH_NAME])
 #define tool_unsubscribe ((table_unsubscribe *)subscriber_table()[TABLE_UNSUBSCRIBE])
-#define tool_enable ((table_enable *)subscriber_table()[TABLE_ENABLE])
-#define tool_enable_domain ((table_enable_domain *)subscriber_table()[TABLE_ENABLE_DOMAIN])
-#define tool_enable_all ((table_enable_all *)subscriber_table()[TABLE_ENABLE_ALL])
-#define tool_declare_feature ((table_declare_feature *)subscriber_table()[TABLE_DECLARE_FEATURE])
-#define tool_query_feature ((table_query_feature *)subscriber_table()[TABLE_QUERY_FEATURE])
+#define tool_enable ((CUresult(*)(uint32_t, uint32_t, int, int))subscriber_table()[TABLE_ENABLE])
+#define tool_enable_domain ((CUresult(*)(uint32_t, uint32_t, int))subscriber_table()[TABLE_ENABLE_DOMAIN])
+#define tool_enable_all ((CUresult(*)(uint32_t, uint32_t))subscriber_table()[TABLE_ENABLE_ALL])
+#define tool_declare_feature ((CUresult(*)(uint32_t, uint32_t, int))subscriber_table()[TABLE_DECLARE_FEATURE])
+#define tool_query_feature ((CUresult(*)(uint32_t *, uint32_t, int))subscriber_table()[TABLE_QUERY_FEATURE])
 
 /* Subscribes and enables launches. `act` may be NULL. */
 void subscriber_open(subscriber_action *act);

@@ -1,17 +1,10 @@
 #include "timed.h"
 
+#include "../../cases.h"
 #include "base/proc.h"
 #include "first_gpu.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <cmocka.h>
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #define SKIP "SKIP: "
 #define CYCLES UINT64_C(3000000) /* 1 to 2 ms */
@@ -87,8 +80,7 @@ void timed_give(const struct segment_revision *wanted)
 	struct segment segment = gpu_own_segment();
 	struct error error;
 
-	if (segment_change(&segment, wanted, NULL, &error) < 0)
-		fail_msg("%s", error.reason);
+	assert_done(segment_change(&segment, wanted, NULL, &error));
 	segment_close(&segment);
 }
 

@@ -59,14 +59,8 @@ void timed_run_on_simulator(void (*body)(void));
 void timed_share_gpu(char *path);
 
 /* A case of tests/cases.h that is a child's work, run by one of these. */
-#define TIMED_WITH(begin, end, how, name)                                                          \
-	static void in_child_##name(void);                                                         \
-	TEST_WITH(begin, end, name)                                                                \
-	{                                                                                          \
-		how(in_child_##name);                                                              \
-	}                                                                                          \
-	static void in_child_##name(void)
-#define TIMED_BY(how, name) TIMED_WITH(NULL, NULL, how, name)
+#define TIMED_WITH TEST_WITH_BY
+#define TIMED_BY TEST_BY
 #define TIMED(name) TIMED_BY(timed_run_and_pass, name)
 
 #endif

@@ -22,6 +22,8 @@ static bool does_not_answer;
 static uint32_t ending;      /* JOB_COMPLETING, or nothing */
 static unsigned int asked;
 
+static struct nvtaskset_error error; /* the last one */
+
 int slurm_load_job(job_info_msg_t **message, uint32_t id, uint16_t flags)
 {
 	static char *gres[] = {(char *)"gpu:0,shard:8(IDX:1)"};
@@ -145,7 +147,6 @@ TEST(a_line_end_in_an_option_does_not_reach_the_log)
 TEST(options_are_compared_with_what_the_job_has)
 {
 	const struct options none = {OPTIONS_NONE, 0}, eight = {OPTIONS_TPCS, 8}, quarter = {OPTIONS_PERCENT, 25}, gpc = {OPTIONS_GPCS, 1};
-	struct nvtaskset_error error;
 
 	assert_int_equal(options_check(&none, 0, 0, &error), 0);
 	assert_int_equal(options_check(&eight, 8, 66, &error), 0);
@@ -164,7 +165,6 @@ TEST(configuration)
 	                                    "library=lib", "gpus=", "mps=", "mps=on", "directory=/y"};
 	char *arguments[] = {(char *)"directory=/spool/%n/x", NULL};
 	char directory[PATH_MAX];
-	struct nvtaskset_error error;
 	struct config config;
 
 	for (size_t i = 0; i < COUNT_OF(wrong); i++) {
@@ -206,7 +206,6 @@ TEST(allocations)
 		"shard:4294967297(4294967297/66)", "shard:8(4294967295/66,9/66)",
 	};
 	struct allocation allocation;
-	struct nvtaskset_error error;
 
 	for (size_t i = 0; i < COUNT_OF(wrong); i++)
 		if (allocation_parse(&allocation, wrong[i], &error) == 0)
@@ -277,6 +276,7 @@ TEST(names_of_files)
 /* --- files ----------------------------------------------------------------------------------------------------------- */
 
 static char directory[] = "/tmp/nvtaskset-slurm-XXXXXX";
+static const struct job job = {directory, "n1", 7};
 
 static int make_directory(void **state)
 {
@@ -318,7 +318,6 @@ TEST_WITH(make_directory, remove_directory, notes)
 {
 	static const char *const garbage[] = {"", "x", "7 0 0", "7 0 0 1", "7 0 0 1 1 8\n", "7 0 0 1 \n", "7 0 0 1 1 8 66 7\n", "7 0 0 1 1 8 66x\n",
 	                                      "99999999999999999999999999999999999999999999999999 x"};
-	const struct job job = {directory, "n1", 7};
 	struct jobs_note note = {.start = 1795375135, .restarts = 2, .user = 1000, .is_claimed = 1, .count = 2, .gpus = {{1, 8, 66}, {3, 0, 66}}}, read;
 
 	assert_false(jobs_read_note(&job, &read));
@@ -338,7 +337,6 @@ TEST_WITH(make_directory, remove_directory, notes)
 
 TEST_WITH(make_directory, remove_directory, the_longest_note)
 {
-	const struct job job = {directory, "n1", 7};
 	struct jobs_note note = {.start = INT64_MAX, .restarts = UINT32_MAX, .user = UINT32_MAX, .count = ALLOCATION_GPUS_MAX}, read;
 
 	for (unsigned int i = 0; i < ALLOCATION_GPUS_MAX; i++)
@@ -350,9 +348,6 @@ TEST_WITH(make_directory, remove_directory, the_longest_note)
 
 TEST_WITH(make_directory, remove_directory, files_of_dead_jobs_are_removed)
 {
-	const struct job job = {directory, "n1", 7};
-	struct nvtaskset_error error;
-
 	for (const char *const *name = (const char *const[]){"job-7", "job-8", ".note-8", "job-9", ".note-9", "job-x", "garbage", NULL}; *name; name++)
 		put(*name, "garbage");
 	does_not_answer = true;
@@ -374,22 +369,19 @@ TEST_WITH(make_directory, remove_directory, files_of_dead_jobs_are_removed)
 
 TEST_WITH(make_directory, remove_directory, another_nodes_jobs_are_dead_here)
 {
-	const struct job job = {directory, "n2", 7};
-	struct nvtaskset_error error;
+	const struct job elsewhere = {directory, "n2", 7};
 
 	living = 8;
 	put("job-8", "");
-	assert_int_equal(jobs_reconcile(&job, &error), 0);
+	assert_int_equal(jobs_reconcile(&elsewhere, &error), 0);
 	assert_false(is_there("job-8"));
 }
 
 /* Its epilog failed, and slurmd has not been started anew. */
 TEST_WITH(make_directory, remove_directory, what_an_earlier_run_has_left_is_removed_by_the_next)
 {
-	const struct job job = {directory, "n1", 7};
 	const struct jobs_note claimed = {.start = 1000, .is_claimed = 1, .count = 1, .gpus = {{0, 8, 66}}};
 	struct jobs_note note;
-	struct nvtaskset_error error;
 
 	living = 7;
 	started = 1000;
@@ -418,9 +410,7 @@ TEST_WITH(make_directory, remove_directory, what_an_earlier_run_has_left_is_remo
 
 TEST_WITH(make_directory, remove_directory, a_job_that_the_controller_does_not_know_must_not_run)
 {
-	const struct job job = {directory, "n1", 7};
 	struct jobs_note note;
-	struct nvtaskset_error error;
 
 	living = 8;
 	assert_int_equal(jobs_begin(&job, 0, &note, &error), -1);
@@ -429,9 +419,8 @@ TEST_WITH(make_directory, remove_directory, a_job_that_the_controller_does_not_k
 
 TEST_WITH(make_directory, remove_directory, a_job_that_is_ending_begins_nothing_and_keeps_its_files)
 {
-	const struct job job = {directory, "n1", 7}, other = {directory, "n1", 8};
+	const struct job other = {directory, "n1", 8};
 	struct jobs_note note;
-	struct nvtaskset_error error;
 
 	living = 7;
 	ending = JOB_COMPLETING;
@@ -447,8 +436,7 @@ TEST_WITH(make_directory, remove_directory, a_job_that_is_ending_begins_nothing_
 /* A controller that was killed has forgotten it, and its programs run for a moment. */
 TEST_WITH(make_directory, remove_directory, files_of_a_job_stay_while_its_programs_run)
 {
-	const struct job job = {directory, "n1", 7}, forgotten = {directory, "n1", 8};
-	struct nvtaskset_error error;
+	const struct job forgotten = {directory, "n1", 8};
 	int ready[2];
 	char byte;
 
@@ -478,7 +466,6 @@ TEST_WITH(make_directory, remove_directory, files_of_a_job_stay_while_its_progra
 
 TEST_WITH(make_directory, remove_directory, small_files_follow_no_links)
 {
-	const struct job job = {directory, "n1", 7};
 	const struct jobs_note note = {.start = 7};
 	char path[128], victim[128];
 	struct jobs_note read;
@@ -496,9 +483,7 @@ TEST_WITH(make_directory, remove_directory, small_files_follow_no_links)
 
 TEST_WITH(make_directory, remove_directory, no_link_leads_root_out_of_the_directory)
 {
-	const struct job job = {directory, "n1", 7};
 	char path[PATH_MAX], away[128], pid[16];
-	struct nvtaskset_error error;
 
 	snprintf(pid, sizeof pid, "%d", (int)getpid());
 	snprintf(path, sizeof path, "%s/mps-1000", directory);
@@ -515,13 +500,12 @@ TEST_WITH(make_directory, remove_directory, no_link_leads_root_out_of_the_direct
 /* As a user can do to its own process that starts its daemon. */
 TEST_WITH(make_directory, remove_directory, a_prolog_that_is_killed_leaves_no_lock)
 {
-	const struct job job = {directory, "n1", living = 7};
-	struct nvtaskset_error error;
 	struct config config = {.wait = 0};
 	char path[128];
 
 	if (geteuid() != 0)
 		skip_because("needs root");
+	living = 7;
 	snprintf(config.mps, sizeof config.mps, "%s", directory);
 	snprintf(path, sizeof path, "%s/nvidia-cuda-mps-control", directory);
 	put("nvidia-cuda-mps-control", "#!/bin/bash\nkill -STOP $PPID && echo stopped >>${0%/*}/mps-65534/said\n");
