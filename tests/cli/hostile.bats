@@ -29,10 +29,6 @@ play() { # TRICK ARGUMENT…
 	fi
 }
 
-setup_file() {
-	[ "$(id -u)" = 0 ] || skip "needs root"
-}
-
 # First the programs that others may wait for: then these end, too.
 teardown() {
 	kill -KILL "${ALL[@]}" 2>/dev/null || true

@@ -83,11 +83,12 @@ list_marks() { # PID MARK
 sees_kernels() {
 	nvtaskset top --once --delay 0.5 "$PROGRAM" >"$WORK/page"
 	nvtaskset top --json --once --delay 0.5 "$PROGRAM" >"$WORK/json"
-	[[ "$(tail -n 1 "$WORK/page")" =~ ^\ *100\.0\ .*[0-9]us\ .*\ where$ ]] && jq -e '.kernels[0]' "$WORK/json" >/dev/null
+	grep -qE '^ *100\.0 .*[0-9][um]s .* where$' "$WORK/page" && jq -e '.kernels[0]' "$WORK/json" >/dev/null
 }
 
+# Of some ms each: where a machine is busy, the clocks are not known well enough for shorter ones.
 @test "the kernels of one program" {
-	start_program -t 0-7
+	start_playing -t 0-7 -- busy wait
 	wait_until sees_kernels
 	grep -qE '^TIME% +TOTAL INSTANCES +TIMED +AVG +MED +MIN +MAX +STDDEV NAME$' "$WORK/page"
 	[ "$(jq -r '.kernels[0] | keys_unsorted | join(" ")' "$WORK/json")" = \
