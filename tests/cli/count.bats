@@ -143,12 +143,11 @@ time.sleep(60)'
 	holder=$!
 	wait_until [ -s "$WORK/ready" ]
 	nv -n 3 true
-	# Nor where a process of this user has got the other's ticket from its parent, as one that sudo starts may.
-	ticket=$(find "/proc/$holder/fd" -lname '/memfd:nvtaskset-turn*')
-	sleep 60 9<"$ticket" 3>&- &
-	heir=$!
+	# Nor where a process of this user, here bats, has got the other's ticket, as one that sudo starts may.
+	exec 9<"$(find "/proc/$holder/fd" -lname '/memfd:nvtaskset-turn*')"
 	nv -n 3 true
-	kill "$holder" "$heir"
+	exec 9<&-
+	kill "$holder"
 	hold_ticket >"$WORK/again" 3>&- &
 	holder=$!
 	wait_until [ -s "$WORK/again" ]
