@@ -1,5 +1,6 @@
-# prove's harness, which also says, before the summary, how many tests were skipped and why.
-package TellSkips;
+# prove's harness, which also says, before the summary, how many tests were skipped and why, and writes the names of those that
+# failed to the file FAILED, if the environment names one.
+package Harness;
 
 use strict;
 use warnings;
@@ -15,6 +16,15 @@ sub make_parser {
 	return ($parser, $session);
 }
 
+sub write_failed {
+	my ($results) = @_;
+	my %failed = map { $_ => 1 } $results->failed, $results->parse_errors, $results->exit, $results->wait;
+
+	open my $file, '>', $ENV{FAILED} or die "$ENV{FAILED}: $!\n";
+	print $file map { "$_\n" } sort keys %failed;
+	close $file or die "$ENV{FAILED}: $!\n";
+}
+
 # The most frequent first.
 sub summary {
 	my ($self, @results) = @_;
@@ -23,6 +33,7 @@ sub summary {
 	$count += $_ for values %skipped;
 	print "Tests skipped: $count\n";
 	printf "%6d %s\n", $skipped{$_}, $_ for sort { $skipped{$b} <=> $skipped{$a} || $a cmp $b } keys %skipped;
+	write_failed($results[0]) if $ENV{FAILED};
 	$self->SUPER::summary(@results);
 }
 
