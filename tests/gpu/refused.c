@@ -153,12 +153,13 @@ TEST(captured_launches_are_widened)
 {
 	struct tpcset set = gpu_range(0, 0);
 	uint64_t widened = gpu_counted(SEGMENT_WIDENED);
-	CUstream stream = gpu_new_stream();
 	CUgraphExec exec;
 	CUgraph graph;
 
 	if (gpu.topology->compute_major < 9)
 		gpu_skip("before Hopper a node does not say that it is cooperative");
+	CUstream stream = gpu_new_stream();
+
 	gpu_set_partition(&gpu, &set);
 	gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
 	gpu_check(launch_cooperative(room_on(2), stream));
