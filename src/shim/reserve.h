@@ -24,7 +24,7 @@
 #ifndef NVTASKSET_SHIM_RESERVE_H
 #define NVTASKSET_SHIM_RESERVE_H
 
-#include "state/budget.h"
+#include "state/group/budget.h"
 
 #include <stdbool.h>
 #include <stdint.h>
