@@ -7,7 +7,7 @@
 #ifndef NVTASKSET_SHIM_HELD_H
 #define NVTASKSET_SHIM_HELD_H
 
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdbool.h>
 #include <stdint.h>

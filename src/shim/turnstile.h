@@ -18,7 +18,7 @@
 #include "driver/calls.h"
 #include "ends.h"
 #include "holding.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 #include "stepping.h"
 
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 #define NVTASKSET_TIME_PEERS_H
 
 #include "rules/rivals.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 #include "work.h"
 
 #include <stdbool.h>
