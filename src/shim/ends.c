@@ -4,8 +4,8 @@
 #include "base/process_clock.h"
 #include "busy.h"
 #include "state/behind.h"
+#include "state/kernels/stamps_read.h"
 #include "state/node_stamps.h"
-#include "state/stamps_read.h"
 #include "state/times.h"
 
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /*
  * How long launches that went through the turnstile (turnstile.h) were on the GPU: estimated from the stamps that the GPU
- * wrote for them (state/stamps.h), as watchers do (state/times.h).
+ * wrote for them (state/kernels/stamps.h), as watchers do (state/times.h).
  *
  * For our thread alone. No launch waits for what is done here.
  */
 #ifndef NVTASKSET_SHIM_ENDS_H
 #define NVTASKSET_SHIM_ENDS_H
 
-#include "state/stamps.h"
+#include "state/kernels/stamps.h"
 
 #include <stdbool.h>
 #include <stdint.h>

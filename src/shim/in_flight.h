@@ -1,8 +1,8 @@
 /*
  * The launches of this process on one GPU that have gone through the turnstile (turnstile.h) and have not ended; a graph's is
- * one. A kernel's end is seen by its stamp (state/stamps.h), a graph's by the counts (state/counts.h): the counts of graphs that
- * were launched before it in other streams, too, so it may be seen late. Nobody waits for a launch whose end cannot be seen.
- * No system call.
+ * one. A kernel's end is seen by its stamp (state/kernels/stamps.h), a graph's by the counts (state/kernels/counts.h):
+ * the counts of graphs that were launched before it in other streams, too, so it may be seen late. Nobody waits for a
+ * launch whose end cannot be seen. No system call.
  *
  * The caller sees to it that only one thread at a time is here.
  */
@@ -10,8 +10,8 @@
 #define NVTASKSET_SHIM_IN_FLIGHT_H
 
 #include "reserve.h"
-#include "state/counts.h"
-#include "state/stamps.h"
+#include "state/kernels/counts.h"
+#include "state/kernels/stamps.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
