@@ -9,7 +9,7 @@
 #include "../peer.h"
 #include "base/process_clock.h"
 #include "libsmctrl.h"
-#include "state/board.h"
+#include "state/board/board.h"
 #include "support/client.h"
 #include "support/graph.h"
 #include "support/green.h"

@@ -7,7 +7,7 @@
 #include "base/memfd_find.h"
 #include "driver/gpus.h"
 #include "gpu/topology/topology.h"
-#include "state/board_layout.h"
+#include "state/board/layout.h"
 #include "time/peers.h"
 
 #include <string.h>
