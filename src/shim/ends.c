@@ -3,10 +3,10 @@
 #include "base/extremes.h"
 #include "base/process_clock.h"
 #include "busy.h"
-#include "state/behind.h"
+#include "monitor/estimate/behind.h"
+#include "monitor/estimate/node_stamps.h"
+#include "monitor/estimate/times.h"
 #include "state/kernels/stamps_read.h"
-#include "state/node_stamps.h"
-#include "state/times.h"
 
 #include <stdlib.h>
 

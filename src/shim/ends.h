@@ -1,6 +1,6 @@
 /*
  * How long launches that went through the turnstile (turnstile.h) were on the GPU: estimated from the stamps that the GPU
- * wrote for them (state/kernels/stamps.h), as watchers do (state/times.h).
+ * wrote for them (state/kernels/stamps.h), as watchers do (monitor/estimate/times.h).
  *
  * For our thread alone. No launch waits for what is done here.
  */
