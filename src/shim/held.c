@@ -1,8 +1,8 @@
 #include "held.h"
 
 #include "base/extremes.h"
+#include "launch/space/stepping.h"
 #include "mps/reach.h"
-#include "stepping.h"
 #include "time/given.h"
 #include "time/peers.h"
 #include "time/work.h"

@@ -1,6 +1,6 @@
 /*
- * How a client of MPS obeys what it was given in time: its launches step aside (stepping.h), or are held back (turnstile.h).
- * Nobody's channels are touched.
+ * How a client of MPS obeys what it was given in time: its launches step aside (launch/space/stepping.h), or are held
+ * back (turnstile.h). Nobody's channels are touched.
  *
  * For our thread alone.
  */

@@ -2,12 +2,12 @@
 
 #include "base/futex.h"
 #include "base/process_clock.h"
-#include "time/wakeup.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/releases.h"
-#include "graph_counts.h"
-#include "stepping_fit.h"
+#include "launch/graphs/counts.h"
+#include "launch/space/stepping_fit.h"
+#include "time/wakeup.h"
 #include "turnstile_parts.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
  *
  * In programs without a rule, none of these calls is announced to us, and nothing here runs. With one, a launch takes a lock
  * of ours at its call's entry, for less than a microsecond, which it does not wait for longer than brief_lock.h says; nothing
- * of it is in the way of the kernel itself (launch.h).
+ * of it is in the way of the kernel itself (launch/launch.h).
  *
  * Our thread (held.h) sees ends and others, and wakes those that wait.
  */
@@ -18,8 +18,8 @@
 #include "driver/calls.h"
 #include "ends.h"
 #include "holding.h"
+#include "launch/space/stepping.h"
 #include "state/segment/segment.h"
-#include "stepping.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,7 +50,8 @@ bool turnstile_is_open(void);
 /* Whether a launch is held, or about to be. */
 bool turnstile_is_waited_for(void);
 
-/* Whether since it was opened graphs were launched whose ends nobody sees (graph_counts.h): they count as ended at once. */
+/* Whether since it was opened graphs were launched whose ends nobody sees (launch/graphs/counts.h): they count as ended
+ * at once. */
 bool turnstile_is_blind(void);
 
 /* The rules that hold from now on; what was used is kept. */

@@ -4,8 +4,8 @@
 #include "base/futex.h"
 #include "base/process_clock.h"
 #include "driver/hook.h"
-#include "epoch.h"
-#include "stepping.h"
+#include "launch/space/epoch.h"
+#include "launch/space/stepping.h"
 
 #include <limits.h>
 

@@ -2,8 +2,8 @@
 
 #include "driver/channels/channels.h"
 #include "given.h"
+#include "launch/space/stepping.h"
 #include "peers.h"
-#include "shim/stepping.h"
 #include "shim/turnstile.h"
 #include "thread.h"
 #include "turns/eligibility.h"

@@ -1,8 +1,8 @@
 /* Which TPCs are left to others, and for how long: on the tests' clock, on GPUs of 16 TPCs. */
 #include "../cases.h"
 #include "driver/gpus.h"
-#include "shim/epoch.h"
-#include "shim/stepping.h"
+#include "launch/space/epoch.h"
+#include "launch/space/stepping.h"
 
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /*
  * Stepping aside, under MPS: while a program of a higher priority that shares TPCs with this one wants to run, or did a while
  * ago, launches get the TPCs of their own partition that the higher one does not have. Where there are none, they keep the
- * partition, and are held back instead (turnstile.h).
+ * partition, and are held back instead (shim/turnstile.h).
  *
  * A change of the TPCs raises the epoch; so graphs follow as they follow an edit, which is dear: each TPC that launches leave to
  * others is kept for STEPPING_NS after a higher one last wanted to run there, unless nothing would remain then.
@@ -13,8 +13,8 @@
  *
  * stepping_see, stepping_end: our thread. stepping_decide: a decider (HACKING.md), in the launch path.
  */
-#ifndef NVTASKSET_SHIM_STEPPING_H
-#define NVTASKSET_SHIM_STEPPING_H
+#ifndef NVTASKSET_LAUNCH_SPACE_STEPPING_H
+#define NVTASKSET_LAUNCH_SPACE_STEPPING_H
 
 #include "decision.h"
 #include "driver/hook.h"
