@@ -19,8 +19,8 @@
 #include "launch/space/partition.h"
 #include "launch/space/residency.h"
 #include "launch/space/stepping.h"
-#include "shim/turnstile.h"
 #include "time/control.h"
+#include "time/gate/turnstile.h"
 
 #include <stdatomic.h>
 

@@ -10,7 +10,7 @@ static uint64_t now(void)
 }
 
 #define process_clock_ns now
-#include "../../src/shim/ends.c"
+#include "../../src/time/gate/ends.c"
 #undef process_clock_ns
 
 #define US UINT64_C(1000)

@@ -3,7 +3,7 @@
  * launch after the other, in the order in which they went. Times are in ms but where another unit stands.
  */
 #include "../cases.h"
-#include "shim/holding.h"
+#include "time/gate/holding.h"
 
 #define MS INT64_C(1000000)
 #define SECOND (1000 * MS)

@@ -8,7 +8,7 @@
 #include "driver/gpus.h"
 #include "gpu/topology/topology.h"
 #include "state/board/layout.h"
-#include "time/peers.h"
+#include "time/demand/peers.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * (Kato et al., USENIX ATC 2011, 5.1 and figure 6); random loads run on a GPU that executes one launch after the other.
  */
 #include "../cases.h"
-#include "shim/reserve.h"
+#include "time/gate/reserve.h"
 
 #define MS INT64_C(1000000)
 #define SECOND (1000 * MS)

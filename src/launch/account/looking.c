@@ -4,8 +4,8 @@
 #include "driver/functions.h"
 #include "driver/gpus.h"
 #include "driver/releases.h"
-#include "shim/turnstile.h"
 #include "state/segment/lease.h"
+#include "time/gate/turnstile.h"
 
 #include <stdatomic.h>
 

@@ -1,6 +1,6 @@
 /*
- * While somebody looks (state/segment/lease.h), or launches are held back (shim/turnstile.h), the GPU writes when each
- * kernel has ended (state/kernels/stamps.h).
+ * While somebody looks (state/segment/lease.h), or launches are held back (time/gate/turnstile.h), the GPU writes when
+ * each kernel has ended (state/kernels/stamps.h).
  *
  * For this a launch gets another release, in slot 1 of its descriptor, and a record of what it is and when it was
  * launched. Kernels of graphs: launch/graphs/looking.h.

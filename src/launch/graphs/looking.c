@@ -7,7 +7,7 @@
 #include "driver/releases.h"
 #include "launch/account/looking.h"
 #include "launch/space/epoch.h"
-#include "shim/turnstile.h"
+#include "time/gate/turnstile.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

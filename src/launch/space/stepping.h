@@ -1,7 +1,7 @@
 /*
  * Stepping aside, under MPS: while a program of a higher priority that shares TPCs with this one wants to run, or did a while
  * ago, launches get the TPCs of their own partition that the higher one does not have. Where there are none, they keep the
- * partition, and are held back instead (shim/turnstile.h).
+ * partition, and are held back instead (time/gate/turnstile.h).
  *
  * A change of the TPCs raises the epoch; so graphs follow as they follow an edit, which is dear: each TPC that launches leave to
  * others is kept for STEPPING_NS after a higher one last wanted to run there, unless nothing would remain then.
@@ -18,7 +18,7 @@
 
 #include "decision.h"
 #include "driver/hook.h"
-#include "time/peers.h"
+#include "time/demand/peers.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
  * Whether a launch can step aside (stepping.h). One whose blocks must run at once in more TPCs than are left cannot: it has to wait
- * for the higher one, as where nothing is left (shim/turnstile.h), and then gets what it would have got otherwise
+ * for the higher one, as where nothing is left (time/gate/turnstile.h), and then gets what it would have got otherwise
  * (residency.h).
  *
  * What the API call does not say is not known: clusters of a size that the kernel was compiled with, nodes of graphs.

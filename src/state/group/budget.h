@@ -52,8 +52,9 @@ static inline int64_t budget_replenish(int64_t left_ns, int64_t run_ns, int64_t 
 	return left_ns + run_ns < most_ns ? left_ns + run_ns : most_ns;
 }
 
-/* The same where launches are held (shim/reserve.h), and what they have used is known when they have ended: draws so much, and
- * says what is left. What several members use at once counts for each. What was overdrawn is paid back, up to `debt_ns`. */
+/* The same where launches are held (time/gate/reserve.h), and what they have used is known when they have ended: draws
+ * so much, and says what is left. What several members use at once counts for each. What was overdrawn is paid back, up
+ * to `debt_ns`. */
 int64_t budget_draw(struct budget *budget, int64_t run_ns, int64_t period_ns, int64_t used_ns, int64_t debt_ns, uint64_t now);
 
 /* When the period of this moment began. */

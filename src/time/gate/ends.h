@@ -4,8 +4,8 @@
  *
  * For our thread alone. No launch waits for what is done here.
  */
-#ifndef NVTASKSET_SHIM_ENDS_H
-#define NVTASKSET_SHIM_ENDS_H
+#ifndef NVTASKSET_TIME_GATE_ENDS_H
+#define NVTASKSET_TIME_GATE_ENDS_H
 
 #include "state/kernels/stamps.h"
 

@@ -6,8 +6,8 @@
  *
  * The caller sees to it that only one thread at a time is here.
  */
-#ifndef NVTASKSET_SHIM_IN_FLIGHT_H
-#define NVTASKSET_SHIM_IN_FLIGHT_H
+#ifndef NVTASKSET_TIME_GATE_IN_FLIGHT_H
+#define NVTASKSET_TIME_GATE_IN_FLIGHT_H
 
 #include "reserve.h"
 #include "state/kernels/counts.h"

@@ -1,6 +1,6 @@
 /* What the program's threads (turnstile.c) and ours (turnstile_thread.c) have in common. turnstile.h says what it is for. */
-#ifndef NVTASKSET_SHIM_TURNSTILE_PARTS_H
-#define NVTASKSET_SHIM_TURNSTILE_PARTS_H
+#ifndef NVTASKSET_TIME_GATE_TURNSTILE_PARTS_H
+#define NVTASKSET_TIME_GATE_TURNSTILE_PARTS_H
 
 #include "base/brief_lock.h"
 #include "driver/gpus.h"

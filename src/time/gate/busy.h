@@ -6,8 +6,8 @@
  * counts as if those had not been, which is too much rather than too little. Pure: one thread at a time for each struct
  * busy.
  */
-#ifndef NVTASKSET_SHIM_BUSY_H
-#define NVTASKSET_SHIM_BUSY_H
+#ifndef NVTASKSET_TIME_GATE_BUSY_H
+#define NVTASKSET_TIME_GATE_BUSY_H
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
  *
  * For our thread alone.
  */
-#ifndef NVTASKSET_SHIM_HELD_H
-#define NVTASKSET_SHIM_HELD_H
+#ifndef NVTASKSET_TIME_GATE_HELD_H
+#define NVTASKSET_TIME_GATE_HELD_H
 
 #include "state/segment/segment.h"
 

@@ -28,11 +28,11 @@
  * A launch that is held for several reasons is held for all of them at the same time. A graph is one launch. One thread
  * at a time for each struct holding: the caller sees to it.
  */
-#ifndef NVTASKSET_SHIM_HOLDING_H
-#define NVTASKSET_SHIM_HOLDING_H
+#ifndef NVTASKSET_TIME_GATE_HOLDING_H
+#define NVTASKSET_TIME_GATE_HOLDING_H
 
-#include "time/peers.h"
 #include "reserve.h"
+#include "time/demand/peers.h"
 
 #include <stdbool.h>
 #include <stdint.h>

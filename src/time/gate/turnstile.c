@@ -7,7 +7,7 @@
 #include "driver/releases.h"
 #include "launch/graphs/counts.h"
 #include "launch/space/stepping_fit.h"
-#include "time/wakeup.h"
+#include "time/demand/wakeup.h"
 #include "turnstile_parts.h"
 
 #include <errno.h>

@@ -3,9 +3,9 @@
 #include "base/extremes.h"
 #include "launch/space/stepping.h"
 #include "mps/reach.h"
-#include "time/given.h"
-#include "time/peers.h"
-#include "time/work.h"
+#include "time/demand/given.h"
+#include "time/demand/peers.h"
+#include "time/demand/work.h"
 #include "turnstile.h"
 
 #define MS UINT64_C(1000000)

@@ -12,8 +12,8 @@
  *
  * Our thread (held.h) sees ends and others, and wakes those that wait.
  */
-#ifndef NVTASKSET_SHIM_TURNSTILE_H
-#define NVTASKSET_SHIM_TURNSTILE_H
+#ifndef NVTASKSET_TIME_GATE_TURNSTILE_H
+#define NVTASKSET_TIME_GATE_TURNSTILE_H
 
 #include "driver/calls.h"
 #include "ends.h"

@@ -21,8 +21,8 @@
  * A launch that is measured to have used more than the time since it went is wrong: it counts as that time. One thread at
  * a time for each reserve: the caller sees to it.
  */
-#ifndef NVTASKSET_SHIM_RESERVE_H
-#define NVTASKSET_SHIM_RESERVE_H
+#ifndef NVTASKSET_TIME_GATE_RESERVE_H
+#define NVTASKSET_TIME_GATE_RESERVE_H
 
 #include "state/group/budget.h"
 
