@@ -1,10 +1,10 @@
 #include "json.h"
 
-#include "gpcs.h"
+#include "cli/gpcs.h"
 #include "rows.h"
 #include "shared.h"
 #include "state/policy.h"
-#include "text.h"
+#include "terminal/text.h"
 
 #include <ctype.h>
 #include <inttypes.h>
