@@ -1,0 +1,100 @@
+#include "events.h"
+
+#include "driver/contexts.h"
+#include "driver/functions.h"
+#include "driver/gpus.h"
+#include "driver/releases.h"
+#include "launch/graphs/graphs.h"
+#include "launch/launch.h"
+#include "launch/space/app_masks.h"
+#include "launch/space/epoch.h"
+#include "launch/space/hide.h"
+#include "launch/space/misfit.h"
+#include "time/control.h"
+#include "time/gate/turnstile.h"
+
+#include <stdatomic.h>
+
+/* --- calls around launches ------------------------------------------------------------------------------------------ */
+
+/* There is a GPU whose descriptors do not say that blocks must run at once: those calls say it. */
+static atomic_bool before_hopper;
+
+static bool asks_to_run_at_once(int id)
+{
+	return atomic_load(&before_hopper) && calls_may_launch_at_once(id);
+}
+
+bool events_want_call(int id)
+{
+	bool wants_time = control_wants_call(id) || turnstile_wants_call(id);
+	bool wants_other = hide_wants_call(id) || misfit_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
+
+	return calls_are_of_graphs(id) ? driver_has_graphs() : wants_time || wants_other;
+}
+
+/* The turnstile comes first: while it holds a launch, all that is decided about it may change. Then graphs: to refresh one, we
+ * call the driver, which announces what it uploads then like a launch, before this call's own. Misfits come last: they may change
+ * the call's arguments, which the hook reads after this. */
+void events_call_begins(const struct call *call)
+{
+	control_call_begins(call);
+	if (turnstile_wants_call(call->id))
+		turnstile_call_begins(call);
+	if (calls_are_of_graphs(call->id))
+		graphs_call_begins(call);
+	if (app_masks_want_call(call->id))
+		app_masks_call_begins(call);
+	if (misfit_wants_call(call->id))
+		misfit_call_begins(call);
+	launch_forget();
+}
+
+/* The turnstile comes last: graphs say what was launched. */
+void events_call_ended(const struct call *call)
+{
+	if (misfit_wants_call(call->id))
+		misfit_call_ended(call);
+	if (app_masks_want_call(call->id))
+		app_masks_call_ended(call);
+	if (hide_wants_call(call->id))
+		hide_call_ended(call);
+	if (calls_are_of_graphs(call->id))
+		graphs_call_ended(call);
+	if (turnstile_wants_call(call->id))
+		turnstile_call_ended(call);
+}
+
+/* --- contexts ------------------------------------------------------------------------------------------------------- */
+
+static bool finds_first_before_hopper(void)
+{
+	return gpus_some_before_hopper() && !atomic_exchange(&before_hopper, true);
+}
+
+/* Right after this, the hook asks which calls we want. */
+void events_subscribed(bool is_late)
+{
+	if (is_late) {
+		finds_first_before_hopper();
+		releases_find_older();
+	}
+}
+
+/* The topology is read here: outside the launch path, and the GPU is awake. */
+void events_context_created(CUcontext context)
+{
+	contexts_forget(context);
+	epoch_raise();
+	gpus_prepare();
+	releases_context_created(context);
+	if (finds_first_before_hopper())
+		hook_want_more();
+}
+
+void events_context_destroyed(CUcontext context)
+{
+	releases_context_destroyed(context);
+	contexts_forget(context);
+	epoch_raise();
+}
