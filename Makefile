@@ -35,7 +35,7 @@ override LDFLAGS += -pthread $(sanitize_flags)
 rooms = base gpu gpu/topology state mps
 library_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(patsubst %,src/%/*.c,$(rooms) attach api)))
 # There are two kinds of the library, which differ in how they start.
-process_sources = $(patsubst %,src/%/*.c,driver shim time time/rules time/turns)
+process_sources = $(patsubst %,src/%/*.c,driver shim time time/rules time/turns time/gate)
 shim_objects    = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/entry_attached.c,$(wildcard $(process_sources))))
 attach_objects  = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/entry_loaded.c,$(wildcard $(process_sources))))
 # libsmctrl contains their common part, for processes that have neither.
@@ -204,11 +204,11 @@ $(BUILD)/tests/gpu/%: $(BUILD)/tests/gpu/%.o $(gpu_support) $(library)
 # It has the library in it.
 $(BUILD)/tests/gpu/channels: $(BUILD)/tests/gpu/channels.o $(attach_objects) $(gpu_support) $(library)
 	$(link_gpu_program)
-$(addprefix $(BUILD)/tests/gpu/,smctrl smctrl_alone smctrl_beside stepping): $(smctrl)
+$(addprefix $(BUILD)/tests/gpu/,smctrl smctrl_alone smctrl_beside gate): $(smctrl)
 link_smctrl = -Wl,-rpath,$(abspath $(BUILD))
 link_smctrl_alone = $(link_smctrl)
 link_smctrl_beside = $(link_smctrl)
-link_stepping = $(link_smctrl)
+link_gate = $(link_smctrl)
 link_bench_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ldl -lm -o $@
 $(BUILD)/bench/%: $(BUILD)/bench/%.o $(bench_support) $(library)
 	$(link_bench_program)
@@ -314,7 +314,7 @@ sim_gpus_attach    = h200 turing blackwell
 sim_gpus_two_gpus  = h200-x2
 sim_gpus_channels  = h200 h200-x2
 sim_gpus_ranks     = h200-x2
-sim_gpus_stepping  = h200 blackwell
+sim_gpus_gate      = h200 blackwell
 sim_gpus_hangs     = h200 blackwell hopper-synthetic
 sim_gpus_soak      = h200-x2 turing blackwell
 bare_tests         = attach channels driver_behaviour hangs releases tool_first smctrl_alone smctrl_beside

@@ -19,8 +19,8 @@
 #include "partition.h"
 #include "time/control.h"
 #include "residency.h"
-#include "stepping.h"
-#include "turnstile.h"
+#include "time/gate/gate.h"
+#include "yielding.h"
 
 #include <stdatomic.h>
 
@@ -30,6 +30,7 @@ static __thread struct recent {
 	uint64_t epoch;                    /* EPOCH_NEVER: the next launch must be decided anew */
 	const struct qmd_release *release; /* of plain launches; NULL: none */
 	qmd_disabler *disable;             /* NULL: the launch may use the whole GPU */
+	bool is_aside;                     /* others have a part of the partition for now */
 	struct qmd_mask mask;
 } recent __attribute__((tls_model("initial-exec")));
 
@@ -145,6 +146,7 @@ static void remember(const struct launch *launch, const struct decision *decisio
 	recent.release = release_of(launch, COUNTS_PLAIN);
 	recent.disable = is_restricted ? launch->gpu->family->disable : NULL;
 	recent.mask = decision->disable;
+	recent.is_aside = decision->is_aside;
 }
 
 static void check_version(const struct launch *launch, struct decision *decision)
@@ -182,7 +184,7 @@ static __attribute__((noinline)) void decide(struct launch *launch)
 	/* The partition limits all others, and what is left of it while the program steps aside its own masks. Residency needs
 	 * to know what is left of all, and can give back. */
 	partition_decide(launch, &decision);
-	stepping_decide(launch, &decision);
+	yielding_decide(launch, &decision);
 	app_masks_decide(launch, &decision);
 	remember(launch, &decision, epoch);
 	check_version(launch, &decision);
@@ -206,7 +208,7 @@ static inline bool is_as_before(CUcontext context)
 /* Unless the mask is written, the descriptor is unchanged: its blocks must run at once, or its version is unknown. */
 static __attribute__((noinline)) void launch_slow_path(struct launch *launch, enum qmd_outcome outcome)
 {
-	if (outcome == QMD_OVERRULED)
+	if (outcome == QMD_OVERRULED && !recent.is_aside)
 		account_reason(SEGMENT_GREEN_CONTEXT);
 	if (outcome == QMD_OVERRULED || outcome == QMD_SLOT_LEFT) {
 		account_launch(true);
@@ -255,20 +257,40 @@ static bool asks_to_run_at_once(int id)
 
 bool launch_wants_call(int id)
 {
-	bool wants_time = control_wants_call(id) || turnstile_wants_call(id);
+	bool wants_time = control_wants_call(id) || gate_wants_call(id);
 	bool wants_other = hide_wants_call(id) || misfit_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
 
 	return calls_are_of_graphs(id) ? driver_has_graphs() : wants_time || wants_other;
 }
 
-/* The turnstile comes first: while it holds a launch, all that is decided about it may change. Then graphs: to refresh one, we
+/* Launches that nobody but the gate listens to, as it does in clients of MPS: most calls. */
+static inline bool is_for_gate_alone(int id)
+{
+	return calls_launch_kernel(id) && atomic_load_explicit(&gate_state.listens, memory_order_relaxed) &&
+	       !atomic_load_explicit(&app_masks_want_calls, memory_order_relaxed);
+}
+
+bool launch_call_passes(const struct call *call, bool begins)
+{
+	bool passes = is_for_gate_alone(call->id);
+
+	if (!passes || !atomic_load_explicit(&gate_state.is_needed, memory_order_relaxed))
+		return passes;
+	if (!begins)
+		gate_call_ended(call);
+	else if (gate_call_begins(call))
+		recent.epoch = EPOCH_NEVER;
+	return true;
+}
+
+/* The gate comes first: while a launch waits there, all that is decided about it may change. Then graphs: to refresh one, we
  * call the driver, which announces what it uploads then like a launch, before this call's own. Misfits come last: they may change
  * the call's arguments, which the hook reads after this. */
 void launch_call_begins(const struct call *call)
 {
 	control_call_begins(call);
-	if (turnstile_wants_call(call->id))
-		turnstile_call_begins(call);
+	if (gate_wants_call(call->id))
+		gate_call_begins(call);
 	if (calls_are_of_graphs(call->id))
 		graphs_call_begins(call);
 	if (app_masks_want_call(call->id))
@@ -278,7 +300,7 @@ void launch_call_begins(const struct call *call)
 	recent.epoch = EPOCH_NEVER;
 }
 
-/* The turnstile comes last: graphs say what was launched. */
+/* The gate comes last: graphs say what was launched. */
 void launch_call_ended(const struct call *call)
 {
 	if (misfit_wants_call(call->id))
@@ -289,8 +311,8 @@ void launch_call_ended(const struct call *call)
 		hide_call_ended(call);
 	if (calls_are_of_graphs(call->id))
 		graphs_call_ended(call);
-	if (turnstile_wants_call(call->id))
-		turnstile_call_ended(call);
+	if (gate_wants_call(call->id))
+		gate_call_ended(call);
 }
 
 /* --- contexts ------------------------------------------------------------------------------------------------------- */

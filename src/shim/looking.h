@@ -1,5 +1,5 @@
 /*
- * While somebody looks (state/lease.h), or launches are held back (turnstile.h), the GPU writes when each kernel has ended
+ * While somebody looks (state/lease.h), the GPU writes when each kernel has ended
  * (state/stamps.h).
  *
  * For this a launch gets another release, in slot 1 of its descriptor, and a record of what it is and when it was
@@ -21,7 +21,7 @@
 /* From here on, whoever looks says so in this segment. Only while no thread launches. */
 void looking_use(const struct segment *segment);
 
-/* Whether somebody looks, or launches are held back. In the launch path. */
+/* Whether somebody looks. In the launch path. */
 bool looking_is_on(void);
 
 /* The launch's kernel is about to be uploaded, and somebody looks. */

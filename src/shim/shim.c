@@ -216,6 +216,7 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 		.context_created = on_context_created,
 		.context_destroyed = on_context_destroyed,
 		.module_loaded = on_module_loaded,
+		.call_passes = launch_call_passes,
 		.wants_call = launch_wants_call,
 		.call_begins = launch_call_begins,
 		.call_ended = launch_call_ended,

@@ -1,10 +1,9 @@
 #include "control.h"
 
 #include "driver/channels.h"
+#include "gate/gate.h"
 #include "given.h"
 #include "peers.h"
-#include "shim/stepping.h"
-#include "shim/turnstile.h"
 #include "thread.h"
 #include "turns/eligibility.h"
 #include "turns/kernel_access.h"
@@ -111,8 +110,7 @@ void control_after_fork(void)
 	time_thread_after_fork();
 	eligibility_after_fork();
 	peers_after_fork();
-	stepping_after_fork();
-	turnstile_after_fork();
+	gate_after_fork();
 }
 
 /* Before the driver ends: what it waits for then must run. */

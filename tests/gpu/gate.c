@@ -1,12 +1,14 @@
 /*
- * A client of MPS steps aside: where its launches run while one of a higher priority wants some of its TPCs, and when that pauses.
- * Launches that cannot step aside run where they would run otherwise.
+ * A client of MPS and another one that has a higher claim to some TPCs, by its priority or since it lends them: where launches run
+ * while that one wants them, and while it pauses. Launches that can neither leave them nor end in time run where they would run
+ * otherwise.
  *
- * The higher one is a process that says on the board what the test wants it to, and runs nothing; once, it is a real program.
+ * The other one is a process that says on the board what the test wants it to, and runs nothing; sometimes, it is a real program.
  */
 #include "../alone.h"
 #include "../cases.h"
 #include "../peer.h"
+#include "../sanitized.h"
 #include "base/process_clock.h"
 #include "libsmctrl.h"
 #include "state/board.h"
@@ -27,6 +29,10 @@
 static struct {
 	atomic_bool speaks;
 	_Atomic uint64_t wanted; /* TPCs 0 … 63 that it wants to run on; none: it does not want to */
+	_Atomic uint64_t lent;   /* or TPCs that it has; and lends, where it is no higher one; */
+	atomic_uint lend_us;     /* for so long */
+	atomic_bool is_in_flight;
+	atomic_bool has_gap;     /* it does not know when it is idle */
 	atomic_bool works;       /* the real one */
 	struct pci_address pci;
 } *shared;
@@ -35,15 +41,20 @@ static pid_t higher;
 
 static void speak(struct peer_process *peer, bool *is_in_flight)
 {
-	uint64_t wanted = atomic_load(&shared->wanted);
+	uint64_t wanted = atomic_load(&shared->wanted), lent = atomic_load(&shared->lent);
 
-	peer->claim.tpcs = (struct tpcset){{wanted != 0 ? wanted : 1}};
+	peer->claim.tpcs = (struct tpcset){{lent != 0 ? lent : wanted != 0 ? wanted : 1}};
+	peer->claim.lend_us = atomic_load(&shared->lend_us);
+	peer->claim.priority = lent != 0 ? SEGMENT_PRIORITY_USUAL : HIGH;
+	if (atomic_exchange(&shared->has_gap, false))
+		counts_note_gap_everywhere(&peer->segment, COUNTS_SLOT_USED);
 	peer_claim(peer);
 	if (wanted != 0 && !*is_in_flight)
 		peer_launch(peer);
 	else if (wanted == 0 && *is_in_flight)
 		peer_end(peer);
 	*is_in_flight = wanted != 0;
+	atomic_store(&shared->is_in_flight, *is_in_flight);
 }
 
 static _Noreturn void be_higher(void)
@@ -55,7 +66,6 @@ static _Noreturn void be_higher(void)
 	while (!atomic_load(&shared->speaks))
 		timed_sleep_ms(1);
 	peer_begin(&peer, shared->pci);
-	peer.claim.priority = HIGH;
 	peer.claim.is_client = true;
 	for (;;) {
 		speak(&peer, &is_in_flight);
@@ -116,6 +126,7 @@ static void be_client(unsigned int priority, void (*open)(void))
 static void be_lower(void (*open)(void))
 {
 	be_client(LOW, open);
+	atomic_store(&shared->lend_us, 20000); /* no launch of these tests takes as long, whatever the machine does */
 	shared->pci = gpu.topology->pci;
 	atomic_store(&shared->speaks, true);
 }
@@ -370,6 +381,246 @@ TIMED(graphs)
 	want_nothing();
 	assert_graph_comes_to_run_in(exec, range(0, 7));
 	assert_nothing_is_said();
+}
+
+/* --- borrowing ------------------------------------------------------------------------------------------------------ */
+
+/* It has TPCs 0 to 3, and may borrow; 4 to 11 are lent. */
+static void be_borrower_for(uint32_t us, void (*open)(void))
+{
+	struct segment_revision revision = {.lending.borrows = SEGMENT_BORROW_SET};
+
+	gpu_load_driver();
+	if (!gpu_is_simulated())
+		timed_leave_out("under MPS, SM ids say nothing of TPCs");
+	open();
+	revision.lending.borrow = gpu_all(&gpu);
+	have(range(0, 3));
+	timed_give(&revision);
+	gpu_launch_empty(&gpu);
+	timed_wait_for_state(SEGMENT_TIME_HELD);
+	atomic_store(&shared->lent, range(4, 11).words[0]);
+	atomic_store(&shared->lend_us, us);
+	shared->pci = gpu.topology->pci;
+	atomic_store(&shared->speaks, true);
+}
+
+static void be_borrower(void)
+{
+	be_borrower_for(20000, timed_open_gpu);
+}
+
+static void assert_borrows(void)
+{
+	assert_comes_to_run_in(&gpu, range(0, 11));
+}
+
+/* Of twenty launches in a row, none does. */
+static void assert_borrows_nothing(void)
+{
+	for (int i = 0; i < 20; i++) {
+		assert_runs_in(&gpu, range(0, 3));
+		timed_sleep_ms(2);
+	}
+}
+
+TIMED(borrowed_and_given_back)
+{
+	be_borrower();
+	assert_borrows();
+	for (int i = 0; i < 3; i++) {
+		want(range(4, 11));
+		assert_comes_to_run_in(&gpu, range(0, 3));
+		want_nothing();
+		assert_borrows();
+	}
+	/* Nobody lends any more. */
+	atomic_store(&shared->lend_us, 0);
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_borrows_nothing();
+	atomic_store(&shared->lend_us, 10000);
+	assert_borrows();
+	/* What it may borrow is another set. */
+	timed_give(&(struct segment_revision){.lending = {.borrows = SEGMENT_BORROW_SET, .borrow = range(8, 9)}});
+	assert_comes_to_run_in(&gpu, tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0x300}}));
+	timed_give(&(struct segment_revision){.lending.borrows = SEGMENT_BORROW_OFF});
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_nothing_is_said();
+}
+
+/* From the lender's launch on: not when somebody looks, who has the machine for itself only then. */
+TIMED(at_once)
+{
+	struct tpcset narrow = range(0, 3);
+
+	be_borrower();
+	for (int i = 0; i < 20; i++) {
+		assert_borrows();
+		want(range(4, 11));
+		while (!atomic_load(&shared->is_in_flight))
+			timed_sleep_ms(1);
+		gpu_assert_runs_in(&gpu, NULL, &narrow);
+		want_nothing();
+	}
+}
+
+TIMED(too_long)
+{
+	be_borrower_for(1000, timed_open_gpu);
+	timed_until (timed_look().state == SEGMENT_TIME_TOO_LONG) {
+		timed_launch(1);
+		gpu_check(cuCtxSynchronize());
+	}
+	assert_borrows();
+}
+
+static bool has_borrowed(void)
+{
+	struct segment segment = gpu_own_segment();
+	bool has = segment_read_borrowed(&segment).tpc_us > 0;
+
+	segment_close(&segment);
+	return has;
+}
+
+#define PIPELINE 20
+
+/* More is in flight than ends within LIMIT, and the program launches again and again: it comes to borrow all the same. */
+TIMED(a_full_pipeline)
+{
+	CUevent ends[PIPELINE];
+
+	if (SANITIZED)
+		timed_leave_out("with a sanitizer, nobody looks in time when a kernel has ended");
+	be_borrower_for(20000, timed_open_gpu);
+	want(range(4, 11));
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	for (int i = 0; i < PIPELINE; i++)
+		gpu_check(cuEventCreate(&ends[i], 0));
+	timed_launch(PIPELINE);
+	want_nothing();
+	int i = 0;
+
+	timed_until (has_borrowed()) {
+		timed_launch(1);
+		gpu_check(cuEventRecord(ends[i % PIPELINE], NULL));
+		gpu_check(cuEventSynchronize(ends[++i % PIPELINE]));
+	}
+}
+
+TIMED(a_lender_without_exact_ends)
+{
+	be_borrower();
+	assert_borrows();
+	atomic_store(&shared->has_gap, true);
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_borrows_nothing();
+}
+
+static void return_at_once(void *unused)
+{
+	(void)unused;
+}
+
+/* Behind its host, the first one runs in the own part, whatever is lent. */
+TIMED(behind_the_host)
+{
+	CUstream stream;
+
+	be_borrower();
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	if (!cuLaunchHostFunc)
+		timed_leave_out("this driver has no calls of the host");
+	for (int i = 0; i < 3; i++) {
+		struct tpcset all = range(0, 11), narrow = range(0, 3), ran = {{0}};
+
+		timed_until (tpcset_equal(&ran, &all))
+			ran = gpu_where(&gpu, stream);
+		gpu_check(cuLaunchHostFunc(stream, return_at_once, NULL));
+		gpu_assert_runs_in(&gpu, stream, &narrow);
+	}
+}
+
+TIMED(cooperative_never_borrows)
+{
+	be_borrower();
+	assert_borrows();
+	for (int i = 0; i < 20; i++)
+		assert_cooperative_runs_in(4, range(0, 3));
+	assert_borrows();
+}
+
+TIMED(graphs_borrow)
+{
+	be_borrower_for(20000, open_for_graphs);
+	CUgraphExec exec = graph_instantiate(graph_make());
+
+	for (int i = 0; i < 2; i++) {
+		assert_graph_comes_to_run_in(exec, range(0, 11));
+		want(range(4, 11));
+		assert_graph_comes_to_run_in(exec, range(0, 3));
+		want_nothing();
+	}
+	assert_graph_comes_to_run_in(exec, range(0, 11));
+	assert_nothing_is_said();
+}
+
+static void be_lender_program(void)
+{
+	struct segment_revision revision = {.lending.lend_us = 10000};
+
+	gpu_load_driver();
+	timed_open_gpu();
+	have(range(4, 11));
+	timed_give(&revision);
+	for (;;) {
+		if (atomic_load(&shared->works))
+			timed_launch(2);
+		else
+			gpu_launch_empty(&gpu);
+		gpu_check(cuCtxSynchronize());
+		while (!atomic_load(&shared->works))
+			timed_sleep_ms(1);
+	}
+}
+
+/* A real program lends, works, is stopped, goes on and is killed. */
+TIMED(lender_program)
+{
+	struct child program = child_start(be_lender_program);
+
+	be_borrower();
+	atomic_store(&shared->lent, 0);
+	atomic_store(&shared->lend_us, 0);
+	assert_borrows();
+	atomic_store(&shared->works, true);
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	atomic_store(&shared->works, false);
+	assert_borrows();
+	atomic_store(&shared->works, true);
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	kill(program.pid, SIGSTOP);
+	assert_borrows_nothing();
+	atomic_store(&shared->works, false);
+	kill(program.pid, SIGCONT);
+	assert_borrows();
+	kill(program.pid, SIGKILL);
+	child_wait(&program);
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_nothing_is_said();
+}
+
+/* The child of a fork has what its parent has, and no thread; its parent goes on. */
+TIMED(fork_of_a_borrower)
+{
+	be_borrower();
+	assert_borrows();
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(timed_has_thread() ? 1 : 0);
+	assert_ends_well(child);
+	assert_borrows();
 }
 
 /* --- all the time ----------------------------------------------------------------------------------------------------- */
