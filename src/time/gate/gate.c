@@ -106,6 +106,15 @@ bool gate_see(const struct gpu *gpu, const struct others_rules *rules, struct tp
 	return is_free;
 }
 
+bool gate_former_are_free(void)
+{
+	bool are_free = true;
+
+	for (struct gate *gate = gates; gate < gates + GPUS_MAX; gate++)
+		are_free = are_free && atomic_load(&gate->readers[!atomic_load(&gate->current)]) == 0;
+	return are_free;
+}
+
 /* --- deciding --------------------------------------------------------------------------------------------------------- */
 
 /* A launch, from its call's entry until it goes. */

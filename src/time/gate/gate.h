@@ -60,6 +60,9 @@ void gate_set_left(uint64_t ns);
  * what is used there now beyond the process's own TPCs. */
 bool gate_see(const struct gpu *gpu, const struct others_rules *rules, struct tpcset *borrowed);
 
+/* No thread reads a view that was replaced. */
+bool gate_former_are_free(void);
+
 /* What was measured is looked at, on all GPUs. Returns when to look again. */
 uint64_t gate_look(uint64_t now);
 

@@ -27,6 +27,7 @@ static struct {
 	uint64_t wanted_since;
 	bool has_server, is_too_long;
 	uint64_t others_seen, server_seen, judged; /* when; 0: never */
+	bool are_all_new;                     /* each GPU's view was replaced then */
 	uint64_t tpc_ns;                      /* borrowed, in all */
 } keeper;
 
@@ -52,7 +53,7 @@ void keeper_follow(const struct segment *segment, const struct segment_revision 
 void keeper_end(void)
 {
 	gate_close();
-	keeper.has_gate = keeper.has_server = false;
+	keeper.has_gate = keeper.has_server = keeper.are_all_new = false;
 }
 
 /* --- looking ---------------------------------------------------------------------------------------------------------- */
@@ -103,26 +104,26 @@ static uint64_t see_quota(uint64_t now)
 	return until;
 }
 
-/* What others' views had mapped is let go once no thread reads the views before these. */
+/* What others' views had mapped is let go at the next look: until then a thread may read the view that was current before. */
 static void see_others(uint64_t now)
 {
 	uint64_t passed = keeper.others_seen != 0 ? now - keeper.others_seen : 0;
 	struct peers_self self = given_self();
 	struct tpcset borrowed = {{0}};
-	bool all_are_new = true;
 
 	self.is_client = true;
 	self.is_borrower = keeper.rules.borrows;
 	self.lend_us = keeper.lend_us;
+	if (keeper.are_all_new && gate_former_are_free())
+		counts_views_release();
 	counts_views_keep();
 	peers_look(now, &keeper.work, &self);
+	keeper.are_all_new = true;
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
 		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
 
-		all_are_new = (!gpu || gate_see(gpu, &keeper.rules, &borrowed)) && all_are_new;
+		keeper.are_all_new = (!gpu || gate_see(gpu, &keeper.rules, &borrowed)) && keeper.are_all_new;
 	}
-	if (all_are_new)
-		counts_views_release();
 	keeper.others_seen = now;
 	keeper.tpc_ns += passed * tpcset_count(&borrowed);
 	segment_set_borrowed(keeper.segment, &borrowed, keeper.tpc_ns / 1000, atomic_load(&gate_state.overruns));
