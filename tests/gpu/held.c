@@ -165,6 +165,25 @@ TIMED(goes_on)
 	assert_true((double)time.present_us < quota.run_us * (periods + 1) * 3);
 }
 
+/* A kernel may wait for the next one: there is something left of the quota, so that one goes before this one has ended. */
+TIMED(one_in_flight_that_does_not_end)
+{
+	uint64_t cycles = UINT64_C(8000000000), none = 0; /* some 4 s */
+	void *of_long[] = {&gpu.output, &cycles}, *of_short[] = {&gpu.output, &none};
+	CUstream streams[2];
+	CUevent end;
+
+	be_client((struct segment_quota){.run_us = 9000000, .period_us = 10000000});
+	for (int i = 0; i < 2; i++)
+		gpu_check(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+	gpu_check(cuEventCreate(&end, 0));
+	gpu_check(cuLaunchKernel(gpu.where, 1, 1, 1, 32, 1, 1, 0, streams[0], of_long, NULL));
+	gpu_check(cuEventRecord(end, streams[0]));
+	gpu_check(cuLaunchKernel(gpu.where, 2, 1, 1, 32, 1, 1, 0, streams[1], of_short, NULL));
+	assert_int_equal(cuEventQuery(end), CUDA_ERROR_NOT_READY);
+	gpu_check(cuCtxSynchronize());
+}
+
 /* Its pipe could not be seen for a while: who was held goes on. */
 TIMED(mps_comes_back)
 {

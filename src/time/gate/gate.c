@@ -187,15 +187,15 @@ static bool ask(struct arrival *arrival, struct others_on_gpu *others, struct le
 	return verdict == LENDING_MORE || verdict == LENDING_PART;
 }
 
-/* What is in flight must end within what is left: one launch may overrun. A process with work in flight on several GPUs is not held
- * for ever: somebody may wait for it there. */
+/* What is in flight must end within what is left: one launch may overrun. Nobody waits for ever for what may itself wait for the
+ * launch: so where something is left, or the process has work in flight on several GPUs. */
 static bool is_held_by_quota(const struct arrival *arrival, const struct lending_view *view, uint64_t now)
 {
 	uint64_t left = atomic_load_explicit(&gate_state.left_ns, memory_order_relaxed);
 	bool is_held = left == 0 || (left != UINT64_MAX && view->in_flight > 0 && !lending_ends_within(view, left));
 	bool has_waited = arrival->since != 0 && now - arrival->since >= LENDING_EPISODE_NS;
 
-	return is_held && !(has_waited && atomic_load(&gate_state.is_spread));
+	return is_held && !(has_waited && (left != 0 || atomic_load(&gate_state.is_spread)));
 }
 
 /* Whether the launch goes now, and then how. */
