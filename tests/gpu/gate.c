@@ -315,6 +315,34 @@ TIMED(cooperative)
 	assert_int_equal(reason(SEGMENT_WIDENED), 1);
 }
 
+static atomic_bool has_ended;
+
+static void *launch_beside(void *unused)
+{
+	CUdeviceptr output;
+
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	output = gpu_new_output(&gpu);
+	while (!atomic_load(&has_ended))
+		gpu_where_into(&gpu, CU_STREAM_PER_THREAD, output);
+	return unused;
+}
+
+/* The launches of another thread go all the time; one that waits does in the end. */
+TIMED(cooperative_beside_others)
+{
+	pthread_t thread;
+
+	be_lower(timed_open_gpu);
+	have(range(0, 7));
+	want(range(4, 11));
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_int_equal(pthread_create(&thread, NULL, launch_beside, NULL), 0);
+	assert_cooperative_runs_in(8, range(0, 7));
+	atomic_store(&has_ended, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
 /* One cluster of two TPCs of one group. */
 TIMED(clusters)
 {
@@ -625,7 +653,6 @@ TIMED(fork_of_a_borrower)
 
 /* --- all the time ----------------------------------------------------------------------------------------------------- */
 
-static atomic_bool has_ended;
 static struct tpcset partition;
 
 static struct tpcset launch_plainly(void)

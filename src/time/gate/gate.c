@@ -198,6 +198,16 @@ static bool is_held_by_quota(const struct arrival *arrival, const struct lending
 	return is_held && !(has_waited && (left != 0 || atomic_load(&gate_state.is_spread)));
 }
 
+/* Nobody waits for longer than an episode, whatever others of the process launch meanwhile. */
+static bool ends_episode(uint64_t now, uint64_t since)
+{
+	bool is_over = now != 0 && (lending_waits(&episode, now) || now - since >= LENDING_EPISODE_NS);
+
+	if (is_over)
+		atomic_fetch_add(&gate_state.bounded, 1);
+	return is_over;
+}
+
 /* Whether the launch goes now, and then how. */
 static bool decide(struct arrival *arrival, struct others_on_gpu *others, uint64_t in_flight)
 {
@@ -222,9 +232,7 @@ static bool decide(struct arrival *arrival, struct others_on_gpu *others, uint64
 	else if (is_held_by_quota(arrival, &view, now))
 		goes = false;
 	else if (others->count > 0 && !is_free)
-		goes = ask(arrival, others, &view) || (now != 0 && lending_waits(&episode, now));
-	if (goes && atomic_load_explicit(&episode.until, memory_order_relaxed) > now && now != 0 && !is_free)
-		atomic_fetch_add(&gate_state.bounded, 1);
+		goes = ask(arrival, others, &view) || ends_episode(now, arrival->since);
 	return goes;
 }
 
