@@ -294,6 +294,13 @@ static void run_cooperatively_in_all(void)
 	assert_cooperative_runs_in(8, range(0, 7));
 }
 
+static void run_cooperatively_in_more(void)
+{
+	struct tpcset ran = run_cooperative(9);
+
+	assert_true(tpcset_count(&ran) >= 9);
+}
+
 TIMED(cooperative)
 {
 	be_lower(timed_open_gpu);
@@ -308,11 +315,9 @@ TIMED(cooperative)
 	assert_cooperative_runs_in(4, range(0, 3));
 	assert_runs_in(&gpu, range(0, 3));
 	assert_nothing_is_said();
-	/* And what the partition cannot hold is widened, as ever. */
-	struct tpcset ran = run_cooperative(9);
-
-	assert_true(tpcset_count(&ran) >= 9);
-	assert_int_equal(reason(SEGMENT_WIDENED), 1);
+	/* And what the partition cannot hold is widened, as ever, and waits for nobody. */
+	assert_is_never_held(run_cooperatively_in_more);
+	assert_true(reason(SEGMENT_WIDENED) > 0);
 }
 
 static atomic_bool has_ended;
@@ -576,6 +581,24 @@ TIMED(cooperative_never_borrows)
 	for (int i = 0; i < 20; i++)
 		assert_cooperative_runs_in(4, range(0, 3));
 	assert_borrows();
+	/* What its partition cannot hold is widened, and nothing is borrowed for it. */
+	assert_int_equal(reason(SEGMENT_WIDENED), 0);
+	run_cooperative(8);
+	assert_int_equal(reason(SEGMENT_WIDENED), 1);
+}
+
+/* Nor where there is no window. */
+TIMED(cooperative_never_borrows_at_any_time)
+{
+	struct segment_revision revision = {.lending.borrows = SEGMENT_BORROW_SET, .rank.scheduling = SEGMENT_HT};
+
+	be_borrower();
+	revision.lending.borrow = gpu_all(&gpu);
+	timed_give(&revision);
+	for (int i = 0; i < 20; i++) {
+		assert_borrows();
+		assert_cooperative_runs_in(4, range(0, 3));
+	}
 }
 
 TIMED(graphs_borrow)

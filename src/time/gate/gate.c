@@ -46,7 +46,8 @@ static struct gate {
 
 /* Where a launch goes: the TPCs that it may use, as a number. None: its partition. */
 #define WHERE_PART UINT32_C(0x10000)
-#define WHERE_MORE UINT32_C(0x20000) /* and a bit for each of the others whose TPCs are open */
+#define WHERE_MORE UINT32_C(0x20000) /* and a bit for each of the others whose TPCs are open; */
+#define WHERE_OWN UINT32_C(0x40000)  /* but only those of its partition */
 
 #define WHERE(others, how) ((uint64_t)(others)->generation << 32 | (how))
 
@@ -83,7 +84,7 @@ static void leave(struct gate *gate, unsigned int side)
 static void add_borrowed(struct gate *gate, const struct others_on_gpu *others, struct tpcset *borrowed)
 {
 	uint32_t how = atomic_load(&gate->last_how);
-	bool is_more = how & WHERE_MORE && others_own_in_flight(others) > 0;
+	bool is_more = how & WHERE_MORE && !(how & WHERE_OWN) && others_own_in_flight(others) > 0;
 	struct tpcset tpcs = others_tpcs(others, is_more ? how & (WHERE_PART - 1) : 0);
 
 	tpcs = tpcset_without(&tpcs, &others->all_own);
@@ -128,7 +129,8 @@ struct arrival {
 	uint64_t in_flight; /* with so many then */
 	bool is_captured; /* it will not run now */
 	uint32_t how;     /* it goes */
-	bool has_part;
+	bool has_part;    /* its own part holds it; */
+	bool never_fits;  /* its partition does not */
 	uint64_t in_part; /* where it would go there */
 };
 
@@ -144,17 +146,22 @@ static uint64_t length_of(const struct arrival *arrival, const struct others_on_
 	return length;
 }
 
-/* Whether its own part holds a launch whose blocks must run at once. */
-static bool fits(const struct arrival *arrival, const struct others_on_gpu *others)
+/* Whether a launch whose blocks must run at once has room in its own part, or at least in its partition. */
+static void see_room(struct arrival *arrival, const struct others_on_gpu *others)
 {
 	struct launch_request request;
 
-	if (!others->has_part || !calls_may_launch_at_once(arrival->call->id) || !calls_read_request(arrival->call, &request) ||
+	arrival->has_part = others->has_part;
+	arrival->never_fits = false;
+	if (!calls_may_launch_at_once(arrival->call->id) || !calls_read_request(arrival->call, &request) ||
 	    (request.shape.cluster <= 1 && request.shape.cooperative == 0))
-		return others->has_part;
+		return;
 	const struct gpu *gpu = gpus_of_context(arrival->call->context);
 
-	return !gpu || !gpu->topology || residency_holds(gpu, &request, &others->part);
+	if (!gpu || !gpu->topology)
+		return;
+	arrival->has_part = others->has_part && residency_holds(gpu, &request, &others->part);
+	arrival->never_fits = !residency_holds(gpu, &request, &others->all_own);
 }
 
 /* Whether it waits for room: not for longer than LIMIT; and no launch does where nothing has ended meanwhile. */
@@ -172,12 +179,12 @@ static bool ask(struct arrival *arrival, struct others_on_gpu *others, struct le
 {
 	uint32_t open = others_open(others);
 
-	view->has_more = open != 0;
-	view->has_part = arrival->has_part = fits(arrival, others);
+	view->has_more = arrival->work.is_cooperative ? others_open_own(others, open) : open != 0;
+	view->has_part = arrival->has_part;
 	enum lending_verdict verdict = lending_ask(view);
 
 	if (verdict == LENDING_MORE)
-		arrival->how = WHERE_MORE | open;
+		arrival->how = WHERE_MORE | open | (arrival->work.is_cooperative ? WHERE_OWN : 0);
 	else if (verdict == LENDING_PART && others->is_narrow)
 		arrival->how = WHERE_PART;
 	if (verdict == LENDING_MORE && !atomic_load_explicit(&gate_state.has_more, memory_order_relaxed))
@@ -208,6 +215,13 @@ static bool ends_episode(uint64_t now, uint64_t since)
 	return is_over;
 }
 
+/* Nobody waits for room that will never be there. */
+static bool is_permitted(struct arrival *arrival, struct others_on_gpu *others, struct lending_view *view, uint64_t now)
+{
+	see_room(arrival, others);
+	return arrival->never_fits || ask(arrival, others, view) || ends_episode(now, arrival->since);
+}
+
 /* Whether the launch goes now, and then how. */
 static bool decide(struct arrival *arrival, struct others_on_gpu *others, uint64_t in_flight)
 {
@@ -232,7 +246,7 @@ static bool decide(struct arrival *arrival, struct others_on_gpu *others, uint64
 	else if (is_held_by_quota(arrival, &view, now))
 		goes = false;
 	else if (others->count > 0 && !is_free)
-		goes = ask(arrival, others, &view) || ends_episode(now, arrival->since);
+		goes = is_permitted(arrival, others, &view, now);
 	return goes;
 }
 
@@ -432,7 +446,7 @@ bool gate_tpcs(const struct gpu *gpu, struct tpcset *tpcs)
 		bool is_current = others->generation == own.where >> 32;
 		uint32_t open = is_current && (own.where & WHERE_MORE) ? (uint32_t)own.where & (WHERE_PART - 1) : 0;
 		struct tpcset all = others_tpcs(others, open), inside = tpcset_and(&all, tpcs);
-		struct tpcset outside = tpcset_without(&all, &others->all_own);
+		struct tpcset outside = own.where & WHERE_OWN ? (struct tpcset){{0}} : tpcset_without(&all, &others->all_own);
 
 		*tpcs = is_current || others->has_part ? tpcset_or(&inside, &outside) : *tpcs;
 		leave(own.gate, side);

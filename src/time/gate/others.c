@@ -177,6 +177,15 @@ uint32_t others_open(struct others_on_gpu *others)
 	return open;
 }
 
+bool others_open_own(const struct others_on_gpu *others, uint32_t open)
+{
+	bool has_own = false;
+
+	for (unsigned int i = 0; i < others->count; i++)
+		has_own = has_own || (open >> i & 1 && tpcset_overlap(&others->list[i].gives, &others->all_own));
+	return has_own;
+}
+
 uint64_t others_own_in_flight(const struct others_on_gpu *others)
 {
 	uint64_t in_flight = 0;

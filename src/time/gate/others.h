@@ -56,6 +56,9 @@ void others_see(struct others_on_gpu *made, const struct others_on_gpu *before, 
 /* A bit for each of them whose TPCs are open now. */
 uint32_t others_open(struct others_on_gpu *others);
 
+/* Whether any of these TPCs are the process's own. */
+bool others_open_own(const struct others_on_gpu *others, uint32_t open);
+
 /* What this process has in flight. */
 uint64_t others_own_in_flight(const struct others_on_gpu *others);
 
