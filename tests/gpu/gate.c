@@ -320,6 +320,29 @@ TIMED(cooperative)
 	assert_true(reason(SEGMENT_WIDENED) > 0);
 }
 
+/* Behind so much work, one that needs all has to wait for too long, and may go all the same: no other one does with it. */
+TIMED(behind_one_that_may_go)
+{
+	struct tpcset left = range(0, 3);
+	CUdeviceptr output;
+	CUstream stream;
+
+	be_lower(timed_open_gpu);
+	have(range(0, 7));
+	want(range(4, 11));
+	assert_comes_to_run_in(&gpu, left);
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	output = gpu_new_output(&gpu);
+	for (int i = 0; i < 3; i++) {
+		timed_launch(200);
+		gpu_check(gpu_launch_cooperative(&gpu, room_on(8)));
+		struct tpcset ran = gpu_where_into(&gpu, stream, output);
+
+		gpu_assert_equal(&ran, &left);
+		gpu_check(cuCtxSynchronize());
+	}
+}
+
 static atomic_bool has_ended;
 
 static void *launch_beside(void *unused)

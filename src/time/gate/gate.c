@@ -185,8 +185,6 @@ static bool ask(struct arrival *arrival, struct others_on_gpu *others, struct le
 
 	if (verdict == LENDING_MORE)
 		arrival->how = WHERE_MORE | open | (arrival->work.is_cooperative ? WHERE_OWN : 0);
-	else if (verdict == LENDING_PART && others->is_narrow)
-		arrival->how = WHERE_PART;
 	if (verdict == LENDING_MORE && !atomic_load_explicit(&gate_state.has_more, memory_order_relaxed))
 		atomic_store(&gate_state.has_more, true);
 	else if (verdict == LENDING_PART && open != 0 && view->length_ns > view->limit_ns)
@@ -215,11 +213,18 @@ static bool ends_episode(uint64_t now, uint64_t since)
 	return is_over;
 }
 
-/* Nobody waits for room that will never be there. */
+/* Nobody waits for room that will never be there. Who goes although it was to wait stays in its own part where that holds it. */
 static bool is_permitted(struct arrival *arrival, struct others_on_gpu *others, struct lending_view *view, uint64_t now)
 {
+	bool is_free = atomic_load_explicit(&episode.until, memory_order_relaxed) != 0 &&
+	               lending_is_free(&episode, process_clock_ns(), view->in_flight == 0 && !atomic_load(&gate_state.is_spread));
+
 	see_room(arrival, others);
-	return arrival->never_fits || ask(arrival, others, view) || ends_episode(now, arrival->since);
+	bool goes = is_free || arrival->never_fits || ask(arrival, others, view) || ends_episode(now, arrival->since);
+
+	if (goes && arrival->how == 0 && arrival->has_part && others->is_narrow)
+		arrival->how = WHERE_PART;
+	return goes;
 }
 
 /* Whether the launch goes now, and then how. */
@@ -236,8 +241,6 @@ static bool decide(struct arrival *arrival, struct others_on_gpu *others, uint64
 		.limit_ns = others->limit_ns,
 		.batch_ns = others->batch_ns,
 	};
-	bool is_free = atomic_load_explicit(&episode.until, memory_order_relaxed) != 0 &&
-	               lending_is_free(&episode, process_clock_ns(), in_flight == 0 && !atomic_load(&gate_state.is_spread));
 	bool goes = true;
 
 	arrival->how = 0;
@@ -245,7 +248,7 @@ static bool decide(struct arrival *arrival, struct others_on_gpu *others, uint64
 		goes = true;
 	else if (is_held_by_quota(arrival, &view, now))
 		goes = false;
-	else if (others->count > 0 && !is_free)
+	else if (others->count > 0)
 		goes = is_permitted(arrival, others, &view, now);
 	return goes;
 }
