@@ -260,7 +260,6 @@ static void go(struct arrival *arrival, struct others_on_gpu *others, uint64_t i
 	struct gate *gate = arrival->gate;
 	uint64_t ns = atomic_load_explicit(&arrival->length->ns, memory_order_relaxed), longest = ns != 0 ? ns : LENDING_NEVER;
 
-	atomic_fetch_add(&gate->entering, 1);
 	own.is_entering = true;
 	lending_goes(&episode);
 	if (longest > atomic_load_explicit(&gate->longest_ns, memory_order_relaxed))
@@ -274,13 +273,13 @@ static void go(struct arrival *arrival, struct others_on_gpu *others, uint64_t i
 		wakeup_ring();
 }
 
-/* One look. Returns whether it goes, to `where`. */
+/* One look. Returns whether it goes, to `where`. Of two that look at the same time, one sees the other. */
 static bool try(struct arrival *arrival, uint64_t *where)
 {
 	struct gate *gate = arrival->gate;
 	unsigned int side = enter(gate);
 	struct others_on_gpu *others = &gate->views[side];
-	uint64_t in_flight = others_own_in_flight(others) + atomic_load(&gate->entering);
+	uint64_t entering = atomic_fetch_add(&gate->entering, 1), in_flight = others_own_in_flight(others) + entering;
 
 	if (in_flight == 0) {
 		atomic_store_explicit(&gate->longest_ns, 0, memory_order_relaxed);
@@ -294,6 +293,8 @@ static bool try(struct arrival *arrival, uint64_t *where)
 
 	if (goes && !arrival->is_captured)
 		go(arrival, others, in_flight);
+	else
+		atomic_fetch_sub(&gate->entering, 1);
 	*where = arrival->how != 0 ? WHERE(others, arrival->how) : 0;
 	arrival->in_part = others->is_narrow ? WHERE(others, WHERE_PART) : 0;
 	leave(gate, side);
