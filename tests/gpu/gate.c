@@ -597,6 +597,27 @@ TIMED(behind_the_host)
 	}
 }
 
+#define STREAMS 66 /* two more than are remembered */
+
+/* Of more streams than are remembered, each is taken for one that waits. */
+TIMED(behind_the_host_in_many_streams)
+{
+	struct tpcset narrow = range(0, 3);
+	CUstream streams[STREAMS];
+
+	be_borrower();
+	if (!cuLaunchHostFunc)
+		timed_leave_out("this driver has no calls of the host");
+	assert_borrows();
+	for (int i = 0; i < STREAMS; i++) {
+		gpu_check(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+		gpu_check(cuLaunchHostFunc(streams[i], return_at_once, NULL));
+	}
+	gpu_check(cuCtxSynchronize());
+	for (int i = 0; i < 3; i++)
+		gpu_assert_runs_in(&gpu, streams[STREAMS - 1], &narrow);
+}
+
 TIMED(cooperative_never_borrows)
 {
 	be_borrower();

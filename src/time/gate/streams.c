@@ -36,9 +36,12 @@ void streams_wait(CUstream stream)
 	uint64_t number = number_of(stream);
 	_Atomic uint64_t *place = find(number, true);
 
-	if (place)
-		atomic_store(place, number);
-	atomic_fetch_add(&streams_waiting, place ? 1 : STREAMS_LOST);
+	if (!place) {
+		atomic_fetch_or(&streams_waiting, STREAMS_LOST);
+		return;
+	}
+	atomic_store(place, number);
+	atomic_fetch_add(&streams_waiting, 1);
 }
 
 bool streams_look(CUstream stream, bool is_idle)
