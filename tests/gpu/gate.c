@@ -597,6 +597,46 @@ TIMED(behind_the_host)
 	}
 }
 
+#define BLOCKS 31
+
+static void launch_blocks(unsigned int blocks, CUstream stream)
+{
+	uint64_t cycles = 0;
+	void *parameters[] = {&gpu.output, &cycles};
+
+	gpu_check(cuLaunchKernel(gpu.where, blocks, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
+}
+
+/* What is captured does not run: what runs much later says nothing of how long it takes. */
+TIMED(captured_is_not_measured)
+{
+	bool has_borrowed = false;
+	CUstream stream;
+	CUgraph graph;
+
+	be_borrower();
+	assert_borrows();
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < 7; i++) {
+		gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+		launch_blocks(BLOCKS, stream);
+		gpu_check(cuStreamEndCapture(stream, &graph));
+		gpu_check(cuGraphDestroy(graph));
+		timed_sleep_ms(80);
+		launch_blocks(1, stream);
+		gpu_check(cuStreamSynchronize(stream));
+	}
+	/* Fewer than would make a wrong measurement forgotten. */
+	for (int i = 0; i < 10 && !has_borrowed; i++) {
+		launch_blocks(BLOCKS, stream);
+		gpu_check(cuStreamSynchronize(stream));
+		struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, BLOCKS), narrow = range(0, 3);
+
+		has_borrowed = !tpcset_is_subset(&ran, &narrow);
+	}
+	assert_true(has_borrowed);
+}
+
 #define STREAMS 66 /* two more than are remembered */
 
 /* Of more streams than are remembered, each is taken for one that waits. */

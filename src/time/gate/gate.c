@@ -60,6 +60,7 @@ static __thread struct own {
 	struct length *moved;  /* a graph whose nodes the call uploads anew */
 	uint16_t depth;        /* of calls */
 	bool is_entering;
+	bool is_measured;
 	bool is_cancellable; /* again, when the call has ended */
 } own __attribute__((tls_model("initial-exec")));
 
@@ -267,7 +268,7 @@ static void go(struct arrival *arrival, struct others_on_gpu *others, uint64_t i
 	streams_launched(arrival->work.stream);
 	measure_disturb(&gate->measure, &arrival->work);
 	if (in_flight == 0 && ns != LENDING_NEVER && (ns == 0 || lending_is_due(arrival->number, ns > others->limit_ns)))
-		measure_begin(&gate->measure, others, arrival->length, &arrival->work, arrival->how >= WHERE_MORE);
+		own.is_measured = measure_begin(&gate->measure, others, arrival->length, &arrival->work, arrival->how >= WHERE_MORE);
 	atomic_store_explicit(&gate->last_how, arrival->how, memory_order_relaxed);
 	if (in_flight == 0 && atomic_load_explicit(&gate_state.left_ns, memory_order_relaxed) != UINT64_MAX)
 		wakeup_ring();
@@ -356,6 +357,11 @@ static void wait(struct arrival *arrival, uint64_t *where)
 }
 
 /* A captured launch becomes a node of a graph. The stream that all contexts have is never captured. */
+static bool is_captured(CUstream stream)
+{
+	return stream != CU_STREAM_LEGACY && driver_captures(stream);
+}
+
 static uint64_t pass(struct gate *gate, const struct call *call)
 {
 	struct arrival arrival = {.gate = gate, .call = call, .work = calls_read_work(call)};
@@ -367,7 +373,7 @@ static uint64_t pass(struct gate *gate, const struct call *call)
 	arrival.number = atomic_load_explicit(&arrival.length->launches, memory_order_relaxed) + 1;
 	atomic_store_explicit(&arrival.length->launches, arrival.number, memory_order_relaxed);
 	if (!try(&arrival, &where)) {
-		arrival.is_captured = arrival.work.stream != CU_STREAM_LEGACY && driver_captures(arrival.work.stream);
+		arrival.is_captured = is_captured(arrival.work.stream);
 		if (arrival.is_captured)
 			try(&arrival, &where);
 		else
@@ -423,6 +429,11 @@ void gate_call_ended(const struct call *call)
 {
 	if (own.depth == 0 || (!calls_launch_kernel(call->id) && calls_make_stream_wait(call->id)) || --own.depth > 0)
 		return;
+	if (own.is_measured) {
+		own.is_measured = false;
+		if (*call->result != CUDA_SUCCESS || is_captured(calls_read_work(call).stream))
+			measure_drop(&own.gate->measure);
+	}
 	if (own.is_entering) {
 		atomic_fetch_sub(&own.gate->entering, 1);
 		own.is_entering = false;

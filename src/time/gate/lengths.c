@@ -74,11 +74,11 @@ static uint64_t ended(const struct others_on_gpu *others)
 	return sum;
 }
 
-void measure_begin(struct measure *measure, const struct others_on_gpu *others, struct length *length,
+bool measure_begin(struct measure *measure, const struct others_on_gpu *others, struct length *length,
                    const struct launched_work *work, bool is_borrowed)
 {
 	if (atomic_load(&measure->is_on) || atomic_flag_test_and_set(&measure->is_looked_at))
-		return;
+		return false;
 	measure->length = length;
 	measure->key = atomic_load(&length->key);
 	measure->limit_ns = others->limit_ns;
@@ -90,6 +90,12 @@ void measure_begin(struct measure *measure, const struct others_on_gpu *others, 
 	atomic_store(&measure->is_on, true);
 	atomic_flag_clear(&measure->is_looked_at);
 	wakeup_ring();
+	return true;
+}
+
+void measure_drop(struct measure *measure)
+{
+	atomic_store(&measure->is_on, false);
 }
 
 void measure_disturb(struct measure *measure, const struct launched_work *work)

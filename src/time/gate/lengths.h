@@ -40,10 +40,11 @@ struct measure {
 	uint64_t ended; /* so many kernels had */
 };
 
-/* A launch goes that is alone; perhaps beyond the process's own part. Another one goes before that has ended: behind it in its
- * stream, it does not matter. */
-void measure_begin(struct measure *measure, const struct others_on_gpu *others, struct length *length,
+/* A launch goes that is alone; perhaps beyond the process's own part: whether it is measured. It will not run. Another one goes before
+ * it has ended: behind it in its stream, it does not matter. */
+bool measure_begin(struct measure *measure, const struct others_on_gpu *others, struct length *length,
                    const struct launched_work *work, bool is_borrowed);
+void measure_drop(struct measure *measure);
 void measure_disturb(struct measure *measure, const struct launched_work *work);
 
 /* Sees whether it has ended. Returns whether it took longer than it may, beyond the process's own part. */
