@@ -15,6 +15,7 @@
 #include "support/client.h"
 #include "support/graph.h"
 #include "support/green.h"
+#include "support/subscriber.h"
 #include "support/timed.h"
 
 #include <pthread.h>
@@ -315,7 +316,18 @@ TIMED(cooperative)
 	assert_cooperative_runs_in(4, range(0, 3));
 	assert_runs_in(&gpu, range(0, 3));
 	assert_nothing_is_said();
-	/* And what the partition cannot hold is widened, as ever, and waits for nobody. */
+	/* And what the partition cannot hold is widened, as ever. */
+	run_cooperatively_in_more();
+	assert_int_equal(reason(SEGMENT_WIDENED), 1);
+}
+
+/* What the partition can never hold waits for nobody. */
+TIMED(too_large)
+{
+	be_lower(timed_open_gpu);
+	have(range(0, 7));
+	want(range(4, 11));
+	assert_comes_to_run_in(&gpu, range(0, 3));
 	assert_is_never_held(run_cooperatively_in_more);
 	assert_true(reason(SEGMENT_WIDENED) > 0);
 }
@@ -743,6 +755,43 @@ TIMED(lender_program)
 	child_wait(&program);
 	assert_comes_to_run_in(&gpu, range(0, 3));
 	assert_nothing_is_said();
+}
+
+static void cancel_in_call(void *user, int domain, int id, const void *parameters)
+{
+	(void)user;
+	(void)domain;
+	(void)id;
+	(void)parameters;
+	pthread_cancel(pthread_self());
+	pthread_testcancel();
+}
+
+static void *launch_once(void *unused)
+{
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	gpu_launch_empty(&gpu);
+	pthread_testcancel();
+	return unused;
+}
+
+/* In the middle of its call: it is in nobody's way then. */
+TIMED(cancelled)
+{
+	pthread_t thread;
+	uint32_t tool;
+
+	if (SANITIZED)
+		timed_leave_out("a sanitizer does not permit it");
+	be_borrower();
+	assert_borrows();
+	gpu_check(tool_subscribe_with_name(&tool, cancel_in_call, NULL, "test"));
+	gpu_check(tool_enable_domain(1, tool, API));
+	assert_int_equal(pthread_create(&thread, NULL, launch_once, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	gpu_check(tool_unsubscribe(tool));
+	gpu_check(cuCtxSynchronize());
+	assert_borrows();
 }
 
 /* The child of a fork has what its parent has, and no thread; its parent goes on. */

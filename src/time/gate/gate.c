@@ -336,14 +336,12 @@ static void pause_before_look(const struct arrival *arrival, unsigned int looks)
 		clock_pause_us((long)max_u64(PAUSE_US, (process_clock_ns() - arrival->since) / 64000));
 }
 
-/* It sleeps as shortly as it asks for. A thread is not cancelled until its call has ended: it would leave the launch to nobody. */
+/* It sleeps as shortly as it asks for. */
 static void wait(struct arrival *arrival, uint64_t *where)
 {
-	int state, slack = prctl(PR_GET_TIMERSLACK);
+	int slack = prctl(PR_GET_TIMERSLACK);
 
 	prctl(PR_SET_TIMERSLACK, 1UL);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	own.is_cancellable = own.is_cancellable || state == PTHREAD_CANCEL_ENABLE;
 	arrival->since = process_clock_ns();
 	atomic_fetch_add(&gate_state.waiting, 1);
 	wakeup_ring();
@@ -392,6 +390,15 @@ bool gate_wants_call(int id)
 	       (calls_launch(id) || calls_run_graph(id) || calls_make_stream_wait(id));
 }
 
+/* Until its call has ended: it would leave the launch to nobody. */
+static void be_not_cancelled(void)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	own.is_cancellable = own.is_cancellable || state == PTHREAD_CANCEL_ENABLE;
+}
+
 static struct gate *gate_of(CUcontext context)
 {
 	uint64_t epoch = epoch_now();
@@ -418,8 +425,14 @@ bool gate_call_begins(const struct call *call)
 	} else {
 		struct gate *gate = atomic_load(&gate_state.is_needed) ? gate_of(call->context) : NULL;
 
+		if (gate)
+			be_not_cancelled();
 		own.where = gate ? pass(gate, call) : 0;
-		own.depth = 1; /* a signal's handler may have launched while this one has waited */
+		/* A signal's handler may have launched while this one has waited, perhaps on another GPU. */
+		own.depth = 1;
+		if (own.gate != gate)
+			own.context = NULL;
+		own.gate = gate;
 	}
 	errno = saved;
 	return own.where != before;
