@@ -585,6 +585,19 @@ TIMED(a_lender_without_exact_ends)
 	assert_borrows_nothing();
 }
 
+TIMED(a_borrower_without_exact_ends)
+{
+	struct segment segment;
+
+	be_borrower();
+	assert_borrows();
+	segment = gpu_own_segment();
+	counts_note_gap_everywhere(&segment, COUNTS_SLOT_USED);
+	segment_close(&segment);
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_borrows_nothing();
+}
+
 static void return_at_once(void *unused)
 {
 	(void)unused;

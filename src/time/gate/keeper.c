@@ -122,6 +122,7 @@ static void see_others(uint64_t now)
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
 		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
 
+		keeper.rules.is_known = keeper.work.gpus[i].demand.is_known;
 		keeper.are_all_new = (!gpu || gate_see(gpu, &keeper.rules, &borrowed)) && keeper.are_all_new;
 	}
 	keeper.others_seen = now;

@@ -135,8 +135,8 @@ void others_see(struct others_on_gpu *made, const struct others_on_gpu *before, 
 	for (unsigned int i = 0; i < made->count; i++)
 		copy_owner(&made->list[i], before);
 	made->own_count = releases_places(pci, made->own, OTHERS_PLACES);
-	made->own_is_unknown = made->own_count > OTHERS_PLACES;
-	made->own_count = made->own_is_unknown ? 0 : made->own_count;
+	made->own_is_unknown = !rules->is_known || made->own_count == 0 || made->own_count > OTHERS_PLACES;
+	made->own_count = made->own_count > OTHERS_PLACES ? 0 : made->own_count;
 	for (unsigned int i = 0; i < made->own_count; i++)
 		made->own_is_unknown |= !counts_place_is_exact(made->own[i]);
 	made->generation = before->generation + !is_same(made, before);

@@ -47,6 +47,7 @@ struct others_rules {
 	uint32_t priority;
 	bool borrows;
 	struct tpcset borrow;
+	bool is_known; /* when its own kernels end, on this GPU */
 };
 
 /* `before` is the view that it will replace. For our thread, after peers_look. */
