@@ -80,7 +80,7 @@ struct board_peer {
 };
 unsigned int board_read(struct pci_address pci, struct board_peer peers[BOARD_PLACES]);
 
-/* Whether the process is there, and neither a zombie nor stopped. One system call or two. */
+/* Whether the process is there, and neither a zombie nor stopped; or this process's own limits keep it from being seen. One system call or two. */
 bool board_is_alive(pid_t pid, uint64_t start);
 
 /* In the child of a fork: it is on no board. */

@@ -131,10 +131,13 @@ void counts_view_close(struct counts_view *view)
 bool counts_view_is_current(const struct counts_view *view)
 {
 	int saved = errno;
+
+	errno = 0;
 	uint64_t execution = view->segment ? execution_of(view->pid) : 0;
+	bool is_limited = view->segment && execution == 0 && area_is_limit(errno);
 
 	errno = saved;
-	return execution != 0 && execution == atomic_load(&view->segment->execution);
+	return is_limited || (execution != 0 && execution == atomic_load(&view->segment->execution));
 }
 
 struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci_address pci)

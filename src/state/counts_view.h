@@ -28,7 +28,7 @@ void counts_view_close(struct counts_view *view);
 /* Maps the areas that the process has made since the last time, if any. */
 void counts_view_follow(struct counts_view *view);
 
-/* Whether the process still executes the program whose counts these are. */
+/* Whether the process still executes the program whose counts these are; or this process's own limits keep it from being seen. */
 bool counts_view_is_current(const struct counts_view *view);
 
 /* What the process counts on one GPU, with the gaps of all. No system call. */

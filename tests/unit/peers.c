@@ -410,7 +410,7 @@ static void begin_view(unsigned int from, unsigned int to, struct tpcset borrow)
 {
 	has_gpus = has_masks = self.is_client = true;
 	memset(views, 0, sizeof views);
-	rules = (struct others_rules){.priority = 50, .borrows = !tpcset_is_empty(&borrow), .borrow = borrow};
+	rules = (struct others_rules){.priority = 50, .borrows = !tpcset_is_empty(&borrow), .borrow = borrow, .is_known = true};
 	have(from, to);
 }
 
