@@ -279,6 +279,16 @@ enum graph_move graph_instances_move(CUgraphExec exec, uint64_t where, bool may_
 	return move;
 }
 
+void graph_instances_lose_place(CUgraphExec exec)
+{
+	pthread_mutex_lock(&lock);
+	struct held_exec *held = find_exec(exec);
+
+	if (held)
+		held->where = UINT64_MAX;
+	pthread_mutex_unlock(&lock);
+}
+
 void graph_instances_expire(CUgraphExec exec)
 {
 	pthread_mutex_lock(&lock);

@@ -50,6 +50,9 @@ enum graph_move {
 };
 enum graph_move graph_instances_move(CUgraphExec exec, uint64_t where, bool may_move);
 
+/* Some of its nodes come to be somewhere else: it moves the next time. */
+void graph_instances_lose_place(CUgraphExec exec);
+
 /* From here on, the instance is older than any number. */
 void graph_instances_expire(CUgraphExec exec);
 

@@ -451,6 +451,26 @@ TIMED(graphs)
 	assert_nothing_is_said();
 }
 
+/* What a call uploads that launches nothing may run anywhere else: its next launch uploads it again. */
+TIMED(uploaded_graph)
+{
+	struct tpcset left = range(0, 3);
+
+	be_lower(open_for_graphs);
+	have(range(0, 7));
+	CUgraphExec exec = graph_instantiate(graph_make());
+	CUDA_KERNEL_NODE_PARAMS changed = graph_parameters(0);
+
+	assert_graph_comes_to_run_in(exec, range(0, 7));
+	want(range(4, 11));
+	assert_graph_comes_to_run_in(exec, left);
+	changed.blockDimX /= 2;
+	gpu_check(cuGraphExecKernelNodeSetParams_v2(exec, nodes[0], &changed));
+	gpu_check(cuGraphUpload(exec, NULL));
+	graph_launch(exec);
+	graph_assert_in(0, &left);
+}
+
 /* --- borrowing ------------------------------------------------------------------------------------------------------ */
 
 /* It has TPCs 0 to 3, and may borrow; 4 to 11 are lent. */

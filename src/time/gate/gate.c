@@ -387,7 +387,7 @@ static uint64_t pass(struct gate *gate, const struct call *call)
 bool gate_wants_call(int id)
 {
 	return atomic_load_explicit(&gate_state.listens, memory_order_relaxed) &&
-	       (calls_launch(id) || calls_run_graph(id) || calls_make_stream_wait(id));
+	       (calls_launch(id) || calls_launch_graph(id) || calls_make_stream_wait(id));
 }
 
 /* Until its call has ended: it would leave the launch to nobody. */
@@ -397,6 +397,11 @@ static void be_not_cancelled(void)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	own.is_cancellable = own.is_cancellable || state == PTHREAD_CANCEL_ENABLE;
+}
+
+static bool only_uploads(int id)
+{
+	return calls_launch_graph(id) && !calls_run_graph(id);
 }
 
 static struct gate *gate_of(CUcontext context)
@@ -420,6 +425,8 @@ bool gate_call_begins(const struct call *call)
 
 	if (!calls_launch_kernel(call->id) && calls_make_stream_wait(call->id)) {
 		streams_wait(calls_waiting_stream(call));
+	} else if (only_uploads(call->id)) {
+		graph_instances_lose_place((CUgraphExec)calls_read_work(call).what);
 	} else if (own.depth > 0) {
 		own.depth++;
 	} else {
@@ -440,7 +447,9 @@ bool gate_call_begins(const struct call *call)
 
 void gate_call_ended(const struct call *call)
 {
-	if (own.depth == 0 || (!calls_launch_kernel(call->id) && calls_make_stream_wait(call->id)) || --own.depth > 0)
+	bool is_other = !calls_launch_kernel(call->id) && (calls_make_stream_wait(call->id) || only_uploads(call->id));
+
+	if (own.depth == 0 || is_other || --own.depth > 0)
 		return;
 	if (own.is_measured) {
 		own.is_measured = false;
