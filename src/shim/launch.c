@@ -28,6 +28,7 @@
 static __thread struct recent {
 	CUcontext context;
 	uint64_t epoch;                    /* EPOCH_NEVER: the next launch must be decided anew */
+	uint64_t kept;                     /* it, outside of calls where the gate decides about these: for the next call */
 	const struct qmd_release *release; /* of plain launches; NULL: none */
 	qmd_disabler *disable;             /* NULL: the launch may use the whole GPU */
 	bool is_aside;                     /* others have a part of the partition for now */
@@ -140,9 +141,10 @@ static void remember(const struct launch *launch, const struct decision *decisio
 	bool is_restricted = decision->state == DECISION_RESTRICTED;
 
 	recent.context = launch->context;
-	recent.epoch = decision->is_of_launch || decision->state == DECISION_UNRESTRICTED || launch->origin.uploads_nodes
-	                       ? EPOCH_NEVER
-	                       : epoch;
+	bool is_of_launch = decision->is_of_launch || launch->origin.uploads_nodes || gate_is_outside();
+
+	recent.epoch = is_of_launch || decision->state == DECISION_UNRESTRICTED ? EPOCH_NEVER : epoch;
+	recent.kept = EPOCH_NEVER;
 	recent.release = release_of(launch, COUNTS_PLAIN);
 	recent.disable = is_restricted ? launch->gpu->family->disable : NULL;
 	recent.mask = decision->disable;
@@ -270,16 +272,38 @@ static inline bool is_for_gate_alone(int id)
 	       !atomic_load_explicit(&app_masks_want_calls, memory_order_relaxed);
 }
 
+static void forget(void)
+{
+	recent.epoch = recent.kept = EPOCH_NEVER;
+}
+
+/* What a call's launch was decided about is not for fills and copies, which are kernels in no call: from here on until the next call. */
+static void leave_call(void)
+{
+	if (recent.epoch != EPOCH_NEVER)
+		recent.kept = recent.epoch;
+	recent.epoch = EPOCH_NEVER;
+}
+
+static void enter_call(bool goes_elsewhere)
+{
+	if (goes_elsewhere)
+		forget();
+	else if (recent.kept != EPOCH_NEVER)
+		recent.epoch = recent.kept;
+	recent.kept = EPOCH_NEVER;
+}
+
 bool launch_call_passes(const struct call *call, bool begins)
 {
 	bool passes = is_for_gate_alone(call->id);
 
 	if (!passes || !atomic_load_explicit(&gate_state.is_needed, memory_order_relaxed))
 		return passes;
-	if (!begins)
-		gate_call_ended(call);
-	else if (gate_call_begins(call))
-		recent.epoch = EPOCH_NEVER;
+	if (begins)
+		enter_call(gate_call_begins(call));
+	else if (gate_call_ended(call))
+		leave_call();
 	return true;
 }
 
@@ -297,7 +321,7 @@ void launch_call_begins(const struct call *call)
 		app_masks_call_begins(call);
 	if (misfit_wants_call(call->id))
 		misfit_call_begins(call);
-	recent.epoch = EPOCH_NEVER;
+	forget();
 }
 
 /* The gate comes last: graphs say what was launched. */
@@ -311,8 +335,8 @@ void launch_call_ended(const struct call *call)
 		hide_call_ended(call);
 	if (calls_are_of_graphs(call->id))
 		graphs_call_ended(call);
-	if (gate_wants_call(call->id))
-		gate_call_ended(call);
+	if (gate_wants_call(call->id) && gate_call_ended(call))
+		leave_call();
 }
 
 /* --- contexts ------------------------------------------------------------------------------------------------------- */

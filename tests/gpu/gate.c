@@ -209,6 +209,39 @@ TIMED(aside_and_back)
 	assert_nothing_is_said();
 }
 
+#define BLOCKS 31
+
+static void launch_blocks(unsigned int blocks, CUstream stream)
+{
+	uint64_t cycles = 0;
+	void *parameters[] = {&gpu.output, &cycles};
+
+	gpu_check(cuLaunchKernel(gpu.where, blocks, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
+}
+
+/* A fill is a kernel in no call that launches: it is decided about as such, and the next launch not as it was. */
+TIMED(behind_a_fill)
+{
+	CUdeviceptr memory;
+
+	be_lower(timed_open_gpu);
+	gpu_check(cuMemAlloc_v2(&memory, 1 << 20));
+	have(range(0, 7));
+	want(range(4, 11));
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	for (int i = 0; i < 3; i++) {
+		launch_blocks(BLOCKS, NULL);
+		have(range(0, 7));
+		gpu_check(cuMemsetD32_v2(memory, 1, 1 << 18));
+		launch_blocks(BLOCKS, NULL);
+		gpu_check(cuCtxSynchronize());
+		struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, BLOCKS), left = range(0, 3);
+
+		assert_true(tpcset_is_subset(&ran, &left));
+	}
+	assert_nothing_is_said();
+}
+
 /* Until launches have been held for so much longer. */
 static void assert_comes_to_be_held(void (*launch)(void))
 {
@@ -640,16 +673,6 @@ TIMED(behind_the_host)
 		gpu_check(cuLaunchHostFunc(stream, return_at_once, NULL));
 		gpu_assert_runs_in(&gpu, stream, &narrow);
 	}
-}
-
-#define BLOCKS 31
-
-static void launch_blocks(unsigned int blocks, CUstream stream)
-{
-	uint64_t cycles = 0;
-	void *parameters[] = {&gpu.output, &cycles};
-
-	gpu_check(cuLaunchKernel(gpu.where, blocks, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
 }
 
 /* What is captured does not run: what runs much later says nothing of how long it takes. */

@@ -102,8 +102,8 @@ bool gate_see(const struct gpu *gpu, const struct others_rules *rules, struct tp
 	if (is_free) {
 		others_see(&gate->views[!side], &gate->views[side], gpu->pci, rules);
 		atomic_store(&gate->current, !side);
-		if (gate->views[!side].count > 0)
-			atomic_store(&gate_state.is_needed, true);
+		if (gate->views[!side].count > 0 && !atomic_exchange(&gate_state.is_needed, true))
+			epoch_raise(); /* what was decided before is for fills, too */
 	}
 	return is_free;
 }
@@ -420,7 +420,7 @@ static struct gate *gate_of(CUcontext context)
 
 bool gate_call_begins(const struct call *call)
 {
-	uint64_t before = own.where;
+	bool goes_elsewhere = false;
 	int saved = errno;
 
 	if (!calls_launch_kernel(call->id) && calls_make_stream_wait(call->id)) {
@@ -434,7 +434,10 @@ bool gate_call_begins(const struct call *call)
 
 		if (gate)
 			be_not_cancelled();
-		own.where = gate ? pass(gate, call) : 0;
+		uint64_t where = gate ? pass(gate, call) : 0;
+
+		goes_elsewhere = where != own.where;
+		own.where = where;
 		/* A signal's handler may have launched while this one has waited, perhaps on another GPU. */
 		own.depth = 1;
 		if (own.gate != gate)
@@ -442,15 +445,15 @@ bool gate_call_begins(const struct call *call)
 		own.gate = gate;
 	}
 	errno = saved;
-	return own.where != before;
+	return goes_elsewhere;
 }
 
-void gate_call_ended(const struct call *call)
+bool gate_call_ended(const struct call *call)
 {
 	bool is_other = !calls_launch_kernel(call->id) && (calls_make_stream_wait(call->id) || only_uploads(call->id));
 
 	if (own.depth == 0 || is_other || --own.depth > 0)
-		return;
+		return own.depth == 0;
 	if (own.is_measured) {
 		own.is_measured = false;
 		if (*call->result != CUDA_SUCCESS || is_captured(calls_read_work(call).stream))
@@ -470,6 +473,25 @@ void gate_call_ended(const struct call *call)
 		own.is_cancellable = false;
 		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
 	}
+	return true;
+}
+
+bool gate_is_outside(void)
+{
+	return own.depth == 0 && atomic_load(&gate_state.is_needed);
+}
+
+static bool tpcs_outside(struct gate *gate, struct tpcset *tpcs)
+{
+	unsigned int side = enter(gate);
+	const struct others_on_gpu *others = &gate->views[side];
+	struct tpcset inside = tpcset_and(&others->part, tpcs);
+	bool is_else = atomic_load(&gate_state.is_open) && others->is_narrow && !tpcset_is_empty(&inside);
+
+	if (is_else)
+		*tpcs = inside;
+	leave(gate, side);
+	return is_else;
 }
 
 /* TPCs that a change of the partition has taken away meanwhile are not used. */
@@ -477,7 +499,9 @@ bool gate_tpcs(const struct gpu *gpu, struct tpcset *tpcs)
 {
 	bool is_else = own.depth > 0 && own.where != 0 && own.gate == &gates[gpus_number(gpu)];
 
-	if (is_else) {
+	if (own.depth == 0) {
+		is_else = tpcs_outside(&gates[gpus_number(gpu)], tpcs);
+	} else if (is_else) {
 		unsigned int side = enter(own.gate);
 		const struct others_on_gpu *others = &own.gate->views[side];
 		bool is_current = others->generation == own.where >> 32;

@@ -20,12 +20,17 @@ struct gpu;
 
 /* --- the program's threads -------------------------------------------------------------------------------------------- */
 
-/* Whether such a call is listened to; one begins, which may wait: whether its launch may use other TPCs than the last one; it ended. */
+/* Whether such a call is listened to; one begins, which may wait: whether its launch may use other TPCs than the last one; it ended:
+ * whether this thread is in no other one. */
 bool gate_wants_call(int id);
 bool gate_call_begins(const struct call *call);
-void gate_call_ended(const struct call *call);
+bool gate_call_ended(const struct call *call);
 
-/* The TPCs of the launch that this thread's call makes, where they are not those of its partition. In the launch path. */
+/* Whether what this thread launches is in no call that the gate has decided about, as fills and copies are. */
+bool gate_is_outside(void);
+
+/* The TPCs of the launch that this thread's call makes, where they are not those of its partition; outside of calls, the own part. In
+ * the launch path. */
 bool gate_tpcs(const struct gpu *gpu, struct tpcset *tpcs);
 
 /* In the child of a fork. */
