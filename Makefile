@@ -31,16 +31,19 @@ override LDFLAGS += -pthread $(sanitize_flags)
 
 # --- files -----------------------------------------------------------------------------------------
 
-# The lowest rooms; driver and shim, attach and api use them (HACKING.md).
-rooms = base gpu gpu/topology state mps
-library_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(patsubst %,src/%/*.c,$(rooms) attach api)))
+# The rooms (HACKING.md), from the top down: those that every program of ours may use; and those that run in other people's
+# processes.
+rooms         = base gpu mps state monitor
+process_rooms = driver launch time shim
+# The sources of rooms, and of the rooms in them.
+sources_of = $(wildcard $(foreach room,$(1),src/$(room)/*.c src/$(room)/*/*.c))
+objects_of = $(patsubst %.c,$(BUILD)/%.o,$(call sources_of,$(1)))
+library_objects = $(call objects_of,$(rooms) attach api)
 # There are two kinds of the library, which differ in how they start.
-process_sources = $(patsubst %,src/%/*.c,driver shim time time/rules time/turns time/gate)
-shim_objects    = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/entry_attached.c,$(wildcard $(process_sources))))
-attach_objects  = $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/entry_loaded.c,$(wildcard $(process_sources))))
+shim_objects    = $(filter-out %/entry_attached.o,$(call objects_of,$(process_rooms)))
+attach_objects  = $(filter-out %/entry_loaded.o,$(call objects_of,$(process_rooms)))
 # libsmctrl contains their common part, for processes that have neither.
-smctrl_objects  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/smctrl/*.c)) \
-                  $(filter-out %/entry_loaded.o,$(shim_objects))
+smctrl_objects  = $(call objects_of,smctrl) $(filter-out %/entry_loaded.o,$(shim_objects))
 command_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/nvtaskset/*.c tools/nvtaskset/*/*.c))
 sim_objects     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/sim/*.c))
 gpu_support     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/gpu/support/*.c))
@@ -133,7 +136,7 @@ $(attach): $(attach_objects) $(library) src/shim/attached.map
 lto = $(filter -flto%,$(CFLAGS))
 lto_to_code = $(shell $(CC) -flinker-output=nolto-rel -E -x c /dev/null >/dev/null 2>&1 && echo -flinker-output=nolto-rel)
 link_one = $(CC) $(lto) -r -nostdlib $(if $(lto),$(lto_to_code))
-api_objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/api/*.c))
+api_objects = $(call objects_of,api)
 OBJCOPY ?= objcopy
 $(api): $(api_objects) $(library) src/api/libnvtaskset.map
 	@mkdir -p $(@D)
@@ -182,20 +185,22 @@ $(sim): $(sim_objects) $(library)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,nodelete $^ -o $@
 
-# What runs in other people's processes, for tests to take from.
+# What runs in other people's processes, the command's parts, and the simulated driver's, for tests to take from.
 process_archive = $(BUILD)/process.a
 $(process_archive): $(filter-out %/entry_loaded.o,$(shim_objects))
+command_archive = $(BUILD)/command.a
+$(command_archive): $(filter-out %/main.o,$(command_objects))
+sim_archive = $(BUILD)/sim.a
+$(sim_archive): $(sim_objects)
+$(process_archive) $(command_archive) $(sim_archive):
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
-$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(process_archive) $(library)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -lcmocka -ldl -o $@
+$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(process_archive) $(command_archive) $(sim_archive) $(library)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(first) $(filter %.a,$^) -lcmocka -ldl -o $@
+# Both have a turns.c.
+$(BUILD)/tests/unit/sim_%: first = $(sim_archive)
 
 # Its clock goes on by itself, however busy the machine is.
 $(BUILD)/tests/unit/stamps: override LDFLAGS += -Wl,--wrap=process_clock_ns
-# What they test is in no library.
-$(BUILD)/tests/unit/times: $(addprefix $(BUILD)/tests/sim/,costs.o faults.o)
-$(BUILD)/tests/unit/sim_turns: $(addprefix $(BUILD)/tests/sim/,turns.o costs.o faults.o)
-$(BUILD)/tests/unit/top: $(addprefix $(BUILD)/tools/nvtaskset/,quota.o time_given.o)
-$(BUILD)/tests/unit/time_given: $(addprefix $(BUILD)/tools/nvtaskset/,quota.o time_given.o time_change.o)
 
 link_gpu_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -ldl $(link_$(@F)) -o $@
 
@@ -278,8 +283,8 @@ $(BUILD)/tests/attach/goroutines: tests/attach/goroutines.go
 	@mkdir -p $(@D)
 	-$(Q)! command -v go >/dev/null || CGO_ENABLED=1 GO111MODULE=off GOCACHE=$(abspath $(BUILD))/go CC="$(CC)" go build -o $@ $<
 build_busy         = $(addprefix tests/,attach/busy.c attach/registers.c gpu/support/gpu.c) \
-                     $(wildcard $(patsubst %,src/%/*.c,$(rooms))) -lcmocka -ldl
-build_again        = tests/attach/again.c $(wildcard $(patsubst %,src/%/*.c,$(rooms) attach))
+                     $(call sources_of,$(rooms)) -lcmocka -ldl
+build_again        = tests/attach/again.c $(call sources_of,$(rooms) attach)
 build_alone        = tests/attach/alone.c tests/attach/registers.c -ldl -Wl,-rpath,'$$ORIGIN'
 build_small        = tests/attach/small.c
 build_alone-static = $(build_alone) -static -Wl,--no-warnings
@@ -376,7 +381,10 @@ run-check-tools: $(command) $(shim) $(attach) $(BUILD)/demo/where $(tool_program
 # The plugin on a real cluster of this machine, with simulated GPUs; as root. SLURM_JOBS: of random sizes and kinds.
 slurm_parts = $(BUILD)/tests/slurm/unit/parts
 $(slurm_parts).o: override CPPFLAGS += -Itools/slurm
-$(slurm_parts): $(slurm_parts).o $(filter %/allocation.o %/cgroup.o %/config.o %/jobs.o %/mps.o %/number.o %/options.o %/reason.o,$(slurm_objects)) $(api_archive) $(library)
+slurm_archive = $(BUILD)/slurm/parts.a
+$(slurm_archive): $(slurm_objects)
+	$(call say,AR,$@)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
+$(slurm_parts): $(slurm_parts).o $(slurm_archive) $(api_archive) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
 build-check-slurm: run-all $(slurm_plugin) $(sim) $(BUILD)/demo/where $(slurm_parts)
 run-check-slurm: build-check-slurm
@@ -434,8 +442,8 @@ FUZZ_SECONDS ?= 600
 fuzz: $(patsubst tests/fuzz/%.c,fuzz-%,$(wildcard tests/fuzz/*.c))
 fuzz_flags = -std=gnu11 -g -O1 -fno-sanitize-recover=all
 fuzz_library = $(BUILD)/fuzz/library.a
-fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/%.o,$(wildcard $(patsubst %,src/%/*.c,$(rooms) driver time time/rules time/turns)) \
-               $(filter-out %/entry_loaded.c %/entry_attached.c,$(wildcard src/shim/*.c)))
+fuzz_objects = $(patsubst $(BUILD)/%,$(BUILD)/fuzz/%,\
+               $(filter-out %/entry_loaded.o %/entry_attached.o,$(call objects_of,$(rooms) $(process_rooms))))
 $(BUILD)/fuzz/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)clang $(CPPFLAGS) -Itools/nvtaskset $(fuzz_flags) -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c $< -o $@
