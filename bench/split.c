@@ -7,7 +7,7 @@
  * is none). STRATEGY is packed or distributed, as nvtaskset's, or gpcs: as many whole GPCs as fit into COUNT. Without
  * arguments: "TPCS SMS-PER-TPC NAME".
  */
-#include "gpu/select_tpcs.h"
+#include "gpu/topology/select_tpcs.h"
 #include "gpu/topology/topology.h"
 #include "gpu/tpcset.h"
 

@@ -1,6 +1,6 @@
 #include "api/internal.h"
 
-#include "gpu/select_tpcs.h"
+#include "gpu/topology/select_tpcs.h"
 
 #include <stdlib.h>
 #include <strings.h>

@@ -1,6 +1,6 @@
 #include "api/time_given.h"
 
-#include "gpu/select_tpcs.h"
+#include "gpu/topology/select_tpcs.h"
 #include "state/group_file.h"
 #include "state/segment.h"
 

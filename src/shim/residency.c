@@ -1,7 +1,7 @@
 #include "residency.h"
 
 #include "driver/functions.h"
-#include "gpu/occupancy.h"
+#include "gpu/topology/occupancy.h"
 
 /* How many blocks of the kernel an SM holds, as the driver says; it says 0 for too much shared memory. Without an
  * answer, or with 0, this is 1: the launch then rather gets too much room than too little. */

@@ -1,6 +1,6 @@
 /* Choosing a number of TPCs. */
 #include "../cases.h"
-#include "gpu/select_tpcs.h"
+#include "gpu/topology/select_tpcs.h"
 #include "sets.h"
 #include "share.h"
 

@@ -3,7 +3,7 @@
 #define NVTASKSET_OPTIONS_H
 
 #include "base/error.h"
-#include "gpu/select_tpcs.h"
+#include "gpu/topology/select_tpcs.h"
 #include "gpu/topology/topology.h"
 #include "mps/request.h"
 #include "state/segment.h"

@@ -2,12 +2,12 @@
  * Which TPCs can hold a launch whose blocks must run at once: a cluster, or a cooperative grid. Computed from the
  * GPU's topology and the number of blocks that an SM holds, without calling the driver.
  */
-#ifndef NVTASKSET_OCCUPANCY_H
-#define NVTASKSET_OCCUPANCY_H
+#ifndef NVTASKSET_TOPOLOGY_OCCUPANCY_H
+#define NVTASKSET_TOPOLOGY_OCCUPANCY_H
 
-#include "qmd.h"
-#include "topology/topology.h"
-#include "tpcset.h"
+#include "gpu/qmd.h"
+#include "gpu/tpcset.h"
+#include "topology.h"
 
 #include <stdbool.h>
 

@@ -1,12 +1,12 @@
 /*
  * Selects TPCs for a program that asks only for a number of them.
  */
-#ifndef NVTASKSET_SELECT_TPCS_H
-#define NVTASKSET_SELECT_TPCS_H
+#ifndef NVTASKSET_TOPOLOGY_SELECT_TPCS_H
+#define NVTASKSET_TOPOLOGY_SELECT_TPCS_H
 
 #include "base/error.h"
-#include "gpu/topology/topology.h"
-#include "tpcset.h"
+#include "gpu/tpcset.h"
+#include "topology.h"
 
 enum strategy {
 	/* Over many GPCs, for their share of the memory's bandwidth, but in chunks of one GPC that a cluster of 8 blocks
