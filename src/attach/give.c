@@ -1,5 +1,6 @@
 #include "attach/give.h"
 
+#include "base/shared_file.h"
 #include "state/handle.h"
 
 #include <errno.h>
@@ -66,9 +67,9 @@ static int64_t call(struct borrowed_thread *borrowed, long number, uint64_t a, u
 
 static int64_t make_file(struct borrowed_thread *borrowed)
 {
-	int64_t file = call(borrowed, SYS_memfd_create, borrowed->room, SEGMENT_FILE_FLAGS | MFD_NOEXEC_SEAL, 0);
+	int64_t file = call(borrowed, SYS_memfd_create, borrowed->room, SHARED_FILE_FLAGS | MFD_NOEXEC_SEAL, 0);
 
-	return file < 0 && errno == EINVAL ? call(borrowed, SYS_memfd_create, borrowed->room, SEGMENT_FILE_FLAGS, 0)
+	return file < 0 && errno == EINVAL ? call(borrowed, SYS_memfd_create, borrowed->room, SHARED_FILE_FLAGS, 0)
 	                                   : file;
 }
 
@@ -79,8 +80,8 @@ static int fill(const struct segment_gift *gift, struct borrowed_thread *borrowe
 	const uint64_t size = sizeof gift->room.content;
 
 	return call(borrowed, SYS_write, file, content, size) == (int64_t)size &&
-	                       call(borrowed, SYS_fchmod, file, SEGMENT_FILE_MODE, 0) >= 0 &&
-	                       call(borrowed, SYS_fcntl, file, F_ADD_SEALS, SEGMENT_FILE_SEALS) >= 0
+	                       call(borrowed, SYS_fchmod, file, SHARED_FILE_MODE, 0) >= 0 &&
+	                       call(borrowed, SYS_fcntl, file, F_ADD_SEALS, SHARED_FILE_SEALS) >= 0
 	               ? 0
 	               : -1;
 }

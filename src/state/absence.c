@@ -1,6 +1,6 @@
 /* Why a process has no segment, or does not obey its segment. */
+#include "base/execution.h"
 #include "base/purse.h"
-#include "execution.h"
 #include "layout.h"
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* A board's file: making it, and what makes a file one. */
 #include "board_layout.h"
 
+#include "base/shared_file.h"
 #include "handle.h"
-#include "layout.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +78,7 @@ static bool fill(int file)
 
 int board_file_make(struct board_file *made, struct error *error)
 {
-	int file = segment_make_file(BOARD_NAME, sizeof(struct board_memory), error);
+	int file = shared_file_make(BOARD_NAME, sizeof(struct board_memory), error);
 
 	if (file < 0)
 		return -1;

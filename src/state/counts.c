@@ -2,6 +2,7 @@
 #include "counts_layout.h"
 
 #include "base/low_memory.h"
+#include "base/shared_file.h"
 #include "handle.h"
 #include "layout.h"
 
@@ -51,7 +52,7 @@ static struct counts_area *make(struct counts_areas *areas, const struct segment
 		error_set(error, "no room for more counts");
 		return NULL;
 	}
-	area.file = segment_make_file(COUNTS_NAME, sizeof *area.memory, error);
+	area.file = shared_file_make(COUNTS_NAME, sizeof *area.memory, error);
 	if (area.file < 0)
 		return NULL;
 	area.file = handle_move_up(area.file);

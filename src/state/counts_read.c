@@ -2,7 +2,7 @@
 #include "counts_layout.h"
 
 #include "area.h"
-#include "execution.h"
+#include "base/execution.h"
 #include "layout.h"
 
 #include <errno.h>

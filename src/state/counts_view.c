@@ -1,8 +1,8 @@
 #include "counts_view.h"
 
 #include "area.h"
+#include "base/execution.h"
 #include "counts_layout.h"
-#include "execution.h"
 #include "layout.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* The editor's side: changing a segment. */
+#include "base/file_lock.h"
 #include "layout.h"
-#include "lock.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 #include "group.h"
 
+#include "base/file_lock.h"
 #include "base/memfd_find.h"
 #include "base/proc.h"
-#include "layout.h"
-#include "lock.h"
+#include "base/shared_file.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -143,7 +143,7 @@ int group_fill(int file, const char *name, const char *cgroup, const struct segm
 
 int group_create(struct group *group, const char *name, const struct segment_revision *revision, struct error *error)
 {
-	int file = segment_make_file(GROUP_MEMORY_NAME, GROUP_FILE_SIZE, error);
+	int file = shared_file_make(GROUP_MEMORY_NAME, GROUP_FILE_SIZE, error);
 	struct group_memory *memory = file >= 0 ? map(file) : NULL;
 
 	*group = group_closed;

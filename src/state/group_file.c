@@ -1,7 +1,7 @@
 #include "group_file.h"
 
+#include "base/file_lock.h"
 #include "base/trust.h"
-#include "lock.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -10,15 +10,6 @@
 
 #include <stddef.h>
 
-/* How a segment's file is made. MFD_NOEXEC_SEAL is added if the kernel knows it (Linux 6.3). Not every C library
- * defines it. Other users may only read the file, if they inherit it (handle.h). */
-#define SEGMENT_FILE_FLAGS (MFD_CLOEXEC | MFD_ALLOW_SEALING)
-#define SEGMENT_FILE_MODE 0644
-#define SEGMENT_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
-
 #define SEGMENT_NAME "nvtaskset"
 #define SEGMENT_LINK MEMFD_LINK(SEGMENT_NAME) /* also its name in /proc/PID/maps */
 
@@ -31,7 +22,7 @@
  *
  *   0    magic, version, size,
  *        owner, 2 words          written once, magic last; SEGMENT_MOVED replaces the magic when the segment moves
- *        execution               number of the execution in which the library is at work (execution.h); 0 before
+ *        execution               number of the execution in which the library is at work (base/execution.h); 0 before
  *        out of force            not 0 while the library does not obey
  *   64   the revision in force   its number, raised by editors
  *   128  counters                written by the owner; on other cache lines than what launches only read
@@ -101,9 +92,6 @@ extern const struct segment segment_closed;
 
 /* Whether a file has the size and the seals of a segment: the process that has it open may be hostile. */
 bool segment_is_file(int file);
-
-/* Makes a file of zeros with this name in memory. -1 with the reason. */
-int segment_make_file(const char *name, size_t size, struct error *error);
 
 /* Makes a file of zeros, maps it, and makes its handle, in place of `in_place_of` (-1: of none). -1 with the reason. */
 int segment_make(struct segment *segment, int in_place_of, struct error *error);

@@ -1,8 +1,8 @@
 /* The owner's side: getting a segment. */
 #include "layout.h"
 
+#include "base/execution.h"
 #include "base/mapping.h"
-#include "execution.h"
 #include "handle.h"
 
 #include <stdio.h>
@@ -126,7 +126,7 @@ bool segment_find_own(struct segment *segment)
 	close(segment->file);
 	segment->file = handle;
 	group_close_file(&segment->group);
-	/* The number alone can be the same after an exec (execution.h). */
+	/* The number alone can be the same after an exec (base/execution.h). */
 	if (atomic_load(&segment->memory->execution) == execution_own() && is_mapped(segment)) {
 		counter_slots_keep();
 	} else {

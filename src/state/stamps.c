@@ -2,6 +2,7 @@
 #include "stamps_layout.h"
 
 #include "base/low_memory.h"
+#include "base/shared_file.h"
 #include "handle.h"
 #include "layout.h"
 
@@ -275,7 +276,7 @@ static void publish(const struct stamps_areas *areas, const struct segment *segm
 static int make(struct stamps_areas *areas, const struct segment *segment, unsigned int number, uint64_t reach,
                 struct error *error)
 {
-	areas->files[number] = segment_make_file(STAMPS_NAME, sizeof(struct stamps_memory), error);
+	areas->files[number] = shared_file_make(STAMPS_NAME, sizeof(struct stamps_memory), error);
 	if (areas->files[number] < 0)
 		return -1;
 	areas->files[number] = handle_move_up(areas->files[number]);

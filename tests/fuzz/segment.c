@@ -5,8 +5,8 @@
  */
 #include "fuzz.h"
 
+#include "base/execution.h"
 #include "state/counts_layout.h"
-#include "state/execution.h"
 #include "state/layout.h"
 #include "state/segment.h"
 

@@ -4,6 +4,7 @@
  * Has a segment, by which it offers other processes what costs them as much as possible, or what is not true. Says "ready", and
  * does nothing more.
  */
+#include "base/shared_file.h"
 #include "state/board_layout.h"
 #include "state/handle.h"
 #include "state/layout.h"
@@ -73,7 +74,7 @@ static void trick_damaged(char **arguments)
 static int make_memory(const char *name, size_t size)
 {
 	struct error error;
-	int file = segment_make_file(name, size, &error);
+	int file = shared_file_make(name, size, &error);
 
 	return file >= 0 ? file : (errx(1, "%s", error.reason), -1);
 }

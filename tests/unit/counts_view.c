@@ -2,6 +2,7 @@
 #include "../cases.h"
 #include "../sanitized.h"
 #include "../skip.h"
+#include "base/shared_file.h"
 #include "process.h"
 
 #include "../alone.h"
@@ -149,7 +150,7 @@ static void obey(char order)
 		execlp("sleep", "sleep", "1000", NULL);
 		_exit(1);
 	case '0':
-		offer(make_file(sizeof *self.segment.memory, SEGMENT_FILE_SEALS));
+		offer(make_file(sizeof *self.segment.memory, SHARED_FILE_SEALS));
 		break;
 	case '1':
 		offer(copy_of_segment(0));
@@ -158,7 +159,7 @@ static void obey(char order)
 		offer(copy_of_segment(F_SEAL_GROW));
 		break;
 	case '3':
-		offer(make_file(sizeof *self.segment.memory - 1, SEGMENT_FILE_SEALS));
+		offer(make_file(sizeof *self.segment.memory - 1, SHARED_FILE_SEALS));
 		break;
 	case '4':
 		offer(open("/dev/zero", O_RDONLY | O_CLOEXEC));
@@ -168,7 +169,7 @@ static void obey(char order)
 		offer(ends[0]);
 		break;
 	case '6':
-		offer(copy_of_segment(SEGMENT_FILE_SEALS));
+		offer(copy_of_segment(SHARED_FILE_SEALS));
 		break;
 	default:
 		_exit(2);

@@ -1,9 +1,10 @@
 /* What it may cost to look at other processes (base/purse.h). */
 #include "../cases.h"
+#include "base/file_lock.h"
 #include "base/memfd_find.h"
 #include "base/purse.h"
+#include "base/shared_file.h"
 #include "state/layout.h"
-#include "state/lock.h"
 
 /* --- a user's processes ---------------------------------------------------------------------------------------------- */
 
@@ -51,7 +52,7 @@ static bool count(int file, int number, void *context)
 
 TEST(few_files_of_one_process_are_opened)
 {
-	int file = segment_make_file("nvtaskset-test", 4096, NULL), opened = 0, first = file;
+	int file = shared_file_make("nvtaskset-test", 4096, NULL), opened = 0, first = file;
 	struct memfd_search search = {.link = MEMFD_LINK("nvtaskset-test"), .is_sought = count, .context = &opened};
 
 	for (int i = 0; i < 500; i++)
@@ -69,7 +70,7 @@ TEST(few_files_of_one_process_are_opened)
 TEST(locks_are_waited_for_together)
 {
 	struct purses purses = {.wait_ms = 3};
-	int file = segment_make_file("nvtaskset-test", 4096, NULL);
+	int file = shared_file_make("nvtaskset-test", 4096, NULL);
 	char path[32];
 
 	snprintf(path, sizeof path, "/proc/self/fd/%d", file);

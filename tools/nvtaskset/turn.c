@@ -5,6 +5,7 @@
 #include "base/pids.h"
 #include "base/proc.h"
 #include "base/purse.h"
+#include "base/shared_file.h"
 #include "state/layout.h"
 
 #include <fcntl.h>
@@ -43,7 +44,7 @@ static const struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 static struct ticket *make_ticket(const char *option, struct error *error)
 {
 	struct error why = {.reason = ""};
-	int file = segment_make_file(TICKET_NAME, sizeof(struct ticket), &why);
+	int file = shared_file_make(TICKET_NAME, sizeof(struct ticket), &why);
 	struct ticket *ticket = MAP_FAILED;
 
 	if (file >= 0 && fcntl(file, F_OFD_SETLK, &whole) == 0)

@@ -1,6 +1,6 @@
-#include "lock.h"
+#include "file_lock.h"
 
-#include "base/purse.h"
+#include "purse.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "execution.h"
 
-#include "base/proc.h"
+#include "proc.h"
 
 #include <elf.h>
 #include <stddef.h>
