@@ -15,7 +15,7 @@ static struct counts_areas areas;
 static struct stamps_areas stamps_areas;
 
 /* By the numbers of the places. They are used again with these, but never freed: a thread may be about to launch. */
-static struct releases of_places[COUNTS_AREAS * COUNTS_PLACES];
+static struct releases of_places[SEGMENT_AREAS * COUNTS_PLACES];
 
 /* For contexts without a place. */
 static struct releases nowhere;

@@ -14,16 +14,16 @@
 _Static_assert(GROUP_FILE_SIZE % PAGE == 0, "the last page is mapped");
 _Static_assert(GROUP_HEADER + sizeof(revisions_ring) <= GROUP_FILE_SIZE - sizeof(struct budget), "behind the group's own");
 
-struct budget *budget_open(const struct segment *segment)
+struct budget *budget_open(const struct group *of, int descriptor)
 {
 	const struct group_lead own = {.pid = getpid(),
-	                               .number = segment_group_descriptor(segment),
-	                               .identity = segment->group.identity,
+	                               .number = descriptor,
+	                               .identity = of->identity,
 	                               .user = geteuid()};
 	struct group group = group_closed;
 	char *page = MAP_FAILED;
 
-	if (segment->group.memory && !segment->group.is_copy && group_open_of(&group, &own, GROUP_TO_CHANGE) && group.file >= 0)
+	if (of->memory && !of->is_copy && group_open_of(&group, &own, GROUP_TO_CHANGE) && group.file >= 0)
 		page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, group.file, GROUP_FILE_SIZE - PAGE);
 	group_close(&group);
 	return page == MAP_FAILED ? NULL : (struct budget *)(page + PAGE - sizeof(struct budget));

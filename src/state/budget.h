@@ -14,7 +14,7 @@
 #ifndef NVTASKSET_BUDGET_H
 #define NVTASKSET_BUDGET_H
 
-#include "segment.h"
+#include "group.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -33,9 +33,9 @@ struct budget {
 	_Atomic uint64_t slots[2][BUDGET_SLOTS / BUDGET_SLOTS_AT_ONCE]; /* of the periods with even and odd numbers */
 };
 
-/* The budget of the group that the process is in, for budget_close. NULL if there is none, or the process may not write it:
- * a group in a file of another user's. */
-struct budget *budget_open(const struct segment *segment);
+/* The budget of the group that this process is in and names by that descriptor, for budget_close. NULL if there is none, or
+ * the process may not write it: a group in a file of another user's. */
+struct budget *budget_open(const struct group *group, int descriptor);
 void budget_close(struct budget *budget);
 
 /* Somebody was present from `from` to `to`, in ns. Of an earlier period, only if nobody has begun a later one. */

@@ -20,7 +20,7 @@ static int publish(const struct segment *segment, const struct counts_area *area
 	struct segment_memory *memory = segment->memory;
 	uint64_t place = atomic_fetch_add(&memory->areas_made, 1);
 
-	if (place >= COUNTS_AREAS)
+	if (place >= SEGMENT_AREAS)
 		return error_set(error, "no room for more counts");
 	atomic_store_explicit(&memory->areas[place].file, (uint64_t)area->file, memory_order_relaxed);
 	atomic_store_explicit(&memory->areas[place].inode, area->inode, memory_order_release);
@@ -48,7 +48,7 @@ static struct counts_area *make(struct counts_areas *areas, const struct segment
 {
 	struct counts_area area = {.memory = NULL};
 
-	if (areas->count == COUNTS_AREAS) {
+	if (areas->count == SEGMENT_AREAS) {
 		error_set(error, "no room for more counts");
 		return NULL;
 	}

@@ -89,7 +89,6 @@ void counts_note_gap(struct counts_place *place, enum counts_gap gap);
 void counts_note_gap_everywhere(const struct segment *segment, enum counts_gap gap);
 
 /* The areas of this process. All zero is none. */
-#define COUNTS_AREAS 8
 #define COUNTS_PLACES 32 /* of an area */
 
 struct counts_areas {
@@ -98,7 +97,7 @@ struct counts_areas {
 		int file;
 		ino_t inode;
 		unsigned int used; /* so many of its places have been given out */
-	} list[COUNTS_AREAS];
+	} list[SEGMENT_AREAS];
 	unsigned int count;
 };
 
@@ -108,7 +107,7 @@ struct counts_areas {
 struct counts_place *counts_take(struct counts_areas *areas, const struct segment *segment, struct pci_address pci,
                                  uint64_t reach, unsigned int from, struct error *error);
 
-/* 0 … COUNTS_AREAS * COUNTS_PLACES - 1, in the order in which they were first taken. */
+/* 0 … SEGMENT_AREAS * COUNTS_PLACES - 1, in the order in which they were first taken. */
 unsigned int counts_number(const struct counts_place *place);
 
 /* The place's new context can launch, and the hardware writes for no former one; its context is about to be destroyed,

@@ -194,7 +194,7 @@ int counts_read(const struct segment *segment, pid_t pid, struct counts *counts,
 	if (directory < 0 && area_is_limit(errno))
 		limit = errno;
 	*counts = (struct counts){.gaps = (uint32_t)load(&memory->gaps) & ALL_GAPS};
-	for (int i = 0; i < COUNTS_AREAS; i++) {
+	for (int i = 0; i < SEGMENT_AREAS; i++) {
 		uint64_t inode = load(&memory->areas[i].inode);
 
 		if (inode != 0 && limit == 0) {

@@ -77,7 +77,7 @@ void counts_view_follow(struct counts_view *view)
 {
 	int saved = errno, directory = -1;
 
-	for (int i = 0; view->segment && i < COUNTS_AREAS; i++) {
+	for (int i = 0; view->segment && i < SEGMENT_AREAS; i++) {
 		if (is_news(view, i)) {
 			directory = directory < 0 ? open_descriptors(view->pid) : directory;
 			map_area(&view->areas[i], directory, &view->segment->areas[i]);
@@ -122,7 +122,7 @@ bool counts_view_open(struct counts_view *view, pid_t pid, uint64_t descriptor, 
 
 void counts_view_close(struct counts_view *view)
 {
-	for (int i = 0; i < COUNTS_AREAS; i++)
+	for (int i = 0; i < SEGMENT_AREAS; i++)
 		unmap(view->areas[i].memory, sizeof *view->areas[i].memory);
 	unmap(view->segment, sizeof *view->segment);
 	*view = (struct counts_view){.segment = NULL};
@@ -142,10 +142,10 @@ bool counts_view_is_current(const struct counts_view *view)
 
 struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci_address pci)
 {
-	const struct counts_memory *areas[COUNTS_AREAS];
+	const struct counts_memory *areas[SEGMENT_AREAS];
 	unsigned int count = 0;
 
-	for (int i = 0; i < COUNTS_AREAS; i++) {
+	for (int i = 0; i < SEGMENT_AREAS; i++) {
 		if (view->areas[i].inode != 0)
 			areas[count++] = view->areas[i].memory;
 	}
@@ -157,7 +157,7 @@ unsigned int counts_view_places(const struct counts_view *view, struct pci_addre
 {
 	unsigned int count = 0;
 
-	for (int i = 0; i < COUNTS_AREAS; i++)
+	for (int i = 0; i < SEGMENT_AREAS; i++)
 		count = counts_places_on(view->areas[i].memory, pci, places, room, count);
 	return count;
 }

@@ -17,7 +17,7 @@ struct counts_view {
 	struct counts_view_area {
 		uint64_t inode; /* 0: none yet */
 		const struct counts_memory *memory;
-	} areas[COUNTS_AREAS];
+	} areas[SEGMENT_AREAS];
 };
 
 /* Maps the segment that process `pid` has open as this descriptor, by the file's inode number. False if it is no segment, or

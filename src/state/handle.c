@@ -3,7 +3,6 @@
 #include "base/identity.h"
 #include "base/memfd_find.h"
 #include "base/proc_status.h"
-#include "layout.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -78,36 +77,36 @@ bool handle_leads_to(int number, ino_t inode, size_t size)
 }
 
 /* Searches the descriptors that /proc shows; `is_known` is false without /proc. */
-static int next_by_name(int first, bool *is_known)
+static int next_by_name(int first, const char *link, bool *is_known)
 {
 	int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int number = -1;
 
 	*is_known = directory >= 0;
 	if (directory >= 0) {
-		number = memfd_next(directory, first, SEGMENT_LINK);
+		number = memfd_next(directory, first, link);
 		close(directory);
 	}
 	return number;
 }
 
 /* Without /proc, checks each descriptor itself. */
-static int next_by_look(int first)
+static int next_by_look(int first, size_t size)
 {
 	struct statx status;
 	int number = first;
 
-	while (number < LOOK_END && !(memfd_is_one(number) && look(number, sizeof(struct segment_memory), &status)))
+	while (number < LOOK_END && !(memfd_is_one(number) && look(number, size, &status)))
 		number++;
 	return number < LOOK_END ? number : -1;
 }
 
-int handle_next(int first)
+int handle_next(int first, const char *link, size_t size)
 {
 	bool is_known;
-	int number = next_by_name(first, &is_known);
+	int number = next_by_name(first, link, &is_known);
 
-	return is_known ? number : next_by_look(first);
+	return is_known ? number : next_by_look(first, size);
 }
 
 int handle_open(int number)

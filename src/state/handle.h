@@ -38,9 +38,9 @@ int handle_move_up(int file);
  * of the program's. */
 bool handle_leads_to(int number, ino_t inode, size_t size);
 
-/* This process's next descriptor, from `first` on, that may be a segment's; -1 if there are no more. Also works without
- * /proc. */
-int handle_next(int first);
+/* This process's next descriptor, from `first` on, that leads to a file of this name (memfd_find.h) and size,
+ * as a segment has; -1 if there are no more. Also works without /proc. */
+int handle_next(int first, const char *link, size_t size);
 
 /* Opens the handle's file, close-on-exec, for reading and writing, or for reading if only that is permitted. -1 with
  * errno: ENOENT without /proc. */

@@ -4,7 +4,6 @@
 #define NVTASKSET_SEGMENT_LAYOUT_H
 
 #include "base/memfd_find.h"
-#include "counts.h"
 #include "group_find.h"
 #include "segment.h"
 
@@ -54,10 +53,10 @@ struct segment_memory {
 	struct segment_area {
 		_Atomic uint64_t inode; /* 0: none */
 		_Atomic uint64_t file;  /* the number of the owner's descriptor */
-	} areas[COUNTS_AREAS];
+	} areas[SEGMENT_AREAS];
 	_Alignas(64) _Atomic uint64_t lease;
 	_Atomic uint64_t raised;
-	struct segment_area stamps[COUNTS_AREAS];
+	struct segment_area stamps[SEGMENT_AREAS];
 	struct group_identity group;
 	_Atomic uint64_t group_descriptor;
 	_Alignas(64) _Atomic uint64_t time_state;

@@ -288,7 +288,7 @@ void look_end(struct look *look)
 {
 	if (!look)
 		return;
-	for (unsigned int i = 0; i < COUNTS_AREAS; i++)
+	for (unsigned int i = 0; i < SEGMENT_AREAS; i++)
 		look_rings_leave(look, i);
 	for (unsigned int i = 0; i < look->gpu_count; i++) {
 		shared_clock_leave(look->gpus[i]->times.shared);

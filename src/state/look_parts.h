@@ -91,7 +91,7 @@ struct look {
 		uint64_t inode;
 		const struct stamps_memory *memory;
 		struct watched_ring *rings[COUNTS_PLACES];
-	} areas[COUNTS_AREAS];
+	} areas[SEGMENT_AREAS];
 	uint32_t gaps; /* of all GPUs, in this take */
 	struct counts counts;
 	struct watched_gpu *gpus[LOOK_GPUS];

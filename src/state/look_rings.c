@@ -62,7 +62,7 @@ static void find_areas(struct look *look)
 	snprintf(path, sizeof path, "/proc/%d/fd", (int)look->editor.pid);
 	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	for (unsigned int i = 0; i < COUNTS_AREAS; i++)
+	for (unsigned int i = 0; i < SEGMENT_AREAS; i++)
 		find_area(look, directory, i);
 	if (directory >= 0)
 		close(directory);
@@ -118,13 +118,13 @@ static void find_rings(struct look *look, unsigned int number, bool is_first)
 void look_rings_find(struct look *look, bool is_first)
 {
 	find_areas(look);
-	for (unsigned int i = 0; i < COUNTS_AREAS; i++)
+	for (unsigned int i = 0; i < SEGMENT_AREAS; i++)
 		find_rings(look, i, is_first);
 }
 
 void look_rings_each(struct look *look, look_ring_action *act)
 {
-	for (unsigned int area = 0; area < COUNTS_AREAS; area++) {
+	for (unsigned int area = 0; area < SEGMENT_AREAS; area++) {
 		for (unsigned int i = 0; i < COUNTS_PLACES; i++) {
 			if (look->areas[area].rings[i])
 				act(look, look->areas[area].rings[i]);

@@ -106,7 +106,7 @@ static bool is_mapped(const struct segment *segment)
 /* The areas (counts.h, stamps.h) have gone with the execution that made them, and so has what it calls functions. */
 static void forget_execution(struct segment_memory *memory)
 {
-	for (int i = 0; i < COUNTS_AREAS; i++) {
+	for (int i = 0; i < SEGMENT_AREAS; i++) {
 		atomic_store(&memory->areas[i].inode, 0);
 		atomic_store(&memory->stamps[i].inode, 0);
 	}

@@ -36,6 +36,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* So many areas of each kind a segment names: of counts (counts.h), and of times (stamps.h). */
+#define SEGMENT_AREAS 8
+
 /* Why a launch did not simply run inside the partition. X(identifier, text for users). */
 #define SEGMENT_REASONS(X)                                                          \
 	X(NO_TOPOLOGY, "the GPU's topology is unknown")                             \

@@ -28,13 +28,18 @@ static enum segment_source source_of(int file, int handle)
 	return source == SEGMENT_OWN || handle_is_passed_on(handle) ? source : SEGMENT_NONE;
 }
 
+static int next_handle(int first)
+{
+	return handle_next(first, SEGMENT_LINK, sizeof(struct segment_memory));
+}
+
 enum segment_source segment_open_source(struct segment *segment, int *handle)
 {
 	enum segment_source best = SEGMENT_NONE;
 
 	*segment = segment_closed;
 	*handle = -1;
-	for (int next = handle_next(0); next >= 0 && best != SEGMENT_OWN; next = handle_next(next + 1)) {
+	for (int next = next_handle(0); next >= 0 && best != SEGMENT_OWN; next = next_handle(next + 1)) {
 		struct segment found = segment_closed;
 		int file = handle_open(next);
 		enum segment_source source = source_of(file, next);

@@ -315,7 +315,7 @@ static bool is_open(const struct stamps_areas *areas, unsigned int number)
 
 void stamps_after_fork(struct stamps_areas *areas)
 {
-	for (unsigned int i = 0; i < COUNTS_AREAS; i++) {
+	for (unsigned int i = 0; i < SEGMENT_AREAS; i++) {
 		if (is_open(areas, i))
 			close(areas->files[i]);
 	}

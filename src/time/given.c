@@ -44,7 +44,7 @@ void given_follow(const struct segment *segment, const struct segment_revision *
 	bool has_group = group_read(&segment->group, &of_group, &number);
 
 	if (has_group && !shared)
-		shared = budget_open(segment);
+		shared = budget_open(&segment->group, segment_group_descriptor(segment));
 	bool shares_quota = shared && is_same_quota(of_group.quota, revision->quota);
 	bool shares_time = shared && is_same_rank(of_group.rank, revision->rank);
 

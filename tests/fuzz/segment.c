@@ -109,7 +109,7 @@ static int make_area(struct segment_memory *segment, uint8_t choices, const uint
 		keep_heads(area);
 	munmap(area, sizeof *area);
 	must(fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0);
-	for (int i = 0; i < COUNTS_AREAS; i++) {
+	for (int i = 0; i < SEGMENT_AREAS; i++) {
 		segment->areas[i].file = (uint64_t)file;
 		segment->areas[i].inode = status.st_ino;
 	}

@@ -73,7 +73,7 @@ static void open_in_child(void)
 	gpu_open(&gpu, 0);
 }
 
-#define MANY_CONTEXTS (COUNTS_AREAS * COUNTS_PLACES + 2)
+#define MANY_CONTEXTS (SEGMENT_AREAS * COUNTS_PLACES + 2)
 
 static void use_another_context(void)
 {

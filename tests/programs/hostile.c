@@ -289,7 +289,7 @@ static void trick_names(char **arguments)
 
 	(void)arguments;
 	make_segment();
-	for (int number = 0; number < COUNTS_AREAS; number++) {
+	for (int number = 0; number < SEGMENT_AREAS; number++) {
 		int file = make_memory(STAMPS_NAME, sizeof(struct stamps_memory));
 		struct stamps_memory *memory = mmap(NULL, sizeof *memory, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 

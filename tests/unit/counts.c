@@ -193,7 +193,7 @@ TEST(the_next_place)
 
 TEST(more_contexts_than_there_is_room_for)
 {
-	for (unsigned int i = 0; i < COUNTS_AREAS * COUNTS_PLACES; i++) {
+	for (unsigned int i = 0; i < SEGMENT_AREAS * COUNTS_PLACES; i++) {
 		struct counts_place *place = begin(first);
 
 		assert_int_equal(counts_number(place), i);
@@ -201,7 +201,7 @@ TEST(more_contexts_than_there_is_room_for)
 	}
 	assert_null(counts_take(&areas, &segment, first, ANYWHERE, 0, &error));
 	assert_string_equal(error.reason, "no room for more counts");
-	assert_gpu(0, first, COUNTS_AREAS * COUNTS_PLACES, 0, COUNTS_AREAS * COUNTS_PLACES);
+	assert_gpu(0, first, SEGMENT_AREAS * COUNTS_PLACES, 0, SEGMENT_AREAS * COUNTS_PLACES);
 }
 
 /* --- the file --------------------------------------------------------------------------------------------------- */

@@ -292,7 +292,7 @@ TEST(areas_that_come_later)
 	order("mmmmmm");
 	counts_view_follow(&view);
 	assert_counts(other_gpu, 7, 0, 0);
-	assert_int_equal(count_mappings(), 1 + COUNTS_AREAS);
+	assert_int_equal(count_mappings(), 1 + SEGMENT_AREAS);
 }
 
 /* What was counted in an area that cannot be opened is a gap; what comes later is counted. */
@@ -326,7 +326,7 @@ TEST(own_limits)
 	unsigned int limited = 0;
 
 	order("l");
-	for (rlim_t spare = 0; spare < COUNTS_AREAS - 1; spare++) {
+	for (rlim_t spare = 0; spare < SEGMENT_AREAS - 1; spare++) {
 		ROW("%d", (int)spare);
 		assert_true(open_view());
 		order("m");
@@ -347,7 +347,7 @@ TEST(own_limits)
 		counts_view_close(&view);
 	}
 	/* For the directory, to look at the file, and to open it. */
-	assert_in_range(limited, 3, COUNTS_AREAS - 2);
+	assert_in_range(limited, 3, SEGMENT_AREAS - 2);
 }
 
 TEST(gaps_of_all)
