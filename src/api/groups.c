@@ -1,7 +1,7 @@
 #include "api/time_given.h"
 
 #include "gpu/topology/select_tpcs.h"
-#include "state/group_file.h"
+#include "state/group/file.h"
 #include "state/segment.h"
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 
 #include "base/log.h"
 #include "base/parent.h"
-#include "state/group_file.h"
-#include "state/group_find.h"
+#include "state/group/file.h"
+#include "state/group/find.h"
 #include "strict.h"
 
 #include <stdbool.h>

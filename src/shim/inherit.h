@@ -8,8 +8,9 @@
  *      ancestor that has one. The search ends with the process that nvtaskset gave the partition to (NVTASKSET_PID);
  *   3. the environment.
  *
- * The process is then in the group of the segment that was read (state/group.h). If no segment was found, its group is the
- * one that it has inherited a descriptor of. The file that the environment names (NVTASKSET_GROUP_FILE) comes before both.
+ * The process is then in the group of the segment that was read (state/group/group.h). If no segment was found, its
+ * group is the one that it has inherited a descriptor of. The file that the environment names (NVTASKSET_GROUP_FILE)
+ * comes before both.
  */
 #ifndef NVTASKSET_SHIM_INHERIT_H
 #define NVTASKSET_SHIM_INHERIT_H

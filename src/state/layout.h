@@ -4,8 +4,8 @@
 #define NVTASKSET_SEGMENT_LAYOUT_H
 
 #include "base/memfd_find.h"
-#include "group_find.h"
 #include "segment.h"
+#include "state/group/find.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
  * A whole partition, the sets of all GPUs and what is given of the time, and the ring in which its revisions stand in shared
  * memory.
  *
- * Readers and editors do not trust each other: segment.h and group.h say who they are.
+ * Readers and editors do not trust each other: segment.h and state/group/group.h say who they are.
  */
 #ifndef NVTASKSET_REVISIONS_H
 #define NVTASKSET_REVISIONS_H
@@ -153,7 +153,7 @@ static inline bool segment_borrows(const struct segment_lending *lending)
 /* A whole partition: at most one entry for a GPU. A GPU without an entry is not restricted. */
 struct segment_revision {
 	uint32_t count; /* 0 … SEGMENT_GPUS */
-	uint32_t group; /* the number that the process's group had when this was made; 0 without a group (group.h) */
+	uint32_t group; /* the number that the process's group had when this was made; 0 without a group (state/group/group.h) */
 	struct segment_quota quota; /* on all GPUs together */
 	struct segment_rank rank;   /* on each GPU */
 	struct segment_lending lending;

@@ -17,8 +17,8 @@
  *   - an editor that dies before it raises the number leaves the old revision in force.
  * Editors exclude each other by a lock on the file, which the kernel drops when its holder ends.
  *
- * A process can be in a group (group.h), which it shares with others. The segment names it. What is in force is then
- * decided by both: functions that read a partition here read what is in force.
+ * A process can be in a group (state/group/group.h), which it shares with others. The segment names it. What is in
+ * force is then decided by both: functions that read a partition here read what is in force.
  *
  * Neither side trusts the other: a reader checks what it copied; an editor checks seals, size, magic and version
  * before it uses a segment.
@@ -28,8 +28,8 @@
 
 #include "base/error.h"
 #include "base/identity.h"
-#include "group.h"
 #include "revisions.h"
+#include "state/group/group.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

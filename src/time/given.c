@@ -1,6 +1,6 @@
 #include "given.h"
 
-#include "state/budget.h"
+#include "state/group/budget.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  */
 #include "fuzz.h"
 
-#include "state/group.h"
+#include "state/group/group.h"
 #include "state/layout.h"
 #include "state/policy.h"
 

@@ -40,7 +40,7 @@ static void wait_until_used(uint64_t us)
 	timed_wait_until(timed_look().present_us >= us);
 }
 
-/* By a kernel of some 15 ms: long beside what a period is counted in (state/budget.h). */
+/* By a kernel of some 15 ms: long beside what a period is counted in (state/group/budget.h). */
 static void use(uint64_t us)
 {
 	uint64_t cycles = 30000000;

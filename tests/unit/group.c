@@ -3,7 +3,7 @@
 #include "nvtaskset.h"
 
 #include "../sanitized.h"
-#include "state/group.h"
+#include "state/group/group.h"
 
 #include <dirent.h>
 #include <limits.h>

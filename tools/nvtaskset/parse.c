@@ -3,7 +3,7 @@
 #include "actions.h"
 #include "arguments.h"
 #include "option_values.h"
-#include "state/group.h"
+#include "state/group/group.h"
 #include "time_change.h"
 #include "time_given.h"
 

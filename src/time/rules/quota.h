@@ -2,14 +2,14 @@
  * The rule of a quota: when a program is suspended and resumed, so that it is present on its GPUs for RUN in each PERIOD. Pure:
  * time is what the caller says, in nanoseconds of a clock that never goes back.
  *
- * A program is present while it has work in flight and is not suspended. Each period has a budget (state/budget.h), which the
- * members of a group share: they are suspended when the group has used it up, and resumed in a later period. What is left lapses.
- * What was overdrawn is taken off the next period, up to one RUN.
+ * A program is present while it has work in flight and is not suspended. Each period has a budget
+ * (state/group/budget.h), which the members of a group share: they are suspended when the group has used it up, and
+ * resumed in a later period. What is left lapses. What was overdrawn is taken off the next period, up to one RUN.
  */
 #ifndef NVTASKSET_TIME_RULES_QUOTA_H
 #define NVTASKSET_TIME_RULES_QUOTA_H
 
-#include "state/budget.h"
+#include "state/group/budget.h"
 #include "suspension.h"
 
 #include <stdbool.h>

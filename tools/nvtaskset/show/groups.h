@@ -1,5 +1,5 @@
 /*
- * The groups that processes are in (state/group.h), and the sums over them.
+ * The groups that processes are in (state/group/group.h), and the sums over them.
  */
 #ifndef NVTASKSET_GROUPS_H
 #define NVTASKSET_GROUPS_H

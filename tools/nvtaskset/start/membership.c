@@ -1,8 +1,8 @@
 #include "membership.h"
 
 #include "set.h"
-#include "state/group_file.h"
-#include "state/group_find.h"
+#include "state/group/file.h"
+#include "state/group/find.h"
 #include "turn.h"
 
 #include <errno.h>

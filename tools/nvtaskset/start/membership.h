@@ -1,6 +1,6 @@
 /*
- * The group that COMMAND will be in (state/group.h): the one that --group names, or that the environment names a file of, or
- * one of its own.
+ * The group that COMMAND will be in (state/group/group.h): the one that --group names, or that the environment names a
+ * file of, or one of its own.
  */
 #ifndef NVTASKSET_MEMBERSHIP_H
 #define NVTASKSET_MEMBERSHIP_H

@@ -1,6 +1,6 @@
 #include "budget.h"
 
-#include "group_find.h"
+#include "find.h"
 
 #include <stddef.h>
 #include <sys/mman.h>

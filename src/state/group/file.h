@@ -1,8 +1,8 @@
 /*
  * A group's file, which whoever manages jobs makes, changes and removes (group.h).
  */
-#ifndef NVTASKSET_GROUP_FILE_H
-#define NVTASKSET_GROUP_FILE_H
+#ifndef NVTASKSET_STATE_GROUP_FILE_H
+#define NVTASKSET_STATE_GROUP_FILE_H
 
 #include "group.h"
 

@@ -1,10 +1,10 @@
-#include "group_find.h"
+#include "find.h"
 
 #include "base/memfd_find.h"
 #include "base/pids.h"
 #include "base/proc.h"
 #include "base/purse.h"
-#include "handle.h"
+#include "state/handle.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,8 +11,8 @@
  *
  * Periods are counted from the begin of CLOCK_MONOTONIC on, so that all members agree on them.
  */
-#ifndef NVTASKSET_BUDGET_H
-#define NVTASKSET_BUDGET_H
+#ifndef NVTASKSET_STATE_GROUP_BUDGET_H
+#define NVTASKSET_STATE_GROUP_BUDGET_H
 
 #include "group.h"
 

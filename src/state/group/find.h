@@ -2,8 +2,8 @@
  * Finding groups through the descriptors that processes have. These may be hostile: nothing that they have open makes us
  * wait.
  */
-#ifndef NVTASKSET_GROUP_FIND_H
-#define NVTASKSET_GROUP_FIND_H
+#ifndef NVTASKSET_STATE_GROUP_FIND_H
+#define NVTASKSET_STATE_GROUP_FIND_H
 
 #include "group.h"
 

@@ -7,9 +7,9 @@
  *
  * Where its state lies. In a page of memory: a sealed memfd, or the manager's file. It holds a name and a ring of
  * revisions, as a segment does. Each member has it mapped, read-only, and a descriptor that names it, which programs that
- * it starts inherit (handle.h); the member's segment says which descriptor. There is no list of members. Nobody keeps a
- * memfd but its members, so it is gone with the last of them, the first may end before, and nothing is left behind. A
- * file is its manager's, who removes it; members that still run then keep what they had last.
+ * it starts inherit (state/handle.h); the member's segment says which descriptor. There is no list of members. Nobody
+ * keeps a memfd but its members, so it is gone with the last of them, the first may end before, and nothing is left
+ * behind. A file is its manager's, who removes it; members that still run then keep what they had last.
  *
  * What is in force. A member's own revision notes the group's number at which it was made. As long as the group has this
  * number, the own one is in force: it is the group's, or `-p PID` has changed it since. As soon as the group has another
@@ -43,11 +43,11 @@
  *
  * A file must not be made shorter while it is in use: its users would die of SIGBUS, as those of a library would.
  */
-#ifndef NVTASKSET_GROUP_H
-#define NVTASKSET_GROUP_H
+#ifndef NVTASKSET_STATE_GROUP_GROUP_H
+#define NVTASKSET_STATE_GROUP_GROUP_H
 
 #include "base/error.h"
-#include "revisions.h"
+#include "state/revisions.h"
 
 #include <stdbool.h>
 #include <stdint.h>

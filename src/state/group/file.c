@@ -1,4 +1,4 @@
-#include "group_file.h"
+#include "file.h"
 
 #include "base/file_lock.h"
 #include "base/trust.h"
