@@ -15,7 +15,7 @@
  */
 #include "bench.h"
 #include "gpu/kernels.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <malloc.h>
 #include <stdio.h>

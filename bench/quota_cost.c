@@ -7,7 +7,7 @@
  */
 #include "bench.h"
 #include "gpu/kernels.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "base/process_clock.h"
 #include "state/board.h"
 #include "state/counts.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

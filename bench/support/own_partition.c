@@ -1,7 +1,7 @@
 #include "own_partition.h"
 
 #include "gpu/topology/topology.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <unistd.h>
 

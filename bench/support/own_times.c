@@ -3,9 +3,9 @@
 #include "base/process_clock.h"
 #include "bench.h"
 #include "state/area.h"
-#include "state/layout.h"
-#include "state/lease.h"
-#include "state/segment.h"
+#include "state/segment/layout.h"
+#include "state/segment/lease.h"
+#include "state/segment/segment.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 
 #include "gpu/topology/select_tpcs.h"
 #include "state/group/file.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdlib.h>
 #include <unistd.h>

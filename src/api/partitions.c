@@ -1,9 +1,9 @@
 #include "api/time_given.h"
 
 #include "base/pids.h"
-#include "state/counts.h"
 #include "mps/reach.h"
-#include "state/editor.h"
+#include "state/counts.h"
+#include "state/segment/editor.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -3,7 +3,7 @@
 #define NVTASKSET_API_TIME_GIVEN_H
 
 #include "api/internal.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 /* Make `wanted` a change that gives this, and nothing else. -1 with the reason if it is out of range. */
 int api_want_quota(struct segment_revision *wanted, uint32_t run_us, uint32_t period_us, struct error *error);

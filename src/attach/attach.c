@@ -2,13 +2,13 @@
 
 #ifdef __x86_64__
 
+#include "attach/borrowed_thread.h"
 #include "attach/give.h"
 #include "attach/load.h"
-#include "attach/borrowed_thread.h"
 #include "attach/target.h"
 #include "attach/threads.h"
 #include "base/clock.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <errno.h>
 #include <fcntl.h>

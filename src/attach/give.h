@@ -9,7 +9,7 @@
 
 #include "attach/borrowed_thread.h"
 #include "base/error.h"
-#include "state/layout.h"
+#include "state/segment/layout.h"
 
 struct segment_gift {
 	int inherited; /* the descriptor of the segment that the process shares */

@@ -11,7 +11,7 @@
 #include "driver/cuda.h"
 #include "gpu/qmd.h"
 #include "state/counts.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #define NVTASKSET_SHIM_ALLOWED_H
 
 #include "driver/gpus.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 void allowed_use(const struct segment *segment);
 

@@ -7,7 +7,7 @@
 
 #include "gpu/qmd.h"
 #include "gpu/topology/topology.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdbool.h>
 #include <stdint.h>

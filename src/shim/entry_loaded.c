@@ -15,7 +15,7 @@
 #include "hide.h"
 #include "misfit.h"
 #include "shim.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 #include "strict.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 #ifndef NVTASKSET_SHIM_EPOCH_H
 #define NVTASKSET_SHIM_EPOCH_H
 
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

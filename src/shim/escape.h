@@ -5,7 +5,7 @@
 #ifndef NVTASKSET_SHIM_ESCAPE_H
 #define NVTASKSET_SHIM_ESCAPE_H
 
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 /* A launch, a graph or a module does, for this reason. */
 void escape_note(enum segment_reason reason);

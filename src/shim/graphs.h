@@ -15,7 +15,7 @@
 #define NVTASKSET_SHIM_GRAPHS_H
 
 #include "driver/calls.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 /* Call it before any call is announced. */
 void graphs_use(const struct segment *segment);

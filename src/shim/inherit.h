@@ -16,7 +16,7 @@
 #define NVTASKSET_SHIM_INHERIT_H
 
 #include "base/error.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 struct inheritance {
 	struct segment_revision revision;

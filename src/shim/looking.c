@@ -4,7 +4,7 @@
 #include "driver/functions.h"
 #include "driver/gpus.h"
 #include "driver/releases.h"
-#include "state/lease.h"
+#include "state/segment/lease.h"
 
 #include <stdatomic.h>
 

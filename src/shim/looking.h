@@ -1,5 +1,5 @@
 /*
- * While somebody looks (state/lease.h), the GPU writes when each kernel has ended
+ * While somebody looks (state/segment/lease.h), the GPU writes when each kernel has ended
  * (state/stamps.h).
  *
  * For this a launch gets another release, in slot 1 of its descriptor, and a record of what it is and when it was
@@ -13,7 +13,7 @@
 
 #include "decision.h"
 #include "driver/hook.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 #include "state/stamps.h"
 
 #include <stdbool.h>

@@ -8,7 +8,7 @@
 
 #include "decision.h"
 #include "driver/hook.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 /* From here on, launches obey this segment. Only while no thread launches: at the start, and in the child of a fork,
  * which has a segment of its own. */

@@ -22,8 +22,8 @@
 #include "looking.h"
 #include "looking_graphs.h"
 #include "partition.h"
+#include "state/segment/segment.h"
 #include "time/control.h"
-#include "state/segment.h"
 
 #include <errno.h>
 #include <pthread.h>

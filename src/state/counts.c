@@ -4,7 +4,7 @@
 #include "base/low_memory.h"
 #include "base/shared_file.h"
 #include "handle.h"
-#include "layout.h"
+#include "state/segment/layout.h"
 
 #include <errno.h>
 #include <fcntl.h>

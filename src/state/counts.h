@@ -15,7 +15,7 @@
 #ifndef NVTASKSET_COUNTS_H
 #define NVTASKSET_COUNTS_H
 
-#include "segment.h"
+#include "state/segment/segment.h"
 
 /* How a kernel is launched. The hardware counts each kind for itself, so that a kind that cannot be compared with what
  * was launched does not spoil the others. */

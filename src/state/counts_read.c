@@ -3,7 +3,7 @@
 
 #include "area.h"
 #include "base/execution.h"
-#include "layout.h"
+#include "state/segment/layout.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include "area.h"
 #include "base/execution.h"
 #include "counts_layout.h"
-#include "layout.h"
+#include "state/segment/layout.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 
 #include "base/proc_status.h"
 #include "base/process_clock.h"
-#include "layout.h"
-#include "lease.h"
+#include "state/segment/layout.h"
+#include "state/segment/lease.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,11 +13,11 @@
 #ifndef NVTASKSET_LOOK_PARTS_H
 #define NVTASKSET_LOOK_PARTS_H
 
-#include "editor.h"
 #include "look.h"
 #include "node_stamps.h"
 #include "replays.h"
 #include "stamps_read.h"
+#include "state/segment/editor.h"
 
 /* So long after a GPU has shown something, its clock is of interest. */
 #define LOOK_IDLE_NS UINT64_C(5000000000)

@@ -1,6 +1,6 @@
 #include "area.h"
-#include "layout.h"
 #include "look_parts.h"
+#include "state/segment/layout.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * A whole partition, the sets of all GPUs and what is given of the time, and the ring in which its revisions stand in shared
  * memory.
  *
- * Readers and editors do not trust each other: segment.h and state/group/group.h say who they are.
+ * Readers and editors do not trust each other: state/segment/segment.h and state/group/group.h say who they are.
  */
 #ifndef NVTASKSET_REVISIONS_H
 #define NVTASKSET_REVISIONS_H

@@ -1,5 +1,5 @@
 /*
- * The times at which a process's kernels have ended, on each GPU, while somebody looks (lease.h).
+ * The times at which a process's kernels have ended, on each GPU, while somebody looks (state/segment/lease.h).
  *
  * Beside the place in which a context's kernels are counted (counts.h) there is a ring of cells: each kernel that is
  * launched while somebody looks gets the next one, and the GPU writes into it the kernel's number and the time (docs/facts.md,

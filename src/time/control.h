@@ -20,7 +20,7 @@
 
 #include "driver/calls.h"
 #include "news.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdbool.h>
 #include <stddef.h>

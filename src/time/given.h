@@ -9,7 +9,7 @@
 
 #include "peers.h"
 #include "rules/rules.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdint.h>
 

@@ -5,7 +5,7 @@
 #ifndef NVTASKSET_TIME_NEWS_H
 #define NVTASKSET_TIME_NEWS_H
 
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -9,7 +9,7 @@
 #include "rules/rivals.h"
 #include "state/board.h"
 #include "state/counts_view.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 #include "work.h"
 
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 #ifndef NVTASKSET_TIME_THREAD_H
 #define NVTASKSET_TIME_THREAD_H
 
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
 #include "fuzz.h"
 
 #include "state/group/group.h"
-#include "state/layout.h"
 #include "state/policy.h"
+#include "state/segment/layout.h"
 
 #include <fcntl.h>
 #include <string.h>

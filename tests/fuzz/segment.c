@@ -7,8 +7,8 @@
 
 #include "base/execution.h"
 #include "state/counts_layout.h"
-#include "state/layout.h"
-#include "state/segment.h"
+#include "state/segment/layout.h"
+#include "state/segment/segment.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* A child of fork has a partition of its own, which starts as its parent's: changing one leaves the other. */
 #include "../cases.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 #include "support/child.h"
 #include "support/gpu.h"
 

@@ -9,7 +9,7 @@
 #include "base/proc.h"
 #include "gpu/topology/rm_abi.h"
 #include "state/counts.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 #include "support/client.h"
 #include "support/first_gpu.h"
 #include "support/kernel.h"

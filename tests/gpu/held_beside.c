@@ -8,7 +8,7 @@
 #include "../cases.h"
 #include "base/process_clock.h"
 #include "state/board.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 #include "support/client.h"
 #include "support/first_gpu.h"
 #include "support/pair.h"

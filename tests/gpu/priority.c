@@ -7,7 +7,7 @@
 #include "../alone.h"
 #include "../cases.h"
 #include "gpu/topology/rm_abi.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 #include "support/client.h"
 #include "support/first_gpu.h"
 #include "support/kernel.h"

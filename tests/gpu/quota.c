@@ -6,7 +6,7 @@
  */
 #include "../cases.h"
 #include "base/proc.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 #include "support/child.h"
 #include "support/first_gpu.h"
 #include "support/kernel.h"

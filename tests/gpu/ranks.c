@@ -4,7 +4,7 @@
  */
 #include "../alone.h"
 #include "../cases.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 #include "support/client.h"
 #include "support/first_gpu.h"
 #include "support/timed.h"

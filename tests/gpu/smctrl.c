@@ -5,7 +5,7 @@
 #include "../cases.h"
 #include "libsmctrl.h"
 
-#include "state/segment.h"
+#include "state/segment/segment.h"
 #include "support/graph.h"
 
 static struct tpcset all;

@@ -7,7 +7,7 @@
 #include "base/shared_file.h"
 #include "state/board_layout.h"
 #include "state/handle.h"
-#include "state/layout.h"
+#include "state/segment/layout.h"
 #include "state/stamps_layout.h"
 
 #include <err.h>

@@ -26,7 +26,7 @@
  *   proc            hides /proc, for a process that may
  */
 #include "gpu.h"
-#include "state/lease.h"
+#include "state/segment/lease.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "nvtaskset.h"
 #include "process.h"
 #include "state/counts.h"
-#include "state/layout.h"
+#include "state/segment/layout.h"
 #include "state/stamps_layout.h"
 
 #include <malloc.h>

@@ -5,7 +5,7 @@
 
 #include "state/counts.h"
 #include "state/counts_layout.h"
-#include "state/layout.h"
+#include "state/segment/layout.h"
 
 #define ANYWHERE (UINT64_C(1) << 57)
 

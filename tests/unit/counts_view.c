@@ -9,7 +9,7 @@
 #include "../peer.h"
 #include "state/counts_layout.h"
 #include "state/counts_view.h"
-#include "state/layout.h"
+#include "state/segment/layout.h"
 
 #include <dirent.h>
 #include <linux/seccomp.h>

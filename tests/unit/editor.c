@@ -2,8 +2,8 @@
 #include "../cases.h"
 #include "cuda_process.h"
 #include "process.h"
-#include "state/editor.h"
-#include "state/layout.h"
+#include "state/segment/editor.h"
+#include "state/segment/layout.h"
 
 static struct error error;
 

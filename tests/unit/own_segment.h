@@ -3,7 +3,7 @@
 #define NVTASKSET_TESTS_OWN_SEGMENT_H
 
 #include "../cases.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 static const struct pci_address first = {.bus = 0x3b};
 

@@ -3,7 +3,7 @@
 #include "base/parent.h"
 #include "base/proc.h"
 #include "state/counts.h"
-#include "state/layout.h"
+#include "state/segment/layout.h"
 
 #include <pwd.h>
 

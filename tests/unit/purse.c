@@ -4,7 +4,7 @@
 #include "base/memfd_find.h"
 #include "base/purse.h"
 #include "base/shared_file.h"
-#include "state/layout.h"
+#include "state/segment/layout.h"
 
 /* --- a user's processes ---------------------------------------------------------------------------------------------- */
 

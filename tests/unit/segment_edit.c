@@ -5,8 +5,8 @@
 #include "own_segment.h"
 #include "process.h"
 #include "state/handle.h"
-#include "state/layout.h"
 #include "state/policy.h"
+#include "state/segment/layout.h"
 
 #include <limits.h>
 #include <sys/file.h>

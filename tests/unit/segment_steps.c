@@ -8,7 +8,7 @@
  * nothing.
  */
 #include "../cases.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <sys/ptrace.h>
 

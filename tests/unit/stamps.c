@@ -4,17 +4,17 @@
 
 #include "base/process_clock.h"
 #include "state/counts.h"
-#include "state/layout.h"
-#include "state/lease.h"
 #include "state/look.h"
 #include "state/node_stamps.h"
+#include "state/segment/layout.h"
+#include "state/segment/lease.h"
 #include "state/stamps_read.h"
 
 /* A watcher tells here that it raises the number. */
 static int raise_now(struct segment *of, struct error *why);
 
 #define segment_raise raise_now
-#include "../../src/state/lease.c"
+#include "../../src/state/segment/lease.c"
 #undef segment_raise
 
 static struct error error;

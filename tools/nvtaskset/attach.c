@@ -4,7 +4,7 @@
 #include "attach/entry.h"
 #include "gpu/topology/environment.h"
 #include "start/own_library.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdio.h>
 #include <string.h>

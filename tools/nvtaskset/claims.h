@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/pids.h"
 #include "gpu/topology/topology.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 /* What of a GPU may be chosen. All NULL: everything. */
 struct set_limits {

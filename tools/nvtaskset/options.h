@@ -6,7 +6,7 @@
 #include "gpu/topology/select_tpcs.h"
 #include "gpu/topology/topology.h"
 #include "mps/request.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 #include "gpu/tpcset.h"
 #include "gpus.h"
 #include "options.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 /* Finds the partition that the command line asks for on the chosen GPUs: the SET of each GPU, or the one SET for all.
  * No set is empty. "all" means the whole GPU in every notation. For a number of TPCs, it selects TPCs that no process

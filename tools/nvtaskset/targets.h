@@ -7,7 +7,7 @@
 #include "base/pids.h"
 #include "gpus.h"
 #include "options.h"
-#include "state/editor.h"
+#include "state/segment/editor.h"
 
 /* The process, and with -a those of its descendants that have a partition of their own. */
 struct targets {

@@ -3,7 +3,7 @@
 #define NVTASKSET_TIME_CHANGE_H
 
 #include "base/error.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <sys/types.h>
 

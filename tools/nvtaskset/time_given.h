@@ -3,7 +3,7 @@
 #define NVTASKSET_TIME_GIVEN_H
 
 #include "quota.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 enum time_kind {
 	TIME_QUOTA,

@@ -6,7 +6,7 @@
 #include "base/proc.h"
 #include "base/purse.h"
 #include "base/shared_file.h"
-#include "state/layout.h"
+#include "state/segment/layout.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>

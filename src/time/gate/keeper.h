@@ -5,7 +5,7 @@
 #ifndef NVTASKSET_TIME_GATE_KEEPER_H
 #define NVTASKSET_TIME_GATE_KEEPER_H
 
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdbool.h>
 #include <stdint.h>

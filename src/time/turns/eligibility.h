@@ -4,7 +4,7 @@
 #ifndef NVTASKSET_TIME_TURNS_ELIGIBILITY_H
 #define NVTASKSET_TIME_TURNS_ELIGIBILITY_H
 
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdbool.h>
 

@@ -8,7 +8,7 @@
 #define NVTASKSET_TIME_TURNS_MEMORY_USE_H
 
 #include "driver/calls.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdbool.h>
 #include <stddef.h>

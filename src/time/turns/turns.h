@@ -8,7 +8,7 @@
 #ifndef NVTASKSET_TIME_TURNS_TURNS_H
 #define NVTASKSET_TIME_TURNS_TURNS_H
 
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdbool.h>
 #include <stdint.h>

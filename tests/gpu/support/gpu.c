@@ -3,7 +3,7 @@
 #include "../../cases.h"
 #include "../../skip.h"
 #include "gpu/kernels.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <dlfcn.h>
 

@@ -11,7 +11,7 @@
 #include "gpu/topology/topology.h"
 #include "gpu/tpcset.h"
 #include "state/counts.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdbool.h>
 

@@ -6,7 +6,7 @@
 #define TESTS_PAIR_H
 
 #include "child.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #include "plan.h"
 
-#include "state/layout.h"
+#include "state/segment/layout.h"
 
 /* splitmix64 */
 uint64_t plan_random(uint64_t *state)

@@ -7,7 +7,7 @@
 #ifndef TESTS_PLAN_H
 #define TESTS_PLAN_H
 
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #define PLAN_GPUS 2
 

@@ -6,7 +6,7 @@
 #define TESTS_TIMED_H
 
 #include "child.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdbool.h>
 

@@ -13,7 +13,7 @@
 #include "gpu/topology/measured.h"
 #include "gpu/topology/topology.h"
 #include "gpu/tpcset.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
 #include "gpus.h"
 #include "launcher.h"
 #include "mps/client.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "state/counts.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <stdint.h>
 #include <sys/types.h>

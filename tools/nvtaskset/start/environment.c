@@ -4,7 +4,7 @@
 #include "gpu/topology/environment.h"
 #include "mps/client.h"
 #include "own_library.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 #include "gpus.h"
 #include "options.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 struct membership {
 	const char *path;                  /* of the file that its group has; NULL: none */

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/driver_names.h"
 #include "own_library.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -12,7 +12,7 @@
 #include "probe.h"
 #include "program.h"
 #include "set.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 #include "strict.h"
 #include "time_given.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "gpu/topology/topology.h"
-#include "state/segment.h"
+#include "state/segment/segment.h"
 
 /* Checks the GPUs of the partition. 0, or -1 with the reason. */
 int strict_check_gpus(const struct segment_revision *revision, const struct topology_list *list,

@@ -3,8 +3,8 @@
  *
  * Meanwhile the owner's threads and other editors continue. One editor is for one thread at a time.
  */
-#ifndef NVTASKSET_EDITOR_H
-#define NVTASKSET_EDITOR_H
+#ifndef NVTASKSET_STATE_SEGMENT_EDITOR_H
+#define NVTASKSET_STATE_SEGMENT_EDITOR_H
 
 #include "base/error.h"
 #include "segment.h"

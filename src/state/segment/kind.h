@@ -1,8 +1,8 @@
 /*
  * Whose segment a found file is. The process that has it open may be hostile: its content is not trusted.
  */
-#ifndef NVTASKSET_SEGMENT_KIND_H
-#define NVTASKSET_SEGMENT_KIND_H
+#ifndef NVTASKSET_STATE_SEGMENT_KIND_H
+#define NVTASKSET_STATE_SEGMENT_KIND_H
 
 #include "layout.h"
 

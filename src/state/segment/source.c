@@ -1,6 +1,6 @@
 /* The segments among this process's descriptors: its own, and inherited ones. */
-#include "handle.h"
 #include "kind.h"
+#include "state/handle.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* The owner's side: keeping a segment findable. */
-#include "handle.h"
 #include "layout.h"
+#include "state/handle.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* Partitions as text, for the environment. */
 #include "layout.h"
-#include "policy.h"
+#include "state/policy.h"
 
 #include <stdarg.h>
 #include <stdio.h>

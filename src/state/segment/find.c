@@ -1,6 +1,6 @@
 /* The editor's side: finding a process's segment. The process may be hostile, and so may its open files. */
-#include "handle.h"
 #include "kind.h"
+#include "state/handle.h"
 
 #include "base/mapping.h"
 #include "base/memfd_find.h"

@@ -1,6 +1,6 @@
 /* Mapping and closing a segment. */
-#include "handle.h"
 #include "layout.h"
+#include "state/handle.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

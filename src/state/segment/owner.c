@@ -3,7 +3,7 @@
 
 #include "base/execution.h"
 #include "base/mapping.h"
-#include "handle.h"
+#include "state/handle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,7 +103,8 @@ static bool is_mapped(const struct segment *segment)
 	return mappings > 1; /* one of them is this one */
 }
 
-/* The areas (counts.h, stamps.h) have gone with the execution that made them, and so has what it calls functions. */
+/* The areas (state/counts.h, state/stamps.h) have gone with the execution that made them, and so has what it calls
+ * functions. */
 static void forget_execution(struct segment_memory *memory)
 {
 	for (int i = 0; i < SEGMENT_AREAS; i++) {

@@ -1,7 +1,7 @@
 /* A segment's file. */
 #include "base/shared_file.h"
-#include "handle.h"
 #include "layout.h"
+#include "state/handle.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
  * The memory of a segment, as owners and editors map it. */
-#ifndef NVTASKSET_SEGMENT_LAYOUT_H
-#define NVTASKSET_SEGMENT_LAYOUT_H
+#ifndef NVTASKSET_STATE_SEGMENT_LAYOUT_H
+#define NVTASKSET_STATE_SEGMENT_LAYOUT_H
 
 #include "base/memfd_find.h"
 #include "segment.h"
@@ -26,10 +26,10 @@
  *   64   the revision in force   its number, raised by editors
  *   128  counters                written by the owner; on other cache lines than what launches only read
  *   256  the counter slots       in which the owner's threads count launches
- *   4352 the areas               in which kernels are counted (counts.h): gaps of all, how many were made, and where
+ *   4352 the areas               in which kernels are counted (state/counts.h): gaps of all, how many were made, and where
  *                                each is; the inode is written last
  *   4544 looking                 until when somebody looks (lease.h); how often the number was raised for that; the areas
- *                                of times (stamps.h), as those of counts
+ *                                of times (state/stamps.h), as those of counts
  *        the group               its file, and the owner's descriptor that names it: written before the magic
  *   4736 time                    what the owner says of its quota
  *   4800 lending                 what the owner has borrowed now, for how long and how often; why, if nothing

@@ -5,8 +5,8 @@
  * number of them. One that finds that nobody looks also raises the segment's number: then the owner's threads ask
  * lease_is_on at their next launch. They ask again at each launch while it is on, and not at all while it is not.
  */
-#ifndef NVTASKSET_LEASE_H
-#define NVTASKSET_LEASE_H
+#ifndef NVTASKSET_STATE_SEGMENT_LEASE_H
+#define NVTASKSET_STATE_SEGMENT_LEASE_H
 
 #include "segment.h"
 

@@ -6,8 +6,8 @@
  * changes of its size: it vanishes with the process, and nobody can make the other side fault by truncating it.
  *
  * It exists before the program: the command makes it and then executes COMMAND. It survives each exec, as CPU
- * affinity does, through a descriptor that names it (handle.h). A child shares its parent's segment until our library
- * is loaded there, or forked; then the library makes one for the child, with the parent's current revision.
+ * affinity does, through a descriptor that names it (state/handle.h). A child shares its parent's segment until our
+ * library is loaded there, or forked; then the library makes one for the child, with the parent's current revision.
  *
  * It holds nothing that hardware writes. If the program closes its file, the owner moves it to a new one.
  *
@@ -23,20 +23,20 @@
  * Neither side trusts the other: a reader checks what it copied; an editor checks seals, size, magic and version
  * before it uses a segment.
  */
-#ifndef NVTASKSET_SEGMENT_H
-#define NVTASKSET_SEGMENT_H
+#ifndef NVTASKSET_STATE_SEGMENT_SEGMENT_H
+#define NVTASKSET_STATE_SEGMENT_SEGMENT_H
 
 #include "base/error.h"
 #include "base/identity.h"
-#include "revisions.h"
 #include "state/group/group.h"
+#include "state/revisions.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/* So many areas of each kind a segment names: of counts (counts.h), and of times (stamps.h). */
+/* So many areas of each kind a segment names: of counts (state/counts.h), and of times (state/stamps.h). */
 #define SEGMENT_AREAS 8
 
 /* Why a launch did not simply run inside the partition. X(identifier, text for users). */
@@ -138,9 +138,9 @@ struct segment_counters {
 
 /* --- the owner's side, in other people's processes: nothing is allocated in launches --------------------------- */
 
-/* Makes a segment for this process, with `revision` in force as number 1. Its handle (handle.h) atomically replaces the
- * handle `in_place_of`, unless that is -1. -1 with the reason if the kernel refuses, or a limit of the process is too
- * low. */
+/* Makes a segment for this process, with `revision` in force as number 1. Its handle (state/handle.h) atomically
+ * replaces the handle `in_place_of`, unless that is -1. -1 with the reason if the kernel refuses, or a limit of the
+ * process is too low. */
 int segment_create(struct segment *segment, const struct segment_revision *revision, int in_place_of, struct error *error);
 
 /* The same for a process that is in this group. The segment takes the group over, if it was made. `descriptor` is the one
