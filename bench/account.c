@@ -1,8 +1,8 @@
 /*
  * Usage: account ROUNDS
  *
- * How much counting costs (state/counts.h), within one process. Each of ROUNDS measures, in another order each time, with
- * counting turned off and on:
+ * How much counting costs (state/kernels/counts.h), within one process. Each of ROUNDS measures, in another order each
+ * time, with counting turned off and on:
  *
  *   launch   the mean of 100 launches that are not waited for (the median of five such means)
  *   kernel   the time from one kernel of about 2 µs to the next, of 500 that are launched in a row: as fast as the CPU can

@@ -13,7 +13,7 @@
 #include "driver/contexts.h"
 #include "driver/releases.h"
 #include "shim/account.h"
-#include "state/counts_layout.h"
+#include "state/kernels/counts_layout.h"
 
 #include <stdio.h>
 #include <stdlib.h>

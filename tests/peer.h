@@ -4,7 +4,7 @@
 
 #include "base/process_clock.h"
 #include "state/board.h"
-#include "state/counts.h"
+#include "state/kernels/counts.h"
 #include "state/segment/segment.h"
 
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
 
 #include "base/process_clock.h"
 #include "bench.h"
-#include "state/area.h"
+#include "state/kernels/area.h"
 #include "state/segment/layout.h"
 #include "state/segment/lease.h"
 #include "state/segment/segment.h"

@@ -5,7 +5,7 @@
 #ifndef OWN_TIMES_H
 #define OWN_TIMES_H
 
-#include "state/stamps_layout.h"
+#include "state/kernels/stamps_layout.h"
 
 #include <stdbool.h>
 

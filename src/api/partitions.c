@@ -2,7 +2,7 @@
 
 #include "base/pids.h"
 #include "mps/reach.h"
-#include "state/counts.h"
+#include "state/kernels/counts.h"
 #include "state/segment/editor.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
  * Counts launches, and what happened to them: in this process's segment how many the partition restricted, and in the
- * place of their context (state/counts.h) how many there were. There the GPU counts how many have ended.
+ * place of their context (state/kernels/counts.h) how many there were. There the GPU counts how many have ended.
  *
  * Each thread counts its launches in a counter slot of its own, which it gives back when it ends. Threads for which
  * there is none share one slot.
@@ -10,7 +10,7 @@
 
 #include "driver/cuda.h"
 #include "gpu/qmd.h"
-#include "state/counts.h"
+#include "state/kernels/counts.h"
 #include "state/segment/segment.h"
 
 #include <stdbool.h>

@@ -19,7 +19,7 @@
 
 #include "driver/cuda.h"
 #include "graph_descriptors.h"
-#include "state/counts.h"
+#include "state/kernels/counts.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /*
  * While somebody looks (state/segment/lease.h), the GPU writes when each kernel has ended
- * (state/stamps.h).
+ * (state/kernels/stamps.h).
  *
  * For this a launch gets another release, in slot 1 of its descriptor, and a record of what it is and when it was
  * launched. Kernels of graphs: looking_graphs.h.
@@ -13,8 +13,8 @@
 
 #include "decision.h"
 #include "driver/hook.h"
+#include "state/kernels/stamps.h"
 #include "state/segment/segment.h"
-#include "state/stamps.h"
 
 #include <stdbool.h>
 

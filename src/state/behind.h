@@ -1,8 +1,9 @@
 /*
  * Which graphs a kernel may have waited for: those that were launched between it and the kernel before it in its stream. A graph's
- * end is that of the node that ended last when something was learnt of it, whose stamp each launch writes anew (stamps.h). So what
- * is not known is: when a graph has ended whose branches now end in another order, and of copies and calls of the processor behind
- * its last kernel, that they were there; and that a graph was launched at the same time as the kernel, by another thread.
+ * end is that of the node that ended last when something was learnt of it, whose stamp each launch writes anew
+ * (state/kernels/stamps.h). So what is not known is: when a graph has ended whose branches now end in another order,
+ * and of copies and calls of the processor behind its last kernel, that they were there; and that a graph was launched
+ * at the same time as the kernel, by another thread.
  *
  * The ring may be a hostile process's: whatever stands there, the work is bounded.
  */
@@ -10,7 +11,7 @@
 #define NVTASKSET_BEHIND_H
 
 #include "node_stamps.h"
-#include "stamps_read.h"
+#include "state/kernels/stamps_read.h"
 #include "times.h"
 
 /* What was learnt of the instance that was launched; NULL: nothing. */

@@ -1,11 +1,11 @@
 /* This process on the board: its places, and what it reads of others'. */
 #include "board_layout.h"
 
-#include "area.h"
 #include "base/identity.h"
 #include "base/proc.h"
 #include "base/proc_stat.h"
 #include "gpu/topology/topology.h"
+#include "state/kernels/area.h"
 
 #include <errno.h>
 #include <stdlib.h>

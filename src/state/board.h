@@ -7,9 +7,10 @@
  * alike. Those who cannot see each other, of other users or in other PID namespaces, do not know each other.
  *
  * What stands there. A place for each process and GPU, which only its owner writes, as a whole:
- * its rank, its TPCs, and where others read what it has in flight (counts_view.h). Demand itself does not stand
- * there. The owner is a pid with a start time in a PID namespace, never a lock: readers see to it that it lives. A place
- * whose owner has gone is free for the next one, also that of an owner in another namespace after BOARD_LAPSE_NS.
+ * its rank, its TPCs, and where others read what it has in flight (state/kernels/counts_view.h). Demand itself does not
+ * stand there. The owner is a pid with a start time in a PID namespace, never a lock: readers see to it that it lives.
+ * A place whose owner has gone is free for the next one, also that of an owner in another namespace after
+ * BOARD_LAPSE_NS.
  *
  * Who may what. The kernel decides: the user and root may open it, and root's programs
  * go to root's. A hostile program of the same user can write

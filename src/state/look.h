@@ -1,9 +1,10 @@
 /*
  * Looking at what a process does with the GPUs: how long they were busy for it, and with which kernels.
  *
- * Counts (counts.h) are always there. Times are measured only while somebody looks: then the GPU writes when each kernel
- * has ended, into memory of the process's (stamps.h), and this reads it. Any number of watchers may look at the same
- * process. Looking ends by itself LOOK_LEASE_MS after the last look_take, also if the watcher was killed.
+ * Counts (state/kernels/counts.h) are always there. Times are measured only while somebody looks: then the GPU writes
+ * when each kernel has ended, into memory of the process's (state/kernels/stamps.h), and this reads it. Any number of
+ * watchers may look at the same process. Looking ends by itself LOOK_LEASE_MS after the last look_take, also if the
+ * watcher was killed.
  *
  * Who may change the process's partition may look: its user, and root. The process may be hostile: its numbers may then be
  * wrong, and nothing worse happens.
@@ -14,8 +15,8 @@
 #define NVTASKSET_LOOK_H
 
 #include "base/error.h"
-#include "counts.h"
 #include "durations.h"
+#include "state/kernels/counts.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,7 +55,7 @@ struct look_gpu {
 	uint32_t gaps;        /* a bit for each enum look_gap */
 	bool is_time_known;   /* busy_ns and tpc_ns are: nothing is missing but what is `lost`, and error_ns changes little */
 	bool is_presence;     /* without MPS: a kernel's time contains the time slices of other processes */
-	uint64_t kernels;     /* that have ended, exact (counts.h); also where no time is known */
+	uint64_t kernels;     /* that have ended, exact (state/kernels/counts.h); also where no time is known */
 	uint64_t timed;       /* of them, those whose end was seen */
 	uint64_t lost;        /* of them, those whose time was overwritten before it was read, or while looking had ended */
 	uint64_t span_ns;     /* how long this took, without the stretches from which stamps are lost: BUSY% is busy of span */

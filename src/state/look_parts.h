@@ -16,7 +16,7 @@
 #include "look.h"
 #include "node_stamps.h"
 #include "replays.h"
-#include "stamps_read.h"
+#include "state/kernels/stamps_read.h"
 #include "state/segment/editor.h"
 
 /* So long after a GPU has shown something, its clock is of interest. */

@@ -1,5 +1,5 @@
-#include "area.h"
 #include "look_parts.h"
+#include "state/kernels/area.h"
 #include "state/segment/layout.h"
 
 #include <fcntl.h>

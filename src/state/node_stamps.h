@@ -9,7 +9,7 @@
 #ifndef NVTASKSET_NODE_STAMPS_H
 #define NVTASKSET_NODE_STAMPS_H
 
-#include "stamps_read.h"
+#include "state/kernels/stamps_read.h"
 #include "times.h"
 
 /* What was learnt of an instance from its launches. All zero: nothing yet. */

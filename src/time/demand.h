@@ -1,7 +1,7 @@
 /*
  * Demand: whether a process has work in flight on a GPU. It is exact: what it has launched minus what the GPU says has ended
- * (state/counts.h). A process whose numbers are not complete is taken to have work while they move, and for DEMAND_UNKNOWN_NS
- * after, too. Pure: time is what the caller says, in nanoseconds of a clock that never goes back.
+ * (state/kernels/counts.h). A process whose numbers are not complete is taken to have work while they move, and for
+ * DEMAND_UNKNOWN_NS after, too. Pure: time is what the caller says, in nanoseconds of a clock that never goes back.
  *
  * Somebody reads the numbers again and again. Where they are the same twice and nothing is in flight, nothing was launched
  * between: so the process has been idle since the first of these looks, at least.
@@ -9,7 +9,7 @@
 #ifndef NVTASKSET_TIME_DEMAND_H
 #define NVTASKSET_TIME_DEMAND_H
 
-#include "state/counts.h"
+#include "state/kernels/counts.h"
 
 #include <stdbool.h>
 #include <stdint.h>

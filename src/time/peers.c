@@ -3,7 +3,7 @@
 #include "base/extremes.h"
 #include "driver/gpus.h"
 #include "state/board.h"
-#include "state/counts_view.h"
+#include "state/kernels/counts_view.h"
 
 #include <stddef.h>
 #include <unistd.h>

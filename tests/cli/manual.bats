@@ -383,7 +383,7 @@ are_outside() { # how many there are at least, and what stands around one
 }
 
 @test "docs/outside.md has every reason why kernels are not counted" {
-	sed -n 's/^\tX([A-Z_]*, "\(.*\)").*/\1/p' "$ROOT/src/state/counts.h" >"$WORK/reasons"
+	sed -n 's/^\tX([A-Z_]*, "\(.*\)").*/\1/p' "$ROOT/src/state/kernels/counts.h" >"$WORK/reasons"
 	are_outside 8 "| \`" "\` |"
 }
 

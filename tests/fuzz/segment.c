@@ -6,7 +6,7 @@
 #include "fuzz.h"
 
 #include "base/execution.h"
-#include "state/counts_layout.h"
+#include "state/kernels/counts_layout.h"
 #include "state/segment/layout.h"
 #include "state/segment/segment.h"
 

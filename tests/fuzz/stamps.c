@@ -6,7 +6,7 @@
 #include "fuzz.h"
 
 #include "state/behind.h"
-#include "state/stamps_read.h"
+#include "state/kernels/stamps_read.h"
 #include "state/times.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "../cases.h"
 #include "base/proc.h"
 #include "gpu/topology/rm_abi.h"
-#include "state/counts.h"
+#include "state/kernels/counts.h"
 #include "state/segment/segment.h"
 #include "support/client.h"
 #include "support/first_gpu.h"

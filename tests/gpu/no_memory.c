@@ -4,7 +4,7 @@
  */
 #include "../cases.h"
 #include "../sanitized.h"
-#include "state/counts.h"
+#include "state/kernels/counts.h"
 #include "support/child.h"
 #include "support/graph.h"
 #include "support/timed.h"

@@ -5,8 +5,8 @@
  *
  * Nothing hangs, nothing fails, and every kernel runs inside a partition that was in force during its launch, that is,
  * between two reads of the segment's number. See support/plan.h and, for launches that are widened, support/room.h.
- * In between, workers launch bursts that nobody waits for, so that many kernels are counted (state/counts.h). In the end
- * none is lost: as many were launched as the workers say, and all of them have ended, as the GPU says.
+ * In between, workers launch bursts that nobody waits for, so that many kernels are counted (state/kernels/counts.h).
+ * In the end none is lost: as many were launched as the workers say, and all of them have ended, as the GPU says.
  *
  * Four kinds of processes: the test itself, which watches; the load, with the one that changes partitions among its
  * threads; the killer; and the editors that it kills.

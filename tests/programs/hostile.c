@@ -7,8 +7,8 @@
 #include "base/shared_file.h"
 #include "state/board_layout.h"
 #include "state/handle.h"
+#include "state/kernels/stamps_layout.h"
 #include "state/segment/layout.h"
-#include "state/stamps_layout.h"
 
 #include <err.h>
 #include <errno.h>

@@ -5,9 +5,9 @@
 #include "cuda_process.h"
 #include "nvtaskset.h"
 #include "process.h"
-#include "state/counts.h"
+#include "state/kernels/counts.h"
+#include "state/kernels/stamps_layout.h"
 #include "state/segment/layout.h"
-#include "state/stamps_layout.h"
 
 #include <malloc.h>
 #include <poll.h>

@@ -3,8 +3,8 @@
 #include "own_segment.h"
 #include "process.h"
 
-#include "state/counts.h"
-#include "state/counts_layout.h"
+#include "state/kernels/counts.h"
+#include "state/kernels/counts_layout.h"
 #include "state/segment/layout.h"
 
 #define ANYWHERE (UINT64_C(1) << 57)

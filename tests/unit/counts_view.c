@@ -7,8 +7,8 @@
 
 #include "../alone.h"
 #include "../peer.h"
-#include "state/counts_layout.h"
-#include "state/counts_view.h"
+#include "state/kernels/counts_layout.h"
+#include "state/kernels/counts_view.h"
 #include "state/segment/layout.h"
 
 #include <dirent.h>

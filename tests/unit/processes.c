@@ -2,7 +2,7 @@
 #include "../cases.h"
 #include "base/parent.h"
 #include "base/proc.h"
-#include "state/counts.h"
+#include "state/kernels/counts.h"
 #include "state/segment/layout.h"
 
 #include <pwd.h>

@@ -3,12 +3,12 @@
 #include "own_segment.h"
 
 #include "base/process_clock.h"
-#include "state/counts.h"
+#include "state/kernels/counts.h"
+#include "state/kernels/stamps_read.h"
 #include "state/look.h"
 #include "state/node_stamps.h"
 #include "state/segment/layout.h"
 #include "state/segment/lease.h"
-#include "state/stamps_read.h"
 
 /* A watcher tells here that it raises the number. */
 static int raise_now(struct segment *of, struct error *why);

@@ -26,10 +26,10 @@
  *   64   the revision in force   its number, raised by editors
  *   128  counters                written by the owner; on other cache lines than what launches only read
  *   256  the counter slots       in which the owner's threads count launches
- *   4352 the areas               in which kernels are counted (state/counts.h): gaps of all, how many were made, and where
+ *   4352 the areas               in which kernels are counted (state/kernels/counts.h): gaps of all, how many were made, and where
  *                                each is; the inode is written last
  *   4544 looking                 until when somebody looks (lease.h); how often the number was raised for that; the areas
- *                                of times (state/stamps.h), as those of counts
+ *                                of times (state/kernels/stamps.h), as those of counts
  *        the group               its file, and the owner's descriptor that names it: written before the magic
  *   4736 time                    what the owner says of its quota
  *   4800 lending                 what the owner has borrowed now, for how long and how often; why, if nothing

@@ -36,7 +36,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* So many areas of each kind a segment names: of counts (state/counts.h), and of times (state/stamps.h). */
+/* So many areas of each kind a segment names: of counts (state/kernels/counts.h), and of times
+ * (state/kernels/stamps.h). */
 #define SEGMENT_AREAS 8
 
 /* Why a launch did not simply run inside the partition. X(identifier, text for users). */

@@ -6,7 +6,7 @@
 #ifndef NVTASKSET_TIME_GATE_OTHERS_H
 #define NVTASKSET_TIME_GATE_OTHERS_H
 
-#include "state/counts.h"
+#include "state/kernels/counts.h"
 #include "time/peers.h"
 #include "time/rules/lending.h"
 

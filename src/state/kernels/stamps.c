@@ -3,7 +3,7 @@
 
 #include "base/low_memory.h"
 #include "base/shared_file.h"
-#include "handle.h"
+#include "state/handle.h"
 #include "state/segment/layout.h"
 
 #include <string.h>

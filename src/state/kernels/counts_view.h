@@ -2,8 +2,8 @@
  * Another process's counts of kernels (counts.h), mapped for as long as a reader wants to look: reading them then makes no system
  * call. The process may be hostile: a reader believes neither the names nor the content.
  */
-#ifndef NVTASKSET_COUNTS_VIEW_H
-#define NVTASKSET_COUNTS_VIEW_H
+#ifndef NVTASKSET_STATE_KERNELS_COUNTS_VIEW_H
+#define NVTASKSET_STATE_KERNELS_COUNTS_VIEW_H
 
 #include "counts.h"
 

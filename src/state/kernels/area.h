@@ -1,6 +1,6 @@
 /* Memory of another process's that its segment names: an area of counts.h or stamps.h. */
-#ifndef NVTASKSET_AREA_H
-#define NVTASKSET_AREA_H
+#ifndef NVTASKSET_STATE_KERNELS_AREA_H
+#define NVTASKSET_STATE_KERNELS_AREA_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,8 +12,8 @@
  *
  * The process may be hostile: a reader believes neither the names nor the content, and sums do not wrap around.
  */
-#ifndef NVTASKSET_COUNTS_H
-#define NVTASKSET_COUNTS_H
+#ifndef NVTASKSET_STATE_KERNELS_COUNTS_H
+#define NVTASKSET_STATE_KERNELS_COUNTS_H
 
 #include "state/segment/segment.h"
 

@@ -1,8 +1,8 @@
 /*
  * The memory of an area, as its owner and readers map it. counts.h says what it is for.
  */
-#ifndef NVTASKSET_COUNTS_LAYOUT_H
-#define NVTASKSET_COUNTS_LAYOUT_H
+#ifndef NVTASKSET_STATE_KERNELS_COUNTS_LAYOUT_H
+#define NVTASKSET_STATE_KERNELS_COUNTS_LAYOUT_H
 
 #include "base/memfd_find.h"
 #include "counts.h"

@@ -2,8 +2,8 @@
  * Reading a ring of stamps (stamps.h). Its owner may be hostile: no number in it is used as an index before it is checked,
  * and whatever stands there, the work is bounded.
  */
-#ifndef NVTASKSET_STAMPS_READ_H
-#define NVTASKSET_STAMPS_READ_H
+#ifndef NVTASKSET_STATE_KERNELS_STAMPS_READ_H
+#define NVTASKSET_STATE_KERNELS_STAMPS_READ_H
 
 #include "stamps_layout.h"
 

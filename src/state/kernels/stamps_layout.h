@@ -1,8 +1,8 @@
 /*
  * The memory of an area of stamps, as its owner and readers map it. stamps.h says what it is for.
  */
-#ifndef NVTASKSET_STAMPS_LAYOUT_H
-#define NVTASKSET_STAMPS_LAYOUT_H
+#ifndef NVTASKSET_STATE_KERNELS_STAMPS_LAYOUT_H
+#define NVTASKSET_STATE_KERNELS_STAMPS_LAYOUT_H
 
 #include "stamps.h"
 

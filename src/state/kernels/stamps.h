@@ -12,8 +12,8 @@
  *
  * The owner's side, in other people's processes: no call here waits, or allocates memory except stamps_take.
  */
-#ifndef NVTASKSET_STAMPS_H
-#define NVTASKSET_STAMPS_H
+#ifndef NVTASKSET_STATE_KERNELS_STAMPS_H
+#define NVTASKSET_STATE_KERNELS_STAMPS_H
 
 #include "counts.h"
 
