@@ -3,7 +3,7 @@
 #define NVTASKSET_TESTS_PEER_H
 
 #include "base/process_clock.h"
-#include "state/board.h"
+#include "state/board/board.h"
 #include "state/kernels/counts.h"
 #include "state/segment/segment.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/extremes.h"
 #include "driver/gpus.h"
-#include "state/board.h"
+#include "state/board/board.h"
 #include "state/kernels/counts_view.h"
 
 #include <stddef.h>

@@ -1,13 +1,13 @@
 /*
- * The other programs on this process's GPUs that have a claim to their time or their TPCs: from the board (state/board.h), and
- * what each has in flight, read where it stands (demand.h, state/kernels/counts_view.h). For our thread alone, but for
- * the last one.
+ * The other programs on this process's GPUs that have a claim to their time or their TPCs: from the board
+ * (state/board/board.h), and what each has in flight, read where it stands (demand.h, state/kernels/counts_view.h). For
+ * our thread alone, but for the last one.
  */
 #ifndef NVTASKSET_TIME_PEERS_H
 #define NVTASKSET_TIME_PEERS_H
 
 #include "rules/rivals.h"
-#include "state/board.h"
+#include "state/board/board.h"
 #include "state/kernels/counts_view.h"
 #include "state/segment/segment.h"
 #include "work.h"

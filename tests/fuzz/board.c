@@ -6,7 +6,7 @@
 #include "fuzz.h"
 
 #include "base/identity.h"
-#include "state/board_layout.h"
+#include "state/board/layout.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

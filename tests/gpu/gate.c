@@ -11,7 +11,7 @@
 #include "../sanitized.h"
 #include "base/process_clock.h"
 #include "libsmctrl.h"
-#include "state/board.h"
+#include "state/board/board.h"
 #include "support/client.h"
 #include "support/graph.h"
 #include "support/green.h"

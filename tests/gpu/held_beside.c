@@ -7,7 +7,7 @@
 #include "../alone.h"
 #include "../cases.h"
 #include "base/process_clock.h"
-#include "state/board.h"
+#include "state/board/board.h"
 #include "state/segment/segment.h"
 #include "support/client.h"
 #include "support/first_gpu.h"

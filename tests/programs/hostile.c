@@ -5,7 +5,7 @@
  * does nothing more.
  */
 #include "base/shared_file.h"
-#include "state/board_layout.h"
+#include "state/board/layout.h"
 #include "state/handle.h"
 #include "state/kernels/stamps_layout.h"
 #include "state/segment/layout.h"

@@ -13,8 +13,8 @@
 #include "base/proc_stat.h"
 #include "base/process_clock.h"
 #include "gpu/topology/topology.h"
-#include "state/board.h"
-#include "state/board_layout.h"
+#include "state/board/board.h"
+#include "state/board/layout.h"
 
 #include <dirent.h>
 #include <sched.h>

@@ -8,7 +8,7 @@
 #include "driver/gpus.h"
 #include "driver/releases.h"
 #include "gpu/topology/topology.h"
-#include "state/board_layout.h"
+#include "state/board/layout.h"
 #include "time/gate/others.h"
 #include "time/peers.h"
 

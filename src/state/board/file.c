@@ -1,8 +1,8 @@
 /* A board's file: making it, and what makes a file one. */
-#include "board_layout.h"
+#include "layout.h"
 
 #include "base/shared_file.h"
-#include "handle.h"
+#include "state/handle.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
-#include "board_layout.h"
+#include "layout.h"
 
 #include "base/ring.h"
-#include "revisions.h"
+#include "state/revisions.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * The memory of a board, as all who take part map it, and the file that it lies in. Any word of it may be nonsense at
  * any time: other programs of the user write it.
  */
-#ifndef NVTASKSET_BOARD_LAYOUT_H
-#define NVTASKSET_BOARD_LAYOUT_H
+#ifndef NVTASKSET_STATE_BOARD_LAYOUT_H
+#define NVTASKSET_STATE_BOARD_LAYOUT_H
 
 #include "base/memfd_find.h"
 #include "board.h"

@@ -1,8 +1,8 @@
 /* Finding boards through the descriptors that processes have. These may be hostile: nothing that they have open
  * makes us wait, and whatever their number, a part of the search is short. */
-#include "board_layout.h"
+#include "layout.h"
 
-#include "handle.h"
+#include "state/handle.h"
 
 #include <ctype.h>
 #include <dirent.h>

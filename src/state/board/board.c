@@ -1,5 +1,5 @@
 /* This process on the board: its places, and what it reads of others'. */
-#include "board_layout.h"
+#include "layout.h"
 
 #include "base/identity.h"
 #include "base/proc.h"

@@ -20,8 +20,8 @@
  * Times are CLOCK_MONOTONIC, in ns. In no launch. One thread at a time for all
  * of these. errno is preserved.
  */
-#ifndef NVTASKSET_BOARD_H
-#define NVTASKSET_BOARD_H
+#ifndef NVTASKSET_STATE_BOARD_BOARD_H
+#define NVTASKSET_STATE_BOARD_BOARD_H
 
 #include "base/error.h"
 #include "gpu/pci_address.h"
