@@ -1,7 +1,7 @@
 /*
  * Usage: busy KERNELS
  *
- * How exactly is what somebody who looks (state/look.h) says of busy time, beside what kernels themselves saw on
+ * How exactly is what somebody who looks (monitor/look.h) says of busy time, beside what kernels themselves saw on
  * %globaltimer: from the first look of the first block to the last one of the last, with a block on each SM. For each length
  * there are up to KERNELS kernels, and the GPU is idle after each, for PAUSE µs or longer; PAUSE is 0 for kernels that are 50
  * in a row, behind each of which the GPU is idle for as long as it takes to begin the next one:
@@ -9,8 +9,8 @@
  *   share,US,PAUSE,PERCENT    looked at every 50 ms: by how much busy time is too long
  *   change,US,PAUSE,US        the same, of each kernel; of kernels in a row, their mean
  *
- * And what the estimate is made of (state/times.h), by the way of launching: plain, or graph1, graph10, graph100, so many
- * kernels in a row; the GPU is idle before:
+ * And what the estimate is made of (monitor/estimate/times.h), by the way of launching: plain, or graph1, graph10,
+ * graph100, so many kernels in a row; the GPU is idle before:
  *
  *   way,plain,US,latency,US   from the launch, as it is recorded, to the first look of the first kernel
  *   way,plain,US,release,US   from the last look to the stamp
@@ -24,7 +24,7 @@
 #include "clock_pairs.h"
 #include "last_kernel.h"
 #include "own_times.h"
-#include "state/look.h"
+#include "monitor/look.h"
 
 #include <pthread.h>
 #include <stdarg.h>

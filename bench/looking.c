@@ -2,9 +2,9 @@
  * Usage: looking FIRST REPEATS MS
  *        looking watch PID
  *
- * What it costs that somebody looks (state/look.h), within one process, which has a partition. It is looked at by nobody; by
- * a program that does nothing else, every 50 ms (`watch`); and by `nvtaskset top`: first by the one with the number FIRST, and
- * so on. Each time, REPEATS times in turn:
+ * What it costs that somebody looks (monitor/look.h), within one process, which has a partition. It is looked at by
+ * nobody; by a program that does nothing else, every 50 ms (`watch`); and by `nvtaskset top`: first by the one with the
+ * number FIRST, and so on. Each time, REPEATS times in turn:
  *
  *   time,2 us,watch,NS      the time from one kernel to the next, of many that are launched in a row for MS; kernels of 10 µs;
  *   time,10 us,watch,NS     a graph of 1000 kernels of 2 µs
@@ -19,7 +19,7 @@
 #include "bench.h"
 #include "gpu/kernels.h"
 #include "own_times.h"
-#include "state/look.h"
+#include "monitor/look.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
  * How far the GPU's clock is ahead of CLOCK_MONOTONIC, measured by questions and answers: independent of what is estimated
- * while somebody looks (state/clock_fit.h).
+ * while somebody looks (monitor/estimate/clock_fit.h).
  */
 #ifndef CLOCK_PAIRS_H
 #define CLOCK_PAIRS_H

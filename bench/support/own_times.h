@@ -1,6 +1,6 @@
 /*
- * While somebody looks at this process (state/look.h): for programs that know better what was looked at. A process must
- * have a partition, and its kernels must be counted.
+ * While somebody looks at this process (monitor/look.h): for programs that know better what was looked at. A process
+ * must have a partition, and its kernels must be counted.
  */
 #ifndef OWN_TIMES_H
 #define OWN_TIMES_H

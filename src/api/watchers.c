@@ -2,8 +2,8 @@
 
 #include "base/clock.h"
 #include "base/process_clock.h"
-#include "state/function_sums.h"
-#include "state/look.h"
+#include "monitor/function_sums.h"
+#include "monitor/look.h"
 
 #include <stdlib.h>
 

@@ -5,9 +5,9 @@
  */
 #include "fuzz.h"
 
-#include "state/behind.h"
+#include "monitor/estimate/behind.h"
+#include "monitor/estimate/times.h"
 #include "state/kernels/stamps_read.h"
-#include "state/times.h"
 
 #include <string.h>
 

@@ -1,13 +1,14 @@
 /*
- * When kernels were on the GPU: what a watcher estimates (state/look.h), beside what the kernels themselves saw on
- * %globaltimer. Prints how far they are apart: on the hardware, that calibrates the estimate (state/times.h).
+ * When kernels were on the GPU: what a watcher estimates (monitor/look.h), beside what the kernels themselves saw on
+ * %globaltimer. Prints how far they are apart: on the hardware, that calibrates the estimate
+ * (monitor/estimate/times.h).
  */
 #include "../cases.h"
 #include "base/process_clock.h"
 #include "gpu/qmd.h"
+#include "monitor/look.h"
 #include "state/kernels/area.h"
 #include "state/kernels/stamps_layout.h"
-#include "state/look.h"
 #include "state/segment/layout.h"
 #include "state/segment/lease.h"
 #include "support/child.h"

@@ -1,6 +1,6 @@
-/* What all looks of a process may keep (state/look_parts.h). */
+/* What all looks of a process may keep (monitor/parts.h). */
 #include "../cases.h"
-#include "state/look_parts.h"
+#include "monitor/parts.h"
 
 #define PIECE ((size_t)1 << 20)
 

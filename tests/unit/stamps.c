@@ -3,10 +3,10 @@
 #include "own_segment.h"
 
 #include "base/process_clock.h"
+#include "monitor/estimate/node_stamps.h"
+#include "monitor/look.h"
 #include "state/kernels/counts.h"
 #include "state/kernels/stamps_read.h"
-#include "state/look.h"
-#include "state/node_stamps.h"
 #include "state/segment/layout.h"
 #include "state/segment/lease.h"
 

@@ -1,11 +1,11 @@
 /* The estimate of when kernels ran: from events that are written here, on clocks that are made up. */
 #include "../cases.h"
 #include "../sim/costs.h"
-#include "state/clock_fit.h"
-#include "state/durations.h"
-#include "state/replays.h"
-#include "state/shared_clock.h"
-#include "state/times.h"
+#include "monitor/estimate/clock_fit.h"
+#include "monitor/estimate/durations.h"
+#include "monitor/estimate/replays.h"
+#include "monitor/estimate/shared_clock.h"
+#include "monitor/estimate/times.h"
 
 #define MS UINT64_C(1000000)
 #define SECOND UINT64_C(1000000000)

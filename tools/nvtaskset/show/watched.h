@@ -1,11 +1,11 @@
 /*
- * The times of programs, which are measured as long as they are watched (state/look.h).
+ * The times of programs, which are measured as long as they are watched (monitor/look.h).
  */
 #ifndef NVTASKSET_WATCHED_H
 #define NVTASKSET_WATCHED_H
 
+#include "monitor/function_sums.h"
 #include "processes.h"
-#include "state/function_sums.h"
 
 #include <stdbool.h>
 #include <stdint.h>

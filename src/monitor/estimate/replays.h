@@ -7,8 +7,8 @@
  *
  * Times are the processor's. Nothing here reads a clock, or memory of others.
  */
-#ifndef NVTASKSET_REPLAYS_H
-#define NVTASKSET_REPLAYS_H
+#ifndef NVTASKSET_MONITOR_ESTIMATE_REPLAYS_H
+#define NVTASKSET_MONITOR_ESTIMATE_REPLAYS_H
 
 #include "times.h"
 

@@ -7,8 +7,8 @@
  *
  * Times of the processor are this process's own. From any thread.
  */
-#ifndef NVTASKSET_SHARED_CLOCK_H
-#define NVTASKSET_SHARED_CLOCK_H
+#ifndef NVTASKSET_MONITOR_ESTIMATE_SHARED_CLOCK_H
+#define NVTASKSET_MONITOR_ESTIMATE_SHARED_CLOCK_H
 
 #include "clock_fit.h"
 #include "gpu/pci_address.h"

@@ -1,8 +1,8 @@
 /*
  * What a process's functions did since somebody looks at it: the sum of what look_take says each time.
  */
-#ifndef NVTASKSET_FUNCTION_SUMS_H
-#define NVTASKSET_FUNCTION_SUMS_H
+#ifndef NVTASKSET_MONITOR_FUNCTION_SUMS_H
+#define NVTASKSET_MONITOR_FUNCTION_SUMS_H
 
 #include "look.h"
 

@@ -7,8 +7,8 @@
  *
  * The ring may be a hostile process's: whatever stands there, the work is bounded.
  */
-#ifndef NVTASKSET_BEHIND_H
-#define NVTASKSET_BEHIND_H
+#ifndef NVTASKSET_MONITOR_ESTIMATE_BEHIND_H
+#define NVTASKSET_MONITOR_ESTIMATE_BEHIND_H
 
 #include "node_stamps.h"
 #include "state/kernels/stamps_read.h"

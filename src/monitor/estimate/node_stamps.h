@@ -6,8 +6,8 @@
  *
  * The memory may be a hostile process's: whatever stands there, the work is bounded.
  */
-#ifndef NVTASKSET_NODE_STAMPS_H
-#define NVTASKSET_NODE_STAMPS_H
+#ifndef NVTASKSET_MONITOR_ESTIMATE_NODE_STAMPS_H
+#define NVTASKSET_MONITOR_ESTIMATE_NODE_STAMPS_H
 
 #include "state/kernels/stamps_read.h"
 #include "times.h"

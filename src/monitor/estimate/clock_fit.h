@@ -5,8 +5,8 @@
  * later than a moment of its own, or earlier, bounds the offset from one side. Bounds of the last 12 seconds are kept: the
  * offset is known as far as all lines over time that keep them agree.
  */
-#ifndef NVTASKSET_CLOCK_FIT_H
-#define NVTASKSET_CLOCK_FIT_H
+#ifndef NVTASKSET_MONITOR_ESTIMATE_CLOCK_FIT_H
+#define NVTASKSET_MONITOR_ESTIMATE_CLOCK_FIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

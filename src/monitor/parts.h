@@ -2,20 +2,20 @@
  * The parts of a look (look.h), each in its file:
  *
  *   look.c            GPUs, what counts say of them, and the order in which a take asks the others
- *   look_rings.c      the rings in which the process's contexts leave their stamps
- *   look_functions.c  the functions that have names there
- *   look_events.c     what has come since the last take
- *   look_clocks.c     how the GPUs' clocks go, by what has come
- *   look_graphs.c     launches of graphs
+ *   rings.c      the rings in which the process's contexts leave their stamps
+ *   functions.c  the functions that have names there
+ *   events.c     what has come since the last take
+ *   clocks.c     how the GPUs' clocks go, by what has come
+ *   graphs.c     launches of graphs
  *
  * Only for these files. A look is for one thread at a time.
  */
-#ifndef NVTASKSET_LOOK_PARTS_H
-#define NVTASKSET_LOOK_PARTS_H
+#ifndef NVTASKSET_MONITOR_PARTS_H
+#define NVTASKSET_MONITOR_PARTS_H
 
 #include "look.h"
-#include "node_stamps.h"
-#include "replays.h"
+#include "monitor/estimate/node_stamps.h"
+#include "monitor/estimate/replays.h"
 #include "state/kernels/stamps_read.h"
 #include "state/segment/editor.h"
 
@@ -115,7 +115,7 @@ struct look {
 /* CLOCK_MONOTONIC as the process has it. */
 uint64_t look_now(const struct look *look);
 
-/* --- look_memory.c ---------------------------------------------------------------------------------------------------- */
+/* --- memory.c ---------------------------------------------------------------------------------------------------- */
 
 /* What all looks of this process keep has a bound, of which no user's processes get more than stays free for the others.
  * False if there is not as much. */
@@ -127,7 +127,7 @@ void look_return_memory(struct look *look, size_t bytes);
 /* NULL if there is no memory, or no room, as only a hostile process needs. */
 struct watched_gpu *look_gpu_for(struct look *look, struct pci_address pci);
 
-/* --- look_rings.c ----------------------------------------------------------------------------------------------------- */
+/* --- rings.c ----------------------------------------------------------------------------------------------------- */
 
 /* Finds the areas and rings that there are now. `is_first`: a ring is read from here on; otherwise from its first launch on. */
 void look_rings_find(struct look *look, bool is_first);
@@ -138,7 +138,7 @@ void look_rings_each(struct look *look, look_ring_action *act);
 /* Leaves the area of this number, and its rings. */
 void look_rings_leave(struct look *look, unsigned int number);
 
-/* --- look_functions.c ------------------------------------------------------------------------------------------------- */
+/* --- functions.c ------------------------------------------------------------------------------------------------- */
 
 /* Index 0 is that of all functions without a name. False if there is no memory. */
 bool look_functions_add(struct look *look, const char *name);
@@ -149,7 +149,7 @@ void look_functions_read(struct look *look, struct watched_ring *ring);
 /* By what the ring calls it. */
 struct look_function *look_functions_find(struct look *look, struct watched_ring *ring, uint64_t function);
 
-/* --- look_events.c ---------------------------------------------------------------------------------------------------- */
+/* --- events.c ---------------------------------------------------------------------------------------------------- */
 
 /* Adds what has come to the events of the take: only what has ended; the same, but of what runs only the oldest are looked at;
  * also what runs. */
@@ -157,7 +157,7 @@ void look_events_ended(struct look *look, struct watched_ring *ring);
 void look_events_some(struct look *look, struct watched_ring *ring);
 void look_events_all(struct look *look, struct watched_ring *ring);
 
-/* --- look_clocks.c ---------------------------------------------------------------------------------------------------- */
+/* --- clocks.c ---------------------------------------------------------------------------------------------------- */
 
 /* A stamp that could not be seen yet at `unseen`, and could at `seen`. */
 void look_clocks_compare(struct look *look, struct watched_gpu *gpu, uint64_t launched, uint64_t stamp, uint64_t unseen,
@@ -169,7 +169,7 @@ void look_clocks_compare_events(struct look *look, size_t from);
 /* Looks all the time, for a while, where the clocks are not known well. */
 void look_clocks_compare_closely(struct look *look);
 
-/* --- look_graphs.c ---------------------------------------------------------------------------------------------------- */
+/* --- graphs.c ---------------------------------------------------------------------------------------------------- */
 
 void look_graphs_launched(struct look *look, const struct watched_event *event);
 

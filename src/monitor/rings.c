@@ -1,4 +1,4 @@
-#include "look_parts.h"
+#include "parts.h"
 #include "state/kernels/area.h"
 #include "state/segment/layout.h"
 

@@ -1,5 +1,5 @@
-#include "behind.h"
-#include "look_parts.h"
+#include "monitor/estimate/behind.h"
+#include "parts.h"
 
 #include <stdlib.h>
 

@@ -10,8 +10,8 @@
  *
  * Nothing here reads a clock or memory of others. A struct times is for one thread.
  */
-#ifndef NVTASKSET_TIMES_H
-#define NVTASKSET_TIMES_H
+#ifndef NVTASKSET_MONITOR_ESTIMATE_TIMES_H
+#define NVTASKSET_MONITOR_ESTIMATE_TIMES_H
 
 #include "clock_fit.h"
 #include "shared_clock.h"

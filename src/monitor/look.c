@@ -1,4 +1,4 @@
-#include "look_parts.h"
+#include "parts.h"
 
 #include "base/proc_status.h"
 #include "base/process_clock.h"

@@ -11,11 +11,11 @@
  *
  * A number that is not known is not 0: see is_time_known.
  */
-#ifndef NVTASKSET_LOOK_H
-#define NVTASKSET_LOOK_H
+#ifndef NVTASKSET_MONITOR_LOOK_H
+#define NVTASKSET_MONITOR_LOOK_H
 
 #include "base/error.h"
-#include "durations.h"
+#include "monitor/estimate/durations.h"
 #include "state/kernels/counts.h"
 
 #include <stdbool.h>

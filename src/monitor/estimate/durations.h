@@ -2,8 +2,8 @@
  * How long kernels took: exact sums and extremes, and a histogram for the median. Fixed size, no allocation; two of them
  * can be added up. All zero is empty.
  */
-#ifndef NVTASKSET_DURATIONS_H
-#define NVTASKSET_DURATIONS_H
+#ifndef NVTASKSET_MONITOR_ESTIMATE_DURATIONS_H
+#define NVTASKSET_MONITOR_ESTIMATE_DURATIONS_H
 
 #include <stdint.h>
 

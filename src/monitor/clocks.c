@@ -1,5 +1,5 @@
 #include "base/process_clock.h"
-#include "look_parts.h"
+#include "parts.h"
 
 #include <stdatomic.h>
 #include <unistd.h>
