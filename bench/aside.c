@@ -8,7 +8,7 @@
  */
 #include "bench.h"
 #include "bench_kernels.h"
-#include "driver/channels.h"
+#include "driver/channels/channels.h"
 #include "driver/functions.h"
 
 #include <dlfcn.h>

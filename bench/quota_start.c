@@ -9,7 +9,7 @@
  * The library is part of this program, since nothing else can start it more than once.
  */
 #include "bench.h"
-#include "driver/kernel_client.h"
+#include "driver/channels/kernel_client.h"
 #include "time/control.h"
 #include "time/thread.h"
 

@@ -7,7 +7,7 @@
 #include "bench.h"
 #include "bench_kernels.h"
 #include "conversation.h"
-#include "driver/channels.h"
+#include "driver/channels/channels.h"
 #include "driver/functions.h"
 #include "in_flight.h"
 

@@ -1,6 +1,6 @@
 #include "control.h"
 
-#include "driver/channels.h"
+#include "driver/channels/channels.h"
 #include "gate/gate.h"
 #include "given.h"
 #include "peers.h"

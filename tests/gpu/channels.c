@@ -5,10 +5,10 @@
  * This program has the library's part in it, and no nvtaskset is around it.
  */
 #include "../cases.h"
-#include "driver/channels.h"
-#include "driver/channels_list.h"
+#include "driver/channels/channels.h"
+#include "driver/channels/kernel_client.h"
+#include "driver/channels/list.h"
 #include "driver/functions.h"
-#include "driver/kernel_client.h"
 #include "gpu/topology/rm_abi.h"
 #include "support/first_gpu.h"
 #include "support/kernel.h"

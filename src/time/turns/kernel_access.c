@@ -2,11 +2,11 @@
 
 #include "base/error.h"
 #include "driver/calls.h"
-#include "driver/channels.h"
+#include "driver/channels/channels.h"
+#include "driver/channels/kernel_client.h"
 #include "driver/hook.h"
-#include "driver/kernel_client.h"
-#include "mps/reach.h"
 #include "eligibility.h"
+#include "mps/reach.h"
 
 #include <stdatomic.h>
 

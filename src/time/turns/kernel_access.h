@@ -1,7 +1,7 @@
 /*
  * The way to the kernel driver, by which a program is suspended: what the CUDA driver asks the kernel driver shows it
- * (driver/kernel_client.h). Where the CUDA driver asks nothing by itself, one of the program's threads makes it ask, in a call of
- * the program's, since a context cannot go meanwhile.
+ * (driver/channels/kernel_client.h). Where the CUDA driver asks nothing by itself, one of the program's threads makes
+ * it ask, in a call of the program's, since a context cannot go meanwhile.
  */
 #ifndef NVTASKSET_TIME_TURNS_KERNEL_ACCESS_H
 #define NVTASKSET_TIME_TURNS_KERNEL_ACCESS_H

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/process_clock.h"
-#include "driver/channels.h"
+#include "driver/channels/channels.h"
 #include "eligibility.h"
 
 #define MS UINT64_C(1000000)
@@ -18,7 +18,8 @@
 #define LOOKS_ENOUGH 3
 #define JUDGED_ENOUGH 3
 
-/* Looking for channels disturbs calls of the program's, as when it starts, and takes up to 11 ms (driver/channels.h). */
+/* Looking for channels disturbs calls of the program's, as when it starts, and takes up to 11 ms
+ * (driver/channels/channels.h). */
 #define PREPARATION_NS (20 * MS)
 
 /* A refusal may be an accident: it is tried again after this, so many times in a row. */

@@ -1,7 +1,8 @@
 /*
- * How this program is suspended and resumed: all of its channels (driver/channels.h), also those of contexts that come meanwhile.
- * It is judged by its effect: if kernels still end while it is suspended, that makes it ineligible (eligibility.h), as does a
- * kernel driver that refuses again and again. Nothing to suspend is no failure. The rules say when (time/rules/rules.h).
+ * How this program is suspended and resumed: all of its channels (driver/channels/channels.h), also those of contexts
+ * that come meanwhile. It is judged by its effect: if kernels still end while it is suspended, that makes it ineligible
+ * (eligibility.h), as does a kernel driver that refuses again and again. Nothing to suspend is no failure. The rules
+ * say when (time/rules/rules.h).
  *
  * For our thread alone.
  */

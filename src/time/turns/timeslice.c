@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/process_clock.h"
-#include "driver/channels.h"
+#include "driver/channels/channels.h"
 
 /* A refusal may be an accident: it is tried again after this, so many times in a row. */
 #define RETRY_NS UINT64_C(10000000)

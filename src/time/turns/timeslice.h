@@ -1,6 +1,6 @@
 /*
  * For how long at once this program runs, while others have work as well: the time slices of all of its groups of channels
- * (driver/channels.h), also of contexts that come meanwhile. The rules say for how long (time/rules/rules.h).
+ * (driver/channels/channels.h), also of contexts that come meanwhile. The rules say for how long (time/rules/rules.h).
  *
  * Not for clients of MPS, whose channels are the server's. All others may have short ones, also those that may never be suspended
  * (eligibility.h): a program with a short slice goes on by itself. Its page faults, and programs that wait for it, only take

@@ -4,8 +4,8 @@
  *
  * Only kernel_client.c uses it, in programs that were given something in time (SECURITY.md).
  */
-#ifndef NVTASKSET_DRIVER_IMPORT_H
-#define NVTASKSET_DRIVER_IMPORT_H
+#ifndef NVTASKSET_DRIVER_CHANNELS_IMPORT_H
+#define NVTASKSET_DRIVER_CHANNELS_IMPORT_H
 
 #include "base/error.h"
 

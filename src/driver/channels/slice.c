@@ -1,7 +1,7 @@
 #include "channels.h"
 
-#include "channels_list.h"
 #include "gpu/topology/rm_abi.h"
+#include "list.h"
 
 #define SET_TIMESLICE 0xa06c0103 /* ctrl/ctrla06c/ctrla06cgpfifo.h: of a group, in us */
 #define GET_TIMESLICE 0xa06c0104

@@ -1,5 +1,5 @@
 /*
- * The channels that can run kernels, as they were found: for what is done with them (channels_suspend.c, channels_slice.c), in
+ * The channels that can run kernels, as they were found: for what is done with them (suspend.c, slice.c), in
  * our thread alone.
  */
 #ifndef NVTASKSET_DRIVER_CHANNELS_LIST_H

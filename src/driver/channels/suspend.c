@@ -1,7 +1,7 @@
 #include "channels.h"
 
-#include "channels_list.h"
 #include "gpu/topology/rm_abi.h"
+#include "list.h"
 
 /* One handle of the list is no channel, and nothing was done. */
 #define STATUS_NO_CHANNEL 0x21

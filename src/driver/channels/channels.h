@@ -1,6 +1,6 @@
 /*
- * Suspends this process's work on the GPUs, in the middle of kernels, and resumes it (channels_suspend.c); and sets for how long
- * at a time it runs (channels_slice.c; docs/facts.md, "Time slices").
+ * Suspends this process's work on the GPUs, in the middle of kernels, and resumes it (suspend.c); and sets for how long
+ * at a time it runs (slice.c; docs/facts.md, "Time slices").
  *
  * A channel is a way for work to a GPU, an object of NVIDIA's kernel driver. Each context has some that can run kernels, all
  * in one group. The kernel driver lets a process stop its own ones, and set the time slice of its own groups, through the client
@@ -11,8 +11,8 @@
  *
  * Under MPS all clients' channels are in the server's group: this must not be used there.
  */
-#ifndef NVTASKSET_DRIVER_CHANNELS_H
-#define NVTASKSET_DRIVER_CHANNELS_H
+#ifndef NVTASKSET_DRIVER_CHANNELS_CHANNELS_H
+#define NVTASKSET_DRIVER_CHANNELS_CHANNELS_H
 
 #include "base/error.h"
 

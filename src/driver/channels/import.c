@@ -1,6 +1,6 @@
 #include "import.h"
 
-#include "functions.h"
+#include "driver/functions.h"
 
 #include <dlfcn.h>
 #include <link.h>

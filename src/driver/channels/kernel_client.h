@@ -5,8 +5,8 @@
  *
  * Only for channels.h, in programs that were given something in time.
  */
-#ifndef NVTASKSET_DRIVER_KERNEL_CLIENT_H
-#define NVTASKSET_DRIVER_KERNEL_CLIENT_H
+#ifndef NVTASKSET_DRIVER_CHANNELS_KERNEL_CLIENT_H
+#define NVTASKSET_DRIVER_CHANNELS_KERNEL_CLIENT_H
 
 #include "base/error.h"
 

@@ -1,7 +1,7 @@
 #include "channels.h"
 
-#include "channels_list.h"
 #include "gpu/topology/rm_abi.h"
+#include "list.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 #include "kernel_client.h"
 
-#include "functions.h"
+#include "driver/functions.h"
 #include "gpu/topology/rm_abi.h"
 #include "import.h"
 
