@@ -1,8 +1,8 @@
-/* Shared by the x86-64 files (machine.h). */
-#ifndef NVTASKSET_ATTACH_X86_64_H
-#define NVTASKSET_ATTACH_X86_64_H
+/* Shared by the x86-64 files (attach/machine.h). */
+#ifndef NVTASKSET_ATTACH_X86_64_X86_64_H
+#define NVTASKSET_ATTACH_X86_64_X86_64_H
 
-#include "machine.h"
+#include "attach/machine.h"
 
 /* Changes the registers so that the thread itself makes an interrupted call again, if the kernel would; otherwise
  * leaves them. */

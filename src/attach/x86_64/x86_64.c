@@ -1,5 +1,5 @@
 /*
- * x86-64, Linux (machine.h): a stopped thread's registers.
+ * x86-64, Linux (attach/machine.h): a stopped thread's registers.
  */
 #ifdef __x86_64__
 

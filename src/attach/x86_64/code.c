@@ -1,5 +1,5 @@
 /*
- * x86-64, Linux (machine.h): the code that threads run for us.
+ * x86-64, Linux (attach/machine.h): the code that threads run for us.
  *
  * After a system call, it changes no flag and only general registers, which the way back restores. After loading, it
  * restores flags and extended registers itself.

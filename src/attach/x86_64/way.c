@@ -1,5 +1,5 @@
 /*
- * x86-64, Linux (machine.h): the way back.
+ * x86-64, Linux (attach/machine.h): the way back.
  *
  * It changes no flag, and only general registers, which it restores.
  */

@@ -1,9 +1,9 @@
 /*
- * x86-64, Linux (machine.h): signal handlers.
+ * x86-64, Linux (attach/machine.h): signal handlers.
  */
 #ifdef __x86_64__
 
-#include "machine.h"
+#include "attach/machine.h"
 
 #include <string.h>
 #include <sys/mman.h>
