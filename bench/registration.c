@@ -12,7 +12,7 @@
 
 #include "driver/contexts.h"
 #include "driver/releases.h"
-#include "shim/account.h"
+#include "launch/account/account.h"
 #include "state/kernels/counts_layout.h"
 
 #include <stdio.h>

@@ -11,12 +11,12 @@
 #include "base/driver_names.h"
 #include "base/elf_note.h"
 #include "base/log.h"
-#include "escape.h"
-#include "hide.h"
-#include "misfit.h"
+#include "launch/account/escape.h"
+#include "launch/account/strict.h"
+#include "launch/space/hide.h"
+#include "launch/space/misfit.h"
 #include "shim.h"
 #include "state/segment/segment.h"
-#include "strict.h"
 
 #include <errno.h>
 #include <stdlib.h>

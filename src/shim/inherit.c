@@ -2,9 +2,9 @@
 
 #include "base/log.h"
 #include "base/parent.h"
+#include "launch/account/strict.h"
 #include "state/group/file.h"
 #include "state/group/find.h"
-#include "strict.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #ifndef NVTASKSET_SMCTRL_READY_H
 #define NVTASKSET_SMCTRL_READY_H
 
-#include "shim/app_masks.h"
+#include "launch/space/app_masks.h"
 
 /* The function that sets a mask; NULL if launches will never be announced. The first call finds it, and if that fails,
  * says why on standard error. */

@@ -1,6 +1,6 @@
 #include "news.h"
 
-#include "shim/epoch.h"
+#include "launch/space/epoch.h"
 
 struct time_news time_news;
 

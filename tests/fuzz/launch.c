@@ -9,11 +9,11 @@
 #include "base/log.h"
 #include "driver/functions.h"
 #include "gpu/topology/topology.h"
-#include "shim/account.h"
-#include "shim/epoch.h"
-#include "shim/launch.h"
-#include "shim/looking.h"
-#include "shim/partition.h"
+#include "launch/account/account.h"
+#include "launch/account/looking.h"
+#include "launch/launch.h"
+#include "launch/space/epoch.h"
+#include "launch/space/partition.h"
 
 #include <stdio.h>
 #include <string.h>

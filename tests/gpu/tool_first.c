@@ -6,7 +6,7 @@
  * Runs without nvtaskset, and loads the library itself, in both ways. BUILD is the build directory.
  */
 #include "../cases.h"
-#include "shim/app_masks.h"
+#include "launch/space/app_masks.h"
 #include "support/child.h"
 #include "support/graph.h"
 #include "support/subscriber.h"

@@ -81,7 +81,7 @@ fi
 check_tool ncu "Nsight Compute, inside" stays '==PROF== Profiling "where"' inside ncu --launch-count 3 "$where" 2
 check_tool ncu "Nsight Compute, around" stays '==PROF== Profiling "where"' \
 	ncu --target-processes all --launch-count 3 "$BUILD/nvtaskset" --mps off -t 0-7 "$where" 2
-# By this we know that it is there (src/shim/account.c).
+# By this we know that it is there (src/launch/account/account.c).
 set_by_ncu() {
 	ncu --target-processes all env 2>&1 | grep '^NV_COMPUTE_PROFILER_PERFWORKS_DIR='
 }

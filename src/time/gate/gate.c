@@ -9,8 +9,8 @@
 #include "driver/gpus.h"
 #include "driver/graph_instances.h"
 #include "driver/hook.h"
-#include "shim/epoch.h"
-#include "shim/residency.h"
+#include "launch/space/epoch.h"
+#include "launch/space/residency.h"
 #include "streams.h"
 #include "time/wakeup.h"
 

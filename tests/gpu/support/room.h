@@ -1,6 +1,6 @@
 /*
  * Where a launch may run inside a partition if blocks that must run at once get the room that they need: a second
- * implementation of src/shim/residency.h.
+ * implementation of src/launch/space/residency.h.
  */
 #ifndef TESTS_ROOM_H
 #define TESTS_ROOM_H

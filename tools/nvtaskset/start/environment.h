@@ -14,8 +14,8 @@ struct environment {
 	const char *gpus;      /* from topology_environment_write */
 	const char *driver;    /* from driver_find */
 	const char *directory; /* from front_directory; it comes first in LD_LIBRARY_PATH */
-	bool hide;             /* CUDA reports a GPU of the partition's size: src/shim/hide.h */
-	bool fail_misfits;     /* launches that the partition cannot hold fail: src/shim/misfit.h */
+	bool hide;             /* CUDA reports a GPU of the partition's size: src/launch/space/hide.h */
+	bool fail_misfits;     /* launches that the partition cannot hold fail: src/launch/space/misfit.h */
 	bool strict;           /* programs that cannot be restricted end, and all load our library: src/audit */
 };
 

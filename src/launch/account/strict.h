@@ -2,8 +2,8 @@
  * --strict: ends the program, with the reason, before something runs outside the partition. We end a program nowhere
  * else, and here its user has asked for it.
  */
-#ifndef NVTASKSET_SHIM_STRICT_H
-#define NVTASKSET_SHIM_STRICT_H
+#ifndef NVTASKSET_LAUNCH_ACCOUNT_STRICT_H
+#define NVTASKSET_LAUNCH_ACCOUNT_STRICT_H
 
 /* Reads the environment. Call it before another thread can change that. */
 void strict_open(void);

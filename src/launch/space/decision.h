@@ -1,9 +1,9 @@
 /*
- * What has been decided about a launch so far. Each decider changes what the one before it decided (launch.c has the
- * order).
+ * What has been decided about a launch so far. Each decider changes what the one before it decided (launch/launch.c has
+ * the order).
  */
-#ifndef NVTASKSET_SHIM_DECISION_H
-#define NVTASKSET_SHIM_DECISION_H
+#ifndef NVTASKSET_LAUNCH_SPACE_DECISION_H
+#define NVTASKSET_LAUNCH_SPACE_DECISION_H
 
 #include "gpu/qmd.h"
 #include "gpu/topology/topology.h"

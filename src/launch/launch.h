@@ -1,13 +1,13 @@
 /*
  * The way of a launch: asks the deciders in their order, and carries out the decision.
  *
- * launch_upload is the launch path: no lock, no allocation, no system call. While the epoch is the same (epoch.h), a
- * launch gets this thread's cached decision. These launches are decided anew: the first of a thread, on another
- * context, after a change, or in an API call that we hear of; kernels in graphs; launches in a program with masks of
- * its own; launches whose blocks must run at once.
+ * launch_upload is the launch path: no lock, no allocation, no system call. While the epoch is the same
+ * (launch/space/epoch.h), a launch gets this thread's cached decision. These launches are decided anew: the first of a
+ * thread, on another context, after a change, or in an API call that we hear of; kernels in graphs; launches in a
+ * program with masks of its own; launches whose blocks must run at once.
  */
-#ifndef NVTASKSET_SHIM_LAUNCH_H
-#define NVTASKSET_SHIM_LAUNCH_H
+#ifndef NVTASKSET_LAUNCH_LAUNCH_H
+#define NVTASKSET_LAUNCH_LAUNCH_H
 
 #include "driver/hook.h"
 

@@ -11,8 +11,8 @@
  *
  * While the partition stays the same, a launch of a graph costs one comparison.
  */
-#ifndef NVTASKSET_SHIM_GRAPHS_H
-#define NVTASKSET_SHIM_GRAPHS_H
+#ifndef NVTASKSET_LAUNCH_GRAPHS_GRAPHS_H
+#define NVTASKSET_LAUNCH_GRAPHS_GRAPHS_H
 
 #include "driver/calls.h"
 #include "state/segment/segment.h"

@@ -8,8 +8,8 @@
  * A writer first writes the change and then raises the epoch. A decider first reads the epoch and then what it decides
  * from: after a change in between, the next launch is decided anew.
  */
-#ifndef NVTASKSET_SHIM_EPOCH_H
-#define NVTASKSET_SHIM_EPOCH_H
+#ifndef NVTASKSET_LAUNCH_SPACE_EPOCH_H
+#define NVTASKSET_LAUNCH_SPACE_EPOCH_H
 
 #include "state/segment/segment.h"
 

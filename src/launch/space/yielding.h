@@ -7,8 +7,8 @@
  * what is left of it, get what they would have got otherwise (residency.h); the gate has let them wait for that. A node of a graph
  * that cannot be uploaded again keeps what it has.
  */
-#ifndef NVTASKSET_SHIM_YIELDING_H
-#define NVTASKSET_SHIM_YIELDING_H
+#ifndef NVTASKSET_LAUNCH_SPACE_YIELDING_H
+#define NVTASKSET_LAUNCH_SPACE_YIELDING_H
 
 #include "decision.h"
 #include "driver/hook.h"

@@ -4,8 +4,8 @@
  * The driver keeps a node's descriptor and uploads the same one again. So our mask and our release are removed as soon as
  * the descriptor has been uploaded. Otherwise the masks of all partitions that the process ever had would add up in it.
  */
-#ifndef NVTASKSET_SHIM_GRAPH_DESCRIPTORS_H
-#define NVTASKSET_SHIM_GRAPH_DESCRIPTORS_H
+#ifndef NVTASKSET_LAUNCH_GRAPHS_DESCRIPTORS_H
+#define NVTASKSET_LAUNCH_GRAPHS_DESCRIPTORS_H
 
 #include "driver/hook.h"
 #include "driver/releases.h"
@@ -30,7 +30,7 @@ struct graph_descriptor {
 	struct qmd_saved mask;
 	const struct qmd_release *release; /* NULL: the slot stays */
 	struct qmd_saved_slot slot;
-	const struct qmd_release *stamp; /* the same for the slot of looking.h */
+	const struct qmd_release *stamp; /* the same for the slot of launch/account/looking.h */
 	struct qmd_saved_slot stamp_slot;
 };
 

@@ -1,17 +1,17 @@
 /*
- * Kernels of graphs while somebody looks (looking.h).
+ * Kernels of graphs while somebody looks (launch/account/looking.h).
  *
  * A kernel of a graph gets its release when it is uploaded: graphs are uploaded again when somebody begins to look, as after
  * a change of the partition, and at their first launch after nobody looks any more. There are fewer cells than a graph may
  * have nodes: then these take turns, and the graph is uploaded again for each.
  */
-#ifndef NVTASKSET_SHIM_LOOKING_GRAPHS_H
-#define NVTASKSET_SHIM_LOOKING_GRAPHS_H
+#ifndef NVTASKSET_LAUNCH_GRAPHS_LOOKING_H
+#define NVTASKSET_LAUNCH_GRAPHS_LOOKING_H
 
-#include "decision.h"
+#include "descriptors.h"
 #include "driver/calls.h"
 #include "driver/hook.h"
-#include "graph_descriptors.h"
+#include "launch/space/decision.h"
 
 #include <stdbool.h>
 

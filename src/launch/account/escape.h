@@ -2,8 +2,8 @@
  * Reports what runs outside the partition, or may. With --strict, the program ends. Otherwise it is counted, and the
  * first time a line on standard error says so.
  */
-#ifndef NVTASKSET_SHIM_ESCAPE_H
-#define NVTASKSET_SHIM_ESCAPE_H
+#ifndef NVTASKSET_LAUNCH_ACCOUNT_ESCAPE_H
+#define NVTASKSET_LAUNCH_ACCOUNT_ESCAPE_H
 
 #include "state/segment/segment.h"
 

@@ -5,8 +5,8 @@
  * ask for an empty grid, which the driver refuses, and replace its error by one that says what was wrong
  * (docs/hardware.md). Without this option, such a launch gets more room (residency.h).
  */
-#ifndef NVTASKSET_SHIM_MISFIT_H
-#define NVTASKSET_SHIM_MISFIT_H
+#ifndef NVTASKSET_LAUNCH_SPACE_MISFIT_H
+#define NVTASKSET_LAUNCH_SPACE_MISFIT_H
 
 #include "driver/calls.h"
 

@@ -1,4 +1,4 @@
-#include "graph_descriptors.h"
+#include "descriptors.h"
 
 #include "driver/gpus.h"
 

@@ -1,6 +1,6 @@
 /* The TPCs of a GPU that the partition allows now. For calls other than the launch itself: requests and queries. */
-#ifndef NVTASKSET_SHIM_ALLOWED_H
-#define NVTASKSET_SHIM_ALLOWED_H
+#ifndef NVTASKSET_LAUNCH_SPACE_ALLOWED_H
+#define NVTASKSET_LAUNCH_SPACE_ALLOWED_H
 
 #include "driver/gpus.h"
 #include "state/segment/segment.h"

@@ -1,6 +1,6 @@
 /* Which library has called the driver. */
-#ifndef NVTASKSET_SHIM_CALLER_H
-#define NVTASKSET_SHIM_CALLER_H
+#ifndef NVTASKSET_LAUNCH_SPACE_CALLER_H
+#define NVTASKSET_LAUNCH_SPACE_CALLER_H
 
 #include <stdbool.h>
 

@@ -1,9 +1,9 @@
 #include "misfit.h"
 
-#include "account.h"
 #include "allowed.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
+#include "launch/account/account.h"
 #include "residency.h"
 
 #include <stdlib.h>

@@ -3,16 +3,16 @@
  * (state/kernels/stamps.h).
  *
  * For this a launch gets another release, in slot 1 of its descriptor, and a record of what it is and when it was
- * launched. Kernels of graphs: looking_graphs.h.
+ * launched. Kernels of graphs: launch/graphs/looking.h.
  *
  * While nobody looks, a launch is as fast as without this: what is said here is asked only where launches are decided
  * anew.
  */
-#ifndef NVTASKSET_SHIM_LOOKING_H
-#define NVTASKSET_SHIM_LOOKING_H
+#ifndef NVTASKSET_LAUNCH_ACCOUNT_LOOKING_H
+#define NVTASKSET_LAUNCH_ACCOUNT_LOOKING_H
 
-#include "decision.h"
 #include "driver/hook.h"
+#include "launch/space/decision.h"
 #include "state/kernels/stamps.h"
 #include "state/segment/segment.h"
 

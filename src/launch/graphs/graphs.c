@@ -1,16 +1,16 @@
 #include "graphs.h"
 
-#include "account.h"
+#include "counts.h"
+#include "descriptors.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/graph_bodies.h"
 #include "driver/graph_instances.h"
 #include "driver/releases.h"
-#include "epoch.h"
-#include "escape.h"
-#include "graph_counts.h"
-#include "graph_descriptors.h"
-#include "looking_graphs.h"
+#include "launch/account/account.h"
+#include "launch/account/escape.h"
+#include "launch/space/epoch.h"
+#include "looking.h"
 
 static bool expects_older;
 static atomic_bool some_are_forgotten; /* there was no memory for them */

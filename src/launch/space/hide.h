@@ -9,8 +9,8 @@
  * reason, it computes wrong products (docs/hardware.md). A cuBLAS that is linked statically into the program cannot be
  * distinguished from the program.
  */
-#ifndef NVTASKSET_SHIM_HIDE_H
-#define NVTASKSET_SHIM_HIDE_H
+#ifndef NVTASKSET_LAUNCH_SPACE_HIDE_H
+#define NVTASKSET_LAUNCH_SPACE_HIDE_H
 
 #include "driver/calls.h"
 

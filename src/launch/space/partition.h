@@ -3,8 +3,8 @@
  *
  * After an edit, the first launch on a GPU compiles the partition for that GPU; later launches copy the result.
  */
-#ifndef NVTASKSET_SHIM_PARTITION_H
-#define NVTASKSET_SHIM_PARTITION_H
+#ifndef NVTASKSET_LAUNCH_SPACE_PARTITION_H
+#define NVTASKSET_LAUNCH_SPACE_PARTITION_H
 
 #include "decision.h"
 #include "driver/hook.h"

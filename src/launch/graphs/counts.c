@@ -1,4 +1,4 @@
-#include "graph_counts.h"
+#include "counts.h"
 
 #include "base/pointer_map.h"
 #include "base/table.h"

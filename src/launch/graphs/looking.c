@@ -1,12 +1,12 @@
-#include "looking_graphs.h"
+#include "looking.h"
 
 #include "base/pointer_map.h"
 #include "base/process_clock.h"
 #include "base/table.h"
 #include "driver/gpus.h"
 #include "driver/releases.h"
-#include "epoch.h"
-#include "looking.h"
+#include "launch/account/looking.h"
+#include "launch/space/epoch.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
  * Kernels in graphs obey the mask for all launches, also when it changes later. Masks of streams do not apply to them:
  * a node is uploaded once, and the graph may be launched into any stream.
  */
-#ifndef NVTASKSET_SHIM_APP_MASKS_H
-#define NVTASKSET_SHIM_APP_MASKS_H
+#ifndef NVTASKSET_LAUNCH_SPACE_APP_MASKS_H
+#define NVTASKSET_LAUNCH_SPACE_APP_MASKS_H
 
 #include "decision.h"
 #include "driver/hook.h"

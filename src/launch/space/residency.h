@@ -8,8 +8,8 @@
  * is overruled, as for other launches (qmd.h): a green context does not lead out of the partition. The driver also
  * disables TPCs on which no cluster has room; our topology knows these as well.
  */
-#ifndef NVTASKSET_SHIM_RESIDENCY_H
-#define NVTASKSET_SHIM_RESIDENCY_H
+#ifndef NVTASKSET_LAUNCH_SPACE_RESIDENCY_H
+#define NVTASKSET_LAUNCH_SPACE_RESIDENCY_H
 
 #include "decision.h"
 #include "driver/gpus.h"

@@ -5,8 +5,8 @@
  * Each thread counts its launches in a counter slot of its own, which it gives back when it ends. Threads for which
  * there is none share one slot.
  */
-#ifndef NVTASKSET_SHIM_ACCOUNT_H
-#define NVTASKSET_SHIM_ACCOUNT_H
+#ifndef NVTASKSET_LAUNCH_ACCOUNT_ACCOUNT_H
+#define NVTASKSET_LAUNCH_ACCOUNT_ACCOUNT_H
 
 #include "driver/cuda.h"
 #include "gpu/qmd.h"
@@ -54,7 +54,7 @@ static inline void account_launch(bool restricted)
 	}
 }
 
-/* Counts a node of a graph that is uploaded: how often it is launched is another question (graph_counts.h). */
+/* Counts a node of a graph that is uploaded: how often it is launched is another question (launch/graphs/counts.h). */
 void account_node(bool restricted);
 
 /* A kernel of the chosen place is not counted when it ends, since its release was not written: for a launch, and for a

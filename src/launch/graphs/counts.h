@@ -14,11 +14,11 @@
  *
  * As with the driver itself, one thread at a time uses an instance.
  */
-#ifndef NVTASKSET_SHIM_GRAPH_COUNTS_H
-#define NVTASKSET_SHIM_GRAPH_COUNTS_H
+#ifndef NVTASKSET_LAUNCH_GRAPHS_COUNTS_H
+#define NVTASKSET_LAUNCH_GRAPHS_COUNTS_H
 
+#include "descriptors.h"
 #include "driver/cuda.h"
-#include "graph_descriptors.h"
 #include "state/kernels/counts.h"
 
 #include <stdbool.h>
