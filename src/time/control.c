@@ -2,9 +2,9 @@
 
 #include "driver/channels/channels.h"
 #include "gate/gate.h"
-#include "given.h"
-#include "peers.h"
 #include "thread.h"
+#include "time/demand/given.h"
+#include "time/demand/peers.h"
 #include "turns/eligibility.h"
 #include "turns/kernel_access.h"
 #include "turns/memory_use.h"

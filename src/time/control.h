@@ -4,8 +4,8 @@
  *
  *   rules/             pure: whether the program is to be suspended, for its quota, for a higher priority, for its weight
  *   turns/             how that is done without MPS: channels suspended, time slices set
- *   given.h            which rules, and on which account they are kept
- *   peers.h            the other programs on its GPUs; demand.h: what each has in flight; work.h: the program itself
+ *   time/demand/given.h            which rules, and on which account they are kept
+ *   time/demand/peers.h            the other programs on its GPUs; time/demand/demand.h: what each has in flight; time/demand/work.h: the program itself
  *
  * A program that is stopped itself while it is suspended (SIGSTOP, a frozen control group, a debugger) stays suspended
  * until it goes on, since its thread is stopped as well: work that was in flight waits, and no other program waits for
@@ -19,8 +19,8 @@
 #define NVTASKSET_TIME_CONTROL_H
 
 #include "driver/calls.h"
-#include "news.h"
 #include "state/segment/segment.h"
+#include "time/demand/news.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,13 +4,13 @@
 #include "base/log.h"
 #include "base/process_clock.h"
 #include "gate/keeper.h"
-#include "given.h"
-#include "news.h"
-#include "peers.h"
+#include "time/demand/given.h"
+#include "time/demand/news.h"
+#include "time/demand/peers.h"
+#include "time/demand/wakeup.h"
 #include "turns/eligibility.h"
 #include "turns/kernel_access.h"
 #include "turns/turns.h"
-#include "wakeup.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* On which account a process's rules are kept: its group's, if they are the group's, or its own. */
 #include "../cases.h"
 #include "state/group/find.h"
-#include "time/given.h"
+#include "time/demand/given.h"
 
 static const struct segment_revision ours = {
 	.quota = {.run_us = 30000, .period_us = 100000},

@@ -9,8 +9,8 @@
 #include "driver/releases.h"
 #include "gpu/topology/topology.h"
 #include "state/board/layout.h"
+#include "time/demand/peers.h"
 #include "time/gate/others.h"
-#include "time/peers.h"
 
 #include <string.h>
 

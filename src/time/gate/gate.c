@@ -12,7 +12,7 @@
 #include "launch/space/epoch.h"
 #include "launch/space/residency.h"
 #include "streams.h"
-#include "time/wakeup.h"
+#include "time/demand/wakeup.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -4,8 +4,8 @@
 #include "driver/gpus.h"
 #include "gate.h"
 #include "mps/reach.h"
-#include "time/given.h"
-#include "time/work.h"
+#include "time/demand/given.h"
+#include "time/demand/work.h"
 
 #define MS UINT64_C(1000000)
 

@@ -3,7 +3,7 @@
 #include "base/extremes.h"
 #include "base/process_clock.h"
 #include "driver/functions.h"
-#include "time/wakeup.h"
+#include "time/demand/wakeup.h"
 
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /*
- * Those who have a higher claim to TPCs that this process may use. Our thread makes a view of them from the board (time/peers.h); threads
- * of the program read it at the entry of each launch, and in it what the others have in flight, where it stands. Nothing but `owner`
- * is changed once it is published.
+ * Those who have a higher claim to TPCs that this process may use. Our thread makes a view of them from the board
+ * (time/demand/peers.h); threads of the program read it at the entry of each launch, and in it what the others have in
+ * flight, where it stands. Nothing but `owner` is changed once it is published.
  */
 #ifndef NVTASKSET_TIME_GATE_OTHERS_H
 #define NVTASKSET_TIME_GATE_OTHERS_H
 
 #include "state/kernels/counts.h"
-#include "time/peers.h"
+#include "time/demand/peers.h"
 #include "time/rules/lending.h"
 
 #include <stdbool.h>

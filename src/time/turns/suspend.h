@@ -9,8 +9,8 @@
 #ifndef NVTASKSET_TIME_TURNS_SUSPEND_H
 #define NVTASKSET_TIME_TURNS_SUSPEND_H
 
+#include "time/demand/work.h"
 #include "time/rules/suspension.h"
-#include "time/work.h"
 
 #include <stdbool.h>
 #include <stdint.h>

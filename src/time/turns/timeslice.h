@@ -11,7 +11,7 @@
 #ifndef NVTASKSET_TIME_TURNS_TIMESLICE_H
 #define NVTASKSET_TIME_TURNS_TIMESLICE_H
 
-#include "time/work.h"
+#include "time/demand/work.h"
 
 #include <stdbool.h>
 #include <stdint.h>

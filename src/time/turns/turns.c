@@ -7,9 +7,9 @@
 #include "kernel_access.h"
 #include "memory_use.h"
 #include "suspend.h"
-#include "time/given.h"
-#include "time/peers.h"
-#include "time/work.h"
+#include "time/demand/given.h"
+#include "time/demand/peers.h"
+#include "time/demand/work.h"
 #include "timeslice.h"
 
 /* How often the way to the kernel driver is looked for. */

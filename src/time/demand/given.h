@@ -4,12 +4,12 @@
  *
  * For our thread, but for the first one.
  */
-#ifndef NVTASKSET_TIME_GIVEN_H
-#define NVTASKSET_TIME_GIVEN_H
+#ifndef NVTASKSET_TIME_DEMAND_GIVEN_H
+#define NVTASKSET_TIME_DEMAND_GIVEN_H
 
 #include "peers.h"
-#include "rules/rules.h"
 #include "state/segment/segment.h"
+#include "time/rules/rules.h"
 
 #include <stdint.h>
 

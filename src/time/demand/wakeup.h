@@ -1,9 +1,9 @@
 /*
- * What our thread (thread.h) sleeps on: any thread of the program wakes it when there is something that it should see at
- * once. errno is preserved.
+ * What our thread (time/thread.h) sleeps on: any thread of the program wakes it when there is something that it should
+ * see at once. errno is preserved.
  */
-#ifndef NVTASKSET_TIME_WAKEUP_H
-#define NVTASKSET_TIME_WAKEUP_H
+#ifndef NVTASKSET_TIME_DEMAND_WAKEUP_H
+#define NVTASKSET_TIME_DEMAND_WAKEUP_H
 
 #include <stdint.h>
 

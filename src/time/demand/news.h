@@ -1,9 +1,9 @@
 /*
- * What a launch looks at to find out whether there is news for our thread (thread.h): whether a revision has come that
- * nobody has looked at, or the thread asks to be rung.
+ * What a launch looks at to find out whether there is news for our thread (time/thread.h): whether a revision has come
+ * that nobody has looked at, or the thread asks to be rung.
  */
-#ifndef NVTASKSET_TIME_NEWS_H
-#define NVTASKSET_TIME_NEWS_H
+#ifndef NVTASKSET_TIME_DEMAND_NEWS_H
+#define NVTASKSET_TIME_DEMAND_NEWS_H
 
 #include "state/segment/segment.h"
 

@@ -1,6 +1,6 @@
 /* What this process has in flight on each of its GPUs, as its own counts say (driver/releases.h). */
-#ifndef NVTASKSET_TIME_WORK_H
-#define NVTASKSET_TIME_WORK_H
+#ifndef NVTASKSET_TIME_DEMAND_WORK_H
+#define NVTASKSET_TIME_DEMAND_WORK_H
 
 #include "demand.h"
 #include "gpu/pci_address.h"

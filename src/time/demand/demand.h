@@ -6,8 +6,8 @@
  * Somebody reads the numbers again and again. Where they are the same twice and nothing is in flight, nothing was launched
  * between: so the process has been idle since the first of these looks, at least.
  */
-#ifndef NVTASKSET_TIME_DEMAND_H
-#define NVTASKSET_TIME_DEMAND_H
+#ifndef NVTASKSET_TIME_DEMAND_DEMAND_H
+#define NVTASKSET_TIME_DEMAND_DEMAND_H
 
 #include "state/kernels/counts.h"
 

@@ -3,13 +3,13 @@
  * (state/board/board.h), and what each has in flight, read where it stands (demand.h, state/kernels/counts_view.h). For
  * our thread alone, but for the last one.
  */
-#ifndef NVTASKSET_TIME_PEERS_H
-#define NVTASKSET_TIME_PEERS_H
+#ifndef NVTASKSET_TIME_DEMAND_PEERS_H
+#define NVTASKSET_TIME_DEMAND_PEERS_H
 
-#include "rules/rivals.h"
 #include "state/board/board.h"
 #include "state/kernels/counts_view.h"
 #include "state/segment/segment.h"
+#include "time/rules/rivals.h"
 #include "work.h"
 
 #include <stdbool.h>
