@@ -73,6 +73,6 @@ load helpers
 }
 
 refuses_to_tell() { # option
-	! grep -rnF -e "$1" -e "${1//-/\\-}" "$ROOT/tools/man" "$ROOT/tools/completions" "$ROOT/tools/nvtaskset/help.c" "$ROOT/README.md" "$ROOT/docs" \
+	! grep -rnF -e "$1" -e "${1//-/\\-}" "$ROOT/tools/man" "$ROOT/tools/completions" "$ROOT/tools/nvtaskset/cli/help.c" "$ROOT/README.md" "$ROOT/docs" \
 		"$ROOT/SECURITY.md" "$ROOT/include"
 }

@@ -1,5 +1,5 @@
 /* Text that others wrote: for any bytes, the result has no control characters, is valid JSON text, and fits. */
-#include "../../tools/nvtaskset/show/text.c"
+#include "../../tools/nvtaskset/terminal/text.c"
 
 #include "fuzz.h"
 

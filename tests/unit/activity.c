@@ -10,7 +10,7 @@
 #include "../../tools/nvtaskset/show/watched.c"
 #undef add_process
 #include "../../tools/nvtaskset/show/rows.c"
-#include "../../tools/nvtaskset/show/text.c"
+#include "../../tools/nvtaskset/terminal/text.c"
 
 static const struct pci_address gpu = {.bus = 0x3b};
 

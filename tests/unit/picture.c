@@ -1,6 +1,6 @@
 /* The picture of a GPU, character by character; the processes' letters; shared TPCs. */
 #include "../cases.h"
-#include "../../tools/nvtaskset/gpcs.c"
+#include "../../tools/nvtaskset/cli/gpcs.c"
 #include "../skip.h"
 #include "sets.h"
 #include "share.h"
@@ -8,7 +8,7 @@
 #include "../../tools/nvtaskset/show/picture.c"
 #include "../../tools/nvtaskset/show/processes.c"
 #include "../../tools/nvtaskset/show/shared.c"
-#include "../../tools/nvtaskset/show/text.c"
+#include "../../tools/nvtaskset/terminal/text.c"
 
 #include <locale.h>
 

@@ -17,7 +17,7 @@ static void reach(const char *function);
 #define proc_read(...) (reach("proc_read"), proc_read(__VA_ARGS__))
 #include "../../tools/nvtaskset/show/processes.c"
 #include "own_segment.h"
-#include "../../tools/nvtaskset/show/text.c"
+#include "../../tools/nvtaskset/terminal/text.c"
 
 static struct {
 	pid_t pid;

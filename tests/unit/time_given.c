@@ -1,7 +1,7 @@
 /* What was given of the time, as it is shown: values, options, and what became of it. */
 #include "../cases.h"
-#include "../../tools/nvtaskset/time_change.h"
-#include "../../tools/nvtaskset/time_given.h"
+#include "../../tools/nvtaskset/cli/time_change.h"
+#include "../../tools/nvtaskset/cli/time_given.h"
 
 #define QUOTA {.run_us = 30000, .period_us = 100000}
 #define MAX {.run_us = 100000, .period_us = 100000}

@@ -1,10 +1,10 @@
 /* nvtaskset top: what is shown of a look, what keys do, and that every page fits its terminal. */
 #include "../cases.h"
-#include "../../tools/nvtaskset/gpus.c"
+#include "../../tools/nvtaskset/cli/gpus.c"
 #define add add_process /* two files have one */
 #include "../../tools/nvtaskset/show/processes.c"
 #undef add
-#include "../../tools/nvtaskset/show/text.c"
+#include "../../tools/nvtaskset/terminal/text.c"
 #include "../../tools/nvtaskset/top/columns.c"
 #include "../../tools/nvtaskset/top/keys.c"
 #include "../../tools/nvtaskset/top/layout.c"

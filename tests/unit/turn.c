@@ -34,7 +34,7 @@ static void pass(void)
 #define pids_all(pids, error) list_runs(pids, error)
 #define clock_pause_us(us) pass()
 #define clock_ms() ((double)pauses)
-#include "../../tools/nvtaskset/turn.c"
+#include "../../tools/nvtaskset/select/turn.c"
 
 static void begin_run(int i)
 {

@@ -2,8 +2,8 @@
  * nvtaskset: taskset for GPUs. Parses the command line and runs one action. Error messages are printed here and nowhere
  * else.
  */
-#include "actions.h"
-#include "parse.h"
+#include "cli/actions.h"
+#include "cli/parse.h"
 #include "start/probe.h"
 #include "version.h"
 

@@ -24,9 +24,9 @@
  * without. In a container whose namespace of users lacks root, the library takes nobody's file for root's. A file fences: `-p PID` and commands inside its group find room only within its partition. A hostile process of the
  * same user can do what it could do to each segment: a reader checks all that it copies.
  *
- * Two that come up at the same time. By name: joining takes turns (tools/nvtaskset/turn.h), from looking for the group
- * until the segment that names it is there. By file: a lock in the file's directory. Both locks end with their holder.
- * Files are made complete and then renamed, so nobody sees half of one.
+ * Two that come up at the same time. By name: joining takes turns (tools/nvtaskset/select/turn.h), from looking for the
+ * group until the segment that names it is there. By file: a lock in the file's directory. Both locks end with their
+ * holder. Files are made complete and then renamed, so nobody sees half of one.
  *
  * Claims. The partitions of all group files in one directory are taken, whether their processes can be seen or not: under
  * the directory's lock, `-n` chooses from what is left and writes it into the group's own file. So groups that see the

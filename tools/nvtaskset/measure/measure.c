@@ -1,4 +1,4 @@
-#include "actions.h"
+#include "cli/actions.h"
 
 #include "gpu/topology/cache.h"
 #include "measure_child.h"

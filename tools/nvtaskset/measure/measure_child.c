@@ -1,6 +1,6 @@
 #include "measure_child.h"
 
-#include "gpus.h"
+#include "cli/gpus.h"
 #include "launcher.h"
 #include "mps/client.h"
 #include "state/segment/segment.h"

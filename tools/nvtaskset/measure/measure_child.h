@@ -7,9 +7,9 @@
 #define NVTASKSET_MEASURE_CHILD_H
 
 #include "base/error.h"
+#include "cli/options.h"
 #include "gpu/topology/measured.h"
 #include "gpu/topology/topology.h"
-#include "options.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -8,7 +8,7 @@
 #define NVTASKSET_EXPOSITION_H
 
 #include "base/error.h"
-#include "options.h"
+#include "cli/options.h"
 
 #include <stdio.h>
 

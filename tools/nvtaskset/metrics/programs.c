@@ -1,8 +1,8 @@
 #include "programs.h"
 
 #include "base/proc.h"
-#include "gpus.h"
-#include "show/text.h"
+#include "cli/gpus.h"
+#include "terminal/text.h"
 #include "version.h"
 #include "workload.h"
 

@@ -4,7 +4,7 @@
 #ifndef NVTASKSET_REQUEST_H
 #define NVTASKSET_REQUEST_H
 
-#include "options.h"
+#include "cli/options.h"
 
 #include <stdbool.h>
 #include <stddef.h>

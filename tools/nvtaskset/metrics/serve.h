@@ -9,7 +9,7 @@
 #define NVTASKSET_SERVE_H
 
 #include "base/error.h"
-#include "options.h"
+#include "cli/options.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -39,7 +39,7 @@ struct activity {
 
 /* One function of the process that was chosen for its kernels, since the first look; durations in nanoseconds. */
 struct kernel_activity {
-	char *name; /* demangled, clean text (text.h) */
+	char *name; /* demangled, clean text (terminal/text.h) */
 	uint64_t instances;
 	uint64_t timed; /* of them, those that the following was made from: of kernels of graphs, samples */
 	struct reading share; /* of the sum of all kernels: 0 … 1 */

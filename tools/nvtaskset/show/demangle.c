@@ -1,6 +1,6 @@
 #include "demangle.h"
 
-#include "text.h"
+#include "terminal/text.h"
 
 #include <dlfcn.h>
 #include <signal.h>

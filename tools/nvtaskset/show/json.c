@@ -1,11 +1,11 @@
 #include "json.h"
 
-#include "gpcs.h"
+#include "cli/gpcs.h"
+#include "cli/time_given.h"
 #include "rows.h"
 #include "shared.h"
 #include "state/policy.h"
-#include "time_given.h"
-#include "text.h"
+#include "terminal/text.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -8,8 +8,8 @@
 
 #include "activity.h"
 #include "base/error.h"
+#include "cli/gpus.h"
 #include "gpu/topology/topology.h"
-#include "gpus.h"
 #include "groups.h"
 #include "processes.h"
 

@@ -4,7 +4,7 @@
 #ifndef NVTASKSET_LABELS_H
 #define NVTASKSET_LABELS_H
 
-#include "gpus.h"
+#include "cli/gpus.h"
 #include "processes.h"
 
 #define LABELS_MAX 52

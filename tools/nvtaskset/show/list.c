@@ -1,16 +1,16 @@
-#include "actions.h"
+#include "cli/actions.h"
 
 #include "activity.h"
-#include "events.h"
-#include "gpcs.h"
-#include "gpus.h"
+#include "cli/gpcs.h"
+#include "cli/gpus.h"
+#include "cli/time_given.h"
 #include "groups.h"
 #include "json.h"
 #include "rows.h"
 #include "shared.h"
-#include "text.h"
-#include "time_given.h"
-#include "watch.h"
+#include "terminal/events.h"
+#include "terminal/text.h"
+#include "terminal/watch.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "picture.h"
 
-#include "gpcs.h"
+#include "cli/gpcs.h"
 #include "shared.h"
-#include "text.h"
+#include "terminal/text.h"
 
 #include <stdlib.h>
 #include <string.h>

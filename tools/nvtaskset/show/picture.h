@@ -14,7 +14,7 @@
 #include "gpu/topology/topology.h"
 #include "labels.h"
 #include "processes.h"
-#include "terminal.h"
+#include "terminal/terminal.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
 #include "base/proc.h"
 #include "base/proc_stat.h"
 #include "base/purse.h"
-#include "text.h"
+#include "terminal/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,7 +15,7 @@ struct process {
 	pid_t pid;
 	uint64_t started; /* when, since boot, in the kernel's ticks: tells it from another one that had its pid */
 	uid_t uid;
-	char *user;    /* the user's name, or number if it has no name; clean text (text.h), as is `command` */
+	char *user;    /* the user's name, or number if it has no name; clean text (terminal/text.h), as is `command` */
 	char *command; /* the arguments, separated by spaces, cut at PROCESS_COMMAND_MAX bytes; "?" if unknown */
 	struct segment_revision revision; /* empty if the process has no segment, as are the counters */
 	struct segment_counters counters;

@@ -1,11 +1,11 @@
-#include "actions.h"
+#include "cli/actions.h"
 
-#include "gpus.h"
+#include "cli/gpus.h"
 #include "json.h"
 #include "labels.h"
 #include "picture.h"
 #include "shared.h"
-#include "watch.h"
+#include "terminal/watch.h"
 
 struct subject {
 	struct topology_list gpus;

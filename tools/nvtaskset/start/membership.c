@@ -1,9 +1,9 @@
 #include "membership.h"
 
-#include "set.h"
+#include "select/set.h"
+#include "select/turn.h"
 #include "state/group/file.h"
 #include "state/group/find.h"
-#include "turn.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
 #ifndef NVTASKSET_MEMBERSHIP_H
 #define NVTASKSET_MEMBERSHIP_H
 
-#include "gpus.h"
-#include "options.h"
+#include "cli/gpus.h"
+#include "cli/options.h"
 #include "state/segment/segment.h"
 
 struct membership {

@@ -1,20 +1,20 @@
-#include "actions.h"
+#include "cli/actions.h"
 
+#include "cli/gpus.h"
+#include "cli/time_given.h"
 #include "driver.h"
 #include "environment.h"
 #include "front.h"
 #include "gpu/topology/environment.h"
-#include "gpus.h"
 #include "membership.h"
 #include "mps/client.h"
 #include "mps/look.h"
 #include "mps/memory.h"
 #include "probe.h"
 #include "program.h"
-#include "set.h"
+#include "select/set.h"
 #include "state/segment/segment.h"
 #include "strict.h"
-#include "time_given.h"
 
 #include <errno.h>
 #include <stdio.h>

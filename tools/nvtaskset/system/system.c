@@ -10,7 +10,7 @@
  * After each step, programs find either the driver as before, or our library, which was tested. So it does no harm if
  * the command dies between two steps; `disable` then removes what is there.
  */
-#include "actions.h"
+#include "cli/actions.h"
 
 #include "base/driver_names.h"
 #include "ldconfig.h"

@@ -1,6 +1,6 @@
 #include "columns.h"
 
-#include "show/text.h"
+#include "terminal/text.h"
 
 #include <string.h>
 

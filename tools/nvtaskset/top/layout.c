@@ -1,7 +1,7 @@
 #include "layout.h"
 
 #include "columns.h"
-#include "show/text.h"
+#include "terminal/text.h"
 
 #include <stdlib.h>
 #include <string.h>

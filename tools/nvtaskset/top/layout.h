@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "model.h"
-#include "show/terminal.h"
+#include "terminal/terminal.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 #include "model.h"
 
-#include "gpus.h"
+#include "cli/gpus.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,10 +4,10 @@
 #ifndef NVTASKSET_MODEL_H
 #define NVTASKSET_MODEL_H
 
+#include "cli/time_given.h"
 #include "gpu/topology/topology.h"
 #include "show/activity.h"
-#include "show/text.h"
-#include "time_given.h"
+#include "terminal/text.h"
 
 /* X(identifier, heading, whether it is a number, rank, widest cell, whether it may be missing; see columns.h). The first
  * column is shown on every terminal. Numbers and quotas are sorted from the largest down, all but PID. */

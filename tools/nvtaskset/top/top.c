@@ -1,12 +1,12 @@
-#include "actions.h"
+#include "cli/actions.h"
 
+#include "cli/option_values.h"
 #include "document.h"
 #include "keys.h"
 #include "layout.h"
-#include "option_values.h"
-#include "show/events.h"
 #include "show/json.h"
-#include "show/screen.h"
+#include "terminal/events.h"
+#include "terminal/screen.h"
 
 #include <stdlib.h>
 

@@ -1,11 +1,11 @@
 /*
  * The groups of running programs (state/group/group.h), as the command line names them. -p --group.
  */
-#ifndef NVTASKSET_TOOLS_GROUP_H
-#define NVTASKSET_TOOLS_GROUP_H
+#ifndef NVTASKSET_ACTIONS_GROUP_H
+#define NVTASKSET_ACTIONS_GROUP_H
 
 #include "base/error.h"
-#include "options.h"
+#include "cli/options.h"
 #include "state/group/group.h"
 
 /* Opens the group that `text` names: by its name, by the pid of a process that is in it, or by the path of its file. -1

@@ -4,8 +4,8 @@
  * A number is the one that CUDA gives a GPU in this environment: CUDA_VISIBLE_DEVICES hides GPUs and changes their
  * order. A bus id or a UUID names a GPU whether it is hidden or not.
  */
-#ifndef NVTASKSET_GPUS_H
-#define NVTASKSET_GPUS_H
+#ifndef NVTASKSET_CLI_GPUS_H
+#define NVTASKSET_CLI_GPUS_H
 
 #include "base/error.h"
 #include "gpu/topology/topology.h"

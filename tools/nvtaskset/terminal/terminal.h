@@ -1,8 +1,8 @@
 /*
  * Standard output, which may be a terminal.
  */
-#ifndef NVTASKSET_TERMINAL_H
-#define NVTASKSET_TERMINAL_H
+#ifndef NVTASKSET_TERMINAL_TERMINAL_H
+#define NVTASKSET_TERMINAL_TERMINAL_H
 
 #include "base/error.h"
 

@@ -1,8 +1,8 @@
 /*
  * What options take: words, numbers, seconds. All return 0, or -1 with the reason.
  */
-#ifndef NVTASKSET_OPTION_VALUES_H
-#define NVTASKSET_OPTION_VALUES_H
+#ifndef NVTASKSET_CLI_OPTION_VALUES_H
+#define NVTASKSET_CLI_OPTION_VALUES_H
 
 #include "options.h"
 

@@ -1,4 +1,4 @@
-#include "actions.h"
+#include "cli/actions.h"
 
 #include "mps/daemon.h"
 

@@ -1,6 +1,6 @@
 /* The actions of the command, each in a file of its own. */
-#ifndef NVTASKSET_ACTIONS_H
-#define NVTASKSET_ACTIONS_H
+#ifndef NVTASKSET_CLI_ACTIONS_H
+#define NVTASKSET_CLI_ACTIONS_H
 
 #include "base/error.h"
 #include "options.h"

@@ -1,15 +1,15 @@
-#include "actions.h"
+#include "cli/actions.h"
 
 #include "attach.h"
+#include "cli/gpus.h"
+#include "cli/option_values.h"
+#include "cli/time_change.h"
+#include "cli/time_given.h"
 #include "group.h"
-#include "gpus.h"
-#include "option_values.h"
-#include "process_tree.h"
-#include "set.h"
+#include "select/process_tree.h"
+#include "select/set.h"
+#include "select/targets.h"
 #include "show/json.h"
-#include "targets.h"
-#include "time_change.h"
-#include "time_given.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Process trees: a process and its descendants. */
-#ifndef NVTASKSET_PROCESS_TREE_H
-#define NVTASKSET_PROCESS_TREE_H
+#ifndef NVTASKSET_SELECT_PROCESS_TREE_H
+#define NVTASKSET_SELECT_PROCESS_TREE_H
 
 #include "base/error.h"
 #include "base/pids.h"

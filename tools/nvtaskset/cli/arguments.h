@@ -1,8 +1,8 @@
 /*
  * Arguments that are no options: the words of an action; or SET, and COMMAND or PID.
  */
-#ifndef NVTASKSET_ARGUMENTS_H
-#define NVTASKSET_ARGUMENTS_H
+#ifndef NVTASKSET_CLI_ARGUMENTS_H
+#define NVTASKSET_CLI_ARGUMENTS_H
 
 #include "options.h"
 

@@ -1,13 +1,13 @@
 /* SET: what the user wrote, read and printed. */
-#ifndef NVTASKSET_SET_H
-#define NVTASKSET_SET_H
+#ifndef NVTASKSET_SELECT_SET_H
+#define NVTASKSET_SELECT_SET_H
 
 #include "base/error.h"
 #include "claims.h"
+#include "cli/gpus.h"
+#include "cli/options.h"
 #include "gpu/topology/topology.h"
 #include "gpu/tpcset.h"
-#include "gpus.h"
-#include "options.h"
 #include "state/segment/segment.h"
 
 /* Finds the partition that the command line asks for on the chosen GPUs: the SET of each GPU, or the one SET for all.

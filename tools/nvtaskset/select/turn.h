@@ -5,8 +5,8 @@
  * name that another program could take first, nothing is left behind, and network namespaces do not matter. The ticket
  * ends with its process. Tickets of other users are ignored, so no user can block another.
  */
-#ifndef NVTASKSET_TURN_H
-#define NVTASKSET_TURN_H
+#ifndef NVTASKSET_SELECT_TURN_H
+#define NVTASKSET_SELECT_TURN_H
 
 #include "base/error.h"
 

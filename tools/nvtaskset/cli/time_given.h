@@ -1,6 +1,6 @@
 /* What a program was given of the time: --quota, --priority, --weight, --policy, --lend and --borrow, as they are shown. */
-#ifndef NVTASKSET_TIME_GIVEN_H
-#define NVTASKSET_TIME_GIVEN_H
+#ifndef NVTASKSET_CLI_TIME_GIVEN_H
+#define NVTASKSET_CLI_TIME_GIVEN_H
 
 #include "quota.h"
 #include "state/segment/segment.h"

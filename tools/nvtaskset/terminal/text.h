@@ -1,8 +1,8 @@
 /*
  * Text from outside (command lines, names of users), made harmless for terminals and JSON.
  */
-#ifndef NVTASKSET_TEXT_H
-#define NVTASKSET_TEXT_H
+#ifndef NVTASKSET_TERMINAL_TEXT_H
+#define NVTASKSET_TERMINAL_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

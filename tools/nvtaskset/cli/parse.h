@@ -1,8 +1,8 @@
 /*
  * Understands the command line.
  */
-#ifndef NVTASKSET_PARSE_H
-#define NVTASKSET_PARSE_H
+#ifndef NVTASKSET_CLI_PARSE_H
+#define NVTASKSET_CLI_PARSE_H
 
 #include "options.h"
 

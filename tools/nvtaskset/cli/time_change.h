@@ -1,6 +1,6 @@
 /* What programs are given of the time: whether they can have it, at the start and while they run. */
-#ifndef NVTASKSET_TIME_CHANGE_H
-#define NVTASKSET_TIME_CHANGE_H
+#ifndef NVTASKSET_CLI_TIME_CHANGE_H
+#define NVTASKSET_CLI_TIME_CHANGE_H
 
 #include "base/error.h"
 #include "state/segment/segment.h"

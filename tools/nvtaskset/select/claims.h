@@ -5,8 +5,8 @@
  * own. A program that has closed all its descriptors before it uses CUDA has none. It will get the partition of the
  * nearest ancestor with a segment, or the one in its environment. These TPCs are claimed too.
  */
-#ifndef NVTASKSET_CLAIMS_H
-#define NVTASKSET_CLAIMS_H
+#ifndef NVTASKSET_SELECT_CLAIMS_H
+#define NVTASKSET_SELECT_CLAIMS_H
 
 #include "base/error.h"
 #include "base/pids.h"

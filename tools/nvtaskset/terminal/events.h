@@ -1,8 +1,8 @@
 /*
  * What happens between two displays of a view.
  */
-#ifndef NVTASKSET_EVENTS_H
-#define NVTASKSET_EVENTS_H
+#ifndef NVTASKSET_TERMINAL_EVENTS_H
+#define NVTASKSET_TERMINAL_EVENTS_H
 
 #include "base/error.h"
 

@@ -1,8 +1,8 @@
 /*
  * --attach: gives a partition to processes that were started without nvtaskset.
  */
-#ifndef NVTASKSET_ATTACH_H
-#define NVTASKSET_ATTACH_H
+#ifndef NVTASKSET_ACTIONS_ATTACH_H
+#define NVTASKSET_ACTIONS_ATTACH_H
 
 #include "base/error.h"
 #include "base/pids.h"

@@ -1,12 +1,12 @@
 /*
  * Whom -p is about.
  */
-#ifndef NVTASKSET_TARGETS_H
-#define NVTASKSET_TARGETS_H
+#ifndef NVTASKSET_SELECT_TARGETS_H
+#define NVTASKSET_SELECT_TARGETS_H
 
 #include "base/pids.h"
-#include "gpus.h"
-#include "options.h"
+#include "cli/gpus.h"
+#include "cli/options.h"
 #include "state/segment/editor.h"
 
 /* The process, and with -a those of its descendants that have a partition of their own. */

@@ -1,8 +1,8 @@
 /*
  * In which GPCs of the chip a set of TPCs lies. Programs in one GPC share its caches.
  */
-#ifndef NVTASKSET_GPCS_H
-#define NVTASKSET_GPCS_H
+#ifndef NVTASKSET_CLI_GPCS_H
+#define NVTASKSET_CLI_GPCS_H
 
 #include "gpu/topology/topology.h"
 #include "gpu/tpcset.h"

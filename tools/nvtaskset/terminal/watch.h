@@ -5,8 +5,8 @@
  * user types 'q'. The terminal is then restored. In a file or a pipe, displays follow each other, separated by an empty
  * line.
  */
-#ifndef NVTASKSET_WATCH_H
-#define NVTASKSET_WATCH_H
+#ifndef NVTASKSET_TERMINAL_WATCH_H
+#define NVTASKSET_TERMINAL_WATCH_H
 
 #include "base/error.h"
 #include "terminal.h"

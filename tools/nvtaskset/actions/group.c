@@ -1,15 +1,15 @@
 #include "group.h"
 
-#include "actions.h"
 #include "base/pids.h"
 #include "base/proc.h"
-#include "set.h"
+#include "cli/actions.h"
+#include "cli/time_change.h"
+#include "cli/time_given.h"
+#include "select/set.h"
+#include "select/targets.h"
 #include "show/json.h"
 #include "state/group/file.h"
 #include "state/group/find.h"
-#include "targets.h"
-#include "time_change.h"
-#include "time_given.h"
 
 #include <limits.h>
 #include <stdio.h>

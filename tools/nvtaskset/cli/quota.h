@@ -1,6 +1,6 @@
 /* Quotas: what the user wrote, and as it is shown. */
-#ifndef NVTASKSET_QUOTA_H
-#define NVTASKSET_QUOTA_H
+#ifndef NVTASKSET_CLI_QUOTA_H
+#define NVTASKSET_CLI_QUOTA_H
 
 #include "base/error.h"
 #include "state/revisions.h"

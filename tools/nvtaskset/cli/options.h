@@ -1,6 +1,6 @@
 /* The command line, parsed. */
-#ifndef NVTASKSET_OPTIONS_H
-#define NVTASKSET_OPTIONS_H
+#ifndef NVTASKSET_CLI_OPTIONS_H
+#define NVTASKSET_CLI_OPTIONS_H
 
 #include "base/error.h"
 #include "gpu/topology/select_tpcs.h"

@@ -2,8 +2,8 @@
  * The terminal's alternate screen, which gives the terminal back as it was. A signal that ends or stops programs does so
  * here, too, once that is done.
  */
-#ifndef NVTASKSET_SCREEN_H
-#define NVTASKSET_SCREEN_H
+#ifndef NVTASKSET_TERMINAL_SCREEN_H
+#define NVTASKSET_TERMINAL_SCREEN_H
 
 #include "base/error.h"
 #include "terminal.h"
