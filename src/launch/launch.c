@@ -91,6 +91,19 @@ static enum graph_kernel write_release_of_node(const struct qmd_release *release
 	return kind == COUNTS_NODE ? kernel : GRAPH_NO_KERNEL;
 }
 
+/* What watchers hear; 0 if it is not known. */
+static unsigned int tpcs_of(const struct launch *launch, const struct decision *decision)
+{
+	const struct topology *topology = launch->gpu ? launch->gpu->topology : NULL;
+	unsigned int tpcs = 0;
+
+	if (decision->state == DECISION_RESTRICTED)
+		tpcs = tpcset_count(&decision->set);
+	else if (topology)
+		tpcs = topology->tpc_count;
+	return tpcs;
+}
+
 /* The driver uses a graph's descriptor again, so it is restored at the end of the call. Without memory for that, the mask is
  * written all the same, and the release is not. */
 static void carry_out_node(const struct launch *launch, struct decision *decision, bool is_looked_at)
@@ -111,7 +124,7 @@ static void carry_out_node(const struct launch *launch, struct decision *decisio
 	else if (!is_own)
 		descriptor->kernel = write_release_of_node(release, launch, kind);
 	if (is_looked_at)
-		looking_graph_node(launch, decision, descriptor);
+		looking_graph_node(launch, tpcs_of(launch, decision), descriptor);
 	account_node(decision->state == DECISION_RESTRICTED);
 }
 
@@ -123,7 +136,7 @@ static void carry_out_launch(const struct launch *launch, struct decision *decis
 	account_launch(decision->state == DECISION_RESTRICTED);
 	write_release(recent.release, launch->qmd);
 	if (is_looked_at)
-		looking_launch(launch, decision);
+		looking_launch(launch, tpcs_of(launch, decision));
 }
 
 static void count_notes(const struct decision *decision)

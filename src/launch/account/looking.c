@@ -35,18 +35,6 @@ void looking_functions_changed(void)
 
 /* --- launches --------------------------------------------------------------------------------------------------- */
 
-unsigned int looking_tpcs(const struct launch *launch, const struct decision *decision)
-{
-	const struct topology *topology = launch->gpu ? launch->gpu->topology : NULL;
-	unsigned int tpcs = 0;
-
-	if (decision->state == DECISION_RESTRICTED)
-		tpcs = tpcset_count(&decision->set);
-	else if (topology)
-		tpcs = topology->tpc_count;
-	return tpcs;
-}
-
 /* The words of a stream's line take turns (docs/hardware.md, "Releases"). */
 #define STREAM_LINE UINT64_C(64)
 
@@ -93,7 +81,7 @@ bool looking_stamp(const struct launch *launch, struct stamps_cell cell)
 	return is_written;
 }
 
-void looking_launch(const struct launch *launch, const struct decision *decision)
+void looking_launch(const struct launch *launch, unsigned int tpcs)
 {
 	struct stamps *stamps = launch->releases ? launch->releases->stamps : NULL;
 
@@ -102,7 +90,7 @@ void looking_launch(const struct launch *launch, const struct decision *decision
 			.launched_ns = process_clock_ns(),
 			.function = launch->function,
 			.stream = stream_of(launch),
-			.tpcs = looking_tpcs(launch, decision),
+			.tpcs = tpcs,
 		};
 
 		looking_name(stamps, launch->function);

@@ -12,7 +12,6 @@
 #define NVTASKSET_LAUNCH_ACCOUNT_LOOKING_H
 
 #include "driver/hook.h"
-#include "launch/space/decision.h"
 #include "state/kernels/stamps.h"
 #include "state/segment/segment.h"
 
@@ -24,8 +23,8 @@ void looking_use(const struct segment *segment);
 /* Whether somebody looks. In the launch path. */
 bool looking_is_on(void);
 
-/* The launch's kernel is about to be uploaded, and somebody looks. */
-void looking_launch(const struct launch *launch, const struct decision *decision);
+/* The launch's kernel is about to be uploaded, for so many TPCs, 0 if that is not known; and somebody looks. */
+void looking_launch(const struct launch *launch, unsigned int tpcs);
 
 /* What stamps call a stream, perhaps one that every context has (driver/cuda.h). */
 uint64_t looking_stream(CUstream stream);
@@ -33,9 +32,8 @@ uint64_t looking_stream(CUstream stream);
 /* Functions may have gone, and others may get their handles. */
 void looking_functions_changed(void);
 
-/* Of a launch or a node: its TPCs, 0 if that is not known; has the function's name written, once; and the release, which
- * writes to this cell. False if there is no place for one: then the cell is given back. */
-unsigned int looking_tpcs(const struct launch *launch, const struct decision *decision);
+/* Of a launch or a node: has the function's name written, once; and the release, which writes to this cell. False if there
+ * is no place for one: then the cell is given back. */
 void looking_name(struct stamps *stamps, CUfunction function);
 bool looking_stamp(const struct launch *launch, struct stamps_cell cell);
 

@@ -212,7 +212,7 @@ static struct stamps_cell put_node(struct instance *instance, const struct launc
 	return cell;
 }
 
-void looking_graph_node(const struct launch *launch, const struct decision *decision, struct graph_descriptor *descriptor)
+void looking_graph_node(const struct launch *launch, unsigned int tpcs, struct graph_descriptor *descriptor)
 {
 	struct stamps *stamps = launch->releases ? launch->releases->stamps : NULL;
 	struct instance *instance = launch->origin.exec ? find_or_add(launch->origin.exec) : NULL;
@@ -224,7 +224,7 @@ void looking_graph_node(const struct launch *launch, const struct decision *deci
 	const struct stamps_node node = {
 		.exec = launch->origin.exec,
 		.function = is_own ? NULL : launch->function,
-		.tpcs = looking_tpcs(launch, decision),
+		.tpcs = tpcs,
 	};
 
 	instance->stamps = stamps;

@@ -11,12 +11,11 @@
 #include "descriptors.h"
 #include "driver/calls.h"
 #include "driver/hook.h"
-#include "launch/space/decision.h"
 
 #include <stdbool.h>
 
 /* The node is about to be uploaded, and somebody looks. `descriptor` is NULL if there is no memory for it. */
-void looking_graph_node(const struct launch *launch, const struct decision *decision, struct graph_descriptor *descriptor);
+void looking_graph_node(const struct launch *launch, unsigned int tpcs, struct graph_descriptor *descriptor);
 
 /* A call that launches an instance begins: before it is decided whether the instance is uploaded again. True if it must
  * be, for other nodes to get their turn. It has ended. */
