@@ -10,6 +10,7 @@
 #include "driver/modules.h"
 #include "driver/releases.h"
 #include "driver/slot.h"
+#include "events.h"
 #include "inherit.h"
 #include "launch/account/account.h"
 #include "launch/account/escape.h"
@@ -119,14 +120,14 @@ static void on_context_created(CUcontext context)
 			warn_out_of_reach(error.reason);
 		atomic_flag_clear(&looking);
 	}
-	launch_context_created(context);
+	events_context_created(context);
 	control_context_created();
 	errno = saved;
 }
 
 static void on_context_destroyed(CUcontext context)
 {
-	launch_context_destroyed(context);
+	events_context_destroyed(context);
 	control_context_destroyed();
 }
 
@@ -139,7 +140,7 @@ static void expect_older(void)
 /* Contexts that exist already are not announced. */
 static void on_subscribed(void)
 {
-	launch_subscribed(atomic_load(&some_are_older));
+	events_subscribed(atomic_load(&some_are_older));
 }
 
 static void on_module_loaded(const void *cubin, size_t size)
@@ -216,10 +217,10 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, struct error 
 		.context_created = on_context_created,
 		.context_destroyed = on_context_destroyed,
 		.module_loaded = on_module_loaded,
-		.call_passes = launch_call_passes,
-		.wants_call = launch_wants_call,
-		.call_begins = launch_call_begins,
-		.call_ended = launch_call_ended,
+		.call_passes = events_call_passes,
+		.wants_call = events_want_call,
+		.call_begins = events_call_begins,
+		.call_ended = events_call_ended,
 		.waits = on_waiting,
 		.subscribed_late = on_subscribed_late,
 	};

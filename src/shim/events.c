@@ -1,0 +1,142 @@
+#include "events.h"
+
+#include "driver/contexts.h"
+#include "driver/functions.h"
+#include "driver/gpus.h"
+#include "driver/releases.h"
+#include "launch/graphs/graphs.h"
+#include "launch/launch.h"
+#include "launch/space/app_masks.h"
+#include "launch/space/epoch.h"
+#include "launch/space/hide.h"
+#include "launch/space/misfit.h"
+#include "time/control.h"
+#include "time/gate/gate.h"
+
+#include <stdatomic.h>
+
+/* --- calls around launches ------------------------------------------------------------------------------------------ */
+
+/* There is a GPU whose descriptors do not say that blocks must run at once: those calls say it. */
+static atomic_bool before_hopper;
+
+static bool asks_to_run_at_once(int id)
+{
+	return atomic_load(&before_hopper) && calls_may_launch_at_once(id);
+}
+
+bool events_want_call(int id)
+{
+	bool wants_time = control_wants_call(id) || gate_wants_call(id);
+	bool wants_other = hide_wants_call(id) || misfit_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
+
+	return calls_are_of_graphs(id) ? driver_has_graphs() : wants_time || wants_other;
+}
+
+/* Launches that nobody but the gate listens to, as it does in clients of MPS: most calls. */
+static inline bool is_for_gate_alone(int id)
+{
+	return calls_launch_kernel(id) && atomic_load_explicit(&gate_state.listens, memory_order_relaxed) &&
+	       !atomic_load_explicit(&app_masks_want_calls, memory_order_relaxed);
+}
+
+static void forget(void)
+{
+	recent.epoch = recent.kept = EPOCH_NEVER;
+}
+
+/* What a call's launch was decided about is not for fills and copies, which are kernels in no call: from here on until the next call. */
+static void leave_call(void)
+{
+	if (recent.epoch != EPOCH_NEVER)
+		recent.kept = recent.epoch;
+	launch_forget();
+}
+
+static void enter_call(bool goes_elsewhere)
+{
+	if (goes_elsewhere)
+		forget();
+	else if (recent.kept != EPOCH_NEVER)
+		recent.epoch = recent.kept;
+	recent.kept = EPOCH_NEVER;
+}
+
+bool events_call_passes(const struct call *call, bool begins)
+{
+	bool passes = is_for_gate_alone(call->id);
+
+	if (!passes || !atomic_load_explicit(&gate_state.is_needed, memory_order_relaxed))
+		return passes;
+	if (begins)
+		enter_call(gate_call_begins(call));
+	else if (gate_call_ended(call))
+		leave_call();
+	return true;
+}
+
+/* The gate comes first: while a launch waits there, all that is decided about it may change. Then graphs: to refresh one, we
+ * call the driver, which announces what it uploads then like a launch, before this call's own. Misfits come last: they may change
+ * the call's arguments, which the hook reads after this. */
+void events_call_begins(const struct call *call)
+{
+	control_call_begins(call);
+	if (gate_wants_call(call->id))
+		gate_call_begins(call);
+	if (calls_are_of_graphs(call->id))
+		graphs_call_begins(call);
+	if (app_masks_want_call(call->id))
+		app_masks_call_begins(call);
+	if (misfit_wants_call(call->id))
+		misfit_call_begins(call);
+	forget();
+}
+
+/* The gate comes last: graphs say what was launched. */
+void events_call_ended(const struct call *call)
+{
+	if (misfit_wants_call(call->id))
+		misfit_call_ended(call);
+	if (app_masks_want_call(call->id))
+		app_masks_call_ended(call);
+	if (hide_wants_call(call->id))
+		hide_call_ended(call);
+	if (calls_are_of_graphs(call->id))
+		graphs_call_ended(call);
+	if (gate_wants_call(call->id) && gate_call_ended(call))
+		leave_call();
+}
+
+/* --- contexts ------------------------------------------------------------------------------------------------------- */
+
+static bool finds_first_before_hopper(void)
+{
+	return gpus_some_before_hopper() && !atomic_exchange(&before_hopper, true);
+}
+
+/* Right after this, the hook asks which calls we want. */
+void events_subscribed(bool is_late)
+{
+	if (is_late) {
+		finds_first_before_hopper();
+		releases_find_older();
+	}
+}
+
+/* The topology is read here: outside the launch path, and the GPU is awake. */
+void events_context_created(CUcontext context)
+{
+	contexts_forget(context);
+	epoch_raise();
+	gpus_prepare();
+	releases_context_created(context);
+	if (finds_first_before_hopper())
+		hook_want_more();
+}
+
+void events_context_destroyed(CUcontext context)
+{
+	releases_context_destroyed(context);
+	contexts_forget(context);
+	epoch_raise();
+}
