@@ -21,32 +21,7 @@ const char *look_gap_text(enum look_gap gap)
 	return texts[gap];
 }
 
-uint64_t look_now(const struct look *look)
-{
-	return process_clock_ns() + (uint64_t)look->clock_offset;
-}
-
 /* --- GPUs and their counts --------------------------------------------------------------------------------------------- */
-
-/* NULL if there is no memory, or no room, as only a hostile process needs. */
-struct watched_gpu *look_gpu_for(struct look *look, struct pci_address pci)
-{
-	struct watched_gpu *found = NULL;
-
-	for (unsigned int i = 0; i < look->gpu_count && !found; i++)
-		found = pci_address_equal(look->gpus[i]->taken.pci, pci) ? look->gpus[i] : NULL;
-	if (!found && look->gpu_count < LOOK_GPUS && look_take_memory(look, sizeof *found)) {
-		found = calloc(1, sizeof *found);
-		if (found) {
-			found->taken.pci = pci;
-			times_open(&found->times, &times_usual, look->began);
-			if (pci_address_is_known(pci))
-				times_share(&found->times, shared_clock_join(pci, look->user), (uint64_t)look->clock_offset);
-			look->gpus[look->gpu_count++] = found;
-		}
-	}
-	return found;
-}
 
 static uint32_t gaps_of_counts(uint32_t gaps)
 {
