@@ -12,7 +12,6 @@
 #include "base/elf_note.h"
 #include "base/log.h"
 #include "launch/account/escape.h"
-#include "launch/account/strict.h"
 #include "launch/space/hide.h"
 #include "launch/space/misfit.h"
 #include "shim.h"

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/parent.h"
-#include "launch/account/strict.h"
+#include "launch/account/escape.h"
 #include "state/group/file.h"
 #include "state/group/find.h"
 

@@ -1,5 +1,5 @@
 /* A step, on the node. */
-#include "contexts.h"
+#include "plugin.h"
 
 #include "allocation.h"
 #include "claim.h"

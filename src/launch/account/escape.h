@@ -13,4 +13,16 @@ void escape_note(enum segment_reason reason);
 /* All launches of the program do. `until` ends the message: " until …", or "". */
 void escape_note_all(const char *reason, const char *until);
 
+/*
+ * --strict: ends the program, with the reason, before something runs outside the partition. We end a program nowhere
+ * else, and here its user has asked for it.
+ */
+
+/* Reads the environment. Call it before another thread can change that. */
+void strict_open(void);
+
+/* Something is about to run unrestricted. With --strict, prints the reason and ends the process; otherwise does
+ * nothing. */
+void strict_refuse(const char *reason);
+
 #endif

@@ -1,7 +1,7 @@
 /* The parts of Slurm's plugin that work without Slurm. A controller that knows one job stands in for the real one. */
 #include "../../cases.h"
 #include "allocation.h"
-#include "cgroup.h"
+#include "claim.h"
 #include "config.h"
 #include "jobs.h"
 #include "mps.h"

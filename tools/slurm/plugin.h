@@ -1,8 +1,8 @@
 /*
  * What the plugin does in each context of SPANK's. 0, or -1 with the reason in Slurm's log.
  */
-#ifndef NVTASKSET_SLURM_CONTEXTS_H
-#define NVTASKSET_SLURM_CONTEXTS_H
+#ifndef NVTASKSET_SLURM_PLUGIN_H
+#define NVTASKSET_SLURM_PLUGIN_H
 
 #include <slurm/spank.h>
 
