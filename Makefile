@@ -49,7 +49,9 @@ sim_objects     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/sim/*.c))
 gpu_support     = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/gpu/support/*.c))
 bench_support   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/support/*.c))
 unit_tests      = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/unit/*.c))
-bench_programs  = $(patsubst %.c,$(BUILD)/%,$(wildcard bench/*.c))
+# By topic; built, they lie side by side.
+bench_sources   = $(filter-out bench/support/%,$(wildcard bench/*/*.c))
+bench_programs  = $(addprefix $(BUILD)/bench/,$(notdir $(bench_sources:.c=)))
 gpu_tests       = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/gpu/*.c))
 test_programs   = $(addprefix $(BUILD)/tests/programs/,play play-rpath play-needed memory nothing nothing-static hostile refuse libcublas.so.0 \
                   smctrl smctrl-static smctrl-original smctrl-opens)
@@ -214,15 +216,13 @@ link_smctrl = -Wl,-rpath,$(abspath $(BUILD))
 link_smctrl_alone = $(link_smctrl)
 link_smctrl_beside = $(link_smctrl)
 link_gate = $(link_smctrl)
-link_bench_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ldl -lm -o $@
-$(BUILD)/bench/%: $(BUILD)/bench/%.o $(bench_support) $(library)
-	$(link_bench_program)
+link_bench_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -ldl -lm -o $@
+$(foreach source,$(bench_sources),$(eval $(BUILD)/bench/$(notdir $(source:.c=)): $(source:%.c=$(BUILD)/%.o)))
 # They have the library in them.
-$(addprefix $(BUILD)/bench/,account aside quota_start registration slice): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(attach_objects) $(bench_support) $(library)
-	$(link_bench_program)
+$(addprefix $(BUILD)/bench/,account aside quota_start registration slice): $(attach_objects)
 # It listens to what the kernel driver is asked.
-$(BUILD)/bench/presence: $(BUILD)/bench/presence.o $(BUILD)/tests/gpu/support/kernel.o $(bench_support) $(library)
-	$(link_bench_program)
+$(BUILD)/bench/presence: $(BUILD)/tests/gpu/support/kernel.o
+$(bench_programs): $(bench_support) $(library)
 	$(link_bench_program)
 # The demo must not need the tests' packages, such as cmocka.
 $(BUILD)/demo/%: $(BUILD)/demo/%.o $(bench_support) $(library)
@@ -431,7 +431,7 @@ lint:
 tidy = $(Q)printf '%s\n' $(1) | xargs -r -P "$$(nproc)" -n 8 sh -c 'clang-tidy --quiet "$$@" -- $(CPPFLAGS) -std=gnu11 $(2)' clang-tidy
 
 sources = $(wildcard src/*/*.c src/*/*/*.c tools/nvtaskset/*.c tools/nvtaskset/*/*.c tests/sim/*.c tests/gpu/*.c tests/gpu/support/*.c \
-	tests/unit/*.c bench/*.c bench/support/*.c)
+	tests/unit/*.c bench/*/*.c)
 # These need Slurm's headers (libslurm-dev).
 slurm_sources = $(if $(wildcard /usr/include/slurm/spank.h),$(wildcard tools/slurm/*.c tests/slurm/unit/*.c))
 scripts = $(wildcard tests/cli/*.bash tools/completions/*.bash bench/support/*.bash) \

@@ -9,7 +9,7 @@ loop_blocks=$(pick $((2 * total_tpcs * sms_per_tpc)) 8)
 task_blocks=$(pick $((total_tpcs * sms_per_tpc)) 8)
 TASK_ROUNDS=308 # 10 µs
 
-# Of kernels with two blocks on each SM (see bench/task.c).
+# Of kernels with two blocks on each SM (see bench/programs/task.c).
 rounds_of() { # MS
 	awk "BEGIN {print int($1 * 15400)}"
 }

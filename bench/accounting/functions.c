@@ -22,7 +22,7 @@
 #define COPY_THREADS 256
 #define COPY_BLOCKS 1024
 #define THREADS 1024
-#define ROUNDS_OF_10_US 308 /* one block on each SM, as bench/task.c has it */
+#define ROUNDS_OF_10_US 308 /* one block on each SM, as bench/programs/task.c has it */
 #define IRREGULAR_MOST 100  /* times as long */
 #define GRAPH_REPEATS 3
 
