@@ -256,5 +256,21 @@ __attribute__((hot)) void launch_upload(struct launch *launch)
 
 void launch_forget(void)
 {
+	recent.epoch = recent.kept = EPOCH_NEVER;
+}
+
+void launch_leave_call(void)
+{
+	if (recent.epoch != EPOCH_NEVER)
+		recent.kept = recent.epoch;
 	recent.epoch = EPOCH_NEVER;
+}
+
+void launch_enter_call(bool goes_elsewhere)
+{
+	if (goes_elsewhere)
+		launch_forget();
+	else if (recent.kept != EPOCH_NEVER)
+		recent.epoch = recent.kept;
+	recent.kept = EPOCH_NEVER;
 }

@@ -40,28 +40,6 @@ static inline bool is_for_gate_alone(int id)
 	       !atomic_load_explicit(&app_masks_want_calls, memory_order_relaxed);
 }
 
-static void forget(void)
-{
-	recent.epoch = recent.kept = EPOCH_NEVER;
-}
-
-/* What a call's launch was decided about is not for fills and copies, which are kernels in no call: from here on until the next call. */
-static void leave_call(void)
-{
-	if (recent.epoch != EPOCH_NEVER)
-		recent.kept = recent.epoch;
-	launch_forget();
-}
-
-static void enter_call(bool goes_elsewhere)
-{
-	if (goes_elsewhere)
-		forget();
-	else if (recent.kept != EPOCH_NEVER)
-		recent.epoch = recent.kept;
-	recent.kept = EPOCH_NEVER;
-}
-
 bool events_call_passes(const struct call *call, bool begins)
 {
 	bool passes = is_for_gate_alone(call->id);
@@ -69,9 +47,9 @@ bool events_call_passes(const struct call *call, bool begins)
 	if (!passes || !atomic_load_explicit(&gate_state.is_needed, memory_order_relaxed))
 		return passes;
 	if (begins)
-		enter_call(gate_call_begins(call));
+		launch_enter_call(gate_call_begins(call));
 	else if (gate_call_ended(call))
-		leave_call();
+		launch_leave_call();
 	return true;
 }
 
@@ -89,7 +67,7 @@ void events_call_begins(const struct call *call)
 		app_masks_call_begins(call);
 	if (misfit_wants_call(call->id))
 		misfit_call_begins(call);
-	forget();
+	launch_forget();
 }
 
 /* The gate comes last: graphs say what was launched. */
@@ -104,7 +82,7 @@ void events_call_ended(const struct call *call)
 	if (calls_are_of_graphs(call->id))
 		graphs_call_ended(call);
 	if (gate_wants_call(call->id) && gate_call_ended(call))
-		leave_call();
+		launch_leave_call();
 }
 
 /* --- contexts ------------------------------------------------------------------------------------------------------- */
