@@ -211,11 +211,11 @@ $(BUILD)/tests/gpu/%: $(BUILD)/tests/gpu/%.o $(gpu_support) $(library)
 # It has the library in it.
 $(BUILD)/tests/gpu/channels: $(BUILD)/tests/gpu/channels.o $(attach_objects) $(gpu_support) $(library)
 	$(link_gpu_program)
-$(addprefix $(BUILD)/tests/gpu/,smctrl smctrl_alone smctrl_beside stepping): $(smctrl)
+$(addprefix $(BUILD)/tests/gpu/,smctrl smctrl_alone smctrl_beside gate): $(smctrl)
 link_smctrl = -Wl,-rpath,$(abspath $(BUILD))
 link_smctrl_alone = $(link_smctrl)
 link_smctrl_beside = $(link_smctrl)
-link_stepping = $(link_smctrl)
+link_gate = $(link_smctrl)
 link_bench_program = $(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -ldl -lm -o $@
 $(foreach source,$(bench_sources),$(eval $(BUILD)/bench/$(notdir $(source:.c=)): $(source:%.c=$(BUILD)/%.o)))
 # They have the library in them.
@@ -319,7 +319,7 @@ sim_gpus_attach    = h200 turing blackwell
 sim_gpus_two_gpus  = h200-x2
 sim_gpus_channels  = h200 h200-x2
 sim_gpus_ranks     = h200-x2
-sim_gpus_stepping  = h200 blackwell
+sim_gpus_gate      = h200 blackwell
 sim_gpus_hangs     = h200 blackwell hopper-synthetic
 sim_gpus_soak      = h200-x2 turing blackwell
 bare_tests         = attach channels driver_behaviour hangs releases tool_first smctrl_alone smctrl_beside

@@ -329,7 +329,22 @@ struct nvtaskset_rank {
 	uint64_t held;
 };
 
+/* What a client of MPS lends and borrows, as --lend and --borrow of nvtaskset(1). */
+struct nvtaskset_lending {
+	size_t size;      /* set by the caller: sizeof(struct nvtaskset_lending) */
+	uint32_t lend_us; /* others may use its TPCs while it is idle, and it may wait so long for them; 0: they may not */
+	uint32_t borrows; /* 1 or 0: it may use what others lend, */
+	struct nvtaskset_set borrow;   /* of these TPCs of each GPU */
+	struct nvtaskset_set borrowed; /* what it uses now; this and what follows is empty or 0 for a group */
+	uint64_t borrowed_tpc_us;      /* for how long it has, times the TPCs */
+	uint64_t overruns;             /* launches that were measured there, and took longer than the lender's limit */
+	uint32_t in_force;             /* as in a quota */
+	uint32_t state;
+};
+
 /* Read them. The process, which may be hostile, has them in its memory. */
+int nvtaskset_partition_lending(struct nvtaskset_partition *partition, struct nvtaskset_lending *lending,
+                                struct nvtaskset_error *error);
 int nvtaskset_partition_quota(struct nvtaskset_partition *partition, struct nvtaskset_quota *quota,
                               struct nvtaskset_error *error);
 int nvtaskset_partition_rank(struct nvtaskset_partition *partition, struct nvtaskset_rank *rank,
@@ -352,6 +367,12 @@ int nvtaskset_partition_set_weight(struct nvtaskset_partition *partition, unsign
  * that have a quota or a priority. */
 int nvtaskset_partition_set_policy(struct nvtaskset_partition *partition, const char *policy, struct nvtaskset_error *error);
 
+/* Lets others use the process's TPCs while it is idle: it may wait for them for 100 to 1 000 000 microseconds; 0: no more. And lets
+ * it use what others lend, of this set; NULL: no more. Only for clients of MPS. */
+int nvtaskset_partition_set_lend(struct nvtaskset_partition *partition, uint32_t limit_us, struct nvtaskset_error *error);
+int nvtaskset_partition_set_borrow(struct nvtaskset_partition *partition, const struct nvtaskset_set *set,
+                                   struct nvtaskset_error *error);
+
 /* Writes the same words to `policy`; "" if it was never given one. */
 #define NVTASKSET_POLICY 8
 int nvtaskset_partition_policy(struct nvtaskset_partition *partition, char policy[NVTASKSET_POLICY],
@@ -369,6 +390,9 @@ int nvtaskset_group_set_quota(struct nvtaskset_group *group, uint32_t run_us, ui
 int nvtaskset_group_set_priority(struct nvtaskset_group *group, unsigned int priority, struct nvtaskset_error *error);
 int nvtaskset_group_set_weight(struct nvtaskset_group *group, unsigned int weight, struct nvtaskset_error *error);
 int nvtaskset_group_set_policy(struct nvtaskset_group *group, const char *policy, struct nvtaskset_error *error);
+int nvtaskset_group_lending(const struct nvtaskset_group *group, struct nvtaskset_lending *lending, struct nvtaskset_error *error);
+int nvtaskset_group_set_lend(struct nvtaskset_group *group, uint32_t limit_us, struct nvtaskset_error *error);
+int nvtaskset_group_set_borrow(struct nvtaskset_group *group, const struct nvtaskset_set *set, struct nvtaskset_error *error);
 
 /* What became of what a process was given of the time, by its `state`; NULL if this version has no such state. */
 const char *nvtaskset_quota_text(uint32_t state);

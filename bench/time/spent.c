@@ -4,8 +4,7 @@
  * Always has work on the GPU, of one warp, and notes when each launch was there, by its kernels' own looks at %globaltimer.
  * KIND is how long its kernels are: 10us, 1ms, 40ms, or graph, a graph of 1000 kernels of 10 µs, which is one launch.
  *
- * It has a quota of RUN in each PERIOD, for launches that are held back (src/time/gate/reserve.h). Prints for each
- * whole period:
+ * It has a quota of RUN in each PERIOD, for launches that are held back (src/time/gate/gate.h). Prints for each whole period:
  *
  *   LAUNCH_MS,BUDGET_MS,SPENT_MS
  *

@@ -173,6 +173,34 @@ int nvtaskset_group_policy(const struct nvtaskset_group *group, char policy[NVTA
 	return result;
 }
 
+int nvtaskset_group_lending(const struct nvtaskset_group *group, struct nvtaskset_lending *lending, struct nvtaskset_error *error)
+{
+	static const struct segment_borrowed nothing;
+	struct segment_revision revision;
+
+	return read_group(group, &revision, inside_error(error)) == 0
+	               ? api_fill_lending(lending, &revision, NULL, &nothing, inside_error(error))
+	               : -1;
+}
+
+int nvtaskset_group_set_lend(struct nvtaskset_group *group, uint32_t limit_us, struct nvtaskset_error *error)
+{
+	struct segment_revision wanted;
+
+	return api_want_lend(&wanted, limit_us, inside_error(error)) == 0
+	               ? group_change(&group->group, &wanted, inside_error(error))
+	               : -1;
+}
+
+int nvtaskset_group_set_borrow(struct nvtaskset_group *group, const struct nvtaskset_set *set, struct nvtaskset_error *error)
+{
+	struct segment_revision wanted;
+
+	return api_want_borrow(&wanted, set, inside_error(error)) == 0
+	               ? group_change(&group->group, &wanted, inside_error(error))
+	               : -1;
+}
+
 int nvtaskset_group_set_quota(struct nvtaskset_group *group, uint32_t run_us, uint32_t period_us,
                               struct nvtaskset_error *error)
 {

@@ -215,6 +215,21 @@ int nvtaskset_partition_rank(struct nvtaskset_partition *partition, struct nvtas
 	               : -1;
 }
 
+int nvtaskset_partition_lending(struct nvtaskset_partition *partition, struct nvtaskset_lending *lending,
+                                struct nvtaskset_error *error)
+{
+	struct segment_revision revision;
+	struct segment_time time;
+	int result = read_time(partition, &revision, &time, inside_error(error));
+
+	if (result == 0) {
+		struct segment_borrowed borrowed = segment_read_borrowed(&partition->editor.segment);
+
+		result = api_fill_lending(lending, &revision, &time, &borrowed, inside_error(error));
+	}
+	return result;
+}
+
 int nvtaskset_partition_policy(struct nvtaskset_partition *partition, char policy[NVTASKSET_POLICY],
                                struct nvtaskset_error *error)
 {
@@ -247,6 +262,33 @@ static int check_holds(struct nvtaskset_partition *partition, struct error *erro
 	else if (result == 0 && !mps_reaches(pid))
 		result = error_set_code(error, NVTASKSET_ERROR_INVALID, "pid %d: launches are held back under MPS only", (int)pid);
 	return result;
+}
+
+/* So is what is lent. */
+static int check_lends(pid_t pid, struct error *error)
+{
+	return mps_reaches(pid) ? 0 : error_set_code(error, NVTASKSET_ERROR_INVALID, "pid %d: TPCs are lent under MPS only", (int)pid);
+}
+
+int nvtaskset_partition_set_lend(struct nvtaskset_partition *partition, uint32_t limit_us, struct nvtaskset_error *error)
+{
+	struct segment_revision wanted;
+
+	return api_want_lend(&wanted, limit_us, inside_error(error)) == 0 &&
+	                       (limit_us == 0 || check_lends(partition->editor.pid, inside_error(error)) == 0)
+	               ? editor_change(&partition->editor, 1, &wanted, inside_error(error))
+	               : -1;
+}
+
+int nvtaskset_partition_set_borrow(struct nvtaskset_partition *partition, const struct nvtaskset_set *set,
+                                   struct nvtaskset_error *error)
+{
+	struct segment_revision wanted;
+
+	return api_want_borrow(&wanted, set, inside_error(error)) == 0 &&
+	                       (!set || check_lends(partition->editor.pid, inside_error(error)) == 0)
+	               ? editor_change(&partition->editor, 1, &wanted, inside_error(error))
+	               : -1;
 }
 
 int nvtaskset_partition_set_quota(struct nvtaskset_partition *partition, uint32_t run_us, uint32_t period_us,

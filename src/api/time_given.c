@@ -40,6 +40,24 @@ int api_want_policy(struct segment_revision *wanted, const char *policy, struct 
 	return result;
 }
 
+int api_want_lend(struct segment_revision *wanted, uint32_t limit_us, struct error *error)
+{
+	if (limit_us != 0 && (limit_us < SEGMENT_LEND_MIN_US || limit_us > SEGMENT_LEND_MAX_US))
+		return error_set_code(error, NVTASKSET_ERROR_INVALID, "a limit of %u us: must be 100-1000000, or 0", limit_us);
+	*wanted = (struct segment_revision){.lending.lend_us = limit_us != 0 ? limit_us : SEGMENT_LEND_OFF};
+	return 0;
+}
+
+int api_want_borrow(struct segment_revision *wanted, const struct nvtaskset_set *set, struct error *error)
+{
+	*wanted = (struct segment_revision){.lending.borrows = set ? SEGMENT_BORROW_SET : SEGMENT_BORROW_OFF};
+	if (set)
+		wanted->lending.borrow = inside(set);
+	if (set && tpcset_is_empty(&wanted->lending.borrow))
+		return error_set_code(error, NVTASKSET_ERROR_INVALID, "nothing can be borrowed of no TPC");
+	return 0;
+}
+
 /* A process that was given nothing has nothing to say of its time. */
 static struct segment_time said(bool is_given, const struct segment_time *time)
 {
@@ -78,6 +96,23 @@ int api_fill_rank(struct nvtaskset_rank *rank, const struct segment_revision *re
 	                                .held = use.held};
 
 	return api_fill(rank, &filled, sizeof filled, error);
+}
+
+int api_fill_lending(struct nvtaskset_lending *lending, const struct segment_revision *revision, const struct segment_time *time,
+                     const struct segment_borrowed *borrowed, struct error *error)
+{
+	const struct segment_lending *given = &revision->lending;
+	struct segment_time use = said(segment_shares(revision), time);
+	struct nvtaskset_lending filled = {.lend_us = segment_lends_us(given),
+	                                   .borrows = segment_borrows(given),
+	                                   .borrow = outside(&given->borrow),
+	                                   .borrowed = outside(&borrowed->tpcs),
+	                                   .borrowed_tpc_us = borrowed->tpc_us,
+	                                   .overruns = borrowed->overruns,
+	                                   .in_force = segment_time_is_in_force(use.state),
+	                                   .state = use.state};
+
+	return api_fill(lending, &filled, sizeof filled, error);
 }
 
 void api_fill_policy(char policy[NVTASKSET_POLICY], const struct segment_revision *revision)

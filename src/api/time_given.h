@@ -10,6 +10,8 @@ int api_want_quota(struct segment_revision *wanted, uint32_t run_us, uint32_t pe
 int api_want_priority(struct segment_revision *wanted, unsigned int priority, struct error *error);
 int api_want_weight(struct segment_revision *wanted, unsigned int weight, struct error *error);
 int api_want_policy(struct segment_revision *wanted, const char *policy, struct error *error);
+int api_want_lend(struct segment_revision *wanted, uint32_t limit_us, struct error *error);
+int api_want_borrow(struct segment_revision *wanted, const struct nvtaskset_set *set, struct error *error);
 
 /* Fill public structs and text from what was given and what became of it; a group has no such `time`, and passes NULL. -1 with the
  * reason, as api_fill. */
@@ -17,6 +19,8 @@ int api_fill_quota(struct nvtaskset_quota *quota, const struct segment_revision 
                    struct error *error);
 int api_fill_rank(struct nvtaskset_rank *rank, const struct segment_revision *revision, const struct segment_time *time,
                   struct error *error);
+int api_fill_lending(struct nvtaskset_lending *lending, const struct segment_revision *revision, const struct segment_time *time,
+                     const struct segment_borrowed *borrowed, struct error *error);
 void api_fill_policy(char policy[NVTASKSET_POLICY], const struct segment_revision *revision);
 
 #endif

@@ -104,16 +104,6 @@ bool calls_synchronize(int id)
 	return id == CALL_SYNCHRONIZE || id == CALL_STREAM_SYNCHRONIZE;
 }
 
-bool calls_is_lost(CUresult result)
-{
-	bool is_fault = result == CUDA_ERROR_ILLEGAL_ADDRESS || result == CUDA_ERROR_LAUNCH_TIMEOUT ||
-	                result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_ASSERT ||
-	                (result >= CUDA_ERROR_HARDWARE_STACK_ERROR && result <= CUDA_ERROR_LAUNCH_FAILED);
-	bool is_of_mps = result >= CUDA_ERROR_MPS_CONNECTION_FAILED && result <= CUDA_ERROR_MPS_CLIENT_TERMINATED;
-
-	return is_fault || is_of_mps || result == CUDA_ERROR_UNKNOWN;
-}
-
 bool calls_create_stream(int id)
 {
 	return id == CALL_STREAM_CREATE || id == CALL_STREAM_CREATE_WITH_PRIORITY || id == CALL_STREAM_CREATE_GREEN;
@@ -286,20 +276,94 @@ static CUfunction function_of_config(const struct config_arguments *arguments)
 	return arguments->config ? arguments->function : NULL;
 }
 
+static uint64_t grid_of(uint64_t x, uint64_t y, uint64_t z)
+{
+	return x | y << 31 | z << 47;
+}
+
+static struct launched_work work_of_config(const struct config_arguments *arguments)
+{
+	const CUlaunchConfig *config = arguments->config;
+	struct launched_work work = {.what = function_of_config(arguments)};
+
+	if (config)
+		work.grid = grid_of(config->gridDimX, config->gridDimY, config->gridDimZ);
+	for (unsigned int i = 0; config && i < config->numAttrs; i++)
+		work.is_cooperative |= config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && config->attrs[i].value.cooperative;
+	return work;
+}
+
+static struct launched_work work_of_list(const struct list_arguments *arguments, int id)
+{
+	return (struct launched_work){
+		.what = arguments->function,
+		.grid = grid_of(arguments->grid[0], arguments->grid[1], arguments->grid[2]),
+		.is_cooperative = is_cooperative(id),
+	};
+}
+
 struct launched_work calls_read_work(const struct call *call)
 {
 	struct launched_work work;
 
 	if (calls_launch_graph(call->id))
-		work = (struct launched_work){.what = ((const struct call_exec *)call->arguments)->exec};
+		work = (struct launched_work){.what = ((const struct call_exec *)call->arguments)->exec, .is_graph = true};
 	else if (has_config(call->id))
-		work = (struct launched_work){.what = function_of_config((const struct config_arguments *)call->arguments)};
+		work = work_of_config((const struct config_arguments *)call->arguments);
 	else if (call->id == CALL_LAUNCH_OLDEST || call->id == CALL_LAUNCH_GRID || call->id == CALL_LAUNCH_GRID_ASYNC)
 		work = (struct launched_work){.what = ((const struct grid_arguments *)call->arguments)->function};
 	else
-		work = (struct launched_work){.what = ((const struct list_arguments *)call->arguments)->function};
-	work.stream = calls_launch_graph(call->id) ? calls_stream_of_graph(call) : stream_of(call);
+		work = work_of_list((const struct list_arguments *)call->arguments, call->id);
+	work.stream = work.is_graph ? calls_stream_of_graph(call) : stream_of(call);
 	return work;
+}
+
+/* --- streams that wait -------------------------------------------------------------------------------------------- */
+
+bool calls_make_stream_wait(int id)
+{
+	bool does;
+
+	switch (id) {
+	case CALL_WAIT_EVENT:
+	case CALL_WAIT_EVENT_PER_THREAD:
+	case CALL_ADD_CALLBACK:
+	case CALL_ADD_CALLBACK_PER_THREAD:
+	case CALL_WAIT_VALUE_32:
+	case CALL_WAIT_VALUE_32_PER_THREAD:
+	case CALL_WAIT_VALUE_64:
+	case CALL_WAIT_VALUE_64_PER_THREAD:
+	case CALL_BATCH:
+	case CALL_BATCH_PER_THREAD:
+	case CALL_WAIT_SEMAPHORES:
+	case CALL_WAIT_SEMAPHORES_PER_THREAD:
+	case CALL_HOST_FUNCTION:
+	case CALL_HOST_FUNCTION_PER_THREAD:
+	case CALL_WAIT_VALUE_32_2:
+	case CALL_WAIT_VALUE_32_2_PER_THREAD:
+	case CALL_WAIT_VALUE_64_2:
+	case CALL_WAIT_VALUE_64_2_PER_THREAD:
+	case CALL_BATCH_2:
+	case CALL_BATCH_2_PER_THREAD:
+		does = true;
+		break;
+	default:
+		does = false;
+	}
+	return does;
+}
+
+/* Values and batches, which are few, are taken to be of the legacy stream where none is named. */
+CUstream calls_waiting_stream(const struct call *call)
+{
+	bool is_of_semaphores = call->id == CALL_WAIT_SEMAPHORES || call->id == CALL_WAIT_SEMAPHORES_PER_THREAD;
+	bool is_per_thread = call->id == CALL_WAIT_EVENT_PER_THREAD || call->id == CALL_ADD_CALLBACK_PER_THREAD ||
+	                     call->id == CALL_WAIT_SEMAPHORES_PER_THREAD || call->id == CALL_HOST_FUNCTION_PER_THREAD;
+	CUstream stream = (CUstream)call->arguments[is_of_semaphores ? 3 : 0];
+
+	if (!stream)
+		stream = is_per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+	return stream;
 }
 
 static struct qmd_shape shape_of(const struct call *call)

@@ -27,30 +27,44 @@ enum call_id {
 	CALL_STREAM_CREATE = 124,
 	CALL_STREAM_SYNCHRONIZE = 126,
 	CALL_STREAM_DESTROY_OLD = 127,
+	CALL_WAIT_EVENT = 295,
 	CALL_LAUNCH = 307,
 	CALL_IPC_GET_MEMORY = 328,
 	CALL_IPC_OPEN_MEMORY = 329,
 	CALL_IPC_GET_EVENT = 334,
 	CALL_IPC_OPEN_EVENT = 335,
 	CALL_STREAM_DESTROY = 326,
+	CALL_ADD_CALLBACK = 346,
 	CALL_STREAM_CREATE_WITH_PRIORITY = 367,
 	CALL_ALLOC_MANAGED = 371,
 	CALL_ATTACH_MEMORY = 377,
 	CALL_MAX_POTENTIAL_BLOCK_SIZE = 384,
+	CALL_WAIT_EVENT_PER_THREAD = 436,
+	CALL_ADD_CALLBACK_PER_THREAD = 437,
 	CALL_ATTACH_MEMORY_PER_THREAD = 438,
 	CALL_LAUNCH_PER_THREAD = 442,
 	CALL_MAX_POTENTIAL_BLOCK_SIZE_WITH_FLAGS = 452,
 	CALL_ADVISE = 457,
+	CALL_WAIT_VALUE_32 = 458,
+	CALL_WAIT_VALUE_32_PER_THREAD = 459,
+	CALL_BATCH = 462,
+	CALL_BATCH_PER_THREAD = 463,
 	CALL_PREFETCH = 467,
 	CALL_PREFETCH_PER_THREAD = 468,
+	CALL_WAIT_VALUE_64 = 473,
+	CALL_WAIT_VALUE_64_PER_THREAD = 474,
 	CALL_LAUNCH_COOPERATIVE = 477,
 	CALL_LAUNCH_COOPERATIVE_PER_THREAD = 478,
+	CALL_WAIT_SEMAPHORES = 492,
+	CALL_WAIT_SEMAPHORES_PER_THREAD = 493,
 	CALL_GRAPH_INSTANTIATE = 513,
 	CALL_GRAPH_LAUNCH = 514,
 	CALL_GRAPH_LAUNCH_PER_THREAD = 515,
 	CALL_GRAPH_EXEC_DESTROY = 516,
 	CALL_GRAPH_DESTROY = 517,
 	CALL_GRAPH_NODE_DESTROY = 522,
+	CALL_HOST_FUNCTION = 527,
+	CALL_HOST_FUNCTION_PER_THREAD = 528,
 	CALL_EXPORT_MEMORY = 554,
 	CALL_IMPORT_MEMORY = 555,
 	CALL_IPC_OPEN_MEMORY_2 = 567,
@@ -65,6 +79,12 @@ enum call_id {
 	CALL_LAUNCH_EX_PER_THREAD = 653,
 	CALL_GRAPH_INSTANTIATE_WITH_PARAMS = 656,
 	CALL_GRAPH_INSTANTIATE_WITH_PARAMS_PER_THREAD = 657,
+	CALL_WAIT_VALUE_32_2 = 659,
+	CALL_WAIT_VALUE_32_2_PER_THREAD = 660,
+	CALL_WAIT_VALUE_64_2 = 661,
+	CALL_WAIT_VALUE_64_2_PER_THREAD = 662,
+	CALL_BATCH_2 = 667,
+	CALL_BATCH_2_PER_THREAD = 668,
 	CALL_MAX_POTENTIAL_CLUSTER_SIZE = 675,
 	CALL_MAX_ACTIVE_CLUSTERS = 676,
 	CALL_GRAPH_NODE_ADD = 712,
@@ -87,6 +107,12 @@ enum call_id {
 
 /* --- which calls ---------------------------------------------------------------------------------------------- */
 
+/* The most frequent ones: a kernel, without further wishes. */
+static inline bool calls_launch_kernel(int id)
+{
+	return id == CALL_LAUNCH || id == CALL_LAUNCH_PER_THREAD;
+}
+
 /* Whether a call launches a kernel outside of graphs; and whether its blocks may have to run at once. */
 bool calls_launch(int id);
 bool calls_may_launch_at_once(int id);
@@ -99,9 +125,6 @@ bool calls_share_memory(int id);
 
 /* Whether a call waits for work. */
 bool calls_synchronize(int id);
-
-/* Whether a call's result says that the context, or MPS's server, is lost: nothing that was launched will end. */
-bool calls_is_lost(CUresult result);
 
 bool calls_create_stream(int id);
 bool calls_destroy_stream(int id);
@@ -184,8 +207,14 @@ bool calls_read_request(const struct call *call, struct launch_request *request)
 struct launched_work {
 	const void *what; /* a function, or the instance of a graph; NULL if the call has no configuration */
 	CUstream stream;
+	uint64_t grid;    /* a number that other grids do not have; 0 where that is not known, and for graphs */
+	bool is_graph, is_cooperative;
 };
 struct launched_work calls_read_work(const struct call *call);
+
+/* Whether a call makes a stream wait for something that is no kernel of it; and which, perhaps one that every context has. */
+bool calls_make_stream_wait(int id);
+CUstream calls_waiting_stream(const struct call *call);
 
 /* Makes such a call ask for an empty grid, which the driver refuses. `room` must last until the call has ended. */
 void calls_refuse(const struct call *call, CUlaunchConfig *room);

@@ -23,6 +23,8 @@ struct held_exec {
 	struct graph_nodes nodes; /* the graph's when it was instantiated: the application may change the graph later,
 	                           * even while the instance is launched */
 	uint64_t number; /* its nodes were uploaded under this number or a newer one */
+	uint64_t where;
+	bool has_expired;
 };
 
 /* Guards the tables. Taken when graphs and their nodes are made or destroyed, and at the first launch after a change:
@@ -62,7 +64,9 @@ static void find_oldest(unsigned int bucket)
 	uint64_t number = UINT64_MAX;
 
 	for (const struct held_exec *exec = first_exec(bucket); exec; exec = next_exec(exec)) {
-		if (exec->number < number)
+		if (exec->has_expired)
+			number = 0;
+		else if (exec->number < number)
 			number = exec->number;
 	}
 	atomic_store_explicit(&oldest[bucket], number, memory_order_relaxed);
@@ -246,13 +250,43 @@ bool graph_instances_renew(CUgraphExec exec, uint64_t number, graph_instances_re
 	pthread_mutex_lock(&lock);
 	struct held_exec *held = find_exec(exec);
 
-	if (held && held->number < number) {
+	if (held && (held->has_expired || held->number < number)) {
 		renew(exec, &held->nodes, held->number);
 		held->number = number;
+		held->has_expired = false;
 		find_oldest(table_bucket(exec));
 	}
 	pthread_mutex_unlock(&lock);
 	return held;
+}
+
+enum graph_move graph_instances_move(CUgraphExec exec, uint64_t where, bool may_move)
+{
+	enum graph_move move = GRAPH_IS_THERE;
+
+	pthread_mutex_lock(&lock);
+	struct held_exec *held = find_exec(exec);
+
+	if (!held || (held->where != where && !may_move)) {
+		move = GRAPH_STAYS;
+	} else if (held->where != where) {
+		move = GRAPH_MOVES;
+		held->where = where;
+		held->has_expired = true;
+		find_oldest(table_bucket(exec));
+	}
+	pthread_mutex_unlock(&lock);
+	return move;
+}
+
+void graph_instances_lose_place(CUgraphExec exec)
+{
+	pthread_mutex_lock(&lock);
+	struct held_exec *held = find_exec(exec);
+
+	if (held)
+		held->where = UINT64_MAX;
+	pthread_mutex_unlock(&lock);
 }
 
 void graph_instances_expire(CUgraphExec exec)
@@ -261,7 +295,7 @@ void graph_instances_expire(CUgraphExec exec)
 	struct held_exec *held = find_exec(exec);
 
 	if (held) {
-		held->number = 0;
+		held->has_expired = true;
 		find_oldest(table_bucket(exec));
 	}
 	pthread_mutex_unlock(&lock);

@@ -73,10 +73,11 @@ static void *word_of(const void *parameters, unsigned int word)
 	return ((void *const *)parameters)[word];
 }
 
-static void on_call(int id, const void *parameters)
+static inline void on_call(int id, const void *parameters)
 {
-	if (!has_word(parameters, CALL_PHASE))
+	if (__builtin_expect(!has_word(parameters, CALL_PHASE), 0))
 		return;
+	bool begins = (uintptr_t)word_of(parameters, CALL_PHASE) >> 32 == 0;
 	const struct call call = {
 		.id = id,
 		.context = word_of(parameters, CALL_CONTEXT),
@@ -84,7 +85,9 @@ static void on_call(int id, const void *parameters)
 		.result = word_of(parameters, CALL_RESULT),
 	};
 
-	if ((uintptr_t)word_of(parameters, CALL_PHASE) >> 32 == 0) {
+	if (events.call_passes(&call, begins) || !events.wants_call(id))
+		return;
+	if (begins) {
 		events.call_begins(&call);
 		calls_enter(&call, &current.origin);
 	} else {
@@ -121,10 +124,10 @@ static inline void on_launch(const struct launch_words *words)
 static __attribute__((noinline)) void on_other(void *user, int domain, int id, const void *parameters)
 {
 	(void)user;
-	if (domain == DOMAIN_RESOURCE && has_word(parameters, RESOURCE_CONTEXT))
-		on_resource(id, parameters);
-	else if (domain == DOMAIN_CALL && events.wants_call(id))
+	if (domain == DOMAIN_CALL)
 		on_call(id, parameters);
+	else if (domain == DOMAIN_RESOURCE && has_word(parameters, RESOURCE_CONTEXT))
+		on_resource(id, parameters);
 }
 
 static inline void on_own_event(void *user, int domain, int id, const void *parameters)

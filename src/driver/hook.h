@@ -38,8 +38,10 @@ struct hook_events {
 	/* The code of one of the program's modules is loaded: an ELF file of `size` bytes, if the driver is as we know
 	 * it. */
 	void (*module_loaded)(const void *cubin, size_t size);
-	/* An API call that `wants_call` accepts begins, or has ended. Between call_begins and call_ended, launches on
+	/* An API call begins, or has ended: first `call_passes` is asked whether it has done all that is to be done about it. One that
+	 * `wants_call` accepts begins, or has ended. Between call_begins and call_ended, launches on
 	 * this thread have the call's origin. */
+	bool (*call_passes)(const struct call *call, bool begins);
 	bool (*wants_call)(int id);
 	void (*call_begins)(const struct call *call);
 	void (*call_ended)(const struct call *call);

@@ -33,6 +33,15 @@ void releases_read(struct counts *counts)
 	pthread_mutex_unlock(&lock);
 }
 
+unsigned int releases_places(struct pci_address pci, const struct counts_place *places[], unsigned int room)
+{
+	pthread_mutex_lock(&lock);
+	unsigned int count = counts_own_places(&areas, pci, places, room);
+
+	pthread_mutex_unlock(&lock);
+	return count;
+}
+
 /* Another thread may have held the lock. */
 void releases_after_fork(void)
 {
@@ -188,6 +197,7 @@ static struct releases *make(CUcontext context, const struct gpu *gpu)
 		else
 			prepare_stamps(context, releases, gpu);
 		counts_begin(place);
+		counts_are_more(&segment);
 	}
 	return releases;
 }

@@ -40,6 +40,9 @@ void releases_find_older(void);
 /* What this process counts now. Without a system call. */
 void releases_read(struct counts *counts);
 
+/* Where they are counted on that GPU: counts_own_places. */
+unsigned int releases_places(struct pci_address pci, const struct counts_place *places[], unsigned int room);
+
 /* A context has been created, and cannot launch yet; it is about to be destroyed. */
 void releases_context_created(CUcontext context);
 void releases_context_destroyed(CUcontext context);

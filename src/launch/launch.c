@@ -14,15 +14,18 @@
 #include "launch/space/epoch.h"
 #include "launch/space/partition.h"
 #include "launch/space/residency.h"
-#include "launch/space/stepping.h"
+#include "launch/space/yielding.h"
 #include "time/control.h"
+#include "time/gate/gate.h"
 
 /* This thread's last decision, cached: the next launch on the same context gets the same while nothing has changed. */
 static __thread struct recent {
 	CUcontext context;
 	uint64_t epoch;                    /* EPOCH_NEVER: the next launch must be decided anew */
+	uint64_t kept;                     /* it, outside of calls where the gate decides about these: for the next call */
 	const struct qmd_release *release; /* of plain launches; NULL: none */
 	qmd_disabler *disable;             /* NULL: the launch may use the whole GPU */
+	bool is_aside;                     /* others have a part of the partition for now */
 	struct qmd_mask mask;
 } recent __attribute__((tls_model("initial-exec")));
 
@@ -145,12 +148,14 @@ static void remember(const struct launch *launch, const struct decision *decisio
 	bool is_restricted = decision->state == DECISION_RESTRICTED;
 
 	recent.context = launch->context;
-	recent.epoch = decision->is_of_launch || decision->state == DECISION_UNRESTRICTED || launch->origin.uploads_nodes
-	                       ? EPOCH_NEVER
-	                       : epoch;
+	bool is_of_launch = decision->is_of_launch || launch->origin.uploads_nodes || gate_is_outside();
+
+	recent.epoch = is_of_launch || decision->state == DECISION_UNRESTRICTED ? EPOCH_NEVER : epoch;
+	recent.kept = EPOCH_NEVER;
 	recent.release = release_of(launch, COUNTS_PLAIN);
 	recent.disable = is_restricted ? launch->gpu->family->disable : NULL;
 	recent.mask = decision->disable;
+	recent.is_aside = decision->is_aside;
 }
 
 static void check_version(const struct launch *launch, struct decision *decision)
@@ -188,7 +193,7 @@ static __attribute__((noinline)) void decide(struct launch *launch)
 	/* The partition limits all others, and what is left of it while the program steps aside its own masks. Residency needs
 	 * to know what is left of all, and can give back. */
 	partition_decide(launch, &decision);
-	stepping_decide(launch, &decision);
+	yielding_decide(launch, &decision);
 	app_masks_decide(launch, &decision);
 	remember(launch, &decision, epoch);
 	check_version(launch, &decision);
@@ -212,7 +217,7 @@ static inline bool is_as_before(CUcontext context)
 /* Unless the mask is written, the descriptor is unchanged: its blocks must run at once, or its version is unknown. */
 static __attribute__((noinline)) void launch_slow_path(struct launch *launch, enum qmd_outcome outcome)
 {
-	if (outcome == QMD_OVERRULED)
+	if (outcome == QMD_OVERRULED && !recent.is_aside)
 		account_reason(SEGMENT_GREEN_CONTEXT);
 	if (outcome == QMD_OVERRULED || outcome == QMD_SLOT_LEFT) {
 		account_launch(true);
@@ -251,5 +256,21 @@ __attribute__((hot)) void launch_upload(struct launch *launch)
 
 void launch_forget(void)
 {
+	recent.epoch = recent.kept = EPOCH_NEVER;
+}
+
+void launch_leave_call(void)
+{
+	if (recent.epoch != EPOCH_NEVER)
+		recent.kept = recent.epoch;
 	recent.epoch = EPOCH_NEVER;
+}
+
+void launch_enter_call(bool goes_elsewhere)
+{
+	if (goes_elsewhere)
+		launch_forget();
+	else if (recent.kept != EPOCH_NEVER)
+		recent.epoch = recent.kept;
+	recent.kept = EPOCH_NEVER;
 }

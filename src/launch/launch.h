@@ -17,4 +17,9 @@ void launch_upload(struct launch *launch);
 /* This thread's next launch is decided anew. */
 void launch_forget(void);
 
+/* Where the gate decides about calls: one has ended. What its launch was decided about is not for fills and copies, which are
+ * kernels in no call. The next one begins, which may go to other TPCs. */
+void launch_leave_call(void);
+void launch_enter_call(bool goes_elsewhere);
+
 #endif

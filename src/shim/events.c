@@ -11,7 +11,7 @@
 #include "launch/space/hide.h"
 #include "launch/space/misfit.h"
 #include "time/control.h"
-#include "time/gate/turnstile.h"
+#include "time/gate/gate.h"
 
 #include <stdatomic.h>
 
@@ -27,20 +27,40 @@ static bool asks_to_run_at_once(int id)
 
 bool events_want_call(int id)
 {
-	bool wants_time = control_wants_call(id) || turnstile_wants_call(id);
+	bool wants_time = control_wants_call(id) || gate_wants_call(id);
 	bool wants_other = hide_wants_call(id) || misfit_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
 
 	return calls_are_of_graphs(id) ? driver_has_graphs() : wants_time || wants_other;
 }
 
-/* The turnstile comes first: while it holds a launch, all that is decided about it may change. Then graphs: to refresh one, we
+/* Launches that nobody but the gate listens to, as it does in clients of MPS: most calls. */
+static inline bool is_for_gate_alone(int id)
+{
+	return calls_launch_kernel(id) && atomic_load_explicit(&gate_state.listens, memory_order_relaxed) &&
+	       !atomic_load_explicit(&app_masks_want_calls, memory_order_relaxed);
+}
+
+bool events_call_passes(const struct call *call, bool begins)
+{
+	bool passes = is_for_gate_alone(call->id);
+
+	if (!passes || !atomic_load_explicit(&gate_state.is_needed, memory_order_relaxed))
+		return passes;
+	if (begins)
+		launch_enter_call(gate_call_begins(call));
+	else if (gate_call_ended(call))
+		launch_leave_call();
+	return true;
+}
+
+/* The gate comes first: while a launch waits there, all that is decided about it may change. Then graphs: to refresh one, we
  * call the driver, which announces what it uploads then like a launch, before this call's own. Misfits come last: they may change
  * the call's arguments, which the hook reads after this. */
 void events_call_begins(const struct call *call)
 {
 	control_call_begins(call);
-	if (turnstile_wants_call(call->id))
-		turnstile_call_begins(call);
+	if (gate_wants_call(call->id))
+		gate_call_begins(call);
 	if (calls_are_of_graphs(call->id))
 		graphs_call_begins(call);
 	if (app_masks_want_call(call->id))
@@ -50,7 +70,7 @@ void events_call_begins(const struct call *call)
 	launch_forget();
 }
 
-/* The turnstile comes last: graphs say what was launched. */
+/* The gate comes last: graphs say what was launched. */
 void events_call_ended(const struct call *call)
 {
 	if (misfit_wants_call(call->id))
@@ -61,8 +81,8 @@ void events_call_ended(const struct call *call)
 		hide_call_ended(call);
 	if (calls_are_of_graphs(call->id))
 		graphs_call_ended(call);
-	if (turnstile_wants_call(call->id))
-		turnstile_call_ended(call);
+	if (gate_wants_call(call->id) && gate_call_ended(call))
+		launch_leave_call();
 }
 
 /* --- contexts ------------------------------------------------------------------------------------------------------- */

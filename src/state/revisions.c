@@ -96,4 +96,10 @@ void segment_put_time(struct segment_revision *revision, const struct segment_re
 	if (wanted->rank.weight > 0)
 		revision->rank.weight = wanted->rank.weight;
 	segment_put_policy(&revision->rank, wanted->rank);
+	if (wanted->lending.lend_us > 0)
+		revision->lending.lend_us = wanted->lending.lend_us;
+	if (wanted->lending.borrows > 0) {
+		revision->lending.borrows = wanted->lending.borrows;
+		revision->lending.borrow = wanted->lending.borrow;
+	}
 }

@@ -115,25 +115,68 @@ static inline bool segment_policy_is_ht(struct segment_rank rank)
 	return rank.scheduling == SEGMENT_HT;
 }
 
+/* What is lent, under MPS: whether others may have the process's TPCs while it is idle, and it theirs (time/rules/lending.h). */
+struct segment_lending {
+	uint32_t lend_us; /* others may, and it may have to wait so long for them; SEGMENT_LEND_OFF: no more; 0: it was never given one */
+	uint32_t borrows; /* enum segment_borrowing */
+	struct tpcset borrow; /* these TPCs of each GPU */
+};
+
+#define SEGMENT_LEND_OFF UINT32_MAX
+#define SEGMENT_LEND_MIN_US 100
+#define SEGMENT_LEND_MAX_US 1000000
+#define SEGMENT_LEND_USUAL_US 2000
+
+enum segment_borrowing {
+	SEGMENT_BORROW_NONE, /* it was never given any */
+	SEGMENT_BORROW_OFF,  /* no more */
+	SEGMENT_BORROW_SET
+};
+
+static const struct tpcset segment_borrow_all = {{[0 ... TPCSET_WORDS - 1] = UINT64_MAX}};
+
+/* In its range, whoever wrote it; 0: it lends nothing. */
+static inline uint32_t segment_lends_us(const struct segment_lending *lending)
+{
+	uint32_t us = lending->lend_us == SEGMENT_LEND_OFF ? 0 : lending->lend_us;
+
+	if (us != 0 && us < SEGMENT_LEND_MIN_US)
+		us = SEGMENT_LEND_MIN_US;
+	return us < SEGMENT_LEND_MAX_US ? us : SEGMENT_LEND_MAX_US;
+}
+
+static inline bool segment_borrows(const struct segment_lending *lending)
+{
+	return lending->borrows == SEGMENT_BORROW_SET;
+}
+
 /* A whole partition: at most one entry for a GPU. A GPU without an entry is not restricted. */
 struct segment_revision {
 	uint32_t count; /* 0 … SEGMENT_GPUS */
 	uint32_t group; /* the number that the process's group had when this was made; 0 without a group (state/group/group.h) */
 	struct segment_quota quota; /* on all GPUs together */
 	struct segment_rank rank;   /* on each GPU */
+	struct segment_lending lending;
 	struct segment_partition partitions[SEGMENT_GPUS];
 };
 
 /* Whether this says anything of the time. */
 static inline bool segment_time_is_given(const struct segment_revision *revision)
 {
-	return revision->quota.period_us > 0 || segment_rank_is_given(revision->rank) || segment_policy_is_given(revision->rank);
+	return revision->quota.period_us > 0 || segment_rank_is_given(revision->rank) || segment_policy_is_given(revision->rank) ||
+	       revision->lending.lend_us > 0 || revision->lending.borrows > 0;
 }
 
-/* Whether something of it may make the process wait. */
+/* Whether it lends, or borrows. */
+static inline bool segment_shares(const struct segment_revision *revision)
+{
+	return segment_lends_us(&revision->lending) > 0 || segment_borrows(&revision->lending);
+}
+
+/* Whether something of it may make the process wait, or others wait for it. */
 static inline bool segment_time_limits(const struct segment_revision *revision)
 {
-	return segment_quota_limits(revision->quota) || segment_rank_is_given(revision->rank);
+	return segment_quota_limits(revision->quota) || segment_rank_is_given(revision->rank) || segment_shares(revision);
 }
 
 /* Whether something of it may hold launches back, where the process is a client of MPS: there is something for a policy. */

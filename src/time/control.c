@@ -1,11 +1,10 @@
 #include "control.h"
 
 #include "driver/channels/channels.h"
-#include "launch/space/stepping.h"
+#include "gate/gate.h"
 #include "thread.h"
 #include "time/demand/given.h"
 #include "time/demand/peers.h"
-#include "time/gate/turnstile.h"
 #include "turns/eligibility.h"
 #include "turns/kernel_access.h"
 #include "turns/memory_use.h"
@@ -111,8 +110,7 @@ void control_after_fork(void)
 	time_thread_after_fork();
 	eligibility_after_fork();
 	peers_after_fork();
-	stepping_after_fork();
-	turnstile_after_fork();
+	gate_after_fork();
 }
 
 /* Before the driver ends: what it waits for then must run. */

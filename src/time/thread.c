@@ -3,11 +3,11 @@
 #include "base/extremes.h"
 #include "base/log.h"
 #include "base/process_clock.h"
+#include "gate/keeper.h"
 #include "time/demand/given.h"
 #include "time/demand/news.h"
 #include "time/demand/peers.h"
 #include "time/demand/wakeup.h"
-#include "time/gate/held.h"
 #include "turns/eligibility.h"
 #include "turns/kernel_access.h"
 #include "turns/turns.h"
@@ -36,7 +36,7 @@ static const struct segment *segment;
 static atomic_bool exists;
 static atomic_bool is_ending;
 static uint64_t number; /* of the revision that the rules are from; 0: none yet */
-static bool is_held;    /* it is a client of MPS, and has a rule for which launches are held */
+static bool is_gated;   /* it is a client of MPS, and has a rule for the gate */
 static unsigned int idle_looks;
 
 /* --- its sleep -------------------------------------------------------------------------------------------------------- */
@@ -70,29 +70,34 @@ static bool can_obey(const struct segment_revision *revision)
 	       (eligibility_is_there() || segment_rank_is_given(revision->rank) || kernel_access_is_of_mps());
 }
 
-/* Launches are not held for a weight. */
-static bool holds(const struct segment_revision *revision)
+static bool is_for_gate(const struct segment_revision *revision)
 {
-	return kernel_access_is_of_mps() && segment_time_holds_back(revision);
+	return kernel_access_is_of_mps() && (segment_time_holds_back(revision) || segment_shares(revision));
+}
+
+/* Whether others on its GPUs are its business. */
+static bool meets_others(const struct segment_revision *revision)
+{
+	return rules_take_part(given_rules()) || (kernel_access_is_of_mps() && segment_shares(revision));
 }
 
 /* The first look at peers may take long, where there are many processes: the program is not suspended meanwhile. */
 static void follow_rules(const struct segment_revision *revision)
 {
-	bool took_part = rules_take_part(given_rules());
+	bool took_part = rules_take_part(given_rules()) || is_gated;
 
 	given_follow(segment, revision, process_clock_ns());
 	peers_have(segment, revision);
 	if (rules_take_part(given_rules()) && !took_part)
 		turns_make_ready();
-	if (rules_take_part(given_rules()))
+	if (meets_others(revision))
 		peers_join();
 	else
 		peers_leave();
-	if (holds(revision))
-		held_follow(revision, process_clock_ns());
+	if (is_for_gate(revision))
+		keeper_follow(segment, revision);
 	else
-		held_end();
+		keeper_end();
 }
 
 /* Until the way to the kernel driver is known. */
@@ -102,7 +107,7 @@ static enum segment_time_state state_of(const struct segment_revision *revision)
 
 	if (!segment_time_limits(revision))
 		state = SEGMENT_TIME_UNLIMITED;
-	else if (holds(revision))
+	else if (is_for_gate(revision))
 		state = SEGMENT_TIME_HELD;
 	return state;
 }
@@ -120,10 +125,10 @@ static bool follow(void)
 			follow_rules(&revision);
 		number = current;
 		/* Of what is taken away, what was used is still to be told. */
-		is_held = limits ? holds(&revision) : is_held;
+		is_gated = limits ? is_for_gate(&revision) : is_gated;
 		segment_set_time_state(segment, state_of(&revision), number);
 	}
-	return limits && !atomic_load(&is_ending) && (eligibility_is_there() || rules_take_part(given_rules()) || is_held);
+	return limits && !atomic_load(&is_ending) && (eligibility_is_there() || rules_take_part(given_rules()) || is_gated);
 }
 
 /* --- its work --------------------------------------------------------------------------------------------------------- */
@@ -131,10 +136,9 @@ static bool follow(void)
 /* Of a client of MPS. */
 static uint64_t look_at_launches(bool *is_idle)
 {
-	uint64_t until = held_look(process_clock_ns(), is_idle);
+	uint64_t until = keeper_look(process_clock_ns(), is_idle);
 
-	segment_set_time_state(segment, held_state(), number);
-	held_tell(segment);
+	segment_set_time_state(segment, keeper_state(), number);
 	return min_u64(until, process_clock_ns() + ATTENTION_NS);
 }
 
@@ -142,17 +146,17 @@ static uint64_t look_at_launches(bool *is_idle)
 static uint64_t look(void)
 {
 	bool is_idle = false;
-	uint64_t until = is_held ? look_at_launches(&is_idle) : turns_look(number, &is_idle);
+	uint64_t until = is_gated ? look_at_launches(&is_idle) : turns_look(number, &is_idle);
 
 	return look_next(until, is_idle);
 }
 
 static void stop_work(void)
 {
-	if (!is_held)
+	if (!is_gated)
 		turns_report(number);
 	turns_end();
-	held_end();
+	keeper_end();
 	peers_leave();
 }
 
@@ -165,11 +169,9 @@ static void work(void)
 		wakeup_sleep(count, look());
 	}
 	stop_work();
-	if (is_held)
-		held_tell(segment);
-	else
+	if (!is_gated)
 		given_tell(segment);
-	is_held = false;
+	is_gated = false;
 }
 
 static bool has_rule(void)

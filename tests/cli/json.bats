@@ -24,7 +24,7 @@ process_members="pid uid user command group not_in_force kernels uploads restric
 	[ "$(ask .schema)" = nvtaskset-list/3 ]
 	[ "$(ask ".time_ms / 1000 | floor | . <= $(date +%s) and . > $(date +%s) - 60")" = true ]
 	mine=".processes[] | select(.pid == $PROGRAM)"
-	[ "$(members "$mine")" = "$process_members partitions quota rank policy" ]
+	[ "$(members "$mine")" = "$process_members partitions quota rank policy lend_us borrow borrowed borrowed_tpc_us overruns" ]
 	[ "$(ask "$mine | .user")" = "$(id -un)" ]
 	[ "$(ask "$mine | .uid")" = "$(id -u)" ]
 	[ "$(ask "$mine | .command")" = "$BUILD/demo/where 60" ]
@@ -117,7 +117,7 @@ look_how_busy() {
 	nvtaskset --json -p "$PROGRAM" >"$WORK/json"
 	[ "$(members .)" = "schema time_ms processes" ]
 	[ "$(ask .schema)" = nvtaskset-partition/1 ]
-	[ "$(members '.processes[0]')" = "pid partitions quota rank policy" ]
+	[ "$(members '.processes[0]')" = "pid partitions quota rank policy lend_us borrow" ]
 	[ "$(members '.processes[0].partitions[0]')" = "gpu bus_id $set_members before" ]
 	[ "$(ask -c '.processes[0] | [.pid, .partitions[0].bus_id, .partitions[0].tpc_list, .partitions[0].before]')" = \
 		"[$PROGRAM,\"$GPU\",\"0-7\",null]" ]

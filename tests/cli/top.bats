@@ -144,7 +144,7 @@ sees_kernels() {
 	[ "$(jq "$mine | .gpus[0].kernels_per_second > 0" "$WORK/json" | sort -u)" = true ]
 	[ "$(jq ".span_seconds > 0.1" "$WORK/json" | sort -u)" = true ]
 	[ "$(head -n 1 "$WORK/json" | jq -r 'keys_unsorted | join(" ")')" = "schema time_ms span_seconds processes kernels why_no_kernels" ]
-	[ "$(head -n 1 "$WORK/json" | jq -r "$mine | keys_unsorted | join(\" \")")" = "pid uid user command not_in_force quota rank policy gpus" ]
+	[ "$(head -n 1 "$WORK/json" | jq -r "$mine | keys_unsorted | join(\" \")")" = "pid uid user command not_in_force quota rank policy lend_us borrow gpus" ]
 	[ "$(head -n 1 "$WORK/json" | jq -r "$mine | .gpus[0] | keys_unsorted | join(\" \")")" = \
 		"gpu bus_id tpc_list kernels_per_second in_flight busy busy_error tpc_share busy_seconds presence why_no_times" ]
 	[ "$(head -n 1 "$WORK/json" | jq -c "$mine | .gpus[0] | [.gpu, .bus_id, .tpc_list, .presence]")" = "[0,\"$GPU\",\"0-7\",false]" ]

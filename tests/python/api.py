@@ -313,6 +313,10 @@ class Partitions(Case):
             error = self.fails(ErrorCode.INVALID, setattr, self.partition, "policy", wrong)
         self.assertRegex(str(error), "launches are held back under MPS only")
         self.assertIsNone(self.partition.policy)
+        for attribute, wrong in (("lend", "x"), ("lend", 0.00001), ("lend", 2), ("borrow", "x"), ("borrow", ""), ("borrow", "0-3")):
+            error = self.fails(ErrorCode.INVALID, setattr, self.partition, attribute, wrong)
+        self.assertRegex(str(error), "TPCs are lent under MPS only")
+        self.assertEqual((self.partition.lend, self.partition.borrow, self.partition.borrowed), (None, None, Set()))
 
     def test_client_of_mps(self):
         directory = os.path.join(os.environ["XDG_RUNTIME_DIR"], "mps-of-a-client")
@@ -332,6 +336,11 @@ class Partitions(Case):
             with self.assertRaisesRegex(Error, "clients of MPS take no turns that could be shared"):
                 partition.weight = 200
             self.assertIsNone(partition.weight)
+            partition.lend = 0.004
+            partition.borrow = "8-15"
+            self.assertEqual((partition.lend, partition.borrow, partition.borrowed), (0.004, Set("8-15"), Set()))
+            partition.lend = partition.borrow = None
+            self.assertEqual((partition.lend, partition.borrow), (None, None))
 
     def test_list(self):
         found = [partition for partition in nvtaskset.partitions() if partition.pid == PID]
@@ -462,6 +471,8 @@ class Groups(Case):
             self.assertIsNone(group.policy)
             group.policy = "prt,pe"
             group.policy = "ht"
+            group.lend, group.borrow = 0.002, "0-7"
+            self.assertEqual((group.lend, group.borrow), (0.002, Set("0-7")))
             self.assertEqual((group.priority, group.weight, group.policy, group.quota[:2]), (80, 200, "ht,pe", (0.03, 0.1)))
             self.assertEqual((group.rank.in_force, group.quota.present), (False, 0))
             group.quota = None

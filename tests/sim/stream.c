@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+typedef void host_function(void *data);
+
 /* --- streams -------------------------------------------- */
 
 bool stream_is_real(CUstream stream)
@@ -51,6 +53,18 @@ static CUresult destroy(CUstream stream)
 }
 
 HOOKED_1(cuStreamDestroy_v2, destroy, CUstream)
+
+/* Here the host is called before this returns. */
+static CUresult call_host(CUstream stream, void (*function)(void *), void *data)
+{
+	if (!stream_context(stream))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	engine_wait(stream_context(stream));
+	function(data);
+	return CUDA_SUCCESS;
+}
+
+HOOKED_3(cuLaunchHostFunc, call_host, CUstream, host_function *, void *)
 
 CUresult cuStreamSynchronize(CUstream stream)
 {

@@ -335,6 +335,11 @@ TEST(alive)
 	errno = EDOM;
 	assert_true(board_is_alive(other.pid, start));
 	assert_false(board_is_alive(other.pid, start + 1));
+	rlim_t before = limit_to(RLIMIT_NOFILE, 0);
+	bool is_alive = board_is_alive(other.pid, start);
+
+	limit_to(RLIMIT_NOFILE, before);
+	assert_true(is_alive);
 	kill(other.pid, SIGSTOP);
 	wait_for(other.pid, WSTOPPED);
 	assert_false(board_is_alive(other.pid, start));

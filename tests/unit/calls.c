@@ -99,18 +99,20 @@ TEST(work)
 	assert_work(read_work(CALL_GRAPH_LAUNCH_PER_THREAD, &graph), EXEC, CU_STREAM_PER_THREAD);
 }
 
-TEST(lost)
+TEST(streams_that_wait)
 {
-	const int lost[] = {CUDA_ERROR_ILLEGAL_ADDRESS, 702, 709, 710, 714, 715, 716, 717, 718, CUDA_ERROR_LAUNCH_FAILED,
-	                    805, 806, 807, 808, 809, 810, CUDA_ERROR_UNKNOWN};
-	const int usual[] = {CUDA_SUCCESS, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_HANDLE, 600, 701,
-	                     CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
-	                     CUDA_ERROR_NOT_SUPPORTED, 900, CUDA_ERROR_INVALID_CLUSTER_SIZE};
+	CUstream first[] = {STREAM}, fourth[] = {NULL, NULL, NULL, STREAM}, none[] = {NULL, NULL, NULL, NULL};
+	struct call event = {.id = CALL_WAIT_EVENT, .arguments = (void **)first};
+	struct call semaphores = {.id = CALL_WAIT_SEMAPHORES, .arguments = (void **)fourth};
+	struct call host = {.id = CALL_HOST_FUNCTION_PER_THREAD, .arguments = (void **)none};
 
-	for (size_t i = 0; i < COUNT_OF(lost); i++)
-		assert_true(calls_is_lost(lost[i]));
-	for (size_t i = 0; i < COUNT_OF(usual); i++)
-		assert_false(calls_is_lost(usual[i]));
+	assert_ptr_equal(calls_waiting_stream(&event), STREAM);
+	assert_ptr_equal(calls_waiting_stream(&semaphores), STREAM);
+	assert_ptr_equal(calls_waiting_stream(&host), CU_STREAM_PER_THREAD);
+	host.id = CALL_HOST_FUNCTION;
+	assert_ptr_equal(calls_waiting_stream(&host), CU_STREAM_LEGACY);
+	assert_true(calls_make_stream_wait(CALL_WAIT_EVENT) && calls_make_stream_wait(CALL_BATCH_2_PER_THREAD));
+	assert_false(calls_make_stream_wait(CALL_LAUNCH) || calls_make_stream_wait(CALL_GRAPH_LAUNCH));
 }
 
 RUN_TESTS(NULL, NULL)

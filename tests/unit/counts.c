@@ -90,6 +90,40 @@ TEST(launched_ended_in_flight)
 	assert_int_equal(counts.gpus[0].gaps | counts.gaps, 0);
 }
 
+/* A graph runs before its kernels are counted as launched: from the begin of the call on, somebody is in flight. Any launch is seen by
+ * the number, also one that has ended between two looks. */
+TEST(at_any_moment)
+{
+	struct counts_place *place = begin(first);
+	uint64_t launches = counts_place_launches(place);
+
+	assert_int_equal(counts_place_in_flight(place), 0);
+	counts_graph_begins(place);
+	assert_int_equal(counts_place_in_flight(place), 1);
+	assert_true(counts_place_launches(place) != launches);
+	end(place, COUNTS_NODE, 4);
+	assert_int_equal(counts_place_in_flight(place), 1);
+	counts_launch_nodes(place, 10);
+	counts_graph_ended(place);
+	assert_each(counts_place_in_flight(place), 6, counts_place_ended(place), 4);
+	end(place, COUNTS_NODE, 6);
+	assert_int_equal(counts_place_in_flight(place), 0);
+	launches = counts_place_launches(place);
+	launch(place, 1);
+	end(place, COUNTS_PLAIN, 1);
+	assert_true(counts_place_launches(place) != launches);
+	launches = counts_place_launches(place);
+	counts_note_gap(place, COUNTS_SLOT_USED);
+	assert_true(counts_place_launches(place) != launches);
+	assert_false(counts_place_is_exact(place));
+	/* A call that never ended is its context's. */
+	counts_graph_begins(place);
+	counts_end(place);
+	assert_int_equal(counts_place_in_flight(place), 0);
+	counts_begin(place);
+	assert_int_equal(counts_place_in_flight(place), 0);
+}
+
 /* A body that runs more often than its graph is launched hides nothing that is in flight. */
 TEST(what_was_not_announced)
 {

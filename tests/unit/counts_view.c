@@ -409,6 +409,11 @@ TEST(current)
 	assert_false(counts_view_is_current(&view));
 	assert_true(open_view());
 	assert_true(counts_view_is_current(&view));
+	rlim_t before = limit_to(RLIMIT_NOFILE, 0);
+	bool is_current = counts_view_is_current(&view);
+
+	limit_to(RLIMIT_NOFILE, before);
+	assert_true(is_current);
 	order("w");
 	assert_false(counts_view_is_current(&view));
 }

@@ -6,9 +6,11 @@
 #include "../peer.h"
 #include "base/memfd_find.h"
 #include "driver/gpus.h"
+#include "driver/releases.h"
 #include "gpu/topology/topology.h"
 #include "state/board/layout.h"
 #include "time/demand/peers.h"
+#include "time/gate/others.h"
 
 #include <string.h>
 
@@ -68,6 +70,9 @@ static void obey_order(char order)
 		break;
 	case 'q':
 		board_leave();
+		break;
+	case 'g':
+		counts_note_gap_everywhere(&peer.segment, COUNTS_SLOT_USED);
 		break;
 	case 'h': /* its claims name no segment */
 		peer.claim.segment = peer.claim.inode = 0;
@@ -197,45 +202,24 @@ static bool is_nobody(struct rivals found)
 	       found.higher_idle_ns == UINT64_MAX && found.least_served_ns == UINT64_MAX;
 }
 
-/* What the last look saw on the first GPU. */
-static struct peers_on_gpu seen(void)
-{
-	struct peers_on_gpu seen;
-
-	assert_true(peers_seen(0, &seen));
-	assert_true(pci_address_equal(seen.pci, gpus[0]));
-	return seen;
-}
-
 static void assert_own(struct tpcset expected)
 {
-	struct tpcset own = seen().own;
+	struct tpcset own = peers_own(gpus[0]);
 
 	assert_true(tpcset_equal(&own, &expected));
-}
-
-static void assert_higher(struct tpcset expected)
-{
-	struct tpcset higher = seen().higher;
-
-	assert_true(tpcset_equal(&higher, &expected));
 }
 
 /* --- who is there ------------------------------------------------------------------------------------------------- */
 
 TEST(nobody)
 {
-	struct peers_on_gpu there;
-
 	assert_true(board_is_joined());
 	assert_true(is_nobody(look(NOW)));
-	assert_true(is_nobody(seen().rivals));
-	assert_higher((struct tpcset){{0}});
+	assert_null(peers_on(gpus[0], 0));
 	/* A GPU that is not known is not the same as another's. */
 	const struct work unknown = {.gpu_count = 1, .gpus = {{.demand.wants = true}}};
 
 	assert_true(is_nobody(peers_look(NOW, &unknown, &self)));
-	assert_false(peers_seen(0, &there));
 	peers_leave();
 	assert_false(board_is_joined());
 	assert_true(is_nobody(look(NOW)));
@@ -290,7 +274,6 @@ TEST(higher_suspended)
 
 	assert_each(found.has_higher, true, found.higher_wants, false, found.higher_wanting, 0);
 	assert_true(found.higher_idle_ns == UINT64_MAX);
-	assert_higher((struct tpcset){{0}});
 	process_end(&other);
 }
 
@@ -379,8 +362,6 @@ TEST(those_that_leave)
 		process_end(&others[i]);
 }
 
-/* --- who shares TPCs ----------------------------------------------------------------------------------------------- */
-
 static struct tpcset range(unsigned int from, unsigned int to)
 {
 	struct tpcset set = {{0}};
@@ -397,34 +378,121 @@ static void have(unsigned int from, unsigned int to)
 	peers_have(&none, &revision);
 }
 
-TEST(clients_of_mps)
-{
-	struct board_claim apart = {.priority = 60, .is_client = true, .tpcs = range(8, 15)};
-	struct board_claim beside = {.priority = 60, .is_client = true, .tpcs = range(7, 9)};
-	struct process one = start_busy(apart), two = process_start(obey);
-	struct tpcset all = range(0, TPCSET_MAX - 1);
+/* --- the gate's view of them ----------------------------------------------------------------------------------------- */
 
+unsigned int releases_places(struct pci_address pci, const struct counts_place *places[], unsigned int room)
+{
+	(void)pci;
+	(void)places;
+	(void)room;
+	return 0;
+}
+
+static struct others_on_gpu views[2]; /* the one before */
+static struct others_rules rules;
+
+static struct others_on_gpu *see(uint64_t now)
+{
+	look(now);
+	views[1] = views[0];
+	others_see(&views[0], &views[1], gpus[0], &rules);
+	return &views[0];
+}
+
+static void assert_may_use(struct tpcset expected)
+{
+	struct tpcset tpcs = others_tpcs(&views[0], others_open(&views[0]));
+
+	assert_true(tpcset_equal(&tpcs, &expected));
+}
+
+static void begin_view(unsigned int from, unsigned int to, struct tpcset borrow)
+{
 	has_gpus = has_masks = self.is_client = true;
-	have(0, 7);
-	assert_true(look(NOW).higher_wants);
-	assert_own((struct tpcset){{0xff}});
-	assert_true(is_nobody(seen().rivals));
-	assert_higher((struct tpcset){{0}});
-	claim(&two, beside);
-	look(NOW);
-	assert_each(seen().rivals.has_higher, true, seen().rivals.higher_wants, false);
-	launch(&two);
-	assert_int_equal(look(NOW).higher_wanting, 2);
-	assert_each(seen().rivals.higher_wants, true, seen().rivals.higher_wanting, 1);
-	assert_higher(beside.tpcs);
-	/* One that is no client has the whole GPU, whatever it claims. */
-	apart.is_client = false;
-	claim(&one, apart);
-	look(NOW);
-	assert_int_equal(seen().rivals.higher_wanting, 2);
-	assert_higher(all);
+	memset(views, 0, sizeof views);
+	rules = (struct others_rules){.priority = 50, .borrows = !tpcset_is_empty(&borrow), .borrow = borrow, .is_known = true};
+	have(from, to);
+}
+
+/* It may be used as soon as the higher one has nothing in flight where nothing else is left, and after a while where a part is. */
+TEST(higher_clients)
+{
+	struct board_claim beside = {.priority = 60, .is_client = true, .tpcs = range(4, 9)}, no_client = {.priority = 60};
+	struct process one = start_busy(beside), two = start_busy(no_client);
+
+	begin_view(0, 7, (struct tpcset){{0}});
+	assert_each(see(NOW)->count, 1, views[0].has_part, true);
+	assert_may_use(range(0, 3));
+	end(&one);
+	assert_may_use(range(0, 3));
+	views[0].list[0].hold_ns = 0;
+	assert_may_use(range(0, 7));
+	launch(&one);
+	assert_may_use(range(0, 3));
+	end(&one);
+	have(4, 7);
+	assert_each(see(NOW + MS)->has_part, false, views[0].list[0].hold_ns, 0);
+	assert_may_use(range(4, 7));
 	process_end(&one);
 	process_end(&two);
+}
+
+/* Who lends, to whom, and for how long. What somebody else has as well, who does not lend, is not lent. */
+TEST(lenders)
+{
+	struct board_claim lender = {.priority = 50, .is_client = true, .lend_us = 300, .tpcs = range(8, 13)};
+	struct board_claim keeper = {.priority = 50, .is_client = true, .tpcs = range(12, 15)};
+	struct board_claim borrower = {.priority = 50, .is_client = true, .is_borrower = true, .lend_us = 9000, .tpcs = range(6, 7)};
+	struct process one = start_busy(lender), two = start_busy(keeper), three = process_start(obey);
+
+	begin_view(0, 3, range(5, 15));
+	assert_each(see(NOW)->count, 1, views[0].limit_ns, 300000, views[0].is_narrow, false);
+	assert_may_use(range(0, 3));
+	end(&one);
+	views[0].list[0].hold_ns = 0;
+	assert_may_use(tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0xf00}}));
+	/* Each has its part of the time. */
+	claim(&three, borrower);
+	assert_each(see(NOW + MS)->count, 2, views[0].limit_ns, 150000);
+	rules.borrow = range(9, 9);
+	see(NOW + 2 * MS);
+	views[0].list[0].hold_ns = 0;
+	assert_may_use(tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0x200}}));
+	/* The same is the same, and anything else is not. */
+	uint32_t generation = views[0].generation;
+
+	assert_int_equal(see(NOW + 3 * MS)->generation, generation);
+	rules.borrow = range(8, 9);
+	assert_int_equal(see(NOW + 4 * MS)->generation, generation + 1);
+	rules.borrows = false;
+	assert_int_equal(see(NOW + 5 * MS)->count, 0);
+	process_end(&one);
+	process_end(&two);
+	process_end(&three);
+}
+
+/* Of whom nobody knows when it is idle: a lender is not, and a higher one where nothing moves. */
+TEST(unknown_ends)
+{
+	struct board_claim lender = {.priority = 50, .is_client = true, .lend_us = 300, .tpcs = range(8, 13)};
+	struct process one = start_busy(lender);
+
+	begin_view(0, 7, range(0, 15));
+	see(NOW);
+	views[0].list[0].hold_ns = 0;
+	end(&one);
+	assert_may_use(range(0, 13));
+	process_order(&one, 'g');
+	assert_may_use(range(0, 7));
+	see(NOW + MS);
+	views[0].list[0].hold_ns = 0;
+	assert_may_use(range(0, 7));
+	lender.priority = 60;
+	lender.tpcs = range(0, 7);
+	claim(&one, lender);
+	see(NOW + SECOND);
+	assert_may_use(range(0, 7));
+	process_end(&one);
 }
 
 /* Where the partition cannot be enforced, or is not known, the process may be on any TPC. */
@@ -557,15 +625,11 @@ TEST(own_limits)
 TEST(two_gpus)
 {
 	struct process one = process_start(obey), two = process_start(obey_on_second);
-	struct peers_on_gpu there;
-
 	claim(&one, (struct board_claim){.priority = 60});
 	claim(&two, (struct board_claim){.pci = gpus[1], .priority = 50, .served_ns = 9});
 	launch(&two);
 	/* A higher one, although it is idle, comes before an equal one. */
 	assert_true(look_on(NOW, 2, true, true).has_higher);
-	assert_true(peers_seen(1, &there) && !peers_seen(2, &there));
-	assert_each(there.rivals.equals_wanting, 1, seen().rivals.equals_wanting, 0);
 	/* But a GPU on which the program has work comes first. */
 	assert_int_equal(look_on(NOW, 2, false, true).equals_wanting, 1);
 	assert_false(look_on(NOW, 2, false, true).has_higher);
@@ -582,16 +646,14 @@ TEST(two_gpus)
 	look_on(NOW + MS, 2, true, true);
 	look_on(NOW + 2 * MS, 2, true, true);
 	assert_int_equal(look_on(NOW + 3 * MS, 2, true, true).higher_idle_ns, 2 * MS);
-	assert_int_equal(seen().rivals.higher_idle_ns, 2 * MS);
 	launch(&two);
 	look_on(NOW + 4 * MS, 2, true, true);
 	end(&two);
 	look_on(NOW + 5 * MS, 2, true, true);
 	assert_int_equal(look_on(NOW + 6 * MS, 2, true, true).higher_idle_ns, MS);
-	assert_int_equal(seen().rivals.higher_idle_ns, 5 * MS);
 	/* A GPU that it has left is nobody's. */
 	look_on(NOW + 7 * MS, 1, true, false);
-	assert_false(peers_seen(1, &there));
+	assert_null(peers_on(gpus[1], 0));
 	process_end(&one);
 	process_end(&two);
 }

@@ -1,7 +1,7 @@
 # Bash completion for nvtaskset(1): options, words, the TPCs and GPCs of this machine's GPU, programs with a partition.
 
 _nvtaskset_options="-t --tpc-list -g --gpc-list -n --count --strategy --dry-run -p --pid -a --all-tasks --attach -l --list \
--T --topology --watch --json --busy -G --gpu --group --memory --mps --connections --hide --on-misfit --policy --priority --quota --weight --strict -v --verbose -h --help -V --version"
+-T --topology --watch --json --borrow --busy -G --gpu --group --memory --mps --connections --hide --lend --on-misfit --policy --priority --quota --weight --strict -v --verbose -h --help -V --version"
 
 # Offers the numbers 0 to LAST as the next element of a list.
 _nvtaskset_list() { # LAST

@@ -158,6 +158,8 @@ complete -c nvtaskset -n __nvtaskset_wants_option -l memory -x -a '1G 2G 4G 8G 1
 complete -c nvtaskset -n __nvtaskset_wants_option -l mps -x -a 'auto on off' -d 'Whether to use MPS'
 complete -c nvtaskset -n __nvtaskset_wants_option -l connections -x -a '1 2 4 8 16 32' -d 'Hardware queues under MPS'
 complete -c nvtaskset -n __nvtaskset_wants_option -l hide -d 'Tell COMMAND of a GPU of its size'
+complete -c nvtaskset -n __nvtaskset_wants_option -l lend -d 'Others may use its TPCs while it is idle'
+complete -c nvtaskset -n __nvtaskset_wants_option -l borrow -d 'It may use what others lend'
 complete -c nvtaskset -n __nvtaskset_wants_option -l policy -x -a 'prt ht pe ht,pe' -d 'How launches are held back'
 complete -c nvtaskset -n __nvtaskset_wants_option -l priority -x -a '20 50 80' -d 'Who goes first, 0-99'
 complete -c nvtaskset -n __nvtaskset_wants_option -l weight -x -a '50 100 200' -d 'In which proportion'

@@ -207,6 +207,20 @@ class _Rank(ctypes.Structure):
     ]
 
 
+class _Lending(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("lend_us", ctypes.c_uint32),
+        ("borrows", ctypes.c_uint32),
+        ("borrow", _Set),
+        ("borrowed", _Set),
+        ("borrowed_tpc_us", ctypes.c_uint64),
+        ("overruns", ctypes.c_uint64),
+        ("in_force", ctypes.c_uint32),
+        ("state", ctypes.c_uint32),
+    ]
+
+
 _NUMBER, _HANDLE, _TEXT = ctypes.c_uint, ctypes.c_void_p, ctypes.c_char_p
 _FUNCTIONS = {
     "version": (_TEXT,),
@@ -258,6 +272,9 @@ _FUNCTIONS = {
             "set_quota": [ctypes.c_uint32, ctypes.c_uint32],
             "set_priority": [_NUMBER],
             "set_weight": [_NUMBER],
+            "lending": [ctypes.POINTER(_Lending)],
+            "set_lend": [ctypes.c_uint32],
+            "set_borrow": [ctypes.POINTER(_Set)],
             "policy": [_TEXT],
             "set_policy": [_TEXT],
         }.items()
@@ -547,6 +564,40 @@ class _Timed:
     @weight.setter
     def weight(self, wanted):
         self._use(_try, "set_weight", _integer("weight", wanted, 0, _NUMBER_MAX, "not a weight"))
+
+    def _lending(self):
+        lending = _Lending(size=ctypes.sizeof(_Lending))
+        self._use(_try, "lending", ctypes.byref(lending))
+        return lending
+
+    @property
+    def lend(self):
+        """For how many seconds it may wait for its TPCs, which others may use while it is idle, of clients of MPS; None: they may
+        not. Can be assigned."""
+        return self._lending().lend_us / 1e6 or None
+
+    @lend.setter
+    def lend(self, wanted):
+        try:
+            limit = 0 if wanted is None else round(wanted * 1e6)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise _invalid("lend", wanted, "it is in seconds, or None") from error
+        self._use(_try, "set_lend", _integer("lend", limit, 0, _NUMBER_MAX, "in seconds"))
+
+    @property
+    def borrow(self):
+        """The Set of TPCs of which it may use what others lend, of clients of MPS; None: it borrows nothing. Can be assigned."""
+        lending = self._lending()
+        return Set(lending.borrow) if lending.borrows else None
+
+    @borrow.setter
+    def borrow(self, wanted):
+        self._use(_try, "set_borrow", None if wanted is None else ctypes.byref(Set(wanted)._words()))
+
+    @property
+    def borrowed(self):
+        """The Set of TPCs of others that it uses now."""
+        return Set(self._lending().borrowed)
 
     @property
     def policy(self):

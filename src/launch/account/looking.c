@@ -5,7 +5,6 @@
 #include "driver/gpus.h"
 #include "driver/releases.h"
 #include "state/segment/lease.h"
-#include "time/gate/turnstile.h"
 
 #include <stdatomic.h>
 
@@ -20,7 +19,7 @@ void looking_use(const struct segment *wanted)
 
 bool looking_is_on(void)
 {
-	bool is_on = lease_is_on(&segment) || turnstile_needs_stamps();
+	bool is_on = lease_is_on(&segment);
 
 	if (__builtin_expect(is_on != atomic_load_explicit(&was_on, memory_order_relaxed), 0)) {
 		atomic_store_explicit(&was_on, is_on, memory_order_relaxed);
@@ -97,7 +96,6 @@ void looking_launch(const struct launch *launch, unsigned int tpcs)
 		looking_name(stamps, launch->function);
 		struct stamps_cell cell = stamps_add_launch(stamps, &record);
 
-		if (looking_stamp(launch, cell))
-			turnstile_launched(stamps, cell.number);
+		looking_stamp(launch, cell);
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * While somebody looks (state/segment/lease.h), or launches are held back (time/gate/turnstile.h), the GPU writes when
- * each kernel has ended (state/kernels/stamps.h).
+ * While somebody looks (state/segment/lease.h), the GPU writes when each kernel has ended
+ * (state/kernels/stamps.h).
  *
  * For this a launch gets another release, in slot 1 of its descriptor, and a record of what it is and when it was
  * launched. Kernels of graphs: launch/graphs/looking.h.
@@ -20,7 +20,7 @@
 /* From here on, whoever looks says so in this segment. Only while no thread launches. */
 void looking_use(const struct segment *segment);
 
-/* Whether somebody looks, or launches are held back. In the launch path. */
+/* Whether somebody looks. In the launch path. */
 bool looking_is_on(void);
 
 /* The launch's kernel is about to be uploaded, for so many TPCs, 0 if that is not known; and somebody looks. */

@@ -2,9 +2,11 @@
 
 #include "counts.h"
 #include "descriptors.h"
+#include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/graph_bodies.h"
 #include "driver/graph_instances.h"
+#include "driver/releases.h"
 #include "launch/account/account.h"
 #include "launch/account/escape.h"
 #include "launch/space/epoch.h"
@@ -65,7 +67,8 @@ static bool refresh_node(CUgraphExec exec, CUgraphNode node)
 	return result != CUDA_SUCCESS && graph_nodes_can_be_kernel(node);
 }
 
-/* A node that does not step aside, or not back, is inside the partition. */
+/* A node that cannot be uploaded again where nothing but the gate has changed is inside the partition: only there the gate sends what it
+ * cannot call back. */
 static void refresh(CUgraphExec exec, const struct graph_nodes *nodes, uint64_t older)
 {
 	size_t left = nodes->out_of_reach;
@@ -73,15 +76,15 @@ static void refresh(CUgraphExec exec, const struct graph_nodes *nodes, uint64_t 
 	looking_graph_renewed(exec);
 	for (size_t i = 0; i < nodes->count; i++)
 		left += refresh_node(exec, nodes->list[i]);
-	for (size_t i = 0; i < left && epoch_without_stepping(older) != epoch_without_stepping(number_at_begin); i++)
+	for (size_t i = 0; i < left && older != number_at_begin; i++)
 		count_stale();
 }
 
 /* Whether there may be graphs that keep the whole GPU, and the partition has restricted a GPU or has changed since. That
- * somebody looks is no change, nor is stepping aside. */
+ * somebody looks is no change. */
 static bool older_are_stale(void)
 {
-	return expects_older && epoch_without_stepping(number_at_begin) - segment_raised(&own) > whole_edit;
+	return expects_older && number_at_begin - segment_raised(&own) > whole_edit;
 }
 
 static void launch_begins(CUgraphExec exec)
@@ -164,6 +167,14 @@ static bool has_run(const struct call *call)
 	       (stream == CU_STREAM_LEGACY || !driver_captures(stream));
 }
 
+/* Where kernels of the graph that this call launches count; NULL: nowhere, or it launches none. */
+static struct counts_place *place_of(const struct call *call)
+{
+	const struct releases *releases = calls_run_graph(call->id) ? contexts_find(call->context).releases : NULL;
+
+	return releases ? releases->place : NULL;
+}
+
 /* What the call uploaded counts even if it failed. */
 static void count_kernels(const struct call *call, CUgraphExec exec)
 {
@@ -177,7 +188,11 @@ static void count_kernels(const struct call *call, CUgraphExec exec)
 void graphs_call_begins(const struct call *call)
 {
 	struct call_destroy_graph *destroyed = (struct call_destroy_graph *)call->arguments;
+	struct counts_place *place = place_of(call);
 
+	/* Others see that it is about to run: its kernels count when the call has ended, and may have run by then. */
+	if (place)
+		counts_graph_begins(place);
 	/* First: it may raise that number. */
 	if (calls_launch_graph(call->id) && looking_graph_begins(((const struct call_exec *)call->arguments)->exec))
 		graph_instances_expire(((const struct call_exec *)call->arguments)->exec);
@@ -197,9 +212,12 @@ void graphs_call_begins(const struct call *call)
 void graphs_call_ended(const struct call *call)
 {
 	bool is_done = *call->result == CUDA_SUCCESS;
+	struct counts_place *place = place_of(call);
 
 	if (calls_launch_graph(call->id))
 		count_kernels(call, ((const struct call_exec *)call->arguments)->exec);
+	if (place)
+		counts_graph_ended(place);
 	else if (calls_instantiate_graph(call->id) && is_done && ((const struct call_instantiate *)call->arguments)->exec)
 		instantiated(call);
 	graph_descriptors_restore();

@@ -7,7 +7,6 @@
 #include "driver/releases.h"
 #include "launch/account/looking.h"
 #include "launch/space/epoch.h"
-#include "time/gate/turnstile.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -307,7 +306,7 @@ static void add_launch(const struct instance *instance, CUgraphExec exec, CUstre
 {
 	bool is_known = tells_end(instance);
 
-	uint64_t record = stamps_add_graph(instance->stamps, &(const struct stamps_graph){
+	stamps_add_graph(instance->stamps, &(const struct stamps_graph){
 						   .launched_ns = began_ns,
 						   .exec = exec,
 						   .stream = looking_stream(stream),
@@ -316,8 +315,6 @@ static void add_launch(const struct instance *instance, CUgraphExec exec, CUstre
 						   .end = is_known ? instance->end : 0,
 						   .kernels = nodes_of(instance) - instance->own,
 					   });
-
-	turnstile_launched(instance->stamps, record);
 }
 
 void looking_graph_ended(const struct call *call, CUgraphExec exec)

@@ -64,7 +64,7 @@ static atomic_bool are_any;      /* the program has set a mask: launches look fo
 static atomic_bool are_in_force; /* every launch does: cached decisions from before the first mask are invalid */
 static atomic_bool hears_calls;
 static pthread_once_t heard = PTHREAD_ONCE_INIT;
-static atomic_bool wants_calls;
+atomic_bool app_masks_want_calls;
 
 /* Held by whoever writes the masks below. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -195,7 +195,7 @@ void app_masks_decide(const struct launch *launch, struct decision *decision)
 
 static void hear_of_calls(void)
 {
-	atomic_store(&wants_calls, true);
+	atomic_store(&app_masks_want_calls, true);
 	if (atomic_load(&hears_calls))
 		hook_want_more();
 }
@@ -250,7 +250,7 @@ void app_masks_open(bool hears)
 	if (hears)
 		atomic_store(&hears_calls, true);
 	atomic_store(&is_open, true);
-	if (hears && atomic_load(&wants_calls))
+	if (hears && atomic_load(&app_masks_want_calls))
 		hook_want_more();
 }
 
@@ -263,7 +263,7 @@ void app_masks_after_fork(void)
 
 bool app_masks_want_call(int id)
 {
-	return atomic_load_explicit(&wants_calls, memory_order_relaxed) &&
+	return atomic_load_explicit(&app_masks_want_calls, memory_order_relaxed) &&
 	       (calls_launch(id) || calls_create_stream(id) || calls_destroy_stream(id));
 }
 

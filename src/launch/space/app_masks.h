@@ -15,6 +15,7 @@
 #include "decision.h"
 #include "driver/hook.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -50,6 +51,7 @@ void app_masks_decide(const struct launch *launch, struct decision *decision);
 
 /* Whether we must hear of this API call: it creates or destroys a stream, or it launches into one. */
 bool app_masks_want_call(int id);
+extern atomic_bool app_masks_want_calls __attribute__((visibility("hidden"))); /* some */
 
 void app_masks_call_begins(const struct call *call);
 void app_masks_call_ended(const struct call *call);

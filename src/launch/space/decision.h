@@ -23,7 +23,7 @@ struct decision {
 	enum segment_reason reason;
 	struct tpcset partition; /* the GPU's TPCs in the partition; this and `set` are empty if the GPU is unknown */
 	struct tpcset set;       /* TPCs that the launch may use */
-	struct tpcset full;      /* if it steps aside (stepping.h): those that it might use otherwise */
+	struct tpcset full;      /* if it steps aside (yielding.h): those that it might use otherwise */
 	struct qmd_mask disable; /* the same as `set`, in mask bits; not valid for the whole GPU */
 	bool is_of_launch;       /* for this launch only: not cached, even if nothing changes */
 	bool is_aside;           /* it steps aside */
@@ -50,12 +50,11 @@ static inline void decision_restrict(struct decision *decision, const struct top
 	topology_disable_mask(gpu, set, decision->disable.words, QMD_MASK_BITS);
 }
 
-/* Leaves some of its TPCs to others, and uses the rest, for now. What becomes of the driver's own mask is then asked for each
- * launch. */
+/* Leaves some of its TPCs to others, and uses the rest, for now. */
 static inline void decision_step_aside(struct decision *decision, const struct topology *gpu, const struct tpcset *rest)
 {
 	decision->full = decision->set;
-	decision->is_aside = decision->is_of_launch = true;
+	decision->is_aside = true;
 	decision_restrict(decision, gpu, rest);
 }
 

@@ -13,12 +13,6 @@ void epoch_raise_masks(void)
 	epoch_raise();
 }
 
-void epoch_raise_stepping(void)
-{
-	atomic_fetch_add_explicit(&epoch_sources.masks, EPOCH_STEP, memory_order_release);
-	epoch_raise();
-}
-
 void epoch_use(const struct segment *segment)
 {
 	epoch_sources.edits = segment->number;

@@ -2,8 +2,8 @@
  * The epoch: one number. While it is the same, a cached decision about launches is valid.
  *
  * Everything that can change a decision raises it: each edit of the partition or of the group's, by anybody; a mask of the
- * program's own; TPCs that are left to others for a while; a context that is created or destroyed, since its handle may be
- * reused; a new segment, in the child of a fork.
+ * program's own; a context that is created or destroyed, since its handle may be reused; a new segment, in the child of a
+ * fork. What a launch may use for the moment only is not among it: the gate says that of each (time/gate/gate.h).
  *
  * A writer first writes the change and then raises the epoch. A decider first reads the epoch and then what it decides
  * from: after a change in between, the next launch is decided anew.
@@ -24,7 +24,7 @@ struct epoch_sources {
 	_Atomic uint64_t *edits;        /* the number of the segment's revision */
 	const _Atomic uint64_t *group_edits;
 	_Atomic uint64_t invalidations; /* in steps of 2^32, which edits do not catch up with: no sum comes twice */
-	_Atomic uint64_t masks;         /* raised by epoch_raise_masks, and in such steps by epoch_raise_stepping */
+	_Atomic uint64_t masks;         /* raised by epoch_raise_masks */
 };
 extern struct epoch_sources epoch_sources __attribute__((visibility("hidden")));
 
@@ -47,21 +47,10 @@ void epoch_raise(void);
 /* Also raises the epoch of masks: a change of the program's masks reaches kernels in graphs. */
 void epoch_raise_masks(void);
 
-/* Also raises the epoch of masks: other TPCs are left to others for a while (stepping.h). */
-void epoch_raise_stepping(void);
-
-/* The epoch of masks, for graphs: their nodes are uploaded once. Only edits, masks and stepping aside raise it, contexts do
- * not. */
+/* The epoch of masks, for graphs: their nodes are uploaded once. Only edits and masks raise it, contexts do not. */
 static inline uint64_t epoch_of_masks(void)
 {
 	return atomic_load_explicit(&epoch_sources.masks, memory_order_acquire) + epoch_of_edits();
-}
-
-/* Of an epoch of masks, what edits and masks have raised. A node that was uploaded under the same is where it may be, although
- * it may not have stepped aside. */
-static inline uint64_t epoch_without_stepping(uint64_t of_masks)
-{
-	return of_masks % EPOCH_STEP;
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/proc.h"
 #include "base/proc_stat.h"
 #include "gpu/topology/topology.h"
+#include "state/kernels/area.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -266,11 +267,13 @@ bool board_is_alive(pid_t pid, uint64_t start)
 	int saved = errno;
 	char stat[PROC_STAT_TEXT];
 
+	errno = 0;
 	proc_stat_read(pid, stat);
 	char state = proc_stat_state(stat);
+	bool is_limited = state == '\0' && area_is_limit(errno);
 
 	errno = saved;
-	return state != '\0' && !strchr("ZXTt", state) && proc_stat_field(stat, STAT_START) == start;
+	return is_limited || (state != '\0' && !strchr("ZXTt", state) && proc_stat_field(stat, STAT_START) == start);
 }
 
 unsigned int board_read(struct pci_address pci, struct board_peer peers[BOARD_PLACES])

@@ -44,6 +44,7 @@ struct board_claim {
 	uint32_t lend_us;      /* others may have these TPCs, and it may have to wait so long for them; 0: they may not */
 	bool is_suspended;     /* just now it takes none of the GPU's time */
 	bool is_client;        /* of MPS */
+	bool is_borrower;      /* it may use what others lend */
 	uint64_t group;        /* whose share of the time it has part in; its own number where that is its alone */
 	uint64_t served_ns;    /* this share until now, by weight (time/rules/weight.h) */
 	uint64_t segment;      /* its descriptor of its segment, */
@@ -80,7 +81,7 @@ struct board_peer {
 };
 unsigned int board_read(struct pci_address pci, struct board_peer peers[BOARD_PLACES]);
 
-/* Whether the process is there, and neither a zombie nor stopped. One system call or two. */
+/* Whether the process is there, and neither a zombie nor stopped; or this process's own limits keep it from being seen. One system call or two. */
 bool board_is_alive(pid_t pid, uint64_t start);
 
 /* In the child of a fork: it is on no board. */

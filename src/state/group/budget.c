@@ -111,18 +111,19 @@ static int64_t within(int64_t value, int64_t least, int64_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
-/* What is left lapses at the end of a period, and what was overdrawn is taken off the next one, but never more than RUN.
- * Any other number is of long ago, or of periods that were longer or shorter. */
+/* What is left lapses at the end of a period, and what was overdrawn is taken off the next ones, but not for longer than
+ * BUDGET_HORIZON_NS. Any other number is of long ago, or of periods that were longer or shorter: nothing was used since. */
 static int64_t next_allowance(struct budget *budget, uint64_t word, int64_t run_ns, int64_t period_ns, uint32_t period)
 {
-	int64_t allowance = within((int64_t)(int32_t)(uint32_t)word * UNIT_NS, -run_ns, run_ns);
+	int64_t periods = within(BUDGET_HORIZON_NS / period_ns, 1, BUDGET_HORIZON_NS), debt = periods * run_ns;
+	int64_t allowance = within((int64_t)(int32_t)(uint32_t)word * UNIT_NS, -debt, run_ns);
+	uint32_t since = period - period_of(word);
 
-	if (period - period_of(word) == 1)
-		allowance = budget_replenish(within(allowance - used_of(budget, period_ns, period - 1), -run_ns, run_ns), run_ns,
-		                             run_ns);
-	else if (period != period_of(word))
-		allowance = run_ns;
-	return allowance;
+	if (since == 1)
+		allowance = within(allowance - used_of(budget, period_ns, period - 1), -debt, run_ns) + run_ns;
+	else if (since > 1)
+		allowance = since <= periods ? allowance + since * run_ns : run_ns;
+	return within(allowance, -debt, run_ns);
 }
 
 int64_t budget_left(struct budget *budget, int64_t run_ns, int64_t period_ns, uint64_t now)
@@ -136,41 +137,4 @@ int64_t budget_left(struct budget *budget, int64_t run_ns, int64_t period_ns, ui
 		after = word_of(period, (uint32_t)(int32_t)(allowance / UNIT_NS));
 	} while (period_of(before) != period && !atomic_compare_exchange_weak(&budget->allowance, &before, after));
 	return allowance - used_of(budget, period_ns, period);
-}
-
-/* --- what held members have left --------------------------------------------------------------------------------------- */
-
-/* After as many periods as any debt takes, all is there again; and where the period is still to come, since a member has written
- * nonsense. */
-static int64_t left_in(uint64_t word, int64_t run_ns, int64_t debt_ns, uint32_t period)
-{
-	int64_t left = within((int64_t)(int32_t)(uint32_t)word * UNIT_NS, -debt_ns, run_ns);
-	uint32_t since = period - period_of(word);
-
-	if (since > (debt_ns + run_ns) / run_ns)
-		left = run_ns;
-	else if (since > 0)
-		left = budget_replenish(left, (int64_t)since * run_ns, run_ns);
-	return left;
-}
-
-/* In whole units: what is cut off is as often too much as too little. */
-static uint64_t word_with(uint32_t period, int64_t left_ns)
-{
-	int64_t units = within((left_ns + (left_ns < 0 ? -UNIT_NS : UNIT_NS) / 2) / UNIT_NS, INT32_MIN, INT32_MAX);
-
-	return word_of(period, (uint32_t)(int32_t)units);
-}
-
-int64_t budget_draw(struct budget *budget, int64_t run_ns, int64_t period_ns, int64_t used_ns, int64_t debt_ns, uint64_t now)
-{
-	uint32_t period = number_of(period_ns, now);
-	uint64_t before = atomic_load(&budget->left), after;
-	int64_t left;
-
-	do {
-		left = left_in(before, run_ns, debt_ns, period) - used_ns;
-		after = word_with(period, left);
-	} while (after != before && !atomic_compare_exchange_weak(&budget->left, &before, after));
-	return left;
 }

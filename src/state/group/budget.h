@@ -6,12 +6,8 @@
  * nobody waits for anybody, and who dies in between has charged one look too little. A slot is marked by who is present in
  * its middle.
  *
- * Members that are clients of MPS share a number instead: what is left (budget_draw). A group's members are either the one or
- * the other, by how they were started; where they are not, each kind has the quota for itself.
- *
  * It lies behind what the group's memory has otherwise (group.h), and all members write it. A member that writes nonsense can
- * take away the group's quota, or some of it, for one period: the next but one begins anew; or, of clients of MPS, for as long
- * as debts are paid back.
+ * take away the group's quota, or some of it, for as long as debts are paid back.
  *
  * Periods are counted from the begin of CLOCK_MONOTONIC on, so that all members agree on them.
  */
@@ -26,10 +22,13 @@
 #define BUDGET_SLOTS 4096 /* of a period */
 #define BUDGET_SLOTS_AT_ONCE 32
 
+/* What was overdrawn is taken off the next periods for so long, or one RUN off the next one. Who is suspended overdraws little; of
+ * who is held at the entry of its launches, a long kernel goes on. */
+#define BUDGET_HORIZON_NS INT64_C(2000000000)
+
 /* Words say in their upper half of which period they are, by the lower half of its number. */
 struct budget {
 	_Atomic uint64_t allowance; /* what there was at the begin of the period */
-	_Atomic uint64_t left;      /* what members whose launches are held have left, in the period in which it was drawn last */
 	_Atomic uint64_t served;    /* how much of the time the group has been served, by weight (time/rules/weight.h) */
 	_Atomic uint64_t slots[2][BUDGET_SLOTS / BUDGET_SLOTS_AT_ONCE]; /* of the periods with even and odd numbers */
 };
@@ -44,18 +43,6 @@ void budget_charge(struct budget *budget, int64_t period_ns, uint64_t from, uint
 
 /* What is left at `now` of its period; negative if it was overdrawn. */
 int64_t budget_left(struct budget *budget, int64_t run_ns, int64_t period_ns, uint64_t now);
-
-/* What there is at the begin of a period, of what was left of the one before: TimeGraph's e = min(C, e + C) with C = RUN (Kato
- * et al., USENIX ATC 2011, 5.1). `most_ns` is RUN, or more where something may be saved up. */
-static inline int64_t budget_replenish(int64_t left_ns, int64_t run_ns, int64_t most_ns)
-{
-	return left_ns + run_ns < most_ns ? left_ns + run_ns : most_ns;
-}
-
-/* The same where launches are held (time/gate/reserve.h), and what they have used is known when they have ended: draws
- * so much, and says what is left. What several members use at once counts for each. What was overdrawn is paid back, up
- * to `debt_ns`. */
-int64_t budget_draw(struct budget *budget, int64_t run_ns, int64_t period_ns, int64_t used_ns, int64_t debt_ns, uint64_t now);
 
 /* When the period of this moment began. */
 static inline uint64_t budget_period(int64_t period_ns, uint64_t now)

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define GROUP_MAGIC UINT64_C(0x70756f7267766e01) /* not text */
-#define GROUP_VERSION 4
+#define GROUP_VERSION 5
 #define GROUP_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 
 /* Whose files are that have an owner without a name in this namespace of users, and how many users the first one has. */

@@ -152,7 +152,13 @@ void counts_begin(struct counts_place *place)
 {
 	give_up(place, COUNTS_PLAIN, launched_plain(place));
 	give_up(place, COUNTS_NODE, atomic_load_explicit(&place->nodes, memory_order_relaxed));
+	atomic_fetch_and(&place->graphs, ~COUNTS_GRAPHS_OPEN);
 	atomic_store_explicit(&place->state, COUNTS_IN_USE, memory_order_release);
+}
+
+void counts_are_more(const struct segment *segment)
+{
+	atomic_fetch_add(&segment->memory->contexts, 1);
 }
 
 void counts_end(struct counts_place *place)
@@ -169,7 +175,10 @@ _Atomic uint64_t *counts_ended(struct counts_place *place, enum counts_kind kind
 
 _Atomic uint64_t *counts_launched(struct counts_place *place, const struct segment *segment, const struct counter_slot *slot)
 {
-	return &place->slots[slot - segment->slots - 1].plain;
+	size_t number = (size_t)(slot - segment->slots - 1);
+
+	atomic_fetch_or(&place->used, UINT64_C(1) << number);
+	return &place->slots[number].plain;
 }
 
 void counts_launch_shared(struct counts_place *place)
@@ -182,17 +191,14 @@ void counts_launch_nodes(struct counts_place *place, uint64_t kernels)
 	atomic_fetch_add_explicit(&place->nodes, kernels, memory_order_relaxed);
 }
 
-uint64_t counts_nodes_to_end(const struct counts_place *place)
+void counts_graph_begins(struct counts_place *place)
 {
-	return atomic_load_explicit(&place->nodes, memory_order_relaxed) -
-	       atomic_load_explicit(&place->uncounted[COUNTS_NODE], memory_order_relaxed);
+	atomic_fetch_add(&place->graphs, COUNTS_GRAPH_BEGINS);
 }
 
-bool counts_nodes_have_ended(const struct counts_place *place, uint64_t nodes_to_end)
+void counts_graph_ended(struct counts_place *place)
 {
-	uint64_t ended = atomic_load_explicit(&place->ended[COUNTS_NODE].kernels, memory_order_acquire);
-
-	return (int64_t)(ended - nodes_to_end) >= 0 || atomic_load_explicit(&place->state, memory_order_relaxed) != COUNTS_IN_USE;
+	atomic_fetch_sub(&place->graphs, 1);
 }
 
 void counts_note_uncounted(struct counts_place *place, enum counts_kind kind, uint64_t kernels)
@@ -217,5 +223,9 @@ void counts_note_gap(struct counts_place *place, enum counts_gap gap)
 
 void counts_note_gap_everywhere(const struct segment *segment, enum counts_gap gap)
 {
+	uint64_t before = atomic_load(&segment->memory->gaps);
+
 	note(&segment->memory->gaps, gap);
+	if (!(before >> gap & 1))
+		counts_are_more(segment);
 }

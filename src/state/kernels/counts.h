@@ -77,11 +77,9 @@ void counts_launch_shared(struct counts_place *place);
 /* A graph with so many kernels has been launched. From any thread. */
 void counts_launch_nodes(struct counts_place *place, uint64_t kernels);
 
-/* To what counts_ended will have come when all kernels in graphs that were launched until now have ended. */
-uint64_t counts_nodes_to_end(const struct counts_place *place);
-
-/* Whether they have: counts_ended has come so far, or the context is gone. */
-bool counts_nodes_have_ended(const struct counts_place *place, uint64_t nodes_to_end);
+/* A call that launches a graph begins, or has ended and its kernels are counted: these may run before they are. From any thread. */
+void counts_graph_begins(struct counts_place *place);
+void counts_graph_ended(struct counts_place *place);
 
 /* Of the kernels of this kind that are counted as launched, so many are not counted when they end. From any thread. */
 void counts_note_uncounted(struct counts_place *place, enum counts_kind kind, uint64_t kernels);
@@ -117,6 +115,9 @@ unsigned int counts_number(const struct counts_place *place);
 void counts_begin(struct counts_place *place);
 void counts_end(struct counts_place *place);
 
+/* A place has begun: who reads some places of this process only looks for more. */
+void counts_are_more(const struct segment *segment);
+
 /* In the child of a fork: its parent's areas are not its own. */
 void counts_after_fork(struct counts_areas *areas);
 
@@ -150,7 +151,26 @@ int counts_read(const struct segment *segment, pid_t pid, struct counts *counts,
 /* Those of one GPU, all 0 if it is not in the list, with the gaps of all GPUs. */
 struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address pci);
 
+/* --- one place, at any moment --------------------------------------------------------------------------------------- */
+
+/* A number that changes with each launch: of a kernel before it is uploaded, of a graph before its call begins. Also with what
+ * counts_place_is_exact says. Costs some ten instructions. */
+uint64_t counts_place_launches(const struct counts_place *place);
+
+/* How many kernels are in flight there, at least one while a graph is being launched. What ended is read first. */
+uint64_t counts_place_in_flight(const struct counts_place *place);
+
+/* How many kernels have ended there. */
+uint64_t counts_place_ended(const struct counts_place *place);
+
+/* Whether all ends are counted exactly there. */
+bool counts_place_is_exact(const struct counts_place *place);
+
 /* The same for the owner, without a system call. Not while an area is made. */
 void counts_read_own(const struct counts_areas *areas, const struct segment *segment, struct counts *counts);
+
+/* The owner's places in use on that GPU, at most `room`; returns how many there are. They are never unmapped. */
+unsigned int counts_own_places(const struct counts_areas *areas, struct pci_address pci, const struct counts_place *places[],
+                               unsigned int room);
 
 #endif

@@ -12,7 +12,7 @@
 #define COUNTS_NAME "nvtaskset-counts"
 #define COUNTS_LINK MEMFD_LINK(COUNTS_NAME)
 #define COUNTS_MAGIC UINT64_C(0x636b73617464766e)
-#define COUNTS_VERSION 1
+#define COUNTS_VERSION 2
 
 enum counts_state {
 	COUNTS_UNUSED, /* nobody counts there, or the context is not ready yet */
@@ -35,10 +35,16 @@ struct counts_place {
 	_Atomic uint64_t plain;                       /* launched by threads without a slot of their own */
 	_Atomic uint64_t nodes;                       /* launched in graphs */
 	_Atomic uint64_t uncounted[COUNTS_UNHEARD];   /* launched and never counted as ended: plain, nodes */
+	_Atomic uint64_t graphs;                      /* calls that launch graphs: in the lower 16 bits those that have not ended */
+	_Atomic uint64_t used;                        /* a bit for each of the slots in which was counted: set before that */
 	struct {
 		_Alignas(64) _Atomic uint64_t plain;
 	} slots[COUNTER_SLOTS - 1]; /* slot n of the segment is n - 1 here: its slot 0 is nobody's own */
 };
+
+/* In `graphs`: a call begins; and ends. */
+#define COUNTS_GRAPH_BEGINS (UINT64_C(1) << 16 | 1)
+#define COUNTS_GRAPHS_OPEN UINT64_C(0xffff)
 
 struct counts_memory {
 	_Atomic uint64_t magic; /* last */
@@ -50,6 +56,10 @@ struct counts_memory {
 /* What these areas count on one GPU; one that is NULL, or is no area, is a gap. `gaps`: those of all GPUs. */
 struct counts_of_gpu counts_sum_on(const struct counts_memory *const areas[], unsigned int count, uint64_t gaps,
                                    struct pci_address pci);
+
+/* Adds the area's places in use on that GPU to `count` ones, of which `room` fit. NULL has none. */
+unsigned int counts_places_on(const struct counts_memory *memory, struct pci_address pci, const struct counts_place *places[],
+                              unsigned int room, unsigned int count);
 
 _Static_assert(offsetof(struct counts_place, ended) == 64, "shared layout");
 _Static_assert(offsetof(struct counts_place, state) == COUNTS_PAGE, "shared layout");

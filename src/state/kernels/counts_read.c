@@ -45,10 +45,19 @@ static uint64_t load(const _Atomic uint64_t *word)
 
 static uint64_t launched_plain(const struct counts_place *place)
 {
-	uint64_t sum = load(&place->plain);
+	uint64_t sum = load(&place->plain), used = load(&place->used) & ((UINT64_C(1) << (COUNTER_SLOTS - 1)) - 1);
 
-	for (int slot = 0; slot < COUNTER_SLOTS - 1; slot++)
-		sum = segment_sum(sum, load(&place->slots[slot].plain));
+	for (; used != 0; used &= used - 1)
+		sum = segment_sum(sum, load(&place->slots[__builtin_ctzll(used)].plain));
+	return sum;
+}
+
+uint64_t counts_place_launches(const struct counts_place *place)
+{
+	uint64_t sum = load(&place->plain) + load(&place->nodes) + load(&place->graphs) + (load(&place->gaps) << 48);
+
+	for (uint64_t used = load(&place->used) & ((UINT64_C(1) << (COUNTER_SLOTS - 1)) - 1); used != 0; used &= used - 1)
+		sum += load(&place->slots[__builtin_ctzll(used)].plain);
 	return sum;
 }
 
@@ -61,11 +70,34 @@ static uint64_t in_flight(uint64_t launched, uint64_t ended, uint64_t uncounted)
 	return launched > gone ? launched - gone : 0;
 }
 
+/* A graph's call is looked at before the kernels that it counts as launched: one that is found to have ended has counted them. */
+uint64_t counts_place_in_flight(const struct counts_place *place)
+{
+	uint64_t plain_ended = load(&place->ended[COUNTS_PLAIN].kernels);
+	uint64_t nodes_ended = load(&place->ended[COUNTS_NODE].kernels);
+	uint64_t open = load(&place->graphs) & COUNTS_GRAPHS_OPEN;
+	uint64_t flying = open + in_flight(launched_plain(place), plain_ended, load(&place->uncounted[COUNTS_PLAIN])) +
+	                  in_flight(load(&place->nodes), nodes_ended, load(&place->uncounted[COUNTS_NODE]));
+
+	return load(&place->state) == COUNTS_IN_USE ? flying : 0;
+}
+
+uint64_t counts_place_ended(const struct counts_place *place)
+{
+	return load(&place->ended[COUNTS_PLAIN].kernels) + load(&place->ended[COUNTS_NODE].kernels);
+}
+
+bool counts_place_is_exact(const struct counts_place *place)
+{
+	return load(&place->gaps) == 0 && load(&place->ended[COUNTS_UNHEARD].kernels) == 0;
+}
+
 static void add_place(struct counts_of_gpu *gpu, const struct counts_place *place)
 {
 	uint64_t plain_ended = load(&place->ended[COUNTS_PLAIN].kernels);
 	uint64_t nodes_ended = load(&place->ended[COUNTS_NODE].kernels);
 	uint64_t unheard = load(&place->ended[COUNTS_UNHEARD].kernels);
+	uint64_t open = load(&place->graphs) & COUNTS_GRAPHS_OPEN;
 	uint64_t plain = launched_plain(place), nodes = load(&place->nodes);
 
 	gpu->ended = segment_sum(gpu->ended, segment_sum(unheard, segment_sum(plain_ended, nodes_ended)));
@@ -73,7 +105,7 @@ static void add_place(struct counts_of_gpu *gpu, const struct counts_place *plac
 	gpu->launched = segment_sum(gpu->launched, segment_sum(unheard, segment_sum(plain, nodes)));
 	gpu->gaps |= (uint32_t)load(&place->gaps) & ALL_GAPS;
 	if (load(&place->state) == COUNTS_IN_USE)
-		gpu->in_flight = segment_sum(gpu->in_flight,
+		gpu->in_flight = segment_sum(segment_sum(gpu->in_flight, open),
 		                             segment_sum(in_flight(plain, plain_ended, load(&place->uncounted[COUNTS_PLAIN])),
 		                                         in_flight(nodes, nodes_ended, load(&place->uncounted[COUNTS_NODE]))));
 }
@@ -195,4 +227,29 @@ void counts_read_own(const struct counts_areas *areas, const struct segment *seg
 	*counts = (struct counts){.gaps = (uint32_t)load(&segment->memory->gaps) & ALL_GAPS};
 	for (unsigned int i = 0; i < areas->count; i++)
 		add_area(counts, areas->list[i].memory);
+}
+
+unsigned int counts_places_on(const struct counts_memory *memory, struct pci_address pci, const struct counts_place *places[],
+                              unsigned int room, unsigned int count)
+{
+	for (int i = 0; memory && i < COUNTS_PLACES; i++) {
+		const struct counts_place *place = &memory->places[i];
+		bool is_used = load(&place->magic) == COUNTS_MAGIC && load(&place->state) == COUNTS_IN_USE &&
+		               pci_address_equal(place->pci, pci);
+
+		if (is_used && count < room)
+			places[count] = place;
+		count += is_used;
+	}
+	return count;
+}
+
+unsigned int counts_own_places(const struct counts_areas *areas, struct pci_address pci, const struct counts_place *places[],
+                               unsigned int room)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < areas->count; i++)
+		count = counts_places_on(areas->list[i].memory, pci, places, room, count);
+	return count;
 }

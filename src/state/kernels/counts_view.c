@@ -13,6 +13,39 @@
 
 #define NOT_MAPPED UINT64_MAX /* no file has this inode number */
 
+#define KEPT_MAX 64
+
+/* Mappings that other threads may still use. */
+static struct kept {
+	const void *memory;
+	size_t size;
+} kept[KEPT_MAX];
+static unsigned int kept_count;
+static bool keeps;
+
+static void unmap(const void *memory, size_t size)
+{
+	if (!memory)
+		return;
+	if (!keeps)
+		munmap((void *)memory, size);
+	else if (kept_count < KEPT_MAX)
+		kept[kept_count++] = (struct kept){memory, size};
+}
+
+void counts_views_keep(void)
+{
+	keeps = true;
+}
+
+void counts_views_release(void)
+{
+	while (kept_count > 0) {
+		kept_count--;
+		munmap((void *)kept[kept_count].memory, kept[kept_count].size);
+	}
+}
+
 static int open_descriptors(pid_t pid)
 {
 	char path[32];
@@ -26,8 +59,7 @@ static void map_area(struct counts_view_area *area, int directory, const struct 
 {
 	uint64_t inode = atomic_load_explicit(&named->inode, memory_order_acquire);
 
-	if (area->memory)
-		munmap((void *)area->memory, sizeof *area->memory);
+	unmap(area->memory, sizeof *area->memory);
 	area->memory = NULL;
 	if (inode != 0 && directory >= 0)
 		area->memory = area_map(directory, atomic_load(&named->file), inode, sizeof *area->memory);
@@ -68,7 +100,7 @@ static const struct segment_memory *map_segment(int directory, uint64_t descript
 	const struct segment_memory *memory = area_map(directory, descriptor, inode, sizeof *memory);
 
 	if (memory && !is_segment(memory)) {
-		munmap((void *)memory, sizeof *memory);
+		unmap(memory, sizeof *memory);
 		memory = NULL;
 	}
 	return memory;
@@ -90,22 +122,22 @@ bool counts_view_open(struct counts_view *view, pid_t pid, uint64_t descriptor, 
 
 void counts_view_close(struct counts_view *view)
 {
-	for (int i = 0; i < SEGMENT_AREAS; i++) {
-		if (view->areas[i].memory)
-			munmap((void *)view->areas[i].memory, sizeof *view->areas[i].memory);
-	}
-	if (view->segment)
-		munmap((void *)view->segment, sizeof *view->segment);
+	for (int i = 0; i < SEGMENT_AREAS; i++)
+		unmap(view->areas[i].memory, sizeof *view->areas[i].memory);
+	unmap(view->segment, sizeof *view->segment);
 	*view = (struct counts_view){.segment = NULL};
 }
 
 bool counts_view_is_current(const struct counts_view *view)
 {
 	int saved = errno;
+
+	errno = 0;
 	uint64_t execution = view->segment ? execution_of(view->pid) : 0;
+	bool is_limited = view->segment && execution == 0 && area_is_limit(errno);
 
 	errno = saved;
-	return execution != 0 && execution == atomic_load(&view->segment->execution);
+	return is_limited || (execution != 0 && execution == atomic_load(&view->segment->execution));
 }
 
 struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci_address pci)
@@ -118,4 +150,24 @@ struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci
 			areas[count++] = view->areas[i].memory;
 	}
 	return counts_sum_on(areas, count, atomic_load_explicit(&view->segment->gaps, memory_order_acquire), pci);
+}
+
+unsigned int counts_view_places(const struct counts_view *view, struct pci_address pci, const struct counts_place *places[],
+                                unsigned int room)
+{
+	unsigned int count = 0;
+
+	for (int i = 0; i < SEGMENT_AREAS; i++)
+		count = counts_places_on(view->areas[i].memory, pci, places, room, count);
+	return count;
+}
+
+const _Atomic uint64_t *counts_view_number(const struct counts_view *view)
+{
+	return &view->segment->contexts;
+}
+
+bool counts_view_has_gap(const struct counts_view *view)
+{
+	return atomic_load_explicit(&view->segment->gaps, memory_order_acquire) != 0;
 }

@@ -28,10 +28,23 @@ void counts_view_close(struct counts_view *view);
 /* Maps the areas that the process has made since the last time, if any. */
 void counts_view_follow(struct counts_view *view);
 
-/* Whether the process still executes the program whose counts these are. */
+/* Whether the process still executes the program whose counts these are; or this process's own limits keep it from being seen. */
 bool counts_view_is_current(const struct counts_view *view);
 
 /* What the process counts on one GPU, with the gaps of all. No system call. */
 struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci_address pci);
+
+/* The places in use on that GPU, at most `room`; returns how many there are. They stay mapped while counts_views_keep says so. */
+unsigned int counts_view_places(const struct counts_view *view, struct pci_address pci, const struct counts_place *places[],
+                                unsigned int room);
+
+/* A number that changes when there may be more of them, or a gap of all; whether there is such a gap. */
+const _Atomic uint64_t *counts_view_number(const struct counts_view *view);
+bool counts_view_has_gap(const struct counts_view *view);
+
+/* Other threads may use what was mapped: from here on, nothing is unmapped; until nobody uses what is not in any view any more.
+ * What does not fit into memory for that stays mapped. */
+void counts_views_keep(void);
+void counts_views_release(void);
 
 #endif

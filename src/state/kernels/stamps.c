@@ -134,17 +134,6 @@ uint64_t stamps_add_graph(struct stamps *stamps, const struct stamps_graph *grap
 	return number;
 }
 
-/* Its cell is another's when it was launched long ago. */
-bool stamps_has_ended(const struct stamps *stamps, uint64_t number)
-{
-	const struct stamps_record *record = &stamps->records[number % STAMPS_CELLS];
-	uint64_t cell = atomic_load_explicit(&stamps->cells[number % STAMPS_CELLS].number, memory_order_acquire);
-
-	return cell == number || atomic_load_explicit(&stamps->gone, memory_order_relaxed) >= number ||
-	       atomic_load_explicit(&stamps->launches, memory_order_relaxed) - number >= STAMPS_CELLS ||
-	       atomic_load_explicit(&record->kind, memory_order_relaxed) == STAMPS_NOTHING;
-}
-
 void stamps_note_gap(struct stamps *stamps, enum stamps_gap gap)
 {
 	atomic_fetch_or_explicit(&stamps->gaps, UINT64_C(1) << gap, memory_order_relaxed);

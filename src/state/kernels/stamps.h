@@ -83,9 +83,6 @@ struct stamps_graph {
 };
 uint64_t stamps_add_graph(struct stamps *stamps, const struct stamps_graph *graph);
 
-/* Whether the kernel with this number has ended, or never will; a graph does not tell. */
-bool stamps_has_ended(const struct stamps *stamps, uint64_t number);
-
 /* Why times are missing there. */
 enum stamps_gap {
 	STAMPS_NO_SLOTS,

@@ -128,19 +128,6 @@ bool stamps_read_launch(const struct stamps *ring, uint64_t number, struct stamp
 	return number != 0 && read_launch(ring, number, event) == FOUND_EVENT;
 }
 
-bool stamps_is_launched_again(const struct stamps *ring, uint64_t number, uint64_t exec, unsigned int most)
-{
-	uint64_t last = last_of(ring);
-	bool is_again = last > number && last - number > most;
-
-	for (uint64_t next = number + 1; next <= last && !is_again; next++) {
-		struct stamps_event event;
-
-		is_again = stamps_read_launch(ring, next, &event) && event.state == STAMPS_GRAPH_LAUNCHED && event.exec == exec;
-	}
-	return is_again;
-}
-
 /* --- scanning --------------------------------------------------------------------------------------------------- */
 
 uint64_t stamps_scan(struct stamps_reader *reader, unsigned int running, stamps_visitor *visit, void *data)

@@ -47,9 +47,6 @@ uint64_t stamps_scan(struct stamps_reader *reader, unsigned int running, stamps_
  * never end. */
 bool stamps_read_launch(const struct stamps *ring, uint64_t number, struct stamps_event *event);
 
-/* Whether the instance was launched again after launch `number`; true also if more than `most` launches came after it. */
-bool stamps_is_launched_again(const struct stamps *ring, uint64_t number, uint64_t exec, unsigned int most);
-
 /* The time at which the oldest launch was made that the ring still has; 0 if there is none. */
 uint64_t stamps_oldest(const struct stamps_reader *reader);
 

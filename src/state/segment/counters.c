@@ -96,6 +96,29 @@ void segment_set_time_held(const struct segment *segment, uint64_t launches)
 	atomic_store_explicit(&segment->memory->held, launches, memory_order_relaxed);
 }
 
+void segment_set_borrowed(const struct segment *segment, const struct tpcset *tpcs, uint64_t tpc_us, uint64_t overruns)
+{
+	struct segment_memory *memory = segment->memory;
+
+	for (int word = 0; word < TPCSET_WORDS; word++)
+		atomic_store_explicit(&memory->borrowed[word], tpcs->words[word], memory_order_relaxed);
+	atomic_store_explicit(&memory->borrowed_tpc_us, tpc_us, memory_order_relaxed);
+	atomic_store_explicit(&memory->overruns, overruns, memory_order_relaxed);
+}
+
+struct segment_borrowed segment_read_borrowed(const struct segment *segment)
+{
+	const struct segment_memory *memory = segment->memory;
+	struct segment_borrowed borrowed = {
+		.tpc_us = atomic_load_explicit(&memory->borrowed_tpc_us, memory_order_relaxed),
+		.overruns = atomic_load_explicit(&memory->overruns, memory_order_relaxed),
+	};
+
+	for (int word = 0; word < TPCSET_WORDS; word++)
+		borrowed.tpcs.words[word] = atomic_load_explicit(&memory->borrowed[word], memory_order_relaxed);
+	return borrowed;
+}
+
 void segment_read_time(const struct segment *segment, struct segment_time *time)
 {
 	const struct segment_memory *memory = segment->memory;

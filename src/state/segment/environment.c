@@ -10,6 +10,8 @@
 #define PRIORITY "priority="
 #define WEIGHT "weight="
 #define POLICY "policy="
+#define LEND "lend="     /* in us; 0: off */
+#define BORROW "borrow=" /* nothing: off */
 
 static int parse_quota(struct segment_revision *revision, const char *text, struct error *error)
 {
@@ -60,11 +62,30 @@ static int parse_policy(struct segment_revision *revision, const char *text, str
 	return result;
 }
 
+static int parse_lend(struct segment_revision *revision, const char *text, struct error *error)
+{
+	unsigned int us;
+	int result = parse_number(&us, text, 0, SEGMENT_LEND_MAX_US, error);
+
+	if (result == 0)
+		revision->lending.lend_us = us > 0 ? us : SEGMENT_LEND_OFF;
+	return result;
+}
+
+static int parse_borrow(struct segment_revision *revision, const char *text, struct error *error)
+{
+	struct segment_lending *lending = &revision->lending;
+
+	lending->borrows = text[0] != '\0' ? SEGMENT_BORROW_SET : SEGMENT_BORROW_OFF;
+	return text[0] != '\0' ? tpcset_parse_list(&lending->borrow, text, TPCSET_MAX, "TPC", error) : 0;
+}
+
 /* What of the time an entry can say. */
 static const struct {
 	const char *name;
 	int (*parse)(struct segment_revision *revision, const char *text, struct error *error);
-} times[] = {{QUOTA, parse_quota}, {PRIORITY, parse_priority}, {WEIGHT, parse_weight}, {POLICY, parse_policy}};
+} times[] = {{QUOTA, parse_quota}, {PRIORITY, parse_priority}, {WEIGHT, parse_weight}, {POLICY, parse_policy},
+	{LEND, parse_lend}, {BORROW, parse_borrow}};
 
 #define TIMES (sizeof times / sizeof times[0])
 
@@ -151,6 +172,10 @@ const char *segment_revision_format(const struct segment_revision *revision,
 	if (revision->rank.weight > 0)
 		length = add(text, length, WEIGHT "%u", segment_rank_weight(revision->rank));
 	if (segment_policy_is_given(revision->rank))
-		add(text, length, POLICY "%s", policy_format(revision->rank, policy));
+		length = add(text, length, POLICY "%s", policy_format(revision->rank, policy));
+	if (revision->lending.lend_us > 0)
+		length = add(text, length, LEND "%u", segment_lends_us(&revision->lending));
+	if (revision->lending.borrows > 0)
+		add(text, length, BORROW "%s", segment_borrows(&revision->lending) ? tpcset_format_list(&revision->lending.borrow, list) : "");
 	return text;
 }

@@ -14,7 +14,7 @@
 
 #define SEGMENT_MAGIC UINT64_C(0x6b73617464766e01) /* not text, so that no text file is taken for a segment */
 #define SEGMENT_MOVED UINT64_C(0x6b73617464766e02) /* replaces the magic once the segment has moved */
-#define SEGMENT_VERSION 12
+#define SEGMENT_VERSION 13
 
 /*
  * 8-byte words in the machine's byte order:
@@ -32,7 +32,8 @@
  *                                of times (state/kernels/stamps.h), as those of counts
  *        the group               its file, and the owner's descriptor that names it: written before the magic
  *   4736 time                    what the owner says of its quota
- *   4800 the ring of revisions   revision n is at n % REVISIONS_RING
+ *   4800 lending                 what the owner has borrowed now, for how long and how often; why, if nothing
+ *   4864 the ring of revisions   revision n is at n % REVISIONS_RING
  *
  * Revisions are read while they are written (base/ring.h).
  */
@@ -64,12 +65,16 @@ struct segment_memory {
 	_Atomic uint64_t aside_us;
 	_Atomic uint64_t bounded;
 	_Atomic uint64_t held;
+	_Alignas(64) _Atomic uint64_t borrowed[TPCSET_WORDS];
+	_Atomic uint64_t borrowed_tpc_us;
+	_Atomic uint64_t overruns;
+	_Atomic uint64_t contexts; /* raised with each context, and each gap of all GPUs */
 	_Alignas(64) revisions_ring ring;
 };
 
 _Static_assert(sizeof(struct pci_address) == 8, "shared layout");
 _Static_assert(sizeof(struct segment_partition) == 40, "shared layout");
-_Static_assert(sizeof(struct segment_revision) == 24 + SEGMENT_GPUS * 40, "shared layout");
+_Static_assert(sizeof(struct segment_revision) == 64 + SEGMENT_GPUS * 40, "shared layout");
 _Static_assert(offsetof(struct segment_memory, owner) == 16, "shared layout");
 _Static_assert(offsetof(struct segment_memory, number) == 64, "shared layout");
 _Static_assert(offsetof(struct segment_memory, refreshed) == 128, "shared layout");
@@ -77,7 +82,7 @@ _Static_assert(offsetof(struct segment_memory, slots) == 256, "shared layout");
 _Static_assert(offsetof(struct segment_memory, gaps) == 4352, "shared layout");
 _Static_assert(offsetof(struct segment_memory, lease) == 4544, "shared layout");
 _Static_assert(offsetof(struct segment_memory, time_state) == 4736, "shared layout");
-_Static_assert(offsetof(struct segment_memory, ring) == 4800, "shared layout");
+_Static_assert(offsetof(struct segment_memory, ring) == 4864, "shared layout");
 _Static_assert(sizeof(struct counter_slot) == 64, "shared layout");
 _Static_assert(SEGMENT_REASON_COUNT <= 15, "shared layout");
 

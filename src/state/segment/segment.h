@@ -80,7 +80,9 @@ const char *segment_reason_text(enum segment_reason reason);
 	X(MPS_CLIENT, "the program is a client of MPS: it is not suspended")                               \
 	X(PAGEABLE, "kernels may use any memory of the program here, and its page faults must not wait: it is not suspended") \
 	X(MPS_GONE, "MPS's daemon is not there: launches are not held back until it is")                   \
-	X(UNSEEN, "launches are held back, but some end unseen, such as graphs with conditional nodes: these are not charged")
+	X(UNSEEN, "launches are held back, but some end unseen, such as graphs with conditional nodes: these are not charged") \
+	X(LENDS_NOTHING, "it lends nothing: some of its kernels end unseen, so nobody knows when it is idle")  \
+	X(TOO_LONG, "nothing is borrowed: its kernels take longer than the lenders' LIMIT")
 
 enum segment_time_state {
 #define SEGMENT_TIME_ENUM(identifier, text) SEGMENT_TIME_##identifier,
@@ -238,6 +240,9 @@ void segment_set_time_state(const struct segment *segment, enum segment_time_sta
 void segment_set_time_used(const struct segment *segment, uint64_t present_us, uint64_t aside_us, uint64_t bounded);
 void segment_set_time_held(const struct segment *segment, uint64_t launches);
 
+/* What it has borrowed now, of all GPUs, and for how long in all, times TPCs; so many launches took longer there than they may. */
+void segment_set_borrowed(const struct segment *segment, const struct tpcset *tpcs, uint64_t tpc_us, uint64_t overruns);
+
 /* From any thread. */
 void segment_count_reason(const struct segment *segment, enum segment_reason reason);
 void segment_count_refresh(const struct segment *segment);
@@ -329,6 +334,12 @@ struct identity segment_owner(const struct segment *segment);
 void segment_read_counters(const struct segment *segment, struct segment_counters *counters);
 
 void segment_read_time(const struct segment *segment, struct segment_time *time);
+
+struct segment_borrowed {
+	struct tpcset tpcs;
+	uint64_t tpc_us, overruns;
+};
+struct segment_borrowed segment_read_borrowed(const struct segment *segment);
 
 /* Adds without wrapping around: a process can write anything into its own counters. */
 static inline uint64_t segment_sum(uint64_t a, uint64_t b)

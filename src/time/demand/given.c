@@ -57,11 +57,6 @@ struct rules *given_rules(void)
 	return &rules;
 }
 
-struct budget *given_group_budget(void)
-{
-	return rules.quota.budget == shared ? shared : NULL;
-}
-
 struct peers_self given_self(void)
 {
 	return (struct peers_self){

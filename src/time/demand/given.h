@@ -25,9 +25,6 @@ void given_follow(const struct segment *segment, const struct segment_revision *
 
 struct rules *given_rules(void);
 
-/* The group's budget, if its quota is the group's; or NULL. Until given_follow. */
-struct budget *given_group_budget(void);
-
 /* What this process claims; what it does just now is not known here. */
 struct peers_self given_self(void);
 

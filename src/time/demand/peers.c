@@ -52,15 +52,8 @@ static void search(uint64_t now)
 
 /* --- peers ------------------------------------------------------------------------------------------------------------ */
 
-/* Peers stay in their places while they are on the board. */
-static struct peer {
-	struct board_peer is;
-	struct counts_view view;
-	struct demand demand;
-	uint64_t asked; /* whether it is alive, at this moment; */
-	bool is_alive;  /* it was */
-	bool is_seen;   /* at this look */
-} peers[BOARD_PLACES];
+/* They stay in their places while they are on the board. */
+static struct peer peers[BOARD_PLACES];
 static unsigned int peer_count;
 
 static bool is_same(const struct board_peer *a, const struct board_peer *b)
@@ -166,7 +159,6 @@ static void forget_all(void)
 static struct own {
 	struct pci_address pci;
 	struct board_claim claim; /* as it was written last */
-	struct peers_on_gpu seen;
 } owns[COUNTS_GPUS];
 static unsigned int own_count;
 
@@ -205,6 +197,8 @@ static struct board_claim claim_on(struct pci_address pci, const struct peers_se
 		.weight = self->weight,
 		.is_suspended = self->is_suspended,
 		.is_client = self->is_client,
+		.is_borrower = self->is_borrower,
+		.lend_us = self->lend_us,
 		.group = self->group != 0 ? self->group : (uint64_t)getpid(),
 		.served_ns = self->served_ns,
 		.segment = is_findable ? (uint64_t)segment.file : 0,
@@ -310,38 +304,31 @@ static void add(struct rivals *rivals, const struct peer *peer, const struct boa
 		rivals->lower_wanting++;
 }
 
-static void add_if_sharing(struct peers_on_gpu *seen, const struct peer *peer, const struct board_claim *self)
-{
-	struct tpcset theirs = peer->is.claim.is_client ? peer->is.claim.tpcs : everything;
-
-	if (tpcset_overlap(&theirs, &seen->own)) {
-		add(&seen->rivals, peer, self);
-		if (peer->is.claim.priority > self->priority && runs(peer))
-			seen->higher = tpcset_or(&seen->higher, &theirs);
-	}
-}
-
-static struct rivals rivals_on(struct own *own)
+static struct rivals rivals_on(const struct own *own)
 {
 	struct rivals all = rivals_none;
 
-	own->seen = (struct peers_on_gpu){.pci = own->pci, .own = own->claim.tpcs, .rivals = rivals_none};
 	for (unsigned int i = 0; i < peer_count; i++) {
-		if (is_on(&peers[i], own->pci)) {
+		if (is_on(&peers[i], own->pci))
 			add(&all, &peers[i], &own->claim);
-			add_if_sharing(&own->seen, &peers[i], &own->claim);
-		}
 	}
 	return all;
 }
 
-bool peers_seen(unsigned int number, struct peers_on_gpu *seen)
+struct tpcset peers_own(struct pci_address pci)
 {
-	bool is_there = number < own_count;
+	return tpcs_on(pci);
+}
 
-	if (is_there)
-		*seen = owns[number].seen;
-	return is_there;
+const struct peer *peers_on(struct pci_address pci, unsigned int number)
+{
+	const struct peer *found = NULL;
+
+	for (unsigned int i = 0; i < peer_count && !found; i++) {
+		if (peers[i].is_alive && pci_address_equal(peers[i].is.claim.pci, pci) && number-- == 0)
+			found = &peers[i];
+	}
+	return found;
 }
 
 /* Whether there is more to give way to among `a` than among `b`. */

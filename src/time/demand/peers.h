@@ -6,6 +6,8 @@
 #ifndef NVTASKSET_TIME_DEMAND_PEERS_H
 #define NVTASKSET_TIME_DEMAND_PEERS_H
 
+#include "state/board/board.h"
+#include "state/kernels/counts_view.h"
 #include "state/segment/segment.h"
 #include "time/rules/rivals.h"
 #include "work.h"
@@ -20,15 +22,18 @@ struct peers_self {
 	uint64_t served_ns; /* rules/weight.h */
 	bool is_suspended;
 	bool is_client;     /* of MPS */
+	bool is_borrower;
+	uint32_t lend_us;   /* 0: it lends nothing */
 };
 
-/* The same GPU for a client of MPS, whose kernels run beside those of other clients: only clients concern it that share a TPC
- * with it. Programs that are no clients have the whole GPU, in turn with all clients. */
-struct peers_on_gpu {
-	struct pci_address pci;
-	struct tpcset own;    /* TPCs that this process has there, as in its claim */
-	struct tpcset higher; /* TPCs of all higher ones that have work in flight */
-	struct rivals rivals; /* only those that share a TPC with this process; so `higher`, too */
+/* Another program on a GPU, alive at the last look. */
+struct peer {
+	struct board_peer is;
+	struct counts_view view;
+	struct demand demand;
+	uint64_t asked; /* whether it is alive, at this moment; */
+	bool is_alive;  /* it was */
+	bool is_seen;   /* at this look */
 };
 
 /* The partition, and the segment through which others read its demand, that its claims name from the next look on. Where the
@@ -43,8 +48,10 @@ void peers_leave(void);
  * give way to. Now and then this looks for a board that comes first. */
 struct rivals peers_look(uint64_t now, const struct work *work, const struct peers_self *self);
 
-/* What the last look saw on one GPU after the other: `number` is 0, 1 …; false if there are no more. */
-bool peers_seen(unsigned int number, struct peers_on_gpu *seen);
+/* The TPCs that this process has on a GPU, as in its claim; and the others that the last look saw there, one after the other:
+ * `number` is 0, 1 …; NULL if there are no more. Until the next look. */
+struct tpcset peers_own(struct pci_address pci);
+const struct peer *peers_on(struct pci_address pci, unsigned int number);
 
 /* In the child of a fork. */
 void peers_after_fork(void);

@@ -146,6 +146,7 @@ typedef struct {
 	X(cuStreamCreate, 124, (CUstream *stream, unsigned int flags))                                        \
 	X(cuStreamDestroy_v2, 326, (CUstream stream))                                                         \
 	X(cuStreamSynchronize, 126, (CUstream stream))                                                        \
+	X(cuLaunchHostFunc, 527, (CUstream stream, void (*function)(void *), void *data))                      \
 	X(cuStreamBeginCapture_v2, 539, (CUstream stream, int mode))                                          \
 	X(cuStreamEndCapture, 497, (CUstream stream, CUgraph *graph))                                         \
 	X(cuThreadExchangeStreamCaptureMode, 541, (int *mode))                                                \

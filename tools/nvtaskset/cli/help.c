@@ -25,7 +25,7 @@ static const char help[] =
 	"     --group NAME       join a group, all in one SET; with -p: change it\n"
 	"     --memory SIZE      at most so much GPU memory, such as 2G, by MPS\n"
 	"     --mps MODE         auto (default): side by side, by MPS; off: in turns\n"
-	"     --quota 30%        present for 30% of the time; also with -p, live\n"
+	"     --quota 30%        present for 30% of the time; --lend, --borrow idle TPCs\n"
 	"     --priority 80      go first, of 0-99; --weight 200: twice as much as others\n"
 	"     --hide             COMMAND sees a GPU of its partition's size\n"
 	"     --strict           start nothing that cannot be kept inside SET\n"

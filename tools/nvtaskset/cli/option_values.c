@@ -1,6 +1,7 @@
 #include "option_values.h"
 
 #include "base/proc_status.h"
+#include "quota.h"
 #include "state/policy.h"
 
 #include <limits.h>
@@ -142,6 +143,30 @@ int option_policy(struct segment_rank *rank, const char *text, struct error *err
 
 	if (result < 0)
 		error_reword(error, "--policy %.40s: %.200s", text, error->reason);
+	return result;
+}
+
+int option_lend(struct segment_lending *lending, const char *text, struct error *error)
+{
+	double us = SEGMENT_LEND_USUAL_US;
+	bool is_off = text && strcmp(text, "off") == 0;
+
+	if (text && !is_off && (!quota_parse_time(&us, text) || us < SEGMENT_LEND_MIN_US || us > SEGMENT_LEND_MAX_US))
+		return error_set(error, "--lend=%.40s: must be 100us-1s, such as 2ms, or 'off'", text);
+	lending->lend_us = is_off ? SEGMENT_LEND_OFF : (uint32_t)(us + 0.5);
+	return 0;
+}
+
+int option_borrow(struct segment_lending *lending, const char *text, struct error *error)
+{
+	bool is_off = text && strcmp(text, "off") == 0, is_all = !text || strcmp(text, "all") == 0;
+	struct tpcset set = segment_borrow_all;
+	int result = is_off || is_all ? 0 : tpcset_parse_list(&set, text, TPCSET_MAX, "TPC", error);
+
+	lending->borrows = is_off ? SEGMENT_BORROW_OFF : SEGMENT_BORROW_SET;
+	lending->borrow = set;
+	if (result < 0)
+		error_reword(error, "--borrow=%.40s: %.200s", text, error->reason);
 	return result;
 }
 

@@ -17,6 +17,8 @@ int option_group(const char **group, const char *text, struct error *error);
 int option_connections(unsigned int *connections, const char *text, struct error *error); /* --connections */
 int option_priority(struct segment_rank *rank, const char *text, struct error *error); /* --priority */
 int option_weight(struct segment_rank *rank, const char *text, struct error *error);   /* --weight */
+int option_lend(struct segment_lending *lending, const char *text, struct error *error); /* --lend; NULL where it stands alone */
+int option_borrow(struct segment_lending *lending, const char *text, struct error *error); /* --borrow */
 int option_policy(struct segment_rank *rank, const char *text, struct error *error);   /* --policy */
 
 /* --watch; `text` is NULL where it stands alone. --delay. */

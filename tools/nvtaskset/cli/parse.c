@@ -31,6 +31,8 @@ enum {
 	OPTION_ON_MISFIT,
 	OPTION_ONCE,
 	OPTION_OUTPUT,
+	OPTION_BORROW,
+	OPTION_LEND,
 	OPTION_POLICY,
 	OPTION_PRIORITY,
 	OPTION_QUOTA,
@@ -68,10 +70,12 @@ static const struct option long_options[] = {
 	{"topology", no_argument, NULL, 'T'},
 	{"gpu", required_argument, NULL, 'G'},
 	{"attach", no_argument, NULL, OPTION_ATTACH},
+	{"borrow", optional_argument, NULL, OPTION_BORROW},
 	{"busy", no_argument, NULL, OPTION_BUSY},
 	{"dry-run", no_argument, NULL, OPTION_DRY_RUN},
 	{"hide", no_argument, NULL, OPTION_HIDE},
 	{"json", no_argument, NULL, OPTION_JSON},
+	{"lend", optional_argument, NULL, OPTION_LEND},
 	{"memory", required_argument, NULL, OPTION_MEMORY},
 	{"mps", required_argument, NULL, OPTION_MPS},
 	{"connections", required_argument, NULL, OPTION_CONNECTIONS},
@@ -114,11 +118,13 @@ static const struct rule {
 	{'a', "-a", SHOW | CHANGE, "with -p"},
 	{'G', "-G", RUN | SHOW | CHANGE | 1u << ACTION_TOPOLOGY | MEASURE, "with a SET, -p, -T and 'measure'"},
 	{OPTION_ATTACH, "--attach", SHOW | CHANGE, "with -p"},
+	{OPTION_BORROW, "--borrow", RUN | SHOW | CHANGE, "with a SET and with -p"},
 	{OPTION_BUSY, "--busy", 1u << ACTION_LIST | METRICS, "with -l and 'metrics'"},
 	{OPTION_DRY_RUN, "--dry-run", RUN | CHANGE | ENABLE, "with a SET and 'system enable'"},
 	{OPTION_GROUP, "--group", RUN | SHOW | CHANGE, "with a SET and with -p"},
 	{OPTION_HIDE, "--hide", RUN, "where a COMMAND is started"},
 	{OPTION_JSON, "--json", SHOW | CHANGE | VIEWS | TOP, "with -p, -l, -T and 'top'"},
+	{OPTION_LEND, "--lend", RUN | SHOW | CHANGE, "with a SET and with -p"},
 	{OPTION_MEMORY, "--memory", RUN, "where a COMMAND is started: a program reads its limit when it starts CUDA"},
 	{OPTION_MPS, "--mps", RUN, "where a COMMAND is started"},
 	{OPTION_CONNECTIONS, "--connections", RUN | MPS, "where a COMMAND is started, and with 'mps status'"},
@@ -287,6 +293,12 @@ static int take_option(struct options *options, int option, const char *argument
 	case OPTION_MEMORY:
 		result = option_memory(&options->memory, optarg, error);
 		break;
+	case OPTION_BORROW:
+		result = option_borrow(&options->time.lending, optarg, error);
+		break;
+	case OPTION_LEND:
+		result = option_lend(&options->time.lending, optarg, error);
+		break;
 	case OPTION_POLICY:
 		result = option_policy(&options->time.rank, optarg, error);
 		break;
@@ -411,21 +423,24 @@ static int take_turns(struct options *options, struct error *error)
 	return 0;
 }
 
-/* Where --mps was not given, what a program is given of the time decides: only clients of MPS are held back by a policy, and all
- * else has programs take turns. */
+/* Where --mps was not given, what a program is given of the time decides: only clients of MPS are held back by a policy, lend and
+ * borrow, and all else has programs take turns. */
 static int settle_mps(struct options *options, struct error *error)
 {
 	static const struct segment_revision nothing;
-	bool has_policy = segment_policy_is_given(options->time.rank);
+	bool has_policy = segment_policy_is_given(options->time.rank), shares = segment_shares(&options->time);
 	int result;
 
 	if (options->action != ACTION_RUN || !(segment_time_limits(&options->time) || has_policy))
 		result = 0;
 	else if (has_policy && options->mps.mode == MPS_OFF)
 		result = error_set(error, "--policy: launches are held back under MPS only; leave it out, or use --mps on");
+	else if (shares && options->mps.mode == MPS_OFF)
+		result = error_set(error, "%s: TPCs are lent under MPS only; leave it out, or use --mps on",
+		                   options->time.lending.borrows > 0 ? "--borrow" : "--lend");
 	else if (has_policy && time_check_policy(&nothing, &options->time, error) < 0)
 		result = -1;
-	else if (has_policy || (options->mps_given && options->mps.mode != MPS_OFF))
+	else if (has_policy || shares || (options->mps_given && options->mps.mode != MPS_OFF))
 		result = check_with_mps(options, error);
 	else
 		result = take_turns(options, error);

@@ -23,8 +23,7 @@ static const char *parse_number(double *number, const char *text)
 	return end == text + length ? end : NULL;
 }
 
-/* "30ms", up to the end of `text`. */
-static bool parse_time(double *us, const char *text)
+bool quota_parse_time(double *us, const char *text)
 {
 	double number;
 	const char *rest = parse_number(&number, text);
@@ -66,14 +65,14 @@ int quota_parse(struct segment_quota *quota, const char *text, struct error *err
 	const char *rest = parse_number(&percent, run);
 	bool is_share = rest && strcmp(rest, "%") == 0;
 
-	if ((slash && !parse_time(&period_us, slash + 1)) || (!is_share && !parse_time(&run_us, run)))
+	if ((slash && !quota_parse_time(&period_us, slash + 1)) || (!is_share && !quota_parse_time(&run_us, run)))
 		return error_set(error, "--quota %.40s: must be RUN[/PERIOD], such as 30%% or 30ms/100ms, or 'max'", text);
 	if (is_share)
 		run_us = percent / 100 * period_us;
 	return check(quota, run_us, period_us, text, error);
 }
 
-static int format_time(char *text, size_t room, uint32_t us)
+int quota_format_time(char *text, size_t room, uint32_t us)
 {
 	const char *unit = us % 1000000 == 0 ? "s" : us % 1000 == 0 ? "ms" : "us";
 
@@ -85,10 +84,10 @@ const char *quota_format(struct segment_quota quota, char text[QUOTA_TEXT])
 	if (!segment_quota_limits(quota)) {
 		strcpy(text, "max");
 	} else {
-		int length = format_time(text, QUOTA_TEXT, quota.run_us);
+		int length = quota_format_time(text, QUOTA_TEXT, quota.run_us);
 
 		text[length++] = '/';
-		format_time(text + length, QUOTA_TEXT - (size_t)length, quota.period_us);
+		quota_format_time(text + length, QUOTA_TEXT - (size_t)length, quota.period_us);
 	}
 	return text;
 }

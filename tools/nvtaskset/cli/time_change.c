@@ -8,7 +8,7 @@
 
 int time_check_policy(const struct segment_revision *has, const struct segment_revision *wanted, struct error *error)
 {
-	struct segment_revision after = {.quota = has->quota, .rank = has->rank};
+	struct segment_revision after = {.quota = has->quota, .rank = has->rank, .lending = has->lending};
 
 	segment_put_time(&after, wanted);
 	return !segment_policy_is_given(wanted->rank) || segment_time_holds_back(&after)
@@ -19,7 +19,7 @@ int time_check_policy(const struct segment_revision *has, const struct segment_r
 int time_check(pid_t pid, const struct segment_revision *has, const struct segment_revision *wanted, struct error *error)
 {
 	bool wants_weight = wanted->rank.weight > 0, wants_policy = segment_policy_is_given(wanted->rank);
-	bool is_client = (wants_weight || wants_policy) && mps_reaches(pid);
+	bool wants_lending = segment_shares(wanted), is_client = (wants_weight || wants_policy || wants_lending) && mps_reaches(pid);
 	int result = time_check_policy(has, wanted, error);
 
 	if (result < 0)
@@ -30,6 +30,9 @@ int time_check(pid_t pid, const struct segment_revision *has, const struct segme
 	else if (wants_policy && !is_client)
 		result = error_set(error, "pid %d: --policy: launches are held back under MPS only, and this program takes turns; start "
 		                          "it with --mps on", (int)pid);
+	else if (wants_lending && !is_client)
+		result = error_set(error, "pid %d: %s: TPCs are lent under MPS only, and this program takes turns; start it with --mps on",
+		                   (int)pid, wanted->lending.borrows > 0 ? "--borrow" : "--lend");
 	return result;
 }
 
@@ -64,7 +67,7 @@ static bool is_refused(enum segment_time_state state, const struct segment_revis
 {
 	bool has_priority_only = !segment_quota_limits(revision->quota) && revision->rank.weight == 0;
 
-	return state > SEGMENT_TIME_HELD && !(has_priority_only && can_go_first(state));
+	return state > SEGMENT_TIME_HELD && state != SEGMENT_TIME_TOO_LONG && !(has_priority_only && can_go_first(state));
 }
 
 const char *time_refusal(const struct segment_time *time, const struct segment_revision *revision)

@@ -7,9 +7,27 @@
 
 const char *time_name(enum time_kind kind)
 {
-	static const char *const names[TIME_KINDS] = {"quota", "priority", "weight", "policy"};
+	static const char *const names[TIME_KINDS] = {"quota", "priority", "weight", "policy", "lend", "borrow"};
 
 	return names[kind];
+}
+
+static void format_lend(const struct segment_lending *lending, char text[TIME_TEXT])
+{
+	if (segment_lends_us(lending) > 0)
+		quota_format_time(text, TIME_TEXT, segment_lends_us(lending));
+	else
+		snprintf(text, TIME_TEXT, "off");
+}
+
+static void format_borrow(const struct segment_lending *lending, char text[TIME_TEXT])
+{
+	if (!segment_borrows(lending))
+		snprintf(text, TIME_TEXT, "off");
+	else if (tpcset_equal(&lending->borrow, &segment_borrow_all))
+		snprintf(text, TIME_TEXT, "all");
+	else
+		tpcset_format_list(&lending->borrow, text);
 }
 
 const char *time_format(const struct segment_revision *revision, enum time_kind kind, char text[TIME_TEXT])
@@ -33,6 +51,14 @@ const char *time_format(const struct segment_revision *revision, enum time_kind 
 		is_given = segment_policy_is_given(revision->rank);
 		policy_format(revision->rank, text);
 		break;
+	case TIME_LEND:
+		is_given = revision->lending.lend_us > 0;
+		format_lend(&revision->lending, text);
+		break;
+	case TIME_BORROW:
+		is_given = revision->lending.borrows > 0;
+		format_borrow(&revision->lending, text);
+		break;
 	case TIME_KINDS:
 		break;
 	}
@@ -47,8 +73,8 @@ bool time_holds(const struct segment_revision *revision, enum segment_time_state
 		holds = holds || !segment_quota_limits(revision->quota);
 	else if (kind == TIME_WEIGHT)
 		holds = state == SEGMENT_TIME_IN_FORCE;
-	else if (kind == TIME_POLICY)
-		holds = state == SEGMENT_TIME_HELD;
+	else if (kind >= TIME_POLICY)
+		holds = state == SEGMENT_TIME_HELD || state == SEGMENT_TIME_TOO_LONG;
 	return holds;
 }
 

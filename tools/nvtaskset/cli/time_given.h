@@ -1,4 +1,4 @@
-/* What a program was given of the time: --quota, --priority, --weight and --policy, as they are shown. */
+/* What a program was given of the time: --quota, --priority, --weight, --policy, --lend and --borrow, as they are shown. */
 #ifndef NVTASKSET_CLI_TIME_GIVEN_H
 #define NVTASKSET_CLI_TIME_GIVEN_H
 
@@ -10,21 +10,23 @@ enum time_kind {
 	TIME_PRIORITY,
 	TIME_WEIGHT,
 	TIME_POLICY,
+	TIME_LEND,
+	TIME_BORROW,
 	TIME_KINDS
 };
 
-/* "quota", "priority", "weight", "policy". */
+/* "quota", "priority", "weight", "policy", "lend", "borrow". */
 const char *time_name(enum time_kind kind);
 
 /* "30ms/100ms", "80", "ht,pe"; NULL if it was never given. It is in `text`. */
-#define TIME_TEXT QUOTA_TEXT
+#define TIME_TEXT TPCSET_TEXT
 const char *time_format(const struct segment_revision *revision, enum time_kind kind, char text[TIME_TEXT]);
 
 /* Whether the program obeys it: a weight is for who takes turns, a policy for whose launches are held back. */
 bool time_holds(const struct segment_revision *revision, enum segment_time_state state, enum time_kind kind);
 
 /* "quota 30ms/100ms, priority 80": all that was given. Returns `text`. */
-#define TIME_LINE 128
+#define TIME_LINE (TIME_TEXT + 160)
 const char *time_format_all(const struct segment_revision *revision, char text[TIME_LINE]);
 
 /* "--quota, --priority": the options that give this. Returns `text`. */

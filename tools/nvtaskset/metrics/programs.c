@@ -80,6 +80,10 @@ static void expose_process(struct exposition *exposition, const struct process *
 		exposition_add(exposition, METRIC_RESTRICTED, &labels, (double)process->counters.restricted);
 		exposition_add(exposition, METRIC_OUTSIDE, &labels, (double)process_outside(process));
 	}
+	if (segment_borrows(&process->revision.lending)) {
+		exposition_add(exposition, METRIC_BORROWED, &labels, (double)process->borrowed.tpc_us / 1e6);
+		exposition_add(exposition, METRIC_OVERRUNS, &labels, (double)process->borrowed.overruns);
+	}
 	proc_read_text(comm, sizeof comm, "/proc/%d/comm", (int)process->pid);
 	metric_label(&labels, "command", text_clean(name, comm, strcspn(comm, "\n")));
 	exposition_add(exposition, METRIC_PROGRAM, &labels, 1);

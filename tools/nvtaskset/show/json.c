@@ -1,6 +1,7 @@
 #include "json.h"
 
 #include "cli/gpcs.h"
+#include "cli/time_given.h"
 #include "rows.h"
 #include "shared.h"
 #include "state/policy.h"
@@ -277,13 +278,35 @@ static json_t *rank_or_null(struct segment_rank rank, const struct segment_time 
 	                          time);
 }
 
+static json_t *lend_or_null(const struct segment_lending *lending)
+{
+	return lending->lend_us > 0 ? json_integer(segment_lends_us(lending)) : json_null();
+}
+
+static json_t *borrow_or_null(const struct segment_revision *revision)
+{
+	char text[TIME_TEXT];
+
+	return time_format(revision, TIME_BORROW, text) ? json_string(text) : json_null();
+}
+
 json_t *json_time(const struct segment_revision *revision, const struct segment_time *time)
 {
 	char policy[POLICY_TEXT];
 
 	policy_format(revision->rank, policy);
-	return json_pack("{s:o, s:o, s:s?}", "quota", quota_or_null(revision->quota, time), "rank",
-	                 rank_or_null(revision->rank, time), "policy", policy[0] != '\0' ? policy : NULL);
+	return json_pack("{s:o, s:o, s:s?, s:o, s:o}", "quota", quota_or_null(revision->quota, time), "rank",
+	                 rank_or_null(revision->rank, time), "policy", policy[0] != '\0' ? policy : NULL, "lend_us",
+	                 lend_or_null(&revision->lending), "borrow", borrow_or_null(revision));
+}
+
+/* What it uses of others' now, and has used. */
+static json_t *json_borrowed(const struct process *process)
+{
+	char text[TPCSET_TEXT];
+
+	return json_pack("{s:s, s:I, s:I}", "borrowed", tpcset_format_list(&process->borrowed.tpcs, text), "borrowed_tpc_us",
+	                 counter(process->borrowed.tpc_us), "overruns", counter(process->borrowed.overruns));
 }
 
 static json_t *list_process(const struct process *process, const struct topology_list *gpus)
@@ -291,7 +314,8 @@ static json_t *list_process(const struct process *process, const struct topology
 	json_t *object = json_joined(process_members(process, gpus),
 	                             json_pack("{s:o}", "partitions", partitions(&process->revision, gpus)));
 
-	return json_joined(object, json_time(&process->revision, &process->time));
+	object = json_joined(object, json_time(&process->revision, &process->time));
+	return json_joined(object, json_borrowed(process));
 }
 
 static json_t *sharers(const struct processes *processes, const struct shared *shared)

@@ -237,6 +237,33 @@ static void print_time(const struct process *process, FILE *page)
 		        time_describe(&process->revision, &process->time, use));
 }
 
+/* Of this process's TPCs, those that others have borrowed now. */
+static struct tpcset lent_by(const struct process *process, const struct processes *all)
+{
+	struct tpcset own = {{0}}, borrowed = {{0}};
+
+	for (uint32_t i = 0; i < process->revision.count; i++)
+		own = tpcset_or(&own, &process->revision.partitions[i].set);
+	for (size_t i = 0; i < all->count && segment_lends_us(&process->revision.lending) > 0; i++)
+		borrowed = tpcset_or(&borrowed, &all->list[i].borrowed.tpcs);
+	return tpcset_and(&own, &borrowed);
+}
+
+static void print_lending(const struct process *process, const struct processes *all, FILE *page)
+{
+	struct tpcset lent = lent_by(process, all);
+	const struct segment_borrowed *borrowed = &process->borrowed;
+	char text[TPCSET_TEXT];
+
+	if (!tpcset_is_empty(&lent))
+		fprintf(page, "        others use TPCs %s now\n", tpcset_format_list(&lent, text));
+	if (!tpcset_is_empty(&borrowed->tpcs))
+		fprintf(page, "        borrows TPCs %s now\n", tpcset_format_list(&borrowed->tpcs, text));
+	if (borrowed->tpc_us > 0)
+		fprintf(page, "        borrowed %.1f TPC-seconds; %" PRIu64 " launches took longer than LIMIT there\n",
+		        (double)borrowed->tpc_us / 1e6, borrowed->overruns);
+}
+
 /* What of the kernels launched and ended nobody has announced. */
 static void print_unannounced(const struct process *process, FILE *page)
 {
@@ -274,6 +301,7 @@ static void print_process(const struct table *table, FILE *page, const struct pr
 		putc('\n', page);
 	}
 	print_time(process, page);
+	print_lending(process, table->processes, page);
 	print_reasons(process, page);
 	print_unannounced(process, page);
 	print_gaps(process, page);

@@ -20,6 +20,7 @@ struct process {
 	struct segment_revision revision; /* empty if the process has no segment, as are the counters */
 	struct segment_counters counters;
 	struct segment_time time;
+	struct segment_borrowed borrowed;
 	struct counts counts; /* of kernels; see process_kernels */
 	struct process_group {
 		struct group_identity identity; /* 0 if it is in none, or its group cannot be reached */

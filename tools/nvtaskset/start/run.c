@@ -39,9 +39,11 @@ static void print_mps(const struct options *options, const struct mps_status *st
 {
 	char names[TIME_LINE];
 
-	if (segment_time_limits(&options->time) && !options->mps_given && options->mps.mode == MPS_OFF)
+	if (segment_time_limits(&options->time) && !segment_shares(&options->time) && !options->mps_given && options->mps.mode == MPS_OFF)
 		fprintf(stderr, "nvtaskset: %s: without MPS, programs take turns on the GPU (--mps off)\n",
 		        time_options(&options->time, names));
+	else if (segment_shares(&options->time) && !options->mps_given)
+		fprintf(stderr, "nvtaskset: %s: under MPS, TPCs are lent (--mps auto)\n", time_options(&options->time, names));
 	else if (segment_policy_is_given(options->time.rank) && !options->mps_given)
 		fprintf(stderr, "nvtaskset: --policy: under MPS, launches are held back (--mps auto)\n");
 	if (status->started)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define COLUMNS_MAX 14
+#define COLUMNS_MAX 16
 #define CELL_MAX TPCSET_TEXT
 
 struct column {

@@ -146,6 +146,9 @@ static const char *top_cell(const void *context, size_t number, unsigned int col
 	case TOP_POLICY:
 		cell = row->policy;
 		break;
+	case TOP_LENDING:
+		cell = row->lending;
+		break;
 	case TOP_BUSY:
 		cell = format_busy(text, row);
 		break;

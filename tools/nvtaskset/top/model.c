@@ -44,12 +44,13 @@ static bool shares(const struct activity *activity, const struct activities *act
 
 static void describe_time(struct top_row *row, const struct process *process)
 {
-	char *const cells[TIME_KINDS] = {[TIME_QUOTA] = row->quota, [TIME_PRIORITY] = row->priority, [TIME_WEIGHT] = row->weight,
+	const struct segment_lending *lending = &process->revision.lending;
+	char *const cells[TIME_LEND] = {[TIME_QUOTA] = row->quota, [TIME_PRIORITY] = row->priority, [TIME_WEIGHT] = row->weight,
 	                                 [TIME_POLICY] = row->policy};
 	struct segment_quota quota = process->revision.quota;
 	char text[TIME_TEXT];
 
-	for (enum time_kind kind = 0; kind < TIME_KINDS; kind++) {
+	for (enum time_kind kind = 0; kind < TIME_LEND; kind++) {
 		bool holds = time_holds(&process->revision, process->time.state, kind);
 
 		if (time_format(&process->revision, kind, text))
@@ -58,6 +59,11 @@ static void describe_time(struct top_row *row, const struct process *process)
 	if (quota.period_us > 0)
 		row->limit = reading_of(segment_quota_limits(quota) ? (double)quota.run_us / quota.period_us : 1);
 	row->rank = process->revision.rank;
+	if (segment_borrows(lending))
+		snprintf(row->lending, sizeof row->lending, "%sborrows %u", segment_lends_us(lending) > 0 ? "lends, " : "",
+		         tpcset_count(&process->borrowed.tpcs));
+	else if (segment_lends_us(lending) > 0)
+		snprintf(row->lending, sizeof row->lending, "lends");
 }
 
 static struct top_row row_of(const struct activity *activity, const struct activities *activities)
@@ -125,6 +131,9 @@ static int compare_by(const struct top_row *a, const struct top_row *b, enum top
 		break;
 	case TOP_POLICY:
 		order = strcmp(b->policy, a->policy);
+		break;
+	case TOP_LENDING:
+		order = strcmp(b->lending, a->lending);
 		break;
 	case TOP_BUSY:
 		order = compare_readings(a->busy, b->busy);

@@ -20,6 +20,7 @@
 	X(PRIORITY, "PRIO", true, 4, 0, true)           \
 	X(WEIGHT, "WEIGHT", true, 5, 0, true)           \
 	X(POLICY, "POLICY", false, 6, 0, true)          \
+	X(LENDING, "LENDING", false, 6, 0, true)        \
 	X(BUSY, "BUSY%", true, 2, 0, false)             \
 	X(TPC, "TPC%", true, 10, 0, false)              \
 	X(RATE, "KERNELS/s", true, 7, 0, false)         \
@@ -60,6 +61,7 @@ struct top_row {
 	char tpcs[TPCSET_TEXT];
 	/* What it was given of the time: "" where it was not; in brackets where it is not in force. */
 	char quota[TIME_TEXT + 2], priority[TIME_TEXT + 2], weight[TIME_TEXT + 2], policy[TIME_TEXT + 2];
+	char lending[24];
 	struct pci_address pci;
 	struct reading busy, tpc, rate, in_flight, time;
 	struct reading limit; /* the share of the time that its quota allows */

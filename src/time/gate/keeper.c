@@ -1,0 +1,172 @@
+#include "keeper.h"
+
+#include "base/extremes.h"
+#include "driver/gpus.h"
+#include "gate.h"
+#include "mps/reach.h"
+#include "time/demand/given.h"
+#include "time/demand/work.h"
+
+#define MS UINT64_C(1000000)
+
+/* How often the others are looked at while the process works or waits, or did so of late; whether MPS is still there; whether
+ * anything could be borrowed; and what is used of a quota, at least. */
+#define LOOK_NS (5 * MS)
+#define ACTIVE_NS (20 * MS)
+#define SERVER_NS (100 * MS)
+#define JUDGE_NS (1000 * MS)
+#define QUOTA_LOOK_NS (MS / 10)
+
+static struct {
+	const struct segment *segment;
+	struct others_rules rules;
+	uint32_t lend_us;
+	bool has_gate;
+	struct work work;
+	bool wants, is_active, is_known;      /* it has work in flight, or had of late; that is exact */
+	uint64_t wanted_since;
+	bool has_server, is_too_long;
+	uint64_t others_seen, server_seen, judged; /* when; 0: never */
+	bool are_all_new;                     /* each GPU's view was replaced then */
+	uint64_t tpc_ns;                      /* borrowed, in all */
+} keeper;
+
+/* --- rules ------------------------------------------------------------------------------------------------------------ */
+
+/* Who only lends is held nowhere, and its launches are not listened to. */
+void keeper_follow(const struct segment *segment, const struct segment_revision *revision)
+{
+	keeper.segment = segment;
+	keeper.lend_us = segment_lends_us(&revision->lending);
+	atomic_store(&gate_state.takes_any, segment_policy_is_ht(revision->rank));
+	keeper.has_gate = segment_time_holds_back(revision) || segment_borrows(&revision->lending);
+	keeper.rules = (struct others_rules){
+		.priority = keeper.has_gate ? segment_rank_priority(revision->rank) : SEGMENT_PRIORITY_MAX,
+		.borrows = segment_borrows(&revision->lending),
+		.borrow = revision->lending.borrow,
+	};
+	keeper.others_seen = keeper.server_seen = 0;
+	if (!keeper.has_gate)
+		gate_close();
+}
+
+void keeper_end(void)
+{
+	gate_close();
+	keeper.has_gate = keeper.has_server = keeper.are_all_new = false;
+}
+
+/* --- looking ---------------------------------------------------------------------------------------------------------- */
+
+static void see_work(uint64_t now)
+{
+	work_look(&keeper.work, now);
+	keeper.wants = keeper.is_active = false;
+	keeper.is_known = keeper.work.is_counted;
+	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
+		const struct demand *demand = &keeper.work.gpus[i].demand;
+
+		keeper.wants = keeper.wants || demand->wants;
+		keeper.is_active = keeper.is_active || demand->wants || demand_idle_ns(demand) < ACTIVE_NS;
+		keeper.is_known = keeper.is_known && demand->is_known;
+	}
+	keeper.wanted_since = keeper.wants ? keeper.wanted_since : now;
+	keeper.is_active = keeper.is_active || atomic_load(&gate_state.waiting) > 0;
+	atomic_store(&gate_state.is_spread, keeper.work.gpus_wanting > 1);
+}
+
+/* Once it has gone, this process is a client of nobody's, and can launch nothing; unless only its pipe cannot be seen. */
+static void see_server(uint64_t now)
+{
+	if (keeper.server_seen == 0 || now - keeper.server_seen >= SERVER_NS) {
+		keeper.has_server = mps_is_in_reach();
+		keeper.server_seen = now;
+	}
+	if (keeper.has_server && keeper.has_gate)
+		gate_open();
+	else
+		gate_close();
+}
+
+/* What is in flight goes on while launches wait: it is charged all the time. What takes long may be seen later, by a part of it. */
+static uint64_t see_quota(uint64_t now)
+{
+	const struct suspension none = {.is_on = false};
+	struct quota *quota = &given_rules()->quota;
+	uint64_t until, left = UINT64_MAX;
+	bool is_spent = quota_ask(quota, now, keeper.wants, &none, &until);
+
+	if (quota->run_ns < quota->period_ns && atomic_load(&gate_state.is_open))
+		left = is_spent ? 0 : quota_soonest(quota, now) - now;
+	gate_set_left(left);
+	if (left != UINT64_MAX && keeper.wants)
+		until = min_u64(until, now + max_u64(QUOTA_LOOK_NS, (now - keeper.wanted_since) / 16));
+	return until;
+}
+
+/* What others' views had mapped is let go at the next look: until then a thread may read the view that was current before. */
+static void see_others(uint64_t now)
+{
+	uint64_t passed = keeper.others_seen != 0 ? now - keeper.others_seen : 0;
+	struct peers_self self = given_self();
+	struct tpcset borrowed = {{0}};
+
+	self.is_client = true;
+	self.is_borrower = keeper.rules.borrows;
+	self.lend_us = keeper.lend_us;
+	if (keeper.are_all_new && gate_former_are_free())
+		counts_views_release();
+	counts_views_keep();
+	peers_look(now, &keeper.work, &self);
+	keeper.are_all_new = true;
+	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
+		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
+
+		keeper.rules.is_known = keeper.work.gpus[i].demand.is_known;
+		keeper.are_all_new = (!gpu || gate_see(gpu, &keeper.rules, &borrowed)) && keeper.are_all_new;
+	}
+	keeper.others_seen = now;
+	keeper.tpc_ns += passed * tpcset_count(&borrowed);
+	segment_set_borrowed(keeper.segment, &borrowed, keeper.tpc_ns / 1000, atomic_load(&gate_state.overruns));
+}
+
+/* Whether all that could be borrowed of late was for too short a time. */
+static void judge(uint64_t now)
+{
+	if (now - keeper.judged < JUDGE_NS)
+		return;
+	bool is_too_long = atomic_exchange(&gate_state.is_too_long, false), has_more = atomic_exchange(&gate_state.has_more, false);
+
+	keeper.is_too_long = !has_more && (is_too_long || keeper.is_too_long);
+	keeper.judged = now;
+}
+
+uint64_t keeper_look(uint64_t now, bool *is_idle)
+{
+	see_work(now);
+	see_server(now);
+	uint64_t until = see_quota(now);
+
+	if (keeper.others_seen == 0 || now - keeper.others_seen >= LOOK_NS)
+		see_others(now);
+	judge(now);
+	until = min_u64(until, gate_look(now));
+	segment_set_time_used(keeper.segment, given_rules()->quota.present_ns / 1000, atomic_load(&gate_state.held_ns) / 1000,
+	                      atomic_load(&gate_state.bounded));
+	segment_set_time_held(keeper.segment, atomic_load(&gate_state.held));
+	*is_idle = !keeper.is_active && (keeper.has_server || !keeper.has_gate);
+	return keeper.is_active ? min_u64(until, now + LOOK_NS) : until;
+}
+
+enum segment_time_state keeper_state(void)
+{
+	enum segment_time_state state = SEGMENT_TIME_HELD;
+
+	if (!keeper.has_server)
+		state = SEGMENT_TIME_MPS_GONE;
+	else if (!keeper.is_known)
+		state = keeper.lend_us > 0 ? SEGMENT_TIME_LENDS_NOTHING : SEGMENT_TIME_UNSEEN;
+	else if (keeper.is_too_long)
+		state = SEGMENT_TIME_TOO_LONG;
+	return state;
+}

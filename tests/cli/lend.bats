@@ -1,0 +1,81 @@
+#!/usr/bin/env bats
+# --lend and --borrow: stored, shown, refused, and in force between two programs. What launches do is in tests/gpu/gate.c.
+
+load helpers
+load playing
+
+lending() { # KIND
+	nvtaskset -p "$PROGRAM" | sed -n "s/^pid $PROGRAM's current $1: \\([^:]*\\).*/\\1/p"
+}
+
+listed() { # MEMBER
+	nvtaskset -l --json | jq -r ".processes[] | select(.pid == $PROGRAM) | .$1"
+}
+
+# Under MPS, of which a fake daemon runs.
+start_side_by_side() { # options and SET -- steps
+	PATH=$BATS_TEST_DIRNAME/../fake-mps:$PATH start_as_usual "$@"
+}
+
+@test "at the start: they imply MPS and say so; shown by -p, -l, top and --json" {
+	start_side_by_side --lend --borrow=8-15 -t 0-7 -- context wait
+	grep -qx 'nvtaskset: --lend, --borrow: under MPS, TPCs are lent (--mps auto)' "$WORK/errors"
+	[ "$(lending lend)" = 2ms ]
+	[ "$(lending borrow)" = 8-15 ]
+	nvtaskset -l | grep -qE '^        lend 2ms, borrow 8-15(:|$)'
+	[ "$(listed lend_us) $(listed borrow) $(listed borrowed)" = "2000 8-15 " ]
+	nvtaskset top --once --delay 0.2 >"$WORK/page"
+	grep -qE ' LENDING ' "$WORK/page"
+	grep -qE "^ *$PROGRAM .* lends, borrows 0 " "$WORK/page"
+}
+
+@test "live: given, changed, each for itself, and ended" {
+	start_side_by_side --mps auto -t 0-7 -- context wait
+	[ -z "$(lending lend)$(lending borrow)" ]
+	nvtaskset -p --lend=500us "$PROGRAM"
+	[ "$(lending lend)" = 500us ]
+	nvtaskset -p --borrow "$PROGRAM"
+	[ "$(lending lend) $(lending borrow)" = "500us all" ]
+	nvtaskset -tp --lend=off 8-9 "$PROGRAM"
+	[ "$(lending lend) $(lending borrow)" = "off all" ]
+	nvtaskset -p --borrow=off "$PROGRAM"
+	[ "$(lending borrow)" = off ]
+	[ "$(listed lend_us) $(listed borrow)" = "0 off" ]
+}
+
+@test "for a group, and for those to come" {
+	start_side_by_side --mps auto --group "lenders$$" -t 0-7 -- context wait
+	nvtaskset -p --group "lenders$$" --lend=3ms --borrow=0-3
+	[ "$(lending lend) $(lending borrow)" = "3ms 0-3" ]
+	nvtaskset -p --group "lenders$$" | grep -qx "group lenders$$'s current lend: 3ms"
+}
+
+@test "refused: what is no limit or no TPCs, and where programs take turns" {
+	for text in x "" 2 99us 1001ms -1ms "2 ms"; do
+		refuses "--lend=$text: must be 100us-1s, such as 2ms, or 'off'" nvtaskset "--lend=$text" -t 0-7 true
+	done
+	refuses "--borrow=: an empty list: name at least one TPC" nvtaskset --borrow= -t 0-7 true
+	refuses "--lend: TPCs are lent under MPS only; leave it out, or use --mps on" nvtaskset --mps off --lend -t 0-7 true
+	refuses "--borrow: TPCs are lent under MPS only; leave it out, or use --mps on" nvtaskset --mps off --borrow -t 0-7 true
+	refuses "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or give it a partition's size" \
+		nvtaskset --lend --weight 200 -t 0-7 true
+	refuses "--lend: not with -l; only with a SET and with -p" nvtaskset --lend -l
+	start_playing -t 0-7 -- context wait
+	refuses "pid $PROGRAM: --lend: TPCs are lent under MPS only, and this program takes turns; start it with --mps on" \
+		nvtaskset -p --lend "$PROGRAM"
+}
+
+says() { # PATTERN, of -l
+	nvtaskset -l | grep -qE "$1"
+}
+
+@test "two programs: -l and metrics say what is lent now" {
+	start_side_by_side --mps auto --lend=1s -t 8-15 -- context wait
+	local lender=$PROGRAM
+	start_side_by_side --mps auto --borrow -t 0-7 -- context busy wait
+	wait_until says '^        borrows TPCs 8-15 now'
+	wait_until says '^        others use TPCs 8-15 now'
+	wait_until says '^        borrowed [0-9.]+ TPC-seconds; 0 launches'
+	nvtaskset metrics | grep -q '^nvtaskset_borrowed_tpc_seconds_total{'
+	kill "$lender"
+}

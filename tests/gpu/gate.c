@@ -1,0 +1,945 @@
+/*
+ * A client of MPS and another one that has a higher claim to some TPCs, by its priority or since it lends them: where launches run
+ * while that one wants them, and while it pauses. Launches that can neither leave them nor end in time run where they would run
+ * otherwise.
+ *
+ * The other one is a process that says on the board what the test wants it to, and runs nothing; sometimes, it is a real program.
+ */
+#include "../alone.h"
+#include "../cases.h"
+#include "../peer.h"
+#include "../sanitized.h"
+#include "base/process_clock.h"
+#include "libsmctrl.h"
+#include "state/board/board.h"
+#include "support/client.h"
+#include "support/graph.h"
+#include "support/green.h"
+#include "support/subscriber.h"
+#include "support/timed.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+
+#define HIGH 80
+#define LOW 20
+
+/* --- the higher one ------------------------------------------------------------------------------------------------- */
+
+static struct {
+	atomic_bool speaks;
+	_Atomic uint64_t wanted; /* TPCs 0 … 63 that it wants to run on; none: it does not want to */
+	_Atomic uint64_t lent;   /* or TPCs that it has; and lends, where it is no higher one; */
+	atomic_uint lend_us;     /* for so long */
+	atomic_bool is_in_flight;
+	atomic_bool has_gap;     /* it does not know when it is idle */
+	atomic_bool works;       /* the real one */
+	struct pci_address pci;
+} *shared;
+
+static pid_t higher;
+
+static void speak(struct peer_process *peer, bool *is_in_flight)
+{
+	uint64_t wanted = atomic_load(&shared->wanted), lent = atomic_load(&shared->lent);
+
+	peer->claim.tpcs = (struct tpcset){{lent != 0 ? lent : wanted != 0 ? wanted : 1}};
+	peer->claim.lend_us = atomic_load(&shared->lend_us);
+	peer->claim.priority = lent != 0 ? SEGMENT_PRIORITY_USUAL : HIGH;
+	if (atomic_exchange(&shared->has_gap, false))
+		counts_note_gap_everywhere(&peer->segment, COUNTS_SLOT_USED);
+	peer_claim(peer);
+	if (wanted != 0 && !*is_in_flight)
+		peer_launch(peer);
+	else if (wanted == 0 && *is_in_flight)
+		peer_end(peer);
+	*is_in_flight = wanted != 0;
+	atomic_store(&shared->is_in_flight, *is_in_flight);
+}
+
+static _Noreturn void be_higher(void)
+{
+	struct peer_process peer;
+	bool is_in_flight = false;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!atomic_load(&shared->speaks))
+		timed_sleep_ms(1);
+	peer_begin(&peer, shared->pci);
+	peer.claim.is_client = true;
+	for (;;) {
+		speak(&peer, &is_in_flight);
+		timed_sleep_ms(1);
+	}
+}
+
+static int set_up(void **state)
+{
+	if (client_set_up(state) < 0)
+		return -1;
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(shared, MAP_FAILED);
+	higher = fork();
+	if (higher == 0)
+		be_higher();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	kill(higher, SIGKILL);
+	waitpid(higher, NULL, 0);
+	munmap(shared, sizeof *shared);
+	return client_tear_down(state);
+}
+
+static void want(struct tpcset set)
+{
+	atomic_store(&shared->wanted, set.words[0]);
+}
+
+static void want_nothing(void)
+{
+	atomic_store(&shared->wanted, 0);
+}
+
+/* --- the lower one, which is the test's child ----------------------------------------------------------------------- */
+
+static struct tpcset range(unsigned int first, unsigned int last)
+{
+	return gpu_range(first, last);
+}
+
+static void be_client(unsigned int priority, void (*open)(void))
+{
+	struct segment_revision revision = {.rank = {.priority = segment_rank_of_priority(priority)}};
+
+	gpu_load_driver();
+	if (!gpu_is_simulated())
+		timed_leave_out("under MPS, SM ids say nothing of TPCs");
+	open();
+	timed_give(&revision);
+	gpu_launch_empty(&gpu);
+	timed_wait_for_state(SEGMENT_TIME_HELD);
+}
+
+static void be_lower(void (*open)(void))
+{
+	be_client(LOW, open);
+	atomic_store(&shared->lend_us, 20000); /* no launch of these tests takes as long, whatever the machine does */
+	shared->pci = gpu.topology->pci;
+	atomic_store(&shared->speaks, true);
+}
+
+static void open_for_graphs(void)
+{
+	timed_open_gpu();
+	for (unsigned int i = 0; i < NODES; i++)
+		outputs[i] = gpu_new_output(&gpu);
+}
+
+static void have(struct tpcset set)
+{
+	gpu_set_partition(&gpu, &set);
+}
+
+/* Until kernels run in all of this set, and nowhere else, twice in a row. */
+static void assert_comes_to_run_in(const struct gpu_under_test *where, struct tpcset set)
+{
+	struct tpcset former = gpu_where(where, NULL), ran = gpu_where(where, NULL);
+
+	timed_until (tpcset_equal(&former, &set) && tpcset_equal(&ran, &set)) {
+		former = ran;
+		ran = gpu_where(where, NULL);
+	}
+}
+
+static void assert_runs_in(const struct gpu_under_test *where, struct tpcset set)
+{
+	gpu_assert_runs_in(where, NULL, &set);
+}
+
+static uint64_t reason(enum segment_reason which)
+{
+	return gpu_counters().reasons[which];
+}
+
+/* Nothing ran where it may not, and no wish of the program's own was overruled by its partition. */
+static void assert_nothing_is_said(void)
+{
+	struct segment_counters counters = gpu_counters();
+
+	for (int which = 0; which < SEGMENT_REASON_COUNT; which++) {
+		if (counters.reasons[which] != 0)
+			fail_msg("%s", segment_reason_text((enum segment_reason)which));
+	}
+}
+
+static void assert_partition_is(struct tpcset set)
+{
+	struct segment segment = gpu_own_segment();
+	struct segment_revision revision;
+	uint64_t number;
+
+	assert_true(segment_read(&segment, &revision, &number));
+	segment_close(&segment);
+	gpu_assert_equal(&segment_find(&revision, gpu.topology->pci)->set, &set);
+}
+
+/* --- plain launches ------------------------------------------------------------------------------------------------- */
+
+TIMED(aside_and_back)
+{
+	be_lower(timed_open_gpu);
+	have(range(0, 7));
+	assert_comes_to_run_in(&gpu, range(0, 7));
+	want(range(4, 11));
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	/* Its partition is the same. */
+	assert_partition_is(range(0, 7));
+	want(range(0, 0));
+	assert_comes_to_run_in(&gpu, range(1, 7));
+	want_nothing();
+	assert_comes_to_run_in(&gpu, range(0, 7));
+	/* Who shares no TPC with it is not in its way. */
+	want(range(8, 20));
+	timed_sleep_ms(50);
+	assert_runs_in(&gpu, range(0, 7));
+	assert_nothing_is_said();
+}
+
+#define BLOCKS 31
+
+static void launch_blocks(unsigned int blocks, CUstream stream)
+{
+	uint64_t cycles = 0;
+	void *parameters[] = {&gpu.output, &cycles};
+
+	gpu_check(cuLaunchKernel(gpu.where, blocks, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
+}
+
+/* A fill is a kernel in no call that launches: it is decided about as such, and the next launch not as it was. */
+TIMED(behind_a_fill)
+{
+	CUdeviceptr memory;
+
+	be_lower(timed_open_gpu);
+	gpu_check(cuMemAlloc_v2(&memory, 1 << 20));
+	have(range(0, 7));
+	want(range(4, 11));
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	for (int i = 0; i < 3; i++) {
+		launch_blocks(BLOCKS, NULL);
+		have(range(0, 7));
+		gpu_check(cuMemsetD32_v2(memory, 1, 1 << 18));
+		launch_blocks(BLOCKS, NULL);
+		gpu_check(cuCtxSynchronize());
+		struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, BLOCKS), left = range(0, 3);
+
+		assert_true(tpcset_is_subset(&ran, &left));
+	}
+	assert_nothing_is_said();
+}
+
+/* Until launches have been held for so much longer. */
+static void assert_comes_to_be_held(void (*launch)(void))
+{
+	uint64_t held = timed_look().aside_us;
+
+	timed_until (timed_look().aside_us >= held + 50000)
+		launch();
+}
+
+/* Our thread says each time that it looks. */
+static void assert_is_never_held(void (*launch)(void))
+{
+	timed_sleep_ms(50);
+	double end = timed_now_s() + 0.3;
+	uint64_t held = timed_look().aside_us;
+
+	while (timed_now_s() < end)
+		launch();
+	timed_sleep_ms(50);
+	assert_int_equal(timed_look().aside_us, held);
+}
+
+static void be_higher_program(void)
+{
+	be_client(HIGH, timed_open_gpu);
+	have(range(4, 11));
+	for (;;) {
+		if (atomic_load(&shared->works))
+			timed_launch(2);
+		gpu_check(cuCtxSynchronize());
+		timed_sleep_ms(1);
+	}
+}
+
+TIMED(program)
+{
+	struct child program = child_start(be_higher_program);
+
+	be_client(LOW, timed_open_gpu);
+	have(range(0, 7));
+	assert_comes_to_run_in(&gpu, range(0, 7));
+	atomic_store(&shared->works, true);
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	atomic_store(&shared->works, false);
+	assert_comes_to_run_in(&gpu, range(0, 7));
+	atomic_store(&shared->works, true);
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	kill(program.pid, SIGKILL);
+	assert_comes_to_run_in(&gpu, range(0, 7));
+	child_wait(&program);
+	assert_nothing_is_said();
+}
+
+/* --- blocks that must run at once ----------------------------------------------------------------------------------- */
+
+/* As many as fit on so many TPCs. */
+static unsigned int room_on(unsigned int tpcs)
+{
+	return gpu_blocks_per_sm(&gpu) * tpcs * gpu.topology->sms_per_tpc;
+}
+
+static struct tpcset run_cooperative(unsigned int tpcs)
+{
+	gpu_check(gpu_launch_cooperative(&gpu, room_on(tpcs)));
+	gpu_check(cuCtxSynchronize());
+	return gpu_read_tpcs(&gpu, gpu.output, room_on(tpcs));
+}
+
+static void assert_cooperative_runs_in(unsigned int tpcs, struct tpcset set)
+{
+	struct tpcset ran = run_cooperative(tpcs);
+
+	gpu_assert_equal(&ran, &set);
+}
+
+static void run_in_half(void)
+{
+	assert_runs_in(&gpu, range(0, 3));
+	assert_cooperative_runs_in(4, range(0, 3));
+}
+
+static void run_cooperatively_in_all(void)
+{
+	assert_cooperative_runs_in(8, range(0, 7));
+}
+
+static void run_cooperatively_in_more(void)
+{
+	struct tpcset ran = run_cooperative(9);
+
+	assert_true(tpcset_count(&ran) >= 9);
+}
+
+TIMED(cooperative)
+{
+	be_lower(timed_open_gpu);
+	have(range(0, 7));
+	want(range(4, 11));
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	/* Who steps aside waits for nobody; who cannot does. */
+	assert_is_never_held(run_in_half);
+	assert_comes_to_be_held(run_cooperatively_in_all);
+	/* It has all of the partition. */
+	assert_cooperative_runs_in(8, range(0, 7));
+	assert_cooperative_runs_in(4, range(0, 3));
+	assert_runs_in(&gpu, range(0, 3));
+	assert_nothing_is_said();
+	/* And what the partition cannot hold is widened, as ever. */
+	run_cooperatively_in_more();
+	assert_int_equal(reason(SEGMENT_WIDENED), 1);
+}
+
+/* What the partition can never hold waits for nobody. */
+TIMED(too_large)
+{
+	be_lower(timed_open_gpu);
+	have(range(0, 7));
+	want(range(4, 11));
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_is_never_held(run_cooperatively_in_more);
+	assert_true(reason(SEGMENT_WIDENED) > 0);
+}
+
+/* Behind so much work, one that needs all has to wait for too long, and may go all the same: no other one does with it. */
+TIMED(behind_one_that_may_go)
+{
+	struct tpcset left = range(0, 3);
+	CUdeviceptr output;
+	CUstream stream;
+
+	be_lower(timed_open_gpu);
+	have(range(0, 7));
+	want(range(4, 11));
+	assert_comes_to_run_in(&gpu, left);
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	output = gpu_new_output(&gpu);
+	for (int i = 0; i < 3; i++) {
+		timed_launch(200);
+		gpu_check(gpu_launch_cooperative(&gpu, room_on(8)));
+		struct tpcset ran = gpu_where_into(&gpu, stream, output);
+
+		gpu_assert_equal(&ran, &left);
+		gpu_check(cuCtxSynchronize());
+	}
+}
+
+static atomic_bool has_ended;
+
+static void *launch_beside(void *unused)
+{
+	CUdeviceptr output;
+
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	output = gpu_new_output(&gpu);
+	while (!atomic_load(&has_ended))
+		gpu_where_into(&gpu, CU_STREAM_PER_THREAD, output);
+	return unused;
+}
+
+/* The launches of another thread go all the time; one that waits does in the end. */
+TIMED(cooperative_beside_others)
+{
+	pthread_t thread;
+
+	be_lower(timed_open_gpu);
+	have(range(0, 7));
+	want(range(4, 11));
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_int_equal(pthread_create(&thread, NULL, launch_beside, NULL), 0);
+	assert_cooperative_runs_in(8, range(0, 7));
+	atomic_store(&has_ended, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+/* One cluster of two TPCs of one group. */
+TIMED(clusters)
+{
+	struct tpcset group, pair = {{0}}, first = {{0}};
+	uint32_t sms[64];
+
+	be_lower(timed_open_gpu);
+	if (gpu.topology->compute_major < 9)
+		timed_leave_out("this GPU has no clusters");
+	group = topology_virtual_gpc(gpu.topology, 0);
+	tpcset_add(&first, tpcset_next(&group, 0));
+	tpcset_add(&pair, tpcset_next(&group, 0));
+	tpcset_add(&pair, tpcset_next(&group, tpcset_next(&group, 0) + 1));
+	have(pair);
+	want(tpcset_without(&pair, &first));
+	assert_comes_to_run_in(&gpu, first);
+	gpu_where_clusters(&gpu, gpu.topology->sms_per_tpc, 64, sms);
+	for (int i = 0; i < 64; i++)
+		assert_true(tpcset_has(&first, sms[i] / gpu.topology->sms_per_tpc));
+	gpu_where_clusters(&gpu, 2 * gpu.topology->sms_per_tpc, 64, sms);
+	for (int i = 0; i < 64; i++)
+		assert_true(tpcset_has(&pair, sms[i] / gpu.topology->sms_per_tpc));
+	assert_nothing_is_said();
+}
+
+/* On the whole GPU, they are nothing to be said: the same launch would stay as it is. */
+TIMED_BY(timed_run_on_simulator, unknown_descriptors)
+{
+	be_lower(timed_open_gpu);
+	struct tpcset all = gpu_all(&gpu), theirs = range(3, 5);
+
+	want(theirs);
+	assert_comes_to_run_in(&gpu, tpcset_without(&all, &theirs));
+	setenv("SIM_FAULTS", "bad-qmd", 1);
+	assert_runs_in(&gpu, all);
+	assert_nothing_is_said();
+	have(range(0, 7));
+	gpu_run(&gpu);
+	assert_int_equal(reason(SEGMENT_UNKNOWN_QMD), 1);
+}
+
+/* --- graphs --------------------------------------------------------------------------------------------------------- */
+
+static void assert_graph_comes_to_run_in(CUgraphExec exec, struct tpcset set)
+{
+	struct tpcset ran = {{0}};
+
+	timed_until (tpcset_equal(&ran, &set)) {
+		graph_launch(exec);
+		ran = graph_ran(0);
+	}
+	graph_assert_ran(exec, NODES, &set);
+}
+
+TIMED(graphs)
+{
+	be_lower(open_for_graphs);
+	have(range(0, 7));
+	CUgraphExec exec = graph_instantiate(graph_make());
+
+	assert_graph_comes_to_run_in(exec, range(0, 7));
+	want(range(4, 11));
+	assert_graph_comes_to_run_in(exec, range(0, 3));
+	want_nothing();
+	assert_graph_comes_to_run_in(exec, range(0, 7));
+	assert_nothing_is_said();
+}
+
+/* What a call uploads that launches nothing may run anywhere else: its next launch uploads it again. */
+TIMED(uploaded_graph)
+{
+	struct tpcset left = range(0, 3);
+
+	be_lower(open_for_graphs);
+	have(range(0, 7));
+	CUgraphExec exec = graph_instantiate(graph_make());
+	CUDA_KERNEL_NODE_PARAMS changed = graph_parameters(0);
+
+	assert_graph_comes_to_run_in(exec, range(0, 7));
+	want(range(4, 11));
+	assert_graph_comes_to_run_in(exec, left);
+	changed.blockDimX /= 2;
+	gpu_check(cuGraphExecKernelNodeSetParams_v2(exec, nodes[0], &changed));
+	gpu_check(cuGraphUpload(exec, NULL));
+	graph_launch(exec);
+	graph_assert_in(0, &left);
+}
+
+/* --- borrowing ------------------------------------------------------------------------------------------------------ */
+
+/* It has TPCs 0 to 3, and may borrow; 4 to 11 are lent. */
+static void be_borrower_for(uint32_t us, void (*open)(void))
+{
+	struct segment_revision revision = {.lending.borrows = SEGMENT_BORROW_SET};
+
+	gpu_load_driver();
+	if (!gpu_is_simulated())
+		timed_leave_out("under MPS, SM ids say nothing of TPCs");
+	open();
+	revision.lending.borrow = gpu_all(&gpu);
+	have(range(0, 3));
+	timed_give(&revision);
+	gpu_launch_empty(&gpu);
+	timed_wait_for_state(SEGMENT_TIME_HELD);
+	atomic_store(&shared->lent, range(4, 11).words[0]);
+	atomic_store(&shared->lend_us, us);
+	shared->pci = gpu.topology->pci;
+	atomic_store(&shared->speaks, true);
+}
+
+static void be_borrower(void)
+{
+	be_borrower_for(20000, timed_open_gpu);
+}
+
+static void assert_borrows(void)
+{
+	assert_comes_to_run_in(&gpu, range(0, 11));
+}
+
+/* Of twenty launches in a row, none does. */
+static void assert_borrows_nothing(void)
+{
+	for (int i = 0; i < 20; i++) {
+		assert_runs_in(&gpu, range(0, 3));
+		timed_sleep_ms(2);
+	}
+}
+
+TIMED(borrowed_and_given_back)
+{
+	be_borrower();
+	assert_borrows();
+	for (int i = 0; i < 3; i++) {
+		want(range(4, 11));
+		assert_comes_to_run_in(&gpu, range(0, 3));
+		want_nothing();
+		assert_borrows();
+	}
+	/* Nobody lends any more. */
+	atomic_store(&shared->lend_us, 0);
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_borrows_nothing();
+	atomic_store(&shared->lend_us, 10000);
+	assert_borrows();
+	/* What it may borrow is another set. */
+	timed_give(&(struct segment_revision){.lending = {.borrows = SEGMENT_BORROW_SET, .borrow = range(8, 9)}});
+	assert_comes_to_run_in(&gpu, tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0x300}}));
+	timed_give(&(struct segment_revision){.lending.borrows = SEGMENT_BORROW_OFF});
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_nothing_is_said();
+}
+
+/* From the lender's launch on: not when somebody looks, who has the machine for itself only then. */
+TIMED(at_once)
+{
+	struct tpcset narrow = range(0, 3);
+
+	be_borrower();
+	for (int i = 0; i < 20; i++) {
+		assert_borrows();
+		want(range(4, 11));
+		while (!atomic_load(&shared->is_in_flight))
+			timed_sleep_ms(1);
+		gpu_assert_runs_in(&gpu, NULL, &narrow);
+		want_nothing();
+	}
+}
+
+TIMED(too_long)
+{
+	be_borrower_for(1000, timed_open_gpu);
+	timed_until (timed_look().state == SEGMENT_TIME_TOO_LONG) {
+		timed_launch(1);
+		gpu_check(cuCtxSynchronize());
+	}
+	assert_borrows();
+}
+
+static bool has_borrowed(void)
+{
+	struct segment segment = gpu_own_segment();
+	bool has = segment_read_borrowed(&segment).tpc_us > 0;
+
+	segment_close(&segment);
+	return has;
+}
+
+#define PIPELINE 20
+
+/* More is in flight than ends within LIMIT, and the program launches again and again: it comes to borrow all the same. */
+TIMED(a_full_pipeline)
+{
+	CUevent ends[PIPELINE];
+
+	if (SANITIZED)
+		timed_leave_out("with a sanitizer, nobody looks in time when a kernel has ended");
+	be_borrower_for(20000, timed_open_gpu);
+	want(range(4, 11));
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	for (int i = 0; i < PIPELINE; i++)
+		gpu_check(cuEventCreate(&ends[i], 0));
+	timed_launch(PIPELINE);
+	want_nothing();
+	int i = 0;
+
+	timed_until (has_borrowed()) {
+		timed_launch(1);
+		gpu_check(cuEventRecord(ends[i % PIPELINE], NULL));
+		gpu_check(cuEventSynchronize(ends[++i % PIPELINE]));
+	}
+}
+
+TIMED(a_lender_without_exact_ends)
+{
+	be_borrower();
+	assert_borrows();
+	atomic_store(&shared->has_gap, true);
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_borrows_nothing();
+}
+
+TIMED(a_borrower_without_exact_ends)
+{
+	struct segment segment;
+
+	be_borrower();
+	assert_borrows();
+	segment = gpu_own_segment();
+	counts_note_gap_everywhere(&segment, COUNTS_SLOT_USED);
+	segment_close(&segment);
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_borrows_nothing();
+}
+
+static void return_at_once(void *unused)
+{
+	(void)unused;
+}
+
+/* Behind its host, the first one runs in the own part, whatever is lent. */
+TIMED(behind_the_host)
+{
+	CUstream stream;
+
+	be_borrower();
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	if (!cuLaunchHostFunc)
+		timed_leave_out("this driver has no calls of the host");
+	for (int i = 0; i < 3; i++) {
+		struct tpcset all = range(0, 11), narrow = range(0, 3), ran = {{0}};
+
+		timed_until (tpcset_equal(&ran, &all))
+			ran = gpu_where(&gpu, stream);
+		gpu_check(cuLaunchHostFunc(stream, return_at_once, NULL));
+		gpu_assert_runs_in(&gpu, stream, &narrow);
+	}
+}
+
+/* What is captured does not run: what runs much later says nothing of how long it takes. */
+TIMED(captured_is_not_measured)
+{
+	bool has_borrowed = false;
+	CUstream stream;
+	CUgraph graph;
+
+	be_borrower();
+	assert_borrows();
+	gpu_check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < 7; i++) {
+		gpu_check(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+		launch_blocks(BLOCKS, stream);
+		gpu_check(cuStreamEndCapture(stream, &graph));
+		gpu_check(cuGraphDestroy(graph));
+		timed_sleep_ms(80);
+		launch_blocks(1, stream);
+		gpu_check(cuStreamSynchronize(stream));
+	}
+	/* Fewer than would make a wrong measurement forgotten. */
+	for (int i = 0; i < 10 && !has_borrowed; i++) {
+		launch_blocks(BLOCKS, stream);
+		gpu_check(cuStreamSynchronize(stream));
+		struct tpcset ran = gpu_read_tpcs(&gpu, gpu.output, BLOCKS), narrow = range(0, 3);
+
+		has_borrowed = !tpcset_is_subset(&ran, &narrow);
+	}
+	assert_true(has_borrowed);
+}
+
+#define STREAMS 66 /* two more than are remembered */
+
+/* Of more streams than are remembered, each is taken for one that waits. */
+TIMED(behind_the_host_in_many_streams)
+{
+	struct tpcset narrow = range(0, 3);
+	CUstream streams[STREAMS];
+
+	be_borrower();
+	if (!cuLaunchHostFunc)
+		timed_leave_out("this driver has no calls of the host");
+	assert_borrows();
+	for (int i = 0; i < STREAMS; i++) {
+		gpu_check(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+		gpu_check(cuLaunchHostFunc(streams[i], return_at_once, NULL));
+	}
+	gpu_check(cuCtxSynchronize());
+	for (int i = 0; i < 3; i++)
+		gpu_assert_runs_in(&gpu, streams[STREAMS - 1], &narrow);
+}
+
+TIMED(cooperative_never_borrows)
+{
+	be_borrower();
+	assert_borrows();
+	for (int i = 0; i < 20; i++)
+		assert_cooperative_runs_in(4, range(0, 3));
+	assert_borrows();
+	/* What its partition cannot hold is widened, and nothing is borrowed for it. */
+	assert_int_equal(reason(SEGMENT_WIDENED), 0);
+	run_cooperative(8);
+	assert_int_equal(reason(SEGMENT_WIDENED), 1);
+}
+
+/* Nor where there is no window. */
+TIMED(cooperative_never_borrows_at_any_time)
+{
+	struct segment_revision revision = {.lending.borrows = SEGMENT_BORROW_SET, .rank.scheduling = SEGMENT_HT};
+
+	be_borrower();
+	revision.lending.borrow = gpu_all(&gpu);
+	timed_give(&revision);
+	for (int i = 0; i < 20; i++) {
+		assert_borrows();
+		assert_cooperative_runs_in(4, range(0, 3));
+	}
+}
+
+TIMED(graphs_borrow)
+{
+	be_borrower_for(20000, open_for_graphs);
+	CUgraphExec exec = graph_instantiate(graph_make());
+
+	for (int i = 0; i < 2; i++) {
+		assert_graph_comes_to_run_in(exec, range(0, 11));
+		want(range(4, 11));
+		assert_graph_comes_to_run_in(exec, range(0, 3));
+		want_nothing();
+	}
+	assert_graph_comes_to_run_in(exec, range(0, 11));
+	assert_nothing_is_said();
+}
+
+static void be_lender_program(void)
+{
+	struct segment_revision revision = {.lending.lend_us = 10000};
+
+	gpu_load_driver();
+	timed_open_gpu();
+	have(range(4, 11));
+	timed_give(&revision);
+	for (;;) {
+		if (atomic_load(&shared->works))
+			timed_launch(2);
+		else
+			gpu_launch_empty(&gpu);
+		gpu_check(cuCtxSynchronize());
+		while (!atomic_load(&shared->works))
+			timed_sleep_ms(1);
+	}
+}
+
+/* A real program lends, works, is stopped, goes on and is killed. */
+TIMED(lender_program)
+{
+	struct child program = child_start(be_lender_program);
+
+	be_borrower();
+	atomic_store(&shared->lent, 0);
+	atomic_store(&shared->lend_us, 0);
+	assert_borrows();
+	atomic_store(&shared->works, true);
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	atomic_store(&shared->works, false);
+	assert_borrows();
+	atomic_store(&shared->works, true);
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	kill(program.pid, SIGSTOP);
+	assert_borrows_nothing();
+	atomic_store(&shared->works, false);
+	kill(program.pid, SIGCONT);
+	assert_borrows();
+	kill(program.pid, SIGKILL);
+	child_wait(&program);
+	assert_comes_to_run_in(&gpu, range(0, 3));
+	assert_nothing_is_said();
+}
+
+static void cancel_in_call(void *user, int domain, int id, const void *parameters)
+{
+	(void)user;
+	(void)domain;
+	(void)id;
+	(void)parameters;
+	pthread_cancel(pthread_self());
+	pthread_testcancel();
+}
+
+static void *launch_once(void *unused)
+{
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	gpu_launch_empty(&gpu);
+	pthread_testcancel();
+	return unused;
+}
+
+/* In the middle of its call: it is in nobody's way then. */
+TIMED(cancelled)
+{
+	pthread_t thread;
+	uint32_t tool;
+
+	if (SANITIZED)
+		timed_leave_out("a sanitizer does not permit it");
+	be_borrower();
+	assert_borrows();
+	gpu_check(tool_subscribe_with_name(&tool, cancel_in_call, NULL, "test"));
+	gpu_check(tool_enable_domain(1, tool, API));
+	assert_int_equal(pthread_create(&thread, NULL, launch_once, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	gpu_check(tool_unsubscribe(tool));
+	gpu_check(cuCtxSynchronize());
+	assert_borrows();
+}
+
+/* The child of a fork has what its parent has, and no thread; its parent goes on. */
+TIMED(fork_of_a_borrower)
+{
+	be_borrower();
+	assert_borrows();
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(timed_has_thread() ? 1 : 0);
+	assert_ends_well(child);
+	assert_borrows();
+}
+
+/* --- all the time ----------------------------------------------------------------------------------------------------- */
+
+static struct tpcset partition;
+
+static struct tpcset launch_plainly(void)
+{
+	static CUdeviceptr output;
+
+	if (!output)
+		output = gpu_new_output(&gpu);
+	return gpu_where_into(&gpu, CU_STREAM_PER_THREAD, output);
+}
+
+static struct tpcset launch_graph(void)
+{
+	static CUgraphExec exec;
+
+	if (!exec)
+		exec = graph_instantiate(graph_make());
+	gpu_check(cuGraphLaunch(exec, NULL));
+	gpu_check(cuStreamSynchronize(NULL));
+	return graph_ran(0);
+}
+
+static struct tpcset launch_cooperatively(void)
+{
+	static unsigned int tpcs;
+
+	tpcs = tpcs % 8 + 1;
+	return run_cooperative(tpcs);
+}
+
+static struct tpcset (*const ways[])(void) = {launch_plainly, launch_graph, launch_cooperatively};
+
+#define THREADS COUNT_OF(ways)
+
+/* Returns how many launches ran outside of the partition. */
+static void *launch_all_the_time(void *number)
+{
+	uintptr_t strays = 0;
+
+	gpu_check(cuCtxSetCurrent(gpu.context));
+	while (!atomic_load(&has_ended)) {
+		struct tpcset ran = ways[(uintptr_t)number]();
+
+		strays += !tpcset_is_subset(&ran, &partition);
+	}
+	return (void *)strays;
+}
+
+/* The higher one wants other TPCs each few milliseconds. */
+TIMED(changes)
+{
+	pthread_t threads[THREADS];
+	unsigned int seed = 5;
+	void *strays;
+
+	be_lower(open_for_graphs);
+	partition = range(0, 7);
+	have(partition);
+	assert_comes_to_run_in(&gpu, partition);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, launch_all_the_time, (void *)i), 0);
+	for (double end = timed_now_s() + 2; timed_now_s() < end; timed_sleep_ms(rand_r(&seed) % 8))
+		want((struct tpcset){{(uint64_t)rand_r(&seed) % 0x10000 & (uint64_t)rand_r(&seed)}});
+	atomic_store(&has_ended, true);
+	for (unsigned int i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], &strays);
+		assert_null(strays);
+	}
+	want_nothing();
+	assert_comes_to_run_in(&gpu, partition);
+	assert_nothing_is_said();
+}
+
+int main(void)
+{
+	live_alone();
+	return run_tests_in(NULL, NULL, set_up, tear_down);
+}
