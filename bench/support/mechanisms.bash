@@ -14,6 +14,7 @@
 #   nvtaskset-prt      MPS and priorities on the whole GPU: launches are held back; a high one for `first`, a low one for `rest`
 #   nvtaskset-ht       the same with --policy ht
 #   nvtaskset-stepping as nvtaskset-prt, but `first` has its part of the GPU only: `rest` steps aside
+#   nvtaskset-lend     as nvtaskset, but `first` lends its part while it is idle, and `rest` borrows it
 #   nvtaskset-pe       MPS and a quota on the whole GPU; the part is the quota
 #
 # A part of the GPU is `first` or `rest`, as split_gpu left them; `all`; or a list of TPCs, for nvtaskset only.
@@ -155,6 +156,11 @@ under() { # MECHANISM PART COMMAND…
 		value=$(tpcs_of "$part")
 		[ "$part" != rest ] || value=all
 		set -- nvtaskset --mps on --priority "$(priority_of "$part")" -t "$value" "$@"
+		;;
+	nvtaskset-lend)
+		value=--borrow
+		[ "$part" != first ] || value=--lend
+		set -- nvtaskset --mps on "$value" -t "$(tpcs_of "$part")" "$@"
 		;;
 	nvtaskset-pe)
 		set -- nvtaskset --mps on --quota "$part" all "$@"

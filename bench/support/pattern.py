@@ -1,6 +1,7 @@
 """When there is work: a work of support/conversation.py that has pauses. The first line of a file says which:
 
     BUSY IDLE PAUSE    in ms: busy for BUSY, then idle for IDLE; while it is busy, PAUSE lies between two steps
+    BUSY ~IDLE PAUSE   the same, but idle for IDLE in the mean: at random, as where nobody knows of anybody
     poisson MEAN       steps are asked for at random, MEAN ms apart; one that comes too early waits, and that counts
 """
 
@@ -19,15 +20,20 @@ def sleep_until(moment):
 
 class Bursts:
     def __init__(self, busy, idle, pause):
-        self.busy, self.idle, self.pause = busy / 1e3, idle / 1e3, pause / 1e3
+        self.busy, self.pause = float(busy) / 1e3, float(pause) / 1e3
+        self.idle, self.is_random = float(idle.lstrip("~")) / 1e3, idle.startswith("~")
         self.end = time.perf_counter() - self.idle
         self.next = 0
+        self.random = random.Random(1)
+
+    def idle_time(self):
+        return self.random.expovariate(1 / self.idle) if self.is_random else self.idle
 
     def step(self, work):
         kind, now = "next", time.perf_counter()
         if now >= self.end and (self.idle > 0 or self.next == 0):
             kind = "first"
-            sleep_until(self.end + self.idle)
+            sleep_until(self.end + self.idle_time())
             self.end = time.perf_counter() + self.busy
         else:
             sleep_until(self.next)
@@ -54,7 +60,7 @@ class Pattern:
     def step(self):
         if not self.pattern:
             words = open(self.path).read().split()
-            self.pattern = Poisson(float(words[1])) if words[0] == "poisson" else Bursts(*map(float, words))
+            self.pattern = Poisson(float(words[1])) if words[0] == "poisson" else Bursts(*words)
         return self.pattern.step(self.work)
 
     def rest(self):
