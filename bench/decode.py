@@ -1,9 +1,10 @@
-"""Usage: decode.py [--ahead] [--seconds S] [--samples N] [--at-rest]
+"""Usage: decode.py [--ahead] [--layers N] [--pause US] [--seconds S] [--samples N] [--at-rest]
 
 Decoding of a language model of random weights: in each step, the model reads all its weights and the keys and values of
 1023 earlier tokens, and the host gets the next token. A sample is the time of one step, in µs. With --ahead, the next step
-is always in flight, and a sample is the GPU's part of a step. It ends after SECONDS, or after so many samples; --at-rest
-makes it wait for the first SIGUSR1 (see support/conversation.py).
+is always in flight, and a sample is the GPU's part of a step. With fewer layers than 20, steps are shorter; with --pause,
+it sleeps for so long after each. It ends after SECONDS, or after so many samples; --at-rest makes it wait for the first
+SIGUSR1 (see support/conversation.py).
 
 3.3 GB of weights and 0.2 GB of keys and values: memory is what a step waits for, some 2 ms of an H100. Each step has
 the same input, so each must give the same token, and the last one the same numbers as the first.
@@ -55,9 +56,9 @@ class Layer:
 
 
 class Model:
-    def __init__(self):
+    def __init__(self, layers):
         self.embedding = random_weights(VOCABULARY, WIDTH)
-        self.layers = [Layer() for _ in range(LAYERS)]
+        self.layers = [Layer() for _ in range(layers)]
 
     def __call__(self, token):
         state = F.embedding(token, self.embedding)
@@ -67,8 +68,9 @@ class Model:
 
 
 class Decoding:
-    def __init__(self):
-        model = Model()
+    def __init__(self, layers=LAYERS, pause=0):
+        self.pause = pause
+        model = Model(layers)
         last = torch.zeros(1, device="cuda", dtype=torch.long)
         # As PyTorch's documentation has it: what is captured has run before, in a stream of its own.
         stream = torch.cuda.Stream()
@@ -99,6 +101,8 @@ class Decoding:
         start = time.perf_counter()
         token = self.decode()
         end = time.perf_counter()
+        if self.pause:
+            time.sleep(self.pause)
         if token != self.first_token:
             sys.exit(f"decode.py: a wrong token: {token} instead of {self.first_token}")
         return (end - start) * 1e6
@@ -116,10 +120,13 @@ class Decoding:
 def main():
     parser = conversation.parser(__doc__)
     parser.add_argument("--ahead", action="store_true")
+    parser.add_argument("--layers", type=int, default=LAYERS)
+    parser.add_argument("--pause", type=float, default=0)
     chosen = parser.parse_args()
     torch.manual_seed(1)
     with torch.no_grad():
-        decoding = InFlight(Decoding()) if chosen.ahead else Decoding()
+        decoding = Decoding(chosen.layers, chosen.pause / 1e6)
+        decoding = InFlight(decoding) if chosen.ahead else decoding
         conversation.converse(decoding, torch.cuda.get_device_properties(0).multi_processor_count, chosen)
 
 
