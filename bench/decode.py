@@ -1,9 +1,10 @@
-"""Usage: decode.py [--ahead | --pattern FILE] [--layers N] [--seconds S] [--samples N] [--at-rest]
+"""Usage: decode.py [--ahead | --pattern FILE] [--layers N] [--pause US] [--seconds S] [--samples N] [--at-rest]
 
 Decoding of a language model of random weights: in each step, the model reads all its weights and the keys and values of
 1023 earlier tokens, and the host gets the next token. A sample is the time of one step, in µs. With --ahead, the next step
-is always in flight, and a sample is the GPU's part of a step. It ends after SECONDS, or after so many samples; --at-rest
-makes it wait for the first SIGUSR1 (see support/conversation.py).
+is always in flight, and a sample is the GPU's part of a step. With fewer layers than 20, steps are shorter; with --pause,
+it sleeps for so long after each. It ends after SECONDS, or after so many samples; --at-rest makes it wait for the first
+SIGUSR1 (see support/conversation.py).
 
 FILE says when there is something to decode (support/pattern.py); it is read again after each rest. A sample is then `first,µs` for
 the first step after a pause, `next,µs` for the others.
@@ -71,7 +72,8 @@ class Model:
 
 
 class Decoding:
-    def __init__(self, layers):
+    def __init__(self, layers, pause):
+        self.pause = pause
         model = Model(layers)
         last = torch.zeros(1, device="cuda", dtype=torch.long)
         # As PyTorch's documentation has it: what is captured has run before, in a stream of its own.
@@ -103,6 +105,8 @@ class Decoding:
         start = time.perf_counter()
         token = self.decode()
         end = time.perf_counter()
+        if self.pause:
+            time.sleep(self.pause)
         if token != self.first_token:
             sys.exit(f"decode.py: a wrong token: {token} instead of {self.first_token}")
         return (end - start) * 1e6
@@ -122,10 +126,11 @@ def main():
     parser.add_argument("--ahead", action="store_true")
     parser.add_argument("--pattern")
     parser.add_argument("--layers", type=int, default=20)
+    parser.add_argument("--pause", type=float, default=0)
     chosen = parser.parse_args()
     torch.manual_seed(1)
     with torch.no_grad():
-        decoding = Decoding(chosen.layers)
+        decoding = Decoding(chosen.layers, chosen.pause / 1e6)
         if chosen.ahead:
             decoding = InFlight(decoding)
         elif chosen.pattern:

@@ -283,7 +283,8 @@ TEST(equals)
 	struct process two = start_busy((struct board_claim){.priority = 50, .served_ns = 200});
 	struct rivals found = look(NOW);
 
-	assert_each(found.any, true, found.has_higher, false, found.equals_present, 2, found.equals_wanting, 2);
+	assert_each(found.any, true, found.has_lower, false, found.has_higher, false);
+	assert_each(found.equals_present, 2, found.equals_wanting, 2);
 	assert_each(found.least_served_ns, 200, found.lower_wanting, 2, found.group_is_present, false);
 	assert_true(found.equals_pause);
 	claim(&two, (struct board_claim){.priority = 50, .served_ns = 200, .is_suspended = true});
@@ -292,14 +293,16 @@ TEST(equals)
 	/* One that has met nobody yet has no share that counts. */
 	claim(&one, (struct board_claim){.priority = 50});
 	assert_true(look(NOW).least_served_ns == UINT64_MAX);
-	for (uint64_t at = 1; at < 40; at++)
-		found = look(NOW + at * MS);
-	assert_false(found.equals_pause);
+	uint64_t at = NOW;
+
+	for (; at < NOW + DEMAND_GAPS_NS; at += MS)
+		assert_true(look(at).equals_pause);
+	assert_false(look(at).equals_pause);
 	/* It is there for three looks more. */
 	end(&one);
-	for (uint64_t at = 40; at < 42; at++)
-		assert_int_equal(look(NOW + at * MS).equals_present, 1);
-	assert_int_equal(look(NOW + 42 * MS).equals_present, 0);
+	for (int more = 1; more < 3; more++)
+		assert_int_equal(look(at + (uint64_t)more * MS).equals_present, 1);
+	assert_int_equal(look(at + 3 * MS).equals_present, 0);
 	process_end(&one);
 	process_end(&two);
 }
@@ -328,8 +331,8 @@ TEST(lower)
 	struct process others[] = {start_busy(member), start_busy(member), start_busy((struct board_claim){.priority = 49})};
 	struct rivals found = look(NOW);
 
-	assert_each(found.any, true, found.has_higher, false, found.equals_present, 0, found.equals_wanting, 0);
-	assert_each(found.lower_wanting, 2, found.least_served_ns, UINT64_MAX);
+	assert_each(found.any, true, found.has_lower, true, found.has_higher, false, found.equals_present, 0);
+	assert_each(found.equals_wanting, 0, found.lower_wanting, 2, found.least_served_ns, UINT64_MAX);
 	end(&others[0]);
 	assert_int_equal(look(NOW).lower_wanting, 2);
 	end(&others[1]);

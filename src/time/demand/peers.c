@@ -300,6 +300,8 @@ static void add(struct rivals *rivals, const struct peer *peer, const struct boa
 		add_higher(rivals, peer);
 	else if (claim->priority == self->priority)
 		add_equal(rivals, peer, self);
+	else
+		rivals->has_lower = true;
 	if (claim->priority <= self->priority && claim->group != self->group && peer->demand.wants && !is_counted(peer))
 		rivals->lower_wanting++;
 }

@@ -29,9 +29,13 @@ static uint64_t turn_length(const struct rivals *rivals)
 /* In its turns it has its usual time slice. So has it while it is suspended before, which costs nothing. */
 static uint64_t choose_slice(const struct priority *priority, uint64_t now, bool is_as_usual, const struct rivals *rivals)
 {
-	uint64_t slice_us = now < priority->shared_until ? PRIORITY_SLICE_SHARED_US : PRIORITY_SLICE_US;
+	uint64_t slice_us = 0;
 
-	return rivals->has_higher && !is_as_usual ? slice_us : 0;
+	if (rivals->has_higher && !is_as_usual)
+		slice_us = now < priority->shared_until ? PRIORITY_SLICE_SHARED_US : PRIORITY_SLICE_US;
+	else if (!rivals->has_higher && rivals->has_lower && rivals->equals_present == 0)
+		slice_us = PRIORITY_SLICE_FIRST_US;
+	return slice_us;
 }
 
 /* A gap is seen by a second look at its end. */

@@ -9,7 +9,8 @@
  * program is not suspended where PRIORITY_GAPS of the last 64 looks saw one. A single one may be a moment of the higher one's host.
  *
  * Where others of no higher priority have work as well, most of the shortest times would be lost by changes between these and the
- * program. So it runs for longer at once.
+ * program. So it runs for longer at once. And so does the highest one while others are below it: the end of its usual time slice in the
+ * middle of its work would cost it two changes for nothing.
  *
  * No program waits for ever: all that are suspended have a turn at the same time, at the begin of each PRIORITY_PERIOD_NS of the
  * common clock. So a program that splits into several has no more of it.
@@ -25,6 +26,7 @@
 
 #define PRIORITY_SLICE_US 20
 #define PRIORITY_SLICE_SHARED_US 1000               /* beside others of no higher priority */
+#define PRIORITY_SLICE_FIRST_US 4000                /* of the highest one */
 #define PRIORITY_SHARED_NS UINT64_C(1000000000)     /* so long they count after they had work */
 #define PRIORITY_LOOK_NS UINT64_C(800000)           /* looks that are closer to each other are one */
 #define PRIORITY_LOOKS 5

@@ -7,6 +7,7 @@
 
 struct rivals {
 	bool any;
+	bool has_lower;               /* a program of a lower priority is there */
 	bool has_higher;              /* a program of a higher priority is there, */
 	bool higher_wants;            /* and has work in flight; */
 	uint64_t higher_idle_ns;      /* otherwise none of them has launched anything for so long, at least */

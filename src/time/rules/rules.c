@@ -72,7 +72,7 @@ static void ask_rank(struct rules *rules, uint64_t now, const struct rules_view 
 	struct weight_verdict of_weight = weight_ask(&rules->weight, now, &of_program, suspension, rivals);
 
 	verdict->suspends = verdict->suspends || of_priority.suspends || of_weight.suspends;
-	verdict->slice_us = rivals->has_higher ? of_priority.slice_us : of_weight.slice_us;
+	verdict->slice_us = rivals->has_higher ? of_priority.slice_us : max_u64(of_priority.slice_us, of_weight.slice_us);
 	verdict->until = min_u64(verdict->until, min_u64(of_priority.until, next_look(now, view, suspension, rivals)));
 }
 

@@ -24,12 +24,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of the program's own time on the GPU: four of these slices, since their order is chance. */
-#define WEIGHT_LEAD_NS UINT64_C(16000000)
-#define WEIGHT_SLICE_US 4000
+/* Of the program's own time on the GPU: more than five of these slices, since their order is chance, and each costs a program that
+ * always has company a change, of which one that is mostly alone has few. */
+#define WEIGHT_LEAD_NS UINT64_C(32000000)
+#define WEIGHT_SLICE_US 6000
 
 /* Longer than it takes one of a hundredth of the other's weight. */
-#define WEIGHT_WAIT_NS UINT64_C(2000000000)
+#define WEIGHT_WAIT_NS UINT64_C(4000000000)
 
 /* Members are weight.c's. */
 struct weight {
