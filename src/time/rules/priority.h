@@ -13,7 +13,7 @@
  * middle of its work would cost it two changes for nothing.
  *
  * No program waits for ever: all that are suspended have a turn at the same time, at the begin of each PRIORITY_PERIOD_NS of the
- * common clock. So a program that splits into several has no more of it.
+ * common clock, in which each of those with work may have a time slice. So a program that splits into several has no more of it.
  */
 #ifndef NVTASKSET_TIME_RULES_PRIORITY_H
 #define NVTASKSET_TIME_RULES_PRIORITY_H
@@ -34,7 +34,7 @@
 #define PRIORITY_GAP_NS UINT64_C(150000)
 #define PRIORITY_GAPS 2
 #define PRIORITY_PERIOD_NS UINT64_C(500000000)
-#define PRIORITY_TURN_NS UINT64_C(2000000)          /* a usual time slice, for each program that shares the turn */
+#define PRIORITY_SLICE_TURN_US 2000                 /* of a lower one in its turn: the usual one */
 
 /* Members are priority.c's. All zero: no higher one was seen yet. */
 struct priority {

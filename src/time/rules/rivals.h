@@ -1,9 +1,16 @@
-/* The other programs on one GPU that have a claim to its time, as the rules see them. */
+/* What a look sees, as the rules know it: the program, and the others on one GPU that have a claim to its time. */
 #ifndef NVTASKSET_TIME_RULES_RIVALS_H
 #define NVTASKSET_TIME_RULES_RIVALS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct rules_view {
+	bool wants;                /* the program has work in flight, or that is not known */
+	bool pauses;               /* now and then */
+	bool is_present;           /* it wants, or pauses for a moment only */
+	unsigned int gpus_wanting; /* on so many GPUs */
+};
 
 struct rivals {
 	bool any;
