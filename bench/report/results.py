@@ -294,11 +294,12 @@ def idle(table):
 
 
 def of_whole_turns(rows, value):
-    """Of what some programs did in each tenth of a second: until the lightest one's last turn, if it does nothing between turns."""
+    """Of what some programs did in each tenth of a second: until the lightest one's last turn, if it does nothing in most tenths."""
     light = min(row["weight"] for row in rows)
     own = sorted((row["ms"], row[value]) for row in rows if row["weight"] == light)
     begins = [ms for (_, before), (ms, done) in zip([(0, 0), *own], own[:-1]) if done and not before]
-    return [row for row in rows if row["ms"] < begins[-1]] if len(begins) > 1 else rows
+    is_seldom = 2 * sum(not done for _, done in own) > len(own)
+    return [row for row in rows if row["ms"] < begins[-1]] if is_seldom else rows
 
 
 def shares(table):

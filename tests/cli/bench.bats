@@ -80,7 +80,7 @@ succeeds_again() { # what a run has printed, whose last line names those that fa
 		command 2 change list show true
 		processes 2 mps mps-percent none nvtaskset
 		connections 3 2 3 4 8 default
-		priority 2 alone mps mps-priority none nvtaskset nvtaskset-priority
+		priority 2 alone by-hand mps mps-priority none nvtaskset nvtaskset-priority
 		decode_neighbour 2 alone mps mps-percent mps-priority none nvtaskset nvtaskset-distributed nvtaskset-no-mps nvtaskset-overlap
 		held_priority 2 alone mps mps-priority nvtaskset nvtaskset-ht nvtaskset-prt nvtaskset-stepping
 		held_cost 2 mps nvtaskset nvtaskset-ht nvtaskset-pe nvtaskset-prt
