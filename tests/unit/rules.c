@@ -395,7 +395,7 @@ static void weigh(const unsigned int weights[3])
 	run(5 * RUN_NS);
 	for (unsigned int i = 0; i < count; i++) {
 		used += programs[i].worked;
-		assert_in_range(share_of(i) * all / weights[i], 950000, 1050000);
+		assert_in_range(share_of(i) * all, weights[i] * UINT64_C(950000), weights[i] * UINT64_C(1050000));
 	}
 	assert_in_range(permille(used, 5 * RUN_NS), 950, 1000);
 }
