@@ -413,8 +413,10 @@ TIMED(capture)
 {
 	hold_with_little();
 	gpu_check(cuGraphExecDestroy(capture_long()));
-	assert_false(atomic_load(&launcher.has_launched));
-	let_go();
+	give((struct segment_quota){.run_us = 9000, .period_us = 10000});
+	wait_until_launched();
+	timed_wait_until(timed_look().held > 0);
+	assert_int_equal(timed_look().held, 1);
 }
 
 /* Twenty kernels of 1 to 2 ms go as one, though a period has room for a few; then their time is paid back. One by one they
