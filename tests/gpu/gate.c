@@ -792,6 +792,19 @@ TIMED(graphs_borrow)
 	assert_nothing_is_said();
 }
 
+/* From its first call on, whenever it is stopped. */
+static void keep_one_in_flight(void)
+{
+	static CUevent ends[2];
+	static unsigned int last;
+
+	for (unsigned int i = 0; i < 2 && !ends[i]; i++)
+		gpu_check(cuEventCreate(&ends[i], 0));
+	timed_launch(1);
+	gpu_check(cuEventRecord(ends[last ^= 1], NULL));
+	gpu_check(cuEventSynchronize(ends[last ^ 1]));
+}
+
 static void be_lender_program(void)
 {
 	struct segment_revision revision = {.lending.lend_us = 10000};
@@ -801,10 +814,11 @@ static void be_lender_program(void)
 	have(range(4, 11));
 	timed_give(&revision);
 	for (;;) {
-		if (atomic_load(&shared->works))
-			timed_launch(2);
-		else
-			gpu_launch_empty(&gpu);
+		if (atomic_load(&shared->works)) {
+			keep_one_in_flight();
+			continue;
+		}
+		gpu_launch_empty(&gpu);
 		gpu_check(cuCtxSynchronize());
 		while (!atomic_load(&shared->works))
 			timed_sleep_ms(1);
