@@ -331,8 +331,9 @@ test_environment = BUILD=$(abspath $(BUILD)) BARE_TESTS="$(bare_tests)" MAKEFLAG
 
 # Those that take longest begin first. Many wait more than they compute, so there are more of them than cores; but one at a
 # time where they would see each other's programs (tests/run).
-slowest = $(patsubst %,tests/cli/%.bats,bench figures completions system metrics install manual group lifetime quota strict top) \
-          $(addprefix $(BUILD)/tests/unit/,segment_steps attach)
+experiments = bench bench_space bench_time
+slowest = $(patsubst %,tests/cli/%.bats,$(experiments) metrics system install figures completions loading manual group skips \
+            lifetime quota strict top) $(addprefix $(BUILD)/tests/unit/,segment_steps attach)
 slowest_first = $(foreach test,$(slowest),$(filter $(test),$(1))) $(filter-out $(slowest),$(1))
 JOBS ?= $(shell unshare --pid --fork --mount-proc true 2>/dev/null && echo $$((3 * $$(nproc))) || echo 1)
 
@@ -341,7 +342,7 @@ run_tests = $(Q)$(test_environment) JOBS=$(JOBS) tests/all $(call slowest_first,
 # TESTS may name fewer. Sanitizers see nothing new in tests of texts and of the installation, nor on a second GPU of the same
 # code; and ThreadSanitizer nothing where a program has one thread, as the command has, and all that was given nothing in time.
 with_threads = $(addprefix tests/cli/,api hostile policy quota rank)
-left_out = $(if $(SANITIZE),$(BUILD)/tests/unit/segment_steps $(addprefix tests/cli/,$(addsuffix .bats,bench completions deps \
+left_out = $(if $(SANITIZE),$(BUILD)/tests/unit/segment_steps $(addprefix tests/cli/,$(addsuffix .bats,$(experiments) completions deps \
                             exports figures install manual skips strict system topology words)) \
                             $(filter %@ada %@hopper-synthetic,$(sim_runs))) \
            $(if $(filter thread,$(SANITIZE)),$(filter-out %@h200 %@h200-x2,$(sim_runs)) \

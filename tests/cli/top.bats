@@ -7,7 +7,7 @@ load playing
 
 enter=$'\e[?1049h\e[?25l\e[?7l'
 leave=$'\e[?7h\e[?25h\e[?1049l'
-headings=$'PID USER GPU TPCS \e[1;4mBUSY%'
+headings=$'GPU TPCS \e[1;4mBUSY%'
 
 # The last frame that was drawn, without sequences.
 last_frame() {

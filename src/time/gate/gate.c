@@ -507,7 +507,7 @@ bool gate_tpcs(const struct gpu *gpu, struct tpcset *tpcs)
 		bool is_current = others->generation == own.where >> 32;
 		uint32_t open = is_current && (own.where & WHERE_MORE) ? (uint32_t)own.where & (WHERE_PART - 1) : 0;
 		struct tpcset all = others_tpcs(others, open), inside = tpcset_and(&all, tpcs);
-		struct tpcset outside = own.where & WHERE_OWN ? (struct tpcset){{0}} : tpcset_without(&all, &others->all_own);
+		struct tpcset outside = tpcset_without(&all, own.where & WHERE_OWN ? &all : &others->all_own);
 
 		*tpcs = is_current || others->has_part ? tpcset_or(&inside, &outside) : *tpcs;
 		leave(own.gate, side);
