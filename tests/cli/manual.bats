@@ -4,7 +4,7 @@
 
 load helpers
 
-PAGES=(tools/man/nvtaskset.1 docs/processes.md docs/attaching.md docs/graphs.md docs/mps.md docs/loading.md docs/system-wide.md docs/guide.md README.md)
+PAGES=(tools/man/nvtaskset.1 docs/guide.md docs/reference/{processes,attaching,mps,system-wide}.md docs/internals/{graphs,loading}.md README.md)
 
 # The text of a man page, with roff's escapes replaced by their characters, except escapes that change the font.
 page() { # FILE
@@ -352,27 +352,27 @@ in_code() { # regular expression
 	entries tools/man/nvtaskset.1 OPTIONS | tr -d ' ' | tr , '\n' | grep -E '^[A-Z%-]{3,}$' | sort | diff "$WORK/columns" -
 }
 
-@test "every page that is named is installed, and every installed page is named; their links lead to installed pages" {
+@test "every page that the man page names is installed" {
 	section tools/man/nvtaskset.1 FILES | grep -oE '[a-z-]+\.md' | sort -u >"$WORK/pages"
 	in_source install DESTDIR="$WORK/stage" PREFIX=/usr
 	page "$ROOT/tools/man/nvtaskset.1" | grep -oE '(^|[ /])[a-z-]+\.md' | tr -d ' ' | grep -v / | sort -u | diff "$WORK/pages" -
-	cd "$WORK/stage/usr/share/doc/nvtaskset"
-	printf '%s\n' * | sort | diff "$WORK/pages" -
-	grep -ohE '\]\([^)#]+' ./*.md | sed 's/](//' | sort -u >"$WORK/links"
-	[ -s "$WORK/links" ]
-	while read -r link; do
-		[ -e "$link" ] || echo "$link"
-	done <"$WORK/links" | diff /dev/null -
+	find "$WORK/stage/usr/share/doc/nvtaskset" -type f -printf '%f\n' | sort | comm -13 - "$WORK/pages" | diff /dev/null -
+}
+
+@test "every link of README and docs leads to a heading or a file, and installed pages lead to installed ones" {
+	"$ROOT/tests/links"
+	in_source install DESTDIR="$WORK/stage" PREFIX=/usr
+	"$ROOT/tests/links" --pages "$WORK/stage/usr/share/doc/nvtaskset"
 }
 
 are_outside() { # how many there are at least, and what stands around one
 	[ "$(wc -l <"$WORK/reasons")" -ge "$1" ]
 	while read -r reason; do
-		grep -qF "$2$reason$3" "$ROOT/docs/outside.md" || echo "$reason"
+		grep -qF "$2$reason$3" "$ROOT/docs/reference/outside.md" || echo "$reason"
 	done <"$WORK/reasons" | diff /dev/null -
 }
 
-@test "docs/outside.md has every reason that the library or the command can give" {
+@test "docs/reference/outside.md has every reason that the library or the command can give" {
 	{
 		sed -n 's/^\tX([A-Z_]*, "\(.*\)").*/\1/p' "$ROOT/src/state/segment/segment.h"
 		grep -ohE 'error_set(_errno)?\(error, "[^"]+"' "$ROOT"/src/driver/*.c "$ROOT"/src/driver/*/*.c | sed 's/.*(error, "//; s/"$//; s/ (error %d)//; s/%s/NAME/'
@@ -382,7 +382,7 @@ are_outside() { # how many there are at least, and what stands around one
 	are_outside 20 "" ""
 }
 
-@test "docs/outside.md has every reason why kernels are not counted" {
+@test "docs/reference/outside.md has every reason why kernels are not counted" {
 	sed -n 's/^\tX([A-Z_]*, "\(.*\)").*/\1/p' "$ROOT/src/state/kernels/counts.h" >"$WORK/reasons"
 	are_outside 8 "| \`" "\` |"
 }
