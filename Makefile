@@ -224,6 +224,9 @@ $(addprefix $(BUILD)/bench/,account aside quota_start registration slice): $(att
 $(BUILD)/bench/presence: $(BUILD)/tests/gpu/support/kernel.o
 $(bench_programs): $(bench_support) $(library)
 	$(link_bench_program)
+# As any program that uses the API.
+$(BUILD)/demo/draw: $(BUILD)/demo/draw.o $(api_archive)
+	$(link_bench_program)
 # The demo must not need the tests' packages, such as cmocka.
 $(BUILD)/demo/%: $(BUILD)/demo/%.o $(bench_support) $(library)
 	$(link_bench_program)
@@ -431,7 +434,7 @@ lint:
 tidy = $(Q)printf '%s\n' $(1) | xargs -r -P "$$(nproc)" -n 8 sh -c 'clang-tidy --quiet "$$@" -- $(CPPFLAGS) -std=gnu11 $(2)' clang-tidy
 
 sources = $(wildcard src/*/*.c src/*/*/*.c tools/nvtaskset/*.c tools/nvtaskset/*/*.c tests/sim/*.c tests/gpu/*.c tests/gpu/support/*.c \
-	tests/unit/*.c bench/*/*.c)
+	tests/unit/*.c bench/*/*.c demo/*.c)
 # These need Slurm's headers (libslurm-dev).
 slurm_sources = $(if $(wildcard /usr/include/slurm/spank.h),$(wildcard tools/slurm/*.c tests/slurm/unit/*.c))
 scripts = $(wildcard tests/cli/*.bash tools/completions/*.bash bench/support/*.bash) \
@@ -464,7 +467,7 @@ figures:
 	$(Q)tools/deps figures
 	$(Q)bench/figures
 
-run-demo: $(command) $(shim) $(sim) $(BUILD)/demo/where
+run-demo: $(command) $(shim) $(sim) $(BUILD)/demo/where $(BUILD)/demo/draw
 	$(Q)BUILD=$(abspath $(BUILD)) demo/run
 
 # --- installing ------------------------------------------------------------------------------------
