@@ -4,7 +4,7 @@
 
 load helpers
 
-PAGES=(tools/man/nvtaskset.1 docs/guide.md docs/reference/{processes,attaching,mps,system-wide}.md docs/internals/{graphs,loading}.md README.md)
+PAGES=(tools/man/nvtaskset.1 docs/{guide,sharing}.md docs/reference/{processes,attaching,mps,system-wide}.md docs/internals/{graphs,loading}.md README.md)
 
 # The text of a man page, with roff's escapes replaced by their characters, except escapes that change the font.
 page() { # FILE
@@ -59,12 +59,15 @@ SIGHTS=(
 	' --priority [0-9]+ all \./' 'runs_on_tpcs 0-65'
 	' -g 2 ' 'runs_on_tpcs 1,9,17,25,32,39,46,53'
 	' -n 25% ' 'wait_until says "[0-9,-]+ \((32|34) SMs"'
+	' -n 75% ' 'wait_until says "[0-9,-]+ \(98 SMs"'
 	' -n 8 ' 'wait_until says "[0-9,-]+ \(16 SMs"'
 	' -G 0:(0-31) -G 1:32-65' 'runs_on_tpcs 0-31; shows "mask on GPU .*: 3ffffffff00000000$"'
 	'--quota 30% ' 'shows "quota: 30ms/100ms: (present|on the GPUs) for"'
 	' -p .*--quota 50' 'grep -qE "new quota: 50ms/100ms" "$WORK/printed"; shows "quota: 50ms/100ms: (present|on the GPUs) for"'
 	'--policy (pe|ht)' 'shows "policy: ${BASH_REMATCH[1]}$"'
 	'--priority (80|20)' 'shows "priority: ${BASH_REMATCH[1]}(: (present|on the GPUs) for|$)"; shows "(present|on the GPUs) for"'
+	'--lend=4ms' 'shows "lend: 4ms(:|$)"'
+	'--borrow -t 32-65' 'shows "borrow: all(:|$)"'
 	'--weight 300' 'shows "weight: 300(: present for|$)"; shows "present for"'
 	'-p --weight 100' 'not shows_now "weight: 300"'
 	'--memory 2G' 'has_variable CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=2048M'
@@ -155,6 +158,21 @@ printed_as_said() {
 	[ ! -s "$WORK/expected" ] || diff "$WORK/expected" "$WORK/printed"
 }
 
+# Each example begins without the programs of the others, but for the last one where a view is to show it.
+begin_example() { # FILE
+	local pid kept=()
+	for pid in "${started[@]}"; do
+		if [ "$pid" = "${PROGRAM_PID-}" ] && ! grep -q -- '&$' "$1"; then
+			kept=("$pid")
+		else
+			kill "$pid" 2>/dev/null || true
+			wait "$pid" || true
+		fi
+	done
+	started=("${kept[@]}")
+	unset NVTASKSET_GROUP_FILE
+}
+
 run_example() { # FILE
 	local line
 	: >"$WORK/expected"
@@ -185,6 +203,7 @@ teardown() {
 	type_line "nvtaskset -t 0 true" # starts MPS, whichever page comes first
 	for example in $(grep -LE -- '^# |--attach' "$WORK"/examples/*); do
 		grep -qE '^\$ ' "$example" || continue
+		begin_example "$example"
 		run_example "$example"
 	done
 	for ((i = 0; i < ${#SIGHTS[@]}; i += 2)); do
