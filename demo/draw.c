@@ -1,8 +1,8 @@
 /*
  * Usage: draw NAME:PID NAME:PID
  *
- * Draws what two programs in partitions do with GPU 0: a row for each 0.4 s, with a place for each two TPCs, until one of them ends.
- * It uses nothing but nvtaskset.h. Colours are for a terminal; elsewhere a place is a letter.
+ * Draws two programs in partitions on GPU 0: a row for each 0.4 s, with a place for each two TPCs, until one of them ends. It uses
+ * nothing but nvtaskset.h. Colours are for a terminal; elsewhere a place is a letter.
  */
 #include "nvtaskset.h"
 
@@ -17,9 +17,9 @@
 #define GPU 0
 #define PROGRAMS 2
 #define ROW_MS 400
-#define MANY 20 /* kernels a second of a program that works; who waits for another one has fewer */
+#define MANY 20 /* kernels a second of a program that works; one that waits has fewer */
 
-/* Of a TPC: free; of the first program, which works; it rests; the second one; both, and the one that works has it. */
+/* A TPC is free; a program has it, and rests or works; a program has borrowed it. Of several that have it, the busiest counts. */
 enum look { FREE, RESTS, WORKS = RESTS + PROGRAMS, BORROWS = WORKS + PROGRAMS, LOOKS = BORROWS + PROGRAMS };
 
 static const unsigned int colors[LOOKS] = {236, 17, 58, 33, 214, 75, 229};
@@ -130,6 +130,7 @@ static void draw_sample(enum look look, const char *what)
 
 static void draw_legend(void)
 {
+	printf("A line is 0.4 s: TPCs 0 to %u from left to right, and kernels a second.\n", tpc_count - 1);
 	for (unsigned int i = 0; i < PROGRAMS; i++) {
 		draw_sample(WORKS + i, programs[i].name);
 		draw_sample(BORROWS + i, "on lent TPCs");

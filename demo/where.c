@@ -1,7 +1,7 @@
 /*
  * Usage: where SECONDS [busy | bursts]
  *
- * An ordinary CUDA program that knows nothing of nvtaskset. It launches kernels all the time, asks each block on
+ * An ordinary CUDA program without a word of nvtaskset. It launches kernels all the time, asks each block on
  * which SM it runs, and prints the answer whenever it changes. "busy": its kernels take milliseconds, and follow each other;
  * "bursts": so they do for 1.6 s, and then it rests as long.
  */
@@ -47,7 +47,8 @@ struct kernel {
 	bool is_in_flight;
 };
 
-static void launch(struct kernel *kernel, const struct bench_gpu *gpu, CUfunction function, unsigned int blocks, uint64_t cycles)
+static void launch(struct kernel *kernel, const struct bench_gpu *gpu, CUfunction function, unsigned int blocks,
+                   uint64_t cycles)
 {
 	void *parameters[] = {&kernel->output, &cycles};
 
@@ -85,7 +86,8 @@ static void print_change(struct tpcset ran, struct tpcset *last, unsigned int sm
 	char text[TPCSET_TEXT];
 
 	if (!tpcset_equal(&ran, last)) {
-		printf("    my kernels run on TPCs %s (%u SMs)\n", tpcset_format_list(&ran, text), tpcset_count(&ran) * sms_per_tpc);
+		printf("    my kernels run on TPCs %s (%u SMs)\n", tpcset_format_list(&ran, text),
+		       tpcset_count(&ran) * sms_per_tpc);
 		fflush(stdout);
 	}
 	*last = ran;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws a terminal in which a command has run, on the simulated GPU: docs/top.svg, docs/topology.svg and docs/demo.svg.
 
-usage: docs/terminal.py top|topology|demo >docs/top.svg      (needs tmux and `make build-check`; BUILD is the build directory)
+usage: docs/terminal.py top|topology|demo >docs/top.svg      (needs tmux, and `make demo` before; BUILD is the build directory)
 """
 
 import os
@@ -21,7 +21,8 @@ SCENES = {  # programs, the command, its columns and rows, and after how many se
 }
 
 # xterm's sixteen colours, a little softer, and the size of a place.
-COLORS = "#1e1e1e #d16969 #6a9955 #d7ba7d #569cd6 #c586c0 #4ec9b0 #d4d4d4 #808080 #f44747 #b5cea8 #dcdcaa #9cdcfe #d7a0d7 #9cdcdc #ffffff".split()
+COLORS = "#1e1e1e #d16969 #6a9955 #d7ba7d #569cd6 #c586c0 #4ec9b0 #d4d4d4".split()
+COLORS += "#808080 #f44747 #b5cea8 #dcdcaa #9cdcfe #d7a0d7 #9cdcdc #ffffff".split()
 INK, PAPER = "#d4d4d4", "#1e1e1e"
 WIDTH, HEIGHT, SIZE, BORDER = 8.4, 18, 14, 12
 
@@ -75,7 +76,8 @@ def runs(line):
 
 def draw(lines, columns):
     width, height = columns * WIDTH + 2 * BORDER, len(lines) * HEIGHT + 2 * BORDER
-    yield f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">'
+    size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
+    yield f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'
     yield f'<rect width="100%" height="100%" rx="6" fill="{PAPER}"/>'
     yield f'<g font-family="ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace" font-size="{SIZE}">'
     for row, line in enumerate(lines):
@@ -94,7 +96,8 @@ def draw(lines, columns):
 
 
 def tmux(*arguments):
-    return subprocess.run(["tmux", "-L", f"drawing{os.getpid()}", *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
+    command = ["tmux", "-L", f"drawing{os.getpid()}", *arguments]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def capture(scene, work):
@@ -104,10 +107,12 @@ def capture(scene, work):
         os.symlink(os.path.join(BUILD, "demo", "where"), os.path.join(work, name))
     topology = os.path.join(ROOT, "share", "topologies", "h200.txt")
     paths = [BUILD, work, os.path.join(ROOT, "tests", "fake-mps"), os.environ["PATH"]]
-    os.environ.update(PATH=":".join(paths), XDG_CACHE_HOME=work, CUDA_MPS_PIPE_DIRECTORY=os.path.join(work, "mps"), BUILD=BUILD,
-                      FAKE_MPS_LINGER="60", NVTASKSET_TOPOLOGY=topology, NVTASKSET_DRIVER=os.path.join(BUILD, "sim", "libcuda.so.1"))
+    driver = os.path.join(BUILD, "sim", "libcuda.so.1")
+    os.environ.update(PATH=":".join(paths), XDG_CACHE_HOME=work, CUDA_MPS_PIPE_DIRECTORY=os.path.join(work, "mps"))
+    os.environ.update(BUILD=BUILD, FAKE_MPS_LINGER="60", NVTASKSET_TOPOLOGY=topology, NVTASKSET_DRIVER=driver)
     os.chdir(ROOT)
-    group = subprocess.Popen(["setsid", "sh", "-c", programs + "; wait"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    group = subprocess.Popen(["sh", "-c", programs + "; wait"], start_new_session=True, **quiet)
     time.sleep(2)
     shown = f"clear; printf '$ %s\\n' '{command}'; {command}; sleep 60" if scene == "topology" else f"{command}; sleep 60"
     tmux("new-session", "-d", "-x", str(columns), "-y", str(rows), "env TERM=screen-256color sh -c " + repr(shown))
