@@ -105,7 +105,7 @@ $(command): $(command_objects) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ljansson -ldl -o $@
 
 # The shim needs the real driver under another file name, which the command puts beside it as a symbolic
-# link (docs/internals/facts.md, "Loading"); this stub gives the linker that name.
+# link (facts.md, "Loading"); this stub gives the linker that name.
 $(BUILD)/stub/libnvtaskset-driver.so.1:
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -nostdlib -Wl,-soname,libnvtaskset-driver.so.1 -x c /dev/null -o $@
