@@ -423,6 +423,7 @@ check-sanitizers: check-asan check-tsan
 lint:
 	tests/layers
 	tests/plain_text
+	tests/links
 	tests/mutants/run --check
 	mandoc -T lint -W warning tools/man/nvtaskset.1 tools/man/nvtaskset.3
 	shellcheck -S warning $(scripts)
