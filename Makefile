@@ -105,7 +105,7 @@ $(command): $(command_objects) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -ljansson -ldl -o $@
 
 # The shim needs the real driver under another file name, which the command puts beside it as a symbolic
-# link (docs/facts.md, "Loading"); this stub gives the linker that name.
+# link (facts.md, "Loading"); this stub gives the linker that name.
 $(BUILD)/stub/libnvtaskset-driver.so.1:
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -nostdlib -Wl,-soname,libnvtaskset-driver.so.1 -x c /dev/null -o $@
@@ -223,6 +223,9 @@ $(addprefix $(BUILD)/bench/,account aside quota_start registration slice): $(att
 # It listens to what the kernel driver is asked.
 $(BUILD)/bench/presence: $(BUILD)/tests/gpu/support/kernel.o
 $(bench_programs): $(bench_support) $(library)
+	$(link_bench_program)
+# As any program that uses the API.
+$(BUILD)/demo/draw: $(BUILD)/demo/draw.o $(api_archive)
 	$(link_bench_program)
 # The demo must not need the tests' packages, such as cmocka.
 $(BUILD)/demo/%: $(BUILD)/demo/%.o $(bench_support) $(library)
@@ -421,6 +424,7 @@ check-sanitizers: check-asan check-tsan
 lint:
 	tests/layers
 	tests/plain_text
+	tests/links
 	tests/mutants/run --check
 	mandoc -T lint -W warning tools/man/nvtaskset.1 tools/man/nvtaskset.3
 	shellcheck -S warning $(scripts)
@@ -432,7 +436,7 @@ lint:
 tidy = $(Q)printf '%s\n' $(1) | xargs -r -P "$$(nproc)" -n 8 sh -c 'clang-tidy --quiet "$$@" -- $(CPPFLAGS) -std=gnu11 $(2)' clang-tidy
 
 sources = $(wildcard src/*/*.c src/*/*/*.c tools/nvtaskset/*.c tools/nvtaskset/*/*.c tests/sim/*.c tests/gpu/*.c tests/gpu/support/*.c \
-	tests/unit/*.c bench/*/*.c)
+	tests/unit/*.c bench/*/*.c demo/*.c)
 # These need Slurm's headers (libslurm-dev).
 slurm_sources = $(if $(wildcard /usr/include/slurm/spank.h),$(wildcard tools/slurm/*.c tests/slurm/unit/*.c))
 scripts = $(wildcard tests/cli/*.bash tools/completions/*.bash bench/support/*.bash) \
@@ -465,7 +469,7 @@ figures:
 	$(Q)tools/deps figures
 	$(Q)bench/figures
 
-run-demo: $(command) $(shim) $(sim) $(BUILD)/demo/where
+run-demo: $(command) $(shim) $(sim) $(BUILD)/demo/where $(BUILD)/demo/draw
 	$(Q)BUILD=$(abspath $(BUILD)) demo/run
 
 # --- installing ------------------------------------------------------------------------------------
@@ -477,7 +481,7 @@ make_directories = $(Q)umask 022; $(if $(DESTDIR),mkdir -p $(sort $(dir $(addpre
 	made=$$(LC_ALL=C mkdir -pv $(LIBDIR) $(sort $(dir $(1)))) && printf '%s\n' "$$made" | sed -n "s/.* '\(.*\)'$$/\1/p" >>$(directories))
 remove_directories = $(Q)$(if $(DESTDIR),cd $(DESTDIR) && rmdir -p $(patsubst /%,%,$(sort $(dir $(installed)))),\
 	made=$$(sort -ru $(directories)); rm -f $(directories); \
-	rmdir $(LIBDIR) $(DOCDIR) $(PYTHONDIR) $(DATADIR)/nvtaskset $$made) 2>/dev/null || true
+	rmdir $(LIBDIR) $(addprefix $(DOCDIR)/,reference internals evaluation) $(DOCDIR) $(PYTHONDIR) $(DATADIR)/nvtaskset $$made) 2>/dev/null || true
 
 # Whether we may write there, before anything is built or written. A package's DESTDIR is not checked.
 may-install:
@@ -502,7 +506,7 @@ install: $(command) $(shim) $(attach) $(audit)
 	install -D -m 644 tools/completions/nvtaskset.bash $(DESTDIR)$(BASH_COMPLETION)
 	install -D -m 644 tools/completions/_nvtaskset $(DESTDIR)$(ZSH_COMPLETION)
 	install -D -m 644 tools/completions/nvtaskset.fish $(DESTDIR)$(FISH_COMPLETION)
-	install -D -m 644 -t $(DESTDIR)$(DOCDIR) $(documents)
+	$(foreach document,$(documents),install -D -m 644 docs/$(document) $(DESTDIR)$(DOCDIR)/$(document) &&) true
 	install -D -m 644 share/systemd/nvtaskset-metrics.socket $(DESTDIR)$(UNITDIR)/nvtaskset-metrics.socket
 	sed 's|@BINDIR@|$(BINDIR)|' share/systemd/nvtaskset-metrics.service.in >$(DESTDIR)$(UNITDIR)/nvtaskset-metrics.service
 	$(Q)$(if $(DESTDIR),,$(link_driver))
@@ -555,8 +559,7 @@ ZSH_COMPLETION  = $(DATADIR)/zsh/site-functions/_nvtaskset
 UNITDIR        ?= $(PREFIX)/lib/systemd/system
 FISH_COMPLETION = $(DATADIR)/fish/vendor_completions.d/nvtaskset.fish
 DOCDIR         ?= $(DATADIR)/doc/nvtaskset
-documents       = $(addprefix docs/,guide.md processes.md attaching.md graphs.md mps.md slurm.md loading.md system-wide.md outside.md \
-                  hardware.md json.md topology-format.md compatibility.md)
+documents       = $(patsubst docs/%,%,$(shell find docs -name '*.md' | sort))
 
 define link_driver
 driver=$$(/sbin/ldconfig -p | grep -v $(LIBDIR)/ | sed -n 's/^.*libcuda\.so\.1 (libc6,[^ ]*64) => //p' | head -n 1); \
@@ -566,7 +569,7 @@ endef
 installed_command = $(BINDIR)/nvtaskset $(addprefix $(LIBDIR)/,libcuda.so.1 libcuda.so libnvtaskset-attach.so \
 	libnvtaskset-audit.so libnvtaskset-driver.so.1) $(DATADIR)/man/man1/nvtaskset.1 $(BASH_COMPLETION) $(ZSH_COMPLETION) \
 	$(FISH_COMPLETION) $(addprefix $(UNITDIR)/,nvtaskset-metrics.socket nvtaskset-metrics.service) \
-	$(addprefix $(DOCDIR)/,$(notdir $(documents)))
+	$(addprefix $(DOCDIR)/,$(documents))
 installed = $(installed_command) $(installed_api) $(installed_smctrl)
 system_configuration = /etc/ld.so.conf.d/00-000-nvtaskset.conf
 # Disables by the former spelling: what is installed may be an older version.

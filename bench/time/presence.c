@@ -10,7 +10,7 @@
  * shorter gap in ms, which is a neighbour's turn, and how much of it was present, in %: twice, as the kernel driver was
  * asked for, and by laps. Beside a neighbour, laps miss its turns at the edges of a stretch: one that is resumed may have
  * to wait for its end. What was asked for is the time from the begin of a call that resumes the program to that of the
- * next one that suspends it: the GPU does both after the same 0.28 ms (docs/hardware.md). All 0 if there was no whole
+ * next one that suspends it: the GPU does both after the same 0.28 ms (hardware.md). All 0 if there was no whole
  * period.
  *
  * PRESENCE_PERIODS names a file: it gets a line for each whole stretch, how many ms it was from its first lap to its last one.

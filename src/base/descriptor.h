@@ -10,7 +10,7 @@
 #define DESCRIPTOR_TABLE_END 16
 
 /* The lowest number to ask for: `usual`, a high number that nobody else uses. But if the process has threads, the
- * kernel enlarges a table of descriptors only after waiting for all processors (docs/hardware.md, "Attaching"). So for
+ * kernel enlarges a table of descriptors only after waiting for all processors (hardware.md, "Attaching"). So for
  * a table of `table` entries ("FDSize:" in /proc/PID/status; 0: it may grow), a number near its end is returned
  * instead. */
 int descriptor_lowest(uint64_t table, int usual);

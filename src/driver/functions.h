@@ -1,7 +1,7 @@
 /*
  * The functions of the real driver library that we call.
  *
- * The driver is loaded already: as our dependency, by the name of a link in our directory (docs/facts.md, "Loading"),
+ * The driver is loaded already: as our dependency, by the name of a link in our directory (facts.md, "Loading"),
  * or, if we were attached, by the program under its own name. We look functions up in that library alone, so that
  * neither a preloaded library nor ours can be mistaken for it.
  *

@@ -2,8 +2,8 @@
  * Instances of CUDA graphs, and the graphs that they were made from.
  *
  * To upload a node of an instance again, the driver needs the node's handle in the graph that was instantiated
- * (docs/facts.md, "CUDA graphs"). So the graph must live as long as its instances. If the application destroys it
- * earlier, the driver gets an empty graph to destroy instead (docs/hardware.md), and the real one is destroyed with its
+ * (facts.md, "CUDA graphs"). So the graph must live as long as its instances. If the application destroys it
+ * earlier, the driver gets an empty graph to destroy instead (hardware.md), and the real one is destroyed with its
  * last instance.
  *
  * Each instance has the number that it was uploaded under. The caller gives it, and it only rises. For any thread.

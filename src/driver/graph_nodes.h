@@ -1,6 +1,6 @@
 /*
  * The nodes of CUDA graphs, also in child graphs and the bodies of conditional nodes, and which of them can be kernels
- * that are uploaded again. Memsets and copies can be kernels, too (docs/hardware.md).
+ * that are uploaded again. Memsets and copies can be kernels, too (hardware.md).
  */
 #ifndef NVTASKSET_DRIVER_GRAPH_NODES_H
 #define NVTASKSET_DRIVER_GRAPH_NODES_H

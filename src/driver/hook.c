@@ -34,7 +34,7 @@ enum {
 	CALL_PHASE = 10     /* in its high half: 0 at the begin, 1 at the end */
 };
 
-/* We declare all features, since a subscription without them makes the driver refuse APIs (docs/facts.md, "The callback
+/* We declare all features, since a subscription without them makes the driver refuse APIs (facts.md, "The callback
  * table"). Today there are features 0 to 10. To declare one that the driver does not know does no harm; REFUSALS of
  * these in a row mean that there are no more. */
 #define FEATURES 32
@@ -42,7 +42,7 @@ enum {
 
 static const CUuuid table_id = SLOT_TABLE_ID;
 
-/* The parameters of a launch, in the driver's layout (docs/facts.md, "Callbacks"). */
+/* The parameters of a launch, in the driver's layout (facts.md, "Callbacks"). */
 struct launch_words {
 	uint32_t size; /* in bytes */
 	CUcontext context;

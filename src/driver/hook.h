@@ -1,5 +1,5 @@
 /*
- * Subscribes to the driver's callbacks, by which we hear of every launch (docs/facts.md, "The callback table" and
+ * Subscribes to the driver's callbacks, by which we hear of every launch (facts.md, "The callback table" and
  * "Callbacks"). Only hook.c and slot.c know the callback table.
  */
 #ifndef NVTASKSET_DRIVER_HOOK_H

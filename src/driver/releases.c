@@ -63,7 +63,7 @@ static CUresult register_pages(void *start, size_t bytes, CUdeviceptr *address)
 }
 
 /* Otherwise the driver refuses while this thread or, in the global mode, another one captures a stream, and the capture
- * is lost (docs/hardware.md). */
+ * is lost (hardware.md). */
 static CUresult register_beside_captures(void *start, size_t bytes, CUdeviceptr *address)
 {
 	int mode = CU_STREAM_CAPTURE_MODE_RELAXED;

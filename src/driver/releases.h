@@ -1,6 +1,6 @@
 /*
  * Lets the GPU count the kernels of each context when they have ended, and write when that was, while somebody looks
- * (state/kernels/counts.h, state/kernels/stamps.h, docs/facts.md, "Releases").
+ * (state/kernels/counts.h, state/kernels/stamps.h, facts.md, "Releases").
  *
  * A context registers its place and its ring when it is created: before it can launch, and not in a launch, since the driver then
  * holds locks. We never unregister: until the context is destroyed, any descriptor may write there, those of graphs too.

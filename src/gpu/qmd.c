@@ -309,7 +309,7 @@ struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd)
 	if (layout->cooperative_word != NONE) {
 		uint32_t shared = words[layout->shared_word] >> layout->shared_low;
 
-		/* The size is in clusters, if the launch has clusters (docs/hardware.md). */
+		/* The size is in clusters, if the launch has clusters (hardware.md). */
 		shape.cooperative = product_at(words + layout->cooperative_word) * shape.cluster;
 		shape.threads = (words[layout->threads_word] & 0xffff) * (words[layout->threads_word] >> 16) *
 		                (words[layout->threads_word + 1] & 0xff);

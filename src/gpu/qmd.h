@@ -2,7 +2,7 @@
  * The launch descriptor of a kernel (QMD, also TMD): where each version keeps what we need.
  *
  * Only qmd.c knows bit positions, and tells them qmd_release.c. They are published in NVIDIA's open-gpu-doc, in
- * classes/compute/cl*qmd.h; docs/facts.md, "Launch descriptors", says what was measured. A set mask bit disables the TPC.
+ * classes/compute/cl*qmd.h; facts.md, "Launch descriptors", says what was measured. A set mask bit disables the TPC.
  */
 #ifndef NVTASKSET_QMD_H
 #define NVTASKSET_QMD_H
@@ -55,8 +55,8 @@ const struct qmd_family *qmd_family_for(unsigned int compute_major, unsigned int
 unsigned int qmd_mask_bits(const struct qmd_family *family);
 
 /* Disables in `qmd` the TPCs of `disable`, in addition to those that the driver disabled: green contexts and cluster
- * launches come with a mask of their own (docs/facts.md, "Launch descriptors", last point). Bits of absent TPCs must be
- * set in `disable`. Never disables all TPCs: such a kernel would hang (docs/facts.md, "Launches that never finish").
+ * launches come with a mask of their own (facts.md, "Launch descriptors", last point). Bits of absent TPCs must be
+ * set in `disable`. Never disables all TPCs: such a kernel would hang (facts.md, "Launches that never finish").
  * `qmd` is 4-byte aligned. At the same time writes a release, which is in QMD_COUNTING_SLOT; NULL: none. */
 static inline enum qmd_outcome qmd_disable(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable,
                                            const struct qmd_release *release)
@@ -76,7 +76,7 @@ bool qmd_must_fit(const struct qmd_family *family, const void *qmd);
 /* Whether the descriptor has a version of this family. */
 bool qmd_is_known(const struct qmd_family *family, const void *qmd);
 
-/* Whether it is of a kernel without blocks: the driver has such kernels of its own in graphs (docs/hardware.md, "Graphs").
+/* Whether it is of a kernel without blocks: the driver has such kernels of its own in graphs (hardware.md, "Graphs").
  * The version must be known. */
 bool qmd_has_no_blocks(const struct qmd_family *family, const void *qmd);
 
@@ -93,7 +93,7 @@ struct qmd_shape qmd_shape_of(const struct qmd_family *family, const void *qmd);
 struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd); /* the mask that the driver set */
 
 /*
- * Releases: what the hardware writes into memory when the kernel has ended (docs/facts.md, "Releases"). A descriptor
+ * Releases: what the hardware writes into memory when the kernel has ended (facts.md, "Releases"). A descriptor
  * has a slot for each. The driver uses slot 0 itself; slot 1 is CUPTI's while it traces kernels.
  */
 #define QMD_SLOTS 3

@@ -35,7 +35,7 @@ static int try_once(const char *control, const char *commands, char answer[MPS_C
 	return mps_control_end(&question, mps_patience_ms, answer);
 }
 
-/* The daemon answers one question at a time, and the control program does not wait for its turn (docs/hardware.md). */
+/* The daemon answers one question at a time, and the control program does not wait for its turn (hardware.md). */
 int mps_ask_again(int result, const char *control, const char *commands, char answer[MPS_CONTROL_ANSWER])
 {
 	double end = clock_ms() + mps_patience_ms;

@@ -8,7 +8,7 @@ enum mps_mode {
 	MPS_OFF   /* no MPS: the program gets time slices of the GPU */
 };
 
-/* MPS's own priorities, which act between blocks (docs/hardware.md): for a client from its start to its end. */
+/* MPS's own priorities, which act between blocks (hardware.md): for a client from its start to its end. */
 enum mps_priority {
 	MPS_PRIORITY_AS_IT_IS, /* as CUDA_MPS_CLIENT_PRIORITY says, if the user has set it */
 	MPS_PRIORITY_NORMAL,

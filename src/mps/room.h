@@ -1,5 +1,5 @@
 /*
- * How many clients an MPS server has room for (docs/facts.md, "MPS"; the paper, section 5; docs/hardware.md).
+ * How many clients an MPS server has room for (facts.md, "MPS"; the paper, section 5; hardware.md).
  *
  * A client takes CUDA_DEVICE_MAX_CONNECTIONS hardware channels (MPS's default is 2, CUDA's without MPS 8), and a
  * server has a limited number of them. If there is one client too many, it fails when it makes its context, with an

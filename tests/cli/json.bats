@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# --json, as another program reads it. docs/json.md promises each member that is tested here.
+# --json, as another program reads it. docs/reference/json.md promises each member that is tested here.
 
 load helpers
 OWN_GPUS=yes
@@ -177,7 +177,7 @@ look_how_busy() {
 	[ "$(ask '.gpus[0].tpc_count' | xargs)" = "66 66" ]
 }
 
-@test "docs/json.md describes exactly the members that are printed" {
+@test "docs/reference/json.md describes exactly the members that are printed" {
 	export NVTASKSET_TOPOLOGY=$ROOT/share/topologies/h200-x2.txt
 	SIM_FAULTS=bad-qmd start_program -t -G 0:0-3 -G 1:4-7
 	first=$PROGRAM
@@ -191,6 +191,6 @@ look_how_busy() {
 	} >"$WORK/json"
 	kill "$first"
 	ask -s '[.. | objects | keys[]] | unique[]' | sort >"$WORK/members"
-	sed -n 's/^| `\([a-z_]*\)` |.*/\1/p' "$ROOT/docs/json.md" | sort -u >"$WORK/described"
+	sed -n 's/^| `\([a-z_]*\)` |.*/\1/p' "$ROOT/docs/reference/json.md" | sort -u >"$WORK/described"
 	diff "$WORK/described" "$WORK/members"
 }

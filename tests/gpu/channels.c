@@ -1,5 +1,5 @@
 /*
- * Work is suspended in the middle of kernels and resumed (docs/facts.md, "Time slices"): by what the driver itself asks
+ * Work is suspended in the middle of kernels and resumed (facts.md, "Time slices"): by what the driver itself asks
  * the kernel driver, all of it or none.
  *
  * This program has the library's part in it, and no nvtaskset is around it.

@@ -157,7 +157,7 @@ static CUdeviceptr looks_of(unsigned int number)
 	return looks + (CUdeviceptr)number * gpu.sm_count * sizeof(struct span);
 }
 
-/* A block for each SM, as kernels are that use the GPU: one alone is told of 0.6 us earlier under MPS (docs/hardware.md). */
+/* A block for each SM, as kernels are that use the GPU: one alone is told of 0.6 us earlier under MPS (hardware.md). */
 static void launch_last(unsigned int number, uint64_t ns)
 {
 	CUdeviceptr at = looks_of(number);

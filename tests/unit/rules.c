@@ -1,9 +1,9 @@
 /*
  * The rules of time on a model of a GPU: programs take turns, a change from one to another that both fill the GPU costs 190 us of
- * kernels, and suspending and resuming take as long as on the hardware (docs/facts.md, "Time slices"). Time is the model's.
+ * kernels, and suspending and resuming take as long as on the hardware (facts.md, "Time slices"). Time is the model's.
  *
  * A graph is a kernel here: it takes as long as its kernels, and the GPU does not change between them. With that, a picture of
- * ResNet-152 takes as long as on an H100 where its time slice ends in the middle of it (docs/evaluation.md).
+ * ResNet-152 takes as long as on an H100 where its time slice ends in the middle of it (docs/evaluation/time.md).
  */
 #include "../cases.h"
 #include "base/extremes.h"

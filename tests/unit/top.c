@@ -145,34 +145,6 @@ TEST(what_busy_contains_is_marked)
 	free(page);
 }
 
-/* What README.md shows is what is drawn. */
-TEST(the_readme)
-{
-	struct top_row rows[] = {
-		row_with(16013, "python3 train.py", reading_of(0.618), reading_of(3102)),
-		row_with(16014, "./infer", reading_of(0.606), reading_of(20341)),
-	};
-	struct model model = model_of(rows, COUNT_OF(rows));
-	char text[65536];
-	FILE *readme = fopen("README.md", "r");
-
-	assert_non_null(readme);
-	text[fread(text, 1, sizeof text - 1, readme)] = '\0';
-	fclose(readme);
-	strcpy(rows[0].tpcs, "16-65");
-	strcpy(rows[1].tpcs, "0-15");
-	rows[0].tpc = reading_of(0.618 * 50 / 66);
-	rows[1].tpc = reading_of(0.606 * 16 / 66);
-	rows[0].time = reading_of(63.2);
-	rows[1].time = reading_of(58.41);
-	rows[0].in_flight = reading_of(4);
-	char *page = draw(&model, &by_busy, &file);
-
-	if (!strstr(text, page))
-		fail_msg("README.md lacks:\n%s", page);
-	free(page);
-}
-
 /* --- every page fits ---------------------------------------------------------------------------------------------------- */
 
 static uint64_t seed;

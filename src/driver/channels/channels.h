@@ -1,12 +1,12 @@
 /*
  * Suspends this process's work on the GPUs, in the middle of kernels, and resumes it (suspend.c); and sets for how long
- * at a time it runs (slice.c; docs/facts.md, "Time slices").
+ * at a time it runs (slice.c; facts.md, "Time slices").
  *
  * A channel is a way for work to a GPU, an object of NVIDIA's kernel driver. Each context has some that can run kernels, all
  * in one group. The kernel driver lets a process stop its own ones, and set the time slice of its own groups, through the client
  * that the CUDA driver has (kernel_client.h). We ask for the client's objects ourselves.
  *
- * What calls of suspended programs do is in docs/hardware.md: many wait. So the thread that suspends must not call the CUDA
+ * What calls of suspended programs do is in hardware.md: many wait. So the thread that suspends must not call the CUDA
  * driver.
  *
  * Under MPS all clients' channels are in the server's group: this must not be used there.

@@ -1,6 +1,6 @@
 /*
  * The topologies of the GPUs as one line of text, from the command to the programs that it starts or attaches to.
- * Otherwise each program would ask the kernel driver again, which takes time for each GPU (docs/hardware.md,
+ * Otherwise each program would ask the kernel driver again, which takes time for each GPU (hardware.md,
  * "Topology").
  *
  * The line travels in the environment, or as the argument of attaching. It is only valid with the driver version that

@@ -1,4 +1,4 @@
-/* The text format of a topology; docs/topology-format.md describes it. */
+/* The text format of a topology; topology-format.md describes it. */
 #include "topology.h"
 
 #include <errno.h>

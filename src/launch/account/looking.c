@@ -35,7 +35,7 @@ void looking_functions_changed(void)
 
 /* --- launches --------------------------------------------------------------------------------------------------- */
 
-/* The words of a stream's line take turns (docs/hardware.md, "Releases"). */
+/* The words of a stream's line take turns (hardware.md, "Releases"). */
 #define STREAM_LINE UINT64_C(64)
 
 /* Each thread has a per-thread stream of its own. */

@@ -6,7 +6,7 @@
  * there are descriptors, without those of kernels of the driver's own, which stand in front, or for a disabled node.
  *
  * A fill that was no kernel when the instance was made, and that an update has made large, has no such descriptor: each
- * launch announces it anew (docs/hardware.md, "Graphs"). All descriptors of an instance are there when it has been
+ * launch announces it anew (hardware.md, "Graphs"). All descriptors of an instance are there when it has been
  * uploaded for the first time, so what comes with others is such a kernel, and counts for that launch.
  *
  * Some instances do not run each kernel once at each launch by the program: those with bodies, or that kernels launch or

@@ -43,7 +43,7 @@ static void count_stale(void)
 /* --- refreshing -------------------------------------------------------------------------------------------------- */
 
 /* Makes the driver upload the node again. For a kernel with a non-portable cluster size, the driver reports an error
- * and disables the node nevertheless (docs/hardware.md). So the node is always enabled again, or the program would lose
+ * and disables the node nevertheless (hardware.md). So the node is always enabled again, or the program would lose
  * a kernel. */
 static CUresult toggle(CUgraphExec exec, CUgraphNode node)
 {

@@ -16,7 +16,7 @@
 #define NODES_AT_ONCE (STAMPS_NODES / 2)
 
 /* In each turn those that are uploaded first and last have a cell: of nodes in a row, the ones that begin and end the graph
- * are among them (docs/hardware.md, "Graphs"). A break is on each side of the others. */
+ * are among them (hardware.md, "Graphs"). A break is on each side of the others. */
 #define NODES_AT_EDGE 64
 #define NODES_OF_TURN (NODES_AT_ONCE - 2 * NODES_AT_EDGE - 2)
 

@@ -6,7 +6,7 @@
  * MPS that would do so makes cuBLAS compute wrong products.
  *
  * cuBLAS gets the driver's own answers. If it sees 100, 98, 76, 74, 54, 52 or 44 SMs of an H200's 132, for whatever
- * reason, it computes wrong products (docs/hardware.md). A cuBLAS that is linked statically into the program cannot be
+ * reason, it computes wrong products (hardware.md). A cuBLAS that is linked statically into the program cannot be
  * distinguished from the program.
  */
 #ifndef NVTASKSET_LAUNCH_SPACE_HIDE_H

@@ -3,7 +3,7 @@
  *
  * A launch cannot be stopped in the launch callback, only in the API call that it comes from. There we make the call
  * ask for an empty grid, which the driver refuses, and replace its error by one that says what was wrong
- * (docs/hardware.md). Without this option, such a launch gets more room (residency.h).
+ * (hardware.md). Without this option, such a launch gets more room (residency.h).
  */
 #ifndef NVTASKSET_LAUNCH_SPACE_MISFIT_H
 #define NVTASKSET_LAUNCH_SPACE_MISFIT_H

@@ -82,7 +82,7 @@ static struct decision decision_of(const struct compiled *compiled)
 }
 
 /* A partition without any TPC of this GPU is ignored, and the one before stays in force: no launch could ever run in it
- * (docs/facts.md, "Launches that never finish"). */
+ * (facts.md, "Launches that never finish"). */
 static struct decision compile_set(const struct gpu *gpu, const struct tpcset *set, const struct compiled *before)
 {
 	struct tpcset all = topology_all(gpu->topology);

@@ -1,6 +1,6 @@
 /*
  * The last decider: launches whose blocks must run at once, that is clusters and cooperative grids. They hang if the
- * partition cannot hold them (docs/facts.md, "Launches that never finish"). So such a launch gets a superset of the
+ * partition cannot hold them (facts.md, "Launches that never finish"). So such a launch gets a superset of the
  * partition that holds it: whole virtual GPCs are added until it does (gpu/topology/occupancy.h). One that the
  * partition holds, but not what is left of it for now, does not step aside (yielding.h).
  *

@@ -2,7 +2,7 @@
  * The times at which a process's kernels have ended, on each GPU, while somebody looks (state/segment/lease.h).
  *
  * Beside the place in which a context's kernels are counted (counts.h) there is a ring of cells: each kernel that is
- * launched while somebody looks gets the next one, and the GPU writes into it the kernel's number and the time (docs/facts.md,
+ * launched while somebody looks gets the next one, and the GPU writes into it the kernel's number and the time (facts.md,
  * "Releases"). What the kernel is, and when it was launched, the launching thread writes into a record beside it. Kernels
  * in graphs have cells of their own, which each launch of the graph writes again; such a launch has a record in the ring.
  *

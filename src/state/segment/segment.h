@@ -227,7 +227,7 @@ void counter_slots_free(void);
 void counter_slots_keep(void);
 
 /* Counts a launch in the thread's own slot. Not an atomic addition: it would wait for all earlier memory accesses of
- * the thread, and take as long as the rest of the callback (docs/evaluation.md). */
+ * the thread, and take as long as the rest of the callback (docs/evaluation/accounting.md). */
 static inline void counter_slot_count_launch(struct counter_slot *slot, bool restricted)
 {
 	_Atomic uint64_t *launches = &slot->launches[restricted];

@@ -1,6 +1,6 @@
 /*
  * The gate: which TPCs the launches of a client of MPS get now, and when they go. Under MPS, nobody's channels may be touched: so a
- * launch is decided about at the entry of its call (docs/facts.md, "Callbacks"), where it may also wait. The law is that of
+ * launch is decided about at the entry of its call (facts.md, "Callbacks"), where it may also wait. The law is that of
  * rules/lending.h. A graph is one launch, whose nodes are uploaded anew where it changes its TPCs; what is captured never waits. No
  * decision needs a lock, memory or a system call; a thread that waits sleeps and looks again, and our thread (keeper.h) sees who comes
  * and goes. A launch that is made inside of another one's call goes with that one. Signals are delivered while a launch waits.

@@ -2,7 +2,7 @@
  * How long launches take, by function and grid, or instance of a graph: a fixed table without a lock, in which what is new takes the
  * place of what was launched least. A length is measured by what the GPU counts: from when a launch goes, with nothing of the process
  * in flight, until it is seen to have ended by one that waits behind it, or by our thread, which is rung for it. No timestamp is
- * needed, so profilers do not disturb it (docs/facts.md, "Releases").
+ * needed, so profilers do not disturb it (facts.md, "Releases").
  */
 #ifndef NVTASKSET_TIME_GATE_LENGTHS_H
 #define NVTASKSET_TIME_GATE_LENGTHS_H

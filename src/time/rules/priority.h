@@ -4,7 +4,7 @@
  *
  * While a higher one is there, the program runs for the shortest time at once. The GPU then answers the higher one almost as if
  * it were alone, and what the higher one leaves is the program's. But each change between the two costs both of them time
- * (docs/facts.md, "Time slices"). So the program is suspended while the higher one works without gaps that are worth a change:
+ * (facts.md, "Time slices"). So the program is suspended while the higher one works without gaps that are worth a change:
  * from PRIORITY_LOOKS looks that saw it work, until it pauses for PRIORITY_PAUSE_NS. A gap of PRIORITY_GAP_NS is worth a change: the
  * program is not suspended where PRIORITY_GAPS of the last 64 looks saw one. A single one may be a moment of the higher one's host.
  *

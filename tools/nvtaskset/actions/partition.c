@@ -236,7 +236,7 @@ static bool has_all(const struct topology_list *list, const struct topology_want
 }
 
 /* Loads only the GPUs that the partitions name, if no other is needed (-G, --json) and these are visible here: the
- * kernel driver takes time for each GPU (docs/hardware.md, "Topology"). */
+ * kernel driver takes time for each GPU (hardware.md, "Topology"). */
 static int load_topologies(struct topology_list *list, const struct targets *targets, const struct options *options,
                            struct error *error)
 {

@@ -1,5 +1,5 @@
 /*
- * The output of -l, -T and -p as JSON, for programs. docs/json.md describes the documents.
+ * The output of -l, -T and -p as JSON, for programs. json.md describes the documents.
  *
  * Functions that make a document return NULL if there is no memory. The other functions take NULL, and report it.
  */
