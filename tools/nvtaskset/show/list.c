@@ -8,7 +8,6 @@
 #include "json.h"
 #include "rows.h"
 #include "shared.h"
-#include "terminal/events.h"
 #include "terminal/text.h"
 #include "terminal/watch.h"
 
@@ -338,20 +337,24 @@ struct subject {
 	bool busy, json, again;
 };
 
+static void keep_up(void *context)
+{
+	struct subject *subject = context;
+
+	activities_keep_up(&subject->activities);
+}
+
 /* Looks, and with --busy again a sample later. */
 static int take_looks(struct subject *subject, struct error *error)
 {
+	const struct meanwhile meanwhile = {.act = keep_up, .context = subject, .every_ms = LOOK_TAKE_MS};
 	int64_t until = event_due_after(event_now(), SAMPLE_SECONDS);
 	int result = activities_look(&subject->activities, &subject->gpus, error);
 
 	if (result < 0 || !subject->busy)
 		return result;
-	for (int64_t now = event_now(); now < until; now = event_now()) {
-		if (event_wait(now + LOOK_TAKE_MS < until ? now + LOOK_TAKE_MS : until, -1, -1) == EVENT_CLOSED)
-			return event_end_closed(error);
-		activities_keep_up(&subject->activities);
-	}
-	return activities_look(&subject->activities, &subject->gpus, error);
+	result = event_wait_until(until, &meanwhile, error);
+	return result == 0 ? activities_look(&subject->activities, &subject->gpus, error) : -1;
 }
 
 static void print_table(const struct subject *subject, const struct groups *groups, const struct terminal *terminal,
@@ -385,16 +388,20 @@ static int print_json(const struct subject *subject, const struct groups *groups
 	return -1;
 }
 
-static int look(void *context, const struct terminal *terminal, FILE *page, struct error *error)
+static int update(void *context, struct error *error)
 {
 	struct subject *subject = context;
-	struct groups groups = {.count = 0};
 	int result = take_looks(subject, error);
 
-	if (result == 0)
-		result = shared_find(&subject->activities.processes, error);
-	if (result == 0)
-		result = groups_sum(&groups, &subject->activities.processes, error);
+	return result == 0 ? shared_find(&subject->activities.processes, error) : -1;
+}
+
+static int draw(void *context, const struct terminal *terminal, FILE *page, struct error *error)
+{
+	const struct subject *subject = context;
+	struct groups groups = {.count = 0};
+	int result = groups_sum(&groups, &subject->activities.processes, error);
+
 	if (result == 0 && subject->json)
 		result = print_json(subject, &groups, page, error);
 	else if (result == 0)
@@ -406,7 +413,7 @@ static int look(void *context, const struct terminal *terminal, FILE *page, stru
 int action_list(const struct options *options, struct error *error)
 {
 	static struct subject subject; /* large */
-	struct view view = {.look = look, .subject = &subject, .is_data = options->json};
+	struct watch list = {.subject = &subject, .update = update, .draw = draw, .is_data = options->json};
 	struct error why;
 
 	subject.busy = subject.activities.measures_times = options->busy;
@@ -417,7 +424,7 @@ int action_list(const struct options *options, struct error *error)
 		subject.gpus.count = 0;
 		fprintf(stderr, "nvtaskset: %s; GPCs are not shown\n", why.reason);
 	}
-	int result = watch(&view, options->watch_seconds, error);
+	int result = watch(&list, options->watch_seconds, !subject.again, error);
 
 	activities_free(&subject.activities);
 	return result;

@@ -231,7 +231,7 @@ void watched_take(struct watch_list *watched)
 			take_one(one, watched->functions_of == one->pid);
 			purses_close(&purses, one->pid);
 		}
-		goes_on = !watched->is_wanted || !watched->is_wanted(watched->context);
+		goes_on = !watched->is_wanted || !watched->is_wanted();
 	}
 }
 

@@ -41,8 +41,7 @@ struct watch_list {
 	struct watched *list;
 	pid_t functions_of; /* 0: of no program */
 	size_t next;        /* to be taken */
-	bool (*is_wanted)(void *context); /* whether something else is to be done before the rest of a take; NULL: nothing is */
-	void *context;
+	bool (*is_wanted)(void); /* whether something else is to be done before the rest of a take; NULL: nothing is */
 };
 
 /* Begins to watch programs that are new in the list, and ends it for those that are not there any more. -1 with the reason if
