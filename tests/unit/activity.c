@@ -25,24 +25,27 @@ static struct process process_with(uint64_t ended)
 }
 
 /* The activity of `now` a time after a look at `before`, or after none. */
-static struct activity activity_after(const struct process *before, const struct process *now, struct reading span)
+static struct row row_after(const struct process *before, const struct process *now, struct reading span)
 {
-	struct activities first = {.count = 0}, nothing = {.count = 0};
-	struct row row = {.process = now};
+	static const struct topology_list none;
+	struct activities first = {.gpus = &none}, nothing = {.count = 0};
+	struct row row;
 	struct error error;
 
 	if (before)
 		assert_int_equal(add_process(&first, before, &nothing, &error), 0);
-	assert_true(row_find(&row));
-	struct activity activity = activity_of(&row, &first, span);
+	struct activities then = {.gpus = &none, .span = span};
 
+	assert_int_equal(add_process(&then, now, &first, &error), 0);
+	row = then.list[0];
 	free(first.list);
-	return activity;
+	free(then.list);
+	return row;
 }
 
 static struct reading rate_between(const struct process *before, const struct process *now)
 {
-	return activity_after(before, now, reading_of(2)).rate;
+	return row_after(before, now, reading_of(2)).numbers[NUMBER_RATE];
 }
 
 TEST(what_is_not_counted_is_not_known)
@@ -50,39 +53,40 @@ TEST(what_is_not_counted_is_not_known)
 	struct process before = process_with(100), now = process_with(150);
 
 	now.counts.gpus[0].gaps = 1u << COUNTS_REFUSED;
-	struct activity activity = activity_after(&before, &now, reading_of(2));
+	struct row activity = row_after(&before, &now, reading_of(2));
 
-	assert_each(activity.rate.is_known, false, activity.in_flight.is_known, false, activity.in_flight.value, 0);
+	assert_each(activity.numbers[NUMBER_RATE].is_known, false, activity.numbers[NUMBER_IN_FLIGHT].is_known, false, activity.numbers[NUMBER_IN_FLIGHT].value, 0);
 	/* It was not known before. */
 	struct process later = process_with(200);
 
 	assert_false(rate_between(&now, &later).is_known);
 	now = process_with(150);
 	now.not_in_force = "a reason";
-	assert_false(activity_after(&before, &now, reading_of(2)).in_flight.is_known);
+	assert_false(row_after(&before, &now, reading_of(2)).numbers[NUMBER_IN_FLIGHT].is_known);
 	/* Nobody measures times. */
-	assert_false(activity.busy.is_known || activity.tpcs.is_known || activity.time.is_known);
+	assert_false(activity.numbers[NUMBER_BUSY].is_known || activity.numbers[NUMBER_TPC_SHARE].is_known || activity.numbers[NUMBER_BUSY_TIME].is_known);
 	assert_string_equal(activity.why_no_times, NOT_MEASURED);
 }
 
 /* --- times ------------------------------------------------------------------------------------------------------------ */
 
 /* The times of the process on its GPU, after these takes of a look. */
-static struct activity times_after(const struct look_gpu *takes, size_t count, bool is_looked_at)
+static struct row times_after(const struct look_gpu *takes, size_t count, bool is_looked_at)
 {
 	static const struct topology topology = {.pci = {.bus = 0x3b}, .tpc_count = 66};
 	struct process process = process_with(0);
 	static struct watched watched; /* the reason that is returned is in it */
 	struct watch_list list = {.count = 1, .list = &watched};
-	struct activity activity = activity_after(NULL, &process, reading_of(1));
+	struct row activity = row_after(NULL, &process, reading_of(1));
 
 	watched = (struct watched){.pid = 7, .started = 1000, .look = is_looked_at ? (struct look *)&watched : NULL, .why = "a reason"};
 	for (size_t i = 0; i < count; i++) {
 		add_gpu(&watched, &takes[i]);
 		watched.was_taken = true;
 	}
-	add_times(&activity, &list, &topology);
-	activity.row.process = NULL;
+	activity.topology = &topology;
+	add_times(&activity, &list);
+	activity.process = NULL;
 	return activity;
 }
 
@@ -100,18 +104,18 @@ static void assert_near(struct reading reading, double value)
 TEST(times)
 {
 	struct look_gpu takes[] = {take_of(50000000, 25000000, 33), take_of(50000000, 50000000, 66)};
-	struct activity activity = times_after(takes, 2, true);
+	struct row activity = times_after(takes, 2, true);
 
-	assert_near(activity.busy, 0.75);
-	assert_near(activity.tpcs, (0.25 * 33 + 0.5 * 66) / 66);
-	assert_near(activity.time, 0.075);
-	assert_near(activity.tpc_time, 0.025 * 33 + 0.05 * 66);
+	assert_near(activity.numbers[NUMBER_BUSY], 0.75);
+	assert_near(activity.numbers[NUMBER_TPC_SHARE], (0.25 * 33 + 0.5 * 66) / 66);
+	assert_near(activity.numbers[NUMBER_BUSY_TIME], 0.075);
+	assert_near(activity.numbers[NUMBER_TPC_TIME], 0.025 * 33 + 0.05 * 66);
 	assert_null(activity.why_no_times);
 }
 
-static void assert_no_times(struct activity activity, const char *why)
+static void assert_no_times(struct row activity, const char *why)
 {
-	assert_false(activity.busy.is_known || activity.tpcs.is_known || activity.time.is_known || activity.tpc_time.is_known);
+	assert_false(activity.numbers[NUMBER_BUSY].is_known || activity.numbers[NUMBER_TPC_SHARE].is_known || activity.numbers[NUMBER_BUSY_TIME].is_known || activity.numbers[NUMBER_TPC_TIME].is_known);
 	assert_string_equal(activity.why_no_times, why);
 }
 
@@ -128,15 +132,15 @@ static struct look_gpu take_without_clocks(uint64_t span)
 TEST(takes_in_which_the_clocks_are_not_known)
 {
 	struct look_gpu takes[] = {take_without_clocks(300000000), take_of(100000000, 50000000, 33), take_of(100000000, 50000000, 33)};
-	struct activity activity;
+	struct row activity;
 
 	takes[1].busy_error_ns = takes[2].busy_error_ns = 1000000;
 	activity = times_after(takes, 3, true);
-	assert_near(activity.busy, 0.5);
-	assert_near(activity.busy_error, 0.01);
-	assert_near(activity.measured, 0.2);
+	assert_near(activity.numbers[NUMBER_BUSY], 0.5);
+	assert_near(activity.numbers[NUMBER_BUSY_ERROR], 0.01);
+	assert_near(activity.numbers[NUMBER_MEASURED_TIME], 0.2);
 	assert_no_times(times_after(takes, 1, true), look_gap_text(LOOK_CLOCKS));
-	assert_false(times_after(takes, 1, true).busy_error.is_known);
+	assert_false(times_after(takes, 1, true).numbers[NUMBER_BUSY_ERROR].is_known);
 	takes[0].span_ns = 2000000000;
 	assert_no_times(times_after(takes, 3, true), look_gap_text(LOOK_CLOCKS));
 	/* Other reasons still spoil the whole. */
@@ -176,12 +180,12 @@ TEST(kernels)
 	share_out(kernels, 2);
 	/* Without the C++ library, the name is as the compiler wrote it. */
 	assert_string_equal(kernels[0].name, find_demangler() ? "gemm(float*, int)" : "_Z4gemmPfi");
-	assert_int_equal(kernels[0].instances, 40);
-	assert_near(kernels[0].average, 2000);
-	assert_near(kernels[0].sum, 80000);
-	assert_near(kernels[0].share, 1);
+	assert_near(kernels[0].numbers[KERNEL_INSTANCES], 40);
+	assert_near(kernels[0].numbers[KERNEL_AVERAGE], 2000);
+	assert_near(kernels[0].numbers[KERNEL_TOTAL], 80000);
+	assert_near(kernels[0].numbers[KERNEL_SHARE], 1);
 	/* It has no sample: nothing is known of its times. */
-	assert_false(kernels[1].sum.is_known || kernels[1].average.is_known || kernels[1].share.is_known);
+	assert_false(kernels[1].numbers[KERNEL_TOTAL].is_known || kernels[1].numbers[KERNEL_AVERAGE].is_known || kernels[1].numbers[KERNEL_SHARE].is_known);
 	free(kernels[0].name);
 	free(kernels[1].name);
 	end_one(&watched);

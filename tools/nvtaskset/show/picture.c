@@ -1,5 +1,6 @@
 #include "picture.h"
 
+#include "cells.h"
 #include "cli/gpcs.h"
 #include "shared.h"
 #include "terminal/text.h"
@@ -9,6 +10,48 @@
 
 #define COLUMNS_OF_FILES 80
 #define TITLE_MAX 24
+
+/* --- letters ------------------------------------------------------------------------------------------------------ */
+
+static bool is_on(const struct process *process, const struct gpu_choices *shown)
+{
+	bool found = false;
+
+	for (unsigned int i = 0; i < shown->count; i++)
+		found = found || process_set(process, shown->choices[i].gpu->pci);
+	return found;
+}
+
+unsigned int labels_find(const struct labels *labels, pid_t pid)
+{
+	unsigned int label = 0;
+
+	while (label < LABELS_MAX && labels->pids[label] != pid)
+		label++;
+	return label;
+}
+
+void labels_update(struct labels *labels, const struct processes *processes, const struct gpu_choices *shown)
+{
+	for (unsigned int label = 0; label < LABELS_MAX; label++) {
+		const struct process *process = processes_find(processes, labels->pids[label]);
+
+		if (!process || !is_on(process, shown))
+			labels->pids[label] = 0;
+	}
+	for (size_t i = 0; i < processes->count; i++) {
+		pid_t pid = processes->list[i].pid;
+		unsigned int free = labels_find(labels, 0);
+
+		if (is_on(&processes->list[i], shown) && labels_find(labels, pid) == LABELS_MAX && free < LABELS_MAX)
+			labels->pids[free] = pid;
+	}
+}
+
+char labels_letter(unsigned int label)
+{
+	return label < 26 ? (char)('A' + label) : label < LABELS_MAX ? (char)('a' + label - 26) : '?';
+}
 
 /* Labels besides those of processes. */
 enum {
@@ -97,7 +140,7 @@ static void print_label(const struct picture *picture, unsigned int label)
 
 /* --- cells ------------------------------------------------------------------------------------------------------- */
 
-struct cell {
+struct tile {
 	unsigned int row;   /* the GPC, or the virtual GPC in rows of those; TOPOLOGY_UNKNOWN: none */
 	unsigned int group; /* the virtual GPC */
 	unsigned int tpc;
@@ -109,12 +152,12 @@ struct grid {
 	unsigned int digits;  /* of the highest TPC number */
 	bool rows_are_virtual;
 	unsigned int title_width;
-	struct cell cells[TPCSET_MAX];
+	struct tile cells[TPCSET_MAX];
 };
 
 static int compare_cells(const void *left, const void *right)
 {
-	const struct cell *a = left, *b = right;
+	const struct tile *a = left, *b = right;
 	int order = (a->row > b->row) - (a->row < b->row);
 
 	if (order == 0)
@@ -131,9 +174,9 @@ static bool knows_gpcs(const struct topology *gpu)
 	return known;
 }
 
-static struct cell cell_of(const struct topology *gpu, unsigned int tpc, bool rows_are_virtual)
+static struct tile cell_of(const struct topology *gpu, unsigned int tpc, bool rows_are_virtual)
 {
-	struct cell cell = {
+	struct tile cell = {
 		.row = gpu->tpcs[tpc].gpc,
 		.group = gpu->tpcs[tpc].virtual_gpc,
 		.tpc = tpc,
@@ -183,7 +226,7 @@ static unsigned int cells_in_line(const struct grid *grid)
 	return grid->columns >= used + 2 * width ? (grid->columns - used) / width : 1;
 }
 
-static const char *bar_of(const struct picture *picture, const struct cell *cell, const struct cell *before)
+static const char *bar_of(const struct picture *picture, const struct tile *cell, const struct tile *before)
 {
 	const char *bar = " ";
 
@@ -195,7 +238,7 @@ static const char *bar_of(const struct picture *picture, const struct cell *cell
 }
 
 /* Draws the cell behind its bar: " 14 A ". */
-static void draw_cell(const struct picture *picture, const struct grid *grid, const struct cell *cell, bool is_last)
+static void draw_cell(const struct picture *picture, const struct grid *grid, const struct tile *cell, bool is_last)
 {
 	unsigned int label = label_of(picture, cell->tpc);
 
@@ -215,7 +258,7 @@ static void draw_grid(const struct picture *picture)
 	lay_out(&grid, picture);
 	room = cells_in_line(&grid);
 	for (unsigned int i = 0; i < count; i++) {
-		const struct cell *cell = &grid.cells[i], *before = i > 0 ? cell - 1 : NULL;
+		const struct tile *cell = &grid.cells[i], *before = i > 0 ? cell - 1 : NULL;
 		bool new_row = !before || cell->row != before->row;
 
 		if (new_row || in_line == room) {
@@ -234,33 +277,12 @@ static void draw_grid(const struct picture *picture)
 
 /* --- the legend -------------------------------------------------------------------------------------------------- */
 
-struct widths {
-	int pid, user, tpcs;
+static const struct column legend_columns[] = {
+	{.heading = "PID", .what = CELL_PID, .is_number = true},
+	{.heading = "USER", .what = CELL_USER},
+	{.heading = "TPCS", .what = CELL_TPCS},
+	{.heading = "COMMAND", .what = CELL_COMMAND},
 };
-
-static void widen(int *width, size_t wanted)
-{
-	if ((int)wanted > *width)
-		*width = (int)wanted;
-}
-
-static struct widths measure(const struct picture *picture)
-{
-	struct widths widths = {3, 4, 4};
-	char text[TPCSET_TEXT];
-
-	for (size_t i = 0; i < picture->processes->count; i++) {
-		const struct process *process = &picture->processes->list[i];
-		const struct tpcset *set = process_set(process, picture->gpu->pci);
-
-		if (set) {
-			widen(&widths.pid, (size_t)snprintf(text, sizeof text, "%d", (int)process->pid));
-			widen(&widths.user, text_width(process->user, picture->terminal->utf8));
-			widen(&widths.tpcs, strlen(tpcset_format_list(set, text)));
-		}
-	}
-	return widths;
-}
 
 static void begin_entry(const struct picture *picture, unsigned int label)
 {
@@ -271,39 +293,43 @@ static void begin_entry(const struct picture *picture, unsigned int label)
 	end_colour(picture);
 }
 
-static void print_occupant(const struct picture *picture, const struct process *process, const struct tpcset *set,
-                           const struct widths *widths)
+#define ENTRY_WIDTH 4
+
+static void print_table(const struct picture *picture, const struct row *rows, size_t count)
 {
-	bool utf8 = picture->terminal->utf8;
-	char list[TPCSET_TEXT];
-	unsigned int used = (unsigned int)(widths->pid + widths->user + widths->tpcs) + 7;
+	struct table table = {.columns = legend_columns, .column_count = COUNT(legend_columns), .items = rows,
+	                      .item_size = sizeof *rows, .item_count = count, .cell = cell_of_row,
+	                      .utf8 = picture->terminal->utf8};
 	unsigned int columns = picture->terminal->columns;
 
-	begin_entry(picture, labels_find(picture->labels, process->pid));
-	fprintf(picture->page, " %*d ", widths->pid, (int)process->pid);
-	size_t width = text_print(picture->page, process->user, TEXT_WHOLE, utf8);
-
-	fprintf(picture->page, "%*s %*s ", widths->user - (int)width, "", -widths->tpcs,
-	        tpcset_format_list(set, list));
-	text_print(picture->page, process->command, columns > used + 8 ? columns - used : 8, utf8);
+	table_fit(&table, columns > ENTRY_WIDTH ? columns - ENTRY_WIDTH : 0);
+	fprintf(picture->page, "%*s", ENTRY_WIDTH, "");
+	table_print_headings(&table, COLUMNS_MAX, NULL, picture->page);
+	for (size_t i = 0; i < count; i++) {
+		putc('\n', picture->page);
+		begin_entry(picture, labels_find(picture->labels, rows[i].process->pid));
+		putc(' ', picture->page);
+		table_print_row(&table, i, picture->page);
+	}
 	putc('\n', picture->page);
 }
 
+/* Without memory, there is no legend. */
 static void print_occupants(const struct picture *picture)
 {
-	struct widths widths = measure(picture);
-	bool any = false;
+	const struct processes *processes = picture->processes;
+	struct row *rows = calloc(processes->count + 1, sizeof *rows);
+	size_t count = 0;
 
-	for (size_t i = 0; i < picture->processes->count; i++) {
-		const struct tpcset *set = process_set(&picture->processes->list[i], picture->gpu->pci);
+	for (size_t i = 0; rows && i < processes->count; i++) {
+		const struct tpcset *set = process_set(&processes->list[i], picture->gpu->pci);
 
-		if (set && !any)
-			fprintf(picture->page, "    %*s %*s %*s %s\n", widths.pid, "PID", -widths.user, "USER", -widths.tpcs,
-			        "TPCS", "COMMAND");
 		if (set)
-			print_occupant(picture, &picture->processes->list[i], set, &widths);
-		any = any || set;
+			rows[count++] = (struct row){.process = &processes->list[i], .has_gpu = true, .set = set};
 	}
+	if (count > 0)
+		print_table(picture, rows, count);
+	free(rows);
 }
 
 /* " # A+B: TPCs 4-7" */

@@ -99,35 +99,7 @@ static bool is_not_in_force(struct process *process, pid_t pid)
 	return not_in_force;
 }
 
-/* --- counters and partition --------------------------------------------------------------------------------------- */
-
-uint64_t process_uploads(const struct process *process)
-{
-	return segment_sum(process->counters.restricted, process->counters.unrestricted);
-}
-
-/* A process without a segment, or whose library is not in force, may have launched any number. */
-struct kernels process_kernels(const struct process *process, struct pci_address gpu)
-{
-	bool is_counted = process->identity.pid != 0 && !process->not_in_force;
-	struct kernels kernels = {.count = counts_on(&process->counts, gpu)};
-
-	kernels.launched_are_known = is_counted && counts_know_launched(kernels.count.gaps);
-	kernels.ended_are_known = is_counted && counts_know_ended(kernels.count.gaps);
-	return kernels;
-}
-
-uint64_t process_outside(const struct process *process)
-{
-	uint64_t total = 0;
-
-	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
-		/* Launches with these reasons did not run outside the partition. */
-		if (reason != SEGMENT_GREEN_CONTEXT && reason != SEGMENT_OWN_MASK && reason != SEGMENT_REFUSED)
-			total = segment_sum(total, process->counters.reasons[reason]);
-	}
-	return total;
-}
+/* --- its partition --------------------------------------------------------------------------------------- */
 
 const struct tpcset *process_set(const struct process *process, struct pci_address gpu)
 {

@@ -2,7 +2,6 @@
 
 #include "cli/gpus.h"
 #include "json.h"
-#include "labels.h"
 #include "picture.h"
 #include "shared.h"
 #include "terminal/watch.h"

@@ -63,7 +63,7 @@ static int watch_stream(const struct watch *watch, double seconds, bool once, st
 			result = watch->update(watch->subject, error);
 		if (result == 0)
 			result = write_next(watch, is_first, error);
-		due = event_due_after(due, seconds);
+		due = event_due_after(watch->is_measured ? event_now() : due, seconds);
 		is_first = false;
 	} while (result == 0 && !once);
 	return result;
