@@ -26,7 +26,7 @@ start_side_by_side() { # options and SET -- steps
 	[ "$(listed lend_us) $(listed borrow) $(listed borrowed)" = "2000 8-15 " ]
 	nvtaskset top --once --delay 0.2 >"$WORK/page"
 	grep -qE ' LENDING ' "$WORK/page"
-	grep -qE "^ *$PROGRAM .* lends, borrows 0 " "$WORK/page"
+	grep -qE "^ *$PROGRAM .* lends 0, borrows 0 " "$WORK/page"
 }
 
 @test "live: given, changed, each for itself, and ended" {
@@ -69,13 +69,34 @@ says() { # PATTERN, of -l
 	nvtaskset -l | grep -qE "$1"
 }
 
-@test "two programs: -l and metrics say what is lent now" {
+# Between two launches, nothing is lent.
+is_lent_in_json() {
+	nvtaskset -l --json >"$WORK/json"
+	[ "$(jq -r ".processes[] | select(.pid == $lender) | .lent" "$WORK/json")" = 8-15 ] &&
+		[ "$(jq -r ".processes[] | select(.pid == $PROGRAM) | .borrowed" "$WORK/json")" = 8-15 ]
+}
+
+is_drawn() {
+	nvtaskset -T >"$WORK/picture"
+	[ "$(grep -oE '[0-9]+ [A-Za-z]\+' "$WORK/picture" | wc -l)" = 8 ] &&
+		grep -qx ' +  lent, and in use by others now' "$WORK/picture" &&
+		grep -qE "^ . +$lender .* lends 8 +" "$WORK/picture" && grep -qE "^ . +$PROGRAM .* borrows 8 " "$WORK/picture"
+}
+
+is_in_top() {
+	nvtaskset top --once --delay 0.2 | grep -qE "^ *$lender .* lends 8 "
+}
+
+@test "two programs: all views say what is lent now" {
 	start_side_by_side --mps auto --lend=1s -t 8-15 -- context wait
 	local lender=$PROGRAM
 	start_side_by_side --mps auto --borrow -t 0-7 -- context busy wait
 	wait_until says '^        borrows TPCs 8-15 now'
 	wait_until says '^        others use TPCs 8-15 now'
 	wait_until says '^        borrowed [0-9.]+ TPC-seconds; 0 launches'
+	wait_until is_lent_in_json
+	wait_until is_drawn
+	wait_until is_in_top
 	nvtaskset metrics | grep -q '^nvtaskset_borrowed_tpc_seconds_total{'
 	kill "$lender"
 }

@@ -73,15 +73,15 @@ static const char *format_given(const struct process *process, enum time_kind ki
 	return text;
 }
 
+/* "lends 8, borrows 0": so many TPCs now. */
 static const char *format_lending(const struct process *process, char text[CELL_MAX])
 {
-	bool lends = segment_lends_us(&process->revision.lending) > 0;
+	bool lends = segment_lends_us(&process->revision.lending) > 0, borrows = segment_borrows(&process->revision.lending);
+	int length = lends ? snprintf(text, CELL_MAX, "lends %u%s", tpcset_count(&process->lent), borrows ? ", " : "") : 0;
 
-	if (segment_borrows(&process->revision.lending))
-		snprintf(text, CELL_MAX, "%sborrows %u", lends ? "lends, " : "", tpcset_count(&process->borrowed.tpcs));
-	else
-		snprintf(text, CELL_MAX, "%s", lends ? "lends" : "");
-	return text;
+	if (borrows)
+		length += snprintf(text + length, CELL_MAX - (size_t)length, "borrows %u", tpcset_count(&process->borrowed.tpcs));
+	return length > 0 ? text : "";
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------- */

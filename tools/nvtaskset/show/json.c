@@ -246,12 +246,11 @@ static json_t *group_reference(const struct process *process)
 	                                              group->name[0] != '\0' ? group->name : NULL, "is_file", group->is_file);
 }
 
-/* What it uses of others' TPCs now. */
-static json_t *borrowed(const struct process *process)
+static json_t *list_of(const struct tpcset *set)
 {
 	char text[TPCSET_TEXT];
 
-	return json_string(tpcset_format_list(&process->borrowed.tpcs, text));
+	return json_string(tpcset_format_list(set, text));
 }
 
 /* `activities`: with how busy the GPUs are; or NULL. */
@@ -259,11 +258,11 @@ static json_t *process_members(const struct process *process, const struct activ
                                const struct topology_list *gpus)
 {
 	struct row row = {.process = process};
-	json_t *object = json_pack("{s:i, s:I, s:s, s:s, s:o, s:s?, s:o, s:o, s:o}", "pid", (int)process->pid, "uid",
+	json_t *object = json_pack("{s:i, s:I, s:s, s:s, s:o, s:s?, s:o, s:o, s:o, s:o}", "pid", (int)process->pid, "uid",
 	                           (json_int_t)process->uid, "user", process->user, "command", process->command, "group",
 	                           group_reference(process), "not_in_force", process->not_in_force, "kernels",
 	                           kernels(process, activities, gpus), "reasons", reasons(&process->counters), "borrowed",
-	                           borrowed(process));
+	                           list_of(&process->borrowed.tpcs), "lent", list_of(&process->lent));
 
 	row_find(&row, gpus);
 	return json_joined(object, json_numbers(row.numbers, NUMBER_OF_PROGRAM, NUMBER_COUNT - 1));

@@ -56,26 +56,13 @@ static void print_time(const struct process *process, FILE *page)
 		        time_describe(&process->revision, &process->time, use));
 }
 
-/* Of this process's TPCs, those that others have borrowed now. */
-static struct tpcset lent_by(const struct process *process, const struct processes *all)
+static void print_lending(const struct process *process, FILE *page)
 {
-	struct tpcset own = {{0}}, borrowed = {{0}};
-
-	for (uint32_t i = 0; i < process->revision.count; i++)
-		own = tpcset_or(&own, &process->revision.partitions[i].set);
-	for (size_t i = 0; i < all->count && segment_lends_us(&process->revision.lending) > 0; i++)
-		borrowed = tpcset_or(&borrowed, &all->list[i].borrowed.tpcs);
-	return tpcset_and(&own, &borrowed);
-}
-
-static void print_lending(const struct process *process, const struct processes *all, FILE *page)
-{
-	struct tpcset lent = lent_by(process, all);
 	const struct segment_borrowed *borrowed = &process->borrowed;
 	char text[TPCSET_TEXT];
 
-	if (!tpcset_is_empty(&lent))
-		fprintf(page, "        others use TPCs %s now\n", tpcset_format_list(&lent, text));
+	if (!tpcset_is_empty(&process->lent))
+		fprintf(page, "        others use TPCs %s now\n", tpcset_format_list(&process->lent, text));
 	if (!tpcset_is_empty(&borrowed->tpcs))
 		fprintf(page, "        borrows TPCs %s now\n", tpcset_format_list(&borrowed->tpcs, text));
 	if (borrowed->tpc_us > 0)
@@ -108,10 +95,10 @@ static void print_gaps(const struct process *process, FILE *page)
 	}
 }
 
-static void print_notes(const struct process *process, const struct processes *all, FILE *page)
+static void print_notes(const struct process *process, FILE *page)
 {
 	print_time(process, page);
-	print_lending(process, all, page);
+	print_lending(process, page);
 	print_reasons(process, page);
 	print_unannounced(process, page);
 	print_gaps(process, page);
@@ -188,7 +175,7 @@ static void print_rows(const struct activities *activities, const struct termina
 		table_print_row(&table, i, page);
 		putc('\n', page);
 		if (i + 1 == activities->count || row[1].process != row->process)
-			print_notes(row->process, &activities->processes, page);
+			print_notes(row->process, page);
 	}
 }
 

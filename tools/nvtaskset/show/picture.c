@@ -13,7 +13,7 @@
 
 /* --- letters ------------------------------------------------------------------------------------------------------ */
 
-static bool is_on(const struct process *process, const struct gpu_choices *shown)
+static bool is_drawn(const struct process *process, const struct gpu_choices *shown)
 {
 	bool found = false;
 
@@ -36,14 +36,14 @@ void labels_update(struct labels *labels, const struct processes *processes, con
 	for (unsigned int label = 0; label < LABELS_MAX; label++) {
 		const struct process *process = processes_find(processes, labels->pids[label]);
 
-		if (!process || !is_on(process, shown))
+		if (!process || !is_drawn(process, shown))
 			labels->pids[label] = 0;
 	}
 	for (size_t i = 0; i < processes->count; i++) {
 		pid_t pid = processes->list[i].pid;
 		unsigned int free = labels_find(labels, 0);
 
-		if (is_on(&processes->list[i], shown) && labels_find(labels, pid) == LABELS_MAX && free < LABELS_MAX)
+		if (is_drawn(&processes->list[i], shown) && labels_find(labels, pid) == LABELS_MAX && free < LABELS_MAX)
 			labels->pids[free] = pid;
 	}
 }
@@ -120,6 +120,20 @@ static unsigned int label_of(const struct picture *picture, unsigned int tpc)
 	return label;
 }
 
+/* Whether somebody has borrowed it from one of those whose it is. */
+static bool is_lent(const struct picture *picture, unsigned int tpc)
+{
+	bool is = false;
+
+	for (size_t i = 0; i < picture->processes->count && !is; i++) {
+		const struct process *process = &picture->processes->list[i];
+		const struct tpcset *set = process_set(process, picture->gpu->pci);
+
+		is = set && tpcset_has(set, tpc) && tpcset_has(&process->lent, tpc);
+	}
+	return is;
+}
+
 static const char *free_sign(const struct picture *picture)
 {
 	return terminal_draws(picture->terminal) ? "·" : ".";
@@ -138,7 +152,7 @@ static void print_label(const struct picture *picture, unsigned int label)
 		putc(label == SHARED ? '#' : labels_letter(label), picture->page);
 }
 
-/* --- cells ------------------------------------------------------------------------------------------------------- */
+/* --- tiles ------------------------------------------------------------------------------------------------------- */
 
 struct tile {
 	unsigned int row;   /* the GPC, or the virtual GPC in rows of those; TOPOLOGY_UNKNOWN: none */
@@ -152,10 +166,10 @@ struct grid {
 	unsigned int digits;  /* of the highest TPC number */
 	bool rows_are_virtual;
 	unsigned int title_width;
-	struct tile cells[TPCSET_MAX];
+	struct tile tiles[TPCSET_MAX];
 };
 
-static int compare_cells(const void *left, const void *right)
+static int compare_tiles(const void *left, const void *right)
 {
 	const struct tile *a = left, *b = right;
 	int order = (a->row > b->row) - (a->row < b->row);
@@ -174,9 +188,9 @@ static bool knows_gpcs(const struct topology *gpu)
 	return known;
 }
 
-static struct tile cell_of(const struct topology *gpu, unsigned int tpc, bool rows_are_virtual)
+static struct tile tile_of(const struct topology *gpu, unsigned int tpc, bool rows_are_virtual)
 {
-	struct tile cell = {
+	struct tile tile = {
 		.row = gpu->tpcs[tpc].gpc,
 		.group = gpu->tpcs[tpc].virtual_gpc,
 		.tpc = tpc,
@@ -184,8 +198,8 @@ static struct tile cell_of(const struct topology *gpu, unsigned int tpc, bool ro
 	};
 
 	if (rows_are_virtual)
-		cell.row = cell.is_singleton ? TOPOLOGY_UNKNOWN : cell.group;
-	return cell;
+		tile.row = tile.is_singleton ? TOPOLOGY_UNKNOWN : tile.group;
+	return tile;
 }
 
 static const char *row_title(const struct grid *grid, unsigned int row, char text[TITLE_MAX])
@@ -209,43 +223,46 @@ static void lay_out(struct grid *grid, const struct picture *picture)
 	grid->rows_are_virtual = !knows_gpcs(gpu);
 	grid->title_width = 0;
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++) {
-		grid->cells[tpc] = cell_of(gpu, tpc, grid->rows_are_virtual);
-		size_t width = strlen(row_title(grid, grid->cells[tpc].row, text));
+		grid->tiles[tpc] = tile_of(gpu, tpc, grid->rows_are_virtual);
+		size_t width = strlen(row_title(grid, grid->tiles[tpc].row, text));
 
 		if (width > grid->title_width)
 			grid->title_width = (unsigned int)width;
 	}
-	qsort(grid->cells, gpu->tpc_count, sizeof grid->cells[0], compare_cells);
+	qsort(grid->tiles, gpu->tpc_count, sizeof grid->tiles[0], compare_tiles);
 }
 
-/* How many cells, with their bars, fit in a line: at least 1. */
-static unsigned int cells_in_line(const struct grid *grid)
+/* How many tiles, with their bars, fit in a line: at least 1. */
+static unsigned int tiles_in_line(const struct grid *grid)
 {
 	unsigned int width = grid->digits + 5, used = grid->title_width + 1;
 
 	return grid->columns >= used + 2 * width ? (grid->columns - used) / width : 1;
 }
 
-static const char *bar_of(const struct picture *picture, const struct tile *cell, const struct tile *before)
+static const char *bar_of(const struct picture *picture, const struct tile *tile, const struct tile *before)
 {
 	const char *bar = " ";
 
-	if (cell->is_singleton)
+	if (tile->is_singleton)
 		bar = singleton_bar(picture);
-	else if (!before || cell->row != before->row || cell->group != before->group)
+	else if (!before || tile->row != before->row || tile->group != before->group)
 		bar = terminal_draws(picture->terminal) ? "│" : "|";
 	return bar;
 }
 
-/* Draws the cell behind its bar: " 14 A ". */
-static void draw_cell(const struct picture *picture, const struct grid *grid, const struct tile *cell, bool is_last)
+/* Draws the tile behind its bar: " 14 A ". */
+static void draw_tile(const struct picture *picture, const struct grid *grid, const struct tile *tile, bool is_last)
 {
-	unsigned int label = label_of(picture, cell->tpc);
+	unsigned int label = label_of(picture, tile->tpc);
 
 	begin_colour(picture, label);
-	fprintf(picture->page, " %*u ", (int)grid->digits, cell->tpc);
+	fprintf(picture->page, " %*u ", (int)grid->digits, tile->tpc);
 	print_label(picture, label);
-	fputs(is_last && picture->terminal->colours == TERMINAL_PLAIN ? "" : " ", picture->page);
+	if (is_lent(picture, tile->tpc))
+		putc('+', picture->page);
+	else
+		fputs(is_last && picture->terminal->colours == TERMINAL_PLAIN ? "" : " ", picture->page);
 	end_colour(picture);
 }
 
@@ -256,21 +273,21 @@ static void draw_grid(const struct picture *picture)
 	unsigned int room, in_line = 0, count = picture->gpu->tpc_count;
 
 	lay_out(&grid, picture);
-	room = cells_in_line(&grid);
+	room = tiles_in_line(&grid);
 	for (unsigned int i = 0; i < count; i++) {
-		const struct tile *cell = &grid.cells[i], *before = i > 0 ? cell - 1 : NULL;
-		bool new_row = !before || cell->row != before->row;
+		const struct tile *tile = &grid.tiles[i], *before = i > 0 ? tile - 1 : NULL;
+		bool new_row = !before || tile->row != before->row;
 
 		if (new_row || in_line == room) {
-			row_title(&grid, cell->row, title);
+			row_title(&grid, tile->row, title);
 			fprintf(picture->page, "%*s ", -(int)grid.title_width, new_row ? title : "");
 			in_line = 0;
 		}
 		in_line++;
-		bool is_last = i + 1 == count || cell[1].row != cell->row || in_line == room;
+		bool is_last = i + 1 == count || tile[1].row != tile->row || in_line == room;
 
-		fputs(bar_of(picture, cell, before), picture->page);
-		draw_cell(picture, &grid, cell, is_last);
+		fputs(bar_of(picture, tile, before), picture->page);
+		draw_tile(picture, &grid, tile, is_last);
 		fputs(is_last ? "\n" : "", picture->page);
 	}
 }
@@ -281,6 +298,7 @@ static const struct column legend_columns[] = {
 	{.heading = "PID", .what = CELL_PID, .is_number = true},
 	{.heading = "USER", .what = CELL_USER},
 	{.heading = "TPCS", .what = CELL_TPCS},
+	{.heading = "LENDING", .what = CELL_LENDING, .may_be_missing = true},
 	{.heading = "COMMAND", .what = CELL_COMMAND},
 };
 
@@ -351,17 +369,21 @@ static void print_shared(const struct picture *picture, const struct shared *sha
 
 static void print_legend(const struct picture *picture)
 {
-	bool singletons = false;
+	bool singletons = false, are_lent = false;
 
 	print_occupants(picture);
 	for (size_t i = 0; i < picture->processes->shared_count; i++) {
 		if (pci_address_equal(picture->processes->shared[i].gpu, picture->gpu->pci))
 			print_shared(picture, &picture->processes->shared[i]);
 	}
-	for (unsigned int tpc = 0; tpc < picture->gpu->tpc_count; tpc++)
+	for (unsigned int tpc = 0; tpc < picture->gpu->tpc_count; tpc++) {
 		singletons = singletons || gpcs_is_singleton(picture->gpu, tpc);
+		are_lent = are_lent || is_lent(picture, tpc);
+	}
 	begin_entry(picture, FREE);
 	fputs(" free\n", picture->page);
+	if (are_lent)
+		fputs(" +  lent, and in use by others now\n", picture->page);
 	if (singletons)
 		fprintf(picture->page, " %s  a single TPC, in no virtual GPC\n", singleton_bar(picture));
 }

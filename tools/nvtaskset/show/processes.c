@@ -173,6 +173,32 @@ static void find_yielding(struct processes *processes)
 		mark_ancestors(processes, processes->list[i].pid);
 }
 
+static bool is_on(const struct process *process, struct pci_address gpu)
+{
+	bool is = segment_find(&process->revision, gpu) != NULL;
+
+	for (unsigned int i = 0; i < process->counts.count && !is; i++)
+		is = pci_address_equal(process->counts.gpus[i].pci, gpu);
+	return is;
+}
+
+/* A borrower says what it uses on all of its GPUs together. */
+static void find_lent(struct process *lender, const struct processes *processes)
+{
+	const struct segment_revision *revision = &lender->revision;
+
+	for (size_t i = 0; i < processes->count && segment_lends_us(&revision->lending) > 0; i++) {
+		const struct process *borrower = &processes->list[i];
+
+		for (uint32_t place = 0; place < revision->count; place++) {
+			struct tpcset used = tpcset_and(&revision->partitions[place].set, &borrower->borrowed.tpcs);
+
+			if (is_on(borrower, revision->partitions[place].pci))
+				lender->lent = tpcset_or(&lender->lent, &used);
+		}
+	}
+}
+
 /* If our own limits (open files, memory) keep us from examining a process, the list would lack it: an error. */
 static int check_limits(enum segment_state state, struct error *error)
 {
@@ -246,6 +272,8 @@ int processes_collect(struct processes *processes, bool not_in_force_too, struct
 	processes->some_are_left_out = purses.is_short;
 	free(pids.list);
 	find_yielding(processes);
+	for (size_t i = 0; i < processes->count; i++)
+		find_lent(&processes->list[i], processes);
 	if (result < 0)
 		processes_free(processes);
 	return result;

@@ -21,6 +21,7 @@ struct process {
 	struct segment_counters counters;
 	struct segment_time time;
 	struct segment_borrowed borrowed;
+	struct tpcset lent; /* its own TPCs, on all GPUs, that others have borrowed now */
 	struct counts counts; /* of kernels; see rows.h */
 	struct process_group {
 		struct group_identity identity; /* 0 if it is in none, or its group cannot be reached */
