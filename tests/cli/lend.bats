@@ -97,6 +97,8 @@ is_in_top() {
 	wait_until is_lent_in_json
 	wait_until is_drawn
 	wait_until is_in_top
-	nvtaskset metrics | grep -q '^nvtaskset_borrowed_tpc_seconds_total{'
+	nvtaskset metrics >"$WORK/metrics"
+	grep -qE "^nvtaskset_borrowed_tpc_seconds_total\{pid=\"$PROGRAM\",.*lender=\"$lender\"\} [0-9.]+\$" "$WORK/metrics"
+	[ "$(jq -r ".processes[] | select(.pid == $PROGRAM) | .loans | length == 1 and .[0].pid == $lender and .[0].tpc_us > 0" "$WORK/json")" = true ]
 	kill "$lender"
 }

@@ -31,7 +31,7 @@
 	X(UPLOADS, "nvtaskset_uploads", COUNTER, "", "Kernels that the driver has uploaded, those of graphs once.")    \
 	X(RESTRICTED, "nvtaskset_restricted_uploads", COUNTER, "", "Uploads that were kept inside the partition.")     \
 	X(OUTSIDE, "nvtaskset_outside_launches", COUNTER, "", "Launches that ran outside the partition, in whole or in part.") \
-	X(BORROWED, "nvtaskset_borrowed_tpc_seconds", COUNTER, "seconds", "Time in TPCs that others lend, times these TPCs.") \
+	X(BORROWED, "nvtaskset_borrowed_tpc_seconds", COUNTER, "seconds", "Time in TPCs that others lend, times these TPCs; by lender.") \
 	X(OVERRUNS, "nvtaskset_borrowed_overruns", COUNTER, "", "Launches there that took longer than the lender's limit.")
 
 enum metric {

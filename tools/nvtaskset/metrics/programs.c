@@ -1,11 +1,13 @@
 #include "programs.h"
 
+#include "base/extremes.h"
 #include "base/proc.h"
 #include "cli/gpus.h"
 #include "terminal/text.h"
 #include "version.h"
 #include "workload.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define COMM_MAX 64
@@ -66,6 +68,26 @@ static void add_known(struct exposition *exposition, enum metric metric, const s
 		exposition_add(exposition, metric, labels, reading.value);
 }
 
+/* Of each lender that the borrower tells apart, so that the sum by lender is what was lent, too. Never more than these. */
+static void expose_borrowed(struct exposition *exposition, const struct segment_borrowed *borrowed, const struct metric_labels *common)
+{
+	uint64_t rest = borrowed->tpc_us;
+	unsigned int count = 0;
+
+	for (; count < SEGMENT_LOANS && borrowed->loans[count].lender != 0; count++) {
+		const struct segment_loan *loan = &borrowed->loans[count];
+		struct metric_labels labels = *common;
+		char lender[24];
+
+		snprintf(lender, sizeof lender, "%" PRIu64, loan->lender);
+		metric_label(&labels, "lender", lender);
+		exposition_add(exposition, METRIC_BORROWED, &labels, (double)loan->tpc_us / 1e6);
+		rest -= min_u64(rest, loan->tpc_us);
+	}
+	if (count == 0 || count == SEGMENT_LOANS)
+		exposition_add(exposition, METRIC_BORROWED, common, (double)rest / 1e6);
+}
+
 /* What belongs to the process, not to one of its GPUs. */
 static void expose_process(struct exposition *exposition, const struct row *row, const struct metric_labels *common)
 {
@@ -82,7 +104,7 @@ static void expose_process(struct exposition *exposition, const struct row *row,
 		add_known(exposition, METRIC_OUTSIDE, &labels, row->numbers[NUMBER_OUTSIDE]);
 	}
 	if (segment_borrows(&process->revision.lending)) {
-		exposition_add(exposition, METRIC_BORROWED, &labels, (double)process->borrowed.tpc_us / 1e6);
+		expose_borrowed(exposition, &process->borrowed, &labels);
 		exposition_add(exposition, METRIC_OVERRUNS, &labels, (double)process->borrowed.overruns);
 	}
 	proc_read_text(comm, sizeof comm, "/proc/%d/comm", (int)process->pid);

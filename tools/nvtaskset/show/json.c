@@ -253,16 +253,27 @@ static json_t *list_of(const struct tpcset *set)
 	return json_string(tpcset_format_list(set, text));
 }
 
+/* Of whom it has borrowed. */
+static json_t *loans(const struct segment_borrowed *borrowed)
+{
+	json_t *array = json_array();
+
+	for (int i = 0; i < SEGMENT_LOANS && borrowed->loans[i].lender != 0; i++)
+		array = json_with(array, json_pack("{s:o, s:o}", "pid", counter(borrowed->loans[i].lender), "tpc_us",
+		                                   counter(borrowed->loans[i].tpc_us)));
+	return array;
+}
+
 /* `activities`: with how busy the GPUs are; or NULL. */
 static json_t *process_members(const struct process *process, const struct activities *activities,
                                const struct topology_list *gpus)
 {
 	struct row row = {.process = process};
-	json_t *object = json_pack("{s:i, s:I, s:s, s:s, s:o, s:s?, s:o, s:o, s:o, s:o}", "pid", (int)process->pid, "uid",
+	json_t *object = json_pack("{s:i, s:I, s:s, s:s, s:o, s:s?, s:o, s:o, s:o, s:o, s:o}", "pid", (int)process->pid, "uid",
 	                           (json_int_t)process->uid, "user", process->user, "command", process->command, "group",
 	                           group_reference(process), "not_in_force", process->not_in_force, "kernels",
 	                           kernels(process, activities, gpus), "reasons", reasons(&process->counters), "borrowed",
-	                           list_of(&process->borrowed.tpcs), "lent", list_of(&process->lent));
+	                           list_of(&process->borrowed.tpcs), "lent", list_of(&process->lent), "loans", loans(&process->borrowed));
 
 	row_find(&row, gpus);
 	return json_joined(object, json_numbers(row.numbers, NUMBER_OF_PROGRAM, NUMBER_COUNT - 1));
