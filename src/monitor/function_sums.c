@@ -43,6 +43,7 @@ void function_sums_add(struct function_sums *sums, const struct look_times *time
 			function = add(sums, came->name);
 		if (function) {
 			function->instances += came->instances;
+			function->overruns += came->overruns;
 			durations_merge(&function->durations, &came->durations);
 		}
 	}

@@ -8,7 +8,7 @@
 
 struct function_sum {
 	char *name; /* mangled; NULL: all functions that had no room */
-	uint64_t instances;
+	uint64_t instances, overruns;
 	struct durations durations;
 };
 

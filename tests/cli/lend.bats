@@ -102,3 +102,27 @@ is_in_top() {
 	[ "$(jq -r ".processes[] | select(.pid == $PROGRAM) | .loans | length == 1 and .[0].pid == $lender and .[0].tpc_us > 0" "$WORK/json")" = true ]
 	kill "$lender"
 }
+
+# The lender launches a kernel while the other one's are in its TPCs, which it has been lending since a second later than its last
+# launch. Where this machine has no time for us, nothing may be known.
+sees_the_wait() {
+	nvtaskset top --json --once --delay 2 >"$WORK/json" &
+	local watcher=$!
+	sleep 1.3
+	kill -USR1 "$lender"
+	wait "$watcher"
+	[ "$(jq ".processes[] | select(.pid == $lender) | .gpus[0].waited_seconds > 0" "$WORK/json")" = true ]
+}
+
+@test "two programs: how long the lender waited at most, and what took too long" {
+	local steps=(context wait)
+	for _ in {1..100}; do steps+=(where wait); done
+	start_side_by_side --mps auto --lend=1s -t 8-15 -- "${steps[@]}"
+	local lender=$PROGRAM
+	start_side_by_side --mps auto --borrow -t 0-7 -- context busy wait
+	wait_until sees_the_wait
+	[ "$(jq ".processes[] | select(.pid == $PROGRAM) | .gpus[0].waited_seconds" "$WORK/json")" = null ]
+	nvtaskset top --json --once --delay 0.5 "$PROGRAM" | jq -e '.kernels | map(.overruns >= 0) | all' >/dev/null
+	nvtaskset top --json --once --delay 0.5 "$lender" | jq -e '.kernels | map(.overruns == null) | all' >/dev/null
+	kill "$lender"
+}

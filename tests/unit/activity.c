@@ -176,7 +176,7 @@ TEST(kernels)
 	function_sums_add(&watched.functions, &(const struct look_times){.function_count = 4, .functions = came});
 	assert_int_equal(watched.functions.count, 2);
 	for (size_t i = 0; i < 2; i++)
-		assert_true(describe_kernel(&kernels[i], &watched.functions.list[i]));
+		assert_true(describe_kernel(&kernels[i], &watched.functions.list[i], i == 0));
 	share_out(kernels, 2);
 	/* Without the C++ library, the name is as the compiler wrote it. */
 	assert_string_equal(kernels[0].name, find_demangler() ? "gemm(float*, int)" : "_Z4gemmPfi");
@@ -189,6 +189,51 @@ TEST(kernels)
 	free(kernels[0].name);
 	free(kernels[1].name);
 	end_one(&watched);
+}
+
+/* --- what is lent ----------------------------------------------------------------------------------------------------- */
+
+static struct look_kernel kernel_of(uint64_t launched, uint64_t ended, bool is_borrowed)
+{
+	return (struct look_kernel){.pci = gpu, .launched_ns = launched, .ended_ns = ended, .is_borrowed = is_borrowed};
+}
+
+/* The longest wait of a lender that launches then. */
+static double wait_of(struct watched *borrower, const struct look_kernel *launch)
+{
+	struct watched both[] = {*borrower, {.pid = 8, .lends = true}};
+	struct watch_list list = {.count = 2, .list = both};
+
+	add_launches(&both[1], &(const struct look_times){.kernel_count = 1, .kernels = launch});
+	settle(&list, &both[1]);
+	assert_each(both[1].launch_count, 1, both[1].due_count, 1, both[1].gpu_count, 0); /* what borrowers say of it may come later */
+	settle(&list, &both[1]);
+	assert_each(both[1].launch_count, 0, both[1].gpu_count, 1);
+	free(both[1].launches);
+	return both[1].gpus[0].waited_ns;
+}
+
+TEST(a_lender_waits_for_launches_that_were_there_before)
+{
+	static struct loans loans;
+	struct watched borrower = {.pid = 7, .borrows = true, .loans = &loans};
+	const struct look_kernel kernels[] = {kernel_of(100, 500, true), kernel_of(200, 900, true), kernel_of(250, 5000, false)};
+	struct look_kernel launches[] = {kernel_of(50, 60, false), kernel_of(300, 1000, false), kernel_of(901, 999, false)};
+
+	loans_add(&loans, &(const struct look_times){.kernel_count = COUNT_OF(kernels), .kernels = kernels});
+	assert_true(wait_of(&borrower, &launches[0]) == 0);
+	assert_true(wait_of(&borrower, &launches[1]) == 600);
+	assert_true(wait_of(&borrower, &launches[2]) == 0);
+	launches[1].pci.bus++;
+	assert_true(wait_of(&borrower, &launches[1]) == 0);
+	/* Of more than are kept, the last ones count. */
+	for (uint64_t i = 0; i < LOANS_MAX; i++)
+		loans_add(&loans, &(const struct look_times){.kernel_count = 1, .kernels = &(const struct look_kernel){
+			.pci = gpu, .launched_ns = 10000 + i, .ended_ns = 20000 + i, .is_borrowed = true}});
+	launches[1] = kernel_of(300, 1000, false);
+	assert_true(wait_of(&borrower, &launches[1]) == 0);
+	launches[1].launched_ns = 10500;
+	assert_true(wait_of(&borrower, &launches[1]) == 20499 - 10500);
 }
 
 /* Each argument is a pair of the one before, so that the text is longer than any memory. */

@@ -42,7 +42,7 @@ static struct reading rate_since(const struct row *now, const struct row *before
 /* --- times -------------------------------------------------------------------------------------------------------- */
 
 /* On a GPU on which it has made no context, a program has done nothing. */
-static void take_times(struct row *row, const struct watched *watched)
+static void take_times(struct row *row, const struct watched *watched, bool sees_borrowers)
 {
 	static const struct watched_gpu nothing;
 	const struct watched_gpu *here = watched_find_gpu(watched, row->pci);
@@ -59,6 +59,7 @@ static void take_times(struct row *row, const struct watched *watched)
 		row->numbers[NUMBER_BUSY_TIME] = reading_of(times->all_busy_ns / 1e9);
 		row->numbers[NUMBER_TPC_TIME] = reading_of(times->all_tpc_ns / 1e9);
 		row->numbers[NUMBER_MEASURED_TIME] = reading_of(times->all_span_ns / 1e9);
+		row->numbers[NUMBER_WAITED] = reading_if(watched->lends && sees_borrowers, times->waited_ns / 1e9);
 		if (row->topology)
 			row->numbers[NUMBER_TPC_SHARE] = reading_of(times->tpc_ns / span / row->topology->tpc_count);
 	}
@@ -77,13 +78,13 @@ static void add_times(struct row *row, const struct watch_list *list)
 	else if (!watched->was_taken)
 		row->why_no_times = NOT_YET;
 	else
-		take_times(row, watched);
+		take_times(row, watched, !list->misses_borrowers);
 }
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
 /* Of kernels of graphs, durations are samples: the sum is that of all instances. */
-static bool describe_kernel(struct kernel_activity *kernel, const struct function_sum *function)
+static bool describe_kernel(struct kernel_activity *kernel, const struct function_sum *function, bool borrows)
 {
 	const struct durations *durations = &function->durations;
 	const bool has_times = durations->count > 0;
@@ -98,6 +99,7 @@ static bool describe_kernel(struct kernel_activity *kernel, const struct functio
 						   [KERNEL_MEDIAN] = reading_if(has_times, (double)durations_median(durations)),
 						   [KERNEL_SHORTEST] = reading_if(has_times, (double)durations->min_ns),
 						   [KERNEL_LONGEST] = reading_if(has_times, (double)durations->max_ns),
+						   [KERNEL_OVERRUNS] = reading_if(borrows, (double)function->overruns),
 						   [KERNEL_DEVIATION] = reading_if(has_times, durations_deviation(durations)),
 					   }};
 	return kernel->name != NULL;
@@ -138,7 +140,7 @@ static int list_kernels(struct activities *now, struct error *error)
 		return 0;
 	now->kernels = calloc(watched->functions.count + 1, sizeof *now->kernels);
 	for (unsigned int i = 0; now->kernels && i < watched->functions.count; i++)
-		is_whole = describe_kernel(&now->kernels[now->kernel_count++], &watched->functions.list[i]) && is_whole;
+		is_whole &= describe_kernel(&now->kernels[now->kernel_count++], &watched->functions.list[i], watched->borrows);
 	if (!now->kernels || !is_whole)
 		return error_set(error, "no memory");
 	share_out(now->kernels, now->kernel_count);

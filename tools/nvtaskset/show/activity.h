@@ -8,7 +8,8 @@
 #include "watched.h"
 
 /* X(identifier, member in JSON, whether it is an integer there, heading, rank): what `top PID` tells of a function, as Nsight
- * Systems' cuda_gpu_kern_sum does; and how many instances the times are of, which of kernels of graphs are samples. */
+ * Systems' cuda_gpu_kern_sum does; how many instances the times are of, which of kernels of graphs are samples; and of a borrower, how
+ * many took longer in others' TPCs than these allow. */
 #define KERNEL_NUMBERS(X)                                  \
 	X(SHARE, "share", false, "TIME%", 0)               \
 	X(TOTAL, "total_ns", false, "TOTAL", 3)            \
@@ -18,7 +19,8 @@
 	X(MEDIAN, "median_ns", false, "MED", 4)            \
 	X(SHORTEST, "min_ns", false, "MIN", 5)             \
 	X(LONGEST, "max_ns", false, "MAX", 6)              \
-	X(DEVIATION, "deviation_ns", false, "STDDEV", 7)
+	X(DEVIATION, "deviation_ns", false, "STDDEV", 7)   \
+	X(OVERRUNS, "overruns", true, "OVERRUNS", 2)
 
 enum kernel_number {
 #define KERNEL_NUMBER_ENUM(identifier, member, is_integer, heading, rank) KERNEL_##identifier,

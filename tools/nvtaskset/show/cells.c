@@ -30,6 +30,18 @@ const char *cell_count(struct reading count, int decimals, char text[CELL_MAX])
 	return text;
 }
 
+const char *cell_duration(struct reading nanoseconds, char text[CELL_MAX])
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+	double value = nanoseconds.value;
+	size_t unit = 0;
+
+	for (; value >= 1000 && unit < 3; unit++)
+		value /= 1000;
+	snprintf(text, CELL_MAX, "%.*f%s", unit > 0 ? 1 : 0, value, units[unit]);
+	return nanoseconds.is_known ? text : "-";
+}
+
 /* The marks are explained by notes. */
 static const char *format_busy(const struct row *row, char text[CELL_MAX])
 {
@@ -73,14 +85,21 @@ static const char *format_given(const struct process *process, enum time_kind ki
 	return text;
 }
 
-/* "lends 8, borrows 0": so many TPCs now. */
-static const char *format_lending(const struct process *process, char text[CELL_MAX])
+/* "lends 8, waited 1.2ms, borrows 0": so many TPCs now, and at most so long of late. */
+static const char *format_lending(const struct row *row, char text[CELL_MAX])
 {
+	const struct process *process = row->process;
 	bool lends = segment_lends_us(&process->revision.lending) > 0, borrows = segment_borrows(&process->revision.lending);
-	int length = lends ? snprintf(text, CELL_MAX, "lends %u%s", tpcset_count(&process->lent), borrows ? ", " : "") : 0;
+	struct reading waited = row->numbers[NUMBER_WAITED];
+	char duration[CELL_MAX];
+	int length = lends ? snprintf(text, CELL_MAX, "lends %u", tpcset_count(&process->lent)) : 0;
 
+	cell_duration(reading_of(waited.value * 1e9), duration);
+	if (waited.value > 0)
+		length += snprintf(text + length, CELL_MAX - (size_t)length, ", waited %.16s", duration);
 	if (borrows)
-		length += snprintf(text + length, CELL_MAX - (size_t)length, "borrows %u", tpcset_count(&process->borrowed.tpcs));
+		length += snprintf(text + length, CELL_MAX - (size_t)length, "%sborrows %u", length > 0 ? ", " : "",
+		                   tpcset_count(&process->borrowed.tpcs));
 	return length > 0 ? text : "";
 }
 
@@ -114,7 +133,7 @@ const char *cell_of_row(const void *item, unsigned int cell, char text[CELL_MAX]
 		shown = format_given(row->process, (enum time_kind)(cell - CELL_QUOTA + TIME_QUOTA), text);
 		break;
 	case CELL_LENDING:
-		shown = format_lending(row->process, text);
+		shown = format_lending(row, text);
 		break;
 	case CELL_BUSY:
 		shown = format_busy(row, text);

@@ -36,6 +36,9 @@ const char *cell_percent(struct reading share, char text[CELL_MAX]);
 
 const char *cell_whole(struct reading number, char text[CELL_MAX]);
 
+/* "1.2ms". */
+const char *cell_duration(struct reading nanoseconds, char text[CELL_MAX]);
+
 /* Shortened if it is large. Of things that come one by one, `decimals` is 0. */
 const char *cell_count(struct reading count, int decimals, char text[CELL_MAX]);
 

@@ -41,6 +41,7 @@ static inline int reading_compare(struct reading a, struct reading b)
 	X(BUSY, "busy", false)                              \
 	X(BUSY_ERROR, "busy_error", false)                  \
 	X(TPC_SHARE, "tpc_share", false)                    \
+	X(WAITED, "waited_seconds", false)                  \
 	X(BUSY_TIME, "busy_seconds", false)                 \
 	X(TPC_TIME, "tpc_seconds", false)                   \
 	X(MEASURED_TIME, "measured_seconds", false)         \

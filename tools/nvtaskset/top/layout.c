@@ -96,23 +96,11 @@ static void draw_rows(struct sheet *sheet, const struct table *table, const stru
 /* --- the kernels of one program --------------------------------------------------------------------------------------- */
 
 static const struct column kernel_columns[] = {
-#define KERNEL_COLUMN(identifier, member, is_integer, heading, rank) {heading, KERNEL_##identifier, true, rank, 0, false},
+#define KERNEL_COLUMN(identifier, member, is_integer, heading, rank) {heading, KERNEL_##identifier, true, rank, 0, true},
 	KERNEL_NUMBERS(KERNEL_COLUMN)
 #undef KERNEL_COLUMN
 	{.heading = "NAME", .what = KERNEL_NUMBER_COUNT},
 };
-
-static const char *format_duration(struct reading nanoseconds, char text[CELL_MAX])
-{
-	static const char *const units[] = {"ns", "us", "ms", "s"};
-	double value = nanoseconds.value;
-	size_t unit = 0;
-
-	for (; value >= 1000 && unit < 3; unit++)
-		value /= 1000;
-	snprintf(text, CELL_MAX, "%.*f%s", unit > 0 ? 1 : 0, value, units[unit]);
-	return nanoseconds.is_known ? text : "-";
-}
 
 static const char *kernel_cell(const void *item, unsigned int what, char text[CELL_MAX])
 {
@@ -123,10 +111,12 @@ static const char *kernel_cell(const void *item, unsigned int what, char text[CE
 		cell = kernel->name;
 	else if (what == KERNEL_SHARE)
 		cell = cell_percent(kernel->numbers[what], text);
-	else if (what == KERNEL_INSTANCES || what == KERNEL_TIMED)
+	else if (what == KERNEL_OVERRUNS && !kernel->numbers[what].is_known)
+		cell = "";
+	else if (what == KERNEL_INSTANCES || what == KERNEL_TIMED || what == KERNEL_OVERRUNS)
 		cell = cell_count(kernel->numbers[what], 0, text);
 	else
-		cell = format_duration(kernel->numbers[what], text);
+		cell = cell_duration(kernel->numbers[what], text);
 	return cell;
 }
 
