@@ -6,19 +6,13 @@
 
 #include "look.h"
 
-struct function_sum {
-	char *name; /* mangled; NULL: all functions that had no room */
-	uint64_t instances, overruns;
-	struct durations durations;
-};
-
 /* All zero is empty. */
 struct function_sums {
 	unsigned int count;
-	struct function_sum *list; /* in the order in which they were seen first */
+	struct look_function *list; /* those of the look, in the same order; some may not have run yet */
 };
 
-/* A function for which there is no memory is missing. */
+/* Of the same look each time, as long as it lasts: the names are its own. Without memory, the newest are missing. */
 void function_sums_add(struct function_sums *sums, const struct look_times *times);
 void function_sums_free(struct function_sums *sums);
 

@@ -167,13 +167,14 @@ TEST(an_interval_begins_anew_and_the_sum_goes_on)
 TEST(kernels)
 {
 	struct watched watched = {.pid = 7};
-	struct look_function came[] = {{.name = "_Z4gemmPfi", .instances = 10}, {.name = NULL, .instances = 1},
-	                               {.name = "idle", .instances = 0}, {.name = "_Z4gemmPfi", .instances = 30}};
+	struct look_function came[] = {{.name = "_Z4gemmPfi", .instances = 10}, {.name = NULL, .instances = 1}};
 	struct kernel_activity kernels[2];
 
 	durations_add(&came[0].durations, 1000);
-	durations_add(&came[3].durations, 3000);
-	function_sums_add(&watched.functions, &(const struct look_times){.function_count = 4, .functions = came});
+	function_sums_add(&watched.functions, &(const struct look_times){.function_count = 1, .functions = came});
+	came[0] = (struct look_function){.name = "_Z4gemmPfi", .instances = 30, .overruns = 2};
+	durations_add(&came[0].durations, 3000);
+	function_sums_add(&watched.functions, &(const struct look_times){.function_count = 2, .functions = came});
 	assert_int_equal(watched.functions.count, 2);
 	for (size_t i = 0; i < 2; i++)
 		assert_true(describe_kernel(&kernels[i], &watched.functions.list[i], i == 0));
@@ -184,6 +185,7 @@ TEST(kernels)
 	assert_near(kernels[0].numbers[KERNEL_AVERAGE], 2000);
 	assert_near(kernels[0].numbers[KERNEL_TOTAL], 80000);
 	assert_near(kernels[0].numbers[KERNEL_SHARE], 1);
+	assert_near(kernels[0].numbers[KERNEL_OVERRUNS], 2);
 	/* It has no sample: nothing is known of its times. */
 	assert_false(kernels[1].numbers[KERNEL_TOTAL].is_known || kernels[1].numbers[KERNEL_AVERAGE].is_known || kernels[1].numbers[KERNEL_SHARE].is_known);
 	free(kernels[0].name);

@@ -1,5 +1,6 @@
 #include "times.h"
 
+#include "base/extremes.h"
 #include "gpu/tpcset.h"
 
 #include <stdlib.h>
@@ -167,9 +168,7 @@ static struct times_stream *stream_of(struct times *times, uint64_t stream)
 /* A hostile process's times may be anything. */
 static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
 {
-	if (value > most)
-		value = most;
-	return value < least ? least : value;
+	return max_u64(least, min_u64(value, most));
 }
 
 static uint64_t sum(uint64_t a, uint64_t b)
@@ -184,7 +183,7 @@ static uint64_t latency_of(const struct times *times, const struct times_kernel 
 	uint64_t pause = times->launched != 0 && kernel->launched_ns > times->launched ? kernel->launched_ns - times->launched : 0;
 	uint64_t longer = pause / 1000000 * calibration->paused_ns_per_ms;
 
-	return calibration->plain.latency_ns + between(longer, 0, calibration->paused_most_ns);
+	return calibration->plain.latency_ns + min_u64(longer, calibration->paused_most_ns);
 }
 
 /* The begin of a kernel whose stamp, or the present, is `end` on the processor's clock. */

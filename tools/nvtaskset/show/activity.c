@@ -84,7 +84,7 @@ static void add_times(struct row *row, const struct watch_list *list)
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
 /* Of kernels of graphs, durations are samples: the sum is that of all instances. */
-static bool describe_kernel(struct kernel_activity *kernel, const struct function_sum *function, bool borrows)
+static bool describe_kernel(struct kernel_activity *kernel, const struct look_function *function, bool borrows)
 {
 	const struct durations *durations = &function->durations;
 	const bool has_times = durations->count > 0;
@@ -139,8 +139,10 @@ static int list_kernels(struct activities *now, struct error *error)
 	if (now->why_no_kernels)
 		return 0;
 	now->kernels = calloc(watched->functions.count + 1, sizeof *now->kernels);
-	for (unsigned int i = 0; now->kernels && i < watched->functions.count; i++)
-		is_whole &= describe_kernel(&now->kernels[now->kernel_count++], &watched->functions.list[i], watched->borrows);
+	for (unsigned int i = 0; now->kernels && i < watched->functions.count; i++) {
+		if (watched->functions.list[i].instances > 0)
+			is_whole &= describe_kernel(&now->kernels[now->kernel_count++], &watched->functions.list[i], watched->borrows);
+	}
 	if (!now->kernels || !is_whole)
 		return error_set(error, "no memory");
 	share_out(now->kernels, now->kernel_count);
