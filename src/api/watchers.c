@@ -159,25 +159,9 @@ int nvtaskset_watcher_times(const struct nvtaskset_watcher *watcher, unsigned in
 
 /* --- functions ------------------------------------------------------------------------------------------------------ */
 
-/* The function of this number, of those that have run; their number in `count`. */
-static const struct look_function *find_function(const struct nvtaskset_watcher *watcher, unsigned int number, unsigned int *count)
-{
-	const struct look_function *found = NULL;
-
-	*count = 0;
-	for (unsigned int i = 0; i < watcher->functions.count; i++) {
-		if (watcher->functions.list[i].instances > 0 && (*count)++ == number)
-			found = &watcher->functions.list[i];
-	}
-	return found;
-}
-
 unsigned int nvtaskset_watcher_function_count(const struct nvtaskset_watcher *watcher)
 {
-	unsigned int count;
-
-	find_function(watcher, 0, &count);
-	return count;
+	return watcher->functions.count;
 }
 
 static uint64_t rounded(double ns)
@@ -188,11 +172,10 @@ static uint64_t rounded(double ns)
 int nvtaskset_watcher_function(const struct nvtaskset_watcher *watcher, unsigned int number,
                                struct nvtaskset_function *function, struct nvtaskset_error *error)
 {
-	unsigned int count;
-	const struct look_function *sum = find_function(watcher, number, &count);
-
-	if (!sum)
-		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID, "function %u: there are %u", number, count);
+	if (number >= watcher->functions.count)
+		return error_set_code(inside_error(error), NVTASKSET_ERROR_INVALID, "function %u: there are %u", number,
+		                      watcher->functions.count);
+	const struct look_function *sum = &watcher->functions.list[number].all;
 	const struct durations *durations = &sum->durations;
 	bool is_known = durations->count > 0;
 	double average = durations_average(durations);

@@ -1,29 +1,38 @@
 #include "function_sums.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-static void make_room(struct function_sums *sums, unsigned int count)
+/* NULL if there is no memory. */
+static struct look_function *sum_of(struct function_sums *sums, unsigned int place)
 {
-	struct look_function *more = count > sums->count ? realloc(sums->list, count * sizeof *more) : NULL;
+	unsigned int number = 0;
 
-	if (more) {
-		memset(more + sums->count, 0, (count - sums->count) * sizeof *more);
-		*sums = (struct function_sums){.count = count, .list = more};
+	while (number < sums->count && sums->list[number].place != place)
+		number++;
+	if (number == sums->count) {
+		struct function_sum *more = realloc(sums->list, (number + 1) * sizeof *more);
+
+		if (!more)
+			return NULL;
+		more[number] = (struct function_sum){.place = place};
+		*sums = (struct function_sums){.count = number + 1, .list = more};
 	}
+	return &sums->list[number].all;
 }
 
 void function_sums_add(struct function_sums *sums, const struct look_times *times)
 {
-	make_room(sums, times->function_count);
-	for (unsigned int i = 0; i < times->function_count && i < sums->count; i++) {
+	for (unsigned int i = 0; i < times->function_count; i++) {
 		const struct look_function *came = &times->functions[i];
-		struct look_function *sum = &sums->list[i];
+		bool has_run = came->instances > 0 || came->durations.count > 0;
+		struct look_function *sum = has_run ? sum_of(sums, i) : NULL;
 
-		sum->name = came->name;
-		sum->instances += came->instances;
-		sum->overruns += came->overruns;
-		durations_merge(&sum->durations, &came->durations);
+		if (sum) {
+			sum->name = came->name;
+			sum->instances += came->instances;
+			sum->overruns += came->overruns;
+			durations_merge(&sum->durations, &came->durations);
+		}
 	}
 }
 

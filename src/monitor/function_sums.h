@@ -9,10 +9,13 @@
 /* All zero is empty. */
 struct function_sums {
 	unsigned int count;
-	struct look_function *list; /* those of the look, in the same order; some may not have run yet */
+	struct function_sum {
+		unsigned int place; /* in the look's list */
+		struct look_function all;
+	} *list; /* in the order in which they were seen to run first */
 };
 
-/* Of the same look each time, as long as it lasts: the names are its own. Without memory, the newest are missing. */
+/* Of the same look each time, as long as it lasts: the names are its own. A function for which there is no memory is missing. */
 void function_sums_add(struct function_sums *sums, const struct look_times *times);
 void function_sums_free(struct function_sums *sums);
 

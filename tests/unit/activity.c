@@ -177,7 +177,7 @@ TEST(kernels)
 	function_sums_add(&watched.functions, &(const struct look_times){.function_count = 2, .functions = came});
 	assert_int_equal(watched.functions.count, 2);
 	for (size_t i = 0; i < 2; i++)
-		assert_true(describe_kernel(&kernels[i], &watched.functions.list[i], i == 0));
+		assert_true(describe_kernel(&kernels[i], &watched.functions.list[i].all, i == 0));
 	share_out(kernels, 2);
 	/* Without the C++ library, the name is as the compiler wrote it. */
 	assert_string_equal(kernels[0].name, find_demangler() ? "gemm(float*, int)" : "_Z4gemmPfi");

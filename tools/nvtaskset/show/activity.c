@@ -139,10 +139,8 @@ static int list_kernels(struct activities *now, struct error *error)
 	if (now->why_no_kernels)
 		return 0;
 	now->kernels = calloc(watched->functions.count + 1, sizeof *now->kernels);
-	for (unsigned int i = 0; now->kernels && i < watched->functions.count; i++) {
-		if (watched->functions.list[i].instances > 0)
-			is_whole &= describe_kernel(&now->kernels[now->kernel_count++], &watched->functions.list[i], watched->borrows);
-	}
+	for (unsigned int i = 0; now->kernels && i < watched->functions.count; i++)
+		is_whole &= describe_kernel(&now->kernels[now->kernel_count++], &watched->functions.list[i].all, watched->borrows);
 	if (!now->kernels || !is_whole)
 		return error_set(error, "no memory");
 	share_out(now->kernels, now->kernel_count);
