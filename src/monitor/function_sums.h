@@ -15,7 +15,8 @@ struct function_sums {
 	} *list; /* in the order in which they were seen to run first */
 };
 
-/* Of the same look each time, as long as it lasts: the names are its own. A function for which there is no memory is missing. */
+/* Of the same look each time, as long as it lasts: the names are its own. A function for which there is no memory is
+ * missing. */
 void function_sums_add(struct function_sums *sums, const struct look_times *times);
 void function_sums_free(struct function_sums *sums);
 

@@ -61,7 +61,8 @@ static void take_counts(struct look *look, bool is_first)
 /* --- times ------------------------------------------------------------------------------------------------------------- */
 
 /* The clock's error is added to the end. */
-static void tell_kernel(struct look *look, const struct watched_event *found, struct look_function *function, uint64_t duration)
+static void tell_kernel(struct look *look, const struct watched_event *found, struct look_function *function,
+                        uint64_t duration)
 {
 	const struct stamps_event *event = &found->event;
 	struct times *times = &found->ring->gpu->times;

@@ -63,7 +63,8 @@ static struct tpcset set_of(unsigned int first, unsigned int last)
 static struct row row_with(int pid, const char *command, struct reading busy, struct reading rate)
 {
 	static struct tpcset set;
-	struct row row = {.process = process_of(pid, "ana", command), .has_gpu = true, .gpu = "0", .set = &set, .pci = first_gpu};
+	struct row row = {
+		.process = process_of(pid, "ana", command), .has_gpu = true, .gpu = "0", .set = &set, .pci = first_gpu};
 
 	set = set_of(0, 32);
 	row.numbers[NUMBER_BUSY] = busy;
@@ -237,8 +238,10 @@ static struct row some_row(int pid)
 	if (some(2))
 		process->revision.quota = (struct segment_quota){.run_us = some(2) ? 30000 : 9999999, .period_us = 10000000};
 	if (some(2))
-		process->revision.rank = (struct segment_rank){.priority = segment_rank_of_priority(some(100)), .weight = 1 + some(10000),
-		                                               .scheduling = SEGMENT_PRT, .reservation = SEGMENT_PE};
+		process->revision.rank = (struct segment_rank){.priority = segment_rank_of_priority(some(100)),
+		                                               .weight = 1 + some(10000),
+		                                               .scheduling = SEGMENT_PRT,
+		                                               .reservation = SEGMENT_PE};
 	return row;
 }
 

@@ -45,7 +45,9 @@ bool clock_fit_add(struct clock_fit *fit, enum clock_order order, uint64_t cpu, 
 
 	if (!bounds || (order == CLOCK_USUALLY_NOT_BEFORE && contradicts(&new, &bounds->lower)))
 		return false;
-	struct clock_bound *bound = order == CLOCK_NOT_BEFORE ? &bounds->upper : order == CLOCK_NOT_AFTER ? &bounds->lower : &bounds->usual;
+	struct clock_bound *bound = order == CLOCK_NOT_BEFORE  ? &bounds->upper
+	                            : order == CLOCK_NOT_AFTER ? &bounds->lower
+	                                                       : &bounds->usual;
 	bool is_closer = order == CLOCK_NOT_AFTER ? new.offset > bound->offset : new.offset < bound->offset;
 	bool is_new = !bound->is_known || is_closer;
 

@@ -34,8 +34,8 @@ enum clock_order {
 	CLOCK_USUALLY_NOT_BEFORE
 };
 
-/* What the GPU did at its time `gpu` was in this order to `cpu`. Returns whether that is new: the clocks were not known so well
- * before. */
+/* What the GPU did at its time `gpu` was in this order to `cpu`. Returns whether that is new: the clocks were not known so
+ * well before. */
 bool clock_fit_add(struct clock_fit *fit, enum clock_order order, uint64_t cpu, uint64_t gpu);
 
 /* GPU minus processor at the processor's time `at`. It differs from the true one by at most the error; before and after,

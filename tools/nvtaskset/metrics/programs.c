@@ -69,7 +69,8 @@ static void add_known(struct exposition *exposition, enum metric metric, const s
 }
 
 /* Of each lender that the borrower tells apart, so that the sum by lender is what was lent, too. Never more than these. */
-static void expose_borrowed(struct exposition *exposition, const struct segment_borrowed *borrowed, const struct metric_labels *common)
+static void expose_borrowed(struct exposition *exposition, const struct segment_borrowed *borrowed,
+                            const struct metric_labels *common)
 {
 	uint64_t rest = borrowed->tpc_us;
 	unsigned int count = 0;

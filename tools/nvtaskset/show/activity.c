@@ -14,7 +14,8 @@
 
 /* --- rates -------------------------------------------------------------------------------------------------------- */
 
-const struct row *activities_find(const struct activities *activities, const struct process *process, struct pci_address gpu)
+const struct row *activities_find(const struct activities *activities, const struct process *process,
+                                  struct pci_address gpu)
 {
 	const struct row *found = NULL;
 
@@ -34,9 +35,10 @@ static struct reading rate_since(const struct row *now, const struct row *before
 {
 	struct reading ended = now->numbers[NUMBER_ENDED];
 	struct reading ended_before = before ? before->numbers[NUMBER_ENDED] : (struct reading){.is_known = false};
-	bool is_known = span.is_known && span.value > 0 && ended.is_known && ended_before.is_known && ended.value >= ended_before.value;
+	double more = ended.value - ended_before.value;
+	bool is_known = span.is_known && span.value > 0 && ended.is_known && ended_before.is_known && more >= 0;
 
-	return reading_if(is_known, (ended.value - ended_before.value) / span.value);
+	return reading_if(is_known, more / span.value);
 }
 
 /* --- times -------------------------------------------------------------------------------------------------------- */
@@ -140,7 +142,8 @@ static int list_kernels(struct activities *now, struct error *error)
 		return 0;
 	now->kernels = calloc(watched->functions.count + 1, sizeof *now->kernels);
 	for (unsigned int i = 0; now->kernels && i < watched->functions.count; i++)
-		is_whole &= describe_kernel(&now->kernels[now->kernel_count++], &watched->functions.list[i].all, watched->borrows);
+		is_whole &= describe_kernel(&now->kernels[now->kernel_count++], &watched->functions.list[i].all,
+		                            watched->borrows);
 	if (!now->kernels || !is_whole)
 		return error_set(error, "no memory");
 	share_out(now->kernels, now->kernel_count);

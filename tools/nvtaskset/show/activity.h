@@ -7,9 +7,9 @@
 #include "rows.h"
 #include "watched.h"
 
-/* X(identifier, member in JSON, whether it is an integer there, heading, rank): what `top PID` tells of a function, as Nsight
- * Systems' cuda_gpu_kern_sum does; how many instances the times are of, which of kernels of graphs are samples; and of a borrower, how
- * many took longer in others' TPCs than these allow. */
+/* X(identifier, member in JSON, whether it is an integer there, heading, rank): what `top PID` tells of a function, as
+ * Nsight Systems' cuda_gpu_kern_sum does; how many instances the times are of, which of kernels of graphs are samples; and
+ * of a borrower, how many took longer in others' TPCs than these allow. */
 #define KERNEL_NUMBERS(X)                                  \
 	X(SHARE, "share", false, "TIME%", 0)               \
 	X(TOTAL, "total_ns", false, "TOTAL", 3)            \
@@ -60,6 +60,7 @@ void activities_free(struct activities *activities);
 void activities_keep_up(struct activities *activities);
 
 /* The same process on the same GPU; NULL if it is not there. */
-const struct row *activities_find(const struct activities *activities, const struct process *process, struct pci_address gpu);
+const struct row *activities_find(const struct activities *activities, const struct process *process,
+                                  struct pci_address gpu);
 
 #endif

@@ -163,8 +163,8 @@ const char *cell_of_row(const void *item, unsigned int cell, char text[CELL_MAX]
 struct reading cell_number(const struct row *row, enum cell cell)
 {
 	static const enum number numbers[CELL_NUMBER] = {
-		[CELL_BUSY] = NUMBER_BUSY, [CELL_TPC] = NUMBER_TPC_SHARE, [CELL_RATE] = NUMBER_RATE, [CELL_WAITING] = NUMBER_IN_FLIGHT,
-		[CELL_TIME] = NUMBER_BUSY_TIME,
+		[CELL_BUSY] = NUMBER_BUSY,           [CELL_TPC] = NUMBER_TPC_SHARE,   [CELL_RATE] = NUMBER_RATE,
+		[CELL_WAITING] = NUMBER_IN_FLIGHT, [CELL_TIME] = NUMBER_BUSY_TIME,
 	};
 	struct segment_quota quota = row->process->revision.quota;
 	struct segment_rank rank = row->process->revision.rank;

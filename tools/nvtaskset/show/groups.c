@@ -105,7 +105,10 @@ static void print_one(const struct groups *groups, const struct group_sum *sum, 
 	static const struct {
 		enum number number;
 		const char *what;
-	} shown[] = {{NUMBER_LAUNCHES, "launches"}, {NUMBER_ENDED, "ended"}, {NUMBER_IN_FLIGHT, "in flight"}, {NUMBER_OUTSIDE, "outside"}};
+	} shown[] = {{NUMBER_LAUNCHES, "launches"},
+	             {NUMBER_ENDED, "ended"},
+	             {NUMBER_IN_FLIGHT, "in flight"},
+	             {NUMBER_OUTSIDE, "outside"}};
 	char text[CELL_MAX];
 
 	if (sum->first->group.name[0] != '\0')

@@ -211,9 +211,9 @@ static json_t *gaps(uint32_t bits)
 
 static json_t *kernels_on_gpu(const struct row *row, const struct topology_list *gpus)
 {
-	json_t *object = json_joined(json_gpu(row->pci, gpus), json_numbers(row->numbers, NUMBER_LAUNCHES, NUMBER_UNANNOUNCED));
+	json_t *object = json_joined(json_gpu(row->pci, gpus), json_pack("{s:o}", "gaps", gaps(row->gaps)));
 
-	return json_joined(object, json_pack("{s:o}", "gaps", gaps(row->gaps)));
+	return json_joined(object, json_numbers(row->numbers, NUMBER_LAUNCHES, NUMBER_UNANNOUNCED));
 }
 
 /* On the GPUs of the partition, also where nothing is counted, and on the others that are used. */
@@ -273,7 +273,8 @@ static json_t *process_members(const struct process *process, const struct activ
 	                           (json_int_t)process->uid, "user", process->user, "command", process->command, "group",
 	                           group_reference(process), "not_in_force", process->not_in_force, "kernels",
 	                           kernels(process, activities, gpus), "reasons", reasons(&process->counters), "borrowed",
-	                           list_of(&process->borrowed.tpcs), "lent", list_of(&process->lent), "loans", loans(&process->borrowed));
+	                           list_of(&process->borrowed.tpcs), "lent", list_of(&process->lent), "loans",
+	                           loans(&process->borrowed));
 
 	row_find(&row, gpus);
 	return json_joined(object, json_numbers(row.numbers, NUMBER_OF_PROGRAM, NUMBER_COUNT - 1));

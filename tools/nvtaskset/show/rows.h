@@ -30,8 +30,8 @@ static inline int reading_compare(struct reading a, struct reading b)
 	return a.is_known != b.is_known ? b.is_known - a.is_known : (a.value < b.value) - (a.value > b.value);
 }
 
-/* X(identifier, member in JSON, whether it is an integer there). First what is the program's on one GPU: kernels; since the look
- * before; since the first look, in seconds; then what is the program's as a whole, which only its first row has. */
+/* X(identifier, member in JSON, whether it is an integer there). First what is the program's on one GPU: kernels; since
+ * the look before; since the first look, in seconds. Then what is the program's as a whole, which only its first row has. */
 #define NUMBERS(X)                                          \
 	X(LAUNCHES, "launches", true)                       \
 	X(ENDED, "ended", true)                             \

@@ -18,7 +18,7 @@ struct column {
 	const char *heading;
 	unsigned int what;      /* its cells tell */
 	bool is_number;         /* on the right */
-	unsigned int rank;      /* where there is no room for all columns, the one with the highest rank goes first; 0: none goes */
+	unsigned int rank;      /* where there is no room for all, the column with the highest rank goes first; 0: it stays */
 	unsigned int width_max; /* longer cells are cut; 0: none is */
 	bool may_be_missing;    /* where all of its cells are "" */
 };
@@ -39,7 +39,7 @@ struct table {
 /* Chooses columns for a page of this width. */
 void table_fit(struct table *table, size_t width);
 
-/* Prints the headings, or a row, without the end of the line. It may be longer than the page, if there is no room for more than a
+/* Prints the headings, or a row, without the end of the line. It may be longer than the page where there is no room for a
  * few characters of the last column. `marks` are printed around the heading of the column `marked`, if there is one. */
 void table_print_headings(const struct table *table, unsigned int marked, const char *const marks[2], FILE *page);
 void table_print_row(const struct table *table, size_t row, FILE *page);

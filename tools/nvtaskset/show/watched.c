@@ -282,7 +282,9 @@ int watched_follow(struct watch_list *watched, const struct processes *processes
 		known = (struct watched *)watched_find(watched, process);
 		if (known)
 			follow_lending(known, process, limit);
-		watched->misses_borrowers |= segment_borrows(&process->revision.lending) && !(known && known->look && known->loans);
+		bool borrows = segment_borrows(&process->revision.lending), tells = known && known->look && known->loans;
+
+		watched->misses_borrowers |= borrows && !tells;
 	}
 	drop_unlisted(watched);
 	return result;
@@ -315,9 +317,13 @@ void watched_begin(struct watch_list *watched)
 		one->was_taken = false;
 		one->why_unknown = NULL;
 		for (unsigned int place = 0; place < one->gpu_count; place++) {
-			one->gpus[place].why_unknown = NULL;
-			one->gpus[place].span_ns = one->gpus[place].left_out_ns = 0;
-			one->gpus[place].waited_ns = one->gpus[place].busy_ns = one->gpus[place].busy_error_ns = one->gpus[place].tpc_ns = 0;
+			struct watched_gpu *gpu = &one->gpus[place];
+
+			*gpu = (struct watched_gpu){.pci = gpu->pci,
+			                            .is_presence = gpu->is_presence,
+			                            .all_span_ns = gpu->all_span_ns,
+			                            .all_busy_ns = gpu->all_busy_ns,
+			                            .all_tpc_ns = gpu->all_tpc_ns};
 		}
 	}
 }

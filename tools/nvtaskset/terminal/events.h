@@ -31,8 +31,8 @@ int64_t event_due_after(int64_t due, double seconds);
 /* Waits for an event, until `until`, as of event_now. `signals` and `keys` are descriptors, or -1. */
 enum event event_wait(int64_t until, int signals, int keys, const struct meanwhile *meanwhile);
 
-/* Waits until then. If standard output has no reader any more, it ends as a write to a closed pipe would: by SIGPIPE, or by -1
- * with the reason if that is ignored. */
+/* Waits until then. If standard output has no reader any more, it ends as a write to a closed pipe would: by SIGPIPE, or
+ * by -1 with the reason if that is ignored. */
 int event_wait_until(int64_t until, const struct meanwhile *meanwhile, struct error *error);
 
 #endif

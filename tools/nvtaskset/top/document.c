@@ -11,10 +11,10 @@ static json_t *set_or_null(const struct tpcset *set)
 
 static json_t *on_gpu(const struct row *row, const struct topology_list *gpus)
 {
-	json_t *object = json_joined(json_gpu(row->pci, gpus), json_pack("{s:o, s:b, s:s?}", "tpc_list", set_or_null(row->set),
-	                                                                 "presence", row->is_presence, "why_no_times",
-	                                                                 row->why_no_times));
+	json_t *object = json_pack("{s:o, s:b, s:s?}", "tpc_list", set_or_null(row->set), "presence", row->is_presence,
+	                           "why_no_times", row->why_no_times);
 
+	object = json_joined(json_gpu(row->pci, gpus), object);
 	object = json_joined(object, json_numbers(row->numbers, NUMBER_IN_FLIGHT, NUMBER_IN_FLIGHT));
 	return json_joined(object, json_numbers(row->numbers, NUMBER_RATE, NUMBER_BUSY_TIME));
 }

@@ -93,8 +93,15 @@ static bool take_keys(void *context, const char *bytes, size_t length)
 static int show(struct subject *subject, struct error *error)
 {
 	const struct options *options = subject->options;
-	struct watch page = {.subject = subject, .update = update, .draw = draw, .take_keys = take_keys, .is_data = options->json,
-	                     .meanwhile = {.act = keep_up, .context = subject, .every_ms = LOOK_TAKE_MS}, .is_measured = true};
+	struct watch page = {
+		.subject = subject,
+		.update = update,
+		.draw = draw,
+		.take_keys = take_keys,
+		.meanwhile = {.act = keep_up, .context = subject, .every_ms = LOOK_TAKE_MS},
+		.is_data = options->json,
+		.is_measured = true,
+	};
 	bool once = options->once || (!options->json && !terminal_look().moves_cursor);
 	int result = activities_look(&subject->activities, &subject->gpus, error);
 
