@@ -55,15 +55,14 @@ void metric_label(struct metric_labels *labels, const char *name, const char *va
 /* The samples of each metric, as text. */
 struct exposition {
 	enum metrics_format format; /* METRICS_ANY is OpenMetrics */
-	struct {
-		FILE *file;
+	struct family {
+		FILE *file; /* NULL: there is no memory */
 		char *text;
 		size_t length;
 	} families[METRIC_COUNT];
 };
 
-/* -1 with the reason, and nothing to end. */
-int exposition_begin(struct exposition *exposition, enum metrics_format format, struct error *error);
+void exposition_begin(struct exposition *exposition, enum metrics_format format);
 
 /* The value of an INFO is 1. */
 void exposition_add(struct exposition *exposition, enum metric metric, const struct metric_labels *labels, double value);

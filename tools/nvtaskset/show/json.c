@@ -40,22 +40,25 @@ json_t *json_reading(struct reading reading, bool is_integer)
 	return !reading.is_known ? json_null() : is_integer ? json_integer(whole) : json_real(reading.value);
 }
 
-json_t *json_numbers(const struct reading numbers[NUMBER_COUNT], enum number first, enum number last)
+json_t *json_members(const struct reading *numbers, const struct json_member *members, unsigned int first, unsigned int last)
 {
-	static const struct {
-		const char *member;
-		bool is_integer;
-	} described[] = {
-#define NUMBER_ENTRY(identifier, member, is_integer) {member, is_integer},
-		NUMBERS(NUMBER_ENTRY)
-#undef NUMBER_ENTRY
-	};
 	json_t *object = json_object();
 
-	for (enum number number = first; number <= last; number++)
-		object = json_joined(object, json_pack("{s:o}", described[number].member,
-		                                       json_reading(numbers[number], described[number].is_integer)));
+	for (unsigned int number = first; number <= last; number++)
+		object = json_joined(object, json_pack("{s:o}", members[number].name,
+		                                       json_reading(numbers[number], members[number].is_integer)));
 	return object;
+}
+
+json_t *json_numbers(const struct reading numbers[NUMBER_COUNT], enum number first, enum number last)
+{
+	static const struct json_member members[] = {
+#define NUMBER_MEMBER(identifier, member, is_integer) {member, is_integer},
+		NUMBERS(NUMBER_MEMBER)
+#undef NUMBER_MEMBER
+	};
+
+	return json_members(numbers, members, first, last);
 }
 
 static json_t *counter(uint64_t value)
@@ -150,40 +153,20 @@ static json_t *name_of(const char *identifier)
 	return json_string(name);
 }
 
-/* As in segment.h. */
-static json_t *reason_name(enum segment_reason reason)
+static json_t *reasons(const struct segment_counters *counters)
 {
 	static const char *const identifiers[] = {
 #define REASON_NAME(identifier, text) #identifier,
 		SEGMENT_REASONS(REASON_NAME)
 #undef REASON_NAME
 	};
-
-	return name_of(identifiers[reason]);
-}
-
-/* As in counts.h. */
-static json_t *gap_name(enum counts_gap gap)
-{
-	static const char *const identifiers[] = {
-#define GAP_NAME(identifier, text) #identifier,
-		COUNTS_GAPS(GAP_NAME)
-#undef GAP_NAME
-	};
-
-	return name_of(identifiers[gap]);
-}
-
-static json_t *reasons(const struct segment_counters *counters)
-{
 	json_t *array = json_array();
 
 	for (int reason = 0; reason < SEGMENT_REASON_COUNT; reason++) {
 		if (counters->reasons[reason] > 0)
-			array = json_with(array, json_pack("{s:o, s:s, s:o}", "reason",
-			                                   reason_name((enum segment_reason)reason), "text",
-			                                   segment_reason_text((enum segment_reason)reason),
-			                                   "times", counter(counters->reasons[reason])));
+			array = json_with(array, json_pack("{s:o, s:s, s:o}", "reason", name_of(identifiers[reason]), "text",
+			                                   segment_reason_text((enum segment_reason)reason), "times",
+			                                   counter(counters->reasons[reason])));
 	}
 	return array;
 }
@@ -199,11 +182,16 @@ static json_t *partitions(const struct segment_revision *revision, const struct 
 
 static json_t *gaps(uint32_t bits)
 {
+	static const char *const identifiers[] = {
+#define GAP_NAME(identifier, text) #identifier,
+		COUNTS_GAPS(GAP_NAME)
+#undef GAP_NAME
+	};
 	json_t *array = json_array();
 
 	for (int gap = 0; gap < COUNTS_GAP_COUNT; gap++) {
 		if (bits >> gap & 1)
-			array = json_with(array, json_pack("{s:o, s:s}", "gap", gap_name((enum counts_gap)gap), "text",
+			array = json_with(array, json_pack("{s:o, s:s}", "gap", name_of(identifiers[gap]), "text",
 			                                   counts_gap_text((enum counts_gap)gap)));
 	}
 	return array;

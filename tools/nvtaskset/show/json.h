@@ -54,7 +54,12 @@ json_t *json_time(const struct segment_revision *revision, const struct segment_
 /* A number: what is not known is null. */
 json_t *json_reading(struct reading reading, bool is_integer);
 
-/* The members of these numbers of a row, from the first to the last. */
+/* The members of such numbers, from the first to the last; those of a row. */
+struct json_member {
+	const char *name;
+	bool is_integer;
+};
+json_t *json_members(const struct reading *numbers, const struct json_member *members, unsigned int first, unsigned int last);
 json_t *json_numbers(const struct reading numbers[NUMBER_COUNT], enum number first, enum number last);
 
 /* Milliseconds since 1970. */

@@ -106,32 +106,22 @@ static void end_colour(const struct picture *picture)
 
 /* --- labels ------------------------------------------------------------------------------------------------------- */
 
-static unsigned int label_of(const struct picture *picture, unsigned int tpc)
+/* `is_lent`: somebody has borrowed it now from one of those whose it is. */
+static unsigned int label_of(const struct picture *picture, unsigned int tpc, bool *is_lent)
 {
 	unsigned int label = FREE;
 
+	*is_lent = false;
 	for (size_t i = 0; i < picture->processes->count; i++) {
 		const struct process *process = &picture->processes->list[i];
 		const struct tpcset *set = process_set(process, picture->gpu->pci);
 
-		if (set && tpcset_has(set, tpc))
+		if (set && tpcset_has(set, tpc)) {
 			label = label == FREE ? labels_find(picture->labels, process->pid) : SHARED;
+			*is_lent = *is_lent || tpcset_has(&process->lent, tpc);
+		}
 	}
 	return label;
-}
-
-/* Whether somebody has borrowed it from one of those whose it is. */
-static bool is_lent(const struct picture *picture, unsigned int tpc)
-{
-	bool is = false;
-
-	for (size_t i = 0; i < picture->processes->count && !is; i++) {
-		const struct process *process = &picture->processes->list[i];
-		const struct tpcset *set = process_set(process, picture->gpu->pci);
-
-		is = set && tpcset_has(set, tpc) && tpcset_has(&process->lent, tpc);
-	}
-	return is;
 }
 
 static const char *free_sign(const struct picture *picture)
@@ -254,12 +244,13 @@ static const char *bar_of(const struct picture *picture, const struct tile *tile
 /* Draws the tile behind its bar: " 14 A ". */
 static void draw_tile(const struct picture *picture, const struct grid *grid, const struct tile *tile, bool is_last)
 {
-	unsigned int label = label_of(picture, tile->tpc);
+	bool is_lent;
+	unsigned int label = label_of(picture, tile->tpc, &is_lent);
 
 	begin_colour(picture, label);
 	fprintf(picture->page, " %*u ", (int)grid->digits, tile->tpc);
 	print_label(picture, label);
-	if (is_lent(picture, tile->tpc))
+	if (is_lent)
 		putc('+', picture->page);
 	else
 		fputs(is_last && picture->terminal->colours == TERMINAL_PLAIN ? "" : " ", picture->page);
@@ -369,7 +360,7 @@ static void print_shared(const struct picture *picture, const struct shared *sha
 
 static void print_legend(const struct picture *picture)
 {
-	bool singletons = false, are_lent = false;
+	bool singletons = false, are_lent = false, is_lent;
 
 	print_occupants(picture);
 	for (size_t i = 0; i < picture->processes->shared_count; i++) {
@@ -378,7 +369,8 @@ static void print_legend(const struct picture *picture)
 	}
 	for (unsigned int tpc = 0; tpc < picture->gpu->tpc_count; tpc++) {
 		singletons = singletons || gpcs_is_singleton(picture->gpu, tpc);
-		are_lent = are_lent || is_lent(picture, tpc);
+		label_of(picture, tpc, &is_lent);
+		are_lent = are_lent || is_lent;
 	}
 	begin_entry(picture, FREE);
 	fputs(" free\n", picture->page);
@@ -394,10 +386,11 @@ static void print_title(const struct picture *picture, const char *label)
 {
 	const struct topology *gpu = picture->gpu;
 	unsigned int free = 0;
+	bool is_lent;
 	char pci[PCI_ADDRESS_TEXT], name[TEXT_ROOM(TOPOLOGY_NAME_MAX)];
 
 	for (unsigned int tpc = 0; tpc < gpu->tpc_count; tpc++)
-		free += label_of(picture, tpc) == FREE;
+		free += label_of(picture, tpc, &is_lent) == FREE;
 	pci_address_format(gpu->pci, pci);
 	fprintf(picture->page, "GPU %s", label);
 	if (gpu->name[0] != '\0') {

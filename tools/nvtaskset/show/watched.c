@@ -50,15 +50,13 @@ static const char *why_unknown(const struct look_gpu *gpu)
 /* There is room for each GPU of a look, once. */
 static struct watched_gpu *gpu_of(struct watched *watched, struct pci_address pci)
 {
-	unsigned int place = 0;
+	struct watched_gpu *gpu = (struct watched_gpu *)watched_find_gpu(watched, pci);
 
-	while (place < watched->gpu_count && !pci_address_equal(watched->gpus[place].pci, pci))
-		place++;
-	if (place == LOOK_GPUS)
-		return NULL;
-	if (place == watched->gpu_count)
-		watched->gpus[watched->gpu_count++] = (struct watched_gpu){.pci = pci};
-	return &watched->gpus[place];
+	if (!gpu && watched->gpu_count < LOOK_GPUS) {
+		gpu = &watched->gpus[watched->gpu_count++];
+		*gpu = (struct watched_gpu){.pci = pci};
+	}
+	return gpu;
 }
 
 static void add_gpu(struct watched *watched, const struct look_gpu *came)

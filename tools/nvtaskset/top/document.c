@@ -51,20 +51,14 @@ static json_t *processes(const struct activities *activities)
 
 static json_t *one_kernel(const struct kernel_activity *kernel)
 {
-	static const struct {
-		const char *member;
-		bool is_integer;
-	} described[] = {
-#define KERNEL_NUMBER_ENTRY(identifier, member, is_integer, heading, rank) {member, is_integer},
-		KERNEL_NUMBERS(KERNEL_NUMBER_ENTRY)
-#undef KERNEL_NUMBER_ENTRY
+	static const struct json_member members[] = {
+#define KERNEL_NUMBER_MEMBER(identifier, member, is_integer, heading, rank) {member, is_integer},
+		KERNEL_NUMBERS(KERNEL_NUMBER_MEMBER)
+#undef KERNEL_NUMBER_MEMBER
 	};
-	json_t *object = json_pack("{s:s}", "name", kernel->name);
 
-	for (enum kernel_number number = 0; number < KERNEL_NUMBER_COUNT; number++)
-		object = json_joined(object, json_pack("{s:o}", described[number].member,
-		                                       json_reading(kernel->numbers[number], described[number].is_integer)));
-	return object;
+	return json_joined(json_pack("{s:s}", "name", kernel->name),
+	                   json_members(kernel->numbers, members, 0, KERNEL_NUMBER_COUNT - 1));
 }
 
 static json_t *kernels(const struct activities *activities)
