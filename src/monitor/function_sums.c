@@ -2,22 +2,26 @@
 
 #include <stdlib.h>
 
-/* NULL if there is no memory. */
-static struct look_function *sum_of(struct function_sums *sums, unsigned int place)
+static struct look_function *find(const struct function_sums *sums, unsigned int place)
 {
 	unsigned int number = 0;
 
 	while (number < sums->count && sums->list[number].place != place)
 		number++;
-	if (number == sums->count) {
-		struct function_sum *more = realloc(sums->list, (number + 1) * sizeof *more);
+	return number < sums->count ? &sums->list[number].all : NULL;
+}
 
-		if (!more)
-			return NULL;
-		more[number] = (struct function_sum){.place = place};
-		*sums = (struct function_sums){.count = number + 1, .list = more};
-	}
-	return &sums->list[number].all;
+/* NULL if there is no memory. */
+static struct look_function *add(struct function_sums *sums, unsigned int place)
+{
+	struct function_sum *more = realloc(sums->list, (sums->count + 1) * sizeof *more);
+
+	if (!more)
+		return NULL;
+	sums->list = more;
+	more += sums->count++;
+	*more = (struct function_sum){.place = place};
+	return &more->all;
 }
 
 void function_sums_add(struct function_sums *sums, const struct look_times *times)
@@ -25,8 +29,10 @@ void function_sums_add(struct function_sums *sums, const struct look_times *time
 	for (unsigned int i = 0; i < times->function_count; i++) {
 		const struct look_function *came = &times->functions[i];
 		bool has_run = came->instances > 0 || came->durations.count > 0;
-		struct look_function *sum = has_run ? sum_of(sums, i) : NULL;
+		struct look_function *sum = has_run ? find(sums, i) : NULL;
 
+		if (has_run && !sum)
+			sum = add(sums, i);
 		if (sum) {
 			sum->name = came->name;
 			sum->instances += came->instances;
