@@ -46,7 +46,7 @@ struct processes {
 	size_t count;
 	struct process *list; /* by rising pid */
 	size_t shared_count;
-	struct shared *shared; /* empty before shared_find; each TPC is in one at most; sorted by GPU, then by the lowest TPC */
+	struct shared *shared; /* empty before shared_find; each TPC is in one at most; of a GPU, by the lowest TPC */
 	bool some_are_left_out; /* their user's have more open than one look may cost (base/purse.h) */
 	bool some_are_hidden;  /* there are programs that this user may not examine; nobody knows whether they use a GPU */
 };
