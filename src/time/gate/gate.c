@@ -81,24 +81,43 @@ static void leave(struct gate *gate, unsigned int side)
 	atomic_fetch_sub_explicit(&gate->readers[side], 1, memory_order_release);
 }
 
+/* Of more lenders than are told apart, the last ones are not told of. */
+static void add_loan(struct segment_borrowed *borrowed, uint64_t lender, uint64_t tpc_us)
+{
+	struct segment_loan *loan = borrowed->loans;
+
+	while (loan < borrowed->loans + SEGMENT_LOANS && loan->lender != 0 && loan->lender != lender)
+		loan++;
+	if (loan < borrowed->loans + SEGMENT_LOANS)
+		*loan = (struct segment_loan){lender, loan->tpc_us + tpc_us};
+}
+
 /* What the last launch uses beyond the process's own, if anything is in flight. */
-static void add_borrowed(struct gate *gate, const struct others_on_gpu *others, struct tpcset *borrowed)
+static void add_borrowed(struct gate *gate, const struct others_on_gpu *others, uint64_t passed, struct segment_borrowed *borrowed)
 {
 	uint32_t how = atomic_load(&gate->last_how);
 	bool is_more = how & WHERE_MORE && !(how & WHERE_OWN) && others_own_in_flight(others) > 0;
-	struct tpcset tpcs = others_tpcs(others, is_more ? how & (WHERE_PART - 1) : 0);
+	uint32_t open = is_more ? how & (WHERE_PART - 1) : 0;
+	struct tpcset tpcs = others_tpcs(others, open);
 
 	tpcs = tpcset_without(&tpcs, &others->all_own);
-	*borrowed = tpcset_or(borrowed, &tpcs);
+	borrowed->tpcs = tpcset_or(&borrowed->tpcs, &tpcs);
+	borrowed->tpc_us += tpcset_count(&tpcs) * passed / 1000;
+	for (unsigned int i = 0; i < others->count; i++) {
+		struct tpcset of_it = tpcset_and(&tpcs, &others->list[i].gives);
+
+		if (open >> i & 1)
+			add_loan(borrowed, (uint64_t)others->list[i].pid, tpcset_count(&of_it) * passed / 1000);
+	}
 }
 
-bool gate_see(const struct gpu *gpu, const struct others_rules *rules, struct tpcset *borrowed)
+bool gate_see(const struct gpu *gpu, const struct others_rules *rules, uint64_t passed, struct segment_borrowed *borrowed)
 {
 	struct gate *gate = &gates[gpus_number(gpu)];
 	unsigned int side = atomic_load(&gate->current);
 	bool is_free = atomic_load(&gate->readers[!side]) == 0;
 
-	add_borrowed(gate, &gate->views[side], borrowed);
+	add_borrowed(gate, &gate->views[side], passed, borrowed);
 	if (is_free) {
 		others_see(&gate->views[!side], &gate->views[side], gpu->pci, rules);
 		atomic_store(&gate->current, !side);

@@ -62,8 +62,8 @@ void gate_close(void);
 void gate_set_left(uint64_t ns);
 
 /* Looks at the others on this GPU. False if threads still read the view before the last one: then nothing is new. Adds to `borrowed`
- * what is used there now beyond the process's own TPCs. */
-bool gate_see(const struct gpu *gpu, const struct others_rules *rules, struct tpcset *borrowed);
+ * what is used there now beyond the process's own TPCs, as if it had been for so long. */
+bool gate_see(const struct gpu *gpu, const struct others_rules *rules, uint64_t passed, struct segment_borrowed *borrowed);
 
 /* No thread reads a view that was replaced. */
 bool gate_former_are_free(void);

@@ -28,7 +28,7 @@ static struct {
 	bool has_server, is_too_long;
 	uint64_t others_seen, server_seen, judged; /* when; 0: never */
 	bool are_all_new;                     /* each GPU's view was replaced then */
-	uint64_t tpc_ns;                      /* borrowed, in all */
+	struct segment_borrowed borrowed;
 } keeper;
 
 /* --- rules ------------------------------------------------------------------------------------------------------------ */
@@ -109,7 +109,6 @@ static void see_others(uint64_t now)
 {
 	uint64_t passed = keeper.others_seen != 0 ? now - keeper.others_seen : 0;
 	struct peers_self self = given_self();
-	struct tpcset borrowed = {{0}};
 
 	self.is_client = true;
 	self.is_borrower = keeper.rules.borrows;
@@ -118,16 +117,17 @@ static void see_others(uint64_t now)
 		counts_views_release();
 	counts_views_keep();
 	peers_look(now, &keeper.work, &self);
+	keeper.borrowed.tpcs = (struct tpcset){{0}};
+	keeper.borrowed.overruns = atomic_load(&gate_state.overruns);
 	keeper.are_all_new = true;
 	for (unsigned int i = 0; i < keeper.work.gpu_count; i++) {
 		const struct gpu *gpu = gpus_at(keeper.work.gpus[i].pci);
 
 		keeper.rules.is_known = keeper.work.gpus[i].demand.is_known;
-		keeper.are_all_new = (!gpu || gate_see(gpu, &keeper.rules, &borrowed)) && keeper.are_all_new;
+		keeper.are_all_new = (!gpu || gate_see(gpu, &keeper.rules, passed, &keeper.borrowed)) && keeper.are_all_new;
 	}
 	keeper.others_seen = now;
-	keeper.tpc_ns += passed * tpcset_count(&borrowed);
-	segment_set_borrowed(keeper.segment, &borrowed, keeper.tpc_ns / 1000, atomic_load(&gate_state.overruns));
+	segment_set_borrowed(keeper.segment, &keeper.borrowed);
 }
 
 /* Whether all that could be borrowed of late was for too short a time. */

@@ -1,11 +1,17 @@
-#include "columns.h"
+#include "table.h"
 
 #include "terminal/text.h"
 
 #include <string.h>
 
-#define LAST_WIDTH_MIN 12
+#define LAST_WIDTH_WANTED 12
+#define LAST_WIDTH_MIN 8
 #define CUT "..."
+
+static const char *cell_at(const struct table *table, size_t row, unsigned int column, char text[CELL_MAX])
+{
+	return table->cell((const char *)table->items + row * table->item_size, table->columns[column].what, text);
+}
 
 /* --- which columns ---------------------------------------------------------------------------------------------------- */
 
@@ -14,8 +20,8 @@ static size_t widest_cell(const struct table *table, unsigned int column)
 	size_t widest = strlen(table->columns[column].heading), limit = table->columns[column].width_max;
 	char text[CELL_MAX];
 
-	for (size_t row = 0; row < table->row_count; row++) {
-		size_t width = text_width(table->cell(table->context, row, column, text), table->utf8);
+	for (size_t row = 0; row < table->item_count; row++) {
+		size_t width = text_width(cell_at(table, row, column, text), table->utf8);
 
 		widest = width > widest ? width : widest;
 	}
@@ -32,13 +38,13 @@ static size_t used_width(const struct table *table)
 	return used;
 }
 
-/* Hides the column that is needed least; false if there is none but the first and the last. */
+/* Hides the column that is needed least; false if all are needed. */
 static bool hide_one(struct table *table)
 {
 	unsigned int worst = 0;
 
 	for (unsigned int i = 1; i + 1 < table->column_count; i++) {
-		if (table->is_shown[i] && (worst == 0 || table->columns[i].rank > table->columns[worst].rank))
+		if (table->is_shown[i] && table->columns[i].rank > table->columns[worst].rank)
 			worst = i;
 	}
 	if (worst > 0)
@@ -51,19 +57,24 @@ static bool is_column_empty(const struct table *table, unsigned int column)
 	char text[CELL_MAX];
 	bool empty = true;
 
-	for (size_t row = 0; row < table->row_count && empty; row++)
-		empty = table->cell(table->context, row, column, text)[0] == '\0';
+	for (size_t row = 0; row < table->item_count && empty; row++)
+		empty = cell_at(table, row, column, text)[0] == '\0';
 	return empty;
 }
 
 void table_fit(struct table *table, size_t width)
 {
-	for (unsigned int i = 0; i < table->column_count; i++) {
+	unsigned int last = table->column_count - 1;
+
+	for (unsigned int i = 0; i <= last; i++) {
 		table->is_shown[i] = !table->columns[i].may_be_missing || !is_column_empty(table, i);
-		table->widths[i] = i + 1 < table->column_count ? widest_cell(table, i) : 0;
+		table->widths[i] = i < last ? widest_cell(table, i) : 0;
 	}
-	while (used_width(table) + LAST_WIDTH_MIN > width && hide_one(table))
+	while (used_width(table) + LAST_WIDTH_WANTED > width && hide_one(table))
 		continue;
+	size_t used = used_width(table);
+
+	table->widths[last] = used + LAST_WIDTH_MIN <= width ? width - used : LAST_WIDTH_MIN;
 }
 
 /* --- printing --------------------------------------------------------------------------------------------------------- */
@@ -88,7 +99,7 @@ static void print_cell(const struct table *table, unsigned int column, const cha
 		fprintf(page, "%*s", padding, "");
 	fputs(marks[0], page);
 	if (width <= room || is_last)
-		text_print(page, text, TEXT_WHOLE, table->utf8);
+		text_print(page, text, room, table->utf8);
 	else
 		print_cut(text, room, table->utf8, page);
 	fputs(marks[1], page);
@@ -112,6 +123,6 @@ void table_print_row(const struct table *table, size_t row, FILE *page)
 
 	for (unsigned int i = 0; i < table->column_count; i++) {
 		if (table->is_shown[i])
-			print_cell(table, i, table->cell(table->context, row, i, text), no_marks, page);
+			print_cell(table, i, cell_at(table, row, i, text), no_marks, page);
 	}
 }
