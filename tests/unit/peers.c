@@ -673,7 +673,7 @@ TEST(own_claims)
 	const struct segment segment = {.memory = (struct segment_memory *)&topology, .file = 60, .inode = 61};
 	const struct segment_revision revision = {.count = 0};
 
-	self.is_suspended = true;
+	self.is_suspended = self.pauses = true;
 	self.group = 12;
 	peers_have(&segment, &revision);
 	look(NOW);
@@ -686,8 +686,8 @@ TEST(own_claims)
 		const struct board_claim *claimed = &found[0].claim;
 
 		is_right = is_right && found[0].pid == parent && claimed->priority == 50 && claimed->weight == 100 &&
-		           claimed->served_ns == 7 && claimed->is_suspended && !claimed->is_client && claimed->group == 12 &&
-		           claimed->segment == 60 && claimed->inode == 61 && claimed->written == NOW + MS;
+		           claimed->served_ns == 7 && claimed->is_suspended && claimed->pauses && !claimed->is_client &&
+		           claimed->group == 12 && claimed->segment == 60 && claimed->inode == 61 && claimed->written == NOW + MS;
 		_exit(is_right ? 0 : 1);
 	}
 	assert_ends_well(reader);
