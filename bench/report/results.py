@@ -243,6 +243,12 @@ def turns(table):
             for row in table.rows]
 
 
+def near(table):
+    """Of the table quota_periods: how many of a program's periods were within 1 ms of RUN, 30 ms, in %."""
+    return [{"beside": beside, "kind": kind, "percent": mean([{"near": 100.0 * (abs(row["ms"] - 30) <= 1)} for row in rows], "near")}
+            for (beside, kind), rows in table.groups("beside", "kind").items()]
+
+
 def progress(table):
     """Of the table quota: how far a program got, in % of the same without a quota."""
     without = {row["kind"]: row["laps_per_ms"] for row in table.rows if row["quota"] == "unlimited"}
@@ -350,7 +356,7 @@ class Derived:
 
 
 DERIVED = {"pitfall_phases": ("pitfall", phases), "quota_presence": ("quota", presences), "quota_turn": ("quota", turns),
-           "quota_progress": ("quota", progress),
+           "quota_progress": ("quota", progress), "quota_near": ("quota_periods", near),
            "slices_kept": ("slices", kept(["kernel_ms"], slice_us="alone")),
            "priority_kept": ("priority", kept(["kernel_ms"], mechanism="alone")),
            "held_priority_kept": ("held_priority", kept([], mechanism="alone")), "held_priority_most": ("held_priority", most),

@@ -199,7 +199,7 @@ static struct rivals rivals_of(struct program *self)
 
 			rivals.equals_present += is_present;
 			rivals.equals_wanting += wants(other);
-			rivals.equals_pause = rivals.equals_pause || (is_present && pauses(seen));
+			rivals.equals_pause = rivals.equals_pause || (is_present && pauses(&other->seen[i]));
 			if (other->group == self->group)
 				rivals.group_is_present = rivals.group_is_present || is_present;
 			else if (is_present && served > 0)
@@ -431,6 +431,20 @@ TEST(longer_slices)
 	add_weighted(100, 0);
 	run(SECOND);
 	assert_int_equal(programs[0].slice, WEIGHT_SLICE_US * US);
+}
+
+/* One that pauses for less than a ms now and then, which not every look sees: with slices of another length, the two would not share
+ * the GPU as their weights say. */
+TEST(slices_are_alike)
+{
+	uint64_t unlike = 0, end;
+
+	begin();
+	add((struct program){.kernel = 500 * US, .priority = 50, .weight = 100, .burst = 400, .period = 400 * US});
+	add_weighted(100, 0);
+	for (end = now + RUN_NS; now < end; unlike += programs[0].slice != programs[1].slice)
+		run(MS);
+	assert_in_range(permille(unlike * MS, RUN_NS), 0, 20);
 }
 
 static uint64_t steps_beside_products(uint64_t gap, bool has_rules)

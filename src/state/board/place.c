@@ -11,6 +11,7 @@
 #define FLAG_SUSPENDED (UINT64_C(1) << 32)
 #define FLAG_CLIENT (UINT64_C(1) << 33)
 #define FLAG_BORROWER (UINT64_C(1) << 34)
+#define FLAG_PAUSES (UINT64_C(1) << 35)
 
 #define WEIGHT_SHIFT 8
 #define WEIGHT_MASK UINT64_C(0xffffff)
@@ -20,7 +21,7 @@ static uint64_t pack_rank(const struct board_claim *claim)
 {
 	return (claim->priority & PRIORITY_MASK) | (claim->weight & WEIGHT_MASK) << WEIGHT_SHIFT |
 	       (claim->is_suspended ? FLAG_SUSPENDED : 0) | (claim->is_client ? FLAG_CLIENT : 0) |
-	       (claim->is_borrower ? FLAG_BORROWER : 0);
+	       (claim->is_borrower ? FLAG_BORROWER : 0) | (claim->pauses ? FLAG_PAUSES : 0);
 }
 
 static void unpack_rank(struct board_claim *claim, uint64_t word)
@@ -30,6 +31,7 @@ static void unpack_rank(struct board_claim *claim, uint64_t word)
 	claim->is_suspended = (word & FLAG_SUSPENDED) != 0;
 	claim->is_client = (word & FLAG_CLIENT) != 0;
 	claim->is_borrower = (word & FLAG_BORROWER) != 0;
+	claim->pauses = (word & FLAG_PAUSES) != 0;
 }
 
 static bool copy(const struct board_place *place, uint64_t words[BOARD_WORDS])

@@ -23,6 +23,7 @@ struct peers_self {
 	bool is_suspended;
 	bool is_client;     /* of MPS */
 	bool is_borrower;
+	bool pauses;        /* demand.h */
 	uint32_t lend_us;   /* 0: it lends nothing */
 };
 

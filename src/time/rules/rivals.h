@@ -22,7 +22,7 @@ struct rivals {
 	unsigned int lower_wanting;   /* programs of no higher priority that have work in flight; members of a group are one */
 	unsigned int equals_present;  /* of the same priority: they run, or pause for a moment only; those that are suspended do not */
 	unsigned int equals_wanting;  /* the same with those that are suspended */
-	bool equals_pause;            /* one of these pauses now and then */
+	bool equals_pause;            /* one of these pauses now and then, as it says itself: all see it alike */
 	bool group_is_present;        /* another member of the program's own group is among those present */
 	uint64_t least_served_ns;     /* of those present that have met others, by weight; UINT64_MAX: there is none but the own group */
 };
