@@ -196,25 +196,25 @@ static struct launch_request request_of_config(const struct config_arguments *ar
 bool calls_read_request(const struct call *call, struct launch_request *request)
 {
 	const struct config_arguments *by_config = (const struct config_arguments *)call->arguments;
-	bool has_one = is_cooperative(call->id) || by_config->config;
 
+	*request = (struct launch_request){.function = NULL};
 	if (is_cooperative(call->id))
 		*request = request_of_list((const struct list_arguments *)call->arguments);
-	else if (has_one)
+	else if (has_config(call->id) && by_config->config)
 		*request = request_of_config(by_config);
-	return has_one;
+	return request->shape.cluster > 1 || request->shape.cooperative > 0;
 }
 
-void calls_refuse(const struct call *call, CUlaunchConfig *room)
+void calls_refuse(const struct call *call)
 {
 	if (is_cooperative(call->id)) {
 		((struct list_arguments *)call->arguments)->grid[0] = 0;
 	} else {
 		struct config_arguments *arguments = (struct config_arguments *)call->arguments;
 
-		*room = *arguments->config;
-		room->gridDimX = 0;
-		arguments->config = room;
+		call->frame->refused = *arguments->config;
+		call->frame->refused.gridDimX = 0;
+		arguments->config = &call->frame->refused;
 	}
 }
 
@@ -366,33 +366,30 @@ CUstream calls_waiting_stream(const struct call *call)
 	return stream;
 }
 
-static struct qmd_shape shape_of(const struct call *call)
+void calls_enter(const struct call *call)
 {
-	struct launch_request request = {.function = NULL};
+	struct frame *frame = call->frame;
+	struct launch_request request;
 
-	if (calls_may_launch_at_once(call->id))
-		calls_read_request(call, &request);
-	return request.shape;
-}
-
-void calls_enter(const struct call *call, struct launch_origin *origin)
-{
 	if (calls_launch(call->id)) {
-		origin->stream = stream_of(call);
-		origin->shape = shape_of(call);
+		calls_read_request(call, &request);
+		frame->stream = stream_of(call);
+		frame->shape = request.shape;
 	} else if (calls_upload_nodes(call->id)) {
-		origin->uploads_nodes = true;
-		origin->exec = calls_launch_graph(call->id) ? ((const struct call_exec *)call->arguments)->exec : NULL;
+		frame->uploads_nodes = true;
+		frame->exec = calls_launch_graph(call->id) ? ((const struct call_exec *)call->arguments)->exec : NULL;
 	}
 }
 
-void calls_leave(const struct call *call, struct launch_origin *origin)
+void calls_leave(const struct call *call)
 {
+	struct frame *frame = call->frame;
+
 	if (calls_launch(call->id)) {
-		origin->stream = NULL;
-		origin->shape = (struct qmd_shape){.cluster = 0};
+		frame->stream = NULL;
+		frame->shape = (struct qmd_shape){.cluster = 0};
 	} else if (calls_upload_nodes(call->id)) {
-		origin->uploads_nodes = false;
-		origin->exec = NULL;
+		frame->uploads_nodes = false;
+		frame->exec = NULL;
 	}
 }

@@ -9,6 +9,42 @@
 #include "gpu/qmd.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a thread's calls, and those who hear of one, keep from its begin to its end. It belongs to the hook; each part belongs to
+ * the file that it names. Calls nest: each clears only what it has set itself. */
+struct frame {
+	/* launch/launch.c: what was decided about this thread's last launch; stays from call to call */
+	struct recent {
+		CUcontext context;
+		uint64_t epoch;                    /* EPOCH_NEVER: the next launch must be decided anew */
+		uint64_t kept;                     /* it, outside of calls where the gate decides about these: for the next call */
+		const struct qmd_release *release; /* of plain launches; NULL: none */
+		qmd_disabler *disable;             /* NULL: the launch may use the whole GPU */
+		struct qmd_mask mask;
+		bool is_aside; /* others have a part of the partition for now */
+	} recent;
+
+	/* calls.h: what the calls say about the launches that they make; all 0 if they say nothing */
+	bool uploads_nodes;     /* the launches are nodes of a graph */
+	CUgraphExec exec;       /* the graph's instance; NULL while it is being made */
+	CUstream stream;        /* that they go into, perhaps one that every context has (cuda.h) */
+	struct qmd_shape shape; /* for a launch whose blocks may have to run at once */
+
+	/* launch/graphs/graphs.c */
+	uint64_t masks; /* their epoch at the call's begin; some calls that instantiate also upload */
+	bool runs_once; /* what the call makes */
+	/* launch/graphs/descriptors.h: what has been written */
+	struct graph_descriptor *written;
+	size_t written_count, written_room;
+	/* launch/graphs/looking.c: when the call began; 0: nobody looks */
+	uint64_t began_ns;
+
+	/* launch/space/residency.h: what the driver gets in place of the program's, and the program in place of the driver's */
+	CUlaunchConfig refused;
+	CUresult refusal; /* CUDA_SUCCESS: it gets the driver's */
+};
 
 /* A call, at its begin or its end. */
 struct call {
@@ -16,6 +52,7 @@ struct call {
 	CUcontext context;
 	void **arguments; /* one after the other; at its begin, they can be changed for the driver */
 	CUresult *result; /* valid at its end; the program gets what is written there */
+	struct frame *frame;
 };
 
 enum call_id {
@@ -194,7 +231,7 @@ struct call_add_node {
 /* The last argument of a call that adds a node. At the call's end, it has the bodies that the driver made. */
 const CUgraphNodeParams *calls_node_parameters(const struct call *call);
 
-/* The launch that a call asks for (calls_may_launch_at_once). False if the call has no configuration. */
+/* The launch that a call asks for, if its blocks must run at once; otherwise false. */
 struct launch_request {
 	CUfunction function;
 	CUstream stream;
@@ -216,23 +253,15 @@ struct launched_work calls_read_work(const struct call *call);
 bool calls_make_stream_wait(int id);
 CUstream calls_waiting_stream(const struct call *call);
 
-/* Makes such a call ask for an empty grid, which the driver refuses. `room` must last until the call has ended. */
-void calls_refuse(const struct call *call, CUlaunchConfig *room);
+/* Makes such a call ask for an empty grid, which the driver refuses. */
+void calls_refuse(const struct call *call);
 
 /* How many blocks a cluster has: 1 if the launch does not ask for clusters. Also 1 if only the function's own
  * attributes ask for them; residency.c finds those in the descriptor. */
 unsigned int calls_cluster_of(const CUlaunchConfig *config);
 
-/* What the API calls that a thread is in say about the launches that they make; all 0 if they say nothing. */
-struct launch_origin {
-	bool uploads_nodes;     /* the launches are nodes of a graph */
-	CUgraphExec exec;       /* the graph's instance; NULL while it is being made */
-	CUstream stream;        /* that they go into, perhaps one that every context has (cuda.h) */
-	struct qmd_shape shape; /* for a launch whose blocks may have to run at once */
-};
-
-/* A call begins, or has ended. Calls nest: each clears only what it has set itself. */
-void calls_enter(const struct call *call, struct launch_origin *origin);
-void calls_leave(const struct call *call, struct launch_origin *origin);
+/* A call begins, or has ended: what it says about launches. */
+void calls_enter(const struct call *call);
+void calls_leave(const struct call *call);
 
 #endif

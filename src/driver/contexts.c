@@ -1,6 +1,8 @@
 #include "contexts.h"
 
 #include "base/table.h"
+#include "functions.h"
+#include "gpus.h"
 
 /* The entry of a context that is destroyed becomes vacant, for another context of the same bucket. */
 #define ROOM (4 * TABLE_BUCKETS)
@@ -22,16 +24,11 @@ static struct known_context *find(CUcontext context)
 	return TABLE_CONTENT(table_find(&table, context), struct known_context, entry);
 }
 
-struct context_facts contexts_find(CUcontext context)
+struct releases *contexts_releases(CUcontext context)
 {
 	struct known_context *known = find(context);
-	struct context_facts facts = {.gpu = NULL};
 
-	if (known) {
-		facts.gpu = atomic_load_explicit(&known->gpu, memory_order_acquire);
-		facts.releases = atomic_load_explicit(&known->releases, memory_order_acquire);
-	}
-	return facts;
+	return known ? atomic_load_explicit(&known->releases, memory_order_acquire) : NULL;
 }
 
 bool contexts_set_releases(CUcontext context, struct releases *releases)
@@ -51,7 +48,7 @@ static struct known_context *take_new(void)
 	return next < ROOM ? &contexts[next] : NULL;
 }
 
-void contexts_remember(CUcontext context, struct gpu *gpu)
+static void remember(CUcontext context, struct gpu *gpu)
 {
 	struct table_entry *vacant = table_find_vacant(&table, context);
 	struct known_context *known = vacant ? TABLE_CONTENT(vacant, struct known_context, entry) : take_new();
@@ -62,6 +59,45 @@ void contexts_remember(CUcontext context, struct gpu *gpu)
 		atomic_store_explicit(&known->gpu, gpu, memory_order_relaxed);
 		table_add(&table, &known->entry, context);
 	}
+}
+
+CUresult contexts_device(CUcontext context, CUdevice *device)
+{
+	CUcontext current = NULL;
+	CUresult result = driver.context_get_current(&current);
+
+	if (result == CUDA_SUCCESS && current == context) {
+		result = driver.context_get_device(device);
+	} else if (driver.context_push(context) == CUDA_SUCCESS) {
+		result = driver.context_get_device(device);
+		driver.context_pop(&current);
+	}
+	return result;
+}
+
+struct context_facts contexts_find(CUcontext context)
+{
+	struct known_context *known = find(context);
+	struct context_facts facts = {.gpu = NULL};
+	CUdevice device;
+
+	if (known) {
+		facts.gpu = atomic_load_explicit(&known->gpu, memory_order_acquire);
+		facts.releases = atomic_load_explicit(&known->releases, memory_order_acquire);
+	}
+	if (!facts.gpu) {
+		bool says = contexts_device(context, &device) == CUDA_SUCCESS;
+
+		facts.gpu = gpus_of_device(says ? device : GPUS_NO_DEVICE);
+		if (says)
+			remember(context, facts.gpu);
+	}
+	return facts;
+}
+
+struct gpu *contexts_gpu(CUcontext context)
+{
+	return contexts_find(context).gpu;
 }
 
 /* A loop: two threads may have remembered the same context, in two entries. */

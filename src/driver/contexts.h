@@ -16,18 +16,22 @@ struct releases;
 
 /* What is known of a context. */
 struct context_facts {
-	struct gpu *gpu;           /* NULL if unknown */
+	struct gpu *gpu;           /* never NULL */
 	struct releases *releases; /* releases.h; NULL if we have not heard of its creation */
 };
 
-/* All NULL if the table does not have it. */
+/* The driver is asked once for each context. */
 struct context_facts contexts_find(CUcontext context);
+struct gpu *contexts_gpu(CUcontext context);
 
-void contexts_remember(CUcontext context, struct gpu *gpu);
-void contexts_forget(CUcontext context);
+/* The device of a context, which need not be current. */
+CUresult contexts_device(CUcontext context, CUdevice *device);
 
-/* False if the table does not have it. */
+/* Without asking the driver; NULL if the table does not have it. The second returns false then. */
+struct releases *contexts_releases(CUcontext context);
 bool contexts_set_releases(CUcontext context, struct releases *releases);
+
+void contexts_forget(CUcontext context);
 
 /* In the child of a fork: what counts its parent's kernels does not count its own. */
 void contexts_after_fork(void);

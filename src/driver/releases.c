@@ -17,6 +17,8 @@ static struct stamps_areas stamps_areas;
 /* By the numbers of the places. They are used again with these, but never freed: a thread may be about to launch. */
 static struct releases of_places[SEGMENT_AREAS * COUNTS_PLACES];
 
+const struct releases releases_unknown = {.are_unknown = true};
+
 /* For contexts without a place. */
 static struct releases nowhere;
 
@@ -152,7 +154,7 @@ static bool is_shared_by_mps(CUcontext context)
 	CUdevice device;
 	int by_mps = 0;
 
-	return driver.device_get_attribute && gpus_device_of(context, &device) == CUDA_SUCCESS &&
+	return driver.device_get_attribute && contexts_device(context, &device) == CUDA_SUCCESS &&
 	       driver.device_get_attribute(&by_mps, CU_DEVICE_ATTRIBUTE_MPS_ENABLED, device) == CUDA_SUCCESS && by_mps;
 }
 
@@ -204,15 +206,13 @@ static struct releases *make(CUcontext context, const struct gpu *gpu)
 
 void releases_context_created(CUcontext context)
 {
-	struct gpu *gpu = is_on ? gpus_of_context(context) : NULL;
-
-	if (gpu && !contexts_set_releases(context, make(context, gpu)))
+	if (is_on && !contexts_set_releases(context, make(context, contexts_gpu(context))))
 		counts_note_gap_everywhere(&segment, COUNTS_NO_MEMORY);
 }
 
 void releases_context_destroyed(CUcontext context)
 {
-	struct releases *releases = contexts_find(context).releases;
+	struct releases *releases = contexts_releases(context);
 
 	if (releases && releases->stamps)
 		stamps_end(releases->stamps);
@@ -231,7 +231,7 @@ static void adopt_primary(CUdevice device)
 
 	if (driver.primary_get_state(device, &flags, &is_active) == CUDA_SUCCESS && is_active &&
 	    driver.primary_retain(&context, device) == CUDA_SUCCESS) {
-		if (!contexts_find(context).releases)
+		if (!contexts_releases(context))
 			releases_context_created(context);
 		driver.primary_release(device);
 	}
@@ -242,7 +242,7 @@ static void adopt_current(void)
 {
 	CUcontext context = NULL;
 
-	if (driver.context_get_current(&context) == CUDA_SUCCESS && context && !contexts_find(context).releases)
+	if (driver.context_get_current(&context) == CUDA_SUCCESS && context && !contexts_releases(context))
 		releases_context_created(context);
 }
 

@@ -16,7 +16,7 @@ static app_masks_set *set_mask;
 /* Uses the copy of the library in libsmctrl. The program may have used the driver before. */
 static app_masks_set *set_up_own(struct error *error)
 {
-	enum hook_state state = shim_set_up(DRIVER_NAME, true, error);
+	enum hook_state state = shim_set_up(DRIVER_NAME, true, NULL, error);
 
 	if (state == HOOK_WAITS)
 		log_warning("%s; libsmctrl's masks have no effect until it leaves", error->reason);

@@ -35,8 +35,6 @@ struct instance {
 
 static struct table instances;
 
-static __thread bool expected_run_once __attribute__((tls_model("initial-exec")));
-
 static struct instance *find(CUgraphExec exec)
 {
 	return exec ? TABLE_CONTENT(table_find(&instances, exec), struct instance, entry) : NULL;
@@ -121,15 +119,10 @@ static bool put(struct instance *instance, const struct node *new)
 	return true;
 }
 
-void graph_counts_expect(bool run_once)
+enum counts_kind graph_counts_kind(const struct frame *frame)
 {
-	expected_run_once = run_once;
-}
-
-enum counts_kind graph_counts_kind(CUgraphExec exec)
-{
-	const struct instance *instance = find(exec);
-	bool run_once = exec ? instance && instance->run_once : expected_run_once;
+	const struct instance *instance = find(frame->exec);
+	bool run_once = frame->exec ? instance && instance->run_once : frame->runs_once;
 
 	return run_once ? COUNTS_NODE : COUNTS_UNHEARD;
 }

@@ -30,12 +30,8 @@ bool graph_counts_add(CUgraphExec exec, bool run_once);
 /* It is about to be destroyed; it need not be known. */
 void graph_counts_remove(CUgraphExec exec);
 
-/* This thread is about to make an instance: how its nodes count that are uploaded before it is made. */
-void graph_counts_expect(bool run_once);
-
-/* How its nodes count that are uploaded now; NULL: those of the instance that this thread is making. In the launch path:
- * waits for nothing. */
-enum counts_kind graph_counts_kind(CUgraphExec exec);
+/* How nodes count that a call uploads now, into an instance that it may be making. In the launch path: waits for nothing. */
+enum counts_kind graph_counts_kind(const struct frame *frame);
 
 /* This node has been uploaded. */
 void graph_counts_uploaded(CUgraphExec exec, const struct graph_descriptor *descriptor);

@@ -24,25 +24,16 @@ struct graph_descriptor {
 	void *qmd;
 	struct counts_place *place; /* of its context; NULL: nowhere */
 	enum graph_kernel kernel;
-
-	/* What was there before. */
-	const struct qmd_family *family; /* NULL: the mask stays */
-	struct qmd_saved mask;
-	const struct qmd_release *release; /* NULL: the slot stays */
-	struct qmd_saved_slot slot;
-	const struct qmd_release *stamp; /* the same for the slot of launch/account/looking.h */
-	struct qmd_saved_slot stamp_slot;
+	struct qmd_saved saved;
 };
 
-/* A descriptor is about to be written, in a call of this thread that uploads nodes: its mask, and with `release` its
- * release. The result is valid until the next call of this function. NULL if there is no memory. */
-struct graph_descriptor *graph_descriptors_remember(const struct launch *launch, const struct qmd_release *release);
+/* A descriptor is about to be written, in a call that uploads nodes: what is saved of it will be restored. The result is valid until
+ * the next call of this function. NULL if there is no memory. */
+struct graph_descriptor *graph_descriptors_remember(struct launch *launch);
 
-/* A release like this one is about to be written into it, too. */
-void graph_descriptors_save_stamp(struct graph_descriptor *descriptor, const struct qmd_release *release);
-
-/* Visits all of them; restores them, at the end of that call. */
-void graph_descriptors_visit(void (*visit)(const struct graph_descriptor *descriptor, void *data), void *data);
-void graph_descriptors_restore(void);
+/* Visits all of the call; restores them, at its end. */
+void graph_descriptors_visit(const struct frame *frame, void (*visit)(const struct graph_descriptor *descriptor, void *data),
+                             void *data);
+void graph_descriptors_restore(struct frame *frame);
 
 #endif

@@ -1,8 +1,9 @@
 #include "hide.h"
 
-#include "allowed.h"
+#include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"
+#include "partition.h"
 
 #include <execinfo.h>
 #include <link.h>
@@ -93,7 +94,7 @@ static void hide_occupancy(const struct call *call, const struct gpu *gpu)
 {
 	const struct call_occupancy *arguments = (const struct call_occupancy *)call->arguments;
 	const struct topology *topology = gpu->topology;
-	struct tpcset set = allowed_on(gpu);
+	struct tpcset set = partition_on(gpu);
 	int *answer = arguments->answer;
 	unsigned int largest = largest_group(topology, &set);
 
@@ -116,7 +117,7 @@ static struct gpu *gpu_of_thread(void)
 {
 	CUcontext context = NULL;
 
-	return driver.context_get_current(&context) == CUDA_SUCCESS && context ? gpus_of_context(context) : NULL;
+	return driver.context_get_current(&context) == CUDA_SUCCESS && context ? contexts_gpu(context) : NULL;
 }
 
 static void hide_attribute(const struct call_attribute *arguments)
@@ -126,8 +127,8 @@ static void hide_attribute(const struct call_attribute *arguments)
 	if (arguments->attribute != CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
 		return;
 	gpu = gpus_of_device(arguments->device);
-	if (gpu && gpu->topology) {
-		struct tpcset set = allowed_on(gpu);
+	if (gpu->topology) {
+		struct tpcset set = partition_on(gpu);
 
 		*arguments->value = smaller(*arguments->value, sms_of(gpu->topology, &set));
 	}
