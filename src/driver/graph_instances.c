@@ -2,7 +2,6 @@
 
 #include "base/table.h"
 #include "functions.h"
-#include "graph_bodies.h"
 
 #include <pthread.h>
 #include <stdlib.h>

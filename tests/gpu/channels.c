@@ -7,7 +7,6 @@
 #include "../cases.h"
 #include "driver/channels/channels.h"
 #include "driver/channels/kernel_client.h"
-#include "driver/channels/list.h"
 #include "driver/functions.h"
 #include "gpu/topology/rm_abi.h"
 #include "support/first_gpu.h"

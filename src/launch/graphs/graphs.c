@@ -4,7 +4,6 @@
 #include "descriptors.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
-#include "driver/graph_bodies.h"
 #include "driver/graph_instances.h"
 #include "driver/releases.h"
 #include "launch/account/account.h"
