@@ -61,18 +61,63 @@ static void remember(CUcontext context, struct gpu *gpu)
 	}
 }
 
-CUresult contexts_device(CUcontext context, CUdevice *device)
+CUresult contexts_enter(CUcontext context, bool *is_pushed)
 {
 	CUcontext current = NULL;
 	CUresult result = driver.context_get_current(&current);
 
-	if (result == CUDA_SUCCESS && current == context) {
+	*is_pushed = result == CUDA_SUCCESS && current != context;
+	return *is_pushed ? driver.context_push(context) : result;
+}
+
+void contexts_leave(bool is_pushed)
+{
+	CUcontext former;
+
+	if (is_pushed)
+		driver.context_pop(&former);
+}
+
+CUresult contexts_device(CUcontext context, CUdevice *device)
+{
+	bool is_pushed;
+	CUresult result = contexts_enter(context, &is_pushed);
+
+	if (result == CUDA_SUCCESS) {
 		result = driver.context_get_device(device);
-	} else if (driver.context_push(context) == CUDA_SUCCESS) {
-		result = driver.context_get_device(device);
-		driver.context_pop(&current);
+		contexts_leave(is_pushed);
 	}
 	return result;
+}
+
+/* Only while we hold it, it cannot go. */
+static bool visit_primary(CUdevice device, bool (*visit)(CUcontext context))
+{
+	CUcontext context = NULL;
+	unsigned int flags;
+	int is_active = 0;
+	bool goes_on = true;
+
+	if (driver.primary_get_state(device, &flags, &is_active) == CUDA_SUCCESS && is_active &&
+	    driver.primary_retain(&context, device) == CUDA_SUCCESS) {
+		goes_on = visit(context);
+		driver.primary_release(device);
+	}
+	return goes_on;
+}
+
+void contexts_visit_primaries(bool (*visit)(CUcontext context))
+{
+	bool goes_on = driver.primary_get_state && driver.primary_retain && driver.primary_release;
+	CUdevice device;
+	int count = 0;
+
+	if (driver.device_get_count(&count) != CUDA_SUCCESS)
+		count = 0;
+	for (int number = 0; number < count && goes_on; number++) {
+		if (driver.device_get(&device, number) == CUDA_SUCCESS)
+			goes_on = visit_primary(device, visit);
+	}
 }
 
 struct context_facts contexts_find(CUcontext context)

@@ -24,8 +24,16 @@ struct context_facts {
 struct context_facts contexts_find(CUcontext context);
 struct gpu *contexts_gpu(CUcontext context);
 
-/* The device of a context, which need not be current. */
+/* Makes it this thread's current context for a moment, unless it is that already. */
+CUresult contexts_enter(CUcontext context, bool *is_pushed);
+void contexts_leave(bool is_pushed);
+
+/* The device of a context. */
 CUresult contexts_device(CUcontext context, CUdevice *device);
+
+/* Visits the primary contexts that are active, and holds each meanwhile, until `visit` returns false. The driver does not list other
+ * contexts. */
+void contexts_visit_primaries(bool (*visit)(CUcontext context));
 
 /* Without asking the driver; NULL if the table does not have it. The second returns false then. */
 struct releases *contexts_releases(CUcontext context);

@@ -81,14 +81,12 @@ static CUresult register_beside_captures(void *start, size_t bytes, CUdeviceptr 
 /* `address`: the memory's for the GPU. */
 static CUresult register_in(CUcontext context, void *start, size_t bytes, CUdeviceptr *address)
 {
-	CUcontext current = NULL;
-	CUresult result = driver.context_get_current(&current);
+	bool is_pushed;
+	CUresult result = contexts_enter(context, &is_pushed);
 
-	if (result == CUDA_SUCCESS && current == context) {
+	if (result == CUDA_SUCCESS) {
 		result = register_beside_captures(start, bytes, address);
-	} else if (result == CUDA_SUCCESS && (result = driver.context_push(context)) == CUDA_SUCCESS) {
-		result = register_beside_captures(start, bytes, address);
-		driver.context_pop(&current);
+		contexts_leave(is_pushed);
 	}
 	return result;
 }
@@ -222,41 +220,19 @@ void releases_context_destroyed(CUcontext context)
 
 /* --- after an attach -------------------------------------------------------------------------------------------- */
 
-/* Only while we hold it, it cannot go. */
-static void adopt_primary(CUdevice device)
+static bool adopt(CUcontext context)
 {
-	CUcontext context = NULL;
-	unsigned int flags;
-	int is_active = 0;
-
-	if (driver.primary_get_state(device, &flags, &is_active) == CUDA_SUCCESS && is_active &&
-	    driver.primary_retain(&context, device) == CUDA_SUCCESS) {
-		if (!contexts_releases(context))
-			releases_context_created(context);
-		driver.primary_release(device);
-	}
+	if (!contexts_releases(context))
+		releases_context_created(context);
+	return true;
 }
 
 /* The context that this thread uses cannot go meanwhile. */
-static void adopt_current(void)
+void releases_find_older(void)
 {
 	CUcontext context = NULL;
 
-	if (driver.context_get_current(&context) == CUDA_SUCCESS && context && !contexts_releases(context))
-		releases_context_created(context);
-}
-
-void releases_find_older(void)
-{
-	bool can_find = driver.primary_get_state && driver.primary_retain && driver.primary_release;
-	CUdevice device;
-	int count = 0;
-
-	adopt_current();
-	if (!can_find || driver.device_get_count(&count) != CUDA_SUCCESS)
-		return;
-	for (int number = 0; number < count; number++) {
-		if (driver.device_get(&device, number) == CUDA_SUCCESS)
-			adopt_primary(device);
-	}
+	if (driver.context_get_current(&context) == CUDA_SUCCESS && context)
+		adopt(context);
+	contexts_visit_primaries(adopt);
 }

@@ -102,11 +102,6 @@ void channels_unwatch(void)
 
 struct channels_list channels_list;
 
-unsigned int channels_count(void)
-{
-	return channels_list.count;
-}
-
 static struct channel_group *find_group(struct channel_group *groups, unsigned int count, uint32_t handle)
 {
 	struct channel_group *found = NULL;

@@ -52,9 +52,8 @@ enum channels_result channels_set_slice(uint64_t slice_us, struct error *error);
 /* Whether the channels were looked for since a context was made or destroyed. */
 bool channels_are_current(void);
 
-/* How often they were looked for. Of the last look: channels that can run kernels. */
+/* How often they were looked for. */
 uint64_t channels_looks(void);
-unsigned int channels_count(void);
 
 /* What was found, in our thread alone. */
 #define SUBDEVICES_MAX 64
