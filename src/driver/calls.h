@@ -35,7 +35,7 @@ struct frame {
 	/* launch/graphs/graphs.c */
 	uint64_t masks; /* their epoch at the call's begin; some calls that instantiate also upload */
 	bool runs_once; /* what the call makes */
-	/* launch/graphs/descriptors.h: what has been written */
+	/* launch/graphs/counts.h: what has been written */
 	struct graph_descriptor *written;
 	size_t written_count, written_room;
 	/* launch/graphs/looking.c: when the call began; 0: nobody looks */

@@ -7,7 +7,6 @@
 #include "launch/account/escape.h"
 #include "launch/account/looking.h"
 #include "launch/graphs/counts.h"
-#include "launch/graphs/descriptors.h"
 #include "launch/graphs/looking.h"
 #include "launch/space/app_masks.h"
 #include "launch/space/decision.h"
@@ -121,7 +120,7 @@ static enum graph_kernel account_release(const struct launch *launch, enum count
 static void carry_out_node(struct launch *launch, struct decision *decision)
 {
 	enum counts_kind kind = graph_counts_kind(&launch->frame);
-	struct graph_descriptor unsaved, *remembered = graph_descriptors_remember(launch);
+	struct graph_descriptor unsaved, *remembered = graph_counts_remember(launch);
 	struct graph_descriptor *descriptor = remembered ? remembered : &unsaved;
 	bool is_own = is_drivers_own(launch);
 	struct qmd_change change = change_for(decision, remembered && !is_own ? release_of(launch, kind) : NULL);

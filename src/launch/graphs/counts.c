@@ -79,6 +79,44 @@ void graph_counts_after_fork(void)
 	memset(&instances, 0, sizeof instances);
 }
 
+/* --- what a call uploads ---------------------------------------------------------------------------------------- */
+
+static bool have_room(struct frame *frame)
+{
+	size_t room = frame->written_room ? 2 * frame->written_room : 64;
+
+	if (frame->written_count == frame->written_room) {
+		struct graph_descriptor *list = realloc(frame->written, room * sizeof *list);
+
+		if (!list)
+			return false;
+		frame->written = list;
+		frame->written_room = room;
+	}
+	return true;
+}
+
+struct graph_descriptor *graph_counts_remember(struct launch *launch)
+{
+	struct frame *frame = &launch->frame;
+	struct graph_descriptor *descriptor = NULL;
+
+	if (have_room(frame)) {
+		descriptor = &frame->written[frame->written_count++];
+		*descriptor = (struct graph_descriptor){.qmd = launch->qmd, .place = launch->releases->place};
+	}
+	return descriptor;
+}
+
+void graph_counts_restore(struct frame *frame)
+{
+	for (size_t i = 0; i < frame->written_count; i++)
+		qmd_restore(frame->written[i].qmd, &frame->written[i].saved);
+	free(frame->written);
+	frame->written = NULL;
+	frame->written_count = frame->written_room = 0;
+}
+
 /* --- nodes ------------------------------------------------------------------------------------------------------ */
 
 /* NULL if there are too many. */
@@ -127,13 +165,17 @@ enum counts_kind graph_counts_kind(const struct frame *frame)
 	return run_once ? COUNTS_NODE : COUNTS_UNHEARD;
 }
 
-void graph_counts_uploaded(CUgraphExec exec, const struct graph_descriptor *descriptor)
+void graph_counts_uploaded(CUgraphExec exec, const struct frame *frame)
 {
-	const struct node node = {.qmd = descriptor->qmd, .place = descriptor->place, .kernel = descriptor->kernel};
 	struct instance *instance = find(exec);
 
-	if (instance && node.place && !put(instance, &node))
-		counts_note_gap(node.place, COUNTS_NO_MEMORY);
+	for (size_t i = 0; instance && i < frame->written_count; i++) {
+		const struct graph_descriptor *written = &frame->written[i];
+		const struct node node = {.qmd = written->qmd, .place = written->place, .kernel = written->kernel};
+
+		if (node.place && !put(instance, &node))
+			counts_note_gap(node.place, COUNTS_NO_MEMORY);
+	}
 }
 
 static void count(struct share *share)

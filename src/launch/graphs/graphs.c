@@ -1,7 +1,6 @@
 #include "graphs.h"
 
 #include "counts.h"
-#include "descriptors.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/graph_instances.h"
@@ -115,11 +114,6 @@ static void instance_begins(const struct call *call)
 	                         runs_once(((const struct call_instantiate *)call->arguments)->graph);
 }
 
-static void node_uploaded(const struct graph_descriptor *descriptor, void *exec)
-{
-	graph_counts_uploaded(exec, descriptor);
-}
-
 /* Launches of a graph by kernels are not announced: all of them count once, here. */
 static void instantiated(const struct call *call)
 {
@@ -132,7 +126,7 @@ static void instantiated(const struct call *call)
 		count_stale();
 	if (!graph_counts_add(exec, !is_made_for_kernels(call) && graph_instances_run_once(exec)))
 		atomic_store(&some_are_forgotten, true);
-	graph_descriptors_visit(call->frame, node_uploaded, exec);
+	graph_counts_uploaded(exec, call->frame);
 	looking_graph_destroyed(exec); /* an old one with the same handle */
 }
 
@@ -176,7 +170,7 @@ static void count_kernels(const struct call *call, CUgraphExec exec)
 {
 	bool runs = has_run(call);
 
-	graph_descriptors_visit(call->frame, node_uploaded, exec);
+	graph_counts_uploaded(exec, call->frame);
 	if (!graph_counts_call_ended(exec, runs) && runs)
 		account_unknown_graph(call->context, atomic_load(&some_are_forgotten) ? COUNTS_NO_MEMORY : COUNTS_OLDER);
 }
@@ -216,7 +210,7 @@ void graphs_call_ended(const struct call *call)
 		counts_graph_ended(place);
 	else if (calls_instantiate_graph(call->id) && is_done && ((const struct call_instantiate *)call->arguments)->exec)
 		instantiated(call);
-	graph_descriptors_restore(call->frame);
+	graph_counts_restore(call->frame);
 	if (calls_launch_graph(call->id))
 		looking_graph_ended(call, ((const struct call_exec *)call->arguments)->exec);
 	if (calls_add_node(call->id) && is_done)

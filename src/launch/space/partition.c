@@ -87,14 +87,14 @@ static struct decision compile_set(const struct gpu *gpu, const struct tpcset *s
 
 /* All GPUs of unknown topology share one entry, without a PCI address. So any entry of the revision may be meant for
  * one of them. */
-static struct decision compile(const struct gpu *gpu, const struct segment_revision *revision, const struct compiled *before)
+static struct decision compile(const struct gpu *gpu, bool is_empty, const struct segment_partition *partition,
+                               const struct compiled *before)
 {
-	const struct segment_partition *partition = segment_find(revision, gpu->pci);
 	struct decision decision = {.state = DECISION_WHOLE_GPU};
 
 	if (gpu->topology)
 		decision.set = topology_all(gpu->topology);
-	if (!gpu->topology && revision->count > 0)
+	if (!gpu->topology && !is_empty)
 		decision_leave_unrestricted(&decision, SEGMENT_NO_TOPOLOGY);
 	else if (gpu->topology && partition && !gpu->has_masks)
 		decision_leave_unrestricted(&decision, SEGMENT_UNKNOWN_QMD);
@@ -113,9 +113,11 @@ static __attribute__((noinline)) struct decision refresh(const struct gpu *gpu, 
 	struct compiled compiled = *before;
 
 	if (segment_read(&segment, &revision, &compiled.number)) {
+		const struct segment_partition *own = segment_find(&revision, gpu->pci);
+
 		if (revision.count > 0)
 			log_wake();
-		compiled.decision = compile(gpu, &revision, before);
+		compiled.decision = compile(gpu, revision.count == 0, own, before);
 		publish(partition, &compiled);
 	} else {
 		if (before->number == 0)
