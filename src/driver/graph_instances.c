@@ -2,7 +2,6 @@
 
 #include "base/table.h"
 #include "functions.h"
-#include "graph_bodies.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -251,7 +250,7 @@ bool graph_instances_renew(CUgraphExec exec, uint64_t number, graph_instances_re
 	struct held_exec *held = find_exec(exec);
 
 	if (held && (held->has_expired || held->number < number)) {
-		renew(exec, &held->nodes, held->number);
+		renew(exec, &held->nodes, held->number != number);
 		held->number = number;
 		held->has_expired = false;
 		find_oldest(table_bucket(exec));

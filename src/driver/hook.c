@@ -57,7 +57,7 @@ static void *entries[SLOT_ENTRIES]; /* the driver's own; those in the table may 
 static uint32_t subscription;
 static atomic_bool subscribed; /* never reset */
 
-/* This thread's current or last launch. Its origin is valid from the begin of an API call to its end. */
+/* This thread's current or last launch. Its frame is valid from the begin of an API call to its end. */
 static __thread struct launch current __attribute__((tls_model("initial-exec")));
 
 static bool has_word(const void *parameters, unsigned int word)
@@ -83,15 +83,16 @@ static inline void on_call(int id, const void *parameters)
 		.context = word_of(parameters, CALL_CONTEXT),
 		.arguments = word_of(parameters, CALL_ARGUMENTS),
 		.result = word_of(parameters, CALL_RESULT),
+		.frame = &current.frame,
 	};
 
 	if (events.call_passes(&call, begins) || !events.wants_call(id))
 		return;
 	if (begins) {
 		events.call_begins(&call);
-		calls_enter(&call, &current.origin);
+		calls_enter(&call);
 	} else {
-		calls_leave(&call, &current.origin);
+		calls_leave(&call);
 		events.call_ended(&call);
 	}
 }

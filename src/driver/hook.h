@@ -19,11 +19,12 @@ struct releases;
 struct launch {
 	CUcontext context;
 	CUfunction function;
-	void *qmd;                   /* the launch descriptor, which may be changed */
-	struct launch_origin origin; /* what the API call says about it; all 0 if we do not hear of that call */
-	/* Not set by the hook, but by the launch path. NULL if unknown. */
+	void *qmd; /* the launch descriptor, which may be changed */
+	struct frame frame; /* of the API call; all 0 if we do not hear of that */
+	/* Set by the launch path when it decides. They stay until this thread launches on another context. */
 	const struct gpu *gpu;
 	const struct releases *releases; /* what counts the context's kernels */
+	uint64_t edits;                  /* the partition's number then */
 };
 
 struct hook_events {
@@ -40,7 +41,7 @@ struct hook_events {
 	void (*module_loaded)(const void *cubin, size_t size);
 	/* An API call begins, or has ended: first `call_passes` is asked whether it has done all that is to be done about it. One that
 	 * `wants_call` accepts begins, or has ended. Between call_begins and call_ended, launches on
-	 * this thread have the call's origin. */
+	 * this thread have the call's frame. */
 	bool (*call_passes)(const struct call *call, bool begins);
 	bool (*wants_call)(int id);
 	void (*call_begins)(const struct call *call);

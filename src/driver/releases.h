@@ -18,6 +18,7 @@
 
 /* Of a context. Found with its GPU (contexts.h). */
 struct releases {
+	bool are_unknown;                          /* we have not heard of its creation */
 	struct counts_place *place;                /* NULL: nothing is counted, and the reason is noted */
 	bool are_ready;                            /* false: launches are counted, ends are not, and the reason is noted */
 	struct qmd_release of_kind[COUNTS_KINDS];  /* for descriptors of the GPU's family */
@@ -25,6 +26,9 @@ struct releases {
 	uint64_t stamps_at;                        /* its cells, for the GPU */
 	struct qmd_release stamping;               /* into the first of them */
 };
+
+/* Those of a context that is older than we are. */
+extern const struct releases releases_unknown __attribute__((visibility("hidden")));
 
 /* From here on, counts go to areas of this segment. Only while no thread uses the driver: at the start, and in the child
  * of a fork after releases_after_fork. Before it, nothing is counted. */

@@ -233,11 +233,6 @@ unsigned int qmd_mask_bits(const struct qmd_family *family)
 	return family->layout->mask_words * 32u;
 }
 
-void qmd_set_mask(const struct qmd_family *family, void *qmd, const struct qmd_mask *disable)
-{
-	store_mask(family->layout, qmd, disable->words[0], disable->words[1]);
-}
-
 struct qmd_mask qmd_own_mask(const struct qmd_family *family, const void *qmd)
 {
 	const struct qmd_layout *layout = family->layout;
@@ -256,32 +251,74 @@ bool qmd_is_known(const struct qmd_family *family, const void *qmd)
 	return has_known_version(family->layout, qmd);
 }
 
-struct qmd_saved qmd_save(const struct qmd_family *family, const void *qmd)
-{
-	const struct qmd_layout *layout = family->layout;
-	const uint32_t *words = qmd;
-	struct qmd_saved saved = {.valid = mask_counts(layout, words)};
-
-	saved.mask.words[0] = qmd_load(words + layout->mask_word);
-	saved.mask.words[1] = layout->mask_words == 4 ? qmd_load(words + layout->mask_word + 2) : 0;
-	return saved;
-}
-
 bool qmd_has_no_blocks(const struct qmd_family *family, const void *qmd)
 {
 	return ((const uint32_t *)qmd)[family->layout->grid_word] == 0;
 }
 
-void qmd_restore(const struct qmd_family *family, void *qmd, const struct qmd_saved *saved)
+/* --- all of it ---------------------------------------------------------------------------------------- */
+
+static void save_mask(const struct qmd_family *family, const void *qmd, struct qmd_saved *saved)
 {
 	const struct qmd_layout *layout = family->layout;
+	const uint32_t *words = qmd;
+
+	saved->family = family;
+	saved->is_valid = mask_counts(layout, words);
+	saved->mask.words[0] = qmd_load(words + layout->mask_word);
+	saved->mask.words[1] = layout->mask_words == 4 ? qmd_load(words + layout->mask_word + 2) : 0;
+}
+
+static enum qmd_outcome write_mask(const struct qmd_family *family, void *qmd, const struct qmd_change *change)
+{
+	if (!change->is_exact)
+		return qmd_disable(family, qmd, change->disable, NULL);
+	store_mask(family->layout, qmd, change->disable->words[0], change->disable->words[1]);
+	return QMD_NARROWED;
+}
+
+struct qmd_outcomes qmd_write(const struct qmd_family *family, void *qmd, const struct qmd_change *change,
+                              struct qmd_saved *saved)
+{
+	struct qmd_outcomes outcomes = {QMD_NARROWED, QMD_NO_RELEASE_SLOTS, QMD_NO_RELEASE_SLOTS};
+	struct qmd_saved unused;
+
+	saved = saved ? saved : &unused;
+	*saved = (struct qmd_saved){.family = NULL};
+	if (change->disable) {
+		save_mask(family, qmd, saved);
+		outcomes.mask = write_mask(family, qmd, change);
+	}
+	if (change->counting) {
+		saved->counting_slot = qmd_save_slot(change->counting, qmd);
+		outcomes.counting = qmd_release(change->counting, qmd);
+		saved->counting = outcomes.counting == QMD_RELEASES ? change->counting : NULL;
+	}
+	if (change->stamping) {
+		struct qmd_release stamping = *change->stamping;
+
+		stamping.address.value = change->stamp_at;
+		stamping.payload = change->stamp;
+		saved->stamping_slot = qmd_save_slot(&stamping, qmd);
+		outcomes.stamping = qmd_release(&stamping, qmd);
+		saved->stamping = outcomes.stamping == QMD_RELEASES ? change->stamping : NULL;
+	}
+	return outcomes;
+}
+
+void qmd_restore(void *qmd, const struct qmd_saved *saved)
+{
+	const struct qmd_layout *layout = saved->family ? saved->family->layout : NULL;
 	uint32_t *words = qmd;
 
-	qmd_store(words + layout->mask_word, saved->mask.words[0]);
-	if (layout->mask_words == 4)
-		qmd_store(words + layout->mask_word + 2, saved->mask.words[1]);
-	if (layout->valid_word != NONE && !saved->valid)
+	if (layout)
+		store_mask(layout, words, saved->mask.words[0], saved->mask.words[1]);
+	if (layout && layout->valid_word != NONE && !saved->is_valid)
 		words[layout->valid_word] &= ~VALID_BIT;
+	if (saved->counting)
+		qmd_restore_slot(saved->counting, qmd, &saved->counting_slot);
+	if (saved->stamping)
+		qmd_restore_slot(saved->stamping, qmd, &saved->stamping_slot);
 }
 
 /* --- shapes ------------------------------------------------------------------------------------------ */

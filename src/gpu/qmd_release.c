@@ -59,20 +59,33 @@ static inline void store_bits(uint32_t *at, const struct qmd_bits *bits, uint64_
 	qmd_store(at, (qmd_load(at) & bits->keep) | value);
 }
 
-__attribute__((hot)) enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qmd)
+static inline enum qmd_release_outcome look(const struct qmd_release *release, const void *qmd)
 {
 	uint8_t version = ((const uint8_t *)qmd)[release->version_byte];
+	enum qmd_release_outcome outcome = QMD_NO_RELEASE_SLOTS;
+
+	if (version >= release->first_version && version <= release->last_version)
+		outcome = qmd_load((const uint32_t *)qmd + release->control.word) & release->enable ? QMD_SLOT_USED : QMD_RELEASES;
+	return outcome;
+}
+
+enum qmd_release_outcome qmd_release_look(const struct qmd_release *release, const void *qmd)
+{
+	return look(release, qmd);
+}
+
+__attribute__((hot)) enum qmd_release_outcome qmd_release(const struct qmd_release *release, void *qmd)
+{
 	uint32_t *control = (uint32_t *)qmd + release->control.word;
 	uint32_t *address = (uint32_t *)qmd + release->address.word;
+	enum qmd_release_outcome outcome = look(release, qmd);
 
-	if (version < release->first_version || version > release->last_version)
-		return QMD_NO_RELEASE_SLOTS;
-	if (qmd_load(control) & release->enable)
-		return QMD_SLOT_USED;
-	store_bits(control, &release->control, release->control.value);
-	store_bits(address, &release->address, release->address.value);
-	qmd_store(address + 2, release->payload);
-	return QMD_RELEASES;
+	if (outcome == QMD_RELEASES) {
+		store_bits(control, &release->control, release->control.value);
+		store_bits(address, &release->address, release->address.value);
+		qmd_store(address + 2, release->payload);
+	}
+	return outcome;
 }
 
 bool qmd_slot_is_used(const struct qmd_family *family, const void *qmd, unsigned int slot)

@@ -15,11 +15,11 @@
 void launch_upload(struct launch *launch);
 
 /* This thread's next launch is decided anew. */
-void launch_forget(void);
+void launch_forget(struct frame *frame);
 
 /* Where the gate decides about calls: one has ended. What its launch was decided about is not for fills and copies, which are
  * kernels in no call. The next one begins, which may go to other TPCs. */
-void launch_leave_call(void);
-void launch_enter_call(bool goes_elsewhere);
+void launch_leave_call(struct frame *frame);
+void launch_enter_call(struct frame *frame, bool goes_elsewhere);
 
 #endif

@@ -9,7 +9,7 @@
 #include "launch/space/app_masks.h"
 #include "launch/space/epoch.h"
 #include "launch/space/hide.h"
-#include "launch/space/misfit.h"
+#include "launch/space/residency.h"
 #include "time/control.h"
 #include "time/gate/gate.h"
 
@@ -28,7 +28,7 @@ static bool asks_to_run_at_once(int id)
 bool events_want_call(int id)
 {
 	bool wants_time = control_wants_call(id) || gate_wants_call(id);
-	bool wants_other = hide_wants_call(id) || misfit_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
+	bool wants_other = hide_wants_call(id) || residency_wants_call(id) || app_masks_want_call(id) || asks_to_run_at_once(id);
 
 	return calls_are_of_graphs(id) ? driver_has_graphs() : wants_time || wants_other;
 }
@@ -47,9 +47,9 @@ bool events_call_passes(const struct call *call, bool begins)
 	if (!passes || !atomic_load_explicit(&gate_state.is_needed, memory_order_relaxed))
 		return passes;
 	if (begins)
-		launch_enter_call(gate_call_begins(call));
+		launch_enter_call(call->frame, gate_call_begins(call));
 	else if (gate_call_ended(call))
-		launch_leave_call();
+		launch_leave_call(call->frame);
 	return true;
 }
 
@@ -65,16 +65,16 @@ void events_call_begins(const struct call *call)
 		graphs_call_begins(call);
 	if (app_masks_want_call(call->id))
 		app_masks_call_begins(call);
-	if (misfit_wants_call(call->id))
-		misfit_call_begins(call);
-	launch_forget();
+	if (residency_wants_call(call->id))
+		residency_call_begins(call);
+	launch_forget(call->frame);
 }
 
 /* The gate comes last: graphs say what was launched. */
 void events_call_ended(const struct call *call)
 {
-	if (misfit_wants_call(call->id))
-		misfit_call_ended(call);
+	if (residency_wants_call(call->id))
+		residency_call_ended(call);
 	if (app_masks_want_call(call->id))
 		app_masks_call_ended(call);
 	if (hide_wants_call(call->id))
@@ -82,7 +82,7 @@ void events_call_ended(const struct call *call)
 	if (calls_are_of_graphs(call->id))
 		graphs_call_ended(call);
 	if (gate_wants_call(call->id) && gate_call_ended(call))
-		launch_leave_call();
+		launch_leave_call(call->frame);
 }
 
 /* --- contexts ------------------------------------------------------------------------------------------------------- */

@@ -26,18 +26,12 @@ static struct peers_self self;
 
 /* 16 TPCs; other GPUs are not known. */
 static struct topology topology = {.tpc_count = 16};
-static const struct gpu first_gpu = {.topology = &topology};
-static bool has_gpus, has_masks;
+static struct gpu first_gpu = {.topology = &topology};
+static bool has_gpus;
 
 const struct gpu *gpus_at(struct pci_address pci)
 {
 	return has_gpus && pci_address_equal(pci, gpus[0]) ? &first_gpu : NULL;
-}
-
-bool gpus_have_masks(const struct gpu *gpu)
-{
-	(void)gpu;
-	return has_masks;
 }
 
 /* --- others ------------------------------------------------------------------------------------------------------- */
@@ -174,7 +168,7 @@ static unsigned int count_mappings(void)
 FIXTURE(leave)
 {
 	peers_leave();
-	has_gpus = has_masks = false;
+	has_gpus = first_gpu.has_masks = false;
 	assert_int_equal(count_mappings(), 0);
 }
 
@@ -414,7 +408,7 @@ static void assert_may_use(struct tpcset expected)
 
 static void begin_view(unsigned int from, unsigned int to, struct tpcset borrow)
 {
-	has_gpus = has_masks = self.is_client = true;
+	has_gpus = first_gpu.has_masks = self.is_client = true;
 	memset(views, 0, sizeof views);
 	rules = (struct others_rules){.priority = 50, .borrows = !tpcset_is_empty(&borrow), .borrow = borrow, .is_known = true};
 	have(from, to);
@@ -506,7 +500,7 @@ TEST(own_tpcs)
 {
 	const struct tpcset all = range(0, TPCSET_MAX - 1), of_gpu = topology_all(&topology);
 
-	has_gpus = has_masks = true;
+	has_gpus = first_gpu.has_masks = true;
 	look(NOW);
 	assert_own(of_gpu);
 	have(0, 3);
@@ -516,10 +510,10 @@ TEST(own_tpcs)
 	look(NOW);
 	assert_own(of_gpu);
 	have(0, 3);
-	has_masks = false;
+	first_gpu.has_masks = false;
 	look(NOW);
 	assert_own(all);
-	has_masks = true;
+	first_gpu.has_masks = true;
 	has_gpus = false;
 	look(NOW);
 	assert_own(all);

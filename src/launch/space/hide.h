@@ -27,10 +27,4 @@ bool hide_wants_call(int id);
 /* Such a call has ended: reduces its answer. */
 void hide_call_ended(const struct call *call);
 
-/* Which library has called the driver. */
-
-/* Whether cuBLAS has made the API call that is being announced on this thread, itself or through the CUDA runtime. Also
- * true if the stack cannot be read. Walks the stack, so it is too slow for launches. */
-bool caller_is_cublas(void);
-
 #endif

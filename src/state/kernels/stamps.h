@@ -50,9 +50,6 @@ struct stamps_cell {
 /* Gives it a cell. From any thread. */
 struct stamps_cell stamps_add_launch(struct stamps *stamps, const struct stamps_launch *launch);
 
-/* It will never end: no release was written into its descriptor. */
-void stamps_take_back(struct stamps *stamps, struct stamps_cell cell);
-
 /* A node of a graph is uploaded: it gets a cell for as long as nobody else gets the same one. From any thread. */
 struct stamps_node {
 	const void *exec;

@@ -180,7 +180,7 @@ static struct tpcset tpcs_on(struct pci_address pci)
 {
 	const struct gpu *gpu = gpus_at(pci);
 	const struct segment_partition *set = has_partition ? segment_find(&partition, pci) : NULL;
-	bool has_masks = gpu && gpus_have_masks(gpu);
+	bool has_masks = gpu && gpu->has_masks;
 	struct tpcset tpcs = has_masks ? topology_all(gpu->topology) : everything;
 
 	return has_masks && set && tpcset_overlap(&set->set, &tpcs) ? tpcset_and(&set->set, &tpcs) : tpcs;

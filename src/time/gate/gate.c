@@ -32,7 +32,7 @@ struct gate_state gate_state = {.left_ns = UINT64_MAX};
 
 static struct lending_episode episode;
 
-/* Of one GPU, by gpus_number. */
+/* Of one GPU, by its number. */
 static struct gate {
 	struct others_on_gpu views[2];
 	atomic_uint current;        /* which of them */
@@ -113,7 +113,7 @@ static void add_borrowed(struct gate *gate, const struct others_on_gpu *others, 
 
 bool gate_see(const struct gpu *gpu, const struct others_rules *rules, uint64_t passed, struct segment_borrowed *borrowed)
 {
-	struct gate *gate = &gates[gpus_number(gpu)];
+	struct gate *gate = &gates[gpu->number];
 	unsigned int side = atomic_load(&gate->current);
 	bool is_free = atomic_load(&gate->readers[!side]) == 0;
 
@@ -173,15 +173,16 @@ static void see_room(struct arrival *arrival, const struct others_on_gpu *others
 
 	arrival->has_part = others->has_part;
 	arrival->never_fits = false;
-	if (!calls_may_launch_at_once(arrival->call->id) || !calls_read_request(arrival->call, &request) ||
-	    (request.shape.cluster <= 1 && request.shape.cooperative == 0))
+	if (!calls_read_request(arrival->call, &request))
 		return;
-	const struct gpu *gpu = gpus_of_context(arrival->call->context);
+	const struct gpu *gpu = contexts_gpu(arrival->call->context);
 
-	if (!gpu || !gpu->topology)
+	if (!gpu->topology)
 		return;
-	arrival->has_part = others->has_part && residency_holds(gpu, &request, &others->part);
-	arrival->never_fits = !residency_holds(gpu, &request, &others->all_own);
+	struct occupancy need = residency_need(gpu->topology, &request);
+
+	arrival->has_part = others->has_part && occupancy_fits(&need, &others->part);
+	arrival->never_fits = !occupancy_fits(&need, &others->all_own);
 }
 
 /* Whether it waits for room: not for longer than LIMIT; and no launch does where nothing has ended meanwhile. */
@@ -428,9 +429,7 @@ static struct gate *gate_of(CUcontext context)
 	uint64_t epoch = epoch_now();
 
 	if (own.context != context || own.epoch != epoch) {
-		const struct gpu *gpu = gpus_of_context(context);
-
-		own.gate = gpu ? &gates[gpus_number(gpu)] : NULL;
+		own.gate = &gates[contexts_gpu(context)->number];
 		own.context = context;
 		own.epoch = epoch;
 	}
@@ -516,10 +515,10 @@ static bool tpcs_outside(struct gate *gate, struct tpcset *tpcs)
 /* TPCs that a change of the partition has taken away meanwhile are not used. */
 bool gate_tpcs(const struct gpu *gpu, struct tpcset *tpcs)
 {
-	bool is_else = own.depth > 0 && own.where != 0 && own.gate == &gates[gpus_number(gpu)];
+	bool is_else = own.depth > 0 && own.where != 0 && own.gate == &gates[gpu->number];
 
 	if (own.depth == 0) {
-		is_else = tpcs_outside(&gates[gpus_number(gpu)], tpcs);
+		is_else = tpcs_outside(&gates[gpu->number], tpcs);
 	} else if (is_else) {
 		unsigned int side = enter(own.gate);
 		const struct others_on_gpu *others = &own.gate->views[side];
