@@ -299,11 +299,11 @@ in_code() { # regular expression
 }
 
 @test "every option has an entry, and every entry is an option" {
-	sed -n '/^static const struct option /,/Words were options once/p' "$ROOT/tools/nvtaskset/cli/parse.c" >"$WORK/table"
+	sed -n '/^const struct option_row /,/Words were options once/p' "$ROOT/tools/nvtaskset/cli/tables.c" >"$WORK/table"
 	grep -q 'Words were options once' "$WORK/table"
 	{
-		sed -nE 's/.*\{"([a-z-]+)", .*/--\1/p' "$WORK/table"
-		sed -nE "s/.*, '(.)'\}.*/-\1/p" "$WORK/table"
+		sed -nE "s/^\t\{('.'|0), \"([a-z-]+)\", .*/--\2/p" "$WORK/table"
+		sed -nE "s/^\t\{'(.)', .*/-\1/p" "$WORK/table"
 	} | sort -u >"$WORK/options"
 	for heading in OPTIONS WORDS; do
 		entries tools/man/nvtaskset.1 "$heading"
@@ -316,8 +316,8 @@ in_code() { # regular expression
 
 @test "every action is in the synopsis, and every word has its subsection" {
 	section tools/man/nvtaskset.1 SYNOPSIS | sed -E 's/^\.[A-Z]+ ?//' | tr -d '[]"' | tr -s ' \n' ' ' >"$WORK/synopsis"
-	# The words of arguments.c: the first, and the second if there is one.
-	sed -nE '/action_words\[\] = /,/^\}/s/^\t\{"([a-z]+)", ("([a-z]+)"|NULL), .*/\1 \3/p' "$ROOT/tools/nvtaskset/cli/arguments.c" |
+	# The first word, and the second if there is one.
+	sed -nE '/^const struct word_row /,/^\}/s/^\t\{"([a-z]+)", ("([a-z]+)"|NULL), .*/\1 \3/p' "$ROOT/tools/nvtaskset/cli/tables.c" |
 		sort >"$WORK/words"
 	while read -r first second; do
 		grep -qF "nvtaskset $first $second" "$WORK/synopsis" || echo "not in the synopsis: $first $second"

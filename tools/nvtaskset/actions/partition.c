@@ -2,7 +2,7 @@
 
 #include "attach.h"
 #include "cli/gpus.h"
-#include "cli/option_values.h"
+#include "cli/tables.h"
 #include "cli/time_change.h"
 #include "cli/time_given.h"
 #include "group.h"
@@ -293,7 +293,7 @@ int action_partition(const struct options *options, struct error *error)
 
 	if (options->group)
 		return group_action(options, error);
-	int result = option_pid(&pid, options->pid, error);
+	int result = parse_pid(&pid, options->pid, error);
 
 	if (result == 0)
 		result = options->all_tasks ? process_tree_find(&tree, pid, error) : process_tree_root_only(&tree, pid, error);

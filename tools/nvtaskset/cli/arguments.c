@@ -2,26 +2,10 @@
 
 #include "actions.h"
 #include "gpu/tpcset.h"
+#include "tables.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* The actions that are words. No first word can be read as a mask: each has a letter that is no hexadecimal digit. */
-static const struct action_word {
-	const char *first, *second; /* NULL: the first alone */
-	enum action action;
-} action_words[] = {
-	{"measure", NULL, ACTION_MEASURE},
-	{"mps", NULL, ACTION_MPS_STATUS},
-	{"mps", "status", ACTION_MPS_STATUS},
-	{"mps", "stop", ACTION_MPS_STOP},
-	{"system", NULL, ACTION_SYSTEM_STATUS},
-	{"system", "status", ACTION_SYSTEM_STATUS},
-	{"system", "enable", ACTION_SYSTEM_ENABLE},
-	{"system", "disable", ACTION_SYSTEM_DISABLE},
-	{"top", NULL, ACTION_TOP},
-	{"metrics", NULL, ACTION_METRICS},
-};
 
 /* Whether any -G has its own SET. gpus_choose checks that all have one or none. */
 static bool gpus_have_sets(const struct options *options)
@@ -180,10 +164,10 @@ int arguments_check_set(const struct options *options, const char *set, bool has
 bool arguments_take_word(struct options *options, unsigned int taken, const char *argument)
 {
 	bool may_be_first = options->action == ACTION_RUN && options->notation == NOTATION_MASK && !gpus_have_sets(options);
-	const struct action_word *found = NULL;
+	const struct word_row *found = NULL;
 
-	for (size_t i = 0; argument && i < sizeof action_words / sizeof action_words[0] && !found; i++) {
-		const struct action_word *word = &action_words[i];
+	for (size_t i = 0; argument && i < WORD_ROWS && !found; i++) {
+		const struct word_row *word = &word_rows[i];
 		bool is_next = word->second ? taken == 1 && strcmp(options->word, word->first) == 0 : taken == 0 && may_be_first;
 
 		if (is_next && strcmp(argument, word->second ? word->second : word->first) == 0)
