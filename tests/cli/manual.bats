@@ -298,6 +298,11 @@ in_code() { # regular expression
 	grep -rhoE "$1" --include='*.[ch]' --exclude-dir=slurm "$ROOT/src" "$ROOT/tools"
 }
 
+@test "nvtaskset(1) has at most 900 lines as printed" {
+	needs man
+	[ "$(MANWIDTH=80 man -l "$ROOT/tools/man/nvtaskset.1" | wc -l)" -le 900 ]
+}
+
 @test "every option has an entry, and every entry is an option" {
 	sed -n '/^const struct option_row /,/Words were options once/p' "$ROOT/tools/nvtaskset/cli/tables.c" >"$WORK/table"
 	grep -q 'Words were options once' "$WORK/table"
@@ -315,7 +320,7 @@ in_code() { # regular expression
 }
 
 @test "every action is in the synopsis, and every word has its subsection" {
-	section tools/man/nvtaskset.1 SYNOPSIS | sed -E 's/^\.[A-Z]+ ?//' | tr -d '[]"' | tr -s ' \n' ' ' >"$WORK/synopsis"
+	section tools/man/nvtaskset.1 SYNOPSIS | sed -E 's/^\.[A-Z]+ ?//; s/\\f.//g' | tr -d '[]"' | tr -s ' \n' ' ' >"$WORK/synopsis"
 	# The first word, and the second if there is one.
 	sed -nE '/^const struct word_row /,/^\}/s/^\t\{"([a-z]+)", ("([a-z]+)"|NULL), .*/\1 \3/p' "$ROOT/tools/nvtaskset/cli/tables.c" |
 		sort >"$WORK/words"
@@ -355,7 +360,7 @@ in_code() { # regular expression
 @test "every page that is named is installed, and every installed page is named; their links lead to installed pages" {
 	section tools/man/nvtaskset.1 FILES | grep -oE '[a-z-]+\.md' | sort -u >"$WORK/pages"
 	in_source install DESTDIR="$WORK/stage" PREFIX=/usr
-	page "$ROOT/tools/man/nvtaskset.1" | grep -oE '(^|[ /])[a-z-]+\.md' | tr -d ' ' | grep -v / | sort -u | diff "$WORK/pages" -
+	page "$ROOT/tools/man/nvtaskset.1" | sed 's/\\f.//g; s/(/ /g' | grep -oE '(^|[ /])[a-z-]+\.md' | tr -d ' ' | grep -v / | sort -u | diff "$WORK/pages" -
 	cd "$WORK/stage/usr/share/doc/nvtaskset"
 	printf '%s\n' * | sort | diff "$WORK/pages" -
 	grep -ohE '\]\([^)#]+' ./*.md | sed 's/](//' | sort -u >"$WORK/links"
