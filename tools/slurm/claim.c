@@ -1,13 +1,12 @@
 #include "claim.h"
 
 #include "allocation.h"
-#include "reason.h"
+#include "base/clock.h"
+#include "common.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PAUSE_MS 100
@@ -44,54 +43,40 @@ static bool is_whole_gpcs(const struct nvtaskset_topology *topology, unsigned in
 	return gpcs == count && nvtaskset_set_equal(&seen, set);
 }
 
-/* So many TPCs, on all GPUs or on none. Where they are missing, the group stays without: another step may be waiting for them
- * too. */
-static int claim_tpcs(const struct job *job, const struct config *config, const struct claims *claims,
-                      struct nvtaskset_group **group, struct nvtaskset_error *error)
+/* So many TPCs, on all GPUs or on none; `first` are those of the first GPU. Where they are missing, the group stays without:
+ * another step may be waiting for them. */
+static int claim_tpcs(const struct job *job, enum nvtaskset_strategy strategy, const struct claims *claims,
+                      struct nvtaskset_set *first, struct nvtaskset_error *error)
 {
 	char path[PATH_MAX], cgroup[PATH_MAX];
-
-	return nvtaskset_group_make(group, claims->topology, jobs_path(job, path), cgroup_find(job->id, cgroup), error) < 0
-	               ? -1
-	               : nvtaskset_group_claim(*group, claims->wanted, claims->count, config->strategy, error);
-}
-
-static int claim_count(const struct job *job, const struct config *config, const struct claims *claims,
-                       struct nvtaskset_error *error)
-{
 	struct nvtaskset_group *group = NULL;
-	int result = claim_tpcs(job, config, claims, &group, error);
+	int result = nvtaskset_group_make(&group, claims->topology, jobs_path(job, path), cgroup_find(job->id, cgroup), error);
 
+	if (result == 0)
+		result = nvtaskset_group_claim(group, claims->wanted, claims->count, strategy, error);
+	if (result == 0)
+		result = nvtaskset_group_get(group, claims->wanted[0].gpu, first, error);
 	nvtaskset_group_close(group);
 	return result;
 }
 
 /* What is not whole GPCs is given back. */
-static int try_gpcs(const struct job *job, const struct config *config, const struct claims *claims, unsigned int gpcs,
-                    struct nvtaskset_error *error)
+static int try_gpcs(const struct job *job, const struct claims *claims, unsigned int gpcs, struct nvtaskset_error *error)
 {
-	struct config packed = *config;
-	struct nvtaskset_group *group = NULL;
 	struct nvtaskset_set set;
 	unsigned int gpu = claims->wanted[0].gpu;
 	char path[PATH_MAX];
+	int result = claim_tpcs(job, NVTASKSET_PACKED, claims, &set, error);
 
-	packed.strategy = NVTASKSET_PACKED;
-	int result = claim_tpcs(job, &packed, claims, &group, error);
-
-	if (result == 0)
-		result = nvtaskset_group_get(group, gpu, &set, error);
 	if (result == 0 && !is_whole_gpcs(claims->topology, gpu, &set, gpcs)) {
 		result = reason_set(error, NVTASKSET_ERROR_NO_ROOM, "--gpcs=%u: no %u whole GPCs of GPU %u are free now", gpcs, gpcs, gpu);
 		nvtaskset_group_remove(jobs_path(job, path), NULL);
 	}
-	nvtaskset_group_close(group);
 	return result;
 }
 
 /* GPCs have different numbers of TPCs: the largest number first that the job's shards allow. */
-static int claim_gpcs(const struct job *job, const struct config *config, const struct claims *claims, unsigned int gpcs,
-                      struct nvtaskset_error *error)
+static int claim_gpcs(const struct job *job, const struct claims *claims, unsigned int gpcs, struct nvtaskset_error *error)
 {
 	struct claims some = *claims;
 	int result = claims->count == 1 ? reason_set(error, NVTASKSET_ERROR_NO_ROOM, "--gpcs=%u: the job has %u shards", gpcs,
@@ -99,7 +84,7 @@ static int claim_gpcs(const struct job *job, const struct config *config, const 
 	                                : reason_set(error, NVTASKSET_ERROR_OTHER, "--gpcs: the job has %zu GPUs", claims->count);
 
 	for (; result < 0 && error->code == NVTASKSET_ERROR_NO_ROOM && some.wanted[0].count >= gpcs; some.wanted[0].count--)
-		result = try_gpcs(job, config, &some, gpcs, error);
+		result = try_gpcs(job, &some, gpcs, error);
 	return result;
 }
 
@@ -109,11 +94,12 @@ static int claim_once(const struct job *job, const struct config *config, const 
                       const struct claims *claims, struct jobs_note *note, struct nvtaskset_error *error)
 {
 	struct jobs_note done;
-	int lock = jobs_lock(job, error), result = lock < 0 ? -1 : 0;
+	struct nvtaskset_set set;
+	int lock = jobs_lock(job, JOBS_LOCK, error), result = lock < 0 ? -1 : 0;
 
 	if (result == 0 && !(jobs_read_note(job, &done) && done.is_claimed)) {
-		result = options->unit == OPTIONS_GPCS ? claim_gpcs(job, config, claims, options->number, error)
-		                                       : claim_count(job, config, claims, error);
+		result = options->unit == OPTIONS_GPCS ? claim_gpcs(job, claims, options->number, error)
+		                                       : claim_tpcs(job, config->strategy, claims, &set, error);
 		note->is_claimed = result == 0;
 		if (result == 0)
 			jobs_write_note(job, note);
@@ -124,14 +110,6 @@ static int claim_once(const struct job *job, const struct config *config, const 
 }
 
 /* --- waiting ----------------------------------------------------------------------------------------------------------- */
-
-static double seconds_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 /* Removes what dead jobs have left. Whether this job is still to run. */
 static bool look(const struct job *job)
@@ -146,16 +124,15 @@ static bool look(const struct job *job)
 static int claim_in_time(const struct job *job, const struct config *config, const struct options *options,
                          const struct claims *claims, struct jobs_note *note, struct nvtaskset_error *error)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
-	double end = seconds_now() + config->wait;
+	double end = clock_ms() + config->wait * 1e3;
 	int result = claim_once(job, config, options, claims, note, error);
 	bool goes_on = true;
 
 	for (unsigned int i = 0;
 	     goes_on && result < 0 && (error->code == NVTASKSET_ERROR_NO_ROOM || error->code == NVTASKSET_ERROR_BUSY); i++) {
-		goes_on = (i % PAUSES_BETWEEN_LOOKS != 0 || look(job)) && (i == 0 || seconds_now() < end);
+		goes_on = (i % PAUSES_BETWEEN_LOOKS != 0 || look(job)) && (i == 0 || clock_ms() < end);
 		if (goes_on && i > 0)
-			nanosleep(&pause, NULL);
+			clock_pause_us(PAUSE_MS * 1000L);
 		if (goes_on)
 			result = claim_once(job, config, options, claims, note, error);
 	}

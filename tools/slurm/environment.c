@@ -1,6 +1,6 @@
 #include "environment.h"
 
-#include "reason.h"
+#include "common.h"
 
 #include <limits.h>
 #include <stdio.h>
