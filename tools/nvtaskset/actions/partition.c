@@ -8,7 +8,6 @@
 #include "select/set.h"
 #include "select/targets.h"
 #include "show/json.h"
-#include "state/group/file.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -235,30 +234,22 @@ static int show_and_change(struct subject *subject, const struct gpu_choices *ch
 
 /* --- what is wanted --------------------------------------------------------------------------------------------------- */
 
-/* What there is to choose from with -n: what the group has, and what nobody has. A file's directory says what other groups
- * have whose processes may not be seen; it stays locked until the end. */
 static int find_wanted(struct subject *subject, struct segment_revision *wanted, const struct gpu_choices *chosen,
                        struct error *error)
 {
 	const struct options *options = subject->options;
-	struct segment_revision taken = {.count = 0};
-	const struct set_limits limits = {.group = is_group(subject) ? &subject->group : NULL,
-	                                  .except = is_group(subject) ? NULL : &subject->pids,
-	                                  .taken = &taken};
+	const struct set_limits limits = {.except = &subject->pids};
 	bool claims = options->notation == NOTATION_COUNT && subject->group.is_file;
 	char path[PATH_MAX];
 
+	if (!is_group(subject))
+		return set_find(wanted, options, chosen, &subject->list, &limits, error);
 	if (claims && !strchr(options->group, '/'))
 		return error_set(error, "--group %.60s: -n needs the path of its file, in whose directory TPCs are claimed",
 		                 options->group);
 	if (claims && !realpath(options->group, path))
 		return error_set_errno(error, "%.200s", options->group);
-	if (claims && !options->dry_run)
-		subject->lock = group_file_lock_directory(path, error);
-	if ((claims && !options->dry_run && subject->lock < 0) ||
-	    (claims && group_file_add_taken(&taken, path, subject->group.identity, error) < 0))
-		return -1;
-	return set_find(wanted, options, chosen, &subject->list, &limits, error);
+	return set_find_in_group(wanted, options, chosen, &subject->list, &subject->group, claims ? path : NULL, &subject->lock, error);
 }
 
 static int check_times(const struct subject *subject, struct error *error)

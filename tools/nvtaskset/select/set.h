@@ -17,6 +17,12 @@
 int set_find(struct segment_revision *revision, const struct options *options, const struct gpu_choices *chosen,
              const struct topology_list *list, const struct set_limits *limits, struct error *error);
 
+/* The same for a group, which may have TPCs already. If it has a file at `path`, its directory says what other groups have whose
+ * processes may not be seen: with -n it stays locked until the caller closes `lock`, which is -1 at first. */
+int set_find_in_group(struct segment_revision *revision, const struct options *options, const struct gpu_choices *chosen,
+                      const struct topology_list *list, const struct group *group, const char *path, int *lock,
+                      struct error *error);
+
 /* Prints a partition so that it can be pasted behind -t. */
 void set_print(const struct segment_revision *revision);
 

@@ -3,7 +3,6 @@
 #include "base/driver_names.h"
 #include "base/trust.h"
 #include "ldconfig.h"
-#include "start/bypass.h"
 #include "start/driver.h"
 #include "start/own_library.h"
 
@@ -51,14 +50,14 @@ int plan_find_library(struct plan *plan, struct error *error)
 int plan_find_driver(struct plan *plan, struct error *error)
 {
 	char driver[PATH_MAX], other[PATH_MAX];
-	struct bypass bypass;
+	struct driver_bypass bypass;
 
 	if (driver_find_in_cache(DRIVER_NAME, driver)) {
 		add_link(plan, plan->driver, DRIVER_LINK, driver);
 		add_link(plan, plan->directory, DRIVER_NAME, "../" DRIVER_NAME);
 		if (driver_find_in_cache(DRIVER_OTHER_NAME, other))
 			add_link(plan, plan->directory, DRIVER_OTHER_NAME, DRIVER_NAME);
-	} else if (bypass_find(&bypass)) {
+	} else if (driver_find_bypass(&bypass)) {
 		return error_set(error, "programs find the driver, %.100s, by LD_LIBRARY_PATH (%s), before they look into "
 		                        "the dynamic linker's cache: start them with nvtaskset, or use --attach", bypass.driver,
 		                 bypass.where);

@@ -15,7 +15,7 @@
 #include "base/driver_names.h"
 #include "ldconfig.h"
 #include "plan.h"
-#include "start/bypass.h"
+#include "start/driver.h"
 #include "start/loader_cache.h"
 #include "start/own_library.h"
 #include "start/probe.h"
@@ -131,9 +131,9 @@ static void show_plan(const struct plan *plan)
 /* Programs that find the driver by LD_LIBRARY_PATH are not reached. That is no failure, but deserves a warning. */
 static void warn_of_bypass(void)
 {
-	struct bypass bypass;
+	struct driver_bypass bypass;
 
-	if (bypass_find(&bypass))
+	if (driver_find_bypass(&bypass))
 		fprintf(stderr, "nvtaskset: programs with the LD_LIBRARY_PATH %s still find %s and not our library: start them "
 		                "with nvtaskset, or use --attach\n", bypass.where, bypass.driver);
 }
