@@ -520,9 +520,9 @@ installed_api = $(INCLUDEDIR)/nvtaskset.h $(addprefix $(SHLIBDIR)/,$(notdir $(ap
 	libnvtaskset.a pkgconfig/nvtaskset.pc) $(PYTHONDIR)/nvtaskset.py $(DATADIR)/man/man3/nvtaskset.3
 install: install-api
 uninstall: uninstall-api
-$(BUILD)/nvtaskset.3: include/nvtaskset.h tools/man/nvtaskset.3 tools/man/prototypes.awk
+$(BUILD)/nvtaskset.3: include/nvtaskset.h tools/man/nvtaskset.3 tools/man/header.awk
 	@mkdir -p $(@D)
-	$(Q)awk -f tools/man/prototypes.awk include/nvtaskset.h tools/man/nvtaskset.3 >$@
+	$(Q)awk -f tools/man/header.awk include/nvtaskset.h tools/man/nvtaskset.3 >$@
 install-api: $(api) $(api_archive) $(BUILD)/nvtaskset.3
 	$(call make_directories,$(installed_api))
 	install -D -m 644 include/nvtaskset.h $(DESTDIR)$(INCLUDEDIR)/nvtaskset.h

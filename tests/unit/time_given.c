@@ -1,6 +1,5 @@
 /* What was given of the time, as it is shown: values, options, and what became of it. */
 #include "../cases.h"
-#include "../../tools/nvtaskset/cli/time_change.h"
 #include "../../tools/nvtaskset/cli/time_given.h"
 
 #define QUOTA {.run_us = 30000, .period_us = 100000}

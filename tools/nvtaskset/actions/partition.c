@@ -2,7 +2,6 @@
 
 #include "attach.h"
 #include "cli/tables.h"
-#include "cli/time_change.h"
 #include "cli/time_given.h"
 #include "group.h"
 #include "select/set.h"

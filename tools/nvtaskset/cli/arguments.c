@@ -36,11 +36,6 @@ static bool is_option(const char *argument)
 	                              (argument[1] >= 'a' && argument[1] <= 'z'));
 }
 
-static int misplaced(const char *argument, struct error *error)
-{
-	return error_set(error, "'%.40s': options come before PID, as in 'nvtaskset -tp 0-7 PID'", argument);
-}
-
 /* top [PID] */
 static int take_optional_pid(struct options *options, char **arguments, int count, struct error *error)
 {
@@ -85,42 +80,31 @@ static int take_command(struct options *options, char **arguments, bool own_sets
 	return arguments[0] || options->dry_run ? 0 : no_command(options, error);
 }
 
-/* -p --group NAME: the group in place of a PID. */
-static int take_group(struct options *options, char **arguments, int count, bool own_sets, struct error *error)
+/* -p [SET] PID, or -p --group NAME [SET]. */
+static int take_subject(struct options *options, char **arguments, int count, bool own_sets, struct error *error)
 {
+	int pids = options->group ? 0 : 1, sets = count - pids;
 	int result = 0;
 
-	for (int i = 0; i < count && result == 0; i++)
-		result = is_option(arguments[i]) ? misplaced(arguments[i], error) : 0;
-	if (result == 0 && count > (own_sets ? 0 : 1))
-		result = error_set(error, "'%.40s': --group stands in place of a PID, as in 'nvtaskset -tp --group %.40s 0-7'",
-		                   arguments[count - 1], options->group);
-	if (count == 1)
-		options->set = arguments[0];
-	if (count == 1 || own_sets)
-		options->action = ACTION_CHANGE;
-	return result;
-}
-
-static int take_pid(struct options *options, char **arguments, int count, bool own_sets, struct error *error)
-{
-	int result = 0;
-
-	for (int i = 0; i < count && result == 0; i++)
-		result = is_option(arguments[i]) ? misplaced(arguments[i], error) : 0;
+	for (int i = 0; i < count && result == 0; i++) {
+		if (is_option(arguments[i]))
+			result = error_set(error, "'%.40s': options come before PID, as in 'nvtaskset -tp 0-7 PID'", arguments[i]);
+	}
 	if (result < 0)
 		return -1;
-	if (count == 0)
-		result = help_refer(options, error, "-p", "no PID");
-	else if (count > (own_sets ? 1 : 2))
-		result = too_many(options, arguments[count - 1], error);
-	if (count == 2)
+	if (sets < 0)
+		return help_refer(options, error, "-p", "no PID");
+	if (sets > (own_sets ? 0 : 1))
+		return options->group ? error_set(error, "'%.40s': a group has no PID, as in 'nvtaskset -tp --group %.40s 0-7'",
+		                                  arguments[count - 1], options->group)
+		                      : too_many(options, arguments[count - 1], error);
+	if (sets == 1)
 		options->set = arguments[0];
-	if (count == 2 || own_sets)
+	if (sets == 1 || own_sets)
 		options->action = ACTION_CHANGE;
-	if (count > 0)
+	if (pids == 1)
 		options->pid = arguments[count - 1];
-	return result;
+	return 0;
 }
 
 int arguments_take(struct options *options, char **arguments, int count, struct error *error)
@@ -130,10 +114,8 @@ int arguments_take(struct options *options, char **arguments, int count, struct 
 
 	if (options->action == ACTION_RUN)
 		result = take_command(options, arguments, own_sets, error);
-	else if (options->action == ACTION_SHOW && options->group)
-		result = take_group(options, arguments, count, own_sets, error);
 	else if (options->action == ACTION_SHOW)
-		result = take_pid(options, arguments, count, own_sets, error);
+		result = take_subject(options, arguments, count, own_sets, error);
 	else if (options->action == ACTION_TOP)
 		result = take_optional_pid(options, arguments, count, error);
 	else if (count > 0)

@@ -3,7 +3,6 @@
 #include "actions.h"
 #include "arguments.h"
 #include "state/group/group.h"
-#include "time_change.h"
 #include "time_given.h"
 
 #include <getopt.h>
