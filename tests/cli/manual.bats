@@ -395,8 +395,8 @@ are_outside() { # how many there are at least, and what stands around one
 @test "nvtaskset(3) has every function of the header, with its comment, and names no other" {
 	grep -oE '\bnvtaskset_[a-z_]+\(' "$ROOT/include/nvtaskset.h" | tr -d '(' | sort -u >"$WORK/declared"
 	grep -oE 'fBnvtaskset_[a-z_]+' "$ROOT/tools/man/nvtaskset.3" | cut -c 3- | sort -u | comm -13 "$WORK/declared" - | diff /dev/null -
-	in_source "$BUILD/nvtaskset.3"
-	grep -oE '^\\fB.*\bnvtaskset_[a-z_]+\(.*;\\fR$' "$BUILD/nvtaskset.3" | grep -oE 'nvtaskset_[a-z_]+\(' | tr -d '(' | sort |
+	in_source "$BUILD/man/nvtaskset.3"
+	grep -oE '^\\fB.*\bnvtaskset_[a-z_]+\(.*;\\fR$' "$BUILD/man/nvtaskset.3" | grep -oE 'nvtaskset_[a-z_]+\(' | tr -d '(' | sort |
 		diff "$WORK/declared" -
-	grep -A 3 'nvtaskset_gpu_gpc_of(' "$BUILD/nvtaskset.3" | grep -q '^The GPC of the chip that contains a TPC'
+	grep -A 3 'nvtaskset_gpu_gpc_of(' "$BUILD/man/nvtaskset.3" | grep -q '^The GPC of the chip that contains a TPC'
 }

@@ -497,7 +497,7 @@ class _Changeable(_Handle):
 
     @property
     def priority(self):
-        """0 to 99, higher ones go first; None if it was never given one. Can be assigned; 50 is as without."""
+        """0 to 99, higher ones go first; None if it was never given one. Can be assigned; the default is 50."""
         return self.rank and self.rank.priority
 
     @priority.setter
@@ -506,7 +506,7 @@ class _Changeable(_Handle):
 
     @property
     def weight(self):
-        """1 to 10000; None if it was never given one. Can be assigned; 100 is as without."""
+        """1 to 10000; None if it was never given one. Can be assigned; the default is 100."""
         return self.rank and self.rank.weight
 
     @weight.setter

@@ -141,7 +141,7 @@ static int claim_in_time(const struct job *job, const struct config *config, con
 
 /* --- all of it ---------------------------------------------------------------------------------------------------------- */
 
-/* Who has the whole GPU has all its TPCs. */
+/* A job that has the whole GPU has all its TPCs. */
 static int find_claim(const struct nvtaskset_topology *topology, const char *order, struct jobs_gpu *gpu,
                       struct nvtaskset_claim *claim, struct nvtaskset_error *error)
 {

@@ -13,8 +13,8 @@
 
 #include <slurm/spank.h>
 
-/* `pipes` of MPS; "": without. Who has set CUDA_MPS_PIPE_DIRECTORY keeps that. A `group` of "": the job has none. Then a user's own group stays, but not that of another job, which has a file in
- * `directory`. -1 with the reason. */
+/* `pipes` of MPS; "": without. A CUDA_MPS_PIPE_DIRECTORY that the user has set stays. A `group` of "": the job has none. Then a
+ * user's own group stays, but not that of another job, which has a file in `directory`. -1 with the reason. */
 int environment_set(spank_t spank, const char *directory, const char *group, const char *library, const char *pipes,
                     struct nvtaskset_error *error);
 

@@ -148,7 +148,8 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
 	return 0;
 }
 
-/* And what it has left. One that has ended by itself is no failure. No job needs it: who still uses it is no job's program. */
+/* And the files that it has left. One that has ended by itself is no failure. No job needs it: a program that still uses it is no
+ * job's. */
 static int stop(const char *pipes, struct error *error)
 {
 	struct mps_status status;

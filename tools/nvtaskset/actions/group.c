@@ -100,7 +100,7 @@ int group_target(struct group *group, const char *text, struct error *error)
 	return result;
 }
 
-/* --- who is in it -------------------------------------------------------------------------------------------------- */
+/* --- its processes -------------------------------------------------------------------------------------------------- */
 
 /* Whether one of the lines of /proc/PID/cgroup, "0::/a/b", ends with this path or leads below it. */
 static bool is_in_cgroup(pid_t pid, const char *cgroup)

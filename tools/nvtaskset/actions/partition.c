@@ -1,5 +1,6 @@
 #include "cli/actions.h"
 
+#include "api/time_given.h"
 #include "attach.h"
 #include "cli/tables.h"
 #include "cli/time_given.h"
@@ -255,12 +256,12 @@ static int check_times(const struct subject *subject, struct error *error)
 {
 	const struct targets *targets = &subject->targets;
 	const struct segment_revision *wanted = &subject->options->time;
-	int result = is_group(subject) ? time_check_policy(&subject->before, wanted, error) : 0;
+	int result = is_group(subject) ? api_check_policy(&subject->before, wanted, error) : 0;
 
 	if (result < 0)
 		error_reword(error, "--group %.60s: %.200s", subject->options->group, error->reason);
 	for (size_t i = 0; result == 0 && i < targets->count; i++)
-		result = time_check(targets->editors[i].pid, &targets->before[i], wanted, error);
+		result = api_check_time(targets->editors[i].pid, &targets->before[i], wanted, error);
 	return result;
 }
 

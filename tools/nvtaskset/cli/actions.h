@@ -27,7 +27,7 @@ int action_topology(const struct options *options, struct error *error);
 /* measure: finds out the topology by launching kernels, and keeps it in a file. */
 int action_measure(const struct options *options, struct error *error);
 
-/* mps status: shows whether MPS runs, who started it and how many clients it has. mps stop: stops it. */
+/* mps status: shows whether MPS runs, its starter and the number of its clients. mps stop: stops it. */
 int action_mps_status(const struct options *options, struct error *error);
 int action_mps_stop(const struct options *options, struct error *error);
 

@@ -11,7 +11,7 @@
 static const char beginning[] =
 	"Usage: nvtaskset [options] SET COMMAND [ARG...]   run COMMAND inside SET\n"
 	"       nvtaskset [options] -p [SET] PID           show or change a program's SET\n"
-	"       nvtaskset -l | -T                          who has which TPCs; a picture\n"
+	"       nvtaskset -l | -T                          which program has which TPCs\n"
 	"       nvtaskset top | metrics | mps | system | measure   see below\n"
 	"\n"
 	"Keep the kernels of unmodified CUDA programs on the TPCs (pairs of SMs) that you\n"

@@ -63,7 +63,7 @@ struct options {
 	bool attach;    /* load our library into a process that was started without it */
 	bool busy;      /* -l, metrics: how busy the GPUs are */
 	bool dry_run;   /* only print what would be done */
-	bool force;     /* MPS: stop it whoever started it */
+	bool force;     /* MPS: stop it, also if others started it or use it */
 	bool hide;      /* CUDA reports to COMMAND a GPU of its partition's size */
 	bool json;
 	bool once;      /* top: one look */

@@ -1,6 +1,7 @@
 #include "parse.h"
 
 #include "actions.h"
+#include "api/time_given.h"
 #include "arguments.h"
 #include "state/group/group.h"
 #include "time_given.h"
@@ -139,7 +140,7 @@ static int settle_mps(struct options *options, struct error *error)
 	else if (shares && options->mps.mode == MPS_OFF)
 		result = error_set(error, "%s: TPCs are lent under MPS only; leave it out, or use --mps on",
 		                   options->time.lending.borrows > 0 ? "--borrow" : "--lend");
-	else if (has_policy && time_check_policy(&nothing, &options->time, error) < 0)
+	else if (has_policy && api_check_policy(&nothing, &options->time, error) < 0)
 		result = -1;
 	else if (has_policy || shares || (options->mps_given && options->mps.mode != MPS_OFF))
 		result = check_with_mps(options, error);
@@ -202,7 +203,7 @@ static int take_options(struct line *line, struct error *error)
 	return result;
 }
 
-/* Options stand between SET and COMMAND, too: no COMMAND begins with a dash. SET is moved next to COMMAND. */
+/* Options also stand between SET and COMMAND: no COMMAND begins with a dash. SET is moved next to COMMAND. */
 static int take_options_behind_set(struct line *line, struct error *error)
 {
 	struct options *options = &line->beginning->options;

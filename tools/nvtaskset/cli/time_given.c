@@ -1,7 +1,6 @@
 #include "time_given.h"
 
 #include "base/clock.h"
-#include "mps/reach.h"
 #include "state/policy.h"
 
 #include <inttypes.h>
@@ -153,37 +152,7 @@ const char *time_describe(const struct segment_revision *revision, const struct 
 	return text;
 }
 
-/* --- whether programs can have it ------------------------------------------------------------------------------------- */
-
-int time_check_policy(const struct segment_revision *has, const struct segment_revision *wanted, struct error *error)
-{
-	struct segment_revision after = {.quota = has->quota, .rank = has->rank, .lending = has->lending};
-
-	segment_put_time(&after, wanted);
-	return !segment_policy_is_given(wanted->rank) || segment_time_holds_back(&after)
-	               ? 0
-	               : error_set(error, "--policy: nothing is held back without a quota or a priority; give one with it");
-}
-
-int time_check(pid_t pid, const struct segment_revision *has, const struct segment_revision *wanted, struct error *error)
-{
-	bool wants_weight = wanted->rank.weight > 0, wants_policy = segment_policy_is_given(wanted->rank);
-	bool wants_lending = segment_shares(wanted), is_client = (wants_weight || wants_policy || wants_lending) && mps_reaches(pid);
-	int result = time_check_policy(has, wanted, error);
-
-	if (result < 0)
-		error_reword(error, "pid %d: %.250s", (int)pid, error->reason);
-	else if (wants_weight && is_client)
-		result = error_set(error, "pid %d: --weight: clients of MPS take no turns that could be shared; start it with "
-		                          "--mps off, or give it a partition's size", (int)pid);
-	else if (wants_policy && !is_client)
-		result = error_set(error, "pid %d: --policy: launches are held back under MPS only, and this program takes turns; start "
-		                          "it with --mps on", (int)pid);
-	else if (wants_lending && !is_client)
-		result = error_set(error, "pid %d: %s: TPCs are lent under MPS only, and this program takes turns; start it with --mps on",
-		                   (int)pid, wanted->lending.borrows > 0 ? "--borrow" : "--lend");
-	return result;
-}
+/* --- what became of it --------------------------------------------------------------------------------------------- */
 
 double time_wait_end(void)
 {

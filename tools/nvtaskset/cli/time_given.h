@@ -26,7 +26,7 @@ const char *time_name(enum time_kind kind);
 #define TIME_TEXT TPCSET_TEXT
 const char *time_format(const struct segment_revision *revision, enum time_kind kind, char text[TIME_TEXT]);
 
-/* Whether the program obeys it: a weight is for who takes turns, a policy for whose launches are held back. */
+/* Whether the program obeys it: a weight is for programs that take turns, a policy for clients of MPS. */
 bool time_holds(const struct segment_revision *revision, enum segment_time_state state, enum time_kind kind);
 
 /* "quota 30ms/100ms, priority 80": all that was given. Returns `text`. */
@@ -40,14 +40,6 @@ const char *time_options(const struct segment_revision *revision, char text[TIME
  * in force; "" where there is nothing to say. Returns `text`. */
 #define TIME_USE 512
 const char *time_describe(const struct segment_revision *revision, const struct segment_time *time, char text[TIME_USE]);
-
-/* -1 with the reason if a policy is wanted for one that would have nothing that holds launches back: neither what it `has` nor
- * what is `wanted`. */
-int time_check_policy(const struct segment_revision *has, const struct segment_revision *wanted, struct error *error);
-
-/* -1 with the reason if the process, which `has` this, cannot have what is `wanted` of the time: a client of MPS, or who may be
- * one, a weight; and who is none, a policy. */
-int time_check(pid_t pid, const struct segment_revision *has, const struct segment_revision *wanted, struct error *error);
 
 /* Until when to wait for those that were changed now, by clock_ms. */
 double time_wait_end(void);

@@ -29,7 +29,7 @@ void set_print(const struct segment_revision *revision);
 /* What set_format prints, for messages: "TPC mask" for masks, "TPC list" for every other notation. */
 const char *set_noun(enum notation notation);
 
-/* Prints the set in the notation that the user wrote. In place of GPCs and numbers it prints a list of TPCs, which is
+/* Prints the set in the notation that the user wrote. Instead of GPCs and numbers it prints a list of TPCs, which is
  * exact. Returns `text`. */
 const char *set_format(const struct tpcset *set, enum notation notation, char text[TPCSET_TEXT]);
 

@@ -1,5 +1,5 @@
 /*
- * Whom -p is about.
+ * The processes that -p is about.
  */
 #ifndef NVTASKSET_SELECT_TARGETS_H
 #define NVTASKSET_SELECT_TARGETS_H
@@ -23,7 +23,7 @@ struct targets {
 int targets_find_tree(struct pids *tree, pid_t pid, struct error *error);
 
 /* Those of these processes that have a partition of their own: of a shell and what it has started, many share its. -1 with the
- * reason where none has one; to be closed then, too. */
+ * reason where none has one; the caller closes also then. */
 int targets_open(struct targets *targets, const struct pids *pids, struct error *error);
 void targets_close(struct targets *targets);
 

@@ -80,7 +80,7 @@ static int check_others(const struct options *options, const char *directory, st
 	return options->strict ? result : 0;
 }
 
-/* Who gives way to programs without a priority, gives way between blocks, too. */
+/* A program that gives way to programs without a priority also gives way between blocks. */
 static enum mps_priority mps_priority_of(struct segment_rank rank)
 {
 	enum mps_priority priority = MPS_PRIORITY_AS_IT_IS;
