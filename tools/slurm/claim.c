@@ -19,6 +19,102 @@ struct claims {
 	size_t count;
 };
 
+/* --- the job's control group --------------------------------------------------------------------------------------- */
+
+#define LENGTH_MAX 255 /* that a group's file has room for */
+
+bool cgroup_read(uint32_t job, const char *line, char path[PATH_MAX])
+{
+	char wanted[32];
+	size_t length = (size_t)snprintf(wanted, sizeof wanted, "/job_%u", job);
+	const char *names = strchr(line, ':'), *begin = names ? strchr(names + 1, ':') : NULL, *found = begin;
+
+	while (found && (found = strstr(found + 1, wanted)) && found[length] != '/' && found[length] != '\n' && found[length] != '\0')
+		;
+	if (!found || found + length - (begin + 1) > LENGTH_MAX)
+		return false;
+	snprintf(path, PATH_MAX, "%.*s", (int)(found + length - (begin + 1)), begin + 1);
+	return true;
+}
+
+/* Of this process, which is a step of the job. NULL if it is in none. */
+static const char *cgroup_find(uint32_t job, char path[PATH_MAX])
+{
+	char line[PATH_MAX];
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	bool found = false;
+
+	while (file && !found && fgets(line, sizeof line, file))
+		found = cgroup_read(job, line, path);
+	if (file)
+		fclose(file);
+	return found ? path : NULL;
+}
+
+/* --- its GPUs ------------------------------------------------------------------------------------------------------ */
+
+#define DRIVERS_GPUS "/proc/driver/nvidia/gpus"
+
+/* The n-th of a list with commas. */
+static int find_in_order(const struct nvtaskset_topology *topology, const char *order, unsigned int slurms, unsigned int *gpu,
+                         struct nvtaskset_error *error)
+{
+	char name[64];
+
+	for (unsigned int i = 0; i < slurms && order; i++)
+		order = strchr(order, ',') ? strchr(order, ',') + 1 : NULL;
+	if (!order)
+		return reason_set(error, NVTASKSET_ERROR_NOT_KNOWN, "plugstack.conf: gpus= does not name Slurm's GPU %u", slurms);
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(order, ","), order);
+	return nvtaskset_topology_find_gpu(topology, name, gpu, error);
+}
+
+/* The number N of /dev/nvidiaN; -1 if the driver does not say. */
+static int device_number(const char *bus_id)
+{
+	char path[sizeof DRIVERS_GPUS + 64], line[256];
+	int number = -1;
+
+	snprintf(path, sizeof path, DRIVERS_GPUS "/%.32s/information", bus_id);
+	for (char *letter = path; *letter; letter++)
+		*letter = (char)tolower((unsigned char)*letter);
+	FILE *file = fopen(path, "re");
+
+	while (file && fgets(line, sizeof line, file))
+		sscanf(line, "Device Minor: %d", &number);
+	if (file)
+		fclose(file);
+	return number;
+}
+
+static int find_by_device(const struct nvtaskset_topology *topology, unsigned int slurms, unsigned int *gpu)
+{
+	struct nvtaskset_gpu description = {.size = sizeof description};
+
+	for (unsigned int i = 0; i < nvtaskset_topology_gpu_count(topology); i++)
+		if (nvtaskset_gpu_describe(topology, i, &description, NULL) == 0 && device_number(description.bus_id) == (int)slurms) {
+			*gpu = i;
+			return 0;
+		}
+	return -1;
+}
+
+/* Slurm counts the files of gres.conf, /dev/nvidia0 and so on, whose numbers are the driver's. nvtaskset counts by PCI addresses. On
+ * most machines that is the same; otherwise the driver or plugstack.conf has the order: bus ids in Slurm's order, or "". */
+static int find_gpu(const struct nvtaskset_topology *topology, const char *order, unsigned int slurms, unsigned int *gpu,
+                    struct nvtaskset_error *error)
+{
+	if (*order)
+		return find_in_order(topology, order, slurms, gpu, error);
+	if (find_by_device(topology, slurms, gpu) == 0)
+		return 0;
+	*gpu = slurms;
+	return slurms < nvtaskset_topology_gpu_count(topology)
+	               ? 0
+	               : reason_set(error, NVTASKSET_ERROR_NOT_KNOWN, "Slurm's GPU %u: this machine has %u", slurms,
+	                            nvtaskset_topology_gpu_count(topology));
+}
+
 /* --- claiming ---------------------------------------------------------------------------------------------------------- */
 
 /* Whether the set is made of whole GPCs, and of how many. */
@@ -145,7 +241,7 @@ static int claim_in_time(const struct job *job, const struct config *config, con
 static int find_claim(const struct nvtaskset_topology *topology, const char *order, struct jobs_gpu *gpu,
                       struct nvtaskset_claim *claim, struct nvtaskset_error *error)
 {
-	if (gpus_find(topology, order, gpu->number, &claim->gpu, error) < 0)
+	if (find_gpu(topology, order, gpu->number, &claim->gpu, error) < 0)
 		return -1;
 	struct nvtaskset_set all = nvtaskset_gpu_tpcs(topology, claim->gpu);
 
@@ -199,97 +295,4 @@ int claim(const struct job *job, unsigned int user, const struct config *config,
 	if (note->count == 0 || note->is_claimed)
 		return check_options(options, note, error);
 	return claim_all(job, config, options, note, error);
-}
-
-/* --- the job's control group --------------------------------------------------------------------------------------- */
-
-#define LENGTH_MAX 255 /* that a group's file has room for */
-
-bool cgroup_read(uint32_t job, const char *line, char path[PATH_MAX])
-{
-	char wanted[32];
-	size_t length = (size_t)snprintf(wanted, sizeof wanted, "/job_%u", job);
-	const char *names = strchr(line, ':'), *begin = names ? strchr(names + 1, ':') : NULL, *found = begin;
-
-	while (found && (found = strstr(found + 1, wanted)) && found[length] != '/' && found[length] != '\n' && found[length] != '\0')
-		;
-	if (!found || found + length - (begin + 1) > LENGTH_MAX)
-		return false;
-	snprintf(path, PATH_MAX, "%.*s", (int)(found + length - (begin + 1)), begin + 1);
-	return true;
-}
-
-const char *cgroup_find(uint32_t job, char path[PATH_MAX])
-{
-	char line[PATH_MAX];
-	FILE *file = fopen("/proc/self/cgroup", "re");
-	bool found = false;
-
-	while (file && !found && fgets(line, sizeof line, file))
-		found = cgroup_read(job, line, path);
-	if (file)
-		fclose(file);
-	return found ? path : NULL;
-}
-
-/* --- its GPUs ------------------------------------------------------------------------------------------------------ */
-
-#define DRIVERS_GPUS "/proc/driver/nvidia/gpus"
-
-/* The n-th of a list with commas. */
-static int find_in_order(const struct nvtaskset_topology *topology, const char *order, unsigned int slurms, unsigned int *gpu,
-                         struct nvtaskset_error *error)
-{
-	char name[64];
-
-	for (unsigned int i = 0; i < slurms && order; i++)
-		order = strchr(order, ',') ? strchr(order, ',') + 1 : NULL;
-	if (!order)
-		return reason_set(error, NVTASKSET_ERROR_NOT_KNOWN, "plugstack.conf: gpus= does not name Slurm's GPU %u", slurms);
-	snprintf(name, sizeof name, "%.*s", (int)strcspn(order, ","), order);
-	return nvtaskset_topology_find_gpu(topology, name, gpu, error);
-}
-
-/* The number N of /dev/nvidiaN; -1 if the driver does not say. */
-static int device_number(const char *bus_id)
-{
-	char path[sizeof DRIVERS_GPUS + 64], line[256];
-	int number = -1;
-
-	snprintf(path, sizeof path, DRIVERS_GPUS "/%.32s/information", bus_id);
-	for (char *letter = path; *letter; letter++)
-		*letter = (char)tolower((unsigned char)*letter);
-	FILE *file = fopen(path, "re");
-
-	while (file && fgets(line, sizeof line, file))
-		sscanf(line, "Device Minor: %d", &number);
-	if (file)
-		fclose(file);
-	return number;
-}
-
-static int find_by_device(const struct nvtaskset_topology *topology, unsigned int slurms, unsigned int *gpu)
-{
-	struct nvtaskset_gpu description = {.size = sizeof description};
-
-	for (unsigned int i = 0; i < nvtaskset_topology_gpu_count(topology); i++)
-		if (nvtaskset_gpu_describe(topology, i, &description, NULL) == 0 && device_number(description.bus_id) == (int)slurms) {
-			*gpu = i;
-			return 0;
-		}
-	return -1;
-}
-
-int gpus_find(const struct nvtaskset_topology *topology, const char *order, unsigned int slurms, unsigned int *gpu,
-              struct nvtaskset_error *error)
-{
-	if (*order)
-		return find_in_order(topology, order, slurms, gpu, error);
-	if (find_by_device(topology, slurms, gpu) == 0)
-		return 0;
-	*gpu = slurms;
-	return slurms < nvtaskset_topology_gpu_count(topology)
-	               ? 0
-	               : reason_set(error, NVTASKSET_ERROR_NOT_KNOWN, "Slurm's GPU %u: this machine has %u", slurms,
-	                            nvtaskset_topology_gpu_count(topology));
 }

@@ -1,7 +1,6 @@
 #include "tables.h"
 
 #include "base/proc_status.h"
-#include "quota.h"
 #include "state/policy.h"
 
 #include <limits.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 
 #define WATCH_SECONDS 1.0
+#define PERIOD_US 100000 /* of a quota where it is not given */
 #define SECONDS_MIN 0.1
 #define SECONDS_MAX 86400.0
 
@@ -78,6 +78,68 @@ int parse_pid(pid_t *pid, const char *text, struct error *error)
 		return error_set(error, "pid '%.40s': not a process id", text);
 	*pid = (pid_t)proc_status(text, "Tgid:", (uint64_t)number);
 	return 0;
+}
+
+/* --- times ------------------------------------------------------------------------------------------------------------ */
+
+/* A number of digits, also with a point, and what stands behind it; NULL if it is none. */
+static const char *parse_decimal(double *number, const char *text)
+{
+	size_t length = strspn(text, "0123456789.");
+	char *end = NULL;
+
+	*number = text[0] >= '0' && text[0] <= '9' ? strtod(text, &end) : -1;
+	return end == text + length ? end : NULL;
+}
+
+/* "30ms", up to the end of the text. */
+static bool parse_time(double *us, const char *text)
+{
+	static const struct {
+		const char *name;
+		double us;
+	} units[] = {{"us", 1}, {"ms", 1e3}, {"s", 1e6}};
+	double number;
+	const char *rest = parse_decimal(&number, text);
+	bool found = false;
+
+	for (size_t i = 0; i < sizeof units / sizeof units[0] && rest && !found; i++) {
+		found = strcmp(rest, units[i].name) == 0;
+		if (found)
+			*us = number * units[i].us;
+	}
+	return found;
+}
+
+static int set_quota(const struct taking *it, double run_us, double period_us)
+{
+	if (!(period_us >= SEGMENT_QUOTA_PERIOD_MIN_US && period_us <= SEGMENT_QUOTA_PERIOD_MAX_US))
+		return error_set(it->error, "--quota %.40s: the period must be 1ms-10s", it->value);
+	if (!(run_us >= SEGMENT_QUOTA_RUN_MIN_US))
+		return error_set(it->error, "--quota %.40s: less than 1ms of the time in each period; --quota %.20s/1s has longer periods",
+		                 it->value, strchr(it->value, '%') ? "1%" : "1ms");
+	if (run_us > period_us)
+		return error_set(it->error, "--quota %.40s: more time than the period has", it->value);
+	it->options->time.quota = (struct segment_quota){.run_us = (uint32_t)(run_us + 0.5), .period_us = (uint32_t)(period_us + 0.5)};
+	return 0;
+}
+
+/* "30%", "30ms", "30ms/100ms" or "30%/1s"; "max" is no limit any more. */
+static int take_quota(const struct taking *it)
+{
+	double run_us = 0, period_us = PERIOD_US, percent;
+	const char *slash = strchr(it->value, '/');
+	char run[32];
+
+	if (strcmp(it->value, "max") == 0)
+		return set_quota(it, PERIOD_US, PERIOD_US);
+	snprintf(run, sizeof run, "%.*s", (int)(slash ? slash - it->value : 31), it->value);
+	const char *rest = parse_decimal(&percent, run);
+	bool is_share = rest && strcmp(rest, "%") == 0;
+
+	if ((slash && !parse_time(&period_us, slash + 1)) || (!is_share && !parse_time(&run_us, run)))
+		return error_set(it->error, "--quota %.40s: must be RUN[/PERIOD], such as 30%% or 30ms/100ms, or 'max'", it->value);
+	return set_quota(it, is_share ? percent / 100 * period_us : run_us, period_us);
 }
 
 /* --- single options --------------------------------------------------------------------------------------------------- */
@@ -151,11 +213,6 @@ static int take_memory(const struct taking *it)
 	return 0;
 }
 
-static int take_quota(const struct taking *it)
-{
-	return quota_parse(&it->options->time.quota, it->value, it->error);
-}
-
 static int take_priority(const struct taking *it)
 {
 	unsigned int priority = 0;
@@ -190,7 +247,7 @@ static int take_lend(const struct taking *it)
 	double us = SEGMENT_LEND_USUAL_US;
 	bool is_off = it->value && strcmp(it->value, "off") == 0;
 
-	if (it->value && !is_off && (!quota_parse_time(&us, it->value) || us < SEGMENT_LEND_MIN_US || us > SEGMENT_LEND_MAX_US))
+	if (it->value && !is_off && (!parse_time(&us, it->value) || us < SEGMENT_LEND_MIN_US || us > SEGMENT_LEND_MAX_US))
 		return error_set(it->error, "--lend=%.40s: must be 100us-1s, such as 2ms, or 'off'", it->value);
 	it->options->time.lending.lend_us = is_off ? SEGMENT_LEND_OFF : (uint32_t)(us + 0.5);
 	return 0;

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define WAIT_MS 10
 
@@ -17,10 +18,30 @@ const char *time_name(enum time_kind kind)
 	return names[kind];
 }
 
+static int format_time(char *text, size_t room, uint32_t us)
+{
+	const char *unit = us % 1000000 == 0 ? "s" : us % 1000 == 0 ? "ms" : "us";
+
+	return snprintf(text, room, "%u%s", us % 1000000 == 0 ? us / 1000000 : us % 1000 == 0 ? us / 1000 : us, unit);
+}
+
+/* "30ms/100ms", "max". */
+static void format_quota(struct segment_quota quota, char text[TIME_TEXT])
+{
+	if (!segment_quota_limits(quota)) {
+		strcpy(text, "max");
+	} else {
+		int length = format_time(text, TIME_TEXT, quota.run_us);
+
+		text[length++] = '/';
+		format_time(text + length, TIME_TEXT - (size_t)length, quota.period_us);
+	}
+}
+
 static void format_lend(const struct segment_lending *lending, char text[TIME_TEXT])
 {
 	if (segment_lends_us(lending) > 0)
-		quota_format_time(text, TIME_TEXT, segment_lends_us(lending));
+		format_time(text, TIME_TEXT, segment_lends_us(lending));
 	else
 		snprintf(text, TIME_TEXT, "off");
 }
@@ -42,7 +63,7 @@ const char *time_format(const struct segment_revision *revision, enum time_kind 
 	switch (kind) {
 	case TIME_QUOTA:
 		is_given = revision->quota.period_us > 0;
-		quota_format(revision->quota, text);
+		format_quota(revision->quota, text);
 		break;
 	case TIME_PRIORITY:
 		is_given = revision->rank.priority > 0;

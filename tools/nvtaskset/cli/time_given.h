@@ -4,7 +4,6 @@
 #define NVTASKSET_CLI_TIME_GIVEN_H
 
 #include "base/error.h"
-#include "quota.h"
 #include "state/segment/segment.h"
 
 #include <sys/types.h>
