@@ -15,7 +15,7 @@ _nvtaskset() {
 	done
 	cur=${words[${#words[@]} - 1]} before=
 	[[ $cur != *[:=]* ]] || before=${cur%"${cur##*[:=]}"}
-	mapfile -t offers < <("${COMP_WORDS[0]}" --complete "${words[@]:1}" 2>/dev/null)
+	mapfile -t offers < <("${COMP_WORDS[0]/#\~/$HOME}" --complete "${words[@]:1}" 2>/dev/null)
 	case ${offers[0]-} in
 	:command*)
 		i=${offers[0]#* }

@@ -7,7 +7,8 @@ function __nvtaskset_offers
         set -e line[1]
     end
     set -l current (commandline -ct)
-    set -l offers (command $line[1] --complete $line[2..-1] "$current" 2>/dev/null)
+    set -l program (string replace -r '^~' $HOME -- $line[1])
+    set -l offers (command $program --complete $line[2..-1] "$current" 2>/dev/null)
     switch "$offers[1]"
         case ':command *'
             set -l behind $line[(math (string replace ':command ' '' -- $offers[1]) + 1)..-1]

@@ -1,5 +1,5 @@
 /*
- * Finds the driver library.
+ * Finds the driver library, and our own.
  */
 #ifndef NVTASKSET_DRIVER_H
 #define NVTASKSET_DRIVER_H
@@ -28,5 +28,12 @@ struct driver_bypass {
 /* Reads LD_LIBRARY_PATH where new programs may get it from: this environment, /etc/environment, and the environment of
  * process 1, which only root can read. False if none of them names a directory with the driver. */
 bool driver_find_bypass(struct driver_bypass *bypass);
+
+/* Finds the directory where our library is installed: lib beside the command in a build tree, otherwise
+ * PREFIX/lib/nvtaskset for a command in PREFIX/bin. 0, or -1 with the reason. */
+int own_library_directory(char directory[PATH_MAX], struct error *error);
+
+/* Whether a file is our library, whatever its name. */
+bool own_library_is(const char *path);
 
 #endif

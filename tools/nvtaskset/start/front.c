@@ -3,8 +3,8 @@
 #include "base/driver_names.h"
 #include "base/path.h"
 #include "base/trust.h"
+#include "driver.h"
 #include "gpu/topology/cache.h"
-#include "own_library.h"
 
 #include <linux/capability.h>
 #include <stdbool.h>

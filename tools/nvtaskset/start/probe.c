@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/driver_names.h"
-#include "own_library.h"
+#include "driver.h"
 #include "state/segment/segment.h"
 
 #include <dlfcn.h>

@@ -3,7 +3,6 @@
 #include "base/driver_names.h"
 #include "base/trust.h"
 #include "start/driver.h"
-#include "start/own_library.h"
 
 #include <errno.h>
 #include <fcntl.h>

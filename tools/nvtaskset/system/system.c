@@ -16,7 +16,6 @@
 #include "plan.h"
 #include "start/driver.h"
 #include "start/loader_cache.h"
-#include "start/own_library.h"
 #include "start/probe.h"
 
 #include <fcntl.h>
