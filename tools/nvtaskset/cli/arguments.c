@@ -2,6 +2,7 @@
 
 #include "actions.h"
 #include "gpu/tpcset.h"
+#include "gpus.h"
 #include "tables.h"
 
 #include <stdio.h>
@@ -12,12 +13,8 @@ static bool gpus_have_sets(const struct options *options)
 {
 	bool any = false;
 
-	for (unsigned int i = 0; i < options->gpu_count; i++) {
-		const char *colon = strrchr(options->gpus[i], ':');
-
-		/* Behind the last colon of a bus id there is a dot (00:06.0). No SET has one. */
-		any = any || (colon && !strchr(colon, '.'));
-	}
+	for (unsigned int i = 0; i < options->gpu_count; i++)
+		any = any || gpus_set_of(options->gpus[i]);
 	return any;
 }
 
