@@ -421,12 +421,12 @@ check-tsan:
 check-sanitizers: check-asan check-tsan
 
 # Each core checks some files at a time.
-lint:
+lint: $(BUILD)/man/nvtaskset.3
 	tests/layers
 	tests/plain_text
 	tests/links
 	tests/mutants/run --check
-	mandoc -T lint -W warning tools/man/nvtaskset.1 tools/man/nvtaskset.3
+	mandoc -T lint -W warning tools/man/nvtaskset.1 $(BUILD)/man/nvtaskset.3
 	shellcheck -S warning $(scripts)
 	cppcheck --quiet --suppress=ctunullpointer --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
 		-D_GNU_SOURCE -D__x86_64__ -Isrc src tools
@@ -525,7 +525,10 @@ installed_api = $(INCLUDEDIR)/nvtaskset.h $(addprefix $(SHLIBDIR)/,$(notdir $(ap
 	libnvtaskset.a pkgconfig/nvtaskset.pc) $(PYTHONDIR)/nvtaskset.py $(DATADIR)/man/man3/nvtaskset.3
 install: install-api
 uninstall: uninstall-api
-install-api: $(api) $(api_archive)
+$(BUILD)/man/nvtaskset.3: include/nvtaskset.h tools/man/nvtaskset.3 tools/man/header.awk
+	@mkdir -p $(@D)
+	$(Q)awk -f tools/man/header.awk include/nvtaskset.h tools/man/nvtaskset.3 >$@
+install-api: $(api) $(api_archive) $(BUILD)/man/nvtaskset.3
 	$(call make_directories,$(installed_api))
 	install -D -m 644 include/nvtaskset.h $(DESTDIR)$(INCLUDEDIR)/nvtaskset.h
 	install -D -m 755 $(api) $(DESTDIR)$(SHLIBDIR)/$(notdir $(api))
@@ -535,7 +538,7 @@ install-api: $(api) $(api_archive)
 	sed 's|@PREFIX@|$(PREFIX)|; s|@SHLIBDIR@|$(SHLIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@VERSION@|$(version)|' \
 		src/api/nvtaskset.pc.in >$(DESTDIR)$(SHLIBDIR)/pkgconfig/nvtaskset.pc
 	install -D -m 644 tools/python/nvtaskset.py $(DESTDIR)$(PYTHONDIR)/nvtaskset.py
-	install -D -m 644 tools/man/nvtaskset.3 $(DESTDIR)$(DATADIR)/man/man3/nvtaskset.3
+	install -D -m 644 $(BUILD)/man/nvtaskset.3 $(DESTDIR)$(DATADIR)/man/man3/nvtaskset.3
 	$(if $(DESTDIR),,$(call register_library,libnvtaskset.so.0))
 uninstall-api:
 	rm -f $(addprefix $(DESTDIR),$(installed_api))

@@ -59,7 +59,7 @@ start_side_by_side() { # options and SET -- steps
 	refuses "--borrow: TPCs are lent under MPS only; leave it out, or use --mps on" nvtaskset --mps off --borrow -t 0-7 true
 	refuses "--weight: clients of MPS take no turns that could be shared; use it with --mps off, or give it a partition's size" \
 		nvtaskset --lend --weight 200 -t 0-7 true
-	refuses "--lend: not with -l; only with a SET and with -p" nvtaskset --lend -l
+	refuses "--lend: not with -l; only with a COMMAND and -p" nvtaskset --lend -l
 	start_playing -t 0-7 -- context wait
 	refuses "pid $PROGRAM: --lend: TPCs are lent under MPS only, and this program takes turns; start it with --mps on" \
 		nvtaskset -p --lend "$PROGRAM"

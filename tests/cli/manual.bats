@@ -317,12 +317,17 @@ in_code() { # regular expression
 	grep -rhoE "$1" --include='*.[ch]' --exclude-dir=slurm "$ROOT/src" "$ROOT/tools"
 }
 
+@test "nvtaskset(1) has at most 900 lines as printed" {
+	needs man
+	[ "$(MANWIDTH=80 man -l "$ROOT/tools/man/nvtaskset.1" | wc -l)" -le 900 ]
+}
+
 @test "every option has an entry, and every entry is an option" {
-	sed -n '/^static const struct option /,/Words were options once/p' "$ROOT/tools/nvtaskset/cli/parse.c" >"$WORK/table"
+	sed -n '/^const struct option_row /,/Words were options once/p' "$ROOT/tools/nvtaskset/cli/tables.c" >"$WORK/table"
 	grep -q 'Words were options once' "$WORK/table"
 	{
-		sed -nE 's/.*\{"([a-z-]+)", .*/--\1/p' "$WORK/table"
-		sed -nE "s/.*, '(.)'\}.*/-\1/p" "$WORK/table"
+		sed -nE "s/^\t\{('.'|0), \"([a-z-]+)\", .*/--\2/p" "$WORK/table"
+		sed -nE "s/^\t\{'(.)', .*/-\1/p" "$WORK/table"
 	} | sort -u >"$WORK/options"
 	for heading in OPTIONS WORDS; do
 		entries tools/man/nvtaskset.1 "$heading"
@@ -334,9 +339,9 @@ in_code() { # regular expression
 }
 
 @test "every action is in the synopsis, and every word has its subsection" {
-	section tools/man/nvtaskset.1 SYNOPSIS | sed -E 's/^\.[A-Z]+ ?//' | tr -d '[]"' | tr -s ' \n' ' ' >"$WORK/synopsis"
-	# The words of arguments.c: the first, and the second if there is one.
-	sed -nE '/action_words\[\] = /,/^\}/s/^\t\{"([a-z]+)", ("([a-z]+)"|NULL), .*/\1 \3/p' "$ROOT/tools/nvtaskset/cli/arguments.c" |
+	section tools/man/nvtaskset.1 SYNOPSIS | sed -E 's/^\.[A-Z]+ ?//; s/\\f.//g' | tr -d '[]"' | tr -s ' \n' ' ' >"$WORK/synopsis"
+	# The first word, and the second if there is one.
+	sed -nE '/^const struct word_row /,/^\}/s/^\t\{"([a-z]+)", ("([a-z]+)"|NULL), .*/\1 \3/p' "$ROOT/tools/nvtaskset/cli/tables.c" |
 		sort >"$WORK/words"
 	while read -r first second; do
 		grep -qF "nvtaskset $first $second" "$WORK/synopsis" || echo "not in the synopsis: $first $second"
@@ -374,7 +379,7 @@ in_code() { # regular expression
 @test "every page that the man page names is installed" {
 	section tools/man/nvtaskset.1 FILES | grep -oE '[a-z-]+\.md' | sort -u >"$WORK/pages"
 	in_source install DESTDIR="$WORK/stage" PREFIX=/usr
-	page "$ROOT/tools/man/nvtaskset.1" | grep -oE '(^|[ /])[a-z-]+\.md' | tr -d ' ' | grep -v / | sort -u | diff "$WORK/pages" -
+	page "$ROOT/tools/man/nvtaskset.1" | sed 's/\\f.//g; s/(/ /g' | grep -oE '(^|[ /])[a-z-]+\.md' | tr -d ' ' | grep -v / | sort -u | diff "$WORK/pages" -
 	find "$WORK/stage/usr/share/doc/nvtaskset" -type f -printf '%f\n' | sort | comm -13 - "$WORK/pages" | diff /dev/null -
 }
 
@@ -406,8 +411,11 @@ are_outside() { # how many there are at least, and what stands around one
 	are_outside 8 "| \`" "\` |"
 }
 
-@test "every function of the header is in the synopsis, and the page names no other" {
-	grep -oE '\bnvtaskset_[a-z_]+\(' "$ROOT/include/nvtaskset.h" | sort -u >"$WORK/declared"
-	section tools/man/nvtaskset.3 SYNOPSIS | grep -oE '\bnvtaskset_[a-z_]+\(' | sort | diff "$WORK/declared" -
-	grep -oE '\bnvtaskset_[a-z_]+\(' "$ROOT/tools/man/nvtaskset.3" | sort -u | diff "$WORK/declared" -
+@test "nvtaskset(3) has every function of the header, with its comment, and names no other" {
+	grep -oE '\bnvtaskset_[a-z_]+\(' "$ROOT/include/nvtaskset.h" | tr -d '(' | sort -u >"$WORK/declared"
+	grep -oE 'fBnvtaskset_[a-z_]+' "$ROOT/tools/man/nvtaskset.3" | cut -c 3- | sort -u | comm -13 "$WORK/declared" - | diff /dev/null -
+	in_source "$BUILD/man/nvtaskset.3"
+	grep -oE '^\\fB.*\bnvtaskset_[a-z_]+\(.*;\\fR$' "$BUILD/man/nvtaskset.3" | grep -oE 'nvtaskset_[a-z_]+\(' | tr -d '(' | sort |
+		diff "$WORK/declared" -
+	grep -A 3 'nvtaskset_gpu_gpc_of(' "$BUILD/man/nvtaskset.3" | grep -q '^The GPC of the chip that contains a TPC'
 }

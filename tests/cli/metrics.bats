@@ -209,7 +209,7 @@ value() { # NAME [LABEL=VALUE]…
 }
 
 @test "formats that there are none" {
-	refuses "--format xml: must be openmetrics or prometheus" nvtaskset metrics --format xml
+	refuses "--format xml: must be one of: openmetrics prometheus" nvtaskset metrics --format xml
 	refuses "--output: needs a value; try 'nvtaskset metrics --help'" nvtaskset metrics --output
 }
 

@@ -3,7 +3,7 @@
 #include "attach/attach.h"
 #include "attach/entry.h"
 #include "gpu/topology/environment.h"
-#include "start/own_library.h"
+#include "start/driver.h"
 #include "state/segment/segment.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 #include "environment.h"
 
 #include "base/driver_names.h"
+#include "driver.h"
 #include "gpu/topology/environment.h"
 #include "mps/client.h"
-#include "own_library.h"
 #include "state/segment/segment.h"
 
 #include <limits.h>

@@ -1,6 +1,6 @@
 #include "cli/actions.h"
 
-#include "cli/option_values.h"
+#include "cli/tables.h"
 #include "document.h"
 #include "keys.h"
 #include "layout.h"
@@ -120,7 +120,7 @@ int action_top(const struct options *options, struct error *error)
 	subject.options = options;
 	subject.activities.measures_times = true;
 	terminal_use_locale();
-	if (options->pid && option_pid(&subject.activities.kernels_of, options->pid, error) < 0)
+	if (options->pid && parse_pid(&subject.activities.kernels_of, options->pid, error) < 0)
 		return -1;
 	/* Without topologies, the bus id names the GPU. */
 	if (topology_load(&subject.gpus, &why) < 0) {
