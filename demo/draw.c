@@ -17,6 +17,7 @@
 #define GPU 0
 #define PROGRAMS 2
 #define ROW_MS 400
+#define PATIENCE_S 20
 #define MANY 20 /* kernels a second of a program that works; one that waits has fewer */
 
 /* A TPC is free; a program has it, and rests or works; a program has borrowed it. Of several that have it, the busiest counts. */
@@ -43,15 +44,32 @@ static _Noreturn void fail(const char *why)
 	exit(EXIT_FAILURE);
 }
 
+/* Rows are at multiples of their length, as the pauses of `where` are. */
+static void wait_for_row(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	long left = ROW_MS * 1000000L - (now.tv_sec % 2 * 1000000000L + now.tv_nsec) % (ROW_MS * 1000000L);
+	nanosleep(&(struct timespec){.tv_nsec = left}, NULL);
+}
+
+/* A program that starts just now has no partition yet. */
 static void open_program(struct program *program, const struct nvtaskset_topology *topology, const char *text)
 {
 	const char *colon = strchr(text, ':');
 	struct nvtaskset_error error;
+	int result = -1;
 
 	if (!colon || colon - text >= (int)sizeof program->name)
 		fail("Usage: draw NAME:PID NAME:PID");
 	memcpy(program->name, text, (size_t)(colon - text));
-	if (nvtaskset_partition_open(&program->partition, topology, (pid_t)atoi(colon + 1), &error) < 0)
+	for (int tries = 0; result < 0 && tries < PATIENCE_S * 1000 / ROW_MS; tries++) {
+		result = nvtaskset_partition_open(&program->partition, topology, (pid_t)atoi(colon + 1), &error);
+		if (result < 0)
+			wait_for_row();
+	}
+	if (result < 0)
 		fail(error.reason);
 }
 
@@ -137,16 +155,6 @@ static void draw_legend(void)
 		draw_sample(RESTS + i, "idle  ");
 	}
 	puts("\n");
-}
-
-/* Rows are at multiples of their length, as the pauses of `where` are. */
-static void wait_for_row(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	long left = ROW_MS * 1000000L - (now.tv_sec % 2 * 1000000000L + now.tv_nsec) % (ROW_MS * 1000000L);
-	nanosleep(&(struct timespec){.tv_nsec = left}, NULL);
 }
 
 int main(int count, char **arguments)
