@@ -390,7 +390,7 @@ $(slurm_archive): $(slurm_objects)
 	$(call say,AR,$@)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
 $(slurm_parts): $(slurm_parts).o $(slurm_archive) $(api_archive) $(library)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -lcmocka -o $@
-build-check-slurm: run-all $(slurm_plugin) $(sim) $(BUILD)/demo/where $(slurm_parts)
+build-check-slurm: run-all $(slurm_plugin) $(sim) $(BUILD)/demo/where $(BUILD)/tests/programs/play $(slurm_parts)
 run-check-slurm: build-check-slurm
 	$(call run_tests,$(slurm_parts) $(wildcard tests/slurm/*.bats))
 
