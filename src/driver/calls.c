@@ -189,36 +189,32 @@ CUstream calls_stream_of_graph(const struct call *call)
 	return named(((const struct graph_arguments *)call->arguments)->stream, call->id);
 }
 
-/* NULL without a configuration. */
-static CUfunction function_of_config(const struct config_arguments *arguments)
+/* What communicates with other GPUs asks for a domain of its own for that, as NCCL does from compute capability 9.0 on. */
+static bool waits_for_others(const CUlaunchAttribute *attribute)
 {
-	return arguments->config ? arguments->function : NULL;
-}
-
-static uint64_t grid_of(uint64_t x, uint64_t y, uint64_t z)
-{
-	return x | y << 31 | z << 47;
+	return (attribute->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && attribute->value.cooperative) ||
+	       (attribute->id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN &&
+	        attribute->value.memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
 }
 
 static struct launched_work work_of_config(const struct config_arguments *arguments)
 {
 	const CUlaunchConfig *config = arguments->config;
-	struct launched_work work = {.what = function_of_config(arguments)};
+	struct launched_work work = {.what = NULL};
 
 	if (config)
-		work.grid = grid_of(config->gridDimX, config->gridDimY, config->gridDimZ);
+		work = (struct launched_work){.what = arguments->function, .grid = {config->gridDimX, config->gridDimY, config->gridDimZ}};
 	for (unsigned int i = 0; config && i < config->numAttrs; i++)
-		work.is_cooperative |= config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && config->attrs[i].value.cooperative;
+		work.waits_for_others |= waits_for_others(&config->attrs[i]);
 	return work;
 }
 
 static struct launched_work work_of_list(const struct list_arguments *arguments, int id)
 {
+	const unsigned int *grid = arguments->grid;
+
 	return (struct launched_work){
-		.what = arguments->function,
-		.grid = grid_of(arguments->grid[0], arguments->grid[1], arguments->grid[2]),
-		.is_cooperative = is_cooperative(id),
-	};
+		.what = arguments->function, .grid = {grid[0], grid[1], grid[2]}, .waits_for_others = is_cooperative(id)};
 }
 
 struct launched_work calls_read_work(const struct call *call)

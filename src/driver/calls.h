@@ -19,7 +19,6 @@ struct frame {
 	struct recent {
 		CUcontext context;
 		uint64_t epoch;                    /* EPOCH_NEVER: the next launch must be decided anew */
-		uint64_t kept;                     /* it, outside of calls where the gate decides about these: for the next call */
 		const struct qmd_release *release; /* of plain launches; NULL: none */
 		qmd_disabler *disable;             /* NULL: the launch may use the whole GPU */
 		struct qmd_mask mask;
@@ -53,6 +52,24 @@ struct call {
 	void **arguments; /* one after the other; at its begin, they can be changed for the driver */
 	CUresult *result; /* valid at its end; the program gets what is written there */
 	struct frame *frame;
+};
+
+/* The same as the driver announces it, and how the arguments of the most frequent ones begin. */
+struct call_words {
+	uint32_t size; /* in bytes */
+	uint64_t unused[4];
+	CUresult *result;
+	uint64_t also_unused;
+	void **arguments;
+	CUcontext context;
+	uint64_t unused_as_well;
+	uint32_t number;
+	uint32_t phase; /* 0 at the begin, 1 at the end */
+};
+
+struct call_kernel {
+	CUfunction function;
+	unsigned int grid[3];
 };
 
 /* What a call does, or is. */
@@ -276,10 +293,16 @@ bool calls_read_request(const struct call *call, struct launch_request *request)
 struct launched_work {
 	const void *what; /* a function, or the instance of a graph; NULL if the call has no configuration */
 	CUstream stream;
-	uint64_t grid;    /* a number that other grids do not have; 0 where that is not known, and for graphs */
-	bool is_graph, is_cooperative;
+	unsigned int grid[3]; /* 0 where that is not known, and for graphs */
+	bool is_graph;
+	bool waits_for_others; /* its blocks must run at once, or it communicates with other GPUs */
 };
 struct launched_work calls_read_work(const struct call *call);
+
+static inline bool calls_is_same_kernel(const struct call_kernel *a, const struct call_kernel *b)
+{
+	return a->function == b->function && a->grid[0] == b->grid[0] && a->grid[1] == b->grid[1] && a->grid[2] == b->grid[2];
+}
 
 /* Which stream a call makes wait, perhaps one that every context has. */
 CUstream calls_waiting_stream(const struct call *call);

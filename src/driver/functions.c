@@ -108,7 +108,7 @@ bool driver_captures(CUstream stream)
 {
 	int status = CU_STREAM_CAPTURE_STATUS_NONE;
 
-	return driver.stream_is_capturing && driver.stream_is_capturing(stream, &status) == CUDA_SUCCESS &&
+	return stream != CU_STREAM_LEGACY && driver.stream_is_capturing && driver.stream_is_capturing(stream, &status) == CUDA_SUCCESS &&
 	       status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 

@@ -42,16 +42,14 @@ typedef void graph_instances_renewer(CUgraphExec exec, const struct graph_nodes 
 bool graph_instances_renew(CUgraphExec exec, uint64_t number, graph_instances_renewer *renew);
 
 /* Its nodes are to be in the place of this number, where they are by default in that of 0. If that is another one, it moves: from
- * here on, it is older than any number; or it stays, unless it `may_move`, as does one that is not known. */
+ * here on, it is older than any number; or it stays, unless it `may_move`, as does one that is not known. One that is there is found
+ * without a lock. */
 enum graph_move {
 	GRAPH_IS_THERE,
 	GRAPH_MOVES,
 	GRAPH_STAYS
 };
 enum graph_move graph_instances_move(CUgraphExec exec, uint64_t where, bool may_move);
-
-/* Some of its nodes come to be somewhere else: it moves the next time. */
-void graph_instances_lose_place(CUgraphExec exec);
 
 /* From here on, the instance is older than any number. */
 void graph_instances_expire(CUgraphExec exec);

@@ -31,7 +31,6 @@ static void remember(struct launch *launch, const struct decision *decision, uin
 	launch->frame.recent = (struct recent){
 		.context = launch->context,
 		.epoch = is_of_launch ? EPOCH_NEVER : epoch,
-		.kept = EPOCH_NEVER,
 		.release = release_of(launch, COUNTS_PLAIN),
 		.disable = decision->state == DECISION_RESTRICTED ? launch->gpu->family->disable : NULL,
 		.mask = decision->disable,
@@ -228,25 +227,5 @@ __attribute__((hot)) void launch_upload(struct launch *launch)
 
 void launch_forget(struct frame *frame)
 {
-	frame->recent.epoch = frame->recent.kept = EPOCH_NEVER;
-}
-
-void launch_leave_call(struct frame *frame)
-{
-	struct recent *recent = &frame->recent;
-
-	if (recent->epoch != EPOCH_NEVER)
-		recent->kept = recent->epoch;
-	recent->epoch = EPOCH_NEVER;
-}
-
-void launch_enter_call(struct frame *frame, bool goes_elsewhere)
-{
-	struct recent *recent = &frame->recent;
-
-	if (goes_elsewhere)
-		launch_forget(frame);
-	else if (recent->kept != EPOCH_NEVER)
-		recent->epoch = recent->kept;
-	recent->kept = EPOCH_NEVER;
+	frame->recent.epoch = EPOCH_NEVER;
 }

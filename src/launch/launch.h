@@ -10,6 +10,7 @@
 #define NVTASKSET_LAUNCH_LAUNCH_H
 
 #include "driver/hook.h"
+#include "launch/space/epoch.h"
 
 /* A kernel is about to be uploaded, on the launching thread. */
 void launch_upload(struct launch *launch);
@@ -18,8 +19,15 @@ void launch_upload(struct launch *launch);
 void launch_forget(struct frame *frame);
 
 /* Where the gate decides about calls: one has ended. What its launch was decided about is not for fills and copies, which are
- * kernels in no call. The next one begins, which may go to other TPCs. */
-void launch_leave_call(struct frame *frame);
-void launch_enter_call(struct frame *frame, bool goes_elsewhere);
+ * kernels in no call; but for the next call, which begins. */
+static inline void launch_leave_call(struct frame *frame)
+{
+	frame->recent.epoch |= EPOCH_KEPT;
+}
+
+static inline void launch_enter_call(struct frame *frame)
+{
+	frame->recent.epoch &= ~EPOCH_KEPT;
+}
 
 #endif

@@ -216,6 +216,7 @@ enum hook_state shim_set_up(const char *driver_name, bool is_late, const char *g
 		.context_created = on_context_created,
 		.context_destroyed = on_context_destroyed,
 		.module_loaded = on_module_loaded,
+		.kernel_call = events_kernel_call,
 		.call_passes = events_call_passes,
 		.wants_call = events_want_call,
 		.call_begins = events_call_begins,

@@ -586,19 +586,42 @@ TIMED(borrowed_and_given_back)
 }
 
 /* From the lender's launch on: not when somebody looks, who has the machine for itself only then. */
-TIMED(at_once)
+static void assert_leaves_at_once(void)
 {
 	struct tpcset narrow = range(0, 3);
 
-	be_borrower();
 	for (int i = 0; i < 20; i++) {
 		assert_borrows();
+		for (int more = 0; more < 3; more++)
+			gpu_run(&gpu);
 		want(range(4, 11));
 		while (!atomic_load(&shared->is_in_flight))
 			timed_sleep_ms(1);
 		gpu_assert_runs_in(&gpu, NULL, &narrow);
 		want_nothing();
 	}
+}
+
+TIMED(at_once)
+{
+	be_borrower();
+	assert_leaves_at_once();
+}
+
+static void borrow_at_any_time(void)
+{
+	struct segment_revision revision = {.lending.borrows = SEGMENT_BORROW_SET, .rank.scheduling = SEGMENT_HT};
+
+	be_borrower();
+	revision.lending.borrow = gpu_all(&gpu);
+	timed_give(&revision);
+}
+
+/* Where there is no window, launches go as the ones before without a closer look: they leave as soon. */
+TIMED(at_once_without_a_window)
+{
+	borrow_at_any_time();
+	assert_leaves_at_once();
 }
 
 TIMED(too_long)
@@ -729,9 +752,9 @@ TIMED(captured_is_not_measured)
 	assert_true(has_borrowed);
 }
 
-#define STREAMS 66 /* two more than are remembered */
+#define STREAMS 66 /* more than are told apart */
 
-/* Of more streams than are remembered, each is taken for one that waits. */
+/* Each is taken for one that waits until what comes behind it has ended. */
 TIMED(behind_the_host_in_many_streams)
 {
 	struct tpcset narrow = range(0, 3);
@@ -746,8 +769,8 @@ TIMED(behind_the_host_in_many_streams)
 		gpu_check(cuLaunchHostFunc(streams[i], return_at_once, NULL));
 	}
 	gpu_check(cuCtxSynchronize());
-	for (int i = 0; i < 3; i++)
-		gpu_assert_runs_in(&gpu, streams[STREAMS - 1], &narrow);
+	gpu_assert_runs_in(&gpu, streams[0], &narrow);
+	gpu_assert_runs_in(&gpu, streams[STREAMS - 1], &narrow);
 }
 
 TIMED(cooperative_never_borrows)
@@ -766,11 +789,7 @@ TIMED(cooperative_never_borrows)
 /* Nor where there is no window. */
 TIMED(cooperative_never_borrows_at_any_time)
 {
-	struct segment_revision revision = {.lending.borrows = SEGMENT_BORROW_SET, .rank.scheduling = SEGMENT_HT};
-
-	be_borrower();
-	revision.lending.borrow = gpu_all(&gpu);
-	timed_give(&revision);
+	borrow_at_any_time();
 	for (int i = 0; i < 20; i++) {
 		assert_borrows();
 		assert_cooperative_runs_in(4, range(0, 3));
@@ -809,6 +828,7 @@ static void be_lender_program(void)
 {
 	struct segment_revision revision = {.lending.lend_us = 10000};
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	gpu_load_driver();
 	timed_open_gpu();
 	have(range(4, 11));

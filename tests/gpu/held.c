@@ -331,6 +331,34 @@ TIMED(heard)
 	assert_true(timed_look().aside_us > 0);
 }
 
+static void launch_in_callback(void *user, int domain, int id, const void *parameters)
+{
+	(void)user;
+	(void)id;
+	(void)parameters;
+	if (domain == RESOURCES && !atomic_exchange(&is_handled, true))
+		timed_launch(1);
+}
+
+/* The driver may hold its locks there. */
+TIMED(launch_in_callback)
+{
+	CUcontext context;
+	uint32_t tool;
+
+	be_client_who_has_used_all((struct segment_quota)LITTLE);
+	gpu_check(tool_subscribe_with_name(&tool, launch_in_callback, NULL, "test"));
+	gpu_check(tool_enable_domain(1, tool, RESOURCES));
+	double begin = timed_now_s();
+
+	gpu_check(cuCtxCreate_v2(&context, 0, gpu.device));
+	assert_true(atomic_load(&is_handled));
+	assert_true(timed_now_s() - begin < PATIENCE_S);
+	gpu_check(tool_unsubscribe(tool));
+	hold(launch_one);
+	let_go();
+}
+
 /* --- threads that do not go on ----------------------------------------------------------------------------------- */
 
 /* As a program does that cancels whatever a thread is in. */

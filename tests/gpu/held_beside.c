@@ -126,6 +126,56 @@ TEST(lock)
 	pair_finish_both();
 }
 
+/* It always has work in flight until the lower one has done something, again and again. */
+static void be_high_that_waits(void)
+{
+	CUevent ends[2];
+
+	be_client(0, HIGH);
+	for (unsigned int i = 0; i < 2; i++)
+		gpu_check(cuEventCreate(&ends[i], 0));
+	for (pair_note(self, 1); !atomic_load(&pair->ends); pair_note(self, 1)) {
+		unsigned int done = atomic_load(&pair->programs[1].done);
+
+		for (unsigned int i = 0; atomic_load(&pair->programs[1].done) == done && !atomic_load(&pair->ends); i ^= 1) {
+			timed_launch(1);
+			gpu_check(cuEventRecord(ends[i], NULL));
+			gpu_check(cuEventSynchronize(ends[i ^ 1]));
+		}
+	}
+	gpu_check(cuCtxSynchronize());
+}
+
+TEST(waited_for)
+{
+	pair_start(0, be_high_that_waits);
+	pair_start(1, be_low);
+	pair_wait_for_done(0, 5);
+	pair_finish_both();
+}
+
+/* Launches as fast as it can, and waits for nothing. */
+static void be_low_that_hurries(void)
+{
+	be_client(1, LOW);
+	for (pair_note(self, 1); !atomic_load(&pair->ends); pair_note(self, 1))
+		timed_launch(1);
+	gpu_check(cuCtxSynchronize());
+}
+
+/* After each wait, a few go, one after the other: the higher one does not have to wait for what the lower one would have sent. */
+TEST(few_after_an_episode)
+{
+	run_low_beside_high(be_low_that_hurries);
+	uint64_t bounded = pair_time_of(1).bounded;
+	unsigned int done = atomic_load(&pair->programs[1].done);
+
+	timed_until (pair_time_of(1).bounded >= bounded + 3)
+		timed_sleep_ms(1);
+	assert_in_range(atomic_load(&pair->programs[1].done) - done, 1, 4 * 12);
+	pair_finish_both();
+}
+
 /* For less than a hold's bound. */
 #define SPAN_MS 40
 

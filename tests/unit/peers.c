@@ -401,7 +401,8 @@ static struct others_on_gpu *see(uint64_t now)
 
 static void assert_may_use(struct tpcset expected)
 {
-	struct tpcset tpcs = others_tpcs(&views[0], others_open(&views[0]));
+	bool is_idle;
+	struct tpcset tpcs = others_tpcs(&views[0], others_look(&views[0], &is_idle));
 
 	assert_true(tpcset_equal(&tpcs, &expected));
 }
@@ -459,7 +460,7 @@ TEST(lenders)
 	views[0].list[0].hold_ns = 0;
 	assert_may_use(tpcset_or(&(struct tpcset){{0xf}}, &(struct tpcset){{0x200}}));
 	/* The same is the same, and anything else is not. */
-	uint32_t generation = views[0].generation;
+	uint32_t generation = see(NOW + 2 * MS)->generation;
 
 	assert_int_equal(see(NOW + 3 * MS)->generation, generation);
 	rules.borrow = range(8, 9);
@@ -493,6 +494,46 @@ TEST(unknown_ends)
 	see(NOW + SECOND);
 	assert_may_use(range(0, 7));
 	process_end(&one);
+}
+
+/* Its own TPCs come back to who has a higher priority; what it lends does not, where nobody knows when it is idle. */
+TEST(higher_one_that_lends)
+{
+	struct board_claim lender = {.priority = 60, .is_client = true, .lend_us = 300, .tpcs = range(4, 13)};
+	struct process one = start_busy(lender);
+
+	begin_view(0, 7, range(0, 15));
+	see(NOW);
+	end(&one);
+	views[0].list[0].hold_ns = 0;
+	assert_may_use(range(0, 13));
+	process_order(&one, 'g');
+	assert_true(see(NOW + SECOND)->list[0].is_unknown);
+	assert_true(tpcset_equal(&views[0].list[0].gives, &(struct tpcset){{0xf0}}));
+	process_end(&one);
+}
+
+/* Of more than a view has room for, the last ones keep what they have, also what others lend. */
+TEST(many_lenders)
+{
+	struct board_claim lender = {.priority = 50, .is_client = true, .lend_us = 300};
+	struct process all[OTHERS_MAX + 1];
+
+	begin_view(0, 3, range(0, 63));
+	for (unsigned int i = 0; i <= OTHERS_MAX; i++) {
+		lender.tpcs = range(8 + i, i == OTHERS_MAX ? 8 + i : 9 + i);
+		all[i] = process_start(obey);
+		claim(&all[i], lender);
+	}
+	see(NOW);
+	for (unsigned int i = 0; i < OTHERS_MAX; i++)
+		views[0].list[i].hold_ns = 0;
+	assert_each(views[0].count, OTHERS_MAX, others_look(&views[0], &(bool){false}), 0xffff);
+	struct tpcset tpcs = others_tpcs(&views[0], 0xffff), last = peers_on(gpus[0], OTHERS_MAX)->is.claim.tpcs;
+
+	assert_false(tpcset_overlap(&tpcs, &last));
+	for (unsigned int i = 0; i <= OTHERS_MAX; i++)
+		process_end(&all[i]);
 }
 
 /* Where the partition cannot be enforced, or is not known, the process may be on any TPC. */

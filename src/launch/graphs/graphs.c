@@ -151,10 +151,7 @@ static void destroy_instance(CUgraphExec exec)
  * not be asked about. */
 static bool has_run(const struct call *call)
 {
-	CUstream stream = calls_stream_of_graph(call);
-
-	return calls_run_graph(call->id) && *call->result == CUDA_SUCCESS &&
-	       (stream == CU_STREAM_LEGACY || !driver_captures(stream));
+	return calls_run_graph(call->id) && *call->result == CUDA_SUCCESS && !driver_captures(calls_stream_of_graph(call));
 }
 
 /* Where kernels of the graph that this call launches count; NULL: nowhere, or it launches none. */

@@ -194,6 +194,7 @@ void app_masks_decide(const struct launch *launch, struct decision *decision)
 static void hear_of_calls(void)
 {
 	atomic_store(&app_masks_want_calls, true);
+	epoch_raise();
 	if (atomic_load(&hears_calls))
 		hook_want_more();
 }

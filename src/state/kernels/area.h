@@ -11,6 +11,9 @@
  * hostile. The caller unmaps it. */
 const void *area_map(int directory, uint64_t number, uint64_t inode, size_t size);
 
+/* The same, in the place of what is mapped there; NULL: anywhere. */
+const void *area_map_at(int directory, uint64_t number, uint64_t inode, size_t size, void *at);
+
 /* Whether this errno is a limit of the reader's own: it says nothing about the process. */
 bool area_is_limit(int code);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define ALL_GAPS ((UINT32_C(1) << COUNTS_GAP_COUNT) - 1)
+#define ALL_SLOTS ((UINT64_C(1) << (COUNTER_SLOTS - 1)) - 1)
 #define BIT(gap) (UINT32_C(1) << (gap))
 
 const char *counts_gap_text(enum counts_gap gap)
@@ -45,7 +46,7 @@ static uint64_t load(const _Atomic uint64_t *word)
 
 static uint64_t launched_plain(const struct counts_place *place)
 {
-	uint64_t sum = load(&place->plain), used = load(&place->used) & ((UINT64_C(1) << (COUNTER_SLOTS - 1)) - 1);
+	uint64_t sum = load(&place->plain), used = load(&place->used) & ALL_SLOTS;
 
 	for (; used != 0; used &= used - 1)
 		sum = segment_sum(sum, load(&place->slots[__builtin_ctzll(used)].plain));
@@ -54,11 +55,46 @@ static uint64_t launched_plain(const struct counts_place *place)
 
 uint64_t counts_place_launches(const struct counts_place *place)
 {
-	uint64_t sum = load(&place->plain) + load(&place->nodes) + load(&place->graphs) + (load(&place->gaps) << 48);
+	uint64_t sum = load(&place->moves);
 
-	for (uint64_t used = load(&place->used) & ((UINT64_C(1) << (COUNTER_SLOTS - 1)) - 1); used != 0; used &= used - 1)
+	for (uint64_t used = load(&place->used) & ALL_SLOTS; used != 0; used &= used - 1)
 		sum += load(&place->slots[__builtin_ctzll(used)].plain);
 	return sum;
+}
+
+static const _Atomic uint64_t nothing;
+
+void counts_words_clear(struct counts_words *words)
+{
+	*words = (struct counts_words){.list = {[0 ... COUNTS_WORDS - 1] = &nothing}};
+}
+
+bool counts_words_add(struct counts_words *words, const _Atomic uint64_t *word)
+{
+	int i = 0;
+
+	while (i < COUNTS_WORDS && words->list[i] != &nothing)
+		i++;
+	if (i < COUNTS_WORDS)
+		words->list[i] = word;
+	return i < COUNTS_WORDS;
+}
+
+bool counts_words_add_places(struct counts_words *words, const struct counts_place *const places[], unsigned int count,
+                             const _Atomic uint64_t *but)
+{
+	bool has_room = true, has_it = !but;
+
+	for (unsigned int i = 0; i < count && has_room; i++) {
+		has_room = counts_words_add(words, &places[i]->moves);
+		for (uint64_t used = load(&places[i]->used) & ALL_SLOTS; used != 0 && has_room; used &= used - 1) {
+			const _Atomic uint64_t *word = &places[i]->slots[__builtin_ctzll(used)].plain;
+
+			has_it = has_it || word == but;
+			has_room = word == but || counts_words_add(words, word);
+		}
+	}
+	return has_room && has_it;
 }
 
 /* `ended` was read first, so a kernel that was launched and has ended meanwhile is in flight. There are too few only while
@@ -75,7 +111,7 @@ uint64_t counts_place_in_flight(const struct counts_place *place)
 {
 	uint64_t plain_ended = load(&place->ended[COUNTS_PLAIN].kernels);
 	uint64_t nodes_ended = load(&place->ended[COUNTS_NODE].kernels);
-	uint64_t open = load(&place->graphs) & COUNTS_GRAPHS_OPEN;
+	uint64_t open = load(&place->moves) & COUNTS_GRAPHS_OPEN;
 	uint64_t flying = open + in_flight(launched_plain(place), plain_ended, load(&place->uncounted[COUNTS_PLAIN])) +
 	                  in_flight(load(&place->nodes), nodes_ended, load(&place->uncounted[COUNTS_NODE]));
 
@@ -85,6 +121,11 @@ uint64_t counts_place_in_flight(const struct counts_place *place)
 uint64_t counts_place_ended(const struct counts_place *place)
 {
 	return load(&place->ended[COUNTS_PLAIN].kernels) + load(&place->ended[COUNTS_NODE].kernels);
+}
+
+const _Atomic uint64_t *counts_place_ended_word(const struct counts_place *place)
+{
+	return &place->ended[COUNTS_PLAIN].kernels;
 }
 
 bool counts_place_is_exact(const struct counts_place *place)
@@ -97,7 +138,7 @@ static void add_place(struct counts_of_gpu *gpu, const struct counts_place *plac
 	uint64_t plain_ended = load(&place->ended[COUNTS_PLAIN].kernels);
 	uint64_t nodes_ended = load(&place->ended[COUNTS_NODE].kernels);
 	uint64_t unheard = load(&place->ended[COUNTS_UNHEARD].kernels);
-	uint64_t open = load(&place->graphs) & COUNTS_GRAPHS_OPEN;
+	uint64_t open = load(&place->moves) & COUNTS_GRAPHS_OPEN;
 	uint64_t plain = launched_plain(place), nodes = load(&place->nodes);
 
 	gpu->ended = segment_sum(gpu->ended, segment_sum(unheard, segment_sum(plain_ended, nodes_ended)));

@@ -13,38 +13,41 @@
 
 #define NOT_MAPPED UINT64_MAX /* no file has this inode number */
 
-#define KEPT_MAX 64
+/* --- mapping ------------------------------------------------------------------------------------------------------ */
 
-/* Mappings that other threads may still use. */
-static struct kept {
-	const void *memory;
+#define SPARES_MAX 512
+
+/* Other threads may still read what was mapped here. So it is never unmapped: nothing takes its place, and then what is mapped
+ * next. */
+static struct spare {
+	void *at;
 	size_t size;
-} kept[KEPT_MAX];
-static unsigned int kept_count;
-static bool keeps;
+} spares[SPARES_MAX];
+static unsigned int spare_count;
 
 static void unmap(const void *memory, size_t size)
 {
-	if (!memory)
-		return;
-	if (!keeps)
-		munmap((void *)memory, size);
-	else if (kept_count < KEPT_MAX)
-		kept[kept_count++] = (struct kept){memory, size};
+	void *at = (void *)memory;
+	const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+
+	if (at && mmap(at, size, PROT_READ, how, -1, 0) == at && spare_count < SPARES_MAX)
+		spares[spare_count++] = (struct spare){at, size};
 }
 
-void counts_views_keep(void)
+static const void *map(int directory, uint64_t number, uint64_t inode, size_t size)
 {
-	keeps = true;
+	unsigned int i = 0;
+
+	while (i < spare_count && spares[i].size != size)
+		i++;
+	const void *memory = area_map_at(directory, number, inode, size, i < spare_count ? spares[i].at : NULL);
+
+	if (memory && i < spare_count)
+		spares[i] = spares[--spare_count];
+	return memory;
 }
 
-void counts_views_release(void)
-{
-	while (kept_count > 0) {
-		kept_count--;
-		munmap((void *)kept[kept_count].memory, kept[kept_count].size);
-	}
-}
+/* --- views ---------------------------------------------------------------------------------------------------------- */
 
 static int open_descriptors(pid_t pid)
 {
@@ -62,7 +65,7 @@ static void map_area(struct counts_view_area *area, int directory, const struct 
 	unmap(area->memory, sizeof *area->memory);
 	area->memory = NULL;
 	if (inode != 0 && directory >= 0)
-		area->memory = area_map(directory, atomic_load(&named->file), inode, sizeof *area->memory);
+		area->memory = map(directory, atomic_load(&named->file), inode, sizeof *area->memory);
 	bool is_limited = inode != 0 && !area->memory && (directory < 0 || area_is_limit(errno));
 
 	area->inode = is_limited ? NOT_MAPPED : inode;
@@ -97,7 +100,7 @@ static bool is_segment(const struct segment_memory *memory)
 
 static const struct segment_memory *map_segment(int directory, uint64_t descriptor, uint64_t inode)
 {
-	const struct segment_memory *memory = area_map(directory, descriptor, inode, sizeof *memory);
+	const struct segment_memory *memory = map(directory, descriptor, inode, sizeof *memory);
 
 	if (memory && !is_segment(memory)) {
 		unmap(memory, sizeof *memory);

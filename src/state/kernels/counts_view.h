@@ -1,6 +1,7 @@
 /*
  * Another process's counts of kernels (counts.h), mapped for as long as a reader wants to look: reading them then makes no system
- * call. The process may be hostile: a reader believes neither the names nor the content.
+ * call. The process may be hostile: a reader believes neither the names nor the content. One thread at a time opens and closes views;
+ * others may go on reading what was in one that is closed: then these are zeros, or another process's.
  */
 #ifndef NVTASKSET_STATE_KERNELS_COUNTS_VIEW_H
 #define NVTASKSET_STATE_KERNELS_COUNTS_VIEW_H
@@ -34,17 +35,12 @@ bool counts_view_is_current(const struct counts_view *view);
 /* What the process counts on one GPU, with the gaps of all. No system call. */
 struct counts_of_gpu counts_view_read(const struct counts_view *view, struct pci_address pci);
 
-/* The places in use on that GPU, at most `room`; returns how many there are. They stay mapped while counts_views_keep says so. */
+/* The places in use on that GPU, at most `room`; returns how many there are. */
 unsigned int counts_view_places(const struct counts_view *view, struct pci_address pci, const struct counts_place *places[],
                                 unsigned int room);
 
 /* A number that changes when there may be more of them, or a gap of all; whether there is such a gap. */
 const _Atomic uint64_t *counts_view_number(const struct counts_view *view);
 bool counts_view_has_gap(const struct counts_view *view);
-
-/* Other threads may use what was mapped: from here on, nothing is unmapped; until nobody uses what is not in any view any more.
- * What does not fit into memory for that stays mapped. */
-void counts_views_keep(void);
-void counts_views_release(void);
 
 #endif
