@@ -112,21 +112,21 @@ while_they_work "in turns, attached to" attach -- env
 kill "${neighbours[@]}" 2>/dev/null
 wait "${neighbours[@]}" 2>/dev/null
 neighbours=()
-for gpu in 0 1; do neighbour $gpu nvtaskset --mps on --borrow -t 40-65; done
+for gpu in 0 1; do neighbour $gpu nvtaskset --mps auto --borrow -t 40-65; done
 together <<'END'
-under MPS, all TPCs: --mps on all
-under MPS, 8 TPCs: --mps on -G all -t 8-15
-under MPS, 2 TPCs: --mps on -G all -t 16-17
-under MPS, 1 TPC: --mps on -G all -t 18
+under MPS, all TPCs: --mps auto all
+under MPS, 8 TPCs: --mps auto -G all -t 8-15
+under MPS, 2 TPCs: --mps auto -G all -t 16-17
+under MPS, 1 TPC: --mps auto -G all -t 18
 END
 together <<'END'
-under MPS, lender: --mps on --lend -G all -t 0-15
-under MPS, borrower: --mps on --borrow -G all -t 16-31
+under MPS, lender: --mps auto --lend -G all -t 0-15
+under MPS, borrower: --mps auto --borrow -G all -t 16-31
 END
 together <<'END'
-under MPS, priority 80: --mps on --priority 80 -G all -t 0-15
-under MPS, priority 20: --mps on --priority 20 -G all -t 0-31
+under MPS, priority 80: --mps auto --priority 80 -G all -t 0-15
+under MPS, priority 20: --mps auto --priority 20 -G all -t 0-31
 END
-while_they_work "under MPS, moved" move -- nvtaskset --mps on all
+while_they_work "under MPS, moved" move -- nvtaskset --mps auto all
 echo "1..$count"
 exit $failed
