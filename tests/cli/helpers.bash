@@ -134,7 +134,7 @@ empty_output() {
 start_program() {
 	empty_output
 	# Not with nv: the process in the background would be a shell around it.
-	nvtaskset --mps off "$@" "$BUILD/demo/where" "${SECONDS_AND_NAME-60}" >"$WORK/output" 3>&- &
+	nvtaskset --mps off "$@" "$BUILD/demo/where" "${SECONDS_AND_NAME-600}" >"$WORK/output" 3>&- &
 	PROGRAM=$!
 	wait_until [ -s "$WORK/output" ]
 }
