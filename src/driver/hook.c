@@ -77,7 +77,7 @@ static void *word_of(const void *parameters, unsigned int word)
 	return ((void *const *)parameters)[word];
 }
 
-void hook_call(int id, const struct call_words *words)
+void hook_call(struct frame *frame, int id, const struct call_words *words)
 {
 	bool begins = words->phase == 0;
 	const struct call call = {
@@ -85,7 +85,7 @@ void hook_call(int id, const struct call_words *words)
 		.context = words->context,
 		.arguments = words->arguments,
 		.result = words->result,
-		.frame = &current.frame,
+		.frame = frame,
 	};
 
 	if (events.call_passes(&call, begins) || !events.wants_call(id))
@@ -106,7 +106,7 @@ static inline void on_call(int id, const struct call_words *words)
 	if (__builtin_expect(calls_launch_kernel(id), 1))
 		events.kernel_call(&current.frame, id, words);
 	else
-		hook_call(id, words);
+		hook_call(&current.frame, id, words);
 }
 
 static void on_resource(int id, const void *parameters)

@@ -64,7 +64,7 @@ enum hook_state {
 enum hook_state hook_subscribe(const struct hook_events *events, struct error *error);
 
 /* What comes of a call. */
-void hook_call(int id, const struct call_words *words);
+void hook_call(struct frame *frame, int id, const struct call_words *words);
 
 /* Whether this thread is in a callback of another subscriber, where the driver may hold its locks. */
 bool hook_is_in_other(void);

@@ -49,7 +49,7 @@ __attribute__((hot)) void events_kernel_call(struct frame *frame, int id, const 
 	else if (words->phase != 0 && gate_went_as_before())
 		launch_leave_call(frame);
 	else
-		hook_call(id, words);
+		hook_call(frame, id, words);
 }
 
 bool events_call_passes(const struct call *call, bool begins)

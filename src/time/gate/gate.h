@@ -38,8 +38,8 @@ static inline bool gate_goes_as_before(CUcontext context, const struct call_kern
 {
 	const struct gate_last *last = &gate_own.last;
 
-	if (gate_own.calls != 0 || last->world != epoch_of_world() || last->context != context ||
-	    !calls_is_same_kernel(&last->kernel, kernel) || counts_words_sum(&last->words) != last->words.sum ||
+	if (gate_own.calls != 0 || last->context != context || !calls_is_same_kernel(&last->kernel, kernel) ||
+	    epoch_of_world() + counts_words_sum(&last->words) != last->words.sum ||
 	    (int64_t)(atomic_load_explicit(last->launched, memory_order_relaxed) -
 	              atomic_load_explicit(last->ended, memory_order_relaxed)) > last->most)
 		return false;
@@ -59,7 +59,7 @@ static inline bool gate_went_as_before(void)
 /* The next one is decided about. */
 static inline void gate_forget(void)
 {
-	gate_own.last.world = 0;
+	gate_own.last.context = NULL;
 }
 
 /* Whether what this thread launches is in no call that the gate has decided about, as fills and copies are. */

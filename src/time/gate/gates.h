@@ -38,6 +38,7 @@ struct gate {
 	_Atomic uint64_t longest_ns; /* of the launches since nothing was in flight */
 	_Atomic uint64_t ending;     /* what is in flight, if it is one kernel, is about to end then */
 	_Atomic uint32_t last_how;   /* the last launch went */
+	atomic_bool drains;          /* the last one that waited has seen half of what was in flight end: another one is alone */
 	struct measure measure;
 };
 extern struct gate gates[] __attribute__((visibility("hidden")));

@@ -23,9 +23,7 @@
 #define PAUSE_NS UINT64_C(20000)
 #define PAUSE_MAX_NS UINT64_C(500000)
 #define QUOTA_PAUSE_NS UINT64_C(10000000)
-
-/* A graph changes its TPCs for more after so many times what a change costs. */
-#define GRAPH_COSTS 20
+#define GRAPH_COSTS 20 /* times what a change costs: then a graph changes its TPCs for more again */
 
 /* A launch, from its call's entry until it goes. */
 struct arrival {
@@ -34,7 +32,7 @@ struct arrival {
 	struct launched_work work;
 	struct length *length;
 	struct passage passage;
-	uint64_t since;          /* it waits; 0: it does not */
+	uint64_t since, before;  /* it waits, with so many in flight then; 0: it does not */
 	bool must_go;            /* it must not wait, */
 	bool is_captured;        /* as it will not run now */
 	uint64_t in_part;        /* where it would go there */
@@ -121,7 +119,8 @@ static bool ask(struct arrival *arrival, struct others_on_gpu *others)
 	arrival->open = open;
 	view->has_more = is_own ? !tpcset_equal(&own, &others->part) : open != 0;
 	view->length_ns = others->own_is_unknown ? LENDING_NEVER : lengths_of(arrival->length, part, more, others->limit_ns);
-	view->is_new = lengths_is_new(arrival->length, view->length_ns, others->limit_ns);
+	view->is_new = lengths_is_new(arrival->length, view->length_ns, others->limit_ns) ||
+	               (view->length_ns == 0 && atomic_load_explicit(&arrival->gate->drains, memory_order_relaxed));
 	enum lending_verdict verdict = lending_ask(view);
 
 	if (verdict == LENDING_MORE)
@@ -207,6 +206,7 @@ static void go(struct arrival *arrival, const struct others_on_gpu *others)
 	const struct measured launch = {arrival->length, place, stream, arrival->view.is_new};
 
 	arrival->passage.is_entering = true;
+	atomic_store(&gate->drains, arrival->since != 0 && in_flight > 0 && in_flight <= arrival->before / 2);
 	if (arrival->view.is_patient)
 		lending_goes(&gate_state.episode);
 	be_longest(gate, longest != 0 ? longest : LENDING_NEVER, in_flight);
@@ -247,7 +247,6 @@ static void remember(const struct arrival *arrival, const struct others_on_gpu *
 	bool is_quiet = atomic_load(&gate_state.is_open) && atomic_load(&gate_state.left_ns) == UINT64_MAX &&
 	                atomic_load(&streams_waiting) == 0 && !atomic_load(&arrival->gate->measure.is_on);
 
-	last->context = arrival->call->context;
 	last->kernel.function = (CUfunction)arrival->work.what;
 	memcpy(last->kernel.grid, arrival->work.grid, sizeof last->kernel.grid);
 	counts_words_clear(&last->words);
@@ -259,7 +258,8 @@ static void remember(const struct arrival *arrival, const struct others_on_gpu *
 		last->launched = &account_own.slot->launches[1];
 		last->most = (int64_t)atomic_load(last->launched) + PART_LAUNCHES;
 	}
-	last->world = is_usual && is_quiet ? world : 0;
+	last->words.sum += world;
+	last->context = is_usual && is_quiet ? arrival->call->context : NULL;
 }
 
 /* --- passing ---------------------------------------------------------------------------------------------------------- */
@@ -308,6 +308,7 @@ static void wait(struct arrival *arrival, struct gate_last *last)
 	int slack = prctl(PR_GET_TIMERSLACK);
 
 	arrival->since = process_clock_ns();
+	arrival->before = arrival->view.in_flight;
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	atomic_fetch_add(&gate_state.waiting, 1);
 	for (unsigned int looks = 0; !try(arrival, last); looks++) {

@@ -17,10 +17,9 @@ struct passage {
 
 /* What a thread's last launch was decided from: while none of it changes, launches of the same kernel go as it did. */
 struct gate_last {
-	uint64_t world; /* 0: nothing is remembered */
-	CUcontext context;
+	CUcontext context; /* NULL: nothing is remembered */
 	struct call_kernel kernel;
-	struct counts_words words;
+	struct counts_words words; /* their sum is with the epoch of the world */
 	const _Atomic uint64_t *launched, *ended; /* as long as there are at most so many between */
 	int64_t most;
 };
