@@ -2,7 +2,7 @@
 #ifndef NVTASKSET_TESTS_PEER_H
 #define NVTASKSET_TESTS_PEER_H
 
-#include "base/process_clock.h"
+#include "base/clock.h"
 #include "state/board/board.h"
 #include "state/kernels/counts.h"
 #include "state/segment/segment.h"

@@ -1,6 +1,6 @@
 #include "own_times.h"
 
-#include "base/process_clock.h"
+#include "base/clock.h"
 #include "bench.h"
 #include "state/kernels/area.h"
 #include "state/segment/layout.h"

@@ -1,7 +1,7 @@
 #include "visible.h"
 
 #include "functions.h"
-#include "gpu/uuid.h"
+#include "gpu/pci_address.h"
 
 bool visible_find_pci(CUdevice device, struct pci_address *pci)
 {

@@ -57,3 +57,11 @@ const char *pci_address_format(struct pci_address pci, char text[PCI_ADDRESS_TEX
 	snprintf(text, PCI_ADDRESS_TEXT, "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
 	return text;
 }
+
+void uuid_format(const unsigned char bytes[UUID_BYTES], char text[UUID_TEXT])
+{
+	char *to = text + sprintf(text, "GPU-");
+
+	for (int i = 0; i < UUID_BYTES; i++)
+		to += sprintf(to, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", bytes[i]);
+}

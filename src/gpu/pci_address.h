@@ -26,4 +26,13 @@ bool pci_address_is_known(struct pci_address pci);
 int pci_address_parse(struct pci_address *pci, const char *text, struct error *error);
 const char *pci_address_format(struct pci_address pci, char text[PCI_ADDRESS_TEXT]); /* "0000:3b:00.0" */
 
+/*
+ * A GPU's UUID as text, like nvidia-smi's.
+ */
+
+#define UUID_BYTES 16
+#define UUID_TEXT 41 /* "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx" */
+
+void uuid_format(const unsigned char bytes[UUID_BYTES], char text[UUID_TEXT]);
+
 #endif

@@ -9,7 +9,6 @@
  * says so.
  */
 #include "base/driver_names.h"
-#include "base/elf_note.h"
 #include "base/log.h"
 #include "launch/account/escape.h"
 #include "launch/space/hide.h"

@@ -1,7 +1,7 @@
 #include "inherit.h"
 
 #include "base/log.h"
-#include "base/parent.h"
+#include "base/proc.h"
 #include "launch/account/escape.h"
 #include "state/group/file.h"
 #include "state/group/find.h"

@@ -2,7 +2,7 @@
 
 #include "base/identity.h"
 #include "base/memfd_find.h"
-#include "base/proc_status.h"
+#include "base/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ static bool has_threads(void)
 
 static int choose_number(void)
 {
-	uint64_t table = has_threads() ? proc_status("self", "FDSize:", 0) : 0;
+	uint64_t table = has_threads() ? proc_status(0, "FDSize:", 0) : 0;
 
 	/* A privileged process keeps the inherited handle for the programs that it executes. Its own gets a lower
 	 * number, so that it is found first. */
@@ -173,4 +173,9 @@ int handle_make(int file, int in_place_of)
 int handle_make_second(int file, int in_place_of)
 {
 	return make(file, in_place_of, 1);
+}
+
+int descriptor_lowest(uint64_t table, int usual)
+{
+	return table >= DESCRIPTOR_TABLE_MIN && table <= (uint64_t)usual ? (int)table - DESCRIPTOR_TABLE_END : usual;
 }

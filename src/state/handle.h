@@ -10,13 +10,20 @@
 #ifndef NVTASKSET_SEGMENT_HANDLE_H
 #define NVTASKSET_SEGMENT_HANDLE_H
 
-#include "base/descriptor.h"
-
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
+/* The numbers that our descriptors get in programs, which count on the low ones being free. The lowest one to ask for is `usual`, a
+ * high number that nobody else uses. But if the process has threads, the kernel enlarges a table of descriptors only after waiting
+ * for all processors (docs/hardware.md, "Attaching"). So for a table of `table` entries ("FDSize:" in /proc/PID/status; 0: it may
+ * grow), a number near its end is returned. */
+#define DESCRIPTOR_TABLE_MIN 64 /* the kernel's smallest table of descriptors, NR_OPEN_DEFAULT */
+#define DESCRIPTOR_TABLE_END 16
+int descriptor_lowest(uint64_t table, int usual);
+
 /* The handle's number: HANDLE_USUAL or above if limits permit, which scripts do not use; in a process with threads
- * HANDLE_MIN or above (base/descriptor.h). */
+ * HANDLE_MIN or above (descriptor_lowest). */
 #define HANDLE_USUAL 237
 #define HANDLE_MIN (DESCRIPTOR_TABLE_MIN - DESCRIPTOR_TABLE_END)
 

@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 
-#include "base/execution.h"
+#include "base/identity.h"
 #include "state/kernels/counts_layout.h"
 #include "state/segment/layout.h"
 #include "state/segment/segment.h"

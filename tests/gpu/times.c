@@ -4,7 +4,7 @@
  * (monitor/estimate/times.h).
  */
 #include "../cases.h"
-#include "base/process_clock.h"
+#include "base/clock.h"
 #include "gpu/qmd.h"
 #include "monitor/look.h"
 #include "state/kernels/area.h"

@@ -1,7 +1,7 @@
 /* nvtaskset.h, as used by a program that changes other processes' partitions. This test makes those processes. */
 #include "../alone.h"
 #include "../cases.h"
-#include "base/process_clock.h"
+#include "base/clock.h"
 #include "cuda_process.h"
 #include "nvtaskset.h"
 #include "process.h"

@@ -2,7 +2,7 @@
 #include "../cases.h"
 #include "own_segment.h"
 
-#include "base/process_clock.h"
+#include "base/clock.h"
 #include "monitor/estimate/node_stamps.h"
 #include "monitor/look.h"
 #include "state/kernels/counts.h"
@@ -22,7 +22,7 @@ static struct error error;
 #define ANYWHERE (UINT64_C(1) << 57)
 #define MS UINT64_C(1000000)
 
-/* The clock of process_clock.h, for all that is linked here: each look at it takes a microsecond. */
+/* The clock of base/clock.h, for all that is linked here: each look at it takes a microsecond. */
 static atomic_uint_fast64_t now_ns = 1000000 * MS;
 
 uint64_t __wrap_process_clock_ns(void);

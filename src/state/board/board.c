@@ -3,7 +3,6 @@
 
 #include "base/identity.h"
 #include "base/proc.h"
-#include "base/proc_stat.h"
 #include "gpu/topology/topology.h"
 #include "state/kernels/area.h"
 

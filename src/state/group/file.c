@@ -1,6 +1,6 @@
 #include "file.h"
 
-#include "base/file_lock.h"
+#include "base/shared_file.h"
 #include "base/trust.h"
 
 #include <dirent.h>

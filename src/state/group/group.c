@@ -1,6 +1,5 @@
 #include "group.h"
 
-#include "base/file_lock.h"
 #include "base/memfd_find.h"
 #include "base/proc.h"
 #include "base/shared_file.h"

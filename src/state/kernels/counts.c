@@ -1,7 +1,6 @@
 /* The owner's side: where this process's kernels are counted. */
 #include "counts_layout.h"
 
-#include "base/low_memory.h"
 #include "base/shared_file.h"
 #include "state/handle.h"
 #include "state/segment/layout.h"

@@ -2,7 +2,7 @@
 #include "counts_layout.h"
 
 #include "area.h"
-#include "base/execution.h"
+#include "base/identity.h"
 #include "state/segment/layout.h"
 
 #include <errno.h>

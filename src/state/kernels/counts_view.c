@@ -1,7 +1,7 @@
 #include "counts_view.h"
 
 #include "area.h"
-#include "base/execution.h"
+#include "base/identity.h"
 #include "counts_layout.h"
 #include "state/segment/layout.h"
 

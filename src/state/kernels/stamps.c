@@ -1,7 +1,6 @@
 /* The owner's side: the memory for the times at which kernels have ended. */
 #include "stamps_layout.h"
 
-#include "base/low_memory.h"
 #include "base/shared_file.h"
 #include "state/handle.h"
 #include "state/segment/layout.h"

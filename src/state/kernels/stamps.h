@@ -35,7 +35,7 @@ void *stamps_cells(struct stamps *stamps);
 
 /* A kernel is launched. */
 struct stamps_launch {
-	uint64_t launched_ns; /* base/process_clock.h */
+	uint64_t launched_ns; /* base/clock.h */
 	const void *function;
 	uint64_t stream;
 	unsigned int tpcs; /* that it may use; 0 if that is unknown */

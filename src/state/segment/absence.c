@@ -1,5 +1,5 @@
 /* Why a process has no segment, or does not obey its segment. */
-#include "base/execution.h"
+#include "base/identity.h"
 #include "base/purse.h"
 #include "layout.h"
 

@@ -1,5 +1,5 @@
 /* The editor's side: changing a segment. */
-#include "base/file_lock.h"
+#include "base/shared_file.h"
 #include "layout.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
 #include "editor.h"
 
 #include "base/proc.h"
-#include "base/proc_stat.h"
 #include "base/purse.h"
 
 #include <errno.h>

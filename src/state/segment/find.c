@@ -2,11 +2,9 @@
 #include "kind.h"
 #include "state/handle.h"
 
-#include "base/mapping.h"
 #include "base/memfd_find.h"
 #include "base/pids.h"
 #include "base/proc.h"
-#include "base/proc_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,11 +30,8 @@ struct seeker {
 static struct identity who(struct seeker *seeker)
 {
 	if (seeker->who.pid == 0) {
-		char process[16];
-
-		snprintf(process, sizeof process, "%d", (int)seeker->pid);
 		seeker->who = identity_of(seeker->pid);
-		seeker->user = proc_status(process, "Uid:", 0);
+		seeker->user = proc_status(seeker->pid, "Uid:", 0);
 	}
 	return seeker->who;
 }

@@ -21,7 +21,7 @@
  *
  *   0    magic, version, size,
  *        owner, 2 words          written once, magic last; SEGMENT_MOVED replaces the magic when the segment moves
- *        execution               number of the execution in which the library is at work (base/execution.h); 0 before
+ *        execution               number of the execution in which the library is at work (base/identity.h); 0 before
  *        out of force            not 0 while the library does not obey
  *   64   the revision in force   its number, raised by editors
  *   128  counters                written by the owner; on other cache lines than what launches only read

@@ -1,8 +1,8 @@
 /* The owner's side: getting a segment. */
 #include "layout.h"
 
-#include "base/execution.h"
-#include "base/mapping.h"
+#include "base/identity.h"
+#include "base/proc.h"
 #include "state/handle.h"
 
 #include <stdio.h>
@@ -127,7 +127,7 @@ bool segment_find_own(struct segment *segment)
 	close(segment->file);
 	segment->file = handle;
 	group_close_file(&segment->group);
-	/* The number alone can be the same after an exec (base/execution.h). */
+	/* The number alone can be the same after an exec (base/identity.h). */
 	if (atomic_load(&segment->memory->execution) == execution_own() && is_mapped(segment)) {
 		counter_slots_keep();
 	} else {

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/extremes.h"
 #include "base/futex.h"
-#include "base/process_clock.h"
 #include "driver/contexts.h"
 #include "driver/functions.h"
 #include "driver/gpus.h"

@@ -1,7 +1,7 @@
 #include "others.h"
 
+#include "base/clock.h"
 #include "base/extremes.h"
-#include "base/process_clock.h"
 #include "driver/releases.h"
 #include "state/revisions.h"
 

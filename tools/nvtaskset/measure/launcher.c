@@ -2,8 +2,8 @@
 
 #include "cuda_calls.h"
 #include "gpu/kernels.h"
+#include "gpu/pci_address.h"
 #include "gpu/qmd.h"
-#include "gpu/uuid.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,8 +1,6 @@
 #include "claims.h"
 
-#include "base/parent.h"
 #include "base/proc.h"
-#include "base/proc_stat.h"
 #include "base/purse.h"
 #include "show/processes.h"
 

@@ -1,6 +1,6 @@
 #include "process_tree.h"
 
-#include "base/parent.h"
+#include "base/proc.h"
 
 #include <fcntl.h>
 #include <stdio.h>

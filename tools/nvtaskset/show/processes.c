@@ -1,9 +1,7 @@
 #include "processes.h"
 
-#include "base/parent.h"
 #include "base/pids.h"
 #include "base/proc.h"
-#include "base/proc_stat.h"
 #include "base/purse.h"
 #include "terminal/text.h"
 

@@ -1,7 +1,6 @@
 #include "own_library.h"
 
 #include "base/driver_names.h"
-#include "base/elf_note.h"
 #include "base/path.h"
 
 #include <fcntl.h>

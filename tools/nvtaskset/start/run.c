@@ -9,7 +9,6 @@
 #include "membership.h"
 #include "mps/client.h"
 #include "mps/look.h"
-#include "mps/memory.h"
 #include "probe.h"
 #include "program.h"
 #include "select/set.h"
