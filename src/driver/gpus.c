@@ -1,7 +1,7 @@
 #include "gpus.h"
 
 #include "functions.h"
-#include "gpu/topology/environment.h"
+#include "gpu/topology/topology.h"
 #include "visible.h"
 
 #include <pthread.h>

@@ -2,7 +2,7 @@
 
 #include "attach/attach.h"
 #include "attach/entry.h"
-#include "gpu/topology/environment.h"
+#include "gpu/topology/topology.h"
 #include "start/own_library.h"
 #include "state/segment/segment.h"
 

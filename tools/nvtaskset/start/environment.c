@@ -1,7 +1,7 @@
 #include "environment.h"
 
 #include "base/driver_names.h"
-#include "gpu/topology/environment.h"
+#include "gpu/topology/topology.h"
 #include "mps/client.h"
 #include "own_library.h"
 #include "state/segment/segment.h"

@@ -5,7 +5,7 @@
 #include "driver.h"
 #include "environment.h"
 #include "front.h"
-#include "gpu/topology/environment.h"
+#include "gpu/topology/topology.h"
 #include "membership.h"
 #include "mps/client.h"
 #include "mps/look.h"
