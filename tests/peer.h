@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "state/board/board.h"
 #include "state/kernels/counts.h"
-#include "state/segment/segment.h"
+#include "state/segment/owner.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
 #include "base/clock.h"
 #include "bench.h"
 #include "state/kernels/area.h"
+#include "state/segment/find.h"
 #include "state/segment/layout.h"
 #include "state/segment/lease.h"
-#include "state/segment/segment.h"
 
 #include <fcntl.h>
 #include <unistd.h>

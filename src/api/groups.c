@@ -2,7 +2,7 @@
 
 #include "gpu/topology/select_tpcs.h"
 #include "state/group/file.h"
-#include "state/segment/segment.h"
+#include "state/segment/find.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -135,12 +135,12 @@ int nvtaskset_group_set(struct nvtaskset_group *group, unsigned int gpu, const s
                         struct nvtaskset_error *error)
 {
 	const struct topology *model = api_gpu(group->topology, gpu, inside_error(error));
-	struct segment_partition partition = {.set = inside(set)};
+	struct segment_revision wanted = {.count = 1, .partitions[0].set = inside(set)};
 
-	if (!model || api_check_set(&partition.set, &group->topology->all[gpu], model, inside_error(error)) < 0)
+	if (!model || api_check_set(&wanted.partitions[0].set, &group->topology->all[gpu], model, inside_error(error)) < 0)
 		return -1;
-	partition.pci = model->pci;
-	return group_edit(&group->group, &partition, 1, inside_error(error));
+	wanted.partitions[0].pci = model->pci;
+	return group_change(&group->group, &wanted, inside_error(error));
 }
 
 /* --- the time ------------------------------------------------------------------------------------------------------ */
@@ -283,7 +283,7 @@ static int claim_locked(struct nvtaskset_group *group, const struct nvtaskset_cl
 			result = segment_put(&chosen, &partition, error);
 	}
 	/* A claim that is repeated changes nothing: members may have been moved within it. */
-	return result == 0 && chosen.count > 0 ? group_edit(&group->group, chosen.partitions, chosen.count, error) : result;
+	return result == 0 && chosen.count > 0 ? group_change(&group->group, &chosen, error) : result;
 }
 
 int nvtaskset_group_claim(struct nvtaskset_group *group, const struct nvtaskset_claim *claims, size_t count,

@@ -3,7 +3,8 @@
 #include "base/pids.h"
 #include "mps/reach.h"
 #include "state/kernels/counts.h"
-#include "state/segment/editor.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -1,6 +1,7 @@
 #include "api/time_given.h"
 
-#include "state/policy.h"
+#include "state/revision_text.h"
+#include "state/segment/segment.h"
 
 _Static_assert(NVTASKSET_POLICY == POLICY_TEXT, "the same text");
 

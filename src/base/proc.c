@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -87,6 +86,16 @@ int proc_open(pid_t pid, const char *name, int flags)
 	else
 		snprintf(path, sizeof path, "/proc/self/%s", name);
 	return open(path, flags | O_CLOEXEC);
+}
+
+FILE *proc_stream(pid_t pid, const char *name)
+{
+	int file = proc_open(pid, name, O_RDONLY);
+	FILE *stream = file >= 0 ? fdopen(file, "r") : NULL;
+
+	if (file >= 0 && !stream)
+		close(file);
+	return stream;
 }
 
 /* Copies the line that begins at `at`, of `length` bytes that were read. */

@@ -1,5 +1,5 @@
 /*
- * Reads files in which the kernel reports something, mostly in /proc. Allocates nothing.
+ * Reads files in which the kernel reports something, mostly in /proc. Allocates nothing but streams.
  *
  * A file is read by one system call, so its content is of one moment, but where a long one is searched. Paths are formats for
  * printf. A process is named by its pid; 0 is this one, whatever number it has in /proc.
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /* Reads at most `room` bytes. Returns their number; -1 with errno. */
@@ -23,6 +24,9 @@ bool __attribute__((format(printf, 3, 4))) proc_read_link(char *text, size_t roo
 
 /* Opens /proc/PID/NAME, close-on-exec. -1 with errno. */
 int proc_open(pid_t pid, const char *name, int flags);
+
+/* The same as a stream for reading. NULL with errno. */
+FILE *proc_stream(pid_t pid, const char *name);
 
 /* Searches /proc/PID/NAME for a text of less than 512 characters, in the first `most` bytes, and as long as `pay` agrees to read so
  * many more (NULL: always). What follows there in the same line goes into `behind` (NULL: nowhere), cut to its room. False and ""

@@ -1,8 +1,9 @@
 #include "parts.h"
+#include "state/segment/layout.h"
 
 #include "base/clock.h"
 #include "base/proc.h"
-#include "state/segment/layout.h"
+#include "state/segment/edit.h"
 #include "state/segment/lease.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "parts.h"
 #include "state/kernels/area.h"
+#include "state/segment/edit.h"
 #include "state/segment/layout.h"
 
 #include <fcntl.h>

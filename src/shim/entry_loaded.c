@@ -14,6 +14,7 @@
 #include "launch/space/hide.h"
 #include "launch/space/misfit.h"
 #include "shim.h"
+#include "state/revision_text.h"
 #include "state/segment/segment.h"
 
 #include <errno.h>

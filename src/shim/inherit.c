@@ -5,6 +5,9 @@
 #include "launch/account/escape.h"
 #include "state/group/file.h"
 #include "state/group/find.h"
+#include "state/revision_text.h"
+#include "state/segment/find.h"
+#include "state/segment/owner.h"
 
 #include <stdbool.h>
 #include <stdio.h>

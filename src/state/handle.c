@@ -111,7 +111,7 @@ int handle_next(int first, const char *link, size_t size)
 
 int handle_open(int number)
 {
-	int file = memfd_reopen(number);
+	int file = descriptor_reopen(number, true);
 
 	/* Without /proc, the handle is the open file itself. */
 	return file < 0 && (fcntl(number, F_GETFL) & O_PATH) == 0 ? fcntl(number, F_DUPFD_CLOEXEC, 3) : file;
@@ -148,7 +148,7 @@ int handle_move_up(int file)
 	return moved >= 0 ? moved : file;
 }
 
-static int make(int file, int in_place_of, int above)
+int handle_make(int file, int in_place_of, int above)
 {
 	int name = open_name(file), number = -1;
 
@@ -163,16 +163,6 @@ static int make(int file, int in_place_of, int above)
 		close(name);
 	errno = saved;
 	return number;
-}
-
-int handle_make(int file, int in_place_of)
-{
-	return make(file, in_place_of, 0);
-}
-
-int handle_make_second(int file, int in_place_of)
-{
-	return make(file, in_place_of, 1);
 }
 
 int descriptor_lowest(uint64_t table, int usual)

@@ -32,11 +32,8 @@ int handle_lowest_of(pid_t pid);
 
 /* Makes the handle of a file, and takes the file over in any case. `in_place_of` is a handle of this process that is
  * replaced, or -1. The replacement is atomic: programs that are started meanwhile inherit one or the other. -1 with
- * errno. */
-int handle_make(int file, int in_place_of);
-
-/* The same for a file that is named beside the segment's, whose number it leaves free. */
-int handle_make_second(int file, int in_place_of);
+ * errno. `above`: the number is higher by so much, and leaves those below free. */
+int handle_make(int file, int in_place_of, int above);
 
 /* Gives the file a number as a handle has, close-on-exec; the number that it has if there is no room. */
 int handle_move_up(int file);

@@ -103,3 +103,13 @@ void segment_put_time(struct segment_revision *revision, const struct segment_re
 		revision->lending.borrow = wanted->lending.borrow;
 	}
 }
+
+int segment_put_all(struct segment_revision *revision, const struct segment_revision *wanted, struct error *error)
+{
+	int result = 0;
+
+	for (uint32_t i = 0; result == 0 && i < wanted->count; i++)
+		result = segment_put(revision, &wanted->partitions[i], error);
+	segment_put_time(revision, wanted);
+	return result;
+}

@@ -196,6 +196,9 @@ int segment_put(struct segment_revision *revision, const struct segment_partitio
 void segment_put_time(struct segment_revision *revision, const struct segment_revision *wanted);
 void segment_put_policy(struct segment_rank *rank, struct segment_rank wanted);
 
+/* Puts in all that `wanted` was given. -1 with the reason, as segment_put. */
+int segment_put_all(struct segment_revision *revision, const struct segment_revision *wanted, struct error *error);
+
 #define REVISIONS_RING 8
 #define REVISIONS_WORDS (sizeof(struct segment_revision) / sizeof(uint64_t))
 

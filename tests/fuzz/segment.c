@@ -4,11 +4,14 @@
  * numbers that agree with each other, whatever the memory has in which they are.
  */
 #include "fuzz.h"
+#include "state/segment/layout.h"
 
 #include "base/identity.h"
 #include "state/kernels/counts_layout.h"
-#include "state/segment/layout.h"
-#include "state/segment/segment.h"
+#include "state/revision_text.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
+#include "state/segment/owner.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -174,7 +177,7 @@ static void check_edit(struct segment *segment, const uint8_t *data, size_t size
 	uint64_t number, before = segment_revision_number(segment);
 
 	fill(&wanted, sizeof wanted, data, size);
-	if (segment_edit(segment, &wanted, 1, NULL, &error) < 0) {
+	if (segment_change(segment, &(struct segment_revision){.count = 1, .partitions[0] = wanted}, NULL, &error) < 0) {
 		must(error.reason[0] && segment_revision_number(segment) == before);
 		return;
 	}

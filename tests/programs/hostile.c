@@ -9,6 +9,7 @@
 #include "state/handle.h"
 #include "state/kernels/stamps_layout.h"
 #include "state/segment/layout.h"
+#include "state/segment/owner.h"
 
 #include <err.h>
 #include <errno.h>

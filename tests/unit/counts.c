@@ -2,10 +2,12 @@
 #include "../cases.h"
 #include "own_segment.h"
 #include "process.h"
+#include "state/segment/layout.h"
 
 #include "state/kernels/counts.h"
 #include "state/kernels/counts_layout.h"
-#include "state/segment/layout.h"
+#include "state/segment/find.h"
+#include "state/segment/owner.h"
 
 #define ANYWHERE (UINT64_C(1) << 57)
 

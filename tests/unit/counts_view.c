@@ -4,12 +4,12 @@
 #include "../skip.h"
 #include "base/shared_file.h"
 #include "process.h"
+#include "state/segment/layout.h"
 
 #include "../alone.h"
 #include "../peer.h"
 #include "state/kernels/counts_layout.h"
 #include "state/kernels/counts_view.h"
-#include "state/segment/layout.h"
 
 #include <dirent.h>
 #include <linux/seccomp.h>

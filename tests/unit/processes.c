@@ -2,6 +2,7 @@
 #include "../cases.h"
 #include "base/proc.h"
 #include "state/kernels/counts.h"
+#include "state/segment/find.h"
 #include "state/segment/layout.h"
 
 #include <pwd.h>

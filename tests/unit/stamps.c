@@ -1,14 +1,17 @@
 /* Who looks at a process, the memory in which the ends of kernels get their times, and what a watcher makes of it. */
 #include "../cases.h"
 #include "own_segment.h"
+#include "state/segment/layout.h"
 
 #include "base/clock.h"
 #include "monitor/estimate/node_stamps.h"
 #include "monitor/look.h"
 #include "state/kernels/counts.h"
 #include "state/kernels/stamps_read.h"
-#include "state/segment/layout.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 #include "state/segment/lease.h"
+#include "state/segment/owner.h"
 
 /* A watcher tells here that it raises the number. */
 static int raise_now(struct segment *of, struct error *why);
@@ -149,14 +152,14 @@ TEST(looking_is_no_edit)
 	struct segment_partition other = partition_of(first, 20, 27), third = partition_of(first, 30, 37);
 	struct segment_undo undo;
 
-	assert_int_equal(segment_edit(&watcher, &other, 1, &undo, NULL), 0);
+	assert_int_equal(segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = other}, &undo, NULL), 0);
 	assert_int_equal(segment_raise(&watcher, NULL), 0);
 	assert_set(&segment, first, 20, 27);
 	assert_int_equal(segment_take_back(&watcher, &undo, NULL), 0);
 	assert_set(&segment, first, 0, 7);
-	assert_int_equal(segment_edit(&watcher, &other, 1, &undo, NULL), 0);
+	assert_int_equal(segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = other}, &undo, NULL), 0);
 	assert_int_equal(segment_raise(&watcher, NULL), 0);
-	assert_int_equal(segment_edit(&watcher, &third, 1, NULL, NULL), 0);
+	assert_int_equal(segment_change(&watcher, &(struct segment_revision){.count = 1, .partitions[0] = third}, NULL, NULL), 0);
 	assert_int_equal(segment_take_back(&watcher, &undo, NULL), 0);
 	assert_set(&segment, first, 30, 37);
 }
@@ -180,12 +183,12 @@ TEST_WITH(no_fixture, NULL, looking_is_no_edit_in_a_group)
 
 	assert_int_equal(segment_raise(&editor, NULL), 0);
 	assert_int_equal(segment_revision_number(&member), before + 1);
-	assert_int_equal(segment_edit(&editor, &own, 1, &undo, NULL), 0);
+	assert_int_equal(segment_change(&editor, &(struct segment_revision){.count = 1, .partitions[0] = own}, &undo, NULL), 0);
 	assert_int_equal(segment_raise(&editor, NULL), 0);
 	assert_set(&member, first, 20, 27);
 	assert_int_equal(segment_take_back(&editor, &undo, NULL), 0);
 	assert_set(&member, first, 10, 17);
-	assert_int_equal(group_edit(&editor.group, &later, 1, NULL), 0);
+	assert_int_equal(group_change(&editor.group, &(struct segment_revision){.count = 1, .partitions[0] = later}, NULL), 0);
 	assert_int_equal(segment_raise(&editor, NULL), 0);
 	assert_set(&member, first, 30, 37);
 	segment_close(&editor);

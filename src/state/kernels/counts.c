@@ -1,9 +1,9 @@
 /* The owner's side: where this process's kernels are counted. */
 #include "counts_layout.h"
+#include "state/segment/layout.h"
 
 #include "base/shared_file.h"
 #include "state/handle.h"
-#include "state/segment/layout.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* Reading what a process has counted. The process may be hostile. */
 #include "counts_layout.h"
+#include "state/segment/layout.h"
 
 #include "area.h"
 #include "base/identity.h"
-#include "state/segment/layout.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* The owner's side: the memory for the times at which kernels have ended. */
 #include "stamps_layout.h"
+#include "state/segment/layout.h"
 
 #include "base/shared_file.h"
 #include "state/handle.h"
-#include "state/segment/layout.h"
 
 #include <string.h>
 #include <sys/mman.h>

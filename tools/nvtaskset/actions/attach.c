@@ -4,7 +4,7 @@
 #include "attach/entry.h"
 #include "gpu/topology/topology.h"
 #include "start/own_library.h"
-#include "state/segment/segment.h"
+#include "state/segment/find.h"
 
 #include <stdio.h>
 #include <string.h>

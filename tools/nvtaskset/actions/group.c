@@ -10,6 +10,8 @@
 #include "show/json.h"
 #include "state/group/file.h"
 #include "state/group/find.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 #include "cli/actions.h"
+#include "state/segment/edit.h"
 
 #include "attach.h"
 #include "cli/gpus.h"

@@ -2,7 +2,7 @@
 
 #include "base/proc.h"
 #include "quota.h"
-#include "state/policy.h"
+#include "state/revision_text.h"
 
 #include <limits.h>
 #include <stdlib.h>

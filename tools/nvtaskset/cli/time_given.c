@@ -1,6 +1,7 @@
 #include "time_given.h"
 
-#include "state/policy.h"
+#include "state/revision_text.h"
+#include "state/segment/segment.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,6 +3,8 @@
 #include "base/proc.h"
 #include "base/purse.h"
 #include "show/processes.h"
+#include "state/revision_text.h"
+#include "state/segment/find.h"
 
 #include <stdlib.h>
 #include <string.h>

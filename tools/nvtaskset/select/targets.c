@@ -2,6 +2,8 @@
 
 #include "base/clock.h"
 #include "base/purse.h"
+#include "state/segment/edit.h"
+#include "state/segment/find.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,8 @@
 #include "cli/time_given.h"
 #include "rows.h"
 #include "shared.h"
-#include "state/policy.h"
+#include "state/revision_text.h"
+#include "state/segment/segment.h"
 #include "terminal/text.h"
 
 #include <ctype.h>

@@ -3,6 +3,7 @@
 #include "base/pids.h"
 #include "base/proc.h"
 #include "base/purse.h"
+#include "state/segment/find.h"
 #include "terminal/text.h"
 
 #include <errno.h>

@@ -4,6 +4,7 @@
 #include "gpu/topology/topology.h"
 #include "mps/client.h"
 #include "own_library.h"
+#include "state/revision_text.h"
 #include "state/segment/segment.h"
 
 #include <limits.h>

@@ -1,4 +1,5 @@
 #include "cli/actions.h"
+#include "state/segment/segment.h"
 
 #include "cli/gpus.h"
 #include "cli/time_given.h"
@@ -12,7 +13,7 @@
 #include "probe.h"
 #include "program.h"
 #include "select/set.h"
-#include "state/segment/segment.h"
+#include "state/revision_text.h"
 #include "strict.h"
 
 #include <errno.h>
