@@ -1,8 +1,8 @@
 #include "api/time_given.h"
+#include "state/kernels/counts_read.h"
 
 #include "base/pids.h"
 #include "mps/reach.h"
-#include "state/kernels/counts.h"
 #include "state/segment/edit.h"
 #include "state/segment/find.h"
 

@@ -20,7 +20,7 @@ struct gpu {
 	struct pci_address pci;
 };
 
-/* Gives the calling thread the command's description of the GPUs (gpu/topology/environment.h), to be used instead of
+/* Gives the calling thread the command's description of the GPUs (topology_environment_write), to be used instead of
  * the environment. Not copied; NULL takes it back. */
 void gpus_use_description(const char *text);
 

@@ -1,4 +1,5 @@
 #include "parts.h"
+#include "state/kernels/counts_read.h"
 #include "state/segment/layout.h"
 
 #include "base/clock.h"

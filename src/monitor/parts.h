@@ -16,6 +16,7 @@
 #include "look.h"
 #include "monitor/estimate/node_stamps.h"
 #include "monitor/estimate/replays.h"
+#include "state/kernels/counts_read.h"
 #include "state/kernels/stamps_read.h"
 #include "state/segment/edit.h"
 

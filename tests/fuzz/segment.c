@@ -4,6 +4,7 @@
  * numbers that agree with each other, whatever the memory has in which they are.
  */
 #include "fuzz.h"
+#include "state/kernels/counts_read.h"
 #include "state/segment/layout.h"
 
 #include "base/identity.h"
@@ -88,9 +89,9 @@ static void check_owner(uint8_t choices, const uint8_t *data, size_t size)
 /* The places' heads, too, or few inputs would have any. */
 static void keep_heads(struct counts_memory *area)
 {
-	area->magic = COUNTS_MAGIC;
-	area->version = COUNTS_VERSION;
-	area->size = sizeof *area;
+	area->header.magic = COUNTS_MAGIC;
+	area->header.version = COUNTS_VERSION;
+	area->header.size = sizeof *area;
 	for (int i = 0; i < COUNTS_PLACES; i++) {
 		area->places[i].magic = COUNTS_MAGIC;
 		area->places[i].state %= COUNTS_ENDED + 1;

@@ -8,6 +8,7 @@
 #include "gpu/qmd.h"
 #include "monitor/look.h"
 #include "state/kernels/area.h"
+#include "state/kernels/counts_read.h"
 #include "state/kernels/stamps_layout.h"
 #include "state/segment/layout.h"
 #include "state/segment/lease.h"

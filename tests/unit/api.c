@@ -292,7 +292,7 @@ static void obey(char order)
 		counts_note_gap(place, COUNTS_SLOT_USED);
 		break;
 	case 'a': /* closes the counts' file */
-		close(areas.list[0].file);
+		close(areas.list[0].area.file);
 		break;
 	case 'H': /* as a client of MPS */
 		segment_set_time_used(&owned, 12, 34, 5);

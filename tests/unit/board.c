@@ -519,7 +519,7 @@ TEST(died_in_the_middle)
 	uint64_t number = atomic_load(&place->number), who = atomic_load(&place->who);
 
 	/* Before the number is raised: the one before holds. */
-	for (int word = 0; word < BOARD_WORDS; word++) {
+	for (size_t word = 0; word < BOARD_WORDS; word++) {
 		atomic_store(&place->versions[(number + 1) % BOARD_VERSIONS][word], UINT64_MAX);
 		assert_int_equal(the_claim().served_ns, 123);
 	}

@@ -1,7 +1,7 @@
 /* What the views show of a process that ends while it is examined: nothing. */
 #include "../cases.h"
 #include "base/proc.h"
-#include "state/kernels/counts.h"
+#include "state/kernels/counts_read.h"
 #include "state/segment/find.h"
 #include "state/segment/layout.h"
 

@@ -766,13 +766,13 @@ TEST(why_nothing_is_known)
 
 TEST(the_file_is_closed)
 {
-	close(areas.files[0]);
+	close(areas.list[0].file);
 	begin_look();
 
 	take();
 	assert_true(times.gpus[0].gaps & 1 << LOOK_CLOSED);
 	assert_false(times.gpus[0].is_time_known);
-	areas.memory[0] = NULL; /* for tear_down */
+	areas.list[0].memory = NULL; /* for tear_down */
 }
 
 RUN_TESTS(set_up, tear_down)

@@ -21,7 +21,7 @@
 #define TOPOLOGY_GPUS_MAX 16
 #define TOPOLOGY_GPCS_MAX 32
 #define TOPOLOGY_NAME_MAX 64
-#define TOPOLOGY_UUID_MAX 48      /* at least UUID_TEXT (gpu/uuid.h) */
+#define TOPOLOGY_UUID_MAX 48      /* at least UUID_TEXT (gpu/pci_address.h) */
 #define TOPOLOGY_MASK_BITS 256    /* no QMD version has a wider mask */
 #define TOPOLOGY_UNKNOWN UINT16_MAX
 

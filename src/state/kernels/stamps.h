@@ -110,9 +110,7 @@ void stamps_forget_names(void);
 /* --- areas -------------------------------------------------------------------------------------------------------- */
 
 struct stamps_areas {
-	struct stamps_memory *memory[SEGMENT_AREAS];
-	int files[SEGMENT_AREAS];
-	ino_t inodes[SEGMENT_AREAS];
+	struct area list[SEGMENT_AREAS];
 };
 
 /* The ring beside the place `number` of counts, on this GPU, below the address `reach` if possible. NULL with the reason.

@@ -18,7 +18,7 @@
 bool lease_is_on(const struct segment *segment);
 
 /* A watcher: somebody looks from here on for LEASE_NS. `now` is the time on the owner's clock. -1 with the reason, as
- * for segment_edit. */
+ * for segment_change. */
 int lease_renew(struct segment *segment, uint64_t now, struct error *error);
 
 #endif

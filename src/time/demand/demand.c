@@ -1,5 +1,7 @@
 #include "demand.h"
 
+#include "state/kernels/counts_read.h"
+
 #define ALL_LOOKS 32
 #define LAST_LOOKS 8
 #define MOST_LOOKS 5

@@ -7,7 +7,7 @@
 #define NVTASKSET_TIME_DEMAND_PEERS_H
 
 #include "state/board/board.h"
-#include "state/kernels/counts_view.h"
+#include "state/kernels/counts_read.h"
 #include "state/segment/segment.h"
 #include "time/rules/rivals.h"
 #include "work.h"

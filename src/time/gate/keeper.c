@@ -4,6 +4,7 @@
 #include "driver/gpus.h"
 #include "gate.h"
 #include "mps/reach.h"
+#include "state/kernels/counts_read.h"
 #include "time/demand/given.h"
 #include "time/demand/work.h"
 

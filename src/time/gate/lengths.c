@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/extremes.h"
 #include "driver/functions.h"
+#include "state/kernels/counts_read.h"
 #include "time/demand/wakeup.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/extremes.h"
 #include "driver/releases.h"
+#include "state/kernels/counts_read.h"
 #include "state/revisions.h"
 
 #include <string.h>

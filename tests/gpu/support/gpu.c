@@ -3,6 +3,7 @@
 #include "../../cases.h"
 #include "../../skip.h"
 #include "gpu/kernels.h"
+#include "state/kernels/counts_read.h"
 #include "state/segment/edit.h"
 #include "state/segment/find.h"
 

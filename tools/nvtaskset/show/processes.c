@@ -3,6 +3,7 @@
 #include "base/pids.h"
 #include "base/proc.h"
 #include "base/purse.h"
+#include "state/kernels/counts_read.h"
 #include "state/segment/find.h"
 #include "terminal/text.h"
 
