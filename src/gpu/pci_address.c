@@ -16,6 +16,18 @@ bool pci_address_equal(struct pci_address a, struct pci_address b)
 	return pci_address_compare(a, b) == 0;
 }
 
+const void *pci_address_find(struct pci_address pci, const void *structs, size_t count, size_t size)
+{
+	const struct pci_address *found = NULL;
+
+	for (size_t i = 0; i < count && !found; i++) {
+		const struct pci_address *at = (const void *)((const char *)structs + i * size);
+
+		found = pci_address_equal(*at, pci) ? at : NULL;
+	}
+	return found;
+}
+
 bool pci_address_is_known(struct pci_address pci)
 {
 	return !pci_address_equal(pci, (struct pci_address){.domain = 0});

@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct pci_address {
@@ -17,6 +18,9 @@ struct pci_address {
 
 int pci_address_compare(struct pci_address a, struct pci_address b); /* <0, 0, >0, like strcmp */
 bool pci_address_equal(struct pci_address a, struct pci_address b);
+
+/* The first struct of `count` ones of this size that begins with the address; NULL if there is none. */
+const void *pci_address_find(struct pci_address pci, const void *structs, size_t count, size_t size);
 
 /* All 0 stands for a GPU whose address is not known. */
 bool pci_address_is_known(struct pci_address pci);

@@ -110,22 +110,12 @@ struct tpcset topology_cluster_group(const struct topology *gpu, const struct tp
 
 bool topology_wants(const struct topology_wanted *wanted, struct pci_address pci)
 {
-	bool found = !wanted;
-
-	for (unsigned int i = 0; wanted && i < wanted->count; i++)
-		found = found || pci_address_equal(wanted->gpus[i], pci);
-	return found;
+	return !wanted || pci_address_find(pci, wanted->gpus, wanted->count, sizeof wanted->gpus[0]);
 }
 
 const struct topology *topology_find(const struct topology_list *list, struct pci_address pci)
 {
-	const struct topology *found = NULL;
-
-	for (unsigned int i = 0; i < list->count && !found; i++) {
-		if (pci_address_equal(list->gpus[i].pci, pci))
-			found = &list->gpus[i];
-	}
-	return found;
+	return pci_address_find(pci, list->gpus, list->count, sizeof list->gpus[0]);
 }
 
 /* Insertion sort: there are few, and qsort may allocate. */

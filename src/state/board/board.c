@@ -156,11 +156,7 @@ static void sweep(uint64_t now)
 
 static struct own *find_own(struct pci_address pci)
 {
-	struct own *found = NULL;
-
-	for (unsigned int i = 0; i < board.count && !found; i++)
-		found = pci_address_equal(board.own[i].pci, pci) ? &board.own[i] : NULL;
-	return found;
+	return (struct own *)pci_address_find(pci, board.own, board.count, sizeof board.own[0]);
 }
 
 static struct own *add_own(struct pci_address pci)

@@ -109,10 +109,8 @@ bool counts_place_is_exact(const struct counts_place *place)
 /* NULL if the list is full, as only a hostile process's is. */
 static struct counts_of_gpu *entry_for(struct counts *counts, struct pci_address pci)
 {
-	struct counts_of_gpu *found = NULL;
+	struct counts_of_gpu *found = (struct counts_of_gpu *)pci_address_find(pci, counts->gpus, counts->count, sizeof *found);
 
-	for (unsigned int i = 0; i < counts->count && !found; i++)
-		found = pci_address_equal(counts->gpus[i].pci, pci) ? &counts->gpus[i] : NULL;
 	if (!found && counts->count < COUNTS_GPUS) {
 		found = &counts->gpus[counts->count++];
 		*found = (struct counts_of_gpu){.pci = pci};
@@ -305,14 +303,11 @@ bool counts_view_is_current(const struct counts_view *view)
 
 struct counts_of_gpu counts_on(const struct counts *counts, struct pci_address pci)
 {
-	struct counts_of_gpu found = {.pci = pci};
+	const struct counts_of_gpu *found = pci_address_find(pci, counts->gpus, counts->count, sizeof *found);
+	struct counts_of_gpu on = found ? *found : (struct counts_of_gpu){.pci = pci};
 
-	for (unsigned int i = 0; i < counts->count; i++) {
-		if (pci_address_equal(counts->gpus[i].pci, pci))
-			found = counts->gpus[i];
-	}
-	found.gaps |= counts->gaps;
-	return found;
+	on.gaps |= counts->gaps;
+	return on;
 }
 
 /* All that it counts. */
